@@ -1,0 +1,53 @@
+// Bytes on disk: big-endian fixed integers for keys (so that byte order is number order), little-endian base-128
+// varints for values, length-prefixed strings. A Decoder never reads past its input: after the first bad field
+// ok() is false and every further field reads as zero or empty.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace torc {
+
+class Encoder {
+ public:
+  Encoder() = default;
+  explicit Encoder(char table) { out_.push_back(table); }
+
+  Encoder& u8(std::uint8_t v);
+  Encoder& be32(std::uint32_t v);
+  Encoder& be64(std::uint64_t v);
+  Encoder& varint(std::uint64_t v);
+  Encoder& svarint(std::int64_t v);  // zigzag
+  Encoder& text(std::string_view v);  // varint length, then the bytes
+  Encoder& raw(std::string_view v);   // the bytes alone
+
+  [[nodiscard]] const std::string& bytes() const& { return out_; }
+  [[nodiscard]] std::string bytes() && { return std::move(out_); }
+
+ private:
+  std::string out_;
+};
+
+class Decoder {
+ public:
+  explicit Decoder(std::string_view in) : in_(in) {}
+
+  std::uint8_t u8();
+  std::uint32_t be32();
+  std::uint64_t be64();
+  std::uint64_t varint();
+  std::int64_t svarint();
+  std::string_view text();              // valid as long as the input
+  std::string_view raw(std::size_t n);  // valid as long as the input
+
+  [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] bool at_end() const { return in_.empty(); }
+  [[nodiscard]] std::string_view rest() const { return in_; }
+
+ private:
+  std::string_view in_;
+  bool ok_ = true;
+};
+
+}  // namespace torc

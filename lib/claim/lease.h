@@ -1,0 +1,42 @@
+// Judging from outside whether a worker is alive, without comparing clocks between hosts and without believing a
+// file's time stamp: an observer watches whether a counter changes, on its own boot-time clock, and counts only
+// the time in which its own I/O worked.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "lib/base/clock.h"
+
+namespace torc::claim {
+
+struct LeaseTerms {
+  std::chrono::nanoseconds ttl = std::chrono::minutes(5);
+  std::chrono::nanoseconds beat = std::chrono::minutes(1);
+};
+
+// beat = ttl / 5, but at least so long that `workers` idle workers together write at most 5 beats a second.
+[[nodiscard]] std::chrono::nanoseconds beat_interval(std::chrono::nanoseconds ttl, std::uint64_t workers);
+
+// What one observer knows of one worker. A value: observe() returns the next one.
+struct Observation {
+  std::uint64_t renewals = 0;  // the counters last seen
+  std::uint64_t beats = 0;
+  BootTime last_look{};
+  std::chrono::nanoseconds silent{};  // healthy time since a counter last changed
+  std::uint32_t looks = 0;            // spaced looks since then
+};
+
+// `healthy_gap`: the longest gap between two looks that counts as healthy; of a longer gap (this process was
+// frozen, its filesystem hung) nothing counts.
+[[nodiscard]] Observation first_look(std::uint64_t renewals, std::uint64_t beats, BootTime now);
+[[nodiscard]] Observation observe(Observation before, std::uint64_t renewals, std::uint64_t beats,
+                                  BootTime now, std::chrono::nanoseconds healthy_gap);
+
+// At least ttl of silent healthy time and at least three spaced looks.
+[[nodiscard]] bool is_expired(const Observation& observation, std::chrono::nanoseconds ttl);
+
+// A worker whose last confirmed renewal is older than 0.6 x ttl must have stopped its jobs.
+[[nodiscard]] bool must_fence(BootTime last_confirmed, BootTime now, std::chrono::nanoseconds ttl);
+
+}  // namespace torc::claim

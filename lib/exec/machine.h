@@ -1,0 +1,55 @@
+// What this worker may use: what Slurm or the cgroup granted, not what the node has.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/base/units.h"
+
+namespace torc::exec {
+
+// Reads an environment variable; nullopt when unset. Comes from main.
+using GetEnv = std::function<std::optional<std::string>(std::string_view)>;
+
+struct Machine {
+  std::string host;
+  std::uint32_t cpus = 1;
+  ByteCount memory;
+  std::vector<std::string> gpus;  // ids as the visible-devices variable names them: "0", "1" or "GPU-…" UUIDs
+  std::string gpu_variable;       // CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES or ZE_AFFINITY_MASK; empty: no GPU
+  std::string cpus_from;          // where each number comes from, for `torc worker`'s first line
+  std::string memory_from;
+  std::string gpus_from;
+};
+
+// `root` is "/" but for tests, which pass a directory with their own proc, sys and dev.
+[[nodiscard]] Machine detect(const GetEnv& env, const std::string& root = "/");
+
+// Identity of a process that survives pid reuse, and whether it still exists on this node.
+struct ProcessIdentity {
+  std::uint64_t pid = 0;
+  std::uint64_t start = 0;  // field 22 of /proc/pid/stat
+};
+[[nodiscard]] ProcessIdentity this_process();
+[[nodiscard]] bool exists(const ProcessIdentity& process);
+[[nodiscard]] std::string boot_id();
+[[nodiscard]] std::string pid_namespace();
+
+// Hands out GPU ids of one worker; never one twice at a time.
+class GpuPool {
+ public:
+  explicit GpuPool(std::vector<std::string> ids);
+  [[nodiscard]] std::optional<std::vector<std::string>> take(std::uint32_t count);
+  void give_back(const std::vector<std::string>& ids);
+  [[nodiscard]] std::size_t free() const;
+
+ private:
+  std::vector<std::string> free_;
+};
+
+}  // namespace torc::exec

@@ -1,0 +1,47 @@
+// How the name, command and environment of job k of an entry are made. Stored once an entry; formatted for one
+// job when somebody needs it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/spec/workflow.h"
+
+namespace torc::spec {
+
+struct RenderedJob {
+  std::string name;
+  std::string command;            // invocation_script, when there is one, stands before it
+  Environment env;                // the job's own
+  std::vector<std::string> input_files;   // paths
+  std::vector<std::string> output_files;  // paths
+  Stdio stdio;
+};
+
+class Recipe {
+ public:
+  static Result<Recipe> decode(std::string_view bytes);
+
+  [[nodiscard]] RenderedJob render(std::uint64_t index) const;  // index from 0 within the entry
+  [[nodiscard]] std::string name(std::uint64_t index) const;    // the name alone: cheap
+  // The index of the job with this name, found from the pattern without formatting all of them where possible.
+  [[nodiscard]] std::optional<std::uint64_t> find(std::string_view name) const;
+  [[nodiscard]] std::uint64_t count() const;
+
+  // ... the fields are the implementation's
+};
+
+// What a worker needs of the workflow besides its jobs: name, env, execution_config.
+struct RunSettings {
+  std::string name;
+  Environment env;
+  ExecutionConfig execution;
+};
+[[nodiscard]] std::string encode(const RunSettings& settings);
+[[nodiscard]] Result<RunSettings> decode_settings(std::string_view bytes);
+
+}  // namespace torc::spec

@@ -1,0 +1,131 @@
+// A workflow as its user wrote it, checked but not expanded. Values only.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "lib/base/units.h"
+#include "lib/spec/diagnostic.h"
+
+namespace torc::spec {
+
+// Values of one parameter, in order. A range keeps its bounds: a million values cost three numbers.
+struct IntegerRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;  // inclusive
+  std::int64_t step = 1;
+};
+struct FloatRange {  // value k is first + k * step, so that nothing drifts
+  double first = 0;
+  double step = 0;
+  std::uint64_t count = 0;
+};
+using ParameterValue = std::variant<std::int64_t, double, std::string>;
+using ParameterValues = std::variant<IntegerRange, FloatRange, std::vector<ParameterValue>>;
+[[nodiscard]] std::uint64_t count(const ParameterValues& values);
+[[nodiscard]] ParameterValue value_at(const ParameterValues& values, std::uint64_t index);
+
+struct Parameter {
+  std::string name;
+  ParameterValues values;
+};
+enum class ParameterMode : std::uint8_t { product, zip };
+
+enum class StdioMode : std::uint8_t { separate, combined, no_stdout, no_stderr, none, packed };
+struct Stdio {
+  StdioMode mode = StdioMode::separate;
+  bool delete_on_success = false;
+};
+
+struct ResourceRequirements {
+  std::string name;
+  std::uint32_t num_cpus = 1;
+  std::uint32_t num_gpus = 0;
+  std::uint32_t num_nodes = 1;
+  ByteCount memory = mebibytes(1);
+  std::chrono::seconds runtime{0};  // 0: not declared
+};
+
+using Environment = std::vector<std::pair<std::string, std::string>>;  // in the order of the file
+
+struct JobEntry {
+  std::string name;     // may hold {param} and {param:format}
+  std::string command;  // the same, and ${files.input.NAME}
+  std::int32_t priority = 0;
+  std::string invocation_script;
+  Environment env;
+  std::string resource_requirements;  // a name; empty: 1 CPU, 1 MiB
+  std::string scheduler;              // a name; empty: any
+  std::string label;
+  std::vector<std::string> depends_on;
+  std::vector<std::string> depends_on_regexes;
+  std::vector<std::string> input_files, output_files;
+  std::vector<std::string> input_file_regexes, output_file_regexes;
+  std::vector<Parameter> parameters;  // own, and those taken by use_parameters, in the order of the file
+  ParameterMode mode = ParameterMode::product;
+  std::optional<Stdio> stdio;         // none: the workflow's
+  Place place;                        // of its name, for later diagnostics
+  std::map<std::string, Place> places;  // of each key's value ("depends_on[2]" for elements)
+};
+
+struct FileEntry {
+  std::string name;
+  std::string path;
+  std::vector<Parameter> parameters;
+  ParameterMode mode = ParameterMode::product;
+  Place place;
+};
+
+struct SlurmScheduler {
+  std::string name;
+  std::string account;
+  std::string partition;
+  std::uint32_t nodes = 1;
+  std::string walltime;  // as written; validated: Slurm's time formats
+  std::string mem;
+  std::string gres;
+  std::string qos;
+  std::optional<std::uint32_t> ntasks_per_node;
+  std::string tmp;
+  std::string extra;     // further sbatch options, one string
+  bool serialize_allocations = false;
+  Place place;
+};
+
+enum class ExecutionMode : std::uint8_t { automatic, direct, slurm };
+struct ExecutionConfig {
+  ExecutionMode mode = ExecutionMode::automatic;
+  bool limit_resources = true;
+  int termination_signal = 15;
+  std::chrono::seconds sigterm_lead{30};
+  std::chrono::seconds sigkill_headroom{60};
+  int timeout_exit_code = 152;
+  int oom_exit_code = 137;
+  Stdio stdio;
+};
+
+enum class JobsSortMethod : std::uint8_t { none, gpus_runtime_memory, gpus_memory_runtime };
+
+struct Workflow {
+  std::string name;
+  std::string user;
+  std::string description;
+  std::string project;
+  std::string metadata;  // JSON text
+  Environment env;
+  std::vector<JobEntry> jobs;
+  std::vector<FileEntry> files;
+  std::vector<ResourceRequirements> resource_requirements;
+  std::vector<SlurmScheduler> slurm_schedulers;
+  std::vector<std::pair<std::string, std::string>> slurm_defaults;  // sbatch long option, value
+  ExecutionConfig execution_config;
+  JobsSortMethod sort = JobsSortMethod::none;
+};
+
+}  // namespace torc::spec

@@ -1,0 +1,134 @@
+// One workflow's durable state in one directory that every worker can see; no server. See docs/store.md for the
+// commit protocol, its assumptions and its proofs.
+//
+// A Store belongs to one thread at a time. Several processes, on any number of hosts (engine `journal`) or on one
+// (engine `lmdb`), open the same directory at once. A Store survives neither fork nor a change of its directory.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/clock.h"
+#include "lib/base/result.h"
+#include "lib/base/units.h"
+#include "lib/store/transaction.h"
+
+namespace torc::store {
+
+class Disk;
+using Path = std::filesystem::path;
+
+enum class Engine : std::uint8_t { automatic, lmdb, journal };
+
+// The parts of the world a store needs. The objects outlive the Store.
+struct World {
+  Disk& disk;
+  Clock& clock;
+  Entropy& entropy;
+  std::string host;                 // name of this host, as META records it for engine lmdb
+  std::string boot_id;              // /proc/sys/kernel/random/boot_id
+  std::string pid_namespace;        // readlink /proc/self/ns/pid
+  std::uint32_t uid = 0;            // effective user
+  std::vector<Path> replica_roots;  // in order of preference: $TMPDIR, /dev/shm, /tmp
+};
+
+// All of it tunable for tests and sites; the defaults are those of docs/store.md.
+struct Tuning {
+  std::chrono::nanoseconds lock_wait = std::chrono::seconds(2);
+  std::chrono::nanoseconds replica_wait = std::chrono::seconds(10);  // before a stuck replica is left
+  std::uint64_t checkpoint_commits = 512;
+  ByteCount checkpoint_bytes = mebibytes(8);
+  std::chrono::nanoseconds retention = std::chrono::hours(1);
+  bool sync = true;  // false: for tests that do not cut the power
+};
+
+struct Identity {
+  std::array<std::uint8_t, 16> id{};  // random, made by create()
+  Engine engine = Engine::lmdb;       // never `automatic`
+  std::string host;                   // engine lmdb: the only host that may open it
+  [[nodiscard]] std::string id_hex() const;
+};
+
+struct Commit {
+  std::uint64_t sequence = 0;  // of this commit; of the newest one seen when nothing was written
+  bool wrote = false;
+  std::chrono::nanoseconds cost{};  // time from the call to the acknowledgement
+  std::uint32_t conflicts = 0;      // times another host was first and the body ran again
+};
+
+enum class Freshness : std::uint8_t {
+  cached,  // what this node knows: no request to the shared filesystem
+  latest   // catches up with everything that was committed before the call
+};
+
+class Store {
+ public:
+  // The function of a transaction. It may run several times, on different states: it must depend on nothing but
+  // what it reads and must reset what it fills. An Error aborts: nothing is written and commit() returns it.
+  using Body = std::function<Result<void>(Transaction&)>;
+
+  // Makes a store whose first commit is `first`. All or nothing: `directory` appears complete, by rename, or not
+  // at all. Errors: exists; unsupported (no put-if-absent, engine lmdb on a network filesystem, journal on a
+  // filesystem that is not shared such as overlay or tmpfs when asked for by `automatic` is lmdb instead).
+  static Result<std::unique_ptr<Store>> create(const World& world, const Path& directory,
+                                               Engine engine, const Tuning& tuning,
+                                               const Body& first);
+
+  // Errors: not_found (not a store; says what is there), unsupported (format, host), corrupt, permission.
+  static Result<std::unique_ptr<Store>> open(const World& world, const Path& directory,
+                                             const Tuning& tuning);
+
+  virtual ~Store() = default;
+
+  // Runs `body` on the newest state and makes its writes durable, visible to all and final; `author` is kept
+  // with the commit. An ok() answer means: in the chain, whatever crashes next. An error of kind no_space or
+  // busy: surely not committed, may be tried again. Kind unknown: the outcome could not be learned; the caller
+  // must act as if it had lost its lease. A body that writes nothing costs no commit.
+  virtual Result<Commit> commit(std::uint64_t author, const Body& body) = 0;
+
+  // Runs `body` on a consistent state without writing. Keep it short: it pins the pages of its state.
+  virtual Result<void> view(Freshness freshness,
+                            const std::function<Result<void>(const Reader&)>& body) = 0;
+
+  // What recurring care is due (checkpoint, collection); cheap when none is. Workers call it between commits.
+  virtual Result<void> maintain() = 0;
+
+  // A descriptor that becomes readable when another process of this node may have committed (inotify); -1 where
+  // there is none. clear_changes() empties it. It says nothing of other nodes: those are seen by polling.
+  [[nodiscard]] virtual int changes_fd() const = 0;
+  virtual void clear_changes() = 0;
+
+  [[nodiscard]] virtual const Identity& identity() const = 0;
+  [[nodiscard]] virtual const Path& directory() const = 0;
+};
+
+// The heartbeat file of one worker: beats/<epoch>. A counter that only its worker rewrites. Not part of any
+// transaction; a lost or torn beat is only a late one.
+Result<void> write_beat(const World& world, const Path& store, std::uint64_t epoch,
+                        std::uint64_t counter);
+// nullopt: no beat file, or one that was being rewritten.
+Result<std::optional<std::uint64_t>> read_beat(const World& world, const Path& store,
+                                               std::uint64_t epoch);
+Result<void> remove_beat(const World& world, const Path& store, std::uint64_t epoch);
+
+// What `torc verify` reports of the store itself: chain, checkpoints, replica against replay. Stops at the first
+// wrong thing. `check_state` is then run on the replayed state (the recount of lib/claim).
+struct Verified {
+  std::uint64_t first_sequence = 0;  // oldest commit file still there
+  std::uint64_t last_sequence = 0;
+  std::uint64_t newest_snapshot = 0;
+  std::uint64_t files = 0;
+};
+Result<Verified> verify(const World& world, const Path& directory,
+                        const std::function<Result<void>(const Reader&)>& check_state);
+
+}  // namespace torc::store
