@@ -25,11 +25,19 @@ struct FloatRange {  // value k is first + k * step, so that nothing drifts
   double first = 0;
   double step = 0;
   std::uint64_t count = 0;
+  // Digits after the point that the spec wrote, at most 15: value k is the double nearest to the
+  // decimal number first + k * step, so 0.1 three times is 0.3. -1: not a decimal number, plain
+  // arithmetic. Use value_at().
+  int decimals = -1;
 };
 using ParameterValue = std::variant<std::int64_t, double, std::string>;
 using ParameterValues = std::variant<IntegerRange, FloatRange, std::vector<ParameterValue>>;
 [[nodiscard]] std::uint64_t count(const ParameterValues& values);
+// Precondition: index < count(values).
 [[nodiscard]] ParameterValue value_at(const ParameterValues& values, std::uint64_t index);
+
+// One parameter has at most so many values.
+constexpr std::uint64_t kMaxParameterValues = 1'000'000'000;
 
 struct Parameter {
   std::string name;
@@ -50,6 +58,7 @@ struct ResourceRequirements {
   std::uint32_t num_nodes = 1;
   ByteCount memory = mebibytes(1);
   std::chrono::seconds runtime{0};  // 0: not declared
+  Place place;                      // of its name
 };
 
 using Environment = std::vector<std::pair<std::string, std::string>>;  // in the order of the file
@@ -67,10 +76,11 @@ struct JobEntry {
   std::vector<std::string> depends_on_regexes;
   std::vector<std::string> input_files, output_files;
   std::vector<std::string> input_file_regexes, output_file_regexes;
-  std::vector<Parameter> parameters;  // own, and those taken by use_parameters, in the order of the file
+  std::vector<Parameter>
+      parameters;  // own in the order of the file, then those taken by use_parameters
   ParameterMode mode = ParameterMode::product;
-  std::optional<Stdio> stdio;         // none: the workflow's
-  Place place;                        // of its name, for later diagnostics
+  std::optional<Stdio> stdio;           // none: the workflow's
+  Place place;                          // of its name, for later diagnostics
   std::map<std::string, Place> places;  // of each key's value ("depends_on[2]" for elements)
 };
 
@@ -79,7 +89,8 @@ struct FileEntry {
   std::string path;
   std::vector<Parameter> parameters;
   ParameterMode mode = ParameterMode::product;
-  Place place;
+  Place place;                          // of its name
+  std::map<std::string, Place> places;  // as in JobEntry
 };
 
 struct SlurmScheduler {
@@ -93,7 +104,7 @@ struct SlurmScheduler {
   std::string qos;
   std::optional<std::uint32_t> ntasks_per_node;
   std::string tmp;
-  std::string extra;     // further sbatch options, one string
+  std::string extra;  // further sbatch options, one string
   bool serialize_allocations = false;
   Place place;
 };
