@@ -1,4 +1,5 @@
-// Batch scripts from scripts/sbatch-templates/. Every value that came from a user is validated and quoted.
+// Batch scripts from scripts/sbatch-templates/. Every value that came from a user is validated and
+// quoted.
 #pragma once
 
 #include <filesystem>
@@ -13,17 +14,34 @@
 namespace torc::slurm {
 
 struct ScriptContext {
-  std::string workflow;             // its name
-  std::filesystem::path store;      // absolute
-  std::filesystem::path torc;       // absolute path of the program
-  std::string job_name;             // of the Slurm job
+  std::string workflow;         // its name
+  std::filesystem::path store;  // absolute
+  std::filesystem::path torc;   // absolute path of the program
+  std::string job_name;  // of the Slurm job; allocations with one name and user follow each other
+                         // when the scheduler serializes its allocations
 };
 
-// The text of <store>/slurm/<scheduler>.sbatch. `body` is the template's text (see templates.h: compiled in).
-Result<std::string> render_script(const ScriptContext& context, const spec::SlurmScheduler& scheduler,
+// The text of <store>/slurm/<scheduler>.sbatch: worker_template() (templates.h) with its
+// placeholders filled.
+//
+// An option is taken from `scheduler.extra`, else from the scheduler's keys, else from `defaults`
+// (slurm_defaults), else from torc (--ntasks-per-node=1, --no-kill). Options that torc manages
+// itself are refused in `extra` and `defaults`. The script ends with "$TORC_WORKER_FLAGS", split
+// into words: flags for the workers of one submission.
+//
+// Errors: invalid, naming the key, its value and what to write instead; nothing is silently
+// dropped.
+Result<std::string> render_script(const ScriptContext& context,
+                                  const spec::SlurmScheduler& scheduler,
                                   const std::vector<std::pair<std::string, std::string>>& defaults);
 
-// 'text' as one word of a POSIX shell.
+// 'text' as one word of a POSIX shell. Precondition: no NUL byte.
 [[nodiscard]] std::string shell_quote(std::string_view text);
+
+// `template_text` with every {{name}} replaced once; values are not looked at again.
+// Errors: invalid, naming a placeholder without a value.
+Result<std::string> fill_template(
+    std::string_view template_text,
+    const std::vector<std::pair<std::string_view, std::string>>& values);
 
 }  // namespace torc::slurm

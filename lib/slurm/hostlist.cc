@@ -1,0 +1,99 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdint>
+
+#include "lib/slurm/query.h"
+
+namespace torc::slurm {
+namespace {
+
+using Hosts = std::vector<std::string>;
+
+Error invalid(std::string_view text, std::string_view why) {
+  return Error{ErrorKind::invalid, fmt::format("'{}' is no host list: {}", text, why),
+               "write one as Slurm prints it, for example n[01-04,7],login1"};
+}
+
+std::optional<std::uint64_t> number(std::string_view digits) {
+  std::uint64_t value = 0;
+  const auto* const end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, value);
+  if (error != std::errc{} || stop != end || digits.empty()) return std::nullopt;
+  return value;
+}
+
+// "01-04,7" -> 01 02 03 04 7. As wide as the range's first number is written.
+Result<Hosts> expand_ranges(std::string_view ranges, std::string_view text) {
+  Hosts numbers;
+  while (true) {
+    const auto comma = ranges.find(',');
+    const auto range = ranges.substr(0, comma);
+    const auto dash = range.find('-');
+    const auto low = range.substr(0, dash);
+    const auto first = number(low);
+    const auto last = dash == std::string_view::npos ? first : number(range.substr(dash + 1));
+    if (!first || !last) return invalid(text, fmt::format("'{}' is no range of numbers", range));
+    if (*last < *first) return invalid(text, fmt::format("the range '{}' runs backwards", range));
+    if (*last - *first >= kMaxHosts - numbers.size()) return invalid(text, "it has too many hosts");
+    for (auto n = *first; n <= *last; ++n) numbers.push_back(fmt::format("{:0{}}", n, low.size()));
+    if (comma == std::string_view::npos) return numbers;
+    ranges.remove_prefix(comma + 1);
+  }
+}
+
+// One element between top-level commas: text and brackets in turn.
+Result<Hosts> expand_element(std::string_view element, std::string_view text) {
+  Hosts hosts{""};
+  while (!element.empty()) {
+    const auto open = element.find('[');
+    const auto literal = element.substr(0, open);
+    if (literal.find(']') != std::string_view::npos) return invalid(text, "a ']' has no '['");
+    for (auto& host : hosts) host += literal;
+    if (open == std::string_view::npos) break;
+    const auto close = element.find(']', open);
+    if (close == std::string_view::npos) return invalid(text, "a '[' has no ']'");
+    TORC_ASSIGN(const auto numbers,
+                expand_ranges(element.substr(open + 1, close - open - 1), text));
+    if (hosts.size() * numbers.size() > kMaxHosts) return invalid(text, "it has too many hosts");
+    Hosts longer;
+    longer.reserve(hosts.size() * numbers.size());
+    for (const auto& host : hosts) {
+      for (const auto& n : numbers) longer.push_back(host + n);
+    }
+    hosts = std::move(longer);
+    element.remove_prefix(close + 1);
+  }
+  return hosts;
+}
+
+// Where the element at the front of `list` ends: at a comma outside brackets.
+std::size_t element_end(std::string_view list) {
+  bool inside = false;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i] == '[') inside = true;
+    if (list[i] == ']') inside = false;
+    if (list[i] == ',' && !inside) return i;
+  }
+  return list.size();
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> expand_hostlist(std::string_view text) {
+  Hosts hosts;
+  auto rest = text;
+  if (rest.empty()) return hosts;
+  while (true) {
+    const auto end = element_end(rest);
+    if (end == 0) return invalid(text, "an element is empty");
+    TORC_ASSIGN(auto more, expand_element(rest.substr(0, end), text));
+    if (hosts.size() + more.size() > kMaxHosts) return invalid(text, "it has too many hosts");
+    hosts.insert(hosts.end(), std::make_move_iterator(more.begin()),
+                 std::make_move_iterator(more.end()));
+    if (end == rest.size()) return hosts;
+    rest.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace torc::slurm

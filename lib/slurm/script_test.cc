@@ -1,0 +1,273 @@
+#include "lib/slurm/script.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <array>
+#include <cstdio>
+
+#include "lib/slurm/options.h"
+
+namespace torc::slurm {
+namespace {
+
+using Defaults = std::vector<std::pair<std::string, std::string>>;
+
+ScriptContext context() {
+  return {"pipeline", "/work/run 7.torc", "/opt/torc/bin/torc", "torc-pipeline-cpu"};
+}
+
+spec::SlurmScheduler scheduler() {
+  spec::SlurmScheduler s;
+  s.name = "cpu";
+  s.account = "proj_1";
+  s.walltime = "04:00:00";
+  return s;
+}
+
+std::string script(const spec::SlurmScheduler& s, const Defaults& defaults = {},
+                   const ScriptContext& c = context()) {
+  const auto text = render_script(c, s, defaults);
+  EXPECT_TRUE(text.ok()) << (text.ok() ? "" : text.error().text());
+  return text.ok() ? *text : std::string{};
+}
+
+Error refusal(const spec::SlurmScheduler& s, const Defaults& defaults = {},
+              const ScriptContext& c = context()) {
+  const auto text = render_script(c, s, defaults);
+  EXPECT_FALSE(text.ok()) << *text;
+  return text.ok() ? Error{} : text.error();
+}
+
+bool has_line(const std::string& text, const std::string& line) {
+  return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
+}
+
+TEST(Script, starts_one_worker_a_node_that_outlives_the_others) {
+  const auto text = script(scheduler());
+  EXPECT_TRUE(text.starts_with("#!/bin/bash\n#SBATCH --job-name='torc-pipeline-cpu'\n"));
+  EXPECT_TRUE(has_line(text, "#SBATCH --nodes='1'"));
+  EXPECT_TRUE(has_line(text, "#SBATCH --account='proj_1'"));
+  EXPECT_TRUE(has_line(text, "#SBATCH --time='04:00:00'"));
+  EXPECT_TRUE(has_line(text, "#SBATCH --ntasks-per-node='1'"));
+  EXPECT_TRUE(has_line(text, "#SBATCH --no-kill"));
+  EXPECT_TRUE(has_line(text, "export TORC_STORE='/work/run 7.torc'"));
+  for (const auto* option : {" --ntasks-per-node=1 ", " --kill-on-bad-exit=0 ", " --wait=0 ",
+                             " --no-kill ", " --mem=0 ", " --cpu-bind=none ", " --overlap "}) {
+    EXPECT_NE(text.find(option, text.find("exec srun")), std::string::npos) << option;
+  }
+  EXPECT_NE(text.find("  '/opt/torc/bin/torc' worker '/work/run 7.torc' --scheduler='cpu' "
+                      "${TORC_WORKER_FLAGS:-}\n"),
+            std::string::npos);
+  EXPECT_EQ(text.find("{{"), std::string::npos);
+}
+
+TEST(Script, a_requeued_allocation_appends_to_its_log_in_the_store) {
+  const auto text = script(scheduler());
+  EXPECT_TRUE(has_line(text, "#SBATCH --output='/work/run 7.torc/logs/slurm-%j.out'"));
+  EXPECT_TRUE(has_line(text, "#SBATCH --open-mode='append'"));
+}
+
+TEST(Script, a_percent_sign_in_the_stores_path_is_no_pattern) {
+  auto c = context();
+  c.store = "/work/100%j";
+  EXPECT_TRUE(
+      has_line(script(scheduler(), {}, c), "#SBATCH --output='/work/100%%j/logs/slurm-%j.out'"));
+}
+
+TEST(Script, paths_that_sbatch_cannot_write_to_are_refused) {
+  for (const auto* path : {"/work/a\nb", "/work/a\\b", "relative/run.torc", "/work/a\tb"}) {
+    auto c = context();
+    c.store = path;
+    EXPECT_EQ(refusal(scheduler(), {}, c).kind, ErrorKind::invalid) << path;
+  }
+}
+
+TEST(Script, every_key_of_a_scheduler_becomes_its_option) {
+  auto s = scheduler();
+  s.partition = "gpu,debug";
+  s.nodes = 4;
+  s.mem = "240G";
+  s.gres = "gpu:a100:2";
+  s.qos = "high";
+  s.ntasks_per_node = 8;
+  s.tmp = "100G";
+  s.serialize_allocations = true;
+  const auto text = script(s);
+  for (const auto* line :
+       {"--partition='gpu,debug'", "--nodes='4'", "--mem='240G'", "--gres='gpu:a100:2'",
+        "--qos='high'", "--ntasks-per-node='8'", "--tmp='100G'", "--dependency='singleton'"}) {
+    EXPECT_TRUE(has_line(text, std::string("#SBATCH ") + line)) << line;
+  }
+}
+
+TEST(Script, extra_options_are_split_as_a_shell_would_and_quoted_again) {
+  auto s = scheduler();
+  s.extra =
+      R"(--constraint="a&b" -x n7,n8 --comment 'it''s $HOME' --requeue -C'x y' --mail-user=a@b.c)";
+  const auto text = script(s);
+  EXPECT_TRUE(has_line(text, "#SBATCH --constraint='x y'")) << "the later one counts";
+  EXPECT_TRUE(has_line(text, "#SBATCH --exclude='n7,n8'"));
+  EXPECT_TRUE(has_line(text, "#SBATCH --comment='its $HOME'"));
+  EXPECT_TRUE(has_line(text, "#SBATCH --requeue"));
+  EXPECT_TRUE(has_line(text, "#SBATCH --mail-user='a@b.c'"));
+}
+
+TEST(Script, the_schedulers_own_words_win_over_the_defaults) {
+  auto s = scheduler();
+  s.extra = "--constraint=big";
+  const auto text = script(s, {{"account", "other"},
+                               {"constraint", "small"},
+                               {"exclusive", "true"},
+                               {"contiguous", "false"},
+                               {"mail-type", "END,FAIL"}});
+  EXPECT_TRUE(has_line(text, "#SBATCH --account='proj_1'"));
+  EXPECT_TRUE(has_line(text, "#SBATCH --constraint='big'"));
+  EXPECT_TRUE(has_line(text, "#SBATCH --exclusive"));
+  EXPECT_TRUE(has_line(text, "#SBATCH --mail-type='END,FAIL'"));
+  EXPECT_EQ(text.find("contiguous"), std::string::npos);
+  EXPECT_EQ(text.find("small"), std::string::npos);
+}
+
+TEST(Script, a_task_count_of_the_users_replaces_one_task_a_node) {
+  auto s = scheduler();
+  s.extra = "-n 16";
+  const auto text = script(s);
+  EXPECT_TRUE(has_line(text, "#SBATCH --ntasks='16'"));
+  EXPECT_EQ(text.find("#SBATCH --ntasks-per-node"), std::string::npos);
+}
+
+TEST(Script, options_that_torc_manages_are_refused_with_what_to_do_instead) {
+  for (const auto* extra : {"-N 4", "--output=x", "-o x", "-e x", "--error x", "-J name",
+                            "--open-mode=truncate", "--wrap=ls", "--time=5", "-t5", "--mem=1G",
+                            "--gres=gpu:1", "-p debug", "-G 4", "--gpus-per-task=1"}) {
+    auto s = scheduler();
+    s.extra = extra;
+    const auto error = refusal(s);
+    EXPECT_NE(error.what.find("'cpu'"), std::string::npos) << error.what;
+    EXPECT_FALSE(error.remedy.empty()) << extra;
+  }
+  for (const auto* name : {"nodes", "partition", "time", "mem", "gres", "job-name", "output"}) {
+    EXPECT_FALSE(refusal(scheduler(), {{name, "1"}}).remedy.empty()) << name;
+  }
+}
+
+TEST(Script, serialized_allocations_leave_no_room_for_another_dependency) {
+  auto s = scheduler();
+  s.extra = "--dependency=afterok:7";
+  EXPECT_TRUE(has_line(script(s), "#SBATCH --dependency='afterok:7'"));
+  s.serialize_allocations = true;
+  EXPECT_NE(refusal(s).what.find("serialize_allocations"), std::string::npos);
+}
+
+TEST(Script, malformed_extra_options_are_refused) {
+  for (const auto* extra :
+       {"stray", "--exclusive user x", "--comment='open", "--comment=\\", "-", "--", "--=x", "-Z 5",
+        "--Bad=1", "-C ''", "--comment=", "--a\n#SBATCH --b", "--comment=a\x01"}) {
+    auto s = scheduler();
+    s.extra = extra;
+    EXPECT_EQ(refusal(s).kind, ErrorKind::invalid) << extra;
+  }
+}
+
+TEST(Script, bad_defaults_are_refused_by_name) {
+  for (const auto& [name, value] : Defaults{{"--constraint", "x"},
+                                            {"Constraint", "x"},
+                                            {"", "x"},
+                                            {"a b", "x"},
+                                            {"comment", "a\nb"}}) {
+    EXPECT_NE(refusal(scheduler(), {{name, value}}).what.find(name), std::string::npos) << name;
+  }
+}
+
+TEST(Script, bad_values_name_the_scheduler_the_key_and_the_value) {
+  using Set = void (*)(spec::SlurmScheduler&);
+  const std::vector<std::pair<const char*, Set>> cases = {
+      {"account 'a b'", [](auto& s) { s.account = "a b"; }},
+      {"partition '$(id)'", [](auto& s) { s.partition = "$(id)"; }},
+      {"partition '-p'", [](auto& s) { s.partition = "-p"; }},
+      {"qos 'q;q'", [](auto& s) { s.qos = "q;q"; }},
+      {"gres 'gpu 2'", [](auto& s) { s.gres = "gpu 2"; }},
+      {"mem '100 GB'", [](auto& s) { s.mem = "100 GB"; }},
+      {"mem '1.5G'", [](auto& s) { s.mem = "1.5G"; }},
+      {"mem '1GiB'", [](auto& s) { s.mem = "1GiB"; }},
+      {"mem 'G'", [](auto& s) { s.mem = "G"; }},
+      {"tmp 'much'", [](auto& s) { s.tmp = "much"; }},
+      {"walltime 'PT4H'", [](auto& s) { s.walltime = "PT4H"; }},
+      {"nodes '0'", [](auto& s) { s.nodes = 0; }},
+      {"ntasks_per_node '0'", [](auto& s) { s.ntasks_per_node = 0; }},
+  };
+  for (const auto& [words, set] : cases) {
+    auto s = scheduler();
+    set(s);
+    const auto error = refusal(s);
+    EXPECT_NE(error.what.find(words), std::string::npos) << error.what;
+    EXPECT_NE(error.what.find("'cpu'"), std::string::npos) << error.what;
+    EXPECT_FALSE(error.remedy.empty());
+  }
+}
+
+TEST(Script, a_scheduler_whose_name_is_no_file_name_is_refused) {
+  for (const auto* name : {"", "..", "a/b", "a\nb"}) {
+    auto s = scheduler();
+    s.name = name;
+    EXPECT_EQ(refusal(s).kind, ErrorKind::invalid) << name;
+  }
+}
+
+TEST(Script, sizes_that_slurm_reads_are_accepted) {
+  for (const auto* mem : {"0", "512", "512M", "100g", "1GB", "2T", "64K"}) {
+    auto s = scheduler();
+    s.mem = mem;
+    EXPECT_TRUE(has_line(script(s), std::string("#SBATCH --mem='") + mem + "'")) << mem;
+  }
+}
+
+TEST(Template, values_are_put_in_once_and_not_looked_at_again) {
+  const auto text = fill_template("{{a}}-{{b}}-{{a}} ${X:-} {", {{"a", "{{b}}"}, {"b", "2"}});
+  ASSERT_TRUE(text.ok());
+  EXPECT_EQ(*text, "{{b}}-2-{{b}} ${X:-} {");
+}
+
+TEST(Template, an_unknown_placeholder_is_named) {
+  const auto text = fill_template("x {{nobody}}", {{"a", "1"}});
+  ASSERT_FALSE(text.ok());
+  EXPECT_NE(text.error().what.find("nobody"), std::string::npos);
+}
+
+// What a real shell makes of a word.
+std::string through_shell(const std::string& word) {
+  const std::string command = "printf %s " + word;
+  std::string out;
+  std::FILE* pipe =
+      popen(command.c_str(), "r");  // NOLINT(cert-env33-c): the shell is what is tested
+  std::array<char, 256> buffer{};
+  while (const auto n = std::fread(buffer.data(), 1, buffer.size(), pipe))
+    out.append(buffer.data(), n);
+  pclose(pipe);
+  return out;
+}
+
+RC_GTEST_PROP(Quoting, a_shell_gives_back_every_text, ()) {
+  const auto text = *rc::gen::container<std::string>(rc::gen::inRange<char>(1, 127));
+  RC_ASSERT(through_shell(shell_quote(text)) == text);
+}
+
+RC_GTEST_PROP(Quoting, extra_options_survive_quoting_and_splitting, ()) {
+  const auto value =
+      *rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::inRange<char>(32, 127)));
+  const auto options =
+      parse_options("--requeue --comment=" + directive_quote("=" + value), "extra");
+  RC_ASSERT(options.ok());
+  RC_ASSERT(options->size() == 2U);
+}
+
+RC_GTEST_PROP(Quoting, any_extra_text_gives_options_or_an_error, ()) {
+  const auto text =
+      *rc::gen::container<std::string>(rc::gen::elementOf(std::string("-=aC x'\"\\\n")));
+  const auto options = parse_options(text, "extra");
+  if (!options.ok()) RC_ASSERT(options.error().kind == ErrorKind::invalid);
+}
+
+}  // namespace
+}  // namespace torc::slurm
