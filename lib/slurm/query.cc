@@ -159,7 +159,7 @@ std::optional<WallTime> allocation_end(const RunProgram& run, const std::string&
   const auto answer =
       run({"env", "SLURM_TIME_FORMAT=%s", "squeue", "-h", "-j", job_id, "-o", "%e"});
   if (!answer.ok() || answer->exit_code != 0) return std::nullopt;
-  const auto fields = words(answer->out.substr(0, answer->out.find('\n')));
+  const auto fields = words(std::string_view(answer->out).substr(0, answer->out.find('\n')));
   if (fields.size() != 1) return std::nullopt;
   if (const auto end = epoch_seconds(fields[0])) return end;
   return local_time(std::string(fields[0]));
