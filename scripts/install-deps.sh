@@ -1,0 +1,73 @@
+#!/bin/bash
+# Installs the Debian packages that torc is built and tested with.
+#   install-deps.sh [build] [test]   install what is missing of these groups; without a name: both
+#   install-deps.sh --check [GROUP]  only print what is missing; exit code 1 when something is
+# Runs apt-get as root or through sudo; changes nothing and needs neither when all is there.
+set -u
+export PATH=$PATH:/usr/sbin:/sbin
+
+build_packages=(
+  g++ cmake ninja-build ccache pkg-config make
+  libfmt-dev libyaml-cpp-dev liblmdb-dev libzstd-dev libre2-dev libcli11-dev nlohmann-json3-dev libboost-dev
+)
+test_packages=(
+  libgtest-dev librapidcheck-dev clang-format
+  slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge
+  util-linux mount procps
+)
+why_build="the compiler, the build tools and the libraries"
+why_test="the test libraries, the formatter and the Slurm that the integration tests start"
+
+fail() { echo "install-deps.sh: $*" >&2; exit 1; }
+
+is_installed() {
+  [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+missing_of() {
+  local package
+  for package in "$@"; do is_installed "$package" || echo "$package"; done
+}
+
+check=0
+groups=()
+for argument in "$@"; do
+  case $argument in
+    --check) check=1 ;;
+    build | test) groups+=("$argument") ;;
+    -h | --help) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
+    *) fail "unknown argument '$argument'; give build, test or --check" ;;
+  esac
+done
+[ ${#groups[@]} -gt 0 ] || groups=(build test)
+
+missing=()
+for group in "${groups[@]}"; do
+  list="${group}_packages[@]" why="why_$group"
+  mapfile -t absent < <(missing_of "${!list}")
+  [ ${#absent[@]} -eq 0 ] && continue
+  echo "$group (${!why}): ${absent[*]}"
+  missing+=("${absent[@]}")
+done
+
+if [ ${#missing[@]} -eq 0 ]; then
+  echo "all packages of ${groups[*]} are installed"
+  exit 0
+fi
+[ $check = 1 ] && exit 1
+
+command -v apt-get >/dev/null ||
+  fail "there is no apt-get here; install what your system calls: ${missing[*]}"
+as_root=()
+if [ "$(id -u)" != 0 ]; then
+  command -v sudo >/dev/null || fail "not root and no sudo; ask root to run: apt-get install ${missing[*]}"
+  as_root=(sudo)
+fi
+
+apt() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=600 "$@"
+}
+echo "installing ${#missing[@]} packages"
+apt update || fail "apt-get update failed; check the network and /etc/apt/sources.list"
+apt install -y --no-install-recommends "${missing[@]}" ||
+  fail "apt-get install failed; run it again, or install by hand: ${missing[*]}"
