@@ -1,0 +1,210 @@
+#!/bin/bash
+# A real Slurm cluster on this machine, for tests: slurmctld and N slurmd from Debian's packages. Every node n1..nN is
+# a set of namespaces with its own hostname, process ids, mounts and /dev/shm; files and network are the machine's.
+#   cluster.sh DIR start N PORT  N nodes, 2 CPUs and 1000 MB each; uses PORT .. PORT+N; first stops a leftover in DIR
+#   cluster.sh DIR stop          ends everything that was started in DIR; fine when nothing runs
+#   cluster.sh DIR env           prints what to export: SLURM_CONF
+#   cluster.sh DIR exec nX CMD…  runs CMD on a node, beside its jobs
+#   cluster.sh DIR crash nX      cuts its power: every process of the node is gone at once
+#   cluster.sh DIR boot nX       starts it again
+# DIR must be a path without spaces, short enough for sockets. Exit codes: 0, 1 failed, 2 usage, 77 this machine
+# cannot do it (no root, no namespaces, packages missing); the reason is on stderr.
+# SLURM_CONF_EXTRA in the environment of `start`: further lines of slurm.conf.
+set -u
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+self=$(readlink -f "$0")
+[ $# -ge 2 ] || { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$self"; exit 2; }
+mkdir -p "$1" && dir=$(readlink -f "$1") || exit 1
+command=$2
+shift 2
+export SLURM_CONF=$dir/slurm.conf
+
+fail() { echo "cluster.sh: $*" >&2; exit 1; }
+cannot() { echo "cluster.sh: $*" >&2; exit 77; }
+
+# ---- processes: DIR/run/NAME holds "pid starttime", so that a recycled pid is never taken for ours ----
+
+start_time() {
+  local stat fields
+  stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+  read -ra fields <<<"${stat##*) }" # from field 3, the state, on
+  [ "${fields[0]}" != Z ] && echo "${fields[19]}"
+}
+remember() { echo "$2 $(start_time "$2")" >"$dir/run/$1"; }
+lives() {
+  local pid since
+  read -r pid since 2>/dev/null <"$dir/run/$1" || return 1
+  [ -n "$since" ] && [ "$(start_time "$pid")" = "$since" ]
+}
+pid_of() { cut -d' ' -f1 "$dir/run/$1"; }
+
+await() { # SECONDS CONDITION…
+  local end=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    [ $SECONDS -lt $end ] || return 1
+    sleep 0.02
+  done
+}
+gone() { ! lives "$1"; }
+finish() { # NAME SIGNAL…: each signal in turn until it is gone
+  local name=$1 signal
+  shift
+  for signal in "$@"; do
+    lives "$name" && kill -"$signal" "$(pid_of "$name")" 2>/dev/null
+    await 5 gone "$name" && break
+  done
+  gone "$name" || fail "$name (pid $(pid_of "$name")) does not end"
+  rm -f "$dir/run/$name"
+}
+
+# ---- one node ----
+
+# The unshare process stands for the node: when it dies, the kernel ends the node's pid 1 and with it all the rest.
+boot() {
+  local node=$1
+  lives "$node" && fail "$node is running"
+  mkdir -p "$dir/spool/$node"
+  setsid unshare --mount --uts --pid --fork --mount-proc --kill-child=KILL -- \
+    "$self" "$dir" _node "$node" </dev/null >>"$dir/log/$node.out" 2>&1 &
+  remember "$node" $!
+}
+node_main() { # as pid 1 of the node: also reaps what loses its parent
+  local node=$1 slurmd
+  hostname "$node"
+  mount -t tmpfs -o mode=1777 none /dev/shm
+  mount --bind "$dir/hosts" /etc/hosts
+  slurmd -D -N "$node" -f "$SLURM_CONF" &
+  slurmd=$!
+  trap 'kill -TERM $slurmd 2>/dev/null' TERM
+  while kill -0 $slurmd 2>/dev/null; do wait $slurmd; done
+}
+first_process() { tr -d ' ' <"/proc/$(pid_of "$1")/task/$(pid_of "$1")/children"; }
+shut_down() {
+  lives "$1" && kill -TERM "$(first_process "$1")" 2>/dev/null && await 3 gone "$1"
+  finish "$1" KILL
+}
+on_node() {
+  local node=$1 init
+  shift
+  lives "$node" || fail "$node is not running"
+  init=$(first_process "$node")
+  exec nsenter -t "$init" -m -u -p -- env TMPDIR=/dev/shm "$@"
+}
+
+# ---- all of it ----
+
+check_machine() {
+  local program
+  for program in slurmctld slurmd sbatch munged unshare nsenter; do
+    command -v $program >/dev/null || cannot "$program is missing; run scripts/install-deps.sh test"
+  done
+  [ "$(id -u)" = 0 ] || cannot "nodes are namespaces, and making those needs root; run the tests as root"
+  unshare --mount --uts --pid --fork --mount-proc -- mount -t tmpfs none /dev/shm 2>/dev/null ||
+    cannot "this machine does not let root make mount, UTS and pid namespaces (a container without CAP_SYS_ADMIN?)"
+}
+
+write_configuration() {
+  local nodes=$1 port=$2 i host
+  host=$(hostname -s)
+  cat >"$dir/slurm.conf" <<CONF
+ClusterName=torctest
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=$port
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket=$dir/munge/socket,cred_expire=5
+CredType=cred/munge
+StateSaveLocation=$dir/state
+SlurmdSpoolDir=$dir/spool/%n
+SlurmctldPidFile=$dir/state/slurmctld.pid
+SlurmdPidFile=$dir/spool/%n.pid
+SlurmctldLogFile=$dir/log/slurmctld.log
+SlurmdLogFile=$dir/log/%n.log
+MailProg=/bin/true
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+TaskProlog=$dir/task_prolog
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU_Memory
+SlurmdParameters=config_overrides
+SchedulerParameters=sched_min_interval=0,sched_interval=1,bf_interval=1,batch_sched_delay=0
+PropagateResourceLimits=NONE
+ReturnToService=1
+SlurmdTimeout=4
+SlurmctldTimeout=10
+TCPTimeout=2
+MessageTimeout=5
+KillWait=2
+WaitTime=5
+JobRequeue=1
+MinJobAge=300
+NodeName=DEFAULT CPUs=2 RealMemory=1000 State=UNKNOWN
+CONF
+  echo "127.0.0.1 localhost $host" >"$dir/hosts"
+  for ((i = 1; i <= nodes; i++)); do
+    echo "NodeName=n$i NodeHostname=n$i NodeAddr=127.0.0.1 Port=$((port + i))" >>"$dir/slurm.conf"
+    echo "127.0.0.1 n$i" >>"$dir/hosts"
+  done
+  echo "PartitionName=all Nodes=n[1-$nodes] Default=YES DefaultTime=10 MaxTime=60 State=UP" >>"$dir/slurm.conf"
+  printf '%s\n' "${SLURM_CONF_EXTRA:-}" >>"$dir/slurm.conf"
+  # As on real nodes, what tasks keep in TMPDIR stays on theirs.
+  printf '#!/bin/sh\necho export TMPDIR=/dev/shm\n' >"$dir/task_prolog"
+  chmod 755 "$dir/task_prolog"
+}
+
+start_munge() {
+  mkdir -m 755 "$dir/munge"
+  (umask 077 && head -c 128 /dev/urandom >"$dir/munge/key")
+  munged --socket="$dir/munge/socket" --key-file="$dir/munge/key" --pid-file="$dir/munge/pid" \
+    --log-file="$dir/munge/log" --seed-file="$dir/munge/seed" --num-threads=2 2>"$dir/log/munged.out" ||
+    fail "munged does not start: $(cat "$dir/log/munged.out")"
+  await 5 test -s "$dir/munge/pid" || fail "munged does not start; see $dir/munge/log"
+  remember munged "$(cat "$dir/munge/pid")"
+}
+
+all_idle() { [ "$(timeout 5 sinfo -h -N -t idle -o %N | wc -l)" = "$1" ]; }
+
+start() {
+  local nodes=$1 port=$2 i
+  check_machine
+  stop
+  rm -rf "$dir"/{state,spool,log,munge,run}
+  mkdir -p "$dir"/{state,spool,log,run}
+  write_configuration "$nodes" "$port"
+  start_munge
+  setsid slurmctld -D -f "$SLURM_CONF" </dev/null >"$dir/log/slurmctld.out" 2>&1 &
+  remember slurmctld $!
+  # A slurmd that finds no controller tries again only seconds later.
+  await 20 timeout 5 scontrol ping || fail "slurmctld does not answer; see $dir/log"
+  for ((i = 1; i <= nodes; i++)); do boot "n$i"; done
+  await 30 all_idle "$nodes" || fail "not all nodes came up; see $dir/log"
+}
+
+stop() {
+  local file
+  [ -d "$dir/run" ] || return 0
+  for file in "$dir"/run/n[0-9]*; do
+    [ -e "$file" ] && shut_down "${file##*/}" &
+  done
+  wait
+  for file in slurmctld munged; do
+    [ -e "$dir/run/$file" ] && finish "$file" TERM KILL
+  done
+  rmdir "$dir/run" || fail "some processes were not ended: $(ls "$dir/run")"
+}
+
+case $command in
+  start) [ $# = 2 ] || fail "usage: cluster.sh DIR start N PORT"; start "$@" ;;
+  stop) stop ;;
+  env) echo "export SLURM_CONF=$SLURM_CONF" ;;
+  exec) on_node "$@" ;;
+  crash) finish "$1" KILL ;;
+  boot) boot "$1" ;;
+  _node) node_main "$1" ;;
+  *) echo "cluster.sh: unknown command '$command'" >&2; exit 2 ;;
+esac
