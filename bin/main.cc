@@ -1,1 +1,66 @@
-int main() { return 0; }
+// Builds the world once (disk, clock, entropy, environment, streams) and hands it to the command line.
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <system_error>
+
+#include "bin/app.h"
+#include "bin/commands.h"
+#include "lib/exec/machine.h"
+#include "lib/store/disk.h"
+
+extern char** environ;
+
+namespace {
+
+std::optional<std::string> read_env(std::string_view name) {
+  const char* value = std::getenv(std::string(name).c_str());
+  if (value == nullptr) return std::nullopt;
+  return std::string(value);
+}
+
+std::vector<std::filesystem::path> replica_roots() {
+  std::vector<std::filesystem::path> roots;
+  if (auto dir = read_env("TMPDIR"); dir && dir->starts_with('/')) roots.emplace_back(*dir);
+  roots.emplace_back("/dev/shm");
+  roots.emplace_back("/tmp");
+  return roots;
+}
+
+std::string host_name() {
+  char buffer[256] = {};
+  gethostname(buffer, sizeof buffer - 1);
+  return buffer;
+}
+
+int columns_of(int fd) {
+  winsize size{};
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);  // a reader that went away shows as a failed write
+  torc::store::PosixDisk disk;
+  torc::SystemClock clock;
+  torc::SystemEntropy entropy;
+  torc::SystemEntropy second_entropy;
+  torc::store::World world{disk,          clock,  entropy,        host_name(), torc::exec::boot_id(),
+                           torc::exec::pid_namespace(), geteuid(), replica_roots()};
+  torc::store::World second{disk,         clock,  second_entropy, world.host,  world.boot_id,
+                            world.pid_namespace, world.uid, world.replica_roots};
+  std::error_code error;
+  const std::filesystem::path directory = std::filesystem::current_path(error);
+  std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) program = argv[0];
+  const torc::cli::App app{stdout,    stderr,     isatty(STDOUT_FILENO) == 1, columns_of(STDOUT_FILENO),
+                           read_env,  clock,      world,                      second,
+                           directory, program,    environ};
+  const torc::cli::Exit exit = torc::cli::run_command_line(app, argc, argv);
+  if (std::fflush(stdout) != 0 && exit == torc::cli::Exit::ok) return static_cast<int>(torc::cli::Exit::unfinished);
+  return static_cast<int>(exit);
+}

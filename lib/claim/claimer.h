@@ -1,8 +1,8 @@
-// The transactions of the claims: everything a worker or a command does to the state of jobs and workers. Each
-// function runs the pure rules (transition.h, ready_queue.h, barrier.h, lease.h) inside one transaction that the
-// caller owns, so that one commit can carry several of them. They have no clock: time comes as an argument and is
-// only recorded. They touch what concerns the jobs named and nothing else: no cost grows with the number of jobs
-// in the workflow beyond a logarithm.
+// The transactions of the claims: everything a worker or a command does to the state of jobs and
+// workers. Each function runs the pure rules (transition.h, ready_queue.h, barrier.h, lease.h)
+// inside one transaction that the caller owns, so that one commit can carry several of them. They
+// have no clock: time comes as an argument and is only recorded. They touch what concerns the jobs
+// named and nothing else: no cost grows with the number of jobs in the workflow beyond a logarithm.
 #pragma once
 
 #include <array>
@@ -25,13 +25,15 @@ namespace torc::claim {
 using store::Reader;
 using store::Transaction;
 
-// --- making a workflow ------------------------------------------------------------------------------------------
+// --- making a workflow
+// ------------------------------------------------------------------------------------------
 
-// Writes the whole initial state: templates, classes, dependency sets, ready queues, counters. Jobs have no
-// record of their own until something happens to them.
+// Writes the whole initial state: templates, classes, dependency sets, ready queues, counters. Jobs
+// have no record of their own until something happens to them.
 Result<void> write_plan(Transaction& tx, const Plan& plan);
 
-// --- reading ----------------------------------------------------------------------------------------------------
+// --- reading
+// ----------------------------------------------------------------------------------------------------
 
 using Counts = std::array<std::uint64_t, kJobStates>;  // indexed by JobState
 
@@ -57,14 +59,15 @@ struct WorkflowState {
 void scan_sweeps(const Reader& reader, const std::function<bool(const Template&)>& visit);
 // Ids of the single-job templates with this name hash (usually one).
 [[nodiscard]] std::vector<JobId> find_by_name_hash(const Reader& reader, std::uint64_t hash);
-// Visits jobs in id order; with a state, only those, without reading the others where an index exists (ready,
-// claimed, running, and the unsuccessful: failed, canceled, terminated).
+// Visits jobs in id order; with a state, only those, without reading the others where an index
+// exists (ready, claimed, running, and the unsuccessful: failed, canceled, terminated).
 void scan_jobs(const Reader& reader, std::optional<JobState> state,
                const std::function<bool(JobId, const Job&)>& visit);
 // The direct upstream jobs that a blocked job still waits for, at most `limit`.
 [[nodiscard]] std::vector<JobId> waits_for(const Reader& reader, JobId id, std::size_t limit);
 
-// --- workers ----------------------------------------------------------------------------------------------------
+// --- workers
+// ----------------------------------------------------------------------------------------------------
 
 struct WorkerInfo {
   std::string host;
@@ -72,14 +75,15 @@ struct WorkerInfo {
   std::uint64_t pid_start = 0;  // field 22 of /proc/pid/stat, clock ticks since boot
   std::string boot_id;
   std::string pid_namespace;
-  std::string allocation;       // Slurm job id ("1234", "1234_7"); empty without one
+  std::string allocation;  // Slurm job id ("1234", "1234_7"); empty without one
   std::string scheduler;
   std::string label;
+  std::string output_dir;  // where it keeps its jobs' output
   std::uint32_t cpus = 0;
   std::uint32_t gpus = 0;
   ByteCount memory;
   WallTime registered_at{};
-  WallTime ends_at{};           // end of its walltime; 0: none
+  WallTime ends_at{};  // end of its walltime; 0: none
   std::chrono::seconds lease_ttl{300};
 };
 
@@ -90,30 +94,34 @@ struct Worker {
   WorkerEpoch epoch{};
   WorkerInfo info;
   WorkerStatus status = WorkerStatus::living;
-  WallTime last_seen{};         // wall time that it wrote with its newest commit; for people
-  std::uint64_t renewals = 0;   // counter that changes with every commit of the worker
-  std::uint64_t held = 0;       // jobs that it holds now
-  std::uint64_t finished = 0;   // jobs that it finished
+  WallTime last_seen{};        // wall time that it wrote with its newest commit; for people
+  std::uint64_t renewals = 0;  // counter that changes with every commit of the worker
+  std::uint64_t held = 0;      // jobs that it holds now
+  std::uint64_t finished = 0;  // jobs that it finished
 };
 
 // The epoch is tx.sequence(): one registration a commit.
 Result<WorkerEpoch> register_worker(Transaction& tx, const WorkerInfo& info);
-// Gives back the jobs that it holds as never started, and leaves. Refused (fenced) after its expiry.
+// Gives back the jobs that it holds as never started, and leaves. Refused (fenced) after its
+// expiry.
 Result<void> release_worker(Transaction& tx, WorkerEpoch worker, WallTime now);
 [[nodiscard]] std::optional<Worker> read_worker(const Reader& reader, WorkerEpoch epoch);
 void scan_workers(const Reader& reader, bool living_only,
                   const std::function<bool(const Worker&)>& visit);
-// The next `count` living workers after `self` in the ring of epochs, `self` excluded; all others when fewer.
+// The next `count` living workers after `self` in the ring of epochs, `self` excluded; all others
+// when fewer.
 [[nodiscard]] std::vector<WorkerEpoch> successors(const Reader& reader, WorkerEpoch self,
                                                   std::size_t count);
 
-// Expires `worker` if its renewal counter is still `observed`: requeues its jobs with their attempt used up and
-// `lost` + 1; a job that lost `crash_limit` workers fails (EndCause::worker_lost). false: it renewed meanwhile or
-// is gone already. (The beat counter is compared by the caller just before, in the same body.)
-Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t observed, WallTime now,
-                           std::uint32_t crash_limit);
+// Expires `worker` if its renewal counter is still `observed`: requeues its jobs with their attempt
+// used up and `lost` + 1; a job that lost `crash_limit` workers fails (EndCause::worker_lost).
+// false: it renewed meanwhile or is gone already. (The beat counter is compared by the caller just
+// before, in the same body.)
+Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t observed,
+                           WallTime now, std::uint32_t crash_limit);
 
-// --- a worker's exchange ----------------------------------------------------------------------------------------
+// --- a worker's exchange
+// ----------------------------------------------------------------------------------------
 
 struct Started {
   ClaimToken token;
@@ -121,25 +129,30 @@ struct Started {
 };
 struct Finished {
   ClaimToken token;
-  JobState state = JobState::completed;  // completed, failed, terminated; `ready`: run again, attempt used up
+  JobState state =
+      JobState::completed;  // completed, failed, terminated; `ready`: run again, attempt used up
   Outcome outcome;
 };
 
 // What the worker could start now, and beyond that what it wants to hold ready.
 struct Offer {
-  std::uint32_t cpus = 0;           // free now
+  std::uint32_t cpus = 0;  // free now
   std::uint32_t gpus = 0;
   ByteCount memory;
-  std::uint32_t total_cpus = 0;     // a job that needs more than the total never fits
+  std::uint32_t total_cpus = 0;  // a job that needs more than the total never fits
   std::uint32_t total_gpus = 0;
   ByteCount total_memory;
   std::uint32_t nodes = 1;
-  std::optional<std::chrono::seconds> remaining;  // until the worker must have ended its jobs; none: unlimited
-  std::string scheduler;            // jobs bound to another scheduler or label never fit
+  std::optional<std::chrono::seconds>
+      remaining;          // until the worker must have ended its jobs; none: unlimited
+  std::string scheduler;  // jobs bound to another scheduler or label never fit
   std::string label;
-  bool ignore_resources = false;    // queue-depth mode (--max-parallel-jobs): only `max_jobs` counts
-  std::uint64_t max_jobs = 0;       // at most this many jobs for free capacity
-  std::uint64_t ahead = 0;          // and up to this many more that will fit when capacity frees (claim-ahead)
+  bool any_binding =
+      false;  // one machine serves everybody (`torc run`): scheduler and label do not bind
+  bool ignore_resources = false;  // queue-depth mode (--max-parallel-jobs): only `max_jobs` counts
+  std::uint64_t max_jobs = 0;     // at most this many jobs for free capacity
+  std::uint64_t ahead =
+      0;  // and up to this many more that will fit when capacity frees (claim-ahead)
 };
 
 // One commit carries everything a worker has to say.
@@ -148,8 +161,9 @@ struct Exchange {
   WallTime now{};
   std::vector<Started> starts;
   std::vector<Finished> finishes;
-  std::vector<ClaimToken> returns;  // claimed, never started: back to ready, the attempt not used up
-  std::optional<Offer> offer;       // none: claim nothing (draining)
+  std::vector<ClaimToken>
+      returns;                 // claimed, never started: back to ready, the attempt not used up
+  std::optional<Offer> offer;  // none: claim nothing (draining)
 };
 
 struct Grant {
@@ -166,23 +180,25 @@ struct Refused {
 };
 
 struct Answer {
-  std::vector<Grant> grants;    // in the order in which they should start
+  std::vector<Grant> grants;  // in the order in which they should start
   std::vector<Refused> refused;
-  WorkflowState workflow;       // after this exchange; `settings` left empty
-  std::uint64_t living = 0;     // workers
+  WorkflowState workflow;    // after this exchange; `settings` left empty
+  std::uint64_t living = 0;  // workers
 };
 
-// Finishes, starts, returns, renews the lease, then claims. Error fenced: the worker was expired or released; the
-// caller aborts the transaction and stops everything it runs. Stale tokens are answered in `refused`.
+// Finishes, starts, returns, renews the lease, then claims. Error fenced: the worker was expired or
+// released; the caller aborts the transaction and stops everything it runs. Stale tokens are
+// answered in `refused`.
 Result<Answer> exchange(Transaction& tx, const Exchange& request);
 
 // Whether a job of this class could ever run on a worker that offers this: used to explain waiting.
 [[nodiscard]] bool could_fit(const JobClass& job_class, const Offer& offer);
 
-// --- checking ---------------------------------------------------------------------------------------------------
+// --- checking
+// ---------------------------------------------------------------------------------------------------
 
-// Recounts everything: each job in exactly one state, counters, ready queues, barriers, holdings, dependencies
-// respected by what has run. Names the first wrong thing. O(jobs).
+// Recounts everything: each job in exactly one state, counters, ready queues, barriers, holdings,
+// dependencies respected by what has run. Names the first wrong thing. O(jobs).
 Result<void> verify_state(const Reader& reader);
 
 }  // namespace torc::claim

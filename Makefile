@@ -1,0 +1,54 @@
+# A short menu. `make demo` and `make test` install what they need first (scripts/install-deps.sh says what).
+BUILD := build
+JOBS  := $(shell nproc)
+# The tests hold few cores for long (they wait for events), so a few more run side by side.
+TEST_JOBS ?= $(shell expr 2 \* $$(nproc))
+
+.PHONY: all demo test bench asan tsan format tidy clean
+
+all: $(BUILD)/build.ninja
+	cmake --build $(BUILD) --target torc
+
+$(BUILD)/build.ninja: CMakeLists.txt
+	scripts/install-deps.sh build test
+	cmake --preset release
+
+demo:
+	scripts/install-deps.sh build
+	cmake --preset release -DTORC_TESTS=OFF -DTORC_BENCH=OFF
+	cmake --build $(BUILD) --target torc
+	scripts/demo.sh $(BUILD)/torc
+
+test:
+	scripts/install-deps.sh build test
+	cmake --preset ci -DTORC_TESTS=ON
+	cmake --build $(BUILD)
+	ctest --test-dir $(BUILD) --output-on-failure -j $(TEST_JOBS)
+
+bench:
+	scripts/install-deps.sh build test
+	cmake --preset release -DTORC_TESTS=ON -DTORC_BENCH=ON
+	cmake --build $(BUILD)
+	bench/run.sh $(BUILD)
+
+asan:
+	scripts/install-deps.sh build test
+	cmake --preset asan
+	cmake --build build-asan
+	ctest --test-dir build-asan --output-on-failure -j $(TEST_JOBS)
+
+tsan:
+	scripts/install-deps.sh build test
+	cmake --preset tsan
+	cmake --build build-tsan
+	ctest --test-dir build-tsan --output-on-failure -j $(TEST_JOBS)
+
+format:
+	git ls-files '*.cc' '*.h' | xargs clang-format -i
+
+tidy:
+	cmake --preset release -DTORC_TESTS=ON
+	git ls-files 'bin/*.cc' 'lib/*.cc' | xargs clang-tidy -p $(BUILD) --quiet
+
+clean:
+	rm -rf build build-*

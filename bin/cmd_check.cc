@@ -1,0 +1,28 @@
+// torc check: validate only.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "bin/commands.h"
+#include "bin/quantities.h"
+#include "bin/spec_report.h"
+
+namespace torc::cli {
+
+Exit run_check(const App& app, const CheckOptions& options) {
+  auto loaded = load_spec(app, options.spec);
+  if (!loaded) return report(app, loaded.error());
+  const bool good = loaded->expansion.has_value();
+  if (options.json) {
+    fmt::print(app.out, "{}\n", diagnostics_json(*loaded).dump(2));
+    return good ? Exit::ok : Exit::usage;
+  }
+  print_diagnostics(app, *loaded);
+  if (!good) return Exit::usage;
+  fmt::print(app.out, "{}: good: workflow '{}', {} job(s) from {} entr{}\n", options.spec,
+             loaded->workflow->name, show_count(loaded->expansion->jobs), loaded->workflow->jobs.size(),
+             loaded->workflow->jobs.size() == 1 ? "y" : "ies");
+  return Exit::ok;
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,106 @@
+// torc run: the laptop way. A spec is made into a store first, unless its store is there already.
+#include <fmt/format.h>
+
+#include <system_error>
+
+#include "bin/commands.h"
+#include "bin/locate.h"
+#include "bin/make_store.h"
+#include "bin/progress.h"
+#include "bin/quantities.h"
+#include "bin/spec_report.h"
+#include "bin/worker.h"
+#include "bin/worker_setup.h"
+#include "lib/store/disk.h"
+
+namespace torc::cli {
+namespace {
+
+using claim::JobState;
+
+// Opens the store that belongs to a spec, or makes it. Error exists: it was made from another spec.
+Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOptions& options,
+                                                    const LoadedSpec& loaded) {
+  const Path directory = options.store.empty() ? default_store(app, loaded)
+                                               : (app.directory / options.store).lexically_normal();
+  std::error_code error;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(directory, error))) {
+    TORC_ASSIGN(const store::Engine engine, parse_engine(options.engine));
+    TORC_ASSIGN(MadeStore made, make_store(app, loaded, directory, engine, Existing::refuse));
+    return std::move(made.store);
+  }
+  const auto earlier = store::read_file(app.world.disk, directory / "spec.yaml");
+  if (earlier && *earlier != loaded.text) {
+    return Error{ErrorKind::exists,
+                 fmt::format("{} was made from another version of {}", directory.string(), loaded.file),
+                 fmt::format("`torc run {}` goes on with it as it was; `torc init --force {}` starts anew and keeps "
+                             "the old one; --store names another place",
+                             directory.filename().string(), loaded.file)};
+  }
+  return store::Store::open(app.world, directory, store::Tuning{});
+}
+
+void print_summary(const App& app, const WorkerSummary& summary, const Path& store, WallTime took) {
+  const claim::WorkflowState& w = summary.workflow;
+  const std::uint64_t bad = w.of(JobState::failed) + w.of(JobState::terminated) + w.of(JobState::canceled);
+  fmt::print(app.out, "{}: {} of {} job(s) completed", w.name, show_count(w.of(JobState::completed)),
+             show_count(w.jobs));
+  if (bad > 0) fmt::print(app.out, ", {} failed", show_count(bad));
+  if (w.finished() && w.of(JobState::blocked) > 0) {
+    fmt::print(app.out, ", {} never reached", show_count(w.of(JobState::blocked)));
+  }
+  fmt::print(app.out, " in {}\n", show_duration(took));
+  const std::string name = store.lexically_relative(app.directory).string();
+  const std::string shown = name.empty() || name.starts_with("..") ? store.string() : name;
+  if (bad > 0) fmt::print(app.out, "see: torc jobs {} --state failed; torc logs {} NAME --stderr\n", shown, shown);
+  if (summary.end == WorkerEnd::nothing_fits) {
+    fmt::print(app.out, "{} ready job(s) need more than this worker has; see `torc jobs {} --state ready`\n",
+               show_count(w.of(JobState::ready)), shown);
+  } else if (!w.finished()) {
+    fmt::print(app.out, "go on with: torc run {}\n", shown);
+  }
+}
+
+}  // namespace
+
+Exit run_run(const App& app, const RunOptions& options) {
+  std::unique_ptr<store::Store> store;
+  std::error_code ignored;
+  const Path target = (app.directory / options.target).lexically_normal();
+  if (options.target.empty() || std::filesystem::is_directory(target, ignored)) {
+    auto opened = open_store(app, options.target);
+    if (!opened) return report(app, opened.error());
+    store = *std::move(opened);
+  } else {
+    auto loaded = load_spec(app, options.target);
+    if (!loaded) return report(app, loaded.error());
+    print_diagnostics(app, *loaded);
+    if (!loaded->expansion) return Exit::usage;
+    auto made = store_of_spec(app, options, *loaded);
+    if (!made) return report(app, made.error());
+    store = *std::move(made);
+  }
+  const Path directory = store->directory();
+  auto settings = read_settings(*store);
+  if (!settings) return report(app, settings.error());
+  auto setup = make_worker_setup(app, options.worker, directory, Place::laptop,
+                                 settings->run.execution.sigkill_headroom);
+  if (!setup) return report(app, setup.error());
+
+  Progress progress(app, options.worker.quiet);
+  WorkerEvents events;
+  events.progress = [&](const claim::WorkflowState& w) { progress.update(w); };
+  events.notice = [&](const std::string& line) { progress.print(line); };
+  events.failure = [&](const std::string& name, const claim::Outcome& outcome) {
+    progress.print(fmt::format("failed: {}: {}", name, show_outcome(outcome)));
+  };
+  const BootTime begun = app.clock.boot_now();
+  auto summary = work(app, std::move(store), *setup, events);
+  progress.close();
+  if (!summary) return report(app, summary.error());
+  const auto took = std::chrono::duration_cast<WallTime>(app.clock.boot_now() - begun);
+  if (!options.worker.quiet) print_summary(app, *summary, directory, took);
+  return summary->workflow.all_completed() ? Exit::ok : Exit::unfinished;
+}
+
+}  // namespace torc::cli

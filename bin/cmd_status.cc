@@ -1,0 +1,162 @@
+// torc status: counts, workers, failures; from any node.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "bin/commands.h"
+#include "bin/job_view.h"
+#include "bin/locate.h"
+#include "bin/progress.h"
+#include "bin/quantities.h"
+#include "bin/table.h"
+#include "bin/worker_setup.h"
+
+namespace torc::cli {
+namespace {
+
+using claim::JobState;
+using nlohmann::ordered_json;
+
+constexpr std::size_t kShownFailures = 10;
+constexpr std::size_t kShownWorkers = 50;
+
+struct Failure {
+  JobId id{};
+  std::string name;
+  claim::Job job;
+};
+
+struct Picture {
+  claim::WorkflowState workflow;
+  std::vector<claim::Worker> workers;  // living
+  std::vector<Failure> failures;       // the first few
+};
+
+Result<Picture> look(store::Store& store) {
+  Picture picture;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    picture = {};
+    TORC_ASSIGN(picture.workflow, claim::read_workflow(reader));
+    claim::scan_workers(reader, true, [&](const claim::Worker& worker) {
+      picture.workers.push_back(worker);
+      return true;
+    });
+    RecipeBook book;
+    for (const JobState state : {JobState::failed, JobState::terminated}) {
+      claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
+        if (picture.failures.size() >= kShownFailures) return false;
+        picture.failures.push_back({id, job_name(book, reader, id), job});
+        return true;
+      });
+    }
+    return {};
+  }));
+  return picture;
+}
+
+ordered_json to_json(const Picture& picture, const store::Store& store) {
+  const claim::WorkflowState& w = picture.workflow;
+  ordered_json counts;
+  for (std::size_t s = 0; s < claim::kJobStates; ++s) {
+    counts[std::string(claim::to_string(static_cast<JobState>(s)))] = w.counts[s];
+  }
+  ordered_json workers = ordered_json::array();
+  for (const claim::Worker& worker : picture.workers) {
+    workers.push_back({{"worker", claim::raw(worker.epoch)},
+                       {"host", worker.info.host},
+                       {"pid", worker.info.pid},
+                       {"allocation", worker.info.allocation.empty() ? ordered_json(nullptr)
+                                                                     : ordered_json(worker.info.allocation)},
+                       {"scheduler", worker.info.scheduler},
+                       {"cpus", worker.info.cpus},
+                       {"gpus", worker.info.gpus},
+                       {"memory_bytes", worker.info.memory.value},
+                       {"jobs_held", worker.held},
+                       {"jobs_finished", worker.finished},
+                       {"registered_at", static_cast<double>(worker.info.registered_at.count()) / 1e6},
+                       {"last_seen", static_cast<double>(worker.last_seen.count()) / 1e6}});
+  }
+  ordered_json failures = ordered_json::array();
+  for (const Failure& f : picture.failures) {
+    failures.push_back({{"id", raw(f.id)}, {"name", f.name}, {"state", claim::to_string(f.job.state)},
+                        {"why", show_outcome(f.job.outcome)}});
+  }
+  return {{"workflow", w.name},
+          {"state", workflow_verdict(w, picture.workers.size())},
+          {"store", store.directory().string()},
+          {"id", store.identity().id_hex()},
+          {"engine", store.identity().engine == store::Engine::lmdb ? "lmdb" : "journal"},
+          {"jobs", w.jobs},
+          {"counts", std::move(counts)},
+          {"workers", std::move(workers)},
+          {"failures", std::move(failures)}};
+}
+
+void print_workers(const App& app, const Picture& picture) {
+  if (picture.workers.empty()) {
+    fmt::print(app.out, "no worker is registered now\n");
+    return;
+  }
+  const WallTime now = app.clock.wall_now();
+  Table table({{"worker", Align::right}, {"host"}, {"allocation"}, {"cpus", Align::right}, {"memory", Align::right},
+               {"gpus", Align::right}, {"holds", Align::right}, {"done", Align::right}, {"last commit"}});
+  for (const claim::Worker& w : picture.workers) {
+    if (table.rows() == kShownWorkers) break;
+    table.add({std::to_string(claim::raw(w.epoch)), w.info.host,
+               w.info.allocation.empty() ? "-" : w.info.allocation, std::to_string(w.info.cpus),
+               show_bytes(w.info.memory), std::to_string(w.info.gpus), show_count(w.held), show_count(w.finished),
+               show_age(w.last_seen, now)});
+  }
+  fmt::print(app.out, "\n{}", table.text());
+  if (picture.workers.size() > kShownWorkers) {
+    fmt::print(app.out, "… and {} more (--json shows all)\n", picture.workers.size() - kShownWorkers);
+  }
+}
+
+void print_failures(const App& app, const Picture& picture) {
+  const claim::WorkflowState& w = picture.workflow;
+  if (!picture.failures.empty()) {
+    Table table({{"failed job"}, {"attempt", Align::right}, {"why"}});
+    for (const Failure& f : picture.failures) {
+      table.add({f.name, std::to_string(f.job.attempt), show_outcome(f.job.outcome)});
+    }
+    fmt::print(app.out, "\n{}", table.text());
+    const std::uint64_t all = w.of(JobState::failed) + w.of(JobState::terminated);
+    if (all > picture.failures.size()) {
+      fmt::print(app.out, "… and {} more: torc jobs --state failed\n", show_count(all - picture.failures.size()));
+    }
+  }
+  if (w.finished() && w.of(JobState::blocked) > 0) {
+    fmt::print(app.out, "\n{} job(s) were never reached: a job that they depend on did not complete\n",
+               show_count(w.of(JobState::blocked)));
+  }
+}
+
+void print_picture(const App& app, const Picture& picture, const store::Store& store) {
+  const claim::WorkflowState& w = picture.workflow;
+  fmt::print(app.out, "{}  {}  ({})\n{}\n\n", w.name, workflow_verdict(w, picture.workers.size()),
+             store.directory().string(), progress_text({w, 0}, app.terminal_columns));
+  Table table({{"state"}, {"jobs", Align::right}});
+  for (std::size_t s = 0; s < claim::kJobStates; ++s) {
+    if (w.counts[s] == 0) continue;
+    table.add({std::string(claim::to_string(static_cast<JobState>(s))), show_count(w.counts[s])});
+  }
+  fmt::print(app.out, "{}", table.text());
+  if (!w.finished() || !picture.workers.empty()) print_workers(app, picture);
+  print_failures(app, picture);
+}
+
+}  // namespace
+
+Exit run_status(const App& app, const StatusOptions& options) {
+  auto store = open_store(app, options.store);
+  if (!store) return report(app, store.error());
+  auto picture = look(**store);
+  if (!picture) return report(app, picture.error());
+  if (options.json) fmt::print(app.out, "{}\n", to_json(*picture, **store).dump(2));
+  else print_picture(app, *picture, **store);
+  return Exit::ok;
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,35 @@
+// torc verify: the store's chain and the claims' accounts.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "bin/commands.h"
+#include "bin/locate.h"
+#include "lib/claim/claimer.h"
+
+namespace torc::cli {
+
+Exit run_verify(const App& app, const VerifyOptions& options) {
+  auto path = locate_store(app, options.store);
+  if (!path) return report(app, path.error());
+  auto verified = store::verify(app.world, *path, claim::verify_state);
+  if (options.json) {
+    nlohmann::ordered_json out = {{"store", path->string()}, {"clean", verified.ok()}};
+    if (verified) {
+      out["first_sequence"] = verified->first_sequence;
+      out["last_sequence"] = verified->last_sequence;
+      out["newest_snapshot"] = verified->newest_snapshot;
+      out["files"] = verified->files;
+    } else {
+      out["error"] = verified.error().text();
+    }
+    fmt::print(app.out, "{}\n", out.dump(2));
+    return verified ? Exit::ok : Exit::store;
+  }
+  if (!verified) return report(app, verified.error());
+  fmt::print(app.out, "{}: clean; commits up to {}, {} file(s) checked, newest snapshot {}\n", path->string(),
+             verified->last_sequence, verified->files, verified->newest_snapshot);
+  return Exit::ok;
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,177 @@
+#include "bin/committer.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace torc::cli {
+namespace {
+
+bool says_something(const claim::Exchange& e) {
+  return !e.starts.empty() || !e.finishes.empty() || !e.returns.empty();
+}
+
+void signal_fd(int fd) {
+  const std::uint64_t one = 1;
+  (void)!write(fd, &one, sizeof one);  // an eventfd refuses only when it is full, which is readable too
+}
+
+void drain_fd(int fd) {
+  std::uint64_t value = 0;
+  (void)!read(fd, &value, sizeof value);
+}
+
+}  // namespace
+
+Committer::Committer(const App& app, std::unique_ptr<store::Store> store, claim::WorkerEpoch self,
+                     claim::WorkerInfo info, const JobPreparer& preparer,
+                     slurm::RunProgram run_program)
+    : app_(app),
+      world_(app.world2),
+      store_(std::move(store)),
+      self_(self),
+      preparer_(preparer),
+      keeper_(world_, *store_, self, std::move(info), std::move(run_program)),
+      notify_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      request_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  confirm(world_.clock.boot_now());
+  thread_ = std::thread([this] { serve(); });
+}
+
+Committer::~Committer() {
+  (void)stop();
+  close(notify_fd_);
+  close(request_fd_);
+}
+
+std::unique_ptr<store::Store> Committer::stop() {
+  if (thread_.joinable()) {
+    stopping_ = true;
+    signal_fd(request_fd_);
+    thread_.join();
+  }
+  return std::move(store_);
+}
+
+void Committer::submit(claim::Exchange exchange) {
+  {
+    const std::lock_guard lock(mutex_);
+    request_ = std::move(exchange);
+  }
+  busy_ = true;
+  signal_fd(request_fd_);
+}
+
+void Committer::clear_fd() { drain_fd(notify_fd_); }
+
+std::optional<CommitReply> Committer::take_reply() {
+  const std::lock_guard lock(mutex_);
+  if (reply_) busy_ = false;
+  return std::exchange(reply_, std::nullopt);
+}
+
+std::optional<Error> Committer::lost() {
+  const std::lock_guard lock(mutex_);
+  return lost_;
+}
+
+void Committer::confirm(BootTime at) { last_confirmed_ = at.count(); }
+
+void Committer::notify() { signal_fd(notify_fd_); }
+
+void Committer::serve() {
+  while (!stopping_) {
+    std::vector<pollfd> fds{{request_fd_, POLLIN, 0}};
+    if (store_->changes_fd() >= 0) fds.push_back({store_->changes_fd(), POLLIN, 0});
+    const std::size_t first_neighbour = fds.size();
+    for (const int fd : keeper_.neighbour_fds()) fds.push_back({fd, POLLIN, 0});
+    const auto wait = std::max<BootTime>(keeper_.next_tick() - world_.clock.boot_now(), BootTime(0));
+    const timespec timeout{static_cast<time_t>(wait.count() / 1'000'000'000),
+                           static_cast<long>(wait.count() % 1'000'000'000)};
+    if (ppoll(fds.data(), fds.size(), &timeout, nullptr) < 0 && errno != EINTR) continue;
+
+    if (fds[0].revents != 0) {
+      drain_fd(request_fd_);
+      std::optional<claim::Exchange> exchange;
+      {
+        const std::lock_guard lock(mutex_);
+        exchange = std::exchange(request_, std::nullopt);
+      }
+      if (exchange) {
+        CommitReply reply = process(*exchange);
+        {
+          const std::lock_guard lock(mutex_);
+          reply_ = std::move(reply);
+        }
+        notify();
+      }
+    } else if (first_neighbour == 2 && fds[1].revents != 0) {
+      store_->clear_changes();
+      changed_ = true;
+      notify();
+    }
+    for (std::size_t i = first_neighbour; i < fds.size(); ++i) {
+      if (fds[i].revents != 0) keep_lease(keeper_.neighbour_died(fds[i].fd));
+    }
+    if (world_.clock.boot_now() >= keeper_.next_tick()) {
+      const Result<void> outcome = keeper_.tick(last_commit_);
+      if (outcome) confirm(std::max(last_confirmed(), keeper_.last_beat()));
+      keep_lease(outcome);
+      (void)store_->maintain();  // what failed is due again at the next tick
+    }
+  }
+}
+
+// A failed beat or look is not yet a lost lease: the worker fences itself when none succeeds for long enough.
+void Committer::keep_lease(const Result<void>& outcome) {
+  if (outcome || outcome.error().kind != ErrorKind::fenced) return;
+  {
+    const std::lock_guard lock(mutex_);
+    lost_ = outcome.error();
+  }
+  notify();
+}
+
+CommitReply Committer::process(const claim::Exchange& exchange) {
+  CommitReply reply;
+  bool nothing_to_do = false;
+  const BootTime begun = world_.clock.boot_now();
+  store_->clear_changes();
+  auto committed = store_->commit(raw(self_), [&](claim::Transaction& tx) -> Result<void> {
+    nothing_to_do = false;
+    reply.jobs.clear();
+    TORC_ASSIGN(reply.answer, claim::exchange(tx, exchange));
+    for (const claim::Grant& grant : reply.answer.grants) {
+      auto job = preparer_.prepare(book_, tx, grant);
+      if (!job) {
+        return Error{ErrorKind::corrupt, "a job's recipe in the store cannot be read",
+                     "run `torc verify` on the store"};
+      }
+      reply.jobs.push_back(*std::move(job));
+    }
+    if (reply.answer.grants.empty() && !says_something(exchange)) {
+      // An idle worker that finds nothing must not write a commit to say so.
+      nothing_to_do = true;
+      return Error{ErrorKind::busy, "nothing to do", ""};
+    }
+    return {};
+  });
+  reply.hosts = keeper_.hosts();
+  if (committed) {
+    reply.commit = *committed;
+    last_commit_ = begun;
+    confirm(begun);
+    (void)store_->maintain();  // a checkpoint that fails is tried again after the next commit
+  } else if (!nothing_to_do) {
+    reply.error = std::move(committed).error();
+    reply.jobs.clear();
+  }
+  reply.refused = reply.answer.refused;
+  return reply;
+}
+
+}  // namespace torc::cli

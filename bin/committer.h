@@ -1,0 +1,90 @@
+// The thread that owns a worker's store: it commits what the worker has to say while the worker goes on starting
+// and ending jobs, and keeps the lease. A filesystem that hangs stops this thread only.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "bin/app.h"
+#include "bin/job_command.h"
+#include "bin/lease_keeper.h"
+#include "lib/claim/claimer.h"
+#include "lib/store/store.h"
+
+namespace torc::cli {
+
+struct CommitReply {
+  // fenced, unknown: the lease is lost, nothing of this worker counts any more. no_space, busy, io: surely not
+  // committed; the exchange is to be sent again.
+  std::optional<Error> error;
+  claim::Answer answer;
+  std::vector<PreparedJob> jobs;  // the grants, in the order in which they should start
+  std::vector<claim::Refused> refused;
+  store::Commit commit;
+  std::uint64_t hosts = 1;        // nodes that share the workflow now
+};
+
+class Committer {
+ public:
+  // Takes the store over; `self` is registered in it. Starts the thread.
+  Committer(const App& app, std::unique_ptr<store::Store> store, claim::WorkerEpoch self,
+            claim::WorkerInfo info, const JobPreparer& preparer, slurm::RunProgram run_program);
+  // Ends the thread; a commit under way is waited for.
+  ~Committer();
+  Committer(const Committer&) = delete;
+  Committer& operator=(const Committer&) = delete;
+
+  // Precondition: !busy().
+  void submit(claim::Exchange exchange);
+  [[nodiscard]] bool busy() const { return busy_; }
+
+  // Readable when a reply is there, another process changed the store, or the lease was lost.
+  [[nodiscard]] int fd() const { return notify_fd_; }
+  void clear_fd();
+  // The reply to the exchange submitted; nullopt: not yet.
+  std::optional<CommitReply> take_reply();
+  // Somebody else may have committed since the last call.
+  bool take_changed() { return changed_.exchange(false); }
+  // Set once when the lease was lost outside of an exchange.
+  std::optional<Error> lost();
+  // Newest moment (boot time) at which the lease was surely renewed.
+  [[nodiscard]] BootTime last_confirmed() const { return BootTime(last_confirmed_.load()); }
+
+  // Ends the thread and gives the store back: for the last commits of the worker.
+  std::unique_ptr<store::Store> stop();
+
+ private:
+  void serve();
+  CommitReply process(const claim::Exchange& exchange);
+  void confirm(BootTime at);
+  void keep_lease(const Result<void>& outcome);
+  void notify();
+
+  const App& app_;
+  store::World world_;
+  std::unique_ptr<store::Store> store_;
+  claim::WorkerEpoch self_;
+  const JobPreparer& preparer_;
+  LeaseKeeper keeper_;
+  RecipeBook book_;
+  BootTime last_commit_{};
+  int notify_fd_ = -1;
+  int request_fd_ = -1;
+  bool busy_ = false;
+
+  std::mutex mutex_;  // guards the next three
+  std::optional<claim::Exchange> request_;
+  std::optional<CommitReply> reply_;
+  std::optional<Error> lost_;
+
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> changed_{false};
+  std::atomic<std::int64_t> last_confirmed_{0};
+  std::thread thread_;
+};
+
+}  // namespace torc::cli

@@ -1,0 +1,103 @@
+#include "bin/job_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace torc::cli {
+namespace {
+
+// Later entries win: env must not hold a name twice, since programs differ in which one they see.
+void set(std::vector<std::string>& env, std::string_view name, std::string_view value) {
+  for (std::string& entry : env) {
+    if (entry.size() > name.size() && entry[name.size()] == '=' && entry.starts_with(name)) {
+      entry = fmt::format("{}={}", name, value);
+      return;
+    }
+  }
+  env.push_back(fmt::format("{}={}", name, value));
+}
+
+}  // namespace
+
+Path default_output_dir(const Path& store) { return store / "logs" / "jobs"; }
+
+OutputFiles output_files(const Path& output_dir, JobId id, std::uint32_t attempt,
+                         spec::StdioMode mode) {
+  const Path stem = output_dir / fmt::format("{:06}", raw(id) / 1000) /
+                    fmt::format("{}.{}", raw(id), attempt);
+  switch (mode) {
+    case spec::StdioMode::separate: return {stem.string() + ".out", stem.string() + ".err"};
+    case spec::StdioMode::combined: return {stem.string() + ".out", stem.string() + ".out"};
+    case spec::StdioMode::no_stdout: return {"", stem.string() + ".err"};
+    case spec::StdioMode::no_stderr: return {stem.string() + ".out", ""};
+    case spec::StdioMode::none:
+    case spec::StdioMode::packed: break;
+  }
+  return {};
+}
+
+JobPreparer::JobPreparer(Path store, std::string workflow_id, WorkflowSettings settings,
+                         Path output_dir, char** environment)
+    : store_(std::move(store)), settings_(std::move(settings)), output_dir_(std::move(output_dir)) {
+  for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    // A worker that was itself started by a torc job must not pass that job's identity on.
+    if (text.starts_with("TORC_")) continue;
+    base_env_.emplace_back(text);
+  }
+  for (const auto& [name, value] : settings_.run.env) set(base_env_, name, value);
+  user_sets_omp_ = std::any_of(base_env_.begin(), base_env_.end(), [](const std::string& e) {
+    return e.starts_with("OMP_NUM_THREADS=");
+  });
+  base_env_.push_back(fmt::format("TORC_STORE={}", store_.string()));
+  base_env_.push_back(fmt::format("TORC_WORKFLOW_NAME={}", settings_.run.name));
+  base_env_.push_back(fmt::format("TORC_WORKFLOW_ID={}", workflow_id));
+  base_env_.push_back(fmt::format("TORC_OUTPUT_DIR={}", output_dir_.string()));
+}
+
+std::optional<PreparedJob> JobPreparer::prepare(RecipeBook& book, const claim::Reader& reader,
+                                                const claim::Grant& grant) const {
+  const auto page = book.find(reader, grant.token.job);
+  if (!page) return std::nullopt;
+  const std::uint64_t index = raw(grant.token.job) - raw(page->job_template.first);
+  spec::RenderedJob job = page->recipe.render(index);
+  PreparedJob prepared;
+  prepared.grant = grant;
+  prepared.need = claim::read_class(reader, grant.job_class).need;
+  prepared.name = job.name;
+  prepared.stdio = job.stdio;
+  prepared.files = output_files(output_dir_, grant.token.job, grant.token.attempt, job.stdio.mode);
+
+  const spec::ExecutionConfig& execution = settings_.run.execution;
+  exec::Command& command = prepared.command;
+  command.line = std::move(job.command);
+  command.directory = settings_.directory;
+  command.stdout_path = prepared.files.out;
+  command.stderr_path = prepared.files.err;
+  command.termination_signal = execution.termination_signal;
+  command.termination_lead = execution.sigterm_lead;
+  if (execution.limit_resources) command.time_limit = prepared.need.runtime;
+  command.env.reserve(base_env_.size() + job.env.size() + 10);
+  command.env = base_env_;
+  bool omp = user_sets_omp_;
+  for (const auto& [name, value] : job.env) {
+    set(command.env, name, value);
+    omp = omp || name == "OMP_NUM_THREADS";
+  }
+  const std::uint64_t id = raw(grant.token.job);
+  auto& env = command.env;
+  env.push_back(fmt::format("TORC_JOB_ID={}", id));
+  env.push_back(fmt::format("TORC_JOB_NAME={}", job.name));
+  env.push_back(fmt::format("TORC_ATTEMPT_ID={}", grant.token.attempt));
+  env.push_back(fmt::format("TORC_ATTEMPT_DIR={}/{:06}/{}.{}.d", output_dir_.string(), id / 1000, id,
+                            grant.token.attempt));
+  env.push_back(fmt::format("TORC_NUM_CPUS={}", prepared.need.cpus));
+  env.push_back(fmt::format("TORC_NUM_GPUS={}", prepared.need.gpus));
+  env.push_back(fmt::format("TORC_MEMORY_BYTES={}", prepared.need.memory.value));
+  if (!omp) env.push_back(fmt::format("OMP_NUM_THREADS={}", prepared.need.cpus));
+  return prepared;
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,55 @@
+// From a granted claim to the command that runs: environment, working directory, output files.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bin/app.h"
+#include "bin/workflow_plan.h"
+#include "lib/claim/claimer.h"
+#include "lib/exec/process_host.h"
+
+namespace torc::cli {
+
+// Where job output lies when nothing else is said: logs/jobs/ in the store. A thousand jobs to a subdirectory, so
+// that no directory grows without bound.
+[[nodiscard]] Path default_output_dir(const Path& store);
+struct OutputFiles {
+  Path out;  // empty: not kept
+  Path err;  // equal to `out` when combined
+};
+[[nodiscard]] OutputFiles output_files(const Path& output_dir, JobId id, std::uint32_t attempt,
+                                       spec::StdioMode mode);
+
+// A claimed job, ready to start.
+struct PreparedJob {
+  claim::Grant grant;
+  claim::Requirement need;
+  std::string name;
+  spec::Stdio stdio;
+  OutputFiles files;
+  exec::Command command;  // env lacks what depends on the moment of the start (GPUs, end time)
+};
+
+// What all jobs of one worker have in common. `environment` is the worker's own.
+class JobPreparer {
+ public:
+  JobPreparer(Path store, std::string workflow_id, WorkflowSettings settings, Path output_dir,
+              char** environment);
+
+  // nullopt: the job's recipe cannot be read (a damaged store).
+  [[nodiscard]] std::optional<PreparedJob> prepare(RecipeBook& book, const claim::Reader& reader,
+                                                   const claim::Grant& grant) const;
+  [[nodiscard]] const WorkflowSettings& settings() const { return settings_; }
+  [[nodiscard]] const Path& output_dir() const { return output_dir_; }
+
+ private:
+  Path store_;
+  WorkflowSettings settings_;
+  Path output_dir_;
+  std::vector<std::string> base_env_;
+  bool user_sets_omp_ = false;
+};
+
+}  // namespace torc::cli

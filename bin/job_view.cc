@@ -1,0 +1,58 @@
+#include "bin/job_view.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace torc::cli {
+namespace {
+
+using claim::JobState;
+using nlohmann::ordered_json;
+
+ordered_json seconds_or_null(WallTime t) {
+  if (t.count() == 0) return nullptr;
+  return static_cast<double>(t.count()) / 1e6;
+}
+
+}  // namespace
+
+ordered_json job_json(const claim::Reader& reader, RecipeBook& book, JobId id, const claim::Job& job) {
+  const claim::Outcome& o = job.outcome;
+  const bool ended = o.cause != claim::EndCause::none && !claim::is_live(job.state);
+  std::string host;
+  if (claim::raw(job.worker) != 0) {
+    if (const auto worker = claim::read_worker(reader, job.worker)) host = worker->info.host;
+  }
+  ordered_json out;
+  out["id"] = raw(id);
+  out["name"] = job_name(book, reader, id);
+  out["state"] = claim::to_string(job.state);
+  out["attempt"] = job.attempt;
+  out["exit_code"] = ended && o.exit_code >= 0 ? ordered_json(o.exit_code) : ordered_json(nullptr);
+  out["signal"] = ended && o.signal > 0 ? ordered_json(o.signal) : ordered_json(nullptr);
+  out["cause"] = ended ? ordered_json(claim::to_string(o.cause)) : ordered_json(nullptr);
+  out["host"] = host.empty() ? ordered_json(nullptr) : ordered_json(host);
+  out["worker"] = claim::raw(job.worker) == 0 ? ordered_json(nullptr) : ordered_json(claim::raw(job.worker));
+  out["claimed_at"] = seconds_or_null(job.claimed_at);
+  out["started_at"] = seconds_or_null(o.started_at);
+  out["ended_at"] = seconds_or_null(o.ended_at);
+  out["max_rss_bytes"] = ended ? ordered_json(o.max_rss.value) : ordered_json(nullptr);
+  out["cpu_seconds"] = ended ? ordered_json(static_cast<double>(o.cpu_time.count()) / 1e6) : ordered_json(nullptr);
+  return out;
+}
+
+std::string show_exit(const claim::Job& job) {
+  const claim::Outcome& o = job.outcome;
+  if (o.cause == claim::EndCause::none || claim::is_live(job.state)) return "-";
+  if (o.signal > 0) return fmt::format("0:{}", o.signal);
+  return o.exit_code >= 0 ? std::to_string(o.exit_code) : "-";
+}
+
+std::string_view workflow_verdict(const claim::WorkflowState& workflow, std::uint64_t living) {
+  if (workflow.all_completed()) return "completed";
+  if (workflow.finished()) return "failed";
+  return living > 0 || workflow.of(JobState::claimed) + workflow.of(JobState::running) > 0 ? "running" : "waiting";
+}
+
+}  // namespace torc::cli

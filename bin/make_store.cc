@@ -1,0 +1,95 @@
+#include "bin/make_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <system_error>
+
+#include "lib/slurm/script.h"
+#include "lib/store/disk.h"
+
+namespace torc::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A workflow may be called anything; its directory and batch jobs keep to what every tool takes.
+std::string file_name_of(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
+    out.push_back(plain ? c : '_');
+  }
+  if (out.empty() || out.front() == '.' || out.front() == '-') out.insert(0, "w");
+  return out;
+}
+
+Result<std::vector<store::InitialFile>> initial_files(const App& app, const LoadedSpec& loaded,
+                                                      const Path& directory) {
+  std::vector<store::InitialFile> files{{"spec.yaml", loaded.text}};
+  const spec::Workflow& workflow = *loaded.workflow;
+  for (const spec::SlurmScheduler& scheduler : workflow.slurm_schedulers) {
+    const slurm::ScriptContext context{workflow.name, directory, app.program,
+                                       file_name_of(workflow.name) + "-" + file_name_of(scheduler.name)};
+    TORC_ASSIGN(std::string text, slurm::render_script(context, scheduler, workflow.slurm_defaults));
+    files.push_back({Path("slurm") / (file_name_of(scheduler.name) + ".sbatch"), std::move(text)});
+  }
+  return files;
+}
+
+Result<Path> move_aside(const App& app, const Path& directory) {
+  for (int n = 1; n < 10000; ++n) {
+    const Path target = fmt::format("{}.old{}", directory.string(), n);
+    std::error_code error;
+    if (fs::exists(fs::symlink_status(target, error))) continue;
+    fs::rename(directory, target, error);
+    if (!error) return target;
+    return os_error(error.value(), fmt::format("cannot move {} aside", directory.string()));
+  }
+  (void)app;
+  return Error{ErrorKind::exists, fmt::format("too many old stores beside {}", directory.string()),
+               "remove those that are not needed"};
+}
+
+}  // namespace
+
+Path default_store(const App& app, const LoadedSpec& loaded) {
+  return app.directory / (file_name_of(loaded.workflow->name) + ".torc");
+}
+
+Result<store::Engine> parse_engine(const std::string& text) {
+  if (text == "auto") return store::Engine::automatic;
+  if (text == "lmdb") return store::Engine::lmdb;
+  if (text == "journal") return store::Engine::journal;
+  return Error{ErrorKind::invalid, fmt::format("'{}' is no engine", text), "auto, lmdb or journal"};
+}
+
+Result<MadeStore> make_store(const App& app, const LoadedSpec& loaded, const Path& directory,
+                             store::Engine engine, Existing existing) {
+  MadeStore made;
+  std::error_code error;
+  const bool there = fs::exists(fs::symlink_status(directory, error));
+  if (there && existing == Existing::refuse) {
+    return Error{ErrorKind::exists, fmt::format("{} exists already", directory.string()),
+                 "go on with it (`torc run`, `torc status`), name another with --store, or move it aside with --force"};
+  }
+  TORC_ASSIGN(std::vector<store::InitialFile> files, initial_files(app, loaded, directory));
+  if (there) {
+    TORC_ASSIGN(made.moved, move_aside(app, directory));
+  }
+  const claim::Plan plan = make_plan(loaded, app.directory);
+  auto store = store::Store::create(app.world, directory, engine, store::Tuning{}, files,
+                                    [&](store::Transaction& tx) { return claim::write_plan(tx, plan); });
+  if (!store) {
+    if (there) fs::rename(made.moved, directory, error);  // as it was
+    return std::move(store).error();
+  }
+  made.store = *std::move(store);
+  for (const store::InitialFile& file : files) {
+    if (file.path.extension() == ".sbatch") made.scripts.push_back(directory / file.path);
+  }
+  return made;
+}
+
+}  // namespace torc::cli

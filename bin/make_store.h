@@ -1,0 +1,29 @@
+// From a good spec to a store on disk: shared by `torc init` and `torc run`.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bin/app.h"
+#include "bin/workflow_plan.h"
+
+namespace torc::cli {
+
+enum class Existing : unsigned char { refuse, move_aside };
+
+struct MadeStore {
+  std::unique_ptr<store::Store> store;
+  std::vector<Path> scripts;  // <store>/slurm/*.sbatch
+  Path moved;                 // where an older store went; empty: there was none
+};
+
+// The directory a spec's store gets when none is named.
+[[nodiscard]] Path default_store(const App& app, const LoadedSpec& loaded);
+Result<store::Engine> parse_engine(const std::string& text);
+
+// Precondition: loaded.expansion. Nothing is left behind on failure.
+Result<MadeStore> make_store(const App& app, const LoadedSpec& loaded, const Path& directory,
+                             store::Engine engine, Existing existing);
+
+}  // namespace torc::cli

@@ -1,0 +1,37 @@
+// Progress of a running workflow: one line that redraws itself on a terminal, plain lines elsewhere.
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+#include "bin/app.h"
+#include "lib/claim/claimer.h"
+
+namespace torc::cli {
+
+// "[=====>    ]  52 %  520/1,000  2 running  1 failed  310/s  ETA 2 s", cut to `columns`. Pure.
+struct ProgressLine {
+  claim::WorkflowState workflow;
+  double jobs_per_second = 0;  // 0: not known
+};
+[[nodiscard]] std::string progress_text(const ProgressLine& line, int columns);
+
+class Progress {
+ public:
+  explicit Progress(const App& app, bool quiet) : app_(app), quiet_(quiet) {}
+  void update(const claim::WorkflowState& workflow);
+  void print(const std::string& line);  // above the progress line
+  void close();                         // leaves the last line standing
+
+ private:
+  const App& app_;
+  bool quiet_;
+  bool drawn_ = false;
+  BootTime last_draw_{};
+  BootTime first_{};
+  std::uint64_t first_done_ = 0;
+  claim::WorkflowState newest_;
+  void draw(BootTime now);
+};
+
+}  // namespace torc::cli

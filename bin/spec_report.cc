@@ -1,0 +1,50 @@
+#include "bin/spec_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace torc::cli {
+namespace {
+
+std::string_view to_string(spec::Severity severity) {
+  switch (severity) {
+    case spec::Severity::error: return "error";
+    case spec::Severity::warning: return "warning";
+    case spec::Severity::note: return "note";
+  }
+  return "?";
+}
+
+}  // namespace
+
+void print_diagnostics(const App& app, const LoadedSpec& loaded) {
+  if (loaded.diagnostics.empty()) return;
+  fmt::print(app.err, "{}", spec::to_text(loaded.diagnostics));
+  const auto errors = std::count_if(loaded.diagnostics.begin(), loaded.diagnostics.end(), [](const auto& d) {
+    return d.severity == spec::Severity::error;
+  });
+  if (errors > 0) {
+    fmt::print(app.err, "torc: error: {} mistake{} in {}; nothing was made\n", errors, errors == 1 ? "" : "s",
+               loaded.file);
+  }
+}
+
+nlohmann::ordered_json diagnostics_json(const LoadedSpec& loaded) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const spec::Diagnostic& d : loaded.diagnostics) {
+    list.push_back({{"severity", to_string(d.severity)},
+                    {"line", d.place.line},
+                    {"column", d.place.column},
+                    {"message", d.message},
+                    {"remedy", d.remedy},
+                    {"text", spec::to_text(d)}});
+  }
+  return {{"file", loaded.file},
+          {"valid", loaded.expansion.has_value()},
+          {"jobs", loaded.expansion ? loaded.expansion->jobs : 0},
+          {"diagnostics", std::move(list)}};
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,17 @@
+// What is wrong with a spec, for people and for scripts.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "bin/app.h"
+#include "bin/workflow_plan.h"
+
+namespace torc::cli {
+
+// To stderr, with a closing line that counts errors and warnings.
+void print_diagnostics(const App& app, const LoadedSpec& loaded);
+
+// {"file", "valid", "jobs", "diagnostics": [{"severity", "line", "column", "message", "remedy", "text"}]}
+[[nodiscard]] nlohmann::ordered_json diagnostics_json(const LoadedSpec& loaded);
+
+}  // namespace torc::cli

@@ -1,0 +1,65 @@
+// One worker: claims jobs that fit what it may use, runs them, reports their ends, until the workflow is done,
+// its time is up or it is told to stop.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "bin/app.h"
+#include "bin/workflow_plan.h"
+#include "lib/claim/claimer.h"
+#include "lib/exec/machine.h"
+#include "lib/slurm/query.h"
+
+namespace torc::cli {
+
+struct WorkerSetup {
+  exec::Machine machine;                          // what it may use, flags already applied
+  std::optional<std::uint64_t> max_parallel_jobs; // queue-depth mode: count jobs, ignore resources
+  std::string allocation;                         // Slurm job id; empty without one
+  std::string scheduler;
+  std::string label;
+  std::optional<WallTime> ends_at;                // its jobs must have ended by then
+  std::optional<std::chrono::seconds> idle_timeout;
+  std::chrono::seconds lease_ttl{300};
+  Path output_dir;
+  bool any_scheduler = false;                     // `torc run`: serves jobs of every scheduler and label
+  slurm::RunProgram run_program;
+};
+
+// What a worker tells while it runs; any may be empty.
+struct WorkerEvents {
+  std::function<void(const claim::WorkflowState&)> progress;  // after every commit
+  std::function<void(const std::string& name, const claim::Outcome&)> failure;
+  std::function<void(const std::string& line)> notice;        // something a person should read
+};
+
+enum class WorkerEnd : std::uint8_t {
+  workflow_finished,
+  nothing_fits,     // jobs are left, but none that this worker could ever run
+  time_up,          // its walltime
+  idle,             // its idle timeout
+  interrupted,      // by a signal
+  lease_lost        // others took its jobs over
+};
+
+struct WorkerSummary {
+  WorkerEnd end = WorkerEnd::workflow_finished;
+  std::uint64_t epoch = 0;
+  std::uint64_t completed = 0;
+  std::uint64_t failed = 0;
+  claim::WorkflowState workflow;  // as last seen
+};
+
+// Signals that end a worker; blocked in every thread by block_worker_signals(), read through a descriptor.
+void block_worker_signals();
+
+// Registers, works and releases. An Error means that the store became unusable; jobs were ended before.
+Result<WorkerSummary> work(const App& app, std::unique_ptr<store::Store> store, const WorkerSetup& setup,
+                           const WorkerEvents& events);
+
+}  // namespace torc::cli

@@ -1,0 +1,117 @@
+#include "bin/worker_setup.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "bin/job_command.h"
+#include "lib/exec/run_program.h"
+#include "lib/slurm/query.h"
+
+namespace torc::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kQueryLimit = 20s;            // squeue and scontrol answer in milliseconds or not at all
+constexpr std::chrono::seconds kShortestLease{10};
+constexpr std::chrono::seconds kDefaultLease{300};
+
+slurm::RunProgram query_program(const App& app) {
+  return [&app](const std::vector<std::string>& argv) -> Result<slurm::CommandOutput> {
+    TORC_ASSIGN(exec::ProgramOutput output, exec::run_program(argv, kQueryLimit, app.clock));
+    return slurm::CommandOutput{output.exit_code, std::move(output.out), std::move(output.err)};
+  };
+}
+
+// Array tasks are named "1234_7"; everything else by the job id alone.
+std::string allocation_of(const exec::GetEnv& env) {
+  const auto array = env("SLURM_ARRAY_JOB_ID");
+  const auto task = env("SLURM_ARRAY_TASK_ID");
+  if (array && task) return *array + "_" + *task;
+  return env("SLURM_JOB_ID").value_or("");
+}
+
+}  // namespace
+
+Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& options, const Path& store,
+                                      Place place, std::chrono::seconds sigkill_headroom) {
+  WorkerSetup setup;
+  setup.machine = exec::detect(app.env);
+  if (options.cpus) {
+    setup.machine.cpus = *options.cpus;
+    setup.machine.cpus_from = "--num-cpus";
+  }
+  if (options.memory) {
+    setup.machine.memory = *options.memory;
+    setup.machine.memory_from = "--memory";
+  }
+  if (options.gpus) {
+    if (*options.gpus > setup.machine.gpus.size()) {
+      return Error{ErrorKind::invalid,
+                   fmt::format("--num-gpus {}: only {} GPU(s) found here ({})", *options.gpus,
+                               setup.machine.gpus.size(), setup.machine.gpus_from),
+                   "leave the flag out to use those"};
+    }
+    setup.machine.gpus.resize(*options.gpus);
+    setup.machine.gpus_from = "--num-gpus";
+  }
+  setup.max_parallel_jobs = options.max_parallel_jobs;
+  setup.scheduler = options.scheduler;
+  setup.label = options.label;
+  setup.idle_timeout = options.idle_timeout;
+  setup.lease_ttl = options.lease_ttl.value_or(kDefaultLease);
+  if (setup.lease_ttl < kShortestLease) {
+    return Error{ErrorKind::invalid, fmt::format("--lease-ttl {}s is too short", setup.lease_ttl.count()),
+                 "at least 10s: a shorter silence happens to living workers"};
+  }
+  setup.output_dir = options.output_dir.empty() ? default_output_dir(store)
+                                                : (app.directory / options.output_dir).lexically_normal();
+  setup.allocation = allocation_of(app.env);
+  setup.any_scheduler = place == Place::laptop && options.scheduler.empty() && options.label.empty();
+  setup.run_program = query_program(app);
+
+  const WallTime now = app.clock.wall_now();
+  std::optional<WallTime> end;
+  if (!setup.allocation.empty()) {
+    end = slurm::allocation_end(setup.run_program, app.env("SLURM_JOB_ID").value_or(""),
+                                app.env("SLURM_JOB_END_TIME"));
+  }
+  if (options.time_limit) {
+    const WallTime limit = now + *options.time_limit;
+    end = end ? std::min(*end, limit) : limit;
+  }
+  if (end) {
+    // A short allocation is not eaten up by its headroom.
+    const auto whole = std::max<WallTime>(*end - now, 0s);
+    setup.ends_at = *end - std::min<WallTime>(sigkill_headroom, whole / 10);
+  }
+  return setup;
+}
+
+Result<WorkflowSettings> read_settings(store::Store& store) {
+  std::string settings;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(claim::WorkflowState workflow, claim::read_workflow(reader));
+    settings = std::move(workflow.settings);
+    return {};
+  }));
+  return decode_workflow_settings(settings);
+}
+
+std::string show_outcome(const claim::Outcome& o) {
+  switch (o.cause) {
+    case claim::EndCause::none: return "-";
+    case claim::EndCause::exited: return fmt::format("exit code {}", o.exit_code);
+    case claim::EndCause::signaled: return fmt::format("signal {} ({})", o.signal, strsignal(o.signal));
+    case claim::EndCause::timed_out: return fmt::format("time limit (exit code {})", o.exit_code);
+    case claim::EndCause::out_of_memory: return fmt::format("out of memory (exit code {})", o.exit_code);
+    case claim::EndCause::not_started: return fmt::format("could not start: {}", std::strerror(o.os_errno));
+    case claim::EndCause::worker_lost: return "lost with its worker";
+    case claim::EndCause::stopped: return "stopped by its worker";
+  }
+  return "?";
+}
+
+}  // namespace torc::cli

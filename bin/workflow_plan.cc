@@ -1,0 +1,151 @@
+#include "bin/workflow_plan.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <map>
+
+#include "lib/base/codec.h"
+#include "lib/store/disk.h"
+
+namespace torc::cli {
+namespace {
+
+// Grows only with format changes of the settings value.
+constexpr std::uint8_t kSettingsFormat = 1;
+
+std::vector<claim::JobRange> to_claim(const std::vector<spec::Range>& ranges) {
+  std::vector<claim::JobRange> out;
+  out.reserve(ranges.size());
+  for (const spec::Range& r : ranges) out.push_back({JobId{r.first}, r.count});
+  return out;
+}
+
+claim::Requirement to_claim(const spec::ResourceRequirements& r) {
+  return {r.num_cpus, r.num_gpus, r.num_nodes, r.memory, r.runtime};
+}
+
+}  // namespace
+
+Result<LoadedSpec> load_spec(const App& app, const std::string& file) {
+  LoadedSpec loaded;
+  loaded.file = file;
+  const Path path = (app.directory / file).lexically_normal();
+  auto text = store::read_file(app.world.disk, path);
+  if (!text) {
+    Error error = std::move(text).error();
+    if (error.kind == ErrorKind::not_found) {
+      return Error{ErrorKind::invalid, fmt::format("there is no file '{}'", file),
+                   "name a workflow file; `torc check FILE` tells what is wrong with one"};
+    }
+    error.kind = ErrorKind::invalid;
+    return error;
+  }
+  loaded.text = *std::move(text);
+  const Path base = path.parent_path();
+  const spec::ReadFile read = [&app, base](const std::string& name) {
+    return store::read_file(app.world.disk, (base / name).lexically_normal());
+  };
+  spec::Parsed parsed = spec::parse(loaded.text, file, read);
+  loaded.diagnostics = std::move(parsed.diagnostics);
+  if (!parsed.workflow) return loaded;
+  spec::Expanded expanded = spec::expand(*parsed.workflow, loaded.text, file);
+  loaded.workflow = std::move(parsed.workflow);
+  loaded.expansion = std::move(expanded.expansion);
+  for (auto& d : expanded.diagnostics) loaded.diagnostics.push_back(std::move(d));
+  return loaded;
+}
+
+std::string encode(const WorkflowSettings& settings) {
+  return Encoder()
+      .u8(kSettingsFormat)
+      .text(settings.directory.string())
+      .text(spec::encode(settings.run))
+      .bytes();
+}
+
+Result<WorkflowSettings> decode_workflow_settings(std::string_view bytes) {
+  Decoder in(bytes);
+  const std::uint8_t format = in.u8();
+  const std::string_view directory = in.text();
+  const std::string_view run = in.text();
+  if (!in.ok() || format != kSettingsFormat) {
+    return Error{ErrorKind::unsupported, "the workflow's settings are not of a form that this version reads",
+                 "use the version of torc that made the store"};
+  }
+  TORC_ASSIGN(spec::RunSettings settings, spec::decode_settings(run));
+  return WorkflowSettings{Path(directory), std::move(settings)};
+}
+
+claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory) {
+  const spec::Workflow& workflow = *loaded.workflow;
+  const spec::Expansion& expansion = *loaded.expansion;
+  claim::Plan plan;
+  plan.name = workflow.name;
+  plan.settings = encode(
+      WorkflowSettings{directory, {workflow.name, workflow.env, workflow.execution_config}});
+  plan.sort = static_cast<claim::SortMethod>(workflow.sort);
+  std::map<claim::JobClass, std::uint32_t> classes;
+  plan.templates.reserve(expansion.entries.size());
+  for (const spec::ExpandedEntry& entry : expansion.entries) {
+    claim::JobClass job_class{to_claim(entry.resources), entry.scheduler, entry.label};
+    const auto [it, added] = classes.try_emplace(job_class, static_cast<std::uint32_t>(classes.size()));
+    if (added) plan.classes.push_back(job_class);
+    claim::Template t{JobId{entry.first}, entry.count, it->second, entry.priority, 0, entry.recipe};
+    if (entry.count == 1) {
+      if (auto recipe = spec::Recipe::decode(entry.recipe)) t.name_hash = claim::name_hash(recipe->name(0));
+    }
+    plan.templates.push_back(std::move(t));
+  }
+  plan.dependencies.reserve(expansion.dependencies.size());
+  for (const spec::DependencySet& set : expansion.dependencies) {
+    plan.dependencies.push_back({to_claim(set.upstream), to_claim(set.members)});
+  }
+  return plan;
+}
+
+std::shared_ptr<const RecipeBook::Page> RecipeBook::find(const claim::Reader& reader, JobId id) {
+  if (auto it = sweeps_.upper_bound(raw(id)); it != sweeps_.begin()) {
+    --it;
+    if (raw(id) - it->first < it->second->job_template.count) return it->second;
+  }
+  auto job_template = claim::read_template(reader, id);
+  if (!job_template) return nullptr;
+  auto recipe = spec::Recipe::decode(job_template->recipe);
+  if (!recipe) return nullptr;
+  job_template->recipe.clear();
+  auto page = std::make_shared<const Page>(Page{*std::move(job_template), *std::move(recipe)});
+  if (page->job_template.count > 1) sweeps_.emplace(raw(page->job_template.first), page);
+  return page;
+}
+
+std::string job_name(RecipeBook& book, const claim::Reader& reader, JobId id) {
+  const auto page = book.find(reader, id);
+  return page ? page->recipe.name(raw(id) - raw(page->job_template.first)) : "?";
+}
+
+std::optional<JobId> find_job(RecipeBook& book, const claim::Reader& reader, std::string_view name) {
+  for (const JobId id : claim::find_by_name_hash(reader, claim::name_hash(name))) {
+    if (job_name(book, reader, id) == name) return id;
+  }
+  std::optional<JobId> found;
+  claim::scan_sweeps(reader, [&](const claim::Template& t) {
+    if (auto recipe = spec::Recipe::decode(t.recipe)) {
+      if (auto index = recipe->find(name)) found = JobId{raw(t.first) + *index};
+    }
+    return !found;
+  });
+  if (found || !name.starts_with('#')) return found;
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), number);
+  if (error != std::errc{} || end != name.data() + name.size()) return std::nullopt;
+  if (!claim::read_template(reader, JobId{number})) return std::nullopt;
+  return JobId{number};
+}
+
+Error no_such_job(std::string_view name) {
+  return Error{ErrorKind::invalid, fmt::format("there is no job '{}'", name),
+               "`torc jobs --name REGEX` searches; #17 means job number 17"};
+}
+
+}  // namespace torc::cli

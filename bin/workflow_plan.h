@@ -1,0 +1,65 @@
+// Between the workflow language and the claims: what the spec's expansion becomes in the store, and how a job's
+// name and command come back out of it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bin/app.h"
+#include "lib/claim/claimer.h"
+#include "lib/claim/plan.h"
+#include "lib/spec/expand.h"
+#include "lib/spec/parse.h"
+#include "lib/spec/recipe.h"
+
+namespace torc::cli {
+
+// A spec that was read, parsed and expanded, with everything that was wrong with it.
+struct LoadedSpec {
+  std::string file;  // as the user named it
+  std::string text;
+  std::optional<spec::Workflow> workflow;
+  std::optional<spec::Expansion> expansion;  // present when there was no error
+  std::vector<spec::Diagnostic> diagnostics;
+};
+
+// Error: the file itself cannot be read.
+Result<LoadedSpec> load_spec(const App& app, const std::string& file);
+
+// What every worker needs of the workflow besides its jobs.
+struct WorkflowSettings {
+  Path directory;  // where init ran: jobs run there, relative paths of the spec mean it
+  spec::RunSettings run;
+};
+[[nodiscard]] std::string encode(const WorkflowSettings& settings);
+Result<WorkflowSettings> decode_workflow_settings(std::string_view bytes);
+
+[[nodiscard]] claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory);
+
+// Recipes of templates, decoded once. For one store; a Template never changes.
+class RecipeBook {
+ public:
+  struct Page {
+    claim::Template job_template;
+    spec::Recipe recipe;
+  };
+  // nullptr: no such job, or a damaged recipe.
+  std::shared_ptr<const Page> find(const claim::Reader& reader, JobId id);
+
+ private:
+  std::map<std::uint64_t, std::shared_ptr<const Page>> sweeps_;  // by first id; single jobs are not kept
+};
+
+// "?" when the job has no readable recipe.
+[[nodiscard]] std::string job_name(RecipeBook& book, const claim::Reader& reader, JobId id);
+// A job by its name, or by "#17" its number. nullopt: none.
+[[nodiscard]] std::optional<JobId> find_job(RecipeBook& book, const claim::Reader& reader,
+                                            std::string_view name);
+
+// The error of commands that were given a name nobody has.
+[[nodiscard]] Error no_such_job(std::string_view name);
+
+}  // namespace torc::cli
