@@ -20,9 +20,11 @@ struct Machine {
   std::string host;
   std::uint32_t cpus = 1;
   ByteCount memory;
-  std::vector<std::string> gpus;  // ids as the visible-devices variable names them: "0", "1" or "GPU-…" UUIDs
-  std::string gpu_variable;       // CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES or ZE_AFFINITY_MASK; empty: no GPU
-  std::string cpus_from;          // where each number comes from, for `torc worker`'s first line
+  std::vector<std::string>
+      gpus;  // ids as the visible-devices variable names them: "0", "1" or "GPU-…" UUIDs
+  std::string gpu_variable;  // CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES or ZE_AFFINITY_MASK;
+                             // empty: no GPU
+  std::string cpus_from;     // where each number comes from, for `torc worker`'s first line
   std::string memory_from;
   std::string gpus_from;
 };

@@ -1,5 +1,7 @@
-// Runs commands and tells how each one ended, to the last grandchild. One thread, one epoll set, no polling:
-// it sleeps until a child ends, a registered descriptor is readable or a deadline passes.
+// Runs commands and tells how each one ended, to the last grandchild. One thread, one epoll set, no
+// polling: it sleeps until a child ends, a registered descriptor is readable or a deadline passes.
+// docs/execution.md has the whole story: what a command inherits, how its tree is found and ended,
+// and what is not promised.
 #pragma once
 
 #include <sys/types.h>
@@ -10,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/clock.h"
@@ -22,18 +25,20 @@ using Path = std::filesystem::path;
 
 // How a command is to be run. Paths absolute.
 struct Command {
-  std::string line;                  // as the user wrote it; see argv_of() for when a shell is used
-  std::vector<std::string> env;      // complete environment, "NAME=value"
-  Path directory;                    // working directory
-  Path stdout_path;                  // empty: /dev/null
-  Path stderr_path;                  // empty: /dev/null; equal to stdout_path: both to one file
-  std::chrono::nanoseconds time_limit{0};                         // 0: none
+  std::string line;              // as the user wrote it; see argv_of() for when a shell is used
+  std::vector<std::string> env;  // complete environment, "NAME=value"
+  Path directory;                // working directory
+  Path stdout_path;              // empty: /dev/null
+  Path stderr_path;              // empty: /dev/null; equal to stdout_path: both to one file
+  std::chrono::nanoseconds time_limit{0};  // 0: none
   int termination_signal = 15;
   std::chrono::nanoseconds termination_lead = std::chrono::seconds(30);  // signal -> SIGKILL
 };
 
-// The words of a command that needs no shell, or {"/bin/sh", "-c", line}. No shell is needed when the line has
-// no character with a meaning to it beyond blanks and simple quotes, and its first word is no builtin or keyword.
+// The words of a command that needs no shell, or {"/bin/sh", "-c", line}. No shell is needed when
+// the line has no character with a meaning to it beyond blanks and simple quotes, and its first
+// word is no builtin or keyword
+// (`true`, `false` and plain `echo` are run as the programs of that name, which do the same).
 [[nodiscard]] std::vector<std::string> argv_of(const std::string& line);
 
 // Identifies one started command within its host; never reused.
@@ -41,28 +46,45 @@ enum class RunId : std::uint64_t {};
 
 enum class Ending : std::uint8_t { exited, signaled, timed_out, stopped, not_started };
 
+// What could not be done when a command was not started.
+enum class StartStep : std::uint8_t { none, directory, stdout_file, stderr_file, execute };
+[[nodiscard]] std::string_view to_string(StartStep step);  // "the working directory", …
+
 struct Ended {
   RunId id{};
   Ending how = Ending::exited;
-  int exit_code = -1;   // when exited; also kept when timed_out or stopped ended by an exit
-  int signal = 0;       // when ended by one
-  int os_errno = 0;     // when not_started
+  int exit_code = -1;  // of the leader, when it exited; also when timed_out or stopped
+  int signal = 0;      // that ended the leader, when one did; also when timed_out or stopped
+  int os_errno = 0;    // when not_started
+  StartStep failed_at = StartStep::none;  // when not_started
   WallTime started_at{};
   WallTime ended_at{};
-  ByteCount max_rss;                   // largest single process of the tree (wait4)
+  // Largest single process of the tree (wait4). The kernel counts what the process was before it
+  // executed the command, too, so this is never less than the largest size that this process itself
+  // had reached by then.
+  ByteCount max_rss;
   std::chrono::microseconds cpu_time{};  // user + system of the waited-for tree
 };
 
 class ProcessHost {
  public:
-  // Makes the calling process a child subreaper and takes over SIGCHLD. At most one host a process; the calling
-  // thread is the only one that may start children.
+  // Makes the calling process a child subreaper and takes over SIGCHLD, which it blocks in the
+  // calling thread; every other thread must block it already, or be started later (else Error:
+  // invalid). At most one host a process. All calls come from the thread that created the host,
+  // which must live as long: the kernel kills the leaders of running commands when it ends. It
+  // starts children by this host and by run_program() alone; other threads start none but by
+  // run_program(). Children from before create() are reaped but not killed.
   static Result<std::unique_ptr<ProcessHost>> create(Clock& clock);
+
+  // Kills what still runs and waits for its end, at most 5 s.
   virtual ~ProcessHost() = default;
 
-  // Starts a command in a session and process group of its own. A command that cannot be executed is reported
-  // by wait() as Ended::not_started, not as an error; an Error means that this host cannot start anything now
-  // (out of processes, memory or descriptors): try again later.
+  // Starts a command in a session and process group of its own. A command that cannot be executed
+  // is reported by wait() as Ended::not_started, not as an error; an Error (busy) means that this
+  // host cannot start anything now (out of processes, memory or descriptors): try again later.
+  // Missing directories of output files are not made. The command gets the environment as it is,
+  // plus TORC_RUN_ID, by which processes that leave its session are known; nothing is inherited but
+  // descriptors 0 (/dev/null), 1 and 2.
   virtual Result<RunId> start(const Command& command) = 0;
 
   // `fd` wakes wait() when it is readable. The caller empties it. `unwatch` before closing.
@@ -70,14 +92,16 @@ class ProcessHost {
   virtual void unwatch(int fd) = 0;
 
   struct Wakeup {
-    std::vector<Ended> ended;    // their whole process trees are gone
-    std::vector<int> readable;   // registered descriptors
+    std::vector<Ended> ended;   // their whole process trees are gone
+    std::vector<int> readable;  // registered descriptors
   };
   // Sleeps until something happens or `deadline` (boot time; nullopt: no limit) passes.
   virtual Result<Wakeup> wait(std::optional<BootTime> deadline) = 0;
 
-  // Sends the termination signal to the tree and SIGKILL after the lead; the end is reported by wait() as
-  // `stopped`. Unknown or ended ids are ignored. kill() skips the signal.
+  // Sends the termination signal to the tree and SIGKILL after the lead, which all of the tree has
+  // even when its leader ends at once; the end is reported by wait() as `stopped` (timed_out if
+  // that came first). A second call can shorten the lead only. Unknown or ended ids are ignored.
+  // kill() skips the signal.
   virtual void stop(RunId id, std::chrono::nanoseconds lead) = 0;
   virtual void kill(RunId id) = 0;
   // SIGKILL to every process of every tree, at once: for self-fencing.

@@ -1,0 +1,22 @@
+// Limits that control groups set for this process: version 1, version 2, or both mounted side by
+// side. A limit holds for everything below the group that sets it, so the smallest from the own
+// group up to the top counts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "lib/base/units.h"
+
+namespace torc::exec {
+
+struct CgroupLimits {
+  std::optional<std::uint32_t> cpus;  // whole CPUs of the quota, at least 1
+  std::optional<ByteCount> memory;
+};
+
+// `root` is "/" but for tests.
+[[nodiscard]] CgroupLimits cgroup_limits(const std::string& root);
+
+}  // namespace torc::exec

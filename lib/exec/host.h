@@ -1,0 +1,98 @@
+// The ProcessHost of Linux. Internal to lib/exec: include process_host.h.
+//
+// How the end of a tree is known: the leader of a command leads a session and a process group. When
+// the leader ends, the group is killed while its number is still held by the unreaped leader.
+// Processes that left the group have lost all their living ancestors by then, or lose them now, and
+// become children of this process, which is a subreaper; they are found in the list of its
+// children, attributed to their command and killed, one generation after the other. The tree has
+// ended when the group has no members and no adopted process is left.
+#pragma once
+
+#include <signal.h>
+
+#include <unordered_set>
+
+#include "lib/exec/launch.h"
+#include "lib/exec/procfs.h"
+#include "lib/exec/program_path.h"
+#include "lib/exec/run_table.h"
+
+namespace torc::exec {
+
+class Host final : public ProcessHost {
+ public:
+  explicit Host(Clock& clock);
+  ~Host() override;
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+  Result<void> open();
+
+  Result<RunId> start(const Command& command) override;
+  Result<void> watch(int fd) override;
+  void unwatch(int fd) override;
+  Result<Wakeup> wait(std::optional<BootTime> deadline) override;
+  void stop(RunId id, std::chrono::nanoseconds lead) override;
+  void kill(RunId id) override;
+  void kill_all() override;
+  [[nodiscard]] std::size_t running() const override { return runs_.size(); }
+  [[nodiscard]] pid_t leader(RunId id) const override;
+
+ private:
+  // host_start.cc
+  Launched launch(const Command& command, std::vector<std::string>& words, std::string& marker);
+  void point_to_environment(const std::vector<std::string>& environment, std::string& marker);
+  void record_start(RunKey key, pid_t leader, WallTime at, const Command& command);
+
+  // host_wait.cc
+  Result<void> arm(std::optional<BootTime> deadline);
+  Result<void> sleep_for_events(bool at_once, Wakeup& wakeup);
+  void expire_deadlines();
+  void look_after_children();
+
+  // host_end.cc
+  bool reap();  // whether any child was
+  [[nodiscard]] pid_t dead_child() const;
+  void take(pid_t pid);
+  void account(Run& run, const struct rusage& usage);
+  void adopt();
+  [[nodiscard]] std::vector<pid_t> children() const;
+  void adopt_one(pid_t pid);
+  [[nodiscard]] std::optional<RunKey> owner_of(pid_t pid) const;
+  void settle();
+  void claim_hidden(RunKey key);
+  [[nodiscard]] bool tree_gone(Run& run);
+  void report(RunKey key);
+
+  // host_signal.cc
+  void terminate(RunKey key, Ending cause, std::chrono::nanoseconds lead);
+  void kill_run(RunKey key);
+  void signal_group(Run& run, int signal);
+  void kill_strays(RunKey key);
+  [[nodiscard]] std::vector<pid_t> outside_group(RunKey key, const Run& run) const;
+  void end_everything();
+
+  Clock& clock_;
+  pid_t process_ = 0;
+  pid_t thread_ = 0;
+  std::string identity_;  // "<pid>-<start time>": names this host in TORC_RUN_ID
+  sigset_t signals_before_{};
+  bool opened_ = false;
+  int epoll_ = -1;
+  int child_signals_ = -1;
+  int timer_ = -1;
+  std::optional<BootTime> armed_;
+  std::unique_ptr<Launcher> launcher_;
+  std::vector<std::unique_ptr<ChildrenFile>> children_files_;  // empty: this kernel has none
+  std::unordered_set<pid_t> earlier_children_;
+  ProgramPaths paths_;
+  std::vector<char*> environment_;
+
+  RunKey last_key_ = 0;
+  RunTable runs_;
+  std::unordered_map<pid_t, Stray> strays_;
+  std::vector<RunKey> leaderless_;  // runs whose leader has ended and whose end is not reported
+  bool unsettled_ = false;          // a tree without a leader was killed: look whether it is gone
+  std::vector<Ended> ended_;        // for the next wait()
+};
+
+}  // namespace torc::exec

@@ -1,0 +1,123 @@
+#include <cerrno>
+
+#include "lib/exec/host.h"
+
+namespace torc::exec {
+namespace {
+
+constexpr std::string_view kMarker = "TORC_RUN_ID";
+
+bool is_for_lack_of_resources(const Launched& launched) {
+  switch (launched.os_errno) {
+    case EAGAIN:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+      return true;
+    default:
+      return launched.failed_at == StartStep::none;
+  }
+}
+
+Error cannot_start_now(const Launched& launched) {
+  Error error =
+      os_error(launched.os_errno, "cannot start a process",
+               "it is tried again; look at the limits of processes (ulimit -u) and memory");
+  error.kind = ErrorKind::busy;
+  return error;
+}
+
+const char* path_or_null(const Path& path) {
+  return path.empty() ? nullptr : path.c_str();
+}
+
+std::optional<BootTime> deadline_of(const Command& command, BootTime now) {
+  if (command.time_limit.count() <= 0) return std::nullopt;
+  // A limit of centuries is none; the sum would overflow.
+  if (command.time_limit > BootTime::max() - now) return std::nullopt;
+  return now + command.time_limit;
+}
+
+}  // namespace
+
+void Host::point_to_environment(const std::vector<std::string>& environment, std::string& marker) {
+  environment_.clear();
+  environment_.reserve(environment.size() + 2);
+  for (const std::string& entry : environment) {
+    const bool is_marker =
+        entry.starts_with(kMarker) && entry.size() > kMarker.size() && entry[kMarker.size()] == '=';
+    if (!is_marker) environment_.push_back(const_cast<char*>(entry.c_str()));
+  }
+  environment_.push_back(marker.data());
+  environment_.push_back(nullptr);
+}
+
+Launched Host::launch(const Command& command, std::vector<std::string>& words,
+                      std::string& marker) {
+  point_to_environment(command.env, marker);
+  std::string shell = "/bin/sh";
+  std::vector<char*> pointers{shell.data()};
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+
+  LaunchPlan plan;
+  plan.words = pointers.data();
+  plan.environment = environment_.data();
+  plan.directory = path_or_null(command.directory);
+  plan.stdout_path = path_or_null(command.stdout_path);
+  plan.join_stderr = plan.stdout_path != nullptr && command.stderr_path == command.stdout_path;
+  plan.stderr_path = plan.join_stderr ? nullptr : path_or_null(command.stderr_path);
+
+  const char* path = variable(command.env, "PATH");
+  for (;;) {
+    const ProgramPaths::Found found = paths_.find(words[0], path, command.directory.native());
+    if (found.path.empty()) return {0, found.os_errno, StartStep::execute};
+    plan.program = found.path.c_str();
+    const Launched launched = launcher_->launch(plan);
+    const bool moved = launched.failed_at == StartStep::execute && found.remembered;
+    if (!moved) return launched;
+    paths_.forget(words[0], path);
+  }
+}
+
+void Host::record_start(RunKey key, pid_t leader, WallTime at, const Command& command) {
+  Run run;
+  run.group = leader;
+  run.started_at = at;
+  run.termination_signal = command.termination_signal;
+  run.lead = command.termination_lead;
+  run.deadline = deadline_of(command, clock_.boot_now());
+  runs_.add(key, std::move(run));
+}
+
+Result<RunId> Host::start(const Command& command) {
+  const RunKey key = last_key_ + 1;
+  std::string marker(kMarker);
+  marker.push_back('=');
+  // A torc within a job of another one: the outer torc still finds its own part.
+  if (const char* outer = variable(command.env, kMarker)) marker.append(outer).push_back('/');
+  marker.append(identity_).append(".").append(std::to_string(key));
+
+  const WallTime at = clock_.wall_now();
+  Launched launched{0, EINVAL, StartStep::execute};
+  std::vector<std::string> words = argv_of(command.line);
+  if (command.line.find('\0') == std::string::npos) launched = launch(command, words, marker);
+  if (launched.pid == 0 && is_for_lack_of_resources(launched)) return cannot_start_now(launched);
+
+  last_key_ = key;
+  if (launched.pid != 0) {
+    record_start(key, launched.pid, at, command);
+    return RunId{key};
+  }
+  Ended ended;
+  ended.id = RunId{key};
+  ended.how = Ending::not_started;
+  ended.os_errno = launched.os_errno;
+  ended.failed_at = launched.failed_at;
+  ended.started_at = at;
+  ended.ended_at = clock_.wall_now();
+  ended_.push_back(ended);
+  return RunId{key};
+}
+
+}  // namespace torc::exec

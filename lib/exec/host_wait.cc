@@ -1,0 +1,103 @@
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "lib/exec/host.h"
+
+namespace torc::exec {
+namespace {
+
+std::optional<BootTime> earlier(std::optional<BootTime> a, std::optional<BootTime> b) {
+  if (!a || !b) return a ? a : b;
+  return std::min(*a, *b);
+}
+
+void drain(int fd) {
+  std::array<char, 4 * sizeof(signalfd_siginfo)> buffer;
+  while (read(fd, buffer.data(), buffer.size()) > 0) {
+  }
+}
+
+}  // namespace
+
+// Sets the timer only when the next deadline is another one: in a busy worker most waits end long
+// before.
+Result<void> Host::arm(std::optional<BootTime> deadline) {
+  if (deadline == armed_) return {};
+  itimerspec when{};
+  if (deadline) {
+    const auto left = std::max(*deadline - clock_.boot_now(), BootTime(1));
+    when.it_value.tv_sec = static_cast<time_t>(left / std::chrono::seconds(1));
+    when.it_value.tv_nsec = static_cast<long>((left % std::chrono::seconds(1)).count());
+  }
+  if (timerfd_settime(timer_, 0, &when, nullptr) != 0) {
+    return os_error(errno, "cannot set the timer of time limits");
+  }
+  armed_ = deadline;
+  return {};
+}
+
+Result<void> Host::sleep_for_events(bool at_once, Wakeup& wakeup) {
+  std::array<epoll_event, 64> events;
+  const int n = epoll_wait(epoll_, events.data(), events.size(), at_once ? 0 : -1);
+  if (n < 0 && errno != EINTR) return os_error(errno, "cannot wait for commands");
+  for (int i = 0; i < n; ++i) {
+    const int fd = events[static_cast<std::size_t>(i)].data.fd;
+    if (fd == child_signals_) {
+      drain(fd);
+      look_after_children();
+    } else if (fd == timer_) {
+      drain(fd);
+      armed_.reset();
+    } else {
+      wakeup.readable.push_back(fd);
+    }
+  }
+  return {};
+}
+
+void Host::look_after_children() {
+  const bool reaped = reap();
+  if (leaderless_.empty() || !(reaped || unsettled_)) return;
+  unsettled_ = false;
+  adopt();
+  settle();
+}
+
+void Host::expire_deadlines() {
+  const BootTime now = clock_.boot_now();
+  while (const auto key = runs_.due(now)) {
+    Run& run = *runs_.find(*key);
+    if (run.phase == Phase::running) {
+      terminate(*key, Ending::timed_out, run.lead);
+    } else {
+      kill_run(*key);
+    }
+  }
+}
+
+Result<ProcessHost::Wakeup> Host::wait(std::optional<BootTime> deadline) {
+  Wakeup wakeup;
+  for (;;) {
+    if (unsettled_) look_after_children();
+    const bool late = deadline && clock_.boot_now() >= *deadline;
+    const std::optional<BootTime> next = earlier(deadline, runs_.next_deadline());
+    const bool at_once = late || !ended_.empty() || (next && clock_.boot_now() >= *next);
+    if (!at_once) TORC_TRY(arm(next));
+    TORC_TRY(sleep_for_events(at_once, wakeup));
+    // After the children: a command that ended just in time has not timed out.
+    expire_deadlines();
+    if (unsettled_) look_after_children();
+    if (late || !ended_.empty() || !wakeup.readable.empty()) {
+      wakeup.ended = std::exchange(ended_, {});
+      return wakeup;
+    }
+  }
+}
+
+}  // namespace torc::exec

@@ -1,0 +1,57 @@
+// Makes one child process that executes a program: the step of ProcessHost and run_program() below
+// which there are only system calls.
+//
+// The child shares this process's memory until it executes (as with vfork and posix_spawn), so that
+// nothing is copied and an error comes back without a pipe. Unlike posix_spawn it also asks the
+// kernel to kill it when the thread that started it ends. One thread at a time uses a Launcher.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <memory>
+
+#include "lib/base/result.h"
+#include "lib/exec/process_host.h"
+
+namespace torc::exec {
+
+struct LaunchPlan {
+  const char* program = nullptr;  // path, with a slash
+  // Null-terminated: [0] is "/bin/sh", for programs without "#!"; the program's own words begin at
+  // [1].
+  char** words = nullptr;
+  char** environment = nullptr;     // null-terminated
+  const char* directory = nullptr;  // null: the current one
+  int stdin_fd = -1;                // these three: -1 for /dev/null; they are 3 or higher
+  int stdout_fd = -1;
+  int stderr_fd = -1;
+  const char* stdout_path = nullptr;  // created or emptied; null: stdout_fd
+  const char* stderr_path = nullptr;  // null: stderr_fd
+  bool join_stderr = false;           // stderr is stdout
+};
+
+struct Launched {
+  pid_t pid = 0;  // 0: not started, and no child is left behind
+  int os_errno = 0;
+  StartStep failed_at = StartStep::none;  // `none` with an error: no process could be made
+};
+
+class Launcher {
+ public:
+  static Result<std::unique_ptr<Launcher>> create();
+  ~Launcher();
+  Launcher(const Launcher&) = delete;
+  Launcher& operator=(const Launcher&) = delete;
+
+  // The child leads a session and a process group of its own; signals are as after boot: default,
+  // none blocked.
+  [[nodiscard]] Launched launch(const LaunchPlan& plan);
+
+ private:
+  Launcher(void* stack, int null_fd) : stack_(stack), null_fd_(null_fd) {}
+  void* stack_;
+  int null_fd_;
+};
+
+}  // namespace torc::exec
