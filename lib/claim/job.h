@@ -1,5 +1,5 @@
-// A job as the claims see it: a state, who holds it and how its last attempt ended. Names and commands are not
-// here: they are formatted from the template's recipe when somebody needs them.
+// A job as the claims see it: a state, who holds it and how its last attempt ended. Names and
+// commands are not here: they are formatted from the template's recipe when somebody needs them.
 #pragma once
 
 #include <chrono>
@@ -14,38 +14,44 @@
 namespace torc::claim {
 
 enum class JobState : std::uint8_t {
-  blocked,     // a dependency has not completed
-  ready,       // may be claimed
-  claimed,     // a worker holds it and has not reported its start
-  running,     // its worker reported the start
-  completed,   // exit code 0
-  failed,      // ended otherwise, no attempt left
-  canceled,    // will not run
-  terminated   // ended by its worker's or its own time limit, or on request
+  blocked,    // a dependency has not completed
+  ready,      // may be claimed
+  claimed,    // a worker holds it and has not reported its start
+  running,    // its worker reported the start
+  completed,  // exit code 0
+  failed,     // ended otherwise, no attempt left
+  canceled,   // will not run
+  terminated  // ended by its worker's or its own time limit, or on request
 };
 inline constexpr std::size_t kJobStates = 8;
 [[nodiscard]] std::string_view to_string(JobState state);
-[[nodiscard]] constexpr bool is_terminal(JobState s) { return s >= JobState::completed; }
+[[nodiscard]] constexpr bool is_terminal(JobState s) {
+  return s >= JobState::completed;
+}
 [[nodiscard]] constexpr bool is_live(JobState s) {
   return s == JobState::claimed || s == JobState::running;
 }
 
-// Identifies one worker process for ever: the sequence number of the commit that registered it. 0: nobody.
+// Identifies one worker process for ever: the sequence number of the commit that registered it. 0:
+// nobody.
 enum class WorkerEpoch : std::uint64_t {};
-constexpr std::uint64_t raw(WorkerEpoch e) { return static_cast<std::uint64_t>(e); }
+constexpr std::uint64_t raw(WorkerEpoch e) {
+  return static_cast<std::uint64_t>(e);
+}
 
-// The fencing token of one claim. A start, completion or return with a token that is no longer the job's is
-// refused.
+// The fencing token of one claim. A start, completion or return with a token that is no longer the
+// job's is refused.
 struct ClaimToken {
   JobId job{};
   std::uint32_t attempt = 0;  // from 1
-  std::uint64_t claim = 0;    // sequence number of the commit that granted it; grows with every claim of a job
+  std::uint64_t claim =
+      0;  // sequence number of the commit that granted it; grows with every claim of a job
   auto operator<=>(const ClaimToken&) const = default;
 };
 
 // Why an attempt ended. `exited` covers exit code 0 too.
 enum class EndCause : std::uint8_t {
-  none,           // has not ended
+  none,  // has not ended
   exited,
   signaled,
   timed_out,      // its time limit: exit_code is timeout_exit_code (152)
@@ -75,7 +81,7 @@ struct Job {
   std::uint64_t claim = 0;    // claim sequence of the newest attempt
   WorkerEpoch worker{};       // holder of the newest attempt
   WallTime claimed_at{};
-  Outcome outcome;            // of the newest attempt that ended; started_at also while running
+  Outcome outcome;  // of the newest attempt that ended; started_at also while running
   auto operator<=>(const Job&) const = default;
 };
 

@@ -1,6 +1,6 @@
-// Judging from outside whether a worker is alive, without comparing clocks between hosts and without believing a
-// file's time stamp: an observer watches whether a counter changes, on its own boot-time clock, and counts only
-// the time in which its own I/O worked.
+// Judging from outside whether a worker is alive, without comparing clocks between hosts and
+// without believing a file's time stamp: an observer watches whether a counter changes, on its own
+// boot-time clock, and counts only the time in which its own I/O worked.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,10 @@ struct LeaseTerms {
   std::chrono::nanoseconds beat = std::chrono::minutes(1);
 };
 
-// beat = ttl / 5, but at least so long that `workers` idle workers together write at most 5 beats a second.
-[[nodiscard]] std::chrono::nanoseconds beat_interval(std::chrono::nanoseconds ttl, std::uint64_t workers);
+// beat = ttl / 5, but at least so long that `workers` idle workers together write at most 5 beats a
+// second.
+[[nodiscard]] std::chrono::nanoseconds beat_interval(std::chrono::nanoseconds ttl,
+                                                     std::uint64_t workers);
 
 // What one observer knows of one worker. A value: observe() returns the next one.
 struct Observation {
@@ -27,8 +29,8 @@ struct Observation {
   std::uint32_t looks = 0;            // spaced looks since then
 };
 
-// `healthy_gap`: the longest gap between two looks that counts as healthy; of a longer gap (this process was
-// frozen, its filesystem hung) nothing counts.
+// `healthy_gap`: the longest gap between two looks that counts as healthy; of a longer gap (this
+// process was frozen, its filesystem hung) nothing counts.
 [[nodiscard]] Observation first_look(std::uint64_t renewals, std::uint64_t beats, BootTime now);
 [[nodiscard]] Observation observe(Observation before, std::uint64_t renewals, std::uint64_t beats,
                                   BootTime now, std::chrono::nanoseconds healthy_gap);

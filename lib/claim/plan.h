@@ -1,6 +1,6 @@
-// What a workflow is to the claims: templates, resource classes, dependency sets. Made once from the expanded
-// spec, written by the first commit of a store. Everything here is compact: a sweep of a million jobs is one
-// Template, one JobClass and one Span.
+// What a workflow is to the claims: templates, resource classes, dependency sets. Made once from
+// the expanded spec, written by the first commit of a store. Everything here is compact: a sweep of
+// a million jobs is one Template, one JobClass and one Span.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,8 @@ struct Requirement {
   auto operator<=>(const Requirement&) const = default;
 };
 
-// One combination of everything that decides who may run a job. Jobs of one class share one ready queue.
+// One combination of everything that decides who may run a job. Jobs of one class share one ready
+// queue.
 struct JobClass {
   Requirement need;
   std::string scheduler;  // empty: any worker
@@ -37,7 +38,7 @@ struct Template {
   std::uint32_t job_class = 0;  // index into Plan::classes
   std::int32_t priority = 0;    // higher first
   std::uint64_t name_hash = 0;  // of the name when count == 1 (see name_hash()), else 0
-  std::string recipe;           // opaque here: names, commands, parameters, for whoever runs and shows jobs
+  std::string recipe;  // opaque here: names, commands, parameters, for whoever runs and shows jobs
 };
 
 // A contiguous run of jobs.
@@ -46,8 +47,9 @@ struct JobRange {
   std::uint64_t count = 0;
 };
 
-// `members` wait until every job of `upstream` has completed. One record and one counter however many there are.
-// A job is a member of at most one dependency set; ranges do not overlap within a set.
+// `members` wait until every job of `upstream` has completed. One record and one counter however
+// many there are. A job is a member of at most one dependency set; ranges do not overlap within a
+// set.
 struct DependencySet {
   std::vector<JobRange> upstream;
   std::vector<JobRange> members;
@@ -56,8 +58,8 @@ struct DependencySet {
 enum class SortMethod : std::uint8_t { none, gpus_runtime_memory, gpus_memory_runtime };
 
 struct Plan {
-  std::string name;         // of the workflow
-  std::string settings;     // opaque here: what workers need of the spec besides the jobs
+  std::string name;      // of the workflow
+  std::string settings;  // opaque here: what workers need of the spec besides the jobs
   SortMethod sort = SortMethod::none;
   std::vector<JobClass> classes;
   std::vector<Template> templates;  // in id order, without gaps, the first at JobId 1

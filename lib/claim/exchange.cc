@@ -1,0 +1,162 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "lib/claim/claimer.h"
+#include "lib/claim/ledger.h"
+#include "lib/claim/ready_queue.h"
+#include "lib/claim/tables.h"
+#include "lib/claim/transition.h"
+
+namespace torc::claim {
+namespace {
+
+bool is_end(JobState state) {
+  return state == JobState::completed || state == JobState::failed ||
+         state == JobState::terminated || state == JobState::ready;
+}
+
+// One exchange of one worker: its requests against the ledger, and the answer as it grows.
+class Session {
+ public:
+  Session(Transaction& tx, const Exchange& request, Lease lease)
+      : tx_(tx), request_(request), lease_(std::move(lease)), ledger_(tx) {}
+
+  Result<Answer> run() {
+    for (const Finished& f : request_.finishes) finish(f);
+    for (const Started& s : request_.starts) start(s);
+    for (const ClaimToken& t : request_.returns) give_back(t);
+    ledger_.settle();
+    WorkflowRecord workflow = read_workflow_record();
+    answer_.workflow.name = workflow.name;
+    if (request_.offer) claim_for(*request_.offer, workflow.sort);
+    write_lease();
+    TORC_TRY(ledger_.close());
+    answer_.workflow.counts = ledger_.tally().counts;
+    for (std::uint64_t n : answer_.workflow.counts) answer_.workflow.jobs += n;
+    answer_.living = ledger_.tally().living;
+    return std::move(answer_);
+  }
+
+ private:
+  void finish(const Finished& event) {
+    apply(event.token, [&](const Job& job) { return claim::finish(job, request_.worker, event); });
+  }
+  void start(const Started& event) {
+    apply(event.token, [&](const Job& job) { return claim::start(job, request_.worker, event); });
+  }
+  void give_back(const ClaimToken& token) {
+    apply(token, [&](const Job& job) {
+      return claim::give_back(job, request_.worker, token, request_.now);
+    });
+  }
+
+  template <class Rule>
+  void apply(const ClaimToken& token, const Rule& rule) {
+    const std::uint64_t id = raw(token.job);
+    const auto job = ledger_.state().job(id);
+    if (!job) return refuse(token, Refusal::no_such_job, Job{});
+    const Decision decision = rule(*job);
+    if (const auto* why = std::get_if<Refusal>(&decision)) return refuse(token, *why, *job);
+    const Job* after = std::get_if<Job>(&decision);
+    if (after == nullptr) return;
+    ledger_.change(id, job->state, *after);
+    if (!is_live(after->state)) dropped_.push_back(id);
+    if (is_terminal(after->state)) ++lease_.finished;
+  }
+
+  void refuse(const ClaimToken& token, Refusal why, const Job& job) {
+    answer_.refused.push_back({token, why, is_live(job.state) ? job.worker : WorkerEpoch{}});
+  }
+
+  WorkflowRecord read_workflow_record() {
+    const Key key(Table::workflow);
+    const auto value = tx_.get(key);
+    const auto record = value ? decode_workflow(*value) : std::nullopt;
+    if (!record) ledger_.state().damaged(key);
+    return record.value_or(WorkflowRecord{});
+  }
+
+  void claim_for(const Offer& offer, SortMethod sort) {
+    ReadyHeads heads(tx_, ledger_.state(), offer, sort);
+    Capacity free = free_capacity(offer);
+    for (std::uint64_t left = offer.max_jobs; left > 0;) {
+      const auto taken = heads.take_fitting(free, left);
+      if (!taken) break;
+      left -= taken->count;
+      grant(*taken);
+    }
+    // A fair share only: what one worker holds ahead, no other can start.
+    const Tally& tally = ledger_.tally();
+    const std::uint64_t share =
+        tally.of(JobState::ready) / (2 * std::max<std::uint64_t>(1, tally.living));
+    for (std::uint64_t left = std::min(offer.ahead, share); left > 0;) {
+      const auto taken = heads.take_any(left);
+      if (!taken) break;
+      left -= taken->count;
+      grant(*taken);
+    }
+    heads.write_back();
+  }
+
+  void grant(const ReadyHeads::Take& taken) {
+    State& state = ledger_.state();
+    // Most jobs of a range have no record yet: one seek tells where the next one is.
+    std::uint64_t recorded = state.next_record(taken.first).value_or(UINT64_MAX);
+    for (std::uint64_t id = taken.first; id < taken.first + taken.count; ++id) {
+      Job before;
+      before.state = JobState::ready;
+      if (id == recorded) {
+        before = state.record(id).value_or(Job{});
+        recorded = state.next_record(id + 1).value_or(UINT64_MAX);
+        if (before.state != JobState::ready) return state.damaged(Key(Table::job, id));
+      }
+      const Job after = claim::claim(before, request_.worker, tx_.sequence(), request_.now);
+      ledger_.change(id, JobState::ready, after);
+      answer_.grants.push_back({token_of(JobId{id}, after), taken.job_class, taken.priority});
+      added_.push_back(id);
+    }
+  }
+
+  void write_lease() {
+    ++lease_.renewals;
+    lease_.last_seen = request_.now;
+    std::sort(dropped_.begin(), dropped_.end());
+    std::sort(added_.begin(), added_.end());
+    std::vector<std::uint64_t> kept;
+    kept.reserve(lease_.held.size());
+    std::set_difference(lease_.held.begin(), lease_.held.end(), dropped_.begin(), dropped_.end(),
+                        std::back_inserter(kept));
+    lease_.held.clear();
+    std::merge(kept.begin(), kept.end(), added_.begin(), added_.end(),
+               std::back_inserter(lease_.held));
+    tx_.put(Key(Table::lease, raw(request_.worker)), encode(lease_));
+  }
+
+  Transaction& tx_;
+  const Exchange& request_;
+  Lease lease_;
+  Ledger ledger_;
+  Answer answer_;
+  std::vector<std::uint64_t> dropped_;  // jobs that the worker no longer holds
+  std::vector<std::uint64_t> added_;
+};
+
+}  // namespace
+
+Result<Answer> exchange(Transaction& tx, const Exchange& request) {
+  for (const Finished& f : request.finishes) {
+    if (is_end(f.state)) continue;
+    return Error{ErrorKind::invalid,
+                 fmt::format("job {} cannot finish as {}", raw(f.token.job), to_string(f.state)),
+                 "report completed, failed, terminated, or ready to run it again"};
+  }
+  State state(tx);
+  auto lease = state.lease(request.worker);
+  TORC_TRY(state.sound());
+  if (!lease) return fenced(request.worker);
+  return Session(tx, request, *std::move(lease)).run();
+}
+
+}  // namespace torc::claim

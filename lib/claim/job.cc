@@ -1,0 +1,49 @@
+#include "lib/claim/job.h"
+
+namespace torc::claim {
+
+std::string_view to_string(JobState state) {
+  switch (state) {
+    case JobState::blocked:
+      return "blocked";
+    case JobState::ready:
+      return "ready";
+    case JobState::claimed:
+      return "claimed";
+    case JobState::running:
+      return "running";
+    case JobState::completed:
+      return "completed";
+    case JobState::failed:
+      return "failed";
+    case JobState::canceled:
+      return "canceled";
+    case JobState::terminated:
+      return "terminated";
+  }
+  return "?";
+}
+
+std::string_view to_string(EndCause cause) {
+  switch (cause) {
+    case EndCause::none:
+      return "none";
+    case EndCause::exited:
+      return "exited";
+    case EndCause::signaled:
+      return "signaled";
+    case EndCause::timed_out:
+      return "timed out";
+    case EndCause::out_of_memory:
+      return "out of memory";
+    case EndCause::not_started:
+      return "not started";
+    case EndCause::worker_lost:
+      return "worker lost";
+    case EndCause::stopped:
+      return "stopped";
+  }
+  return "?";
+}
+
+}  // namespace torc::claim

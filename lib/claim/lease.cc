@@ -1,0 +1,50 @@
+#include "lib/claim/lease.h"
+
+#include <algorithm>
+
+namespace torc::claim {
+namespace {
+
+constexpr std::uint64_t kBeatsPerSecond = 5;  // of the whole workflow
+constexpr std::uint32_t kLooks = 3;
+// Looks closer together than this part of the healthy gap are one look.
+constexpr int kSpacing = 8;
+
+}  // namespace
+
+std::chrono::nanoseconds beat_interval(std::chrono::nanoseconds ttl, std::uint64_t workers) {
+  const std::chrono::nanoseconds crowd = std::chrono::seconds(1) *
+                                         static_cast<std::int64_t>(workers) /
+                                         static_cast<std::int64_t>(kBeatsPerSecond);
+  return std::max(ttl / 5, crowd);
+}
+
+Observation first_look(std::uint64_t renewals, std::uint64_t beats, BootTime now) {
+  Observation o;
+  o.renewals = renewals;
+  o.beats = beats;
+  o.last_look = now;
+  return o;
+}
+
+Observation observe(Observation before, std::uint64_t renewals, std::uint64_t beats, BootTime now,
+                    std::chrono::nanoseconds healthy_gap) {
+  if (renewals != before.renewals || beats != before.beats) return first_look(renewals, beats, now);
+  const std::chrono::nanoseconds gap = now - before.last_look;
+  if (gap > healthy_gap) return first_look(renewals, beats, now);
+  if (gap * kSpacing < healthy_gap) return before;
+  before.silent += gap;
+  before.last_look = now;
+  ++before.looks;
+  return before;
+}
+
+bool is_expired(const Observation& observation, std::chrono::nanoseconds ttl) {
+  return observation.silent >= ttl && observation.looks >= kLooks;
+}
+
+bool must_fence(BootTime last_confirmed, BootTime now, std::chrono::nanoseconds ttl) {
+  return now - last_confirmed >= ttl / 10 * 6;
+}
+
+}  // namespace torc::claim

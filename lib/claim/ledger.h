@@ -1,0 +1,46 @@
+// What one transaction changes of the jobs: a write-back cache, so that a batch reads and writes
+// counters, barriers and queues once each, however many jobs it is about.
+#pragma once
+
+#include <vector>
+
+#include "lib/claim/ready_queue.h"
+#include "lib/claim/state.h"
+#include "lib/claim/tables.h"
+#include "lib/store/transaction.h"
+
+namespace torc::claim {
+
+class Ledger {
+ public:
+  // `tx` outlives this.
+  explicit Ledger(Transaction& tx);
+
+  [[nodiscard]] State& state() { return state_; }
+  [[nodiscard]] Transaction& tx() { return tx_; }
+  [[nodiscard]] Tally& tally() { return tally_; }
+
+  // Writes the new record of a job and notes what follows from it: counters, barriers, queues, the
+  // index of unsuccessful jobs.
+  void change(std::uint64_t id, JobState before, const Job& after);
+
+  // Brings barriers and queues up to date with the changes so far. Before jobs are claimed, and
+  // before close().
+  void settle();
+
+  // Writes the counters. An error: what was read makes no sense; the transaction must be aborted.
+  Result<void> close();
+
+ private:
+  Transaction& tx_;
+  State state_;
+  Tally stored_;
+  Tally tally_;
+  std::vector<std::uint64_t> completed_;
+  std::vector<ReadyJob> ready_again_;
+};
+
+// The error of a worker that is not, or no longer, one of the living.
+[[nodiscard]] Error fenced(WorkerEpoch epoch);
+
+}  // namespace torc::claim

@@ -1,0 +1,225 @@
+#include "lib/claim/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/claim/claimer.h"
+#include "lib/claim/ready_queue.h"
+#include "lib/claim/tables.h"
+
+namespace torc::claim {
+namespace {
+
+// A run of jobs and the barrier that it belongs to, as member or as upstream.
+struct Bound {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  std::uint64_t barrier = 0;
+  [[nodiscard]] std::uint64_t end() const { return first + count; }
+};
+
+Error bad_plan(std::string what) {
+  return Error{
+      ErrorKind::invalid, "the plan of the workflow is wrong: " + std::move(what),
+      "this is a mistake in torc, not in the workflow file; please report it with that file"};
+}
+
+Result<std::uint64_t> check_templates(const Plan& plan) {
+  std::uint64_t next = 1;
+  for (const Template& t : plan.templates) {
+    if (raw(t.first) != next) {
+      return bad_plan(
+          fmt::format("a template begins at job {} where {} follows", raw(t.first), next));
+    }
+    if (t.count == 0) return bad_plan(fmt::format("the template at job {} has no jobs", next));
+    if (t.job_class >= plan.classes.size()) {
+      return bad_plan(fmt::format("the template at job {} names class {} of {}", next, t.job_class,
+                                  plan.classes.size()));
+    }
+    next += t.count;
+  }
+  return next - 1;
+}
+
+// Sorted by first job. Within one barrier they must not overlap; nor across barriers when
+// `exclusive`.
+enum class Overlap : std::uint8_t { forbidden, across_barriers };
+Result<std::vector<Bound>> sorted_bounds(std::vector<Bound> bounds, std::uint64_t jobs,
+                                         Overlap overlap) {
+  const auto by_barrier = [](const Bound& a, const Bound& b) {
+    return a.barrier != b.barrier ? a.barrier < b.barrier : a.first < b.first;
+  };
+  const auto by_first = [](const Bound& a, const Bound& b) {
+    return a.first != b.first ? a.first < b.first : a.barrier < b.barrier;
+  };
+  if (overlap == Overlap::across_barriers) {
+    std::sort(bounds.begin(), bounds.end(), by_barrier);
+  } else {
+    std::sort(bounds.begin(), bounds.end(), by_first);
+  }
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    const Bound& b = bounds[i];
+    if (b.count == 0 || b.first == 0 || b.count > jobs || b.first > jobs - b.count + 1) {
+      return bad_plan(
+          fmt::format("a dependency names jobs {} to {} of {}", b.first, b.end() - 1, jobs));
+    }
+    const bool comparable =
+        i > 0 && (overlap == Overlap::forbidden || bounds[i - 1].barrier == b.barrier);
+    if (comparable && bounds[i - 1].end() > b.first) {
+      return bad_plan(fmt::format("job {} is named twice among the dependencies", b.first));
+    }
+  }
+  if (overlap == Overlap::across_barriers) std::sort(bounds.begin(), bounds.end(), by_first);
+  return bounds;
+}
+
+std::vector<Bound> bounds_of(const Plan& plan, std::vector<JobRange> DependencySet::*side) {
+  std::vector<Bound> bounds;
+  for (std::size_t i = 0; i < plan.dependencies.size(); ++i) {
+    const DependencySet& set = plan.dependencies[i];
+    if (set.upstream.empty() || set.members.empty()) continue;  // nobody waits, or for nothing
+    for (const JobRange& r : set.*side) bounds.push_back({raw(r.first), r.count, i + 1});
+  }
+  return bounds;
+}
+
+// Cuts the jobs where template or membership changes, and joins what is alike after all.
+std::vector<Span> make_spans(const Plan& plan, const std::vector<Bound>& members) {
+  std::vector<Span> spans;
+  const auto add = [&](const Span& s) {
+    if (!spans.empty() && spans.back().barrier == s.barrier &&
+        spans.back().job_class == s.job_class && spans.back().priority == s.priority) {
+      spans.back().count += s.count;
+    } else {
+      spans.push_back(s);
+    }
+  };
+  std::size_t m = 0;
+  for (const Template& t : plan.templates) {
+    const std::uint64_t end = raw(t.first) + t.count;
+    for (std::uint64_t at = raw(t.first); at < end;) {
+      while (m < members.size() && members[m].end() <= at) ++m;
+      const bool inside = m < members.size() && members[m].first <= at;
+      std::uint64_t to = end;
+      if (m < members.size()) to = std::min(end, inside ? members[m].end() : members[m].first);
+      add({at, to - at, inside ? members[m].barrier : 0, t.job_class, t.priority});
+      at = to;
+    }
+  }
+  return spans;
+}
+
+// Cuts the upstream ranges at all their ends: within a piece every job counts for the same
+// barriers, so that a completed job finds them with one seek. Never more numbers than there are
+// edges to count off.
+void write_upstream(Transaction& tx, const std::vector<Bound>& bounds) {
+  struct End {
+    std::uint64_t at;
+    std::uint64_t barrier;
+    bool opens;
+  };
+  std::vector<End> ends;
+  ends.reserve(2 * bounds.size());
+  for (const Bound& b : bounds) {
+    ends.push_back({b.first, b.barrier, true});
+    ends.push_back({b.end(), b.barrier, false});
+  }
+  // A range that ends where another of its barrier begins: close first, so that the barrier stays
+  // listed once.
+  std::sort(ends.begin(), ends.end(), [](const End& a, const End& b) {
+    return a.at != b.at ? a.at < b.at : a.opens < b.opens;
+  });
+  UpstreamRun run;
+  for (std::size_t i = 0; i < ends.size();) {
+    run.first = ends[i].at;
+    for (; i < ends.size() && ends[i].at == run.first; ++i) {
+      auto& list = run.barriers;
+      const auto at = std::lower_bound(list.begin(), list.end(), ends[i].barrier);
+      if (ends[i].opens) {
+        list.insert(at, ends[i].barrier);
+      } else {
+        list.erase(at);
+      }
+    }
+    if (i == ends.size() || run.barriers.empty()) continue;
+    run.count = ends[i].at - run.first;
+    tx.put(Key(Table::upstream, run.first), encode(run));
+  }
+}
+
+void write_templates(Transaction& tx, const Plan& plan) {
+  for (std::size_t i = 0; i < plan.classes.size(); ++i) {
+    tx.put(Key(Table::job_class).be32(static_cast<std::uint32_t>(i)), encode(plan.classes[i]));
+  }
+  for (const Template& t : plan.templates) {
+    tx.put(Key(Table::job_template, raw(t.first)), encode(t));
+    if (t.count > 1) tx.put(Key(Table::sweep, raw(t.first)), {});
+  }
+  for (const Template& t : plan.templates) {
+    if (t.count == 1 && t.name_hash != 0) {
+      tx.put(Key(Table::name, t.name_hash).be64(raw(t.first)), {});
+    }
+  }
+}
+
+std::vector<JobRange> sorted(std::vector<JobRange> ranges) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const JobRange& a, const JobRange& b) { return a.first < b.first; });
+  return ranges;
+}
+
+void write_barriers(Transaction& tx, const Plan& plan) {
+  for (std::size_t i = 0; i < plan.dependencies.size(); ++i) {
+    const DependencySet& set = plan.dependencies[i];
+    if (set.upstream.empty() || set.members.empty()) continue;
+    Barrier barrier;
+    barrier.members = sorted(set.members);
+    barrier.upstream = sorted(set.upstream);
+    for (const JobRange& r : barrier.upstream) barrier.total += r.count;
+    tx.put(Key(Table::barrier, i + 1), encode(barrier));
+  }
+}
+
+Tally write_spans(Transaction& tx, const std::vector<Span>& spans) {
+  Tally tally;
+  for (const Span& s : spans) {
+    tx.put(Key(Table::span, s.first), encode(s));
+    const JobState state = s.barrier == 0 ? JobState::ready : JobState::blocked;
+    tally.counts[static_cast<std::size_t>(state)] += s.count;
+  }
+  for (const Span& s : spans) {
+    if (s.barrier == 0) put_ready(tx, {s.job_class, s.priority, 0, s.first, s.count});
+  }
+  return tally;
+}
+
+}  // namespace
+
+std::uint64_t name_hash(std::string_view name) {
+  std::uint64_t h = 0xcbf29ce484222325U;
+  for (char c : name) h = (h ^ static_cast<std::uint8_t>(c)) * 0x100000001b3U;
+  h = (h ^ (h >> 33)) * 0xff51afd7ed558ccdU;
+  h = (h ^ (h >> 33)) * 0xc4ceb9fe1a85ec53U;
+  h ^= h >> 33;
+  return h == 0 ? 1 : h;
+}
+
+Result<void> write_plan(Transaction& tx, const Plan& plan) {
+  TORC_ASSIGN(const std::uint64_t jobs, check_templates(plan));
+  TORC_ASSIGN(const std::vector<Bound> members,
+              sorted_bounds(bounds_of(plan, &DependencySet::members), jobs, Overlap::forbidden));
+  TORC_ASSIGN(
+      const std::vector<Bound> upstream,
+      sorted_bounds(bounds_of(plan, &DependencySet::upstream), jobs, Overlap::across_barriers));
+  tx.put(Key(Table::workflow), encode(WorkflowRecord{plan.sort, plan.name}));
+  tx.put(Key(Table::settings), plan.settings);
+  write_templates(tx, plan);
+  write_barriers(tx, plan);
+  write_upstream(tx, upstream);
+  const Tally tally = write_spans(tx, make_spans(plan, members));
+  tx.put(Key(Table::tally), encode(tally));
+  return {};
+}
+
+}  // namespace torc::claim

@@ -1,0 +1,195 @@
+#include "lib/claim/ready_queue.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace torc::claim {
+namespace {
+
+constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
+
+std::array<std::uint64_t, 3> size_of(const Requirement& need, SortMethod sort) {
+  const auto runtime = static_cast<std::uint64_t>(need.runtime.count());
+  switch (sort) {
+    case SortMethod::none:
+      return {};
+    case SortMethod::gpus_runtime_memory:
+      return {need.gpus, runtime, need.memory.value};
+    case SortMethod::gpus_memory_runtime:
+      return {need.gpus, need.memory.value, runtime};
+  }
+  return {};
+}
+
+std::uint64_t quotient(std::uint64_t free, std::uint64_t need) {
+  return need == 0 ? kUnlimited : free / need;
+}
+
+// Joins `range` with the ranges of the same rank that end or begin where it begins or ends.
+ReadyRange absorb_neighbours(Transaction& tx, ReadyRange range) {
+  const auto joins = [&](const ReadyRange& other) {
+    return other.job_class == range.job_class && other.priority == range.priority &&
+           other.age == range.age && (other.end() == range.first || range.end() == other.first);
+  };
+  std::optional<ReadyRange> left;
+  if (const auto e = tx.seek_before(ready_key(range))) left = decode_ready(e->key, e->value);
+  std::optional<ReadyRange> right;
+  if (const auto e = tx.seek(ready_key(range))) right = decode_ready(e->key, e->value);
+  if (right && joins(*right)) {
+    tx.erase(ready_key(*right));
+    range.count += right->count;
+  }
+  if (left && joins(*left)) {
+    range.first = left->first;  // its key is overwritten
+    range.count += left->count;
+  }
+  return range;
+}
+
+}  // namespace
+
+void put_ready(Transaction& tx, const ReadyRange& range) {
+  tx.put(ready_key(range), Value().varint(range.count));
+}
+
+void put_ready_again(Transaction& tx, std::vector<ReadyJob>& jobs) {
+  std::sort(jobs.begin(), jobs.end());
+  for (std::size_t i = 0; i < jobs.size();) {
+    ReadyRange range{jobs[i].job_class, jobs[i].priority, 0, jobs[i].id, 1};
+    for (++i; i < jobs.size() && jobs[i] == ReadyJob{range.job_class, range.priority, range.end()};
+         ++i) {
+      ++range.count;
+    }
+    put_ready(tx, absorb_neighbours(tx, range));
+  }
+  jobs.clear();
+}
+
+Capacity free_capacity(const Offer& offer) {
+  const bool untouched = offer.cpus == offer.total_cpus && offer.gpus == offer.total_gpus &&
+                         offer.memory == offer.total_memory;
+  return {offer.cpus, offer.gpus, offer.memory, untouched};
+}
+
+std::uint64_t how_many_fit(const Requirement& need, const Capacity& free, const Offer& offer) {
+  if (offer.ignore_resources) return kUnlimited;
+  if (need.nodes > 1) return free.untouched ? 1 : 0;
+  return std::min({quotient(free.cpus, need.cpus), quotient(free.gpus, need.gpus),
+                   quotient(free.memory.value, need.memory.value)});
+}
+
+void occupy(Capacity& free, const Requirement& need, std::uint64_t jobs, const Offer& offer) {
+  free.untouched = false;
+  if (offer.ignore_resources) return;
+  if (need.nodes > 1) {
+    free = Capacity{0, 0, ByteCount{0}, false};
+    return;
+  }
+  free.cpus -= static_cast<std::uint32_t>(need.cpus * jobs);
+  free.gpus -= static_cast<std::uint32_t>(need.gpus * jobs);
+  free.memory.value -= need.memory.value * jobs;
+}
+
+bool could_fit(const JobClass& job_class, const Offer& offer) {
+  const Requirement& need = job_class.need;
+  if (need.nodes > offer.nodes) return false;
+  if (!offer.any_binding) {
+    if (!job_class.scheduler.empty() && job_class.scheduler != offer.scheduler) return false;
+    if (!job_class.label.empty() && job_class.label != offer.label) return false;
+  }
+  if (offer.remaining && need.runtime > *offer.remaining) return false;
+  if (offer.ignore_resources) return true;
+  return need.cpus <= offer.total_cpus && need.gpus <= offer.total_gpus &&
+         need.memory <= offer.total_memory;
+}
+
+ReadyHeads::ReadyHeads(Transaction& tx, State& state, const Offer& offer, SortMethod sort)
+    : tx_(tx), state_(state), offer_(offer) {
+  Key from(Table::ready);
+  while (const auto entry = tx_.seek(from)) {
+    if (!is_in(Table::ready, entry->key)) break;
+    const auto range = decode_ready(entry->key, entry->value);
+    if (!range) {
+      state_.damaged(entry->key);
+      return;
+    }
+    const JobClass job_class = state_.job_class(range->job_class);
+    if (could_fit(job_class, offer)) {
+      heads_.push_back({job_class.need, size_of(job_class.need, sort), *range, 0, false});
+    }
+    if (range->job_class == std::numeric_limits<std::uint32_t>::max()) break;
+    from = Key(Table::ready).be32(range->job_class + 1);
+  }
+}
+
+bool ReadyHeads::same_rank(const Head& a, const Head& b) {
+  return a.range.priority == b.range.priority && a.size == b.size && a.range.age == b.range.age;
+}
+
+bool ReadyHeads::before(const Head& a, const Head& b) {
+  if (a.range.priority != b.range.priority) return a.range.priority > b.range.priority;
+  if (a.size != b.size) return a.size > b.size;
+  if (a.range.age != b.range.age) return a.range.age < b.range.age;
+  return a.first() < b.first();
+}
+
+std::optional<ReadyHeads::Take> ReadyHeads::take_fitting(Capacity& free, std::uint64_t limit) {
+  return take(&free, limit);
+}
+
+std::optional<ReadyHeads::Take> ReadyHeads::take_any(std::uint64_t limit) {
+  return take(nullptr, limit);
+}
+
+std::optional<ReadyHeads::Take> ReadyHeads::take(Capacity* free, std::uint64_t limit) {
+  Head* best = nullptr;
+  Head* next = nullptr;
+  for (Head& head : heads_) {
+    if (head.exhausted || (free != nullptr && how_many_fit(head.need, *free, offer_) == 0))
+      continue;
+    if (best == nullptr || before(head, *best)) {
+      next = std::exchange(best, &head);
+    } else if (next == nullptr || before(head, *next)) {
+      next = &head;
+    }
+  }
+  if (best == nullptr || limit == 0) return std::nullopt;
+
+  std::uint64_t count = std::min(limit, best->count());
+  if (free != nullptr) count = std::min(count, how_many_fit(best->need, *free, offer_));
+  // Two ranges of one rank may interleave: stop where the other one comes first.
+  if (next != nullptr && same_rank(*best, *next)) {
+    count = std::min(count, next->first() - best->first());
+  }
+  if (free != nullptr) occupy(*free, best->need, count, offer_);
+  const Take taken{best->range.job_class, best->range.priority, best->first(), count};
+  best->taken += count;
+  if (best->count() == 0) advance(*best);
+  return taken;
+}
+
+void ReadyHeads::advance(Head& head) {
+  const Key key = ready_key(head.range);
+  tx_.erase(key);
+  const auto entry = tx_.seek(key);
+  const auto range = entry ? decode_ready(entry->key, entry->value) : std::nullopt;
+  if (entry && is_in(Table::ready, entry->key) && !range) state_.damaged(entry->key);
+  head.exhausted = !range || range->job_class != head.range.job_class;
+  if (!head.exhausted) {
+    head.range = *range;
+    head.taken = 0;
+  }
+}
+
+void ReadyHeads::write_back() {
+  for (Head& head : heads_) {
+    if (head.exhausted || head.taken == 0) continue;
+    tx_.erase(ready_key(head.range));
+    head.range.first += head.taken;
+    head.range.count -= head.taken;
+    head.taken = 0;
+    put_ready(tx_, head.range);
+  }
+}
+
+}  // namespace torc::claim

@@ -1,0 +1,99 @@
+#include "lib/claim/state.h"
+
+#include <fmt/format.h>
+
+namespace torc::claim {
+
+std::optional<Job> State::record(std::uint64_t id) {
+  const Key key(Table::job, id);
+  const auto value = reader_.get(key);
+  if (!value) return std::nullopt;
+  return sound_or_damaged(key, decode_job(*value));
+}
+
+std::optional<Job> State::job(std::uint64_t id) {
+  if (auto own = record(id)) return own;
+  const Span* span = span_of(id);
+  if (span == nullptr) return std::nullopt;
+  Job job;
+  job.state = is_open(span->barrier) ? JobState::ready : JobState::blocked;
+  return job;
+}
+
+const Span* State::span_of(std::uint64_t id) {
+  if (span_ && span_->contains(id)) return &*span_;
+  if (id == 0 || id == UINT64_MAX) return nullptr;
+  const auto entry = reader_.seek_before(Key(Table::span, id + 1));
+  if (!entry || !is_in(Table::span, entry->key)) return nullptr;
+  span_ = sound_or_damaged(entry->key, decode_span(entry->key, entry->value));
+  return span_ && span_->contains(id) ? &*span_ : nullptr;
+}
+
+bool State::is_open(std::uint64_t barrier) {
+  if (barrier == 0) return true;
+  const auto value = reader_.get(Key(Table::countdown, barrier));
+  return value && decode_countdown(*value) == 0;
+}
+
+std::uint64_t State::remaining(std::uint64_t barrier) {
+  const Key key(Table::countdown, barrier);
+  if (const auto value = reader_.get(key)) return decode_countdown(*value);
+  const Key whole(Table::barrier, barrier);
+  if (const auto value = reader_.get(whole)) return decode_countdown(*value);
+  damaged(whole);
+  return 0;
+}
+
+std::optional<Barrier> State::barrier(std::uint64_t id) {
+  const Key key(Table::barrier, id);
+  const auto value = reader_.get(key);
+  return sound_or_damaged(key, value ? decode_barrier(*value) : std::nullopt);
+}
+
+Tally State::tally() {
+  const Key key(Table::tally);
+  const auto value = reader_.get(key);
+  return sound_or_damaged(key, value ? decode_tally(*value) : std::nullopt).value_or(Tally{});
+}
+
+std::optional<Lease> State::lease(WorkerEpoch epoch) {
+  const Key key(Table::lease, raw(epoch));
+  const auto value = reader_.get(key);
+  if (!value) return std::nullopt;
+  return sound_or_damaged(key, decode_lease(*value));
+}
+
+std::optional<Worker> State::worker(WorkerEpoch epoch) {
+  const Key key(Table::worker, raw(epoch));
+  const auto value = reader_.get(key);
+  if (!value) return std::nullopt;
+  auto worker = sound_or_damaged(key, decode_worker(*value));
+  if (worker) worker->epoch = epoch;
+  return worker;
+}
+
+JobClass State::job_class(std::uint32_t number) {
+  Key key(Table::job_class);
+  key.be32(number);
+  const auto value = reader_.get(key);
+  return sound_or_damaged(key, value ? decode_class(*value) : std::nullopt).value_or(JobClass{});
+}
+
+std::optional<std::uint64_t> State::next_record(std::uint64_t id) const {
+  const auto entry = reader_.seek(Key(Table::job, id));
+  return entry ? id_in(Table::job, entry->key) : std::nullopt;
+}
+
+void State::damaged(std::string_view key) {
+  if (!damage_.empty()) return;
+  damage_ = fmt::format("table '{}', key", key.substr(0, 1));
+  for (char c : key.substr(1)) damage_ += fmt::format(" {:02x}", static_cast<unsigned char>(c));
+}
+
+Result<void> State::sound() const {
+  if (damage_.empty()) return {};
+  return Error{ErrorKind::corrupt, "the state of the jobs cannot be read at " + damage_,
+               "run `torc verify` on the store; a newer torc may have written it"};
+}
+
+}  // namespace torc::claim

@@ -1,0 +1,51 @@
+// Typed reading of the tables. A job without a record of its own is in the state that its span
+// gives it: ready, or blocked while the span's barrier is closed. A value that does not decode
+// reads as absent and is remembered: sound() then says which, and nothing decided on this state may
+// count.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "lib/base/result.h"
+#include "lib/claim/tables.h"
+#include "lib/store/transaction.h"
+
+namespace torc::claim {
+
+class State {
+ public:
+  // `reader` outlives this. The spans are cached: they never change once written.
+  explicit State(const Reader& reader) : reader_(reader) {}
+
+  [[nodiscard]] const Reader& reader() const { return reader_; }
+
+  [[nodiscard]] std::optional<Job> record(std::uint64_t id);  // of its own
+  [[nodiscard]] std::optional<Job> job(std::uint64_t id);     // nullopt: no such job
+  [[nodiscard]] const Span* span_of(std::uint64_t id);        // valid until the next call
+  [[nodiscard]] bool is_open(std::uint64_t barrier);
+  [[nodiscard]] std::uint64_t remaining(std::uint64_t barrier);
+  [[nodiscard]] std::optional<Barrier> barrier(std::uint64_t id);
+  [[nodiscard]] Tally tally();
+  [[nodiscard]] std::optional<Lease> lease(WorkerEpoch epoch);
+  [[nodiscard]] std::optional<Worker> worker(WorkerEpoch epoch);
+  [[nodiscard]] JobClass job_class(std::uint32_t number);
+  // The first id >= `id` that has a record of its own; nullopt: none.
+  [[nodiscard]] std::optional<std::uint64_t> next_record(std::uint64_t id) const;
+
+  void damaged(std::string_view key);
+  [[nodiscard]] Result<void> sound() const;
+
+ private:
+  template <class T>
+  std::optional<T> sound_or_damaged(std::string_view key, std::optional<T> value) {
+    if (!value) damaged(key);
+    return value;
+  }
+
+  const Reader& reader_;
+  std::optional<Span> span_;
+  std::string damage_;  // the first key whose value does not decode
+};
+
+}  // namespace torc::claim

@@ -1,0 +1,367 @@
+#include "lib/claim/tables.h"
+
+#include "lib/base/codec.h"
+
+namespace torc::claim {
+namespace {
+
+// Numbers that tell an absent field: most records have few of them.
+enum JobFlag : unsigned { kLost = 0x10, kClaim = 0x20, kClaimedAt = 0x40, kOutcome = 0x80 };
+enum OutcomeFlag : unsigned { kSignal = 0x10, kErrno = 0x20, kStarted = 0x40, kEnded = 0x80 };
+
+// Times of one attempt lie close together: each is written as its distance from the one before.
+std::int64_t distance(WallTime from, WallTime to) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(to.count()) -
+                                   static_cast<std::uint64_t>(from.count()));
+}
+WallTime away(WallTime from, std::int64_t by) {
+  return WallTime(static_cast<std::int64_t>(static_cast<std::uint64_t>(from.count()) +
+                                            static_cast<std::uint64_t>(by)));
+}
+
+std::uint64_t number_at(std::string_view key, std::size_t at, std::size_t size) {
+  std::uint64_t v = 0;
+  for (char c : key.substr(at, size)) v = (v << 8) | static_cast<std::uint8_t>(c);
+  return v;
+}
+
+// High priorities first in key order.
+std::uint32_t inverted(std::int32_t priority) {
+  return ~(static_cast<std::uint32_t>(priority) ^ 0x80000000U);
+}
+std::int32_t upright(std::uint32_t stored) {
+  return static_cast<std::int32_t>(~stored ^ 0x80000000U);
+}
+
+void put_outcome(Value& out, const Outcome& o, WallTime base) {
+  unsigned head = static_cast<unsigned>(o.cause);
+  if (o.signal != 0) head |= kSignal;
+  if (o.os_errno != 0) head |= kErrno;
+  if (o.started_at != WallTime{}) head |= kStarted;
+  if (o.ended_at != WallTime{}) head |= kEnded;
+  out.u8(static_cast<std::uint8_t>(head)).svarint(o.exit_code);
+  if (o.signal != 0) out.svarint(o.signal);
+  if (o.os_errno != 0) out.svarint(o.os_errno);
+  if (o.started_at != WallTime{}) {
+    out.svarint(distance(base, o.started_at));
+    base = o.started_at;
+  }
+  if (o.ended_at != WallTime{}) out.svarint(distance(base, o.ended_at));
+  out.varint(o.max_rss.value).svarint(o.cpu_time.count());
+}
+
+bool take_outcome(Decoder& in, Outcome& o, WallTime base) {
+  const unsigned head = in.u8();
+  o.cause = static_cast<EndCause>(head & 0x0f);
+  o.exit_code = static_cast<int>(in.svarint());
+  if (head & kSignal) o.signal = static_cast<int>(in.svarint());
+  if (head & kErrno) o.os_errno = static_cast<int>(in.svarint());
+  if (head & kStarted) {
+    o.started_at = away(base, in.svarint());
+    base = o.started_at;
+  }
+  if (head & kEnded) o.ended_at = away(base, in.svarint());
+  o.max_rss.value = in.varint();
+  o.cpu_time = std::chrono::microseconds(in.svarint());
+  return (head & 0x0f) <= static_cast<unsigned>(EndCause::stopped);
+}
+
+void put_ranges(Encoder& out, const std::vector<JobRange>& ranges) {
+  out.varint(ranges.size());
+  std::uint64_t before = 0;
+  for (const JobRange& r : ranges) {
+    out.svarint(static_cast<std::int64_t>(raw(r.first) - before)).varint(r.count);
+    before = raw(r.first) + r.count;
+  }
+}
+
+std::vector<JobRange> take_ranges(Decoder& in) {
+  std::vector<JobRange> ranges;
+  std::uint64_t before = 0;
+  for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
+    const std::uint64_t first = before + static_cast<std::uint64_t>(in.svarint());
+    const std::uint64_t count = in.varint();
+    ranges.push_back({JobId{first}, count});
+    before = first + count;
+  }
+  return ranges;
+}
+
+template <class T>
+std::optional<T> whole(const Decoder& in, T value) {
+  if (!in.ok() || !in.at_end()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> id_in(Table table, std::string_view key) {
+  if (!is_in(table, key) || key.size() != 9) return std::nullopt;
+  return number_at(key, 1, 8);
+}
+
+Value encode(const Span& span) {
+  return Value()
+      .varint(span.count)
+      .varint(span.barrier)
+      .varint(span.job_class)
+      .svarint(span.priority);
+}
+
+std::optional<Span> decode_span(std::string_view key, std::string_view value) {
+  const auto first = id_in(Table::span, key);
+  if (!first) return std::nullopt;
+  Decoder in(value);
+  Span s;
+  s.first = *first;
+  s.count = in.varint();
+  s.barrier = in.varint();
+  s.job_class = static_cast<std::uint32_t>(in.varint());
+  s.priority = static_cast<std::int32_t>(in.svarint());
+  return whole(in, s);
+}
+
+Key ready_key(const ReadyRange& range) {
+  Key key(Table::ready);
+  key.be32(range.job_class).be32(inverted(range.priority)).be64(range.age).be64(range.first);
+  return key;
+}
+
+std::optional<ReadyRange> decode_ready(std::string_view key, std::string_view value) {
+  if (!is_in(Table::ready, key) || key.size() != 25) return std::nullopt;
+  Decoder in(value);
+  ReadyRange r;
+  r.job_class = static_cast<std::uint32_t>(number_at(key, 1, 4));
+  r.priority = upright(static_cast<std::uint32_t>(number_at(key, 5, 4)));
+  r.age = number_at(key, 9, 8);
+  r.first = number_at(key, 17, 8);
+  r.count = in.varint();
+  return whole(in, r);
+}
+
+std::string encode(const UpstreamRun& run) {
+  Encoder out;
+  out.varint(run.count).varint(run.barriers.size());
+  std::uint64_t before = 0;
+  for (std::uint64_t b : run.barriers) {
+    out.varint(b - before);
+    before = b;
+  }
+  return std::move(out).bytes();
+}
+
+std::optional<UpstreamRun> decode_upstream(std::string_view key, std::string_view value) {
+  const auto first = id_in(Table::upstream, key);
+  if (!first) return std::nullopt;
+  Decoder in(value);
+  UpstreamRun run;
+  run.first = *first;
+  run.count = in.varint();
+  std::uint64_t before = 0;
+  for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
+    run.barriers.push_back(before += in.varint());
+  }
+  return whole(in, std::move(run));
+}
+
+std::string encode(const Barrier& barrier) {
+  Encoder out;
+  out.varint(barrier.total);
+  put_ranges(out, barrier.members);
+  put_ranges(out, barrier.upstream);
+  return std::move(out).bytes();
+}
+
+std::optional<Barrier> decode_barrier(std::string_view value) {
+  Decoder in(value);
+  Barrier b;
+  b.total = in.varint();
+  b.members = take_ranges(in);
+  b.upstream = take_ranges(in);
+  return whole(in, std::move(b));
+}
+
+std::uint64_t decode_countdown(std::string_view value) {
+  return Decoder(value).varint();
+}
+
+Value encode(const Job& job) {
+  unsigned head = static_cast<unsigned>(job.state);
+  if (job.lost != 0) head |= kLost;
+  if (job.claim != 0) head |= kClaim;
+  if (job.claimed_at != WallTime{}) head |= kClaimedAt;
+  if (job.outcome != Outcome{}) head |= kOutcome;
+  Value out;
+  out.u8(static_cast<std::uint8_t>(head)).varint(job.attempt);
+  if (head & kLost) out.varint(job.lost);
+  if (head & kClaim) out.varint(job.claim).varint(raw(job.worker));
+  if (head & kClaimedAt) out.svarint(job.claimed_at.count());
+  if (head & kOutcome) put_outcome(out, job.outcome, job.claimed_at);
+  return out;
+}
+
+std::optional<Job> decode_job(std::string_view value) {
+  Decoder in(value);
+  Job job;
+  const unsigned head = in.u8();
+  if ((head & 0x0f) >= kJobStates) return std::nullopt;
+  job.state = static_cast<JobState>(head & 0x0f);
+  job.attempt = static_cast<std::uint32_t>(in.varint());
+  if (head & kLost) job.lost = static_cast<std::uint32_t>(in.varint());
+  if (head & kClaim) {
+    job.claim = in.varint();
+    job.worker = WorkerEpoch{in.varint()};
+  }
+  if (head & kClaimedAt) job.claimed_at = WallTime(in.svarint());
+  if ((head & kOutcome) && !take_outcome(in, job.outcome, job.claimed_at)) return std::nullopt;
+  return whole(in, job);
+}
+
+std::string encode(const JobClass& job_class) {
+  const Requirement& need = job_class.need;
+  Encoder out;
+  out.varint(need.cpus).varint(need.gpus).varint(need.nodes).varint(need.memory.value);
+  out.svarint(need.runtime.count()).text(job_class.scheduler).text(job_class.label);
+  return std::move(out).bytes();
+}
+
+std::optional<JobClass> decode_class(std::string_view value) {
+  Decoder in(value);
+  JobClass c;
+  c.need.cpus = static_cast<std::uint32_t>(in.varint());
+  c.need.gpus = static_cast<std::uint32_t>(in.varint());
+  c.need.nodes = static_cast<std::uint32_t>(in.varint());
+  c.need.memory.value = in.varint();
+  c.need.runtime = std::chrono::seconds(in.svarint());
+  c.scheduler = in.text();
+  c.label = in.text();
+  return whole(in, std::move(c));
+}
+
+std::string encode(const Template& t) {
+  Encoder out;
+  out.varint(t.count).varint(t.job_class).svarint(t.priority).be64(t.name_hash).raw(t.recipe);
+  return std::move(out).bytes();
+}
+
+std::optional<Template> decode_template(std::string_view key, std::string_view value) {
+  const auto first = id_in(Table::job_template, key);
+  if (!first) return std::nullopt;
+  Decoder in(value);
+  Template t;
+  t.first = JobId{*first};
+  t.count = in.varint();
+  t.job_class = static_cast<std::uint32_t>(in.varint());
+  t.priority = static_cast<std::int32_t>(in.svarint());
+  t.name_hash = in.be64();
+  t.recipe = in.rest();
+  if (!in.ok()) return std::nullopt;
+  return t;
+}
+
+Value encode(const Tally& tally) {
+  Value out;
+  for (std::uint64_t n : tally.counts) out.varint(n);
+  out.varint(tally.living);
+  return out;
+}
+
+std::optional<Tally> decode_tally(std::string_view value) {
+  Decoder in(value);
+  Tally tally;
+  for (std::uint64_t& n : tally.counts) n = in.varint();
+  tally.living = in.varint();
+  return whole(in, tally);
+}
+
+std::string encode(const Lease& lease) {
+  Encoder out;
+  out.varint(lease.renewals).svarint(lease.last_seen.count()).varint(lease.finished);
+  out.varint(lease.held.size());
+  std::uint64_t end = 0;  // of the run before
+  for (std::size_t i = 0; i < lease.held.size();) {
+    std::size_t n = 1;
+    while (i + n < lease.held.size() && lease.held[i + n] == lease.held[i] + n) ++n;
+    out.varint(lease.held[i] - end).varint(n);
+    end = lease.held[i] + n;
+    i += n;
+  }
+  return std::move(out).bytes();
+}
+
+std::optional<Lease> decode_lease(std::string_view value) {
+  Decoder in(value);
+  Lease lease;
+  lease.renewals = in.varint();
+  lease.last_seen = WallTime(in.svarint());
+  lease.finished = in.varint();
+  const std::uint64_t held = in.varint();
+  std::uint64_t end = 0;
+  while (in.ok() && lease.held.size() < held) {
+    const std::uint64_t first = end + in.varint();
+    const std::uint64_t n = in.varint();
+    if (n == 0 || n > held - lease.held.size()) return std::nullopt;
+    for (std::uint64_t i = 0; i < n; ++i) lease.held.push_back(first + i);
+    end = first + n;
+  }
+  return whole(in, std::move(lease));
+}
+
+std::string encode_worker(const WorkerInfo& info, WorkerStatus status, const Lease& lease) {
+  Encoder out;
+  out.u8(static_cast<std::uint8_t>(status)).varint(lease.renewals);
+  out.svarint(lease.last_seen.count()).varint(lease.finished);
+  out.text(info.host).varint(info.pid).varint(info.pid_start).text(info.boot_id);
+  out.text(info.pid_namespace).text(info.allocation).text(info.scheduler).text(info.label);
+  out.text(info.output_dir);
+  out.varint(info.cpus).varint(info.gpus).varint(info.memory.value);
+  out.svarint(info.registered_at.count()).svarint(info.ends_at.count());
+  out.svarint(info.lease_ttl.count());
+  return std::move(out).bytes();
+}
+
+std::optional<Worker> decode_worker(std::string_view value) {
+  Decoder in(value);
+  Worker w;
+  const std::uint8_t status = in.u8();
+  if (status > static_cast<std::uint8_t>(WorkerStatus::expired)) return std::nullopt;
+  w.status = static_cast<WorkerStatus>(status);
+  w.renewals = in.varint();
+  w.last_seen = WallTime(in.svarint());
+  w.finished = in.varint();
+  WorkerInfo& info = w.info;
+  info.host = in.text();
+  info.pid = in.varint();
+  info.pid_start = in.varint();
+  info.boot_id = in.text();
+  info.pid_namespace = in.text();
+  info.allocation = in.text();
+  info.scheduler = in.text();
+  info.label = in.text();
+  info.output_dir = in.text();
+  info.cpus = static_cast<std::uint32_t>(in.varint());
+  info.gpus = static_cast<std::uint32_t>(in.varint());
+  info.memory.value = in.varint();
+  info.registered_at = WallTime(in.svarint());
+  info.ends_at = WallTime(in.svarint());
+  info.lease_ttl = std::chrono::seconds(in.svarint());
+  return whole(in, std::move(w));
+}
+
+std::string encode(const WorkflowRecord& record) {
+  Encoder out;
+  out.u8(static_cast<std::uint8_t>(record.sort)).text(record.name);
+  return std::move(out).bytes();
+}
+
+std::optional<WorkflowRecord> decode_workflow(std::string_view value) {
+  Decoder in(value);
+  WorkflowRecord record;
+  const std::uint8_t sort = in.u8();
+  if (sort > static_cast<std::uint8_t>(SortMethod::gpus_memory_runtime)) return std::nullopt;
+  record.sort = static_cast<SortMethod>(sort);
+  record.name = in.text();
+  return whole(in, record);
+}
+
+}  // namespace torc::claim

@@ -1,0 +1,182 @@
+// The tables of the claims in the one ordered key space of a store: which byte begins their keys,
+// and how keys and values are written. docs/claims.md lists them. Ids in keys are big-endian, so
+// that key order is id order; numbers in values are varints. Decoders answer nullopt for bytes that
+// no encoder here wrote.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/claim/claimer.h"
+#include "lib/claim/job.h"
+#include "lib/claim/plan.h"
+
+namespace torc::claim {
+
+enum class Table : char {
+  countdown = 'B',     // + barrier: jobs still to complete; absent: all of them; 0: open for ever
+  job_class = 'C',     // + class number
+  unsuccessful = 'F',  // + job: failed, canceled or terminated
+  upstream = 'G',      // + first job of a run of jobs that the same barriers wait for
+  job = 'J',           // + job
+  tally = 'K',         // one key
+  name = 'N',          // + name hash + job
+  sweep = 'P',         // + first job of a template of several jobs
+  ready = 'R',         // + class + inverted priority + age + first job
+  span = 'S',          // + first job
+  job_template = 'T',  // + first job
+  lease = 'V',         // + epoch, living workers only
+  worker = 'W',        // + epoch
+  barrier = 'b',       // + barrier, immutable
+  settings = 's',      // one key, immutable
+  workflow = 'w'       // one key, immutable
+};
+
+// A key on the stack.
+class Key {
+ public:
+  explicit Key(Table table) { bytes_[0] = static_cast<char>(table); }
+  Key(Table table, std::uint64_t id) : Key(table) { be64(id); }
+
+  Key& be32(std::uint32_t v) { return big_endian(v, 4); }
+  Key& be64(std::uint64_t v) { return big_endian(v, 8); }
+  operator std::string_view() const { return {bytes_, size_}; }  // NOLINT: a key is its bytes
+
+ private:
+  Key& big_endian(std::uint64_t v, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i)
+      bytes_[size_ + i] = static_cast<char>(v >> (8 * (n - 1 - i)));
+    size_ += n;
+    return *this;
+  }
+  char bytes_[32];
+  std::size_t size_ = 1;
+};
+
+// A short value on the stack: the hot records are written without an allocation.
+class Value {
+ public:
+  Value& u8(std::uint8_t v) {
+    bytes_[size_++] = static_cast<char>(v);
+    return *this;
+  }
+  Value& varint(std::uint64_t v) {
+    for (; v >= 0x80; v >>= 7) u8(static_cast<std::uint8_t>(v | 0x80));
+    return u8(static_cast<std::uint8_t>(v));
+  }
+  Value& svarint(std::int64_t v) {
+    return varint((static_cast<std::uint64_t>(v) << 1) ^ static_cast<std::uint64_t>(v >> 63));
+  }
+  operator std::string_view() const { return {bytes_, size_}; }  // NOLINT: a value is its bytes
+
+ private:
+  char bytes_[128];
+  std::size_t size_ = 0;
+};
+
+[[nodiscard]] inline bool is_in(Table table, std::string_view key) {
+  return !key.empty() && key[0] == static_cast<char>(table);
+}
+// The id of a key that is a table byte and one id.
+[[nodiscard]] std::optional<std::uint64_t> id_in(Table table, std::string_view key);
+
+// A run of consecutive jobs with the same class, priority and barrier; they may belong to several
+// templates.
+struct Span {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  std::uint64_t barrier = 0;  // 0: waits for nothing
+  std::uint32_t job_class = 0;
+  std::int32_t priority = 0;
+  [[nodiscard]] std::uint64_t end() const { return first + count; }
+  [[nodiscard]] bool contains(std::uint64_t id) const { return id >= first && id - first < count; }
+};
+[[nodiscard]] Value encode(const Span& span);
+[[nodiscard]] std::optional<Span> decode_span(std::string_view key, std::string_view value);
+
+// A run of consecutive ready jobs of one class and priority. `age`: the sequence number at which
+// they became ready; 0 at the start, and for jobs given back, so that these go first within their
+// priority.
+struct ReadyRange {
+  std::uint32_t job_class = 0;
+  std::int32_t priority = 0;
+  std::uint64_t age = 0;
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  [[nodiscard]] std::uint64_t end() const { return first + count; }
+  auto operator<=>(const ReadyRange&) const = default;
+};
+[[nodiscard]] Key ready_key(const ReadyRange& range);
+[[nodiscard]] std::optional<ReadyRange> decode_ready(std::string_view key, std::string_view value);
+
+// Jobs `first .. first + count - 1` are upstream of exactly these barriers.
+struct UpstreamRun {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  std::vector<std::uint64_t> barriers;  // ascending
+};
+[[nodiscard]] std::string encode(const UpstreamRun& run);
+[[nodiscard]] std::optional<UpstreamRun> decode_upstream(std::string_view key,
+                                                         std::string_view value);
+
+struct Barrier {
+  std::uint64_t total = 0;  // jobs upstream
+  std::vector<JobRange> members;
+  std::vector<JobRange> upstream;
+};
+[[nodiscard]] std::string encode(const Barrier& barrier);
+[[nodiscard]] std::optional<Barrier> decode_barrier(std::string_view value);
+// What is left to complete: of a countdown's value, or of a whole barrier's (its total, without the
+// rest).
+[[nodiscard]] std::uint64_t decode_countdown(std::string_view value);
+
+[[nodiscard]] Value encode(const Job& job);
+[[nodiscard]] std::optional<Job> decode_job(std::string_view value);
+
+[[nodiscard]] std::string encode(const JobClass& job_class);
+[[nodiscard]] std::optional<JobClass> decode_class(std::string_view value);
+
+[[nodiscard]] std::string encode(const Template& job_template);
+[[nodiscard]] std::optional<Template> decode_template(std::string_view key, std::string_view value);
+
+struct Tally {
+  Counts counts{};
+  std::uint64_t living = 0;  // workers
+  void move(JobState from, JobState to, std::uint64_t n = 1) {
+    counts[static_cast<std::size_t>(from)] -= n;
+    counts[static_cast<std::size_t>(to)] += n;
+  }
+  [[nodiscard]] std::uint64_t of(JobState s) const { return counts[static_cast<std::size_t>(s)]; }
+  auto operator<=>(const Tally&) const = default;
+};
+[[nodiscard]] Value encode(const Tally& tally);
+[[nodiscard]] std::optional<Tally> decode_tally(std::string_view value);
+
+// What changes with every commit of a living worker, in one value: one page is written for it.
+struct Lease {
+  std::uint64_t renewals = 0;
+  WallTime last_seen{};
+  std::uint64_t finished = 0;
+  std::vector<std::uint64_t> held;  // job ids, ascending
+};
+[[nodiscard]] std::string encode(const Lease& lease);
+[[nodiscard]] std::optional<Lease> decode_lease(std::string_view value);
+
+// `lease` counts only for a worker that is gone: its last words.
+[[nodiscard]] std::string encode_worker(const WorkerInfo& info, WorkerStatus status,
+                                        const Lease& lease);
+[[nodiscard]] std::optional<Worker> decode_worker(std::string_view value);  // without the epoch
+
+struct WorkflowRecord {
+  SortMethod sort = SortMethod::none;
+  std::string_view name;  // valid as long as the bytes that it was decoded from
+};
+[[nodiscard]] std::string encode(const WorkflowRecord& record);
+[[nodiscard]] std::optional<WorkflowRecord> decode_workflow(std::string_view value);
+
+}  // namespace torc::claim

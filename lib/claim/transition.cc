@@ -1,0 +1,88 @@
+#include "lib/claim/transition.h"
+
+namespace torc::claim {
+namespace {
+
+bool is_newest(const Job& job, const ClaimToken& token, WorkerEpoch worker) {
+  return job.attempt == token.attempt && job.claim == token.claim && job.worker == worker &&
+         token.claim != 0;
+}
+
+}  // namespace
+
+Job claim(Job job, WorkerEpoch worker, std::uint64_t sequence, WallTime now) {
+  job.state = JobState::claimed;
+  ++job.attempt;
+  job.claim = sequence;
+  job.worker = worker;
+  job.claimed_at = now;
+  return job;
+}
+
+ClaimToken token_of(JobId id, const Job& job) {
+  return {id, job.attempt, job.claim};
+}
+
+std::variant<Unchanged, Refusal> check_token(const Job& job, const ClaimToken& token,
+                                             WorkerEpoch worker) {
+  if (!is_newest(job, token, worker)) return Refusal::superseded;
+  if (is_terminal(job.state)) return Refusal::finished;
+  if (!is_live(job.state)) return Refusal::superseded;
+  return Unchanged{};
+}
+
+Decision start(const Job& job, WorkerEpoch worker, const Started& event) {
+  if (!is_newest(job, event.token, worker)) return Refusal::superseded;
+  if (job.state == JobState::canceled) return Refusal::finished;
+  if (job.state != JobState::claimed) return Unchanged{};
+  Job after = job;
+  after.state = JobState::running;
+  after.outcome = Outcome{};
+  after.outcome.started_at = event.at;
+  return after;
+}
+
+Decision finish(const Job& job, WorkerEpoch worker, const Finished& event) {
+  const auto held = check_token(job, event.token, worker);
+  if (const auto* why = std::get_if<Refusal>(&held)) return *why;
+  Job after = job;
+  after.state = event.state;
+  after.outcome = event.outcome;
+  if (after.outcome.started_at == WallTime{} && job.state == JobState::running) {
+    after.outcome.started_at = job.outcome.started_at;
+  }
+  return after;
+}
+
+Decision give_back(const Job& job, WorkerEpoch worker, const ClaimToken& token, WallTime now) {
+  const auto held = check_token(job, token, worker);
+  if (const auto* why = std::get_if<Refusal>(&held)) return *why;
+  Job after = job;
+  after.state = JobState::ready;
+  if (job.state == JobState::running) {
+    after.outcome = Outcome{};
+    after.outcome.cause = EndCause::stopped;
+    after.outcome.started_at = job.outcome.started_at;
+    after.outcome.ended_at = now;
+    return after;
+  }
+  --after.attempt;
+  after.claim = 0;
+  after.worker = WorkerEpoch{};
+  after.claimed_at = WallTime{};
+  return after;
+}
+
+Job lose(Job job, std::uint32_t crash_limit, WallTime now) {
+  Outcome outcome;
+  outcome.cause = EndCause::worker_lost;
+  if (job.state == JobState::running) outcome.started_at = job.outcome.started_at;
+  outcome.ended_at = now;
+  job.outcome = outcome;
+  ++job.lost;
+  const bool exhausted = crash_limit != 0 && job.lost >= crash_limit;
+  job.state = exhausted ? JobState::failed : JobState::ready;
+  return job;
+}
+
+}  // namespace torc::claim

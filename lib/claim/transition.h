@@ -1,0 +1,45 @@
+// The rules of a job's life as pure functions: a job and an event make the job after it, or a
+// refusal. No storage, no clock. Everything that changes a job's state goes through here.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "lib/claim/claimer.h"
+#include "lib/claim/job.h"
+
+namespace torc::claim {
+
+// The event is right but there is nothing to record: a start that is known already, or one of an
+// attempt whose end was reported in the same commit.
+struct Unchanged {};
+
+// The job after the event, or why the event does not count.
+using Decision = std::variant<Job, Unchanged, Refusal>;
+
+// Grants a ready job: its next attempt. The outcome of the attempt before stays until the start.
+// Precondition: job.state == ready.
+[[nodiscard]] Job claim(Job job, WorkerEpoch worker, std::uint64_t sequence, WallTime now);
+
+// The token of the newest attempt of `job`.
+[[nodiscard]] ClaimToken token_of(JobId id, const Job& job);
+
+// Whether `worker` holds `job` by `token`; else why not.
+[[nodiscard]] std::variant<Unchanged, Refusal> check_token(const Job& job, const ClaimToken& token,
+                                                           WorkerEpoch worker);
+
+[[nodiscard]] Decision start(const Job& job, WorkerEpoch worker, const Started& event);
+
+// Precondition: event.state is completed, failed, terminated or ready.
+[[nodiscard]] Decision finish(const Job& job, WorkerEpoch worker, const Finished& event);
+
+// A claimed job becomes as if this claim had never been. One that was started is run again with its
+// attempt used up: nobody can take back what it has done.
+[[nodiscard]] Decision give_back(const Job& job, WorkerEpoch worker, const ClaimToken& token,
+                                 WallTime now);
+
+// Its worker is gone: run again, or failed when it has now lost `crash_limit` workers (0: no
+// limit). Precondition: is_live(job.state).
+[[nodiscard]] Job lose(Job job, std::uint32_t crash_limit, WallTime now);
+
+}  // namespace torc::claim

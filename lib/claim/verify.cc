@@ -1,0 +1,215 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "lib/claim/claimer.h"
+#include "lib/claim/state.h"
+#include "lib/claim/tables.h"
+#include "lib/claim/verify_plan.h"
+
+namespace torc::claim {
+namespace {
+
+// Recounts everything from the records alone. Each check relies on those before it.
+class Audit {
+ public:
+  Audit(const Reader& reader, const PlanTables& plan) : reader_(reader), plan_(plan) {}
+
+  Result<void> run() {
+    TORC_TRY(read_jobs());
+    TORC_TRY(check_countdowns());
+    TORC_TRY(check_queues());
+    TORC_TRY(check_workers());
+    TORC_TRY(check_unsuccessful());
+    return check_tally();
+  }
+
+ private:
+  // States of all jobs: first what their span says, then what their record says.
+  Result<void> read_jobs() {
+    TORC_TRY(each(reader_, Table::countdown, [&](const store::Entry& e) -> Result<void> {
+      const auto id = id_in(Table::countdown, e.key);
+      if (id && plan_.barriers.contains(*id)) return {};
+      return wrong("a countdown without a barrier at " + show_key(e.key));
+    }));
+    State state(reader_);
+    states_.assign(plan_.jobs + 1, JobState::ready);
+    for (const Span& s : plan_.spans) {
+      if (state.is_open(s.barrier)) continue;
+      std::fill_n(states_.begin() + static_cast<std::ptrdiff_t>(s.first), s.count,
+                  JobState::blocked);
+    }
+    TORC_TRY(each(reader_, Table::job, [&](const store::Entry& e) { return read_job(e); }));
+    done_.assign(states_.size(), 0);
+    for (std::size_t id = 1; id < states_.size(); ++id) {
+      done_[id] = done_[id - 1] + (states_[id] == JobState::completed ? 1 : 0);
+    }
+    return {};
+  }
+
+  Result<void> read_job(const store::Entry& e) {
+    const auto id = id_in(Table::job, e.key);
+    const auto job = decode_job(e.value);
+    if (!id || !job) return unreadable(e.key);
+    if (*id == 0 || *id >= states_.size()) return wrong(fmt::format("job {} does not exist", *id));
+    const bool closed = states_[*id] == JobState::blocked;
+    const bool waits = job->state == JobState::blocked || job->state == JobState::canceled;
+    if (closed && (job->attempt > 0 || !waits)) {
+      return wrong(fmt::format(
+          "job {} is {} at attempt {} although jobs that it depends on have not completed", *id,
+          to_string(job->state), job->attempt));
+    }
+    if (!closed && job->state == JobState::blocked) {
+      return wrong(fmt::format("job {} is blocked although nothing holds it back", *id));
+    }
+    const bool needs_claim =
+        is_live(job->state) || (is_terminal(job->state) && job->state != JobState::canceled);
+    if (needs_claim && (job->attempt == 0 || job->claim == 0 || raw(job->worker) == 0)) {
+      return wrong(fmt::format("job {} is {} and was never claimed", *id, to_string(job->state)));
+    }
+    if (job->lost > job->attempt || job->claim > reader_.sequence()) {
+      return wrong(fmt::format("job {} has impossible numbers", *id));
+    }
+    states_[*id] = job->state;
+    if (is_live(job->state)) live_[*id] = raw(job->worker);
+    return {};
+  }
+
+  Result<void> check_countdowns() {
+    State state(reader_);
+    for (const auto& [id, barrier] : plan_.barriers) {
+      std::uint64_t left = barrier.total;
+      for (const JobRange& r : barrier.upstream) {
+        left -= done_[raw(r.first) + r.count - 1] - done_[raw(r.first) - 1];
+      }
+      if (const std::uint64_t stored = state.remaining(id); stored != left) {
+        return wrong(fmt::format("barrier {} counts {} jobs to go where {} have not completed", id,
+                                 stored, left));
+      }
+    }
+    return state.sound();
+  }
+
+  Result<void> check_queues() {
+    std::vector<bool> queued(states_.size());
+    TORC_TRY(each(reader_, Table::ready, [&](const store::Entry& e) -> Result<void> {
+      const auto r = decode_ready(e.key, e.value);
+      if (!r || r->count == 0) return unreadable(e.key);
+      if (r->first == 0 || r->first > plan_.jobs || r->count > plan_.jobs - r->first + 1) {
+        return wrong(fmt::format("a ready queue names jobs {} to {} of {}", r->first, r->end() - 1,
+                                 plan_.jobs));
+      }
+      for (std::uint64_t id = r->first; id < r->end(); ++id) {
+        const Span& span = plan_.span_of(id);
+        if (states_[id] != JobState::ready) {
+          return wrong(
+              fmt::format("job {} is {} and in a ready queue", id, to_string(states_[id])));
+        }
+        if (queued[id]) return wrong(fmt::format("job {} is in the ready queues twice", id));
+        if (span.job_class != r->job_class || span.priority != r->priority) {
+          return wrong(fmt::format("job {} is in a queue of another class or priority", id));
+        }
+        queued[id] = true;
+      }
+      return {};
+    }));
+    for (std::uint64_t id = 1; id < states_.size(); ++id) {
+      if (states_[id] == JobState::ready && !queued[id]) {
+        return wrong(fmt::format("job {} is ready and in no queue", id));
+      }
+    }
+    return {};
+  }
+
+  Result<void> check_workers() {
+    std::uint64_t held = 0;
+    State state(reader_);
+    TORC_TRY(each(reader_, Table::lease, [&](const store::Entry& e) -> Result<void> {
+      const auto epoch = id_in(Table::lease, e.key);
+      const auto lease = decode_lease(e.value);
+      if (!epoch || !lease) return unreadable(e.key);
+      ++living_;
+      const auto worker = state.worker(WorkerEpoch{*epoch});
+      if (!worker || worker->status != WorkerStatus::living) {
+        return wrong(fmt::format("worker {} has a lease and is not living", *epoch));
+      }
+      held += lease->held.size();
+      for (std::uint64_t id : lease->held) {
+        const auto it = live_.find(id);
+        if (it == live_.end() || it->second != *epoch) {
+          return wrong(
+              fmt::format("worker {} claims to hold job {}, which it does not", *epoch, id));
+        }
+      }
+      return {};
+    }));
+    if (held != live_.size())
+      return wrong("a job is claimed or running by a worker that does not hold it");
+    return each(reader_, Table::worker, [&](const store::Entry& e) -> Result<void> {
+      const auto epoch = id_in(Table::worker, e.key);
+      const auto worker = decode_worker(e.value);
+      if (!epoch || !worker) return unreadable(e.key);
+      if (worker->status == WorkerStatus::living && !reader_.get(Key(Table::lease, *epoch))) {
+        return wrong(fmt::format("worker {} is living and has no lease", *epoch));
+      }
+      return {};
+    });
+  }
+
+  Result<void> check_unsuccessful() {
+    std::uint64_t listed = 0;
+    TORC_TRY(each(reader_, Table::unsuccessful, [&](const store::Entry& e) -> Result<void> {
+      const auto id = id_in(Table::unsuccessful, e.key);
+      if (!id || *id >= states_.size() || !is_terminal(states_[*id]) ||
+          states_[*id] == JobState::completed) {
+        return wrong("a job that has not failed is listed as such at " + show_key(e.key));
+      }
+      ++listed;
+      return {};
+    }));
+    const auto failed = std::count_if(states_.begin() + 1, states_.end(), [](JobState s) {
+      return is_terminal(s) && s != JobState::completed;
+    });
+    if (listed != static_cast<std::uint64_t>(failed))
+      return wrong("a failed job is not listed as such");
+    return {};
+  }
+
+  Result<void> check_tally() {
+    State state(reader_);
+    const Tally stored = state.tally();
+    TORC_TRY(state.sound());
+    Tally counted;
+    for (std::size_t id = 1; id < states_.size(); ++id)
+      ++counted.counts[static_cast<std::size_t>(states_[id])];
+    for (std::size_t s = 0; s < kJobStates; ++s) {
+      if (stored.counts[s] == counted.counts[s]) continue;
+      return wrong(fmt::format("{} jobs are counted as {} where {} are", stored.counts[s],
+                               to_string(static_cast<JobState>(s)), counted.counts[s]));
+    }
+    if (stored.living != living_) {
+      return wrong(
+          fmt::format("{} workers are counted as living where {} are", stored.living, living_));
+    }
+    return {};
+  }
+
+  const Reader& reader_;
+  const PlanTables& plan_;
+  std::vector<JobState> states_;                 // by id; [0] is no job
+  std::vector<std::uint64_t> done_;              // completed jobs with ids up to this
+  std::map<std::uint64_t, std::uint64_t> live_;  // job -> worker
+  std::uint64_t living_ = 0;
+};
+
+}  // namespace
+
+Result<void> verify_state(const Reader& reader) {
+  TORC_TRY(read_workflow(reader));
+  TORC_ASSIGN(const PlanTables plan, audit_plan(reader));
+  return Audit(reader, plan).run();
+}
+
+}  // namespace torc::claim

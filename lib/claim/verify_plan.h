@@ -1,0 +1,42 @@
+// The part of verify_state that never changes once written: spans, templates, barriers and who is
+// upstream of them. What it learns serves the checks of the part that does change.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/claim/tables.h"
+#include "lib/store/transaction.h"
+
+namespace torc::claim {
+
+struct PlanTables {
+  std::vector<Span> spans;  // of all jobs, in order
+  std::map<std::uint64_t, Barrier> barriers;
+  std::uint64_t jobs = 0;
+  [[nodiscard]] const Span& span_of(std::uint64_t id) const;  // precondition: 1 <= id <= jobs
+};
+
+// An error names the first contradiction.
+Result<PlanTables> audit_plan(const Reader& reader);
+
+[[nodiscard]] Error wrong(std::string what);
+[[nodiscard]] std::string show_key(std::string_view key);
+[[nodiscard]] Error unreadable(std::string_view key);
+
+// Visits a table in key order; an Error of `visit` ends it.
+template <class Visit>
+Result<void> each(const Reader& reader, Table table, const Visit& visit) {
+  Result<void> result;
+  reader.scan_prefix(Key(table), [&](const store::Entry& e) {
+    result = visit(e);
+    return result.ok();
+  });
+  return result;
+}
+
+}  // namespace torc::claim

@@ -1,0 +1,145 @@
+#include <gtest/gtest.h>
+
+#include "lib/claim/test_workflow.h"
+
+namespace torc::claim {
+namespace {
+
+using Ids = std::vector<std::uint64_t>;
+
+Result<bool> expire(TestWorkflow& wf, WorkerEpoch worker, std::uint32_t crash_limit) {
+  const std::uint64_t observed = read_worker(wf.tx, worker)->renewals;
+  ++wf.tx.number;
+  auto expired = expire_worker(wf.tx, worker, observed, kNoon, crash_limit);
+  wf.check();
+  return expired;
+}
+
+TEST(Worker, a_lost_worker_s_jobs_run_again_with_their_attempt_used_up) {
+  TestWorkflow wf(plan_of({{4, 0}}));
+  const WorkerEpoch w = wf.join();
+  const auto grants = wf.claim(w, 3);
+  ASSERT_TRUE(*expire(wf, w, 5));
+  EXPECT_EQ(wf.job(1).state, JobState::ready);
+  EXPECT_EQ(wf.job(1).attempt, 1U);
+  EXPECT_EQ(wf.job(1).lost, 1U);
+  EXPECT_EQ(wf.job(1).outcome.cause, EndCause::worker_lost);
+  EXPECT_EQ(read_worker(wf.tx, w)->status, WorkerStatus::expired);
+  EXPECT_EQ(ids(wf.claim(wf.join(), 4)), (Ids{1, 2, 3, 4}));
+}
+
+TEST(Worker, a_job_that_loses_too_many_workers_fails) {
+  TestWorkflow wf(plan_of({{1, 0}}));
+  for (int i = 0; i < 2; ++i) {
+    const WorkerEpoch w = wf.join();
+    wf.claim(w, 1);
+    ASSERT_TRUE(*expire(wf, w, 2));
+  }
+  EXPECT_EQ(wf.state(1), JobState::failed);
+  EXPECT_EQ(wf.job(1).lost, 2U);
+}
+
+TEST(Worker, a_worker_that_renewed_after_it_was_observed_is_not_expired) {
+  TestWorkflow wf(plan_of({{1, 0}}));
+  const WorkerEpoch w = wf.join();
+  const std::uint64_t observed = read_worker(wf.tx, w)->renewals;
+  wf.claim(w, 1);
+  ++wf.tx.number;
+  EXPECT_FALSE(*expire_worker(wf.tx, w, observed, kNoon, 5));
+  EXPECT_EQ(wf.state(1), JobState::claimed);
+  EXPECT_FALSE(*expire_worker(wf.tx, WorkerEpoch{999}, 0, kNoon, 5));
+}
+
+TEST(Worker, a_worker_that_lost_its_lease_cannot_finish_or_leave) {
+  TestWorkflow wf(plan_of({{1, 0}}));
+  const WorkerEpoch w = wf.join();
+  const auto grants = wf.claim(w, 1);
+  ASSERT_TRUE(*expire(wf, w, 5));
+  const auto before = wf.tx.entries;
+  EXPECT_EQ(wf.finish(w, grants[0].token).error().kind, ErrorKind::fenced);
+  EXPECT_EQ(release_worker(wf.tx, w, kNoon).error().kind, ErrorKind::fenced);
+  EXPECT_EQ(wf.tx.entries, before);
+}
+
+TEST(Worker, a_worker_that_leaves_gives_back_what_it_holds) {
+  TestWorkflow wf(plan_of({{3, 0}}));
+  const WorkerEpoch w = wf.join();
+  const auto grants = wf.claim(w, 2);
+  Exchange request;
+  request.worker = w;
+  request.starts.push_back({grants[1].token, kNoon});
+  ASSERT_TRUE(wf.say(request).ok());
+  ++wf.tx.number;
+  ASSERT_TRUE(release_worker(wf.tx, w, kNoon).ok());
+  wf.check();
+  EXPECT_EQ(wf.job(1), untouched(JobState::ready));
+  EXPECT_EQ(wf.job(2).attempt, 1U);  // it was started: that cannot be taken back
+  EXPECT_EQ(wf.job(2).outcome.cause, EndCause::stopped);
+  EXPECT_EQ(read_worker(wf.tx, w)->status, WorkerStatus::released);
+  EXPECT_EQ(read_worker(wf.tx, w)->held, 0U);
+}
+
+TEST(Worker, one_registration_a_commit) {
+  TestWorkflow wf(plan_of({{1, 0}}));
+  wf.join();
+  EXPECT_FALSE(register_worker(wf.tx, {}).ok());
+}
+
+TEST(Worker, what_a_worker_registers_is_read_back) {
+  TestWorkflow wf(plan_of({{1, 0}}));
+  WorkerInfo info;
+  info.host = "n7";
+  info.pid = 4711;
+  info.pid_start = 99;
+  info.boot_id = "boot";
+  info.pid_namespace = "pid:[1]";
+  info.allocation = "12_3";
+  info.scheduler = "big";
+  info.label = "l";
+  info.cpus = 3;
+  info.gpus = 2;
+  info.memory = mebibytes(7);
+  info.registered_at = kNoon;
+  info.ends_at = kNoon + WallTime(1);
+  info.lease_ttl = std::chrono::seconds(10);
+  ++wf.tx.number;
+  const auto w = read_worker(wf.tx, *register_worker(wf.tx, info));
+  ASSERT_TRUE(w);
+  EXPECT_EQ(w->info.host, "n7");
+  EXPECT_EQ(w->info.pid, 4711U);
+  EXPECT_EQ(w->info.pid_start, 99U);
+  EXPECT_EQ(w->info.boot_id, "boot");
+  EXPECT_EQ(w->info.pid_namespace, "pid:[1]");
+  EXPECT_EQ(w->info.allocation, "12_3");
+  EXPECT_EQ(w->info.scheduler, "big");
+  EXPECT_EQ(w->info.label, "l");
+  EXPECT_EQ(w->info.cpus, 3U);
+  EXPECT_EQ(w->info.gpus, 2U);
+  EXPECT_EQ(w->info.memory, mebibytes(7));
+  EXPECT_EQ(w->info.registered_at, kNoon);
+  EXPECT_EQ(w->info.ends_at, kNoon + WallTime(1));
+  EXPECT_EQ(w->info.lease_ttl, std::chrono::seconds(10));
+  EXPECT_EQ(w->last_seen, kNoon);
+}
+
+TEST(Worker, successors_go_round_the_ring_of_the_living) {
+  TestWorkflow wf(plan_of({{1, 0}}));
+  const WorkerEpoch a = wf.join();
+  const WorkerEpoch b = wf.join();
+  const WorkerEpoch c = wf.join();
+  const WorkerEpoch d = wf.join();
+  ++wf.tx.number;
+  ASSERT_TRUE(release_worker(wf.tx, b, kNoon).ok());
+  EXPECT_EQ(successors(wf.tx, c, 2), (std::vector{d, a}));
+  EXPECT_EQ(successors(wf.tx, c, 9), (std::vector{d, a}));
+  EXPECT_EQ(successors(wf.tx, a, 1), (std::vector{c}));
+  std::vector<WorkerEpoch> living;
+  scan_workers(wf.tx, true, [&](const Worker& w) { return living.push_back(w.epoch), true; });
+  EXPECT_EQ(living, (std::vector{a, c, d}));
+  std::vector<WorkerEpoch> all;
+  scan_workers(wf.tx, false, [&](const Worker& w) { return all.push_back(w.epoch), true; });
+  EXPECT_EQ(all, (std::vector{a, b, c, d}));
+}
+
+}  // namespace
+}  // namespace torc::claim
