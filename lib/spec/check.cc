@@ -1,0 +1,145 @@
+#include "lib/spec/check.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "lib/spec/quantity.h"
+
+namespace torc::spec {
+namespace {
+
+template <class T>
+using ByName = std::unordered_map<std::string, const T*>;
+
+template <class T>
+ByName<T> index(const Session& session, const std::vector<T>& all, std::string_view kind) {
+  ByName<T> by_name;
+  for (const T& one : all) {
+    if (one.name.empty()) continue;
+    const auto [found, is_new] = by_name.emplace(one.name, &one);
+    if (is_new) continue;
+    session.report.error(
+        one.place, fmt::format("{} {} is defined twice", kind, quoted(one.name)),
+        fmt::format("rename one; the other is in line {}", found->second->place.line));
+  }
+  return by_name;
+}
+
+template <class T>
+const T* look_up(const Session& session, const ByName<T>& by_name, const std::string& name,
+                 Place place, std::string_view kind, std::string_view section) {
+  if (name.empty()) return nullptr;
+  const auto found = by_name.find(name);
+  if (found != by_name.end()) return found->second;
+  std::vector<std::string> names;
+  names.reserve(by_name.size());
+  for (const auto& [known, value] : by_name) names.push_back(known);
+  const std::string guess = nearest(name, names);
+  session.report.error(place, fmt::format("no {} is called {}", kind, quoted(name)),
+                       guess.empty() ? fmt::format("define it under {}", section)
+                                     : fmt::format("did you mean {}?", quoted(guess)));
+  return nullptr;
+}
+
+// GPUs of a node by gres like gpu:2, gpu:a100:4, lustre:1,gpu:1; none: it does not say.
+std::optional<std::uint64_t> gpus_of(std::string_view gres) {
+  std::optional<std::uint64_t> gpus;
+  while (!gres.empty()) {
+    const std::size_t end = std::min(gres.find(','), gres.size());
+    const std::string_view one = gres.substr(0, end);
+    if (one == "gpu" || one.starts_with("gpu:")) {
+      const auto number = parse_integer(one.substr(one.rfind(':') + 1));
+      gpus = gpus.value_or(0) + static_cast<std::uint64_t>(number.ok() ? number->value_or(1) : 1);
+    }
+    gres.remove_prefix(std::min(end + 1, gres.size()));
+  }
+  return gpus;
+}
+
+// Without a unit sbatch means MiB; 0 means all memory of the node.
+std::optional<ByteCount> memory_of(std::string_view mem) {
+  if (mem.empty() || mem == "0") return {};
+  const bool unit = mem.back() < '0' || mem.back() > '9';
+  const auto bytes = parse_memory(unit ? std::string(mem) : fmt::format("{}m", mem));
+  if (!bytes.ok()) return {};
+  return *bytes;
+}
+
+struct Fit {
+  const Session& session;
+  const JobEntry& job;
+  const ResourceRequirements& needs;
+  const SlurmScheduler& scheduler;
+  std::chrono::seconds headroom;
+
+  [[nodiscard]] Place place() const {
+    const auto found = job.places.find("scheduler");
+    return found == job.places.end() ? job.place : found->second;
+  }
+  void impossible(std::string message, std::string remedy) const {
+    session.report.error(place(), std::move(message), std::move(remedy));
+  }
+  void check_time() const {
+    const auto limit = parse_walltime(scheduler.walltime);
+    if (!limit.ok() || !limit->has_value() || needs.runtime.count() == 0) return;
+    const std::string figures =
+        fmt::format("job {} may run {}, and scheduler {} has a walltime of {}", quoted(job.name),
+                    to_text(needs.runtime), quoted(scheduler.name), to_text(**limit));
+    if (needs.runtime > **limit) {
+      impossible(figures, "raise the walltime, or lower the runtime in the resource requirements");
+    } else if (needs.runtime + headroom > **limit) {
+      session.report.add(
+          Severity::warning, place(), figures,
+          fmt::format("a job starts only where its runtime and the {} of sigkill_headroom_seconds "
+                      "are left: raise the walltime",
+                      to_text(headroom)));
+    }
+  }
+  void check_amounts() const {
+    const auto memory = memory_of(scheduler.mem);
+    if (memory && needs.memory > *memory) {
+      impossible(fmt::format("job {} needs {}, and a node of scheduler {} has {}", quoted(job.name),
+                             to_text(needs.memory), quoted(scheduler.name), to_text(*memory)),
+                 "raise mem, or lower the memory in the resource requirements");
+    }
+    const auto gpus = gpus_of(scheduler.gres);
+    if (gpus && needs.num_gpus > *gpus) {
+      impossible(fmt::format("job {} needs {} GPUs, and a node of scheduler {} has {}",
+                             quoted(job.name), needs.num_gpus, quoted(scheduler.name), *gpus),
+                 "raise gres, or lower num_gpus in the resource requirements");
+    }
+  }
+};
+
+Place place_of_key(const JobEntry& job, const std::string& key) {
+  const auto found = job.places.find(key);
+  return found == job.places.end() ? job.place : found->second;
+}
+
+}  // namespace
+
+void check_references(const Session& session, const Workflow& workflow) {
+  const auto resources =
+      index(session, workflow.resource_requirements, "the set of resource requirements");
+  const auto schedulers = index(session, workflow.slurm_schedulers, "the scheduler");
+  const ResourceRequirements defaults;
+  for (const JobEntry& job : workflow.jobs) {
+    const ResourceRequirements* needs = look_up(
+        session, resources, job.resource_requirements, place_of_key(job, "resource_requirements"),
+        "set of resource requirements", "resource_requirements");
+    const SlurmScheduler* scheduler =
+        look_up(session, schedulers, job.scheduler, place_of_key(job, "scheduler"), "scheduler",
+                "slurm_schedulers");
+    if (scheduler == nullptr) continue;
+    const Fit fit{session, job, needs == nullptr ? defaults : *needs, *scheduler,
+                  workflow.execution_config.sigkill_headroom};
+    fit.check_time();
+    fit.check_amounts();
+  }
+}
+
+}  // namespace torc::spec

@@ -1,0 +1,13 @@
+// What no single map shows: references between the parts of a workflow, and what can never run.
+#pragma once
+
+#include "lib/spec/reader.h"
+#include "lib/spec/workflow.h"
+
+namespace torc::spec {
+
+// Unknown names of resource requirements and schedulers, each name defined once, jobs that do not
+// fit into the scheduler that they are bound to.
+void check_references(const Session& session, const Workflow& workflow);
+
+}  // namespace torc::spec

@@ -1,0 +1,146 @@
+#include <fmt/format.h>
+#include <re2/re2.h>
+
+#include "lib/spec/parameter_reader.h"
+#include "lib/spec/placeholder.h"
+#include "lib/spec/quantity.h"
+#include "lib/spec/readers.h"
+
+namespace torc::spec {
+namespace {
+
+// A placeholder may stand for anything; a digit is valid wherever its value could be, also in
+// {1,{n}}.
+std::string with_samples(std::string_view text) {
+  std::string out;
+  std::size_t done = 0;
+  for (const Placeholder& p : placeholders(text)) {
+    out.append(text.substr(done, p.begin - done)).append("1");
+    done = p.end;
+  }
+  return out.append(text.substr(done));
+}
+
+void check_expressions(const MapReader& reader, std::string_view key) {
+  const Node* list = reader.find(key);
+  if (list == nullptr) return;
+  RE2::Options quiet;
+  quiet.set_log_errors(false);
+  for (const Node* item : list->items) {
+    const std::string text = reader.session().text(*item);
+    const RE2 expression(with_samples(text), quiet);
+    if (expression.ok()) continue;
+    reader.session().error(
+        *item, fmt::format("{} is no regular expression: {}", quoted(text), expression.error()),
+        "write it in RE2's syntax, and in single quotes, where '\\' needs no doubling");
+  }
+}
+
+// What names one thing that is chosen before the jobs are expanded.
+void check_no_parameters(const MapReader& reader, std::string_view key,
+                         const std::vector<Parameter>& parameters) {
+  const Node* node = reader.find(key);
+  if (node == nullptr) return;
+  const std::string text = reader.session().text(*node);
+  for (const Placeholder& p : placeholders(text)) {
+    for (const Parameter& parameter : parameters) {
+      if (parameter.name != p.name) continue;
+      reader.session().error(
+          *node, fmt::format("{} takes no parameters, and {} is one", quoted(key), quoted(p.name)),
+          "write one job for each value");
+    }
+  }
+}
+
+void check_job_placeholders(const MapReader& reader, const std::vector<Parameter>& parameters) {
+  const Session& session = reader.session();
+  if (const Node* name = reader.find("name"))
+    check_placeholders(session, *name, parameters, InName::yes);
+  for (const std::string_view key : {"command", "invocation_script", "label"}) {
+    if (const Node* node = reader.find(key))
+      check_placeholders(session, *node, parameters, InName::no);
+  }
+  if (const Node* env = reader.find("env")) {
+    for (std::size_t i = 1; i < env->items.size(); i += 2) {
+      check_placeholders(session, *env->items[i], parameters, InName::no);
+    }
+  }
+  check_no_parameters(reader, "resource_requirements", parameters);
+  check_no_parameters(reader, "scheduler", parameters);
+}
+
+}  // namespace
+
+JobEntry read_job(const Session& session, const Node& map) {
+  const MapReader reader(session, map, Where::job);
+  JobEntry job;
+  job.name = reader.text("name");
+  job.command = reader.text("command");
+  job.priority = static_cast<std::int32_t>(reader.integer("priority", 0));
+  job.invocation_script = reader.text("invocation_script");
+  if (const Node* env = reader.find("env")) job.env = read_environment(session, *env);
+  job.resource_requirements = reader.text("resource_requirements");
+  job.scheduler = reader.text("scheduler");
+  job.label = reader.text("label");
+  job.depends_on = reader.words("depends_on");
+  job.depends_on_regexes = reader.words("depends_on_regexes");
+  job.input_files = reader.words("input_files");
+  job.output_files = reader.words("output_files");
+  job.input_file_regexes = reader.words("input_file_regexes");
+  job.output_file_regexes = reader.words("output_file_regexes");
+  OwnParameters own = read_own_parameters(reader);
+  job.parameters = std::move(own.parameters);
+  job.mode = own.mode;
+  if (const Node* stdio = reader.find("stdio")) job.stdio = read_stdio(session, *stdio);
+  job.place = reader.name_place();
+  job.places = reader.places();
+  for (const std::string_view key :
+       {"depends_on_regexes", "input_file_regexes", "output_file_regexes"}) {
+    check_expressions(reader, key);
+  }
+  check_job_placeholders(reader, job.parameters);
+  return job;
+}
+
+FileEntry read_file(const Session& session, const Node& map) {
+  const MapReader reader(session, map, Where::file);
+  FileEntry file;
+  file.name = reader.text("name");
+  file.path = reader.text("path");
+  OwnParameters own = read_own_parameters(reader);
+  file.parameters = std::move(own.parameters);
+  file.mode = own.mode;
+  file.place = reader.name_place();
+  file.places = reader.places();
+  for (const std::string_view key : {"name", "path"}) {
+    if (const Node* node = reader.find(key))
+      check_placeholders(session, *node, file.parameters, InName::yes);
+  }
+  return file;
+}
+
+ResourceRequirements read_resources(const Session& session, const Node& map) {
+  const MapReader reader(session, map, Where::resources);
+  ResourceRequirements r;
+  r.name = reader.text("name");
+  r.place = reader.name_place();
+  r.num_cpus = static_cast<std::uint32_t>(reader.integer("num_cpus", r.num_cpus));
+  r.num_gpus = static_cast<std::uint32_t>(reader.integer("num_gpus", r.num_gpus));
+  r.num_nodes = static_cast<std::uint32_t>(reader.integer("num_nodes", r.num_nodes));
+  if (r.num_nodes > 1) {
+    session.error(
+        *reader.find("num_nodes"),
+        "jobs of several nodes are part of the language, but this version cannot run them yet",
+        "remove num_nodes, or write 1; the nodes of an allocation stand in slurm_schedulers");
+  }
+  if (reader.has("memory")) {
+    if (const auto memory = parse_memory(reader.text("memory")); memory.ok()) r.memory = *memory;
+  }
+  if (reader.has("runtime")) {
+    if (const auto runtime = parse_duration(reader.text("runtime")); runtime.ok())
+      r.runtime = *runtime;
+  }
+  return r;
+}
+
+}  // namespace torc::spec

@@ -1,0 +1,253 @@
+#include "lib/spec/language.h"
+
+#include <algorithm>
+#include <array>
+
+namespace torc::spec {
+namespace {
+
+constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMinInt32 = std::numeric_limits<std::int32_t>::min();
+constexpr std::int64_t kMaxSeconds = 86'400;
+constexpr std::int64_t kMaxCpus = 65'536;
+constexpr std::int64_t kMaxNodesOfJob = 1'000'000;
+
+constexpr Support kIgnored = Support::ignored;
+constexpr Support kPlanned = Support::planned;
+
+constexpr std::string_view kStdioModes = "separate combined no_stdout no_stderr none packed";
+
+constexpr auto kLanguage = std::to_array<Key>({
+    // clang-format off
+    // The workflow.
+    {.where = Where::workflow, .name = "name", .type = Type::word, .required = true, .about = "names the workflow and its store"},
+    {.where = Where::workflow, .name = "user", .about = "whose it is"},
+    {.where = Where::workflow, .name = "description", .type = Type::prose, .about = "what it is for"},
+    {.where = Where::workflow, .name = "project", .about = "what it belongs to"},
+    {.where = Where::workflow, .name = "metadata", .type = Type::json, .about = "kept as it is, for you"},
+    {.where = Where::workflow, .name = "parameters", .type = Type::parameters, .about = "parameters that jobs and files take with use_parameters"},
+    {.where = Where::workflow, .name = "variables", .type = Type::constants, .about = "constants put in for {name} everywhere"},
+    {.where = Where::workflow, .name = "env", .type = Type::environment, .about = "environment of every job"},
+    {.where = Where::workflow, .name = "jobs", .type = Type::maps, .required = true, .child = Where::job, .about = "what to run"},
+    {.where = Where::workflow, .name = "files", .type = Type::maps, .child = Where::file, .about = "files that jobs read and write; they order the jobs"},
+    {.where = Where::workflow, .name = "user_data", .type = Type::maps, .support = kPlanned, .child = Where::user_data, .about = "small JSON values that jobs read and write; use files"},
+    {.where = Where::workflow, .name = "resource_requirements", .type = Type::maps, .child = Where::resources, .about = "named sets of what a job needs"},
+    {.where = Where::workflow, .name = "failure_handlers", .type = Type::maps, .support = kPlanned, .child = Where::failure_handler, .about = "retries by exit code"},
+    {.where = Where::workflow, .name = "slurm_schedulers", .type = Type::maps, .child = Where::scheduler, .about = "named sets of sbatch options; each gets a batch script"},
+    {.where = Where::workflow, .name = "slurm_defaults", .type = Type::options, .about = "long sbatch options for every scheduler"},
+    {.where = Where::workflow, .name = "actions", .type = Type::maps, .support = kPlanned, .child = Where::action, .about = "submit the batch scripts yourself, with sbatch"},
+    {.where = Where::workflow, .name = "resource_monitor", .type = Type::any, .support = kPlanned, .about = "'torc job NAME' shows the peak memory and the CPU time of a job"},
+    {.where = Where::workflow, .name = "execution_config", .type = Type::map, .child = Where::execution, .about = "how jobs are run and ended"},
+    {.where = Where::workflow, .name = "use_pending_failed", .type = Type::boolean, .support = kPlanned},
+    {.where = Where::workflow, .name = "compute_node_wait_for_new_jobs_seconds", .type = Type::integer, .support = kPlanned, .about = "use 'torc worker --idle-timeout'"},
+    {.where = Where::workflow, .name = "compute_node_ignore_workflow_completion", .type = Type::boolean, .support = kPlanned},
+    {.where = Where::workflow, .name = "compute_node_expiration_buffer_seconds", .type = Type::integer, .support = kPlanned, .about = "use sigkill_headroom_seconds in execution_config"},
+    {.where = Where::workflow, .name = "jobs_sort_method", .type = Type::choice, .choices = "none gpus_runtime_memory gpus_memory_runtime", .about = "order of ready jobs of equal priority"},
+    {.where = Where::workflow, .name = "dynamic_jobs", .type = Type::map, .support = kPlanned, .child = Where::dynamic_jobs},
+    {.where = Where::workflow, .name = "budget", .type = Type::map, .support = kPlanned, .child = Where::budget},
+    {.where = Where::workflow, .name = "lease", .type = Type::map, .support = kPlanned, .child = Where::lease, .about = "use 'torc worker --lease-ttl'"},
+    {.where = Where::workflow, .name = "limits", .type = Type::map, .support = kPlanned, .child = Where::limits, .about = "use 'torc worker --max-parallel-jobs'"},
+    {.where = Where::workflow, .name = "access_groups", .type = Type::any, .support = kIgnored, .about = "there is no server; who may read the store's directory may see the workflow"},
+    {.where = Where::workflow, .name = "compute_node_wait_for_healthy_database_minutes", .type = Type::any, .support = kIgnored, .about = "there is no server to wait for"},
+
+    // A job.
+    {.where = Where::job, .name = "name", .type = Type::word, .required = true, .about = "unique in the workflow"},
+    {.where = Where::job, .name = "command", .type = Type::text, .required = true, .about = "run by the shell"},
+    {.where = Where::job, .name = "priority", .type = Type::integer, .min = kMinInt32, .max = kMaxInt32, .about = "higher first; 0"},
+    {.where = Where::job, .name = "invocation_script", .about = "stands before the command"},
+    {.where = Where::job, .name = "env", .type = Type::environment, .about = "wins over the workflow's"},
+    {.where = Where::job, .name = "resource_requirements", .type = Type::word, .about = "a name; without: 1 CPU, 1 MiB"},
+    {.where = Where::job, .name = "failure_handler", .type = Type::word, .support = kPlanned},
+    {.where = Where::job, .name = "scheduler", .type = Type::word, .about = "a name of slurm_schedulers; without: any worker"},
+    {.where = Where::job, .name = "slurm_scheduler", .type = Type::word, .same_as = "scheduler"},
+    {.where = Where::job, .name = "label", .type = Type::word, .about = "only workers with this label run it"},
+    {.where = Where::job, .name = "cancel_on_blocking_job_failure", .type = Type::boolean, .support = kPlanned, .about = "a job whose dependency failed stays blocked"},
+    {.where = Where::job, .name = "supports_termination", .type = Type::boolean, .support = kPlanned, .about = "every job gets termination_signal before SIGKILL"},
+    {.where = Where::job, .name = "depends_on", .type = Type::words, .about = "names of jobs that must complete before"},
+    {.where = Where::job, .name = "depends_on_regexes", .type = Type::words, .about = "the same, by RE2 expressions found in the name"},
+    {.where = Where::job, .name = "input_files", .type = Type::words, .about = "names of files; their writers complete before"},
+    {.where = Where::job, .name = "output_files", .type = Type::words, .about = "names of files that it writes"},
+    {.where = Where::job, .name = "input_file_regexes", .type = Type::words},
+    {.where = Where::job, .name = "output_file_regexes", .type = Type::words},
+    {.where = Where::job, .name = "input_user_data", .type = Type::words, .support = kPlanned, .about = "use files"},
+    {.where = Where::job, .name = "output_user_data", .type = Type::words, .support = kPlanned, .about = "use files"},
+    {.where = Where::job, .name = "input_user_data_regexes", .type = Type::words, .support = kPlanned, .about = "use files"},
+    {.where = Where::job, .name = "output_user_data_regexes", .type = Type::words, .support = kPlanned, .about = "use files"},
+    {.where = Where::job, .name = "parameters", .type = Type::parameters, .about = "one job for each combination"},
+    {.where = Where::job, .name = "parameter_mode", .type = Type::choice, .choices = "product zip", .about = "every combination, or the first of each, the second of each, …"},
+    {.where = Where::job, .name = "use_parameters", .type = Type::words, .about = "parameters of the workflow to take"},
+    {.where = Where::job, .name = "stdio", .type = Type::map, .child = Where::stdio, .about = "in place of the workflow's"},
+    {.where = Where::job, .name = "depends", .type = Type::any, .support = kPlanned, .about = "use depends_on"},
+    {.where = Where::job, .name = "max_parallel", .type = Type::integer, .support = kPlanned},
+    {.where = Where::job, .name = "crash_limit", .type = Type::integer, .support = kPlanned},
+
+    // A file.
+    {.where = Where::file, .name = "name", .type = Type::word, .required = true, .about = "unique in the workflow"},
+    {.where = Where::file, .name = "path", .type = Type::word, .required = true, .about = "where it is"},
+    {.where = Where::file, .name = "parameters", .type = Type::parameters, .about = "one file for each combination"},
+    {.where = Where::file, .name = "parameter_mode", .type = Type::choice, .choices = "product zip"},
+    {.where = Where::file, .name = "use_parameters", .type = Type::words},
+
+    // A set of resource requirements, all of one node.
+    {.where = Where::resources, .name = "name", .type = Type::word, .required = true},
+    {.where = Where::resources, .name = "num_cpus", .type = Type::integer, .min = 1, .max = kMaxCpus, .about = "1"},
+    {.where = Where::resources, .name = "num_gpus", .type = Type::integer, .min = 0, .max = 1024, .about = "0"},
+    {.where = Where::resources, .name = "num_nodes", .type = Type::integer, .min = 1, .max = kMaxNodesOfJob, .about = "1"},
+    {.where = Where::resources, .name = "memory", .type = Type::memory, .about = "1 MiB"},
+    {.where = Where::resources, .name = "runtime", .type = Type::duration, .about = "the longest that it may run; without: not limited"},
+
+    // A Slurm scheduler.
+    {.where = Where::scheduler, .name = "name", .type = Type::word, .required = true},
+    {.where = Where::scheduler, .name = "account", .type = Type::word},
+    {.where = Where::scheduler, .name = "partition", .type = Type::word},
+    {.where = Where::scheduler, .name = "nodes", .type = Type::integer, .min = 1, .max = kMaxNodesOfJob, .about = "1"},
+    {.where = Where::scheduler, .name = "walltime", .type = Type::walltime},
+    {.where = Where::scheduler, .name = "mem", .type = Type::word, .about = "memory of a node: 64G"},
+    {.where = Where::scheduler, .name = "gres", .type = Type::word, .about = "gpu:2"},
+    {.where = Where::scheduler, .name = "qos", .type = Type::word},
+    {.where = Where::scheduler, .name = "ntasks_per_node", .type = Type::integer, .min = 1, .max = kMaxCpus},
+    {.where = Where::scheduler, .name = "tmp", .type = Type::word, .about = "local disk of a node: 100G"},
+    {.where = Where::scheduler, .name = "extra", .type = Type::line, .about = "further sbatch options"},
+    {.where = Where::scheduler, .name = "serialize_allocations", .type = Type::boolean, .about = "at most one allocation of it runs"},
+
+    // execution_config.
+    {.where = Where::execution, .name = "mode", .type = Type::choice, .choices = "direct slurm auto", .planned = "slurm", .about = "auto: direct, in this version"},
+    {.where = Where::execution, .name = "limit_resources", .type = Type::boolean, .mode = "direct", .about = "end jobs beyond their memory; true"},
+    {.where = Where::execution, .name = "termination_signal", .type = Type::signal, .mode = "direct", .about = "SIGTERM"},
+    {.where = Where::execution, .name = "sigterm_lead_seconds", .type = Type::integer, .min = 0, .max = kMaxSeconds, .mode = "direct", .about = "from that signal to SIGKILL; 30"},
+    {.where = Where::execution, .name = "sigkill_headroom_seconds", .type = Type::integer, .min = 0, .max = kMaxSeconds, .about = "from SIGKILL to the end of the allocation; 60"},
+    {.where = Where::execution, .name = "timeout_exit_code", .type = Type::integer, .min = 1, .max = 255, .about = "152"},
+    {.where = Where::execution, .name = "oom_exit_code", .type = Type::integer, .min = 1, .max = 255, .mode = "direct", .about = "137"},
+    {.where = Where::execution, .name = "srun_termination_signal", .type = Type::line, .support = kPlanned, .mode = "slurm"},
+    {.where = Where::execution, .name = "enable_cpu_bind", .type = Type::boolean, .support = kPlanned, .mode = "slurm"},
+    {.where = Where::execution, .name = "srun_mpi", .type = Type::line, .support = kPlanned, .mode = "slurm"},
+    {.where = Where::execution, .name = "staggered_start", .type = Type::boolean, .support = kPlanned},
+    {.where = Where::execution, .name = "stdio", .type = Type::map, .child = Where::stdio, .about = "what becomes of the jobs' output"},
+
+    // stdio.
+    {.where = Where::stdio, .name = "mode", .type = Type::choice, .choices = kStdioModes, .planned = "packed", .about = "separate"},
+    {.where = Where::stdio, .name = "delete_on_success", .type = Type::boolean, .about = "false"},
+
+    // Parts of what is planned: known, so that a schema is whole.
+    {.where = Where::user_data, .name = "name", .type = Type::word, .support = kPlanned, .required = true},
+    {.where = Where::user_data, .name = "data", .type = Type::json, .support = kPlanned},
+    {.where = Where::user_data, .name = "is_ephemeral", .type = Type::boolean, .support = kPlanned},
+    {.where = Where::dynamic_jobs, .name = "max_iterations", .type = Type::integer, .support = kPlanned},
+    {.where = Where::action, .name = "trigger_type", .type = Type::choice, .support = kPlanned, .required = true, .choices = "on_workflow_start on_workflow_complete on_jobs_ready on_jobs_complete on_worker_start on_worker_complete"},
+    {.where = Where::action, .name = "action_type", .type = Type::choice, .support = kPlanned, .required = true, .choices = "run_commands schedule_nodes"},
+    {.where = Where::action, .name = "jobs", .type = Type::words, .support = kPlanned},
+    {.where = Where::action, .name = "job_name_regexes", .type = Type::words, .support = kPlanned},
+    {.where = Where::action, .name = "commands", .type = Type::words, .support = kPlanned},
+    {.where = Where::action, .name = "scheduler", .type = Type::word, .support = kPlanned},
+    {.where = Where::action, .name = "scheduler_type", .type = Type::choice, .support = kPlanned, .choices = "slurm"},
+    {.where = Where::action, .name = "num_allocations", .type = Type::integer, .support = kPlanned, .min = 1},
+    {.where = Where::action, .name = "start_one_worker_per_node", .type = Type::boolean, .support = kPlanned},
+    {.where = Where::action, .name = "max_parallel_jobs", .type = Type::integer, .support = kPlanned, .min = 1},
+    {.where = Where::action, .name = "persistent", .type = Type::boolean, .support = kPlanned},
+    {.where = Where::failure_handler, .name = "name", .type = Type::word, .support = kPlanned, .required = true},
+    {.where = Where::failure_handler, .name = "rules", .type = Type::maps, .support = kPlanned, .required = true, .child = Where::failure_rule},
+    {.where = Where::failure_rule, .name = "exit_codes", .type = Type::any, .support = kPlanned},
+    {.where = Where::failure_rule, .name = "match_all_exit_codes", .type = Type::boolean, .support = kPlanned},
+    {.where = Where::failure_rule, .name = "recovery_script", .type = Type::text, .support = kPlanned},
+    {.where = Where::failure_rule, .name = "max_retries", .type = Type::integer, .support = kPlanned, .min = 0},
+    {.where = Where::failure_rule, .name = "on", .type = Type::choice, .support = kPlanned, .choices = "oom timeout signal node_death"},
+    {.where = Where::failure_rule, .name = "memory_multiplier", .type = Type::any, .support = kPlanned},
+    {.where = Where::failure_rule, .name = "runtime_multiplier", .type = Type::any, .support = kPlanned},
+    {.where = Where::failure_rule, .name = "backoff", .type = Type::any, .support = kPlanned},
+    {.where = Where::budget, .name = "core_hours", .type = Type::any, .support = kPlanned},
+    {.where = Where::budget, .name = "node_hours", .type = Type::any, .support = kPlanned},
+    {.where = Where::lease, .name = "ttl", .type = Type::any, .support = kPlanned},
+    {.where = Where::lease, .name = "beat", .type = Type::any, .support = kPlanned},
+    // clang-format on
+});
+
+}  // namespace
+
+std::span<const Key> language() {
+  return kLanguage;
+}
+
+const Key* find_key(Where where, std::string_view name) {
+  const auto found = std::find_if(kLanguage.begin(), kLanguage.end(),
+                                  [&](const Key& k) { return k.where == where && k.name == name; });
+  return found == kLanguage.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> key_names(Where where) {
+  std::vector<std::string> names;
+  for (const Key& k : kLanguage) {
+    if (k.where == where) names.emplace_back(k.name);
+  }
+  return names;
+}
+
+std::string_view with_article(Where where) {
+  switch (where) {
+    case Where::workflow:
+      return "the workflow";
+    case Where::job:
+      return "a job";
+    case Where::file:
+      return "a file";
+    case Where::user_data:
+      return "user data";
+    case Where::resources:
+      return "resource requirements";
+    case Where::scheduler:
+      return "a Slurm scheduler";
+    case Where::execution:
+      return "execution_config";
+    case Where::stdio:
+      return "stdio";
+    case Where::dynamic_jobs:
+      return "dynamic_jobs";
+    case Where::action:
+      return "an action";
+    case Where::failure_handler:
+      return "a failure handler";
+    case Where::failure_rule:
+      return "a rule of a failure handler";
+    case Where::budget:
+      return "budget";
+    case Where::lease:
+      return "lease";
+    case Where::limits:
+      return "limits";
+    case Where::none:
+      break;
+  }
+  return "this";
+}
+
+std::string_view with_article(Type type) {
+  switch (type) {
+    case Type::integer:
+      return "a whole number";
+    case Type::boolean:
+      return "true or false";
+    case Type::words:
+      return "a list of texts";
+    case Type::map:
+    case Type::environment:
+    case Type::constants:
+    case Type::parameters:
+    case Type::options:
+      return "a map";
+    case Type::maps:
+      return "a list of maps";
+    default:
+      return "a text";
+  }
+}
+
+std::vector<std::string> words_of(std::string_view list) {
+  std::vector<std::string> words;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(' '), list.size());
+    words.emplace_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return words;
+}
+
+}  // namespace torc::spec

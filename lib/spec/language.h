@@ -1,0 +1,93 @@
+// The workflow language as data: every key, where it belongs, what it holds, whether this version
+// runs it. The parser checks by this table and nothing else knows the keys; a schema or a page of
+// help can be printed from it.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace torc::spec {
+
+// The kinds of map that a spec is made of.
+enum class Where : std::uint8_t {
+  workflow,
+  job,
+  file,
+  user_data,
+  resources,
+  scheduler,
+  execution,
+  stdio,
+  dynamic_jobs,
+  action,
+  failure_handler,
+  failure_rule,
+  budget,
+  lease,
+  limits,
+  none
+};
+
+enum class Type : std::uint8_t {
+  word,         // text on one line, not empty
+  line,         // text on one line
+  text,         // any text, not empty
+  prose,        // any text
+  integer,      // within [min, max]
+  boolean,      // true or false
+  memory,       // 512k, 100m, 2g, 1t, 2GiB, plain bytes
+  duration,     // ISO 8601: PT30M
+  walltime,     // as sbatch --time takes it
+  signal,       // SIGTERM, TERM or 15
+  choice,       // one of `choices`
+  words,        // list of texts on one line
+  map,          // one map of kind `child`
+  maps,         // list of maps of kind `child`
+  environment,  // map of variable names to texts
+  constants,    // map of names to texts
+  parameters,   // map of names to ranges, lists, '@file'
+  options,      // map of sbatch options to values
+  json,         // a map, or a text that is JSON
+  any           // not looked at: the key is refused
+};
+
+enum class Support : std::uint8_t {
+  yes,
+  ignored,  // accepted; a note says that it has no effect here
+  planned   // part of the language, but this version cannot do it: refused by name
+};
+
+struct Key {
+  Where where = Where::none;
+  std::string_view name = {};
+  Type type = Type::line;
+  Support support = Support::yes;
+  bool required = false;
+  Where child = Where::none;
+  std::int64_t min = std::numeric_limits<std::int64_t>::min();
+  std::int64_t max = std::numeric_limits<std::int64_t>::max();
+  std::string_view choices = {};  // separated by blanks
+  std::string_view planned = {};  // those of the choices that this version refuses by name
+  std::string_view same_as = {};  // another spelling of that key
+  std::string_view mode = {};  // of execution_config: the one mode that it belongs to; empty: all
+  std::string_view about =
+      {};  // one line; `ignored`: why; `planned`: what to do instead, if anything
+};
+
+[[nodiscard]] std::span<const Key> language();
+[[nodiscard]] const Key* find_key(Where where, std::string_view name);
+[[nodiscard]] std::vector<std::string> key_names(Where where);
+
+// As a sentence has it: "a job", "the workflow".
+[[nodiscard]] std::string_view with_article(Where where);
+// "a list of texts", "a whole number".
+[[nodiscard]] std::string_view with_article(Type type);
+
+// The words of a blank-separated list.
+[[nodiscard]] std::vector<std::string> words_of(std::string_view list);
+
+}  // namespace torc::spec

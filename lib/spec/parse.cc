@@ -1,0 +1,127 @@
+#include "lib/spec/parse.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <utility>
+
+#include "lib/spec/check.h"
+#include "lib/spec/parameter_reader.h"
+#include "lib/spec/placeholder.h"
+#include "lib/spec/reader.h"
+#include "lib/spec/readers.h"
+#include "lib/spec/yaml_tree.h"
+
+namespace torc::spec {
+namespace {
+
+template <class T, class Read>
+std::vector<T> read_all(const MapReader& reader, std::string_view key, Where where, Read read_one) {
+  std::vector<T> all;
+  const Node* list = reader.find(key);
+  if (list == nullptr) return all;
+  const std::vector<const Node*> maps = maps_in(reader.session(), *list, where);
+  all.reserve(maps.size());
+  for (const Node* map : maps) all.push_back(read_one(reader.session(), *map));
+  return all;
+}
+
+JobsSortMethod sort_method(std::string_view text) {
+  if (text == "gpus_runtime_memory") return JobsSortMethod::gpus_runtime_memory;
+  if (text == "gpus_memory_runtime") return JobsSortMethod::gpus_memory_runtime;
+  return JobsSortMethod::none;
+}
+
+// The name becomes that of the store's directory.
+void check_workflow_name(const MapReader& reader) {
+  constexpr std::size_t kLongest = 200;  // a file name has 255 bytes; the store's ending needs some
+  const Node* node = reader.find("name");
+  if (node == nullptr) return;
+  const std::string name = reader.session().text(*node);
+  if (name.find('/') != std::string::npos || name.starts_with('.') || name.starts_with('-')) {
+    reader.session().error(*node, fmt::format("the workflow cannot be called {}", quoted(name)),
+                           "the store is named after it: no '/', and no '.' or '-' at the start");
+  } else if (name.size() > kLongest) {
+    reader.session().error(*node,
+                           fmt::format("the workflow's name has more than {} bytes", kLongest),
+                           "shorten it; 'description' may be long");
+  }
+}
+
+// Variables and shared parameters stand first, wherever the file has them: everything else may use
+// them.
+const Node* value_of(const Node& map, std::string_view key, NodeKind kind) {
+  for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
+    const bool is_it = map.items[i]->kind == NodeKind::scalar && map.items[i]->text == key;
+    if (is_it && map.items[i + 1]->kind == kind) return map.items[i + 1];
+  }
+  return nullptr;
+}
+
+Workflow read_workflow(Session& session, const Node& root) {
+  if (const Node* map = value_of(root, "variables", NodeKind::map)) read_variables(session, *map);
+  const MapReader reader(session, root, Where::workflow);
+  if (const Node* node = reader.find("parameters"))
+    session.parameters = read_parameters(session, *node);
+  check_workflow_name(reader);
+  Workflow w;
+  w.name = reader.text("name");
+  w.user = reader.text("user");
+  w.description = reader.text("description");
+  w.project = reader.text("project");
+  if (const Node* node = reader.find("metadata")) w.metadata = read_metadata(session, *node);
+  if (const Node* node = reader.find("env")) w.env = read_environment(session, *node);
+  w.resource_requirements = read_all<ResourceRequirements>(reader, "resource_requirements",
+                                                           Where::resources, read_resources);
+  w.slurm_schedulers =
+      read_all<SlurmScheduler>(reader, "slurm_schedulers", Where::scheduler, read_scheduler);
+  if (const Node* node = reader.find("slurm_defaults"))
+    w.slurm_defaults = read_slurm_defaults(session, *node);
+  if (const Node* node = reader.find("execution_config"))
+    w.execution_config = read_execution(session, *node);
+  w.sort = sort_method(reader.text("jobs_sort_method"));
+  w.files = read_all<FileEntry>(reader, "files", Where::file, read_file);
+  w.jobs = read_all<JobEntry>(reader, "jobs", Where::job, read_job);
+  if (const Node* jobs = reader.find("jobs"); jobs != nullptr && jobs->items.empty()) {
+    session.error(*jobs, "'jobs' is empty", "write at least one job");
+  }
+  check_references(session, w);
+  return w;
+}
+
+std::optional<Workflow> read(const Source& source, Report& report,
+                             const ReadFile& read_file_named) {
+  const Tree tree = read_yaml(source, report);
+  if (tree.root == nullptr) {
+    if (!report.has_error()) {
+      report.error({}, "the file is empty", "a workflow needs at least 'name' and 'jobs'");
+    }
+    return {};
+  }
+  if (tree.root->kind != NodeKind::map) {
+    report.error(place_of(source, *tree.root), "a workflow is a map, and this is none",
+                 "write 'name: …' and 'jobs:' at the left margin");
+    return {};
+  }
+  Session session{source, report, read_file_named, {}, {}};
+  return read_workflow(session, *tree.root);
+}
+
+}  // namespace
+
+Parsed parse(std::string_view text, const std::string& file, const ReadFile& read_named) {
+  const Source source(without_bom(text), file);
+  Report report(source);
+  std::optional<Workflow> workflow;
+  try {
+    workflow = read(source, report, read_named);
+  } catch (const std::exception& e) {  // memory, or a ReadFile that throws
+    report.error({}, fmt::format("the spec cannot be read: {}", e.what()), "make it smaller");
+  }
+  Parsed parsed;
+  if (!report.has_error()) parsed.workflow = std::move(workflow);
+  parsed.diagnostics = std::move(report).sorted();
+  return parsed;
+}
+
+}  // namespace torc::spec

@@ -1,0 +1,186 @@
+#include "lib/spec/reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/spec/placeholder.h"
+#include "lib/spec/quantity.h"
+#include "lib/spec/value_check.h"
+
+namespace torc::spec {
+
+std::string Session::text(const Node& node) const {
+  if (variables.empty() || node.text.find('{') == std::string::npos) return node.text;
+  std::string out;
+  std::size_t done = 0;
+  for (const Placeholder& p : placeholders(node.text)) {
+    const auto variable = variables.find(p.name);
+    if (variable == variables.end()) continue;
+    if (!p.format.empty()) {
+      error(node, fmt::format("variable {} takes no format ':{}'", quoted(p.name), p.format),
+            "write the value as it shall look, and {name} alone");
+    }
+    out.append(node.text, done, p.begin - done);
+    out += variable->second;
+    done = p.end;
+  }
+  return out.append(node.text, done);
+}
+
+MapReader::MapReader(const Session& session, const Node& map, Where where)
+    : session_(&session), map_(&map), where_(where) {
+  for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) add(*map.items[i], *map.items[i + 1]);
+  check_missing();
+}
+
+void MapReader::add(const Node& key_node, const Node& value) {
+  if (key_node.kind == NodeKind::sequence || key_node.kind == NodeKind::map) return;  // reported
+  const std::string& name = key_node.text;
+  const Key* key = find_key(where_, name);
+  if (key == nullptr) {
+    const std::string guess = nearest(name, key_names(where_));
+    session_->error(key_node,
+                    fmt::format("unknown key {} in {}", quoted(name), with_article(where_)),
+                    guess.empty() ? "remove it" : fmt::format("did you mean {}?", quoted(guess)));
+    return;
+  }
+  const Key* meant = key->same_as.empty() ? key : find_key(where_, key->same_as);
+  const bool again = std::find(named_.begin(), named_.end(), meant) != named_.end();
+  named_.push_back(meant);
+  if (!supported(*key, key_node)) return;
+  if (again && meant != key) {
+    session_->error(key_node,
+                    fmt::format("{} and {} are the same key", quoted(name), quoted(meant->name)),
+                    "keep one of the two");
+    return;
+  }
+  if (value.kind == NodeKind::null) {
+    if (key->required)
+      session_->error(key_node, fmt::format("{} is empty", quoted(name)), "write its value");
+    return;
+  }
+  if (check_value(*session_, *key, name, value)) fields_.push_back({meant, &value});
+}
+
+bool MapReader::supported(const Key& key, const Node& key_node) const {
+  switch (key.support) {
+    case Support::yes:
+      return true;
+    case Support::ignored:
+      session_->report.add(Severity::note, session_->place(key_node),
+                           fmt::format("{} has no effect here", quoted(key.name)),
+                           std::string(key.about));
+      return false;
+    case Support::planned:
+      session_->error(key_node,
+                      fmt::format("{} is part of the language, but this version cannot run it yet",
+                                  quoted(key.name)),
+                      key.about.empty() ? "remove it" : fmt::format("remove it; {}", key.about));
+      return false;
+  }
+  return false;
+}
+
+void MapReader::check_missing() {
+  for (const Key& key : language()) {
+    if (key.where != where_ || !key.required || key.support != Support::yes) continue;
+    if (std::find(named_.begin(), named_.end(), &key) != named_.end()) continue;
+    session_->error(*map_, fmt::format("{} has no {}", subject(), quoted(key.name)),
+                    fmt::format("add '{}: …'", key.name));
+  }
+}
+
+std::string MapReader::subject() const {
+  const Node* name = find("name");
+  if (name == nullptr || where_ == Where::workflow) return std::string(with_article(where_));
+  std::string_view kind = with_article(where_);
+  if (kind.starts_with("a ")) kind.remove_prefix(2);
+  return fmt::format("{} {}", kind, quoted(name->text));
+}
+
+const Node* MapReader::find(std::string_view key) const {
+  for (const Field& f : fields_) {
+    if (f.key->name == key) return f.value;
+  }
+  return nullptr;
+}
+
+std::string MapReader::text(std::string_view key, std::string fallback) const {
+  const Node* node = find(key);
+  return node == nullptr ? std::move(fallback) : session_->text(*node);
+}
+
+std::int64_t MapReader::integer(std::string_view key, std::int64_t fallback) const {
+  const Node* node = find(key);
+  if (node == nullptr) return fallback;
+  const auto number = parse_integer(session_->text(*node));
+  return number.ok() ? number->value_or(fallback) : fallback;
+}
+
+bool MapReader::boolean(std::string_view key, bool fallback) const {
+  const Node* node = find(key);
+  return node == nullptr ? fallback : as_boolean(*node).value_or(fallback);
+}
+
+std::vector<std::string> MapReader::words(std::string_view key) const {
+  std::vector<std::string> out;
+  const Node* node = find(key);
+  if (node == nullptr) return out;
+  out.reserve(node->items.size());
+  for (const Node* item : node->items) out.push_back(session_->text(*item));
+  return out;
+}
+
+std::map<std::string, Place> MapReader::places() const {
+  std::map<std::string, Place> places;
+  for (const Field& f : fields_) {
+    places.emplace(f.key->name, session_->place(*f.value));
+    if (f.key->type != Type::words) continue;
+    for (std::size_t i = 0; i < f.value->items.size(); ++i) {
+      places.emplace(fmt::format("{}[{}]", f.key->name, i), session_->place(*f.value->items[i]));
+    }
+  }
+  return places;
+}
+
+Place MapReader::name_place() const {
+  const Node* name = find("name");
+  return session_->place(name == nullptr ? *map_ : *name);
+}
+
+bool check_line(const Session& session, const Node& node, std::string_view what) {
+  if (node.kind == NodeKind::sequence || node.kind == NodeKind::map) {
+    session.error(node,
+                  fmt::format("{} must be a text, not a {}", what,
+                              node.kind == NodeKind::map ? "map" : "list"),
+                  "put quotes around a text that starts with '{' or '['");
+    return false;
+  }
+  const std::string text = session.text(node);
+  if (text.empty()) {
+    session.error(node, fmt::format("{} is empty", what), "write a text, or remove it");
+    return false;
+  }
+  if (text.find_first_of("\r\n") != std::string::npos) {
+    session.error(node, fmt::format("{} must be on one line", what),
+                  "write it without '|' and line ends");
+    return false;
+  }
+  return true;
+}
+
+std::vector<const Node*> maps_in(const Session& session, const Node& list, Where child) {
+  std::vector<const Node*> maps;
+  for (const Node* item : list.items) {
+    if (item->kind == NodeKind::map) {
+      maps.push_back(item);
+    } else {
+      session.error(*item, fmt::format("{} must be a map", with_article(child)),
+                    "write 'key: value' lines behind the '- '");
+    }
+  }
+  return maps;
+}
+
+}  // namespace torc::spec

@@ -1,0 +1,214 @@
+#include "lib/spec/value_check.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "lib/spec/quantity.h"
+
+namespace torc::spec {
+namespace {
+
+std::string_view kind_of(const Node& node) {
+  switch (node.kind) {
+    case NodeKind::null:
+      return "empty";
+    case NodeKind::scalar:
+      return "a text";
+    case NodeKind::sequence:
+      return "a list";
+    case NodeKind::map:
+      return "a map";
+  }
+  return "something else";
+}
+
+// One value of a type at a place: what every check below needs.
+struct Check {
+  const Session& session;
+  const Key& key;
+  std::string_view name;
+  const Node& value;
+
+  bool wrong(std::string message, std::string remedy) const {
+    session.error(value, std::move(message), std::move(remedy));
+    return false;
+  }
+  bool wrong_type() const {
+    return wrong(
+        fmt::format("{} must be {}, not {}", quoted(name), with_article(key.type), kind_of(value)),
+        remedy());
+  }
+  // {i} without quotes is a map in YAML, [a] a list: the slip that everybody makes once.
+  std::string remedy() const {
+    if (value.kind == NodeKind::scalar) {
+      if (key.type == Type::words) return fmt::format("write {}: [{}]", name, value.text);
+      if (key.type == Type::maps) return "start each of them on a line of its own with '- '";
+      return "write 'key: value' lines below it";
+    }
+    if (key.type == Type::maps || key.type == Type::map || key.type == Type::words) {
+      return value.kind == NodeKind::map ? "start each of them on a line of its own with '- '"
+                                         : "remove the '- '";
+    }
+    return "put quotes around a text that starts with '{' or '['";
+  }
+
+  bool scalar() const { return value.kind == NodeKind::scalar || wrong_type(); }
+  bool text(bool empty_allowed, bool lines_allowed) const;
+  bool integer() const;
+  bool boolean() const;
+  bool choice() const;
+  bool words() const;
+  template <class T>
+  bool parses(const Result<T>& result) const {
+    return result.ok() || wrong(result.error().what, result.error().remedy);
+  }
+};
+
+bool Check::text(bool empty_allowed, bool lines_allowed) const {
+  if (!scalar()) return false;
+  const std::string text = session.text(value);
+  if (!empty_allowed && text.find_first_not_of(" \t\r\n") == std::string::npos) {
+    return wrong(fmt::format("{} is empty", quoted(name)), "write a text");
+  }
+  if (!lines_allowed && text.find_first_of("\r\n") != std::string::npos) {
+    return wrong(fmt::format("{} must be on one line", quoted(name)),
+                 "write it without '|' and line ends");
+  }
+  return true;
+}
+
+bool Check::integer() const {
+  if (!scalar()) return false;
+  const std::string text = session.text(value);
+  const Result<std::optional<std::int64_t>> number = parse_integer(text);
+  if (!number.ok()) return parses(number);
+  const auto range = [&] {
+    if (key.max == std::numeric_limits<std::int64_t>::max())
+      return fmt::format("from {} on", key.min);
+    return fmt::format("from {} to {}", key.min, key.max);
+  };
+  if (!number->has_value()) {
+    return wrong(fmt::format("{} must be a whole number, not {}", quoted(name), quoted(text)),
+                 fmt::format("write a whole number {}", range()));
+  }
+  if (!value.plain) {
+    return wrong(fmt::format("{} must be a number, not a text in quotes", quoted(name)),
+                 "remove the quotes");
+  }
+  if (**number < key.min || **number > key.max) {
+    return wrong(fmt::format("{} is out of range for {}", **number, quoted(name)),
+                 fmt::format("write a whole number {}", range()));
+  }
+  return true;
+}
+
+bool Check::boolean() const {
+  if (!scalar()) return false;
+  return as_boolean(value).has_value() ||
+         wrong(fmt::format("{} must be true or false, not {}", quoted(name), quoted(value.text)),
+               value.plain ? "write true or false" : "write true or false, without quotes");
+}
+
+bool Check::choice() const {
+  if (!scalar()) return false;
+  const std::string text = session.text(value);
+  const std::vector<std::string> choices = words_of(key.choices);
+  const auto in = [&](const std::vector<std::string>& list) {
+    return std::find(list.begin(), list.end(), text) != list.end();
+  };
+  if (in(words_of(key.planned))) {
+    return wrong(fmt::format("{}: {} is part of the language, but this version cannot run it yet",
+                             quoted(name), quoted(text)),
+                 "choose another one, or remove the key");
+  }
+  if (in(choices)) return true;
+  const std::string guess = nearest(text, choices);
+  return wrong(fmt::format("{} cannot be {}", quoted(name), quoted(text)),
+               guess.empty() ? fmt::format("one of {}", fmt::join(choices, ", "))
+                             : fmt::format("did you mean {}?", quoted(guess)));
+}
+
+bool Check::words() const {
+  if (value.kind != NodeKind::sequence) return wrong_type();
+  bool fine = true;
+  for (const Node* item : value.items) {
+    fine = check_line(session, *item, fmt::format("an element of {}", quoted(name))) && fine;
+  }
+  return fine;
+}
+
+}  // namespace
+
+bool check_value(const Session& session, const Key& key, std::string_view name, const Node& value) {
+  const Check check{session, key, name, value};
+  switch (key.type) {
+    case Type::word:
+      return check.text(false, false);
+    case Type::line:
+      return check.text(true, false);
+    case Type::text:
+      return check.text(false, true);
+    case Type::prose:
+      return check.text(true, true);
+    case Type::integer:
+      return check.integer();
+    case Type::boolean:
+      return check.boolean();
+    case Type::choice:
+      return check.choice();
+    case Type::memory:
+      return check.scalar() && check.parses(parse_memory(session.text(value)));
+    case Type::duration:
+      return check.scalar() && check.parses(parse_duration(session.text(value)));
+    case Type::walltime:
+      return check.scalar() && check.parses(parse_walltime(session.text(value)));
+    case Type::signal:
+      return check.scalar() && (as_signal(session.text(value)).has_value() ||
+                                check.wrong(fmt::format("{} is no signal that ends a process",
+                                                        quoted(session.text(value))),
+                                            "write a name or a number, as SIGTERM, INT or 10"));
+    case Type::words:
+      return check.words();
+    case Type::maps:
+      return value.kind == NodeKind::sequence || check.wrong_type();
+    case Type::map:
+    case Type::environment:
+    case Type::constants:
+    case Type::options:
+      return value.kind == NodeKind::map || check.wrong_type();
+    case Type::parameters:
+    case Type::json:
+    case Type::any:
+      break;
+  }
+  return true;
+}
+
+std::optional<bool> as_boolean(const Node& node) {
+  if (node.kind != NodeKind::scalar || !node.plain) return {};
+  if (node.text == "true" || node.text == "True" || node.text == "TRUE") return true;
+  if (node.text == "false" || node.text == "False" || node.text == "FALSE") return false;
+  return {};
+}
+
+std::optional<int> as_signal(std::string_view text) {
+  constexpr std::pair<std::string_view, int> kSignals[] = {
+      {"HUP", SIGHUP},   {"INT", SIGINT},   {"QUIT", SIGQUIT}, {"ABRT", SIGABRT},
+      {"KILL", SIGKILL}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"ALRM", SIGALRM},
+      {"TERM", SIGTERM}, {"XCPU", SIGXCPU}};
+  std::string name(text);
+  std::transform(name.begin(), name.end(), name.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  if (name.starts_with("SIG")) name.erase(0, 3);
+  for (const auto& [known, number] : kSignals) {
+    if (name == known || name == std::to_string(number)) return number;
+  }
+  return {};
+}
+
+}  // namespace torc::spec

@@ -1,0 +1,20 @@
+// Whether a value is of the type that the table asks for.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "lib/spec/reader.h"
+
+namespace torc::spec {
+
+// Reports what is wrong. `name` is the key as the user wrote it. Maps and lists of maps are checked
+// to be that; what they hold is for others.
+[[nodiscard]] bool check_value(const Session& session, const Key& key, std::string_view name,
+                               const Node& value);
+
+[[nodiscard]] std::optional<bool> as_boolean(const Node& node);
+// SIGTERM, TERM, term, 15; none: not a signal that ends a process.
+[[nodiscard]] std::optional<int> as_signal(std::string_view text);
+
+}  // namespace torc::spec

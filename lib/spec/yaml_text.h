@@ -1,0 +1,27 @@
+// What is looked at in the text before and beside the YAML parser.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "lib/spec/source.h"
+
+namespace torc::spec {
+
+// Reports what no YAML text may hold and the parser would misread (other encodings, control
+// characters, which it takes for the end of the file), and text beyond the size limit. True:
+// nothing of the kind.
+[[nodiscard]] bool check_bytes(const Source& source, Report& report);
+
+// Skips anchors and tags: the offset of the value itself, when it stands on the same line.
+[[nodiscard]] std::size_t skip_properties(std::string_view text, std::size_t offset);
+
+// The quoted scalar at `offset` (a quote stands there): bytes up to and with its closing quote;
+// none: never closed.
+[[nodiscard]] std::optional<std::size_t> quoted_length(std::string_view text, std::size_t offset);
+
+// The first tab used for indentation in the lines of [from, to], if any.
+[[nodiscard]] std::optional<std::size_t> indenting_tab(const Source& source, std::size_t from,
+                                                       std::size_t to);
+
+}  // namespace torc::spec

@@ -1,0 +1,325 @@
+#include "lib/spec/yaml_tree.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <exception>
+#include <istream>
+#include <limits>
+#include <streambuf>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "lib/spec/yaml_text.h"
+
+namespace torc::spec {
+namespace {
+
+// Ends the parse from within an event: the parser offers no other way out.
+struct Stop {
+  std::size_t offset;
+  std::string message;
+  std::string remedy;
+};
+
+// The text as a stream, without a copy.
+class ViewBuffer final : public std::streambuf {
+ public:
+  explicit ViewBuffer(std::string_view text) {
+    char* begin =
+        const_cast<char*>(text.data());  // NOLINT: a streambuf that is only read never writes
+    setg(begin, begin, begin + text.size());
+  }
+};
+
+std::size_t offset_of(const YAML::Mark& mark) {
+  return mark.pos < 0 ? 0 : static_cast<std::size_t>(mark.pos);
+}
+
+bool is_merge_key(const Node& key) {
+  return key.kind == NodeKind::scalar && key.plain && key.text == "<<";
+}
+
+class Builder final : public YAML::EventHandler {
+ public:
+  Builder(const Source& source, Report& report, Tree& tree)
+      : source_(source), report_(report), tree_(tree) {}
+
+  [[nodiscard]] std::size_t last_offset() const { return last_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (tree_.root == nullptr) return;
+    throw Stop{offset_of(mark), "a second document starts here",
+               "a spec is one document: check the indentation of this line, or remove the '---'"};
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    Node& node = make(NodeKind::null, mark, anchor);
+    for (const std::string_view word : {"null", "Null", "NULL", "~"}) {
+      if (source_.text().substr(node.offset).starts_with(word)) node.text = word;
+    }
+    finish(node);
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    last_ = offset_of(mark);
+    const auto target = anchors_.find(anchor);
+    if (target == anchors_.end() || !target->second->closed) {
+      throw Stop{last_, "this alias names something that it is a part of",
+                 "write the value out here"};
+    }
+    append(*target->second);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    Node& node = make(NodeKind::scalar, mark, anchor);
+    node.plain = tag == "?";
+    node.text = value;
+    check_tag(node, tag);
+    if (node.text.find('\0') != std::string::npos) {
+      report_.error(source_.place(node.offset), "a text with a NUL character", "remove the '\\0'");
+      node.text.erase(std::remove(node.text.begin(), node.text.end(), '\0'), node.text.end());
+    }
+    check_closed(node);
+    finish(node);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(make(NodeKind::sequence, mark, anchor), tag);
+  }
+  void OnSequenceEnd() override { close(); }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(make(NodeKind::map, mark, anchor), tag);
+  }
+  void OnMapEnd() override {
+    check_keys(*open_.back());
+    merge(*open_.back());
+    close();
+  }
+
+ private:
+  Node& make(NodeKind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
+    last_ = offset_of(mark);
+    Node& node = tree_.nodes.emplace_back();
+    node.kind = kind;
+    node.offset = static_cast<std::uint32_t>(last_);
+    if (anchor != 0) anchors_[anchor] = &node;
+    return node;
+  }
+
+  void open(Node& node, const std::string& tag) {
+    check_tag(node, tag);
+    if (open_.size() == kMaxDepth) {
+      throw Stop{node.offset, fmt::format("nested more than {} deep", kMaxDepth),
+                 "no part of a spec needs that: check the brackets and the indentation"};
+    }
+    open_.push_back(&node);
+  }
+
+  void close() {
+    Node& node = *open_.back();
+    open_.pop_back();
+    finish(node);
+  }
+
+  void finish(Node& node) {
+    node.closed = true;
+    append(node);
+  }
+
+  void append(const Node& node) {
+    if (open_.empty()) {
+      tree_.root = &node;
+      return;
+    }
+    open_.back()->items.push_back(&node);
+    open_.back()->nodes += node.nodes;
+    if (open_.back()->nodes > kMaxNodes) {
+      throw Stop{last_,
+                 fmt::format("more than {} values, aliases counted as what they repeat", kMaxNodes),
+                 "write many similar jobs as one with parameters"};
+    }
+  }
+
+  void check_tag(Node& node, const std::string& tag) {
+    if (tag.empty() || tag == "?" || tag == "!") return;
+    constexpr std::string_view kCore = "tag:yaml.org,2002:";
+    if (tag.starts_with(kCore)) {
+      node.plain = tag.substr(kCore.size()) != "str";
+      return;
+    }
+    report_.error(source_.place(node.offset), fmt::format("unknown tag {}", quoted(tag)),
+                  "remove the tag: a spec needs none");
+  }
+
+  // The parser takes the end of the file for a closing quote.
+  void check_closed(const Node& node) {
+    if (node.plain) return;
+    const std::size_t at = skip_properties(source_.text(), node.offset);
+    const std::string_view text = source_.text();
+    if (at >= text.size() || (text[at] != '"' && text[at] != '\'')) return;
+    if (!quoted_length(text, at)) {
+      throw Stop{at, fmt::format("this {} is never closed", text[at]), "close the quote"};
+    }
+  }
+
+  void check_keys(const Node& map) {
+    std::unordered_set<std::string_view> seen;
+    for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
+      const Node& key = *map.items[i];
+      if (key.kind == NodeKind::sequence || key.kind == NodeKind::map) {
+        report_.error(place_of(source_, key), "a key must be a name, not a list or a map",
+                      "put quotes around it if it is meant as text");
+      } else if (!seen.insert(key.text).second) {
+        report_.error(place_of(source_, key), fmt::format("duplicate key {}", quoted(key.text)),
+                      "keep one of the two");
+      }
+    }
+  }
+
+  // YAML 1.1's merge: what the map has itself wins, of several maps the earlier ones. The parser
+  // leaves it to us.
+  void merge(Node& map) {
+    std::vector<const Node*> own;
+    std::vector<const Node*> sources;
+    for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
+      if (is_merge_key(*map.items[i])) {
+        collect_sources(*map.items[i + 1], sources);
+      } else {
+        own.insert(own.end(), {map.items[i], map.items[i + 1]});
+      }
+    }
+    if (own.size() == map.items.size()) return;
+    std::unordered_set<std::string_view> seen;
+    for (std::size_t i = 0; i < own.size(); i += 2) seen.insert(own[i]->text);
+    for (const Node* source : sources) {
+      for (std::size_t i = 0; i + 1 < source->items.size(); i += 2) {
+        if (++merged_ > kMaxNodes) throw Stop{map.offset, "too many merged keys", "write them out"};
+        if (!seen.insert(source->items[i]->text).second) continue;
+        own.insert(own.end(), {source->items[i], source->items[i + 1]});
+      }
+    }
+    map.items = std::move(own);
+  }
+
+  void collect_sources(const Node& value, std::vector<const Node*>& sources) {
+    if (value.kind == NodeKind::map) {
+      sources.push_back(&value);
+      return;
+    }
+    const auto is_map = [](const Node* n) { return n->kind == NodeKind::map; };
+    if (value.kind == NodeKind::sequence &&
+        std::all_of(value.items.begin(), value.items.end(), is_map)) {
+      sources.insert(sources.end(), value.items.begin(), value.items.end());
+      return;
+    }
+    report_.error(place_of(source_, value), "'<<' merges maps, and this is none",
+                  "write <<: *name, where &name marks a map");
+  }
+
+  const Source& source_;
+  Report& report_;
+  Tree& tree_;
+  std::vector<Node*> open_;
+  std::unordered_map<YAML::anchor_t, const Node*> anchors_;
+  std::size_t last_ = 0;
+  std::uint64_t merged_ = 0;
+};
+
+// What usually lies behind a message of the parser.
+std::string remedy_for(std::string_view message) {
+  const std::pair<std::string_view, std::string_view> remedies[] = {
+      {"illegal map value", "put quotes around a text that holds ': ', and check the indentation"},
+      {"end of map not found",
+       "keys of one map start in the same column; quote a text that starts with a quote, "
+       "'{' or '['"},
+      {"end of sequence not found", "the '-' of one list stand in the same column"},
+      {"end of map flow not found",
+       "a '{' is not closed; put quotes around a text that starts with it"},
+      {"end of sequence flow not found",
+       "a '[' is not closed; put quotes around a text that starts with it"},
+      {"illegal flow end", "this bracket closes nothing"},
+      {"illegal block entry", "a list starts on a line of its own, below its key"},
+      {"the referenced anchor is not defined",
+       "mark the value with &name before; put quotes around a text that starts with '*'"},
+      {"unknown token", "put quotes around a text that starts with '@', '`' or another sign"},
+      {"unknown escape character", "write \\\\ for a backslash, or use single quotes"},
+      {"illegal tab", "indent with spaces"},
+  };
+  for (const auto& [start, remedy] : remedies) {
+    if (message.starts_with(start)) return std::string(remedy);
+  }
+  return "check the quotes, the brackets and the indentation here and in the line before";
+}
+
+void report_broken(const Source& source, Report& report, const YAML::Exception& e,
+                   std::size_t last) {
+  const std::size_t at = e.mark.is_null() ? last : offset_of(e.mark);
+  if (const auto tab = indenting_tab(source, std::min(last, at), at)) {
+    report.error(source.place(*tab), "a tab used for indentation", "indent with spaces");
+    return;
+  }
+  report.error(source.place(at), fmt::format("not valid YAML: {}", e.msg), remedy_for(e.msg));
+}
+
+void parse_events(const Source& source, Report& report, Tree& tree) {
+  Builder builder(source, report, tree);
+  try {
+    ViewBuffer buffer(source.text());
+    std::istream in(&buffer);
+    YAML::Parser parser(in);
+    while (parser.HandleNextDocument(builder)) {
+    }
+    return;
+  } catch (const Stop& stop) {
+    report.error(source.place(stop.offset), stop.message, stop.remedy);
+  } catch (const YAML::Exception& e) {
+    report_broken(source, report, e, builder.last_offset());
+  } catch (const std::exception& e) {
+    report.error(source.place(builder.last_offset()), fmt::format("cannot be read: {}", e.what()),
+                 "check the text after this place");
+  }
+  tree.root = nullptr;
+}
+
+}  // namespace
+
+Tree read_yaml(const Source& source, Report& report) {
+  Tree tree;
+  if (!check_bytes(source, report)) return tree;
+  parse_events(source, report, tree);
+  return tree;
+}
+
+Place place_of(const Source& source, const Node& node) {
+  const std::string_view text = source.text();
+  const std::size_t at = skip_properties(text, node.offset);
+  if (at >= text.size() || node.kind == NodeKind::sequence || node.kind == NodeKind::map) {
+    return source.place(at);
+  }
+  if (node.kind == NodeKind::null)
+    return source.place(at, std::max<std::size_t>(node.text.size(), 1));
+  if (text[at] == '"' || text[at] == '\'') {
+    return source.place(at, quoted_length(text, at).value_or(1));
+  }
+  if (text[at] == '|' || text[at] == '>') return source.place(at);
+  if (text.substr(at).starts_with(node.text)) return source.place(at, node.text.size());
+  const std::size_t end =
+      std::min(text.find_first_of("\r\n", at), text.size());  // goes on in the next line
+  return source.place(at, end - at);
+}
+
+std::string_view without_bom(std::string_view text) {
+  return text.starts_with("\xEF\xBB\xBF") ? text.substr(3) : text;
+}
+
+}  // namespace torc::spec
