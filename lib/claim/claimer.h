@@ -25,15 +25,13 @@ namespace torc::claim {
 using store::Reader;
 using store::Transaction;
 
-// --- making a workflow
-// ------------------------------------------------------------------------------------------
+// --- making a workflow ---------------------------------------------------------------------------
 
 // Writes the whole initial state: templates, classes, dependency sets, ready queues, counters. Jobs
 // have no record of their own until something happens to them.
 Result<void> write_plan(Transaction& tx, const Plan& plan);
 
-// --- reading
-// ----------------------------------------------------------------------------------------------------
+// --- reading -------------------------------------------------------------------------------------
 
 using Counts = std::array<std::uint64_t, kJobStates>;  // indexed by JobState
 
@@ -66,8 +64,7 @@ void scan_jobs(const Reader& reader, std::optional<JobState> state,
 // The direct upstream jobs that a blocked job still waits for, at most `limit`.
 [[nodiscard]] std::vector<JobId> waits_for(const Reader& reader, JobId id, std::size_t limit);
 
-// --- workers
-// ----------------------------------------------------------------------------------------------------
+// --- workers -------------------------------------------------------------------------------------
 
 struct WorkerInfo {
   std::string host;
@@ -97,13 +94,14 @@ struct Worker {
   WallTime last_seen{};        // wall time that it wrote with its newest commit; for people
   std::uint64_t renewals = 0;  // counter that changes with every commit of the worker
   std::uint64_t held = 0;      // jobs that it holds now
-  std::uint64_t finished = 0;  // jobs that it finished
+  std::uint64_t finished = 0;  // jobs that it brought to an end; those to run again do not count
 };
 
 // The epoch is tx.sequence(): one registration a commit.
 Result<WorkerEpoch> register_worker(Transaction& tx, const WorkerInfo& info);
-// Gives back the jobs that it holds as never started, and leaves. Refused (fenced) after its
-// expiry.
+// Gives back the jobs that it holds, and leaves: claimed ones as never started; one that it
+// reported as running will run again with its attempt used up (EndCause::stopped). Refused (fenced)
+// after its expiry.
 Result<void> release_worker(Transaction& tx, WorkerEpoch worker, WallTime now);
 [[nodiscard]] std::optional<Worker> read_worker(const Reader& reader, WorkerEpoch epoch);
 void scan_workers(const Reader& reader, bool living_only,
@@ -115,13 +113,12 @@ void scan_workers(const Reader& reader, bool living_only,
 
 // Expires `worker` if its renewal counter is still `observed`: requeues its jobs with their attempt
 // used up and `lost` + 1; a job that lost `crash_limit` workers fails (EndCause::worker_lost).
-// false: it renewed meanwhile or is gone already. (The beat counter is compared by the caller just
-// before, in the same body.)
+// 0: no limit. false: it renewed meanwhile or is gone already. (The beat counter is compared by the
+// caller just before, in the same body.)
 Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t observed,
                            WallTime now, std::uint32_t crash_limit);
 
-// --- a worker's exchange
-// ----------------------------------------------------------------------------------------
+// --- a worker's exchange -------------------------------------------------------------------------
 
 struct Started {
   ClaimToken token;
@@ -129,8 +126,8 @@ struct Started {
 };
 struct Finished {
   ClaimToken token;
-  JobState state =
-      JobState::completed;  // completed, failed, terminated; `ready`: run again, attempt used up
+  // completed, failed, terminated; `ready`: run again, attempt used up
+  JobState state = JobState::completed;
   Outcome outcome;
 };
 
@@ -143,26 +140,27 @@ struct Offer {
   std::uint32_t total_gpus = 0;
   ByteCount total_memory;
   std::uint32_t nodes = 1;
-  std::optional<std::chrono::seconds>
-      remaining;          // until the worker must have ended its jobs; none: unlimited
+  // Until the worker must have ended its jobs; none: unlimited.
+  std::optional<std::chrono::seconds> remaining;
   std::string scheduler;  // jobs bound to another scheduler or label never fit
   std::string label;
-  bool any_binding =
-      false;  // one machine serves everybody (`torc run`): scheduler and label do not bind
+  bool any_binding = false;  // one machine serves everybody (`torc run`): neither of them binds
   bool ignore_resources = false;  // queue-depth mode (--max-parallel-jobs): only `max_jobs` counts
-  std::uint64_t max_jobs = 0;     // at most this many jobs for free capacity
-  std::uint64_t ahead =
-      0;  // and up to this many more that will fit when capacity frees (claim-ahead)
+  std::uint64_t max_jobs = 0;     // at most this many jobs for free capacity, in either mode
+  // And up to this many more that will fit when capacity frees (claim-ahead), but no more than a
+  // fair share: (jobs that are still ready) / (2 * living workers).
+  std::uint64_t ahead = 0;
 };
 
 // One commit carries everything a worker has to say.
 struct Exchange {
   WorkerEpoch worker{};
   WallTime now{};
-  std::vector<Started> starts;
+  std::vector<Started> starts;  // one of a job that is also in `finishes` does no harm
   std::vector<Finished> finishes;
-  std::vector<ClaimToken>
-      returns;                 // claimed, never started: back to ready, the attempt not used up
+  // Claimed, never started: back to ready, the attempt not used up. One that was reported as
+  // running counts as stopped, its attempt as used up.
+  std::vector<ClaimToken> returns;
   std::optional<Offer> offer;  // none: claim nothing (draining)
 };
 
@@ -187,15 +185,16 @@ struct Answer {
 };
 
 // Finishes, starts, returns, renews the lease, then claims. Error fenced: the worker was expired or
-// released; the caller aborts the transaction and stops everything it runs. Stale tokens are
-// answered in `refused`.
+// released; the caller stops everything it runs. Error corrupt: the tables contradict themselves.
+// Error invalid: one of `finishes` is no end. After any Error the caller aborts the transaction.
+// Stale tokens are answered in `refused`. A worker is granted no more than it can hold: 2^20 jobs.
+// At most one exchange of a worker in one transaction: the sequence number tells its claims apart.
 Result<Answer> exchange(Transaction& tx, const Exchange& request);
 
 // Whether a job of this class could ever run on a worker that offers this: used to explain waiting.
 [[nodiscard]] bool could_fit(const JobClass& job_class, const Offer& offer);
 
-// --- checking
-// ---------------------------------------------------------------------------------------------------
+// --- checking ------------------------------------------------------------------------------------
 
 // Recounts everything: each job in exactly one state, counters, ready queues, barriers, holdings,
 // dependencies respected by what has run. Names the first wrong thing. O(jobs).

@@ -81,17 +81,19 @@ class Session {
   void claim_for(const Offer& offer, SortMethod sort) {
     ReadyHeads heads(tx_, ledger_.state(), offer, sort);
     Capacity free = free_capacity(offer);
-    for (std::uint64_t left = offer.max_jobs; left > 0;) {
+    std::uint64_t room = Lease::kMaxHeld - lease_.held.size();
+    for (std::uint64_t left = std::min(offer.max_jobs, room); left > 0;) {
       const auto taken = heads.take_fitting(free, left);
       if (!taken) break;
       left -= taken->count;
       grant(*taken);
     }
+    room -= answer_.grants.size();
     // A fair share only: what one worker holds ahead, no other can start.
     const Tally& tally = ledger_.tally();
     const std::uint64_t share =
         tally.of(JobState::ready) / (2 * std::max<std::uint64_t>(1, tally.living));
-    for (std::uint64_t left = std::min(offer.ahead, share); left > 0;) {
+    for (std::uint64_t left = std::min({offer.ahead, share, room}); left > 0;) {
       const auto taken = heads.take_any(left);
       if (!taken) break;
       left -= taken->count;

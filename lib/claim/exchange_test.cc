@@ -52,6 +52,18 @@ TEST(Claim, only_what_the_walltime_label_scheduler_nodes_and_totals_allow_is_gra
   EXPECT_EQ(ids(wf.claim(w, offer)), (Ids{1}));
 }
 
+TEST(Claim, a_worker_that_serves_everybody_is_bound_by_no_scheduler_or_label) {
+  Plan plan = plan_of({{1, 0}});
+  plan.classes[0].scheduler = "gpu";
+  plan.classes[0].label = "fast";
+  TestWorkflow wf(plan);
+  const WorkerEpoch w = wf.join();
+  Offer offer = TestWorkflow::offer(8);
+  EXPECT_TRUE(wf.claim(w, offer).empty());
+  offer.any_binding = true;
+  EXPECT_EQ(ids(wf.claim(w, offer)), (Ids{1}));
+}
+
 TEST(Claim, a_job_of_several_nodes_wants_the_whole_worker) {
   Plan plan = plan_of({{2, 1}, {4, 0}});
   plan.classes.resize(2);

@@ -296,6 +296,7 @@ std::optional<Lease> decode_lease(std::string_view value) {
   lease.last_seen = WallTime(in.svarint());
   lease.finished = in.varint();
   const std::uint64_t held = in.varint();
+  if (held > Lease::kMaxHeld) return std::nullopt;
   std::uint64_t end = 0;
   while (in.ok() && lease.held.size() < held) {
     const std::uint64_t first = end + in.varint();
@@ -313,6 +314,7 @@ std::string encode_worker(const WorkerInfo& info, WorkerStatus status, const Lea
   out.svarint(lease.last_seen.count()).varint(lease.finished);
   out.text(info.host).varint(info.pid).varint(info.pid_start).text(info.boot_id);
   out.text(info.pid_namespace).text(info.allocation).text(info.scheduler).text(info.label);
+  out.text(info.output_dir);
   out.text(info.output_dir);
   out.varint(info.cpus).varint(info.gpus).varint(info.memory.value);
   out.svarint(info.registered_at.count()).svarint(info.ends_at.count());
@@ -338,6 +340,7 @@ std::optional<Worker> decode_worker(std::string_view value) {
   info.allocation = in.text();
   info.scheduler = in.text();
   info.label = in.text();
+  info.output_dir = in.text();
   info.output_dir = in.text();
   info.cpus = static_cast<std::uint32_t>(in.varint());
   info.gpus = static_cast<std::uint32_t>(in.varint());

@@ -159,6 +159,7 @@ struct Tally {
 
 // What changes with every commit of a living worker, in one value: one page is written for it.
 struct Lease {
+  static constexpr std::uint64_t kMaxHeld = 1 << 20;  // more is refused as unreadable
   std::uint64_t renewals = 0;
   WallTime last_seen{};
   std::uint64_t finished = 0;

@@ -96,6 +96,7 @@ TEST(Worker, what_a_worker_registers_is_read_back) {
   info.allocation = "12_3";
   info.scheduler = "big";
   info.label = "l";
+  info.output_dir = "/out";
   info.cpus = 3;
   info.gpus = 2;
   info.memory = mebibytes(7);
@@ -113,6 +114,7 @@ TEST(Worker, what_a_worker_registers_is_read_back) {
   EXPECT_EQ(w->info.allocation, "12_3");
   EXPECT_EQ(w->info.scheduler, "big");
   EXPECT_EQ(w->info.label, "l");
+  EXPECT_EQ(w->info.output_dir, "/out");
   EXPECT_EQ(w->info.cpus, 3U);
   EXPECT_EQ(w->info.gpus, 2U);
   EXPECT_EQ(w->info.memory, mebibytes(7));

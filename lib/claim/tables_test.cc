@@ -1,0 +1,96 @@
+#include "lib/claim/tables.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "lib/claim/test_workflow.h"
+
+namespace torc::claim {
+namespace {
+
+Job any_job() {
+  Job job;
+  job.state = static_cast<JobState>(*rc::gen::inRange(0, 8));
+  job.attempt = *rc::gen::arbitrary<std::uint32_t>();
+  job.lost = *rc::gen::arbitrary<std::uint32_t>();
+  job.claim = *rc::gen::arbitrary<std::uint64_t>();
+  if (job.claim != 0) job.worker = WorkerEpoch{*rc::gen::arbitrary<std::uint64_t>()};
+  job.claimed_at = WallTime(*rc::gen::arbitrary<std::int64_t>());
+  Outcome& o = job.outcome;
+  o.cause = static_cast<EndCause>(*rc::gen::inRange(0, 8));
+  o.exit_code = *rc::gen::arbitrary<int>();
+  o.signal = *rc::gen::arbitrary<int>();
+  o.os_errno = *rc::gen::arbitrary<int>();
+  o.started_at = WallTime(*rc::gen::arbitrary<std::int64_t>());
+  o.ended_at = WallTime(*rc::gen::arbitrary<std::int64_t>());
+  o.max_rss.value = *rc::gen::arbitrary<std::uint64_t>();
+  o.cpu_time = std::chrono::microseconds(*rc::gen::arbitrary<std::int64_t>());
+  return job;
+}
+
+RC_GTEST_PROP(Tables, a_job_is_read_back_as_it_was_written, ()) {
+  const Job job = any_job();
+  RC_ASSERT(decode_job(encode(job)) == job);
+}
+
+RC_GTEST_PROP(Tables, a_lease_is_read_back_as_it_was_written, ()) {
+  Lease lease;
+  lease.renewals = *rc::gen::arbitrary<std::uint64_t>();
+  for (std::uint64_t id = 0; std::uint64_t gap : *rc::gen::container<std::vector<std::uint64_t>>(
+                                 rc::gen::inRange<std::uint64_t>(1, 4))) {
+    lease.held.push_back(id += gap);
+  }
+  const auto back = decode_lease(encode(lease));
+  RC_ASSERT(back.has_value());
+  RC_ASSERT(back->held == lease.held);
+  RC_ASSERT(back->renewals == lease.renewals);
+}
+
+RC_GTEST_PROP(Tables, bytes_that_nobody_wrote_are_refused_or_read_but_never_crash,
+              (std::string bytes)) {
+  (void)decode_job(bytes);
+  (void)decode_lease(bytes);
+  (void)decode_worker(bytes);
+  (void)decode_barrier(bytes);
+  (void)decode_upstream(Key(Table::upstream, 1), bytes);
+  (void)decode_class(bytes);
+  (void)decode_tally(bytes);
+}
+
+TEST(Tables, key_order_of_ready_ranges_is_the_order_of_claiming) {
+  const std::vector<ReadyRange> order = {
+      {0, 5, 9, 9, 1},  {0, 0, 0, 3, 1},         {0, 0, 0, 4, 1},        {0, 0, 2, 1, 1},
+      {0, -1, 0, 1, 1}, {0, INT32_MIN, 0, 1, 1}, {1, INT32_MAX, 0, 1, 1}};
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    EXPECT_LT(std::string_view(ready_key(order[i - 1])), std::string_view(ready_key(order[i])));
+  }
+  for (const ReadyRange& r : order)
+    EXPECT_EQ(decode_ready(ready_key(r), Value().varint(r.count)), r);
+}
+
+TEST(Tables, a_typical_job_record_is_at_most_forty_bytes) {
+  Job job;
+  job.state = JobState::completed;
+  job.attempt = 1;
+  job.claim = 100'000;
+  job.worker = WorkerEpoch{90'000};
+  job.claimed_at = kNoon;
+  job.outcome = {EndCause::exited,
+                 0,
+                 0,
+                 0,
+                 kNoon + std::chrono::seconds(30),
+                 kNoon + std::chrono::hours(2),
+                 mebibytes(300),
+                 std::chrono::hours(2)};
+  EXPECT_LE(std::string_view(encode(job)).size(), 40U);
+}
+
+TEST(Tables, the_hash_of_names_is_what_stores_already_hold) {
+  EXPECT_EQ(name_hash(""), 0xefd01f60ba992926U);
+  EXPECT_EQ(name_hash("prepare"), 0x23636f1396723a8U);
+  EXPECT_NE(name_hash("prepare_1"), name_hash("prepare_2"));
+}
+
+}  // namespace
+}  // namespace torc::claim

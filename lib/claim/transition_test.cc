@@ -1,0 +1,99 @@
+#include "lib/claim/transition.h"
+
+#include <gtest/gtest.h>
+
+namespace torc::claim {
+namespace {
+
+constexpr WorkerEpoch kAda{3};
+constexpr WorkerEpoch kBob{4};
+constexpr WallTime kNow{1000};
+
+Job claimed() {
+  Job job;
+  job.state = JobState::ready;
+  return claim(job, kAda, 7, kNow);
+}
+Job running() {
+  return std::get<Job>(start(claimed(), kAda, {{JobId{1}, 1, 7}, kNow}));
+}
+
+Finished end(std::uint32_t attempt, std::uint64_t sequence, JobState state = JobState::completed) {
+  Finished f;
+  f.token = {JobId{1}, attempt, sequence};
+  f.state = state;
+  return f;
+}
+
+bool is_refused(const Decision& decision, Refusal why) {
+  const auto* refusal = std::get_if<Refusal>(&decision);
+  return refusal != nullptr && *refusal == why;
+}
+
+TEST(Transition, a_claim_makes_a_token_of_its_own) {
+  const Job job = claimed();
+  EXPECT_EQ(job.state, JobState::claimed);
+  EXPECT_EQ(token_of(JobId{1}, job), (ClaimToken{JobId{1}, 1, 7}));
+}
+
+TEST(Transition, every_part_of_the_token_counts) {
+  EXPECT_TRUE(is_refused(finish(running(), kAda, end(2, 7)), Refusal::superseded));
+  EXPECT_TRUE(is_refused(finish(running(), kAda, end(1, 8)), Refusal::superseded));
+  EXPECT_TRUE(is_refused(finish(running(), kBob, end(1, 7)), Refusal::superseded));
+  EXPECT_TRUE(std::holds_alternative<Job>(finish(running(), kAda, end(1, 7))));
+}
+
+TEST(Transition, a_job_finishes_once) {
+  const Job done = std::get<Job>(finish(running(), kAda, end(1, 7)));
+  EXPECT_TRUE(is_refused(finish(done, kAda, end(1, 7)), Refusal::finished));
+}
+
+TEST(Transition, a_job_that_nobody_claimed_has_no_token) {
+  Job job;
+  job.state = JobState::ready;
+  EXPECT_TRUE(is_refused(finish(job, WorkerEpoch{}, end(0, 0)), Refusal::superseded));
+}
+
+TEST(Transition, a_job_may_finish_before_its_start_was_reported) {
+  const Job done = std::get<Job>(finish(claimed(), kAda, end(1, 7, JobState::failed)));
+  EXPECT_EQ(done.state, JobState::failed);
+}
+
+TEST(Transition, a_start_told_twice_changes_nothing) {
+  EXPECT_TRUE(std::holds_alternative<Unchanged>(
+      start(running(), kAda, {{JobId{1}, 1, 7}, kNow + WallTime(1)})));
+}
+
+TEST(Transition, a_canceled_job_must_not_start) {
+  Job job = claimed();
+  job.state = JobState::canceled;
+  EXPECT_TRUE(is_refused(start(job, kAda, {{JobId{1}, 1, 7}, kNow}), Refusal::finished));
+}
+
+TEST(Transition, a_claim_given_back_leaves_no_trace_but_a_start_does) {
+  Job untouched;
+  untouched.state = JobState::ready;
+  EXPECT_EQ(std::get<Job>(give_back(claimed(), kAda, {JobId{1}, 1, 7}, kNow)), untouched);
+  const Job stopped = std::get<Job>(give_back(running(), kAda, {JobId{1}, 1, 7}, kNow));
+  EXPECT_EQ(stopped.attempt, 1U);
+  EXPECT_EQ(stopped.outcome.cause, EndCause::stopped);
+  EXPECT_TRUE(is_refused(give_back(stopped, kAda, {JobId{1}, 1, 7}, kNow), Refusal::superseded));
+}
+
+TEST(Transition, the_outcome_of_the_attempt_before_stays_until_the_next_one_starts) {
+  Job job = std::get<Job>(finish(running(), kAda, end(1, 7, JobState::ready)));
+  job.outcome.exit_code = 3;
+  job = claim(job, kBob, 9, kNow);
+  EXPECT_EQ(job.outcome.exit_code, 3);
+  EXPECT_EQ(std::get<Job>(start(job, kBob, {{JobId{1}, 2, 9}, kNow})).outcome.exit_code, -1);
+}
+
+TEST(Transition, the_loss_of_workers_is_counted_up_to_the_limit) {
+  EXPECT_EQ(lose(claimed(), 2, kNow).state, JobState::ready);
+  EXPECT_EQ(lose(claimed(), 1, kNow).state, JobState::failed);
+  EXPECT_EQ(lose(claimed(), 0, kNow).state, JobState::ready);
+  EXPECT_EQ(lose(running(), 2, kNow).outcome.started_at, kNow);
+}
+
+}  // namespace
+}  // namespace torc::claim
