@@ -1,37 +1,38 @@
-// From a checked Workflow to its jobs and their dependencies, compactly: an entry of a million jobs stays one
-// value, jobs with the same dependencies share one set.
+// From a checked Workflow to its jobs and their dependencies, compactly: an entry of a million jobs
+// stays one value, jobs with the same dependencies share one set.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/spec/diagnostic.h"
+#include "lib/spec/range.h"
 #include "lib/spec/workflow.h"
 
 namespace torc::spec {
 
-// Jobs are numbered from 1 in the order of the file; the jobs of one entry are contiguous, the last parameter
-// varying fastest.
+// A workflow has at most so many jobs, and as many files. More is a diagnostic.
+constexpr std::uint64_t kMaxJobs = 20'000'000;
+
+// Jobs are numbered from 1 in the order of the file; the jobs of one entry are contiguous, the last
+// parameter varying fastest.
 struct ExpandedEntry {
   std::uint64_t first = 1;
   std::uint64_t count = 1;
   ResourceRequirements resources;
-  std::string scheduler;   // an entry whose label varies with its parameters is split into several
-  std::string label;
+  std::string
+      scheduler;      // an entry whose resources, scheduler or label vary with its parameters is
+  std::string label;  // split into several
   std::int32_t priority = 0;
-  std::string recipe;      // encoded Recipe, see recipe.h
-};
-
-struct Range {
-  std::uint64_t first = 0;
-  std::uint64_t count = 0;
+  std::string recipe;  // encoded Recipe, see recipe.h
 };
 
 struct DependencySet {
-  std::vector<Range> upstream;  // sorted, disjoint
-  std::vector<Range> members;   // sorted, disjoint; a job is a member of at most one set
+  std::vector<Range> upstream;  // sorted, disjoint, not empty
+  std::vector<Range> members;   // the same; a job is a member of at most one set
 };
 
 struct Expansion {
@@ -42,10 +43,26 @@ struct Expansion {
 
 struct Expanded {
   std::optional<Expansion> expansion;   // absent when there was any error
-  std::vector<Diagnostic> diagnostics;  // duplicate names, unknown dependencies, cycles (one shown in full), …
+  std::vector<Diagnostic> diagnostics;  // in file order; warnings also beside an expansion
 };
 
+// What the texts of the spec mean:
+// - `{i}` and `{i:03d}` stand for the parameters of the entry that they are in (placeholder.h says
+//   what a placeholder is, format.h what a format does); what names no parameter is text.
+// - A name in depends_on, input_files or output_files is the expanded name of one job or file.
+// When,
+//   filled in, it still holds placeholders of another entry, it stands for all of their values:
+//   `work_{g}_{i}` in an entry with parameter g alone means all i of that g, in an entry without
+//   parameters all of `work_{g}_{i}`.
+// - An expression (depends_on_regexes, input_file_regexes, …) has RE2's syntax and means every name
+//   in which it matches somewhere; anchor it with ^ and $. Values of parameters in it mean
+//   themselves. It never means the job itself.
+// - A job that outputs a file precedes those that input it. A file that no job outputs is there
+//   already. `${files.input.NAME}` and `${files.output.NAME}` in a command become the file's path
+//   and count as input and output. A job may input what it outputs.
+//
 // `text` is the spec's source, for the lines that diagnostics show.
-[[nodiscard]] Expanded expand(const Workflow& workflow, std::string_view text, const std::string& file);
+[[nodiscard]] Expanded expand(const Workflow& workflow, std::string_view text,
+                              const std::string& file);
 
 }  // namespace torc::spec

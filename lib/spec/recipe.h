@@ -1,8 +1,9 @@
-// How the name, command and environment of job k of an entry are made. Stored once an entry; formatted for one
-// job when somebody needs it.
+// How the name, command and environment of job k of an entry are made. Stored once an entry;
+// formatted for one job when somebody needs it.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,24 +16,33 @@ namespace torc::spec {
 
 struct RenderedJob {
   std::string name;
-  std::string command;            // invocation_script, when there is one, stands before it
-  Environment env;                // the job's own
-  std::vector<std::string> input_files;   // paths
-  std::vector<std::string> output_files;  // paths
-  Stdio stdio;
+  std::string command;  // invocation_script, when there is one, stands before it: after a blank, or
+                        // on the line above when it ends with a line break
+  Environment env;      // the job's own
+  // Paths, each once: first those that the command names, then the lists, then the expressions.
+  std::vector<std::string> input_files;
+  std::vector<std::string> output_files;
+  Stdio stdio;  // the job's own, or the workflow's
 };
 
+// A value, cheap to copy; safe to use from several threads.
 class Recipe {
  public:
+  // Error (corrupt): bytes that encode_recipe() did not write.
   static Result<Recipe> decode(std::string_view bytes);
 
+  // Precondition of both: index < count().
   [[nodiscard]] RenderedJob render(std::uint64_t index) const;  // index from 0 within the entry
   [[nodiscard]] std::string name(std::uint64_t index) const;    // the name alone: cheap
-  // The index of the job with this name, found from the pattern without formatting all of them where possible.
+  // The index of the job with this name, found from the pattern without formatting all of them
+  // where possible.
   [[nodiscard]] std::optional<std::uint64_t> find(std::string_view name) const;
   [[nodiscard]] std::uint64_t count() const;
 
-  // ... the fields are the implementation's
+ private:
+  struct Data;
+  explicit Recipe(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
+  std::shared_ptr<const Data> data_;
 };
 
 // What a worker needs of the workflow besides its jobs: name, env, execution_config.

@@ -1,0 +1,27 @@
+// Collects who waits for whom so that jobs with the same upstream share one DependencySet.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lib/spec/expand.h"
+#include "lib/spec/range.h"
+
+namespace torc::spec {
+
+class DependencySetBuilder {
+ public:
+  // `members` wait for `upstream` (normalised, not empty). Members must come in ascending order,
+  // each job once.
+  void add(const std::vector<Range>& upstream, Range members);
+  [[nodiscard]] std::vector<DependencySet> take() && { return std::move(sets_); }
+
+ private:
+  void grow();
+
+  std::vector<DependencySet> sets_;
+  std::vector<std::uint64_t> hashes_;  // of the sets' upstreams
+  std::vector<std::uint32_t> slots_;   // open addressing: index of a set + 1; 0: empty
+};
+
+}  // namespace torc::spec

@@ -1,0 +1,235 @@
+#include "lib/spec/entry_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/spec/diagnostic.h"
+#include "lib/spec/reference.h"
+#include "lib/spec/sweep.h"
+
+namespace torc::spec {
+namespace {
+
+template <class Named>
+std::vector<std::string> names_of(const std::vector<Named>& all) {
+  std::vector<std::string> names;
+  for (const Named& one : all) names.push_back(one.name);
+  return names;
+}
+
+std::string suggestion(std::string_view name, const std::vector<std::string>& known,
+                       std::string_view section) {
+  const std::string near = nearest(name, known);
+  if (!near.empty()) return fmt::format("did you mean {}?", quoted(near));
+  return fmt::format("describe it under {}", section);
+}
+
+std::string text_at(const Pattern& pattern, const Family& family, std::uint64_t k) {
+  std::string out;
+  pattern.append_to(out, family.parameters, family.sweep, k);
+  return out;
+}
+
+// The maps of the jobs of a run, counted from its first.
+std::vector<RangeMap> cut(const std::vector<RangeMap>& maps, Range run, std::uint64_t whole) {
+  if (run.count == whole) return maps;
+  std::vector<RangeMap> result;
+  std::vector<Range> ranges;
+  for (const RangeMap& map : maps) {
+    RangeMap& part = result.emplace_back(1, run.count);
+    for (std::uint64_t k = run.first; k < run.end(); ++k) {
+      ranges.clear();
+      map.append_to(ranges, k);
+      part.push(ranges);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+EntryWriter::EntryWriter(const Workflow& workflow, const Families& files,
+                         const std::vector<Pattern>& paths, Report& report)
+    : workflow_(workflow), files_(files), paths_(paths), report_(report) {
+  for (const auto& r : workflow.resource_requirements) resources_.emplace(r.name, &r);
+  for (const auto& s : workflow.slurm_schedulers) schedulers_.insert(s.name);
+}
+
+bool EntryWriter::compile(const JobEntry& entry, Texts& texts) {
+  bool ok = true;
+  const auto one = [&](const std::string& text, const std::string& key, Pattern& out) {
+    auto pattern = Pattern::compile(text, entry.parameters);
+    if (pattern) {
+      out = *std::move(pattern);
+    } else {
+      report_.error(place_of(entry, key), pattern.error().what, pattern.error().remedy);
+      ok = false;
+    }
+  };
+  one(entry.invocation_script, "invocation_script", texts.invocation_script);
+  one(entry.resource_requirements, "resource_requirements", texts.resources);
+  one(entry.scheduler, "scheduler", texts.scheduler);
+  one(entry.label, "label", texts.label);
+  for (const auto& [key, value] : entry.env) {
+    texts.env.emplace_back(key, Pattern());
+    one(value, "env", texts.env.back().second);
+  }
+  std::vector<FileReference> references;
+  auto command = Pattern::compile_command(entry.command, entry.parameters, references);
+  if (command) {
+    texts.command = *std::move(command);
+    return ok;
+  }
+  report_.error(place_of(entry, "command"), command.error().what, command.error().remedy);
+  return false;
+}
+
+EntryWriter::Terms EntryWriter::terms_of(const Texts& texts, const Family& family,
+                                         std::uint64_t k) {
+  return {text_at(texts.resources, family, k), text_at(texts.scheduler, family, k),
+          text_at(texts.label, family, k)};
+}
+
+const ResourceRequirements* EntryWriter::resources_of(const JobEntry& entry, const Terms& terms) {
+  static const ResourceRequirements kDefault;
+  if (!terms.scheduler.empty() && !schedulers_.contains(terms.scheduler)) {
+    report_.error(
+        place_of(entry, "scheduler"),
+        fmt::format("no scheduler is named {}", quoted(terms.scheduler)),
+        suggestion(terms.scheduler, names_of(workflow_.slurm_schedulers), "slurm_schedulers"));
+  }
+  if (terms.resources.empty()) return &kDefault;
+  const auto found = resources_.find(terms.resources);
+  if (found != resources_.end()) return found->second;
+  report_.error(place_of(entry, "resource_requirements"),
+                fmt::format("no resource requirements are named {}", quoted(terms.resources)),
+                suggestion(terms.resources, names_of(workflow_.resource_requirements),
+                           "resource_requirements"));
+  return &kDefault;
+}
+
+void EntryWriter::write(const JobEntry& entry, const Family& family, const EntryFiles& files,
+                        std::vector<ExpandedEntry>& out) {
+  Texts texts;
+  if (!compile(entry, texts) || family.count == 0) return;
+  const bool varies = texts.resources.has_parameters() || texts.scheduler.has_parameters() ||
+                      texts.label.has_parameters();
+  Terms terms = terms_of(texts, family, 0);
+  for (std::uint64_t begin = 0; begin < family.count;) {
+    std::uint64_t end = varies ? begin + 1 : family.count;
+    Terms next;
+    for (; end < family.count; ++end) {
+      next = terms_of(texts, family, end);
+      if (next != terms) break;
+    }
+    const Range run{begin, end - begin};
+    ExpandedEntry expanded;
+    expanded.first = family.first + begin;
+    expanded.count = run.count;
+    expanded.resources = *resources_of(entry, terms);
+    expanded.scheduler = terms.scheduler;
+    expanded.label = terms.label;
+    expanded.priority = entry.priority;
+    // After an error nobody reads the recipe.
+    if (!report_.has_error()) expanded.recipe = recipe(entry, family, texts, files, run);
+    bytes_ += expanded.recipe.size();
+    out.push_back(std::move(expanded));
+    terms = std::move(next);
+    begin = end;
+  }
+  if (bytes_ > kMaxRecipeBytes && !report_.has_error()) {
+    report_.error(entry.place,
+                  fmt::format("the jobs up to this one need more than {} MiB to describe",
+                              kMaxRecipeBytes >> 20),
+                  "write jobs and files that are alike as one entry with parameters");
+  }
+}
+
+std::vector<EntryWriter::NeededFiles> EntryWriter::needed(const std::vector<RangeMap>& maps) const {
+  std::vector<Range> all;
+  for (const RangeMap& map : maps) {
+    for (std::uint64_t n = 0; n < map.modulus(); ++n) {
+      const std::size_t before = all.size();
+      map.append_to(all, n * map.period());
+      if (before > 0 && all.size() == before + 1 && all[before - 1].end() == all[before].first) {
+        all[before - 1].count += all[before].count;
+        all.pop_back();
+      }
+    }
+  }
+  normalise(all);
+  std::vector<NeededFiles> result;
+  std::uint64_t local = 1;
+  for (const Range& range : all) {
+    for (std::uint64_t f = range.first; f < range.end();) {
+      const std::size_t family = files_.family_of(f);
+      const std::uint64_t end = std::min(range.end(), files_[family].end());
+      if (!result.empty() && result.back().family == family) {
+        local += end - result.back().end;
+        result.back().end = end;
+      } else {
+        result.push_back({family, f, end, local});
+        local += end - f;
+      }
+      f = end;
+    }
+  }
+  return result;
+}
+
+std::string EntryWriter::recipe(const JobEntry& entry, const Family& family, const Texts& texts,
+                                const EntryFiles& files, Range run) const {
+  RecipeParts parts;
+  NarrowSweep narrowed;
+  parts.window = {entry.parameters, entry.mode, 0, family.count};
+  if (run.count != family.count) {
+    narrowed = narrow(entry.parameters, entry.mode, run.first, run.count);
+    parts.window = {narrowed.parameters, entry.mode, narrowed.offset, run.count};
+  }
+  parts.name = &family.name;
+  parts.invocation_script = &texts.invocation_script;
+  parts.command = &texts.command;
+  for (const auto& [key, value] : texts.env) parts.env.emplace_back(key, &value);
+  parts.stdio = entry.stdio.value_or(workflow_.execution_config.stdio);
+  if (files.inputs.empty() && files.outputs.empty()) return encode_recipe(parts);
+
+  std::vector<RangeMap> maps = cut(files.inputs, run, family.count);
+  for (RangeMap& map : cut(files.outputs, run, family.count)) maps.push_back(std::move(map));
+  const std::vector<NeededFiles> slices = needed(maps);
+  std::vector<NarrowSweep> sweeps;
+  sweeps.reserve(slices.size());
+  for (const NeededFiles& slice : slices) {
+    const Family& f = files_[slice.family];
+    const FileEntry& file = workflow_.files[slice.family];
+    sweeps.push_back(
+        narrow(f.parameters, file.mode, slice.lowest - f.first, slice.end - slice.lowest));
+    parts.tables.push_back(
+        {{sweeps.back().parameters, file.mode, sweeps.back().offset, slice.end - slice.lowest},
+         &paths_[slice.family]});
+  }
+  std::vector<Range> ranges;
+  for (RangeMap& map : maps) {
+    RangeMap local(map.period(), map.modulus());
+    for (std::uint64_t n = 0; n < map.modulus(); ++n) {
+      ranges.clear();
+      map.append_to(ranges, n * map.period());
+      for (Range& range : ranges) {
+        const auto above =
+            std::upper_bound(slices.begin(), slices.end(), range.first,
+                             [](std::uint64_t v, const NeededFiles& s) { return v < s.lowest; });
+        const NeededFiles& slice = *std::prev(above);
+        range.first = slice.local + (range.first - slice.lowest);
+      }
+      local.push(ranges);
+    }
+    map = std::move(local);
+  }
+  for (std::size_t m = 0; m < maps.size(); ++m) {
+    (m < files.inputs.size() ? parts.inputs : parts.outputs).push_back(&maps[m]);
+  }
+  return encode_recipe(parts);
+}
+
+}  // namespace torc::spec

@@ -1,0 +1,70 @@
+// From one entry of the spec to its ExpandedEntries, each with an encoded recipe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/spec/expand.h"
+#include "lib/spec/families.h"
+#include "lib/spec/job_files.h"
+#include "lib/spec/pattern.h"
+#include "lib/spec/recipe_writer.h"
+#include "lib/spec/source.h"
+#include "lib/spec/workflow.h"
+
+namespace torc::spec {
+
+class EntryWriter {
+ public:
+  // Recipes of a workflow together; more is reported. Only jobs that each list thousands of single
+  // files come near.
+  static constexpr std::uint64_t kMaxRecipeBytes = std::uint64_t{512} << 20;
+
+  // `paths` of the file families, in their order. All must outlive the writer.
+  EntryWriter(const Workflow& workflow, const Families& files, const std::vector<Pattern>& paths,
+              Report& report);
+
+  // Appends the entry's runs of jobs with equal resources, scheduler and label.
+  void write(const JobEntry& entry, const Family& family, const EntryFiles& files,
+             std::vector<ExpandedEntry>& out);
+
+ private:
+  // The patterns of one entry.
+  struct Texts {
+    Pattern invocation_script, command, resources, scheduler, label;
+    std::vector<std::pair<std::string_view, Pattern>> env;
+  };
+  // What all jobs of a run share.
+  struct Terms {
+    std::string resources, scheduler, label;
+    bool operator==(const Terms&) const = default;
+  };
+  // Files of one family that some recipe needs: numbers lowest .. end - 1 become local .. in it.
+  struct NeededFiles {
+    std::size_t family = 0;
+    std::uint64_t lowest = 0;
+    std::uint64_t end = 0;
+    std::uint64_t local = 1;
+  };
+
+  bool compile(const JobEntry& entry, Texts& texts);
+  [[nodiscard]] static Terms terms_of(const Texts& texts, const Family& family, std::uint64_t k);
+  const ResourceRequirements* resources_of(const JobEntry& entry, const Terms& terms);
+  [[nodiscard]] std::string recipe(const JobEntry& entry, const Family& family, const Texts& texts,
+                                   const EntryFiles& files, Range run) const;
+  [[nodiscard]] std::vector<NeededFiles> needed(const std::vector<RangeMap>& maps) const;
+
+  const Workflow& workflow_;
+  const Families& files_;
+  const std::vector<Pattern>& paths_;
+  Report& report_;
+  std::map<std::string_view, const ResourceRequirements*> resources_;
+  std::set<std::string_view> schedulers_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace torc::spec

@@ -1,0 +1,48 @@
+// Which files each job takes and makes, and so which job precedes which.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lib/spec/families.h"
+#include "lib/spec/range.h"
+#include "lib/spec/reference.h"
+#include "lib/spec/source.h"
+#include "lib/spec/workflow.h"
+
+namespace torc::spec {
+
+// Files of the jobs of one entry: for each reference the files by the job's index. Those that the
+// command names come first, in its order.
+struct EntryFiles {
+  std::vector<RangeMap> inputs;
+  std::vector<RangeMap> outputs;
+};
+
+class JobFiles {
+ public:
+  // All must outlive this.
+  JobFiles(const Families& jobs, const Families& files, Resolver& resolver, Report& report)
+      : jobs_(jobs), files_(files), resolver_(resolver), report_(report) {}
+
+  // Entry `family` of the jobs. To be called for every entry in order, before makers().
+  void add(const JobEntry& entry, const Family& family);
+
+  [[nodiscard]] const EntryFiles& of(std::size_t entry) const { return entries_[entry]; }
+  // From what a reference takes to the jobs that make it.
+  [[nodiscard]] RangeMap makers(const RangeMap& inputs) const;
+
+ private:
+  void add_lists(const JobEntry& entry, const Family& family, EntryFiles& files);
+  void add_command(const JobEntry& entry, const Family& family, EntryFiles& files);
+  void claim(const Family& family, const RangeMap& outputs, Place place);
+
+  const Families& jobs_;
+  const Families& files_;
+  Resolver& resolver_;
+  Report& report_;
+  std::vector<EntryFiles> entries_;
+  std::vector<std::uint32_t> makers_;  // by file; 0: no job makes it
+};
+
+}  // namespace torc::spec

@@ -1,0 +1,74 @@
+// A text of the spec with its placeholders found once, so that filling it in for one of a million
+// jobs is appending pieces.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/codec.h"
+#include "lib/base/result.h"
+#include "lib/spec/format.h"
+#include "lib/spec/sweep.h"
+
+namespace torc::spec {
+
+enum class FileSide : std::uint8_t { input, output };
+
+struct Piece {
+  enum class Kind : std::uint8_t { literal, parameter, file };
+  Kind kind = Kind::literal;
+  std::string text;         // literal: itself; parameter: the placeholder as it was written
+  std::uint32_t index = 0;  // of the parameter; of the file's reference
+  Format format;
+  FileSide side = FileSide::input;
+};
+
+// `${files.input.NAME}` in a command.
+struct FileReference {
+  FileSide side = FileSide::input;
+  std::string_view name;  // may hold placeholders
+};
+
+class Pattern {
+ public:
+  Pattern() = default;
+  // Placeholders of unknown parameters are text. Error: a format that is none, or that does not fit
+  // a value of its parameter.
+  static Result<Pattern> compile(std::string_view text, std::span<const Parameter> parameters);
+  // As well `${files.input.NAME}` and `${files.output.NAME}`: piece n-th of its side; the
+  // references are appended to `references` in the order of the text.
+  static Result<Pattern> compile_command(std::string_view text,
+                                         std::span<const Parameter> parameters,
+                                         std::vector<FileReference>& references);
+
+  [[nodiscard]] const std::vector<Piece>& pieces() const { return pieces_; }
+  [[nodiscard]] bool has_parameters() const { return last_ >= 0; }
+  [[nodiscard]] bool uses(std::size_t parameter) const;
+  // The literal text before the first placeholder.
+  [[nodiscard]] std::string_view prefix() const;
+  // How the text repeats over the combinations.
+  [[nodiscard]] Sweep::Cycle cycle(const Sweep& sweep) const;
+
+  // Text of combination k. Precondition: no file pieces.
+  void append_to(std::string& out, std::span<const Parameter> parameters, const Sweep& sweep,
+                 std::uint64_t k) const;
+
+  void encode(Encoder& out) const;
+  // Damage shows in in.ok(); parameter indices are below `parameters`.
+  static Pattern decode(Decoder& in, std::size_t parameters);
+
+ private:
+  Result<void> add(std::string_view text, std::span<const Parameter> parameters);
+  void add_literal(std::string_view text);
+  void add_parameter(std::size_t index, std::string_view text, const Format& format);
+
+  std::vector<Piece> pieces_;
+  int first_ = -1;  // the parameters used lie between these two
+  int last_ = -1;
+};
+
+}  // namespace torc::spec

@@ -1,0 +1,230 @@
+#include "lib/spec/recipe.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "lib/base/codec.h"
+#include "lib/spec/name_search.h"
+#include "lib/spec/pattern.h"
+#include "lib/spec/range.h"
+#include "lib/spec/recipe_writer.h"
+#include "lib/spec/sweep.h"
+
+namespace torc::spec {
+namespace {
+
+constexpr std::uint8_t kRecipeFormat = 1;
+constexpr StdioMode kLastStdioMode = StdioMode::packed;
+
+void encode(Encoder& out, const Window& window) {
+  encode(out, window.parameters, window.mode);
+  out.varint(window.offset).varint(window.count);
+}
+
+void encode(Encoder& out, const std::vector<const RangeMap*>& maps) {
+  out.varint(maps.size());
+  for (const RangeMap* map : maps) map->encode(out);
+}
+
+Error damaged() {
+  return {ErrorKind::corrupt, "a job's recipe in the store is damaged",
+          "run torc verify on the store"};
+}
+
+}  // namespace
+
+std::string encode_recipe(const RecipeParts& parts) {
+  Encoder out;
+  out.u8(kRecipeFormat);
+  encode(out, parts.window);
+  parts.name->encode(out);
+  parts.invocation_script->encode(out);
+  parts.command->encode(out);
+  out.varint(parts.env.size());
+  for (const auto& [key, value] : parts.env) {
+    out.text(key);
+    value->encode(out);
+  }
+  out.u8(static_cast<std::uint8_t>(parts.stdio.mode)).u8(parts.stdio.delete_on_success ? 1 : 0);
+  out.varint(parts.tables.size());
+  for (const RecipeParts::Table& table : parts.tables) {
+    encode(out, table.window);
+    table.path->encode(out);
+  }
+  encode(out, parts.inputs);
+  encode(out, parts.outputs);
+  return std::move(out).bytes();
+}
+
+namespace {
+
+// A decoded Window, with the parameters it owns.
+struct Combinations {
+  DecodedSweep of;
+  Sweep sweep;
+  std::uint64_t offset = 0;
+  std::uint64_t count = 0;
+
+  void append(std::string& out, const Pattern& pattern, std::uint64_t index) const {
+    pattern.append_to(out, of.parameters, sweep, offset + index);
+  }
+};
+
+// False: the window lies outside of its combinations.
+bool decode_combinations(Decoder& in, Combinations& c) {
+  c.of = decode_sweep(in);
+  c.offset = in.varint();
+  c.count = in.varint();
+  if (!in.ok()) return false;
+  if (c.of.mode == ParameterMode::zip) {
+    for (const Parameter& p : c.of.parameters) {
+      if (count(p.values) != count(c.of.parameters.front().values)) return false;
+    }
+  }
+  c.sweep = Sweep(c.of.parameters, c.of.mode);
+  return c.count > 0 && c.offset < c.sweep.count() && c.count <= c.sweep.count() - c.offset;
+}
+
+struct Table {
+  Combinations combinations;
+  Pattern path;
+  std::uint64_t first = 1;  // number of its first file
+};
+
+}  // namespace
+
+struct Recipe::Data {
+  Combinations combinations;
+  Pattern name, invocation_script, command;
+  std::vector<std::pair<std::string, Pattern>> env;
+  Stdio stdio;
+  std::vector<Table> tables;
+  std::vector<RangeMap> inputs, outputs;
+
+  bool decode_from(Decoder& in);
+
+  [[nodiscard]] std::string text(const Pattern& pattern, std::uint64_t k) const {
+    std::string out;
+    combinations.append(out, pattern, k);
+    return out;
+  }
+  void append_path(std::string& out, std::uint64_t file) const;
+  [[nodiscard]] std::string command_of(std::uint64_t k) const;
+  [[nodiscard]] std::vector<std::string> paths(const std::vector<RangeMap>& maps,
+                                               std::uint64_t k) const;
+};
+
+bool Recipe::Data::decode_from(Decoder& in) {
+  if (in.u8() != kRecipeFormat || !decode_combinations(in, combinations)) return false;
+  const std::size_t parameters = combinations.of.parameters.size();
+  name = Pattern::decode(in, parameters);
+  invocation_script = Pattern::decode(in, parameters);
+  command = Pattern::decode(in, parameters);
+  for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
+    std::string key(in.text());
+    env.emplace_back(std::move(key), Pattern::decode(in, parameters));
+  }
+  stdio.mode = static_cast<StdioMode>(in.u8());
+  stdio.delete_on_success = in.u8() != 0;
+  if (stdio.mode > kLastStdioMode) return false;
+  std::uint64_t files = 1;
+  for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
+    Table table;
+    if (!decode_combinations(in, table.combinations)) return false;
+    table.path = Pattern::decode(in, table.combinations.of.parameters.size());
+    table.first = files;
+    files += table.combinations.count;
+    tables.push_back(std::move(table));
+  }
+  for (auto* maps : {&inputs, &outputs}) {
+    for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
+      maps->push_back(RangeMap::decode(in));
+    }
+  }
+  return in.ok() && in.at_end();
+}
+
+void Recipe::Data::append_path(std::string& out, std::uint64_t file) const {
+  const auto above = std::upper_bound(tables.begin(), tables.end(), file,
+                                      [](std::uint64_t v, const Table& t) { return v < t.first; });
+  if (above == tables.begin()) return;
+  const Table& table = *std::prev(above);
+  const std::uint64_t index = file - table.first;
+  if (index < table.combinations.count) table.combinations.append(out, table.path, index);
+}
+
+std::string Recipe::Data::command_of(std::uint64_t k) const {
+  std::string out = text(invocation_script, k);
+  if (!out.empty() && out.back() != '\n') out.push_back(' ');
+  const auto& parameters = combinations.of.parameters;
+  std::vector<Range> files;
+  for (const Piece& piece : command.pieces()) {
+    if (piece.kind == Piece::Kind::literal) {
+      out.append(piece.text);
+    } else if (piece.kind == Piece::Kind::parameter) {
+      append_value(out, parameters[piece.index].values,
+                   combinations.sweep.position(piece.index, combinations.offset + k), piece.format);
+    } else {
+      const auto& maps = piece.side == FileSide::input ? inputs : outputs;
+      files.clear();
+      if (piece.index < maps.size()) maps[piece.index].append_to(files, k);
+      if (!files.empty()) append_path(out, files.front().first);
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> Recipe::Data::paths(const std::vector<RangeMap>& maps,
+                                             std::uint64_t k) const {
+  std::vector<std::string> result;
+  std::set<std::uint64_t> seen;
+  std::vector<Range> ranges;
+  for (const RangeMap& map : maps) map.append_to(ranges, k);
+  for (const Range& range : ranges) {
+    for (std::uint64_t f = range.first; f != range.end(); ++f) {
+      if (tables.empty() || f >= tables.back().first + tables.back().combinations.count) break;
+      if (!seen.insert(f).second) continue;
+      std::string path;
+      append_path(path, f);
+      result.push_back(std::move(path));
+    }
+  }
+  return result;
+}
+
+Result<Recipe> Recipe::decode(std::string_view bytes) {
+  Decoder in(bytes);
+  auto data = std::make_shared<Data>();
+  if (!data->decode_from(in)) return damaged();
+  return Recipe(std::move(data));
+}
+
+RenderedJob Recipe::render(std::uint64_t index) const {
+  RenderedJob job;
+  job.name = name(index);
+  job.command = data_->command_of(index);
+  for (const auto& [key, value] : data_->env) job.env.emplace_back(key, data_->text(value, index));
+  job.input_files = data_->paths(data_->inputs, index);
+  job.output_files = data_->paths(data_->outputs, index);
+  job.stdio = data_->stdio;
+  return job;
+}
+
+std::string Recipe::name(std::uint64_t index) const {
+  return data_->text(data_->name, index);
+}
+
+std::optional<std::uint64_t> Recipe::find(std::string_view name) const {
+  const Combinations& c = data_->combinations;
+  const auto found =
+      find_combination(data_->name, c.of.parameters, c.of.mode, c.sweep, {c.offset, c.count}, name);
+  if (!found) return {};
+  return *found - c.offset;
+}
+
+std::uint64_t Recipe::count() const {
+  return data_->combinations.count;
+}
+
+}  // namespace torc::spec

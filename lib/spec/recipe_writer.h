@@ -1,0 +1,45 @@
+// Writes what Recipe::decode() reads.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/spec/pattern.h"
+#include "lib/spec/range.h"
+#include "lib/spec/workflow.h"
+
+namespace torc::spec {
+
+// Combinations offset .. offset + count - 1 of some parameters.
+struct Window {
+  std::span<const Parameter> parameters;
+  ParameterMode mode = ParameterMode::product;
+  std::uint64_t offset = 0;
+  std::uint64_t count = 1;
+};
+
+// Refers to what it is made of. Files are numbered from 1 through `tables` in order; `inputs` and
+// `outputs` map a job's index to such numbers, those that the command refers to first.
+struct RecipeParts {
+  struct Table {
+    Window window;
+    const Pattern* path = nullptr;
+  };
+  Window window;
+  const Pattern* name = nullptr;
+  const Pattern* invocation_script = nullptr;
+  const Pattern* command = nullptr;
+  std::vector<std::pair<std::string_view, const Pattern*>> env;
+  Stdio stdio;
+  std::vector<Table> tables;
+  std::vector<const RangeMap*> inputs;
+  std::vector<const RangeMap*> outputs;
+};
+
+// Of a sweep with ranges some hundred bytes, however many jobs; lists are written once.
+[[nodiscard]] std::string encode_recipe(const RecipeParts& parts);
+
+}  // namespace torc::spec

@@ -1,0 +1,65 @@
+// What the names and expressions in an entry refer to, for each of its jobs.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/spec/families.h"
+#include "lib/spec/range.h"
+#include "lib/spec/source.h"
+#include "lib/spec/workflow.h"
+
+namespace torc::spec {
+
+// Where the value of `key` ("depends_on", or "depends_on[2]" of a list) stands, or else the entry's
+// name.
+[[nodiscard]] Place place_of(const JobEntry& entry, const std::string& key);
+[[nodiscard]] Place place_of(const JobEntry& entry, std::string_view list, std::size_t element);
+
+// A text of an entry that refers to jobs or files.
+struct Reference {
+  const Family* from = nullptr;  // whose placeholders are filled in
+  std::string_view text;
+  Place place;
+};
+
+// Looks among all jobs, or all files; reports what is not there.
+class Resolver {
+ public:
+  // `kind`: "job" or "file". All three must outlive the resolver.
+  Resolver(Families& targets, std::string_view kind, Report& report)
+      : targets_(targets), kind_(kind), report_(report) {}
+
+  // Names that begin so are not reported: their entry is broken and was reported itself.
+  void forgive(std::string_view prefix) { forgiven_.emplace_back(prefix); }
+
+  // nullopt: reported (or forgiven).
+  std::optional<RangeMap> names(const Reference& reference);
+  std::optional<RangeMap> expression(const Reference& reference);
+
+ private:
+  struct Unknown {
+    std::string first;
+    std::size_t count = 0;
+  };
+
+  bool look_up(const std::string& name, std::vector<Range>& out, Unknown& unknown);
+  void report_unknown(const Reference& reference, const Unknown& unknown);
+  const std::vector<std::string>& candidates();
+  // nullptr: not an expression; reported.
+  const std::vector<Range>* matches(const std::string& expression, Place place);
+
+  Families& targets_;
+  std::string_view kind_;
+  Report& report_;
+  std::vector<std::string> forgiven_;
+  std::vector<std::string> candidates_;
+  std::size_t suggestions_ = 0;
+  std::map<std::string, std::vector<Range>> matches_;
+};
+
+}  // namespace torc::spec

@@ -1,0 +1,61 @@
+#include <algorithm>
+#include <utility>
+
+#include "lib/base/codec.h"
+#include "lib/spec/recipe.h"
+
+namespace torc::spec {
+namespace {
+
+constexpr std::uint8_t kSettingsFormat = 1;
+
+std::chrono::seconds decode_seconds(Decoder& in) {
+  return std::chrono::seconds(in.svarint());
+}
+
+}  // namespace
+
+std::string encode(const RunSettings& settings) {
+  Encoder out;
+  out.u8(kSettingsFormat).text(settings.name).varint(settings.env.size());
+  for (const auto& [key, value] : settings.env) out.text(key).text(value);
+  const ExecutionConfig& e = settings.execution;
+  out.u8(static_cast<std::uint8_t>(e.mode)).u8(e.limit_resources ? 1 : 0);
+  out.svarint(e.termination_signal);
+  out.svarint(e.sigterm_lead.count()).svarint(e.sigkill_headroom.count());
+  out.svarint(e.timeout_exit_code).svarint(e.oom_exit_code);
+  out.u8(static_cast<std::uint8_t>(e.stdio.mode)).u8(e.stdio.delete_on_success ? 1 : 0);
+  return std::move(out).bytes();
+}
+
+Result<RunSettings> decode_settings(std::string_view bytes) {
+  Decoder in(bytes);
+  RunSettings settings;
+  const std::uint8_t format = in.u8();
+  settings.name = in.text();
+  for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
+    std::string key(in.text());
+    settings.env.emplace_back(std::move(key), in.text());
+  }
+  ExecutionConfig& e = settings.execution;
+  const std::uint8_t mode = in.u8();
+  e.mode = static_cast<ExecutionMode>(mode);
+  e.limit_resources = in.u8() != 0;
+  e.termination_signal = static_cast<int>(in.svarint());
+  e.sigterm_lead = decode_seconds(in);
+  e.sigkill_headroom = decode_seconds(in);
+  e.timeout_exit_code = static_cast<int>(in.svarint());
+  e.oom_exit_code = static_cast<int>(in.svarint());
+  const std::uint8_t stdio = in.u8();
+  e.stdio.mode = static_cast<StdioMode>(stdio);
+  e.stdio.delete_on_success = in.u8() != 0;
+  if (!in.ok() || !in.at_end() || format != kSettingsFormat ||
+      mode > static_cast<std::uint8_t>(ExecutionMode::slurm) ||
+      stdio > static_cast<std::uint8_t>(StdioMode::packed)) {
+    return Error{ErrorKind::corrupt, "the workflow's settings in the store are damaged",
+                 "run torc verify on the store"};
+  }
+  return settings;
+}
+
+}  // namespace torc::spec
