@@ -19,8 +19,15 @@ constexpr std::chrono::seconds kShortestLease{10};
 constexpr std::chrono::seconds kDefaultLease{300};
 
 slurm::RunProgram query_program(const App& app) {
-  return [&app](const std::vector<std::string>& argv) -> Result<slurm::CommandOutput> {
-    TORC_ASSIGN(exec::ProgramOutput output, exec::run_program(argv, kQueryLimit, app.clock));
+  exec::ProgramRequest request;
+  for (char** entry = app.environment; entry != nullptr && *entry != nullptr; ++entry) {
+    request.environment.emplace_back(*entry);
+  }
+  request.time_limit = kQueryLimit;
+  return [request](const std::vector<std::string>& argv) -> Result<slurm::CommandOutput> {
+    exec::ProgramRequest mine = request;
+    mine.argv = argv;
+    TORC_ASSIGN(exec::ProgramOutput output, exec::run_program(mine));
     return slurm::CommandOutput{output.exit_code, std::move(output.out), std::move(output.err)};
   };
 }
