@@ -80,13 +80,10 @@ Result<void> check_size(const Key& key, const std::string& value) {
 }
 
 Result<void> check_keys(const SlurmScheduler& s) {
-  const bool file_name = s.name != "." && s.name != ".." && s.name.find('/') == std::string::npos;
-  if (s.name.empty() || !file_name || has_control_characters(s.name)) {
+  if (s.name.empty() || has_control_characters(s.name)) {
     return invalid(
-        fmt::format(
-            "'{}' cannot be the name of a slurm scheduler: its script is a file of that name",
-            comment_text(s.name)),
-        "use letters, digits, dots, dashes and underscores");
+        fmt::format("'{}' cannot be the name of a slurm scheduler", comment_text(s.name)),
+        "use printable characters");
   }
   TORC_TRY(check_name({s, "account"}, s.account, "._+@:-"));
   TORC_TRY(check_name({s, "partition"}, s.partition, "._+-,"));

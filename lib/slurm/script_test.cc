@@ -207,8 +207,8 @@ TEST(Script, bad_values_name_the_scheduler_the_key_and_the_value) {
   }
 }
 
-TEST(Script, a_scheduler_whose_name_is_no_file_name_is_refused) {
-  for (const auto* name : {"", "..", "a/b", "a\nb"}) {
+TEST(Script, a_scheduler_without_a_printable_name_is_refused) {
+  for (const auto* name : {"", "a\nb"}) {
     auto s = scheduler();
     s.name = name;
     EXPECT_EQ(refusal(s).kind, ErrorKind::invalid) << name;

@@ -89,7 +89,7 @@ on_node() {
   shift
   lives "$node" || fail "$node is not running"
   init=$(first_process "$node")
-  exec nsenter -t "$init" -m -u -p -- env TMPDIR=/dev/shm "$@"
+  exec nsenter -t "$init" -m -u -p -- env -C "$PWD" TMPDIR=/dev/shm "$@"
 }
 
 # ---- all of it ----
@@ -160,7 +160,8 @@ CONF
 start_munge() {
   mkdir -m 755 "$dir/munge"
   (umask 077 && head -c 128 /dev/urandom >"$dir/munge/key")
-  munged --socket="$dir/munge/socket" --key-file="$dir/munge/key" --pid-file="$dir/munge/pid" \
+  # --force: a private temporary directory above the socket is fine here, every process is root's.
+  munged --force --socket="$dir/munge/socket" --key-file="$dir/munge/key" --pid-file="$dir/munge/pid" \
     --log-file="$dir/munge/log" --seed-file="$dir/munge/seed" --num-threads=2 2>"$dir/log/munged.out" ||
     fail "munged does not start: $(cat "$dir/log/munged.out")"
   await 5 test -s "$dir/munge/pid" || fail "munged does not start; see $dir/munge/log"
