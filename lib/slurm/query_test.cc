@@ -128,7 +128,7 @@ TEST(AllocationStates, an_array_is_over_when_all_its_elements_are) {
   RecordedSlurm slurm;
   slurm.answers(squeue("30"), {0, "", ""});
   slurm.answers(show_job("30"),
-                {0, "JobId=31 JobState=COMPLETED\nJobId=32 JobState=RUNNING\n", ""});
+                {0, "JobId=31 JobState=RUNNING\nJobId=32 JobState=COMPLETED\n", ""});
   EXPECT_EQ(allocation_states(slurm.run(), {"30"}), (States{{"30", State::active}}));
   slurm.answers(show_job("30"), {0, "JobId=31 JobState=COMPLETED\nJobId=32 JobState=FAILED\n", ""});
   EXPECT_EQ(allocation_states(slurm.run(), {"30"}), (States{{"30", State::ended}}));
