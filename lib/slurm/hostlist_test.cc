@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -55,12 +56,12 @@ TEST(Hostlist, a_list_of_too_many_hosts_is_refused_before_it_takes_memory) {
 RC_GTEST_PROP(Hostlist, a_range_gives_each_of_its_numbers_once, ()) {
   const auto first = *rc::gen::inRange<std::uint64_t>(0, 5000);
   const auto count = *rc::gen::inRange<std::uint64_t>(1, 300);
-  const auto text = "x[" + std::to_string(first) + "-" + std::to_string(first + count - 1) + "]y";
+  const auto text = fmt::format("x[{}-{}]y", first, first + count - 1);
   const auto hosts = expand_hostlist(text);
   RC_ASSERT(hosts.ok());
   RC_ASSERT(hosts->size() == count);
   for (std::uint64_t i = 0; i < count; ++i)
-    RC_ASSERT((*hosts)[i] == "x" + std::to_string(first + i) + "y");
+    RC_ASSERT((*hosts)[i] == fmt::format("x{}y", first + i));
 }
 
 RC_GTEST_PROP(Hostlist, any_text_gives_hosts_or_an_error, ()) {

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -50,8 +51,7 @@ RC_GTEST_PROP(TimeLimit, days_and_clock_add_up, ()) {
   const auto hours = *rc::gen::inRange(0, 48);
   const auto minutes = *rc::gen::inRange(0, 90);
   const auto seconds = *rc::gen::inRange(1, 90);
-  const auto text = std::to_string(days) + "-" + std::to_string(hours) + ":" +
-                    std::to_string(minutes) + ":" + std::to_string(seconds);
+  const auto text = fmt::format("{}-{}:{}:{}", days, hours, minutes, seconds);
   const auto limit = parse_time_limit(text);
   RC_ASSERT(limit.ok());
   RC_ASSERT((*limit)->count() == ((days * 24 + hours) * 60 + minutes) * 60 + seconds);
