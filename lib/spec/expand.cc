@@ -19,6 +19,35 @@ namespace {
 
 constexpr std::size_t kMaxCycleShown = 100;
 
+// A value with a line break or the like that would get into names; empty: none.
+std::string unprintable_value(const Family& family) {
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
+  for (std::size_t p = 0; p < family.parameters.size(); ++p) {
+    const auto* list = std::get_if<std::vector<ParameterValue>>(&family.parameters[p].values);
+    if (list == nullptr || !family.name.uses(p)) continue;
+    for (const ParameterValue& value : *list) {
+      const auto* text = std::get_if<std::string>(&value);
+      if (text != nullptr && std::any_of(text->begin(), text->end(), is_control)) return *text;
+    }
+  }
+  return {};
+}
+
+bool has_empty_name(const Family& family) {
+  const auto& pieces = family.name.pieces();
+  if (std::any_of(pieces.begin(), pieces.end(),
+                  [](const Piece& p) { return p.kind == Piece::Kind::literal; })) {
+    return false;
+  }
+  std::string name;
+  for (std::uint64_t k = 0; k < std::min(family.sweep.count(), kMaxJobs); ++k) {
+    name.clear();
+    family.append_name(name, k);
+    if (name.empty()) return true;
+  }
+  return false;
+}
+
 class Expander {
  public:
   Expander(const Workflow& workflow, std::string_view text, const std::string& file)
@@ -119,6 +148,15 @@ Family Expander::family_of(const Entry& entry, Resolver& resolver) {
     }
   }
   family.sweep = Sweep(entry.parameters, entry.mode);
+  if (const std::string bad = unprintable_value(family); !bad.empty()) {
+    return broken(fmt::format("the value {} has control characters, but is part of the name {}",
+                              quoted(bad), quoted(entry.name)),
+                  "take it out of the name");
+  }
+  if (has_empty_name(family)) {
+    return broken(fmt::format("{} gives an empty name", quoted(entry.name)),
+                  "put a word before the placeholder");
+  }
   return family;
 }
 

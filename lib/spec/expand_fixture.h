@@ -41,6 +41,10 @@ inline std::vector<ParameterValue> texts(const std::vector<std::string>& values)
   return {values.begin(), values.end()};
 }
 
+inline std::string numbered(std::string prefix, std::size_t number) {
+  return prefix.append(std::to_string(number));
+}
+
 enum class Render : std::uint8_t { no, yes };
 
 struct Jobs {

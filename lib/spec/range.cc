@@ -119,7 +119,9 @@ void RangeMap::encode(Encoder& out) const {
 }
 
 RangeMap RangeMap::decode(Decoder& in) {
-  RangeMap map(std::max<std::uint64_t>(in.varint(), 1), std::max<std::uint64_t>(in.varint(), 1));
+  const std::uint64_t period = std::max<std::uint64_t>(in.varint(), 1);
+  const std::uint64_t modulus = std::max<std::uint64_t>(in.varint(), 1);
+  RangeMap map(period, modulus);
   const std::uint64_t tracks = in.varint();
   for (std::uint64_t t = 0; t < tracks && in.ok(); ++t) {
     Track track;

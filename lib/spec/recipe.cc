@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lib/base/codec.h"
+#include "lib/spec/expand.h"
 #include "lib/spec/name_search.h"
 #include "lib/spec/pattern.h"
 #include "lib/spec/range.h"
@@ -83,7 +84,8 @@ bool decode_combinations(Decoder& in, Combinations& c) {
     }
   }
   c.sweep = Sweep(c.of.parameters, c.of.mode);
-  return c.count > 0 && c.offset < c.sweep.count() && c.count <= c.sweep.count() - c.offset;
+  return c.count > 0 && c.count <= kMaxJobs && c.offset < c.sweep.count() &&
+         c.count <= c.sweep.count() - c.offset;
 }
 
 struct Table {
