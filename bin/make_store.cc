@@ -25,9 +25,9 @@ std::string file_name_of(std::string_view name) {
   return out;
 }
 
-Result<std::vector<store::InitialFile>> initial_files(const App& app, const LoadedSpec& loaded,
+Result<std::vector<store::Store::File>> initial_files(const App& app, const LoadedSpec& loaded,
                                                       const Path& directory) {
-  std::vector<store::InitialFile> files{{"spec.yaml", loaded.text}};
+  std::vector<store::Store::File> files{{"spec.yaml", loaded.text}};
   const spec::Workflow& workflow = *loaded.workflow;
   for (const spec::SlurmScheduler& scheduler : workflow.slurm_schedulers) {
     const slurm::ScriptContext context{workflow.name, directory, app.program,
@@ -74,19 +74,19 @@ Result<MadeStore> make_store(const App& app, const LoadedSpec& loaded, const Pat
     return Error{ErrorKind::exists, fmt::format("{} exists already", directory.string()),
                  "go on with it (`torc run`, `torc status`), name another with --store, or move it aside with --force"};
   }
-  TORC_ASSIGN(std::vector<store::InitialFile> files, initial_files(app, loaded, directory));
+  TORC_ASSIGN(std::vector<store::Store::File> files, initial_files(app, loaded, directory));
   if (there) {
     TORC_ASSIGN(made.moved, move_aside(app, directory));
   }
   const claim::Plan plan = make_plan(loaded, app.directory);
-  auto store = store::Store::create(app.world, directory, engine, store::Tuning{}, files,
-                                    [&](store::Transaction& tx) { return claim::write_plan(tx, plan); });
+  auto store = store::Store::create(app.world, directory, engine, store::Tuning{},
+                                    [&](store::Transaction& tx) { return claim::write_plan(tx, plan); }, files);
   if (!store) {
     if (there) fs::rename(made.moved, directory, error);  // as it was
     return std::move(store).error();
   }
   made.store = *std::move(store);
-  for (const store::InitialFile& file : files) {
+  for (const store::Store::File& file : files) {
     if (file.path.extension() == ".sbatch") made.scripts.push_back(directory / file.path);
   }
   return made;
