@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -11,6 +13,11 @@
 
 namespace torc::spec {
 namespace {
+
+Place place_of_key(const JobEntry& job, const std::string& key) {
+  const auto found = job.places.find(key);
+  return found == job.places.end() ? job.place : found->second;
+}
 
 template <class T>
 using ByName = std::unordered_map<std::string, const T*>;
@@ -29,21 +36,51 @@ ByName<T> index(const Session& session, const std::vector<T>& all, std::string_v
   return by_name;
 }
 
-template <class T>
-const T* look_up(const Session& session, const ByName<T>& by_name, const std::string& name,
-                 Place place, std::string_view kind, std::string_view section) {
-  if (name.empty()) return nullptr;
-  const auto found = by_name.find(name);
-  if (found != by_name.end()) return found->second;
-  std::vector<std::string> names;
-  names.reserve(by_name.size());
-  for (const auto& [known, value] : by_name) names.push_back(known);
-  const std::string guess = nearest(name, names);
-  session.report.error(place, fmt::format("no {} is called {}", kind, quoted(name)),
-                       guess.empty() ? fmt::format("define it under {}", section)
-                                     : fmt::format("did you mean {}?", quoted(guess)));
-  return nullptr;
-}
+// What the jobs name and nobody defines: each name is one mistake, however many jobs make it.
+class Unknown {
+ public:
+  Unknown(std::string_view kind, std::string_view section) : kind_(kind), section_(section) {}
+
+  template <class T>
+  const T* look_up(const ByName<T>& by_name, const std::string& name, const JobEntry& job) {
+    if (name.empty()) return nullptr;
+    const auto found = by_name.find(name);
+    if (found != by_name.end()) return found->second;
+    const auto [use, first] = uses_.try_emplace(name, Use{place_of_key(job, section_key()), 0, {}});
+    if (first) {
+      std::vector<std::string> names;
+      for (const auto& [known, value] : by_name) names.push_back(known);
+      std::sort(names.begin(), names.end());
+      use->second.guess = nearest(name, names);
+    }
+    ++use->second.count;
+    return nullptr;
+  }
+
+  void report(const Session& session) const {
+    for (const auto& [name, use] : uses_) {
+      const std::string others = use.count == 1 ? "" : fmt::format(" ({} jobs name it)", use.count);
+      session.report.error(use.place,
+                           fmt::format("no {} is called {}{}", kind_, quoted(name), others),
+                           use.guess.empty() ? fmt::format("define it under {}", section_)
+                                             : fmt::format("did you mean {}?", quoted(use.guess)));
+    }
+  }
+
+ private:
+  struct Use {
+    Place place;
+    std::size_t count;
+    std::string guess;
+  };
+  [[nodiscard]] std::string section_key() const {
+    return section_ == "slurm_schedulers" ? "scheduler" : std::string(section_);
+  }
+
+  std::string_view kind_;
+  std::string_view section_;
+  std::map<std::string, Use> uses_;
+};
 
 // GPUs of a node by gres like gpu:2, gpu:a100:4, lustre:1,gpu:1; none: it does not say.
 std::optional<std::uint64_t> gpus_of(std::string_view gres) {
@@ -76,10 +113,7 @@ struct Fit {
   const SlurmScheduler& scheduler;
   std::chrono::seconds headroom;
 
-  [[nodiscard]] Place place() const {
-    const auto found = job.places.find("scheduler");
-    return found == job.places.end() ? job.place : found->second;
-  }
+  [[nodiscard]] Place place() const { return place_of_key(job, "scheduler"); }
   void impossible(std::string message, std::string remedy) const {
     session.report.error(place(), std::move(message), std::move(remedy));
   }
@@ -115,11 +149,6 @@ struct Fit {
   }
 };
 
-Place place_of_key(const JobEntry& job, const std::string& key) {
-  const auto found = job.places.find(key);
-  return found == job.places.end() ? job.place : found->second;
-}
-
 }  // namespace
 
 void check_references(const Session& session, const Workflow& workflow) {
@@ -127,19 +156,20 @@ void check_references(const Session& session, const Workflow& workflow) {
       index(session, workflow.resource_requirements, "the set of resource requirements");
   const auto schedulers = index(session, workflow.slurm_schedulers, "the scheduler");
   const ResourceRequirements defaults;
+  Unknown no_resources("set of resource requirements", "resource_requirements");
+  Unknown no_scheduler("scheduler", "slurm_schedulers");
   for (const JobEntry& job : workflow.jobs) {
-    const ResourceRequirements* needs = look_up(
-        session, resources, job.resource_requirements, place_of_key(job, "resource_requirements"),
-        "set of resource requirements", "resource_requirements");
-    const SlurmScheduler* scheduler =
-        look_up(session, schedulers, job.scheduler, place_of_key(job, "scheduler"), "scheduler",
-                "slurm_schedulers");
+    const ResourceRequirements* needs =
+        no_resources.look_up(resources, job.resource_requirements, job);
+    const SlurmScheduler* scheduler = no_scheduler.look_up(schedulers, job.scheduler, job);
     if (scheduler == nullptr) continue;
     const Fit fit{session, job, needs == nullptr ? defaults : *needs, *scheduler,
                   workflow.execution_config.sigkill_headroom};
     fit.check_time();
     fit.check_amounts();
   }
+  no_resources.report(session);
+  no_scheduler.report(session);
 }
 
 }  // namespace torc::spec

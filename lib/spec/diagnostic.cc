@@ -126,6 +126,21 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t li
   return row[b.size()];
 }
 
+// The only candidate that holds the name or is held by it: 'cpus' for num_cpus.
+std::string containing(std::string_view name, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kShortest = 3;
+  if (name.size() < kShortest) return {};
+  std::string only;
+  for (const std::string& candidate : candidates) {
+    const bool held =
+        candidate.size() >= kShortest && name.find(candidate) != std::string_view::npos;
+    if (!held && candidate.find(name) == std::string::npos) continue;
+    if (!only.empty()) return {};
+    only = candidate;
+  }
+  return only;
+}
+
 }  // namespace
 
 std::string quoted(std::string_view text) {
@@ -183,7 +198,7 @@ std::string nearest(std::string_view name, const std::vector<std::string>& candi
     best = candidate;
     limit = distance - 1;
   }
-  return std::string(best);
+  return best.empty() ? containing(name, candidates) : std::string(best);
 }
 
 }  // namespace torc::spec

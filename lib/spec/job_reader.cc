@@ -36,20 +36,22 @@ void check_expressions(const MapReader& reader, std::string_view key) {
   }
 }
 
-// What names one thing that is chosen before the jobs are expanded.
-void check_no_parameters(const MapReader& reader, std::string_view key,
-                         const std::vector<Parameter>& parameters) {
+// A name that chooses one thing for all jobs of the entry; empty when it holds a parameter.
+std::string text_without_parameters(const MapReader& reader, std::string_view key,
+                                    const std::vector<Parameter>& parameters) {
   const Node* node = reader.find(key);
-  if (node == nullptr) return;
-  const std::string text = reader.session().text(*node);
+  if (node == nullptr) return {};
+  std::string text = reader.session().text(*node);
   for (const Placeholder& p : placeholders(text)) {
     for (const Parameter& parameter : parameters) {
       if (parameter.name != p.name) continue;
       reader.session().error(
           *node, fmt::format("{} takes no parameters, and {} is one", quoted(key), quoted(p.name)),
           "write one job for each value");
+      return {};
     }
   }
+  return text;
 }
 
 void check_job_placeholders(const MapReader& reader, const std::vector<Parameter>& parameters) {
@@ -65,8 +67,6 @@ void check_job_placeholders(const MapReader& reader, const std::vector<Parameter
       check_placeholders(session, *env->items[i], parameters, InName::no);
     }
   }
-  check_no_parameters(reader, "resource_requirements", parameters);
-  check_no_parameters(reader, "scheduler", parameters);
 }
 
 }  // namespace
@@ -79,8 +79,6 @@ JobEntry read_job(const Session& session, const Node& map) {
   job.priority = static_cast<std::int32_t>(reader.integer("priority", 0));
   job.invocation_script = reader.text("invocation_script");
   if (const Node* env = reader.find("env")) job.env = read_environment(session, *env);
-  job.resource_requirements = reader.text("resource_requirements");
-  job.scheduler = reader.text("scheduler");
   job.label = reader.text("label");
   job.depends_on = reader.words("depends_on");
   job.depends_on_regexes = reader.words("depends_on_regexes");
@@ -91,6 +89,9 @@ JobEntry read_job(const Session& session, const Node& map) {
   OwnParameters own = read_own_parameters(reader);
   job.parameters = std::move(own.parameters);
   job.mode = own.mode;
+  job.resource_requirements =
+      text_without_parameters(reader, "resource_requirements", job.parameters);
+  job.scheduler = text_without_parameters(reader, "scheduler", job.parameters);
   if (const Node* stdio = reader.find("stdio")) job.stdio = read_stdio(session, *stdio);
   job.place = reader.name_place();
   job.places = reader.places();

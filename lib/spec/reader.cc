@@ -1,6 +1,7 @@
 #include "lib/spec/reader.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -9,6 +10,20 @@
 #include "lib/spec/value_check.h"
 
 namespace torc::spec {
+namespace {
+
+// A key of another place is named with that place, a slip with what was meant.
+std::string remedy_for_unknown(Where where, std::string_view name) {
+  std::vector<std::string_view> homes;
+  for (const Key& key : language()) {
+    if (key.name == name && key.support == Support::yes) homes.push_back(with_article(key.where));
+  }
+  if (!homes.empty()) return fmt::format("it belongs to {}", fmt::join(homes, " or "));
+  const std::string guess = nearest(name, key_names(where));
+  return guess.empty() ? "remove it" : fmt::format("did you mean {}?", quoted(guess));
+}
+
+}  // namespace
 
 std::string Session::text(const Node& node) const {
   if (variables.empty() || node.text.find('{') == std::string::npos) return node.text;
@@ -39,10 +54,9 @@ void MapReader::add(const Node& key_node, const Node& value) {
   const std::string& name = key_node.text;
   const Key* key = find_key(where_, name);
   if (key == nullptr) {
-    const std::string guess = nearest(name, key_names(where_));
     session_->error(key_node,
                     fmt::format("unknown key {} in {}", quoted(name), with_article(where_)),
-                    guess.empty() ? "remove it" : fmt::format("did you mean {}?", quoted(guess)));
+                    remedy_for_unknown(where_, name));
     return;
   }
   const Key* meant = key->same_as.empty() ? key : find_key(where_, key->same_as);

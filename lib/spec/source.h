@@ -35,7 +35,7 @@ class Source {
 // Collects diagnostics. Keeps at most kMaxDiagnostics; sorted() says how many more there were.
 class Report {
  public:
-  static constexpr std::size_t kMaxDiagnostics = 1000;
+  static constexpr std::size_t kMaxDiagnostics = 200;
 
   explicit Report(const Source& source) : source_(&source) {}
 

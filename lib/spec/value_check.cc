@@ -121,8 +121,8 @@ bool Check::choice() const {
     return std::find(list.begin(), list.end(), text) != list.end();
   };
   if (in(words_of(key.planned))) {
-    return wrong(fmt::format("{}: {} is part of the language, but this version cannot run it yet",
-                             quoted(name), quoted(text)),
+    return wrong(fmt::format("{} {} is part of the language, but this version cannot run it yet",
+                             name, quoted(text)),
                  "choose another one, or remove the key");
   }
   if (in(choices)) return true;

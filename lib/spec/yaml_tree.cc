@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <exception>
 #include <istream>
-#include <limits>
+#include <optional>
 #include <streambuf>
 #include <unordered_map>
 #include <unordered_set>
@@ -50,6 +50,15 @@ class Builder final : public YAML::EventHandler {
       : source_(source), report_(report), tree_(tree) {}
 
   [[nodiscard]] std::size_t last_offset() const { return last_; }
+  // The innermost '[' or '{' that is still open.
+  [[nodiscard]] std::optional<std::size_t> open_bracket() const {
+    for (auto node = open_.rbegin(); node != open_.rend(); ++node) {
+      const std::size_t at = skip_properties(source_.text(), (*node)->offset);
+      const std::string_view rest = source_.text().substr(at);
+      if (rest.starts_with('[') || rest.starts_with('{')) return at;
+    }
+    return {};
+  }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (tree_.root == nullptr) return;
@@ -203,7 +212,6 @@ class Builder final : public YAML::EventHandler {
     for (std::size_t i = 0; i < own.size(); i += 2) seen.insert(own[i]->text);
     for (const Node* source : sources) {
       for (std::size_t i = 0; i + 1 < source->items.size(); i += 2) {
-        if (++merged_ > kMaxNodes) throw Stop{map.offset, "too many merged keys", "write them out"};
         if (!seen.insert(source->items[i]->text).second) continue;
         own.insert(own.end(), {source->items[i], source->items[i + 1]});
       }
@@ -232,7 +240,6 @@ class Builder final : public YAML::EventHandler {
   std::vector<Node*> open_;
   std::unordered_map<YAML::anchor_t, const Node*> anchors_;
   std::size_t last_ = 0;
-  std::uint64_t merged_ = 0;
 };
 
 // What usually lies behind a message of the parser.
@@ -240,20 +247,15 @@ std::string remedy_for(std::string_view message) {
   const std::pair<std::string_view, std::string_view> remedies[] = {
       {"illegal map value", "put quotes around a text that holds ': ', and check the indentation"},
       {"end of map not found",
-       "keys of one map start in the same column; quote a text that starts with a quote, "
-       "'{' or '['"},
-      {"end of sequence not found", "the '-' of one list stand in the same column"},
-      {"end of map flow not found",
-       "a '{' is not closed; put quotes around a text that starts with it"},
-      {"end of sequence flow not found",
-       "a '[' is not closed; put quotes around a text that starts with it"},
+       "the keys of one map stand in the same column; quotes stand around a whole text"},
+      {"end of sequence not found",
+       "the '-' of one list stand in the same column, and so do the keys of one map"},
       {"illegal flow end", "this bracket closes nothing"},
       {"illegal block entry", "a list starts on a line of its own, below its key"},
       {"the referenced anchor is not defined",
        "mark the value with &name before; put quotes around a text that starts with '*'"},
       {"unknown token", "put quotes around a text that starts with '@', '`' or another sign"},
       {"unknown escape character", "write \\\\ for a backslash, or use single quotes"},
-      {"illegal tab", "indent with spaces"},
   };
   for (const auto& [start, remedy] : remedies) {
     if (message.starts_with(start)) return std::string(remedy);
@@ -262,10 +264,20 @@ std::string remedy_for(std::string_view message) {
 }
 
 void report_broken(const Source& source, Report& report, const YAML::Exception& e,
-                   std::size_t last) {
+                   const Builder& builder) {
+  const std::size_t last = builder.last_offset();
   const std::size_t at = e.mark.is_null() ? last : offset_of(e.mark);
-  if (const auto tab = indenting_tab(source, std::min(last, at), at)) {
+  const bool at_tab = std::string_view(e.msg).starts_with("illegal tab");
+  const auto tab = at_tab ? std::optional(at) : indenting_tab(source, std::min(last, at), at);
+  if (tab) {
     report.error(source.place(*tab), "a tab used for indentation", "indent with spaces");
+    return;
+  }
+  const std::optional<std::size_t> bracket = builder.open_bracket();
+  if (std::string_view(e.msg).find("flow not found") != std::string_view::npos && bracket) {
+    report.error(source.place(*bracket),
+                 fmt::format("not valid YAML: this '{}' is not closed", source.text()[*bracket]),
+                 "close it; put quotes around a text that starts with it");
     return;
   }
   report.error(source.place(at), fmt::format("not valid YAML: {}", e.msg), remedy_for(e.msg));
@@ -283,7 +295,7 @@ void parse_events(const Source& source, Report& report, Tree& tree) {
   } catch (const Stop& stop) {
     report.error(source.place(stop.offset), stop.message, stop.remedy);
   } catch (const YAML::Exception& e) {
-    report_broken(source, report, e, builder.last_offset());
+    report_broken(source, report, e, builder);
   } catch (const std::exception& e) {
     report.error(source.place(builder.last_offset()), fmt::format("cannot be read: {}", e.what()),
                  "check the text after this place");
