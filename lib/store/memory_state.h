@@ -1,5 +1,5 @@
-// The slow, obvious state: a std::map. For tests of everything that runs inside transactions, and the oracle of
-// the store's own property tests.
+// The slow, obvious state: a std::map. For tests of everything that runs inside transactions, and
+// the oracle of the store's own property tests.
 #pragma once
 
 #include <map>

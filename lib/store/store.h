@@ -1,8 +1,9 @@
-// One workflow's durable state in one directory that every worker can see; no server. See docs/store.md for the
-// commit protocol, its assumptions and its proofs.
+// One workflow's durable state in one directory that every worker can see; no server. See
+// docs/store.md for the commit protocol, its assumptions and its proofs.
 //
-// A Store belongs to one thread at a time. Several processes, on any number of hosts (engine `journal`) or on one
-// (engine `lmdb`), open the same directory at once. A Store survives neither fork nor a change of its directory.
+// A Store belongs to one thread at a time. Several processes, on any number of hosts (engine
+// `journal`) or on one (engine `lmdb`), open the same directory at once. A Store survives neither
+// fork nor a change of its directory.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +25,7 @@
 
 namespace torc::store {
 
-class Disk;
+class Disk;  // lib/store/disk.h
 using Path = std::filesystem::path;
 
 enum class Engine : std::uint8_t { automatic, lmdb, journal };
@@ -44,11 +45,13 @@ struct World {
 // All of it tunable for tests and sites; the defaults are those of docs/store.md.
 struct Tuning {
   std::chrono::nanoseconds lock_wait = std::chrono::seconds(2);
-  std::chrono::nanoseconds replica_wait = std::chrono::seconds(10);  // before a stuck replica is left
+  std::chrono::nanoseconds replica_wait =
+      std::chrono::seconds(10);  // before a stuck replica is left
   std::uint64_t checkpoint_commits = 512;
   ByteCount checkpoint_bytes = mebibytes(8);
-  std::chrono::nanoseconds retention = std::chrono::hours(1);
-  bool sync = true;  // false: for tests that do not cut the power
+  std::chrono::nanoseconds retention =
+      std::chrono::minutes(10);  // no safety rests on it, see docs/store.md
+  bool sync = true;              // false: for tests that do not cut the power
 };
 
 struct Identity {
@@ -72,47 +75,63 @@ enum class Freshness : std::uint8_t {
 
 class Store {
  public:
-  // The function of a transaction. It may run several times, on different states: it must depend on nothing but
-  // what it reads and must reset what it fills. An Error aborts: nothing is written and commit() returns it.
+  // The function of a transaction. It may run several times, on different states: it must depend on
+  // nothing but what it reads and must reset what it fills. An Error aborts: nothing is written and
+  // commit() returns it.
   using Body = std::function<Result<void>(Transaction&)>;
 
-  // Makes a store whose first commit is `first`. All or nothing: `directory` appears complete, by rename, or not
-  // at all. Errors: exists; unsupported (no put-if-absent, engine lmdb on a network filesystem, journal on a
-  // filesystem that is not shared such as overlay or tmpfs when asked for by `automatic` is lmdb instead).
+  // Makes a store whose first commit is `first`. All or nothing: `directory` appears complete, by
+  // rename, or not at all. `automatic` is lmdb on a filesystem that only this host sees (ext4, xfs,
+  // btrfs, tmpfs, overlay …) and journal on every other, also on an unknown one. Errors: exists;
+  // unsupported (no put-if-absent, engine lmdb on a network filesystem). `files` are put into it
+  // (spec.yaml, slurm/…; their directories are made). It may stay without any commit when `first`
+  // writes nothing.
+  struct File {
+    Path path;  // relative to the store
+    std::string content;
+  };
   static Result<std::unique_ptr<Store>> create(const World& world, const Path& directory,
                                                Engine engine, const Tuning& tuning,
-                                               const Body& first);
+                                               const Body& first,
+                                               const std::vector<File>& files = {});
 
-  // Errors: not_found (not a store; says what is there), unsupported (format, host), corrupt, permission.
+  // Errors: not_found (not a store; says what is there), unsupported (format, host), corrupt,
+  // permission.
   static Result<std::unique_ptr<Store>> open(const World& world, const Path& directory,
                                              const Tuning& tuning);
 
   virtual ~Store() = default;
 
-  // Runs `body` on the newest state and makes its writes durable, visible to all and final; `author` is kept
-  // with the commit. An ok() answer means: in the chain, whatever crashes next. An error of kind no_space or
-  // busy: surely not committed, may be tried again. Kind unknown: the outcome could not be learned; the caller
-  // must act as if it had lost its lease. A body that writes nothing costs no commit.
+  // Runs `body` on the newest state and makes its writes durable, visible to all and final;
+  // `author` is kept with the commit. An ok() answer means: in the chain, whatever crashes next.
+  // Kind unknown: the outcome could not be learned; the caller must act as if it had lost its
+  // lease. Every other error: surely not committed; after no_space and busy it may be tried again.
+  // A body that writes nothing costs no commit.
   virtual Result<Commit> commit(std::uint64_t author, const Body& body) = 0;
 
-  // Runs `body` on a consistent state without writing. Keep it short: it pins the pages of its state.
+  // Runs `body` on a consistent state without writing. Keep it short: it pins the pages of its
+  // state.
   virtual Result<void> view(Freshness freshness,
                             const std::function<Result<void>(const Reader&)>& body) = 0;
 
-  // What recurring care is due (checkpoint, collection); cheap when none is. Workers call it between commits.
+  // What recurring care is due (checkpoint, collection); cheap when none is. Workers call it
+  // between commits.
   virtual Result<void> maintain() = 0;
 
-  // A descriptor that becomes readable when another process of this node may have committed (inotify); -1 where
-  // there is none. clear_changes() empties it. It says nothing of other nodes: those are seen by polling.
+  // A descriptor that becomes readable when another process of this node may have committed
+  // (inotify); -1 where there is none. clear_changes() empties it. It says nothing of other nodes:
+  // those are seen by polling.
   [[nodiscard]] virtual int changes_fd() const = 0;
   virtual void clear_changes() = 0;
 
   [[nodiscard]] virtual const Identity& identity() const = 0;
   [[nodiscard]] virtual const Path& directory() const = 0;
+  // What a person should know about this store on this filesystem, or empty: one sentence.
+  [[nodiscard]] virtual const std::string& note() const = 0;
 };
 
-// The heartbeat file of one worker: beats/<epoch>. A counter that only its worker rewrites. Not part of any
-// transaction; a lost or torn beat is only a late one.
+// The heartbeat file of one worker: beats/<epoch>. A counter that only its worker rewrites. Not
+// part of any transaction; a lost or torn beat is only a late one.
 Result<void> write_beat(const World& world, const Path& store, std::uint64_t epoch,
                         std::uint64_t counter);
 // nullopt: no beat file, or one that was being rewritten.
@@ -120,8 +139,9 @@ Result<std::optional<std::uint64_t>> read_beat(const World& world, const Path& s
                                                std::uint64_t epoch);
 Result<void> remove_beat(const World& world, const Path& store, std::uint64_t epoch);
 
-// What `torc verify` reports of the store itself: chain, checkpoints, replica against replay. Stops at the first
-// wrong thing. `check_state` is then run on the replayed state (the recount of lib/claim).
+// What `torc verify` reports of the store itself: chain, checkpoints, replica against replay. Stops
+// at the first wrong thing. `check_state` is then run on the replayed state (the recount of
+// lib/claim).
 struct Verified {
   std::uint64_t first_sequence = 0;  // oldest commit file still there
   std::uint64_t last_sequence = 0;

@@ -1,5 +1,5 @@
-// What a transaction sees of the state: one ordered map from byte strings to byte strings. Both engines, the
-// replica and the in-memory state of the tests offer exactly this.
+// What a transaction sees of the state: one ordered map from byte strings to byte strings. Both
+// engines, the replica and the in-memory state of the tests offer exactly this.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace torc::store {
 
-// LMDB's limit is 511. Keys are never empty. Keys that begin with byte 0x00 belong to the store itself.
+// LMDB's limit is 511. Keys are never empty. Keys that begin with byte 0x00 belong to the store
+// itself.
 inline constexpr std::size_t kMaxKeySize = 500;
 
 struct Entry {
@@ -18,9 +19,10 @@ struct Entry {
   std::string_view value;
 };
 
-// A reader of one consistent state. Views that it returns are valid until the transaction ends and, in a
-// Transaction, until its next put or erase. A failed read of the underlying storage reads as absence and spoils
-// the transaction: commit() or view() then report the error and nothing that was decided counts.
+// A reader of one consistent state. Views that it returns are valid until the transaction ends and,
+// in a Transaction, until its next put or erase. A failed read of the underlying storage reads as
+// absence and spoils the transaction: commit() or view() then report the error and nothing that was
+// decided counts.
 class Reader {
  public:
   virtual ~Reader() = default;
@@ -33,8 +35,10 @@ class Reader {
   // The last entry whose key is < `before`, or nothing.
   [[nodiscard]] virtual std::optional<Entry> seek_before(std::string_view before) const = 0;
 
-  // Visits entries with key >= `from` in order until `visit` returns false or the end. `visit` must not write.
-  virtual void scan(std::string_view from, const std::function<bool(const Entry&)>& visit) const = 0;
+  // Visits entries with key >= `from` in order until `visit` returns false or the end. `visit` must
+  // not write.
+  virtual void scan(std::string_view from,
+                    const std::function<bool(const Entry&)>& visit) const = 0;
 
   // Visits the entries whose key begins with `prefix`.
   void scan_prefix(std::string_view prefix, const std::function<bool(const Entry&)>& visit) const {

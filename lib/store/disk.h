@@ -1,0 +1,145 @@
+// Everything lib/store asks of the filesystem that holds a store, and the only way it asks. Each
+// call is one operation, so that a test that passes another Disk can tear, delay, refuse or forget
+// exactly one. (What LMDB does with its own file, and the private directory of a replica, are local
+// to the node and do not go through here.)
+//
+// Paths are absolute; calls block. A failed call that changes something may have changed it all the
+// same: on a network filesystem a reply can be lost after the server acted. Errors carry the errno.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/base/units.h"
+
+namespace torc::store {
+
+using Path = std::filesystem::path;
+
+// An open file. Whoever opened it closes it, exactly once, also after a failed close.
+struct FileHandle {
+  int fd = -1;
+};
+
+enum class FileKind : std::uint8_t { regular, directory, other };
+struct FileStatus {
+  FileKind kind = FileKind::other;
+  ByteCount size;
+};
+
+enum class Sync : std::uint8_t {
+  data,
+  all
+};  // fdatasync, fsync: `all` carries new names of the file too
+enum class Replace : std::uint8_t { no, yes };
+
+class Disk {
+ public:
+  virtual ~Disk() = default;
+
+  virtual Result<FileHandle> open_read(const Path& file) = 0;
+  virtual Result<FileHandle> open_update(const Path& file) = 0;  // read and write; made when absent
+  virtual Result<FileHandle> create(
+      const Path& file) = 0;  // for writing; kind `exists` when it is there
+  virtual Result<FileHandle> create_unnamed(const Path& directory) = 0;  // O_TMPFILE
+
+  // At most `size` bytes from `offset`; fewer only at the end of the file.
+  virtual Result<std::string> read(FileHandle file, std::uint64_t offset, std::size_t size) = 0;
+  virtual Result<void> write(FileHandle file, std::uint64_t offset, std::string_view bytes) = 0;
+  virtual Result<void> sync(FileHandle file, Sync what) = 0;
+  virtual Result<void> close(FileHandle file) = 0;
+
+  virtual Result<void> link(const Path& from,
+                            const Path& to) = 0;  // kind `exists` when `to` is there
+  virtual Result<void> link_unnamed(FileHandle file, const Path& to) = 0;
+  virtual Result<void> unlink(const Path& file) = 0;
+  virtual Result<void> make_directory(const Path& directory) = 0;
+  virtual Result<void> remove_directory(const Path& directory) = 0;
+  // Replace::no falls back on a plain rename where the kernel cannot promise it; that one replaces
+  // a file or an empty directory, never a directory with something in it.
+  virtual Result<void> rename(const Path& from, const Path& to, Replace replace) = 0;
+  virtual Result<void> sync_directory(const Path& directory) = 0;
+
+  // The names in a directory without . and .., in no order. Always asks anew.
+  virtual Result<std::vector<std::string>> list(const Path& directory) = 0;
+  virtual Result<FileStatus> status(const Path& path) = 0;  // does not follow a symbolic link
+  virtual Result<std::uint64_t> filesystem(const Path& path) = 0;  // magic number of statfs(2)
+
+  // An exclusive lock without waiting; false: somebody has it. It ends with the handle.
+  virtual Result<bool> try_lock(FileHandle file) = 0;
+  virtual Result<void> unlock(FileHandle file) = 0;
+};
+
+// The real one. EINTR and short writes are handled; nothing is retried after a failed sync or
+// close.
+class PosixDisk final : public Disk {
+ public:
+  Result<FileHandle> open_read(const Path& file) override;
+  Result<FileHandle> open_update(const Path& file) override;
+  Result<FileHandle> create(const Path& file) override;
+  Result<FileHandle> create_unnamed(const Path& directory) override;
+  Result<std::string> read(FileHandle file, std::uint64_t offset, std::size_t size) override;
+  Result<void> write(FileHandle file, std::uint64_t offset, std::string_view bytes) override;
+  Result<void> sync(FileHandle file, Sync what) override;
+  Result<void> close(FileHandle file) override;
+  Result<void> link(const Path& from, const Path& to) override;
+  Result<void> link_unnamed(FileHandle file, const Path& to) override;
+  Result<void> unlink(const Path& file) override;
+  Result<void> make_directory(const Path& directory) override;
+  Result<void> remove_directory(const Path& directory) override;
+  Result<void> rename(const Path& from, const Path& to, Replace replace) override;
+  Result<void> sync_directory(const Path& directory) override;
+  Result<std::vector<std::string>> list(const Path& directory) override;
+  Result<FileStatus> status(const Path& path) override;
+  Result<std::uint64_t> filesystem(const Path& path) override;
+  Result<bool> try_lock(FileHandle file) override;
+  Result<void> unlock(FileHandle file) override;
+};
+
+// The whole of a small file. ESTALE (the file was replaced or the server restarted) is met by
+// opening it again from its path, a few times.
+Result<std::string> read_file(Disk& disk, const Path& file);
+
+// Writes a new file and makes it durable when `sync`. After an error the file is gone as far as can
+// be.
+enum class Durable : std::uint8_t { no, yes };
+Result<void> write_file(Disk& disk, const Path& file, std::string_view bytes, Durable durable);
+
+// Deletes a directory and everything in it, as far as it can; the first error is returned.
+Result<void> remove_tree(Disk& disk, const Path& directory);
+
+// Closes on scope exit, ignoring errors; close() closes now and tells.
+class OpenFile {
+ public:
+  OpenFile(Disk& disk, FileHandle handle) : disk_(&disk), handle_(handle) {}
+  OpenFile(OpenFile&& other) noexcept : disk_(other.disk_), handle_(other.handle_) {
+    other.handle_.fd = -1;
+  }
+  OpenFile& operator=(OpenFile&& other) noexcept {
+    if (this != &other) {
+      (void)close();
+      disk_ = other.disk_;
+      handle_ = other.handle_;
+      other.handle_.fd = -1;
+    }
+    return *this;
+  }
+  ~OpenFile() { (void)close(); }
+  Result<void> close() {
+    if (handle_.fd < 0) return {};
+    const FileHandle handle = handle_;
+    handle_.fd = -1;
+    return disk_->close(handle);
+  }
+  [[nodiscard]] FileHandle handle() const { return handle_; }
+
+ private:
+  Disk* disk_;
+  FileHandle handle_;
+};
+
+}  // namespace torc::store

@@ -1,0 +1,131 @@
+#include "lib/store/journal.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <functional>
+
+namespace torc::store {
+namespace {
+
+constexpr std::size_t kDigits = 12;
+
+}  // namespace
+
+std::string number_name(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  if (digits.size() < kDigits) digits.insert(0, kDigits - digits.size(), '0');
+  return digits;
+}
+
+std::optional<std::uint64_t> number_of(std::string_view name) {
+  std::uint64_t number = 0;
+  const auto [end, ec] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (ec != std::errc{} || end != name.data() + name.size() || number_name(number) != name)
+    return std::nullopt;
+  return number;
+}
+
+std::string SnapshotName::text() const {
+  return number_name(sequence) + "-" + to_hex(chain);
+}
+
+std::optional<SnapshotName> snapshot_name_of(std::string_view name) {
+  const std::size_t dash = name.find('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  const auto number = number_of(name.substr(0, dash));
+  SnapshotName out;
+  if (!number || !from_hex(name.substr(dash + 1), out.chain)) return std::nullopt;
+  out.sequence = *number;
+  return out;
+}
+
+Path Journal::directory_of(std::uint64_t sequence) const {
+  return journal_directory() / number_name(first_of_directory(sequence));
+}
+
+Path Journal::commit_path(std::uint64_t sequence) const {
+  return publisher_.content(directory_of(sequence), number_name(sequence));
+}
+
+Path Journal::snapshot_path(const SnapshotName& name) const {
+  return publisher_.content(snapshot_directory(), name.text());
+}
+
+Result<std::vector<std::uint64_t>> Journal::numbers_in(std::uint64_t first) {
+  TORC_ASSIGN(const std::vector<std::string> names, disk_->list(directory_of(first)));
+  std::vector<std::uint64_t> out;
+  for (const std::string& name : names) {
+    const auto number = number_of(name);
+    if (number && first_of_directory(*number) == first_of_directory(first)) out.push_back(*number);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+Result<std::uint64_t> Journal::highest_beside(std::uint64_t sequence) {
+  Result<std::vector<std::uint64_t>> numbers = numbers_in(sequence);
+  if (!numbers.ok()) {
+    Error error = std::move(numbers).error();
+    if (error.os_errno == ESTALE) error.kind = ErrorKind::not_found;
+    return error;
+  }
+  return numbers->empty() ? 0 : numbers->back();
+}
+
+Result<CommitFile> Journal::read(std::uint64_t sequence) {
+  const Path file = commit_path(sequence);
+  TORC_ASSIGN(const std::string bytes, read_file(*disk_, file));
+  return decode_commit(id_, sequence, bytes, file);
+}
+
+Result<Publication> Journal::publish(std::uint64_t sequence, std::string_view bytes) {
+  // See the head of journal.h: the next directory is there before the last number of this one.
+  if (first_of_directory(sequence + 1) == sequence + 1) {
+    if (Result<void> made = make_directory_of(sequence + 1); !made.ok()) {
+      return Publication{Publication::State::absent, std::move(made).error()};
+    }
+  }
+  return publisher_.publish(directory_of(sequence), number_name(sequence), bytes);
+}
+
+Result<void> Journal::remove(std::uint64_t sequence) {
+  return publisher_.remove(directory_of(sequence), number_name(sequence));
+}
+
+Result<void> Journal::make_directory_of(std::uint64_t sequence) {
+  Result<void> made = disk_->make_directory(directory_of(sequence));
+  if (!made.ok() && made.error().os_errno != EEXIST) return made;
+  if (publisher_.method().name == DurableName::server) return {};
+  return publisher_.durable() == Durable::yes ? disk_->sync_directory(journal_directory())
+                                              : Result<void>();
+}
+
+Result<std::vector<std::uint64_t>> Journal::directories() {
+  TORC_ASSIGN(const std::vector<std::string> names, disk_->list(journal_directory()));
+  std::vector<std::uint64_t> out;
+  for (const std::string& name : names) {
+    const auto number = number_of(name);
+    if (number && first_of_directory(*number) == *number) out.push_back(*number);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+Result<std::vector<SnapshotName>> Journal::snapshots() {
+  TORC_ASSIGN(const std::vector<std::string> names, disk_->list(snapshot_directory()));
+  std::vector<SnapshotName> out;
+  for (const std::string& name : names) {
+    if (const auto parsed = snapshot_name_of(name)) out.push_back(*parsed);
+  }
+  std::sort(out.begin(), out.end(),
+            [](const SnapshotName& a, const SnapshotName& b) { return a.sequence > b.sequence; });
+  return out;
+}
+
+Result<SnapshotName> Journal::newest_snapshot() {
+  TORC_ASSIGN(const std::vector<SnapshotName> all, snapshots());
+  return all.empty() ? SnapshotName{} : all.front();
+}
+
+}  // namespace torc::store

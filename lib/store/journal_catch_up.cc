@@ -1,0 +1,221 @@
+// Bringing the replica to the newest state. Everything here but quiet() runs inside the gate.
+#include <algorithm>
+
+#include "lib/store/journal_store.h"
+#include "lib/store/snapshot.h"
+
+namespace torc::store {
+namespace {
+
+constexpr int kRounds =
+    1 << 20;  // a bound, not an expectation: each round applies a directory of commits
+constexpr int kReloads = 4;
+constexpr int kGapLooks = 3;
+constexpr std::chrono::nanoseconds kOldView = std::chrono::seconds(60);
+
+Error no_history(const Path& store, std::uint64_t sequence) {
+  return {ErrorKind::corrupt,
+          store.string() + ": commit " + std::to_string(sequence) +
+              " is missing, and no snapshot covers it",
+          "`torc verify` says how far the history is good"};
+}
+
+}  // namespace
+
+// A directory that shows nothing new proves something only to a view that is young: in an old one
+// the next commits may have come and been collected.
+bool JournalStore::view_is_old(BootTime now) {
+  const BootTime confirmed{shared().confirmed.load()};
+  return confirmed.count() == 0 || now - confirmed >= std::min(tuning_.retention / 2, kOldView);
+}
+
+Result<SnapshotName> JournalStore::look_at_snapshots() {
+  TORC_ASSIGN(const SnapshotName newest, journal_.newest_snapshot());
+  if (newest.sequence > snapshot_.sequence) snapshot_ = newest;
+  return newest;
+}
+
+// Without the gate and with one request: is what this node has the newest? `false` may mean "don't
+// know".
+Result<bool> JournalStore::quiet() {
+  if (!validated_) return false;
+  TORC_ASSIGN(const Head head, read_local_head());
+  const BootTime asked = world_.clock.boot_now();
+  if (head.sequence == 0 || view_is_old(asked)) return false;
+  const Result<std::uint64_t> highest = journal_.highest_beside(head.sequence + 1);
+  if (!highest.ok() || *highest > head.sequence) return false;
+  // What is not there now was not there at `asked`, whatever others of this node have applied
+  // since.
+  confirm(asked);
+  return true;
+}
+
+Result<void> JournalStore::catch_up() {
+  if (!validated_) {
+    TORC_TRY(validate());
+    validated_ = true;
+  }
+  int reloads = 0;
+  int gaps = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    TORC_ASSIGN(const Head head, read_local_head());
+    const BootTime asked = world_.clock.boot_now();
+    Result<std::uint64_t> highest = journal_.highest_beside(head.sequence + 1);
+    if (!highest.ok() && highest.error().kind != ErrorKind::not_found)
+      return std::move(highest).error();
+    Applied applied = Applied::contradicted;
+    if (highest.ok()) {
+      if (*highest <= head.sequence) {
+        // Nothing new: true for a young view, and for an old one if no snapshot goes beyond it.
+        const bool young = !view_is_old(asked);
+        if (!young) TORC_TRY(look_at_snapshots());
+        if (young || snapshot_.sequence <= head.sequence) {
+          confirm(asked);
+          return {};
+        }
+      } else {
+        TORC_ASSIGN(applied, apply_files(head, *highest));
+      }
+    }
+    if (applied == Applied::accepted) continue;
+    if (applied == Applied::vanished && ++gaps < kGapLooks) continue;
+    // Collected under us, a stray file, or a replica that is not of this history: begin again from
+    // a snapshot.
+    if (++reloads > kReloads) return no_history(directory_, head.sequence + 1);
+    TORC_TRY(look_at_snapshots());
+    if (applied == Applied::vanished && snapshot_.sequence <= head.sequence) {
+      return no_history(directory_, head.sequence + 1);
+    }
+    TORC_TRY(reload());
+  }
+  return Error{ErrorKind::busy, directory_.string() + ": cannot keep up with its commits", {}};
+}
+
+// Whether the replica that we found belongs to the history in the store: it may have been left by
+// something else, or the store been put back from a backup.
+Result<void> JournalStore::validate() {
+  confirm(BootTime{0});
+  TORC_ASSIGN(const Head head, read_local_head());
+  TORC_ASSIGN(const SnapshotName newest, look_at_snapshots());
+  if (head.sequence == 0) return newest.sequence == 0 ? Result<void>() : reload();
+  if (newest.sequence == head.sequence)
+    return newest.chain == head.chain ? Result<void>() : reload();
+  const Result<CommitFile> file = journal_.read(head.sequence);
+  if (file.ok()) return file->after == head.chain ? Result<void>() : reload();
+  if (file.error().kind != ErrorKind::not_found) return file.error();
+  return newest.sequence > head.sequence ? Result<void>() : reload();
+}
+
+Result<void> JournalStore::apply(Txn& txn, const CommitFile& file, Head& head) {
+  int rc = 0;
+  const auto keep = [&](int code) {
+    if (rc == 0) rc = code;
+  };
+  const bool good = replay(
+      file.writes,
+      [&](std::string_view key, std::string_view value) { keep(put_entry(txn, key, value)); },
+      [&](std::string_view key) { keep(erase_entry(txn, key)); });
+  keep(write_ring(txn, file.header.sequence, file.header.id));
+  if (rc != 0) return local_failure(rc, "cannot apply a commit");
+  if (!good) {
+    return Error{
+        ErrorKind::corrupt,
+        journal_.commit_path(file.header.sequence).string() + ": its write set is not one",
+        "keep a copy of the store directory; `torc verify` says how far the history is good"};
+  }
+  head = {file.header.sequence, file.after, head.bytes + file.size, file.header.author};
+  return {};
+}
+
+// Applies head+1 … highest. vanished: one was not there. contradicted: one does not continue what
+// came before it.
+Result<JournalStore::Applied> JournalStore::apply_run(Txn& txn, Head& head, std::uint64_t highest,
+                                                      std::map<std::uint64_t, Hash128>& passed) {
+  while (head.sequence < highest) {
+    Result<CommitFile> file = journal_.read(head.sequence + 1);
+    if (!file.ok() && file.error().kind == ErrorKind::not_found) return Applied::vanished;
+    if (!file.ok()) return std::move(file).error();
+    if (file->header.before != head.chain) return Applied::contradicted;
+    TORC_TRY(apply(txn, *file, head));
+    passed.emplace(head.sequence, head.chain);
+  }
+  return Applied::accepted;
+}
+
+Result<JournalStore::Applied> JournalStore::apply_files(const Head& start, std::uint64_t highest) {
+  Result<Txn> txn = Txn::begin(replica_.environment, Access::write);
+  if (!txn.ok()) {
+    broken_ = true;
+    return std::move(txn).error();
+  }
+  Head head = start;
+  std::map<std::uint64_t, Hash128> passed;
+  for (;;) {
+    TORC_ASSIGN(const Applied run, apply_run(*txn, head, highest, passed));
+    if (run != Applied::accepted) return run;
+    // The rule of the reader: a number that was collected is free for a moment to an author that
+    // stood still. What a snapshot says of the chain is final, so a stray file is told from the
+    // real one by its hash.
+    TORC_ASSIGN(const SnapshotName newest, look_at_snapshots());
+    if (newest.sequence <= start.sequence) break;
+    if (newest.sequence <= head.sequence) {
+      if (passed.at(newest.sequence) != newest.chain) return Applied::contradicted;
+      break;
+    }
+    // The snapshot is ahead of what we listed: go on, nothing is proven yet.
+    const Result<std::uint64_t> further = journal_.highest_beside(head.sequence + 1);
+    if (!further.ok() && further.error().kind != ErrorKind::not_found) return further.error();
+    if (!further.ok() || *further <= head.sequence) return Applied::contradicted;
+    highest = *further;
+  }
+  int rc = write_head(*txn, head);
+  if (rc != 0) return local_failure(rc, "cannot write the head");
+  if (Result<void> done = txn->commit(); !done.ok())
+    return local_failure(done.error().os_errno, "cannot write");
+  return Applied::accepted;
+}
+
+// Replaces the replica by the newest snapshot that is good; by nothing when there is none and none
+// was ever made.
+Result<void> JournalStore::reload() {
+  Error last;
+  for (int tries = 0; tries < kReloads; ++tries) {
+    TORC_ASSIGN(const std::vector<SnapshotName> all, journal_.snapshots());
+    if (all.empty()) return load({});
+    bool vanished = false;
+    for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 2); ++i) {
+      Result<void> loaded = load(all[i]);
+      if (loaded.ok() || broken_ || grow_) return loaded;
+      last = std::move(loaded).error();
+      vanished = vanished || last.kind == ErrorKind::not_found;
+    }
+    if (!vanished) break;  // collected under us: list again
+  }
+  return last;
+}
+
+Result<void> JournalStore::load(const SnapshotName& name) {
+  Result<Txn> txn = Txn::begin(replica_.environment, Access::write);
+  if (!txn.ok()) {
+    broken_ = true;
+    return std::move(txn).error();
+  }
+  int rc = clear_state(*txn);
+  Head head;
+  if (rc == 0 && name.sequence > 0) {
+    Result<Head> read = read_snapshot(journal_, name, [&](const Entry& e) {
+      rc = put_entry(*txn, e.key, e.value);
+      return rc == 0;
+    });
+    if (rc == 0 && !read.ok()) return std::move(read).error();
+    if (rc == 0) head = *read;
+  }
+  if (rc == 0) rc = write_head(*txn, head);
+  if (rc != 0) return local_failure(rc, "cannot load a snapshot");
+  confirm(BootTime{0});
+  if (Result<void> done = txn->commit(); !done.ok())
+    return local_failure(done.error().os_errno, "cannot write");
+  return {};
+}
+
+}  // namespace torc::store

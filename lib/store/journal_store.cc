@@ -1,0 +1,327 @@
+#include "lib/store/journal_store.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace torc::store {
+namespace {
+
+constexpr std::uint32_t kMaxConflicts = 1000;
+constexpr int kReplicaTries = 24;
+// How long after a commit of its own a process may try the next number without listing first.
+constexpr std::chrono::nanoseconds kOptimism = std::chrono::milliseconds(100);
+
+}  // namespace
+
+JournalStore::JournalStore(const World& world, const Path& directory, const Meta& meta,
+                           const Tuning& tuning)
+    : world_(world),
+      directory_(directory),
+      identity_(meta.identity),
+      tuning_(tuning),
+      journal_(world.disk, directory, meta.identity.id,
+               Publisher(world.disk, world.entropy, meta.publish,
+                         tuning.sync ? Durable::yes : Durable::no)),
+      lock_(world.disk, world.clock, world.entropy, directory / "lock") {
+  if (meta.filesystem == "tmpfs" || meta.filesystem == "overlay") {
+    note_ = directory.string() + " is on " + meta.filesystem +
+            ", which only this host sees: workers on other hosts cannot join";
+  }
+}
+
+Result<void> JournalStore::start() {
+  return view(Freshness::latest, [](const Reader&) { return Result<void>(); });
+}
+
+// --- which replica
+// ---------------------------------------------------------------------------------------------
+
+Path JournalStore::replica_directory() const {
+  return replica_.environment ? replica_.environment->directory() : Path();
+}
+
+Result<void> JournalStore::attach() {
+  if (broken_) leave_replica(false);
+  if (replica_.environment) return {};
+  Error last{ErrorKind::io, "no directory for the node's copy of the store was given",
+             "set TMPDIR"};
+  for (; root_ < world_.replica_roots.size(); ++root_) {
+    Result<Replica> opened =
+        open_replica(world_, world_.replica_roots[root_], identity_.id, generation_);
+    if (opened.ok()) {
+      replica_ = std::move(*opened);
+      if (watch_) watch_->add(replica_directory() / "data.mdb");
+      return {};
+    }
+    last = std::move(opened).error();
+  }
+  root_ = 0;
+  last.what = "no place for this node's copy of the store: " + last.what;
+  if (last.remedy.empty()) last.remedy = "set TMPDIR to a directory on a local disk";
+  return last;
+}
+
+// Stuck: a further generation beside it. Broken: the next root, then a further generation.
+void JournalStore::leave_replica(bool stuck) {
+  replica_ = {};
+  broken_ = false;
+  grow_ = false;
+  validated_ = false;
+  if (!stuck && root_ + 1 < world_.replica_roots.size()) {
+    ++root_;
+  } else {
+    if (!stuck) root_ = 0;
+    ++generation_;
+  }
+}
+
+Error JournalStore::local_failure(int rc, const char* what) {
+  if (rc == MDB_MAP_FULL) {
+    grow_ = true;
+  } else {
+    broken_ = true;
+  }
+  return lmdb_error(rc, std::string(what) + " in " + replica_directory().string());
+}
+
+// Runs `work` inside the gate of a replica that works. A replica that is stuck or fails is left for
+// another one: it is only a copy.
+Result<Commit> JournalStore::inside(const std::function<Result<Commit>()>& work) {
+  Error last{ErrorKind::busy, "no usable copy of the store on this node", {}};
+  for (int tries = 0; tries < kReplicaTries && generation_ < kGenerations; ++tries) {
+    TORC_TRY(attach());
+    if (Result<void> entered = replica_.gate->enter(world_.clock, tuning_.replica_wait);
+        !entered.ok()) {
+      last = std::move(entered).error();
+      leave_replica(last.kind == ErrorKind::busy);
+      continue;
+    }
+    const GateHold hold(replica_.gate.get());
+    Result<Commit> done = work();
+    // After an unknown outcome nothing is run again: it might be done twice.
+    if (done.ok() || done.error().kind == ErrorKind::unknown || (!broken_ && !grow_)) return done;
+    last = std::move(done).error();
+    if (!grow_) continue;
+    grow_ = false;
+    if (!replica_.environment->grow().ok()) broken_ = true;
+  }
+  return last;
+}
+
+Result<Head> JournalStore::read_local_head() {
+  Result<Txn> txn = Txn::begin(replica_.environment, Access::read);
+  if (!txn.ok()) {
+    broken_ = true;
+    return std::move(txn).error();
+  }
+  Head head;
+  if (const int rc = read_head(*txn, head); rc != 0)
+    return local_failure(rc, "cannot read the head");
+  return head;
+}
+
+// --- reading
+// ---------------------------------------------------------------------------------------------------
+
+Result<void> JournalStore::view(Freshness freshness,
+                                const std::function<Result<void>(const Reader&)>& body) {
+  TORC_TRY(attach());
+  if (freshness == Freshness::latest || !validated_) {
+    TORC_ASSIGN(const bool unchanged, quiet());
+    if (!unchanged) {
+      const Result<Commit> caught = inside([&]() -> Result<Commit> {
+        TORC_TRY(catch_up());
+        return Commit{};
+      });
+      if (!caught.ok()) return caught.error();
+    }
+  }
+  Result<Txn> txn = Txn::begin(replica_.environment, Access::read);
+  if (!txn.ok()) {
+    broken_ = true;
+    return std::move(txn).error();
+  }
+  Head head;
+  if (const int rc = read_head(*txn, head); rc != 0)
+    return local_failure(rc, "cannot read the head");
+  const LmdbTransaction reader(*txn, head.sequence);
+  Result<void> answer = body(reader);
+  if (Result<void> health = reader.health(); !health.ok()) {
+    broken_ = health.error().kind != ErrorKind::invalid;
+    return health;
+  }
+  return answer;
+}
+
+int JournalStore::changes_fd() const {
+  if (!watch_ && replica_.environment)
+    watch_ = std::make_unique<FileWatch>(replica_directory() / "data.mdb");
+  return watch_ ? watch_->fd() : -1;
+}
+
+void JournalStore::clear_changes() {
+  if (watch_) watch_->clear();
+}
+
+// --- the commit
+// ------------------------------------------------------------------------------------------------
+
+CommitId JournalStore::new_commit_id() {
+  CommitId id{};
+  const std::uint64_t words[2] = {world_.entropy.next(), world_.entropy.next()};
+  std::memcpy(id.data(), words, sizeof words);
+  return id;
+}
+
+Result<Commit> JournalStore::commit(std::uint64_t author, const Body& body) {
+  const BootTime begun = world_.clock.boot_now();
+  std::uint32_t conflicts = 0;
+  Result<Commit> done = inside([&] { return commit_inside(author, body, conflicts); });
+  lock_.release();
+  if (!done.ok()) return done;
+  done->conflicts = conflicts;
+  done->cost = world_.clock.boot_now() - begun;
+  return done;
+}
+
+// Right after a commit of our own, with nobody else about, the next number is most likely ours as
+// well; if it is not, publishing says so. Only an answer that writes nothing must then be looked at
+// again.
+Result<bool> JournalStore::may_skip_listing() {
+  if (!validated_ || lock_.contended() || own_newest_ == 0) return false;
+  TORC_ASSIGN(const Head head, read_local_head());
+  const BootTime confirmed{shared().confirmed.load()};
+  return head.sequence == own_newest_ && world_.clock.boot_now() - confirmed < kOptimism;
+}
+
+Result<Commit> JournalStore::commit_inside(std::uint64_t author, const Body& body,
+                                           std::uint32_t& conflicts) {
+  TORC_ASSIGN(const bool optimistic, may_skip_listing());
+  for (bool listed = !optimistic; conflicts < kMaxConflicts;) {
+    lock_.acquire(tuning_.lock_wait);
+    if (listed) TORC_TRY(catch_up());
+    TORC_ASSIGN(Attempt tried, attempt(author, body));
+    switch (tried.outcome) {
+      case Attempt::Outcome::committed:
+        return Commit{tried.sequence, true, {}, 0};
+      case Attempt::Outcome::nothing:
+        if (listed) return Commit{tried.sequence, false, {}, 0};
+        break;
+      case Attempt::Outcome::refused:
+        if (listed) return std::move(tried.refusal);
+        break;
+      case Attempt::Outcome::conflict:
+        ++conflicts;
+        lock_.saw_conflict();
+        break;
+    }
+    listed = true;
+  }
+  return Error{
+      ErrorKind::busy,
+      directory_.string() + ": other hosts were first " + std::to_string(conflicts) + " times",
+      "try again; let fewer workers commit at the same time"};
+}
+
+Result<JournalStore::Attempt> JournalStore::attempt(std::uint64_t author, const Body& body) {
+  Result<Txn> txn = Txn::begin(replica_.environment, Access::write);
+  if (!txn.ok()) {
+    broken_ = true;
+    return std::move(txn).error();
+  }
+  Head head;
+  if (const int rc = read_head(*txn, head); rc != 0)
+    return local_failure(rc, "cannot read the head");
+  WriteSet writes;
+  {
+    LmdbTransaction transaction(*txn, head.sequence + 1, &writes);
+    Result<void> answer = body(transaction);
+    if (Result<void> health = transaction.health(); !health.ok()) {
+      if (health.error().kind == ErrorKind::invalid) return std::move(health).error();
+      return local_failure(transaction.code(), "a transaction failed");
+    }
+    if (!answer.ok())
+      return Attempt{Attempt::Outcome::refused, head.sequence, std::move(answer).error()};
+  }
+  if (writes.empty()) return Attempt{Attempt::Outcome::nothing, head.sequence, {}};
+  return publish(*txn, author, head, writes);
+}
+
+Result<JournalStore::Attempt> JournalStore::publish(Txn& txn, std::uint64_t author,
+                                                    const Head& head, const WriteSet& writes) {
+  const CommitHeader header{head.sequence + 1, head.chain, new_commit_id(), author};
+  const std::string bytes = encode_commit(identity_.id, header, writes.bytes());
+  const Head next{header.sequence, hash128(identity_.id, bytes), head.bytes + bytes.size(), author};
+  // Everything that may fail in the replica comes before the commit becomes visible.
+  int rc = write_ring(txn, header.sequence, header.id);
+  if (rc == 0) rc = write_head(txn, next);
+  if (rc != 0) return local_failure(rc, "cannot write the head");
+
+  const BootTime asked = world_.clock.boot_now();
+  Result<Publication> published = journal_.publish(header.sequence, bytes);
+  if (!published.ok()) return std::move(published).error();
+  if (published->state == Publication::State::taken)
+    return Attempt{Attempt::Outcome::conflict, head.sequence, {}};
+
+  // The rule of the writer: the number may have been used, covered by a snapshot and collected
+  // while this process stood still, and so have been free again. No clock is asked; the listing
+  // tells.
+  Result<SnapshotName> newest = look_at_snapshots();
+  if (!newest.ok()) {
+    Error error = std::move(newest).error();
+    if (published->state == Publication::State::done) error.kind = ErrorKind::unknown;
+    return error;
+  }
+  if (newest->sequence >= header.sequence) {
+    txn.abort();
+    return decide_by_ring(header.sequence, header.id);
+  }
+  if (published->state == Publication::State::absent) {
+    if (published->error.os_errno != ENOENT) return std::move(published->error);
+    // The directory of the number is missing though nothing covers the number: its maker did not
+    // get that far.
+    TORC_TRY(journal_.make_directory_of(header.sequence));
+    return Attempt{Attempt::Outcome::conflict, head.sequence, {}};
+  }
+  // Committed. Should the replica fail now, it is left behind; that changes nothing for the caller.
+  if (txn.commit().ok()) {
+    own_newest_ = header.sequence;
+    confirm(asked);
+  } else {
+    broken_ = true;
+  }
+  return Attempt{Attempt::Outcome::committed, header.sequence, {}};
+}
+
+Result<JournalStore::Attempt> JournalStore::decide_by_ring(std::uint64_t sequence,
+                                                           const CommitId& id) {
+  const auto unknown = [&](const std::string& why) {
+    return Error{ErrorKind::unknown,
+                 "whether commit " + std::to_string(sequence) + " of " + directory_.string() +
+                     " is part of the history is unknown: " + why,
+                 "read the state again before acting"};
+  };
+  confirm(BootTime{0});
+  if (Result<void> caught = catch_up(); !caught.ok()) return unknown(caught.error().what);
+  Result<Txn> txn = Txn::begin(replica_.environment, Access::read);
+  if (!txn.ok()) return unknown(txn.error().what);
+  RingEntry entry;
+  if (const int rc = read_ring(*txn, sequence, entry); rc != 0) return unknown(mdb_strerror(rc));
+  if (entry.sequence != sequence) return unknown("it was made too long ago");
+  if (entry.id == id) return Attempt{Attempt::Outcome::committed, sequence, {}};
+  // Our file, if there is one, sits on a number that was collected. It deceives nobody (readers
+  // check the chain), but it should go.
+  if (const Result<CommitFile> file = journal_.read(sequence); file.ok() && file->header.id == id) {
+    (void)journal_.remove(sequence);
+  }
+  return Attempt{Attempt::Outcome::conflict, sequence, {}};
+}
+
+Result<std::unique_ptr<Store>> open_journal_store(const World& world, const Path& directory,
+                                                  const Meta& meta, const Tuning& tuning) {
+  auto store = std::make_unique<JournalStore>(world, directory, meta, tuning);
+  TORC_TRY(store->start());
+  return std::unique_ptr<Store>(std::move(store));
+}
+
+}  // namespace torc::store

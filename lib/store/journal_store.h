@@ -1,0 +1,117 @@
+// Engine `journal`: the chain of commit files on a shared filesystem is the truth, LMDB on the node
+// a copy of it. docs/store.md has the protocol and why each rule is there; the parts of it are
+//   journal_store.cc     the commit, and which replica is in use
+//   journal_catch_up.cc  bringing the replica to the newest state
+//   journal_care.cc      snapshots and collection
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "lib/store/advisory_lock.h"
+#include "lib/store/engines.h"
+#include "lib/store/journal.h"
+#include "lib/store/lmdb_transaction.h"
+#include "lib/store/replica.h"
+#include "lib/store/watch.h"
+
+namespace torc::store {
+
+class JournalStore final : public Store {
+ public:
+  JournalStore(const World& world, const Path& directory, const Meta& meta, const Tuning& tuning);
+
+  Result<void> start();
+  Result<Commit> commit(std::uint64_t author, const Body& body) override;
+  Result<void> view(Freshness freshness,
+                    const std::function<Result<void>(const Reader&)>& body) override;
+  Result<void> maintain() override;
+  [[nodiscard]] int changes_fd() const override;
+  void clear_changes() override;
+  [[nodiscard]] const Identity& identity() const override { return identity_; }
+  [[nodiscard]] const Path& directory() const override { return directory_; }
+  [[nodiscard]] const std::string& note() const override { return note_; }
+  // Where this process keeps its copy now.
+  [[nodiscard]] Path replica_directory() const;
+
+ private:
+  struct Attempt {
+    enum class Outcome : std::uint8_t {
+      committed,
+      nothing,
+      refused,
+      conflict
+    } outcome = Outcome::nothing;
+    std::uint64_t sequence = 0;
+    Error refusal;  // what the body said
+  };
+  enum class Applied : std::uint8_t { accepted, contradicted, vanished };
+
+  // --- which replica (journal_store.cc)
+  Result<void> attach();
+  void leave_replica(bool stuck);
+  Result<Commit> inside(const std::function<Result<Commit>()>& work);
+  Error local_failure(int rc, const char* what);
+  Result<Head> read_local_head();
+  [[nodiscard]] Gate::Shared& shared() { return replica_.gate->shared(); }
+
+  // --- the commit (journal_store.cc)
+  Result<Commit> commit_inside(std::uint64_t author, const Body& body, std::uint32_t& conflicts);
+  Result<Attempt> attempt(std::uint64_t author, const Body& body);
+  Result<Attempt> publish(Txn& txn, std::uint64_t author, const Head& head, const WriteSet& writes);
+  Result<Attempt> decide_by_ring(std::uint64_t sequence, const CommitId& id);
+  Result<bool> may_skip_listing();
+  [[nodiscard]] CommitId new_commit_id();
+
+  // --- catching up (journal_catch_up.cc); all inside the gate, but quiet()
+  Result<bool> quiet();
+  Result<void> catch_up();
+  Result<void> validate();
+  Result<bool> nothing_new(const Head& head, std::uint64_t highest, BootTime asked);
+  Result<Applied> apply_files(const Head& head, std::uint64_t highest);
+  Result<Applied> apply_run(Txn& txn, Head& head, std::uint64_t highest,
+                            std::map<std::uint64_t, Hash128>& passed);
+  Result<void> apply(Txn& txn, const CommitFile& file, Head& head);
+  Result<void> reload();
+  Result<void> load(const SnapshotName& name);
+  Result<SnapshotName> look_at_snapshots();
+  [[nodiscard]] bool view_is_old(BootTime now);
+  void confirm(BootTime asked) { shared().confirmed = asked.count(); }
+
+  // --- care (journal_care.cc)
+  [[nodiscard]] bool snapshot_due(const Head& head) const;
+  Result<void> take_snapshot();
+  Result<void> collect();
+  Result<std::uint64_t> matured(std::uint64_t covered);
+  Result<void> collect_directories(std::uint64_t floor);
+  void collect_temporaries();
+
+  World world_;
+  Path directory_;
+  Identity identity_;
+  Tuning tuning_;
+  std::string note_;
+  Journal journal_;
+  AdvisoryLock lock_;
+
+  Replica replica_;
+  std::size_t root_ = 0;
+  unsigned generation_ = 0;
+  bool broken_ = false;     // the replica failed; it must be left
+  bool grow_ = false;       // its map is full
+  bool validated_ = false;  // compared with the journal since it was attached
+  mutable std::unique_ptr<FileWatch> watch_;
+
+  std::uint64_t own_newest_ = 0;  // number of the last commit of this Store
+  SnapshotName snapshot_;         // newest one known
+  std::uint64_t snapshot_bytes_ = 0;
+  std::uint64_t snapshot_bytes_of_ = 0;  // the snapshot that snapshot_bytes_ is about
+  std::uint64_t jitter_ = 0;
+  BootTime next_collection_{};
+  std::uint64_t collected_ = 0;
+  std::map<std::string, BootTime> temporaries_;  // in snapshot/, with the time when first seen
+};
+
+}  // namespace torc::store

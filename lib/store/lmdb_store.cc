@@ -1,0 +1,172 @@
+// Engine `lmdb`: one host, a local filesystem; the environment in the store directory is the truth.
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+
+#include "lib/store/engines.h"
+#include "lib/store/environment.h"
+#include "lib/store/gate.h"
+#include "lib/store/lmdb_transaction.h"
+#include "lib/store/watch.h"
+
+namespace torc::store {
+namespace {
+
+constexpr int kGrowTries = 16;
+
+class LmdbStore final : public Store {
+ public:
+  LmdbStore(const World& world, Path directory, const Meta& meta, const Tuning& tuning)
+      : world_(world),
+        directory_(std::move(directory)),
+        identity_(meta.identity),
+        tuning_(tuning) {}
+
+  Result<void> start();
+  Result<Commit> commit(std::uint64_t author, const Body& body) override;
+  Result<void> view(Freshness freshness,
+                    const std::function<Result<void>(const Reader&)>& body) override;
+  Result<void> maintain() override { return {}; }
+  [[nodiscard]] int changes_fd() const override;
+  void clear_changes() override;
+  [[nodiscard]] const Identity& identity() const override { return identity_; }
+  [[nodiscard]] const Path& directory() const override { return directory_; }
+  [[nodiscard]] const std::string& note() const override { return note_; }
+
+ private:
+  Result<void> open_environment();
+  Result<Commit> commit_inside(std::uint64_t author, const Body& body, bool& grow);
+  Error failed_commit(Error error, bool& grow);
+  [[nodiscard]] std::string gate_name() const;
+  void remove_gates_of_other_boots();
+
+  World world_;
+  Path directory_;
+  Identity identity_;
+  Tuning tuning_;
+  std::string note_;
+  std::shared_ptr<Environment> environment_;
+  std::unique_ptr<Gate> gate_;
+  mutable std::unique_ptr<FileWatch> watch_;  // made when first asked for
+};
+
+std::string LmdbStore::gate_name() const {
+  std::string boot;
+  for (const char c : world_.boot_id) {
+    if (boot.size() < 8 && std::isalnum(static_cast<unsigned char>(c)) != 0) boot.push_back(c);
+  }
+  return "gate-" + boot;
+}
+
+// A mutex in a file outlives a reboot, and whoever held it then does not: so each boot has its own.
+void LmdbStore::remove_gates_of_other_boots() {
+  const Result<std::vector<std::string>> names = world_.disk.list(directory_);
+  if (!names.ok()) return;
+  for (const std::string& name : *names) {
+    if (name.starts_with("gate-") && !name.starts_with(gate_name()))
+      (void)world_.disk.unlink(directory_ / name);
+  }
+}
+
+Result<void> LmdbStore::start() {
+  remove_gates_of_other_boots();
+  TORC_ASSIGN(gate_, Gate::open(directory_ / gate_name()));
+  return open_environment();
+}
+
+Result<void> LmdbStore::open_environment() {
+  if (environment_) return {};
+  TORC_ASSIGN(environment_,
+              Environment::open(directory_, tuning_.sync ? Durable::yes : Durable::no));
+  return {};
+}
+
+// What an error of mdb_txn_commit means. Pages are written and synced before the page that makes
+// them count, so a full disk or map is met before anything counts; after a failed sync nobody knows
+// what is on the disk.
+Error LmdbStore::failed_commit(Error error, bool& grow) {
+  if (error.os_errno == MDB_MAP_FULL) {
+    grow = true;
+    return error;
+  }
+  if (error.kind == ErrorKind::no_space) {
+    error.remedy = "free some space; nothing was changed";
+    return error;
+  }
+  environment_.reset();  // LMDB: after a failed write of its head the environment must be closed
+  error.kind = ErrorKind::unknown;
+  return error;
+}
+
+Result<Commit> LmdbStore::commit_inside(std::uint64_t author, const Body& body, bool& grow) {
+  TORC_ASSIGN(Txn txn, Txn::begin(environment_, Access::write));
+  Head head;
+  if (const int rc = read_head(txn, head); rc != 0)
+    return lmdb_error(rc, "cannot read the head of the store");
+  {
+    LmdbTransaction transaction(txn, head.sequence + 1);
+    Result<void> answer = body(transaction);
+    grow = transaction.map_full();
+    TORC_TRY(transaction.health());
+    TORC_TRY(std::move(answer));
+    if (!transaction.wrote()) return Commit{head.sequence, false, {}, 0};
+  }
+  ++head.sequence;
+  head.author = author;
+  if (const int rc = write_head(txn, head); rc != 0) {
+    grow = rc == MDB_MAP_FULL;
+    return lmdb_error(rc, "cannot write the head of the store");
+  }
+  if (Result<void> done = txn.commit(); !done.ok())
+    return failed_commit(std::move(done).error(), grow);
+  return Commit{head.sequence, true, {}, 0};
+}
+
+Result<Commit> LmdbStore::commit(std::uint64_t author, const Body& body) {
+  const BootTime begun = world_.clock.boot_now();
+  for (int tries = 0;; ++tries) {
+    TORC_TRY(open_environment());
+    TORC_TRY(gate_->enter(world_.clock, tuning_.replica_wait));
+    const GateHold hold(gate_.get());
+    bool grow = false;
+    Result<Commit> done = commit_inside(author, body, grow);
+    if (grow && tries < kGrowTries) {
+      TORC_TRY(environment_->grow());
+      continue;
+    }
+    if (done.ok()) done->cost = world_.clock.boot_now() - begun;
+    return done;
+  }
+}
+
+Result<void> LmdbStore::view(Freshness, const std::function<Result<void>(const Reader&)>& body) {
+  TORC_TRY(open_environment());
+  TORC_ASSIGN(Txn txn, Txn::begin(environment_, Access::read));
+  Head head;
+  if (const int rc = read_head(txn, head); rc != 0)
+    return lmdb_error(rc, "cannot read the head of the store");
+  const LmdbTransaction reader(txn, head.sequence);
+  Result<void> answer = body(reader);
+  TORC_TRY(reader.health());
+  return answer;
+}
+
+int LmdbStore::changes_fd() const {
+  if (!watch_) watch_ = std::make_unique<FileWatch>(directory_ / "data.mdb");
+  return watch_->fd();
+}
+
+void LmdbStore::clear_changes() {
+  if (watch_) watch_->clear();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_lmdb_store(const World& world, const Path& directory,
+                                               const Meta& meta, const Tuning& tuning) {
+  auto store = std::make_unique<LmdbStore>(world, directory, meta, tuning);
+  TORC_TRY(store->start());
+  return std::unique_ptr<Store>(std::move(store));
+}
+
+}  // namespace torc::store

@@ -1,0 +1,199 @@
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+
+#include "lib/store/disk.h"
+
+namespace torc::store {
+namespace {
+
+// Runs a system call again as long as a signal interrupts it.
+template <class Call>
+auto uninterrupted(Call call) {
+  decltype(call()) r;
+  do {
+    r = call();
+  } while (r < 0 && errno == EINTR);
+  return r;
+}
+
+Error failed(const char* verb, const Path& path) {
+  return os_error(errno, std::string("cannot ") + verb + " " + path.string());
+}
+
+Result<FileHandle> open_as(const Path& path, int flags, const char* verb) {
+  const int fd = uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); });
+  if (fd < 0) return failed(verb, path);
+  return FileHandle{fd};
+}
+
+Result<void> checked(int rc, const char* verb, const Path& path) {
+  if (rc < 0) return failed(verb, path);
+  return {};
+}
+
+Result<void> lock_as(FileHandle file, short type, bool& got) {
+  struct flock range {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  got = uninterrupted([&] { return ::fcntl(file.fd, F_OFD_SETLK, &range); }) == 0;
+  if (!got && errno != EAGAIN && errno != EACCES) return os_error(errno, "cannot lock a file");
+  return {};
+}
+
+}  // namespace
+
+Result<FileHandle> PosixDisk::open_read(const Path& file) {
+  return open_as(file, O_RDONLY, "open");
+}
+
+Result<FileHandle> PosixDisk::open_update(const Path& file) {
+  return open_as(file, O_RDWR | O_CREAT, "open for writing");
+}
+
+Result<FileHandle> PosixDisk::create(const Path& file) {
+  return open_as(file, O_WRONLY | O_CREAT | O_EXCL, "create");
+}
+
+Result<FileHandle> PosixDisk::create_unnamed(const Path& directory) {
+  return open_as(directory, O_WRONLY | O_TMPFILE, "create a file in");
+}
+
+Result<std::string> PosixDisk::read(FileHandle file, std::uint64_t offset, std::size_t size) {
+  std::string out;
+  // Most files are small and `size` is a limit, so the buffer grows with what is there.
+  for (std::size_t step = 1 << 16; out.size() < size; step *= 2) {
+    const std::size_t have = out.size();
+    const std::size_t want = std::min(step, size - have);
+    out.resize(have + want);
+    const ssize_t n = uninterrupted([&] {
+      return ::pread(file.fd, out.data() + have, want, static_cast<off_t>(offset + have));
+    });
+    if (n < 0) return os_error(errno, "cannot read a file");
+    out.resize(have + static_cast<std::size_t>(n));
+    if (n == 0) break;
+  }
+  return out;
+}
+
+Result<void> PosixDisk::write(FileHandle file, std::uint64_t offset, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = uninterrupted(
+        [&] { return ::pwrite(file.fd, bytes.data(), bytes.size(), static_cast<off_t>(offset)); });
+    if (n < 0) return os_error(errno, "cannot write to a file");
+    if (n == 0) return os_error(EIO, "a write wrote nothing");
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+    offset += static_cast<std::uint64_t>(n);
+  }
+  return {};
+}
+
+Result<void> PosixDisk::sync(FileHandle file, Sync what) {
+  // Not repeated after EINTR: after any failure the kernel may have dropped the pages and would
+  // report success.
+  const int rc = what == Sync::data ? ::fdatasync(file.fd) : ::fsync(file.fd);
+  if (rc < 0) return os_error(errno, "cannot make a file durable");
+  return {};
+}
+
+Result<void> PosixDisk::close(FileHandle file) {
+  // On Linux the descriptor is free even when close fails; EINTR included.
+  if (::close(file.fd) < 0 && errno != EINTR) return os_error(errno, "cannot close a file");
+  return {};
+}
+
+Result<void> PosixDisk::link(const Path& from, const Path& to) {
+  return checked(::link(from.c_str(), to.c_str()), "make", to);
+}
+
+Result<void> PosixDisk::link_unnamed(FileHandle file, const Path& to) {
+  char from[40];
+  std::snprintf(from, sizeof from, "/proc/self/fd/%d", file.fd);
+  return checked(::linkat(AT_FDCWD, from, AT_FDCWD, to.c_str(), AT_SYMLINK_FOLLOW), "make", to);
+}
+
+Result<void> PosixDisk::unlink(const Path& file) {
+  return checked(::unlink(file.c_str()), "delete", file);
+}
+
+Result<void> PosixDisk::make_directory(const Path& directory) {
+  return checked(::mkdir(directory.c_str(), 0777), "make directory", directory);
+}
+
+Result<void> PosixDisk::remove_directory(const Path& directory) {
+  return checked(::rmdir(directory.c_str()), "remove directory", directory);
+}
+
+Result<void> PosixDisk::rename(const Path& from, const Path& to, Replace replace) {
+  if (replace == Replace::no) {
+    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return {};
+    if (errno != EINVAL && errno != ENOSYS) return failed("make", to);
+  }
+  return checked(::rename(from.c_str(), to.c_str()), "make", to);
+}
+
+Result<void> PosixDisk::sync_directory(const Path& directory) {
+  TORC_ASSIGN(const FileHandle handle,
+              open_as(directory, O_RDONLY | O_DIRECTORY, "open directory"));
+  Result<void> synced = {};
+  // Some filesystems have nothing to sync for a directory and say so with EINVAL.
+  if (::fsync(handle.fd) < 0 && errno != EINVAL && errno != EOPNOTSUPP) {
+    synced = failed("make durable", directory);
+  }
+  ::close(handle.fd);
+  return synced;
+}
+
+Result<std::vector<std::string>> PosixDisk::list(const Path& directory) {
+  // Opening by path makes NFS revalidate the directory, which a kept handle would not.
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(directory.c_str()), ::closedir);
+  if (!dir) return failed("list", directory);
+  std::vector<std::string> names;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(dir.get());
+    if (entry == nullptr) break;
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  if (errno != 0) return failed("list", directory);
+  return names;
+}
+
+Result<FileStatus> PosixDisk::status(const Path& path) {
+  struct stat st {};
+  if (::lstat(path.c_str(), &st) < 0) return failed("look at", path);
+  FileStatus out;
+  out.kind = S_ISREG(st.st_mode)   ? FileKind::regular
+             : S_ISDIR(st.st_mode) ? FileKind::directory
+                                   : FileKind::other;
+  out.size = {static_cast<std::uint64_t>(st.st_size)};
+  return out;
+}
+
+Result<std::uint64_t> PosixDisk::filesystem(const Path& path) {
+  struct statfs fs {};
+  if (uninterrupted([&] { return ::statfs(path.c_str(), &fs); }) < 0)
+    return failed("look at", path);
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(fs.f_type));
+}
+
+Result<bool> PosixDisk::try_lock(FileHandle file) {
+  bool got = false;
+  TORC_TRY(lock_as(file, F_WRLCK, got));
+  return got;
+}
+
+Result<void> PosixDisk::unlock(FileHandle file) {
+  bool got = false;
+  return lock_as(file, F_UNLCK, got);
+}
+
+}  // namespace torc::store

@@ -1,0 +1,130 @@
+#include "lib/store/replica.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+
+#include "lib/store/filesystem.h"
+
+namespace torc::store {
+namespace {
+
+struct Directory {
+  int fd = -1;
+  explicit Directory(int f) : fd(f) {}
+  Directory(Directory&& other) noexcept : fd(other.fd) { other.fd = -1; }
+  Directory& operator=(Directory&&) = delete;
+  ~Directory() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+std::string alphanumeric(std::string_view text, std::size_t most) {
+  std::string out;
+  for (const char c : text) {
+    if (out.size() < most && std::isalnum(static_cast<unsigned char>(c)) != 0) out.push_back(c);
+  }
+  return out.empty() ? "0" : out;
+}
+
+// "pid:[4026531836]" is named by its number.
+std::string namespace_name(std::string_view pid_namespace) {
+  const std::size_t open = pid_namespace.find('[');
+  return alphanumeric(open == std::string_view::npos ? pid_namespace : pid_namespace.substr(open),
+                      20);
+}
+
+// A directory in `parent` that is ours alone, made when absent. /tmp is everybody's: whatever has
+// the name already must be a directory, no link, belong to this user and be closed to others.
+Result<Directory> private_directory(const Directory& parent, const std::string& name,
+                                    std::uint32_t uid, const Path& shown) {
+  if (::mkdirat(parent.fd, name.c_str(), 0700) < 0 && errno != EEXIST) {
+    return os_error(errno, "cannot make " + shown.string());
+  }
+  Directory out(::openat(parent.fd, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat st {};
+  if (out.fd < 0 || ::fstat(out.fd, &st) < 0) {
+    if (errno == ENOTDIR || errno == ELOOP) {
+      return Error{ErrorKind::permission, shown.string() + " is not a directory of ours",
+                   "remove it, or set TMPDIR to a directory of your own", errno};
+    }
+    return os_error(errno, "cannot open " + shown.string());
+  }
+  if (st.st_uid != uid || (st.st_mode & 077) != 0) {
+    return Error{ErrorKind::permission,
+                 shown.string() + " belongs to user " + std::to_string(st.st_uid) +
+                     " or is open to others; a replica must be private",
+                 "remove it, or set TMPDIR to a directory of your own"};
+  }
+  return out;
+}
+
+void remove_files_of(int parent, const std::string& name) {
+  const int fd = ::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return;
+  if (DIR* dir = ::fdopendir(fd); dir != nullptr) {
+    while (const dirent* entry = ::readdir(dir)) {
+      if (entry->d_name[0] != '.') ::unlinkat(fd, entry->d_name, 0);
+    }
+    ::closedir(dir);
+  } else {
+    ::close(fd);
+  }
+  ::unlinkat(parent, name.c_str(), AT_REMOVEDIR);
+}
+
+// Replicas of this store from earlier boots of this node are of no use to anybody. The root is on a
+// local filesystem, so no other machine can be using them.
+void remove_old_boots(const Directory& parent, const std::string& store, const std::string& boot) {
+  const int fd = ::openat(parent.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* dir = fd < 0 ? nullptr : ::fdopendir(fd);
+  if (dir == nullptr) {
+    if (fd >= 0) ::close(fd);
+    return;
+  }
+  while (const dirent* entry = ::readdir(dir)) {
+    const std::string name = entry->d_name;
+    if (name.starts_with(store) && !name.starts_with(store + boot))
+      remove_files_of(parent.fd, name);
+  }
+  ::closedir(dir);
+}
+
+}  // namespace
+
+Result<Replica> open_replica(const World& world, const Path& root, const StoreId& store,
+                             unsigned generation) {
+  const Directory top(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct statfs fs {};
+  if (top.fd < 0 || ::fstatfs(top.fd, &fs) < 0)
+    return os_error(errno, "cannot open " + root.string());
+  const FilesystemType type = filesystem_type(static_cast<std::uint32_t>(fs.f_type));
+  if (type.sharing == Sharing::shared) {
+    return Error{ErrorKind::unsupported,
+                 root.string() + " is on " + std::string(type.name) + ", which other hosts may see",
+                 "set TMPDIR to a directory on a local disk"};
+  }
+  const std::string user = "torc-" + std::to_string(world.uid);
+  TORC_ASSIGN(const Directory mine, private_directory(top, user, world.uid, root / user));
+  const std::string of_store = to_hex(store) + "-";
+  const std::string boot = alphanumeric(world.boot_id, 8) + "-";
+  remove_old_boots(mine, of_store, boot);
+  std::string name = of_store + boot + namespace_name(world.pid_namespace);
+  if (generation > 0) name += "-g" + std::to_string(generation);
+  TORC_ASSIGN(const Directory directory,
+              private_directory(mine, name, world.uid, root / user / name));
+  const Path path = root / user / name;
+  Replica out;
+  TORC_ASSIGN(out.gate, Gate::open(path / "gate"));
+  TORC_ASSIGN(out.environment, Environment::open(path, Durable::no));
+  return out;
+}
+
+}  // namespace torc::store

@@ -1,0 +1,185 @@
+#include "lib/store/snapshot.h"
+
+#include <zstd.h>
+
+#include <memory>
+
+namespace torc::store {
+namespace {
+
+constexpr std::string_view kMagic = "torcSNP1";
+constexpr std::string_view kEnd = "torcEND1";
+constexpr std::size_t kHeadSize = 8 + 16 + 8 + 16 + 8 + 4;
+constexpr std::size_t kFootSize = 8 + 16 + 8;
+constexpr std::size_t kChunk = std::size_t{1} << 17;
+
+Error damaged(const Path& file, const std::string& how) {
+  return {ErrorKind::corrupt, file.string() + " is damaged: " + how,
+          "keep a copy of the store directory; `torc verify` says what else is good"};
+}
+
+std::string encode_head(const StoreId& id, const Head& head) {
+  Encoder out;
+  out.raw(kMagic).raw(as_text(id)).be64(head.sequence).raw(as_text(head.chain)).be64(head.bytes);
+  out.be32(crc32c(out.bytes()));
+  return std::move(out).bytes();
+}
+
+Result<Head> decode_head(const StoreId& id, std::string_view bytes, const SnapshotName& name,
+                         const Path& file) {
+  Decoder in(bytes.substr(0, kHeadSize));
+  if (in.raw(kMagic.size()) != kMagic) return damaged(file, "it does not begin like a snapshot");
+  StoreId store{};
+  Head head;
+  (void)from_text(in.raw(16), store);
+  head.sequence = in.be64();
+  (void)from_text(in.raw(16), head.chain);
+  head.bytes = in.be64();
+  const std::uint32_t crc = in.be32();
+  if (!in.ok() || crc != crc32c(bytes.substr(0, kHeadSize - 4)))
+    return damaged(file, "its head is wrong");
+  if (store != id) return damaged(file, "it belongs to another store, " + to_hex(store));
+  if (head.sequence != name.sequence || head.chain != name.chain)
+    return damaged(file, "its name does not fit");
+  return head;
+}
+
+// Compresses entries as they come and hashes what it compresses.
+class Packer {
+ public:
+  Packer(const StoreId& id, std::string& out)
+      : stream_(ZSTD_createCStream(), ZSTD_freeCStream), hash_(id), out_(out) {
+    ZSTD_CCtx_setParameter(stream_.get(), ZSTD_c_compressionLevel, 3);
+  }
+  void add(const Entry& entry) {
+    buffer_.text(entry.key).text(entry.value);
+    ++entries_;
+    if (buffer_.bytes().size() >= kChunk) flush(ZSTD_e_continue);
+  }
+  [[nodiscard]] bool finish() {
+    flush(ZSTD_e_end);
+    out_ += Encoder().be64(entries_).raw(as_text(hash_.finish())).raw(kEnd).bytes();
+    return good_;
+  }
+
+ private:
+  void flush(ZSTD_EndDirective mode) {
+    const std::string raw = std::move(buffer_).bytes();
+    buffer_ = Encoder();
+    hash_.add(raw);
+    ZSTD_inBuffer in{raw.data(), raw.size(), 0};
+    std::string piece(ZSTD_CStreamOutSize(), '\0');
+    for (bool more = true; more && good_;) {
+      ZSTD_outBuffer out{piece.data(), piece.size(), 0};
+      const std::size_t left = ZSTD_compressStream2(stream_.get(), &out, &in, mode);
+      good_ = ZSTD_isError(left) == 0;
+      out_.append(piece, 0, out.pos);
+      more = mode == ZSTD_e_end ? left != 0 : in.pos < in.size;
+    }
+  }
+
+  std::unique_ptr<ZSTD_CStream, std::size_t (*)(ZSTD_CStream*)> stream_;
+  Hasher hash_;
+  std::string& out_;
+  Encoder buffer_;
+  std::uint64_t entries_ = 0;
+  bool good_ = true;
+};
+
+// Takes entries off the front of `pending` as long as they are whole.
+class Unpacker {
+ public:
+  Unpacker(const StoreId& id, const std::function<bool(const Entry&)>& visit)
+      : hash_(id), visit_(visit) {}
+
+  [[nodiscard]] bool add(std::string_view raw) {
+    hash_.add(raw);
+    pending_.append(raw);
+    std::string_view rest = pending_;
+    for (;;) {
+      Decoder in(rest);
+      const std::string_view key = in.text();
+      const std::string_view value = in.text();
+      if (!in.ok()) break;
+      ++entries_;
+      if (!visit_({key, value})) return false;
+      rest = in.rest();
+    }
+    pending_.erase(0, pending_.size() - rest.size());
+    return true;
+  }
+  [[nodiscard]] bool matches(std::uint64_t entries, const Hash128& hash) const {
+    return pending_.empty() && entries == entries_ && hash == hash_.finish();
+  }
+
+ private:
+  Hasher hash_;
+  const std::function<bool(const Entry&)>& visit_;
+  std::string pending_;
+  std::uint64_t entries_ = 0;
+};
+
+// false: not one whole zstd frame, or the visitor stopped.
+bool unpack(std::string_view frame, Unpacker& to) {
+  const std::unique_ptr<ZSTD_DStream, std::size_t (*)(ZSTD_DStream*)> stream(ZSTD_createDStream(),
+                                                                             ZSTD_freeDStream);
+  ZSTD_inBuffer in{frame.data(), frame.size(), 0};
+  std::string piece(ZSTD_DStreamOutSize(), '\0');
+  std::size_t left = 1;
+  while (left != 0) {
+    ZSTD_outBuffer out{piece.data(), piece.size(), 0};
+    left = ZSTD_decompressStream(stream.get(), &out, &in);
+    if (ZSTD_isError(left) != 0) return false;
+    if (!to.add(std::string_view(piece).substr(0, out.pos))) return false;
+    if (left != 0 && in.pos == in.size && out.pos < out.size) return false;  // cut off
+  }
+  return in.pos == in.size;
+}
+
+}  // namespace
+
+Result<void> write_snapshot(Journal& journal, const Txn& txn, const Head& head) {
+  std::string bytes = encode_head(journal.id(), head);
+  Packer packer(journal.id(), bytes);
+  const int rc = scan_state(txn, [&](const Entry& e) {
+    packer.add(e);
+    return true;
+  });
+  if (rc != 0) return lmdb_error(rc, "cannot read " + (txn.directory() / "data.mdb").string());
+  const SnapshotName name{head.sequence, head.chain};
+  if (!packer.finish()) return Error{ErrorKind::io, "cannot compress snapshot " + name.text(), {}};
+  TORC_ASSIGN(const Publication made,
+              journal.publisher().publish(journal.snapshot_directory(), name.text(), bytes));
+  if (made.state == Publication::State::absent) return made.error;
+  return {};
+}
+
+Result<Head> read_snapshot(Journal& journal, const SnapshotName& name,
+                           const std::function<bool(const Entry&)>& visit) {
+  const Path file = journal.snapshot_path(name);
+  TORC_ASSIGN(const std::string bytes, read_file(journal.disk(), file));
+  if (bytes.size() < kHeadSize + kFootSize) return damaged(file, "it is too short");
+  TORC_ASSIGN(const Head head, decode_head(journal.id(), bytes, name, file));
+  Decoder foot(std::string_view(bytes).substr(bytes.size() - kFootSize));
+  const std::uint64_t entries = foot.be64();
+  Hash128 hash{};
+  (void)from_text(foot.raw(16), hash);
+  if (foot.rest() != kEnd) return damaged(file, "it does not end like a snapshot (cut off)");
+  Unpacker unpacker(journal.id(), visit);
+  const std::string_view frame =
+      std::string_view(bytes).substr(kHeadSize, bytes.size() - kHeadSize - kFootSize);
+  if (!unpack(frame, unpacker) || !unpacker.matches(entries, hash))
+    return damaged(file, "its content is wrong");
+  return head;
+}
+
+Result<Head> read_snapshot_head(Journal& journal, const SnapshotName& name) {
+  const Path file = journal.snapshot_path(name);
+  Disk& disk = journal.disk();
+  TORC_ASSIGN(const FileHandle handle, disk.open_read(file));
+  OpenFile open(disk, handle);
+  TORC_ASSIGN(const std::string bytes, disk.read(handle, 0, kHeadSize));
+  return decode_head(journal.id(), bytes, name, file);
+}
+
+}  // namespace torc::store

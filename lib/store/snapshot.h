@@ -1,0 +1,32 @@
+// A whole state in one file.
+//
+//   magic "torcSNP1" | store id 16 | sequence be64 | chain hash 16 | journal bytes be64 | CRC-32C
+//   be32 of all before | zstd frame of all entries (key and value as texts of the base codec, in
+//   key order, the head left out) | entries be64 | hash 16 of the uncompressed entries | magic
+//   "torcEND1"
+//
+// Memory: the compressed file plus one buffer; the entries themselves are streamed.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "lib/store/journal.h"
+#include "lib/store/lmdb_transaction.h"
+
+namespace torc::store {
+
+// Publishes the state of `txn` (a read transaction: writers go on meanwhile). ok: it is there now,
+// whoever made it.
+Result<void> write_snapshot(Journal& journal, const Txn& txn, const Head& head);
+
+// Visits all entries and checks everything; `head` is what the file says of its place in history.
+// Entries may have been visited when it fails: the caller discards them then. `visit` returns false
+// to stop with its own error.
+Result<Head> read_snapshot(Journal& journal, const SnapshotName& name,
+                           const std::function<bool(const Entry&)>& visit);
+
+// Only the head of the file.
+Result<Head> read_snapshot_head(Journal& journal, const SnapshotName& name);
+
+}  // namespace torc::store

@@ -1,0 +1,202 @@
+#include "lib/store/store.h"
+
+#include <cerrno>
+#include <cstring>
+#include <set>
+
+#include "lib/store/disk.h"
+#include "lib/store/engines.h"
+#include "lib/store/filesystem.h"
+#include "lib/store/journal.h"
+
+namespace torc::store {
+namespace {
+
+std::string what_is_there(Disk& disk, const Path& directory) {
+  const Result<std::vector<std::string>> names = disk.list(directory);
+  if (!names.ok()) return {};
+  if (names->empty()) return " (it is empty)";
+  std::string out = " (it contains ";
+  for (std::size_t i = 0; i < names->size() && i < 4; ++i) out += (i > 0 ? ", " : "") + (*names)[i];
+  return out + (names->size() > 4 ? ", …)" : ")");
+}
+
+Result<Engine> choose_engine(Engine wanted, const FilesystemType& type, const Path& directory) {
+  const bool shared = type.sharing == Sharing::shared;
+  if (wanted == Engine::automatic) return shared ? Engine::journal : Engine::lmdb;
+  if (wanted == Engine::lmdb && shared) {
+    return Error{ErrorKind::unsupported,
+                 directory.string() + " is on " + std::string(type.name) +
+                     ", where other hosts may be; engine lmdb works on a local filesystem only",
+                 "use --engine journal, or another directory"};
+  }
+  return wanted;
+}
+
+Result<void> check_target(Disk& disk, const Path& directory) {
+  const Result<FileStatus> there = disk.status(directory);
+  if (there.ok()) {
+    return Error{ErrorKind::exists, directory.string() + " is there already",
+                 "choose another name"};
+  }
+  if (there.error().os_errno != ENOENT) return there.error();
+  if (const Result<FileStatus> parent = disk.status(directory.parent_path()); !parent.ok()) {
+    return Error{parent.error().kind,
+                 "cannot make " + directory.string() + ": its parent directory is not there",
+                 "make " + directory.parent_path().string() + " first"};
+  }
+  return {};
+}
+
+StoreId new_id(Entropy& entropy) {
+  StoreId id{};
+  const std::uint64_t words[2] = {entropy.next(), entropy.next()};
+  std::memcpy(id.data(), words, sizeof words);
+  return id;
+}
+
+// Writes the caller's files and the directories that they need. `made` collects the directories,
+// parents first.
+Result<void> write_files(Disk& disk, const Path& root, const std::vector<Store::File>& files,
+                         Durable durable, std::set<Path>& made) {
+  for (const Store::File& file : files) {
+    const Path path = file.path.lexically_normal();
+    if (path.empty() || path.is_absolute() || *path.begin() == "..") {
+      return Error{ErrorKind::invalid,
+                   "a file of a store must be named inside it: " + file.path.string(),
+                   {}};
+    }
+    Path directory = root;
+    for (const Path& part : path.parent_path()) {
+      directory /= part;
+      Result<void> there =
+          made.contains(directory) ? Result<void>() : disk.make_directory(directory);
+      if (!there.ok() && there.error().os_errno != EEXIST) return there;
+      made.insert(directory);
+    }
+    TORC_TRY(write_file(disk, root / path, file.content, durable));
+  }
+  return {};
+}
+
+// Everything but the first commit, in a directory that nobody knows yet.
+Result<Meta> build(const World& world, const Path& root, Engine engine, const FilesystemType& type,
+                   const Tuning& tuning, const std::vector<Store::File>& files) {
+  Disk& disk = world.disk;
+  const Durable durable = tuning.sync ? Durable::yes : Durable::no;
+  Meta meta;
+  meta.identity = {new_id(world.entropy), engine, world.host};
+  meta.filesystem = type.name;
+  std::set<Path> directories;
+  TORC_TRY(disk.make_directory(root / "beats"));
+  directories.insert(root / "beats");
+  if (engine == Engine::journal) {
+    for (const char* name : {"journal", "snapshot"}) {
+      TORC_TRY(disk.make_directory(root / name));
+      directories.insert(root / name);
+    }
+    TORC_ASSIGN(meta.publish, probe_publish(disk, world.entropy, root / "snapshot"));
+    const Path first = root / "journal" / number_name(0);
+    TORC_TRY(disk.make_directory(first));
+    directories.insert(first);
+    TORC_TRY(write_file(disk, root / "lock", "", durable));
+  }
+  TORC_TRY(write_files(disk, root, files, durable, directories));
+  TORC_TRY(write_file(disk, root / "META", encode_meta(meta), durable));
+  if (durable == Durable::yes) {
+    for (const Path& directory : directories) TORC_TRY(disk.sync_directory(directory));
+    TORC_TRY(disk.sync_directory(root));
+  }
+  return meta;
+}
+
+Result<std::unique_ptr<Store>> open_as(const World& world, const Path& directory, const Meta& meta,
+                                       const Tuning& tuning) {
+  return meta.identity.engine == Engine::journal
+             ? open_journal_store(world, directory, meta, tuning)
+             : open_lmdb_store(world, directory, meta, tuning);
+}
+
+Result<void> fill_and_name(const World& world, const Path& root, const Path& directory,
+                           Engine engine, const FilesystemType& type, const Tuning& tuning,
+                           const Store::Body& first, const std::vector<Store::File>& files) {
+  TORC_ASSIGN(const Meta meta, build(world, root, engine, type, tuning, files));
+  {
+    TORC_ASSIGN(const std::unique_ptr<Store> store, open_as(world, root, meta, tuning));
+    TORC_TRY(store->commit(0, first));
+  }
+  if (tuning.sync) TORC_TRY(world.disk.sync_directory(root));
+  Result<void> named = world.disk.rename(root, directory, Replace::no);
+  if (!named.ok()) {
+    const int e = named.error().os_errno;
+    if (e != EEXIST && e != ENOTEMPTY && e != ENOTDIR) return named;
+    return Error{ErrorKind::exists, directory.string() + " is there already",
+                 "choose another name"};
+  }
+  return tuning.sync ? world.disk.sync_directory(directory.parent_path()) : Result<void>();
+}
+
+}  // namespace
+
+std::string Identity::id_hex() const {
+  return to_hex(id);
+}
+
+Result<Meta> read_meta(const World& world, const Path& directory) {
+  const Path file = directory / "META";
+  Result<std::string> text = read_file(world.disk, file);
+  if (!text.ok()) {
+    if (text.error().kind != ErrorKind::not_found) return std::move(text).error();
+    if (!world.disk.status(directory).ok()) {
+      return Error{ErrorKind::not_found, "there is no store " + directory.string(),
+                   "make one with `torc init`"};
+    }
+    return Error{ErrorKind::not_found,
+                 directory.string() + " is not a torc store: it has no META" +
+                     what_is_there(world.disk, directory),
+                 "name the directory that `torc init` made"};
+  }
+  TORC_ASSIGN(Meta meta, decode_meta(*text, file));
+  if (meta.identity.engine != Engine::lmdb) return meta;
+  if (meta.identity.host != world.host) {
+    return Error{
+        ErrorKind::unsupported,
+        directory.string() + " has engine lmdb and belongs to host " + meta.identity.host +
+            "; this is " + world.host,
+        "work on that host, or make the store with --engine journal to use it from several"};
+  }
+  TORC_ASSIGN(const std::uint64_t magic, world.disk.filesystem(directory));
+  if (filesystem_type(magic).sharing == Sharing::shared) {
+    return Error{ErrorKind::unsupported,
+                 directory.string() + " has engine lmdb but is on " +
+                     std::string(filesystem_type(magic).name) + " now",
+                 "move it back to a local disk, or make the store with --engine journal"};
+  }
+  return meta;
+}
+
+Result<std::unique_ptr<Store>> Store::create(const World& world, const Path& directory,
+                                             Engine engine, const Tuning& tuning, const Body& first,
+                                             const std::vector<File>& files) {
+  TORC_TRY(check_target(world.disk, directory));
+  TORC_ASSIGN(const std::uint64_t magic, world.disk.filesystem(directory.parent_path()));
+  const FilesystemType type = filesystem_type(magic);
+  TORC_ASSIGN(const Engine chosen, choose_engine(engine, type, directory));
+  const StoreId random = new_id(world.entropy);
+  const Path root = directory.string() + ".tmp-" + to_hex(random).substr(0, 16);
+  TORC_TRY(world.disk.make_directory(root));
+  Result<void> made = fill_and_name(world, root, directory, chosen, type, tuning, first, files);
+  if (!made.ok()) {
+    (void)remove_tree(world.disk, root);
+    return std::move(made).error();
+  }
+  return open(world, directory, tuning);
+}
+
+Result<std::unique_ptr<Store>> Store::open(const World& world, const Path& directory,
+                                           const Tuning& tuning) {
+  TORC_ASSIGN(const Meta meta, read_meta(world, directory));
+  return open_as(world, directory, meta, tuning);
+}
+
+}  // namespace torc::store

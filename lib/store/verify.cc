@@ -1,0 +1,229 @@
+// `torc verify`: walks the files themselves and replays them into a plain map, so that nothing of
+// the code that makes replicas is trusted.
+#include <algorithm>
+
+#include "lib/store/engines.h"
+#include "lib/store/journal_store.h"
+#include "lib/store/memory_state.h"
+#include "lib/store/snapshot.h"
+
+namespace torc::store {
+namespace {
+
+constexpr int kTries = 3;
+using Check = std::function<Result<void>(const Reader&)>;
+
+Error wrong(const std::string& what) {
+  return {ErrorKind::corrupt, what, "keep a copy of the store directory before anything else"};
+}
+
+// The replayed state, with its place in history.
+struct Replayed {
+  MemoryState state;
+  Hash128 chain{};
+};
+
+class Walk {
+ public:
+  Walk(const World& world, const Path& directory, const Meta& meta)
+      : journal_(world.disk, directory, meta.identity.id,
+                 Publisher(world.disk, world.entropy, meta.publish, Durable::no)) {
+    replayed_.state.number = 0;
+  }
+
+  Result<Verified> run();
+  // Goes on to `sequence` if the files are there.
+  Result<void> replay_to(std::uint64_t sequence);
+  // Adds what snapshot and files do not contain but a state does.
+  [[nodiscard]] Replayed& replayed() { return replayed_; }
+
+ private:
+  Result<void> list();
+  Result<void> begin_at_oldest_snapshot();
+  Result<void> check_covered();
+  Result<void> step(std::uint64_t sequence);
+  Result<void> compare_with(const SnapshotName& name);
+
+  Journal journal_;
+  std::vector<SnapshotName> snapshots_;  // oldest first
+  std::vector<std::uint64_t> numbers_;   // of the commit files, ascending
+  Replayed replayed_;
+};
+
+Result<void> Walk::list() {
+  TORC_ASSIGN(snapshots_, journal_.snapshots());
+  std::reverse(snapshots_.begin(), snapshots_.end());
+  TORC_ASSIGN(const std::vector<std::uint64_t> directories, journal_.directories());
+  for (const std::uint64_t first : directories) {
+    TORC_ASSIGN(const std::vector<std::uint64_t> inside, journal_.numbers_in(first));
+    numbers_.insert(numbers_.end(), inside.begin(), inside.end());
+  }
+  return {};
+}
+
+Result<void> Walk::begin_at_oldest_snapshot() {
+  if (snapshots_.empty()) return {};
+  auto& entries = replayed_.state.entries;
+  TORC_ASSIGN(const Head head, read_snapshot(journal_, snapshots_.front(), [&](const Entry& e) {
+                entries.emplace(e.key, e.value);
+                return true;
+              }));
+  replayed_.state.number = head.sequence;
+  replayed_.chain = head.chain;
+  return {};
+}
+
+// Files that the oldest snapshot covers are not needed any more; what is there of them must be good
+// all the same.
+Result<void> Walk::check_covered() {
+  for (const std::uint64_t number : numbers_) {
+    if (snapshots_.empty() || number > snapshots_.front().sequence) break;
+    TORC_ASSIGN(const CommitFile file, journal_.read(number));
+    if (number == snapshots_.front().sequence && file.after != snapshots_.front().chain) {
+      return wrong(journal_.snapshot_path(snapshots_.front()).string() + " and " +
+                   journal_.commit_path(number).string() + " belong to different histories");
+    }
+  }
+  return {};
+}
+
+Result<void> Walk::step(std::uint64_t sequence) {
+  TORC_ASSIGN(const CommitFile file, journal_.read(sequence));
+  const std::string path = journal_.commit_path(sequence).string();
+  if (file.header.before != replayed_.chain)
+    return wrong(path + " does not continue the commit before it");
+  auto& state = replayed_.state;
+  const bool good = replay(
+      file.writes, [&](std::string_view k, std::string_view v) { state.put(k, v); },
+      [&](std::string_view k) { state.erase(k); });
+  if (!good) return wrong(path + ": its write set is not one");
+  state.put(ring_key(sequence), ring_value(sequence, file.header.id));
+  state.number = sequence;
+  replayed_.chain = file.after;
+  return {};
+}
+
+Result<void> Walk::compare_with(const SnapshotName& name) {
+  const std::string path = journal_.snapshot_path(name).string();
+  if (name.chain != replayed_.chain)
+    return wrong(path + " is of another history than the commit files");
+  auto at = replayed_.state.entries.begin();
+  const auto end = replayed_.state.entries.end();
+  bool same = true;
+  TORC_TRY(read_snapshot(journal_, name, [&](const Entry& e) {
+    same = same && at != end && at->first == e.key && at->second == e.value;
+    if (same) ++at;
+    return true;
+  }));
+  if (!same || at != end) return wrong(path + " differs from the state that the commit files give");
+  return {};
+}
+
+Result<void> Walk::replay_to(std::uint64_t sequence) {
+  while (replayed_.state.number < sequence) TORC_TRY(step(replayed_.state.number + 1));
+  return {};
+}
+
+Result<Verified> Walk::run() {
+  TORC_TRY(list());
+  TORC_TRY(begin_at_oldest_snapshot());
+  TORC_TRY(check_covered());
+  Verified out;
+  out.files = numbers_.size();
+  out.first_sequence = numbers_.empty() ? 0 : numbers_.front();
+  out.newest_snapshot = snapshots_.empty() ? 0 : snapshots_.back().sequence;
+  const std::uint64_t newest =
+      std::max(numbers_.empty() ? 0 : numbers_.back(), out.newest_snapshot);
+  for (const SnapshotName& name : snapshots_) {
+    if (name.sequence == snapshots_.front().sequence) continue;
+    TORC_TRY(replay_to(name.sequence));
+    TORC_TRY(compare_with(name));
+  }
+  TORC_TRY(replay_to(newest));
+  out.last_sequence = newest;
+  return out;
+}
+
+Result<void> compare_replica(const Reader& replica, const MemoryState& state) {
+  auto at = state.entries.lower_bound(kFirstUserKey);
+  std::string difference;
+  replica.scan(kFirstUserKey, [&](const Entry& e) {
+    if (at == state.entries.end() || at->first != e.key || at->second != e.value) {
+      difference = "differs";
+      return false;
+    }
+    ++at;
+    return true;
+  });
+  if (!difference.empty() || at != state.entries.end()) {
+    return wrong(
+        "this node's copy of the store differs from the state that the commit files give, at "
+        "commit " +
+        std::to_string(state.number));
+  }
+  return {};
+}
+
+// The replica may be ahead of the walk, since others go on working: the walk follows it.
+Result<Verified> verify_journal(const World& world, const Path& directory, const Meta& meta,
+                                const Check& check) {
+  Walk walk(world, directory, meta);
+  TORC_ASSIGN(Verified out, walk.run());
+  TORC_ASSIGN(const std::unique_ptr<Store> store,
+              open_journal_store(world, directory, meta, Tuning{}));
+  const Result<void> same =
+      store->view(Freshness::latest, [&](const Reader& replica) -> Result<void> {
+        if (replica.sequence() < out.last_sequence) {
+          return wrong("this node's copy of the store is behind its files and cannot catch up");
+        }
+        TORC_TRY(walk.replay_to(replica.sequence()));
+        return compare_replica(replica, walk.replayed().state);
+      });
+  TORC_TRY(same);
+  MemoryState& state = walk.replayed().state;
+  out.last_sequence = state.number;
+  state.entries.erase(state.entries.begin(), state.entries.lower_bound(kFirstUserKey));
+  TORC_TRY(check(state));
+  return out;
+}
+
+Result<Verified> verify_lmdb(const World& world, const Path& directory, const Meta& meta,
+                             const Check& check) {
+  TORC_ASSIGN(const std::unique_ptr<Store> store,
+              open_lmdb_store(world, directory, meta, Tuning{}));
+  Verified out;
+  out.files = 1;
+  TORC_TRY(store->view(Freshness::latest, [&](const Reader& reader) -> Result<void> {
+    out.first_sequence = out.last_sequence = reader.sequence();
+    std::string last;
+    bool ordered = true;
+    reader.scan(kFirstUserKey, [&](const Entry& e) {
+      ordered = ordered && std::string_view(last) < e.key && reader.get(e.key) == e.value;
+      last = e.key;
+      return ordered;
+    });
+    if (!ordered) return wrong((directory / "data.mdb").string() + ": its keys are out of order");
+    return check(reader);
+  }));
+  return out;
+}
+
+}  // namespace
+
+Result<Verified> verify(const World& world, const Path& directory,
+                        const std::function<Result<void>(const Reader&)>& check_state) {
+  TORC_ASSIGN(const Meta meta, read_meta(world, directory));
+  if (meta.identity.engine == Engine::lmdb) return verify_lmdb(world, directory, meta, check_state);
+  for (int tries = 1;; ++tries) {
+    Result<Verified> done = verify_journal(world, directory, meta, check_state);
+    // A file can be collected between the listing and its turn, which is no mistake: look again.
+    if (done.ok() || done.error().kind != ErrorKind::not_found) return done;
+    if (tries == kTries) {
+      Error error = std::move(done).error();
+      error.kind = ErrorKind::corrupt;
+      return error;
+    }
+  }
+}
+
+}  // namespace torc::store
