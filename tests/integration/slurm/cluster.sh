@@ -1,7 +1,8 @@
 #!/bin/bash
 # A real Slurm cluster on this machine, for tests: slurmctld and N slurmd from Debian's packages. Every node n1..nN is
 # a set of namespaces with its own hostname, process ids, mounts and /dev/shm; files and network are the machine's.
-#   cluster.sh DIR start N PORT  N nodes, 2 CPUs and 1000 MB each; uses PORT .. PORT+N; first stops a leftover in DIR
+#   cluster.sh DIR start N PORT [OWNER]  N nodes, 2 CPUs and 1000 MB each; uses PORT .. PORT+N. First stops a leftover
+#                                in DIR. When the process OWNER ends without a stop, everything ends with it
 #   cluster.sh DIR stop          ends everything that was started in DIR; fine when nothing runs
 #   cluster.sh DIR env           prints what to export: SLURM_CONF
 #   cluster.sh DIR exec nX CMD…  runs CMD on a node, beside its jobs
@@ -168,14 +169,29 @@ start_munge() {
   remember munged "$(cat "$dir/munge/pid")"
 }
 
+# Ends the cluster of a test that was killed.
+guard_main() {
+  local owner=$1 watch
+  tail --pid="$owner" -f /dev/null &
+  watch=$!
+  trap 'kill $watch; exit' TERM
+  wait $watch
+  rm -f "$dir/run/guard"
+  stop
+}
+
 all_idle() { [ "$(timeout 5 sinfo -h -N -t idle -o %N | wc -l)" = "$1" ]; }
 
 start() {
-  local nodes=$1 port=$2 i
+  local nodes=$1 port=$2 owner=${3:-} i
   check_machine
   stop
   rm -rf "$dir"/{state,spool,log,munge,run}
   mkdir -p "$dir"/{state,spool,log,run}
+  if [ -n "$owner" ]; then
+    setsid "$self" "$dir" _guard "$owner" </dev/null >/dev/null 2>&1 &
+    remember guard $!
+  fi
   write_configuration "$nodes" "$port"
   start_munge
   setsid slurmctld -D -f "$SLURM_CONF" </dev/null >"$dir/log/slurmctld.out" 2>&1 &
@@ -193,19 +209,20 @@ stop() {
     [ -e "$file" ] && shut_down "${file##*/}" &
   done
   wait
-  for file in slurmctld munged; do
+  for file in slurmctld munged guard; do
     [ -e "$dir/run/$file" ] && finish "$file" TERM KILL
   done
   rmdir "$dir/run" || fail "some processes were not ended: $(ls "$dir/run")"
 }
 
 case $command in
-  start) [ $# = 2 ] || fail "usage: cluster.sh DIR start N PORT"; start "$@" ;;
+  start) [ $# = 2 ] || [ $# = 3 ] || fail "usage: cluster.sh DIR start N PORT [OWNER]"; start "$@" ;;
   stop) stop ;;
   env) echo "export SLURM_CONF=$SLURM_CONF" ;;
   exec) on_node "$@" ;;
   crash) finish "$1" KILL ;;
   boot) boot "$1" ;;
   _node) node_main "$1" ;;
+  _guard) guard_main "$1" ;;
   *) echo "cluster.sh: unknown command '$command'" >&2; exit 2 ;;
 esac
