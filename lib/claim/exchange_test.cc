@@ -89,7 +89,7 @@ TEST(Claim, queue_depth_mode_counts_jobs_and_nothing_else) {
   EXPECT_EQ(ids(wf.claim(w, offer)), (Ids{1, 2, 3}));
 }
 
-TEST(Claim, ranges_of_two_classes_interleave_by_id) {
+TEST(Claim, ranges_of_two_classes_alternate_by_id) {
   Plan plan = plan_of({{2, 0}, {2, 0}, {2, 0}, {2, 0}});
   plan.classes.resize(2);
   plan.classes[1].label = "x";

@@ -25,7 +25,6 @@ void Ledger::change(std::uint64_t id, JobState before, const Job& after) {
   } else {
     tx_.put(Key(Table::job, id), encode(after));
   }
-  if (before == after.state) return;
   tally_.move(before, after.state);
   if (after.state == JobState::completed) completed_.push_back(id);
   if (is_unsuccessful(after.state)) tx_.put(Key(Table::unsuccessful, id), {});

@@ -122,10 +122,6 @@ ReadyHeads::ReadyHeads(Transaction& tx, State& state, const Offer& offer, SortMe
   }
 }
 
-bool ReadyHeads::same_rank(const Head& a, const Head& b) {
-  return a.range.priority == b.range.priority && a.size == b.size && a.range.age == b.range.age;
-}
-
 bool ReadyHeads::before(const Head& a, const Head& b) {
   if (a.range.priority != b.range.priority) return a.range.priority > b.range.priority;
   if (a.size != b.size) return a.size > b.size;
@@ -143,24 +139,17 @@ std::optional<ReadyHeads::Take> ReadyHeads::take_any(std::uint64_t limit) {
 
 std::optional<ReadyHeads::Take> ReadyHeads::take(Capacity* free, std::uint64_t limit) {
   Head* best = nullptr;
-  Head* next = nullptr;
   for (Head& head : heads_) {
-    if (head.exhausted || (free != nullptr && how_many_fit(head.need, *free, offer_) == 0))
-      continue;
-    if (best == nullptr || before(head, *best)) {
-      next = std::exchange(best, &head);
-    } else if (next == nullptr || before(head, *next)) {
-      next = &head;
-    }
+    if (head.exhausted) continue;
+    if (free != nullptr && how_many_fit(head.need, *free, offer_) == 0) continue;
+    if (best == nullptr || before(head, *best)) best = &head;
   }
   if (best == nullptr || limit == 0) return std::nullopt;
 
+  // All of the range goes before the next head: ranges are disjoint, so that they never interleave
+  // by id.
   std::uint64_t count = std::min(limit, best->count());
   if (free != nullptr) count = std::min(count, how_many_fit(best->need, *free, offer_));
-  // Two ranges of one rank may interleave: stop where the other one comes first.
-  if (next != nullptr && same_rank(*best, *next)) {
-    count = std::min(count, next->first() - best->first());
-  }
   if (free != nullptr) occupy(*free, best->need, count, offer_);
   const Take taken{best->range.job_class, best->range.priority, best->first(), count};
   best->taken += count;

@@ -72,7 +72,6 @@ class ReadyHeads {
     [[nodiscard]] std::uint64_t count() const { return range.count - taken; }
   };
 
-  static bool same_rank(const Head& a, const Head& b);
   static bool before(const Head& a, const Head& b);
   std::optional<Take> take(Capacity* free, std::uint64_t limit);
   void advance(Head& head);

@@ -1,0 +1,295 @@
+// The claims as plainly as they can be said: a vector of jobs, everything recomputed at every step,
+// nothing shared with lib/claim but the value types. The oracle of claim_property.cc.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "lib/claim/claimer.h"
+
+namespace torc::claim {
+
+struct ModelWorker {
+  WorkerStatus status = WorkerStatus::living;
+  std::uint64_t renewals = 1;
+  std::uint64_t finished = 0;
+};
+
+struct ModelAnswer {
+  std::vector<Grant> grants;
+  std::vector<Refused> refused;
+};
+
+class ClaimModel {
+ public:
+  explicit ClaimModel(const Plan& plan) : plan_(plan) {
+    jobs_.emplace_back();  // ids begin at 1
+    for (const Template& t : plan.templates) {
+      for (std::uint64_t i = 0; i < t.count; ++i) {
+        Entry e;
+        e.job_class = t.job_class;
+        e.priority = t.priority;
+        jobs_.push_back(e);
+      }
+    }
+    for (const DependencySet& set : plan.dependencies) {
+      for (std::uint64_t member : all(set.members)) jobs_[member].upstream = all(set.upstream);
+    }
+    open_what_can(0);
+  }
+
+  [[nodiscard]] std::uint64_t jobs() const { return jobs_.size() - 1; }
+  [[nodiscard]] const Job& job(std::uint64_t id) const { return jobs_[id].job; }
+  [[nodiscard]] const std::map<std::uint64_t, ModelWorker>& workers() const { return workers_; }
+  [[nodiscard]] bool lives(WorkerEpoch w) const {
+    const auto it = workers_.find(raw(w));
+    return it != workers_.end() && it->second.status == WorkerStatus::living;
+  }
+  [[nodiscard]] std::uint64_t living() const {
+    return static_cast<std::uint64_t>(
+        std::count_if(workers_.begin(), workers_.end(),
+                      [](const auto& w) { return w.second.status == WorkerStatus::living; }));
+  }
+  [[nodiscard]] std::uint64_t in_state(JobState s) const {
+    return static_cast<std::uint64_t>(std::count_if(
+        jobs_.begin() + 1, jobs_.end(), [&](const Entry& e) { return e.job.state == s; }));
+  }
+  [[nodiscard]] std::vector<std::uint64_t> held_by(WorkerEpoch w) const {
+    std::vector<std::uint64_t> ids;
+    for (std::uint64_t id = 1; id < jobs_.size(); ++id) {
+      if (is_live(job(id).state) && job(id).worker == w) ids.push_back(id);
+    }
+    return ids;
+  }
+  [[nodiscard]] std::vector<JobId> waits_for(std::uint64_t id) const {
+    std::vector<JobId> ids;
+    if (job(id).state != JobState::blocked) return ids;
+    for (std::uint64_t up : jobs_[id].upstream) {
+      if (job(up).state != JobState::completed) ids.push_back(JobId{up});
+    }
+    return ids;
+  }
+
+  void enter(std::uint64_t sequence) { workers_[sequence] = {}; }
+
+  void leave(WorkerEpoch worker, WallTime now) {
+    for (std::uint64_t id : held_by(worker)) take_back(id, now);
+    workers_[raw(worker)].status = WorkerStatus::released;
+    ++workers_[raw(worker)].renewals;
+  }
+
+  bool expire(WorkerEpoch worker, std::uint64_t observed, WallTime now, std::uint32_t crash_limit) {
+    if (!lives(worker) || workers_[raw(worker)].renewals != observed) return false;
+    for (std::uint64_t id : held_by(worker)) {
+      Job& j = jobs_[id].job;
+      const WallTime started = j.state == JobState::running ? j.outcome.started_at : WallTime{};
+      j.outcome = Outcome{};
+      j.outcome.cause = EndCause::worker_lost;
+      j.outcome.started_at = started;
+      j.outcome.ended_at = now;
+      j.lost += 1;
+      if (crash_limit != 0 && j.lost >= crash_limit) {
+        j.state = JobState::failed;
+      } else {
+        become_ready(id, 0);
+      }
+    }
+    workers_[raw(worker)].status = WorkerStatus::expired;
+    return true;
+  }
+
+  // Precondition: the worker lives.
+  ModelAnswer exchange(const Exchange& request, std::uint64_t sequence) {
+    ModelAnswer answer;
+    ModelWorker& worker = workers_[raw(request.worker)];
+    for (const Finished& f : request.finishes) {
+      if (!allowed(f.token, request.worker, answer)) continue;
+      Job& j = jobs_[raw(f.token.job)].job;
+      const WallTime started = j.state == JobState::running ? j.outcome.started_at : WallTime{};
+      j.outcome = f.outcome;
+      if (j.outcome.started_at == WallTime{}) j.outcome.started_at = started;
+      if (f.state == JobState::ready) {
+        become_ready(raw(f.token.job), 0);
+      } else {
+        j.state = f.state;
+        ++worker.finished;
+      }
+    }
+    for (const Started& s : request.starts) {
+      const std::uint64_t id = raw(s.token.job);
+      // The end of this very attempt is known already: nothing to say.
+      if (id >= 1 && id <= jobs() && is_newest(s.token, request.worker) && !is_live(job(id).state))
+        continue;
+      if (!allowed(s.token, request.worker, answer)) continue;
+      Job& j = jobs_[id].job;
+      if (j.state == JobState::running) continue;
+      j.state = JobState::running;
+      j.outcome = Outcome{};
+      j.outcome.started_at = s.at;
+    }
+    for (const ClaimToken& t : request.returns) {
+      if (allowed(t, request.worker, answer)) take_back(raw(t.job), request.now);
+    }
+    open_what_can(sequence);
+    if (request.offer) grant(request, *request.offer, sequence, answer);
+    ++worker.renewals;
+    return answer;
+  }
+
+ private:
+  struct Entry {
+    Job job;
+    std::uint32_t job_class = 0;
+    std::int32_t priority = 0;
+    std::uint64_t age = 0;
+    std::vector<std::uint64_t> upstream;
+  };
+
+  static std::vector<std::uint64_t> all(const std::vector<JobRange>& ranges) {
+    std::set<std::uint64_t> ids;
+    for (const JobRange& r : ranges) {
+      for (std::uint64_t i = 0; i < r.count; ++i) ids.insert(raw(r.first) + i);
+    }
+    return {ids.begin(), ids.end()};
+  }
+
+  void become_ready(std::uint64_t id, std::uint64_t age) {
+    jobs_[id].job.state = JobState::ready;
+    jobs_[id].age = age;
+  }
+
+  void open_what_can(std::uint64_t sequence) {
+    for (std::uint64_t id = 1; id < jobs_.size(); ++id) {
+      if (job(id).state != JobState::blocked) continue;
+      const auto& up = jobs_[id].upstream;
+      if (std::all_of(up.begin(), up.end(),
+                      [&](std::uint64_t u) { return job(u).state == JobState::completed; })) {
+        become_ready(id, sequence);
+      }
+    }
+  }
+
+  [[nodiscard]] bool is_newest(const ClaimToken& t, WorkerEpoch worker) const {
+    const Job& j = job(raw(t.job));
+    return j.claim != 0 && j.attempt == t.attempt && j.claim == t.claim && j.worker == worker;
+  }
+
+  bool allowed(const ClaimToken& t, WorkerEpoch worker, ModelAnswer& answer) const {
+    const std::uint64_t id = raw(t.job);
+    if (id < 1 || id > jobs()) {
+      answer.refused.push_back({t, Refusal::no_such_job, WorkerEpoch{}});
+      return false;
+    }
+    const Job& j = job(id);
+    if (is_newest(t, worker) && is_live(j.state)) return true;
+    const bool over = is_newest(t, worker) && j.state != JobState::ready;
+    answer.refused.push_back({t, over ? Refusal::finished : Refusal::superseded,
+                              is_live(j.state) ? j.worker : WorkerEpoch{}});
+    return false;
+  }
+
+  void take_back(std::uint64_t id, WallTime now) {
+    Job& j = jobs_[id].job;
+    if (j.state == JobState::running) {
+      const WallTime started = j.outcome.started_at;
+      j.outcome = Outcome{};
+      j.outcome.cause = EndCause::stopped;
+      j.outcome.started_at = started;
+      j.outcome.ended_at = now;
+    } else {
+      j.attempt -= 1;
+      j.claim = 0;
+      j.worker = WorkerEpoch{};
+      j.claimed_at = WallTime{};
+    }
+    become_ready(id, 0);
+  }
+
+  // All ready jobs in the order in which they are offered.
+  [[nodiscard]] std::vector<std::uint64_t> queue() const {
+    const auto rank = [&](std::uint64_t id) {
+      const Entry& e = jobs_[id];
+      const Requirement& need = plan_.classes[e.job_class].need;
+      const auto gpus = -static_cast<std::int64_t>(need.gpus);
+      const auto runtime = -static_cast<std::int64_t>(need.runtime.count());
+      const auto memory = -static_cast<std::int64_t>(need.memory.value);
+      std::tuple<std::int64_t, std::int64_t, std::int64_t> size{};
+      if (plan_.sort == SortMethod::gpus_runtime_memory) size = {gpus, runtime, memory};
+      if (plan_.sort == SortMethod::gpus_memory_runtime) size = {gpus, memory, runtime};
+      return std::tuple(-e.priority, size, e.age, id);
+    };
+    std::vector<std::uint64_t> ids;
+    for (std::uint64_t id = 1; id < jobs_.size(); ++id) {
+      if (job(id).state == JobState::ready) ids.push_back(id);
+    }
+    std::sort(ids.begin(), ids.end(), [&](auto a, auto b) { return rank(a) < rank(b); });
+    return ids;
+  }
+
+  [[nodiscard]] bool ever_fits(std::uint64_t id, const Offer& o) const {
+    const JobClass& c = plan_.classes[jobs_[id].job_class];
+    if (!o.any_binding && !c.scheduler.empty() && c.scheduler != o.scheduler) return false;
+    if (!o.any_binding && !c.label.empty() && c.label != o.label) return false;
+    if (o.remaining && c.need.runtime.count() != 0 && c.need.runtime > *o.remaining) return false;
+    if (c.need.nodes > o.nodes) return false;
+    return o.ignore_resources || (c.need.cpus <= o.total_cpus && c.need.gpus <= o.total_gpus &&
+                                  c.need.memory.value <= o.total_memory.value);
+  }
+
+  void grant(const Exchange& request, const Offer& offer, std::uint64_t sequence,
+             ModelAnswer& answer) {
+    std::int64_t cpus = offer.cpus;
+    std::int64_t gpus = offer.gpus;
+    auto memory = static_cast<std::int64_t>(offer.memory.value);
+    bool whole = offer.cpus == offer.total_cpus && offer.gpus == offer.total_gpus &&
+                 offer.memory == offer.total_memory;
+    std::uint64_t left = offer.max_jobs;
+    for (std::uint64_t id : queue()) {
+      if (left == 0) break;
+      if (!ever_fits(id, offer)) continue;
+      const Requirement& need = plan_.classes[jobs_[id].job_class].need;
+      if (!offer.ignore_resources) {
+        if (need.nodes > 1 && !whole) continue;
+        if (need.cpus > cpus || need.gpus > gpus ||
+            static_cast<std::int64_t>(need.memory.value) > memory)
+          continue;
+        cpus = need.nodes > 1 ? 0 : cpus - need.cpus;
+        gpus = need.nodes > 1 ? 0 : gpus - need.gpus;
+        memory = need.nodes > 1 ? 0 : memory - static_cast<std::int64_t>(need.memory.value);
+      }
+      whole = false;
+      --left;
+      give(id, request, sequence, answer);
+    }
+    left = std::min(offer.ahead, in_state(JobState::ready) / (2 * living()));
+    for (std::uint64_t id : queue()) {
+      if (left == 0) break;
+      if (!ever_fits(id, offer)) continue;
+      --left;
+      give(id, request, sequence, answer);
+    }
+  }
+
+  void give(std::uint64_t id, const Exchange& request, std::uint64_t sequence,
+            ModelAnswer& answer) {
+    Job& j = jobs_[id].job;
+    j.state = JobState::claimed;
+    j.attempt += 1;
+    j.claim = sequence;
+    j.worker = request.worker;
+    j.claimed_at = request.now;
+    answer.grants.push_back(
+        {{JobId{id}, j.attempt, sequence}, jobs_[id].job_class, jobs_[id].priority});
+  }
+
+  Plan plan_;
+  std::vector<Entry> jobs_;  // by id; [0] is none
+  std::map<std::uint64_t, ModelWorker> workers_;
+};
+
+}  // namespace torc::claim

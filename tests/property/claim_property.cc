@@ -1,0 +1,374 @@
+// Random workflows, workers and exchanges, with stale and repeated tokens, lost replies, crashes
+// and expiries, against a slow, obvious model. After every step everything that can be read is
+// compared.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <string>
+
+#include "tests/property/claim_model.h"
+#include "tests/property/strict_state.h"
+
+namespace torc::claim {
+namespace {
+
+std::uint64_t below(std::uint64_t n) {
+  return *rc::gen::inRange<std::uint64_t>(0, n);
+}
+bool one_in(std::uint64_t n) {
+  return below(n) == 0;
+}
+
+JobClass any_class() {
+  JobClass c;
+  c.need.cpus = static_cast<std::uint32_t>(below(4));
+  c.need.gpus = one_in(3) ? 1 : 0;
+  c.need.nodes = one_in(6) ? 2 : 1;
+  c.need.memory = mebibytes(1 + below(4));
+  c.need.runtime = std::chrono::seconds(one_in(2) ? 0 : 1 + below(3));
+  if (one_in(4)) c.scheduler = "a";
+  if (one_in(4)) c.label = "x";
+  return c;
+}
+
+// Disjoint runs of jobs in [1, end).
+std::vector<JobRange> any_ranges(std::uint64_t end) {
+  std::vector<JobRange> ranges;
+  for (std::uint64_t at = 1 + below(end - 1); at < end && ranges.size() < 3;) {
+    const std::uint64_t n = 1 + below(std::min<std::uint64_t>(end - at, 12));
+    ranges.push_back({JobId{at}, n});
+    at += n + below(3);
+  }
+  if (ranges.size() > 1 && one_in(2)) std::swap(ranges.front(), ranges.back());
+  return ranges;
+}
+
+struct Size {
+  std::uint64_t templates;
+  std::uint64_t jobs;  // of one template
+};
+
+Plan any_plan(Size size) {
+  Plan plan;
+  plan.name = "any";
+  plan.sort = static_cast<SortMethod>(below(3));
+  for (std::uint64_t n = 1 + below(4); n > 0; --n) plan.classes.push_back(any_class());
+  std::uint64_t next = 1;
+  for (std::uint64_t n = 1 + below(size.templates); n > 0; --n) {
+    Template t;
+    t.first = JobId{next};
+    t.count = 1 + below(size.jobs);
+    t.job_class = static_cast<std::uint32_t>(below(plan.classes.size()));
+    t.priority = static_cast<std::int32_t>(below(3)) - 1;
+    if (t.count == 1) t.name_hash = name_hash(std::to_string(below(2)));
+    plan.templates.push_back(t);
+    next += t.count;
+  }
+  // Members in id order, some of them in one set with the run before; upstream always below its
+  // members.
+  for (std::uint64_t at = 2; at < next;) {
+    const std::uint64_t n = 1 + below(std::min<std::uint64_t>(next - at, size.jobs));
+    if (one_in(3) && !plan.dependencies.empty()) {
+      plan.dependencies.back().members.push_back({JobId{at}, n});
+    } else if (!one_in(3)) {
+      plan.dependencies.push_back({any_ranges(at), {{JobId{at}, n}}});
+    }
+    at += n + below(3);
+  }
+  return plan;
+}
+
+Offer any_offer() {
+  Offer o;
+  o.total_cpus = static_cast<std::uint32_t>(4 + below(12));
+  o.total_gpus = static_cast<std::uint32_t>(below(3));
+  o.total_memory = mebibytes(4 + below(40));
+  o.cpus = one_in(2) ? o.total_cpus : static_cast<std::uint32_t>(below(o.total_cpus + 1));
+  o.gpus = one_in(2) ? o.total_gpus : static_cast<std::uint32_t>(below(o.total_gpus + 1));
+  o.memory = one_in(2) ? o.total_memory : mebibytes(below((o.total_memory.value >> 20) + 1));
+  o.nodes = one_in(4) ? 2 : 1;
+  if (one_in(4)) o.remaining = std::chrono::seconds(below(4));
+  if (!one_in(3)) o.scheduler = "a";
+  if (!one_in(3)) o.label = "x";
+  o.any_binding = one_in(5);
+  o.ignore_resources = one_in(5);
+  o.max_jobs = below(10);
+  o.ahead = one_in(2) ? 0 : below(20);
+  return o;
+}
+
+Outcome any_outcome() {
+  Outcome o;
+  o.cause = EndCause::exited;
+  o.exit_code = static_cast<int>(below(3));
+  if (one_in(2)) o.started_at = WallTime(static_cast<std::int64_t>(1 + below(100)));
+  o.ended_at = WallTime(static_cast<std::int64_t>(below(200)));
+  o.max_rss.value = below(1000);
+  return o;
+}
+
+std::string show(const Job& j) {
+  return fmt::format(
+      "{} attempt {} lost {} claim {} worker {} claimed at {} ended by {} started {} ended {}",
+      to_string(j.state), j.attempt, j.lost, j.claim, raw(j.worker), j.claimed_at.count(),
+      to_string(j.outcome.cause), j.outcome.started_at.count(), j.outcome.ended_at.count());
+}
+
+std::string difference(std::uint64_t id, const Job& is, const Job& should_be) {
+  return fmt::format("job {} is\n  {}\nand should be\n  {}", id, show(is), show(should_be));
+}
+
+class World {
+ public:
+  explicit World(Size size) : plan_(any_plan(size)), model_(plan_) {
+    const auto written = write_plan(tx_, plan_);
+    RC_ASSERT(written.ok());
+    compare();
+    for (std::uint64_t n = below(4); n > 0; --n) {
+      ++tx_.state.number;
+      enter();
+    }
+  }
+
+  void step() {
+    ++tx_.state.number;
+    now_ += WallTime(1);
+    const std::uint64_t dice = below(24);
+    if (dice < 2 || model_.living() == 0) return enter();
+    if (dice == 2) return leave();
+    if (dice == 3) return expire();
+    talk();
+  }
+
+  void compare() {
+    const auto sound = verify_state(tx_);
+    if (!sound.ok()) RC_FAIL(sound.error().text());
+    for (std::uint64_t id = 1; id <= model_.jobs(); ++id) {
+      const auto job = read_job(tx_, JobId{id});
+      RC_ASSERT(job.has_value());
+      if (*job != model_.job(id)) RC_FAIL(difference(id, *job, model_.job(id)));
+      RC_ASSERT(sorted(waits_for(tx_, JobId{id}, 1000)) == model_.waits_for(id));
+    }
+    RC_ASSERT(!read_job(tx_, JobId{model_.jobs() + 1}).has_value());
+    compare_lists();
+    compare_workers();
+  }
+
+  // Whatever happened: one good worker brings everything to an end that can come to one.
+  void run_dry() {
+    ++tx_.state.number;
+    for (const auto& [epoch, worker] : model_.workers()) {
+      if (worker.status != WorkerStatus::living) continue;
+      const std::uint64_t observed = worker.renewals;
+      RC_ASSERT(*expire_worker(tx_, WorkerEpoch{epoch}, observed, now_, 0));
+      RC_ASSERT(model_.expire(WorkerEpoch{epoch}, observed, now_, 0));
+      ++tx_.state.number;
+    }
+    enter();
+    Exchange request;
+    request.worker = workers_.back();
+    Offer offer;
+    offer.nodes = 9;
+    offer.any_binding = offer.ignore_resources = true;
+    offer.max_jobs = 5;
+    request.offer = offer;
+    for (;;) {
+      ++tx_.state.number;
+      const auto answer = exchange(tx_, request);
+      RC_ASSERT(answer.ok());
+      model_.exchange(request, tx_.sequence());
+      compare();
+      request.finishes.clear();
+      for (const Grant& g : answer->grants)
+        request.finishes.push_back({g.token, JobState::completed, {}});
+      if (answer->grants.empty()) break;
+    }
+    for (std::uint64_t id = 1; id <= model_.jobs(); ++id) {
+      const JobState s = model_.job(id).state;
+      RC_ASSERT(is_terminal(s) || (s == JobState::blocked && !model_.waits_for(id).empty()));
+    }
+  }
+
+ private:
+  static std::vector<JobId> sorted(std::vector<JobId> ids) {
+    std::sort(ids.begin(), ids.end());
+    return ids;
+  }
+
+  void compare_lists() {
+    const auto workflow = read_workflow(tx_);
+    RC_ASSERT(workflow.ok());
+    for (std::size_t s = 0; s < kJobStates; ++s) {
+      const auto state = static_cast<JobState>(s);
+      RC_ASSERT(workflow->of(state) == model_.in_state(state));
+      std::uint64_t found = 0;
+      std::uint64_t last = 0;
+      scan_jobs(tx_, state, [&](JobId id, const Job& job) {
+        RC_ASSERT(raw(id) > last);
+        RC_ASSERT(job == model_.job(raw(id)));
+        RC_ASSERT(job.state == state);
+        last = raw(id);
+        return ++found > 0;
+      });
+      RC_ASSERT(found == model_.in_state(state));
+    }
+    std::uint64_t next = 1;
+    scan_jobs(tx_, std::nullopt, [&](JobId id, const Job& job) {
+      RC_ASSERT(raw(id) == next++);
+      RC_ASSERT(job == model_.job(raw(id)));
+      return true;
+    });
+    RC_ASSERT(next == model_.jobs() + 1);
+  }
+
+  void compare_workers() {
+    std::uint64_t seen = 0;
+    scan_workers(tx_, false, [&](const Worker& w) {
+      const ModelWorker& expected = model_.workers().at(raw(w.epoch));
+      RC_ASSERT(w.status == expected.status);
+      RC_ASSERT(w.renewals == expected.renewals);
+      RC_ASSERT(w.finished == expected.finished);
+      RC_ASSERT(w.held == model_.held_by(w.epoch).size());
+      return ++seen > 0;
+    });
+    RC_ASSERT(seen == model_.workers().size());
+  }
+
+  void enter() {
+    const auto epoch = register_worker(tx_, WorkerInfo{});
+    RC_ASSERT(epoch.ok());
+    model_.enter(raw(*epoch));
+    workers_.push_back(*epoch);
+    compare();
+  }
+
+  WorkerEpoch any_worker() {
+    if (one_in(20)) return WorkerEpoch{below(5)};
+    std::vector<WorkerEpoch> some = workers_;
+    if (!one_in(8)) std::erase_if(some, [&](WorkerEpoch w) { return !model_.lives(w); });
+    return some.empty() ? workers_.back() : some[below(some.size())];
+  }
+
+  void leave() {
+    if (workers_.empty()) return;
+    const WorkerEpoch worker = any_worker();
+    const auto before = tx_.state.entries;
+    const auto left = release_worker(tx_, worker, now_);
+    RC_ASSERT(left.ok() == model_.lives(worker));
+    if (left.ok()) {
+      model_.leave(worker, now_);
+    } else {
+      RC_ASSERT(left.error().kind == ErrorKind::fenced);
+      RC_ASSERT(tx_.state.entries == before);
+    }
+    compare();
+  }
+
+  void expire() {
+    if (workers_.empty()) return;
+    const WorkerEpoch worker = any_worker();
+    const auto known = model_.workers().find(raw(worker));
+    std::uint64_t observed = known == model_.workers().end() ? 1 : known->second.renewals;
+    if (one_in(3)) observed -= 1;
+    const auto limit = static_cast<std::uint32_t>(below(4));
+    const auto expired = expire_worker(tx_, worker, observed, now_, limit);
+    RC_ASSERT(expired.ok());
+    RC_ASSERT(*expired == model_.expire(worker, observed, now_, limit));
+    compare();
+  }
+
+  // One that the worker holds, mostly; else any that was ever granted, or one that never was.
+  ClaimToken any_token(WorkerEpoch worker) {
+    const auto held = model_.held_by(worker);
+    if (!held.empty() && !one_in(4)) {
+      const std::uint64_t id = held[below(held.size())];
+      return {JobId{id}, model_.job(id).attempt, model_.job(id).claim};
+    }
+    ClaimToken t;
+    if (!tokens_.empty()) t = tokens_[below(tokens_.size())];
+    if (one_in(4)) t.attempt += 1;
+    if (one_in(4)) t.claim += 1;
+    if (one_in(8)) t.job = JobId{below(model_.jobs() + 2)};
+    return t;
+  }
+
+  Exchange any_exchange(WorkerEpoch worker) {
+    static constexpr JobState kOther[] = {JobState::failed, JobState::terminated, JobState::ready};
+    Exchange e;
+    e.worker = worker;
+    e.now = now_;
+    for (std::uint64_t n = below(8); n > 0; --n) {
+      const JobState end = one_in(6) ? kOther[below(3)] : JobState::completed;
+      e.finishes.push_back({any_token(worker), end, any_outcome()});
+    }
+    for (std::uint64_t n = below(4); n > 0; --n) e.starts.push_back({any_token(worker), now_});
+    for (std::uint64_t n = one_in(2) ? 0 : below(4); n > 0; --n)
+      e.returns.push_back(any_token(worker));
+    if (!e.finishes.empty() && one_in(3))
+      e.finishes.push_back(e.finishes[below(e.finishes.size())]);
+    if (!one_in(5)) e.offer = any_offer();
+    return e;
+  }
+
+  void talk() {
+    if (workers_.empty()) return;
+    const Exchange request = any_exchange(any_worker());
+    const auto before = tx_.state.entries;
+    const auto answer = exchange(tx_, request);
+    RC_ASSERT(answer.ok() == model_.lives(request.worker));
+    if (!answer.ok()) {
+      RC_ASSERT(answer.error().kind == ErrorKind::fenced);
+      RC_ASSERT(tx_.state.entries == before);
+      return;
+    }
+    if (one_in(6)) {  // the worker dies before its commit
+      tx_.state.entries = before;
+      return compare();
+    }
+    const ModelAnswer expected = model_.exchange(request, tx_.sequence());
+    compare_answer(*answer, expected);
+    compare();
+  }
+
+  void compare_answer(const Answer& answer, const ModelAnswer& expected) {
+    RC_ASSERT(answer.refused.size() == expected.refused.size());
+    for (std::size_t i = 0; i < answer.refused.size(); ++i) {
+      RC_ASSERT(answer.refused[i].token == expected.refused[i].token);
+      RC_ASSERT(answer.refused[i].why == expected.refused[i].why);
+      RC_ASSERT(answer.refused[i].holder == expected.refused[i].holder);
+    }
+    RC_ASSERT(answer.grants.size() == expected.grants.size());
+    for (std::size_t i = 0; i < answer.grants.size(); ++i) {
+      RC_ASSERT(answer.grants[i].token == expected.grants[i].token);
+      RC_ASSERT(answer.grants[i].job_class == expected.grants[i].job_class);
+      RC_ASSERT(answer.grants[i].priority == expected.grants[i].priority);
+      tokens_.push_back(answer.grants[i].token);
+    }
+    RC_ASSERT(answer.living == model_.living());
+    RC_ASSERT(answer.workflow.jobs == model_.jobs());
+  }
+
+  store::StrictState tx_;
+  Plan plan_;
+  ClaimModel model_;
+  std::vector<WorkerEpoch> workers_;  // all that ever were
+  std::vector<ClaimToken> tokens_;    // all that were ever granted
+  WallTime now_{1000};
+};
+
+void live(Size size, std::uint64_t steps) {
+  World world(size);
+  for (steps = 20 + below(steps); steps > 0; --steps) world.step();
+  world.run_dry();
+}
+
+RC_GTEST_PROP(Claims, of_small_workflows_are_as_the_model_says, ()) {
+  live({6, 7}, 40);
+}
+RC_GTEST_PROP(Claims, of_larger_workflows_are_as_the_model_says, ()) {
+  live({10, 20}, 100);
+}
+
+}  // namespace
+}  // namespace torc::claim
