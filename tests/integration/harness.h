@@ -1,0 +1,210 @@
+// What the integration tests stand on: scratch directories, the built torc as a real process, and events to wait
+// for. Nothing here sleeps: everything that can happen to a test (a line written by a job, a file that goes away, a
+// process that ends) is a descriptor, and wait_until() polls them all until the condition holds or a time limit
+// passes, which is a failure of the test. One thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <iosfwd>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace torc::itest {
+
+using Path = std::filesystem::path;
+
+// Longer than anything takes that works, also under a sanitizer on a busy machine.
+inline constexpr std::chrono::seconds kLongEnough{90};
+
+// A new directory under $TMPDIR (else /tmp), open to every user; removed with everything in it at the end.
+class Scratch {
+ public:
+  Scratch();
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  [[nodiscard]] const Path& path() const { return path_; }
+
+ private:
+  Path path_;
+};
+
+[[nodiscard]] std::string read_text(const Path& file);  // empty when it cannot be read
+void write_text(const Path& file, std::string_view text);
+// Every file below `directory` with its content, by relative path: to see that nothing changed.
+[[nodiscard]] std::map<std::string, std::string> contents(const Path& directory);
+
+// Something that can happen.
+class Source {
+ public:
+  virtual ~Source() = default;
+  virtual void pump() = 0;  // takes in what is there, without blocking
+  // Readable when there is more to take in. Empty: nothing will come any more.
+  [[nodiscard]] virtual std::vector<int> fds() const = 0;
+};
+
+// True as soon as `done` holds; false when `limit` passed or no source can change anything any more.
+[[nodiscard]] bool wait_until(const std::vector<Source*>& sources, const std::function<bool()>& done,
+                              std::chrono::seconds limit = kLongEnough);
+
+// A fifo that jobs write lines to ("echo … > FIFO": one write, so lines stay whole and the order in which they
+// arrive is the order in which they were written), or read from, as a gate ("read x < FIFO").
+class Fifo final : public Source {
+ public:
+  explicit Fifo(Path path);
+  ~Fifo() override;
+  Fifo(const Fifo&) = delete;
+  Fifo& operator=(const Fifo&) = delete;
+
+  void pump() override;
+  [[nodiscard]] std::vector<int> fds() const override { return {fd_}; }
+  [[nodiscard]] const Path& path() const { return path_; }
+  // All lines so far, without their ends.
+  [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
+  [[nodiscard]] bool has(std::string_view line) const;
+  // As a gate: lets `readers` readers pass, those that wait and those that come. Never pump() a gate.
+  void open_gate(std::size_t readers);
+
+ private:
+  Path path_;
+  int fd_ = -1;
+  std::string rest_;
+  std::vector<std::string> lines_;
+};
+
+// Names that were deleted from a directory, or moved out of it, since this object was made.
+class DeletedNames final : public Source {
+ public:
+  explicit DeletedNames(const Path& directory);
+  ~DeletedNames() override;
+  DeletedNames(const DeletedNames&) = delete;
+  DeletedNames& operator=(const DeletedNames&) = delete;
+
+  void pump() override;
+  [[nodiscard]] std::vector<int> fds() const override { return {fd_}; }
+  [[nodiscard]] bool has(std::string_view name) const;
+
+ private:
+  int fd_ = -1;
+  std::vector<std::string> names_;
+};
+
+// A program as it shall be started.
+struct Launch {
+  std::vector<std::string> argv;           // an absolute path first
+  std::map<std::string, std::string> env;  // on top of the test's own, without TORC_* and SLURM_*
+  Path directory;
+  std::optional<uid_t> user;               // as this user and group; needs root
+  std::string hostname;                    // in a UTS namespace of its own; needs root. Empty: as it is
+};
+
+// How a program ended, and what it printed.
+struct Ended {
+  int exit_code = -1;  // -1: by a signal, or not at all
+  int signal = 0;
+  bool timed_out = false;
+  std::string out;
+  std::string err;
+  [[nodiscard]] bool says(std::string_view text) const;  // on either stream
+};
+std::ostream& operator<<(std::ostream& stream, const Ended& ended);
+
+// A process of the test. Ended with SIGKILL by the destructor, and by the kernel when the test itself dies.
+class Process final : public Source {
+ public:
+  explicit Process(const Launch& launch);
+  ~Process() override;
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  void kill(int signal) const;  // to this process alone; nothing when it has ended
+  [[nodiscard]] bool running() const { return !ended_; }
+  // Printed so far, on either stream.
+  [[nodiscard]] const std::string& out() const { return out_.text; }
+  [[nodiscard]] const std::string& err() const { return err_.text; }
+  // Waits for the end; past the limit it is killed and timed_out is set.
+  Ended wait(std::chrono::seconds limit = kLongEnough);
+  // Waits until `text` was printed on stdout.
+  [[nodiscard]] bool wait_for_output(std::string_view text, std::chrono::seconds limit = kLongEnough);
+
+  void pump() override;
+  [[nodiscard]] std::vector<int> fds() const override;
+
+ private:
+  struct Stream {
+    int fd = -1;
+    std::string text;
+    void drain();
+  };
+  Stream out_;
+  Stream err_;
+  pid_t pid_ = -1;
+  int pidfd_ = -1;
+  bool ended_ = false;
+  int status_ = 0;
+};
+
+// Any process of this machine, to learn of its end. Made while it surely exists.
+class Witness final : public Source {
+ public:
+  explicit Witness(pid_t pid);
+  ~Witness() override;
+  Witness(const Witness&) = delete;
+  Witness& operator=(const Witness&) = delete;
+  void pump() override;
+  [[nodiscard]] std::vector<int> fds() const override;
+  [[nodiscard]] bool gone() const { return gone_; }
+
+ private:
+  int fd_ = -1;
+  bool gone_ = false;
+};
+
+// A directory to work in, as a user has it: torc is run there, its replicas go to a $TMPDIR inside, and all of it
+// is removed at the end.
+class Workplace {
+ public:
+  Workplace();
+  [[nodiscard]] const Path& path() const { return directory_; }
+  Path write(const std::string& name, std::string_view text) const;
+  // A further $TMPDIR: whoever uses it has a replica of its own, like on another node.
+  Path new_tmpdir(const std::string& name) const;
+
+  [[nodiscard]] Launch torc(std::vector<std::string> arguments) const;
+  [[nodiscard]] Ended run(std::vector<std::string> arguments) const;
+  [[nodiscard]] std::unique_ptr<Process> start(std::vector<std::string> arguments) const;
+  // Runs it with --json; a failure to run or to parse fails the test and gives null.
+  [[nodiscard]] nlohmann::json json(std::vector<std::string> arguments) const;
+  // {name: record} of `torc jobs`.
+  [[nodiscard]] std::map<std::string, nlohmann::json> jobs(const std::string& store) const;
+
+ private:
+  Scratch scratch_;
+  Path directory_;
+};
+
+[[nodiscard]] Ended run(const Launch& launch, std::chrono::seconds limit = kLongEnough);
+
+// A mount namespace for the rest of this test process, in which mounts of the test can do no harm. False: this
+// machine does not allow it; the reason was reported as a failure of the test, or, with TORC_TEST_SKIP_NAMESPACES
+// set, as the reason for skipping it.
+[[nodiscard]] bool own_mounts();
+// A tmpfs of so many bytes at `directory`, which is made. Precondition: own_mounts().
+void mount_small_disk(const Path& directory, std::size_t bytes);
+// Writes a file until the disk is full.
+void fill_disk(const Path& file);
+
+// A seed for this run: TORC_TEST_SEED, else a fresh one. Printed, so that a failure can be repeated.
+[[nodiscard]] std::uint64_t test_seed();
+
+}  // namespace torc::itest
