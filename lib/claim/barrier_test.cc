@@ -101,8 +101,8 @@ TEST(Barrier, all_to_all_is_two_records_and_one_countdown) {
   EXPECT_EQ(wf.claim(w, 1)[0].token.job, JobId{n + 1});
 }
 
-TEST(Barrier, a_chain_of_a_hundred_thousand_pairs_is_as_many_barriers) {
-  constexpr std::uint64_t n = 100'000;
+TEST(Barrier, pairs_of_two_long_sweeps_are_as_many_barriers) {
+  constexpr std::uint64_t n = 20'000;
   Plan plan = plan_of({{n, 0}, {n, 1}});
   for (std::uint64_t i = 1; i <= n; ++i) {
     plan.dependencies.push_back({{range(i, 1)}, {range(n + i, 1)}});

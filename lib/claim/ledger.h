@@ -21,7 +21,8 @@ class Ledger {
   [[nodiscard]] Tally& tally() { return tally_; }
 
   // Writes the new record of a job and notes what follows from it: counters, barriers, queues, the
-  // index of unsuccessful jobs.
+  // index of unsuccessful jobs. Precondition: `before` is its state now, and after.state is
+  // another.
   void change(std::uint64_t id, JobState before, const Job& after);
 
   // Brings barriers and queues up to date with the changes so far. Before jobs are claimed, and

@@ -52,6 +52,10 @@ class PlanAudit {
         return wrong(
             fmt::format("a template begins at job {} where {} follows", raw(t->first), next));
       }
+      const auto job_class = reader_.get(Key(Table::job_class).be32(t->job_class));
+      if (!job_class || !decode_class(*job_class)) {
+        return wrong(fmt::format("job {} has no readable resource class", next));
+      }
       for (std::uint64_t at = next; at < next + t->count; at = tables_.span_of(at).end()) {
         const Span& span = tables_.span_of(at);
         if (span.job_class != t->job_class || span.priority != t->priority) {
