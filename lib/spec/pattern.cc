@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "lib/spec/diagnostic.h"
@@ -178,24 +179,32 @@ void Pattern::encode(Encoder& out) const {
   }
 }
 
-Pattern Pattern::decode(Decoder& in, std::size_t parameters) {
+Pattern Pattern::decode(Decoder& in, std::size_t parameters, FilePieces files) {
   Pattern pattern;
   const std::uint64_t n = in.varint();
   for (std::uint64_t i = 0; i < n && in.ok(); ++i) {
-    const auto kind = static_cast<Piece::Kind>(in.u8());
-    if (kind == Piece::Kind::literal) {
+    const std::uint8_t kind = in.u8();
+    if (kind == static_cast<std::uint8_t>(Piece::Kind::literal)) {
       pattern.add_literal(in.text());
-    } else if (kind == Piece::Kind::parameter) {
+      continue;
+    }
+    if (kind == static_cast<std::uint8_t>(Piece::Kind::parameter)) {
       const std::uint64_t index = in.varint();
       const Format format = decode_format(in);
-      if (index < parameters) pattern.add_parameter(index, {}, format);
-    } else {
+      if (index < parameters) {
+        pattern.add_parameter(index, {}, format);
+        continue;
+      }
+    } else if (kind == static_cast<std::uint8_t>(Piece::Kind::file) &&
+               files == FilePieces::allowed) {
       Piece piece;
       piece.kind = Piece::Kind::file;
       piece.side = in.u8() == 0 ? FileSide::input : FileSide::output;
       piece.index = static_cast<std::uint32_t>(in.varint());
       pattern.pieces_.push_back(std::move(piece));
+      continue;
     }
+    in.raw(std::numeric_limits<std::size_t>::max());  // cannot succeed: marks the input as bad
   }
   return pattern;
 }

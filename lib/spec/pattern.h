@@ -58,8 +58,10 @@ class Pattern {
                  std::uint64_t k) const;
 
   void encode(Encoder& out) const;
-  // Damage shows in in.ok(); parameter indices are below `parameters`.
-  static Pattern decode(Decoder& in, std::size_t parameters);
+  // Damage shows in in.ok(). What comes back has parameter indices below `parameters`, and pieces
+  // of files only when these are allowed.
+  enum class FilePieces : std::uint8_t { refused, allowed };
+  static Pattern decode(Decoder& in, std::size_t parameters, FilePieces files);
 
  private:
   Result<void> add(std::string_view text, std::span<const Parameter> parameters);

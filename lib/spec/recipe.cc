@@ -88,6 +88,10 @@ bool decode_combinations(Decoder& in, Combinations& c) {
          c.count <= c.sweep.count() - c.offset;
 }
 
+Pattern decode_text(Decoder& in, std::size_t parameters) {
+  return Pattern::decode(in, parameters, Pattern::FilePieces::refused);
+}
+
 struct Table {
   Combinations combinations;
   Pattern path;
@@ -120,12 +124,12 @@ struct Recipe::Data {
 bool Recipe::Data::decode_from(Decoder& in) {
   if (in.u8() != kRecipeFormat || !decode_combinations(in, combinations)) return false;
   const std::size_t parameters = combinations.of.parameters.size();
-  name = Pattern::decode(in, parameters);
-  invocation_script = Pattern::decode(in, parameters);
-  command = Pattern::decode(in, parameters);
+  name = decode_text(in, parameters);
+  invocation_script = decode_text(in, parameters);
+  command = Pattern::decode(in, parameters, Pattern::FilePieces::allowed);
   for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
     std::string key(in.text());
-    env.emplace_back(std::move(key), Pattern::decode(in, parameters));
+    env.emplace_back(std::move(key), decode_text(in, parameters));
   }
   stdio.mode = static_cast<StdioMode>(in.u8());
   stdio.delete_on_success = in.u8() != 0;
@@ -134,7 +138,7 @@ bool Recipe::Data::decode_from(Decoder& in) {
   for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
     Table table;
     if (!decode_combinations(in, table.combinations)) return false;
-    table.path = Pattern::decode(in, table.combinations.of.parameters.size());
+    table.path = decode_text(in, table.combinations.of.parameters.size());
     table.first = files;
     files += table.combinations.count;
     tables.push_back(std::move(table));
