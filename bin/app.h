@@ -1,5 +1,5 @@
-// The world as main built it, passed to every command: nothing below main asks the system for time, environment
-// or streams by itself.
+// The world as main built it, passed to every command: nothing below main asks the system for time,
+// environment or streams by itself.
 #pragma once
 
 #include <cstdio>
@@ -32,10 +32,10 @@ struct App {
   int terminal_columns = 80;
   exec::GetEnv env;
   Clock& clock;
-  store::World world;   // for the thread that runs the command
-  store::World world2;  // the same world with an entropy of its own, for a second thread
-  Path directory;       // working directory, absolute
-  Path program;         // absolute path of this program, as other nodes will find it
+  store::World world;            // for the thread that runs the command
+  store::World world2;           // the same world with an entropy of its own, for a second thread
+  Path directory;                // working directory, absolute
+  Path program;                  // absolute path of this program, as other nodes will find it
   char** environment = nullptr;  // environ
 };
 

@@ -1,4 +1,5 @@
-// The command line: every flag, described once. Short on purpose: what a command does is in its cmd_*.cc.
+// The command line: every flag, described once. Short on purpose: what a command does is in its
+// cmd_*.cc.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -39,23 +40,30 @@ void add_parsed(CLI::App* command, const std::string& flag, std::optional<T>& ta
 }
 
 void add_worker_flags(CLI::App* command, WorkerOptions& o) {
-  command->add_option("--num-cpus", o.cpus, "CPUs to use instead of those granted")->type_name("N")
+  command->add_option("--num-cpus", o.cpus, "CPUs to use instead of those granted")
+      ->type_name("N")
       ->check(CLI::Range(1u, 1u << 20));
   add_parsed(command, "--memory", o.memory, parse_bytes, "SIZE", "memory to use, e.g. 16g");
   command->add_option("--num-gpus", o.gpus, "GPUs to use, at most those found")->type_name("N");
-  command->add_option("--max-parallel-jobs", o.max_parallel_jobs,
-                      "run at most N jobs at a time and ignore what they need")
-      ->type_name("N")->check(CLI::PositiveNumber);
-  command->add_option("--scheduler", o.scheduler, "serve jobs bound to this scheduler (and unbound ones)")
+  command
+      ->add_option("--max-parallel-jobs", o.max_parallel_jobs,
+                   "run at most N jobs at a time and ignore what they need")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--scheduler", o.scheduler,
+                   "serve jobs bound to this scheduler (and unbound ones)")
       ->type_name("NAME");
-  command->add_option("--label", o.label, "serve jobs with this label (and those without)")->type_name("NAME");
+  command->add_option("--label", o.label, "serve jobs with this label (and those without)")
+      ->type_name("NAME");
   add_parsed(command, "--time-limit", o.time_limit, parse_duration, "TIME",
              "end all jobs within this time, e.g. 4h");
   add_parsed(command, "--idle-timeout", o.idle_timeout, parse_duration, "TIME",
              "leave after this time without a job (default: stay until the workflow is done)");
   add_parsed(command, "--lease-ttl", o.lease_ttl, parse_duration, "TIME",
              "silence after which others take this worker's jobs over (default 5m, at least 10s)");
-  command->add_option("--output-dir", o.output_dir, "where job output goes (default: STORE/logs/jobs)")
+  command
+      ->add_option("--output-dir", o.output_dir, "where job output goes (default: STORE/logs/jobs)")
       ->type_name("DIR");
   command->add_flag("-q,--quiet", o.quiet, "print nothing but errors");
 }
@@ -79,24 +87,32 @@ Exit run_command_line(const App& app, int argc, char** argv) {
   InitOptions init;
   c = cli.add_subcommand("init", "Make a store and batch scripts from a workflow file");
   c->add_option("SPEC", init.spec, "workflow file")->required();
-  c->add_option("--store", init.store, "directory of the store (default: NAME.torc here)")->type_name("DIR");
+  c->add_option("--store", init.store, "directory of the store (default: NAME.torc here)")
+      ->type_name("DIR");
   c->add_option("--engine", init.engine, "lmdb: one host; journal: any shared filesystem")
-      ->type_name("ENGINE")->check(CLI::IsMember({"auto", "lmdb", "journal"}))->capture_default_str();
-  c->add_flag("--force", init.force, "move an existing store aside (it is kept, under another name)");
+      ->type_name("ENGINE")
+      ->check(CLI::IsMember({"auto", "lmdb", "journal"}))
+      ->capture_default_str();
+  c->add_flag("--force", init.force,
+              "move an existing store aside (it is kept, under another name)");
   c->add_flag("--json", init.json, "machine-readable output");
   c->callback([&] { exit = run_init(app, init); });
 
   RunOptions run;
   c = cli.add_subcommand("run", "Run a workflow on this machine, from a workflow file or a store");
   c->add_option("SPEC|STORE", run.target, "workflow file, or a store made by init");
-  c->add_option("--store", run.store, "for a workflow file: directory of the store")->type_name("DIR");
+  c->add_option("--store", run.store, "for a workflow file: directory of the store")
+      ->type_name("DIR");
   c->add_option("--engine", run.engine, "for a workflow file: as for init")
-      ->type_name("ENGINE")->check(CLI::IsMember({"auto", "lmdb", "journal"}))->capture_default_str();
+      ->type_name("ENGINE")
+      ->check(CLI::IsMember({"auto", "lmdb", "journal"}))
+      ->capture_default_str();
   add_worker_flags(c, run.worker);
   c->callback([&] { exit = run_run(app, run); });
 
   WorkerOptions worker;
-  c = cli.add_subcommand("worker", "Work for a store until its workflow is done (started by the batch scripts)");
+  c = cli.add_subcommand(
+      "worker", "Work for a store until its workflow is done (started by the batch scripts)");
   c->add_option("STORE", worker.store, "store");
   add_worker_flags(c, worker);
   c->callback([&] { exit = run_worker(app, worker); });
@@ -110,9 +126,10 @@ Exit run_command_line(const App& app, int argc, char** argv) {
   JobsOptions jobs;
   c = cli.add_subcommand("jobs", "List jobs");
   c->add_option("STORE", jobs.store, "store");
-  c->add_option("--state", jobs.state, "only jobs in this state")->type_name("STATE")
-      ->check(CLI::IsMember({"blocked", "ready", "claimed", "running", "completed", "failed", "canceled",
-                             "terminated"}));
+  c->add_option("--state", jobs.state, "only jobs in this state")
+      ->type_name("STATE")
+      ->check(CLI::IsMember({"blocked", "ready", "claimed", "running", "completed", "failed",
+                             "canceled", "terminated"}));
   c->add_option("--name", jobs.name, "only jobs whose name matches")->type_name("REGEX");
   c->add_option("--limit", jobs.limit, "at most N jobs")->type_name("N");
   c->add_flag("--json", jobs.json, "machine-readable output");
@@ -120,13 +137,19 @@ Exit run_command_line(const App& app, int argc, char** argv) {
 
   JobOptions job;
   c = cli.add_subcommand("job", "Show one job: command, state, attempts, where it ran");
-  c->add_option("NAME", job.words, "[STORE] NAME, or #NUMBER")->required()->expected(1, 2)->type_name("[STORE] NAME");
+  c->add_option("NAME", job.words, "[STORE] NAME, or #NUMBER")
+      ->required()
+      ->expected(1, 2)
+      ->type_name("[STORE] NAME");
   c->add_flag("--json", job.json, "machine-readable output");
   c->callback([&] { exit = run_job(app, job); });
 
   LogsOptions logs;
   c = cli.add_subcommand("logs", "Print the output of a job");
-  c->add_option("NAME", logs.words, "[STORE] NAME, or #NUMBER")->required()->expected(1, 2)->type_name("[STORE] NAME");
+  c->add_option("NAME", logs.words, "[STORE] NAME, or #NUMBER")
+      ->required()
+      ->expected(1, 2)
+      ->type_name("[STORE] NAME");
   c->add_flag("--stderr", logs.err, "its standard error instead of its standard output");
   c->add_option("--attempt", logs.attempt, "of this attempt (default: the newest)")->type_name("N");
   c->add_flag("--path", logs.path_only, "print the file's path instead");
@@ -134,7 +157,8 @@ Exit run_command_line(const App& app, int argc, char** argv) {
   c->callback([&] { exit = run_logs(app, logs); });
 
   VerifyOptions verify;
-  c = cli.add_subcommand("verify", "Walk the whole store, recount everything, name the first wrong thing");
+  c = cli.add_subcommand("verify",
+                         "Walk the whole store, recount everything, name the first wrong thing");
   c->add_option("STORE", verify.store, "store");
   c->add_flag("--json", verify.json, "machine-readable output");
   c->callback([&] { exit = run_verify(app, verify); });
@@ -148,7 +172,8 @@ Exit run_command_line(const App& app, int argc, char** argv) {
     }
     fmt::print(app.err, "torc: error: {}\n", error.what());
     const auto chosen = cli.get_subcommands();
-    fmt::print(app.err, "  see `torc {}--help`\n", chosen.empty() ? "" : chosen.front()->get_name() + " ");
+    fmt::print(app.err, "  see `torc {}--help`\n",
+               chosen.empty() ? "" : chosen.front()->get_name() + " ");
     return Exit::usage;
   }
   return exit;

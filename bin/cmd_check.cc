@@ -20,8 +20,8 @@ Exit run_check(const App& app, const CheckOptions& options) {
   print_diagnostics(app, *loaded);
   if (!good) return Exit::usage;
   fmt::print(app.out, "{}: good: workflow '{}', {} job(s) from {} entr{}\n", options.spec,
-             loaded->workflow->name, show_count(loaded->expansion->jobs), loaded->workflow->jobs.size(),
-             loaded->workflow->jobs.size() == 1 ? "y" : "ies");
+             loaded->workflow->name, show_count(loaded->expansion->jobs),
+             loaded->workflow->jobs.size(), loaded->workflow->jobs.size() == 1 ? "y" : "ies");
   return Exit::ok;
 }
 

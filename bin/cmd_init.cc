@@ -13,25 +13,32 @@ namespace {
 
 std::string shown(const App& app, const Path& path) {
   const Path relative = path.lexically_relative(app.directory);
-  return relative.empty() || relative.string().starts_with("..") ? path.string() : relative.string();
+  return relative.empty() || relative.string().starts_with("..") ? path.string()
+                                                                 : relative.string();
 }
 
 void print_next_steps(const App& app, const MadeStore& made, const LoadedSpec& loaded) {
   const store::Identity& identity = made.store->identity();
   const std::string store = shown(app, made.store->directory());
-  fmt::print(app.out, "made {}: workflow '{}', {} job(s), engine {}\n", store, loaded.workflow->name,
-             show_count(loaded.expansion->jobs),
-             identity.engine == store::Engine::lmdb ? "lmdb (this host only)" : "journal (any host)");
-  if (!made.moved.empty()) fmt::print(app.out, "the store that was there is now {}\n", shown(app, made.moved));
+  fmt::print(
+      app.out, "made {}: workflow '{}', {} job(s), engine {}\n", store, loaded.workflow->name,
+      show_count(loaded.expansion->jobs),
+      identity.engine == store::Engine::lmdb ? "lmdb (this host only)" : "journal (any host)");
+  if (!made.moved.empty())
+    fmt::print(app.out, "the store that was there is now {}\n", shown(app, made.moved));
   fmt::print(app.out, "\nnext:\n");
   if (identity.engine == store::Engine::journal || made.scripts.empty()) {
-    for (const Path& script : made.scripts) fmt::print(app.out, "  sbatch {}\n", shown(app, script));
+    for (const Path& script : made.scripts)
+      fmt::print(app.out, "  sbatch {}\n", shown(app, script));
   }
-  fmt::print(app.out, "  torc run {}      # work here\n  torc status {}   # how far it is\n", store, store);
+  fmt::print(app.out, "  torc run {}      # work here\n  torc status {}   # how far it is\n", store,
+             store);
   if (identity.engine == store::Engine::lmdb && !made.scripts.empty()) {
     fmt::print(app.out,
-               "\nThis directory is on a local filesystem, so only this host can use the store. For batch jobs on\n"
-               "other nodes make it on a shared filesystem, or with --engine journal if this one is shared after all.\n");
+               "\nThis directory is on a local filesystem, so only this host can use the store. "
+               "For batch jobs on\n"
+               "other nodes make it on a shared filesystem, or with --engine journal if this one "
+               "is shared after all.\n");
   }
 }
 
@@ -41,8 +48,10 @@ Exit run_init(const App& app, const InitOptions& options) {
   auto loaded = load_spec(app, options.spec);
   if (!loaded) return report(app, loaded.error());
   if (!loaded->expansion) {
-    if (options.json) fmt::print(app.out, "{}\n", diagnostics_json(*loaded).dump(2));
-    else print_diagnostics(app, *loaded);
+    if (options.json)
+      fmt::print(app.out, "{}\n", diagnostics_json(*loaded).dump(2));
+    else
+      print_diagnostics(app, *loaded);
     return Exit::usage;
   }
   if (!options.json) print_diagnostics(app, *loaded);

@@ -18,8 +18,8 @@ namespace {
 using claim::JobState;
 using nlohmann::ordered_json;
 
-// Rows of a table are kept only up to here; a longer list is printed in pages of this size, each with its own
-// widths, so that a million jobs need no memory.
+// Rows of a table are kept only up to here; a longer list is printed in pages of this size, each
+// with its own widths, so that a million jobs need no memory.
 constexpr std::size_t kPage = 1000;
 
 std::optional<JobState> parse_state(const std::string& text) {
@@ -30,16 +30,25 @@ std::optional<JobState> parse_state(const std::string& text) {
 }
 
 Table new_page() {
-  return Table({{"id", Align::right}, {"name"}, {"state"}, {"attempt", Align::right}, {"exit", Align::right},
-                {"time", Align::right}, {"max memory", Align::right}, {"worker", Align::right}});
+  return Table({{"id", Align::right},
+                {"name"},
+                {"state"},
+                {"attempt", Align::right},
+                {"exit", Align::right},
+                {"time", Align::right},
+                {"max memory", Align::right},
+                {"worker", Align::right}});
 }
 
-void add_row(Table& table, const claim::Reader& reader, RecipeBook& book, JobId id, const claim::Job& job) {
+void add_row(Table& table, const claim::Reader& reader, RecipeBook& book, JobId id,
+             const claim::Job& job) {
   const claim::Outcome& o = job.outcome;
   const bool ended = claim::is_terminal(job.state) && o.started_at.count() != 0;
-  table.add({std::to_string(raw(id)), job_name(book, reader, id), std::string(claim::to_string(job.state)),
+  table.add({std::to_string(raw(id)), job_name(book, reader, id),
+             std::string(claim::to_string(job.state)),
              job.attempt == 0 ? "-" : std::to_string(job.attempt), show_exit(job),
-             ended ? show_duration(o.ended_at - o.started_at) : "-", ended ? show_bytes(o.max_rss) : "-",
+             ended ? show_duration(o.ended_at - o.started_at) : "-",
+             ended ? show_bytes(o.max_rss) : "-",
              claim::raw(job.worker) == 0 ? "-" : std::to_string(claim::raw(job.worker))});
 }
 
@@ -55,24 +64,29 @@ void print_job(const App& app, const claim::Reader& reader, const RecipeBook::Pa
   line("command", rendered.command);
   line("priority", std::to_string(page.job_template.priority));
   const claim::JobClass job_class = claim::read_class(reader, page.job_template.job_class);
-  line("needs", fmt::format("{} CPU(s), {}, {} GPU(s){}", job_class.need.cpus, show_bytes(job_class.need.memory),
-                            job_class.need.gpus,
-                            job_class.need.runtime.count() > 0 ? ", " + show_duration(job_class.need.runtime) : ""));
+  line("needs",
+       fmt::format(
+           "{} CPU(s), {}, {} GPU(s){}", job_class.need.cpus, show_bytes(job_class.need.memory),
+           job_class.need.gpus,
+           job_class.need.runtime.count() > 0 ? ", " + show_duration(job_class.need.runtime) : ""));
   if (!job_class.scheduler.empty()) line("scheduler", job_class.scheduler);
   if (!job_class.label.empty()) line("label", job_class.label);
   line("attempts", std::to_string(job.attempt));
   if (claim::raw(job.worker) != 0) {
     const auto worker = claim::read_worker(reader, job.worker);
-    line("worker", fmt::format("{} on {}{}", claim::raw(job.worker), worker ? worker->info.host : "?",
-                               worker && !worker->info.allocation.empty() ? ", allocation " + worker->info.allocation
-                                                                          : ""));
+    line("worker",
+         fmt::format("{} on {}{}", claim::raw(job.worker), worker ? worker->info.host : "?",
+                     worker && !worker->info.allocation.empty()
+                         ? ", allocation " + worker->info.allocation
+                         : ""));
     line("claimed", show_time(job.claimed_at));
   }
   if (o.started_at.count() != 0) line("started", show_time(o.started_at));
   if (o.cause != claim::EndCause::none && !claim::is_live(job.state)) {
     line("ended", fmt::format("{}: {}", show_time(o.ended_at), show_outcome(o)));
     line("used", fmt::format("{}, {} CPU time, {} peak memory of one process",
-                             show_duration(o.started_at.count() == 0 ? WallTime{} : o.ended_at - o.started_at),
+                             show_duration(o.started_at.count() == 0 ? WallTime{}
+                                                                     : o.ended_at - o.started_at),
                              show_duration(o.cpu_time), show_bytes(o.max_rss)));
   }
   if (job.state == JobState::blocked) {
@@ -96,33 +110,37 @@ Exit run_jobs(const App& app, const JobsOptions& options) {
   const std::optional<JobState> state = parse_state(options.state);
   const RE2 pattern(options.name, RE2::Quiet);
   if (!pattern.ok()) {
-    return report(app, Error{ErrorKind::invalid, fmt::format("--name '{}': {}", options.name, pattern.error()),
+    return report(app, Error{ErrorKind::invalid,
+                             fmt::format("--name '{}': {}", options.name, pattern.error()),
                              "write an RE2 regular expression, such as '^work_1.*'"});
   }
   auto store = open_store(app, options.store);
   if (!store) return report(app, store.error());
   Table page = new_page();
   std::uint64_t shown = 0;
-  auto viewed = (*store)->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    RecipeBook book;
-    if (options.json) fmt::print(app.out, "[");
-    claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
-      if (!options.name.empty() && !RE2::PartialMatch(job_name(book, reader, id), pattern)) return true;
-      if (options.json) {
-        fmt::print(app.out, "{}\n  {}", shown == 0 ? "" : ",", job_json(reader, book, id, job).dump());
-      } else {
-        add_row(page, reader, book, id, job);
-        if (page.rows() == kPage) {
-          fmt::print(app.out, "{}", page.text());
-          page = new_page();
-        }
-      }
-      ++shown;
-      return options.limit == 0 || shown < options.limit;
-    });
-    if (options.json) fmt::print(app.out, "{}]\n", shown == 0 ? "" : "\n");
-    return {};
-  });
+  auto viewed =
+      (*store)->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+        RecipeBook book;
+        if (options.json) fmt::print(app.out, "[");
+        claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
+          if (!options.name.empty() && !RE2::PartialMatch(job_name(book, reader, id), pattern))
+            return true;
+          if (options.json) {
+            fmt::print(app.out, "{}\n  {}", shown == 0 ? "" : ",",
+                       job_json(reader, book, id, job).dump());
+          } else {
+            add_row(page, reader, book, id, job);
+            if (page.rows() == kPage) {
+              fmt::print(app.out, "{}", page.text());
+              page = new_page();
+            }
+          }
+          ++shown;
+          return options.limit == 0 || shown < options.limit;
+        });
+        if (options.json) fmt::print(app.out, "{}]\n", shown == 0 ? "" : "\n");
+        return {};
+      });
   if (!viewed) return report(app, viewed.error());
   if (!options.json) {
     if (!page.empty()) fmt::print(app.out, "{}", page.text());
@@ -136,25 +154,28 @@ Exit run_job(const App& app, const JobOptions& options) {
   if (!where) return report(app, where.error());
   auto store = store::Store::open(app.world, where->store, store::Tuning{});
   if (!store) return report(app, store.error());
-  auto viewed = (*store)->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    RecipeBook book;
-    const auto id = find_job(book, reader, where->name);
-    const auto page = id ? book.find(reader, *id) : nullptr;
-    const auto job = id ? claim::read_job(reader, *id) : std::nullopt;
-    if (!page || !job) return no_such_job(where->name);
-    if (!options.json) {
-      print_job(app, reader, *page, *id, *job, where->store);
-      return {};
-    }
-    ordered_json out = job_json(reader, book, *id, *job);
-    const spec::RenderedJob rendered = page->recipe.render(raw(*id) - raw(page->job_template.first));
-    out["command"] = rendered.command;
-    ordered_json waiting = ordered_json::array();
-    for (const JobId w : claim::waits_for(reader, *id, 100)) waiting.push_back(job_name(book, reader, w));
-    out["waits_for"] = std::move(waiting);
-    fmt::print(app.out, "{}\n", out.dump(2));
-    return {};
-  });
+  auto viewed =
+      (*store)->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+        RecipeBook book;
+        const auto id = find_job(book, reader, where->name);
+        const auto page = id ? book.find(reader, *id) : nullptr;
+        const auto job = id ? claim::read_job(reader, *id) : std::nullopt;
+        if (!page || !job) return no_such_job(where->name);
+        if (!options.json) {
+          print_job(app, reader, *page, *id, *job, where->store);
+          return {};
+        }
+        ordered_json out = job_json(reader, book, *id, *job);
+        const spec::RenderedJob rendered =
+            page->recipe.render(raw(*id) - raw(page->job_template.first));
+        out["command"] = rendered.command;
+        ordered_json waiting = ordered_json::array();
+        for (const JobId w : claim::waits_for(reader, *id, 100))
+          waiting.push_back(job_name(book, reader, w));
+        out["waits_for"] = std::move(waiting);
+        fmt::print(app.out, "{}\n", out.dump(2));
+        return {};
+      });
   return viewed ? Exit::ok : report(app, viewed.error());
 }
 

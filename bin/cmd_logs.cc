@@ -19,7 +19,8 @@ struct Found {
   std::uint32_t attempt = 0;
 };
 
-Result<Found> find_files(store::Store& store, const std::string& name, std::optional<std::uint32_t> attempt) {
+Result<Found> find_files(store::Store& store, const std::string& name,
+                         std::optional<std::uint32_t> attempt) {
   Found found;
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     RecipeBook book;
@@ -30,13 +31,15 @@ Result<Found> find_files(store::Store& store, const std::string& name, std::opti
     found.attempt = attempt.value_or(job->attempt);
     if (job->attempt == 0 || found.attempt == 0 || found.attempt > job->attempt) {
       return Error{ErrorKind::invalid,
-                   job->attempt == 0 ? fmt::format("'{}' has not run ({})", name, claim::to_string(job->state))
-                                     : fmt::format("'{}' has no attempt {}", name, found.attempt),
+                   job->attempt == 0
+                       ? fmt::format("'{}' has not run ({})", name, claim::to_string(job->state))
+                       : fmt::format("'{}' has no attempt {}", name, found.attempt),
                    job->attempt == 0 ? "`torc job` tells what it waits for"
                                      : fmt::format("it had attempts 1 to {}", job->attempt)};
     }
     Path directory = default_output_dir(store.directory());
-    if (const auto worker = claim::read_worker(reader, job->worker); worker && !worker->info.output_dir.empty()) {
+    if (const auto worker = claim::read_worker(reader, job->worker);
+        worker && !worker->info.output_dir.empty()) {
       directory = worker->info.output_dir;
     }
     found.mode = page->recipe.render(raw(*id) - raw(page->job_template.first)).stdio.mode;
@@ -49,8 +52,10 @@ Result<Found> find_files(store::Store& store, const std::string& name, std::opti
 Exit copy_out(const App& app, const Path& path) {
   std::FILE* file = std::fopen(path.c_str(), "rbe");
   if (file == nullptr) {
-    return report(app, os_error(errno, fmt::format("cannot read {}", path.string()),
-                                "it may lie on another node's local disk, or was deleted (delete_on_success)"));
+    return report(
+        app,
+        os_error(errno, fmt::format("cannot read {}", path.string()),
+                 "it may lie on another node's local disk, or was deleted (delete_on_success)"));
   }
   char buffer[1 << 16];
   std::size_t n = 0;
@@ -59,14 +64,17 @@ Exit copy_out(const App& app, const Path& path) {
   }
   const bool bad = std::ferror(file) != 0;
   std::fclose(file);
-  return bad ? report(app, Error{ErrorKind::io, fmt::format("cannot read all of {}", path.string()), ""}) : Exit::ok;
+  return bad ? report(app,
+                      Error{ErrorKind::io, fmt::format("cannot read all of {}", path.string()), ""})
+             : Exit::ok;
 }
 
 nlohmann::ordered_json file_json(const Path& path) {
   if (path.empty()) return nullptr;
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
-  return {{"path", path.string()}, {"bytes", error ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(size)}};
+  return {{"path", path.string()},
+          {"bytes", error ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(size)}};
 }
 
 }  // namespace
@@ -88,9 +96,11 @@ Exit run_logs(const App& app, const LogsOptions& options) {
   }
   const Path& path = options.err ? found->files.err : found->files.out;
   if (path.empty()) {
-    return report(app, Error{ErrorKind::invalid, fmt::format("the {} of '{}' is not kept (its stdio mode)",
-                                                             options.err ? "standard error" : "standard output",
-                                                             where->name), ""});
+    return report(
+        app, Error{ErrorKind::invalid,
+                   fmt::format("the {} of '{}' is not kept (its stdio mode)",
+                               options.err ? "standard error" : "standard output", where->name),
+                   ""});
   }
   if (options.path_only) {
     fmt::print(app.out, "{}\n", path.string());

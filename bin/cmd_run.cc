@@ -31,20 +31,23 @@ Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOpt
   }
   const auto earlier = store::read_file(app.world.disk, directory / "spec.yaml");
   if (earlier && *earlier != loaded.text) {
-    return Error{ErrorKind::exists,
-                 fmt::format("{} was made from another version of {}", directory.string(), loaded.file),
-                 fmt::format("`torc run {}` goes on with it as it was; `torc init --force {}` starts anew and keeps "
-                             "the old one; --store names another place",
-                             directory.filename().string(), loaded.file)};
+    return Error{
+        ErrorKind::exists,
+        fmt::format("{} was made from another version of {}", directory.string(), loaded.file),
+        fmt::format(
+            "`torc run {}` goes on with it as it was; `torc init --force {}` starts anew and keeps "
+            "the old one; --store names another place",
+            directory.filename().string(), loaded.file)};
   }
   return store::Store::open(app.world, directory, store::Tuning{});
 }
 
 void print_summary(const App& app, const WorkerSummary& summary, const Path& store, WallTime took) {
   const claim::WorkflowState& w = summary.workflow;
-  const std::uint64_t bad = w.of(JobState::failed) + w.of(JobState::terminated) + w.of(JobState::canceled);
-  fmt::print(app.out, "{}: {} of {} job(s) completed", w.name, show_count(w.of(JobState::completed)),
-             show_count(w.jobs));
+  const std::uint64_t bad =
+      w.of(JobState::failed) + w.of(JobState::terminated) + w.of(JobState::canceled);
+  fmt::print(app.out, "{}: {} of {} job(s) completed", w.name,
+             show_count(w.of(JobState::completed)), show_count(w.jobs));
   if (bad > 0) fmt::print(app.out, ", {} failed", show_count(bad));
   if (w.finished() && w.of(JobState::blocked) > 0) {
     fmt::print(app.out, ", {} never reached", show_count(w.of(JobState::blocked)));
@@ -52,9 +55,12 @@ void print_summary(const App& app, const WorkerSummary& summary, const Path& sto
   fmt::print(app.out, " in {}\n", show_duration(took));
   const std::string name = store.lexically_relative(app.directory).string();
   const std::string shown = name.empty() || name.starts_with("..") ? store.string() : name;
-  if (bad > 0) fmt::print(app.out, "see: torc jobs {} --state failed; torc logs {} NAME --stderr\n", shown, shown);
+  if (bad > 0)
+    fmt::print(app.out, "see: torc jobs {} --state failed; torc logs {} NAME --stderr\n", shown,
+               shown);
   if (summary.end == WorkerEnd::nothing_fits) {
-    fmt::print(app.out, "{} ready job(s) need more than this worker has; see `torc jobs {} --state ready`\n",
+    fmt::print(app.out,
+               "{} ready job(s) need more than this worker has; see `torc jobs {} --state ready`\n",
                show_count(w.of(JobState::ready)), shown);
   } else if (!w.finished()) {
     fmt::print(app.out, "go on with: torc run {}\n", shown);

@@ -63,23 +63,26 @@ ordered_json to_json(const Picture& picture, const store::Store& store) {
   }
   ordered_json workers = ordered_json::array();
   for (const claim::Worker& worker : picture.workers) {
-    workers.push_back({{"worker", claim::raw(worker.epoch)},
-                       {"host", worker.info.host},
-                       {"pid", worker.info.pid},
-                       {"allocation", worker.info.allocation.empty() ? ordered_json(nullptr)
-                                                                     : ordered_json(worker.info.allocation)},
-                       {"scheduler", worker.info.scheduler},
-                       {"cpus", worker.info.cpus},
-                       {"gpus", worker.info.gpus},
-                       {"memory_bytes", worker.info.memory.value},
-                       {"jobs_held", worker.held},
-                       {"jobs_finished", worker.finished},
-                       {"registered_at", static_cast<double>(worker.info.registered_at.count()) / 1e6},
-                       {"last_seen", static_cast<double>(worker.last_seen.count()) / 1e6}});
+    workers.push_back(
+        {{"worker", claim::raw(worker.epoch)},
+         {"host", worker.info.host},
+         {"pid", worker.info.pid},
+         {"allocation", worker.info.allocation.empty() ? ordered_json(nullptr)
+                                                       : ordered_json(worker.info.allocation)},
+         {"scheduler", worker.info.scheduler},
+         {"cpus", worker.info.cpus},
+         {"gpus", worker.info.gpus},
+         {"memory_bytes", worker.info.memory.value},
+         {"jobs_held", worker.held},
+         {"jobs_finished", worker.finished},
+         {"registered_at", static_cast<double>(worker.info.registered_at.count()) / 1e6},
+         {"last_seen", static_cast<double>(worker.last_seen.count()) / 1e6}});
   }
   ordered_json failures = ordered_json::array();
   for (const Failure& f : picture.failures) {
-    failures.push_back({{"id", raw(f.id)}, {"name", f.name}, {"state", claim::to_string(f.job.state)},
+    failures.push_back({{"id", raw(f.id)},
+                        {"name", f.name},
+                        {"state", claim::to_string(f.job.state)},
                         {"why", show_outcome(f.job.outcome)}});
   }
   return {{"workflow", w.name},
@@ -99,18 +102,26 @@ void print_workers(const App& app, const Picture& picture) {
     return;
   }
   const WallTime now = app.clock.wall_now();
-  Table table({{"worker", Align::right}, {"host"}, {"allocation"}, {"cpus", Align::right}, {"memory", Align::right},
-               {"gpus", Align::right}, {"holds", Align::right}, {"done", Align::right}, {"last commit"}});
+  Table table({{"worker", Align::right},
+               {"host"},
+               {"allocation"},
+               {"cpus", Align::right},
+               {"memory", Align::right},
+               {"gpus", Align::right},
+               {"holds", Align::right},
+               {"done", Align::right},
+               {"last commit"}});
   for (const claim::Worker& w : picture.workers) {
     if (table.rows() == kShownWorkers) break;
     table.add({std::to_string(claim::raw(w.epoch)), w.info.host,
                w.info.allocation.empty() ? "-" : w.info.allocation, std::to_string(w.info.cpus),
-               show_bytes(w.info.memory), std::to_string(w.info.gpus), show_count(w.held), show_count(w.finished),
-               show_age(w.last_seen, now)});
+               show_bytes(w.info.memory), std::to_string(w.info.gpus), show_count(w.held),
+               show_count(w.finished), show_age(w.last_seen, now)});
   }
   fmt::print(app.out, "\n{}", table.text());
   if (picture.workers.size() > kShownWorkers) {
-    fmt::print(app.out, "… and {} more (--json shows all)\n", picture.workers.size() - kShownWorkers);
+    fmt::print(app.out, "… and {} more (--json shows all)\n",
+               picture.workers.size() - kShownWorkers);
   }
 }
 
@@ -124,11 +135,13 @@ void print_failures(const App& app, const Picture& picture) {
     fmt::print(app.out, "\n{}", table.text());
     const std::uint64_t all = w.of(JobState::failed) + w.of(JobState::terminated);
     if (all > picture.failures.size()) {
-      fmt::print(app.out, "… and {} more: torc jobs --state failed\n", show_count(all - picture.failures.size()));
+      fmt::print(app.out, "… and {} more: torc jobs --state failed\n",
+                 show_count(all - picture.failures.size()));
     }
   }
   if (w.finished() && w.of(JobState::blocked) > 0) {
-    fmt::print(app.out, "\n{} job(s) were never reached: a job that they depend on did not complete\n",
+    fmt::print(app.out,
+               "\n{} job(s) were never reached: a job that they depend on did not complete\n",
                show_count(w.of(JobState::blocked)));
   }
 }
@@ -154,8 +167,10 @@ Exit run_status(const App& app, const StatusOptions& options) {
   if (!store) return report(app, store.error());
   auto picture = look(**store);
   if (!picture) return report(app, picture.error());
-  if (options.json) fmt::print(app.out, "{}\n", to_json(*picture, **store).dump(2));
-  else print_picture(app, *picture, **store);
+  if (options.json)
+    fmt::print(app.out, "{}\n", to_json(*picture, **store).dump(2));
+  else
+    print_picture(app, *picture, **store);
   return Exit::ok;
 }
 

@@ -27,8 +27,8 @@ Exit run_verify(const App& app, const VerifyOptions& options) {
     return verified ? Exit::ok : Exit::store;
   }
   if (!verified) return report(app, verified.error());
-  fmt::print(app.out, "{}: clean; commits up to {}, {} file(s) checked, newest snapshot {}\n", path->string(),
-             verified->last_sequence, verified->files, verified->newest_snapshot);
+  fmt::print(app.out, "{}: clean; commits up to {}, {} file(s) checked, newest snapshot {}\n",
+             path->string(), verified->last_sequence, verified->files, verified->newest_snapshot);
   return Exit::ok;
 }
 

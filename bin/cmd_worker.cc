@@ -10,17 +10,24 @@
 namespace torc::cli {
 namespace {
 
-// A worker that lost its lease comes back as a new one, but a filesystem that hangs again and again is left alone.
+// A worker that lost its lease comes back as a new one, but a filesystem that hangs again and again
+// is left alone.
 constexpr int kMostLives = 3;
 
 std::string_view to_string(WorkerEnd end) {
   switch (end) {
-    case WorkerEnd::workflow_finished: return "the workflow is finished";
-    case WorkerEnd::nothing_fits: return "the jobs that are left do not fit this worker";
-    case WorkerEnd::time_up: return "its time is up";
-    case WorkerEnd::idle: return "idle for too long";
-    case WorkerEnd::interrupted: return "told to stop";
-    case WorkerEnd::lease_lost: return "its lease was lost";
+    case WorkerEnd::workflow_finished:
+      return "the workflow is finished";
+    case WorkerEnd::nothing_fits:
+      return "the jobs that are left do not fit this worker";
+    case WorkerEnd::time_up:
+      return "its time is up";
+    case WorkerEnd::idle:
+      return "idle for too long";
+    case WorkerEnd::interrupted:
+      return "told to stop";
+    case WorkerEnd::lease_lost:
+      return "its lease was lost";
   }
   return "?";
 }
@@ -47,7 +54,8 @@ Exit run_worker(const App& app, const WorkerOptions& options) {
       std::fflush(app.out);
     };
     events.failure = [&](const std::string& name, const claim::Outcome& outcome) {
-      fmt::print(app.out, "{} failed: {}: {}\n", show_time(app.clock.wall_now()), name, show_outcome(outcome));
+      fmt::print(app.out, "{} failed: {}: {}\n", show_time(app.clock.wall_now()), name,
+                 show_outcome(outcome));
       std::fflush(app.out);
     };
   }
@@ -56,14 +64,16 @@ Exit run_worker(const App& app, const WorkerOptions& options) {
     if (!store) return report(app, store.error());
     auto settings = read_settings(**store);
     if (!settings) return report(app, settings.error());
-    auto setup = make_worker_setup(app, options, *path, Place::allocation, settings->run.execution.sigkill_headroom);
+    auto setup = make_worker_setup(app, options, *path, Place::allocation,
+                                   settings->run.execution.sigkill_headroom);
     if (!setup) return report(app, setup.error());
     if (!options.quiet && life == 1) announce(app, *setup, *path);
     auto summary = work(app, *std::move(store), *setup, events);
     if (!summary) return report(app, summary.error());
     if (!options.quiet) {
-      fmt::print(app.out, "{} worker {} leaves: {}; {} completed, {} failed\n", show_time(app.clock.wall_now()),
-                 summary->epoch, to_string(summary->end), summary->completed, summary->failed);
+      fmt::print(app.out, "{} worker {} leaves: {}; {} completed, {} failed\n",
+                 show_time(app.clock.wall_now()), summary->epoch, to_string(summary->end),
+                 summary->completed, summary->failed);
       std::fflush(app.out);
     }
     if (summary->end != WorkerEnd::lease_lost) return Exit::ok;

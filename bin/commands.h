@@ -1,5 +1,5 @@
-// Every command: its options as the command line fills them, and the function that runs it. The flags themselves
-// are described in cli.cc, once.
+// Every command: its options as the command line fills them, and the function that runs it. The
+// flags themselves are described in cli.cc, once.
 #pragma once
 
 #include <chrono>
@@ -42,8 +42,8 @@ struct WorkerOptions {
 };
 
 struct RunOptions {
-  std::string target;           // a spec or a store; empty: the store found as for other commands
-  std::string store;            // for a spec: where to make the store
+  std::string target;  // a spec or a store; empty: the store found as for other commands
+  std::string store;   // for a spec: where to make the store
   std::string engine = "auto";
   WorkerOptions worker;
 };
@@ -56,7 +56,7 @@ struct StatusOptions {
 struct JobsOptions {
   std::string store;
   std::string state;
-  std::string name;    // regular expression, searched in the name
+  std::string name;         // regular expression, searched in the name
   std::uint64_t limit = 0;  // 0: all
   bool json = false;
 };

@@ -17,7 +17,8 @@ bool says_something(const claim::Exchange& e) {
 
 void signal_fd(int fd) {
   const std::uint64_t one = 1;
-  (void)!write(fd, &one, sizeof one);  // an eventfd refuses only when it is full, which is readable too
+  (void)!write(fd, &one,
+               sizeof one);  // an eventfd refuses only when it is full, which is readable too
 }
 
 void drain_fd(int fd) {
@@ -66,7 +67,9 @@ void Committer::submit(claim::Exchange exchange) {
   signal_fd(request_fd_);
 }
 
-void Committer::clear_fd() { drain_fd(notify_fd_); }
+void Committer::clear_fd() {
+  drain_fd(notify_fd_);
+}
 
 std::optional<CommitReply> Committer::take_reply() {
   const std::lock_guard lock(mutex_);
@@ -79,9 +82,13 @@ std::optional<Error> Committer::lost() {
   return lost_;
 }
 
-void Committer::confirm(BootTime at) { last_confirmed_ = at.count(); }
+void Committer::confirm(BootTime at) {
+  last_confirmed_ = at.count();
+}
 
-void Committer::notify() { signal_fd(notify_fd_); }
+void Committer::notify() {
+  signal_fd(notify_fd_);
+}
 
 void Committer::serve() {
   while (!stopping_) {
@@ -89,7 +96,8 @@ void Committer::serve() {
     if (store_->changes_fd() >= 0) fds.push_back({store_->changes_fd(), POLLIN, 0});
     const std::size_t first_neighbour = fds.size();
     for (const int fd : keeper_.neighbour_fds()) fds.push_back({fd, POLLIN, 0});
-    const auto wait = std::max<BootTime>(keeper_.next_tick() - world_.clock.boot_now(), BootTime(0));
+    const auto wait =
+        std::max<BootTime>(keeper_.next_tick() - world_.clock.boot_now(), BootTime(0));
     const timespec timeout{static_cast<time_t>(wait.count() / 1'000'000'000),
                            static_cast<long>(wait.count() % 1'000'000'000)};
     if (ppoll(fds.data(), fds.size(), &timeout, nullptr) < 0 && errno != EINTR) continue;
@@ -126,7 +134,8 @@ void Committer::serve() {
   }
 }
 
-// A failed beat or look is not yet a lost lease: the worker fences itself when none succeeds for long enough.
+// A failed beat or look is not yet a lost lease: the worker fences itself when none succeeds for
+// long enough.
 void Committer::keep_lease(const Result<void>& outcome) {
   if (outcome || outcome.error().kind != ErrorKind::fenced) return;
   {

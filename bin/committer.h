@@ -1,5 +1,6 @@
-// The thread that owns a worker's store: it commits what the worker has to say while the worker goes on starting
-// and ending jobs, and keeps the lease. A filesystem that hangs stops this thread only.
+// The thread that owns a worker's store: it commits what the worker has to say while the worker
+// goes on starting and ending jobs, and keeps the lease. A filesystem that hangs stops this thread
+// only.
 #pragma once
 
 #include <atomic>
@@ -18,14 +19,14 @@
 namespace torc::cli {
 
 struct CommitReply {
-  // fenced, unknown: the lease is lost, nothing of this worker counts any more. no_space, busy, io: surely not
-  // committed; the exchange is to be sent again.
+  // fenced, unknown: the lease is lost, nothing of this worker counts any more. no_space, busy, io:
+  // surely not committed; the exchange is to be sent again.
   std::optional<Error> error;
   claim::Answer answer;
   std::vector<PreparedJob> jobs;  // the grants, in the order in which they should start
   std::vector<claim::Refused> refused;
   store::Commit commit;
-  std::uint64_t hosts = 1;        // nodes that share the workflow now
+  std::uint64_t hosts = 1;  // nodes that share the workflow now
 };
 
 class Committer {

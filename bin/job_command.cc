@@ -21,19 +21,26 @@ void set(std::vector<std::string>& env, std::string_view name, std::string_view 
 
 }  // namespace
 
-Path default_output_dir(const Path& store) { return store / "logs" / "jobs"; }
+Path default_output_dir(const Path& store) {
+  return store / "logs" / "jobs";
+}
 
 OutputFiles output_files(const Path& output_dir, JobId id, std::uint32_t attempt,
                          spec::StdioMode mode) {
-  const Path stem = output_dir / fmt::format("{:06}", raw(id) / 1000) /
-                    fmt::format("{}.{}", raw(id), attempt);
+  const Path stem =
+      output_dir / fmt::format("{:06}", raw(id) / 1000) / fmt::format("{}.{}", raw(id), attempt);
   switch (mode) {
-    case spec::StdioMode::separate: return {stem.string() + ".out", stem.string() + ".err"};
-    case spec::StdioMode::combined: return {stem.string() + ".out", stem.string() + ".out"};
-    case spec::StdioMode::no_stdout: return {"", stem.string() + ".err"};
-    case spec::StdioMode::no_stderr: return {stem.string() + ".out", ""};
+    case spec::StdioMode::separate:
+      return {stem.string() + ".out", stem.string() + ".err"};
+    case spec::StdioMode::combined:
+      return {stem.string() + ".out", stem.string() + ".out"};
+    case spec::StdioMode::no_stdout:
+      return {"", stem.string() + ".err"};
+    case spec::StdioMode::no_stderr:
+      return {stem.string() + ".out", ""};
     case spec::StdioMode::none:
-    case spec::StdioMode::packed: break;
+    case spec::StdioMode::packed:
+      break;
   }
   return {};
 }
@@ -91,8 +98,8 @@ std::optional<PreparedJob> JobPreparer::prepare(RecipeBook& book, const claim::R
   env.push_back(fmt::format("TORC_JOB_ID={}", id));
   env.push_back(fmt::format("TORC_JOB_NAME={}", job.name));
   env.push_back(fmt::format("TORC_ATTEMPT_ID={}", grant.token.attempt));
-  env.push_back(fmt::format("TORC_ATTEMPT_DIR={}/{:06}/{}.{}.d", output_dir_.string(), id / 1000, id,
-                            grant.token.attempt));
+  env.push_back(fmt::format("TORC_ATTEMPT_DIR={}/{:06}/{}.{}.d", output_dir_.string(), id / 1000,
+                            id, grant.token.attempt));
   env.push_back(fmt::format("TORC_NUM_CPUS={}", prepared.need.cpus));
   env.push_back(fmt::format("TORC_NUM_GPUS={}", prepared.need.gpus));
   env.push_back(fmt::format("TORC_MEMORY_BYTES={}", prepared.need.memory.value));

@@ -12,8 +12,8 @@
 
 namespace torc::cli {
 
-// Where job output lies when nothing else is said: logs/jobs/ in the store. A thousand jobs to a subdirectory, so
-// that no directory grows without bound.
+// Where job output lies when nothing else is said: logs/jobs/ in the store. A thousand jobs to a
+// subdirectory, so that no directory grows without bound.
 [[nodiscard]] Path default_output_dir(const Path& store);
 struct OutputFiles {
   Path out;  // empty: not kept

@@ -17,7 +17,8 @@ ordered_json seconds_or_null(WallTime t) {
 
 }  // namespace
 
-ordered_json job_json(const claim::Reader& reader, RecipeBook& book, JobId id, const claim::Job& job) {
+ordered_json job_json(const claim::Reader& reader, RecipeBook& book, JobId id,
+                      const claim::Job& job) {
   const claim::Outcome& o = job.outcome;
   const bool ended = o.cause != claim::EndCause::none && !claim::is_live(job.state);
   std::string host;
@@ -33,12 +34,14 @@ ordered_json job_json(const claim::Reader& reader, RecipeBook& book, JobId id, c
   out["signal"] = ended && o.signal > 0 ? ordered_json(o.signal) : ordered_json(nullptr);
   out["cause"] = ended ? ordered_json(claim::to_string(o.cause)) : ordered_json(nullptr);
   out["host"] = host.empty() ? ordered_json(nullptr) : ordered_json(host);
-  out["worker"] = claim::raw(job.worker) == 0 ? ordered_json(nullptr) : ordered_json(claim::raw(job.worker));
+  out["worker"] =
+      claim::raw(job.worker) == 0 ? ordered_json(nullptr) : ordered_json(claim::raw(job.worker));
   out["claimed_at"] = seconds_or_null(job.claimed_at);
   out["started_at"] = seconds_or_null(o.started_at);
   out["ended_at"] = seconds_or_null(o.ended_at);
   out["max_rss_bytes"] = ended ? ordered_json(o.max_rss.value) : ordered_json(nullptr);
-  out["cpu_seconds"] = ended ? ordered_json(static_cast<double>(o.cpu_time.count()) / 1e6) : ordered_json(nullptr);
+  out["cpu_seconds"] =
+      ended ? ordered_json(static_cast<double>(o.cpu_time.count()) / 1e6) : ordered_json(nullptr);
   return out;
 }
 
@@ -52,7 +55,9 @@ std::string show_exit(const claim::Job& job) {
 std::string_view workflow_verdict(const claim::WorkflowState& workflow, std::uint64_t living) {
   if (workflow.all_completed()) return "completed";
   if (workflow.finished()) return "failed";
-  return living > 0 || workflow.of(JobState::claimed) + workflow.of(JobState::running) > 0 ? "running" : "waiting";
+  return living > 0 || workflow.of(JobState::claimed) + workflow.of(JobState::running) > 0
+             ? "running"
+             : "waiting";
 }
 
 }  // namespace torc::cli

@@ -10,15 +10,16 @@
 
 namespace torc::cli {
 
-// {id, name, state, attempt, exit_code, signal, host, worker, claimed_at, started_at, ended_at, max_rss_bytes,
-// cpu_seconds, cause}; times in seconds since 1970, null where there is nothing.
-[[nodiscard]] nlohmann::ordered_json job_json(const claim::Reader& reader, RecipeBook& book, JobId id,
-                                              const claim::Job& job);
+// {id, name, state, attempt, exit_code, signal, host, worker, claimed_at, started_at, ended_at,
+// max_rss_bytes, cpu_seconds, cause}; times in seconds since 1970, null where there is nothing.
+[[nodiscard]] nlohmann::ordered_json job_json(const claim::Reader& reader, RecipeBook& book,
+                                              JobId id, const claim::Job& job);
 
 // "0", "3", "0:9" (exit code:signal, as sacct writes them), "-" before the end.
 [[nodiscard]] std::string show_exit(const claim::Job& job);
 
 // Whole-workflow verdict: completed, failed, running, waiting (jobs are ready, nobody works).
-[[nodiscard]] std::string_view workflow_verdict(const claim::WorkflowState& workflow, std::uint64_t living);
+[[nodiscard]] std::string_view workflow_verdict(const claim::WorkflowState& workflow,
+                                                std::uint64_t living);
 
 }  // namespace torc::cli

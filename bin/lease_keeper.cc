@@ -39,7 +39,8 @@ Result<void> LeaseKeeper::tick(BootTime last_commit) {
   const auto interval = claim::beat_interval(info_.lease_ttl, living_);
   // +-20 %: a thousand workers started together must not beat together.
   const double jitter = 0.8 + 0.4 * static_cast<double>(world_.entropy.next() >> 11) * 0x1p-53;
-  next_tick_ = now + std::chrono::nanoseconds(static_cast<std::int64_t>(static_cast<double>(interval.count()) * jitter));
+  next_tick_ = now + std::chrono::nanoseconds(
+                         static_cast<std::int64_t>(static_cast<double>(interval.count()) * jitter));
   if (last_commit + interval < now || beat_counter_ == 0) {
     TORC_TRY(store::write_beat(world_, store_.directory(), raw(self_), ++beat_counter_));
     last_beat_ = now;
@@ -64,7 +65,8 @@ Result<std::vector<claim::Worker>> LeaseKeeper::look_around() {
     return {};
   }));
   if (!alive) {
-    return Error{ErrorKind::fenced, fmt::format("the lease of this worker ({}) was ended by another one", raw(self_)),
+    return Error{ErrorKind::fenced,
+                 fmt::format("the lease of this worker ({}) was ended by another one", raw(self_)),
                  "its jobs were handed on; it must stop what it runs"};
   }
   std::set<std::string> hosts;
@@ -156,13 +158,15 @@ Result<void> LeaseKeeper::observe_successors(const std::vector<claim::Worker>& l
   return {};
 }
 
-// Ends the lease of `worker` unless it renewed since it was read. `beats` is compared once more when not 0.
+// Ends the lease of `worker` unless it renewed since it was read. `beats` is compared once more
+// when not 0.
 Result<bool> LeaseKeeper::expire(const claim::Worker& worker, std::uint64_t beats) {
   bool expired = false;
   TORC_TRY(store_.commit(raw(self_), [&](claim::Transaction& tx) -> Result<void> {
     expired = false;
     if (beats != 0) {
-      TORC_ASSIGN(const auto newest, store::read_beat(world_, store_.directory(), raw(worker.epoch)));
+      TORC_ASSIGN(const auto newest,
+                  store::read_beat(world_, store_.directory(), raw(worker.epoch)));
       if (newest && *newest != beats) return {};
     }
     TORC_ASSIGN(expired, claim::expire_worker(tx, worker.epoch, worker.renewals,

@@ -1,5 +1,5 @@
-// Keeps this worker's lease alive and ends those of dead ones: heartbeats, the ring of watchers, the faster ways
-// to learn of a death. Runs in the thread that owns the store.
+// Keeps this worker's lease alive and ends those of dead ones: heartbeats, the ring of watchers,
+// the faster ways to learn of a death. Runs in the thread that owns the store.
 #pragma once
 
 #include <chrono>
@@ -22,15 +22,15 @@ inline constexpr std::size_t kWatched = 3;
 
 class LeaseKeeper {
  public:
-  LeaseKeeper(store::World world, store::Store& store, claim::WorkerEpoch self, claim::WorkerInfo info,
-              slurm::RunProgram run_program);
+  LeaseKeeper(store::World world, store::Store& store, claim::WorkerEpoch self,
+              claim::WorkerInfo info, slurm::RunProgram run_program);
   ~LeaseKeeper();
   LeaseKeeper(const LeaseKeeper&) = delete;
   LeaseKeeper& operator=(const LeaseKeeper&) = delete;
 
   [[nodiscard]] BootTime next_tick() const { return next_tick_; }
-  // Beats (unless a commit at `last_commit` did), looks at the successors, expires those that are dead. Error
-  // fenced: this worker itself was expired.
+  // Beats (unless a commit at `last_commit` did), looks at the successors, expires those that are
+  // dead. Error fenced: this worker itself was expired.
   Result<void> tick(BootTime last_commit);
 
   // Newest moment at which a beat of ours was surely written.

@@ -23,7 +23,8 @@ Result<Path> locate_store(const App& app, const std::string& named) {
   if (found.size() == 1) return found.front();
   std::sort(found.begin(), found.end());
   if (found.empty()) {
-    return Error{ErrorKind::invalid, fmt::format("no store given, and no *.torc in {}", app.directory.string()),
+    return Error{ErrorKind::invalid,
+                 fmt::format("no store given, and no *.torc in {}", app.directory.string()),
                  "name one, set TORC_STORE, or make one with `torc init workflow.yaml`"};
   }
   std::string names;

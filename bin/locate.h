@@ -8,8 +8,8 @@
 
 namespace torc::cli {
 
-// `named` as given, else $TORC_STORE, else the only *.torc of the working directory. Errors: invalid, with the
-// candidates when there are several.
+// `named` as given, else $TORC_STORE, else the only *.torc of the working directory. Errors:
+// invalid, with the candidates when there are several.
 Result<Path> locate_store(const App& app, const std::string& named);
 
 // Commands that take "[STORE] NAME": one word is the name.

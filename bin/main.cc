@@ -1,4 +1,5 @@
-// Builds the world once (disk, clock, entropy, environment, streams) and hands it to the command line.
+// Builds the world once (disk, clock, entropy, environment, streams) and hands it to the command
+// line.
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -49,18 +50,35 @@ int main(int argc, char** argv) {
   torc::SystemClock clock;
   torc::SystemEntropy entropy;
   torc::SystemEntropy second_entropy;
-  torc::store::World world{disk,          clock,  entropy,        host_name(), torc::exec::boot_id(),
-                           torc::exec::pid_namespace(), geteuid(), replica_roots()};
-  torc::store::World second{disk,         clock,  second_entropy, world.host,  world.boot_id,
-                            world.pid_namespace, world.uid, world.replica_roots};
+  torc::store::World world{disk,
+                           clock,
+                           entropy,
+                           host_name(),
+                           torc::exec::boot_id(),
+                           torc::exec::pid_namespace(),
+                           geteuid(),
+                           replica_roots()};
+  torc::store::World second{disk,           clock,
+                            second_entropy, world.host,
+                            world.boot_id,  world.pid_namespace,
+                            world.uid,      world.replica_roots};
   std::error_code error;
   const std::filesystem::path directory = std::filesystem::current_path(error);
   std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) program = argv[0];
-  const torc::cli::App app{stdout,    stderr,     isatty(STDOUT_FILENO) == 1, columns_of(STDOUT_FILENO),
-                           read_env,  clock,      world,                      second,
-                           directory, program,    environ};
+  const torc::cli::App app{stdout,
+                           stderr,
+                           isatty(STDOUT_FILENO) == 1,
+                           columns_of(STDOUT_FILENO),
+                           read_env,
+                           clock,
+                           world,
+                           second,
+                           directory,
+                           program,
+                           environ};
   const torc::cli::Exit exit = torc::cli::run_command_line(app, argc, argv);
-  if (std::fflush(stdout) != 0 && exit == torc::cli::Exit::ok) return static_cast<int>(torc::cli::Exit::unfinished);
+  if (std::fflush(stdout) != 0 && exit == torc::cli::Exit::ok)
+    return static_cast<int>(torc::cli::Exit::unfinished);
   return static_cast<int>(exit);
 }

@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 std::string file_name_of(std::string_view name) {
   std::string out;
   for (const char c : name) {
-    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
+    const bool plain =
+        std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
     out.push_back(plain ? c : '_');
   }
   if (out.empty() || out.front() == '.' || out.front() == '-') out.insert(0, "w");
@@ -30,9 +31,11 @@ Result<std::vector<store::Store::File>> initial_files(const App& app, const Load
   std::vector<store::Store::File> files{{"spec.yaml", loaded.text}};
   const spec::Workflow& workflow = *loaded.workflow;
   for (const spec::SlurmScheduler& scheduler : workflow.slurm_schedulers) {
-    const slurm::ScriptContext context{workflow.name, directory, app.program,
-                                       file_name_of(workflow.name) + "-" + file_name_of(scheduler.name)};
-    TORC_ASSIGN(std::string text, slurm::render_script(context, scheduler, workflow.slurm_defaults));
+    const slurm::ScriptContext context{
+        workflow.name, directory, app.program,
+        file_name_of(workflow.name) + "-" + file_name_of(scheduler.name)};
+    TORC_ASSIGN(std::string text,
+                slurm::render_script(context, scheduler, workflow.slurm_defaults));
     files.push_back({Path("slurm") / (file_name_of(scheduler.name) + ".sbatch"), std::move(text)});
   }
   return files;
@@ -72,15 +75,17 @@ Result<MadeStore> make_store(const App& app, const LoadedSpec& loaded, const Pat
   const bool there = fs::exists(fs::symlink_status(directory, error));
   if (there && existing == Existing::refuse) {
     return Error{ErrorKind::exists, fmt::format("{} exists already", directory.string()),
-                 "go on with it (`torc run`, `torc status`), name another with --store, or move it aside with --force"};
+                 "go on with it (`torc run`, `torc status`), name another with --store, or move it "
+                 "aside with --force"};
   }
   TORC_ASSIGN(std::vector<store::Store::File> files, initial_files(app, loaded, directory));
   if (there) {
     TORC_ASSIGN(made.moved, move_aside(app, directory));
   }
   const claim::Plan plan = make_plan(loaded, app.directory);
-  auto store = store::Store::create(app.world, directory, engine, store::Tuning{},
-                                    [&](store::Transaction& tx) { return claim::write_plan(tx, plan); }, files);
+  auto store = store::Store::create(
+      app.world, directory, engine, store::Tuning{},
+      [&](store::Transaction& tx) { return claim::write_plan(tx, plan); }, files);
   if (!store) {
     if (there) fs::rename(made.moved, directory, error);  // as it was
     return std::move(store).error();

@@ -25,8 +25,10 @@ std::string progress_text(const ProgressLine& line, int columns) {
   const claim::WorkflowState& w = line.workflow;
   const std::uint64_t done = ended(w);
   const double share = w.jobs == 0 ? 1 : static_cast<double>(done) / static_cast<double>(w.jobs);
-  std::string tail = fmt::format(" {:3.0f} %  {}/{}", 100 * share, show_count(done), show_count(w.jobs));
-  if (const auto n = w.of(JobState::running) + w.of(JobState::claimed); n > 0) tail += fmt::format("  {} running", n);
+  std::string tail =
+      fmt::format(" {:3.0f} %  {}/{}", 100 * share, show_count(done), show_count(w.jobs));
+  if (const auto n = w.of(JobState::running) + w.of(JobState::claimed); n > 0)
+    tail += fmt::format("  {} running", n);
   const auto bad = w.of(JobState::failed) + w.of(JobState::terminated) + w.of(JobState::canceled);
   if (bad > 0) tail += fmt::format("  {} failed", show_count(bad));
   if (line.jobs_per_second > 0 && done < w.jobs) {
@@ -55,7 +57,8 @@ void Progress::update(const claim::WorkflowState& workflow) {
   const auto pause = app_.out_is_terminal ? BootTime(kRedraw) : BootTime(kPlainLine);
   if (last_draw_ != BootTime{} && now - last_draw_ < pause) return;
   if (!app_.out_is_terminal && last_draw_ == BootTime{}) {
-    last_draw_ = now;  // the first plain line comes after a while: short runs print only their summary
+    last_draw_ =
+        now;  // the first plain line comes after a while: short runs print only their summary
     return;
   }
   draw(now);
@@ -64,7 +67,8 @@ void Progress::update(const claim::WorkflowState& workflow) {
 void Progress::draw(BootTime now) {
   const double elapsed = std::chrono::duration<double>(now - first_).count();
   const std::uint64_t done = ended(newest_);
-  const double rate = elapsed > 0.5 && done > first_done_ ? static_cast<double>(done - first_done_) / elapsed : 0;
+  const double rate =
+      elapsed > 0.5 && done > first_done_ ? static_cast<double>(done - first_done_) / elapsed : 0;
   last_draw_ = now;
   if (app_.out_is_terminal) {
     fmt::print(app_.out, "\r\x1b[K{}", progress_text({newest_, rate}, app_.terminal_columns));

@@ -1,4 +1,5 @@
-// Progress of a running workflow: one line that redraws itself on a terminal, plain lines elsewhere.
+// Progress of a running workflow: one line that redraws itself on a terminal, plain lines
+// elsewhere.
 #pragma once
 
 #include <cstdio>

@@ -31,12 +31,23 @@ std::optional<std::chrono::seconds> unit_chain(std::string_view text) {
       if (any) return std::nullopt;  // "1h30" is ambiguous
     } else {
       switch (std::tolower(static_cast<unsigned char>(text.front()))) {
-        case 's': unit = 1; break;
-        case 'm': unit = 60; break;
-        case 'h': unit = 3600; break;
-        case 'd': unit = 86400; break;
-        case 'w': unit = 604800; break;
-        default: return std::nullopt;
+        case 's':
+          unit = 1;
+          break;
+        case 'm':
+          unit = 60;
+          break;
+        case 'h':
+          unit = 3600;
+          break;
+        case 'd':
+          unit = 86400;
+          break;
+        case 'w':
+          unit = 604800;
+          break;
+        default:
+          return std::nullopt;
       }
       text.remove_prefix(1);
     }
@@ -56,14 +67,21 @@ Result<ByteCount> parse_bytes(std::string_view text) {
   if (error != std::errc{}) return bad();
   std::string unit(end, text.data() + text.size());
   for (char& c : unit) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (unit.ends_with("ib")) unit.resize(unit.size() - 2);
-  else if (unit.ends_with("b")) unit.resize(unit.size() - 1);
+  if (unit.ends_with("ib"))
+    unit.resize(unit.size() - 2);
+  else if (unit.ends_with("b"))
+    unit.resize(unit.size() - 1);
   int shift = 0;
-  if (unit == "k") shift = 10;
-  else if (unit == "m") shift = 20;
-  else if (unit == "g") shift = 30;
-  else if (unit == "t") shift = 40;
-  else if (!unit.empty()) return bad();
+  if (unit == "k")
+    shift = 10;
+  else if (unit == "m")
+    shift = 20;
+  else if (unit == "g")
+    shift = 30;
+  else if (unit == "t")
+    shift = 40;
+  else if (!unit.empty())
+    return bad();
   if (n > (std::numeric_limits<std::uint64_t>::max() >> shift)) return bad();
   return ByteCount{n << shift};
 }
@@ -87,7 +105,8 @@ std::string show_bytes(ByteCount bytes) {
     value /= 1024;
     ++unit;
   }
-  return unit == 0 ? fmt::format("{} B", bytes.value) : fmt::format("{:.1f} {}", value, kUnits[unit]);
+  return unit == 0 ? fmt::format("{} B", bytes.value)
+                   : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
 std::string show_duration(std::chrono::microseconds d) {

@@ -17,10 +17,11 @@ Result<ByteCount> parse_bytes(std::string_view text);
 // "90" and "90s", "30m", "4h", "2d", "1h30m", "PT30M", "1:30:00", "2-12:00:00".
 Result<std::chrono::seconds> parse_duration(std::string_view text);
 
-[[nodiscard]] std::string show_bytes(ByteCount bytes);               // "1.5 GiB"
-[[nodiscard]] std::string show_duration(std::chrono::microseconds d);  // "0.25 s", "3 min 20 s", "2 h 5 min"
-[[nodiscard]] std::string show_time(WallTime t);                     // local time, "2026-05-01 12:00:00"; 0: "-"
-[[nodiscard]] std::string show_age(WallTime from, WallTime now);     // "12 s ago"; 0: "-"
-[[nodiscard]] std::string show_count(std::uint64_t n);               // "1,000,000"
+[[nodiscard]] std::string show_bytes(ByteCount bytes);  // "1.5 GiB"
+[[nodiscard]] std::string show_duration(
+    std::chrono::microseconds d);                 // "0.25 s", "3 min 20 s", "2 h 5 min"
+[[nodiscard]] std::string show_time(WallTime t);  // local time, "2026-05-01 12:00:00"; 0: "-"
+[[nodiscard]] std::string show_age(WallTime from, WallTime now);  // "12 s ago"; 0: "-"
+[[nodiscard]] std::string show_count(std::uint64_t n);            // "1,000,000"
 
 }  // namespace torc::cli

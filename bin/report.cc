@@ -8,8 +8,10 @@ Exit report(const App& app, const Error& error) {
   std::fflush(app.out);
   fmt::print(app.err, "torc: error: {}\n", error.text());
   switch (error.kind) {
-    case ErrorKind::invalid: return Exit::usage;
-    default: return Exit::store;
+    case ErrorKind::invalid:
+      return Exit::usage;
+    default:
+      return Exit::store;
   }
 }
 

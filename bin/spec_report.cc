@@ -10,9 +10,12 @@ namespace {
 
 std::string_view to_string(spec::Severity severity) {
   switch (severity) {
-    case spec::Severity::error: return "error";
-    case spec::Severity::warning: return "warning";
-    case spec::Severity::note: return "note";
+    case spec::Severity::error:
+      return "error";
+    case spec::Severity::warning:
+      return "warning";
+    case spec::Severity::note:
+      return "note";
   }
   return "?";
 }
@@ -22,12 +25,12 @@ std::string_view to_string(spec::Severity severity) {
 void print_diagnostics(const App& app, const LoadedSpec& loaded) {
   if (loaded.diagnostics.empty()) return;
   fmt::print(app.err, "{}", spec::to_text(loaded.diagnostics));
-  const auto errors = std::count_if(loaded.diagnostics.begin(), loaded.diagnostics.end(), [](const auto& d) {
-    return d.severity == spec::Severity::error;
-  });
+  const auto errors =
+      std::count_if(loaded.diagnostics.begin(), loaded.diagnostics.end(),
+                    [](const auto& d) { return d.severity == spec::Severity::error; });
   if (errors > 0) {
-    fmt::print(app.err, "torc: error: {} mistake{} in {}; nothing was made\n", errors, errors == 1 ? "" : "s",
-               loaded.file);
+    fmt::print(app.err, "torc: error: {} mistake{} in {}; nothing was made\n", errors,
+               errors == 1 ? "" : "s", loaded.file);
   }
 }
 

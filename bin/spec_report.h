@@ -11,7 +11,8 @@ namespace torc::cli {
 // To stderr, with a closing line that counts errors and warnings.
 void print_diagnostics(const App& app, const LoadedSpec& loaded);
 
-// {"file", "valid", "jobs", "diagnostics": [{"severity", "line", "column", "message", "remedy", "text"}]}
+// {"file", "valid", "jobs", "diagnostics": [{"severity", "line", "column", "message", "remedy",
+// "text"}]}
 [[nodiscard]] nlohmann::ordered_json diagnostics_json(const LoadedSpec& loaded);
 
 }  // namespace torc::cli

@@ -15,8 +15,10 @@ void append_cell(std::string& line, const std::string& cell, std::size_t width, 
                  bool last) {
   const std::size_t own = width_of(cell);
   const std::string padding(width > own ? width - own : 0, ' ');
-  if (align == Align::right) line += padding + cell;
-  else line += last ? cell : cell + padding;
+  if (align == Align::right)
+    line += padding + cell;
+  else
+    line += last ? cell : cell + padding;
   if (!last) line += "  ";
 }
 

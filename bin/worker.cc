@@ -29,9 +29,10 @@ constexpr nanoseconds kCalmWindow = 5ms;      // between commits while every slo
 constexpr double kCommitsPerSecond = 20;      // of the whole workflow, when several nodes share it
 constexpr nanoseconds kFirstPoll = 1s;        // idle polling backs off from here …
 constexpr nanoseconds kLastPoll = 30s;        // … to here
-constexpr nanoseconds kTermLead = 15s;        // SIGTERM of the batch system: KillWait is 30 s by default
+constexpr nanoseconds kTermLead = 15s;  // SIGTERM of the batch system: KillWait is 30 s by default
 constexpr std::uint64_t kMostAhead = 4096;
-constexpr std::uint32_t kMostStops = 5;       // attempts cut off by the end of an allocation, before a job is given up
+constexpr std::uint32_t kMostStops =
+    5;  // attempts cut off by the end of an allocation, before a job is given up
 
 enum class Phase : std::uint8_t {
   working,
@@ -61,7 +62,8 @@ std::optional<BootTime> earlier(std::optional<BootTime> a, BootTime b) {
 
 class Session {
  public:
-  Session(const App& app, const WorkerSetup& setup, const WorkerEvents& events, exec::ProcessHost& host)
+  Session(const App& app, const WorkerSetup& setup, const WorkerEvents& events,
+          exec::ProcessHost& host)
       : app_(app),
         clock_(app.clock),
         setup_(setup),
@@ -133,13 +135,14 @@ class Session {
   BootTime last_sent_{};
   nanoseconds commit_cost_{kUrgentWindow};
   std::uint64_t hosts_ = 1;
-  bool nothing_claimable_ = false;  // the newest answer said so; a change or the poll timer clears it
+  bool nothing_claimable_ =
+      false;  // the newest answer said so; a change or the poll timer clears it
   nanoseconds poll_interval_ = kFirstPoll;
   BootTime next_poll_{};
-  BootTime not_before_{};           // after a failed commit or start
+  BootTime not_before_{};  // after a failed commit or start
   nanoseconds retry_delay_ = 1s;
   BootTime idle_since_{};
-  double rate_ = 0;                 // jobs ended per second
+  double rate_ = 0;  // jobs ended per second
   int interrupts_ = 0;
   Path made_directory_;
   WorkerSummary summary_;
@@ -175,8 +178,9 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
   }));
   TORC_ASSIGN(WorkflowSettings decoded, decode_workflow_settings(settings));
   summary_.epoch = claim::raw(self_);
-  preparer_ = std::make_unique<JobPreparer>(store->directory(), store->identity().id_hex(),
-                                            std::move(decoded), setup_.output_dir, app_.environment);
+  preparer_ =
+      std::make_unique<JobPreparer>(store->directory(), store->identity().id_hex(),
+                                    std::move(decoded), setup_.output_dir, app_.environment);
   committer_ = std::make_unique<Committer>(app_, std::move(store), self_, info, *preparer_,
                                            setup_.run_program);
   TORC_TRY(host_.watch(signal_fd_));
@@ -192,7 +196,8 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
   return leave();
 }
 
-// --- starting ---------------------------------------------------------------------------------------------------
+// --- starting
+// ---------------------------------------------------------------------------------------------------
 
 bool Session::fits(const PreparedJob& job) const {
   if (setup_.max_parallel_jobs) return running_.size() < *setup_.max_parallel_jobs;
@@ -200,7 +205,8 @@ bool Session::fits(const PreparedJob& job) const {
          job.need.gpus <= gpu_pool_.free();
 }
 
-// In the order of the grants, but a job that does not fit yet does not keep smaller ones behind it waiting.
+// In the order of the grants, but a job that does not fit yet does not keep smaller ones behind it
+// waiting.
 void Session::start_jobs() {
   if (phase_ != Phase::working || clock_.boot_now() < not_before_) return;
   for (auto it = queue_.begin(); it != queue_.end();) {
@@ -226,7 +232,8 @@ bool Session::start(PreparedJob job) {
   }
   std::vector<std::string> gpus;
   if (job.need.gpus > 0 || !setup_.machine.gpu_variable.empty()) {
-    if (auto taken = gpu_pool_.take(setup_.max_parallel_jobs ? 0 : job.need.gpus)) gpus = *std::move(taken);
+    if (auto taken = gpu_pool_.take(setup_.max_parallel_jobs ? 0 : job.need.gpus))
+      gpus = *std::move(taken);
     if (!setup_.machine.gpu_variable.empty() && !setup_.max_parallel_jobs) {
       std::string visible;
       for (const std::string& id : gpus) visible += (visible.empty() ? "" : ",") + id;
@@ -257,7 +264,8 @@ bool Session::start(PreparedJob job) {
   return true;
 }
 
-// --- ends -------------------------------------------------------------------------------------------------------
+// --- ends
+// -------------------------------------------------------------------------------------------------------
 
 claim::Finished Session::verdict(const Running& job, const exec::Ended& ended) const {
   claim::Finished finished{job.token, claim::JobState::failed, {}};
@@ -274,8 +282,12 @@ claim::Finished Session::verdict(const Running& job, const exec::Ended& ended) c
       o.cause = claim::EndCause::exited;
       if (ended.exit_code == 0) finished.state = claim::JobState::completed;
       break;
-    case exec::Ending::signaled: o.cause = claim::EndCause::signaled; break;
-    case exec::Ending::not_started: o.cause = claim::EndCause::not_started; break;
+    case exec::Ending::signaled:
+      o.cause = claim::EndCause::signaled;
+      break;
+    case exec::Ending::not_started:
+      o.cause = claim::EndCause::not_started;
+      break;
     case exec::Ending::timed_out:
       o.cause = claim::EndCause::timed_out;
       o.exit_code = preparer_->settings().run.execution.timeout_exit_code;
@@ -284,7 +296,8 @@ claim::Finished Session::verdict(const Running& job, const exec::Ended& ended) c
     case exec::Ending::stopped:
       // Not the job's fault: it runs again elsewhere, but not for ever.
       o.cause = claim::EndCause::stopped;
-      finished.state = job.token.attempt < kMostStops ? claim::JobState::ready : claim::JobState::terminated;
+      finished.state =
+          job.token.attempt < kMostStops ? claim::JobState::ready : claim::JobState::terminated;
       break;
   }
   return finished;
@@ -314,7 +327,8 @@ void Session::job_ended(const exec::Ended& ended) {
   if (running_.empty()) idle_since_ = clock_.boot_now();
 }
 
-// --- talking to the store ---------------------------------------------------------------------------------------
+// --- talking to the store
+// ---------------------------------------------------------------------------------------
 
 claim::Offer Session::offer() const {
   claim::Offer o;
@@ -333,7 +347,8 @@ claim::Offer Session::offer() const {
   o.label = setup_.label;
   o.any_binding = setup_.any_scheduler;
   if (setup_.ends_at) {
-    const auto left = std::chrono::duration_cast<std::chrono::seconds>(*setup_.ends_at - clock_.wall_now());
+    const auto left =
+        std::chrono::duration_cast<std::chrono::seconds>(*setup_.ends_at - clock_.wall_now());
     o.remaining = std::max(left, 0s);
   }
   if (setup_.max_parallel_jobs) {
@@ -389,7 +404,8 @@ void Session::send_if_due() {
   returns_.clear();
   if (phase_ == Phase::working && !end_) exchange.offer = offer();
   const double elapsed = std::chrono::duration<double>(now - last_sent_).count();
-  rate_ = 0.7 * rate_ + 0.3 * static_cast<double>(exchange.finishes.size()) / std::max(elapsed, 1e-6);
+  rate_ =
+      0.7 * rate_ + 0.3 * static_cast<double>(exchange.finishes.size()) / std::max(elapsed, 1e-6);
   last_sent_ = now;
   in_flight_ = exchange;
   committer_->submit(std::move(exchange));
@@ -411,8 +427,8 @@ void Session::take_reply() {
   retry_delay_ = 1s;
   if (reply->commit.wrote) commit_cost_ = (3 * commit_cost_ + reply->commit.cost) / 4;
   for (const claim::Refused& refused : reply->refused) {
-    notice(fmt::format("the result of job #{} (attempt {}) was discarded: {}", raw(refused.token.job),
-                       refused.token.attempt,
+    notice(fmt::format("the result of job #{} (attempt {}) was discarded: {}",
+                       raw(refused.token.job), refused.token.attempt,
                        refused.why == claim::Refusal::superseded
                            ? fmt::format("worker {} has the job now", claim::raw(refused.holder))
                            : "the job has ended already"));
@@ -427,9 +443,10 @@ void Session::take_reply() {
   if (!in_flight_.offer) return;
   if (reply->jobs.empty()) {
     nothing_claimable_ = true;
-    const double jitter = 0.75 + 0.5 * static_cast<double>(app_.world.entropy.next() >> 11) * 0x1p-53;
-    next_poll_ = clock_.boot_now() +
-                 nanoseconds(static_cast<std::int64_t>(static_cast<double>(poll_interval_.count()) * jitter));
+    const double jitter =
+        0.75 + 0.5 * static_cast<double>(app_.world.entropy.next() >> 11) * 0x1p-53;
+    next_poll_ = clock_.boot_now() + nanoseconds(static_cast<std::int64_t>(
+                                         static_cast<double>(poll_interval_.count()) * jitter));
     poll_interval_ = std::min(2 * poll_interval_, kLastPoll);
     check_done(reply->answer);
   } else {
@@ -440,7 +457,8 @@ void Session::take_reply() {
 
 void Session::keep_for_later(const Error& error) {
   const auto put_back = [](auto& now, auto& before) {
-    before.insert(before.end(), std::make_move_iterator(now.begin()), std::make_move_iterator(now.end()));
+    before.insert(before.end(), std::make_move_iterator(now.begin()),
+                  std::make_move_iterator(now.end()));
     now = std::move(before);
   };
   put_back(starts_, in_flight_.starts);
@@ -460,14 +478,17 @@ void Session::check_done(const claim::Answer& answer) {
     finish(WorkerEnd::workflow_finished);
   } else if (w.of(claim::JobState::claimed) + w.of(claim::JobState::running) == 0) {
     // Ready jobs are left, nobody runs anything that could change the picture, and none fits here.
-    finish(setup_.ends_at && offer().remaining < 60s ? WorkerEnd::time_up : WorkerEnd::nothing_fits);
+    finish(setup_.ends_at && offer().remaining < 60s ? WorkerEnd::time_up
+                                                     : WorkerEnd::nothing_fits);
   }
 }
 
-// --- waiting ----------------------------------------------------------------------------------------------------
+// --- waiting
+// ----------------------------------------------------------------------------------------------------
 
 std::optional<BootTime> Session::wake_at() const {
-  std::optional<BootTime> at = committer_->last_confirmed() + nanoseconds(setup_.lease_ttl) * 6 / 10;
+  std::optional<BootTime> at =
+      committer_->last_confirmed() + nanoseconds(setup_.lease_ttl) * 6 / 10;
   if (!committer_->busy() && (has_reports() || wants_jobs())) {
     at = earlier(at, std::max(last_sent_ + window(), not_before_));
   }
@@ -492,7 +513,8 @@ Result<void> Session::wait() {
       committer_->clear_fd();
       if (committer_->take_changed()) nothing_claimable_ = false;
       take_reply();
-      if (auto lost = committer_->lost(); lost && end_ != WorkerEnd::lease_lost) lose_lease(lost->text());
+      if (auto lost = committer_->lost(); lost && end_ != WorkerEnd::lease_lost)
+        lose_lease(lost->text());
     }
   }
   return {};
@@ -500,7 +522,8 @@ Result<void> Session::wait() {
 
 void Session::check_time() {
   const BootTime now = clock_.boot_now();
-  if (end_ != WorkerEnd::lease_lost && claim::must_fence(committer_->last_confirmed(), now, setup_.lease_ttl)) {
+  if (end_ != WorkerEnd::lease_lost &&
+      claim::must_fence(committer_->last_confirmed(), now, setup_.lease_ttl)) {
     lose_lease("this worker could not renew its lease in time (frozen, or its filesystem hangs)");
     return;
   }
@@ -523,8 +546,8 @@ void Session::handle_signals() {
   while (read(signal_fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const int number = static_cast<int>(info.ssi_signo);
     if (number == SIGUSR1) {
-      notice(fmt::format("running {}, waiting here {}, done {}, failed {}", running_.size(), queue_.size(),
-                         summary_.completed, summary_.failed));
+      notice(fmt::format("running {}, waiting here {}, done {}, failed {}", running_.size(),
+                         queue_.size(), summary_.completed, summary_.failed));
       continue;
     }
     ++interrupts_;
@@ -532,7 +555,8 @@ void Session::handle_signals() {
     const nanoseconds lead = preparer_->settings().run.execution.sigterm_lead;
     if (interrupts_ == 1 && number == SIGINT) {
       if (!running_.empty()) {
-        notice(fmt::format("finishing {} running job(s); press Ctrl-C again to stop them", running_.size()));
+        notice(fmt::format("finishing {} running job(s); press Ctrl-C again to stop them",
+                           running_.size()));
       }
     } else if (phase_ != Phase::stopping) {
       stop_running(number == SIGINT ? lead : std::min(lead, kTermLead));
@@ -542,7 +566,8 @@ void Session::handle_signals() {
   }
 }
 
-// --- ending -----------------------------------------------------------------------------------------------------
+// --- ending
+// -----------------------------------------------------------------------------------------------------
 
 void Session::finish(WorkerEnd end) {
   if (!end_) end_ = end;
@@ -599,8 +624,8 @@ void block_worker_signals() {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-Result<WorkerSummary> work(const App& app, std::unique_ptr<store::Store> store, const WorkerSetup& setup,
-                           const WorkerEvents& events) {
+Result<WorkerSummary> work(const App& app, std::unique_ptr<store::Store> store,
+                           const WorkerSetup& setup, const WorkerEvents& events) {
   block_worker_signals();
   TORC_ASSIGN(const std::unique_ptr<exec::ProcessHost> host, exec::ProcessHost::create(app.clock));
   Session session(app, setup, events, *host);

@@ -1,5 +1,5 @@
-// One worker: claims jobs that fit what it may use, runs them, reports their ends, until the workflow is done,
-// its time is up or it is told to stop.
+// One worker: claims jobs that fit what it may use, runs them, reports their ends, until the
+// workflow is done, its time is up or it is told to stop.
 #pragma once
 
 #include <chrono>
@@ -18,16 +18,16 @@
 namespace torc::cli {
 
 struct WorkerSetup {
-  exec::Machine machine;                          // what it may use, flags already applied
-  std::optional<std::uint64_t> max_parallel_jobs; // queue-depth mode: count jobs, ignore resources
-  std::string allocation;                         // Slurm job id; empty without one
+  exec::Machine machine;                           // what it may use, flags already applied
+  std::optional<std::uint64_t> max_parallel_jobs;  // queue-depth mode: count jobs, ignore resources
+  std::string allocation;                          // Slurm job id; empty without one
   std::string scheduler;
   std::string label;
-  std::optional<WallTime> ends_at;                // its jobs must have ended by then
+  std::optional<WallTime> ends_at;  // its jobs must have ended by then
   std::optional<std::chrono::seconds> idle_timeout;
   std::chrono::seconds lease_ttl{300};
   Path output_dir;
-  bool any_scheduler = false;                     // `torc run`: serves jobs of every scheduler and label
+  bool any_scheduler = false;  // `torc run`: serves jobs of every scheduler and label
   slurm::RunProgram run_program;
 };
 
@@ -35,16 +35,16 @@ struct WorkerSetup {
 struct WorkerEvents {
   std::function<void(const claim::WorkflowState&)> progress;  // after every commit
   std::function<void(const std::string& name, const claim::Outcome&)> failure;
-  std::function<void(const std::string& line)> notice;        // something a person should read
+  std::function<void(const std::string& line)> notice;  // something a person should read
 };
 
 enum class WorkerEnd : std::uint8_t {
   workflow_finished,
-  nothing_fits,     // jobs are left, but none that this worker could ever run
-  time_up,          // its walltime
-  idle,             // its idle timeout
-  interrupted,      // by a signal
-  lease_lost        // others took its jobs over
+  nothing_fits,  // jobs are left, but none that this worker could ever run
+  time_up,       // its walltime
+  idle,          // its idle timeout
+  interrupted,   // by a signal
+  lease_lost     // others took its jobs over
 };
 
 struct WorkerSummary {
@@ -55,11 +55,13 @@ struct WorkerSummary {
   claim::WorkflowState workflow;  // as last seen
 };
 
-// Signals that end a worker; blocked in every thread by block_worker_signals(), read through a descriptor.
+// Signals that end a worker; blocked in every thread by block_worker_signals(), read through a
+// descriptor.
 void block_worker_signals();
 
-// Registers, works and releases. An Error means that the store became unusable; jobs were ended before.
-Result<WorkerSummary> work(const App& app, std::unique_ptr<store::Store> store, const WorkerSetup& setup,
-                           const WorkerEvents& events);
+// Registers, works and releases. An Error means that the store became unusable; jobs were ended
+// before.
+Result<WorkerSummary> work(const App& app, std::unique_ptr<store::Store> store,
+                           const WorkerSetup& setup, const WorkerEvents& events);
 
 }  // namespace torc::cli

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kQueryLimit = 20s;            // squeue and scontrol answer in milliseconds or not at all
+constexpr auto kQueryLimit = 20s;  // squeue and scontrol answer in milliseconds or not at all
 constexpr std::chrono::seconds kShortestLease{10};
 constexpr std::chrono::seconds kDefaultLease{300};
 
@@ -42,8 +42,9 @@ std::string allocation_of(const exec::GetEnv& env) {
 
 }  // namespace
 
-Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& options, const Path& store,
-                                      Place place, std::chrono::seconds sigkill_headroom) {
+Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& options,
+                                      const Path& store, Place place,
+                                      std::chrono::seconds sigkill_headroom) {
   WorkerSetup setup;
   setup.machine = exec::detect(app.env);
   if (options.cpus) {
@@ -70,13 +71,16 @@ Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& optio
   setup.idle_timeout = options.idle_timeout;
   setup.lease_ttl = options.lease_ttl.value_or(kDefaultLease);
   if (setup.lease_ttl < kShortestLease) {
-    return Error{ErrorKind::invalid, fmt::format("--lease-ttl {}s is too short", setup.lease_ttl.count()),
+    return Error{ErrorKind::invalid,
+                 fmt::format("--lease-ttl {}s is too short", setup.lease_ttl.count()),
                  "at least 10s: a shorter silence happens to living workers"};
   }
-  setup.output_dir = options.output_dir.empty() ? default_output_dir(store)
-                                                : (app.directory / options.output_dir).lexically_normal();
+  setup.output_dir = options.output_dir.empty()
+                         ? default_output_dir(store)
+                         : (app.directory / options.output_dir).lexically_normal();
   setup.allocation = allocation_of(app.env);
-  setup.any_scheduler = place == Place::laptop && options.scheduler.empty() && options.label.empty();
+  setup.any_scheduler =
+      place == Place::laptop && options.scheduler.empty() && options.label.empty();
   setup.run_program = query_program(app);
 
   const WallTime now = app.clock.wall_now();
@@ -109,14 +113,22 @@ Result<WorkflowSettings> read_settings(store::Store& store) {
 
 std::string show_outcome(const claim::Outcome& o) {
   switch (o.cause) {
-    case claim::EndCause::none: return "-";
-    case claim::EndCause::exited: return fmt::format("exit code {}", o.exit_code);
-    case claim::EndCause::signaled: return fmt::format("signal {} ({})", o.signal, strsignal(o.signal));
-    case claim::EndCause::timed_out: return fmt::format("time limit (exit code {})", o.exit_code);
-    case claim::EndCause::out_of_memory: return fmt::format("out of memory (exit code {})", o.exit_code);
-    case claim::EndCause::not_started: return fmt::format("could not start: {}", std::strerror(o.os_errno));
-    case claim::EndCause::worker_lost: return "lost with its worker";
-    case claim::EndCause::stopped: return "stopped by its worker";
+    case claim::EndCause::none:
+      return "-";
+    case claim::EndCause::exited:
+      return fmt::format("exit code {}", o.exit_code);
+    case claim::EndCause::signaled:
+      return fmt::format("signal {} ({})", o.signal, strsignal(o.signal));
+    case claim::EndCause::timed_out:
+      return fmt::format("time limit (exit code {})", o.exit_code);
+    case claim::EndCause::out_of_memory:
+      return fmt::format("out of memory (exit code {})", o.exit_code);
+    case claim::EndCause::not_started:
+      return fmt::format("could not start: {}", std::strerror(o.os_errno));
+    case claim::EndCause::worker_lost:
+      return "lost with its worker";
+    case claim::EndCause::stopped:
+      return "stopped by its worker";
   }
   return "?";
 }

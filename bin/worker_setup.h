@@ -1,4 +1,5 @@
-// From flags, Slurm's environment and the machine to what a worker may use: shared by `torc worker` and `torc run`.
+// From flags, Slurm's environment and the machine to what a worker may use: shared by `torc worker`
+// and `torc run`.
 #pragma once
 
 #include "bin/app.h"
@@ -10,13 +11,15 @@ namespace torc::cli {
 enum class Place : unsigned char { allocation, laptop };  // `torc worker`, `torc run`
 
 // `sigkill_headroom` of the spec: jobs end that long before an allocation does.
-Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& options, const Path& store,
-                                      Place place, std::chrono::seconds sigkill_headroom);
+Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& options,
+                                      const Path& store, Place place,
+                                      std::chrono::seconds sigkill_headroom);
 
 // The spec's execution_config and directory, read from the store.
 Result<WorkflowSettings> read_settings(store::Store& store);
 
-// "exit code 3", "signal 9 (Killed)", "time limit (152)", "could not start: No such file or directory".
+// "exit code 3", "signal 9 (Killed)", "time limit (152)", "could not start: No such file or
+// directory".
 [[nodiscard]] std::string show_outcome(const claim::Outcome& outcome);
 
 }  // namespace torc::cli

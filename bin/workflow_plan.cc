@@ -70,7 +70,8 @@ Result<WorkflowSettings> decode_workflow_settings(std::string_view bytes) {
   const std::string_view directory = in.text();
   const std::string_view run = in.text();
   if (!in.ok() || format != kSettingsFormat) {
-    return Error{ErrorKind::unsupported, "the workflow's settings are not of a form that this version reads",
+    return Error{ErrorKind::unsupported,
+                 "the workflow's settings are not of a form that this version reads",
                  "use the version of torc that made the store"};
   }
   TORC_ASSIGN(spec::RunSettings settings, spec::decode_settings(run));
@@ -82,18 +83,20 @@ claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory) {
   const spec::Expansion& expansion = *loaded.expansion;
   claim::Plan plan;
   plan.name = workflow.name;
-  plan.settings = encode(
-      WorkflowSettings{directory, {workflow.name, workflow.env, workflow.execution_config}});
+  plan.settings =
+      encode(WorkflowSettings{directory, {workflow.name, workflow.env, workflow.execution_config}});
   plan.sort = static_cast<claim::SortMethod>(workflow.sort);
   std::map<claim::JobClass, std::uint32_t> classes;
   plan.templates.reserve(expansion.entries.size());
   for (const spec::ExpandedEntry& entry : expansion.entries) {
     claim::JobClass job_class{to_claim(entry.resources), entry.scheduler, entry.label};
-    const auto [it, added] = classes.try_emplace(job_class, static_cast<std::uint32_t>(classes.size()));
+    const auto [it, added] =
+        classes.try_emplace(job_class, static_cast<std::uint32_t>(classes.size()));
     if (added) plan.classes.push_back(job_class);
     claim::Template t{JobId{entry.first}, entry.count, it->second, entry.priority, 0, entry.recipe};
     if (entry.count == 1) {
-      if (auto recipe = spec::Recipe::decode(entry.recipe)) t.name_hash = claim::name_hash(recipe->name(0));
+      if (auto recipe = spec::Recipe::decode(entry.recipe))
+        t.name_hash = claim::name_hash(recipe->name(0));
     }
     plan.templates.push_back(std::move(t));
   }
@@ -124,7 +127,8 @@ std::string job_name(RecipeBook& book, const claim::Reader& reader, JobId id) {
   return page ? page->recipe.name(raw(id) - raw(page->job_template.first)) : "?";
 }
 
-std::optional<JobId> find_job(RecipeBook& book, const claim::Reader& reader, std::string_view name) {
+std::optional<JobId> find_job(RecipeBook& book, const claim::Reader& reader,
+                              std::string_view name) {
   for (const JobId id : claim::find_by_name_hash(reader, claim::name_hash(name))) {
     if (job_name(book, reader, id) == name) return id;
   }

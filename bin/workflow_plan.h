@@ -1,5 +1,5 @@
-// Between the workflow language and the claims: what the spec's expansion becomes in the store, and how a job's
-// name and command come back out of it.
+// Between the workflow language and the claims: what the spec's expansion becomes in the store, and
+// how a job's name and command come back out of it.
 #pragma once
 
 #include <map>
@@ -50,7 +50,8 @@ class RecipeBook {
   std::shared_ptr<const Page> find(const claim::Reader& reader, JobId id);
 
  private:
-  std::map<std::uint64_t, std::shared_ptr<const Page>> sweeps_;  // by first id; single jobs are not kept
+  std::map<std::uint64_t, std::shared_ptr<const Page>>
+      sweeps_;  // by first id; single jobs are not kept
 };
 
 // "?" when the job has no readable recipe.

@@ -33,13 +33,13 @@ std::string_view to_string(EndCause cause) {
     case EndCause::signaled:
       return "signaled";
     case EndCause::timed_out:
-      return "timed out";
+      return "timed_out";
     case EndCause::out_of_memory:
-      return "out of memory";
+      return "out_of_memory";
     case EndCause::not_started:
-      return "not started";
+      return "not_started";
     case EndCause::worker_lost:
-      return "worker lost";
+      return "worker_lost";
     case EndCause::stopped:
       return "stopped";
   }

@@ -1,0 +1,37 @@
+#include "bin/progress.h"
+
+#include <gtest/gtest.h>
+
+namespace torc::cli {
+namespace {
+
+using claim::JobState;
+
+claim::WorkflowState of(std::uint64_t jobs, std::uint64_t completed, std::uint64_t running,
+                        std::uint64_t failed) {
+  claim::WorkflowState w;
+  w.jobs = jobs;
+  w.counts[static_cast<std::size_t>(JobState::completed)] = completed;
+  w.counts[static_cast<std::size_t>(JobState::running)] = running;
+  w.counts[static_cast<std::size_t>(JobState::failed)] = failed;
+  w.counts[static_cast<std::size_t>(JobState::ready)] = jobs - completed - running - failed;
+  return w;
+}
+
+TEST(Progress, shows_share_counts_failures_rate_and_what_is_left) {
+  EXPECT_EQ(progress_text({of(1000, 490, 4, 10), 50}, 80),
+            "[=======>        ]  50 %  500/1,000  4 running  10 failed  50/s  ETA 10.0 s");
+}
+
+TEST(Progress, fits_a_narrow_terminal_by_leaving_the_bar_out) {
+  const std::string line = progress_text({of(1000, 490, 4, 10), 50}, 20);
+  EXPECT_EQ(line.size(), 19u);
+  EXPECT_EQ(line.find('['), std::string::npos);
+}
+
+TEST(Progress, an_empty_workflow_is_done) {
+  EXPECT_NE(progress_text({of(0, 0, 0, 0), 0}, 60).find("100 %"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace torc::cli
