@@ -17,6 +17,9 @@ enum class Sharing : std::uint8_t {
 struct FilesystemType {
   std::string_view name;
   Sharing sharing = Sharing::shared;
+  // fsync of a file makes its name durable and all names that were given before it (a journal kept
+  // in order).
+  bool orders_names = false;
   bool names_are_durable = false;  // the server has made a new name durable when it answers (NFS)
 };
 

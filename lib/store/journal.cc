@@ -86,6 +86,14 @@ Result<Publication> Journal::publish(std::uint64_t sequence, std::string_view by
       return Publication{Publication::State::absent, std::move(made).error()};
     }
   }
+  // The commit before this one may be visible and not yet durable; whoever makes this one durable
+  // must not leave a hole before it. Within one directory the sync of this one covers that.
+  if (first_of_directory(sequence) == sequence && publisher_.durable() == Durable::yes &&
+      publisher_.method().name == DurableName::directory) {
+    const Result<void> synced = disk_->sync_directory(directory_of(sequence - 1));
+    if (!synced.ok() && synced.error().os_errno != ENOENT)
+      return Publication{Publication::State::absent, synced.error()};
+  }
   return publisher_.publish(directory_of(sequence), number_name(sequence), bytes);
 }
 

@@ -13,10 +13,8 @@ constexpr int kReloads = 4;
 constexpr int kGapLooks = 3;
 constexpr std::chrono::nanoseconds kOldView = std::chrono::seconds(60);
 
-Error no_history(const Path& store, std::uint64_t sequence) {
-  return {ErrorKind::corrupt,
-          store.string() + ": commit " + std::to_string(sequence) +
-              " is missing, and no snapshot covers it",
+Error no_history(const Path& file) {
+  return {ErrorKind::corrupt, file.string() + " is missing, and no snapshot covers it",
           "`torc verify` says how far the history is good"};
 }
 
@@ -81,10 +79,11 @@ Result<void> JournalStore::catch_up() {
     if (applied == Applied::vanished && ++gaps < kGapLooks) continue;
     // Collected under us, a stray file, or a replica that is not of this history: begin again from
     // a snapshot.
-    if (++reloads > kReloads) return no_history(directory_, head.sequence + 1);
+    if (applied != Applied::vanished) missing_ = head.sequence + 1;
+    if (++reloads > kReloads) return no_history(journal_.commit_path(missing_));
     TORC_TRY(look_at_snapshots());
     if (applied == Applied::vanished && snapshot_.sequence <= head.sequence) {
-      return no_history(directory_, head.sequence + 1);
+      return no_history(journal_.commit_path(missing_));
     }
     TORC_TRY(reload());
   }
@@ -133,7 +132,10 @@ Result<JournalStore::Applied> JournalStore::apply_run(Txn& txn, Head& head, std:
                                                       std::map<std::uint64_t, Hash128>& passed) {
   while (head.sequence < highest) {
     Result<CommitFile> file = journal_.read(head.sequence + 1);
-    if (!file.ok() && file.error().kind == ErrorKind::not_found) return Applied::vanished;
+    if (!file.ok() && file.error().kind == ErrorKind::not_found) {
+      missing_ = head.sequence + 1;
+      return Applied::vanished;
+    }
     if (!file.ok()) return std::move(file).error();
     if (file->header.before != head.chain) return Applied::contradicted;
     TORC_TRY(apply(txn, *file, head));

@@ -104,6 +104,7 @@ class JournalStore final : public Store {
   bool validated_ = false;  // compared with the journal since it was attached
   mutable std::unique_ptr<FileWatch> watch_;
 
+  std::uint64_t missing_ = 0;     // the number at which catching up last found no file
   std::uint64_t own_newest_ = 0;  // number of the last commit of this Store
   SnapshotName snapshot_;         // newest one known
   std::uint64_t snapshot_bytes_ = 0;

@@ -227,10 +227,10 @@ Result<PublishMethod> probe_publish(Disk& disk, Entropy& entropy, const Path& di
   for (const Primitive primitive :
        {Primitive::tmpfile_link, Primitive::link, Primitive::rename_directory}) {
     if (primitive == Primitive::tmpfile_link && type.sharing == Sharing::shared) continue;
-    PublishMethod method{primitive, type.names_are_durable ? DurableName::server
-                                    : primitive == Primitive::tmpfile_link
-                                        ? DurableName::file
-                                        : DurableName::directory};
+    const bool by_file = primitive == Primitive::tmpfile_link && type.orders_names;
+    const PublishMethod method{primitive, type.names_are_durable ? DurableName::server
+                                          : by_file              ? DurableName::file
+                                                                 : DurableName::directory};
     Publisher publisher(disk, entropy, method, Durable::no);
     const std::string name = "probe-" + std::string(to_string(primitive));
     Result<Publication> first = publisher.publish(directory, name, "1");
@@ -249,7 +249,9 @@ Result<PublishMethod> probe_publish(Disk& disk, Entropy& entropy, const Path& di
     if (works) return method;
     if (!first.ok()) last = std::move(first).error();
     if (first.ok()) last = first->error;
-    if (last.kind == ErrorKind::no_space || last.kind == ErrorKind::permission) return last;
+    // EPERM is how a filesystem says that it has no hard links; these say that nothing can be made
+    // at all.
+    if (last.kind == ErrorKind::no_space || last.os_errno == EACCES) return last;
   }
   return Error{ErrorKind::unsupported,
                directory.string() + " (" + std::string(type.name) +

@@ -22,9 +22,9 @@
 namespace torc::store {
 
 enum class Primitive : std::uint8_t { tmpfile_link, link, rename_directory };
-// How a new name survives a power cut: fsync of the file carries it (ext4, xfs, btrfs, with
-// tmpfile-link), or the directory must be synced, or the server has done so before it answers
-// (NFS).
+// How a new name survives a power cut: fsync of the file carries it and all names before it (ext4,
+// xfs, with tmpfile-link; not btrfs, whose log may keep the later of two names alone), or the
+// directory must be synced, or the server has done so before it answers (NFS).
 enum class DurableName : std::uint8_t { file, directory, server };
 
 struct PublishMethod {
