@@ -1,0 +1,150 @@
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "bin/worker_session.h"
+#include "lib/claim/lease.h"
+
+namespace torc::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+
+constexpr nanoseconds kTermLead = 15s;  // SIGTERM of the batch system: KillWait is 30 s by default
+
+std::optional<BootTime> earlier(std::optional<BootTime> a, BootTime b) {
+  return a ? std::min(*a, b) : b;
+}
+
+}  // namespace
+
+std::optional<BootTime> Session::wake_at() const {
+  std::optional<BootTime> at =
+      committer_->last_confirmed() + nanoseconds(setup_.lease_ttl) * 6 / 10;
+  if (!committer_->busy() && (has_reports() || wants_jobs())) {
+    at = earlier(at, std::max(last_sent_ + window(), not_before_));
+  }
+  if (!queue_.empty() && not_before_ > clock_.boot_now()) at = earlier(at, not_before_);
+  if (nothing_claimable_ && phase_ == Phase::working) at = earlier(at, next_poll_);
+  if (setup_.idle_timeout && running_.empty()) at = earlier(at, idle_since_ + *setup_.idle_timeout);
+  if (ends_at_ && phase_ != Phase::stopping) {
+    at = earlier(at, *ends_at_ - term_lead());
+  }
+  return at;
+}
+
+Result<void> Session::wait() {
+  TORC_ASSIGN(exec::ProcessHost::Wakeup wakeup, host_.wait(wake_at()));
+  for (const exec::Ended& ended : wakeup.ended) job_ended(ended);
+  for (const int fd : wakeup.readable) {
+    if (fd == signal_fd_) {
+      handle_signals();
+    } else if (fd == committer_->fd()) {
+      committer_->clear_fd();
+      if (committer_->take_changed()) nothing_claimable_ = false;
+      take_reply();
+      if (auto lost = committer_->lost(); lost && end_ != WorkerEnd::lease_lost)
+        lose_lease(lost->text());
+    }
+  }
+  return {};
+}
+
+void Session::check_time() {
+  const BootTime now = clock_.boot_now();
+  if (end_ != WorkerEnd::lease_lost &&
+      claim::must_fence(committer_->last_confirmed(), now, setup_.lease_ttl)) {
+    lose_lease("this worker could not renew its lease in time (frozen, or its filesystem hangs)");
+    return;
+  }
+  if (nothing_claimable_ && now >= next_poll_) nothing_claimable_ = false;
+  if (ends_at_ && phase_ != Phase::stopping) {
+    const nanoseconds lead = term_lead();
+    if (now + lead >= *ends_at_) {
+      finish(WorkerEnd::time_up);
+      stop_running(lead);
+    }
+  }
+  if (setup_.idle_timeout && running_.empty() && queue_.empty() && !has_reports() && !end_ &&
+      now >= idle_since_ + *setup_.idle_timeout) {
+    finish(WorkerEnd::idle);
+  }
+}
+
+void Session::handle_signals() {
+  signalfd_siginfo info{};
+  while (read(signal_fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    const int number = static_cast<int>(info.ssi_signo);
+    if (number == SIGUSR1) {
+      notice(fmt::format("running {}, waiting here {}, done {}, failed {}", running_.size(),
+                         queue_.size(), summary_.completed, summary_.failed));
+      continue;
+    }
+    ++interrupts_;
+    finish(WorkerEnd::interrupted);
+    const nanoseconds lead = term_lead();
+    if (interrupts_ == 1 && number == SIGINT) {
+      if (!running_.empty()) {
+        notice(fmt::format("finishing {} running job(s); press Ctrl-C again to stop them",
+                           running_.size()));
+      }
+    } else if (phase_ != Phase::stopping) {
+      stop_running(number == SIGINT ? lead : std::min(lead, kTermLead));
+    } else {
+      for (const auto& [id, job] : running_) host_.kill(exec::RunId{id});
+    }
+  }
+}
+
+void Session::finish(WorkerEnd end) {
+  if (!end_) end_ = end;
+  if (phase_ == Phase::working) phase_ = Phase::draining;
+  return_queue();
+}
+
+void Session::return_queue() {
+  for (const PreparedJob& job : queue_) returns_.push_back(job.grant.token);
+  queue_.clear();
+}
+
+void Session::stop_running(nanoseconds lead) {
+  phase_ = Phase::stopping;
+  for (const auto& [id, job] : running_) host_.stop(exec::RunId{id}, lead);
+}
+
+void Session::lose_lease(std::string why) {
+  end_ = WorkerEnd::lease_lost;
+  phase_ = Phase::stopping;
+  host_.kill_all();
+  // Whatever happened to these jobs, it is not this worker's to say any more.
+  for (const auto& [id, job] : running_) gpu_pool_.give_back(job.gpus);
+  running_.clear();
+  queue_.clear();
+  starts_.clear();
+  finishes_.clear();
+  returns_.clear();
+  notice(std::move(why));
+}
+
+Result<WorkerSummary> Session::leave() {
+  host_.unwatch(committer_->fd());
+  host_.unwatch(signal_fd_);
+  std::unique_ptr<store::Store> store = committer_->stop();
+  summary_.end = *end_;
+  if (summary_.end == WorkerEnd::lease_lost) return summary_;
+  auto left = store->commit(claim::raw(self_), [&](claim::Transaction& tx) -> Result<void> {
+    TORC_TRY(claim::release_worker(tx, self_, clock_.wall_now()));
+    TORC_ASSIGN(summary_.workflow, claim::read_workflow(tx));
+    return {};
+  });
+  (void)store::remove_beat(app_.world, store->directory(), claim::raw(self_));
+  if (!left && left.error().kind != ErrorKind::fenced) return std::move(left).error();
+  return summary_;
+}
+
+}  // namespace torc::cli

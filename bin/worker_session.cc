@@ -1,0 +1,224 @@
+#include "bin/worker_session.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+namespace torc::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+
+// Attempts cut off by the end of an allocation or by a signal, before a job is given up.
+constexpr std::uint32_t kMostStops = 5;
+
+int make_signal_fd() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&set, s);
+  return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+}  // namespace
+
+Session::Session(const App& app, const WorkerSetup& setup, const WorkerEvents& events,
+                 exec::ProcessHost& host)
+    : app_(app),
+      clock_(app.clock),
+      setup_(setup),
+      events_(events),
+      host_(host),
+      gpu_pool_(setup.machine.gpus),
+      signal_fd_(make_signal_fd()),
+      begun_(clock_.boot_now()),
+      free_cpus_(setup.machine.cpus),
+      free_memory_(setup.machine.memory) {
+  if (setup.ends_at) {
+    ends_at_ = clock_.boot_now() + std::max<nanoseconds>(*setup.ends_at - clock_.wall_now(), 0ns);
+  }
+}
+
+Session::~Session() {
+  close(signal_fd_);
+}
+
+Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
+  claim::WorkerInfo info;
+  const exec::ProcessIdentity me = exec::this_process();
+  info.host = setup_.machine.host;
+  info.pid = me.pid;
+  info.pid_start = me.start;
+  info.boot_id = exec::boot_id();
+  info.pid_namespace = exec::pid_namespace();
+  info.allocation = setup_.allocation;
+  info.scheduler = setup_.scheduler;
+  info.label = setup_.label;
+  info.output_dir = setup_.output_dir.string();
+  info.cpus = setup_.machine.cpus;
+  info.gpus = static_cast<std::uint32_t>(setup_.machine.gpus.size());
+  info.memory = setup_.machine.memory;
+  info.registered_at = clock_.wall_now();
+  info.ends_at = setup_.ends_at.value_or(WallTime{});
+  info.lease_ttl = setup_.lease_ttl;
+
+  std::string settings;
+  TORC_TRY(store->commit(0, [&](claim::Transaction& tx) -> Result<void> {
+    TORC_ASSIGN(self_, claim::register_worker(tx, info));
+    TORC_ASSIGN(claim::WorkflowState workflow, claim::read_workflow(tx));
+    settings = workflow.settings;
+    workflow.settings.clear();
+    summary_.workflow = std::move(workflow);
+    return {};
+  }));
+  TORC_ASSIGN(WorkflowSettings decoded, decode_workflow_settings(settings));
+  summary_.epoch = claim::raw(self_);
+  preparer_ =
+      std::make_unique<JobPreparer>(store->directory(), store->identity().id_hex(),
+                                    std::move(decoded), setup_.output_dir, app_.environment);
+  committer_ = std::make_unique<Committer>(app_, std::move(store), self_, info, *preparer_,
+                                           setup_.run_program);
+  TORC_TRY(host_.watch(signal_fd_));
+  TORC_TRY(host_.watch(committer_->fd()));
+  idle_since_ = clock_.boot_now();
+
+  while (!(end_ && running_.empty() && queue_.empty() && !has_reports() && !committer_->busy())) {
+    start_jobs();
+    send_if_due();
+    TORC_TRY(wait());
+    check_time();
+  }
+  return leave();
+}
+
+bool Session::fits(const PreparedJob& job) const {
+  if (setup_.max_parallel_jobs) return running_.size() < *setup_.max_parallel_jobs;
+  return job.need.cpus <= free_cpus_ && job.need.memory <= free_memory_ &&
+         job.need.gpus <= gpu_pool_.free();
+}
+
+// In the order of the grants, but a job that does not fit yet does not keep smaller ones behind it
+// waiting.
+void Session::start_jobs() {
+  if (phase_ != Phase::working || clock_.boot_now() < not_before_) return;
+  for (auto it = queue_.begin(); it != queue_.end();) {
+    if (!setup_.max_parallel_jobs && free_cpus_ == 0) return;
+    if (!fits(*it)) {
+      ++it;
+      continue;
+    }
+    PreparedJob job = std::move(*it);
+    it = queue_.erase(it);
+    if (!start(std::move(job))) return;
+  }
+}
+
+bool Session::start(PreparedJob job) {
+  if (!job.files.out.empty() || !job.files.err.empty()) {
+    const Path parent = (job.files.out.empty() ? job.files.err : job.files.out).parent_path();
+    if (parent != made_directory_) {
+      std::error_code error;
+      std::filesystem::create_directories(parent, error);
+      if (!error) made_directory_ = parent;  // else the start fails and says why
+    }
+  }
+  std::vector<std::string> gpus;
+  if (job.need.gpus > 0 || !setup_.machine.gpu_variable.empty()) {
+    if (auto taken = gpu_pool_.take(setup_.max_parallel_jobs ? 0 : job.need.gpus))
+      gpus = *std::move(taken);
+    if (!setup_.machine.gpu_variable.empty() && !setup_.max_parallel_jobs) {
+      std::string visible;
+      for (const std::string& id : gpus) visible += (visible.empty() ? "" : ",") + id;
+      std::erase_if(job.command.env, [&](const std::string& e) {
+        return e.starts_with(setup_.machine.gpu_variable + "=");
+      });
+      job.command.env.push_back(setup_.machine.gpu_variable + "=" + visible);
+    }
+  }
+  if (setup_.ends_at) {
+    job.command.env.push_back(fmt::format("TORC_END_TIME={}", setup_.ends_at->count() / 1'000'000));
+  }
+  auto id = host_.start(job.command);
+  if (!id) {
+    // This host cannot start anything just now: keep the job, try again soon.
+    gpu_pool_.give_back(gpus);
+    notice(fmt::format("cannot start '{}': {}", job.name, id.error().what));
+    queue_.push_front(std::move(job));
+    not_before_ = clock_.boot_now() + 1s;
+    return false;
+  }
+  free_cpus_ -= std::min(free_cpus_, job.need.cpus);
+  free_memory_ = free_memory_ - std::min(free_memory_, job.need.memory);
+  starts_.push_back({job.grant.token, clock_.wall_now()});
+  running_.emplace(static_cast<std::uint64_t>(*id),
+                   Running{job.grant.token, job.need, std::move(gpus), std::move(job.name),
+                           std::move(job.files), job.stdio.delete_on_success});
+  return true;
+}
+
+claim::Finished Session::verdict(const Running& job, const exec::Ended& ended) const {
+  claim::Finished finished{job.token, claim::JobState::failed, {}};
+  claim::Outcome& o = finished.outcome;
+  o.exit_code = ended.exit_code;
+  o.signal = ended.signal;
+  o.os_errno = ended.os_errno;
+  o.started_at = ended.started_at;
+  o.ended_at = ended.ended_at;
+  o.max_rss = ended.max_rss;
+  o.cpu_time = ended.cpu_time;
+  switch (ended.how) {
+    case exec::Ending::exited:
+      o.cause = claim::EndCause::exited;
+      if (ended.exit_code == 0) finished.state = claim::JobState::completed;
+      break;
+    case exec::Ending::signaled:
+      o.cause = claim::EndCause::signaled;
+      break;
+    case exec::Ending::not_started:
+      o.cause = claim::EndCause::not_started;
+      break;
+    case exec::Ending::timed_out:
+      o.cause = claim::EndCause::timed_out;
+      o.exit_code = preparer_->settings().run.execution.timeout_exit_code;
+      finished.state = claim::JobState::terminated;
+      break;
+    case exec::Ending::stopped:
+      // Not the job's fault: it runs again elsewhere, but not for ever.
+      o.cause = claim::EndCause::stopped;
+      finished.state =
+          job.token.attempt < kMostStops ? claim::JobState::ready : claim::JobState::terminated;
+      break;
+  }
+  return finished;
+}
+
+void Session::job_ended(const exec::Ended& ended) {
+  const auto it = running_.find(static_cast<std::uint64_t>(ended.id));
+  if (it == running_.end()) return;
+  Running job = std::move(it->second);
+  running_.erase(it);
+  free_cpus_ = std::min(setup_.machine.cpus, free_cpus_ + job.need.cpus);
+  free_memory_ = std::min(setup_.machine.memory, free_memory_ + job.need.memory);
+  gpu_pool_.give_back(job.gpus);
+  claim::Finished finished = verdict(job, ended);
+  if (finished.state == claim::JobState::completed) {
+    ++summary_.completed;
+    if (job.delete_on_success) {
+      std::error_code ignored;  // a log that stays is no harm
+      if (!job.files.out.empty()) std::filesystem::remove(job.files.out, ignored);
+      if (!job.files.err.empty()) std::filesystem::remove(job.files.err, ignored);
+    }
+  } else if (finished.state != claim::JobState::ready) {
+    ++summary_.failed;
+    if (events_.failure) events_.failure(job.name, finished.outcome);
+  }
+  finishes_.push_back(std::move(finished));
+  if (running_.empty()) idle_since_ = clock_.boot_now();
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,127 @@
+// The loop of one worker, see worker.h. Split over worker_session.cc (loop, starts, ends of jobs),
+// worker_talk.cc (what it says to the store and when) and worker_end.cc (time, signals, leaving).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "bin/committer.h"
+#include "bin/job_command.h"
+#include "bin/worker.h"
+#include "lib/exec/process_host.h"
+
+namespace torc::cli {
+
+inline constexpr std::chrono::nanoseconds kFirstPoll =
+    std::chrono::seconds(1);  // idle polling backs off from here …
+inline constexpr std::chrono::nanoseconds kLastPoll = std::chrono::seconds(30);  // … to here
+inline constexpr std::chrono::nanoseconds kFirstRetry =
+    std::chrono::seconds(1);  // after a refused commit
+
+enum class Phase : std::uint8_t {
+  working,
+  draining,  // claims nothing more; what runs may end by itself
+  stopping   // what runs was told to end
+};
+
+struct Running {
+  claim::ClaimToken token;
+  claim::Requirement need;
+  std::vector<std::string> gpus;
+  std::string name;
+  OutputFiles files;
+  bool delete_on_success = false;
+};
+
+// One registration of a worker: from its epoch to its release or the loss of its lease. One thread;
+// the store is talked to through the Committer.
+class Session {
+ public:
+  Session(const App& app, const WorkerSetup& setup, const WorkerEvents& events,
+          exec::ProcessHost& host);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  Result<WorkerSummary> run(std::unique_ptr<store::Store> store);
+
+ private:
+  // The three steps of the loop.
+  void start_jobs();
+  void send_if_due();
+  Result<void> wait();
+
+  bool start(PreparedJob job);
+  bool fits(const PreparedJob& job) const;
+  void job_ended(const exec::Ended& ended);
+  claim::Finished verdict(const Running& job, const exec::Ended& ended) const;
+  void take_reply();
+  void keep_for_later(const Error& error);
+  void handle_signals();
+  void check_time();
+  void check_done(const claim::Answer& answer);
+  void return_queue();
+  void stop_running(std::chrono::nanoseconds lead);
+  void lose_lease(std::string why);
+  void finish(WorkerEnd end);
+
+  claim::Offer offer() const;
+  bool idle_slot() const;
+  bool wants_jobs() const;
+  bool has_reports() const { return !starts_.empty() || !finishes_.empty() || !returns_.empty(); }
+  std::chrono::nanoseconds window() const;
+  std::chrono::nanoseconds term_lead() const;
+  std::optional<BootTime> wake_at() const;
+  void notice(const std::string& line) const {
+    if (events_.notice) events_.notice(line);
+  }
+  Result<WorkerSummary> leave();
+
+  const App& app_;
+  Clock& clock_;
+  const WorkerSetup& setup_;
+  const WorkerEvents& events_;
+  exec::ProcessHost& host_;
+  exec::GpuPool gpu_pool_;
+  int signal_fd_;
+  std::unique_ptr<JobPreparer> preparer_;
+  std::unique_ptr<Committer> committer_;
+  claim::WorkerEpoch self_{};
+  // End of its time on the boot clock: a wall clock that is set meanwhile moves nothing.
+  std::optional<BootTime> ends_at_;
+  BootTime begun_;
+
+  Phase phase_ = Phase::working;
+  std::optional<WorkerEnd> end_;  // why, once it is decided
+  std::uint32_t free_cpus_;
+  ByteCount free_memory_;
+  std::deque<PreparedJob> queue_;  // claimed, not started, in order
+  std::unordered_map<std::uint64_t, Running> running_;
+  std::vector<claim::Started> starts_;
+  std::vector<claim::Finished> finishes_;
+  std::vector<claim::ClaimToken> returns_;
+  claim::Exchange in_flight_;
+
+  BootTime last_sent_{};
+  std::chrono::nanoseconds commit_cost_{std::chrono::microseconds(250)};
+  std::uint64_t hosts_ = 1;
+  bool nothing_claimable_ =
+      false;  // the newest answer said so; a change or the poll timer clears it
+  std::chrono::nanoseconds poll_interval_ = kFirstPoll;
+  BootTime next_poll_{};
+  BootTime not_before_{};  // after a failed commit or start
+  std::chrono::nanoseconds retry_delay_ = kFirstRetry;
+  BootTime idle_since_{};
+  double rate_ = 0;  // jobs ended per second
+  int interrupts_ = 0;
+  Path made_directory_;
+  WorkerSummary summary_;
+};
+
+}  // namespace torc::cli

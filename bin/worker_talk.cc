@@ -1,0 +1,191 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "bin/worker_session.h"
+
+namespace torc::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+
+constexpr nanoseconds kUrgentWindow = 250us;  // between commits while a slot is idle
+constexpr nanoseconds kCalmWindow = 5ms;      // between commits while every slot has work
+constexpr double kCommitsPerSecond = 20;      // of the whole workflow, when several nodes share it
+constexpr std::uint64_t kMostAhead = 4096;
+
+}  // namespace
+
+claim::Offer Session::offer() const {
+  claim::Offer o;
+  o.total_cpus = setup_.machine.cpus;
+  o.total_gpus = static_cast<std::uint32_t>(setup_.machine.gpus.size());
+  o.total_memory = setup_.machine.memory;
+  o.cpus = free_cpus_;
+  o.memory = free_memory_;
+  o.gpus = static_cast<std::uint32_t>(gpu_pool_.free());
+  for (const PreparedJob& job : queue_) {
+    o.cpus -= std::min(o.cpus, job.need.cpus);
+    o.memory = o.memory - std::min(o.memory, job.need.memory);
+    o.gpus -= std::min(o.gpus, job.need.gpus);
+  }
+  o.scheduler = setup_.scheduler;
+  o.label = setup_.label;
+  o.any_binding = setup_.any_scheduler;
+  if (ends_at_) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::seconds>(*ends_at_ - clock_.boot_now());
+    o.remaining = std::max(left, 0s);
+  }
+  if (setup_.max_parallel_jobs) {
+    o.ignore_resources = true;
+    const std::uint64_t used = running_.size() + queue_.size();
+    o.max_jobs = *setup_.max_parallel_jobs > used ? *setup_.max_parallel_jobs - used : 0;
+  } else {
+    o.max_jobs = o.cpus;
+  }
+  // As many as will end before the next answer can be here, twice, since ends come in bursts.
+  const double horizon = 2e-9 * static_cast<double>(std::max(window(), commit_cost_).count());
+  const auto wanted = std::min(static_cast<std::uint64_t>(std::ceil(rate_ * horizon)), kMostAhead);
+  o.ahead = wanted > queue_.size() ? wanted - queue_.size() : 0;
+  return o;
+}
+
+bool Session::idle_slot() const {
+  if (setup_.max_parallel_jobs) return running_.size() + queue_.size() < *setup_.max_parallel_jobs;
+  return queue_.empty() && free_cpus_ > 0;
+}
+
+bool Session::wants_jobs() const {
+  if (phase_ != Phase::working || end_) return false;
+  if (nothing_claimable_) return false;
+  if (idle_slot()) return true;
+  const double horizon = 1e-9 * static_cast<double>(std::max(window(), commit_cost_).count());
+  return static_cast<double>(queue_.size()) < rate_ * horizon;
+}
+
+nanoseconds Session::window() const {
+  nanoseconds w = idle_slot() ? std::max(kUrgentWindow, commit_cost_ / 4)
+                              : std::max(kCalmWindow, 2 * commit_cost_);
+  if (hosts_ > 1) {
+    const double share = static_cast<double>(hosts_) / kCommitsPerSecond;
+    w = std::max(w, nanoseconds(static_cast<std::int64_t>(share * 1e9)));
+  }
+  return w;
+}
+
+// From the termination signal to SIGKILL; a worker with little time keeps most of it for work.
+nanoseconds Session::term_lead() const {
+  const nanoseconds lead = preparer_->settings().run.execution.sigterm_lead;
+  return ends_at_ ? std::min(lead, (*ends_at_ - begun_) / 4) : lead;
+}
+
+void Session::send_if_due() {
+  if (committer_->busy()) return;
+  if (!has_reports() && !wants_jobs()) return;
+  const BootTime now = clock_.boot_now();
+  if (now < not_before_ || now < last_sent_ + window()) return;
+  claim::Exchange exchange;
+  exchange.worker = self_;
+  exchange.now = clock_.wall_now();
+  exchange.starts = std::move(starts_);
+  exchange.finishes = std::move(finishes_);
+  exchange.returns = std::move(returns_);
+  starts_.clear();
+  finishes_.clear();
+  returns_.clear();
+  if (phase_ == Phase::working && !end_) exchange.offer = offer();
+  const double elapsed = std::chrono::duration<double>(now - last_sent_).count();
+  rate_ =
+      0.7 * rate_ + 0.3 * static_cast<double>(exchange.finishes.size()) / std::max(elapsed, 1e-6);
+  last_sent_ = now;
+  in_flight_ = exchange;
+  committer_->submit(std::move(exchange));
+}
+
+void Session::take_reply() {
+  auto reply = committer_->take_reply();
+  if (!reply) return;
+  hosts_ = reply->hosts;
+  if (reply->error) {
+    const ErrorKind kind = reply->error->kind;
+    if (kind == ErrorKind::fenced || kind == ErrorKind::unknown || kind == ErrorKind::corrupt) {
+      lose_lease(reply->error->text());
+    } else {
+      keep_for_later(*reply->error);
+    }
+    return;
+  }
+  if (retry_delay_ != kFirstRetry) notice("the store can be written again");
+  retry_delay_ = kFirstRetry;
+  if (reply->commit.wrote) commit_cost_ = (3 * commit_cost_ + reply->commit.cost) / 4;
+  for (const claim::Refused& refused : reply->refused) {
+    notice(fmt::format("the result of job #{} (attempt {}) was discarded: {}",
+                       raw(refused.token.job), refused.token.attempt,
+                       refused.why == claim::Refusal::superseded
+                           ? fmt::format("worker {} has the job now", claim::raw(refused.holder))
+                           : "the job has ended already"));
+  }
+  summary_.workflow = reply->answer.workflow;
+  if (events_.progress) events_.progress(summary_.workflow);
+  for (PreparedJob& job : reply->jobs) queue_.push_back(std::move(job));
+  if (end_ || phase_ != Phase::working) {
+    return_queue();
+    return;
+  }
+  if (!in_flight_.offer) return;
+  if (reply->jobs.empty()) {
+    nothing_claimable_ = true;
+    const double jitter =
+        0.75 + 0.5 * static_cast<double>(app_.world.entropy.next() >> 11) * 0x1p-53;
+    next_poll_ = clock_.boot_now() + nanoseconds(static_cast<std::int64_t>(
+                                         static_cast<double>(poll_interval_.count()) * jitter));
+    poll_interval_ = std::min(2 * poll_interval_, kLastPoll);
+    check_done(reply->answer);
+  } else {
+    nothing_claimable_ = false;
+    poll_interval_ = kFirstPoll;
+  }
+}
+
+void Session::keep_for_later(const Error& error) {
+  const auto put_back = [](auto& now, auto& before) {
+    before.insert(before.end(), std::make_move_iterator(now.begin()),
+                  std::make_move_iterator(now.end()));
+    now = std::move(before);
+  };
+  put_back(starts_, in_flight_.starts);
+  put_back(finishes_, in_flight_.finishes);
+  put_back(returns_, in_flight_.returns);
+  if (interrupts_ > 0 && retry_delay_ > kFirstRetry) {
+    notice(fmt::format("gave up on reporting {} result(s): those jobs will run again",
+                       finishes_.size()));
+    starts_.clear();
+    finishes_.clear();
+    returns_.clear();
+    return;
+  }
+  if (retry_delay_ == kFirstRetry) {
+    notice(fmt::format("the store cannot be written now, trying again: {}", error.text()));
+  }
+  not_before_ = clock_.boot_now() + retry_delay_;
+  retry_delay_ = std::min(2 * retry_delay_, nanoseconds(kLastPoll));
+}
+
+void Session::check_done(const claim::Answer& answer) {
+  if (!running_.empty() || !queue_.empty() || has_reports()) return;
+  const claim::WorkflowState& w = answer.workflow;
+  if (w.finished()) {
+    finish(WorkerEnd::workflow_finished);
+  } else if (w.of(claim::JobState::claimed) + w.of(claim::JobState::running) == 0 &&
+             !setup_.idle_timeout) {
+    // Ready jobs are left, nobody runs anything that could change the picture, none fits here.
+    finish(WorkerEnd::nothing_fits);
+  }
+}
+
+}  // namespace torc::cli
