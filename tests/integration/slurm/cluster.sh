@@ -188,6 +188,7 @@ start() {
   stop
   rm -rf "$dir"/{state,spool,log,munge,run}
   mkdir -p "$dir"/{state,spool,log,run}
+  trap stop EXIT # unless all goes well
   if [ -n "$owner" ]; then
     setsid "$self" "$dir" _guard "$owner" </dev/null >/dev/null 2>&1 &
     remember guard $!
@@ -200,6 +201,7 @@ start() {
   await 20 timeout 5 scontrol ping || fail "slurmctld does not answer; see $dir/log"
   for ((i = 1; i <= nodes; i++)); do boot "n$i"; done
   await 30 all_idle "$nodes" || fail "not all nodes came up; see $dir/log"
+  trap - EXIT
 }
 
 stop() {
