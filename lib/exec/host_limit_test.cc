@@ -136,13 +136,21 @@ TEST_F(Limit, a_stopped_command_is_reported_as_stopped) {
   EXPECT_EQ(ended.exit_code, 3);
 }
 
-TEST_F(Limit, a_second_stop_can_shorten_the_lead_and_not_lengthen_it) {
+TEST_F(Limit, a_second_stop_can_shorten_the_lead) {
+  const RunId id = start(limited("trap '' TERM; echo ready >&9; exec sleep 1000", 0s));
+  wait_for("ready");
+  host_->stop(id, 30s);
+  host_->stop(id, 5s);
+  pass(5s);
+  EXPECT_EQ(end_of(id).signal, SIGKILL);
+}
+
+TEST_F(Limit, a_second_stop_cannot_lengthen_the_lead) {
   const RunId id = start(limited("trap '' TERM; echo ready >&9; exec sleep 1000", 0s));
   wait_for("ready");
   host_->stop(id, 30s);
   host_->stop(id, 90s);
-  host_->stop(id, 5s);
-  pass(5s);
+  pass(30s);
   EXPECT_EQ(end_of(id).signal, SIGKILL);
 }
 

@@ -115,7 +115,6 @@ std::vector<pid_t> Host::outside_group(RunKey key, const Run& run) const {
 void Host::end_everything() {
   for (int idle = 0; idle < 50;) {
     kill_all();
-    for (const auto& [pid, stray] : strays_) ::kill(pid, SIGKILL);
     if (runs_.size() == 0 && strays_.empty()) return;
     epoll_event event{};
     if (epoll_wait(epoll_, &event, 1, 100) <= 0) ++idle;

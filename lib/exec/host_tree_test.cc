@@ -37,8 +37,8 @@ TEST_F(Tree, a_background_process_ends_with_its_leader) {
 }
 
 TEST_F(Tree, a_daemon_that_left_the_session_ends_with_its_leader) {
-  const RunId id = start(std::string("exec 9>fifo; ") + kDaemon +
-                         "; trap 'kill -9 $!; exit 4' TERM; sleep 1000 & wait");
+  const RunId id = start(std::string("exec 9>fifo; trap 'kill -9 $!; exit 4' TERM; ") + kDaemon +
+                         "; sleep 1000 & wait");
   wait_for("daemon");
   const ProcessIdentity daemon = written_in("pid");
   ASSERT_TRUE(exists(daemon));
@@ -82,6 +82,17 @@ TEST_F(Tree, daemons_of_a_command_that_still_runs_are_left_alone) {
   host_->kill(staying);
   EXPECT_EQ(end_of(staying).how, Ending::stopped);
   EXPECT_FALSE(exists(daemon));
+}
+
+TEST_F(Tree, a_daemon_ends_with_its_own_command_while_others_run) {
+  const RunId other = start("exec sleep 1000");
+  const RunId id = start(std::string("exec 9>fifo; ") + kDaemon + "; exec sleep 1000");
+  wait_for("daemon");
+  ::kill(host_->leader(id), SIGKILL);
+  end_of(id);
+  EXPECT_FALSE(anybody_left());
+  host_->kill(other);
+  end_of(other);
 }
 
 TEST_F(Tree, a_hidden_daemon_ends_at_the_latest_with_the_last_command_it_can_be_of) {

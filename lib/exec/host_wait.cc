@@ -17,10 +17,10 @@ std::optional<BootTime> earlier(std::optional<BootTime> a, std::optional<BootTim
   return std::min(*a, *b);
 }
 
-void drain(int fd) {
+// What does not fit makes the descriptor readable again.
+void empty(int fd) {
   std::array<char, 4 * sizeof(signalfd_siginfo)> buffer;
-  while (read(fd, buffer.data(), buffer.size()) > 0) {
-  }
+  [[maybe_unused]] const ssize_t n = read(fd, buffer.data(), buffer.size());
 }
 
 }  // namespace
@@ -49,10 +49,10 @@ Result<void> Host::sleep_for_events(bool at_once, Wakeup& wakeup) {
   for (int i = 0; i < n; ++i) {
     const int fd = events[static_cast<std::size_t>(i)].data.fd;
     if (fd == child_signals_) {
-      drain(fd);
+      empty(fd);
       look_after_children();
     } else if (fd == timer_) {
-      drain(fd);
+      empty(fd);
       armed_.reset();
     } else {
       wakeup.readable.push_back(fd);
