@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lib/spec/placeholder.h"
 #include "lib/spec/quantity.h"
 
 namespace torc::spec {
@@ -36,6 +37,16 @@ ByName<T> index(const Session& session, const std::vector<T>& all, std::string_v
   return by_name;
 }
 
+// A name that differs between the jobs of an entry is looked up when they are expanded.
+bool varies(const JobEntry& job, std::string_view name) {
+  for (const Placeholder& p : placeholders(name)) {
+    for (const Parameter& parameter : job.parameters) {
+      if (parameter.name == p.name) return true;
+    }
+  }
+  return false;
+}
+
 // What the jobs name and nobody defines: each name is one mistake, however many jobs make it.
 class Unknown {
  public:
@@ -43,7 +54,7 @@ class Unknown {
 
   template <class T>
   const T* look_up(const ByName<T>& by_name, const std::string& name, const JobEntry& job) {
-    if (name.empty()) return nullptr;
+    if (name.empty() || varies(job, name)) return nullptr;
     const auto found = by_name.find(name);
     if (found != by_name.end()) return found->second;
     const auto [use, first] = uses_.try_emplace(name, Use{place_of_key(job, section_key()), 0, {}});
@@ -162,7 +173,7 @@ void check_references(const Session& session, const Workflow& workflow) {
     const ResourceRequirements* needs =
         no_resources.look_up(resources, job.resource_requirements, job);
     const SlurmScheduler* scheduler = no_scheduler.look_up(schedulers, job.scheduler, job);
-    if (scheduler == nullptr) continue;
+    if (scheduler == nullptr || (needs == nullptr && !job.resource_requirements.empty())) continue;
     const Fit fit{session, job, needs == nullptr ? defaults : *needs, *scheduler,
                   workflow.execution_config.sigkill_headroom};
     fit.check_time();

@@ -36,24 +36,6 @@ void check_expressions(const MapReader& reader, std::string_view key) {
   }
 }
 
-// A name that chooses one thing for all jobs of the entry; empty when it holds a parameter.
-std::string text_without_parameters(const MapReader& reader, std::string_view key,
-                                    const std::vector<Parameter>& parameters) {
-  const Node* node = reader.find(key);
-  if (node == nullptr) return {};
-  std::string text = reader.session().text(*node);
-  for (const Placeholder& p : placeholders(text)) {
-    for (const Parameter& parameter : parameters) {
-      if (parameter.name != p.name) continue;
-      reader.session().error(
-          *node, fmt::format("{} takes no parameters, and {} is one", quoted(key), quoted(p.name)),
-          "write one job for each value");
-      return {};
-    }
-  }
-  return text;
-}
-
 void check_job_placeholders(const MapReader& reader, const std::vector<Parameter>& parameters) {
   const Session& session = reader.session();
   if (const Node* name = reader.find("name"))
@@ -89,9 +71,8 @@ JobEntry read_job(const Session& session, const Node& map) {
   OwnParameters own = read_own_parameters(reader);
   job.parameters = std::move(own.parameters);
   job.mode = own.mode;
-  job.resource_requirements =
-      text_without_parameters(reader, "resource_requirements", job.parameters);
-  job.scheduler = text_without_parameters(reader, "scheduler", job.parameters);
+  job.resource_requirements = reader.text("resource_requirements");
+  job.scheduler = reader.text("scheduler");
   if (const Node* stdio = reader.find("stdio")) job.stdio = read_stdio(session, *stdio);
   job.place = reader.name_place();
   job.places = reader.places();

@@ -390,20 +390,6 @@ wf.yaml:6:14: error: variable 'n' takes no format ':03d'
       |              ^~~~~~~~~
       = write the value as it shall look, and {name} alone
 )"},
-    {"resources_with_a_parameter", R"(
-name: w
-jobs:
-  - name: a
-    command: b
-    parameters:
-      i: "1:3"
-    resource_requirements: r{i}
-)", R"(
-wf.yaml:7:28: error: 'resource_requirements' takes no parameters, and 'i' is one
-    7 |     resource_requirements: r{i}
-      |                            ^~~~
-      = write one job for each value
-)"},
 };
 // clang-format on
 

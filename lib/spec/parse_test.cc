@@ -257,6 +257,13 @@ TEST(Parse, a_command_full_of_braces_is_left_alone) {
   EXPECT_EQ(w.jobs[0].command, "awk '{print $1}' ${F} {{ x }} {} {a,b} {n} | jq '{k:1}'");
 }
 
+TEST(Parse, resources_and_schedulers_may_be_chosen_by_a_parameter) {
+  const Workflow w = with_job(
+      "    parameters: {size: [small, large]}\n    resource_requirements: \"{size}\"\n    "
+      "scheduler: on_{size}\n");
+  EXPECT_EQ(w.jobs[0].resource_requirements, "{size}");
+}
+
 TEST(Parse, every_mistake_is_told_at_once_in_the_order_of_the_file) {
   const Parsed parsed =
       parse("nam: w\njobs:\n  - name: a\n    comand: b\n  - command: c\n    priority: x\n", "f",
