@@ -103,13 +103,13 @@ Result<std::unique_ptr<Gate>> Gate::open(const Path& file) {
     if (::fstat(opened.fd, &st) < 0) return os_error(errno, "cannot look at " + file.string());
     if (static_cast<std::size_t>(st.st_size) != sizeof(Shared)) {
       return Error{
-          ErrorKind::unsupported, file.string() + " was made by another build of this program", {}};
+          ErrorKind::corrupt, file.string() + " is not what this build keeps under that name", {}};
     }
     TORC_ASSIGN(Shared* const shared, map_file(opened.fd, file));
     std::unique_ptr<Gate> gate(new Gate(shared, file));
     if (shared->magic != kMagic) {
       return Error{
-          ErrorKind::unsupported, file.string() + " was made by another build of this program", {}};
+          ErrorKind::corrupt, file.string() + " is not what this build keeps under that name", {}};
     }
     return gate;
   }

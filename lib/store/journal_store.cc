@@ -45,7 +45,7 @@ Result<void> JournalStore::attach() {
   if (replica_.environment) return {};
   Error last{ErrorKind::io, "no directory for the node's copy of the store was given",
              "set TMPDIR"};
-  for (; root_ < world_.replica_roots.size(); ++root_) {
+  while (root_ < world_.replica_roots.size()) {
     Result<Replica> opened =
         open_replica(world_, world_.replica_roots[root_], identity_.id, generation_);
     if (opened.ok()) {
@@ -54,6 +54,13 @@ Result<void> JournalStore::attach() {
       return {};
     }
     last = std::move(opened).error();
+    // Damaged, or of another build: others may be using it, so it stays and a new one is begun.
+    const bool spoiled = last.kind == ErrorKind::corrupt || last.os_errno == MDB_VERSION_MISMATCH;
+    if (spoiled && generation_ + 1 < kGenerations) {
+      ++generation_;
+    } else {
+      ++root_;
+    }
   }
   root_ = 0;
   last.what = "no place for this node's copy of the store: " + last.what;

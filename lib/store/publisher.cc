@@ -215,8 +215,9 @@ Result<Publication> Publisher::publish(const Path& directory, const std::string&
     error.kind = ErrorKind::unknown;
     return error;
   }
-  (void)discard(
-      *prepared);  // for rename-dir nothing is left; a temporary that stays is collected later
+  // After a rename nothing is left to delete. A temporary that cannot be deleted is collected
+  // later.
+  if (method_.primitive != Primitive::rename_directory) (void)discard(*prepared);
   return Publication{Publication::State::done, {}};
 }
 
