@@ -1,6 +1,7 @@
 // Workflows as users write them, from the text to every single job.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -53,23 +54,21 @@ jobs:
 }
 
 TEST(ExpandExamples, one_job_on_four_nodes) {
-  const Jobs jobs = jobs_of(R"(
-name: distributed
-resource_requirements:
-  - {name: gang, num_cpus: 32, memory: 128g, num_nodes: 4, runtime: PT8H}
-jobs:
-  - {name: train, command: ./train --all, resource_requirements: gang}
-)");
+  Workflow w;
+  w.resource_requirements = {{"gang", 32, 0, 4, mebibytes(128 * 1024), std::chrono::hours(8), {}}};
+  w.jobs = {job("train", "./train --all")};
+  w.jobs[0].resource_requirements = "gang";
+  const Jobs jobs = expand_all(w);
   EXPECT_EQ(jobs.names, Names{"train"});
   EXPECT_EQ(jobs.expansion.entries.at(0).resources.num_nodes, 4U);
 }
 
-TEST(ExpandExamples, preprocessing_on_many_nodes_before_a_job_that_spans_them) {
+TEST(ExpandExamples, preprocessing_before_a_job_that_waits_for_all_of_it) {
   const Jobs jobs = jobs_of(R"(
 name: stages
 resource_requirements:
   - {name: small, num_cpus: 4, memory: 16g, runtime: PT30M}
-  - {name: gang, num_cpus: 32, memory: 128g, num_nodes: 4, runtime: PT4H}
+  - {name: large, num_cpus: 32, memory: 128g, runtime: PT4H}
 slurm_schedulers:
   - {name: first, account: lab, nodes: 2, walltime: "01:00:00"}
   - {name: second, account: lab, nodes: 4, walltime: "06:00:00"}
@@ -81,7 +80,7 @@ jobs:
     parameters: {i: "1:8"}
   - name: train
     command: ./train
-    resource_requirements: gang
+    resource_requirements: large
     scheduler: second
     depends_on: [prep_1, prep_2, prep_3, prep_4, prep_5, prep_6, prep_7, prep_8]
 )");

@@ -94,6 +94,21 @@ TEST(Recipe, names_of_a_split_entry_are_found_in_their_run_alone) {
   EXPECT_EQ(second.find("t_p_5"), std::nullopt);
 }
 
+TEST(Recipe, a_run_across_values_of_the_slower_parameter_has_its_own_jobs_only) {
+  Workflow w;
+  w.jobs.push_back(job("t_{g}_{x}"));
+  w.jobs[0].parameters = {{"g", IntegerRange{1, 2, 1}},
+                          {"x", std::vector<ParameterValue>{0.9, 2.0, 1.2}}};
+  w.jobs[0].label = "{x:.0f}";  // 1 2 1, 1 2 1
+  const Recipe third = recipe_of(w, 2);
+  ASSERT_EQ(third.count(), 2U);
+  EXPECT_EQ(third.name(0), "t_1_1.2");
+  EXPECT_EQ(third.name(1), "t_2_0.9");
+  EXPECT_EQ(third.find("t_2_0.9"), 1U);
+  EXPECT_EQ(third.find("t_1_0.9"), std::nullopt);
+  EXPECT_EQ(third.find("t_2_1.2"), std::nullopt);
+}
+
 TEST(Recipe, a_run_of_one_job_does_not_carry_the_values_of_the_others) {
   Workflow w;
   w.jobs.push_back(job("t_{s}"));
