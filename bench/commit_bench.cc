@@ -28,18 +28,24 @@ class Writes {
   explicit Writes(int records) : records_(records) {}
   const Records& next() {
     out_.clear();
-    const std::string value(51, static_cast<char>('a' + next_ % 26));
     for (int i = 0; i < records_; ++i) {
       const bool fixed = i < 2 && records_ < 8;
       const std::uint64_t number = fixed ? static_cast<std::uint64_t>(i) : next_++ % kExisting;
-      out_.emplace_back(Encoder(fixed ? 'K' : 'J').be64(number).bytes(), value);
+      out_.emplace_back(Encoder(fixed ? 'K' : 'J').be64(number).bytes(), value());
     }
     return out_;
   }
 
  private:
+  std::string value() {
+    Encoder out;
+    for (int i = 0; i < 6; ++i) out.be64(entropy_.next());
+    return std::move(out.raw("end")).bytes();
+  }
+
   int records_;
   std::uint64_t next_ = 0;
+  SeededEntropy entropy_{1};
   Records out_;
 };
 
