@@ -8,10 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "lib/exec/process_host.h"
 
@@ -41,6 +43,7 @@ class HostTest : public ::testing::Test {
 
   void open_host(Clock& clock) {
     host_.reset();
+    reported_.clear();
     auto host = ProcessHost::create(clock);
     ASSERT_TRUE(host.ok()) << host.error().text();
     host_ = *std::move(host);
@@ -65,15 +68,20 @@ class HostTest : public ::testing::Test {
 
   Ended end_of(RunId id) {
     for (;;) {
+      const auto it = std::find_if(reported_.begin(), reported_.end(),
+                                   [&](const Ended& ended) { return ended.id == id; });
+      if (it != reported_.end()) return *it;
       auto wakeup = host_->wait(std::nullopt);
       if (!wakeup.ok()) {
         ADD_FAILURE() << wakeup.error().text();
         return {};
       }
-      for (const Ended& ended : wakeup->ended) {
-        if (ended.id == id) return ended;
-      }
+      remember(*wakeup);
     }
+  }
+  // For tests that call wait() themselves: the ends that it reported.
+  void remember(const ProcessHost::Wakeup& wakeup) {
+    reported_.insert(reported_.end(), wakeup.ended.begin(), wakeup.ended.end());
   }
   Ended run(const std::string& line) { return end_of(start(line)); }
 
@@ -120,6 +128,7 @@ class HostTest : public ::testing::Test {
 
   int fifo_ = -1;
   std::string said_;
+  std::vector<Ended> reported_;
 };
 
 }  // namespace torc::exec

@@ -17,11 +17,12 @@ class Limit : public HostTest {
     open_host(clock_);
   }
 
-  // Lets the host see that time has passed; it must not report an end by that alone.
+  // Lets the host see that time has passed.
   void pass(std::chrono::nanoseconds time) {
     clock_.advance(time);
     auto wakeup = host_->wait(clock_.boot_now());
     ASSERT_TRUE(wakeup.ok());
+    remember(*wakeup);
   }
 
   [[nodiscard]] Command limited(const std::string& line, std::chrono::nanoseconds limit) const {
