@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 #include <system_error>
 
 #include "lib/slurm/script.h"
@@ -28,15 +29,21 @@ std::string file_name_of(std::string_view name) {
 
 Result<std::vector<store::Store::File>> initial_files(const App& app, const LoadedSpec& loaded,
                                                       const Path& directory) {
-  std::vector<store::Store::File> files{{"spec.yaml", loaded.text}};
+  // Slurm opens its output file before the script runs and makes no directory for it.
+  std::vector<store::Store::File> files{{"spec.yaml", loaded.text},
+                                        {"logs/README",
+                                         "slurm-*.out: what batch scripts and workers said. jobs/: "
+                                         "output of jobs; `torc logs NAME` finds it.\n"}};
   const spec::Workflow& workflow = *loaded.workflow;
+  std::set<std::string> taken;
   for (const spec::SlurmScheduler& scheduler : workflow.slurm_schedulers) {
-    const slurm::ScriptContext context{
-        workflow.name, directory, app.program,
-        file_name_of(workflow.name) + "-" + file_name_of(scheduler.name)};
+    std::string name = file_name_of(scheduler.name);
+    while (!taken.insert(name).second) name += '_';  // "a b" and "a_b"
+    const slurm::ScriptContext context{workflow.name, directory, app.program,
+                                       file_name_of(workflow.name) + "-" + name};
     TORC_ASSIGN(std::string text,
                 slurm::render_script(context, scheduler, workflow.slurm_defaults));
-    files.push_back({Path("slurm") / (file_name_of(scheduler.name) + ".sbatch"), std::move(text)});
+    files.push_back({Path("slurm") / (name + ".sbatch"), std::move(text)});
   }
   return files;
 }
