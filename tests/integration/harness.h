@@ -1,7 +1,7 @@
-// What the integration tests stand on: scratch directories, the built torc as a real process, and events to wait
-// for. Nothing here sleeps: everything that can happen to a test (a line written by a job, a file that goes away, a
-// process that ends) is a descriptor, and wait_until() polls them all until the condition holds or a time limit
-// passes, which is a failure of the test. One thread.
+// What the integration tests stand on: scratch directories, the built torc as a real process, and
+// events to wait for. Nothing here sleeps: everything that can happen to a test (a line written by
+// a job, a file that goes away, a process that ends) is a descriptor, and wait_until() polls them
+// all until the condition holds or a time limit passes, which is a failure of the test. One thread.
 #pragma once
 
 #include <sys/types.h>
@@ -25,7 +25,8 @@ using Path = std::filesystem::path;
 // Longer than anything takes that works, also under a sanitizer on a busy machine.
 inline constexpr std::chrono::seconds kLongEnough{90};
 
-// A new directory under $TMPDIR (else /tmp), open to every user; removed with everything in it at the end.
+// A new directory under $TMPDIR (else /tmp), open to every user; removed with everything in it at
+// the end.
 class Scratch {
  public:
   Scratch();
@@ -39,6 +40,7 @@ class Scratch {
 };
 
 [[nodiscard]] std::string read_text(const Path& file);  // empty when it cannot be read
+[[nodiscard]] std::vector<std::string> lines_of(const std::string& text);
 void write_text(const Path& file, std::string_view text);
 // Every file below `directory` with its content, by relative path: to see that nothing changed.
 [[nodiscard]] std::map<std::string, std::string> contents(const Path& directory);
@@ -52,12 +54,15 @@ class Source {
   [[nodiscard]] virtual std::vector<int> fds() const = 0;
 };
 
-// True as soon as `done` holds; false when `limit` passed or no source can change anything any more.
-[[nodiscard]] bool wait_until(const std::vector<Source*>& sources, const std::function<bool()>& done,
+// True as soon as `done` holds; false when `limit` passed or no source can change anything any
+// more.
+[[nodiscard]] bool wait_until(const std::vector<Source*>& sources,
+                              const std::function<bool()>& done,
                               std::chrono::seconds limit = kLongEnough);
 
-// A fifo that jobs write lines to ("echo … > FIFO": one write, so lines stay whole and the order in which they
-// arrive is the order in which they were written), or read from, as a gate ("read x < FIFO").
+// A fifo that jobs write lines to ("echo … > FIFO": one write, so lines stay whole and the order in
+// which they arrive is the order in which they were written), or read from, as a gate ("read x <
+// FIFO").
 class Fifo final : public Source {
  public:
   explicit Fifo(Path path);
@@ -71,7 +76,8 @@ class Fifo final : public Source {
   // All lines so far, without their ends.
   [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
   [[nodiscard]] bool has(std::string_view line) const;
-  // As a gate: lets `readers` readers pass, those that wait and those that come. Never pump() a gate.
+  // As a gate: lets `readers` readers pass, those that wait and those that come. Never pump() a
+  // gate.
   void open_gate(std::size_t readers);
 
  private:
@@ -103,8 +109,8 @@ struct Launch {
   std::vector<std::string> argv;           // an absolute path first
   std::map<std::string, std::string> env;  // on top of the test's own, without TORC_* and SLURM_*
   Path directory;
-  std::optional<uid_t> user;               // as this user and group; needs root
-  std::string hostname;                    // in a UTS namespace of its own; needs root. Empty: as it is
+  std::optional<uid_t> user;  // as this user and group; needs root
+  std::string hostname;       // in a UTS namespace of its own; needs root. Empty: as it is
 };
 
 // How a program ended, and what it printed.
@@ -118,7 +124,8 @@ struct Ended {
 };
 std::ostream& operator<<(std::ostream& stream, const Ended& ended);
 
-// A process of the test. Ended with SIGKILL by the destructor, and by the kernel when the test itself dies.
+// A process of the test. Ended with SIGKILL by the destructor, and by the kernel when the test
+// itself dies.
 class Process final : public Source {
  public:
   explicit Process(const Launch& launch);
@@ -135,7 +142,8 @@ class Process final : public Source {
   // Waits for the end; past the limit it is killed and timed_out is set.
   Ended wait(std::chrono::seconds limit = kLongEnough);
   // Waits until `text` was printed on stdout.
-  [[nodiscard]] bool wait_for_output(std::string_view text, std::chrono::seconds limit = kLongEnough);
+  [[nodiscard]] bool wait_for_output(std::string_view text,
+                                     std::chrono::seconds limit = kLongEnough);
 
   void pump() override;
   [[nodiscard]] std::vector<int> fds() const override;
@@ -170,8 +178,11 @@ class Witness final : public Source {
   bool gone_ = false;
 };
 
-// A directory to work in, as a user has it: torc is run there, its replicas go to a $TMPDIR inside, and all of it
-// is removed at the end.
+// Waits until `line` was written; false when `writer`, that shall bring it about, ends before.
+[[nodiscard]] bool wait_for_line(Fifo& fifo, std::string_view line, Process& writer);
+
+// A directory to work in, as a user has it: torc is run there, its replicas go to a $TMPDIR inside,
+// and all of it is removed at the end.
 class Workplace {
  public:
   Workplace();
@@ -195,16 +206,18 @@ class Workplace {
 
 [[nodiscard]] Ended run(const Launch& launch, std::chrono::seconds limit = kLongEnough);
 
-// A mount namespace for the rest of this test process, in which mounts of the test can do no harm. False: this
-// machine does not allow it; the reason was reported as a failure of the test, or, with TORC_TEST_SKIP_NAMESPACES
-// set, as the reason for skipping it.
+// A mount namespace for the rest of this test process, in which mounts of the test can do no harm.
+// False: this machine does not allow it; the reason was reported as a failure of the test, or, with
+// TORC_TEST_SKIP_NAMESPACES set, as the reason for skipping it.
 [[nodiscard]] bool own_mounts();
 // A tmpfs of so many bytes at `directory`, which is made. Precondition: own_mounts().
 void mount_small_disk(const Path& directory, std::size_t bytes);
+void unmount(const Path& directory);
 // Writes a file until the disk is full.
 void fill_disk(const Path& file);
 
-// A seed for this run: TORC_TEST_SEED, else a fresh one. Printed, so that a failure can be repeated.
+// A seed for this run: TORC_TEST_SEED, else a fresh one. Printed, so that a failure can be
+// repeated.
 [[nodiscard]] std::uint64_t test_seed();
 
 }  // namespace torc::itest

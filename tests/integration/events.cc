@@ -1,0 +1,112 @@
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "tests/integration/harness.h"
+#include "tests/integration/harness_internal.h"
+
+namespace torc::itest {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+}  // namespace
+
+bool read_available(int fd, std::string& text) {
+  char buffer[1 << 16];
+  for (;;) {
+    const ssize_t n = read(fd, buffer, sizeof buffer);
+    if (n > 0) {
+      text.append(buffer, static_cast<std::size_t>(n));
+    } else if (n == 0) {
+      return false;
+    } else if (errno != EINTR) {
+      return errno == EAGAIN;
+    }
+  }
+}
+
+bool wait_until(const std::vector<Source*>& sources, const std::function<bool()>& done,
+                std::chrono::seconds limit) {
+  const auto deadline = SteadyClock::now() + limit;
+  for (;;) {
+    std::vector<pollfd> fds;
+    for (Source* source : sources) {
+      source->pump();
+      for (const int fd : source->fds()) fds.push_back({fd, POLLIN, 0});
+    }
+    if (done()) return true;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock::now());
+    if (left.count() <= 0 || fds.empty()) return false;
+    if (poll(fds.data(), fds.size(), static_cast<int>(left.count())) < 0 && errno != EINTR)
+      give_up("poll");
+  }
+}
+
+Fifo::Fifo(Path path) : path_(std::move(path)) {
+  if (mkfifo(path_.c_str(), 0666) != 0) give_up("cannot make " + path_.string());
+  // For reading and writing: never at its end, whoever comes and goes.
+  fd_ = open(path_.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  if (fd_ < 0) give_up("cannot open " + path_.string());
+  (void)fcntl(fd_, F_SETPIPE_SZ, 1 << 20);  // jobs must not wait while the test does something else
+}
+
+Fifo::~Fifo() {
+  close(fd_);
+}
+
+void Fifo::pump() {
+  (void)read_available(fd_, rest_);
+  std::size_t begin = 0;
+  for (std::size_t end; (end = rest_.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    lines_.push_back(rest_.substr(begin, end - begin));
+  }
+  rest_.erase(0, begin);
+}
+
+bool Fifo::has(std::string_view line) const {
+  return std::find(lines_.begin(), lines_.end(), line) != lines_.end();
+}
+
+// Every reader takes one end of line, byte by byte, as shells do.
+void Fifo::open_gate(std::size_t readers) {
+  const std::string lines(readers, '\n');
+  if (write(fd_, lines.data(), lines.size()) != static_cast<ssize_t>(lines.size())) give_up("gate");
+}
+
+DeletedNames::DeletedNames(const Path& directory) : fd_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+  if (fd_ < 0 || inotify_add_watch(fd_, directory.c_str(), IN_DELETE | IN_MOVED_FROM) < 0) {
+    give_up("cannot watch " + directory.string());
+  }
+}
+
+DeletedNames::~DeletedNames() {
+  close(fd_);
+}
+
+void DeletedNames::pump() {
+  alignas(inotify_event) char buffer[1 << 14];
+  for (ssize_t n; (n = read(fd_, buffer, sizeof buffer)) > 0;) {
+    for (const char* at = buffer; at < buffer + n;) {
+      const auto* event = reinterpret_cast<const inotify_event*>(at);
+      if (event->len > 0) names_.emplace_back(event->name);
+      at += sizeof(inotify_event) + event->len;
+    }
+  }
+}
+
+bool DeletedNames::has(std::string_view name) const {
+  return std::find(names_.begin(), names_.end(), name) != names_.end();
+}
+
+bool wait_for_line(Fifo& fifo, std::string_view line, Process& writer) {
+  return wait_until({&writer, &fifo}, [&] { return fifo.has(line) || !writer.running(); }) &&
+         fifo.has(line);
+}
+
+}  // namespace torc::itest

@@ -1,0 +1,107 @@
+// Every example of the documentation, run as its README says.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/integration/harness.h"
+
+namespace torc::itest {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+const Path kExamples = Path(TORC_SOURCE_DIR) / "examples";
+
+// Runs examples/NAME in a directory of its own and expects that all its jobs complete.
+class Example : public testing::Test {
+ protected:
+  void run_example(const std::string& name, int jobs) {
+    const Path before = kExamples / name;
+    const auto source = contents(before);
+    const Ended ended = here_.run({"run", (before / "workflow.yaml").string(), "--num-cpus", "2"});
+    ASSERT_EQ(ended.exit_code, 0) << ended;
+    const json status = here_.json({"status"});
+    EXPECT_EQ(status["state"], "completed");
+    EXPECT_EQ(status["jobs"], jobs);
+    EXPECT_EQ(here_.run({"verify"}).exit_code, 0);
+    EXPECT_EQ(contents(before), source) << "an example writes only where it is run";
+    // What the README says one gets: its own directory and the store, nothing else.
+    std::set<std::string> made;
+    for (const auto& entry : fs::directory_iterator(here_.path()))
+      made.insert(entry.path().filename());
+    EXPECT_EQ(made, (std::set<std::string>{name + "-out", name + ".torc"}));
+  }
+  [[nodiscard]] std::vector<std::string> log(const std::string& job) const {
+    return lines_of(here_.run({"logs", job}).out);
+  }
+
+  Workplace here_;
+};
+
+TEST_F(Example, licences_draws_the_most_frequent_words) {
+  run_example("licences", 16);
+  const auto chart = log("chart");
+  ASSERT_EQ(chart.size(), 20U);
+  EXPECT_TRUE(chart.front().starts_with("license ")) << chart.front();
+  EXPECT_TRUE(chart.front().ends_with(std::string(50, '#'))) << chart.front();
+  EXPECT_EQ(chart, lines_of(read_text(here_.path() / "licences-out/chart.txt")));
+  // Against a count of one's own: every word of the first text, in the same way, by other means.
+  const std::string text = read_text("/usr/share/common-licenses/Apache-2.0");
+  std::string word;
+  int licenses = 0;
+  for (const char c : text + " ") {
+    const char lower = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+    if (lower >= 'a' && lower <= 'z') {
+      word.push_back(lower);
+      continue;
+    }
+    licenses += word == "license" ? 1 : 0;
+    word.clear();
+  }
+  const auto counts = lines_of(read_text(here_.path() / "licences-out/texts/Apache-2.0.counts"));
+  EXPECT_NE(std::find(counts.begin(), counts.end(), std::to_string(licenses) + " license"),
+            counts.end());
+}
+
+TEST_F(Example, sweep_comes_closer_to_pi_with_more_samples) {
+  run_example("sweep", 61);
+  const auto mean = log("mean");
+  ASSERT_EQ(mean.size(), 3U);
+  EXPECT_NE(mean.back().find("100000 samples  pi = 3.14"), std::string::npos) << mean.back();
+  EXPECT_EQ(std::distance(fs::directory_iterator(here_.path() / "sweep-out/throws"), {}), 60);
+}
+
+TEST_F(Example, diamond_follows_its_files) {
+  run_example("diamond", 4);
+  const auto table = log("join");
+  ASSERT_EQ(table.size(), 10U);
+  EXPECT_EQ(table[2], "3 9\t27");
+}
+
+TEST_F(Example, two_schedulers_makes_a_script_for_each_and_runs_here_too) {
+  run_example("two-schedulers", 13);
+  EXPECT_EQ(log("report").size(), 11U);
+  for (const std::string scheduler : {"small", "large"}) {
+    const std::string script =
+        read_text(here_.path() / "two-schedulers.torc/slurm" / (scheduler + ".sbatch"));
+    EXPECT_NE(script.find("#SBATCH --comment='torc example'"), std::string::npos) << script;
+    EXPECT_NE(script.find("--scheduler"), std::string::npos) << script;
+  }
+}
+
+TEST(Examples, all_are_explained_and_all_are_tested) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(kExamples)) {
+    if (!entry.is_directory()) continue;
+    names.insert(entry.path().filename());
+    EXPECT_FALSE(read_text(entry.path() / "README.md").empty()) << entry.path();
+  }
+  EXPECT_EQ(names, (std::set<std::string>{"diamond", "licences", "sweep", "two-schedulers"}))
+      << "give every example a test here";
+}
+
+}  // namespace
+}  // namespace torc::itest

@@ -1,0 +1,17 @@
+// Shared by the parts of the harness alone.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+namespace torc::itest {
+
+// A test that cannot be set up ends there; GoogleTest reports what was thrown, with the text of
+// errno.
+[[noreturn]] void give_up(const std::string& what);
+
+// Appends what can be read now; false at the end of the stream.
+bool read_available(int fd, std::string& text);
+
+}  // namespace torc::itest

@@ -1,0 +1,185 @@
+// What jobs see, where their output goes, and what scripts learn of them afterwards.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/harness.h"
+
+namespace torc::itest {
+namespace {
+
+using nlohmann::json;
+
+std::vector<std::string> keys_of(const json& object) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : object.items()) keys.push_back(key);
+  return keys;
+}
+
+TEST(Job, sees_who_it_is_and_what_it_may_use) {
+  const Workplace here;
+  here.write("wf.yaml", R"(name: my wf
+env: {COMMON: workflow, MINE: workflow}
+resource_requirements:
+  - {name: two, num_cpus: 2, memory: 3m}
+jobs:
+  - name: other
+    command: "true"
+  - name: show
+    command: env; pwd
+    env: {MINE: job}
+    resource_requirements: two
+)");
+  Launch launch =
+      here.torc({"run", "wf.yaml", "--store", "s.torc", "--num-cpus", "2", "--num-gpus", "0"});
+  launch.env["TORC_JOB_NAME"] = "of somebody else";
+  launch.env["FROM_OUTSIDE"] = "yes";
+  const Ended ended = run(launch);
+  ASSERT_EQ(ended.exit_code, 0) << ended;
+  const auto seen = lines_of(here.run({"logs", "show"}).out);
+  const auto has = [&](const std::string& line) {
+    return std::find(seen.begin(), seen.end(), line) != seen.end();
+  };
+  const std::string id = here.json({"status"})["id"].get<std::string>();
+  const std::string store = (here.path() / "s.torc").string();
+  for (const std::string& line :
+       {"TORC_STORE=" + store, std::string("TORC_WORKFLOW_NAME=my wf"), "TORC_WORKFLOW_ID=" + id,
+        std::string("TORC_JOB_ID=2"), std::string("TORC_JOB_NAME=show"),
+        std::string("TORC_ATTEMPT_ID=1"), "TORC_OUTPUT_DIR=" + store + "/logs/jobs",
+        std::string("TORC_NUM_CPUS=2"), std::string("TORC_NUM_GPUS=0"),
+        std::string("TORC_MEMORY_BYTES=3145728"), std::string("OMP_NUM_THREADS=2"),
+        std::string("COMMON=workflow"), std::string("MINE=job"), std::string("FROM_OUTSIDE=yes"),
+        here.path().string()}) {
+    EXPECT_TRUE(has(line)) << line;
+  }
+  EXPECT_TRUE(std::any_of(seen.begin(), seen.end(), [&](const std::string& line) {
+    return line.starts_with("TORC_ATTEMPT_DIR=" + store);
+  }));
+  EXPECT_EQ(std::count_if(seen.begin(), seen.end(),
+                          [](const auto& l) { return l.starts_with("TORC_JOB_NAME="); }),
+            1);
+  // A machine with GPUs hides them from a job that asked for none; one without says nothing about
+  // them.
+  for (const std::string& line : seen) {
+    for (const std::string variable :
+         {"CUDA_VISIBLE_DEVICES=", "ROCR_VISIBLE_DEVICES=", "ZE_AFFINITY_MASK="}) {
+      if (line.starts_with(variable)) {
+        EXPECT_EQ(line, variable);
+      }
+    }
+  }
+}
+
+TEST(Job, output_goes_where_its_stdio_mode_says) {
+  const Workplace here;
+  std::string spec = "name: wf\njobs:\n";
+  for (const std::string mode : {"separate", "combined", "no_stdout", "no_stderr", "none"}) {
+    spec += fmt::format(
+        "  - {{name: {0}, command: echo out; echo err >&2, stdio: {{mode: {0}}}}}\n", mode);
+  }
+  spec += "  - {name: tidy, command: echo out, stdio: {mode: separate, delete_on_success: true}}\n";
+  here.write("wf.yaml", spec);
+  ASSERT_EQ(here.run({"run", "wf.yaml"}).exit_code, 0);
+  EXPECT_EQ(here.run({"logs", "separate"}).out, "out\n");
+  EXPECT_EQ(here.run({"logs", "separate", "--stderr"}).out, "err\n");
+  EXPECT_EQ(here.run({"logs", "combined"}).out, "out\nerr\n");
+  EXPECT_EQ(here.run({"logs", "combined", "--stderr"}).out, "out\nerr\n");
+  EXPECT_EQ(here.run({"logs", "no_stdout", "--stderr"}).out, "err\n");
+  EXPECT_EQ(here.run({"logs", "no_stderr"}).out, "out\n");
+  for (const auto& [job, flag] : {std::pair{"no_stdout", ""},
+                                  {"no_stderr", "--stderr"},
+                                  {"none", ""},
+                                  {"none", "--stderr"}}) {
+    std::vector<std::string> arguments{"logs", job};
+    if (*flag != '\0') arguments.emplace_back(flag);
+    const Ended ended = here.run(arguments);
+    EXPECT_EQ(ended.exit_code, 2) << ended;
+    EXPECT_TRUE(ended.says("is not kept")) << ended;
+  }
+  const Ended gone = here.run({"logs", "tidy"});
+  EXPECT_EQ(gone.exit_code, 3) << gone;
+  EXPECT_TRUE(gone.says("delete_on_success")) << gone;
+
+  const json files = here.json({"logs", "separate"});
+  EXPECT_EQ(files["stdout"]["bytes"], 4);
+  EXPECT_EQ(read_text(files["stdout"]["path"].get<std::string>()), "out\n");
+  EXPECT_EQ(here.run({"logs", "separate", "--path"}).out,
+            files["stdout"]["path"].get<std::string>() + "\n");
+}
+
+TEST(Job, output_goes_to_the_directory_of_the_flag) {
+  const Workplace here;
+  here.write("wf.yaml", "name: wf\njobs:\n  - {name: a, command: echo hello}\n");
+  ASSERT_EQ(here.run({"run", "wf.yaml", "--output-dir", "elsewhere"}).exit_code, 0);
+  EXPECT_TRUE(
+      here.run({"logs", "a", "--path"}).out.starts_with((here.path() / "elsewhere").string()));
+  EXPECT_EQ(here.run({"logs", "a"}).out, "hello\n");
+}
+
+TEST(Json, has_the_documented_names) {
+  const Workplace here;
+  Fifo record(here.path() / "record");
+  Fifo gate(here.path() / "gate");
+  here.write("wf.yaml", R"(name: wf
+slurm_schedulers: [{name: big}]
+jobs:
+  - {name: a, command: "true"}
+  - {name: b, command: echo b > record; read x < gate, depends_on: [a]}
+  - {name: c, command: "true", depends_on: [b]}
+)");
+  const json made = here.json({"init", "wf.yaml"});
+  EXPECT_EQ(keys_of(made),
+            (std::vector<std::string>{"engine", "id", "jobs", "scripts", "store", "workflow"}));
+  EXPECT_EQ(made["jobs"], 3);
+  EXPECT_EQ(made["store"], (here.path() / "wf.torc").string());
+  EXPECT_EQ(made["scripts"], json::array({(here.path() / "wf.torc/slurm/big.sbatch").string()}));
+
+  const auto process = here.start({"run"});
+  ASSERT_TRUE(wait_for_line(record, "b", *process));
+  const json status = here.json({"status"});
+  EXPECT_EQ(keys_of(status), (std::vector<std::string>{"counts", "engine", "failures", "id", "jobs",
+                                                       "state", "store", "workers", "workflow"}));
+  EXPECT_EQ(status["workflow"], "wf");
+  EXPECT_EQ(status["state"], "running");
+  EXPECT_EQ(keys_of(status["counts"]),
+            (std::vector<std::string>{"blocked", "canceled", "claimed", "completed", "failed",
+                                      "ready", "running", "terminated"}));
+  ASSERT_EQ(status["workers"].size(), 1U);
+  EXPECT_EQ(keys_of(status["workers"][0]),
+            (std::vector<std::string>{"allocation", "cpus", "gpus", "host", "jobs_finished",
+                                      "jobs_held", "last_seen", "memory_bytes", "pid",
+                                      "registered_at", "scheduler", "worker"}));
+  EXPECT_EQ(status["workers"][0]["pid"], process->pid());
+  EXPECT_EQ(status["workers"][0]["allocation"], nullptr);
+  gate.open_gate(1);
+  EXPECT_EQ(process->wait().exit_code, 0);
+
+  std::vector<std::string> fields{
+      "attempt", "cause",         "claimed_at", "cpu_seconds", "ended_at",   "exit_code", "host",
+      "id",      "max_rss_bytes", "name",       "signal",      "started_at", "state",     "worker"};
+  const json jobs = here.json({"jobs"});
+  ASSERT_EQ(jobs.size(), 3U);
+  for (const json& job : jobs) EXPECT_EQ(keys_of(job), fields);
+  EXPECT_EQ(jobs[0]["id"], 1);
+  EXPECT_EQ(jobs[0]["name"], "a");
+  EXPECT_GT(jobs[0]["max_rss_bytes"].get<std::int64_t>(), 0);
+  EXPECT_GE(jobs[0]["ended_at"].get<double>(), jobs[0]["started_at"].get<double>());
+  EXPECT_LE(jobs[0]["ended_at"].get<double>(), jobs[1]["ended_at"].get<double>());
+  fields.insert(fields.end(), {"command", "waits_for"});
+  std::sort(fields.begin(), fields.end());
+  EXPECT_EQ(keys_of(here.json({"job", "a"})), fields);
+  EXPECT_EQ(here.json({"job", "#1"})["name"], "a");
+
+  EXPECT_EQ(here.json({"jobs", "--name", "^[ab]$"}).size(), 2U);
+  EXPECT_EQ(here.json({"jobs", "--state", "completed"}).size(), 3U);
+  EXPECT_EQ(here.json({"jobs", "--state", "failed"}), json::array());
+  EXPECT_EQ(here.json({"jobs", "--limit", "1"}).size(), 1U);
+  EXPECT_EQ(here.json({"verify"})["clean"], true);
+  EXPECT_EQ(here.json({"check", "wf.yaml"})["valid"], true);
+  EXPECT_EQ(here.json({"status"})["state"], "completed");
+}
+
+}  // namespace
+}  // namespace torc::itest

@@ -1,0 +1,215 @@
+// `torc run` of small workflows: what it runs, in which order,
+// and how it ends.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/harness.h"
+
+namespace torc::itest {
+namespace {
+
+using nlohmann::json;
+
+TEST(Run, ends_with_0_when_every_job_completed_and_runs_nothing_again) {
+  const Workplace here;
+  here.write("wf.yaml", R"(name: wf
+jobs:
+  - {name: a, command: echo a >> log}
+  - {name: b, command: echo b >> log, depends_on: [a]}
+  - {name: c, command: echo c >> log, depends_on: [b]}
+)");
+  const Ended first = here.run({"run", "wf.yaml"});
+  EXPECT_EQ(first.exit_code, 0) << first;
+  EXPECT_TRUE(first.says("3 of 3 job(s) completed")) << first;
+  EXPECT_EQ(read_text(here.path() / "log"), "a\nb\nc\n");
+
+  for (const std::string target : {"wf.yaml", "wf.torc"}) {
+    const Ended again = here.run({"run", target});
+    EXPECT_EQ(again.exit_code, 0) << again;
+  }
+  EXPECT_EQ(here.run({"run"}).exit_code, 0) << "the only store here";
+  EXPECT_EQ(read_text(here.path() / "log"), "a\nb\nc\n");
+}
+
+TEST(Run, ends_with_1_when_a_job_failed_and_says_what_was_never_reached) {
+  const Workplace here;
+  here.write("wf.yaml", R"(name: wf
+jobs:
+  - {name: good, command: "true"}
+  - {name: bad, command: echo why >&2; exit 3}
+  - {name: after, command: touch reached, depends_on: [good, bad]}
+)");
+  const Ended ended = here.run({"run", "wf.yaml"});
+  EXPECT_EQ(ended.exit_code, 1) << ended;
+  EXPECT_TRUE(ended.says("1 of 3 job(s) completed, 1 failed, 1 never reached")) << ended;
+  EXPECT_TRUE(ended.says("failed: bad: exit code 3")) << ended;
+  EXPECT_FALSE(std::filesystem::exists(here.path() / "reached"));
+
+  const json status = here.json({"status"});
+  EXPECT_EQ(status["state"], "failed");
+  EXPECT_EQ(status["counts"]["completed"], 1);
+  EXPECT_EQ(status["counts"]["failed"], 1);
+  EXPECT_EQ(status["counts"]["blocked"], 1);
+  ASSERT_EQ(status["failures"].size(), 1U);
+  EXPECT_EQ(status["failures"][0]["name"], "bad");
+  const Ended shown = here.run({"status"});
+  EXPECT_EQ(shown.exit_code, 0) << shown;
+  EXPECT_TRUE(shown.says("never reached")) << shown;
+  EXPECT_EQ(here.json({"job", "after"})["waits_for"], json::array({"bad"}));
+  EXPECT_EQ(here.run({"logs", "bad", "--stderr"}).out, "why\n");
+  EXPECT_EQ(here.run({"run"}).exit_code, 1);
+}
+
+TEST(Run, tells_apart_the_ways_in_which_jobs_end) {
+  const Workplace here;
+  here.write("wf.yaml", R"(name: wf
+resource_requirements:
+  - {name: short, runtime: PT1S}
+jobs:
+  - {name: good, command: "true"}
+  - {name: coded, command: exit 7}
+  - {name: killed, command: kill -KILL $$}
+  - {name: late, command: sleep 1000, resource_requirements: short}
+  - {name: missing, command: ./no-such-program}
+)");
+  EXPECT_EQ(here.run({"run", "wf.yaml"}).exit_code, 1);
+  const auto jobs = here.jobs("wf.torc");
+  ASSERT_EQ(jobs.size(), 5U);
+  EXPECT_EQ(jobs.at("good")["state"], "completed");
+  EXPECT_EQ(jobs.at("good")["exit_code"], 0);
+  EXPECT_EQ(jobs.at("coded")["state"], "failed");
+  EXPECT_EQ(jobs.at("coded")["exit_code"], 7);
+  EXPECT_EQ(jobs.at("coded")["cause"], "exited");
+  EXPECT_EQ(jobs.at("killed")["state"], "failed");
+  EXPECT_EQ(jobs.at("killed")["signal"], 9);
+  EXPECT_EQ(jobs.at("killed")["exit_code"], nullptr);
+  EXPECT_EQ(jobs.at("late")["state"], "terminated");
+  EXPECT_EQ(jobs.at("late")["exit_code"], 152);
+  EXPECT_EQ(jobs.at("late")["cause"], "timed_out");
+  const double ran =
+      jobs.at("late")["ended_at"].get<double>() - jobs.at("late")["started_at"].get<double>();
+  EXPECT_GE(ran, 0.9);
+  EXPECT_EQ(jobs.at("missing")["state"], "failed");
+  EXPECT_EQ(here.run({"verify"}).exit_code, 0);
+}
+
+TEST(Run, goes_on_where_a_killed_one_stopped) {
+  const Workplace here;
+  Fifo record(here.path() / "record");
+  Fifo gate(here.path() / "gate");
+  here.write("wf.yaml", R"(name: wf
+jobs:
+  - {name: a, command: echo a $TORC_ATTEMPT_ID > record}
+  - {name: b, command: echo b $TORC_ATTEMPT_ID > record; read x < gate, depends_on: [a]}
+  - {name: c, command: echo c $TORC_ATTEMPT_ID > record, depends_on: [b]}
+)");
+  const auto killed = here.start({"run", "wf.yaml"});
+  ASSERT_TRUE(wait_for_line(record, "b 1", *killed));
+  killed->kill(SIGKILL);
+  (void)killed->wait();
+  gate.open_gate(10);
+  const Ended ended = here.run({"run", "wf.yaml"});
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  record.pump();
+  EXPECT_EQ(record.lines(), (std::vector<std::string>{"a 1", "b 1", "b 2", "c 1"}));
+}
+
+TEST(Order, higher_priorities_run_first_and_equal_ones_in_the_order_of_the_file) {
+  const Workplace here;
+  here.write("wf.yaml", R"(name: wf
+jobs:
+  - {name: low, command: echo $TORC_JOB_NAME >> log, priority: -5}
+  - {name: plain1, command: echo $TORC_JOB_NAME >> log}
+  - {name: high, command: echo $TORC_JOB_NAME >> log, priority: 10}
+  - {name: plain2, command: echo $TORC_JOB_NAME >> log}
+  - {name: highest, command: echo $TORC_JOB_NAME >> log, priority: 11}
+)");
+  ASSERT_EQ(here.run({"run", "wf.yaml", "--num-cpus", "1"}).exit_code, 0);
+  EXPECT_EQ(lines_of(read_text(here.path() / "log")),
+            (std::vector<std::string>{"highest", "high", "plain1", "plain2", "low"}));
+}
+
+// Runs nine jobs of which each needs two CPUs, and gives the largest number that ran at a time.
+int widest(const std::vector<std::string>& flags, int expected) {
+  const Workplace here;
+  Fifo record(here.path() / "record");
+  Fifo gate(here.path() / "gate");
+  here.write("wf.yaml", R"(name: wf
+resource_requirements: [{name: two, num_cpus: 2}]
+jobs:
+  - name: j{i}
+    command: "echo start > record; read x < gate; echo done > record"
+    parameters: {i: "1:9"}
+    resource_requirements: two
+)");
+  std::vector<std::string> arguments{"run", "wf.yaml"};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  const auto process = here.start(arguments);
+  // So many do run at the same time: none of them is done before all of them have started.
+  EXPECT_TRUE(wait_until({process.get(), &record}, [&] {
+    return record.lines().size() >= static_cast<std::size_t>(expected) || !process->running();
+  }));
+  gate.open_gate(9);
+  const Ended ended = process->wait();
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  record.pump();
+  int now = 0;
+  int most = 0;
+  for (const std::string& line : record.lines())
+    most = std::max(most, now += line == "start" ? 1 : -1);
+  return most;
+}
+
+TEST(Order, as_many_jobs_run_at_a_time_as_their_cpus_allow) {
+  EXPECT_EQ(widest({"--num-cpus", "5"}, 2), 2);
+}
+
+TEST(Order, with_max_parallel_jobs_only_the_number_counts) {
+  EXPECT_EQ(widest({"--num-cpus", "1", "--max-parallel-jobs", "3"}, 3), 3);
+}
+
+TEST(Order, jobs_that_never_fit_are_left_and_told) {
+  const Workplace here;
+  here.write("wf.yaml", R"(name: wf
+resource_requirements: [{name: huge, num_cpus: 5000}]
+jobs:
+  - {name: small, command: "true"}
+  - {name: big, command: "true", resource_requirements: huge}
+)");
+  const Ended ended = here.run({"run", "wf.yaml"});
+  EXPECT_EQ(ended.exit_code, 1) << ended;
+  EXPECT_TRUE(ended.says("need more than this worker has")) << ended;
+  EXPECT_EQ(here.jobs("wf.torc").at("big")["state"], "ready");
+  EXPECT_EQ(here.jobs("wf.torc").at("small")["state"], "completed");
+}
+
+TEST(Order, a_worker_of_a_scheduler_takes_its_jobs_and_the_unbound_ones) {
+  const Workplace here;
+  here.write("wf.yaml", R"(name: wf
+slurm_schedulers: [{name: big}, {name: small}]
+jobs:
+  - {name: free, command: "true"}
+  - {name: for_big, command: "true", scheduler: big}
+  - {name: for_small, command: "true", scheduler: small}
+  - {name: labelled, command: "true", label: fast}
+)");
+  ASSERT_EQ(here.run({"init", "wf.yaml", "--engine", "journal"}).exit_code, 0);
+  const auto states = [&] {
+    std::string all;
+    for (const auto& [name, job] : here.jobs("wf.torc"))
+      all += name + "=" + job["state"].get<std::string>() + " ";
+    return all;
+  };
+  const Ended big = here.run({"worker", "--scheduler", "big"});
+  EXPECT_EQ(big.exit_code, 0) << big;
+  EXPECT_EQ(states(), "for_big=completed for_small=ready free=completed labelled=ready ");
+  EXPECT_EQ(here.run({"worker", "--label", "fast"}).exit_code, 0);
+  EXPECT_EQ(states(), "for_big=completed for_small=ready free=completed labelled=completed ");
+  EXPECT_EQ(here.run({"run"}).exit_code, 0);
+  EXPECT_EQ(states(), "for_big=completed for_small=completed free=completed labelled=completed ");
+}
+
+}  // namespace
+}  // namespace torc::itest

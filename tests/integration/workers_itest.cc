@@ -1,0 +1,304 @@
+// Many real workers on one store, killed, frozen and replaced while they work. What happened is
+// known from the jobs themselves: each writes a line when it starts and a line when it is done into
+// one fifo, whose order is the order in which it happened.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+#include <sstream>
+
+#include "tests/integration/harness.h"
+
+namespace torc::itest {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kFirst = 1000;  // jobs of the first stage,
+constexpr int kSecond = 990;  // of the second: each after one of the first,
+constexpr int kThird = 10;    // of the third: each after all of the second
+constexpr int kJobs = kFirst + kSecond + kThird;
+constexpr std::size_t kWorkers = 6;
+
+// The jobs of the third stage wait at the gate before they are done.
+std::string three_stages(const Path& record, const Path& gate) {
+  const std::string start =
+      fmt::format("echo start $TORC_JOB_NAME $TORC_ATTEMPT_ID > {}", record.string());
+  const std::string done =
+      fmt::format("echo done $TORC_JOB_NAME $TORC_ATTEMPT_ID > {}", record.string());
+  return fmt::format(R"(name: stages
+jobs:
+  - name: a_{{i}}
+    command: "{0}; {1}"
+    parameters: {{i: "1:{3}"}}
+    stdio: {{mode: none}}
+  - name: b_{{i}}
+    command: "{0}; {1}"
+    depends_on: ["a_{{i}}"]
+    parameters: {{i: "1:{4}"}}
+    stdio: {{mode: none}}
+  - name: c_{{i}}
+    command: "{0}; read line < {2}; {1}"
+    depends_on_regexes: ["^b_"]
+    parameters: {{i: "1:{5}"}}
+    stdio: {{mode: none}}
+)",
+                     start, done, gate.string(), kFirst, kSecond, kThird);
+}
+
+struct Attempt {
+  std::string job;
+  int number = 0;
+  auto operator<=>(const Attempt&) const = default;
+};
+
+// Where in the record each attempt started and was done.
+struct History {
+  std::map<Attempt, std::vector<std::size_t>> starts, ends;
+  std::map<std::string, std::size_t> first_start;  // of any attempt of a job
+};
+
+History read_history(const std::vector<std::string>& record) {
+  History history;
+  for (std::size_t at = 0; at < record.size(); ++at) {
+    std::istringstream line(record[at]);
+    std::string what;
+    Attempt attempt;
+    line >> what >> attempt.job >> attempt.number;
+    EXPECT_TRUE(line && (what == "start" || what == "done")) << "torn line: " << record[at];
+    (what == "start" ? history.starts : history.ends)[attempt].push_back(at);
+    if (what == "start") history.first_start.try_emplace(attempt.job, at);
+  }
+  return history;
+}
+
+std::vector<std::string> upstream_of(const std::string& job) {
+  if (job.starts_with("b_")) return {"a_" + job.substr(2)};
+  std::vector<std::string> all;
+  if (job.starts_with("c_")) {
+    for (int i = 1; i <= kSecond; ++i) all.push_back(fmt::format("b_{}", i));
+  }
+  return all;
+}
+
+struct Member {
+  Path tmpdir;           // its replica is here
+  std::string hostname;  // empty: this host's
+  std::unique_ptr<Process> process;
+};
+
+// A store with the three stages, and a crew of workers on it.
+class Crew {
+ public:
+  enum class Place { one_node, a_node_each };
+
+  Crew(const std::string& engine, Place place, const std::string& lease_ttl)
+      : record_(workplace_.path() / "record"),
+        gate_(workplace_.path() / "gate"),
+        lease_ttl_(lease_ttl) {
+    workplace_.write("wf.yaml", three_stages(record_.path(), gate_.path()));
+    const Ended made = workplace_.run({"init", "wf.yaml", "--engine", engine});
+    EXPECT_EQ(made.exit_code, 0) << made;
+    for (std::size_t i = 0; i < kWorkers; ++i) {
+      const std::string name = place == Place::one_node ? "node" : fmt::format("node{}", i);
+      members_.push_back({workplace_.path().parent_path() / name, "", nullptr});
+      if (place == Place::a_node_each || i == 0) workplace_.new_tmpdir(name);
+    }
+  }
+
+  void start(Member& member) {
+    Launch launch =
+        workplace_.torc({"worker", "stages.torc", "--num-cpus", "2", "--lease-ttl", lease_ttl_});
+    launch.env["TMPDIR"] = member.tmpdir;
+    launch.hostname = member.hostname;
+    member.process = std::make_unique<Process>(launch);
+  }
+  void start_all() {
+    for (Member& member : members_) start(member);
+  }
+
+  std::vector<Source*> sources() {
+    std::vector<Source*> all{&record_};
+    for (Member& member : members_) all.push_back(member.process.get());
+    return all;
+  }
+
+  // Waits until jobs wrote so many more lines.
+  [[nodiscard]] bool wait_for_lines(std::size_t more) {
+    const std::size_t enough = record_.lines().size() + more;
+    return wait_until(sources(), [&] { return record_.lines().size() >= enough; });
+  }
+
+  void kill(Member& member) {
+    member.process->kill(SIGKILL);
+    EXPECT_EQ(member.process->wait().signal, SIGKILL) << "a worker ended by itself before its time";
+  }
+
+  // The number that the store knows a worker by.
+  [[nodiscard]] std::string number_of(const Member& member) const {
+    const json status = workplace_.json({"status", "stages.torc"});
+    for (const json& worker : status["workers"]) {
+      if (worker["pid"] == member.process->pid())
+        return std::to_string(worker["worker"].get<int>());
+    }
+    return "";
+  }
+
+  void expect_that_all_leave() {
+    for (Member& member : members_) {
+      const Ended ended = member.process->wait();
+      EXPECT_EQ(ended.exit_code, 0) << ended;
+    }
+  }
+
+  void expect_a_clean_end();
+
+  Workplace& workplace() { return workplace_; }
+  std::vector<Member>& members() { return members_; }
+  Fifo& record() { return record_; }
+  Fifo& gate() { return gate_; }
+
+ private:
+  Workplace workplace_;
+  Fifo record_;
+  Fifo gate_;
+  std::string lease_ttl_;
+  std::vector<Member> members_;
+};
+
+void Crew::expect_a_clean_end() {
+  const Ended verified = workplace_.run({"verify", "stages.torc"});
+  EXPECT_EQ(verified.exit_code, 0) << verified;
+  EXPECT_TRUE(verified.says("clean")) << verified;
+
+  const json status = workplace_.json({"status", "stages.torc"});
+  EXPECT_EQ(status["state"], "completed") << status;
+  EXPECT_EQ(status["counts"]["completed"], kJobs) << status;
+  EXPECT_TRUE(status["workers"].empty()) << status;
+
+  record_.pump();
+  const History history = read_history(record_.lines());
+  const auto jobs = workplace_.jobs("stages.torc");
+  ASSERT_EQ(jobs.size(), static_cast<std::size_t>(kJobs));
+
+  for (const auto& [attempt, starts] : history.starts) {
+    EXPECT_EQ(starts.size(), 1U) << attempt.job << ", attempt " << attempt.number
+                                 << " was started twice";
+    ASSERT_TRUE(jobs.contains(attempt.job)) << attempt.job;
+    EXPECT_LE(attempt.number, jobs.at(attempt.job)["attempt"].get<int>()) << attempt.job;
+  }
+  // The attempt whose result was accepted, and where it was done.
+  std::map<std::string, std::size_t> accepted;
+  for (const auto& [name, job] : jobs) {
+    EXPECT_EQ(job["state"], "completed") << job;
+    EXPECT_EQ(job["exit_code"], 0) << job;
+    EXPECT_LE(job["claimed_at"].get<double>(), job["started_at"].get<double>() + 1) << job;
+    const auto end = history.ends.find({name, job["attempt"].get<int>()});
+    ASSERT_TRUE(end != history.ends.end()) << "accepted without having been done: " << job;
+    accepted[name] = end->second.front();
+  }
+  for (const auto& [name, started] : history.first_start) {
+    for (const std::string& upstream : upstream_of(name)) {
+      ASSERT_LT(accepted.at(upstream), started)
+          << name << " ran before " << upstream << " was done";
+    }
+  }
+}
+
+// Kills a random worker after a random number of lines and puts another in its place, `times`
+// times, but spares those in `spared`.
+void kill_and_replace(Crew& crew, std::mt19937_64& random, int times,
+                      const std::set<std::size_t>& spared) {
+  for (int i = 0; i < times; ++i) {
+    ASSERT_TRUE(crew.wait_for_lines(std::uniform_int_distribution<std::size_t>(1, 250)(random)));
+    std::size_t victim = 0;
+    do {
+      victim = std::uniform_int_distribution<std::size_t>(0, kWorkers - 1)(random);
+    } while (spared.contains(victim));
+    crew.kill(crew.members()[victim]);
+    crew.start(crew.members()[victim]);
+  }
+}
+
+void survive_kills(const std::string& engine, Crew::Place place) {
+  std::mt19937_64 random(test_seed());
+  Crew crew(engine, place, "5m");  // dead neighbours must be noticed long before their lease ends
+  crew.start_all();
+  kill_and_replace(crew, random, 10, {});
+  crew.gate().open_gate(10 * kJobs);
+  crew.expect_that_all_leave();
+  crew.expect_a_clean_end();
+}
+
+TEST(Workers, that_are_killed_and_replaced_lose_and_repeat_no_result_on_one_node) {
+  survive_kills("journal", Crew::Place::one_node);
+}
+
+TEST(Workers, that_are_killed_and_replaced_lose_and_repeat_no_result_with_a_replica_each) {
+  survive_kills("journal", Crew::Place::a_node_each);
+}
+
+TEST(Workers, that_are_killed_and_replaced_lose_and_repeat_no_result_on_the_lmdb_engine) {
+  survive_kills("lmdb", Crew::Place::one_node);
+}
+
+TEST(Workers, a_worker_frozen_beyond_its_lease_loses_its_jobs_and_comes_back_as_a_new_worker) {
+  std::mt19937_64 random(test_seed());
+  Crew crew("journal", Crew::Place::a_node_each, "10s");
+  crew.start_all();
+  ASSERT_TRUE(crew.wait_for_lines(100));
+
+  const std::size_t frozen = std::uniform_int_distribution<std::size_t>(0, kWorkers - 1)(random);
+  Process& process = *crew.members()[frozen].process;
+  const std::string number = crew.number_of(crew.members()[frozen]);
+  ASSERT_FALSE(number.empty());
+  DeletedNames beats(crew.workplace().path() / "stages.torc" / "beats");
+  process.kill(SIGSTOP);
+  kill_and_replace(crew, random, 4, {frozen});
+
+  // Whoever ends its lease removes its heartbeat.
+  auto sources = crew.sources();
+  sources.push_back(&beats);
+  ASSERT_TRUE(wait_until(sources, [&] { return beats.has(number); }))
+      << "its lease was never ended";
+  process.kill(SIGCONT);
+  EXPECT_TRUE(process.wait_for_output("its lease was lost")) << process.out() << process.err();
+  EXPECT_TRUE(process.running()) << process.out() << process.err();
+
+  crew.gate().open_gate(10 * kJobs);
+  crew.expect_that_all_leave();
+  crew.expect_a_clean_end();
+}
+
+// Nothing but the heartbeats tells a host of another host's worker. The dead node's jobs die with
+// it.
+TEST(Workers, a_node_that_disappears_is_noticed_by_the_silence_of_its_heartbeat) {
+  if (geteuid() != 0) GTEST_SKIP() << "host names of their own need root";
+  Crew crew("journal", Crew::Place::a_node_each, "10s");
+  for (std::size_t i = 0; i < kWorkers; ++i) crew.members()[i].hostname = fmt::format("node{}", i);
+  crew.start_all();
+  ASSERT_TRUE(crew.wait_for_lines(200));
+  crew.kill(crew.members()[1]);
+  crew.members()[1].hostname = "node9";
+  crew.start(crew.members()[1]);
+  crew.kill(crew.members()[2]);
+  crew.members()[2].hostname = "node10";
+  crew.start(crew.members()[2]);
+  crew.gate().open_gate(10 * kJobs);
+  crew.expect_that_all_leave();
+  crew.expect_a_clean_end();
+
+  std::set<std::string> hosts;
+  for (const auto& [name, job] : crew.workplace().jobs("stages.torc"))
+    hosts.insert(job["host"].get<std::string>());
+  EXPECT_GE(hosts.size(), 3U);
+}
+
+}  // namespace
+}  // namespace torc::itest
