@@ -91,9 +91,11 @@ void Committer::notify() {
 }
 
 void Committer::serve() {
+  bool idle = false;  // the newest exchange asked for jobs and got none
   while (!stopping_) {
     std::vector<pollfd> fds{{request_fd_, POLLIN, 0}};
-    if (store_->changes_fd() >= 0) fds.push_back({store_->changes_fd(), POLLIN, 0});
+    // Only an idle worker cares for the commits of others; a busy one would mostly hear its own.
+    if (idle && store_->changes_fd() >= 0) fds.push_back({store_->changes_fd(), POLLIN, 0});
     const std::size_t first_neighbour = fds.size();
     for (const int fd : keeper_.neighbour_fds()) fds.push_back({fd, POLLIN, 0});
     const auto wait =
@@ -111,6 +113,7 @@ void Committer::serve() {
       }
       if (exchange) {
         CommitReply reply = process(*exchange);
+        idle = exchange->offer && reply.jobs.empty();
         {
           const std::lock_guard lock(mutex_);
           reply_ = std::move(reply);

@@ -76,6 +76,8 @@ class Session {
   bool wants_jobs() const;
   bool has_reports() const { return !starts_.empty() || !finishes_.empty() || !returns_.empty(); }
   std::chrono::nanoseconds window() const;
+  std::chrono::nanoseconds calm_window() const;
+  std::chrono::nanoseconds share_of_commits() const;
   std::chrono::nanoseconds term_lead() const;
   std::optional<BootTime> wake_at() const;
   void notice(const std::string& line) const {

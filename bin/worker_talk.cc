@@ -49,7 +49,7 @@ claim::Offer Session::offer() const {
     o.max_jobs = o.cpus;
   }
   // As many as will end before the next answer can be here, twice, since ends come in bursts.
-  const double horizon = 2e-9 * static_cast<double>(std::max(window(), commit_cost_).count());
+  const double horizon = 2e-9 * static_cast<double>(calm_window().count());
   const auto wanted = std::min(static_cast<std::uint64_t>(std::ceil(rate_ * horizon)), kMostAhead);
   o.ahead = wanted > queue_.size() ? wanted - queue_.size() : 0;
   return o;
@@ -64,18 +64,26 @@ bool Session::wants_jobs() const {
   if (phase_ != Phase::working || end_) return false;
   if (nothing_claimable_) return false;
   if (idle_slot()) return true;
-  const double horizon = 1e-9 * static_cast<double>(std::max(window(), commit_cost_).count());
+  const double horizon = 1e-9 * static_cast<double>(calm_window().count());
   return static_cast<double>(queue_.size()) < rate_ * horizon;
 }
 
+// Time between two commits: short while a slot is idle, longer while every slot has work.
 nanoseconds Session::window() const {
-  nanoseconds w = idle_slot() ? std::max(kUrgentWindow, commit_cost_ / 4)
-                              : std::max(kCalmWindow, 2 * commit_cost_);
-  if (hosts_ > 1) {
-    const double share = static_cast<double>(hosts_) / kCommitsPerSecond;
-    w = std::max(w, nanoseconds(static_cast<std::int64_t>(share * 1e9)));
-  }
-  return w;
+  if (!idle_slot()) return calm_window();
+  return std::max(std::max(kUrgentWindow, commit_cost_ / 4), share_of_commits());
+}
+
+nanoseconds Session::calm_window() const {
+  return std::max(std::max(kCalmWindow, 2 * commit_cost_), share_of_commits());
+}
+
+// When several nodes share the workflow, each takes its part of the commits that a shared
+// filesystem is asked for.
+nanoseconds Session::share_of_commits() const {
+  if (hosts_ <= 1) return nanoseconds(0);
+  return nanoseconds(
+      static_cast<std::int64_t>(static_cast<double>(hosts_) / kCommitsPerSecond * 1e9));
 }
 
 // From the termination signal to SIGKILL; a worker with little time keeps most of it for work.
