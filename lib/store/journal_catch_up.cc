@@ -14,7 +14,8 @@ constexpr int kGapLooks = 3;
 constexpr std::chrono::nanoseconds kOldView = std::chrono::seconds(60);
 
 Error no_history(const Path& file) {
-  return {ErrorKind::corrupt, file.string() + " is missing, and no snapshot covers it",
+  return {ErrorKind::corrupt,
+          file.string() + " is missing or does not continue the history, and no snapshot covers it",
           "`torc verify` says how far the history is good"};
 }
 
@@ -79,11 +80,14 @@ Result<void> JournalStore::catch_up() {
     if (applied == Applied::vanished && ++gaps < kGapLooks) continue;
     // Collected under us, a stray file, or a replica that is not of this history: begin again from
     // a snapshot.
-    if (applied != Applied::vanished) missing_ = head.sequence + 1;
+    if (!highest.ok()) missing_ = head.sequence + 1;
     if (++reloads > kReloads) return no_history(journal_.commit_path(missing_));
     TORC_TRY(look_at_snapshots());
-    if (applied == Applied::vanished && snapshot_.sequence <= head.sequence) {
-      return no_history(journal_.commit_path(missing_));
+    if (snapshot_.sequence <= head.sequence) {
+      // Nothing was collected. If what we have is of this history, then it is the journal that is
+      // wrong, and what we have must not be thrown away for it.
+      TORC_ASSIGN(const bool ours, replica_is_of_this_history(head));
+      if (applied == Applied::vanished || ours) return no_history(journal_.commit_path(missing_));
     }
     TORC_TRY(reload());
   }
@@ -97,12 +101,17 @@ Result<void> JournalStore::validate() {
   TORC_ASSIGN(const Head head, read_local_head());
   TORC_ASSIGN(const SnapshotName newest, look_at_snapshots());
   if (head.sequence == 0) return newest.sequence == 0 ? Result<void>() : reload();
-  if (newest.sequence == head.sequence)
-    return newest.chain == head.chain ? Result<void>() : reload();
+  TORC_ASSIGN(const bool ours, replica_is_of_this_history(head));
+  return ours ? Result<void>() : reload();
+}
+
+Result<bool> JournalStore::replica_is_of_this_history(const Head& head) {
+  if (head.sequence == 0 || snapshot_.sequence == head.sequence)
+    return snapshot_.chain == head.chain;
   const Result<CommitFile> file = journal_.read(head.sequence);
-  if (file.ok()) return file->after == head.chain ? Result<void>() : reload();
+  if (file.ok()) return file->after == head.chain;
   if (file.error().kind != ErrorKind::not_found) return file.error();
-  return newest.sequence > head.sequence ? Result<void>() : reload();
+  return snapshot_.sequence > head.sequence;  // collected; the chain will tell
 }
 
 Result<void> JournalStore::apply(Txn& txn, const CommitFile& file, Head& head) {
@@ -137,7 +146,10 @@ Result<JournalStore::Applied> JournalStore::apply_run(Txn& txn, Head& head, std:
       return Applied::vanished;
     }
     if (!file.ok()) return std::move(file).error();
-    if (file->header.before != head.chain) return Applied::contradicted;
+    if (file->header.before != head.chain) {
+      missing_ = head.sequence + 1;
+      return Applied::contradicted;
+    }
     TORC_TRY(apply(txn, *file, head));
     passed.emplace(head.sequence, head.chain);
   }

@@ -69,6 +69,7 @@ class JournalStore final : public Store {
   Result<bool> quiet();
   Result<void> catch_up();
   Result<void> validate();
+  Result<bool> replica_is_of_this_history(const Head& head);
   Result<bool> nothing_new(const Head& head, std::uint64_t highest, BootTime asked);
   Result<Applied> apply_files(const Head& head, std::uint64_t highest);
   Result<Applied> apply_run(Txn& txn, Head& head, std::uint64_t highest,

@@ -267,7 +267,12 @@ class Simulation {
       RC_ASSERT(file.ok());
       RC_ASSERT(file->header.before == chain);
       RC_ASSERT(replay(
-          file->writes, [&](std::string_view k, std::string_view v) { state.put(k, v); },
+          file->writes,
+          [&](std::string_view k, std::string_view v) {
+            // No body took effect twice: its tag is new.
+            if (k.starts_with("t")) RC_ASSERT(!state.get(k).has_value());
+            state.put(k, v);
+          },
           [&](std::string_view k) { state.erase(k); }));
       chain = file->after;
       state.number = number;
