@@ -1,6 +1,8 @@
 #include "lib/store/environment.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <condition_variable>
@@ -15,6 +17,8 @@ constexpr std::size_t kMap = std::size_t{64} << 30;  // address space, not memor
 constexpr std::size_t kSmallestMap = std::size_t{16} << 20;
 constexpr unsigned kReaders = 1024;
 constexpr int kResizeTries = 8;
+constexpr off_t kLockFile = (kReaders + 64) * 64;  // a cache line each, and LMDB's own head
+constexpr blkcnt_t kBlock = 512;                   // of st_blocks
 
 using FileKey = std::pair<std::uint64_t, std::uint64_t>;
 
@@ -29,6 +33,27 @@ struct OpenEnvironments {
 OpenEnvironments& open_environments() {
   static OpenEnvironments table;
   return table;
+}
+
+// LMDB writes to its lock file through a map. Where the disk is full, touching a page that the file
+// has no block for yet ends the process by SIGBUS, so every block is allocated before; that fails
+// with an error. What else is wrong with the file LMDB tells better. Closing the descriptor would
+// drop LMDB's own locks on the file: not while the environment is open in this process.
+Result<void> allocate_lock_file(const Path& file) {
+  const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) return {};
+  struct stat now {};
+  Result<void> done = {};
+  if (::fstat(fd, &now) == 0) {
+    // A file that is in use keeps its size: LMDB derives from it how many readers there can be.
+    const off_t size = now.st_size > 0 ? now.st_size : kLockFile;
+    if (now.st_blocks * kBlock < size && ::fallocate(fd, 0, 0, size) != 0 &&
+        (errno == ENOSPC || errno == EDQUOT)) {
+      done = os_error(errno, "cannot make " + file.string());
+    }
+  }
+  ::close(fd);
+  return done;
 }
 
 std::size_t map_size(MDB_env* env) {
@@ -73,6 +98,7 @@ Result<std::shared_ptr<Environment>> Environment::open(const Path& directory, Du
 }
 
 Result<void> Environment::start(Durable durable) {
+  TORC_TRY(allocate_lock_file(directory_ / "lock.mdb"));
   int rc = 0;
   // Under a low RLIMIT_AS (batch systems set it) the generous map does not fit; take what does.
   for (std::size_t size = kMap; size >= kSmallestMap; size /= 2) {

@@ -52,7 +52,10 @@ Result<void> make_file(const Path& file) {
   const Descriptor made{::open(aside.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666)};
   if (made.fd < 0) return os_error(errno, "cannot create " + aside);
   Result<void> done = {};
-  if (::ftruncate(made.fd, sizeof(Gate::Shared)) < 0) {
+  // Written, not truncated to size: on a full disk a page without a block would be a SIGBUS later.
+  const std::string zeros(sizeof(Gate::Shared), '\0');
+  errno = ENOSPC;  // of a write that is short
+  if (::write(made.fd, zeros.data(), zeros.size()) != static_cast<ssize_t>(zeros.size())) {
     done = os_error(errno, "cannot create " + aside);
   } else if (Result<Gate::Shared*> shared = map_file(made.fd, aside); !shared.ok()) {
     done = std::move(shared).error();

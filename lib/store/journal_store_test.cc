@@ -1,72 +1,15 @@
-// The protocol between hosts: each Node has its own replicas and its own Store on one directory.
-#include "lib/store/journal_store.h"
-
+// The protocol between hosts.
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "lib/store/test_disk.h"
-#include "lib/store/test_world.h"
+#include "lib/store/test_hosts.h"
 
 namespace torc::store {
 namespace {
 
 using namespace torc::store::testing;
 namespace fs = std::filesystem;
-
-std::string numbered(const char* prefix, std::uint64_t i) {
-  return std::string(prefix).append(std::to_string(i));
-}
-
-class Hosts : public ::testing::Test {
- protected:
-  void SetUp() override {
-    auto made = Store::create(first.world(), directory, Engine::journal, tuning, put("a", "1"));
-    ASSERT_TRUE(made.ok()) << made.error().text();
-    a = std::move(*made);
-    b = open(second);
-  }
-  std::unique_ptr<Store> open(Node& node) {
-    auto opened = Store::open(node.world(), directory, tuning);
-    EXPECT_TRUE(opened.ok()) << opened.error().text();
-    return opened.ok() ? std::move(*opened) : nullptr;
-  }
-  // `count` commits by `store`, with the care that makes snapshots and collects at once (retention
-  // 0).
-  void work(Store& store, int count) {
-    for (int i = 0; i < count; ++i) {
-      const auto done = store.commit(
-          2, put(numbered("w", static_cast<std::uint64_t>(i % 10)), numbered("", worked++)));
-      ASSERT_TRUE(done.ok()) << done.error().text();
-      const auto cared = store.maintain();
-      ASSERT_TRUE(cared.ok()) << cared.error().text();
-    }
-  }
-  [[nodiscard]] Path commit_file(std::uint64_t n) const {
-    return directory / "journal" / number_name(first_of_directory(n)) / number_name(n);
-  }
-  void expect_verified() {
-    Node inspector(scratch.path(), "inspector", 99);
-    const auto verified = verify(inspector.world(), directory, no_check);
-    EXPECT_TRUE(verified.ok()) << verified.error().text();
-  }
-  static Tuning hasty() {
-    Tuning t = quick();
-    t.checkpoint_commits = 40;
-    t.retention = std::chrono::nanoseconds(0);
-    return t;
-  }
-
-  ScratchDirectory scratch;
-  FaultyDisk faulty;
-  Node first{scratch.path(), "first", 1, &faulty};
-  Node second{scratch.path(), "second", 2};
-  Tuning tuning = hasty();
-  Path directory = scratch.path() / "wf.torc";
-  std::unique_ptr<Store> a;
-  std::unique_ptr<Store> b;
-  std::uint64_t worked = 0;
-};
 
 TEST_F(Hosts, see_what_the_other_committed) {
   ASSERT_TRUE(b->commit(2, put("b", "2")).ok());
@@ -310,103 +253,6 @@ TEST_F(Hosts, a_snapshot_is_also_due_by_bytes) {
   EXPECT_TRUE(fs::is_empty(directory / "snapshot"));
   ASSERT_TRUE(b->maintain().ok());
   EXPECT_FALSE(fs::is_empty(directory / "snapshot"));
-}
-
-// --- damage
-// -------------------------------------------------------------------------------------------------------
-
-TEST_F(Hosts, a_gap_is_refused_by_name) {
-  for (int i = 0; i < 10; ++i)
-    ASSERT_TRUE(b->commit(1, put("x", numbered("", static_cast<std::uint64_t>(i)))).ok());
-  fs::remove(commit_file(5));
-  Node third(scratch.path(), "third", 3);
-  auto opened = Store::open(third.world(), directory, tuning);
-  ASSERT_FALSE(opened.ok());
-  EXPECT_EQ(opened.error().kind, ErrorKind::corrupt);
-  EXPECT_NE(opened.error().what.find(number_name(5) + " is missing or"), std::string::npos)
-      << opened.error().what;
-  const auto verified = verify(third.world(), directory, no_check);
-  ASSERT_FALSE(verified.ok());
-  EXPECT_EQ(verified.error().kind, ErrorKind::corrupt);
-}
-
-TEST_F(Hosts, a_torn_tail_is_refused_by_name) {
-  for (int i = 0; i < 5; ++i)
-    ASSERT_TRUE(b->commit(1, put("x", numbered("", static_cast<std::uint64_t>(i)))).ok());
-  fs::resize_file(commit_file(6), 50);
-  const auto seen = a->view(Freshness::latest, no_check);
-  ASSERT_FALSE(seen.ok());
-  EXPECT_EQ(seen.error().kind, ErrorKind::corrupt);
-  EXPECT_NE(seen.error().what.find(number_name(6)), std::string::npos);
-  EXPECT_EQ(a->commit(1, put("y", "1")).error().kind, ErrorKind::corrupt)
-      << "nobody builds on a damaged history";
-}
-
-TEST_F(Hosts, a_commit_that_does_not_continue_the_history_is_refused_by_name) {
-  WriteSet writes;
-  writes.put("stray", "yes");
-  const CommitHeader elsewhere{2, hash128(b->identity().id, "another history"), {}, 1};
-  std::ofstream(commit_file(2), std::ios::binary)
-      << encode_commit(b->identity().id, elsewhere, writes.bytes());
-  const auto seen = a->view(Freshness::latest, no_check);
-  ASSERT_FALSE(seen.ok());
-  EXPECT_EQ(seen.error().kind, ErrorKind::corrupt);
-  EXPECT_NE(seen.error().what.find(number_name(2)), std::string::npos) << seen.error().what;
-  EXPECT_EQ(value_of(*a, "stray", Freshness::cached), "(absent)");
-}
-
-TEST_F(Hosts, every_flipped_bit_of_a_commit_file_is_noticed) {
-  std::string bytes;
-  {
-    std::ifstream in(commit_file(1), std::ios::binary);
-    bytes.assign(std::istreambuf_iterator<char>(in), {});
-  }
-  for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
-    std::string bad = bytes;
-    bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));
-    EXPECT_FALSE(decode_commit(a->identity().id, 1, bad, "x").ok()) << bit;
-  }
-  for (std::size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_FALSE(decode_commit(a->identity().id, 1, bytes.substr(0, size), "x").ok()) << size;
-  }
-}
-
-TEST_F(Hosts, a_damaged_snapshot_is_passed_over_for_the_one_before) {
-  work(*b, 500);
-  Path newest;
-  for (const auto& entry : fs::directory_iterator(directory / "snapshot"))
-    newest = std::max(newest, entry.path());
-  {
-    std::fstream file(newest, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(100);
-    file.put('\x55').put('\x55');
-  }
-  Node third(scratch.path(), "third", 3);
-  auto c = open(third);
-  EXPECT_EQ(value_of(*c, "w1"), "491");
-  const auto verified = verify(third.world(), directory, no_check);
-  ASSERT_FALSE(verified.ok());
-  EXPECT_NE(verified.error().what.find(newest.filename().string()), std::string::npos)
-      << verified.error().what;
-}
-
-TEST_F(Hosts, a_replica_of_another_history_is_rebuilt) {
-  // The store is put back from a copy that is older than what the node has seen, and goes another
-  // way.
-  const Path copy = scratch.path() / "copy";
-  fs::copy(directory, copy, fs::copy_options::recursive);
-  ASSERT_TRUE(a->commit(1, put("lost", "yes")).ok());
-  a.reset();
-  b.reset();
-  fs::remove_all(directory);
-  fs::rename(copy, directory);
-  b = open(second);
-  EXPECT_EQ(value_of(*b, "lost"), "(absent)");
-  ASSERT_TRUE(b->commit(2, put("other", "way")).ok());
-  a = open(first);
-  EXPECT_EQ(value_of(*a, "lost"), "(absent)");
-  EXPECT_EQ(value_of(*a, "other"), "way");
-  EXPECT_EQ(value_of(*a, "a"), "1");
 }
 
 // --- the lock is a hint

@@ -243,8 +243,9 @@ Result<PublishMethod> probe_publish(Disk& disk, Entropy& entropy, const Path& di
     if (works) {
       // It must also refuse the second time; a filesystem that replaces silently is worse than one
       // that fails.
-      const Result<Publication> second = publisher.publish(directory, name, "2");
+      Result<Publication> second = publisher.publish(directory, name, "2");
       works = second.ok() && second->state == Publication::State::taken;
+      first = std::move(second);  // it tells why not
     }
     (void)publisher.remove(directory, name);
     if (works) return method;

@@ -215,6 +215,64 @@ TEST_F(OneNode, a_damaged_replica_is_given_up_for_a_new_one) {
   EXPECT_EQ(value_of(**opened, "a"), "1");
 }
 
+// Real processes at the same time: four of one node, or four hosts, each adding to one counter.
+void count_in_processes(Node& maker, const Path& scratch, const Path& directory, Engine engine,
+                        bool one_node) {
+  constexpr int kProcesses = 4;
+  constexpr int kEach = 60;
+  {
+    auto made = Store::create(maker.world(), directory, engine, quick(), put("n", "0"));
+    ASSERT_TRUE(made.ok()) << made.error().text();
+  }
+  std::vector<pid_t> children;
+  for (int p = 0; p < kProcesses; ++p) {
+    const pid_t pid = ::fork();
+    if (pid != 0) {
+      children.push_back(pid);
+      continue;
+    }
+    Node node(scratch, one_node ? maker.host : std::string("h").append(std::to_string(p)),
+              100 + static_cast<std::uint64_t>(p));
+    Tuning tuning = quick();
+    tuning.replica_wait = std::chrono::seconds(20);
+    tuning.checkpoint_commits = 20;
+    tuning.retention = std::chrono::nanoseconds(0);
+    auto opened = Store::open(node.world(), directory, tuning);
+    bool good = opened.ok();
+    for (int i = 0; i < kEach && good; ++i) {
+      good = (*opened)
+                 ->commit(1,
+                          [](Transaction& tx) -> Result<void> {
+                            tx.put("n", std::to_string(std::stoi(std::string(*tx.get("n"))) + 1));
+                            return {};
+                          })
+                 .ok() &&
+             (*opened)->maintain().ok();
+    }
+    ::_exit(good ? 0 : 1);
+  }
+  for (const pid_t pid : children) {
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  auto opened = Store::open(maker.world(), directory, quick());
+  ASSERT_TRUE(opened.ok());
+  EXPECT_EQ(value_of(**opened, "n"), std::to_string(kProcesses * kEach));
+  const auto verified = verify(maker.world(), directory, no_check);
+  EXPECT_TRUE(verified.ok()) << verified.error().text();
+}
+
+TEST_F(OneNode, processes_that_count_at_once_lose_nothing_with_lmdb) {
+  count_in_processes(node, scratch.path(), directory, Engine::lmdb, true);
+}
+TEST_F(OneNode, processes_that_count_at_once_lose_nothing_with_the_journal) {
+  count_in_processes(node, scratch.path(), directory, Engine::journal, true);
+}
+TEST_F(OneNode, hosts_that_count_at_once_lose_nothing) {
+  count_in_processes(node, scratch.path(), directory, Engine::journal, false);
+}
+
 TEST_F(OneNode, environments_are_opened_once_in_a_process) {
   auto store = make(Engine::lmdb);
   auto one = Environment::open(directory, Durable::no);
