@@ -170,8 +170,13 @@ Exit run_command_line(const App& app, int argc, char** argv) {
       cli.exit(error);
       return Exit::ok;
     }
-    fmt::print(app.err, "torc: error: {}\n", error.what());
     const auto chosen = cli.get_subcommands();
+    const auto unknown = cli.remaining();
+    if (chosen.empty() && !unknown.empty()) {
+      fmt::print(app.err, "torc: error: there is no command '{}'\n", unknown.front());
+    } else {
+      fmt::print(app.err, "torc: error: {}\n", error.what());
+    }
     fmt::print(app.err, "  see `torc {}--help`\n",
                chosen.empty() ? "" : chosen.front()->get_name() + " ");
     return Exit::usage;

@@ -1,0 +1,81 @@
+// Flags and names that users get wrong.
+#include <gtest/gtest.h>
+
+#include "tests/integration/harness.h"
+
+namespace torc::itest {
+namespace {
+
+constexpr const char* kGood = "name: wf\njobs:\n  - {name: only, command: \"true\"}\n";
+
+#define EXPECT_SAYS(ended, text) \
+  EXPECT_TRUE((ended).says(text)) << "missing: " << (text) << '\n' << (ended)
+
+void expect_usage(const Workplace& here, const std::vector<std::string>& arguments,
+                  const std::vector<std::string>& words) {
+  const Ended ended = here.run(arguments);
+  EXPECT_EQ(ended.exit_code, 2) << ended;
+  EXPECT_TRUE(ended.out.empty()) << ended;
+  EXPECT_SAYS(ended, "torc: error: ");
+  for (const std::string& word : words) EXPECT_SAYS(ended, word);
+}
+
+TEST(Usage, wrong_flags_and_values_are_told_with_the_command_that_helps) {
+  const Workplace here;
+  here.write("wf.yaml", kGood);
+  expect_usage(here, {}, {"torc --help"});
+  expect_usage(here, {"frobnicate"}, {"there is no command 'frobnicate'", "torc --help"});
+  expect_usage(here, {"status", "--frobnicate"}, {"--frobnicate", "torc status --help"});
+  expect_usage(here, {"init"}, {"SPEC", "torc init --help"});
+  expect_usage(here, {"init", "wf.yaml", "--engine", "floppy"}, {"floppy", "journal"});
+  expect_usage(here, {"jobs", "--state", "tired"}, {"tired", "blocked"});
+  expect_usage(here, {"run", "wf.yaml", "--num-cpus", "0"}, {"--num-cpus"});
+  expect_usage(here, {"run", "wf.yaml", "--num-cpus", "two"}, {"--num-cpus"});
+  expect_usage(here, {"run", "wf.yaml", "--memory", "lots"}, {"--memory", "lots"});
+  expect_usage(here, {"run", "wf.yaml", "--time-limit", "soon"}, {"--time-limit", "soon"});
+  EXPECT_EQ(contents(here.path()).size(), 1U);
+}
+
+TEST(Usage, a_worker_flag_that_cannot_be_is_refused) {
+  const Workplace here;
+  here.write("wf.yaml", kGood);
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  expect_usage(here, {"worker", "--lease-ttl", "3s"}, {"--lease-ttl 3s", "at least 10s"});
+  expect_usage(here, {"worker", "--num-gpus", "4097"}, {"--num-gpus 4097"});
+}
+
+TEST(Usage, names_of_jobs_that_are_not_there_are_told) {
+  const Workplace here;
+  here.write("wf.yaml", kGood);
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  expect_usage(here, {"job", "onyl"}, {"there is no job 'onyl'", "torc jobs --name"});
+  expect_usage(here, {"job", "wf.torc", "onyl"}, {"there is no job 'onyl'"});
+  expect_usage(here, {"job", "#2"}, {"there is no job '#2'"});
+  expect_usage(here, {"logs", "onyl"}, {"there is no job 'onyl'"});
+  expect_usage(here, {"logs", "only"}, {"'only' has not run"});
+  expect_usage(here, {"jobs", "--name", "("}, {"--name '('"});
+}
+
+TEST(Usage, without_a_store_it_says_where_it_looked) {
+  const Workplace here;
+  expect_usage(here, {"status"},
+               {"no *.torc in " + here.path().string(), "TORC_STORE", "torc init"});
+}
+
+TEST(Usage, of_several_stores_it_asks_which_one) {
+  const Workplace here;
+  here.write("wf.yaml", kGood);
+  ASSERT_EQ(here.run({"init", "wf.yaml", "--store", "a.torc"}).exit_code, 0);
+  EXPECT_EQ(here.run({"status"}).exit_code, 0);  // the only one
+  ASSERT_EQ(here.run({"init", "wf.yaml", "--store", "b.torc"}).exit_code, 0);
+  expect_usage(here, {"status"}, {"several stores here: a.torc, b.torc", "TORC_STORE"});
+  EXPECT_EQ(here.run({"status", "a.torc"}).exit_code, 0);
+  Launch launch = here.torc({"status"});
+  launch.env["TORC_STORE"] = "b.torc";
+  const Ended chosen = run(launch);
+  EXPECT_EQ(chosen.exit_code, 0) << chosen;
+  EXPECT_SAYS(chosen, "b.torc");
+}
+
+}  // namespace
+}  // namespace torc::itest
