@@ -1,4 +1,6 @@
 // Engine `lmdb`: one host, a local filesystem; the environment in the store directory is the truth.
+#include <sys/statvfs.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
@@ -13,6 +15,12 @@ namespace torc::store {
 namespace {
 
 constexpr int kGrowTries = 16;
+
+// So little room that a write of a few pages may have been cut short.
+bool is_full(const Path& directory) {
+  struct statvfs room {};
+  return statvfs(directory.c_str(), &room) == 0 && room.f_bavail * room.f_frsize < (64U << 10U);
+}
 
 class LmdbStore final : public Store {
  public:
@@ -36,7 +44,8 @@ class LmdbStore final : public Store {
  private:
   Result<void> open_environment();
   Result<Commit> commit_inside(std::uint64_t author, const Body& body, bool& grow);
-  Error failed_commit(Error error, bool& grow);
+  Error failed_commit(Error error, std::uint64_t sequence, bool& grow);
+  std::optional<std::uint64_t> newest_sequence();
   [[nodiscard]] std::string gate_name() const;
   void remove_gates_of_other_boots();
 
@@ -46,6 +55,7 @@ class LmdbStore final : public Store {
   Tuning tuning_;
   std::string note_;
   std::shared_ptr<Environment> environment_;
+  std::uint64_t refused_ = 0;  // the number of a commit that LMDB could not make; 0: none
   std::unique_ptr<Gate> gate_;
   mutable std::unique_ptr<FileWatch> watch_;  // made when first asked for
 };
@@ -83,19 +93,32 @@ Result<void> LmdbStore::open_environment() {
 
 // What an error of mdb_txn_commit means. Pages are written and synced before the page that makes
 // them count, so a full disk or map is met before anything counts; after a failed sync nobody knows
-// what is on the disk.
-Error LmdbStore::failed_commit(Error error, bool& grow) {
+// what is on the disk. LMDB calls a write that a full disk cut short EIO: it is told from a dying
+// disk by the room that is left, and believed only when the state is still the old one.
+Error LmdbStore::failed_commit(Error error, std::uint64_t sequence, bool& grow) {
   if (error.os_errno == MDB_MAP_FULL) {
     grow = true;
     return error;
   }
-  if (error.kind == ErrorKind::no_space) {
-    error.remedy = "free some space; nothing was changed";
-    return error;
+  if (error.kind != ErrorKind::no_space) {
+    environment_.reset();  // LMDB: after a failed write the environment must be closed
+    const bool cut_short = error.os_errno == EIO && is_full(directory_) && open_environment().ok();
+    if (!cut_short || newest_sequence() != sequence - 1) {
+      error.kind = ErrorKind::unknown;
+      return error;
+    }
+    error = os_error(ENOSPC, "cannot write " + (directory_ / "data.mdb").string());
   }
-  environment_.reset();  // LMDB: after a failed write of its head the environment must be closed
-  error.kind = ErrorKind::unknown;
+  error.remedy = "free some space; nothing was changed";
   return error;
+}
+
+// nullopt: it cannot be read.
+std::optional<std::uint64_t> LmdbStore::newest_sequence() {
+  const Result<Txn> txn = Txn::begin(environment_, Access::read);
+  Head head;
+  if (!txn.ok() || read_head(*txn, head) != 0) return std::nullopt;
+  return head.sequence;
 }
 
 Result<Commit> LmdbStore::commit_inside(std::uint64_t author, const Body& body, bool& grow) {
@@ -117,8 +140,10 @@ Result<Commit> LmdbStore::commit_inside(std::uint64_t author, const Body& body, 
     grow = rc == MDB_MAP_FULL;
     return lmdb_error(rc, "cannot write the head of the store");
   }
-  if (Result<void> done = txn.commit(); !done.ok())
-    return failed_commit(std::move(done).error(), grow);
+  if (Result<void> done = txn.commit(); !done.ok()) {
+    refused_ = head.sequence;
+    return std::move(done).error();
+  }
   return Commit{head.sequence, true, {}, 0};
 }
 
@@ -129,7 +154,9 @@ Result<Commit> LmdbStore::commit(std::uint64_t author, const Body& body) {
     TORC_TRY(gate_->enter(world_.clock, tuning_.replica_wait));
     const GateHold hold(gate_.get());
     bool grow = false;
+    refused_ = 0;
     Result<Commit> done = commit_inside(author, body, grow);
+    if (refused_ != 0) done = failed_commit(std::move(done).error(), refused_, grow);
     if (grow && tries < kGrowTries) {
       TORC_TRY(environment_->grow());
       continue;
