@@ -23,7 +23,9 @@ std::chrono::nanoseconds read_clock(clockid_t id) {
 
 }  // namespace
 
-BootTime SystemClock::boot_now() const { return read_clock(CLOCK_BOOTTIME); }
+BootTime SystemClock::boot_now() const {
+  return read_clock(CLOCK_BOOTTIME);
+}
 
 WallTime SystemClock::wall_now() const {
   return std::chrono::duration_cast<WallTime>(read_clock(CLOCK_REALTIME));
@@ -49,6 +51,8 @@ std::uint64_t SystemEntropy::next() {
   return buffer_[--left_];
 }
 
-std::uint64_t SeededEntropy::next() { return splitmix64(state_); }
+std::uint64_t SeededEntropy::next() {
+  return splitmix64(state_);
+}
 
 }  // namespace torc

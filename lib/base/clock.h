@@ -1,5 +1,5 @@
-// Time and randomness, as everything below bin/ sees them: passed in, never asked of the system, so that tests
-// move the clock instead of sleeping and replay a seed instead of hoping.
+// Time and randomness, as everything below bin/ sees them: passed in, never asked of the system, so
+// that tests move the clock instead of sleeping and replay a seed instead of hoping.
 #pragma once
 
 #include <array>
@@ -9,11 +9,12 @@
 
 namespace torc {
 
-// Time since this machine booted, suspended time included (CLOCK_BOOTTIME). The only time that decisions use.
-// Never compare it between machines.
+// Time since this machine booted, suspended time included (CLOCK_BOOTTIME). The only time that
+// decisions use. Never compare it between machines.
 using BootTime = std::chrono::nanoseconds;
 
-// Microseconds since 1970 (UTC), for people to read. Nothing is decided by it: wall clocks jump and differ.
+// Microseconds since 1970 (UTC), for people to read. Nothing is decided by it: wall clocks jump and
+// differ.
 using WallTime = std::chrono::microseconds;
 
 class Clock {
@@ -48,7 +49,8 @@ class SystemEntropy final : public Entropy {
   std::size_t left_ = 0;
 };
 
-// For tests and simulations: time stands still unless moved; the random numbers follow from the seed.
+// For tests and simulations: time stands still unless moved; the random numbers follow from the
+// seed.
 class ManualClock final : public Clock {
  public:
   [[nodiscard]] BootTime boot_now() const override { return now_; }

@@ -1,6 +1,7 @@
-// Bytes on disk: big-endian fixed integers for keys (so that byte order is number order), little-endian base-128
-// varints for values, length-prefixed strings. A Decoder never reads past its input: after the first bad field
-// ok() is false and every further field reads as zero or empty.
+// Bytes on disk: big-endian fixed integers for keys (so that byte order is number order),
+// little-endian base-128 varints for values, length-prefixed strings. A Decoder never reads past
+// its input: after the first bad field ok() is false and every further field reads as zero or
+// empty.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ class Encoder {
   Encoder& be32(std::uint32_t v);
   Encoder& be64(std::uint64_t v);
   Encoder& varint(std::uint64_t v);
-  Encoder& svarint(std::int64_t v);  // zigzag
+  Encoder& svarint(std::int64_t v);   // zigzag
   Encoder& text(std::string_view v);  // varint length, then the bytes
   Encoder& raw(std::string_view v);   // the bytes alone
 

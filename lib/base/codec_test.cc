@@ -18,7 +18,9 @@ TEST(Codec, reads_back_what_it_wrote) {
 }
 
 TEST(Codec, a_short_input_spoils_the_decoder_and_reads_as_zero) {
-  Decoder d("\x05" "ab");
+  Decoder d(
+      "\x05"
+      "ab");
   EXPECT_EQ(d.text(), "");
   EXPECT_FALSE(d.ok());
   EXPECT_EQ(d.be64(), 0u);

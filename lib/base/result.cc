@@ -7,35 +7,57 @@ namespace torc {
 
 std::string_view to_string(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::invalid: return "invalid";
-    case ErrorKind::not_found: return "not found";
-    case ErrorKind::exists: return "exists";
-    case ErrorKind::permission: return "permission";
-    case ErrorKind::no_space: return "no space";
-    case ErrorKind::corrupt: return "corrupt";
-    case ErrorKind::unsupported: return "unsupported";
-    case ErrorKind::unknown: return "unknown outcome";
-    case ErrorKind::fenced: return "fenced";
-    case ErrorKind::busy: return "busy";
-    case ErrorKind::io: return "i/o";
+    case ErrorKind::invalid:
+      return "invalid";
+    case ErrorKind::not_found:
+      return "not found";
+    case ErrorKind::exists:
+      return "exists";
+    case ErrorKind::permission:
+      return "permission";
+    case ErrorKind::no_space:
+      return "no space";
+    case ErrorKind::corrupt:
+      return "corrupt";
+    case ErrorKind::unsupported:
+      return "unsupported";
+    case ErrorKind::unknown:
+      return "unknown outcome";
+    case ErrorKind::fenced:
+      return "fenced";
+    case ErrorKind::busy:
+      return "busy";
+    case ErrorKind::io:
+      return "i/o";
   }
   return "?";
 }
 
-std::string Error::text() const { return remedy.empty() ? what : what + "\n  " + remedy; }
+std::string Error::text() const {
+  return remedy.empty() ? what : what + "\n  " + remedy;
+}
 
 Error os_error(int os_errno, std::string what, std::string remedy) {
   ErrorKind kind = ErrorKind::io;
   switch (os_errno) {
     case ENOENT:
-    case ENOTDIR: kind = ErrorKind::not_found; break;
+    case ENOTDIR:
+      kind = ErrorKind::not_found;
+      break;
     case ENOSPC:
     case EDQUOT:
-    case EROFS: kind = ErrorKind::no_space; break;
+    case EROFS:
+      kind = ErrorKind::no_space;
+      break;
     case EACCES:
-    case EPERM: kind = ErrorKind::permission; break;
-    case EEXIST: kind = ErrorKind::exists; break;
-    default: break;
+    case EPERM:
+      kind = ErrorKind::permission;
+      break;
+    case EEXIST:
+      kind = ErrorKind::exists;
+      break;
+    default:
+      break;
   }
   return Error{kind, std::move(what) + ": " + std::strerror(os_errno), std::move(remedy), os_errno};
 }

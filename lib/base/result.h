@@ -1,6 +1,6 @@
-// A value, or an error that says what happened, where, and what to do next. Every fallible function of every
-// library returns one; no exception leaves a library. An expected outcome (a conflict, nothing to do) is a
-// value, not an error.
+// A value, or an error that says what happened, where, and what to do next. Every fallible function
+// of every library returns one; no exception leaves a library. An expected outcome (a conflict,
+// nothing to do) is a value, not an error.
 #pragma once
 
 #include <cstdint>
@@ -38,15 +38,17 @@ struct Error {
   [[nodiscard]] std::string text() const;
 };
 
-// `what` completed by the text of `os_errno`; the kind follows from the number (ENOENT: not_found, ENOSPC,
-// EDQUOT, EROFS: no_space, EACCES, EPERM: permission, else io).
+// `what` completed by the text of `os_errno`; the kind follows from the number (ENOENT: not_found,
+// ENOSPC, EDQUOT, EROFS: no_space, EACCES, EPERM: permission, else io).
 [[nodiscard]] Error os_error(int os_errno, std::string what, std::string remedy = {});
 
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit by design
-  Result(Error error) : value_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit by design
+  Result(T value)
+      : value_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit by design
+  Result(Error error)
+      : value_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit by design
 
   [[nodiscard]] bool ok() const { return value_.index() == 0; }
   explicit operator bool() const { return ok(); }

@@ -25,13 +25,13 @@ namespace torc::claim {
 using store::Reader;
 using store::Transaction;
 
-// --- making a workflow ---------------------------------------------------------------------------
+// --- making a workflow ---
 
 // Writes the whole initial state: templates, classes, dependency sets, ready queues, counters. Jobs
 // have no record of their own until something happens to them.
 Result<void> write_plan(Transaction& tx, const Plan& plan);
 
-// --- reading -------------------------------------------------------------------------------------
+// --- reading ---
 
 using Counts = std::array<std::uint64_t, kJobStates>;  // indexed by JobState
 
@@ -64,7 +64,7 @@ void scan_jobs(const Reader& reader, std::optional<JobState> state,
 // The direct upstream jobs that a blocked job still waits for, at most `limit`.
 [[nodiscard]] std::vector<JobId> waits_for(const Reader& reader, JobId id, std::size_t limit);
 
-// --- workers -------------------------------------------------------------------------------------
+// --- workers ---
 
 struct WorkerInfo {
   std::string host;
@@ -118,7 +118,7 @@ void scan_workers(const Reader& reader, bool living_only,
 Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t observed,
                            WallTime now, std::uint32_t crash_limit);
 
-// --- a worker's exchange -------------------------------------------------------------------------
+// --- a worker's exchange ---
 
 struct Started {
   ClaimToken token;
@@ -194,7 +194,7 @@ Result<Answer> exchange(Transaction& tx, const Exchange& request);
 // Whether a job of this class could ever run on a worker that offers this: used to explain waiting.
 [[nodiscard]] bool could_fit(const JobClass& job_class, const Offer& offer);
 
-// --- checking ------------------------------------------------------------------------------------
+// --- checking ---
 
 // Recounts everything: each job in exactly one state, counters, ready queues, barriers, holdings,
 // dependencies respected by what has run. Names the first wrong thing. O(jobs).

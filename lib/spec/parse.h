@@ -13,7 +13,8 @@
 
 namespace torc::spec {
 
-// Reads a file that the spec names (parameter lists after '@', tables); relative to the spec's directory.
+// Reads a file that the spec names (parameter lists after '@', tables); relative to the spec's
+// directory.
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 
 struct Parsed {

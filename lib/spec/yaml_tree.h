@@ -15,7 +15,7 @@ namespace torc::spec {
 
 // The limits of a spec. Beyond them there is an error that names the limit.
 constexpr std::size_t kMaxSpecBytes = 64U << 20U;
-constexpr std::size_t kMaxDepth = 64;            // sequences and maps within each other
+constexpr std::size_t kMaxDepth = 64;           // sequences and maps within each other
 constexpr std::uint64_t kMaxNodes = 5'000'000;  // with every alias counted as what it repeats
 
 enum class NodeKind : std::uint8_t { null, scalar, sequence, map };

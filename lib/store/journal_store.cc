@@ -33,8 +33,7 @@ Result<void> JournalStore::start() {
   return view(Freshness::latest, [](const Reader&) { return Result<void>(); });
 }
 
-// --- which replica
-// ---------------------------------------------------------------------------------------------
+// --- which replica ---
 
 Path JournalStore::replica_directory() const {
   return replica_.environment ? replica_.environment->directory() : Path();
@@ -127,8 +126,7 @@ Result<Head> JournalStore::read_local_head() {
   return head;
 }
 
-// --- reading
-// ---------------------------------------------------------------------------------------------------
+// --- reading ---
 
 Result<void> JournalStore::view(Freshness freshness,
                                 const std::function<Result<void>(const Reader&)>& body) {
@@ -170,8 +168,7 @@ void JournalStore::clear_changes() {
   if (watch_) watch_->clear();
 }
 
-// --- the commit
-// ------------------------------------------------------------------------------------------------
+// --- the commit ---
 
 CommitId JournalStore::new_commit_id() {
   CommitId id{};

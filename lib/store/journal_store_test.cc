@@ -71,8 +71,7 @@ TEST_F(Hosts, counting_by_turns_loses_nothing) {
   expect_verified();
 }
 
-// --- the rule of the writer
-// ---------------------------------------------------------------------------------------
+// --- the rule of the writer ---
 
 TEST_F(Hosts, an_author_that_stood_still_cannot_take_a_number_that_was_collected) {
   bool stood_still = false;
@@ -135,8 +134,7 @@ TEST_F(Hosts, an_author_that_stood_still_for_longer_than_the_ring_says_that_it_d
   EXPECT_EQ(done.error().kind, ErrorKind::unknown);
 }
 
-// --- the rule of the reader
-// ---------------------------------------------------------------------------------------
+// --- the rule of the reader ---
 
 TEST_F(Hosts, a_reader_left_behind_loads_a_snapshot) {
   work(*b, 300);
@@ -194,8 +192,7 @@ TEST_F(Hosts, an_empty_directory_of_a_collected_number_does_not_look_like_the_en
   EXPECT_EQ(value_of(*a, "w1"), "291");
 }
 
-// --- care
-// ---------------------------------------------------------------------------------------------------------
+// --- care ---
 
 TEST_F(Hosts, collection_keeps_two_snapshots_and_what_comes_after_the_older) {
   work(*b, 500);
@@ -255,8 +252,7 @@ TEST_F(Hosts, a_snapshot_is_also_due_by_bytes) {
   EXPECT_FALSE(fs::is_empty(directory / "snapshot"));
 }
 
-// --- the lock is a hint
-// -------------------------------------------------------------------------------------------
+// --- the lock is a hint ---
 
 TEST_F(Hosts, locks_that_fail_or_are_never_had_change_nothing) {
   for (const bool fails : {true, false}) {

@@ -238,8 +238,7 @@ TEST_P(BothEngines, beats_are_read_back_and_a_torn_one_is_none) {
   EXPECT_EQ(*read_beat(world, directory, 5), std::nullopt);
 }
 
-// --- what is refused
-// ---------------------------------------------------------------------------------------------
+// --- what is refused ---
 
 TEST(Open, says_when_there_is_nothing) {
   ScratchDirectory scratch;
