@@ -276,6 +276,45 @@ TEST(Workers, a_worker_frozen_beyond_its_lease_loses_its_jobs_and_comes_back_as_
   crew.expect_a_clean_end();
 }
 
+// The first attempt fails while its worker is frozen; the second is still running when that worker
+// comes back with the news.
+TEST(Workers, a_result_that_comes_after_the_lease_has_ended_is_discarded) {
+  const Workplace here;
+  Fifo record(here.path() / "record");
+  Fifo first(here.path() / "gate1");
+  Fifo second(here.path() / "gate2");
+  here.write("wf.yaml", R"(name: wf
+jobs:
+  - name: job
+    command: "echo start $TORC_ATTEMPT_ID > record; read x < gate$TORC_ATTEMPT_ID; test $TORC_ATTEMPT_ID = 2"
+)");
+  ASSERT_EQ(here.run({"init", "wf.yaml", "--engine", "journal"}).exit_code, 0);
+  const std::vector<std::string> worker{"worker", "wf.torc", "--lease-ttl", "10s"};
+  const auto frozen = here.start(worker);
+  ASSERT_TRUE(wait_for_line(record, "start 1", *frozen)) << frozen->err();
+  frozen->kill(SIGSTOP);
+  first.open_gate(1);
+  const auto other = here.start(worker);
+  ASSERT_TRUE(wait_for_line(record, "start 2", *other)) << other->out() << other->err();
+
+  frozen->kill(SIGCONT);
+  EXPECT_TRUE(frozen->wait_for_output("its lease was lost")) << frozen->out() << frozen->err();
+  const json running = here.json({"job", "job"});
+  EXPECT_EQ(running["state"], "running") << running;
+  EXPECT_EQ(running["attempt"], 2) << running;
+
+  second.open_gate(1);
+  EXPECT_EQ(other->wait().exit_code, 0);
+  EXPECT_EQ(frozen->wait().exit_code, 0);
+  const json ended = here.json({"job", "job"});
+  EXPECT_EQ(ended["state"], "completed") << ended;
+  EXPECT_EQ(ended["attempt"], 2) << ended;
+  EXPECT_EQ(ended["exit_code"], 0) << ended;
+  EXPECT_EQ(here.run({"verify"}).exit_code, 0);
+  record.pump();
+  EXPECT_EQ(record.lines(), (std::vector<std::string>{"start 1", "start 2"}));
+}
+
 // Nothing but the heartbeats tells a host of another host's worker. The dead node's jobs die with
 // it.
 TEST(Workers, a_node_that_disappears_is_noticed_by_the_silence_of_its_heartbeat) {
