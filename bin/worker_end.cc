@@ -144,6 +144,7 @@ Result<WorkerSummary> Session::leave() {
   });
   (void)store::remove_beat(app_.world, store->directory(), claim::raw(self_));
   if (!left && left.error().kind != ErrorKind::fenced) return std::move(left).error();
+  if (summary_.end == WorkerEnd::workflow_finished) store->forget_copy();
   return summary_;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 
 namespace torc::store {
 namespace {
@@ -166,6 +167,17 @@ int JournalStore::changes_fd() const {
 
 void JournalStore::clear_changes() {
   if (watch_) watch_->clear();
+}
+
+// A file that others have mapped stays theirs when its name goes.
+void JournalStore::forget_copy() {
+  const Path copy = replica_directory();
+  if (copy.empty()) return;
+  watch_.reset();
+  replica_ = {};
+  validated_ = false;
+  std::error_code ignored;  // what stays is removed after the next boot
+  std::filesystem::remove_all(copy, ignored);
 }
 
 // --- the commit ---

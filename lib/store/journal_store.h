@@ -30,6 +30,7 @@ class JournalStore final : public Store {
   Result<void> maintain() override;
   [[nodiscard]] int changes_fd() const override;
   void clear_changes() override;
+  void forget_copy() override;
   [[nodiscard]] const Identity& identity() const override { return identity_; }
   [[nodiscard]] const Path& directory() const override { return directory_; }
   [[nodiscard]] const std::string& note() const override { return note_; }

@@ -274,5 +274,24 @@ TEST_F(Hosts, locks_that_fail_or_are_never_had_change_nothing) {
   expect_verified();
 }
 
+// --- the end of a workflow ---
+
+TEST_F(Hosts, a_forgotten_copy_is_gone_from_the_node_and_made_again_when_needed) {
+  const auto copies = [this] {
+    int files = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(first.replicas))
+      files += entry.is_regular_file() ? 1 : 0;
+    return files;
+  };
+  std::unique_ptr<Store> other = open(first);  // another process of the node
+  ASSERT_GT(copies(), 0);
+  a->forget_copy();
+  EXPECT_EQ(copies(), 0);
+  ASSERT_TRUE(other->commit(1, put("b", "2")).ok());
+  EXPECT_EQ(value_of(*a, "b"), "2");
+  EXPECT_GT(copies(), 0);
+  expect_verified();
+}
+
 }  // namespace
 }  // namespace torc::store

@@ -126,6 +126,11 @@ class Store {
 
   [[nodiscard]] virtual const Identity& identity() const = 0;
   [[nodiscard]] virtual const Path& directory() const = 0;
+  // Deletes this node's copy of the state, if the engine keeps one: for the end of a workflow, so
+  // that nothing stays in a node's memory. Other processes that use it go on with it; whoever comes
+  // later makes a new one.
+  virtual void forget_copy() = 0;
+
   // What a person should know about this store on this filesystem, or empty: one sentence.
   [[nodiscard]] virtual const std::string& note() const = 0;
 };
