@@ -47,6 +47,7 @@ struct Arguments {
   Path parent = ".";
   bool quick = false;
   bool tsv = false;
+  bool keep = false;
 };
 
 std::optional<Arguments> read_arguments(int argc, char** argv) {
@@ -58,6 +59,8 @@ std::optional<Arguments> read_arguments(int argc, char** argv) {
       out.quick = true;
     } else if (word == "--tsv") {
       out.tsv = true;
+    } else if (word == "--keep") {
+      out.keep = true;
     } else if (word.starts_with('-') || named) {
       return std::nullopt;
     } else {
@@ -191,13 +194,15 @@ int run_benchmark(int argc, char** argv,
                   const std::function<Result<void>(const Options&, Table&)>& benchmark) {
   const std::optional<Arguments> arguments = read_arguments(argc, argv);
   if (!arguments) {
-    fmt::print(stderr, "usage: {} [--quick] [--tsv] [DIRECTORY]\n", argv[0]);
+    fmt::print(stderr, "usage: {} [--quick] [--tsv] [--keep] [DIRECTORY]\n", argv[0]);
     return 2;
   }
   Table table;
   const auto measure = [&]() -> Result<void> {
-    TORC_ASSIGN(const ScratchDirectory scratch, ScratchDirectory::make(arguments->parent));
-    return benchmark({scratch.path(), arguments->quick}, table);
+    TORC_ASSIGN(ScratchDirectory scratch, ScratchDirectory::make(arguments->parent));
+    const Options options{scratch.path(), arguments->quick};
+    if (arguments->keep) scratch.keep();
+    return benchmark(options, table);
   };
   const Result<void> done = measure();
   fmt::print("{}", table.text(!arguments->tsv));

@@ -38,6 +38,7 @@ class ScratchDirectory {
   ScratchDirectory& operator=(ScratchDirectory&&) = delete;
   ~ScratchDirectory();
   [[nodiscard]] const Path& path() const { return path_; }
+  void keep() { path_.clear(); }  // leaves it to whoever wants it
 
  private:
   explicit ScratchDirectory(Path path) : path_(std::move(path)) {}

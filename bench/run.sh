@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs every benchmark of a build folder, one after the other, and prints one table.
 #   bench/run.sh BUILD [--quick] [DIRECTORY]
-# DIRECTORY (default: BUILD) is where the work is done: a fresh directory inside it, which should be on a real disk.
-# Exit status: 0 every floor holds, 1 one does not, 2 something could not be measured.
+# DIRECTORY (default: BUILD) is where the work is done, in a fresh directory that is deleted at the end; it should be
+# on a real disk. Exit status: 0 every floor holds, 1 one does not, 2 something could not be measured.
 set -eu
 
 build=${1:?usage: bench/run.sh BUILD [--quick] [DIRECTORY]}
@@ -12,24 +12,26 @@ if [ "${1:-}" = --quick ]; then
   quick=--quick
   shift
 fi
-where=${1:-$build}
+where=$(mktemp -d "${1:-$build}/torc-bench-XXXXXX")
+trap 'rm -rf "$where"' EXIT
+trap 'exit 2' HUP INT TERM
 
-rows=$(mktemp)
-trap 'rm -f "$rows"' EXIT
+# Nothing is deleted before the last one has run: ext4 keeps away from the inodes of files that were deleted in the
+# last minutes, so each would slow down the next.
 status=0
 for program in "$build"/bench/*_bench; do
   echo "... $(basename "$program")" >&2
   code=0
-  "$program" --tsv $quick "$where" >>"$rows" || code=$?
+  "$program" --tsv --keep $quick "$where" >>"$where/rows" || code=$?
   if [ "$code" -gt "$status" ]; then status=$code; fi
 done
 
 echo
 echo "$(uname -srm), $(nproc) CPU(s), $(awk -F': ' '/^model name/ { print $2; exit }' /proc/cpuinfo);" \
-  "$(stat -f -c %T "$where") at $where"
+  "$(stat -f -c %T "$where") at $(dirname "$where")"
 echo
-printf 'figure\tmeasured\tbaseline\tratio\tfloor\tok?\n' | cat - "$rows" | awk -F '\t' '
-  { for (i = 1; i <= NF; ++i) { cell[NR, i] = $i; if (length($i) > width[i]) width[i] = length($i) } columns = NF }
+printf 'figure\tmeasured\tbaseline\tratio\tfloor\tok?\n' | cat - "$where/rows" | awk -F '\t' '
+  { for (i = 1; i <= 6; ++i) { cell[NR, i] = $i; if (length($i) > width[i]) width[i] = length($i) } }
   END {
     for (r = 1; r <= NR; ++r) {
       line = ""

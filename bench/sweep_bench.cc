@@ -3,6 +3,7 @@
 // command that does nothing.
 #include <fmt/format.h>
 
+#include <map>
 #include <utility>
 
 #include "bench/measure.h"
@@ -40,13 +41,12 @@ class Commands {
   }
   Round init(const std::string& name) {
     return [this, name]() -> Result<Seconds> {
-      std::error_code error;
-      std::filesystem::remove_all(directory_ / (name + ".torc"), error);
-      return run({TORC_PROGRAM, "init", name + ".yaml"});
+      newest_[name] = fmt::format("{}-{}.torc", name, ++made_);
+      return run({TORC_PROGRAM, "init", name + ".yaml", "--store", newest_[name]});
     };
   }
   Round status(const std::string& name) {
-    return [this, name] { return run({TORC_PROGRAM, "status", name + ".torc"}); };
+    return [this, name] { return run({TORC_PROGRAM, "status", newest_[name]}); };
   }
   Round version() {
     return [this] { return run({TORC_PROGRAM, "--version"}); };
@@ -62,6 +62,8 @@ class Commands {
   }
 
   Path directory_;
+  std::map<std::string, std::string> newest_;  // store of each workflow
+  int made_ = 0;
   ByteCount peak_;
 };
 
