@@ -27,7 +27,9 @@ std::string ring_value(std::uint64_t sequence, const CommitId& id) {
 }
 
 LmdbTransaction::~LmdbTransaction() {
-  if (cursor_ != nullptr) mdb_cursor_close(cursor_);
+  for (MDB_cursor* cursor : {cursor_, put_cursor_, erase_cursor_}) {
+    if (cursor != nullptr) mdb_cursor_close(cursor);
+  }
 }
 
 Result<void> LmdbTransaction::health() const {
@@ -49,15 +51,15 @@ void LmdbTransaction::spoil(int rc) const {
   if (rc_ == 0) rc_ = rc;
 }
 
-MDB_cursor* LmdbTransaction::cursor() const {
+MDB_cursor* LmdbTransaction::opened(MDB_cursor*& cursor) const {
   if (rc_ != 0) return nullptr;
-  if (cursor_ == nullptr) {
-    if (const int rc = mdb_cursor_open(txn_.raw(), txn_.dbi(), &cursor_); rc != 0) {
+  if (cursor == nullptr) {
+    if (const int rc = mdb_cursor_open(txn_.raw(), txn_.dbi(), &cursor); rc != 0) {
       spoil(rc);
-      cursor_ = nullptr;
+      cursor = nullptr;
     }
   }
-  return cursor_;
+  return cursor;
 }
 
 std::optional<std::string_view> LmdbTransaction::get(std::string_view key) const {
@@ -71,7 +73,7 @@ std::optional<std::string_view> LmdbTransaction::get(std::string_view key) const
 }
 
 std::optional<Entry> LmdbTransaction::seek(std::string_view from) const {
-  MDB_cursor* at = cursor();
+  MDB_cursor* at = opened(cursor_);
   if (at == nullptr) return std::nullopt;
   MDB_val k = value_of(std::max(from, kFirstUserKey));
   MDB_val v{};
@@ -82,7 +84,7 @@ std::optional<Entry> LmdbTransaction::seek(std::string_view from) const {
 }
 
 std::optional<Entry> LmdbTransaction::seek_before(std::string_view before) const {
-  MDB_cursor* at = cursor();
+  MDB_cursor* at = opened(cursor_);
   if (at == nullptr || before <= kFirstUserKey) return std::nullopt;
   MDB_val k = value_of(before);
   MDB_val v{};
@@ -120,7 +122,11 @@ void LmdbTransaction::put(std::string_view key, std::string_view value) {
   copy_.assign(key).append(value);
   key = std::string_view(copy_).substr(0, key.size());
   value = std::string_view(copy_).substr(key.size());
-  if (const int rc = put_entry(txn_, key, value); rc != 0) return spoil(rc);
+  MDB_cursor* at = opened(put_cursor_);
+  if (at == nullptr) return;
+  MDB_val k = value_of(key);
+  MDB_val v = value_of(value);
+  if (const int rc = mdb_cursor_put(at, &k, &v, 0); rc != 0) return spoil(rc);
   wrote_ = true;
   if (capture_ != nullptr) capture_->put(key, value);
 }
@@ -129,12 +135,13 @@ void LmdbTransaction::erase(std::string_view key) {
   if (!usable(key)) return;
   copy_.assign(key);
   key = copy_;
+  MDB_cursor* at = opened(erase_cursor_);
+  if (at == nullptr) return;
   MDB_val k = value_of(key);
-  MDB_val v{};
-  const int found = mdb_get(txn_.raw(), txn_.dbi(), &k, &v);
+  const int found = mdb_cursor_get(at, &k, nullptr, MDB_SET);
   if (found == MDB_NOTFOUND) return;
   if (found != 0) return spoil(found);
-  if (const int rc = erase_entry(txn_, key); rc != 0) return spoil(rc);
+  if (const int rc = mdb_cursor_del(at, 0); rc != 0) return spoil(rc);
   wrote_ = true;
   if (capture_ != nullptr) capture_->erase(key);
 }

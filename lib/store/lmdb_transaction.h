@@ -62,13 +62,17 @@ class LmdbTransaction final : public Transaction {
  private:
   [[nodiscard]] bool usable(std::string_view key) const;
   void spoil(int rc) const;
-  [[nodiscard]] MDB_cursor* cursor() const;
+  [[nodiscard]] MDB_cursor* opened(MDB_cursor*& cursor) const;
 
   Txn& txn_;
   std::uint64_t sequence_;
   WriteSet* capture_;
   bool wrote_ = false;
+  // One for each kind of use: a cursor finds a key on the page where it stands without a walk from
+  // the root, and a batch reads, writes and erases in three places of the tree.
   mutable MDB_cursor* cursor_ = nullptr;
+  MDB_cursor* put_cursor_ = nullptr;
+  MDB_cursor* erase_cursor_ = nullptr;
   mutable int rc_ = 0;
   mutable bool bad_key_ = false;
   std::string copy_;  // of key and value of a write: they may be views into the page that it moves
