@@ -13,6 +13,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/base/result.h"
@@ -32,16 +33,16 @@ struct Options {
 class ScratchDirectory {
  public:
   static Result<ScratchDirectory> make(const Path& parent);
-  ScratchDirectory(ScratchDirectory&& other) noexcept : path_(std::move(other.path_)) {
-    other.path_.clear();
-  }
+  ScratchDirectory(ScratchDirectory&& other) noexcept
+      : root_(std::exchange(other.root_, {})), path_(std::move(other.path_)) {}
   ScratchDirectory& operator=(ScratchDirectory&&) = delete;
   ~ScratchDirectory();
   [[nodiscard]] const Path& path() const { return path_; }
-  void keep() { path_.clear(); }  // leaves it to whoever wants it
+  void keep() { root_.clear(); }  // leaves it to whoever wants it
 
  private:
-  explicit ScratchDirectory(Path path) : path_(std::move(path)) {}
+  ScratchDirectory(Path root, Path path) : root_(std::move(root)), path_(std::move(path)) {}
+  Path root_;
   Path path_;
 };
 
