@@ -1,0 +1,149 @@
+/* The life of one job between workers that freeze, for spin: who may end it. README.md beside this has more.
+ *
+ * A transaction is one atomic step, since commit.pml shows that commits are decided one after the other. What lies
+ * between two transactions of a worker may take for ever: the job runs, the worker is frozen, killed, or its lease
+ * expires because it was silent, rightly or not.
+ */
+
+#ifndef WORKERS
+#define WORKERS 2
+#endif
+#ifndef LIVES
+#define LIVES 2      /* a process that was fenced is started again, with a new epoch */
+#endif
+#ifndef CLAIMS
+#define CLAIMS 4     /* the number of times that the job may be claimed */
+#endif
+
+#define READY 0
+#define CLAIMED 1
+#define RUNNING 2
+#define ENDED 3
+#define IS_LIVE (state == CLAIMED || state == RUNNING)
+#define NOBODY 0
+
+/* --- the store: Job, and the leases of the living */
+byte state = READY;
+byte attempt, claim, holder;     /* of the newest attempt; holder is an epoch */
+bit lease[WORKERS * LIVES + 1];  /* by epoch */
+byte sequence = 1;               /* of the newest commit that claimed, so that claims have numbers that grow */
+
+/* --- ghosts */
+byte live_claim;                 /* the claim whose attempt may still be ended; 0: none */
+byte results;                    /* accepted ends for good */
+
+/* transition.cc: check_token, and exchange.cc: a worker without a lease is fenced before anything is looked at */
+#ifdef NO_LEASE_CHECK
+#define FENCED(e) false
+#else
+#define FENCED(e) (!lease[e])
+#endif
+#ifdef NO_TOKEN_CHECK
+#define HOLDS(e, a, c) (IS_LIVE)
+#elif defined(TOKEN_OF_ATTEMPT_ONLY)
+#define HOLDS(e, a, c) (IS_LIVE && attempt == a)
+#else
+#define HOLDS(e, a, c) (IS_LIVE && attempt == a && claim == c && holder == e)
+#endif
+
+proctype worker(byte w) {
+  byte life, epoch, my_attempt, my_claim;
+  do
+  :: life == LIVES -> break
+  :: life < LIVES ->
+     atomic { life++; epoch = w * LIVES + life; lease[epoch] = 1 };
+     do
+     :: atomic {      /* claim */
+          my_claim == 0 && lease[epoch] && state == READY && sequence <= CLAIMS ->
+          state = CLAIMED; attempt++; claim = sequence; sequence++; holder = epoch;
+          my_attempt = attempt; my_claim = claim;
+          assert(live_claim == 0);
+          live_claim = claim
+        }
+     :: atomic {      /* start */
+          my_claim != 0 && !FENCED(epoch) ->
+          if
+          :: state == CLAIMED && HOLDS(epoch, my_attempt, my_claim) ->
+             assert(my_claim == live_claim);
+             state = RUNNING
+          :: else
+          fi
+        }
+     :: atomic {      /* finish: for good, or to run again; or refused */
+          my_claim != 0 && !FENCED(epoch) ->
+          if
+          :: HOLDS(epoch, my_attempt, my_claim) ->
+             assert(my_claim == live_claim);
+             live_claim = 0;
+             if
+             :: state = ENDED; results++; assert(results == 1)
+             :: state = READY
+             fi
+          :: else
+          fi;
+          if
+          :: my_attempt = 0; my_claim = 0
+          :: true     /* the reply is lost, or the process remembers for other reasons: it reports again */
+          fi
+        }
+     :: atomic {      /* give back: one that was not started becomes as if it had never been claimed */
+          my_claim != 0 && !FENCED(epoch) ->
+          if
+          :: HOLDS(epoch, my_attempt, my_claim) ->
+             assert(my_claim == live_claim);
+             live_claim = 0;
+             if
+             :: state == CLAIMED -> attempt--; claim = 0; holder = NOBODY
+             :: else
+             fi;
+             state = READY
+          :: else
+          fi;
+          if
+          :: my_attempt = 0; my_claim = 0
+          :: true
+          fi
+        }
+     :: atomic { FENCED(epoch) -> my_attempt = 0; my_claim = 0; break }
+#ifdef NO_LEASE_CHECK
+     :: atomic { !lease[epoch] && my_claim == 0 -> break }
+#endif
+     od
+  od
+}
+
+/* Others: somebody judges a worker to be dead. Frozen is not dead: the judgement may be wrong. */
+active proctype others() {
+  byte e;
+  do
+  :: atomic {
+       e = 1;
+       do
+       :: e < WORKERS * LIVES -> e++
+       :: break
+       od;
+       if
+       :: lease[e] ->
+          lease[e] = 0;
+          if
+          :: IS_LIVE && holder == e ->
+             assert(claim == live_claim);
+             live_claim = 0; state = READY
+          :: else
+          fi
+       :: else
+       fi;
+       e = 0
+     }
+  od
+}
+
+init {
+  atomic {
+    byte i;
+    do
+    :: i < WORKERS -> run worker(i); i++
+    :: else -> break
+    od
+  }
+}

@@ -1,0 +1,112 @@
+#!/bin/bash
+# Checks the models of docs/model with spin: the protocol as it is must hold, and each rule taken away must be missed.
+#   check.sh        about a minute on one core; what ctest runs
+#   check.sh deep   larger bounds: some minutes, some GB
+#   check.sh -h     this text
+# Needs spin and gcc (scripts/install-deps.sh test). Works in a directory of its own under $TMPDIR.
+set -u
+
+fail() { echo "check.sh: $*" >&2; exit 1; }
+
+mode=${1:-check}
+case $mode in
+  check | deep) ;;
+  -h | --help) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
+  *) fail "unknown argument '$mode'; give deep or nothing" ;;
+esac
+command -v spin >/dev/null || fail "there is no spin; install the package spin"
+command -v gcc >/dev/null || fail "there is no gcc; install the package gcc"
+
+models=$(cd "$(dirname "$0")/../../docs/model" && pwd) || fail "docs/model is missing"
+work=$(mktemp -d "${TMPDIR:-/tmp}/torc-model-XXXXXX") || fail "cannot make a directory in ${TMPDIR:-/tmp}"
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+
+memory=4000 # MB
+wrong=0
+took=0
+
+# search NAME MODEL [-D…]: explores it all, or until something is violated. Leaves spin's report in `report`.
+search() {
+  local name=$1 model=$2
+  shift 2
+  rm -rf ./pan* report
+  if ! spin -a "$@" "$models/$model.pml" >report 2>&1 ||
+    ! gcc -O1 -w -DSAFETY -DCOLLAPSE "-DMEMLIM=$memory" -o pan pan.c >>report 2>&1; then
+    cat report
+    fail "$name: $model.pml cannot be translated"
+  fi
+  local begun=$SECONDS
+  ./pan -E -m500000 >report 2>&1
+  took=$((SECONDS - begun))
+}
+
+number_of() { sed -n "s/^[[:space:]]*\([0-9.e+]*\)[[:space:]]*$1.*/\1/p" report | head -n 1; }
+
+tell() { printf '%-9s %-48s %s\n' "$1" "$2" "$3"; }
+
+# The whole space is explored and nothing is violated.
+holds() {
+  local name=$1
+  search "$@"
+  if grep -q 'errors: 0' report && ! grep -qE 'too small|out of memory|not completed' report; then
+    tell holds "$name" "$(number_of 'states, stored') states, $(number_of 'total actual') MB, $took s"
+  else
+    tell WRONG "$name" "should hold, but:"
+    grep -E 'assertion violated|errors:|too small|out of memory|not completed' report
+    wrong=$((wrong + 1))
+  fi
+}
+
+# Something is violated: the assertion that matches.
+misses() {
+  local name=$1 assertion=$2
+  shift 2
+  search "$name" "$@"
+  if grep -qE "assertion violated *\(?$assertion" report; then
+    tell missed "$name" "$(sed -n 's/^pan:1: //p' report | head -n 1)"
+  else
+    tell WRONG "$name" "should violate '$assertion', but:"
+    grep -E 'assertion violated|errors:|too small|out of memory|not completed' report
+    wrong=$((wrong + 1))
+  fi
+}
+
+none="-DLOST=0 -DFAILED=0 -DCRASHES=0"
+lost="-DLOST=1 -DFAILED=0 -DCRASHES=0"
+
+# shellcheck disable=SC2086  # the sets of definitions are split on purpose
+check() {
+  holds "commits: stale plans, collection" commit $none -DOPS=2
+  holds "commits: lost replies, failures" commit -DOPS=1 -DLOST=1 -DFAILED=1 -DCRASHES=0
+  holds "commits: lost replies, crashes" commit -DOPS=1 -DLOST=1 -DFAILED=0 -DCRASHES=1
+  holds "commits: two numbers to a directory" commit $none -DOPS=2 -DPER_DIR=2 -DNUMBERS=4
+  holds "commits: primitive rename-dir" commit $lost -DOPS=1 -DRENAME_DIR
+  holds "claims" claim
+  holds "claims: the token without the lease" claim -DNO_LEASE_CHECK
+
+  misses "without put-if-absent" 'name_at\[' commit $none -DOPS=2 -DNO_PUT_IF_ABSENT
+  misses "without the rule of the writer" 'chain\[' commit $none -DOPS=2 -DNO_RULE_OF_WRITER
+  misses "without the rule of the reader" '!\(stray' commit $none -DOPS=2 -DNO_RULE_OF_READER
+  misses "rule of the writer not for a taken name" 'i>4' commit $lost -DOPS=1 -DNUMBERS=4 -DTAKEN_IS_A_CONFLICT
+  misses "no listing after a failure taken for 'surely not'" 'i>3' commit -DOPS=1 -DLOST=1 -DFAILED=1 -DCRASHES=0 \
+    -DABSENT_IS_SURE
+  misses "without deleting before the last look" 'verdict\[' commit $lost -DOPS=1 -DNO_DISCARD
+  misses "rename-dir deleting in two steps" 'known>replica' commit $lost -DOPS=1 -DRENAME_DIR -DDISCARD_IN_TWO_STEPS
+  misses "an overwritten slot of the ring taken for 'not ours'" 'i>3' commit $none -DOPS=2 -DRING=1 \
+    -DRING_WITHOUT_BOUND
+  misses "collecting what only the newest snapshot covers" 'name_at\[' commit $none -DOPS=2 \
+    -DCOLLECT_WHAT_THE_NEWEST_COVERS
+  misses "without the claim token" 'my_claim==live_claim' claim -DNO_TOKEN_CHECK
+  misses "a token of the attempt alone" 'my_claim==live_claim' claim -DTOKEN_OF_ATTEMPT_ONLY
+}
+
+deep() {
+  memory=16000
+  holds "commits: all faults, one transaction each" commit -DOPS=1 -DLOST=1 -DFAILED=1 -DCRASHES=1
+  holds "claims: three workers, three lives" claim -DWORKERS=3 -DLIVES=3 -DCLAIMS=5
+}
+
+$mode
+[ $wrong = 0 ] || fail "$wrong of the results above are not as they should be"
+echo "all as expected after $SECONDS s"
