@@ -2,6 +2,8 @@
 // environment or streams by itself.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -32,12 +34,20 @@ struct App {
   int terminal_columns = 80;
   exec::GetEnv env;
   Clock& clock;
-  store::World world;            // for the thread that runs the command
-  store::World world2;           // the same world with an entropy of its own, for a second thread
+  store::World world;            // of the thread that has the store
+  store::World world2;           // the same with an entropy of its own, for a thread beside it
   Path directory;                // working directory, absolute
   Path program;                  // absolute path of this program, as other nodes will find it
   char** environment = nullptr;  // environ
 };
+
+// Prints without minding whether anybody reads it: a worker must not end because its log cannot be
+// written.
+template <class... Args>
+void say(std::FILE* to, fmt::format_string<Args...> format, Args&&... args) {
+  const std::string text = fmt::format(format, std::forward<Args>(args)...);
+  (void)std::fwrite(text.data(), 1, text.size(), to);
+}
 
 // Prints "torc: error: …" with the remedy below, and gives the exit code that fits the kind.
 Exit report(const App& app, const Error& error);

@@ -18,6 +18,8 @@ namespace {
 
 using claim::JobState;
 
+constexpr int kMostLives = 3;
+
 // Opens the store that belongs to a spec, or makes it. Error exists: it was made from another spec.
 Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOptions& options,
                                                     const LoadedSpec& loaded) {
@@ -26,8 +28,10 @@ Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOpt
   std::error_code error;
   if (!std::filesystem::exists(std::filesystem::symlink_status(directory, error))) {
     TORC_ASSIGN(const store::Engine engine, parse_engine(options.engine));
-    TORC_ASSIGN(MadeStore made, make_store(app, loaded, directory, engine, Existing::refuse));
-    return std::move(made.store);
+    auto made = make_store(app, loaded, directory, engine, Existing::refuse);
+    if (made) return std::move(made->store);
+    // Another `torc run` may have been first: join it.
+    if (made.error().kind != ErrorKind::exists) return std::move(made).error();
   }
   const auto earlier = store::read_file(app.world.disk, directory / "spec.yaml");
   if (earlier && *earlier != loaded.text) {
@@ -46,24 +50,23 @@ void print_summary(const App& app, const WorkerSummary& summary, const Path& sto
   const claim::WorkflowState& w = summary.workflow;
   const std::uint64_t bad =
       w.of(JobState::failed) + w.of(JobState::terminated) + w.of(JobState::canceled);
-  fmt::print(app.out, "{}: {} of {} job(s) completed", w.name,
-             show_count(w.of(JobState::completed)), show_count(w.jobs));
-  if (bad > 0) fmt::print(app.out, ", {} failed", show_count(bad));
+  say(app.out, "{}: {} of {} job(s) completed", w.name, show_count(w.of(JobState::completed)),
+      show_count(w.jobs));
+  if (bad > 0) say(app.out, ", {} failed", show_count(bad));
   if (w.finished() && w.of(JobState::blocked) > 0) {
-    fmt::print(app.out, ", {} never reached", show_count(w.of(JobState::blocked)));
+    say(app.out, ", {} never reached", show_count(w.of(JobState::blocked)));
   }
-  fmt::print(app.out, " in {}\n", show_duration(took));
+  say(app.out, " in {}\n", show_duration(took));
   const std::string name = store.lexically_relative(app.directory).string();
   const std::string shown = name.empty() || name.starts_with("..") ? store.string() : name;
   if (bad > 0)
-    fmt::print(app.out, "see: torc jobs {} --state failed; torc logs {} NAME --stderr\n", shown,
-               shown);
+    say(app.out, "see: torc jobs {} --state failed; torc logs {} NAME --stderr\n", shown, shown);
   if (summary.end == WorkerEnd::nothing_fits) {
-    fmt::print(app.out,
-               "{} ready job(s) need more than this worker has; see `torc jobs {} --state ready`\n",
-               show_count(w.of(JobState::ready)), shown);
+    say(app.out,
+        "{} ready job(s) need more than this worker has; see `torc jobs {} --state ready`\n",
+        show_count(w.of(JobState::ready)), shown);
   } else if (!w.finished()) {
-    fmt::print(app.out, "go on with: torc run {}\n", shown);
+    say(app.out, "go on with: torc run {}\n", shown);
   }
 }
 
@@ -102,10 +105,20 @@ Exit run_run(const App& app, const RunOptions& options) {
   };
   const BootTime begun = app.clock.boot_now();
   auto summary = work(app, std::move(store), *setup, events);
+  // A laptop that slept loses its lease and goes on as a new worker.
+  for (int life = 2; summary && summary->end == WorkerEnd::lease_lost && !summary->interrupted &&
+                     life <= kMostLives;
+       ++life) {
+    auto again = store::Store::open(app.world, directory, store::Tuning{});
+    if (!again) return report(app, again.error());
+    summary = work(app, *std::move(again), *setup, events);
+  }
   progress.close();
   if (!summary) return report(app, summary.error());
   const auto took = std::chrono::duration_cast<WallTime>(app.clock.boot_now() - begun);
   if (!options.worker.quiet) print_summary(app, *summary, directory, took);
+  if (summary->end == WorkerEnd::lease_lost || summary->end == WorkerEnd::broken)
+    return Exit::store;
   return summary->workflow.all_completed() ? Exit::ok : Exit::unfinished;
 }
 

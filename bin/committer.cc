@@ -11,6 +11,9 @@
 namespace torc::cli {
 namespace {
 
+// Not an error: how a body ends that finds nothing to write.
+constexpr const char* kNothingToDo = "nothing to do";
+
 bool says_something(const claim::Exchange& e) {
   return !e.starts.empty() || !e.finishes.empty() || !e.returns.empty();
 }
@@ -32,14 +35,16 @@ Committer::Committer(const App& app, std::unique_ptr<store::Store> store, claim:
                      claim::WorkerInfo info, const JobPreparer& preparer,
                      slurm::RunProgram run_program)
     : app_(app),
-      world_(app.world2),
+      world_(app.world),
       store_(std::move(store)),
       self_(self),
       preparer_(preparer),
+      patience_(info.lease_ttl / 2),
       keeper_(world_, *store_, self, std::move(info), std::move(run_program)),
       notify_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       request_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   confirm(world_.clock.boot_now());
+  turn(world_.clock.boot_now());
   thread_ = std::thread([this] { serve(); });
 }
 
@@ -122,16 +127,20 @@ void Committer::serve() {
       }
     } else if (first_neighbour == 2 && fds[1].revents != 0) {
       store_->clear_changes();
-      changed_ = true;
-      notify();
+      if (others_committed()) {
+        changed_ = true;
+        notify();
+      }
     }
     for (std::size_t i = first_neighbour; i < fds.size(); ++i) {
       if (fds[i].revents != 0) keep_lease(keeper_.neighbour_died(fds[i].fd));
     }
     if (world_.clock.boot_now() >= keeper_.next_tick()) {
-      const Result<void> outcome = keeper_.tick(last_commit_);
-      if (outcome) confirm(std::max(last_confirmed(), keeper_.last_beat()));
-      keep_lease(outcome);
+      const BootTime turned{main_turned_.load()};
+      keep_lease(keeper_.tick(last_commit_, world_.clock.boot_now() - turned < patience_
+                                                ? LeaseKeeper::Beat::yes
+                                                : LeaseKeeper::Beat::no));
+      confirm(std::max(last_confirmed(), keeper_.last_confirmed()));
       (void)store_->maintain();  // what failed is due again at the next tick
     }
   }
@@ -146,6 +155,20 @@ void Committer::keep_lease(const Result<void>& outcome) {
     lost_ = outcome.error();
   }
   notify();
+}
+
+// A poll of this or another process of the node that only applied what was known already, or a
+// commit of our own, wakes nobody.
+bool Committer::others_committed() {
+  std::uint64_t newest = 0;
+  const Result<void> seen =
+      store_->view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
+        newest = reader.sequence();
+        return {};
+      });
+  if (!seen || newest <= seen_sequence_) return false;
+  seen_sequence_ = newest;
+  return true;
 }
 
 CommitReply Committer::process(const claim::Exchange& exchange) {
@@ -168,7 +191,7 @@ CommitReply Committer::process(const claim::Exchange& exchange) {
     if (reply.answer.grants.empty() && !says_something(exchange)) {
       // An idle worker that finds nothing must not write a commit to say so.
       nothing_to_do = true;
-      return Error{ErrorKind::busy, "nothing to do", ""};
+      return Error{ErrorKind::busy, kNothingToDo, ""};
     }
     return {};
   });
@@ -178,7 +201,7 @@ CommitReply Committer::process(const claim::Exchange& exchange) {
     last_commit_ = begun;
     confirm(begun);
     (void)store_->maintain();  // a checkpoint that fails is tried again after the next commit
-  } else if (!nothing_to_do) {
+  } else if (!nothing_to_do || committed.error().what != kNothingToDo) {
     reply.error = std::move(committed).error();
     reply.jobs.clear();
   }

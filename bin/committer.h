@@ -52,6 +52,9 @@ class Committer {
   bool take_changed() { return changed_.exchange(false); }
   // Set once when the lease was lost outside of an exchange.
   std::optional<Error> lost();
+  // The main thread turned its loop at `now`. Without it for long, no beat claims that this worker
+  // lives.
+  void turn(BootTime now) { main_turned_ = now.count(); }
   // Newest moment (boot time) at which the lease was surely renewed.
   [[nodiscard]] BootTime last_confirmed() const { return BootTime(last_confirmed_.load()); }
 
@@ -64,15 +67,18 @@ class Committer {
   void confirm(BootTime at);
   void keep_lease(const Result<void>& outcome);
   void notify();
+  bool others_committed();
 
   const App& app_;
   store::World world_;
   std::unique_ptr<store::Store> store_;
   claim::WorkerEpoch self_;
   const JobPreparer& preparer_;
+  std::chrono::nanoseconds patience_{};  // with a main thread that does not turn
   LeaseKeeper keeper_;
   RecipeBook book_;
   BootTime last_commit_{};
+  std::uint64_t seen_sequence_ = 0;
   int notify_fd_ = -1;
   int request_fd_ = -1;
   bool busy_ = false;
@@ -85,6 +91,7 @@ class Committer {
   std::atomic<bool> stopping_{false};
   std::atomic<bool> changed_{false};
   std::atomic<std::int64_t> last_confirmed_{0};
+  std::atomic<std::int64_t> main_turned_{0};
   std::thread thread_;
 };
 

@@ -28,24 +28,27 @@ LeaseKeeper::LeaseKeeper(store::World world, store::Store& store, claim::WorkerE
       info_(std::move(info)),
       run_program_(std::move(run_program)),
       next_tick_(world_.clock.boot_now()),
-      last_beat_(world_.clock.boot_now()) {}
+      last_confirmed_(world_.clock.boot_now()) {}
 
 LeaseKeeper::~LeaseKeeper() {
   for (const Neighbour& n : neighbours_) close(n.fd);
 }
 
-Result<void> LeaseKeeper::tick(BootTime last_commit) {
+Result<void> LeaseKeeper::tick(BootTime last_commit, Beat beat) {
   const BootTime now = world_.clock.boot_now();
-  const auto interval = claim::beat_interval(info_.lease_ttl, living_);
+  const auto interval = claim::beat_interval(info_.lease_ttl, 1);
   // +-20 %: a thousand workers started together must not beat together.
   const double jitter = 0.8 + 0.4 * static_cast<double>(world_.entropy.next() >> 11) * 0x1p-53;
   next_tick_ = now + std::chrono::nanoseconds(
                          static_cast<std::int64_t>(static_cast<double>(interval.count()) * jitter));
-  if (last_commit + interval < now || beat_counter_ == 0) {
+  bool beaten = false;
+  if (beat == Beat::yes && (last_commit + interval < now || beat_counter_ == 0)) {
     TORC_TRY(store::write_beat(world_, store_.directory(), raw(self_), ++beat_counter_));
-    last_beat_ = now;
+    beaten = true;
   }
   TORC_ASSIGN(const std::vector<claim::Worker> living, look_around());
+  // Whatever goes wrong with the others from here on, this worker's own lease stands.
+  if (beaten) last_confirmed_ = now;
   watch_neighbours(living);
   return observe_successors(living);
 }
@@ -72,7 +75,6 @@ Result<std::vector<claim::Worker>> LeaseKeeper::look_around() {
   std::set<std::string> hosts;
   for (const claim::Worker& worker : living) hosts.insert(worker.info.host);
   hosts_ = hosts.size();
-  living_ = living.size();
   return living;
 }
 
@@ -91,6 +93,11 @@ void LeaseKeeper::watch_neighbours(const std::vector<claim::Worker>& living) {
     }
     if (std::any_of(neighbours_.begin(), neighbours_.end(),
                     [&](const Neighbour& n) { return n.epoch == worker.epoch; })) {
+      continue;
+    }
+    if (info.pid == info_.pid && info.pid_start == info_.pid_start) {
+      // An earlier life of this very process: its jobs were killed when it lost its lease.
+      (void)expire(worker, 0);
       continue;
     }
     const int fd = open_pidfd(info.pid);
@@ -127,22 +134,27 @@ Result<void> LeaseKeeper::neighbour_died(int fd) {
   return {};
 }
 
+// The next few living successors in the ring of epochs; beyond them more, the more of them are
+// silent, so that one survivor finds all the dead of a large allocation within a few leases.
 Result<void> LeaseKeeper::observe_successors(const std::vector<claim::Worker>& living) {
   const BootTime now = world_.clock.boot_now();
-  const auto interval = claim::beat_interval(info_.lease_ttl, living_);
+  const auto interval = claim::beat_interval(info_.lease_ttl, 1);
+  std::size_t watched = kWatched;
+  for (const auto& [epoch, seen] : observations_) watched += seen.silent >= interval ? 2 : 0;
   std::vector<claim::WorkerEpoch> ring;
   TORC_TRY(store_.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
-    ring = claim::successors(reader, self_, kWatched);
+    ring = claim::successors(reader, self_, watched);
     return {};
   }));
   std::map<claim::WorkerEpoch, claim::Observation> kept;
   for (const claim::Worker& worker : living) {
     if (std::find(ring.begin(), ring.end(), worker.epoch) == ring.end()) continue;
-    TORC_ASSIGN(auto beats, store::read_beat(world_, store_.directory(), raw(worker.epoch)));
+    const auto beats = store::read_beat(world_, store_.directory(), raw(worker.epoch));
+    if (!beats) continue;  // nothing is known of it this time
     const auto before = observations_.find(worker.epoch);
     const std::uint64_t counter =
-        beats ? *beats : (before == observations_.end() ? 0 : before->second.beats);
-    claim::Observation seen =
+        *beats ? **beats : (before == observations_.end() ? 0 : before->second.beats);
+    const claim::Observation seen =
         before == observations_.end()
             ? claim::first_look(worker.renewals, counter, now)
             : claim::observe(before->second, worker.renewals, counter, now, 3 * interval);

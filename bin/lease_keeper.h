@@ -31,10 +31,11 @@ class LeaseKeeper {
   [[nodiscard]] BootTime next_tick() const { return next_tick_; }
   // Beats (unless a commit at `last_commit` did), looks at the successors, expires those that are
   // dead. Error fenced: this worker itself was expired.
-  Result<void> tick(BootTime last_commit);
+  enum class Beat : std::uint8_t { no, yes };
+  Result<void> tick(BootTime last_commit, Beat beat);
 
-  // Newest moment at which a beat of ours was surely written.
-  [[nodiscard]] BootTime last_beat() const { return last_beat_; }
+  // Newest moment at which a beat of ours was surely written and the lease was seen to stand.
+  [[nodiscard]] BootTime last_confirmed() const { return last_confirmed_; }
   // Distinct hosts with a living worker at the last tick, this one included.
   [[nodiscard]] std::uint64_t hosts() const { return hosts_; }
 
@@ -61,11 +62,10 @@ class LeaseKeeper {
   claim::WorkerInfo info_;
   slurm::RunProgram run_program_;
   BootTime next_tick_{};
-  BootTime last_beat_{};
+  BootTime last_confirmed_{};
   BootTime next_slurm_query_{};
   std::uint64_t beat_counter_ = 0;
   std::uint64_t hosts_ = 1;
-  std::uint64_t living_ = 1;
   std::map<claim::WorkerEpoch, claim::Observation> observations_;
   std::vector<Neighbour> neighbours_;
 };

@@ -45,7 +45,6 @@ int columns_of(int fd) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  signal(SIGPIPE, SIG_IGN);  // a reader that went away shows as a failed write
   torc::store::PosixDisk disk;
   torc::SystemClock clock;
   torc::SystemEntropy entropy;
@@ -77,8 +76,16 @@ int main(int argc, char** argv) {
                            directory,
                            program,
                            environ};
-  const torc::cli::Exit exit = torc::cli::run_command_line(app, argc, argv);
-  if (std::fflush(stdout) != 0 && exit == torc::cli::Exit::ok)
-    return static_cast<int>(torc::cli::Exit::unfinished);
+  torc::cli::Exit exit = torc::cli::Exit::ok;
+  try {
+    exit = torc::cli::run_command_line(app, argc, argv);
+  } catch (const std::system_error& failed) {  // fmt::print to a full disk
+    torc::cli::say(stderr, "torc: error: cannot write the output: {}\n", failed.code().message());
+    return static_cast<int>(torc::cli::Exit::store);
+  }
+  if (std::fflush(stdout) != 0 && exit == torc::cli::Exit::ok) {
+    torc::cli::say(stderr, "torc: error: cannot write the output\n");
+    return static_cast<int>(torc::cli::Exit::store);
+  }
   return static_cast<int>(exit);
 }

@@ -48,7 +48,32 @@ Result<std::vector<store::Store::File>> initial_files(const App& app, const Load
   return files;
 }
 
+// A worker finds its store by its path: one that lives would go on in whatever is put there.
+Result<void> refuse_living_workers(const App& app, const Path& directory) {
+  auto old = store::Store::open(app.world, directory, store::Tuning{});
+  if (!old) return {};  // damaged, or no store: nobody can work in it
+  std::uint64_t living = 0;
+  TORC_TRY((*old)->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    living = 0;
+    claim::scan_workers(reader, true, [&](const claim::Worker& worker) {
+      const exec::ProcessIdentity process{worker.info.pid, worker.info.pid_start};
+      const bool here = worker.info.host == app.world.host &&
+                        worker.info.boot_id == app.world.boot_id &&
+                        worker.info.pid_namespace == app.world.pid_namespace;
+      if (!here || exec::exists(process)) ++living;
+      return true;
+    });
+    return {};
+  }));
+  if (living == 0) return {};
+  return Error{ErrorKind::exists,
+               fmt::format("{} worker(s) are registered in {}", living, directory.string()),
+               "end them first (scancel, Ctrl-C; `torc status` lists them), or name another place "
+               "with --store"};
+}
+
 Result<Path> move_aside(const App& app, const Path& directory) {
+  TORC_TRY(refuse_living_workers(app, directory));
   for (int n = 1; n < 10000; ++n) {
     const Path target = fmt::format("{}.old{}", directory.string(), n);
     std::error_code error;
@@ -57,7 +82,6 @@ Result<Path> move_aside(const App& app, const Path& directory) {
     if (!error) return target;
     return os_error(error.value(), fmt::format("cannot move {} aside", directory.string()));
   }
-  (void)app;
   return Error{ErrorKind::exists, fmt::format("too many old stores beside {}", directory.string()),
                "remove those that are not needed"};
 }

@@ -71,18 +71,18 @@ void Progress::draw(BootTime now) {
       elapsed > 0.5 && done > first_done_ ? static_cast<double>(done - first_done_) / elapsed : 0;
   last_draw_ = now;
   if (app_.out_is_terminal) {
-    fmt::print(app_.out, "\r\x1b[K{}", progress_text({newest_, rate}, app_.terminal_columns));
+    say(app_.out, "\r\x1b[K{}", progress_text({newest_, rate}, app_.terminal_columns));
     drawn_ = true;
   } else {
-    fmt::print(app_.out, "{}\n", progress_text({newest_, rate}, 60));
+    say(app_.out, "{}\n", progress_text({newest_, rate}, 60));
   }
   std::fflush(app_.out);
 }
 
 void Progress::print(const std::string& line) {
   if (quiet_) return;
-  if (drawn_) fmt::print(app_.out, "\r\x1b[K");
-  fmt::print(app_.out, "{}\n", line);
+  if (drawn_) say(app_.out, "\r\x1b[K");
+  say(app_.out, "{}\n", line);
   drawn_ = false;
   if (app_.out_is_terminal && first_ != BootTime{}) draw(app_.clock.boot_now());
   std::fflush(app_.out);
@@ -91,7 +91,7 @@ void Progress::print(const std::string& line) {
 void Progress::close() {
   if (quiet_ || !drawn_) return;
   draw(app_.clock.boot_now());
-  fmt::print(app_.out, "\n");
+  say(app_.out, "\n");
   drawn_ = false;
 }
 

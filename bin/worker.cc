@@ -13,6 +13,7 @@ void block_worker_signals() {
   sigemptyset(&set);
   for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD}) sigaddset(&set, s);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  signal(SIGPIPE, SIG_IGN);  // whoever read its output may go away
 }
 
 Result<WorkerSummary> work(const App& app, std::unique_ptr<store::Store> store,

@@ -44,11 +44,13 @@ enum class WorkerEnd : std::uint8_t {
   time_up,       // its walltime
   idle,          // its idle timeout
   interrupted,   // by a signal
+  broken,        // this node's directories cannot be used
   lease_lost     // others took its jobs over
 };
 
 struct WorkerSummary {
   WorkerEnd end = WorkerEnd::workflow_finished;
+  bool interrupted = false;  // a signal told it to stop, whatever it ended by
   std::uint64_t epoch = 0;
   std::uint64_t completed = 0;
   std::uint64_t failed = 0;

@@ -24,27 +24,40 @@ std::optional<BootTime> earlier(std::optional<BootTime> a, BootTime b) {
 }  // namespace
 
 std::optional<BootTime> Session::wake_at() const {
-  std::optional<BootTime> at =
-      committer_->last_confirmed() + nanoseconds(setup_.lease_ttl) * 6 / 10;
+  const BootTime now = clock_.boot_now();
+  // Often enough to show the committer that this thread lives.
+  std::optional<BootTime> at = now + lease_ttl_ / 5;
+  if (end_ != WorkerEnd::lease_lost) {
+    at = earlier(at, committer_->last_confirmed() + lease_ttl_ * 6 / 10);
+  }
   if (!committer_->busy() && (has_reports() || wants_jobs())) {
     at = earlier(at, std::max(last_sent_ + window(), not_before_));
   }
-  if (!queue_.empty() && not_before_ > clock_.boot_now()) at = earlier(at, not_before_);
+  if (!queue_.empty() && not_before_ > now) at = earlier(at, not_before_);
+  if (!suspects_.empty()) at = earlier(at, suspects_.front().until);
+  if (!queue_.empty()) at = earlier(at, queue_moved_ + kQueueLimit + calm_window());
   if (nothing_claimable_ && phase_ == Phase::working) at = earlier(at, next_poll_);
-  if (setup_.idle_timeout && running_.empty()) at = earlier(at, idle_since_ + *setup_.idle_timeout);
+  if (setup_.idle_timeout && is_idle()) at = earlier(at, idle_since_ + *setup_.idle_timeout);
   if (ends_at_ && phase_ != Phase::stopping) {
     at = earlier(at, *ends_at_ - term_lead());
   }
   return at;
 }
 
+bool Session::is_idle() const {
+  return running_.empty() && queue_.empty() && !has_reports() && !end_;
+}
+
 Result<void> Session::wait() {
+  committer_->turn(clock_.boot_now());
   TORC_ASSIGN(exec::ProcessHost::Wakeup wakeup, host_.wait(wake_at()));
+  // First what this worker was told, then what became of its jobs: the one explains the other.
+  for (const int fd : wakeup.readable) {
+    if (fd == signal_fd_) handle_signals();
+  }
   for (const exec::Ended& ended : wakeup.ended) job_ended(ended);
   for (const int fd : wakeup.readable) {
-    if (fd == signal_fd_) {
-      handle_signals();
-    } else if (fd == committer_->fd()) {
+    if (fd == committer_->fd()) {
       committer_->clear_fd();
       if (committer_->take_changed()) nothing_claimable_ = false;
       take_reply();
@@ -57,12 +70,14 @@ Result<void> Session::wait() {
 
 void Session::check_time() {
   const BootTime now = clock_.boot_now();
+  conclude_suspects();
   if (end_ != WorkerEnd::lease_lost &&
-      claim::must_fence(committer_->last_confirmed(), now, setup_.lease_ttl)) {
+      claim::must_fence(committer_->last_confirmed(), now, lease_ttl_)) {
     lose_lease("this worker could not renew its lease in time (frozen, or its filesystem hangs)");
     return;
   }
   if (nothing_claimable_ && now >= next_poll_) nothing_claimable_ = false;
+  if (!queue_.empty() && now >= queue_moved_ + kQueueLimit + calm_window()) return_queue();
   if (ends_at_ && phase_ != Phase::stopping) {
     const nanoseconds lead = term_lead();
     if (now + lead >= *ends_at_) {
@@ -70,8 +85,7 @@ void Session::check_time() {
       stop_running(lead);
     }
   }
-  if (setup_.idle_timeout && running_.empty() && queue_.empty() && !has_reports() && !end_ &&
-      now >= idle_since_ + *setup_.idle_timeout) {
+  if (setup_.idle_timeout && is_idle() && now >= idle_since_ + *setup_.idle_timeout) {
     finish(WorkerEnd::idle);
   }
 }
@@ -86,6 +100,7 @@ void Session::handle_signals() {
       continue;
     }
     ++interrupts_;
+    summary_.interrupted = true;
     finish(WorkerEnd::interrupted);
     const nanoseconds lead = term_lead();
     if (interrupts_ == 1 && number == SIGINT) {
@@ -124,6 +139,7 @@ void Session::lose_lease(std::string why) {
   // Whatever happened to these jobs, it is not this worker's to say any more.
   for (const auto& [id, job] : running_) gpu_pool_.give_back(job.gpus);
   running_.clear();
+  suspects_.clear();
   queue_.clear();
   starts_.clear();
   finishes_.clear();

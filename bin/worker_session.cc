@@ -6,8 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <system_error>
 #include <utility>
+
+#include "lib/claim/lease.h"
 
 namespace torc::cli {
 namespace {
@@ -17,12 +21,37 @@ using std::chrono::nanoseconds;
 
 // Attempts cut off by the end of an allocation or by a signal, before a job is given up.
 constexpr std::uint32_t kMostStops = 5;
+// Starts in a row that fail for reasons of this node, before the worker leaves it to others.
+constexpr int kMostFaults = 3;
+constexpr nanoseconds kExplanation = 1s;
 
 int make_signal_fd() {
   sigset_t set;
   sigemptyset(&set);
   for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&set, s);
   return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+bool is_ended_from_outside(const exec::Ended& ended) {
+  return ended.how == exec::Ending::signaled &&
+         (ended.signal == SIGTERM || ended.signal == SIGKILL || ended.signal == SIGHUP);
+}
+
+// The working directory or the output files cannot be used, or the disk fails: that says nothing of
+// the job.
+bool is_fault_of_node(const exec::Ended& ended) {
+  if (ended.how != exec::Ending::not_started) return false;
+  switch (ended.os_errno) {
+    case ENOSPC:
+    case EDQUOT:
+    case EROFS:
+    case EIO:
+    case ESTALE:
+    case ENOTCONN:
+      return true;
+    default:
+      return ended.failed_at != exec::StartStep::execute;
+  }
 }
 
 }  // namespace
@@ -65,10 +94,17 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
   info.memory = setup_.machine.memory;
   info.registered_at = clock_.wall_now();
   info.ends_at = setup_.ends_at.value_or(WallTime{});
-  info.lease_ttl = setup_.lease_ttl;
 
   std::string settings;
   TORC_TRY(store->commit(0, [&](claim::Transaction& tx) -> Result<void> {
+    std::uint64_t living = 1;
+    claim::scan_workers(tx, true, [&](const claim::Worker&) {
+      ++living;
+      return true;
+    });
+    // A crowd beats more rarely, so that the filesystem is asked no more: its leases are longer.
+    const nanoseconds beat = claim::beat_interval(setup_.lease_ttl, living);
+    info.lease_ttl = std::chrono::ceil<std::chrono::seconds>(5 * beat);
     TORC_ASSIGN(self_, claim::register_worker(tx, info));
     TORC_ASSIGN(claim::WorkflowState workflow, claim::read_workflow(tx));
     settings = workflow.settings;
@@ -76,6 +112,7 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
     summary_.workflow = std::move(workflow);
     return {};
   }));
+  lease_ttl_ = info.lease_ttl;
   TORC_ASSIGN(WorkflowSettings decoded, decode_workflow_settings(settings));
   summary_.epoch = claim::raw(self_);
   preparer_ =
@@ -128,30 +165,25 @@ bool Session::start(PreparedJob job) {
     }
   }
   std::vector<std::string> gpus;
-  if (job.need.gpus > 0 || !setup_.machine.gpu_variable.empty()) {
-    if (auto taken = gpu_pool_.take(setup_.max_parallel_jobs ? 0 : job.need.gpus))
-      gpus = *std::move(taken);
-    if (!setup_.machine.gpu_variable.empty() && !setup_.max_parallel_jobs) {
-      std::string visible;
-      for (const std::string& id : gpus) visible += (visible.empty() ? "" : ",") + id;
-      std::erase_if(job.command.env, [&](const std::string& e) {
-        return e.starts_with(setup_.machine.gpu_variable + "=");
-      });
-      job.command.env.push_back(setup_.machine.gpu_variable + "=" + visible);
-    }
+  if (job.need.gpus > 0 && !setup_.max_parallel_jobs) {
+    if (auto taken = gpu_pool_.take(job.need.gpus)) gpus = *std::move(taken);
   }
-  if (setup_.ends_at) {
-    job.command.env.push_back(fmt::format("TORC_END_TIME={}", setup_.ends_at->count() / 1'000'000));
-  }
+  put_in_place(job, gpus);
   auto id = host_.start(job.command);
   if (!id) {
-    // This host cannot start anything just now: keep the job, try again soon.
+    // This host cannot start anything just now: try again soon, but do not keep from others what it
+    // cannot run.
     gpu_pool_.give_back(gpus);
-    notice(fmt::format("cannot start '{}': {}", job.name, id.error().what));
+    if (refused_starts_++ == 0) {
+      notice(fmt::format("cannot start '{}', trying again: {}", job.name, id.error().what));
+    }
     queue_.push_front(std::move(job));
-    not_before_ = clock_.boot_now() + 1s;
+    if (refused_starts_ % 5 == 0) return_queue();
+    not_before_ = clock_.boot_now() + std::min(refused_starts_ * nanoseconds(1s), kLastPoll);
     return false;
   }
+  refused_starts_ = 0;
+  queue_moved_ = clock_.boot_now();
   free_cpus_ -= std::min(free_cpus_, job.need.cpus);
   free_memory_ = free_memory_ - std::min(free_memory_, job.need.memory);
   starts_.push_back({job.grant.token, clock_.wall_now()});
@@ -159,6 +191,20 @@ bool Session::start(PreparedJob job) {
                    Running{job.grant.token, job.need, std::move(gpus), std::move(job.name),
                            std::move(job.files), job.stdio.delete_on_success});
   return true;
+}
+
+// What depends on the moment of the start: GPUs, the end of this worker's time.
+void Session::put_in_place(PreparedJob& job, const std::vector<std::string>& gpus) const {
+  const auto set = [&](const std::string& name, const std::string& value) {
+    std::erase_if(job.command.env, [&](const std::string& e) { return e.starts_with(name + "="); });
+    job.command.env.push_back(name + "=" + value);
+  };
+  if (!setup_.machine.gpu_variable.empty() && !setup_.max_parallel_jobs) {
+    std::string visible;
+    for (const std::string& id : gpus) visible += (visible.empty() ? "" : ",") + id;
+    set(setup_.machine.gpu_variable, visible);
+  }
+  if (setup_.ends_at) set("TORC_END_TIME", std::to_string(setup_.ends_at->count() / 1'000'000));
 }
 
 claim::Finished Session::verdict(const Running& job, const exec::Ended& ended) const {
@@ -171,7 +217,8 @@ claim::Finished Session::verdict(const Running& job, const exec::Ended& ended) c
   o.ended_at = ended.ended_at;
   o.max_rss = ended.max_rss;
   o.cpu_time = ended.cpu_time;
-  switch (ended.how) {
+  const bool stopped = interrupts_ > 0 && is_ended_from_outside(ended);
+  switch (stopped ? exec::Ending::stopped : ended.how) {
     case exec::Ending::exited:
       o.cause = claim::EndCause::exited;
       if (ended.exit_code == 0) finished.state = claim::JobState::completed;
@@ -181,6 +228,9 @@ claim::Finished Session::verdict(const Running& job, const exec::Ended& ended) c
       break;
     case exec::Ending::not_started:
       o.cause = claim::EndCause::not_started;
+      if (is_fault_of_node(ended) && job.token.attempt < kMostStops) {
+        finished.state = claim::JobState::ready;
+      }
       break;
     case exec::Ending::timed_out:
       o.cause = claim::EndCause::timed_out;
@@ -197,7 +247,27 @@ claim::Finished Session::verdict(const Running& job, const exec::Ended& ended) c
   return finished;
 }
 
+// Slurm sends its signals to every process of a step, one after the other: a job can end of the
+// SIGTERM that was meant for its worker before the worker has its own. Such an end waits a moment
+// for its explanation.
 void Session::job_ended(const exec::Ended& ended) {
+  if (!setup_.allocation.empty() && interrupts_ == 0 && is_ended_from_outside(ended)) {
+    suspects_.push_back({clock_.boot_now() + kExplanation, ended});
+  } else {
+    conclude(ended);
+  }
+}
+
+void Session::conclude_suspects() {
+  const BootTime now = clock_.boot_now();
+  while (!suspects_.empty() && (interrupts_ > 0 || now >= suspects_.front().until)) {
+    const exec::Ended ended = suspects_.front().ended;
+    suspects_.pop_front();
+    conclude(ended);
+  }
+}
+
+void Session::conclude(const exec::Ended& ended) {
   const auto it = running_.find(static_cast<std::uint64_t>(ended.id));
   if (it == running_.end()) return;
   Running job = std::move(it->second);
@@ -216,6 +286,13 @@ void Session::job_ended(const exec::Ended& ended) {
   } else if (finished.state != claim::JobState::ready) {
     ++summary_.failed;
     if (events_.failure) events_.failure(job.name, finished.outcome);
+  }
+  if (!is_fault_of_node(ended)) {
+    faulty_starts_ = 0;
+  } else if (++faulty_starts_ >= kMostFaults && !end_) {
+    notice(fmt::format("cannot run jobs here: {} of '{}': {}", exec::to_string(ended.failed_at),
+                       job.name, std::strerror(ended.os_errno)));
+    finish(WorkerEnd::broken);
   }
   finishes_.push_back(std::move(finished));
   if (running_.empty()) idle_since_ = clock_.boot_now();

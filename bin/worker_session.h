@@ -24,6 +24,10 @@ inline constexpr std::chrono::nanoseconds kLastPoll = std::chrono::seconds(30); 
 inline constexpr std::chrono::nanoseconds kFirstRetry =
     std::chrono::seconds(1);  // after a refused commit
 
+// A job that was claimed ahead and could not start for so long goes back: others may have room for
+// it.
+inline constexpr std::chrono::nanoseconds kQueueLimit = std::chrono::seconds(2);
+
 enum class Phase : std::uint8_t {
   working,
   draining,  // claims nothing more; what runs may end by itself
@@ -58,8 +62,11 @@ class Session {
   Result<void> wait();
 
   bool start(PreparedJob job);
+  void put_in_place(PreparedJob& job, const std::vector<std::string>& gpus) const;
   bool fits(const PreparedJob& job) const;
   void job_ended(const exec::Ended& ended);
+  void conclude(const exec::Ended& ended);
+  void conclude_suspects();
   claim::Finished verdict(const Running& job, const exec::Ended& ended) const;
   void take_reply();
   void keep_for_later(const Error& error);
@@ -72,7 +79,9 @@ class Session {
   void finish(WorkerEnd end);
 
   claim::Offer offer() const;
+  double rate() const;
   bool idle_slot() const;
+  bool is_idle() const;
   bool wants_jobs() const;
   bool has_reports() const { return !starts_.empty() || !finishes_.empty() || !returns_.empty(); }
   std::chrono::nanoseconds window() const;
@@ -97,6 +106,7 @@ class Session {
   claim::WorkerEpoch self_{};
   // End of its time on the boot clock: a wall clock that is set meanwhile moves nothing.
   std::optional<BootTime> ends_at_;
+  std::chrono::nanoseconds lease_ttl_{};  // as registered: in a crowd longer than asked for
   BootTime begun_;
 
   Phase phase_ = Phase::working;
@@ -105,6 +115,11 @@ class Session {
   ByteCount free_memory_;
   std::deque<PreparedJob> queue_;  // claimed, not started, in order
   std::unordered_map<std::uint64_t, Running> running_;
+  struct Suspect {
+    BootTime until{};
+    exec::Ended ended;
+  };
+  std::deque<Suspect> suspects_;  // ended, still in running_
   std::vector<claim::Started> starts_;
   std::vector<claim::Finished> finishes_;
   std::vector<claim::ClaimToken> returns_;
@@ -120,7 +135,10 @@ class Session {
   BootTime not_before_{};  // after a failed commit or start
   std::chrono::nanoseconds retry_delay_ = kFirstRetry;
   BootTime idle_since_{};
-  double rate_ = 0;  // jobs ended per second
+  BootTime queue_moved_{};  // when a job last left the queue for its start
+  int refused_starts_ = 0;  // in a row: this host can start nothing
+  int faulty_starts_ = 0;   // in a row: its directories cannot be used
+  double rate_ = 0;         // jobs ended per second
   int interrupts_ = 0;
   Path made_directory_;
   WorkerSummary summary_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <system_error>
 
 #include "bin/job_command.h"
 #include "lib/exec/run_program.h"
@@ -18,12 +19,12 @@ constexpr auto kQueryLimit = 20s;  // squeue and scontrol answer in milliseconds
 constexpr std::chrono::seconds kShortestLease{10};
 constexpr std::chrono::seconds kDefaultLease{300};
 
-slurm::RunProgram query_program(const App& app) {
+slurm::RunProgram query_program(const App& app, std::chrono::nanoseconds limit) {
   exec::ProgramRequest request;
   for (char** entry = app.environment; entry != nullptr && *entry != nullptr; ++entry) {
     request.environment.emplace_back(*entry);
   }
-  request.time_limit = kQueryLimit;
+  request.time_limit = limit;  // beats wait meanwhile
   return [request](const std::vector<std::string>& argv) -> Result<slurm::CommandOutput> {
     exec::ProgramRequest mine = request;
     mine.argv = argv;
@@ -78,10 +79,18 @@ Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& optio
   setup.output_dir = options.output_dir.empty()
                          ? default_output_dir(store)
                          : (app.directory / options.output_dir).lexically_normal();
+  std::error_code made;
+  std::filesystem::create_directories(setup.output_dir, made);
+  if (made) {
+    return os_error(made.value(),
+                    fmt::format("cannot make the output directory {}", setup.output_dir.string()),
+                    "name another one with --output-dir");
+  }
   setup.allocation = allocation_of(app.env);
   setup.any_scheduler =
       place == Place::laptop && options.scheduler.empty() && options.label.empty();
-  setup.run_program = query_program(app);
+  setup.run_program =
+      query_program(app, std::min<std::chrono::nanoseconds>(kQueryLimit, setup.lease_ttl / 10));
 
   const WallTime now = app.clock.wall_now();
   std::optional<WallTime> end;

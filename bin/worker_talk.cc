@@ -17,6 +17,7 @@ constexpr nanoseconds kUrgentWindow = 250us;  // between commits while a slot is
 constexpr nanoseconds kCalmWindow = 5ms;      // between commits while every slot has work
 constexpr double kCommitsPerSecond = 20;      // of the whole workflow, when several nodes share it
 constexpr std::uint64_t kMostAhead = 4096;
+constexpr nanoseconds kPatience = 10min;  // for a worker that can run what this one cannot
 
 }  // namespace
 
@@ -37,8 +38,9 @@ claim::Offer Session::offer() const {
   o.label = setup_.label;
   o.any_binding = setup_.any_scheduler;
   if (ends_at_) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::seconds>(*ends_at_ - clock_.boot_now());
+    // Jobs get their termination signal before the end, so that much is not for them.
+    const auto left = std::chrono::duration_cast<std::chrono::seconds>(*ends_at_ - term_lead() -
+                                                                       clock_.boot_now());
     o.remaining = std::max(left, 0s);
   }
   if (setup_.max_parallel_jobs) {
@@ -50,9 +52,15 @@ claim::Offer Session::offer() const {
   }
   // As many as will end before the next answer can be here, twice, since ends come in bursts.
   const double horizon = 2e-9 * static_cast<double>(calm_window().count());
-  const auto wanted = std::min(static_cast<std::uint64_t>(std::ceil(rate_ * horizon)), kMostAhead);
+  const auto wanted = std::min(static_cast<std::uint64_t>(rate() * horizon), kMostAhead);
   o.ahead = wanted > queue_.size() ? wanted - queue_.size() : 0;
   return o;
+}
+
+// Jobs that end per second, by the newest commits; less when nothing has ended since.
+double Session::rate() const {
+  const double since = std::chrono::duration<double>(clock_.boot_now() - last_sent_).count();
+  return std::min(rate_, static_cast<double>(finishes_.size() + 2) / std::max(since, 1e-6));
 }
 
 bool Session::idle_slot() const {
@@ -65,7 +73,7 @@ bool Session::wants_jobs() const {
   if (nothing_claimable_) return false;
   if (idle_slot()) return true;
   const double horizon = 1e-9 * static_cast<double>(calm_window().count());
-  return static_cast<double>(queue_.size()) < rate_ * horizon;
+  return static_cast<double>(queue_.size()) < std::floor(rate() * horizon);
 }
 
 // Time between two commits: short while a slot is idle, longer while every slot has work.
@@ -140,6 +148,7 @@ void Session::take_reply() {
   }
   summary_.workflow = reply->answer.workflow;
   if (events_.progress) events_.progress(summary_.workflow);
+  if (queue_.empty()) queue_moved_ = clock_.boot_now();
   for (PreparedJob& job : reply->jobs) queue_.push_back(std::move(job));
   if (end_ || phase_ != Phase::working) {
     return_queue();
@@ -149,7 +158,7 @@ void Session::take_reply() {
   if (reply->jobs.empty()) {
     nothing_claimable_ = true;
     const double jitter =
-        0.75 + 0.5 * static_cast<double>(app_.world.entropy.next() >> 11) * 0x1p-53;
+        0.75 + 0.5 * static_cast<double>(app_.world2.entropy.next() >> 11) * 0x1p-53;
     next_poll_ = clock_.boot_now() + nanoseconds(static_cast<std::int64_t>(
                                          static_cast<double>(poll_interval_.count()) * jitter));
     poll_interval_ = std::min(2 * poll_interval_, kLastPoll);
@@ -191,8 +200,10 @@ void Session::check_done(const claim::Answer& answer) {
     finish(WorkerEnd::workflow_finished);
   } else if (w.of(claim::JobState::claimed) + w.of(claim::JobState::running) == 0 &&
              !setup_.idle_timeout) {
-    // Ready jobs are left, nobody runs anything that could change the picture, none fits here.
-    finish(WorkerEnd::nothing_fits);
+    // Ready jobs are left, nobody runs them, none fits here. Where later jobs may be for this
+    // worker, it waits a while for somebody who can run these.
+    const bool more = w.of(claim::JobState::blocked) > 0 && !setup_.any_scheduler;
+    if (!more || clock_.boot_now() - idle_since_ >= kPatience) finish(WorkerEnd::nothing_fits);
   }
 }
 

@@ -78,7 +78,7 @@ void JournalStore::leave_replica(bool stuck) {
     ++root_;
   } else {
     if (!stuck) root_ = 0;
-    ++generation_;
+    generation_ = (generation_ + 1) % kGenerations;
   }
 }
 
@@ -95,7 +95,7 @@ Error JournalStore::local_failure(int rc, const char* what) {
 // another one: it is only a copy.
 Result<Commit> JournalStore::inside(const std::function<Result<Commit>()>& work) {
   Error last{ErrorKind::busy, "no usable copy of the store on this node", {}};
-  for (int tries = 0; tries < kReplicaTries && generation_ < kGenerations; ++tries) {
+  for (int tries = 0; tries < kReplicaTries; ++tries) {
     TORC_TRY(attach());
     if (Result<void> entered = replica_.gate->enter(world_.clock, tuning_.replica_wait);
         !entered.ok()) {

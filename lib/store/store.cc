@@ -196,6 +196,11 @@ Result<std::unique_ptr<Store>> Store::create(const World& world, const Path& dir
 Result<std::unique_ptr<Store>> Store::open(const World& world, const Path& directory,
                                            const Tuning& tuning) {
   TORC_ASSIGN(const Meta meta, read_meta(world, directory));
+  if (meta.identity.engine == Engine::lmdb && !world.disk.status(directory / "data.mdb").ok()) {
+    return Error{ErrorKind::corrupt,
+                 (directory / "data.mdb").string() + " is missing: the store is damaged",
+                 "restore it from a copy; nothing was changed"};
+  }
   return open_as(world, directory, meta, tuning);
 }
 
