@@ -28,7 +28,7 @@ done
 
 echo
 echo "$(uname -srm), $(nproc) CPU(s), $(awk -F': ' '/^model name/ { print $2; exit }' /proc/cpuinfo);" \
-  "$(stat -f -c %T "$where") at $(dirname "$where")"
+  "$(df --output=fstype "$where" | tail -n 1) at $(dirname "$where")"
 echo
 printf 'figure\tmeasured\tbaseline\tratio\tfloor\tok?\n' | cat - "$where/rows" | awk -F '\t' '
   { for (i = 1; i <= 6; ++i) { cell[NR, i] = $i; if (length($i) > width[i]) width[i] = length($i) } }
