@@ -77,7 +77,6 @@ execution_config:
   sigterm_lead_seconds: 10
   sigkill_headroom_seconds: 20
   timeout_exit_code: 3
-  oom_exit_code: 4
   stdio: {mode: combined, delete_on_success: true}
 jobs_sort_method: gpus_memory_runtime
 jobs:
@@ -116,7 +115,6 @@ jobs:
   EXPECT_FALSE(w.execution_config.limit_resources);
   EXPECT_EQ(w.execution_config.termination_signal, 2);
   EXPECT_EQ(w.execution_config.sigkill_headroom, std::chrono::seconds(20));
-  EXPECT_EQ(w.execution_config.oom_exit_code, 4);
   EXPECT_EQ(w.execution_config.stdio.mode, StdioMode::combined);
   ASSERT_EQ(w.jobs.size(), 1U);
   const JobEntry& job = w.jobs[0];
@@ -125,8 +123,8 @@ jobs:
   EXPECT_EQ(job.depends_on_regexes, std::vector<std::string>{R"(^clean_\d+$)"});
   ASSERT_TRUE(job.stdio.has_value());
   EXPECT_EQ(job.stdio->mode, StdioMode::none);
-  EXPECT_EQ(job.place.line, 39U);
-  EXPECT_EQ(job.places.at("depends_on[0]").line, 47U);
+  EXPECT_EQ(job.place.line, 38U);
+  EXPECT_EQ(job.places.at("depends_on[0]").line, 46U);
   EXPECT_EQ(job.places.at("depends_on[0]").column, 18U);
 }
 

@@ -111,7 +111,6 @@ ExecutionConfig read_execution(const Session& session, const Node& map) {
   c.sigkill_headroom =
       std::chrono::seconds(reader.integer("sigkill_headroom_seconds", c.sigkill_headroom.count()));
   c.timeout_exit_code = static_cast<int>(reader.integer("timeout_exit_code", c.timeout_exit_code));
-  c.oom_exit_code = static_cast<int>(reader.integer("oom_exit_code", c.oom_exit_code));
   if (const Node* stdio = reader.find("stdio")) c.stdio = read_stdio(session, *stdio);
   return c;
 }

@@ -408,11 +408,11 @@ jobs:
   - name: a
     command: b
 execution_config:
-  oom_exit_code: 0
+  timeout_exit_code: 0
 )", R"(
-wf.yaml:6:18: error: 0 is out of range for 'oom_exit_code'
-    6 |   oom_exit_code: 0
-      |                  ^
+wf.yaml:6:22: error: 0 is out of range for 'timeout_exit_code'
+    6 |   timeout_exit_code: 0
+      |                      ^
       = write a whole number from 1 to 255
 )"},
     {"an_expression_that_is_none", R"(
