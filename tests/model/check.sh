@@ -77,11 +77,11 @@ lost="-DLOST=1 -DFAILED=0 -DCRASHES=0"
 
 # shellcheck disable=SC2086  # the sets of definitions are split on purpose
 check() {
-  holds "commits: stale plans, collection" commit $none -DOPS=2
+  holds "commits: stale plans, collection" commit $none -DOPS=2 -DRING=1
   holds "commits: lost replies, failures" commit -DOPS=1 -DLOST=1 -DFAILED=1 -DCRASHES=0
   holds "commits: lost replies, crashes" commit -DOPS=1 -DLOST=1 -DFAILED=0 -DCRASHES=1
   holds "commits: two numbers to a directory" commit $none -DOPS=2 -DPER_DIR=2 -DNUMBERS=4
-  holds "commits: primitive rename-dir" commit $lost -DOPS=1 -DRENAME_DIR
+  holds "commits: primitive rename-dir" commit $lost -DOPS=1 -DNUMBERS=4 -DRENAME_DIR
   holds "claims" claim
   holds "claims: the token without the lease" claim -DNO_LEASE_CHECK
 
@@ -101,9 +101,11 @@ check() {
   misses "a token of the attempt alone" 'my_claim==live_claim' claim -DTOKEN_OF_ATTEMPT_ONLY
 }
 
+# shellcheck disable=SC2086
 deep() {
   memory=16000
   holds "commits: all faults, one transaction each" commit -DOPS=1 -DLOST=1 -DFAILED=1 -DCRASHES=1
+  holds "commits: lost replies, two transactions and one" commit $lost -DOPS=2
   holds "claims: three workers, three lives" claim -DWORKERS=3 -DLIVES=3 -DCLAIMS=5
 }
 
