@@ -14,7 +14,7 @@ namespace {
 using Defaults = std::vector<std::pair<std::string, std::string>>;
 
 ScriptContext context() {
-  return {"pipeline", "/work/run 7.torc", "/opt/torc/bin/torc", "torc-pipeline-cpu"};
+  return {"pipeline", "/data/run 7.torc", "/opt/torc/bin/torc", "torc-pipeline-cpu"};
 }
 
 spec::SlurmScheduler scheduler() {
@@ -51,12 +51,12 @@ TEST(Script, starts_one_worker_a_node_that_outlives_the_others) {
   EXPECT_TRUE(has_line(text, "#SBATCH --time='04:00:00'"));
   EXPECT_TRUE(has_line(text, "#SBATCH --ntasks-per-node='1'"));
   EXPECT_TRUE(has_line(text, "#SBATCH --no-kill"));
-  EXPECT_TRUE(has_line(text, "export TORC_STORE='/work/run 7.torc'"));
+  EXPECT_TRUE(has_line(text, "export TORC_STORE='/data/run 7.torc'"));
   for (const auto* option : {" --ntasks-per-node=1 ", " --kill-on-bad-exit=0 ", " --wait=0 ",
                              " --no-kill ", " --mem=0 ", " --cpu-bind=none ", " --overlap "}) {
     EXPECT_NE(text.find(option, text.find("exec srun")), std::string::npos) << option;
   }
-  EXPECT_NE(text.find("  '/opt/torc/bin/torc' worker '/work/run 7.torc' --scheduler='cpu' "
+  EXPECT_NE(text.find("  '/opt/torc/bin/torc' worker '/data/run 7.torc' --scheduler='cpu' "
                       "${TORC_WORKER_FLAGS:-}\n"),
             std::string::npos);
   EXPECT_EQ(text.find("{{"), std::string::npos);
@@ -64,19 +64,19 @@ TEST(Script, starts_one_worker_a_node_that_outlives_the_others) {
 
 TEST(Script, a_requeued_allocation_appends_to_its_log_in_the_store) {
   const auto text = script(scheduler());
-  EXPECT_TRUE(has_line(text, "#SBATCH --output='/work/run 7.torc/logs/slurm-%j.out'"));
+  EXPECT_TRUE(has_line(text, "#SBATCH --output='/data/run 7.torc/logs/slurm-%j.out'"));
   EXPECT_TRUE(has_line(text, "#SBATCH --open-mode='append'"));
 }
 
 TEST(Script, a_percent_sign_in_the_stores_path_is_no_pattern) {
   auto c = context();
-  c.store = "/work/100%j";
+  c.store = "/data/100%j";
   EXPECT_TRUE(
-      has_line(script(scheduler(), {}, c), "#SBATCH --output='/work/100%%j/logs/slurm-%j.out'"));
+      has_line(script(scheduler(), {}, c), "#SBATCH --output='/data/100%%j/logs/slurm-%j.out'"));
 }
 
 TEST(Script, paths_that_sbatch_cannot_write_to_are_refused) {
-  for (const auto* path : {"/work/a\nb", "/work/a\\b", "relative/run.torc", "/work/a\tb"}) {
+  for (const auto* path : {"/data/a\nb", "/data/a\\b", "relative/run.torc", "/data/a\tb"}) {
     auto c = context();
     c.store = path;
     EXPECT_EQ(refusal(scheduler(), {}, c).kind, ErrorKind::invalid) << path;
