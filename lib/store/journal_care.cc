@@ -99,7 +99,8 @@ Result<std::uint64_t> JournalStore::matured(std::uint64_t covered) {
   for (const Gate::Mark& mark : marks) {
     if (mark.at != 0 && now - mark.at >= retention) floor = std::max(floor, mark.sequence);
   }
-  return floor;
+  // Marks of another history (a store put back from a copy) say nothing of this one.
+  return std::min(floor, covered);
 }
 
 Result<void> JournalStore::collect_directories(std::uint64_t floor) {

@@ -276,8 +276,6 @@ Result<JournalStore::Attempt> JournalStore::publish(Txn& txn, std::uint64_t auth
   const BootTime asked = world_.clock.boot_now();
   Result<Publication> published = journal_.publish(header.sequence, bytes);
   if (!published.ok()) return std::move(published).error();
-  if (published->state == Publication::State::taken)
-    return Attempt{Attempt::Outcome::conflict, head.sequence, {}};
 
   // The rule of the writer: the number may have been used, covered by a snapshot and collected
   // while this process stood still, and so have been free again. No clock is asked; the listing
@@ -285,13 +283,17 @@ Result<JournalStore::Attempt> JournalStore::publish(Txn& txn, std::uint64_t auth
   Result<SnapshotName> newest = look_at_snapshots();
   if (!newest.ok()) {
     Error error = std::move(newest).error();
-    if (published->state == Publication::State::done) error.kind = ErrorKind::unknown;
+    error.kind = ErrorKind::unknown;  // the name was asked for: it may count
     return error;
   }
   if (newest->sequence >= header.sequence) {
     txn.abort();
     return decide_by_ring(header.sequence, header.id);
   }
+  // Only now: a name that somebody else has may be ours of before a lost reply, collected and taken
+  // again.
+  if (published->state == Publication::State::taken)
+    return Attempt{Attempt::Outcome::conflict, head.sequence, {}};
   if (published->state == Publication::State::absent) {
     if (published->error.os_errno != ENOENT) return std::move(published->error);
     // The directory of the number is missing though nothing covers the number: its maker did not

@@ -141,8 +141,14 @@ Result<void> Publisher::discard(Prepared& prepared) {
   }
   Result<void> gone = {};
   if (method_.primitive == Primitive::rename_directory) {
-    gone = disk_->unlink(prepared.path / kInside);
-    if (gone.ok() || gone.error().os_errno == ENOENT) gone = disk_->remove_directory(prepared.path);
+    // Taken away in one step: a late request of ours must find all of it or nothing.
+    const Path aside =
+        prepared.path.parent_path() / (std::string(kTemporary) + random_hex(*entropy_));
+    gone = disk_->rename(prepared.path, aside, Replace::no);
+    if (gone.ok()) {
+      (void)disk_->unlink(aside / kInside);
+      (void)disk_->remove_directory(aside);  // what stays is collected later
+    }
   } else {
     gone = disk_->unlink(prepared.path);
   }
