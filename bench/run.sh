@@ -16,7 +16,7 @@ where=$(mktemp -d "${1:-$build}/torc-bench-XXXXXX")
 trap 'rm -rf "$where"' EXIT
 trap 'exit 2' HUP INT TERM
 
-# Nothing is deleted before the last one has run: ext4 keeps away from the inodes of files that were deleted in the
+# Nothing is deleted before the last one has run: ext4 without a journal keeps away from the inodes of files that were deleted in the
 # last minutes, so each would slow down the next.
 status=0
 for program in "$build"/bench/*_bench; do
