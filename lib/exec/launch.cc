@@ -39,12 +39,25 @@ struct Shared {
   volatile StartStep failed_at;
 };
 
+// What the kernel takes for rt_sigaction, without the C library's refusal of signals 32 and 33.
+struct KernelAction {
+  void (*handler)(int);
+  unsigned long flags;
+  void (*restorer)();
+  unsigned long mask;
+};
+
+constexpr int kLastSignal = 64;
+constexpr size_t kKernelMaskBytes = 8;
+
 // Handlers must not run in the child, where they would act on the parent's memory, and ignored
-// signals would stay ignored in the program.
+// signals would stay ignored in the program. Whoever started the parent may have ignored
+// real-time signals too.
 TORC_IN_CHILD void reset_signals() {
-  struct sigaction standard {};
-  standard.sa_handler = SIG_DFL;
-  for (int signal = 1; signal < 32; ++signal) sigaction(signal, &standard, nullptr);
+  KernelAction standard{SIG_DFL, 0, nullptr, 0};
+  for (int signal = 1; signal <= kLastSignal; ++signal) {
+    syscall(SYS_rt_sigaction, signal, &standard, nullptr, kKernelMaskBytes);
+  }
 }
 
 TORC_IN_CHILD bool fail(Shared& shared, StartStep step) {
