@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bin/commands.h"
+#include "bin/job_view.h"
 #include "bin/quantities.h"
 #include "bin/spec_report.h"
 
@@ -14,7 +15,7 @@ Exit run_check(const App& app, const CheckOptions& options) {
   if (!loaded) return report(app, loaded.error());
   const bool good = loaded->expansion.has_value();
   if (options.json) {
-    fmt::print(app.out, "{}\n", diagnostics_json(*loaded).dump(2));
+    fmt::print(app.out, "{}\n", json_text(diagnostics_json(*loaded)));
     return good ? Exit::ok : Exit::usage;
   }
   print_diagnostics(app, *loaded);

@@ -4,32 +4,28 @@
 #include <nlohmann/json.hpp>
 
 #include "bin/commands.h"
+#include "bin/job_view.h"
 #include "bin/make_store.h"
 #include "bin/quantities.h"
+#include "bin/quote.h"
 #include "bin/spec_report.h"
 
 namespace torc::cli {
 namespace {
 
-std::string shown(const App& app, const Path& path) {
-  const Path relative = path.lexically_relative(app.directory);
-  return relative.empty() || relative.string().starts_with("..") ? path.string()
-                                                                 : relative.string();
-}
-
 void print_next_steps(const App& app, const MadeStore& made, const LoadedSpec& loaded) {
   const store::Identity& identity = made.store->identity();
-  const std::string store = shown(app, made.store->directory());
+  const std::string store = shown_path(app, made.store->directory());
   fmt::print(
-      app.out, "made {}: workflow '{}', {} job(s), engine {}\n", store, loaded.workflow->name,
-      show_count(loaded.expansion->jobs),
+      app.out, "made {}: workflow '{}', {} job(s), engine {}\n", store,
+      printable(loaded.workflow->name), show_count(loaded.expansion->jobs),
       identity.engine == store::Engine::lmdb ? "lmdb (this host only)" : "journal (any host)");
   if (!made.moved.empty())
-    fmt::print(app.out, "the store that was there is now {}\n", shown(app, made.moved));
+    fmt::print(app.out, "the store that was there is now {}\n", shown_path(app, made.moved));
   fmt::print(app.out, "\nnext:\n");
   if (identity.engine == store::Engine::journal || made.scripts.empty()) {
     for (const Path& script : made.scripts)
-      fmt::print(app.out, "  sbatch {}\n", shown(app, script));
+      fmt::print(app.out, "  sbatch {}\n", shown_path(app, script));
   }
   fmt::print(app.out, "  torc run {}      # work here\n  torc status {}   # how far it is\n", store,
              store);
@@ -49,7 +45,7 @@ Exit run_init(const App& app, const InitOptions& options) {
   if (!loaded) return report(app, loaded.error());
   if (!loaded->expansion) {
     if (options.json)
-      fmt::print(app.out, "{}\n", diagnostics_json(*loaded).dump(2));
+      fmt::print(app.out, "{}\n", json_text(diagnostics_json(*loaded)));
     else
       print_diagnostics(app, *loaded);
     return Exit::usage;
@@ -72,7 +68,7 @@ Exit run_init(const App& app, const InitOptions& options) {
         {"engine", made->store->identity().engine == store::Engine::lmdb ? "lmdb" : "journal"},
         {"jobs", loaded->expansion->jobs},
         {"scripts", std::move(scripts)}};
-    fmt::print(app.out, "{}\n", out.dump(2));
+    fmt::print(app.out, "{}\n", json_text(out));
   } else {
     print_next_steps(app, *made, *loaded);
   }

@@ -9,6 +9,7 @@
 #include "bin/job_view.h"
 #include "bin/locate.h"
 #include "bin/quantities.h"
+#include "bin/quote.h"
 #include "bin/table.h"
 #include "bin/worker_setup.h"
 
@@ -44,7 +45,7 @@ void add_row(Table& table, const claim::Reader& reader, RecipeBook& book, JobId 
              const claim::Job& job) {
   const claim::Outcome& o = job.outcome;
   const bool ended = claim::is_terminal(job.state) && o.started_at.count() != 0;
-  table.add({std::to_string(raw(id)), job_name(book, reader, id),
+  table.add({std::to_string(raw(id)), printable(job_name(book, reader, id)),
              std::string(claim::to_string(job.state)),
              job.attempt == 0 ? "-" : std::to_string(job.attempt), show_exit(job),
              ended ? show_duration(o.ended_at - o.started_at) : "-",
@@ -53,15 +54,15 @@ void add_row(Table& table, const claim::Reader& reader, RecipeBook& book, JobId 
 }
 
 void print_job(const App& app, const claim::Reader& reader, const RecipeBook::Page& page, JobId id,
-               const claim::Job& job, const Path& store) {
+               const claim::Job& job, const std::string& store) {
   const spec::RenderedJob rendered = page.recipe.render(raw(id) - raw(page.job_template.first));
   const auto line = [&](std::string_view name, const std::string& value) {
     fmt::print(app.out, "{:<12} {}\n", name, value);
   };
   const claim::Outcome& o = job.outcome;
-  line("job", fmt::format("{} (#{})", rendered.name, raw(id)));
+  line("job", fmt::format("{} (#{})", printable(rendered.name), raw(id)));
   line("state", std::string(claim::to_string(job.state)));
-  line("command", rendered.command);
+  line("command", printable_lines(rendered.command, 13));
   line("priority", std::to_string(page.job_template.priority));
   const claim::JobClass job_class = claim::read_class(reader, page.job_template.job_class);
   line("needs",
@@ -94,13 +95,13 @@ void print_job(const App& app, const claim::Reader& reader, const RecipeBook::Pa
     RecipeBook book;
     const auto waiting = claim::waits_for(reader, id, 6);
     for (std::size_t i = 0; i < waiting.size() && i < 5; ++i) {
-      names += (i == 0 ? "" : ", ") + job_name(book, reader, waiting[i]);
+      names += (i == 0 ? "" : ", ") + printable(job_name(book, reader, waiting[i]));
     }
     if (waiting.size() > 5) names += ", …";
     line("waits for", names);
   }
   if (job.attempt > 0) {
-    line("output", fmt::format("torc logs {} '{}' [--stderr]", store.string(), rendered.name));
+    line("output", fmt::format("torc logs {} {} [--stderr]", store, job_word(rendered.name, id)));
   }
 }
 
@@ -127,7 +128,7 @@ Exit run_jobs(const App& app, const JobsOptions& options) {
             return true;
           if (options.json) {
             fmt::print(app.out, "{}\n  {}", shown == 0 ? "" : ",",
-                       job_json(reader, book, id, job).dump());
+                       json_line(job_json(reader, book, id, job)));
           } else {
             add_row(page, reader, book, id, job);
             if (page.rows() == kPage) {
@@ -162,7 +163,7 @@ Exit run_job(const App& app, const JobOptions& options) {
         const auto job = id ? claim::read_job(reader, *id) : std::nullopt;
         if (!page || !job) return no_such_job(where->name);
         if (!options.json) {
-          print_job(app, reader, *page, *id, *job, where->store);
+          print_job(app, reader, *page, *id, *job, shown_path(app, where->store));
           return {};
         }
         ordered_json out = job_json(reader, book, *id, *job);
@@ -173,7 +174,7 @@ Exit run_job(const App& app, const JobOptions& options) {
         for (const JobId w : claim::waits_for(reader, *id, 100))
           waiting.push_back(job_name(book, reader, w));
         out["waits_for"] = std::move(waiting);
-        fmt::print(app.out, "{}\n", out.dump(2));
+        fmt::print(app.out, "{}\n", json_text(out));
         return {};
       });
   return viewed ? Exit::ok : report(app, viewed.error());

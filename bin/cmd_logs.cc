@@ -7,6 +7,7 @@
 
 #include "bin/commands.h"
 #include "bin/job_command.h"
+#include "bin/job_view.h"
 #include "bin/locate.h"
 #include "bin/workflow_plan.h"
 
@@ -91,7 +92,7 @@ Exit run_logs(const App& app, const LogsOptions& options) {
                                         {"attempt", found->attempt},
                                         {"stdout", file_json(found->files.out)},
                                         {"stderr", file_json(found->files.err)}};
-    fmt::print(app.out, "{}\n", out.dump(2));
+    fmt::print(app.out, "{}\n", json_text(out));
     return Exit::ok;
   }
   const Path& path = options.err ? found->files.err : found->files.out;

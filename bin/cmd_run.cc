@@ -8,6 +8,7 @@
 #include "bin/make_store.h"
 #include "bin/progress.h"
 #include "bin/quantities.h"
+#include "bin/quote.h"
 #include "bin/spec_report.h"
 #include "bin/worker.h"
 #include "bin/worker_setup.h"
@@ -41,7 +42,7 @@ Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOpt
         fmt::format(
             "`torc run {}` goes on with it as it was; `torc init --force {}` starts anew and keeps "
             "the old one; --store names another place",
-            directory.filename().string(), loaded.file)};
+            shown_path(app, directory), shell_word(loaded.file))};
   }
   return store::Store::open(app.world, directory, store::Tuning{});
 }
@@ -50,15 +51,14 @@ void print_summary(const App& app, const WorkerSummary& summary, const Path& sto
   const claim::WorkflowState& w = summary.workflow;
   const std::uint64_t bad =
       w.of(JobState::failed) + w.of(JobState::terminated) + w.of(JobState::canceled);
-  say(app.out, "{}: {} of {} job(s) completed", w.name, show_count(w.of(JobState::completed)),
-      show_count(w.jobs));
+  say(app.out, "{}: {} of {} job(s) completed", printable(w.name),
+      show_count(w.of(JobState::completed)), show_count(w.jobs));
   if (bad > 0) say(app.out, ", {} failed", show_count(bad));
   if (w.finished() && w.of(JobState::blocked) > 0) {
     say(app.out, ", {} never reached", show_count(w.of(JobState::blocked)));
   }
   say(app.out, " in {}\n", show_duration(took));
-  const std::string name = store.lexically_relative(app.directory).string();
-  const std::string shown = name.empty() || name.starts_with("..") ? store.string() : name;
+  const std::string shown = shown_path(app, store);
   if (bad > 0)
     say(app.out, "see: torc jobs {} --state failed; torc logs {} NAME --stderr\n", shown, shown);
   if (summary.end == WorkerEnd::nothing_fits) {
@@ -101,7 +101,7 @@ Exit run_run(const App& app, const RunOptions& options) {
   events.progress = [&](const claim::WorkflowState& w) { progress.update(w); };
   events.notice = [&](const std::string& line) { progress.print(line); };
   events.failure = [&](const std::string& name, const claim::Outcome& outcome) {
-    progress.print(fmt::format("failed: {}: {}", name, show_outcome(outcome)));
+    progress.print(fmt::format("failed: {}: {}", printable(name), show_outcome(outcome)));
   };
   const BootTime begun = app.clock.boot_now();
   auto summary = work(app, std::move(store), *setup, events);

@@ -1,6 +1,7 @@
 // torc status: counts, workers, failures; from any node.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "bin/locate.h"
 #include "bin/progress.h"
 #include "bin/quantities.h"
+#include "bin/quote.h"
 #include "bin/table.h"
 #include "bin/worker_setup.h"
 
@@ -27,13 +29,45 @@ struct Failure {
   claim::Job job;
 };
 
+// Ready jobs that no living worker could ever take.
+struct Unserved {
+  std::string name;  // of the first of them
+  claim::JobClass job_class;
+};
+
 struct Picture {
   claim::WorkflowState workflow;
   std::vector<claim::Worker> workers;  // living
-  std::vector<Failure> failures;       // the first few
+  std::vector<Unserved> unserved;
+  std::vector<Failure> failures;  // the first few
 };
 
-Result<Picture> look(store::Store& store) {
+// As a person asks for it: "64 CPU(s), 1.0 GiB, scheduler 'big'".
+std::string show_need(const claim::JobClass& c) {
+  std::string text = fmt::format("{} CPU(s), {}", c.need.cpus, show_bytes(c.need.memory));
+  if (c.need.gpus > 0) text += fmt::format(", {} GPU(s)", c.need.gpus);
+  if (c.need.nodes > 1) text += fmt::format(", {} nodes", c.need.nodes);
+  if (c.need.runtime.count() > 0) text += ", " + show_duration(c.need.runtime);
+  if (!c.scheduler.empty()) text += fmt::format(", scheduler '{}'", printable(c.scheduler));
+  if (!c.label.empty()) text += fmt::format(", label '{}'", printable(c.label));
+  return text;
+}
+
+void find_unserved(const claim::Reader& reader, WallTime now, RecipeBook& book, Picture& picture) {
+  if (picture.workers.empty()) return;
+  std::vector<claim::Offer> offers;
+  for (const claim::Worker& worker : picture.workers)
+    offers.push_back(claim::whole_offer(worker.info, now));
+  claim::scan_ready_classes(reader, [&](const claim::JobClass& c, JobId head) {
+    if (std::none_of(offers.begin(), offers.end(),
+                     [&](const claim::Offer& offer) { return claim::could_fit(c, offer); })) {
+      picture.unserved.push_back({job_name(book, reader, head), c});
+    }
+    return picture.unserved.size() < kShownFailures;
+  });
+}
+
+Result<Picture> look(store::Store& store, WallTime now) {
   Picture picture;
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     picture = {};
@@ -43,6 +77,7 @@ Result<Picture> look(store::Store& store) {
       return true;
     });
     RecipeBook book;
+    find_unserved(reader, now, book, picture);
     for (const JobState state : {JobState::failed, JobState::terminated}) {
       claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
         if (picture.failures.size() >= kShownFailures) return false;
@@ -69,7 +104,10 @@ ordered_json to_json(const Picture& picture, const store::Store& store) {
          {"pid", worker.info.pid},
          {"allocation", worker.info.allocation.empty() ? ordered_json(nullptr)
                                                        : ordered_json(worker.info.allocation)},
-         {"scheduler", worker.info.scheduler},
+         {"scheduler", worker.info.scheduler.empty() ? ordered_json(nullptr)
+                                                     : ordered_json(worker.info.scheduler)},
+         {"label",
+          worker.info.label.empty() ? ordered_json(nullptr) : ordered_json(worker.info.label)},
          {"cpus", worker.info.cpus},
          {"gpus", worker.info.gpus},
          {"memory_bytes", worker.info.memory.value},
@@ -77,6 +115,10 @@ ordered_json to_json(const Picture& picture, const store::Store& store) {
          {"jobs_finished", worker.finished},
          {"registered_at", static_cast<double>(worker.info.registered_at.count()) / 1e6},
          {"last_seen", static_cast<double>(worker.last_seen.count()) / 1e6}});
+  }
+  ordered_json unserved = ordered_json::array();
+  for (const Unserved& u : picture.unserved) {
+    unserved.push_back({{"name", u.name}, {"needs", show_need(u.job_class)}});
   }
   ordered_json failures = ordered_json::array();
   for (const Failure& f : picture.failures) {
@@ -93,6 +135,7 @@ ordered_json to_json(const Picture& picture, const store::Store& store) {
           {"jobs", w.jobs},
           {"counts", std::move(counts)},
           {"workers", std::move(workers)},
+          {"unserved", std::move(unserved)},
           {"failures", std::move(failures)}};
 }
 
@@ -125,12 +168,20 @@ void print_workers(const App& app, const Picture& picture) {
   }
 }
 
+void print_unserved(const App& app, const Picture& picture) {
+  if (picture.unserved.empty()) return;
+  fmt::print(app.out, "\nready, but none of these workers can take them:\n");
+  Table table({{"job"}, {"needs"}});
+  for (const Unserved& u : picture.unserved) table.add({printable(u.name), show_need(u.job_class)});
+  fmt::print(app.out, "{}", table.text());
+}
+
 void print_failures(const App& app, const Picture& picture) {
   const claim::WorkflowState& w = picture.workflow;
   if (!picture.failures.empty()) {
     Table table({{"failed job"}, {"attempt", Align::right}, {"why"}});
     for (const Failure& f : picture.failures) {
-      table.add({f.name, std::to_string(f.job.attempt), show_outcome(f.job.outcome)});
+      table.add({printable(f.name), std::to_string(f.job.attempt), show_outcome(f.job.outcome)});
     }
     fmt::print(app.out, "\n{}", table.text());
     const std::uint64_t all = w.of(JobState::failed) + w.of(JobState::terminated);
@@ -148,8 +199,9 @@ void print_failures(const App& app, const Picture& picture) {
 
 void print_picture(const App& app, const Picture& picture, const store::Store& store) {
   const claim::WorkflowState& w = picture.workflow;
-  fmt::print(app.out, "{}  {}  ({})\n{}\n\n", w.name, workflow_verdict(w, picture.workers.size()),
-             store.directory().string(), progress_text({w, 0}, app.terminal_columns));
+  fmt::print(app.out, "{}  {}  ({})\n{}\n\n", printable(w.name),
+             workflow_verdict(w, picture.workers.size()), store.directory().string(),
+             progress_text({w, 0}, app.terminal_columns));
   Table table({{"state"}, {"jobs", Align::right}});
   for (std::size_t s = 0; s < claim::kJobStates; ++s) {
     if (w.counts[s] == 0) continue;
@@ -157,6 +209,7 @@ void print_picture(const App& app, const Picture& picture, const store::Store& s
   }
   fmt::print(app.out, "{}", table.text());
   if (!w.finished() || !picture.workers.empty()) print_workers(app, picture);
+  print_unserved(app, picture);
   print_failures(app, picture);
 }
 
@@ -165,10 +218,10 @@ void print_picture(const App& app, const Picture& picture, const store::Store& s
 Exit run_status(const App& app, const StatusOptions& options) {
   auto store = open_store(app, options.store);
   if (!store) return report(app, store.error());
-  auto picture = look(**store);
+  auto picture = look(**store, app.clock.wall_now());
   if (!picture) return report(app, picture.error());
   if (options.json)
-    fmt::print(app.out, "{}\n", to_json(*picture, **store).dump(2));
+    fmt::print(app.out, "{}\n", json_text(to_json(*picture, **store)));
   else
     print_picture(app, *picture, **store);
   return Exit::ok;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bin/commands.h"
+#include "bin/job_view.h"
 #include "bin/locate.h"
 #include "lib/claim/claimer.h"
 
@@ -23,7 +24,7 @@ Exit run_verify(const App& app, const VerifyOptions& options) {
     } else {
       out["error"] = verified.error().text();
     }
-    fmt::print(app.out, "{}\n", out.dump(2));
+    fmt::print(app.out, "{}\n", json_text(out));
     return verified ? Exit::ok : Exit::store;
   }
   if (!verified) return report(app, verified.error());

@@ -4,6 +4,7 @@
 #include "bin/commands.h"
 #include "bin/locate.h"
 #include "bin/quantities.h"
+#include "bin/quote.h"
 #include "bin/worker.h"
 #include "bin/worker_setup.h"
 
@@ -56,7 +57,7 @@ Exit run_worker(const App& app, const WorkerOptions& options) {
       std::fflush(app.out);
     };
     events.failure = [&](const std::string& name, const claim::Outcome& outcome) {
-      say(app.out, "{} failed: {}: {}\n", show_time(app.clock.wall_now()), name,
+      say(app.out, "{} failed: {}: {}\n", show_time(app.clock.wall_now()), printable(name),
           show_outcome(outcome));
       std::fflush(app.out);
     };

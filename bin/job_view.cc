@@ -45,6 +45,14 @@ ordered_json job_json(const claim::Reader& reader, RecipeBook& book, JobId id,
   return out;
 }
 
+std::string json_text(const ordered_json& json) {
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+std::string json_line(const ordered_json& json) {
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
 std::string show_exit(const claim::Job& job) {
   const claim::Outcome& o = job.outcome;
   if (o.cause == claim::EndCause::none || claim::is_live(job.state)) return "-";

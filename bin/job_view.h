@@ -15,6 +15,11 @@ namespace torc::cli {
 [[nodiscard]] nlohmann::ordered_json job_json(const claim::Reader& reader, RecipeBook& book,
                                               JobId id, const claim::Job& job);
 
+// As printed: indented, or on one line. Bytes that are no UTF-8 (a path may have them) are
+// replaced.
+[[nodiscard]] std::string json_text(const nlohmann::ordered_json& json);
+[[nodiscard]] std::string json_line(const nlohmann::ordered_json& json);
+
 // "0", "3", "0:9" (exit code:signal, as sacct writes them), "-" before the end.
 [[nodiscard]] std::string show_exit(const claim::Job& job);
 

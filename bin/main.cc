@@ -37,6 +37,12 @@ std::string host_name() {
   return buffer;
 }
 
+// A terminal on which a line can be drawn again; Emacs' shell and serial consoles say that they
+// cannot.
+bool can_redraw(int fd) {
+  return isatty(fd) == 1 && read_env("TERM").value_or("dumb") != "dumb";
+}
+
 int columns_of(int fd) {
   winsize size{};
   return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
@@ -67,7 +73,7 @@ int main(int argc, char** argv) {
   if (error) program = argv[0];
   const torc::cli::App app{stdout,
                            stderr,
-                           isatty(STDOUT_FILENO) == 1,
+                           can_redraw(STDOUT_FILENO),
                            columns_of(STDOUT_FILENO),
                            read_env,
                            clock,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "bin/quantities.h"
 
@@ -25,17 +26,19 @@ std::string progress_text(const ProgressLine& line, int columns) {
   const claim::WorkflowState& w = line.workflow;
   const std::uint64_t done = ended(w);
   const double share = w.jobs == 0 ? 1 : static_cast<double>(done) / static_cast<double>(w.jobs);
-  std::string tail =
-      fmt::format(" {:3.0f} %  {}/{}", 100 * share, show_count(done), show_count(w.jobs));
-  if (const auto n = w.of(JobState::running) + w.of(JobState::claimed); n > 0)
-    tail += fmt::format("  {} running", n);
+  std::string tail = fmt::format(" {:3.0f} %  {}/{}", std::floor(100 * share), show_count(done),
+                                 show_count(w.jobs));
+  if (const auto n = w.of(JobState::running); n > 0)
+    tail += fmt::format("  {} running", show_count(n));
+  if (const auto n = w.of(JobState::claimed); n > 0)
+    tail += fmt::format("  {} claimed", show_count(n));
   const auto bad = w.of(JobState::failed) + w.of(JobState::terminated) + w.of(JobState::canceled);
   if (bad > 0) tail += fmt::format("  {} failed", show_count(bad));
   if (line.jobs_per_second > 0 && done < w.jobs) {
     tail += line.jobs_per_second >= 10 ? fmt::format("  {:.0f}/s", line.jobs_per_second)
                                        : fmt::format("  {:.1f}/s", line.jobs_per_second);
     const double left = static_cast<double>(w.jobs - done) / line.jobs_per_second;
-    tail += "  ETA " + show_duration(std::chrono::seconds(static_cast<std::int64_t>(left + 0.5)));
+    tail += "  ETA " + show_estimate(left);
   }
   const int room = std::clamp(columns - static_cast<int>(tail.size()) - 3, 0, 40);
   if (room < 5) return tail.substr(0, static_cast<std::size_t>(std::max(columns - 1, 0)));

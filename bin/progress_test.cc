@@ -20,7 +20,17 @@ claim::WorkflowState of(std::uint64_t jobs, std::uint64_t completed, std::uint64
 
 TEST(Progress, shows_share_counts_failures_rate_and_what_is_left) {
   EXPECT_EQ(progress_text({of(1000, 490, 4, 10), 50}, 80),
-            "[==========>         ]  50 %  500/1,000  4 running  10 failed  50/s  ETA 10.0 s");
+            "[==========>         ]  50 %  500/1,000  4 running  10 failed  50/s  ETA 10 s");
+}
+
+TEST(Progress, a_hundred_per_cent_means_all) {
+  EXPECT_NE(progress_text({of(1000, 999, 1, 0), 0}, 60).find(" 99 %"), std::string::npos);
+}
+
+TEST(Progress, jobs_that_wait_at_their_worker_are_not_called_running) {
+  claim::WorkflowState w = of(10, 0, 2, 0);
+  w.counts[static_cast<std::size_t>(JobState::claimed)] = 3;
+  EXPECT_NE(progress_text({w, 0}, 80).find("2 running  3 claimed"), std::string::npos);
 }
 
 TEST(Progress, fits_a_narrow_terminal_by_leaving_the_bar_out) {

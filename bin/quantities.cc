@@ -120,6 +120,15 @@ std::string show_duration(std::chrono::microseconds d) {
   return fmt::format("{} d {} h", s / 86400, s % 86400 / 3600);
 }
 
+std::string show_estimate(double seconds) {
+  if (seconds < 1) return "<1 s";
+  if (seconds >= 1e9) return "years";
+  const auto s = static_cast<std::int64_t>(seconds + 0.5);
+  if (s < 90) return fmt::format("{} s", s);
+  if (s < 3600) return fmt::format("{} min", (s + 30) / 60);
+  return show_duration(std::chrono::seconds(s));
+}
+
 std::string show_time(WallTime t) {
   if (t.count() == 0) return "-";
   const std::time_t seconds = t.count() / 1'000'000;

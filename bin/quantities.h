@@ -19,7 +19,9 @@ Result<std::chrono::seconds> parse_duration(std::string_view text);
 
 [[nodiscard]] std::string show_bytes(ByteCount bytes);  // "1.5 GiB"
 [[nodiscard]] std::string show_duration(
-    std::chrono::microseconds d);                 // "0.25 s", "3 min 20 s", "2 h 5 min"
+    std::chrono::microseconds d);  // "0.25 s", "3 min 20 s", "2 h 5 min"
+// A time that is only guessed, in seconds: "<1 s", "40 s", "12 min", "2 h 5 min".
+[[nodiscard]] std::string show_estimate(double seconds);
 [[nodiscard]] std::string show_time(WallTime t);  // local time, "2026-05-01 12:00:00"; 0: "-"
 [[nodiscard]] std::string show_age(WallTime from, WallTime now);  // "12 s ago"; 0: "-"
 [[nodiscard]] std::string show_count(std::uint64_t n);            // "1,000,000"

@@ -62,5 +62,13 @@ TEST(Quantities, a_time_in_the_future_of_another_nodes_clock_is_now) {
   EXPECT_EQ(show_age(WallTime{}, WallTime(5)), "-");
 }
 
+TEST(Quantities, a_guess_is_shown_without_false_precision) {
+  EXPECT_EQ(show_estimate(0.3), "<1 s");
+  EXPECT_EQ(show_estimate(12.4), "12 s");
+  EXPECT_EQ(show_estimate(300), "5 min");
+  EXPECT_EQ(show_estimate(7500), "2 h 5 min");
+  EXPECT_EQ(show_estimate(1e12), "years");
+}
+
 }  // namespace
 }  // namespace torc::cli

@@ -88,7 +88,11 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
   info.allocation = setup_.allocation;
   info.scheduler = setup_.scheduler;
   info.label = setup_.label;
-  info.output_dir = setup_.output_dir.string();
+  info.any_binding = setup_.any_scheduler;
+  info.ignores_resources = setup_.max_parallel_jobs.has_value();
+  // Within the store it is left out, so that a store that was moved keeps its output.
+  if (setup_.output_dir != default_output_dir(store->directory()))
+    info.output_dir = setup_.output_dir.string();
   info.cpus = setup_.machine.cpus;
   info.gpus = static_cast<std::uint32_t>(setup_.machine.gpus.size());
   info.memory = setup_.machine.memory;

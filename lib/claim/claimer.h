@@ -61,6 +61,9 @@ void scan_sweeps(const Reader& reader, const std::function<bool(const Template&)
 // exists (ready, claimed, running, and the unsuccessful: failed, canceled, terminated).
 void scan_jobs(const Reader& reader, std::optional<JobState> state,
                const std::function<bool(JobId, const Job&)>& visit);
+// Every class that has ready jobs, with the job of each that a claim would look at first.
+void scan_ready_classes(const Reader& reader,
+                        const std::function<bool(const JobClass&, JobId head)>& visit);
 // The direct upstream jobs that a blocked job still waits for, at most `limit`.
 [[nodiscard]] std::vector<JobId> waits_for(const Reader& reader, JobId id, std::size_t limit);
 
@@ -75,7 +78,9 @@ struct WorkerInfo {
   std::string allocation;  // Slurm job id ("1234", "1234_7"); empty without one
   std::string scheduler;
   std::string label;
-  std::string output_dir;  // where it keeps its jobs' output
+  bool any_binding = false;        // it serves every scheduler and label (`torc run`)
+  bool ignores_resources = false;  // it counts jobs and nothing else (--max-parallel-jobs)
+  std::string output_dir;          // where it keeps its jobs' output; empty: in the store
   std::uint32_t cpus = 0;
   std::uint32_t gpus = 0;
   ByteCount memory;
@@ -193,6 +198,9 @@ Result<Answer> exchange(Transaction& tx, const Exchange& request);
 
 // Whether a job of this class could ever run on a worker that offers this: used to explain waiting.
 [[nodiscard]] bool could_fit(const JobClass& job_class, const Offer& offer);
+// What a registered worker could ever offer, as far as its record tells. `now` by the asker's wall
+// clock: good enough to explain, never to decide.
+[[nodiscard]] Offer whole_offer(const WorkerInfo& info, WallTime now);
 
 // --- checking ---
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "lib/claim/claimer.h"
 #include "lib/claim/state.h"
@@ -202,6 +203,17 @@ void scan_jobs(const Reader& reader, std::optional<JobState> state,
       if (job.state == JobState::completed && !visit(JobId{id}, job)) return;
     }
     from = records.back().first + 1;
+  }
+}
+
+void scan_ready_classes(const Reader& reader,
+                        const std::function<bool(const JobClass&, JobId head)>& visit) {
+  Key from(Table::ready);
+  while (const auto entry = reader.seek(from)) {
+    const auto range = decode_ready(entry->key, entry->value);
+    if (!range || !visit(read_class(reader, range->job_class), JobId{range->first})) return;
+    if (range->job_class == std::numeric_limits<std::uint32_t>::max()) return;
+    from = Key(Table::ready).be32(range->job_class + 1);
   }
 }
 

@@ -103,6 +103,21 @@ bool could_fit(const JobClass& job_class, const Offer& offer) {
          need.memory <= offer.total_memory;
 }
 
+Offer whole_offer(const WorkerInfo& info, WallTime now) {
+  Offer offer;
+  offer.total_cpus = info.cpus;
+  offer.total_gpus = info.gpus;
+  offer.total_memory = info.memory;
+  if (info.ends_at.count() != 0) {
+    offer.remaining = std::chrono::duration_cast<std::chrono::seconds>(info.ends_at - now);
+  }
+  offer.scheduler = info.scheduler;
+  offer.label = info.label;
+  offer.any_binding = info.any_binding;
+  offer.ignore_resources = info.ignores_resources;
+  return offer;
+}
+
 ReadyHeads::ReadyHeads(Transaction& tx, State& state, const Offer& offer, SortMethod sort)
     : tx_(tx), state_(state), offer_(offer) {
   Key from(Table::ready);

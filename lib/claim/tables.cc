@@ -314,7 +314,7 @@ std::string encode_worker(const WorkerInfo& info, WorkerStatus status, const Lea
   out.svarint(lease.last_seen.count()).varint(lease.finished);
   out.text(info.host).varint(info.pid).varint(info.pid_start).text(info.boot_id);
   out.text(info.pid_namespace).text(info.allocation).text(info.scheduler).text(info.label);
-  out.text(info.output_dir);
+  out.u8(static_cast<std::uint8_t>((info.any_binding ? 1 : 0) + (info.ignores_resources ? 2 : 0)));
   out.text(info.output_dir);
   out.varint(info.cpus).varint(info.gpus).varint(info.memory.value);
   out.svarint(info.registered_at.count()).svarint(info.ends_at.count());
@@ -340,7 +340,9 @@ std::optional<Worker> decode_worker(std::string_view value) {
   info.allocation = in.text();
   info.scheduler = in.text();
   info.label = in.text();
-  info.output_dir = in.text();
+  const std::uint8_t serves = in.u8();
+  info.any_binding = (serves & 1U) != 0;
+  info.ignores_resources = (serves & 2U) != 0;
   info.output_dir = in.text();
   info.cpus = static_cast<std::uint32_t>(in.varint());
   info.gpus = static_cast<std::uint32_t>(in.varint());

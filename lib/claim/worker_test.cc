@@ -96,6 +96,8 @@ TEST(Worker, what_a_worker_registers_is_read_back) {
   info.allocation = "12_3";
   info.scheduler = "big";
   info.label = "l";
+  info.any_binding = true;
+  info.ignores_resources = true;
   info.output_dir = "/out";
   info.cpus = 3;
   info.gpus = 2;
@@ -114,6 +116,8 @@ TEST(Worker, what_a_worker_registers_is_read_back) {
   EXPECT_EQ(w->info.allocation, "12_3");
   EXPECT_EQ(w->info.scheduler, "big");
   EXPECT_EQ(w->info.label, "l");
+  EXPECT_TRUE(w->info.any_binding);
+  EXPECT_TRUE(w->info.ignores_resources);
   EXPECT_EQ(w->info.output_dir, "/out");
   EXPECT_EQ(w->info.cpus, 3U);
   EXPECT_EQ(w->info.gpus, 2U);
