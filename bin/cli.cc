@@ -4,9 +4,13 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "bin/commands.h"
+#include "bin/completion.h"
 #include "bin/quantities.h"
+#include "bin/quote.h"
+#include "lib/spec/diagnostic.h"
 
 namespace torc::cli {
 namespace {
@@ -39,6 +43,17 @@ void add_parsed(CLI::App* command, const std::string& flag, std::optional<T>& ta
       ->type_name(type);
 }
 
+CLI::Validator at_least_one() {
+  return {[](std::string& text) {
+            const bool digits = !text.empty() && text.size() < 19 &&
+                                text.find_first_not_of("0123456789") == std::string::npos;
+            return digits && text.find_first_not_of('0') != std::string::npos
+                       ? std::string()
+                       : fmt::format("'{}' is no whole number above 0", text);
+          },
+          ""};
+}
+
 void add_worker_flags(CLI::App* command, WorkerOptions& o) {
   command->add_option("--num-cpus", o.cpus, "CPUs to use instead of those granted")
       ->type_name("N")
@@ -49,7 +64,7 @@ void add_worker_flags(CLI::App* command, WorkerOptions& o) {
       ->add_option("--max-parallel-jobs", o.max_parallel_jobs,
                    "run at most N jobs at a time and ignore what they need")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least_one());
   command
       ->add_option("--scheduler", o.scheduler,
                    "serve jobs bound to this scheduler (and unbound ones)")
@@ -68,11 +83,49 @@ void add_worker_flags(CLI::App* command, WorkerOptions& o) {
   command->add_flag("-q,--quiet", o.quiet, "print nothing but errors");
 }
 
+// "ENGINE:{auto,lmdb,journal}", as CLI11 describes an option with a set of values.
+std::vector<std::string> choices_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const std::size_t open = type.find('{');
+  const std::size_t close = type.rfind('}');
+  if (open == std::string::npos || close == std::string::npos) return {};
+  return CLI::detail::split(type.substr(open + 1, close - open - 1), ',');
+}
+
+std::vector<CommandHelp> described(const CLI::App& cli) {
+  std::vector<CommandHelp> commands;
+  for (const CLI::App* command : cli.get_subcommands({})) {
+    CommandHelp help{command->get_name(), command->get_description(), {}};
+    for (const CLI::Option* option : command->get_options()) {
+      FlagHelp flag{
+          {}, option->get_items_expected_max() > 0, choices_of(*option), option->get_description()};
+      for (const std::string& name : option->get_snames()) flag.names.push_back("-" + name);
+      for (const std::string& name : option->get_lnames()) flag.names.push_back("--" + name);
+      if (!flag.names.empty()) help.flags.push_back(std::move(flag));
+    }
+    commands.push_back(std::move(help));
+  }
+  return commands;
+}
+
+Exit run_completion(const App& app, const CLI::App& cli, const std::string& shell) {
+  const auto script = completion_script(shell, described(cli));
+  if (!script) return report(app, script.error());
+  fmt::print(app.out, "{}", *script);
+  return Exit::ok;
+}
+
+std::string nearest_command(const CLI::App& cli, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : cli.get_subcommands({})) names.push_back(command->get_name());
+  return spec::nearest(word, names);
+}
+
 }  // namespace
 
 Exit run_command_line(const App& app, int argc, char** argv) {
   CLI::App cli("torc: runs workflows of many jobs on clusters, without any server", "torc");
-  cli.set_version_flag("--version", "torc " TORC_VERSION);
+  cli.set_version_flag("-V,--version", "torc " TORC_VERSION);
   cli.footer(kFooter);
   cli.require_subcommand(1);
   cli.get_formatter()->column_width(34);
@@ -108,7 +161,10 @@ Exit run_command_line(const App& app, int argc, char** argv) {
       ->check(CLI::IsMember({"auto", "lmdb", "journal"}))
       ->capture_default_str();
   add_worker_flags(c, run.worker);
-  c->callback([&] { exit = run_run(app, run); });
+  c->callback([&, c] {
+    run.spec_flags = c->count("--store") + c->count("--engine") > 0;
+    exit = run_run(app, run);
+  });
 
   WorkerOptions worker;
   c = cli.add_subcommand(
@@ -131,7 +187,7 @@ Exit run_command_line(const App& app, int argc, char** argv) {
       ->check(CLI::IsMember({"blocked", "ready", "claimed", "running", "completed", "failed",
                              "canceled", "terminated"}));
   c->add_option("--name", jobs.name, "only jobs whose name matches")->type_name("REGEX");
-  c->add_option("--limit", jobs.limit, "at most N jobs")->type_name("N");
+  c->add_option("--limit", jobs.limit, "at most N jobs")->type_name("N")->check(at_least_one());
   c->add_flag("--json", jobs.json, "machine-readable output");
   c->callback([&] { exit = run_jobs(app, jobs); });
 
@@ -163,6 +219,13 @@ Exit run_command_line(const App& app, int argc, char** argv) {
   c->add_flag("--json", verify.json, "machine-readable output");
   c->callback([&] { exit = run_verify(app, verify); });
 
+  std::string shell;
+  c = cli.add_subcommand("completion", "Print a script that completes torc's command line");
+  c->add_option("SHELL", shell, "bash, zsh or fish: source <(torc completion bash)")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  c->callback([&] { exit = run_completion(app, cli, shell); });
+
   try {
     cli.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -173,7 +236,9 @@ Exit run_command_line(const App& app, int argc, char** argv) {
     const auto chosen = cli.get_subcommands();
     const auto unknown = cli.remaining();
     if (chosen.empty() && !unknown.empty()) {
-      fmt::print(app.err, "torc: error: there is no command '{}'\n", unknown.front());
+      fmt::print(app.err, "torc: error: there is no command '{}'\n", printable(unknown.front()));
+      const std::string near = nearest_command(cli, unknown.front());
+      if (!near.empty()) fmt::print(app.err, "  did you mean `torc {}`?\n", near);
     } else {
       fmt::print(app.err, "torc: error: {}\n", error.what());
     }

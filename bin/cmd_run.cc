@@ -77,6 +77,11 @@ Exit run_run(const App& app, const RunOptions& options) {
   std::error_code ignored;
   const Path target = (app.directory / options.target).lexically_normal();
   if (options.target.empty() || std::filesystem::is_directory(target, ignored)) {
+    if (options.spec_flags) {
+      return report(app, Error{ErrorKind::invalid,
+                               "--store and --engine say how to make a store from a workflow file",
+                               "name the file, or leave them out to go on with a store"});
+    }
     auto opened = open_store(app, options.target);
     if (!opened) return report(app, opened.error());
     store = *std::move(opened);

@@ -1,12 +1,15 @@
 // torc worker: one worker of an allocation (or started by hand), until the workflow is done.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "bin/commands.h"
 #include "bin/locate.h"
 #include "bin/quantities.h"
 #include "bin/quote.h"
 #include "bin/worker.h"
 #include "bin/worker_setup.h"
+#include "lib/spec/diagnostic.h"
 
 namespace torc::cli {
 namespace {
@@ -45,6 +48,39 @@ void announce(const App& app, const WorkerSetup& setup, const Path& store) {
   std::fflush(app.out);
 }
 
+// A name that no job is bound to may be a slip. Not where it resembles none and there are unbound
+// jobs: then it is a scheduler that the spec declares and nothing is bound to.
+Result<void> note_unknown_bindings(const App& app, store::Store& store,
+                                   const WorkerOptions& options) {
+  std::vector<std::string> schedulers;
+  std::vector<std::string> labels;
+  bool unbound = false;
+  TORC_TRY(store.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
+    schedulers.clear();
+    labels.clear();
+    unbound = false;
+    claim::scan_classes(reader, [&](const claim::JobClass& c) {
+      if (!c.scheduler.empty()) schedulers.push_back(c.scheduler);
+      if (!c.label.empty()) labels.push_back(c.label);
+      unbound = unbound || (c.scheduler.empty() && c.label.empty());
+      return true;
+    });
+    return {};
+  }));
+  const auto note = [&](const char* flag, const std::string& name,
+                        const std::vector<std::string>& known) {
+    if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) return;
+    const std::string near = spec::nearest(name, known);
+    if (near.empty() && unbound) return;
+    say(app.err, "torc: note: no job asks for {} {}{}\n", flag, shell_word(name),
+        near.empty() ? ", and all ask for one"
+                     : fmt::format("; did you mean {}?", shell_word(near)));
+  };
+  note("--scheduler", options.scheduler, schedulers);
+  note("--label", options.label, labels);
+  return {};
+}
+
 }  // namespace
 
 Exit run_worker(const App& app, const WorkerOptions& options) {
@@ -73,7 +109,11 @@ Exit run_worker(const App& app, const WorkerOptions& options) {
     if (!setup) return report(app, setup.error());
     if (life == 1) ends_at = setup->ends_at;
     setup->ends_at = ends_at;
-    if (!options.quiet && life == 1) announce(app, *setup, *path);
+    if (life == 1) {
+      if (auto noted = note_unknown_bindings(app, **store, options); !noted)
+        return report(app, noted.error());
+      if (!options.quiet) announce(app, *setup, *path);
+    }
     auto summary = work(app, *std::move(store), *setup, events);
     if (!summary) return report(app, summary.error());
     if (!options.quiet) {

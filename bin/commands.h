@@ -45,6 +45,7 @@ struct RunOptions {
   std::string target;  // a spec or a store; empty: the store found as for other commands
   std::string store;   // for a spec: where to make the store
   std::string engine = "auto";
+  bool spec_flags = false;  // flags were given that only a spec can use
   WorkerOptions worker;
 };
 

@@ -20,7 +20,7 @@ claim::WorkflowState of(std::uint64_t jobs, std::uint64_t completed, std::uint64
 
 TEST(Progress, shows_share_counts_failures_rate_and_what_is_left) {
   EXPECT_EQ(progress_text({of(1000, 490, 4, 10), 50}, 80),
-            "[==========>         ]  50 %  500/1,000  4 running  10 failed  50/s  ETA 10 s");
+            "[===========>          ]  50 %  500/1,000  4 running  10 failed  50/s  ETA 10 s");
 }
 
 TEST(Progress, a_hundred_per_cent_means_all) {

@@ -61,6 +61,7 @@ void scan_sweeps(const Reader& reader, const std::function<bool(const Template&)
 // exists (ready, claimed, running, and the unsuccessful: failed, canceled, terminated).
 void scan_jobs(const Reader& reader, std::optional<JobState> state,
                const std::function<bool(JobId, const Job&)>& visit);
+void scan_classes(const Reader& reader, const std::function<bool(const JobClass&)>& visit);
 // Every class that has ready jobs, with the job of each that a claim would look at first.
 void scan_ready_classes(const Reader& reader,
                         const std::function<bool(const JobClass&, JobId head)>& visit);

@@ -206,6 +206,13 @@ void scan_jobs(const Reader& reader, std::optional<JobState> state,
   }
 }
 
+void scan_classes(const Reader& reader, const std::function<bool(const JobClass&)>& visit) {
+  reader.scan_prefix(Key(Table::job_class), [&](const store::Entry& e) {
+    const auto c = decode_class(e.value);
+    return c && visit(*c);
+  });
+}
+
 void scan_ready_classes(const Reader& reader,
                         const std::function<bool(const JobClass&, JobId head)>& visit) {
   Key from(Table::ready);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "tests/integration/harness.h"
@@ -179,6 +180,50 @@ jobs:
   EXPECT_EQ(here.json({"verify"})["clean"], true);
   EXPECT_EQ(here.json({"check", "wf.yaml"})["valid"], true);
   EXPECT_EQ(here.json({"status"})["state"], "completed");
+}
+
+TEST(Job, its_output_is_found_after_the_store_was_moved) {
+  const Workplace here;
+  here.write("wf.yaml", "name: wf\njobs:\n  - {name: j, command: echo kept}\n");
+  ASSERT_EQ(here.run({"run", "wf.yaml"}).exit_code, 0);
+  std::filesystem::rename(here.path() / "wf.torc", here.path() / "elsewhere.torc");
+  const Ended logs = here.run({"logs", "elsewhere.torc", "j"});
+  EXPECT_EQ(logs.exit_code, 0) << logs;
+  EXPECT_EQ(logs.out, "kept\n");
+}
+
+TEST(Job, that_no_living_worker_could_take_is_shown_by_status_with_its_needs) {
+  const Workplace here;
+  Fifo record(here.path() / "record");
+  Fifo gate(here.path() / "gate");
+  here.write("wf.yaml", R"(name: wf
+resource_requirements:
+  - {name: huge, num_cpus: 999, memory: 1g}
+jobs:
+  - {name: long, command: echo long > record; read x < gate}
+  - {name: wide, command: "true", resource_requirements: huge}
+)");
+  const auto process = here.start({"run", "wf.yaml", "--num-cpus", "2"});
+  ASSERT_TRUE(wait_for_line(record, "long", *process)) << process->err();
+  const json unserved = here.json({"status"})["unserved"];
+  ASSERT_EQ(unserved.size(), 1U);
+  EXPECT_EQ(unserved[0]["name"], "wide");
+  EXPECT_EQ(unserved[0]["needs"], "999 CPU(s), 1.0 GiB");
+  EXPECT_TRUE(here.run({"status"}).says("none of these workers can take them"));
+  process->kill(SIGTERM);
+  process->wait();
+}
+
+TEST(Job, whose_name_holds_control_characters_is_shown_without_them) {
+  const Workplace here;
+  here.write("wf.yaml", "name: wf\njobs:\n  - {name: \"a\\tb\", command: \"false\"}\n");
+  const Ended ran = here.run({"run", "wf.yaml"});
+  if (ran.exit_code == 2) return;  // refused by name: nothing to show
+  for (const char* command : {"status", "jobs"}) {
+    const Ended shown = here.run({command});
+    EXPECT_TRUE(shown.says("a\\tb")) << shown;
+    EXPECT_EQ(shown.out.find('\t'), std::string::npos) << shown;
+  }
 }
 
 }  // namespace

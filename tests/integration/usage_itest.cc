@@ -33,7 +33,42 @@ TEST(Usage, wrong_flags_and_values_are_told_with_the_command_that_helps) {
   expect_usage(here, {"run", "wf.yaml", "--num-cpus", "two"}, {"--num-cpus"});
   expect_usage(here, {"run", "wf.yaml", "--memory", "lots"}, {"--memory", "lots"});
   expect_usage(here, {"run", "wf.yaml", "--time-limit", "soon"}, {"--time-limit", "soon"});
+  expect_usage(here, {"run", "wf.yaml", "--max-parallel-jobs", "0"}, {"whole number above 0"});
+  expect_usage(here, {"jobs", "--limit", "-1"}, {"--limit", "whole number above 0"});
+  expect_usage(here, {"jobs", "--limit", "0"}, {"--limit", "whole number above 0"});
+  expect_usage(here, {"completion", "tcsh"}, {"tcsh", "bash"});
   EXPECT_EQ(contents(here.path()).size(), 1U);
+}
+
+TEST(Usage, a_slip_in_a_command_is_answered_with_the_nearest_one) {
+  const Workplace here;
+  expect_usage(here, {"stauts"}, {"there is no command 'stauts'", "did you mean `torc status`?"});
+}
+
+TEST(Usage, flags_that_only_a_spec_can_use_are_refused_with_a_store) {
+  const Workplace here;
+  here.write("wf.yaml", kGood);
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  expect_usage(here, {"run", "wf.torc", "--store", "b.torc"}, {"from a workflow file"});
+  expect_usage(here, {"run", "--engine", "lmdb"}, {"from a workflow file"});
+}
+
+TEST(Usage, a_binding_that_no_job_has_is_noted_with_the_nearest_one) {
+  const Workplace here;
+  here.write("wf.yaml", "name: wf\njobs:\n  - {name: j, command: \"true\", label: gpu_a100}\n");
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  const Ended slip = here.run({"worker", "--label", "gpu_a10", "--idle-timeout", "1s"});
+  EXPECT_SAYS(slip, "did you mean gpu_a100?");
+  const Ended right = here.run({"worker", "--label", "gpu_a100"});
+  EXPECT_FALSE(right.says("note:")) << right;
+}
+
+TEST(Usage, a_command_to_paste_is_quoted_for_the_shell) {
+  const Workplace here;
+  here.write("wf.yaml", "name: wf\njobs:\n  - {name: \"it's $x\", command: \"echo out\"}\n");
+  ASSERT_EQ(here.run({"run", "wf.yaml", "--store", "my store.torc"}).exit_code, 0);
+  const Ended job = here.run({"job", "my store.torc", "it's $x"});
+  EXPECT_SAYS(job, R"(torc logs 'my store.torc' 'it'\''s $x' [--stderr])");
 }
 
 TEST(Usage, a_worker_flag_that_cannot_be_is_refused) {
