@@ -18,6 +18,8 @@ struct Found {
   OutputFiles files;
   spec::StdioMode mode{};
   std::uint32_t attempt = 0;
+  std::string host;      // that ran it, where it is known
+  bool in_store = true;  // its worker kept output in the store
 };
 
 Result<Found> find_files(store::Store& store, const std::string& name,
@@ -39,9 +41,10 @@ Result<Found> find_files(store::Store& store, const std::string& name,
                                      : fmt::format("it had attempts 1 to {}", job->attempt)};
     }
     Path directory = default_output_dir(store.directory());
-    if (const auto worker = claim::read_worker(reader, job->worker);
-        worker && !worker->info.output_dir.empty()) {
-      directory = worker->info.output_dir;
+    if (const auto worker = claim::read_worker(reader, job->worker)) {
+      found.host = worker->info.host;
+      found.in_store = worker->info.output_dir.empty();
+      if (!found.in_store) directory = worker->info.output_dir;
     }
     found.mode = page->recipe.render(raw(*id) - raw(page->job_template.first)).stdio.mode;
     found.files = output_files(directory, *id, found.attempt, found.mode);
@@ -50,14 +53,22 @@ Result<Found> find_files(store::Store& store, const std::string& name,
   return found;
 }
 
-Exit copy_out(const App& app, const Path& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rbe");
-  if (file == nullptr) {
-    return report(
-        app,
-        os_error(errno, fmt::format("cannot read {}", path.string()),
-                 "it may lie on another node's local disk, or was deleted (delete_on_success)"));
+Error not_there(const Found& found, const Path& path, int open_errno) {
+  std::string remedy;
+  if (open_errno == ENOENT) {
+    remedy = found.in_store
+                 ? "it was deleted since, by hand or by the job's stdio setting delete_on_success"
+                 : fmt::format(
+                       "its worker ran on {} with an --output-dir; if that is a local disk, "
+                       "look there",
+                       found.host);
   }
+  return os_error(open_errno, fmt::format("cannot read {}", path.string()), std::move(remedy));
+}
+
+Exit copy_out(const App& app, const Found& found, const Path& path) {
+  std::FILE* file = std::fopen(path.c_str(), "rbe");
+  if (file == nullptr) return report(app, not_there(found, path, errno));
   char buffer[1 << 16];
   std::size_t n = 0;
   while ((n = std::fread(buffer, 1, sizeof buffer, file)) > 0) {
@@ -107,7 +118,7 @@ Exit run_logs(const App& app, const LogsOptions& options) {
     fmt::print(app.out, "{}\n", path.string());
     return Exit::ok;
   }
-  return copy_out(app, path);
+  return copy_out(app, *found, path);
 }
 
 }  // namespace torc::cli

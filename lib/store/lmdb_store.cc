@@ -81,7 +81,17 @@ void LmdbStore::remove_gates_of_other_boots() {
 
 Result<void> LmdbStore::start() {
   remove_gates_of_other_boots();
-  TORC_ASSIGN(gate_, Gate::open(directory_ / gate_name()));
+  auto gate = Gate::open(directory_ / gate_name());
+  if (!gate.ok()) {
+    Error error = std::move(gate).error();
+    if (error.kind == ErrorKind::permission && error.remedy.empty()) {
+      error.remedy =
+          "engine lmdb must write into the store even to read it (a table of its readers); ask its "
+          "owner for write permission, or for a store of engine journal, which can be read without";
+    }
+    return error;
+  }
+  gate_ = *std::move(gate);
   return open_environment();
 }
 

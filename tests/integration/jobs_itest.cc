@@ -192,6 +192,22 @@ TEST(Job, its_output_is_found_after_the_store_was_moved) {
   EXPECT_EQ(logs.out, "kept\n");
 }
 
+TEST(Job, whose_output_is_gone_says_where_it_was) {
+  const Workplace here;
+  here.write("wf.yaml", "name: wf\njobs:\n  - {name: j, command: echo kept}\n");
+  ASSERT_EQ(here.run({"run", "wf.yaml"}).exit_code, 0);
+  std::filesystem::remove_all(here.path() / "wf.torc/logs/jobs");
+  const Ended deleted = here.run({"logs", "j"});
+  EXPECT_EQ(deleted.exit_code, 3) << deleted;
+  EXPECT_TRUE(deleted.says("it was deleted since")) << deleted;
+
+  ASSERT_EQ(here.run({"run", "wf.yaml", "--store", "b.torc", "--output-dir", "out"}).exit_code, 0);
+  std::filesystem::remove_all(here.path() / "out");
+  const Ended elsewhere = here.run({"logs", "b.torc", "j"});
+  EXPECT_EQ(elsewhere.exit_code, 3) << elsewhere;
+  EXPECT_TRUE(elsewhere.says("with an --output-dir")) << elsewhere;
+}
+
 TEST(Job, that_no_living_worker_could_take_is_shown_by_status_with_its_needs) {
   const Workplace here;
   Fifo record(here.path() / "record");
