@@ -86,6 +86,21 @@ TEST_F(Hosts, a_damaged_snapshot_is_passed_over_for_the_one_before) {
       << verified.error().what;
 }
 
+TEST_F(Hosts, an_old_snapshot_that_could_not_be_deleted_is_no_gap) {
+  work(*b, 50);
+  Path oldest;
+  for (const auto& entry : fs::directory_iterator(directory / "snapshot")) {
+    if (oldest.empty() || entry.path() < oldest) oldest = entry.path();
+  }
+  const Path kept = scratch.path() / "kept";
+  fs::copy(oldest, kept);
+  work(*b, 300);
+  ASSERT_FALSE(fs::exists(oldest));
+  ASSERT_FALSE(fs::exists(commit_file(60)));
+  fs::copy(kept, oldest);
+  expect_verified();
+}
+
 TEST_F(Hosts, a_replica_of_another_history_is_rebuilt) {
   // The store is put back from a copy that is older than what the node has seen, and goes another
   // way.

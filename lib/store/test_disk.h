@@ -1,17 +1,24 @@
-// A Disk for tests that lets each operation pass, refuses it, or lets it happen and loses the
-// answer.
+// A Disk for tests that lets each operation pass, refuses it, lets it happen and loses the answer,
+// only pretends, or is gone for good. The real filesystem is below it unless another Disk is given.
 #pragma once
 
 #include <cerrno>
 #include <functional>
 #include <string>
+#include <type_traits>
 
 #include "lib/store/disk.h"
 
 namespace torc::store::testing {
 
 struct Fate {
-  enum class What : std::uint8_t { proceed, refuse, lose_reply } what = What::proceed;
+  enum class What : std::uint8_t {
+    proceed,
+    refuse,      // a write that is refused may have written a part
+    lose_reply,  // it happens, and an error is told
+    pretend,     // success is told; of a write the half has happened, of anything else nothing
+    dead         // nothing happens any more: the process is gone
+  } what = What::proceed;
   int os_errno = 0;
 };
 inline Fate proceed() {
@@ -24,8 +31,17 @@ inline Fate lose_reply(int e) {
   return {Fate::What::lose_reply, e};
 }
 
+inline Fate pretend() {
+  return {Fate::What::pretend, 0};
+}
+inline Fate dead() {
+  return {Fate::What::dead, EIO};
+}
+
 class FaultyDisk final : public Disk {
  public:
+  explicit FaultyDisk(Disk* real = nullptr) : real_(real != nullptr ? *real : posix_) {}
+
   // Asked before each operation with its name and path (empty for those on a handle).
   using Oracle = std::function<Fate(const std::string& operation, const Path& path)>;
   Oracle oracle = [](const std::string&, const Path&) { return proceed(); };
@@ -111,6 +127,13 @@ class FaultyDisk final : public Disk {
       const std::function<void()>& half = [] {}) {
     ++operations;
     const Fate fate = oracle(operation, path);
+    if (fate.what == Fate::What::pretend) {
+      half();
+      if constexpr (std::is_void_v<T>) return {};
+    }
+    if (fate.what == Fate::What::dead && operation == "close") half();
+    if (fate.what == Fate::What::dead)
+      return os_error(fate.os_errno, operation + " by a process that is gone");
     if (fate.what == Fate::What::refuse) {
       half();
       return os_error(fate.os_errno, "injected failure of " + operation + " " + path.string());
@@ -128,7 +151,7 @@ class FaultyDisk final : public Disk {
                             const std::function<Result<FileHandle>()>& act) {
     ++operations;
     const Fate fate = oracle(operation, path);
-    if (fate.what == Fate::What::refuse)
+    if (fate.what == Fate::What::refuse || fate.what == Fate::What::dead)
       return os_error(fate.os_errno, "injected failure of " + operation);
     Result<FileHandle> done = act();
     if (fate.what == Fate::What::lose_reply) {
@@ -139,7 +162,8 @@ class FaultyDisk final : public Disk {
     return done;
   }
 
-  PosixDisk real_;
+  PosixDisk posix_;
+  Disk& real_;
 };
 
 }  // namespace torc::store::testing

@@ -1,0 +1,157 @@
+// Every blow at every operation that engine lmdb does through Disk (its data it writes itself; a
+// full disk under that is in tests/integration), and at those of the heartbeats.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "lib/store/test_fault_case.h"
+
+namespace torc::store {
+namespace {
+
+using namespace torc::store::testing;
+namespace fs = std::filesystem;
+
+// Counts operations, and lets the blow fall on the nth.
+struct Struck {
+  explicit Struck(FaultyDisk& disk, std::uint64_t nth, Blow blow) {
+    disk.oracle = [this, nth, blow](const std::string& name, const Path&) {
+      names.push_back(name);
+      return names.size() <= nth ? proceed() : blow.fate(names.size() == nth + 1);
+    };
+  }
+  std::vector<std::string> names;
+};
+
+const Blow kNone{Blow::Kind::refuse, 0};
+constexpr std::uint64_t kNever = 1U << 30U;
+
+void heal(FaultyDisk& disk) {
+  disk.oracle = [](const std::string&, const Path&) { return proceed(); };
+}
+
+// A power cut is beyond what this disk can do.
+std::vector<Blow> blows(const std::vector<std::string>& names, std::size_t nth) {
+  std::vector<Blow> out = blows_on(names[nth], nth + 1 == names.size());
+  std::erase_if(out, [](const Blow& b) { return b.kind > Blow::Kind::crash_after; });
+  return out;
+}
+
+class OneHost {
+ public:
+  Result<void> create() {
+    TORC_ASSIGN(store, Store::create(node.world(), directory, Engine::lmdb, quick(), put("a", "1"),
+                                     {{"spec.yaml", "x"}}));
+    return {};
+  }
+  Result<void> open() {
+    TORC_ASSIGN(store, Store::open(node.world(), directory, quick()));
+    return {};
+  }
+  // What must hold on a healthy disk afterwards; empty: it does.
+  std::string check() {
+    heal(disk);
+    store.reset();
+    if (!fs::exists(directory)) return create().ok() ? "" : "it cannot be made again";
+    if (!fs::exists(directory / "spec.yaml")) return "it is there, but not whole";
+    if (const auto opened = open(); !opened.ok()) return opened.error().text();
+    if (value_of(*store, "a") != "1") return "its first commit is missing";
+    if (!store->commit(1, put("b", "2")).ok()) return "no commit is possible";
+    store.reset();
+    const auto verified = verify(node.world(), directory, no_check);
+    return verified.ok() ? "" : verified.error().text();
+  }
+
+  ScratchDirectory scratch;
+  FaultyDisk disk;
+  Node node{scratch.path(), "node", 1, &disk};
+  Path directory = scratch.path() / "wf.torc";
+  std::unique_ptr<Store> store;
+};
+
+int each_blow(const char* what, const std::function<Result<void>(OneHost&)>& before,
+              const std::function<Result<void>(OneHost&)>& act) {
+  std::vector<std::string> names;
+  {
+    OneHost host;
+    EXPECT_TRUE(before(host).ok());
+    const Struck counted(host.disk, kNever, kNone);
+    EXPECT_TRUE(act(host).ok());
+    names = counted.names;
+  }
+  int cases = 0;
+  for (std::size_t nth = 0; nth < names.size(); ++nth) {
+    for (const Blow& blow : blows(names, nth)) {
+      ++cases;
+      OneHost host;
+      (void)before(host);
+      {
+        const Struck struck(host.disk, nth, blow);
+        const Result<void> told = act(host);
+        EXPECT_TRUE(!told.ok() || blow.ends_process() || fs::exists(host.directory));
+        heal(host.disk);
+      }
+      const std::string wrong = host.check();
+      // A disk that lied: the error must name the file.
+      const bool named = blow.lies() && wrong.starts_with((host.directory / "").string());
+      EXPECT_TRUE(wrong.empty() || named) << what << ": operation " << nth << " (" << names[nth]
+                                          << ") " << blow.text() << "\n  " << wrong;
+    }
+  }
+  std::printf("%-44s %4zu operations %6d cases\n", what, names.size(), cases);
+  return cases;
+}
+
+TEST(EveryFault, of_the_embedded_engine_leaves_all_of_a_store_or_nothing) {
+  const auto nothing_before = [](OneHost&) { return Result<void>(); };
+  EXPECT_GE(each_blow("create with lmdb", nothing_before, [](OneHost& h) { return h.create(); }),
+            300);
+  EXPECT_GE(each_blow(
+                "open with lmdb",
+                [](OneHost& h) {
+                  const auto made = h.create();
+                  h.store.reset();
+                  return made;
+                },
+                [](OneHost& h) { return h.open(); }),
+            50);
+}
+
+TEST(EveryFault, of_a_heartbeat_shows_an_old_beat_or_a_new_one_or_none) {
+  int cases = 0;
+  std::size_t operations = 1;
+  for (std::size_t nth = 0; nth < operations; ++nth) {
+    for (const Blow& blow : blows_on("write", true)) {
+      ++cases;
+      FileServer server;
+      MemoryDisk memory(server, kLikeNfs);
+      FaultyDisk disk(&memory);
+      const ScratchDirectory scratch;
+      Node node(scratch.path(), "node", 1, &disk);
+      ASSERT_TRUE(memory.make_directory("/beats").ok());
+      ASSERT_TRUE(write_beat(node.world(), "/", 7, 41).ok());
+      bool told = false;
+      std::optional<std::uint64_t> under;
+      {
+        const Struck struck(disk, nth, blow);
+        told = write_beat(node.world(), "/", 7, 42).ok();
+        if (const auto seen = read_beat(node.world(), "/", 7); seen.ok()) under = *seen;
+        operations = std::max(operations, struck.names.size());
+        heal(disk);
+      }
+      const auto seen = read_beat(node.world(), "/", 7);
+      ASSERT_TRUE(seen.ok()) << blow.text();
+      EXPECT_TRUE(!*seen || **seen == 41 || **seen == 42) << blow.text();
+      EXPECT_TRUE(!under || *under == 41 || *under == 42) << blow.text();
+      EXPECT_TRUE(!told || blow.lies() || blow.ends_process() || *seen == 42u) << blow.text();
+      EXPECT_TRUE(remove_beat(node.world(), "/", 7).ok());
+      EXPECT_EQ(memory.open_handles(), 0u) << blow.text();
+    }
+  }
+  std::printf("%-44s %4zu operations %6d cases\n", "heartbeat", operations, cases);
+  EXPECT_GE(cases, 150);
+}
+
+}  // namespace
+}  // namespace torc::store
