@@ -133,13 +133,13 @@ class AppendLog {
 Result<std::uint64_t> newest_commit_size(const Path& store) {
   Path newest;
   std::error_code error;
-  for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(store / "journal", error)) {
-    if (entry.is_regular_file(error)) newest = std::max(newest, entry.path());
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(store, error)) {
+    const bool commit = entry.path().string().find("/journal/") != std::string::npos;
+    if (commit && entry.is_regular_file(error)) newest = std::max(newest, entry.path());
   }
   const auto size = newest.empty() ? 0 : std::filesystem::file_size(newest, error);
   if (error || size == 0) {
-    return Error{ErrorKind::not_found, "no commit file in " + (store / "journal").string(), {}};
+    return Error{ErrorKind::not_found, "no commit file in " + store.string(), {}};
   }
   return size;
 }

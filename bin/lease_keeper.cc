@@ -43,7 +43,7 @@ Result<void> LeaseKeeper::tick(BootTime last_commit, Beat beat) {
                          static_cast<std::int64_t>(static_cast<double>(interval.count()) * jitter));
   bool beaten = false;
   if (beat == Beat::yes && (last_commit + interval < now || beat_counter_ == 0)) {
-    TORC_TRY(store::write_beat(world_, store_.directory(), raw(self_), ++beat_counter_));
+    TORC_TRY(store::write_beat(world_, store_.state_directory(), raw(self_), ++beat_counter_));
     beaten = true;
   }
   TORC_ASSIGN(const std::vector<claim::Worker> living, look_around());
@@ -149,7 +149,7 @@ Result<void> LeaseKeeper::observe_successors(const std::vector<claim::Worker>& l
   std::map<claim::WorkerEpoch, claim::Observation> kept;
   for (const claim::Worker& worker : living) {
     if (std::find(ring.begin(), ring.end(), worker.epoch) == ring.end()) continue;
-    const auto beats = store::read_beat(world_, store_.directory(), raw(worker.epoch));
+    const auto beats = store::read_beat(world_, store_.state_directory(), raw(worker.epoch));
     if (!beats) continue;  // nothing is known of it this time
     const auto before = observations_.find(worker.epoch);
     const std::uint64_t counter =
@@ -178,14 +178,14 @@ Result<bool> LeaseKeeper::expire(const claim::Worker& worker, std::uint64_t beat
     expired = false;
     if (beats != 0) {
       TORC_ASSIGN(const auto newest,
-                  store::read_beat(world_, store_.directory(), raw(worker.epoch)));
+                  store::read_beat(world_, store_.state_directory(), raw(worker.epoch)));
       if (newest && *newest != beats) return {};
     }
     TORC_ASSIGN(expired, claim::expire_worker(tx, worker.epoch, worker.renewals,
                                               world_.clock.wall_now(), kCrashLimit));
     return {};
   }));
-  if (expired) (void)store::remove_beat(world_, store_.directory(), raw(worker.epoch));
+  if (expired) (void)store::remove_beat(world_, store_.state_directory(), raw(worker.epoch));
   return expired;
 }
 

@@ -158,7 +158,7 @@ Result<WorkerSummary> Session::leave() {
     TORC_ASSIGN(summary_.workflow, claim::read_workflow(tx));
     return {};
   });
-  (void)store::remove_beat(app_.world, store->directory(), claim::raw(self_));
+  (void)store::remove_beat(app_.world, store->state_directory(), claim::raw(self_));
   if (!left && left.error().kind != ErrorKind::fenced) return std::move(left).error();
   if (summary_.end == WorkerEnd::workflow_finished) store->forget_copy();
   return summary_;

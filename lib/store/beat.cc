@@ -11,26 +11,26 @@
 namespace torc::store {
 namespace {
 
-Path beat_path(const Path& store, std::uint64_t epoch) {
-  return store / "beats" / std::to_string(epoch);
+Path beat_path(const Path& state, std::uint64_t epoch) {
+  return state / "beats" / std::to_string(epoch);
 }
 
 }  // namespace
 
-Result<void> write_beat(const World& world, const Path& store, std::uint64_t epoch,
+Result<void> write_beat(const World& world, const Path& state, std::uint64_t epoch,
                         std::uint64_t counter) {
   Encoder record;
   record.be64(epoch).be64(counter);
   record.be32(crc32c(record.bytes()));
-  TORC_ASSIGN(const FileHandle handle, world.disk.open_update(beat_path(store, epoch)));
+  TORC_ASSIGN(const FileHandle handle, world.disk.open_update(beat_path(state, epoch)));
   OpenFile open(world.disk, handle);
   TORC_TRY(world.disk.write(handle, 0, record.bytes()));
   return open.close();  // on NFS this is what sends it
 }
 
-Result<std::optional<std::uint64_t>> read_beat(const World& world, const Path& store,
+Result<std::optional<std::uint64_t>> read_beat(const World& world, const Path& state,
                                                std::uint64_t epoch) {
-  const Result<std::string> bytes = read_file(world.disk, beat_path(store, epoch));
+  const Result<std::string> bytes = read_file(world.disk, beat_path(state, epoch));
   if (!bytes.ok()) {
     if (bytes.error().kind == ErrorKind::not_found) return std::optional<std::uint64_t>();
     return bytes.error();
@@ -46,8 +46,8 @@ Result<std::optional<std::uint64_t>> read_beat(const World& world, const Path& s
   return std::optional<std::uint64_t>(counter);
 }
 
-Result<void> remove_beat(const World& world, const Path& store, std::uint64_t epoch) {
-  Result<void> gone = world.disk.unlink(beat_path(store, epoch));
+Result<void> remove_beat(const World& world, const Path& state, std::uint64_t epoch) {
+  Result<void> gone = world.disk.unlink(beat_path(state, epoch));
   if (!gone.ok() && gone.error().os_errno == ENOENT) return {};
   return gone;
 }

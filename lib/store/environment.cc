@@ -142,6 +142,12 @@ Environment::~Environment() {
   table.closed.notify_all();
 }
 
+bool Environment::deleted() const {
+  mdb_filehandle_t fd = -1;
+  struct stat st {};
+  return mdb_env_get_fd(env_, &fd) == 0 && ::fstat(fd, &st) == 0 && st.st_nlink == 0;
+}
+
 Result<void> Environment::grow() {
   const std::unique_lock<std::shared_mutex> alone(resizing_);
   const int rc = mdb_env_set_mapsize(env_, 2 * map_size(env_));

@@ -27,6 +27,8 @@ class Environment {
 
   // Doubles the map. Waits until no transaction of this process is open.
   Result<void> grow();
+  // Whether its file was deleted; what is written then is lost with this process.
+  [[nodiscard]] bool deleted() const;
   [[nodiscard]] const Path& directory() const { return directory_; }
   [[nodiscard]] MDB_dbi dbi() const { return dbi_; }
 

@@ -1,5 +1,5 @@
 // The files that are the truth of engine `journal`, as names and bytes: commits and snapshots. It
-// decides nothing.
+// decides nothing. All are in the state directory of the store, which bears the store's id.
 //
 //   journal/000000000000/000000000001 … 63     64 numbers to a directory, named by the first of
 //   them journal/000000000064/000000000064 … snapshot/000000000512-<chain hash of 512>  the newest
@@ -18,6 +18,7 @@
 
 #include "lib/store/commit_file.h"
 #include "lib/store/publisher.h"
+#include "lib/store/store.h"
 
 namespace torc::store {
 
@@ -38,8 +39,11 @@ struct SnapshotName {
 
 class Journal {
  public:
-  Journal(Disk& disk, Path store, const StoreId& id, Publisher publisher)
-      : disk_(&disk), store_(std::move(store)), id_(id), publisher_(std::move(publisher)) {}
+  Journal(Disk& disk, const Path& store, const StoreId& id, Publisher publisher)
+      : disk_(&disk),
+        state_(Identity{id, Engine::journal, {}}.state_directory(store)),
+        id_(id),
+        publisher_(std::move(publisher)) {}
 
   // The highest number in the directory in which `sequence` belongs; 0: none in it. Error kind
   // not_found: there is no such directory, so everything in it is covered by a snapshot (or this is
@@ -62,17 +66,16 @@ class Journal {
 
   [[nodiscard]] Path commit_path(std::uint64_t sequence) const;
   [[nodiscard]] Path snapshot_path(const SnapshotName& name) const;
-  [[nodiscard]] Path journal_directory() const { return store_ / "journal"; }
-  [[nodiscard]] Path snapshot_directory() const { return store_ / "snapshot"; }
+  [[nodiscard]] Path journal_directory() const { return state_ / "journal"; }
+  [[nodiscard]] Path snapshot_directory() const { return state_ / "snapshot"; }
   [[nodiscard]] Path directory_of(std::uint64_t sequence) const;
-  [[nodiscard]] const Path& store() const { return store_; }
   [[nodiscard]] const StoreId& id() const { return id_; }
   [[nodiscard]] Publisher& publisher() { return publisher_; }
   [[nodiscard]] Disk& disk() { return *disk_; }
 
  private:
   Disk* disk_;
-  Path store_;
+  Path state_;
   StoreId id_;
   Publisher publisher_;
 };

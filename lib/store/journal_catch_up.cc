@@ -1,5 +1,6 @@
 // Bringing the replica to the newest state. Everything here but quiet() runs inside the gate.
 #include <algorithm>
+#include <cerrno>
 
 #include "lib/store/journal_store.h"
 #include "lib/store/snapshot.h"
@@ -29,7 +30,15 @@ bool JournalStore::view_is_old(BootTime now) {
 }
 
 Result<SnapshotName> JournalStore::look_at_snapshots() {
-  TORC_ASSIGN(const SnapshotName newest, journal_.newest_snapshot());
+  Result<SnapshotName> seen = journal_.newest_snapshot();
+  if (!seen.ok()) {
+    const int e = seen.error().os_errno;
+    if (e != ENOENT && e != ENOTDIR && e != ESTALE) return std::move(seen).error();
+    // The directory was made with the store and is never removed.
+    TORC_TRY(check_still_there(world_, directory_, identity_));
+    return std::move(seen).error();
+  }
+  const SnapshotName newest = *seen;
   if (newest.sequence > snapshot_.sequence) snapshot_ = newest;
   return newest;
 }

@@ -70,7 +70,7 @@ TEST_F(Hosts, every_flipped_bit_of_a_commit_file_is_noticed) {
 TEST_F(Hosts, a_damaged_snapshot_is_passed_over_for_the_one_before) {
   work(*b, 500);
   Path newest;
-  for (const auto& entry : fs::directory_iterator(directory / "snapshot"))
+  for (const auto& entry : fs::directory_iterator(state / "snapshot"))
     newest = std::max(newest, entry.path());
   {
     std::fstream file(newest, std::ios::in | std::ios::out | std::ios::binary);

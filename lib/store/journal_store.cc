@@ -283,7 +283,10 @@ Result<JournalStore::Attempt> JournalStore::publish(Txn& txn, std::uint64_t auth
   Result<SnapshotName> newest = look_at_snapshots();
   if (!newest.ok()) {
     Error error = std::move(newest).error();
-    error.kind = ErrorKind::unknown;  // the name was asked for: it may count
+    // The name was asked for: it may count. Unless there was no directory to ask in.
+    const bool never = published->state == Publication::State::absent &&
+                       published->error.os_errno == ENOENT && error.kind == ErrorKind::fenced;
+    if (!never) error.kind = ErrorKind::unknown;
     return error;
   }
   if (newest->sequence >= header.sequence) {

@@ -247,9 +247,9 @@ TEST_F(Hosts, a_snapshot_is_also_due_by_bytes) {
   std::string noise;
   for (int i = 0; i < 30'000; ++i) noise.push_back(static_cast<char>(second.entropy.next()));
   ASSERT_TRUE(b->commit(1, put("noise", noise)).ok());
-  EXPECT_TRUE(fs::is_empty(directory / "snapshot"));
+  EXPECT_TRUE(fs::is_empty(state / "snapshot"));
   ASSERT_TRUE(b->maintain().ok());
-  EXPECT_FALSE(fs::is_empty(directory / "snapshot"));
+  EXPECT_FALSE(fs::is_empty(state / "snapshot"));
 }
 
 // --- the lock is a hint ---

@@ -46,7 +46,7 @@ TEST_F(
       linked = true;
       return lose_reply(EIO);
     }
-    if (worked_on && op == "list" && p == directory / "snapshot") return refuse(EIO);
+    if (worked_on && op == "list" && p == state / "snapshot") return refuse(EIO);
     return proceed();
   };
   const auto done = a->commit(1, mark("x"));

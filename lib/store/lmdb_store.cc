@@ -56,6 +56,7 @@ class LmdbStore final : public Store {
   Tuning tuning_;
   std::string note_;
   std::shared_ptr<Environment> environment_;
+  bool opened_ = false;
   std::uint64_t refused_ = 0;  // the number of a commit that LMDB could not make; 0: none
   std::unique_ptr<Gate> gate_;
   mutable std::unique_ptr<FileWatch> watch_;  // made when first asked for
@@ -95,8 +96,13 @@ Result<void> LmdbStore::start() {
   return open_environment();
 }
 
+// Two system calls to the local disk for each transaction, against workers that go on for ever in a
+// file that nobody else can see.
 Result<void> LmdbStore::open_environment() {
-  if (environment_) return {};
+  if (environment_ && !environment_->deleted()) return {};
+  if (environment_ || opened_) TORC_TRY(check_still_there(world_, directory_, identity_));
+  environment_.reset();  // the same store put back from a copy
+  opened_ = true;
   TORC_ASSIGN(environment_,
               Environment::open(directory_, tuning_.sync ? Durable::yes : Durable::no));
   return {};

@@ -88,17 +88,18 @@ Result<Meta> build(const World& world, const Path& root, Engine engine, const Fi
   meta.identity = {new_id(world.entropy), engine, world.host};
   meta.filesystem = type.name;
   std::set<Path> directories;
-  TORC_TRY(disk.make_directory(root / "beats"));
-  directories.insert(root / "beats");
+  const Path state = meta.identity.state_directory(root);
+  std::vector<Path> needed{state, state / "beats"};
   if (engine == Engine::journal) {
-    for (const char* name : {"journal", "snapshot"}) {
-      TORC_TRY(disk.make_directory(root / name));
-      directories.insert(root / name);
-    }
-    TORC_ASSIGN(meta.publish, probe_publish(disk, world.entropy, root / "snapshot"));
-    const Path first = root / "journal" / number_name(0);
-    TORC_TRY(disk.make_directory(first));
-    directories.insert(first);
+    needed.insert(needed.end(), {state / "journal", state / "journal" / number_name(0),
+                                 state / "snapshot", state / "segment"});
+  }
+  for (const Path& directory : needed) {
+    TORC_TRY(disk.make_directory(directory));
+    directories.insert(directory);
+  }
+  if (engine == Engine::journal) {
+    TORC_ASSIGN(meta.publish, probe_publish(disk, world.entropy, state / "snapshot"));
     TORC_TRY(write_file(disk, root / "lock", "", durable));
   }
   TORC_TRY(write_files(disk, root, files, durable, directories));
@@ -142,6 +143,10 @@ std::string Identity::id_hex() const {
   return to_hex(id);
 }
 
+Path Identity::state_directory(const Path& store) const {
+  return store / ("state-" + id_hex().substr(0, 8));
+}
+
 Result<Meta> read_meta(const World& world, const Path& directory) {
   const Path file = directory / "META";
   Result<std::string> text = read_file(world.disk, file);
@@ -173,6 +178,22 @@ Result<Meta> read_meta(const World& world, const Path& directory) {
                  "move it back to a local disk, or make the store with --engine journal"};
   }
   return meta;
+}
+
+Result<void> check_still_there(const World& world, const Path& directory,
+                               const Identity& identity) {
+  const Result<Meta> meta = read_meta(world, directory);
+  if (meta.ok() && meta->identity.id == identity.id) return {};
+  if (!meta.ok() && meta.error().kind != ErrorKind::not_found) return meta.error();
+  const std::string was = directory.string() + " (store " + identity.id_hex() + ")";
+  if (!meta.ok()) {
+    return Error{ErrorKind::fenced, was + " is not there any more: it was deleted or moved",
+                 "start a worker on the store that should be worked on"};
+  }
+  return Error{ErrorKind::fenced,
+               was + " was replaced by another store, " + meta->identity.id_hex() +
+                   "; nothing is written to that one",
+               "start a worker anew to work on the new one"};
 }
 
 Result<std::unique_ptr<Store>> Store::create(const World& world, const Path& directory,

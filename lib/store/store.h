@@ -59,6 +59,10 @@ struct Identity {
   Engine engine = Engine::lmdb;       // never `automatic`
   std::string host;                   // engine lmdb: the only host that may open it
   [[nodiscard]] std::string id_hex() const;
+  // The directory inside the store of everything that changes but the lock and data.mdb. It bears
+  // the store's id, so that a worker whose store was deleted and made anew under the same path
+  // finds nothing there to write to.
+  [[nodiscard]] Path state_directory(const Path& store) const;
 };
 
 struct Commit {
@@ -126,6 +130,7 @@ class Store {
 
   [[nodiscard]] virtual const Identity& identity() const = 0;
   [[nodiscard]] virtual const Path& directory() const = 0;
+  [[nodiscard]] Path state_directory() const { return identity().state_directory(directory()); }
   // Deletes this node's copy of the state, if the engine keeps one: for the end of a workflow, so
   // that nothing stays in a node's memory. Other processes that use it go on with it; whoever comes
   // later makes a new one.
@@ -135,14 +140,15 @@ class Store {
   [[nodiscard]] virtual const std::string& note() const = 0;
 };
 
-// The heartbeat file of one worker: beats/<epoch>. A counter that only its worker rewrites. Not
+// The heartbeat file of one worker: beats/<epoch> in the `state` directory of a store, see
+// Store::state_directory(). A counter that only its worker rewrites. Not
 // part of any transaction; a lost or torn beat is only a late one.
-Result<void> write_beat(const World& world, const Path& store, std::uint64_t epoch,
+Result<void> write_beat(const World& world, const Path& state, std::uint64_t epoch,
                         std::uint64_t counter);
 // nullopt: no beat file, or one that was being rewritten.
-Result<std::optional<std::uint64_t>> read_beat(const World& world, const Path& store,
+Result<std::optional<std::uint64_t>> read_beat(const World& world, const Path& state,
                                                std::uint64_t epoch);
-Result<void> remove_beat(const World& world, const Path& store, std::uint64_t epoch);
+Result<void> remove_beat(const World& world, const Path& state, std::uint64_t epoch);
 
 // What `torc verify` reports of the store itself: chain, checkpoints, replica against replay. Stops
 // at the first wrong thing. `check_state` is then run on the replayed state (the recount of

@@ -225,17 +225,18 @@ TEST_P(BothEngines, changes_wake_a_watcher) {
 }
 
 TEST_P(BothEngines, beats_are_read_back_and_a_torn_one_is_none) {
-  make();
+  const auto store = make();
   const World world = node.world();
-  EXPECT_EQ(*read_beat(world, directory, 5), std::nullopt);
-  ASSERT_TRUE(write_beat(world, directory, 5, 41).ok());
-  ASSERT_TRUE(write_beat(world, directory, 5, 42).ok());
-  EXPECT_EQ(*read_beat(world, directory, 5), std::optional<std::uint64_t>(42));
-  std::filesystem::resize_file(directory / "beats" / "5", 12);
-  EXPECT_EQ(*read_beat(world, directory, 5), std::nullopt);
-  ASSERT_TRUE(remove_beat(world, directory, 5).ok());
-  ASSERT_TRUE(remove_beat(world, directory, 5).ok());
-  EXPECT_EQ(*read_beat(world, directory, 5), std::nullopt);
+  const Path state = store->state_directory();
+  EXPECT_EQ(*read_beat(world, state, 5), std::nullopt);
+  ASSERT_TRUE(write_beat(world, state, 5, 41).ok());
+  ASSERT_TRUE(write_beat(world, state, 5, 42).ok());
+  EXPECT_EQ(*read_beat(world, state, 5), std::optional<std::uint64_t>(42));
+  std::filesystem::resize_file(state / "beats" / "5", 12);
+  EXPECT_EQ(*read_beat(world, state, 5), std::nullopt);
+  ASSERT_TRUE(remove_beat(world, state, 5).ok());
+  ASSERT_TRUE(remove_beat(world, state, 5).ok());
+  EXPECT_EQ(*read_beat(world, state, 5), std::nullopt);
 }
 
 // --- what is refused ---
@@ -281,7 +282,7 @@ class BadMeta : public ::testing::Test {
 };
 
 TEST_F(BadMeta, another_format_is_refused_with_both_numbers) {
-  const Error e = open_with([](std::string& t) { t.replace(t.find("format: 1"), 9, "format: 9"); });
+  const Error e = open_with([](std::string& t) { t.replace(t.find("format: 2"), 9, "format: 9"); });
   EXPECT_EQ(e.kind, ErrorKind::unsupported);
   EXPECT_NE(e.what.find("format 9"), std::string::npos);
 }

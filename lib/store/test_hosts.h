@@ -23,6 +23,7 @@ class Hosts : public ::testing::Test {
     auto made = Store::create(first.world(), directory, Engine::journal, tuning, put("a", "1"));
     ASSERT_TRUE(made.ok()) << made.error().text();
     a = std::move(*made);
+    state = a->state_directory();
     b = open(second);
   }
   std::unique_ptr<Store> open(Node& node) {
@@ -42,7 +43,7 @@ class Hosts : public ::testing::Test {
     }
   }
   [[nodiscard]] Path commit_file(std::uint64_t n) const {
-    return directory / "journal" / number_name(first_of_directory(n)) / number_name(n);
+    return state / "journal" / number_name(first_of_directory(n)) / number_name(n);
   }
   void expect_verified() {
     Node inspector(scratch.path(), "inspector", 99);
@@ -62,6 +63,7 @@ class Hosts : public ::testing::Test {
   Node second{scratch.path(), "second", 2};
   Tuning tuning = hasty();
   Path directory = scratch.path() / "wf.torc";
+  Path state;  // in it
   std::unique_ptr<Store> a;
   std::unique_ptr<Store> b;
   std::uint64_t worked = 0;

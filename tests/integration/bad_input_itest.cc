@@ -166,10 +166,10 @@ class BadStore : public testing::Test {
 TEST_F(BadStore, of_another_format_is_refused_by_both_numbers) {
   make("journal");
   std::string meta = read_text(store() / "META");
-  const auto at = meta.find("format: 1\n");
+  const auto at = meta.find("format: 2\n");
   ASSERT_NE(at, std::string::npos);
   write_text(store() / "META", meta.replace(at, 10, "format: 99\n"));
-  expect_refused({"META", "format 99", "format 1"});
+  expect_refused({"META", "format 99", "format 2"});
 }
 
 TEST_F(BadStore, with_a_damaged_description_is_refused) {
@@ -219,8 +219,9 @@ TEST_F(BadStore, of_engine_lmdb_made_here_is_refused_when_the_host_has_another_n
 TEST_F(BadStore, with_a_damaged_commit_is_refused_by_the_name_of_the_file) {
   make("journal");
   Path victim;
-  for (const auto& entry : fs::recursive_directory_iterator(store() / "journal")) {
-    if (entry.is_regular_file()) victim = std::max(victim, entry.path());
+  for (const auto& entry : fs::recursive_directory_iterator(store())) {
+    if (entry.is_regular_file() && entry.path().string().find("/journal/") != std::string::npos)
+      victim = std::max(victim, entry.path());
   }
   ASSERT_FALSE(victim.empty());
   std::string bytes = read_text(victim);

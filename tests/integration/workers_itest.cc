@@ -123,6 +123,13 @@ class Crew {
     for (Member& member : members_) start(member);
   }
 
+  // The store's directory of everything that changes; its name ends with a part of the store's id.
+  [[nodiscard]] Path state() const {
+    for (const auto& entry : std::filesystem::directory_iterator(workplace_.path() / "stages.torc"))
+      if (entry.path().filename().string().starts_with("state-")) return entry.path();
+    return {};
+  }
+
   std::vector<Source*> sources() {
     std::vector<Source*> all{&record_};
     for (Member& member : members_) all.push_back(member.process.get());
@@ -263,7 +270,7 @@ TEST(Workers, a_worker_frozen_beyond_its_lease_loses_its_jobs_and_comes_back_as_
   }
   ASSERT_FALSE(number.empty());
   Process& process = *crew.members()[frozen].process;
-  DeletedNames beats(crew.workplace().path() / "stages.torc" / "beats");
+  DeletedNames beats(crew.state() / "beats");
   process.kill(SIGSTOP);
   kill_and_replace(crew, random, 4, {frozen});
 

@@ -66,6 +66,7 @@ class Simulation {
         Store::create(hosts_[0]->node.world(), directory_, engine_, tuning_, write("first"));
     RC_ASSERT(made.ok());
     hosts_[0]->store = std::move(*made);
+    state_ = hosts_[0]->store->state_directory();
     acknowledge("first", 1);
     for (std::size_t i = 0; i < steps; ++i) step();
     for (auto& host : hosts_) heal(*host);
@@ -239,8 +240,7 @@ class Simulation {
   // One content per number, ever.
   void record_files() {
     if (engine_ == Engine::lmdb) return;
-    for (const auto& entry :
-         std::filesystem::recursive_directory_iterator(directory_ / "journal")) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(state_ / "journal")) {
       const auto number = number_of(entry.path().filename().string());
       if (!entry.is_regular_file() || !number) continue;
       struct stat st {};
@@ -339,6 +339,7 @@ class Simulation {
   SeededEntropy random_;
   Tuning tuning_;
   Path directory_;
+  Path state_;  // in it
   PosixDisk disk_;
   std::vector<std::unique_ptr<Host>> hosts_;
   Ledger ledger_;
