@@ -4,7 +4,7 @@ JOBS  := $(shell nproc)
 # The tests hold few cores for long (they wait for events), so a few more run side by side.
 TEST_JOBS ?= $(shell expr 2 \* $$(nproc))
 
-.PHONY: all demo test bench asan tsan format tidy clean
+.PHONY: all demo test torture bench asan tsan format tidy clean
 
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) --target torc
@@ -24,6 +24,13 @@ test:
 	cmake --preset ci -DTORC_TESTS=ON
 	cmake --build $(BUILD)
 	ctest --test-dir $(BUILD) --output-on-failure -j $(TEST_JOBS)
+
+# The documented run: N workers killed, over all engines and lying locks. About 20 minutes for 10,000.
+torture:
+	scripts/install-deps.sh build test
+	cmake --preset release -DTORC_TESTS=ON
+	cmake --build $(BUILD) --target torc-torture
+	LOG=$(BUILD)/torture.log tests/torture/run.sh $(BUILD)/tests/torture/torc-torture $(or $(N),10000)
 
 bench:
 	scripts/install-deps.sh build test

@@ -1,0 +1,126 @@
+#include "tests/torture/audit.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+
+#include "tests/integration/harness.h"
+
+namespace torc::torture {
+namespace {
+
+using nlohmann::json;
+
+// As bin/lease_keeper.h has it; a job that lost so many workers is not tried again.
+constexpr std::uint64_t kCrashLimit = 5;
+
+struct Attempt {
+  std::vector<std::int64_t> starts;
+  std::vector<std::int64_t> ends;
+};
+using Attempts = std::map<std::uint64_t, Attempt>;
+
+Attempts read_record(const Path& file) {
+  Attempts attempts;
+  for (const std::string& text : itest::lines_of(itest::read_text(file))) {
+    std::istringstream line(text);
+    std::string what;
+    std::uint64_t attempt = 0;
+    int pid = 0;
+    std::int64_t at = 0;
+    line >> what >> attempt >> pid >> at;
+    if (!line || (what != "start" && what != "end"))
+      throw Violation{fmt::format("{}: a torn line '{}'", file.string(), text)};
+    (what == "start" ? attempts[attempt].starts : attempts[attempt].ends).push_back(at);
+  }
+  return attempts;
+}
+
+std::map<std::string, const json*> by_name(const json& jobs) {
+  std::map<std::string, const json*> map;
+  for (const json& job : jobs) map[job.at("name").get<std::string>()] = &job;
+  return map;
+}
+
+// Why a job did not complete, if there is a good reason.
+enum class Excuse : std::uint8_t { none, crash_limit, upstream };
+
+}  // namespace
+
+void Accepted::see(const json& jobs) {
+  for (const json& job : jobs) {
+    if (job.at("state") != "completed") continue;
+    const auto name = job.at("name").get<std::string>();
+    const std::string result = job.dump();
+    const auto [known, fresh] = results_.emplace(name, result);
+    if (!fresh && known->second != result) {
+      throw Violation{fmt::format("{} has two accepted results:\n  first {}\n  then  {}", name,
+                                  known->second, result)};
+    }
+  }
+}
+
+void audit_counts(const json& jobs, const json& status) {
+  std::map<std::string, std::uint64_t> recount;
+  for (const json& job : jobs) ++recount[job.at("state").get<std::string>()];
+  for (const auto& [state, count] : status.at("counts").items()) {
+    if (recount[state] != count.get<std::uint64_t>()) {
+      throw Violation{fmt::format("the counter of {} says {}, a recount {}", state,
+                                  count.get<std::uint64_t>(), recount[state])};
+    }
+  }
+  if (!status.at("workers").empty())
+    throw Violation{"workers are registered that have left: " + status.at("workers").dump()};
+}
+
+void audit_files(const Plan& plan, const Path& record, const json& jobs, Account& account) {
+  const auto states = by_name(jobs);
+  if (states.size() != plan.size())
+    throw Violation{fmt::format("{} jobs were planned, {} are there", plan.size(), states.size())};
+  std::vector<std::int64_t> accepted_end(plan.size(), 0);
+  std::vector<Excuse> excuses(plan.size(), Excuse::none);
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    const PlannedJob& planned = plan[i];
+    const json& job = *states.at(planned.name);
+    Attempts attempts = read_record(record / planned.name);
+    std::uint64_t complete = 0;
+    for (const auto& [number, attempt] : attempts) {
+      ++account.attempts;
+      complete += attempt.ends.empty() ? 0 : 1;
+      if (attempt.starts.size() != 1 || attempt.ends.size() > 1) {
+        throw Violation{fmt::format("attempt {} of {} was started {} times and ended {} times",
+                                    number, planned.name, attempt.starts.size(),
+                                    attempt.ends.size())};
+      }
+      for (const std::size_t need : planned.needs) {
+        if (accepted_end[need] == 0 || attempt.starts.front() < accepted_end[need]) {
+          throw Violation{fmt::format("attempt {} of {} ran before {} was done", number,
+                                      planned.name, plan[need].name)};
+        }
+      }
+    }
+    if (complete > 1) ++account.ran_twice;
+    if (job.at("state") == "completed") {
+      const auto attempt = attempts.find(job.at("attempt").get<std::uint64_t>());
+      if (attempt == attempts.end() || attempt->second.ends.empty()) {
+        throw Violation{"a result was accepted of an attempt that never ran to its end: " +
+                        job.dump()};
+      }
+      accepted_end[i] = attempt->second.ends.front();
+      continue;
+    }
+    const bool given_up = job.at("state") == "failed" && job.at("cause") == "worker_lost" &&
+                          job.at("attempt").get<std::uint64_t>() >= kCrashLimit;
+    if (given_up) excuses[i] = Excuse::crash_limit;
+    for (const std::size_t need : planned.needs) {
+      if (excuses[need] != Excuse::none && job.at("state") == "blocked")
+        excuses[i] = Excuse::upstream;
+    }
+    if (excuses[i] == Excuse::none) throw Violation{"a job has not completed: " + job.dump()};
+    ++(given_up ? account.given_up : account.not_reached);
+  }
+}
+
+}  // namespace torc::torture

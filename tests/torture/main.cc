@@ -1,0 +1,149 @@
+// torc-torture: kills and freezes workers on real stores, round after round, and audits each.
+// docs/testing.md says what is held and how it was shown that it can fail.
+#include <fmt/format.h>
+#include <sys/prctl.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <iostream>
+#include <random>
+#include <system_error>
+
+#include "tests/integration/harness.h"
+#include "tests/torture/round.h"
+
+namespace torc::torture {
+namespace {
+
+void declare(CLI::App& app, Options& options, std::string& replicas) {
+  app.add_option("--kills", options.kills, "workers to kill, in all");
+  app.add_option("--long-stops", options.long_stops,
+                 "workers to freeze beyond their lease, in all");
+  app.add_option("--workers", options.workers, "workers at a time")->check(CLI::Range(2, 64));
+  app.add_option("--slots", options.slots, "jobs that a worker runs at a time");
+  app.add_option("--jobs", options.jobs, "jobs of a round")->check(CLI::Range(20, 100000));
+  app.add_option("--spacing", options.spacing, "lines of jobs between two blows, on average")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--seed", options.seed, "repeats the random choices of a run");
+  app.add_option("--engine", options.engine)->check(CLI::IsMember({"journal", "lmdb"}));
+  app.add_option("--replica", replicas,
+                 "engine journal: one copy of the state for all workers, or one for each")
+      ->check(CLI::IsMember({"shared", "own"}));
+  app.add_option("--locks", options.locks, "file locks below the store")
+      ->check(CLI::IsMember({"real", "fail", "succeed", "stuck"}));
+  app.add_option("--store", options.directory, "directory to work in, kept after a violation");
+  app.add_flag("--keep", options.keep, "keep the stores of good rounds, too");
+}
+
+void add(Blows& all, const Blows& more) {
+  all.kills += more.kills;
+  all.in_commit += more.in_commit;
+  all.readers += more.readers;
+  all.stops += more.stops;
+  all.long_stops += more.long_stops;
+}
+
+void add(Account& all, const Account& more) {
+  all.attempts += more.attempts;
+  all.ran_twice += more.ran_twice;
+  all.given_up += more.given_up;
+  all.not_reached += more.not_reached;
+  all.commits += more.commits;
+  all.expired += more.expired;
+}
+
+std::string describe(const Blows& blows, const Account& account) {
+  return fmt::format(
+      "{} kills ({} in a commit), {} readers killed, {} stops, {} beyond the lease; {} attempts, "
+      "{} jobs ran twice, "
+      "{} given up, {} not reached; {} commits, {} leases expired",
+      blows.kills, blows.in_commit, blows.readers, blows.stops + blows.long_stops, blows.long_stops,
+      account.attempts, account.ran_twice, account.given_up, account.not_reached, account.commits,
+      account.expired);
+}
+
+// 0: nothing was violated.
+int torture(const Options& options) {
+  std::mt19937_64 random(options.seed);
+  Blows blows;
+  Account account;
+  std::uint64_t jobs = 0;
+  std::uint64_t number = 0;
+  const std::int64_t begun = boot_now();
+  while (blows.kills < options.kills || blows.long_stops < options.long_stops) {
+    const Path directory = options.directory / fmt::format("round{}", ++number);
+    const std::int64_t since = boot_now();
+    // One frozen worker a round at most: it takes as long as a lease.
+    const Blows budget{options.kills - blows.kills, 0, UINT64_MAX, UINT64_MAX,
+                       std::min<std::uint64_t>(1, options.long_stops - blows.long_stops)};
+    Round round(options, directory, random(), budget);
+    try {
+      std::filesystem::create_directories(directory);
+      round.run();
+    } catch (const Violation& violation) {
+      add(blows, round.dealt());
+      fmt::print("round {}: VIOLATION after {} kills: {}\nseed {}; the store is kept in {}\n",
+                 number, blows.kills, violation.what, options.seed, directory.string());
+      return 1;
+    }
+    add(blows, round.dealt());
+    add(account, round.account());
+    jobs += options.jobs;
+    fmt::print("round {}: {:.1f} s: {}\n", number, static_cast<double>(boot_now() - since) * 1e-9,
+               describe(round.dealt(), round.account()));
+    std::fflush(stdout);
+    if (!options.keep) std::filesystem::remove_all(directory);
+  }
+  fmt::print("{} rounds, {} jobs, {:.0f} s: {}; 0 violations\n", number, jobs,
+             static_cast<double>(boot_now() - begun) * 1e-9, describe(blows, account));
+  return 0;
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  std::string replicas = "shared";
+  CLI::App app("Kills and freezes workers on real stores and audits what they leave");
+  declare(app, options, replicas);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (options.engine == "lmdb" && options.locks != "real") {
+    std::cerr << "torc-torture: the lmdb engine is for local filesystems, whose locks work; use "
+                 "--engine journal with --locks\n";
+    return 2;
+  }
+  if (replicas == "own") options.replicas = Replicas::own;
+  if (options.seed == 0) options.seed = std::random_device{}();
+  const bool own_place = options.directory.empty();
+  if (own_place) {
+    // Not removed by anybody but us, and not after a violation.
+    std::string name = std::filesystem::temp_directory_path() / "torc-torture-XXXXXX";
+    if (mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category());
+    options.directory = name;
+  }
+  options.directory = std::filesystem::absolute(options.directory);
+  // What workers leave behind becomes ours, so that nothing can hide.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  fmt::print(
+      "torc-torture --seed {} --engine {} --replica {} --locks {} --workers {} --jobs {}, in {}\n",
+      options.seed, options.engine, replicas, options.locks, options.workers, options.jobs,
+      options.directory.string());
+  std::fflush(stdout);
+  const int code = torture(options);
+  if (code == 0 && own_place && !options.keep) std::filesystem::remove_all(options.directory);
+  return code;
+}
+
+}  // namespace
+}  // namespace torc::torture
+
+int main(int argc, char** argv) {
+  try {
+    return torc::torture::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << "torc-torture: " << error.what() << '\n';
+    return 2;
+  }
+}

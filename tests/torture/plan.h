@@ -1,0 +1,33 @@
+// The workflow of one round: stages of jobs, each after some of the jobs before it, known here so
+// that the audit need not ask torc what depends on what.
+#pragma once
+
+#include <cstddef>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/torture/options.h"
+
+namespace torc::torture {
+
+struct PlannedJob {
+  std::string name;
+  std::vector<std::size_t> needs;  // indices of jobs before it
+  int microseconds = 0;
+};
+
+using Plan = std::vector<PlannedJob>;
+
+[[nodiscard]] Plan random_plan(std::size_t jobs, std::mt19937_64& random);
+
+// The workflow file. Each job appends to `record`/<name>.
+[[nodiscard]] std::string spec_of(const Plan& plan, const Path& job_program, const Path& record);
+
+// A number of [low, high].
+template <class Integer>
+Integer between(std::mt19937_64& random, Integer low, Integer high) {
+  return std::uniform_int_distribution<Integer>(low, high)(random);
+}
+
+}  // namespace torc::torture
