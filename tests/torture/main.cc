@@ -31,6 +31,8 @@ void declare(CLI::App& app, Options& options, std::string& replicas) {
       ->check(CLI::IsMember({"shared", "own"}));
   app.add_option("--locks", options.locks, "file locks below the store")
       ->check(CLI::IsMember({"real", "fail", "succeed", "stuck"}));
+  app.add_option("--torc", options.torc, "the program, if not the one built with this")
+      ->check(CLI::ExistingFile);
   app.add_option("--store", options.directory, "directory to work in, kept after a violation");
   app.add_flag("--keep", options.keep, "keep the stores of good rounds, too");
 }
@@ -124,6 +126,7 @@ int run(int argc, char** argv) {
     options.directory = name;
   }
   options.directory = std::filesystem::absolute(options.directory);
+  options.torc = std::filesystem::canonical(options.torc);
   // What workers leave behind becomes ours, so that nothing can hide.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   fmt::print(

@@ -26,8 +26,9 @@ struct Options {
   std::string engine = "journal";
   Replicas replicas = Replicas::shared;
   std::string locks = "real";  // else a mode of lying_locks.cc
-  Path directory;              // to work in; made when absent
-  bool keep = false;           // keeps the stores of good rounds, too
+  Path torc{TORC_PROGRAM};
+  Path directory;     // to work in; made when absent
+  bool keep = false;  // keeps the stores of good rounds, too
 };
 
 // The shortest that a worker accepts.

@@ -48,7 +48,7 @@ void Round::run() {
 
 itest::Launch Round::launch(const Path& tmpdir, std::vector<std::string> words) const {
   itest::Launch launch;
-  launch.argv = {TORC_PROGRAM};
+  launch.argv = {options_.torc};
   launch.argv.insert(launch.argv.end(), words.begin(), words.end());
   launch.directory = directory_;
   launch.env["TMPDIR"] = tmpdir;
@@ -250,7 +250,7 @@ void Round::stop_worker(Member& member, bool beyond_lease) {
   if (beyond_lease) frozen_ = &member;
   member.strike(static_cast<Target>(between(random_, 0, 2)), SIGSTOP);
   const std::int64_t lease = kLease.count() * kSecond;
-  const std::int64_t pause = beyond_lease ? between(random_, lease + kSecond, lease + 6 * kSecond)
+  const std::int64_t pause = beyond_lease ? between(random_, lease, lease + 5 * kSecond)
                                           : between(random_, kMillisecond, 300 * kMillisecond);
   const pid_t who = member.process().pid();
   at(boot_now() + pause, [this, &member, who, beyond_lease] {
