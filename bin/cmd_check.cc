@@ -1,6 +1,7 @@
 // torc check: validate only.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "bin/commands.h"
@@ -11,7 +12,7 @@
 namespace torc::cli {
 
 Exit run_check(const App& app, const CheckOptions& options) {
-  auto loaded = load_spec(app, options.spec);
+  auto loaded = load_spec(app, options.spec, Purpose::look);
   if (!loaded) return report(app, loaded.error());
   const bool good = loaded->expansion.has_value();
   if (options.json) {
@@ -20,7 +21,10 @@ Exit run_check(const App& app, const CheckOptions& options) {
   }
   print_diagnostics(app, *loaded);
   if (!good) return Exit::usage;
-  fmt::print(app.out, "{}: good: workflow '{}', {} job(s) from {} entr{}\n", options.spec,
+  const bool runs = std::none_of(loaded->diagnostics.begin(), loaded->diagnostics.end(),
+                                 [](const spec::Diagnostic& d) { return d.blocks_run; });
+  fmt::print(app.out, "{}: {}: workflow '{}', {} job(s) from {} entr{}\n", options.spec,
+             runs ? "good" : "good, but more than this version runs (see the notes)",
              loaded->workflow->name, show_count(loaded->expansion->jobs),
              loaded->workflow->jobs.size(), loaded->workflow->jobs.size() == 1 ? "y" : "ies");
   return Exit::ok;

@@ -38,14 +38,18 @@ nlohmann::ordered_json diagnostics_json(const LoadedSpec& loaded) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const spec::Diagnostic& d : loaded.diagnostics) {
     list.push_back({{"severity", to_string(d.severity)},
+                    {"file", d.file},
                     {"line", d.place.line},
                     {"column", d.place.column},
                     {"message", d.message},
                     {"remedy", d.remedy},
                     {"text", spec::to_text(d)}});
   }
+  const bool asks_too_much = std::any_of(loaded.diagnostics.begin(), loaded.diagnostics.end(),
+                                         [](const spec::Diagnostic& d) { return d.blocks_run; });
   return {{"file", loaded.file},
           {"valid", loaded.expansion.has_value()},
+          {"runs", loaded.expansion.has_value() && !asks_too_much},
           {"jobs", loaded.expansion ? loaded.expansion->jobs : 0},
           {"diagnostics", std::move(list)}};
 }

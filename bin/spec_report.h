@@ -11,8 +11,8 @@ namespace torc::cli {
 // To stderr, with a closing line that counts errors and warnings.
 void print_diagnostics(const App& app, const LoadedSpec& loaded);
 
-// {"file", "valid", "jobs", "diagnostics": [{"severity", "line", "column", "message", "remedy",
-// "text"}]}
+// {"file", "valid", "runs" (false: this version cannot run all of it), "jobs", "diagnostics":
+// [{"severity", "file", "line", "column", "message", "remedy", "text"}]}
 [[nodiscard]] nlohmann::ordered_json diagnostics_json(const LoadedSpec& loaded);
 
 }  // namespace torc::cli

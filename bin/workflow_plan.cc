@@ -4,8 +4,10 @@
 
 #include <charconv>
 #include <map>
+#include <set>
 
 #include "lib/base/codec.h"
+#include "lib/slurm/refusals.h"
 #include "lib/store/disk.h"
 
 namespace torc::cli {
@@ -21,13 +23,46 @@ std::vector<claim::JobRange> to_claim(const std::vector<spec::Range>& ranges) {
   return out;
 }
 
+// What a batch script could not be made of. Who wrote the same default once shall read it once.
+void check_slurm(const spec::Workflow& draft, spec::Report& report) {
+  std::set<std::string> told;
+  for (const spec::SlurmScheduler& scheduler : draft.slurm_schedulers) {
+    if (scheduler.name.empty()) continue;  // it could not be read
+    const auto tell = [&](const std::vector<slurm::Refusal>& refusals, const auto& places) {
+      for (const slurm::Refusal& refusal : refusals) {
+        const auto place = places.find(refusal.key);
+        report.error(place == places.end() ? scheduler.place : place->second, refusal.error.what,
+                     refusal.error.remedy);
+      }
+    };
+    tell(slurm::refusals_of_keys(scheduler), scheduler.places);
+    tell(slurm::refusals_of_extra(scheduler), scheduler.places);
+    std::vector<slurm::Refusal> defaults =
+        slurm::refusals_of_defaults(scheduler, draft.slurm_defaults);
+    std::erase_if(defaults, [&](const auto& r) { return !told.insert(r.error.what).second; });
+    tell(defaults, draft.slurm_default_places);
+  }
+}
+
+void refuse_what_cannot_run(LoadedSpec& loaded) {
+  bool blocked = false;
+  for (spec::Diagnostic& d : loaded.diagnostics) {
+    if (!d.blocks_run) continue;
+    d.severity = spec::Severity::error;
+    blocked = true;
+  }
+  if (!blocked) return;
+  loaded.workflow.reset();
+  loaded.expansion.reset();
+}
+
 claim::Requirement to_claim(const spec::ResourceRequirements& r) {
   return {r.num_cpus, r.num_gpus, r.num_nodes, r.memory, r.runtime};
 }
 
 }  // namespace
 
-Result<LoadedSpec> load_spec(const App& app, const std::string& file) {
+Result<LoadedSpec> load_spec(const App& app, const std::string& file, Purpose purpose) {
   LoadedSpec loaded;
   loaded.file = file;
   const Path path = (app.directory / file).lexically_normal();
@@ -46,13 +81,11 @@ Result<LoadedSpec> load_spec(const App& app, const std::string& file) {
   const spec::ReadFile read = [&app, base](const std::string& name) {
     return store::read_file(app.world.disk, (base / name).lexically_normal());
   };
-  spec::Parsed parsed = spec::parse(loaded.text, file, read);
-  loaded.diagnostics = std::move(parsed.diagnostics);
-  if (!parsed.workflow) return loaded;
-  spec::Expanded expanded = spec::expand(*parsed.workflow, loaded.text, file);
-  loaded.workflow = std::move(parsed.workflow);
-  loaded.expansion = std::move(expanded.expansion);
-  for (auto& d : expanded.diagnostics) loaded.diagnostics.push_back(std::move(d));
+  spec::Loaded checked = spec::load(loaded.text, file, read, check_slurm);
+  loaded.workflow = std::move(checked.workflow);
+  loaded.expansion = std::move(checked.expansion);
+  loaded.diagnostics = std::move(checked.diagnostics);
+  if (purpose == Purpose::run) refuse_what_cannot_run(loaded);
   return loaded;
 }
 

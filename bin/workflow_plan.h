@@ -11,8 +11,7 @@
 #include "bin/app.h"
 #include "lib/claim/claimer.h"
 #include "lib/claim/plan.h"
-#include "lib/spec/expand.h"
-#include "lib/spec/parse.h"
+#include "lib/spec/load.h"
 #include "lib/spec/recipe.h"
 
 namespace torc::cli {
@@ -21,13 +20,18 @@ namespace torc::cli {
 struct LoadedSpec {
   std::string file;  // as the user named it
   std::string text;
-  std::optional<spec::Workflow> workflow;
-  std::optional<spec::Expansion> expansion;  // present when there was no error
+  std::optional<spec::Workflow> workflow;  // both present when there was no error
+  std::optional<spec::Expansion> expansion;
   std::vector<spec::Diagnostic> diagnostics;
 };
 
+// What the spec is wanted for. Keys of the language that this version cannot run are notes to who
+// looks, and errors to who would run it.
+enum class Purpose : std::uint8_t { look, run };
+
 // Error: the file itself cannot be read.
-Result<LoadedSpec> load_spec(const App& app, const std::string& file);
+Result<LoadedSpec> load_spec(const App& app, const std::string& file,
+                             Purpose purpose = Purpose::run);
 
 // What every worker needs of the workflow besides its jobs.
 struct WorkflowSettings {

@@ -3,47 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <utility>
 
 #include "lib/slurm/options.h"
-#include "lib/slurm/query.h"
+#include "lib/slurm/refusals.h"
 #include "lib/slurm/templates.h"
 
 namespace torc::slurm {
 namespace {
 
 using spec::SlurmScheduler;
-using Defaults = std::vector<std::pair<std::string, std::string>>;
 
 Error invalid(std::string what, std::string remedy) {
   return Error{ErrorKind::invalid, std::move(what), std::move(remedy)};
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool is_alnum(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-// Names of accounts, partitions, QOS and GRES: letters and digits, and what else Slurm uses in
-// them.
-bool consists_of(std::string_view text, std::string_view punctuation) {
-  return !text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), [&](char c) {
-    return is_alnum(c) || punctuation.find(c) != std::string_view::npos;
-  });
-}
-
-bool is_size(std::string_view text) {
-  const auto unit = std::find_if_not(text.begin(), text.end(), is_digit);
-  std::string suffix(unit, text.end());
-  std::transform(suffix.begin(), suffix.end(), suffix.begin(), [](char c) {
-    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  });
-  const bool known =
-      suffix.empty() || (std::string_view("KMGT").find(suffix[0]) != std::string_view::npos &&
-                         (suffix.size() == 1 || suffix.substr(1) == "B"));
-  return unit != text.begin() && known;
 }
 
 // A name within a comment of the script: nothing can end the line.
@@ -53,54 +25,6 @@ std::string comment_text(std::string_view text) {
       out.begin(), out.end(),
       [](char c) { return has_control_characters(std::string_view(&c, 1)); }, '?');
   return out;
-}
-
-struct Key {
-  const SlurmScheduler& scheduler;
-  std::string_view name;
-
-  [[nodiscard]] Error wrong(std::string_view value, std::string_view kind,
-                            std::string remedy) const {
-    return invalid(
-        fmt::format("slurm scheduler '{}': {} '{}' is not {}", scheduler.name, name, value, kind),
-        std::move(remedy));
-  }
-};
-
-Result<void> check_name(const Key& key, const std::string& value, std::string_view punctuation) {
-  if (value.empty() || consists_of(value, punctuation)) return {};
-  return key.wrong(value, "a name that Slurm knows",
-                   fmt::format("use letters, digits and {} only", punctuation));
-}
-
-Result<void> check_size(const Key& key, const std::string& value) {
-  if (value.empty() || is_size(value)) return {};
-  return key.wrong(value, "a size that Slurm reads",
-                   "write a whole number of megabytes, or one with K, M, G or T: 512M, 100G");
-}
-
-Result<void> check_keys(const SlurmScheduler& s) {
-  if (s.name.empty() || has_control_characters(s.name)) {
-    return invalid(
-        fmt::format("'{}' cannot be the name of a slurm scheduler", comment_text(s.name)),
-        "use printable characters");
-  }
-  TORC_TRY(check_name({s, "account"}, s.account, "._+@:-"));
-  TORC_TRY(check_name({s, "partition"}, s.partition, "._+-,"));
-  TORC_TRY(check_name({s, "qos"}, s.qos, "._+-,"));
-  TORC_TRY(check_name({s, "gres"}, s.gres, "._:/=,()*-"));
-  TORC_TRY(check_size({s, "mem"}, s.mem));
-  TORC_TRY(check_size({s, "tmp"}, s.tmp));
-  if (s.nodes == 0) return Key{s, "nodes"}.wrong("0", "a number of nodes", "give at least 1");
-  if (s.ntasks_per_node == 0U) {
-    return Key{s, "ntasks_per_node"}.wrong("0", "a number of tasks",
-                                           "give at least 1 or leave it out");
-  }
-  if (!s.walltime.empty() && !parse_time_limit(s.walltime).ok()) {
-    return Key{s, "walltime"}.wrong(s.walltime, "a time limit that Slurm reads",
-                                    "write minutes, HH:MM:SS or D-HH:MM:SS");
-  }
-  return {};
 }
 
 Result<void> check_path(const std::filesystem::path& path, std::string_view what) {
@@ -137,38 +61,10 @@ void set_if(SbatchOptions& options, std::string name, const std::string& value) 
   if (!value.empty()) options.set(std::move(name), value);
 }
 
-// A given option that torc sets itself, or that has a key of its own, would be a second truth.
-Result<void> check_given(std::string_view option, std::string_view where, const SlurmScheduler& s) {
-  const auto remedy = reserved_for(option);
-  if (!remedy.empty()) {
-    return invalid(fmt::format("{} may not hold --{}", where, option), remedy);
-  }
-  if (option == "dependency" && s.serialize_allocations) {
-    return invalid(
-        fmt::format("{} holds --dependency, but the scheduler '{}' has serialize_allocations",
-                    where, s.name),
-        "leave out one of the two");
-  }
-  return {};
-}
-
-Result<void> apply_defaults(SbatchOptions& options, const Defaults& defaults,
-                            const SlurmScheduler& s) {
-  for (const auto& [name, value] : defaults) {
-    TORC_TRY(check_given(name, "slurm_defaults", s));
-    TORC_ASSIGN(auto option, default_option(name, value));
-    if (option) options.set(std::move(option->name), std::move(option->value));
-  }
-  return {};
-}
-
-Result<void> apply_extra(SbatchOptions& options, const SlurmScheduler& s) {
-  const auto where = fmt::format("slurm scheduler '{}': extra", s.name);
-  TORC_ASSIGN(auto extra, parse_options(s.extra, where));
-  for (auto& option : extra) {
-    TORC_TRY(check_given(option.name, where, s));
-    options.set(std::move(option.name), std::move(option.value));
-  }
+Result<void> apply(SbatchOptions& options, std::vector<SbatchOption> given,
+                   const std::vector<Refusal>& refusals) {
+  if (!refusals.empty()) return refusals.front().error;
+  for (SbatchOption& option : given) options.set(std::move(option.name), std::move(option.value));
   return {};
 }
 
@@ -202,9 +98,12 @@ Result<SbatchOptions> options_of(const ScriptContext& context, const SlurmSchedu
   options.set("output", std::move(log));
   options.set("open-mode", "append");
   options.set("nodes", std::to_string(s.nodes));
-  TORC_TRY(apply_defaults(options, defaults, s));
+  std::vector<SbatchOption> given;
+  const auto of_defaults = refusals_of_defaults(s, defaults, &given);
+  TORC_TRY(apply(options, std::exchange(given, {}), of_defaults));
   apply_keys(options, s);
-  TORC_TRY(apply_extra(options, s));
+  const auto of_extra = refusals_of_extra(s, &given);
+  TORC_TRY(apply(options, std::move(given), of_extra));
   apply_own_defaults(options);
   return options;
 }
@@ -252,7 +151,8 @@ Result<std::string> render_script(const ScriptContext& context,
     return invalid("the Slurm job's name is empty or holds control characters",
                    "rename the workflow");
   }
-  TORC_TRY(check_keys(scheduler));
+  if (const auto refusals = refusals_of_keys(scheduler); !refusals.empty())
+    return refusals.front().error;
   TORC_ASSIGN(const auto options, options_of(context, scheduler, defaults));
   return fill_template(worker_template(), {{"directives", options.directives()},
                                            {"workflow", comment_text(context.workflow)},

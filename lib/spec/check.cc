@@ -27,9 +27,8 @@ template <class T>
 ByName<T> index(const Session& session, const std::vector<T>& all, std::string_view kind) {
   ByName<T> by_name;
   for (const T& one : all) {
-    if (one.name.empty()) continue;
     const auto [found, is_new] = by_name.emplace(one.name, &one);
-    if (is_new) continue;
+    if (is_new || one.name.empty()) continue;
     session.report.error(
         one.place, fmt::format("{} {} is defined twice", kind, quoted(one.name)),
         fmt::format("rename one; the other is in line {}", found->second->place.line));
@@ -50,14 +49,20 @@ bool varies(const JobEntry& job, std::string_view name) {
 // What the jobs name and nobody defines: each name is one mistake, however many jobs make it.
 class Unknown {
  public:
-  Unknown(std::string_view kind, std::string_view section) : kind_(kind), section_(section) {}
+  Unknown(std::string_view kind, std::string_view section, std::string job_key)
+      : kind_(kind), section_(section), job_key_(std::move(job_key)) {}
 
   template <class T>
   const T* look_up(const ByName<T>& by_name, const std::string& name, const JobEntry& job) {
-    if (name.empty() || varies(job, name)) return nullptr;
+    return varies(job, name) ? nullptr : look_up(by_name, name, place_of_key(job, job_key_));
+  }
+  template <class T>
+  const T* look_up(const ByName<T>& by_name, const std::string& name, Place place) {
+    if (name.empty()) return nullptr;
     const auto found = by_name.find(name);
     if (found != by_name.end()) return found->second;
-    const auto [use, first] = uses_.try_emplace(name, Use{place_of_key(job, section_key()), 0, {}});
+    if (by_name.contains("")) return nullptr;  // it may be the one that could not be read
+    const auto [use, first] = uses_.try_emplace(name, Use{place, 0, {}});
     if (first) {
       std::vector<std::string> names;
       for (const auto& [known, value] : by_name) names.push_back(known);
@@ -70,7 +75,7 @@ class Unknown {
 
   void report(const Session& session) const {
     for (const auto& [name, use] : uses_) {
-      const std::string others = use.count == 1 ? "" : fmt::format(" ({} jobs name it)", use.count);
+      const std::string others = use.count == 1 ? "" : fmt::format(" ({} name it)", use.count);
       session.report.error(use.place,
                            fmt::format("no {} is called {}{}", kind_, quoted(name), others),
                            use.guess.empty() ? fmt::format("define it under {}", section_)
@@ -84,12 +89,9 @@ class Unknown {
     std::size_t count;
     std::string guess;
   };
-  [[nodiscard]] std::string section_key() const {
-    return section_ == "slurm_schedulers" ? "scheduler" : std::string(section_);
-  }
-
   std::string_view kind_;
   std::string_view section_;
+  std::string job_key_;  // that names one
   std::map<std::string, Use> uses_;
 };
 
@@ -160,6 +162,89 @@ struct Fit {
   }
 };
 
+// The first word that is run: behind assignments and `exec`.
+std::string_view program_of(std::string_view command) {
+  while (true) {
+    command.remove_prefix(std::min(command.find_first_not_of(" \t\r\n"), command.size()));
+    const std::size_t end = std::min(command.find_first_of(" \t\r\n"), command.size());
+    const std::string_view word = command.substr(0, end);
+    const std::size_t equals = word.find('=');
+    const bool assigns = equals != std::string_view::npos && is_identifier(word.substr(0, equals));
+    if (!assigns && word != "exec") return word;
+    command.remove_prefix(end);
+  }
+}
+
+void check_launcher(const Session& session, const JobEntry& job) {
+  for (const auto& [key, text] : {std::pair("invocation_script", &job.invocation_script),
+                                  std::pair("command", &job.command)}) {
+    const std::string_view word = program_of(*text);
+    const std::string_view program = word.substr(word.rfind('/') + 1);
+    if (program != "srun" && program != "mpirun" && program != "mpiexec") continue;
+    session.report.add(
+        Severity::warning,
+        place_within(session.source, place_of_key(job, key), *text,
+                     static_cast<std::size_t>(word.data() - text->data()), word.size()),
+        fmt::format("in mode slurm every job is started by srun, so this {} starts tasks within it",
+                    program),
+        fmt::format("write the command without {}; to start tasks yourself use mode: direct",
+                    program));
+  }
+}
+
+// A label that hardly anybody has, beside one that differs from it by a slip.
+void check_labels(const Session& session, const Workflow& workflow) {
+  std::map<std::string, std::vector<const JobEntry*>> users;
+  for (const JobEntry& job : workflow.jobs) {
+    if (!job.label.empty() && !varies(job, job.label)) users[job.label].push_back(&job);
+  }
+  for (const auto& [label, jobs] : users) {
+    std::vector<std::string> commoner;
+    for (const auto& [other, others] : users) {
+      if (others.size() > jobs.size()) commoner.push_back(other);
+    }
+    const std::string guess = jobs.size() == 1 ? nearest(label, commoner) : "";
+    if (guess.empty()) continue;
+    session.report.add(
+        Severity::warning, place_of_key(*jobs.front(), "label"),
+        fmt::format("only this job has the label {}", quoted(label)),
+        fmt::format("did you mean {}, as {} others have?", quoted(guess), users[guess].size()));
+  }
+}
+
+void check_limits(const Session& session, const Workflow& workflow) {
+  std::vector<std::string> entries;
+  for (const JobEntry& job : workflow.jobs) {
+    if (job.name.empty()) return;
+    entries.push_back(job.name);
+  }
+  for (const Limit& limit : workflow.limits) {
+    if (std::find(entries.begin(), entries.end(), limit.entry) != entries.end()) continue;
+    const std::string guess = nearest(limit.entry, entries);
+    session.report.error(limit.place,
+                         fmt::format("no entry of 'jobs' is named {}", quoted(limit.entry)),
+                         guess.empty() ? "name an entry as it is written, with its braces"
+                                       : fmt::format("did you mean {}?", quoted(guess)));
+  }
+}
+
+void check_actions(const Session& session, const Workflow& workflow,
+                   const ByName<SlurmScheduler>& schedulers, Unknown& no_scheduler) {
+  for (const Action& action : workflow.actions) {
+    const auto place = [&](const std::string& key) {
+      const auto found = action.places.find(key);
+      return found == action.places.end() ? action.place : found->second;
+    };
+    (void)no_scheduler.look_up(schedulers, action.scheduler, place("scheduler"));
+    if (action.start_one_worker_per_node &&
+        workflow.execution_config.mode == ExecutionMode::slurm) {
+      session.report.error(place("start_one_worker_per_node"),
+                           "'start_one_worker_per_node' belongs to mode direct, not to slurm",
+                           "remove it: in mode slurm one worker serves all nodes of an allocation");
+    }
+  }
+}
+
 }  // namespace
 
 void check_references(const Session& session, const Workflow& workflow) {
@@ -167,20 +252,31 @@ void check_references(const Session& session, const Workflow& workflow) {
       index(session, workflow.resource_requirements, "the set of resource requirements");
   const auto schedulers = index(session, workflow.slurm_schedulers, "the scheduler");
   const ResourceRequirements defaults;
-  Unknown no_resources("set of resource requirements", "resource_requirements");
-  Unknown no_scheduler("scheduler", "slurm_schedulers");
+  const auto handlers = index(session, workflow.failure_handlers, "the failure handler");
+  Unknown no_resources("set of resource requirements", "resource_requirements",
+                       "resource_requirements");
+  Unknown no_scheduler("scheduler", "slurm_schedulers", "scheduler");
+  Unknown no_handler("failure handler", "failure_handlers", "failure_handler");
   for (const JobEntry& job : workflow.jobs) {
+    (void)no_handler.look_up(handlers, job.failure_handler, job);
+    if (workflow.execution_config.mode == ExecutionMode::slurm) check_launcher(session, job);
     const ResourceRequirements* needs =
         no_resources.look_up(resources, job.resource_requirements, job);
     const SlurmScheduler* scheduler = no_scheduler.look_up(schedulers, job.scheduler, job);
-    if (scheduler == nullptr || (needs == nullptr && !job.resource_requirements.empty())) continue;
+    if (!job.sound || scheduler == nullptr ||
+        (needs == nullptr && !job.resource_requirements.empty()))
+      continue;
     const Fit fit{session, job, needs == nullptr ? defaults : *needs, *scheduler,
                   workflow.execution_config.sigkill_headroom};
     fit.check_time();
     fit.check_amounts();
   }
+  check_actions(session, workflow, schedulers, no_scheduler);
+  check_labels(session, workflow);
+  check_limits(session, workflow);
   no_resources.report(session);
   no_scheduler.report(session);
+  no_handler.report(session);
 }
 
 }  // namespace torc::spec

@@ -6,8 +6,9 @@
 
 namespace torc::spec {
 
-// Unknown names of resource requirements and schedulers, each name defined once, jobs that do not
-// fit into the scheduler that they are bound to.
+// Unknown names of resource requirements, schedulers, failure handlers and entries; each name
+// defined once; jobs that do not fit into the scheduler that they are bound to; labels that look
+// like slips; launchers within launchers.
 void check_references(const Session& session, const Workflow& workflow);
 
 }  // namespace torc::spec

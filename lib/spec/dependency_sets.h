@@ -14,6 +14,7 @@ class DependencySetBuilder {
   // `members` wait for `upstream` (normalised, not empty). Members must come in ascending order,
   // each job once.
   void add(const std::vector<Range>& upstream, Range members);
+  [[nodiscard]] bool is_empty() const { return sets_.empty(); }
   [[nodiscard]] std::vector<DependencySet> take() && { return std::move(sets_); }
 
  private:

@@ -173,7 +173,11 @@ std::string to_text(const Diagnostic& d) {
   if (d.place.line > 0) out += fmt::format(":{}:{}", d.place.line, d.place.column);
   out += fmt::format(": {}: {}\n", word(d.severity), d.message);
   if (d.place.line > 0) out += excerpt(d);
-  if (!d.remedy.empty()) out += fmt::format("      = {}\n", d.remedy);
+  for (std::string_view rest = d.remedy; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    out += fmt::format("      = {}\n", rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
   return out;
 }
 

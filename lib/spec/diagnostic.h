@@ -23,8 +23,9 @@ struct Diagnostic {
   std::string file;
   Place place;
   std::string message;      // the fact: "unknown key 'comand'"
-  std::string remedy;       // what to do: "did you mean 'command'?"
+  std::string remedy;       // what to do: "did you mean 'command'?"; may have several lines
   std::string source_line;  // the line of the file, without its end
+  bool blocks_run = false;  // a note that the workflow is sound but more than this version runs
 };
 
 // For people, after the manner of compilers:

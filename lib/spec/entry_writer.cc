@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "lib/spec/diagnostic.h"
+#include "lib/spec/recipe.h"
 #include "lib/spec/reference.h"
 #include "lib/spec/sweep.h"
 
@@ -55,6 +57,53 @@ EntryWriter::EntryWriter(const Workflow& workflow, const Families& files,
     : workflow_(workflow), files_(files), paths_(paths), report_(report) {
   for (const auto& r : workflow.resource_requirements) resources_.emplace(r.name, &r);
   for (const auto& s : workflow.slurm_schedulers) schedulers_.insert(s.name);
+  for (std::size_t f = 0; f < files.size(); ++f)
+    longest_path_ = std::max(longest_path_, paths[f].bound(files[f].parameters));
+}
+
+void EntryWriter::check_lengths(const JobEntry& entry, const Family& family, const Texts& texts,
+                                const EntryFiles& files) {
+  // A bound settles all but hopeless cases without a look at a million texts.
+  const auto first_beyond = [&](std::uint64_t bound, std::uint64_t limit,
+                                const auto& text) -> std::optional<std::uint64_t> {
+    for (std::uint64_t k = 0; bound > limit && k < family.count; ++k) {
+      if (text(k).size() > limit) return k;
+    }
+    return {};
+  };
+  const auto name = [&](std::uint64_t k) { return text_at(family.name, family, k); };
+  if (const auto k = first_beyond(family.name.bound(family.parameters), kMaxNameBytes, name)) {
+    report_.error(entry.place,
+                  fmt::format("the name {} has {} bytes; the limit is {}", quoted(name(*k)),
+                              name(*k).size(), kMaxNameBytes),
+                  "shorten it");
+    return;
+  }
+  const std::uint64_t bound = texts.invocation_script.bound(family.parameters) + 1 +
+                              texts.command.bound(family.parameters, longest_path_);
+  if (bound > kMaxArgumentBytes && !report_.has_error()) {  // only a sound entry has a recipe
+    const auto whole = Recipe::decode(recipe(entry, family, texts, files, {0, family.count}));
+    const auto command = [&](std::uint64_t k) { return whole->render(k).command; };
+    const auto k = whole.ok() ? first_beyond(bound, kMaxArgumentBytes, command) : std::nullopt;
+    if (k) {
+      report_.error(place_of(entry, "command"),
+                    fmt::format("the command of {} has {} bytes; Linux starts none of more than {}",
+                                quoted(name(*k)), command(*k).size(), kMaxArgumentBytes),
+                    "put it into a script, and run that");
+    }
+  }
+  for (const auto& [key, pattern] : texts.env) {
+    const std::uint64_t limit = kMaxArgumentBytes - key.size() - 1;
+    const Pattern& value = pattern;
+    const auto text = [&](std::uint64_t k) { return text_at(value, family, k); };
+    if (const auto k = first_beyond(value.bound(family.parameters), limit, text)) {
+      report_.error(place_of(entry, "env"),
+                    fmt::format("the variable {} of {} has {} bytes; Linux takes none of more than "
+                                "{} with its name",
+                                quoted(key), quoted(name(*k)), text(*k).size(), kMaxArgumentBytes),
+                    "put it into a file");
+    }
+  }
 }
 
 bool EntryWriter::compile(const JobEntry& entry, Texts& texts) {
@@ -64,7 +113,7 @@ bool EntryWriter::compile(const JobEntry& entry, Texts& texts) {
     if (pattern) {
       out = *std::move(pattern);
     } else {
-      report_.error(place_of(entry, key), pattern.error().what, pattern.error().remedy);
+      report_bad_placeholder(report_, place_of(entry, key), text, entry.parameters);
       ok = false;
     }
   };
@@ -76,13 +125,12 @@ bool EntryWriter::compile(const JobEntry& entry, Texts& texts) {
     texts.env.emplace_back(key, Pattern());
     one(value, "env", texts.env.back().second);
   }
-  std::vector<FileReference> references;
-  auto command = Pattern::compile_command(entry.command, entry.parameters, references);
+  auto command = Pattern::compile_command(entry.command, entry.parameters);
   if (command) {
     texts.command = *std::move(command);
     return ok;
   }
-  report_.error(place_of(entry, "command"), command.error().what, command.error().remedy);
+  report_bad_placeholder(report_, place_of(entry, "command"), entry.command, entry.parameters);
   return false;
 }
 
@@ -92,9 +140,11 @@ EntryWriter::Terms EntryWriter::terms_of(const Texts& texts, const Family& famil
           text_at(texts.label, family, k)};
 }
 
+// Names that do not vary were looked up when the spec was read.
 const ResourceRequirements* EntryWriter::resources_of(const JobEntry& entry, const Terms& terms) {
   static const ResourceRequirements kDefault;
-  if (!terms.scheduler.empty() && !schedulers_.contains(terms.scheduler)) {
+  const bool nameless = schedulers_.contains("");  // one that could not be read
+  if (!terms.scheduler.empty() && !nameless && !schedulers_.contains(terms.scheduler)) {
     report_.error(
         place_of(entry, "scheduler"),
         fmt::format("no scheduler is named {}", quoted(terms.scheduler)),
@@ -103,6 +153,7 @@ const ResourceRequirements* EntryWriter::resources_of(const JobEntry& entry, con
   if (terms.resources.empty()) return &kDefault;
   const auto found = resources_.find(terms.resources);
   if (found != resources_.end()) return found->second;
+  if (resources_.contains("")) return &kDefault;
   report_.error(place_of(entry, "resource_requirements"),
                 fmt::format("no resource requirements are named {}", quoted(terms.resources)),
                 suggestion(terms.resources, names_of(workflow_.resource_requirements),
@@ -114,6 +165,7 @@ void EntryWriter::write(const JobEntry& entry, const Family& family, const Entry
                         std::vector<ExpandedEntry>& out) {
   Texts texts;
   if (!compile(entry, texts) || family.count == 0) return;
+  check_lengths(entry, family, texts, files);
   const bool varies = texts.resources.has_parameters() || texts.scheduler.has_parameters() ||
                       texts.label.has_parameters();
   Terms terms = terms_of(texts, family, 0);

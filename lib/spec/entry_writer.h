@@ -24,6 +24,10 @@ class EntryWriter {
   // files come near.
   static constexpr std::uint64_t kMaxRecipeBytes = std::uint64_t{512} << 20;
 
+  static constexpr std::uint64_t kMaxNameBytes = 1'024;
+  // Linux takes no longer argument and no longer environment variable: 32 pages, with the NUL.
+  static constexpr std::uint64_t kMaxArgumentBytes = 131'071;
+
   // `paths` of the file families, in their order. All must outlive the writer.
   EntryWriter(const Workflow& workflow, const Families& files, const std::vector<Pattern>& paths,
               Report& report);
@@ -51,6 +55,9 @@ class EntryWriter {
     std::uint64_t local = 1;
   };
 
+  // What the system refuses to start, or no list of jobs could show.
+  void check_lengths(const JobEntry& entry, const Family& family, const Texts& texts,
+                     const EntryFiles& files);
   bool compile(const JobEntry& entry, Texts& texts);
   [[nodiscard]] static Terms terms_of(const Texts& texts, const Family& family, std::uint64_t k);
   const ResourceRequirements* resources_of(const JobEntry& entry, const Terms& terms);
@@ -64,6 +71,7 @@ class EntryWriter {
   Report& report_;
   std::map<std::string_view, const ResourceRequirements*> resources_;
   std::set<std::string_view> schedulers_;
+  std::uint64_t longest_path_ = 0;
   std::uint64_t bytes_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "lib/spec/cycle.h"
@@ -50,31 +51,35 @@ bool has_empty_name(const Family& family) {
 
 class Expander {
  public:
-  Expander(const Workflow& workflow, std::string_view text, const std::string& file)
+  Expander(const Workflow& workflow, Report& report)
       : workflow_(workflow),
-        source_(text, file),
-        report_(source_),
+        report_(report),
         job_names_(jobs_, "job", report_),
         file_names_(files_, "file", report_),
-        job_files_(jobs_, files_, file_names_, report_) {}
+        data_names_(data_, "user data", report_),
+        job_files_(kFileKeys, jobs_, files_, file_names_, report_),
+        job_data_(kUserDataKeys, jobs_, data_, data_names_, report_) {}
 
-  Expanded run() {
-    if (add_files() && add_jobs()) {
+  Expansion run() {
+    if (add_all(files_, file_names_, workflow_.files, "file") &&
+        add_all(data_, data_names_, workflow_.user_data, "user data") &&
+        add_all(jobs_, job_names_, workflow_.jobs, "job")) {
+      add_paths();
       report_clashes(files_, "file", workflow_.files);
+      report_clashes(data_, "user data", workflow_.user_data);
       report_clashes(jobs_, "job", workflow_.jobs);
-      for (std::size_t e = 0; e < jobs_.size(); ++e) job_files_.add(workflow_.jobs[e], jobs_[e]);
+      check_references();
+      for (std::size_t e = 0; e < jobs_.size(); ++e) {
+        job_files_.add(workflow_.jobs[e], jobs_[e]);
+        job_data_.add(workflow_.jobs[e], jobs_[e]);
+      }
       for (std::size_t e = 0; e < jobs_.size(); ++e) add_dependencies(e);
-      expansion_.dependencies = std::move(sets_).take();
+      take_sets();
       report_cycle();
       write_entries();
     }
-    Expanded result;
-    if (!report_.has_error()) {
-      expansion_.jobs = jobs_.total();
-      result.expansion = std::move(expansion_);
-    }
-    result.diagnostics = std::move(report_).sorted();
-    return result;
+    expansion_.jobs = jobs_.total();
+    return std::move(expansion_);
   }
 
  private:
@@ -83,10 +88,14 @@ class Expander {
     RangeMap jobs;
     Place place;
     bool by_name = false;
+    Condition condition = Condition::afterok;
   };
+  static constexpr std::size_t kConditions = 4;
 
-  bool add_files();
-  bool add_jobs();
+  template <class Entry>
+  bool add_all(Families& families, Resolver& resolver, const std::vector<Entry>& entries,
+               std::string_view kind);
+  void add_paths();
   template <class Entry>
   Family family_of(const Entry& entry, Resolver& resolver);
   template <class Entry>
@@ -95,59 +104,92 @@ class Expander {
   void report_clashes(Families& families, std::string_view kind, const std::vector<Entry>& entries);
   template <class Entry>
   [[nodiscard]] std::string how_to_tell_apart(const Entry& entry, const Family& family) const;
+  void check_references();
 
   std::vector<Upstream> upstreams_of(std::size_t e);
   void report_self(const Family& family, const Upstream& upstream);
   void add_dependencies(std::size_t e);
+  void add_sets(const Family& family, const std::vector<Upstream>& all, Condition condition);
+  void take_sets();
   void report_cycle();
   void write_entries();
 
   const Workflow& workflow_;
-  Source source_;
-  Report report_;
+  Report& report_;
   Families jobs_;
   Families files_;
+  Families data_;
   Resolver job_names_;
   Resolver file_names_;
+  Resolver data_names_;
   JobFiles job_files_;
+  JobFiles job_data_;
   std::vector<Pattern> paths_;
-  DependencySetBuilder sets_;
+  std::array<DependencySetBuilder, kConditions> sets_;
   Expansion expansion_;
 };
+
+// Entries without parameters, as families have them.
+const std::vector<Parameter>& parameters_of(const JobEntry& entry) {
+  return entry.parameters;
+}
+const std::vector<Parameter>& parameters_of(const FileEntry& entry) {
+  return entry.parameters;
+}
+const std::vector<Parameter>& parameters_of(const UserDataEntry& /*entry*/) {
+  static const std::vector<Parameter> kNone;
+  return kNone;
+}
+ParameterMode mode_of(const JobEntry& entry) {
+  return entry.mode;
+}
+ParameterMode mode_of(const FileEntry& entry) {
+  return entry.mode;
+}
+ParameterMode mode_of(const UserDataEntry& /*entry*/) {
+  return ParameterMode::product;
+}
 
 // An entry that is broken becomes a family of none, so that positions stay those of the entries.
 template <class Entry>
 Family Expander::family_of(const Entry& entry, Resolver& resolver) {
   Family family;
   family.text = entry.name;
-  family.parameters = entry.parameters;
-  const auto broken = [&](std::string what, std::string remedy) {
-    report_.error(entry.place, std::move(what), std::move(remedy));
-    resolver.forgive(family.name.prefix());
+  family.parameters = parameters_of(entry);
+  const auto left_out = [&] {
+    resolver.forgive(entry.name.substr(0, entry.name.find('{')));
     family.parameters = {};
     family.name = Pattern();
     family.sweep =
         Sweep(std::vector<Parameter>{{"", std::vector<ParameterValue>{}}}, ParameterMode::product);
     return family;
   };
-  auto name = Pattern::compile(entry.name, entry.parameters);
-  if (!name) return broken(name.error().what, name.error().remedy);
+  const auto broken = [&](std::string what, std::string remedy) {
+    report_.error(entry.place, std::move(what), std::move(remedy));
+    return left_out();
+  };
+  if (!entry.sound) return left_out();
+  auto name = Pattern::compile(entry.name, family.parameters);
+  if (!name) {
+    report_bad_placeholder(report_, entry.place, entry.name, family.parameters);
+    return left_out();
+  }
   family.name = *std::move(name);
-  for (const Parameter& p : entry.parameters) {
-    const Parameter& first = entry.parameters.front();
+  for (const Parameter& p : family.parameters) {
+    const Parameter& first = family.parameters.front();
     if (count(p.values) == 0) {
       return broken(
           fmt::format("parameter {} of {} has no values", quoted(p.name), quoted(entry.name)),
           "give it at least one");
     }
-    if (entry.mode == ParameterMode::zip && count(p.values) != count(first.values)) {
+    if (mode_of(entry) == ParameterMode::zip && count(p.values) != count(first.values)) {
       return broken(fmt::format("parameters {} and {} of {} are zipped but have {} and {} values",
                                 quoted(first.name), quoted(p.name), quoted(entry.name),
                                 count(first.values), count(p.values)),
                     "give both the same number of values, or use parameter_mode: product");
     }
   }
-  family.sweep = Sweep(entry.parameters, entry.mode);
+  family.sweep = Sweep(family.parameters, mode_of(entry));
   if (const std::string bad = unprintable_value(family); !bad.empty()) {
     return broken(fmt::format("the value {} has control characters, but is part of the name {}",
                               quoted(bad), quoted(entry.name)),
@@ -173,36 +215,63 @@ bool Expander::is_within_limit(const Families& families, const Entry& entry,
   return false;
 }
 
-bool Expander::add_files() {
-  for (const FileEntry& entry : workflow_.files) {
-    files_.add(family_of(entry, file_names_));
-    if (!is_within_limit(files_, entry, "file")) return false;
-    auto path = Pattern::compile(entry.path, entry.parameters);
-    if (!path) {
-      const auto place = entry.places.find("path");
-      report_.error(place == entry.places.end() ? entry.place : place->second, path.error().what,
-                    path.error().remedy);
-    }
-    paths_.push_back(path ? *std::move(path) : Pattern());
+template <class Entry>
+bool Expander::add_all(Families& families, Resolver& resolver, const std::vector<Entry>& entries,
+                       std::string_view kind) {
+  for (const Entry& entry : entries) {
+    families.add(family_of(entry, resolver));
+    if (!is_within_limit(families, entry, kind)) return false;
   }
   return true;
 }
 
-bool Expander::add_jobs() {
-  for (const JobEntry& entry : workflow_.jobs) {
-    jobs_.add(family_of(entry, job_names_));
-    if (!is_within_limit(jobs_, entry, "job")) return false;
+void Expander::add_paths() {
+  for (const FileEntry& entry : workflow_.files) {
+    auto path = Pattern::compile(entry.path, entry.parameters);
+    if (!path) {
+      const auto place = entry.places.find("path");
+      report_bad_placeholder(report_, place == entry.places.end() ? entry.place : place->second,
+                             entry.path, entry.parameters);
+    }
+    paths_.push_back(path ? *std::move(path) : Pattern());
   }
-  return true;
+}
+
+// What names jobs or files and is no job's dependency.
+void Expander::check_references() {
+  const Family nobody;
+  for (const Action& action : workflow_.actions) {
+    const auto place_in = [&](std::string_view key, std::size_t i) {
+      const auto element = action.places.find(fmt::format("{}[{}]", key, i));
+      if (element != action.places.end()) return element->second;
+      const auto whole = action.places.find(std::string(key));
+      return whole == action.places.end() ? action.place : whole->second;
+    };
+    for (std::size_t i = 0; i < action.jobs.size(); ++i)
+      (void)job_names_.names({&nobody, action.jobs[i], place_in("jobs", i)});
+    for (std::size_t i = 0; i < action.job_name_regexes.size(); ++i) {
+      (void)job_names_.expression(
+          {&nobody, action.job_name_regexes[i], place_in("job_name_regexes", i)});
+    }
+  }
+  for (const JobEntry& entry : workflow_.jobs) {
+    for (const ReferenceText& r : reference_texts(entry.command)) {
+      if (r.section != ReferenceText::Section::wrong) continue;
+      report_.error(place_within(report_.source(), place_of(entry, "command"), entry.command,
+                                 r.begin, r.end - r.begin),
+                    r.message, r.remedy);
+    }
+  }
 }
 
 template <class Entry>
 std::string Expander::how_to_tell_apart(const Entry& entry, const Family& family) const {
   std::string missing;
-  for (std::size_t p = 0; p < entry.parameters.size(); ++p) {
-    if (family.name.uses(p) || count(entry.parameters[p].values) < 2) continue;
-    missing += (missing.empty() ? "{" : " and {") + entry.parameters[p].name + "}";
+  for (std::size_t p = 0; p < family.parameters.size(); ++p) {
+    if (family.name.uses(p) || count(family.parameters[p].values) < 2) continue;
+    missing += (missing.empty() ? "{" : " and {") + family.parameters[p].name + "}";
   }
+  if (parameters_of(entry).empty()) return "rename one of them";
   if (!missing.empty()) return fmt::format("put {} into the name", missing);
   return "give the parameters values, or the name a format, that tell them apart";
 }
@@ -223,11 +292,12 @@ void Expander::report_clashes(Families& families, std::string_view kind,
           how_to_tell_apart(entries[a], families[a]));
       continue;
     }
-    report_.error(entries[b].place,
-                  fmt::format("two {}s are named {}: one of {} on line {}, one of {} on line {}",
-                              kind, name, quoted(entries[a].name), entries[a].place.line,
-                              quoted(entries[b].name), entries[b].place.line),
-                  "rename one of them");
+    report_.error(
+        entries[b].place,
+        fmt::format("two {}{} are named {}: one of {} on line {}, one of {} on line {}", kind,
+                    kind == "user data" ? "" : "s", name, quoted(entries[a].name),
+                    entries[a].place.line, quoted(entries[b].name), entries[b].place.line),
+        "rename one of them");
   }
 }
 
@@ -238,18 +308,27 @@ std::vector<Expander::Upstream> Expander::upstreams_of(std::size_t e) {
   for (std::size_t i = 0; i < entry.depends_on.size(); ++i) {
     const Place place = place_of(entry, "depends_on", i);
     if (auto map = job_names_.names({&family, entry.depends_on[i], place})) {
-      all.push_back({*std::move(map), place, true});
+      all.push_back({*std::move(map), place, true, Condition::afterok});
+    }
+  }
+  for (std::size_t i = 0; i < entry.depends.size(); ++i) {
+    const auto& [condition, name] = entry.depends[i];
+    const Place place = place_of(entry, "depends", i);
+    if (auto map = job_names_.names({&family, name, place})) {
+      all.push_back({*std::move(map), place, true, condition});
     }
   }
   for (std::size_t i = 0; i < entry.depends_on_regexes.size(); ++i) {
     const Place place = place_of(entry, "depends_on_regexes", i);
     if (auto map = job_names_.expression({&family, entry.depends_on_regexes[i], place})) {
-      all.push_back({*std::move(map), place, false});
+      all.push_back({*std::move(map), place, false, Condition::afterok});
     }
   }
-  for (const RangeMap& inputs : job_files_.of(e).inputs) {
-    RangeMap makers = job_files_.makers(inputs);
-    if (!makers.is_empty()) all.push_back({std::move(makers), {}, false});
+  for (const JobFiles* files : {&job_files_, &job_data_}) {
+    for (const RangeMap& inputs : files->of(e).inputs) {
+      RangeMap makers = files->makers(inputs);
+      if (!makers.is_empty()) all.push_back({std::move(makers), {}, false, Condition::afterok});
+    }
   }
   return all;
 }
@@ -272,35 +351,58 @@ void Expander::add_dependencies(std::size_t e) {
   const Family& family = jobs_[e];
   if (family.count == 0) return;
   const std::vector<Upstream> all = upstreams_of(e);
-  if (all.empty()) return;
-  // Jobs of one block have the same upstreams: the periods of a product divide each other.
-  std::uint64_t block = family.count;
   for (const Upstream& upstream : all) {
-    if (upstream.jobs.varies()) block = std::min(block, upstream.jobs.period());
     if (upstream.by_name) report_self(family, upstream);
   }
+  for (std::size_t c = 0; c < kConditions; ++c) add_sets(family, all, static_cast<Condition>(c));
+}
+
+void Expander::add_sets(const Family& family, const std::vector<Upstream>& all,
+                        Condition condition) {
+  // Jobs of one block have the same upstreams: the periods of a product divide each other.
+  std::uint64_t block = family.count;
+  bool any = false;
+  for (const Upstream& upstream : all) {
+    if (upstream.condition != condition) continue;
+    any = true;
+    if (upstream.jobs.varies()) block = std::min(block, upstream.jobs.period());
+  }
+  if (!any) return;
+  DependencySetBuilder& sets = sets_[static_cast<std::size_t>(condition)];
   std::vector<Range> ranges;
   std::vector<Range> without_self;
   for (std::uint64_t k = 0; k < family.count; k += block) {
     ranges.clear();
-    for (const Upstream& upstream : all) upstream.jobs.append_to(ranges, k);
+    for (const Upstream& upstream : all) {
+      if (upstream.condition == condition) upstream.jobs.append_to(ranges, k);
+    }
     normalise(ranges);
     if (ranges.empty()) continue;
     const Range own{family.first + k, block};
     if (ranges.back().end() <= own.first || ranges.front().first >= own.end()) {
-      sets_.add(ranges, own);
+      sets.add(ranges, own);
       continue;
     }
     for (std::uint64_t job = own.first; job < own.end(); ++job) {
       without_self = ranges;
       remove(without_self, job);
-      if (!without_self.empty()) sets_.add(without_self, {job, 1});
+      if (!without_self.empty()) sets.add(without_self, {job, 1});
     }
   }
 }
 
+void Expander::take_sets() {
+  expansion_.dependencies = std::move(sets_[0]).take();
+  for (std::size_t c = 1; c < kConditions; ++c) {
+    for (DependencySet& set : std::move(sets_[c]).take())
+      expansion_.conditional.push_back({static_cast<Condition>(c), std::move(set)});
+  }
+}
+
 void Expander::report_cycle() {
-  const std::vector<std::uint64_t> cycle = find_cycle(jobs_.total(), expansion_.dependencies);
+  const std::vector<std::uint64_t> cycle =
+      expansion_.conditional.empty() ? find_cycle(jobs_.total(), expansion_.dependencies)
+                                     : find_cycle(jobs_.total(), all_dependencies(expansion_));
   if (cycle.empty()) return;
   std::string text;
   for (std::size_t i = 0; i < cycle.size(); ++i) {
@@ -327,8 +429,57 @@ void Expander::write_entries() {
 
 }  // namespace
 
+// Cuts the jobs where any set of members begins or ends; between two cuts all wait for the same.
+std::vector<DependencySet> all_dependencies(const Expansion& expansion) {
+  if (expansion.conditional.empty()) return expansion.dependencies;
+  struct Cut {
+    std::uint64_t at;
+    const DependencySet* set;
+    bool begins;
+  };
+  std::vector<Cut> cuts;
+  const auto add = [&](const DependencySet& set) {
+    for (const Range& r : set.members) {
+      cuts.push_back({r.first, &set, true});
+      cuts.push_back({r.end(), &set, false});
+    }
+  };
+  for (const DependencySet& set : expansion.dependencies) add(set);
+  for (const ConditionalSet& one : expansion.conditional) add(one.set);
+  std::sort(cuts.begin(), cuts.end(), [](const Cut& a, const Cut& b) { return a.at < b.at; });
+  DependencySetBuilder sets;
+  std::vector<const DependencySet*> open;
+  std::vector<Range> upstream;
+  for (std::size_t i = 0; i < cuts.size();) {
+    const std::uint64_t at = cuts[i].at;
+    for (; i < cuts.size() && cuts[i].at == at; ++i) {
+      if (cuts[i].begins)
+        open.push_back(cuts[i].set);
+      else
+        std::erase(open, cuts[i].set);
+    }
+    if (open.empty()) continue;
+    upstream.clear();
+    for (const DependencySet* set : open)
+      upstream.insert(upstream.end(), set->upstream.begin(), set->upstream.end());
+    normalise(upstream);
+    sets.add(upstream, {at, cuts[i].at - at});
+  }
+  return std::move(sets).take();
+}
+
+Expansion expand(const Workflow& draft, Report& report) {
+  return Expander(draft, report).run();
+}
+
 Expanded expand(const Workflow& workflow, std::string_view text, const std::string& file) {
-  return Expander(workflow, text, file).run();
+  const Source source(text, file);
+  Report report(source);
+  Expanded result;
+  Expansion expansion = Expander(workflow, report).run();
+  if (!report.has_error()) result.expansion = std::move(expansion);
+  result.diagnostics = std::move(report).sorted();
+  return result;
 }
 
 }  // namespace torc::spec

@@ -10,6 +10,7 @@
 
 #include "lib/spec/diagnostic.h"
 #include "lib/spec/range.h"
+#include "lib/spec/source.h"
 #include "lib/spec/workflow.h"
 
 namespace torc::spec {
@@ -35,11 +36,22 @@ struct DependencySet {
   std::vector<Range> members;   // the same; a job is a member of at most one set
 };
 
+// Members start on another condition than the completion of their upstream. A job may be a member
+// of one such set for each condition.
+struct ConditionalSet {
+  Condition condition = Condition::afterany;
+  DependencySet set;
+};
+
 struct Expansion {
   std::uint64_t jobs = 0;
   std::vector<ExpandedEntry> entries;
-  std::vector<DependencySet> dependencies;
+  std::vector<DependencySet> dependencies;  // afterok
+  std::vector<ConditionalSet> conditional;
 };
+
+// Who waits for whom on whatever condition, each job a member of at most one set.
+[[nodiscard]] std::vector<DependencySet> all_dependencies(const Expansion& expansion);
 
 struct Expanded {
   std::optional<Expansion> expansion;   // absent when there was any error
@@ -64,5 +76,10 @@ struct Expanded {
 // `text` is the spec's source, for the lines that diagnostics show.
 [[nodiscard]] Expanded expand(const Workflow& workflow, std::string_view text,
                               const std::string& file);
+
+// The same for what could be read of a workflow with errors: entries that are not sound have no
+// jobs, and what may refer to them is not reported. Precondition: Report::end_pass() was called.
+// The result means nothing when the report has an error.
+[[nodiscard]] Expansion expand(const Workflow& draft, Report& report);
 
 }  // namespace torc::spec

@@ -200,10 +200,9 @@ TEST(ExpandMistakes, a_command_cannot_name_many_files_at_one_place) {
   w.files = {file("f_{i}", "{i}")};
   w.files[0].parameters = {{"i", IntegerRange{1, 9, 1}}};
   w.jobs = {job("a", "cat ${files.input.f_{i}}")};
-  EXPECT_EQ(
-      mistakes(w),
-      Mistakes{"'f_{i}' in the command stands for 9 files | name one file here, and the others "
-               "in input_files or output_files"});
+  EXPECT_EQ(mistakes(w),
+            Mistakes{"'f_{i}' in the command stands for 9 files | name one here, and the others in "
+                     "input_files or output_files"});
 }
 
 TEST(ExpandMistakes, unknown_resources_and_schedulers_are_found_per_value) {

@@ -11,6 +11,19 @@
 
 namespace torc::spec {
 
+const JobFileKeys kFileKeys{ReferenceText::Section::files,
+                            "file",
+                            {"input_files", &JobEntry::input_files},
+                            {"input_file_regexes", &JobEntry::input_file_regexes},
+                            {"output_files", &JobEntry::output_files},
+                            {"output_file_regexes", &JobEntry::output_file_regexes}};
+const JobFileKeys kUserDataKeys{ReferenceText::Section::user_data,
+                                "user data",
+                                {"input_user_data", &JobEntry::input_user_data},
+                                {"input_user_data_regexes", &JobEntry::input_user_data_regexes},
+                                {"output_user_data", &JobEntry::output_user_data},
+                                {"output_user_data_regexes", &JobEntry::output_user_data_regexes}};
+
 void JobFiles::add(const JobEntry& entry, const Family& family) {
   if (makers_.empty()) makers_.resize(files_.total() + 1);
   entries_.emplace_back();
@@ -20,12 +33,13 @@ void JobFiles::add(const JobEntry& entry, const Family& family) {
 }
 
 void JobFiles::add_command(const JobEntry& entry, const Family& family, EntryFiles& files) {
-  if (entry.command.find("${files.") == std::string::npos) return;
-  std::vector<FileReference> references;
   // A bad format in the command is reported where its recipe is written.
-  if (!Pattern::compile_command(entry.command, entry.parameters, references)) return;
-  const Place place = place_of(entry, "command");
-  for (const FileReference& reference : references) {
+  if (find_bad_placeholder(entry.command, entry.parameters)) return;
+  const Place command = place_of(entry, "command");
+  for (const ReferenceText& reference : reference_texts(entry.command)) {
+    if (reference.section != keys_.section) continue;
+    const Place place = place_within(report_.source(), command, entry.command, reference.begin,
+                                     reference.end - reference.begin);
     auto map = resolver_.names({&family, reference.name, place});
     if (!map) continue;
     std::vector<Range> found;
@@ -34,9 +48,10 @@ void JobFiles::add_command(const JobEntry& entry, const Family& family, EntryFil
       map->append_to(found, n * map->period());
       if (total(found) == 1) continue;
       report_.error(place,
-                    fmt::format("{} in the command stands for {} files", quoted(reference.name),
-                                total(found)),
-                    "name one file here, and the others in input_files or output_files");
+                    fmt::format("{} in the command stands for {} {}{}", quoted(reference.name),
+                                total(found), keys_.kind, keys_.kind == "file" ? "s" : ""),
+                    fmt::format("name one here, and the others in {} or {}", keys_.inputs.key,
+                                keys_.outputs.key));
       break;
     }
     if (reference.side == FileSide::output) {
@@ -49,10 +64,10 @@ void JobFiles::add_command(const JobEntry& entry, const Family& family, EntryFil
 }
 
 void JobFiles::add_lists(const JobEntry& entry, const Family& family, EntryFiles& files) {
-  const auto each = [&](const std::vector<std::string>& list, std::string_view key,
-                        const auto& resolve, const auto& use) {
+  const auto each = [&](const JobFileKeys::Keyed& keyed, const auto& resolve, const auto& use) {
+    const std::vector<std::string>& list = entry.*keyed.list;
     for (std::size_t i = 0; i < list.size(); ++i) {
-      const Place place = place_of(entry, key, i);
+      const Place place = place_of(entry, keyed.key, i);
       if (auto map = resolve(Reference{&family, list[i], place})) use(*std::move(map), place);
     }
   };
@@ -63,10 +78,10 @@ void JobFiles::add_lists(const JobEntry& entry, const Family& family, EntryFiles
     claim(family, map, place);
     files.outputs.push_back(std::move(map));
   };
-  each(entry.input_files, "input_files", names, input);
-  each(entry.input_file_regexes, "input_file_regexes", expression, input);
-  each(entry.output_files, "output_files", names, output);
-  each(entry.output_file_regexes, "output_file_regexes", expression, output);
+  each(keys_.inputs, names, input);
+  each(keys_.input_regexes, expression, input);
+  each(keys_.outputs, names, output);
+  each(keys_.output_regexes, expression, output);
 }
 
 void JobFiles::claim(const Family& family, const RangeMap& outputs, Place place) {
@@ -79,10 +94,12 @@ void JobFiles::claim(const Family& family, const RangeMap& outputs, Place place)
       for (std::uint64_t f = range.first; f < range.end(); ++f) {
         if (makers_[f] == 0) makers_[f] = job;
         if (makers_[f] == job) continue;
-        report_.error(place,
-                      fmt::format("two jobs output the file {}: {} and {}", quoted(files_.name(f)),
-                                  quoted(jobs_.name(makers_[f])), quoted(jobs_.name(job))),
-                      "let one job make it, or give each job a file of its own");
+        report_.error(
+            place,
+            fmt::format("two jobs output the {} {}: {} and {}", keys_.kind, quoted(files_.name(f)),
+                        quoted(jobs_.name(makers_[f])), quoted(jobs_.name(job))),
+            fmt::format("let one job make it, or give each job a {} of its own",
+                        keys_.kind == "file" ? "file" : "name"));
         return;
       }
     }

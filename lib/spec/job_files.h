@@ -1,12 +1,15 @@
-// Which files each job takes and makes, and so which job precedes which.
+// Which files, and which user data, each job takes and makes, and so which job precedes which.
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/spec/families.h"
 #include "lib/spec/range.h"
 #include "lib/spec/reference.h"
+#include "lib/spec/reference_text.h"
 #include "lib/spec/source.h"
 #include "lib/spec/workflow.h"
 
@@ -19,11 +22,26 @@ struct EntryFiles {
   std::vector<RangeMap> outputs;
 };
 
+// Where a job names what it takes and makes: the same for files and for user data.
+struct JobFileKeys {
+  using List = std::vector<std::string> JobEntry::*;
+  struct Keyed {
+    std::string_view key;
+    List list;
+  };
+  ReferenceText::Section section;  // of references in the command
+  std::string_view kind;           // "file": as a message has it
+  Keyed inputs, input_regexes, outputs, output_regexes;
+};
+extern const JobFileKeys kFileKeys;
+extern const JobFileKeys kUserDataKeys;
+
 class JobFiles {
  public:
   // All must outlive this.
-  JobFiles(const Families& jobs, const Families& files, Resolver& resolver, Report& report)
-      : jobs_(jobs), files_(files), resolver_(resolver), report_(report) {}
+  JobFiles(const JobFileKeys& keys, const Families& jobs, const Families& files, Resolver& resolver,
+           Report& report)
+      : keys_(keys), jobs_(jobs), files_(files), resolver_(resolver), report_(report) {}
 
   // Entry `family` of the jobs. To be called for every entry in order, before makers().
   void add(const JobEntry& entry, const Family& family);
@@ -37,6 +55,7 @@ class JobFiles {
   void add_command(const JobEntry& entry, const Family& family, EntryFiles& files);
   void claim(const Family& family, const RangeMap& outputs, Place place);
 
+  const JobFileKeys& keys_;
   const Families& jobs_;
   const Families& files_;
   Resolver& resolver_;

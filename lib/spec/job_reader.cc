@@ -9,6 +9,25 @@
 namespace torc::spec {
 namespace {
 
+// The conditions in the order of the file, and the place of each name as of an element of depends.
+void read_depends(const Session& session, const Node& map, JobEntry& job) {
+  const MapReader reader(session, map, Where::depends);
+  for (const Condition condition :
+       {Condition::afterok, Condition::afternotok, Condition::afterany, Condition::after}) {
+    const Node* value = reader.find(to_string(condition));
+    if (value == nullptr) continue;
+    const bool one = value->kind == NodeKind::scalar;
+    const std::vector<std::string> names = reader.words(to_string(condition));
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      job.places.emplace(fmt::format("depends[{}]", job.depends.size()),
+                         session.place(one ? *value : *value->items[i]));
+      job.depends.emplace_back(condition, names[i]);
+    }
+  }
+  if (map.items.empty())
+    session.error(map, "'depends' is empty", "write a condition and names, as afterany: [prepare]");
+}
+
 // A placeholder may stand for anything; a digit is valid wherever its value could be, also in
 // {1,{n}}.
 std::string with_samples(std::string_view text) {
@@ -21,12 +40,16 @@ std::string with_samples(std::string_view text) {
   return out.append(text.substr(done));
 }
 
+}  // namespace
+
 void check_expressions(const MapReader& reader, std::string_view key) {
   const Node* list = reader.find(key);
   if (list == nullptr) return;
   RE2::Options quiet;
   quiet.set_log_errors(false);
-  for (const Node* item : list->items) {
+  const std::vector<const Node*> items =
+      list->kind == NodeKind::scalar ? std::vector<const Node*>{list} : list->items;
+  for (const Node* item : items) {
     const std::string text = reader.session().text(*item);
     const RE2 expression(with_samples(text), quiet);
     if (expression.ok()) continue;
@@ -36,19 +59,24 @@ void check_expressions(const MapReader& reader, std::string_view key) {
   }
 }
 
-void check_job_placeholders(const MapReader& reader, const std::vector<Parameter>& parameters) {
+namespace {
+
+// False: the name has placeholders that nothing fills in.
+bool check_job_placeholders(const MapReader& reader, const std::vector<Parameter>& parameters) {
   const Session& session = reader.session();
+  bool sound = true;
   if (const Node* name = reader.find("name"))
-    check_placeholders(session, *name, parameters, InName::yes);
+    sound = check_placeholders(session, *name, parameters, InName::yes);
   for (const std::string_view key : {"command", "invocation_script", "label"}) {
     if (const Node* node = reader.find(key))
-      check_placeholders(session, *node, parameters, InName::no);
+      (void)check_placeholders(session, *node, parameters, InName::no);
   }
   if (const Node* env = reader.find("env")) {
     for (std::size_t i = 1; i < env->items.size(); i += 2) {
-      check_placeholders(session, *env->items[i], parameters, InName::no);
+      (void)check_placeholders(session, *env->items[i], parameters, InName::no);
     }
   }
+  return sound;
 }
 
 }  // namespace
@@ -68,6 +96,14 @@ JobEntry read_job(const Session& session, const Node& map) {
   job.output_files = reader.words("output_files");
   job.input_file_regexes = reader.words("input_file_regexes");
   job.output_file_regexes = reader.words("output_file_regexes");
+  job.input_user_data = reader.words("input_user_data");
+  job.output_user_data = reader.words("output_user_data");
+  job.input_user_data_regexes = reader.words("input_user_data_regexes");
+  job.output_user_data_regexes = reader.words("output_user_data_regexes");
+  job.failure_handler = reader.text("failure_handler");
+  job.cancel_on_blocking_job_failure = reader.boolean("cancel_on_blocking_job_failure", false);
+  job.max_parallel = reader.positive("max_parallel");
+  job.crash_limit = reader.positive("crash_limit");
   OwnParameters own = read_own_parameters(reader);
   job.parameters = std::move(own.parameters);
   job.mode = own.mode;
@@ -76,11 +112,13 @@ JobEntry read_job(const Session& session, const Node& map) {
   if (const Node* stdio = reader.find("stdio")) job.stdio = read_stdio(session, *stdio);
   job.place = reader.name_place();
   job.places = reader.places();
+  if (const Node* depends = reader.find("depends")) read_depends(session, *depends, job);
   for (const std::string_view key :
-       {"depends_on_regexes", "input_file_regexes", "output_file_regexes"}) {
+       {"depends_on_regexes", "input_file_regexes", "output_file_regexes",
+        "input_user_data_regexes", "output_user_data_regexes"}) {
     check_expressions(reader, key);
   }
-  check_job_placeholders(reader, job.parameters);
+  job.sound = check_job_placeholders(reader, job.parameters) && own.sound && reader.has("name");
   return job;
 }
 
@@ -94,9 +132,11 @@ FileEntry read_file(const Session& session, const Node& map) {
   file.mode = own.mode;
   file.place = reader.name_place();
   file.places = reader.places();
+  file.sound = own.sound && reader.has("name");
   for (const std::string_view key : {"name", "path"}) {
-    if (const Node* node = reader.find(key))
-      check_placeholders(session, *node, file.parameters, InName::yes);
+    const Node* node = reader.find(key);
+    if (node != nullptr && !check_placeholders(session, *node, file.parameters, InName::yes))
+      file.sound = false;
   }
   return file;
 }
@@ -110,10 +150,8 @@ ResourceRequirements read_resources(const Session& session, const Node& map) {
   r.num_gpus = static_cast<std::uint32_t>(reader.integer("num_gpus", r.num_gpus));
   r.num_nodes = static_cast<std::uint32_t>(reader.integer("num_nodes", r.num_nodes));
   if (r.num_nodes > 1) {
-    session.error(
-        *reader.find("num_nodes"),
-        "jobs of several nodes are part of the language, but this version cannot run them yet",
-        "remove num_nodes, or write 1; the nodes of an allocation stand in slurm_schedulers");
+    session.planned(*reader.find("num_nodes"), "'num_nodes' above 1",
+                    "the nodes of an allocation stand in slurm_schedulers");
   }
   if (reader.has("memory")) {
     if (const auto memory = parse_memory(reader.text("memory")); memory.ok()) r.memory = *memory;

@@ -294,10 +294,14 @@ jobs:
 actions:
   - trigger_type: on_workflow_start
 )", R"(
-wf.yaml:5:1: error: 'actions' is part of the language, but this version cannot run it yet
+wf.yaml:5:1: note: 'actions' is part of the language, but this version cannot run it yet
     5 | actions:
       | ^~~~~~~
-      = remove it; submit the batch scripts yourself, with sbatch
+      = 'torc init' refuses it; submit the batch scripts yourself, with sbatch
+wf.yaml:6:5: error: an action has no 'action_type'
+    6 |   - trigger_type: on_workflow_start
+      |     ^
+      = add 'action_type: …'
 )"},
     {"a_planned_key_of_a_job", R"(
 name: w
@@ -307,14 +311,14 @@ jobs:
     supports_termination: true
     max_parallel: 4
 )", R"(
-wf.yaml:5:5: error: 'supports_termination' is part of the language, but this version cannot run it yet
+wf.yaml:5:5: note: 'supports_termination' has no effect here
     5 |     supports_termination: true
       |     ^~~~~~~~~~~~~~~~~~~~
-      = remove it; every job gets termination_signal before SIGKILL
-wf.yaml:6:5: error: 'max_parallel' is part of the language, but this version cannot run it yet
+      = every job gets termination_signal before SIGKILL
+wf.yaml:6:5: note: 'max_parallel' is part of the language, but this version cannot run it yet
     6 |     max_parallel: 4
       |     ^~~~~~~~~~~~
-      = remove it
+      = 'torc init' refuses it; use 'torc worker --max-parallel-jobs'
 )"},
     {"a_stdio_mode_that_is_planned", R"(
 name: w
@@ -324,10 +328,10 @@ jobs:
     stdio:
       mode: packed
 )", R"(
-wf.yaml:6:13: error: mode 'packed' is part of the language, but this version cannot run it yet
+wf.yaml:6:13: note: mode 'packed' is part of the language, but this version cannot run it yet
     6 |       mode: packed
       |             ^~~~~~
-      = choose another one, or remove the key
+      = 'torc init' refuses it; choose another one
 )"},
     {"stdio_as_a_text", R"(
 name: w

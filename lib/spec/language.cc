@@ -30,23 +30,23 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::workflow, .name = "env", .type = Type::environment, .about = "environment of every job"},
     {.where = Where::workflow, .name = "jobs", .type = Type::maps, .required = true, .child = Where::job, .about = "what to run"},
     {.where = Where::workflow, .name = "files", .type = Type::maps, .child = Where::file, .about = "files that jobs read and write; they order the jobs"},
-    {.where = Where::workflow, .name = "user_data", .type = Type::maps, .support = kPlanned, .child = Where::user_data, .about = "small JSON values that jobs read and write; use files"},
+    {.where = Where::workflow, .name = "user_data", .type = Type::maps, .support = kPlanned, .child = Where::user_data, .about = "small JSON values that jobs read and write", .instead = "use files"},
     {.where = Where::workflow, .name = "resource_requirements", .type = Type::maps, .child = Where::resources, .about = "named sets of what a job needs"},
-    {.where = Where::workflow, .name = "failure_handlers", .type = Type::maps, .support = kPlanned, .child = Where::failure_handler, .about = "retries by exit code"},
+    {.where = Where::workflow, .name = "failure_handlers", .type = Type::maps, .support = kPlanned, .child = Where::failure_handler, .about = "what to do when a job fails"},
     {.where = Where::workflow, .name = "slurm_schedulers", .type = Type::maps, .child = Where::scheduler, .about = "named sets of sbatch options; each gets a batch script"},
     {.where = Where::workflow, .name = "slurm_defaults", .type = Type::options, .about = "long sbatch options for every scheduler"},
-    {.where = Where::workflow, .name = "actions", .type = Type::maps, .support = kPlanned, .child = Where::action, .about = "submit the batch scripts yourself, with sbatch"},
-    {.where = Where::workflow, .name = "resource_monitor", .type = Type::any, .support = kPlanned, .about = "'torc job NAME' shows the peak memory and the CPU time of a job"},
+    {.where = Where::workflow, .name = "actions", .type = Type::maps, .support = kPlanned, .child = Where::action, .about = "what to do when something happens: submit allocations, run commands", .instead = "submit the batch scripts yourself, with sbatch"},
+    {.where = Where::workflow, .name = "resource_monitor", .type = Type::map, .support = kPlanned, .child = Where::monitor, .about = "how closely jobs are measured", .instead = "'torc job NAME' shows a job's peak memory and CPU time"},
     {.where = Where::workflow, .name = "execution_config", .type = Type::map, .child = Where::execution, .about = "how jobs are run and ended"},
-    {.where = Where::workflow, .name = "use_pending_failed", .type = Type::boolean, .support = kPlanned},
-    {.where = Where::workflow, .name = "compute_node_wait_for_new_jobs_seconds", .type = Type::integer, .support = kPlanned, .about = "use 'torc worker --idle-timeout'"},
-    {.where = Where::workflow, .name = "compute_node_ignore_workflow_completion", .type = Type::boolean, .support = kPlanned},
-    {.where = Where::workflow, .name = "compute_node_expiration_buffer_seconds", .type = Type::integer, .support = kPlanned, .about = "use sigkill_headroom_seconds in execution_config"},
+    {.where = Where::workflow, .name = "use_pending_failed", .type = Type::boolean, .support = kPlanned, .about = "a failed job waits for a decision instead of failing what follows"},
+    {.where = Where::workflow, .name = "compute_node_wait_for_new_jobs_seconds", .type = Type::integer, .support = kPlanned, .min = 0, .max = kMaxInt32, .about = "how long a worker waits for jobs", .instead = "use 'torc worker --idle-timeout'"},
+    {.where = Where::workflow, .name = "compute_node_ignore_workflow_completion", .type = Type::boolean, .support = kPlanned, .about = "workers stay when the workflow is finished"},
+    {.where = Where::workflow, .name = "compute_node_expiration_buffer_seconds", .type = Type::integer, .support = kPlanned, .min = 0, .max = kMaxInt32, .about = "time kept free at the end of an allocation", .instead = "use sigkill_headroom_seconds in execution_config"},
     {.where = Where::workflow, .name = "jobs_sort_method", .type = Type::choice, .choices = "none gpus_runtime_memory gpus_memory_runtime", .about = "order of ready jobs of equal priority"},
-    {.where = Where::workflow, .name = "dynamic_jobs", .type = Type::map, .support = kPlanned, .child = Where::dynamic_jobs},
-    {.where = Where::workflow, .name = "budget", .type = Type::map, .support = kPlanned, .child = Where::budget},
-    {.where = Where::workflow, .name = "lease", .type = Type::map, .support = kPlanned, .child = Where::lease, .about = "use 'torc worker --lease-ttl'"},
-    {.where = Where::workflow, .name = "limits", .type = Type::map, .support = kPlanned, .child = Where::limits, .about = "use 'torc worker --max-parallel-jobs'"},
+    {.where = Where::workflow, .name = "dynamic_jobs", .type = Type::map, .support = kPlanned, .child = Where::dynamic_jobs, .about = "jobs that add jobs"},
+    {.where = Where::workflow, .name = "budget", .type = Type::map, .support = kPlanned, .child = Where::budget, .about = "what the workflow may use", .instead = "'torc plan' shows what it may use"},
+    {.where = Where::workflow, .name = "lease", .type = Type::map, .support = kPlanned, .child = Where::lease, .about = "when a silent worker counts as lost", .instead = "use 'torc worker --lease-ttl'"},
+    {.where = Where::workflow, .name = "limits", .type = Type::counts, .support = kPlanned, .min = 1, .max = kMaxInt32, .about = "how many jobs of an entry run at a time, by its name as written", .instead = "use 'torc worker --max-parallel-jobs'"},
     {.where = Where::workflow, .name = "access_groups", .type = Type::any, .support = kIgnored, .about = "there is no server; who may read the store's directory may see the workflow"},
     {.where = Where::workflow, .name = "compute_node_wait_for_healthy_database_minutes", .type = Type::any, .support = kIgnored, .about = "there is no server to wait for"},
 
@@ -57,29 +57,29 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::job, .name = "invocation_script", .about = "stands before the command"},
     {.where = Where::job, .name = "env", .type = Type::environment, .about = "wins over the workflow's"},
     {.where = Where::job, .name = "resource_requirements", .type = Type::word, .about = "a name; without: 1 CPU, 1 MiB"},
-    {.where = Where::job, .name = "failure_handler", .type = Type::word, .support = kPlanned},
+    {.where = Where::job, .name = "failure_handler", .type = Type::word, .support = kPlanned, .about = "a name of failure_handlers"},
     {.where = Where::job, .name = "scheduler", .type = Type::word, .about = "a name of slurm_schedulers; without: any worker"},
     {.where = Where::job, .name = "slurm_scheduler", .type = Type::word, .same_as = "scheduler"},
     {.where = Where::job, .name = "label", .type = Type::word, .about = "only workers with this label run it"},
-    {.where = Where::job, .name = "cancel_on_blocking_job_failure", .type = Type::boolean, .support = kPlanned, .about = "a job whose dependency failed stays blocked"},
-    {.where = Where::job, .name = "supports_termination", .type = Type::boolean, .support = kPlanned, .about = "every job gets termination_signal before SIGKILL"},
+    {.where = Where::job, .name = "cancel_on_blocking_job_failure", .type = Type::boolean, .support = kPlanned, .about = "canceled when a dependency fails", .instead = "without it a job whose dependency failed stays blocked"},
+    {.where = Where::job, .name = "supports_termination", .type = Type::boolean, .support = kIgnored, .about = "every job gets termination_signal before SIGKILL"},
     {.where = Where::job, .name = "depends_on", .type = Type::words, .about = "names of jobs that must complete before"},
     {.where = Where::job, .name = "depends_on_regexes", .type = Type::words, .about = "the same, by RE2 expressions found in the name"},
     {.where = Where::job, .name = "input_files", .type = Type::words, .about = "names of files; their writers complete before"},
     {.where = Where::job, .name = "output_files", .type = Type::words, .about = "names of files that it writes"},
-    {.where = Where::job, .name = "input_file_regexes", .type = Type::words},
-    {.where = Where::job, .name = "output_file_regexes", .type = Type::words},
-    {.where = Where::job, .name = "input_user_data", .type = Type::words, .support = kPlanned, .about = "use files"},
-    {.where = Where::job, .name = "output_user_data", .type = Type::words, .support = kPlanned, .about = "use files"},
-    {.where = Where::job, .name = "input_user_data_regexes", .type = Type::words, .support = kPlanned, .about = "use files"},
-    {.where = Where::job, .name = "output_user_data_regexes", .type = Type::words, .support = kPlanned, .about = "use files"},
+    {.where = Where::job, .name = "input_file_regexes", .type = Type::words, .about = "the same, by RE2 expressions"},
+    {.where = Where::job, .name = "output_file_regexes", .type = Type::words, .about = "the same, by RE2 expressions"},
+    {.where = Where::job, .name = "input_user_data", .type = Type::words, .support = kPlanned, .about = "names of user data; their writers complete before", .instead = "use input_files"},
+    {.where = Where::job, .name = "output_user_data", .type = Type::words, .support = kPlanned, .about = "names of user data that it writes", .instead = "use output_files"},
+    {.where = Where::job, .name = "input_user_data_regexes", .type = Type::words, .support = kPlanned, .about = "the same, by RE2 expressions", .instead = "use input_file_regexes"},
+    {.where = Where::job, .name = "output_user_data_regexes", .type = Type::words, .support = kPlanned, .about = "the same, by RE2 expressions", .instead = "use output_file_regexes"},
     {.where = Where::job, .name = "parameters", .type = Type::parameters, .about = "one job for each combination"},
     {.where = Where::job, .name = "parameter_mode", .type = Type::choice, .choices = "product zip", .about = "every combination, or the first of each, the second of each, …"},
     {.where = Where::job, .name = "use_parameters", .type = Type::words, .about = "parameters of the workflow to take"},
     {.where = Where::job, .name = "stdio", .type = Type::map, .child = Where::stdio, .about = "in place of the workflow's"},
-    {.where = Where::job, .name = "depends", .type = Type::any, .support = kPlanned, .about = "use depends_on"},
-    {.where = Where::job, .name = "max_parallel", .type = Type::integer, .support = kPlanned},
-    {.where = Where::job, .name = "crash_limit", .type = Type::integer, .support = kPlanned},
+    {.where = Where::job, .name = "depends", .type = Type::map, .support = kPlanned, .child = Where::depends, .about = "names of jobs, by the condition on which this one starts", .instead = "depends_on is afterok"},
+    {.where = Where::job, .name = "max_parallel", .type = Type::integer, .support = kPlanned, .min = 1, .max = kMaxInt32, .about = "at most so many jobs of this entry run at a time", .instead = "use 'torc worker --max-parallel-jobs'"},
+    {.where = Where::job, .name = "crash_limit", .type = Type::integer, .support = kPlanned, .min = 1, .max = 1000, .about = "attempts that may end with the loss of their worker", .instead = "it is 5"},
 
     // A file.
     {.where = Where::file, .name = "name", .type = Type::word, .required = true, .about = "unique in the workflow"},
@@ -117,47 +117,66 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::execution, .name = "sigterm_lead_seconds", .type = Type::integer, .min = 0, .max = kMaxSeconds, .mode = "direct", .about = "from that signal to SIGKILL; 30"},
     {.where = Where::execution, .name = "sigkill_headroom_seconds", .type = Type::integer, .min = 0, .max = kMaxSeconds, .about = "from SIGKILL to the end of the allocation; 60"},
     {.where = Where::execution, .name = "timeout_exit_code", .type = Type::integer, .min = 1, .max = 255, .about = "152"},
-    {.where = Where::execution, .name = "oom_exit_code", .type = Type::integer, .support = kPlanned, .min = 1, .max = 255, .mode = "direct"},
-    {.where = Where::execution, .name = "srun_termination_signal", .type = Type::line, .support = kPlanned, .mode = "slurm"},
-    {.where = Where::execution, .name = "enable_cpu_bind", .type = Type::boolean, .support = kPlanned, .mode = "slurm"},
-    {.where = Where::execution, .name = "srun_mpi", .type = Type::line, .support = kPlanned, .mode = "slurm"},
-    {.where = Where::execution, .name = "staggered_start", .type = Type::boolean, .support = kPlanned},
+    {.where = Where::execution, .name = "oom_exit_code", .type = Type::integer, .support = kPlanned, .min = 1, .max = 255, .mode = "direct", .about = "of a job that used more memory than it declared; 137"},
+    {.where = Where::execution, .name = "srun_termination_signal", .type = Type::signal_ahead, .support = kPlanned, .mode = "slurm", .about = "TERM@120: the signal, and seconds before the step's time limit"},
+    {.where = Where::execution, .name = "enable_cpu_bind", .type = Type::boolean, .support = kPlanned, .mode = "slurm", .about = "srun binds each job to its CPUs"},
+    {.where = Where::execution, .name = "srun_mpi", .type = Type::word, .support = kPlanned, .mode = "slurm", .about = "as srun --mpi takes it"},
+    {.where = Where::execution, .name = "staggered_start", .type = Type::boolean, .support = kPlanned, .about = "workers start one after the other"},
     {.where = Where::execution, .name = "stdio", .type = Type::map, .child = Where::stdio, .about = "what becomes of the jobs' output"},
 
     // stdio.
     {.where = Where::stdio, .name = "mode", .type = Type::choice, .choices = kStdioModes, .planned = "packed", .about = "separate"},
     {.where = Where::stdio, .name = "delete_on_success", .type = Type::boolean, .about = "false"},
 
-    // Parts of what is planned: known, so that a schema is whole.
-    {.where = Where::user_data, .name = "name", .type = Type::word, .support = kPlanned, .required = true},
-    {.where = Where::user_data, .name = "data", .type = Type::json, .support = kPlanned},
-    {.where = Where::user_data, .name = "is_ephemeral", .type = Type::boolean, .support = kPlanned},
-    {.where = Where::dynamic_jobs, .name = "max_iterations", .type = Type::integer, .support = kPlanned},
-    {.where = Where::action, .name = "trigger_type", .type = Type::choice, .support = kPlanned, .required = true, .choices = "on_workflow_start on_workflow_complete on_jobs_ready on_jobs_complete on_worker_start on_worker_complete"},
-    {.where = Where::action, .name = "action_type", .type = Type::choice, .support = kPlanned, .required = true, .choices = "run_commands schedule_nodes"},
-    {.where = Where::action, .name = "jobs", .type = Type::words, .support = kPlanned},
-    {.where = Where::action, .name = "job_name_regexes", .type = Type::words, .support = kPlanned},
-    {.where = Where::action, .name = "commands", .type = Type::words, .support = kPlanned},
-    {.where = Where::action, .name = "scheduler", .type = Type::word, .support = kPlanned},
-    {.where = Where::action, .name = "scheduler_type", .type = Type::choice, .support = kPlanned, .choices = "slurm"},
-    {.where = Where::action, .name = "num_allocations", .type = Type::integer, .support = kPlanned, .min = 1},
-    {.where = Where::action, .name = "start_one_worker_per_node", .type = Type::boolean, .support = kPlanned},
-    {.where = Where::action, .name = "max_parallel_jobs", .type = Type::integer, .support = kPlanned, .min = 1},
-    {.where = Where::action, .name = "persistent", .type = Type::boolean, .support = kPlanned},
-    {.where = Where::failure_handler, .name = "name", .type = Type::word, .support = kPlanned, .required = true},
-    {.where = Where::failure_handler, .name = "rules", .type = Type::maps, .support = kPlanned, .required = true, .child = Where::failure_rule},
-    {.where = Where::failure_rule, .name = "exit_codes", .type = Type::any, .support = kPlanned},
-    {.where = Where::failure_rule, .name = "match_all_exit_codes", .type = Type::boolean, .support = kPlanned},
-    {.where = Where::failure_rule, .name = "recovery_script", .type = Type::text, .support = kPlanned},
-    {.where = Where::failure_rule, .name = "max_retries", .type = Type::integer, .support = kPlanned, .min = 0},
-    {.where = Where::failure_rule, .name = "on", .type = Type::choice, .support = kPlanned, .choices = "oom timeout signal node_death"},
-    {.where = Where::failure_rule, .name = "memory_multiplier", .type = Type::any, .support = kPlanned},
-    {.where = Where::failure_rule, .name = "runtime_multiplier", .type = Type::any, .support = kPlanned},
-    {.where = Where::failure_rule, .name = "backoff", .type = Type::any, .support = kPlanned},
-    {.where = Where::budget, .name = "core_hours", .type = Type::any, .support = kPlanned},
-    {.where = Where::budget, .name = "node_hours", .type = Type::any, .support = kPlanned},
-    {.where = Where::lease, .name = "ttl", .type = Type::any, .support = kPlanned},
-    {.where = Where::lease, .name = "beat", .type = Type::any, .support = kPlanned},
+    // What `depends` holds: conditions, as Slurm names them.
+    {.where = Where::depends, .name = "afterok", .type = Type::names, .about = "they completed: the same as depends_on"},
+    {.where = Where::depends, .name = "afternotok", .type = Type::names, .about = "they failed"},
+    {.where = Where::depends, .name = "afterany", .type = Type::names, .about = "they ended, whatever became of them"},
+    {.where = Where::depends, .name = "after", .type = Type::names, .about = "they started"},
+
+    // User data.
+    {.where = Where::user_data, .name = "name", .type = Type::word, .required = true, .about = "unique in the workflow"},
+    {.where = Where::user_data, .name = "data", .type = Type::value, .about = "what it holds at first"},
+    {.where = Where::user_data, .name = "is_ephemeral", .type = Type::boolean, .about = "emptied when the workflow starts again; false"},
+
+    {.where = Where::dynamic_jobs, .name = "max_iterations", .type = Type::integer, .min = 1, .max = kMaxInt32, .about = "of one lineage"},
+
+    // An action.
+    {.where = Where::action, .name = "trigger_type", .type = Type::choice, .required = true, .choices = "on_workflow_start on_workflow_complete on_jobs_ready on_jobs_complete on_worker_start on_worker_complete"},
+    {.where = Where::action, .name = "action_type", .type = Type::choice, .required = true, .choices = "run_commands schedule_nodes"},
+    {.where = Where::action, .name = "jobs", .type = Type::names, .about = "of on_jobs_ready and on_jobs_complete: all of them must be"},
+    {.where = Where::action, .name = "job_name_regexes", .type = Type::names, .about = "the same, by RE2 expressions"},
+    {.where = Where::action, .name = "commands", .type = Type::names, .about = "of run_commands"},
+    {.where = Where::action, .name = "scheduler", .type = Type::word, .about = "of schedule_nodes: a name of slurm_schedulers"},
+    {.where = Where::action, .name = "scheduler_type", .type = Type::choice, .choices = "slurm"},
+    {.where = Where::action, .name = "num_allocations", .type = Type::integer, .min = 1, .max = 10'000, .about = "1"},
+    {.where = Where::action, .name = "start_one_worker_per_node", .type = Type::boolean, .about = "mode direct only; false"},
+    {.where = Where::action, .name = "max_parallel_jobs", .type = Type::integer, .min = 1, .max = kMaxInt32, .about = "of each worker, whatever its jobs need"},
+    {.where = Where::action, .name = "persistent", .type = Type::boolean, .about = "may happen again; false"},
+
+    // A failure handler.
+    {.where = Where::failure_handler, .name = "name", .type = Type::word, .required = true, .about = "unique in the workflow"},
+    {.where = Where::failure_handler, .name = "rules", .type = Type::maps, .required = true, .child = Where::failure_rule, .about = "the first that matches counts"},
+    {.where = Where::failure_rule, .name = "exit_codes", .type = Type::integers, .min = 1, .max = 255, .about = "exit codes that it is for"},
+    {.where = Where::failure_rule, .name = "match_all_exit_codes", .type = Type::boolean, .about = "it is for every exit code but 0; false"},
+    {.where = Where::failure_rule, .name = "on", .type = Type::selection, .choices = "oom timeout signal node_death", .about = "causes that it is for"},
+    {.where = Where::failure_rule, .name = "recovery_script", .type = Type::text, .about = "run before the job is tried again"},
+    {.where = Where::failure_rule, .name = "max_retries", .type = Type::integer, .min = 0, .max = 1000, .about = "3"},
+    {.where = Where::failure_rule, .name = "memory_multiplier", .type = Type::decimal, .max = 1000, .about = "of the memory, each time"},
+    {.where = Where::failure_rule, .name = "runtime_multiplier", .type = Type::decimal, .max = 1000, .about = "of the runtime, each time"},
+    {.where = Where::failure_rule, .name = "backoff", .type = Type::duration, .about = "from the failure to the next attempt"},
+
+    {.where = Where::budget, .name = "core_hours", .type = Type::decimal, .max = kMaxInt32},
+    {.where = Where::budget, .name = "node_hours", .type = Type::decimal, .max = kMaxInt32},
+    {.where = Where::lease, .name = "ttl", .type = Type::duration, .about = "silence after which others take a worker's jobs over"},
+    {.where = Where::lease, .name = "beat", .type = Type::duration, .about = "how often a worker shows that it lives"},
+
+    {.where = Where::monitor, .name = "enabled", .type = Type::boolean},
+    {.where = Where::monitor, .name = "granularity", .type = Type::choice, .choices = "summary time_series"},
+    {.where = Where::monitor, .name = "sample_interval_seconds", .type = Type::integer, .min = 1, .max = kMaxSeconds},
+    {.where = Where::monitor, .name = "generate_plots", .type = Type::boolean},
+    {.where = Where::monitor, .name = "jobs", .type = Type::any},
+    {.where = Where::monitor, .name = "compute_node", .type = Type::any},
     // clang-format on
 });
 
@@ -171,6 +190,10 @@ const Key* find_key(Where where, std::string_view name) {
   const auto found = std::find_if(kLanguage.begin(), kLanguage.end(),
                                   [&](const Key& k) { return k.where == where && k.name == name; });
   return found == kLanguage.end() ? nullptr : &*found;
+}
+
+const Key* meaning_of(const Key& key) {
+  return key.same_as.empty() ? &key : find_key(key.where, key.same_as);
 }
 
 std::vector<std::string> key_names(Where where) {
@@ -211,8 +234,10 @@ std::string_view with_article(Where where) {
       return "budget";
     case Where::lease:
       return "lease";
-    case Where::limits:
-      return "limits";
+    case Where::monitor:
+      return "resource_monitor";
+    case Where::depends:
+      return "depends";
     case Where::none:
       break;
   }
@@ -227,6 +252,15 @@ std::string_view with_article(Type type) {
       return "true or false";
     case Type::words:
       return "a list of texts";
+    case Type::names:
+      return "a text or a list of texts";
+    case Type::integers:
+      return "a list of whole numbers";
+    case Type::decimal:
+      return "a number";
+    case Type::selection:
+      return "a word or a list of words";
+    case Type::counts:
     case Type::map:
     case Type::environment:
     case Type::constants:

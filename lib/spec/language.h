@@ -28,37 +28,46 @@ enum class Where : std::uint8_t {
   failure_rule,
   budget,
   lease,
-  limits,
+  monitor,
+  depends,
   none
 };
 
 enum class Type : std::uint8_t {
-  word,         // text on one line, not empty
-  line,         // text on one line
-  text,         // any text, not empty
-  prose,        // any text
-  integer,      // within [min, max]
-  boolean,      // true or false
-  memory,       // 512k, 100m, 2g, 1t, 2GiB, plain bytes
-  duration,     // ISO 8601: PT30M
-  walltime,     // as sbatch --time takes it
-  signal,       // SIGTERM, TERM or 15
-  choice,       // one of `choices`
-  words,        // list of texts on one line
-  map,          // one map of kind `child`
-  maps,         // list of maps of kind `child`
-  environment,  // map of variable names to texts
-  constants,    // map of names to texts
-  parameters,   // map of names to ranges, lists, '@file'
-  options,      // map of sbatch options to values
-  json,         // a map, or a text that is JSON
-  any           // not looked at: the key is refused
+  word,          // text on one line, not empty
+  line,          // text on one line
+  text,          // any text, not empty
+  prose,         // any text
+  integer,       // within [min, max]
+  boolean,       // true or false
+  memory,        // 512k, 100m, 2g, 1t, 2GiB, plain bytes
+  duration,      // ISO 8601: PT30M
+  walltime,      // as sbatch --time takes it
+  signal,        // SIGTERM, TERM or 15
+  signal_ahead,  // as srun --signal takes it: TERM@120
+  choice,        // one of `choices`
+  words,         // list of texts on one line
+  names,         // one text, or a list of texts
+  integers,      // list of whole numbers, each within [min, max]
+  decimal,       // a number above 0, at most `max`
+  selection,     // one of `choices`, or a list of some
+  counts,        // map of names to whole numbers within [min, max]
+  map,           // one map of kind `child`
+  maps,          // list of maps of kind `child`
+  environment,   // map of variable names to texts
+  constants,     // map of names to texts
+  parameters,    // map of names to ranges, lists, '@file'
+  options,       // map of sbatch options to values
+  json,          // a map, or a text that is JSON
+  value,         // anything that JSON can say
+  any            // not looked at
 };
 
 enum class Support : std::uint8_t {
   yes,
   ignored,  // accepted; a note says that it has no effect here
-  planned   // part of the language, but this version cannot do it: refused by name
+  planned   // part of the language and checked, but this version cannot run it: `check` notes it,
+            // `init` refuses it by name
 };
 
 struct Key {
@@ -71,16 +80,19 @@ struct Key {
   std::int64_t min = std::numeric_limits<std::int64_t>::min();
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
   std::string_view choices = {};  // separated by blanks
-  std::string_view planned = {};  // those of the choices that this version refuses by name
+  std::string_view planned = {};  // those of the choices that this version cannot run
   std::string_view same_as = {};  // another spelling of that key
-  std::string_view mode = {};  // of execution_config: the one mode that it belongs to; empty: all
-  std::string_view about =
-      {};  // one line; `ignored`: why; `planned`: what to do instead, if anything
+  std::string_view mode = {};   // of execution_config: the one mode that it belongs to; empty: all
+  std::string_view about = {};  // one line; `ignored`: why
+  std::string_view instead = {};  // `planned`: what to do meanwhile, if anything
 };
 
 [[nodiscard]] std::span<const Key> language();
 [[nodiscard]] const Key* find_key(Where where, std::string_view name);
 [[nodiscard]] std::vector<std::string> key_names(Where where);
+
+// What `name` of `where` stands for: itself, or the key whose other spelling it is.
+[[nodiscard]] const Key* meaning_of(const Key& key);
 
 // As a sentence has it: "a job", "the workflow".
 [[nodiscard]] std::string_view with_article(Where where);

@@ -30,7 +30,8 @@ TEST(Language, maps_say_of_what_kind_they_are_and_choices_what_they_allow) {
   for (const Key& key : language()) {
     const bool holds_maps = key.type == Type::map || key.type == Type::maps;
     EXPECT_EQ(holds_maps, key.child != Where::none) << key.name;
-    EXPECT_EQ(key.type == Type::choice, !key.choices.empty()) << key.name;
+    const bool chooses = key.type == Type::choice || key.type == Type::selection;
+    EXPECT_EQ(chooses, !key.choices.empty()) << key.name;
     EXPECT_LE(key.min, key.max) << key.name;
   }
 }

@@ -79,15 +79,18 @@ std::string read_metadata(const Session& session, const Node& node) {
                     "write a map, or JSON in single quotes: '{\"key\": 1}'");
       return {};
     }
-  } else {
-    append_json(json, session, node);
+    return json;
   }
-  if (json.size() > kMaxJson) {
-    session.error(node, fmt::format("'metadata' is more than {} KiB as JSON", kMaxJson >> 10U),
-                  "keep it in a file");
-    return {};
-  }
-  return json;
+  return read_json_value(session, "metadata", node);
+}
+
+std::string read_json_value(const Session& session, std::string_view key, const Node& node) {
+  std::string json;
+  append_json(json, session, node);
+  if (json.size() <= kMaxJson) return json;
+  session.error(node, fmt::format("{} is more than {} KiB as JSON", quoted(key), kMaxJson >> 10U),
+                "keep it in a file");
+  return {};
 }
 
 }  // namespace torc::spec

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "lib/spec/parse.h"
+#include "lib/spec/load.h"
 
 namespace torc::spec {
 
@@ -31,7 +31,7 @@ class MistakeTest : public ::testing::TestWithParam<Mistake> {
     const auto nothing_there = [](const std::string& path) -> Result<std::string> {
       return Error{ErrorKind::not_found, "there is no '" + path + "'", ""};
     };
-    return to_text(parse(GetParam().text.substr(1), "wf.yaml", nothing_there).diagnostics);
+    return to_text(load(GetParam().text.substr(1), "wf.yaml", nothing_there).diagnostics);
   }
 };
 

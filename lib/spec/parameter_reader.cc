@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lib/spec/placeholder.h"
+#include "lib/spec/table_reader.h"
 #include "lib/spec/utf8.h"
 
 namespace torc::spec {
@@ -21,16 +22,6 @@ const Parameter* find(const std::vector<Parameter>& parameters, std::string_view
   const auto found = std::find_if(parameters.begin(), parameters.end(),
                                   [&](const Parameter& p) { return p.name == name; });
   return found == parameters.end() ? nullptr : &*found;
-}
-
-bool is_table(std::string_view path) {
-  return path.ends_with(".csv") || path.ends_with(".json");
-}
-
-void refuse_table(const Session& session, const Node& node) {
-  session.error(
-      node, "tables of parameters are part of the language, but this version cannot read them yet",
-      "write one '@file' with a value per line for each parameter, and parameter_mode: zip");
 }
 
 std::vector<std::string_view> lines_of(std::string_view text) {
@@ -56,19 +47,16 @@ bool is_text(std::string_view bytes) {
   return true;
 }
 
-std::optional<ParameterValues> read_value_file(const Session& session, const Node& node,
-                                               const std::string& path) {
+// The bytes of a file that the spec names; none: reported.
+std::optional<std::string> read_named_file(const Session& session, const Node& node,
+                                           const std::string& path) {
   const std::string shown = quoted(path);
-  if (is_table(path)) {
-    refuse_table(session, node);
-    return {};
-  }
   if (!session.read) {
     session.error(node, fmt::format("the file {} cannot be read here", shown),
                   "write the values as a list");
     return {};
   }
-  const Result<std::string> bytes = session.read(path);
+  Result<std::string> bytes = session.read(path);
   if (!bytes.ok()) {
     session.error(node, fmt::format("the values cannot be read: {}", bytes.error().what),
                   bytes.error().remedy.empty() ? "a path is relative to the spec's directory"
@@ -76,12 +64,24 @@ std::optional<ParameterValues> read_value_file(const Session& session, const Nod
     return {};
   }
   if (!is_text(*bytes)) {
-    session.error(node, fmt::format("the file {} is no text in UTF-8", shown),
-                  "write one value per line");
+    session.error(node, fmt::format("the file {} is no text in UTF-8", shown), "save it as UTF-8");
     return {};
   }
+  return *std::move(bytes);
+}
+
+std::optional<ParameterValues> read_value_file(const Session& session, const Node& node,
+                                               const std::string& path) {
+  const std::string shown = quoted(path);
+  if (is_table(path)) {
+    session.error(node, fmt::format("the columns of the table {} are parameters", shown),
+                  fmt::format("write parameters: \"@{}\"", path));
+    return {};
+  }
+  const std::optional<std::string> bytes = read_named_file(session, node, path);
+  if (!bytes) return {};
   std::vector<ParameterValue> values;
-  for (const std::string_view line : lines_of(*bytes)) {
+  for (const std::string_view line : lines_of(without_bom(*bytes))) {
     Result<ParameterValue> value = parse_value(line);
     values.push_back(value.ok() ? *std::move(value) : ParameterValue{std::string(line)});
   }
@@ -91,6 +91,23 @@ std::optional<ParameterValues> read_value_file(const Session& session, const Nod
     return {};
   }
   return ParameterValues{std::move(values)};
+}
+
+std::vector<Parameter> read_table(const Session& session, const Node& node) {
+  const std::string path = session.text(node).substr(1);
+  if (!is_table(path)) {
+    session.error(node,
+                  fmt::format("the table {} is neither CSV nor JSON by its name", quoted(path)),
+                  "name a file that ends in .csv or .json; a list of values belongs to one "
+                  "parameter, as name: \"@file\"");
+    return {};
+  }
+  const std::optional<std::string> bytes = read_named_file(session, node, path);
+  if (!bytes) return {};
+  Result<std::vector<Parameter>> table = parse_table(*bytes, path);
+  if (table.ok()) return *std::move(table);
+  session.error(node, fmt::format("{}: {}", path, table.error().what), table.error().remedy);
+  return {};
 }
 
 // An element of a YAML list; a quoted one stays text.
@@ -167,7 +184,9 @@ bool check_name(const Session& session, const Node& name) {
   return true;
 }
 
-void take_from_workflow(const Session& session, const Node& list, std::vector<Parameter>& own) {
+// False: one is not there.
+bool take_from_workflow(const Session& session, const Node& list, std::vector<Parameter>& own) {
+  bool sound = true;
   for (const Node* item : list.items) {
     const std::string name = session.text(*item);
     if (find(own, name) != nullptr) continue;  // a job's own win
@@ -176,27 +195,33 @@ void take_from_workflow(const Session& session, const Node& list, std::vector<Pa
       own.push_back(*shared);
       continue;
     }
+    sound = false;
     const std::string guess = nearest(name, names_of(session.parameters));
     session.error(*item, fmt::format("the workflow has no parameter {}", quoted(name)),
                   guess.empty() ? "define it under 'parameters' of the workflow"
                                 : fmt::format("did you mean {}?", quoted(guess)));
   }
+  return sound;
 }
 
 // Zipped parameters advance together, so they need equal lengths.
-void check_lengths(const MapReader& reader, const OwnParameters& own) {
-  if (own.mode != ParameterMode::zip) return;
+bool check_lengths(const MapReader& reader, const OwnParameters& own) {
+  if (own.mode != ParameterMode::zip) return true;
   for (const Parameter& p : own.parameters) {
     const Parameter& first = own.parameters.front();
     const bool sound = count(p.values) > 0 && count(first.values) > 0;
     if (!sound || count(p.values) == count(first.values)) continue;
+    const Node* mode = reader.find("parameter_mode");
+    if (mode == nullptr) mode = reader.find("use_parameters");
+    if (mode == nullptr) mode = reader.find("parameters");
     reader.session().error(
-        *reader.find("parameter_mode"),
+        *mode,
         fmt::format("zip needs equal lengths, but {} has {} values and {} has {}",
                     quoted(first.name), count(first.values), quoted(p.name), count(p.values)),
         "make the lengths equal, or use parameter_mode: product");
-    return;
+    return false;
   }
+  return true;
 }
 
 std::string remedy_for(const Session& session, std::string_view name,
@@ -214,8 +239,7 @@ std::string remedy_for(const Session& session, std::string_view name,
 
 std::vector<Parameter> read_parameters(const Session& session, const Node& node) {
   if (node.kind == NodeKind::scalar && node.text.starts_with('@')) {
-    refuse_table(session, node);
-    return {};
+    return read_table(session, node);
   }
   if (node.kind != NodeKind::map) {
     session.error(node, "'parameters' must be a map", "write name: \"1:100\" lines below it");
@@ -237,33 +261,46 @@ OwnParameters read_own_parameters(const MapReader& reader) {
   OwnParameters own;
   if (const Node* node = reader.find("parameters"))
     own.parameters = read_parameters(reader.session(), *node);
-  if (reader.text("parameter_mode") == "zip") own.mode = ParameterMode::zip;
+  if (const Node* node = reader.find("parameters"))  // what was left out was reported
+    own.sound = node->kind == NodeKind::map ? own.parameters.size() * 2 == node->items.size()
+                                            : !own.parameters.empty();
+  own.sound = own.sound && reader.has("parameters") == reader.mentions("parameters");
   if (const Node* list = reader.find("use_parameters")) {
-    take_from_workflow(reader.session(), *list, own.parameters);
+    own.sound = take_from_workflow(reader.session(), *list, own.parameters) && own.sound;
   }
-  check_lengths(reader, own);
+  const bool of_table = std::any_of(own.parameters.begin(), own.parameters.end(),
+                                    [](const Parameter& p) { return p.column; });
+  if (reader.has("parameter_mode") ? reader.text("parameter_mode") == "zip" : of_table)
+    own.mode = ParameterMode::zip;
+  own.sound = check_lengths(reader, own) && own.sound;
+  for (const Parameter& p : own.parameters) own.sound = own.sound && count(p.values) > 0;
   return own;
 }
 
-void check_placeholders(const Session& session, const Node& node,
+bool check_placeholders(const Session& session, const Node& node,
                         const std::vector<Parameter>& parameters, InName in_name) {
-  if (node.text.find('{') == std::string::npos) return;
+  if (node.text.find('{') == std::string::npos) return true;
+  bool sound = true;
   const std::string text = session.text(node);
   for (const Placeholder& p : placeholders(text)) {
     if (find(parameters, p.name) != nullptr) continue;
     const std::string remedy = remedy_for(session, p.name, parameters);
+    const Place place =
+        place_within(session.source, session.place(node), text, p.begin, p.end - p.begin);
     if (in_name == InName::yes) {
-      session.error(node, fmt::format("no parameter and no variable is called {}", quoted(p.name)),
-                    remedy.empty()
-                        ? "define it under 'parameters', or write the name without braces"
-                        : remedy);
+      sound = false;
+      session.report.error(
+          place, fmt::format("no parameter and no variable is called {}", quoted(p.name)),
+          remedy.empty() ? "define it under 'parameters', or write the name without braces"
+                         : remedy);
     } else if (!remedy.empty()) {
-      session.warn(
-          node,
+      session.report.add(
+          Severity::warning, place,
           fmt::format("{{{}}} stays as it is: no parameter of this job has that name", p.name),
           remedy);
     }
   }
+  return sound;
 }
 
 }  // namespace torc::spec

@@ -26,13 +26,15 @@ namespace torc::spec {
 // parameter_mode.
 struct OwnParameters {
   std::vector<Parameter> parameters;
-  ParameterMode mode = ParameterMode::product;
+  ParameterMode mode = ParameterMode::product;  // of columns of a table: zip, unless it is said
+  bool sound = true;  // false: one could not be read, or they do not go together; was reported
 };
 [[nodiscard]] OwnParameters read_own_parameters(const MapReader& reader);
 
 // Warns of (in a name: refuses) placeholders in `text` that no parameter fills in.
+// False: refused.
 enum class InName : std::uint8_t { no, yes };
-void check_placeholders(const Session& session, const Node& node,
+bool check_placeholders(const Session& session, const Node& node,
                         const std::vector<Parameter>& parameters, InName in_name);
 
 }  // namespace torc::spec

@@ -245,10 +245,10 @@ jobs:
     command: b
     parameters: "@grid.csv"
 )", R"(
-wf.yaml:5:17: error: tables of parameters are part of the language, but this version cannot read them yet
+wf.yaml:5:17: error: the values cannot be read: there is no 'grid.csv'
     5 |     parameters: "@grid.csv"
       |                 ^~~~~~~~~~~
-      = write one '@file' with a value per line for each parameter, and parameter_mode: zip
+      = a path is relative to the spec's directory
 )"},
     {"a_table_as_a_file_of_values", R"(
 name: w
@@ -258,10 +258,10 @@ jobs:
     parameters:
       i: "@grid.csv"
 )", R"(
-wf.yaml:6:10: error: tables of parameters are part of the language, but this version cannot read them yet
+wf.yaml:6:10: error: the columns of the table 'grid.csv' are parameters
     6 |       i: "@grid.csv"
       |          ^~~~~~~~~~~
-      = write one '@file' with a value per line for each parameter, and parameter_mode: zip
+      = write parameters: "@grid.csv"
 )"},
     {"zip_of_unequal_lengths", R"(
 name: w
@@ -300,9 +300,9 @@ jobs:
     parameters:
       i: "1:3"
 )", R"(
-wf.yaml:3:11: error: no parameter and no variable is called 'j'
+wf.yaml:3:13: error: no parameter and no variable is called 'j'
     3 |   - name: a_{j}
-      |           ^~~~~
+      |             ^~~
       = define it under 'parameters', or write the name without braces
 )"},
     {"a_shared_parameter_that_was_not_taken", R"(
@@ -313,13 +313,13 @@ jobs:
   - name: a_{i}
     command: b {i}
 )", R"(
-wf.yaml:5:11: error: no parameter and no variable is called 'i'
+wf.yaml:5:13: error: no parameter and no variable is called 'i'
     5 |   - name: a_{i}
-      |           ^~~~~
+      |             ^~~
       = to take it from the workflow, add use_parameters: [i]
-wf.yaml:6:14: warning: {i} stays as it is: no parameter of this job has that name
+wf.yaml:6:16: warning: {i} stays as it is: no parameter of this job has that name
     6 |     command: b {i}
-      |              ^~~~~
+      |                ^~~
       = to take it from the workflow, add use_parameters: [i]
 )"},
     {"a_slip_in_a_placeholder", R"(
@@ -330,9 +330,9 @@ jobs:
     parameters:
       index: "1:3"
 )", R"(
-wf.yaml:4:14: warning: {indx} stays as it is: no parameter of this job has that name
+wf.yaml:4:16: warning: {indx} stays as it is: no parameter of this job has that name
     4 |     command: b {indx}
-      |              ^~~~~~~~
+      |                ^~~~~~
       = did you mean {index}?
 )"},
     {"a_range_in_a_list", R"(
@@ -385,9 +385,9 @@ jobs:
   - name: a
     command: b {n:03d}
 )", R"(
-wf.yaml:6:14: error: variable 'n' takes no format ':03d'
+wf.yaml:6:16: error: variable 'n' takes no format ':03d'
     6 |     command: b {n:03d}
-      |              ^~~~~~~~~
+      |                ^~~~~~~
       = write the value as it shall look, and {name} alone
 )"},
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lib/spec/check.h"
+#include "lib/spec/load.h"
 #include "lib/spec/parameter_reader.h"
 #include "lib/spec/placeholder.h"
 #include "lib/spec/reader.h"
@@ -15,14 +16,27 @@
 namespace torc::spec {
 namespace {
 
+// A nameless entry stands for what could not be read: whoever looks for a name knows that it may
+// have been there.
+template <class T>
+T unreadable() {
+  T entry;
+  if constexpr (requires { entry.sound; }) entry.sound = false;
+  return entry;
+}
+
 template <class T, class Read>
 std::vector<T> read_all(const MapReader& reader, std::string_view key, Where where, Read read_one) {
   std::vector<T> all;
   const Node* list = reader.find(key);
-  if (list == nullptr) return all;
+  if (list == nullptr) {
+    if (reader.mentions(key)) all.push_back(unreadable<T>());
+    return all;
+  }
   const std::vector<const Node*> maps = maps_in(reader.session(), *list, where);
   all.reserve(maps.size());
   for (const Node* map : maps) all.push_back(read_one(reader.session(), *map));
+  if (maps.size() < list->items.size()) all.push_back(unreadable<T>());
   return all;
 }
 
@@ -75,12 +89,22 @@ Workflow read_workflow(Session& session, const Node& root) {
                                                            Where::resources, read_resources);
   w.slurm_schedulers =
       read_all<SlurmScheduler>(reader, "slurm_schedulers", Where::scheduler, read_scheduler);
-  if (const Node* node = reader.find("slurm_defaults"))
-    w.slurm_defaults = read_slurm_defaults(session, *node);
+  if (const Node* node = reader.find("slurm_defaults")) read_slurm_defaults(session, *node, w);
   if (const Node* node = reader.find("execution_config"))
     w.execution_config = read_execution(session, *node);
   w.sort = sort_method(reader.text("jobs_sort_method"));
   w.files = read_all<FileEntry>(reader, "files", Where::file, read_file);
+  w.user_data = read_all<UserDataEntry>(reader, "user_data", Where::user_data, read_user_data);
+  w.failure_handlers = read_all<FailureHandler>(reader, "failure_handlers", Where::failure_handler,
+                                                read_failure_handler);
+  w.actions = read_all<Action>(reader, "actions", Where::action, read_action);
+  if (const Node* node = reader.find("budget")) w.budget = read_budget(session, *node);
+  if (const Node* node = reader.find("lease")) w.lease = read_lease(session, *node);
+  if (const Node* node = reader.find("limits")) w.limits = read_limits(session, *node);
+  if (const Node* node = reader.find("dynamic_jobs"))
+    w.max_iterations = MapReader(session, *node, Where::dynamic_jobs).positive("max_iterations");
+  if (const Node* node = reader.find("resource_monitor"))
+    (void)MapReader(session, *node, Where::monitor);
   w.jobs = read_all<JobEntry>(reader, "jobs", Where::job, read_job);
   if (const Node* jobs = reader.find("jobs"); jobs != nullptr && jobs->items.empty()) {
     session.error(*jobs, "'jobs' is empty", "write at least one job");
@@ -107,21 +131,50 @@ std::optional<Workflow> read(const Source& source, Report& report,
   return read_workflow(session, *tree.root);
 }
 
+// Whatever could be read, also when there were errors.
+std::optional<Workflow> read_whole(const Source& source, Report& report,
+                                   const ReadFile& read_named) {
+  try {
+    return read(source, report, read_named);
+  } catch (const std::exception& e) {  // memory, or a ReadFile that throws
+    report.error({}, fmt::format("the spec cannot be read: {}", e.what()), "make it smaller");
+    return {};
+  }
+}
+
 }  // namespace
 
 Parsed parse(std::string_view text, const std::string& file, const ReadFile& read_named) {
   const Source source(without_bom(text), file);
   Report report(source);
-  std::optional<Workflow> workflow;
-  try {
-    workflow = read(source, report, read_named);
-  } catch (const std::exception& e) {  // memory, or a ReadFile that throws
-    report.error({}, fmt::format("the spec cannot be read: {}", e.what()), "make it smaller");
-  }
+  std::optional<Workflow> workflow = read_whole(source, report, read_named);
   Parsed parsed;
   if (!report.has_error()) parsed.workflow = std::move(workflow);
   parsed.diagnostics = std::move(report).sorted();
   return parsed;
+}
+
+Loaded load(std::string_view text, const std::string& file, const ReadFile& read_named,
+            const ExtraCheck& extra) {
+  const Source source(without_bom(text), file);
+  Report report(source);
+  Loaded loaded;
+  std::optional<Workflow> workflow = read_whole(source, report, read_named);
+  if (workflow) {
+    report.end_pass();
+    if (extra) extra(*workflow, report);
+    report.end_pass();
+    try {
+      Expansion expansion = expand(*workflow, report);
+      if (!report.has_error()) loaded.expansion = std::move(expansion);
+    } catch (const std::exception& e) {  // memory
+      report.error({}, fmt::format("the jobs cannot be worked out: {}", e.what()),
+                   "make the workflow smaller");
+    }
+    if (loaded.expansion) loaded.workflow = std::move(workflow);
+  }
+  loaded.diagnostics = std::move(report).sorted();
+  return loaded;
 }
 
 }  // namespace torc::spec

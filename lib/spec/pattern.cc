@@ -12,9 +12,6 @@
 namespace torc::spec {
 namespace {
 
-constexpr std::string_view kInput = "${files.input.";
-constexpr std::string_view kOutput = "${files.output.";
-
 Error bad_format(std::string_view placeholder, std::string_view what) {
   return {ErrorKind::invalid, fmt::format("the format of {} {}", quoted(placeholder), what),
           "formats are like {i:03d} for integers, {x:.4f} or {x:.2e} for numbers and {s:>10} for "
@@ -37,31 +34,32 @@ std::string misfit(const ParameterValues& values, const Format& format) {
   return count(values) == 0 || fits(format, kind_of(value_at(values, 0))) ? "" : describe(0);
 }
 
-struct FoundReference {
-  std::size_t begin = std::string_view::npos;
-  std::size_t end = 0;
-  FileReference reference;
-};
+const Parameter* parameter_of(const Placeholder& p, std::span<const Parameter> parameters) {
+  const auto found = std::find_if(parameters.begin(), parameters.end(),
+                                  [&](const Parameter& q) { return q.name == p.name; });
+  return found == parameters.end() ? nullptr : &*found;
+}
 
-// The first `${files.input.NAME}` or `${files.output.NAME}` at or after `from`. Braces inside NAME
-// (its placeholders) are balanced.
-FoundReference find_reference(std::string_view text, std::size_t from) {
-  for (std::size_t at = text.find("${files.", from); at != std::string_view::npos;
-       at = text.find("${files.", at + 1)) {
-    const bool input = text.substr(at).starts_with(kInput);
-    if (!input && !text.substr(at).starts_with(kOutput)) continue;
-    const std::size_t name = at + (input ? kInput : kOutput).size();
-    int depth = 1;
-    for (std::size_t i = name; i < text.size(); ++i) {
-      if (text[i] == '{') ++depth;
-      if (text[i] == '}' && --depth == 0) {
-        if (i == name) break;
-        const FileSide side = input ? FileSide::input : FileSide::output;
-        return {at, i + 1, {side, text.substr(name, i - name)}};
-      }
-    }
+// Bytes that no value of the parameter exceeds. Doubles have at most 17 digits, a sign, a point and
+// an exponent unless the format says more; those of a range have about as many as its ends.
+std::uint64_t value_bound(const ParameterValues& values, const Format& format) {
+  constexpr std::uint64_t kDigits = 26;
+  std::uint64_t most = 0;
+  std::string text;
+  const auto look_at = [&](std::uint64_t i) {
+    text.clear();
+    append_value(text, values, i, format);
+    most = std::max<std::uint64_t>(most, text.size());
+  };
+  const std::uint64_t n = count(values);
+  if (n == 0) return 0;
+  if (std::holds_alternative<std::vector<ParameterValue>>(values)) {
+    for (std::uint64_t i = 0; i < n; ++i) look_at(i);
+    return most;
   }
-  return {};
+  look_at(0);
+  look_at(n - 1);
+  return std::holds_alternative<FloatRange>(values) ? most + kDigits : most;
 }
 
 }  // namespace
@@ -83,53 +81,88 @@ void Pattern::add_parameter(std::size_t index, std::string_view text, const Form
   last_ = std::max(last_, i);
 }
 
-Result<void> Pattern::add(std::string_view text, std::span<const Parameter> parameters) {
+std::optional<BadPlaceholder> find_bad_placeholder(std::string_view text,
+                                                   std::span<const Parameter> parameters) {
+  if (parameters.empty() || text.find('{') == std::string_view::npos) return {};
+  std::optional<BadPlaceholder> bad;
+  const auto take = [&](const Placeholder& p, std::string_view why) {
+    if (bad && bad->begin < p.begin) return;
+    bad = {p.begin, p.end, bad_format(text.substr(p.begin, p.end - p.begin), why)};
+  };
+  for (const Placeholder& p : misformatted(text)) {
+    if (parameter_of(p, parameters) != nullptr) take(p, "is not known");
+  }
+  for (const Placeholder& p : placeholders(text)) {
+    const Parameter* parameter = parameter_of(p, parameters);
+    if (parameter == nullptr) continue;
+    const auto format = parse_format(p.format);
+    if (!format) {
+      take(p, "is not known");
+    } else if (!format->is_plain()) {
+      if (const std::string why = misfit(parameter->values, *format); !why.empty()) take(p, why);
+    }
+  }
+  return bad;
+}
+
+// Precondition: find_bad_placeholder() finds nothing.
+void Pattern::add(std::string_view text, std::span<const Parameter> parameters) {
   std::size_t done = 0;
   if (!parameters.empty() && text.find('{') != std::string_view::npos) {
     for (const Placeholder& p : placeholders(text)) {
-      const auto found = std::find_if(parameters.begin(), parameters.end(),
-                                      [&](const Parameter& q) { return q.name == p.name; });
-      if (found == parameters.end()) continue;
-      const std::string_view written = text.substr(p.begin, p.end - p.begin);
-      const auto format = parse_format(p.format);
-      if (!format) return bad_format(written, "is not known");
-      if (!format->is_plain()) {
-        if (const std::string why = misfit(found->values, *format); !why.empty()) {
-          return bad_format(written, why);
-        }
-      }
+      const Parameter* parameter = parameter_of(p, parameters);
+      if (parameter == nullptr) continue;
       add_literal(text.substr(done, p.begin - done));
-      add_parameter(static_cast<std::size_t>(found - parameters.begin()), written, *format);
+      add_parameter(static_cast<std::size_t>(parameter - parameters.data()),
+                    text.substr(p.begin, p.end - p.begin),
+                    parse_format(p.format).value_or(Format{}));
       done = p.end;
     }
   }
   add_literal(text.substr(done));
-  return {};
 }
 
 Result<Pattern> Pattern::compile(std::string_view text, std::span<const Parameter> parameters) {
+  if (auto bad = find_bad_placeholder(text, parameters)) return std::move(bad->error);
   Pattern pattern;
-  TORC_TRY(pattern.add(text, parameters));
+  pattern.add(text, parameters);
   return pattern;
 }
 
 Result<Pattern> Pattern::compile_command(std::string_view text,
-                                         std::span<const Parameter> parameters,
-                                         std::vector<FileReference>& references) {
+                                         std::span<const Parameter> parameters) {
+  if (auto bad = find_bad_placeholder(text, parameters)) return std::move(bad->error);
   Pattern pattern;
   std::uint32_t seen[2] = {0, 0};
   std::size_t done = 0;
-  for (FoundReference f = find_reference(text, 0); f.begin != std::string_view::npos;
-       f = find_reference(text, done)) {
-    TORC_TRY(pattern.add(text.substr(done, f.begin - done), parameters));
-    const FileSide side = f.reference.side;
+  for (const ReferenceText& r : reference_texts(text)) {
+    if (r.section != ReferenceText::Section::files) continue;
+    pattern.add(text.substr(done, r.begin - done), parameters);
     pattern.pieces_.push_back(
-        {Piece::Kind::file, {}, seen[static_cast<std::size_t>(side)]++, {}, side});
-    references.push_back(f.reference);
-    done = f.end;
+        {Piece::Kind::file, {}, seen[static_cast<std::size_t>(r.side)]++, {}, r.side});
+    done = r.end;
   }
-  TORC_TRY(pattern.add(text.substr(done), parameters));
+  pattern.add(text.substr(done), parameters);
   return pattern;
+}
+
+std::uint64_t Pattern::bound(std::span<const Parameter> parameters,
+                             std::uint64_t file_bytes) const {
+  std::uint64_t sum = 0;
+  for (const Piece& piece : pieces_) {
+    switch (piece.kind) {
+      case Piece::Kind::literal:
+        sum += piece.text.size();
+        break;
+      case Piece::Kind::parameter:
+        sum += value_bound(parameters[piece.index].values, piece.format);
+        break;
+      case Piece::Kind::file:
+        sum += file_bytes;
+        break;
+    }
+  }
+  return sum;
 }
 
 bool Pattern::uses(std::size_t parameter) const {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,11 +13,10 @@
 #include "lib/base/codec.h"
 #include "lib/base/result.h"
 #include "lib/spec/format.h"
+#include "lib/spec/reference_text.h"
 #include "lib/spec/sweep.h"
 
 namespace torc::spec {
-
-enum class FileSide : std::uint8_t { input, output };
 
 struct Piece {
   enum class Kind : std::uint8_t { literal, parameter, file };
@@ -27,11 +27,15 @@ struct Piece {
   FileSide side = FileSide::input;
 };
 
-// `${files.input.NAME}` in a command.
-struct FileReference {
-  FileSide side = FileSide::input;
-  std::string_view name;  // may hold placeholders
+// A placeholder of a parameter whose format is none or does not fit a value: bytes of the text, and
+// why.
+struct BadPlaceholder {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  Error error;
 };
+[[nodiscard]] std::optional<BadPlaceholder> find_bad_placeholder(
+    std::string_view text, std::span<const Parameter> parameters);
 
 class Pattern {
  public:
@@ -39,15 +43,18 @@ class Pattern {
   // Placeholders of unknown parameters are text. Error: a format that is none, or that does not fit
   // a value of its parameter.
   static Result<Pattern> compile(std::string_view text, std::span<const Parameter> parameters);
-  // As well `${files.input.NAME}` and `${files.output.NAME}`: piece n-th of its side; the
-  // references are appended to `references` in the order of the text.
+  // As well `${files.input.NAME}` and `${files.output.NAME}`: piece n-th of its side, in the order
+  // of reference_texts().
   static Result<Pattern> compile_command(std::string_view text,
-                                         std::span<const Parameter> parameters,
-                                         std::vector<FileReference>& references);
+                                         std::span<const Parameter> parameters);
 
   [[nodiscard]] const std::vector<Piece>& pieces() const { return pieces_; }
   [[nodiscard]] bool has_parameters() const { return last_ >= 0; }
   [[nodiscard]] bool uses(std::size_t parameter) const;
+  // No combination has a longer text, in bytes; it may be longer than the longest. File pieces
+  // count `file_bytes` each.
+  [[nodiscard]] std::uint64_t bound(std::span<const Parameter> parameters,
+                                    std::uint64_t file_bytes = 0) const;
   // The literal text before the first placeholder.
   [[nodiscard]] std::string_view prefix() const;
   // How the text repeats over the combinations.
@@ -64,7 +71,7 @@ class Pattern {
   static Pattern decode(Decoder& in, std::size_t parameters, FilePieces files);
 
  private:
-  Result<void> add(std::string_view text, std::span<const Parameter> parameters);
+  void add(std::string_view text, std::span<const Parameter> parameters);
   void add_literal(std::string_view text);
   void add_parameter(std::size_t index, std::string_view text, const Format& format);
 

@@ -21,6 +21,10 @@ struct Placeholder {
 // `{print $1}`, `{}`, `{a,b}`, `{1..9}`.
 [[nodiscard]] std::vector<Placeholder> placeholders(std::string_view text);
 
+// What only a wrong format keeps from being a placeholder, `{i:zz}`: never `{i: 1}` or `{i:"a"}`,
+// which are values of other languages.
+[[nodiscard]] std::vector<Placeholder> misformatted(std::string_view text);
+
 [[nodiscard]] bool is_identifier(std::string_view text);
 
 }  // namespace torc::spec

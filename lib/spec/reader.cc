@@ -16,7 +16,7 @@ namespace {
 std::string remedy_for_unknown(Where where, std::string_view name) {
   std::vector<std::string_view> homes;
   for (const Key& key : language()) {
-    if (key.name == name && key.support == Support::yes) homes.push_back(with_article(key.where));
+    if (key.name == name && key.where != Where::monitor) homes.push_back(with_article(key.where));
   }
   if (!homes.empty()) return fmt::format("it belongs to {}", fmt::join(homes, " or "));
   const std::string guess = nearest(name, key_names(where));
@@ -25,16 +25,31 @@ std::string remedy_for_unknown(Where where, std::string_view name) {
 
 }  // namespace
 
+void Session::planned(const Node& node, std::string_view what, std::string_view instead) const {
+  report.planned(
+      place(node),
+      fmt::format("{} is part of the language, but this version cannot run it yet", what),
+      fmt::format("'torc init' refuses it{}{}", instead.empty() ? "" : "; ", instead));
+}
+
 std::string Session::text(const Node& node) const {
   if (variables.empty() || node.text.find('{') == std::string::npos) return node.text;
+  for (const Placeholder& p : misformatted(node.text)) {
+    if (variables.contains(p.name)) {
+      report.error(place_within(source, place(node), node.text, p.begin, p.end - p.begin),
+                   fmt::format("variable {} takes no format ':{}'", quoted(p.name), p.format),
+                   "write the value as it shall look, and {name} alone");
+    }
+  }
   std::string out;
   std::size_t done = 0;
   for (const Placeholder& p : placeholders(node.text)) {
     const auto variable = variables.find(p.name);
     if (variable == variables.end()) continue;
     if (!p.format.empty()) {
-      error(node, fmt::format("variable {} takes no format ':{}'", quoted(p.name), p.format),
-            "write the value as it shall look, and {name} alone");
+      report.error(place_within(source, place(node), node.text, p.begin, p.end - p.begin),
+                   fmt::format("variable {} takes no format ':{}'", quoted(p.name), p.format),
+                   "write the value as it shall look, and {name} alone");
     }
     out.append(node.text, done, p.begin - done);
     out += variable->second;
@@ -59,10 +74,10 @@ void MapReader::add(const Node& key_node, const Node& value) {
                     remedy_for_unknown(where_, name));
     return;
   }
-  const Key* meant = key->same_as.empty() ? key : find_key(where_, key->same_as);
+  const Key* meant = meaning_of(*key);
   const bool again = std::find(named_.begin(), named_.end(), meant) != named_.end();
   named_.push_back(meant);
-  if (!supported(*key, key_node)) return;
+  tell_support(*key, key_node, value);
   if (again && meant != key) {
     session_->error(key_node,
                     fmt::format("{} and {} are the same key", quoted(name), quoted(meant->name)),
@@ -77,28 +92,21 @@ void MapReader::add(const Node& key_node, const Node& value) {
   if (check_value(*session_, *key, name, value)) fields_.push_back({meant, &value});
 }
 
-bool MapReader::supported(const Key& key, const Node& key_node) const {
-  switch (key.support) {
-    case Support::yes:
-      return true;
-    case Support::ignored:
-      session_->report.add(Severity::note, session_->place(key_node),
-                           fmt::format("{} has no effect here", quoted(key.name)),
-                           std::string(key.about));
-      return false;
-    case Support::planned:
-      session_->error(key_node,
-                      fmt::format("{} is part of the language, but this version cannot run it yet",
-                                  quoted(key.name)),
-                      key.about.empty() ? "remove it" : fmt::format("remove it; {}", key.about));
-      return false;
+void MapReader::tell_support(const Key& key, const Node& key_node, const Node& value) const {
+  // What says that nothing is wanted runs as it is.
+  if (value.kind == NodeKind::null || as_boolean(value) == false) return;
+  if (key.support == Support::ignored) {
+    session_->report.add(Severity::note, session_->place(key_node),
+                         fmt::format("{} has no effect here", quoted(key.name)),
+                         std::string(key.about));
+  } else if (key.support == Support::planned) {
+    session_->planned(key_node, quoted(key.name), key.instead);
   }
-  return false;
 }
 
 void MapReader::check_missing() {
   for (const Key& key : language()) {
-    if (key.where != where_ || !key.required || key.support != Support::yes) continue;
+    if (key.where != where_ || !key.required) continue;
     if (std::find(named_.begin(), named_.end(), &key) != named_.end()) continue;
     session_->error(*map_, fmt::format("{} has no {}", subject(), quoted(key.name)),
                     fmt::format("add '{}: …'", key.name));
@@ -137,10 +145,25 @@ bool MapReader::boolean(std::string_view key, bool fallback) const {
   return node == nullptr ? fallback : as_boolean(*node).value_or(fallback);
 }
 
+double MapReader::decimal(std::string_view key, double fallback) const {
+  const Node* node = find(key);
+  return node == nullptr ? fallback : parse_decimal(session_->text(*node)).value_or(fallback);
+}
+
+std::optional<std::uint32_t> MapReader::positive(std::string_view key) const {
+  if (!has(key)) return {};
+  return static_cast<std::uint32_t>(integer(key, 1));
+}
+
+bool MapReader::mentions(std::string_view key) const {
+  return std::any_of(named_.begin(), named_.end(), [&](const Key* k) { return k->name == key; });
+}
+
 std::vector<std::string> MapReader::words(std::string_view key) const {
   std::vector<std::string> out;
   const Node* node = find(key);
   if (node == nullptr) return out;
+  if (node->kind == NodeKind::scalar) return {session_->text(*node)};
   out.reserve(node->items.size());
   for (const Node* item : node->items) out.push_back(session_->text(*item));
   return out;
@@ -150,7 +173,7 @@ std::map<std::string, Place> MapReader::places() const {
   std::map<std::string, Place> places;
   for (const Field& f : fields_) {
     places.emplace(f.key->name, session_->place(*f.value));
-    if (f.key->type != Type::words) continue;
+    if (f.value->kind != NodeKind::sequence) continue;
     for (std::size_t i = 0; i < f.value->items.size(); ++i) {
       places.emplace(fmt::format("{}[{}]", f.key->name, i), session_->place(*f.value->items[i]));
     }
@@ -179,6 +202,10 @@ bool check_line(const Session& session, const Node& node, std::string_view what)
   if (text.find_first_of("\r\n") != std::string::npos) {
     session.error(node, fmt::format("{} must be on one line", what),
                   "write it without '|' and line ends");
+    return false;
+  }
+  if (const std::string sign = invisible_in(text); !sign.empty()) {
+    session.error(node, fmt::format("{} has a {}", what, sign), "remove it");
     return false;
   }
   return true;

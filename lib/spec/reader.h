@@ -33,6 +33,9 @@ struct Session {
     report.add(Severity::warning, place(node), std::move(message), std::move(remedy));
   }
 
+  // Sound, but more than this version runs: `what` names it, `instead` says what to do meanwhile.
+  void planned(const Node& node, std::string_view what, std::string_view instead) const;
+
   // The text of a scalar (of a null: as it was written) with the variables put in.
   [[nodiscard]] std::string text(const Node& node) const;
 };
@@ -46,12 +49,16 @@ class MapReader {
   // reported.
   [[nodiscard]] const Node* find(std::string_view key) const;
   [[nodiscard]] bool has(std::string_view key) const { return find(key) != nullptr; }
+  // The key stands in the map, whatever became of its value.
+  [[nodiscard]] bool mentions(std::string_view key) const;
 
   // What was written, or else `fallback`.
   [[nodiscard]] std::string text(std::string_view key, std::string fallback = {}) const;
   [[nodiscard]] std::int64_t integer(std::string_view key, std::int64_t fallback) const;
   [[nodiscard]] bool boolean(std::string_view key, bool fallback) const;
-  [[nodiscard]] std::vector<std::string> words(std::string_view key) const;
+  [[nodiscard]] double decimal(std::string_view key, double fallback) const;
+  [[nodiscard]] std::optional<std::uint32_t> positive(std::string_view key) const;
+  [[nodiscard]] std::vector<std::string> words(std::string_view key) const;  // also of one text
 
   // Of each key's value, and of each element as "depends_on[2]".
   [[nodiscard]] std::map<std::string, Place> places() const;
@@ -66,7 +73,7 @@ class MapReader {
   };
 
   void add(const Node& key_node, const Node& value);
-  [[nodiscard]] bool supported(const Key& key, const Node& key_node) const;
+  void tell_support(const Key& key, const Node& key_node, const Node& value) const;
   void check_missing();
   [[nodiscard]] std::string subject() const;
 

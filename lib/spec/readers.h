@@ -18,12 +18,24 @@ namespace torc::spec {
 [[nodiscard]] ExecutionConfig read_execution(const Session& session, const Node& map);
 [[nodiscard]] Stdio read_stdio(const Session& session, const Node& map);
 
+[[nodiscard]] UserDataEntry read_user_data(const Session& session, const Node& map);
+[[nodiscard]] Action read_action(const Session& session, const Node& map);
+[[nodiscard]] FailureHandler read_failure_handler(const Session& session, const Node& map);
+[[nodiscard]] Budget read_budget(const Session& session, const Node& map);
+[[nodiscard]] LeaseConfig read_lease(const Session& session, const Node& map);
+[[nodiscard]] std::vector<Limit> read_limits(const Session& session, const Node& map);
+
+// Reports what is no regular expression in the value of `key`.
+void check_expressions(const MapReader& reader, std::string_view key);
+
 [[nodiscard]] Environment read_environment(const Session& session, const Node& map);
 // Constants by name; a value may use those above it.
 void read_variables(Session& session, const Node& map);
-[[nodiscard]] std::vector<std::pair<std::string, std::string>> read_slurm_defaults(
-    const Session& session, const Node& map);
+void read_slurm_defaults(const Session& session, const Node& map, Workflow& workflow);
 // The JSON text of a map, or a scalar's text that is JSON.
 [[nodiscard]] std::string read_metadata(const Session& session, const Node& node);
+// Any value as JSON text; a text becomes a JSON string.
+[[nodiscard]] std::string read_json_value(const Session& session, std::string_view key,
+                                          const Node& node);
 
 }  // namespace torc::spec

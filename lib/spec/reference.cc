@@ -53,6 +53,14 @@ Place place_of(const JobEntry& entry, std::string_view list, std::size_t element
   return found == entry.places.end() ? place_of(entry, std::string(list)) : found->second;
 }
 
+void report_bad_placeholder(Report& report, Place place, std::string_view text,
+                            std::span<const Parameter> parameters) {
+  if (const auto bad = find_bad_placeholder(text, parameters)) {
+    report.error(place_within(report.source(), place, text, bad->begin, bad->end - bad->begin),
+                 bad->error.what, bad->error.remedy);
+  }
+}
+
 std::optional<RangeMap> Resolver::names(const Reference& reference) {
   Unknown unknown;
   std::vector<Range> found;
@@ -67,7 +75,7 @@ std::optional<RangeMap> Resolver::names(const Reference& reference) {
   }
   const auto pattern = Pattern::compile(reference.text, reference.from->parameters);
   if (!pattern) {
-    report_.error(reference.place, pattern.error().what, pattern.error().remedy);
+    report_bad_placeholder(report_, reference.place, reference.text, reference.from->parameters);
     return {};
   }
   const Sweep::Cycle cycle = pattern->cycle(reference.from->sweep);
@@ -109,10 +117,11 @@ void Resolver::report_unknown(const Reference& reference, const Unknown& unknown
   }
   std::string near;
   if (suggestions_++ < kMaxSuggestions) near = nearest(unknown.first, candidates());
+  const std::string_view article = kind_ == "user data" ? "" : "a ";
   report_.error(reference.place, std::move(message),
-                near.empty() ? fmt::format("name a {0} of this file, as it reads when its "
+                near.empty() ? fmt::format("name {}{} of this file, as it reads when its "
                                            "parameters are filled in",
-                                           kind_)
+                                           article, kind_)
                              : fmt::format("did you mean {}?", quoted(near)));
 }
 
@@ -133,7 +142,7 @@ std::optional<RangeMap> Resolver::expression(const Reference& reference) {
   const Family& from = *reference.from;
   const auto pattern = Pattern::compile(reference.text, from.parameters);
   if (!pattern) {
-    report_.error(reference.place, pattern.error().what, pattern.error().remedy);
+    report_bad_placeholder(report_, reference.place, reference.text, from.parameters);
     return {};
   }
   const Sweep::Cycle cycle = pattern->cycle(from.sweep);

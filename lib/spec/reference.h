@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,11 @@ namespace torc::spec {
 [[nodiscard]] Place place_of(const JobEntry& entry, const std::string& key);
 [[nodiscard]] Place place_of(const JobEntry& entry, std::string_view list, std::size_t element);
 
+// Says what find_bad_placeholder() finds in the text of a value that stands at `place`.
+// Precondition: it finds something.
+void report_bad_placeholder(Report& report, Place place, std::string_view text,
+                            std::span<const Parameter> parameters);
+
 // A text of an entry that refers to jobs or files.
 struct Reference {
   const Family* from = nullptr;  // whose placeholders are filled in
@@ -30,7 +36,7 @@ struct Reference {
 // Looks among all jobs, or all files; reports what is not there.
 class Resolver {
  public:
-  // `kind`: "job" or "file". All three must outlive the resolver.
+  // `kind`: "job", "file" or "user data". All three must outlive the resolver.
   Resolver(Families& targets, std::string_view kind, Report& report)
       : targets_(targets), kind_(kind), report_(report) {}
 

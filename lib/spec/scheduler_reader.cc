@@ -46,8 +46,9 @@ constexpr std::string_view kManaged[] = {"partition", "nodes", "walltime", "time
 
 bool check_option(const Session& session, const Node& name) {
   const std::string& option = name.text;
-  const bool sound = !option.empty() && option[0] != '-' && option.back() != '-' &&
-                     option.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string::npos;
+  const bool sound =
+      !option.empty() && option[0] != '-' && option.back() != '-' &&
+      option.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
   if (!sound) {
     session.error(name, fmt::format("{} is no long option of sbatch", quoted(option)),
                   option.starts_with("-") ? "write it without the leading '-'"
@@ -70,10 +71,10 @@ bool check_option(const Session& session, const Node& name) {
 SlurmScheduler read_scheduler(const Session& session, const Node& map) {
   const MapReader reader(session, map, Where::scheduler);
   check_slurm_text(reader, "name", "_.-");
-  check_slurm_text(reader, "account", "_.-");
-  check_slurm_text(reader, "partition", "_.-,");
-  check_slurm_text(reader, "gres", "_.-,:=/");
-  check_slurm_text(reader, "qos", "_.-,");
+  check_slurm_text(reader, "account", "_.-+@:");
+  check_slurm_text(reader, "partition", "_.-+,");
+  check_slurm_text(reader, "gres", "_.-,:=/()*");
+  check_slurm_text(reader, "qos", "_.-+,");
   check_slurm_size(reader, "mem");
   check_slurm_size(reader, "tmp");
   SlurmScheduler s;
@@ -92,23 +93,23 @@ SlurmScheduler read_scheduler(const Session& session, const Node& map) {
   s.extra = reader.text("extra");
   s.serialize_allocations = reader.boolean("serialize_allocations", false);
   s.place = reader.name_place();
+  s.places = reader.places();
   return s;
 }
 
-std::vector<std::pair<std::string, std::string>> read_slurm_defaults(const Session& session,
-                                                                     const Node& map) {
-  std::vector<std::pair<std::string, std::string>> options;
+void read_slurm_defaults(const Session& session, const Node& map, Workflow& workflow) {
+  auto& options = workflow.slurm_defaults;
   for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
     const Node& name = *map.items[i];
     const Node& value = *map.items[i + 1];
     if (!check_option(session, name)) continue;
+    workflow.slurm_default_places.emplace(name.text, session.place(name));
     if (value.kind == NodeKind::null) {
       options.emplace_back(name.text, "");
     } else if (check_line(session, value, fmt::format("the value of {}", quoted(name.text)))) {
       options.emplace_back(name.text, session.text(value));
     }
   }
-  return options;
 }
 
 }  // namespace torc::spec

@@ -31,6 +31,7 @@ StdioMode stdio_mode(std::string_view text) {
   if (text == "no_stdout") return StdioMode::no_stdout;
   if (text == "no_stderr") return StdioMode::no_stderr;
   if (text == "none") return StdioMode::none;
+  if (text == "packed") return StdioMode::packed;
   return StdioMode::separate;
 }
 
@@ -102,6 +103,7 @@ ExecutionConfig read_execution(const Session& session, const Node& map) {
   ExecutionConfig c;
   const std::string mode = reader.text("mode");
   if (mode == "direct") c.mode = ExecutionMode::direct;
+  if (mode == "slurm") c.mode = ExecutionMode::slurm;
   check_modes(reader, mode);
   c.limit_resources = reader.boolean("limit_resources", c.limit_resources);
   c.termination_signal =
@@ -111,6 +113,11 @@ ExecutionConfig read_execution(const Session& session, const Node& map) {
   c.sigkill_headroom =
       std::chrono::seconds(reader.integer("sigkill_headroom_seconds", c.sigkill_headroom.count()));
   c.timeout_exit_code = static_cast<int>(reader.integer("timeout_exit_code", c.timeout_exit_code));
+  c.oom_exit_code = static_cast<int>(reader.integer("oom_exit_code", c.oom_exit_code));
+  c.srun_termination_signal = reader.text("srun_termination_signal");
+  c.enable_cpu_bind = reader.boolean("enable_cpu_bind", false);
+  c.srun_mpi = reader.text("srun_mpi");
+  c.staggered_start = reader.boolean("staggered_start", false);
   if (const Node* stdio = reader.find("stdio")) c.stdio = read_stdio(session, *stdio);
   return c;
 }

@@ -42,7 +42,37 @@ Place Source::place(std::size_t offset, std::size_t bytes) const {
   return {number, count_characters(whole.substr(0, in_line)) + 1, std::max<std::size_t>(length, 1)};
 }
 
+std::size_t Source::offset_of(Place place) const {
+  if (place.line == 0 || place.line > starts_.size()) return text_.size();
+  const std::size_t start = starts_[place.line - 1];
+  const std::string_view whole = line(place.line);
+  std::size_t i = 0;
+  for (std::size_t column = 1; column < place.column && i < whole.size(); ++column) {
+    i += std::max<std::size_t>(decode_utf8(whole, i).bytes, 1);
+  }
+  return start + i;
+}
+
+// The parser keeps no map from a value to the file, and quotes, indentation and folding lie between
+// the two; but words stay words, so the n-th time that they stand in the value is the n-th in the
+// file.
+Place place_within(const Source& source, Place value, std::string_view text, std::size_t begin,
+                   std::size_t bytes) {
+  const std::string_view words = text.substr(begin, bytes);
+  if (value.line == 0 || words.empty()) return value;
+  std::size_t at = source.offset_of(value);
+  std::size_t in_text = text.find(words);
+  while (true) {
+    at = source.text().find(words, at);
+    if (at == std::string_view::npos) return value;
+    if (in_text >= begin) return source.place(at, words.size());
+    in_text = text.find(words, in_text + 1);
+    ++at;
+  }
+}
+
 void Report::add(Severity severity, Place place, std::string message, std::string remedy) {
+  if (settled_.contains({place.line, place.column})) return;
   if (severity == Severity::error) ++errors_;
   // Warnings leave room for the errors that stop the user.
   if (all_.size() >= (severity == Severity::error ? kMaxDiagnostics : kMaxDiagnostics / 2)) {
@@ -50,10 +80,36 @@ void Report::add(Severity severity, Place place, std::string message, std::strin
     return;
   }
   all_.push_back({severity, source_->file(), place, std::move(message), std::move(remedy),
-                  std::string(source_->line(place.line))});
+                  std::string(source_->line(place.line)), false});
+}
+
+void Report::planned(Place place, std::string message, std::string remedy) {
+  Use& use = planned_[message];
+  const auto before = [](const Place& a, const Place& b) {
+    return std::tie(a.line, a.column) < std::tie(b.line, b.column);
+  };
+  if (use.count++ > 0 && !before(place, use.first.place)) return;
+  use.first = {Severity::note,
+               source_->file(),
+               place,
+               std::move(message),
+               std::move(remedy),
+               std::string(source_->line(place.line)),
+               true};
+}
+
+void Report::end_pass() {
+  for (const Diagnostic& d : all_) {
+    if (d.severity == Severity::error && d.place.line > 0)
+      settled_.insert({d.place.line, d.place.column});
+  }
 }
 
 std::vector<Diagnostic> Report::sorted() && {
+  for (auto& [message, use] : planned_) {
+    if (use.count > 1) use.first.message += fmt::format(" ({} uses)", use.count);
+    all_.push_back(std::move(use.first));
+  }
   const auto key = [](const Diagnostic& d) {
     return std::tie(d.place.line, d.place.column, d.severity, d.message);
   };
@@ -68,7 +124,8 @@ std::vector<Diagnostic> Report::sorted() && {
                     {},
                     fmt::format("{} more were left out", left_out_),
                     "correct these first",
-                    {}});
+                    {},
+                    false});
   }
   return std::move(all_);
 }

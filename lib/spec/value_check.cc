@@ -8,9 +8,13 @@
 #include <utility>
 
 #include "lib/spec/quantity.h"
+#include "lib/spec/utf8.h"
 
 namespace torc::spec {
 namespace {
+
+// Longer than a path may be; names, labels and the like are one line for people.
+constexpr std::size_t kMaxLine = 4'096;
 
 std::string_view kind_of(const Node& node) {
   switch (node.kind) {
@@ -62,6 +66,13 @@ struct Check {
   bool boolean() const;
   bool choice() const;
   bool words() const;
+  bool names() const;
+  bool integers() const;
+  bool decimal() const;
+  bool selection() const;
+  bool counts() const;
+  bool choice_of(const Node& node) const;
+  bool signal_ahead() const;
   template <class T>
   bool parses(const Result<T>& result) const {
     return result.ok() || wrong(result.error().what, result.error().remedy);
@@ -77,6 +88,18 @@ bool Check::text(bool empty_allowed, bool lines_allowed) const {
   if (!lines_allowed && text.find_first_of("\r\n") != std::string::npos) {
     return wrong(fmt::format("{} must be on one line", quoted(name)),
                  "write it without '|' and line ends");
+  }
+  if (!empty_allowed && !lines_allowed && text.find('\t') != std::string::npos) {
+    return wrong(fmt::format("{} has a tab", quoted(name)), "write a blank instead");
+  }
+  if (!lines_allowed) {
+    if (const std::string sign = invisible_in(text); !sign.empty())
+      return wrong(fmt::format("{} has the {}", quoted(name), sign), "remove it");
+    if (text.size() > kMaxLine) {
+      return wrong(
+          fmt::format("{} has {} bytes; the limit is {}", quoted(name), text.size(), kMaxLine),
+          "shorten it");
+    }
   }
   return true;
 }
@@ -114,22 +137,83 @@ bool Check::boolean() const {
 }
 
 bool Check::choice() const {
-  if (!scalar()) return false;
-  const std::string text = session.text(value);
+  return scalar() && choice_of(value);
+}
+
+bool Check::choice_of(const Node& node) const {
+  const std::string text = session.text(node);
   const std::vector<std::string> choices = words_of(key.choices);
   const auto in = [&](const std::vector<std::string>& list) {
     return std::find(list.begin(), list.end(), text) != list.end();
   };
   if (in(words_of(key.planned))) {
-    return wrong(fmt::format("{} {} is part of the language, but this version cannot run it yet",
-                             name, quoted(text)),
-                 "choose another one, or remove the key");
+    session.planned(node, fmt::format("{} {}", name, quoted(text)), "choose another one");
   }
   if (in(choices)) return true;
   const std::string guess = nearest(text, choices);
+  session.error(node, fmt::format("{} cannot be {}", quoted(name), quoted(text)),
+                guess.empty() ? fmt::format("one of {}", fmt::join(choices, ", "))
+                              : fmt::format("did you mean {}?", quoted(guess)));
+  return false;
+}
+
+bool Check::names() const {
+  if (value.kind == NodeKind::scalar) {
+    return check_line(session, value, fmt::format("the value of {}", quoted(name)));
+  }
+  return words();
+}
+
+bool Check::integers() const {
+  if (value.kind != NodeKind::sequence) return wrong_type();
+  bool fine = true;
+  for (const Node* item : value.items) {
+    const std::string element = fmt::format("an element of {}", name);
+    fine = Check{session, key, element, *item}.integer() && fine;
+  }
+  return fine;
+}
+
+bool Check::decimal() const {
+  if (!scalar()) return false;
+  const std::string text = session.text(value);
+  const std::optional<double> number = value.plain ? parse_decimal(text) : std::nullopt;
+  if (number && *number > 0 && *number <= static_cast<double>(key.max)) return true;
   return wrong(fmt::format("{} cannot be {}", quoted(name), quoted(text)),
-               guess.empty() ? fmt::format("one of {}", fmt::join(choices, ", "))
-                             : fmt::format("did you mean {}?", quoted(guess)));
+               fmt::format("write a number above 0, at most {}, without quotes", key.max));
+}
+
+bool Check::selection() const {
+  if (value.kind == NodeKind::scalar) return choice_of(value);
+  if (value.kind != NodeKind::sequence) return wrong_type();
+  bool fine = true;
+  for (const Node* item : value.items) {
+    fine = check_line(session, *item, fmt::format("an element of {}", quoted(name))) &&
+           choice_of(*item) && fine;
+  }
+  return fine;
+}
+
+bool Check::counts() const {
+  if (value.kind != NodeKind::map) return wrong_type();
+  bool fine = true;
+  for (std::size_t i = 0; i + 1 < value.items.size(); i += 2) {
+    fine = Check{session, key, value.items[i]->text, *value.items[i + 1]}.integer() && fine;
+  }
+  return fine;
+}
+
+// SIGNAL@SECONDS, the seconds at most 65,535: what srun takes.
+bool Check::signal_ahead() const {
+  if (!scalar()) return false;
+  const std::string text = session.text(value);
+  const std::size_t at = text.find('@');
+  const auto seconds = at == std::string::npos ? Result<std::optional<std::int64_t>>(60)
+                                               : parse_integer(text.substr(at + 1));
+  const bool sound = as_signal(text.substr(0, at)) && seconds.ok() && seconds->has_value() &&
+                     **seconds >= 0 && **seconds <= 65'535;
+  return sound || wrong(fmt::format("{} is no signal with its time", quoted(text)),
+                        "write a signal, '@' and seconds, as TERM@120");
 }
 
 bool Check::words() const {
@@ -173,6 +257,18 @@ bool check_value(const Session& session, const Key& key, std::string_view name, 
                                             "write a name or a number, as SIGTERM, INT or 10"));
     case Type::words:
       return check.words();
+    case Type::names:
+      return check.names();
+    case Type::integers:
+      return check.integers();
+    case Type::decimal:
+      return check.decimal();
+    case Type::selection:
+      return check.selection();
+    case Type::counts:
+      return check.counts();
+    case Type::signal_ahead:
+      return check.signal_ahead();
     case Type::maps:
       return value.kind == NodeKind::sequence || check.wrong_type();
     case Type::map:
@@ -182,10 +278,27 @@ bool check_value(const Session& session, const Key& key, std::string_view name, 
       return value.kind == NodeKind::map || check.wrong_type();
     case Type::parameters:
     case Type::json:
+    case Type::value:
     case Type::any:
       break;
   }
   return true;
+}
+
+std::string invisible_in(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const CodePoint c = decode_utf8(text, i);
+    const char32_t v = c.value;
+    const bool control = (v < 0x20 && v != '\t' && v != '\n' && v != '\r') ||
+                         (v >= 0x7F && v < 0xA0) || v == 0x2028 || v == 0x2029;
+    const bool turns = (v >= 0x202A && v <= 0x202E) || (v >= 0x2066 && v <= 0x2069);
+    if (c.bytes > 0 && (control || turns)) {
+      return fmt::format("{} character U+{:04X}", control ? "control" : "direction",
+                         static_cast<unsigned>(v));
+    }
+    i += std::max<std::size_t>(c.bytes, 1);
+  }
+  return {};
 }
 
 std::optional<bool> as_boolean(const Node& node) {

@@ -15,6 +15,10 @@ namespace torc::spec {
 
 [[nodiscard]] std::optional<bool> as_boolean(const Node& node);
 // SIGTERM, TERM, term, 15; none: not a signal that ends a process.
+// The control character that a text has besides blanks and line ends, or a sign that turns the
+// direction of writing: "control character U+001B"; empty: none. Neither can be seen when it is
+// printed, and both can make a terminal show something else.
+[[nodiscard]] std::string invisible_in(std::string_view text);
 [[nodiscard]] std::optional<int> as_signal(std::string_view text);
 
 }  // namespace torc::spec

@@ -176,10 +176,10 @@ resource_requirements:
   - name: r
     num_nodes: 4
 )", R"(
-wf.yaml:7:16: error: jobs of several nodes are part of the language, but this version cannot run them yet
+wf.yaml:7:16: note: 'num_nodes' above 1 is part of the language, but this version cannot run it yet
     7 |     num_nodes: 4
       |                ^
-      = remove num_nodes, or write 1; the nodes of an allocation stand in slurm_schedulers
+      = 'torc init' refuses it; the nodes of an allocation stand in slurm_schedulers
 )"},
     {"unknown_resources", R"(
 name: w
@@ -261,7 +261,7 @@ slurm_schedulers:
 wf.yaml:7:16: error: 'partition' cannot be 'a b'
     7 |     partition: a b
       |                ^~~
-      = use letters, digits and any of _.-,
+      = use letters, digits and any of _.-+,
 )"},
     {"a_size_with_a_wrong_unit", R"(
 name: w
@@ -380,14 +380,14 @@ execution_config:
   mode: slurm
   srun_mpi: pmix
 )", R"(
-wf.yaml:6:9: error: mode 'slurm' is part of the language, but this version cannot run it yet
+wf.yaml:6:9: note: mode 'slurm' is part of the language, but this version cannot run it yet
     6 |   mode: slurm
       |         ^~~~~
-      = choose another one, or remove the key
-wf.yaml:7:3: error: 'srun_mpi' is part of the language, but this version cannot run it yet
+      = 'torc init' refuses it; choose another one
+wf.yaml:7:3: note: 'srun_mpi' is part of the language, but this version cannot run it yet
     7 |   srun_mpi: pmix
       |   ^~~~~~~~
-      = remove it
+      = 'torc init' refuses it
 )"},
     {"a_signal_that_ends_nothing", R"(
 name: w

@@ -42,6 +42,7 @@ constexpr std::uint64_t kMaxParameterValues = 1'000'000'000;
 struct Parameter {
   std::string name;
   ParameterValues values;
+  bool column = false;  // of a table: its rows belong together
 };
 enum class ParameterMode : std::uint8_t { product, zip };
 
@@ -61,6 +62,10 @@ struct ResourceRequirements {
   Place place;                      // of its name
 };
 
+// When a job may start, as seen from one that it depends on; named after Slurm's.
+enum class Condition : std::uint8_t { afterok, afternotok, afterany, after };
+[[nodiscard]] std::string_view to_string(Condition condition);
+
 using Environment = std::vector<std::pair<std::string, std::string>>;  // in the order of the file
 
 struct JobEntry {
@@ -74,14 +79,22 @@ struct JobEntry {
   std::string label;
   std::vector<std::string> depends_on;
   std::vector<std::string> depends_on_regexes;
+  std::vector<std::pair<Condition, std::string>> depends;  // names, each with its condition
   std::vector<std::string> input_files, output_files;
   std::vector<std::string> input_file_regexes, output_file_regexes;
+  std::vector<std::string> input_user_data, output_user_data;
+  std::vector<std::string> input_user_data_regexes, output_user_data_regexes;
   std::vector<Parameter>
       parameters;  // own in the order of the file, then those taken by use_parameters
   ParameterMode mode = ParameterMode::product;
-  std::optional<Stdio> stdio;           // none: the workflow's
+  std::optional<Stdio> stdio;   // none: the workflow's
+  std::string failure_handler;  // a name; empty: none
+  bool cancel_on_blocking_job_failure = false;
+  std::optional<std::uint32_t> max_parallel;
+  std::optional<std::uint32_t> crash_limit;
   Place place;                          // of its name, for later diagnostics
   std::map<std::string, Place> places;  // of each key's value ("depends_on[2]" for elements)
+  bool sound = true;  // false: name or parameters could not be read, which was reported
 };
 
 struct FileEntry {
@@ -91,6 +104,15 @@ struct FileEntry {
   ParameterMode mode = ParameterMode::product;
   Place place;                          // of its name
   std::map<std::string, Place> places;  // as in JobEntry
+  bool sound = true;                    // as in JobEntry
+};
+
+struct UserDataEntry {
+  std::string name;
+  std::string data;  // JSON text; empty: nothing yet
+  bool is_ephemeral = false;
+  Place place;  // of its name
+  bool sound = true;
 };
 
 struct SlurmScheduler {
@@ -107,6 +129,63 @@ struct SlurmScheduler {
   std::string extra;  // further sbatch options, one string
   bool serialize_allocations = false;
   Place place;
+  std::map<std::string, Place> places;  // of each key's value
+};
+
+enum class Trigger : std::uint8_t {
+  on_workflow_start,
+  on_workflow_complete,
+  on_jobs_ready,
+  on_jobs_complete,
+  on_worker_start,
+  on_worker_complete
+};
+struct Action {
+  Trigger trigger = Trigger::on_workflow_start;
+  enum class Kind : std::uint8_t { run_commands, schedule_nodes };
+  Kind kind = Kind::run_commands;
+  std::vector<std::string> jobs;  // names, as in JobEntry::depends_on
+  std::vector<std::string> job_name_regexes;
+  std::vector<std::string> commands;
+  std::string scheduler;
+  std::uint32_t num_allocations = 1;
+  bool start_one_worker_per_node = false;
+  std::optional<std::uint32_t> max_parallel_jobs;
+  bool persistent = false;
+  Place place;                          // of the map
+  std::map<std::string, Place> places;  // as in JobEntry
+};
+
+enum class FailureCause : std::uint8_t { oom, timeout, signal, node_death };
+struct FailureRule {
+  std::vector<std::int32_t> exit_codes;
+  bool match_all_exit_codes = false;
+  std::vector<FailureCause> on;
+  std::string recovery_script;
+  std::uint32_t max_retries = 3;
+  double memory_multiplier = 1;
+  double runtime_multiplier = 1;
+  std::chrono::seconds backoff{0};
+};
+struct FailureHandler {
+  std::string name;
+  std::vector<FailureRule> rules;
+  Place place;  // of its name
+};
+
+struct Budget {
+  std::optional<double> core_hours;
+  std::optional<double> node_hours;
+};
+struct LeaseConfig {
+  std::optional<std::chrono::seconds> ttl;
+  std::optional<std::chrono::seconds> beat;
+};
+// At most `most` jobs of the entry run at a time.
+struct Limit {
+  std::string entry;  // its name as written
+  std::uint32_t most = 1;
+  Place place;  // of the name
 };
 
 enum class ExecutionMode : std::uint8_t { automatic, direct, slurm };
@@ -118,6 +197,10 @@ struct ExecutionConfig {
   std::chrono::seconds sigkill_headroom{60};
   int timeout_exit_code = 152;
   int oom_exit_code = 137;
+  std::string srun_termination_signal;  // as written, TERM@120; empty: not given
+  bool enable_cpu_bind = false;
+  std::string srun_mpi;
+  bool staggered_start = false;
   Stdio stdio;
 };
 
@@ -135,6 +218,14 @@ struct Workflow {
   std::vector<ResourceRequirements> resource_requirements;
   std::vector<SlurmScheduler> slurm_schedulers;
   std::vector<std::pair<std::string, std::string>> slurm_defaults;  // sbatch long option, value
+  std::map<std::string, Place> slurm_default_places;                // by option
+  std::vector<UserDataEntry> user_data;
+  std::vector<FailureHandler> failure_handlers;
+  std::vector<Action> actions;
+  std::vector<Limit> limits;
+  Budget budget;
+  LeaseConfig lease;
+  std::optional<std::uint32_t> max_iterations;  // of dynamic_jobs
   ExecutionConfig execution_config;
   JobsSortMethod sort = JobsSortMethod::none;
 };

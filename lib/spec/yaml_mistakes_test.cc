@@ -24,6 +24,7 @@ wf.yaml:5:15: error: not valid YAML: illegal map value
     5 | description: a: b
       |               ^
       = put quotes around a text that holds ': ', and check the indentation
+      = correct this first: nothing else in the file was checked
 )"},
     {"an_unclosed_bracket", R"(
 name: w
@@ -36,6 +37,7 @@ wf.yaml:5:6: error: not valid YAML: this '{' is not closed
     5 | env: {A: 1
       |      ^
       = close it; put quotes around a text that starts with it
+      = correct this first: nothing else in the file was checked
 )"},
     {"an_unclosed_quote", R"(
 name: w
@@ -48,6 +50,7 @@ wf.yaml:5:14: error: this " is never closed
     5 | description: "a
       |              ^
       = close the quote
+      = correct this first: nothing else in the file was checked
 )"},
     {"a_bracket_that_closes_nothing", R"(
 name: w
@@ -60,6 +63,7 @@ wf.yaml:5:12: error: not valid YAML: illegal flow end
     5 | env: {A: 1}}
       |            ^
       = this bracket closes nothing
+      = correct this first: nothing else in the file was checked
 )"},
     {"wrong_indentation_of_a_key", R"(
 name: w
@@ -71,6 +75,7 @@ wf.yaml:4:4: error: not valid YAML: end of sequence not found
     4 |    command: b
       |    ^
       = the '-' of one list stand in the same column, and so do the keys of one map
+      = correct this first: nothing else in the file was checked
 )"},
     {"a_tab_for_indentation", R"(
 name: w
@@ -82,6 +87,7 @@ wf.yaml:3:1: error: a tab used for indentation
     3 |         - name: a
       | ^~~~~~~~
       = indent with spaces
+      = correct this first: nothing else in the file was checked
 )"},
     {"a_tab_before_a_key", R"(
 name: w
@@ -93,6 +99,7 @@ wf.yaml:4:1: error: a tab used for indentation
     4 |         command: b
       | ^~~~~~~~
       = indent with spaces
+      = correct this first: nothing else in the file was checked
 )"},
     {"an_undefined_anchor", R"(
 name: w
@@ -105,6 +112,7 @@ wf.yaml:5:6: error: not valid YAML: the referenced anchor is not defined
     5 | env: *e
       |      ^
       = mark the value with &name before; put quotes around a text that starts with '*'
+      = correct this first: nothing else in the file was checked
 )"},
     {"an_alias_within_itself", R"(
 name: w
@@ -117,6 +125,7 @@ wf.yaml:5:15: error: this alias names something that it is a part of
     5 | metadata: &m [*m]
       |               ^
       = write the value out here
+      = correct this first: nothing else in the file was checked
 )"},
     {"a_text_that_starts_with_an_at_sign", R"(
 name: w
@@ -129,6 +138,7 @@ wf.yaml:5:14: error: not valid YAML: unknown token
     5 | description: @home
       |              ^
       = put quotes around a text that starts with '@', '`' or another sign
+      = correct this first: nothing else in the file was checked
 )"},
     {"an_unknown_escape", R"(
 name: w
@@ -141,6 +151,7 @@ wf.yaml:5:17: error: not valid YAML: unknown escape character: q
     5 | description: "\q"
       |                 ^
       = write \\ for a backslash, or use single quotes
+      = correct this first: nothing else in the file was checked
 )"},
     {"a_second_document", R"(
 name: w
@@ -154,6 +165,7 @@ wf.yaml:5:1: error: a second document starts here
     5 | ---
       | ^
       = a spec is one document: check the indentation of this line, or remove the '---'
+      = correct this first: nothing else in the file was checked
 )"},
     {"a_list_at_the_top", R"(
 - name: w
@@ -230,6 +242,7 @@ wf.yaml:5:43: error: nested more than 64 deep
     5 | metadata: [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[
       |                                           ^
       = no part of a spec needs that: check the brackets and the indentation
+      = correct this first: nothing else in the file was checked
 )"},
     {"a_NUL_escape", R"(
 name: w

@@ -263,6 +263,11 @@ std::string remedy_for(std::string_view message) {
   return "check the quotes, the brackets and the indentation here and in the line before";
 }
 
+// Without a tree there is nothing to look at.
+std::string rest(std::string remedy) {
+  return std::move(remedy) + "\ncorrect this first: nothing else in the file was checked";
+}
+
 void report_broken(const Source& source, Report& report, const YAML::Exception& e,
                    const Builder& builder) {
   const std::size_t last = builder.last_offset();
@@ -270,17 +275,17 @@ void report_broken(const Source& source, Report& report, const YAML::Exception& 
   const bool at_tab = std::string_view(e.msg).starts_with("illegal tab");
   const auto tab = at_tab ? std::optional(at) : indenting_tab(source, std::min(last, at), at);
   if (tab) {
-    report.error(source.place(*tab), "a tab used for indentation", "indent with spaces");
+    report.error(source.place(*tab), "a tab used for indentation", rest("indent with spaces"));
     return;
   }
   const std::optional<std::size_t> bracket = builder.open_bracket();
   if (std::string_view(e.msg).find("flow not found") != std::string_view::npos && bracket) {
     report.error(source.place(*bracket),
                  fmt::format("not valid YAML: this '{}' is not closed", source.text()[*bracket]),
-                 "close it; put quotes around a text that starts with it");
+                 rest("close it; put quotes around a text that starts with it"));
     return;
   }
-  report.error(source.place(at), fmt::format("not valid YAML: {}", e.msg), remedy_for(e.msg));
+  report.error(source.place(at), fmt::format("not valid YAML: {}", e.msg), rest(remedy_for(e.msg)));
 }
 
 void parse_events(const Source& source, Report& report, Tree& tree) {
@@ -293,12 +298,12 @@ void parse_events(const Source& source, Report& report, Tree& tree) {
     }
     return;
   } catch (const Stop& stop) {
-    report.error(source.place(stop.offset), stop.message, stop.remedy);
+    report.error(source.place(stop.offset), stop.message, rest(stop.remedy));
   } catch (const YAML::Exception& e) {
     report_broken(source, report, e, builder);
   } catch (const std::exception& e) {
     report.error(source.place(builder.last_offset()), fmt::format("cannot be read: {}", e.what()),
-                 "check the text after this place");
+                 rest("check the text after this place"));
   }
   tree.root = nullptr;
 }

@@ -1,0 +1,30 @@
+// From text to jobs in one go, with everything that is wrong on the way: what parse() finds does
+// not hide what expand() would find.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/spec/expand.h"
+#include "lib/spec/parse.h"
+#include "lib/spec/source.h"
+
+namespace torc::spec {
+
+struct Loaded {
+  std::optional<Workflow> workflow;  // both absent when there was any error
+  std::optional<Expansion> expansion;
+  std::vector<Diagnostic> diagnostics;  // in file order
+};
+
+// A check by others of what could be read, which may be less than a whole workflow.
+using ExtraCheck = std::function<void(const Workflow& draft, Report& report)>;
+
+// Never throws, whatever the bytes.
+[[nodiscard]] Loaded load(std::string_view text, const std::string& file, const ReadFile& read,
+                          const ExtraCheck& extra = {});
+
+}  // namespace torc::spec

@@ -1,0 +1,251 @@
+#include "lib/spec/table_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "lib/spec/diagnostic.h"
+#include "lib/spec/parameter_reader.h"
+#include "lib/spec/placeholder.h"
+#include "lib/spec/yaml_tree.h"
+
+namespace torc::spec {
+namespace {
+
+using Column = std::vector<ParameterValue>;
+
+Error invalid(std::string what, std::string remedy) {
+  return {ErrorKind::invalid, std::move(what), std::move(remedy)};
+}
+
+// Columns by name, in their order, filled row by row.
+class Table {
+ public:
+  Result<void> name(std::string column) {
+    if (!is_identifier(column)) {
+      return invalid(fmt::format("the column {} cannot be a parameter", spec::quoted(column)),
+                     "name the columns in the first line, by letters, digits and '_'");
+    }
+    for (const Parameter& p : parameters_) {
+      if (p.name == column)
+        return invalid(fmt::format("two columns are named {}", spec::quoted(column)), "rename one");
+    }
+    parameters_.push_back({std::move(column), Column{}, true});
+    return {};
+  }
+  void add(std::size_t column, ParameterValue value) {
+    std::get<Column>(parameters_[column].values).push_back(std::move(value));
+  }
+  [[nodiscard]] std::size_t width() const { return parameters_.size(); }
+  [[nodiscard]] const std::string& title(std::size_t column) const {
+    return parameters_[column].name;
+  }
+  Result<std::vector<Parameter>> take() && {
+    if (parameters_.empty() || std::get<Column>(parameters_.front().values).empty())
+      return invalid("the table has no rows", "write a line for each set of values");
+    return std::move(parameters_);
+  }
+
+ private:
+  std::vector<Parameter> parameters_;
+};
+
+struct Cell {
+  std::string text;
+  bool in_quotes = false;
+};
+
+// Cuts rows off a text.
+class CsvRows {
+ public:
+  explicit CsvRows(std::string_view text) : rest_(text) {}
+  [[nodiscard]] std::size_t line() const { return line_; }  // of the row taken last
+
+  // None: the end. Blank lines are passed over.
+  Result<std::optional<std::vector<Cell>>> next() {
+    while (!rest_.empty()) {
+      line_ = next_line_;
+      std::vector<Cell> row;
+      do {
+        TORC_TRY(take_cell(row.emplace_back()));
+      } while (take(','));
+      if (!take_line_end() && !rest_.empty()) {
+        return invalid(fmt::format("line {} has text behind a quote", line_),
+                       "put a comma between values");
+      }
+      const bool blank = row.size() == 1 && row[0].text.empty() && !row[0].in_quotes;
+      if (!blank) return std::optional(std::move(row));
+    }
+    return std::optional<std::vector<Cell>>();
+  }
+
+ private:
+  bool take(char c) {
+    if (!rest_.starts_with(c)) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+  bool take_line_end() {
+    (void)take('\r');
+    if (!take('\n')) return false;
+    ++next_line_;
+    return true;
+  }
+  Result<void> take_cell(Cell& cell) {
+    if (!take('"')) {
+      const std::size_t end = std::min(rest_.find_first_of(",\r\n"), rest_.size());
+      std::string_view text = rest_.substr(0, end);
+      rest_.remove_prefix(end);
+      while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
+      while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
+      cell.text = text;
+      return {};
+    }
+    cell.in_quotes = true;
+    while (true) {
+      const std::size_t end = rest_.find('"');
+      if (end == std::string_view::npos)
+        return invalid(fmt::format("a quote in line {} is never closed", line_), "close it");
+      const std::string_view part = rest_.substr(0, end);
+      cell.text.append(part);
+      next_line_ += static_cast<std::size_t>(std::count(part.begin(), part.end(), '\n'));
+      rest_.remove_prefix(end + 1);
+      if (!take('"')) return {};
+      cell.text += '"';
+    }
+  }
+
+  std::string_view rest_;
+  std::size_t line_ = 1;
+  std::size_t next_line_ = 1;
+};
+
+ParameterValue value_of(Cell cell) {
+  if (!cell.in_quotes) {
+    if (Result<ParameterValue> value = parse_value(cell.text); value.ok()) return *std::move(value);
+  }
+  return std::move(cell.text);
+}
+
+Result<std::vector<Parameter>> parse_csv(std::string_view text) {
+  CsvRows rows(text);
+  Table table;
+  TORC_ASSIGN(auto head, rows.next());
+  for (Cell& cell : head.value_or(std::vector<Cell>{})) TORC_TRY(table.name(std::move(cell.text)));
+  while (true) {
+    TORC_ASSIGN(auto row, rows.next());
+    if (!row) return std::move(table).take();
+    if (row->size() != table.width()) {
+      return invalid(fmt::format("line {} has {} values, and the first line names {} columns",
+                                 rows.line(), row->size(), table.width()),
+                     "give every row a value for every column; put quotes around one with a comma");
+    }
+    for (std::size_t c = 0; c < row->size(); ++c) {
+      if ((*row)[c].text.empty()) {
+        return invalid(
+            fmt::format("line {} has no value for {}", rows.line(), spec::quoted(table.title(c))),
+            "write a value");
+      }
+      table.add(c, value_of(std::move((*row)[c])));
+    }
+  }
+}
+
+using Json = nlohmann::ordered_json;
+
+std::optional<ParameterValue> value_of(const Json& json) {
+  if (json.is_number_unsigned() &&
+      json.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)) {
+    return {};
+  }
+  if (json.is_number_integer()) return json.get<std::int64_t>();
+  if (json.is_number_float()) return json.get<double>();
+  if (json.is_boolean()) return std::string(json.get<bool>() ? "true" : "false");
+  if (json.is_string() && !json.get_ref<const std::string&>().empty())
+    return json.get<std::string>();
+  return {};
+}
+
+Result<void> add_cell(Table& table, std::size_t column, const Json& json, std::size_t row) {
+  std::optional<ParameterValue> value = value_of(json);
+  if (!value) {
+    return invalid(fmt::format("row {} has no number and no text for {}", row,
+                               spec::quoted(table.title(column))),
+                   "write a number within 64 bits, a text that is not empty, true or false");
+  }
+  table.add(column, *std::move(value));
+  return {};
+}
+
+Result<std::vector<Parameter>> columns_of(const Json& object) {
+  Table table;
+  std::size_t rows = 0;
+  for (const auto& [title, values] : object.items()) {
+    TORC_TRY(table.name(title));
+    if (!values.is_array()) {
+      return invalid(fmt::format("the column {} is no list", spec::quoted(title)),
+                     "write a list of objects, or an object of lists");
+    }
+    const std::size_t column = table.width() - 1;
+    if (column == 0) rows = values.size();
+    if (values.size() != rows) {
+      return invalid(fmt::format("the column {} has {} values, and {} has {}", spec::quoted(title),
+                                 values.size(), spec::quoted(table.title(0)), rows),
+                     "give all columns the same number of values");
+    }
+    for (std::size_t r = 0; r < values.size(); ++r)
+      TORC_TRY(add_cell(table, column, values[r], r + 1));
+  }
+  return std::move(table).take();
+}
+
+Result<std::vector<Parameter>> rows_of(const Json& list) {
+  Table table;
+  for (std::size_t r = 0; r < list.size(); ++r) {
+    const Json& row = list[r];
+    if (!row.is_object()) {
+      return invalid(fmt::format("row {} is no object", r + 1),
+                     "write a list of objects, or an object of lists");
+    }
+    if (r == 0) {
+      for (const auto& [title, value] : row.items()) TORC_TRY(table.name(title));
+    }
+    for (std::size_t c = 0; c < table.width(); ++c) {
+      const auto value = row.find(table.title(c));
+      if (value == row.end()) {
+        return invalid(fmt::format("row {} has no {}", r + 1, spec::quoted(table.title(c))),
+                       "give every row a value for every column");
+      }
+      TORC_TRY(add_cell(table, c, *value, r + 1));
+    }
+    if (row.size() != table.width()) {
+      return invalid(fmt::format("row {} has {} values, and the first row has {}", r + 1,
+                                 row.size(), table.width()),
+                     "give every row the same columns");
+    }
+  }
+  return std::move(table).take();
+}
+
+Result<std::vector<Parameter>> parse_json(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_array()) return rows_of(json);
+  if (json.is_object()) return columns_of(json);
+  return invalid("the table is no JSON", "write a list of objects, or an object of lists");
+}
+
+}  // namespace
+
+bool is_table(std::string_view path) {
+  return path.ends_with(".csv") || path.ends_with(".json");
+}
+
+Result<std::vector<Parameter>> parse_table(std::string_view bytes, std::string_view path) {
+  bytes = without_bom(bytes);
+  return path.ends_with(".json") ? parse_json(bytes) : parse_csv(bytes);
+}
+
+}  // namespace torc::spec
