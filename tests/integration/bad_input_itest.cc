@@ -92,8 +92,60 @@ jobs:
 }
 
 TEST(BadSpec, a_key_whose_behaviour_is_not_there_is_refused_by_name) {
-  expect_refused("name: wf\njobs:\n  - {name: a, command: \"true\", max_parallel: 3}\n",
-                 {"'max_parallel'"});
+  const Workplace here;
+  here.write("wf.yaml",
+             "name: wf\nuser_data:\n  - {name: d}\njobs:\n  - {name: a, command: \"true\"}\n");
+  const Ended checked = here.run({"check", "wf.yaml"});
+  EXPECT_EQ(checked.exit_code, 0) << checked;
+  EXPECT_SAYS(checked, "wf.yaml:2:1: note: 'user_data'");
+  EXPECT_SAYS(checked, "more than this version runs");
+  for (const std::string command : {"init", "run"}) {
+    const Ended ended = here.run({command, "wf.yaml"});
+    EXPECT_EQ(ended.exit_code, 2) << ended;
+    EXPECT_SAYS(ended, "wf.yaml:2:1: error: 'user_data'");
+  }
+  EXPECT_FALSE(std::filesystem::exists(here.path() / "wf.torc"));
+}
+
+TEST(BadSpec, mistakes_of_all_kinds_come_in_one_round_and_in_file_order) {
+  expect_refused(R"(name: wf
+slurm_defaults: {gpus: 2, constraint: "a&b"}
+slurm_schedulers:
+  - {name: s, extra: "--wrap=x"}
+  - {name: t, extra: "stray"}
+jobs:
+  - {name: prep, command: "true", comand: x}
+  - {name: b, command: "true", depends_on: [perp]}
+  - {name: c, command: "true", depends_on: [d]}
+  - {name: d, command: "cat ${files.inptu.x}", depends_on: [c]}
+  - {name: b, command: "true"}
+)",
+                 {"wf.yaml:2:18:", "slurm_defaults may not hold --gpus",
+                  "wf.yaml:4:22:", "may not hold --wrap", "wf.yaml:5:22:", "stray word",
+                  "wf.yaml:7:", "'comand'", "wf.yaml:8:45:", "did you mean 'prep'",
+                  "wf.yaml:9:", "c -> d -> c", "wf.yaml:10:29:", "did you mean ${files.input.x}",
+                  "wf.yaml:11:", "two jobs are named 'b'", "8 mistakes"});
+}
+
+TEST(BadSpec, scripts_and_people_are_told_the_same) {
+  const Workplace here;
+  here.write("wf.yaml",
+             "name: wf\nslurm_defaults: {gpus: 2}\nslurm_schedulers: [{name: s}]\njobs:\n"
+             "  - {name: a, command: \"true\", depends_on: [b], prioriti: 1}\n");
+  const Ended people = here.run({"check", "wf.yaml"});
+  const json report = json::parse(here.run({"check", "wf.yaml", "--json"}).out, nullptr, false);
+  ASSERT_TRUE(report.is_object());
+  std::string texts;
+  for (const json& d : report["diagnostics"]) {
+    texts += d["text"].get<std::string>();
+    EXPECT_EQ(d["text"].get<std::string>().find(d["file"].get<std::string>() + ":" +
+                                                std::to_string(d["line"].get<int>()) + ":" +
+                                                std::to_string(d["column"].get<int>()) + ":"),
+              0U)
+        << d;
+  }
+  EXPECT_EQ(report["diagnostics"].size(), 3U);
+  EXPECT_NE(people.err.find(texts), std::string::npos) << people << texts;
 }
 
 TEST(BadSpec, bytes_of_any_kind_are_refused_without_a_crash) {
