@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bin/care_commands.h"
 #include "bin/commands.h"
 #include "bin/completion.h"
 #include "bin/quantities.h"
@@ -219,6 +220,8 @@ Exit run_command_line(const App& app, int argc, char** argv) {
   c->add_flag("--json", verify.json, "machine-readable output");
   c->callback([&] { exit = run_verify(app, verify); });
 
+  CareOptions care;
+  add_care_commands(cli, app, care, exit);
   std::string shell;
   c = cli.add_subcommand("completion", "Print a script that completes torc's command line");
   c->add_option("SHELL", shell, "bash, zsh or fish: source <(torc completion bash)")
