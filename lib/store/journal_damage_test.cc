@@ -89,7 +89,7 @@ TEST_F(Hosts, a_damaged_snapshot_is_passed_over_for_the_one_before) {
 TEST_F(Hosts, an_old_snapshot_that_could_not_be_deleted_is_no_gap) {
   work(*b, 50);
   Path oldest;
-  for (const auto& entry : fs::directory_iterator(directory / "snapshot")) {
+  for (const auto& entry : fs::directory_iterator(state / "snapshot")) {
     if (oldest.empty() || entry.path() < oldest) oldest = entry.path();
   }
   const Path kept = scratch.path() / "kept";
