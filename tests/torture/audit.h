@@ -39,8 +39,9 @@ struct Account {
 // Each throws Violation. `jobs`, `status`: what torc prints with --json.
 void audit_counts(const nlohmann::json& jobs, const nlohmann::json& status);
 // Attempts by the jobs' own files against what was accepted, and everything against the plan.
+// `clocks` (ns): how far the clocks that the jobs read may be apart.
 void audit_files(const Plan& plan, const Path& record, const nlohmann::json& jobs,
-                 Account& account);
+                 std::int64_t clocks, Account& account);
 // Replays the commit files of `store`: each transition by who may make it, when.
 void audit_chain(const Plan& plan, const Path& store, const nlohmann::json& jobs,
                  const Ledger& ledger, Account& account);

@@ -42,9 +42,10 @@ struct Numbered {
 
 std::vector<Numbered> commit_files(const Path& directory) {
   std::vector<Numbered> files;
-  for (const auto& entry : fs::recursive_directory_iterator(directory / "journal")) {
+  for (const auto& entry : fs::recursive_directory_iterator(directory)) {
     const std::string name = entry.path().filename();
-    if (!entry.is_regular_file() || name.find_first_not_of("0123456789") != std::string::npos)
+    if (!entry.is_regular_file() || name.find_first_not_of("0123456789") != std::string::npos ||
+        entry.path().parent_path().parent_path().filename() != "journal")
       continue;
     files.push_back({std::stoull(name), entry.path()});
   }

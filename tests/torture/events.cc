@@ -1,7 +1,7 @@
+#include "tests/torture/events.h"
+
 #include <sys/inotify.h>
 #include <unistd.h>
-
-#include "tests/torture/round.h"
 
 namespace torc::torture {
 

@@ -103,6 +103,7 @@ int torture(const Options& options) {
 
 int run(int argc, char** argv) {
   Options options;
+  options.torc = TORC_PROGRAM;
   std::string replicas = "shared";
   CLI::App app("Kills and freezes workers on real stores and audits what they leave");
   declare(app, options, replicas);

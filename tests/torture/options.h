@@ -26,9 +26,9 @@ struct Options {
   std::string engine = "journal";
   Replicas replicas = Replicas::shared;
   std::string locks = "real";  // else a mode of lying_locks.cc
-  Path torc{TORC_PROGRAM};
-  Path directory;     // to work in; made when absent
-  bool keep = false;  // keeps the stores of good rounds, too
+  Path torc;                   // the program
+  Path directory;              // to work in; made when absent
+  bool keep = false;           // keeps the stores of good rounds, too
 };
 
 // The shortest that a worker accepts.

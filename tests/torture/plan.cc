@@ -46,11 +46,12 @@ Plan random_plan(std::size_t jobs, std::mt19937_64& random) {
   return plan;
 }
 
-std::string spec_of(const Plan& plan, const Path& job_program, const Path& record) {
+std::string spec_of(const Plan& plan, const Path& job_program, const Path& record,
+                    const std::string& clock) {
   std::string text = "name: wf\nexecution_config: {stdio: {mode: none}}\njobs:\n";
   for (const PlannedJob& job : plan) {
-    text += fmt::format("  - name: {}\n    command: {} {}/{} {}\n", job.name, job_program.string(),
-                        record.string(), job.name, job.microseconds);
+    text += fmt::format("  - name: {}\n    command: {} {}/{} {} {}\n", job.name,
+                        job_program.string(), record.string(), job.name, job.microseconds, clock);
     if (job.needs.empty()) continue;
     std::string names;
     for (const std::size_t need : job.needs) {

@@ -21,8 +21,10 @@ using Plan = std::vector<PlannedJob>;
 
 [[nodiscard]] Plan random_plan(std::size_t jobs, std::mt19937_64& random);
 
-// The workflow file. Each job appends to `record`/<name>.
-[[nodiscard]] std::string spec_of(const Plan& plan, const Path& job_program, const Path& record);
+// The workflow file. Each job appends to `record`/<name>.<attempt>; `clock`: "", or "wall" where
+// jobs run on several machines.
+[[nodiscard]] std::string spec_of(const Plan& plan, const Path& job_program, const Path& record,
+                                  const std::string& clock = "");
 
 // A number of [low, high].
 template <class Integer>

@@ -332,7 +332,7 @@ void Round::audit() {
   const json jobs = ask_now({"jobs", store_, "--json"});
   audit_counts(jobs, ask_now({"status", store_, "--json"}));
   accepted_.see(jobs);
-  audit_files(plan_, record_, jobs, account_);
+  audit_files(plan_, record_, jobs, 0, account_);
   if (options_.engine == "journal") audit_chain(plan_, store_, jobs, ledger_, account_);
 }
 

@@ -16,6 +16,7 @@
 #include "tests/integration/harness.h"
 #include "tests/torture/audit.h"
 #include "tests/torture/crew.h"
+#include "tests/torture/events.h"
 #include "tests/torture/options.h"
 #include "tests/torture/plan.h"
 
@@ -28,22 +29,6 @@ struct Blows {
   std::uint64_t readers = 0;
   std::uint64_t stops = 0;
   std::uint64_t long_stops = 0;
-};
-
-// Lines that jobs write to their files, as they come.
-class Events final : public itest::Source {
- public:
-  explicit Events(const Path& record);
-  ~Events() override;
-  Events(const Events&) = delete;
-  Events& operator=(const Events&) = delete;
-  void pump() override;
-  [[nodiscard]] std::vector<int> fds() const override { return {fd_}; }
-  [[nodiscard]] std::uint64_t take() { return std::exchange(count_, 0); }
-
- private:
-  int fd_ = -1;
-  std::uint64_t count_ = 0;
 };
 
 class Round {
