@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bin/app.h"
 
@@ -22,11 +23,29 @@ struct DoctorOptions {
   bool json = false;
 };
 
+struct RepairOptions {
+  std::string store;
+  bool quarantine_tail = false;
+  bool yes = false;
+  bool force = false;  // although workers are registered as alive
+  bool json = false;
+};
+
+struct BackupOptions {
+  std::vector<std::string> words;  // DEST, or STORE DEST
+  std::string engine = "same";     // same, auto, lmdb, journal
+  bool json = false;
+};
+
 struct CareOptions {
   DoctorOptions doctor;
+  RepairOptions repair;
+  BackupOptions backup;
 };
 
 Exit run_doctor(const App& app, const DoctorOptions& options);
+Exit run_repair(const App& app, const RepairOptions& options);
+Exit run_backup(const App& app, const BackupOptions& options);
 
 // Adds them to the command line. `options` and `exit` outlive the parsing.
 void add_care_commands(CLI::App& cli, const App& app, CareOptions& options, Exit& exit);

@@ -35,10 +35,43 @@ void add_doctor(CLI::App& cli, const App& app, DoctorOptions& o, Exit& exit) {
   c->callback([&] { exit = run_doctor(app, o); });
 }
 
+void add_repair(CLI::App& cli, const App& app, RepairOptions& o, Exit& exit) {
+  auto* c =
+      cli.add_subcommand("repair", "Show how much of a damaged store is good; go on from there");
+  c->add_option("STORE", o.store, "store");
+  c->add_flag("--quarantine-tail", o.quarantine_tail,
+              "go on from the last good commit and move what follows to STORE/quarantine/");
+  c->add_flag("--yes", o.yes, "without a question");
+  c->add_flag("--force", o.force,
+              "although workers are registered as alive (they are surely gone)");
+  c->add_flag("--json", o.json, "machine-readable output");
+  c->footer(
+      "\nWithout --quarantine-tail it only looks. Nothing is ever deleted.\n"
+      "Exit codes: 0 nothing to repair, or repaired and verified; 3 damaged and not repaired;\n"
+      "2 nobody agreed to the repair, or wrong flags.");
+  c->callback([&] { exit = run_repair(app, o); });
+}
+
+void add_backup(CLI::App& cli, const App& app, BackupOptions& o, Exit& exit) {
+  auto* c = cli.add_subcommand("backup", "Copy a store while workers go on; the copy is a store");
+  c->add_option("DEST", o.words, "[STORE] DEST; DEST must not be there yet")
+      ->required()
+      ->expected(1, 2)
+      ->type_name("[STORE] DEST");
+  c->add_option("--engine", o.engine, "of the copy")
+      ->type_name("ENGINE")
+      ->check(CLI::IsMember({"same", "auto", "lmdb", "journal"}))
+      ->capture_default_str();
+  c->add_flag("--json", o.json, "machine-readable output");
+  c->callback([&] { exit = run_backup(app, o); });
+}
+
 }  // namespace
 
 void add_care_commands(CLI::App& cli, const App& app, CareOptions& options, Exit& exit) {
   add_doctor(cli, app, options.doctor, exit);
+  add_repair(cli, app, options.repair, exit);
+  add_backup(cli, app, options.backup, exit);
 }
 
 }  // namespace torc::cli

@@ -10,10 +10,25 @@
 
 namespace torc::cli {
 
+namespace {
+
+Error with_remedy(Error error, const Path& store) {
+  const std::string repair = fmt::format(
+      "end all workers and keep a copy of the directory; `torc repair {}` shows how much of it is "
+      "good, a backup (`torc backup`) can take its place",
+      store.string());
+  error.remedy = repair;
+  return error;
+}
+
+}  // namespace
+
 Exit run_verify(const App& app, const VerifyOptions& options) {
   auto path = locate_store(app, options.store);
   if (!path) return report(app, path.error());
   auto verified = store::verify(app.world, *path, claim::verify_state);
+  if (!verified && verified.error().kind == ErrorKind::corrupt)
+    verified = with_remedy(verified.error(), *path);
   if (options.json) {
     nlohmann::ordered_json out = {{"store", path->string()}, {"clean", verified.ok()}};
     if (verified) {

@@ -1,0 +1,179 @@
+#include "lib/claim/history.h"
+
+#include "lib/claim/tables.h"
+#include "lib/store/commit_file.h"
+
+namespace torc::claim {
+
+std::string_view to_string(EventKind kind) {
+  static constexpr std::string_view kNames[kEventKinds] = {
+      "created", "registered", "released", "expired",  "claimed",
+      "started", "finished",   "requeued", "returned", "canceled"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+void Historian::tell_attempt(Event event, const Job& job, bool claimed, bool started) {
+  if (claimed) {
+    event.kind = EventKind::claimed;
+    event.at = job.claimed_at;
+    event.state = JobState::claimed;
+    tell_(event);
+  }
+  if (started) {
+    event.kind = EventKind::started;
+    event.at = job.outcome.started_at;
+    event.state = JobState::running;
+    tell_(event);
+  }
+}
+
+void Historian::tell_end(Event event, const Before& before, const Job& after) {
+  event.outcome = after.outcome;
+  event.state = after.state;
+  if (after.outcome.ended_at != WallTime{}) event.at = after.outcome.ended_at;
+  if (after.state == JobState::canceled) {
+    event.kind = EventKind::canceled;
+  } else if (is_terminal(after.state)) {
+    event.kind = EventKind::finished;
+  } else if (after.attempt < before.attempt) {
+    event.kind = EventKind::returned;
+    event.attempt = before.attempt;
+    event.worker = before.worker;
+    event.outcome = {};
+  } else {
+    event.kind = EventKind::requeued;
+  }
+  tell_(event);
+}
+
+void Historian::job_written(const Context& c, std::uint64_t id, const Job& after) {
+  const auto known = jobs_.find(id);
+  const Before before = known == jobs_.end() ? Before{} : known->second;
+  jobs_[id] = {after.state, after.attempt, after.claim, after.worker};
+  Event event;
+  event.sequence = c.sequence;
+  event.author = c.author;
+  event.at = c.at;
+  event.job = JobId{id};
+  event.attempt = after.attempt;
+  event.worker = after.worker;
+  const bool returned = after.attempt < before.attempt;
+  const bool claimed = !returned && after.claim != 0 && after.claim != before.claim;
+  const bool was_started = !claimed && before.state != JobState::claimed;
+  const bool started = !returned && !was_started && after.state != JobState::claimed &&
+                       after.outcome.started_at != WallTime{};
+  tell_attempt(event, after, claimed, started);
+  const bool live_before = claimed || is_live(before.state);
+  const bool ended = !is_live(after.state) && (live_before || after.state != before.state);
+  if (ended) tell_end(event, before, after);
+}
+
+// A claim that was given back and left no record: no attempt of the job has ended before.
+void Historian::job_erased(const Context& c, std::uint64_t id) {
+  const auto known = jobs_.find(id);
+  if (known == jobs_.end()) return;
+  Event event;
+  event.sequence = c.sequence;
+  event.author = c.author;
+  event.at = c.at;
+  event.kind = EventKind::returned;
+  event.job = JobId{id};
+  event.attempt = known->second.attempt;
+  event.worker = known->second.worker;
+  jobs_.erase(known);
+  tell_(event);
+}
+
+void Historian::worker_written(const Context& c, const Worker& worker) {
+  Event event;
+  event.sequence = c.sequence;
+  event.author = c.author;
+  event.worker = worker.epoch;
+  switch (worker.status) {
+    case WorkerStatus::living:
+      event.kind = EventKind::registered;
+      event.at = worker.info.registered_at;
+      break;
+    case WorkerStatus::released:
+      event.kind = EventKind::released;
+      event.at = worker.last_seen;
+      break;
+    case WorkerStatus::expired:
+      event.kind = EventKind::expired;
+      event.at = c.at;
+      break;
+  }
+  tell_(event);
+}
+
+void Historian::base(std::string_view key, std::string_view value, Telling telling) {
+  const Context nothing;
+  if (const auto id = id_in(Table::job, key)) {
+    const auto job = decode_job(value);
+    if (!job) return;
+    if (telling == Telling::no) {
+      jobs_[*id] = {job->state, job->attempt, job->claim, job->worker};
+    } else if (job->claim != 0) {
+      job_written(nothing, *id, *job);
+    } else {
+      jobs_[*id] = {job->state, job->attempt, job->claim, job->worker};
+    }
+  } else if (const auto epoch = id_in(Table::worker, key); epoch && telling == Telling::yes) {
+    auto worker = decode_worker(value);
+    if (!worker) return;
+    worker->epoch = WorkerEpoch{*epoch};
+    const WorkerStatus status = worker->status;
+    worker->status = WorkerStatus::living;
+    worker_written(nothing, *worker);
+    worker->status = status;
+    // When another worker noticed that it was gone is not in the state: its last words are.
+    if (status != WorkerStatus::living) {
+      Context c;
+      c.at = worker->last_seen;
+      worker_written(c, *worker);
+    }
+  }
+}
+
+Result<void> Historian::commit(std::uint64_t sequence, std::uint64_t author,
+                               std::string_view writes) {
+  Context c{sequence, WorkerEpoch{author}, {}};
+  const auto nothing = [](std::string_view) {};
+  // The time of the commit is what its worker wrote into its lease.
+  const auto find_time = [&](std::string_view key, std::string_view value) {
+    if (const auto epoch = id_in(Table::lease, key); epoch && *epoch == author) {
+      if (const auto lease = decode_lease(value)) c.at = lease->last_seen;
+    } else if (const auto worker_epoch = id_in(Table::worker, key);
+               worker_epoch && *worker_epoch == author) {
+      if (const auto worker = decode_worker(value)) c.at = worker->last_seen;
+    } else if (id_in(Table::job, key) && c.at == WallTime{}) {
+      // A commit that ends the lease of another one touches no lease of its own.
+      const auto job = decode_job(value);
+      if (job && job->outcome.cause == EndCause::worker_lost) c.at = job->outcome.ended_at;
+    }
+  };
+  const auto told = [&](std::string_view key, std::string_view value) {
+    if (const auto id = id_in(Table::job, key)) {
+      if (const auto job = decode_job(value)) job_written(c, *id, *job);
+    } else if (const auto epoch = id_in(Table::worker, key)) {
+      auto worker = decode_worker(value);
+      if (!worker) return;
+      worker->epoch = WorkerEpoch{*epoch};
+      worker_written(c, *worker);
+    } else if (is_in(Table::workflow, key)) {
+      Event event;
+      event.sequence = sequence;
+      tell_(event);
+    }
+  };
+  const bool good = store::replay(writes, find_time, nothing) &&
+                    store::replay(writes, told, [&](std::string_view key) {
+                      if (const auto id = id_in(Table::job, key)) job_erased(c, *id);
+                    });
+  if (good) return {};
+  return Error{ErrorKind::corrupt,
+               "the writes of commit " + std::to_string(sequence) + " cannot be read",
+               "run `torc verify` on the store"};
+}
+
+}  // namespace torc::claim

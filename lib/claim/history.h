@@ -1,0 +1,85 @@
+// What happened, told from what was written: a write set of a commit is turned into events such as
+// "worker 12 claimed job 7". For `torc history`, and to say what would be lost with a commit.
+//
+// No commit carries a time. Each event has one all the same, since records do: a claim, a start and
+// an end are in the job's, registration and last words in the worker's, and every commit of a
+// worker renews its lease with its wall-clock time. These are the clocks of the nodes that wrote
+// them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <unordered_map>
+
+#include "lib/base/result.h"
+#include "lib/claim/claimer.h"
+
+namespace torc::claim {
+
+enum class EventKind : std::uint8_t {
+  created,     // the workflow itself
+  registered,  // a worker
+  released,    // a worker left
+  expired,     // a worker's lease was ended by another one
+  claimed,     // an attempt was granted
+  started,     // its start was reported
+  finished,    // its end was accepted: `state` completed, failed or terminated
+  requeued,    // it ended, and the job is ready again
+  returned,    // a claim that was given back before it started
+  canceled
+};
+inline constexpr std::size_t kEventKinds = 10;
+[[nodiscard]] std::string_view to_string(EventKind kind);
+
+struct Event {
+  std::uint64_t sequence = 0;  // of the commit; 0: not known, told from the state alone
+  WallTime at{};               // 0: not known
+  EventKind kind = EventKind::created;
+  JobId job{};  // 0: none
+  std::uint32_t attempt = 0;
+  WorkerEpoch worker{};              // that it is about; 0: none
+  WorkerEpoch author{};              // that wrote it; 0: a command, or not known
+  JobState state = JobState::ready;  // of the job afterwards
+  Outcome outcome;                   // finished, requeued
+};
+
+class Historian {
+ public:
+  using Tell = std::function<void(const Event&)>;
+  // `tell` is called for each event, in the order of commits.
+  explicit Historian(Tell tell) : tell_(std::move(tell)) {}
+
+  enum class Telling : std::uint8_t { no, yes };
+  // An entry of the state from which the commits go on, in any order. Telling::yes: what the state
+  // itself tells, which is the newest attempt of each job and every worker's coming and going.
+  void base(std::string_view key, std::string_view value, Telling telling);
+
+  // The next commit. Error corrupt: `writes` is no write set.
+  Result<void> commit(std::uint64_t sequence, std::uint64_t author, std::string_view writes);
+
+ private:
+  // What is remembered of a job.
+  struct Before {
+    JobState state = JobState::ready;
+    std::uint32_t attempt = 0;
+    std::uint64_t claim = 0;
+    WorkerEpoch worker{};
+  };
+  struct Context {
+    std::uint64_t sequence = 0;
+    WorkerEpoch author{};
+    WallTime at{};
+  };
+
+  void job_written(const Context& c, std::uint64_t id, const Job& after);
+  void job_erased(const Context& c, std::uint64_t id);
+  void worker_written(const Context& c, const Worker& worker);
+  void tell_attempt(Event event, const Job& job, bool claimed, bool started);
+  void tell_end(Event event, const Before& before, const Job& after);
+
+  Tell tell_;
+  std::unordered_map<std::uint64_t, Before> jobs_;  // those that have a record
+};
+
+}  // namespace torc::claim

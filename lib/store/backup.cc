@@ -1,0 +1,135 @@
+#include "lib/store/backup.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "lib/store/disk.h"
+#include "lib/store/engines.h"
+#include "lib/store/journal_store.h"
+#include "lib/store/snapshot.h"
+
+namespace torc::store {
+namespace {
+
+// What the store made for itself, or what is no part of its state.
+bool is_callers_file(const std::string& name) {
+  for (const char* own : {"META", "lock", "data.mdb", "lock.mdb", "quarantine"}) {
+    if (name == own) return false;
+  }
+  return !name.starts_with("gate-") && !name.starts_with("state-") && !name.starts_with('.');
+}
+
+Result<void> collect(Disk& disk, const Path& root, const Path& inside,
+                     std::vector<Store::File>& out) {
+  TORC_ASSIGN(const std::vector<std::string> names, disk.list(root / inside));
+  for (const std::string& name : names) {
+    const Path path = inside / name;
+    if (inside.empty() && !is_callers_file(name)) continue;
+    // What jobs printed is no part of the state, and there may be a million of it; batch scripts
+    // need the directory.
+    if (inside == "logs" && name != "README") continue;
+    TORC_ASSIGN(const FileStatus status, disk.status(root / path));
+    if (status.kind == FileKind::directory) {
+      TORC_TRY(collect(disk, root, path, out));
+    } else if (status.kind == FileKind::regular) {
+      TORC_ASSIGN(std::string content, read_file(disk, root / path));
+      out.push_back({path, std::move(content)});
+    }
+  }
+  return {};
+}
+
+// Where LMDB has the state of a store that is open in this process.
+Path environment_directory(const Store& store) {
+  const auto* journal = dynamic_cast<const JournalStore*>(&store);
+  return journal != nullptr ? journal->replica_directory() : store.directory();
+}
+
+Result<void> fill_lmdb(const Path& directory, const Txn& from, const Head& head) {
+  TORC_ASSIGN(const auto environment, Environment::open(directory, Durable::yes));
+  for (;;) {
+    TORC_ASSIGN(Txn txn, Txn::begin(environment, Access::write));
+    int rc = 0;
+    const int scanned = scan_state(from, [&](const Entry& e) {
+      rc = put_entry(txn, e.key, e.value);
+      return rc == 0;
+    });
+    if (rc == 0) rc = scanned;
+    if (rc == 0) rc = write_head(txn, head);
+    if (rc == MDB_MAP_FULL) {
+      txn.abort();
+      TORC_TRY(environment->grow());
+      continue;
+    }
+    if (rc != 0) return lmdb_error(rc, "cannot write " + (directory / "data.mdb").string());
+    return txn.commit();
+  }
+}
+
+Result<void> fill_journal(const World& world, const Path& directory, const Meta& meta,
+                          const Txn& from, Head head) {
+  Journal journal(world.disk, directory, meta.identity.id,
+                  Publisher(world.disk, world.entropy, meta.publish, Durable::yes));
+  TORC_TRY(journal.make_directory_of(head.sequence + 1));
+  // The hash of a history is keyed by the store's id; this one begins with the copy.
+  head.chain = hash128(meta.identity.id, "copied at " + std::to_string(head.sequence));
+  return write_snapshot(journal, from, head);
+}
+
+Result<BackedUp> fill(const World& world, const Path& copy, const Txn& from) {
+  TORC_ASSIGN(const Meta meta, read_meta(world, copy));
+  Head head;
+  if (const int rc = read_head(from, head); rc != 0)
+    return lmdb_error(rc, "cannot read the state of the store");
+  if (head.sequence > 0) {
+    TORC_TRY(meta.identity.engine == Engine::journal ? fill_journal(world, copy, meta, from, head)
+                                                     : fill_lmdb(copy, from, head));
+  }
+  return BackedUp{meta.identity, head.sequence};
+}
+
+Result<BackedUp> build(const World& world, const Path& source, const Path& copy,
+                       const BackupRequest& request) {
+  TORC_ASSIGN(const std::unique_ptr<Store> store, Store::open(world, source, Tuning{}));
+  TORC_TRY(store->view(Freshness::latest, [](const Reader&) { return Result<void>(); }));
+  std::vector<Store::File> files;
+  TORC_TRY(collect(world.disk, source, {}, files));
+  const Engine engine = request.engine.value_or(store->identity().engine);
+  {
+    // Layout, META and the caller's files as for any new store, but without a commit.
+    TORC_ASSIGN(const auto made, Store::create(
+                                     world, copy, engine, Tuning{},
+                                     [](Transaction&) { return Result<void>(); }, files));
+    made->forget_copy();
+  }
+  const bool journal = store->identity().engine == Engine::journal;
+  TORC_ASSIGN(const auto environment, Environment::open(environment_directory(*store),
+                                                        journal ? Durable::no : Durable::yes));
+  TORC_ASSIGN(const Txn from, Txn::begin(environment, Access::read));
+  return fill(world, copy, from);
+}
+
+}  // namespace
+
+Result<BackedUp> backup(const World& world, const Path& source, const BackupRequest& request) {
+  const Path& target = request.destination;
+  if (world.disk.status(target).ok()) {
+    return Error{ErrorKind::exists, target.string() + " is there already",
+                 "name a directory that is not there yet"};
+  }
+  const Path copy = target.string() + ".tmp-" + std::to_string(world.entropy.next());
+  Result<BackedUp> done = build(world, source, copy, request);
+  Result<void> named = {};
+  if (done.ok()) {
+    named = world.disk.sync_directory(copy);
+    if (named.ok()) named = world.disk.rename(copy, target, Replace::no);
+  }
+  if (!done.ok() || !named.ok()) {
+    (void)remove_tree(world.disk, copy);
+    return done.ok() ? Result<BackedUp>(named.error()) : done;
+  }
+  TORC_TRY(world.disk.sync_directory(target.parent_path()));
+  return done;
+}
+
+}  // namespace torc::store

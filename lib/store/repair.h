@@ -1,0 +1,61 @@
+// `torc repair`: finds how far the history of a damaged `journal` store is good and lets the store
+// go on from there. Nothing is deleted: what does not belong to the good part is moved aside.
+//
+// The good part is the newest snapshot that is whole and the commits that follow it without a gap;
+// or this node's copy of the state, when it has seen more of the same history. It is written as a
+// new snapshot under a number R that no commit ever had, and the history continues at R + 1. So no
+// number is ever used for two commits, and every process that still knows the lost ones, or this
+// node's copies of them, is led to the new snapshot by the ordinary rules of reader and writer
+// (docs/store.md): a replica beyond the good part is reloaded, a writer's commit is not
+// acknowledged.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/store/disk.h"
+#include "lib/store/store.h"
+
+namespace torc::store {
+
+struct LostCommit {
+  std::uint64_t sequence = 0;
+  Path file;
+  std::string damage;  // why it cannot be read; empty: it can, but what it builds on is lost
+  std::uint64_t author = 0;
+  std::string writes;  // the write set of a readable one
+};
+
+struct Damage {
+  Path file;
+  std::string what;
+};
+
+class Repair {
+ public:
+  // Looks; changes nothing in the store. Errors: unsupported (engine lmdb has no chain), corrupt
+  // (no beginning is left), others from the filesystem.
+  static Result<std::unique_ptr<Repair>> examine(const World& world, const Path& directory);
+  virtual ~Repair() = default;
+
+  // Something is damaged or missing; otherwise there is nothing to do.
+  [[nodiscard]] virtual bool needed() const = 0;
+  [[nodiscard]] virtual std::uint64_t last_good() const = 0;
+  [[nodiscard]] virtual std::uint64_t continues_at() const = 0;  // R + 1
+  // Empty: the good part comes from the store's files; else the node's copy it comes from.
+  [[nodiscard]] virtual const Path& from_copy() const = 0;
+  [[nodiscard]] virtual const std::vector<LostCommit>& lost() const = 0;
+  [[nodiscard]] virtual const std::vector<Damage>& damages() const = 0;
+  // The state of the good part.
+  virtual Result<void> view(const std::function<Result<void>(const Reader&)>& body) = 0;
+
+  // Precondition: needed(). Returns the directory into which everything else was moved,
+  // <store>/quarantine/<name>. Error busy: the store changed since examine(). After any error it
+  // can be begun again: at each step the store holds the good part.
+  virtual Result<Path> carry_out(const std::string& name) = 0;
+};
+
+}  // namespace torc::store

@@ -1,0 +1,168 @@
+// torc repair and torc backup with real processes: a store is damaged on disk, workers live or die,
+// and a backup is taken while they work.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/harness.h"
+
+namespace torc::itest {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+class Care : public testing::Test {
+ protected:
+  // A store of engine journal in which 40 jobs were done, by many commits.
+  void make_history() {
+    std::string jobs = "name: wf\njobs:\n  - {name: j1, command: \"true\"}\n";
+    for (int i = 2; i <= 40; ++i)
+      jobs += fmt::format("  - {{name: j{}, command: \"true\", depends_on: [j{}]}}\n", i, i - 1);
+    here_.write("wf.yaml", jobs);
+    ASSERT_EQ(here_.run({"init", "wf.yaml", "--engine", "journal"}).exit_code, 0);
+    const Ended ended = here_.run({"run", "wf.torc"});
+    ASSERT_EQ(ended.exit_code, 0) << ended;
+  }
+  [[nodiscard]] std::vector<Path> commit_files() const {
+    std::vector<Path> out;
+    for (const auto& entry : fs::recursive_directory_iterator(here_.path() / "wf.torc")) {
+      if (entry.is_regular_file() &&
+          entry.path().parent_path().parent_path().filename() == "journal")
+        out.push_back(entry.path());
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+  static void damage(const Path& file) {
+    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(60);
+    stream << "XX";
+  }
+  // As on a node that never saw the store.
+  [[nodiscard]] Launch elsewhere(std::vector<std::string> arguments) const {
+    Launch launch = here_.torc(std::move(arguments));
+    launch.env["TMPDIR"] = here_.new_tmpdir(fmt::format("node{}", ++nodes_)).string();
+    return launch;
+  }
+
+  Workplace here_;
+  mutable int nodes_ = 0;
+};
+
+TEST_F(Care, verify_names_the_damaged_file_and_the_way_out) {
+  make_history();
+  const Path victim = *(commit_files().end() - 8);
+  damage(victim);
+  const Ended ended = run(elsewhere({"verify"}));
+  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_TRUE(ended.says(victim.filename().string())) << ended;
+  EXPECT_TRUE(ended.says("torc repair")) << ended;
+}
+
+TEST_F(Care, repair_only_looks_unless_it_is_told_to_act) {
+  make_history();
+  damage(*(commit_files().end() - 8));
+  const auto before = contents(here_.path() / "wf.torc");
+  const Ended looked = run(elsewhere({"repair"}));
+  EXPECT_EQ(looked.exit_code, 3) << looked;
+  EXPECT_TRUE(looked.says("nothing was changed")) << looked;
+  EXPECT_TRUE(looked.says("cannot be read")) << looked;
+  EXPECT_TRUE(looked.says("finished")) << looked;
+  const Ended unasked = run(elsewhere({"repair", "--quarantine-tail"}));
+  EXPECT_EQ(unasked.exit_code, 2) << unasked;
+  EXPECT_TRUE(unasked.says("--yes")) << unasked;
+  EXPECT_EQ(contents(here_.path() / "wf.torc"), before);
+}
+
+TEST_F(Care, after_a_repair_the_store_is_clean_and_the_workflow_can_be_finished) {
+  make_history();
+  damage(*(commit_files().end() - 8));
+  const Ended repaired = run(elsewhere({"repair", "--quarantine-tail", "--yes", "--json"}));
+  EXPECT_EQ(repaired.exit_code, 0) << repaired;
+  const json report = json::parse(repaired.out, nullptr, false);
+  EXPECT_TRUE(report.value("repaired", false)) << repaired;
+  EXPECT_TRUE(report.value("verified", false)) << repaired;
+  EXPECT_EQ(report["lost"].size(), 8U);
+  EXPECT_TRUE(fs::exists(report.value("quarantine", "")));
+  EXPECT_EQ(run(elsewhere({"verify"})).exit_code, 0);
+  // The lost part held the release of the worker: it is registered as alive and its process is
+  // gone.
+  const Ended ended = run(elsewhere({"run", "wf.torc"}));
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  // On the node whose copy had the lost part, as on any other.
+  EXPECT_EQ(here_.json({"status"})["counts"]["completed"], 40);
+  EXPECT_EQ(here_.run({"verify"}).exit_code, 0);
+  const Ended again = here_.run({"repair"});
+  EXPECT_EQ(again.exit_code, 0) << again;
+  EXPECT_TRUE(again.says("nothing to repair")) << again;
+}
+
+TEST_F(Care, repair_is_refused_while_a_worker_lives) {
+  Fifo record(here_.path() / "record");
+  Fifo gate(here_.path() / "gate");
+  here_.write("wf.yaml",
+              "name: wf\njobs:\n  - {name: a, command: \"echo a > record; read x < gate\"}\n");
+  ASSERT_EQ(here_.run({"init", "wf.yaml", "--engine", "journal"}).exit_code, 0);
+  const auto worker = here_.start({"run", "wf.torc"});
+  ASSERT_TRUE(wait_for_line(record, "a", *worker));
+  damage(commit_files().back());
+  const Ended refused = run(elsewhere({"repair", "--quarantine-tail", "--yes"}));
+  EXPECT_EQ(refused.exit_code, 3) << refused;
+  EXPECT_TRUE(refused.says("registered as alive")) << refused;
+  EXPECT_FALSE(fs::exists(here_.path() / "wf.torc/quarantine"));
+  worker->kill(SIGKILL);
+  (void)worker->wait();
+  const Ended repaired = run(elsewhere({"repair", "--quarantine-tail", "--yes"}));
+  EXPECT_EQ(repaired.exit_code, 0) << repaired;
+}
+
+TEST_F(Care, a_store_of_engine_lmdb_cannot_be_repaired_but_put_back) {
+  here_.write("wf.yaml", "name: wf\njobs:\n  - {name: a, command: \"true\"}\n");
+  ASSERT_EQ(here_.run({"init", "wf.yaml", "--engine", "lmdb"}).exit_code, 0);
+  const Ended ended = here_.run({"repair"});
+  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_TRUE(ended.says("backup")) << ended;
+}
+
+TEST_F(Care, a_backup_taken_while_workers_work_is_a_whole_store) {
+  for (const char* engine : {"journal", "lmdb"}) {
+    const std::string name = std::string("w") + engine;
+    Fifo record(here_.path() / ("record-" + name));
+    Fifo gate(here_.path() / ("gate-" + name));
+    here_.write("wf.yaml", fmt::format(R"(name: {0}
+jobs:
+  - name: "j_{{i}}"
+    command: "echo j > record-{0}; read x < gate-{0}"
+    parameters: {{i: "1:6"}}
+)",
+                                       name));
+    ASSERT_EQ(here_.run({"init", "wf.yaml", "--engine", engine}).exit_code, 0);
+    const auto worker = here_.start({"run", name + ".torc", "--num-cpus", "2"});
+    ASSERT_TRUE(wait_for_line(record, "j", *worker)) << worker->err();
+    const Ended backed = here_.run({"backup", name + ".torc", name + "-copy.torc", "--json"});
+    EXPECT_EQ(backed.exit_code, 0) << backed;
+    const json report = json::parse(backed.out, nullptr, false);
+    EXPECT_EQ(report.value("jobs", 0), 6);
+    EXPECT_EQ(report.value("living_workers", 0), 1);
+    EXPECT_NE(report.value("id", ""), here_.json({"status", name + ".torc"}).value("id", ""));
+    gate.open_gate(6);
+    EXPECT_EQ(worker->wait().exit_code, 0);
+    // The original went on; the copy did not.
+    EXPECT_EQ(here_.json({"status", name + ".torc"})["counts"]["completed"], 6);
+    EXPECT_LT(here_.json({"status", name + "-copy.torc"})["counts"]["completed"], 6);
+    EXPECT_EQ(here_.run({"verify", name + "-copy.torc"}).exit_code, 0);
+    EXPECT_EQ(here_.run({"backup", name + ".torc", name + "-copy.torc"}).exit_code, 3);
+    // Its registered worker is known to be gone on this node, so its jobs are run again at once.
+    gate.open_gate(6);
+    const Ended ended = here_.run({"run", name + "-copy.torc"});
+    EXPECT_EQ(ended.exit_code, 0) << ended;
+  }
+}
+
+}  // namespace
+}  // namespace torc::itest
