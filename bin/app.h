@@ -39,6 +39,7 @@ struct App {
   Path directory;                // working directory, absolute
   Path program;                  // absolute path of this program, as other nodes will find it
   char** environment = nullptr;  // environ
+  unsigned umask = 022;          // as the user set it: that of jobs, whatever ours becomes
 };
 
 // Prints without minding whether anybody reads it: a worker must not end because its log cannot be

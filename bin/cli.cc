@@ -147,6 +147,8 @@ Exit run_command_line(const App& app, int argc, char** argv) {
       ->type_name("ENGINE")
       ->check(CLI::IsMember({"auto", "lmdb", "journal"}))
       ->capture_default_str();
+  c->add_option("--group", init.group, "share the store with the members of this group")
+      ->type_name("GROUP");
   c->add_flag("--force", init.force,
               "move an existing store aside (it is kept, under another name)");
   c->add_flag("--json", init.json, "machine-readable output");

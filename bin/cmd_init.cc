@@ -8,6 +8,7 @@
 #include "bin/make_store.h"
 #include "bin/quantities.h"
 #include "bin/quote.h"
+#include "bin/sharing.h"
 #include "bin/spec_report.h"
 
 namespace torc::cli {
@@ -55,8 +56,14 @@ Exit run_init(const App& app, const InitOptions& options) {
   if (!engine) return report(app, engine.error());
   const Path directory = options.store.empty() ? default_store(app, *loaded)
                                                : (app.directory / options.store).lexically_normal();
+  std::optional<std::uint32_t> group;
+  if (!options.group.empty()) {
+    const auto found = group_number(options.group);
+    if (!found) return report(app, found.error());
+    group = *found;
+  }
   auto made = make_store(app, *loaded, directory, *engine,
-                         options.force ? Existing::move_aside : Existing::refuse);
+                         options.force ? Existing::move_aside : Existing::refuse, group);
   if (!made) return report(app, made.error());
   if (options.json) {
     nlohmann::ordered_json scripts = nlohmann::ordered_json::array();

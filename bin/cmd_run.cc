@@ -9,6 +9,7 @@
 #include "bin/progress.h"
 #include "bin/quantities.h"
 #include "bin/quote.h"
+#include "bin/sharing.h"
 #include "bin/spec_report.h"
 #include "bin/worker.h"
 #include "bin/worker_setup.h"
@@ -34,6 +35,7 @@ Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOpt
     // Another `torc run` may have been first: join it.
     if (made.error().kind != ErrorKind::exists) return std::move(made).error();
   }
+  write_for_group_of(app, directory);
   const auto earlier = store::read_file(app.world.disk, directory / "spec.yaml");
   if (earlier && *earlier != loaded.text) {
     return Error{

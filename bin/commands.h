@@ -22,6 +22,7 @@ struct InitOptions {
   std::string spec;
   std::string store;            // empty: <workflow name>.torc in the working directory
   std::string engine = "auto";  // auto, lmdb, journal
+  std::string group;            // name or number of a group that shares the store; empty: none
   bool force = false;           // move an existing store aside
   bool json = false;
 };

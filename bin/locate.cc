@@ -6,10 +6,14 @@
 #include <system_error>
 #include <vector>
 
+#include "bin/sharing.h"
+
 namespace torc::cli {
 namespace fs = std::filesystem;
 
-Result<Path> locate_store(const App& app, const std::string& named) {
+namespace {
+
+Result<Path> locate(const App& app, const std::string& named) {
   if (!named.empty()) return (app.directory / named).lexically_normal();
   if (auto from_env = app.env("TORC_STORE"); from_env && !from_env->empty()) {
     return (app.directory / *from_env).lexically_normal();
@@ -31,6 +35,14 @@ Result<Path> locate_store(const App& app, const std::string& named) {
   for (const Path& path : found) names += (names.empty() ? "" : ", ") + path.filename().string();
   return Error{ErrorKind::invalid, fmt::format("several stores here: {}", names),
                "name the one you mean, or set TORC_STORE"};
+}
+
+}  // namespace
+
+Result<Path> locate_store(const App& app, const std::string& named) {
+  TORC_ASSIGN(const Path path, locate(app, named));
+  write_for_group_of(app, path);
+  return path;
 }
 
 Result<StoreAndName> locate_store_and_name(const App& app, const std::vector<std::string>& words) {

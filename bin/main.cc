@@ -2,6 +2,7 @@
 // line.
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -35,6 +36,13 @@ std::string host_name() {
   char buffer[256] = {};
   gethostname(buffer, sizeof buffer - 1);
   return buffer;
+}
+
+// It can only be read by being set.
+mode_t user_umask() {
+  const mode_t mask = umask(077);
+  umask(mask);
+  return mask;
 }
 
 // A terminal on which a line can be drawn again; Emacs' shell and serial consoles say that they
@@ -81,7 +89,8 @@ int main(int argc, char** argv) {
                            second,
                            directory,
                            program,
-                           environ};
+                           environ,
+                           user_umask()};
   torc::cli::Exit exit = torc::cli::Exit::ok;
   try {
     exit = torc::cli::run_command_line(app, argc, argv);

@@ -7,8 +7,8 @@
 #include <set>
 #include <system_error>
 
+#include "bin/sharing.h"
 #include "lib/slurm/script.h"
-#include "lib/store/disk.h"
 
 namespace torc::cli {
 namespace {
@@ -100,7 +100,8 @@ Result<store::Engine> parse_engine(const std::string& text) {
 }
 
 Result<MadeStore> make_store(const App& app, const LoadedSpec& loaded, const Path& directory,
-                             store::Engine engine, Existing existing) {
+                             store::Engine engine, Existing existing,
+                             std::optional<std::uint32_t> group) {
   MadeStore made;
   std::error_code error;
   const bool there = fs::exists(fs::symlink_status(directory, error));
@@ -114,8 +115,13 @@ Result<MadeStore> make_store(const App& app, const LoadedSpec& loaded, const Pat
     TORC_ASSIGN(made.moved, move_aside(app, directory));
   }
   const claim::Plan plan = make_plan(loaded, app.directory);
+  if (group) write_for_group();
+  made.disk = std::make_unique<store::PosixDisk>(group);
+  const store::World& w = app.world;
+  const store::World world{*made.disk, w.clock,         w.entropy, w.host,
+                           w.boot_id,  w.pid_namespace, w.uid,     w.replica_roots};
   auto store = store::Store::create(
-      app.world, directory, engine, store::Tuning{},
+      group ? world : app.world, directory, engine, store::Tuning{},
       [&](store::Transaction& tx) { return claim::write_plan(tx, plan); }, files);
   if (!store) {
     if (there) fs::rename(made.moved, directory, error);  // as it was

@@ -2,17 +2,20 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bin/app.h"
 #include "bin/workflow_plan.h"
+#include "lib/store/disk.h"
 
 namespace torc::cli {
 
 enum class Existing : unsigned char { refuse, move_aside };
 
 struct MadeStore {
+  std::unique_ptr<store::Disk> disk;  // of `store`, when that is shared with a group
   std::unique_ptr<store::Store> store;
   std::vector<Path> scripts;  // <store>/slurm/*.sbatch
   Path moved;                 // where an older store went; empty: there was none
@@ -22,8 +25,10 @@ struct MadeStore {
 [[nodiscard]] Path default_store(const App& app, const LoadedSpec& loaded);
 Result<store::Engine> parse_engine(const std::string& text);
 
-// Precondition: loaded.expansion. Nothing is left behind on failure.
+// Precondition: loaded.expansion. Nothing is left behind on failure. With a group (its number) the
+// store is open to its members and closed to others.
 Result<MadeStore> make_store(const App& app, const LoadedSpec& loaded, const Path& directory,
-                             store::Engine engine, Existing existing);
+                             store::Engine engine, Existing existing,
+                             std::optional<std::uint32_t> group = {});
 
 }  // namespace torc::cli

@@ -173,6 +173,7 @@ bool Session::start(PreparedJob job) {
     if (auto taken = gpu_pool_.take(job.need.gpus)) gpus = *std::move(taken);
   }
   put_in_place(job, gpus);
+  job.command.umask = app_.umask;
   auto id = host_.start(job.command);
   if (!id) {
     // This host cannot start anything just now: try again soon, but do not keep from others what it

@@ -67,6 +67,7 @@ Launched Host::launch(const Command& command, std::vector<std::string>& words,
   plan.stdout_path = path_or_null(command.stdout_path);
   plan.join_stderr = plan.stdout_path != nullptr && command.stderr_path == command.stdout_path;
   plan.stderr_path = plan.join_stderr ? nullptr : path_or_null(command.stderr_path);
+  plan.umask = command.umask;
 
   const char* path = variable(command.env, "PATH");
   for (;;) {

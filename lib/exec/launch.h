@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 
 #include "lib/base/result.h"
 #include "lib/exec/process_host.h"
@@ -29,6 +30,7 @@ struct LaunchPlan {
   const char* stdout_path = nullptr;  // created or emptied; null: stdout_fd
   const char* stderr_path = nullptr;  // null: stderr_fd
   bool join_stderr = false;           // stderr is stdout
+  std::optional<mode_t> umask;        // from the execution on; none: this process's
 };
 
 struct Launched {

@@ -30,6 +30,8 @@ struct Command {
   Path directory;                // working directory
   Path stdout_path;              // empty: /dev/null
   Path stderr_path;              // empty: /dev/null; equal to stdout_path: both to one file
+  // Of the command itself, not of these files, which are made under the caller's; none: as that.
+  std::optional<mode_t> umask;
   std::chrono::nanoseconds time_limit{0};  // 0: none
   int termination_signal = 15;
   std::chrono::nanoseconds termination_lead = std::chrono::seconds(30);  // signal -> SIGKILL

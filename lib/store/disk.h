@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,6 +79,12 @@ class Disk {
 // close.
 class PosixDisk final : public Disk {
  public:
+  PosixDisk() = default;
+  // With a group (its number), every directory that is made belongs to it, is open to its members
+  // and closed to others, and hands the group on to all that anybody makes in it (set-group-ID).
+  // Files get their modes from the process's umask as ever. Error permission: not a member of it.
+  explicit PosixDisk(std::optional<std::uint32_t> group) : group_(group) {}
+
   Result<FileHandle> open_read(const Path& file) override;
   Result<FileHandle> open_update(const Path& file) override;
   Result<FileHandle> create(const Path& file) override;
@@ -98,6 +105,9 @@ class PosixDisk final : public Disk {
   Result<std::uint64_t> filesystem(const Path& path) override;
   Result<bool> try_lock(FileHandle file) override;
   Result<void> unlock(FileHandle file) override;
+
+ private:
+  std::optional<std::uint32_t> group_;
 };
 
 // The whole of a small file. ESTALE (the file was replaced or the server restarted) is met by

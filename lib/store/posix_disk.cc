@@ -39,6 +39,28 @@ Result<void> checked(int rc, const char* verb, const Path& path) {
   return {};
 }
 
+// The mode after the owner, which takes the set-group-ID bit away; the kernel does so too, in
+// silence, where the caller is no member.
+Result<void> give_to_group(const Path& directory, std::uint32_t group) {
+  constexpr mode_t kMode = 02770;
+  TORC_ASSIGN(const FileHandle handle,
+              open_as(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, "open directory"));
+  Result<void> given = {};
+  struct stat now {};
+  if (::fchown(handle.fd, static_cast<uid_t>(-1), group) < 0 || ::fchmod(handle.fd, kMode) < 0 ||
+      ::fstat(handle.fd, &now) < 0) {
+    given =
+        os_error(errno, "cannot give " + directory.string() + " to group " + std::to_string(group),
+                 errno == EPERM ? "be a member of that group (`id` lists yours)" : "");
+  } else if (now.st_gid != group || (now.st_mode & 07777) != kMode) {
+    given = Error{ErrorKind::unsupported,
+                  directory.string() + " does not keep a group and its set-group-ID bit",
+                  "make the store on a filesystem with the usual permissions"};
+  }
+  ::close(handle.fd);
+  return given;
+}
+
 Result<void> lock_as(FileHandle file, short type, bool& got) {
   struct flock range {};
   range.l_type = type;
@@ -124,7 +146,11 @@ Result<void> PosixDisk::unlink(const Path& file) {
 }
 
 Result<void> PosixDisk::make_directory(const Path& directory) {
-  return checked(::mkdir(directory.c_str(), 0777), "make directory", directory);
+  TORC_TRY(checked(::mkdir(directory.c_str(), 0777), "make directory", directory));
+  if (!group_) return {};
+  Result<void> given = give_to_group(directory, *group_);
+  if (!given.ok()) ::rmdir(directory.c_str());
+  return given;
 }
 
 Result<void> PosixDisk::remove_directory(const Path& directory) {

@@ -111,6 +111,15 @@ Result<Replica> open_replica(const World& world, const Path& root, const StoreId
                  root.string() + " is on " + std::string(type.name) + ", which other hosts may see",
                  "set TMPDIR to a directory on a local disk"};
   }
+  // Where everybody may rename what is not his, a directory of ours could be exchanged for another
+  // after we have looked at it.
+  struct stat st {};
+  if (::fstat(top.fd, &st) < 0) return os_error(errno, "cannot look at " + root.string());
+  if ((st.st_mode & S_IWOTH) != 0 && (st.st_mode & S_ISVTX) == 0) {
+    return Error{ErrorKind::permission,
+                 root.string() + " is writable for everybody and has no sticky bit",
+                 "chmod +t it, or set TMPDIR to a directory of your own"};
+  }
   const std::string user = "torc-" + std::to_string(world.uid);
   TORC_ASSIGN(const Directory mine, private_directory(top, user, world.uid, root / user));
   const std::string of_store = to_hex(store) + "-";

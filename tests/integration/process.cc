@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,10 +53,11 @@ const char* become(const Launch& launch) {
     if (sethostname(launch.hostname.data(), launch.hostname.size()) != 0) return "sethostname";
   }
   if (launch.user) {
-    if (syscall(SYS_setgroups, 0, nullptr) != 0) return "setgroups";
+    if (syscall(SYS_setgroups, launch.groups.size(), launch.groups.data()) != 0) return "setgroups";
     if (setresgid(*launch.user, *launch.user, *launch.user) != 0) return "setresgid";
     if (setresuid(*launch.user, *launch.user, *launch.user) != 0) return "setresuid";
   }
+  if (launch.umask) umask(*launch.umask);
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return "prctl";  // cleared by setresuid: after it
   sigset_t none;
   sigemptyset(&none);

@@ -1,0 +1,192 @@
+// A replica lies in a directory that everybody may write to. Whoever prepares its place beforehand
+// gets a refusal and no data, and the store is used all the same, with a replica elsewhere. As root
+// these tests are two real users, by ids that need no entry in passwd; otherwise one user plays
+// both, as far as a directory can be told to be another's by its number alone.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <functional>
+
+#include "lib/store/journal_store.h"
+#include "lib/store/test_world.h"
+
+namespace torc::store {
+namespace {
+
+using namespace torc::store::testing;
+namespace fs = std::filesystem;
+
+constexpr uid_t kVictim = 60001;
+constexpr uid_t kAttacker = 65534;  // nobody
+
+// Asked once: the children that become somebody are nobody any more.
+bool may_be_anybody() {
+  static const bool is_root = ::geteuid() == 0;
+  return is_root;
+}
+
+// In a child process, as `user` where that can be.
+bool succeeds_as(uid_t user, const std::function<bool()>& body) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::umask(0);
+    if (may_be_anybody() && (::setresgid(user, user, user) != 0 || ::setresuid(user, user, user)))
+      ::_exit(9);
+    ::_exit(body() ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(pid, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+class SharedTmp : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    (void)victim();
+    fs::permissions(scratch_.path(), fs::perms(0755));
+    for (const Path& directory : {tmp_, own_, stores_}) fs::create_directory(directory);
+    fs::permissions(tmp_, fs::perms(01777));  // as /tmp is
+    fs::permissions(own_, fs::perms(01777));
+    fs::permissions(stores_, fs::perms(0777));
+  }
+
+  // The name that the victim's replicas will have.
+  [[nodiscard]] Path place() const { return tmp_ / ("torc-" + std::to_string(victim())); }
+  [[nodiscard]] static uid_t victim() {
+    static const uid_t user = may_be_anybody() ? kVictim : ::geteuid();
+    return user;
+  }
+
+  World world(Node& node, std::vector<Path> roots) const {
+    const World w = node.world();
+    return {w.disk,
+            w.clock,
+            w.entropy,
+            w.host,
+            w.boot_id,
+            w.pid_namespace,
+            static_cast<std::uint32_t>(victim()),
+            std::move(roots)};
+  }
+
+  // The victim makes a store and works: refused where only the prepared place is left, well where
+  // there is another.
+  void expect_refusal_and_no_data(const std::string& complaint) {
+    EXPECT_TRUE(succeeds_as(kVictim, [&] {
+      Node node(own_, "victim");
+      auto made = Store::create(world(node, {tmp_}), stores_ / "a.torc", Engine::journal, quick(),
+                                put("secret", "treasure"));
+      if (made.ok() || made.error().kind != ErrorKind::permission) return false;
+      return made.error().text().find(complaint) != std::string::npos &&
+             made.error().text().find("TMPDIR") != std::string::npos;
+    })) << "not refused, or without saying why";
+    EXPECT_TRUE(succeeds_as(kVictim, [&] {
+      Node node(own_, "victim");
+      auto made = Store::create(world(node, {tmp_, own_}), stores_ / "b.torc", Engine::journal,
+                                quick(), put("secret", "treasure"));
+      return made.ok() && value_of(**made, "secret") == "treasure" &&
+             dynamic_cast<JournalStore&>(**made).replica_directory().string().starts_with(
+                 own_.string() + "/");
+    })) << "not used with a replica elsewhere";
+  }
+
+  ScratchDirectory scratch_;
+  Path tmp_ = scratch_.path() / "tmp";
+  Path own_ = scratch_.path() / "own";
+  Path stores_ = scratch_.path() / "stores";
+};
+
+TEST_F(SharedTmp, a_replica_is_private_to_its_user) {
+  EXPECT_TRUE(succeeds_as(kVictim, [&] {  // whose umask is 0
+    Node node(own_, "victim");
+    return Store::create(world(node, {tmp_}), stores_ / "a.torc", Engine::journal, quick(),
+                         put("secret", "treasure"))
+        .ok();
+  }));
+  int directories = 0;
+  for (const Path& at : {place(), fs::directory_iterator(place())->path()}) {
+    struct stat st {};
+    ASSERT_EQ(::lstat(at.c_str(), &st), 0);
+    EXPECT_EQ(st.st_mode & 07777, 0700U) << at;
+    EXPECT_EQ(st.st_uid, victim()) << at;
+    ++directories;
+  }
+  EXPECT_EQ(directories, 2);
+  if (may_be_anybody()) {
+    EXPECT_FALSE(succeeds_as(kAttacker, [&] { return ::open(place().c_str(), O_RDONLY) >= 0; }));
+  }
+}
+
+TEST_F(SharedTmp, a_directory_that_somebody_else_made_gets_nothing) {
+  if (!may_be_anybody()) GTEST_SKIP() << "needs root, to be two users; see the next test";
+  for (const mode_t mode : {0700U, 0777U}) {
+    fs::remove_all(place());
+    ASSERT_TRUE(succeeds_as(kAttacker, [&] { return ::mkdir(place().c_str(), mode) == 0; }));
+    expect_refusal_and_no_data(mode == 0777U ? "belongs to user 65534" : "");
+    EXPECT_TRUE(fs::is_empty(place()));
+    fs::remove_all(stores_ / "b.torc");
+  }
+}
+
+// Whom no mode keeps out: only the owner tells him that it is not his.
+TEST_F(SharedTmp, a_directory_that_somebody_else_made_gets_nothing_of_root_either) {
+  const uid_t user = may_be_anybody() ? 0 : 4000000000U;
+  const Path prepared = tmp_ / ("torc-" + std::to_string(user));
+  ASSERT_TRUE(succeeds_as(kAttacker, [&] { return ::mkdir(prepared.c_str(), 0700) == 0; }));
+  Node node(own_, "victim");
+  const World w = node.world();
+  const World mine{w.disk, w.clock, w.entropy, w.host, w.boot_id, w.pid_namespace, user, {tmp_}};
+  auto made = Store::create(mine, stores_ / "a.torc", Engine::journal, quick(), nothing);
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().kind, ErrorKind::permission);
+  EXPECT_TRUE(fs::is_empty(prepared));
+}
+
+TEST_F(SharedTmp, a_symbolic_link_is_not_followed) {
+  const Path trap = scratch_.path() / "trap";
+  fs::create_directory(trap);
+  // The worst: it leads to a private directory of the victim himself.
+  ASSERT_EQ(::chown(trap.c_str(), victim(), static_cast<gid_t>(-1)), 0);
+  fs::permissions(trap, fs::perms(0700));
+  ASSERT_TRUE(
+      succeeds_as(kAttacker, [&] { return ::symlink(trap.c_str(), place().c_str()) == 0; }));
+  expect_refusal_and_no_data("is not a directory of ours");
+  EXPECT_TRUE(fs::is_empty(trap));
+}
+
+TEST_F(SharedTmp, a_file_in_its_place_is_refused) {
+  ASSERT_TRUE(succeeds_as(
+      kAttacker, [&] { return ::open(place().c_str(), O_WRONLY | O_CREAT | O_EXCL, 0666) >= 0; }));
+  expect_refusal_and_no_data("is not a directory of ours");
+  EXPECT_EQ(fs::file_size(place()), 0U);
+}
+
+TEST_F(SharedTmp, a_fifo_in_its_place_is_refused_and_holds_nobody_up) {
+  ASSERT_TRUE(succeeds_as(kAttacker, [&] { return ::mkfifo(place().c_str(), 0666) == 0; }));
+  expect_refusal_and_no_data("is not a directory of ours");
+}
+
+TEST_F(SharedTmp, a_directory_of_our_own_that_is_open_to_others_is_refused) {
+  for (const mode_t mode : {0777U, 0770U, 0711U, 0740U}) {
+    ASSERT_TRUE(succeeds_as(kVictim, [&] {
+      return ::mkdir(place().c_str(), mode) == 0 && ::chmod(place().c_str(), mode) == 0;
+    }));
+    expect_refusal_and_no_data("is open to others");
+    EXPECT_TRUE(fs::is_empty(place()));
+    fs::remove_all(place());
+    fs::remove_all(stores_ / "b.torc");
+  }
+}
+
+TEST_F(SharedTmp, without_a_sticky_bit_it_is_not_used) {
+  fs::permissions(tmp_, fs::perms(0777));
+  expect_refusal_and_no_data("has no sticky bit");
+  EXPECT_FALSE(fs::exists(place()));
+}
+
+}  // namespace
+}  // namespace torc::store
