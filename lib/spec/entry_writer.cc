@@ -141,10 +141,12 @@ EntryWriter::Terms EntryWriter::terms_of(const Texts& texts, const Family& famil
 }
 
 // Names that do not vary were looked up when the spec was read.
-const ResourceRequirements* EntryWriter::resources_of(const JobEntry& entry, const Terms& terms) {
+const ResourceRequirements* EntryWriter::resources_of(const JobEntry& entry, const Texts& texts,
+                                                      const Terms& terms) {
   static const ResourceRequirements kDefault;
   const bool nameless = schedulers_.contains("");  // one that could not be read
-  if (!terms.scheduler.empty() && !nameless && !schedulers_.contains(terms.scheduler)) {
+  if (texts.scheduler.has_parameters() && !terms.scheduler.empty() && !nameless &&
+      !schedulers_.contains(terms.scheduler)) {
     report_.error(
         place_of(entry, "scheduler"),
         fmt::format("no scheduler is named {}", quoted(terms.scheduler)),
@@ -153,7 +155,7 @@ const ResourceRequirements* EntryWriter::resources_of(const JobEntry& entry, con
   if (terms.resources.empty()) return &kDefault;
   const auto found = resources_.find(terms.resources);
   if (found != resources_.end()) return found->second;
-  if (resources_.contains("")) return &kDefault;
+  if (resources_.contains("") || !texts.resources.has_parameters()) return &kDefault;
   report_.error(place_of(entry, "resource_requirements"),
                 fmt::format("no resource requirements are named {}", quoted(terms.resources)),
                 suggestion(terms.resources, names_of(workflow_.resource_requirements),
@@ -180,7 +182,7 @@ void EntryWriter::write(const JobEntry& entry, const Family& family, const Entry
     ExpandedEntry expanded;
     expanded.first = family.first + begin;
     expanded.count = run.count;
-    expanded.resources = *resources_of(entry, terms);
+    expanded.resources = *resources_of(entry, texts, terms);
     expanded.scheduler = terms.scheduler;
     expanded.label = terms.label;
     expanded.priority = entry.priority;

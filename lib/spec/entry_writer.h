@@ -60,7 +60,8 @@ class EntryWriter {
                      const EntryFiles& files);
   bool compile(const JobEntry& entry, Texts& texts);
   [[nodiscard]] static Terms terms_of(const Texts& texts, const Family& family, std::uint64_t k);
-  const ResourceRequirements* resources_of(const JobEntry& entry, const Terms& terms);
+  const ResourceRequirements* resources_of(const JobEntry& entry, const Texts& texts,
+                                           const Terms& terms);
   [[nodiscard]] std::string recipe(const JobEntry& entry, const Family& family, const Texts& texts,
                                    const EntryFiles& files, Range run) const;
   [[nodiscard]] std::vector<NeededFiles> needed(const std::vector<RangeMap>& maps) const;

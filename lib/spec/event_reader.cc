@@ -22,6 +22,10 @@ bool names_jobs(Trigger trigger) {
   return trigger == Trigger::on_jobs_ready || trigger == Trigger::on_jobs_complete;
 }
 
+bool gives(const MapReader& reader, std::string_view key) {
+  return reader.has(key) || reader.rejected(key);
+}
+
 // Keys that go with one value of another key: required with it, refused with any other.
 void check_partners(const MapReader& reader, const Action& action) {
   const Session& session = reader.session();
@@ -37,13 +41,13 @@ void check_partners(const MapReader& reader, const Action& action) {
   };
   if (reader.has("action_type")) {
     if (action.kind == Action::Kind::run_commands) {
-      if (!reader.mentions("commands")) missing("'commands'", "add 'commands: […]'");
+      if (!gives(reader, "commands")) missing("'commands'", "add 'commands: […]'");
       for (const std::string_view key : {"scheduler", "scheduler_type", "num_allocations",
                                          "start_one_worker_per_node", "max_parallel_jobs"}) {
         stray(key, "schedule_nodes");
       }
     } else {
-      if (!reader.mentions("scheduler")) missing("'scheduler'", "add 'scheduler: …'");
+      if (!gives(reader, "scheduler")) missing("'scheduler'", "add 'scheduler: …'");
       stray("commands", "run_commands");
     }
   }
@@ -51,7 +55,7 @@ void check_partners(const MapReader& reader, const Action& action) {
   if (!names_jobs(action.trigger)) {
     stray("jobs", "on_jobs_ready and on_jobs_complete");
     stray("job_name_regexes", "on_jobs_ready and on_jobs_complete");
-  } else if (!reader.mentions("jobs") && !reader.mentions("job_name_regexes")) {
+  } else if (!gives(reader, "jobs") && !gives(reader, "job_name_regexes")) {
     missing("jobs", "name them with 'jobs: […]' or 'job_name_regexes: […]'");
   }
 }
@@ -72,8 +76,8 @@ FailureRule read_rule(const Session& session, const Node& map) {
     const auto backoff = parse_duration(reader.text("backoff"));
     if (backoff.ok()) rule.backoff = *backoff;
   }
-  if (!reader.mentions("exit_codes") && !reader.mentions("match_all_exit_codes") &&
-      !reader.mentions("on")) {
+  if (!gives(reader, "exit_codes") && !gives(reader, "match_all_exit_codes") &&
+      !gives(reader, "on")) {
     session.error(map, "a rule that says not what it is for",
                   "add 'exit_codes: […]', 'match_all_exit_codes: true' or 'on: …'");
   } else if (const Node* codes = reader.find("exit_codes");

@@ -341,7 +341,7 @@ void Expander::report_self(const Family& family, const Upstream& upstream) {
     if (jobs.size() == 1 && jobs[0] == Range{family.first + k, 1}) {
       report_.error(upstream.place,
                     fmt::format("job {} depends on itself", quoted(jobs_.name(jobs[0].first))),
-                    "take it out of depends_on");
+                    "take it out of its dependencies");
       return;
     }
   }

@@ -149,7 +149,7 @@ TEST(ExpandMistakes, a_job_cannot_wait_for_itself) {
   Workflow w;
   w.jobs = {sweep("w_{i}", 1, 3)};
   w.jobs[0].depends_on = {"w_{i}"};
-  const Mistakes one = {"job 'w_1' depends on itself | take it out of depends_on"};
+  const Mistakes one = {"job 'w_1' depends on itself | take it out of its dependencies"};
   EXPECT_EQ(mistakes(w), one);
 }
 
@@ -212,9 +212,9 @@ TEST(ExpandMistakes, unknown_resources_and_schedulers_are_found_per_value) {
   w.jobs = {job("t_{s}")};
   w.jobs[0].parameters = {{"s", texts({"fast", "fost"})}};
   w.jobs[0].scheduler = "{s}";
-  w.jobs.push_back(job("u"));
-  w.jobs[1].resource_requirements = "big";
-  EXPECT_EQ(mistakes(w), (Mistakes{"no resource requirements are named 'big' | describe it under "
+  w.jobs.push_back(sweep("u_{i}", 1, 1));
+  w.jobs[1].resource_requirements = "big{i}";
+  EXPECT_EQ(mistakes(w), (Mistakes{"no resource requirements are named 'big1' | describe it under "
                                    "resource_requirements",
                                    "no scheduler is named 'fost' | did you mean 'fast'?"}));
 }
@@ -247,10 +247,10 @@ TEST(ExpandMistakes, names_have_at_least_one_and_only_printable_characters) {
 
 TEST(ExpandMistakes, all_are_shown_in_the_order_of_the_file_with_their_lines) {
   Workflow w;
-  w.jobs = {job("a", "x", 1), job("b", "y", 2)};
+  w.jobs = {job("a", "x", 1), sweep("b_{i}", 1, 1)};
   w.jobs[0].depends_on = {"nope"};
   w.jobs[0].places["depends_on[0]"] = {4, 3, 4};
-  w.jobs[1].scheduler = "none";
+  w.jobs[1].scheduler = "none{i}";
   w.jobs[1].places["scheduler"] = {3, 1, 1};
   const Expanded expanded = expand(w, "one\ntwo\nthree\nfour", "wf.yaml");
   EXPECT_FALSE(expanded.expansion);

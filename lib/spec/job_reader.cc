@@ -118,7 +118,8 @@ JobEntry read_job(const Session& session, const Node& map) {
         "input_user_data_regexes", "output_user_data_regexes"}) {
     check_expressions(reader, key);
   }
-  job.sound = check_job_placeholders(reader, job.parameters) && own.sound && reader.has("name");
+  job.sound = own.sound && reader.has("name");
+  if (own.complete && !check_job_placeholders(reader, job.parameters)) job.sound = false;
   return job;
 }
 
@@ -135,7 +136,8 @@ FileEntry read_file(const Session& session, const Node& map) {
   file.sound = own.sound && reader.has("name");
   for (const std::string_view key : {"name", "path"}) {
     const Node* node = reader.find(key);
-    if (node != nullptr && !check_placeholders(session, *node, file.parameters, InName::yes))
+    if (own.complete && node != nullptr &&
+        !check_placeholders(session, *node, file.parameters, InName::yes))
       file.sound = false;
   }
   return file;

@@ -29,6 +29,7 @@ class MistakeTest : public ::testing::TestWithParam<Mistake> {
  protected:
   [[nodiscard]] static std::string shown() {
     const auto nothing_there = [](const std::string& path) -> Result<std::string> {
+      if (path == "good.csv") return std::string("a,b\n1,x\n2,y\n");
       return Error{ErrorKind::not_found, "there is no '" + path + "'", ""};
     };
     return to_text(load(GetParam().text.substr(1), "wf.yaml", nothing_there).diagnostics);

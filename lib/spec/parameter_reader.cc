@@ -262,17 +262,17 @@ OwnParameters read_own_parameters(const MapReader& reader) {
   if (const Node* node = reader.find("parameters"))
     own.parameters = read_parameters(reader.session(), *node);
   if (const Node* node = reader.find("parameters"))  // what was left out was reported
-    own.sound = node->kind == NodeKind::map ? own.parameters.size() * 2 == node->items.size()
-                                            : !own.parameters.empty();
-  own.sound = own.sound && reader.has("parameters") == reader.mentions("parameters");
-  if (const Node* list = reader.find("use_parameters")) {
-    own.sound = take_from_workflow(reader.session(), *list, own.parameters) && own.sound;
-  }
+    own.complete = node->kind == NodeKind::map ? own.parameters.size() * 2 == node->items.size()
+                                               : !own.parameters.empty();
+  for (const std::string_view key : {"parameters", "use_parameters"})
+    own.complete = own.complete && !reader.rejected(key);
+  if (const Node* list = reader.find("use_parameters"))
+    own.complete = take_from_workflow(reader.session(), *list, own.parameters) && own.complete;
   const bool of_table = std::any_of(own.parameters.begin(), own.parameters.end(),
                                     [](const Parameter& p) { return p.column; });
   if (reader.has("parameter_mode") ? reader.text("parameter_mode") == "zip" : of_table)
     own.mode = ParameterMode::zip;
-  own.sound = check_lengths(reader, own) && own.sound;
+  own.sound = check_lengths(reader, own) && own.complete;
   for (const Parameter& p : own.parameters) own.sound = own.sound && count(p.values) > 0;
   return own;
 }

@@ -27,7 +27,8 @@ namespace torc::spec {
 struct OwnParameters {
   std::vector<Parameter> parameters;
   ParameterMode mode = ParameterMode::product;  // of columns of a table: zip, unless it is said
-  bool sound = true;  // false: one could not be read, or they do not go together; was reported
+  bool complete = true;  // false: there may be further ones, whose names could not be read
+  bool sound = true;     // false: one could not be read, or they do not go together; was reported
 };
 [[nodiscard]] OwnParameters read_own_parameters(const MapReader& reader);
 

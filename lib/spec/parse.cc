@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -30,7 +31,7 @@ std::vector<T> read_all(const MapReader& reader, std::string_view key, Where whe
   std::vector<T> all;
   const Node* list = reader.find(key);
   if (list == nullptr) {
-    if (reader.mentions(key)) all.push_back(unreadable<T>());
+    if (reader.rejected(key)) all.push_back(unreadable<T>());
     return all;
   }
   const std::vector<const Node*> maps = maps_in(reader.session(), *list, where);
@@ -161,6 +162,11 @@ Loaded load(std::string_view text, const std::string& file, const ReadFile& read
   Loaded loaded;
   std::optional<Workflow> workflow = read_whole(source, report, read_named);
   if (workflow) {
+    // Nothing may be left out unawares.
+    const bool sound = std::all_of(workflow->jobs.begin(), workflow->jobs.end(),
+                                   [](const JobEntry& job) { return job.sound; });
+    if (!sound && !report.has_error())
+      report.error({}, "a job cannot be read", "report this: torc should have said which, and why");
     report.end_pass();
     if (extra) extra(*workflow, report);
     report.end_pass();

@@ -89,7 +89,10 @@ void MapReader::add(const Node& key_node, const Node& value) {
       session_->error(key_node, fmt::format("{} is empty", quoted(name)), "write its value");
     return;
   }
-  if (check_value(*session_, *key, name, value)) fields_.push_back({meant, &value});
+  if (check_value(*session_, *key, name, value))
+    fields_.push_back({meant, &value});
+  else
+    rejected_.push_back(meant);
 }
 
 void MapReader::tell_support(const Key& key, const Node& key_node, const Node& value) const {
@@ -155,8 +158,9 @@ std::optional<std::uint32_t> MapReader::positive(std::string_view key) const {
   return static_cast<std::uint32_t>(integer(key, 1));
 }
 
-bool MapReader::mentions(std::string_view key) const {
-  return std::any_of(named_.begin(), named_.end(), [&](const Key* k) { return k->name == key; });
+bool MapReader::rejected(std::string_view key) const {
+  return std::any_of(rejected_.begin(), rejected_.end(),
+                     [&](const Key* k) { return k->name == key; });
 }
 
 std::vector<std::string> MapReader::words(std::string_view key) const {

@@ -49,8 +49,8 @@ class MapReader {
   // reported.
   [[nodiscard]] const Node* find(std::string_view key) const;
   [[nodiscard]] bool has(std::string_view key) const { return find(key) != nullptr; }
-  // The key stands in the map, whatever became of its value.
-  [[nodiscard]] bool mentions(std::string_view key) const;
+  // The key has a value that was reported, so nobody knows what was meant.
+  [[nodiscard]] bool rejected(std::string_view key) const;
 
   // What was written, or else `fallback`.
   [[nodiscard]] std::string text(std::string_view key, std::string fallback = {}) const;
@@ -81,6 +81,7 @@ class MapReader {
   const Node* map_;
   Where where_;
   std::vector<Field> fields_;
+  std::vector<const Key*> rejected_;
   std::vector<const Key*> named_;  // present in any way, so not missing
 };
 

@@ -54,8 +54,8 @@ struct Check {
       return "write 'key: value' lines below it";
     }
     if (key.type == Type::maps || key.type == Type::map || key.type == Type::words) {
-      return value.kind == NodeKind::map ? "start each of them on a line of its own with '- '"
-                                         : "remove the '- '";
+      if (key.type == Type::map) return "write 'key: value' lines below it, without '- '";
+      return "start each of them on a line of its own with '- '";
     }
     return "put quotes around a text that starts with '{' or '['";
   }
@@ -168,8 +168,7 @@ bool Check::integers() const {
   if (value.kind != NodeKind::sequence) return wrong_type();
   bool fine = true;
   for (const Node* item : value.items) {
-    const std::string element = fmt::format("an element of {}", name);
-    fine = Check{session, key, element, *item}.integer() && fine;
+    fine = Check{session, key, name, *item}.integer() && fine;
   }
   return fine;
 }
@@ -194,13 +193,12 @@ bool Check::selection() const {
   return fine;
 }
 
+// A wrong number leaves the names to be checked.
 bool Check::counts() const {
   if (value.kind != NodeKind::map) return wrong_type();
-  bool fine = true;
-  for (std::size_t i = 0; i + 1 < value.items.size(); i += 2) {
-    fine = Check{session, key, value.items[i]->text, *value.items[i + 1]}.integer() && fine;
-  }
-  return fine;
+  for (std::size_t i = 0; i + 1 < value.items.size(); i += 2)
+    (void)Check{session, key, value.items[i]->text, *value.items[i + 1]}.integer();
+  return true;
 }
 
 // SIGNAL@SECONDS, the seconds at most 65,535: what srun takes.

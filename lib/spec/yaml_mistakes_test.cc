@@ -36,7 +36,7 @@ env: {A: 1
 wf.yaml:5:6: error: not valid YAML: this '{' is not closed
     5 | env: {A: 1
       |      ^
-      = close it; put quotes around a text that starts with it
+      = close it, or add the comma that is missing within; put quotes around a text that starts with it
       = correct this first: nothing else in the file was checked
 )"},
     {"an_unclosed_quote", R"(

@@ -273,16 +273,21 @@ void report_broken(const Source& source, Report& report, const YAML::Exception& 
   const std::size_t last = builder.last_offset();
   const std::size_t at = e.mark.is_null() ? last : offset_of(e.mark);
   const bool at_tab = std::string_view(e.msg).starts_with("illegal tab");
-  const auto tab = at_tab ? std::optional(at) : indenting_tab(source, std::min(last, at), at);
+  const std::optional<std::size_t> bracket = builder.open_bracket();
+  std::optional<std::size_t> tab;  // within brackets tabs are fine
+  if (at_tab)
+    tab = at;
+  else if (!bracket)
+    tab = indenting_tab(source, std::min(last, at), at);
   if (tab) {
     report.error(source.place(*tab), "a tab used for indentation", rest("indent with spaces"));
     return;
   }
-  const std::optional<std::size_t> bracket = builder.open_bracket();
   if (std::string_view(e.msg).find("flow not found") != std::string_view::npos && bracket) {
     report.error(source.place(*bracket),
                  fmt::format("not valid YAML: this '{}' is not closed", source.text()[*bracket]),
-                 rest("close it; put quotes around a text that starts with it"));
+                 rest("close it, or add the comma that is missing within; put quotes around a text "
+                      "that starts with it"));
     return;
   }
   report.error(source.place(at), fmt::format("not valid YAML: {}", e.msg), rest(remedy_for(e.msg)));
@@ -319,6 +324,12 @@ Tree read_yaml(const Source& source, Report& report) {
 
 Place place_of(const Source& source, const Node& node) {
   const std::string_view text = source.text();
+  if (node.kind == NodeKind::null && node.text.empty() && node.offset > 0) {
+    // The parser says where the next thing stands: show the '-' or ':' that nothing follows.
+    const std::size_t before = text.find_last_not_of(" \t\r\n", node.offset - 1);
+    if (before != std::string_view::npos && (text[before] == '-' || text[before] == ':'))
+      return source.place(before);
+  }
   const std::size_t at = skip_properties(text, node.offset);
   if (at >= text.size() || node.kind == NodeKind::sequence || node.kind == NodeKind::map) {
     return source.place(at);

@@ -1,0 +1,250 @@
+// What YAML and shells do behind people's backs, and what becomes of it in a spec.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "lib/spec/expand_fixture.h"
+#include "lib/spec/load.h"
+
+namespace torc::spec {
+namespace {
+
+using Names = std::vector<std::string>;
+
+Jobs jobs_of(const std::string& text, const ReadFile& files = {}) {
+  Loaded loaded = load(text, "wf.yaml", files);
+  EXPECT_EQ(to_text(loaded.diagnostics), "");
+  return loaded.expansion ? render_all(*std::move(loaded.expansion)) : Jobs{};
+}
+
+std::string command_of(const std::string& yaml) {
+  const Jobs jobs = jobs_of(
+      "name: w\njobs:\n  - name: a_{i}\n    parameters: {i: [7]}\n    command: " + yaml + "\n");
+  return jobs.rendered.empty() ? "" : jobs.rendered[0].command;
+}
+
+Names values_of(const std::string& list) {
+  Names names =
+      jobs_of("name: w\njobs:\n  - {name: \"{v}\", command: b, parameters: {v: " + list + "}}\n")
+          .names;
+  return names;
+}
+
+TEST(Habits, braces_of_shells_and_templates_stay_as_they_are) {
+  for (const std::string text :
+       {"awk '{print $1}' f", "echo ${VAR} ${i}", "sed s/{{i}}/x/", "echo {a,b} {1..3} {}",
+        "find . -exec rm {} +", "jq '{i: 1}'", "python -c \"f'{x!r}'\"", "echo ${#i[@]} $(i)"}) {
+    EXPECT_EQ(command_of("|-\n      " + text), text);
+  }
+  EXPECT_EQ(command_of("echo {i} {i:03d} '{i}'"), "echo 7 007 '7'");
+}
+
+TEST(Habits, numbers_stay_what_was_written_where_a_text_is_wanted) {
+  for (const std::string text : {"008", "010", "1e3", "0x10", "yes", "no", "12:30:00", "1_000",
+                                 "1.50", "0o17", "true", ".5", "+3"}) {
+    EXPECT_EQ(command_of(text), text);
+    EXPECT_EQ(jobs_of("name: w\njobs: [{name: " + text + ", command: b}]\n").names, Names{text});
+  }
+}
+
+TEST(Habits, values_of_parameters_are_numbers_only_when_they_look_like_decimal_ones) {
+  EXPECT_EQ(values_of("[008, 010, 0x10, yes, 12:30:00, 1_000, '5', 1e3, 0.50]"),
+            (Names{"008", "010", "0x10", "yes", "12:30:00", "1_000", "5", "1000.0", "0.5"}));
+}
+
+TEST(Habits, a_walltime_with_colons_needs_no_quotes) {
+  const Loaded loaded = load(
+      "name: w\nslurm_schedulers: [{name: s, walltime: 12:30:00}, {name: t, walltime: 08:00:00}]\n"
+      "jobs: [{name: a, command: b}]\n",
+      "wf.yaml", {});
+  ASSERT_TRUE(loaded.workflow) << to_text(loaded.diagnostics);
+  EXPECT_EQ(loaded.workflow->slurm_schedulers[0].walltime, "12:30:00");
+  EXPECT_EQ(loaded.workflow->slurm_schedulers[1].walltime, "08:00:00");
+}
+
+TEST(Habits, names_may_have_blanks_and_letters_of_all_languages) {
+  const Jobs jobs = jobs_of(
+      "name: w\njobs:\n  - {name: a b, command: c}\n  - {name: größe 模型 🙂, command: c}\n"
+      "  - {name: last, command: c, depends_on: [a b, größe 模型 🙂]}\n");
+  EXPECT_EQ(jobs.names, (Names{"a b", "größe 模型 🙂", "last"}));
+  EXPECT_EQ(jobs.upstream("last"), (Names{"a b", "größe 模型 🙂"}));
+}
+
+TEST(Habits, anchors_aliases_and_merge_keys_work_in_jobs) {
+  const Jobs jobs = jobs_of(R"(
+name: w
+resource_requirements:
+  - &small {name: small, num_cpus: 2, memory: 1g}
+  - {<<: *small, name: big, num_cpus: 8}
+jobs:
+  - &base
+    name: a
+    command: run
+    resource_requirements: big
+  - <<: *base
+    name: b
+  - <<: [{priority: 3}, *base]
+    name: c
+    depends_on: &both [a, b]
+  - {name: d, command: x, depends_on: *both}
+)");
+  EXPECT_EQ(jobs.names, (Names{"a", "b", "c", "d"}));
+  EXPECT_EQ(jobs.expansion.entries.at(2).priority, 3);
+  EXPECT_EQ(jobs.expansion.entries.at(2).resources.num_cpus, 8U);
+  EXPECT_EQ(jobs.upstream("d"), (Names{"a", "b"}));
+}
+
+TEST(Habits, line_ends_marks_and_tabs_of_other_editors_do_no_harm) {
+  const std::string text = "name: w\njobs:\n  - name: a\n    command: |\n      one\n      two\n";
+  std::string dos;
+  for (const char c : text) dos += c == '\n' ? "\r\n" : std::string(1, c);
+  EXPECT_EQ(jobs_of("\xEF\xBB\xBF" + dos).rendered.at(0).command, "one\ntwo\n");
+  EXPECT_EQ(jobs_of("name: w\njobs:\n  - name: a\n    command:\tb\n    env: {\tA: 1,\tB: 2}\n")
+                .rendered.at(0)
+                .env,
+            (Environment{{"A", "1"}, {"B", "2"}}));
+}
+
+TEST(Habits, json_is_a_spec_as_well) {
+  const Jobs jobs = jobs_of(R"({
+	"name": "w",
+	"jobs": [
+		{"name": "a\u0062_{i}", "command": "x\/y \"{i}\"", "parameters": {"i": "1:2"}},
+		{"name": "c", "command": "d", "depends_on": ["ab_{i}"], "priority": -1}
+	]
+})");
+  EXPECT_EQ(jobs.names, (Names{"ab_1", "ab_2", "c"}));
+  EXPECT_EQ(jobs.rendered.at(1).command, "x/y \"2\"");
+  EXPECT_EQ(jobs.upstream("c"), (Names{"ab_1", "ab_2"}));
+}
+
+TEST(Habits, empty_values_are_as_if_they_were_not_there) {
+  const Jobs jobs = jobs_of(
+      "name: w\nfiles:\nparameters:\nenv:\njobs:\n  - name: a\n    command: b\n    parameters:\n"
+      "    use_parameters:\n    depends_on:\n    label: ~\n");
+  EXPECT_EQ(jobs.names, Names{"a"});
+}
+
+TEST(Habits, a_file_of_a_hundred_megabytes_is_refused_at_once) {
+  const Loaded loaded = load("name: w\n" + std::string(100'000'000, '#'), "wf.yaml", {});
+  ASSERT_EQ(loaded.diagnostics.size(), 1U);
+  EXPECT_EQ(loaded.diagnostics[0].message, "the file has 100000008 bytes; the limit is 64 MiB");
+}
+
+TEST(Habits, a_nest_without_end_is_refused) {
+  const Loaded loaded =
+      load("name: w\nmetadata: " + std::string(1'000'000, '[') + "\n", "wf.yaml", {});
+  ASSERT_EQ(loaded.diagnostics.size(), 1U);
+  EXPECT_EQ(loaded.diagnostics[0].message, "nested more than 64 deep");
+}
+
+TEST(Habits, aliases_that_would_fill_the_memory_are_refused) {
+  std::string text = "name: w\nmetadata:\n  a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 12; ++i) {
+    const std::string n = std::to_string(i);
+    const std::string before = "*a" + std::to_string(i - 1);
+    text += "  a" + n + ": &a" + n + " [" + before;
+    for (int k = 0; k < 9; ++k) text += ", " + before;
+    text += "]\n";
+  }
+  const Loaded loaded = load(text, "wf.yaml", {});
+  ASSERT_EQ(loaded.diagnostics.size(), 1U);
+  EXPECT_EQ(loaded.diagnostics[0].message,
+            "more than 5000000 values, aliases counted as what they repeat");
+}
+
+TEST(Habits, a_command_or_a_variable_that_the_system_would_refuse_is_refused_before) {
+  const auto messages = [](const std::string& text) {
+    Names all;
+    for (const Diagnostic& d : load(text, "wf.yaml", {}).diagnostics) all.push_back(d.message);
+    return all;
+  };
+  const std::string long_text(131'071, 'x');
+  const std::string start = "name: w\njobs:\n  - name: a_{i}\n    parameters: {i: \"9:10\"}\n";
+  EXPECT_EQ(messages(start + "    command: " + long_text + "\n"), Names{});
+  EXPECT_EQ(messages(start + "    command: " + long_text + "y\n"),
+            Names{"the command of 'a_9' has 131072 bytes; Linux starts none of more than 131071"});
+  EXPECT_EQ(messages(start + "    command: " + long_text.substr(1) + "{i}\n"),
+            Names{"the command of 'a_10' has 131072 bytes; Linux starts none of more than 131071"});
+  EXPECT_EQ(
+      messages(start + "    command: b\n    env: {V: " + long_text + "}\n"),
+      Names{"the variable 'V' of 'a_9' has 131071 bytes; Linux takes none of more than 131071 "
+            "with its name"});
+  EXPECT_EQ(
+      messages("name: w\njobs: [{name: " + std::string(1'025, 'n') + ", command: b}]\n").size(),
+      1U);
+}
+
+Result<std::string> tables(const std::string& path) {
+  if (path == "grid.csv")
+    return std::string("\xEF\xBB\xBFlr,opt,id\r\n0.1,\"ad,am\",007\r\n\r\n1e-3,sgd,\"8\"\r\n");
+  if (path == "rows.json") return std::string(R"([{"a": 1, "b": "x"}, {"b": "y", "a": 2.5}])");
+  if (path == "columns.json") return std::string(R"({"a": [1, 2], "b": [true, "y"]})");
+  if (path == "ragged.csv") return std::string("a,b\n1,2\n3\n");
+  if (path == "open.csv") return std::string("a,b\n1,\"2\n");
+  if (path == "twice.csv") return std::string("a,a\n1,2\n");
+  if (path == "holes.csv") return std::string("a,b\n1,\n");
+  if (path == "bare.csv") return std::string("a,b\n");
+  if (path == "title.csv") return std::string("learning rate;b\n1;2\n");
+  if (path == "missing.json") return std::string(R"([{"a": 1}, {"b": 2}])");
+  if (path == "deep.json") return std::string(R"([{"a": [1]}])");
+  if (path == "uneven.json") return std::string(R"({"a": [1], "b": [1, 2]})");
+  if (path == "broken.json") return std::string(R"([{"a": 1)");
+  return Error{ErrorKind::not_found, "there is no '" + path + "'", ""};
+}
+
+TEST(Tables, rows_become_jobs_and_columns_parameters) {
+  const Jobs jobs = jobs_of(
+      "name: w\njobs:\n  - {name: \"t_{id}\", command: \"run {lr} {opt}\", parameters: "
+      "\"@grid.csv\"}\n",
+      tables);
+  EXPECT_EQ(jobs.names, (Names{"t_007", "t_8"}));
+  EXPECT_EQ(jobs.rendered.at(0).command, "run 0.1 ad,am");
+  EXPECT_EQ(jobs.rendered.at(1).command, "run 0.001 sgd");
+}
+
+TEST(Tables, json_may_have_rows_or_columns) {
+  const auto names = [](const std::string& file) {
+    return jobs_of("name: w\njobs:\n  - {name: \"{a}_{b}\", command: c, parameters: \"@" + file +
+                       "\"}\n",
+                   tables)
+        .names;
+  };
+  EXPECT_EQ(names("rows.json"), (Names{"1_x", "2.5_y"}));
+  EXPECT_EQ(names("columns.json"), (Names{"1_true", "2_y"}));
+}
+
+TEST(Tables, a_shared_table_keeps_its_rows_together_unless_a_product_is_asked_for) {
+  const std::string start =
+      "name: w\nparameters: \"@rows.json\"\njobs:\n  - {name: \"{a}_{b}\", "
+      "command: c, use_parameters: [a, b]";
+  EXPECT_EQ(jobs_of(start + "}\n", tables).names, (Names{"1_x", "2.5_y"}));
+  EXPECT_EQ(jobs_of(start + ", parameter_mode: product}\n", tables).names,
+            (Names{"1_x", "1_y", "2.5_x", "2.5_y"}));
+}
+
+TEST(Tables, what_is_wrong_with_one_is_said_with_its_row) {
+  const auto message = [](const std::string& file) {
+    const Loaded loaded =
+        load("name: w\njobs:\n  - {name: \"j_{a}\", command: c, parameters: \"@" + file + "\"}\n",
+             "wf.yaml", tables);
+    EXPECT_EQ(loaded.diagnostics.size(), 1U) << to_text(loaded.diagnostics);
+    return loaded.diagnostics.empty() ? "" : loaded.diagnostics[0].message;
+  };
+  EXPECT_EQ(message("ragged.csv"),
+            "ragged.csv: line 3 has 1 values, and the first line names 2 columns");
+  EXPECT_EQ(message("open.csv"), "open.csv: a quote in line 2 is never closed");
+  EXPECT_EQ(message("twice.csv"), "twice.csv: two columns are named 'a'");
+  EXPECT_EQ(message("holes.csv"), "holes.csv: line 2 has no value for 'b'");
+  EXPECT_EQ(message("bare.csv"), "bare.csv: the table has no rows");
+  EXPECT_EQ(message("title.csv"), "title.csv: the column 'learning rate;b' cannot be a parameter");
+  EXPECT_EQ(message("missing.json"), "missing.json: row 2 has no 'a'");
+  EXPECT_EQ(message("deep.json"), "deep.json: row 1 has no number and no text for 'a'");
+  EXPECT_EQ(message("uneven.json"), "uneven.json: the column 'b' has 2 values, and 'a' has 1");
+  EXPECT_EQ(message("broken.json"), "broken.json: the table is no JSON");
+  EXPECT_EQ(message("none.csv"), "the values cannot be read: there is no 'none.csv'");
+}
+
+}  // namespace
+}  // namespace torc::spec
