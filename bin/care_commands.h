@@ -37,15 +37,26 @@ struct BackupOptions {
   bool json = false;
 };
 
+struct HistoryOptions {
+  std::string store;
+  std::string job;  // name or #number; empty: all
+  std::optional<std::uint64_t> worker;
+  std::string since;        // a duration or a local time; empty: from the beginning
+  std::uint64_t limit = 0;  // the newest so many; 0: all
+  bool json = false;
+};
+
 struct CareOptions {
   DoctorOptions doctor;
   RepairOptions repair;
   BackupOptions backup;
+  HistoryOptions history;
 };
 
 Exit run_doctor(const App& app, const DoctorOptions& options);
 Exit run_repair(const App& app, const RepairOptions& options);
 Exit run_backup(const App& app, const BackupOptions& options);
+Exit run_history(const App& app, const HistoryOptions& options);
 
 // Adds them to the command line. `options` and `exit` outlive the parsing.
 void add_care_commands(CLI::App& cli, const App& app, CareOptions& options, Exit& exit);

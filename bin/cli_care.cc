@@ -66,12 +66,29 @@ void add_backup(CLI::App& cli, const App& app, BackupOptions& o, Exit& exit) {
   c->callback([&] { exit = run_backup(app, o); });
 }
 
+void add_history(CLI::App& cli, const App& app, HistoryOptions& o, Exit& exit) {
+  auto* c =
+      cli.add_subcommand("history", "Show who claimed, started, finished, lost what and when");
+  c->add_option("STORE", o.store, "store");
+  c->add_option("--job", o.job, "of this job only: NAME, or #NUMBER")->type_name("NAME");
+  c->add_option("--worker", o.worker, "of this worker only")->type_name("N");
+  c->add_option("--since", o.since, "not older than 2h, or than '2026-05-01 12:00'")
+      ->type_name("TIME");
+  c->add_option("--limit", o.limit, "the newest N events")->type_name("N");
+  c->add_flag("--json", o.json, "machine-readable output");
+  c->footer(
+      "\nIt is told from the commits that are still there; of what is older, and for engine lmdb,\n"
+      "the state tells the newest attempt of each job. Times are those of the workers' clocks.");
+  c->callback([&] { exit = run_history(app, o); });
+}
+
 }  // namespace
 
 void add_care_commands(CLI::App& cli, const App& app, CareOptions& options, Exit& exit) {
   add_doctor(cli, app, options.doctor, exit);
   add_repair(cli, app, options.repair, exit);
   add_backup(cli, app, options.backup, exit);
+  add_history(cli, app, options.history, exit);
 }
 
 }  // namespace torc::cli

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bin/care_commands.h"
+#include "bin/job_view.h"
 #include "bin/living.h"
 #include "bin/locate.h"
 #include "bin/make_store.h"
@@ -61,7 +62,7 @@ void print(const App& app, const BackupOptions& options, const store::BackedUp& 
                                         {"counts", std::move(counts)},
                                         {"living_workers", contents.workers},
                                         {"verified", true}};
-    fmt::print(app.out, "{}\n", out.dump(2));
+    fmt::print(app.out, "{}\n", json_text(out));
     return;
   }
   fmt::print(app.out, "{}: workflow '{}' as of commit {}, {} job(s): {}\n", target.string(),

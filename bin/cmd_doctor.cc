@@ -8,6 +8,7 @@
 #include "bin/care_commands.h"
 #include "bin/doctor_report.h"
 #include "bin/interrupt.h"
+#include "bin/job_view.h"
 #include "lib/store/disk.h"
 #include "lib/store/meta.h"
 
@@ -106,7 +107,7 @@ Exit run_doctor(const App& app, const DoctorOptions& options) {
     }
   }
   if (options.json) {
-    fmt::print(app.out, "{}\n", to_json(diagnosis).dump(2));
+    fmt::print(app.out, "{}\n", json_text(to_json(diagnosis)));
   } else {
     fmt::print(app.out, "{}", to_text(diagnosis));
   }

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bin/care_commands.h"
+#include "bin/job_view.h"
 #include "bin/living.h"
 #include "bin/locate.h"
 #include "bin/quantities.h"
@@ -92,7 +93,7 @@ Result<void> Command::look() {
     claim::Historian historian(
         [&](const claim::Event& event) { ++(*counts)[static_cast<std::size_t>(event.kind)]; });
     reader.scan_prefix(claim::Key(claim::Table::job), [&](const store::Entry& e) {
-      historian.base(e.key, e.value, claim::Historian::Telling::no);
+      historian.base(e.key, e.value);
       return true;
     });
     for (const store::LostCommit& commit : repair_->lost()) {
@@ -225,7 +226,7 @@ Exit Command::finish(const Error* error) {
   if (options_.json) {
     ordered_json out = to_json();
     out["error"] = error == nullptr ? ordered_json(nullptr) : ordered_json(error->text());
-    fmt::print(app_.out, "{}\n", out.dump(2));
+    fmt::print(app_.out, "{}\n", json_text(out));
     return error == nullptr                    ? Exit::ok
            : error->kind == ErrorKind::invalid ? Exit::usage
                                                : Exit::store;

@@ -14,10 +14,13 @@ std::string_view to_string(EventKind kind) {
 
 void Historian::tell_attempt(Event event, const Job& job, bool claimed, bool started) {
   if (claimed) {
-    event.kind = EventKind::claimed;
-    event.at = job.claimed_at;
-    event.state = JobState::claimed;
-    tell_(event);
+    Event claim = event;
+    claim.kind = EventKind::claimed;
+    claim.sequence = job.claim;
+    claim.author = job.worker;
+    claim.at = job.claimed_at;
+    claim.state = JobState::claimed;
+    tell_(claim);
   }
   if (started) {
     event.kind = EventKind::started;
@@ -85,6 +88,7 @@ void Historian::job_erased(const Context& c, std::uint64_t id) {
 }
 
 void Historian::worker_written(const Context& c, const Worker& worker) {
+  known_[raw(worker.epoch)] = worker.status;
   Event event;
   event.sequence = c.sequence;
   event.author = c.author;
@@ -106,33 +110,34 @@ void Historian::worker_written(const Context& c, const Worker& worker) {
   tell_(event);
 }
 
-void Historian::base(std::string_view key, std::string_view value, Telling telling) {
-  const Context nothing;
+void Historian::base(std::string_view key, std::string_view value) {
+  const auto id = id_in(Table::job, key);
+  const auto job = id ? decode_job(value) : std::nullopt;
+  if (job) jobs_[*id] = {job->state, job->attempt, job->claim, job->worker};
+}
+
+void Historian::rest(std::string_view key, std::string_view value) {
   if (const auto id = id_in(Table::job, key)) {
     const auto job = decode_job(value);
-    if (!job) return;
-    if (telling == Telling::no) {
-      jobs_[*id] = {job->state, job->attempt, job->claim, job->worker};
-    } else if (job->claim != 0) {
-      job_written(nothing, *id, *job);
-    } else {
-      jobs_[*id] = {job->state, job->attempt, job->claim, job->worker};
-    }
-  } else if (const auto epoch = id_in(Table::worker, key); epoch && telling == Telling::yes) {
-    auto worker = decode_worker(value);
-    if (!worker) return;
-    worker->epoch = WorkerEpoch{*epoch};
-    const WorkerStatus status = worker->status;
-    worker->status = WorkerStatus::living;
-    worker_written(nothing, *worker);
-    worker->status = status;
-    // When another worker noticed that it was gone is not in the state: its last words are.
-    if (status != WorkerStatus::living) {
-      Context c;
-      c.at = worker->last_seen;
-      worker_written(c, *worker);
-    }
+    // Without a claim it is as if it had never been granted.
+    if (job && job->claim != 0 && !jobs_.contains(*id)) job_written({}, *id, *job);
+    return;
   }
+  const auto epoch = id_in(Table::worker, key);
+  auto worker = epoch ? decode_worker(value) : std::nullopt;
+  if (!worker) return;
+  worker->epoch = WorkerEpoch{*epoch};
+  const WorkerStatus status = worker->status;
+  const auto found = known_.find(*epoch);
+  const auto told = found == known_.end() ? std::nullopt : std::optional(found->second);
+  if (!told) {
+    worker->status = WorkerStatus::living;
+    worker_written({*epoch, worker->epoch, {}}, *worker);  // its epoch is the commit's number
+  }
+  if (status == WorkerStatus::living || told == status) return;
+  worker->status = status;
+  // When another worker noticed that it was gone is not in the state: its last words are.
+  worker_written({0, {}, worker->last_seen}, *worker);
 }
 
 Result<void> Historian::commit(std::uint64_t sequence, std::uint64_t author,

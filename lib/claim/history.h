@@ -33,8 +33,9 @@ inline constexpr std::size_t kEventKinds = 10;
 [[nodiscard]] std::string_view to_string(EventKind kind);
 
 struct Event {
-  std::uint64_t sequence = 0;  // of the commit; 0: not known, told from the state alone
-  WallTime at{};               // 0: not known
+  // Of the commit; 0: not known, since it is told from the state alone. That of a claim always is.
+  std::uint64_t sequence = 0;
+  WallTime at{};  // 0: not known
   EventKind kind = EventKind::created;
   JobId job{};  // 0: none
   std::uint32_t attempt = 0;
@@ -50,13 +51,15 @@ class Historian {
   // `tell` is called for each event, in the order of commits.
   explicit Historian(Tell tell) : tell_(std::move(tell)) {}
 
-  enum class Telling : std::uint8_t { no, yes };
-  // An entry of the state from which the commits go on, in any order. Telling::yes: what the state
-  // itself tells, which is the newest attempt of each job and every worker's coming and going.
-  void base(std::string_view key, std::string_view value, Telling telling);
+  // An entry of the state from which the commits go on, in any order. Nothing is told.
+  void base(std::string_view key, std::string_view value);
 
   // The next commit. Error corrupt: `writes` is no write set.
   Result<void> commit(std::uint64_t sequence, std::uint64_t author, std::string_view writes);
+
+  // An entry of the newest state, after all commits: tells what no commit told. That is the newest
+  // attempt of each job and every worker's coming and going.
+  void rest(std::string_view key, std::string_view value);
 
  private:
   // What is remembered of a job.
@@ -79,7 +82,8 @@ class Historian {
   void tell_end(Event event, const Before& before, const Job& after);
 
   Tell tell_;
-  std::unordered_map<std::uint64_t, Before> jobs_;  // those that have a record
+  std::unordered_map<std::uint64_t, Before> jobs_;         // those that have a record
+  std::unordered_map<std::uint64_t, WorkerStatus> known_;  // newest status told, by epoch
 };
 
 }  // namespace torc::claim
