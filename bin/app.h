@@ -13,6 +13,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/result.h"
 #include "lib/exec/machine.h"
+#include "lib/exec/watched_lease.h"
 #include "lib/store/store.h"
 
 namespace torc::cli {
@@ -40,6 +41,7 @@ struct App {
   Path program;                  // absolute path of this program, as other nodes will find it
   char** environment = nullptr;  // environ
   unsigned umask = 022;          // as the user set it: that of jobs, whatever ours becomes
+  exec::WatchedLease* watched = nullptr;  // of a worker below its watchdog; see guard.h
 };
 
 // Prints without minding whether anybody reads it: a worker must not end because its log cannot be

@@ -9,6 +9,7 @@
 #include "bin/care_commands.h"
 #include "bin/commands.h"
 #include "bin/completion.h"
+#include "bin/guard.h"
 #include "bin/quantities.h"
 #include "bin/quote.h"
 #include "lib/spec/diagnostic.h"
@@ -166,7 +167,7 @@ Exit run_command_line(const App& app, int argc, char** argv) {
   add_worker_flags(c, run.worker);
   c->callback([&, c] {
     run.spec_flags = c->count("--store") + c->count("--engine") > 0;
-    exit = run_run(app, run);
+    exit = under_watchdog(app, [&](const App& guarded) { return run_run(guarded, run); });
   });
 
   WorkerOptions worker;
@@ -174,7 +175,9 @@ Exit run_command_line(const App& app, int argc, char** argv) {
       "worker", "Work for a store until its workflow is done (started by the batch scripts)");
   c->add_option("STORE", worker.store, "store");
   add_worker_flags(c, worker);
-  c->callback([&] { exit = run_worker(app, worker); });
+  c->callback([&] {
+    exit = under_watchdog(app, [&](const App& guarded) { return run_worker(guarded, worker); });
+  });
 
   StatusOptions status;
   c = cli.add_subcommand("status", "Show progress, workers and failures");

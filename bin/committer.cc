@@ -32,18 +32,19 @@ void drain_fd(int fd) {
 }  // namespace
 
 Committer::Committer(const App& app, std::unique_ptr<store::Store> store, claim::WorkerEpoch self,
-                     claim::WorkerInfo info, const JobPreparer& preparer,
-                     slurm::RunProgram run_program)
+                     claim::WorkerInfo info, BootTime registered, const JobPreparer& preparer,
+                     slurm::RunProgram run_program, exec::WatchedLease& lease)
     : app_(app),
       world_(app.world),
       store_(std::move(store)),
       self_(self),
       preparer_(preparer),
+      lease_(lease),
       patience_(info.lease_ttl / 2),
       keeper_(world_, *store_, self, std::move(info), std::move(run_program)),
       notify_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       request_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  confirm(world_.clock.boot_now());
+  confirm(registered);
   turn(world_.clock.boot_now());
   thread_ = std::thread([this] { serve(); });
 }
@@ -89,6 +90,7 @@ std::optional<Error> Committer::lost() {
 
 void Committer::confirm(BootTime at) {
   last_confirmed_ = at.count();
+  lease_.renew(at);
 }
 
 void Committer::notify() {

@@ -31,9 +31,11 @@ struct CommitReply {
 
 class Committer {
  public:
-  // Takes the store over; `self` is registered in it. Starts the thread.
+  // Takes the store over; `self` was registered in it by a commit that began at `registered`. Says
+  // every renewal to `lease` too. Starts the thread.
   Committer(const App& app, std::unique_ptr<store::Store> store, claim::WorkerEpoch self,
-            claim::WorkerInfo info, const JobPreparer& preparer, slurm::RunProgram run_program);
+            claim::WorkerInfo info, BootTime registered, const JobPreparer& preparer,
+            slurm::RunProgram run_program, exec::WatchedLease& lease);
   // Ends the thread; a commit under way is waited for.
   ~Committer();
   Committer(const Committer&) = delete;
@@ -74,6 +76,7 @@ class Committer {
   std::unique_ptr<store::Store> store_;
   claim::WorkerEpoch self_;
   const JobPreparer& preparer_;
+  exec::WatchedLease& lease_;
   std::chrono::nanoseconds patience_{};  // with a main thread that does not turn
   LeaseKeeper keeper_;
   RecipeBook book_;

@@ -2,6 +2,8 @@
 // workflow is done, its time is up or it is told to stop.
 #pragma once
 
+#include <signal.h>
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -57,8 +59,9 @@ struct WorkerSummary {
   claim::WorkflowState workflow;  // as last seen
 };
 
-// Signals that end a worker; blocked in every thread by block_worker_signals(), read through a
-// descriptor.
+// Signals that a worker reads through a descriptor; blocked in every thread by
+// block_worker_signals().
+[[nodiscard]] sigset_t worker_signals();
 void block_worker_signals();
 
 // Registers, works and releases. An Error means that the store became unusable; jobs were ended

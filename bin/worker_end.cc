@@ -17,6 +17,9 @@ using std::chrono::nanoseconds;
 
 constexpr nanoseconds kTermLead = 15s;  // SIGTERM of the batch system: KillWait is 30 s by default
 
+constexpr const char* kTooLate =
+    "this worker could not renew its lease in time (frozen, or its filesystem hangs)";
+
 std::optional<BootTime> earlier(std::optional<BootTime> a, BootTime b) {
   return a ? std::min(*a, b) : b;
 }
@@ -28,7 +31,9 @@ std::optional<BootTime> Session::wake_at() const {
   // Often enough to show the committer that this thread lives.
   std::optional<BootTime> at = now + lease_ttl_ / 5;
   if (end_ != WorkerEnd::lease_lost) {
-    at = earlier(at, committer_->last_confirmed() + lease_ttl_ * 6 / 10);
+    at = earlier(at, lease_.fenced()
+                         ? now
+                         : committer_->last_confirmed() + claim::fencing_limit(lease_ttl_));
   }
   if (!committer_->busy() && (has_reports() || wants_jobs())) {
     at = earlier(at, std::max(last_sent_ + window(), not_before_));
@@ -55,6 +60,8 @@ Result<void> Session::wait() {
   for (const int fd : wakeup.readable) {
     if (fd == signal_fd_) handle_signals();
   }
+  // Jobs that the watchdog ended have not failed.
+  if (lease_.fenced() && end_ != WorkerEnd::lease_lost) lose_lease(kTooLate);
   for (const exec::Ended& ended : wakeup.ended) job_ended(ended);
   for (const int fd : wakeup.readable) {
     if (fd == committer_->fd()) {
@@ -72,8 +79,8 @@ void Session::check_time() {
   const BootTime now = clock_.boot_now();
   conclude_suspects();
   if (end_ != WorkerEnd::lease_lost &&
-      claim::must_fence(committer_->last_confirmed(), now, lease_ttl_)) {
-    lose_lease("this worker could not renew its lease in time (frozen, or its filesystem hangs)");
+      (lease_.fenced() || claim::must_fence(committer_->last_confirmed(), now, lease_ttl_))) {
+    lose_lease(kTooLate);
     return;
   }
   if (nothing_claimable_ && now >= next_poll_) nothing_claimable_ = false;
@@ -94,6 +101,7 @@ void Session::handle_signals() {
   signalfd_siginfo info{};
   while (read(signal_fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const int number = static_cast<int>(info.ssi_signo);
+    if (!repeated_.is_new(number, clock_.boot_now())) continue;
     if (number == SIGUSR1) {
       notice(fmt::format("running {}, waiting here {}, done {}, failed {}", running_.size(),
                          queue_.size(), summary_.completed, summary_.failed));
@@ -135,6 +143,7 @@ void Session::stop_running(nanoseconds lead) {
 void Session::lose_lease(std::string why) {
   end_ = WorkerEnd::lease_lost;
   phase_ = Phase::stopping;
+  lease_.lose();
   host_.kill_all();
   // Whatever happened to these jobs, it is not this worker's to say any more.
   for (const auto& [id, job] : running_) gpu_pool_.give_back(job.gpus);
@@ -153,6 +162,7 @@ Result<WorkerSummary> Session::leave() {
   std::unique_ptr<store::Store> store = committer_->stop();
   summary_.end = *end_;
   if (summary_.end == WorkerEnd::lease_lost) return summary_;
+  lease_.let_go();
   auto left = store->commit(claim::raw(self_), [&](claim::Transaction& tx) -> Result<void> {
     TORC_TRY(claim::release_worker(tx, self_, clock_.wall_now()));
     TORC_ASSIGN(summary_.workflow, claim::read_workflow(tx));

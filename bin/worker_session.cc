@@ -26,9 +26,7 @@ constexpr int kMostFaults = 3;
 constexpr nanoseconds kExplanation = 1s;
 
 int make_signal_fd() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&set, s);
+  const sigset_t set = worker_signals();
   return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
@@ -64,6 +62,7 @@ Session::Session(const App& app, const WorkerSetup& setup, const WorkerEvents& e
       events_(events),
       host_(host),
       gpu_pool_(setup.machine.gpus),
+      lease_(app.watched != nullptr ? *app.watched : own_lease_),
       signal_fd_(make_signal_fd()),
       begun_(clock_.boot_now()),
       free_cpus_(setup.machine.cpus),
@@ -79,7 +78,7 @@ Session::~Session() {
 
 Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
   claim::WorkerInfo info;
-  const exec::ProcessIdentity me = exec::this_process();
+  const exec::ProcessIdentity me = lease_.process();
   info.host = setup_.machine.host;
   info.pid = me.pid;
   info.pid_start = me.start;
@@ -100,6 +99,7 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
   info.ends_at = setup_.ends_at.value_or(WallTime{});
 
   std::string settings;
+  const BootTime registered = clock_.boot_now();
   TORC_TRY(store->commit(0, [&](claim::Transaction& tx) -> Result<void> {
     std::uint64_t living = 1;
     claim::scan_workers(tx, true, [&](const claim::Worker&) {
@@ -117,13 +117,14 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
     return {};
   }));
   lease_ttl_ = info.lease_ttl;
+  lease_.hold(registered, claim::fencing_limit(lease_ttl_));
   TORC_ASSIGN(WorkflowSettings decoded, decode_workflow_settings(settings));
   summary_.epoch = claim::raw(self_);
   preparer_ =
       std::make_unique<JobPreparer>(store->directory(), store->identity().id_hex(),
                                     std::move(decoded), setup_.output_dir, app_.environment);
-  committer_ = std::make_unique<Committer>(app_, std::move(store), self_, info, *preparer_,
-                                           setup_.run_program);
+  committer_ = std::make_unique<Committer>(app_, std::move(store), self_, info, registered,
+                                           *preparer_, setup_.run_program, lease_);
   TORC_TRY(host_.watch(signal_fd_));
   TORC_TRY(host_.watch(committer_->fd()));
   idle_since_ = clock_.boot_now();
@@ -160,6 +161,7 @@ void Session::start_jobs() {
 }
 
 bool Session::start(PreparedJob job) {
+  if (lease_.fenced()) return false;  // the loop comes to it at once
   if (!job.files.out.empty() || !job.files.err.empty()) {
     const Path parent = (job.files.out.empty() ? job.files.err : job.files.out).parent_path();
     if (parent != made_directory_) {

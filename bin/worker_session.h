@@ -13,6 +13,7 @@
 
 #include "bin/committer.h"
 #include "bin/job_command.h"
+#include "bin/repeats.h"
 #include "bin/worker.h"
 #include "lib/exec/process_host.h"
 
@@ -100,7 +101,10 @@ class Session {
   const WorkerEvents& events_;
   exec::ProcessHost& host_;
   exec::GpuPool gpu_pool_;
+  exec::WatchedLease own_lease_;  // when nobody watches
+  exec::WatchedLease& lease_;
   int signal_fd_;
+  RepeatedSignals repeated_;
   std::unique_ptr<JobPreparer> preparer_;
   std::unique_ptr<Committer> committer_;
   claim::WorkerEpoch self_{};

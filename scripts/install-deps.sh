@@ -13,7 +13,7 @@ build_packages=(
 test_packages=(
   libgtest-dev librapidcheck-dev clang-format
   slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge
-  util-linux mount procps spin
+  util-linux mount procps spin bindfs
 )
 why_build="the compiler, the build tools and the libraries"
 why_test="the test libraries, the formatter, the model checker and the Slurm that the integration tests start"

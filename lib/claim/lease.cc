@@ -43,8 +43,12 @@ bool is_expired(const Observation& observation, std::chrono::nanoseconds ttl) {
   return observation.silent >= ttl && observation.looks >= kLooks;
 }
 
+std::chrono::nanoseconds fencing_limit(std::chrono::nanoseconds ttl) {
+  return ttl / 10 * 6;
+}
+
 bool must_fence(BootTime last_confirmed, BootTime now, std::chrono::nanoseconds ttl) {
-  return now - last_confirmed >= ttl / 10 * 6;
+  return now - last_confirmed >= fencing_limit(ttl);
 }
 
 }  // namespace torc::claim

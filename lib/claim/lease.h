@@ -38,7 +38,9 @@ struct Observation {
 // At least ttl of silent healthy time and at least three spaced looks.
 [[nodiscard]] bool is_expired(const Observation& observation, std::chrono::nanoseconds ttl);
 
-// A worker whose last confirmed renewal is older than 0.6 x ttl must have stopped its jobs.
+// A worker whose last confirmed renewal is older than this, 0.6 x ttl, must have stopped its jobs:
+// others take them over after the whole of it.
+[[nodiscard]] std::chrono::nanoseconds fencing_limit(std::chrono::nanoseconds ttl);
 [[nodiscard]] bool must_fence(BootTime last_confirmed, BootTime now, std::chrono::nanoseconds ttl);
 
 }  // namespace torc::claim

@@ -2,6 +2,7 @@
 #include <poll.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -102,6 +103,23 @@ void DeletedNames::pump() {
 
 bool DeletedNames::has(std::string_view name) const {
   return std::find(names_.begin(), names_.end(), name) != names_.end();
+}
+
+Timer::Timer(std::chrono::nanoseconds duration)
+    : fd_(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)) {
+  itimerspec when{};
+  when.it_value.tv_sec = static_cast<time_t>(duration.count() / 1'000'000'000);
+  when.it_value.tv_nsec = static_cast<long>(duration.count() % 1'000'000'000);
+  if (fd_ < 0 || timerfd_settime(fd_, 0, &when, nullptr) != 0) give_up("timerfd");
+}
+
+Timer::~Timer() {
+  close(fd_);
+}
+
+void Timer::pump() {
+  std::uint64_t expirations = 0;
+  passed_ = passed_ || read(fd_, &expirations, sizeof expirations) == sizeof expirations;
 }
 
 bool wait_for_line(Fifo& fifo, std::string_view line, Process& writer) {

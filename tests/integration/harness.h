@@ -127,7 +127,8 @@ struct Ended {
 std::ostream& operator<<(std::ostream& stream, const Ended& ended);
 
 // A process of the test. Ended with SIGKILL by the destructor, and by the kernel when the test
-// itself dies.
+// itself dies. A torc that works for a store is two: the one that was started is the watchdog, its
+// child the worker.
 class Process final : public Source {
  public:
   explicit Process(const Launch& launch);
@@ -136,7 +137,11 @@ class Process final : public Source {
   Process& operator=(const Process&) = delete;
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  void kill(int signal) const;  // to this process alone; nothing when it has ended
+  // To this process; SIGKILL, SIGSTOP and SIGCONT to a worker below it too, as if both were one.
+  // Nothing when it has ended.
+  void kill(int signal) const;
+  // The worker below a watchdog; 0: there is none (yet).
+  [[nodiscard]] pid_t worker() const;
   [[nodiscard]] bool running() const { return !ended_; }
   // Printed so far, on either stream.
   [[nodiscard]] const std::string& out() const { return out_.text; }
@@ -178,6 +183,22 @@ class Witness final : public Source {
  private:
   int fd_ = -1;
   bool gone_ = false;
+};
+
+// That so much time has passed, where time itself is what makes the difference for real processes.
+class Timer final : public Source {
+ public:
+  explicit Timer(std::chrono::nanoseconds duration);
+  ~Timer() override;
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+  void pump() override;
+  [[nodiscard]] std::vector<int> fds() const override { return {fd_}; }
+  [[nodiscard]] bool passed() const { return passed_; }
+
+ private:
+  int fd_ = -1;
+  bool passed_ = false;
 };
 
 // Waits until `line` was written; false when `writer`, that shall bring it about, ends before.

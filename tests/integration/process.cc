@@ -12,6 +12,9 @@
 #include <cstdio>
 #include <cstring>
 #include <ostream>
+#include <sstream>
+#include <string>
+#include <system_error>
 
 #include "tests/integration/harness.h"
 #include "tests/integration/harness_internal.h"
@@ -119,7 +122,7 @@ Process::Process(const Launch& launch) {
 
 Process::~Process() {
   if (!ended_) {
-    ::kill(pid_, SIGKILL);
+    kill(SIGKILL);
     waitpid(pid_, nullptr, 0);
   }
   for (const int fd : {out_.fd, err_.fd, pidfd_}) {
@@ -127,8 +130,31 @@ Process::~Process() {
   }
 }
 
+pid_t Process::worker() const {
+  const auto program_of = [](pid_t pid) {
+    std::error_code error;
+    return std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", error);
+  };
+  const std::string own = std::to_string(pid_);
+  std::istringstream children(read_text("/proc/" + own + "/task/" + own + "/children"));
+  // What else a watchdog has for children are the orphans of a dead worker.
+  for (pid_t child = 0; children >> child;) {
+    if (program_of(child) == program_of(pid_)) return child;
+  }
+  return 0;
+}
+
 void Process::kill(int signal) const {
-  if (!ended_) ::kill(pid_, signal);
+  if (ended_) return;
+  const bool to_both = signal == SIGKILL || signal == SIGSTOP || signal == SIGCONT;
+  const pid_t below = to_both ? worker() : 0;
+  const int below_fd = below > 0 ? open_pidfd(below) : -1;
+  ::kill(pid_, signal);
+  if (below_fd < 0) return;
+  ::kill(below, signal);
+  pollfd gone{below_fd, POLLIN, 0};
+  if (signal == SIGKILL) (void)poll(&gone, 1, -1);
+  close(below_fd);
 }
 
 void Process::pump() {

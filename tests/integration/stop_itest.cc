@@ -64,6 +64,8 @@ TEST_F(Stop, a_second_ctrl_c_ends_the_running_jobs_too) {
   const auto process = start();
   process->kill(SIGINT);
   ASSERT_TRUE(process->wait_for_output("finishing 1 running job(s)"));
+  Timer later(std::chrono::milliseconds(250));  // an earlier one is taken for an echo of the first
+  ASSERT_TRUE(wait_until({&later}, [&] { return later.passed(); }));
   process->kill(SIGINT);
   const Ended ended = process->wait();
   EXPECT_EQ(ended.exit_code, 1) << ended;
@@ -86,7 +88,7 @@ TEST_F(Stop, a_termination_signal_ends_the_jobs_which_run_again_later) {
 TEST_F(Stop, a_job_may_use_the_termination_signal_to_tidy_up) {
   const auto process = start(R"(name: wf
 jobs:
-  - {name: b, command: "trap 'echo tidied > record; exit 5' TERM; echo b > record; read x < gate"}
+  - {name: b, command: "trap 'echo tidied > record; exit 5' TERM; sh -c 'echo b > record; exec sleep 1000'"}
 )");
   process->kill(SIGTERM);
   EXPECT_EQ(process->wait().exit_code, 1);

@@ -1,0 +1,14 @@
+// Runs a command that works for a store as a process of its own, below a watchdog.
+#pragma once
+
+#include <functional>
+
+#include "bin/app.h"
+
+namespace torc::cli {
+
+// `command` runs in a child of this process, with App::watched. This process waits for its end and
+// for everything that it left behind, and gives its exit code; it ends of the same signal.
+Exit under_watchdog(const App& app, const std::function<Exit(const App&)>& command);
+
+}  // namespace torc::cli

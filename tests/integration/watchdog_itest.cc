@@ -1,0 +1,335 @@
+// The process above a worker: that nothing of a worker outlives it, that jobs of a worker which
+// cannot renew its lease end before others take them over, and that signals do what they did to one
+// process.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/integration/harness.h"
+
+namespace torc::itest {
+namespace {
+
+using nlohmann::json;
+
+// Starts a process that has left the session, cleared its environment and is deaf to signals.
+constexpr const char* kDaemon =
+    R"(setsid env -i PATH="$PATH" sh -c 'trap "" TERM HUP INT; echo pid $$ > record; read x < never' &)";
+
+class Watchdog : public testing::Test {
+ protected:
+  [[nodiscard]] json job(const std::string& name) const {
+    return here_.json({"job", store_, name});
+  }
+
+  // Waits for `count` lines "pid N" and takes hold of those processes.
+  void see(Process& process, std::size_t count) {
+    const auto pids = [&] {
+      std::vector<pid_t> found;
+      for (const std::string& line : record_.lines()) {
+        if (line.starts_with("pid ")) found.push_back(std::stoi(line.substr(4)));
+      }
+      return found;
+    };
+    ASSERT_TRUE(wait_until({&process, &record_},
+                           [&] { return pids().size() >= count || !process.running(); }));
+    ASSERT_EQ(pids().size(), count) << process.out() << process.err();
+    for (const pid_t pid : pids()) seen_.push_back(std::make_unique<Witness>(pid));
+  }
+  [[nodiscard]] bool wait_until_gone() {
+    std::vector<Source*> sources;
+    for (const auto& one : seen_) sources.push_back(one.get());
+    return wait_until(sources, [&] { return all_gone(); });
+  }
+  [[nodiscard]] bool all_gone() const {
+    for (const auto& one : seen_) {
+      one->pump();
+      if (!one->gone()) return false;
+    }
+    return true;
+  }
+
+  Workplace here_;
+  std::string store_ = "wf.torc";
+  Fifo record_{here_.path() / "record"};
+  Fifo gate_{here_.path() / "gate"};
+  Fifo never_{here_.path() / "never"};
+  std::vector<std::unique_ptr<Witness>> seen_;
+};
+
+// --- nothing survives ---
+
+class Survivors : public Watchdog {
+ protected:
+  std::unique_ptr<Process> start() {
+    here_.write("wf.yaml", std::string("name: wf\njobs:\n  - name: b\n    command: |\n      ") +
+                               kDaemon + "\n      echo pid $$ > record; read x < never\n");
+    auto process = here_.start({"run", "wf.yaml"});
+    see(*process, 2);
+    return process;
+  }
+};
+
+TEST_F(Survivors, nothing_is_left_of_a_killed_worker_when_its_watchdog_ends_of_the_same_signal) {
+  const auto process = start();
+  const pid_t worker = process->worker();
+  ASSERT_GT(worker, 0);
+  ::kill(worker, SIGKILL);
+  const Ended ended = process->wait();
+  EXPECT_EQ(ended.signal, SIGKILL) << ended;
+  EXPECT_TRUE(all_gone()) << "it outlived its worker";
+}
+
+TEST_F(Survivors, a_worker_ends_its_jobs_and_itself_when_its_watchdog_is_killed) {
+  const auto process = start();
+  const pid_t worker = process->worker();
+  ASSERT_GT(worker, 0);
+  seen_.push_back(std::make_unique<Witness>(worker));
+  ::kill(process->pid(), SIGKILL);
+  EXPECT_EQ(process->wait().signal, SIGKILL);
+  EXPECT_TRUE(wait_until_gone()) << "it outlived its worker";
+}
+
+TEST_F(Survivors, the_watchdog_is_small) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need memory of their own";
+#endif
+  const auto process = start();
+  std::istringstream lines(read_text("/proc/" + std::to_string(process->pid()) + "/smaps_rollup"));
+  long private_kib = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("Private_")) private_kib += std::stol(line.substr(line.find(':') + 1));
+  }
+  EXPECT_GT(private_kib, 0);
+  EXPECT_LT(private_kib, 1024);
+}
+
+// --- fencing ---
+
+class Fencing : public Watchdog {
+ protected:
+  // Job `b`: its first attempt never ends by itself, its second does when the gate is open.
+  void make_store(const std::string& store, const std::string& more_jobs = "") {
+    here_.write("wf.yaml",
+                std::string("name: wf\njobs:\n  - name: b\n    stdio: {mode: none}\n") +
+                    "    command: |\n      echo start $TORC_ATTEMPT_ID > record\n" +
+                    "      [ $TORC_ATTEMPT_ID = 2 ] && { read x < gate; exit 0; }\n      " +
+                    kDaemon + "\n      echo pid $$ > record; read x < never\n" + more_jobs);
+    const Ended made = here_.run({"init", "wf.yaml", "--engine", "journal", "--store", store});
+    ASSERT_EQ(made.exit_code, 0) << made;
+  }
+  // On a node of its own, as far as copies of the store go.
+  std::unique_ptr<Process> start(const std::string& store, const std::string& node) {
+    Launch launch = here_.torc({"worker", store, "--lease-ttl", "10s", "--num-cpus", "2"});
+    launch.env["TMPDIR"] = here_.new_tmpdir(node);
+    return std::make_unique<Process>(launch);
+  }
+  void expect_that_it_still_has_the_job() {
+    const json held = job("b");
+    EXPECT_TRUE(held["state"] == "running" || held["state"] == "claimed")
+        << "the lease ended before the jobs did: " << held;
+    EXPECT_EQ(held["attempt"], 1) << held;
+  }
+  // With `frozen` able to go on again: another worker has the job, and both end well.
+  void expect_that_both_finish(Process& frozen, Process& other) {
+    EXPECT_TRUE(frozen.wait_for_output("its lease was lost")) << frozen.out() << frozen.err();
+    gate_.open_gate(1);
+    for (Process* process : {&other, &frozen}) {
+      const Ended ended = process->wait();
+      EXPECT_EQ(ended.exit_code, 0) << ended;
+    }
+    EXPECT_EQ(job("b")["state"], "completed");
+    EXPECT_EQ(job("b")["attempt"], 2);
+    EXPECT_EQ(here_.run({"verify", store_}).exit_code, 0);
+  }
+};
+
+TEST_F(Fencing, the_jobs_of_a_frozen_worker_end_before_others_may_have_them) {
+  make_store("wf.torc");
+  const auto frozen = start("wf.torc", "node1");
+  see(*frozen, 2);
+  ::kill(frozen->worker(), SIGSTOP);
+  const auto other = start("wf.torc", "node2");
+  ASSERT_TRUE(wait_until_gone());
+  expect_that_it_still_has_the_job();
+  ASSERT_TRUE(wait_for_line(record_, "start 2", *other)) << other->out() << other->err();
+  ::kill(frozen->worker(), SIGCONT);
+  expect_that_both_finish(*frozen, *other);
+}
+
+TEST_F(Fencing, a_frozen_worker_that_is_told_to_stop_is_given_up) {
+  make_store("wf.torc");
+  const auto frozen = start("wf.torc", "node1");
+  see(*frozen, 2);
+  ::kill(frozen->worker(), SIGSTOP);
+  frozen->kill(SIGTERM);
+  const Ended ended = frozen->wait();
+  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_TRUE(all_gone());
+}
+
+// Readable when something is mounted or unmounted.
+class MountChanges final : public Source {
+ public:
+  MountChanges()
+      : mounts_(open("/proc/self/mounts", O_RDONLY | O_CLOEXEC)),
+        epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+    epoll_event event{};
+    event.events = EPOLLPRI;
+    epoll_ctl(epoll_, EPOLL_CTL_ADD, mounts_, &event);
+  }
+  ~MountChanges() override {
+    close(epoll_);
+    close(mounts_);
+  }
+  MountChanges(const MountChanges&) = delete;
+  MountChanges& operator=(const MountChanges&) = delete;
+  void pump() override {
+    epoll_event event{};
+    (void)epoll_wait(epoll_, &event, 1, 0);
+  }
+  [[nodiscard]] std::vector<int> fds() const override { return {epoll_}; }
+
+ private:
+  int mounts_;
+  int epoll_;
+};
+
+// A filesystem in the hands of a process, which can be stopped.
+class Fuse {
+ public:
+  Fuse(const Path& backing, const Path& mounted) : mounted_(mounted) {
+    std::filesystem::create_directories(backing);
+    std::filesystem::create_directories(mounted);
+    Launch launch;
+    launch.argv = {"/usr/bin/bindfs", "-f", backing, mounted};
+    MountChanges changes;
+    daemon_ = std::make_unique<Process>(launch);
+    (void)wait_until({daemon_.get(), &changes},
+                     [&] { return is_mounted() || !daemon_->running(); });
+  }
+  ~Fuse() {
+    thaw();
+    umount2(mounted_.c_str(), MNT_DETACH);
+    (void)daemon_->wait();
+  }
+  Fuse(const Fuse&) = delete;
+  Fuse& operator=(const Fuse&) = delete;
+  [[nodiscard]] bool is_mounted() const {
+    const std::string mounts = read_text("/proc/self/mounts");
+    return mounts.find(" " + mounted_.string() + " fuse") != std::string::npos;
+  }
+  [[nodiscard]] const std::string& complaint() const { return daemon_->err(); }
+  void freeze() const { ::kill(daemon_->pid(), SIGSTOP); }
+  void thaw() const { ::kill(daemon_->pid(), SIGCONT); }
+
+ private:
+  Path mounted_;
+  std::unique_ptr<Process> daemon_;
+};
+
+// The worker hangs with both its threads: the one in its commit, the other as it removes the output
+// of job `q`. Without FUSE it is frozen instead.
+TEST_F(Fencing, the_jobs_of_a_worker_whose_filesystem_hangs_end_before_others_may_have_them) {
+  if (!own_mounts()) GTEST_SKIP() << "needs a mount namespace";
+  const Fuse fuse(here_.path() / "disk", here_.path() / "mount");
+  const bool mounted = fuse.is_mounted();
+  if (!mounted) {
+    std::printf("no FUSE here (%s), so the worker is stopped instead\n", fuse.complaint().c_str());
+  }
+  Fifo quick(here_.path() / "quick");
+  store_ = "disk/wf.torc";
+  make_store(store_,
+             "  - name: q\n    command: echo q > record; read x < quick\n"
+             "    stdio: {delete_on_success: true}\n");
+  const auto hung = start(mounted ? "mount/wf.torc" : "disk/wf.torc", "node1");
+  see(*hung, 2);
+  ASSERT_TRUE(wait_for_line(record_, "q", *hung));
+  mounted ? fuse.freeze() : (void)::kill(hung->worker(), SIGSTOP);
+  quick.open_gate(2);
+  const auto other = start("disk/wf.torc", "node2");
+  ASSERT_TRUE(wait_until_gone());
+  expect_that_it_still_has_the_job();
+  ASSERT_TRUE(wait_for_line(record_, "start 2", *other)) << other->out() << other->err();
+  mounted ? fuse.thaw() : (void)::kill(hung->worker(), SIGCONT);
+  expect_that_both_finish(*hung, *other);
+}
+
+// --- signals ---
+
+class Signals : public Watchdog {
+ protected:
+  std::unique_ptr<Process> start(const std::string& command) {
+    here_.write("wf.yaml", "name: wf\njobs:\n  - name: b\n    command: |\n      " + command + "\n");
+    auto process = here_.start({"run", "wf.yaml"});
+    EXPECT_TRUE(wait_for_line(record_, "b", *process)) << process->out() << process->err();
+    return process;
+  }
+};
+
+// A second signal to stop would kill the job at once.
+TEST_F(Signals, a_signal_to_the_whole_group_counts_as_one) {
+  const auto process = start(
+      "trap 'echo told > record; read y < gate; echo tidied > record; exit 5' TERM\n"
+      "      sh -c 'echo b > record; exec sleep 1000'");
+  ::kill(-process->pid(), SIGTERM);
+  ASSERT_TRUE(wait_for_line(record_, "told", *process));
+  gate_.open_gate(1);
+  EXPECT_EQ(process->wait().exit_code, 1);
+  record_.pump();
+  EXPECT_TRUE(record_.has("tidied"));
+}
+
+TEST_F(Signals, the_watchdog_passes_on_what_is_sent_to_it) {
+  const auto process = start("echo b > record; read x < gate");
+  process->kill(SIGUSR2);  // ignored
+  process->kill(SIGUSR1);
+  EXPECT_TRUE(process->wait_for_output("running 1")) << process->out();
+  process->kill(SIGINT);
+  EXPECT_TRUE(process->wait_for_output("finishing 1 running job(s)")) << process->out();
+  gate_.open_gate(1);
+  EXPECT_EQ(process->wait().exit_code, 0);
+}
+
+TEST_F(Signals, a_torc_that_was_started_with_nohup_does_not_stop_when_the_terminal_goes) {
+  here_.write("wf.yaml", "name: wf\njobs: [{name: b, command: echo b > record; read x < gate}]\n");
+  Launch launch = here_.torc({"run", "wf.yaml"});
+  launch.argv.insert(launch.argv.begin(), "/usr/bin/nohup");
+  Process process(launch);
+  ASSERT_TRUE(wait_for_line(record_, "b", process)) << process.err();
+  ::kill(-process.pid(), SIGHUP);
+  process.kill(SIGUSR1);  // it is handled after the other
+  EXPECT_TRUE(process.wait_for_output("running 1")) << process.out();
+  gate_.open_gate(1);
+  EXPECT_EQ(process.wait().exit_code, 0);
+}
+
+class Suspended : public Signals, public testing::WithParamInterface<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(Group, Suspended, testing::Bool(), [](const auto& p) {
+  return p.param ? "by_the_keyboard" : "by_its_number";
+});
+
+// The shell sees its child stop, and goes on with it by SIGCONT.
+TEST_P(Suspended, a_run_stops_and_goes_on) {
+  const auto process = start("echo b > record; read x < gate");
+  const pid_t target = GetParam() ? -process->pid() : process->pid();
+  ::kill(target, SIGTSTP);
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(process->pid()), &info, WSTOPPED | WNOWAIT), 0);
+  EXPECT_EQ(info.si_status, SIGTSTP);
+  ::kill(target, SIGCONT);
+  gate_.open_gate(1);
+  EXPECT_EQ(process->wait().exit_code, 0);
+}
+
+}  // namespace
+}  // namespace torc::itest
