@@ -19,7 +19,7 @@
 namespace torc::exec {
 namespace {
 
-// In the worker: ends its jobs and itself when the watchdog dies first. A death signal
+// In the worker: ends its jobs and itself when the watchdog dies first. SIGKILL as the death signal
 // (PR_SET_PDEATHSIG) would end the worker alone, and what its jobs had started would go on.
 void end_with(int watchdog) {
   pollfd gone{watchdog, POLLIN, 0};
@@ -40,6 +40,7 @@ void watch_the_watchdog(pid_t watchdog) {
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     std::thread(end_with, fd).detach();
+    prctl(PR_SET_PDEATHSIG, SIGCONT);  // a stopped process has no thread that could notice
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   if (getppid() != watchdog) kill(getpid(), SIGKILL);  // it died before the lines above

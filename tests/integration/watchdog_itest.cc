@@ -98,6 +98,17 @@ TEST_F(Survivors, a_worker_ends_its_jobs_and_itself_when_its_watchdog_is_killed)
   EXPECT_TRUE(wait_until_gone()) << "it outlived its worker";
 }
 
+TEST_F(Survivors, a_stopped_worker_ends_with_its_watchdog_too) {
+  const auto process = start();
+  const pid_t worker = process->worker();
+  ASSERT_GT(worker, 0);
+  seen_.push_back(std::make_unique<Witness>(worker));
+  ::kill(worker, SIGSTOP);
+  ::kill(process->pid(), SIGKILL);
+  EXPECT_EQ(process->wait().signal, SIGKILL);
+  EXPECT_TRUE(wait_until_gone()) << "it outlived its worker";
+}
+
 TEST_F(Survivors, the_watchdog_is_small) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers need memory of their own";
