@@ -40,11 +40,12 @@ Committer::Committer(const App& app, std::unique_ptr<store::Store> store, claim:
       self_(self),
       preparer_(preparer),
       lease_(lease),
+      fencing_limit_(claim::fencing_limit(info.lease_ttl)),
       patience_(info.lease_ttl / 2),
-      keeper_(world_, *store_, self, std::move(info), std::move(run_program)),
+      keeper_(world_, *store_, self, std::move(info), registered, std::move(run_program)),
       notify_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       request_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  confirm(registered);
+  confirm();
   turn(world_.clock.boot_now());
   thread_ = std::thread([this] { serve(); });
 }
@@ -88,9 +89,9 @@ std::optional<Error> Committer::lost() {
   return lost_;
 }
 
-void Committer::confirm(BootTime at) {
-  last_confirmed_ = at.count();
-  lease_.renew(at);
+void Committer::confirm() {
+  last_confirmed_ = (keeper_.fenced_at() - fencing_limit_).count();
+  lease_.renew(last_confirmed());
 }
 
 void Committer::notify() {
@@ -119,8 +120,9 @@ void Committer::serve() {
         exchange = std::exchange(request_, std::nullopt);
       }
       if (exchange) {
-        CommitReply reply = process(*exchange);
-        idle = exchange->offer && reply.jobs.empty();
+        const bool asked = exchange->offer.has_value();
+        CommitReply reply = process(*std::move(exchange));
+        idle = asked && reply.jobs.empty();
         {
           const std::lock_guard lock(mutex_);
           reply_ = std::move(reply);
@@ -142,7 +144,7 @@ void Committer::serve() {
       keep_lease(keeper_.tick(last_commit_, world_.clock.boot_now() - turned < patience_
                                                 ? LeaseKeeper::Beat::yes
                                                 : LeaseKeeper::Beat::no));
-      confirm(std::max(last_confirmed(), keeper_.last_confirmed()));
+      confirm();
       (void)store_->maintain();  // what failed is due again at the next tick
     }
   }
@@ -173,14 +175,16 @@ bool Committer::others_committed() {
   return true;
 }
 
-CommitReply Committer::process(const claim::Exchange& exchange) {
+CommitReply Committer::process(claim::Exchange exchange) {
   CommitReply reply;
   bool nothing_to_do = false;
   const BootTime begun = world_.clock.boot_now();
+  exchange.ttl = keeper_.ttl(begun);
   store_->clear_changes();
   auto committed = store_->commit(raw(self_), [&](claim::Transaction& tx) -> Result<void> {
     nothing_to_do = false;
     reply.jobs.clear();
+    reply.newest = tx.sequence() - 1;
     TORC_ASSIGN(reply.answer, claim::exchange(tx, exchange));
     for (const claim::Grant& grant : reply.answer.grants) {
       auto job = preparer_.prepare(book_, tx, grant);
@@ -190,18 +194,19 @@ CommitReply Committer::process(const claim::Exchange& exchange) {
       }
       reply.jobs.push_back(*std::move(job));
     }
-    if (reply.answer.grants.empty() && !says_something(exchange)) {
+    if (reply.answer.grants.empty() && !says_something(exchange) && !reply.answer.took_spares) {
       // An idle worker that finds nothing must not write a commit to say so.
       nothing_to_do = true;
       return Error{ErrorKind::busy, kNothingToDo, ""};
     }
     return {};
   });
-  reply.hosts = keeper_.hosts();
   if (committed) {
     reply.commit = *committed;
+    reply.newest = committed->sequence;
     last_commit_ = begun;
-    confirm(begun);
+    keeper_.renewed(begun, reply.answer.living);
+    confirm();
     (void)store_->maintain();  // a checkpoint that fails is tried again after the next commit
   } else if (!nothing_to_do || committed.error().what != kNothingToDo) {
     reply.error = std::move(committed).error();

@@ -26,7 +26,7 @@ struct CommitReply {
   std::vector<PreparedJob> jobs;  // the grants, in the order in which they should start
   std::vector<claim::Refused> refused;
   store::Commit commit;
-  std::uint64_t hosts = 1;  // nodes that share the workflow now
+  std::uint64_t newest = 0;  // commit of anybody that was seen
 };
 
 class Committer {
@@ -57,7 +57,8 @@ class Committer {
   // The main thread turned its loop at `now`. Without it for long, no beat claims that this worker
   // lives.
   void turn(BootTime now) { main_turned_ = now.count(); }
-  // Newest moment (boot time) at which the lease was surely renewed.
+  // The moment (boot time) from which the lease that was asked for counts: the newest sure renewal,
+  // later where that said more, as in a crowd.
   [[nodiscard]] BootTime last_confirmed() const { return BootTime(last_confirmed_.load()); }
 
   // Ends the thread and gives the store back: for the last commits of the worker.
@@ -65,8 +66,8 @@ class Committer {
 
  private:
   void serve();
-  CommitReply process(const claim::Exchange& exchange);
-  void confirm(BootTime at);
+  CommitReply process(claim::Exchange exchange);
+  void confirm();
   void keep_lease(const Result<void>& outcome);
   void notify();
   bool others_committed();
@@ -77,6 +78,7 @@ class Committer {
   claim::WorkerEpoch self_;
   const JobPreparer& preparer_;
   exec::WatchedLease& lease_;
+  std::chrono::nanoseconds fencing_limit_;
   std::chrono::nanoseconds patience_{};  // with a main thread that does not turn
   LeaseKeeper keeper_;
   RecipeBook book_;

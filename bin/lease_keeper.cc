@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 namespace torc::cli {
@@ -21,50 +20,84 @@ int open_pidfd(std::uint64_t pid) {
 }  // namespace
 
 LeaseKeeper::LeaseKeeper(store::World world, store::Store& store, claim::WorkerEpoch self,
-                         claim::WorkerInfo info, slurm::RunProgram run_program)
+                         claim::WorkerInfo info, BootTime registered, slurm::RunProgram run_program)
     : world_(std::move(world)),
       store_(store),
       self_(self),
       info_(std::move(info)),
       run_program_(std::move(run_program)),
       next_tick_(world_.clock.boot_now()),
-      last_confirmed_(world_.clock.boot_now()) {}
+      fenced_at_(registered + claim::fencing_limit(info_.lease_ttl)),
+      said_(info_.lease_ttl) {}
 
 LeaseKeeper::~LeaseKeeper() {
   for (const Neighbour& n : neighbours_) close(n.fd);
 }
 
-Result<void> LeaseKeeper::tick(BootTime last_commit, Beat beat) {
-  const BootTime now = world_.clock.boot_now();
-  const auto interval = claim::beat_interval(info_.lease_ttl, 1);
-  // +-20 %: a thousand workers started together must not beat together.
-  const double jitter = 0.8 + 0.4 * static_cast<double>(world_.entropy.next() >> 11) * 0x1p-53;
-  next_tick_ = now + std::chrono::nanoseconds(
-                         static_cast<std::int64_t>(static_cast<double>(interval.count()) * jitter));
-  bool beaten = false;
-  if (beat == Beat::yes && (last_commit + interval < now || beat_counter_ == 0)) {
-    TORC_TRY(store::write_beat(world_, store_.state_directory(), raw(self_), ++beat_counter_));
-    beaten = true;
-  }
-  TORC_ASSIGN(const std::vector<claim::Worker> living, look_around());
-  // Whatever goes wrong with the others from here on, this worker's own lease stands.
-  if (beaten) last_confirmed_ = now;
-  watch_neighbours(living);
-  return observe_successors(living);
+std::chrono::nanoseconds LeaseKeeper::interval() const {
+  return claim::beat_interval(info_.lease_ttl, living_);
 }
 
-// All living workers, read from the newest state; fenced when this worker is not among them.
-Result<std::vector<claim::Worker>> LeaseKeeper::look_around() {
-  std::vector<claim::Worker> living;
+std::chrono::seconds LeaseKeeper::ttl(BootTime now) const {
+  return claim::promised_ttl(claim::lease_ttl(info_.lease_ttl, living_), fenced_at_, now);
+}
+
+void LeaseKeeper::renewed(BootTime at, std::uint64_t living) {
+  said_ = ttl(at);
+  fenced_at_ = std::max(fenced_at_, at + claim::fencing_limit(said_));
+  living_ = living;
+}
+
+Result<void> LeaseKeeper::tick(BootTime last_commit, Beat beat_now) {
+  const BootTime now = world_.clock.boot_now();
+  // +-20 %: a thousand workers started together must not beat together.
+  const double jitter = 0.8 + 0.4 * static_cast<double>(world_.entropy.next() >> 11) * 0x1p-53;
+  const auto tick_in = [&] {
+    return std::chrono::nanoseconds(
+        static_cast<std::int64_t>(static_cast<double>(interval().count()) * jitter));
+  };
+  next_tick_ = now + tick_in();
+  bool beaten = false;
+  if (beat_now == Beat::yes) {
+    TORC_ASSIGN(beaten, beat(last_commit, now));
+  }
+  const BootTime asked = world_.clock.boot_now();
+  TORC_ASSIGN(const Surroundings around, look_around());
+  // Whatever goes wrong with the others from here on, this worker's own lease stands.
+  if (beaten) renewed(now, around.crowd.workers);
+  // A crowd that grew allows more silence only to those who have asked for it: at the next tick.
+  next_tick_ = std::min(next_tick_, now + tick_in());
+  living_ = around.crowd.workers;
+  watch_neighbours(around.neighbours);
+  return observe(around.successors, asked);
+}
+
+// Not when a commit said the same lately.
+Result<bool> LeaseKeeper::beat(BootTime last_commit, BootTime now) {
+  const std::chrono::seconds asked = ttl(now);
+  if (last_commit + interval() >= now && asked <= said_) return false;
+  TORC_TRY(
+      store::write_beat(world_, store_.state_directory(), raw(self_), {++beat_counter_, asked}));
+  return true;
+}
+
+// Read from the newest state; fenced when this worker is not among the living.
+Result<LeaseKeeper::Surroundings> LeaseKeeper::look_around() {
+  Surroundings around;
   bool alive = false;
+  const std::size_t watched = watch_.wanted(interval());
   TORC_TRY(store_.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    living.clear();
-    alive = false;
-    claim::scan_workers(reader, true, [&](const claim::Worker& worker) {
-      alive = alive || worker.epoch == self_;
-      living.push_back(worker);
-      return true;
-    });
+    around = {};
+    TORC_ASSIGN(around.crowd, claim::read_crowd(reader));
+    const auto self = claim::read_worker(reader, self_);
+    alive = self && self->status == claim::WorkerStatus::living;
+    const auto add = [&](std::vector<claim::Worker>& to, claim::WorkerEpoch epoch) {
+      if (auto worker = claim::read_worker(reader, epoch)) to.push_back(*std::move(worker));
+    };
+    for (const auto epoch : claim::workers_on(reader, info_.host)) add(around.neighbours, epoch);
+    for (const auto epoch : claim::successors(reader, self_, watched)) {
+      add(around.successors, epoch);
+    }
     return {};
   }));
   if (!alive) {
@@ -72,20 +105,17 @@ Result<std::vector<claim::Worker>> LeaseKeeper::look_around() {
                  fmt::format("the lease of this worker ({}) was ended by another one", raw(self_)),
                  "its jobs were handed on; it must stop what it runs"};
   }
-  std::set<std::string> hosts;
-  for (const claim::Worker& worker : living) hosts.insert(worker.info.host);
-  hosts_ = hosts.size();
-  return living;
+  return around;
 }
 
-void LeaseKeeper::watch_neighbours(const std::vector<claim::Worker>& living) {
+void LeaseKeeper::watch_neighbours(const std::vector<claim::Worker>& neighbours) {
   std::erase_if(neighbours_, [&](const Neighbour& n) {
-    const bool gone = std::none_of(living.begin(), living.end(),
+    const bool gone = std::none_of(neighbours.begin(), neighbours.end(),
                                    [&](const claim::Worker& w) { return w.epoch == n.epoch; });
     if (gone) close(n.fd);
     return gone;
   });
-  for (const claim::Worker& worker : living) {
+  for (const claim::Worker& worker : neighbours) {
     const claim::WorkerInfo& info = worker.info;
     if (worker.epoch == self_ || info.host != info_.host || info.boot_id != info_.boot_id ||
         info.pid_namespace != info_.pid_namespace) {
@@ -134,39 +164,22 @@ Result<void> LeaseKeeper::neighbour_died(int fd) {
   return {};
 }
 
-// The next few living successors in the ring of epochs; beyond them more, the more of them are
-// silent, so that one survivor finds all the dead of a large allocation within a few leases.
-Result<void> LeaseKeeper::observe_successors(const std::vector<claim::Worker>& living) {
-  const BootTime now = world_.clock.boot_now();
-  const auto interval = claim::beat_interval(info_.lease_ttl, 1);
-  std::size_t watched = kWatched;
-  for (const auto& [epoch, seen] : observations_) watched += seen.silent >= interval ? 2 : 0;
-  std::vector<claim::WorkerEpoch> ring;
-  TORC_TRY(store_.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
-    ring = claim::successors(reader, self_, watched);
-    return {};
-  }));
-  std::map<claim::WorkerEpoch, claim::Observation> kept;
-  for (const claim::Worker& worker : living) {
-    if (std::find(ring.begin(), ring.end(), worker.epoch) == ring.end()) continue;
-    const auto beats = store::read_beat(world_, store_.state_directory(), raw(worker.epoch));
-    if (!beats) continue;  // nothing is known of it this time
-    const auto before = observations_.find(worker.epoch);
-    const std::uint64_t counter =
-        *beats ? **beats : (before == observations_.end() ? 0 : before->second.beats);
-    const claim::Observation seen =
-        before == observations_.end()
-            ? claim::first_look(worker.renewals, counter, now)
-            : claim::observe(before->second, worker.renewals, counter, now, 3 * interval);
-    const bool silent = seen.silent >= 2 * interval;
-    if (claim::is_expired(seen, worker.info.lease_ttl) ||
-        (silent && allocation_ended(worker.info.allocation))) {
-      TORC_ASSIGN(const bool expired, expire(worker, counter));
-      if (expired) continue;
+Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, BootTime asked) {
+  std::vector<claim::WorkerEpoch> kept;
+  for (const claim::Worker& worker : successors) kept.push_back(worker.epoch);
+  watch_.keep_only(kept);
+  for (const claim::Worker& worker : successors) {
+    const auto beat = store::read_beat(world_, store_.state_directory(), raw(worker.epoch));
+    if (!beat) continue;  // nothing is known of it this time
+    const claim::Watch::Look look{
+        worker.epoch, worker.renewals, *beat ? std::optional((*beat)->counter) : std::nullopt,
+        std::max(worker.ttl, *beat ? (*beat)->ttl : std::chrono::seconds(0))};
+    const auto verdict = watch_.look(look, asked, interval());
+    if (verdict == claim::Watch::Verdict::expired ||
+        (verdict == claim::Watch::Verdict::silent && allocation_ended(worker.info.allocation))) {
+      TORC_TRY(expire(worker, watch_.beats_of(worker.epoch)));
     }
-    kept.emplace(worker.epoch, seen);
   }
-  observations_ = std::move(kept);
   return {};
 }
 
@@ -174,18 +187,22 @@ Result<void> LeaseKeeper::observe_successors(const std::vector<claim::Worker>& l
 // when not 0.
 Result<bool> LeaseKeeper::expire(const claim::Worker& worker, std::uint64_t beats) {
   bool expired = false;
+  bool last = false;  // nobody else beats in its file
   TORC_TRY(store_.commit(raw(self_), [&](claim::Transaction& tx) -> Result<void> {
     expired = false;
     if (beats != 0) {
       TORC_ASSIGN(const auto newest,
                   store::read_beat(world_, store_.state_directory(), raw(worker.epoch)));
-      if (newest && *newest != beats) return {};
+      if (newest && newest->counter != beats) return {};
     }
     TORC_ASSIGN(expired, claim::expire_worker(tx, worker.epoch, worker.renewals,
                                               world_.clock.wall_now(), kCrashLimit));
+    const store::EpochRange beside = store::epochs_beside(raw(worker.epoch));
+    last = !claim::is_anybody_of(tx, beside.first, beside.last);
     return {};
   }));
-  if (expired) (void)store::remove_beat(world_, store_.state_directory(), raw(worker.epoch));
+  if (expired && last)
+    (void)store::remove_beats(world_, store_.state_directory(), raw(worker.epoch));
   return expired;
 }
 

@@ -4,26 +4,25 @@
 
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "bin/app.h"
 #include "lib/claim/claimer.h"
 #include "lib/claim/lease.h"
+#include "lib/claim/watch.h"
 #include "lib/slurm/query.h"
 
 namespace torc::cli {
 
 // A job that lost this many workers fails instead of being handed to the next one.
 inline constexpr std::uint32_t kCrashLimit = 5;
-// Living successors in the ring of epochs that each worker watches.
-inline constexpr std::size_t kWatched = 3;
 
 class LeaseKeeper {
  public:
+  // `self` was registered by a commit that began at `registered`.
   LeaseKeeper(store::World world, store::Store& store, claim::WorkerEpoch self,
-              claim::WorkerInfo info, slurm::RunProgram run_program);
+              claim::WorkerInfo info, BootTime registered, slurm::RunProgram run_program);
   ~LeaseKeeper();
   LeaseKeeper(const LeaseKeeper&) = delete;
   LeaseKeeper& operator=(const LeaseKeeper&) = delete;
@@ -34,10 +33,12 @@ class LeaseKeeper {
   enum class Beat : std::uint8_t { no, yes };
   Result<void> tick(BootTime last_commit, Beat beat);
 
-  // Newest moment at which a beat of ours was surely written and the lease was seen to stand.
-  [[nodiscard]] BootTime last_confirmed() const { return last_confirmed_; }
-  // Distinct hosts with a living worker at the last tick, this one included.
-  [[nodiscard]] std::uint64_t hosts() const { return hosts_; }
+  // A commit of this worker that was begun at `at` said ttl(at); `living` workers are left.
+  void renewed(BootTime at, std::uint64_t living);
+  // The silence to ask for in a renewal at `now`.
+  [[nodiscard]] std::chrono::seconds ttl(BootTime now) const;
+  // Until when jobs may run in the name of the renewals so far.
+  [[nodiscard]] BootTime fenced_at() const { return fenced_at_; }
 
   // Workers of this node: a descriptor each that becomes readable when the process is gone (pidfd).
   [[nodiscard]] std::vector<int> neighbour_fds() const;
@@ -50,9 +51,17 @@ class LeaseKeeper {
     int fd = -1;
   };
 
-  Result<std::vector<claim::Worker>> look_around();
-  void watch_neighbours(const std::vector<claim::Worker>& living);
-  Result<void> observe_successors(const std::vector<claim::Worker>& living);
+  // What one look at the newest state tells; its cost does not depend on the number of workers.
+  struct Surroundings {
+    claim::Crowd crowd;
+    std::vector<claim::Worker> neighbours;  // of this node
+    std::vector<claim::Worker> successors;
+  };
+  [[nodiscard]] std::chrono::nanoseconds interval() const;
+  Result<bool> beat(BootTime last_commit, BootTime now);
+  Result<Surroundings> look_around();
+  void watch_neighbours(const std::vector<claim::Worker>& neighbours);
+  Result<void> observe(const std::vector<claim::Worker>& successors, BootTime asked);
   Result<bool> expire(const claim::Worker& worker, std::uint64_t beats);
   bool allocation_ended(const std::string& allocation);
 
@@ -62,11 +71,12 @@ class LeaseKeeper {
   claim::WorkerInfo info_;
   slurm::RunProgram run_program_;
   BootTime next_tick_{};
-  BootTime last_confirmed_{};
+  BootTime fenced_at_;
   BootTime next_slurm_query_{};
   std::uint64_t beat_counter_ = 0;
-  std::uint64_t hosts_ = 1;
-  std::map<claim::WorkerEpoch, claim::Observation> observations_;
+  std::uint64_t living_ = 1;
+  std::chrono::seconds said_;  // in the newest renewal
+  claim::Watch watch_;
   std::vector<Neighbour> neighbours_;
 };
 

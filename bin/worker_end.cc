@@ -40,7 +40,11 @@ std::optional<BootTime> Session::wake_at() const {
   }
   if (!queue_.empty() && not_before_ > now) at = earlier(at, not_before_);
   if (!suspects_.empty()) at = earlier(at, suspects_.front().until);
-  if (!queue_.empty()) at = earlier(at, queue_moved_ + kQueueLimit + calm_window());
+  if (!queue_.empty() && phase_ == Phase::working && !committer_->busy()) {
+    const BootTime stands =
+        queue_moved_ + queue_patience_ + pace_.window(claim::Pace::Need::report);
+    at = earlier(at, std::max({stands, last_sent_ + window(), not_before_}));
+  }
   if (nothing_claimable_ && phase_ == Phase::working) at = earlier(at, next_poll_);
   if (setup_.idle_timeout && is_idle()) at = earlier(at, idle_since_ + *setup_.idle_timeout);
   if (ends_at_ && phase_ != Phase::stopping) {
@@ -84,7 +88,6 @@ void Session::check_time() {
     return;
   }
   if (nothing_claimable_ && now >= next_poll_) nothing_claimable_ = false;
-  if (!queue_.empty() && now >= queue_moved_ + kQueueLimit + calm_window()) return_queue();
   if (ends_at_ && phase_ != Phase::stopping) {
     const nanoseconds lead = term_lead();
     if (now + lead >= *ends_at_) {
@@ -150,6 +153,7 @@ void Session::lose_lease(std::string why) {
   running_.clear();
   suspects_.clear();
   queue_.clear();
+  offered_.clear();
   starts_.clear();
   finishes_.clear();
   returns_.clear();
@@ -163,12 +167,15 @@ Result<WorkerSummary> Session::leave() {
   summary_.end = *end_;
   if (summary_.end == WorkerEnd::lease_lost) return summary_;
   lease_.let_go();
+  bool last = false;  // nobody else beats in its file
   auto left = store->commit(claim::raw(self_), [&](claim::Transaction& tx) -> Result<void> {
     TORC_TRY(claim::release_worker(tx, self_, clock_.wall_now()));
     TORC_ASSIGN(summary_.workflow, claim::read_workflow(tx));
+    const store::EpochRange beside = store::epochs_beside(claim::raw(self_));
+    last = !claim::is_anybody_of(tx, beside.first, beside.last);
     return {};
   });
-  (void)store::remove_beat(app_.world, store->state_directory(), claim::raw(self_));
+  if (last) (void)store::remove_beats(app_.world, store->state_directory(), claim::raw(self_));
   if (!left && left.error().kind != ErrorKind::fenced) return std::move(left).error();
   if (summary_.end == WorkerEnd::workflow_finished) store->forget_copy();
   return summary_;

@@ -64,6 +64,7 @@ Session::Session(const App& app, const WorkerSetup& setup, const WorkerEvents& e
       gpu_pool_(setup.machine.gpus),
       lease_(app.watched != nullptr ? *app.watched : own_lease_),
       signal_fd_(make_signal_fd()),
+      lease_ttl_(setup.lease_ttl),
       begun_(clock_.boot_now()),
       free_cpus_(setup.machine.cpus),
       free_memory_(setup.machine.memory) {
@@ -77,6 +78,8 @@ Session::~Session() {
 }
 
 Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
+  pace_ = claim::Pace(store->identity().engine == store::Engine::journal ? claim::Sharing::shared
+                                                                         : claim::Sharing::local);
   claim::WorkerInfo info;
   const exec::ProcessIdentity me = lease_.process();
   info.host = setup_.machine.host;
@@ -97,18 +100,11 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
   info.memory = setup_.machine.memory;
   info.registered_at = clock_.wall_now();
   info.ends_at = setup_.ends_at.value_or(WallTime{});
+  info.lease_ttl = setup_.lease_ttl;
 
   std::string settings;
   const BootTime registered = clock_.boot_now();
   TORC_TRY(store->commit(0, [&](claim::Transaction& tx) -> Result<void> {
-    std::uint64_t living = 1;
-    claim::scan_workers(tx, true, [&](const claim::Worker&) {
-      ++living;
-      return true;
-    });
-    // A crowd beats more rarely, so that the filesystem is asked no more: its leases are longer.
-    const nanoseconds beat = claim::beat_interval(setup_.lease_ttl, living);
-    info.lease_ttl = std::chrono::ceil<std::chrono::seconds>(5 * beat);
     TORC_ASSIGN(self_, claim::register_worker(tx, info));
     TORC_ASSIGN(claim::WorkflowState workflow, claim::read_workflow(tx));
     settings = workflow.settings;
@@ -116,7 +112,6 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
     summary_.workflow = std::move(workflow);
     return {};
   }));
-  lease_ttl_ = info.lease_ttl;
   lease_.hold(registered, claim::fencing_limit(lease_ttl_));
   TORC_ASSIGN(WorkflowSettings decoded, decode_workflow_settings(settings));
   summary_.epoch = claim::raw(self_);
@@ -186,17 +181,17 @@ bool Session::start(PreparedJob job) {
     }
     queue_.push_front(std::move(job));
     if (refused_starts_ % 5 == 0) return_queue();
-    not_before_ = clock_.boot_now() + std::min(refused_starts_ * nanoseconds(1s), kLastPoll);
+    not_before_ = clock_.boot_now() + std::min(refused_starts_ * nanoseconds(1s), kLastRetry);
     return false;
   }
   refused_starts_ = 0;
-  queue_moved_ = clock_.boot_now();
+  queue_moves(clock_.boot_now());
   free_cpus_ -= std::min(free_cpus_, job.need.cpus);
   free_memory_ = free_memory_ - std::min(free_memory_, job.need.memory);
   starts_.push_back({job.grant.token, clock_.wall_now()});
   running_.emplace(static_cast<std::uint64_t>(*id),
-                   Running{job.grant.token, job.need, std::move(gpus), std::move(job.name),
-                           std::move(job.files), job.stdio.delete_on_success});
+                   Running{queue_moved_, job.grant.token, job.need, std::move(gpus),
+                           std::move(job.name), std::move(job.files), job.stdio.delete_on_success});
   return true;
 }
 
@@ -279,6 +274,7 @@ void Session::conclude(const exec::Ended& ended) {
   if (it == running_.end()) return;
   Running job = std::move(it->second);
   running_.erase(it);
+  pace_.job_ended(clock_.boot_now() - job.started, clock_.boot_now());
   free_cpus_ = std::min(setup_.machine.cpus, free_cpus_ + job.need.cpus);
   free_memory_ = std::min(setup_.machine.memory, free_memory_ + job.need.memory);
   gpu_pool_.give_back(job.gpus);

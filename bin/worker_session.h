@@ -15,18 +15,17 @@
 #include "bin/job_command.h"
 #include "bin/repeats.h"
 #include "bin/worker.h"
+#include "lib/claim/pace.h"
 #include "lib/exec/process_host.h"
 
 namespace torc::cli {
 
-inline constexpr std::chrono::nanoseconds kFirstPoll =
-    std::chrono::seconds(1);  // idle polling backs off from here …
-inline constexpr std::chrono::nanoseconds kLastPoll = std::chrono::seconds(30);  // … to here
-inline constexpr std::chrono::nanoseconds kFirstRetry =
-    std::chrono::seconds(1);  // after a refused commit
+// After a refused commit; it backs off from here …
+inline constexpr std::chrono::nanoseconds kFirstRetry = std::chrono::seconds(1);
+inline constexpr std::chrono::nanoseconds kLastRetry = std::chrono::seconds(30);  // … to here
 
-// A job that was claimed ahead and could not start for so long goes back: others may have room for
-// it.
+// Jobs that were claimed ahead and could not start for so long and a window are spare: others may
+// have room for them.
 inline constexpr std::chrono::nanoseconds kQueueLimit = std::chrono::seconds(2);
 
 enum class Phase : std::uint8_t {
@@ -36,6 +35,7 @@ enum class Phase : std::uint8_t {
 };
 
 struct Running {
+  BootTime started{};
   claim::ClaimToken token;
   claim::Requirement need;
   std::vector<std::string> gpus;
@@ -80,14 +80,16 @@ class Session {
   void finish(WorkerEnd end);
 
   claim::Offer offer() const;
-  double rate() const;
+  std::vector<claim::ClaimToken> spare_jobs();
+  std::uint64_t slots() const;
   bool idle_slot() const;
   bool is_idle() const;
   bool wants_jobs() const;
   bool has_reports() const { return !starts_.empty() || !finishes_.empty() || !returns_.empty(); }
   std::chrono::nanoseconds window() const;
-  std::chrono::nanoseconds calm_window() const;
-  std::chrono::nanoseconds share_of_commits() const;
+  bool queue_stands() const;
+  void queue_moves(BootTime now);
+  double dice() const { return static_cast<double>(app_.world2.entropy.next() >> 11) * 0x1p-53; }
   std::chrono::nanoseconds term_lead() const;
   std::optional<BootTime> wake_at() const;
   void notice(const std::string& line) const {
@@ -110,14 +112,15 @@ class Session {
   claim::WorkerEpoch self_{};
   // End of its time on the boot clock: a wall clock that is set meanwhile moves nothing.
   std::optional<BootTime> ends_at_;
-  std::chrono::nanoseconds lease_ttl_{};  // as registered: in a crowd longer than asked for
+  std::chrono::nanoseconds lease_ttl_;  // as asked for
   BootTime begun_;
 
   Phase phase_ = Phase::working;
   std::optional<WorkerEnd> end_;  // why, once it is decided
   std::uint32_t free_cpus_;
   ByteCount free_memory_;
-  std::deque<PreparedJob> queue_;  // claimed, not started, in order
+  std::deque<PreparedJob> queue_;    // claimed, not started, in order
+  std::deque<PreparedJob> offered_;  // its end, offered as spare in the exchange under way
   std::unordered_map<std::uint64_t, Running> running_;
   struct Suspect {
     BootTime until{};
@@ -130,19 +133,18 @@ class Session {
   claim::Exchange in_flight_;
 
   BootTime last_sent_{};
-  std::chrono::nanoseconds commit_cost_{std::chrono::microseconds(250)};
-  std::uint64_t hosts_ = 1;
+  claim::Pace pace_{claim::Sharing::local};  // until the engine is known
   bool nothing_claimable_ =
       false;  // the newest answer said so; a change or the poll timer clears it
-  std::chrono::nanoseconds poll_interval_ = kFirstPoll;
   BootTime next_poll_{};
   BootTime not_before_{};  // after a failed commit or start
   std::chrono::nanoseconds retry_delay_ = kFirstRetry;
   BootTime idle_since_{};
   BootTime queue_moved_{};  // when a job last left the queue for its start
+  std::chrono::nanoseconds queue_patience_ = kQueueLimit;
+  bool scarce_ = false;     // fewer ready jobs than two for each worker, at the newest answer
   int refused_starts_ = 0;  // in a row: this host can start nothing
   int faulty_starts_ = 0;   // in a row: its directories cannot be used
-  double rate_ = 0;         // jobs ended per second
   int interrupts_ = 0;
   Path made_directory_;
   WorkerSummary summary_;

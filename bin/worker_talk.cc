@@ -13,10 +13,6 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
-constexpr nanoseconds kUrgentWindow = 250us;  // between commits while a slot is idle
-constexpr nanoseconds kCalmWindow = 5ms;      // between commits while every slot has work
-constexpr double kCommitsPerSecond = 20;      // of the whole workflow, when several nodes share it
-constexpr std::uint64_t kMostAhead = 4096;
 constexpr nanoseconds kPatience = 10min;  // for a worker that can run what this one cannot
 
 }  // namespace
@@ -50,17 +46,49 @@ claim::Offer Session::offer() const {
   } else {
     o.max_jobs = o.cpus;
   }
-  // As many as will end before the next answer can be here, twice, since ends come in bursts.
-  const double horizon = 2e-9 * static_cast<double>(calm_window().count());
-  const auto wanted = std::min(static_cast<std::uint64_t>(rate() * horizon), kMostAhead);
+  const std::uint64_t wanted = pace_.ahead(slots(), clock_.boot_now());
   o.ahead = wanted > queue_.size() ? wanted - queue_.size() : 0;
   return o;
 }
 
-// Jobs that end per second, by the newest commits; less when nothing has ended since.
-double Session::rate() const {
-  const double since = std::chrono::duration<double>(clock_.boot_now() - last_sent_).count();
-  return std::min(rate_, static_cast<double>(finishes_.size() + 2) / std::max(since, 1e-6));
+// Jobs that run here at once when there are enough.
+std::uint64_t Session::slots() const {
+  if (setup_.max_parallel_jobs) return *setup_.max_parallel_jobs;
+  if (!queue_.empty()) return std::max<std::uint64_t>(1, running_.size());
+  const std::uint64_t cpus = setup_.machine.cpus;
+  if (running_.empty()) return cpus;
+  return running_.size() * cpus / std::max<std::uint64_t>(1, cpus - free_cpus_);
+}
+
+// Nothing has left the queue for so long that others may have room for what is in it.
+bool Session::queue_stands() const {
+  return !queue_.empty() && phase_ == Phase::working &&
+         clock_.boot_now() >=
+             queue_moved_ + queue_patience_ + pace_.window(claim::Pace::Need::report);
+}
+
+void Session::queue_moves(BootTime now) {
+  queue_moved_ = now;
+  queue_patience_ = kQueueLimit;
+}
+
+// What is offered to others with the next exchange, taken off the queue until the answer is here:
+// all of a queue that stands; while ready jobs are scarce, what will not start in time.
+std::vector<claim::ClaimToken> Session::spare_jobs() {
+  std::size_t kept = queue_.size();
+  if (queue_stands()) {
+    kept = 0;
+    queue_moved_ = clock_.boot_now();
+    queue_patience_ = std::min(2 * queue_patience_, kLastRetry);
+  } else if (scarce_) {
+    kept = std::min<std::size_t>(kept, 1 + pace_.next_window(slots(), clock_.boot_now()));
+  }
+  std::vector<claim::ClaimToken> spares;
+  for (; queue_.size() > kept; queue_.pop_back()) {
+    spares.push_back(queue_.back().grant.token);
+    offered_.push_front(std::move(queue_.back()));
+  }
+  return spares;
 }
 
 bool Session::idle_slot() const {
@@ -72,26 +100,12 @@ bool Session::wants_jobs() const {
   if (phase_ != Phase::working || end_) return false;
   if (nothing_claimable_) return false;
   if (idle_slot()) return true;
-  const double horizon = 1e-9 * static_cast<double>(calm_window().count());
-  return static_cast<double>(queue_.size()) < std::floor(rate() * horizon);
+  return queue_.size() < pace_.next_window(slots(), clock_.boot_now());
 }
 
 // Time between two commits: short while a slot is idle, longer while every slot has work.
 nanoseconds Session::window() const {
-  if (!idle_slot()) return calm_window();
-  return std::max(std::max(kUrgentWindow, commit_cost_ / 4), share_of_commits());
-}
-
-nanoseconds Session::calm_window() const {
-  return std::max(std::max(kCalmWindow, 2 * commit_cost_), share_of_commits());
-}
-
-// When several nodes share the workflow, each takes its part of the commits that a shared
-// filesystem is asked for.
-nanoseconds Session::share_of_commits() const {
-  if (hosts_ <= 1) return nanoseconds(0);
-  return nanoseconds(
-      static_cast<std::int64_t>(static_cast<double>(hosts_) / kCommitsPerSecond * 1e9));
+  return pace_.window(idle_slot() ? claim::Pace::Need::work : claim::Pace::Need::report);
 }
 
 // From the termination signal to SIGKILL; a worker with little time keeps most of it for work.
@@ -102,7 +116,7 @@ nanoseconds Session::term_lead() const {
 
 void Session::send_if_due() {
   if (committer_->busy()) return;
-  if (!has_reports() && !wants_jobs()) return;
+  if (!has_reports() && !wants_jobs() && !queue_stands()) return;
   const BootTime now = clock_.boot_now();
   if (now < not_before_ || now < last_sent_ + window()) return;
   claim::Exchange exchange;
@@ -115,9 +129,8 @@ void Session::send_if_due() {
   finishes_.clear();
   returns_.clear();
   if (phase_ == Phase::working && !end_) exchange.offer = offer();
-  const double elapsed = std::chrono::duration<double>(now - last_sent_).count();
-  rate_ =
-      0.7 * rate_ + 0.3 * static_cast<double>(exchange.finishes.size()) / std::max(elapsed, 1e-6);
+  if (!exchange.finishes.empty()) exchange.job_time = pace_.job_time();
+  exchange.spares = spare_jobs();
   last_sent_ = now;
   in_flight_ = exchange;
   committer_->submit(std::move(exchange));
@@ -126,7 +139,11 @@ void Session::send_if_due() {
 void Session::take_reply() {
   auto reply = committer_->take_reply();
   if (!reply) return;
-  hosts_ = reply->hosts;
+  // What was offered as spare and not taken stays, whatever came of the exchange.
+  if (reply->error || !reply->answer.took_spares) {
+    for (PreparedJob& job : offered_) queue_.push_back(std::move(job));
+  }
+  offered_.clear();
   if (reply->error) {
     const ErrorKind kind = reply->error->kind;
     if (kind == ErrorKind::fenced || kind == ErrorKind::unknown || kind == ErrorKind::corrupt) {
@@ -138,7 +155,10 @@ void Session::take_reply() {
   }
   if (retry_delay_ != kFirstRetry) notice("the store can be written again");
   retry_delay_ = kFirstRetry;
-  if (reply->commit.wrote) commit_cost_ = (3 * commit_cost_ + reply->commit.cost) / 4;
+  const claim::WorkflowState& workflow = reply->answer.workflow;
+  pace_.saw({clock_.boot_now(), reply->newest, reply->answer.living,
+             reply->commit.wrote ? reply->commit.cost : 0ns, reply->answer.job_time});
+  scarce_ = workflow.of(claim::JobState::ready) < 2 * reply->answer.living;
   for (const claim::Refused& refused : reply->refused) {
     notice(fmt::format("the result of job #{} (attempt {}) was discarded: {}",
                        raw(refused.token.job), refused.token.attempt,
@@ -148,7 +168,7 @@ void Session::take_reply() {
   }
   summary_.workflow = reply->answer.workflow;
   if (events_.progress) events_.progress(summary_.workflow);
-  if (queue_.empty()) queue_moved_ = clock_.boot_now();
+  if (queue_.empty()) queue_moves(clock_.boot_now());
   for (PreparedJob& job : reply->jobs) queue_.push_back(std::move(job));
   if (end_ || phase_ != Phase::working) {
     return_queue();
@@ -157,15 +177,11 @@ void Session::take_reply() {
   if (!in_flight_.offer) return;
   if (reply->jobs.empty()) {
     nothing_claimable_ = true;
-    const double jitter =
-        0.75 + 0.5 * static_cast<double>(app_.world2.entropy.next() >> 11) * 0x1p-53;
-    next_poll_ = clock_.boot_now() + nanoseconds(static_cast<std::int64_t>(
-                                         static_cast<double>(poll_interval_.count()) * jitter));
-    poll_interval_ = std::min(2 * poll_interval_, kLastPoll);
+    next_poll_ = clock_.boot_now() + pace_.next_poll(dice());
     check_done(reply->answer);
   } else {
     nothing_claimable_ = false;
-    poll_interval_ = kFirstPoll;
+    pace_.found_work();
   }
 }
 
@@ -190,7 +206,7 @@ void Session::keep_for_later(const Error& error) {
     notice(fmt::format("the store cannot be written now, trying again: {}", error.text()));
   }
   not_before_ = clock_.boot_now() + retry_delay_;
-  retry_delay_ = std::min(2 * retry_delay_, nanoseconds(kLastPoll));
+  retry_delay_ = std::min(2 * retry_delay_, nanoseconds(kLastRetry));
 }
 
 void Session::check_done(const claim::Answer& answer) {

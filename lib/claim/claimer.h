@@ -86,8 +86,8 @@ struct WorkerInfo {
   std::uint32_t gpus = 0;
   ByteCount memory;
   WallTime registered_at{};
-  WallTime ends_at{};  // end of its walltime; 0: none
-  std::chrono::seconds lease_ttl{300};
+  WallTime ends_at{};                   // end of its walltime; 0: none
+  std::chrono::seconds lease_ttl{300};  // as asked for; in a crowd leases are longer
 };
 
 enum class WorkerStatus : std::uint8_t { living, released, expired };
@@ -101,9 +101,18 @@ struct Worker {
   std::uint64_t renewals = 0;  // counter that changes with every commit of the worker
   std::uint64_t held = 0;      // jobs that it holds now
   std::uint64_t finished = 0;  // jobs that it brought to an end; those to run again do not count
+  std::chrono::seconds ttl{};  // the silence that it may keep, as of its newest commit
 };
 
-// The epoch is tx.sequence(): one registration a commit.
+// How many take part. O(1).
+struct Crowd {
+  std::uint64_t workers = 0;  // living
+  std::uint64_t hosts = 0;    // with at least one of them
+};
+[[nodiscard]] Result<Crowd> read_crowd(const Reader& reader);
+
+// The epoch is tx.sequence(): one registration a commit. Its lease is the one asked for, or longer
+// in a crowd (lease_ttl() of lease.h).
 Result<WorkerEpoch> register_worker(Transaction& tx, const WorkerInfo& info);
 // Gives back the jobs that it holds, and leaves: claimed ones as never started; one that it
 // reported as running will run again with its attempt used up (EndCause::stopped). Refused (fenced)
@@ -112,6 +121,10 @@ Result<void> release_worker(Transaction& tx, WorkerEpoch worker, WallTime now);
 [[nodiscard]] std::optional<Worker> read_worker(const Reader& reader, WorkerEpoch epoch);
 void scan_workers(const Reader& reader, bool living_only,
                   const std::function<bool(const Worker&)>& visit);
+// Whether a living worker has an epoch in [first, last]. One seek.
+[[nodiscard]] bool is_anybody_of(const Reader& reader, std::uint64_t first, std::uint64_t last);
+// The living workers on a host of this name, a seek each.
+[[nodiscard]] std::vector<WorkerEpoch> workers_on(const Reader& reader, std::string_view host);
 // The next `count` living workers after `self` in the ring of epochs, `self` excluded; all others
 // when fewer.
 [[nodiscard]] std::vector<WorkerEpoch> successors(const Reader& reader, WorkerEpoch self,
@@ -167,7 +180,15 @@ struct Exchange {
   // Claimed, never started: back to ready, the attempt not used up. One that was reported as
   // running counts as stopped, its attempt as used up.
   std::vector<ClaimToken> returns;
+  // Claimed, not to be started before the next exchange. While ready jobs are scarce (fewer than
+  // two for each living worker) they go back like `returns`, and Answer::took_spares says so.
+  std::vector<ClaimToken> spares;
   std::optional<Offer> offer;  // none: claim nothing (draining)
+  // The silence that the worker may keep from here on; 0: as before.
+  std::chrono::seconds ttl{};
+  // How long jobs run here lately, by the boot clock; 0: nothing to say. For other workers to plan
+  // by.
+  std::chrono::milliseconds job_time{};
 };
 
 struct Grant {
@@ -186,8 +207,10 @@ struct Refused {
 struct Answer {
   std::vector<Grant> grants;  // in the order in which they should start
   std::vector<Refused> refused;
-  WorkflowState workflow;    // after this exchange; `settings` left empty
-  std::uint64_t living = 0;  // workers
+  WorkflowState workflow;                // after this exchange; `settings` left empty
+  std::uint64_t living = 0;              // workers
+  std::chrono::milliseconds job_time{};  // how long jobs run lately, on all workers; 0: not known
+  bool took_spares = false;
 };
 
 // Finishes, starts, returns, renews the lease, then claims. Error fenced: the worker was expired or

@@ -28,6 +28,8 @@ class Session {
     for (const Started& s : request_.starts) start(s);
     for (const ClaimToken& t : request_.returns) give_back(t);
     ledger_.settle();
+    take_spares();
+    learn_job_time();
     WorkflowRecord workflow = read_workflow_record();
     answer_.workflow.name = workflow.name;
     if (request_.offer) claim_for(*request_.offer, workflow.sort);
@@ -36,6 +38,7 @@ class Session {
     answer_.workflow.counts = ledger_.tally().counts;
     for (std::uint64_t n : answer_.workflow.counts) answer_.workflow.jobs += n;
     answer_.living = ledger_.tally().living;
+    answer_.job_time = ledger_.tally().job_time;
     return std::move(answer_);
   }
 
@@ -50,6 +53,28 @@ class Session {
     apply(token, [&](const Job& job) {
       return claim::give_back(job, request_.worker, token, request_.now);
     });
+  }
+
+  // What one worker keeps for later, others could start now: not while there is enough for all.
+  void take_spares() {
+    if (request_.spares.empty() || fair_share() > 0) return;
+    for (const ClaimToken& t : request_.spares) give_back(t);
+    ledger_.settle();
+    answer_.took_spares = true;
+  }
+
+  // Half of what each worker would get if all that is ready were shared out now.
+  [[nodiscard]] std::uint64_t fair_share() {
+    const Tally& tally = ledger_.tally();
+    return tally.of(JobState::ready) / (2 * std::max<std::uint64_t>(1, tally.living));
+  }
+
+  // A quarter of the way to what this worker says.
+  void learn_job_time() {
+    std::chrono::milliseconds& known = ledger_.tally().job_time;
+    if (request_.job_time.count() <= 0) return;
+    const auto said = std::max(request_.job_time, std::chrono::milliseconds(1));
+    known = known.count() == 0 ? said : (3 * known + said) / 4;
   }
 
   template <class Rule>
@@ -90,10 +115,7 @@ class Session {
     }
     room -= answer_.grants.size();
     // A fair share only: what one worker holds ahead, no other can start.
-    const Tally& tally = ledger_.tally();
-    const std::uint64_t share =
-        tally.of(JobState::ready) / (2 * std::max<std::uint64_t>(1, tally.living));
-    for (std::uint64_t left = std::min({offer.ahead, share, room}); left > 0;) {
+    for (std::uint64_t left = std::min({offer.ahead, fair_share(), room}); left > 0;) {
       const auto taken = heads.take_any(left);
       if (!taken) break;
       left -= taken->count;
@@ -124,6 +146,7 @@ class Session {
   void write_lease() {
     ++lease_.renewals;
     lease_.last_seen = request_.now;
+    if (request_.ttl.count() > 0) lease_.ttl = request_.ttl;
     std::sort(dropped_.begin(), dropped_.end());
     std::sort(added_.begin(), added_.end());
     std::vector<std::uint64_t> kept;

@@ -227,5 +227,35 @@ TEST(Exchange, a_job_cannot_finish_as_running) {
   EXPECT_EQ(wf.finish(w, grants[0].token, JobState::running).error().kind, ErrorKind::invalid);
 }
 
+TEST(Exchange, spare_jobs_go_back_only_while_ready_ones_are_scarce) {
+  TestWorkflow wf(plan_of({{8, 0}}));
+  const WorkerEpoch a = wf.join();
+  const WorkerEpoch b = wf.join();
+  const auto grants = wf.claim(a, 4);
+  Exchange request;
+  request.worker = a;
+  request.spares = {grants[2].token, grants[3].token};
+  EXPECT_FALSE(wf.say(request)->took_spares);  // four are left for two workers
+  EXPECT_EQ(wf.state(4), JobState::claimed);
+  wf.claim(b, 1);
+  EXPECT_TRUE(wf.say(request)->took_spares);
+  EXPECT_EQ(wf.job(3), untouched(JobState::ready));
+  EXPECT_EQ(ids(wf.claim(b, 9)), (std::vector<std::uint64_t>{3, 4, 6, 7, 8}));
+}
+
+TEST(Exchange, what_workers_say_of_the_time_of_jobs_is_told_to_others) {
+  using std::chrono::milliseconds;
+  TestWorkflow wf(plan_of({{8, 0}}));
+  Exchange request;
+  request.worker = wf.join();
+  EXPECT_EQ(wf.say(request)->job_time, milliseconds(0));
+  request.job_time = milliseconds(800);
+  EXPECT_EQ(wf.say(request)->job_time, milliseconds(800));
+  request.job_time = milliseconds(400);
+  EXPECT_EQ(wf.say(request)->job_time, milliseconds(700));
+  request.job_time = milliseconds(0);
+  EXPECT_EQ(wf.say(request)->job_time, milliseconds(700));
+}
+
 }  // namespace
 }  // namespace torc::claim

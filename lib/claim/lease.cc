@@ -6,6 +6,7 @@ namespace torc::claim {
 namespace {
 
 constexpr std::uint64_t kBeatsPerSecond = 5;  // of the whole workflow
+constexpr int kBeatsPerLease = 5;
 constexpr std::uint32_t kLooks = 3;
 // Looks closer together than this part of the healthy gap are one look.
 constexpr int kSpacing = 8;
@@ -16,7 +17,11 @@ std::chrono::nanoseconds beat_interval(std::chrono::nanoseconds ttl, std::uint64
   const std::chrono::nanoseconds crowd = std::chrono::seconds(1) *
                                          static_cast<std::int64_t>(workers) /
                                          static_cast<std::int64_t>(kBeatsPerSecond);
-  return std::max(ttl / 5, crowd);
+  return std::max(ttl / kBeatsPerLease, crowd);
+}
+
+std::chrono::seconds lease_ttl(std::chrono::seconds asked, std::uint64_t workers) {
+  return std::chrono::ceil<std::chrono::seconds>(kBeatsPerLease * beat_interval(asked, workers));
 }
 
 Observation first_look(std::uint64_t renewals, std::uint64_t beats, BootTime now) {
@@ -49,6 +54,10 @@ std::chrono::nanoseconds fencing_limit(std::chrono::nanoseconds ttl) {
 
 bool must_fence(BootTime last_confirmed, BootTime now, std::chrono::nanoseconds ttl) {
   return now - last_confirmed >= fencing_limit(ttl);
+}
+
+std::chrono::seconds promised_ttl(std::chrono::seconds wanted, BootTime fenced_at, BootTime now) {
+  return std::max(wanted, std::chrono::ceil<std::chrono::seconds>((fenced_at - now) * 10 / 6));
 }
 
 }  // namespace torc::claim

@@ -10,15 +10,15 @@
 
 namespace torc::claim {
 
-struct LeaseTerms {
-  std::chrono::nanoseconds ttl = std::chrono::minutes(5);
-  std::chrono::nanoseconds beat = std::chrono::minutes(1);
-};
-
-// beat = ttl / 5, but at least so long that `workers` idle workers together write at most 5 beats a
-// second.
+// How often an idle worker says that it lives: ttl / 5, but at least so long that `workers` of them
+// together write at most 5 beats a second.
 [[nodiscard]] std::chrono::nanoseconds beat_interval(std::chrono::nanoseconds ttl,
                                                      std::uint64_t workers);
+
+// The lease that goes with it: five beats, so `asked` or, in a crowd, longer. As crowds grow and
+// shrink a worker says anew with every renewal how long it may be silent; observers go by what it
+// said, never by a crowd that they see themselves.
+[[nodiscard]] std::chrono::seconds lease_ttl(std::chrono::seconds asked, std::uint64_t workers);
 
 // What one observer knows of one worker. A value: observe() returns the next one.
 struct Observation {
@@ -42,5 +42,11 @@ struct Observation {
 // others take them over after the whole of it.
 [[nodiscard]] std::chrono::nanoseconds fencing_limit(std::chrono::nanoseconds ttl);
 [[nodiscard]] bool must_fence(BootTime last_confirmed, BootTime now, std::chrono::nanoseconds ttl);
+
+// What a worker says at `now` of the silence that it may keep. Its crowd allows `wanted`; but what
+// it does in the name of an earlier renewal goes on until `fenced_at`, so it says no less than goes
+// with that: the moment at which it must stop its jobs never moves back.
+[[nodiscard]] std::chrono::seconds promised_ttl(std::chrono::seconds wanted, BootTime fenced_at,
+                                                BootTime now);
 
 }  // namespace torc::claim

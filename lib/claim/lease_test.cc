@@ -66,6 +66,21 @@ TEST(Lease, an_observer_that_was_stalled_itself_starts_over) {
   EXPECT_EQ(o.looks, 0U);
 }
 
+TEST(Lease, a_crowd_has_longer_leases) {
+  EXPECT_EQ(lease_ttl(seconds(300), 1), seconds(300));
+  EXPECT_EQ(lease_ttl(seconds(300), 4000), seconds(4000));
+  EXPECT_EQ(lease_ttl(seconds(10), 1), seconds(10));
+}
+
+// What it runs in the name of the longer lease goes on until that has run out.
+TEST(Lease, a_lease_that_was_longer_gets_shorter_only_as_fast_as_time_goes) {
+  const BootTime fenced = minutes(10) + fencing_limit(seconds(4000));
+  EXPECT_EQ(promised_ttl(seconds(300), fenced, minutes(10)), seconds(4000));
+  EXPECT_EQ(promised_ttl(seconds(300), fenced, minutes(10) + seconds(1200)), seconds(2000));
+  EXPECT_EQ(promised_ttl(seconds(300), fenced, fenced), seconds(300));
+  EXPECT_EQ(promised_ttl(seconds(5000), fenced, minutes(10)), seconds(5000));
+}
+
 TEST(Lease, a_worker_fences_itself_well_before_others_may_expire_it) {
   EXPECT_FALSE(must_fence(minutes(1), minutes(1) + seconds(179), kTtl));
   EXPECT_TRUE(must_fence(minutes(1), minutes(1) + seconds(180), kTtl));

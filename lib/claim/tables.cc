@@ -262,7 +262,8 @@ std::optional<Template> decode_template(std::string_view key, std::string_view v
 Value encode(const Tally& tally) {
   Value out;
   for (std::uint64_t n : tally.counts) out.varint(n);
-  out.varint(tally.living);
+  out.varint(tally.living).varint(tally.hosts);
+  out.varint(static_cast<std::uint64_t>(tally.job_time.count()));
   return out;
 }
 
@@ -271,13 +272,15 @@ std::optional<Tally> decode_tally(std::string_view value) {
   Tally tally;
   for (std::uint64_t& n : tally.counts) n = in.varint();
   tally.living = in.varint();
+  tally.hosts = in.varint();
+  tally.job_time = std::chrono::milliseconds(in.varint());
   return whole(in, tally);
 }
 
 std::string encode(const Lease& lease) {
   Encoder out;
   out.varint(lease.renewals).svarint(lease.last_seen.count()).varint(lease.finished);
-  out.varint(lease.held.size());
+  out.svarint(lease.ttl.count()).varint(lease.held.size());
   std::uint64_t end = 0;  // of the run before
   for (std::size_t i = 0; i < lease.held.size();) {
     std::size_t n = 1;
@@ -295,6 +298,7 @@ std::optional<Lease> decode_lease(std::string_view value) {
   lease.renewals = in.varint();
   lease.last_seen = WallTime(in.svarint());
   lease.finished = in.varint();
+  lease.ttl = std::chrono::seconds(in.svarint());
   const std::uint64_t held = in.varint();
   if (held > Lease::kMaxHeld) return std::nullopt;
   std::uint64_t end = 0;

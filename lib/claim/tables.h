@@ -4,6 +4,7 @@
 // no encoder here wrote.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -23,6 +24,7 @@ enum class Table : char {
   job_class = 'C',     // + class number
   unsuccessful = 'F',  // + job: failed, canceled or terminated
   upstream = 'G',      // + first job of a run of jobs that the same barriers wait for
+  host = 'H',          // + hash of a host's name + epoch of a living worker on it; empty
   job = 'J',           // + job
   tally = 'K',         // one key
   name = 'N',          // + name hash + job
@@ -147,6 +149,9 @@ struct Barrier {
 struct Tally {
   Counts counts{};
   std::uint64_t living = 0;  // workers
+  std::uint64_t hosts = 0;   // with at least one living worker
+  // How long a job runs, as workers said lately; 0: nobody knows yet. A hint, never a rule.
+  std::chrono::milliseconds job_time{};
   void move(JobState from, JobState to, std::uint64_t n = 1) {
     counts[static_cast<std::size_t>(from)] -= n;
     counts[static_cast<std::size_t>(to)] += n;
@@ -163,6 +168,7 @@ struct Lease {
   std::uint64_t renewals = 0;
   WallTime last_seen{};
   std::uint64_t finished = 0;
+  std::chrono::seconds ttl{};       // the silence that it may keep from here on
   std::vector<std::uint64_t> held;  // job ids, ascending
 };
 [[nodiscard]] std::string encode(const Lease& lease);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "lib/claim/claimer.h"
@@ -132,6 +133,7 @@ class Audit {
       if (!epoch || !lease) return unreadable(e.key);
       ++living_;
       const auto worker = state.worker(WorkerEpoch{*epoch});
+      if (worker) hosts_[name_hash(worker->info.host)].insert(*epoch);
       if (!worker || worker->status != WorkerStatus::living) {
         return wrong(fmt::format("worker {} has a lease and is not living", *epoch));
       }
@@ -147,6 +149,7 @@ class Audit {
     }));
     if (held != live_.size())
       return wrong("a job is claimed or running by a worker that does not hold it");
+    TORC_TRY(check_hosts());
     return each(reader_, Table::worker, [&](const store::Entry& e) -> Result<void> {
       const auto epoch = id_in(Table::worker, e.key);
       const auto worker = decode_worker(e.value);
@@ -156,6 +159,22 @@ class Audit {
       }
       return {};
     });
+  }
+
+  Result<void> check_hosts() {
+    std::map<std::uint64_t, std::set<std::uint64_t>> listed;
+    TORC_TRY(each(reader_, Table::host, [&](const store::Entry& e) -> Result<void> {
+      if (e.key.size() != 17) return unreadable(e.key);
+      const auto number = [&](std::size_t at) {
+        std::uint64_t n = 0;
+        for (const char c : e.key.substr(at, 8)) n = (n << 8) | static_cast<std::uint8_t>(c);
+        return n;
+      };
+      listed[number(1)].insert(number(9));
+      return {};
+    }));
+    if (listed == hosts_) return {};
+    return wrong("the living workers are not those that are listed by host");
   }
 
   Result<void> check_unsuccessful() {
@@ -193,6 +212,10 @@ class Audit {
       return wrong(
           fmt::format("{} workers are counted as living where {} are", stored.living, living_));
     }
+    if (stored.hosts != hosts_.size()) {
+      return wrong(fmt::format("{} hosts are counted where living workers are on {}", stored.hosts,
+                               hosts_.size()));
+    }
     return {};
   }
 
@@ -202,6 +225,7 @@ class Audit {
   std::vector<std::uint64_t> done_;              // completed jobs with ids up to this
   std::map<std::uint64_t, std::uint64_t> live_;  // job -> worker
   std::uint64_t living_ = 0;
+  std::map<std::uint64_t, std::set<std::uint64_t>> hosts_;  // hash of the name -> living workers
 };
 
 }  // namespace

@@ -92,6 +92,18 @@ TEST_F(Verify, a_wrong_number_of_living_workers_is_found) {
   expect_wrong("2 workers are counted as living where 1");
 }
 
+TEST_F(Verify, a_wrong_number_of_hosts_is_found) {
+  Tally tally = *decode_tally(*wf.tx.get(Key(Table::tally)));
+  ++tally.hosts;
+  wf.tx.put(Key(Table::tally), encode(tally));
+  expect_wrong("2 hosts are counted where living workers are on 1");
+}
+
+TEST_F(Verify, a_worker_listed_at_a_host_where_it_is_not_is_found) {
+  wf.tx.put(Key(Table::host, name_hash("elsewhere")).be64(2), {});
+  expect_wrong("not those that are listed by host");
+}
+
 TEST_F(Verify, a_ready_job_in_no_queue_is_found) {
   wf.tx.erase(ready_key({0, -1, 0, 7, 1}));
   expect_wrong("job 7 is ready and in no queue");
@@ -187,7 +199,10 @@ TEST_F(Verify, a_value_that_nobody_wrote_is_found_and_not_acted_upon) {
                                        .starts = {{{JobId{3}, 1, 3}, {}}},
                                        .finishes = {},
                                        .returns = {},
-                                       .offer = {}});
+                                       .spares = {},
+                                       .offer = {},
+                                       .ttl = {},
+                                       .job_time = {}});
   ASSERT_FALSE(answer.ok());
   EXPECT_EQ(answer.error().kind, ErrorKind::corrupt);
 }

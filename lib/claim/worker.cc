@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "lib/claim/claimer.h"
+#include "lib/claim/lease.h"
 #include "lib/claim/ledger.h"
 #include "lib/claim/tables.h"
 #include "lib/claim/transition.h"
@@ -15,7 +16,25 @@ Worker with_lease(Worker worker, const std::optional<Lease>& lease) {
   worker.last_seen = lease->last_seen;
   worker.finished = lease->finished;
   worker.held = lease->held.size();
+  worker.ttl = lease->ttl;
   return worker;
+}
+
+Key host_key(std::string_view host, WorkerEpoch epoch) {
+  return Key(Table::host, name_hash(host)).be64(raw(epoch));
+}
+
+// The first living worker on the host with an epoch of at least `from`.
+std::optional<WorkerEpoch> first_on(const Reader& reader, std::string_view host,
+                                    std::uint64_t from) {
+  const Key prefix(Table::host, name_hash(host));
+  const auto entry = reader.seek(host_key(host, WorkerEpoch{from}));
+  if (!entry || !entry->key.starts_with(std::string_view(prefix))) return std::nullopt;
+  std::uint64_t epoch = 0;
+  for (const char c : entry->key.substr(std::string_view(prefix).size())) {
+    epoch = (epoch << 8) | static_cast<std::uint8_t>(c);
+  }
+  return WorkerEpoch{epoch};
 }
 
 // Takes the worker off the list of the living and keeps its last words.
@@ -26,6 +45,10 @@ void bury(Ledger& ledger, WorkerEpoch epoch, WorkerStatus status, const Lease& l
   const auto worker = ledger.state().worker(epoch);
   if (!worker) return ledger.state().damaged(key);
   ledger.tx().put(key, encode_worker(worker->info, status, lease));
+  const Key at_host = host_key(worker->info.host, epoch);
+  if (!ledger.tx().get(at_host)) return ledger.state().damaged(at_host);
+  ledger.tx().erase(at_host);
+  if (!first_on(ledger.tx(), worker->info.host, 0)) --ledger.tally().hosts;
 }
 
 // The job of `id` that the worker's lease says it holds.
@@ -68,6 +91,9 @@ Result<WorkerEpoch> register_worker(Transaction& tx, const WorkerInfo& info) {
   Lease lease;
   lease.renewals = 1;
   lease.last_seen = info.registered_at;
+  lease.ttl = lease_ttl(info.lease_ttl, ledger.tally().living + 1);
+  if (!first_on(tx, info.host, 0)) ++ledger.tally().hosts;
+  tx.put(host_key(info.host, epoch), {});
   tx.put(Key(Table::worker, raw(epoch)), encode_worker(info, WorkerStatus::living, Lease{}));
   tx.put(Key(Table::lease, raw(epoch)), encode(lease));
   ++ledger.tally().living;
@@ -127,6 +153,29 @@ void scan_workers(const Reader& reader, bool living_only,
     if (*epoch == UINT64_MAX) return;
     from = Key(table, *epoch + 1);
   }
+}
+
+Result<Crowd> read_crowd(const Reader& reader) {
+  State state(reader);
+  const Tally tally = state.tally();
+  TORC_TRY(state.sound());
+  return Crowd{tally.living, tally.hosts};
+}
+
+bool is_anybody_of(const Reader& reader, std::uint64_t first, std::uint64_t last) {
+  const auto entry = reader.seek(Key(Table::lease, first));
+  const auto epoch = entry ? id_in(Table::lease, entry->key) : std::nullopt;
+  return epoch && *epoch <= last;
+}
+
+std::vector<WorkerEpoch> workers_on(const Reader& reader, std::string_view host) {
+  std::vector<WorkerEpoch> found;
+  for (auto epoch = first_on(reader, host, 0); epoch;
+       epoch = first_on(reader, host, raw(*epoch) + 1)) {
+    found.push_back(*epoch);
+    if (raw(*epoch) == UINT64_MAX) break;
+  }
+  return found;
 }
 
 std::vector<WorkerEpoch> successors(const Reader& reader, WorkerEpoch self, std::size_t count) {

@@ -147,5 +147,47 @@ TEST(Worker, successors_go_round_the_ring_of_the_living) {
   EXPECT_EQ(all, (std::vector{a, b, c, d}));
 }
 
+TEST(Worker, the_workers_of_a_host_and_the_hosts_are_known_without_a_walk) {
+  TestWorkflow wf(plan_of({{1, 0}}));
+  const auto join = [&](const std::string& host) {
+    WorkerInfo info;
+    info.host = host;
+    ++wf.tx.number;
+    return *register_worker(wf.tx, info);
+  };
+  const WorkerEpoch a = join("n1");
+  const WorkerEpoch b = join("n2");
+  const WorkerEpoch c = join("n1");
+  wf.check();
+  EXPECT_EQ(workers_on(wf.tx, "n1"), (std::vector{a, c}));
+  EXPECT_EQ(workers_on(wf.tx, "n"), (std::vector<WorkerEpoch>{}));
+  EXPECT_EQ(read_crowd(wf.tx)->workers, 3U);
+  EXPECT_EQ(read_crowd(wf.tx)->hosts, 2U);
+  ASSERT_TRUE(*expire(wf, b, 5));
+  EXPECT_EQ(workers_on(wf.tx, "n2"), (std::vector<WorkerEpoch>{}));
+  EXPECT_EQ(read_crowd(wf.tx)->hosts, 1U);
+  ASSERT_TRUE(*expire(wf, a, 5));
+  EXPECT_EQ(workers_on(wf.tx, "n1"), (std::vector{c}));
+  EXPECT_EQ(read_crowd(wf.tx)->hosts, 1U);
+  EXPECT_TRUE(is_anybody_of(wf.tx, raw(c), raw(c)));
+  EXPECT_FALSE(is_anybody_of(wf.tx, 0, raw(c) - 1));
+  EXPECT_FALSE(is_anybody_of(wf.tx, raw(c) + 1, UINT64_MAX));
+}
+
+TEST(Worker, a_lease_is_as_long_as_the_worker_said_last) {
+  using std::chrono::seconds;
+  TestWorkflow wf(plan_of({{1, 0}}));
+  const WorkerEpoch w = wf.join();
+  EXPECT_EQ(read_worker(wf.tx, w)->ttl, seconds(300));
+  Exchange request;
+  request.worker = w;
+  request.ttl = seconds(4000);
+  ASSERT_TRUE(wf.say(request).ok());
+  EXPECT_EQ(read_worker(wf.tx, w)->ttl, seconds(4000));
+  request.ttl = seconds(0);
+  ASSERT_TRUE(wf.say(request).ok());
+  EXPECT_EQ(read_worker(wf.tx, w)->ttl, seconds(4000));
+}
+
 }  // namespace
 }  // namespace torc::claim

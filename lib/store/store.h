@@ -140,15 +140,25 @@ class Store {
   [[nodiscard]] virtual const std::string& note() const = 0;
 };
 
-// The heartbeat file of one worker: beats/<epoch> in the `state` directory of a store, see
-// Store::state_directory(). A counter that only its worker rewrites. Not
-// part of any transaction; a lost or torn beat is only a late one.
-Result<void> write_beat(const World& world, const Path& state, std::uint64_t epoch,
-                        std::uint64_t counter);
-// nullopt: no beat file, or one that was being rewritten.
-Result<std::optional<std::uint64_t>> read_beat(const World& world, const Path& state,
-                                               std::uint64_t epoch);
-Result<void> remove_beat(const World& world, const Path& state, std::uint64_t epoch);
+// The heartbeat of one worker, in a file that it shares with those registered about the same time,
+// in the directory `state` (Store::state_directory()).
+// Only its worker rewrites it. Not part of any transaction; a lost or torn beat is only a late one.
+struct Beat {
+  std::uint64_t counter = 0;
+  std::chrono::seconds ttl{};  // the silence that the worker may keep from here on
+};
+Result<void> write_beat(const World& world, const Path& state, std::uint64_t epoch, Beat beat);
+// nullopt: no beat, or one that was being rewritten.
+Result<std::optional<Beat>> read_beat(const World& world, const Path& state, std::uint64_t epoch);
+// Whose beats are in the same file.
+struct EpochRange {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+};
+[[nodiscard]] EpochRange epochs_beside(std::uint64_t epoch);
+// Deletes the file: for when nobody lives in epochs_beside(epoch). Who registers there meanwhile
+// makes it anew with its next beat.
+Result<void> remove_beats(const World& world, const Path& state, std::uint64_t epoch);
 
 // What `torc verify` reports of the store itself: chain, checkpoints, replica against replay. Stops
 // at the first wrong thing. `check_state` is then run on the replayed state (the recount of

@@ -1,6 +1,7 @@
 #include "lib/store/store.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -228,15 +229,39 @@ TEST_P(BothEngines, beats_are_read_back_and_a_torn_one_is_none) {
   const auto store = make();
   const World world = node.world();
   const Path state = store->state_directory();
-  EXPECT_EQ(*read_beat(world, state, 5), std::nullopt);
-  ASSERT_TRUE(write_beat(world, state, 5, 41).ok());
-  ASSERT_TRUE(write_beat(world, state, 5, 42).ok());
-  EXPECT_EQ(*read_beat(world, state, 5), std::optional<std::uint64_t>(42));
-  std::filesystem::resize_file(state / "beats" / "5", 12);
-  EXPECT_EQ(*read_beat(world, state, 5), std::nullopt);
-  ASSERT_TRUE(remove_beat(world, state, 5).ok());
-  ASSERT_TRUE(remove_beat(world, state, 5).ok());
-  EXPECT_EQ(*read_beat(world, state, 5), std::nullopt);
+  using std::chrono::seconds;
+  EXPECT_FALSE(read_beat(world, state, 5)->has_value());
+  ASSERT_TRUE(write_beat(world, state, 5, {41, seconds(300)}).ok());
+  ASSERT_TRUE(write_beat(world, state, 5, {42, seconds(400)}).ok());
+  EXPECT_EQ((*read_beat(world, state, 5))->counter, 42U);
+  EXPECT_EQ((*read_beat(world, state, 5))->ttl, seconds(400));
+  std::filesystem::resize_file(state / "beats" / "0", 5 * 65536 + 12);
+  EXPECT_FALSE(read_beat(world, state, 5)->has_value());
+  ASSERT_TRUE(remove_beats(world, state, 5).ok());
+  ASSERT_TRUE(remove_beats(world, state, 5).ok());
+  EXPECT_FALSE(read_beat(world, state, 5)->has_value());
+}
+
+TEST_P(BothEngines, the_beats_of_a_thousand_workers_share_a_file_and_no_page) {
+  const auto store = make();
+  const Path state = store->state_directory();
+  const World world = node.world();
+  const EpochRange beside = epochs_beside(2000);
+  ASSERT_TRUE(write_beat(world, state, beside.first, {1, {}}).ok());
+  ASSERT_TRUE(write_beat(world, state, beside.last, {2, {}}).ok());
+  ASSERT_TRUE(write_beat(world, state, beside.last + 1, {3, {}}).ok());
+  EXPECT_EQ((*read_beat(world, state, beside.first))->counter, 1U);
+  EXPECT_EQ((*read_beat(world, state, beside.last))->counter, 2U);
+  EXPECT_FALSE(read_beat(world, state, beside.first + 1)->has_value());
+  std::size_t files = 0;
+  for (const auto& file : std::filesystem::directory_iterator(state / "beats")) {
+    // Holes, but for a block a worker.
+    struct stat status {};
+    ASSERT_EQ(::stat(file.path().c_str(), &status), 0);
+    EXPECT_LE(status.st_blocks * 512, 2 * 65536);
+    ++files;
+  }
+  EXPECT_EQ(files, 2U);
 }
 
 // --- what is refused ---

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 
 #include "tests/integration/harness.h"
 #include "tests/integration/harness_internal.h"
@@ -80,29 +81,28 @@ void Fifo::open_gate(std::size_t readers) {
   if (write(fd_, lines.data(), lines.size()) != static_cast<ssize_t>(lines.size())) give_up("gate");
 }
 
-DeletedNames::DeletedNames(const Path& directory) : fd_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
-  if (fd_ < 0 || inotify_add_watch(fd_, directory.c_str(), IN_DELETE | IN_MOVED_FROM) < 0) {
-    give_up("cannot watch " + directory.string());
-  }
+NewNames::NewNames(const Path& directory)
+    : directory_(directory), fd_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+  if (fd_ < 0) give_up("cannot watch " + directory.string());
+  watch();
 }
 
-DeletedNames::~DeletedNames() {
+NewNames::~NewNames() {
   close(fd_);
 }
 
-void DeletedNames::pump() {
-  alignas(inotify_event) char buffer[1 << 14];
-  for (ssize_t n; (n = read(fd_, buffer, sizeof buffer)) > 0;) {
-    for (const char* at = buffer; at < buffer + n;) {
-      const auto* event = reinterpret_cast<const inotify_event*>(at);
-      if (event->len > 0) names_.emplace_back(event->name);
-      at += sizeof(inotify_event) + event->len;
-    }
+void NewNames::watch() {
+  (void)inotify_add_watch(fd_, directory_.c_str(), IN_CREATE | IN_MOVED_TO);
+  std::error_code ignored;  // a directory may go while it is listed
+  for (const auto& entry : std::filesystem::directory_iterator(directory_, ignored)) {
+    (void)inotify_add_watch(fd_, entry.path().c_str(), IN_CREATE | IN_MOVED_TO | IN_ONLYDIR);
   }
 }
 
-bool DeletedNames::has(std::string_view name) const {
-  return std::find(names_.begin(), names_.end(), name) != names_.end();
+void NewNames::pump() {
+  alignas(inotify_event) char buffer[1 << 14];
+  while (read(fd_, buffer, sizeof buffer) > 0) any_ = true;
+  watch();
 }
 
 Timer::Timer(std::chrono::nanoseconds duration)

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace torc::itest {
@@ -87,21 +88,25 @@ class Fifo final : public Source {
   std::vector<std::string> lines_;
 };
 
-// Names that were deleted from a directory, or moved out of it, since this object was made.
-class DeletedNames final : public Source {
+// Names that come to a directory or to one in it.
+class NewNames final : public Source {
  public:
-  explicit DeletedNames(const Path& directory);
-  ~DeletedNames() override;
-  DeletedNames(const DeletedNames&) = delete;
-  DeletedNames& operator=(const DeletedNames&) = delete;
+  explicit NewNames(const Path& directory);
+  ~NewNames() override;
+  NewNames(const NewNames&) = delete;
+  NewNames& operator=(const NewNames&) = delete;
 
   void pump() override;
   [[nodiscard]] std::vector<int> fds() const override { return {fd_}; }
-  [[nodiscard]] bool has(std::string_view name) const;
+  // Whether any came since the last call.
+  [[nodiscard]] bool take() { return std::exchange(any_, false); }
 
  private:
+  void watch();
+
+  Path directory_;
   int fd_ = -1;
-  std::vector<std::string> names_;
+  bool any_ = false;
 };
 
 // A program as it shall be started.

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -157,6 +158,13 @@ class Crew {
     return "";
   }
 
+  [[nodiscard]] bool is_living(const std::string& number) const {
+    const json status = workplace_.json({"status", "stages.torc"});
+    return std::any_of(status["workers"].begin(), status["workers"].end(), [&](const json& worker) {
+      return std::to_string(worker["worker"].get<int>()) == number;
+    });
+  }
+
   void expect_that_all_leave() {
     for (Member& member : members_) {
       const Ended ended = member.process->wait();
@@ -270,14 +278,13 @@ TEST(Workers, a_worker_frozen_beyond_its_lease_loses_its_jobs_and_comes_back_as_
   }
   ASSERT_FALSE(number.empty());
   Process& process = *crew.members()[frozen].process;
-  DeletedNames beats(crew.state() / "beats");
+  NewNames commits(crew.state() / "journal");
   process.kill(SIGSTOP);
   kill_and_replace(crew, random, 4, {frozen});
 
-  // Whoever ends its lease removes its heartbeat.
   auto sources = crew.sources();
-  sources.push_back(&beats);
-  ASSERT_TRUE(wait_until(sources, [&] { return beats.has(number); }))
+  sources.push_back(&commits);
+  ASSERT_TRUE(wait_until(sources, [&] { return commits.take() && !crew.is_living(number); }))
       << "its lease was never ended";
   process.kill(SIGCONT);
   EXPECT_TRUE(process.wait_for_output("its lease was lost")) << process.out() << process.err();

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -18,11 +19,13 @@ struct ModelWorker {
   WorkerStatus status = WorkerStatus::living;
   std::uint64_t renewals = 1;
   std::uint64_t finished = 0;
+  std::string host;
 };
 
 struct ModelAnswer {
   std::vector<Grant> grants;
   std::vector<Refused> refused;
+  bool took_spares = false;
 };
 
 class ClaimModel {
@@ -75,7 +78,15 @@ class ClaimModel {
     return ids;
   }
 
-  void enter(std::uint64_t sequence) { workers_[sequence] = {}; }
+  [[nodiscard]] std::uint64_t hosts() const {
+    std::set<std::string> names;
+    for (const auto& [epoch, w] : workers_) {
+      if (w.status == WorkerStatus::living) names.insert(w.host);
+    }
+    return names.size();
+  }
+
+  void enter(std::uint64_t sequence, const std::string& host) { workers_[sequence].host = host; }
 
   void leave(WorkerEpoch worker, WallTime now) {
     for (std::uint64_t id : held_by(worker)) take_back(id, now);
@@ -136,6 +147,13 @@ class ClaimModel {
       if (allowed(t, request.worker, answer)) take_back(raw(t.job), request.now);
     }
     open_what_can(sequence);
+    const std::uint64_t share = in_state(JobState::ready) / (2 * living());
+    if (share == 0 && !request.spares.empty()) {
+      answer.took_spares = true;
+      for (const ClaimToken& t : request.spares) {
+        if (allowed(t, request.worker, answer)) take_back(raw(t.job), request.now);
+      }
+    }
     if (request.offer) grant(request, *request.offer, sequence, answer);
     ++worker.renewals;
     return answer;

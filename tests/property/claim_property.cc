@@ -233,12 +233,18 @@ class World {
       return ++seen > 0;
     });
     RC_ASSERT(seen == model_.workers().size());
+    const auto crowd = read_crowd(tx_);
+    RC_ASSERT(crowd.ok());
+    RC_ASSERT(crowd->workers == model_.living());
+    RC_ASSERT(crowd->hosts == model_.hosts());
   }
 
   void enter() {
-    const auto epoch = register_worker(tx_, WorkerInfo{});
+    WorkerInfo info;
+    info.host = "node" + std::to_string(below(3));
+    const auto epoch = register_worker(tx_, info);
     RC_ASSERT(epoch.ok());
-    model_.enter(raw(*epoch));
+    model_.enter(raw(*epoch), info.host);
     workers_.push_back(*epoch);
     compare();
   }
@@ -305,6 +311,8 @@ class World {
     for (std::uint64_t n = below(4); n > 0; --n) e.starts.push_back({any_token(worker), now_});
     for (std::uint64_t n = one_in(2) ? 0 : below(4); n > 0; --n)
       e.returns.push_back(any_token(worker));
+    for (std::uint64_t n = one_in(2) ? 0 : below(4); n > 0; --n)
+      e.spares.push_back(any_token(worker));
     if (!e.finishes.empty() && one_in(3))
       e.finishes.push_back(e.finishes[below(e.finishes.size())]);
     if (!one_in(5)) e.offer = any_offer();
@@ -345,6 +353,7 @@ class World {
       RC_ASSERT(answer.grants[i].priority == expected.grants[i].priority);
       tokens_.push_back(answer.grants[i].token);
     }
+    RC_ASSERT(answer.took_spares == expected.took_spares);
     RC_ASSERT(answer.living == model_.living());
     RC_ASSERT(answer.workflow.jobs == model_.jobs());
   }

@@ -1,0 +1,98 @@
+// When a worker talks to the store and how many jobs it holds ahead: the policy that keeps any
+// number of workers within the budgets of a shared filesystem and still busy. A value that is told
+// what happened; it has no clock and does nothing. docs/claims.md ("Pace") derives the rules.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "lib/base/clock.h"
+
+namespace torc::claim {
+
+// Commits a second that all workers of a workflow together ask of a shared filesystem.
+inline constexpr double kCommitsPerSecond = 20;
+
+enum class Sharing : std::uint8_t {
+  local,  // one host's own disk: nobody else pays for commits
+  shared  // a filesystem of many hosts: all workers together keep kCommitsPerSecond
+};
+
+class Pace {
+ public:
+  // What a worker learns whenever it has talked to the store.
+  struct Seen {
+    BootTime at{};
+    std::uint64_t sequence = 0;            // newest commit of anybody
+    std::uint64_t living = 1;              // workers
+    std::chrono::nanoseconds cost{};       // of its own commit; 0: it wrote none
+    std::chrono::milliseconds job_time{};  // how long jobs run, as others say; 0: not known
+  };
+
+  explicit Pace(Sharing sharing) : sharing_(sharing) {}
+
+  void saw(const Seen& seen);
+  // A job of this worker ended after `ran`, at `now`.
+  void job_ended(std::chrono::nanoseconds ran, BootTime now);
+
+  enum class Need : std::uint8_t {
+    work,   // a slot is idle
+    report  // every slot has work
+  };
+  // From the last commit of this worker to its next.
+  [[nodiscard]] std::chrono::nanoseconds window(Need need) const;
+
+  // Jobs to hold beyond the `running` ones: twice what ends within a window, since ends come in
+  // bursts.
+  [[nodiscard]] std::uint64_t ahead(std::uint64_t running, BootTime now) const;
+  // Of those, what will start before the next exchange.
+  [[nodiscard]] std::uint64_t next_window(std::uint64_t running, BootTime now) const;
+  // How long jobs of this worker run, for others to plan by; 0: none has ended.
+  [[nodiscard]] std::chrono::milliseconds job_time() const;
+
+  // Nothing could be claimed: the time to the next look, backing off from 1 s to 30 s, in a crowd
+  // more. `dice` in [0, 1).
+  std::chrono::nanoseconds next_poll(double dice);
+  void found_work() { polls_ = 0; }
+
+ private:
+  [[nodiscard]] std::chrono::nanoseconds share() const;
+  [[nodiscard]] double ends_in_window(std::uint64_t running, BootTime now) const;
+
+  Sharing sharing_;
+  std::uint64_t living_ = 1;
+  std::chrono::nanoseconds cost_{std::chrono::microseconds(250)};
+  std::optional<double> share_;  // seconds; nullopt: nothing seen yet
+  BootTime seen_at_{};
+  std::uint64_t seen_sequence_ = 0;
+  double mean_run_ = 0;  // seconds
+  double hint_ = 0;      // seconds
+  std::uint64_t ended_ = 0;
+  BootTime last_end_{};
+  unsigned polls_ = 0;
+};
+
+// Spreads the registrations of workers that start at once, since each is a commit. Told how many
+// start together (a batch system knows), it draws a moment; and it waits on while it sees that more
+// commits are made than the budget has.
+class Entrance {
+ public:
+  Entrance(Sharing sharing, std::uint64_t starters) : sharing_(sharing), starters_(starters) {}
+
+  // Before the first look at the store. `dice` in [0, 1).
+  [[nodiscard]] std::chrono::nanoseconds delay(double dice) const;
+  // After a look: 0: register now; else look again after so long.
+  std::chrono::nanoseconds wait(BootTime now, std::uint64_t sequence, std::uint64_t living,
+                                double dice);
+
+ private:
+  Sharing sharing_;
+  std::uint64_t starters_;
+  int looks_ = 0;
+  BootTime looked_at_{};
+  std::uint64_t sequence_ = 0;
+  std::chrono::nanoseconds patience_{std::chrono::seconds(1)};
+};
+
+}  // namespace torc::claim

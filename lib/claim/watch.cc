@@ -1,0 +1,43 @@
+#include "lib/claim/watch.h"
+
+#include <algorithm>
+
+namespace torc::claim {
+namespace {
+
+constexpr std::size_t kWatched = 3;
+constexpr std::size_t kFurtherForEachSilent = 2;
+constexpr int kHealthyIntervals = 3;
+constexpr int kSilentIntervals = 2;
+
+}  // namespace
+
+std::size_t Watch::wanted(std::chrono::nanoseconds interval) const {
+  std::size_t n = kWatched;
+  for (const auto& [worker, seen] : seen_) n += seen.silent >= interval ? kFurtherForEachSilent : 0;
+  return n;
+}
+
+Watch::Verdict Watch::look(const Look& look, BootTime asked, std::chrono::nanoseconds interval) {
+  const std::uint64_t beats = look.beats.value_or(beats_of(look.worker));
+  const auto before = seen_.find(look.worker);
+  const Observation seen = before == seen_.end() ? first_look(look.renewals, beats, asked)
+                                                 : observe(before->second, look.renewals, beats,
+                                                           asked, kHealthyIntervals * interval);
+  seen_.insert_or_assign(look.worker, seen);
+  if (is_expired(seen, look.ttl)) return Verdict::expired;
+  return seen.silent >= kSilentIntervals * interval ? Verdict::silent : Verdict::lives;
+}
+
+std::uint64_t Watch::beats_of(WorkerEpoch worker) const {
+  const auto it = seen_.find(worker);
+  return it == seen_.end() ? 0 : it->second.beats;
+}
+
+void Watch::keep_only(const std::vector<WorkerEpoch>& ring) {
+  std::erase_if(seen_, [&](const auto& entry) {
+    return std::find(ring.begin(), ring.end(), entry.first) == ring.end();
+  });
+}
+
+}  // namespace torc::claim
