@@ -46,17 +46,34 @@ struct HistoryOptions {
   bool json = false;
 };
 
+struct BenchOptions {
+  std::string directory = ".";
+  std::chrono::seconds seconds{10};
+  std::uint64_t processes = 4;
+  std::string engine = "auto";
+  bool json = false;
+};
+
+struct CompactOptions {
+  std::string store;
+  bool json = false;
+};
+
 struct CareOptions {
   DoctorOptions doctor;
   RepairOptions repair;
   BackupOptions backup;
   HistoryOptions history;
+  BenchOptions bench;
+  CompactOptions compact;
 };
 
 Exit run_doctor(const App& app, const DoctorOptions& options);
 Exit run_repair(const App& app, const RepairOptions& options);
 Exit run_backup(const App& app, const BackupOptions& options);
 Exit run_history(const App& app, const HistoryOptions& options);
+Exit run_bench(const App& app, const BenchOptions& options);
+Exit run_compact(const App& app, const CompactOptions& options);
 
 // Adds them to the command line. `options` and `exit` outlive the parsing.
 void add_care_commands(CLI::App& cli, const App& app, CareOptions& options, Exit& exit);

@@ -82,6 +82,29 @@ void add_history(CLI::App& cli, const App& app, HistoryOptions& o, Exit& exit) {
   c->callback([&] { exit = run_history(app, o); });
 }
 
+void add_bench(CLI::App& cli, const App& app, BenchOptions& o, Exit& exit) {
+  auto* c = cli.add_subcommand("bench", "Measure what commits cost in a directory");
+  c->add_option("DIR", o.directory, "directory (default: the working directory)");
+  add_duration(c, "--seconds", o.seconds, "how long in all (default 10)");
+  c->add_option("--processes", o.processes, "workers at once (default 4)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 256));
+  c->add_option("--engine", o.engine, "auto: the one that a store here would have")
+      ->type_name("ENGINE")
+      ->check(CLI::IsMember({"auto", "lmdb", "journal"}))
+      ->capture_default_str();
+  c->add_flag("--json", o.json, "machine-readable output");
+  c->footer("\nIt makes a store of its own in DIR and removes it again.");
+  c->callback([&] { exit = run_bench(app, o); });
+}
+
+void add_compact(CLI::App& cli, const App& app, CompactOptions& o, Exit& exit) {
+  auto* c = cli.add_subcommand("compact", "Make a store as small as it may be");
+  c->add_option("STORE", o.store, "store");
+  c->add_flag("--json", o.json, "machine-readable output");
+  c->callback([&] { exit = run_compact(app, o); });
+}
+
 }  // namespace
 
 void add_care_commands(CLI::App& cli, const App& app, CareOptions& options, Exit& exit) {
@@ -89,6 +112,8 @@ void add_care_commands(CLI::App& cli, const App& app, CareOptions& options, Exit
   add_repair(cli, app, options.repair, exit);
   add_backup(cli, app, options.backup, exit);
   add_history(cli, app, options.history, exit);
+  add_bench(cli, app, options.bench, exit);
+  add_compact(cli, app, options.compact, exit);
 }
 
 }  // namespace torc::cli
