@@ -104,7 +104,8 @@ void Committer::serve() {
     std::vector<pollfd> fds{{request_fd_, POLLIN, 0}};
     // Only an idle worker cares for the commits of others; a busy one would mostly hear its own.
     if (idle && store_->changes_fd() >= 0) fds.push_back({store_->changes_fd(), POLLIN, 0});
-    const std::size_t first_neighbour = fds.size();
+    const std::size_t answer = fds.size();
+    fds.push_back({keeper_.answer_fd(), POLLIN, 0});
     for (const int fd : keeper_.neighbour_fds()) fds.push_back({fd, POLLIN, 0});
     const auto wait =
         std::max<BootTime>(keeper_.next_tick() - world_.clock.boot_now(), BootTime(0));
@@ -129,14 +130,15 @@ void Committer::serve() {
         }
         notify();
       }
-    } else if (first_neighbour == 2 && fds[1].revents != 0) {
+    } else if (answer == 2 && fds[1].revents != 0) {
       store_->clear_changes();
       if (others_committed()) {
         changed_ = true;
         notify();
       }
     }
-    for (std::size_t i = first_neighbour; i < fds.size(); ++i) {
+    if (fds[answer].revents != 0) keeper_.answered();
+    for (std::size_t i = answer + 1; i < fds.size(); ++i) {
       if (fds[i].revents != 0) keep_lease(keeper_.neighbour_died(fds[i].fd));
     }
     if (world_.clock.boot_now() >= keeper_.next_tick()) {

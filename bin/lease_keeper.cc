@@ -25,7 +25,7 @@ LeaseKeeper::LeaseKeeper(store::World world, store::Store& store, claim::WorkerE
       store_(store),
       self_(self),
       info_(std::move(info)),
-      run_program_(std::move(run_program)),
+      inquiry_(std::move(run_program)),
       next_tick_(world_.clock.boot_now()),
       fenced_at_(registered + claim::fencing_limit(info_.lease_ttl)),
       said_(info_.lease_ttl) {}
@@ -168,6 +168,7 @@ Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, 
   std::vector<claim::WorkerEpoch> kept;
   for (const claim::Worker& worker : successors) kept.push_back(worker.epoch);
   watch_.keep_only(kept);
+  std::vector<std::string> suspects;
   for (const claim::Worker& worker : successors) {
     const auto beat = store::read_beat(world_, store_.state_directory(), raw(worker.epoch));
     if (!beat) continue;  // nothing is known of it this time
@@ -175,11 +176,18 @@ Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, 
         worker.epoch, worker.renewals, *beat ? std::optional((*beat)->counter) : std::nullopt,
         std::max(worker.ttl, *beat ? (*beat)->ttl : std::chrono::seconds(0))};
     const auto verdict = watch_.look(look, asked, interval());
-    if (verdict == claim::Watch::Verdict::expired ||
-        (verdict == claim::Watch::Verdict::silent && allocation_ended(worker.info.allocation))) {
+    const bool silent = verdict == claim::Watch::Verdict::silent;
+    const auto state = allocations_.find(worker.info.allocation);
+    const bool ended =
+        state != allocations_.end() && state->second == slurm::AllocationState::ended;
+    if (verdict == claim::Watch::Verdict::expired || (silent && ended)) {
       TORC_TRY(expire(worker, watch_.beats_of(worker.epoch)));
+    } else if (silent && !worker.info.allocation.empty()) {
+      suspects.push_back(worker.info.allocation);
     }
   }
+  allocations_.clear();
+  ask_slurm(std::move(suspects));
   return {};
 }
 
@@ -206,14 +214,16 @@ Result<bool> LeaseKeeper::expire(const claim::Worker& worker, std::uint64_t beat
   return expired;
 }
 
-bool LeaseKeeper::allocation_ended(const std::string& allocation) {
-  if (allocation.empty() || !run_program_) return false;
+void LeaseKeeper::ask_slurm(std::vector<std::string> suspects) {
   const BootTime now = world_.clock.boot_now();
-  if (now < next_slurm_query_) return false;
+  if (suspects.empty() || !inquiry_.possible() || now < next_slurm_query_) return;
   next_slurm_query_ = now + std::min<std::chrono::nanoseconds>(kSlurmInterval, info_.lease_ttl);
-  const auto states = slurm::allocation_states(run_program_, {allocation});
-  const auto it = states.find(allocation);
-  return it != states.end() && it->second == slurm::AllocationState::ended;
+  inquiry_.ask(std::move(suspects));
+}
+
+void LeaseKeeper::answered() {
+  allocations_ = inquiry_.take();
+  if (!allocations_.empty()) next_tick_ = world_.clock.boot_now();
 }
 
 }  // namespace torc::cli

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bin/allocation_inquiry.h"
 #include "bin/app.h"
 #include "lib/claim/claimer.h"
 #include "lib/claim/lease.h"
@@ -40,6 +41,10 @@ class LeaseKeeper {
   // Until when jobs may run in the name of the renewals so far.
   [[nodiscard]] BootTime fenced_at() const { return fenced_at_; }
 
+  // Readable when Slurm has answered; then answered() makes the next tick due.
+  [[nodiscard]] int answer_fd() const { return inquiry_.fd(); }
+  void answered();
+
   // Workers of this node: a descriptor each that becomes readable when the process is gone (pidfd).
   [[nodiscard]] std::vector<int> neighbour_fds() const;
   // Expires the neighbour behind `fd` at once.
@@ -63,13 +68,14 @@ class LeaseKeeper {
   void watch_neighbours(const std::vector<claim::Worker>& neighbours);
   Result<void> observe(const std::vector<claim::Worker>& successors, BootTime asked);
   Result<bool> expire(const claim::Worker& worker, std::uint64_t beats);
-  bool allocation_ended(const std::string& allocation);
+  void ask_slurm(std::vector<std::string> suspects);
 
   store::World world_;
   store::Store& store_;
   claim::WorkerEpoch self_;
   claim::WorkerInfo info_;
-  slurm::RunProgram run_program_;
+  AllocationInquiry inquiry_;
+  AllocationInquiry::States allocations_;  // Slurm's newest answer, for one tick
   BootTime next_tick_{};
   BootTime fenced_at_;
   BootTime next_slurm_query_{};

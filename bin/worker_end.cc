@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "bin/quantities.h"
 #include "bin/worker_session.h"
 #include "lib/claim/lease.h"
 
@@ -17,6 +18,7 @@ using std::chrono::nanoseconds;
 
 constexpr nanoseconds kTermLead = 15s;  // SIGTERM of the batch system: KillWait is 30 s by default
 
+constexpr std::size_t kMostShown = 20;
 constexpr const char* kTooLate =
     "this worker could not renew its lease in time (frozen, or its filesystem hangs)";
 
@@ -106,8 +108,7 @@ void Session::handle_signals() {
     const int number = static_cast<int>(info.ssi_signo);
     if (!repeated_.is_new(number, clock_.boot_now())) continue;
     if (number == SIGUSR1) {
-      notice(fmt::format("running {}, waiting here {}, done {}, failed {}", running_.size(),
-                         queue_.size(), summary_.completed, summary_.failed));
+      tell_what_goes_on();
       continue;
     }
     ++interrupts_;
@@ -124,6 +125,32 @@ void Session::handle_signals() {
     } else {
       for (const auto& [id, job] : running_) host_.kill(exec::RunId{id});
     }
+  }
+}
+
+// What a person asks by SIGUSR1. Long lists are cut: this is for a log.
+void Session::tell_what_goes_on() const {
+  const BootTime now = clock_.boot_now();
+  const auto ago = [&](BootTime then) {
+    return show_duration(std::chrono::duration_cast<WallTime>(now - then));
+  };
+  notice(fmt::format("running {}, waiting here {}, done {}, failed {}{}", running_.size(),
+                     queue_.size(), summary_.completed, summary_.failed,
+                     phase_ == Phase::working    ? ""
+                     : phase_ == Phase::draining ? ", claims no more"
+                                                 : ", ends its jobs"));
+  const BootTime fenced = committer_->last_confirmed() + claim::fencing_limit(lease_ttl_);
+  notice(fmt::format("worker {}: last commit {}; its lease, not renewed, ends its jobs in {}",
+                     summary_.epoch, last_written_ ? ago(*last_written_) + " ago" : "not yet made",
+                     show_duration(std::chrono::duration_cast<WallTime>(fenced - now))));
+  std::size_t shown = 0;
+  for (const auto& [id, job] : running_) {
+    if (shown++ == kMostShown) {
+      notice(fmt::format("  and {} more", running_.size() - kMostShown));
+      return;
+    }
+    notice(fmt::format("  '{}', attempt {}, for {}, process {}", job.name, job.token.attempt,
+                       ago(job.started), host_.leader(exec::RunId{id})));
   }
 }
 

@@ -19,7 +19,8 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
-// Attempts cut off by the end of an allocation or by a signal, before a job is given up.
+// Attempts cut off by the end of an allocation or by a signal, or that could not start, before a
+// job is given up.
 constexpr std::uint32_t kMostStops = 5;
 // Starts in a row that fail for reasons of this node, before the worker leaves it to others.
 constexpr int kMostFaults = 3;
@@ -189,9 +190,10 @@ bool Session::start(PreparedJob job) {
   free_cpus_ -= std::min(free_cpus_, job.need.cpus);
   free_memory_ = free_memory_ - std::min(free_memory_, job.need.memory);
   starts_.push_back({job.grant.token, clock_.wall_now()});
-  running_.emplace(static_cast<std::uint64_t>(*id),
-                   Running{queue_moved_, job.grant.token, job.need, std::move(gpus),
-                           std::move(job.name), std::move(job.files), job.stdio.delete_on_success});
+  running_.emplace(
+      static_cast<std::uint64_t>(*id),
+      Running{queue_moved_, job.grant.token, job.need, std::move(gpus), std::move(job.name),
+              std::move(job.files), job.stdio.delete_on_success, job.grant.stopped});
   return true;
 }
 
@@ -230,7 +232,7 @@ claim::Finished Session::verdict(const Running& job, const exec::Ended& ended) c
       break;
     case exec::Ending::not_started:
       o.cause = claim::EndCause::not_started;
-      if (is_fault_of_node(ended) && job.token.attempt < kMostStops) {
+      if (is_fault_of_node(ended) && job.stopped + 1 < kMostStops) {
         finished.state = claim::JobState::ready;
       }
       break;
@@ -243,7 +245,7 @@ claim::Finished Session::verdict(const Running& job, const exec::Ended& ended) c
       // Not the job's fault: it runs again elsewhere, but not for ever.
       o.cause = claim::EndCause::stopped;
       finished.state =
-          job.token.attempt < kMostStops ? claim::JobState::ready : claim::JobState::terminated;
+          job.stopped + 1 < kMostStops ? claim::JobState::ready : claim::JobState::terminated;
       break;
   }
   return finished;

@@ -42,6 +42,7 @@ struct Running {
   std::string name;
   OutputFiles files;
   bool delete_on_success = false;
+  std::uint32_t stopped = 0;  // earlier attempts that a worker ended
 };
 
 // One registration of a worker: from its epoch to its release or the loss of its lease. One thread;
@@ -72,6 +73,7 @@ class Session {
   void take_reply();
   void keep_for_later(const Error& error);
   void handle_signals();
+  void tell_what_goes_on() const;
   void check_time();
   void check_done(const claim::Answer& answer);
   void return_queue();
@@ -133,6 +135,7 @@ class Session {
   claim::Exchange in_flight_;
 
   BootTime last_sent_{};
+  std::optional<BootTime> last_written_;     // a commit of ours
   claim::Pace pace_{claim::Sharing::local};  // until the engine is known
   bool nothing_claimable_ =
       false;  // the newest answer said so; a change or the poll timer clears it

@@ -24,7 +24,7 @@ slurm::RunProgram query_program(const App& app, std::chrono::nanoseconds limit) 
   for (char** entry = app.environment; entry != nullptr && *entry != nullptr; ++entry) {
     request.environment.emplace_back(*entry);
   }
-  request.time_limit = limit;  // beats wait meanwhile
+  request.time_limit = limit;
   return [request](const std::vector<std::string>& argv) -> Result<slurm::CommandOutput> {
     exec::ProgramRequest mine = request;
     mine.argv = argv;
@@ -89,8 +89,7 @@ Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& optio
   setup.allocation = allocation_of(app.env);
   setup.any_scheduler =
       place == Place::laptop && options.scheduler.empty() && options.label.empty();
-  setup.run_program =
-      query_program(app, std::min<std::chrono::nanoseconds>(kQueryLimit, setup.lease_ttl / 10));
+  setup.run_program = query_program(app, kQueryLimit);
 
   const WallTime now = app.clock.wall_now();
   std::optional<WallTime> end;

@@ -155,6 +155,7 @@ void Session::take_reply() {
   }
   if (retry_delay_ != kFirstRetry) notice("the store can be written again");
   retry_delay_ = kFirstRetry;
+  if (reply->commit.wrote) last_written_ = clock_.boot_now();
   const claim::WorkflowState& workflow = reply->answer.workflow;
   pace_.saw({clock_.boot_now(), reply->newest, reply->answer.living,
              reply->commit.wrote ? reply->commit.cost : 0ns, reply->answer.job_time});

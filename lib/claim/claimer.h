@@ -131,9 +131,8 @@ void scan_workers(const Reader& reader, bool living_only,
                                                   std::size_t count);
 
 // Expires `worker` if its renewal counter is still `observed`: requeues its jobs with their attempt
-// used up and `lost` + 1; a job that lost `crash_limit` workers fails (EndCause::worker_lost).
-// 0: no limit. false: it renewed meanwhile or is gone already. (The beat counter is compared by the
-// caller just before, in the same body.)
+// used up, `lost` + 1 if it had started; see lose() for `crash_limit`. false: it renewed meanwhile
+// or is gone already. (The beat counter is compared by the caller just before, in the same body.)
 Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t observed,
                            WallTime now, std::uint32_t crash_limit);
 
@@ -195,6 +194,7 @@ struct Grant {
   ClaimToken token;
   std::uint32_t job_class = 0;
   std::int32_t priority = 0;
+  std::uint32_t stopped = 0;  // Job::stopped
 };
 
 enum class Refusal : std::uint8_t { superseded, finished, no_such_job };

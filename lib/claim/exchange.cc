@@ -138,7 +138,8 @@ class Session {
       }
       const Job after = claim::claim(before, request_.worker, tx_.sequence(), request_.now);
       ledger_.change(id, JobState::ready, after);
-      answer_.grants.push_back({token_of(JobId{id}, after), taken.job_class, taken.priority});
+      answer_.grants.push_back(
+          {token_of(JobId{id}, after), taken.job_class, taken.priority, after.stopped});
       added_.push_back(id);
     }
   }

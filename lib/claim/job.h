@@ -77,7 +77,8 @@ struct Outcome {
 struct Job {
   JobState state = JobState::blocked;
   std::uint32_t attempt = 0;  // attempts granted so far; 0: never claimed
-  std::uint32_t lost = 0;     // attempts that ended with the loss of the worker
+  std::uint32_t lost = 0;     // attempts that had started and ended with the loss of the worker
+  std::uint32_t stopped = 0;  // attempts that its worker ended or could not start: no fault of it
   std::uint64_t claim = 0;    // claim sequence of the newest attempt
   WorkerEpoch worker{};       // holder of the newest attempt
   WallTime claimed_at{};

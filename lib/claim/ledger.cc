@@ -11,7 +11,7 @@ bool is_unsuccessful(JobState state) {
 
 // The record says no more than its absence would.
 bool is_default(const Job& job) {
-  return job.state == JobState::ready && job.attempt == 0 && job.lost == 0 &&
+  return job.state == JobState::ready && job.attempt == 0 && job.lost == 0 && job.stopped == 0 &&
          job.outcome == Outcome{};
 }
 

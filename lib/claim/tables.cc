@@ -187,13 +187,14 @@ std::uint64_t decode_countdown(std::string_view value) {
 
 Value encode(const Job& job) {
   unsigned head = static_cast<unsigned>(job.state);
-  if (job.lost != 0) head |= kLost;
+  if (job.lost != 0 || job.stopped != 0) head |= kLost;
   if (job.claim != 0) head |= kClaim;
   if (job.claimed_at != WallTime{}) head |= kClaimedAt;
   if (job.outcome != Outcome{}) head |= kOutcome;
   Value out;
   out.u8(static_cast<std::uint8_t>(head)).varint(job.attempt);
-  if (head & kLost) out.varint(job.lost);
+  // Mostly one of them is 0 and the other small.
+  if (head & kLost) out.varint(std::uint64_t{job.stopped} << 32 | job.lost);
   if (head & kClaim) out.varint(job.claim).varint(raw(job.worker));
   if (head & kClaimedAt) out.svarint(job.claimed_at.count());
   if (head & kOutcome) put_outcome(out, job.outcome, job.claimed_at);
@@ -207,7 +208,11 @@ std::optional<Job> decode_job(std::string_view value) {
   if ((head & 0x0f) >= kJobStates) return std::nullopt;
   job.state = static_cast<JobState>(head & 0x0f);
   job.attempt = static_cast<std::uint32_t>(in.varint());
-  if (head & kLost) job.lost = static_cast<std::uint32_t>(in.varint());
+  if (head & kLost) {
+    const std::uint64_t both = in.varint();
+    job.lost = static_cast<std::uint32_t>(both);
+    job.stopped = static_cast<std::uint32_t>(both >> 32);
+  }
   if (head & kClaim) {
     job.claim = in.varint();
     job.worker = WorkerEpoch{in.varint()};

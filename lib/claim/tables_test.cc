@@ -13,6 +13,7 @@ Job any_job() {
   job.state = static_cast<JobState>(*rc::gen::inRange(0, 8));
   job.attempt = *rc::gen::arbitrary<std::uint32_t>();
   job.lost = *rc::gen::arbitrary<std::uint32_t>();
+  job.stopped = *rc::gen::arbitrary<std::uint32_t>();
   job.claim = *rc::gen::arbitrary<std::uint64_t>();
   if (job.claim != 0) job.worker = WorkerEpoch{*rc::gen::arbitrary<std::uint64_t>()};
   job.claimed_at = WallTime(*rc::gen::arbitrary<std::int64_t>());

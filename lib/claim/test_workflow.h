@@ -87,6 +87,14 @@ class TestWorkflow {
     return o;
   }
 
+  void start(WorkerEpoch worker, const ClaimToken& token) {
+    Exchange request;
+    request.worker = worker;
+    request.now = kNoon;
+    request.starts.push_back({token, kNoon});
+    EXPECT_TRUE(say(request).ok());
+  }
+
   Result<Answer> finish(WorkerEpoch worker, const ClaimToken& token,
                         JobState state = JobState::completed) {
     Exchange request;

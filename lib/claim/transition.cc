@@ -51,6 +51,11 @@ Decision finish(const Job& job, WorkerEpoch worker, const Finished& event) {
   if (after.outcome.started_at == WallTime{} && job.state == JobState::running) {
     after.outcome.started_at = job.outcome.started_at;
   }
+  const EndCause why = event.outcome.cause;
+  if (after.state == JobState::ready &&
+      (why == EndCause::stopped || why == EndCause::not_started)) {
+    ++after.stopped;
+  }
   return after;
 }
 
@@ -64,6 +69,7 @@ Decision give_back(const Job& job, WorkerEpoch worker, const ClaimToken& token, 
     after.outcome.cause = EndCause::stopped;
     after.outcome.started_at = job.outcome.started_at;
     after.outcome.ended_at = now;
+    ++after.stopped;
     return after;
   }
   --after.attempt;
@@ -79,8 +85,9 @@ Job lose(Job job, std::uint32_t crash_limit, WallTime now) {
   if (job.state == JobState::running) outcome.started_at = job.outcome.started_at;
   outcome.ended_at = now;
   job.outcome = outcome;
-  ++job.lost;
-  const bool exhausted = crash_limit != 0 && job.lost >= crash_limit;
+  if (job.state == JobState::running) ++job.lost;
+  const bool exhausted =
+      crash_limit != 0 && (job.lost >= crash_limit || job.attempt >= kUnheard * crash_limit);
   job.state = exhausted ? JobState::failed : JobState::ready;
   return job;
 }

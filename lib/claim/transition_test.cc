@@ -89,10 +89,40 @@ TEST(Transition, the_outcome_of_the_attempt_before_stays_until_the_next_one_star
 }
 
 TEST(Transition, the_loss_of_workers_is_counted_up_to_the_limit) {
-  EXPECT_EQ(lose(claimed(), 2, kNow).state, JobState::ready);
-  EXPECT_EQ(lose(claimed(), 1, kNow).state, JobState::failed);
-  EXPECT_EQ(lose(claimed(), 0, kNow).state, JobState::ready);
+  EXPECT_EQ(lose(running(), 2, kNow).state, JobState::ready);
+  EXPECT_EQ(lose(running(), 2, kNow).lost, 1U);
+  EXPECT_EQ(lose(running(), 1, kNow).state, JobState::failed);
+  EXPECT_EQ(lose(running(), 0, kNow).state, JobState::ready);
   EXPECT_EQ(lose(running(), 2, kNow).outcome.started_at, kNow);
+}
+
+TEST(Transition, a_job_that_was_only_claimed_is_not_charged_with_the_loss_of_its_worker) {
+  const Job lost = lose(claimed(), 1, kNow);
+  EXPECT_EQ(lost.state, JobState::ready);
+  EXPECT_EQ(lost.lost, 0U);
+  EXPECT_EQ(lost.attempt, 1U) << "it may have started unheard of";
+  EXPECT_EQ(lost.outcome.cause, EndCause::worker_lost);
+}
+
+TEST(Transition, a_job_that_takes_its_workers_with_it_unheard_of_is_given_up_at_last) {
+  Job job = claimed();
+  job.attempt = 2 * kUnheard - 1;
+  EXPECT_EQ(lose(job, 2, kNow).state, JobState::ready);
+  ++job.attempt;
+  EXPECT_EQ(lose(job, 2, kNow).state, JobState::failed);
+  EXPECT_EQ(lose(job, 0, kNow).state, JobState::ready);
+}
+
+TEST(Transition, stops_are_counted_apart_from_losses) {
+  Finished stopped = end(1, 7, JobState::ready);
+  stopped.outcome.cause = EndCause::stopped;
+  Job job = std::get<Job>(finish(running(), kAda, stopped));
+  EXPECT_EQ(job.stopped, 1U);
+  EXPECT_EQ(job.lost, 0U);
+  EXPECT_EQ(std::get<Job>(give_back(running(), kAda, {JobId{1}, 1, 7}, kNow)).stopped, 1U);
+  EXPECT_EQ(lose(running(), 5, kNow).stopped, 0U);
+  stopped.outcome.cause = EndCause::exited;
+  EXPECT_EQ(std::get<Job>(finish(running(), kAda, stopped)).stopped, 0U);
 }
 
 }  // namespace

@@ -70,7 +70,8 @@ class Audit {
     if (needs_claim && (job->attempt == 0 || job->claim == 0 || raw(job->worker) == 0)) {
       return wrong(fmt::format("job {} is {} and was never claimed", *id, to_string(job->state)));
     }
-    if (job->lost > job->attempt || job->claim > reader_.sequence()) {
+    if (job->lost > job->attempt || job->stopped > job->attempt - job->lost ||
+        job->claim > reader_.sequence()) {
       return wrong(fmt::format("job {} has impossible numbers", *id));
     }
     states_[*id] = job->state;

@@ -19,10 +19,12 @@ TEST(Worker, a_lost_worker_s_jobs_run_again_with_their_attempt_used_up) {
   TestWorkflow wf(plan_of({{4, 0}}));
   const WorkerEpoch w = wf.join();
   const auto grants = wf.claim(w, 3);
+  wf.start(w, grants[0].token);
   ASSERT_TRUE(*expire(wf, w, 5));
   EXPECT_EQ(wf.job(1).state, JobState::ready);
   EXPECT_EQ(wf.job(1).attempt, 1U);
   EXPECT_EQ(wf.job(1).lost, 1U);
+  EXPECT_EQ(wf.job(2).lost, 0U) << "it had not started";
   EXPECT_EQ(wf.job(1).outcome.cause, EndCause::worker_lost);
   EXPECT_EQ(read_worker(wf.tx, w)->status, WorkerStatus::expired);
   EXPECT_EQ(ids(wf.claim(wf.join(), 4)), (Ids{1, 2, 3, 4}));
@@ -32,7 +34,7 @@ TEST(Worker, a_job_that_loses_too_many_workers_fails) {
   TestWorkflow wf(plan_of({{1, 0}}));
   for (int i = 0; i < 2; ++i) {
     const WorkerEpoch w = wf.join();
-    wf.claim(w, 1);
+    wf.start(w, wf.claim(w, 1)[0].token);
     ASSERT_TRUE(*expire(wf, w, 2));
   }
   EXPECT_EQ(wf.state(1), JobState::failed);

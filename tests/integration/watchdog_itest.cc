@@ -303,7 +303,9 @@ TEST_F(Signals, the_watchdog_passes_on_what_is_sent_to_it) {
   const auto process = start("echo b > record; read x < gate");
   process->kill(SIGUSR2);  // ignored
   process->kill(SIGUSR1);
-  EXPECT_TRUE(process->wait_for_output("running 1")) << process->out();
+  EXPECT_TRUE(process->wait_for_output("'b', attempt 1, for")) << process->out();
+  EXPECT_NE(process->out().find("running 1, waiting here 0"), std::string::npos) << process->out();
+  EXPECT_NE(process->out().find("its lease, not renewed"), std::string::npos) << process->out();
   process->kill(SIGINT);
   EXPECT_TRUE(process->wait_for_output("finishing 1 running job(s)")) << process->out();
   gate_.open_gate(1);

@@ -103,8 +103,8 @@ class ClaimModel {
       j.outcome.cause = EndCause::worker_lost;
       j.outcome.started_at = started;
       j.outcome.ended_at = now;
-      j.lost += 1;
-      if (crash_limit != 0 && j.lost >= crash_limit) {
+      if (j.state == JobState::running) j.lost += 1;
+      if (crash_limit != 0 && (j.lost >= crash_limit || j.attempt >= 10 * crash_limit)) {
         j.state = JobState::failed;
       } else {
         become_ready(id, 0);
@@ -125,6 +125,8 @@ class ClaimModel {
       j.outcome = f.outcome;
       if (j.outcome.started_at == WallTime{}) j.outcome.started_at = started;
       if (f.state == JobState::ready) {
+        if (f.outcome.cause == EndCause::stopped || f.outcome.cause == EndCause::not_started)
+          j.stopped += 1;
         become_ready(raw(f.token.job), 0);
       } else {
         j.state = f.state;
@@ -219,6 +221,7 @@ class ClaimModel {
       j.outcome.cause = EndCause::stopped;
       j.outcome.started_at = started;
       j.outcome.ended_at = now;
+      j.stopped += 1;
     } else {
       j.attempt -= 1;
       j.claim = 0;
@@ -302,7 +305,7 @@ class ClaimModel {
     j.worker = request.worker;
     j.claimed_at = request.now;
     answer.grants.push_back(
-        {{JobId{id}, j.attempt, sequence}, jobs_[id].job_class, jobs_[id].priority});
+        {{JobId{id}, j.attempt, sequence}, jobs_[id].job_class, jobs_[id].priority, j.stopped});
   }
 
   Plan plan_;

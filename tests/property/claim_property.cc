@@ -100,7 +100,7 @@ Offer any_offer() {
 
 Outcome any_outcome() {
   Outcome o;
-  o.cause = EndCause::exited;
+  o.cause = one_in(3) ? EndCause::stopped : EndCause::exited;
   o.exit_code = static_cast<int>(below(3));
   if (one_in(2)) o.started_at = WallTime(static_cast<std::int64_t>(1 + below(100)));
   o.ended_at = WallTime(static_cast<std::int64_t>(below(200)));
@@ -110,9 +110,11 @@ Outcome any_outcome() {
 
 std::string show(const Job& j) {
   return fmt::format(
-      "{} attempt {} lost {} claim {} worker {} claimed at {} ended by {} started {} ended {}",
-      to_string(j.state), j.attempt, j.lost, j.claim, raw(j.worker), j.claimed_at.count(),
-      to_string(j.outcome.cause), j.outcome.started_at.count(), j.outcome.ended_at.count());
+      "{} attempt {} lost {} stopped {} claim {} worker {} claimed at {} ended by {} started {} "
+      "ended {}",
+      to_string(j.state), j.attempt, j.lost, j.stopped, j.claim, raw(j.worker),
+      j.claimed_at.count(), to_string(j.outcome.cause), j.outcome.started_at.count(),
+      j.outcome.ended_at.count());
 }
 
 std::string difference(std::uint64_t id, const Job& is, const Job& should_be) {
