@@ -56,6 +56,8 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   Result<WorkerSummary> run(std::unique_ptr<store::Store> store);
+  // Something was said to the store that it has not answered yet.
+  [[nodiscard]] bool awaits_store() const { return committer_ != nullptr && committer_->busy(); }
 
  private:
   // The three steps of the loop.

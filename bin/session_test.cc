@@ -1,0 +1,217 @@
+// The rules of a worker's loop that only time, signals and bad nodes bring out.
+#include <signal.h>
+
+#include "bin/session_fixture.h"
+
+namespace torc::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using claim::EndCause;
+using claim::JobState;
+
+constexpr const char* kOne = "jobs: [{name: a, command: x}]\n";
+constexpr const char* kFour = "jobs: [{name: \"j{i}\", command: x, parameters: {i: \"1:4\"}}]\n";
+
+TEST_F(SessionTest, runs_what_there_is_and_leaves) {
+  make(kFour);
+  const WorkerSummary summary = run();
+  EXPECT_EQ(summary.end, WorkerEnd::workflow_finished);
+  EXPECT_EQ(summary.completed, 4U);
+}
+
+// --- a bad node ---
+
+exec::Ended not_started(exec::StartStep step, int os_errno) {
+  exec::Ended ended;
+  ended.how = exec::Ending::not_started;
+  ended.failed_at = step;
+  ended.os_errno = os_errno;
+  return ended;
+}
+
+TEST_F(SessionTest, a_worker_leaves_after_three_starts_in_a_row_that_its_node_prevents) {
+  make(kFour);
+  host_.outcome = [] { return not_started(exec::StartStep::directory, EACCES); };
+  const WorkerSummary summary = run();
+  EXPECT_EQ(summary.end, WorkerEnd::broken);
+  EXPECT_EQ(host_.started, 3);
+  EXPECT_EQ(summary.workflow.of(JobState::ready), 4U) << "others may be able to run them";
+  EXPECT_TRUE(said("cannot run jobs here: the working directory"));
+}
+
+TEST_F(SessionTest, a_start_that_works_between_two_faulty_ones_shows_that_the_node_is_good) {
+  make(kFour);
+  host_.outcome = [&]() -> std::optional<exec::Ended> {
+    if (host_.started % 3 == 0) return ScriptedHost::ended_by_itself(0);
+    return not_started(exec::StartStep::stdout_file, ENOSPC);
+  };
+  const WorkerSummary summary = run();
+  EXPECT_EQ(summary.end, WorkerEnd::workflow_finished);
+}
+
+TEST_F(SessionTest, a_program_that_is_missing_is_the_job_s_own_fault) {
+  make(kFour);
+  host_.outcome = [] { return not_started(exec::StartStep::execute, ENOENT); };
+  const WorkerSummary summary = run();
+  EXPECT_EQ(summary.end, WorkerEnd::workflow_finished);
+  EXPECT_EQ(summary.failed, 4U);
+}
+
+// --- nothing fits ---
+
+constexpr const char* kHuge =
+    "resource_requirements: [{name: huge, num_cpus: 5000}]\n"
+    "jobs:\n"
+    "  - {name: a, command: x, resource_requirements: huge}\n"
+    "  - {name: b, command: x, depends_on: [a]}\n";
+
+TEST_F(SessionTest, while_later_jobs_may_fit_a_worker_waits_ten_minutes_for_one_that_fits_now) {
+  make(kHuge);
+  const BootTime begun = clock_.boot_now();
+  EXPECT_EQ(run().end, WorkerEnd::nothing_fits);
+  EXPECT_GE(clock_.boot_now() - begun, 10min);
+  EXPECT_LT(clock_.boot_now() - begun, 11min);
+  EXPECT_LT(seen_.size(), 40U) << "it asks every 30 s at last";
+  EXPECT_FALSE(said("cannot be written")) << "to find nothing is no error";
+}
+
+TEST_F(SessionTest, a_worker_that_serves_everybody_does_not_wait_for_others) {
+  make(kHuge);
+  setup_.any_scheduler = true;
+  const BootTime begun = clock_.boot_now();
+  EXPECT_EQ(run().end, WorkerEnd::nothing_fits);
+  EXPECT_LT(clock_.boot_now() - begun, 1min);
+}
+
+// --- signals ---
+
+class SignaledSession : public SessionTest {
+ protected:
+  SignaledSession() {
+    host_.outcome = [] { return std::nullopt; };
+  }
+  // Runs, with `steps` one after the other as soon as a job runs and nothing else is to happen.
+  WorkerSummary run_with(std::vector<std::function<void()>> steps) {
+    std::size_t next = 0;
+    host_.meanwhile = [&, steps = std::move(steps)](BootTime) mutable {
+      if (host_.running_now.empty() && next == 0) return false;
+      if (next >= steps.size()) return false;
+      steps[next++]();
+      return true;
+    };
+    return run();
+  }
+  void end_it(exec::Ended ended) { host_.end(host_.running_now.front(), ended); }
+  static void signal_to_worker(int number) { ::kill(getpid(), number); }
+};
+
+TEST_F(SignaledSession, a_second_termination_signal_kills_at_once_but_an_echo_does_not) {
+  make(kOne);
+  int kills_after_echo = -1;
+  run_with({[] { signal_to_worker(SIGTERM); }, [] { signal_to_worker(SIGTERM); },
+            [&] {
+              kills_after_echo = host_.kills;
+              clock_.sleep_for(200ms);
+              signal_to_worker(SIGTERM);
+            }});
+  ASSERT_EQ(host_.stops.size(), 1U);
+  EXPECT_EQ(host_.stops.front(), 15s);
+  EXPECT_EQ(kills_after_echo, 0);
+  EXPECT_EQ(host_.kills, 1);
+  EXPECT_EQ(job(1).state, JobState::ready);
+  EXPECT_EQ(job(1).stopped, 1U);
+}
+
+TEST_F(SignaledSession, a_first_interrupt_lets_jobs_end) {
+  make(kOne);
+  const WorkerSummary summary = run_with(
+      {[] { signal_to_worker(SIGINT); }, [&] { end_it(ScriptedHost::ended_by_itself(0)); }});
+  EXPECT_EQ(summary.end, WorkerEnd::interrupted);
+  EXPECT_TRUE(host_.stops.empty());
+  EXPECT_EQ(job(1).state, JobState::completed);
+}
+
+// Slurm tells every process of a step: the job can be dead before its worker knows why.
+TEST_F(SignaledSession, a_job_that_ended_of_the_signal_meant_for_its_worker_has_not_failed) {
+  make(kOne);
+  setup_.allocation = "17";
+  run_with({[&] { end_it(ScriptedHost::ended_by(SIGTERM)); }, [] { signal_to_worker(SIGTERM); }});
+  EXPECT_EQ(job(1).state, JobState::ready);
+  EXPECT_EQ(job(1).outcome.cause, EndCause::stopped);
+}
+
+TEST_F(SignaledSession, a_job_that_ended_of_a_signal_of_its_own_has_failed_a_second_later) {
+  make(kOne);
+  setup_.allocation = "17";
+  const BootTime begun = clock_.boot_now();
+  run_with({[&] { end_it(ScriptedHost::ended_by(SIGTERM)); }});
+  EXPECT_EQ(job(1).state, JobState::failed);
+  EXPECT_EQ(job(1).outcome.cause, EndCause::signaled);
+  EXPECT_GE(clock_.boot_now() - begun, 1s);
+}
+
+TEST_F(SignaledSession, outside_of_slurm_a_signal_needs_no_explanation) {
+  make(kOne);
+  const BootTime begun = clock_.boot_now();
+  run_with({[&] { end_it(ScriptedHost::ended_by(SIGTERM)); }});
+  EXPECT_EQ(job(1).state, JobState::failed);
+  EXPECT_LT(clock_.boot_now() - begun, 1s);
+}
+
+// --- stops and losses ---
+
+TEST_F(SignaledSession, the_fifth_stop_ends_a_job_for_good_whatever_was_lost_before) {
+  make(kOne);
+  for (int life = 1; life <= 5; ++life) {
+    EXPECT_EQ(job(1).state, JobState::ready) << life;
+    clock_.sleep_for(1s);
+    run_with({[] { signal_to_worker(SIGTERM); }, [&] { end_it(ScriptedHost::ended_by(SIGTERM)); }});
+  }
+  EXPECT_EQ(job(1).state, JobState::terminated);
+  EXPECT_EQ(job(1).attempt, 5U);
+}
+
+TEST_F(SignaledSession, attempts_lost_with_their_workers_are_no_stops) {
+  make(kOne);
+  for (int loss = 1; loss <= 4; ++loss) {
+    auto store = open();
+    claim::WorkerEpoch dead{};
+    claim::Exchange exchange;
+    exchange.offer.emplace();
+    exchange.offer->cpus = exchange.offer->total_cpus = 1;
+    exchange.offer->memory = exchange.offer->total_memory = mebibytes(1024);
+    exchange.offer->max_jobs = 1;
+    const auto commit = [&](const store::Store::Body& body) {
+      const auto done = store->commit(0, body);
+      ASSERT_TRUE(done.ok()) << done.error().text();
+    };
+    commit([&](claim::Transaction& tx) -> Result<void> {
+      TORC_ASSIGN(dead, claim::register_worker(tx, {}));
+      return {};
+    });
+    exchange.worker = dead;
+    commit([&](claim::Transaction& tx) -> Result<void> {
+      TORC_ASSIGN(const claim::Answer answer, claim::exchange(tx, exchange));
+      exchange.starts = {{answer.grants.at(0).token, {}}};
+      return {};
+    });
+    exchange.offer.reset();
+    commit([&](claim::Transaction& tx) -> Result<void> {
+      TORC_TRY(claim::exchange(tx, exchange));
+      return {};
+    });
+    commit([&](claim::Transaction& tx) -> Result<void> {
+      TORC_TRY(claim::expire_worker(tx, dead, claim::read_worker(tx, dead)->renewals, {}, 5));
+      return {};
+    });
+  }
+  run_with({[] { signal_to_worker(SIGTERM); }, [&] { end_it(ScriptedHost::ended_by(SIGTERM)); }});
+  EXPECT_EQ(job(1).attempt, 5U);
+  EXPECT_EQ(job(1).lost, 4U);
+  EXPECT_EQ(job(1).stopped, 1U);
+  EXPECT_EQ(job(1).state, JobState::ready);
+}
+
+}  // namespace
+}  // namespace torc::cli
