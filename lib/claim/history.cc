@@ -119,7 +119,8 @@ void Historian::base(std::string_view key, std::string_view value) {
 void Historian::rest(std::string_view key, std::string_view value) {
   if (const auto id = id_in(Table::job, key)) {
     const auto job = decode_job(value);
-    // Without a claim it is as if it had never been granted.
+    // Without a claim it is as if it had never been granted. Of a job that the commits told of, a
+    // newer record is of a commit that came after them.
     if (job && job->claim != 0 && !jobs_.contains(*id)) job_written({}, *id, *job);
     return;
   }

@@ -183,6 +183,14 @@ TEST_F(History, is_told_once_by_commits_and_state_together) {
   EXPECT_EQ(rest_of(historian), "");
 }
 
+TEST_F(History, does_not_tell_from_the_state_what_happened_after_the_last_commit_read) {
+  const WorkerEpoch w = join();
+  const ClaimToken token = claim(w);
+  told();
+  ASSERT_TRUE(workflow.finish(w, token).ok());  // by a commit that the historian does not get
+  EXPECT_EQ(rest_of(historian), "");
+}
+
 TEST_F(History, that_begins_in_the_middle_tells_the_beginning_from_the_record) {
   const WorkerEpoch w = join();
   const ClaimToken token = claim(w);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <set>
 
 #include "lib/store/engines.h"
@@ -83,6 +84,7 @@ class JournalRepair final : public Repair {
   void note(const Path& file, const Error& error) { damages_.push_back({file, error.what}); }
   Result<void> write_good_part();
   Result<void> move_aside(const Path& quarantine);
+  Result<void> move_segments(const Path& quarantine);
   Result<void> move(const Path& file, const Path& quarantine);
 
   World world_;
@@ -324,6 +326,23 @@ Result<void> JournalRepair::move_aside(const Path& quarantine) {
   for (const SnapshotName& name : now.snapshots) {
     if (name.sequence < covered)
       TORC_TRY(move(journal_.snapshot_directory() / name.text(), quarantine));
+  }
+  return move_segments(quarantine);
+}
+
+// Copies of commits, "<first>-<count>", on which nothing hangs: those that hold lost ones.
+Result<void> JournalRepair::move_segments(const Path& quarantine) {
+  const Path place = journal_.snapshot_directory().parent_path() / "segment";
+  const Result<std::vector<std::string>> names = world_.disk.list(place);
+  if (!names.ok()) return {};
+  for (const std::string& name : *names) {
+    const std::size_t dash = name.find('-');
+    const auto first = number_of(std::string_view(name).substr(0, dash));
+    if (!first || dash == std::string::npos) continue;
+    std::uint64_t count = 0;
+    const char* end = name.data() + name.size();
+    if (std::from_chars(name.data() + dash + 1, end, count).ec != std::errc{}) continue;
+    if (*first + count - 1 > files_good_) TORC_TRY(move(place / name, quarantine));
   }
   return {};
 }

@@ -99,6 +99,17 @@ TEST_F(Repairs, a_damaged_tail_is_moved_aside_and_the_store_goes_on) {
   expect_verified();
 }
 
+TEST_F(Repairs, copies_of_lost_commits_go_with_them) {
+  commit_up_to(40);
+  flip_a_bit(commit_file(30));
+  fs::create_directories(state / "segment");
+  for (const char* name : {"000000000000-16", "000000000016-16"})
+    std::ofstream(state / "segment" / name) << "commits";
+  repair_from(stranger);
+  EXPECT_EQ(quarantined().count("000000000000-16"), 0U);
+  EXPECT_EQ(quarantined().count("000000000016-16"), 1U);
+}
+
 TEST_F(Repairs, a_missing_commit_ends_the_good_part) {
   commit_up_to(20);
   fs::remove(commit_file(15));
