@@ -63,10 +63,12 @@ TEST_P(History, tells_that_a_worker_died_and_its_job_ran_again) {
   gate.open_gate(2);
   const Ended ended = here_.run({"run", "wf.torc"});
   EXPECT_EQ(ended.exit_code, 0) << ended;
-  const auto told = kinds(here_.json({"history", "--job", "a"})["events"]);
+  auto told = kinds(here_.json({"history", "--job", "a"})["events"]);
+  // Whether the start was reported before the worker died is a matter of milliseconds.
+  if (told.size() == 6 && told[1] == "started") told.erase(told.begin() + 1);
   if (std::string(GetParam()) == "journal") {
-    EXPECT_EQ(told, (std::vector<std::string>{"claimed", "started", "requeued", "claimed",
-                                              "started", "finished"}));
+    EXPECT_EQ(told,
+              (std::vector<std::string>{"claimed", "requeued", "claimed", "started", "finished"}));
   } else {
     // Only the newest attempt is in the state.
     EXPECT_EQ(told, (std::vector<std::string>{"claimed", "started", "finished"}));
