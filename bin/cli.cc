@@ -12,6 +12,7 @@
 #include "bin/guard.h"
 #include "bin/quantities.h"
 #include "bin/quote.h"
+#include "bin/spec_commands.h"
 #include "lib/spec/diagnostic.h"
 
 namespace torc::cli {
@@ -138,6 +139,9 @@ Exit run_command_line(const App& app, int argc, char** argv) {
   c->add_option("SPEC", check.spec, "workflow file")->required();
   c->add_flag("--json", check.json, "machine-readable output");
   c->callback([&] { exit = run_check(app, check); });
+
+  SpecOptions spec_options;
+  add_spec_commands(cli, app, spec_options, exit);
 
   InitOptions init;
   c = cli.add_subcommand("init", "Make a store and batch scripts from a workflow file");

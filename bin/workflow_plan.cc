@@ -62,7 +62,8 @@ claim::Requirement to_claim(const spec::ResourceRequirements& r) {
 
 }  // namespace
 
-Result<LoadedSpec> load_spec(const App& app, const std::string& file, Purpose purpose) {
+Result<LoadedSpec> load_spec(const App& app, const std::string& file, Purpose purpose,
+                             const Path& base) {
   LoadedSpec loaded;
   loaded.file = file;
   const Path path = (app.directory / file).lexically_normal();
@@ -77,9 +78,9 @@ Result<LoadedSpec> load_spec(const App& app, const std::string& file, Purpose pu
     return error;
   }
   loaded.text = *std::move(text);
-  const Path base = path.parent_path();
-  const spec::ReadFile read = [&app, base](const std::string& name) {
-    return store::read_file(app.world.disk, (base / name).lexically_normal());
+  const Path directory = base.empty() ? path.parent_path() : base;
+  const spec::ReadFile read = [&app, directory](const std::string& name) {
+    return store::read_file(app.world.disk, (directory / name).lexically_normal());
   };
   spec::Loaded checked = spec::load(loaded.text, file, read, check_slurm);
   loaded.workflow = std::move(checked.workflow);

@@ -29,9 +29,10 @@ struct LoadedSpec {
 // looks, and errors to who would run it.
 enum class Purpose : std::uint8_t { look, run };
 
-// Error: the file itself cannot be read.
+// Error: the file itself cannot be read. `base`: where files that it names are looked for; empty:
+// in its own directory.
 Result<LoadedSpec> load_spec(const App& app, const std::string& file,
-                             Purpose purpose = Purpose::run);
+                             Purpose purpose = Purpose::run, const Path& base = {});
 
 // What every worker needs of the workflow besides its jobs.
 struct WorkflowSettings {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lib/spec/advice.h"
 #include "lib/spec/placeholder.h"
 #include "lib/spec/quantity.h"
 
@@ -162,25 +163,12 @@ struct Fit {
   }
 };
 
-// The first word that is run: behind assignments and `exec`.
-std::string_view program_of(std::string_view command) {
-  while (true) {
-    command.remove_prefix(std::min(command.find_first_not_of(" \t\r\n"), command.size()));
-    const std::size_t end = std::min(command.find_first_of(" \t\r\n"), command.size());
-    const std::string_view word = command.substr(0, end);
-    const std::size_t equals = word.find('=');
-    const bool assigns = equals != std::string_view::npos && is_identifier(word.substr(0, equals));
-    if (!assigns && word != "exec") return word;
-    command.remove_prefix(end);
-  }
-}
-
 void check_launcher(const Session& session, const JobEntry& job) {
   for (const auto& [key, text] : {std::pair("invocation_script", &job.invocation_script),
                                   std::pair("command", &job.command)}) {
     const std::string_view word = program_of(*text);
     const std::string_view program = word.substr(word.rfind('/') + 1);
-    if (program != "srun" && program != "mpirun" && program != "mpiexec") continue;
+    if (!is_launcher(program)) continue;
     session.report.add(
         Severity::warning,
         place_within(session.source, place_of_key(job, key), *text,

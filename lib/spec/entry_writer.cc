@@ -186,6 +186,7 @@ void EntryWriter::write(const JobEntry& entry, const Family& family, const Entry
     expanded.scheduler = terms.scheduler;
     expanded.label = terms.label;
     expanded.priority = entry.priority;
+    expanded.source = static_cast<std::size_t>(&entry - workflow_.jobs.data());
     // After an error nobody reads the recipe.
     if (!report_.has_error()) expanded.recipe = recipe(entry, family, texts, files, run);
     bytes_ += expanded.recipe.size();

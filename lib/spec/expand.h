@@ -28,7 +28,8 @@ struct ExpandedEntry {
       scheduler;      // an entry whose resources, scheduler or label vary with its parameters is
   std::string label;  // split into several
   std::int32_t priority = 0;
-  std::string recipe;  // encoded Recipe, see recipe.h
+  std::string recipe;      // encoded Recipe, see recipe.h
+  std::size_t source = 0;  // position in Workflow::jobs
 };
 
 struct DependencySet {

@@ -74,6 +74,7 @@ std::size_t Families::add(Family family) {
 }
 
 std::size_t Families::family_of(std::uint64_t id) const {
+  if (total() == families_.size() && sweeps_.empty()) return id - 1;  // single jobs throughout
   const auto above = std::upper_bound(families_.begin(), families_.end(), id,
                                       [](std::uint64_t v, const Family& f) { return v < f.first; });
   return static_cast<std::size_t>(above - families_.begin()) - 1;

@@ -1,0 +1,46 @@
+// torc plan: what a workflow would take, and what is probably not meant.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "bin/plan_report.h"
+#include "bin/spec_commands.h"
+#include "bin/spec_report.h"
+#include "lib/spec/advice.h"
+
+namespace torc::cli {
+
+Exit run_plan(const App& app, const PlanOptions& options) {
+  auto loaded = load_spec(app, options.spec, Purpose::look);
+  if (!loaded) return report(app, loaded.error());
+  if (!loaded->expansion) {
+    if (options.json)
+      fmt::print(app.out, "{}\n", diagnostics_json(*loaded).dump(2));
+    else
+      print_diagnostics(app, *loaded);
+    return Exit::usage;
+  }
+  auto advice = spec::advice(*loaded->workflow, *loaded->expansion, loaded->text, loaded->file);
+  loaded->diagnostics.insert(loaded->diagnostics.end(), std::make_move_iterator(advice.begin()),
+                             std::make_move_iterator(advice.end()));
+  std::stable_sort(loaded->diagnostics.begin(), loaded->diagnostics.end(),
+                   [](const spec::Diagnostic& a, const spec::Diagnostic& b) {
+                     return std::tie(a.place.line, a.place.column) <
+                            std::tie(b.place.line, b.place.column);
+                   });
+  const PlanReport plan = make_plan_report(*loaded);
+  if (options.json) {
+    nlohmann::ordered_json out = to_json(plan, *loaded);
+    out["diagnostics"] = diagnostics_json(*loaded)["diagnostics"];
+    fmt::print(app.out, "{}\n", out.dump(2));
+    return Exit::ok;
+  }
+  print_diagnostics(app, *loaded);
+  fmt::print(app.out, "{}", to_text(plan, *loaded));
+  return Exit::ok;
+}
+
+}  // namespace torc::cli

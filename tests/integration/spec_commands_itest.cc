@@ -1,0 +1,238 @@
+// plan, graph, new and schema: what people look at before they run anything.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/integration/harness.h"
+
+#define EXPECT_SAYS(ended, text) \
+  EXPECT_TRUE((ended).says(text)) << "missing: " << (text) << '\n' << (ended)
+
+namespace torc::itest {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kStages = R"(name: stages
+resource_requirements:
+  - {name: small, num_cpus: 4, memory: 16g, runtime: PT30M}
+  - {name: gang, num_cpus: 128, memory: 128g, num_nodes: 4, runtime: PT4H}
+slurm_schedulers:
+  - {name: first, account: lab, nodes: 2, walltime: "01:00:00"}
+  - {name: second, account: lab, nodes: 4, walltime: "06:00:00"}
+jobs:
+  - {name: "prep_{i}", command: prepare, resource_requirements: small, scheduler: first, parameters: {i: "1:8"}}
+  - {name: "train_{k}", command: mpirun train, resource_requirements: gang, scheduler: second, depends_on: ["prep_{i}"], parameters: {k: [a, b]}}
+  - {name: mail, command: mail, label: login, depends: {afterany: ["train_{k}"]}}
+actions:
+  - {trigger_type: on_workflow_start, action_type: schedule_nodes, scheduler: first}
+)";
+
+TEST(Plan, shows_stages_the_longest_chain_and_what_nodes_need) {
+  const Workplace here;
+  here.write("wf.yaml", kStages);
+  const Ended ended = here.run({"plan", "wf.yaml"});
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_EQ(ended.out, R"(workflow 'stages': 11 jobs in 3 stages
+
+stage  jobs  entry      each needs                      scheduler  label
+    1     8  prep_{i}   4 CPUs, 16 GiB, 30min           first      -
+    2     2  train_{k}  128 CPUs, 128 GiB, 4 nodes, 4h  second     -
+    3     1  mail       1 CPU, 1 MiB                    -          login
+
+widest point: stage 1 with 8 jobs: 32 CPUs if all ran at once
+critical path: 4h 30min: prep_1 (30min) -> train_a (4h)
+work: 4,112 core-hours, 32 node-hours of whole nodes, not counting 1 job without a runtime
+
+any worker: 1 job, 0 core-hours, for no job declares a runtime
+  a node must have 1 CPU, 1 MiB
+  some jobs want workers with the label login
+scheduler first: 8 jobs, 16 core-hours
+  a node must have 4 CPUs, 16 GiB; walltime 31min or more
+  it asks for 2 nodes, walltime 01:00:00
+scheduler second: 2 jobs, 4,096 core-hours, 32 node-hours of whole nodes
+  a node must have 128 CPUs, 128 GiB; 4 nodes at a time; walltime 4h 1min or more
+  it asks for 4 nodes, walltime 06:00:00
+)") << ended;
+}
+
+TEST(Plan, warns_of_the_mistakes_that_are_made_most) {
+  const Workplace here;
+  here.write("wf.yaml", kStages);
+  const Ended ended = here.run({"plan", "wf.yaml"});
+  EXPECT_SAYS(ended,
+              "wf.yaml:4:12: warning: 'gang' asks for 128 CPUs and 128 GiB on each of 4 nodes: "
+              "512 CPUs and 512 GiB in all");
+  EXPECT_SAYS(ended, "if 128 CPUs are the total, write 32");
+  EXPECT_SAYS(ended,
+              "wf.yaml:10:34: warning: in mode slurm srun starts every job, and this mpirun "
+              "would start tasks within it");
+  EXPECT_SAYS(ended, "warning: each of the 2 jobs of 'train_{k}' takes 4 whole nodes for itself");
+  EXPECT_SAYS(ended, "warning: no action starts allocations of scheduler 'second'");
+  EXPECT_SAYS(ended, "warning: no batch script starts workers with the label 'login'");
+  here.write("long.yaml", R"(name: long
+resource_requirements: [{name: r, runtime: PT10H}]
+slurm_schedulers: [{name: s, walltime: "01:00:00"}]
+jobs: [{name: a, command: b, resource_requirements: r}]
+)");
+  EXPECT_SAYS(
+      here.run({"plan", "long.yaml"}),
+      "long.yaml:4:53: warning: 'a' may run 10h, and no scheduler has a walltime of more than 1h");
+}
+
+TEST(Plan, tells_scripts_the_same_figures) {
+  const Workplace here;
+  here.write("wf.yaml", kStages);
+  const json plan = json::parse(here.run({"plan", "wf.yaml", "--json"}).out, nullptr, false);
+  ASSERT_TRUE(plan.is_object());
+  EXPECT_EQ(plan["jobs"], 11);
+  ASSERT_EQ(plan["stages"].size(), 3U);
+  EXPECT_EQ(plan["stages"][0]["cpus"], 32);
+  EXPECT_EQ(plan["stages"][1]["entries"][0]["entry"], "train_{k}");
+  EXPECT_EQ(plan["critical_path"], json({"prep_1", "train_a"}));
+  EXPECT_EQ(plan["critical_path_seconds"], 16'200);
+  EXPECT_EQ(plan["total"]["core_hours"], 4112);
+  EXPECT_EQ(plan["schedulers"][1]["walltime_seconds"], 1'860);
+  EXPECT_GE(plan["diagnostics"].size(), 5U);
+}
+
+TEST(Plan, of_a_spec_with_mistakes_shows_the_mistakes) {
+  const Workplace here;
+  here.write("wf.yaml", "name: w\njobs: [{name: a}]\n");
+  EXPECT_EQ(here.run({"plan", "wf.yaml"}).exit_code, 2);
+  EXPECT_EQ(here.run({"graph", "wf.yaml"}).exit_code, 2);
+}
+
+TEST(Graph, draws_one_node_for_each_entry) {
+  const Workplace here;
+  here.write("wf.yaml", kStages);
+  EXPECT_EQ(here.run({"graph", "wf.yaml"}).out, R"(digraph "stages" {
+  rankdir=LR;
+  node [shape=box, style=rounded, fontname="sans-serif"];
+  n1 [label="prep_{i}\n8 jobs\n4 CPUs, 16 GiB, 30min"];
+  n2 [label="train_{k}\n2 jobs\n128 CPUs, 128 GiB, 4 nodes, 4h"];
+  n3 [label="mail\n1 CPU, 1 MiB"];
+  n1 -> n2;
+  n2 -> n3 [style=dashed, label="afterany"];
+}
+)");
+  EXPECT_EQ(here.run({"graph", "wf.yaml", "--format", "mermaid"}).out, R"(flowchart LR
+  n1["prep_{i}<br/>8 jobs<br/>4 CPUs, 16 GiB, 30min"]
+  n2["train_{k}<br/>2 jobs<br/>128 CPUs, 128 GiB, 4 nodes, 4h"]
+  n3["mail<br/>1 CPU, 1 MiB"]
+  n1 --> n2
+  n2 -. afterany .-> n3
+)");
+  const json graph = json::parse(here.run({"graph", "wf.yaml", "--json"}).out, nullptr, false);
+  ASSERT_TRUE(graph.is_object());
+  EXPECT_EQ(graph["nodes"].size(), 3U);
+  EXPECT_EQ(graph["edges"][1], json({{"from", 2}, {"to", 3}, {"condition", "afterany"}}));
+  const std::string svg = here.run({"graph", "wf.yaml", "--format", "svg"}).out;
+  EXPECT_TRUE(svg.starts_with("<svg ")) << svg;
+  EXPECT_TRUE(svg.ends_with("</svg>\n")) << svg;
+  EXPECT_NE(svg.find(">train_{k}</text>"), std::string::npos) << svg;
+  EXPECT_NE(svg.find("stroke-dasharray"), std::string::npos) << svg;
+}
+
+TEST(Graph, of_thousands_of_entries_stays_readable) {
+  const Workplace here;
+  std::string text = "name: many\njobs:\n";
+  for (int i = 0; i < 3000; ++i) {
+    const std::string n = std::to_string(i);
+    text += "  - {name: prep_" + n + ", command: a}\n  - {name: work_" + n +
+            ", command: b, depends_on: [prep_" + n + "]}\n";
+  }
+  here.write("wf.yaml", text);
+  const json graph = json::parse(here.run({"graph", "wf.yaml", "--json"}).out, nullptr, false);
+  ASSERT_EQ(graph["nodes"].size(), 2U) << graph;
+  EXPECT_EQ(graph["nodes"][1]["name"], "work_#");
+  EXPECT_EQ(graph["nodes"][1]["jobs"], 3000);
+  EXPECT_EQ(graph["edges"].size(), 1U);
+}
+
+TEST(Graph, of_a_store_is_that_of_its_workflow) {
+  const Workplace here;
+  here.write("values.txt", "x\ny\n");
+  here.write("wf.yaml",
+             "name: wf\njobs:\n  - {name: \"a_{v}\", command: \"true\", parameters: {v: "
+             "\"@values.txt\"}}\n"
+             "  - {name: b, command: \"true\", depends_on: [\"a_{v}\"]}\n");
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  const Ended of_store = here.run({"graph", "wf.torc"});
+  EXPECT_EQ(of_store.exit_code, 0) << of_store;
+  EXPECT_EQ(of_store.out, here.run({"graph", "wf.yaml"}).out);
+}
+
+constexpr const char* kKinds[] = {"sweep", "diamond", "array", "checkpointing", "mpi"};
+
+TEST(New, starters_are_sound_and_those_that_can_be_run_here_run) {
+  const Workplace here;
+  const Ended list = here.run({"new"});
+  for (const std::string kind : kKinds) {
+    SCOPED_TRACE(kind);
+    EXPECT_SAYS(list, kind);
+    const Ended made = here.run({"new", kind, kind + ".yaml"});
+    EXPECT_EQ(made.exit_code, 0) << made;
+    EXPECT_SAYS(made, "torc check " + kind + ".yaml");
+    EXPECT_EQ(here.run({"check", kind + ".yaml"}).exit_code, 0);
+  }
+  EXPECT_EQ(here.run({"run", "sweep.yaml", "-q"}).exit_code, 0);
+  EXPECT_EQ(here.run({"run", "diamond.yaml", "-q"}).exit_code, 0);
+  const Ended refused = here.run({"init", "mpi.yaml"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_SAYS(refused, "'actions'");
+}
+
+TEST(New, overwrites_nothing) {
+  const Workplace here;
+  here.write("mine.yaml", "mine");
+  const Ended ended = here.run({"new", "sweep", "mine.yaml"});
+  EXPECT_EQ(ended.exit_code, 2) << ended;
+  EXPECT_SAYS(ended, "exists already");
+  EXPECT_EQ(here.run({"new", "sweeep"}).exit_code, 2);
+}
+
+// With the jsonschema of Debian, as an editor would.
+class Schema : public testing::Test {
+ protected:
+  Ended validate(const std::vector<std::string>& files) {
+    here_.write("schema.json", here_.run({"schema"}).out);
+    std::string command = "exec python3 " + std::string(TORC_SOURCE_DIR) +
+                          "/tests/integration/validate_schema.py schema.json";
+    for (const std::string& file : files) command += " '" + file + "'";
+    return run({{"/bin/sh", "-c", command}, {}, here_.path(), {}, {}});
+  }
+  const Workplace here_;
+};
+
+TEST_F(Schema, takes_all_examples_and_starters) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(
+           std::filesystem::path(TORC_SOURCE_DIR) / "examples")) {
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
+  }
+  EXPECT_GE(files.size(), 4U);
+  for (const std::string kind : kKinds) {
+    ASSERT_EQ(here_.run({"new", kind, kind + ".yaml"}).exit_code, 0);
+    files.push_back(kind + ".yaml");
+  }
+  here_.write("stages.yaml", kStages);
+  files.emplace_back("stages.yaml");
+  const Ended ended = validate(files);
+  if (ended.exit_code == 77) GTEST_SKIP() << ended.out;
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+}
+
+TEST_F(Schema, refuses_slips) {
+  here_.write("slip.yaml", "name: w\njobs: [{name: a, comand: b}]\n");
+  const Ended ended = validate({"slip.yaml"});
+  if (ended.exit_code == 77) GTEST_SKIP() << ended.out;
+  EXPECT_EQ(ended.exit_code, 1) << ended;
+  EXPECT_SAYS(ended, "comand");
+  EXPECT_SAYS(ended, "'command' is a required property");
+}
+
+}  // namespace
+}  // namespace torc::itest
