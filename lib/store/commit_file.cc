@@ -87,6 +87,15 @@ Result<CommitFile> decode_commit(const StoreId& store, std::uint64_t sequence,
   return out;
 }
 
+std::optional<std::uint64_t> commit_length(std::string_view bytes) {
+  constexpr std::size_t kBeforeLength = 8 + 16 + 8 + 16 + 16 + 8 + 4 + 8;
+  Decoder in(bytes);
+  if (in.raw(kBeforeLength).substr(0, kMagic.size()) != kMagic) return std::nullopt;
+  const std::uint64_t payload = in.be64();
+  if (!in.ok() || payload > kMaxWrites) return std::nullopt;
+  return kBeforeLength + 8 + payload + 4;
+}
+
 bool replay(std::string_view writes,
             const std::function<void(std::string_view, std::string_view)>& put,
             const std::function<void(std::string_view)>& erase) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "lib/base/codec.h"
@@ -40,6 +41,10 @@ struct CommitFile {
 // number `sequence`. Errors: corrupt, naming `file`.
 Result<CommitFile> decode_commit(const StoreId& store, std::uint64_t sequence,
                                  std::string_view bytes, const Path& file);
+
+// How long the commit file at the beginning of `bytes` is by what its head says; nullopt: there is
+// no whole head. Nothing is checked.
+[[nodiscard]] std::optional<std::uint64_t> commit_length(std::string_view bytes);
 
 class WriteSet {
  public:

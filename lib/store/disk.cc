@@ -54,9 +54,11 @@ Result<void> remove_tree(Disk& disk, const Path& directory) {
   };
   for (const std::string& name : names) {
     const Path path = directory / name;
-    const Result<FileStatus> status = disk.status(path);
-    const bool inner = status.ok() && status->kind == FileKind::directory;
-    note(inner ? remove_tree(disk, path) : disk.unlink(path));
+    Result<void> gone = disk.unlink(path);
+    // What unlink(2) says of a directory: Linux, POSIX.
+    const bool inner =
+        !gone.ok() && (gone.error().os_errno == EISDIR || gone.error().os_errno == EPERM);
+    note(inner ? remove_tree(disk, path) : std::move(gone));
   }
   note(disk.remove_directory(directory));
   return first;

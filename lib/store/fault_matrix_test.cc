@@ -225,7 +225,7 @@ TEST(EveryFault, of_a_commit_that_loses_a_race_leaves_it_wholly_there_or_wholly_
                                (void)c.commit();
                              },
                          .meanwhile = [](FaultCase& c) { c.others_work(2); },
-                         .at_least = 16});
+                         .at_least = 14});
   const int collected = run({.name = "commit onto a number that was collected",
                              .before = [](FaultCase& c) { c.others_work(3); },
                              .ready =
@@ -235,7 +235,7 @@ TEST(EveryFault, of_a_commit_that_loses_a_race_leaves_it_wholly_there_or_wholly_
                                  },
                              .meanwhile = [](FaultCase& c) { c.others_work(200); },
                              .at_least = 16});
-  EXPECT_GE(taken, 400);
+  EXPECT_GE(taken, 300);
   EXPECT_GE(collected, 600);
 }
 
@@ -256,7 +256,17 @@ TEST(EveryFault, of_a_checkpoint_or_a_collection_takes_nothing_away) {
                   .before =
                       [](FaultCase& c) {
                         c.tuning.retention = std::chrono::hours(10000);
-                        c.others_work(150);
+                        c.others_work(160);
+                      },
+                  .ready =
+                      [](FaultCase& c) {
+                        c.tuning.retention = std::chrono::hours(1);
+                        (void)c.open();
+                        for (int i = 0; i < 8; ++i) {  // one of them makes a snapshot due
+                          (void)c.commit();
+                          (void)c.store()->maintain();
+                        }
+                        c.first().clock.advance(std::chrono::hours(2));
                       },
                   .act = care,
                   .at_least = 70});
@@ -268,10 +278,15 @@ TEST(EveryFault, of_rebuilding_a_replica_leaves_a_replica_that_is_right_or_none)
   const auto nobody = [](FaultCase&) {};
   const auto open = [](FaultCase& c) { return c.open(); };
   int cases = run({.name = "rebuild from commit files",
-                   .before = [](FaultCase& c) { c.others_work(20); },
+                   .before = [](FaultCase& c) { c.others_work(8); },
                    .ready = nobody,
                    .act = open,
-                   .at_least = 50});
+                   .at_least = 30});
+  cases += run({.name = "rebuild from a segment and commit files",
+                .before = [](FaultCase& c) { c.others_work(20); },
+                .ready = nobody,
+                .act = open,
+                .at_least = 20});
   cases += run({.name = "rebuild from a snapshot and commit files",
                 .before = [](FaultCase& c) { c.others_work(170); },
                 .ready = nobody,
@@ -301,13 +316,13 @@ TEST(EveryFault, of_catching_up_is_met) {
                          c.others_work(70);
                        },
                    .act = look,
-                   .at_least = 100});
+                   .at_least = 30});
   cases += run({.name = "catch up over a collection",
                 .before = [](FaultCase& c) { c.others_work(3); },
                 .meanwhile = [](FaultCase& c) { c.others_work(200); },
                 .act = look,
                 .at_least = 20});
-  EXPECT_GE(cases, 1000);
+  EXPECT_GE(cases, 800);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace torc::store {
 namespace {
 
 // Another C library could lay the mutex out differently; its size goes into the magic.
-constexpr std::uint64_t kMagic = 0x746f726367617431ULL ^ (sizeof(pthread_mutex_t) << 8);
+constexpr std::uint64_t kMagic = 0x746f726367617432ULL ^ (sizeof(pthread_mutex_t) << 8);
 constexpr std::chrono::nanoseconds kShortestWait = std::chrono::milliseconds(20);
 
 struct Descriptor {

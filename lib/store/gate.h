@@ -23,8 +23,7 @@ namespace torc::store {
 
 class Gate {
  public:
-  // A moment at which this node knew that everything up to `sequence` was covered by an older
-  // snapshot.
+  // A moment at which this node knew of the snapshot with this number.
   struct Mark {
     std::int64_t at = 0;  // boot time, ns; 0: none
     std::uint64_t sequence = 0;
@@ -37,8 +36,10 @@ class Gate {
     std::atomic<std::int64_t>
         confirmed;  // boot time, ns, at which the replica was known to be the newest; 0: never
     std::atomic<std::int64_t>
-        snapshot_begun;          // boot time, ns, of a snapshot that is being written; 0: none
-    std::array<Mark, 16> marks;  // only under the gate
+        snapshot_begun;               // boot time, ns, of a snapshot that is being written; 0: none
+    std::atomic<std::uint64_t> owed;  // a snapshot of this node that nothing was collected for; 0
+    std::atomic<std::uint64_t> collected;  // below this number everything is collected
+    std::array<Mark, 16> marks;            // only under the gate
   };
 
   // Opens `file`, making it when absent.

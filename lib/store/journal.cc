@@ -40,6 +40,22 @@ std::optional<SnapshotName> snapshot_name_of(std::string_view name) {
   return out;
 }
 
+std::string SegmentName::text() const {
+  return number_name(first) + "-" + std::to_string(count);
+}
+
+std::optional<SegmentName> segment_name_of(std::string_view name) {
+  const std::size_t dash = name.find('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  const auto first = number_of(name.substr(0, dash));
+  SegmentName out;
+  const auto [end, ec] =
+      std::from_chars(name.data() + dash + 1, name.data() + name.size(), out.count);
+  if (!first || ec != std::errc{} || out.count == 0) return std::nullopt;
+  out.first = *first;
+  return out.text() == name ? std::optional(out) : std::nullopt;
+}
+
 Path Journal::directory_of(std::uint64_t sequence) const {
   return journal_directory() / number_name(first_of_directory(sequence));
 }
@@ -50,6 +66,10 @@ Path Journal::commit_path(std::uint64_t sequence) const {
 
 Path Journal::snapshot_path(const SnapshotName& name) const {
   return publisher_.content(snapshot_directory(), name.text());
+}
+
+Path Journal::segment_path(const SegmentName& name) const {
+  return segment_directory() / name.text();
 }
 
 Result<std::vector<std::uint64_t>> Journal::numbers_in(std::uint64_t first) {
@@ -73,10 +93,13 @@ Result<std::uint64_t> Journal::highest_beside(std::uint64_t sequence) {
   return numbers->empty() ? 0 : numbers->back();
 }
 
+Result<std::string> Journal::read_bytes(std::uint64_t sequence) {
+  return read_file(*disk_, commit_path(sequence));
+}
+
 Result<CommitFile> Journal::read(std::uint64_t sequence) {
-  const Path file = commit_path(sequence);
-  TORC_ASSIGN(const std::string bytes, read_file(*disk_, file));
-  return decode_commit(id_, sequence, bytes, file);
+  TORC_ASSIGN(const std::string bytes, read_bytes(sequence));
+  return decode_commit(id_, sequence, bytes, commit_path(sequence));
 }
 
 Result<Publication> Journal::publish(std::uint64_t sequence, std::string_view bytes) {
@@ -128,6 +151,18 @@ Result<std::vector<SnapshotName>> Journal::snapshots() {
   }
   std::sort(out.begin(), out.end(),
             [](const SnapshotName& a, const SnapshotName& b) { return a.sequence > b.sequence; });
+  return out;
+}
+
+Result<std::vector<SegmentName>> Journal::segments() {
+  TORC_ASSIGN(const std::vector<std::string> names, disk_->list(segment_directory()));
+  std::vector<SegmentName> out;
+  for (const std::string& name : names) {
+    if (const auto parsed = segment_name_of(name)) out.push_back(*parsed);
+  }
+  std::sort(out.begin(), out.end(), [](const SegmentName& a, const SegmentName& b) {
+    return std::pair(a.first, a.count) < std::pair(b.first, b.count);
+  });
   return out;
 }
 

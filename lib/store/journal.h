@@ -37,6 +37,14 @@ struct SnapshotName {
 };
 [[nodiscard]] std::optional<SnapshotName> snapshot_name_of(std::string_view name);
 
+struct SegmentName {  // see segment.h
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  [[nodiscard]] std::uint64_t last() const { return first + count - 1; }
+  [[nodiscard]] std::string text() const;
+};
+[[nodiscard]] std::optional<SegmentName> segment_name_of(std::string_view name);
+
 class Journal {
  public:
   Journal(Disk& disk, const Path& store, const StoreId& id, Publisher publisher)
@@ -51,6 +59,7 @@ class Journal {
   Result<std::uint64_t> highest_beside(std::uint64_t sequence);
   // Error kind not_found: no such file. Kind corrupt names it.
   Result<CommitFile> read(std::uint64_t sequence);
+  Result<std::string> read_bytes(std::uint64_t sequence);
   Result<Publication> publish(std::uint64_t sequence, std::string_view bytes);
   // Removes a commit file that is not part of the history.
   Result<void> remove(std::uint64_t sequence);
@@ -64,8 +73,12 @@ class Journal {
   Result<std::vector<SnapshotName>> snapshots();
   Result<SnapshotName> newest_snapshot();
 
+  Result<std::vector<SegmentName>> segments();  // ascending
+
   [[nodiscard]] Path commit_path(std::uint64_t sequence) const;
   [[nodiscard]] Path snapshot_path(const SnapshotName& name) const;
+  [[nodiscard]] Path segment_path(const SegmentName& name) const;
+  [[nodiscard]] Path segment_directory() const { return state_ / "segment"; }
   [[nodiscard]] Path journal_directory() const { return state_ / "journal"; }
   [[nodiscard]] Path snapshot_directory() const { return state_ / "snapshot"; }
   [[nodiscard]] Path directory_of(std::uint64_t sequence) const;

@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "lib/store/journal_store.h"
+#include "lib/store/segment.h"
 #include "lib/store/snapshot.h"
 
 namespace torc::store {
@@ -11,6 +12,8 @@ namespace {
 constexpr int kRounds =
     1 << 20;  // a bound, not an expectation: each round applies a directory of commits
 constexpr int kReloads = 4;
+// From so many on a listing of the segments is worth it.
+constexpr std::uint64_t kManyFiles = 8;
 constexpr int kGapLooks = 3;
 constexpr std::chrono::nanoseconds kOldView = std::chrono::seconds(60);
 
@@ -58,38 +61,68 @@ Result<bool> JournalStore::quiet() {
   return true;
 }
 
+// The newest number there is from `next` on. `directory` tells whether that of `next` is there.
+Result<JournalStore::Extent> JournalStore::survey(std::uint64_t next) {
+  Extent out;
+  const Result<std::uint64_t> beside = journal_.highest_beside(next);
+  if (!beside.ok() && beside.error().kind != ErrorKind::not_found) return beside.error();
+  out.directory = beside.ok();
+  if (beside.ok()) out.highest = *beside;
+  const std::uint64_t last = first_of_directory(next) + kPerDirectory - 1;
+  if (beside.ok() && *beside < last) return out;
+  // There may be more than this directory: the newest one tells.
+  const Result<std::vector<std::uint64_t>> directories = journal_.directories();
+  if (!directories.ok()) {
+    if (directories.error().kind == ErrorKind::not_found) return out;
+    return directories.error();
+  }
+  if (directories->empty() || directories->back() <= last) return out;
+  const std::uint64_t newest = directories->back();
+  const Result<std::uint64_t> in_newest = journal_.highest_beside(newest);
+  if (!in_newest.ok() && in_newest.error().kind != ErrorKind::not_found) return in_newest.error();
+  out.highest = std::max(newest - 1, in_newest.ok() ? *in_newest : 0);
+  return out;
+}
+
 Result<void> JournalStore::catch_up() {
   if (!validated_) {
     TORC_TRY(validate());
     validated_ = true;
   }
+  segments_usable_ = true;
   int reloads = 0;
   int gaps = 0;
   for (int round = 0; round < kRounds; ++round) {
     TORC_ASSIGN(const Head head, read_local_head());
     const BootTime asked = world_.clock.boot_now();
-    Result<std::uint64_t> highest = journal_.highest_beside(head.sequence + 1);
-    if (!highest.ok() && highest.error().kind != ErrorKind::not_found)
-      return std::move(highest).error();
+    TORC_ASSIGN(const Extent extent, survey(head.sequence + 1));
     Applied applied = Applied::contradicted;
-    if (highest.ok()) {
-      if (*highest <= head.sequence) {
-        // Nothing new: true for a young view, and for an old one if no snapshot goes beyond it.
-        const bool young = !view_is_old(asked);
-        if (!young) TORC_TRY(look_at_snapshots());
-        if (young || snapshot_.sequence <= head.sequence) {
-          confirm(asked);
-          return {};
-        }
-      } else {
-        TORC_ASSIGN(applied, apply_files(head, *highest));
+    if (extent.highest > head.sequence) {
+      TORC_ASSIGN(applied, apply_files(head, extent.highest));
+      // The directory after a full one may have been filled since.
+      const bool all = (extent.highest + 1) % kPerDirectory != 0;
+      if (applied == Applied::accepted && all) {
+        confirm(asked);
+        return {};
+      }
+    } else if (extent.directory) {
+      // Nothing new: true for a young view, and for an old one if no snapshot goes beyond it.
+      const bool young = !view_is_old(asked);
+      if (!young) TORC_TRY(look_at_snapshots());
+      if (young || snapshot_.sequence <= head.sequence) {
+        confirm(asked);
+        return {};
       }
     }
     if (applied == Applied::accepted) continue;
-    if (applied == Applied::vanished && ++gaps < kGapLooks) continue;
+    if (segments_used_) {  // they are no evidence; only single files are
+      segments_usable_ = segments_used_ = false;
+      continue;
+    }
+    if (applied == Applied::vanished && extent.directory && ++gaps < kGapLooks) continue;
     // Collected under us, a stray file, or a replica that is not of this history: begin again from
     // a snapshot.
-    if (!highest.ok()) missing_ = head.sequence + 1;
+    if (!extent.directory) missing_ = head.sequence + 1;
     if (++reloads > kReloads) return no_history(journal_.commit_path(missing_));
     TORC_TRY(look_at_snapshots());
     if (snapshot_.sequence <= head.sequence) {
@@ -111,7 +144,12 @@ Result<void> JournalStore::validate() {
   TORC_ASSIGN(const SnapshotName newest, look_at_snapshots());
   if (head.sequence == 0) return newest.sequence == 0 ? Result<void>() : reload();
   TORC_ASSIGN(const bool ours, replica_is_of_this_history(head));
-  return ours ? Result<void>() : reload();
+  if (ours) return {};
+  // What was known of the other history says nothing of this one.
+  shared().marks = {};
+  shared().collected = 0;
+  shared().owed = 0;
+  return reload();
 }
 
 Result<bool> JournalStore::replica_is_of_this_history(const Head& head) {
@@ -123,7 +161,8 @@ Result<bool> JournalStore::replica_is_of_this_history(const Head& head) {
   return snapshot_.sequence > head.sequence;  // collected; the chain will tell
 }
 
-Result<void> JournalStore::apply(Txn& txn, const CommitFile& file, Head& head) {
+Result<void> JournalStore::apply(Txn& txn, const CommitFile& file, std::string_view bytes,
+                                 Head& head) {
   int rc = 0;
   const auto keep = [&](int code) {
     if (rc == 0) rc = code;
@@ -133,6 +172,7 @@ Result<void> JournalStore::apply(Txn& txn, const CommitFile& file, Head& head) {
       [&](std::string_view key, std::string_view value) { keep(put_entry(txn, key, value)); },
       [&](std::string_view key) { keep(erase_entry(txn, key)); });
   keep(write_ring(txn, file.header.sequence, file.header.id));
+  keep(write_tail(txn, file.header.sequence, bytes));
   if (rc != 0) return local_failure(rc, "cannot apply a commit");
   if (!good) {
     return Error{
@@ -144,22 +184,45 @@ Result<void> JournalStore::apply(Txn& txn, const CommitFile& file, Head& head) {
   return {};
 }
 
+// Applies what segments hold of head+1 … most. What is wrong with them decides nothing: the single
+// files come after.
+Result<void> JournalStore::apply_segments(Txn& txn, Head& head, std::uint64_t most,
+                                          Passed& passed) {
+  SegmentShelf shelf(journal_);
+  while (head.sequence < most) {
+    const auto bytes = shelf.find(head.sequence + 1);
+    if (!bytes) return {};
+    const Result<CommitFile> file =
+        decode_commit(identity_.id, head.sequence + 1, *bytes, journal_.segment_directory());
+    if (!file.ok() || file->header.before != head.chain) return {};
+    TORC_TRY(apply(txn, *file, *bytes, head));
+    passed.emplace(head.sequence, head.chain);
+    segments_used_ = true;
+  }
+  return {};
+}
+
 // Applies head+1 … highest. vanished: one was not there. contradicted: one does not continue what
-// came before it.
+// came before it. The newest is always read from its own file, which nobody has but its author:
+// that it continues what segments say is what makes them true.
 Result<JournalStore::Applied> JournalStore::apply_run(Txn& txn, Head& head, std::uint64_t highest,
-                                                      std::map<std::uint64_t, Hash128>& passed) {
+                                                      Passed& passed) {
+  if (segments_usable_ && highest - head.sequence >= kManyFiles)
+    TORC_TRY(apply_segments(txn, head, highest - 1, passed));
   while (head.sequence < highest) {
-    Result<CommitFile> file = journal_.read(head.sequence + 1);
-    if (!file.ok() && file.error().kind == ErrorKind::not_found) {
+    const Result<std::string> bytes = journal_.read_bytes(head.sequence + 1);
+    if (!bytes.ok() && bytes.error().kind == ErrorKind::not_found) {
       missing_ = head.sequence + 1;
       return Applied::vanished;
     }
-    if (!file.ok()) return std::move(file).error();
-    if (file->header.before != head.chain) {
+    if (!bytes.ok()) return bytes.error();
+    TORC_ASSIGN(const CommitFile file, decode_commit(identity_.id, head.sequence + 1, *bytes,
+                                                     journal_.commit_path(head.sequence + 1)));
+    if (file.header.before != head.chain) {
       missing_ = head.sequence + 1;
       return Applied::contradicted;
     }
-    TORC_TRY(apply(txn, *file, head));
+    TORC_TRY(apply(txn, file, *bytes, head));
     passed.emplace(head.sequence, head.chain);
   }
   return Applied::accepted;
@@ -171,8 +234,10 @@ Result<JournalStore::Applied> JournalStore::apply_files(const Head& start, std::
     broken_ = true;
     return std::move(txn).error();
   }
+  others_seen_ = world_.clock.boot_now();
   Head head = start;
-  std::map<std::uint64_t, Hash128> passed;
+  Passed passed;
+  segments_used_ = false;
   for (;;) {
     TORC_ASSIGN(const Applied run, apply_run(*txn, head, highest, passed));
     if (run != Applied::accepted) return run;
@@ -180,21 +245,22 @@ Result<JournalStore::Applied> JournalStore::apply_files(const Head& start, std::
     // stood still. What a snapshot says of the chain is final, so a stray file is told from the
     // real one by its hash.
     TORC_ASSIGN(const SnapshotName newest, look_at_snapshots());
+    note_snapshot(newest);
     if (newest.sequence <= start.sequence) break;
     if (newest.sequence <= head.sequence) {
       if (passed.at(newest.sequence) != newest.chain) return Applied::contradicted;
       break;
     }
     // The snapshot is ahead of what we listed: go on, nothing is proven yet.
-    const Result<std::uint64_t> further = journal_.highest_beside(head.sequence + 1);
-    if (!further.ok() && further.error().kind != ErrorKind::not_found) return further.error();
-    if (!further.ok() || *further <= head.sequence) return Applied::contradicted;
-    highest = *further;
+    TORC_ASSIGN(const Extent further, survey(head.sequence + 1));
+    if (further.highest <= head.sequence) return Applied::contradicted;
+    highest = further.highest;
   }
   int rc = write_head(*txn, head);
   if (rc != 0) return local_failure(rc, "cannot write the head");
   if (Result<void> done = txn->commit(); !done.ok())
     return local_failure(done.error().os_errno, "cannot write");
+  segments_used_ = false;
   return Applied::accepted;
 }
 

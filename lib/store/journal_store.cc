@@ -4,6 +4,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "lib/store/segment.h"
+
 namespace torc::store {
 namespace {
 
@@ -11,6 +13,8 @@ constexpr std::uint32_t kMaxConflicts = 1000;
 constexpr int kReplicaTries = 24;
 // How long after a commit of its own a process may try the next number without listing first.
 constexpr std::chrono::nanoseconds kOptimism = std::chrono::milliseconds(100);
+// It tries no more for so long after it read a commit of another host.
+constexpr std::chrono::nanoseconds kOthersMemory = std::chrono::seconds(30);
 
 }  // namespace
 
@@ -205,6 +209,7 @@ Result<Commit> JournalStore::commit(std::uint64_t author, const Body& body) {
 // again.
 Result<bool> JournalStore::may_skip_listing() {
   if (!validated_ || lock_.contended() || own_newest_ == 0) return false;
+  if (others_seen_ && world_.clock.boot_now() - *others_seen_ < kOthersMemory) return false;
   TORC_ASSIGN(const Head head, read_local_head());
   const BootTime confirmed{shared().confirmed.load()};
   return head.sequence == own_newest_ && world_.clock.boot_now() - confirmed < kOptimism;
@@ -228,7 +233,8 @@ Result<Commit> JournalStore::commit_inside(std::uint64_t author, const Body& bod
         break;
       case Attempt::Outcome::conflict:
         ++conflicts;
-        lock_.saw_conflict();
+        // Whoever did not look first was not in a race, and need not ask for the lock.
+        if (listed) lock_.saw_conflict();
         break;
     }
     listed = true;
@@ -270,6 +276,7 @@ Result<JournalStore::Attempt> JournalStore::publish(Txn& txn, std::uint64_t auth
   const Head next{header.sequence, hash128(identity_.id, bytes), head.bytes + bytes.size(), author};
   // Everything that may fail in the replica comes before the commit becomes visible.
   int rc = write_ring(txn, header.sequence, header.id);
+  if (rc == 0) rc = write_tail(txn, header.sequence, bytes);
   if (rc == 0) rc = write_head(txn, next);
   if (rc != 0) return local_failure(rc, "cannot write the head");
 
@@ -289,6 +296,7 @@ Result<JournalStore::Attempt> JournalStore::publish(Txn& txn, std::uint64_t auth
     if (!never) error.kind = ErrorKind::unknown;
     return error;
   }
+  note_snapshot(*newest);
   if (newest->sequence >= header.sequence) {
     txn.abort();
     return decide_by_ring(header.sequence, header.id);
@@ -307,6 +315,7 @@ Result<JournalStore::Attempt> JournalStore::publish(Txn& txn, std::uint64_t auth
   // Committed. Should the replica fail now, it is left behind; that changes nothing for the caller.
   if (txn.commit().ok()) {
     own_newest_ = header.sequence;
+    if (const auto segment = segment_ending_at(header.sequence)) due_segment_ = segment;
     confirm(asked);
   } else {
     broken_ = true;

@@ -2,7 +2,8 @@
 // a copy of it. docs/store.md has the protocol and why each rule is there; the parts of it are
 //   journal_store.cc     the commit, and which replica is in use
 //   journal_catch_up.cc  bringing the replica to the newest state
-//   journal_care.cc      snapshots and collection
+//   journal_care.cc      segments and snapshots
+//   journal_collect.cc   collection
 #pragma once
 
 #include <functional>
@@ -49,6 +50,11 @@ class JournalStore final : public Store {
     Error refusal;  // what the body said
   };
   enum class Applied : std::uint8_t { accepted, contradicted, vanished };
+  struct Extent {
+    bool directory = false;     // that of the number asked for is there
+    std::uint64_t highest = 0;  // of all numbers
+  };
+  using Passed = std::map<std::uint64_t, Hash128>;  // chain hash after each commit applied
 
   // --- which replica (journal_store.cc)
   Result<void> attach();
@@ -71,11 +77,11 @@ class JournalStore final : public Store {
   Result<void> catch_up();
   Result<void> validate();
   Result<bool> replica_is_of_this_history(const Head& head);
-  Result<bool> nothing_new(const Head& head, std::uint64_t highest, BootTime asked);
+  Result<Extent> survey(std::uint64_t next);
   Result<Applied> apply_files(const Head& head, std::uint64_t highest);
-  Result<Applied> apply_run(Txn& txn, Head& head, std::uint64_t highest,
-                            std::map<std::uint64_t, Hash128>& passed);
-  Result<void> apply(Txn& txn, const CommitFile& file, Head& head);
+  Result<Applied> apply_run(Txn& txn, Head& head, std::uint64_t highest, Passed& passed);
+  Result<void> apply_segments(Txn& txn, Head& head, std::uint64_t most, Passed& passed);
+  Result<void> apply(Txn& txn, const CommitFile& file, std::string_view bytes, Head& head);
   Result<void> reload();
   Result<void> load(const SnapshotName& name);
   Result<SnapshotName> look_at_snapshots();
@@ -83,12 +89,19 @@ class JournalStore final : public Store {
   void confirm(BootTime asked) { shared().confirmed = asked.count(); }
 
   // --- care (journal_care.cc)
-  [[nodiscard]] bool snapshot_due(const Head& head) const;
+  void write_due_segment();
+  Result<std::string> commits_in(const SegmentName& name);
+  [[nodiscard]] bool snapshot_due(const Head& head, std::uint64_t state_bytes) const;
   Result<void> take_snapshot();
+
+  // --- collection (journal_collect.cc)
+  void note_snapshot(const SnapshotName& newest);
+  [[nodiscard]] std::uint64_t matured();
   Result<void> collect();
-  Result<std::uint64_t> matured(std::uint64_t covered);
-  Result<void> collect_directories(std::uint64_t floor);
-  void collect_temporaries();
+  Result<void> collect_directories(std::uint64_t floor, std::uint64_t second);
+  bool have_segment_of(std::uint64_t first);
+  void collect_segments(std::uint64_t newest, std::uint64_t second);
+  void collect_temporaries(const Path& directory, const std::vector<std::string>& names);
 
   World world_;
   Path directory_;
@@ -106,15 +119,18 @@ class JournalStore final : public Store {
   bool validated_ = false;  // compared with the journal since it was attached
   mutable std::unique_ptr<FileWatch> watch_;
 
-  std::uint64_t missing_ = 0;     // the number at which catching up last found no file
-  std::uint64_t own_newest_ = 0;  // number of the last commit of this Store
-  SnapshotName snapshot_;         // newest one known
-  std::uint64_t snapshot_bytes_ = 0;
-  std::uint64_t snapshot_bytes_of_ = 0;  // the snapshot that snapshot_bytes_ is about
+  bool segments_usable_ = true;  // in this catching up
+  bool segments_used_ = false;
+  std::uint64_t missing_ = 0;            // the number at which catching up last found no file
+  std::uint64_t own_newest_ = 0;         // number of the last commit of this Store
+  std::optional<BootTime> others_seen_;  // when a commit of another host was last read
+  std::optional<SegmentName> due_segment_;
+  SnapshotName snapshot_;             // newest one known
+  std::uint64_t snapshot_bytes_ = 0;  // length of the journal when it was first seen here
+  std::uint64_t snapshot_bytes_of_ = UINT64_MAX;  // the snapshot that snapshot_bytes_ is about
   std::uint64_t jitter_ = 0;
   BootTime next_collection_{};
-  std::uint64_t collected_ = 0;
-  std::map<std::string, BootTime> temporaries_;  // in snapshot/, with the time when first seen
+  std::map<Path, BootTime> temporaries_;  // with the time when first seen
 };
 
 }  // namespace torc::store

@@ -1,5 +1,7 @@
 #include "lib/store/lmdb_transaction.h"
 
+#include <algorithm>
+
 namespace torc::store {
 namespace {
 
@@ -185,6 +187,38 @@ int read_ring(const Txn& txn, std::uint64_t sequence, RingEntry& entry) {
   return in.ok() && in.at_end() ? 0 : MDB_INVALID;
 }
 
+namespace {
+
+std::string tail_key(std::uint64_t sequence) {
+  return Encoder().raw(kTailPrefix).u8(static_cast<std::uint8_t>(sequence % kTailSize)).bytes();
+}
+
+}  // namespace
+
+int write_tail(Txn& txn, std::uint64_t sequence, std::string_view file) {
+  constexpr std::size_t kMost = std::size_t{1} << 20;
+  const std::string key = tail_key(sequence);
+  if (file.size() > kMost) return erase_entry(txn, key);
+  MDB_val k = value_of(key);
+  MDB_val v{8 + file.size(), nullptr};
+  const int rc = mdb_put(txn.raw(), txn.dbi(), &k, &v, MDB_RESERVE);
+  if (rc != 0) return rc;
+  auto* to = static_cast<char*>(v.mv_data);
+  const std::string number = Encoder().be64(sequence).bytes();
+  std::copy(file.begin(), file.end(), std::copy(number.begin(), number.end(), to));
+  return 0;
+}
+
+std::optional<std::string_view> read_tail(const Txn& txn, std::uint64_t sequence) {
+  const std::string key = tail_key(sequence);
+  MDB_val k = value_of(key);
+  MDB_val v{};
+  if (mdb_get(txn.raw(), txn.dbi(), &k, &v) != 0) return std::nullopt;
+  Decoder in(text_of(v));
+  if (in.be64() != sequence || !in.ok()) return std::nullopt;
+  return in.rest();
+}
+
 int put_entry(Txn& txn, std::string_view key, std::string_view value) {
   MDB_val k = value_of(key);
   MDB_val v = value_of(value);
@@ -201,6 +235,12 @@ int clear_state(Txn& txn) {
   return mdb_drop(txn.raw(), txn.dbi(), 0);
 }
 
+std::uint64_t state_size(const Txn& txn) {
+  MDB_stat stat{};
+  if (mdb_stat(txn.raw(), txn.dbi(), &stat) != 0) return 0;
+  return (stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages) * stat.ms_psize;
+}
+
 int scan_state(const Txn& txn, const std::function<bool(const Entry&)>& visit) {
   MDB_cursor* at = nullptr;
   int rc = mdb_cursor_open(txn.raw(), txn.dbi(), &at);
@@ -209,7 +249,8 @@ int scan_state(const Txn& txn, const std::function<bool(const Entry&)>& visit) {
   MDB_val v{};
   for (rc = mdb_cursor_get(at, &k, &v, MDB_FIRST); rc == 0;
        rc = mdb_cursor_get(at, &k, &v, MDB_NEXT)) {
-    if (text_of(k) != kHeadKey && !visit({text_of(k), text_of(v)})) break;
+    const bool local = text_of(k) == kHeadKey || text_of(k).starts_with(kTailPrefix);
+    if (!local && !visit({text_of(k), text_of(v)})) break;
   }
   mdb_cursor_close(at);
   return rc == MDB_NOTFOUND ? 0 : rc;

@@ -15,6 +15,10 @@ namespace torc::store {
 // its own.
 inline constexpr std::string_view kHeadKey{"\0h", 2};
 inline constexpr std::string_view kRingPrefix{"\0r", 2};
+// kTailPrefix + u8(sequence mod 64): the newest commit files as they are, for segments; what one
+// node has and another need not, so not part of a snapshot.
+inline constexpr std::string_view kTailPrefix{"\0t", 2};
+inline constexpr std::uint64_t kTailSize = 64;
 inline constexpr std::string_view kFirstUserKey{"\1", 1};
 inline constexpr std::uint64_t kRingSize = 8192;
 
@@ -84,10 +88,16 @@ class LmdbTransaction final : public Transaction {
 [[nodiscard]] int write_head(Txn& txn, const Head& head);
 [[nodiscard]] int write_ring(Txn& txn, std::uint64_t sequence, const CommitId& id);
 [[nodiscard]] int read_ring(const Txn& txn, std::uint64_t sequence, RingEntry& entry);
+// A commit file of more than 1 MiB is not kept.
+[[nodiscard]] int write_tail(Txn& txn, std::uint64_t sequence, std::string_view file);
+// nullopt: it is not there. Valid until the transaction ends.
+[[nodiscard]] std::optional<std::string_view> read_tail(const Txn& txn, std::uint64_t sequence);
 [[nodiscard]] int put_entry(Txn& txn, std::string_view key, std::string_view value);
 [[nodiscard]] int erase_entry(Txn& txn, std::string_view key);
 [[nodiscard]] int clear_state(Txn& txn);
-// Visits every entry that is part of the replicated state: all but the head.
+// Bytes of the pages that the state takes.
+[[nodiscard]] std::uint64_t state_size(const Txn& txn);
+// Visits every entry that is part of the replicated state: all but head and tail.
 [[nodiscard]] int scan_state(const Txn& txn, const std::function<bool(const Entry&)>& visit);
 
 }  // namespace torc::store

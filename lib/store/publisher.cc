@@ -227,6 +227,15 @@ Result<Publication> Publisher::publish(const Path& directory, const std::string&
   return Publication{Publication::State::done, {}};
 }
 
+Result<void> Publisher::replace(const Path& directory, const std::string& name,
+                                std::string_view bytes) {
+  const Path aside = directory / (std::string(kTemporary) + random_hex(*entropy_));
+  TORC_TRY(write_file(*disk_, aside, bytes, durable_));
+  Result<void> named = disk_->rename(aside, directory / name, Replace::yes);
+  if (!named.ok()) (void)disk_->unlink(aside);
+  return named;
+}
+
 Result<PublishMethod> probe_publish(Disk& disk, Entropy& entropy, const Path& directory) {
   TORC_ASSIGN(const std::uint64_t magic, disk.filesystem(directory));
   const FilesystemType type = filesystem_type(magic);

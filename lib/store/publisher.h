@@ -59,6 +59,11 @@ class Publisher {
   Result<Publication> publish(const Path& directory, const std::string& name,
                               std::string_view bytes);
 
+  // Makes directory/name a file that holds `bytes`, whatever it held: for content that follows from
+  // the name, so that it does not matter who is first. After an error it holds them or what it
+  // held.
+  Result<void> replace(const Path& directory, const std::string& name, std::string_view bytes);
+
   // Where the bytes of a published name are.
   [[nodiscard]] Path content(const Path& directory, const std::string& name) const;
   // Deletes a published name and what belongs to it.

@@ -46,12 +46,13 @@ struct World {
 struct Tuning {
   std::chrono::nanoseconds lock_wait = std::chrono::seconds(2);
   std::chrono::nanoseconds replica_wait =
-      std::chrono::seconds(10);  // before a stuck replica is left
-  std::uint64_t checkpoint_commits = 512;
+      std::chrono::seconds(10);            // before a stuck replica is left
+  std::uint64_t checkpoint_commits = 256;  // of a small state; a large one waits up to twice that
   ByteCount checkpoint_bytes = mebibytes(8);
-  std::chrono::nanoseconds retention =
-      std::chrono::minutes(10);  // no safety rests on it, see docs/store.md
-  bool sync = true;              // false: for tests that do not cut the power
+  // A listing shows what was there so long ago; files that a snapshot covers stay that long.
+  std::chrono::nanoseconds retention = std::chrono::seconds(10);
+  std::uint64_t segment_commits = 3072;  // before the newest snapshot, of which segments are kept
+  bool sync = true;                      // false: for tests that do not cut the power
 };
 
 struct Identity {
