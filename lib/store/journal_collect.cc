@@ -48,7 +48,7 @@ Result<void> JournalStore::collect() {
   next_collection_ = world_.clock.boot_now() + tuning_.retention / 8;
   const std::uint64_t owed = shared().owed;
   const std::uint64_t known = matured();
-  if (first_of_directory(known) <= shared().collected) {
+  if (first_of_directory(known + 1) <= shared().collected) {
     if (known >= owed) shared().owed = 0;
     return {};
   }
@@ -75,19 +75,18 @@ Result<void> JournalStore::collect() {
   return {};
 }
 
-// A directory goes when the newest snapshot covers all of it and the first number after it: then no
-// author can get a number of it without learning that it is too late, nor one after it by way of
-// it. So that a damaged snapshot loses nothing, what lies after the second newest must also be in a
-// segment.
+// A directory goes when a snapshot covers all of it: then no author can get a number of it without
+// learning that it is too late. So that a damaged snapshot loses nothing, what lies after the
+// second newest must also be in a segment.
 Result<void> JournalStore::collect_directories(std::uint64_t floor, std::uint64_t second) {
   const Path journal = journal_.journal_directory();
   TORC_ASSIGN(const std::vector<std::string> names, world_.disk.list(journal));
-  std::uint64_t kept = first_of_directory(floor);
+  std::uint64_t kept = first_of_directory(floor + 1);
   for (const std::string& name : names) {
     if (name.starts_with(kDead)) (void)remove_tree(world_.disk, journal / name);  // of one who died
     const auto first = number_of(name);
-    if (!first || *first + kPerDirectory > floor) continue;
-    if (*first + kPerDirectory > second && !have_segment_of(*first)) {
+    if (!first || *first + kPerDirectory - 1 > floor) continue;
+    if (*first + kPerDirectory - 1 > second && !have_segment_of(*first)) {
       kept = std::min(kept, *first);
       continue;
     }

@@ -9,6 +9,7 @@
 #include "lib/store/journal.h"
 #include "lib/store/lmdb_transaction.h"
 #include "lib/store/replica.h"
+#include "lib/store/segment.h"
 #include "lib/store/snapshot.h"
 #include "lib/store/workbench.h"
 
@@ -150,11 +151,19 @@ Result<void> JournalRepair::begin_at_snapshot() {
 
 // Applies commit files as long as each continues the one before.
 Result<void> JournalRepair::follow() {
+  SegmentShelf shelf(journal_);
   TORC_ASSIGN(Txn txn, Txn::begin(bench_.environment(), Access::write));
   for (;;) {
     const std::uint64_t next = head_.sequence + 1;
     if (next > highest_) break;
     Result<CommitFile> file = journal_.read(next);
+    if (!file.ok() && file.error().kind == ErrorKind::not_found) {
+      // Between the two newest snapshots a segment stands in for the single files.
+      const auto bytes = shelf.find(next);
+      Result<CommitFile> merged =
+          bytes ? decode_commit(journal_.id(), next, *bytes, journal_.segment_directory()) : file;
+      if (merged.ok() && merged->header.before == head_.chain) file = std::move(merged);
+    }
     if (!file.ok() && !is_damage(file.error())) return std::move(file).error();
     if (!file.ok() || file->header.before != head_.chain) {
       const Path path = journal_.commit_path(next);
