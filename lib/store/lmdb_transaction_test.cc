@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include "lib/store/memory_state.h"
@@ -103,6 +104,40 @@ TEST(LmdbTransaction, agrees_with_a_map_while_pages_split_and_merge) {
     }
     EXPECT_GT(model.entries.size(), 500U);
   }
+}
+
+// What get() returns is a view into the page that the write moves things about in.
+TEST(LmdbTransaction, writes_what_it_was_given_also_when_that_lies_in_the_page_it_writes_to) {
+  const ScratchDirectory scratch;
+  auto environment = Environment::open(scratch.path(), Durable::no);
+  ASSERT_TRUE(environment.ok());
+  auto txn = Txn::begin(*environment, Access::write);
+  ASSERT_TRUE(txn.ok());
+  WriteSet captured;
+  std::map<std::string, std::string> expected;
+  LmdbTransaction tx(*txn, 1, &captured);
+  for (char c = 'a'; c <= 'h'; ++c) {
+    expected[{c}] = std::string(20 + 3 * static_cast<std::size_t>(c - 'a'), c);
+    tx.put(std::string(1, c), expected[{c}]);
+  }
+  for (char from = 'a'; from <= 'h'; ++from) {
+    for (char to = 'a'; to <= 'h'; ++to) {
+      if (from == to) continue;
+      const auto there = tx.get(std::string(1, from));
+      ASSERT_TRUE(there.has_value());
+      tx.put(std::string(1, to), there->substr(1));
+      expected[{to}] = expected[{from}].substr(1);
+      expected[{from}] = std::string(40, from);
+      tx.put(std::string(1, from), expected[{from}]);
+      for (const auto& [key, value] : expected) ASSERT_EQ(tx.get(key), value) << from << to;
+    }
+  }
+  std::map<std::string, std::string> replayed;
+  ASSERT_TRUE(replay(
+      captured.bytes(),
+      [&](std::string_view key, std::string_view value) { replayed[std::string(key)] = value; },
+      [](std::string_view) {}));
+  EXPECT_EQ(replayed, expected);
 }
 
 }  // namespace
