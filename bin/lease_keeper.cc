@@ -35,7 +35,7 @@ LeaseKeeper::~LeaseKeeper() {
 }
 
 std::chrono::nanoseconds LeaseKeeper::interval() const {
-  return claim::beat_interval(info_.lease_ttl, living_);
+  return claim::beat_interval(said_, 1);
 }
 
 std::chrono::seconds LeaseKeeper::ttl(BootTime now) const {
@@ -65,8 +65,6 @@ Result<void> LeaseKeeper::tick(BootTime last_commit, Beat beat_now) {
   TORC_ASSIGN(const Surroundings around, look_around());
   // Whatever goes wrong with the others from here on, this worker's own lease stands.
   if (beaten) renewed(now, around.crowd.workers);
-  // A crowd that grew allows more silence only to those who have asked for it: at the next tick.
-  next_tick_ = std::min(next_tick_, now + tick_in());
   living_ = around.crowd.workers;
   watch_neighbours(around.neighbours);
   return observe(around.successors, asked);
@@ -75,7 +73,7 @@ Result<void> LeaseKeeper::tick(BootTime last_commit, Beat beat_now) {
 // Not when a commit said the same lately.
 Result<bool> LeaseKeeper::beat(BootTime last_commit, BootTime now) {
   const std::chrono::seconds asked = ttl(now);
-  if (last_commit + interval() >= now && asked <= said_) return false;
+  if (last_commit + interval() >= now) return false;
   TORC_TRY(
       store::write_beat(world_, store_.state_directory(), raw(self_), {++beat_counter_, asked}));
   return true;

@@ -62,6 +62,7 @@ class LeaseKeeper {
     std::vector<claim::Worker> neighbours;  // of this node
     std::vector<claim::Worker> successors;
   };
+  // By what was said, not by the crowd: it has grown for others only when it was said to them.
   [[nodiscard]] std::chrono::nanoseconds interval() const;
   Result<bool> beat(BootTime last_commit, BootTime now);
   Result<Surroundings> look_around();

@@ -29,6 +29,7 @@ struct WorkerSetup {
   std::optional<std::chrono::seconds> idle_timeout;
   std::chrono::seconds lease_ttl{300};
   Path output_dir;
+  std::uint64_t starters = 1;  // workers that are started together with this one, itself included
   bool any_scheduler = false;  // `torc run`: serves jobs of every scheduler and label
   slurm::RunProgram run_program;
 };

@@ -43,9 +43,7 @@ std::optional<BootTime> Session::wake_at() const {
   if (!queue_.empty() && not_before_ > now) at = earlier(at, not_before_);
   if (!suspects_.empty()) at = earlier(at, suspects_.front().until);
   if (!queue_.empty() && phase_ == Phase::working && !committer_->busy()) {
-    const BootTime stands =
-        queue_moved_ + queue_patience_ + pace_.window(claim::Pace::Need::report);
-    at = earlier(at, std::max({stands, last_sent_ + window(), not_before_}));
+    at = earlier(at, std::max({pace_.queue_stands_at(), last_sent_ + window(), not_before_}));
   }
   if (nothing_claimable_ && phase_ == Phase::working) at = earlier(at, next_poll_);
   if (setup_.idle_timeout && is_idle()) at = earlier(at, idle_since_ + *setup_.idle_timeout);

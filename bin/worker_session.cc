@@ -78,9 +78,42 @@ Session::~Session() {
   close(signal_fd_);
 }
 
+Result<bool> Session::enter(store::Store& store) {
+  const auto sharing = store.identity().engine == store::Engine::journal ? claim::Sharing::shared
+                                                                         : claim::Sharing::local;
+  pace_ = claim::Pace(sharing);
+  if (sharing == claim::Sharing::local) return true;
+  claim::Entrance entrance(sharing, setup_.starters);
+  for (nanoseconds wait = entrance.delay(dice());;) {
+    for (const BootTime until = clock_.boot_now() + wait; clock_.boot_now() < until;) {
+      TORC_ASSIGN(const exec::ProcessHost::Wakeup wakeup, host_.wait(until));
+      if (wakeup.readable.empty()) continue;
+      signalfd_siginfo info{};
+      while (read(signal_fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+        if (info.ssi_signo != SIGUSR1) return false;
+      }
+    }
+    claim::Crowd crowd;
+    std::uint64_t newest = 0;
+    TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+      newest = reader.sequence();
+      TORC_ASSIGN(crowd, claim::read_crowd(reader));
+      return {};
+    }));
+    wait = entrance.wait(clock_.boot_now(), newest, crowd.workers, dice());
+    if (wait == 0ns) return true;
+  }
+}
+
 Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
-  pace_ = claim::Pace(store->identity().engine == store::Engine::journal ? claim::Sharing::shared
-                                                                         : claim::Sharing::local);
+  TORC_TRY(host_.watch(signal_fd_));
+  TORC_ASSIGN(const bool entered, enter(*store));
+  if (!entered) {
+    host_.unwatch(signal_fd_);
+    summary_.end = WorkerEnd::interrupted;
+    summary_.interrupted = true;
+    return summary_;
+  }
   claim::WorkerInfo info;
   const exec::ProcessIdentity me = lease_.process();
   info.host = setup_.machine.host;
@@ -104,15 +137,19 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
   info.lease_ttl = setup_.lease_ttl;
 
   std::string settings;
+  claim::Crowd crowd;
   const BootTime registered = clock_.boot_now();
   TORC_TRY(store->commit(0, [&](claim::Transaction& tx) -> Result<void> {
     TORC_ASSIGN(self_, claim::register_worker(tx, info));
+    TORC_ASSIGN(crowd, claim::read_crowd(tx));
     TORC_ASSIGN(claim::WorkflowState workflow, claim::read_workflow(tx));
     settings = workflow.settings;
     workflow.settings.clear();
     summary_.workflow = std::move(workflow);
     return {};
   }));
+  // So that it claims enough at once.
+  pace_.saw({registered, claim::raw(self_), crowd.workers, 0ns, crowd.job_time, crowd.ready});
   lease_.hold(registered, claim::fencing_limit(lease_ttl_));
   TORC_ASSIGN(WorkflowSettings decoded, decode_workflow_settings(settings));
   summary_.epoch = claim::raw(self_);
@@ -121,7 +158,6 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
                                     std::move(decoded), setup_.output_dir, app_.environment);
   committer_ = std::make_unique<Committer>(app_, std::move(store), self_, info, registered,
                                            *preparer_, setup_.run_program, lease_);
-  TORC_TRY(host_.watch(signal_fd_));
   TORC_TRY(host_.watch(committer_->fd()));
   idle_since_ = clock_.boot_now();
 
@@ -186,13 +222,13 @@ bool Session::start(PreparedJob job) {
     return false;
   }
   refused_starts_ = 0;
-  queue_moves(clock_.boot_now());
+  pace_.job_started(clock_.boot_now());
   free_cpus_ -= std::min(free_cpus_, job.need.cpus);
   free_memory_ = free_memory_ - std::min(free_memory_, job.need.memory);
   starts_.push_back({job.grant.token, clock_.wall_now()});
   running_.emplace(
       static_cast<std::uint64_t>(*id),
-      Running{queue_moved_, job.grant.token, job.need, std::move(gpus), std::move(job.name),
+      Running{clock_.boot_now(), job.grant.token, job.need, std::move(gpus), std::move(job.name),
               std::move(job.files), job.stdio.delete_on_success, job.grant.stopped});
   return true;
 }

@@ -24,10 +24,6 @@ namespace torc::cli {
 inline constexpr std::chrono::nanoseconds kFirstRetry = std::chrono::seconds(1);
 inline constexpr std::chrono::nanoseconds kLastRetry = std::chrono::seconds(30);  // … to here
 
-// Jobs that were claimed ahead and could not start for so long and a window are spare: others may
-// have room for them.
-inline constexpr std::chrono::nanoseconds kQueueLimit = std::chrono::seconds(2);
-
 enum class Phase : std::uint8_t {
   working,
   draining,  // claims nothing more; what runs may end by itself
@@ -60,6 +56,8 @@ class Session {
   [[nodiscard]] bool awaits_store() const { return committer_ != nullptr && committer_->busy(); }
 
  private:
+  // Waits for its turn to register; false: told to end before it came.
+  Result<bool> enter(store::Store& store);
   // The three steps of the loop.
   void start_jobs();
   void send_if_due();
@@ -92,7 +90,6 @@ class Session {
   bool has_reports() const { return !starts_.empty() || !finishes_.empty() || !returns_.empty(); }
   std::chrono::nanoseconds window() const;
   bool queue_stands() const;
-  void queue_moves(BootTime now);
   double dice() const { return static_cast<double>(app_.world2.entropy.next() >> 11) * 0x1p-53; }
   std::chrono::nanoseconds term_lead() const;
   std::optional<BootTime> wake_at() const;
@@ -145,9 +142,6 @@ class Session {
   BootTime not_before_{};  // after a failed commit or start
   std::chrono::nanoseconds retry_delay_ = kFirstRetry;
   BootTime idle_since_{};
-  BootTime queue_moved_{};  // when a job last left the queue for its start
-  std::chrono::nanoseconds queue_patience_ = kQueueLimit;
-  bool scarce_ = false;     // fewer ready jobs than two for each worker, at the newest answer
   int refused_starts_ = 0;  // in a row: this host can start nothing
   int faulty_starts_ = 0;   // in a row: its directories cannot be used
   int interrupts_ = 0;

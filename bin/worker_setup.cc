@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <system_error>
 
@@ -16,6 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kQueryLimit = 20s;  // squeue and scontrol answer in milliseconds or not at all
+constexpr std::uint64_t kMostStarters = 100'000;  // a larger number is nonsense
 constexpr std::chrono::seconds kShortestLease{10};
 constexpr std::chrono::seconds kDefaultLease{300};
 
@@ -87,6 +89,12 @@ Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& optio
                     "name another one with --output-dir");
   }
   setup.allocation = allocation_of(app.env);
+  for (const char* name : {"SLURM_NTASKS", "SLURM_ARRAY_TASK_COUNT"}) {
+    const std::string count = setup.allocation.empty() ? "" : app.env(name).value_or("");
+    std::uint64_t n = 0;
+    const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), n);
+    if (error == std::errc() && n > 0 && n <= kMostStarters) setup.starters *= n;
+  }
   setup.any_scheduler =
       place == Place::laptop && options.scheduler.empty() && options.label.empty();
   setup.run_program = query_program(app, kQueryLimit);

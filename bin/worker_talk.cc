@@ -60,29 +60,14 @@ std::uint64_t Session::slots() const {
   return running_.size() * cpus / std::max<std::uint64_t>(1, cpus - free_cpus_);
 }
 
-// Nothing has left the queue for so long that others may have room for what is in it.
 bool Session::queue_stands() const {
   return !queue_.empty() && phase_ == Phase::working &&
-         clock_.boot_now() >=
-             queue_moved_ + queue_patience_ + pace_.window(claim::Pace::Need::report);
+         clock_.boot_now() >= pace_.queue_stands_at();
 }
 
-void Session::queue_moves(BootTime now) {
-  queue_moved_ = now;
-  queue_patience_ = kQueueLimit;
-}
-
-// What is offered to others with the next exchange, taken off the queue until the answer is here:
-// all of a queue that stands; while ready jobs are scarce, what will not start in time.
+// What is offered to others with the next exchange, taken off the queue until the answer is here.
 std::vector<claim::ClaimToken> Session::spare_jobs() {
-  std::size_t kept = queue_.size();
-  if (queue_stands()) {
-    kept = 0;
-    queue_moved_ = clock_.boot_now();
-    queue_patience_ = std::min(2 * queue_patience_, kLastRetry);
-  } else if (scarce_) {
-    kept = std::min<std::size_t>(kept, 1 + pace_.next_window(slots(), clock_.boot_now()));
-  }
+  const std::uint64_t kept = pace_.keep(queue_.size(), slots(), clock_.boot_now());
   std::vector<claim::ClaimToken> spares;
   for (; queue_.size() > kept; queue_.pop_back()) {
     spares.push_back(queue_.back().grant.token);
@@ -158,8 +143,8 @@ void Session::take_reply() {
   if (reply->commit.wrote) last_written_ = clock_.boot_now();
   const claim::WorkflowState& workflow = reply->answer.workflow;
   pace_.saw({clock_.boot_now(), reply->newest, reply->answer.living,
-             reply->commit.wrote ? reply->commit.cost : 0ns, reply->answer.job_time});
-  scarce_ = workflow.of(claim::JobState::ready) < 2 * reply->answer.living;
+             reply->commit.wrote ? reply->commit.cost : 0ns, reply->answer.job_time,
+             workflow.of(claim::JobState::ready)});
   for (const claim::Refused& refused : reply->refused) {
     notice(fmt::format("the result of job #{} (attempt {}) was discarded: {}",
                        raw(refused.token.job), refused.token.attempt,
@@ -169,7 +154,7 @@ void Session::take_reply() {
   }
   summary_.workflow = reply->answer.workflow;
   if (events_.progress) events_.progress(summary_.workflow);
-  if (queue_.empty()) queue_moves(clock_.boot_now());
+  if (queue_.empty()) pace_.queue_moves(clock_.boot_now());
   for (PreparedJob& job : reply->jobs) queue_.push_back(std::move(job));
   if (end_ || phase_ != Phase::working) {
     return_queue();

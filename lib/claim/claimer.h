@@ -106,8 +106,10 @@ struct Worker {
 
 // How many take part. O(1).
 struct Crowd {
-  std::uint64_t workers = 0;  // living
-  std::uint64_t hosts = 0;    // with at least one of them
+  std::uint64_t workers = 0;             // living
+  std::uint64_t hosts = 0;               // with at least one of them
+  std::chrono::milliseconds job_time{};  // how long jobs run lately; 0: not known
+  std::uint64_t ready = 0;               // jobs
 };
 [[nodiscard]] Result<Crowd> read_crowd(const Reader& reader);
 

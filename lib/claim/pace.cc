@@ -12,7 +12,9 @@ using std::chrono::nanoseconds;
 constexpr nanoseconds kUrgent = 250us;  // between commits while a slot is idle
 constexpr nanoseconds kCalm = 5ms;      // between commits while every slot has work
 constexpr double kMostAhead = 8192;
-constexpr double kWorthHolding = 0.25;  // ends in a window, below which no job is held ahead
+constexpr double kWorthHolding = 0.25;         // ends in a window, below which no job is held ahead
+constexpr nanoseconds kQueueLimit = 2s;        // that a queue may stand, and a window;
+constexpr nanoseconds kLongestPatience = 30s;  // longer each time when nobody wants it
 constexpr nanoseconds kFirstPoll = 1s;
 constexpr nanoseconds kLastPoll = 30s;
 
@@ -28,6 +30,8 @@ constexpr double kLeastShares = 0.01;
 constexpr double kLeastShare = 1e-3;  // seconds
 constexpr nanoseconds kSample = 1s;   // the shortest time over which a load is measured
 
+// Registering and the first claims are two commits, and those who came before have things to say.
+constexpr double kPartsOfEntrance = 3;
 constexpr int kMostLooks = 8;             // of one that wants to register
 constexpr std::uint64_t kFewEnough = 20;  // workers: they may all register within a second
 
@@ -54,11 +58,12 @@ void Pace::saw(const Seen& seen) {
   living_ = std::max<std::uint64_t>(1, seen.living);
   if (seen.cost.count() > 0) cost_ = (3 * cost_ + seen.cost) / 4;
   hint_ = seconds_of(seen.job_time);
+  scarce_ = seen.ready < 2 * living_;
   if (sharing_ == Sharing::local) return;
   const double equal = equal_share(living_);
   const double elapsed = seconds_of(seen.at - seen_at_);
   if (!share_) {
-    share_ = equal;
+    share_ = kMostShares * equal;  // others may be coming too
   } else {
     if (seen.at - seen_at_ < kSample) return;
     const double load = load_of(seen.sequence, seen_sequence_, elapsed);
@@ -87,30 +92,58 @@ nanoseconds Pace::window(Need need) const {
   return kCalm;
 }
 
+void Pace::job_started(BootTime now) {
+  ++running_;
+  last_change_ = now;
+  queue_moves(now);
+}
+
 void Pace::job_ended(nanoseconds ran, BootTime now) {
   // The mean of the newest few dozen: by Little's law the arithmetic one is what counts.
   constexpr std::uint64_t kMemory = 32;
   ended_ = std::min(ended_ + 1, kMemory);
   mean_run_ += (seconds_of(ran) - mean_run_) / static_cast<double>(ended_);
-  last_end_ = now;
+  running_ -= std::min<std::uint64_t>(running_, 1);
+  last_change_ = now;
 }
 
-double Pace::ends_in_window(std::uint64_t running, BootTime now) const {
+double Pace::ends_within(nanoseconds time, std::uint64_t running, BootTime now) const {
   double mean = ended_ > 0 ? mean_run_ : hint_;
   if (mean <= 0) return 0;
-  // Nothing has ended for longer than that: what runs now runs longer.
-  if (ended_ > 0) mean = std::max(mean, seconds_of(now - last_end_));
-  return static_cast<double>(running) / std::max(mean, 1e-6) * seconds_of(window(Need::report));
+  // Nothing has started or ended for longer than that: what runs now runs longer.
+  if (running_ > 0) mean = std::max(mean, seconds_of(now - last_change_));
+  return static_cast<double>(running) / std::max(mean, 1e-6) * seconds_of(time);
 }
 
 std::uint64_t Pace::ahead(std::uint64_t running, BootTime now) const {
-  const double ends = ends_in_window(running, now);
+  const nanoseconds crowded =
+      sharing_ == Sharing::local ? 0ns : nanoseconds_of(equal_share(living_));
+  const double ends = ends_within(std::max(window(Need::report), crowded), running, now);
   if (ends < kWorthHolding) return 0;
   return static_cast<std::uint64_t>(std::min(std::ceil(2 * ends), kMostAhead));
 }
 
 std::uint64_t Pace::next_window(std::uint64_t running, BootTime now) const {
-  return static_cast<std::uint64_t>(std::min(ends_in_window(running, now), kMostAhead));
+  return static_cast<std::uint64_t>(
+      std::min(ends_within(window(Need::report), running, now), kMostAhead));
+}
+
+void Pace::queue_moves(BootTime now) {
+  queue_moved_ = now;
+  queue_patience_ = kQueueLimit;
+}
+
+BootTime Pace::queue_stands_at() const {
+  return queue_moved_ + std::max(queue_patience_, kQueueLimit) + window(Need::report);
+}
+
+std::uint64_t Pace::keep(std::uint64_t queued, std::uint64_t running, BootTime now) {
+  if (queued > 0 && now >= queue_stands_at()) {
+    queue_moved_ = now;
+    queue_patience_ = std::min(2 * std::max(queue_patience_, kQueueLimit), kLongestPatience);
+    return 0;
+  }
+  return scarce_ ? std::min(queued, 1 + next_window(running, now)) : queued;
 }
 
 std::chrono::milliseconds Pace::job_time() const {
@@ -130,7 +163,7 @@ nanoseconds Pace::next_poll(double dice) {
 
 nanoseconds Entrance::delay(double dice) const {
   if (sharing_ == Sharing::local || starters_ <= 1) return 0ns;
-  return nanoseconds_of(dice * equal_share(starters_));
+  return nanoseconds_of(dice * kPartsOfEntrance * equal_share(starters_));
 }
 
 nanoseconds Entrance::wait(BootTime now, std::uint64_t sequence, std::uint64_t living,

@@ -28,12 +28,14 @@ class Pace {
     std::uint64_t living = 1;              // workers
     std::chrono::nanoseconds cost{};       // of its own commit; 0: it wrote none
     std::chrono::milliseconds job_time{};  // how long jobs run, as others say; 0: not known
+    std::uint64_t ready = 0;               // jobs
   };
 
   explicit Pace(Sharing sharing) : sharing_(sharing) {}
 
   void saw(const Seen& seen);
-  // A job of this worker ended after `ran`, at `now`.
+  // A job of this worker was started, or ended after `ran`, at `now`.
+  void job_started(BootTime now);
   void job_ended(std::chrono::nanoseconds ran, BootTime now);
 
   enum class Need : std::uint8_t {
@@ -44,10 +46,18 @@ class Pace {
   [[nodiscard]] std::chrono::nanoseconds window(Need need) const;
 
   // Jobs to hold beyond the `running` ones: twice what ends within a window, since ends come in
-  // bursts.
+  // bursts; of the window that it would have if everybody began to talk now.
   [[nodiscard]] std::uint64_t ahead(std::uint64_t running, BootTime now) const;
   // Of those, what will start before the next exchange.
   [[nodiscard]] std::uint64_t next_window(std::uint64_t running, BootTime now) const;
+  // The queue of jobs that are held ahead is not empty any more. (One leaves it: job_started.)
+  void queue_moves(BootTime now);
+  // From when on a queue that has not moved since stands: others may have room for what is in it.
+  [[nodiscard]] BootTime queue_stands_at() const;
+  // How many of `queued` jobs to keep; the others are to be offered as spare (Exchange::spares)
+  // with the exchange that is sent now: all of a queue that stands, and while ready jobs are scarce
+  // whatever will not start in time.
+  std::uint64_t keep(std::uint64_t queued, std::uint64_t running, BootTime now);
   // How long jobs of this worker run, for others to plan by; 0: none has ended.
   [[nodiscard]] std::chrono::milliseconds job_time() const;
 
@@ -58,7 +68,8 @@ class Pace {
 
  private:
   [[nodiscard]] std::chrono::nanoseconds share() const;
-  [[nodiscard]] double ends_in_window(std::uint64_t running, BootTime now) const;
+  [[nodiscard]] double ends_within(std::chrono::nanoseconds time, std::uint64_t running,
+                                   BootTime now) const;
 
   Sharing sharing_;
   std::uint64_t living_ = 1;
@@ -69,8 +80,12 @@ class Pace {
   double mean_run_ = 0;  // seconds
   double hint_ = 0;      // seconds
   std::uint64_t ended_ = 0;
-  BootTime last_end_{};
+  std::uint64_t running_ = 0;
+  BootTime last_change_{};  // of what runs
   unsigned polls_ = 0;
+  bool scarce_ = false;
+  BootTime queue_moved_{};
+  std::chrono::nanoseconds queue_patience_{};
 };
 
 // Spreads the registrations of workers that start at once, since each is a commit. Told how many

@@ -88,27 +88,31 @@ TEST(Pace, a_filesystem_of_this_host_alone_is_asked_as_often_as_it_can_answer) {
 
 TEST(Pace, it_holds_twice_what_ends_within_a_window) {
   Pace pace(Sharing::shared);
-  pace.saw({1s, 1, 1000, 10ms, 0ms});  // a window of 50 s
+  pace.saw({1s, 1, 1000, 10ms, 0ms});  // a window of 100 s
   EXPECT_EQ(pace.ahead(16, 1s), 0U);   // nothing is known of the jobs
   pace.job_ended(10s, 11s);
-  EXPECT_EQ(pace.next_window(16, 11s), 80U);
-  EXPECT_EQ(pace.ahead(16, 11s), 160U);
+  EXPECT_EQ(pace.next_window(16, 11s), 160U);
+  EXPECT_EQ(pace.ahead(16, 11s), 320U);
   EXPECT_EQ(pace.job_time(), 10s);
 }
 
 TEST(Pace, a_new_worker_believes_what_others_say_of_the_jobs) {
   Pace pace(Sharing::shared);
   pace.saw({1s, 1, 1000, 10ms, 1000ms});
-  EXPECT_EQ(pace.ahead(16, 1s), 1600U);
+  EXPECT_EQ(pace.ahead(16, 1s), 3200U);
   EXPECT_EQ(pace.job_time(), 0s);  // and does not repeat it
 }
 
 TEST(Pace, when_nothing_ends_any_more_it_holds_less) {
   Pace pace(Sharing::shared);
   pace.saw({1s, 1, 1000, 10ms, 0ms});
+  pace.job_started(1s);
+  pace.job_started(1s);
   pace.job_ended(1s, 2s);
-  EXPECT_EQ(pace.next_window(16, 3s), 800U);
-  EXPECT_EQ(pace.next_window(16, 102s), 8U);
+  EXPECT_EQ(pace.next_window(16, 3s), 1600U);
+  EXPECT_EQ(pace.next_window(16, 102s), 16U);
+  pace.job_ended(101s, 102s);
+  EXPECT_EQ(pace.next_window(16, 1000s), 31U);  // that nothing runs at all says nothing of jobs
 }
 
 TEST(Pace, no_job_is_held_ahead_where_one_ends_in_many_windows) {
@@ -135,7 +139,7 @@ TEST(Pace, an_idle_worker_looks_ever_more_rarely_and_in_a_crowd_more_rarely_stil
 
 TEST(Entrance, those_who_start_together_are_spread_over_the_budget) {
   EXPECT_EQ(Entrance(Sharing::shared, 1).delay(0.9), 0s);
-  EXPECT_EQ(Entrance(Sharing::shared, 1000).delay(0.5), 25s);
+  EXPECT_EQ(Entrance(Sharing::shared, 1000).delay(0.5), 75s);
   EXPECT_EQ(Entrance(Sharing::local, 1000).delay(0.5), 0s);
 }
 

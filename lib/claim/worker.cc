@@ -159,7 +159,7 @@ Result<Crowd> read_crowd(const Reader& reader) {
   State state(reader);
   const Tally tally = state.tally();
   TORC_TRY(state.sound());
-  return Crowd{tally.living, tally.hosts};
+  return Crowd{tally.living, tally.hosts, tally.job_time, tally.of(JobState::ready)};
 }
 
 bool is_anybody_of(const Reader& reader, std::uint64_t first, std::uint64_t last) {

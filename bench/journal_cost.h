@@ -1,0 +1,24 @@
+// What the journal engine asks of a shared filesystem, counted on the real one: two hosts on a
+// store in memory, every operation of the Disk is a request.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "bench/measure.h"
+
+namespace torc::bench {
+
+struct JournalCost {
+  std::uint64_t commit = 0;                       // requests to publish, nothing to catch up
+  std::uint64_t look = 0;                         // to learn that there is nothing new
+  std::map<std::uint64_t, std::uint64_t> behind;  // to catch up with so many commits, look included
+  std::uint64_t most_files =
+      0;  // at any time outside logs/, at 20 commits a second for half an hour
+  // Between the measured ones, by the straight line.
+  [[nodiscard]] double catch_up(std::uint64_t commits) const;
+};
+
+Result<JournalCost> measure_journal(const Path& scratch);
+
+}  // namespace torc::bench
