@@ -38,6 +38,13 @@ Result<std::string> read_file(Disk& disk, const Path& file) {
   }
 }
 
+Result<std::vector<std::string>> list_directory(Disk& disk, const Path& directory) {
+  for (int tries = 1;; ++tries) {
+    Result<std::vector<std::string>> names = disk.list(directory);
+    if (names.ok() || names.error().os_errno != ESTALE || tries == kStaleTries) return names;
+  }
+}
+
 Result<void> write_file(Disk& disk, const Path& file, std::string_view bytes, Durable durable) {
   TORC_ASSIGN(const FileHandle handle, disk.create(file));
   Result<void> written = fill(disk, handle, bytes, durable);

@@ -114,6 +114,9 @@ class PosixDisk final : public Disk {
 // opening it again from its path, a few times.
 Result<std::string> read_file(Disk& disk, const Path& file);
 
+// The names in a directory, with ESTALE met in the same way.
+Result<std::vector<std::string>> list_directory(Disk& disk, const Path& directory);
+
 // Writes a new file and makes it durable when `sync`. After an error the file is gone as far as can
 // be.
 enum class Durable : std::uint8_t { no, yes };

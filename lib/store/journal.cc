@@ -73,7 +73,7 @@ Path Journal::segment_path(const SegmentName& name) const {
 }
 
 Result<std::vector<std::uint64_t>> Journal::numbers_in(std::uint64_t first) {
-  TORC_ASSIGN(const std::vector<std::string> names, disk_->list(directory_of(first)));
+  TORC_ASSIGN(const std::vector<std::string> names, list_directory(*disk_, directory_of(first)));
   std::vector<std::uint64_t> out;
   for (const std::string& name : names) {
     const auto number = number_of(name);
@@ -133,7 +133,7 @@ Result<void> Journal::make_directory_of(std::uint64_t sequence) {
 }
 
 Result<std::vector<std::uint64_t>> Journal::directories() {
-  TORC_ASSIGN(const std::vector<std::string> names, disk_->list(journal_directory()));
+  TORC_ASSIGN(const std::vector<std::string> names, list_directory(*disk_, journal_directory()));
   std::vector<std::uint64_t> out;
   for (const std::string& name : names) {
     const auto number = number_of(name);
@@ -144,7 +144,7 @@ Result<std::vector<std::uint64_t>> Journal::directories() {
 }
 
 Result<std::vector<SnapshotName>> Journal::snapshots() {
-  TORC_ASSIGN(const std::vector<std::string> names, disk_->list(snapshot_directory()));
+  TORC_ASSIGN(const std::vector<std::string> names, list_directory(*disk_, snapshot_directory()));
   std::vector<SnapshotName> out;
   for (const std::string& name : names) {
     if (const auto parsed = snapshot_name_of(name)) out.push_back(*parsed);

@@ -23,6 +23,13 @@ Error no_history(const Path& file) {
           "`torc verify` says how far the history is good"};
 }
 
+// No file is missing that was listed, but a snapshot tells of commits that no listing shows.
+Error lagging(const Path& directory) {
+  return {ErrorKind::busy,
+          directory.string() + ": its listings do not show yet what is there already",
+          "try again in a few seconds"};
+}
+
 }  // namespace
 
 // A directory that shows nothing new proves something only to a view that is young: in an old one
@@ -85,11 +92,9 @@ Result<JournalStore::Extent> JournalStore::survey(std::uint64_t next) {
 }
 
 Result<void> JournalStore::catch_up() {
-  if (!validated_) {
-    TORC_TRY(validate());
-    validated_ = true;
-  }
+  if (!validated_) TORC_TRY(validate());
   segments_usable_ = true;
+  missing_ = 0;
   int reloads = 0;
   int gaps = 0;
   for (int round = 0; round < kRounds; ++round) {
@@ -103,6 +108,7 @@ Result<void> JournalStore::catch_up() {
       const bool all = (extent.highest + 1) % kPerDirectory != 0;
       if (applied == Applied::accepted && all) {
         confirm(asked);
+        validated_ = true;  // not before: a new replica is empty until then
         return {};
       }
     } else if (extent.directory) {
@@ -111,6 +117,7 @@ Result<void> JournalStore::catch_up() {
       if (!young) TORC_TRY(look_at_snapshots());
       if (young || snapshot_.sequence <= head.sequence) {
         confirm(asked);
+        validated_ = true;  // not before: a new replica is empty until then
         return {};
       }
     }
@@ -123,7 +130,8 @@ Result<void> JournalStore::catch_up() {
     // Collected under us, a stray file, or a replica that is not of this history: begin again from
     // a snapshot.
     if (!extent.directory) missing_ = head.sequence + 1;
-    if (++reloads > kReloads) return no_history(journal_.commit_path(missing_));
+    if (++reloads > kReloads)
+      return missing_ > 0 ? no_history(journal_.commit_path(missing_)) : lagging(directory_);
     TORC_TRY(look_at_snapshots());
     if (snapshot_.sequence <= head.sequence) {
       // Nothing was collected. If what we have is of this history, then it is the journal that is
@@ -270,7 +278,8 @@ Result<void> JournalStore::reload() {
   Error last;
   for (int tries = 0; tries < kReloads; ++tries) {
     TORC_ASSIGN(const std::vector<SnapshotName> all, journal_.snapshots());
-    if (all.empty()) return load({});
+    // None was ever made, or a listing lags: what is there must not be thrown away for that.
+    if (all.empty()) return snapshot_.sequence > 0 ? lagging(directory_) : load({});
     bool vanished = false;
     for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 2); ++i) {
       Result<void> loaded = load(all[i]);

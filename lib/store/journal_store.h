@@ -116,13 +116,13 @@ class JournalStore final : public Store {
   unsigned generation_ = 0;
   bool broken_ = false;     // the replica failed; it must be left
   bool grow_ = false;       // its map is full
-  bool validated_ = false;  // compared with the journal since it was attached
+  bool validated_ = false;  // compared with the journal and caught up since it was attached
   mutable std::unique_ptr<FileWatch> watch_;
 
   bool segments_usable_ = true;  // in this catching up
   bool segments_used_ = false;
-  std::uint64_t missing_ = 0;            // the number at which catching up last found no file
-  std::uint64_t own_newest_ = 0;         // number of the last commit of this Store
+  std::uint64_t missing_ = 0;     // the number at which catching up last found no file; 0: at none
+  std::uint64_t own_newest_ = 0;  // number of the last commit of this Store
   std::optional<BootTime> others_seen_;  // when a commit of another host was last read
   std::optional<SegmentName> due_segment_;
   SnapshotName snapshot_;             // newest one known

@@ -1,5 +1,6 @@
 #include "lib/store/publisher.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -166,10 +167,31 @@ Result<std::optional<bool>> Publisher::holds_ours(const Path& file, std::string_
   return error;
 }
 
-// The name was not given, or so it seems: look who has it.
-Result<Publication> Publisher::settle(Prepared& prepared, const Path& file, std::string_view bytes,
+Result<bool> Publisher::is_listed(const Path& directory, const std::string& name) {
+  Result<std::vector<std::string>> names = list_directory(*disk_, directory);
+  if (names.ok()) return std::find(names->begin(), names->end(), name) != names->end();
+  if (names.error().os_errno == ENOENT) return false;  // nor is its directory there
+  Error error = std::move(names).error();
+  error.kind = ErrorKind::unknown;
+  return error;
+}
+
+// The name was not given, or so it seems: look who has it. Who looks for a name that is not there
+// may be told so for half a minute, whatever happens meanwhile (NFS), until he lists its directory:
+// so nobody opens a name before it was listed or said to be taken, but at the very last, right
+// after a listing.
+Result<Publication> Publisher::settle(Prepared& prepared, const Path& directory,
+                                      const std::string& name, std::string_view bytes,
                                       Error error) {
-  TORC_ASSIGN(std::optional<bool> ours, holds_ours(file, bytes));
+  const Path file = content(directory, name);
+  bool open_it = error.os_errno == EEXIST || error.os_errno == ENOTEMPTY;
+  if (!open_it) {
+    TORC_ASSIGN(open_it, is_listed(directory, name));
+  }
+  std::optional<bool> ours;
+  if (open_it) {
+    TORC_ASSIGN(ours, holds_ours(file, bytes));
+  }
   if (!ours.has_value()) {
     // A request of ours may still be on its way to the server. Without its source it cannot succeed
     // any more; only after that is "nobody has it" final.
@@ -179,6 +201,7 @@ Result<Publication> Publisher::settle(Prepared& prepared, const Path& file, std:
       lost.kind = ErrorKind::unknown;
       return lost;
     }
+    TORC_TRY(is_listed(directory, name));
     TORC_ASSIGN(ours, holds_ours(file, bytes));
     if (!ours.has_value()) return Publication{Publication::State::absent, std::move(error)};
   }
@@ -201,7 +224,6 @@ Result<Publication> Publisher::publish(const Path& directory, const std::string&
   // Nothing was given a name: surely not published.
   if (!prepared.ok()) return Publication{Publication::State::absent, std::move(prepared).error()};
 
-  const Path file = content(directory, name);
   Result<void> named = give_name(*prepared, directory / name);
   if (!named.ok() && prepared->open && named.error().os_errno == ENOENT &&
       !disk_->status("/proc/self/fd").ok()) {
@@ -209,7 +231,8 @@ Result<Publication> Publisher::publish(const Path& directory, const std::string&
     return publish(directory, name, bytes);
   }
   if (!named.ok()) {
-    Result<Publication> settled = settle(*prepared, file, bytes, std::move(named).error());
+    Result<Publication> settled =
+        settle(*prepared, directory, name, bytes, std::move(named).error());
     if (!settled.ok()) (void)discard(*prepared);
     if (!settled.ok() || settled->state != Publication::State::done) return settled;
   }

@@ -81,8 +81,9 @@ class Publisher {
   Result<void> make_name_durable(const Prepared& prepared, const Path& directory);
   Result<void> discard(Prepared& prepared);
   Result<std::optional<bool>> holds_ours(const Path& file, std::string_view bytes);
-  Result<Publication> settle(Prepared& prepared, const Path& file, std::string_view bytes,
-                             Error error);
+  Result<bool> is_listed(const Path& directory, const std::string& name);
+  Result<Publication> settle(Prepared& prepared, const Path& directory, const std::string& name,
+                             std::string_view bytes, Error error);
 
   Disk* disk_;
   Entropy* entropy_;

@@ -72,12 +72,17 @@ Result<void> Walk::list() {
 // missing. Only what follows the newest snapshot must be.
 Result<void> Walk::pass_over_leftovers() {
   const auto skip = [](const Entry&) { return true; };
-  while (snapshots_.size() > 1) {
-    const Result<Head> read = read_snapshot(journal_, snapshots_[0], skip);
-    const bool gone = !read.ok() && read.error().kind == ErrorKind::not_found;
-    if (!read.ok() && !gone) return read.error();
-    if (!gone && shelf_.find(snapshots_[0].sequence + 1)) break;
-    if (!gone && has_single(snapshots_[0].sequence + 1)) break;
+  for (std::size_t i = 0; i + 1 < snapshots_.size();) {
+    const Result<Head> read = read_snapshot(journal_, snapshots_[i], skip);
+    if (!read.ok() && read.error().kind != ErrorKind::not_found) return read.error();
+    if (read.ok()) {
+      ++i;
+    } else {
+      snapshots_.erase(snapshots_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+  while (snapshots_.size() > 1 && !shelf_.find(snapshots_[0].sequence + 1) &&
+         !has_single(snapshots_[0].sequence + 1)) {
     snapshots_.erase(snapshots_.begin());
   }
   return {};

@@ -140,8 +140,9 @@ jobs:
   const auto process = here.start({"run"});
   ASSERT_TRUE(wait_for_line(record, "b", *process));
   const json status = here.json({"status"});
-  EXPECT_EQ(keys_of(status), (std::vector<std::string>{"counts", "engine", "failures", "id", "jobs",
-                                                       "state", "store", "workers", "workflow"}));
+  EXPECT_EQ(keys_of(status),
+            (std::vector<std::string>{"counts", "engine", "failures", "id", "jobs", "state",
+                                      "store", "unserved", "workers", "workflow"}));
   EXPECT_EQ(status["workflow"], "wf");
   EXPECT_EQ(status["state"], "running");
   EXPECT_EQ(keys_of(status["counts"]),
@@ -150,7 +151,7 @@ jobs:
   ASSERT_EQ(status["workers"].size(), 1U);
   EXPECT_EQ(keys_of(status["workers"][0]),
             (std::vector<std::string>{"allocation", "cpus", "gpus", "host", "jobs_finished",
-                                      "jobs_held", "last_seen", "memory_bytes", "pid",
+                                      "jobs_held", "label", "last_seen", "memory_bytes", "pid",
                                       "registered_at", "scheduler", "worker"}));
   EXPECT_EQ(status["workers"][0]["pid"], process->pid());
   EXPECT_EQ(status["workers"][0]["allocation"], nullptr);
