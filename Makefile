@@ -4,7 +4,7 @@ JOBS  := $(shell nproc)
 # The tests hold few cores for long (they wait for events), so a few more run side by side.
 TEST_JOBS ?= $(shell expr 2 \* $$(nproc))
 
-.PHONY: all demo test torture bench asan tsan format tidy clean
+.PHONY: all demo test torture test-nfs bench asan tsan format tidy clean
 
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) --target torc
@@ -31,6 +31,13 @@ torture:
 	cmake --preset release -DTORC_TESTS=ON
 	cmake --build $(BUILD) --target torc-torture
 	LOG=$(BUILD)/torture.log tests/torture/run.sh $(BUILD)/tests/torture/torc-torture $(or $(N),10000)
+
+# Two NFS clients and a server, each a kernel of its own: every fault, three times, with versions 3 and 4.2.
+test-nfs:
+	scripts/install-deps.sh build test
+	cmake --preset release -DTORC_TESTS=ON
+	cmake --build $(BUILD) --target nfs_itest
+	LOG=$(BUILD)/nfs.log tests/integration/nfs/run.sh $(BUILD)/tests/integration/nfs/nfs_itest
 
 bench:
 	scripts/install-deps.sh build test

@@ -13,7 +13,7 @@ build_packages=(
 test_packages=(
   libgtest-dev librapidcheck-dev clang-format
   slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge
-  util-linux mount procps spin bindfs python3 python3-yaml python3-jsonschema
+  util-linux mount procps iproute2 e2fsprogs spin bindfs python3 python3-yaml python3-jsonschema
 )
 why_build="the compiler, the build tools and the libraries"
 why_test="the test libraries, the formatter, the model checker, a JSON Schema validator and the Slurm that the integration tests start"

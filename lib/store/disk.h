@@ -77,7 +77,7 @@ class Disk {
 
 // The real one. EINTR and short writes are handled; nothing is retried after a failed sync or
 // close.
-class PosixDisk final : public Disk {
+class PosixDisk : public Disk {
  public:
   PosixDisk() = default;
   // With a group (its number), every directory that is made belongs to it, is open to its members

@@ -14,6 +14,9 @@ using std::chrono::milliseconds;
 // How long names that should go are waited for.
 constexpr std::chrono::nanoseconds kLongStay = std::chrono::seconds(45);
 constexpr std::chrono::nanoseconds kShortStay = std::chrono::seconds(2);
+// Waiting so long, what is waited for may be there and not be seen.
+constexpr std::chrono::nanoseconds kStir = milliseconds(200);
+constexpr std::string_view kStirred = "stir";
 
 std::string encode(const NodeCard& card, std::uint64_t nonce) {
   return card.host + '\n' + card.boot_id + '\n' + card.pid_namespace + '\n' +
@@ -82,6 +85,20 @@ Result<void> Meeting::pause(BootTime since, BootTime until, const char* what) {
                          : now - since < std::chrono::seconds(2) ? milliseconds(1)
                                                                  : milliseconds(20));
   return {};
+}
+
+// For loops that list the round: where a directory's time of change is all that tells a client that
+// its listing is old (NFS version 3), a name that was made within the same tick of the server's
+// clock as the listing stays unseen until the directory changes again. So whoever waits for long
+// changes it.
+Result<void> Meeting::pause_for_names(BootTime since, BootTime until, const char* what) {
+  const BootTime now = world_.clock.boot_now();
+  if (now - std::max(since, stirred_) >= kStir) {
+    stirred_ = now;
+    if (world_.disk.make_directory(round_ / kStirred).ok())
+      (void)world_.disk.remove_directory(round_ / kStirred);
+  }
+  return pause(since, until, what);
 }
 
 // true: the name is ours; false: somebody else's; nullopt: the round was taken away.
@@ -178,7 +195,7 @@ Result<Meeting::Seat> Meeting::wait_as_a() {
                    "do not use this filesystem for a store"};
     }
     if (there->contains("b")) break;
-    Result<void> waited = pause(since, give_up_, "another instance");
+    Result<void> waited = pause_for_names(since, give_up_, "another instance");
     if (!waited.ok()) {
       leave();
       return std::move(waited).error();
@@ -200,7 +217,7 @@ Result<Meeting::Seat> Meeting::wait_as_b() {
       return std::move(there).error();
     }
     if (there->contains("start")) return Seat::sat;
-    const Result<void> waited = pause(since, until, "the start");
+    const Result<void> waited = pause_for_names(since, until, "the start");
     if (waited.ok()) continue;
     if (waited.error().kind == ErrorKind::busy) return waited.error();
     // Whoever has seat `a` was killed long ago, unless it starts this very moment.
@@ -228,7 +245,8 @@ Result<std::string> Meeting::receive(const std::string& step) {
   for (;;) {
     TORC_ASSIGN(const std::set<std::string> there, names());
     if (there.contains(name)) return content(name);
-    TORC_TRY(pause(since, since + options_.answer_wait, "an answer of the other instance"));
+    TORC_TRY(
+        pause_for_names(since, since + options_.answer_wait, "an answer of the other instance"));
   }
 }
 

@@ -47,6 +47,7 @@ class Meeting {
   Result<Seat> wait_as_b();
   Result<std::optional<bool>> take(const std::string& name, const std::string& text);
   Result<std::set<std::string>> names();
+  Result<void> pause_for_names(BootTime since, BootTime until, const char* what);
   Result<void> read_other(const std::string& seat);
   Result<std::uint64_t> newest_round();
   [[nodiscard]] bool is_dead(const NodeCard& card) const;
@@ -63,6 +64,7 @@ class Meeting {
   char role_ = 0;
   Path round_;
   BootTime give_up_{};
+  BootTime stirred_{};  // when this instance last changed the round only to see it anew
 };
 
 }  // namespace torc::store

@@ -52,15 +52,43 @@ class KeepingLocks final : public Locks {
   SharedHolder& shared_;
 };
 
+// A client of NFS version 3 a few times: what was listed within the tick of the clock in which the
+// directory changed stays as it is until this client changes the directory itself.
+class StaleListings final : public PosixDisk {
+ public:
+  int left = 0;  // how often that happens
+
+  Result<std::vector<std::string>> list(const Path& p) override {
+    if (kept_.empty() && left > 0 && p.filename() == "1") {
+      --left;
+      TORC_ASSIGN(kept_, PosixDisk::list(p));
+    }
+    if (!kept_.empty() && p.filename() == "1") return kept_;
+    return PosixDisk::list(p);
+  }
+  Result<void> link(const Path& a, const Path& b) override {
+    kept_.clear();
+    return PosixDisk::link(a, b);
+  }
+  Result<void> make_directory(const Path& p) override {
+    kept_.clear();
+    return PosixDisk::make_directory(p);
+  }
+
+ private:
+  std::vector<std::string> kept_;
+};
+
 struct Instance {
   Instance(const Path& scratch, const std::string& name, std::uint64_t seed)
       : node(scratch, name, seed, &disk) {}
+  StaleListings real;
   World world() {
     World w = node.world();
     return World{w.disk,    clock,           w.entropy, w.host,
                  w.boot_id, w.pid_namespace, w.uid,     w.replica_roots};
   }
-  FaultyDisk disk;
+  FaultyDisk disk{&real};
   SystemClock clock;
   Node node;
 };
@@ -189,6 +217,16 @@ TEST_F(TwoNode, a_filesystem_that_gives_one_name_to_two_is_unfit) {
     EXPECT_GT(r->race.won_by_both, 0U);
     EXPECT_FALSE(is_fit(judge(*r)));
   }
+  expect_clean();
+}
+
+TEST_F(TwoNode, a_listing_that_stays_old_until_the_directory_changes_only_delays_them) {
+  first.real.left = second.real.left = 3;
+  options.answer_wait = options.partner_wait = std::chrono::seconds(20);
+  const Pair pair = run();
+  ASSERT_TRUE(pair.first.ok()) << pair.first.error().text();
+  ASSERT_TRUE(pair.second.ok()) << pair.second.error().text();
+  EXPECT_EQ(first.real.left + second.real.left, 0);
   expect_clean();
 }
 

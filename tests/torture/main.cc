@@ -52,16 +52,17 @@ void add(Account& all, const Account& more) {
   all.not_reached += more.not_reached;
   all.commits += more.commits;
   all.expired += more.expired;
+  all.not_replayed += more.not_replayed;
 }
 
 std::string describe(const Blows& blows, const Account& account) {
   return fmt::format(
       "{} kills ({} in a commit), {} readers killed, {} stops, {} beyond the lease; {} attempts, "
       "{} jobs ran twice, "
-      "{} given up, {} not reached; {} commits, {} leases expired",
+      "{} given up, {} not reached; {} commits, {} leases expired, {} not replayed",
       blows.kills, blows.in_commit, blows.readers, blows.stops + blows.long_stops, blows.long_stops,
       account.attempts, account.ran_twice, account.given_up, account.not_reached, account.commits,
-      account.expired);
+      account.expired, account.not_replayed);
 }
 
 // 0: nothing was violated.
@@ -126,8 +127,14 @@ int run(int argc, char** argv) {
     if (mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category());
     options.directory = name;
   }
-  options.directory = std::filesystem::absolute(options.directory);
-  options.torc = std::filesystem::canonical(options.torc);
+  // Copies, so that a build meanwhile does not pull the programs away from under the run.
+  std::filesystem::create_directories(options.directory);
+  std::filesystem::copy_file(options.torc, options.directory / "torc",
+                             std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::copy_file(TORTURE_JOB, options.directory / "torc-torture-job",
+                             std::filesystem::copy_options::overwrite_existing);
+  options.directory = std::filesystem::canonical(options.directory);
+  options.torc = options.directory / "torc";
   // What workers leave behind becomes ours, so that nothing can hide.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   fmt::print(

@@ -78,7 +78,8 @@ void Round::prepare() {
     std::filesystem::create_directories(tmpdirs_.back());
   }
   plan_ = random_plan(options_.jobs, random_);
-  itest::write_text(directory_ / "wf.yaml", spec_of(plan_, TORTURE_JOB, record_));
+  itest::write_text(directory_ / "wf.yaml",
+                    spec_of(plan_, options_.directory / "torc-torture-job", record_));
   const auto init =
       itest::run(launch(tmpdirs_.front(), {"init", "wf.yaml", "--engine", options_.engine}));
   if (init.exit_code != 0) throw Violation{"torc init failed: " + init.err};
