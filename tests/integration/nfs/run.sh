@@ -4,7 +4,7 @@
 # Environment: LOG, a file for what it prints (default: nfs.log); TORC_NFS_ROUNDS: how often each fault strikes (3).
 set -u
 log=${LOG:-nfs.log}
-TORC_NFS_ROUNDS=${TORC_NFS_ROUNDS:-3} "$1" >"$log" 2>&1
+TORC_TEST_REQUIRE_NFS=1 TORC_NFS_ROUNDS=${TORC_NFS_ROUNDS:-3} "$1" >"$log" 2>&1
 code=$?
 awk '
   /^\[ RUN / { name = $4; sub(/.*OnNfs\./, "", name); figures = "" }
