@@ -73,6 +73,18 @@ Result<void> BatchWorker::turn(std::uint64_t batch) {
   return say(std::move(exchange), batch);
 }
 
+Result<void> BatchWorker::fail(std::uint64_t every, std::uint64_t batch) {
+  claim::Exchange exchange;
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    exchange.finishes.push_back(completed(held_[i]));
+    if (i % every != 0) continue;
+    exchange.finishes.back().state = claim::JobState::failed;
+    exchange.finishes.back().outcome.exit_code = 1;
+  }
+  exchange.offer = offer_for(batch);
+  return say(std::move(exchange), batch);
+}
+
 Result<void> BatchWorker::give_back() {
   claim::Exchange exchange;
   exchange.returns = held_;

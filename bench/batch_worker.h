@@ -25,6 +25,8 @@ class BatchWorker {
   // In one commit: all jobs that it holds are completed, `batch` others are claimed. An Error too
   // when fewer are left.
   Result<void> turn(std::uint64_t batch);
+  // In one commit: all jobs that it holds failed, or every `every`th of them; the rest completed.
+  Result<void> fail(std::uint64_t every, std::uint64_t batch);
   // All jobs that it holds are given back, as never started.
   Result<void> give_back();
   // Of the newest commit: the time that the exchange took inside the transaction.

@@ -10,6 +10,7 @@
 #include "bin/commands.h"
 #include "bin/completion.h"
 #include "bin/guard.h"
+#include "bin/live_commands.h"
 #include "bin/quantities.h"
 #include "bin/quote.h"
 #include "bin/spec_commands.h"
@@ -195,7 +196,7 @@ Exit run_command_line(const App& app, int argc, char** argv) {
   c->add_option("--state", jobs.state, "only jobs in this state")
       ->type_name("STATE")
       ->check(CLI::IsMember({"blocked", "ready", "claimed", "running", "completed", "failed",
-                             "canceled", "terminated"}));
+                             "canceled", "terminated", "held"}));
   c->add_option("--name", jobs.name, "only jobs whose name matches")->type_name("REGEX");
   c->add_option("--limit", jobs.limit, "at most N jobs")->type_name("N")->check(at_least_one());
   c->add_flag("--json", jobs.json, "machine-readable output");
@@ -231,6 +232,9 @@ Exit run_command_line(const App& app, int argc, char** argv) {
 
   CareOptions care;
   add_care_commands(cli, app, care, exit);
+  LiveOptions live;
+  add_live_commands(cli, app, live, exit);
+
   std::string shell;
   c = cli.add_subcommand("completion", "Print a script that completes torc's command line");
   c->add_option("SHELL", shell, "bash, zsh or fish: source <(torc completion bash)")

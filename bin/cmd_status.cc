@@ -190,6 +190,10 @@ void print_failures(const App& app, const Picture& picture) {
                  show_count(all - picture.failures.size()));
     }
   }
+  if (w.of(JobState::held) > 0) {
+    fmt::print(app.out, "\n{} job(s) are held: torc release --all\n",
+               show_count(w.of(JobState::held)));
+  }
   if (w.finished() && w.of(JobState::blocked) > 0) {
     fmt::print(app.out,
                "\n{} job(s) were never reached: a job that they depend on did not complete\n",

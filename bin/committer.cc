@@ -14,6 +14,9 @@ namespace {
 // Not an error: how a body ends that finds nothing to write.
 constexpr const char* kNothingToDo = "nothing to do";
 
+// A busy worker listens to the commits of others no oftener than this: it mostly hears its own.
+constexpr auto kLookInterval = std::chrono::seconds(1);
+
 bool says_something(const claim::Exchange& e) {
   return !e.starts.empty() || !e.finishes.empty() || !e.returns.empty();
 }
@@ -94,21 +97,27 @@ void Committer::confirm() {
   lease_.renew(last_confirmed());
 }
 
+std::vector<claim::ClaimToken> Committer::take_revoked() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(revoked_, {});
+}
+
 void Committer::notify() {
   signal_fd(notify_fd_);
 }
 
 void Committer::serve() {
   bool idle = false;  // the newest exchange asked for jobs and got none
+  BootTime next_look = world_.clock.boot_now();
   while (!stopping_) {
     std::vector<pollfd> fds{{request_fd_, POLLIN, 0}};
-    // Only an idle worker cares for the commits of others; a busy one would mostly hear its own.
-    if (idle && store_->changes_fd() >= 0) fds.push_back({store_->changes_fd(), POLLIN, 0});
+    const bool listens = idle || world_.clock.boot_now() >= next_look;
+    if (listens && store_->changes_fd() >= 0) fds.push_back({store_->changes_fd(), POLLIN, 0});
     const std::size_t answer = fds.size();
     fds.push_back({keeper_.answer_fd(), POLLIN, 0});
     for (const int fd : keeper_.neighbour_fds()) fds.push_back({fd, POLLIN, 0});
-    const auto wait =
-        std::max<BootTime>(keeper_.next_tick() - world_.clock.boot_now(), BootTime(0));
+    const BootTime until = listens ? keeper_.next_tick() : std::min(next_look, keeper_.next_tick());
+    const auto wait = std::max<BootTime>(until - world_.clock.boot_now(), BootTime(0));
     const timespec timeout{static_cast<time_t>(wait.count() / 1'000'000'000),
                            static_cast<long>(wait.count() % 1'000'000'000)};
     if (ppoll(fds.data(), fds.size(), &timeout, nullptr) < 0 && errno != EINTR) continue;
@@ -132,10 +141,12 @@ void Committer::serve() {
       }
     } else if (answer == 2 && fds[1].revents != 0) {
       store_->clear_changes();
-      if (others_committed()) {
+      if (idle && others_committed()) {
         changed_ = true;
         notify();
       }
+      if (!idle) look_for_revoked();
+      next_look = world_.clock.boot_now() + kLookInterval;
     }
     if (fds[answer].revents != 0) keeper_.answered();
     for (std::size_t i = answer + 1; i < fds.size(); ++i) {
@@ -147,6 +158,7 @@ void Committer::serve() {
                                                 ? LeaseKeeper::Beat::yes
                                                 : LeaseKeeper::Beat::no));
       confirm();
+      look_for_revoked();
       (void)store_->maintain();  // what failed is due again at the next tick
     }
   }
@@ -175,6 +187,21 @@ bool Committer::others_committed() {
   if (!seen || newest <= seen_sequence_) return false;
   seen_sequence_ = newest;
   return true;
+}
+
+void Committer::look_for_revoked() {
+  std::vector<claim::ClaimToken> found;
+  const Result<void> seen =
+      store_->view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
+        found = claim::read_revoked(reader, self_);
+        return {};
+      });
+  if (!seen || found.empty()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    revoked_ = std::move(found);
+  }
+  notify();
 }
 
 CommitReply Committer::process(claim::Exchange exchange) {

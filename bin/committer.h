@@ -52,6 +52,9 @@ class Committer {
   std::optional<CommitReply> take_reply();
   // Somebody else may have committed since the last call.
   bool take_changed() { return changed_.exchange(false); }
+  // What was canceled while this worker held it, when it had nothing to say itself: noticed within
+  // a second of a commit on this node, and with every tick of the lease.
+  std::vector<claim::ClaimToken> take_revoked();
   // Set once when the lease was lost outside of an exchange.
   std::optional<Error> lost();
   // The main thread turned its loop at `now`. Without it for long, no beat claims that this worker
@@ -71,6 +74,7 @@ class Committer {
   void keep_lease(const Result<void>& outcome);
   void notify();
   bool others_committed();
+  void look_for_revoked();
 
   const App& app_;
   store::World world_;
@@ -88,10 +92,11 @@ class Committer {
   int request_fd_ = -1;
   bool busy_ = false;
 
-  std::mutex mutex_;  // guards the next three
+  std::mutex mutex_;  // guards the next four
   std::optional<claim::Exchange> request_;
   std::optional<CommitReply> reply_;
   std::optional<Error> lost_;
+  std::vector<claim::ClaimToken> revoked_;
 
   std::atomic<bool> stopping_{false};
   std::atomic<bool> changed_{false};

@@ -62,7 +62,7 @@ std::string show_exit(const claim::Job& job) {
 
 std::string_view workflow_verdict(const claim::WorkflowState& workflow, std::uint64_t living) {
   if (workflow.all_completed()) return "completed";
-  if (workflow.finished()) return "failed";
+  if (workflow.finished()) return workflow.of(JobState::held) > 0 ? "waiting" : "failed";
   return living > 0 || workflow.of(JobState::claimed) + workflow.of(JobState::running) > 0
              ? "running"
              : "waiting";

@@ -23,7 +23,8 @@ namespace torc::cli {
 // "0", "3", "0:9" (exit code:signal, as sacct writes them), "-" before the end.
 [[nodiscard]] std::string show_exit(const claim::Job& job);
 
-// Whole-workflow verdict: completed, failed, running, waiting (jobs are ready, nobody works).
+// Whole-workflow verdict: completed, failed, running, waiting (jobs are ready, nobody
+// works; or all that is left is held).
 [[nodiscard]] std::string_view workflow_verdict(const claim::WorkflowState& workflow,
                                                 std::uint64_t living);
 

@@ -72,6 +72,7 @@ Result<void> Session::wait() {
       committer_->clear_fd();
       if (committer_->take_changed()) nothing_claimable_ = false;
       take_reply();
+      end_revoked(committer_->take_revoked());
       if (auto lost = committer_->lost(); lost && end_ != WorkerEnd::lease_lost)
         lose_lease(lost->text());
     }

@@ -229,7 +229,7 @@ bool Session::start(PreparedJob job) {
   running_.emplace(
       static_cast<std::uint64_t>(*id),
       Running{clock_.boot_now(), job.grant.token, job.need, std::move(gpus), std::move(job.name),
-              std::move(job.files), job.stdio.delete_on_success, job.grant.stopped});
+              std::move(job.files), job.stdio.delete_on_success, job.grant.stopped, false});
   return true;
 }
 
@@ -317,7 +317,9 @@ void Session::conclude(const exec::Ended& ended) {
   free_memory_ = std::min(setup_.machine.memory, free_memory_ + job.need.memory);
   gpu_pool_.give_back(job.gpus);
   claim::Finished finished = verdict(job, ended);
-  if (finished.state == claim::JobState::completed) {
+  if (job.revoked) {
+    // Whatever it came to: only that it is over counts.
+  } else if (finished.state == claim::JobState::completed) {
     ++summary_.completed;
     if (job.delete_on_success) {
       std::error_code ignored;  // a log that stays is no harm

@@ -39,6 +39,7 @@ struct Running {
   OutputFiles files;
   bool delete_on_success = false;
   std::uint32_t stopped = 0;  // earlier attempts that a worker ended
+  bool revoked = false;       // canceled: it was told to end, and its result does not count
 };
 
 // One registration of a worker: from its epoch to its release or the loss of its lease. One thread;
@@ -71,6 +72,7 @@ class Session {
   void conclude_suspects();
   claim::Finished verdict(const Running& job, const exec::Ended& ended) const;
   void take_reply();
+  void end_revoked(const std::vector<claim::ClaimToken>& tokens);
   void keep_for_later(const Error& error);
   void handle_signals();
   void tell_what_goes_on() const;

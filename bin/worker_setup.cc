@@ -145,6 +145,8 @@ std::string show_outcome(const claim::Outcome& o) {
       return "lost with its worker";
     case claim::EndCause::stopped:
       return "stopped by its worker";
+    case claim::EndCause::canceled:
+      return "canceled";
   }
   return "?";
 }

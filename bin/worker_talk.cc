@@ -146,6 +146,7 @@ void Session::take_reply() {
              reply->commit.wrote ? reply->commit.cost : 0ns, reply->answer.job_time,
              workflow.of(claim::JobState::ready)});
   for (const claim::Refused& refused : reply->refused) {
+    if (refused.why == claim::Refusal::canceled) continue;  // who canceled it knows
     notice(fmt::format("the result of job #{} (attempt {}) was discarded: {}",
                        raw(refused.token.job), refused.token.attempt,
                        refused.why == claim::Refusal::superseded
@@ -156,6 +157,7 @@ void Session::take_reply() {
   if (events_.progress) events_.progress(summary_.workflow);
   if (queue_.empty()) pace_.queue_moves(clock_.boot_now());
   for (PreparedJob& job : reply->jobs) queue_.push_back(std::move(job));
+  end_revoked(reply->answer.revoked);
   if (end_ || phase_ != Phase::working) {
     return_queue();
     return;

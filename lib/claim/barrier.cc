@@ -44,7 +44,9 @@ std::vector<Decrement> decrements_for(State& state, const std::vector<std::uint6
   return out;
 }
 
-void open(Transaction& tx, State& state, Tally& tally, std::uint64_t id) {
+// Visits the parts of the barrier's members that lie within one span.
+template <class Visit>
+void each_part(State& state, std::uint64_t id, const Visit& visit) {
   const auto barrier = state.barrier(id);
   if (!barrier) return;
   for (const JobRange& members : barrier->members) {
@@ -52,12 +54,59 @@ void open(Transaction& tx, State& state, Tally& tally, std::uint64_t id) {
     for (std::uint64_t at = raw(members.first); at < end;) {
       const Span* span = state.span_of(at);
       if (span == nullptr) return state.damaged(Key(Table::span, at));
-      const std::uint64_t n = std::min(end, span->end()) - at;
-      put_ready(tx, {span->job_class, span->priority, tx.sequence(), at, n});
-      tally.move(JobState::blocked, JobState::ready, n);
-      at += n;
+      const Span part = *span;
+      const std::uint64_t next = std::min(end, part.end());
+      visit(part, at, next);
+      at = next;
     }
   }
+}
+
+// Visits the runs of jobs in [first, end) that wait. Most have no record: one look passes over them
+// all.
+template <class Visit>
+void each_waiting(State& state, std::uint64_t first, std::uint64_t end, const Visit& visit) {
+  std::uint64_t from = first;
+  const auto run = [&](std::uint64_t to) {
+    if (from < to) visit(from, to - from);
+  };
+  for (auto at = state.next_record(first); at && *at < end; at = state.next_record(*at + 1)) {
+    const auto job = state.open_record(*at);
+    if (!job || job->state == JobState::ready) continue;
+    run(*at);
+    from = *at + 1;
+  }
+  run(end);
+}
+
+void open(Transaction& tx, State& state, Tally& tally, std::uint64_t id) {
+  each_part(state, id, [&](const Span& span, std::uint64_t first, std::uint64_t end) {
+    each_waiting(state, first, end, [&](std::uint64_t from, std::uint64_t n) {
+      put_ready(tx, {span.job_class, span.priority, tx.sequence(), from, n});
+      tally.move(JobState::blocked, JobState::ready, n);
+    });
+  });
+}
+
+void close(Transaction& tx, State& state, Tally& tally, std::uint64_t id) {
+  each_part(state, id, [&](const Span& span, std::uint64_t first, std::uint64_t end) {
+    each_waiting(state, first, end, [&](std::uint64_t from, std::uint64_t n) {
+      withdraw(tx, state, ReadyJob{span.job_class, span.priority, from}, n);
+      tally.move(JobState::ready, JobState::blocked, n);
+    });
+  });
+}
+
+// By how much each barrier changes; sorted by barrier.
+std::vector<Decrement> summed(std::vector<Decrement> all) {
+  std::sort(all.begin(), all.end(),
+            [](const Decrement& a, const Decrement& b) { return a.barrier < b.barrier; });
+  std::vector<Decrement> sums;
+  for (const Decrement& d : all) {
+    if (sums.empty() || sums.back().barrier != d.barrier) sums.push_back({d.barrier, 0});
+    sums.back().by += d.by;
+  }
+  return sums;
 }
 
 }  // namespace
@@ -66,19 +115,23 @@ void count_down(Transaction& tx, State& state, Tally& tally,
                 std::vector<std::uint64_t>& completed) {
   if (completed.empty()) return;
   std::sort(completed.begin(), completed.end());
-  std::vector<Decrement> all = decrements_for(state, completed);
+  const std::vector<Decrement> all = summed(decrements_for(state, completed));
   completed.clear();
-  std::sort(all.begin(), all.end(),
-            [](const Decrement& a, const Decrement& b) { return a.barrier < b.barrier; });
-  for (std::size_t i = 0; i < all.size();) {
-    const std::uint64_t id = all[i].barrier;
-    std::uint64_t by = 0;
-    for (; i < all.size() && all[i].barrier == id; ++i) by += all[i].by;
+  for (const auto& [id, by] : all) {
     const std::uint64_t before = state.remaining(id);
     const Key key(Table::countdown, id);
     if (by > before) return state.damaged(key);
-    tx.put(key, Value().varint(before - by));
+    tx.put(key, encode_countdown(before - by, tx.sequence()));
     if (before == by) open(tx, state, tally, id);
+  }
+}
+
+void count_up(Transaction& tx, State& state, Tally& tally,
+              const std::vector<std::uint64_t>& completed) {
+  for (const auto& [id, by] : summed(decrements_for(state, completed))) {
+    const std::uint64_t before = state.remaining(id);
+    if (before == 0) close(tx, state, tally, id);
+    tx.put(Key(Table::countdown, id), encode_countdown(before + by, 0));
   }
 }
 

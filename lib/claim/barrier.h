@@ -17,4 +17,10 @@ namespace torc::claim {
 // barrier, however many jobs completed.
 void count_down(Transaction& tx, State& state, Tally& tally, std::vector<std::uint64_t>& completed);
 
+// The reverse: `completed` are to run again (each was counted down; ascending). Call it while they
+// still count as completed and before anything else is changed. Barriers that were open close, and
+// those of their members that are ready are blocked again.
+void count_up(Transaction& tx, State& state, Tally& tally,
+              const std::vector<std::uint64_t>& completed);
+
 }  // namespace torc::claim

@@ -41,7 +41,8 @@ struct WorkflowState {
   std::uint64_t jobs = 0;
   Counts counts{};
   [[nodiscard]] std::uint64_t of(JobState s) const { return counts[static_cast<std::size_t>(s)]; }
-  // Nothing is ready, claimed or running any more. Blocked jobs that remain can never run.
+  // Nothing is ready, claimed or running any more. Jobs that remain blocked or held run only if a
+  // person changes something.
   [[nodiscard]] bool finished() const {
     return of(JobState::ready) + of(JobState::claimed) + of(JobState::running) == 0;
   }
@@ -55,10 +56,12 @@ struct WorkflowState {
 [[nodiscard]] JobClass read_class(const Reader& reader, std::uint32_t job_class);
 // Every template with more than one job, in id order: to find a job by its name.
 void scan_sweeps(const Reader& reader, const std::function<bool(const Template&)>& visit);
+// Every template, in id order: to look at all names.
+void scan_templates(const Reader& reader, const std::function<bool(const Template&)>& visit);
 // Ids of the single-job templates with this name hash (usually one).
 [[nodiscard]] std::vector<JobId> find_by_name_hash(const Reader& reader, std::uint64_t hash);
 // Visits jobs in id order; with a state, only those, without reading the others where an index
-// exists (ready, claimed, running, and the unsuccessful: failed, canceled, terminated).
+// exists (ready, claimed, running, and those set aside: failed, canceled, terminated, held).
 void scan_jobs(const Reader& reader, std::optional<JobState> state,
                const std::function<bool(JobId, const Job&)>& visit);
 void scan_classes(const Reader& reader, const std::function<bool(const JobClass&)>& visit);
@@ -100,6 +103,7 @@ struct Worker {
   WallTime last_seen{};        // wall time that it wrote with its newest commit; for people
   std::uint64_t renewals = 0;  // counter that changes with every commit of the worker
   std::uint64_t held = 0;      // jobs that it holds now
+  std::uint64_t ending = 0;    // canceled jobs that it has not yet reported as ended
   std::uint64_t finished = 0;  // jobs that it brought to an end; those to run again do not count
   std::chrono::seconds ttl{};  // the silence that it may keep, as of its newest commit
 };
@@ -199,7 +203,7 @@ struct Grant {
   std::uint32_t stopped = 0;  // Job::stopped
 };
 
-enum class Refusal : std::uint8_t { superseded, finished, no_such_job };
+enum class Refusal : std::uint8_t { superseded, finished, no_such_job, canceled };
 struct Refused {
   ClaimToken token;
   Refusal why = Refusal::superseded;
@@ -213,6 +217,9 @@ struct Answer {
   std::uint64_t living = 0;              // workers
   std::chrono::milliseconds job_time{};  // how long jobs run lately, on all workers; 0: not known
   bool took_spares = false;
+  // What the worker must end, now: canceled while it held it. Told in every answer until one of
+  // `finishes` or `returns` says that it is over.
+  std::vector<ClaimToken> revoked;
 };
 
 // Finishes, starts, returns, renews the lease, then claims. Error fenced: the worker was expired or
@@ -221,6 +228,9 @@ struct Answer {
 // Stale tokens are answered in `refused`. A worker is granted no more than it can hold: 2^20 jobs.
 // At most one exchange of a worker in one transaction: the sequence number tells its claims apart.
 Result<Answer> exchange(Transaction& tx, const Exchange& request);
+
+// What `worker` has to end, as in Answer::revoked: for one that has nothing to say for a while.
+[[nodiscard]] std::vector<ClaimToken> read_revoked(const Reader& reader, WorkerEpoch worker);
 
 // Whether a job of this class could ever run on a worker that offers this: used to explain waiting.
 [[nodiscard]] bool could_fit(const JobClass& job_class, const Offer& offer);

@@ -34,6 +34,7 @@ class Session {
     answer_.workflow.name = workflow.name;
     if (request_.offer) claim_for(*request_.offer, workflow.sort);
     write_lease();
+    answer_.revoked = revoked();
     TORC_TRY(ledger_.close());
     answer_.workflow.counts = ledger_.tally().counts;
     for (std::uint64_t n : answer_.workflow.counts) answer_.workflow.jobs += n;
@@ -44,12 +45,14 @@ class Session {
 
  private:
   void finish(const Finished& event) {
+    if (conclude_revoked(event.token, &event.outcome)) return;
     apply(event.token, [&](const Job& job) { return claim::finish(job, request_.worker, event); });
   }
   void start(const Started& event) {
     apply(event.token, [&](const Job& job) { return claim::start(job, request_.worker, event); });
   }
   void give_back(const ClaimToken& token) {
+    if (conclude_revoked(token, nullptr)) return;
     apply(token, [&](const Job& job) {
       return claim::give_back(job, request_.worker, token, request_.now);
     });
@@ -75,6 +78,27 @@ class Session {
     if (request_.job_time.count() <= 0) return;
     const auto said = std::max(request_.job_time, std::chrono::milliseconds(1));
     known = known.count() == 0 ? said : (3 * known + said) / 4;
+  }
+
+  // A canceled job is over on this worker. The result does not count.
+  bool conclude_revoked(const ClaimToken& token, const Outcome* outcome) {
+    const std::uint64_t id = raw(token.job);
+    if (!std::binary_search(lease_.ending.begin(), lease_.ending.end(), id)) return false;
+    const auto job = ledger_.state().record(id);
+    if (!job || !is_revoked(*job, token, request_.worker)) return false;
+    ledger_.change(id, job->state, ended(*job, outcome));
+    std::erase(lease_.ending, id);
+    refuse(token, Refusal::canceled, Job{});
+    return true;
+  }
+
+  std::vector<ClaimToken> revoked() {
+    std::vector<ClaimToken> tokens;
+    for (std::uint64_t id : lease_.ending) {
+      if (const auto job = ledger_.state().open_record(id))
+        tokens.push_back(token_of(JobId{id}, *job));
+    }
+    return tokens;
   }
 
   template <class Rule>
@@ -132,7 +156,7 @@ class Session {
       Job before;
       before.state = JobState::ready;
       if (id == recorded) {
-        before = state.record(id).value_or(Job{});
+        before = state.open_record(id).value_or(Job{});
         recorded = state.next_record(id + 1).value_or(UINT64_MAX);
         if (before.state != JobState::ready) return state.damaged(Key(Table::job, id));
       }

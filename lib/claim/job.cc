@@ -20,6 +20,8 @@ std::string_view to_string(JobState state) {
       return "canceled";
     case JobState::terminated:
       return "terminated";
+    case JobState::held:
+      return "held";
   }
   return "?";
 }
@@ -42,6 +44,8 @@ std::string_view to_string(EndCause cause) {
       return "worker_lost";
     case EndCause::stopped:
       return "stopped";
+    case EndCause::canceled:
+      return "canceled";
   }
   return "?";
 }

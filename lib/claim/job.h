@@ -14,19 +14,24 @@
 namespace torc::claim {
 
 enum class JobState : std::uint8_t {
-  blocked,    // a dependency has not completed
-  ready,      // may be claimed
-  claimed,    // a worker holds it and has not reported its start
-  running,    // its worker reported the start
-  completed,  // exit code 0
-  failed,     // ended otherwise, no attempt left
-  canceled,   // will not run
-  terminated  // ended by its worker's or its own time limit, or on request
+  blocked,     // a dependency has not completed
+  ready,       // may be claimed
+  claimed,     // a worker holds it and has not reported its start
+  running,     // its worker reported the start
+  completed,   // exit code 0
+  failed,      // ended otherwise, no attempt left
+  canceled,    // on request; will not run
+  terminated,  // ended by its worker's or its own time limit
+  held         // will not be claimed until it is released, whatever its dependencies
 };
-inline constexpr std::size_t kJobStates = 8;
+inline constexpr std::size_t kJobStates = 9;
 [[nodiscard]] std::string_view to_string(JobState state);
 [[nodiscard]] constexpr bool is_terminal(JobState s) {
-  return s >= JobState::completed;
+  return s >= JobState::completed && s <= JobState::terminated;
+}
+// Listed by itself, since nothing but a person's word makes it run.
+[[nodiscard]] constexpr bool is_set_aside(JobState s) {
+  return s >= JobState::failed;
 }
 [[nodiscard]] constexpr bool is_live(JobState s) {
   return s == JobState::claimed || s == JobState::running;
@@ -58,7 +63,8 @@ enum class EndCause : std::uint8_t {
   out_of_memory,  // its memory limit: exit_code is oom_exit_code (137)
   not_started,    // exec failed: os_errno says why
   worker_lost,    // its worker's lease expired
-  stopped         // its worker ended it: drain, allocation's end, self-fencing
+  stopped,        // its worker ended it: drain, allocation's end, self-fencing
+  canceled        // on request
 };
 [[nodiscard]] std::string_view to_string(EndCause cause);
 
@@ -74,13 +80,23 @@ struct Outcome {
   auto operator<=>(const Outcome&) const = default;
 };
 
+// Whether a canceled job may still run: its worker has not yet said that it ended it.
+enum class Revoked : std::uint8_t {
+  no,
+  ending,
+  ending_then_again  // it is to run again, but not beside itself
+};
+
 struct Job {
   JobState state = JobState::blocked;
-  std::uint32_t attempt = 0;  // attempts granted so far; 0: never claimed
-  std::uint32_t lost = 0;     // attempts that had started and ended with the loss of the worker
-  std::uint32_t stopped = 0;  // attempts that its worker ended or could not start: no fault of it
-  std::uint64_t claim = 0;    // claim sequence of the newest attempt
-  WorkerEpoch worker{};       // holder of the newest attempt
+  std::uint32_t attempt = 0;   // attempts granted so far; 0: never claimed
+  std::uint32_t forgiven = 0;  // of these, granted before the newest retry: no limit counts them
+  // Of the attempts since then:
+  std::uint32_t lost = 0;     // had started and ended with the loss of the worker
+  std::uint32_t stopped = 0;  // its worker ended it or could not start it: no fault of the job
+  Revoked revoked = Revoked::no;
+  std::uint64_t claim = 0;  // claim sequence of the newest attempt
+  WorkerEpoch worker{};     // holder of the newest attempt
   WallTime claimed_at{};
   Outcome outcome;  // of the newest attempt that ended; started_at also while running
   auto operator<=>(const Job&) const = default;

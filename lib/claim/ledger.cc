@@ -1,18 +1,17 @@
 #include "lib/claim/ledger.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "lib/claim/barrier.h"
 
 namespace torc::claim {
 namespace {
 
-bool is_unsuccessful(JobState state) {
-  return is_terminal(state) && state != JobState::completed;
-}
-
 // The record says no more than its absence would.
 bool is_default(const Job& job) {
   return job.state == JobState::ready && job.attempt == 0 && job.lost == 0 && job.stopped == 0 &&
-         job.outcome == Outcome{};
+         job.revoked == Revoked::no && job.outcome == Outcome{};
 }
 
 }  // namespace
@@ -25,23 +24,52 @@ void Ledger::change(std::uint64_t id, JobState before, const Job& after) {
   } else {
     tx_.put(Key(Table::job, id), encode(after));
   }
-  tally_.move(before, after.state);
-  if (after.state == JobState::completed) completed_.push_back(id);
-  if (is_unsuccessful(after.state)) tx_.put(Key(Table::unsuccessful, id), {});
-  if (after.state == JobState::ready) {
-    const Span* span = state_.span_of(id);
-    if (span == nullptr) return state_.damaged(Key(Table::span, id));
-    ready_again_.push_back({span->job_class, span->priority, id});
+  const JobState now = after.state == JobState::ready ? state_.waiting_state(id) : after.state;
+  tally_.move(before, now);
+  if (now == JobState::completed) completed_.push_back(id);
+  if (is_live(before) && now == JobState::canceled) revoked_[after.worker].push_back(id);
+  if (is_set_aside(now)) {
+    tx_.put(Key(Table::set_aside, id), {});
+  } else if (is_set_aside(before)) {
+    tx_.erase(Key(Table::set_aside, id));
   }
+  const bool joins = now == JobState::ready && before != JobState::ready;
+  const bool leaves = before == JobState::ready && now != JobState::ready && !is_live(now);
+  if (!joins && !leaves) return;
+  const Span* span = state_.span_of(id);
+  if (span == nullptr) return state_.damaged(Key(Table::span, id));
+  (joins ? ready_again_ : withdrawn_).push_back({span->job_class, span->priority, id});
 }
 
 void Ledger::settle() {
+  withdraw(tx_, state_, withdrawn_);
   put_ready_again(tx_, ready_again_);
   count_down(tx_, state_, tally_, completed_);
 }
 
+// Their renewals stay as they are: nothing here is a sign of life of theirs.
+void Ledger::tell_workers() {
+  for (auto& [worker, ids] : revoked_) {
+    const Key key(Table::lease, raw(worker));
+    auto lease = state_.lease(worker);
+    if (!lease) return state_.damaged(key);
+    std::sort(ids.begin(), ids.end());
+    std::vector<std::uint64_t> held;
+    std::set_difference(lease->held.begin(), lease->held.end(), ids.begin(), ids.end(),
+                        std::back_inserter(held));
+    lease->held = std::move(held);
+    std::vector<std::uint64_t> ending;
+    std::merge(lease->ending.begin(), lease->ending.end(), ids.begin(), ids.end(),
+               std::back_inserter(ending));
+    lease->ending = std::move(ending);
+    tx_.put(key, encode(*lease));
+  }
+  revoked_.clear();
+}
+
 Result<void> Ledger::close() {
   settle();
+  tell_workers();
   if (tally_ != stored_) tx_.put(Key(Table::tally), encode(tally_));
   return state_.sound();
 }

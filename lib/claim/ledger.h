@@ -2,6 +2,7 @@
 // counters, barriers and queues once each, however many jobs it is about.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "lib/claim/ready_queue.h"
@@ -21,24 +22,30 @@ class Ledger {
   [[nodiscard]] Tally& tally() { return tally_; }
 
   // Writes the new record of a job and notes what follows from it: counters, barriers, queues, the
-  // index of unsuccessful jobs. Precondition: `before` is its state now, and after.state is
-  // another.
+  // list of jobs set aside. after.state `ready` means: it waits. Precondition: `before` is its
+  // state now; a job that leaves `ready` for `claimed` was taken out of its queue.
+  // The worker of a job that is canceled while it is held is told when the ledger is closed.
   void change(std::uint64_t id, JobState before, const Job& after);
 
   // Brings barriers and queues up to date with the changes so far. Before jobs are claimed, and
   // before close().
   void settle();
 
-  // Writes the counters. An error: what was read makes no sense; the transaction must be aborted.
+  // Writes the counters and tells the workers. An error: what was read makes no sense; the
+  // transaction must be aborted.
   Result<void> close();
 
  private:
+  void tell_workers();
+
   Transaction& tx_;
   State state_;
   Tally stored_;
   Tally tally_;
   std::vector<std::uint64_t> completed_;
   std::vector<ReadyJob> ready_again_;
+  std::vector<ReadyJob> withdrawn_;
+  std::map<WorkerEpoch, std::vector<std::uint64_t>> revoked_;  // by holder
 };
 
 // The error of a worker that is not, or no longer, one of the living.

@@ -26,16 +26,18 @@ Records records_from(const Reader& reader, std::uint64_t from, std::uint64_t end
   return out;
 }
 
-// Visits the jobs of [first, end): records where there are, else `unrecorded`.
+// Visits the jobs of [first, end): records where there are, else `unrecorded`. Those that wait are
+// in its state.
 bool visit_range(const Reader& reader, std::uint64_t first, std::uint64_t end,
                  const Job& unrecorded, const Visit& visit) {
   std::uint64_t at = first;
   while (at < end) {
-    const Records records = records_from(reader, at, end);
-    for (const auto& [id, job] : records) {
+    Records records = records_from(reader, at, end);
+    for (auto& [id, job] : records) {
       for (; at < id; ++at) {
         if (!visit(JobId{at}, unrecorded)) return false;
       }
+      if (job.state == JobState::ready) job.state = unrecorded.state;
       if (!visit(JobId{id}, job)) return false;
       at = id + 1;
     }
@@ -112,10 +114,10 @@ std::vector<std::uint64_t> held_by_anyone(const Reader& reader) {
   return ids;
 }
 
-std::vector<std::uint64_t> unsuccessful(const Reader& reader) {
+std::vector<std::uint64_t> set_aside(const Reader& reader) {
   std::vector<std::uint64_t> ids;
-  reader.scan_prefix(Key(Table::unsuccessful), [&](const store::Entry& e) {
-    if (const auto id = id_in(Table::unsuccessful, e.key)) ids.push_back(*id);
+  reader.scan_prefix(Key(Table::set_aside), [&](const store::Entry& e) {
+    if (const auto id = id_in(Table::set_aside, e.key)) ids.push_back(*id);
     return true;
   });
   return ids;
@@ -168,6 +170,13 @@ void scan_sweeps(const Reader& reader, const std::function<bool(const Template&)
   }
 }
 
+void scan_templates(const Reader& reader, const std::function<bool(const Template&)>& visit) {
+  reader.scan_prefix(Key(Table::job_template), [&](const store::Entry& e) {
+    const auto t = decode_template(e.key, e.value);
+    return t && visit(*t);
+  });
+}
+
 std::vector<JobId> find_by_name_hash(const Reader& reader, std::uint64_t hash) {
   std::vector<JobId> ids;
   reader.scan_prefix(Key(Table::name, hash), [&](const store::Entry& e) {
@@ -193,7 +202,8 @@ void scan_jobs(const Reader& reader, std::optional<JobState> state,
     case JobState::failed:
     case JobState::canceled:
     case JobState::terminated:
-      return visit_listed(reader, unsuccessful(reader), *state, visit);
+    case JobState::held:
+      return visit_listed(reader, set_aside(reader), *state, visit);
     case JobState::completed:
       break;
   }

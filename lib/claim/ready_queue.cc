@@ -46,7 +46,53 @@ ReadyRange absorb_neighbours(Transaction& tx, ReadyRange range) {
   return range;
 }
 
+// The range of the queues that holds the job. nullopt: it is in none.
+std::optional<ReadyRange> range_with(Transaction& tx, State& state, const ReadyJob& job) {
+  const Span* span = state.span_of(job.id);
+  if (span == nullptr) return std::nullopt;
+  for (const std::uint64_t age : {std::uint64_t{0}, state.opened_at(span->barrier)}) {
+    const auto e = tx.seek_before(ready_key({job.job_class, job.priority, age, job.id + 1, 0}));
+    const auto range = e ? decode_ready(e->key, e->value) : std::nullopt;
+    if (range && range->job_class == job.job_class && range->priority == job.priority &&
+        range->age == age && job.id < range->end()) {
+      return range;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+void withdraw(Transaction& tx, State& state, std::vector<ReadyJob>& jobs) {
+  std::sort(jobs.begin(), jobs.end());
+  for (std::size_t i = 0; i < jobs.size();) {
+    const ReadyJob first = jobs[i];
+    std::uint64_t end = first.id;
+    for (; i < jobs.size() && jobs[i] == ReadyJob{first.job_class, first.priority, end}; ++i) ++end;
+    withdraw(tx, state, first, end - first.id);
+  }
+  jobs.clear();
+}
+
+void withdraw(Transaction& tx, State& state, const ReadyJob& first, std::uint64_t count) {
+  const std::uint64_t end = first.id + count;
+  for (ReadyJob at = first; at.id < end;) {
+    const auto range = range_with(tx, state, at);
+    if (!range) return state.damaged(Key(Table::job, at.id));
+    ReadyRange before = *range;
+    before.count = at.id - range->first;
+    ReadyRange after = *range;
+    after.first = std::min(end, range->end());
+    after.count = range->end() - after.first;
+    if (before.count > 0) {
+      put_ready(tx, before);
+    } else {
+      tx.erase(ready_key(*range));
+    }
+    if (after.count > 0) put_ready(tx, after);
+    at.id = after.first;
+  }
+}
 
 void put_ready(Transaction& tx, const ReadyRange& range) {
   tx.put(ready_key(range), Value().varint(range.count));

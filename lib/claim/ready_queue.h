@@ -26,6 +26,12 @@ struct ReadyJob {
 // with their neighbours in the queue. Empties `jobs`.
 void put_ready_again(Transaction& tx, std::vector<ReadyJob>& jobs);
 
+// Takes jobs out of the queues otherwise than by a claim. Precondition: each of them is in one.
+// Empties `jobs`. A range is cut wherever a job of it goes: two writes for each run of jobs.
+void withdraw(Transaction& tx, State& state, std::vector<ReadyJob>& jobs);
+// The same of the `count` jobs that begin with `first`, all of its class and priority.
+void withdraw(Transaction& tx, State& state, const ReadyJob& first, std::uint64_t count);
+
 // Resources that are free on a worker.
 struct Capacity {
   std::uint32_t cpus = 0;

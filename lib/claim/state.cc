@@ -5,6 +5,12 @@
 namespace torc::claim {
 
 std::optional<Job> State::record(std::uint64_t id) {
+  auto job = open_record(id);
+  if (job && job->state == JobState::ready) job->state = waiting_state(id);
+  return job;
+}
+
+std::optional<Job> State::open_record(std::uint64_t id) {
   const Key key(Table::job, id);
   const auto value = reader_.get(key);
   if (!value) return std::nullopt;
@@ -33,6 +39,18 @@ bool State::is_open(std::uint64_t barrier) {
   if (barrier == 0) return true;
   const auto value = reader_.get(Key(Table::countdown, barrier));
   return value && decode_countdown(*value) == 0;
+}
+
+JobState State::waiting_state(std::uint64_t id) {
+  const Span* span = span_of(id);
+  if (span == nullptr) damaged(Key(Table::span, id));
+  return span == nullptr || is_open(span->barrier) ? JobState::ready : JobState::blocked;
+}
+
+std::uint64_t State::opened_at(std::uint64_t barrier) const {
+  if (barrier == 0) return 0;
+  const auto value = reader_.get(Key(Table::countdown, barrier));
+  return value ? decode_opening(*value) : 0;
 }
 
 std::uint64_t State::remaining(std::uint64_t barrier) {

@@ -1,7 +1,7 @@
-// Typed reading of the tables. A job without a record of its own is in the state that its span
-// gives it: ready, or blocked while the span's barrier is closed. A value that does not decode
-// reads as absent and is remembered: sound() then says which, and nothing decided on this state may
-// count.
+// Typed reading of the tables. A job without a record of its own waits; so does one whose record
+// says `ready`. A job that waits is ready, or blocked while its span's barrier is closed. A value
+// that does not decode reads as absent and is remembered: sound() then says which, and nothing
+// decided on this state may count.
 #pragma once
 
 #include <optional>
@@ -21,9 +21,15 @@ class State {
   [[nodiscard]] const Reader& reader() const { return reader_; }
 
   [[nodiscard]] std::optional<Job> record(std::uint64_t id);  // of its own
-  [[nodiscard]] std::optional<Job> job(std::uint64_t id);     // nullopt: no such job
-  [[nodiscard]] const Span* span_of(std::uint64_t id);        // valid until the next call
+  // The same of a job that is known not to be blocked: one look less.
+  [[nodiscard]] std::optional<Job> open_record(std::uint64_t id);
+  [[nodiscard]] std::optional<Job> job(std::uint64_t id);  // nullopt: no such job
+  [[nodiscard]] const Span* span_of(std::uint64_t id);     // valid until the next call
   [[nodiscard]] bool is_open(std::uint64_t barrier);
+  // What a job that waits is.
+  [[nodiscard]] JobState waiting_state(std::uint64_t id);
+  // Sequence number of the commit that opened it; 0: it is closed, or there is none.
+  [[nodiscard]] std::uint64_t opened_at(std::uint64_t barrier) const;
   [[nodiscard]] std::uint64_t remaining(std::uint64_t barrier);
   [[nodiscard]] std::optional<Barrier> barrier(std::uint64_t id);
   [[nodiscard]] Tally tally();

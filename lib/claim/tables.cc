@@ -6,6 +6,8 @@ namespace torc::claim {
 namespace {
 
 // Numbers that tell an absent field: most records have few of them.
+// A state nibble that no state has: the state and what few jobs have follow.
+constexpr unsigned kUncommon = 0x0f;
 enum JobFlag : unsigned { kLost = 0x10, kClaim = 0x20, kClaimedAt = 0x40, kOutcome = 0x80 };
 enum OutcomeFlag : unsigned { kSignal = 0x10, kErrno = 0x20, kStarted = 0x40, kEnded = 0x80 };
 
@@ -63,7 +65,7 @@ bool take_outcome(Decoder& in, Outcome& o, WallTime base) {
   if (head & kEnded) o.ended_at = away(base, in.svarint());
   o.max_rss.value = in.varint();
   o.cpu_time = std::chrono::microseconds(in.svarint());
-  return (head & 0x0f) <= static_cast<unsigned>(EndCause::stopped);
+  return (head & 0x0f) <= static_cast<unsigned>(EndCause::canceled);
 }
 
 void put_ranges(Encoder& out, const std::vector<JobRange>& ranges) {
@@ -85,6 +87,33 @@ std::vector<JobRange> take_ranges(Decoder& in) {
     before = first + count;
   }
   return ranges;
+}
+
+// Ascending ids, as runs.
+void put_ids(Encoder& out, const std::vector<std::uint64_t>& ids) {
+  out.varint(ids.size());
+  std::uint64_t end = 0;  // of the run before
+  for (std::size_t i = 0; i < ids.size();) {
+    std::size_t n = 1;
+    while (i + n < ids.size() && ids[i + n] == ids[i] + n) ++n;
+    out.varint(ids[i] - end).varint(n);
+    end = ids[i] + n;
+    i += n;
+  }
+}
+
+bool take_ids(Decoder& in, std::vector<std::uint64_t>& ids) {
+  const std::uint64_t all = in.varint();
+  if (all > Lease::kMaxHeld) return false;
+  std::uint64_t end = 0;
+  while (in.ok() && ids.size() < all) {
+    const std::uint64_t first = end + in.varint();
+    const std::uint64_t n = in.varint();
+    if (n == 0 || n > all - ids.size()) return false;
+    for (std::uint64_t i = 0; i < n; ++i) ids.push_back(first + i);
+    end = first + n;
+  }
+  return in.ok();
 }
 
 template <class T>
@@ -185,14 +214,35 @@ std::uint64_t decode_countdown(std::string_view value) {
   return Decoder(value).varint();
 }
 
+Value encode_countdown(std::uint64_t left, std::uint64_t sequence) {
+  Value out;
+  out.varint(left);
+  if (left == 0) out.varint(sequence);
+  return out;
+}
+
+std::uint64_t decode_opening(std::string_view value) {
+  Decoder in(value);
+  const std::uint64_t left = in.varint();
+  const std::uint64_t opened = in.varint();
+  return in.ok() && left == 0 ? opened : 0;
+}
+
 Value encode(const Job& job) {
-  unsigned head = static_cast<unsigned>(job.state);
+  const auto state = static_cast<unsigned>(job.state);
+  const bool uncommon =
+      job.state == JobState::held || job.forgiven != 0 || job.revoked != Revoked::no;
+  unsigned head = uncommon ? kUncommon : state;
   if (job.lost != 0 || job.stopped != 0) head |= kLost;
   if (job.claim != 0) head |= kClaim;
   if (job.claimed_at != WallTime{}) head |= kClaimedAt;
   if (job.outcome != Outcome{}) head |= kOutcome;
   Value out;
   out.u8(static_cast<std::uint8_t>(head)).varint(job.attempt);
+  if (uncommon) {
+    out.u8(static_cast<std::uint8_t>(state | static_cast<unsigned>(job.revoked) << 4));
+    out.varint(job.forgiven);
+  }
   // Mostly one of them is 0 and the other small.
   if (head & kLost) out.varint(std::uint64_t{job.stopped} << 32 | job.lost);
   if (head & kClaim) out.varint(job.claim).varint(raw(job.worker));
@@ -205,9 +255,17 @@ std::optional<Job> decode_job(std::string_view value) {
   Decoder in(value);
   Job job;
   const unsigned head = in.u8();
-  if ((head & 0x0f) >= kJobStates) return std::nullopt;
-  job.state = static_cast<JobState>(head & 0x0f);
+  unsigned state = head & 0x0f;
   job.attempt = static_cast<std::uint32_t>(in.varint());
+  if (state == kUncommon) {
+    state = in.u8();
+    if (state >> 4 > static_cast<unsigned>(Revoked::ending_then_again)) return std::nullopt;
+    job.revoked = static_cast<Revoked>(state >> 4);
+    job.forgiven = static_cast<std::uint32_t>(in.varint());
+    state &= 0x0f;
+  }
+  if (state >= kJobStates) return std::nullopt;
+  job.state = static_cast<JobState>(state);
   if (head & kLost) {
     const std::uint64_t both = in.varint();
     job.lost = static_cast<std::uint32_t>(both);
@@ -285,15 +343,9 @@ std::optional<Tally> decode_tally(std::string_view value) {
 std::string encode(const Lease& lease) {
   Encoder out;
   out.varint(lease.renewals).svarint(lease.last_seen.count()).varint(lease.finished);
-  out.svarint(lease.ttl.count()).varint(lease.held.size());
-  std::uint64_t end = 0;  // of the run before
-  for (std::size_t i = 0; i < lease.held.size();) {
-    std::size_t n = 1;
-    while (i + n < lease.held.size() && lease.held[i + n] == lease.held[i] + n) ++n;
-    out.varint(lease.held[i] - end).varint(n);
-    end = lease.held[i] + n;
-    i += n;
-  }
+  out.svarint(lease.ttl.count());
+  put_ids(out, lease.held);
+  if (!lease.ending.empty()) put_ids(out, lease.ending);
   return std::move(out).bytes();
 }
 
@@ -304,16 +356,8 @@ std::optional<Lease> decode_lease(std::string_view value) {
   lease.last_seen = WallTime(in.svarint());
   lease.finished = in.varint();
   lease.ttl = std::chrono::seconds(in.svarint());
-  const std::uint64_t held = in.varint();
-  if (held > Lease::kMaxHeld) return std::nullopt;
-  std::uint64_t end = 0;
-  while (in.ok() && lease.held.size() < held) {
-    const std::uint64_t first = end + in.varint();
-    const std::uint64_t n = in.varint();
-    if (n == 0 || n > held - lease.held.size()) return std::nullopt;
-    for (std::uint64_t i = 0; i < n; ++i) lease.held.push_back(first + i);
-    end = first + n;
-  }
+  if (!take_ids(in, lease.held)) return std::nullopt;
+  if (!in.at_end() && !take_ids(in, lease.ending)) return std::nullopt;
   return whole(in, std::move(lease));
 }
 

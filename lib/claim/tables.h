@@ -20,9 +20,10 @@
 namespace torc::claim {
 
 enum class Table : char {
-  countdown = 'B',     // + barrier: jobs still to complete; absent: all of them; 0: open for ever
+  countdown =
+      'B',  // + barrier: jobs still to complete; absent: all of them; 0: open, and since when
   job_class = 'C',     // + class number
-  unsuccessful = 'F',  // + job: failed, canceled or terminated
+  set_aside = 'F',     // + job: failed, canceled, terminated or held
   upstream = 'G',      // + first job of a run of jobs that the same barriers wait for
   host = 'H',          // + hash of a host's name + epoch of a living worker on it; empty
   job = 'J',           // + job
@@ -102,8 +103,8 @@ struct Span {
 [[nodiscard]] std::optional<Span> decode_span(std::string_view key, std::string_view value);
 
 // A run of consecutive ready jobs of one class and priority. `age`: the sequence number at which
-// they became ready; 0 at the start, and for jobs given back, so that these go first within their
-// priority.
+// their barrier opened; 0 at the start, and for jobs given back, so that these go first within
+// their priority. So there are two places where a ready job can be.
 struct ReadyRange {
   std::uint32_t job_class = 0;
   std::int32_t priority = 0;
@@ -136,6 +137,9 @@ struct Barrier {
 // What is left to complete: of a countdown's value, or of a whole barrier's (its total, without the
 // rest).
 [[nodiscard]] std::uint64_t decode_countdown(std::string_view value);
+// `sequence`: of the commit that opens it, kept when nothing is left.
+[[nodiscard]] Value encode_countdown(std::uint64_t left, std::uint64_t sequence);
+[[nodiscard]] std::uint64_t decode_opening(std::string_view value);
 
 [[nodiscard]] Value encode(const Job& job);
 [[nodiscard]] std::optional<Job> decode_job(std::string_view value);
@@ -170,6 +174,8 @@ struct Lease {
   std::uint64_t finished = 0;
   std::chrono::seconds ttl{};       // the silence that it may keep from here on
   std::vector<std::uint64_t> held;  // job ids, ascending
+  // Jobs that were canceled while it held them, until it says that it ended them.
+  std::vector<std::uint64_t> ending;
 };
 [[nodiscard]] std::string encode(const Lease& lease);
 [[nodiscard]] std::optional<Lease> decode_lease(std::string_view value);

@@ -10,15 +10,17 @@ namespace {
 
 Job any_job() {
   Job job;
-  job.state = static_cast<JobState>(*rc::gen::inRange(0, 8));
+  job.state = static_cast<JobState>(*rc::gen::inRange(0, static_cast<int>(kJobStates)));
   job.attempt = *rc::gen::arbitrary<std::uint32_t>();
   job.lost = *rc::gen::arbitrary<std::uint32_t>();
   job.stopped = *rc::gen::arbitrary<std::uint32_t>();
+  if (*rc::gen::arbitrary<bool>()) job.forgiven = *rc::gen::arbitrary<std::uint32_t>();
+  job.revoked = static_cast<Revoked>(*rc::gen::inRange(0, 3));
   job.claim = *rc::gen::arbitrary<std::uint64_t>();
   if (job.claim != 0) job.worker = WorkerEpoch{*rc::gen::arbitrary<std::uint64_t>()};
   job.claimed_at = WallTime(*rc::gen::arbitrary<std::int64_t>());
   Outcome& o = job.outcome;
-  o.cause = static_cast<EndCause>(*rc::gen::inRange(0, 8));
+  o.cause = static_cast<EndCause>(*rc::gen::inRange(0, 9));
   o.exit_code = *rc::gen::arbitrary<int>();
   o.signal = *rc::gen::arbitrary<int>();
   o.os_errno = *rc::gen::arbitrary<int>();
@@ -39,11 +41,12 @@ RC_GTEST_PROP(Tables, a_lease_is_read_back_as_it_was_written, ()) {
   lease.renewals = *rc::gen::arbitrary<std::uint64_t>();
   for (std::uint64_t id = 0; std::uint64_t gap : *rc::gen::container<std::vector<std::uint64_t>>(
                                  rc::gen::inRange<std::uint64_t>(1, 4))) {
-    lease.held.push_back(id += gap);
+    (gap == 1 ? lease.held : lease.ending).push_back(id += gap);
   }
   const auto back = decode_lease(encode(lease));
   RC_ASSERT(back.has_value());
   RC_ASSERT(back->held == lease.held);
+  RC_ASSERT(back->ending == lease.ending);
   RC_ASSERT(back->renewals == lease.renewals);
 }
 

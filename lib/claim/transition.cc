@@ -26,6 +26,7 @@ ClaimToken token_of(JobId id, const Job& job) {
 std::variant<Unchanged, Refusal> check_token(const Job& job, const ClaimToken& token,
                                              WorkerEpoch worker) {
   if (!is_newest(job, token, worker)) return Refusal::superseded;
+  if (job.state == JobState::canceled) return Refusal::canceled;
   if (is_terminal(job.state)) return Refusal::finished;
   if (!is_live(job.state)) return Refusal::superseded;
   return Unchanged{};
@@ -33,7 +34,7 @@ std::variant<Unchanged, Refusal> check_token(const Job& job, const ClaimToken& t
 
 Decision start(const Job& job, WorkerEpoch worker, const Started& event) {
   if (!is_newest(job, event.token, worker)) return Refusal::superseded;
-  if (job.state == JobState::canceled) return Refusal::finished;
+  if (job.state == JobState::canceled) return Refusal::canceled;
   if (job.state != JobState::claimed) return Unchanged{};
   Job after = job;
   after.state = JobState::running;
@@ -79,6 +80,60 @@ Decision give_back(const Job& job, WorkerEpoch worker, const ClaimToken& token, 
   return after;
 }
 
+bool is_revoked(const Job& job, const ClaimToken& token, WorkerEpoch worker) {
+  return job.revoked != Revoked::no && is_newest(job, token, worker);
+}
+
+Job ended(Job job, const Outcome* outcome) {
+  if (outcome != nullptr) {
+    const WallTime started = job.outcome.started_at;
+    job.outcome = *outcome;
+    job.outcome.cause = EndCause::canceled;
+    if (job.outcome.started_at == WallTime{}) job.outcome.started_at = started;
+  }
+  if (job.revoked == Revoked::ending_then_again) job.state = JobState::ready;
+  job.revoked = Revoked::no;
+  return job;
+}
+
+Job cancel(Job job, WallTime now) {
+  if (job.state == JobState::canceled) {
+    job.revoked = Revoked::ending;
+    return job;
+  }
+  if (is_live(job.state)) job.revoked = Revoked::ending;
+  Outcome outcome;
+  outcome.cause = EndCause::canceled;
+  if (job.state == JobState::running) outcome.started_at = job.outcome.started_at;
+  outcome.ended_at = now;
+  job.outcome = outcome;
+  job.state = JobState::canceled;
+  return job;
+}
+
+Job retry(Job job) {
+  job.forgiven = job.attempt;
+  job.lost = 0;
+  job.stopped = 0;
+  if (job.revoked != Revoked::no) {
+    job.revoked = Revoked::ending_then_again;
+    return job;
+  }
+  job.state = JobState::ready;
+  if (job.attempt == 0) job.outcome = Outcome{};  // it never began: nothing is left of it
+  return job;
+}
+
+Job hold(Job job) {
+  job.state = JobState::held;
+  return job;
+}
+
+Job release(Job job) {
+  job.state = JobState::ready;
+  return job;
+}
+
 Job lose(Job job, std::uint32_t crash_limit, WallTime now) {
   Outcome outcome;
   outcome.cause = EndCause::worker_lost;
@@ -86,8 +141,8 @@ Job lose(Job job, std::uint32_t crash_limit, WallTime now) {
   outcome.ended_at = now;
   job.outcome = outcome;
   if (job.state == JobState::running) ++job.lost;
-  const bool exhausted =
-      crash_limit != 0 && (job.lost >= crash_limit || job.attempt >= kUnheard * crash_limit);
+  const bool exhausted = crash_limit != 0 && (job.lost >= crash_limit ||
+                                              job.attempt - job.forgiven >= kUnheard * crash_limit);
   job.state = exhausted ? JobState::failed : JobState::ready;
   return job;
 }

@@ -38,6 +38,24 @@ using Decision = std::variant<Job, Unchanged, Refusal>;
 [[nodiscard]] Decision give_back(const Job& job, WorkerEpoch worker, const ClaimToken& token,
                                  WallTime now);
 
+// Whether `worker` has by this token an attempt that was canceled and not yet reported as ended.
+[[nodiscard]] bool is_revoked(const Job& job, const ClaimToken& token, WorkerEpoch worker);
+
+// The worker of a canceled job said that it ended it, or is gone: its outcome, when there is one,
+// is kept, and it waits again if it is to run again. Precondition: job.revoked != Revoked::no.
+[[nodiscard]] Job ended(Job job, const Outcome* outcome);
+
+// --- on request of a person ---
+// Of these, `ready` in the result means: it waits, and is ready or blocked as its dependencies are.
+
+// Precondition: not terminal, or waiting to run again after it was canceled.
+[[nodiscard]] Job cancel(Job job, WallTime now);
+// As if no attempt had counted yet. Precondition: terminal.
+[[nodiscard]] Job retry(Job job);
+// Precondition of hold: blocked or ready; of release: held.
+[[nodiscard]] Job hold(Job job);
+[[nodiscard]] Job release(Job job);
+
 // Its worker is gone: run again, or failed (EndCause::worker_lost) when it has now lost
 // `crash_limit` workers (0: no limit) while it ran. A job that was only claimed is not charged, but
 // its attempt is used up: its start may not have been told yet. Lest a job that takes its worker

@@ -67,7 +67,34 @@ TEST(Transition, a_start_told_twice_changes_nothing) {
 TEST(Transition, a_canceled_job_must_not_start) {
   Job job = claimed();
   job.state = JobState::canceled;
-  EXPECT_TRUE(is_refused(start(job, kAda, {{JobId{1}, 1, 7}, kNow}), Refusal::finished));
+  EXPECT_TRUE(is_refused(start(job, kAda, {{JobId{1}, 1, 7}, kNow}), Refusal::canceled));
+}
+
+TEST(Transition, a_job_canceled_while_it_ran_is_over_only_when_its_worker_says_so) {
+  const Job canceled = cancel(running(), kNow + WallTime(5));
+  EXPECT_EQ(canceled.state, JobState::canceled);
+  EXPECT_EQ(canceled.revoked, Revoked::ending);
+  EXPECT_EQ(canceled.outcome.cause, EndCause::canceled);
+  EXPECT_EQ(canceled.outcome.started_at, running().outcome.started_at);
+  EXPECT_TRUE(is_revoked(canceled, {JobId{1}, 1, 7}, kAda));
+  EXPECT_FALSE(is_revoked(canceled, {JobId{1}, 1, 7}, kBob));
+  EXPECT_FALSE(is_revoked(canceled, {JobId{1}, 1, 8}, kAda));
+  const Job again = retry(canceled);
+  EXPECT_EQ(again.state, JobState::canceled);
+  EXPECT_EQ(ended(again, nullptr).state, JobState::ready);
+  EXPECT_EQ(ended(canceled, nullptr).state, JobState::canceled);
+  EXPECT_EQ(ended(canceled, nullptr).revoked, Revoked::no);
+}
+
+TEST(Transition, a_retry_forgives_the_attempts_and_losses_so_far) {
+  Job job = lose(running(), 1, kNow);
+  job = retry(job);
+  EXPECT_EQ(job.state, JobState::ready);
+  EXPECT_EQ(job.attempt, 1U);
+  EXPECT_EQ(job.forgiven, 1U);
+  EXPECT_EQ(job.lost, 0U);
+  EXPECT_EQ(job.outcome.cause, EndCause::worker_lost);
+  EXPECT_EQ(retry(cancel(Job{}, kNow)), release(Job{})) << "never begun: nothing is left of it";
 }
 
 TEST(Transition, a_claim_given_back_leaves_no_trace_but_a_start_does) {

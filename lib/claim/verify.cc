@@ -23,7 +23,7 @@ class Audit {
     TORC_TRY(check_countdowns());
     TORC_TRY(check_queues());
     TORC_TRY(check_workers());
-    TORC_TRY(check_unsuccessful());
+    TORC_TRY(check_set_aside());
     return check_tally();
   }
 
@@ -55,26 +55,34 @@ class Audit {
     const auto job = decode_job(e.value);
     if (!id || !job) return unreadable(e.key);
     if (*id == 0 || *id >= states_.size()) return wrong(fmt::format("job {} does not exist", *id));
+    if (job->state == JobState::blocked) {
+      return wrong(fmt::format("the record of job {} says what only its barrier can say", *id));
+    }
     const bool closed = states_[*id] == JobState::blocked;
-    const bool waits = job->state == JobState::blocked || job->state == JobState::canceled;
-    if (closed && (job->attempt > 0 || !waits)) {
+    const bool waits = job->state == JobState::ready || job->state == JobState::held;
+    if (closed && ((waits && job->attempt != job->forgiven) ||
+                   (!waits && job->state != JobState::canceled))) {
       return wrong(fmt::format(
           "job {} is {} at attempt {} although jobs that it depends on have not completed", *id,
-          to_string(job->state), job->attempt));
-    }
-    if (!closed && job->state == JobState::blocked) {
-      return wrong(fmt::format("job {} is blocked although nothing holds it back", *id));
+          to_string(waits ? JobState::blocked : job->state), job->attempt));
     }
     const bool needs_claim =
         is_live(job->state) || (is_terminal(job->state) && job->state != JobState::canceled);
     if (needs_claim && (job->attempt == 0 || job->claim == 0 || raw(job->worker) == 0)) {
       return wrong(fmt::format("job {} is {} and was never claimed", *id, to_string(job->state)));
     }
-    if (job->lost > job->attempt || job->stopped > job->attempt - job->lost ||
+    if (job->forgiven > job->attempt || job->lost > job->attempt - job->forgiven ||
+        job->stopped > job->attempt - job->forgiven - job->lost ||
         job->claim > reader_.sequence()) {
       return wrong(fmt::format("job {} has impossible numbers", *id));
     }
-    states_[*id] = job->state;
+    if (job->revoked != Revoked::no) {
+      if (job->state != JobState::canceled || job->claim == 0) {
+        return wrong(fmt::format("job {} is {} and is to be ended", *id, to_string(job->state)));
+      }
+      ending_[*id] = raw(job->worker);
+    }
+    if (job->state != JobState::ready) states_[*id] = job->state;
     if (is_live(job->state)) live_[*id] = raw(job->worker);
     return {};
   }
@@ -96,6 +104,7 @@ class Audit {
 
   Result<void> check_queues() {
     std::vector<bool> queued(states_.size());
+    State state(reader_);
     TORC_TRY(each(reader_, Table::ready, [&](const store::Entry& e) -> Result<void> {
       const auto r = decode_ready(e.key, e.value);
       if (!r || r->count == 0) return unreadable(e.key);
@@ -110,6 +119,9 @@ class Audit {
               fmt::format("job {} is {} and in a ready queue", id, to_string(states_[id])));
         }
         if (queued[id]) return wrong(fmt::format("job {} is in the ready queues twice", id));
+        if (r->age != 0 && r->age != state.opened_at(span.barrier)) {
+          return wrong(fmt::format("job {} is in its queue where nobody would look for it", id));
+        }
         if (span.job_class != r->job_class || span.priority != r->priority) {
           return wrong(fmt::format("job {} is in a queue of another class or priority", id));
         }
@@ -127,6 +139,7 @@ class Audit {
 
   Result<void> check_workers() {
     std::uint64_t held = 0;
+    std::uint64_t ending = 0;
     State state(reader_);
     TORC_TRY(each(reader_, Table::lease, [&](const store::Entry& e) -> Result<void> {
       const auto epoch = id_in(Table::lease, e.key);
@@ -146,10 +159,20 @@ class Audit {
               fmt::format("worker {} claims to hold job {}, which it does not", *epoch, id));
         }
       }
+      ending += lease->ending.size();
+      for (std::uint64_t id : lease->ending) {
+        const auto it = ending_.find(id);
+        if (it == ending_.end() || it->second != *epoch) {
+          return wrong(
+              fmt::format("worker {} is to end job {}, which was not canceled", *epoch, id));
+        }
+      }
       return {};
     }));
     if (held != live_.size())
       return wrong("a job is claimed or running by a worker that does not hold it");
+    if (ending != ending_.size())
+      return wrong("a canceled job is to be ended by a worker that does not know of it");
     TORC_TRY(check_hosts());
     return each(reader_, Table::worker, [&](const store::Entry& e) -> Result<void> {
       const auto epoch = id_in(Table::worker, e.key);
@@ -178,21 +201,18 @@ class Audit {
     return wrong("the living workers are not those that are listed by host");
   }
 
-  Result<void> check_unsuccessful() {
+  Result<void> check_set_aside() {
     std::uint64_t listed = 0;
-    TORC_TRY(each(reader_, Table::unsuccessful, [&](const store::Entry& e) -> Result<void> {
-      const auto id = id_in(Table::unsuccessful, e.key);
-      if (!id || *id >= states_.size() || !is_terminal(states_[*id]) ||
-          states_[*id] == JobState::completed) {
+    TORC_TRY(each(reader_, Table::set_aside, [&](const store::Entry& e) -> Result<void> {
+      const auto id = id_in(Table::set_aside, e.key);
+      if (!id || *id >= states_.size() || !is_set_aside(states_[*id])) {
         return wrong("a job that has not failed is listed as such at " + show_key(e.key));
       }
       ++listed;
       return {};
     }));
-    const auto failed = std::count_if(states_.begin() + 1, states_.end(), [](JobState s) {
-      return is_terminal(s) && s != JobState::completed;
-    });
-    if (listed != static_cast<std::uint64_t>(failed))
+    const auto there = std::count_if(states_.begin() + 1, states_.end(), is_set_aside);
+    if (listed != static_cast<std::uint64_t>(there))
       return wrong("a failed job is not listed as such");
     return {};
   }
@@ -222,9 +242,10 @@ class Audit {
 
   const Reader& reader_;
   const PlanTables& plan_;
-  std::vector<JobState> states_;                 // by id; [0] is no job
-  std::vector<std::uint64_t> done_;              // completed jobs with ids up to this
-  std::map<std::uint64_t, std::uint64_t> live_;  // job -> worker
+  std::vector<JobState> states_;                   // by id; [0] is no job
+  std::vector<std::uint64_t> done_;                // completed jobs with ids up to this
+  std::map<std::uint64_t, std::uint64_t> live_;    // job -> worker
+  std::map<std::uint64_t, std::uint64_t> ending_;  // canceled job -> worker that is to end it
   std::uint64_t living_ = 0;
   std::map<std::uint64_t, std::set<std::uint64_t>> hosts_;  // hash of the name -> living workers
 };

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "lib/claim/ready_queue.h"
 #include "lib/claim/tables.h"
 #include "lib/claim/test_workflow.h"
 #include "lib/claim/transition.h"
@@ -52,15 +53,46 @@ TEST_F(Verify, a_job_that_ran_before_its_dependencies_is_found) {
 
 TEST_F(Verify,
        a_job_that_was_claimed_before_its_dependencies_is_found_even_when_it_is_blocked_again) {
-  Job job;
+  Job job = untouched(JobState::ready);
   job.attempt = 1;
   put_job(5, job);
   expect_wrong("job 5 is blocked at attempt 1");
 }
 
-TEST_F(Verify, a_blocked_job_that_nothing_holds_back_is_found) {
-  put_job(7, Job{});
-  expect_wrong("job 7 is blocked although nothing");
+TEST_F(Verify, a_record_that_says_blocked_is_found) {
+  put_job(5, Job{});
+  expect_wrong("the record of job 5 says what only its barrier can say");
+}
+
+TEST_F(Verify, a_job_to_be_ended_that_was_not_canceled_is_found) {
+  Job job = wf.job(4);
+  job.revoked = Revoked::ending;
+  put_job(4, job);
+  expect_wrong("job 4 is failed and is to be ended");
+}
+
+TEST_F(Verify, a_canceled_job_whose_worker_was_not_told_is_found) {
+  Lease lease = *decode_lease(*wf.tx.get(Key(Table::lease, 2)));
+  lease.held.clear();
+  wf.tx.put(Key(Table::lease, 2), encode(lease));
+  Job job = wf.job(3);
+  job.state = JobState::canceled;
+  job.revoked = Revoked::ending;
+  put_job(3, job);
+  expect_wrong("by a worker that does not know of it");
+}
+
+TEST_F(Verify, a_worker_told_to_end_what_was_not_canceled_is_found) {
+  Lease lease = *decode_lease(*wf.tx.get(Key(Table::lease, 2)));
+  lease.ending = {4};
+  wf.tx.put(Key(Table::lease, 2), encode(lease));
+  expect_wrong("worker 2 is to end job 4, which was not canceled");
+}
+
+TEST_F(Verify, a_ready_job_of_an_age_that_nobody_looks_for_is_found) {
+  wf.tx.erase(ready_key({0, -1, 0, 7, 1}));
+  put_ready(wf.tx, {0, -1, 1, 7, 1});
+  expect_wrong("job 7 is in its queue where nobody would look for it");
 }
 
 TEST_F(Verify, a_wrong_countdown_is_found) {
@@ -155,12 +187,12 @@ TEST_F(Verify, a_lease_of_a_worker_that_left_is_found) {
 }
 
 TEST_F(Verify, a_failed_job_missing_from_the_list_is_found) {
-  wf.tx.erase(Key(Table::unsuccessful, 4));
+  wf.tx.erase(Key(Table::set_aside, 4));
   expect_wrong("a failed job is not listed");
 }
 
 TEST_F(Verify, a_completed_job_listed_as_failed_is_found) {
-  wf.tx.put(Key(Table::unsuccessful, 1), {});
+  wf.tx.put(Key(Table::set_aside, 1), {});
   expect_wrong("a job that has not failed is listed");
 }
 

@@ -17,6 +17,7 @@ Worker with_lease(Worker worker, const std::optional<Lease>& lease) {
   worker.finished = lease->finished;
   worker.held = lease->held.size();
   worker.ttl = lease->ttl;
+  worker.ending = lease->ending.size();
   return worker;
 }
 
@@ -57,6 +58,17 @@ std::optional<Job> held_job(Ledger& ledger, std::uint64_t id, WorkerEpoch worker
   if (job && is_live(job->state) && job->worker == worker) return job;
   ledger.state().damaged(Key(Table::job, id));
   return std::nullopt;
+}
+
+// Nothing runs any more of what was canceled while the worker held it.
+void conclude_revoked(Ledger& ledger, const Lease& lease, WorkerEpoch worker) {
+  for (std::uint64_t id : lease.ending) {
+    const auto job = ledger.state().record(id);
+    if (!job || job->revoked == Revoked::no || job->worker != worker) {
+      return ledger.state().damaged(Key(Table::job, id));
+    }
+    ledger.change(id, job->state, ended(*job, nullptr));
+  }
 }
 
 }  // namespace
@@ -112,6 +124,8 @@ Result<void> release_worker(Transaction& tx, WorkerEpoch worker, WallTime now) {
     const Decision decision = give_back(*job, worker, token_of(JobId{id}, *job), now);
     if (const auto* after = std::get_if<Job>(&decision)) ledger.change(id, job->state, *after);
   }
+  conclude_revoked(ledger, *lease, worker);
+  lease->ending.clear();
   ++lease->renewals;
   lease->last_seen = now;
   bury(ledger, worker, WorkerStatus::released, *lease);
@@ -129,6 +143,7 @@ Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t ob
     if (!job) break;
     ledger.change(id, job->state, lose(*job, crash_limit, now));
   }
+  conclude_revoked(ledger, *lease, worker);
   bury(ledger, worker, WorkerStatus::expired, *lease);
   TORC_TRY(ledger.close());
   return true;
@@ -176,6 +191,17 @@ std::vector<WorkerEpoch> workers_on(const Reader& reader, std::string_view host)
     if (raw(*epoch) == UINT64_MAX) break;
   }
   return found;
+}
+
+std::vector<ClaimToken> read_revoked(const Reader& reader, WorkerEpoch worker) {
+  State state(reader);
+  std::vector<ClaimToken> tokens;
+  const auto lease = state.lease(worker);
+  if (!lease) return tokens;
+  for (std::uint64_t id : lease->ending) {
+    if (const auto job = state.open_record(id)) tokens.push_back(token_of(JobId{id}, *job));
+  }
+  return tokens;
 }
 
 std::vector<WorkerEpoch> successors(const Reader& reader, WorkerEpoch self, std::size_t count) {

@@ -147,7 +147,7 @@ jobs:
   EXPECT_EQ(status["state"], "running");
   EXPECT_EQ(keys_of(status["counts"]),
             (std::vector<std::string>{"blocked", "canceled", "claimed", "completed", "failed",
-                                      "ready", "running", "terminated"}));
+                                      "held", "ready", "running", "terminated"}));
   ASSERT_EQ(status["workers"].size(), 1U);
   EXPECT_EQ(keys_of(status["workers"][0]),
             (std::vector<std::string>{"allocation", "cpus", "gpus", "host", "jobs_finished",

@@ -26,6 +26,7 @@ struct ModelAnswer {
   std::vector<Grant> grants;
   std::vector<Refused> refused;
   bool took_spares = false;
+  std::vector<ClaimToken> revoked;
 };
 
 class ClaimModel {
@@ -71,7 +72,6 @@ class ClaimModel {
   }
   [[nodiscard]] std::vector<JobId> waits_for(std::uint64_t id) const {
     std::vector<JobId> ids;
-    if (job(id).state != JobState::blocked) return ids;
     for (std::uint64_t up : jobs_[id].upstream) {
       if (job(up).state != JobState::completed) ids.push_back(JobId{up});
     }
@@ -88,7 +88,112 @@ class ClaimModel {
 
   void enter(std::uint64_t sequence, const std::string& host) { workers_[sequence].host = host; }
 
+  [[nodiscard]] std::vector<std::uint64_t> ending_by(WorkerEpoch w) const {
+    std::vector<std::uint64_t> ids;
+    for (std::uint64_t id = 1; id < jobs_.size(); ++id) {
+      if (job(id).revoked != Revoked::no && job(id).worker == w) ids.push_back(id);
+    }
+    return ids;
+  }
+
+  // Each answers the ids of the jobs that it changed.
+  std::vector<std::uint64_t> cancel(const std::vector<JobRange>& jobs, WallTime now) {
+    return change(jobs, [&](std::uint64_t id, Job& j) {
+      if (j.revoked == Revoked::ending_then_again) {
+        j.revoked = Revoked::ending;
+        return true;
+      }
+      if (is_terminal(j.state)) return false;
+      const WallTime started = j.state == JobState::running ? j.outcome.started_at : WallTime{};
+      if (is_live(j.state)) j.revoked = Revoked::ending;
+      j.outcome = Outcome{};
+      j.outcome.cause = EndCause::canceled;
+      j.outcome.started_at = started;
+      j.outcome.ended_at = now;
+      j.state = JobState::canceled;
+      return id > 0;
+    });
+  }
+  std::vector<std::uint64_t> retry(const std::vector<JobRange>& jobs) {
+    return change(jobs, [&](std::uint64_t id, Job& j) {
+      if (j.state != JobState::failed && j.state != JobState::terminated &&
+          j.state != JobState::canceled)
+        return false;
+      if (j.revoked == Revoked::ending_then_again) return false;
+      j.forgiven = j.attempt;
+      j.lost = j.stopped = 0;
+      if (j.revoked == Revoked::ending) {
+        j.revoked = Revoked::ending_then_again;
+      } else {
+        if (j.attempt == 0) j.outcome = Outcome{};
+        wait(id);
+      }
+      return true;
+    });
+  }
+  std::vector<std::uint64_t> hold(const std::vector<JobRange>& jobs) {
+    return change(jobs, [&](std::uint64_t, Job& j) {
+      if (j.state != JobState::ready && j.state != JobState::blocked) return false;
+      j.state = JobState::held;
+      return true;
+    });
+  }
+  std::vector<std::uint64_t> release(const std::vector<JobRange>& jobs) {
+    return change(jobs, [&](std::uint64_t id, Job& j) {
+      if (j.state != JobState::held) return false;
+      wait(id);
+      return true;
+    });
+  }
+
+  // nullopt: refused, since a job among them is held by a worker.
+  std::optional<std::vector<std::uint64_t>> reset(const std::vector<JobRange>& ranges, bool force,
+                                                  WallTime now) {
+    const auto listed = all(ranges);
+    const std::set<std::uint64_t> named(listed.begin(), listed.end());
+    std::set<std::uint64_t> built = named;
+    for (bool grown = true; grown;) {
+      grown = false;
+      for (std::uint64_t id = 1; id < jobs_.size(); ++id) {
+        const auto& up = jobs_[id].upstream;
+        if (std::any_of(up.begin(), up.end(), [&](auto u) { return built.contains(u); }))
+          grown = built.insert(id).second || grown;
+      }
+    }
+    while (!built.empty() && *built.rbegin() > jobs()) built.erase(*built.rbegin());
+    const auto is_held = [&](auto id) { return is_live(job(id).state); };
+    if (!force && std::any_of(built.begin(), built.end(), is_held)) return std::nullopt;
+    std::vector<std::uint64_t> changed;
+    std::set<std::uint64_t> again;
+    for (std::uint64_t id : built) {
+      Job& j = jobs_[id].job;
+      if (j.state == JobState::canceled &&
+          (!named.contains(id) || j.revoked == Revoked::ending_then_again))
+        continue;
+      const bool waits = !is_terminal(j.state) && !is_live(j.state);
+      if (is_live(j.state)) (void)cancel({{JobId{id}, 1}}, now);
+      if (!waits) changed.push_back(id);
+      if (j.attempt != j.forgiven || !waits) j.lost = j.stopped = 0;
+      j.forgiven = j.attempt;
+      if (waits) continue;
+      if (j.revoked != Revoked::no) {
+        j.revoked = Revoked::ending_then_again;
+        continue;
+      }
+      if (j.attempt == 0) j.outcome = Outcome{};
+      j.state = JobState::blocked;
+      again.insert(id);
+    }
+    for (std::uint64_t id : built) {
+      if (again.contains(id)) wait(id);
+      if (job(id).state == JobState::ready && !is_reachable(id))
+        jobs_[id].job.state = JobState::blocked;
+    }
+    return changed;
+  }
+
   void leave(WorkerEpoch worker, WallTime now) {
+    for (std::uint64_t id : ending_by(worker)) conclude(id, nullptr);
     for (std::uint64_t id : held_by(worker)) take_back(id, now);
     workers_[raw(worker)].status = WorkerStatus::released;
     ++workers_[raw(worker)].renewals;
@@ -96,6 +201,7 @@ class ClaimModel {
 
   bool expire(WorkerEpoch worker, std::uint64_t observed, WallTime now, std::uint32_t crash_limit) {
     if (!lives(worker) || workers_[raw(worker)].renewals != observed) return false;
+    for (std::uint64_t id : ending_by(worker)) conclude(id, nullptr);
     for (std::uint64_t id : held_by(worker)) {
       Job& j = jobs_[id].job;
       const WallTime started = j.state == JobState::running ? j.outcome.started_at : WallTime{};
@@ -104,7 +210,8 @@ class ClaimModel {
       j.outcome.started_at = started;
       j.outcome.ended_at = now;
       if (j.state == JobState::running) j.lost += 1;
-      if (crash_limit != 0 && (j.lost >= crash_limit || j.attempt >= 10 * crash_limit)) {
+      if (crash_limit != 0 &&
+          (j.lost >= crash_limit || j.attempt - j.forgiven >= 10 * crash_limit)) {
         j.state = JobState::failed;
       } else {
         become_ready(id, 0);
@@ -119,6 +226,7 @@ class ClaimModel {
     ModelAnswer answer;
     ModelWorker& worker = workers_[raw(request.worker)];
     for (const Finished& f : request.finishes) {
+      if (revoked(f.token, request.worker, &f.outcome, answer)) continue;
       if (!allowed(f.token, request.worker, answer)) continue;
       Job& j = jobs_[raw(f.token.job)].job;
       const WallTime started = j.state == JobState::running ? j.outcome.started_at : WallTime{};
@@ -136,7 +244,8 @@ class ClaimModel {
     for (const Started& s : request.starts) {
       const std::uint64_t id = raw(s.token.job);
       // The end of this very attempt is known already: nothing to say.
-      if (id >= 1 && id <= jobs() && is_newest(s.token, request.worker) && !is_live(job(id).state))
+      if (id >= 1 && id <= jobs() && is_newest(s.token, request.worker) &&
+          !is_live(job(id).state) && job(id).state != JobState::canceled)
         continue;
       if (!allowed(s.token, request.worker, answer)) continue;
       Job& j = jobs_[id].job;
@@ -146,6 +255,7 @@ class ClaimModel {
       j.outcome.started_at = s.at;
     }
     for (const ClaimToken& t : request.returns) {
+      if (revoked(t, request.worker, nullptr, answer)) continue;
       if (allowed(t, request.worker, answer)) take_back(raw(t.job), request.now);
     }
     open_what_can(sequence);
@@ -153,11 +263,14 @@ class ClaimModel {
     if (share == 0 && !request.spares.empty()) {
       answer.took_spares = true;
       for (const ClaimToken& t : request.spares) {
+        if (revoked(t, request.worker, nullptr, answer)) continue;
         if (allowed(t, request.worker, answer)) take_back(raw(t.job), request.now);
       }
     }
     if (request.offer) grant(request, *request.offer, sequence, answer);
     ++worker.renewals;
+    for (std::uint64_t id : ending_by(request.worker))
+      answer.revoked.push_back({JobId{id}, job(id).attempt, job(id).claim});
     return answer;
   }
 
@@ -178,6 +291,52 @@ class ClaimModel {
     return {ids.begin(), ids.end()};
   }
 
+  template <class Rule>
+  std::vector<std::uint64_t> change(const std::vector<JobRange>& ranges, const Rule& rule) {
+    std::vector<std::uint64_t> changed;
+    for (std::uint64_t id : all(ranges)) {
+      if (id < jobs_.size() && rule(id, jobs_[id].job)) changed.push_back(id);
+    }
+    return changed;
+  }
+
+  [[nodiscard]] bool is_reachable(std::uint64_t id) const {
+    const auto& up = jobs_[id].upstream;
+    return std::all_of(up.begin(), up.end(),
+                       [&](std::uint64_t u) { return job(u).state == JobState::completed; });
+  }
+
+  void wait(std::uint64_t id) {
+    if (is_reachable(id)) {
+      become_ready(id, 0);
+    } else {
+      jobs_[id].job.state = JobState::blocked;
+    }
+  }
+
+  void conclude(std::uint64_t id, const Outcome* outcome) {
+    Job& j = jobs_[id].job;
+    if (outcome != nullptr) {
+      const WallTime started = j.outcome.started_at;
+      j.outcome = *outcome;
+      j.outcome.cause = EndCause::canceled;
+      if (j.outcome.started_at == WallTime{}) j.outcome.started_at = started;
+    }
+    const bool again = j.revoked == Revoked::ending_then_again;
+    j.revoked = Revoked::no;
+    if (again) wait(id);
+  }
+
+  bool revoked(const ClaimToken& t, WorkerEpoch worker, const Outcome* outcome,
+               ModelAnswer& answer) {
+    const std::uint64_t id = raw(t.job);
+    if (id < 1 || id > jobs() || !is_newest(t, worker) || job(id).revoked == Revoked::no)
+      return false;
+    conclude(id, outcome);
+    answer.refused.push_back({t, Refusal::canceled, WorkerEpoch{}});
+    return true;
+  }
+
   void become_ready(std::uint64_t id, std::uint64_t age) {
     jobs_[id].job.state = JobState::ready;
     jobs_[id].age = age;
@@ -186,11 +345,7 @@ class ClaimModel {
   void open_what_can(std::uint64_t sequence) {
     for (std::uint64_t id = 1; id < jobs_.size(); ++id) {
       if (job(id).state != JobState::blocked) continue;
-      const auto& up = jobs_[id].upstream;
-      if (std::all_of(up.begin(), up.end(),
-                      [&](std::uint64_t u) { return job(u).state == JobState::completed; })) {
-        become_ready(id, sequence);
-      }
+      if (is_reachable(id)) become_ready(id, sequence);
     }
   }
 
@@ -207,9 +362,10 @@ class ClaimModel {
     }
     const Job& j = job(id);
     if (is_newest(t, worker) && is_live(j.state)) return true;
-    const bool over = is_newest(t, worker) && j.state != JobState::ready;
-    answer.refused.push_back({t, over ? Refusal::finished : Refusal::superseded,
-                              is_live(j.state) ? j.worker : WorkerEpoch{}});
+    Refusal why = Refusal::superseded;
+    if (is_newest(t, worker) && is_terminal(j.state)) why = Refusal::finished;
+    if (is_newest(t, worker) && j.state == JobState::canceled) why = Refusal::canceled;
+    answer.refused.push_back({t, why, is_live(j.state) ? j.worker : WorkerEpoch{}});
     return false;
   }
 

@@ -7,6 +7,8 @@
 
 #include <string>
 
+#include "lib/claim/live.h"
+#include "lib/claim/reset.h"
 #include "tests/property/claim_model.h"
 #include "tests/property/strict_state.h"
 
@@ -136,10 +138,11 @@ class World {
   void step() {
     ++tx_.state.number;
     now_ += WallTime(1);
-    const std::uint64_t dice = below(24);
+    const std::uint64_t dice = below(30);
     if (dice < 2 || model_.living() == 0) return enter();
     if (dice == 2) return leave();
     if (dice == 3) return expire();
+    if (dice >= 24) return meddle(dice);
     talk();
   }
 
@@ -186,9 +189,11 @@ class World {
         request.finishes.push_back({g.token, JobState::completed, {}});
       if (answer->grants.empty()) break;
     }
+    RC_ASSERT(model_.in_state(JobState::ready) == 0U);
     for (std::uint64_t id = 1; id <= model_.jobs(); ++id) {
       const JobState s = model_.job(id).state;
-      RC_ASSERT(is_terminal(s) || (s == JobState::blocked && !model_.waits_for(id).empty()));
+      RC_ASSERT(is_terminal(s) || s == JobState::held ||
+                (s == JobState::blocked && !model_.waits_for(id).empty()));
     }
   }
 
@@ -232,6 +237,7 @@ class World {
       RC_ASSERT(w.renewals == expected.renewals);
       RC_ASSERT(w.finished == expected.finished);
       RC_ASSERT(w.held == model_.held_by(w.epoch).size());
+      if (w.status == WorkerStatus::living) RC_ASSERT(w.ending == model_.ending_by(w.epoch).size());
       return ++seen > 0;
     });
     RC_ASSERT(seen == model_.workers().size());
@@ -286,9 +292,59 @@ class World {
     compare();
   }
 
+  // What a person changes while workers run.
+  void meddle(std::uint64_t dice) {
+    const auto jobs = any_ranges(model_.jobs() + 1 + below(2));
+    std::vector<JobRange> ranges = jobs;
+    std::sort(ranges.begin(), ranges.end(),
+              [](const JobRange& a, const JobRange& b) { return a.first < b.first; });
+    if (dice >= 28) return reset(ranges, dice == 28 ? Force::no : Force::yes);
+    Result<Change> change = Change{};
+    std::vector<std::uint64_t> expected;
+    switch (dice) {
+      case 24:
+        change = cancel_jobs(tx_, ranges, now_);
+        expected = model_.cancel(ranges, now_);
+        break;
+      case 25:
+        change = retry_jobs(tx_, ranges);
+        expected = model_.retry(ranges);
+        break;
+      case 26:
+        change = hold_jobs(tx_, ranges);
+        expected = model_.hold(ranges);
+        break;
+      default:
+        change = release_jobs(tx_, ranges);
+        expected = model_.release(ranges);
+    }
+    RC_ASSERT(change.ok());
+    compare_change(*change, expected);
+  }
+
+  void reset(const std::vector<JobRange>& ranges, Force force) {
+    const auto before = tx_.state.entries;
+    const auto change = reset_jobs(tx_, ranges, force, now_);
+    const auto expected = model_.reset(ranges, force == Force::yes, now_);
+    RC_ASSERT(change.ok() == expected.has_value());
+    if (change.ok()) return compare_change(*change, *expected);
+    RC_ASSERT(change.error().kind == ErrorKind::busy);
+    tx_.state.entries = before;
+    compare();
+  }
+
+  void compare_change(const Change& change, const std::vector<std::uint64_t>& expected) {
+    std::vector<std::uint64_t> changed;
+    for (const JobId id : change.first) changed.push_back(raw(id));
+    RC_ASSERT(changed == expected);
+    RC_ASSERT(change.total() == expected.size());
+    compare();
+  }
+
   // One that the worker holds, mostly; else any that was ever granted, or one that never was.
   ClaimToken any_token(WorkerEpoch worker) {
-    const auto held = model_.held_by(worker);
+    auto held = model_.held_by(worker);
+    if (held.empty() || one_in(6)) held = model_.ending_by(worker);
     if (!held.empty() && !one_in(4)) {
       const std::uint64_t id = held[below(held.size())];
       return {JobId{id}, model_.job(id).attempt, model_.job(id).claim};
@@ -356,6 +412,7 @@ class World {
       tokens_.push_back(answer.grants[i].token);
     }
     RC_ASSERT(answer.took_spares == expected.took_spares);
+    RC_ASSERT(answer.revoked == expected.revoked);
     RC_ASSERT(answer.living == model_.living());
     RC_ASSERT(answer.workflow.jobs == model_.jobs());
   }

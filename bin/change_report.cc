@@ -1,0 +1,106 @@
+#include "bin/change_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "bin/job_view.h"
+#include "bin/quantities.h"
+#include "bin/quote.h"
+#include "bin/workflow_plan.h"
+
+namespace torc::cli {
+namespace {
+
+using claim::Change;
+using claim::JobState;
+using nlohmann::ordered_json;
+
+constexpr std::size_t kShownNames = 5;
+
+std::string show_counts(const claim::Counts& counts) {
+  std::string text;
+  for (std::size_t s = 0; s < claim::kJobStates; ++s) {
+    if (counts[s] == 0) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", show_count(counts[s]),
+                        claim::to_string(static_cast<JobState>(s)));
+  }
+  return text;
+}
+
+ordered_json counts_json(const claim::Counts& counts) {
+  ordered_json out = ordered_json::object();
+  for (std::size_t s = 0; s < claim::kJobStates; ++s) {
+    if (counts[s] > 0) out[std::string(claim::to_string(static_cast<JobState>(s)))] = counts[s];
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<void> commit_or_try(store::Store& store, bool dry_run, const store::Store::Body& body) {
+  bool given_up = false;
+  auto committed = store.commit(0, [&](store::Transaction& tx) -> Result<void> {
+    given_up = false;
+    TORC_TRY(body(tx));
+    if (!dry_run) return {};
+    given_up = true;
+    return Error{ErrorKind::busy, "this was a dry run", ""};
+  });
+  if (!committed && !given_up) return std::move(committed).error();
+  return {};
+}
+
+Result<ChangeReport> report_of(store::Store& store, Change change) {
+  ChangeReport report{std::move(change), 0, {}};
+  TORC_TRY(store.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
+    RecipeBook book;
+    report.names.clear();
+    for (const JobId id : report.change.first) report.names.push_back(job_name(book, reader, id));
+    report.living = 0;
+    claim::scan_workers(reader, true, [&](const claim::Worker&) { return ++report.living > 0; });
+    return {};
+  }));
+  return report;
+}
+
+void print_change_json(const App& app, const store::Store& store, const ChangeReport& report,
+                       bool dry_run) {
+  const Change& change = report.change;
+  const ordered_json out = {{"store", store.directory().string()},
+                            {"dry_run", dry_run},
+                            {"changed", change.total()},
+                            {"by_state", counts_json(change.changed)},
+                            {"left_alone", counts_json(change.left)},
+                            {"ending", change.ending},
+                            {"jobs", report.names}};
+  fmt::print(app.out, "{}\n", json_text(out));
+}
+
+void print_change(const App& app, const ChangeReport& report, std::string_view done, bool dry_run) {
+  const Change& change = report.change;
+  const std::uint64_t total = change.total();
+  if (total == 0) {
+    fmt::print(app.out, "nothing to change\n");
+  } else {
+    fmt::print(app.out, "{} {} job(s): {}\n", done, show_count(total), show_counts(change.changed));
+    std::string names;
+    for (std::size_t i = 0; i < report.names.size() && i < kShownNames; ++i)
+      names += (i == 0 ? "" : ", ") + printable(report.names[i]);
+    fmt::print(app.out, "  {}{}\n", names, total > kShownNames ? ", …" : "");
+  }
+  const std::string left = show_counts(change.left);
+  if (!left.empty()) fmt::print(app.out, "left alone: {}\n", left);
+  if (change.ending > 0 && !dry_run) {
+    fmt::print(app.out, "{} of them still run; their workers were told to end them\n",
+               show_count(change.ending));
+  }
+}
+
+void say_without_workers(const App& app, const ChangeReport& report, const Path& store) {
+  if (report.living > 0) return;
+  fmt::print(app.out, "no worker is registered now: torc run {}, or submit a batch script\n",
+             shown_path(app, store));
+}
+
+}  // namespace torc::cli

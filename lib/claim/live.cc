@@ -1,0 +1,110 @@
+#include "lib/claim/live.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "lib/claim/ledger.h"
+#include "lib/claim/transition.h"
+
+namespace torc::claim {
+namespace {
+
+// One change: visits the jobs that it is about and keeps the account.
+class Visit {
+ public:
+  explicit Visit(Transaction& tx) : ledger_(tx) {}
+
+  // `rule` answers the job after the change, or nothing when it does not concern it.
+  template <class Rule>
+  Result<Change> run(JobRanges jobs, const Rule& rule) {
+    for (const JobRange& range : jobs)
+      visit(raw(range.first), raw(range.first) + range.count, rule);
+    TORC_TRY(ledger_.close());
+    return std::move(change_);
+  }
+
+ private:
+  template <class Rule>
+  void visit(std::uint64_t first, std::uint64_t end, const Rule& rule) {
+    State& state = ledger_.state();
+    std::uint64_t recorded = state.next_record(first).value_or(UINT64_MAX);
+    for (std::uint64_t id = first; id < end; ++id) {
+      Job job;
+      if (id == recorded) {
+        job = state.record(id).value_or(Job{});
+        recorded = state.next_record(id + 1).value_or(UINT64_MAX);
+      } else {
+        if (state.span_of(id) == nullptr) return;  // no such job, nor any after it
+        job.state = state.waiting_state(id);
+      }
+      const std::optional<Job> after = rule(job);
+      if (after) {
+        apply(id, job, *after);
+      } else {
+        ++change_.left[static_cast<std::size_t>(job.state)];
+      }
+    }
+  }
+
+  void apply(std::uint64_t id, const Job& before, const Job& after) {
+    ledger_.change(id, before.state, after);
+    change_.note(JobId{id}, before, after);
+  }
+
+  Ledger ledger_;
+  Change change_;
+};
+
+}  // namespace
+
+std::uint64_t Change::total() const {
+  return std::accumulate(changed.begin(), changed.end(), std::uint64_t{0});
+}
+
+void Change::note(JobId id, const Job& before, const Job& after) {
+  ++changed[static_cast<std::size_t>(before.state)];
+  if (after.revoked != Revoked::no) ++ending;
+  if (first.size() < kFirst) first.push_back(id);
+}
+
+void Change::add(const Change& other) {
+  for (std::size_t s = 0; s < kJobStates; ++s) {
+    changed[s] += other.changed[s];
+    left[s] += other.left[s];
+  }
+  ending += other.ending;
+  const std::size_t room = kFirst - std::min(kFirst, first.size());
+  const auto some = static_cast<std::ptrdiff_t>(std::min(room, other.first.size()));
+  first.insert(first.end(), other.first.begin(), other.first.begin() + some);
+}
+
+Result<Change> cancel_jobs(Transaction& tx, JobRanges jobs, WallTime now) {
+  return Visit(tx).run(jobs, [&](const Job& job) -> std::optional<Job> {
+    if (is_terminal(job.state) && job.revoked != Revoked::ending_then_again) return std::nullopt;
+    return cancel(job, now);
+  });
+}
+
+Result<Change> retry_jobs(Transaction& tx, JobRanges jobs) {
+  return Visit(tx).run(jobs, [](const Job& job) -> std::optional<Job> {
+    const bool over = is_terminal(job.state) && job.state != JobState::completed;
+    if (!over || job.revoked == Revoked::ending_then_again) return std::nullopt;
+    return retry(job);
+  });
+}
+
+Result<Change> hold_jobs(Transaction& tx, JobRanges jobs) {
+  return Visit(tx).run(jobs, [](const Job& job) -> std::optional<Job> {
+    if (job.state != JobState::ready && job.state != JobState::blocked) return std::nullopt;
+    return hold(job);
+  });
+}
+
+Result<Change> release_jobs(Transaction& tx, JobRanges jobs) {
+  return Visit(tx).run(jobs, [](const Job& job) -> std::optional<Job> {
+    if (job.state != JobState::held) return std::nullopt;
+    return release(job);
+  });
+}
+
+}  // namespace torc::claim

@@ -1,0 +1,46 @@
+// Changes that people make to a workflow while workers run: cancel, retry, hold, release. Each is
+// one transaction on the jobs named and costs what they cost, however large the workflow is. Asked
+// again it changes nothing more. A job in a state that the change does not concern is left alone
+// and counted.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/claim/claimer.h"
+
+namespace torc::claim {
+
+// The jobs that a change is about: sorted by first job, disjoint.
+using JobRanges = std::span<const JobRange>;
+
+struct Change {
+  static constexpr std::size_t kFirst = 1000;
+  Counts changed{};          // jobs by the state that they were in
+  Counts left{};             // jobs left alone, by state
+  std::uint64_t ending = 0;  // changed jobs that a worker still has to end: it was told
+  std::vector<JobId> first;  // the first of the changed
+
+  [[nodiscard]] std::uint64_t total() const;
+  void note(JobId id, const Job& before, const Job& after);
+  void add(const Change& other);  // of a later part of the same request
+};
+
+// What is not over will not run. What runs already counts as canceled at once: its token is worth
+// nothing any more, its worker is told to end it (Answer::revoked), and only when that worker has
+// said so, or is gone, can the job run again. Jobs that depend on it are not reached.
+Result<Change> cancel_jobs(Transaction& tx, JobRanges jobs, WallTime now);
+
+// What failed, was terminated or canceled waits again: ready, or blocked when its dependencies are
+// open. Attempts go on counting, limits on them start anew. What depends on it can be reached
+// again.
+Result<Change> retry_jobs(Transaction& tx, JobRanges jobs);
+
+// What is ready or blocked is not claimed until it is released, whatever its dependencies do. What
+// runs goes on.
+Result<Change> hold_jobs(Transaction& tx, JobRanges jobs);
+Result<Change> release_jobs(Transaction& tx, JobRanges jobs);
+
+}  // namespace torc::claim

@@ -1,0 +1,210 @@
+// People change a workflow while real workers run it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/harness.h"
+
+namespace torc::itest {
+namespace {
+
+using nlohmann::json;
+
+// Two jobs that wait at a gate each, one that waits for the first, one that fails once.
+constexpr const char* kSpec = R"(name: wf
+jobs:
+  - name: slow
+    command: "echo slow > record; read x < gate; echo never > record"
+  - name: other
+    command: "echo other > record; read x < gate2"
+  - name: later
+    command: "echo later > record"
+    depends_on: [slow]
+  - name: flaky
+    command: "echo flaky $TORC_ATTEMPT_ID > record; test $TORC_ATTEMPT_ID = 2"
+)";
+
+class Live : public ::testing::TestWithParam<const char*> {
+ protected:
+  Live()
+      : record(here.path() / "record"), gate(here.path() / "gate"), gate2(here.path() / "gate2") {
+    here.write("wf.yaml", kSpec);
+    const Ended made = here.run({"init", "wf.yaml", "--engine", GetParam()});
+    EXPECT_EQ(made.exit_code, 0) << made;
+  }
+
+  std::unique_ptr<Process> start_worker() {
+    return here.start({"worker", "wf.torc", "--num-cpus", "4", "--lease-ttl", "10s"});
+  }
+  std::string state_of(const std::string& job) {
+    return here.json({"job", job})["state"].get<std::string>();
+  }
+  void expect_sound() {
+    const Ended verified = here.run({"verify"});
+    EXPECT_EQ(verified.exit_code, 0) << verified;
+  }
+  void expect_code(const Ended& ended, int code) { EXPECT_EQ(ended.exit_code, code) << ended; }
+
+  const Workplace here;
+  Fifo record;
+  Fifo gate;
+  Fifo gate2;
+};
+
+TEST_P(Live, a_running_job_that_is_canceled_is_ended_by_its_worker_which_then_leaves) {
+  const auto worker = start_worker();
+  ASSERT_TRUE(wait_for_line(record, "slow", *worker)) << worker->err();
+  ASSERT_TRUE(wait_for_line(record, "other", *worker)) << worker->err();
+  const json done = here.json({"cancel", "slow", "other"});
+  EXPECT_EQ(done["changed"], 2) << done;
+  EXPECT_EQ(done["jobs"], json({"slow", "other"})) << done;
+  EXPECT_EQ(state_of("slow"), "canceled");
+  const Ended left = worker->wait();
+  expect_code(left, 0);
+  EXPECT_TRUE(left.says("'slow' was canceled: ending it")) << left;
+  EXPECT_EQ(state_of("slow"), "canceled");
+  EXPECT_EQ(here.json({"job", "slow"})["cause"], "canceled");
+  EXPECT_EQ(state_of("later"), "blocked");
+  EXPECT_EQ(here.json({"cancel", "--all"})["changed"], 1) << "what was never reached";
+  expect_sound();
+  record.pump();
+  EXPECT_FALSE(record.has("never"));
+}
+
+// The second worker has a replica of its own, as on another node: nothing tells it of the cancel
+// but its own looking.
+TEST_P(Live, a_worker_of_another_node_hears_of_a_cancel_with_its_next_beat) {
+  if (std::string(GetParam()) == "lmdb") GTEST_SKIP() << "one host only";
+  Launch launch = here.torc({"worker", "wf.torc", "--num-cpus", "4", "--lease-ttl", "10s"});
+  launch.env["TMPDIR"] = here.new_tmpdir("elsewhere");
+  Process worker(launch);
+  ASSERT_TRUE(wait_for_line(record, "slow", worker)) << worker.err();
+  ASSERT_TRUE(wait_for_line(record, "other", worker)) << worker.err();
+  expect_code(here.run({"cancel", "slow", "other"}), 0);
+  expect_code(worker.wait(), 0);
+  expect_sound();
+}
+
+TEST_P(Live, a_canceled_job_that_is_retried_at_once_runs_again_but_not_beside_itself) {
+  const auto worker = start_worker();
+  ASSERT_TRUE(wait_for_line(record, "slow", *worker)) << worker->err();
+  expect_code(here.run({"cancel", "slow"}), 0);
+  expect_code(here.run({"retry", "slow"}), 0);
+  std::vector<Source*> sources{&record, worker.get()};
+  const auto starts = [&] {
+    return std::count(record.lines().begin(), record.lines().end(), "slow");
+  };
+  ASSERT_TRUE(wait_until(sources, [&] { return starts() == 2; })) << worker->out() << worker->err();
+  gate.open_gate(1);
+  gate2.open_gate(1);
+  expect_code(worker->wait(), 0);
+  EXPECT_EQ(here.json({"job", "slow"})["attempt"], 2);
+  EXPECT_EQ(state_of("slow"), "completed");
+  EXPECT_EQ(state_of("later"), "completed");
+  expect_sound();
+}
+
+TEST_P(Live, a_job_that_failed_is_retried_while_a_worker_lives_and_by_a_later_one) {
+  const auto worker = start_worker();
+  ASSERT_TRUE(wait_for_line(record, "other", *worker)) << worker->err();
+  ASSERT_TRUE(wait_for_line(record, "slow", *worker)) << worker->err();
+  ASSERT_TRUE(worker->wait_for_output("flaky")) << worker->out();  // it tells of the failure
+  // Its commit comes after its notice.
+  json done;
+  const auto limit = std::chrono::steady_clock::now() + kLongEnough;
+  while ((done.is_null() || done["changed"] == 0) && std::chrono::steady_clock::now() < limit)
+    done = here.json({"retry", "--failed"});
+  EXPECT_EQ(done["changed"], 1) << done;
+  ASSERT_TRUE(wait_for_line(record, "flaky 2", *worker)) << worker->out();
+  gate.open_gate(1);
+  gate2.open_gate(1);
+  expect_code(worker->wait(), 0);
+  EXPECT_EQ(here.json({"status"})["state"], "completed");
+  expect_sound();
+}
+
+TEST_P(Live, held_jobs_wait_until_they_are_released) {
+  expect_code(here.run({"hold", "--name", "^(slow|other|later)$"}), 0);
+  expect_code(here.run({"run", "wf.torc"}), 1);  // flaky fails, the rest is held
+  EXPECT_EQ(state_of("slow"), "held");
+  EXPECT_EQ(here.json({"status"})["counts"]["held"], 3);
+  EXPECT_TRUE(here.run({"status"}).says("3 job(s) are held: torc release"));
+  expect_code(here.run({"retry", "wf.torc", "--failed"}), 0);
+  const json released = here.json({"release", "--all"});
+  EXPECT_EQ(released["changed"], 3) << released;
+  EXPECT_EQ(state_of("later"), "blocked");
+  gate.open_gate(1);
+  gate2.open_gate(1);
+  expect_code(here.run({"run", "wf.torc"}), 0);
+  expect_sound();
+}
+
+TEST_P(Live, a_reset_runs_a_job_and_what_was_built_on_it_again_but_discards_nothing_unasked) {
+  gate.open_gate(1);
+  gate2.open_gate(1);
+  expect_code(here.run({"run", "wf.torc"}), 1);  // flaky fails once
+  expect_code(here.run({"retry", "--failed"}), 0);
+  expect_code(here.run({"run", "wf.torc"}), 0);
+  const Ended asked = here.run({"reset", "slow"});
+  expect_code(asked, 2);
+  EXPECT_TRUE(asked.says("2 completed job(s) would lose their results")) << asked;
+  EXPECT_EQ(state_of("later"), "completed");
+  const json planned = here.json({"reset", "slow", "--dry-run"});
+  EXPECT_EQ(planned["jobs"], json({"slow", "later"})) << planned;
+  EXPECT_EQ(here.json({"reset", "slow", "--yes"})["by_state"]["completed"], 2);
+  EXPECT_EQ(state_of("slow"), "ready");
+  EXPECT_EQ(state_of("later"), "blocked");
+  gate.open_gate(1);
+  expect_code(here.run({"run", "wf.torc"}), 0);
+  EXPECT_EQ(here.json({"job", "later"})["attempt"], 2);
+  EXPECT_EQ(here.json({"job", "other"})["attempt"], 1);
+  expect_sound();
+}
+
+TEST_P(Live, a_reset_of_what_runs_is_refused_or_forced) {
+  const auto worker = start_worker();
+  ASSERT_TRUE(wait_for_line(record, "slow", *worker)) << worker->err();
+  const Ended refused = here.run({"reset", "slow"});
+  expect_code(refused, 2);
+  EXPECT_TRUE(refused.says("1 of the jobs to be reset are claimed or running")) << refused;
+  EXPECT_EQ(here.json({"reset", "slow", "--force"})["ending"], 1);
+  std::vector<Source*> sources{&record, worker.get()};
+  const auto starts = [&] {
+    return std::count(record.lines().begin(), record.lines().end(), "slow");
+  };
+  ASSERT_TRUE(wait_until(sources, [&] { return starts() == 2; })) << worker->out() << worker->err();
+  gate.open_gate(1);
+  gate2.open_gate(1);
+  expect_code(worker->wait(), 0);
+  EXPECT_EQ(here.json({"job", "slow"})["attempt"], 2);
+  expect_sound();
+}
+
+TEST_P(Live, a_dry_run_says_what_would_change_and_changes_nothing) {
+  const Ended dry = here.run({"cancel", "--all", "--dry-run"});
+  expect_code(dry, 0);
+  EXPECT_TRUE(dry.says("would cancel 4 job(s): 1 blocked, 3 ready")) << dry;
+  EXPECT_EQ(state_of("slow"), "ready");
+  const json planned = here.json({"hold", "--name", "low|lat", "--dry-run"});
+  EXPECT_EQ(planned["dry_run"], true);
+  EXPECT_EQ(planned["jobs"], json({"slow", "later"}));
+  EXPECT_EQ(state_of("later"), "blocked");
+}
+
+TEST_P(Live, a_request_that_names_no_job_is_refused) {
+  expect_code(here.run({"cancel"}), 2);
+  expect_code(here.run({"retry", "wf.torc"}), 2);
+  expect_code(here.run({"cancel", "nobody"}), 2);
+  expect_code(here.run({"cancel", "--name", "^x"}), 2);
+  expect_code(here.run({"cancel", "--name", "("}), 2);
+  const Ended nothing = here.run({"retry", "--failed"});
+  expect_code(nothing, 0);
+  EXPECT_TRUE(nothing.says("nothing to change")) << nothing;
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, Live, ::testing::Values("journal", "lmdb"));
+
+}  // namespace
+}  // namespace torc::itest
