@@ -25,7 +25,7 @@ test:
 	cmake --build $(BUILD)
 	ctest --test-dir $(BUILD) --output-on-failure -j $(TEST_JOBS)
 
-# The documented run: N workers killed, over all engines and lying locks. About 20 minutes for 10,000.
+# N workers killed (10,000), over all engines and lying locks: hours.
 torture:
 	scripts/install-deps.sh build test
 	cmake --preset release -DTORC_TESTS=ON
