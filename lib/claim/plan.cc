@@ -3,30 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "lib/claim/claimer.h"
+#include "lib/claim/plan_parts.h"
 #include "lib/claim/ready_queue.h"
 #include "lib/claim/tables.h"
 
 namespace torc::claim {
 namespace {
 
-// A run of jobs and the barrier that it belongs to, as member or as upstream.
-struct Bound {
-  std::uint64_t first = 0;
-  std::uint64_t count = 0;
-  std::uint64_t barrier = 0;
-  [[nodiscard]] std::uint64_t end() const { return first + count; }
-};
-
-Error bad_plan(std::string what) {
-  return Error{
-      ErrorKind::invalid, "the plan of the workflow is wrong: " + std::move(what),
-      "this is a mistake in torc, not in the workflow file; please report it with that file"};
-}
-
-Result<std::uint64_t> check_templates(const Plan& plan) {
-  std::uint64_t next = 1;
+Result<std::uint64_t> check_templates(const Plan& plan, std::uint64_t next) {
   for (const Template& t : plan.templates) {
     if (raw(t.first) != next) {
       return bad_plan(
@@ -74,14 +61,37 @@ Result<std::vector<Bound>> sorted_bounds(std::vector<Bound> bounds, std::uint64_
   return bounds;
 }
 
-std::vector<Bound> bounds_of(const Plan& plan, std::vector<JobRange> DependencySet::*side) {
+std::vector<Bound> bounds_of(const Plan& plan, std::vector<JobRange> DependencySet::*side,
+                             std::uint64_t barriers) {
   std::vector<Bound> bounds;
   for (std::size_t i = 0; i < plan.dependencies.size(); ++i) {
     const DependencySet& set = plan.dependencies[i];
     if (set.upstream.empty() || set.members.empty()) continue;  // nobody waits, or for nothing
-    for (const JobRange& r : set.*side) bounds.push_back({raw(r.first), r.count, i + 1});
+    for (const JobRange& r : set.*side) bounds.push_back({raw(r.first), r.count, barriers + i + 1});
   }
   return bounds;
+}
+
+}  // namespace
+
+Error bad_plan(std::string what) {
+  return Error{
+      ErrorKind::invalid, "the plan of the workflow is wrong: " + std::move(what),
+      "this is a mistake in torc, not in the workflow file; please report it with that file"};
+}
+
+Result<CheckedPlan> check_plan(const Plan& plan, std::uint64_t first, std::uint64_t barriers) {
+  CheckedPlan checked;
+  TORC_ASSIGN(checked.jobs, check_templates(plan, first));
+  TORC_ASSIGN(checked.members, sorted_bounds(bounds_of(plan, &DependencySet::members, barriers),
+                                             checked.jobs, Overlap::forbidden));
+  TORC_ASSIGN(checked.upstream, sorted_bounds(bounds_of(plan, &DependencySet::upstream, barriers),
+                                              checked.jobs, Overlap::across_barriers));
+  if (!checked.members.empty() && checked.members.front().first < first) {
+    return bad_plan(fmt::format("job {} exists already and cannot be made to wait",
+                                checked.members.front().first));
+  }
+  return checked;
 }
 
 // Cuts the jobs where template or membership changes, and joins what is alike after all.
@@ -113,7 +123,8 @@ std::vector<Span> make_spans(const Plan& plan, const std::vector<Bound>& members
 // Cuts the upstream ranges at all their ends: within a piece every job counts for the same
 // barriers, so that a completed job finds them with one seek. Never more numbers than there are
 // edges to count off.
-void write_upstream(Transaction& tx, const std::vector<Bound>& bounds) {
+void cut_upstream(const std::vector<Bound>& bounds,
+                  const std::function<void(const UpstreamRun&)>& visit) {
   struct End {
     std::uint64_t at;
     std::uint64_t barrier;
@@ -144,14 +155,11 @@ void write_upstream(Transaction& tx, const std::vector<Bound>& bounds) {
     }
     if (i == ends.size() || run.barriers.empty()) continue;
     run.count = ends[i].at - run.first;
-    tx.put(Key(Table::upstream, run.first), encode(run));
+    visit(run);
   }
 }
 
 void write_templates(Transaction& tx, const Plan& plan) {
-  for (std::size_t i = 0; i < plan.classes.size(); ++i) {
-    tx.put(Key(Table::job_class).be32(static_cast<std::uint32_t>(i)), encode(plan.classes[i]));
-  }
   for (const Template& t : plan.templates) {
     tx.put(Key(Table::job_template, raw(t.first)), encode(t));
     if (t.count > 1) tx.put(Key(Table::sweep, raw(t.first)), {});
@@ -163,23 +171,44 @@ void write_templates(Transaction& tx, const Plan& plan) {
   }
 }
 
+namespace {
+
 std::vector<JobRange> sorted(std::vector<JobRange> ranges) {
   std::sort(ranges.begin(), ranges.end(),
             [](const JobRange& a, const JobRange& b) { return a.first < b.first; });
   return ranges;
 }
 
-void write_barriers(Transaction& tx, const Plan& plan) {
+}  // namespace
+
+std::vector<std::pair<std::uint64_t, Barrier>> barriers_of(const Plan& plan,
+                                                           std::uint64_t barriers) {
+  std::vector<std::pair<std::uint64_t, Barrier>> made;
   for (std::size_t i = 0; i < plan.dependencies.size(); ++i) {
     const DependencySet& set = plan.dependencies[i];
     if (set.upstream.empty() || set.members.empty()) continue;
-    Barrier barrier;
+    auto& [id, barrier] = made.emplace_back(barriers + i + 1, Barrier{});
     barrier.members = sorted(set.members);
     barrier.upstream = sorted(set.upstream);
     for (const JobRange& r : barrier.upstream) barrier.total += r.count;
-    tx.put(Key(Table::barrier, i + 1), encode(barrier));
   }
+  return made;
 }
+
+void write_definitions(Transaction& tx, const Plan& plan) {
+  if (plan.definitions.empty()) return;
+  const Key all(Table::definition);
+  const auto stored = tx.get(all);
+  std::uint64_t known = stored ? decode_count(*stored).value_or(0) : 0;
+  for (const Definition& d : plan.definitions) {
+    const std::string key = definition_key(d.key);
+    if (!tx.get(key)) ++known;
+    tx.put(key, d.value);
+  }
+  tx.put(all, Value().varint(known));
+}
+
+namespace {
 
 Tally write_spans(Transaction& tx, const std::vector<Span>& spans) {
   Tally tally;
@@ -206,18 +235,20 @@ std::uint64_t name_hash(std::string_view name) {
 }
 
 Result<void> write_plan(Transaction& tx, const Plan& plan) {
-  TORC_ASSIGN(const std::uint64_t jobs, check_templates(plan));
-  TORC_ASSIGN(const std::vector<Bound> members,
-              sorted_bounds(bounds_of(plan, &DependencySet::members), jobs, Overlap::forbidden));
-  TORC_ASSIGN(
-      const std::vector<Bound> upstream,
-      sorted_bounds(bounds_of(plan, &DependencySet::upstream), jobs, Overlap::across_barriers));
+  TORC_ASSIGN(const CheckedPlan checked, check_plan(plan, 1, 0));
   tx.put(Key(Table::workflow), encode(WorkflowRecord{plan.sort, plan.name}));
   tx.put(Key(Table::settings), plan.settings);
+  for (std::size_t i = 0; i < plan.classes.size(); ++i) {
+    tx.put(Key(Table::job_class).be32(static_cast<std::uint32_t>(i)), encode(plan.classes[i]));
+  }
   write_templates(tx, plan);
-  write_barriers(tx, plan);
-  write_upstream(tx, upstream);
-  const Tally tally = write_spans(tx, make_spans(plan, members));
+  write_definitions(tx, plan);
+  for (const auto& [id, barrier] : barriers_of(plan, 0))
+    tx.put(Key(Table::barrier, id), encode(barrier));
+  cut_upstream(checked.upstream, [&](const UpstreamRun& run) {
+    tx.put(Key(Table::upstream, run.first), encode(run));
+  });
+  const Tally tally = write_spans(tx, make_spans(plan, checked.members));
   tx.put(Key(Table::tally), encode(tally));
   return {};
 }

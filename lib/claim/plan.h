@@ -57,6 +57,13 @@ struct DependencySet {
 
 enum class SortMethod : std::uint8_t { none, gpus_runtime_memory, gpus_memory_runtime };
 
+// What additions to the workflow may refer to by name besides its jobs. Opaque here: `key` is any
+// byte string of 1 to 30 bytes, chosen by whoever reads it.
+struct Definition {
+  std::string key;
+  std::string value;
+};
+
 struct Plan {
   std::string name;      // of the workflow
   std::string settings;  // opaque here: what workers need of the spec besides the jobs
@@ -64,6 +71,7 @@ struct Plan {
   std::vector<JobClass> classes;
   std::vector<Template> templates;  // in id order, without gaps, the first at JobId 1
   std::vector<DependencySet> dependencies;
+  std::vector<Definition> definitions;
 };
 
 // 64-bit hash of a job name, as the name index keys it (FNV-1a with a finaliser). Never 0.

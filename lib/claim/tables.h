@@ -20,9 +20,11 @@
 namespace torc::claim {
 
 enum class Table : char {
+  addition = 'A',  // + first job that was added; by itself: how many additions, and the first job
   countdown =
       'B',  // + barrier: jobs still to complete; absent: all of them; 0: open, and since when
   job_class = 'C',     // + class number
+  definition = 'D',    // + what its reader chose; by itself: how many
   set_aside = 'F',     // + job: failed, canceled, terminated or held
   upstream = 'G',      // + first job of a run of jobs that the same barriers wait for
   host = 'H',          // + hash of a host's name + epoch of a living worker on it; empty

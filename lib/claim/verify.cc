@@ -255,6 +255,7 @@ class Audit {
 Result<void> verify_state(const Reader& reader) {
   TORC_TRY(read_workflow(reader));
   TORC_ASSIGN(const PlanTables plan, audit_plan(reader));
+  TORC_TRY(audit_additions(reader, plan.jobs));
   return Audit(reader, plan).run();
 }
 

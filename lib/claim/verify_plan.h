@@ -24,6 +24,9 @@ struct PlanTables {
 // An error names the first contradiction.
 Result<PlanTables> audit_plan(const Reader& reader);
 
+// Where added jobs come from, and that no definition is lost. `jobs`: how many there are.
+Result<void> audit_additions(const Reader& reader, std::uint64_t jobs);
+
 [[nodiscard]] Error wrong(std::string what);
 [[nodiscard]] std::string show_key(std::string_view key);
 [[nodiscard]] Error unreadable(std::string_view key);

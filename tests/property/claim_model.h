@@ -47,6 +47,30 @@ class ClaimModel {
     open_what_can(0);
   }
 
+  // Classes that are there already are found again, the first of equal ones.
+  void add(const Plan& addition, std::uint64_t sequence) {
+    std::vector<std::uint32_t> classes;
+    for (const JobClass& wanted : addition.classes) {
+      const auto same = std::find(plan_.classes.begin(), plan_.classes.end(), wanted);
+      classes.push_back(static_cast<std::uint32_t>(same - plan_.classes.begin()));
+      if (same == plan_.classes.end()) plan_.classes.push_back(wanted);
+    }
+    for (const Template& t : addition.templates) {
+      Entry e;
+      e.job_class = classes[t.job_class];
+      e.priority = t.priority;
+      jobs_.insert(jobs_.end(), t.count, e);
+    }
+    for (const DependencySet& set : addition.dependencies) {
+      for (std::uint64_t member : all(set.members)) jobs_[member].upstream = all(set.upstream);
+    }
+    for (const Template& t : addition.templates) {
+      for (std::uint64_t id = raw(t.first); id < raw(t.first) + t.count; ++id) {
+        if (is_reachable(id)) become_ready(id, jobs_[id].upstream.empty() ? 0 : sequence);
+      }
+    }
+  }
+
   [[nodiscard]] std::uint64_t jobs() const { return jobs_.size() - 1; }
   [[nodiscard]] const Job& job(std::uint64_t id) const { return jobs_[id].job; }
   [[nodiscard]] const std::map<std::uint64_t, ModelWorker>& workers() const { return workers_; }

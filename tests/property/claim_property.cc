@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "lib/claim/add.h"
 #include "lib/claim/live.h"
 #include "lib/claim/reset.h"
 #include "tests/property/claim_model.h"
@@ -51,12 +52,15 @@ struct Size {
   std::uint64_t jobs;  // of one template
 };
 
-Plan any_plan(Size size) {
+// `first`: the number of its first job.
+Plan any_plan(Size size, std::uint64_t first = 1) {
   Plan plan;
   plan.name = "any";
   plan.sort = static_cast<SortMethod>(below(3));
   for (std::uint64_t n = 1 + below(4); n > 0; --n) plan.classes.push_back(any_class());
-  std::uint64_t next = 1;
+  for (std::uint64_t n = below(3); n > 0; --n)
+    plan.definitions.push_back({std::to_string(below(4)), "v"});
+  std::uint64_t next = first;
   for (std::uint64_t n = 1 + below(size.templates); n > 0; --n) {
     Template t;
     t.first = JobId{next};
@@ -69,7 +73,7 @@ Plan any_plan(Size size) {
   }
   // Members in id order, some of them in one set with the run before; upstream always below its
   // members.
-  for (std::uint64_t at = 2; at < next;) {
+  for (std::uint64_t at = std::max<std::uint64_t>(2, first); at < next;) {
     const std::uint64_t n = 1 + below(std::min<std::uint64_t>(next - at, size.jobs));
     if (one_in(3) && !plan.dependencies.empty()) {
       plan.dependencies.back().members.push_back({JobId{at}, n});
@@ -138,12 +142,34 @@ class World {
   void step() {
     ++tx_.state.number;
     now_ += WallTime(1);
-    const std::uint64_t dice = below(30);
+    const std::uint64_t dice = below(31);
     if (dice < 2 || model_.living() == 0) return enter();
     if (dice == 2) return leave();
     if (dice == 3) return expire();
+    if (dice == 30) return add();
     if (dice >= 24) return meddle(dice);
     talk();
+  }
+
+  void add() {
+    if (model_.jobs() > 300) return;
+    const std::uint64_t before = model_.jobs();
+    const Plan addition = any_plan({2, 7}, before + 1);
+    Origin origin;
+    origin.parent = JobId{below(before + 1)};
+    origin.state = std::to_string(before);
+    const auto added = add_jobs(tx_, addition, origin);
+    RC_ASSERT(added.ok());
+    model_.add(addition, tx_.sequence());
+    RC_ASSERT(raw(added->first) == before + 1);
+    RC_ASSERT(added->count == model_.jobs() - before);
+    compare();
+    for (std::uint64_t id = before + 1; id <= model_.jobs(); ++id) {
+      const auto told = read_origin(tx_, JobId{id});
+      RC_ASSERT(told.has_value());
+      RC_ASSERT(told->state == origin.state);
+      RC_ASSERT(told->parent == origin.parent);
+    }
   }
 
   void compare() {

@@ -1,0 +1,294 @@
+#include "lib/claim/add.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "lib/base/codec.h"
+#include "lib/claim/plan_parts.h"
+#include "lib/claim/ready_queue.h"
+#include "lib/claim/state.h"
+#include "lib/claim/tables.h"
+
+namespace torc::claim {
+namespace {
+
+std::uint64_t jobs_of(const Tally& tally) {
+  return std::accumulate(tally.counts.begin(), tally.counts.end(), std::uint64_t{0});
+}
+
+// The highest number of a barrier.
+std::uint64_t last_barrier(const Reader& reader) {
+  const auto e = reader.seek_before(Key(Table::barrier, UINT64_MAX));
+  return e ? id_in(Table::barrier, e->key).value_or(0) : 0;
+}
+
+// Finds the classes of the addition again among those there are, and puts down the others.
+class Classes {
+ public:
+  explicit Classes(Transaction& tx) : tx_(tx) {
+    scan_classes(tx, [&](const JobClass& c) {
+      known_.emplace(c, next_++);
+      return true;
+    });
+  }
+  std::uint32_t number_of(const JobClass& c) {
+    const auto [it, is_new] = known_.emplace(c, next_);
+    if (is_new) tx_.put(Key(Table::job_class).be32(next_++), encode(c));
+    return it->second;
+  }
+
+ private:
+  Transaction& tx_;
+  std::map<JobClass, std::uint32_t> known_;
+  std::uint32_t next_ = 0;
+};
+
+void renumber_classes(Transaction& tx, Plan& plan) {
+  Classes classes(tx);
+  std::vector<std::uint32_t> numbers;
+  for (const JobClass& c : plan.classes) numbers.push_back(classes.number_of(c));
+  for (Template& t : plan.templates) t.job_class = numbers[t.job_class];
+}
+
+std::optional<UpstreamRun> run_at(State& state, std::uint64_t id) {
+  const auto e = state.reader().seek_before(Key(Table::upstream, id + 1));
+  if (!e || !is_in(Table::upstream, e->key)) return {};
+  auto run = decode_upstream(e->key, e->value);
+  if (!run) state.damaged(e->key);
+  return run && id - run->first < run->count ? run : std::nullopt;
+}
+
+void put_run(Transaction& tx, std::uint64_t first, std::uint64_t end,
+             std::vector<std::uint64_t> barriers) {
+  if (first >= end) return;
+  tx.put(Key(Table::upstream, first), encode(UpstreamRun{first, end - first, std::move(barriers)}));
+}
+
+// Puts the barriers of `added`, which are newer than all there are, to the runs that it overlaps,
+// cutting them where it begins and ends. Runs that began at or above `fresh` do not exist yet.
+void extend_upstream(Transaction& tx, State& state, const UpstreamRun& added, std::uint64_t fresh) {
+  const std::uint64_t end = added.first + added.count;
+  for (std::uint64_t at = added.first; at < end;) {
+    const auto run = at < fresh ? run_at(state, at) : std::nullopt;
+    if (!run) {
+      std::uint64_t to = end;
+      const auto next = at < fresh ? tx.seek(Key(Table::upstream, at)) : std::nullopt;
+      if (const auto first = next ? id_in(Table::upstream, next->key) : std::nullopt)
+        to = std::min(to, *first);
+      put_run(tx, at, to, added.barriers);
+      at = to;
+      continue;
+    }
+    const std::uint64_t run_end = run->first + run->count;
+    const std::uint64_t to = std::min(end, run_end);
+    std::vector<std::uint64_t> both = run->barriers;
+    both.insert(both.end(), added.barriers.begin(), added.barriers.end());
+    put_run(tx, run->first, at, run->barriers);
+    put_run(tx, at, to, std::move(both));
+    put_run(tx, to, run_end, run->barriers);
+
+    at = to;
+  }
+}
+
+// How many of the jobs have completed. Those to which nothing has happened cost nothing.
+std::uint64_t completed_of(State& state, const JobRange& jobs) {
+  const std::uint64_t end = raw(jobs.first) + jobs.count;
+  std::uint64_t n = 0;
+  state.reader().scan(Key(Table::job, raw(jobs.first)), [&](const store::Entry& e) {
+    const auto id = id_in(Table::job, e.key);
+    if (!id || *id >= end) return false;
+    const auto job = decode_job(e.value);
+    if (!job) state.damaged(e.key);
+    if (job && job->state == JobState::completed) ++n;
+    return true;
+  });
+  return n;
+}
+
+bool same(const std::vector<JobRange>& a, const std::vector<JobRange>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const JobRange& x, const JobRange& y) {
+                      return x.first == y.first && x.count == y.count;
+                    });
+}
+
+// What is left to complete, as a barrier that waits for the same jobs already knows.
+std::optional<std::uint64_t> left_by_twin(State& state, const Barrier& barrier) {
+  const auto run = run_at(state, raw(barrier.upstream.front().first));
+  if (!run) return {};
+  for (const std::uint64_t id : run->barriers) {
+    const auto other = state.barrier(id);
+    if (other && same(other->upstream, barrier.upstream)) return state.remaining(id);
+  }
+  return {};
+}
+
+std::uint64_t left_of(State& state, const Barrier& barrier, std::uint64_t before) {
+  if (raw(barrier.upstream.front().first) > before) return barrier.total;
+  if (const auto left = left_by_twin(state, barrier)) return *left;
+  std::uint64_t left = barrier.total;
+  for (const JobRange& r : barrier.upstream) {
+    if (raw(r.first) <= before) left -= completed_of(state, r);
+  }
+  return left;
+}
+
+// Writes the barriers; answers those that are open from the start.
+std::vector<std::uint64_t> write_barriers(Transaction& tx, State& state, const Plan& plan,
+                                          std::uint64_t barriers, std::uint64_t before) {
+  std::vector<std::uint64_t> open;
+  for (const auto& [id, barrier] : barriers_of(plan, barriers)) {
+    const std::uint64_t left = left_of(state, barrier, before);
+    tx.put(Key(Table::barrier, id), encode(barrier));
+    if (left < barrier.total)
+      tx.put(Key(Table::countdown, id), encode_countdown(left, tx.sequence()));
+    if (left == 0) open.push_back(id);
+  }
+  return open;
+}
+
+void write_spans(Transaction& tx, Tally& tally, const std::vector<Span>& spans,
+                 const std::vector<std::uint64_t>& open) {
+  for (const Span& s : spans) {
+    tx.put(Key(Table::span, s.first), encode(s));
+    const bool opened = std::binary_search(open.begin(), open.end(), s.barrier);
+    const bool ready = s.barrier == 0 || opened;
+    tally.counts[static_cast<std::size_t>(ready ? JobState::ready : JobState::blocked)] += s.count;
+    if (ready)
+      put_ready(tx, {s.job_class, s.priority, opened ? tx.sequence() : 0, s.first, s.count});
+  }
+}
+
+void note_origin(Transaction& tx, const Origin& origin) {
+  const Key all(Table::addition);
+  const auto stored = tx.get(all);
+  Additions additions = stored ? decode_additions(*stored).value_or(Additions{}) : Additions{};
+  if (additions.count++ == 0) additions.first = raw(origin.jobs.first);
+  tx.put(all, Value().varint(additions.count).varint(additions.first));
+  tx.put(Key(Table::addition, raw(origin.jobs.first)), encode(origin));
+}
+
+}  // namespace
+
+Result<std::uint64_t> count_jobs(const Reader& reader) {
+  State state(reader);
+  const Tally tally = state.tally();
+  TORC_TRY(state.sound());
+  return jobs_of(tally);
+}
+
+Result<JobRange> add_jobs(Transaction& tx, Plan addition, Origin origin) {
+  State state(tx);
+  Tally tally = state.tally();
+  TORC_TRY(state.sound());
+  const std::uint64_t before = jobs_of(tally);
+  const std::uint64_t barriers = last_barrier(tx);
+  TORC_ASSIGN(const CheckedPlan checked, check_plan(addition, before + 1, barriers));
+  origin.jobs = {JobId{before + 1}, checked.jobs - before};
+  write_definitions(tx, addition);
+  if (origin.jobs.count == 0) return origin.jobs;
+  renumber_classes(tx, addition);
+  write_templates(tx, addition);
+  const auto open = write_barriers(tx, state, addition, barriers, before);
+  cut_upstream(checked.upstream,
+               [&](const UpstreamRun& run) { extend_upstream(tx, state, run, before + 1); });
+  write_spans(tx, tally, make_spans(addition, checked.members), open);
+  note_origin(tx, origin);
+  tx.put(Key(Table::tally), encode(tally));
+  TORC_TRY(state.sound());
+  return origin.jobs;
+}
+
+std::optional<Origin> read_origin(const Reader& reader, JobId id) {
+  const auto e = reader.seek_before(Key(Table::addition, raw(id) + 1));
+  auto origin = e ? decode_origin(e->key, e->value) : std::nullopt;
+  if (!origin || raw(id) - raw(origin->jobs.first) >= origin->jobs.count) return {};
+  return origin;
+}
+
+void scan_origins(const Reader& reader, const std::function<bool(const Origin&)>& visit) {
+  reader.scan(Key(Table::addition, 0), [&](const store::Entry& e) {
+    const auto origin = decode_origin(e.key, e.value);
+    return origin && visit(*origin);
+  });
+}
+
+std::vector<JobRange> read_upstream(const Reader& reader, JobId id) {
+  State state(reader);
+  const Span* span = state.span_of(raw(id));
+  if (span == nullptr || span->barrier == 0) return {};
+  auto barrier = state.barrier(span->barrier);
+  return barrier ? std::move(barrier->upstream) : std::vector<JobRange>{};
+}
+
+std::string definition_key(std::string_view key) {
+  std::string whole(Key(Table::definition));
+  return whole.append(key);
+}
+
+std::optional<std::string> read_definition(const Reader& reader, std::string_view key) {
+  const auto value = reader.get(definition_key(key));
+  return value ? std::optional(std::string(*value)) : std::nullopt;
+}
+
+std::optional<Definition> definition_up_to(const Reader& reader, std::string_view prefix,
+                                           std::string_view key) {
+  const std::string begin = definition_key(prefix);
+  const auto e = reader.seek_before(definition_key(key) + '\0');
+  if (!e || !e->key.starts_with(begin)) return {};
+  return Definition{std::string(e->key.substr(1)), std::string(e->value)};
+}
+
+void scan_definitions(const Reader& reader, std::string_view prefix,
+                      const std::function<bool(const Definition&)>& visit) {
+  reader.scan_prefix(definition_key(prefix), [&](const store::Entry& e) {
+    return visit({std::string(e.key.substr(1)), std::string(e.value)});
+  });
+}
+
+std::string encode(const Origin& origin) {
+  Encoder out;
+  out.varint(origin.jobs.count).varint(raw(origin.parent)).varint(origin.attempt);
+  out.varint(origin.depth).varint(raw(origin.root)).svarint(origin.at.count());
+  out.text(origin.by).text(origin.state);
+  return std::move(out).bytes();
+}
+
+std::optional<Origin> decode_origin(std::string_view key, std::string_view value) {
+  const auto first = id_in(Table::addition, key);
+  if (!first) return {};
+  Decoder in(value);
+  Origin origin;
+  origin.jobs = {JobId{*first}, in.varint()};
+  origin.parent = JobId{in.varint()};
+  origin.attempt = static_cast<std::uint32_t>(in.varint());
+  origin.depth = static_cast<std::uint32_t>(in.varint());
+  origin.root = JobId{in.varint()};
+  origin.at = WallTime(in.svarint());
+  origin.by = in.text();
+  origin.state = in.text();
+  if (!in.ok() || !in.at_end()) return {};
+  return origin;
+}
+
+std::optional<Additions> decode_additions(std::string_view value) {
+  Decoder in(value);
+  Additions additions;
+  additions.count = in.varint();
+  additions.first = in.varint();
+  if (!in.ok() || !in.at_end()) return {};
+  return additions;
+}
+
+std::optional<std::uint64_t> decode_count(std::string_view value) {
+  Decoder in(value);
+  const std::uint64_t n = in.varint();
+  if (!in.ok() || !in.at_end()) return {};
+  return n;
+}
+
+}  // namespace torc::claim
