@@ -46,7 +46,7 @@ Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOpt
             "the old one; --store names another place",
             shown_path(app, directory), shell_word(loaded.file))};
   }
-  return store::Store::open(app.world, directory, store::Tuning{});
+  return store::Store::open(app.world, directory, worker_tuning());
 }
 
 void print_summary(const App& app, const WorkerSummary& summary, const Path& store, WallTime took) {
@@ -116,7 +116,7 @@ Exit run_run(const App& app, const RunOptions& options) {
   for (int life = 2; summary && summary->end == WorkerEnd::lease_lost && !summary->interrupted &&
                      life <= kMostLives;
        ++life) {
-    auto again = store::Store::open(app.world, directory, store::Tuning{});
+    auto again = store::Store::open(app.world, directory, worker_tuning());
     if (!again) return report(app, again.error());
     summary = work(app, *std::move(again), *setup, events);
   }

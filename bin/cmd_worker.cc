@@ -100,7 +100,7 @@ Exit run_worker(const App& app, const WorkerOptions& options) {
   }
   std::optional<WallTime> ends_at;  // decided once, whatever lives follow
   for (int life = 1;; ++life) {
-    auto store = store::Store::open(app.world, *path, store::Tuning{});
+    auto store = store::Store::open(app.world, *path, worker_tuning());
     if (!store) return report(app, store.error());
     auto settings = read_settings(**store);
     if (!settings) return report(app, settings.error());

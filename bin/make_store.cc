@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "bin/sharing.h"
+#include "bin/worker_setup.h"
 #include "lib/slurm/script.h"
 
 namespace torc::cli {
@@ -121,7 +122,7 @@ Result<MadeStore> make_store(const App& app, const LoadedSpec& loaded, const Pat
   const store::World world{*made.disk, w.clock,         w.entropy, w.host,
                            w.boot_id,  w.pid_namespace, w.uid,     w.replica_roots};
   auto store = store::Store::create(
-      group ? world : app.world, directory, engine, store::Tuning{},
+      group ? world : app.world, directory, engine, worker_tuning(),
       [&](store::Transaction& tx) { return claim::write_plan(tx, plan); }, files);
   if (!store) {
     if (there) fs::rename(made.moved, directory, error);  // as it was

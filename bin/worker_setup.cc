@@ -45,6 +45,12 @@ std::string allocation_of(const exec::GetEnv& env) {
 
 }  // namespace
 
+store::Tuning worker_tuning() {
+  store::Tuning tuning;
+  tuning.snapshots_beside = true;
+  return tuning;
+}
+
 Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& options,
                                       const Path& store, Place place,
                                       std::chrono::seconds sigkill_headroom) {

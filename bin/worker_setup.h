@@ -11,6 +11,9 @@ namespace torc::cli {
 enum class Place : unsigned char { allocation, laptop };  // `torc worker`, `torc run`
 
 // `sigkill_headroom` of the spec: jobs end that long before an allocation does.
+// How a store is opened by who works on it for long.
+[[nodiscard]] store::Tuning worker_tuning();
+
 Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& options,
                                       const Path& store, Place place,
                                       std::chrono::seconds sigkill_headroom);

@@ -44,7 +44,9 @@ Result<void> JournalStore::maintain() {
     snapshot_bytes_ = head.bytes;
     snapshot_bytes_of_ = snapshot_.sequence;
   }
-  if (snapshot_due(head, state_bytes)) {
+  if (making_) {
+    if (making_->done()) TORC_TRY(finish_snapshot(std::exchange(making_, nullptr)->take()));
+  } else if (snapshot_due(head, state_bytes)) {
     TORC_TRY(look_at_snapshots());  // somebody else may have been at it
     if (snapshot_due(head, state_bytes)) TORC_TRY(take_snapshot());
   }
@@ -93,30 +95,52 @@ Result<std::string> JournalStore::commits_in(const SegmentName& name) {
 // From a read transaction, so writers go on. What it says of the chain is final, since what the
 // replica contains is part of the history.
 Result<void> JournalStore::take_snapshot() {
-  // One process of a node at a time; one that died in the middle is forgotten after a while.
+  if (!may_take_snapshot()) return {};
+  if (!tuning_.snapshots_beside) return finish_snapshot(make_snapshot());
+  making_ = std::make_unique<SnapshotMaking>(replica_.environment, world_.disk, directory_,
+                                             identity_.id, journal_.publisher().method(),
+                                             journal_.publisher().durable(), world_.entropy.next());
+  return {};
+}
+
+// One process of a node at a time; one that died in the middle is forgotten after a while.
+bool JournalStore::may_take_snapshot() {
   const BootTime now = world_.clock.boot_now();
   std::int64_t begun = shared().snapshot_begun.load();
-  if (begun != 0 && now - BootTime(begun) < kSnapshotPatience) return {};
-  if (!shared().snapshot_begun.compare_exchange_strong(begun,
-                                                       std::max<std::int64_t>(now.count(), 1)))
-    return {};
-  Result<void> done = [&]() -> Result<void> {
-    TORC_ASSIGN(const Txn txn, Txn::begin(replica_.environment, Access::read));
-    Head head;
-    if (const int rc = read_head(txn, head); rc != 0)
-      return local_failure(rc, "cannot read the head");
-    TORC_TRY(write_snapshot(journal_, txn, head));
-    snapshot_ = {head.sequence, head.chain};
-    snapshot_bytes_ = head.bytes;
-    snapshot_bytes_of_ = head.sequence;
-    // Who makes a snapshot collects what it covers, in time.
-    shared().owed = head.sequence;
-    return {};
-  }();
+  if (begun != 0 && now - BootTime(begun) < kSnapshotPatience) return false;
+  return shared().snapshot_begun.compare_exchange_strong(begun,
+                                                         std::max<std::int64_t>(now.count(), 1));
+}
+
+Result<Head> JournalStore::make_snapshot() {
+  TORC_ASSIGN(const Txn txn, Txn::begin(replica_.environment, Access::read));
+  Head head;
+  if (const int rc = read_head(txn, head); rc != 0)
+    return local_failure(rc, "cannot read the head");
+  TORC_TRY(write_snapshot(journal_, txn, head));
+  return head;
+}
+
+Result<void> JournalStore::finish_snapshot(Result<Head> made) {
   shared().snapshot_begun = 0;
   // So that the hosts of a workflow do not all come to it at the same commit.
   jitter_ = world_.entropy.next() % (tuning_.checkpoint_commits / 16 + 1);
-  return done;
+  if (!made.ok()) return std::move(made).error();
+  if (made->sequence > snapshot_.sequence) {
+    snapshot_ = {made->sequence, made->chain};
+    snapshot_bytes_ = made->bytes;
+    snapshot_bytes_of_ = made->sequence;
+  }
+  // Who makes a snapshot collects what it covers, in time.
+  shared().owed = made->sequence;
+  return {};
+}
+
+// Before its replica is left or grows: LMDB waits for every transaction then.
+void JournalStore::cancel_snapshot() {
+  if (!making_) return;
+  making_.reset();
+  shared().snapshot_begun = 0;
 }
 
 }  // namespace torc::store

@@ -74,6 +74,7 @@ Result<void> JournalStore::attach() {
 
 // Stuck: a further generation beside it. Broken: the next root, then a further generation.
 void JournalStore::leave_replica(bool stuck) {
+  cancel_snapshot();
   replica_ = {};
   broken_ = false;
   grow_ = false;
@@ -114,6 +115,7 @@ Result<Commit> JournalStore::inside(const std::function<Result<Commit>()>& work)
     last = std::move(done).error();
     if (!grow_) continue;
     grow_ = false;
+    cancel_snapshot();
     if (!replica_.environment->grow().ok()) broken_ = true;
   }
   return last;

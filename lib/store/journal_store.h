@@ -16,6 +16,7 @@
 #include "lib/store/journal.h"
 #include "lib/store/lmdb_transaction.h"
 #include "lib/store/replica.h"
+#include "lib/store/snapshot_making.h"
 #include "lib/store/watch.h"
 
 namespace torc::store {
@@ -23,6 +24,7 @@ namespace torc::store {
 class JournalStore final : public Store {
  public:
   JournalStore(const World& world, const Path& directory, const Meta& meta, const Tuning& tuning);
+  ~JournalStore() override { cancel_snapshot(); }
 
   Result<void> start();
   Result<Commit> commit(std::uint64_t author, const Body& body) override;
@@ -93,6 +95,10 @@ class JournalStore final : public Store {
   Result<std::string> commits_in(const SegmentName& name);
   [[nodiscard]] bool snapshot_due(const Head& head, std::uint64_t state_bytes) const;
   Result<void> take_snapshot();
+  bool may_take_snapshot();
+  Result<Head> make_snapshot();
+  Result<void> finish_snapshot(Result<Head> made);
+  void cancel_snapshot();
 
   // --- collection (journal_collect.cc)
   void note_snapshot(const SnapshotName& newest);
@@ -129,6 +135,7 @@ class JournalStore final : public Store {
   std::uint64_t snapshot_bytes_ = 0;  // length of the journal when it was first seen here
   std::uint64_t snapshot_bytes_of_ = UINT64_MAX;  // the snapshot that snapshot_bytes_ is about
   std::uint64_t jitter_ = 0;
+  std::unique_ptr<SnapshotMaking> making_;  // of this Store's replica
   BootTime next_collection_{};
   std::map<Path, BootTime> temporaries_;  // with the time when first seen
 };

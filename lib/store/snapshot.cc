@@ -138,20 +138,36 @@ bool unpack(std::string_view frame, Unpacker& to) {
 
 }  // namespace
 
-Result<void> write_snapshot(Journal& journal, const Txn& txn, const Head& head) {
-  std::string bytes = encode_head(journal.id(), head);
-  Packer packer(journal.id(), bytes);
+Result<PackedSnapshot> pack_snapshot(const StoreId& id, const Txn& txn, const Head& head,
+                                     const std::atomic<bool>* canceled) {
+  PackedSnapshot out{head, encode_head(id, head)};
+  Packer packer(id, out.bytes);
+  bool stopped = false;
   const int rc = scan_state(txn, [&](const Entry& e) {
     packer.add(e);
-    return true;
+    stopped = canceled != nullptr && canceled->load(std::memory_order_relaxed);
+    return !stopped;
   });
   if (rc != 0) return lmdb_error(rc, "cannot read " + (txn.directory() / "data.mdb").string());
-  const SnapshotName name{head.sequence, head.chain};
-  if (!packer.finish()) return Error{ErrorKind::io, "cannot compress snapshot " + name.text(), {}};
+  if (stopped) return Error{ErrorKind::busy, "the snapshot is not needed any more", {}};
+  if (!packer.finish()) {
+    const SnapshotName name{head.sequence, head.chain};
+    return Error{ErrorKind::io, "cannot compress snapshot " + name.text(), {}};
+  }
+  return out;
+}
+
+Result<void> publish_snapshot(Journal& journal, const PackedSnapshot& packed) {
+  const SnapshotName name{packed.head.sequence, packed.head.chain};
   TORC_ASSIGN(const Publication made,
-              journal.publisher().publish(journal.snapshot_directory(), name.text(), bytes));
+              journal.publisher().publish(journal.snapshot_directory(), name.text(), packed.bytes));
   if (made.state == Publication::State::absent) return made.error;
   return {};
+}
+
+Result<void> write_snapshot(Journal& journal, const Txn& txn, const Head& head) {
+  TORC_ASSIGN(const PackedSnapshot packed, pack_snapshot(journal.id(), txn, head, nullptr));
+  return publish_snapshot(journal, packed);
 }
 
 Result<Head> read_snapshot(Journal& journal, const SnapshotName& name,

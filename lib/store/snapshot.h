@@ -8,6 +8,7 @@
 // Memory: the compressed file plus one buffer; the entries themselves are streamed.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <string>
 
@@ -16,8 +17,19 @@
 
 namespace torc::store {
 
-// Publishes the state of `txn` (a read transaction: writers go on meanwhile). ok: it is there now,
-// whoever made it.
+// The bytes of a snapshot.
+struct PackedSnapshot {
+  Head head;
+  std::string bytes;
+};
+// The state of `txn` (a read transaction: writers go on meanwhile). `canceled` (may be null):
+// looked at while it works; once true, the answer is an Error (busy).
+Result<PackedSnapshot> pack_snapshot(const StoreId& id, const Txn& txn, const Head& head,
+                                     const std::atomic<bool>* canceled);
+
+// ok: it is there now, whoever made it.
+Result<void> publish_snapshot(Journal& journal, const PackedSnapshot& packed);
+// Both.
 Result<void> write_snapshot(Journal& journal, const Txn& txn, const Head& head);
 
 // Visits all entries and checks everything; `head` is what the file says of its place in history.

@@ -52,7 +52,11 @@ struct Tuning {
   // A listing shows what was there so long ago; files that a snapshot covers stay that long.
   std::chrono::nanoseconds retention = std::chrono::seconds(10);
   std::uint64_t segment_commits = 3072;  // before the newest snapshot, of which segments are kept
-  bool sync = true;                      // false: for tests that do not cut the power
+  // Snapshots are made and published on a thread of their own, so that the one that commits need
+  // not wait; a later maintain() learns of it. Needs a Disk that may be used from two threads at
+  // once.
+  bool snapshots_beside = false;
+  bool sync = true;  // false: for tests that do not cut the power
 };
 
 struct Identity {
