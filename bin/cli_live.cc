@@ -33,7 +33,7 @@ void add_live_commands(CLI::App& cli, const App& app, LiveOptions& options, Exit
   auto* c =
       add_change(cli, "cancel", "Cancel jobs; what runs is ended by its worker", options.cancel);
   add_all(c, options.cancel.jobs, "all jobs that are not over");
-  add_state(c, options.cancel.jobs, {"blocked", "ready", "claimed", "running", "held"});
+  add_state(c, options.cancel.jobs, {"blocked", "ready", "claimed", "running", "held", "delayed"});
   c->callback([&] { exit = run_cancel(app, options.cancel); });
 
   c = add_change(cli, "retry", "Let jobs that failed, were terminated or canceled run again",
@@ -51,9 +51,18 @@ void add_live_commands(CLI::App& cli, const App& app, LiveOptions& options, Exit
   c->callback([&] { exit = run_reset(app, options.reset); });
 
   c = add_change(cli, "hold", "Keep jobs from being claimed until they are released", options.hold);
-  add_all(c, options.hold.jobs, "all jobs that are ready or blocked");
-  add_state(c, options.hold.jobs, {"blocked", "ready"});
+  add_all(c, options.hold.jobs, "all jobs that are ready, delayed or blocked");
+  add_state(c, options.hold.jobs, {"blocked", "ready", "delayed"});
   c->callback([&] { exit = run_hold(app, options.hold); });
+
+  c = add_change(cli, "set", "Change what jobs need, their label or their priority", options.set);
+  c->get_option("NAME")->description(
+      "[STORE] NAME… KEY=VALUE…: priority, runtime, memory, cpus, gpus, label");
+  add_all(c, options.set.jobs, "all jobs that have not completed");
+  add_state(c, options.set.jobs,
+            {"blocked", "ready", "claimed", "running", "failed", "canceled", "terminated", "held",
+             "delayed"});
+  c->callback([&] { exit = run_set(app, options.set); });
 
   c = add_change(cli, "release", "Let held jobs be claimed again", options.release);
   add_all(c, options.release.jobs, "all held jobs");

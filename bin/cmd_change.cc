@@ -1,4 +1,4 @@
-// torc cancel, retry, hold, release: choose jobs, change them, say what changed.
+// torc cancel, retry, hold, release, set: choose jobs, change them, say what changed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,8 +6,10 @@
 
 #include "bin/change_report.h"
 #include "bin/live_commands.h"
+#include "bin/quantities.h"
 #include "bin/quote.h"
 #include "bin/selection.h"
+#include "bin/setting_words.h"
 
 namespace torc::cli {
 namespace {
@@ -64,6 +66,14 @@ Result<ChangeReport> change_jobs(store::Store& store, const Selection& selection
   return report_of(store, std::move(done));
 }
 
+std::vector<JobState> all_but_completed() {
+  std::vector<JobState> states;
+  for (std::size_t s = 0; s < claim::kJobStates; ++s) {
+    if (static_cast<JobState>(s) != JobState::completed) states.push_back(static_cast<JobState>(s));
+  }
+  return states;
+}
+
 bool is_given(const ChangeOptions& o) {
   return !o.jobs.name.empty() || !o.jobs.state.empty() || o.jobs.all || o.failed || o.canceled;
 }
@@ -108,13 +118,13 @@ Exit run_change(const App& app, const ChangeOptions& options, const Kind& kind,
 }  // namespace
 
 Exit run_cancel(const App& app, const ChangeOptions& options) {
-  const Kind kind{
-      "canceled",
-      "would cancel",
-      {JobState::blocked, JobState::ready, JobState::claimed, JobState::running, JobState::held},
-      [&](claim::Transaction& tx, claim::JobRanges jobs) {
-        return claim::cancel_jobs(tx, jobs, app.clock.wall_now());
-      }};
+  const Kind kind{"canceled",
+                  "would cancel",
+                  {JobState::blocked, JobState::ready, JobState::claimed, JobState::running,
+                   JobState::held, JobState::delayed},
+                  [&](claim::Transaction& tx, claim::JobRanges jobs) {
+                    return claim::cancel_jobs(tx, jobs, app.clock.wall_now());
+                  }};
   return run_change(app, options, kind, {});
 }
 
@@ -126,8 +136,32 @@ Exit run_retry(const App& app, const ChangeOptions& options) {
 }
 
 Exit run_hold(const App& app, const ChangeOptions& options) {
-  const Kind kind{"held", "would hold", {JobState::blocked, JobState::ready}, claim::hold_jobs};
+  const Kind kind{"held",
+                  "would hold",
+                  {JobState::blocked, JobState::ready, JobState::delayed},
+                  claim::hold_jobs};
   return run_change(app, options, kind, {});
+}
+
+Exit run_set(const App& app, const ChangeOptions& options) {
+  auto words = parse_setting(options.jobs.words);
+  if (!words) return report(app, words.error());
+  ChangeOptions named = options;
+  named.jobs.words = words->names;
+  const std::string done = fmt::format("set {} of", words->shown);
+  const std::string would = fmt::format("would set {} of", words->shown);
+  const Kind kind{done, would, all_but_completed(),
+                  [&](claim::Transaction& tx, claim::JobRanges jobs) {
+                    return claim::set_jobs(tx, jobs, words->setting);
+                  }};
+  return run_change(app, named, kind, [&](const ChangeReport& report, const Path&) {
+    const auto n = report.change.changed[static_cast<std::size_t>(JobState::claimed)] +
+                   report.change.changed[static_cast<std::size_t>(JobState::running)];
+    if (n > 0) {
+      fmt::print(app.out, "{} of them are claimed or run: only another attempt would have it\n",
+                 show_count(n));
+    }
+  });
 }
 
 Exit run_release(const App& app, const ChangeOptions& options) {

@@ -53,6 +53,18 @@ void add_row(Table& table, const claim::Reader& reader, RecipeBook& book, JobId 
              claim::raw(job.worker) == 0 ? "-" : std::to_string(claim::raw(job.worker))});
 }
 
+// By the rules of its failure handler, in their order: "1 of 3, 0 of 5".
+std::string show_retries(const claim::Reader& reader, const claim::Handler& handler, JobId id,
+                         const claim::Job& job) {
+  const claim::RetryCounts counts = claim::read_retries(reader, id, job);
+  std::string text;
+  for (std::size_t i = 0; i < handler.rules.size(); ++i) {
+    text +=
+        fmt::format("{}{} of {}", i == 0 ? "" : ", ", counts.of(i), handler.rules[i].max_retries);
+  }
+  return text;
+}
+
 void print_job(const App& app, const claim::Reader& reader, const RecipeBook::Page& page, JobId id,
                const claim::Job& job, const std::string& store) {
   const spec::RenderedJob rendered = page.recipe.render(raw(id) - raw(page.job_template.first));
@@ -63,8 +75,11 @@ void print_job(const App& app, const claim::Reader& reader, const RecipeBook::Pa
   line("job", fmt::format("{} (#{})", printable(rendered.name), raw(id)));
   line("state", std::string(claim::to_string(job.state)));
   line("command", printable_lines(rendered.command, 13));
-  line("priority", std::to_string(page.job_template.priority));
-  const claim::JobClass job_class = claim::read_class(reader, page.job_template.job_class);
+  const claim::Rank rank =
+      claim::read_rank(reader, id)
+          .value_or(claim::Rank{page.job_template.job_class, page.job_template.priority});
+  line("priority", std::to_string(rank.priority));
+  const claim::JobClass job_class = claim::read_class(reader, rank.job_class);
   line("needs",
        fmt::format(
            "{} CPU(s), {}, {} GPU(s){}", job_class.need.cpus, show_bytes(job_class.need.memory),
@@ -90,6 +105,8 @@ void print_job(const App& app, const claim::Reader& reader, const RecipeBook::Pa
                                                                      : o.ended_at - o.started_at),
                              show_duration(o.cpu_time), show_bytes(o.max_rss)));
   }
+  if (job.state == JobState::delayed) line("tried again", show_time(job.not_before));
+  if (page.handler != nullptr) line("retries", show_retries(reader, *page.handler, id, job));
   if (job.state == JobState::blocked) {
     std::string names;
     RecipeBook book;

@@ -39,7 +39,8 @@ struct Picture {
   claim::WorkflowState workflow;
   std::vector<claim::Worker> workers;  // living
   std::vector<Unserved> unserved;
-  std::vector<Failure> failures;  // the first few
+  std::vector<Failure> failures;                      // the first few
+  std::optional<std::chrono::microseconds> next_due;  // of the delayed jobs
 };
 
 // As a person asks for it: "64 CPU(s), 1.0 GiB, scheduler 'big'".
@@ -78,6 +79,8 @@ Result<Picture> look(store::Store& store, WallTime now) {
     });
     RecipeBook book;
     find_unserved(reader, now, book, picture);
+    claim::State state_of(reader);
+    picture.next_due = claim::next_due(state_of, now);
     for (const JobState state : {JobState::failed, JobState::terminated}) {
       claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
         if (picture.failures.size() >= kShownFailures) return false;
@@ -133,6 +136,10 @@ ordered_json to_json(const Picture& picture, const store::Store& store) {
           {"id", store.identity().id_hex()},
           {"engine", store.identity().engine == store::Engine::lmdb ? "lmdb" : "journal"},
           {"jobs", w.jobs},
+          {"halted", w.halted()},
+          {"next_retry_seconds",
+           picture.next_due ? ordered_json(static_cast<double>(picture.next_due->count()) / 1e6)
+                            : ordered_json(nullptr)},
           {"counts", std::move(counts)},
           {"workers", std::move(workers)},
           {"unserved", std::move(unserved)},
@@ -189,6 +196,19 @@ void print_failures(const App& app, const Picture& picture) {
       fmt::print(app.out, "… and {} more: torc jobs --state failed\n",
                  show_count(all - picture.failures.size()));
     }
+  }
+  if (w.halted()) {
+    fmt::print(app.out,
+               "\nnothing more is started: {} job(s) failed, and max_failures is {}. Go on with: "
+               "torc retry --failed\n",
+               show_count(w.of(JobState::failed) + w.of(JobState::terminated)),
+               show_count(w.max_failures));
+  }
+  if (picture.next_due) {
+    fmt::print(app.out, "\n{} job(s) failed and are tried again, the next {}\n",
+               show_count(w.of(JobState::delayed)),
+               picture.next_due->count() == 0 ? "as soon as a worker asks"
+                                              : "in " + show_duration(*picture.next_due));
   }
   if (w.of(JobState::held) > 0) {
     fmt::print(app.out, "\n{} job(s) are held: torc release --all\n",

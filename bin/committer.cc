@@ -223,7 +223,8 @@ CommitReply Committer::process(claim::Exchange exchange) {
       }
       reply.jobs.push_back(*std::move(job));
     }
-    if (reply.answer.grants.empty() && !says_something(exchange) && !reply.answer.took_spares) {
+    if (reply.answer.grants.empty() && !says_something(exchange) && !reply.answer.took_spares &&
+        !reply.answer.promoted) {
       // An idle worker that finds nothing must not write a commit to say so.
       nothing_to_do = true;
       return Error{ErrorKind::busy, kNothingToDo, ""};

@@ -25,19 +25,30 @@ Path default_output_dir(const Path& store) {
   return store / "logs" / "jobs";
 }
 
+namespace {
+
+std::string output_stem(const Path& output_dir, JobId id, std::uint32_t attempt) {
+  return output_dir / fmt::format("{:06}", raw(id) / 1000) / fmt::format("{}.{}", raw(id), attempt);
+}
+
+}  // namespace
+
+Path recovery_file(const Path& output_dir, JobId id, std::uint32_t attempt) {
+  return output_stem(output_dir, id, attempt) + ".recovery";
+}
+
 OutputFiles output_files(const Path& output_dir, JobId id, std::uint32_t attempt,
                          spec::StdioMode mode) {
-  const Path stem =
-      output_dir / fmt::format("{:06}", raw(id) / 1000) / fmt::format("{}.{}", raw(id), attempt);
+  const std::string stem = output_stem(output_dir, id, attempt);
   switch (mode) {
     case spec::StdioMode::separate:
-      return {stem.string() + ".out", stem.string() + ".err"};
+      return {stem + ".out", stem + ".err"};
     case spec::StdioMode::combined:
-      return {stem.string() + ".out", stem.string() + ".out"};
+      return {stem + ".out", stem + ".out"};
     case spec::StdioMode::no_stdout:
-      return {"", stem.string() + ".err"};
+      return {"", stem + ".err"};
     case spec::StdioMode::no_stderr:
-      return {stem.string() + ".out", ""};
+      return {stem + ".out", ""};
     case spec::StdioMode::none:
     case spec::StdioMode::packed:
       break;
@@ -75,6 +86,12 @@ std::optional<PreparedJob> JobPreparer::prepare(RecipeBook& book, const claim::R
   prepared.need = claim::read_class(reader, grant.job_class).need;
   prepared.name = job.name;
   prepared.stdio = job.stdio;
+  prepared.checkpoint_exit_code = job.checkpoint_exit_code;
+  if (page->handler) {
+    prepared.handler = page->handler;
+    const auto record = claim::read_job(reader, grant.token.job);
+    if (record) prepared.retries = claim::read_retries(reader, grant.token.job, *record);
+  }
   prepared.files = output_files(output_dir_, grant.token.job, grant.token.attempt, job.stdio.mode);
 
   const spec::ExecutionConfig& execution = settings_.run.execution;

@@ -1,6 +1,7 @@
 // From a granted claim to the command that runs: environment, working directory, output files.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct OutputFiles {
 };
 [[nodiscard]] OutputFiles output_files(const Path& output_dir, JobId id, std::uint32_t attempt,
                                        spec::StdioMode mode);
+// Of the recovery script that was run after the attempt, beside its output.
+[[nodiscard]] Path recovery_file(const Path& output_dir, JobId id, std::uint32_t attempt);
 
 // A claimed job, ready to start.
 struct PreparedJob {
@@ -29,6 +32,9 @@ struct PreparedJob {
   std::string name;
   spec::Stdio stdio;
   OutputFiles files;
+  std::shared_ptr<const claim::Handler> handler;  // what to do when it fails; null: nothing
+  claim::RetryCounts retries;
+  int checkpoint_exit_code = 0;  // 0: none
   exec::Command command;  // env lacks what depends on the moment of the start (GPUs, end time)
 };
 

@@ -39,6 +39,7 @@ ordered_json job_json(const claim::Reader& reader, RecipeBook& book, JobId id,
   out["claimed_at"] = seconds_or_null(job.claimed_at);
   out["started_at"] = seconds_or_null(o.started_at);
   out["ended_at"] = seconds_or_null(o.ended_at);
+  out["not_before"] = seconds_or_null(job.not_before);
   out["max_rss_bytes"] = ended ? ordered_json(o.max_rss.value) : ordered_json(nullptr);
   out["cpu_seconds"] =
       ended ? ordered_json(static_cast<double>(o.cpu_time.count()) / 1e6) : ordered_json(nullptr);

@@ -38,7 +38,7 @@ struct ResetOptions {
 };
 
 struct LiveOptions {
-  ChangeOptions cancel, retry, hold, release;
+  ChangeOptions cancel, retry, hold, release, set;
   ResetOptions reset;
 };
 
@@ -46,6 +46,7 @@ Exit run_cancel(const App& app, const ChangeOptions& options);
 Exit run_retry(const App& app, const ChangeOptions& options);
 Exit run_hold(const App& app, const ChangeOptions& options);
 Exit run_reset(const App& app, const ResetOptions& options);
+Exit run_set(const App& app, const ChangeOptions& options);  // words: also KEY=VALUE
 Exit run_release(const App& app, const ChangeOptions& options);
 
 // Adds them to the command line. `options` and `exit` outlive the parsing.

@@ -50,6 +50,7 @@ class ScriptedHost final : public exec::ProcessHost {
 
   std::vector<exec::RunId> running_now;
   std::vector<std::chrono::nanoseconds> stops;  // leads
+  std::vector<exec::Command> commands;          // all that were started
   int kills = 0;
   int started = 0;
 
@@ -71,7 +72,8 @@ class ScriptedHost final : public exec::ProcessHost {
     ended_.push_back(ended);
   }
 
-  Result<exec::RunId> start(const exec::Command&) override {
+  Result<exec::RunId> start(const exec::Command& command) override {
+    commands.push_back(command);
     const exec::RunId id{static_cast<std::uint64_t>(++started)};
     running_now.push_back(id);
     if (const auto at_once = outcome()) end(id, *at_once);

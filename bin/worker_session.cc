@@ -19,9 +19,6 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
-// Attempts cut off by the end of an allocation or by a signal, or that could not start, before a
-// job is given up.
-constexpr std::uint32_t kMostStops = 5;
 // Starts in a row that fail for reasons of this node, before the worker leaves it to others.
 constexpr int kMostFaults = 3;
 constexpr nanoseconds kExplanation = 1s;
@@ -34,6 +31,11 @@ int make_signal_fd() {
 bool is_ended_from_outside(const exec::Ended& ended) {
   return ended.how == exec::Ending::signaled &&
          (ended.signal == SIGTERM || ended.signal == SIGKILL || ended.signal == SIGHUP);
+}
+
+bool has_script(const claim::Handler& handler) {
+  return std::any_of(handler.rules.begin(), handler.rules.end(),
+                     [](const claim::RetryRule& rule) { return !rule.script.empty(); });
 }
 
 // The working directory or the output files cannot be used, or the disk fails: that says nothing of
@@ -226,10 +228,23 @@ bool Session::start(PreparedJob job) {
   free_cpus_ -= std::min(free_cpus_, job.need.cpus);
   free_memory_ = free_memory_ - std::min(free_memory_, job.need.memory);
   starts_.push_back({job.grant.token, clock_.wall_now()});
-  running_.emplace(
-      static_cast<std::uint64_t>(*id),
-      Running{clock_.boot_now(), job.grant.token, job.need, std::move(gpus), std::move(job.name),
-              std::move(job.files), job.stdio.delete_on_success, job.grant.stopped, false});
+  Running running{clock_.boot_now(),
+                  job.grant.token,
+                  job.need,
+                  std::move(gpus),
+                  std::move(job.name),
+                  std::move(job.files),
+                  job.stdio.delete_on_success,
+                  job.grant.stopped,
+                  false,
+                  std::move(job.handler),
+                  std::move(job.retries),
+                  job.checkpoint_exit_code,
+                  {},
+                  {}};
+  if (running.handler != nullptr && has_script(*running.handler))
+    running.command = std::move(job.command);
+  running_.emplace(static_cast<std::uint64_t>(*id), std::move(running));
   return true;
 }
 
@@ -257,6 +272,12 @@ claim::Finished Session::verdict(const Running& job, const exec::Ended& ended) c
   o.ended_at = ended.ended_at;
   o.max_rss = ended.max_rss;
   o.cpu_time = ended.cpu_time;
+  if (is_checkpoint(job, ended)) {
+    o.cause = claim::EndCause::exited;
+    finished.state = claim::JobState::ready;
+    finished.checkpointed = true;
+    return finished;
+  }
   const bool stopped = interrupts_ > 0 && is_ended_from_outside(ended);
   switch (stopped ? exec::Ending::stopped : ended.how) {
     case exec::Ending::exited:
@@ -312,11 +333,17 @@ void Session::conclude(const exec::Ended& ended) {
   if (it == running_.end()) return;
   Running job = std::move(it->second);
   running_.erase(it);
+  if (job.failed) return recovered(std::move(job), ended);
+  claim::Finished finished = verdict(job, ended);
+  if (!job.revoked && recover(job, finished)) return;
+  report_end(std::move(job), ended, std::move(finished));
+}
+
+void Session::report_end(Running job, const exec::Ended& ended, claim::Finished finished) {
   pace_.job_ended(clock_.boot_now() - job.started, clock_.boot_now());
   free_cpus_ = std::min(setup_.machine.cpus, free_cpus_ + job.need.cpus);
   free_memory_ = std::min(setup_.machine.memory, free_memory_ + job.need.memory);
   gpu_pool_.give_back(job.gpus);
-  claim::Finished finished = verdict(job, ended);
   if (job.revoked) {
     // Whatever it came to: only that it is over counts.
   } else if (finished.state == claim::JobState::completed) {
@@ -326,6 +353,8 @@ void Session::conclude(const exec::Ended& ended) {
       if (!job.files.out.empty()) std::filesystem::remove(job.files.out, ignored);
       if (!job.files.err.empty()) std::filesystem::remove(job.files.err, ignored);
     }
+  } else if (retry_rule(job, finished) != nullptr) {
+    say_again(job, finished);
   } else if (finished.state != claim::JobState::ready) {
     ++summary_.failed;
     if (events_.failure) events_.failure(job.name, finished.outcome);

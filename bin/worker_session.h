@@ -1,5 +1,6 @@
 // The loop of one worker, see worker.h. Split over worker_session.cc (loop, starts, ends of jobs),
-// worker_talk.cc (what it says to the store and when) and worker_end.cc (time, signals, leaving).
+// worker_talk.cc (what it says to the store and when) and worker_end.cc (time, signals, leaving),
+// worker_recovery.cc (what follows a failure).
 #pragma once
 
 #include <chrono>
@@ -24,6 +25,10 @@ namespace torc::cli {
 inline constexpr std::chrono::nanoseconds kFirstRetry = std::chrono::seconds(1);
 inline constexpr std::chrono::nanoseconds kLastRetry = std::chrono::seconds(30);  // … to here
 
+// Attempts cut off by the end of an allocation or by a signal, or that could not start, before a
+// job is given up.
+inline constexpr std::uint32_t kMostStops = 5;
+
 enum class Phase : std::uint8_t {
   working,
   draining,  // claims nothing more; what runs may end by itself
@@ -40,6 +45,12 @@ struct Running {
   bool delete_on_success = false;
   std::uint32_t stopped = 0;  // earlier attempts that a worker ended
   bool revoked = false;       // canceled: it was told to end, and its result does not count
+  std::shared_ptr<const claim::Handler> handler;  // what to do when it fails; null: nothing
+  claim::RetryCounts retries;
+  int checkpoint_exit_code = 0;
+  exec::Command command;  // kept only for a recovery script
+  // How it ended, while its recovery script runs in its place.
+  std::optional<claim::Finished> failed;
 };
 
 // One registration of a worker: from its epoch to its release or the loss of its lease. One thread;
@@ -70,6 +81,14 @@ class Session {
   void job_ended(const exec::Ended& ended);
   void conclude(const exec::Ended& ended);
   void conclude_suspects();
+  void report_end(Running job, const exec::Ended& ended, claim::Finished finished);
+  // worker_recovery.cc
+  [[nodiscard]] bool is_checkpoint(const Running& job, const exec::Ended& ended) const;
+  [[nodiscard]] const claim::RetryRule* retry_rule(const Running& job,
+                                                   const claim::Finished& end) const;
+  bool recover(Running& job, claim::Finished& end);
+  void recovered(Running job, const exec::Ended& script);
+  void say_again(const Running& job, const claim::Finished& end) const;
   claim::Finished verdict(const Running& job, const exec::Ended& ended) const;
   void take_reply();
   void end_revoked(const std::vector<claim::ClaimToken>& tokens);

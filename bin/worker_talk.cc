@@ -166,6 +166,13 @@ void Session::take_reply() {
   if (reply->jobs.empty()) {
     nothing_claimable_ = true;
     next_poll_ = clock_.boot_now() + pace_.next_poll(dice());
+    if (reply->answer.next_due) {
+      // A job comes back then; a crowd does not ask for it all at once.
+      const auto spread = nanoseconds(50ms) * static_cast<std::int64_t>(reply->answer.living);
+      const auto share = static_cast<std::int64_t>(static_cast<double>(spread.count()) * dice());
+      next_poll_ =
+          std::min(next_poll_, clock_.boot_now() + *reply->answer.next_due + nanoseconds(share));
+    }
     check_done(reply->answer);
   } else {
     nothing_claimable_ = false;
@@ -202,7 +209,9 @@ void Session::check_done(const claim::Answer& answer) {
   const claim::WorkflowState& w = answer.workflow;
   if (w.finished()) {
     finish(WorkerEnd::workflow_finished);
-  } else if (w.of(claim::JobState::claimed) + w.of(claim::JobState::running) == 0 &&
+  } else if (w.of(claim::JobState::claimed) + w.of(claim::JobState::running) +
+                     w.of(claim::JobState::delayed) ==
+                 0 &&
              !setup_.idle_timeout) {
     // Ready jobs are left, nobody runs them, none fits here. Where later jobs may be for this
     // worker, it waits a while for somebody who can run these.

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <set>
 
 #include "lib/base/codec.h"
 #include "lib/slurm/refusals.h"
+#include "lib/spec/quantity.h"
 #include "lib/store/disk.h"
 
 namespace torc::cli {
@@ -58,6 +60,53 @@ void refuse_what_cannot_run(LoadedSpec& loaded) {
 
 claim::Requirement to_claim(const spec::ResourceRequirements& r) {
   return {r.num_cpus, r.num_gpus, r.num_nodes, r.memory, r.runtime};
+}
+
+// What the schedulers offer at most, as far as each of them says.
+void set_ceilings(const spec::Workflow& workflow, claim::Handler& handler) {
+  bool memory = !workflow.slurm_schedulers.empty();
+  bool runtime = memory;
+  const auto headroom = workflow.execution_config.sigkill_headroom;
+  for (const spec::SlurmScheduler& s : workflow.slurm_schedulers) {
+    const auto mem = spec::parse_slurm_memory(s.mem);
+    memory = memory && mem.has_value();
+    if (mem) handler.memory_ceiling = std::max(handler.memory_ceiling, *mem);
+    const auto limit = spec::parse_walltime(s.walltime);
+    const bool limited = !s.walltime.empty() && limit.ok() && limit->has_value();
+    runtime = runtime && limited && **limit > headroom;
+    if (limited) handler.runtime_ceiling = std::max(handler.runtime_ceiling, **limit - headroom);
+  }
+  if (!memory) handler.memory_ceiling = {};
+  if (!runtime) handler.runtime_ceiling = {};
+}
+
+std::vector<claim::Handler> handlers_of(const spec::Workflow& workflow) {
+  std::vector<claim::Handler> handlers;
+  for (const spec::FailureHandler& from : workflow.failure_handlers) {
+    claim::Handler& to = handlers.emplace_back();
+    for (const spec::FailureRule& r : from.rules) {
+      claim::RetryRule& rule = to.rules.emplace_back();
+      rule.exit_codes = r.exit_codes;
+      rule.all_exit_codes = r.match_all_exit_codes;
+      for (const spec::FailureCause c : r.on)
+        rule.on.push_back(static_cast<claim::FailureCause>(c));
+      rule.script = r.recovery_script;
+      rule.max_retries = r.max_retries;
+      rule.memory_multiplier = r.memory_multiplier;
+      rule.runtime_multiplier = r.runtime_multiplier;
+      rule.backoff = r.backoff;
+    }
+    set_ceilings(workflow, to);
+  }
+  return handlers;
+}
+
+// From 1; 0: none.
+std::uint32_t handler_number(const spec::Workflow& workflow, const std::string& name) {
+  const auto& all = workflow.failure_handlers;
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const auto& h) { return h.name == name; });
+  return found == all.end() ? 0 : static_cast<std::uint32_t>(found - all.begin() + 1);
 }
 
 }  // namespace
@@ -120,6 +169,8 @@ claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory) {
   plan.settings =
       encode(WorkflowSettings{directory, {workflow.name, workflow.env, workflow.execution_config}});
   plan.sort = static_cast<claim::SortMethod>(workflow.sort);
+  plan.handlers = handlers_of(workflow);
+  plan.max_failures = workflow.max_failures.value_or(0);
   std::map<claim::JobClass, std::uint32_t> classes;
   plan.templates.reserve(expansion.entries.size());
   for (const spec::ExpandedEntry& entry : expansion.entries) {
@@ -127,7 +178,15 @@ claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory) {
     const auto [it, added] =
         classes.try_emplace(job_class, static_cast<std::uint32_t>(classes.size()));
     if (added) plan.classes.push_back(job_class);
-    claim::Template t{JobId{entry.first}, entry.count, it->second, entry.priority, 0, entry.recipe};
+    const spec::JobEntry& source = workflow.jobs[entry.source];
+    claim::Template t;
+    t.first = JobId{entry.first};
+    t.count = entry.count;
+    t.job_class = it->second;
+    t.priority = entry.priority;
+    t.handler = handler_number(workflow, source.failure_handler);
+    t.crash_limit = source.crash_limit.value_or(0);
+    t.recipe = entry.recipe;
     if (entry.count == 1) {
       if (auto recipe = spec::Recipe::decode(entry.recipe))
         t.name_hash = claim::name_hash(recipe->name(0));
@@ -151,7 +210,14 @@ std::shared_ptr<const RecipeBook::Page> RecipeBook::find(const claim::Reader& re
   auto recipe = spec::Recipe::decode(job_template->recipe);
   if (!recipe) return nullptr;
   job_template->recipe.clear();
-  auto page = std::make_shared<const Page>(Page{*std::move(job_template), *std::move(recipe)});
+  std::shared_ptr<const claim::Handler> handler;
+  if (job_template->handler != 0) {
+    auto found = claim::read_handler(reader, *job_template);
+    if (!found) return nullptr;
+    handler = std::make_shared<const claim::Handler>(*std::move(found));
+  }
+  auto page = std::make_shared<const Page>(
+      Page{*std::move(job_template), *std::move(recipe), std::move(handler)});
   if (page->job_template.count > 1) sweeps_.emplace(raw(page->job_template.first), page);
   return page;
 }

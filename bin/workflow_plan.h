@@ -11,6 +11,7 @@
 #include "bin/app.h"
 #include "lib/claim/claimer.h"
 #include "lib/claim/plan.h"
+#include "lib/claim/retry.h"
 #include "lib/spec/load.h"
 #include "lib/spec/recipe.h"
 
@@ -50,6 +51,7 @@ class RecipeBook {
   struct Page {
     claim::Template job_template;
     spec::Recipe recipe;
+    std::shared_ptr<const claim::Handler> handler;  // null: none
   };
   // nullptr: no such job, or a damaged recipe.
   std::shared_ptr<const Page> find(const claim::Reader& reader, JobId id);

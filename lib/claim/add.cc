@@ -53,6 +53,26 @@ void renumber_classes(Transaction& tx, Plan& plan) {
   for (Template& t : plan.templates) t.job_class = numbers[t.job_class];
 }
 
+// The same of failure handlers.
+void renumber_handlers(Transaction& tx, Plan& plan) {
+  if (plan.handlers.empty()) return;
+  std::vector<std::string> known;
+  tx.scan_prefix(Key(Table::handler), [&](const store::Entry& e) {
+    known.emplace_back(e.value);
+    return true;
+  });
+  std::vector<std::uint32_t> numbers = {0};
+  for (const Handler& handler : plan.handlers) {
+    const std::string bytes = encode(handler);
+    const auto at = std::find(known.begin(), known.end(), bytes);
+    numbers.push_back(static_cast<std::uint32_t>(at - known.begin() + 1));
+    if (at != known.end()) continue;
+    known.push_back(bytes);
+    tx.put(Key(Table::handler, known.size()), bytes);
+  }
+  for (Template& t : plan.templates) t.handler = numbers[t.handler];
+}
+
 std::optional<UpstreamRun> run_at(State& state, std::uint64_t id) {
   const auto e = state.reader().seek_before(Key(Table::upstream, id + 1));
   if (!e || !is_in(Table::upstream, e->key)) return {};
@@ -192,6 +212,7 @@ Result<JobRange> add_jobs(Transaction& tx, Plan addition, Origin origin) {
   write_definitions(tx, addition);
   if (origin.jobs.count == 0) return origin.jobs;
   renumber_classes(tx, addition);
+  renumber_handlers(tx, addition);
   write_templates(tx, addition);
   const auto open = write_barriers(tx, state, addition, barriers, before);
   cut_upstream(checked.upstream,

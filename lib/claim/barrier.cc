@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lib/claim/override.h"
 #include "lib/claim/ready_queue.h"
 
 namespace torc::claim {
@@ -82,7 +83,9 @@ void each_waiting(State& state, std::uint64_t first, std::uint64_t end, const Vi
 void open(Transaction& tx, State& state, Tally& tally, std::uint64_t id) {
   each_part(state, id, [&](const Span& span, std::uint64_t first, std::uint64_t end) {
     each_waiting(state, first, end, [&](std::uint64_t from, std::uint64_t n) {
-      put_ready(tx, {span.job_class, span.priority, tx.sequence(), from, n});
+      each_rank(state, span, from, n, [&](const Rank& rank, std::uint64_t at, std::uint64_t some) {
+        put_ready(tx, {rank.job_class, rank.priority, tx.sequence(), at, some});
+      });
       tally.move(JobState::blocked, JobState::ready, n);
     });
   });
@@ -91,7 +94,9 @@ void open(Transaction& tx, State& state, Tally& tally, std::uint64_t id) {
 void close(Transaction& tx, State& state, Tally& tally, std::uint64_t id) {
   each_part(state, id, [&](const Span& span, std::uint64_t first, std::uint64_t end) {
     each_waiting(state, first, end, [&](std::uint64_t from, std::uint64_t n) {
-      withdraw(tx, state, ReadyJob{span.job_class, span.priority, from}, n);
+      each_rank(state, span, from, n, [&](const Rank& rank, std::uint64_t at, std::uint64_t some) {
+        withdraw(tx, state, ReadyJob{rank.job_class, rank.priority, at}, some);
+      });
       tally.move(JobState::ready, JobState::blocked, n);
     });
   });

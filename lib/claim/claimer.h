@@ -41,10 +41,16 @@ struct WorkflowState {
   std::uint64_t jobs = 0;
   Counts counts{};
   [[nodiscard]] std::uint64_t of(JobState s) const { return counts[static_cast<std::size_t>(s)]; }
-  // Nothing is ready, claimed or running any more. Jobs that remain blocked or held run only if a
+  std::uint32_t max_failures = 0;  // 0: as many as there are
+  // So many jobs have failed that nothing more is claimed.
+  [[nodiscard]] bool halted() const {
+    return max_failures != 0 && of(JobState::failed) + of(JobState::terminated) >= max_failures;
+  }
+  // Nothing runs, and nothing more will be claimed. Jobs that remain blocked or held run only if a
   // person changes something.
   [[nodiscard]] bool finished() const {
-    return of(JobState::ready) + of(JobState::claimed) + of(JobState::running) == 0;
+    const std::uint64_t waiting = of(JobState::ready) + of(JobState::delayed);
+    return of(JobState::claimed) + of(JobState::running) == 0 && (halted() || waiting == 0);
   }
   [[nodiscard]] bool all_completed() const { return of(JobState::completed) == jobs; }
 };
@@ -137,8 +143,10 @@ void scan_workers(const Reader& reader, bool living_only,
                                                   std::size_t count);
 
 // Expires `worker` if its renewal counter is still `observed`: requeues its jobs with their attempt
-// used up, `lost` + 1 if it had started; see lose() for `crash_limit`. false: it renewed meanwhile
-// or is gone already. (The beat counter is compared by the caller just before, in the same body.)
+// used up, `lost` + 1 if it had started; see lose() for `crash_limit`, which holds for templates
+// that have none of their own. Failure handlers are asked about those that had started. false: it
+// renewed meanwhile or is gone already. (The beat counter is compared by the caller just before, in
+// the same body.)
 Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t observed,
                            WallTime now, std::uint32_t crash_limit);
 
@@ -153,6 +161,10 @@ struct Finished {
   // completed, failed, terminated; `ready`: run again, attempt used up
   JobState state = JobState::completed;
   Outcome outcome;
+  // The recovery script of the rule that is for this end was run, and succeeded (retry.h).
+  bool recovered = false;
+  // The job saved its state and is to go on: `state` is ready, and limits on attempts start anew.
+  bool checkpointed = false;
 };
 
 // What the worker could start now, and beyond that what it wants to hold ready.
@@ -217,6 +229,9 @@ struct Answer {
   std::uint64_t living = 0;              // workers
   std::chrono::milliseconds job_time{};  // how long jobs run lately, on all workers; 0: not known
   bool took_spares = false;
+  bool promoted = false;  // jobs whose delay is over were made ready
+  // By the asker's clock, until the next delayed job may be claimed; nullopt: none is delayed.
+  std::optional<std::chrono::microseconds> next_due;
   // What the worker must end, now: canceled while it held it. Told in every answer until one of
   // `finishes` or `returns` says that it is over.
   std::vector<ClaimToken> revoked;

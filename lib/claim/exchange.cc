@@ -6,6 +6,7 @@
 #include "lib/claim/claimer.h"
 #include "lib/claim/ledger.h"
 #include "lib/claim/ready_queue.h"
+#include "lib/claim/retry.h"
 #include "lib/claim/tables.h"
 #include "lib/claim/transition.h"
 
@@ -21,7 +22,7 @@ bool is_end(JobState state) {
 class Session {
  public:
   Session(Transaction& tx, const Exchange& request, Lease lease)
-      : tx_(tx), request_(request), lease_(std::move(lease)), ledger_(tx) {}
+      : tx_(tx), request_(request), lease_(std::move(lease)), ledger_(tx), retries_(ledger_) {}
 
   Result<Answer> run() {
     for (const Finished& f : request_.finishes) finish(f);
@@ -32,7 +33,14 @@ class Session {
     learn_job_time();
     WorkflowRecord workflow = read_workflow_record();
     answer_.workflow.name = workflow.name;
-    if (request_.offer) claim_for(*request_.offer, workflow.sort);
+    answer_.workflow.max_failures = workflow.max_failures;
+    if (request_.offer) {
+      answer_.promoted = promote_due(ledger_, request_.now);
+      ledger_.settle();
+      answer_.workflow.counts = ledger_.tally().counts;
+      if (!answer_.workflow.halted()) claim_for(*request_.offer, workflow.sort);
+      answer_.next_due = next_due(ledger_.state(), request_.now);
+    }
     write_lease();
     answer_.revoked = revoked();
     TORC_TRY(ledger_.close());
@@ -46,7 +54,14 @@ class Session {
  private:
   void finish(const Finished& event) {
     if (conclude_revoked(event.token, &event.outcome)) return;
-    apply(event.token, [&](const Job& job) { return claim::finish(job, request_.worker, event); });
+    apply(event.token, [&](const Job& job) {
+      Decision decision = claim::finish(job, request_.worker, event);
+      if (const Job* after = std::get_if<Job>(&decision)) {
+        return Decision(
+            retries_.after_end(raw(event.token.job), *after, event.recovered, request_.now));
+      }
+      return decision;
+    });
   }
   void start(const Started& event) {
     apply(event.token, [&](const Job& job) { return claim::start(job, request_.worker, event); });
@@ -188,6 +203,7 @@ class Session {
   const Exchange& request_;
   Lease lease_;
   Ledger ledger_;
+  Retries retries_;
   Answer answer_;
   std::vector<std::uint64_t> dropped_;  // jobs that the worker no longer holds
   std::vector<std::uint64_t> added_;

@@ -67,7 +67,9 @@ void Historian::job_written(const Context& c, std::uint64_t id, const Job& after
                        after.outcome.started_at != WallTime{};
   tell_attempt(event, after, claimed, started);
   const bool live_before = claimed || is_live(before.state);
-  const bool ended = !is_live(after.state) && (live_before || after.state != before.state);
+  const bool promoted = before.state == JobState::delayed && after.state == JobState::ready;
+  const bool ended =
+      !is_live(after.state) && !promoted && (live_before || after.state != before.state);
   if (ended) tell_end(event, before, after);
 }
 

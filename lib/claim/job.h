@@ -22,16 +22,17 @@ enum class JobState : std::uint8_t {
   failed,      // ended otherwise, no attempt left
   canceled,    // on request; will not run
   terminated,  // ended by its worker's or its own time limit
-  held         // will not be claimed until it is released, whatever its dependencies
+  held,        // will not be claimed until it is released, whatever its dependencies
+  delayed      // failed, and waits a while before it is tried again
 };
-inline constexpr std::size_t kJobStates = 9;
+inline constexpr std::size_t kJobStates = 10;
 [[nodiscard]] std::string_view to_string(JobState state);
 [[nodiscard]] constexpr bool is_terminal(JobState s) {
   return s >= JobState::completed && s <= JobState::terminated;
 }
 // Listed by itself, since nothing but a person's word makes it run.
 [[nodiscard]] constexpr bool is_set_aside(JobState s) {
-  return s >= JobState::failed;
+  return s >= JobState::failed && s <= JobState::held;
 }
 [[nodiscard]] constexpr bool is_live(JobState s) {
   return s == JobState::claimed || s == JobState::running;
@@ -98,6 +99,10 @@ struct Job {
   std::uint64_t claim = 0;  // claim sequence of the newest attempt
   WorkerEpoch worker{};     // holder of the newest attempt
   WallTime claimed_at{};
+  // Of a delayed job: when it may be tried again, by the clock of whoever reported its failure, and
+  // how long after that. See is_due() in retry.h.
+  WallTime not_before{};
+  std::chrono::seconds delay{0};
   Outcome outcome;  // of the newest attempt that ended; started_at also while running
   auto operator<=>(const Job&) const = default;
 };

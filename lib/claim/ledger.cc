@@ -19,6 +19,11 @@ bool is_default(const Job& job) {
 Ledger::Ledger(Transaction& tx) : tx_(tx), state_(tx), stored_(state_.tally()), tally_(stored_) {}
 
 void Ledger::change(std::uint64_t id, JobState before, const Job& after) {
+  if (before == JobState::delayed) {
+    const auto job = state_.open_record(id);
+    if (!job) return state_.damaged(Key(Table::job, id));
+    tx_.erase(delayed_key(job->not_before, id));
+  }
   if (is_default(after)) {
     tx_.erase(Key(Table::job, id));
   } else {
@@ -28,6 +33,7 @@ void Ledger::change(std::uint64_t id, JobState before, const Job& after) {
   tally_.move(before, now);
   if (now == JobState::completed) completed_.push_back(id);
   if (is_live(before) && now == JobState::canceled) revoked_[after.worker].push_back(id);
+  if (now == JobState::delayed) tx_.put(delayed_key(after.not_before, id), {});
   if (is_set_aside(now)) {
     tx_.put(Key(Table::set_aside, id), {});
   } else if (is_set_aside(before)) {
@@ -36,9 +42,15 @@ void Ledger::change(std::uint64_t id, JobState before, const Job& after) {
   const bool joins = now == JobState::ready && before != JobState::ready;
   const bool leaves = before == JobState::ready && now != JobState::ready && !is_live(now);
   if (!joins && !leaves) return;
-  const Span* span = state_.span_of(id);
-  if (span == nullptr) return state_.damaged(Key(Table::span, id));
-  (joins ? ready_again_ : withdrawn_).push_back({span->job_class, span->priority, id});
+  const auto rank = state_.rank_of(id);
+  if (!rank) return state_.damaged(Key(Table::span, id));
+  (joins ? ready_again_ : withdrawn_).push_back({rank->job_class, rank->priority, id});
+}
+
+void Ledger::change_rank(std::uint64_t id, JobState state, const Rank& from, const Rank& to) {
+  if (state != JobState::ready) return;
+  withdrawn_.push_back({from.job_class, from.priority, id});
+  ready_again_.push_back({to.job_class, to.priority, id});
 }
 
 void Ledger::settle() {

@@ -27,6 +27,9 @@ class Ledger {
   // The worker of a job that is canceled while it is held is told when the ledger is closed.
   void change(std::uint64_t id, JobState before, const Job& after);
 
+  // A job waits elsewhere from now on: the queues follow. Precondition: `state` is its state.
+  void change_rank(std::uint64_t id, JobState state, const Rank& from, const Rank& to);
+
   // Brings barriers and queues up to date with the changes so far. Before jobs are claimed, and
   // before close().
   void settle();

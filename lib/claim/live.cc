@@ -88,14 +88,17 @@ Result<Change> cancel_jobs(Transaction& tx, JobRanges jobs, WallTime now) {
 Result<Change> retry_jobs(Transaction& tx, JobRanges jobs) {
   return Visit(tx).run(jobs, [](const Job& job) -> std::optional<Job> {
     const bool over = is_terminal(job.state) && job.state != JobState::completed;
-    if (!over || job.revoked == Revoked::ending_then_again) return std::nullopt;
+    const bool waits = job.state == JobState::delayed;
+    if ((!over && !waits) || job.revoked == Revoked::ending_then_again) return std::nullopt;
     return retry(job);
   });
 }
 
 Result<Change> hold_jobs(Transaction& tx, JobRanges jobs) {
   return Visit(tx).run(jobs, [](const Job& job) -> std::optional<Job> {
-    if (job.state != JobState::ready && job.state != JobState::blocked) return std::nullopt;
+    const bool waits = job.state == JobState::ready || job.state == JobState::blocked ||
+                       job.state == JobState::delayed;
+    if (!waits) return std::nullopt;
     return hold(job);
   });
 }

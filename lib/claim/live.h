@@ -33,13 +33,13 @@ struct Change {
 // said so, or is gone, can the job run again. Jobs that depend on it are not reached.
 Result<Change> cancel_jobs(Transaction& tx, JobRanges jobs, WallTime now);
 
-// What failed, was terminated or canceled waits again: ready, or blocked when its dependencies are
-// open. Attempts go on counting, limits on them start anew. What depends on it can be reached
-// again.
+// What failed, was terminated or canceled, or is delayed after a failure, waits again: ready, or
+// blocked when its dependencies are open. Attempts go on counting, limits on them start anew. What
+// depends on it can be reached again.
 Result<Change> retry_jobs(Transaction& tx, JobRanges jobs);
 
-// What is ready or blocked is not claimed until it is released, whatever its dependencies do. What
-// runs goes on.
+// What is ready, delayed or blocked is not claimed until it is released, whatever its dependencies
+// do. What runs goes on.
 Result<Change> hold_jobs(Transaction& tx, JobRanges jobs);
 Result<Change> release_jobs(Transaction& tx, JobRanges jobs);
 

@@ -24,6 +24,10 @@ Result<std::uint64_t> check_templates(const Plan& plan, std::uint64_t next) {
       return bad_plan(fmt::format("the template at job {} names class {} of {}", next, t.job_class,
                                   plan.classes.size()));
     }
+    if (t.handler > plan.handlers.size()) {
+      return bad_plan(fmt::format("the template at job {} names failure handler {} of {}", next,
+                                  t.handler, plan.handlers.size()));
+    }
     next += t.count;
   }
   return next - 1;
@@ -236,11 +240,13 @@ std::uint64_t name_hash(std::string_view name) {
 
 Result<void> write_plan(Transaction& tx, const Plan& plan) {
   TORC_ASSIGN(const CheckedPlan checked, check_plan(plan, 1, 0));
-  tx.put(Key(Table::workflow), encode(WorkflowRecord{plan.sort, plan.name}));
+  tx.put(Key(Table::workflow), encode(WorkflowRecord{plan.sort, plan.max_failures, plan.name}));
   tx.put(Key(Table::settings), plan.settings);
   for (std::size_t i = 0; i < plan.classes.size(); ++i) {
     tx.put(Key(Table::job_class).be32(static_cast<std::uint32_t>(i)), encode(plan.classes[i]));
   }
+  for (std::size_t i = 0; i < plan.handlers.size(); ++i)
+    tx.put(Key(Table::handler, i + 1), encode(plan.handlers[i]));
   write_templates(tx, plan);
   write_definitions(tx, plan);
   for (const auto& [id, barrier] : barriers_of(plan, 0))

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/base/units.h"
+#include "lib/claim/handler.h"
 
 namespace torc::claim {
 
@@ -35,9 +36,11 @@ struct JobClass {
 struct Template {
   JobId first{};
   std::uint64_t count = 1;
-  std::uint32_t job_class = 0;  // index into Plan::classes
-  std::int32_t priority = 0;    // higher first
-  std::uint64_t name_hash = 0;  // of the name when count == 1 (see name_hash()), else 0
+  std::uint32_t job_class = 0;    // index into Plan::classes
+  std::int32_t priority = 0;      // higher first
+  std::uint64_t name_hash = 0;    // of the name when count == 1 (see name_hash()), else 0
+  std::uint32_t handler = 0;      // position in Plan::handlers, from 1; 0: none
+  std::uint32_t crash_limit = 0;  // lost workers before a job fails; 0: the workflow's
   std::string recipe;  // opaque here: names, commands, parameters, for whoever runs and shows jobs
 };
 
@@ -72,6 +75,8 @@ struct Plan {
   std::vector<Template> templates;  // in id order, without gaps, the first at JobId 1
   std::vector<DependencySet> dependencies;
   std::vector<Definition> definitions;
+  std::vector<Handler> handlers;
+  std::uint32_t max_failures = 0;  // failed jobs after which nothing more is claimed; 0: no limit
 };
 
 // 64-bit hash of a job name, as the name index keys it (FNV-1a with a finaliser). Never 0.

@@ -123,6 +123,15 @@ std::vector<std::uint64_t> set_aside(const Reader& reader) {
   return ids;
 }
 
+std::vector<std::uint64_t> delayed(const Reader& reader) {
+  std::vector<std::uint64_t> ids;
+  reader.scan_prefix(Key(Table::delayed), [&](const store::Entry& e) {
+    if (const auto id = delayed_in(e.key)) ids.push_back(*id);
+    return true;
+  });
+  return ids;
+}
+
 }  // namespace
 
 Result<WorkflowState> read_workflow(const Reader& reader) {
@@ -134,7 +143,10 @@ Result<WorkflowState> read_workflow(const Reader& reader) {
   State state(reader);
   if (!record) state.damaged(Key(Table::workflow));
   WorkflowState out;
-  if (record) out.name = record->name;
+  if (record) {
+    out.name = record->name;
+    out.max_failures = record->max_failures;
+  }
   if (const auto settings = reader.get(Key(Table::settings))) out.settings = *settings;
   out.counts = state.tally().counts;
   for (std::uint64_t n : out.counts) out.jobs += n;
@@ -204,6 +216,8 @@ void scan_jobs(const Reader& reader, std::optional<JobState> state,
     case JobState::terminated:
     case JobState::held:
       return visit_listed(reader, set_aside(reader), *state, visit);
+    case JobState::delayed:
+      return visit_listed(reader, delayed(reader), *state, visit);
     case JobState::completed:
       break;
   }

@@ -35,6 +35,14 @@ const Span* State::span_of(std::uint64_t id) {
   return span_ && span_->contains(id) ? &*span_ : nullptr;
 }
 
+std::optional<Rank> State::rank_of(std::uint64_t id) {
+  const Key key(Table::own_rank, id);
+  if (const auto value = reader_.get(key)) return sound_or_damaged(key, decode_rank(*value));
+  const Span* span = span_of(id);
+  if (span == nullptr) return std::nullopt;
+  return Rank{span->job_class, span->priority};
+}
+
 bool State::is_open(std::uint64_t barrier) {
   if (barrier == 0) return true;
   const auto value = reader_.get(Key(Table::countdown, barrier));

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "lib/base/result.h"
+#include "lib/claim/override.h"
 #include "lib/claim/tables.h"
 #include "lib/store/transaction.h"
 
@@ -25,6 +26,8 @@ class State {
   [[nodiscard]] std::optional<Job> open_record(std::uint64_t id);
   [[nodiscard]] std::optional<Job> job(std::uint64_t id);  // nullopt: no such job
   [[nodiscard]] const Span* span_of(std::uint64_t id);     // valid until the next call
+  // Where it waits: its own class and priority, or those of its span. nullopt: no such job.
+  [[nodiscard]] std::optional<Rank> rank_of(std::uint64_t id);
   [[nodiscard]] bool is_open(std::uint64_t barrier);
   // What a job that waits is.
   [[nodiscard]] JobState waiting_state(std::uint64_t id);

@@ -228,10 +228,20 @@ std::uint64_t decode_opening(std::string_view value) {
   return in.ok() && left == 0 ? opened : 0;
 }
 
+Key delayed_key(WallTime not_before, std::uint64_t id) {
+  const std::int64_t at = not_before.count();
+  return Key(Table::delayed, at < 0 ? 0 : static_cast<std::uint64_t>(at)).be64(id);
+}
+
+std::optional<std::uint64_t> delayed_in(std::string_view key) {
+  if (!is_in(Table::delayed, key) || key.size() != 17) return std::nullopt;
+  return number_at(key, 9, 8);
+}
+
 Value encode(const Job& job) {
   const auto state = static_cast<unsigned>(job.state);
   const bool uncommon =
-      job.state == JobState::held || job.forgiven != 0 || job.revoked != Revoked::no;
+      job.state >= JobState::held || job.forgiven != 0 || job.revoked != Revoked::no;
   unsigned head = uncommon ? kUncommon : state;
   if (job.lost != 0 || job.stopped != 0) head |= kLost;
   if (job.claim != 0) head |= kClaim;
@@ -247,6 +257,9 @@ Value encode(const Job& job) {
   if (head & kLost) out.varint(std::uint64_t{job.stopped} << 32 | job.lost);
   if (head & kClaim) out.varint(job.claim).varint(raw(job.worker));
   if (head & kClaimedAt) out.svarint(job.claimed_at.count());
+  if (job.state == JobState::delayed) {
+    out.svarint(job.not_before.count()).svarint(job.delay.count());
+  }
   if (head & kOutcome) put_outcome(out, job.outcome, job.claimed_at);
   return out;
 }
@@ -276,6 +289,10 @@ std::optional<Job> decode_job(std::string_view value) {
     job.worker = WorkerEpoch{in.varint()};
   }
   if (head & kClaimedAt) job.claimed_at = WallTime(in.svarint());
+  if (job.state == JobState::delayed) {
+    job.not_before = WallTime(in.svarint());
+    job.delay = std::chrono::seconds(in.svarint());
+  }
   if ((head & kOutcome) && !take_outcome(in, job.outcome, job.claimed_at)) return std::nullopt;
   return whole(in, job);
 }
@@ -303,7 +320,8 @@ std::optional<JobClass> decode_class(std::string_view value) {
 
 std::string encode(const Template& t) {
   Encoder out;
-  out.varint(t.count).varint(t.job_class).svarint(t.priority).be64(t.name_hash).raw(t.recipe);
+  out.varint(t.count).varint(t.job_class).svarint(t.priority).be64(t.name_hash);
+  out.varint(t.handler).varint(t.crash_limit).raw(t.recipe);
   return std::move(out).bytes();
 }
 
@@ -317,6 +335,8 @@ std::optional<Template> decode_template(std::string_view key, std::string_view v
   t.job_class = static_cast<std::uint32_t>(in.varint());
   t.priority = static_cast<std::int32_t>(in.svarint());
   t.name_hash = in.be64();
+  t.handler = static_cast<std::uint32_t>(in.varint());
+  t.crash_limit = static_cast<std::uint32_t>(in.varint());
   t.recipe = in.rest();
   if (!in.ok()) return std::nullopt;
   return t;
@@ -408,7 +428,7 @@ std::optional<Worker> decode_worker(std::string_view value) {
 
 std::string encode(const WorkflowRecord& record) {
   Encoder out;
-  out.u8(static_cast<std::uint8_t>(record.sort)).text(record.name);
+  out.u8(static_cast<std::uint8_t>(record.sort)).text(record.name).varint(record.max_failures);
   return std::move(out).bytes();
 }
 
@@ -419,6 +439,7 @@ std::optional<WorkflowRecord> decode_workflow(std::string_view value) {
   if (sort > static_cast<std::uint8_t>(SortMethod::gpus_memory_runtime)) return std::nullopt;
   record.sort = static_cast<SortMethod>(sort);
   record.name = in.text();
+  record.max_failures = static_cast<std::uint32_t>(in.varint());
   return whole(in, record);
 }
 

@@ -25,19 +25,23 @@ enum class Table : char {
       'B',  // + barrier: jobs still to complete; absent: all of them; 0: open, and since when
   job_class = 'C',     // + class number
   definition = 'D',    // + what its reader chose; by itself: how many
+  retries = 'E',       // + job: retries so far by the rules of its failure handler
   set_aside = 'F',     // + job: failed, canceled, terminated or held
   upstream = 'G',      // + first job of a run of jobs that the same barriers wait for
   host = 'H',          // + hash of a host's name + epoch of a living worker on it; empty
   job = 'J',           // + job
   tally = 'K',         // one key
   name = 'N',          // + name hash + job
+  own_rank = 'O',      // + job whose class or priority is not its span's
   sweep = 'P',         // + first job of a template of several jobs
+  delayed = 'Q',       // + due time + job, of each delayed job; empty
   ready = 'R',         // + class + inverted priority + age + first job
   span = 'S',          // + first job
   job_template = 'T',  // + first job
   lease = 'V',         // + epoch, living workers only
   worker = 'W',        // + epoch
   barrier = 'b',       // + barrier, immutable
+  handler = 'h',       // + number from 1, immutable
   settings = 's',      // one key, immutable
   workflow = 'w'       // one key, immutable
 };
@@ -143,6 +147,10 @@ struct Barrier {
 [[nodiscard]] Value encode_countdown(std::uint64_t left, std::uint64_t sequence);
 [[nodiscard]] std::uint64_t decode_opening(std::string_view value);
 
+// Where a delayed job is listed: the one that is due first stands first.
+[[nodiscard]] Key delayed_key(WallTime not_before, std::uint64_t id);
+[[nodiscard]] std::optional<std::uint64_t> delayed_in(std::string_view key);  // the job
+
 [[nodiscard]] Value encode(const Job& job);
 [[nodiscard]] std::optional<Job> decode_job(std::string_view value);
 
@@ -189,6 +197,7 @@ struct Lease {
 
 struct WorkflowRecord {
   SortMethod sort = SortMethod::none;
+  std::uint32_t max_failures = 0;
   std::string_view name;  // valid as long as the bytes that it was decoded from
 };
 [[nodiscard]] std::string encode(const WorkflowRecord& record);

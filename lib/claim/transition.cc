@@ -57,6 +57,11 @@ Decision finish(const Job& job, WorkerEpoch worker, const Finished& event) {
       (why == EndCause::stopped || why == EndCause::not_started)) {
     ++after.stopped;
   }
+  if (event.checkpointed) {
+    after.forgiven = after.attempt;
+    after.lost = 0;
+    after.stopped = 0;
+  }
   return after;
 }
 

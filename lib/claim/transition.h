@@ -50,9 +50,9 @@ using Decision = std::variant<Job, Unchanged, Refusal>;
 
 // Precondition: not terminal, or waiting to run again after it was canceled.
 [[nodiscard]] Job cancel(Job job, WallTime now);
-// As if no attempt had counted yet. Precondition: terminal.
+// As if no attempt had counted yet. Precondition: terminal or delayed.
 [[nodiscard]] Job retry(Job job);
-// Precondition of hold: blocked or ready; of release: held.
+// Precondition of hold: blocked, ready or delayed; of release: held.
 [[nodiscard]] Job hold(Job job);
 [[nodiscard]] Job release(Job job);
 

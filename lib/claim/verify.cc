@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lib/claim/claimer.h"
+#include "lib/claim/retry.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
 #include "lib/claim/verify_plan.h"
@@ -21,9 +22,11 @@ class Audit {
   Result<void> run() {
     TORC_TRY(read_jobs());
     TORC_TRY(check_countdowns());
+    TORC_TRY(check_overrides());
     TORC_TRY(check_queues());
     TORC_TRY(check_workers());
     TORC_TRY(check_set_aside());
+    TORC_TRY(check_delayed());
     return check_tally();
   }
 
@@ -59,15 +62,16 @@ class Audit {
       return wrong(fmt::format("the record of job {} says what only its barrier can say", *id));
     }
     const bool closed = states_[*id] == JobState::blocked;
-    const bool waits = job->state == JobState::ready || job->state == JobState::held;
+    const bool waits = job->state == JobState::ready || job->state == JobState::held ||
+                       job->state == JobState::delayed;
     if (closed && ((waits && job->attempt != job->forgiven) ||
                    (!waits && job->state != JobState::canceled))) {
       return wrong(fmt::format(
           "job {} is {} at attempt {} although jobs that it depends on have not completed", *id,
           to_string(waits ? JobState::blocked : job->state), job->attempt));
     }
-    const bool needs_claim =
-        is_live(job->state) || (is_terminal(job->state) && job->state != JobState::canceled);
+    const bool needs_claim = is_live(job->state) || job->state == JobState::delayed ||
+                             (is_terminal(job->state) && job->state != JobState::canceled);
     if (needs_claim && (job->attempt == 0 || job->claim == 0 || raw(job->worker) == 0)) {
       return wrong(fmt::format("job {} is {} and was never claimed", *id, to_string(job->state)));
     }
@@ -83,6 +87,7 @@ class Audit {
       ending_[*id] = raw(job->worker);
     }
     if (job->state != JobState::ready) states_[*id] = job->state;
+    if (job->state == JobState::delayed) delayed_[*id] = job->not_before;
     if (is_live(job->state)) live_[*id] = raw(job->worker);
     return {};
   }
@@ -114,6 +119,7 @@ class Audit {
       }
       for (std::uint64_t id = r->first; id < r->end(); ++id) {
         const Span& span = plan_.span_of(id);
+        const auto rank = state.rank_of(id);
         if (states_[id] != JobState::ready) {
           return wrong(
               fmt::format("job {} is {} and in a ready queue", id, to_string(states_[id])));
@@ -122,7 +128,7 @@ class Audit {
         if (r->age != 0 && r->age != state.opened_at(span.barrier)) {
           return wrong(fmt::format("job {} is in its queue where nobody would look for it", id));
         }
-        if (span.job_class != r->job_class || span.priority != r->priority) {
+        if (!rank || rank->job_class != r->job_class || rank->priority != r->priority) {
           return wrong(fmt::format("job {} is in a queue of another class or priority", id));
         }
         queued[id] = true;
@@ -217,6 +223,47 @@ class Audit {
     return {};
   }
 
+  Result<void> check_delayed() {
+    std::uint64_t listed = 0;
+    TORC_TRY(each(reader_, Table::delayed, [&](const store::Entry& e) -> Result<void> {
+      const auto id = delayed_in(e.key);
+      const auto known = id ? delayed_.find(*id) : delayed_.end();
+      if (known == delayed_.end() || delayed_key(known->second, *id) != e.key) {
+        return wrong("a job that is not delayed until then is listed as such at " +
+                     show_key(e.key));
+      }
+      ++listed;
+      return {};
+    }));
+    if (listed == delayed_.size()) return {};
+    return wrong("a delayed job is not listed as such: nobody would try it again");
+  }
+
+  // What single jobs have of their own.
+  Result<void> check_overrides() {
+    TORC_TRY(each(reader_, Table::own_rank, [&](const store::Entry& e) -> Result<void> {
+      const auto id = id_in(Table::own_rank, e.key);
+      const auto rank = decode_rank(e.value);
+      if (!id || !rank) return unreadable(e.key);
+      if (*id == 0 || *id > plan_.jobs) return wrong(fmt::format("job {} does not exist", *id));
+      const auto job_class = reader_.get(Key(Table::job_class).be32(rank->job_class));
+      if (!job_class || !decode_class(*job_class)) {
+        return wrong(fmt::format("job {} has no readable resource class of its own", *id));
+      }
+      return {};
+    }));
+    TORC_TRY(each(reader_, Table::handler, [&](const store::Entry& e) -> Result<void> {
+      if (id_in(Table::handler, e.key) && decode_handler(e.value)) return {};
+      return unreadable(e.key);
+    }));
+    return each(reader_, Table::retries, [&](const store::Entry& e) -> Result<void> {
+      const auto id = id_in(Table::retries, e.key);
+      if (!id || !decode_retries(e.value)) return unreadable(e.key);
+      if (*id == 0 || *id > plan_.jobs) return wrong(fmt::format("job {} does not exist", *id));
+      return {};
+    });
+  }
+
   Result<void> check_tally() {
     State state(reader_);
     const Tally stored = state.tally();
@@ -246,6 +293,7 @@ class Audit {
   std::vector<std::uint64_t> done_;                // completed jobs with ids up to this
   std::map<std::uint64_t, std::uint64_t> live_;    // job -> worker
   std::map<std::uint64_t, std::uint64_t> ending_;  // canceled job -> worker that is to end it
+  std::map<std::uint64_t, WallTime> delayed_;
   std::uint64_t living_ = 0;
   std::map<std::uint64_t, std::set<std::uint64_t>> hosts_;  // hash of the name -> living workers
 };

@@ -3,6 +3,7 @@
 #include "lib/claim/claimer.h"
 #include "lib/claim/lease.h"
 #include "lib/claim/ledger.h"
+#include "lib/claim/retry.h"
 #include "lib/claim/tables.h"
 #include "lib/claim/transition.h"
 
@@ -138,10 +139,11 @@ Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t ob
   const auto lease = ledger.state().lease(worker);
   TORC_TRY(ledger.state().sound());
   if (!lease || lease->renewals != observed) return false;
+  Retries retries(ledger);
   for (std::uint64_t id : lease->held) {
     const auto job = held_job(ledger, id, worker);
     if (!job) break;
-    ledger.change(id, job->state, lose(*job, crash_limit, now));
+    ledger.change(id, job->state, retries.after_loss(id, *job, crash_limit, now));
   }
   conclude_revoked(ledger, *lease, worker);
   bury(ledger, worker, WorkerStatus::expired, *lease);

@@ -111,15 +111,6 @@ std::optional<std::uint64_t> gpus_of(std::string_view gres) {
   return gpus;
 }
 
-// Without a unit sbatch means MiB; 0 means all memory of the node.
-std::optional<ByteCount> memory_of(std::string_view mem) {
-  if (mem.empty() || mem == "0") return {};
-  const bool unit = mem.back() < '0' || mem.back() > '9';
-  const auto bytes = parse_memory(unit ? std::string(mem) : fmt::format("{}m", mem));
-  if (!bytes.ok()) return {};
-  return *bytes;
-}
-
 struct Fit {
   const Session& session;
   const JobEntry& job;
@@ -148,7 +139,7 @@ struct Fit {
     }
   }
   void check_amounts() const {
-    const auto memory = memory_of(scheduler.mem);
+    const auto memory = parse_slurm_memory(scheduler.mem);
     if (memory && needs.memory > *memory) {
       impossible(fmt::format("job {} needs {}, and a node of scheduler {} has {}", quoted(job.name),
                              to_text(needs.memory), quoted(scheduler.name), to_text(*memory)),

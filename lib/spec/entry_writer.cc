@@ -247,6 +247,7 @@ std::string EntryWriter::recipe(const JobEntry& entry, const Family& family, con
   parts.invocation_script = &texts.invocation_script;
   parts.command = &texts.command;
   for (const auto& [key, value] : texts.env) parts.env.emplace_back(key, &value);
+  parts.checkpoint_exit_code = entry.checkpoint_exit_code;
   parts.stdio = entry.stdio.value_or(workflow_.execution_config.stdio);
   if (files.inputs.empty() && files.outputs.empty()) return encode_recipe(parts);
 

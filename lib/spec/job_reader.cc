@@ -104,6 +104,7 @@ JobEntry read_job(const Session& session, const Node& map) {
   job.cancel_on_blocking_job_failure = reader.boolean("cancel_on_blocking_job_failure", false);
   job.max_parallel = reader.positive("max_parallel");
   job.crash_limit = reader.positive("crash_limit");
+  job.checkpoint_exit_code = static_cast<std::int32_t>(reader.integer("checkpoint_exit_code", 0));
   OwnParameters own = read_own_parameters(reader);
   job.parameters = std::move(own.parameters);
   job.mode = own.mode;

@@ -198,6 +198,14 @@ Result<ByteCount> parse_memory(std::string_view text) {
   return ByteCount{static_cast<std::uint64_t>(bytes)};
 }
 
+std::optional<ByteCount> parse_slurm_memory(std::string_view mem) {
+  if (mem.empty() || mem == "0") return {};
+  const bool unit = mem.back() < '0' || mem.back() > '9';
+  const auto bytes = parse_memory(unit ? std::string(mem) : fmt::format("{}m", mem));
+  if (!bytes.ok()) return {};
+  return *bytes;
+}
+
 Result<seconds> parse_duration(std::string_view text) {
   const std::string form = lower(text);
   if (!form.starts_with('p')) return bad_duration(text);

@@ -26,6 +26,10 @@ namespace torc::spec {
 // at most 1 EiB.
 [[nodiscard]] Result<ByteCount> parse_memory(std::string_view text);
 
+// What `sbatch --mem` takes, of one node; without a unit MiB. None: not given, or 0, which means
+// all of the node's.
+[[nodiscard]] std::optional<ByteCount> parse_slurm_memory(std::string_view mem);
+
 // ISO 8601: PT30M, P1DT12H, P2W. More than zero, at most 3650 days, in whole seconds (rounded up).
 [[nodiscard]] Result<std::chrono::seconds> parse_duration(std::string_view text);
 

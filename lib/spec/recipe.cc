@@ -48,6 +48,7 @@ std::string encode_recipe(const RecipeParts& parts) {
     value->encode(out);
   }
   out.u8(static_cast<std::uint8_t>(parts.stdio.mode)).u8(parts.stdio.delete_on_success ? 1 : 0);
+  out.svarint(parts.checkpoint_exit_code);
   out.varint(parts.tables.size());
   for (const RecipeParts::Table& table : parts.tables) {
     encode(out, table.window);
@@ -105,6 +106,7 @@ struct Recipe::Data {
   Pattern name, invocation_script, command;
   std::vector<std::pair<std::string, Pattern>> env;
   Stdio stdio;
+  std::int32_t checkpoint_exit_code = 0;
   std::vector<Table> tables;
   std::vector<RangeMap> inputs, outputs;
 
@@ -133,6 +135,7 @@ bool Recipe::Data::decode_from(Decoder& in) {
   }
   stdio.mode = static_cast<StdioMode>(in.u8());
   stdio.delete_on_success = in.u8() != 0;
+  checkpoint_exit_code = static_cast<std::int32_t>(in.svarint());
   if (stdio.mode > kLastStdioMode) return false;
   std::uint64_t files = 1;
   for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
@@ -214,6 +217,7 @@ RenderedJob Recipe::render(std::uint64_t index) const {
   job.input_files = data_->paths(data_->inputs, index);
   job.output_files = data_->paths(data_->outputs, index);
   job.stdio = data_->stdio;
+  job.checkpoint_exit_code = data_->checkpoint_exit_code;
   return job;
 }
 

@@ -22,7 +22,8 @@ struct RenderedJob {
   // Paths, each once: first those that the command names, then the lists, then the expressions.
   std::vector<std::string> input_files;
   std::vector<std::string> output_files;
-  Stdio stdio;  // the job's own, or the workflow's
+  Stdio stdio;                            // the job's own, or the workflow's
+  std::int32_t checkpoint_exit_code = 0;  // 0: none
 };
 
 // A value, cheap to copy; safe to use from several threads.

@@ -34,6 +34,7 @@ struct RecipeParts {
   const Pattern* command = nullptr;
   std::vector<std::pair<std::string_view, const Pattern*>> env;
   Stdio stdio;
+  std::int32_t checkpoint_exit_code = 0;
   std::vector<Table> tables;
   std::vector<const RangeMap*> inputs;
   std::vector<const RangeMap*> outputs;

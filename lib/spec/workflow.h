@@ -92,8 +92,9 @@ struct JobEntry {
   bool cancel_on_blocking_job_failure = false;
   std::optional<std::uint32_t> max_parallel;
   std::optional<std::uint32_t> crash_limit;
-  Place place;                          // of its name, for later diagnostics
-  std::map<std::string, Place> places;  // of each key's value ("depends_on[2]" for elements)
+  std::int32_t checkpoint_exit_code = 0;  // 0: none
+  Place place;                            // of its name, for later diagnostics
+  std::map<std::string, Place> places;    // of each key's value ("depends_on[2]" for elements)
   bool sound = true;  // false: name or parameters could not be read, which was reported
 };
 
@@ -226,6 +227,7 @@ struct Workflow {
   Budget budget;
   LeaseConfig lease;
   std::optional<std::uint32_t> max_iterations;  // of dynamic_jobs
+  std::optional<std::uint32_t> max_failures;
   ExecutionConfig execution_config;
   JobsSortMethod sort = JobsSortMethod::none;
 };

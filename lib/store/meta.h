@@ -1,7 +1,7 @@
 // META: what a store is, in lines that a person can read. Written once by create(), never changed.
 //
 //   torc store
-//   format: 2
+//   format: 3
 //   id: 0123456789abcdef0123456789abcdef
 //   engine: journal
 //   publish: tmpfile-link
@@ -19,7 +19,7 @@
 
 namespace torc::store {
 
-inline constexpr unsigned kFormat = 2;
+inline constexpr unsigned kFormat = 3;
 
 struct Meta {
   Identity identity;

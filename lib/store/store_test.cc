@@ -307,7 +307,7 @@ class BadMeta : public ::testing::Test {
 };
 
 TEST_F(BadMeta, another_format_is_refused_with_both_numbers) {
-  const Error e = open_with([](std::string& t) { t.replace(t.find("format: 2"), 9, "format: 9"); });
+  const Error e = open_with([](std::string& t) { t.replace(t.find("format: 3"), 9, "format: 9"); });
   EXPECT_EQ(e.kind, ErrorKind::unsupported);
   EXPECT_NE(e.what.find("format 9"), std::string::npos);
 }

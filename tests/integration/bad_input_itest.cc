@@ -218,10 +218,10 @@ class BadStore : public testing::Test {
 TEST_F(BadStore, of_another_format_is_refused_by_both_numbers) {
   make("journal");
   std::string meta = read_text(store() / "META");
-  const auto at = meta.find("format: 2\n");
+  const auto at = meta.find("format: 3\n");
   ASSERT_NE(at, std::string::npos);
   write_text(store() / "META", meta.replace(at, 10, "format: 99\n"));
-  expect_refused({"META", "format 99", "format 2"});
+  expect_refused({"META", "format 99", "format 3"});
 }
 
 TEST_F(BadStore, with_a_damaged_description_is_refused) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lib/claim/claimer.h"
+#include "lib/claim/override.h"
 
 namespace torc::claim {
 
@@ -26,6 +27,7 @@ struct ModelAnswer {
   std::vector<Grant> grants;
   std::vector<Refused> refused;
   bool took_spares = false;
+  bool promoted = false;
   std::vector<ClaimToken> revoked;
 };
 
@@ -36,6 +38,7 @@ class ClaimModel {
     for (const Template& t : plan.templates) {
       for (std::uint64_t i = 0; i < t.count; ++i) {
         Entry e;
+        e.of = t;
         e.job_class = t.job_class;
         e.priority = t.priority;
         jobs_.push_back(e);
@@ -55,8 +58,16 @@ class ClaimModel {
       classes.push_back(static_cast<std::uint32_t>(same - plan_.classes.begin()));
       if (same == plan_.classes.end()) plan_.classes.push_back(wanted);
     }
+    std::vector<std::uint32_t> handlers = {0};
+    for (const Handler& wanted : addition.handlers) {
+      const auto same = std::find(plan_.handlers.begin(), plan_.handlers.end(), wanted);
+      handlers.push_back(static_cast<std::uint32_t>(same - plan_.handlers.begin() + 1));
+      if (same == plan_.handlers.end()) plan_.handlers.push_back(wanted);
+    }
     for (const Template& t : addition.templates) {
       Entry e;
+      e.of = t;
+      e.of.handler = handlers[t.handler];
       e.job_class = classes[t.job_class];
       e.priority = t.priority;
       jobs_.insert(jobs_.end(), t.count, e);
@@ -135,13 +146,15 @@ class ClaimModel {
       j.outcome.started_at = started;
       j.outcome.ended_at = now;
       j.state = JobState::canceled;
+      j.not_before = WallTime{};
+      j.delay = std::chrono::seconds(0);
       return id > 0;
     });
   }
   std::vector<std::uint64_t> retry(const std::vector<JobRange>& jobs) {
     return change(jobs, [&](std::uint64_t id, Job& j) {
       if (j.state != JobState::failed && j.state != JobState::terminated &&
-          j.state != JobState::canceled)
+          j.state != JobState::canceled && j.state != JobState::delayed)
         return false;
       if (j.revoked == Revoked::ending_then_again) return false;
       j.forgiven = j.attempt;
@@ -157,8 +170,12 @@ class ClaimModel {
   }
   std::vector<std::uint64_t> hold(const std::vector<JobRange>& jobs) {
     return change(jobs, [&](std::uint64_t, Job& j) {
-      if (j.state != JobState::ready && j.state != JobState::blocked) return false;
+      if (j.state != JobState::ready && j.state != JobState::blocked &&
+          j.state != JobState::delayed)
+        return false;
       j.state = JobState::held;
+      j.not_before = WallTime{};
+      j.delay = std::chrono::seconds(0);
       return true;
     });
   }
@@ -168,6 +185,24 @@ class ClaimModel {
       wait(id);
       return true;
     });
+  }
+
+  std::vector<std::uint64_t> set(const std::vector<JobRange>& jobs, const Setting& setting) {
+    return change(jobs, [&](std::uint64_t id, Job& j) {
+      Entry& e = jobs_[id];
+      if (j.state == JobState::completed) return false;
+      const std::uint32_t to =
+          class_number(setting.applied_to(plan_.classes[e.job_class]), e.job_class);
+      const std::int32_t priority = setting.priority.value_or(e.priority);
+      if (to == e.job_class && priority == e.priority) return false;
+      e.job_class = to;
+      e.priority = priority;
+      e.age = 0;
+      return true;
+    });
+  }
+  [[nodiscard]] Rank rank(std::uint64_t id) const {
+    return {jobs_[id].job_class, jobs_[id].priority};
   }
 
   // nullopt: refused, since a job among them is held by a worker.
@@ -199,6 +234,12 @@ class ClaimModel {
       if (!waits) changed.push_back(id);
       if (j.attempt != j.forgiven || !waits) j.lost = j.stopped = 0;
       j.forgiven = j.attempt;
+      if (j.state == JobState::delayed) {
+        j.state = JobState::blocked;
+        j.not_before = WallTime{};
+        j.delay = std::chrono::seconds(0);
+        again.insert(id);
+      }
       if (waits) continue;
       if (j.revoked != Revoked::no) {
         j.revoked = Revoked::ending_then_again;
@@ -233,12 +274,17 @@ class ClaimModel {
       j.outcome.cause = EndCause::worker_lost;
       j.outcome.started_at = started;
       j.outcome.ended_at = now;
-      if (j.state == JobState::running) j.lost += 1;
-      if (crash_limit != 0 &&
-          (j.lost >= crash_limit || j.attempt - j.forgiven >= 10 * crash_limit)) {
+      const bool ran = j.state == JobState::running;
+      if (ran) j.lost += 1;
+      const Entry& e = jobs_[id];
+      const std::uint32_t limit = e.of.crash_limit != 0 ? e.of.crash_limit : crash_limit;
+      if (limit != 0 && (j.lost >= limit || j.attempt - j.forgiven >= 10 * limit)) {
         j.state = JobState::failed;
-      } else {
+      } else if (!ran || rule_of(e, j.outcome) == kNoRule) {
         become_ready(id, 0);
+      } else {
+        j.state = JobState::failed;
+        try_again(id, true, now);
       }
     }
     workers_[raw(worker)].status = WorkerStatus::expired;
@@ -259,10 +305,15 @@ class ClaimModel {
       if (f.state == JobState::ready) {
         if (f.outcome.cause == EndCause::stopped || f.outcome.cause == EndCause::not_started)
           j.stopped += 1;
+        if (f.checkpointed) {
+          j.forgiven = j.attempt;
+          j.lost = j.stopped = 0;
+        }
         become_ready(raw(f.token.job), 0);
       } else {
         j.state = f.state;
-        ++worker.finished;
+        try_again(raw(f.token.job), f.recovered, request.now);
+        if (is_terminal(j.state)) ++worker.finished;
       }
     }
     for (const Started& s : request.starts) {
@@ -291,7 +342,18 @@ class ClaimModel {
         if (allowed(t, request.worker, answer)) take_back(raw(t.job), request.now);
       }
     }
-    if (request.offer) grant(request, *request.offer, sequence, answer);
+    if (request.offer) {
+      for (std::uint64_t id = 1; id < jobs_.size(); ++id) {
+        const Job& j = job(id);
+        if (j.state != JobState::delayed) continue;
+        const bool due = request.now >= j.not_before || j.not_before - request.now > 2 * j.delay;
+        if (due) wait(id);
+        answer.promoted = answer.promoted || due;
+      }
+      const std::uint64_t bad = in_state(JobState::failed) + in_state(JobState::terminated);
+      if (plan_.max_failures == 0 || bad < plan_.max_failures)
+        grant(request, *request.offer, sequence, answer);
+    }
     ++worker.renewals;
     for (std::uint64_t id : ending_by(request.worker))
       answer.revoked.push_back({JobId{id}, job(id).attempt, job(id).claim});
@@ -301,7 +363,10 @@ class ClaimModel {
  private:
   struct Entry {
     Job job;
+    Template of;
     std::uint32_t job_class = 0;
+    std::uint32_t counted_since = 0;
+    std::map<std::size_t, std::uint32_t> retries;
     std::int32_t priority = 0;
     std::uint64_t age = 0;
     std::vector<std::uint64_t> upstream;
@@ -330,7 +395,63 @@ class ClaimModel {
                        [&](std::uint64_t u) { return job(u).state == JobState::completed; });
   }
 
+  static constexpr std::size_t kNoRule = 1000;
+  [[nodiscard]] std::size_t rule_of(const Entry& e, const Outcome& o) const {
+    if (e.of.handler == 0 || o.cause == EndCause::stopped) return kNoRule;
+    const auto& rules = plan_.handlers[e.of.handler - 1].rules;
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+      for (const FailureCause c : rules[i].on) {
+        if (c == FailureCause::node_death && o.cause == EndCause::worker_lost) return i;
+      }
+      if (o.cause != EndCause::exited || o.exit_code == 0) continue;
+      if (rules[i].all_exit_codes) return i;
+      for (const int code : rules[i].exit_codes) {
+        if (code == o.exit_code) return i;
+      }
+    }
+    return kNoRule;
+  }
+
+  // What its handler makes of a job that has just failed.
+  void try_again(std::uint64_t id, bool recovered, WallTime now) {
+    Entry& e = jobs_[id];
+    Job& j = e.job;
+    if (j.state != JobState::failed && j.state != JobState::terminated) return;
+    const std::size_t i = rule_of(e, j.outcome);
+    if (i == kNoRule) return;
+    const RetryRule& rule = plan_.handlers[e.of.handler - 1].rules[i];
+    if (!rule.script.empty() && !recovered && j.outcome.cause != EndCause::worker_lost) return;
+    if (e.counted_since != j.forgiven) e.retries.clear();
+    e.counted_since = j.forgiven;
+    if (e.retries[i] >= rule.max_retries) return;
+    std::int64_t delay = rule.backoff.count();
+    for (std::uint32_t n = e.retries[i]++; n > 0 && delay < 3600; --n) delay *= 2;
+    delay = std::min<std::int64_t>(delay, std::max<std::int64_t>(3600, rule.backoff.count()));
+    JobClass c = plan_.classes[e.job_class];
+    if (rule.memory_multiplier > 1) {
+      c.need.memory.value = std::max(
+          c.need.memory.value,
+          std::min(plan_.handlers[e.of.handler - 1].memory_ceiling.value, 2 * c.need.memory.value));
+    }
+    e.job_class = class_number(c, e.job_class);
+    if (delay == 0) return become_ready(id, 0);
+    j.state = JobState::delayed;
+    j.delay = std::chrono::seconds(delay);
+    j.not_before = now + j.delay;
+  }
+
+  std::uint32_t class_number(const JobClass& c, std::uint32_t now) {
+    auto& all = plan_.classes;
+    if (all[now] == c) return now;
+    const auto at = std::find(all.begin(), all.end(), c);
+    const auto number = static_cast<std::uint32_t>(at - all.begin());
+    if (at == all.end()) all.push_back(c);
+    return number;
+  }
+
   void wait(std::uint64_t id) {
+    jobs_[id].job.not_before = WallTime{};
+    jobs_[id].job.delay = std::chrono::seconds(0);
     if (is_reachable(id)) {
       become_ready(id, 0);
     } else {

@@ -9,6 +9,7 @@
 
 #include "lib/claim/add.h"
 #include "lib/claim/live.h"
+#include "lib/claim/override.h"
 #include "lib/claim/reset.h"
 #include "tests/property/claim_model.h"
 #include "tests/property/strict_state.h"
@@ -47,6 +48,19 @@ std::vector<JobRange> any_ranges(std::uint64_t end) {
   return ranges;
 }
 
+RetryRule any_rule() {
+  RetryRule r;
+  if (one_in(3)) r.exit_codes = {1};
+  r.all_exit_codes = one_in(3);
+  if (one_in(2)) r.on = {FailureCause::node_death};
+  if (one_in(4)) r.script = "mend";
+  r.max_retries = static_cast<std::uint32_t>(below(4));
+  r.memory_multiplier = one_in(2) ? 2 : 1;
+  // Some are over within the workflow's time, some are not, and some reach the longest.
+  r.backoff = std::chrono::seconds(one_in(2) ? below(4) : one_in(2) ? 1000 : 5000);
+  return r;
+}
+
 struct Size {
   std::uint64_t templates;
   std::uint64_t jobs;  // of one template
@@ -60,6 +74,12 @@ Plan any_plan(Size size, std::uint64_t first = 1) {
   for (std::uint64_t n = 1 + below(4); n > 0; --n) plan.classes.push_back(any_class());
   for (std::uint64_t n = below(3); n > 0; --n)
     plan.definitions.push_back({std::to_string(below(4)), "v"});
+  for (std::uint64_t n = below(3); n > 0; --n) {
+    Handler& handler = plan.handlers.emplace_back();
+    handler.memory_ceiling = mebibytes(2 + below(8));
+    for (std::uint64_t r = 1 + below(3); r > 0; --r) handler.rules.push_back(any_rule());
+  }
+  if (one_in(4)) plan.max_failures = static_cast<std::uint32_t>(1 + below(6));
   std::uint64_t next = first;
   for (std::uint64_t n = 1 + below(size.templates); n > 0; --n) {
     Template t;
@@ -67,6 +87,8 @@ Plan any_plan(Size size, std::uint64_t first = 1) {
     t.count = 1 + below(size.jobs);
     t.job_class = static_cast<std::uint32_t>(below(plan.classes.size()));
     t.priority = static_cast<std::int32_t>(below(3)) - 1;
+    t.handler = static_cast<std::uint32_t>(below(plan.handlers.size() + 1));
+    if (one_in(4)) t.crash_limit = static_cast<std::uint32_t>(1 + below(3));
     if (t.count == 1) t.name_hash = name_hash(std::to_string(below(2)));
     plan.templates.push_back(t);
     next += t.count;
@@ -141,8 +163,12 @@ class World {
 
   void step() {
     ++tx_.state.number;
-    now_ += WallTime(1);
-    const std::uint64_t dice = below(31);
+    // Whoever acts next has a clock of its own.
+    time_ += 1;
+    now_ = WallTime(time_ + static_cast<std::int64_t>(below(4) * 1'000'000));
+    if (one_in(20)) now_ += std::chrono::seconds(below(20'000));
+    const std::uint64_t dice = below(33);
+    if (dice >= 31) return set();
     if (dice < 2 || model_.living() == 0) return enter();
     if (dice == 2) return leave();
     if (dice == 3) return expire();
@@ -179,6 +205,7 @@ class World {
       const auto job = read_job(tx_, JobId{id});
       RC_ASSERT(job.has_value());
       if (*job != model_.job(id)) RC_FAIL(difference(id, *job, model_.job(id)));
+      RC_ASSERT(read_rank(tx_, JobId{id}) == model_.rank(id));
       RC_ASSERT(sorted(waits_for(tx_, JobId{id}, 1000)) == model_.waits_for(id));
     }
     RC_ASSERT(!read_job(tx_, JobId{model_.jobs() + 1}).has_value());
@@ -210,12 +237,17 @@ class World {
       RC_ASSERT(answer.ok());
       model_.exchange(request, tx_.sequence());
       compare();
+      if (answer->next_due) request.now += *answer->next_due;
       request.finishes.clear();
       for (const Grant& g : answer->grants)
         request.finishes.push_back({g.token, JobState::completed, {}});
-      if (answer->grants.empty()) break;
+      if (answer->grants.empty() && !answer->next_due) break;
     }
+    const auto workflow = read_workflow(tx_);
+    RC_ASSERT(workflow->finished());
+    if (workflow->halted()) return;
     RC_ASSERT(model_.in_state(JobState::ready) == 0U);
+    RC_ASSERT(model_.in_state(JobState::delayed) == 0U);
     for (std::uint64_t id = 1; id <= model_.jobs(); ++id) {
       const JobState s = model_.job(id).state;
       RC_ASSERT(is_terminal(s) || s == JobState::held ||
@@ -348,6 +380,19 @@ class World {
     compare_change(*change, expected);
   }
 
+  void set() {
+    std::vector<JobRange> ranges = any_ranges(model_.jobs() + 1 + below(2));
+    std::sort(ranges.begin(), ranges.end(),
+              [](const JobRange& a, const JobRange& b) { return a.first < b.first; });
+    Setting setting;
+    if (one_in(2)) setting.priority = static_cast<std::int32_t>(below(3)) - 1;
+    if (one_in(2)) setting.cpus = static_cast<std::uint32_t>(below(4));
+    if (one_in(4)) setting.label = one_in(2) ? "x" : "";
+    const auto change = set_jobs(tx_, ranges, setting);
+    RC_ASSERT(change.ok());
+    compare_change(*change, model_.set(ranges, setting));
+  }
+
   void reset(const std::vector<JobRange>& ranges, Force force) {
     const auto before = tx_.state.entries;
     const auto change = reset_jobs(tx_, ranges, force, now_);
@@ -390,7 +435,10 @@ class World {
     e.now = now_;
     for (std::uint64_t n = below(8); n > 0; --n) {
       const JobState end = one_in(6) ? kOther[below(3)] : JobState::completed;
-      e.finishes.push_back({any_token(worker), end, any_outcome()});
+      Finished f{any_token(worker), end, any_outcome()};
+      f.recovered = one_in(2);
+      f.checkpointed = end == JobState::ready && one_in(3);
+      e.finishes.push_back(f);
     }
     for (std::uint64_t n = below(4); n > 0; --n) e.starts.push_back({any_token(worker), now_});
     for (std::uint64_t n = one_in(2) ? 0 : below(4); n > 0; --n)
@@ -438,6 +486,7 @@ class World {
       tokens_.push_back(answer.grants[i].token);
     }
     RC_ASSERT(answer.took_spares == expected.took_spares);
+    RC_ASSERT(answer.promoted == expected.promoted);
     RC_ASSERT(answer.revoked == expected.revoked);
     RC_ASSERT(answer.living == model_.living());
     RC_ASSERT(answer.workflow.jobs == model_.jobs());
@@ -448,6 +497,7 @@ class World {
   ClaimModel model_;
   std::vector<WorkerEpoch> workers_;  // all that ever were
   std::vector<ClaimToken> tokens_;    // all that were ever granted
+  std::int64_t time_ = 1000;
   WallTime now_{1000};
 };
 

@@ -1,0 +1,109 @@
+// What follows the failure of a job on its worker: recovery scripts, and ends that only interrupt.
+#include <fmt/format.h>
+
+#include <system_error>
+#include <utility>
+
+#include "bin/quantities.h"
+#include "bin/worker_session.h"
+#include "bin/worker_setup.h"
+
+namespace torc::cli {
+namespace {
+
+// A recovery script that takes longer is ended, and has failed.
+constexpr auto kRecoveryLimit = std::chrono::minutes(10);
+
+bool failed(const claim::Finished& end) {
+  return end.state == claim::JobState::failed || end.state == claim::JobState::terminated;
+}
+
+// The job was not the cause: it runs again, but not for ever.
+void interrupt(const Running& job, claim::Finished& end) {
+  if (job.stopped + 1 >= kMostStops) return;
+  end.state = claim::JobState::ready;
+  end.outcome.cause = claim::EndCause::stopped;
+}
+
+}  // namespace
+
+// It was told to end, and says by its exit code that it can go on from where it was. In an
+// allocation Slurm itself may have told it.
+bool Session::is_checkpoint(const Running& job, const exec::Ended& ended) const {
+  if (job.checkpoint_exit_code == 0 || ended.exit_code != job.checkpoint_exit_code) return false;
+  return ended.how == exec::Ending::stopped || ended.how == exec::Ending::timed_out ||
+         (ended.how == exec::Ending::exited && (interrupts_ > 0 || !setup_.allocation.empty()));
+}
+
+// The rule by which the store will let the job be tried again after this end; null: it is final.
+// The same rules on the same counts: nobody else changes those of a job that this worker holds.
+const claim::RetryRule* Session::retry_rule(const Running& job, const claim::Finished& end) const {
+  if (job.handler == nullptr || !failed(end)) return nullptr;
+  const auto rule = claim::rule_for(*job.handler, end.outcome);
+  if (!rule) return nullptr;
+  const claim::RetryRule& found = job.handler->rules[*rule];
+  if (job.retries.of(*rule) >= found.max_retries) return nullptr;
+  return found.script.empty() || end.recovered ? &found : nullptr;
+}
+
+// Starts the recovery script in the place of the job, which keeps what it holds. False: none is
+// due.
+bool Session::recover(Running& job, claim::Finished& end) {
+  claim::Finished if_recovered = end;
+  if_recovered.recovered = true;
+  const claim::RetryRule* rule = retry_rule(job, if_recovered);
+  if (rule == nullptr || rule->script.empty()) return false;
+  if (phase_ == Phase::stopping) {
+    interrupt(job, end);
+    return false;
+  }
+  exec::Command command = job.command;
+  command.line = rule->script;
+  command.stdout_path = recovery_file(setup_.output_dir, end.token.job, end.token.attempt);
+  command.stderr_path = command.stdout_path;
+  command.time_limit = kRecoveryLimit;
+  command.env.push_back(fmt::format("TORC_RETURN_CODE={}", claim::return_code(end.outcome)));
+  std::error_code error;
+  std::filesystem::create_directories(command.stdout_path.parent_path(), error);
+  auto id = host_.start(command);
+  if (!id) {
+    notice(fmt::format("cannot start the recovery script of '{}': {}", job.name, id.error().what));
+    interrupt(job, end);
+    return false;
+  }
+  notice(fmt::format("'{}' failed ({}): running its recovery script", job.name,
+                     show_outcome(end.outcome)));
+  job.failed = end;
+  running_.emplace(static_cast<std::uint64_t>(*id), std::move(job));
+  return true;
+}
+
+void Session::recovered(Running job, const exec::Ended& script) {
+  claim::Finished end = *std::exchange(job.failed, std::nullopt);
+  const bool told = interrupts_ > 0 && script.how == exec::Ending::signaled;
+  if (script.how == exec::Ending::exited && script.exit_code == 0) {
+    end.recovered = true;
+  } else if (script.how == exec::Ending::stopped || told) {
+    // It is not known what it would have come to: the job runs again where somebody has time.
+    interrupt(job, end);
+  } else {
+    const Path shown = recovery_file(setup_.output_dir, end.token.job, end.token.attempt);
+    notice(fmt::format("the recovery script of '{}' failed; see {}", job.name, shown.string()));
+  }
+  exec::Ended ended = script;
+  ended.how = exec::Ending::exited;  // whatever became of the script says nothing of this node
+  report_end(std::move(job), ended, std::move(end));
+}
+
+void Session::say_again(const Running& job, const claim::Finished& end) const {
+  const auto rule = *claim::rule_for(*job.handler, end.outcome);
+  const claim::RetryRule& by = job.handler->rules[rule];
+  const std::uint32_t nth = job.retries.of(rule) + 1;
+  const auto delay = claim::backoff_of(by, nth);
+  notice(fmt::format(
+      "'{}' failed ({}) and is tried again{}: retry {} of {}", job.name, show_outcome(end.outcome),
+      delay.count() > 0 ? " in " + show_duration(std::chrono::duration_cast<WallTime>(delay)) : "",
+      nth, by.max_retries));
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,159 @@
+#include "lib/claim/override.h"
+
+#include <algorithm>
+#include <map>
+
+#include "lib/base/codec.h"
+#include "lib/claim/ledger.h"
+#include "lib/claim/state.h"
+
+namespace torc::claim {
+
+Value encode(const Rank& rank) {
+  return Value().varint(rank.job_class).svarint(rank.priority);
+}
+
+std::optional<Rank> decode_rank(std::string_view value) {
+  Decoder in(value);
+  Rank rank;
+  rank.job_class = static_cast<std::uint32_t>(in.varint());
+  rank.priority = static_cast<std::int32_t>(in.svarint());
+  if (!in.ok() || !in.at_end()) return std::nullopt;
+  return rank;
+}
+
+std::optional<Rank> read_rank(const Reader& reader, JobId id) {
+  return State(reader).rank_of(raw(id));
+}
+
+void each_rank(
+    State& state, const Span& span, std::uint64_t first, std::uint64_t count,
+    const std::function<void(const Rank&, std::uint64_t first, std::uint64_t count)>& visit) {
+  const Rank common{span.job_class, span.priority};
+  Rank rank = common;
+  std::uint64_t from = first;
+  const auto run = [&](std::uint64_t to, const Rank& next) {
+    if (to > from) visit(rank, from, to - from);
+    from = to;
+    rank = next;
+  };
+  const std::uint64_t end = first + count;
+  std::uint64_t at = first;
+  while (at < end) {
+    const auto entry = state.reader().seek(Key(Table::own_rank, at));
+    const auto id = entry ? id_in(Table::own_rank, entry->key) : std::nullopt;
+    if (!id || *id >= end) break;
+    const auto own = decode_rank(entry->value);
+    if (!own) return state.damaged(Key(Table::own_rank, *id));
+    if (*id > at && rank != common) run(at, common);
+    if (*own != rank) run(*id, *own);
+    at = *id + 1;
+  }
+  if (at < end && rank != common) run(at, common);
+  run(end, common);
+}
+
+std::uint32_t find_or_add_class(Transaction& tx, const JobClass& job_class) {
+  const std::string wanted = encode(job_class);
+  std::uint32_t number = 0;
+  bool found = false;
+  tx.scan_prefix(Key(Table::job_class), [&](const store::Entry& e) {
+    found = e.value == wanted;
+    if (!found) ++number;
+    return !found;
+  });
+  if (!found) tx.put(Key(Table::job_class).be32(number), wanted);
+  return number;
+}
+
+void put_rank(Transaction& tx, State& state, std::uint64_t id, const Rank& rank) {
+  const Span* span = state.span_of(id);
+  if (span == nullptr) return state.damaged(Key(Table::span, id));
+  if (rank == Rank{span->job_class, span->priority}) {
+    tx.erase(Key(Table::own_rank, id));
+  } else {
+    tx.put(Key(Table::own_rank, id), encode(rank));
+  }
+}
+
+JobClass Setting::applied_to(JobClass c) const {
+  c.need.cpus = cpus.value_or(c.need.cpus);
+  c.need.gpus = gpus.value_or(c.need.gpus);
+  c.need.memory = memory.value_or(c.need.memory);
+  c.need.runtime = runtime.value_or(c.need.runtime);
+  if (label) c.label = *label;
+  if (scheduler) c.scheduler = *scheduler;
+  return c;
+}
+
+namespace {
+
+class Setter {
+ public:
+  Setter(Transaction& tx, const Setting& setting) : setting_(setting), ledger_(tx) {}
+
+  Result<Change> run(JobRanges jobs) {
+    for (const JobRange& range : jobs) visit(raw(range.first), raw(range.first) + range.count);
+    TORC_TRY(ledger_.close());
+    return std::move(change_);
+  }
+
+ private:
+  void visit(std::uint64_t first, std::uint64_t end) {
+    State& state = ledger_.state();
+    std::uint64_t recorded = state.next_record(first).value_or(UINT64_MAX);
+    for (std::uint64_t id = first; id < end; ++id) {
+      const auto rank = state.rank_of(id);
+      if (!rank) return;  // no such job, nor any after it
+      Job job;
+      if (id == recorded) {
+        job = state.record(id).value_or(Job{});
+        recorded = state.next_record(id + 1).value_or(UINT64_MAX);
+      } else {
+        job.state = state.waiting_state(id);
+      }
+      set(id, job, *rank);
+    }
+  }
+
+  void set(std::uint64_t id, const Job& job, const Rank& before) {
+    if (job.state == JobState::completed) {
+      ++change_.left[static_cast<std::size_t>(job.state)];
+      return;
+    }
+    const Rank after{class_for(before.job_class), setting_.priority.value_or(before.priority)};
+    if (after == before) {
+      ++change_.left[static_cast<std::size_t>(job.state)];
+      return;
+    }
+    put_rank(ledger_.tx(), ledger_.state(), id, after);
+    ledger_.change_rank(id, job.state, before, after);
+    Job plain = job;
+    plain.revoked = Revoked::no;  // that it is to be ended is none of this change
+    change_.note(JobId{id}, job, plain);
+  }
+
+  // Most jobs are of few classes.
+  std::uint32_t class_for(std::uint32_t before) {
+    const auto known = classes_.find(before);
+    if (known != classes_.end()) return known->second;
+    const JobClass old = ledger_.state().job_class(before);
+    const JobClass wanted = setting_.applied_to(old);
+    const std::uint32_t number = wanted == old ? before : find_or_add_class(ledger_.tx(), wanted);
+    classes_.emplace(before, number);
+    return number;
+  }
+
+  const Setting& setting_;
+  Ledger ledger_;
+  Change change_;
+  std::map<std::uint32_t, std::uint32_t> classes_;
+};
+
+}  // namespace
+
+Result<Change> set_jobs(Transaction& tx, JobRanges jobs, const Setting& setting) {
+  return Setter(tx, setting).run(jobs);
+}
+
+}  // namespace torc::claim

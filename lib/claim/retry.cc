@@ -1,0 +1,182 @@
+#include "lib/claim/retry.h"
+
+#include <algorithm>
+
+#include "lib/base/codec.h"
+#include "lib/claim/override.h"
+#include "lib/claim/transition.h"
+
+namespace torc::claim {
+namespace {
+
+// The delayed job that a key is about, if it may be tried again at `now`.
+std::optional<Job> due_job(State& state, const std::optional<store::Entry>& entry, WallTime now,
+                           std::uint64_t& id) {
+  const auto found = entry ? delayed_in(entry->key) : std::nullopt;
+  if (!found) return std::nullopt;
+  id = *found;
+  const auto job = state.open_record(id);
+  if (!job || job->state != JobState::delayed) {
+    state.damaged(Key(Table::job, id));
+    return std::nullopt;
+  }
+  if (!is_due(job->not_before, job->delay, now)) return std::nullopt;
+  return job;
+}
+
+}  // namespace
+
+std::string encode(const RetryCounts& counts) {
+  Encoder out;
+  out.varint(counts.since).varint(counts.by_rule.size());
+  for (const std::uint32_t n : counts.by_rule) out.varint(n);
+  return std::move(out).bytes();
+}
+
+std::optional<RetryCounts> decode_retries(std::string_view value) {
+  Decoder in(value);
+  RetryCounts counts;
+  counts.since = static_cast<std::uint32_t>(in.varint());
+  for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n)
+    counts.by_rule.push_back(static_cast<std::uint32_t>(in.varint()));
+  if (!in.ok() || !in.at_end()) return std::nullopt;
+  return counts;
+}
+
+std::optional<Handler> read_handler(const Reader& reader, const Template& of) {
+  if (of.handler == 0) return std::nullopt;
+  const auto value = reader.get(Key(Table::handler, of.handler));
+  return value ? decode_handler(*value) : std::nullopt;
+}
+
+RetryCounts read_retries(const Reader& reader, JobId id, const Job& job) {
+  const auto value = reader.get(Key(Table::retries, raw(id)));
+  auto counts = value ? decode_retries(*value) : std::nullopt;
+  if (!counts || counts->since != job.forgiven) return {job.forgiven, {}};
+  return *std::move(counts);
+}
+
+bool is_due(WallTime not_before, std::chrono::seconds delay, WallTime now) {
+  return now >= not_before || not_before - now > 2 * delay;
+}
+
+bool promote_due(Ledger& ledger, WallTime now) {
+  State& state = ledger.state();
+  const char after_all = static_cast<char>(static_cast<char>(Table::delayed) + 1);
+  std::size_t promoted = 0;
+  while (promoted < kMostPromoted) {
+    std::uint64_t id = 0;
+    // Those that are due stand first; what a clock far ahead wrote stands last.
+    auto job = due_job(state, ledger.tx().seek(Key(Table::delayed)), now, id);
+    if (!job) job = due_job(state, ledger.tx().seek_before({&after_all, 1}), now, id);
+    if (!job) break;
+    Job after = *job;
+    after.state = JobState::ready;
+    after.not_before = WallTime{};
+    after.delay = std::chrono::seconds(0);
+    ledger.change(id, JobState::delayed, after);
+    ++promoted;
+  }
+  return promoted > 0;
+}
+
+std::optional<std::chrono::microseconds> next_due(State& state, WallTime now) {
+  const auto entry = state.reader().seek(Key(Table::delayed));
+  const auto id = entry ? delayed_in(entry->key) : std::nullopt;
+  if (!id) return std::nullopt;
+  const auto job = state.open_record(*id);
+  if (!job) return std::nullopt;
+  return std::max<std::chrono::microseconds>(job->not_before - now, std::chrono::microseconds(0));
+}
+
+const Retries::Terms& Retries::terms_of(std::uint64_t id) {
+  if (id >= terms_.first && id < terms_.end) return terms_;
+  terms_ = {};
+  State& state = ledger_.state();
+  const auto found = read_template(state.reader(), JobId{id});
+  if (!found) {
+    state.damaged(Key(Table::job_template, id));
+    return terms_;
+  }
+  terms_.first = raw(found->first);
+  terms_.end = terms_.first + found->count;
+  terms_.crash_limit = found->crash_limit;
+  terms_.handler = read_handler(state.reader(), *found);
+  if (found->handler != 0 && !terms_.handler) state.damaged(Key(Table::handler, found->handler));
+  return terms_;
+}
+
+Job Retries::after_end(std::uint64_t id, Job after, bool recovered, WallTime now) {
+  if (after.state != JobState::failed && after.state != JobState::terminated) return after;
+  const Terms& terms = terms_of(id);
+  const auto rule = terms.handler ? rule_for(*terms.handler, after.outcome) : std::nullopt;
+  if (!rule || (!terms.handler->rules[*rule].script.empty() && !recovered)) return after;
+  RetryCounts counts = read_retries(ledger_.tx(), JobId{id}, after);
+  if (counts.of(*rule) >= terms.handler->rules[*rule].max_retries) return after;
+  return again(id, std::move(after), *rule, std::move(counts), now);
+}
+
+Job Retries::after_loss(std::uint64_t id, const Job& before, std::uint32_t crash_limit,
+                        WallTime now) {
+  const Terms& terms = terms_of(id);
+  Job after = lose(before, terms.crash_limit != 0 ? terms.crash_limit : crash_limit, now);
+  if (before.state != JobState::running || after.state == JobState::failed) return after;
+  const auto rule = terms.handler ? rule_for(*terms.handler, after.outcome) : std::nullopt;
+  if (!rule) return after;
+  RetryCounts counts = read_retries(ledger_.tx(), JobId{id}, after);
+  if (counts.of(*rule) >= terms.handler->rules[*rule].max_retries) {
+    after.state = JobState::failed;
+    return after;
+  }
+  return again(id, std::move(after), *rule, std::move(counts), now);
+}
+
+Job Retries::again(std::uint64_t id, Job after, std::size_t rule, RetryCounts counts,
+                   WallTime now) {
+  const RetryRule& by = terms_.handler->rules[rule];
+  if (counts.by_rule.size() <= rule) counts.by_rule.resize(rule + 1);
+  const std::uint32_t nth = ++counts.by_rule[rule];
+  ledger_.tx().put(Key(Table::retries, id), encode(counts));
+  grow(id, by);
+  after.delay = backoff_of(by, nth);
+  after.state = after.delay.count() > 0 ? JobState::delayed : JobState::ready;
+  if (after.state == JobState::delayed) after.not_before = now + after.delay;
+  return after;
+}
+
+void Retries::grow(std::uint64_t id, const RetryRule& rule) {
+  if (rule.memory_multiplier == 1 && rule.runtime_multiplier == 1) return;
+  State& state = ledger_.state();
+  const auto rank = state.rank_of(id);
+  if (!rank) return state.damaged(Key(Table::span, id));
+  const JobClass old = state.job_class(rank->job_class);
+  JobClass wanted = old;
+  if (rule.memory_multiplier != 1) {
+    wanted.need.memory.value =
+        grown(old.need.memory.value, rule.memory_multiplier, memory_ceiling());
+  }
+  if (rule.runtime_multiplier != 1 && old.need.runtime.count() > 0) {
+    const auto known = terms_.handler->runtime_ceiling;
+    const auto most = known.count() > 0 ? known : kLongestRuntime;
+    wanted.need.runtime = std::chrono::seconds(
+        grown(static_cast<std::uint64_t>(old.need.runtime.count()), rule.runtime_multiplier,
+              static_cast<std::uint64_t>(most.count())));
+  }
+  if (wanted == old) return;
+  const std::uint32_t number = find_or_add_class(ledger_.tx(), wanted);
+  put_rank(ledger_.tx(), state, id, {number, rank->priority});
+}
+
+std::uint64_t Retries::memory_ceiling() {
+  if (terms_.handler->memory_ceiling.value > 0) return terms_.handler->memory_ceiling.value;
+  if (!largest_worker_) {
+    largest_worker_ = 0;
+    scan_workers(ledger_.tx(), true, [&](const Worker& worker) {
+      largest_worker_ = std::max(*largest_worker_, worker.info.memory.value);
+      return true;
+    });
+  }
+  return *largest_worker_;
+}
+
+}  // namespace torc::claim

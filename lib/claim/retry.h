@@ -1,0 +1,85 @@
+// Failure handlers at work: whether an end is final, what the next attempt gets, and when it may
+// begin.
+//
+// A delayed job carries a moment by the clock of the worker that reported its failure, and is made
+// ready by the first worker that asks for jobs after that moment by its own clock. No two clocks
+// are trusted to agree: one that is wrong shifts a delay, and no delay grows to more than three
+// times its length.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "lib/claim/handler.h"
+#include "lib/claim/ledger.h"
+
+namespace torc::claim {
+
+// How often each rule of its handler has let a job be tried again since limits on it began to
+// count.
+struct RetryCounts {
+  std::uint32_t since = 0;  // Job::forgiven when they began; with another one they are over
+  std::vector<std::uint32_t> by_rule;
+  [[nodiscard]] std::uint32_t of(std::size_t rule) const {
+    return rule < by_rule.size() ? by_rule[rule] : 0;
+  }
+};
+[[nodiscard]] std::string encode(const RetryCounts& counts);
+[[nodiscard]] std::optional<RetryCounts> decode_retries(std::string_view value);
+
+// For workers and reading commands. Nothing where the job's entry names no handler.
+[[nodiscard]] std::optional<Handler> read_handler(const Reader& reader, const Template& of);
+[[nodiscard]] RetryCounts read_retries(const Reader& reader, JobId id, const Job& job);
+
+// May the job be tried again? Also when the moment lies more than twice the delay ahead: then it
+// was written by a clock that is not this one's.
+[[nodiscard]] bool is_due(WallTime not_before, std::chrono::seconds delay, WallTime now);
+
+// Makes the delayed jobs ready whose time has come, at most kMostPromoted. Whether there were any.
+inline constexpr std::size_t kMostPromoted = 10'000;
+bool promote_due(Ledger& ledger, WallTime now);
+// From `now` until the next delayed job is due; nullopt: none is delayed.
+[[nodiscard]] std::optional<std::chrono::microseconds> next_due(State& state, WallTime now);
+
+// Nothing grows beyond what schedulers offer or, where nobody said, beyond the largest living
+// worker and this.
+inline constexpr std::chrono::seconds kLongestRuntime = std::chrono::hours(30 * 24);
+
+// Asks the handlers about the ends of one transaction.
+class Retries {
+ public:
+  // `ledger` outlives this.
+  explicit Retries(Ledger& ledger) : ledger_(ledger) {}
+
+  // `after`: the job as its end leaves it. A failed or terminated one that a rule of its handler is
+  // for, and that has retries left by it, waits again: ready, or delayed; its terms have grown. A
+  // rule with a recovery script counts only if that succeeded.
+  [[nodiscard]] Job after_end(std::uint64_t id, Job after, bool recovered, WallTime now);
+
+  // The job whose worker is lost: as lose() has it, unless its handler has a rule for that, which
+  // then decides, within the crash limit.
+  [[nodiscard]] Job after_loss(std::uint64_t id, const Job& before, std::uint32_t crash_limit,
+                               WallTime now);
+
+ private:
+  // What the templates say of the jobs in [first, end).
+  struct Terms {
+    std::uint64_t first = 0;
+    std::uint64_t end = 0;
+    std::uint32_t crash_limit = 0;
+    std::optional<Handler> handler;
+  };
+  const Terms& terms_of(std::uint64_t id);
+  Job again(std::uint64_t id, Job after, std::size_t rule, RetryCounts counts, WallTime now);
+  void grow(std::uint64_t id, const RetryRule& rule);
+  std::uint64_t memory_ceiling();
+
+  Ledger& ledger_;
+  Terms terms_;
+  std::optional<std::uint64_t> largest_worker_;
+};
+
+}  // namespace torc::claim
