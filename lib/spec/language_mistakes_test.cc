@@ -472,14 +472,6 @@ failure_handlers: [{name: again, rules: [{exit_codes: [1]}]}]
 jobs:
   - {name: a, command: b, failure_handler: agian}
 )", R"(
-wf.yaml:2:1: note: 'failure_handlers' is part of the language, but this version cannot run it yet
-    2 | failure_handlers: [{name: again, rules: [{exit_codes: [1]}]}]
-      | ^~~~~~~~~~~~~~~~
-      = 'torc init' refuses it
-wf.yaml:4:27: note: 'failure_handler' is part of the language, but this version cannot run it yet
-    4 |   - {name: a, command: b, failure_handler: agian}
-      |                           ^~~~~~~~~~~~~~~
-      = 'torc init' refuses it
 wf.yaml:4:44: error: no failure handler is called 'agian'
     4 |   - {name: a, command: b, failure_handler: agian}
       |                                            ^~~~~
@@ -499,10 +491,6 @@ failure_handlers:
   - {name: e, rules: []}
 jobs: [{name: a, command: b}]
 )", R"(
-wf.yaml:2:1: note: 'failure_handlers' is part of the language, but this version cannot run it yet
-    2 | failure_handlers:
-      | ^~~~~~~~~~~~~~~~
-      = 'torc init' refuses it
 wf.yaml:5:9: error: a rule that says not what it is for
     5 |       - {max_retries: 2}
       |         ^
@@ -614,10 +602,6 @@ wf.yaml:2:44: error: 0 is out of range for 'max_parallel'
     2 | jobs: [{name: a, command: b, max_parallel: 0, crash_limit: none}]
       |                                            ^
       = write a whole number from 1 to 2147483647
-wf.yaml:2:47: note: 'crash_limit' is part of the language, but this version cannot run it yet
-    2 | jobs: [{name: a, command: b, max_parallel: 0, crash_limit: none}]
-      |                                               ^~~~~~~~~~~
-      = 'torc init' refuses it; it is 5
 wf.yaml:2:60: error: 'crash_limit' must be a whole number, not 'none'
     2 | jobs: [{name: a, command: b, max_parallel: 0, crash_limit: none}]
       |                                                            ^~~~
