@@ -4,7 +4,7 @@ JOBS  := $(shell nproc)
 # The tests hold few cores for long (they wait for events), so a few more run side by side.
 TEST_JOBS ?= $(shell expr 2 \* $$(nproc))
 
-.PHONY: all demo test torture test-nfs bench asan tsan format tidy clean
+.PHONY: all demo test torture test-nfs fuzz bench asan tsan format tidy clean
 
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) --target torc
@@ -24,6 +24,17 @@ test:
 	cmake --preset ci -DTORC_TESTS=ON
 	cmake --build $(BUILD)
 	ctest --test-dir $(BUILD) --output-on-failure -j $(TEST_JOBS)
+	cmake --preset fuzz
+	cmake --build build-fuzz --target fuzz
+	ctest --test-dir build-fuzz --output-on-failure -j $(TEST_JOBS)
+
+# Each fuzz target for SECONDS=60, or RUNS=… executions, one after the other; all, or those in TARGETS='spec recipe'.
+fuzz:
+	scripts/install-deps.sh build test
+	cmake --preset fuzz
+	cmake --build build-fuzz --target fuzz
+	TORC_FUZZ_SECONDS=$(or $(SECONDS),60) TORC_FUZZ_RUNS=$(RUNS) TORC_FUZZ_LOG=build-fuzz/fuzz.log \
+	  tests/fuzz/fuzz.sh build-fuzz $(TARGETS)
 
 # N workers killed (10,000), over all engines and lying locks: hours.
 torture:

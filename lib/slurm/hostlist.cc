@@ -10,9 +10,20 @@ namespace {
 
 using Hosts = std::vector<std::string>;
 
+constexpr std::size_t kMaxHostBytes = 255;  // of a name in the DNS
+constexpr std::size_t kMostShown = 200;
+
 Error invalid(std::string_view text, std::string_view why) {
-  return Error{ErrorKind::invalid, fmt::format("'{}' is no host list: {}", text, why),
+  const bool long_one = text.size() > kMostShown;
+  return Error{ErrorKind::invalid,
+               fmt::format("'{}{}' is no host list: {}", text.substr(0, kMostShown),
+                           long_one ? "…" : "", why),
                "write one as Slurm prints it, for example n[01-04,7],login1"};
+}
+
+// A short list could else ask for a hundred thousand long names.
+Error too_long(std::string_view text) {
+  return invalid(text, fmt::format("a host's name has more than {} bytes", kMaxHostBytes));
 }
 
 std::optional<std::uint64_t> number(std::string_view digits) {
@@ -36,7 +47,10 @@ Result<Hosts> expand_ranges(std::string_view ranges, std::string_view text) {
     if (!first || !last) return invalid(text, fmt::format("'{}' is no range of numbers", range));
     if (*last < *first) return invalid(text, fmt::format("the range '{}' runs backwards", range));
     if (*last - *first >= kMaxHosts - numbers.size()) return invalid(text, "it has too many hosts");
-    for (auto n = *first; n <= *last; ++n) numbers.push_back(fmt::format("{:0{}}", n, low.size()));
+    if (low.size() > kMaxHostBytes) return too_long(text);
+    // Counted, since a last number of 2^64 - 1 is never passed.
+    for (std::uint64_t i = 0; i <= *last - *first; ++i)
+      numbers.push_back(fmt::format("{:0{}}", *first + i, low.size()));
     if (comma == std::string_view::npos) return numbers;
     ranges.remove_prefix(comma + 1);
   }
@@ -49,6 +63,7 @@ Result<Hosts> expand_element(std::string_view element, std::string_view text) {
     const auto open = element.find('[');
     const auto literal = element.substr(0, open);
     if (literal.find(']') != std::string_view::npos) return invalid(text, "a ']' has no '['");
+    if (hosts.front().size() + literal.size() > kMaxHostBytes) return too_long(text);
     for (auto& host : hosts) host += literal;
     if (open == std::string_view::npos) break;
     const auto close = element.find(']', open);
@@ -56,6 +71,7 @@ Result<Hosts> expand_element(std::string_view element, std::string_view text) {
     TORC_ASSIGN(const auto numbers,
                 expand_ranges(element.substr(open + 1, close - open - 1), text));
     if (hosts.size() * numbers.size() > kMaxHosts) return invalid(text, "it has too many hosts");
+    if (hosts.front().size() + numbers.front().size() > kMaxHostBytes) return too_long(text);
     Hosts longer;
     longer.reserve(hosts.size() * numbers.size());
     for (const auto& host : hosts) {

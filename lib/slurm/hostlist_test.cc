@@ -53,6 +53,23 @@ TEST(Hostlist, a_list_of_too_many_hosts_is_refused_before_it_takes_memory) {
   EXPECT_FALSE(expand_hostlist("n[0-60000],m[0-60000]").ok());
 }
 
+TEST(Hostlist, the_last_number_of_all_ends_its_range) {
+  EXPECT_EQ(expanded("n[18446744073709551614-18446744073709551615]"),
+            (Hosts{"n18446744073709551614", "n18446744073709551615"}));
+}
+
+TEST(Hostlist, names_longer_than_any_host_has_are_refused_before_they_take_memory) {
+  const std::string longest(255, 'n');
+  EXPECT_EQ(expanded(longest), Hosts{longest});
+  const auto digits = "[" + std::string(300, '0') + "-99999]";
+  for (const auto& text : {longest + "n", longest + "[0-99999]", digits, "[1-9]" + longest}) {
+    const auto hosts = expand_hostlist(text);
+    ASSERT_FALSE(hosts.ok()) << text;
+    EXPECT_NE(hosts.error().what.find("more than 255 bytes"), std::string::npos);
+    EXPECT_LT(hosts.error().what.size(), 400U) << "the list is not shown whole";
+  }
+}
+
 RC_GTEST_PROP(Hostlist, a_range_gives_each_of_its_numbers_once, ()) {
   const auto first = *rc::gen::inRange<std::uint64_t>(0, 5000);
   const auto count = *rc::gen::inRange<std::uint64_t>(1, 300);

@@ -34,10 +34,22 @@ std::string unprintable_value(const Family& family) {
   return {};
 }
 
+// Whether some value of the parameter fills the placeholder with nothing.
+bool may_be_empty(const Family& family, const Piece& piece) {
+  if (piece.kind == Piece::Kind::literal || piece.format.width > 0) return false;
+  const auto* list =
+      std::get_if<std::vector<ParameterValue>>(&family.parameters[piece.index].values);
+  return list != nullptr && std::any_of(list->begin(), list->end(), [](const ParameterValue& v) {
+           const auto* text = std::get_if<std::string>(&v);
+           return text != nullptr && text->empty();
+         });
+}
+
+// Asked before it is known that the combinations are few enough to go through.
 bool has_empty_name(const Family& family) {
   const auto& pieces = family.name.pieces();
-  if (std::any_of(pieces.begin(), pieces.end(),
-                  [](const Piece& p) { return p.kind == Piece::Kind::literal; })) {
+  if (!std::all_of(pieces.begin(), pieces.end(),
+                   [&](const Piece& p) { return may_be_empty(family, p); })) {
     return false;
   }
   std::string name;

@@ -10,6 +10,8 @@ constexpr std::uint32_t kZstd = 1;
 constexpr std::size_t kCompressFrom = 1024;
 // A write set is made in memory by one transaction; more than this is damage, not data.
 constexpr std::uint64_t kMaxWrites = std::uint64_t{1} << 34;
+// What a byte of zstd can become: a block of 128 KiB is at least four bytes (RFC 8878, 3.1.1.2).
+constexpr std::uint64_t kMostOfAByte = (std::uint64_t{128} << 10) / 4;
 
 // Empty when compression does not pay.
 std::string compressed(std::string_view raw) {
@@ -22,8 +24,9 @@ std::string compressed(std::string_view raw) {
 }
 
 bool decompress(std::string_view payload, std::uint64_t raw_size, std::string& out) {
-  // The frame names its own size too; they must agree before anything of that size is allocated.
-  if (raw_size > kMaxWrites ||
+  // The frame names its own size too; they must agree, and be possible, before anything of that
+  // size is allocated.
+  if (raw_size > kMaxWrites || raw_size > payload.size() * kMostOfAByte ||
       ZSTD_getFrameContentSize(payload.data(), payload.size()) != raw_size) {
     return false;
   }

@@ -155,6 +155,53 @@ TEST_P(EachPrimitive, a_lost_reply_is_found_out_and_acknowledged_once) {
   EXPECT_EQ(sequence_of(*a), 2u);
 }
 
+// After `unknown` it may have happened; a second attempt could make it happen twice. Every pair of
+// a fault and another one after it, of which the first may be a lost reply.
+TEST_P(EachPrimitive, an_unknown_outcome_is_never_followed_by_another_attempt) {
+  const auto base = only(GetParam());
+  int unknown = 0;
+  for (const bool lost : {false, true}) {
+    bool more = true;
+    for (std::uint64_t nth = 0; more; ++nth) {
+      bool further = true;
+      for (std::uint64_t gap = 1; further; ++gap) {
+        first.clock.advance(std::chrono::seconds(1));
+        std::uint64_t at = 0;
+        int attempts = 0, runs = 0;
+        more = further = false;
+        faulty.oracle = [&](const std::string& operation, const Path& path) {
+          const bool named = number_of(path.filename().string()).has_value();
+          const bool names = operation.starts_with("link") || operation == "rename";
+          const Fate fate = base(operation, path);
+          if (fate.what != Fate::What::proceed) return fate;
+          attempts += named && names ? 1 : 0;
+          const std::uint64_t here = at++;
+          more = more || here == nth;
+          further = further || here == nth + gap;
+          if (here == nth) return lost ? lose_reply(EIO) : refuse(EIO);
+          return here == nth + gap ? refuse(EIO) : fate;
+        };
+        const auto done = a->commit(1, [&](Transaction& tx) -> Result<void> {
+          ++runs;
+          tx.put("x", numbered("", nth * 100 + gap));
+          return {};
+        });
+        if (!done.ok() && done.error().kind == ErrorKind::unknown) {
+          ++unknown;
+          EXPECT_EQ(attempts, 1) << lost << " " << nth << "+" << gap;
+          EXPECT_EQ(runs, 1) << lost << " " << nth << "+" << gap;
+          attempts = 0;
+          (void)a->maintain();
+          EXPECT_EQ(attempts, 0) << "between commits, too";
+        }
+        faulty.oracle = base;
+        ASSERT_NE(value_of(*a, "a").substr(0, 5), "error");
+      }
+    }
+  }
+  EXPECT_GT(unknown, 3);
+}
+
 TEST_P(EachPrimitive, a_full_disk_says_so_and_the_next_commit_after_it_works) {
   const auto base = only(GetParam());
   for (const int e : {ENOSPC, EDQUOT}) {

@@ -1,0 +1,91 @@
+// The records of the claims: what can be read is written again in a form that reads as the same and
+// stays as it is. The input: the length of a key, the key, the value. The key's first byte tells
+// the table.
+#include "lib/claim/tables.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace {
+
+using namespace torc::claim;
+
+// `read` of bytes gives an optional, `write` of what it holds gives bytes.
+template <class Read, class Write>
+void round_trip(std::string_view value, Read read, Write write) {
+  const auto first = read(value);
+  if (!first) return;
+  const std::string canonical{std::string_view(write(*first))};
+  const auto second = read(canonical);
+  TORC_MUST(second.has_value());
+  TORC_MUST(std::string_view(write(*second)) == canonical);
+}
+
+template <class Read>
+void round_trip(std::string_view value, Read read) {
+  round_trip(value, read, [](const auto& record) { return encode(record); });
+}
+
+void check_worker(std::string_view value) {
+  round_trip(value, decode_worker, [](const Worker& w) {
+    Lease last_words;
+    last_words.renewals = w.renewals;
+    last_words.last_seen = w.last_seen;
+    last_words.finished = w.finished;
+    return encode_worker(w.info, w.status, last_words);
+  });
+}
+
+void check_ready(std::string_view key, std::string_view value) {
+  const auto range = decode_ready(key, value);
+  if (!range) return;
+  TORC_MUST(std::string_view(ready_key(*range)) == key);
+  const Value count = Value().varint(range->count);
+  TORC_MUST(decode_ready(key, count) == range);
+}
+
+void check_countdown(std::string_view value) {
+  const std::uint64_t left = decode_countdown(value);
+  const std::uint64_t opened = decode_opening(value);
+  TORC_MUST(left == 0 || opened == 0);
+  TORC_MUST(decode_countdown(encode_countdown(left, opened)) == left);
+}
+
+}  // namespace
+
+TORC_FUZZ_TARGET(records) {
+  if (input.empty()) return;
+  const std::size_t length = static_cast<unsigned char>(input.front());
+  if (length == 0 || length > input.size() - 1) return;
+  const std::string_view key = input.substr(1, length);
+  const std::string_view value = input.substr(1 + length);
+  const auto keyed = [&](auto read) {
+    return [&, read](std::string_view v) { return read(key, v); };
+  };
+  switch (static_cast<Table>(key.front())) {
+    case Table::countdown:
+      return check_countdown(value);
+    case Table::job_class:
+      return round_trip(value, decode_class);
+    case Table::upstream:
+      return round_trip(value, keyed(decode_upstream));
+    case Table::job:
+      return round_trip(value, decode_job);
+    case Table::tally:
+      return round_trip(value, decode_tally);
+    case Table::ready:
+      return check_ready(key, value);
+    case Table::span:
+      return round_trip(value, keyed(decode_span));
+    case Table::job_template:
+      return round_trip(value, keyed(decode_template));
+    case Table::lease:
+      return round_trip(value, decode_lease);
+    case Table::worker:
+      return check_worker(value);
+    case Table::barrier:
+      return round_trip(value, decode_barrier);
+    case Table::workflow:
+      return round_trip(value, decode_workflow);
+    default:
+      (void)id_in(Table::set_aside, key);
+  }
+}
