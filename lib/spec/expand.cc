@@ -245,7 +245,9 @@ void Expander::add_paths() {
       report_bad_placeholder(report_, place == entry.places.end() ? entry.place : place->second,
                              entry.path, entry.parameters);
     }
-    paths_.push_back(path ? *std::move(path) : Pattern());
+    // What was left out has no parameters any more that its path could name.
+    const bool left_out = files_[paths_.size()].count == 0;
+    paths_.push_back(path && !left_out ? *std::move(path) : Pattern());
   }
 }
 

@@ -245,6 +245,18 @@ TEST(ExpandMistakes, names_have_at_least_one_and_only_printable_characters) {
                                    "name 't_{s}' | take it out of the name"}));
 }
 
+// Found by the fuzzer: its path named a parameter that the entry was no longer taken to have.
+TEST(ExpandMistakes, a_file_whose_parameters_could_not_be_read_is_left_out_with_its_path) {
+  Workflow w;
+  w.jobs = {job("a")};
+  w.files.emplace_back();
+  w.files[0].name = "o";
+  w.files[0].path = "out/{i}.txt";
+  w.files[0].parameters = {{"i", IntegerRange{1, 3, 1}}};
+  w.files[0].sound = false;
+  EXPECT_EQ(mistakes(w), Mistakes{});
+}
+
 TEST(ExpandMistakes, all_are_shown_in_the_order_of_the_file_with_their_lines) {
   Workflow w;
   w.jobs = {job("a", "x", 1), sweep("b_{i}", 1, 1)};
