@@ -218,6 +218,7 @@ Exit run_command_line(const App& app, int argc, char** argv) {
       ->expected(1, 2)
       ->type_name("[STORE] NAME");
   c->add_flag("--stderr", logs.err, "its standard error instead of its standard output");
+  c->add_flag("--recovery", logs.recovery, "what the recovery script printed after the attempt");
   c->add_option("--attempt", logs.attempt, "of this attempt (default: the newest)")->type_name("N");
   c->add_flag("--path", logs.path_only, "print the file's path instead");
   c->add_flag("--json", logs.json, "paths and sizes, machine-readable");

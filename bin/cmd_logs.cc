@@ -16,6 +16,7 @@ namespace {
 
 struct Found {
   OutputFiles files;
+  Path recovery;
   spec::StdioMode mode{};
   std::uint32_t attempt = 0;
   std::string host;      // that ran it, where it is known
@@ -48,6 +49,7 @@ Result<Found> find_files(store::Store& store, const std::string& name,
     }
     found.mode = page->recipe.render(raw(*id) - raw(page->job_template.first)).stdio.mode;
     found.files = output_files(directory, *id, found.attempt, found.mode);
+    found.recovery = recovery_file(directory, *id, found.attempt);
     return {};
   }));
   return found;
@@ -55,7 +57,9 @@ Result<Found> find_files(store::Store& store, const std::string& name,
 
 Error not_there(const Found& found, const Path& path, int open_errno) {
   std::string remedy;
-  if (open_errno == ENOENT) {
+  if (open_errno == ENOENT && path == found.recovery) {
+    remedy = "no recovery script ran after this attempt; --attempt N asks for another one";
+  } else if (open_errno == ENOENT) {
     remedy = found.in_store
                  ? "it was deleted since, by hand or by the job's stdio setting delete_on_success"
                  : fmt::format(
@@ -106,7 +110,9 @@ Exit run_logs(const App& app, const LogsOptions& options) {
     fmt::print(app.out, "{}\n", json_text(out));
     return Exit::ok;
   }
-  const Path& path = options.err ? found->files.err : found->files.out;
+  const Path& path = options.recovery ? found->recovery
+                     : options.err    ? found->files.err
+                                      : found->files.out;
   if (path.empty()) {
     return report(
         app, Error{ErrorKind::invalid,

@@ -61,6 +61,11 @@ void print_summary(const App& app, const WorkerSummary& summary, const Path& sto
   }
   say(app.out, " in {}\n", show_duration(took));
   const std::string shown = shown_path(app, store);
+  if (w.halted()) {
+    say(app.out, "nothing more was started after {} failure(s): max_failures is {}\n",
+        show_count(w.of(JobState::failed) + w.of(JobState::terminated)),
+        show_count(w.max_failures));
+  }
   if (bad > 0)
     say(app.out, "see: torc jobs {} --state failed; torc logs {} NAME --stderr\n", shown, shown);
   if (summary.end == WorkerEnd::nothing_fits) {

@@ -71,6 +71,7 @@ struct JobOptions {
 struct LogsOptions {
   std::vector<std::string> words;  // NAME, or STORE NAME
   bool err = false;
+  bool recovery = false;  // that of the recovery script after the attempt
   std::optional<std::uint32_t> attempt;
   bool path_only = false;
   bool json = false;

@@ -141,6 +141,22 @@ TEST(Retry, a_clock_that_is_far_ahead_shifts_a_delay_and_no_more) {
   EXPECT_EQ(c.at(kNoon).grants.size(), 1U);
 }
 
+TEST(Retry, what_a_wrong_clock_wrote_is_found_behind_what_waits_rightly) {
+  RetryRule rule = every_code();
+  rule.backoff = seconds(60);
+  Clocked c(plan_with(rule, 2));
+  const auto grants = c.at(kNoon).grants;
+  c.at(kNoon, {Clocked::failed(grants.at(0).token)});
+  const WallTime wrong = kNoon + std::chrono::hours(24 * 365);
+  Exchange request;  // one that asks for nothing, so that it makes nothing ready
+  request.worker = c.worker;
+  request.now = wrong;
+  request.finishes = {Clocked::failed(grants.at(1).token)};
+  ASSERT_TRUE(c.wf.say(request).ok());
+  EXPECT_EQ(ids(c.at(kNoon + seconds(1)).grants), (std::vector<std::uint64_t>{2}));
+  EXPECT_EQ(c.wf.state(1), JobState::delayed);
+}
+
 TEST(Retry, a_clock_that_is_behind_waits_at_most_twice_as_long) {
   EXPECT_FALSE(is_due(kNoon, seconds(60), kNoon - seconds(1)));
   EXPECT_FALSE(is_due(kNoon, seconds(60), kNoon - seconds(120)));
@@ -296,6 +312,54 @@ TEST(Retry, a_reset_takes_a_delayed_job_back_behind_its_dependency) {
   ASSERT_TRUE(reset_jobs(c.wf.tx, {&first, 1}, Force::no, kNoon).ok());
   c.wf.check();
   EXPECT_EQ(c.wf.state(2), JobState::blocked);
+}
+
+// --- what verify finds ---
+
+class VerifyRetries : public testing::Test {
+ protected:
+  VerifyRetries() {
+    const auto grant = c.at(kNoon).grants.at(0);
+    c.at(kNoon, {Clocked::failed(grant.token)});
+    EXPECT_EQ(c.wf.state(1), JobState::delayed);
+  }
+  static Plan plan() {
+    RetryRule rule = every_code();
+    rule.backoff = seconds(60);
+    return plan_with(rule);
+  }
+  void expect_wrong(const std::string& part) {
+    const auto sound = verify_state(c.wf.tx);
+    ASSERT_FALSE(sound.ok()) << "not found: " << part;
+    EXPECT_NE(sound.error().what.find(part), std::string::npos) << sound.error().what;
+  }
+  Clocked c{plan()};
+};
+
+TEST_F(VerifyRetries, a_delayed_job_that_nobody_would_try_again_is_found) {
+  c.wf.tx.erase(delayed_key(kNoon + seconds(60), 1));
+  expect_wrong("a delayed job is not listed as such");
+}
+
+TEST_F(VerifyRetries, a_delayed_job_that_is_listed_at_another_time_is_found) {
+  c.wf.tx.erase(delayed_key(kNoon + seconds(60), 1));
+  c.wf.tx.put(delayed_key(kNoon + seconds(61), 1), {});
+  expect_wrong("a job that is not delayed until then is listed");
+}
+
+TEST_F(VerifyRetries, a_handler_that_is_lost_is_found) {
+  c.wf.tx.erase(Key(Table::handler, 1));
+  expect_wrong("job 1 has no failure handler, and names one");
+}
+
+TEST_F(VerifyRetries, a_job_of_a_class_that_does_not_exist_is_found) {
+  c.wf.tx.put(Key(Table::own_rank, 1), encode(Rank{77, 0}));
+  expect_wrong("job 1 has no readable resource class of its own");
+}
+
+TEST_F(VerifyRetries, counts_and_terms_of_jobs_that_do_not_exist_are_found) {
+  c.wf.tx.put(Key(Table::retries, 2), encode(RetryCounts{0, {1}}));
+  expect_wrong("job 2 does not exist");
 }
 
 }  // namespace

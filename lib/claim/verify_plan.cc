@@ -56,6 +56,9 @@ class PlanAudit {
       if (!job_class || !decode_class(*job_class)) {
         return wrong(fmt::format("job {} has no readable resource class", next));
       }
+      if (t->handler != 0 && !reader_.get(Key(Table::handler, t->handler))) {
+        return wrong(fmt::format("job {} has no failure handler, and names one", next));
+      }
       for (std::uint64_t at = next; at < next + t->count; at = tables_.span_of(at).end()) {
         const Span& span = tables_.span_of(at);
         if (span.job_class != t->job_class || span.priority != t->priority) {

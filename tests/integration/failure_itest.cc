@@ -1,10 +1,8 @@
 // Real jobs that fail, and what their handlers make of it.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "tests/integration/harness.h"
 
@@ -22,11 +20,6 @@ class Failure : public ::testing::TestWithParam<const char*> {
   }
   Ended run() { return here.run({"run", "wf.torc", "--num-cpus", "2", "--memory", "1g"}); }
   json job(const std::string& name) { return here.json({"job", name}); }
-  std::string read(const std::string& file) {
-    std::ostringstream text;
-    text << std::ifstream(here.path() / file).rdbuf();
-    return text.str();
-  }
   void expect_sound() {
     const Ended verified = here.run({"verify"});
     EXPECT_EQ(verified.exit_code, 0) << verified;
@@ -49,7 +42,10 @@ jobs:
   const Ended ended = run();
   EXPECT_EQ(ended.exit_code, 0) << ended;
   EXPECT_EQ(job("a")["attempt"], 2);
-  EXPECT_EQ(read("wf.torc/logs/jobs/000000/1.1.recovery"), "a 1 3\n");
+  EXPECT_EQ(here.run({"logs", "a", "--recovery", "--attempt", "1"}).out, "a 1 3\n");
+  const Ended none = here.run({"logs", "a", "--recovery"});
+  EXPECT_EQ(none.exit_code, 3) << none;
+  EXPECT_TRUE(none.says("no recovery script ran after this attempt")) << none;
   expect_sound();
 }
 
