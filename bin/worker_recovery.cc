@@ -4,9 +4,9 @@
 #include <system_error>
 #include <utility>
 
-#include "bin/quantities.h"
 #include "bin/worker_session.h"
 #include "bin/worker_setup.h"
+#include "lib/spec/quantity.h"
 
 namespace torc::cli {
 namespace {
@@ -100,10 +100,9 @@ void Session::say_again(const Running& job, const claim::Finished& end) const {
   const claim::RetryRule& by = job.handler->rules[rule];
   const std::uint32_t nth = job.retries.of(rule) + 1;
   const auto delay = claim::backoff_of(by, nth);
-  notice(fmt::format(
-      "'{}' failed ({}) and is tried again{}: retry {} of {}", job.name, show_outcome(end.outcome),
-      delay.count() > 0 ? " in " + show_duration(std::chrono::duration_cast<WallTime>(delay)) : "",
-      nth, by.max_retries));
+  notice(fmt::format("'{}' failed ({}) and is tried again{}: retry {} of {}", job.name,
+                     show_outcome(end.outcome),
+                     delay.count() > 0 ? " in " + spec::to_text(delay) : "", nth, by.max_retries));
 }
 
 }  // namespace torc::cli
