@@ -1,6 +1,7 @@
 // The records of the claims: what can be read is written again in a form that reads as the same and
 // stays as it is. The input: the length of a key, the key, the value. The key's first byte tells
 // the table.
+#include "lib/claim/handler.h"
 #include "lib/claim/tables.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -83,6 +84,8 @@ TORC_FUZZ_TARGET(records) {
       return check_worker(value);
     case Table::barrier:
       return round_trip(value, decode_barrier);
+    case Table::handler:
+      return round_trip(value, decode_handler);
     case Table::workflow:
       return round_trip(value, decode_workflow);
     default:
