@@ -104,6 +104,7 @@ jobs:
   ASSERT_TRUE(worker->wait_for_output("is tried again in 1h: retry 1 of 3")) << worker->err();
   ASSERT_TRUE(wait_for_line(record, "c", *worker)) << worker->err();
   EXPECT_EQ(job("a")["state"], "delayed");
+  EXPECT_EQ(here.json({"jobs", "--state", "delayed"}).at(0)["name"], "a");
   const json status = here.json({"status"});
   EXPECT_EQ(status["state"], "running");
   EXPECT_EQ(status["counts"]["delayed"], 1);

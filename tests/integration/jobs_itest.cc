@@ -141,13 +141,14 @@ jobs:
   ASSERT_TRUE(wait_for_line(record, "b", *process));
   const json status = here.json({"status"});
   EXPECT_EQ(keys_of(status),
-            (std::vector<std::string>{"counts", "engine", "failures", "id", "jobs", "state",
-                                      "store", "unserved", "workers", "workflow"}));
+            (std::vector<std::string>{"counts", "engine", "failures", "halted", "id", "jobs",
+                                      "next_retry_seconds", "state", "store", "unserved", "workers",
+                                      "workflow"}));
   EXPECT_EQ(status["workflow"], "wf");
   EXPECT_EQ(status["state"], "running");
   EXPECT_EQ(keys_of(status["counts"]),
-            (std::vector<std::string>{"blocked", "canceled", "claimed", "completed", "failed",
-                                      "held", "ready", "running", "terminated"}));
+            (std::vector<std::string>{"blocked", "canceled", "claimed", "completed", "delayed",
+                                      "failed", "held", "ready", "running", "terminated"}));
   ASSERT_EQ(status["workers"].size(), 1U);
   EXPECT_EQ(keys_of(status["workers"][0]),
             (std::vector<std::string>{"allocation", "cpus", "gpus", "host", "jobs_finished",
@@ -158,9 +159,9 @@ jobs:
   gate.open_gate(1);
   EXPECT_EQ(process->wait().exit_code, 0);
 
-  std::vector<std::string> fields{
-      "attempt", "cause",         "claimed_at", "cpu_seconds", "ended_at",   "exit_code", "host",
-      "id",      "max_rss_bytes", "name",       "signal",      "started_at", "state",     "worker"};
+  std::vector<std::string> fields{"attempt",    "cause",  "claimed_at", "cpu_seconds",   "ended_at",
+                                  "exit_code",  "host",   "id",         "max_rss_bytes", "name",
+                                  "not_before", "signal", "started_at", "state",         "worker"};
   const json jobs = here.json({"jobs"});
   ASSERT_EQ(jobs.size(), 3U);
   for (const json& job : jobs) EXPECT_EQ(keys_of(job), fields);
