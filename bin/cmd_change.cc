@@ -165,7 +165,12 @@ Exit run_set(const App& app, const ChangeOptions& options) {
 }
 
 Exit run_release(const App& app, const ChangeOptions& options) {
-  const Kind kind{"released", "would release", {JobState::held}, claim::release_jobs};
+  const Kind kind{"released",
+                  "would release",
+                  {JobState::held},
+                  [&](claim::Transaction& tx, claim::JobRanges jobs) {
+                    return claim::release_jobs(tx, jobs, app.clock.wall_now());
+                  }};
   return run_change(app, options, kind, {});
 }
 

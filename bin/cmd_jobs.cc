@@ -9,6 +9,7 @@
 #include "bin/job_view.h"
 #include "bin/locate.h"
 #include "bin/quantities.h"
+#include "bin/quota_view.h"
 #include "bin/quote.h"
 #include "bin/table.h"
 #include "bin/worker_setup.h"
@@ -107,16 +108,8 @@ void print_job(const App& app, const claim::Reader& reader, const RecipeBook::Pa
   }
   if (job.state == JobState::delayed) line("tried again", show_time(job.not_before));
   if (page.handler != nullptr) line("retries", show_retries(reader, *page.handler, id, job));
-  if (job.state == JobState::blocked) {
-    std::string names;
-    RecipeBook book;
-    const auto waiting = claim::waits_for(reader, id, 6);
-    for (std::size_t i = 0; i < waiting.size() && i < 5; ++i) {
-      names += (i == 0 ? "" : ", ") + printable(job_name(book, reader, waiting[i]));
-    }
-    if (waiting.size() > 5) names += ", …";
-    line("waits for", names);
-  }
+  RecipeBook book;
+  for (const ObstacleLine& l : obstacle_lines(reader, book, id)) line(l.name, l.text);
   if (job.attempt > 0) {
     line("output", fmt::format("torc logs {} {} [--stderr]", store, job_word(rendered.name, id)));
   }

@@ -52,10 +52,11 @@ Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOpt
 void print_summary(const App& app, const WorkerSummary& summary, const Path& store, WallTime took) {
   const claim::WorkflowState& w = summary.workflow;
   const std::uint64_t bad =
-      w.of(JobState::failed) + w.of(JobState::terminated) + w.of(JobState::canceled);
+      w.of(JobState::failed) + w.of(JobState::terminated) + w.of(JobState::canceled) - w.unmet;
   say(app.out, "{}: {} of {} job(s) completed", printable(w.name),
       show_count(w.of(JobState::completed)), show_count(w.jobs));
   if (bad > 0) say(app.out, ", {} failed", show_count(bad));
+  if (w.unmet > 0) say(app.out, ", {} not needed", show_count(w.unmet));
   if (w.finished() && w.of(JobState::blocked) > 0) {
     say(app.out, ", {} never reached", show_count(w.of(JobState::blocked)));
   }
@@ -68,7 +69,10 @@ void print_summary(const App& app, const WorkerSummary& summary, const Path& sto
   }
   if (bad > 0)
     say(app.out, "see: torc jobs {} --state failed; torc logs {} NAME --stderr\n", shown, shown);
-  if (summary.end == WorkerEnd::nothing_fits) {
+  if (summary.end == WorkerEnd::nothing_fits && w.budget_holds) {
+    say(app.out, "the budget keeps {} ready job(s) from starting; see `torc status {}`\n",
+        show_count(w.of(JobState::ready)), shown);
+  } else if (summary.end == WorkerEnd::nothing_fits) {
     say(app.out,
         "{} ready job(s) need more than this worker has; see `torc jobs {} --state ready`\n",
         show_count(w.of(JobState::ready)), shown);

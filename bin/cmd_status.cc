@@ -10,6 +10,7 @@
 #include "bin/locate.h"
 #include "bin/progress.h"
 #include "bin/quantities.h"
+#include "bin/quota_view.h"
 #include "bin/quote.h"
 #include "bin/table.h"
 #include "bin/worker_setup.h"
@@ -39,6 +40,7 @@ struct Picture {
   claim::WorkflowState workflow;
   std::vector<claim::Worker> workers;  // living
   std::vector<Unserved> unserved;
+  QuotaView quota;
   std::vector<Failure> failures;                      // the first few
   std::optional<std::chrono::microseconds> next_due;  // of the delayed jobs
 };
@@ -79,6 +81,7 @@ Result<Picture> look(store::Store& store, WallTime now) {
     });
     RecipeBook book;
     find_unserved(reader, now, book, picture);
+    picture.quota = look_at_quota(reader, book);
     claim::State state_of(reader);
     picture.next_due = claim::next_due(state_of, now);
     for (const JobState state : {JobState::failed, JobState::terminated}) {
@@ -143,6 +146,9 @@ ordered_json to_json(const Picture& picture, const store::Store& store) {
           {"counts", std::move(counts)},
           {"workers", std::move(workers)},
           {"unserved", std::move(unserved)},
+          {"not_needed", w.unmet},
+          {"limits", limits_json(picture.quota)},
+          {"budget", budget_json(picture.quota)},
           {"failures", std::move(failures)}};
 }
 
@@ -232,8 +238,13 @@ void print_picture(const App& app, const Picture& picture, const store::Store& s
     table.add({std::string(claim::to_string(static_cast<JobState>(s))), show_count(w.counts[s])});
   }
   fmt::print(app.out, "{}", table.text());
+  if (w.unmet > 0) {
+    fmt::print(app.out, "{} of the canceled were not needed: their condition did not come true\n",
+               show_count(w.unmet));
+  }
   if (!w.finished() || !picture.workers.empty()) print_workers(app, picture);
   print_unserved(app, picture);
+  print_quota(app, picture.quota);
   print_failures(app, picture);
 }
 

@@ -33,6 +33,8 @@ ordered_json job_json(const claim::Reader& reader, RecipeBook& book, JobId id,
   out["exit_code"] = ended && o.exit_code >= 0 ? ordered_json(o.exit_code) : ordered_json(nullptr);
   out["signal"] = ended && o.signal > 0 ? ordered_json(o.signal) : ordered_json(nullptr);
   out["cause"] = ended ? ordered_json(claim::to_string(o.cause)) : ordered_json(nullptr);
+  out["because"] = claim::is_passed_over(job) ? ordered_json(job_name(book, reader, o.because))
+                                              : ordered_json(nullptr);
   out["host"] = host.empty() ? ordered_json(nullptr) : ordered_json(host);
   out["worker"] =
       claim::raw(job.worker) == 0 ? ordered_json(nullptr) : ordered_json(claim::raw(job.worker));

@@ -11,8 +11,8 @@
 namespace torc::cli {
 
 // {id, name, state, attempt, exit_code, signal, host, worker, claimed_at, started_at, ended_at,
-// not_before, max_rss_bytes, cpu_seconds, cause}; times in seconds since 1970, null where there is
-// nothing.
+// not_before, max_rss_bytes, cpu_seconds, cause, because}; times in seconds since 1970, null where
+// there is nothing.
 [[nodiscard]] nlohmann::ordered_json job_json(const claim::Reader& reader, RecipeBook& book,
                                               JobId id, const claim::Job& job);
 

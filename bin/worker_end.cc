@@ -193,10 +193,12 @@ Result<WorkerSummary> Session::leave() {
   summary_.end = *end_;
   if (summary_.end == WorkerEnd::lease_lost) return summary_;
   lease_.let_go();
-  bool last = false;  // nobody else beats in its file
+  const bool budget_holds = summary_.workflow.budget_holds;  // told by an exchange only
+  bool last = false;                                         // nobody else beats in its file
   auto left = store->commit(claim::raw(self_), [&](claim::Transaction& tx) -> Result<void> {
     TORC_TRY(claim::release_worker(tx, self_, clock_.wall_now()));
     TORC_ASSIGN(summary_.workflow, claim::read_workflow(tx));
+    summary_.workflow.budget_holds = budget_holds;
     const store::EpochRange beside = store::epochs_beside(claim::raw(self_));
     last = !claim::is_anybody_of(tx, beside.first, beside.last);
     return {};

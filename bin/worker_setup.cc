@@ -151,6 +151,10 @@ std::string show_outcome(const claim::Outcome& o) {
       return "lost with its worker";
     case claim::EndCause::stopped:
       return "stopped by its worker";
+    case claim::EndCause::unmet:
+      return "never needed: the condition on which it starts did not come true";
+    case claim::EndCause::upstream_failed:
+      return "canceled: a job that it depends on did not complete";
     case claim::EndCause::canceled:
       return "canceled";
   }

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "bin/plan_dependencies.h"
 #include "lib/base/codec.h"
 #include "lib/slurm/refusals.h"
 #include "lib/spec/quantity.h"
@@ -17,13 +18,6 @@ namespace {
 
 // Grows only with format changes of the settings value.
 constexpr std::uint8_t kSettingsFormat = 1;
-
-std::vector<claim::JobRange> to_claim(const std::vector<spec::Range>& ranges) {
-  std::vector<claim::JobRange> out;
-  out.reserve(ranges.size());
-  for (const spec::Range& r : ranges) out.push_back({JobId{r.first}, r.count});
-  return out;
-}
 
 // What a batch script could not be made of. Who wrote the same default once shall read it once.
 void check_slurm(const spec::Workflow& draft, spec::Report& report) {
@@ -171,10 +165,15 @@ claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory) {
   plan.sort = static_cast<claim::SortMethod>(workflow.sort);
   plan.handlers = handlers_of(workflow);
   plan.max_failures = workflow.max_failures.value_or(0);
+  PlannedLimits limits = plan_limits(workflow, expansion);
+  plan.limits = std::move(limits.limits);
+  plan.budget = plan_budget(workflow.budget);
   std::map<claim::JobClass, std::uint32_t> classes;
   plan.templates.reserve(expansion.entries.size());
-  for (const spec::ExpandedEntry& entry : expansion.entries) {
-    claim::JobClass job_class{to_claim(entry.resources), entry.scheduler, entry.label};
+  for (std::size_t e = 0; e < expansion.entries.size(); ++e) {
+    const spec::ExpandedEntry& entry = expansion.entries[e];
+    const claim::JobClass job_class{to_claim(entry.resources), entry.scheduler, entry.label,
+                                    limits.of_entry[e]};
     const auto [it, added] =
         classes.try_emplace(job_class, static_cast<std::uint32_t>(classes.size()));
     if (added) plan.classes.push_back(job_class);
@@ -193,10 +192,7 @@ claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory) {
     }
     plan.templates.push_back(std::move(t));
   }
-  plan.dependencies.reserve(expansion.dependencies.size());
-  for (const spec::DependencySet& set : expansion.dependencies) {
-    plan.dependencies.push_back({to_claim(set.upstream), to_claim(set.members)});
-  }
+  plan.dependencies = plan_dependencies(workflow, expansion);
   return plan;
 }
 

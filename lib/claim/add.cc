@@ -7,6 +7,9 @@
 #include <numeric>
 
 #include "lib/base/codec.h"
+#include "lib/claim/condition.h"
+#include "lib/claim/ledger.h"
+#include "lib/claim/limit.h"
 #include "lib/claim/plan_parts.h"
 #include "lib/claim/ready_queue.h"
 #include "lib/claim/state.h"
@@ -46,7 +49,29 @@ class Classes {
   std::uint32_t next_ = 0;
 };
 
+// A limit of an entry that has one already is that one.
+void renumber_limits(Transaction& tx, Plan& plan) {
+  if (plan.limits.empty()) return;
+  std::vector<std::string> known;
+  scan_limits(tx, [&](const LimitState& one) {
+    known.push_back(one.limit.entry);
+    return true;
+  });
+  std::vector<std::uint32_t> numbers{0};
+  for (const Limit& limit : plan.limits) {
+    const auto at = std::find(known.begin(), known.end(), limit.entry) - known.begin();
+    const auto number = static_cast<std::uint32_t>(at + 1);
+    if (number > known.size()) {
+      known.push_back(limit.entry);
+      tx.put(Key(Table::limit).be32(number), encode(limit));
+    }
+    numbers.push_back(number);
+  }
+  for (JobClass& c : plan.classes) c.limit = numbers[c.limit];
+}
+
 void renumber_classes(Transaction& tx, Plan& plan) {
+  renumber_limits(tx, plan);
   Classes classes(tx);
   std::vector<std::uint32_t> numbers;
   for (const JobClass& c : plan.classes) numbers.push_back(classes.number_of(c));
@@ -81,10 +106,9 @@ std::optional<UpstreamRun> run_at(State& state, std::uint64_t id) {
   return run && id - run->first < run->count ? run : std::nullopt;
 }
 
-void put_run(Transaction& tx, std::uint64_t first, std::uint64_t end,
-             std::vector<std::uint64_t> barriers) {
+void put_run(Transaction& tx, std::uint64_t first, std::uint64_t end, std::vector<Waiter> waiters) {
   if (first >= end) return;
-  tx.put(Key(Table::upstream, first), encode(UpstreamRun{first, end - first, std::move(barriers)}));
+  tx.put(Key(Table::upstream, first), encode(UpstreamRun{first, end - first, std::move(waiters)}));
 }
 
 // Puts the barriers of `added`, which are newer than all there are, to the runs that it overlaps,
@@ -98,35 +122,41 @@ void extend_upstream(Transaction& tx, State& state, const UpstreamRun& added, st
       const auto next = at < fresh ? tx.seek(Key(Table::upstream, at)) : std::nullopt;
       if (const auto first = next ? id_in(Table::upstream, next->key) : std::nullopt)
         to = std::min(to, *first);
-      put_run(tx, at, to, added.barriers);
+      put_run(tx, at, to, added.waiters);
       at = to;
       continue;
     }
     const std::uint64_t run_end = run->first + run->count;
     const std::uint64_t to = std::min(end, run_end);
-    std::vector<std::uint64_t> both = run->barriers;
-    both.insert(both.end(), added.barriers.begin(), added.barriers.end());
-    put_run(tx, run->first, at, run->barriers);
+    std::vector<Waiter> both = run->waiters;
+    both.insert(both.end(), added.waiters.begin(), added.waiters.end());
+    put_run(tx, run->first, at, run->waiters);
     put_run(tx, at, to, std::move(both));
-    put_run(tx, to, run_end, run->barriers);
-
+    put_run(tx, to, run_end, run->waiters);
     at = to;
   }
 }
 
-// How many of the jobs have completed. Those to which nothing has happened cost nothing.
-std::uint64_t completed_of(State& state, const JobRange& jobs) {
+// Takes off what is met of the edges from these jobs, and counts what can no longer be. Those to
+// which nothing has happened cost nothing.
+void count_edges(State& state, const JobRange& jobs, const Waiter& waiter, Countdown& countdown) {
   const std::uint64_t end = raw(jobs.first) + jobs.count;
-  std::uint64_t n = 0;
   state.reader().scan(Key(Table::job, raw(jobs.first)), [&](const store::Entry& e) {
     const auto id = id_in(Table::job, e.key);
     if (!id || *id >= end) return false;
     const auto job = decode_job(e.value);
     if (!job) state.damaged(e.key);
-    if (job && job->state == JobState::completed) ++n;
+    const Edge edge =
+        job ? judge(signal_of(*job), waiter.condition, waiter.cancels) : Edge::pending;
+    if (edge == Edge::met) --countdown.left;
+    if (edge == Edge::unmet) ++countdown.unmet;
+    if (edge == Edge::failed) ++countdown.failed;
     return true;
   });
-  return n;
+}
+
+bool is_plain(const Barrier& barrier) {
+  return barrier.conditional.empty() && !barrier.cancels;
 }
 
 bool same(const std::vector<JobRange>& a, const std::vector<JobRange>& b) {
@@ -136,39 +166,60 @@ bool same(const std::vector<JobRange>& a, const std::vector<JobRange>& b) {
                     });
 }
 
-// What is left to complete, as a barrier that waits for the same jobs already knows.
-std::optional<std::uint64_t> left_by_twin(State& state, const Barrier& barrier) {
+// As a barrier that waits for the completion of the same jobs already knows.
+std::optional<Countdown> countdown_of_twin(State& state, const Barrier& barrier) {
   const auto run = run_at(state, raw(barrier.upstream.front().first));
   if (!run) return {};
-  for (const std::uint64_t id : run->barriers) {
-    const auto other = state.barrier(id);
-    if (other && same(other->upstream, barrier.upstream)) return state.remaining(id);
+  for (const Waiter& w : run->waiters) {
+    if (w.condition != Condition::afterok || w.cancels) continue;
+    const auto other = state.barrier(w.barrier);
+    if (!other || !is_plain(*other) || !same(other->upstream, barrier.upstream)) continue;
+    Countdown known = state.countdown(w.barrier);
+    known.opened.reset();
+    return known;
   }
   return {};
 }
 
-std::uint64_t left_of(State& state, const Barrier& barrier, std::uint64_t before) {
-  if (raw(barrier.upstream.front().first) > before) return barrier.total;
-  if (const auto left = left_by_twin(state, barrier)) return *left;
-  std::uint64_t left = barrier.total;
-  for (const JobRange& r : barrier.upstream) {
-    if (raw(r.first) <= before) left -= completed_of(state, r);
+Countdown countdown_of(State& state, const Barrier& barrier, std::uint64_t before) {
+  Countdown countdown;
+  countdown.left = barrier.total;
+  if (is_plain(barrier)) {
+    if (raw(barrier.upstream.front().first) > before) return countdown;
+    if (const auto known = countdown_of_twin(state, barrier)) return *known;
   }
-  return left;
+  for (const JobRange& r : barrier.upstream) {
+    if (raw(r.first) > before) break;
+    count_edges(state, r, {0, Condition::afterok, barrier.cancels}, countdown);
+  }
+  for (const Dependency& d : barrier.conditional) {
+    if (raw(d.jobs.first) <= before) count_edges(state, d.jobs, {0, d.condition}, countdown);
+  }
+  return countdown;
 }
 
-// Writes the barriers; answers those that are open from the start.
-std::vector<std::uint64_t> write_barriers(Transaction& tx, State& state, const Plan& plan,
-                                          std::uint64_t barriers, std::uint64_t before) {
-  std::vector<std::uint64_t> open;
+// The new barriers that do not just wait.
+struct Begun {
+  std::vector<std::uint64_t> open;    // from the start
+  std::vector<std::uint64_t> doomed;  // cannot open any more
+};
+
+Begun write_barriers(Transaction& tx, State& state, const Plan& plan, std::uint64_t barriers,
+                     std::uint64_t before) {
+  Begun begun;
   for (const auto& [id, barrier] : barriers_of(plan, barriers)) {
-    const std::uint64_t left = left_of(state, barrier, before);
+    Countdown countdown = countdown_of(state, barrier, before);
     tx.put(Key(Table::barrier, id), encode(barrier));
-    if (left < barrier.total)
-      tx.put(Key(Table::countdown, id), encode_countdown(left, tx.sequence()));
-    if (left == 0) open.push_back(id);
+    if (countdown.left == 0) {
+      countdown.opened = tx.sequence();
+      begun.open.push_back(id);
+    }
+    if (countdown.doom() != EndCause::none) begun.doomed.push_back(id);
+    Countdown whole;
+    whole.left = barrier.total;
+    if (countdown != whole) tx.put(Key(Table::countdown, id), encode(countdown));
   }
-  return open;
+  return begun;
 }
 
 void write_spans(Transaction& tx, Tally& tally, const std::vector<Span>& spans,
@@ -194,6 +245,18 @@ void note_origin(Transaction& tx, const Origin& origin) {
 
 }  // namespace
 
+namespace {
+
+Result<void> pass_over_members(Transaction& tx, const std::vector<std::uint64_t>& barriers,
+                               WallTime now) {
+  if (barriers.empty()) return {};
+  Ledger ledger(tx, now);
+  for (const std::uint64_t id : barriers) ledger.pass_over_members(id);
+  return ledger.close();
+}
+
+}  // namespace
+
 Result<std::uint64_t> count_jobs(const Reader& reader) {
   State state(reader);
   const Tally tally = state.tally();
@@ -214,13 +277,15 @@ Result<JobRange> add_jobs(Transaction& tx, Plan addition, Origin origin) {
   renumber_classes(tx, addition);
   renumber_handlers(tx, addition);
   write_templates(tx, addition);
-  const auto open = write_barriers(tx, state, addition, barriers, before);
+  const Begun begun = write_barriers(tx, state, addition, barriers, before);
   cut_upstream(checked.upstream,
                [&](const UpstreamRun& run) { extend_upstream(tx, state, run, before + 1); });
-  write_spans(tx, tally, make_spans(addition, checked.members), open);
+  write_spans(tx, tally, make_spans(addition, checked.members), begun.open);
   note_origin(tx, origin);
+  tally.rules |= rules_of(addition);
   tx.put(Key(Table::tally), encode(tally));
   TORC_TRY(state.sound());
+  TORC_TRY(pass_over_members(tx, begun.doomed, origin.at));
   return origin.jobs;
 }
 

@@ -107,9 +107,9 @@ TEST_F(Add, a_part_of_a_run_of_upstream_jobs_is_cut_out_of_it) {
     return true;
   });
   ASSERT_EQ(runs.size(), 3U);
-  EXPECT_EQ(runs[0].barriers, std::vector<std::uint64_t>{1});
-  EXPECT_EQ(runs[1].barriers, (std::vector<std::uint64_t>{1, 2}));
-  EXPECT_EQ(runs[2].barriers, std::vector<std::uint64_t>{1});
+  EXPECT_EQ(runs[0].waiters, std::vector<Waiter>{{1}});
+  EXPECT_EQ(runs[1].waiters, (std::vector<Waiter>{{1}, {2}}));
+  EXPECT_EQ(runs[2].waiters, std::vector<Waiter>{{1}});
   for (std::uint64_t id = 1; id <= 4; ++id) complete(id);
   EXPECT_EQ(wf.state(5), JobState::ready);
   EXPECT_EQ(wf.state(7), JobState::ready);
@@ -118,7 +118,7 @@ TEST_F(Add, a_part_of_a_run_of_upstream_jobs_is_cut_out_of_it) {
 TEST_F(Add, the_same_upstream_again_takes_its_count_from_the_barrier_that_is_there) {
   complete(1);
   ASSERT_TRUE(add(more(2, {range(1, 4)})).ok());
-  EXPECT_EQ(decode_countdown(*wf.tx.get(Key(Table::countdown, 2))), 3U);
+  EXPECT_EQ(decode_total(*wf.tx.get(Key(Table::countdown, 2))), 3U);
 }
 
 TEST_F(Add, upstream_may_be_among_the_added_jobs_and_the_old_ones_together) {

@@ -1,26 +1,53 @@
-// Barriers: jobs with the same dependencies wait behind one counter of upstream jobs that have not
-// completed. A job that fails, is canceled or terminated leaves its barriers closed.
+// Barriers: jobs with the same dependencies wait behind one counter of upstream jobs that are not
+// yet as their condition says. A condition that can no longer be met is counted too: then the
+// members are passed over. A job that fails leaves the barriers closed that wait for its
+// completion.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
+#include "lib/claim/condition.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
 #include "lib/store/transaction.h"
 
 namespace torc::claim {
 
-// Counts `completed` (each job once in its life; any order; emptied) off the barriers that wait for
-// them. Those that reach zero open: their members become ready, with this transaction's sequence
-// number as their age. One seek for each run of jobs with the same barriers, one write for each
-// barrier, however many jobs completed.
-void count_down(Transaction& tx, State& state, Tally& tally, std::vector<std::uint64_t>& completed);
+// What a change of a job means to the barriers that wait for it.
+struct Move {
+  std::uint64_t job = 0;
+  Signal before = Signal::waits;
+  Signal after = Signal::waits;
+};
 
-// The reverse: `completed` are to run again (each was counted down; ascending). Call it while they
-// still count as completed and before anything else is changed. Barriers that were open close, and
-// those of their members that are ready are blocked again.
-void count_up(Transaction& tx, State& state, Tally& tally,
-              const std::vector<std::uint64_t>& completed);
+// Members of a barrier that are to be passed over, may wait again, or both in one for another
+// reason.
+struct Turn {
+  std::uint64_t barrier = 0;
+  EndCause before = EndCause::none;  // Countdown::doom()
+  EndCause after = EndCause::none;
+  JobId because{};  // one that makes it so; 0: ask culprit()
+};
+
+// Whether a barrier that was open closes when one of its conditions is no longer met.
+enum class Reopen : std::uint8_t { stays_open, closes };
+
+// Counts `moves` (any order; emptied). Barriers with nothing left open: their members become ready,
+// with this transaction's sequence number as their age. Those that close block what is ready of
+// theirs. `touched` are looked at too, whether they must close. One seek for each run of jobs with
+// the same barriers, one write for each barrier, however many jobs moved.
+std::vector<Turn> count_moves(Transaction& tx, State& state, Tally& tally, std::vector<Move>& moves,
+                              Reopen reopen, const std::vector<std::uint64_t>& touched);
+
+// The lowest job that makes the barrier impossible for this reason.
+[[nodiscard]] JobId culprit(State& state, std::uint64_t barrier, EndCause why);
+
+// Members that wait behind the barrier, and those that were passed over. The visitor may change
+// them.
+using VisitMember = std::function<void(std::uint64_t id, const Job& job)>;
+void each_blocked_member(State& state, std::uint64_t barrier, const VisitMember& visit);
+void each_passed_over_member(State& state, std::uint64_t barrier, const VisitMember& visit);
 
 }  // namespace torc::claim

@@ -40,6 +40,10 @@ struct WorkflowState {
   std::string settings;
   std::uint64_t jobs = 0;
   Counts counts{};
+  // Of the canceled: never needed, since the condition on which they start cannot come true.
+  std::uint64_t unmet = 0;
+  // Of an answer: the budget kept jobs from being granted.
+  bool budget_holds = false;
   [[nodiscard]] std::uint64_t of(JobState s) const { return counts[static_cast<std::size_t>(s)]; }
   std::uint32_t max_failures = 0;  // 0: as many as there are
   // So many jobs have failed that nothing more is claimed.
@@ -52,7 +56,8 @@ struct WorkflowState {
     const std::uint64_t waiting = of(JobState::ready) + of(JobState::delayed);
     return of(JobState::claimed) + of(JobState::running) == 0 && (halted() || waiting == 0);
   }
-  [[nodiscard]] bool all_completed() const { return of(JobState::completed) == jobs; }
+  // Everything that was needed.
+  [[nodiscard]] bool all_completed() const { return of(JobState::completed) + unmet == jobs; }
 };
 
 [[nodiscard]] Result<WorkflowState> read_workflow(const Reader& reader);  // O(1)
@@ -74,7 +79,7 @@ void scan_classes(const Reader& reader, const std::function<bool(const JobClass&
 // Every class that has ready jobs, with the job of each that a claim would look at first.
 void scan_ready_classes(const Reader& reader,
                         const std::function<bool(const JobClass&, JobId head)>& visit);
-// The direct upstream jobs that a blocked job still waits for, at most `limit`.
+// The direct upstream jobs that a blocked job still waits for, in id order, at most `limit`.
 [[nodiscard]] std::vector<JobId> waits_for(const Reader& reader, JobId id, std::size_t limit);
 
 // --- workers ---

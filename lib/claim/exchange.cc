@@ -22,7 +22,11 @@ bool is_end(JobState state) {
 class Session {
  public:
   Session(Transaction& tx, const Exchange& request, Lease lease)
-      : tx_(tx), request_(request), lease_(std::move(lease)), ledger_(tx), retries_(ledger_) {}
+      : tx_(tx),
+        request_(request),
+        lease_(std::move(lease)),
+        ledger_(tx, request.now),
+        retries_(ledger_) {}
 
   Result<Answer> run() {
     for (const Finished& f : request_.finishes) finish(f);
@@ -45,6 +49,8 @@ class Session {
     answer_.revoked = revoked();
     TORC_TRY(ledger_.close());
     answer_.workflow.counts = ledger_.tally().counts;
+    answer_.workflow.unmet = ledger_.tally().unmet;
+    answer_.workflow.budget_holds = ledger_.quota().budget_holds();
     for (std::uint64_t n : answer_.workflow.counts) answer_.workflow.jobs += n;
     answer_.living = ledger_.tally().living;
     answer_.job_time = ledger_.tally().job_time;
@@ -101,7 +107,7 @@ class Session {
     if (!std::binary_search(lease_.ending.begin(), lease_.ending.end(), id)) return false;
     const auto job = ledger_.state().record(id);
     if (!job || !is_revoked(*job, token, request_.worker)) return false;
-    ledger_.change(id, job->state, ended(*job, outcome));
+    ledger_.change(id, *job, ended(*job, outcome));
     std::erase(lease_.ending, id);
     refuse(token, Refusal::canceled, Job{});
     return true;
@@ -125,7 +131,7 @@ class Session {
     if (const auto* why = std::get_if<Refusal>(&decision)) return refuse(token, *why, *job);
     const Job* after = std::get_if<Job>(&decision);
     if (after == nullptr) return;
-    ledger_.change(id, job->state, *after);
+    ledger_.change(id, *job, *after);
     if (!is_live(after->state)) dropped_.push_back(id);
     if (is_terminal(after->state)) ++lease_.finished;
   }
@@ -143,7 +149,7 @@ class Session {
   }
 
   void claim_for(const Offer& offer, SortMethod sort) {
-    ReadyHeads heads(tx_, ledger_.state(), offer, sort);
+    ReadyHeads heads(ledger_.tx(), ledger_.state(), ledger_.quota(), request_.worker, offer, sort);
     Capacity free = free_capacity(offer);
     std::uint64_t room = Lease::kMaxHeld - lease_.held.size();
     for (std::uint64_t left = std::min(offer.max_jobs, room); left > 0;) {
@@ -153,6 +159,7 @@ class Session {
       grant(*taken);
     }
     room -= answer_.grants.size();
+    ledger_.quota().begin_ahead(ledger_.tally().living);
     // A fair share only: what one worker holds ahead, no other can start.
     for (std::uint64_t left = std::min({offer.ahead, fair_share(), room}); left > 0;) {
       const auto taken = heads.take_any(left);
@@ -176,7 +183,7 @@ class Session {
         if (before.state != JobState::ready) return state.damaged(Key(Table::job, id));
       }
       const Job after = claim::claim(before, request_.worker, tx_.sequence(), request_.now);
-      ledger_.change(id, JobState::ready, after);
+      ledger_.change(id, before, after);
       answer_.grants.push_back(
           {token_of(JobId{id}, after), taken.job_class, taken.priority, after.stopped});
       added_.push_back(id);

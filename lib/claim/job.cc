@@ -48,6 +48,10 @@ std::string_view to_string(EndCause cause) {
       return "stopped";
     case EndCause::canceled:
       return "canceled";
+    case EndCause::unmet:
+      return "unmet";
+    case EndCause::upstream_failed:
+      return "upstream_failed";
   }
   return "?";
 }

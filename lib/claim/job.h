@@ -60,12 +60,14 @@ enum class EndCause : std::uint8_t {
   none,  // has not ended
   exited,
   signaled,
-  timed_out,      // its time limit: exit_code is timeout_exit_code (152)
-  out_of_memory,  // its memory limit: exit_code is oom_exit_code (137)
-  not_started,    // exec failed: os_errno says why
-  worker_lost,    // its worker's lease expired
-  stopped,        // its worker ended it: drain, allocation's end, self-fencing
-  canceled        // on request
+  timed_out,       // its time limit: exit_code is timeout_exit_code (152)
+  out_of_memory,   // its memory limit: exit_code is oom_exit_code (137)
+  not_started,     // exec failed: os_errno says why
+  worker_lost,     // its worker's lease expired
+  stopped,         // its worker ended it: drain, allocation's end, self-fencing
+  canceled,        // on request
+  unmet,           // never ran: the condition on which it was to start can no longer come true
+  upstream_failed  // never ran: what it depends on ended otherwise, and it was to be canceled then
 };
 [[nodiscard]] std::string_view to_string(EndCause cause);
 
@@ -78,6 +80,7 @@ struct Outcome {
   WallTime ended_at{};
   ByteCount max_rss;
   std::chrono::microseconds cpu_time{};
+  JobId because{};  // unmet, upstream_failed: the job that it waited for
   auto operator<=>(const Outcome&) const = default;
 };
 
@@ -106,5 +109,18 @@ struct Job {
   Outcome outcome;  // of the newest attempt that ended; started_at also while running
   auto operator<=>(const Job&) const = default;
 };
+// Canceled by what became of the jobs that it depends on, not by a person.
+[[nodiscard]] constexpr bool is_passed_over(const Job& job) {
+  return job.state == JobState::canceled &&
+         (job.outcome.cause == EndCause::unmet || job.outcome.cause == EndCause::upstream_failed);
+}
+// It was not needed: no failure of the workflow.
+[[nodiscard]] constexpr bool is_unmet(const Job& job) {
+  return job.state == JobState::canceled && job.outcome.cause == EndCause::unmet;
+}
+// Its slot is taken and its resources may be in use.
+[[nodiscard]] constexpr bool is_occupied(const Job& job) {
+  return is_live(job.state) || job.revoked != Revoked::no;
+}
 
 }  // namespace torc::claim

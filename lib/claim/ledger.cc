@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <utility>
 
-#include "lib/claim/barrier.h"
+#include "lib/claim/transition.h"
 
 namespace torc::claim {
 namespace {
@@ -16,47 +18,110 @@ bool is_default(const Job& job) {
 
 }  // namespace
 
-Ledger::Ledger(Transaction& tx) : tx_(tx), state_(tx), stored_(state_.tally()), tally_(stored_) {}
+Ledger::Ledger(Transaction& tx, WallTime now, Reopen reopen)
+    : tx_(tx),
+      now_(now),
+      reopen_(reopen),
+      state_(tx),
+      stored_(state_.tally()),
+      tally_(stored_),
+      quota_(tx, state_, stored_.rules) {}
 
-void Ledger::change(std::uint64_t id, JobState before, const Job& after) {
-  if (before == JobState::delayed) {
-    const auto job = state_.open_record(id);
-    if (!job) return state_.damaged(Key(Table::job, id));
-    tx_.erase(delayed_key(job->not_before, id));
+// What has changed already may open the barrier again: whether the job is passed over is decided
+// when all of it is counted.
+JobState Ledger::waiting_state(std::uint64_t id) {
+  const JobState state = state_.waiting_state(id);
+  if (state == JobState::blocked && (tally_.rules & rule::kEnds) != 0) doubtful_.push_back(id);
+  return state;
+}
+
+void Ledger::pass_over_doubtful() {
+  std::map<std::uint64_t, JobId> culprits;  // of barriers
+  for (const std::uint64_t id : std::exchange(doubtful_, {})) {
+    const Span* span = state_.span_of(id);
+    const std::uint64_t barrier = span == nullptr ? 0 : span->barrier;
+    const auto job = state_.job(id);
+    if (!job || job->state != JobState::blocked || barrier == 0) continue;
+    const EndCause doom = state_.countdown(barrier).doom();
+    if (doom == EndCause::none) continue;
+    const auto [because, added] = culprits.try_emplace(barrier);
+    if (added) because->second = culprit(state_, barrier, doom);
+    change(id, *job, pass_over(*job, doom, because->second, now_));
   }
+}
+
+void Ledger::note_move(std::uint64_t id, const Job& before, const Job& after) {
+  const Move move{id, as_seen_by(signal_of(before), tally_.rules),
+                  as_seen_by(signal_of(after), tally_.rules)};
+  if (move.before != move.after) moves_.push_back(move);
+}
+
+void Ledger::change(std::uint64_t id, const Job& before, const Job& after) {
+  const JobState now = after.state == JobState::ready ? waiting_state(id) : after.state;
+  if (before.state == JobState::delayed) tx_.erase(delayed_key(before.not_before, id));
   if (is_default(after)) {
     tx_.erase(Key(Table::job, id));
   } else {
     tx_.put(Key(Table::job, id), encode(after));
   }
-  const JobState now = after.state == JobState::ready ? state_.waiting_state(id) : after.state;
-  tally_.move(before, now);
-  if (now == JobState::completed) completed_.push_back(id);
-  if (is_live(before) && now == JobState::canceled) revoked_[after.worker].push_back(id);
+  tally_.move(before.state, now);
+  if (is_unmet(before)) --tally_.unmet;
+  if (is_unmet(after)) ++tally_.unmet;
+  note_move(id, before, after);
+  quota_.change(id, before, after);
+  if (is_live(before.state) && now == JobState::canceled) revoked_[after.worker].push_back(id);
   if (now == JobState::delayed) tx_.put(delayed_key(after.not_before, id), {});
   if (is_set_aside(now)) {
     tx_.put(Key(Table::set_aside, id), {});
-  } else if (is_set_aside(before)) {
+  } else if (is_set_aside(before.state)) {
     tx_.erase(Key(Table::set_aside, id));
   }
-  const bool joins = now == JobState::ready && before != JobState::ready;
-  const bool leaves = before == JobState::ready && now != JobState::ready && !is_live(now);
+  const bool joins = now == JobState::ready && before.state != JobState::ready;
+  const bool leaves = before.state == JobState::ready && now != JobState::ready && !is_live(now);
   if (!joins && !leaves) return;
   const auto rank = state_.rank_of(id);
   if (!rank) return state_.damaged(Key(Table::span, id));
   (joins ? ready_again_ : withdrawn_).push_back({rank->job_class, rank->priority, id});
 }
 
-void Ledger::change_rank(std::uint64_t id, JobState state, const Rank& from, const Rank& to) {
-  if (state != JobState::ready) return;
+void Ledger::change_rank(std::uint64_t id, const Job& job, const Rank& from, const Rank& to) {
+  if (is_occupied(job)) quota_.change_class(job.worker, from.job_class, to.job_class);
+  if (job.state != JobState::ready) return;
   withdrawn_.push_back({from.job_class, from.priority, id});
   ready_again_.push_back({to.job_class, to.priority, id});
 }
 
+// Members of the barrier: their own moves are counted in the next round.
+void Ledger::follow(const Turn& turn) {
+  JobId because = turn.because;
+  if (raw(because) == 0 && turn.after != EndCause::none)
+    because = culprit(state_, turn.barrier, turn.after);
+  const auto member = [&](std::uint64_t id, const Job& job) {
+    change(
+        id, job,
+        turn.after == EndCause::none ? wait_again(job) : pass_over(job, turn.after, because, now_));
+  };
+  if (turn.before == EndCause::none) {
+    each_blocked_member(state_, turn.barrier, member);
+  } else {
+    each_passed_over_member(state_, turn.barrier, member);
+  }
+}
+
+void Ledger::pass_over_members(std::uint64_t barrier) {
+  follow({barrier, EndCause::none, state_.countdown(barrier).doom(), JobId{}});
+}
+
 void Ledger::settle() {
-  withdraw(tx_, state_, withdrawn_);
-  put_ready_again(tx_, ready_again_);
-  count_down(tx_, state_, tally_, completed_);
+  while (!moves_.empty() || !touched_.empty() || !withdrawn_.empty() || !ready_again_.empty() ||
+         !doubtful_.empty()) {
+    withdraw(tx_, state_, withdrawn_);
+    put_ready_again(tx_, ready_again_);
+    const auto turns = count_moves(tx_, state_, tally_, moves_, reopen_, touched_);
+    touched_.clear();
+    for (const Turn& turn : turns) follow(turn);
+    pass_over_doubtful();
+  }
 }
 
 // Their renewals stay as they are: nothing here is a sign of life of theirs.
@@ -82,6 +147,7 @@ void Ledger::tell_workers() {
 Result<void> Ledger::close() {
   settle();
   tell_workers();
+  quota_.store();
   if (tally_ != stored_) tx_.put(Key(Table::tally), encode(tally_));
   return state_.sound();
 }

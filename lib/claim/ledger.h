@@ -5,6 +5,8 @@
 #include <map>
 #include <vector>
 
+#include "lib/claim/barrier.h"
+#include "lib/claim/quota.h"
 #include "lib/claim/ready_queue.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
@@ -14,24 +16,33 @@ namespace torc::claim {
 
 class Ledger {
  public:
-  // `tx` outlives this.
-  explicit Ledger(Transaction& tx);
+  // `tx` outlives this. `now`: the end of what is passed over.
+  Ledger(Transaction& tx, WallTime now, Reopen reopen = Reopen::stays_open);
 
   [[nodiscard]] State& state() { return state_; }
   [[nodiscard]] Transaction& tx() { return tx_; }
   [[nodiscard]] Tally& tally() { return tally_; }
+  [[nodiscard]] Quota& quota() { return quota_; }
 
-  // Writes the new record of a job and notes what follows from it: counters, barriers, queues, the
-  // list of jobs set aside. after.state `ready` means: it waits. Precondition: `before` is its
-  // state now; a job that leaves `ready` for `claimed` was taken out of its queue.
-  // The worker of a job that is canceled while it is held is told when the ledger is closed.
-  void change(std::uint64_t id, JobState before, const Job& after);
+  // Writes the new record of a job and notes what follows from it: counters, barriers, queues,
+  // slots, the list of jobs set aside. after.state `ready` means: it waits, or is passed over when
+  // its barrier can no longer open. Precondition: `before` is the job as it is now; a job that
+  // leaves `ready` for `claimed` was taken out of its queue. The worker of a job that is canceled
+  // while it is held is told when the ledger is closed.
+  void change(std::uint64_t id, const Job& before, const Job& after);
 
-  // A job waits elsewhere from now on: the queues follow. Precondition: `state` is its state.
-  void change_rank(std::uint64_t id, JobState state, const Rank& from, const Rank& to);
+  // A job waits elsewhere from now on: the queues follow; of one that runs, what it is promised of
+  // the budget. Precondition: `job` is as it is now.
+  void change_rank(std::uint64_t id, const Job& job, const Rank& from, const Rank& to);
 
-  // Brings barriers and queues up to date with the changes so far. Before jobs are claimed, and
-  // before close().
+  // Barriers that must close if what they wait for is not as it should be.
+  void touch(std::vector<std::uint64_t> barriers) { touched_ = std::move(barriers); }
+
+  // Of a new barrier that can never open.
+  void pass_over_members(std::uint64_t barrier);
+
+  // Brings barriers and queues up to date with the changes so far, and passes over, or lets wait
+  // again, what follows from them. Before jobs are claimed, and before close().
   void settle();
 
   // Writes the counters and tells the workers. An error: what was read makes no sense; the
@@ -40,12 +51,22 @@ class Ledger {
 
  private:
   void tell_workers();
+  // Of a job that is to wait.
+  JobState waiting_state(std::uint64_t id);
+  void pass_over_doubtful();
+  void note_move(std::uint64_t id, const Job& before, const Job& after);
+  void follow(const Turn& turn);
 
   Transaction& tx_;
+  WallTime now_;
+  Reopen reopen_;
   State state_;
   Tally stored_;
   Tally tally_;
-  std::vector<std::uint64_t> completed_;
+  Quota quota_;
+  std::vector<Move> moves_;
+  std::vector<std::uint64_t> touched_;
+  std::vector<std::uint64_t> doubtful_;  // blocked, perhaps by what can no longer be
   std::vector<ReadyJob> ready_again_;
   std::vector<ReadyJob> withdrawn_;
   std::map<WorkerEpoch, std::vector<std::uint64_t>> revoked_;  // by holder

@@ -12,7 +12,7 @@ namespace {
 // One change: visits the jobs that it is about and keeps the account.
 class Visit {
  public:
-  explicit Visit(Transaction& tx) : ledger_(tx) {}
+  explicit Visit(Transaction& tx, WallTime now = {}) : ledger_(tx, now) {}
 
   // `rule` answers the job after the change, or nothing when it does not concern it.
   template <class Rule>
@@ -47,7 +47,7 @@ class Visit {
   }
 
   void apply(std::uint64_t id, const Job& before, const Job& after) {
-    ledger_.change(id, before.state, after);
+    ledger_.change(id, before, after);
     change_.note(JobId{id}, before, after);
   }
 
@@ -79,7 +79,7 @@ void Change::add(const Change& other) {
 }
 
 Result<Change> cancel_jobs(Transaction& tx, JobRanges jobs, WallTime now) {
-  return Visit(tx).run(jobs, [&](const Job& job) -> std::optional<Job> {
+  return Visit(tx, now).run(jobs, [&](const Job& job) -> std::optional<Job> {
     if (is_terminal(job.state) && job.revoked != Revoked::ending_then_again) return std::nullopt;
     return cancel(job, now);
   });
@@ -89,7 +89,8 @@ Result<Change> retry_jobs(Transaction& tx, JobRanges jobs) {
   return Visit(tx).run(jobs, [](const Job& job) -> std::optional<Job> {
     const bool over = is_terminal(job.state) && job.state != JobState::completed;
     const bool waits = job.state == JobState::delayed;
-    if ((!over && !waits) || job.revoked == Revoked::ending_then_again) return std::nullopt;
+    if ((!over && !waits) || is_passed_over(job) || job.revoked == Revoked::ending_then_again)
+      return std::nullopt;
     return retry(job);
   });
 }
@@ -103,8 +104,8 @@ Result<Change> hold_jobs(Transaction& tx, JobRanges jobs) {
   });
 }
 
-Result<Change> release_jobs(Transaction& tx, JobRanges jobs) {
-  return Visit(tx).run(jobs, [](const Job& job) -> std::optional<Job> {
+Result<Change> release_jobs(Transaction& tx, JobRanges jobs, WallTime now) {
+  return Visit(tx, now).run(jobs, [](const Job& job) -> std::optional<Job> {
     if (job.state != JobState::held) return std::nullopt;
     return release(job);
   });

@@ -35,12 +35,15 @@ Result<Change> cancel_jobs(Transaction& tx, JobRanges jobs, WallTime now);
 
 // What failed, was terminated or canceled, or is delayed after a failure, waits again: ready, or
 // blocked when its dependencies are open. Attempts go on counting, limits on them start anew. What
-// depends on it can be reached again.
+// depends on it can be reached again, and waits again if it was canceled because of it; what has a
+// condition that its end met keeps that. Jobs that were canceled for what became of others are left
+// alone: those others are to be retried or reset.
 Result<Change> retry_jobs(Transaction& tx, JobRanges jobs);
 
 // What is ready, delayed or blocked is not claimed until it is released, whatever its dependencies
 // do. What runs goes on.
 Result<Change> hold_jobs(Transaction& tx, JobRanges jobs);
-Result<Change> release_jobs(Transaction& tx, JobRanges jobs);
+// One whose condition can no longer be met is canceled then (EndCause::unmet, upstream_failed).
+Result<Change> release_jobs(Transaction& tx, JobRanges jobs, WallTime now);
 
 }  // namespace torc::claim

@@ -38,7 +38,7 @@ class Live : public ::testing::Test {
     return change([&] { return hold_jobs(wf.tx, jobs); });
   }
   Change release(std::vector<JobRange> jobs) {
-    return change([&] { return release_jobs(wf.tx, jobs); });
+    return change([&] { return release_jobs(wf.tx, jobs, kNoon); });
   }
   std::uint64_t in(JobState s) { return read_workflow(wf.tx)->of(s); }
   Answer ask(WorkerEpoch worker, std::uint64_t jobs = 0) {

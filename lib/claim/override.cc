@@ -90,7 +90,7 @@ namespace {
 
 class Setter {
  public:
-  Setter(Transaction& tx, const Setting& setting) : setting_(setting), ledger_(tx) {}
+  Setter(Transaction& tx, const Setting& setting) : setting_(setting), ledger_(tx, WallTime{}) {}
 
   Result<Change> run(JobRanges jobs) {
     for (const JobRange& range : jobs) visit(raw(range.first), raw(range.first) + range.count);
@@ -127,7 +127,7 @@ class Setter {
       return;
     }
     put_rank(ledger_.tx(), ledger_.state(), id, after);
-    ledger_.change_rank(id, job.state, before, after);
+    ledger_.change_rank(id, job, before, after);
     Job plain = job;
     plain.revoked = Revoked::no;  // that it is to be ended is none of this change
     change_.note(JobId{id}, job, plain);

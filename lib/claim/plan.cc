@@ -20,6 +20,9 @@ Result<std::uint64_t> check_templates(const Plan& plan, std::uint64_t next) {
           fmt::format("a template begins at job {} where {} follows", raw(t.first), next));
     }
     if (t.count == 0) return bad_plan(fmt::format("the template at job {} has no jobs", next));
+    if (t.job_class < plan.classes.size() && plan.classes[t.job_class].limit > plan.limits.size()) {
+      return bad_plan(fmt::format("class {} has a limit that is none", t.job_class));
+    }
     if (t.job_class >= plan.classes.size()) {
       return bad_plan(fmt::format("the template at job {} names class {} of {}", next, t.job_class,
                                   plan.classes.size()));
@@ -33,16 +36,16 @@ Result<std::uint64_t> check_templates(const Plan& plan, std::uint64_t next) {
   return next - 1;
 }
 
-// Sorted by first job. Within one barrier they must not overlap; nor across barriers when
+// Sorted by first job. Within one barrier and condition they must not overlap; nor across them when
 // `exclusive`.
 enum class Overlap : std::uint8_t { forbidden, across_barriers };
 Result<std::vector<Bound>> sorted_bounds(std::vector<Bound> bounds, std::uint64_t jobs,
                                          Overlap overlap) {
   const auto by_barrier = [](const Bound& a, const Bound& b) {
-    return a.barrier != b.barrier ? a.barrier < b.barrier : a.first < b.first;
+    return a.waiter != b.waiter ? a.waiter < b.waiter : a.first < b.first;
   };
   const auto by_first = [](const Bound& a, const Bound& b) {
-    return a.first != b.first ? a.first < b.first : a.barrier < b.barrier;
+    return a.first != b.first ? a.first < b.first : a.waiter < b.waiter;
   };
   if (overlap == Overlap::across_barriers) {
     std::sort(bounds.begin(), bounds.end(), by_barrier);
@@ -56,7 +59,7 @@ Result<std::vector<Bound>> sorted_bounds(std::vector<Bound> bounds, std::uint64_
           fmt::format("a dependency names jobs {} to {} of {}", b.first, b.end() - 1, jobs));
     }
     const bool comparable =
-        i > 0 && (overlap == Overlap::forbidden || bounds[i - 1].barrier == b.barrier);
+        i > 0 && (overlap == Overlap::forbidden || bounds[i - 1].waiter == b.waiter);
     if (comparable && bounds[i - 1].end() > b.first) {
       return bad_plan(fmt::format("job {} is named twice among the dependencies", b.first));
     }
@@ -65,13 +68,32 @@ Result<std::vector<Bound>> sorted_bounds(std::vector<Bound> bounds, std::uint64_
   return bounds;
 }
 
-std::vector<Bound> bounds_of(const Plan& plan, std::vector<JobRange> DependencySet::*side,
-                             std::uint64_t barriers) {
+// Nobody waits, or for nothing.
+bool is_idle(const DependencySet& set) {
+  return set.members.empty() || (set.upstream.empty() && set.conditional.empty());
+}
+
+std::vector<Bound> members_of(const Plan& plan, std::uint64_t barriers) {
   std::vector<Bound> bounds;
   for (std::size_t i = 0; i < plan.dependencies.size(); ++i) {
     const DependencySet& set = plan.dependencies[i];
-    if (set.upstream.empty() || set.members.empty()) continue;  // nobody waits, or for nothing
-    for (const JobRange& r : set.*side) bounds.push_back({raw(r.first), r.count, barriers + i + 1});
+    if (is_idle(set)) continue;
+    for (const JobRange& r : set.members)
+      bounds.push_back({raw(r.first), r.count, {barriers + i + 1}});
+  }
+  return bounds;
+}
+
+std::vector<Bound> upstream_of(const Plan& plan, std::uint64_t barriers) {
+  std::vector<Bound> bounds;
+  for (std::size_t i = 0; i < plan.dependencies.size(); ++i) {
+    const DependencySet& set = plan.dependencies[i];
+    if (is_idle(set)) continue;
+    const std::uint64_t id = barriers + i + 1;
+    for (const JobRange& r : set.upstream)
+      bounds.push_back({raw(r.first), r.count, {id, Condition::afterok, set.cancels}});
+    for (const Dependency& d : set.conditional)
+      bounds.push_back({raw(d.jobs.first), d.jobs.count, {id, d.condition, false}});
   }
   return bounds;
 }
@@ -87,10 +109,10 @@ Error bad_plan(std::string what) {
 Result<CheckedPlan> check_plan(const Plan& plan, std::uint64_t first, std::uint64_t barriers) {
   CheckedPlan checked;
   TORC_ASSIGN(checked.jobs, check_templates(plan, first));
-  TORC_ASSIGN(checked.members, sorted_bounds(bounds_of(plan, &DependencySet::members, barriers),
-                                             checked.jobs, Overlap::forbidden));
-  TORC_ASSIGN(checked.upstream, sorted_bounds(bounds_of(plan, &DependencySet::upstream, barriers),
-                                              checked.jobs, Overlap::across_barriers));
+  TORC_ASSIGN(checked.members,
+              sorted_bounds(members_of(plan, barriers), checked.jobs, Overlap::forbidden));
+  TORC_ASSIGN(checked.upstream,
+              sorted_bounds(upstream_of(plan, barriers), checked.jobs, Overlap::across_barriers));
   if (!checked.members.empty() && checked.members.front().first < first) {
     return bad_plan(fmt::format("job {} exists already and cannot be made to wait",
                                 checked.members.front().first));
@@ -117,7 +139,7 @@ std::vector<Span> make_spans(const Plan& plan, const std::vector<Bound>& members
       const bool inside = m < members.size() && members[m].first <= at;
       std::uint64_t to = end;
       if (m < members.size()) to = std::min(end, inside ? members[m].end() : members[m].first);
-      add({at, to - at, inside ? members[m].barrier : 0, t.job_class, t.priority});
+      add({at, to - at, inside ? members[m].waiter.barrier : 0, t.job_class, t.priority});
       at = to;
     }
   }
@@ -131,14 +153,14 @@ void cut_upstream(const std::vector<Bound>& bounds,
                   const std::function<void(const UpstreamRun&)>& visit) {
   struct End {
     std::uint64_t at;
-    std::uint64_t barrier;
+    Waiter waiter;
     bool opens;
   };
   std::vector<End> ends;
   ends.reserve(2 * bounds.size());
   for (const Bound& b : bounds) {
-    ends.push_back({b.first, b.barrier, true});
-    ends.push_back({b.end(), b.barrier, false});
+    ends.push_back({b.first, b.waiter, true});
+    ends.push_back({b.end(), b.waiter, false});
   }
   // A range that ends where another of its barrier begins: close first, so that the barrier stays
   // listed once.
@@ -149,15 +171,15 @@ void cut_upstream(const std::vector<Bound>& bounds,
   for (std::size_t i = 0; i < ends.size();) {
     run.first = ends[i].at;
     for (; i < ends.size() && ends[i].at == run.first; ++i) {
-      auto& list = run.barriers;
-      const auto at = std::lower_bound(list.begin(), list.end(), ends[i].barrier);
+      auto& list = run.waiters;
+      const auto at = std::lower_bound(list.begin(), list.end(), ends[i].waiter);
       if (ends[i].opens) {
-        list.insert(at, ends[i].barrier);
+        list.insert(at, ends[i].waiter);
       } else {
         list.erase(at);
       }
     }
-    if (i == ends.size() || run.barriers.empty()) continue;
+    if (i == ends.size() || run.waiters.empty()) continue;
     run.count = ends[i].at - run.first;
     visit(run);
   }
@@ -183,6 +205,13 @@ std::vector<JobRange> sorted(std::vector<JobRange> ranges) {
   return ranges;
 }
 
+std::vector<Dependency> sorted(std::vector<Dependency> all) {
+  std::sort(all.begin(), all.end(), [](const Dependency& a, const Dependency& b) {
+    return a.condition != b.condition ? a.condition < b.condition : a.jobs.first < b.jobs.first;
+  });
+  return all;
+}
+
 }  // namespace
 
 std::vector<std::pair<std::uint64_t, Barrier>> barriers_of(const Plan& plan,
@@ -190,11 +219,14 @@ std::vector<std::pair<std::uint64_t, Barrier>> barriers_of(const Plan& plan,
   std::vector<std::pair<std::uint64_t, Barrier>> made;
   for (std::size_t i = 0; i < plan.dependencies.size(); ++i) {
     const DependencySet& set = plan.dependencies[i];
-    if (set.upstream.empty() || set.members.empty()) continue;
+    if (is_idle(set)) continue;
     auto& [id, barrier] = made.emplace_back(barriers + i + 1, Barrier{});
     barrier.members = sorted(set.members);
     barrier.upstream = sorted(set.upstream);
     for (const JobRange& r : barrier.upstream) barrier.total += r.count;
+    barrier.conditional = sorted(set.conditional);
+    for (const Dependency& d : barrier.conditional) barrier.total += d.jobs.count;
+    barrier.cancels = set.cancels;
   }
   return made;
 }
@@ -212,7 +244,28 @@ void write_definitions(Transaction& tx, const Plan& plan) {
   tx.put(all, Value().varint(known));
 }
 
+std::uint8_t rules_of(const Plan& plan) {
+  std::uint8_t rules = 0;
+  for (const DependencySet& set : plan.dependencies) {
+    if (is_idle(set)) continue;
+    if (set.cancels || !set.conditional.empty()) rules |= rule::kEnds;
+    for (const Dependency& d : set.conditional) {
+      if (d.condition == Condition::after) rules |= rule::kStarts;
+    }
+  }
+  if (!plan.limits.empty()) rules |= rule::kLimits;
+  if (plan.budget != Usage{}) rules |= rule::kBudget;
+  return rules;
+}
+
 namespace {
+
+void write_quota(Transaction& tx, const Plan& plan) {
+  for (std::size_t i = 0; i < plan.limits.size(); ++i) {
+    tx.put(Key(Table::limit).be32(static_cast<std::uint32_t>(i + 1)), encode(plan.limits[i]));
+  }
+  if (plan.budget != Usage{}) tx.put(Key(Table::expense), encode(Expense{plan.budget, {}, {}}));
+}
 
 Tally write_spans(Transaction& tx, const std::vector<Span>& spans) {
   Tally tally;
@@ -254,7 +307,9 @@ Result<void> write_plan(Transaction& tx, const Plan& plan) {
   cut_upstream(checked.upstream, [&](const UpstreamRun& run) {
     tx.put(Key(Table::upstream, run.first), encode(run));
   });
-  const Tally tally = write_spans(tx, make_spans(plan, checked.members));
+  write_quota(tx, plan);
+  Tally tally = write_spans(tx, make_spans(plan, checked.members));
+  tally.rules = rules_of(plan);
   tx.put(Key(Table::tally), encode(tally));
   return {};
 }

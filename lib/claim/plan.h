@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/units.h"
@@ -27,8 +28,9 @@ struct Requirement {
 // queue.
 struct JobClass {
   Requirement need;
-  std::string scheduler;  // empty: any worker
-  std::string label;      // empty: any worker
+  std::string scheduler;    // empty: any worker
+  std::string label;        // empty: any worker
+  std::uint32_t limit = 0;  // position in Plan::limits + 1; 0: none
   auto operator<=>(const JobClass&) const = default;
 };
 
@@ -50,12 +52,43 @@ struct JobRange {
   std::uint64_t count = 0;
 };
 
-// `members` wait until every job of `upstream` has completed. One record and one counter however
-// many there are. A job is a member of at most one dependency set; ranges do not overlap within a
-// set.
+// When a job may start, as seen from one that it depends on; named after Slurm's.
+enum class Condition : std::uint8_t {
+  afterok,     // it has completed
+  afternotok,  // it failed, was terminated or canceled, and no attempt is left
+  afterany,    // it is over, in whatever way
+  after        // it runs or is over
+};
+[[nodiscard]] std::string_view to_string(Condition condition);
+
+// A run of jobs upstream on one condition.
+struct Dependency {
+  JobRange jobs;
+  Condition condition = Condition::afterok;
+};
+
+// `members` wait until every job of `upstream` has completed and those of `conditional` are as
+// their conditions say. One record and one counter however many there are. A job is a member of at
+// most one dependency set; ranges of one condition do not overlap within a set.
 struct DependencySet {
   std::vector<JobRange> upstream;
   std::vector<JobRange> members;
+  std::vector<Dependency> conditional = {};  // none of them afterok
+  bool cancels = false;  // members are canceled when a job of `upstream` ends otherwise
+};
+
+// At most `most` jobs of one entry are claimed or running at a time, on all workers together.
+struct Limit {
+  std::string entry;  // its name as written
+  std::uint32_t most = 1;
+};
+
+// CPUs and nodes by the time for which jobs have them. Of a job on one node the part of it that
+// counts is its CPUs over those of the worker that runs it.
+struct Usage {
+  std::chrono::milliseconds core{};
+  std::chrono::milliseconds node{};
+  auto operator<=>(const Usage&) const = default;
 };
 
 enum class SortMethod : std::uint8_t { none, gpus_runtime_memory, gpus_memory_runtime };
@@ -77,6 +110,8 @@ struct Plan {
   std::vector<Definition> definitions;
   std::vector<Handler> handlers;
   std::uint32_t max_failures = 0;  // failed jobs after which nothing more is claimed; 0: no limit
+  std::vector<Limit> limits;
+  Usage budget;  // 0: without bound
 };
 
 // 64-bit hash of a job name, as the name index keys it (FNV-1a with a finaliser). Never 0.

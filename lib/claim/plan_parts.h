@@ -20,7 +20,7 @@ namespace torc::claim {
 struct Bound {
   std::uint64_t first = 0;
   std::uint64_t count = 0;
-  std::uint64_t barrier = 0;
+  Waiter waiter;
   [[nodiscard]] std::uint64_t end() const { return first + count; }
 };
 
@@ -43,6 +43,7 @@ struct CheckedPlan {
 void cut_upstream(const std::vector<Bound>& bounds,
                   const std::function<void(const UpstreamRun&)>& visit);
 
+[[nodiscard]] std::uint8_t rules_of(const Plan& plan);    // of `rule`
 void write_templates(Transaction& tx, const Plan& plan);  // and the indices of names
 void write_definitions(Transaction& tx, const Plan& plan);
 

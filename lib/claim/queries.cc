@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "lib/claim/claimer.h"
+#include "lib/claim/condition.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
 
@@ -148,7 +149,9 @@ Result<WorkflowState> read_workflow(const Reader& reader) {
     out.max_failures = record->max_failures;
   }
   if (const auto settings = reader.get(Key(Table::settings))) out.settings = *settings;
-  out.counts = state.tally().counts;
+  const Tally tally = state.tally();
+  out.counts = tally.counts;
+  out.unmet = tally.unmet;
   for (std::uint64_t n : out.counts) out.jobs += n;
   TORC_TRY(state.sound());
   return out;
@@ -255,14 +258,22 @@ std::vector<JobId> waits_for(const Reader& reader, JobId id, std::size_t limit) 
   if (span == nullptr || limit == 0 || state.is_open(span->barrier)) return out;
   const auto barrier = state.barrier(span->barrier);
   if (!barrier) return out;
+  const auto look = [&](const JobRange& r, Condition condition) {
+    std::size_t found = 0;  // at most `limit` of each range
+    visit_range(reader, raw(r.first), raw(r.first) + r.count, Job{}, [&](JobId up, const Job& job) {
+      if (judge(signal_of(job), condition, false) == Edge::met) return true;
+      out.push_back(up);
+      return ++found < limit;
+    });
+    return out.size() < limit;
+  };
   for (const JobRange& r : barrier->upstream) {
-    const bool more = visit_range(reader, raw(r.first), raw(r.first) + r.count, Job{},
-                                  [&](JobId up, const Job& job) {
-                                    if (job.state != JobState::completed) out.push_back(up);
-                                    return out.size() < limit;
-                                  });
-    if (!more) break;
+    if (!look(r, Condition::afterok)) break;
   }
+  for (const Dependency& d : barrier->conditional) (void)look(d.jobs, d.condition);
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  out.resize(std::min(out.size(), limit));
   return out;
 }
 

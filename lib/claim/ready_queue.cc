@@ -164,8 +164,9 @@ Offer whole_offer(const WorkerInfo& info, WallTime now) {
   return offer;
 }
 
-ReadyHeads::ReadyHeads(Transaction& tx, State& state, const Offer& offer, SortMethod sort)
-    : tx_(tx), state_(state), offer_(offer) {
+ReadyHeads::ReadyHeads(Transaction& tx, State& state, Quota& quota, WorkerEpoch worker,
+                       const Offer& offer, SortMethod sort)
+    : tx_(tx), state_(state), quota_(quota), worker_(worker), offer_(offer) {
   Key from(Table::ready);
   while (const auto entry = tx_.seek(from)) {
     if (!is_in(Table::ready, entry->key)) break;
@@ -174,9 +175,10 @@ ReadyHeads::ReadyHeads(Transaction& tx, State& state, const Offer& offer, SortMe
       state_.damaged(entry->key);
       return;
     }
-    const JobClass job_class = state_.job_class(range->job_class);
+    JobClass job_class = state_.job_class(range->job_class);
     if (could_fit(job_class, offer)) {
-      heads_.push_back({job_class.need, size_of(job_class.need, sort), *range, 0, false});
+      const auto size = size_of(job_class.need, sort);
+      heads_.push_back({std::move(job_class), size, *range, 0, false});
     }
     if (range->job_class == std::numeric_limits<std::uint32_t>::max()) break;
     from = Key(Table::ready).be32(range->job_class + 1);
@@ -202,16 +204,22 @@ std::optional<ReadyHeads::Take> ReadyHeads::take(Capacity* free, std::uint64_t l
   Head* best = nullptr;
   for (Head& head : heads_) {
     if (head.exhausted) continue;
-    if (free != nullptr && how_many_fit(head.need, *free, offer_) == 0) continue;
-    if (best == nullptr || before(head, *best)) best = &head;
+    if (free != nullptr && how_many_fit(head.job_class.need, *free, offer_) == 0) continue;
+    if (best != nullptr && !before(head, *best)) continue;
+    if (quota_.room(head.job_class, worker_) > 0) best = &head;
   }
   if (best == nullptr || limit == 0) return std::nullopt;
 
   // All of the range goes before the next head: ranges are disjoint, so that they never interleave
   // by id.
-  std::uint64_t count = std::min(limit, best->count());
-  if (free != nullptr) count = std::min(count, how_many_fit(best->need, *free, offer_));
-  if (free != nullptr) occupy(*free, best->need, count, offer_);
+  const Requirement& need = best->job_class.need;
+  std::uint64_t count = std::min({limit, best->count(), quota_.room(best->job_class, worker_)});
+  if (free != nullptr) {
+    count = std::min(count, how_many_fit(need, *free, offer_));
+    occupy(*free, need, count, offer_);
+  } else {
+    quota_.take_ahead(best->job_class, count);
+  }
   const Take taken{best->range.job_class, best->range.priority, best->first(), count};
   best->taken += count;
   if (best->count() == 0) advance(*best);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "lib/claim/quota.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
 #include "lib/store/transaction.h"
@@ -46,8 +47,9 @@ struct Capacity {
 void occupy(Capacity& free, const Requirement& need, std::uint64_t jobs, const Offer& offer);
 
 // Takes jobs from the heads of all queues that an offer fits, in merged order: priority (high
-// first), then the sort method, then age, then id. A job that does not fit is passed over for
-// others that do. Reads one key a class at the start; each further key costs one seek.
+// first), then the sort method, then age, then id. A job that does not fit, or that a limit or the
+// budget holds back, is passed over for others that do. Reads one key a class at the start; each
+// further key costs one seek.
 class ReadyHeads {
  public:
   struct Take {
@@ -58,7 +60,8 @@ class ReadyHeads {
   };
 
   // All arguments outlive this.
-  ReadyHeads(Transaction& tx, State& state, const Offer& offer, SortMethod sort);
+  ReadyHeads(Transaction& tx, State& state, Quota& quota, WorkerEpoch worker, const Offer& offer,
+             SortMethod sort);
 
   // The next jobs that fit into `free`, which shrinks by them; at most `limit`.
   std::optional<Take> take_fitting(Capacity& free, std::uint64_t limit);
@@ -69,7 +72,7 @@ class ReadyHeads {
 
  private:
   struct Head {
-    Requirement need;
+    JobClass job_class;
     std::array<std::uint64_t, 3> size{};  // by the sort method; larger first
     ReadyRange range;                     // as stored
     std::uint64_t taken = 0;
@@ -84,6 +87,8 @@ class ReadyHeads {
 
   Transaction& tx_;
   State& state_;
+  Quota& quota_;
+  WorkerEpoch worker_;
   const Offer& offer_;
   std::vector<Head> heads_;
 };

@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 
-#include "lib/claim/barrier.h"
 #include "lib/claim/ledger.h"
 #include "lib/claim/tables.h"
 #include "lib/claim/transition.h"
@@ -64,7 +63,7 @@ void barriers_of(State& state, const JobRange& range, std::set<std::uint64_t>& b
     }
     if (run->first >= first + range.count) return false;
     if (run->first + run->count > first) {
-      barriers.insert(run->barriers.begin(), run->barriers.end());
+      for (const Waiter& w : run->waiters) barriers.insert(w.barrier);
     }
     return true;
   });
@@ -77,44 +76,52 @@ bool is_named(JobRanges jobs, std::uint64_t id) {
   return after != jobs.begin() && id - raw(std::prev(after)->first) < std::prev(after)->count;
 }
 
+struct Downstream {
+  std::vector<JobRange> jobs;  // those named and what is downstream of them
+  std::vector<std::uint64_t> barriers;
+};
+
 class Reset {
  public:
-  Reset(Transaction& tx, JobRanges jobs, WallTime now) : named_(jobs), now_(now), ledger_(tx) {}
+  Reset(Transaction& tx, JobRanges jobs, WallTime now)
+      : named_(jobs), now_(now), ledger_(tx, now, Reopen::closes) {}
 
-  Result<Change> run(const std::vector<JobRange>& all, Force force) {
-    std::vector<std::uint64_t> uncounted;
+  Result<Change> run(const Downstream& all, Force force) {
     std::uint64_t live = 0;
-    for (const JobRange& range : all) look_at(range, uncounted, live);
+    for (const JobRange& range : all.jobs) live += look_at(range);
     if (live > 0 && force == Force::no) {
       return Error{ErrorKind::busy,
                    fmt::format("{} of the jobs to be reset are claimed or running", live),
                    "wait for them, cancel them, or reset with --force, which cancels them"};
     }
-    count_up(ledger_.tx(), ledger_.state(), ledger_.tally(), uncounted);
+    // One may be open although a job that it waits for was retried since.
+    if ((ledger_.tally().rules & rule::kEnds) != 0) ledger_.touch(all.barriers);
     for (const std::uint64_t id : recorded_) reset(id);
     TORC_TRY(ledger_.close());
     return std::move(change_);
   }
 
  private:
-  // Only jobs with a record have anything to lose.
-  void look_at(const JobRange& range, std::vector<std::uint64_t>& uncounted, std::uint64_t& live) {
+  // Only jobs with a record have anything to lose. The number of those that a worker holds.
+  std::uint64_t look_at(const JobRange& range) {
+    std::uint64_t live = 0;
     State& state = ledger_.state();
     const std::uint64_t end = raw(range.first) + range.count;
     for (auto at = state.next_record(raw(range.first)); at && *at < end;
          at = state.next_record(*at + 1)) {
       const auto job = state.record(*at);
-      if (!job) return;
+      if (!job) break;
       recorded_.push_back(*at);
-      if (job->state == JobState::completed) uncounted.push_back(*at);
       if (is_live(job->state)) ++live;
     }
+    return live;
   }
 
   void reset(std::uint64_t id) {
     const auto before = ledger_.state().record(id);
     if (!before) return;
     const JobState was = before->state;
+    if (is_passed_over(*before)) return;  // it waits again if what it waits for can be
     if (was == JobState::canceled &&
         (!is_named(named_, id) || before->revoked == Revoked::ending_then_again)) {
       return;
@@ -126,10 +133,10 @@ class Reset {
       after.lost = 0;
       after.stopped = 0;
       if (was != JobState::held) after.state = JobState::ready;
-      return ledger_.change(id, was, after);
+      return ledger_.change(id, *before, after);
     }
     const Job after = retry(is_live(was) ? cancel(*before, now_) : *before);
-    ledger_.change(id, was, after);
+    ledger_.change(id, *before, after);
     change_.note(JobId{id}, *before, after);
   }
 
@@ -140,9 +147,7 @@ class Reset {
   std::vector<std::uint64_t> recorded_;
 };
 
-}  // namespace
-
-Result<std::vector<JobRange>> with_downstream(const Reader& reader, JobRanges jobs) {
+Result<Downstream> downstream_of(const Reader& reader, JobRanges jobs) {
   State state(reader);
   Covered covered;
   std::set<std::uint64_t> seen;
@@ -165,11 +170,18 @@ Result<std::vector<JobRange>> with_downstream(const Reader& reader, JobRanges jo
     }
   }
   TORC_TRY(state.sound());
-  return covered.ranges();
+  return Downstream{covered.ranges(), {seen.begin(), seen.end()}};
+}
+
+}  // namespace
+
+Result<std::vector<JobRange>> with_downstream(const Reader& reader, JobRanges jobs) {
+  TORC_ASSIGN(Downstream all, downstream_of(reader, jobs));
+  return std::move(all.jobs);
 }
 
 Result<Change> reset_jobs(Transaction& tx, JobRanges jobs, Force force, WallTime now) {
-  TORC_ASSIGN(const std::vector<JobRange> all, with_downstream(tx, jobs));
+  TORC_ASSIGN(const Downstream all, downstream_of(tx, jobs));
   return Reset(tx, jobs, now).run(all, force);
 }
 

@@ -74,7 +74,7 @@ bool promote_due(Ledger& ledger, WallTime now) {
     after.state = JobState::ready;
     after.not_before = WallTime{};
     after.delay = std::chrono::seconds(0);
-    ledger.change(id, JobState::delayed, after);
+    ledger.change(id, *job, after);
     ++promoted;
   }
   return promoted > 0;
@@ -137,14 +137,14 @@ Job Retries::again(std::uint64_t id, Job after, std::size_t rule, RetryCounts co
   if (counts.by_rule.size() <= rule) counts.by_rule.resize(rule + 1);
   const std::uint32_t nth = ++counts.by_rule[rule];
   ledger_.tx().put(Key(Table::retries, id), encode(counts));
-  grow(id, by);
+  grow(id, after.worker, by);
   after.delay = backoff_of(by, nth);
   after.state = after.delay.count() > 0 ? JobState::delayed : JobState::ready;
   if (after.state == JobState::delayed) after.not_before = now + after.delay;
   return after;
 }
 
-void Retries::grow(std::uint64_t id, const RetryRule& rule) {
+void Retries::grow(std::uint64_t id, WorkerEpoch worker, const RetryRule& rule) {
   if (rule.memory_multiplier == 1 && rule.runtime_multiplier == 1) return;
   State& state = ledger_.state();
   const auto rank = state.rank_of(id);
@@ -165,6 +165,7 @@ void Retries::grow(std::uint64_t id, const RetryRule& rule) {
   if (wanted == old) return;
   const std::uint32_t number = find_or_add_class(ledger_.tx(), wanted);
   put_rank(ledger_.tx(), state, id, {number, rank->priority});
+  ledger_.quota().change_class(worker, rank->job_class, number);  // its end is still to be written
 }
 
 std::uint64_t Retries::memory_ceiling() {

@@ -74,7 +74,7 @@ class Retries {
   };
   const Terms& terms_of(std::uint64_t id);
   Job again(std::uint64_t id, Job after, std::size_t rule, RetryCounts counts, WallTime now);
-  void grow(std::uint64_t id, const RetryRule& rule);
+  void grow(std::uint64_t id, WorkerEpoch worker, const RetryRule& rule);
   std::uint64_t memory_ceiling();
 
   Ledger& ledger_;

@@ -181,7 +181,7 @@ TEST(Retry, a_delayed_job_can_be_canceled_held_and_let_run_at_once) {
   EXPECT_EQ(c.wf.state(1), JobState::canceled);
   EXPECT_EQ(c.wf.state(2), JobState::held);
   EXPECT_EQ(ids(c.at(kNoon).grants), (std::vector<std::uint64_t>{3}));
-  ASSERT_TRUE(release_jobs(c.wf.tx, {&second, 1}).ok());
+  ASSERT_TRUE(release_jobs(c.wf.tx, {&second, 1}, kNoon).ok());
   EXPECT_EQ(ids(c.at(kNoon).grants), (std::vector<std::uint64_t>{2}));
 }
 

@@ -45,8 +45,11 @@ std::optional<Rank> State::rank_of(std::uint64_t id) {
 
 bool State::is_open(std::uint64_t barrier) {
   if (barrier == 0) return true;
-  const auto value = reader_.get(Key(Table::countdown, barrier));
-  return value && decode_countdown(*value) == 0;
+  const Key key(Table::countdown, barrier);
+  const auto value = reader_.get(key);  // absent: closed, and its record need not be looked at
+  if (!value) return false;
+  const auto countdown = sound_or_damaged(key, decode_countdown(*value));
+  return countdown && countdown->opened;
 }
 
 JobState State::waiting_state(std::uint64_t id) {
@@ -55,19 +58,21 @@ JobState State::waiting_state(std::uint64_t id) {
   return span == nullptr || is_open(span->barrier) ? JobState::ready : JobState::blocked;
 }
 
-std::uint64_t State::opened_at(std::uint64_t barrier) const {
-  if (barrier == 0) return 0;
-  const auto value = reader_.get(Key(Table::countdown, barrier));
-  return value ? decode_opening(*value) : 0;
+std::uint64_t State::opened_at(std::uint64_t barrier) {
+  return barrier == 0 ? 0 : countdown(barrier).opened.value_or(0);
 }
 
-std::uint64_t State::remaining(std::uint64_t barrier) {
+Countdown State::countdown(std::uint64_t barrier) {
   const Key key(Table::countdown, barrier);
-  if (const auto value = reader_.get(key)) return decode_countdown(*value);
-  const Key whole(Table::barrier, barrier);
-  if (const auto value = reader_.get(whole)) return decode_countdown(*value);
-  damaged(whole);
-  return 0;
+  if (const auto value = reader_.get(key))
+    return sound_or_damaged(key, decode_countdown(*value)).value_or(Countdown{});
+  Countdown whole;
+  if (const auto value = reader_.get(Key(Table::barrier, barrier))) {
+    whole.left = decode_total(*value);
+  } else {
+    damaged(Key(Table::barrier, barrier));
+  }
+  return whole;
 }
 
 std::optional<Barrier> State::barrier(std::uint64_t id) {

@@ -29,11 +29,12 @@ class State {
   // Where it waits: its own class and priority, or those of its span. nullopt: no such job.
   [[nodiscard]] std::optional<Rank> rank_of(std::uint64_t id);
   [[nodiscard]] bool is_open(std::uint64_t barrier);
-  // What a job that waits is.
+  [[nodiscard]] Countdown countdown(std::uint64_t barrier);
+  // What a job that waits is; of a blocked one the barrier may have become impossible, which
+  // Ledger::change looks at.
   [[nodiscard]] JobState waiting_state(std::uint64_t id);
   // Sequence number of the commit that opened it; 0: it is closed, or there is none.
-  [[nodiscard]] std::uint64_t opened_at(std::uint64_t barrier) const;
-  [[nodiscard]] std::uint64_t remaining(std::uint64_t barrier);
+  [[nodiscard]] std::uint64_t opened_at(std::uint64_t barrier);
   [[nodiscard]] std::optional<Barrier> barrier(std::uint64_t id);
   [[nodiscard]] Tally tally();
   [[nodiscard]] std::optional<Lease> lease(WorkerEpoch epoch);

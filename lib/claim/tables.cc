@@ -35,6 +35,10 @@ std::int32_t upright(std::uint32_t stored) {
   return static_cast<std::int32_t>(~stored ^ 0x80000000U);
 }
 
+bool names_a_job(EndCause cause) {
+  return cause == EndCause::unmet || cause == EndCause::upstream_failed;
+}
+
 void put_outcome(Value& out, const Outcome& o, WallTime base) {
   unsigned head = static_cast<unsigned>(o.cause);
   if (o.signal != 0) head |= kSignal;
@@ -50,6 +54,7 @@ void put_outcome(Value& out, const Outcome& o, WallTime base) {
   }
   if (o.ended_at != WallTime{}) out.svarint(distance(base, o.ended_at));
   out.varint(o.max_rss.value).svarint(o.cpu_time.count());
+  if (names_a_job(o.cause)) out.varint(torc::raw(o.because));
 }
 
 bool take_outcome(Decoder& in, Outcome& o, WallTime base) {
@@ -65,7 +70,8 @@ bool take_outcome(Decoder& in, Outcome& o, WallTime base) {
   if (head & kEnded) o.ended_at = away(base, in.svarint());
   o.max_rss.value = in.varint();
   o.cpu_time = std::chrono::microseconds(in.svarint());
-  return (head & 0x0f) <= static_cast<unsigned>(EndCause::canceled);
+  if (names_a_job(o.cause)) o.because = JobId{in.varint()};
+  return (head & 0x0f) <= static_cast<unsigned>(EndCause::upstream_failed);
 }
 
 void put_ranges(Encoder& out, const std::vector<JobRange>& ranges) {
@@ -87,6 +93,31 @@ std::vector<JobRange> take_ranges(Decoder& in) {
     before = first + count;
   }
   return ranges;
+}
+
+// Of a Waiter: beside the condition, in the third of the low bits.
+constexpr unsigned kCancels = 4;
+constexpr int kConditions = 4;
+
+void put_conditions(Encoder& out, const Barrier& barrier) {
+  out.u8(barrier.cancels ? 1 : 0);
+  for (int c = 1; c < kConditions; ++c) {
+    std::vector<JobRange> ranges;
+    for (const Dependency& d : barrier.conditional) {
+      if (d.condition == static_cast<Condition>(c)) ranges.push_back(d.jobs);
+    }
+    put_ranges(out, ranges);
+  }
+}
+
+bool take_conditions(Decoder& in, Barrier& barrier) {
+  const std::uint8_t cancels = in.u8();
+  barrier.cancels = cancels == 1;
+  for (int c = 1; c < kConditions; ++c) {
+    for (const JobRange& r : take_ranges(in))
+      barrier.conditional.push_back({r, static_cast<Condition>(c)});
+  }
+  return cancels <= 1;
 }
 
 // Ascending ids, as runs.
@@ -170,11 +201,12 @@ std::optional<ReadyRange> decode_ready(std::string_view key, std::string_view va
 
 std::string encode(const UpstreamRun& run) {
   Encoder out;
-  out.varint(run.count).varint(run.barriers.size());
+  out.varint(run.count).varint(run.waiters.size());
   std::uint64_t before = 0;
-  for (std::uint64_t b : run.barriers) {
-    out.varint(b - before);
-    before = b;
+  for (const Waiter& w : run.waiters) {
+    const unsigned how = static_cast<unsigned>(w.condition) | (w.cancels ? kCancels : 0U);
+    out.varint((w.barrier - before) << 3 | how);
+    before = w.barrier;
   }
   return std::move(out).bytes();
 }
@@ -188,7 +220,9 @@ std::optional<UpstreamRun> decode_upstream(std::string_view key, std::string_vie
   run.count = in.varint();
   std::uint64_t before = 0;
   for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
-    run.barriers.push_back(before += in.varint());
+    const std::uint64_t next = in.varint();
+    before += next >> 3;
+    run.waiters.push_back({before, static_cast<Condition>(next & 3U), (next & kCancels) != 0});
   }
   return whole(in, std::move(run));
 }
@@ -198,6 +232,7 @@ std::string encode(const Barrier& barrier) {
   out.varint(barrier.total);
   put_ranges(out, barrier.members);
   put_ranges(out, barrier.upstream);
+  if (!barrier.conditional.empty() || barrier.cancels) put_conditions(out, barrier);
   return std::move(out).bytes();
 }
 
@@ -207,25 +242,37 @@ std::optional<Barrier> decode_barrier(std::string_view value) {
   b.total = in.varint();
   b.members = take_ranges(in);
   b.upstream = take_ranges(in);
+  if (!in.at_end() && !take_conditions(in, b)) return std::nullopt;
   return whole(in, std::move(b));
 }
 
-std::uint64_t decode_countdown(std::string_view value) {
+std::uint64_t decode_total(std::string_view value) {
   return Decoder(value).varint();
 }
 
-Value encode_countdown(std::uint64_t left, std::uint64_t sequence) {
+// Most count only what is left; what a number of 0 at the end would say is left out.
+Value encode(const Countdown& countdown) {
   Value out;
-  out.varint(left);
-  if (left == 0) out.varint(sequence);
+  out.varint(countdown.left);
+  const bool lost = countdown.unmet != 0 || countdown.failed != 0;
+  if (countdown.opened || lost) out.varint(countdown.opened ? *countdown.opened + 1 : 0);
+  if (lost) out.varint(countdown.unmet).varint(countdown.failed);
   return out;
 }
 
-std::uint64_t decode_opening(std::string_view value) {
+std::optional<Countdown> decode_countdown(std::string_view value) {
   Decoder in(value);
-  const std::uint64_t left = in.varint();
-  const std::uint64_t opened = in.varint();
-  return in.ok() && left == 0 ? opened : 0;
+  Countdown c;
+  c.left = in.varint();
+  if (!in.at_end()) {
+    const std::uint64_t opened = in.varint();
+    if (opened != 0) c.opened = opened - 1;
+  }
+  if (!in.at_end()) {
+    c.unmet = in.varint();
+    c.failed = in.varint();
+  }
+  return whole(in, c);
 }
 
 Key delayed_key(WallTime not_before, std::uint64_t id) {
@@ -302,6 +349,7 @@ std::string encode(const JobClass& job_class) {
   Encoder out;
   out.varint(need.cpus).varint(need.gpus).varint(need.nodes).varint(need.memory.value);
   out.svarint(need.runtime.count()).text(job_class.scheduler).text(job_class.label);
+  if (job_class.limit != 0) out.varint(job_class.limit);
   return std::move(out).bytes();
 }
 
@@ -315,6 +363,7 @@ std::optional<JobClass> decode_class(std::string_view value) {
   c.need.runtime = std::chrono::seconds(in.svarint());
   c.scheduler = in.text();
   c.label = in.text();
+  if (!in.at_end()) c.limit = static_cast<std::uint32_t>(in.varint());
   return whole(in, std::move(c));
 }
 
@@ -345,8 +394,9 @@ std::optional<Template> decode_template(std::string_view key, std::string_view v
 Value encode(const Tally& tally) {
   Value out;
   for (std::uint64_t n : tally.counts) out.varint(n);
-  out.varint(tally.living).varint(tally.hosts);
+  out.varint(tally.unmet).varint(tally.living).varint(tally.hosts);
   out.varint(static_cast<std::uint64_t>(tally.job_time.count()));
+  out.u8(tally.rules);
   return out;
 }
 
@@ -354,9 +404,11 @@ std::optional<Tally> decode_tally(std::string_view value) {
   Decoder in(value);
   Tally tally;
   for (std::uint64_t& n : tally.counts) n = in.varint();
+  tally.unmet = in.varint();
   tally.living = in.varint();
   tally.hosts = in.varint();
   tally.job_time = std::chrono::milliseconds(in.varint());
+  tally.rules = in.u8();
   return whole(in, tally);
 }
 
@@ -424,6 +476,39 @@ std::optional<Worker> decode_worker(std::string_view value) {
   info.ends_at = WallTime(in.svarint());
   info.lease_ttl = std::chrono::seconds(in.svarint());
   return whole(in, std::move(w));
+}
+
+std::string encode(const Limit& limit) {
+  Encoder out;
+  out.varint(limit.most).text(limit.entry);
+  return std::move(out).bytes();
+}
+
+std::optional<Limit> decode_limit(std::string_view value) {
+  Decoder in(value);
+  Limit limit;
+  limit.most = static_cast<std::uint32_t>(in.varint());
+  limit.entry = in.text();
+  return whole(in, std::move(limit));
+}
+
+Value encode(const Expense& expense) {
+  Value out;
+  for (const Usage& u : {expense.most, expense.spent, expense.promised}) {
+    out.varint(static_cast<std::uint64_t>(u.core.count()));
+    out.varint(static_cast<std::uint64_t>(u.node.count()));
+  }
+  return out;
+}
+
+std::optional<Expense> decode_expense(std::string_view value) {
+  Decoder in(value);
+  Expense expense;
+  for (Usage* u : {&expense.most, &expense.spent, &expense.promised}) {
+    u->core = std::chrono::milliseconds(in.varint());
+    u->node = std::chrono::milliseconds(in.varint());
+  }
+  return whole(in, expense);
 }
 
 std::string encode(const WorkflowRecord& record) {

@@ -20,28 +20,30 @@
 namespace torc::claim {
 
 enum class Table : char {
-  addition = 'A',  // + first job that was added; by itself: how many additions, and the first job
-  countdown =
-      'B',  // + barrier: jobs still to complete; absent: all of them; 0: open, and since when
-  job_class = 'C',     // + class number
-  definition = 'D',    // + what its reader chose; by itself: how many
-  retries = 'E',       // + job: retries so far by the rules of its failure handler
-  set_aside = 'F',     // + job: failed, canceled, terminated or held
-  upstream = 'G',      // + first job of a run of jobs that the same barriers wait for
-  host = 'H',          // + hash of a host's name + epoch of a living worker on it; empty
-  job = 'J',           // + job
-  tally = 'K',         // one key
-  name = 'N',          // + name hash + job
-  own_rank = 'O',      // + job whose class or priority is not its span's
-  sweep = 'P',         // + first job of a template of several jobs
-  delayed = 'Q',       // + due time + job, of each delayed job; empty
-  ready = 'R',         // + class + inverted priority + age + first job
-  span = 'S',          // + first job
+  addition = 'A',    // + first job that was added; by itself: how many additions, and the first job
+  countdown = 'B',   // + barrier: what it still waits for; absent: everything
+  job_class = 'C',   // + class number
+  definition = 'D',  // + what its reader chose; by itself: how many
+  retries = 'E',     // + job: retries so far by the rules of its failure handler
+  set_aside = 'F',   // + job: failed, canceled, terminated or held
+  upstream = 'G',    // + first job of a run of jobs that the same barriers wait for
+  host = 'H',        // + hash of a host's name + epoch of a living worker on it; empty
+  job = 'J',         // + job
+  tally = 'K',       // one key
+  limit = 'L',       // + number, immutable
+  name = 'N',        // + name hash + job
+  own_rank = 'O',    // + job whose class or priority is not its span's
+  sweep = 'P',       // + first job of a template of several jobs
+  delayed = 'Q',     // + due time + job, of each delayed job; empty
+  ready = 'R',       // + class + inverted priority + age + first job
+  span = 'S',        // + first job
   job_template = 'T',  // + first job
   lease = 'V',         // + epoch, living workers only
   worker = 'W',        // + epoch
+  expense = 'X',       // one key, where there is a budget
   barrier = 'b',       // + barrier, immutable
   handler = 'h',       // + number from 1, immutable
+  slots = 'l',         // + number of a limit: how many are taken; absent: none
   settings = 's',      // one key, immutable
   workflow = 'w'       // one key, immutable
 };
@@ -123,29 +125,53 @@ struct ReadyRange {
 [[nodiscard]] Key ready_key(const ReadyRange& range);
 [[nodiscard]] std::optional<ReadyRange> decode_ready(std::string_view key, std::string_view value);
 
+// A barrier that waits for a job on one condition.
+struct Waiter {
+  std::uint64_t barrier = 0;
+  Condition condition = Condition::afterok;
+  bool cancels = false;  // as in Barrier; of afterok only
+  auto operator<=>(const Waiter&) const = default;
+};
+
 // Jobs `first .. first + count - 1` are upstream of exactly these barriers.
 struct UpstreamRun {
   std::uint64_t first = 0;
   std::uint64_t count = 0;
-  std::vector<std::uint64_t> barriers;  // ascending
+  std::vector<Waiter> waiters;  // ascending
 };
 [[nodiscard]] std::string encode(const UpstreamRun& run);
 [[nodiscard]] std::optional<UpstreamRun> decode_upstream(std::string_view key,
                                                          std::string_view value);
 
 struct Barrier {
-  std::uint64_t total = 0;  // jobs upstream
+  std::uint64_t total = 0;  // jobs upstream; one counts once for each condition
   std::vector<JobRange> members;
   std::vector<JobRange> upstream;
+  std::vector<Dependency> conditional;  // by condition, then by job
+  bool cancels = false;
 };
 [[nodiscard]] std::string encode(const Barrier& barrier);
 [[nodiscard]] std::optional<Barrier> decode_barrier(std::string_view value);
-// What is left to complete: of a countdown's value, or of a whole barrier's (its total, without the
-// rest).
-[[nodiscard]] std::uint64_t decode_countdown(std::string_view value);
-// `sequence`: of the commit that opens it, kept when nothing is left.
-[[nodiscard]] Value encode_countdown(std::uint64_t left, std::uint64_t sequence);
-[[nodiscard]] std::uint64_t decode_opening(std::string_view value);
+// How far a barrier is. Once open it stays so until a reset closes it, also when a condition that
+// was met no longer is (a failed job is retried): its members may have run.
+struct Countdown {
+  std::uint64_t left = 0;               // of its total: not as their conditions say
+  std::optional<std::uint64_t> opened;  // sequence number of the commit that opened it
+  // Of those left:
+  std::uint64_t unmet = 0;   // can no longer be
+  std::uint64_t failed = 0;  // where it cancels its members: ended otherwise
+  // Why its members will not run; none: they may.
+  [[nodiscard]] EndCause doom() const {
+    if (opened) return EndCause::none;
+    if (unmet > 0) return EndCause::unmet;
+    return failed > 0 ? EndCause::upstream_failed : EndCause::none;
+  }
+  auto operator<=>(const Countdown&) const = default;
+};
+[[nodiscard]] Value encode(const Countdown& countdown);
+[[nodiscard]] std::optional<Countdown> decode_countdown(std::string_view value);
+// The total of a whole barrier's value, without the rest.
+[[nodiscard]] std::uint64_t decode_total(std::string_view value);
 
 // Where a delayed job is listed: the one that is due first stands first.
 [[nodiscard]] Key delayed_key(WallTime not_before, std::uint64_t id);
@@ -160,8 +186,18 @@ struct Barrier {
 [[nodiscard]] std::string encode(const Template& job_template);
 [[nodiscard]] std::optional<Template> decode_template(std::string_view key, std::string_view value);
 
+// What a workflow has that most do without: they are spared what it costs.
+namespace rule {
+inline constexpr std::uint8_t kEnds = 1;    // ends other than completion count for some barrier
+inline constexpr std::uint8_t kStarts = 2;  // so do starts
+inline constexpr std::uint8_t kLimits = 4;
+inline constexpr std::uint8_t kBudget = 8;
+}  // namespace rule
+
 struct Tally {
   Counts counts{};
+  std::uint64_t unmet = 0;   // of the canceled: those that were not needed
+  std::uint8_t rules = 0;    // of `rule`
   std::uint64_t living = 0;  // workers
   std::uint64_t hosts = 0;   // with at least one living worker
   // How long a job runs, as workers said lately; 0: nobody knows yet. A hint, never a rule.
@@ -194,6 +230,19 @@ struct Lease {
 [[nodiscard]] std::string encode_worker(const WorkerInfo& info, WorkerStatus status,
                                         const Lease& lease);
 [[nodiscard]] std::optional<Worker> decode_worker(std::string_view value);  // without the epoch
+
+[[nodiscard]] std::string encode(const Limit& limit);
+[[nodiscard]] std::optional<Limit> decode_limit(std::string_view value);
+
+// The budget of the workflow and how far it is spent.
+struct Expense {
+  Usage most;      // 0: without bound
+  Usage spent;     // by attempts that are over
+  Usage promised;  // to those that are claimed or run, by their declared runtime
+  auto operator<=>(const Expense&) const = default;
+};
+[[nodiscard]] Value encode(const Expense& expense);
+[[nodiscard]] std::optional<Expense> decode_expense(std::string_view value);
 
 struct WorkflowRecord {
   SortMethod sort = SortMethod::none;

@@ -139,6 +139,21 @@ Job release(Job job) {
   return job;
 }
 
+Job pass_over(Job job, EndCause why, JobId because, WallTime now) {
+  job.state = JobState::canceled;
+  job.outcome = Outcome{};
+  job.outcome.cause = why;
+  job.outcome.because = because;
+  job.outcome.ended_at = now;
+  return job;
+}
+
+Job wait_again(Job job) {
+  job.state = JobState::ready;
+  job.outcome = Outcome{};
+  return job;
+}
+
 Job lose(Job job, std::uint32_t crash_limit, WallTime now) {
   Outcome outcome;
   outcome.cause = EndCause::worker_lost;

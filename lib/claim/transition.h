@@ -56,6 +56,12 @@ using Decision = std::variant<Job, Unchanged, Refusal>;
 [[nodiscard]] Job hold(Job job);
 [[nodiscard]] Job release(Job job);
 
+// It will not run, for what became of `because`. Precondition: it waits behind a closed barrier, or
+// was passed over for another reason.
+[[nodiscard]] Job pass_over(Job job, EndCause why, JobId because, WallTime now);
+// It may run after all. Precondition: is_passed_over(job).
+[[nodiscard]] Job wait_again(Job job);
+
 // Its worker is gone: run again, or failed (EndCause::worker_lost) when it has now lost
 // `crash_limit` workers (0: no limit) while it ran. A job that was only claimed is not charged, but
 // its attempt is used up: its start may not have been told yet. Lest a job that takes its worker

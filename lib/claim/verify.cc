@@ -1,15 +1,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <vector>
 
 #include "lib/claim/claimer.h"
+#include "lib/claim/condition.h"
 #include "lib/claim/retry.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
 #include "lib/claim/verify_plan.h"
+#include "lib/claim/verify_quota.h"
 
 namespace torc::claim {
 namespace {
@@ -22,11 +25,15 @@ class Audit {
   Result<void> run() {
     TORC_TRY(read_jobs());
     TORC_TRY(check_countdowns());
+    TORC_TRY(check_passed_over());
     TORC_TRY(check_overrides());
     TORC_TRY(check_queues());
     TORC_TRY(check_workers());
     TORC_TRY(check_set_aside());
     TORC_TRY(check_delayed());
+    std::map<std::uint64_t, std::uint64_t> occupied = live_;
+    occupied.insert(ending_.begin(), ending_.end());
+    TORC_TRY(audit_quota(reader_, plan_, occupied));
     return check_tally();
   }
 
@@ -40,15 +47,19 @@ class Audit {
     }));
     State state(reader_);
     states_.assign(plan_.jobs + 1, JobState::ready);
+    signals_.assign(plan_.jobs + 1, Signal::waits);
     for (const Span& s : plan_.spans) {
       if (state.is_open(s.barrier)) continue;
       std::fill_n(states_.begin() + static_cast<std::ptrdiff_t>(s.first), s.count,
                   JobState::blocked);
     }
     TORC_TRY(each(reader_, Table::job, [&](const store::Entry& e) { return read_job(e); }));
-    done_.assign(states_.size(), 0);
-    for (std::size_t id = 1; id < states_.size(); ++id) {
-      done_[id] = done_[id - 1] + (states_[id] == JobState::completed ? 1 : 0);
+    for (std::size_t s = 1; s < kSignals; ++s) {
+      const bool told_apart = as_seen_by(static_cast<Signal>(s), plan_.rules) != Signal::waits;
+      if (!told_apart) continue;
+      up_to_[s].assign(states_.size(), 0);
+      for (std::size_t id = 1; id < states_.size(); ++id)
+        up_to_[s][id] = up_to_[s][id - 1] + (signals_[id] == static_cast<Signal>(s) ? 1 : 0);
     }
     return {};
   }
@@ -86,6 +97,8 @@ class Audit {
       }
       ending_[*id] = raw(job->worker);
     }
+    if (is_passed_over(*job)) passed_over_.emplace_back(*id, job->outcome);
+    signals_[*id] = signal_of(*job);
     if (job->state != JobState::ready) states_[*id] = job->state;
     if (job->state == JobState::delayed) delayed_[*id] = job->not_before;
     if (is_live(job->state)) live_[*id] = raw(job->worker);
@@ -95,14 +108,64 @@ class Audit {
   Result<void> check_countdowns() {
     State state(reader_);
     for (const auto& [id, barrier] : plan_.barriers) {
-      std::uint64_t left = barrier.total;
-      for (const JobRange& r : barrier.upstream) {
-        left -= done_[raw(r.first) + r.count - 1] - done_[raw(r.first) - 1];
-      }
-      if (const std::uint64_t stored = state.remaining(id); stored != left) {
+      Countdown counted;
+      for (const JobRange& r : barrier.upstream)
+        count_edges(r, Condition::afterok, barrier.cancels, counted);
+      const std::uint64_t not_completed = counted.left;
+      for (const Dependency& d : barrier.conditional)
+        count_edges(d.jobs, d.condition, barrier.cancels, counted);
+      const Countdown stored = state.countdown(id);
+      counted.opened = stored.opened;
+      if (stored != counted) {
         return wrong(fmt::format("barrier {} counts {} jobs to go where {} have not completed", id,
-                                 stored, left));
+                                 stored.left, counted.left));
       }
+      const bool opened = stored.opened.has_value();
+      if (opened ? not_completed > 0 : stored.left == 0) {
+        return wrong(fmt::format("barrier {} is {} and waits for {} jobs", id,
+                                 opened ? "open" : "closed", stored.left));
+      }
+    }
+    return state.sound();
+  }
+
+  void count_edges(const JobRange& range, Condition condition, bool cancels, Countdown& countdown) {
+    std::uint64_t pending = range.count;
+    const auto add = [&](Edge edge, std::uint64_t n) {
+      if (edge != Edge::met) countdown.left += n;
+      if (edge == Edge::unmet) countdown.unmet += n;
+      if (edge == Edge::failed) countdown.failed += n;
+    };
+    for (std::size_t s = 1; s < kSignals; ++s) {
+      if (up_to_[s].empty()) continue;
+      const std::uint64_t n =
+          up_to_[s][raw(range.first) + range.count - 1] - up_to_[s][raw(range.first) - 1];
+      add(judge(static_cast<Signal>(s), condition, cancels), n);
+      pending -= n;
+    }
+    add(judge(Signal::waits, condition, cancels), pending);
+  }
+
+  // Behind a barrier that can no longer open nobody waits, and those that were passed over for it
+  // say so.
+  Result<void> check_passed_over() {
+    State state(reader_);
+    for (const Span& span : plan_.spans) {
+      if (span.barrier == 0 || state.countdown(span.barrier).doom() == EndCause::none) continue;
+      for (std::uint64_t id = span.first; id < span.end(); ++id) {
+        if (states_[id] != JobState::blocked) continue;
+        return wrong(fmt::format("job {} waits for what can no longer be", id));
+      }
+    }
+    for (const auto& [id, outcome] : passed_over_) {
+      const std::uint64_t barrier = plan_.span_of(id).barrier;
+      const std::uint64_t because = raw(outcome.because);
+      if (barrier == 0 || state.countdown(barrier).doom() != outcome.cause) {
+        return wrong(fmt::format("job {} was passed over although it may run", id));
+      }
+      if (because == 0 || because > plan_.jobs)
+        return wrong(fmt::format("job {} was passed over for no job", id));
+      if (outcome.cause == EndCause::unmet) ++unmet_;
     }
     return state.sound();
   }
@@ -276,6 +339,11 @@ class Audit {
       return wrong(fmt::format("{} jobs are counted as {} where {} are", stored.counts[s],
                                to_string(static_cast<JobState>(s)), counted.counts[s]));
     }
+    if (stored.unmet != unmet_) {
+      return wrong(
+          fmt::format("{} jobs are counted as not needed where {} are", stored.unmet, unmet_));
+    }
+    if (stored.rules != plan_.rules) return wrong("what counts in this workflow is written wrong");
     if (stored.living != living_) {
       return wrong(
           fmt::format("{} workers are counted as living where {} are", stored.living, living_));
@@ -289,8 +357,11 @@ class Audit {
 
   const Reader& reader_;
   const PlanTables& plan_;
-  std::vector<JobState> states_;                   // by id; [0] is no job
-  std::vector<std::uint64_t> done_;                // completed jobs with ids up to this
+  std::vector<JobState> states_;                            // by id; [0] is no job
+  std::vector<Signal> signals_;                             // the same
+  std::array<std::vector<std::uint64_t>, kSignals> up_to_;  // jobs with ids up to this, by signal
+  std::vector<std::pair<std::uint64_t, Outcome>> passed_over_;
+  std::uint64_t unmet_ = 0;
   std::map<std::uint64_t, std::uint64_t> live_;    // job -> worker
   std::map<std::uint64_t, std::uint64_t> ending_;  // canceled job -> worker that is to end it
   std::map<std::uint64_t, WallTime> delayed_;

@@ -11,6 +11,18 @@
 namespace torc::claim {
 namespace {
 
+constexpr Condition kAllConditions[] = {Condition::afterok, Condition::afternotok,
+                                        Condition::afterany, Condition::after};
+
+std::vector<JobRange> ranges_of(const Barrier& barrier, Condition condition) {
+  if (condition == Condition::afterok) return barrier.upstream;
+  std::vector<JobRange> ranges;
+  for (const Dependency& d : barrier.conditional) {
+    if (d.condition == condition) ranges.push_back(d.jobs);
+  }
+  return ranges;
+}
+
 class PlanAudit {
  public:
   explicit PlanAudit(const Reader& reader) : reader_(reader) {}
@@ -20,6 +32,8 @@ class PlanAudit {
     TORC_TRY(read_templates());
     TORC_TRY(read_barriers());
     TORC_TRY(check_upstream());
+    if (reader_.get(Key(Table::limit).be32(1))) tables_.rules |= rule::kLimits;
+    if (reader_.get(Key(Table::expense))) tables_.rules |= rule::kBudget;
     return std::move(tables_);
   }
 
@@ -104,10 +118,14 @@ class PlanAudit {
       const auto id = id_in(Table::barrier, e.key);
       auto barrier = decode_barrier(e.value);
       if (!id || !barrier) return unreadable(e.key);
-      if (sum_of(barrier->upstream) != barrier->total || barrier->total == 0) {
+      if (sum_of_conditions(*barrier) != barrier->total || barrier->total == 0) {
         return wrong(fmt::format("barrier {} waits for jobs that do not exist", *id));
       }
       if (const Result<void> members = check_members(*id, *barrier); !members) return members;
+      if (barrier->cancels || !barrier->conditional.empty()) tables_.rules |= rule::kEnds;
+      for (const Dependency& d : barrier->conditional) {
+        if (d.condition == Condition::after) tables_.rules |= rule::kStarts;
+      }
       tables_.barriers.emplace(*id, *std::move(barrier));
       return {};
     }));
@@ -129,6 +147,17 @@ class PlanAudit {
       }
       end = first + r.count;
       sum += r.count;
+    }
+    return sum;
+  }
+
+  // Jobs upstream, one for each of its conditions; nothing when their ranges make no sense.
+  [[nodiscard]] std::optional<std::uint64_t> sum_of_conditions(const Barrier& barrier) const {
+    std::uint64_t sum = 0;
+    for (const Condition c : kAllConditions) {
+      const auto part = sum_of(ranges_of(barrier, c));
+      if (!part) return std::nullopt;
+      sum += *part;
     }
     return sum;
   }
@@ -156,16 +185,16 @@ class PlanAudit {
     TORC_TRY(each(reader_, Table::upstream, [&](const store::Entry& e) -> Result<void> {
       const auto run = decode_upstream(e.key, e.value);
       if (!run) return unreadable(e.key);
-      if (run->first < end || run->count == 0 || run->barriers.empty()) {
+      if (run->first < end || run->count == 0 || run->waiters.empty()) {
         return wrong(fmt::format("the upstream run at job {} overlaps or is empty", run->first));
       }
       end = run->first + run->count;
-      for (std::uint64_t id : run->barriers) {
-        const auto it = tables_.barriers.find(id);
-        if (it == tables_.barriers.end() || !waits_for_run(it->second, *run)) {
-          return wrong(fmt::format("barrier {} does not wait for job {}", id, run->first));
+      for (const Waiter& w : run->waiters) {
+        const auto it = tables_.barriers.find(w.barrier);
+        if (it == tables_.barriers.end() || !waits_for_run(it->second, w, *run)) {
+          return wrong(fmt::format("barrier {} does not wait for job {}", w.barrier, run->first));
         }
-        listed_[id] += run->count;
+        listed_[w.barrier] += run->count;
       }
       return {};
     }));
@@ -178,8 +207,11 @@ class PlanAudit {
   }
 
   // Adjacent ranges of a barrier may make one run.
-  static bool waits_for_run(const Barrier& barrier, const UpstreamRun& run) {
-    const auto& ranges = barrier.upstream;
+  static bool waits_for_run(const Barrier& barrier, const Waiter& waiter, const UpstreamRun& run) {
+    if (waiter.cancels != (barrier.cancels && waiter.condition == Condition::afterok)) return false;
+    std::vector<JobRange> others;
+    if (waiter.condition != Condition::afterok) others = ranges_of(barrier, waiter.condition);
+    const auto& ranges = waiter.condition == Condition::afterok ? barrier.upstream : others;
     auto it = std::upper_bound(ranges.begin(), ranges.end(), run.first,
                                [](std::uint64_t v, const JobRange& r) { return v < raw(r.first); });
     if (it == ranges.begin()) return false;

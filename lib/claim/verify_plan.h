@@ -18,6 +18,7 @@ struct PlanTables {
   std::vector<Span> spans;  // of all jobs, in order
   std::map<std::uint64_t, Barrier> barriers;
   std::uint64_t jobs = 0;
+  std::uint8_t rules = 0;                                     // of `rule`, as the records have them
   [[nodiscard]] const Span& span_of(std::uint64_t id) const;  // precondition: 1 <= id <= jobs
 };
 

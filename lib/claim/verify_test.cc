@@ -209,7 +209,7 @@ TEST_F(Verify, an_upstream_job_that_would_not_open_its_barrier_is_found) {
 }
 
 TEST_F(Verify, an_upstream_job_that_would_open_another_barrier_is_found) {
-  wf.tx.put(Key(Table::upstream, 1), encode(UpstreamRun{1, 3, {1}}));
+  wf.tx.put(Key(Table::upstream, 1), encode(UpstreamRun{1, 3, {{1}}}));
   expect_wrong("barrier 1 does not wait for job 1");
 }
 

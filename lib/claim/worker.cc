@@ -68,7 +68,7 @@ void conclude_revoked(Ledger& ledger, const Lease& lease, WorkerEpoch worker) {
     if (!job || job->revoked == Revoked::no || job->worker != worker) {
       return ledger.state().damaged(Key(Table::job, id));
     }
-    ledger.change(id, job->state, ended(*job, nullptr));
+    ledger.change(id, *job, ended(*job, nullptr));
   }
 }
 
@@ -95,7 +95,7 @@ std::string_view to_string(WorkerStatus status) {
 
 Result<WorkerEpoch> register_worker(Transaction& tx, const WorkerInfo& info) {
   const WorkerEpoch epoch{tx.sequence()};
-  Ledger ledger(tx);
+  Ledger ledger(tx, info.registered_at);
   if (raw(epoch) == 0 || ledger.state().worker(epoch)) {
     return Error{ErrorKind::invalid,
                  fmt::format("commit {} cannot register a worker: its number is taken", raw(epoch)),
@@ -115,7 +115,7 @@ Result<WorkerEpoch> register_worker(Transaction& tx, const WorkerInfo& info) {
 }
 
 Result<void> release_worker(Transaction& tx, WorkerEpoch worker, WallTime now) {
-  Ledger ledger(tx);
+  Ledger ledger(tx, now);
   auto lease = ledger.state().lease(worker);
   TORC_TRY(ledger.state().sound());
   if (!lease) return fenced(worker);
@@ -123,7 +123,7 @@ Result<void> release_worker(Transaction& tx, WorkerEpoch worker, WallTime now) {
     const auto job = held_job(ledger, id, worker);
     if (!job) break;
     const Decision decision = give_back(*job, worker, token_of(JobId{id}, *job), now);
-    if (const auto* after = std::get_if<Job>(&decision)) ledger.change(id, job->state, *after);
+    if (const auto* after = std::get_if<Job>(&decision)) ledger.change(id, *job, *after);
   }
   conclude_revoked(ledger, *lease, worker);
   lease->ending.clear();
@@ -135,7 +135,7 @@ Result<void> release_worker(Transaction& tx, WorkerEpoch worker, WallTime now) {
 
 Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t observed,
                            WallTime now, std::uint32_t crash_limit) {
-  Ledger ledger(tx);
+  Ledger ledger(tx, now);
   const auto lease = ledger.state().lease(worker);
   TORC_TRY(ledger.state().sound());
   if (!lease || lease->renewals != observed) return false;
@@ -143,7 +143,7 @@ Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t ob
   for (std::uint64_t id : lease->held) {
     const auto job = held_job(ledger, id, worker);
     if (!job) break;
-    ledger.change(id, job->state, retries.after_loss(id, *job, crash_limit, now));
+    ledger.change(id, *job, retries.after_loss(id, *job, crash_limit, now));
   }
   conclude_revoked(ledger, *lease, worker);
   bury(ledger, worker, WorkerStatus::expired, *lease);

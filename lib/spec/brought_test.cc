@@ -432,7 +432,7 @@ jobs:
       seed: "0:19"
       lr: [1e-2, 1e-3, 1e-4, 5e-4, 1e-5]
 )");
-  EXPECT_EQ(r.notes, Names{"'max_parallel'"});
+  EXPECT_TRUE(r.notes.empty());
   ASSERT_EQ(r.jobs.names.size(), 100U);
   const Names rates{"0.01", "0.001", "0.0001", "0.0005", "1e-05"};
   for (std::size_t k = 0; k < 100; ++k) {
@@ -455,7 +455,7 @@ jobs:
   - {name: watch, command: ./watch.sh, depends: {after: train}}
   - {name: cleanup, command: ./cleanup.sh, depends: {afterok: [data], afterany: [train, rescue]}}
 )");
-  EXPECT_EQ(r.notes, Names{"'depends'"});
+  EXPECT_TRUE(r.notes.empty());
   EXPECT_EQ(r.jobs.names, (Names{"data", "train", "rescue", "watch", "cleanup"}));
   EXPECT_EQ(r.jobs.upstream("train"), Names{"data"});
   EXPECT_EQ(r.jobs.upstream("cleanup"), Names{"data"});

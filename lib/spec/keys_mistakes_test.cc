@@ -303,22 +303,17 @@ wf.yaml:6:5: error: an action has no 'action_type'
       |     ^
       = add 'action_type: …'
 )"},
-    {"a_planned_key_of_a_job", R"(
+    {"a_key_of_a_job_without_effect", R"(
 name: w
 jobs:
   - name: a
     command: b
     supports_termination: true
-    max_parallel: 4
 )", R"(
 wf.yaml:5:5: note: 'supports_termination' has no effect here
     5 |     supports_termination: true
       |     ^~~~~~~~~~~~~~~~~~~~
       = every job gets termination_signal before SIGKILL
-wf.yaml:6:5: note: 'max_parallel' is part of the language, but this version cannot run it yet
-    6 |     max_parallel: 4
-      |     ^~~~~~~~~~~~
-      = 'torc init' refuses it; use 'torc worker --max-parallel-jobs'
 )"},
     {"a_stdio_mode_that_is_planned", R"(
 name: w

@@ -279,10 +279,6 @@ jobs:
   - {name: a, command: b}
   - {name: c, command: d, depends: {aftersome: [a]}}
 )", R"(
-wf.yaml:4:27: note: 'depends' is part of the language, but this version cannot run it yet
-    4 |   - {name: c, command: d, depends: {aftersome: [a]}}
-      |                           ^~~~~~~
-      = 'torc init' refuses it; depends_on is afterok
 wf.yaml:4:37: error: unknown key 'aftersome' in depends
     4 |   - {name: c, command: d, depends: {aftersome: [a]}}
       |                                     ^~~~~~~~~
@@ -294,10 +290,6 @@ jobs:
   - {name: prepare, command: b}
   - {name: c, command: d, depends: {afternotok: prepar, afterany: [prepare, c]}}
 )", R"(
-wf.yaml:4:27: note: 'depends' is part of the language, but this version cannot run it yet
-    4 |   - {name: c, command: d, depends: {afternotok: prepar, afterany: [prepare, c]}}
-      |                           ^~~~~~~
-      = 'torc init' refuses it; depends_on is afterok
 wf.yaml:4:49: error: no job is named 'prepar'
     4 |   - {name: c, command: d, depends: {afternotok: prepar, afterany: [prepare, c]}}
       |                                                 ^~~~~~
@@ -314,10 +306,6 @@ jobs:
   - {name: c, command: d, depends: [a]}
   - {name: e, command: d, depends: {}}
 )", R"(
-wf.yaml:4:27: note: 'depends' is part of the language, but this version cannot run it yet (2 uses)
-    4 |   - {name: c, command: d, depends: [a]}
-      |                           ^~~~~~~
-      = 'torc init' refuses it; depends_on is afterok
 wf.yaml:4:36: error: 'depends' must be a map, not a list
     4 |   - {name: c, command: d, depends: [a]}
       |                                    ^
@@ -337,10 +325,6 @@ wf.yaml:3:12: error: jobs wait for each other in a circle: a -> c -> a
     3 |   - {name: a, command: b, depends: {afternotok: [c]}}
       |            ^
       = remove one of these dependencies ('->' is 'waits for'; files count too)
-wf.yaml:3:27: note: 'depends' is part of the language, but this version cannot run it yet
-    3 |   - {name: a, command: b, depends: {afternotok: [c]}}
-      |                           ^~~~~~~
-      = 'torc init' refuses it; depends_on is afterok
 )"},
     {"actions_without_what_they_need", R"(
 name: w
@@ -537,10 +521,6 @@ name: w
 budget: {core_hours: many, node_hours: -1, gpu_hours: 3}
 jobs: [{name: a, command: b}]
 )", R"(
-wf.yaml:2:1: note: 'budget' is part of the language, but this version cannot run it yet
-    2 | budget: {core_hours: many, node_hours: -1, gpu_hours: 3}
-      | ^~~~~~
-      = 'torc init' refuses it; 'torc plan' shows what it may use
 wf.yaml:2:22: error: 'core_hours' cannot be 'many'
     2 | budget: {core_hours: many, node_hours: -1, gpu_hours: 3}
       |                      ^~~~
@@ -577,10 +557,6 @@ name: w
 limits: {"work_{j}": 3, "work_{i}": 0}
 jobs: [{name: "work_{i}", command: b, parameters: {i: "1:3"}}]
 )", R"(
-wf.yaml:2:1: note: 'limits' is part of the language, but this version cannot run it yet
-    2 | limits: {"work_{j}": 3, "work_{i}": 0}
-      | ^~~~~~
-      = 'torc init' refuses it; use 'torc worker --max-parallel-jobs'
 wf.yaml:2:10: error: no entry of 'jobs' is named 'work_{j}'
     2 | limits: {"work_{j}": 3, "work_{i}": 0}
       |          ^~~~~~~~~~
@@ -594,10 +570,6 @@ wf.yaml:2:37: error: 0 is out of range for 'work_{i}'
 name: w
 jobs: [{name: a, command: b, max_parallel: 0, crash_limit: none}]
 )", R"(
-wf.yaml:2:30: note: 'max_parallel' is part of the language, but this version cannot run it yet
-    2 | jobs: [{name: a, command: b, max_parallel: 0, crash_limit: none}]
-      |                              ^~~~~~~~~~~~
-      = 'torc init' refuses it; use 'torc worker --max-parallel-jobs'
 wf.yaml:2:44: error: 0 is out of range for 'max_parallel'
     2 | jobs: [{name: a, command: b, max_parallel: 0, crash_limit: none}]
       |                                            ^

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "lib/claim/claimer.h"
@@ -21,6 +22,7 @@ struct ModelWorker {
   std::uint64_t renewals = 1;
   std::uint64_t finished = 0;
   std::string host;
+  std::uint32_t cpus = 0;
 };
 
 struct ModelAnswer {
@@ -44,16 +46,24 @@ class ClaimModel {
         jobs_.push_back(e);
       }
     }
-    for (const DependencySet& set : plan.dependencies) {
-      for (std::uint64_t member : all(set.members)) jobs_[member].upstream = all(set.upstream);
-    }
+    add_edges(plan);
+    limits_ = plan.limits;
     open_what_can(0);
+    follow(0);
   }
 
   // Classes that are there already are found again, the first of equal ones.
   void add(const Plan& addition, std::uint64_t sequence) {
     std::vector<std::uint32_t> classes;
-    for (const JobClass& wanted : addition.classes) {
+    std::vector<std::uint32_t> limits = {0};
+    for (const Limit& wanted : addition.limits) {
+      const auto same = std::find_if(limits_.begin(), limits_.end(),
+                                     [&](const Limit& l) { return l.entry == wanted.entry; });
+      limits.push_back(static_cast<std::uint32_t>(same - limits_.begin() + 1));
+      if (same == limits_.end()) limits_.push_back(wanted);
+    }
+    for (JobClass wanted : addition.classes) {
+      wanted.limit = limits[wanted.limit];
       const auto same = std::find(plan_.classes.begin(), plan_.classes.end(), wanted);
       classes.push_back(static_cast<std::uint32_t>(same - plan_.classes.begin()));
       if (same == plan_.classes.end()) plan_.classes.push_back(wanted);
@@ -72,13 +82,48 @@ class ClaimModel {
       e.priority = t.priority;
       jobs_.insert(jobs_.end(), t.count, e);
     }
-    for (const DependencySet& set : addition.dependencies) {
-      for (std::uint64_t member : all(set.members)) jobs_[member].upstream = all(set.upstream);
-    }
+    add_edges(addition);
     for (const Template& t : addition.templates) {
       for (std::uint64_t id = raw(t.first); id < raw(t.first) + t.count; ++id) {
-        if (is_reachable(id)) become_ready(id, jobs_[id].upstream.empty() ? 0 : sequence);
+        jobs_[id].opened = is_reachable(id);
+        if (jobs_[id].opened) become_ready(id, jobs_[id].upstream.empty() ? 0 : sequence);
       }
+    }
+    follow(sequence);
+  }
+
+  // How many jobs of each limit are claimed, run or are still to be ended.
+  [[nodiscard]] std::vector<std::uint64_t> slots() const {
+    std::vector<std::uint64_t> used(limits_.size());
+    for (std::uint64_t id = 1; id < jobs_.size(); ++id) {
+      const std::uint32_t limit = plan_.classes[jobs_[id].job_class].limit;
+      if (limit != 0 && is_taken(job(id))) ++used[limit - 1];
+    }
+    return used;
+  }
+  [[nodiscard]] const Usage& spent() const { return spent_; }
+  [[nodiscard]] Usage promised() const {
+    Usage sum;
+    for (std::uint64_t id = 1; id < jobs_.size(); ++id) {
+      if (!is_taken(job(id))) continue;
+      const Usage one = price(id, job(id).worker, jobs_runtime(id));
+      sum.core += one.core;
+      sum.node += one.node;
+    }
+    return sum;
+  }
+  [[nodiscard]] std::uint64_t unmet() const {
+    return static_cast<std::uint64_t>(
+        std::count_if(jobs_.begin() + 1, jobs_.end(), [](const Entry& e) {
+          return e.job.state == JobState::canceled && e.job.outcome.cause == EndCause::unmet;
+        }));
+  }
+  // Of several jobs for which one was passed over, any may be named.
+  void adopt_culprit(std::uint64_t id, const Outcome& told) {
+    Outcome& o = jobs_[id].job.outcome;
+    if (o.cause != EndCause::unmet && o.cause != EndCause::upstream_failed) return;
+    for (const auto& [up, condition] : jobs_[id].upstream) {
+      if (up == raw(told.because) && lost(id, up, condition) == o.cause) o.because = told.because;
     }
   }
 
@@ -106,11 +151,12 @@ class ClaimModel {
     return ids;
   }
   [[nodiscard]] std::vector<JobId> waits_for(std::uint64_t id) const {
-    std::vector<JobId> ids;
-    for (std::uint64_t up : jobs_[id].upstream) {
-      if (job(up).state != JobState::completed) ids.push_back(JobId{up});
+    std::set<JobId> ids;
+    if (jobs_[id].opened) return {};
+    for (const auto& [up, condition] : jobs_[id].upstream) {
+      if (!is_met(up, condition)) ids.insert(JobId{up});
     }
-    return ids;
+    return {ids.begin(), ids.end()};
   }
 
   [[nodiscard]] std::uint64_t hosts() const {
@@ -121,7 +167,10 @@ class ClaimModel {
     return names.size();
   }
 
-  void enter(std::uint64_t sequence, const std::string& host) { workers_[sequence].host = host; }
+  void enter(std::uint64_t sequence, const std::string& host, std::uint32_t cpus) {
+    workers_[sequence].host = host;
+    workers_[sequence].cpus = cpus;
+  }
 
   [[nodiscard]] std::vector<std::uint64_t> ending_by(WorkerEpoch w) const {
     std::vector<std::uint64_t> ids;
@@ -132,7 +181,13 @@ class ClaimModel {
   }
 
   // Each answers the ids of the jobs that it changed.
-  std::vector<std::uint64_t> cancel(const std::vector<JobRange>& jobs, WallTime now) {
+  std::vector<std::uint64_t> cancel(const std::vector<JobRange>& jobs, WallTime now,
+                                    std::uint64_t sequence) {
+    auto changed = cancel_only(jobs, now);
+    follow(sequence, now);
+    return changed;
+  }
+  std::vector<std::uint64_t> cancel_only(const std::vector<JobRange>& jobs, WallTime now) {
     return change(jobs, [&](std::uint64_t id, Job& j) {
       if (j.revoked == Revoked::ending_then_again) {
         j.revoked = Revoked::ending;
@@ -151,8 +206,9 @@ class ClaimModel {
       return id > 0;
     });
   }
-  std::vector<std::uint64_t> retry(const std::vector<JobRange>& jobs) {
-    return change(jobs, [&](std::uint64_t id, Job& j) {
+  std::vector<std::uint64_t> retry(const std::vector<JobRange>& jobs, std::uint64_t sequence) {
+    auto changed = change(jobs, [&](std::uint64_t id, Job& j) {
+      if (is_without_chance(j)) return false;
       if (j.state != JobState::failed && j.state != JobState::terminated &&
           j.state != JobState::canceled && j.state != JobState::delayed)
         return false;
@@ -167,6 +223,8 @@ class ClaimModel {
       }
       return true;
     });
+    follow(sequence);
+    return changed;
   }
   std::vector<std::uint64_t> hold(const std::vector<JobRange>& jobs) {
     return change(jobs, [&](std::uint64_t, Job& j) {
@@ -179,12 +237,15 @@ class ClaimModel {
       return true;
     });
   }
-  std::vector<std::uint64_t> release(const std::vector<JobRange>& jobs) {
-    return change(jobs, [&](std::uint64_t id, Job& j) {
+  std::vector<std::uint64_t> release(const std::vector<JobRange>& jobs, WallTime now,
+                                     std::uint64_t sequence) {
+    auto changed = change(jobs, [&](std::uint64_t id, Job& j) {
       if (j.state != JobState::held) return false;
       wait(id);
       return true;
     });
+    follow(sequence, now);
+    return changed;
   }
 
   std::vector<std::uint64_t> set(const std::vector<JobRange>& jobs, const Setting& setting) {
@@ -207,7 +268,7 @@ class ClaimModel {
 
   // nullopt: refused, since a job among them is held by a worker.
   std::optional<std::vector<std::uint64_t>> reset(const std::vector<JobRange>& ranges, bool force,
-                                                  WallTime now) {
+                                                  WallTime now, std::uint64_t sequence) {
     const auto listed = all(ranges);
     const std::set<std::uint64_t> named(listed.begin(), listed.end());
     std::set<std::uint64_t> built = named;
@@ -215,7 +276,8 @@ class ClaimModel {
       grown = false;
       for (std::uint64_t id = 1; id < jobs_.size(); ++id) {
         const auto& up = jobs_[id].upstream;
-        if (std::any_of(up.begin(), up.end(), [&](auto u) { return built.contains(u); }))
+        if (std::any_of(up.begin(), up.end(),
+                        [&](const auto& u) { return built.contains(u.first); }))
           grown = built.insert(id).second || grown;
       }
     }
@@ -226,11 +288,12 @@ class ClaimModel {
     std::set<std::uint64_t> again;
     for (std::uint64_t id : built) {
       Job& j = jobs_[id].job;
+      if (is_without_chance(j)) continue;
       if (j.state == JobState::canceled &&
           (!named.contains(id) || j.revoked == Revoked::ending_then_again))
         continue;
       const bool waits = !is_terminal(j.state) && !is_live(j.state);
-      if (is_live(j.state)) (void)cancel({{JobId{id}, 1}}, now);
+      if (is_live(j.state)) (void)cancel_only({{JobId{id}, 1}}, now);
       if (!waits) changed.push_back(id);
       if (j.attempt != j.forgiven || !waits) j.lost = j.stopped = 0;
       j.forgiven = j.attempt;
@@ -249,22 +312,27 @@ class ClaimModel {
       j.state = JobState::blocked;
       again.insert(id);
     }
+    std::set<std::uint64_t> closing;
     for (std::uint64_t id : built) {
       if (again.contains(id)) wait(id);
-      if (job(id).state == JobState::ready && !is_reachable(id))
-        jobs_[id].job.state = JobState::blocked;
+      const auto& up = jobs_[id].upstream;
+      if (std::any_of(up.begin(), up.end(), [&](const auto& u) { return built.contains(u.first); }))
+        closing.insert(id);
     }
+    follow(sequence, now, closing);
     return changed;
   }
 
-  void leave(WorkerEpoch worker, WallTime now) {
+  void leave(WorkerEpoch worker, WallTime now, std::uint64_t sequence) {
     for (std::uint64_t id : ending_by(worker)) conclude(id, nullptr);
     for (std::uint64_t id : held_by(worker)) take_back(id, now);
     workers_[raw(worker)].status = WorkerStatus::released;
     ++workers_[raw(worker)].renewals;
+    follow(sequence, now);
   }
 
-  bool expire(WorkerEpoch worker, std::uint64_t observed, WallTime now, std::uint32_t crash_limit) {
+  bool expire(WorkerEpoch worker, std::uint64_t observed, WallTime now, std::uint32_t crash_limit,
+              std::uint64_t sequence) {
     if (!lives(worker) || workers_[raw(worker)].renewals != observed) return false;
     for (std::uint64_t id : ending_by(worker)) conclude(id, nullptr);
     for (std::uint64_t id : held_by(worker)) {
@@ -288,6 +356,7 @@ class ClaimModel {
       }
     }
     workers_[raw(worker)].status = WorkerStatus::expired;
+    follow(sequence, now);
     return true;
   }
 
@@ -333,7 +402,7 @@ class ClaimModel {
       if (revoked(t, request.worker, nullptr, answer)) continue;
       if (allowed(t, request.worker, answer)) take_back(raw(t.job), request.now);
     }
-    open_what_can(sequence);
+    follow(sequence, request.now);
     const std::uint64_t share = in_state(JobState::ready) / (2 * living());
     if (share == 0 && !request.spares.empty()) {
       answer.took_spares = true;
@@ -341,6 +410,7 @@ class ClaimModel {
         if (revoked(t, request.worker, nullptr, answer)) continue;
         if (allowed(t, request.worker, answer)) take_back(raw(t.job), request.now);
       }
+      follow(sequence, request.now);
     }
     if (request.offer) {
       for (std::uint64_t id = 1; id < jobs_.size(); ++id) {
@@ -350,6 +420,7 @@ class ClaimModel {
         if (due) wait(id);
         answer.promoted = answer.promoted || due;
       }
+      follow(sequence, request.now);
       const std::uint64_t bad = in_state(JobState::failed) + in_state(JobState::terminated);
       if (plan_.max_failures == 0 || bad < plan_.max_failures)
         grant(request, *request.offer, sequence, answer);
@@ -369,8 +440,168 @@ class ClaimModel {
     std::map<std::size_t, std::uint32_t> retries;
     std::int32_t priority = 0;
     std::uint64_t age = 0;
-    std::vector<std::uint64_t> upstream;
+    std::vector<std::pair<std::uint64_t, Condition>> upstream;
+    bool cancels = false;
+    bool opened = false;  // what it waits for was as it should be, and no reset came since
+    // As it was when its worker's time was last looked at:
+    Job seen;
   };
+
+  void add_edges(const Plan& plan) {
+    for (const DependencySet& set : plan.dependencies) {
+      for (std::uint64_t member : all(set.members)) {
+        Entry& e = jobs_[member];
+        for (std::uint64_t up : all(set.upstream)) e.upstream.emplace_back(up, Condition::afterok);
+        for (const Dependency& d : set.conditional) {
+          for (std::uint64_t up : all({d.jobs})) e.upstream.emplace_back(up, d.condition);
+        }
+        e.cancels = set.cancels;
+      }
+    }
+  }
+
+  static bool is_taken(const Job& j) {
+    return j.state == JobState::claimed || j.state == JobState::running || j.revoked != Revoked::no;
+  }
+  static bool is_without_chance(const Job& j) {
+    return j.state == JobState::canceled &&
+           (j.outcome.cause == EndCause::unmet || j.outcome.cause == EndCause::upstream_failed);
+  }
+  [[nodiscard]] bool is_over(std::uint64_t id) const {
+    return is_terminal(job(id).state) && job(id).revoked == Revoked::no;
+  }
+  [[nodiscard]] bool was_not_needed(std::uint64_t id) const {
+    return job(id).state == JobState::canceled && job(id).outcome.cause == EndCause::unmet;
+  }
+  [[nodiscard]] bool is_met(std::uint64_t up, Condition condition) const {
+    const bool well = job(up).state == JobState::completed;
+    switch (condition) {
+      case Condition::afterok:
+        return well;
+      case Condition::afternotok:
+        return is_over(up) && !well && !was_not_needed(up);
+      case Condition::afterany:
+        return is_over(up);
+      case Condition::after:
+        return is_over(up) || job(up).state == JobState::running ||
+               (job(up).revoked != Revoked::no && job(up).outcome.started_at != WallTime{});
+    }
+    return false;
+  }
+  // Why the job cannot run because of this one upstream; none: it can.
+  [[nodiscard]] EndCause lost(std::uint64_t id, std::uint64_t up, Condition condition) const {
+    if (is_met(up, condition) || !is_over(up)) return EndCause::none;
+    if (condition == Condition::afternotok || was_not_needed(up)) return EndCause::unmet;
+    return jobs_[id].cancels ? EndCause::upstream_failed : EndCause::none;
+  }
+  [[nodiscard]] EndCause doom(std::uint64_t id) const {
+    EndCause all = EndCause::none;
+    for (const auto& [up, condition] : jobs_[id].upstream) {
+      const EndCause one = lost(id, up, condition);
+      if (one == EndCause::unmet || all == EndCause::none) all = one == EndCause::none ? all : one;
+    }
+    return all;
+  }
+
+  // What follows from what was changed: in rounds, each of which looks at the one before.
+  void follow(std::uint64_t sequence, WallTime now = {},
+              const std::set<std::uint64_t>& closing = {}) {
+    for (bool changed = true; changed;) {
+      account();
+      std::vector<bool> met(jobs_.size());
+      std::vector<EndCause> dooms(jobs_.size());
+      for (std::uint64_t id = 1; id < jobs_.size(); ++id) {
+        met[id] = is_reachable(id);
+        dooms[id] = doom(id);
+      }
+      changed = false;
+      for (std::uint64_t id = 1; id < jobs_.size(); ++id)
+        changed =
+            follow_one(id, met[id], dooms[id], sequence, now, closing.contains(id)) || changed;
+    }
+  }
+
+  bool follow_one(std::uint64_t id, bool met, EndCause doom, std::uint64_t sequence, WallTime now,
+                  bool closes) {
+    Entry& e = jobs_[id];
+    Job& j = e.job;
+    const Job before = j;
+    const bool was = e.opened;
+    if (e.opened && !met && closes) {
+      e.opened = false;
+      if (j.state == JobState::ready) j.state = JobState::blocked;
+    }
+    if (!e.opened && met) {
+      e.opened = true;
+      if (j.state == JobState::blocked) become_ready(id, sequence);
+    }
+    if (e.opened) doom = EndCause::none;
+    if (j.state == JobState::blocked && doom != EndCause::none) pass_over(j, doom, now);
+    if (is_without_chance(j) && j.outcome.cause != doom) {
+      if (doom != EndCause::none) {
+        pass_over(j, doom, now);
+      } else {
+        j.outcome = Outcome{};
+        wait(id);
+      }
+    }
+    return j != before || e.opened != was;
+  }
+
+  static void pass_over(Job& j, EndCause why, WallTime now) {
+    j.state = JobState::canceled;
+    j.outcome = Outcome{};
+    j.outcome.cause = why;
+    j.outcome.ended_at = now;
+  }
+
+  [[nodiscard]] std::chrono::milliseconds jobs_runtime(std::uint64_t id) const {
+    return plan_.classes[jobs_[id].job_class].need.runtime;
+  }
+  [[nodiscard]] Usage price(std::uint64_t id, WorkerEpoch worker,
+                            std::chrono::milliseconds time) const {
+    const Requirement& need = plan_.classes[jobs_[id].job_class].need;
+    std::int64_t thousandths = 1000 * need.nodes;
+    const std::int64_t cpus = workers_.at(raw(worker)).cpus;
+    if (need.nodes == 1 && cpus != 0)
+      thousandths = std::min<std::int64_t>(1000, (1000 * need.cpus + cpus - 1) / cpus);
+    return {time * need.cpus * need.nodes, time * thousandths / 1000};
+  }
+
+  // Pays for attempts that ended since the last time.
+  void account() {
+    for (Entry& e : jobs_) {
+      const Job seen = std::exchange(e.seen, e.job);
+      if (!is_taken(seen) || is_taken(e.job) || seen.attempt != e.job.attempt) continue;
+      const Outcome& o = e.job.outcome;
+      if (o.started_at == WallTime{} || o.ended_at < o.started_at) continue;
+      const auto time = std::chrono::milliseconds((o.ended_at - o.started_at).count() / 1000 +
+                                                  rounds_up((o.ended_at - o.started_at).count()));
+      const Usage one = price(static_cast<std::uint64_t>(&e - jobs_.data()), seen.worker, time);
+      spent_.core += one.core;
+      spent_.node += one.node;
+    }
+  }
+  // To the nearest, and of two the even one.
+  static std::int64_t rounds_up(std::int64_t microseconds) {
+    const std::int64_t rest = microseconds % 1000;
+    if (rest != 500) return rest > 500 ? 1 : 0;
+    return microseconds / 1000 % 2;
+  }
+
+  [[nodiscard]] bool can_pay(std::uint64_t id, WorkerEpoch worker) const {
+    const Usage held = promised();
+    const Usage one = price(id, worker, jobs_runtime(id));
+    const auto enough = [](auto most, auto sum, auto more) {
+      return most.count() == 0 || (sum < most && sum + more <= most);
+    };
+    return enough(plan_.budget.core, spent_.core + held.core, one.core) &&
+           enough(plan_.budget.node, spent_.node + held.node, one.node);
+  }
+  [[nodiscard]] bool has_slot(std::uint64_t id) const {
+    const std::uint32_t limit = plan_.classes[jobs_[id].job_class].limit;
+    return limit == 0 || slots()[limit - 1] < limits_[limit - 1].most;
+  }
 
   static std::vector<std::uint64_t> all(const std::vector<JobRange>& ranges) {
     std::set<std::uint64_t> ids;
@@ -392,7 +623,7 @@ class ClaimModel {
   [[nodiscard]] bool is_reachable(std::uint64_t id) const {
     const auto& up = jobs_[id].upstream;
     return std::all_of(up.begin(), up.end(),
-                       [&](std::uint64_t u) { return job(u).state == JobState::completed; });
+                       [&](const auto& u) { return is_met(u.first, u.second); });
   }
 
   static constexpr std::size_t kNoRule = 1000;
@@ -452,7 +683,7 @@ class ClaimModel {
   void wait(std::uint64_t id) {
     jobs_[id].job.not_before = WallTime{};
     jobs_[id].job.delay = std::chrono::seconds(0);
-    if (is_reachable(id)) {
+    if (jobs_[id].opened) {
       become_ready(id, 0);
     } else {
       jobs_[id].job.state = JobState::blocked;
@@ -489,8 +720,9 @@ class ClaimModel {
 
   void open_what_can(std::uint64_t sequence) {
     for (std::uint64_t id = 1; id < jobs_.size(); ++id) {
-      if (job(id).state != JobState::blocked) continue;
-      if (is_reachable(id)) become_ready(id, sequence);
+      if (!is_reachable(id)) continue;
+      jobs_[id].opened = true;
+      if (job(id).state == JobState::blocked) become_ready(id, sequence);
     }
   }
 
@@ -573,7 +805,7 @@ class ClaimModel {
     std::uint64_t left = offer.max_jobs;
     for (std::uint64_t id : queue()) {
       if (left == 0) break;
-      if (!ever_fits(id, offer)) continue;
+      if (!ever_fits(id, offer) || !has_slot(id) || !can_pay(id, request.worker)) continue;
       const Requirement& need = plan_.classes[jobs_[id].job_class].need;
       if (!offer.ignore_resources) {
         if (need.nodes > 1 && !whole) continue;
@@ -589,9 +821,17 @@ class ClaimModel {
       give(id, request, sequence, answer);
     }
     left = std::min(offer.ahead, in_state(JobState::ready) / (2 * living()));
+    std::vector<std::uint64_t> shares;
+    for (std::size_t l = 0; l < limits_.size(); ++l) {
+      const std::uint64_t used = slots()[l];
+      shares.push_back(used >= limits_[l].most ? 0 : (limits_[l].most - used) / (2 * living()));
+    }
     for (std::uint64_t id : queue()) {
       if (left == 0) break;
-      if (!ever_fits(id, offer)) continue;
+      if (!ever_fits(id, offer) || !has_slot(id) || !can_pay(id, request.worker)) continue;
+      const std::uint32_t limit = plan_.classes[jobs_[id].job_class].limit;
+      if (limit != 0 && shares[limit - 1] == 0) continue;
+      if (limit != 0) --shares[limit - 1];
       --left;
       give(id, request, sequence, answer);
     }
@@ -605,11 +845,14 @@ class ClaimModel {
     j.claim = sequence;
     j.worker = request.worker;
     j.claimed_at = request.now;
+    jobs_[id].seen = j;
     answer.grants.push_back(
         {{JobId{id}, j.attempt, sequence}, jobs_[id].job_class, jobs_[id].priority, j.stopped});
   }
 
   Plan plan_;
+  std::vector<Limit> limits_;
+  Usage spent_;
   std::vector<Entry> jobs_;  // by id; [0] is none
   std::map<std::uint64_t, ModelWorker> workers_;
 };

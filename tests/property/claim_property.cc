@@ -8,6 +8,8 @@
 #include <string>
 
 #include "lib/claim/add.h"
+#include "lib/claim/budget.h"
+#include "lib/claim/limit.h"
 #include "lib/claim/live.h"
 #include "lib/claim/override.h"
 #include "lib/claim/reset.h"
@@ -24,8 +26,9 @@ bool one_in(std::uint64_t n) {
   return below(n) == 0;
 }
 
-JobClass any_class() {
+JobClass any_class(std::uint64_t limits) {
   JobClass c;
+  c.limit = static_cast<std::uint32_t>(below(limits + 1));
   c.need.cpus = static_cast<std::uint32_t>(below(4));
   c.need.gpus = one_in(3) ? 1 : 0;
   c.need.nodes = one_in(6) ? 2 : 1;
@@ -61,6 +64,21 @@ RetryRule any_rule() {
   return r;
 }
 
+// `members` wait for some jobs below `end`.
+DependencySet any_dependencies(std::uint64_t end, JobRange members) {
+  DependencySet set;
+  set.members = {members};
+  const bool plain = one_in(2);
+  if (plain || !one_in(3)) set.upstream = any_ranges(end);
+  if (plain) return set;
+  set.cancels = !set.upstream.empty() && one_in(2);
+  for (const Condition c : {Condition::afternotok, Condition::afterany, Condition::after}) {
+    if (!one_in(3)) continue;
+    for (const JobRange& r : any_ranges(end)) set.conditional.push_back({r, c});
+  }
+  return set;
+}
+
 struct Size {
   std::uint64_t templates;
   std::uint64_t jobs;  // of one template
@@ -70,8 +88,16 @@ struct Size {
 Plan any_plan(Size size, std::uint64_t first = 1) {
   Plan plan;
   plan.name = "any";
+  if (one_in(2)) {
+    for (std::uint64_t n = below(3); n > 0; --n)
+      plan.limits.push_back({std::to_string(n), static_cast<std::uint32_t>(1 + below(6))});
+  }
+  if (first == 1 && one_in(4))
+    plan.budget = {std::chrono::milliseconds(below(2) * below(60'000)),
+                   std::chrono::milliseconds(below(2) * below(60'000))};
   plan.sort = static_cast<SortMethod>(below(3));
-  for (std::uint64_t n = 1 + below(4); n > 0; --n) plan.classes.push_back(any_class());
+  for (std::uint64_t n = 1 + below(4); n > 0; --n)
+    plan.classes.push_back(any_class(plan.limits.size()));
   for (std::uint64_t n = below(3); n > 0; --n)
     plan.definitions.push_back({std::to_string(below(4)), "v"});
   for (std::uint64_t n = below(3); n > 0; --n) {
@@ -100,7 +126,7 @@ Plan any_plan(Size size, std::uint64_t first = 1) {
     if (one_in(3) && !plan.dependencies.empty()) {
       plan.dependencies.back().members.push_back({JobId{at}, n});
     } else if (!one_in(3)) {
-      plan.dependencies.push_back({any_ranges(at), {{JobId{at}, n}}});
+      plan.dependencies.push_back(any_dependencies(at, {JobId{at}, n}));
     }
     at += n + below(3);
   }
@@ -132,6 +158,7 @@ Outcome any_outcome() {
   o.exit_code = static_cast<int>(below(3));
   if (one_in(2)) o.started_at = WallTime(static_cast<std::int64_t>(1 + below(100)));
   o.ended_at = WallTime(static_cast<std::int64_t>(below(200)));
+  if (one_in(3)) o.ended_at *= 20'000;
   o.max_rss.value = below(1000);
   return o;
 }
@@ -204,6 +231,7 @@ class World {
     for (std::uint64_t id = 1; id <= model_.jobs(); ++id) {
       const auto job = read_job(tx_, JobId{id});
       RC_ASSERT(job.has_value());
+      model_.adopt_culprit(id, job->outcome);
       if (*job != model_.job(id)) RC_FAIL(difference(id, *job, model_.job(id)));
       RC_ASSERT(read_rank(tx_, JobId{id}) == model_.rank(id));
       RC_ASSERT(sorted(waits_for(tx_, JobId{id}, 1000)) == model_.waits_for(id));
@@ -220,7 +248,7 @@ class World {
       if (worker.status != WorkerStatus::living) continue;
       const std::uint64_t observed = worker.renewals;
       RC_ASSERT(*expire_worker(tx_, WorkerEpoch{epoch}, observed, now_, 0));
-      RC_ASSERT(model_.expire(WorkerEpoch{epoch}, observed, now_, 0));
+      RC_ASSERT(model_.expire(WorkerEpoch{epoch}, observed, now_, 0, tx_.sequence()));
       ++tx_.state.number;
     }
     enter();
@@ -244,6 +272,7 @@ class World {
       if (answer->grants.empty() && !answer->next_due) break;
     }
     const auto workflow = read_workflow(tx_);
+    if (read_expense(tx_)) return;  // some may be too dear
     RC_ASSERT(workflow->finished());
     if (workflow->halted()) return;
     RC_ASSERT(model_.in_state(JobState::ready) == 0U);
@@ -264,6 +293,17 @@ class World {
   void compare_lists() {
     const auto workflow = read_workflow(tx_);
     RC_ASSERT(workflow.ok());
+    RC_ASSERT(workflow->unmet == model_.unmet());
+    std::vector<std::uint64_t> slots;
+    scan_limits(tx_, [&](const LimitState& one) {
+      slots.push_back(one.used);
+      return true;
+    });
+    RC_ASSERT(slots == model_.slots());
+    if (const auto expense = read_expense(tx_)) {
+      RC_ASSERT(expense->spent == model_.spent());
+      RC_ASSERT(expense->promised == model_.promised());
+    }
     for (std::size_t s = 0; s < kJobStates; ++s) {
       const auto state = static_cast<JobState>(s);
       RC_ASSERT(workflow->of(state) == model_.in_state(state));
@@ -308,9 +348,10 @@ class World {
   void enter() {
     WorkerInfo info;
     info.host = "node" + std::to_string(below(3));
+    info.cpus = static_cast<std::uint32_t>(below(8));
     const auto epoch = register_worker(tx_, info);
     RC_ASSERT(epoch.ok());
-    model_.enter(raw(*epoch), info.host);
+    model_.enter(raw(*epoch), info.host, info.cpus);
     workers_.push_back(*epoch);
     compare();
   }
@@ -329,7 +370,7 @@ class World {
     const auto left = release_worker(tx_, worker, now_);
     RC_ASSERT(left.ok() == model_.lives(worker));
     if (left.ok()) {
-      model_.leave(worker, now_);
+      model_.leave(worker, now_, tx_.sequence());
     } else {
       RC_ASSERT(left.error().kind == ErrorKind::fenced);
       RC_ASSERT(tx_.state.entries == before);
@@ -346,7 +387,7 @@ class World {
     const auto limit = static_cast<std::uint32_t>(below(4));
     const auto expired = expire_worker(tx_, worker, observed, now_, limit);
     RC_ASSERT(expired.ok());
-    RC_ASSERT(*expired == model_.expire(worker, observed, now_, limit));
+    RC_ASSERT(*expired == model_.expire(worker, observed, now_, limit, tx_.sequence()));
     compare();
   }
 
@@ -362,19 +403,19 @@ class World {
     switch (dice) {
       case 24:
         change = cancel_jobs(tx_, ranges, now_);
-        expected = model_.cancel(ranges, now_);
+        expected = model_.cancel(ranges, now_, tx_.sequence());
         break;
       case 25:
         change = retry_jobs(tx_, ranges);
-        expected = model_.retry(ranges);
+        expected = model_.retry(ranges, tx_.sequence());
         break;
       case 26:
         change = hold_jobs(tx_, ranges);
         expected = model_.hold(ranges);
         break;
       default:
-        change = release_jobs(tx_, ranges);
-        expected = model_.release(ranges);
+        change = release_jobs(tx_, ranges, now_);
+        expected = model_.release(ranges, now_, tx_.sequence());
     }
     RC_ASSERT(change.ok());
     compare_change(*change, expected);
@@ -396,7 +437,7 @@ class World {
   void reset(const std::vector<JobRange>& ranges, Force force) {
     const auto before = tx_.state.entries;
     const auto change = reset_jobs(tx_, ranges, force, now_);
-    const auto expected = model_.reset(ranges, force == Force::yes, now_);
+    const auto expected = model_.reset(ranges, force == Force::yes, now_, tx_.sequence());
     RC_ASSERT(change.ok() == expected.has_value());
     if (change.ok()) return compare_change(*change, *expected);
     RC_ASSERT(change.error().kind == ErrorKind::busy);

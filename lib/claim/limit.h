@@ -1,0 +1,48 @@
+// How many jobs of an entry run at a time: one counter for each limit, of the jobs that are
+// claimed, run, or were canceled and not yet ended. Reads and writes only the counters that are
+// asked for.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+
+#include "lib/claim/state.h"
+#include "lib/store/transaction.h"
+
+namespace torc::claim {
+
+class Slots {
+ public:
+  // Both outlive this.
+  Slots(Transaction& tx, State& state) : tx_(tx), state_(state) {}
+
+  // `limit`: number of a limit, from 1.
+  [[nodiscard]] std::uint64_t free(std::uint32_t limit);
+  void take(std::uint32_t limit);
+  void give_back(std::uint32_t limit);
+  void store();
+
+ private:
+  struct Counter {
+    std::uint64_t most = 0;
+    std::uint64_t used = 0;
+    std::uint64_t stored = 0;
+  };
+  Counter& at(std::uint32_t limit);
+
+  Transaction& tx_;
+  State& state_;
+  std::map<std::uint32_t, Counter> counters_;
+};
+
+struct LimitState {
+  Limit limit;
+  std::uint64_t used = 0;
+  [[nodiscard]] bool is_full() const { return used >= limit.most; }
+};
+// nullopt: there is no such limit. One look each.
+[[nodiscard]] std::optional<LimitState> read_limit(const Reader& reader, std::uint32_t limit);
+void scan_limits(const Reader& reader, const std::function<bool(const LimitState&)>& visit);
+
+}  // namespace torc::claim

@@ -1,0 +1,78 @@
+#include "lib/claim/why.h"
+
+#include <algorithm>
+
+#include "lib/claim/condition.h"
+#include "lib/claim/state.h"
+
+namespace torc::claim {
+namespace {
+
+bool holds(const JobRange& range, JobId id) {
+  return raw(id) - raw(range.first) < range.count;
+}
+
+// The condition that is not met; afterok when all are.
+Condition open_condition(const Reader& reader, JobId id, JobId upstream, const Job& job) {
+  for (const Condition c : conditions_between(reader, id, upstream)) {
+    if (judge(signal_of(job), c, false) != Edge::met) return c;
+  }
+  return Condition::afterok;
+}
+
+Awaited awaited_of(const Reader& reader, JobId id, JobId upstream) {
+  const Job job = read_job(reader, upstream).value_or(Job{});
+  return {upstream, job.state, open_condition(reader, id, upstream, job)};
+}
+
+}  // namespace
+
+std::vector<Condition> conditions_between(const Reader& reader, JobId id, JobId upstream) {
+  State state(reader);
+  std::vector<Condition> found;
+  const Span* span = state.span_of(raw(id));
+  const auto barrier =
+      span == nullptr || span->barrier == 0 ? std::nullopt : state.barrier(span->barrier);
+  if (!barrier) return found;
+  const auto in = [&](const JobRange& r) { return holds(r, upstream); };
+  if (std::any_of(barrier->upstream.begin(), barrier->upstream.end(), in))
+    found.push_back(Condition::afterok);
+  for (const Dependency& d : barrier->conditional) {
+    if (in(d.jobs)) found.push_back(d.condition);
+  }
+  return found;
+}
+
+bool is_beyond(const Expense& expense, const Requirement& need) {
+  // On a worker so large that a part of a node is next to nothing.
+  return affordable(expense, cost(rate_of(need, UINT32_MAX), need.runtime)) == 0;
+}
+
+Obstacles obstacles_of(const Reader& reader, JobId id, std::size_t most) {
+  Obstacles found;
+  const auto job = read_job(reader, id);
+  if (!job) return found;
+  if (is_passed_over(*job)) {
+    found.cause = awaited_of(reader, id, job->outcome.because);
+    return found;
+  }
+  if (job->state == JobState::blocked) {
+    for (const JobId up : waits_for(reader, id, most))
+      found.awaited.push_back(awaited_of(reader, id, up));
+    return found;
+  }
+  if (job->state != JobState::ready) return found;
+  State state(reader);
+  const auto rank = state.rank_of(raw(id));
+  if (!rank) return found;
+  const JobClass job_class = state.job_class(rank->job_class);
+  if (job_class.limit != 0) {
+    if (auto limit = read_limit(reader, job_class.limit); limit && limit->is_full())
+      found.limit = std::move(limit);
+  }
+  if (const auto expense = read_expense(reader); expense && is_beyond(*expense, job_class.need))
+    found.budget = expense;
+  return found;
+}
+
+}  // namespace torc::claim

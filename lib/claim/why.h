@@ -1,0 +1,40 @@
+// Why a job that waits is not claimed, as far as the workflow itself knows: what it depends on, the
+// limit of its entry, the budget. Whether any worker could take it is could_fit()'s matter.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "lib/claim/budget.h"
+#include "lib/claim/claimer.h"
+#include "lib/claim/limit.h"
+#include "lib/claim/plan.h"
+
+namespace torc::claim {
+
+struct Awaited {
+  JobId job{};
+  JobState state = JobState::blocked;
+  Condition condition = Condition::afterok;
+};
+
+struct Obstacles {
+  std::vector<Awaited> awaited;     // of a blocked job, the first in id order
+  std::optional<LimitState> limit;  // of a ready one: as many of its entry run as may
+  std::optional<Expense> budget;    // of a ready one: what is left is less than it may need
+  std::optional<Awaited> cause;     // of a canceled one: what became of this job
+  [[nodiscard]] bool none() const { return awaited.empty() && !limit && !budget && !cause; }
+};
+
+// Costs what the job and the jobs that it waits for cost, at most `most` of these are told.
+[[nodiscard]] Obstacles obstacles_of(const Reader& reader, JobId id, std::size_t most);
+
+// The conditions on which the job waits for `upstream`; in the order of Condition.
+[[nodiscard]] std::vector<Condition> conditions_between(const Reader& reader, JobId id,
+                                                        JobId upstream);
+
+// Whether the budget keeps every job of a class from being claimed, whoever asks.
+[[nodiscard]] bool is_beyond(const Expense& expense, const Requirement& need);
+
+}  // namespace torc::claim

@@ -1,0 +1,201 @@
+// Conditions, limits and budgets with real workers.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/harness.h"
+
+namespace torc::itest {
+namespace {
+
+using nlohmann::json;
+
+class Quota : public ::testing::TestWithParam<const char*> {
+ protected:
+  void make(const std::string& spec) {
+    here.write("wf.yaml", spec);
+    const Ended made = here.run({"init", "wf.yaml", "--engine", GetParam()});
+    ASSERT_EQ(made.exit_code, 0) << made;
+  }
+  Ended run_all() { return here.run({"run", "wf.torc", "--num-cpus", "4"}); }
+  void expect_sound() {
+    const Ended verified = here.run({"verify"});
+    EXPECT_EQ(verified.exit_code, 0) << verified;
+  }
+  std::string state_of(const std::string& job) {
+    return here.json({"job", job})["state"].get<std::string>();
+  }
+
+  const Workplace here;
+};
+
+constexpr const char* kRescue = R"(name: wf
+jobs:
+  - {name: train, command: "test -e good"}
+  - {name: rescue, command: "true", depends: {afternotok: [train]}}
+  - {name: report, command: "true", depends: {afterok: rescue}}
+  - {name: cleanup, command: "true", depends: {afterany: [train, rescue, report]}}
+)";
+
+TEST_P(Quota, a_workflow_whose_rescue_was_not_needed_has_succeeded) {
+  here.write("good", "");
+  make(kRescue);
+  const Ended ran = run_all();
+  EXPECT_EQ(ran.exit_code, 0) << ran;
+  EXPECT_TRUE(ran.says("2 not needed")) << ran;
+  const json status = here.json({"status"});
+  EXPECT_EQ(status["state"], "completed") << status;
+  EXPECT_EQ(status["not_needed"], 2);
+  const json rescue = here.json({"job", "rescue"});
+  EXPECT_EQ(rescue["state"], "canceled");
+  EXPECT_EQ(rescue["cause"], "unmet");
+  EXPECT_EQ(rescue["because"], "train");
+  EXPECT_EQ(here.json({"job", "report"})["because"], "rescue");
+  EXPECT_EQ(state_of("cleanup"), "completed");
+  EXPECT_TRUE(here.run({"job", "rescue"}).says("train (afternotok), which is completed"));
+  expect_sound();
+}
+
+TEST_P(Quota, a_rescue_runs_when_the_job_failed_and_a_reset_makes_all_of_it_wait_again) {
+  make(kRescue);
+  EXPECT_EQ(run_all().exit_code, 1);
+  EXPECT_EQ(state_of("report"), "completed");
+  here.write("good", "");
+  EXPECT_EQ(here.run({"reset", "train", "--yes"}).exit_code, 0);
+  EXPECT_EQ(state_of("rescue"), "blocked");
+  const Ended ran = run_all();
+  EXPECT_EQ(ran.exit_code, 0) << ran;
+  EXPECT_EQ(here.json({"job", "rescue"})["cause"], "unmet");
+  expect_sound();
+}
+
+TEST_P(Quota, a_job_that_starts_after_another_started_runs_beside_it) {
+  make(R"(name: wf
+jobs:
+  - {name: server, command: "read x < gate"}
+  - {name: client, command: "echo go > gate", depends: {after: server}}
+)");
+  const Fifo gate(here.path() / "gate");
+  const Ended ran = run_all();
+  EXPECT_EQ(ran.exit_code, 0) << ran;
+  expect_sound();
+}
+
+TEST_P(Quota, a_failure_cancels_what_asked_for_it_until_the_job_is_retried) {
+  make(R"(name: wf
+jobs:
+  - {name: a, command: "test -e good"}
+  - {name: b, command: "true", depends_on: [a], cancel_on_blocking_job_failure: true}
+  - {name: c, command: "true", depends_on: [b], cancel_on_blocking_job_failure: true}
+  - {name: d, command: "true", depends_on: [c]}
+)");
+  EXPECT_EQ(run_all().exit_code, 1);
+  EXPECT_EQ(here.json({"job", "b"})["cause"], "upstream_failed");
+  EXPECT_EQ(here.json({"job", "b"})["because"], "a");
+  EXPECT_EQ(here.json({"job", "c"})["because"], "b");
+  EXPECT_EQ(state_of("d"), "blocked");
+  expect_sound();
+  here.write("good", "");
+  EXPECT_EQ(here.run({"retry", "--failed"}).exit_code, 0);
+  EXPECT_EQ(state_of("c"), "blocked");
+  const Ended ran = run_all();
+  EXPECT_EQ(ran.exit_code, 0) << ran;
+  expect_sound();
+}
+
+// Each job counts those that run beside it; mkdir is atomic on every filesystem.
+constexpr const char* kCrowd = R"(name: wf
+limits: {"free_{i}": 3}
+jobs:
+  - name: work_{i}
+    command: |
+      n=0
+      for d in slot1 slot2; do mkdir $d 2> /dev/null && n=$d && break; done
+      test $n != 0 || exit 1
+      read x < gate
+      rmdir $n
+    max_parallel: 2
+    parameters: {i: "1:6"}
+  - name: free_{i}
+    command: "true"
+    parameters: {i: "1:6"}
+)";
+
+TEST_P(Quota, no_more_jobs_of_an_entry_run_than_may_whoever_runs_them) {
+  make(kCrowd);
+  Fifo gate(here.path() / "gate");
+  std::vector<std::unique_ptr<Process>> workers;
+  for (int w = 0; w < 2; ++w)
+    workers.push_back(here.start({"worker", "wf.torc", "--num-cpus", "4"}));
+  gate.open_gate(6);
+  for (const auto& worker : workers) EXPECT_EQ(worker->wait().exit_code, 0) << worker->err();
+  const json status = here.json({"status"});
+  EXPECT_EQ(status["state"], "completed") << status;
+  EXPECT_EQ(status["limits"].size(), 2U);
+  EXPECT_EQ(status["limits"][0]["running"], 0);
+  expect_sound();
+}
+
+TEST_P(Quota, a_full_limit_is_told_where_jobs_wait_for_it) {
+  make(R"(name: wf
+jobs:
+  - name: work_{i}
+    command: "echo in > record; read x < gate"
+    max_parallel: 1
+    parameters: {i: "1:2"}
+)");
+  Fifo record(here.path() / "record");
+  Fifo gate(here.path() / "gate");
+  const auto worker = here.start({"worker", "wf.torc", "--num-cpus", "4"});
+  ASSERT_TRUE(wait_for_line(record, "in", *worker)) << worker->err();
+  const json limit = here.json({"status"})["limits"][0];
+  EXPECT_EQ(limit["entry"], "work_{i}");
+  EXPECT_EQ(limit["running"], 1);
+  EXPECT_EQ(limit["holds_jobs"], true);
+  EXPECT_TRUE(here.run({"status"}).says("as many of their entry run as may"));
+  EXPECT_TRUE(here.run({"job", "work_2"}).says("a slot: 1 of 1 of its entry run"));
+  gate.open_gate(2);
+  EXPECT_EQ(worker->wait().exit_code, 0);
+  expect_sound();
+}
+
+TEST_P(Quota, a_budget_keeps_jobs_from_starting_and_says_so) {
+  make(R"(name: wf
+budget: {core_hours: 2.5}
+resource_requirements: [{name: hour, num_cpus: 1, runtime: PT1H}, {name: all, runtime: PT3H}]
+jobs:
+  - {name: dear, command: "true", resource_requirements: all, priority: 9}
+  - name: work_{i}
+    command: "read x < gate"
+    resource_requirements: hour
+    parameters: {i: "1:3"}
+)");
+  Fifo gate(here.path() / "gate");
+  const auto worker = here.start({"worker", "wf.torc", "--num-cpus", "4"});
+  gate.open_gate(3);
+  const Ended left = worker->wait();
+  EXPECT_EQ(left.exit_code, 0) << left;
+  const json status = here.json({"status"});
+  EXPECT_EQ(status["counts"]["completed"], 3) << status;
+  EXPECT_EQ(status["counts"]["ready"], 1);
+  const json hours = status["budget"]["core_hours"];
+  EXPECT_EQ(hours["most"], 2.5);
+  EXPECT_EQ(hours["promised"], 0);
+  EXPECT_LT(hours["used"].get<double>(), 0.1);
+  EXPECT_EQ(status["budget"]["holds_jobs"], true);
+  const Ended told = here.run({"status"});
+  EXPECT_TRUE(told.says("the budget keeps them from starting")) << told;
+  EXPECT_TRUE(here.run({"job", "dear"}).says("the budget: 0.0")) << here.run({"job", "dear"});
+  const Ended again = run_all();
+  EXPECT_EQ(again.exit_code, 1) << again;
+  EXPECT_TRUE(again.says("the budget keeps 1 ready job(s) from starting")) << again;
+  expect_sound();
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, Quota, ::testing::Values("lmdb", "journal"),
+                         [](const auto& engine) { return std::string(engine.param); });
+
+}  // namespace
+}  // namespace torc::itest
