@@ -46,6 +46,15 @@ TEST_F(FailureTest, waits_for_a_delayed_job_and_does_not_leave_before) {
   EXPECT_TRUE(said("'a' failed (exit code 1) and is tried again in 10min: retry 1 of 3"));
 }
 
+TEST_F(FailureTest, an_idle_worker_wakes_up_when_a_delayed_job_is_due) {
+  make(with_rule("{match_all_exit_codes: true, backoff: PT100S}"));
+  ends({code(1), code(0)});
+  const BootTime begun = clock_.boot_now();
+  EXPECT_EQ(run().completed, 1U);
+  EXPECT_GE(clock_.boot_now() - begun, 100s);
+  EXPECT_LT(clock_.boot_now() - begun, 101s);
+}
+
 TEST_F(FailureTest, a_delayed_job_does_not_keep_others_waiting) {
   make(
       "failure_handlers: [{name: h, rules: [{exit_codes: [7], backoff: PT1H}]}]\n"

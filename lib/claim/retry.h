@@ -3,8 +3,8 @@
 //
 // A delayed job carries a moment by the clock of the worker that reported its failure, and is made
 // ready by the first worker that asks for jobs after that moment by its own clock. No two clocks
-// are trusted to agree: one that is wrong shifts a delay, and no delay grows to more than three
-// times its length.
+// are trusted to agree: one that is wrong shifts a delay, and as long as the clocks run on, to no
+// more than twice its length.
 #pragma once
 
 #include <chrono>
