@@ -35,6 +35,9 @@
 #ifndef SNAPSHOTS
 #define SNAPSHOTS 2
 #endif
+#ifndef LIES
+#define LIES 0       /* 1: some directory has a segment of another history from the start */
+#endif
 
 #define IDS (OPS + (WRITERS - 1) * OTHERS)
 #define FIRST (IDS + 1)  /* the commit that the store was made with: number 1 */
@@ -47,11 +50,15 @@
 #define IS_FILE(n) (name_at[n] != NOBODY && name_at[n] != HOLLOW)
 
 /* --- the shared filesystem */
-short dirs = BIT(0) | BIT(DIR_OF(1)) | BIT(DIR_OF(2));  /* directories of journal/ */
+short dirs = (PER_DIR > 1) * BIT(0) | BIT(DIR_OF(1)) | BIT(DIR_OF(2));  /* directories of journal/ */
 byte name_at[NUMBERS + 1];             /* whose commit file has the number: a commit id, NOBODY or HOLLOW */
 short snapshots;                       /* numbers in snapshot/ */
 short snapshots_ever;                  /* an old listing shows what was there */
 byte floor;                            /* a number that collectors have known to be covered for the retention */
+/* Directories of which a segment is there. One that says the same as the files changes nothing as long as these are
+ * there, so it appears when they go. */
+short segments;
+short lying;                           /* … and continues the chain with commits that are not of it */
 
 /* --- requests under way to the server */
 byte source[IDS + 1];                  /* temporary of a commit: 0 none, 1 whole, 2 an empty directory */
@@ -80,7 +87,8 @@ byte verdict[IDS + 1];                 /* what the caller was told of a commit; 
 
 byte i, a, b;           /* scratch: 0 between steps */
 
-/* Nothing needed is gone: the state can be had from either of the two kept snapshots and the files after it. */
+/* Nothing needed is gone: the state can be had from the newest snapshot and the files after it, and from the second
+ * newest and files or segments. */
 inline assert_nothing_lost() {
   i = NUMBERS;
   do  /* a: the newest, b: the second newest, or 0 */
@@ -91,7 +99,8 @@ inline assert_nothing_lost() {
   od;
   i = b + 1;
   do
-  :: i <= NUMBERS && chain[i] != NOBODY -> assert(name_at[i] == chain[i]); i++
+  :: i <= NUMBERS && chain[i] != NOBODY ->
+     assert(name_at[i] == chain[i] || (i <= a && HAS(segments & ~lying, DIR_OF(i)))); i++
   :: else -> break
   od;
   i = 0; a = 0; b = 0
@@ -175,9 +184,22 @@ inline committed(n) {
 #define OR_FAIL   :: failed > 0 -> failed--;
 #define OR_LOSE   :: lost > 0 -> lost--;
 
+#define SEG_MAY 0
+#define SEG_USED 1
+#define SEG_NOT 2
+/* What segments said decides nothing: the same again without. */
+#define UNLESS_SEGMENTS(label) seg == SEG_USED -> seg = SEG_NOT; goto catch_up \
+    :: else -> goto label
+#ifdef NEWEST_FROM_SEGMENT
+#define IN_SEGMENTS_UP_TO highest
+#else
+#define IN_SEGMENTS_UP_TO (highest - 1)  /* the newest is always read from its own file */
+#endif
+
 proctype writer(byte w) {
   byte op, id, n, at, highest, newest, known, result;
   bit stray, ring, gap;
+  byte seg;  /* of this catch-up: SEG_MAY be used, SEG_USED, SEG_NOT any more */
 
 idle:
   atomic {
@@ -390,12 +412,21 @@ old_view:
     :: else -> goto reload
     fi
   };
-read_next:                                      /* apply_run */
+read_next:                                      /* apply_segments, apply_run */
   atomic {
     if
-    :: !IS_FILE(at + 1) && gap == 0 -> gap = 1; goto catch_up
-    :: !IS_FILE(at + 1) && gap == 1 -> gap = 0; goto reload
-    :: IS_FILE(at + 1) && stray -> goto reload  /* it does not continue what came before it */
+    :: seg != SEG_NOT && at < IN_SEGMENTS_UP_TO && HAS(segments, DIR_OF(at + 1)) && !stray ->
+       at++; stray = HAS(lying, DIR_OF(at)); seg = SEG_USED
+    :: !IS_FILE(at + 1) ->
+       if
+       :: seg == SEG_USED -> seg = SEG_NOT; goto catch_up
+       :: seg != SEG_USED && gap == 0 -> gap = 1; goto catch_up
+       :: seg != SEG_USED && gap == 1 -> gap = 0; goto reload
+       fi
+    :: IS_FILE(at + 1) && stray ->              /* it does not continue what came before it */
+       if
+       :: UNLESS_SEGMENTS(reload)
+       fi
     :: IS_FILE(at + 1) && !stray -> at++; stray = (name_at[at] != chain[at])
     OR_CRASH
     fi;
@@ -419,27 +450,33 @@ rule_of_reader:
     if
     :: newest <= replica[w] || newest < at -> goto commit_caught_up
     :: newest > replica[w] && newest == at && !stray -> goto commit_caught_up
-    :: newest > replica[w] && newest == at && stray -> goto reload  /* the hash in the snapshot's name says so */
+    :: newest > replica[w] && newest == at && stray ->      /* the hash in the snapshot's name says so */
+       if
+       :: UNLESS_SEGMENTS(reload)
+       fi
     :: newest > replica[w] && newest > at -> goto list_further
     fi
   };
 list_further:                                   /* the snapshot is ahead of what was listed: go on */
   atomic {
     if
-    :: !HAS(dirs, DIR_OF(at + 1)) -> goto reload
+    :: !HAS(dirs, DIR_OF(at + 1)) -> highest = at
     :: HAS(dirs, DIR_OF(at + 1)) -> list_directory(at)
     OR_FAIL goto cannot_catch_up
     OR_CRASH
     fi;
     if
-    :: highest == at -> goto reload
+    :: highest == at ->
+       if
+       :: UNLESS_SEGMENTS(reload)
+       fi
     :: else -> goto read_next
     fi
   };
 commit_caught_up:
   atomic {
     if
-    :: assert(!stray); committed(at); gap = 0
+    :: assert(!stray); committed(at); gap = 0; seg = (seg == SEG_USED -> SEG_MAY : seg)
     OR_CRASH
     fi;
     goto catch_up
@@ -478,6 +515,7 @@ load:
   };
 cannot_catch_up:
   atomic {
+    seg = SEG_MAY;
     if
     :: ring -> goto unknown
     :: else -> goto refused
@@ -487,6 +525,7 @@ cannot_catch_up:
 /* --- JournalStore::decide_by_ring */
 caught_up:
   atomic {
+    seg = SEG_MAY;
     if
     :: !ring -> goto plan
     :: ring && replica[w] >= n && replica[w] < n + RING ->
@@ -547,7 +586,7 @@ crashed:
   };
 over:
   atomic {
-    n = 0; result = 0; newest = 0; known = 0; highest = 0; at = 0; stray = 0; ring = 0; gap = 0;
+    n = 0; result = 0; newest = 0; known = 0; highest = 0; at = 0; stray = 0; ring = 0; gap = 0; seg = SEG_MAY;
     if
     :: late_link[id] == 0 -> source[id] = 0     /* nobody will ask for it any more */
     :: else
@@ -563,28 +602,52 @@ end:
  * still are covered, since all of this may happen as late as one likes. */
 #define HELD(x) (replica[0] >= x || replica[1 % WRITERS] >= x || replica[2 % WRITERS] >= x || replica[3 % WRITERS] >= x)
 #define NEWER_THAN(x) (snapshots >> (x + 1))
-#ifdef COLLECT_WHAT_THE_NEWEST_COVERS
-#define COVERED_BY_SECOND(x) true
-#else
-#define COVERED_BY_SECOND(x) (NEWER_THAN(x) != 0)
-#endif
+#define SECOND_COVERS(n) (((snapshots >> (n)) & ((snapshots >> (n)) - 1)) != 0)
+#define LAST_IN(x) ((x) * PER_DIR + PER_DIR - 1)
 /* What a replica holds, or held, is published as a snapshot: put-if-absent. */
 #define TAKE(x) :: d_step { snapshots_left > 0 && x <= NUMBERS && HELD(x) && !HAS(snapshots, x) -> \
     snapshots_left--; snapshots = snapshots | BIT(x); snapshots_ever = snapshots_ever | BIT(x) }
-/* A collector has known for the retention that x is covered by the second newest. */
-#define RIPEN(x) :: d_step { x > floor && HAS(snapshots, x) && COVERED_BY_SECOND(x) -> floor = x }
+/* A collector has known snapshot x for the retention. */
+#define RIPEN(x) :: d_step { x > floor && HAS(snapshots, x) -> floor = x }
 /* A snapshot goes that two newer ones follow. */
 #define DROP(x) :: d_step { x < floor && HAS(snapshots, x) && (NEWER_THAN(x) & (NEWER_THAN(x) - 1)) != 0 -> \
     snapshots = snapshots & ~BIT(x); assert_nothing_lost() }
-/* A directory is renamed away. */
-#define COLLECT(x) :: d_step { x <= DIR_OF(NUMBERS) && HAS(dirs, x) && floor > 0 && x * PER_DIR + PER_DIR - 1 <= floor -> \
+/* have_segment_of: a segment can stand in for the directory when its last commit is byte for byte the single file,
+ * which contains the hash of all before. One that is not there, or says something else, is made of what a replica
+ * holds. */
+#ifdef NO_SEGMENT_RULE
+#define STANDS_IN(x) true
+#define STAND_IN(x) skip
+#else
+#ifdef NO_SEGMENT_CHECK
+#define STAND_IN(x) segments = segments | BIT(x)
+#else
+#define STAND_IN(x) segments = segments | BIT(x); lying = lying & ~BIT(x)
+#endif
+#define STANDS_IN(x) (HELD(LAST_IN(x)) && name_at[LAST_IN(x)] == chain[LAST_IN(x)])
+#endif
+#define REMOVE(x) \
     dirs = dirs & ~BIT(x); \
     i = x * PER_DIR; \
     do \
     :: i <= NUMBERS && DIR_OF(i) == x -> name_at[i] = NOBODY; i++ \
     :: else -> break \
     od; \
-    i = 0; assert_nothing_lost() }
+    i = 0; assert_nothing_lost()
+/* A directory is renamed away: a snapshot that was known for the retention covers it, and the second newest does too
+ * or a segment stands in. */
+#ifdef NO_RETENTION
+#define IS_COVERED(n) ((snapshots >> (n)) != 0)
+#else
+#define IS_COVERED(n) ((n) <= floor)
+#endif
+#define MAY_GO(x) x <= DIR_OF(NUMBERS) && HAS(dirs, x) && LAST_IN(x) <= NUMBERS && IS_COVERED(LAST_IN(x))
+#define COLLECT(x) \
+    :: d_step { MAY_GO(x) && SECOND_COVERS(LAST_IN(x)) -> REMOVE(x) } \
+    :: d_step { MAY_GO(x) && STANDS_IN(x) -> STAND_IN(x); REMOVE(x) }
+/* A segment goes that the second newest snapshot covers. */
+#define DROP_SEGMENT(x) :: d_step { HAS(segments, x) && SECOND_COVERS(LAST_IN(x)) -> \
+    segments = segments & ~BIT(x); lying = lying & ~BIT(x); assert_nothing_lost() }
 #define ARRIVE(x) :: d_step { late_link[x] != 0 -> \
     give_name(late_link[x], x, answer); i = 0; answer = 0; late_link[x] = 0 }
 
@@ -595,6 +658,7 @@ active proctype world() {
   RIPEN(1) RIPEN(2) RIPEN(3) RIPEN(4) RIPEN(5) RIPEN(6)
   DROP(1) DROP(2) DROP(3) DROP(4) DROP(5) DROP(6)
   COLLECT(0) COLLECT(1) COLLECT(2) COLLECT(3) COLLECT(4) COLLECT(5) COLLECT(6)
+  DROP_SEGMENT(0) DROP_SEGMENT(1) DROP_SEGMENT(2) DROP_SEGMENT(3)
   :: d_step { late_dirs != 0 -> dirs = dirs | late_dirs; late_dirs = 0 }
   ARRIVE(1) ARRIVE(2)
 #if IDS >= 3
@@ -616,6 +680,13 @@ init {
   atomic {
     byte node;
     name_at[1] = FIRST; chain[1] = FIRST;
+#if LIES
+    if
+    :: lying = BIT(DIR_OF(2))
+    :: lying = BIT(DIR_OF(3))
+    fi;
+    segments = lying;
+#endif
     do
     :: node < WRITERS -> run writer(node); node++
     :: else -> break

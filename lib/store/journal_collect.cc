@@ -113,7 +113,8 @@ bool JournalStore::have_segment_of(std::uint64_t first) {
     if (bytes.ok() && is_whole_segment(identity_.id, name, *bytes, *single)) return true;
     if (tries > 0) break;
     const Result<std::string> made = commits_in(name);
-    if (!made.ok() || made->empty() ||
+    // Single files may be strays: nothing goes over a segment that could not stand in itself.
+    if (!made.ok() || !is_whole_segment(identity_.id, name, *made, *single) ||
         !journal_.publisher().replace(journal_.segment_directory(), name.text(), *made).ok())
       break;
   }
