@@ -98,7 +98,7 @@ check() {
   holds "claims" claim
   holds "claims: the token without the lease" claim -DNO_LEASE_CHECK
 
-  misses "without put-if-absent" 'name_at\[' commit $none -DOPS=2 -DNO_PUT_IF_ABSENT
+  misses "without put-if-absent" '\(name_at\[' commit $none -DOPS=2 -DNO_PUT_IF_ABSENT
   misses "without the rule of the writer" 'chain\[' commit $none -DOPS=2 -DNO_RULE_OF_WRITER
   misses "without the rule of the reader" '!\(stray' commit $none -DOPS=2 -DNO_RULE_OF_READER
   misses "rule of the writer not for a taken name" 'i>4' commit $lost -DOPS=1 -DNUMBERS=4 -DTAKEN_IS_A_CONFLICT
@@ -107,11 +107,11 @@ check() {
   misses "without deleting before the last look" 'verdict\[' commit $lost -DOPS=1 -DNO_DISCARD
   misses "rename-dir deleting in two steps" 'known>replica' commit $lost -DOPS=1 -DRENAME_DIR -DDISCARD_IN_TWO_STEPS
   misses "an overwritten slot of the ring taken for 'not ours'" 'i>3' commit $none -DOPS=2 -DRING=1 \
-    -DRING_WITHOUT_BOUND
+    -DSNAPSHOTS=1 -DRING_WITHOUT_BOUND
   misses "collecting without a segment to stand in" '\(name_at\[' commit $none -DOPS=1 -DNO_SEGMENT_RULE
   misses "a segment stands in that was not compared" '\(name_at\[' commit $none -DOPS=1 -DLIES=1 -DNO_SEGMENT_CHECK
   misses "the newest commit read from a segment" '!\(stray' commit $none -DOPS=1 -DLIES=1 -DNEWEST_FROM_SEGMENT
-  misses "collecting before a snapshot was known to all" 'known>replica' commit $none -DOPS=1 -DNO_RETENTION
+  misses "collecting before a snapshot was known to all" '!\(stray' commit $none -DOPS=1 -DNO_RETENTION
   misses "without the claim token" 'my_claim==live_claim' claim -DNO_TOKEN_CHECK
   misses "a token of the attempt alone" 'my_claim==live_claim' claim -DTOKEN_OF_ATTEMPT_ONLY
 }
@@ -120,9 +120,9 @@ check() {
 deep() {
   memory=16000
   side_by_side=1
-  holds "commits: all faults, one transaction each" commit -DOPS=1 -DLOST=1 -DFAILED=1 -DCRASHES=1 -DSNAPSHOTS=1
   holds "commits: lost replies, failures, two snapshots" commit -DOPS=1 -DLOST=1 -DFAILED=1 -DCRASHES=0
   holds "commits: lost replies, crashes, two snapshots" commit -DOPS=1 -DLOST=1 -DFAILED=0 -DCRASHES=1
+  holds "commits: stale plans, a ring of one, two snapshots" commit $none -DOPS=2 -DRING=1
   holds "claims: three workers, three lives" claim -DWORKERS=3 -DLIVES=3 -DCLAIMS=5
 }
 

@@ -1,0 +1,103 @@
+// What a worker does with jobs that it holds and cannot start, and with jobs that others give back.
+#include <sys/wait.h>
+
+#include "bin/session_fixture.h"
+
+namespace torc::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using claim::JobState;
+
+constexpr const char* kOneJob = "jobs: [{name: a, command: x}]\n";
+
+class QueueSession : public SessionTest {
+ protected:
+  // The only job, claimed by a worker that does nothing with it.
+  claim::Exchange claimed_by_another() {
+    claim::Exchange exchange;
+    exchange.offer.emplace();
+    exchange.offer->cpus = exchange.offer->total_cpus = 1;
+    exchange.offer->memory = exchange.offer->total_memory = mebibytes(1024);
+    exchange.offer->max_jobs = 1;
+    claim::Exchange back;
+    const auto done = open()->commit(0, [&](claim::Transaction& tx) -> Result<void> {
+      TORC_ASSIGN(exchange.worker, claim::register_worker(tx, {}));
+      TORC_ASSIGN(const claim::Answer answer, claim::exchange(tx, exchange));
+      back.worker = exchange.worker;
+      back.returns = {answer.grants.at(0).token};
+      return {};
+    });
+    EXPECT_TRUE(done.ok()) << done.error().text();
+    return back;
+  }
+};
+
+TEST_F(QueueSession, jobs_queued_behind_a_long_one_go_back_after_two_seconds) {
+  make("jobs: [{name: \"j{i}\", command: x, parameters: {i: \"1:14\"}}]\n");
+  constexpr int kShort = 8;
+  std::optional<BootTime> stuck, returned;
+  std::uint64_t held = 0;
+  host_.outcome = [] { return std::nullopt; };
+  host_.meanwhile = [&](BootTime) {
+    if (host_.running_now.empty()) return false;
+    if (host_.started > kShort && !returned) {
+      if (!stuck) stuck = clock_.boot_now();
+      return false;  // the clock goes on, the job does not end
+    }
+    clock_.sleep_for(2ms);
+    host_.end(host_.running_now.front(), ScriptedHost::ended_by_itself(0));
+    return true;
+  };
+  events_.progress = [&](const claim::WorkflowState& w) {
+    if (!stuck || returned) return;
+    held = std::max(held, w.of(JobState::claimed));
+    if (w.of(JobState::claimed) == 0 && w.of(JobState::ready) > 0) returned = clock_.boot_now();
+  };
+  EXPECT_EQ(run().end, WorkerEnd::workflow_finished);
+  ASSERT_TRUE(returned) << "what it held stayed with it";
+  EXPECT_GE(*returned - *stuck, 1900ms) << "a queue that stands for a moment is not given up";
+  EXPECT_LT(*returned - *stuck, 3s);
+}
+
+TEST_F(QueueSession, an_idle_worker_hears_at_once_what_another_process_of_its_node_commits) {
+  make(kOneJob);
+  const claim::Exchange back = claimed_by_another();
+  int go[2];
+  ASSERT_EQ(pipe(go), 0);
+  const pid_t other = fork();
+  ASSERT_GE(other, 0);
+  if (other == 0) {
+    char word = 0;
+    if (read(go[0], &word, 1) != 1) _exit(1);
+    const auto done = open()->commit(0, [&](claim::Transaction& tx) -> Result<void> {
+      TORC_TRY(claim::exchange(tx, back));
+      return {};
+    });
+    _exit(done.ok() ? 0 : 2);
+  }
+  std::optional<BootTime> told, started;
+  expects_news = [&] { return told && !started; };
+  host_.outcome = [&] {
+    started = clock_.boot_now();
+    return std::optional(ScriptedHost::ended_by_itself(0));
+  };
+  host_.meanwhile = [&](BootTime) {
+    if (told || seen_.empty()) return false;
+    clock_.sleep_for(20ms);
+    int status = 0;
+    EXPECT_EQ(write(go[1], "x", 1), 1);
+    EXPECT_EQ(waitpid(other, &status, 0), other);
+    EXPECT_EQ(status, 0);
+    told = clock_.boot_now();
+    return true;
+  };
+  EXPECT_EQ(run().end, WorkerEnd::workflow_finished);
+  close(go[0]);
+  close(go[1]);
+  ASSERT_TRUE(started && told);
+  EXPECT_LT(*started - *told, 100ms) << "it did not wait for its next poll";
+}
+
+}  // namespace
+}  // namespace torc::cli
