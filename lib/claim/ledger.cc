@@ -51,6 +51,11 @@ void Ledger::pass_over_doubtful() {
 }
 
 void Ledger::note_move(std::uint64_t id, const Job& before, const Job& after) {
+  // Every start and claim comes by here: most workflows count nothing but completions.
+  if (tally_.rules == 0 && before.state != JobState::completed &&
+      after.state != JobState::completed) {
+    return;
+  }
   const Move move{id, as_seen_by(signal_of(before), tally_.rules),
                   as_seen_by(signal_of(after), tally_.rules)};
   if (move.before != move.after) moves_.push_back(move);
@@ -68,7 +73,7 @@ void Ledger::change(std::uint64_t id, const Job& before, const Job& after) {
   if (is_unmet(before)) --tally_.unmet;
   if (is_unmet(after)) ++tally_.unmet;
   note_move(id, before, after);
-  quota_.change(id, before, after);
+  if ((tally_.rules & (rule::kLimits | rule::kBudget)) != 0) quota_.change(id, before, after);
   if (is_live(before.state) && now == JobState::canceled) revoked_[after.worker].push_back(id);
   if (now == JobState::delayed) tx_.put(delayed_key(after.not_before, id), {});
   if (is_set_aside(now)) {
