@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bin/add_commands.h"
 #include "bin/care_commands.h"
 #include "bin/commands.h"
 #include "bin/completion.h"
@@ -233,6 +234,8 @@ Exit run_command_line(const App& app, int argc, char** argv) {
 
   CareOptions care;
   add_care_commands(cli, app, care, exit);
+  AddingOptions adding;
+  add_adding_commands(cli, app, adding, exit);
   LiveOptions live;
   add_live_commands(cli, app, live, exit);
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/claim/add.h"
+
 namespace torc::cli {
 namespace {
 
@@ -103,7 +105,7 @@ std::optional<PreparedJob> JobPreparer::prepare(RecipeBook& book, const claim::R
   command.termination_signal = execution.termination_signal;
   command.termination_lead = execution.sigterm_lead;
   if (execution.limit_resources) command.time_limit = prepared.need.runtime;
-  command.env.reserve(base_env_.size() + job.env.size() + 10);
+  command.env.reserve(base_env_.size() + job.env.size() + 12);
   command.env = base_env_;
   bool omp = user_sets_omp_;
   for (const auto& [name, value] : job.env) {
@@ -120,6 +122,10 @@ std::optional<PreparedJob> JobPreparer::prepare(RecipeBook& book, const claim::R
   env.push_back(fmt::format("TORC_NUM_CPUS={}", prepared.need.cpus));
   env.push_back(fmt::format("TORC_NUM_GPUS={}", prepared.need.gpus));
   env.push_back(fmt::format("TORC_MEMORY_BYTES={}", prepared.need.memory.value));
+  const auto origin = claim::read_origin(reader, grant.token.job);
+  env.push_back(fmt::format("TORC_ITERATION={}", (origin ? origin->depth : 0) + 1));
+  if (origin && !origin->state.empty())
+    env.push_back(fmt::format("TORC_SPAWN_STATE={}", origin->state));
   if (!omp) env.push_back(fmt::format("OMP_NUM_THREADS={}", prepared.need.cpus));
   return prepared;
 }

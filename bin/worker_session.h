@@ -97,6 +97,7 @@ class Session {
   void tell_what_goes_on() const;
   void check_time();
   void check_done(const claim::Answer& answer);
+  bool waits_for_new_jobs();
   void return_queue();
   void stop_running(std::chrono::nanoseconds lead);
   void lose_lease(std::string why);
@@ -163,8 +164,9 @@ class Session {
   BootTime not_before_{};  // after a failed commit or start
   std::chrono::nanoseconds retry_delay_ = kFirstRetry;
   BootTime idle_since_{};
-  int refused_starts_ = 0;  // in a row: this host can start nothing
-  int faulty_starts_ = 0;   // in a row: its directories cannot be used
+  std::optional<BootTime> finished_since_;  // the workflow, as the answers say without a break
+  int refused_starts_ = 0;                  // in a row: this host can start nothing
+  int faulty_starts_ = 0;                   // in a row: its directories cannot be used
   int interrupts_ = 0;
   Path made_directory_;
   WorkerSummary summary_;

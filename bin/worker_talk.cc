@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "bin/quantities.h"
 #include "bin/worker_session.h"
 
 namespace torc::cli {
@@ -176,6 +177,7 @@ void Session::take_reply() {
     check_done(reply->answer);
   } else {
     nothing_claimable_ = false;
+    finished_since_.reset();
     pace_.found_work();
   }
 }
@@ -204,11 +206,28 @@ void Session::keep_for_later(const Error& error) {
   retry_delay_ = std::min(2 * retry_delay_, nanoseconds(kLastRetry));
 }
 
+// The workflow is finished: whether jobs that somebody adds are waited for.
+bool Session::waits_for_new_jobs() {
+  const nanoseconds patience = preparer_->settings().run.wait_for_new_jobs;
+  const BootTime now = clock_.boot_now();
+  if (!finished_since_) {
+    finished_since_ = now;
+    if (patience > 0s) {
+      notice(fmt::format("nothing is left to do; waiting {} for new jobs",
+                         show_duration(std::chrono::duration_cast<WallTime>(patience))));
+    }
+  }
+  const BootTime until = *finished_since_ + patience;
+  next_poll_ = std::min(next_poll_, until);
+  return now < until;
+}
+
 void Session::check_done(const claim::Answer& answer) {
   if (!running_.empty() || !queue_.empty() || has_reports()) return;
   const claim::WorkflowState& w = answer.workflow;
+  if (!w.finished()) finished_since_.reset();
   if (w.finished()) {
-    finish(WorkerEnd::workflow_finished);
+    if (!waits_for_new_jobs()) finish(WorkerEnd::workflow_finished);
   } else if (w.of(claim::JobState::claimed) + w.of(claim::JobState::running) +
                      w.of(claim::JobState::delayed) ==
                  0 &&

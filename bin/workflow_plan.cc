@@ -157,17 +157,23 @@ Result<WorkflowSettings> decode_workflow_settings(std::string_view bytes) {
 
 claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory) {
   const spec::Workflow& workflow = *loaded.workflow;
-  const spec::Expansion& expansion = *loaded.expansion;
   claim::Plan plan;
   plan.name = workflow.name;
-  plan.settings =
-      encode(WorkflowSettings{directory, {workflow.name, workflow.env, workflow.execution_config}});
+  plan.settings = encode(WorkflowSettings{directory,
+                                          {workflow.name, workflow.env, workflow.execution_config,
+                                           workflow.max_iterations, workflow.wait_for_new_jobs}});
   plan.sort = static_cast<claim::SortMethod>(workflow.sort);
   plan.handlers = handlers_of(workflow);
   plan.max_failures = workflow.max_failures.value_or(0);
+  plan.budget = plan_budget(workflow.budget);
+  add_expansion(plan, workflow, *loaded.expansion);
+  return plan;
+}
+
+void add_expansion(claim::Plan& plan, const spec::Workflow& workflow,
+                   const spec::Expansion& expansion) {
   PlannedLimits limits = plan_limits(workflow, expansion);
   plan.limits = std::move(limits.limits);
-  plan.budget = plan_budget(workflow.budget);
   std::map<claim::JobClass, std::uint32_t> classes;
   plan.templates.reserve(expansion.entries.size());
   for (std::size_t e = 0; e < expansion.entries.size(); ++e) {
@@ -193,7 +199,8 @@ claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory) {
     plan.templates.push_back(std::move(t));
   }
   plan.dependencies = plan_dependencies(workflow, expansion);
-  return plan;
+  for (const spec::Definition& d : expansion.definitions)
+    plan.definitions.push_back({d.key, d.value});
 }
 
 std::shared_ptr<const RecipeBook::Page> RecipeBook::find(const claim::Reader& reader, JobId id) {

@@ -45,6 +45,10 @@ Result<WorkflowSettings> decode_workflow_settings(std::string_view bytes);
 
 [[nodiscard]] claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory);
 
+// Puts an expansion's jobs into a plan: of a whole workflow, or of an addition to a living one.
+void add_expansion(claim::Plan& plan, const spec::Workflow& workflow,
+                   const spec::Expansion& expansion);
+
 // Recipes of templates, decoded once. For one store; a Template never changes.
 class RecipeBook {
  public:

@@ -303,6 +303,16 @@ void scan_origins(const Reader& reader, const std::function<bool(const Origin&)>
   });
 }
 
+std::vector<Handler> read_handlers(const Reader& reader) {
+  std::vector<Handler> all;
+  reader.scan_prefix(Key(Table::handler), [&](const store::Entry& e) {
+    auto handler = decode_handler(e.value);
+    if (handler) all.push_back(*std::move(handler));
+    return handler.has_value();
+  });
+  return all;
+}
+
 std::vector<JobRange> read_upstream(const Reader& reader, JobId id) {
   State state(reader);
   const Span* span = state.span_of(raw(id));

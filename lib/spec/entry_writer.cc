@@ -135,15 +135,14 @@ bool EntryWriter::compile(const JobEntry& entry, Texts& texts) {
 }
 
 EntryWriter::Terms EntryWriter::terms_of(const Texts& texts, const Family& family,
-                                         std::uint64_t k) {
+                                         std::uint64_t k) const {
   return {text_at(texts.resources, family, k), text_at(texts.scheduler, family, k),
-          text_at(texts.label, family, k)};
+          text_at(texts.label, family, k), is_there_ && is_there_(family.first + k)};
 }
 
 // Names that do not vary were looked up when the spec was read.
 const ResourceRequirements* EntryWriter::resources_of(const JobEntry& entry, const Texts& texts,
                                                       const Terms& terms) {
-  static const ResourceRequirements kDefault;
   const bool nameless = schedulers_.contains("");  // one that could not be read
   if (texts.scheduler.has_parameters() && !terms.scheduler.empty() && !nameless &&
       !schedulers_.contains(terms.scheduler)) {
@@ -152,15 +151,15 @@ const ResourceRequirements* EntryWriter::resources_of(const JobEntry& entry, con
         fmt::format("no scheduler is named {}", quoted(terms.scheduler)),
         suggestion(terms.scheduler, names_of(workflow_.slurm_schedulers), "slurm_schedulers"));
   }
-  if (terms.resources.empty()) return &kDefault;
+  if (terms.resources.empty()) return &default_;
   const auto found = resources_.find(terms.resources);
   if (found != resources_.end()) return found->second;
-  if (resources_.contains("") || !texts.resources.has_parameters()) return &kDefault;
+  if (resources_.contains("") || !texts.resources.has_parameters()) return &default_;
   report_.error(place_of(entry, "resource_requirements"),
                 fmt::format("no resource requirements are named {}", quoted(terms.resources)),
                 suggestion(terms.resources, names_of(workflow_.resource_requirements),
                            "resource_requirements"));
-  return &kDefault;
+  return &default_;
 }
 
 void EntryWriter::write(const JobEntry& entry, const Family& family, const EntryFiles& files,
@@ -169,7 +168,7 @@ void EntryWriter::write(const JobEntry& entry, const Family& family, const Entry
   if (!compile(entry, texts) || family.count == 0) return;
   check_lengths(entry, family, texts, files);
   const bool varies = texts.resources.has_parameters() || texts.scheduler.has_parameters() ||
-                      texts.label.has_parameters();
+                      texts.label.has_parameters() || is_there_;
   Terms terms = terms_of(texts, family, 0);
   for (std::uint64_t begin = 0; begin < family.count;) {
     std::uint64_t end = varies ? begin + 1 : family.count;
@@ -186,6 +185,7 @@ void EntryWriter::write(const JobEntry& entry, const Family& family, const Entry
     expanded.scheduler = terms.scheduler;
     expanded.label = terms.label;
     expanded.priority = entry.priority;
+    expanded.there = terms.there;
     expanded.source = static_cast<std::size_t>(&entry - workflow_.jobs.data());
     // After an error nobody reads the recipe.
     if (!report_.has_error()) expanded.recipe = recipe(entry, family, texts, files, run);
@@ -258,11 +258,10 @@ std::string EntryWriter::recipe(const JobEntry& entry, const Family& family, con
   sweeps.reserve(slices.size());
   for (const NeededFiles& slice : slices) {
     const Family& f = files_[slice.family];
-    const FileEntry& file = workflow_.files[slice.family];
     sweeps.push_back(
-        narrow(f.parameters, file.mode, slice.lowest - f.first, slice.end - slice.lowest));
+        narrow(f.parameters, f.mode, slice.lowest - f.first, slice.end - slice.lowest));
     parts.tables.push_back(
-        {{sweeps.back().parameters, file.mode, sweeps.back().offset, slice.end - slice.lowest},
+        {{sweeps.back().parameters, f.mode, sweeps.back().offset, slice.end - slice.lowest},
          &paths_[slice.family]});
   }
   std::vector<Range> ranges;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/spec/expand.h"
@@ -32,6 +34,14 @@ class EntryWriter {
   EntryWriter(const Workflow& workflow, const Families& files, const std::vector<Pattern>& paths,
               Report& report);
 
+  // What follows is added to a living workflow. `resources`: of jobs that name none; `is_there`:
+  // whether the workflow has the job of this number.
+  void begin_addition(const ResourceRequirements& resources,
+                      std::function<bool(std::uint64_t)> is_there) {
+    default_ = resources;
+    is_there_ = std::move(is_there);
+  }
+
   // Appends the entry's runs of jobs with equal resources, scheduler and label.
   void write(const JobEntry& entry, const Family& family, const EntryFiles& files,
              std::vector<ExpandedEntry>& out);
@@ -45,6 +55,7 @@ class EntryWriter {
   // What all jobs of a run share.
   struct Terms {
     std::string resources, scheduler, label;
+    bool there = false;
     bool operator==(const Terms&) const = default;
   };
   // Files of one family that some recipe needs: numbers lowest .. end - 1 become local .. in it.
@@ -59,7 +70,7 @@ class EntryWriter {
   void check_lengths(const JobEntry& entry, const Family& family, const Texts& texts,
                      const EntryFiles& files);
   bool compile(const JobEntry& entry, Texts& texts);
-  [[nodiscard]] static Terms terms_of(const Texts& texts, const Family& family, std::uint64_t k);
+  [[nodiscard]] Terms terms_of(const Texts& texts, const Family& family, std::uint64_t k) const;
   const ResourceRequirements* resources_of(const JobEntry& entry, const Texts& texts,
                                            const Terms& terms);
   [[nodiscard]] std::string recipe(const JobEntry& entry, const Family& family, const Texts& texts,
@@ -70,6 +81,8 @@ class EntryWriter {
   const Families& files_;
   const std::vector<Pattern>& paths_;
   Report& report_;
+  ResourceRequirements default_;
+  std::function<bool(std::uint64_t)> is_there_;
   std::map<std::string_view, const ResourceRequirements*> resources_;
   std::set<std::string_view> schedulers_;
   std::uint64_t longest_path_ = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <utility>
 
 #include "lib/spec/cycle.h"
@@ -11,6 +12,8 @@
 #include "lib/spec/entry_writer.h"
 #include "lib/spec/families.h"
 #include "lib/spec/job_files.h"
+#include "lib/spec/known_jobs.h"
+#include "lib/spec/living_names.h"
 #include "lib/spec/pattern.h"
 #include "lib/spec/reference.h"
 #include "lib/spec/source.h"
@@ -61,11 +64,32 @@ bool has_empty_name(const Family& family) {
   return false;
 }
 
+// Those of jobs above `before`, which become 1 and so on: what was there before waits for none of
+// them.
+std::vector<DependencySet> without_earlier(const std::vector<DependencySet>& sets,
+                                           std::uint64_t before) {
+  std::vector<DependencySet> all;
+  for (const DependencySet& set : sets) {
+    DependencySet& kept = all.emplace_back();
+    for (const Range& r : set.members) kept.members.push_back({r.first - before, r.count});
+    for (const Range& r : set.upstream) {
+      if (r.end() <= before + 1) continue;
+      const std::uint64_t first = std::max(r.first, before + 1);
+      kept.upstream.push_back({first - before, r.end() - first});
+    }
+    if (kept.upstream.empty()) all.pop_back();
+  }
+  return all;
+}
+
 class Expander {
  public:
-  Expander(const Workflow& workflow, Report& report)
+  // `around`: null, or of an addition.
+  Expander(const Workflow& workflow, Report& report, const Surroundings* around = nullptr)
       : workflow_(workflow),
         report_(report),
+        around_(around),
+        jobs_(around == nullptr ? 1 : around->living.jobs() + 1),
         job_names_(jobs_, "job", report_),
         file_names_(files_, "file", report_),
         data_names_(data_, "user data", report_),
@@ -80,6 +104,7 @@ class Expander {
       report_clashes(files_, "file", workflow_.files);
       report_clashes(data_, "user data", workflow_.user_data);
       report_clashes(jobs_, "job", workflow_.jobs);
+      if (around_ != nullptr) look_around();
       check_references();
       for (std::size_t e = 0; e < jobs_.size(); ++e) {
         job_files_.add(workflow_.jobs[e], jobs_[e]);
@@ -89,8 +114,9 @@ class Expander {
       take_sets();
       report_cycle();
       write_entries();
+      write_definitions();
     }
-    expansion_.jobs = jobs_.total();
+    expansion_.jobs = jobs_.members();
     return std::move(expansion_);
   }
 
@@ -125,9 +151,15 @@ class Expander {
   void take_sets();
   void report_cycle();
   void write_entries();
+  void look_around();
+  void write_definitions();
 
   const Workflow& workflow_;
   Report& report_;
+  const Surroundings* around_;
+  std::unique_ptr<LivingJobs> living_jobs_;
+  std::unique_ptr<LivingFiles> living_files_, living_data_;
+  std::vector<Pattern> data_paths_;
   Families jobs_;
   Families files_;
   Families data_;
@@ -187,6 +219,8 @@ Family Expander::family_of(const Entry& entry, Resolver& resolver) {
     return left_out();
   }
   family.name = *std::move(name);
+  family.mode = mode_of(entry);
+  if constexpr (requires { entry.path; }) family.path = entry.path;
   for (const Parameter& p : family.parameters) {
     const Parameter& first = family.parameters.front();
     if (count(p.values) == 0) {
@@ -338,6 +372,11 @@ std::vector<Expander::Upstream> Expander::upstreams_of(std::size_t e) {
       all.push_back({*std::move(map), place, false, Condition::afterok});
     }
   }
+  if (around_ != nullptr && around_->after != 0) {
+    RangeMap spawner;
+    spawner.push({{around_->after, 1}});
+    all.push_back({std::move(spawner), {}, false, Condition::afterok});
+  }
   for (const JobFiles* files : {&job_files_, &job_data_}) {
     for (const RangeMap& inputs : files->of(e).inputs) {
       RangeMap makers = files->makers(inputs);
@@ -414,9 +453,16 @@ void Expander::take_sets() {
 }
 
 void Expander::report_cycle() {
-  const std::vector<std::uint64_t> cycle =
-      expansion_.conditional.empty() ? find_cycle(jobs_.total(), expansion_.dependencies)
-                                     : find_cycle(jobs_.total(), all_dependencies(expansion_));
+  const std::uint64_t before = jobs_.total() - jobs_.members();
+  std::vector<std::uint64_t> cycle;
+  if (before > 0) {
+    cycle = find_cycle(jobs_.members(), without_earlier(all_dependencies(expansion_), before));
+    for (std::uint64_t& job : cycle) job += before;
+  } else if (expansion_.conditional.empty()) {
+    cycle = find_cycle(jobs_.total(), expansion_.dependencies);
+  } else {
+    cycle = find_cycle(jobs_.total(), all_dependencies(expansion_));
+  }
   if (cycle.empty()) return;
   std::string text;
   for (std::size_t i = 0; i < cycle.size(); ++i) {
@@ -434,8 +480,47 @@ void Expander::report_cycle() {
                 "remove one of these dependencies ('->' is 'waits for'; files count too)");
 }
 
+void Expander::look_around() {
+  Living& living = around_->living;
+  living_jobs_ = std::make_unique<LivingJobs>(living, jobs_);
+  living_jobs_->look_up_added();
+  living_files_ = std::make_unique<LivingFiles>(Kept::files, *living_jobs_, living, files_, paths_);
+  living_files_->look_up_added(workflow_.files, report_);
+  living_data_ =
+      std::make_unique<LivingFiles>(Kept::user_data, *living_jobs_, living, data_, data_paths_);
+  living_data_->look_up_added(workflow_.user_data, report_);
+  job_names_.look_also_in(*living_jobs_);
+  file_names_.look_also_in(*living_files_);
+  data_names_.look_also_in(*living_data_);
+  job_files_.ask_also(*living_files_);
+  job_data_.ask_also(*living_data_);
+}
+
+void Expander::write_definitions() {
+  if (report_.has_error()) return;
+  const auto take = [&](std::vector<Definition> more) {
+    expansion_.definitions.insert(expansion_.definitions.end(),
+                                  std::make_move_iterator(more.begin()),
+                                  std::make_move_iterator(more.end()));
+  };
+  take(definitions_of(workflow_, around_ == nullptr ? nullptr : &around_->living));
+  if (around_ == nullptr) {
+    take(define_files(Kept::files, files_, job_files_));
+    take(define_files(Kept::user_data, data_, job_data_));
+    return;
+  }
+  compare_known(workflow_, expansion_, *living_jobs_, report_);
+  leave_known_out(expansion_, *living_jobs_);
+  take(living_files_->definitions(job_files_));
+  take(living_data_->definitions(job_data_));
+}
+
 void Expander::write_entries() {
   EntryWriter writer(workflow_, files_, paths_, report_);
+  if (around_ != nullptr) {
+    writer.begin_addition(around_->resources,
+                          [this](std::uint64_t job) { return living_jobs_->is_there(job); });
+  }
   for (std::size_t e = 0; e < jobs_.size(); ++e) {
     writer.write(workflow_.jobs[e], jobs_[e], job_files_.of(e), expansion_.entries);
   }
@@ -484,6 +569,10 @@ std::vector<DependencySet> all_dependencies(const Expansion& expansion) {
 
 Expansion expand(const Workflow& draft, Report& report) {
   return Expander(draft, report).run();
+}
+
+Expansion expand_addition(const Workflow& draft, const Surroundings& around, Report& report) {
+  return Expander(draft, report, &around).run();
 }
 
 Expanded expand(const Workflow& workflow, std::string_view text, const std::string& file) {

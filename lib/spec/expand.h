@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/spec/definitions.h"
 #include "lib/spec/diagnostic.h"
 #include "lib/spec/range.h"
 #include "lib/spec/source.h"
@@ -30,6 +31,7 @@ struct ExpandedEntry {
   std::int32_t priority = 0;
   std::string recipe;      // encoded Recipe, see recipe.h
   std::size_t source = 0;  // position in Workflow::jobs
+  bool there = false;      // in a living workflow already
 };
 
 struct DependencySet {
@@ -49,6 +51,8 @@ struct Expansion {
   std::vector<ExpandedEntry> entries;
   std::vector<DependencySet> dependencies;  // afterok
   std::vector<ConditionalSet> conditional;
+  std::vector<Definition> definitions;  // for later additions
+  std::vector<Range> there;             // of an addition: jobs that the workflow has already
 };
 
 // Who waits for whom on whatever condition, each job a member of at most one set.
@@ -82,5 +86,20 @@ struct Expanded {
 // jobs, and what may refer to them is not reported. Precondition: Report::end_pass() was called.
 // The result means nothing when the report has an error.
 [[nodiscard]] Expansion expand(const Workflow& draft, Report& report);
+
+class Living;
+
+// What an addition is made to.
+struct Surroundings {
+  Living& living;
+  std::uint64_t after = 0;         // a job that all added ones wait for; 0: none
+  ResourceRequirements resources;  // of jobs that name none
+};
+
+// The same for an addition to a living workflow. Jobs are numbered on from those there are; names
+// that are nowhere in the addition are looked for in the workflow; jobs that it has already are
+// left out, and reported when anything about them differs.
+[[nodiscard]] Expansion expand_addition(const Workflow& draft, const Surroundings& around,
+                                        Report& report);
 
 }  // namespace torc::spec

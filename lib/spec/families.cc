@@ -74,7 +74,8 @@ std::size_t Families::add(Family family) {
 }
 
 std::size_t Families::family_of(std::uint64_t id) const {
-  if (total() == families_.size() && sweeps_.empty()) return id - 1;  // single jobs throughout
+  if (members() == families_.size() && sweeps_.empty())
+    return id - first_;  // single jobs throughout
   const auto above = std::upper_bound(families_.begin(), families_.end(), id,
                                       [](std::uint64_t v, const Family& f) { return v < f.first; });
   return static_cast<std::size_t>(above - families_.begin()) - 1;
@@ -98,7 +99,8 @@ bool Families::has_name(std::uint64_t id, std::string_view name) const {
 std::vector<Families::Clash> Families::index() {
   std::vector<Clash> clashes;
   std::set<std::pair<std::size_t, std::size_t>> seen;
-  slots_.assign(std::bit_ceil(std::max<std::uint64_t>(16, total() + total() / 2)), Slot{});
+  slots_.assign(std::bit_ceil(std::max<std::uint64_t>(16, members() + members() / 2)), Slot{});
+  indexed_ = families_.size();
   const std::uint64_t mask = slots_.size() - 1;
   std::string name;
   for (std::size_t f = 0; f < families_.size(); ++f) {
@@ -152,6 +154,7 @@ bool Families::find_open(std::string_view text, std::vector<Range>& out) {
   if (left.empty()) return false;
   const std::size_t before = out.size();
   for (const std::size_t f : sweeps_) {
+    if (f >= indexed_) break;
     const Family& family = families_[f];
     if (!text.starts_with(family.name.prefix())) continue;
     OpenParameters open(family.parameters.size());
@@ -183,7 +186,8 @@ bool Families::find_open(std::string_view text, std::vector<Range>& out) {
 
 void Families::match(const re2::RE2& expression, std::vector<Range>& out) const {
   std::string name;
-  for (const Family& family : families_) {
+  for (std::size_t f = 0; f < indexed_; ++f) {
+    const Family& family = families_[f];
     for (std::uint64_t k = 0; k < family.count; ++k) {
       name.clear();
       family.append_name(name, k);

@@ -25,9 +25,11 @@ namespace torc::spec {
 // outlive it.
 struct Family {
   std::string_view text;  // the name as written
+  std::string_view path;  // the same of a file's
   std::span<const Parameter> parameters;
   Pattern name;
   Sweep sweep;
+  ParameterMode mode = ParameterMode::product;
   std::uint64_t first = 1;
   std::uint64_t count = 1;
 
@@ -39,6 +41,9 @@ struct Family {
 
 class Families {
  public:
+  // `first`: the number of the first of all.
+  explicit Families(std::uint64_t first = 1) : first_(first), next_(first) {}
+
   // Takes the next `family.sweep.count()` numbers; returns the family's position.
   std::size_t add(Family family);
 
@@ -48,13 +53,16 @@ class Families {
   [[nodiscard]] std::size_t family_of(std::uint64_t id) const;
   [[nodiscard]] std::string name(std::uint64_t id) const;
 
+  // How many there are: of the numbers up to total() those below the first are not among them.
+  [[nodiscard]] std::uint64_t members() const { return next_ - first_; }
+
   // Two with one name, `second` being the later. The first such pair of every pair of families.
   struct Clash {
     std::uint64_t first = 0;
     std::uint64_t second = 0;
   };
-  // To be called once, after the last add() and before any search. 64-bit hashes find candidates,
-  // comparing the names decides. Of what clashes, searches find the first.
+  // To be called once, before any search; of what is added later searches know nothing. 64-bit
+  // hashes find candidates, comparing the names decides. Of what clashes, searches find the first.
   std::vector<Clash> index();
 
   [[nodiscard]] std::optional<std::uint64_t> find(std::string_view name) const;
@@ -80,8 +88,10 @@ class Families {
 
   std::vector<Family> families_;
   std::vector<std::size_t> sweeps_;  // families with parameters
-  std::uint64_t next_ = 1;
+  std::uint64_t first_;
+  std::uint64_t next_;
   std::vector<Slot> slots_;
+  std::size_t indexed_ = 0;  // families
   mutable std::string scratch_;
   std::map<std::pair<std::size_t, OpenParameters>, OpenIndex> open_;
 };

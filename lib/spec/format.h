@@ -27,6 +27,7 @@ struct Format {
   [[nodiscard]] bool is_plain() const {
     return kind == 0 && width == 0 && precision < 0 && !plus && align == 0;
   }
+  bool operator==(const Format&) const = default;
 };
 
 // Widths and precisions go up to kMaxWidth. nullopt: not a format.

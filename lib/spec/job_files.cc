@@ -92,6 +92,8 @@ void JobFiles::claim(const Family& family, const RangeMap& outputs, Place place)
     const auto job = static_cast<std::uint32_t>(family.first + k);
     for (const Range& range : made) {
       for (std::uint64_t f = range.first; f < range.end(); ++f) {
+        if (f >= makers_.size()) makers_.resize(f + 1);
+        if (makers_[f] == 0 && is_made_elsewhere(f, job, place)) return;
         if (makers_[f] == 0) makers_[f] = job;
         if (makers_[f] == job) continue;
         report_.error(
@@ -106,6 +108,23 @@ void JobFiles::claim(const Family& family, const RangeMap& outputs, Place place)
   }
 }
 
+bool JobFiles::is_made_elsewhere(std::uint64_t file, std::uint64_t job, Place place) {
+  const std::uint64_t maker = others_ == nullptr ? 0 : others_->maker_of(file);
+  if (maker == 0 || others_->is_same(job, maker)) return false;
+  report_.error(place,
+                fmt::format("the {} {} is made by {} of the workflow already, and here by {}",
+                            keys_.kind, quoted(files_.name(file)), quoted(others_->name_of(maker)),
+                            quoted(jobs_.name(job))),
+                fmt::format("let one job make it, or give each job a {} of its own",
+                            keys_.kind == "file" ? "file" : "name"));
+  return true;
+}
+
+std::uint64_t JobFiles::maker_of(std::uint64_t file) const {
+  if (file < makers_.size() && makers_[file] != 0) return makers_[file];
+  return others_ == nullptr ? 0 : others_->maker_of(file);
+}
+
 RangeMap JobFiles::makers(const RangeMap& inputs) const {
   RangeMap map(inputs.period(), inputs.modulus());
   std::vector<Range> files;
@@ -116,7 +135,7 @@ RangeMap JobFiles::makers(const RangeMap& inputs) const {
     inputs.append_to(files, n * inputs.period());
     for (const Range& range : files) {
       for (std::uint64_t f = range.first; f < range.end(); ++f) {
-        const std::uint64_t job = makers_[f];
+        const std::uint64_t job = maker_of(f);
         if (job == 0) continue;
         if (!jobs.empty() && jobs.back().end() == job) {
           ++jobs.back().count;

@@ -36,6 +36,16 @@ struct JobFileKeys {
 extern const JobFileKeys kFileKeys;
 extern const JobFileKeys kUserDataKeys;
 
+// Who makes the files that a living workflow has.
+class OtherMakers {
+ public:
+  virtual ~OtherMakers() = default;
+  [[nodiscard]] virtual std::uint64_t maker_of(std::uint64_t file) = 0;  // a job; 0: none
+  // Whether `job` of the file at hand is that very job.
+  [[nodiscard]] virtual bool is_same(std::uint64_t job, std::uint64_t maker) = 0;
+  [[nodiscard]] virtual std::string name_of(std::uint64_t maker) = 0;
+};
+
 class JobFiles {
  public:
   // All must outlive this.
@@ -47,6 +57,17 @@ class JobFiles {
   void add(const JobEntry& entry, const Family& family);
 
   [[nodiscard]] const EntryFiles& of(std::size_t entry) const { return entries_[entry]; }
+  // Outlives this.
+  void ask_also(OtherMakers& others) { others_ = &others; }
+
+  // Calls visit(file, job) for each file that a job of these makes, by file.
+  template <class Visit>
+  void each_made(const Visit& visit) const {
+    for (std::uint64_t f = 1; f < makers_.size(); ++f) {
+      if (makers_[f] != 0) visit(f, makers_[f]);
+    }
+  }
+
   // From what a reference takes to the jobs that make it.
   [[nodiscard]] RangeMap makers(const RangeMap& inputs) const;
 
@@ -55,7 +76,11 @@ class JobFiles {
   void add_command(const JobEntry& entry, const Family& family, EntryFiles& files);
   void claim(const Family& family, const RangeMap& outputs, Place place);
 
+  [[nodiscard]] std::uint64_t maker_of(std::uint64_t file) const;
+  bool is_made_elsewhere(std::uint64_t file, std::uint64_t job, Place place);
+
   const JobFileKeys& keys_;
+  OtherMakers* others_ = nullptr;
   const Families& jobs_;
   const Families& files_;
   Resolver& resolver_;

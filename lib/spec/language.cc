@@ -39,12 +39,12 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::workflow, .name = "resource_monitor", .type = Type::map, .support = kPlanned, .child = Where::monitor, .about = "how closely jobs are measured", .instead = "'torc job NAME' shows a job's peak memory and CPU time"},
     {.where = Where::workflow, .name = "execution_config", .type = Type::map, .child = Where::execution, .about = "how jobs are run and ended"},
     {.where = Where::workflow, .name = "use_pending_failed", .type = Type::boolean, .support = kPlanned, .about = "a failed job waits for a decision instead of failing what follows"},
-    {.where = Where::workflow, .name = "compute_node_wait_for_new_jobs_seconds", .type = Type::integer, .support = kPlanned, .min = 0, .max = kMaxInt32, .about = "how long a worker waits for jobs", .instead = "use 'torc worker --idle-timeout'"},
+    {.where = Where::workflow, .name = "compute_node_wait_for_new_jobs_seconds", .type = Type::integer, .min = 0, .max = kMaxInt32, .about = "how long a worker waits for new jobs when the workflow is finished; 0"},
     {.where = Where::workflow, .name = "compute_node_ignore_workflow_completion", .type = Type::boolean, .support = kPlanned, .about = "workers stay when the workflow is finished"},
     {.where = Where::workflow, .name = "compute_node_expiration_buffer_seconds", .type = Type::integer, .support = kPlanned, .min = 0, .max = kMaxInt32, .about = "time kept free at the end of an allocation", .instead = "use sigkill_headroom_seconds in execution_config"},
     {.where = Where::workflow, .name = "jobs_sort_method", .type = Type::choice, .choices = "none gpus_runtime_memory gpus_memory_runtime", .about = "order of ready jobs of equal priority"},
     {.where = Where::workflow, .name = "max_failures", .type = Type::integer, .min = 1, .max = kMaxInt32, .about = "failed jobs after which nothing more is started"},
-    {.where = Where::workflow, .name = "dynamic_jobs", .type = Type::map, .support = kPlanned, .child = Where::dynamic_jobs, .about = "jobs that add jobs"},
+    {.where = Where::workflow, .name = "dynamic_jobs", .type = Type::map, .child = Where::dynamic_jobs, .about = "jobs that add jobs"},
     {.where = Where::workflow, .name = "budget", .type = Type::map, .child = Where::budget, .about = "what the workflow may use"},
     {.where = Where::workflow, .name = "lease", .type = Type::map, .support = kPlanned, .child = Where::lease, .about = "when a silent worker counts as lost", .instead = "use 'torc worker --lease-ttl'"},
     {.where = Where::workflow, .name = "limits", .type = Type::counts, .min = 1, .max = kMaxInt32, .about = "how many jobs of an entry run at a time, by its name as written"},
@@ -182,6 +182,10 @@ constexpr auto kLanguage = std::to_array<Key>({
     // clang-format on
 });
 
+// Of the workflow's keys those that an addition to it may have.
+constexpr auto kAdditionKeys = std::to_array<std::string_view>(
+    {"name", "jobs", "files", "user_data", "resource_requirements", "parameters", "variables"});
+
 }  // namespace
 
 std::span<const Key> language() {
@@ -189,6 +193,11 @@ std::span<const Key> language() {
 }
 
 const Key* find_key(Where where, std::string_view name) {
+  if (where == Where::addition) {
+    const bool allowed =
+        std::find(kAdditionKeys.begin(), kAdditionKeys.end(), name) != kAdditionKeys.end();
+    return allowed ? find_key(Where::workflow, name) : nullptr;
+  }
   const auto found = std::find_if(kLanguage.begin(), kLanguage.end(),
                                   [&](const Key& k) { return k.where == where && k.name == name; });
   return found == kLanguage.end() ? nullptr : &*found;
@@ -199,6 +208,7 @@ const Key* meaning_of(const Key& key) {
 }
 
 std::vector<std::string> key_names(Where where) {
+  if (where == Where::addition) return {kAdditionKeys.begin(), kAdditionKeys.end()};
   std::vector<std::string> names;
   for (const Key& k : kLanguage) {
     if (k.where == where) names.emplace_back(k.name);
@@ -240,6 +250,8 @@ std::string_view with_article(Where where) {
       return "resource_monitor";
     case Where::depends:
       return "depends";
+    case Where::addition:
+      return "an addition to a workflow";
     case Where::none:
       break;
   }

@@ -30,6 +30,7 @@ enum class Where : std::uint8_t {
   lease,
   monitor,
   depends,
+  addition,  // to a living workflow: some keys of the workflow
   none
 };
 

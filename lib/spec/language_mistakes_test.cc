@@ -584,10 +584,6 @@ name: w
 dynamic_jobs: {max_iterations: unlimited}
 jobs: [{name: a, command: b}]
 )", R"(
-wf.yaml:2:1: note: 'dynamic_jobs' is part of the language, but this version cannot run it yet
-    2 | dynamic_jobs: {max_iterations: unlimited}
-      | ^~~~~~~~~~~~
-      = 'torc init' refuses it
 wf.yaml:2:32: error: 'max_iterations' must be a whole number, not 'unlimited'
     2 | dynamic_jobs: {max_iterations: unlimited}
       |                                ^~~~~~~~~

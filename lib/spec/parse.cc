@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "lib/spec/check.h"
+#include "lib/spec/living.h"
 #include "lib/spec/load.h"
 #include "lib/spec/parameter_reader.h"
 #include "lib/spec/placeholder.h"
+#include "lib/spec/quantity.h"
 #include "lib/spec/reader.h"
 #include "lib/spec/readers.h"
 #include "lib/spec/yaml_tree.h"
@@ -105,6 +107,8 @@ Workflow read_workflow(Session& session, const Node& root) {
   w.max_failures = reader.positive("max_failures");
   if (const Node* node = reader.find("dynamic_jobs"))
     w.max_iterations = MapReader(session, *node, Where::dynamic_jobs).positive("max_iterations");
+  w.wait_for_new_jobs =
+      std::chrono::seconds(reader.integer("compute_node_wait_for_new_jobs_seconds", 0));
   if (const Node* node = reader.find("resource_monitor"))
     (void)MapReader(session, *node, Where::monitor);
   w.jobs = read_all<JobEntry>(reader, "jobs", Where::job, read_job);
@@ -112,32 +116,103 @@ Workflow read_workflow(Session& session, const Node& root) {
     session.error(*jobs, "'jobs' is empty", "write at least one job");
   }
   check_references(session, w);
+  w.variables.assign(session.variables.begin(), session.variables.end());
+  w.shared_parameters = std::move(session.parameters);
   return w;
 }
 
-std::optional<Workflow> read(const Source& source, Report& report,
-                             const ReadFile& read_file_named) {
+std::string show(const ResourceRequirements& r) {
+  return fmt::format("{} CPUs, {} GPUs, {} nodes, {}, runtime {} s", r.num_cpus, r.num_gpus,
+                     r.num_nodes, to_text(r.memory), r.runtime.count());
+}
+
+// Those of the workflow beside the addition's own, which must be the same where they have one name.
+void join_resources(const Session& session, const Living& living, Workflow& w) {
+  const std::size_t own = w.resource_requirements.size();
+  for (ResourceRequirements& there : known_resources(living)) {
+    bool again = false;
+    for (std::size_t i = 0; i < own; ++i) {
+      const ResourceRequirements& here = w.resource_requirements[i];
+      if (here.name != there.name) continue;
+      again = true;
+      if (show(here) == show(there)) continue;
+      session.report.error(
+          here.place,
+          fmt::format("the resource requirements {} are in the workflow already: there {}, here {}",
+                      quoted(here.name), show(there), show(here)),
+          "give them another name");
+    }
+    if (!again) w.resource_requirements.push_back(std::move(there));
+  }
+}
+
+// What the addition may use of the workflow stands beside its own.
+Workflow read_addition(Session& session, const Node& root, const Living& living) {
+  for (auto& [name, text] : known_variables(living)) session.variables.emplace(name, text);
+  if (const Node* map = value_of(root, "variables", NodeKind::map)) read_variables(session, *map);
+  const MapReader reader(session, root, Where::addition);
+  if (const Node* node = reader.find("parameters"))
+    session.parameters = read_parameters(session, *node);
+  // They may be lists of any length: read only when somebody takes one.
+  if (session.source.text().find("use_parameters") != std::string_view::npos) {
+    for (Parameter& p : known_parameters(living)) {
+      const bool own = std::any_of(session.parameters.begin(), session.parameters.end(),
+                                   [&](const Parameter& q) { return q.name == p.name; });
+      if (!own) session.parameters.push_back(std::move(p));
+    }
+  }
+  Workflow w;
+  w.name = living.settings().name;
+  if (const Node* node = reader.find("name"); node != nullptr && session.text(*node) != w.name) {
+    session.error(*node, fmt::format("this is to be added to the workflow {}", quoted(w.name)),
+                  "name that one, or leave the name out");
+  }
+  w.execution_config = living.settings().execution;
+  w.resource_requirements = read_all<ResourceRequirements>(reader, "resource_requirements",
+                                                           Where::resources, read_resources);
+  join_resources(session, living, w);
+  w.slurm_schedulers = known_schedulers(living);
+  for (std::string& name : known_failure_handlers(living))
+    w.failure_handlers.emplace_back().name = std::move(name);
+  w.files = read_all<FileEntry>(reader, "files", Where::file, read_file);
+  w.user_data = read_all<UserDataEntry>(reader, "user_data", Where::user_data, read_user_data);
+  w.jobs = read_all<JobEntry>(reader, "jobs", Where::job, read_job);
+  if (w.jobs.empty())
+    session.error(root, "an addition has no jobs", "add 'jobs: …' with at least one");
+  check_references(session, w);
+  return w;
+}
+
+// `living`: null, or what the text is to be added to.
+std::optional<Workflow> read(const Source& source, Report& report, const ReadFile& read_file_named,
+                             const Living* living) {
   const Tree tree = read_yaml(source, report);
   if (tree.root == nullptr) {
     if (!report.has_error()) {
-      report.error({}, "the file is empty", "a workflow needs at least 'name' and 'jobs'");
+      report.error({}, "the file is empty",
+                   living == nullptr ? "a workflow needs at least 'name' and 'jobs'"
+                                     : "an addition needs at least 'jobs'");
     }
     return {};
   }
   if (tree.root->kind != NodeKind::map) {
-    report.error(place_of(source, *tree.root), "a workflow is a map, and this is none",
-                 "write 'name: …' and 'jobs:' at the left margin");
+    report.error(place_of(source, *tree.root),
+                 living == nullptr ? "a workflow is a map, and this is none"
+                                   : "an addition is a map, and this is none",
+                 living == nullptr ? "write 'name: …' and 'jobs:' at the left margin"
+                                   : "write 'jobs:' at the left margin");
     return {};
   }
   Session session{source, report, read_file_named, {}, {}};
-  return read_workflow(session, *tree.root);
+  return living == nullptr ? read_workflow(session, *tree.root)
+                           : read_addition(session, *tree.root, *living);
 }
 
 // Whatever could be read, also when there were errors.
-std::optional<Workflow> read_whole(const Source& source, Report& report,
-                                   const ReadFile& read_named) {
+std::optional<Workflow> read_whole(const Source& source, Report& report, const ReadFile& read_named,
+                                   const Living* living = nullptr) {
   try {
-    return read(source, report, read_named);
+    return read(source, report, read_named, living);
   } catch (const std::exception& e) {  // memory, or a ReadFile that throws
     report.error({}, fmt::format("the spec cannot be read: {}", e.what()), "make it smaller");
     return {};
@@ -156,12 +231,15 @@ Parsed parse(std::string_view text, const std::string& file, const ReadFile& rea
   return parsed;
 }
 
+namespace {
+
 Loaded load(std::string_view text, const std::string& file, const ReadFile& read_named,
-            const ExtraCheck& extra) {
+            const ExtraCheck& extra, const Surroundings* around) {
   const Source source(without_bom(text), file);
   Report report(source);
   Loaded loaded;
-  std::optional<Workflow> workflow = read_whole(source, report, read_named);
+  std::optional<Workflow> workflow =
+      read_whole(source, report, read_named, around == nullptr ? nullptr : &around->living);
   if (workflow) {
     // Nothing may be left out unawares.
     const bool sound = std::all_of(workflow->jobs.begin(), workflow->jobs.end(),
@@ -172,7 +250,8 @@ Loaded load(std::string_view text, const std::string& file, const ReadFile& read
     if (extra) extra(*workflow, report);
     report.end_pass();
     try {
-      Expansion expansion = expand(*workflow, report);
+      Expansion expansion = around == nullptr ? expand(*workflow, report)
+                                              : expand_addition(*workflow, *around, report);
       if (!report.has_error()) loaded.expansion = std::move(expansion);
     } catch (const std::exception& e) {  // memory
       report.error({}, fmt::format("the jobs cannot be worked out: {}", e.what()),
@@ -182,6 +261,18 @@ Loaded load(std::string_view text, const std::string& file, const ReadFile& read
   }
   loaded.diagnostics = std::move(report).sorted();
   return loaded;
+}
+
+}  // namespace
+
+Loaded load(std::string_view text, const std::string& file, const ReadFile& read_named,
+            const ExtraCheck& extra) {
+  return load(text, file, read_named, extra, nullptr);
+}
+
+Loaded load_addition(std::string_view text, const std::string& file, const ReadFile& read_named,
+                     const Surroundings& around) {
+  return load(text, file, read_named, {}, &around);
 }
 
 }  // namespace torc::spec

@@ -93,6 +93,16 @@ Pattern decode_text(Decoder& in, std::size_t parameters) {
   return Pattern::decode(in, parameters, Pattern::FilePieces::refused);
 }
 
+// Whether both have one text for every combination, whatever that is.
+bool is_same(const Pattern& a, const Pattern& b) {
+  return std::equal(a.pieces().begin(), a.pieces().end(), b.pieces().begin(), b.pieces().end(),
+                    [](const Piece& x, const Piece& y) {
+                      if (x.kind != y.kind) return false;
+                      if (x.kind == Piece::Kind::literal) return x.text == y.text;
+                      return x.index == y.index && x.format == y.format;
+                    });
+}
+
 struct Table {
   Combinations combinations;
   Pattern path;
@@ -231,6 +241,27 @@ std::optional<std::uint64_t> Recipe::find(std::string_view name) const {
       find_combination(data_->name, c.of.parameters, c.of.mode, c.sweep, {c.offset, c.count}, name);
   if (!found) return {};
   return *found - c.offset;
+}
+
+void Recipe::find_open(std::string_view text, std::vector<Range>& out) const {
+  const Combinations& c = data_->combinations;
+  const auto pattern = Pattern::compile(text, c.of.parameters);
+  if (!pattern || !pattern->has_parameters() || !text.starts_with(data_->name.prefix())) return;
+  if (is_same(*pattern, data_->name)) {
+    out.push_back({0, c.count});
+    return;
+  }
+  std::string filled;
+  for (std::uint64_t k = 0; k < c.count; ++k) {
+    filled.clear();
+    c.append(filled, *pattern, k);
+    if (filled != name(k)) continue;
+    if (!out.empty() && out.back().end() == k) {
+      ++out.back().count;
+    } else {
+      out.push_back({k, 1});
+    }
+  }
 }
 
 std::uint64_t Recipe::count() const {

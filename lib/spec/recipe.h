@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lib/base/result.h"
+#include "lib/spec/range.h"
 #include "lib/spec/workflow.h"
 
 namespace torc::spec {
@@ -39,6 +40,9 @@ class Recipe {
   // where possible.
   [[nodiscard]] std::optional<std::uint64_t> find(std::string_view name) const;
   [[nodiscard]] std::uint64_t count() const;
+  // The indices of the jobs whose name is `text` when the placeholders in it stand for the job's
+  // values: "work_3_{i}" means all i of work_{g}_{i} with g = 3. Appends.
+  void find_open(std::string_view text, std::vector<Range>& out) const;
 
  private:
   struct Data;
@@ -46,11 +50,16 @@ class Recipe {
   std::shared_ptr<const Data> data_;
 };
 
+// A lineage has at most so many iterations unless dynamic_jobs says otherwise.
+constexpr std::uint32_t kMaxIterations = 1000;
+
 // What a worker needs of the workflow besides its jobs: name, env, execution_config.
 struct RunSettings {
   std::string name;
   Environment env;
   ExecutionConfig execution;
+  std::optional<std::uint32_t> max_iterations;
+  std::chrono::seconds wait_for_new_jobs{0};
 };
 [[nodiscard]] std::string encode(const RunSettings& settings);
 [[nodiscard]] Result<RunSettings> decode_settings(std::string_view bytes);

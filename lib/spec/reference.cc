@@ -97,9 +97,19 @@ bool Resolver::look_up(const std::string& name, std::vector<Range>& out, Unknown
     out.push_back({*id, 1});
     return true;
   }
-  if (name.find('{') != std::string::npos && targets_.find_open(name, out)) {
+  if (elsewhere_ != nullptr) {
+    if (const auto id = elsewhere_->find(name)) {
+      out.push_back({*id, 1});
+      return true;
+    }
+  }
+  if (name.find('{') != std::string::npos) {
+    const std::size_t before = out.size();
+    (void)targets_.find_open(name, out);
+    if (elsewhere_ != nullptr) elsewhere_->find_open(name, out);
+    const bool found = out.size() > before;
     normalise(out);
-    return true;
+    if (found) return true;
   }
   if (unknown.count++ == 0) unknown.first = name;
   return false;
@@ -118,11 +128,12 @@ void Resolver::report_unknown(const Reference& reference, const Unknown& unknown
   std::string near;
   if (suggestions_++ < kMaxSuggestions) near = nearest(unknown.first, candidates());
   const std::string_view article = kind_ == "user data" ? "" : "a ";
-  report_.error(reference.place, std::move(message),
-                near.empty() ? fmt::format("name {}{} of this file, as it reads when its "
-                                           "parameters are filled in",
-                                           article, kind_)
-                             : fmt::format("did you mean {}?", quoted(near)));
+  report_.error(
+      reference.place, std::move(message),
+      near.empty() ? fmt::format("name {}{} of this file{}, as it reads when its "
+                                 "parameters are filled in",
+                                 article, kind_, elsewhere_ == nullptr ? "" : " or of the workflow")
+                   : fmt::format("did you mean {}?", quoted(near)));
 }
 
 const std::vector<std::string>& Resolver::candidates() {
@@ -135,6 +146,8 @@ const std::vector<std::string>& Resolver::candidates() {
       family.append_name(candidates_.back(), k);
     }
   }
+  if (elsewhere_ != nullptr && candidates_.size() < kMaxCandidates)
+    elsewhere_->add_names(candidates_, kMaxCandidates);
   return candidates_;
 }
 
@@ -169,7 +182,9 @@ const std::vector<Range>* Resolver::matches(const std::string& expression, Place
   std::vector<Range>& found = it->second;
   if (!fresh) return &found;
   if (const auto name = as_name(expression)) {
-    if (const auto id = targets_.find(*name)) found.push_back({*id, 1});
+    auto id = targets_.find(*name);
+    if (!id && elsewhere_ != nullptr) id = elsewhere_->find(*name);
+    if (id) found.push_back({*id, 1});
     return &found;
   }
   const re2::RE2 compiled(expression, re2::RE2::Quiet);
@@ -182,6 +197,10 @@ const std::vector<Range>* Resolver::matches(const std::string& expression, Place
     return nullptr;
   }
   targets_.match(compiled, found);
+  if (elsewhere_ != nullptr) {
+    elsewhere_->match(compiled, found);
+    normalise(found);
+  }
   return &found;
 }
 

@@ -14,6 +14,10 @@
 #include "lib/spec/source.h"
 #include "lib/spec/workflow.h"
 
+namespace re2 {
+class RE2;
+}
+
 namespace torc::spec {
 
 // Where the value of `key` ("depends_on", or "depends_on[2]" of a list) stands, or else the entry's
@@ -33,12 +37,27 @@ struct Reference {
   Place place;
 };
 
+// Names that are not in the file: those of a living workflow that is added to.
+class Elsewhere {
+ public:
+  virtual ~Elsewhere() = default;
+  [[nodiscard]] virtual std::optional<std::uint64_t> find(std::string_view name) = 0;
+  // As Families::find_open() and match(). Both append.
+  virtual void find_open(std::string_view text, std::vector<Range>& out) = 0;
+  virtual void match(const re2::RE2& expression, std::vector<Range>& out) = 0;
+  // Some names, at most `most` in all, for who looks for a near one.
+  virtual void add_names(std::vector<std::string>& out, std::size_t most) = 0;
+};
+
 // Looks among all jobs, or all files; reports what is not there.
 class Resolver {
  public:
   // `kind`: "job", "file" or "user data". All three must outlive the resolver.
   Resolver(Families& targets, std::string_view kind, Report& report)
       : targets_(targets), kind_(kind), report_(report) {}
+
+  // Where to look for what is not among the targets. Outlives the resolver.
+  void look_also_in(Elsewhere& elsewhere) { elsewhere_ = &elsewhere; }
 
   // Names that begin so are not reported: their entry is broken and was reported itself.
   void forgive(std::string_view prefix) { forgiven_.emplace_back(prefix); }
@@ -60,6 +79,7 @@ class Resolver {
   const std::vector<Range>* matches(const std::string& expression, Place place);
 
   Families& targets_;
+  Elsewhere* elsewhere_ = nullptr;
   std::string_view kind_;
   Report& report_;
   std::vector<std::string> forgiven_;

@@ -7,7 +7,7 @@
 namespace torc::spec {
 namespace {
 
-constexpr std::uint8_t kSettingsFormat = 1;
+constexpr std::uint8_t kSettingsFormat = 2;
 
 std::chrono::seconds decode_seconds(Decoder& in) {
   return std::chrono::seconds(in.svarint());
@@ -25,6 +25,8 @@ std::string encode(const RunSettings& settings) {
   out.svarint(e.sigterm_lead.count()).svarint(e.sigkill_headroom.count());
   out.svarint(e.timeout_exit_code).svarint(e.oom_exit_code);
   out.u8(static_cast<std::uint8_t>(e.stdio.mode)).u8(e.stdio.delete_on_success ? 1 : 0);
+  out.varint(settings.max_iterations.value_or(0));
+  out.svarint(settings.wait_for_new_jobs.count());
   return std::move(out).bytes();
 }
 
@@ -49,6 +51,9 @@ Result<RunSettings> decode_settings(std::string_view bytes) {
   const std::uint8_t stdio = in.u8();
   e.stdio.mode = static_cast<StdioMode>(stdio);
   e.stdio.delete_on_success = in.u8() != 0;
+  const auto iterations = static_cast<std::uint32_t>(in.varint());
+  if (iterations > 0) settings.max_iterations = iterations;
+  settings.wait_for_new_jobs = decode_seconds(in);
   if (!in.ok() || !in.at_end() || format != kSettingsFormat ||
       mode > static_cast<std::uint8_t>(ExecutionMode::slurm) ||
       stdio > static_cast<std::uint8_t>(StdioMode::packed)) {

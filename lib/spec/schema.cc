@@ -133,6 +133,7 @@ std::string name_of(Where where) {
       return "resource_monitor";
     case Where::depends:
       return "depends";
+    case Where::addition:
     case Where::none:
       break;
   }

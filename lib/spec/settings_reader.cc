@@ -11,11 +11,11 @@ namespace {
 
 // What torc gives every job.
 constexpr std::string_view kReserved[] = {
-    "TORC_STORE",      "TORC_WORKFLOW_NAME", "TORC_WORKFLOW_ID", "TORC_JOB_ID",
-    "TORC_JOB_NAME",   "TORC_ATTEMPT_ID",    "TORC_ATTEMPT_DIR", "TORC_OUTPUT_DIR",
-    "TORC_NUM_CPUS",   "TORC_MEMORY_BYTES",  "TORC_NUM_GPUS",    "TORC_END_TIME",
-    "TORC_NODELIST",   "TORC_HOSTFILE",      "TORC_NUM_NODES",   "TORC_HEAD_NODE",
-    "TORC_RETURN_CODE"};
+    "TORC_STORE",       "TORC_WORKFLOW_NAME", "TORC_WORKFLOW_ID", "TORC_JOB_ID",
+    "TORC_JOB_NAME",    "TORC_ATTEMPT_ID",    "TORC_ATTEMPT_DIR", "TORC_OUTPUT_DIR",
+    "TORC_NUM_CPUS",    "TORC_MEMORY_BYTES",  "TORC_NUM_GPUS",    "TORC_END_TIME",
+    "TORC_NODELIST",    "TORC_HOSTFILE",      "TORC_NUM_NODES",   "TORC_HEAD_NODE",
+    "TORC_RETURN_CODE", "TORC_ITERATION",     "TORC_SPAWN_STATE"};
 
 // Null: what follows is wrong and has been reported.
 bool check_variable_name(const Session& session, const Node& name) {
@@ -90,7 +90,7 @@ void read_variables(Session& session, const Node& map) {
                       "define it above");
       }
     }
-    session.variables.emplace(name.text, std::move(text));
+    session.variables.insert_or_assign(name.text, std::move(text));
   }
 }
 

@@ -214,6 +214,8 @@ struct Workflow {
   std::string project;
   std::string metadata;  // JSON text
   Environment env;
+  Environment variables;
+  std::vector<Parameter> shared_parameters;
   std::vector<JobEntry> jobs;
   std::vector<FileEntry> files;
   std::vector<ResourceRequirements> resource_requirements;
@@ -228,6 +230,7 @@ struct Workflow {
   LeaseConfig lease;
   std::optional<std::uint32_t> max_iterations;  // of dynamic_jobs
   std::optional<std::uint32_t> max_failures;
+  std::chrono::seconds wait_for_new_jobs{0};  // before a worker leaves a finished workflow
   ExecutionConfig execution_config;
   JobsSortMethod sort = JobsSortMethod::none;
 };

@@ -1,0 +1,187 @@
+#include "bin/addition.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "bin/change_report.h"
+#include "bin/job_view.h"
+#include "bin/living_workflow.h"
+#include "bin/quantities.h"
+#include "bin/quote.h"
+#include "bin/spec_report.h"
+#include "lib/spec/load.h"
+#include "lib/spec/yaml_tree.h"
+#include "lib/store/disk.h"
+
+namespace torc::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t kShownNames = 5;
+
+std::string read_stdin() {
+  std::string text;
+  char buffer[65536];
+  while (const std::size_t n = std::fread(buffer, 1, sizeof buffer, stdin)) {
+    text.append(buffer, n);
+    if (text.size() > spec::kMaxSpecBytes) break;  // the parser says so
+  }
+  return text;
+}
+
+bool has_error(const std::vector<spec::Diagnostic>& all) {
+  return std::any_of(all.begin(), all.end(),
+                     [](const spec::Diagnostic& d) { return d.severity == spec::Severity::error; });
+}
+
+// Keys that this version cannot run are errors to who would run them.
+void refuse_what_cannot_run(std::vector<spec::Diagnostic>& all) {
+  for (spec::Diagnostic& d : all) {
+    if (d.blocks_run) d.severity = spec::Severity::error;
+  }
+}
+
+class Attempt {
+ public:
+  Attempt(const App& app, const AdditionText& text, const AdmitAddition& admit)
+      : app_(app), text_(text), admit_(admit) {}
+
+  // An Error with diagnostics in added(): nothing is wrong with the store, but with the addition.
+  Result<void> run(store::Transaction& tx) {
+    added_ = {};
+    AdditionText text = text_;
+    TORC_ASSIGN(AdditionTerms terms, admit_(tx, text));
+    TORC_ASSIGN(LivingWorkflow living, LivingWorkflow::of(tx));
+    const spec::ReadFile read = [&](const std::string& name) {
+      return store::read_file(app_.world.disk, (text.directory / name).lexically_normal());
+    };
+    spec::Loaded loaded =
+        spec::load_addition(text.text, text.file, read, {living, terms.after, terms.resources});
+    refuse_what_cannot_run(loaded.diagnostics);
+    added_.good = loaded.expansion && !has_error(loaded.diagnostics);
+    added_.diagnostics = std::move(loaded.diagnostics);
+    if (!added_.good) return Error{ErrorKind::invalid, "the addition has mistakes", ""};
+    tell_names(living, *loaded.expansion);
+    claim::Plan plan;
+    plan.handlers = claim::read_handlers(tx);
+    add_expansion(plan, *loaded.workflow, *loaded.expansion);
+    TORC_TRY(claim::add_jobs(tx, std::move(plan), std::move(terms.origin)));
+    return {};
+  }
+  Added take() { return std::move(added_); }
+  [[nodiscard]] const Added& added() const { return added_; }
+
+ private:
+  void tell_names(LivingWorkflow& living, const spec::Expansion& expansion) {
+    for (const spec::ExpandedEntry& entry : expansion.entries) {
+      added_.jobs += entry.count;
+      const auto recipe = spec::Recipe::decode(entry.recipe);
+      for (std::uint64_t k = 0; recipe && k < entry.count && added_.names.size() < Added::kNames;
+           ++k)
+        added_.names.push_back(recipe->name(k));
+    }
+    for (const spec::Range& r : expansion.there) {
+      added_.there += r.count;
+      for (std::uint64_t id = r.first; id < r.end() && added_.there_names.size() < Added::kNames;
+           ++id)
+        added_.there_names.push_back(living.job(id).texts.name);
+    }
+  }
+
+  const App& app_;
+  const AdditionText& text_;
+  const AdmitAddition& admit_;
+  Added added_;
+};
+
+std::string some(const std::vector<std::string>& names, std::uint64_t of) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < kShownNames; ++i)
+    text += (i == 0 ? "" : ", ") + printable(names[i]);
+  return text + (of > kShownNames ? ", …" : "");
+}
+
+}  // namespace
+
+Result<AdditionText> read_addition(const App& app, const std::string& file) {
+  if (file == "-") return AdditionText{"<stdin>", read_stdin(), app.directory};
+  const Path path = (app.directory / file).lexically_normal();
+  auto text = store::read_file(app.world.disk, path);
+  if (!text) {
+    Error error = std::move(text).error();
+    if (error.kind == ErrorKind::not_found) {
+      return Error{ErrorKind::invalid, fmt::format("there is no file '{}'", file),
+                   "name a file with 'jobs:', or - for stdin"};
+    }
+    error.kind = ErrorKind::invalid;
+    return error;
+  }
+  return AdditionText{file, *std::move(text), path.parent_path()};
+}
+
+Result<Added> add_to(const App& app, store::Store& store, const AdditionText& text,
+                     const AdmitAddition& admit, bool dry_run) {
+  Attempt attempt(app, text, admit);
+  const auto done =
+      commit_or_try(store, dry_run, [&](store::Transaction& tx) { return attempt.run(tx); });
+  const bool refused = !attempt.added().good && !attempt.added().diagnostics.empty();
+  if (!done && !refused) return done.error();
+  Added added = attempt.take();
+  TORC_TRY(store.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
+    added.living = 0;
+    claim::scan_workers(reader, true, [&](const claim::Worker&) { return ++added.living > 0; });
+    return {};
+  }));
+  return added;
+}
+
+std::string who_asks(const App& app) {
+  std::string user = app.env("USER").value_or("");
+  if (user.empty()) user = app.env("LOGNAME").value_or("");
+  if (user.empty()) user = fmt::format("uid {}", app.world.uid);
+  return fmt::format("{}@{}", user, app.world.host);
+}
+
+Exit print_added(const App& app, const store::Store& store, const AdditionText& text,
+                 const Added& added, bool dry_run, bool json) {
+  LoadedSpec shown;
+  shown.file = text.file;
+  shown.diagnostics = added.diagnostics;
+  if (json) {
+    const ordered_json out = {{"store", store.directory().string()},
+                              {"dry_run", dry_run},
+                              {"valid", added.good},
+                              {"added", added.jobs},
+                              {"jobs", added.names},
+                              {"there", added.there},
+                              {"jobs_there", added.there_names},
+                              {"living_workers", added.living},
+                              {"diagnostics", diagnostics_json(shown)["diagnostics"]}};
+    fmt::print(app.out, "{}\n", json_text(out));
+    return added.good ? Exit::ok : Exit::usage;
+  }
+  print_diagnostics(app, shown);
+  if (!added.good) return Exit::usage;
+  if (added.jobs > 0) {
+    fmt::print(app.out, "{} {} job(s): {}\n", dry_run ? "would add" : "added",
+               show_count(added.jobs), some(added.names, added.jobs));
+  } else {
+    fmt::print(app.out, "nothing to add\n");
+  }
+  if (added.there > 0) {
+    fmt::print(app.out, "there already: {} job(s): {}\n", show_count(added.there),
+               some(added.there_names, added.there));
+  }
+  if (added.jobs > 0 && added.living == 0 && !dry_run) {
+    fmt::print(app.out, "no worker is registered now: torc run {}, or submit a batch script\n",
+               shown_path(app, store.directory()));
+  }
+  return Exit::ok;
+}
+
+}  // namespace torc::cli

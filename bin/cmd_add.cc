@@ -1,0 +1,27 @@
+// torc add: jobs of a file are added to a living workflow.
+#include "bin/add_commands.h"
+#include "bin/addition.h"
+#include "bin/locate.h"
+
+namespace torc::cli {
+
+Exit run_add(const App& app, const AddOptions& options) {
+  auto where = locate_store_and_name(app, options.words);
+  if (!where) return report(app, where.error());
+  const auto text = read_addition(app, where->name);
+  if (!text) return report(app, text.error());
+  auto store = store::Store::open(app.world, where->store, store::Tuning{});
+  if (!store) return report(app, store.error());
+  const WallTime now = app.clock.wall_now();
+  const auto admit = [&](const claim::Reader&, AdditionText&) -> Result<AdditionTerms> {
+    AdditionTerms terms;
+    terms.origin.at = now;
+    terms.origin.by = who_asks(app);
+    return terms;
+  };
+  const auto added = add_to(app, **store, *text, admit, options.dry_run);
+  if (!added) return report(app, added.error());
+  return print_added(app, **store, *text, *added, options.dry_run, options.json);
+}
+
+}  // namespace torc::cli

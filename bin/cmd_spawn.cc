@@ -1,0 +1,219 @@
+// torc spawn: a running job adds jobs, as the attempt that it is.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "bin/add_commands.h"
+#include "bin/addition.h"
+#include "bin/living_workflow.h"
+#include "bin/locate.h"
+#include "lib/store/disk.h"
+
+namespace torc::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+// It travels in one environment variable, of which Linux takes 128 KiB.
+constexpr std::size_t kMaxState = 64U << 10U;
+
+// Who asks: the attempt of a job, as its environment says.
+struct Spawner {
+  JobId job{};
+  std::uint32_t attempt = 0;
+  std::string workflow;  // id of the store that it belongs to
+};
+
+Result<std::uint64_t> number_in(const App& app, const char* variable) {
+  const auto text = app.env(variable);
+  std::uint64_t number = 0;
+  if (text) {
+    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+    if (error == std::errc{} && end == text->data() + text->size() && number > 0) return number;
+  }
+  return Error{ErrorKind::invalid,
+               fmt::format("torc spawn runs within a job, and here is none: {} is {}", variable,
+                           text ? fmt::format("'{}'", *text) : "not set"),
+               "from outside use `torc add`"};
+}
+
+Result<Spawner> find_spawner(const App& app) {
+  Spawner spawner;
+  TORC_ASSIGN(const std::uint64_t job, number_in(app, "TORC_JOB_ID"));
+  TORC_ASSIGN(const std::uint64_t attempt, number_in(app, "TORC_ATTEMPT_ID"));
+  spawner.job = JobId{job};
+  spawner.attempt = static_cast<std::uint32_t>(attempt);
+  spawner.workflow = app.env("TORC_WORKFLOW_ID").value_or("");
+  return spawner;
+}
+
+Result<std::string> read_state(const App& app, const std::string& given) {
+  std::string text = given;
+  if (given.starts_with('@')) {
+    TORC_ASSIGN(text, store::read_file(app.world.disk,
+                                       (app.directory / given.substr(1)).lexically_normal()));
+  }
+  if (text.empty()) return text;
+  const auto json = ordered_json::parse(text, nullptr, false);
+  if (json.is_discarded()) {
+    return Error{ErrorKind::invalid, "the state is no JSON",
+                 "--state '{\"x\": 1}', or --state @FILE with such a text in the file"};
+  }
+  text = json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  if (text.size() <= kMaxState) return text;
+  return Error{ErrorKind::invalid,
+               fmt::format("the state has {} bytes; the limit is {}", text.size(), kMaxState),
+               "put it into a file, and hand on the file's name"};
+}
+
+// "NAME=VALUE" as a key of `to`.
+Result<void> put_pair(ordered_json& to, const std::string& pair, std::string_view flag) {
+  const std::size_t sign = pair.find('=');
+  if (sign == std::string::npos || sign == 0) {
+    return Error{ErrorKind::invalid, fmt::format("{} takes NAME=VALUE, not '{}'", flag, pair), ""};
+  }
+  to[pair.substr(0, sign)] = pair.substr(sign + 1);
+  return {};
+}
+
+class Spawn {
+ public:
+  Spawn(const App& app, const SpawnOptions& options, Spawner spawner, std::string state)
+      : app_(app),
+        options_(options),
+        spawner_(std::move(spawner)),
+        state_(std::move(state)),
+        now_(app.clock.wall_now()) {}
+
+  [[nodiscard]] bool limit_reached() const { return limit_reached_; }
+
+  Result<AdditionTerms> admit(const claim::Reader& reader, AdditionText& text) {
+    limit_reached_ = false;
+    TORC_TRY(check_holder(reader));
+    TORC_ASSIGN(LivingWorkflow living, LivingWorkflow::of(reader));
+    AdditionTerms terms;
+    TORC_ASSIGN(terms.origin, origin(reader, living));
+    if (!options_.now) terms.after = raw(spawner_.job);
+    if (options_.file.empty()) {
+      const spec::Living::Job parent = living.job(raw(spawner_.job));
+      TORC_ASSIGN(text.text, job_text(living, parent, terms.origin));
+      terms.resources = parent.resources;
+    }
+    return terms;
+  }
+
+ private:
+  // A job that was given to another worker, or is over, adds nothing any more.
+  Result<void> check_holder(const claim::Reader& reader) const {
+    const auto job = claim::read_job(reader, spawner_.job);
+    if (job && claim::is_live(job->state) && job->attempt == spawner_.attempt) return {};
+    const std::string is =
+        !job ? "there is no such job"
+        : claim::is_live(job->state)
+            ? fmt::format("attempt {} has it now", job->attempt)
+            : fmt::format("it is {} at attempt {}", claim::to_string(job->state), job->attempt);
+    return Error{ErrorKind::fenced,
+                 fmt::format("job {} is not at attempt {} any more: {}; nothing was added",
+                             raw(spawner_.job), spawner_.attempt, is),
+                 "end this process: what it does no longer counts"};
+  }
+
+  Result<claim::Origin> origin(const claim::Reader& reader, LivingWorkflow& living) {
+    claim::Origin origin;
+    origin.parent = spawner_.job;
+    origin.attempt = spawner_.attempt;
+    origin.at = now_;
+    origin.by = who_asks(app_);
+    origin.state = state_;
+    const auto before = claim::read_origin(reader, spawner_.job);
+    origin.depth = (before ? before->depth : 0) + 1;
+    origin.root = before && before->depth > 0 ? before->root : spawner_.job;
+    const std::uint32_t most = living.settings().max_iterations.value_or(spec::kMaxIterations);
+    if (origin.depth < most) return origin;
+    limit_reached_ = true;
+    return Error{
+        ErrorKind::invalid,
+        fmt::format("'{}' has had its {} iteration(s): this is number {}; nothing was added",
+                    living.job(raw(origin.root)).texts.name, most, origin.depth),
+        "dynamic_jobs: {max_iterations} in the workflow file is the limit of a lineage"};
+  }
+
+  // A file of one job, as the flags say; what they do not say is as of the job that spawns.
+  Result<std::string> job_text(LivingWorkflow& living, const spec::Living::Job& parent,
+                               const claim::Origin& origin) const {
+    const SpawnOptions& o = options_;
+    ordered_json job;
+    job["name"] = !o.name.empty() ? o.name
+                                  : fmt::format("{}.{}", living.job(raw(origin.root)).texts.name,
+                                                origin.depth + 1);
+    job["command"] = o.command.empty() ? parent.texts.command : o.command;
+    if (!o.depends_on.empty()) job["depends_on"] = o.depends_on;
+    for (const std::string& pair : o.parameters)
+      TORC_TRY(put_pair(job["parameters"], pair, "--param"));
+    for (const auto& [name, value] : parent.texts.env) job["env"][name] = value;
+    for (const std::string& pair : o.env) TORC_TRY(put_pair(job["env"], pair, "--env"));
+    if (!o.resources.empty()) job["resource_requirements"] = o.resources;
+    const std::string& scheduler = o.scheduler.empty() ? parent.scheduler : o.scheduler;
+    const std::string& label = o.label.empty() ? parent.label : o.label;
+    if (!scheduler.empty()) job["scheduler"] = scheduler;
+    if (!label.empty()) job["label"] = label;
+    job["priority"] = o.priority.value_or(parent.priority);
+    return ordered_json{{"jobs", ordered_json::array({job})}}.dump(
+        2, ' ', false, ordered_json::error_handler_t::replace);
+  }
+
+  const App& app_;
+  const SpawnOptions& options_;
+  Spawner spawner_;
+  std::string state_;
+  WallTime now_;
+  bool limit_reached_ = false;
+};
+
+bool describes_a_job(const SpawnOptions& o) {
+  return !o.name.empty() || !o.command.empty() || !o.depends_on.empty() || !o.parameters.empty() ||
+         !o.env.empty() || !o.resources.empty() || !o.scheduler.empty() || !o.label.empty() ||
+         o.priority.has_value();
+}
+
+Result<AdditionText> text_of(const App& app, const SpawnOptions& o) {
+  if (o.file.empty()) return AdditionText{"<flags>", "", app.directory};
+  if (describes_a_job(o)) {
+    return Error{ErrorKind::invalid, "a file and flags that describe a job were given",
+                 "write all of it into the file, or leave the file out"};
+  }
+  return read_addition(app, o.file);
+}
+
+Result<std::unique_ptr<store::Store>> open_own_store(const App& app, const Spawner& spawner) {
+  TORC_ASSIGN(auto store, open_store(app, ""));
+  if (spawner.workflow.empty() || store->identity().id_hex() == spawner.workflow) return store;
+  return Error{ErrorKind::invalid, "this job belongs to another store than TORC_STORE names",
+               "leave TORC_STORE as the worker set it"};
+}
+
+}  // namespace
+
+Exit run_spawn(const App& app, const SpawnOptions& options) {
+  auto spawner = find_spawner(app);
+  if (!spawner) return report(app, spawner.error());
+  auto state = read_state(app, options.state);
+  if (!state) return report(app, state.error());
+  const auto text = text_of(app, options);
+  if (!text) return report(app, text.error());
+  auto store = open_own_store(app, *spawner);
+  if (!store) return report(app, store.error());
+  Spawn spawn(app, options, *std::move(spawner), *std::move(state));
+  const auto added = add_to(
+      app, **store, *text,
+      [&](const claim::Reader& reader, AdditionText& t) { return spawn.admit(reader, t); },
+      options.dry_run);
+  if (!added) {
+    const Exit exit = report(app, added.error());
+    return spawn.limit_reached() ? Exit::unfinished : exit;
+  }
+  return print_added(app, **store, *text, *added, options.dry_run, options.json);
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,91 @@
+#include "bin/living_workflow.h"
+
+#include <utility>
+
+#include "lib/claim/add.h"
+
+namespace torc::cli {
+
+Result<LivingWorkflow> LivingWorkflow::of(const claim::Reader& reader) {
+  TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(reader));
+  TORC_ASSIGN(WorkflowSettings settings, decode_workflow_settings(workflow.settings));
+  return LivingWorkflow(reader, std::move(settings), workflow.jobs);
+}
+
+std::optional<std::string> LivingWorkflow::definition(std::string_view key) const {
+  return claim::read_definition(*reader_, key);
+}
+
+void LivingWorkflow::each_definition(
+    std::string_view prefix, const std::function<bool(const spec::Definition&)>& visit) const {
+  claim::scan_definitions(*reader_, prefix, [&](const claim::Definition& d) {
+    return visit({d.key, d.value});
+  });
+}
+
+std::optional<spec::Definition> LivingWorkflow::definition_up_to(std::string_view prefix,
+                                                                 std::string_view key) const {
+  auto found = claim::definition_up_to(*reader_, prefix, key);
+  if (!found) return {};
+  return spec::Definition{std::move(found->key), std::move(found->value)};
+}
+
+void LivingWorkflow::read_sweeps_once() {
+  if (sweeps_) return;
+  sweeps_.emplace();
+  claim::scan_sweeps(*reader_, [&](const claim::Template& t) {
+    if (auto recipe = spec::Recipe::decode(t.recipe))
+      sweeps_->push_back({raw(t.first), *std::move(recipe)});
+    return true;
+  });
+}
+
+std::optional<std::uint64_t> LivingWorkflow::find_job(std::string_view name) {
+  for (const JobId id : claim::find_by_name_hash(*reader_, claim::name_hash(name))) {
+    if (job_name(book_, *reader_, id) == name) return raw(id);
+  }
+  read_sweeps_once();
+  for (const Entry& sweep : *sweeps_) {
+    if (const auto index = sweep.recipe.find(name)) return sweep.first + *index;
+  }
+  return {};
+}
+
+void LivingWorkflow::each_entry(
+    Entries which,
+    const std::function<bool(std::uint64_t first, const spec::Recipe& recipe)>& visit) {
+  if (which == Entries::sweeps) {
+    read_sweeps_once();
+    for (const Entry& sweep : *sweeps_) {
+      if (!visit(sweep.first, sweep.recipe)) return;
+    }
+    return;
+  }
+  claim::scan_templates(*reader_, [&](const claim::Template& t) {
+    const auto recipe = spec::Recipe::decode(t.recipe);
+    return !recipe || visit(raw(t.first), *recipe);
+  });
+}
+
+spec::Living::Job LivingWorkflow::job(std::uint64_t number) {
+  Job job;
+  const auto page = book_.find(*reader_, JobId{number});
+  if (!page) return job;
+  const claim::Template& t = page->job_template;
+  job.texts = page->recipe.render(number - raw(t.first));
+  const claim::JobClass c = claim::read_class(*reader_, t.job_class);
+  job.resources.num_cpus = c.need.cpus;
+  job.resources.num_gpus = c.need.gpus;
+  job.resources.num_nodes = c.need.nodes;
+  job.resources.memory = c.need.memory;
+  job.resources.runtime = c.need.runtime;
+  job.scheduler = c.scheduler;
+  job.label = c.label;
+  job.priority = t.priority;
+  for (const claim::JobRange& r : claim::read_upstream(*reader_, JobId{number}))
+    job.upstream.push_back({raw(r.first), r.count});
+  spec::normalise(job.upstream);
+  return job;
+}
+
+}  // namespace torc::cli

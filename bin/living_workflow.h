@@ -1,0 +1,51 @@
+// A store's workflow as an addition to it sees it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bin/workflow_plan.h"
+#include "lib/claim/claimer.h"
+#include "lib/spec/living.h"
+
+namespace torc::cli {
+
+class LivingWorkflow : public spec::Living {
+ public:
+  // `reader` outlives this, and nothing is written to it meanwhile.
+  static Result<LivingWorkflow> of(const claim::Reader& reader);
+
+  [[nodiscard]] std::optional<std::string> definition(std::string_view key) const override;
+  void each_definition(std::string_view prefix,
+                       const std::function<bool(const spec::Definition&)>& visit) const override;
+  [[nodiscard]] std::optional<spec::Definition> definition_up_to(
+      std::string_view prefix, std::string_view key) const override;
+
+  [[nodiscard]] const spec::RunSettings& settings() const override { return settings_.run; }
+  [[nodiscard]] const Path& directory() const { return settings_.directory; }
+  [[nodiscard]] std::uint64_t jobs() const override { return jobs_; }
+  [[nodiscard]] std::optional<std::uint64_t> find_job(std::string_view name) override;
+  void each_entry(
+      Entries which,
+      const std::function<bool(std::uint64_t first, const spec::Recipe& recipe)>& visit) override;
+  [[nodiscard]] Job job(std::uint64_t number) override;
+
+ private:
+  LivingWorkflow(const claim::Reader& reader, WorkflowSettings settings, std::uint64_t jobs)
+      : reader_(&reader), settings_(std::move(settings)), jobs_(jobs) {}
+  void read_sweeps_once();
+
+  struct Entry {
+    std::uint64_t first = 0;
+    spec::Recipe recipe;
+  };
+  const claim::Reader* reader_;
+  WorkflowSettings settings_;
+  std::uint64_t jobs_;
+  RecipeBook book_;
+  std::optional<std::vector<Entry>> sweeps_;
+};
+
+}  // namespace torc::cli

@@ -1,0 +1,253 @@
+#include "lib/spec/definitions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/spec/sweep.h"
+
+namespace torc::spec {
+namespace {
+
+// First bytes of keys. A kind of files adds its own letter to the last four.
+constexpr char kResources = 'r';
+constexpr char kScheduler = 's';
+constexpr char kHandler = 'h';
+constexpr char kParameter = 'p';
+constexpr char kVariable = 'v';
+constexpr char kSingle = '1';
+constexpr char kSweep = '2';
+constexpr char kMade = '3';
+constexpr char kNext = '4';
+
+// Stable, since it is stored: FNV-1a, twice from different beginnings.
+void put_hash(Encoder& out, std::string_view name) {
+  for (std::uint64_t h : {0xcbf29ce484222325U, 0x6c62272e07bb0142U}) {
+    for (const char c : name) h = (h ^ static_cast<std::uint8_t>(c)) * 0x100000001b3U;
+    out.be64(h ^ (h >> 29));
+  }
+}
+
+std::string key_of(char kind, std::string_view name) {
+  Encoder key(kind);
+  put_hash(key, name);
+  return std::move(key).bytes();
+}
+
+std::string prefix_of(char what, Kept kind) {
+  return {what, static_cast<char>(kind)};
+}
+
+std::string numbered(char what, Kept kind, std::uint64_t number) {
+  return prefix_of(what, kind) + Encoder().be64(number).bytes();
+}
+
+std::string single_prefix(Kept kind, std::string_view name) {
+  Encoder key;
+  put_hash(key, name);
+  return prefix_of(kSingle, kind) + key.bytes();
+}
+
+template <class T, class Read>
+std::vector<T> read_all(const Definitions& known, char kind, const Read& read) {
+  std::vector<T> all;
+  known.each_definition(std::string_view(&kind, 1), [&](const Definition& d) {
+    Decoder in(d.value);
+    T one = read(in);
+    if (in.ok()) all.push_back(std::move(one));
+    return true;
+  });
+  return all;
+}
+
+std::string encode(const ResourceRequirements& r) {
+  return Encoder()
+      .text(r.name)
+      .varint(r.num_cpus)
+      .varint(r.num_gpus)
+      .varint(r.num_nodes)
+      .varint(r.memory.value)
+      .svarint(r.runtime.count())
+      .bytes();
+}
+
+std::string encode(const Parameter& p) {
+  Encoder out;
+  encode(out, std::span(&p, 1), ParameterMode::product);
+  return std::move(out.u8(p.column ? 1 : 0)).bytes();
+}
+
+KeptFiles decode_files(std::string_view key, std::string_view value) {
+  KeptFiles files;
+  files.first = Decoder(key.substr(key.size() - 8)).be64();
+  Decoder in(value);
+  files.entry.name = in.text();
+  files.entry.path = in.text();
+  DecodedSweep sweep = decode_sweep(in);
+  files.entry.parameters = std::move(sweep.parameters);
+  files.entry.mode = sweep.mode;
+  files.offset = in.varint();
+  files.count = in.varint();
+  return files;
+}
+
+}  // namespace
+
+std::vector<Definition> definitions_of(const Workflow& workflow, const Definitions* known) {
+  std::vector<Definition> all;
+  const auto define = [&](char kind, const std::string& name, std::string value) {
+    std::string key = key_of(kind, name);
+    if (known == nullptr || !known->definition(key)) all.push_back({key, std::move(value)});
+  };
+  for (const ResourceRequirements& r : workflow.resource_requirements)
+    define(kResources, r.name, encode(r));
+  for (std::size_t i = 0; i < workflow.failure_handlers.size(); ++i) {
+    const std::string& name = workflow.failure_handlers[i].name;
+    define(kHandler, name, Encoder().varint(i).text(name).bytes());
+  }
+  for (const SlurmScheduler& s : workflow.slurm_schedulers) {
+    define(kScheduler, s.name,
+           Encoder().text(s.name).text(s.walltime).text(s.mem).text(s.gres).bytes());
+  }
+  // An addition's own are gone with it.
+  if (known != nullptr) return all;
+  for (const Parameter& p : workflow.shared_parameters) define(kParameter, p.name, encode(p));
+  for (const auto& [name, text] : workflow.variables)
+    define(kVariable, name, Encoder().text(name).text(text).bytes());
+  return all;
+}
+
+std::vector<ResourceRequirements> known_resources(const Definitions& known) {
+  return read_all<ResourceRequirements>(known, kResources, [](Decoder& in) {
+    ResourceRequirements r;
+    r.name = in.text();
+    r.num_cpus = static_cast<std::uint32_t>(in.varint());
+    r.num_gpus = static_cast<std::uint32_t>(in.varint());
+    r.num_nodes = static_cast<std::uint32_t>(in.varint());
+    r.memory.value = in.varint();
+    r.runtime = std::chrono::seconds(in.svarint());
+    return r;
+  });
+}
+
+std::vector<SlurmScheduler> known_schedulers(const Definitions& known) {
+  return read_all<SlurmScheduler>(known, kScheduler, [](Decoder& in) {
+    SlurmScheduler s;
+    s.name = in.text();
+    s.walltime = in.text();
+    s.mem = in.text();
+    s.gres = in.text();
+    return s;
+  });
+}
+
+std::vector<std::string> known_failure_handlers(const Definitions& known) {
+  auto all = read_all<std::pair<std::uint64_t, std::string>>(known, kHandler, [](Decoder& in) {
+    const std::uint64_t position = in.varint();
+    return std::pair(position, std::string(in.text()));
+  });
+  std::sort(all.begin(), all.end());
+  std::vector<std::string> names;
+  for (auto& [position, name] : all) names.push_back(std::move(name));
+  return names;
+}
+
+std::vector<Parameter> known_parameters(const Definitions& known) {
+  return read_all<Parameter>(known, kParameter, [](Decoder& in) {
+    DecodedSweep sweep = decode_sweep(in);
+    Parameter p = sweep.parameters.empty() ? Parameter{} : std::move(sweep.parameters.front());
+    p.column = in.u8() != 0;
+    return p;
+  });
+}
+
+Environment known_variables(const Definitions& known) {
+  return read_all<Environment::value_type>(known, kVariable, [](Decoder& in) {
+    std::string name(in.text());
+    return Environment::value_type(std::move(name), in.text());
+  });
+}
+
+Definition define(Kept kind, const KeptFiles& files) {
+  Encoder out;
+  out.text(files.entry.name).text(files.entry.path);
+  encode(out, files.entry.parameters, files.entry.mode);
+  out.varint(files.offset).varint(files.count);
+  std::string key = files.entry.parameters.empty() ? single_prefix(kind, files.entry.name) +
+                                                         Encoder().be64(files.first).bytes()
+                                                   : numbered(kSweep, kind, files.first);
+  return {std::move(key), std::move(out).bytes()};
+}
+
+std::uint64_t next_number(const Definitions& known, Kept kind) {
+  const auto value = known.definition(prefix_of(kNext, kind));
+  return value ? Decoder(*value).varint() : 1;
+}
+
+Definition define_next(Kept kind, std::uint64_t number) {
+  return {prefix_of(kNext, kind), Encoder().varint(number).bytes()};
+}
+
+std::optional<KeptFiles> read_single(const Definitions& known, Kept kind, std::string_view name) {
+  std::optional<KeptFiles> found;
+  known.each_definition(single_prefix(kind, name), [&](const Definition& d) {
+    KeptFiles files = decode_files(d.key, d.value);
+    if (files.entry.name == name) found = std::move(files);
+    return !found;
+  });
+  return found;
+}
+
+std::vector<KeptFiles> read_sweeps(const Definitions& known, Kept kind) {
+  std::vector<KeptFiles> all;
+  known.each_definition(prefix_of(kSweep, kind), [&](const Definition& d) {
+    all.push_back(decode_files(d.key, d.value));
+    return true;
+  });
+  return all;
+}
+
+void each_single(const Definitions& known, Kept kind,
+                 const std::function<void(const KeptFiles&)>& visit) {
+  known.each_definition(prefix_of(kSingle, kind), [&](const Definition& d) {
+    visit(decode_files(d.key, d.value));
+    return true;
+  });
+}
+
+void add_single_names(const Definitions& known, Kept kind, std::vector<std::string>& out,
+                      std::size_t most) {
+  known.each_definition(prefix_of(kSingle, kind), [&](const Definition& d) {
+    out.push_back(decode_files(d.key, d.value).entry.name);
+    return out.size() < most;
+  });
+}
+
+void append(std::vector<Made>& runs, std::uint64_t file, std::uint64_t job) {
+  if (!runs.empty() && runs.back().first + runs.back().count == file) {
+    Made& run = runs.back();
+    if (run.count == 1) run.step = job - run.job;
+    if (run.job + run.count * run.step == job) {
+      ++run.count;
+      return;
+    }
+  }
+  runs.push_back({file, 1, job, 0});
+}
+
+Definition define(Kept kind, const Made& run) {
+  return {numbered(kMade, kind, run.first),
+          Encoder().varint(run.count).varint(run.job).varint(run.step).bytes()};
+}
+
+std::uint64_t maker_of(const Definitions& known, Kept kind, std::uint64_t file) {
+  const auto d = known.definition_up_to(prefix_of(kMade, kind), numbered(kMade, kind, file));
+  if (!d) return 0;
+  const std::uint64_t n = file - Decoder(std::string_view(d->key).substr(2)).be64();
+  Decoder in(d->value);
+  const std::uint64_t count = in.varint();
+  const std::uint64_t job = in.varint();
+  const std::uint64_t step = in.varint();
+  return n < count ? job + n * step : 0;
+}
+
+}  // namespace torc::spec

@@ -1,0 +1,41 @@
+// The workflow that an addition is made to, as the addition sees it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/spec/definitions.h"
+#include "lib/spec/range.h"
+#include "lib/spec/recipe.h"
+#include "lib/spec/workflow.h"
+
+namespace torc::spec {
+
+class Living : public Definitions {
+ public:
+  // Of the workflow and all its jobs.
+  [[nodiscard]] virtual const RunSettings& settings() const = 0;
+  // Jobs have the numbers from 1 to this.
+  [[nodiscard]] virtual std::uint64_t jobs() const = 0;
+  [[nodiscard]] virtual std::optional<std::uint64_t> find_job(std::string_view name) = 0;
+  // Entries in the order of their jobs; only those of several jobs, or all.
+  enum class Entries : std::uint8_t { sweeps, all };
+  virtual void each_entry(
+      Entries which,
+      const std::function<bool(std::uint64_t first, const Recipe& recipe)>& visit) = 0;
+
+  struct Job {
+    RenderedJob texts;
+    ResourceRequirements resources;  // without a name
+    std::string scheduler, label;
+    std::int32_t priority = 0;
+    std::vector<Range> upstream;  // sorted, disjoint
+  };
+  [[nodiscard]] virtual Job job(std::uint64_t number) = 0;
+};
+
+}  // namespace torc::spec
