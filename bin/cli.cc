@@ -10,6 +10,7 @@
 #include "bin/care_commands.h"
 #include "bin/commands.h"
 #include "bin/completion.h"
+#include "bin/data_commands.h"
 #include "bin/guard.h"
 #include "bin/live_commands.h"
 #include "bin/quantities.h"
@@ -156,6 +157,8 @@ Exit run_command_line(const App& app, int argc, char** argv) {
       ->capture_default_str();
   c->add_option("--group", init.group, "share the store with the members of this group")
       ->type_name("GROUP");
+  c->add_flag("--checksum", init.checksum,
+              "workers hash the files that jobs name, for `torc reinit --checksum`");
   c->add_flag("--force", init.force,
               "move an existing store aside (it is kept, under another name)");
   c->add_flag("--json", init.json, "machine-readable output");
@@ -238,6 +241,8 @@ Exit run_command_line(const App& app, int argc, char** argv) {
   add_adding_commands(cli, app, adding, exit);
   LiveOptions live;
   add_live_commands(cli, app, live, exit);
+  DataCommands data;
+  add_data_commands(cli, app, data, exit);
 
   std::string shell;
   c = cli.add_subcommand("completion", "Print a script that completes torc's command line");

@@ -1,6 +1,7 @@
-// torc graph: who waits for whom, of a workflow file or of the one that a store was made from.
+// torc graph: who waits for whom, of a workflow file, or of a store with the states of its jobs.
 #include <fmt/format.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -16,37 +17,54 @@ namespace torc::cli {
 namespace {
 
 // The file in the store; what it names lies where it was made.
-Result<LoadedSpec> load_from_store(const App& app, const std::string& target) {
-  TORC_ASSIGN(const auto store, open_store(app, target));
+Result<LoadedSpec> load_from_store(const App& app, store::Store& store) {
   std::string settings;
-  TORC_TRY(store->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     TORC_ASSIGN(claim::WorkflowState workflow, claim::read_workflow(reader));
     settings = std::move(workflow.settings);
     return {};
   }));
   TORC_ASSIGN(const WorkflowSettings decoded, decode_workflow_settings(settings));
-  return load_spec(app, (store->directory() / "spec.yaml").string(), Purpose::look,
+  return load_spec(app, (store.directory() / "spec.yaml").string(), Purpose::look,
                    decoded.directory);
 }
 
-Result<LoadedSpec> load_target(const App& app, const std::string& target) {
+bool is_directory(const App& app, const std::string& target) {
   std::error_code error;
-  const Path path = (app.directory / target).lexically_normal();
-  if (std::filesystem::is_directory(path, error)) return load_from_store(app, target);
-  return load_spec(app, target, Purpose::look);
+  return std::filesystem::is_directory((app.directory / target).lexically_normal(), error);
+}
+
+// Of a workflow file alone, or of a store with what has become of its jobs.
+Result<Graph> draw(const LoadedSpec& loaded, store::Store* store) {
+  Graph graph = make_graph(*loaded.workflow, *loaded.expansion, spec::outline(*loaded.expansion));
+  if (store == nullptr) return graph;
+  const Graph bare = graph;
+  TORC_TRY(store->view(store::Freshness::latest, [&](const claim::Reader& reader) {
+    graph = bare;
+    return add_states(graph, *loaded.expansion, reader);
+  }));
+  return graph;
 }
 
 }  // namespace
 
 Exit run_graph(const App& app, const GraphOptions& options) {
-  const auto loaded = load_target(app, options.target);
+  std::unique_ptr<store::Store> store;
+  if (is_directory(app, options.target)) {
+    auto opened = open_store(app, options.target);
+    if (!opened) return report(app, opened.error());
+    store = *std::move(opened);
+  }
+  const auto loaded =
+      store ? load_from_store(app, *store) : load_spec(app, options.target, Purpose::look);
   if (!loaded) return report(app, loaded.error());
   if (!loaded->expansion) {
     print_diagnostics(app, *loaded);
     return Exit::usage;
   }
-  const Graph graph =
-      make_graph(*loaded->workflow, *loaded->expansion, spec::outline(*loaded->expansion));
+  const auto drawn = draw(*loaded, store.get());
+  if (!drawn) return report(app, drawn.error());
+  const Graph& graph = *drawn;
   if (options.json)
     fmt::print(app.out, "{}\n", to_json(graph).dump(2));
   else if (options.format == "svg")

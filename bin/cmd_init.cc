@@ -63,7 +63,8 @@ Exit run_init(const App& app, const InitOptions& options) {
     group = *found;
   }
   auto made = make_store(app, *loaded, directory, *engine,
-                         options.force ? Existing::move_aside : Existing::refuse, group);
+                         options.force ? Existing::move_aside : Existing::refuse, group,
+                         options.checksum ? Sums::yes : Sums::no);
   if (!made) return report(app, made.error());
   if (options.json) {
     nlohmann::ordered_json scripts = nlohmann::ordered_json::array();

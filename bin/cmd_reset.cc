@@ -6,6 +6,7 @@
 #include "bin/quantities.h"
 #include "bin/selection.h"
 #include "lib/claim/reset.h"
+#include "lib/claim/user_data.h"
 
 namespace torc::cli {
 namespace {
@@ -37,13 +38,16 @@ Result<ChangeReport> reset(const App& app, store::Store& store, const Selection&
   const claim::Force force = o.force ? claim::Force::yes : claim::Force::no;
   // The question whether results may be lost and the reset itself are one transaction: nothing can
   // complete in between.
-  TORC_TRY(commit_or_try(store, o.dry_run, [&](store::Transaction& tx) -> Result<void> {
+  const auto body = [&](store::Transaction& tx) -> Result<void> {
     TORC_ASSIGN(const auto jobs, select_jobs(tx, selection));
     TORC_ASSIGN(change, claim::reset_jobs(tx, jobs, force, app.clock.wall_now()));
+    // With the whole workflow also what none of its jobs makes goes back to the start.
+    if (selection.all) TORC_TRY(claim::clear_ephemeral(tx, {JobId{0}, 1}));
     const auto results = change.changed[static_cast<std::size_t>(JobState::completed)];
     if (results > 0 && !o.yes && !o.dry_run) return would_discard(results);
     return {};
-  }));
+  };
+  TORC_TRY(commit_or_try(store, o.dry_run, body));
   return report_of(store, std::move(change));
 }
 

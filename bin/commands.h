@@ -24,6 +24,7 @@ struct InitOptions {
   std::string engine = "auto";  // auto, lmdb, journal
   std::string group;            // name or number of a group that shares the store; empty: none
   bool force = false;           // move an existing store aside
+  bool checksum = false;        // workers hash the files of jobs, for `reinit --checksum`
   bool json = false;
 };
 

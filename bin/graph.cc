@@ -72,6 +72,8 @@ class Collapse {
       connect(set, spec::Condition::afterok);
     for (const spec::ConditionalSet& one : expansion_.conditional) connect(one.set, one.condition);
     graph_.edges.assign(edges_.begin(), edges_.end());
+    for (std::size_t s = 0; s < outline_.segments.size(); ++s)
+      graph_.owners.push_back({outline_.segments[s].first, node_of_[s]});
     return std::move(graph_);
   }
 
@@ -92,7 +94,10 @@ class Collapse {
         graph_.nodes.push_back({grain == Grain::stage
                                     ? title_of(workflow_.jobs[entry.source], segment, grain)
                                     : printable(written),
-                                0, segment.stage, needs});
+                                0,
+                                segment.stage,
+                                needs,
+                                {}});
         source_of.push_back(entry.source);
       } else if (source_of[it->second] != entry.source) {
         graph_.nodes[it->second].name = title_of(workflow_.jobs[entry.source], segment, grain);
@@ -149,10 +154,22 @@ std::string replaced(std::string_view text,
   return out;
 }
 
+// A node for each look, apart from the others.
+std::string dot_legend() {
+  std::string out =
+      "  subgraph cluster_legend {\n    label=\"legend\";\n    fontname=\"sans-serif\";\n";
+  for (const NodeLook& look : all_looks()) {
+    out += fmt::format("    \"{0}\" [style=\"rounded,filled\", fillcolor=\"{1}\"];\n", look.name,
+                       look.fill);
+  }
+  return out + "  }\n";
+}
+
 std::vector<std::string> lines_of(const GraphNode& node) {
   std::vector<std::string> lines{node.name};
   if (const std::string count = count_line(node); !count.empty()) lines.push_back(count);
   if (!node.needs.empty()) lines.push_back(node.needs);
+  if (const std::string states = show_states(node); !states.empty()) lines.push_back(states);
   return lines;
 }
 
@@ -185,8 +202,13 @@ std::string to_dot(const Graph& graph) {
     std::string label;
     for (const std::string& line : lines_of(graph.nodes[n]))
       label += (label.empty() ? "" : "\\n") + quoted(line);
-    out += fmt::format("  n{} [label=\"{}\"];\n", n + 1, label);
+    const std::string fill = graph.living
+                                 ? fmt::format(", style=\"rounded,filled\", fillcolor=\"{}\"",
+                                               look_of(graph.nodes[n]).fill)
+                                 : "";
+    out += fmt::format("  n{} [label=\"{}\"{}];\n", n + 1, label, fill);
   }
+  if (graph.living) out += dot_legend();
   for (const GraphEdge& e : graph.edges) {
     const std::string style =
         e.condition == spec::Condition::afterok
@@ -208,6 +230,8 @@ std::string to_mermaid(const Graph& graph) {
     for (const std::string& line : lines_of(graph.nodes[n]))
       label += (label.empty() ? "" : "<br/>") + quoted(line);
     out += fmt::format("  n{}[\"{}\"]\n", n + 1, label);
+    if (graph.living)
+      out += fmt::format("  style n{} fill:{}\n", n + 1, look_of(graph.nodes[n]).fill);
   }
   for (const GraphEdge& e : graph.edges) {
     if (e.condition == spec::Condition::afterok)
@@ -228,6 +252,13 @@ nlohmann::ordered_json to_json(const Graph& graph) {
                      {"jobs", node.jobs},
                      {"stage", node.stage + 1},
                      {"needs", node.needs}});
+    if (!graph.living) continue;
+    nlohmann::ordered_json states = nlohmann::ordered_json::object();
+    for (std::size_t s = 0; s < claim::kJobStates; ++s) {
+      if (node.states[s] > 0)
+        states[std::string(claim::to_string(static_cast<claim::JobState>(s)))] = node.states[s];
+    }
+    nodes.back()["states"] = std::move(states);
   }
   nlohmann::ordered_json edges = nlohmann::ordered_json::array();
   for (const GraphEdge& e : graph.edges) {

@@ -18,6 +18,8 @@ constexpr int kHeight = 62;
 constexpr int kColumn = 300;  // from one column to the next
 constexpr int kRow = 82;
 constexpr int kMargin = 20;
+constexpr int kLegendRow = 40;
+constexpr int kLegendColumn = 90;
 constexpr std::size_t kShownCharacters = 30;
 
 struct Spot {
@@ -85,17 +87,24 @@ std::map<std::uint32_t, std::vector<std::size_t>> columns_of(const Graph& graph)
   return columns;
 }
 
-std::string box(const GraphNode& node, Spot at) {
+std::string filled(std::string_view colour) {
+  return fmt::format(" style=\"fill:{}\"", colour);
+}
+
+std::string box(const GraphNode& node, Spot at, bool living) {
+  const std::string states = show_states(node);
   std::string out = fmt::format(
-      "<g><title>{}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"8\"/>",
-      escaped(node.name), at.x, at.y, kWidth, kHeight);
+      "<g><title>{}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"8\"{}/>",
+      escaped(states.empty() ? node.name : node.name + ": " + states), at.x, at.y, kWidth, kHeight,
+      living ? filled(look_of(node).fill) : "");
   const auto line = [&](int row, std::string_view style, const std::string& text) {
     out += fmt::format("<text x=\"{}\" y=\"{}\"{}>{}</text>", at.x + kWidth / 2, at.y + 20 * row,
                        style, escaped(text));
   };
   line(1, " class=\"name\"", cut(node.name));
   if (node.jobs > 1) line(2, "", show_count(node.jobs) + " jobs");
-  if (!node.needs.empty()) line(node.jobs > 1 ? 3 : 2, "", cut(node.needs));
+  const std::string& last = living ? states : node.needs;
+  if (!last.empty()) line(node.jobs > 1 ? 3 : 2, "", cut(last));
   return out + "</g>\n";
 }
 
@@ -116,14 +125,31 @@ std::string arrow(const GraphEdge& edge, Spot from, Spot to) {
   return out;
 }
 
+std::string legend(int y) {
+  std::string out;
+  int x = kMargin;
+  for (const NodeLook& look : all_looks()) {
+    out += fmt::format(
+        "<rect x=\"{}\" y=\"{}\" width=\"14\" height=\"14\" rx=\"3\"{}/><text x=\"{}\" y=\"{}\" "
+        "style=\"text-anchor:start\">{}</text>\n",
+        x, y, filled(look.fill), x + 20, y + 12, look.name);
+    x += kLegendColumn;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string to_svg(const Graph& graph) {
   const auto columns = columns_of(graph);
   std::size_t tallest = 1;
   for (const auto& [stage, column] : columns) tallest = std::max(tallest, column.size());
-  const int height = 2 * kMargin + static_cast<int>(tallest) * kRow;
-  const int width = 2 * kMargin + (static_cast<int>(columns.size()) - 1) * kColumn + kWidth;
+  const int height =
+      2 * kMargin + static_cast<int>(tallest) * kRow + (graph.living ? kLegendRow : 0);
+  int width = 2 * kMargin + (static_cast<int>(columns.size()) - 1) * kColumn + kWidth;
+  if (graph.living) {
+    width = std::max(width, 2 * kMargin + static_cast<int>(all_looks().size()) * kLegendColumn);
+  }
   std::vector<Spot> spots(graph.nodes.size());
   int x = kMargin;
   for (const auto& [stage, column] : columns) {
@@ -149,7 +175,9 @@ std::string to_svg(const Graph& graph) {
   for (const GraphEdge& e : graph.edges) {
     if (e.from != e.to) out += arrow(e, spots[e.from], spots[e.to]);
   }
-  for (std::size_t n = 0; n < graph.nodes.size(); ++n) out += box(graph.nodes[n], spots[n]);
+  for (std::size_t n = 0; n < graph.nodes.size(); ++n)
+    out += box(graph.nodes[n], spots[n], graph.living);
+  if (graph.living) out += legend(height - kMargin - kLegendRow / 2);
   return out + "</svg>\n";
 }
 

@@ -94,6 +94,13 @@ std::optional<PreparedJob> JobPreparer::prepare(RecipeBook& book, const claim::R
     const auto record = claim::read_job(reader, grant.token.job);
     if (record) prepared.retries = claim::read_retries(reader, grant.token.job, *record);
   }
+  prepared.declared.inputs = std::move(job.input_files);
+  prepared.declared.outputs = std::move(job.output_files);
+  for (const std::string& name : job.input_user_data) {
+    const auto datum = claim::read_user_datum(reader, name);
+    const bool there = datum.ok() && datum->has_value();
+    prepared.declared.seen.user_data.push_back(there ? claim::user_data_mark((*datum)->value) : 0);
+  }
   prepared.files = output_files(output_dir_, grant.token.job, grant.token.attempt, job.stdio.mode);
 
   const spec::ExecutionConfig& execution = settings_.run.execution;

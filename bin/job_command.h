@@ -25,6 +25,16 @@ struct OutputFiles {
 // Of the recovery script that was run after the attempt, beside its output.
 [[nodiscard]] Path recovery_file(const Path& output_dir, JobId id, std::uint32_t attempt);
 
+// What a job takes and makes, by the paths of the spec, and how it looked.
+struct JobFiles {
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+  claim::Signature seen;  // its inputs when the job starts, its outputs when it ends
+  [[nodiscard]] bool any() const {
+    return !inputs.empty() || !outputs.empty() || !seen.user_data.empty();
+  }
+};
+
 // A claimed job, ready to start.
 struct PreparedJob {
   claim::Grant grant;
@@ -35,6 +45,7 @@ struct PreparedJob {
   std::shared_ptr<const claim::Handler> handler;  // what to do when it fails; null: nothing
   claim::RetryCounts retries;
   int checkpoint_exit_code = 0;  // 0: none
+  JobFiles declared;             // seen: user data only
   exec::Command command;  // env lacks what depends on the moment of the start (GPUs, end time)
 };
 

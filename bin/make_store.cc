@@ -102,7 +102,7 @@ Result<store::Engine> parse_engine(const std::string& text) {
 
 Result<MadeStore> make_store(const App& app, const LoadedSpec& loaded, const Path& directory,
                              store::Engine engine, Existing existing,
-                             std::optional<std::uint32_t> group) {
+                             std::optional<std::uint32_t> group, Sums sums) {
   MadeStore made;
   std::error_code error;
   const bool there = fs::exists(fs::symlink_status(directory, error));
@@ -115,7 +115,8 @@ Result<MadeStore> make_store(const App& app, const LoadedSpec& loaded, const Pat
   if (there) {
     TORC_ASSIGN(made.moved, move_aside(app, directory));
   }
-  const claim::Plan plan = make_plan(loaded, app.directory);
+  const claim::Plan plan = make_plan(loaded, app.directory, sums);
+  const std::vector<claim::UserDatum> user_data = user_data_of(*loaded.expansion);
   if (group) write_for_group();
   made.disk = std::make_unique<store::PosixDisk>(group);
   const store::World& w = app.world;
@@ -123,7 +124,11 @@ Result<MadeStore> make_store(const App& app, const LoadedSpec& loaded, const Pat
                            w.boot_id,  w.pid_namespace, w.uid,     w.replica_roots};
   auto store = store::Store::create(
       group ? world : app.world, directory, engine, worker_tuning(),
-      [&](store::Transaction& tx) { return claim::write_plan(tx, plan); }, files);
+      [&](store::Transaction& tx) -> Result<void> {
+        TORC_TRY(claim::write_plan(tx, plan));
+        return claim::write_user_data(tx, user_data);
+      },
+      files);
   if (!store) {
     if (there) fs::rename(made.moved, directory, error);  // as it was
     return std::move(store).error();

@@ -209,6 +209,7 @@ bool Session::start(PreparedJob job) {
     if (auto taken = gpu_pool_.take(job.need.gpus)) gpus = *std::move(taken);
   }
   put_in_place(job, gpus);
+  look_at_inputs(job.declared);
   job.command.umask = app_.umask;
   auto id = host_.start(job.command);
   if (!id) {
@@ -234,6 +235,7 @@ bool Session::start(PreparedJob job) {
                   std::move(gpus),
                   std::move(job.name),
                   std::move(job.files),
+                  std::move(job.declared),
                   job.stdio.delete_on_success,
                   job.grant.stopped,
                   false,
@@ -246,6 +248,20 @@ bool Session::start(PreparedJob job) {
     running.command = std::move(job.command);
   running_.emplace(static_cast<std::uint64_t>(*id), std::move(running));
   return true;
+}
+
+void Session::look_at_inputs(JobFiles& declared) const {
+  if (declared.inputs.empty()) return;
+  const WorkflowSettings& settings = preparer_->settings();
+  declared.seen.inputs = marks_of(settings.directory, declared.inputs, settings.sums);
+}
+
+// Empty for most jobs: they declare nothing, and nothing is kept of them.
+std::string Session::signature_of(Running& job) const {
+  if (!job.declared.any()) return {};
+  const WorkflowSettings& settings = preparer_->settings();
+  job.declared.seen.outputs = marks_of(settings.directory, job.declared.outputs, settings.sums);
+  return claim::encode(std::move(job.declared.seen));
 }
 
 // What depends on the moment of the start: GPUs, the end of this worker's time.
@@ -366,6 +382,8 @@ void Session::report_end(Running job, const exec::Ended& ended, claim::Finished 
                        job.name, std::strerror(ended.os_errno)));
     finish(WorkerEnd::broken);
   }
+  if (!job.revoked && finished.state != claim::JobState::ready)
+    finished.signature = signature_of(job);
   finishes_.push_back(std::move(finished));
   if (running_.empty()) idle_since_ = clock_.boot_now();
 }

@@ -42,6 +42,7 @@ struct Running {
   std::vector<std::string> gpus;
   std::string name;
   OutputFiles files;
+  JobFiles declared;
   bool delete_on_success = false;
   std::uint32_t stopped = 0;  // earlier attempts that a worker ended
   bool revoked = false;       // canceled: it was told to end, and its result does not count
@@ -76,6 +77,8 @@ class Session {
   Result<void> wait();
 
   bool start(PreparedJob job);
+  void look_at_inputs(JobFiles& declared) const;
+  [[nodiscard]] std::string signature_of(Running& job) const;
   void put_in_place(PreparedJob& job, const std::vector<std::string>& gpus) const;
   bool fits(const PreparedJob& job) const;
   void job_ended(const exec::Ended& ended);

@@ -17,7 +17,7 @@ namespace torc::cli {
 namespace {
 
 // Grows only with format changes of the settings value.
-constexpr std::uint8_t kSettingsFormat = 1;
+constexpr std::uint8_t kSettingsFormat = 2;
 
 // What a batch script could not be made of. Who wrote the same default once shall read it once.
 void check_slurm(const spec::Workflow& draft, spec::Report& report) {
@@ -138,6 +138,7 @@ std::string encode(const WorkflowSettings& settings) {
       .u8(kSettingsFormat)
       .text(settings.directory.string())
       .text(spec::encode(settings.run))
+      .u8(settings.sums == Sums::yes ? 1 : 0)
       .bytes();
 }
 
@@ -146,22 +147,24 @@ Result<WorkflowSettings> decode_workflow_settings(std::string_view bytes) {
   const std::uint8_t format = in.u8();
   const std::string_view directory = in.text();
   const std::string_view run = in.text();
+  const Sums sums = in.u8() == 0 ? Sums::no : Sums::yes;
   if (!in.ok() || format != kSettingsFormat) {
     return Error{ErrorKind::unsupported,
                  "the workflow's settings are not of a form that this version reads",
                  "use the version of torc that made the store"};
   }
   TORC_ASSIGN(spec::RunSettings settings, spec::decode_settings(run));
-  return WorkflowSettings{Path(directory), std::move(settings)};
+  return WorkflowSettings{Path(directory), std::move(settings), sums};
 }
 
-claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory) {
+claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory, Sums sums) {
   const spec::Workflow& workflow = *loaded.workflow;
   claim::Plan plan;
   plan.name = workflow.name;
   plan.settings = encode(WorkflowSettings{directory,
                                           {workflow.name, workflow.env, workflow.execution_config,
-                                           workflow.max_iterations, workflow.wait_for_new_jobs}});
+                                           workflow.max_iterations, workflow.wait_for_new_jobs},
+                                          sums});
   plan.sort = static_cast<claim::SortMethod>(workflow.sort);
   plan.handlers = handlers_of(workflow);
   plan.max_failures = workflow.max_failures.value_or(0);
@@ -203,7 +206,26 @@ void add_expansion(claim::Plan& plan, const spec::Workflow& workflow,
     plan.definitions.push_back({d.key, d.value});
 }
 
+std::vector<claim::UserDatum> user_data_of(const spec::Expansion& expansion) {
+  std::vector<claim::UserDatum> all;
+  for (const spec::ExpandedUserData& d : expansion.user_data) {
+    claim::UserDatum datum;
+    datum.name = d.name;
+    datum.initial = d.data;
+    datum.is_ephemeral = d.is_ephemeral;
+    datum.maker = JobId{d.maker};
+    all.push_back(std::move(datum));
+  }
+  return all;
+}
+
 std::shared_ptr<const RecipeBook::Page> RecipeBook::find(const claim::Reader& reader, JobId id) {
+  if (reader.sequence() != seen_) {
+    seen_ = reader.sequence();
+    const std::uint64_t edition = claim::read_edition(reader);
+    if (edition != edition_) sweeps_.clear();
+    edition_ = edition;
+  }
   if (auto it = sweeps_.upper_bound(raw(id)); it != sweeps_.begin()) {
     --it;
     if (raw(id) - it->first < it->second->job_template.count) return it->second;

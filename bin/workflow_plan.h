@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "bin/app.h"
+#include "bin/file_marks.h"
 #include "lib/claim/claimer.h"
 #include "lib/claim/plan.h"
 #include "lib/claim/retry.h"
+#include "lib/claim/user_data.h"
 #include "lib/spec/load.h"
 #include "lib/spec/recipe.h"
 
@@ -39,17 +41,21 @@ Result<LoadedSpec> load_spec(const App& app, const std::string& file,
 struct WorkflowSettings {
   Path directory;  // where init ran: jobs run there, relative paths of the spec mean it
   spec::RunSettings run;
+  Sums sums = Sums::no;  // whether workers hash the files of jobs
 };
 [[nodiscard]] std::string encode(const WorkflowSettings& settings);
 Result<WorkflowSettings> decode_workflow_settings(std::string_view bytes);
 
-[[nodiscard]] claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory);
+[[nodiscard]] claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory,
+                                    Sums sums = Sums::no);
+// Beside the plan in the first commit of a store.
+[[nodiscard]] std::vector<claim::UserDatum> user_data_of(const spec::Expansion& expansion);
 
 // Puts an expansion's jobs into a plan: of a whole workflow, or of an addition to a living one.
 void add_expansion(claim::Plan& plan, const spec::Workflow& workflow,
                    const spec::Expansion& expansion);
 
-// Recipes of templates, decoded once. For one store; a Template never changes.
+// Recipes of templates, decoded once for each edition of them. For one store.
 class RecipeBook {
  public:
   struct Page {
@@ -62,7 +68,9 @@ class RecipeBook {
 
  private:
   std::map<std::uint64_t, std::shared_ptr<const Page>>
-      sweeps_;  // by first id; single jobs are not kept
+      sweeps_;                 // by first id; single jobs are not kept
+  std::uint64_t seen_ = 0;     // commit at which the edition was looked up
+  std::uint64_t edition_ = 0;  // of what is kept
 };
 
 // "?" when the job has no readable recipe.

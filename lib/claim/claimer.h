@@ -62,6 +62,11 @@ struct WorkflowState {
 
 [[nodiscard]] Result<WorkflowState> read_workflow(const Reader& reader);  // O(1)
 [[nodiscard]] std::optional<Job> read_job(const Reader& reader, JobId id);
+// Number of the commit that changed recipes last; 0: they are those of the first commit.
+[[nodiscard]] std::uint64_t read_edition(const Reader& reader);
+// Gives a template another recipe. Its jobs, their names and what they wait for must stay the same.
+// Error invalid: there is no such template.
+Result<void> replace_recipe(Transaction& tx, JobId first, std::string_view recipe);
 // The template of a job; nullopt: no such job.
 [[nodiscard]] std::optional<Template> read_template(const Reader& reader, JobId id);
 [[nodiscard]] JobClass read_class(const Reader& reader, std::uint32_t job_class);
@@ -170,6 +175,9 @@ struct Finished {
   bool recovered = false;
   // The job saved its state and is to go on: `state` is ready, and limits on attempts start anew.
   bool checkpointed = false;
+  // Encoded Signature (signature.h) of what it took and made, kept when the job is over; empty: it
+  // has neither files nor user data.
+  std::string signature = {};
 };
 
 // What the worker could start now, and beyond that what it wants to hold ready.

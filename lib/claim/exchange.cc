@@ -60,21 +60,26 @@ class Session {
  private:
   void finish(const Finished& event) {
     if (conclude_revoked(event.token, &event.outcome)) return;
-    apply(event.token, [&](const Job& job) {
+    bool over = false;
+    const bool counts = apply(event.token, [&](const Job& job) {
       Decision decision = claim::finish(job, request_.worker, event);
       if (const Job* after = std::get_if<Job>(&decision)) {
-        return Decision(
-            retries_.after_end(raw(event.token.job), *after, event.recovered, request_.now));
+        Job next = retries_.after_end(raw(event.token.job), *after, event.recovered, request_.now);
+        over = is_terminal(next.state);
+        return Decision(std::move(next));
       }
       return decision;
     });
+    if (counts && over && !event.signature.empty())
+      tx_.put(Key(Table::signature, raw(event.token.job)), event.signature);
   }
   void start(const Started& event) {
-    apply(event.token, [&](const Job& job) { return claim::start(job, request_.worker, event); });
+    (void)apply(event.token,
+                [&](const Job& job) { return claim::start(job, request_.worker, event); });
   }
   void give_back(const ClaimToken& token) {
     if (conclude_revoked(token, nullptr)) return;
-    apply(token, [&](const Job& job) {
+    (void)apply(token, [&](const Job& job) {
       return claim::give_back(job, request_.worker, token, request_.now);
     });
   }
@@ -109,7 +114,7 @@ class Session {
     if (!job || !is_revoked(*job, token, request_.worker)) return false;
     ledger_.change(id, *job, ended(*job, outcome));
     std::erase(lease_.ending, id);
-    refuse(token, Refusal::canceled, Job{});
+    (void)refuse(token, Refusal::canceled, Job{});
     return true;
   }
 
@@ -122,22 +127,25 @@ class Session {
     return tokens;
   }
 
+  // Whether it changed the job.
   template <class Rule>
-  void apply(const ClaimToken& token, const Rule& rule) {
+  bool apply(const ClaimToken& token, const Rule& rule) {
     const std::uint64_t id = raw(token.job);
     const auto job = ledger_.state().job(id);
     if (!job) return refuse(token, Refusal::no_such_job, Job{});
     const Decision decision = rule(*job);
     if (const auto* why = std::get_if<Refusal>(&decision)) return refuse(token, *why, *job);
     const Job* after = std::get_if<Job>(&decision);
-    if (after == nullptr) return;
+    if (after == nullptr) return false;
     ledger_.change(id, *job, *after);
     if (!is_live(after->state)) dropped_.push_back(id);
     if (is_terminal(after->state)) ++lease_.finished;
+    return true;
   }
 
-  void refuse(const ClaimToken& token, Refusal why, const Job& job) {
+  bool refuse(const ClaimToken& token, Refusal why, const Job& job) {
     answer_.refused.push_back({token, why, is_live(job.state) ? job.worker : WorkerEpoch{}});
+    return false;
   }
 
   WorkflowRecord read_workflow_record() {

@@ -1,6 +1,9 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
+#include "lib/base/codec.h"
 #include "lib/claim/claimer.h"
 #include "lib/claim/condition.h"
 #include "lib/claim/state.h"
@@ -172,6 +175,22 @@ std::optional<Template> read_template(const Reader& reader, JobId id) {
 
 JobClass read_class(const Reader& reader, std::uint32_t job_class) {
   return State(reader).job_class(job_class);
+}
+
+std::uint64_t read_edition(const Reader& reader) {
+  const auto value = reader.get(Key(Table::edition));
+  return value ? Decoder(*value).varint() : 0;
+}
+
+Result<void> replace_recipe(Transaction& tx, JobId first, std::string_view recipe) {
+  std::optional<Template> t = read_template(tx, first);
+  if (!t || t->first != first) {
+    return Error{ErrorKind::invalid, fmt::format("no entry begins at job {}", raw(first)), ""};
+  }
+  t->recipe = recipe;
+  tx.put(Key(Table::job_template, raw(first)), encode(*t));
+  tx.put(Key(Table::edition), Value().varint(tx.sequence()));
+  return {};
 }
 
 void scan_sweeps(const Reader& reader, const std::function<bool(const Template&)>& visit) {

@@ -9,6 +9,7 @@
 #include "lib/claim/ledger.h"
 #include "lib/claim/tables.h"
 #include "lib/claim/transition.h"
+#include "lib/claim/user_data.h"
 
 namespace torc::claim {
 namespace {
@@ -182,7 +183,9 @@ Result<std::vector<JobRange>> with_downstream(const Reader& reader, JobRanges jo
 
 Result<Change> reset_jobs(Transaction& tx, JobRanges jobs, Force force, WallTime now) {
   TORC_ASSIGN(const Downstream all, downstream_of(tx, jobs));
-  return Reset(tx, jobs, now).run(all, force);
+  TORC_ASSIGN(Change change, Reset(tx, jobs, now).run(all, force));
+  for (const JobRange& range : all.jobs) TORC_TRY(clear_ephemeral(tx, range));
+  return change;
 }
 
 }  // namespace torc::claim

@@ -21,6 +21,8 @@ enum class Force : std::uint8_t { no, yes };
 // Jobs among these that a worker holds: Error busy, naming how many; with Force::yes they are
 // canceled, and run again when their workers have ended them.
 //
+// Ephemeral user data that the jobs named and those downstream make is back to its initial value.
+//
 // One transaction however many jobs it is about, since a job must never count as completed while
 // what it was built on does not.
 Result<Change> reset_jobs(Transaction& tx, JobRanges jobs, Force force, WallTime now);

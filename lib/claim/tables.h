@@ -31,6 +31,7 @@ enum class Table : char {
   job = 'J',         // + job
   tally = 'K',       // one key
   limit = 'L',       // + number, immutable
+  signature = 'M',   // + job that ended and takes or makes files or user data
   name = 'N',        // + name hash + job
   own_rank = 'O',    // + job whose class or priority is not its span's
   sweep = 'P',       // + first job of a template of several jobs
@@ -38,13 +39,16 @@ enum class Table : char {
   ready = 'R',       // + class + inverted priority + age + first job
   span = 'S',        // + first job
   job_template = 'T',  // + first job
+  user_data = 'U',     // + name; with no name: how many there are
   lease = 'V',         // + epoch, living workers only
   worker = 'W',        // + epoch
   expense = 'X',       // one key, where there is a budget
   barrier = 'b',       // + barrier, immutable
+  edition = 'e',       // one key: number of the commit that changed recipes last; absent: none
   handler = 'h',       // + number from 1, immutable
   slots = 'l',         // + number of a limit: how many are taken; absent: none
   settings = 's',      // one key, immutable
+  ephemeral = 'u',     // + job that makes it, or 0 + name of user data; empty
   workflow = 'w'       // one key, immutable
 };
 

@@ -9,8 +9,10 @@
 #include "lib/claim/claimer.h"
 #include "lib/claim/condition.h"
 #include "lib/claim/retry.h"
+#include "lib/claim/signature.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
+#include "lib/claim/user_data.h"
 #include "lib/claim/verify_plan.h"
 #include "lib/claim/verify_quota.h"
 
@@ -34,6 +36,8 @@ class Audit {
     std::map<std::uint64_t, std::uint64_t> occupied = live_;
     occupied.insert(ending_.begin(), ending_.end());
     TORC_TRY(audit_quota(reader_, plan_, occupied));
+    TORC_TRY(check_signatures());
+    TORC_TRY(verify_user_data(reader_, plan_.jobs));
     return check_tally();
   }
 
@@ -323,6 +327,16 @@ class Audit {
       const auto id = id_in(Table::retries, e.key);
       if (!id || !decode_retries(e.value)) return unreadable(e.key);
       if (*id == 0 || *id > plan_.jobs) return wrong(fmt::format("job {} does not exist", *id));
+      return {};
+    });
+  }
+
+  Result<void> check_signatures() {
+    return each(reader_, Table::signature, [&](const store::Entry& e) -> Result<void> {
+      const auto id = id_in(Table::signature, e.key);
+      if (!id || !decode_signature(e.value)) return unreadable(e.key);
+      if (*id == 0 || *id >= states_.size())
+        return wrong(fmt::format("job {}, which does not exist, has files", *id));
       return {};
     });
   }

@@ -53,8 +53,9 @@ std::vector<RangeMap> cut(const std::vector<RangeMap>& maps, Range run, std::uin
 }  // namespace
 
 EntryWriter::EntryWriter(const Workflow& workflow, const Families& files,
-                         const std::vector<Pattern>& paths, Report& report)
-    : workflow_(workflow), files_(files), paths_(paths), report_(report) {
+                         const std::vector<Pattern>& paths, const Families& user_data,
+                         Report& report)
+    : workflow_(workflow), files_(files), paths_(paths), user_data_(user_data), report_(report) {
   for (const auto& r : workflow.resource_requirements) resources_.emplace(r.name, &r);
   for (const auto& s : workflow.slurm_schedulers) schedulers_.insert(s.name);
   for (std::size_t f = 0; f < files.size(); ++f)
@@ -62,7 +63,7 @@ EntryWriter::EntryWriter(const Workflow& workflow, const Families& files,
 }
 
 void EntryWriter::check_lengths(const JobEntry& entry, const Family& family, const Texts& texts,
-                                const EntryFiles& files) {
+                                const Things& things) {
   // A bound settles all but hopeless cases without a look at a million texts.
   const auto first_beyond = [&](std::uint64_t bound, std::uint64_t limit,
                                 const auto& text) -> std::optional<std::uint64_t> {
@@ -82,7 +83,7 @@ void EntryWriter::check_lengths(const JobEntry& entry, const Family& family, con
   const std::uint64_t bound = texts.invocation_script.bound(family.parameters) + 1 +
                               texts.command.bound(family.parameters, longest_path_);
   if (bound > kMaxArgumentBytes && !report_.has_error()) {  // only a sound entry has a recipe
-    const auto whole = Recipe::decode(recipe(entry, family, texts, files, {0, family.count}));
+    const auto whole = Recipe::decode(recipe(entry, family, texts, things, {0, family.count}));
     const auto command = [&](std::uint64_t k) { return whole->render(k).command; };
     const auto k = whole.ok() ? first_beyond(bound, kMaxArgumentBytes, command) : std::nullopt;
     if (k) {
@@ -163,10 +164,11 @@ const ResourceRequirements* EntryWriter::resources_of(const JobEntry& entry, con
 }
 
 void EntryWriter::write(const JobEntry& entry, const Family& family, const EntryFiles& files,
-                        std::vector<ExpandedEntry>& out) {
+                        const EntryFiles& user_data, std::vector<ExpandedEntry>& out) {
+  const Things things{files, user_data};
   Texts texts;
   if (!compile(entry, texts) || family.count == 0) return;
-  check_lengths(entry, family, texts, files);
+  check_lengths(entry, family, texts, things);
   const bool varies = texts.resources.has_parameters() || texts.scheduler.has_parameters() ||
                       texts.label.has_parameters() || is_there_;
   Terms terms = terms_of(texts, family, 0);
@@ -188,7 +190,7 @@ void EntryWriter::write(const JobEntry& entry, const Family& family, const Entry
     expanded.there = terms.there;
     expanded.source = static_cast<std::size_t>(&entry - workflow_.jobs.data());
     // After an error nobody reads the recipe.
-    if (!report_.has_error()) expanded.recipe = recipe(entry, family, texts, files, run);
+    if (!report_.has_error()) expanded.recipe = recipe(entry, family, texts, things, run);
     bytes_ += expanded.recipe.size();
     out.push_back(std::move(expanded));
     terms = std::move(next);
@@ -202,7 +204,8 @@ void EntryWriter::write(const JobEntry& entry, const Family& family, const Entry
   }
 }
 
-std::vector<EntryWriter::NeededFiles> EntryWriter::needed(const std::vector<RangeMap>& maps) const {
+std::vector<EntryWriter::Needed> EntryWriter::needed(const Families& families,
+                                                     const std::vector<RangeMap>& maps) {
   std::vector<Range> all;
   for (const RangeMap& map : maps) {
     for (std::uint64_t n = 0; n < map.modulus(); ++n) {
@@ -215,12 +218,12 @@ std::vector<EntryWriter::NeededFiles> EntryWriter::needed(const std::vector<Rang
     }
   }
   normalise(all);
-  std::vector<NeededFiles> result;
+  std::vector<Needed> result;
   std::uint64_t local = 1;
   for (const Range& range : all) {
     for (std::uint64_t f = range.first; f < range.end();) {
-      const std::size_t family = files_.family_of(f);
-      const std::uint64_t end = std::min(range.end(), files_[family].end());
+      const std::size_t family = families.family_of(f);
+      const std::uint64_t end = std::min(range.end(), families[family].end());
       if (!result.empty() && result.back().family == family) {
         local += end - result.back().end;
         result.back().end = end;
@@ -234,8 +237,48 @@ std::vector<EntryWriter::NeededFiles> EntryWriter::needed(const std::vector<Rang
   return result;
 }
 
+template <class Mode, class Text>
+void EntryWriter::keep(const EntryFiles& of, const Families& families, const Mode& mode,
+                       const Text& text, Range run, std::uint64_t whole, Kept& kept,
+                       TakenAndMade& out) {
+  if (of.inputs.empty() && of.outputs.empty()) return;
+  std::vector<RangeMap>& maps = kept.maps;
+  maps = cut(of.inputs, run, whole);
+  for (RangeMap& map : cut(of.outputs, run, whole)) maps.push_back(std::move(map));
+  const std::vector<Needed> slices = needed(families, maps);
+  kept.sweeps.reserve(slices.size());
+  for (const Needed& slice : slices) {
+    const Family& f = families[slice.family];
+    const ParameterMode combined = mode(slice.family);
+    kept.sweeps.push_back(
+        narrow(f.parameters, combined, slice.lowest - f.first, slice.end - slice.lowest));
+    const NarrowSweep& sweep = kept.sweeps.back();
+    out.tables.push_back(
+        {{sweep.parameters, combined, sweep.offset, slice.end - slice.lowest}, text(slice.family)});
+  }
+  std::vector<Range> ranges;
+  for (RangeMap& map : maps) {
+    RangeMap local(map.period(), map.modulus());
+    for (std::uint64_t n = 0; n < map.modulus(); ++n) {
+      ranges.clear();
+      map.append_to(ranges, n * map.period());
+      for (Range& range : ranges) {
+        const auto above =
+            std::upper_bound(slices.begin(), slices.end(), range.first,
+                             [](std::uint64_t v, const Needed& s) { return v < s.lowest; });
+        const Needed& slice = *std::prev(above);
+        range.first = slice.local + (range.first - slice.lowest);
+      }
+      local.push(ranges);
+    }
+    map = std::move(local);
+  }
+  for (std::size_t m = 0; m < maps.size(); ++m)
+    (m < of.inputs.size() ? out.inputs : out.outputs).push_back(&maps[m]);
+}
+
 std::string EntryWriter::recipe(const JobEntry& entry, const Family& family, const Texts& texts,
-                                const EntryFiles& files, Range run) const {
+                                const Things& things, Range run) const {
   RecipeParts parts;
   NarrowSweep narrowed;
   parts.window = {entry.parameters, entry.mode, 0, family.count};
@@ -249,41 +292,15 @@ std::string EntryWriter::recipe(const JobEntry& entry, const Family& family, con
   for (const auto& [key, value] : texts.env) parts.env.emplace_back(key, &value);
   parts.checkpoint_exit_code = entry.checkpoint_exit_code;
   parts.stdio = entry.stdio.value_or(workflow_.execution_config.stdio);
-  if (files.inputs.empty() && files.outputs.empty()) return encode_recipe(parts);
-
-  std::vector<RangeMap> maps = cut(files.inputs, run, family.count);
-  for (RangeMap& map : cut(files.outputs, run, family.count)) maps.push_back(std::move(map));
-  const std::vector<NeededFiles> slices = needed(maps);
-  std::vector<NarrowSweep> sweeps;
-  sweeps.reserve(slices.size());
-  for (const NeededFiles& slice : slices) {
-    const Family& f = files_[slice.family];
-    sweeps.push_back(
-        narrow(f.parameters, f.mode, slice.lowest - f.first, slice.end - slice.lowest));
-    parts.tables.push_back(
-        {{sweeps.back().parameters, f.mode, sweeps.back().offset, slice.end - slice.lowest},
-         &paths_[slice.family]});
-  }
-  std::vector<Range> ranges;
-  for (RangeMap& map : maps) {
-    RangeMap local(map.period(), map.modulus());
-    for (std::uint64_t n = 0; n < map.modulus(); ++n) {
-      ranges.clear();
-      map.append_to(ranges, n * map.period());
-      for (Range& range : ranges) {
-        const auto above =
-            std::upper_bound(slices.begin(), slices.end(), range.first,
-                             [](std::uint64_t v, const NeededFiles& s) { return v < s.lowest; });
-        const NeededFiles& slice = *std::prev(above);
-        range.first = slice.local + (range.first - slice.lowest);
-      }
-      local.push(ranges);
-    }
-    map = std::move(local);
-  }
-  for (std::size_t m = 0; m < maps.size(); ++m) {
-    (m < files.inputs.size() ? parts.inputs : parts.outputs).push_back(&maps[m]);
-  }
+  Kept files;
+  keep(
+      things.files, files_, [&](std::size_t f) { return files_[f].mode; },
+      [&](std::size_t f) { return &paths_[f]; }, run, family.count, files, parts.files);
+  Kept user_data;
+  keep(
+      things.user_data, user_data_, [&](std::size_t f) { return user_data_[f].mode; },
+      [&](std::size_t f) { return &user_data_[f].name; }, run, family.count, user_data,
+      parts.user_data);
   return encode_recipe(parts);
 }
 

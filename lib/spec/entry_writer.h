@@ -32,7 +32,7 @@ class EntryWriter {
 
   // `paths` of the file families, in their order. All must outlive the writer.
   EntryWriter(const Workflow& workflow, const Families& files, const std::vector<Pattern>& paths,
-              Report& report);
+              const Families& user_data, Report& report);
 
   // What follows is added to a living workflow. `resources`: of jobs that name none; `is_there`:
   // whether the workflow has the job of this number.
@@ -44,7 +44,7 @@ class EntryWriter {
 
   // Appends the entry's runs of jobs with equal resources, scheduler and label.
   void write(const JobEntry& entry, const Family& family, const EntryFiles& files,
-             std::vector<ExpandedEntry>& out);
+             const EntryFiles& user_data, std::vector<ExpandedEntry>& out);
 
  private:
   // The patterns of one entry.
@@ -58,8 +58,14 @@ class EntryWriter {
     bool there = false;
     bool operator==(const Terms&) const = default;
   };
-  // Files of one family that some recipe needs: numbers lowest .. end - 1 become local .. in it.
-  struct NeededFiles {
+  // What the jobs of an entry take and make: files, or user data.
+  struct Things {
+    const EntryFiles& files;
+    const EntryFiles& user_data;
+  };
+  // Files (or user data) of one family that some recipe needs: numbers lowest .. end - 1 become
+  // local .. in it.
+  struct Needed {
     std::size_t family = 0;
     std::uint64_t lowest = 0;
     std::uint64_t end = 0;
@@ -68,18 +74,29 @@ class EntryWriter {
 
   // What the system refuses to start, or no list of jobs could show.
   void check_lengths(const JobEntry& entry, const Family& family, const Texts& texts,
-                     const EntryFiles& files);
+                     const Things& things);
   bool compile(const JobEntry& entry, Texts& texts);
   [[nodiscard]] Terms terms_of(const Texts& texts, const Family& family, std::uint64_t k) const;
   const ResourceRequirements* resources_of(const JobEntry& entry, const Texts& texts,
                                            const Terms& terms);
   [[nodiscard]] std::string recipe(const JobEntry& entry, const Family& family, const Texts& texts,
-                                   const EntryFiles& files, Range run) const;
-  [[nodiscard]] std::vector<NeededFiles> needed(const std::vector<RangeMap>& maps) const;
+                                   const Things& things, Range run) const;
+  // What a part of the recipe refers to, kept until it is encoded.
+  struct Kept {
+    std::vector<RangeMap> maps;
+    std::vector<NarrowSweep> sweeps;
+  };
+  // `mode` and `text` of a family by its position.
+  template <class Mode, class Text>
+  static void keep(const EntryFiles& of, const Families& families, const Mode& mode,
+                   const Text& text, Range run, std::uint64_t whole, Kept& kept, TakenAndMade& out);
+  [[nodiscard]] static std::vector<Needed> needed(const Families& families,
+                                                  const std::vector<RangeMap>& maps);
 
   const Workflow& workflow_;
   const Families& files_;
   const std::vector<Pattern>& paths_;
+  const Families& user_data_;
   Report& report_;
   ResourceRequirements default_;
   std::function<bool(std::uint64_t)> is_there_;

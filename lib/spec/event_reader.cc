@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "lib/base/limits.h"
 #include "lib/spec/quantity.h"
 #include "lib/spec/readers.h"
 
@@ -94,10 +95,18 @@ UserDataEntry read_user_data(const Session& session, const Node& map) {
   const MapReader reader(session, map, Where::user_data);
   UserDataEntry entry;
   entry.name = reader.text("name");
-  if (const Node* data = reader.find("data")) entry.data = read_json_value(session, "data", *data);
+  if (const Node* data = reader.find("data"); data != nullptr && data->kind != NodeKind::null)
+    entry.data = read_json_value(session, "data", *data, kMaxUserDataBytes);
   entry.is_ephemeral = reader.boolean("is_ephemeral", false);
   entry.place = reader.name_place();
   entry.sound = reader.has("name");
+  if (entry.name.size() > kMaxUserDataName) {
+    session.error(*reader.find("name"),
+                  fmt::format("the name has {} bytes; names of user data have at most {}",
+                              entry.name.size(), kMaxUserDataName),
+                  "shorten it");
+    entry.sound = false;
+  }
   return entry;
 }
 

@@ -115,6 +115,7 @@ class Expander {
       report_cycle();
       write_entries();
       write_definitions();
+      write_user_data();
     }
     expansion_.jobs = jobs_.members();
     return std::move(expansion_);
@@ -153,6 +154,7 @@ class Expander {
   void write_entries();
   void look_around();
   void write_definitions();
+  void write_user_data();
 
   const Workflow& workflow_;
   Report& report_;
@@ -516,13 +518,24 @@ void Expander::write_definitions() {
 }
 
 void Expander::write_entries() {
-  EntryWriter writer(workflow_, files_, paths_, report_);
+  EntryWriter writer(workflow_, files_, paths_, data_, report_);
   if (around_ != nullptr) {
     writer.begin_addition(around_->resources,
                           [this](std::uint64_t job) { return living_jobs_->is_there(job); });
   }
   for (std::size_t e = 0; e < jobs_.size(); ++e) {
-    writer.write(workflow_.jobs[e], jobs_[e], job_files_.of(e), expansion_.entries);
+    writer.write(workflow_.jobs[e], jobs_[e], job_files_.of(e), job_data_.of(e),
+                 expansion_.entries);
+  }
+}
+
+void Expander::write_user_data() {
+  // Behind those of the file may be some of the workflow that it adds to.
+  for (std::size_t d = 0; d < workflow_.user_data.size(); ++d) {
+    const UserDataEntry& entry = workflow_.user_data[d];
+    if (data_[d].count == 0) continue;
+    expansion_.user_data.push_back(
+        {entry.name, entry.data, entry.is_ephemeral, job_data_.maker(data_[d].first)});
   }
 }
 

@@ -46,13 +46,21 @@ struct ConditionalSet {
   DependencySet set;
 };
 
+struct ExpandedUserData {
+  std::string name;
+  std::string data;  // JSON text; empty: nothing yet
+  bool is_ephemeral = false;
+  std::uint64_t maker = 0;  // the job that outputs it; 0: none
+};
+
 struct Expansion {
   std::uint64_t jobs = 0;
   std::vector<ExpandedEntry> entries;
   std::vector<DependencySet> dependencies;  // afterok
   std::vector<ConditionalSet> conditional;
-  std::vector<Definition> definitions;  // for later additions
-  std::vector<Range> there;             // of an addition: jobs that the workflow has already
+  std::vector<Definition> definitions;      // for later additions
+  std::vector<Range> there;                 // of an addition: jobs that the workflow has already
+  std::vector<ExpandedUserData> user_data;  // in the order of the file
 };
 
 // Who waits for whom on whatever condition, each job a member of at most one set.
@@ -76,7 +84,8 @@ struct Expanded {
 //   themselves. It never means the job itself.
 // - A job that outputs a file precedes those that input it. A file that no job outputs is there
 //   already. `${files.input.NAME}` and `${files.output.NAME}` in a command become the file's path
-//   and count as input and output. A job may input what it outputs.
+//   and count as input and output. A job may input what it outputs. `${user_data.input.NAME}` and
+//   `${user_data.output.NAME}` become the name, as `torc data` takes it, and count likewise.
 //
 // `text` is the spec's source, for the lines that diagnostics show.
 [[nodiscard]] Expanded expand(const Workflow& workflow, std::string_view text,

@@ -70,6 +70,10 @@ class JobFiles {
 
   // From what a reference takes to the jobs that make it.
   [[nodiscard]] RangeMap makers(const RangeMap& inputs) const;
+  // The job that makes a file; 0: none does.
+  [[nodiscard]] std::uint64_t maker(std::uint64_t file) const {
+    return file < makers_.size() ? makers_[file] : 0;
+  }
 
  private:
   void add_lists(const JobEntry& entry, const Family& family, EntryFiles& files);

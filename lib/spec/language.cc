@@ -30,7 +30,7 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::workflow, .name = "env", .type = Type::environment, .about = "environment of every job"},
     {.where = Where::workflow, .name = "jobs", .type = Type::maps, .required = true, .child = Where::job, .about = "what to run"},
     {.where = Where::workflow, .name = "files", .type = Type::maps, .child = Where::file, .about = "files that jobs read and write; they order the jobs"},
-    {.where = Where::workflow, .name = "user_data", .type = Type::maps, .support = kPlanned, .child = Where::user_data, .about = "small JSON values that jobs read and write", .instead = "use files"},
+    {.where = Where::workflow, .name = "user_data", .type = Type::maps, .child = Where::user_data, .about = "small JSON values that jobs read and write with torc data"},
     {.where = Where::workflow, .name = "resource_requirements", .type = Type::maps, .child = Where::resources, .about = "named sets of what a job needs"},
     {.where = Where::workflow, .name = "failure_handlers", .type = Type::maps, .child = Where::failure_handler, .about = "what to do when a job fails"},
     {.where = Where::workflow, .name = "slurm_schedulers", .type = Type::maps, .child = Where::scheduler, .about = "named sets of sbatch options; each gets a batch script"},
@@ -70,10 +70,10 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::job, .name = "output_files", .type = Type::words, .about = "names of files that it writes"},
     {.where = Where::job, .name = "input_file_regexes", .type = Type::words, .about = "the same, by RE2 expressions"},
     {.where = Where::job, .name = "output_file_regexes", .type = Type::words, .about = "the same, by RE2 expressions"},
-    {.where = Where::job, .name = "input_user_data", .type = Type::words, .support = kPlanned, .about = "names of user data; their writers complete before", .instead = "use input_files"},
-    {.where = Where::job, .name = "output_user_data", .type = Type::words, .support = kPlanned, .about = "names of user data that it writes", .instead = "use output_files"},
-    {.where = Where::job, .name = "input_user_data_regexes", .type = Type::words, .support = kPlanned, .about = "the same, by RE2 expressions", .instead = "use input_file_regexes"},
-    {.where = Where::job, .name = "output_user_data_regexes", .type = Type::words, .support = kPlanned, .about = "the same, by RE2 expressions", .instead = "use output_file_regexes"},
+    {.where = Where::job, .name = "input_user_data", .type = Type::words, .about = "names of user data; their writers complete before"},
+    {.where = Where::job, .name = "output_user_data", .type = Type::words, .about = "names of user data that it writes"},
+    {.where = Where::job, .name = "input_user_data_regexes", .type = Type::words, .about = "the same, by RE2 expressions"},
+    {.where = Where::job, .name = "output_user_data_regexes", .type = Type::words, .about = "the same, by RE2 expressions"},
     {.where = Where::job, .name = "parameters", .type = Type::parameters, .about = "one job for each combination"},
     {.where = Where::job, .name = "parameter_mode", .type = Type::choice, .choices = "product zip", .about = "every combination, or the first of each, the second of each, …"},
     {.where = Where::job, .name = "use_parameters", .type = Type::words, .about = "parameters of the workflow to take"},
@@ -139,7 +139,7 @@ constexpr auto kLanguage = std::to_array<Key>({
     // User data.
     {.where = Where::user_data, .name = "name", .type = Type::word, .required = true, .about = "unique in the workflow"},
     {.where = Where::user_data, .name = "data", .type = Type::value, .about = "what it holds at first"},
-    {.where = Where::user_data, .name = "is_ephemeral", .type = Type::boolean, .about = "emptied when the workflow starts again; false"},
+    {.where = Where::user_data, .name = "is_ephemeral", .type = Type::boolean, .about = "back to what it held at first when the job that outputs it is to run again; false"},
 
     {.where = Where::dynamic_jobs, .name = "max_iterations", .type = Type::integer, .min = 1, .max = kMaxInt32, .about = "of one lineage"},
 

@@ -51,10 +51,6 @@ jobs:
   - {name: f, command: "cat ${files.input.g}", resource_requirements: big}
   - {name: "g_{i:zz}", command: h, parameters: {i: "1:3"}}
 )", R"(
-wf.yaml:2:1: note: 'user_data' is part of the language, but this version cannot run it yet
-    2 | user_data: [{name: d}, {name: d}]
-      | ^~~~~~~~~
-      = 'torc init' refuses it; use files
 wf.yaml:2:31: error: two user data are named 'd': one of 'd' on line 2, one of 'd' on line 2
     2 | user_data: [{name: d}, {name: d}]
       |                               ^
@@ -216,18 +212,10 @@ user_data: [{name: settings, data: {a: 1}}]
 jobs:
   - {name: a, command: "use ${user_data.input.setings}", input_user_data: [other]}
 )", R"(
-wf.yaml:2:1: note: 'user_data' is part of the language, but this version cannot run it yet
-    2 | user_data: [{name: settings, data: {a: 1}}]
-      | ^~~~~~~~~
-      = 'torc init' refuses it; use files
 wf.yaml:4:29: error: no user data is named 'setings'
     4 |   - {name: a, command: "use ${user_data.input.setings}", input_user_data: [other]}
       |                             ^~~~~~~~~~~~~~~~~~~~~~~~~~
       = did you mean 'settings'?
-wf.yaml:4:58: note: 'input_user_data' is part of the language, but this version cannot run it yet
-    4 |   - {name: a, command: "use ${user_data.input.setings}", input_user_data: [other]}
-      |                                                          ^~~~~~~~~~~~~~~
-      = 'torc init' refuses it; use input_files
 wf.yaml:4:76: error: no user data is named 'other'
     4 |   - {name: a, command: "use ${user_data.input.setings}", input_user_data: [other]}
       |                                                                            ^~~~~
@@ -240,10 +228,6 @@ user_data:
   - {data: 3}
 jobs: [{name: j, command: b}]
 )", R"(
-wf.yaml:2:1: note: 'user_data' is part of the language, but this version cannot run it yet
-    2 | user_data:
-      | ^~~~~~~~~
-      = 'torc init' refuses it; use files
 wf.yaml:3:15: error: unknown key 'value' in user data
     3 |   - {name: a, value: 3}
       |               ^~~~~
@@ -260,14 +244,6 @@ jobs:
   - {name: a, command: b, output_user_data: [d]}
   - {name: c, command: b, output_user_data: [d]}
 )", R"(
-wf.yaml:2:1: note: 'user_data' is part of the language, but this version cannot run it yet
-    2 | user_data: [{name: d}]
-      | ^~~~~~~~~
-      = 'torc init' refuses it; use files
-wf.yaml:4:27: note: 'output_user_data' is part of the language, but this version cannot run it yet (2 uses)
-    4 |   - {name: a, command: b, output_user_data: [d]}
-      |                           ^~~~~~~~~~~~~~~~
-      = 'torc init' refuses it; use output_files
 wf.yaml:5:46: error: two jobs output the user data 'd': 'a' and 'c'
     5 |   - {name: c, command: b, output_user_data: [d]}
       |                                              ^

@@ -81,14 +81,15 @@ std::string read_metadata(const Session& session, const Node& node) {
     }
     return json;
   }
-  return read_json_value(session, "metadata", node);
+  return read_json_value(session, "metadata", node, kMaxJson);
 }
 
-std::string read_json_value(const Session& session, std::string_view key, const Node& node) {
+std::string read_json_value(const Session& session, std::string_view key, const Node& node,
+                            std::size_t most) {
   std::string json;
   append_json(json, session, node);
-  if (json.size() <= kMaxJson) return json;
-  session.error(node, fmt::format("{} is more than {} KiB as JSON", quoted(key), kMaxJson >> 10U),
+  if (json.size() <= most) return json;
+  session.error(node, fmt::format("{} is more than {} KiB as JSON", quoted(key), most >> 10U),
                 "keep it in a file");
   return {};
 }

@@ -136,8 +136,13 @@ Result<Pattern> Pattern::compile_command(std::string_view text,
   std::uint32_t seen[2] = {0, 0};
   std::size_t done = 0;
   for (const ReferenceText& r : reference_texts(text)) {
-    if (r.section != ReferenceText::Section::files) continue;
+    if (r.section == ReferenceText::Section::wrong) continue;
     pattern.add(text.substr(done, r.begin - done), parameters);
+    if (r.section == ReferenceText::Section::user_data) {
+      pattern.add(r.name, parameters);
+      done = r.end;
+      continue;
+    }
     pattern.pieces_.push_back(
         {Piece::Kind::file, {}, seen[static_cast<std::size_t>(r.side)]++, {}, r.side});
     done = r.end;

@@ -44,7 +44,7 @@ class Pattern {
   // a value of its parameter.
   static Result<Pattern> compile(std::string_view text, std::span<const Parameter> parameters);
   // As well `${files.input.NAME}` and `${files.output.NAME}`: piece n-th of its side, in the order
-  // of reference_texts().
+  // of reference_texts(); and `${user_data.input.NAME}`, which stands for NAME.
   static Result<Pattern> compile_command(std::string_view text,
                                          std::span<const Parameter> parameters);
 

@@ -34,8 +34,8 @@ void read_variables(Session& session, const Node& map);
 void read_slurm_defaults(const Session& session, const Node& map, Workflow& workflow);
 // The JSON text of a map, or a scalar's text that is JSON.
 [[nodiscard]] std::string read_metadata(const Session& session, const Node& node);
-// Any value as JSON text; a text becomes a JSON string.
+// Any value as JSON text; a text becomes a JSON string. More than `most` bytes are reported.
 [[nodiscard]] std::string read_json_value(const Session& session, std::string_view key,
-                                          const Node& node);
+                                          const Node& node, std::size_t most);
 
 }  // namespace torc::spec

@@ -15,7 +15,7 @@
 namespace torc::spec {
 namespace {
 
-constexpr std::uint8_t kRecipeFormat = 1;
+constexpr std::uint8_t kRecipeFormat = 2;
 constexpr StdioMode kLastStdioMode = StdioMode::packed;
 
 void encode(Encoder& out, const Window& window) {
@@ -26,6 +26,16 @@ void encode(Encoder& out, const Window& window) {
 void encode(Encoder& out, const std::vector<const RangeMap*>& maps) {
   out.varint(maps.size());
   for (const RangeMap* map : maps) map->encode(out);
+}
+
+void encode(Encoder& out, const TakenAndMade& kept) {
+  out.varint(kept.tables.size());
+  for (const TakenAndMade::Table& table : kept.tables) {
+    encode(out, table.window);
+    table.text->encode(out);
+  }
+  encode(out, kept.inputs);
+  encode(out, kept.outputs);
 }
 
 Error damaged() {
@@ -49,13 +59,8 @@ std::string encode_recipe(const RecipeParts& parts) {
   }
   out.u8(static_cast<std::uint8_t>(parts.stdio.mode)).u8(parts.stdio.delete_on_success ? 1 : 0);
   out.svarint(parts.checkpoint_exit_code);
-  out.varint(parts.tables.size());
-  for (const RecipeParts::Table& table : parts.tables) {
-    encode(out, table.window);
-    table.path->encode(out);
-  }
-  encode(out, parts.inputs);
-  encode(out, parts.outputs);
+  encode(out, parts.files);
+  encode(out, parts.user_data);
   return std::move(out).bytes();
 }
 
@@ -105,8 +110,60 @@ bool is_same(const Pattern& a, const Pattern& b) {
 
 struct Table {
   Combinations combinations;
-  Pattern path;
-  std::uint64_t first = 1;  // number of its first file
+  Pattern text;
+  std::uint64_t first = 1;  // number of its first one
+};
+
+// A decoded TakenAndMade.
+struct Things {
+  std::vector<Table> tables;
+  std::vector<RangeMap> inputs, outputs;
+
+  bool decode_from(Decoder& in) {
+    std::uint64_t next = 1;
+    for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
+      Table table;
+      if (!decode_combinations(in, table.combinations)) return false;
+      table.text = decode_text(in, table.combinations.of.parameters.size());
+      table.first = next;
+      next += table.combinations.count;
+      tables.push_back(std::move(table));
+    }
+    for (auto* maps : {&inputs, &outputs}) {
+      for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n)
+        maps->push_back(RangeMap::decode(in));
+    }
+    return in.ok();
+  }
+
+  void append(std::string& out, std::uint64_t number) const {
+    const auto above =
+        std::upper_bound(tables.begin(), tables.end(), number,
+                         [](std::uint64_t v, const Table& t) { return v < t.first; });
+    if (above == tables.begin()) return;
+    const Table& table = *std::prev(above);
+    const std::uint64_t index = number - table.first;
+    if (index < table.combinations.count) table.combinations.append(out, table.text, index);
+  }
+
+  // Those of job k, each once.
+  [[nodiscard]] std::vector<std::string> of(const std::vector<RangeMap>& maps,
+                                            std::uint64_t k) const {
+    std::vector<std::string> result;
+    std::set<std::uint64_t> seen;
+    std::vector<Range> ranges;
+    for (const RangeMap& map : maps) map.append_to(ranges, k);
+    for (const Range& range : ranges) {
+      for (std::uint64_t n = range.first; n != range.end(); ++n) {
+        if (tables.empty() || n >= tables.back().first + tables.back().combinations.count) break;
+        if (!seen.insert(n).second) continue;
+        std::string text;
+        append(text, n);
+        result.push_back(std::move(text));
+      }
+    }
+    return result;
+  }
 };
 
 }  // namespace
@@ -117,8 +174,7 @@ struct Recipe::Data {
   std::vector<std::pair<std::string, Pattern>> env;
   Stdio stdio;
   std::int32_t checkpoint_exit_code = 0;
-  std::vector<Table> tables;
-  std::vector<RangeMap> inputs, outputs;
+  Things files, user_data;
 
   bool decode_from(Decoder& in);
 
@@ -127,10 +183,7 @@ struct Recipe::Data {
     combinations.append(out, pattern, k);
     return out;
   }
-  void append_path(std::string& out, std::uint64_t file) const;
   [[nodiscard]] std::string command_of(std::uint64_t k) const;
-  [[nodiscard]] std::vector<std::string> paths(const std::vector<RangeMap>& maps,
-                                               std::uint64_t k) const;
 };
 
 bool Recipe::Data::decode_from(Decoder& in) {
@@ -147,37 +200,14 @@ bool Recipe::Data::decode_from(Decoder& in) {
   stdio.delete_on_success = in.u8() != 0;
   checkpoint_exit_code = static_cast<std::int32_t>(in.svarint());
   if (stdio.mode > kLastStdioMode) return false;
-  std::uint64_t files = 1;
-  for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
-    Table table;
-    if (!decode_combinations(in, table.combinations)) return false;
-    table.path = decode_text(in, table.combinations.of.parameters.size());
-    table.first = files;
-    files += table.combinations.count;
-    tables.push_back(std::move(table));
-  }
-  for (auto* maps : {&inputs, &outputs}) {
-    for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
-      maps->push_back(RangeMap::decode(in));
-    }
-  }
-  return in.ok() && in.at_end();
-}
-
-void Recipe::Data::append_path(std::string& out, std::uint64_t file) const {
-  const auto above = std::upper_bound(tables.begin(), tables.end(), file,
-                                      [](std::uint64_t v, const Table& t) { return v < t.first; });
-  if (above == tables.begin()) return;
-  const Table& table = *std::prev(above);
-  const std::uint64_t index = file - table.first;
-  if (index < table.combinations.count) table.combinations.append(out, table.path, index);
+  return files.decode_from(in) && user_data.decode_from(in) && in.ok() && in.at_end();
 }
 
 std::string Recipe::Data::command_of(std::uint64_t k) const {
   std::string out = text(invocation_script, k);
   if (!out.empty() && out.back() != '\n') out.push_back(' ');
   const auto& parameters = combinations.of.parameters;
-  std::vector<Range> files;
+  std::vector<Range> numbers;
   for (const Piece& piece : command.pieces()) {
     if (piece.kind == Piece::Kind::literal) {
       out.append(piece.text);
@@ -185,31 +215,13 @@ std::string Recipe::Data::command_of(std::uint64_t k) const {
       append_value(out, parameters[piece.index].values,
                    combinations.sweep.position(piece.index, combinations.offset + k), piece.format);
     } else {
-      const auto& maps = piece.side == FileSide::input ? inputs : outputs;
-      files.clear();
-      if (piece.index < maps.size()) maps[piece.index].append_to(files, k);
-      if (!files.empty()) append_path(out, files.front().first);
+      const auto& maps = piece.side == FileSide::input ? files.inputs : files.outputs;
+      numbers.clear();
+      if (piece.index < maps.size()) maps[piece.index].append_to(numbers, k);
+      if (!numbers.empty()) files.append(out, numbers.front().first);
     }
   }
   return out;
-}
-
-std::vector<std::string> Recipe::Data::paths(const std::vector<RangeMap>& maps,
-                                             std::uint64_t k) const {
-  std::vector<std::string> result;
-  std::set<std::uint64_t> seen;
-  std::vector<Range> ranges;
-  for (const RangeMap& map : maps) map.append_to(ranges, k);
-  for (const Range& range : ranges) {
-    for (std::uint64_t f = range.first; f != range.end(); ++f) {
-      if (tables.empty() || f >= tables.back().first + tables.back().combinations.count) break;
-      if (!seen.insert(f).second) continue;
-      std::string path;
-      append_path(path, f);
-      result.push_back(std::move(path));
-    }
-  }
-  return result;
 }
 
 Result<Recipe> Recipe::decode(std::string_view bytes) {
@@ -224,8 +236,10 @@ RenderedJob Recipe::render(std::uint64_t index) const {
   job.name = name(index);
   job.command = data_->command_of(index);
   for (const auto& [key, value] : data_->env) job.env.emplace_back(key, data_->text(value, index));
-  job.input_files = data_->paths(data_->inputs, index);
-  job.output_files = data_->paths(data_->outputs, index);
+  job.input_files = data_->files.of(data_->files.inputs, index);
+  job.output_files = data_->files.of(data_->files.outputs, index);
+  job.input_user_data = data_->user_data.of(data_->user_data.inputs, index);
+  job.output_user_data = data_->user_data.of(data_->user_data.outputs, index);
   job.stdio = data_->stdio;
   job.checkpoint_exit_code = data_->checkpoint_exit_code;
   return job;
@@ -262,6 +276,10 @@ void Recipe::find_open(std::string_view text, std::vector<Range>& out) const {
       out.push_back({k, 1});
     }
   }
+}
+
+bool Recipe::takes_or_makes() const {
+  return !data_->files.tables.empty() || !data_->user_data.tables.empty();
 }
 
 std::uint64_t Recipe::count() const {

@@ -23,6 +23,8 @@ struct RenderedJob {
   // Paths, each once: first those that the command names, then the lists, then the expressions.
   std::vector<std::string> input_files;
   std::vector<std::string> output_files;
+  std::vector<std::string> input_user_data;  // names, in the same order
+  std::vector<std::string> output_user_data;
   Stdio stdio;                            // the job's own, or the workflow's
   std::int32_t checkpoint_exit_code = 0;  // 0: none
 };
@@ -43,6 +45,8 @@ class Recipe {
   // The indices of the jobs whose name is `text` when the placeholders in it stand for the job's
   // values: "work_3_{i}" means all i of work_{g}_{i} with g = 3. Appends.
   void find_open(std::string_view text, std::vector<Range>& out) const;
+  // Whether its jobs have files or user data.
+  [[nodiscard]] bool takes_or_makes() const;
 
  private:
   struct Data;

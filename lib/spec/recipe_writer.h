@@ -21,13 +21,21 @@ struct Window {
   std::uint64_t count = 1;
 };
 
-// Refers to what it is made of. Files are numbered from 1 through `tables` in order; `inputs` and
-// `outputs` map a job's index to such numbers, those that the command refers to first.
-struct RecipeParts {
+// What jobs take and make: files by their paths, or user data by their names. They are numbered
+// from 1 through `tables` in order; `inputs` and `outputs` map a job's index to such numbers, those
+// that the command refers to first.
+struct TakenAndMade {
   struct Table {
     Window window;
-    const Pattern* path = nullptr;
+    const Pattern* text = nullptr;
   };
+  std::vector<Table> tables;
+  std::vector<const RangeMap*> inputs;
+  std::vector<const RangeMap*> outputs;
+};
+
+// Refers to what it is made of.
+struct RecipeParts {
   Window window;
   const Pattern* name = nullptr;
   const Pattern* invocation_script = nullptr;
@@ -35,9 +43,8 @@ struct RecipeParts {
   std::vector<std::pair<std::string_view, const Pattern*>> env;
   Stdio stdio;
   std::int32_t checkpoint_exit_code = 0;
-  std::vector<Table> tables;
-  std::vector<const RangeMap*> inputs;
-  std::vector<const RangeMap*> outputs;
+  TakenAndMade files;
+  TakenAndMade user_data;
 };
 
 // Of a sweep with ranges some hundred bytes, however many jobs; lists are written once.

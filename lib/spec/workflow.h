@@ -108,6 +108,7 @@ struct FileEntry {
   bool sound = true;                    // as in JobEntry
 };
 
+// Its name and value are within the limits of lib/base/limits.h.
 struct UserDataEntry {
   std::string name;
   std::string data;  // JSON text; empty: nothing yet

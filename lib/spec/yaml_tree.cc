@@ -14,6 +14,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "lib/spec/quick_yaml.h"
 #include "lib/spec/yaml_text.h"
 
 namespace torc::spec {
@@ -316,6 +317,11 @@ void parse_events(const Source& source, Report& report, Tree& tree) {
 }  // namespace
 
 Tree read_yaml(const Source& source, Report& report) {
+  if (Tree tree = read_quickly(source.text()); tree.root != nullptr) return tree;
+  return read_yaml_generally(source, report);
+}
+
+Tree read_yaml_generally(const Source& source, Report& report) {
   Tree tree;
   if (!check_bytes(source, report)) return tree;
   parse_events(source, report, tree);

@@ -40,6 +40,8 @@ struct Tree {
 // Reports whatever makes the text no YAML, or YAML that a spec does not allow: duplicate keys, keys
 // that are no plain names, unknown tags, NUL, other encodings, a second document. Never throws.
 [[nodiscard]] Tree read_yaml(const Source& source, Report& report);
+// The same by the general parser alone; read_yaml() tries a faster one before (quick_yaml.h).
+[[nodiscard]] Tree read_yaml_generally(const Source& source, Report& report);
 
 // Where a node stands, as long as its first token on that line.
 [[nodiscard]] Place place_of(const Source& source, const Node& node);

@@ -152,17 +152,27 @@ TEST(Graph, of_thousands_of_entries_stays_readable) {
   EXPECT_EQ(graph["edges"].size(), 1U);
 }
 
-TEST(Graph, of_a_store_is_that_of_its_workflow) {
+TEST(Graph, of_a_store_shows_what_has_become_of_its_jobs) {
   const Workplace here;
-  here.write("values.txt", "x\ny\n");
+  here.write("values.txt", "0\n1\n");
   here.write("wf.yaml",
-             "name: wf\njobs:\n  - {name: \"a_{v}\", command: \"true\", parameters: {v: "
+             "name: wf\njobs:\n  - {name: \"a_{v}\", command: \"exit {v}\", parameters: {v: "
              "\"@values.txt\"}}\n"
-             "  - {name: b, command: \"true\", depends_on: [\"a_{v}\"]}\n");
+             "  - {name: b, command: \"true\", depends_on: [\"a_{v}\"]}\n"
+             "  - {name: c, command: \"true\"}\n");
   ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
-  const Ended of_store = here.run({"graph", "wf.torc"});
-  EXPECT_EQ(of_store.exit_code, 0) << of_store;
-  EXPECT_EQ(of_store.out, here.run({"graph", "wf.yaml"}).out);
+  EXPECT_EQ(here.run({"run", "wf.torc", "-q"}).exit_code, 1);
+  const json graph = here.json({"graph", "wf.torc"});
+  ASSERT_EQ(graph["nodes"].size(), 3U) << graph;
+  EXPECT_EQ(graph["nodes"][0]["states"], json({{"completed", 1}, {"failed", 1}}));
+  EXPECT_EQ(graph["nodes"][1]["states"], json({{"blocked", 1}}));
+  EXPECT_EQ(graph["edges"], here.json({"graph", "wf.yaml"})["edges"]);
+  EXPECT_FALSE(here.json({"graph", "wf.yaml"})["nodes"][0].contains("states"));
+  const Ended dot = here.run({"graph", "wf.torc"});
+  EXPECT_SAYS(dot, "1 completed, 1 failed\", style=\"rounded,filled\", fillcolor=\"#ffb3ad\"];");
+  EXPECT_SAYS(dot, "subgraph cluster_legend");
+  EXPECT_SAYS(here.run({"graph", "wf.torc", "--format", "svg"}), "1 completed, 1 failed");
+  EXPECT_SAYS(here.run({"graph", "wf.torc", "--format", "mermaid"}), "style n3 fill:#b4e5bc");
 }
 
 constexpr const char* kKinds[] = {"sweep", "diamond", "array", "checkpointing", "mpi"};

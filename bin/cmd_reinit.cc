@@ -1,0 +1,216 @@
+// torc reinit: runs again what became stale, and what follows from it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "bin/change_report.h"
+#include "bin/data_commands.h"
+#include "bin/job_view.h"
+#include "bin/locate.h"
+#include "bin/quantities.h"
+#include "bin/quote.h"
+#include "bin/selection.h"
+#include "bin/spec_report.h"
+#include "bin/stale.h"
+#include "lib/claim/reset.h"
+#include "lib/store/disk.h"
+
+namespace torc::cli {
+namespace {
+
+using claim::JobState;
+using nlohmann::ordered_json;
+
+constexpr std::size_t kShownMissing = 10;
+constexpr std::size_t kShownJobs = 1000;
+
+struct Reinit {
+  std::vector<StaleJob> stale;
+  claim::Change change;
+  std::vector<std::string> following;  // names: what runs again because of those, the first ones
+  std::uint64_t followers = 0;
+  std::uint64_t other_needs = 0;
+};
+
+Error not_there(const std::vector<MissingInput>& missing) {
+  std::string text;
+  for (const MissingInput& m : missing) {
+    text += fmt::format("{}'{}' of job '{}'", text.empty() ? "" : ", ", printable(m.path),
+                        printable(m.job));
+  }
+  return Error{ErrorKind::invalid,
+               fmt::format("input files are not there, and no job makes them: {}{}", text,
+                           missing.size() == kShownMissing ? ", …" : ""),
+               "put them back; nothing was changed"};
+}
+
+std::vector<claim::JobRange> ranges_of(const std::vector<StaleJob>& stale) {
+  JobSet set;
+  for (const StaleJob& job : stale) set.add(job.id);
+  return std::move(set).ranges();
+}
+
+// What still is as it was when it was looked at: what ran again meanwhile has seen the files anew.
+Result<std::vector<StaleJob>> still_stale(const claim::Reader& reader,
+                                          const std::vector<StaleJob>& stale) {
+  std::vector<StaleJob> left;
+  for (const StaleJob& s : stale) {
+    const auto job = claim::read_job(reader, s.id);
+    if (!job) continue;
+    const bool over = claim::is_terminal(job->state) && job->state != JobState::canceled;
+    // With another command it does not matter which attempt it was.
+    if (s.claim == 0 ? over || claim::is_live(job->state) : over && job->claim == s.claim)
+      left.push_back(s);
+  }
+  return left;
+}
+
+void note_followers(store::Transaction& tx, Reinit& done) {
+  RecipeBook book;
+  done.followers =
+      done.change.total() - std::min<std::uint64_t>(done.change.total(), done.stale.size());
+  done.following.clear();
+  for (const JobId id : done.change.first) {
+    const bool itself =
+        std::binary_search(done.stale.begin(), done.stale.end(), StaleJob{id, 0, {}, {}},
+                           [](const StaleJob& a, const StaleJob& b) { return a.id < b.id; });
+    if (!itself) done.following.push_back(job_name(book, tx, id));
+  }
+}
+
+// The transaction. Fills in `done`.
+Result<void> change(store::Transaction& tx, const std::vector<StaleJob>& stale,
+                    const NewRecipes* recipes, WallTime now, Reinit& done) {
+  TORC_ASSIGN(done.stale, still_stale(tx, stale));
+  if (recipes != nullptr) {
+    for (const NewRecipes::Entry& e : recipes->changed)
+      TORC_TRY(claim::replace_recipe(tx, e.first, e.recipe));
+    TORC_TRY(claim::update_user_data(tx, recipes->user_data));
+  }
+  TORC_ASSIGN(done.change, claim::reset_jobs(tx, ranges_of(done.stale), claim::Force::yes, now));
+  note_followers(tx, done);
+  return {};
+}
+
+Result<Reinit> reinit(const App& app, store::Store& store, const ReinitOptions& o,
+                      const LoadedSpec* loaded) {
+  WorkflowSettings settings;
+  std::optional<NewRecipes> recipes;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(reader));
+    TORC_ASSIGN(settings, decode_workflow_settings(workflow.settings));
+    if (loaded == nullptr) return {};
+    TORC_ASSIGN(recipes,
+                compare_with_store(reader, make_plan(*loaded, settings.directory, settings.sums),
+                                   user_data_of(*loaded->expansion)));
+    return {};
+  }));
+  if (o.checksum && settings.sums == Sums::no && !o.json) {
+    fmt::print(
+        app.err,
+        "torc: note: workers of this store do not hash files (`torc init --checksum`): sizes "
+        "and times decide\n");
+  }
+  StaleSearch search(store, settings, recipes ? &*recipes : nullptr,
+                     o.checksum ? Sums::yes : Sums::no);
+  TORC_ASSIGN(const std::vector<StaleJob> stale, search.run());
+  std::vector<claim::JobRange> all;
+  TORC_TRY(store.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(all, claim::with_downstream(reader, ranges_of(stale)));
+    return {};
+  }));
+  TORC_ASSIGN(const auto missing, search.missing_inputs(all, kShownMissing));
+  if (!missing.empty()) return not_there(missing);
+  Reinit done;
+  if (recipes) done.other_needs = recipes->other_needs;
+  TORC_TRY(commit_or_try(store, o.dry_run, [&](store::Transaction& tx) {
+    return change(tx, stale, recipes ? &*recipes : nullptr, app.clock.wall_now(), done);
+  }));
+  return done;
+}
+
+// The store's own copy of the workflow file, which people and `torc graph` read.
+Result<void> replace_spec(const App& app, const Path& store, const std::string& text) {
+  const Path fresh = store / "spec.yaml.new";
+  (void)app.world.disk.unlink(fresh);
+  TORC_TRY(store::write_file(app.world.disk, fresh, text, store::Durable::yes));
+  return app.world.disk.rename(fresh, store / "spec.yaml", store::Replace::yes);
+}
+
+void print_json(const App& app, const store::Store& store, const Reinit& done, bool dry_run) {
+  ordered_json stale = ordered_json::array();
+  for (std::size_t i = 0; i < done.stale.size() && i < kShownJobs; ++i)
+    stale.push_back({{"name", done.stale[i].name}, {"reasons", done.stale[i].reasons}});
+  const ordered_json out = {
+      {"store", store.directory().string()}, {"dry_run", dry_run},
+      {"changed", done.change.total()},      {"stale_jobs", done.stale.size()},
+      {"following_jobs", done.followers},    {"ending", done.change.ending},
+      {"stale", std::move(stale)},           {"following", done.following}};
+  fmt::print(app.out, "{}\n", json_text(out));
+}
+
+void print(const App& app, const Reinit& done, bool dry_run) {
+  const std::uint64_t total = done.change.total();
+  if (done.stale.empty()) {
+    fmt::print(app.out, "nothing is stale\n");
+  } else {
+    fmt::print(app.out, "{} {} job(s): {} stale, {} that follow from them\n",
+               dry_run ? "would run again" : "to run again:", show_count(total),
+               show_count(done.stale.size()), show_count(done.followers));
+  }
+  for (std::size_t i = 0; i < done.stale.size() && i < kShownJobs; ++i) {
+    const StaleJob& job = done.stale[i];
+    fmt::print(app.out, "  {}: {}\n", printable(job.name), fmt::join(job.reasons, "; "));
+  }
+  if (done.stale.size() > kShownJobs)
+    fmt::print(app.out, "  and {} more\n", show_count(done.stale.size() - kShownJobs));
+  for (const std::string& name : done.following)
+    fmt::print(app.out, "  {}: depends on jobs that run again\n", printable(name));
+  if (done.change.ending > 0 && !dry_run) {
+    fmt::print(app.out, "{} of them still run; their workers were told to end them\n",
+               show_count(done.change.ending));
+  }
+  if (done.other_needs > 0) {
+    fmt::print(app.out,
+               "not taken over: other resources, schedulers, labels or priorities of {} entries "
+               "(`torc set`, or a new store)\n",
+               show_count(done.other_needs));
+  }
+}
+
+}  // namespace
+
+Exit run_reinit(const App& app, const ReinitOptions& options) {
+  const auto path = locate_store(app, options.store);
+  if (!path) return report(app, path.error());
+  auto store = store::Store::open(app.world, *path, store::Tuning{});
+  if (!store) return report(app, store.error());
+  std::optional<LoadedSpec> loaded;
+  if (!options.spec.empty()) {
+    auto read = load_spec(app, options.spec);
+    if (!read) return report(app, read.error());
+    loaded = *std::move(read);
+    if (!loaded->expansion) {
+      print_diagnostics(app, *loaded);
+      return Exit::usage;
+    }
+  }
+  const auto done = reinit(app, **store, options, loaded ? &*loaded : nullptr);
+  if (!done) return report(app, done.error());
+  if (loaded && !options.dry_run) {
+    if (const auto replaced = replace_spec(app, *path, loaded->text); !replaced)
+      (void)report(app, replaced.error());
+  }
+  if (options.json) {
+    print_json(app, **store, *done, options.dry_run);
+    return Exit::ok;
+  }
+  print(app, *done, options.dry_run);
+  if (options.dry_run || done->change.total() == 0) return Exit::ok;
+  const auto changed = report_of(**store, done->change);
+  if (changed) say_without_workers(app, *changed, *path);
+  return Exit::ok;
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,25 @@
+// How the files of a job look: taken by workers before a job starts and when it ends, and again by
+// `torc reinit`, which compares.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bin/app.h"
+#include "lib/claim/signature.h"
+
+namespace torc::cli {
+
+// Whether contents are hashed, too.
+enum class Sums : std::uint8_t { no, yes };
+
+// A job's thread reads so much at most for the sums of one side of it; files beyond that have none.
+inline constexpr std::uint64_t kMostSummed = std::uint64_t{64} << 20U;
+
+// Of each path, relative ones being in `directory`. What cannot be looked at does not exist. A file
+// that changes while it is read has no sum.
+[[nodiscard]] std::vector<claim::FileMark> marks_of(const Path& directory,
+                                                    const std::vector<std::string>& paths,
+                                                    Sums sums);
+
+}  // namespace torc::cli

@@ -1,0 +1,287 @@
+// User data, and running again what became stale, with real workers and files.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/harness.h"
+
+namespace torc::itest {
+namespace {
+
+using nlohmann::json;
+
+// a -> b -> c by files; d beside them, without any.
+constexpr const char* kFiles = R"(name: wf
+files:
+  - {name: raw, path: raw.txt}
+  - {name: mid, path: mid.txt}
+  - {name: end, path: end.txt}
+jobs:
+  - {name: a, command: "echo a >> log; cat ${files.input.raw} > ${files.output.mid}"}
+  - {name: b, command: "echo b >> log; cat ${files.input.mid} > ${files.output.end}"}
+  - {name: c, command: "echo c >> log; cat ${files.input.end}"}
+  - {name: d, command: "echo d >> log"}
+)";
+
+std::vector<std::string> names(const json& stale) {
+  std::vector<std::string> all;
+  for (const json& job : stale) all.push_back(job["name"].get<std::string>());
+  return all;
+}
+
+class Reinit : public ::testing::TestWithParam<const char*> {
+ protected:
+  void make(const std::string& spec, std::vector<std::string> flags = {}) {
+    here.write("wf.yaml", spec);
+    std::vector<std::string> words{"init", "wf.yaml", "--engine", GetParam()};
+    words.insert(words.end(), flags.begin(), flags.end());
+    const Ended made = here.run(words);
+    ASSERT_EQ(made.exit_code, 0) << made;
+  }
+  void run(int code = 0) {
+    const Ended ended = here.run({"run", "wf.torc", "-q", "--num-cpus", "2"});
+    EXPECT_EQ(ended.exit_code, code) << ended;
+    const Ended verified = here.run({"verify"});
+    EXPECT_EQ(verified.exit_code, 0) << verified;
+  }
+  // Jobs that ran since the last call, sorted.
+  std::string ran() {
+    std::vector<std::string> lines = lines_of(read_text(here.path() / "log"));
+    here.write("log", "");
+    std::sort(lines.begin(), lines.end());
+    std::string all;
+    for (const std::string& line : lines) all += line;
+    return all;
+  }
+  json reinit(std::vector<std::string> flags = {}) {
+    flags.insert(flags.begin(), {"reinit", "wf.torc"});
+    return here.json(flags);
+  }
+
+  const Workplace here;
+};
+
+TEST_P(Reinit, runs_nothing_again_where_nothing_changed) {
+  here.write("raw.txt", "1");
+  make(kFiles);
+  run();
+  EXPECT_EQ(ran(), "abcd");
+  const Ended ended = here.run({"reinit", "wf.torc"});
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_TRUE(ended.says("nothing is stale")) << ended;
+  run();
+  EXPECT_EQ(ran(), "");
+}
+
+TEST_P(Reinit, runs_what_took_a_changed_file_and_what_follows_from_it_again) {
+  here.write("raw.txt", "1");
+  make(kFiles);
+  run();
+  (void)ran();
+  here.write("raw.txt", "22");
+  const json tried = reinit({"--dry-run"});
+  EXPECT_EQ(names(tried["stale"]), std::vector<std::string>{"a"}) << tried;
+  EXPECT_EQ(tried["stale"][0]["reasons"],
+            json({"input raw.txt changed: it has 2 bytes and had 1"}));
+  EXPECT_EQ(tried["following"], json({"b", "c"})) << tried;
+  run();
+  EXPECT_EQ(ran(), "") << "a dry run changes nothing";
+  EXPECT_EQ(reinit()["changed"], 3);
+  run();
+  EXPECT_EQ(ran(), "abc");
+  EXPECT_EQ(read_text(here.path() / "end.txt"), "22");
+  EXPECT_EQ(reinit()["changed"], 0);
+}
+
+TEST_P(Reinit, makes_missing_and_changed_outputs_again_and_nothing_above_them) {
+  here.write("raw.txt", "1");
+  make(kFiles);
+  run();
+  (void)ran();
+  std::filesystem::remove(here.path() / "end.txt");
+  const json tried = reinit({"--dry-run"});
+  EXPECT_EQ(tried["stale"][0]["reasons"], json({"output end.txt is not there"})) << tried;
+  EXPECT_EQ(reinit()["changed"], 2);
+  run();
+  EXPECT_EQ(ran(), "bc");
+  here.write("mid.txt", "tampered");
+  EXPECT_EQ(names(reinit()["stale"]), (std::vector<std::string>{"a", "b"}));
+  run();
+  EXPECT_EQ(ran(), "abc");
+  EXPECT_EQ(read_text(here.path() / "mid.txt"), "1");
+}
+
+TEST_P(Reinit, names_inputs_that_are_gone_and_that_nobody_makes_and_changes_nothing) {
+  here.write("raw.txt", "1");
+  make(kFiles);
+  run();
+  (void)ran();
+  std::filesystem::remove(here.path() / "raw.txt");
+  const Ended ended = here.run({"reinit", "wf.torc"});
+  EXPECT_EQ(ended.exit_code, 2) << ended;
+  EXPECT_TRUE(ended.says("'raw.txt' of job 'a'")) << ended;
+  here.write("raw.txt", "1");
+  EXPECT_EQ(here.json({"status"})["counts"]["completed"], 4);
+}
+
+TEST_P(Reinit, takes_new_commands_and_leaves_the_jobs_whose_command_is_the_same) {
+  here.write("raw.txt", "1");
+  make(kFiles);
+  run();
+  (void)ran();
+  std::string spec = kFiles;
+  const std::string old = "echo c >> log";
+  spec.replace(spec.find(old), old.size(), "echo C >> log");
+  here.write("new.yaml", spec);
+  const json tried = reinit({"--spec", "new.yaml", "--dry-run"});
+  EXPECT_EQ(names(tried["stale"]), std::vector<std::string>{"c"}) << tried;
+  EXPECT_EQ(reinit({"--spec", "new.yaml"})["changed"], 1);
+  EXPECT_EQ(read_text(here.path() / "wf.torc" / "spec.yaml"), spec);
+  run();
+  EXPECT_EQ(ran(), "C");
+  here.write("other.yaml", "name: wf\njobs:\n  - {name: z, command: \"true\"}\n");
+  const Ended refused = here.run({"reinit", "wf.torc", "--spec", "other.yaml"});
+  EXPECT_EQ(refused.exit_code, 2) << refused;
+  EXPECT_TRUE(refused.says("describes another workflow")) << refused;
+}
+
+TEST_P(Reinit, with_checksums_takes_a_file_that_was_written_again_alike_for_the_same) {
+  here.write("raw.txt", "1");
+  make(kFiles, {"--checksum"});
+  run();
+  (void)ran();
+  std::filesystem::last_write_time(
+      here.path() / "raw.txt",
+      std::filesystem::file_time_type::clock::now() - std::chrono::hours(3));
+  EXPECT_EQ(reinit({"--dry-run"})["changed"], 3);
+  EXPECT_EQ(reinit({"--checksum"})["changed"], 0);
+  here.write("raw.txt", "2");
+  EXPECT_EQ(reinit({"--checksum"})["changed"], 3);
+}
+
+TEST_P(Reinit, ends_a_running_job_whose_input_is_to_be_made_again) {
+  here.write("raw.txt", "1");
+  Fifo record(here.path() / "record");
+  Fifo gate(here.path() / "gate");
+  make(R"(name: wf
+files:
+  - {name: raw, path: raw.txt}
+jobs:
+  - {name: a, command: "cat ${files.input.raw} > mid"}
+  - {name: b, command: "echo b $TORC_ATTEMPT_ID > record; read x < gate; echo done > record", depends_on: [a]}
+)");
+  const auto worker = here.start({"worker", "wf.torc", "--num-cpus", "2", "--lease-ttl", "10s"});
+  ASSERT_TRUE(wait_for_line(record, "b 1", *worker)) << worker->err();
+  here.write("raw.txt", "22");
+  const json done = reinit();
+  EXPECT_EQ(done["ending"], 1) << done;
+  ASSERT_TRUE(wait_for_line(record, "b 2", *worker)) << worker->err();
+  gate.open_gate(1);
+  ASSERT_TRUE(wait_for_line(record, "done", *worker)) << worker->err();
+  EXPECT_EQ(worker->wait().exit_code, 0);
+  EXPECT_EQ(std::count(record.lines().begin(), record.lines().end(), "done"), 1);
+}
+
+// --- user data ---
+
+constexpr const char* kData = R"(name: wf
+user_data:
+  - {name: given, data: {lr: 0.5, list: [1, 2]}}
+  - {name: found}
+  - {name: best_1}
+  - {name: best_2}
+jobs:
+  - name: search
+    command: TORC data set ${user_data.output.found} '{"x":1}' && echo s >> log
+    input_user_data: [given]
+  - name: best_{i}
+    command: TORC data get ${user_data.input.found} > found_{i}; echo {i} | TORC data set ${user_data.output.best_{i}} - ; echo {i} >> log
+    parameters: {i: "1:2"}
+  - name: sum
+    command: for i in 1 2; do TORC data get best_$i; done > sum; echo + >> log
+    input_user_data_regexes: ['^best_']
+)";
+
+std::string with_program(std::string text, const std::string& program) {
+  for (std::size_t at = 0; (at = text.find("TORC data", at)) != std::string::npos;)
+    text.replace(at, 4, program);
+  return text;
+}
+
+TEST_P(Reinit, jobs_hand_user_data_on_and_run_again_when_it_changes) {
+  make(with_program(kData, here.torc({}).argv[0]));
+  EXPECT_EQ(here.run({"data", "get", "given"}).out, "{\"lr\":0.5,\"list\":[1,2]}\n");
+  EXPECT_EQ(here.run({"data", "get", "found"}).out, "null\n");
+  run();
+  EXPECT_EQ(ran(), "+12s");
+  EXPECT_EQ(read_text(here.path() / "found_2"), "{\"x\":1}\n");
+  EXPECT_EQ(read_text(here.path() / "sum"), "1\n2\n");
+  const json all = here.json({"data", "list"});
+  ASSERT_EQ(all.size(), 4U) << all;
+  EXPECT_EQ(all[0]["name"], "best_1");
+  EXPECT_EQ(all[0]["output_of"], "best_1");
+  EXPECT_EQ(all[0]["set_by"], "best_1");
+  EXPECT_EQ(reinit()["changed"], 0);
+
+  EXPECT_EQ(here.run({"data", "set", "found", " { \"x\" : 2 } "}).exit_code, 0);
+  const json tried = reinit({"--dry-run"});
+  EXPECT_EQ(names(tried["stale"]), (std::vector<std::string>{"best_1", "best_2"})) << tried;
+  EXPECT_EQ(tried["stale"][0]["reasons"], json({"user data found changed"}));
+  EXPECT_EQ(reinit()["changed"], 3);
+  run();
+  EXPECT_EQ(ran(), "+12");
+  EXPECT_EQ(read_text(here.path() / "found_1"), "{\"x\":2}\n");
+
+  EXPECT_EQ(here.run({"data", "delete", "found"}).exit_code, 0);
+  EXPECT_EQ(reinit()["changed"], 4);
+  run();
+  EXPECT_EQ(ran(), "+12s");
+}
+
+TEST_P(Reinit, a_job_does_not_set_what_another_one_declares) {
+  make(with_program(R"(name: wf
+user_data: [{name: mine}, {name: free}]
+jobs:
+  - {name: owner, command: "TORC data set ${user_data.output.mine} 1"}
+  - {name: thief, command: "TORC data set free 1 && TORC data set mine 2", depends_on: [owner]}
+)",
+                    here.torc({}).argv[0]));
+  run(1);
+  EXPECT_EQ(here.json({"job", "thief"})["state"], "failed");
+  EXPECT_TRUE(here.run({"logs", "thief", "--stderr"}).says("is the output of job 'owner'"));
+  EXPECT_EQ(here.json({"data", "get", "mine"})["data"], 1);
+  EXPECT_EQ(here.json({"data", "get", "free"})["set_by"], "thief");
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, Reinit, ::testing::Values("lmdb", "journal"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(Data, mistakes_in_json_are_shown_with_their_place) {
+  const Workplace here;
+  here.write("wf.yaml", "name: wf\nuser_data: [{name: d}]\njobs: [{name: a, command: \"true\"}]\n");
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  here.write("bad.json", "{\"a\": 1,\n  \"b\": oops}\n");
+  const Ended bad = here.run({"data", "set", "d", "@bad.json"});
+  EXPECT_EQ(bad.exit_code, 2) << bad;
+  EXPECT_TRUE(bad.says("bad.json is no JSON, line 2, column 8: ")) << bad;
+  EXPECT_TRUE(bad.says("\n      \"b\": oops}\n           ^")) << bad;
+  const Ended unknown = here.run({"data", "set", "e", "1"});
+  EXPECT_EQ(unknown.exit_code, 2) << unknown;
+  EXPECT_TRUE(unknown.says("there is no user data 'e'")) << unknown;
+  EXPECT_EQ(here.run({"data", "set", "e", "1", "--create"}).exit_code, 0);
+  const Ended huge = here.run({"data", "set", "d", "\"" + std::string(65536, 'x') + "\""});
+  EXPECT_EQ(huge.exit_code, 2) << huge;
+  EXPECT_TRUE(huge.says("the limit is 65536")) << huge;
+  EXPECT_EQ(here.run({"data", "set", "d", "two words", "--text"}).exit_code, 0);
+  EXPECT_EQ(here.run({"data", "get", "d"}).out, "\"two words\"\n");
+  EXPECT_EQ(here.run({"data", "get", "d", "--text"}).out, "two words\n");
+  EXPECT_EQ(here.run({"data", "set", "d", "-5"}).exit_code, 0);
+  EXPECT_EQ(here.run({"data", "get", "d"}).out, "-5\n");
+  EXPECT_EQ(here.run({"data", "set", "--text", "--", "d", "-x"}).exit_code, 0);
+  EXPECT_EQ(here.run({"data", "get", "d"}).out, "\"-x\"\n");
+}
+
+}  // namespace
+}  // namespace torc::itest
