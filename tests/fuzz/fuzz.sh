@@ -30,7 +30,7 @@ for target in "${targets[@]}"; do
   program=$build/tests/fuzz/${target}_fuzz
   [ -x "$program" ] || fail "there is no $program; build it: cmake --preset fuzz && cmake --build build-fuzz --target fuzz"
   mkdir -p "$build/corpus/$target" "$build/found"
-  options=(-max_len=$longest -len_control=50 -entropic_scale_per_exec_time=1 -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=1024 -print_final_stats=1
+  options=(-max_len=$longest -len_control=50 -entropic_scale_per_exec_time=1 -timeout=60 -rss_limit_mb=2048 -malloc_limit_mb=1024 -print_final_stats=1
            -verbosity=1 "-artifact_prefix=$build/found/$target-")
   [ -f "$here/$target.dict" ] && options+=("-dict=$here/$target.dict")
   log=$build/$target.log
