@@ -256,7 +256,7 @@ jobs:
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, Reinit, ::testing::Values("lmdb", "journal"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& each) { return std::string(each.param); });
 
 TEST(Data, mistakes_in_json_are_shown_with_their_place) {
   const Workplace here;
