@@ -111,7 +111,12 @@ std::optional<PreparedJob> JobPreparer::prepare(RecipeBook& book, const claim::R
   command.stderr_path = prepared.files.err;
   command.termination_signal = execution.termination_signal;
   command.termination_lead = execution.sigterm_lead;
-  if (execution.limit_resources) command.time_limit = prepared.need.runtime;
+  if (execution.limit_resources) {
+    command.time_limit = prepared.need.runtime;
+    // No program fits into what is counted for a job that declares none.
+    if (prepared.need.memory > spec::ResourceRequirements{}.memory)
+      command.memory_limit = prepared.need.memory;
+  }
   command.env.reserve(base_env_.size() + job.env.size() + 12);
   command.env = base_env_;
   bool omp = user_sets_omp_;

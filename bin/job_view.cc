@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace torc::cli {
@@ -59,7 +60,7 @@ std::string json_line(const ordered_json& json) {
 std::string show_exit(const claim::Job& job) {
   const claim::Outcome& o = job.outcome;
   if (o.cause == claim::EndCause::none || claim::is_live(job.state)) return "-";
-  if (o.signal > 0) return fmt::format("0:{}", o.signal);
+  if (o.signal > 0) return fmt::format("{}:{}", std::max(o.exit_code, 0), o.signal);
   return o.exit_code >= 0 ? std::to_string(o.exit_code) : "-";
 }
 

@@ -21,7 +21,8 @@ namespace torc::cli {
 [[nodiscard]] std::string json_text(const nlohmann::ordered_json& json);
 [[nodiscard]] std::string json_line(const nlohmann::ordered_json& json);
 
-// "0", "3", "0:9" (exit code:signal, as sacct writes them), "-" before the end.
+// "0", "3", "0:9" (exit code:signal, as sacct writes them), "152:15" (torc's code for the end that
+// the signal brought), "-" before the end.
 [[nodiscard]] std::string show_exit(const claim::Job& job);
 
 // Whole-workflow verdict: completed, failed, running, waiting (jobs are ready, nobody

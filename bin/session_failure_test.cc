@@ -179,5 +179,41 @@ TEST_F(FailureTest, another_exit_code_of_a_job_that_was_told_to_end_is_none_that
   EXPECT_EQ(job(1).stopped, 1U);
 }
 
+// --- memory ---
+
+TEST_F(SessionTest, a_job_beyond_its_memory_fails_with_the_exit_code_for_that) {
+  make("execution_config: {oom_exit_code: 99}\njobs: [{name: a, command: x}]\n");
+  host_.outcome = [] {
+    exec::Ended ended = ScriptedHost::ended_by(9);
+    ended.how = exec::Ending::out_of_memory;
+    return ended;
+  };
+  EXPECT_EQ(run().failed, 1U);
+  EXPECT_EQ(job(1).state, claim::JobState::failed);
+  EXPECT_EQ(job(1).outcome.cause, claim::EndCause::out_of_memory);
+  EXPECT_EQ(job(1).outcome.exit_code, 99);
+}
+
+constexpr const char* kDeclared =
+    "resource_requirements: [{name: big, memory: 512m}]\n"
+    "jobs:\n"
+    "  - {name: a, command: x, resource_requirements: big}\n"
+    "  - {name: b, command: x, depends_on: [a]}\n";
+
+TEST_F(SessionTest, a_job_may_use_the_memory_that_it_declares_and_any_if_it_declares_none) {
+  make(kDeclared);
+  run();
+  ASSERT_EQ(host_.commands.size(), 2U);
+  EXPECT_EQ(host_.commands[0].memory_limit, mebibytes(512));
+  EXPECT_EQ(host_.commands[1].memory_limit, ByteCount{});
+}
+
+TEST_F(SessionTest, limits_of_memory_can_be_turned_off) {
+  make(std::string("execution_config: {limit_resources: false}\n") + kDeclared);
+  run();
+  ASSERT_EQ(host_.commands.size(), 2U);
+  EXPECT_EQ(host_.commands[0].memory_limit, ByteCount{});
+}
+
 }  // namespace
 }  // namespace torc::cli

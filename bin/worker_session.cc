@@ -314,6 +314,10 @@ claim::Finished Session::verdict(const Running& job, const exec::Ended& ended) c
       o.exit_code = preparer_->settings().run.execution.timeout_exit_code;
       finished.state = claim::JobState::terminated;
       break;
+    case exec::Ending::out_of_memory:
+      o.cause = claim::EndCause::out_of_memory;
+      o.exit_code = preparer_->settings().run.execution.oom_exit_code;
+      break;
     case exec::Ending::stopped:
       // Not the job's fault: it runs again elsewhere, but not for ever.
       o.cause = claim::EndCause::stopped;

@@ -134,4 +134,32 @@ CgroupLimits cgroup_limits(const std::string& root) {
   return limits;
 }
 
+OomKills::OomKills(const std::string& root) {
+  const auto self = read_small_file(root + "/proc/self/cgroup");
+  const auto mounts = read_small_file(root + "/proc/self/mountinfo");
+  if (!self || !mounts) return;
+  for (const std::string& line : split(*mounts, '\n')) {
+    const auto place = place_of(line, *self);
+    if (!place || !(place->version2 || contains(place->controllers, "memory"))) continue;
+    const std::string file = root + place->mount + place->group +
+                             (place->version2 ? "/memory.events" : "/memory.oom_control");
+    if (read_small_file(file)) file_ = file;
+  }
+  taken_ = count();
+}
+
+std::uint64_t OomKills::count() const {
+  constexpr std::string_view kName = "oom_kill ";
+  const auto text = file_.empty() ? std::nullopt : read_small_file(file_);
+  const auto line = text ? ("\n" + *text).find("\n" + std::string(kName)) : std::string::npos;
+  if (line == std::string::npos) return 0;
+  return number_in(text->substr(line + kName.size())).value_or(0);
+}
+
+bool OomKills::take_one() {
+  if (count() <= taken_) return false;
+  ++taken_;
+  return true;
+}
+
 }  // namespace torc::exec

@@ -19,4 +19,18 @@ struct CgroupLimits {
 // `root` is "/" but for tests.
 [[nodiscard]] CgroupLimits cgroup_limits(const std::string& root);
 
+// The kernel's count of processes that it killed in this process's own group for lack of memory.
+class OomKills {
+ public:
+  // Counts from now on.
+  explicit OomKills(const std::string& root);
+  // Whether there was one that has not been taken yet.
+  bool take_one();
+
+ private:
+  [[nodiscard]] std::uint64_t count() const;
+  std::string file_;  // empty: none is kept
+  std::uint64_t taken_ = 0;
+};
+
 }  // namespace torc::exec

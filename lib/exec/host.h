@@ -12,6 +12,7 @@
 
 #include <unordered_set>
 
+#include "lib/exec/cgroup.h"
 #include "lib/exec/launch.h"
 #include "lib/exec/procfs.h"
 #include "lib/exec/program_path.h"
@@ -71,6 +72,13 @@ class Host final : public ProcessHost {
   [[nodiscard]] std::vector<pid_t> outside_group(RunKey key, const Run& run) const;
   void end_everything();
 
+  // host_memory.cc
+  void watch_memory(RunKey key, ByteCount limit);
+  void look_at_memory();
+  void look_at_memory_of(RunKey key, Run& run, BootTime now);
+  [[nodiscard]] std::vector<pid_t> processes_of(RunKey key, const Run& run) const;
+  [[nodiscard]] bool killed_by_kernel(const Run& run);
+
   Clock& clock_;
   pid_t process_ = 0;
   pid_t thread_ = 0;
@@ -92,7 +100,9 @@ class Host final : public ProcessHost {
   std::unordered_map<pid_t, Stray> strays_;
   std::vector<RunKey> leaderless_;  // runs whose leader has ended and whose end is not reported
   bool unsettled_ = false;          // a tree without a leader was killed: look whether it is gone
-  std::vector<Ended> ended_;        // for the next wait()
+  std::optional<BootTime> next_look_;  // at the memory of trees
+  OomKills oom_kills_{"/"};
+  std::vector<Ended> ended_;  // for the next wait()
 };
 
 }  // namespace torc::exec

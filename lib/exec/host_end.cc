@@ -15,6 +15,15 @@ std::chrono::microseconds microseconds_of(const timeval& time) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
 }
 
+// See Ended::max_rss.
+ByteCount peak_of(const Run& run) {
+  struct rusage own {};
+  getrusage(RUSAGE_SELF, &own);
+  const ByteCount floor{static_cast<std::uint64_t>(own.ru_maxrss) << 10};
+  const bool told = run.memory.peak.value == 0 || run.max_rss > floor;
+  return told ? std::max(run.memory.peak, run.max_rss) : run.memory.peak;
+}
+
 // Only children of the calling thread when `id` is 0. They are left unreaped.
 pid_t peek(pid_t id) {
   siginfo_t info{};
@@ -64,7 +73,8 @@ void Host::take(pid_t pid) {
   auto key = runs_.by_session(pid);
   Run* run = key ? runs_.find(*key) : nullptr;
   const bool is_leader = run != nullptr && !run->leader_gone;
-  if (is_leader && run->phase == Phase::running) kill_run(*key);
+  const bool by_itself = is_leader && run->phase == Phase::running;
+  if (by_itself) kill_run(*key);
   const auto stray = strays_.find(pid);
   if (!is_leader) {
     key = stray != strays_.end() ? stray->second.owner : owner_of(pid);
@@ -79,6 +89,7 @@ void Host::take(pid_t pid) {
   if (is_leader) {
     run->leader_gone = true;
     run->status = status;
+    if (!run->cause && by_itself && killed_by_kernel(*run)) run->cause = Ending::out_of_memory;
     leaderless_.push_back(*key);
   }
   if (stray != strays_.end()) {
@@ -176,7 +187,7 @@ void Host::report(RunKey key) {
   ended.how = run.cause.value_or(ended.signal != 0 ? Ending::signaled : Ending::exited);
   ended.started_at = run.started_at;
   ended.ended_at = clock_.wall_now();
-  ended.max_rss = run.max_rss;
+  ended.max_rss = peak_of(run);
   ended.cpu_time = run.cpu_time;
   ended_.push_back(ended);
   std::erase(leaderless_, key);

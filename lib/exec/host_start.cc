@@ -89,6 +89,7 @@ void Host::record_start(RunKey key, pid_t leader, WallTime at, const Command& co
   run.lead = command.termination_lead;
   run.deadline = deadline_of(command, clock_.boot_now());
   runs_.add(key, std::move(run));
+  watch_memory(key, command.memory_limit);
 }
 
 Result<RunId> Host::start(const Command& command) {

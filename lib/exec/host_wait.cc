@@ -86,12 +86,14 @@ Result<ProcessHost::Wakeup> Host::wait(std::optional<BootTime> deadline) {
   for (;;) {
     if (unsettled_) look_after_children();
     const bool late = deadline && clock_.boot_now() >= *deadline;
-    const std::optional<BootTime> next = earlier(deadline, runs_.next_deadline());
+    const std::optional<BootTime> next =
+        earlier(earlier(deadline, runs_.next_deadline()), next_look_);
     const bool at_once = late || !ended_.empty() || (next && clock_.boot_now() >= *next);
     if (!at_once) TORC_TRY(arm(next));
     TORC_TRY(sleep_for_events(at_once, wakeup));
     // After the children: a command that ended just in time has not timed out.
     expire_deadlines();
+    look_at_memory();
     if (unsettled_) look_after_children();
     if (late || !ended_.empty() || !wakeup.readable.empty()) {
       wakeup.ended = std::exchange(ended_, {});

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <map>
 
+#include "lib/exec/cgroup.h"
+
 namespace torc::exec {
 namespace {
 
@@ -115,6 +117,35 @@ TEST_F(MachineTest, cgroup_version_2_limits_hold_from_the_own_group_upwards) {
   EXPECT_EQ(machine().cpus_from, "the cgroup's CPU quota");
   EXPECT_EQ(machine().memory, mebibytes(1024));
   EXPECT_EQ(machine().memory_from, "the cgroup's memory limit");
+}
+
+TEST_F(MachineTest, each_kill_for_lack_of_memory_in_the_own_group_explains_one_end) {
+  file("proc/self/cgroup", "0::/job\n");
+  file("proc/self/mountinfo",
+       "35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n");
+  file("sys/fs/cgroup/job/memory.events", "low 0\noom 7\noom_kill 3\noom_group_kill 0\n");
+  OomKills kills(root_.string());
+  EXPECT_FALSE(kills.take_one()) << "those before are not ours";
+  file("sys/fs/cgroup/job/memory.events", "low 0\noom 9\noom_kill 5\noom_group_kill 0\n");
+  EXPECT_TRUE(kills.take_one());
+  EXPECT_TRUE(kills.take_one());
+  EXPECT_FALSE(kills.take_one());
+  std::filesystem::remove_all(root_ / "sys/fs");
+  EXPECT_FALSE(kills.take_one());
+}
+
+TEST_F(MachineTest, version_1_keeps_that_count_elsewhere) {
+  file("proc/self/cgroup", "9:memory:/a\n0::/\n");
+  file("proc/self/mountinfo",
+       "41 24 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+       "42 24 0:33 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
+  file("sys/fs/cgroup/memory/a/memory.oom_control",
+       "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n");
+  OomKills kills(root_.string());
+  file("sys/fs/cgroup/memory/a/memory.oom_control",
+       "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
+  EXPECT_TRUE(kills.take_one());
+  EXPECT_FALSE(kills.take_one());
 }
 
 TEST_F(MachineTest, cgroup_version_1_limits_hold_beside_an_empty_version_2) {

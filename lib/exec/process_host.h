@@ -33,6 +33,9 @@ struct Command {
   // Of the command itself, not of these files, which are made under the caller's; none: as that.
   std::optional<mode_t> umask;
   std::chrono::nanoseconds time_limit{0};  // 0: none
+  // Of the whole tree, as memory_use.h counts it: beyond this it is killed; 0: none. It is looked
+  // at from 100 ms after the start on, at least once a second, and more often as it comes near.
+  ByteCount memory_limit;
   int termination_signal = 15;
   std::chrono::nanoseconds termination_lead = std::chrono::seconds(30);  // signal -> SIGKILL
 };
@@ -46,7 +49,14 @@ struct Command {
 // Identifies one started command within its host; never reused.
 enum class RunId : std::uint64_t {};
 
-enum class Ending : std::uint8_t { exited, signaled, timed_out, stopped, not_started };
+enum class Ending : std::uint8_t {
+  exited,
+  signaled,
+  timed_out,
+  stopped,
+  not_started,
+  out_of_memory  // beyond its memory_limit; or the kernel killed it for lack of memory
+};
 
 // What could not be done when a command was not started.
 enum class StartStep : std::uint8_t { none, directory, stdout_file, stderr_file, execute };
@@ -61,9 +71,10 @@ struct Ended {
   StartStep failed_at = StartStep::none;  // when not_started
   WallTime started_at{};
   WallTime ended_at{};
-  // Largest single process of the tree (wait4). The kernel counts what the process was before it
-  // executed the command, too, so this is never less than the largest size that this process itself
-  // had reached by then.
+  // Peak of the tree: the largest of what was seen of the whole tree (from 100 ms on), of its
+  // largest single process by then, and of that process in the end (wait4). The kernel counts in
+  // the last what the process was before it executed the command, this process's own size; so a
+  // last figure that is no larger than that is used only when there is no other.
   ByteCount max_rss;
   std::chrono::microseconds cpu_time{};  // user + system of the waited-for tree
 };

@@ -20,18 +20,31 @@ enum class Phase : std::uint8_t {
   killed        // SIGKILL was sent to all that was found; what is found later gets it at once
 };
 
+// What is known of the memory that a tree uses.
+struct MemoryWatch {
+  ByteCount limit;     // 0: none
+  ByteCount peak;      // 0: it was not looked at yet
+  ByteCount before;    // quick figure of the last look
+  ByteCount exact_at;  // the largest quick figure at which the exact one was asked for
+  BootTime since{};
+  BootTime last{};
+  BootTime next{};
+};
+
 struct Run {
   pid_t group = 0;  // process id of the leader, and number of its process group and session
   bool leader_gone =
       false;  // reaped; `group` is still no other process's while the group has members
   bool group_gone = false;  // the group has no members: its number may be used again by others
   Phase phase = Phase::running;
-  std::optional<Ending> cause;  // timed_out or stopped, when that came before the leader's end
-  std::size_t strays = 0;       // adopted processes attributed to it that are not reaped yet
-  int status = 0;               // the leader's, from wait4
+  std::optional<Ending>
+      cause;  // timed_out, stopped or out_of_memory, when that came before the leader's end
+  std::size_t strays = 0;  // adopted processes attributed to it that are not reaped yet
+  int status = 0;          // the leader's, from wait4
   WallTime started_at{};
   std::chrono::microseconds cpu_time{};
-  ByteCount max_rss;
+  ByteCount max_rss;  // of a single process, from wait4
+  MemoryWatch memory;
   int termination_signal = 15;
   std::chrono::nanoseconds lead{};
   std::optional<BootTime> deadline;  // of the phase: its time limit, or the end of its lead

@@ -114,12 +114,12 @@ constexpr auto kLanguage = std::to_array<Key>({
 
     // execution_config.
     {.where = Where::execution, .name = "mode", .type = Type::choice, .choices = "direct slurm auto", .planned = "slurm", .about = "auto: direct, in this version"},
-    {.where = Where::execution, .name = "limit_resources", .type = Type::boolean, .mode = "direct", .about = "end jobs beyond their declared runtime; true"},
+    {.where = Where::execution, .name = "limit_resources", .type = Type::boolean, .mode = "direct", .about = "end jobs beyond their declared runtime or memory; true"},
     {.where = Where::execution, .name = "termination_signal", .type = Type::signal, .mode = "direct", .about = "SIGTERM"},
     {.where = Where::execution, .name = "sigterm_lead_seconds", .type = Type::integer, .min = 0, .max = kMaxSeconds, .mode = "direct", .about = "from that signal to SIGKILL; 30"},
     {.where = Where::execution, .name = "sigkill_headroom_seconds", .type = Type::integer, .min = 0, .max = kMaxSeconds, .about = "from SIGKILL to the end of the allocation; 60"},
     {.where = Where::execution, .name = "timeout_exit_code", .type = Type::integer, .min = 1, .max = 255, .about = "152"},
-    {.where = Where::execution, .name = "oom_exit_code", .type = Type::integer, .support = kPlanned, .min = 1, .max = 255, .mode = "direct", .about = "of a job that used more memory than it declared; 137"},
+    {.where = Where::execution, .name = "oom_exit_code", .type = Type::integer, .min = 1, .max = 255, .mode = "direct", .about = "of a job that used more memory than it declared; 137"},
     {.where = Where::execution, .name = "srun_termination_signal", .type = Type::signal_ahead, .support = kPlanned, .mode = "slurm", .about = "TERM@120: the signal, and seconds before the step's time limit"},
     {.where = Where::execution, .name = "enable_cpu_bind", .type = Type::boolean, .support = kPlanned, .mode = "slurm", .about = "srun binds each job to its CPUs"},
     {.where = Where::execution, .name = "srun_mpi", .type = Type::word, .support = kPlanned, .mode = "slurm", .about = "as srun --mpi takes it"},
