@@ -17,7 +17,19 @@ namespace {
 
 constexpr int kAtOnce = 2;
 
-enum class Output : std::uint8_t { none, separate };
+enum class Output : std::uint8_t { none, packed, separate };
+
+const char* name_of(Output output) {
+  switch (output) {
+    case Output::none:
+      return "none";
+    case Output::packed:
+      return "packed";
+    case Output::separate:
+      return "separate";
+  }
+  return "";
+}
 
 std::string spec_of(int jobs, Output output) {
   return fmt::format(
@@ -30,7 +42,7 @@ std::string spec_of(int jobs, Output output) {
       "execution_config:\n"
       "  stdio:\n"
       "    mode: {}\n",
-      jobs, output == Output::none ? "none" : "separate");
+      jobs, name_of(output));
 }
 
 // Starts `true`; with files of its own when a directory is given, as torc does for separate output.
@@ -62,10 +74,10 @@ Result<void> wait_for_any() {
   return {};
 }
 
-Result<void> spawn_all(int jobs, const Path& logs) {
+Result<void> spawn_all(int jobs, int at_once, const Path& logs) {
   int running = 0;
   for (int i = 0; i < jobs; ++i) {
-    if (running == kAtOnce) {
+    if (running == at_once) {
       TORC_TRY(wait_for_any());
       --running;
     }
@@ -81,25 +93,33 @@ Result<void> spawn_all(int jobs, const Path& logs) {
 // measured.
 class Race {
  public:
-  Race(const Options& options, Output output)
+  Race(const Options& options, Output output, const char* engine = "lmdb")
       : directory_(options.scratch),
-        spec_(directory_ / (output == Output::none ? "none.yaml" : "separate.yaml")),
+        spec_(directory_ / fmt::format("{}-{}.yaml", name_of(output), engine)),
         output_(output),
-        jobs_(options.quick ? 500 : 5000) {}
+        engine_(engine),
+        jobs_(options.quick ? 500 : 20'000) {}
 
   [[nodiscard]] int jobs() const { return jobs_; }
   Result<void> write_spec() const { return write_text(spec_, spec_of(jobs_, output_)); }
 
   Result<Seconds> torc() {
-    const Path store = fresh("store");
-    const std::vector<std::string> make{TORC_PROGRAM, "init", spec_, "--store", store};
+    TORC_ASSIGN(const Path store, init());
     const std::vector<std::string> work{TORC_PROGRAM, "run", store, "--num-cpus", "2", "--quiet"};
-    TORC_ASSIGN(const ProcessCost made, run_process(make, directory_));
     TORC_ASSIGN(const ProcessCost worked, run_process(work, directory_));
-    whole_ = made.wall + worked.wall;
+    whole_ += worked.wall;
     return worked.wall;
   }
-  Result<Seconds> spawn(Output output) {
+  // One job at a time each.
+  Result<Seconds> workers(int count) {
+    TORC_ASSIGN(const Path store, init());
+    const std::string line =
+        fmt::format("for i in $(seq {}); do '{}' worker '{}' --num-cpus 1 --quiet & done; wait",
+                    count, TORC_PROGRAM, store.string());
+    TORC_ASSIGN(const ProcessCost worked, run_process({"/bin/sh", "-c", line}, directory_));
+    return worked.wall;
+  }
+  Result<Seconds> spawn(Output output, int at_once = kAtOnce) {
     Path logs;
     if (output == Output::separate) {
       logs = fresh("logs");
@@ -107,12 +127,26 @@ class Race {
       std::filesystem::create_directory(logs, error);
       if (error) return os_error(error.value(), "cannot make " + logs.string());
     }
-    return timed([&] { return spawn_all(jobs_, logs); });
+    return timed([&] { return spawn_all(jobs_, at_once, logs); });
+  }
+  // `line` gets a number for each job on its standard input.
+  Result<Seconds> other(int jobs, const std::string& line) const {
+    const std::string whole = fmt::format("seq {} | {}", jobs, line);
+    TORC_ASSIGN(const ProcessCost cost, run_process({"/bin/sh", "-c", whole}, directory_));
+    return cost.wall;
   }
   // Of the newest round: init and run together.
   [[nodiscard]] Seconds whole() const { return whole_; }
 
  private:
+  Result<Path> init() {
+    Path store = fresh("store");
+    const std::vector<std::string> make{TORC_PROGRAM, "init",     spec_,  "--store",
+                                        store,        "--engine", engine_};
+    TORC_ASSIGN(const ProcessCost made, run_process(make, directory_));
+    whole_ = made.wall;
+    return store;
+  }
   Path fresh(const char* what) {
     return directory_ / fmt::format("{}-{}-{}", spec_.stem().string(), what, ++made_);
   }
@@ -120,10 +154,16 @@ class Race {
   Path directory_;
   Path spec_;
   Output output_;
+  std::string engine_;
   int jobs_;
   int made_ = 0;
   Seconds whole_{};
 };
+
+void add(Table& table, std::string figure, const Comparison& c, Floor floor) {
+  table.add(
+      {std::move(figure), show(c.measured), show(c.baseline), 1 / c.ratio, std::move(floor), {}});
+}
 
 Result<void> measure_none(const Options& options, Table& table) {
   Race race(options, Output::none);
@@ -137,14 +177,9 @@ Result<void> measure_none(const Options& options, Table& table) {
     return took;
   };
   TORC_ASSIGN(const Comparison c, compare(
-                                      options.quick ? 2 : 7, [&] { return race.torc(); }, spawn));
+                                      options.quick ? 2 : 3, [&] { return race.torc(); }, spawn));
   const std::string what = fmt::format("{} `true` jobs, 2 at a time", race.jobs());
-  table.add({what + ": posix_spawn / torc run",
-             show(c.measured),
-             show(c.baseline),
-             1 / c.ratio,
-             at_least(0.80),
-             {}});
+  add(table, what + ": posix_spawn / torc run", c, at_least(0.95));
   table.add({what + ": posix_spawn / torc init + torc run",
              show(Seconds(median(whole))),
              show(c.baseline),
@@ -154,22 +189,63 @@ Result<void> measure_none(const Options& options, Table& table) {
   return {};
 }
 
-Result<void> measure_separate(const Options& options, Table& table) {
-  Race race(options, Output::separate);
+Result<void> measure_kept(const Options& options, Table& table, Output output, Output baseline,
+                          Floor floor) {
+  Race race(options, output);
   TORC_TRY(race.write_spec());
-  for (const Output baseline : {Output::none, Output::separate}) {
-    TORC_ASSIGN(const Comparison c, compare(
-                                        options.quick ? 2 : 3, [&] { return race.torc(); },
-                                        [&] { return race.spawn(baseline); }));
-    table.add(
-        {fmt::format("{} `true` jobs, 2 at a time, 2 output files each: posix_spawn {} / torc run",
-                     race.jobs(), baseline == Output::none ? "without files" : "with files"),
-         show(c.measured),
-         show(c.baseline),
-         1 / c.ratio,
-         {},
-         {}});
+  TORC_ASSIGN(const Comparison c, compare(
+                                      options.quick ? 2 : 3, [&] { return race.torc(); },
+                                      [&] { return race.spawn(baseline); }));
+  add(table,
+      fmt::format("{} `true` jobs, 2 at a time, output {}: posix_spawn {} / torc run", race.jobs(),
+                  name_of(output),
+                  baseline == Output::none ? "without files" : "with 2 files a job"),
+      c, std::move(floor));
+  return {};
+}
+
+Result<void> measure_others(const Options& options, Table& table) {
+  Race race(options, Output::packed);
+  TORC_TRY(race.write_spec());
+  TORC_ASSIGN(const Comparison c,
+              compare(
+                  options.quick ? 2 : 3, [&] { return race.torc(); },
+                  [&] { return race.other(race.jobs(), "xargs -P2 -I{} true"); }));
+  add(table, fmt::format("{} `true` jobs, output packed: xargs -P2 / torc run", race.jobs()), c,
+      at_least(0.95));
+  const char* figure = "`true` jobs, output packed, a job: GNU parallel -j2 / torc run";
+  if (!race.other(1, "parallel --version")) {
+    table.add({figure, "not measured", "no GNU parallel here", {}, {}, {}});
+    return {};
   }
+  const int few = race.jobs() / 10;  // it is that slow
+  TORC_ASSIGN(const Comparison p, compare(
+                                      1,
+                                      [&]() -> Result<Seconds> {
+                                        TORC_ASSIGN(const Seconds took, race.torc());
+                                        return took / race.jobs();
+                                      },
+                                      [&]() -> Result<Seconds> {
+                                        TORC_ASSIGN(const Seconds took,
+                                                    race.other(few, "parallel -j2 true"));
+                                        return took / few;
+                                      }));
+  add(table, figure, p, at_least(4));
+  return {};
+}
+
+Result<void> measure_crew(const Options& options, Table& table) {
+  constexpr int kWorkers = 4;
+  Race race(options, Output::packed, "journal");
+  TORC_TRY(race.write_spec());
+  TORC_ASSIGN(const Comparison c, compare(
+                                      options.quick ? 2 : 3, [&] { return race.workers(kWorkers); },
+                                      [&] { return race.spawn(Output::none, kWorkers); }));
+  add(table,
+      fmt::format("{} `true` jobs, output packed: posix_spawn 4 at a time / 4 workers on one "
+                  "journal store",
+                  race.jobs()),
+      c, at_least(0.85));
   return {};
 }
 
@@ -180,6 +256,10 @@ int main(int argc, char** argv) {
   using namespace torc::bench;
   return run_benchmark(argc, argv, [](const Options& options, Table& table) -> torc::Result<void> {
     TORC_TRY(measure_none(options, table));
-    return measure_separate(options, table);
+    TORC_TRY(measure_kept(options, table, Output::packed, Output::none, at_least(0.95)));
+    TORC_TRY(measure_kept(options, table, Output::separate, Output::none, at_least(0.85)));
+    TORC_TRY(measure_kept(options, table, Output::separate, Output::separate, {}));
+    TORC_TRY(measure_others(options, table));
+    return measure_crew(options, table);
   });
 }

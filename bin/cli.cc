@@ -13,6 +13,7 @@
 #include "bin/data_commands.h"
 #include "bin/guard.h"
 #include "bin/live_commands.h"
+#include "bin/logs_commands.h"
 #include "bin/quantities.h"
 #include "bin/quote.h"
 #include "bin/spec_commands.h"
@@ -216,17 +217,8 @@ Exit run_command_line(const App& app, int argc, char** argv) {
   c->callback([&] { exit = run_job(app, job); });
 
   LogsOptions logs;
-  c = cli.add_subcommand("logs", "Print the output of a job");
-  c->add_option("NAME", logs.words, "[STORE] NAME, or #NUMBER")
-      ->required()
-      ->expected(1, 2)
-      ->type_name("[STORE] NAME");
-  c->add_flag("--stderr", logs.err, "its standard error instead of its standard output");
-  c->add_flag("--recovery", logs.recovery, "what the recovery script printed after the attempt");
-  c->add_option("--attempt", logs.attempt, "of this attempt (default: the newest)")->type_name("N");
-  c->add_flag("--path", logs.path_only, "print the file's path instead");
-  c->add_flag("--json", logs.json, "paths and sizes, machine-readable");
-  c->callback([&] { exit = run_logs(app, logs); });
+  ExportOptions exports;
+  add_logs(cli, app, logs, exports, exit);
 
   VerifyOptions verify;
   c = cli.add_subcommand("verify",

@@ -5,126 +5,188 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "bin/commands.h"
-#include "bin/job_command.h"
 #include "bin/job_view.h"
 #include "bin/locate.h"
-#include "bin/workflow_plan.h"
+#include "bin/logs.h"
+#include "bin/quote.h"
 
 namespace torc::cli {
 namespace {
 
-struct Found {
-  OutputFiles files;
-  Path recovery;
-  spec::StdioMode mode{};
-  std::uint32_t attempt = 0;
-  std::string host;      // that ran it, where it is known
-  bool in_store = true;  // its worker kept output in the store
-};
-
-Result<Found> find_files(store::Store& store, const std::string& name,
-                         std::optional<std::uint32_t> attempt) {
-  Found found;
-  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    RecipeBook book;
-    const auto id = find_job(book, reader, name);
-    const auto page = id ? book.find(reader, *id) : nullptr;
-    const auto job = id ? claim::read_job(reader, *id) : std::nullopt;
-    if (!page || !job) return no_such_job(name);
-    found.attempt = attempt.value_or(job->attempt);
-    if (job->attempt == 0 || found.attempt == 0 || found.attempt > job->attempt) {
-      return Error{ErrorKind::invalid,
-                   job->attempt == 0
-                       ? fmt::format("'{}' has not run ({})", name, claim::to_string(job->state))
-                       : fmt::format("'{}' has no attempt {}", name, found.attempt),
-                   job->attempt == 0 ? "`torc job` tells what it waits for"
-                                     : fmt::format("it had attempts 1 to {}", job->attempt)};
-    }
-    Path directory = default_output_dir(store.directory());
-    if (const auto worker = claim::read_worker(reader, job->worker)) {
-      found.host = worker->info.host;
-      found.in_store = worker->info.output_dir.empty();
-      if (!found.in_store) directory = worker->info.output_dir;
-    }
-    found.mode = page->recipe.render(raw(*id) - raw(page->job_template.first)).stdio.mode;
-    found.files = output_files(directory, *id, found.attempt, found.mode);
-    found.recovery = recovery_file(directory, *id, found.attempt);
-    return {};
-  }));
-  return found;
+exec::Stream stream_of(const LogsOptions& options) {
+  return options.err ? exec::Stream::err : exec::Stream::out;
 }
 
-Error not_there(const Found& found, const Path& path, int open_errno) {
-  std::string remedy;
-  if (open_errno == ENOENT && path == found.recovery) {
-    remedy = "no recovery script ran after this attempt; --attempt N asks for another one";
-  } else if (open_errno == ENOENT) {
-    remedy = found.in_store
-                 ? "it was deleted since, by hand or by the job's stdio setting delete_on_success"
-                 : fmt::format(
-                       "its worker ran on {} with an --output-dir; if that is a local disk, "
-                       "look there",
-                       found.host);
+std::string_view name_of(exec::Stream stream) {
+  return stream == exec::Stream::err ? "standard error" : "standard output";
+}
+
+Error usage(std::string what, std::string remedy) {
+  return {ErrorKind::invalid, std::move(what), std::move(remedy)};
+}
+
+// Chooses the attempt that was asked for.
+Result<void> choose(JobNow& now, const std::string& name, std::optional<std::uint32_t> attempt) {
+  if (now.job.attempt == 0) {
+    return usage(fmt::format("'{}' has not run ({})", name, claim::to_string(now.job.state)),
+                 "`torc job` tells what it waits for");
   }
-  return os_error(open_errno, fmt::format("cannot read {}", path.string()), std::move(remedy));
-}
-
-Exit copy_out(const App& app, const Found& found, const Path& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rbe");
-  if (file == nullptr) return report(app, not_there(found, path, errno));
-  char buffer[1 << 16];
-  std::size_t n = 0;
-  while ((n = std::fread(buffer, 1, sizeof buffer, file)) > 0) {
-    if (std::fwrite(buffer, 1, n, app.out) != n) break;
+  const std::uint32_t wanted = attempt.value_or(now.job.attempt);
+  if (wanted == 0 || wanted > now.job.attempt) {
+    return usage(fmt::format("'{}' has no attempt {}", name, wanted),
+                 fmt::format("it had attempts 1 to {}", now.job.attempt));
   }
-  const bool bad = std::ferror(file) != 0;
-  std::fclose(file);
-  return bad ? report(app,
-                      Error{ErrorKind::io, fmt::format("cannot read all of {}", path.string()), ""})
-             : Exit::ok;
+  choose_attempt(now.output, wanted);
+  return {};
 }
 
-nlohmann::ordered_json file_json(const Path& path) {
-  if (path.empty()) return nullptr;
+// Where a stream would be, if it has a file of its own.
+Path file_of(const AttemptOutput& output, exec::Stream stream) {
+  const OutputFiles files =
+      output_files(output.directories.front(), output.job, output.attempt, output.stdio.mode);
+  return stream == exec::Stream::err ? files.err : files.out;
+}
+
+// There is nothing to print. An Error where something should be there.
+Result<void> explain_nothing(const App& app, const JobNow& now, exec::Stream stream, bool traced) {
+  const AttemptOutput& output = now.output;
+  const bool newest = output.attempt == now.job.attempt;
+  const std::string whose = fmt::format("the {} of '{}'", name_of(stream), printable(now.name));
+  if (newest && now.job.state == claim::JobState::completed && output.stdio.delete_on_success) {
+    return Error{ErrorKind::not_found, whose + " was deleted",
+                 "the job completed, and its stdio setting delete_on_success says so"};
+  }
   std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  return {{"path", path.string()},
-          {"bytes", error ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(size)}};
+  if (!traced && !std::filesystem::exists(output.directories.front(), error)) {
+    return os_error(
+        ENOENT, fmt::format("cannot read {}", output.directories.front().string()),
+        output.in_store
+            ? "it was deleted since"
+            : fmt::format("its worker ran on {} with an --output-dir; if that is a local disk, "
+                          "look there",
+                          output.host));
+  }
+  if (newest && claim::is_live(now.job.state)) {
+    say(app.err, "torc: nothing yet: {} is {}, and wrote nothing to its {} so far\n",
+        printable(now.name), claim::to_string(now.job.state), name_of(stream));
+  } else {
+    say(app.err, "torc: {} wrote nothing to its {}{}\n", printable(now.name), name_of(stream),
+        traced ? "" : ", or somebody deleted it");
+  }
+  return {};
+}
+
+Result<void> print_stream(const App& app, const JobNow& now, const LogsOptions& options) {
+  const exec::Stream stream = stream_of(options);
+  OutputReader reader;
+  TORC_ASSIGN(const auto found, reader.read(now.output, stream, 0, 0));
+  if (!found || found->size == 0) return explain_nothing(app, now, stream, found.has_value());
+  if (options.tail) {
+    TORC_TRY(print_tail(app, reader, now.output, stream, *options.tail));
+    return {};
+  }
+  TORC_TRY(copy_out(app, reader, now.output, stream, 0));
+  return {};
+}
+
+Result<void> print_path(const App& app, const JobNow& now, const LogsOptions& options) {
+  Path path = file_of(now.output, stream_of(options));
+  if (path.empty()) {
+    return usage(fmt::format("the output of '{}' is packed into one file with that of others",
+                             printable(now.name)),
+                 "`torc logs NAME` prints it, `torc logs export DIR` writes it to files");
+  }
+  say(app.out, "{}\n", path.string());
+  return {};
+}
+
+Result<nlohmann::ordered_json> stream_json(OutputReader& reader, const AttemptOutput& output,
+                                           exec::Stream stream) {
+  if (!is_kept(output.stdio.mode, stream)) return nlohmann::ordered_json(nullptr);
+  TORC_ASSIGN(const auto found, reader.read(output, stream, 0, 0));
+  const Path file = file_of(output, stream);
+  nlohmann::ordered_json out;
+  out["path"] = file.empty()
+                    ? nlohmann::ordered_json(nullptr)
+                    : nlohmann::ordered_json(found && !found->file.empty() ? found->file.string()
+                                                                           : file.string());
+  out["bytes"] = found ? nlohmann::ordered_json(found->size) : nlohmann::ordered_json(nullptr);
+  return out;
+}
+
+Result<void> print_json(const App& app, const JobNow& now) {
+  OutputReader reader;
+  TORC_ASSIGN(auto out, stream_json(reader, now.output, exec::Stream::out));
+  TORC_ASSIGN(auto err, stream_json(reader, now.output, exec::Stream::err));
+  const nlohmann::ordered_json json = {{"name", now.name},
+                                       {"attempt", now.output.attempt},
+                                       {"stdout", std::move(out)},
+                                       {"stderr", std::move(err)}};
+  fmt::print(app.out, "{}\n", json_text(json));
+  return {};
+}
+
+Result<void> print_recovery(const App& app, const JobNow& now, bool path_only) {
+  Path path;
+  for (const Path& directory : now.output.directories) {
+    path = recovery_file(directory, now.output.job, now.output.attempt);
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) break;
+  }
+  if (path_only) {
+    say(app.out, "{}\n", path.string());
+    return {};
+  }
+  std::uint64_t from = 0;
+  for (;;) {
+    TORC_ASSIGN(const auto part, exec::read_part(path, 0, std::nullopt, from, kOutputStep));
+    if (!part) {
+      return os_error(
+          ENOENT, fmt::format("cannot read {}", path.string()),
+          "no recovery script ran after this attempt; --attempt N asks for another one");
+    }
+    if (part->bytes.empty()) return {};
+    say(app.out, "{}", part->bytes);
+    from += part->bytes.size();
+  }
+}
+
+Result<void> print_one(const App& app, store::Store& store, const std::string& name,
+                       const LogsOptions& options) {
+  RecipeBook book;
+  TORC_ASSIGN(std::optional<JobNow> now, look_at_job(store, book, name));
+  if (!now) return no_such_job(name);
+  TORC_TRY(choose(*now, name, options.attempt));
+  if (options.recovery) return print_recovery(app, *now, options.path_only);
+  if (options.json) return print_json(app, *now);
+  const exec::Stream stream = stream_of(options);
+  if (!is_kept(now->output.stdio.mode, stream)) {
+    return usage(fmt::format("the {} of '{}' is not kept (its stdio mode)", name_of(stream), name),
+                 "");
+  }
+  return options.path_only ? print_path(app, *now, options) : print_stream(app, *now, options);
 }
 
 }  // namespace
 
 Exit run_logs(const App& app, const LogsOptions& options) {
+  if (options.failed) {
+    if (options.words.size() > 1)
+      return report(app, usage("--failed is about all jobs", "name no job, or leave it out"));
+    auto store = open_store(app, options.words.empty() ? "" : options.words[0]);
+    return store ? print_failed(app, **store, options) : report(app, store.error());
+  }
+  if (options.words.empty()) {
+    return report(app, usage("no job given",
+                             "torc logs [STORE] NAME, torc logs --failed, torc logs export DIR"));
+  }
   auto where = locate_store_and_name(app, options.words);
   if (!where) return report(app, where.error());
   auto store = store::Store::open(app.world, where->store, store::Tuning{});
   if (!store) return report(app, store.error());
-  auto found = find_files(**store, where->name, options.attempt);
-  if (!found) return report(app, found.error());
-  if (options.json) {
-    const nlohmann::ordered_json out = {{"name", where->name},
-                                        {"attempt", found->attempt},
-                                        {"stdout", file_json(found->files.out)},
-                                        {"stderr", file_json(found->files.err)}};
-    fmt::print(app.out, "{}\n", json_text(out));
-    return Exit::ok;
-  }
-  const Path& path = options.recovery ? found->recovery
-                     : options.err    ? found->files.err
-                                      : found->files.out;
-  if (path.empty()) {
-    return report(
-        app, Error{ErrorKind::invalid,
-                   fmt::format("the {} of '{}' is not kept (its stdio mode)",
-                               options.err ? "standard error" : "standard output", where->name),
-                   ""});
-  }
-  if (options.path_only) {
-    fmt::print(app.out, "{}\n", path.string());
-    return Exit::ok;
-  }
-  return copy_out(app, *found, path);
+  if (options.follow) return follow(app, **store, where->name, options);
+  const auto printed = print_one(app, **store, where->name, options);
+  return printed ? Exit::ok : report(app, printed.error());
 }
 
 }  // namespace torc::cli

@@ -70,12 +70,20 @@ struct JobOptions {
 };
 
 struct LogsOptions {
-  std::vector<std::string> words;  // NAME, or STORE NAME
+  std::vector<std::string> words;  // NAME, or STORE NAME; with `failed` STORE or nothing
   bool err = false;
-  bool recovery = false;  // that of the recovery script after the attempt
+  bool follow = false;                // until the job has ended
+  bool failed = false;                // of all jobs that failed
+  std::optional<std::uint64_t> tail;  // so many lines
+  bool recovery = false;              // that of the recovery script after the attempt
   std::optional<std::uint32_t> attempt;
   bool path_only = false;
   bool json = false;
+};
+
+struct ExportOptions {
+  std::vector<std::string> words;  // DIR, or STORE DIR
+  bool all_attempts = false;
 };
 
 struct VerifyOptions {
@@ -91,6 +99,7 @@ Exit run_status(const App& app, const StatusOptions& options);
 Exit run_jobs(const App& app, const JobsOptions& options);
 Exit run_job(const App& app, const JobOptions& options);
 Exit run_logs(const App& app, const LogsOptions& options);
+Exit run_export(const App& app, const ExportOptions& options);
 Exit run_verify(const App& app, const VerifyOptions& options);
 
 // Parses the command line and runs the command that it names.

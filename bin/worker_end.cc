@@ -192,6 +192,7 @@ Result<WorkerSummary> Session::leave() {
   std::unique_ptr<store::Store> store = committer_->stop();
   summary_.end = *end_;
   if (summary_.end == WorkerEnd::lease_lost) return summary_;
+  output_->tidy();
   lease_.let_go();
   const bool budget_holds = summary_.workflow.budget_holds;  // told by an exchange only
   bool last = false;                                         // nobody else beats in its file

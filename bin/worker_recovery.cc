@@ -61,6 +61,7 @@ bool Session::recover(Running& job, claim::Finished& end) {
   command.line = rule->script;
   command.stdout_path = recovery_file(setup_.output_dir, end.token.job, end.token.attempt);
   command.stderr_path = command.stdout_path;
+  command.stdout_fd = command.stderr_fd = -1;
   command.time_limit = kRecoveryLimit;
   command.env.push_back(fmt::format("TORC_RETURN_CODE={}", claim::return_code(end.outcome)));
   std::error_code error;

@@ -160,6 +160,8 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
                                     std::move(decoded), setup_.output_dir, app_.environment);
   committer_ = std::make_unique<Committer>(app_, std::move(store), self_, info, registered,
                                            *preparer_, setup_.run_program, lease_);
+  output_ = std::make_unique<OutputKeeper>(setup_.output_dir, claim::raw(self_),
+                                           [this](const std::string& line) { notice(line); });
   TORC_TRY(host_.watch(committer_->fd()));
   idle_since_ = clock_.boot_now();
 
@@ -196,14 +198,6 @@ void Session::start_jobs() {
 
 bool Session::start(PreparedJob job) {
   if (lease_.fenced()) return false;  // the loop comes to it at once
-  if (!job.files.out.empty() || !job.files.err.empty()) {
-    const Path parent = (job.files.out.empty() ? job.files.err : job.files.out).parent_path();
-    if (parent != made_directory_) {
-      std::error_code error;
-      std::filesystem::create_directories(parent, error);
-      if (!error) made_directory_ = parent;  // else the start fails and says why
-    }
-  }
   std::vector<std::string> gpus;
   if (job.need.gpus > 0 && !setup_.max_parallel_jobs) {
     if (auto taken = gpu_pool_.take(job.need.gpus)) gpus = *std::move(taken);
@@ -211,8 +205,11 @@ bool Session::start(PreparedJob job) {
   put_in_place(job, gpus);
   look_at_inputs(job.declared);
   job.command.umask = app_.umask;
+  HeldOutput output = output_->open(job);
   auto id = host_.start(job.command);
   if (!id) {
+    output_->close(output, false);
+    job.command.stdout_fd = job.command.stderr_fd = -1;
     // This host cannot start anything just now: try again soon, but do not keep from others what it
     // cannot run.
     gpu_pool_.give_back(gpus);
@@ -234,9 +231,8 @@ bool Session::start(PreparedJob job) {
                   job.need,
                   std::move(gpus),
                   std::move(job.name),
-                  std::move(job.files),
+                  std::move(output),
                   std::move(job.declared),
-                  job.stdio.delete_on_success,
                   job.grant.stopped,
                   false,
                   std::move(job.handler),
@@ -355,6 +351,7 @@ void Session::conclude(const exec::Ended& ended) {
   running_.erase(it);
   if (job.failed) return recovered(std::move(job), ended);
   claim::Finished finished = verdict(job, ended);
+  output_->close(job.output, !job.revoked && finished.state == claim::JobState::completed);
   if (!job.revoked && recover(job, finished)) return;
   report_end(std::move(job), ended, std::move(finished));
 }
@@ -368,11 +365,6 @@ void Session::report_end(Running job, const exec::Ended& ended, claim::Finished 
     // Whatever it came to: only that it is over counts.
   } else if (finished.state == claim::JobState::completed) {
     ++summary_.completed;
-    if (job.delete_on_success) {
-      std::error_code ignored;  // a log that stays is no harm
-      if (!job.files.out.empty()) std::filesystem::remove(job.files.out, ignored);
-      if (!job.files.err.empty()) std::filesystem::remove(job.files.err, ignored);
-    }
   } else if (retry_rule(job, finished) != nullptr) {
     say_again(job, finished);
   } else if (finished.state != claim::JobState::ready) {

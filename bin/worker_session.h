@@ -14,6 +14,7 @@
 
 #include "bin/committer.h"
 #include "bin/job_command.h"
+#include "bin/output_keeper.h"
 #include "bin/repeats.h"
 #include "bin/worker.h"
 #include "lib/claim/pace.h"
@@ -41,9 +42,8 @@ struct Running {
   claim::Requirement need;
   std::vector<std::string> gpus;
   std::string name;
-  OutputFiles files;
+  HeldOutput output;
   JobFiles declared;
-  bool delete_on_success = false;
   std::uint32_t stopped = 0;  // earlier attempts that a worker ended
   bool revoked = false;       // canceled: it was told to end, and its result does not count
   std::shared_ptr<const claim::Handler> handler;  // what to do when it fails; null: nothing
@@ -135,6 +135,7 @@ class Session {
   RepeatedSignals repeated_;
   std::unique_ptr<JobPreparer> preparer_;
   std::unique_ptr<Committer> committer_;
+  std::unique_ptr<OutputKeeper> output_;
   claim::WorkerEpoch self_{};
   // End of its time on the boot clock: a wall clock that is set meanwhile moves nothing.
   std::optional<BootTime> ends_at_;
@@ -171,7 +172,6 @@ class Session {
   int refused_starts_ = 0;                  // in a row: this host can start nothing
   int faulty_starts_ = 0;                   // in a row: its directories cannot be used
   int interrupts_ = 0;
-  Path made_directory_;
   WorkerSummary summary_;
 };
 

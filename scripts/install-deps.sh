@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs the Debian packages that torc is built and tested with.
-#   install-deps.sh [build] [test]   install what is missing of these groups; without a name: both
+#   install-deps.sh [build] [test] [bench]   install what is missing of these groups; without a name: build and test
 #   install-deps.sh --check [GROUP]  only print what is missing; exit code 1 when something is
 # Runs apt-get as root or through sudo; changes nothing and needs neither when all is there.
 set -u
@@ -15,6 +15,8 @@ test_packages=(
   slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge
   util-linux mount procps iproute2 e2fsprogs spin bindfs python3 python3-yaml python3-jsonschema
 )
+bench_packages=(parallel)
+why_bench="what the benchmarks compare with, where it is there"
 why_build="the compiler, the build tools and the libraries"
 why_test="the test libraries, the formatter, the compiler with a fuzzer, the model checker, a JSON Schema validator and the Slurm that the integration tests start"
 
@@ -34,9 +36,9 @@ groups=()
 for argument in "$@"; do
   case $argument in
     --check) check=1 ;;
-    build | test) groups+=("$argument") ;;
+    build | test | bench) groups+=("$argument") ;;
     -h | --help) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
-    *) fail "unknown argument '$argument'; give build, test or --check" ;;
+    *) fail "unknown argument '$argument'; give build, test, bench or --check" ;;
   esac
 done
 [ ${#groups[@]} -gt 0 ] || groups=(build test)

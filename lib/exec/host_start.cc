@@ -64,9 +64,12 @@ Launched Host::launch(const Command& command, std::vector<std::string>& words,
   plan.words = pointers.data();
   plan.environment = environment_.data();
   plan.directory = path_or_null(command.directory);
-  plan.stdout_path = path_or_null(command.stdout_path);
-  plan.join_stderr = plan.stdout_path != nullptr && command.stderr_path == command.stdout_path;
-  plan.stderr_path = plan.join_stderr ? nullptr : path_or_null(command.stderr_path);
+  plan.stdout_fd = command.stdout_fd;
+  plan.stderr_fd = command.stderr_fd;
+  if (plan.stdout_fd < 0) plan.stdout_path = path_or_null(command.stdout_path);
+  plan.join_stderr = plan.stdout_path != nullptr && plan.stderr_fd < 0 &&
+                     command.stderr_path == command.stdout_path;
+  if (!plan.join_stderr && plan.stderr_fd < 0) plan.stderr_path = path_or_null(command.stderr_path);
   plan.umask = command.umask;
 
   const char* path = variable(command.env, "PATH");

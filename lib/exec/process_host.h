@@ -30,6 +30,10 @@ struct Command {
   Path directory;                // working directory
   Path stdout_path;              // empty: /dev/null
   Path stderr_path;              // empty: /dev/null; equal to stdout_path: both to one file
+  // Open files in place of these paths; 3 or higher, -1: none. The caller closes them, after the
+  // end of the command if it wants.
+  int stdout_fd = -1;
+  int stderr_fd = -1;
   // Of the command itself, not of these files, which are made under the caller's; none: as that.
   std::optional<mode_t> umask;
   std::chrono::nanoseconds time_limit{0};  // 0: none

@@ -315,19 +315,6 @@ wf.yaml:5:5: note: 'supports_termination' has no effect here
       |     ^~~~~~~~~~~~~~~~~~~~
       = every job gets termination_signal before SIGKILL
 )"},
-    {"a_stdio_mode_that_is_planned", R"(
-name: w
-jobs:
-  - name: a
-    command: b
-    stdio:
-      mode: packed
-)", R"(
-wf.yaml:6:13: note: mode 'packed' is part of the language, but this version cannot run it yet
-    6 |       mode: packed
-      |             ^~~~~~
-      = 'torc init' refuses it; choose another one
-)"},
     {"stdio_as_a_text", R"(
 name: w
 jobs:

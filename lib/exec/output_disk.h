@@ -1,0 +1,49 @@
+// What output files ask of the filesystem, and the only way they ask: a test that passes another
+// one can refuse or cut off any step. Calls block; descriptors are 3 or higher and closed in
+// programs that are executed.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+
+#include "lib/base/result.h"
+
+namespace torc::exec {
+
+enum class OpenAs : std::uint8_t {
+  log,      // new; read, and written at places that the caller names
+  scratch,  // new; read, and every write goes to its end
+  output    // as a shell's `>`: made or emptied
+};
+
+class OutputDisk {
+ public:
+  virtual ~OutputDisk() = default;
+  virtual Result<int> open(const std::filesystem::path& path, OpenAs as) = 0;
+  virtual Result<std::uint64_t> size(int fd) = 0;
+  virtual Result<void> write_at(int fd, std::string_view bytes, std::uint64_t at) = 0;
+  // The first `length` bytes of `from` to `at` of `to`.
+  virtual Result<void> copy(int from, std::uint64_t length, int to, std::uint64_t at) = 0;
+  virtual Result<void> empty(int fd) = 0;  // to no bytes
+  virtual Result<void> rename(const std::filesystem::path& from,
+                              const std::filesystem::path& to) = 0;
+  virtual Result<void> remove(const std::filesystem::path& path) = 0;
+  virtual Result<void> sync(int fd) = 0;
+};
+
+class PosixOutputDisk final : public OutputDisk {
+ public:
+  Result<int> open(const std::filesystem::path& path, OpenAs as) override;
+  Result<std::uint64_t> size(int fd) override;
+  Result<void> write_at(int fd, std::string_view bytes, std::uint64_t at) override;
+  Result<void> copy(int from, std::uint64_t length, int to, std::uint64_t at) override;
+  Result<void> empty(int fd) override;
+  Result<void> rename(const std::filesystem::path& from, const std::filesystem::path& to) override;
+  Result<void> remove(const std::filesystem::path& path) override;
+  Result<void> sync(int fd) override;
+};
+
+}  // namespace torc::exec
