@@ -141,9 +141,9 @@ jobs:
   ASSERT_TRUE(wait_for_line(record, "b", *process));
   const json status = here.json({"status"});
   EXPECT_EQ(keys_of(status),
-            (std::vector<std::string>{"counts", "engine", "failures", "halted", "id", "jobs",
-                                      "next_retry_seconds", "state", "store", "unserved", "workers",
-                                      "workflow"}));
+            (std::vector<std::string>{"budget", "counts", "engine", "failures", "halted", "id",
+                                      "jobs", "limits", "next_retry_seconds", "not_needed", "state",
+                                      "store", "unserved", "workers", "workflow"}));
   EXPECT_EQ(status["workflow"], "wf");
   EXPECT_EQ(status["state"], "running");
   EXPECT_EQ(keys_of(status["counts"]),
@@ -159,9 +159,10 @@ jobs:
   gate.open_gate(1);
   EXPECT_EQ(process->wait().exit_code, 0);
 
-  std::vector<std::string> fields{"attempt",    "cause",  "claimed_at", "cpu_seconds",   "ended_at",
-                                  "exit_code",  "host",   "id",         "max_rss_bytes", "name",
-                                  "not_before", "signal", "started_at", "state",         "worker"};
+  std::vector<std::string> fields{"attempt",     "because",       "cause",     "claimed_at",
+                                  "cpu_seconds", "ended_at",      "exit_code", "host",
+                                  "id",          "max_rss_bytes", "name",      "not_before",
+                                  "signal",      "started_at",    "state",     "worker"};
   const json jobs = here.json({"jobs"});
   ASSERT_EQ(jobs.size(), 3U);
   for (const json& job : jobs) EXPECT_EQ(keys_of(job), fields);
