@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +43,8 @@ struct App {
   char** environment = nullptr;  // environ
   unsigned umask = 022;          // as the user set it: that of jobs, whatever ours becomes
   exec::WatchedLease* watched = nullptr;  // of a worker below its watchdog; see guard.h
+  bool err_is_terminal = false;
+  std::function<int()> columns = {};  // of the terminal as it is now; empty: terminal_columns
 };
 
 // Prints without minding whether anybody reads it: a worker must not end because its log cannot be

@@ -11,12 +11,12 @@
 #include "bin/commands.h"
 #include "bin/completion.h"
 #include "bin/data_commands.h"
+#include "bin/exec_commands.h"
 #include "bin/guard.h"
 #include "bin/live_commands.h"
 #include "bin/logs_commands.h"
 #include "bin/quantities.h"
 #include "bin/quote.h"
-#include "bin/result_commands.h"
 #include "bin/spec_commands.h"
 #include "lib/spec/diagnostic.h"
 
@@ -181,6 +181,9 @@ Exit run_command_line(const App& app, int argc, char** argv) {
     exit = under_watchdog(app, [&](const App& guarded) { return run_run(guarded, run); });
   });
 
+  ExecOptions exec;
+  add_exec_command(cli, app, exec, exit);
+
   WorkerOptions worker;
   c = cli.add_subcommand(
       "worker", "Work for a store until its workflow is done (started by the batch scripts)");
@@ -216,9 +219,6 @@ Exit run_command_line(const App& app, int argc, char** argv) {
       ->type_name("[STORE] NAME");
   c->add_flag("--json", job.json, "machine-readable output");
   c->callback([&] { exit = run_job(app, job); });
-
-  ResultCommands results;
-  add_result_commands(cli, app, results, exit);
 
   LogsOptions logs;
   ExportOptions exports;

@@ -9,6 +9,7 @@
 #include "bin/progress.h"
 #include "bin/quantities.h"
 #include "bin/quote.h"
+#include "bin/run_here.h"
 #include "bin/sharing.h"
 #include "bin/spec_report.h"
 #include "bin/worker.h"
@@ -19,8 +20,6 @@ namespace torc::cli {
 namespace {
 
 using claim::JobState;
-
-constexpr int kMostLives = 3;
 
 // Opens the store that belongs to a spec, or makes it. Error exists: it was made from another spec.
 Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOptions& options,
@@ -99,7 +98,7 @@ Exit run_run(const App& app, const RunOptions& options) {
   } else {
     auto loaded = load_spec(app, options.target);
     if (!loaded) return report(app, loaded.error());
-    print_diagnostics(app, *loaded, "nothing was made");
+    print_diagnostics(app, *loaded);
     if (!loaded->expansion) return Exit::usage;
     auto made = store_of_spec(app, options, *loaded);
     if (!made) return report(app, made.error());
@@ -115,27 +114,19 @@ Exit run_run(const App& app, const RunOptions& options) {
   Progress progress(app, options.worker.quiet);
   WorkerEvents events;
   events.progress = [&](const claim::WorkflowState& w) { progress.update(w); };
+  events.show_at = [&] { return progress.due(); };
+  events.show = [&] { progress.draw_now(); };
   events.notice = [&](const std::string& line) { progress.print(line); };
   events.failure = [&](const std::string& name, const claim::Outcome& outcome) {
     progress.print(fmt::format("failed: {}: {}", printable(name), show_outcome(outcome)));
   };
   const BootTime begun = app.clock.boot_now();
-  auto summary = work(app, std::move(store), *setup, events);
-  // A laptop that slept loses its lease and goes on as a new worker.
-  for (int life = 2; summary && summary->end == WorkerEnd::lease_lost && !summary->interrupted &&
-                     life <= kMostLives;
-       ++life) {
-    auto again = store::Store::open(app.world, directory, worker_tuning());
-    if (!again) return report(app, again.error());
-    summary = work(app, *std::move(again), *setup, events);
-  }
+  auto summary = work_here(app, std::move(store), *setup, events);
   progress.close();
   if (!summary) return report(app, summary.error());
   const auto took = std::chrono::duration_cast<WallTime>(app.clock.boot_now() - begun);
   if (!options.worker.quiet) print_summary(app, *summary, directory, took);
-  if (summary->end == WorkerEnd::lease_lost || summary->end == WorkerEnd::broken)
-    return Exit::store;
-  return summary->workflow.all_completed() ? Exit::ok : Exit::unfinished;
+  return exit_of(*summary);
 }
 
 }  // namespace torc::cli

@@ -56,6 +56,10 @@ int columns_of(int fd) {
   return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+int columns_now() {
+  return columns_of(isatty(STDOUT_FILENO) == 1 ? STDOUT_FILENO : STDERR_FILENO);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -90,7 +94,10 @@ int main(int argc, char** argv) {
                            directory,
                            program,
                            environ,
-                           user_umask()};
+                           user_umask(),
+                           nullptr,
+                           can_redraw(STDERR_FILENO),
+                           columns_now};
   torc::cli::Exit exit = torc::cli::Exit::ok;
   try {
     exit = torc::cli::run_command_line(app, argc, argv);

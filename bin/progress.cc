@@ -52,6 +52,7 @@ std::string progress_text(const ProgressLine& line, int columns) {
 void Progress::update(const claim::WorkflowState& workflow) {
   if (quiet_) return;
   newest_ = workflow;
+  pending_ = true;
   const BootTime now = app_.clock.boot_now();
   if (first_ == BootTime{}) {
     first_ = now;
@@ -67,14 +68,28 @@ void Progress::update(const claim::WorkflowState& workflow) {
   draw(now);
 }
 
+// The last of several updates in a row would stay unseen until the next one, which a long job may
+// put off for hours.
+std::optional<BootTime> Progress::due() const {
+  if (quiet_ || !pending_ || !app_.out_is_terminal) return {};
+  return last_draw_ + BootTime(kRedraw);
+}
+
+void Progress::draw_now() {
+  draw(app_.clock.boot_now());
+}
+
 void Progress::draw(BootTime now) {
   const double elapsed = std::chrono::duration<double>(now - first_).count();
   const std::uint64_t done = ended(newest_);
   const double rate =
       elapsed > 0.5 && done > first_done_ ? static_cast<double>(done - first_done_) / elapsed : 0;
   last_draw_ = now;
+  pending_ = false;
   if (app_.out_is_terminal) {
-    say(app_.out, "\r\x1b[K{}", progress_text({newest_, rate}, app_.terminal_columns));
+    // Asked anew: the window may have been made smaller, and a line that wraps cannot be redrawn.
+    const int columns = app_.columns ? app_.columns() : app_.terminal_columns;
+    say(app_.out, "\r\x1b[K{}", progress_text({newest_, rate}, columns));
     drawn_ = true;
   } else {
     say(app_.out, "{}\n", progress_text({newest_, rate}, 60));
@@ -84,17 +99,25 @@ void Progress::draw(BootTime now) {
 
 void Progress::print(const std::string& line) {
   if (quiet_) return;
-  if (drawn_) say(app_.out, "\r\x1b[K");
+  hide();
   say(app_.out, "{}\n", line);
-  drawn_ = false;
   if (app_.out_is_terminal && first_ != BootTime{}) draw(app_.clock.boot_now());
   std::fflush(app_.out);
 }
 
+void Progress::hide() {
+  if (!drawn_) return;
+  say(app_.out, "\r\x1b[K");
+  std::fflush(app_.out);
+  drawn_ = false;
+  pending_ = true;
+}
+
 void Progress::close() {
-  if (quiet_ || !drawn_) return;
+  if (quiet_ || first_ == BootTime{} || !app_.out_is_terminal) return;
   draw(app_.clock.boot_now());
   say(app_.out, "\n");
+  std::fflush(app_.out);
   drawn_ = false;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdio>
+#include <optional>
 #include <string>
 
 #include "bin/app.h"
@@ -17,17 +18,23 @@ struct ProgressLine {
 };
 [[nodiscard]] std::string progress_text(const ProgressLine& line, int columns);
 
+// Writes to App::out. One thread.
 class Progress {
  public:
   explicit Progress(const App& app, bool quiet) : app_(app), quiet_(quiet) {}
   void update(const claim::WorkflowState& workflow);
+  // When the line is to be drawn although nothing new is known; nullopt: it shows what is known.
+  [[nodiscard]] std::optional<BootTime> due() const;
+  void draw_now();
   void print(const std::string& line);  // above the progress line
+  void hide();                          // for output of others; the next drawing shows it again
   void close();                         // leaves the last line standing
 
  private:
   const App& app_;
   bool quiet_;
-  bool drawn_ = false;
+  bool drawn_ = false;    // a line stands there
+  bool pending_ = false;  // something newer than what was drawn
   BootTime last_draw_{};
   BootTime first_{};
   std::uint64_t first_done_ = 0;

@@ -34,9 +34,25 @@ struct WorkerSetup {
   slurm::RunProgram run_program;
 };
 
+// A job that is over, whatever it came to; not one that is tried again.
+struct JobEnd {
+  claim::ClaimToken token;
+  std::uint64_t worker = 0;  // that had it
+  std::string label;         // as WorkerEvents::label said when it started
+  claim::JobState state{};
+  claim::Outcome outcome;
+};
+
+struct PreparedJob;  // bin/job_command.h
+
 // What a worker tells while it runs; any may be empty.
 struct WorkerEvents {
   std::function<void(const claim::WorkflowState&)> progress;  // after every commit
+  // Something is to be shown at that moment, whatever else happens; then it is.
+  std::function<std::optional<BootTime>()> show_at;
+  std::function<void()> show;
+  std::function<std::string(const PreparedJob&)> label;  // for `ended`
+  std::function<void(const JobEnd&)> ended;  // before it is reported; its output is complete
   std::function<void(const std::string& name, const claim::Outcome&)> failure;
   std::function<void(const std::string& line)> notice;  // something a person should read
 };

@@ -46,6 +46,7 @@ std::optional<BootTime> Session::wake_at() const {
     at = earlier(at, std::max({pace_.queue_stands_at(), last_sent_ + window(), not_before_}));
   }
   if (nothing_claimable_ && phase_ == Phase::working) at = earlier(at, next_poll_);
+  if (const auto show = events_.show_at ? events_.show_at() : std::nullopt) at = earlier(at, *show);
   if (setup_.idle_timeout && is_idle()) at = earlier(at, idle_since_ + *setup_.idle_timeout);
   if (ends_at_ && phase_ != Phase::stopping) {
     at = earlier(at, *ends_at_ - term_lead());
@@ -83,6 +84,8 @@ Result<void> Session::wait() {
 void Session::check_time() {
   const BootTime now = clock_.boot_now();
   conclude_suspects();
+  if (const auto at = events_.show_at ? events_.show_at() : std::nullopt; at && now >= *at)
+    events_.show();
   if (end_ != WorkerEnd::lease_lost &&
       (lease_.fenced() || claim::must_fence(committer_->last_confirmed(), now, lease_ttl_))) {
     lose_lease(kTooLate);

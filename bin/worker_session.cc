@@ -222,6 +222,7 @@ bool Session::start(PreparedJob job) {
     return false;
   }
   refused_starts_ = 0;
+  std::string label = events_.label ? events_.label(job) : std::string();
   pace_.job_started(clock_.boot_now());
   free_cpus_ -= std::min(free_cpus_, job.need.cpus);
   free_memory_ = free_memory_ - std::min(free_memory_, job.need.memory);
@@ -239,7 +240,8 @@ bool Session::start(PreparedJob job) {
                   std::move(job.retries),
                   job.checkpoint_exit_code,
                   {},
-                  {}};
+                  {},
+                  std::move(label)};
   if (running.handler != nullptr && has_script(*running.handler))
     running.command = std::move(job.command);
   running_.emplace(static_cast<std::uint64_t>(*id), std::move(running));
@@ -356,7 +358,14 @@ void Session::conclude(const exec::Ended& ended) {
   report_end(std::move(job), ended, std::move(finished));
 }
 
+void Session::tell_end(const Running& job, const claim::Finished& finished) const {
+  if (!events_.ended || job.revoked || finished.state == claim::JobState::ready) return;
+  if (retry_rule(job, finished) != nullptr) return;
+  events_.ended({job.token, claim::raw(self_), job.label, finished.state, finished.outcome});
+}
+
 void Session::report_end(Running job, const exec::Ended& ended, claim::Finished finished) {
+  tell_end(job, finished);
   pace_.job_ended(clock_.boot_now() - job.started, clock_.boot_now());
   free_cpus_ = std::min(setup_.machine.cpus, free_cpus_ + job.need.cpus);
   free_memory_ = std::min(setup_.machine.memory, free_memory_ + job.need.memory);

@@ -52,6 +52,7 @@ struct Running {
   exec::Command command;  // kept only for a recovery script
   // How it ended, while its recovery script runs in its place.
   std::optional<claim::Finished> failed;
+  std::string label;  // of whoever wants to hear of its end
 };
 
 // One registration of a worker: from its epoch to its release or the loss of its lease. One thread;
@@ -84,6 +85,7 @@ class Session {
   void job_ended(const exec::Ended& ended);
   void conclude(const exec::Ended& ended);
   void conclude_suspects();
+  void tell_end(const Running& job, const claim::Finished& finished) const;
   void report_end(Running job, const exec::Ended& ended, claim::Finished finished);
   // worker_recovery.cc
   [[nodiscard]] bool is_checkpoint(const Running& job, const exec::Ended& ended) const;

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "bin/plan_dependencies.h"
 #include "lib/base/codec.h"
@@ -18,6 +19,9 @@ namespace {
 
 // Grows only with format changes of the settings value.
 constexpr std::uint8_t kSettingsFormat = 2;
+
+// Of recipes as stored; decoded they take some five times as much.
+constexpr std::size_t kMostKept = std::size_t{8} << 20U;
 
 // What a batch script could not be made of. Who wrote the same default once shall read it once.
 void check_slurm(const spec::Workflow& draft, spec::Report& report) {
@@ -166,6 +170,7 @@ claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory, Sums sums
                                            workflow.max_iterations, workflow.wait_for_new_jobs},
                                           sums});
   plan.sort = static_cast<claim::SortMethod>(workflow.sort);
+  plan.handlers = handlers_of(workflow);
   plan.max_failures = workflow.max_failures.value_or(0);
   plan.budget = plan_budget(workflow.budget);
   add_expansion(plan, workflow, *loaded.expansion);
@@ -174,7 +179,6 @@ claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory, Sums sums
 
 void add_expansion(claim::Plan& plan, const spec::Workflow& workflow,
                    const spec::Expansion& expansion) {
-  plan.handlers = handlers_of(workflow);
   PlannedLimits limits = plan_limits(workflow, expansion);
   plan.limits = std::move(limits.limits);
   std::map<claim::JobClass, std::uint32_t> classes;
@@ -214,7 +218,6 @@ std::vector<claim::UserDatum> user_data_of(const spec::Expansion& expansion) {
     datum.initial = d.data;
     datum.is_ephemeral = d.is_ephemeral;
     datum.maker = JobId{d.maker};
-    datum.is_declared = !d.is_elsewhere;
     all.push_back(std::move(datum));
   }
   return all;
@@ -224,7 +227,10 @@ std::shared_ptr<const RecipeBook::Page> RecipeBook::find(const claim::Reader& re
   if (reader.sequence() != seen_) {
     seen_ = reader.sequence();
     const std::uint64_t edition = claim::read_edition(reader);
-    if (edition != edition_) sweeps_.clear();
+    if (edition != edition_) {
+      sweeps_.clear();
+      kept_ = 0;
+    }
     edition_ = edition;
   }
   if (auto it = sweeps_.upper_bound(raw(id)); it != sweeps_.begin()) {
@@ -235,7 +241,7 @@ std::shared_ptr<const RecipeBook::Page> RecipeBook::find(const claim::Reader& re
   if (!job_template) return nullptr;
   auto recipe = spec::Recipe::decode(job_template->recipe);
   if (!recipe) return nullptr;
-  job_template->recipe.clear();
+  const std::size_t bytes = std::exchange(job_template->recipe, {}).size();
   std::shared_ptr<const claim::Handler> handler;
   if (job_template->handler != 0) {
     auto found = claim::read_handler(reader, *job_template);
@@ -244,7 +250,14 @@ std::shared_ptr<const RecipeBook::Page> RecipeBook::find(const claim::Reader& re
   }
   auto page = std::make_shared<const Page>(
       Page{*std::move(job_template), *std::move(recipe), std::move(handler)});
-  if (page->job_template.count > 1) sweeps_.emplace(raw(page->job_template.first), page);
+  if (page->job_template.count > 1) {
+    if (kept_ + bytes > kMostKept) {
+      sweeps_.clear();
+      kept_ = 0;
+    }
+    kept_ += bytes;
+    sweeps_.emplace(raw(page->job_template.first), page);
+  }
   return page;
 }
 

@@ -55,7 +55,8 @@ Result<WorkflowSettings> decode_workflow_settings(std::string_view bytes);
 void add_expansion(claim::Plan& plan, const spec::Workflow& workflow,
                    const spec::Expansion& expansion);
 
-// Recipes of templates, decoded once for each edition of them. For one store.
+// Recipes of templates, decoded once for each edition of them while they are in use; of many large
+// ones (lists of values) only some are kept. For one store.
 class RecipeBook {
  public:
   struct Page {
@@ -69,6 +70,7 @@ class RecipeBook {
  private:
   std::map<std::uint64_t, std::shared_ptr<const Page>>
       sweeps_;                 // by first id; single jobs are not kept
+  std::size_t kept_ = 0;       // bytes of their recipes as stored
   std::uint64_t seen_ = 0;     // commit at which the edition was looked up
   std::uint64_t edition_ = 0;  // of what is kept
 };

@@ -183,9 +183,8 @@ constexpr auto kLanguage = std::to_array<Key>({
 });
 
 // Of the workflow's keys those that an addition to it may have.
-constexpr auto kAdditionKeys =
-    std::to_array<std::string_view>({"name", "jobs", "files", "user_data", "resource_requirements",
-                                     "failure_handlers", "parameters", "variables"});
+constexpr auto kAdditionKeys = std::to_array<std::string_view>(
+    {"name", "jobs", "files", "user_data", "resource_requirements", "parameters", "variables"});
 
 }  // namespace
 
