@@ -98,7 +98,7 @@ class Race {
         spec_(directory_ / fmt::format("{}-{}.yaml", name_of(output), engine)),
         output_(output),
         engine_(engine),
-        jobs_(options.quick ? 500 : 20'000) {}
+        jobs_(options.quick ? 2000 : 20'000) {}
 
   [[nodiscard]] int jobs() const { return jobs_; }
   Result<void> write_spec() const { return write_text(spec_, spec_of(jobs_, output_)); }
@@ -147,8 +147,13 @@ class Race {
     whole_ = made.wall;
     return store;
   }
+  // Of other races, too.
   Path fresh(const char* what) {
-    return directory_ / fmt::format("{}-{}-{}", spec_.stem().string(), what, ++made_);
+    std::error_code ignored;
+    for (;;) {
+      Path path = directory_ / fmt::format("{}-{}-{}", spec_.stem().string(), what, ++made_);
+      if (!std::filesystem::exists(path, ignored)) return path;
+    }
   }
 
   Path directory_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "lib/claim/lease.h"
+#include "lib/store/filesystem.h"
 
 namespace torc::cli {
 namespace {
@@ -26,6 +28,15 @@ constexpr nanoseconds kExplanation = 1s;
 int make_signal_fd() {
   const sigset_t set = worker_signals();
   return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+// Whether commits cost anybody but this host: a journal on its own disk does not.
+claim::Sharing sharing_of(const store::Store& store) {
+  struct statfs about {};
+  if (store.identity().engine != store::Engine::journal) return claim::Sharing::local;
+  if (statfs(store.directory().c_str(), &about) != 0) return claim::Sharing::shared;
+  const auto type = store::filesystem_type(static_cast<std::uint64_t>(about.f_type));
+  return type.sharing == store::Sharing::shared ? claim::Sharing::shared : claim::Sharing::local;
 }
 
 bool is_ended_from_outside(const exec::Ended& ended) {
@@ -81,8 +92,7 @@ Session::~Session() {
 }
 
 Result<bool> Session::enter(store::Store& store) {
-  const auto sharing = store.identity().engine == store::Engine::journal ? claim::Sharing::shared
-                                                                         : claim::Sharing::local;
+  const claim::Sharing sharing = sharing_of(store);
   pace_ = claim::Pace(sharing);
   if (sharing == claim::Sharing::local) return true;
   claim::Entrance entrance(sharing, setup_.starters);
