@@ -21,6 +21,8 @@ class Memory : public HostTest {
   RunId start_limited(const std::string& line, std::uint64_t mebi) {
     Command made = command("exec 9>fifo; " + line);
     made.memory_limit = mebibytes(mebi);
+    made.time_limit = 1h;  // so that what is not killed for its memory ends all the same
+    made.termination_lead = 0s;
     return start(made);
   }
   void look() {
@@ -29,14 +31,21 @@ class Memory : public HostTest {
     ASSERT_TRUE(wakeup.ok());
     remember(*wakeup);
   }
+  Ended end_after_look(RunId id) {
+    look();
+    clock_.advance(2h);
+    auto wakeup = host_->wait(clock_.boot_now());
+    EXPECT_TRUE(wakeup.ok());
+    if (wakeup.ok()) remember(*wakeup);
+    return end_of(id);
+  }
   ManualClock clock_;
 };
 
 TEST_F(Memory, a_command_beyond_its_memory_is_killed_with_its_tree) {
   const RunId id = start_limited(holds("40") + " & wait", 32);
   wait_for("filled");
-  look();
-  const Ended ended = end_of(id);
+  const Ended ended = end_after_look(id);
   EXPECT_EQ(ended.how, Ending::out_of_memory);
   EXPECT_GE(ended.max_rss, mebibytes(39));
   EXPECT_FALSE(anybody_left());
@@ -46,8 +55,7 @@ TEST_F(Memory, children_that_exceed_it_only_together_are_killed) {
   const RunId id = start_limited(holds("40") + " & " + holds("40") + " & wait", 64);
   wait_for("filled");
   wait_for("filled");
-  look();
-  const Ended ended = end_of(id);
+  const Ended ended = end_after_look(id);
   EXPECT_EQ(ended.how, Ending::out_of_memory);
   EXPECT_GE(ended.max_rss, mebibytes(78)) << "of the tree, not of its largest process";
   EXPECT_FALSE(anybody_left());
@@ -57,8 +65,7 @@ TEST_F(Memory, what_left_the_session_counts) {
   write_file("away", holds("40"));
   const RunId id = start_limited("(setsid sh away &); exec sleep 1000", 32);
   wait_for("filled");
-  look();
-  EXPECT_EQ(end_of(id).how, Ending::out_of_memory);
+  EXPECT_EQ(end_after_look(id).how, Ending::out_of_memory);
   EXPECT_FALSE(anybody_left());
 }
 
