@@ -171,7 +171,7 @@ jobs:
   EXPECT_GT(jobs[0]["max_rss_bytes"].get<std::int64_t>(), 0);
   EXPECT_GE(jobs[0]["ended_at"].get<double>(), jobs[0]["started_at"].get<double>());
   EXPECT_LE(jobs[0]["ended_at"].get<double>(), jobs[1]["ended_at"].get<double>());
-  fields.insert(fields.end(), {"command", "waits_for"});
+  fields.insert(fields.end(), {"added", "command", "waits_for"});
   std::sort(fields.begin(), fields.end());
   EXPECT_EQ(keys_of(here.json({"job", "a"})), fields);
   EXPECT_EQ(here.json({"job", "#1"})["name"], "a");
