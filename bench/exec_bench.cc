@@ -12,7 +12,7 @@ class Exec {
   Exec(const Options& options, std::string command)
       : directory_(options.scratch),
         jobs_(options.quick ? 500 : 5000),
-        rounds_(options.quick ? 2 : 5),
+        rounds_(options.quick ? 2 : 3),
         command_(std::move(command)) {}
 
   Result<void> write() {

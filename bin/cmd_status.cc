@@ -85,6 +85,8 @@ Result<Picture> look(store::Store& store, WallTime now) {
     claim::State state_of(reader);
     picture.next_due = claim::next_due(state_of, now);
     for (const JobState state : {JobState::failed, JobState::terminated}) {
+      // Else all that are set aside would be read to learn it.
+      if (picture.workflow.of(state) == 0) continue;
       claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
         if (picture.failures.size() >= kShownFailures) return false;
         picture.failures.push_back({id, job_name(book, reader, id), job});
