@@ -67,7 +67,7 @@ void print_summary(const App& app, const WorkerSummary& summary, const Path& sto
         show_count(w.max_failures));
   }
   if (bad > 0)
-    say(app.out, "see: torc jobs {} --state failed; torc logs {} NAME --stderr\n", shown, shown);
+    say(app.out, "see: torc jobs {} --state failed; torc logs {} --failed\n", shown, shown);
   if (summary.end == WorkerEnd::nothing_fits && w.budget_holds) {
     say(app.out, "the budget keeps {} ready job(s) from starting; see `torc status {}`\n",
         show_count(w.of(JobState::ready)), shown);

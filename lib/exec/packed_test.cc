@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <map>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "lib/exec/packed_reader.h"
@@ -252,6 +254,40 @@ TEST(Packed, a_damaged_record_hides_no_other) {
   EXPECT_EQ(read_all(here.path(), {1, 1}, Stream::out), "job1");
   EXPECT_EQ(read_all(here.path(), {2, 1}, Stream::out), "");
   EXPECT_EQ(read_all(here.path(), {3, 1}, Stream::out), "job3");
+}
+
+// The order of the writer's steps is what a reader beside it relies on. Jobs with and without
+// output take turns in one slot.
+TEST(Packed, a_reader_beside_the_writer_never_sees_the_output_of_another_job) {
+  constexpr std::uint64_t kJobs = 3000;
+  const TempDirectory here;
+  PosixOutputDisk disk;
+  const auto writer = make(disk, here.path());
+  std::atomic<std::uint64_t> running{1};
+  const auto text_of = [](std::uint64_t job) {
+    return job % 3 == 0 ? std::string() : "job " + std::to_string(job) + "\n";
+  };
+  std::thread work([&] {
+    for (std::uint64_t job = 1; job <= kJobs; ++job) {
+      const auto place = writer->begin({job, 1});
+      running = job;
+      const std::string text = text_of(job);
+      (void)!::write(place->out, text.data(), text.size());
+      (void)writer->end(place->slot, Keep::yes);
+    }
+    running = kJobs + 1;
+  });
+  PackedReader reader(here.path());
+  for (std::uint64_t job = running; job <= kJobs; job = running) {
+    const auto chunk = reader.read(7, {job, 1}, Stream::out, 0, 100);
+    EXPECT_TRUE(chunk.ok());
+    if (chunk) {
+      EXPECT_TRUE(chunk->bytes.empty() || chunk->bytes == text_of(job)) << chunk->bytes;
+    }
+  }
+  work.join();
+  for (std::uint64_t job = 1; job <= kJobs; ++job)
+    EXPECT_EQ(reader.read(7, {job, 1}, Stream::out, 0, 100)->bytes, text_of(job));
 }
 
 // What jobs wrote that were begun, by a worker that runs two at a time and loses its disk, or its
