@@ -152,8 +152,11 @@ void Member::strike(Target target, int signal) {
     note(pid, signal);
     ::kill(pid, signal);
   }
-  // The child does not survive its parent.
-  if (signal == SIGKILL && child != 0) note(child, SIGKILL);
+  if (signal != SIGKILL || child == 0) return;
+  // Neither survives the other. A parent whose child was killed ends by itself, and may be dealt a
+  // second blow before its end is noticed here: what counts is this moment.
+  note(child, SIGKILL);
+  ledger_.ended(parent);
 }
 
 bool Member::is_committing() const {
