@@ -161,6 +161,22 @@ TEST(Exec, goes_on_where_a_killed_one_stopped) {
   EXPECT_EQ(here.run({"exec", "--resume"}).exit_code, 0) << "nothing is left";
 }
 
+TEST(Exec, waits_with_the_order_kept_for_nothing_that_ended_before) {
+  const Workplace here;
+  Fifo gate(here.path() / "gate");
+  const std::string command =
+      "test {} != a || exit 0; test -e second || exit 1; "
+      "test {} = b || read x < gate; echo did {}";
+  EXPECT_EQ(here.run({"exec", "-c", command, "a", "b", "c", "--store", "s"}).exit_code, 1);
+  here.write("second", "");
+  const auto process = here.start({"exec", "--resume-failed", "-k", "--store", "s"});
+  EXPECT_TRUE(process->wait_for_output("did b\n")) << "while c still runs";
+  gate.open_gate(1);
+  const Ended ended = process->wait();
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_EQ(ended.out, "did b\ndid c\n");
+}
+
 TEST(Exec, ctrl_c_lets_running_jobs_end_and_says_how_to_go_on) {
   const Workplace here;
   Fifo record(here.path() / "record");
