@@ -100,6 +100,7 @@ class Host final : public ProcessHost {
   std::unordered_map<pid_t, Stray> strays_;
   std::vector<RunKey> leaderless_;  // runs whose leader has ended and whose end is not reported
   bool unsettled_ = false;          // a tree without a leader was killed: look whether it is gone
+  BootTime paid_until_{};           // processor time of looks, at their share of all time
   std::optional<BootTime> next_look_;  // at the memory of trees
   OomKills oom_kills_{"/"};
   std::vector<Ended> ended_;  // for the next wait()

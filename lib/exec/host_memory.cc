@@ -20,8 +20,10 @@ constexpr nanoseconds kLatestLimited = 1s;
 constexpr nanoseconds kLatest = 10s;
 // Those due within this time of each other are looked at together.
 constexpr nanoseconds kTogether = 50ms;
-// Processor time between two looks, for that of the look: 0.4 % at most.
+// Time that passes for each unit of processor time that looks take: 0.4 % of it. What was not used
+// in the last seconds may be used at once, by a command that grows fast.
 constexpr int kShare = 250;
+constexpr nanoseconds kCredit = 5s;
 
 nanoseconds thread_time() {
   timespec now{};
@@ -78,7 +80,8 @@ void Host::look_at_memory() {
       next_look_ = next_look_ ? std::min(*next_look_, run.memory.next) : run.memory.next;
     }
   }
-  if (next_look_) next_look_ = std::max(*next_look_, now + kShare * (thread_time() - begun));
+  paid_until_ = std::max(paid_until_, now - kCredit) + kShare * (thread_time() - begun);
+  if (next_look_) next_look_ = std::max(*next_look_, paid_until_);
 }
 
 void Host::look_at_memory_of(RunKey key, Run& run, BootTime now) {
