@@ -17,6 +17,7 @@
 #include "bin/logs_commands.h"
 #include "bin/quantities.h"
 #include "bin/quote.h"
+#include "bin/result_commands.h"
 #include "bin/spec_commands.h"
 #include "lib/spec/diagnostic.h"
 
@@ -219,6 +220,9 @@ Exit run_command_line(const App& app, int argc, char** argv) {
       ->type_name("[STORE] NAME");
   c->add_flag("--json", job.json, "machine-readable output");
   c->callback([&] { exit = run_job(app, job); });
+
+  ResultCommands results;
+  add_result_commands(cli, app, results, exit);
 
   LogsOptions logs;
   ExportOptions exports;

@@ -101,7 +101,7 @@ void print_job(const App& app, const claim::Reader& reader, const RecipeBook::Pa
   if (o.started_at.count() != 0) line("started", show_time(o.started_at));
   if (o.cause != claim::EndCause::none && !claim::is_live(job.state)) {
     line("ended", fmt::format("{}: {}", show_time(o.ended_at), show_outcome(o)));
-    line("used", fmt::format("{}, {} CPU time, {} peak memory of one process",
+    line("used", fmt::format("{}, {} CPU time, {} peak memory",
                              show_duration(o.started_at.count() == 0 ? WallTime{}
                                                                      : o.ended_at - o.started_at),
                              show_duration(o.cpu_time), show_bytes(o.max_rss)));

@@ -58,10 +58,13 @@ std::string json_line(const ordered_json& json) {
 }
 
 std::string show_exit(const claim::Job& job) {
-  const claim::Outcome& o = job.outcome;
-  if (o.cause == claim::EndCause::none || claim::is_live(job.state)) return "-";
-  if (o.signal > 0) return fmt::format("{}:{}", std::max(o.exit_code, 0), o.signal);
-  return o.exit_code >= 0 ? std::to_string(o.exit_code) : "-";
+  const bool ended = job.outcome.cause != claim::EndCause::none && !claim::is_live(job.state);
+  return ended ? show_exit(job.outcome) : "-";
+}
+
+std::string show_exit(const claim::Outcome& ended) {
+  if (ended.signal > 0) return fmt::format("{}:{}", std::max(ended.exit_code, 0), ended.signal);
+  return ended.exit_code >= 0 ? std::to_string(ended.exit_code) : "-";
 }
 
 std::string_view workflow_verdict(const claim::WorkflowState& workflow, std::uint64_t living) {

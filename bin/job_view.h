@@ -24,6 +24,7 @@ namespace torc::cli {
 // "0", "3", "0:9" (exit code:signal, as sacct writes them), "152:15" (torc's code for the end that
 // the signal brought), "-" before the end.
 [[nodiscard]] std::string show_exit(const claim::Job& job);
+[[nodiscard]] std::string show_exit(const claim::Outcome& ended);
 
 // Whole-workflow verdict: completed, failed, running, waiting (jobs are ready, nobody
 // works; or all that is left is held).

@@ -1,0 +1,107 @@
+// What is told of how jobs ended and what they used.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tests/integration/harness.h"
+
+namespace torc::itest {
+namespace {
+
+using nlohmann::json;
+
+// `tail` keeps what it reads as long as its input goes on.
+constexpr const char* kJobs = R"(name: wf
+resource_requirements:
+  - {name: little, memory: 64m}
+  - {name: much, memory: 900m}
+execution_config: {oom_exit_code: 99}
+jobs:
+  - {name: good, command: "true", resource_requirements: much}
+  - {name: bad, command: exit 3}
+  - {name: killed, command: "kill -9 $$"}
+  - {name: missing, command: /no/such/program}
+  - name: greedy
+    command: "(head -c 200M /dev/zero; exec sleep 1000) | tail >/dev/null"
+    resource_requirements: little
+  - {name: never, command: "true", depends_on: [bad]}
+)";
+
+class Results : public testing::TestWithParam<const char*> {
+ protected:
+  void run(const std::string& spec) {
+    here_.write("wf.yaml", spec);
+    ASSERT_EQ(here_.run({"init", "wf.yaml", "--engine", GetParam()}).exit_code, 0);
+    const Ended ended =
+        here_.run({"run", "wf.torc", "--num-cpus", "2", "--memory", "1g", "--num-gpus", "0"});
+    ASSERT_EQ(ended.exit_code, 1) << ended;
+  }
+  std::map<std::string, json> by_name(std::vector<std::string> arguments) {
+    std::map<std::string, json> found;
+    for (const json& row : here_.json(std::move(arguments))) found[row["name"]] = row;
+    return found;
+  }
+  Workplace here_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Engines, Results, testing::Values("journal", "lmdb"),
+                         [](const auto& engine) { return std::string(engine.param); });
+
+TEST_P(Results, tell_every_ending_apart) {
+  run(kJobs);
+  auto rows = by_name({"results"});
+  EXPECT_EQ(rows.size(), 5U) << "one that never ran has no attempt";
+  EXPECT_EQ(rows["good"]["cause"], "exited");
+  EXPECT_EQ(rows["good"]["exit_code"], 0);
+  EXPECT_EQ(rows["bad"]["exit_code"], 3);
+  EXPECT_EQ(rows["killed"]["cause"], "signaled");
+  EXPECT_EQ(rows["killed"]["signal"], 9);
+  EXPECT_EQ(rows["missing"]["cause"], "not_started");
+  EXPECT_EQ(rows["missing"]["errno"], ENOENT);
+  EXPECT_EQ(rows["greedy"]["cause"], "out_of_memory");
+  EXPECT_EQ(rows["greedy"]["exit_code"], 99);
+  EXPECT_GT(rows["greedy"]["max_rss_bytes"], 64 << 20);
+  EXPECT_FALSE(rows["greedy"]["host"].is_null());
+  EXPECT_TRUE(here_.run({"results"}).says("99:9"));
+  EXPECT_TRUE(here_.run({"results", "killed"}).says("0:9"));
+  EXPECT_EQ(by_name({"results", "wf.torc", "bad"}).size(), 1U);
+  EXPECT_EQ(by_name({"results", "--failed"}).size(), 4U);
+  EXPECT_EQ(by_name({"results", "--state", "completed"}).size(), 1U);
+  EXPECT_EQ(here_.run({"results", "nobody"}).exit_code, 2);
+  const auto csv = lines_of(here_.run({"results", "--csv"}).out);
+  ASSERT_EQ(csv.size(), 6U);
+  EXPECT_TRUE(csv[3].starts_with("3,killed,1,failed,signaled,,9,,")) << csv[3];
+  EXPECT_EQ(here_.run({"results", "--csv", "--json"}).exit_code, 2);
+}
+
+TEST_P(Results, earlier_attempts_are_told_while_their_commits_are_kept) {
+  run(R"(name: wf
+failure_handlers: [{name: h, rules: [{exit_codes: [3], max_retries: 2}]}]
+jobs: [{name: a, command: exit 3, failure_handler: h}]
+)");
+  EXPECT_EQ(here_.json({"results"}).size(), 1U);
+  const json all = here_.json({"results", "--all-attempts"});
+  const bool kept = std::string(GetParam()) == "journal";
+  ASSERT_EQ(all.size(), kept ? 3U : 1U) << all;
+  EXPECT_EQ(all.back()["attempt"], 3);
+  EXPECT_EQ(all.front()["exit_code"], 3);
+  const Ended said = here_.run({"results", "--all-attempts"});
+  EXPECT_EQ(said.err.empty(), kept) << said;
+}
+
+TEST_P(Results, resources_tell_who_wastes_and_who_needs_more) {
+  run(kJobs);
+  std::map<std::string, json> entries;
+  for (const json& row : here_.json({"resources"})) entries[row["first"]] = row;
+  EXPECT_EQ(entries.size(), 4U) << "of what did not run nothing is known";
+  EXPECT_EQ(entries["good"]["findings"], json::array({"wastes memory"}));
+  EXPECT_LT(entries["good"]["suggested_memory_bytes"], 900 << 20);
+  EXPECT_EQ(entries["greedy"]["findings"], json::array({"1 out of memory"}));
+  EXPECT_GE(entries["greedy"]["suggested_memory_bytes"], 128 << 20);
+  EXPECT_TRUE(entries["bad"]["memory_bytes"].is_null()) << "it declares none";
+  EXPECT_TRUE(here_.run({"resources"}).says("wastes memory"));
+}
+
+}  // namespace
+}  // namespace torc::itest
