@@ -68,10 +68,9 @@ class Attempt {
     if (!added_.good) return Error{ErrorKind::invalid, "the addition has mistakes", ""};
     tell_names(living, *loaded.expansion);
     claim::Plan plan;
-    plan.handlers = claim::read_handlers(tx);
     add_expansion(plan, *loaded.workflow, *loaded.expansion);
     TORC_TRY(claim::add_jobs(tx, std::move(plan), std::move(terms.origin)));
-    return {};
+    return claim::add_user_data(tx, user_data_of(*loaded.expansion));
   }
   Added take() { return std::move(added_); }
   [[nodiscard]] const Added& added() const { return added_; }
@@ -165,7 +164,7 @@ Exit print_added(const App& app, const store::Store& store, const AdditionText& 
     fmt::print(app.out, "{}\n", json_text(out));
     return added.good ? Exit::ok : Exit::usage;
   }
-  print_diagnostics(app, shown);
+  print_diagnostics(app, shown, "nothing was added");
   if (!added.good) return Exit::usage;
   if (added.jobs > 0) {
     fmt::print(app.out, "{} {} job(s): {}\n", dry_run ? "would add" : "added",

@@ -11,6 +11,7 @@
 #include "bin/job_view.h"
 #include "bin/locate.h"
 #include "bin/quantities.h"
+#include "bin/quote.h"
 #include "bin/table.h"
 #include "bin/worker_setup.h"
 #include "bin/workflow_plan.h"
@@ -61,7 +62,7 @@ class Command {
   [[nodiscard]] std::vector<const Event*> newest() const;
   std::string host_of(const claim::Reader& reader, claim::WorkerEpoch worker);
   std::string name_of(const claim::Reader& reader, JobId job);
-  static std::string what(const Event& event);
+  std::string what(const claim::Reader& reader, const Event& event);
 
   const App& app_;
   const HistoryOptions& options_;
@@ -77,7 +78,11 @@ class Command {
 };
 
 bool Command::wanted(const Event& event, WallTime at) const {
-  if (job_ && event.job != *job_) return false;
+  const auto is_about = [&event](JobId job) {
+    return event.kind == EventKind::added ? raw(job) - raw(event.job) < event.count
+                                          : job == event.job;
+  };
+  if (job_ && !is_about(*job_) && (raw(event.parent) == 0 || event.parent != *job_)) return false;
   if (options_.worker && claim::raw(event.worker) != *options_.worker) return false;
   return since_.count() == 0 || at >= since_;
 }
@@ -121,8 +126,12 @@ Result<void> Command::collect() {
       historian.rest(e.key, e.value);
       return true;
     };
+    const auto tell_additions = [&](const store::Entry& e) {
+      return claim::is_in(claim::Table::addition, e.key) && tell(e);
+    };
     reader.scan_prefix(claim::Key(claim::Table::worker), tell);
     reader.scan_prefix(claim::Key(claim::Table::job), tell);
+    reader.scan(claim::Key(claim::Table::addition, 0), tell_additions);
     std::stable_sort(from_state_.begin(), from_state_.end(),
                      [](const Event& a, const Event& b) { return a.at < b.at; });
     show(reader);
@@ -152,7 +161,7 @@ std::string Command::name_of(const claim::Reader& reader, JobId job) {
   return raw(job) == 0 ? std::string() : job_name(book_, reader, job);
 }
 
-std::string Command::what(const Event& event) {
+std::string Command::what(const claim::Reader& reader, const Event& event) {
   switch (event.kind) {
     case EventKind::finished:
     case EventKind::requeued:
@@ -160,6 +169,12 @@ std::string Command::what(const Event& event) {
     case EventKind::expired:
       return claim::raw(event.author) == 0 ? ""
                                            : fmt::format("by worker {}", claim::raw(event.author));
+    case EventKind::added:
+      if (raw(event.parent) == 0)
+        return fmt::format("{} job(s), by {}", show_count(event.count), printable(event.by));
+      return fmt::format("{} job(s), by {}, attempt {}, {}", show_count(event.count),
+                         printable(name_of(reader, event.parent)), event.attempt,
+                         printable(event.by));
     default:
       return "";
   }
@@ -197,11 +212,11 @@ void Command::show_table(const claim::Reader& reader, const std::vector<const Ev
     page.add({show_time(e->at), e->sequence == 0 ? "-" : std::to_string(e->sequence),
               std::string(claim::to_string(e->kind)),
               raw(e->job) == 0 ? "-" : name_of(reader, e->job),
-              e->attempt == 0 ? "-" : std::to_string(e->attempt),
+              e->attempt == 0 || e->kind == EventKind::added ? "-" : std::to_string(e->attempt),
               claim::raw(e->worker) == 0
                   ? "-"
                   : fmt::format("{}{}{}", claim::raw(e->worker), host.empty() ? "" : " on ", host),
-              what(*e)});
+              what(reader, *e)});
     if (page.rows() < kPage) continue;
     fmt::print(app_.out, "{}", page.text());
     page = new_page();
@@ -239,12 +254,19 @@ void Command::show_json(const claim::Reader& reader, const std::vector<const Eve
     const std::string host = host_of(reader, e->worker);
     row["host"] = host.empty() ? ordered_json(nullptr) : ordered_json(host);
     row["by"] = or_null(claim::raw(e->author));
-    row["state"] =
-        raw(e->job) == 0 ? ordered_json(nullptr) : ordered_json(claim::to_string(e->state));
+    row["state"] = raw(e->job) == 0 || e->kind == EventKind::added
+                       ? ordered_json(nullptr)
+                       : ordered_json(claim::to_string(e->state));
     row["cause"] = ended ? ordered_json(claim::to_string(o.cause)) : ordered_json(nullptr);
     row["exit_code"] =
         ended && o.exit_code >= 0 ? ordered_json(o.exit_code) : ordered_json(nullptr);
     row["signal"] = ended ? or_null(o.signal) : ordered_json(nullptr);
+    if (e->kind == EventKind::added) {
+      row["jobs"] = e->count;
+      row["added_by"] = e->by;
+      row["parent"] =
+          raw(e->parent) == 0 ? ordered_json(nullptr) : ordered_json(name_of(reader, e->parent));
+    }
     fmt::print(app_.out, "{}\n    {}", first ? "" : ",", json_line(row));
     first = false;
   }

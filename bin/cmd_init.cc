@@ -48,10 +48,10 @@ Exit run_init(const App& app, const InitOptions& options) {
     if (options.json)
       fmt::print(app.out, "{}\n", json_text(diagnostics_json(*loaded)));
     else
-      print_diagnostics(app, *loaded);
+      print_diagnostics(app, *loaded, "nothing was made");
     return Exit::usage;
   }
-  if (!options.json) print_diagnostics(app, *loaded);
+  if (!options.json) print_diagnostics(app, *loaded, "nothing was made");
   const auto engine = parse_engine(options.engine);
   if (!engine) return report(app, engine.error());
   const Path directory = options.store.empty() ? default_store(app, *loaded)

@@ -13,6 +13,7 @@
 #include "bin/quote.h"
 #include "bin/table.h"
 #include "bin/worker_setup.h"
+#include "lib/claim/add.h"
 
 namespace torc::cli {
 namespace {
@@ -106,13 +107,36 @@ void print_job(const App& app, const claim::Reader& reader, const RecipeBook::Pa
                                                                      : o.ended_at - o.started_at),
                              show_duration(o.cpu_time), show_bytes(o.max_rss)));
   }
+  RecipeBook book;
+  if (const auto origin = claim::read_origin(reader, id)) {
+    const std::string parent = raw(origin->parent) == 0
+                                   ? std::string()
+                                   : fmt::format("by {}, attempt {}, as iteration {}, ",
+                                                 printable(job_name(book, reader, origin->parent)),
+                                                 origin->attempt, origin->depth + 1);
+    line("added", fmt::format("{}: {}{}", show_time(origin->at), parent, printable(origin->by)));
+    if (!origin->state.empty()) line("state given", printable(origin->state));
+  }
   if (job.state == JobState::delayed) line("tried again", show_time(job.not_before));
   if (page.handler != nullptr) line("retries", show_retries(reader, *page.handler, id, job));
-  RecipeBook book;
   for (const ObstacleLine& l : obstacle_lines(reader, book, id)) line(l.name, l.text);
   if (job.attempt > 0) {
     line("output", fmt::format("torc logs {} {} [--stderr]", store, job_word(rendered.name, id)));
   }
+}
+
+// null: it was there from the beginning.
+ordered_json origin_json(const claim::Reader& reader, RecipeBook& book, JobId id) {
+  const auto origin = claim::read_origin(reader, id);
+  if (!origin) return nullptr;
+  ordered_json out = {{"at", static_cast<double>(origin->at.count()) / 1e6}, {"by", origin->by}};
+  const bool spawned = raw(origin->parent) != 0;
+  out["parent"] = spawned ? ordered_json(job_name(book, reader, origin->parent)) : nullptr;
+  out["attempt"] = spawned ? ordered_json(origin->attempt) : nullptr;
+  out["iteration"] = origin->depth + 1;
+  const auto state = ordered_json::parse(origin->state, nullptr, false);
+  out["state"] = state.is_discarded() ? ordered_json(nullptr) : state;
+  return out;
 }
 
 }  // namespace
@@ -184,6 +208,7 @@ Exit run_job(const App& app, const JobOptions& options) {
         for (const JobId w : claim::waits_for(reader, *id, 100))
           waiting.push_back(job_name(book, reader, w));
         out["waits_for"] = std::move(waiting);
+        out["added"] = origin_json(reader, book, *id);
         fmt::print(app.out, "{}\n", json_text(out));
         return {};
       });

@@ -192,7 +192,7 @@ Exit run_reinit(const App& app, const ReinitOptions& options) {
     if (!read) return report(app, read.error());
     loaded = *std::move(read);
     if (!loaded->expansion) {
-      print_diagnostics(app, *loaded);
+      print_diagnostics(app, *loaded, "nothing was changed");
       return Exit::usage;
     }
   }

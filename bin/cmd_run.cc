@@ -98,7 +98,7 @@ Exit run_run(const App& app, const RunOptions& options) {
   } else {
     auto loaded = load_spec(app, options.target);
     if (!loaded) return report(app, loaded.error());
-    print_diagnostics(app, *loaded);
+    print_diagnostics(app, *loaded, "nothing was made");
     if (!loaded->expansion) return Exit::usage;
     auto made = store_of_spec(app, options, *loaded);
     if (!made) return report(app, made.error());

@@ -3,11 +3,14 @@
 
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "bin/add_commands.h"
 #include "bin/addition.h"
 #include "bin/living_workflow.h"
 #include "bin/locate.h"
+#include "lib/spec/definitions.h"
+#include "lib/spec/language.h"
 #include "lib/store/disk.h"
 
 namespace torc::cli {
@@ -159,8 +162,32 @@ class Spawn {
     if (!scheduler.empty()) job["scheduler"] = scheduler;
     if (!label.empty()) job["label"] = label;
     job["priority"] = o.priority.value_or(parent.priority);
+    inherit(job, living, parent);
     return ordered_json{{"jobs", ordered_json::array({job})}}.dump(
         2, ' ', false, ordered_json::error_handler_t::replace);
+  }
+
+  // Keys for which there is no flag.
+  static void inherit(ordered_json& job, const LivingWorkflow& living,
+                      const spec::Living::Job& parent) {
+    const spec::Stdio& stdio = parent.texts.stdio;
+    const spec::Stdio& usual = living.settings().execution.stdio;
+    if (stdio.mode != usual.mode || stdio.delete_on_success != usual.delete_on_success) {
+      const auto modes = spec::words_of(spec::find_key(spec::Where::stdio, "mode")->choices);
+      job["stdio"] = {{"mode", modes.at(static_cast<std::size_t>(stdio.mode))},
+                      {"delete_on_success", stdio.delete_on_success}};
+    }
+    if (parent.texts.checkpoint_exit_code != 0)
+      job["checkpoint_exit_code"] = parent.texts.checkpoint_exit_code;
+    if (parent.crash_limit != 0) job["crash_limit"] = parent.crash_limit;
+    if (parent.cancels) job["cancel_on_blocking_job_failure"] = true;
+    if (!parent.failure_handler) return;
+    for (spec::FailureHandler& known : spec::known_failure_handlers(living)) {
+      const std::string name = std::exchange(known.name, parent.failure_handler->name);
+      if (!spec::same_rules(known, *parent.failure_handler)) continue;
+      job["failure_handler"] = name;
+      return;
+    }
   }
 
   const App& app_;

@@ -3,8 +3,28 @@
 #include <utility>
 
 #include "lib/claim/add.h"
+#include "lib/claim/limit.h"
 
 namespace torc::cli {
+namespace {
+
+spec::FailureHandler to_spec(const claim::Handler& handler) {
+  spec::FailureHandler out;
+  for (const claim::RetryRule& r : handler.rules) {
+    spec::FailureRule& rule = out.rules.emplace_back();
+    rule.exit_codes = r.exit_codes;
+    rule.match_all_exit_codes = r.all_exit_codes;
+    for (const claim::FailureCause c : r.on) rule.on.push_back(static_cast<spec::FailureCause>(c));
+    rule.recovery_script = r.script;
+    rule.max_retries = r.max_retries;
+    rule.memory_multiplier = r.memory_multiplier;
+    rule.runtime_multiplier = r.runtime_multiplier;
+    rule.backoff = r.backoff;
+  }
+  return out;
+}
+
+}  // namespace
 
 Result<LivingWorkflow> LivingWorkflow::of(const claim::Reader& reader) {
   TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(reader));
@@ -82,10 +102,33 @@ spec::Living::Job LivingWorkflow::job(std::uint64_t number) {
   job.scheduler = c.scheduler;
   job.label = c.label;
   job.priority = t.priority;
-  for (const claim::JobRange& r : claim::read_upstream(*reader_, JobId{number}))
-    job.upstream.push_back({raw(r.first), r.count});
+  if (page->handler) job.failure_handler = to_spec(*page->handler);
+  job.crash_limit = t.crash_limit;
+  if (const auto limit = claim::read_limit(*reader_, c.limit)) job.max_parallel = limit->limit.most;
+  const claim::DependencySet set = claim::read_dependencies(*reader_, JobId{number});
+  job.cancels = set.cancels;
+  for (const claim::JobRange& r : set.upstream) job.upstream.push_back({raw(r.first), r.count});
   spec::normalise(job.upstream);
+  for (const claim::Dependency& d : set.conditional) {
+    const auto condition = static_cast<spec::Condition>(d.condition);
+    if (job.conditional.empty() || job.conditional.back().first != condition)
+      job.conditional.push_back({condition, {}});
+    job.conditional.back().second.push_back({raw(d.jobs.first), d.jobs.count});
+  }
+  for (auto& [condition, jobs] : job.conditional) spec::normalise(jobs);
   return job;
+}
+
+std::optional<std::uint32_t> LivingWorkflow::limit_of(std::string_view entry) {
+  if (!limits_) {
+    limits_.emplace();
+    claim::scan_limits(*reader_, [&](const claim::LimitState& one) {
+      limits_->emplace(one.limit.entry, one.limit.most);
+      return true;
+    });
+  }
+  const auto found = limits_->find(entry);
+  return found == limits_->end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace torc::cli

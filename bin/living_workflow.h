@@ -1,6 +1,8 @@
 // A store's workflow as an addition to it sees it.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +33,7 @@ class LivingWorkflow : public spec::Living {
       Entries which,
       const std::function<bool(std::uint64_t first, const spec::Recipe& recipe)>& visit) override;
   [[nodiscard]] Job job(std::uint64_t number) override;
+  [[nodiscard]] std::optional<std::uint32_t> limit_of(std::string_view entry) override;
 
  private:
   LivingWorkflow(const claim::Reader& reader, WorkflowSettings settings, std::uint64_t jobs)
@@ -46,6 +49,7 @@ class LivingWorkflow : public spec::Living {
   std::uint64_t jobs_;
   RecipeBook book_;
   std::optional<std::vector<Entry>> sweeps_;
+  std::optional<std::map<std::string, std::uint32_t, std::less<>>> limits_;  // by entry
 };
 
 }  // namespace torc::cli

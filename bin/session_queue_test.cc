@@ -1,6 +1,7 @@
 // What a worker does with jobs that it holds and cannot start, and with jobs that others give back.
 #include <sys/wait.h>
 
+#include "bin/addition.h"
 #include "bin/session_fixture.h"
 
 namespace torc::cli {
@@ -99,6 +100,47 @@ TEST_F(QueueSession, an_idle_worker_hears_at_once_what_another_process_of_its_no
   close(go[1]);
   ASSERT_TRUE(started && told);
   EXPECT_LT(*started - *told, 100ms) << "it did not wait for its next poll";
+}
+
+TEST_F(QueueSession, a_worker_that_waits_for_new_jobs_runs_what_is_added_and_leaves_in_the_end) {
+  make(std::string("compute_node_wait_for_new_jobs_seconds: 600\n") + kOneJob);
+  int go[2];
+  ASSERT_EQ(pipe(go), 0);
+  const pid_t other = fork();
+  ASSERT_GE(other, 0);
+  if (other == 0) {
+    char word = 0;
+    if (read(go[0], &word, 1) != 1) _exit(1);
+    const auto admit = [](const claim::Reader&, AdditionText&) -> Result<AdditionTerms> {
+      return AdditionTerms{};
+    };
+    const auto added =
+        add_to(app_, *open(), {"more", "jobs: [{name: b, command: y}]", directory_}, admit, false);
+    _exit(added.ok() && added->jobs == 1 ? 0 : 2);
+  }
+  std::optional<BootTime> told;
+  BootTime started{};
+  expects_news = [&] { return told && host_.started == 1; };
+  host_.outcome = [&] {
+    started = clock_.boot_now();
+    return std::optional(ScriptedHost::ended_by_itself(0));
+  };
+  host_.meanwhile = [&](BootTime) {
+    if (told || seen_.empty() || !seen_.back().finished()) return false;
+    clock_.sleep_for(400s);
+    int status = 0;
+    EXPECT_EQ(write(go[1], "x", 1), 1);
+    EXPECT_EQ(waitpid(other, &status, 0), other);
+    EXPECT_EQ(status, 0);
+    told = clock_.boot_now();
+    return true;
+  };
+  EXPECT_EQ(run().end, WorkerEnd::workflow_finished);
+  close(go[0]);
+  close(go[1]);
+  EXPECT_EQ(host_.started, 2);
+  EXPECT_GE(clock_.boot_now() - started, 600s) << "it waits anew";
+  EXPECT_LT(clock_.boot_now() - started, 650s);
 }
 
 }  // namespace

@@ -22,15 +22,15 @@ std::string_view to_string(spec::Severity severity) {
 
 }  // namespace
 
-void print_diagnostics(const App& app, const LoadedSpec& loaded) {
+void print_diagnostics(const App& app, const LoadedSpec& loaded, std::string_view outcome) {
   if (loaded.diagnostics.empty()) return;
   fmt::print(app.err, "{}", spec::to_text(loaded.diagnostics));
   const auto errors =
       std::count_if(loaded.diagnostics.begin(), loaded.diagnostics.end(),
                     [](const auto& d) { return d.severity == spec::Severity::error; });
   if (errors > 0) {
-    fmt::print(app.err, "torc: error: {} mistake{} in {}; nothing was made\n", errors,
-               errors == 1 ? "" : "s", loaded.file);
+    fmt::print(app.err, "torc: error: {} mistake{} in {}{}{}\n", errors, errors == 1 ? "" : "s",
+               loaded.file, outcome.empty() ? "" : "; ", outcome);
   }
 }
 

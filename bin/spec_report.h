@@ -2,14 +2,15 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <string_view>
 
 #include "bin/app.h"
 #include "bin/workflow_plan.h"
 
 namespace torc::cli {
 
-// To stderr, with a closing line that counts errors and warnings.
-void print_diagnostics(const App& app, const LoadedSpec& loaded);
+// To stderr, with a closing line that counts errors and says what came of it.
+void print_diagnostics(const App& app, const LoadedSpec& loaded, std::string_view outcome = {});
 
 // {"file", "valid", "runs" (false: this version cannot run all of it), "jobs", "diagnostics":
 // [{"severity", "file", "line", "column", "message", "remedy", "text"}]}

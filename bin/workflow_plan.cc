@@ -170,7 +170,6 @@ claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory, Sums sums
                                            workflow.max_iterations, workflow.wait_for_new_jobs},
                                           sums});
   plan.sort = static_cast<claim::SortMethod>(workflow.sort);
-  plan.handlers = handlers_of(workflow);
   plan.max_failures = workflow.max_failures.value_or(0);
   plan.budget = plan_budget(workflow.budget);
   add_expansion(plan, workflow, *loaded.expansion);
@@ -179,6 +178,7 @@ claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory, Sums sums
 
 void add_expansion(claim::Plan& plan, const spec::Workflow& workflow,
                    const spec::Expansion& expansion) {
+  plan.handlers = handlers_of(workflow);
   PlannedLimits limits = plan_limits(workflow, expansion);
   plan.limits = std::move(limits.limits);
   std::map<claim::JobClass, std::uint32_t> classes;
@@ -218,6 +218,7 @@ std::vector<claim::UserDatum> user_data_of(const spec::Expansion& expansion) {
     datum.initial = d.data;
     datum.is_ephemeral = d.is_ephemeral;
     datum.maker = JobId{d.maker};
+    datum.is_declared = !d.is_elsewhere;
     all.push_back(std::move(datum));
   }
   return all;

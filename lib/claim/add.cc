@@ -303,22 +303,17 @@ void scan_origins(const Reader& reader, const std::function<bool(const Origin&)>
   });
 }
 
-std::vector<Handler> read_handlers(const Reader& reader) {
-  std::vector<Handler> all;
-  reader.scan_prefix(Key(Table::handler), [&](const store::Entry& e) {
-    auto handler = decode_handler(e.value);
-    if (handler) all.push_back(*std::move(handler));
-    return handler.has_value();
-  });
-  return all;
-}
-
-std::vector<JobRange> read_upstream(const Reader& reader, JobId id) {
+DependencySet read_dependencies(const Reader& reader, JobId id) {
   State state(reader);
+  DependencySet set;
   const Span* span = state.span_of(raw(id));
-  if (span == nullptr || span->barrier == 0) return {};
+  if (span == nullptr || span->barrier == 0) return set;
   auto barrier = state.barrier(span->barrier);
-  return barrier ? std::move(barrier->upstream) : std::vector<JobRange>{};
+  if (!barrier) return set;
+  set.upstream = std::move(barrier->upstream);
+  set.conditional = std::move(barrier->conditional);
+  set.cancels = barrier->cancels;
+  return set;
 }
 
 std::string definition_key(std::string_view key) {

@@ -43,10 +43,8 @@ Result<JobRange> add_jobs(Transaction& tx, Plan addition, Origin origin);
 [[nodiscard]] std::optional<Origin> read_origin(const Reader& reader, JobId id);
 // In the order in which they were added.
 void scan_origins(const Reader& reader, const std::function<bool(const Origin&)>& visit);
-// In the order in which the workflow file numbers them.
-[[nodiscard]] std::vector<Handler> read_handlers(const Reader& reader);
-// What a job waits for or waited for; empty: nothing.
-[[nodiscard]] std::vector<JobRange> read_upstream(const Reader& reader, JobId id);
+// What a job waits for or waited for, without its members.
+[[nodiscard]] DependencySet read_dependencies(const Reader& reader, JobId id);
 [[nodiscard]] std::optional<std::string> read_definition(const Reader& reader,
                                                          std::string_view key);
 // The last definition whose key is at most `key` and begins with `prefix`.

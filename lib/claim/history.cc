@@ -7,8 +7,8 @@ namespace torc::claim {
 
 std::string_view to_string(EventKind kind) {
   static constexpr std::string_view kNames[kEventKinds] = {
-      "created", "registered", "released", "expired",  "claimed",
-      "started", "finished",   "requeued", "returned", "canceled"};
+      "created",  "registered", "released", "expired",  "claimed", "started",
+      "finished", "requeued",   "returned", "canceled", "added"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -112,6 +112,20 @@ void Historian::worker_written(const Context& c, const Worker& worker) {
   tell_(event);
 }
 
+void Historian::addition_written(const Context& c, const Origin& origin) {
+  if (!additions_.insert(raw(origin.jobs.first)).second) return;
+  Event event;
+  event.sequence = c.sequence;
+  event.at = origin.at;
+  event.kind = EventKind::added;
+  event.job = origin.jobs.first;
+  event.count = origin.jobs.count;
+  event.parent = origin.parent;
+  event.attempt = origin.attempt;
+  event.by = origin.by;
+  tell_(event);
+}
+
 void Historian::base(std::string_view key, std::string_view value) {
   const auto id = id_in(Table::job, key);
   const auto job = id ? decode_job(value) : std::nullopt;
@@ -124,6 +138,10 @@ void Historian::rest(std::string_view key, std::string_view value) {
     // Without a claim it is as if it had never been granted. Of a job that the commits told of, a
     // newer record is of a commit that came after them.
     if (job && job->claim != 0 && !jobs_.contains(*id)) job_written({}, *id, *job);
+    return;
+  }
+  if (const auto origin = decode_origin(key, value)) {
+    addition_written({}, *origin);
     return;
   }
   const auto epoch = id_in(Table::worker, key);
@@ -168,6 +186,8 @@ Result<void> Historian::commit(std::uint64_t sequence, std::uint64_t author,
       if (!worker) return;
       worker->epoch = WorkerEpoch{*epoch};
       worker_written(c, *worker);
+    } else if (const auto origin = decode_origin(key, value)) {
+      addition_written(c, *origin);
     } else if (is_in(Table::workflow, key)) {
       Event event;
       event.sequence = sequence;

@@ -9,10 +9,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "lib/base/result.h"
+#include "lib/claim/add.h"
 #include "lib/claim/claimer.h"
 
 namespace torc::claim {
@@ -27,9 +30,10 @@ enum class EventKind : std::uint8_t {
   finished,    // its end was accepted: `state` completed, failed or terminated
   requeued,    // it ended, and the job is ready again
   returned,    // a claim that was given back before it started
-  canceled
+  canceled,
+  added  // jobs, to a living workflow: `count` from `job` on
 };
-inline constexpr std::size_t kEventKinds = 10;
+inline constexpr std::size_t kEventKinds = 11;
 [[nodiscard]] std::string_view to_string(EventKind kind);
 
 struct Event {
@@ -43,6 +47,9 @@ struct Event {
   WorkerEpoch author{};              // that wrote it; 0: a command, or not known
   JobState state = JobState::ready;  // of the job afterwards
   Outcome outcome;                   // finished, requeued
+  std::uint64_t count = 0;           // added
+  JobId parent{};  // added: the job that did it, in its attempt `attempt`; 0: a person
+  std::string by;  // added: "user@host"
 };
 
 class Historian {
@@ -58,7 +65,7 @@ class Historian {
   Result<void> commit(std::uint64_t sequence, std::uint64_t author, std::string_view writes);
 
   // An entry of the newest state, after all commits: tells what no commit told. That is the newest
-  // attempt of each job and every worker's coming and going.
+  // attempt of each job, every worker's coming and going, and every addition.
   void rest(std::string_view key, std::string_view value);
 
  private:
@@ -78,12 +85,14 @@ class Historian {
   void job_written(const Context& c, std::uint64_t id, const Job& after);
   void job_erased(const Context& c, std::uint64_t id);
   void worker_written(const Context& c, const Worker& worker);
+  void addition_written(const Context& c, const Origin& origin);
   void tell_attempt(Event event, const Job& job, bool claimed, bool started);
   void tell_end(Event event, const Before& before, const Job& after);
 
   Tell tell_;
   std::unordered_map<std::uint64_t, Before> jobs_;         // those that have a record
   std::unordered_map<std::uint64_t, WorkerStatus> known_;  // newest status told, by epoch
+  std::unordered_set<std::uint64_t> additions_;            // told, by their first job
 };
 
 }  // namespace torc::claim

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "lib/claim/add.h"
 #include "lib/claim/test_workflow.h"
 #include "lib/store/commit_file.h"
 
@@ -84,6 +85,35 @@ TEST_F(History, tells_a_job_from_claim_to_end) {
   start(w, token);
   must_commit(raw(w), [&] { return workflow.finish(w, token); });
   EXPECT_EQ(told(), "registered w2; claimed 1.1 w2; started 1.1 w2; finished 1.1 w2; ");
+}
+
+TEST_F(History, tells_once_which_jobs_were_added_and_by_whom) {
+  Plan more = plan_of({{2, 0}});
+  more.templates[0].first = JobId{4};
+  Origin origin;
+  origin.parent = JobId{2};
+  origin.attempt = 3;
+  origin.at = kNoon;
+  origin.by = "me@here";
+  must_commit(0, [&] { return add_jobs(workflow.tx, more, origin); });
+  ASSERT_EQ(events.size(), 1U);
+  for (const bool from_state : {false, true}) {
+    if (from_state) {
+      Historian other([this](const Event& e) { events.push_back(e); });
+      events.clear();
+      for (const auto& [key, value] : workflow.tx.entries) other.rest(key, value);
+      ASSERT_EQ(events.size(), 1U);
+    }
+    EXPECT_EQ(events[0].kind, EventKind::added);
+    EXPECT_EQ(raw(events[0].job), 4U);
+    EXPECT_EQ(events[0].count, 2U);
+    EXPECT_EQ(events[0].parent, JobId{2});
+    EXPECT_EQ(events[0].attempt, 3U);
+    EXPECT_EQ(events[0].by, "me@here");
+    EXPECT_EQ(events[0].at, kNoon);
+  }
+  events.clear();
+  EXPECT_EQ(rest_of(historian), "") << "the commit told of it";
 }
 
 TEST_F(History, knows_who_wrote_it_and_when) {

@@ -135,6 +135,49 @@ Result<void> update_user_data(store::Transaction& tx, const std::vector<UserDatu
   return {};
 }
 
+namespace {
+
+Result<void> check_same(const UserDatum& there, const UserDatum& here) {
+  if (!there.is_declared || !here.is_declared) return {};
+  const bool same_value = here.initial.empty() || here.initial == there.initial;
+  if (same_value && (there.is_ephemeral || !here.is_ephemeral)) return {};
+  return Error{ErrorKind::invalid,
+               fmt::format("user data '{}' is in the workflow already, {}", here.name,
+                           same_value ? "and is not ephemeral" : "with another 'data'"),
+               "leave it out here, or give it another name; `torc data set` changes its value"};
+}
+
+}  // namespace
+
+Result<void> add_user_data(store::Transaction& tx, const std::vector<UserDatum>& all) {
+  std::uint64_t made = 0;
+  for (const UserDatum& d : all) {
+    TORC_TRY(check_limits(d.name, d.initial));
+    TORC_ASSIGN(const std::optional<UserDatum> before, read_user_datum(tx, d.name));
+    if (!before && !d.is_declared) continue;
+    UserDatum after = before.value_or(d);
+    if (!before) {
+      ++made;
+      after.value = d.initial;
+      after.changed = tx.sequence();
+    } else {
+      TORC_TRY(check_same(*before, d));
+      if (!before->is_declared && d.is_declared) {
+        after.is_declared = true;
+        after.is_ephemeral = d.is_ephemeral;
+        after.initial = d.initial;
+      }
+      if (raw(after.maker) == 0) after.maker = d.maker;
+      if (after == *before) continue;
+      if (before->is_ephemeral) tx.erase(ephemeral_key(before->maker, d.name));
+    }
+    if (after.is_ephemeral) tx.put(ephemeral_key(after.maker, d.name), {});
+    put(tx, after);
+  }
+  if (made > 0) put_count(tx, count_of(tx) + made);
+  return {};
+}
+
 Result<std::optional<UserDatum>> read_user_datum(const store::Reader& reader,
                                                  std::string_view name) {
   std::optional<UserDatum> none;

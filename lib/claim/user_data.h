@@ -43,6 +43,11 @@ Result<void> write_user_data(store::Transaction& tx, const std::vector<UserDatum
 // values, which are the values from then on. Errors as of write_user_data().
 Result<void> update_user_data(store::Transaction& tx, const std::vector<UserDatum>& all);
 
+// What an addition to the workflow says: new ones, and who makes those that nobody made yet; of one
+// with !is_declared that alone. What was made by `set` is declared from then on and keeps its
+// value. Error invalid: it is declared already and begins with another value, or is not ephemeral.
+Result<void> add_user_data(store::Transaction& tx, const std::vector<UserDatum>& all);
+
 // Of a record that cannot be read: Error corrupt. nullopt: nobody has this name.
 [[nodiscard]] Result<std::optional<UserDatum>> read_user_datum(const store::Reader& reader,
                                                                std::string_view name);

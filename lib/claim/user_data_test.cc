@@ -56,6 +56,23 @@ TEST_F(UserData, holds_at_first_what_the_workflow_file_says) {
   EXPECT_EQ(value("nobody"), "?");
 }
 
+TEST_F(UserData, of_an_addition_is_new_or_the_same) {
+  EXPECT_FALSE(add_user_data(wf.tx, {datum("given", "2")}).ok());
+  EXPECT_FALSE(add_user_data(wf.tx, {datum("given", "1", 0, true)}).ok());
+  UserDatum maker_alone = datum("given", "", 2);
+  maker_alone.is_declared = false;
+  EXPECT_TRUE(*set("own", "7", {}, Create::yes));
+  ASSERT_TRUE(add_user_data(wf.tx, {datum("new", "3", 2, true), datum("passing", "", 2),
+                                    datum("own", "8", 1), maker_alone})
+                  .ok());
+  wf.check();
+  EXPECT_EQ(value("new"), "3");
+  EXPECT_EQ(value("own"), "7") << "what somebody set stays";
+  EXPECT_EQ((*read_user_datum(wf.tx, "own"))->initial, "8");
+  EXPECT_EQ(raw((*read_user_datum(wf.tx, "given"))->maker), 2U);
+  EXPECT_EQ(raw((*read_user_datum(wf.tx, "passing"))->maker), 1U) << "it had one";
+}
+
 TEST_F(UserData, set_to_what_it_holds_changes_nothing) {
   EXPECT_TRUE(*set("given", "2"));
   EXPECT_FALSE(*set("given", "2"));

@@ -237,7 +237,8 @@ void check_references(const Session& session, const Workflow& workflow) {
   Unknown no_scheduler("scheduler", "slurm_schedulers", "scheduler");
   Unknown no_handler("failure handler", "failure_handlers", "failure_handler");
   for (const JobEntry& job : workflow.jobs) {
-    (void)no_handler.look_up(handlers, job.failure_handler, job);
+    // One for all jobs of an entry: parameters are not filled in.
+    (void)no_handler.look_up(handlers, job.failure_handler, place_of_key(job, "failure_handler"));
     if (workflow.execution_config.mode == ExecutionMode::slurm) check_launcher(session, job);
     const ResourceRequirements* needs =
         no_resources.look_up(resources, job.resource_requirements, job);

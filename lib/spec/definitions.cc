@@ -1,6 +1,7 @@
 #include "lib/spec/definitions.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "lib/spec/sweep.h"
@@ -70,6 +71,41 @@ std::string encode(const ResourceRequirements& r) {
       .bytes();
 }
 
+void encode(Encoder& out, const FailureRule& rule) {
+  out.varint(rule.exit_codes.size());
+  for (const std::int32_t code : rule.exit_codes) out.svarint(code);
+  out.u8(rule.match_all_exit_codes ? 1 : 0).varint(rule.on.size());
+  for (const FailureCause cause : rule.on) out.u8(static_cast<std::uint8_t>(cause));
+  out.text(rule.recovery_script).varint(rule.max_retries);
+  out.be64(std::bit_cast<std::uint64_t>(rule.memory_multiplier));
+  out.be64(std::bit_cast<std::uint64_t>(rule.runtime_multiplier));
+  out.svarint(rule.backoff.count());
+}
+
+FailureRule decode_rule(Decoder& in) {
+  FailureRule rule;
+  const std::uint64_t codes = in.varint();
+  for (std::uint64_t i = 0; i < codes && in.ok(); ++i)
+    rule.exit_codes.push_back(static_cast<std::int32_t>(in.svarint()));
+  rule.match_all_exit_codes = in.u8() != 0;
+  const std::uint64_t causes = in.varint();
+  for (std::uint64_t i = 0; i < causes && in.ok(); ++i)
+    rule.on.push_back(static_cast<FailureCause>(in.u8()));
+  rule.recovery_script = in.text();
+  rule.max_retries = static_cast<std::uint32_t>(in.varint());
+  rule.memory_multiplier = std::bit_cast<double>(in.be64());
+  rule.runtime_multiplier = std::bit_cast<double>(in.be64());
+  rule.backoff = std::chrono::seconds(in.svarint());
+  return rule;
+}
+
+std::string encode(const FailureHandler& h) {
+  Encoder out;
+  out.text(h.name).varint(h.rules.size());
+  for (const FailureRule& rule : h.rules) encode(out, rule);
+  return std::move(out).bytes();
+}
+
 std::string encode(const Parameter& p) {
   Encoder out;
   encode(out, std::span(&p, 1), ParameterMode::product);
@@ -92,6 +128,10 @@ KeptFiles decode_files(std::string_view key, std::string_view value) {
 
 }  // namespace
 
+bool same_rules(const FailureHandler& a, const FailureHandler& b) {
+  return encode(a) == encode(b);
+}
+
 std::vector<Definition> definitions_of(const Workflow& workflow, const Definitions* known) {
   std::vector<Definition> all;
   const auto define = [&](char kind, const std::string& name, std::string value) {
@@ -100,10 +140,7 @@ std::vector<Definition> definitions_of(const Workflow& workflow, const Definitio
   };
   for (const ResourceRequirements& r : workflow.resource_requirements)
     define(kResources, r.name, encode(r));
-  for (std::size_t i = 0; i < workflow.failure_handlers.size(); ++i) {
-    const std::string& name = workflow.failure_handlers[i].name;
-    define(kHandler, name, Encoder().varint(i).text(name).bytes());
-  }
+  for (const FailureHandler& h : workflow.failure_handlers) define(kHandler, h.name, encode(h));
   for (const SlurmScheduler& s : workflow.slurm_schedulers) {
     define(kScheduler, s.name,
            Encoder().text(s.name).text(s.walltime).text(s.mem).text(s.gres).bytes());
@@ -140,15 +177,14 @@ std::vector<SlurmScheduler> known_schedulers(const Definitions& known) {
   });
 }
 
-std::vector<std::string> known_failure_handlers(const Definitions& known) {
-  auto all = read_all<std::pair<std::uint64_t, std::string>>(known, kHandler, [](Decoder& in) {
-    const std::uint64_t position = in.varint();
-    return std::pair(position, std::string(in.text()));
+std::vector<FailureHandler> known_failure_handlers(const Definitions& known) {
+  return read_all<FailureHandler>(known, kHandler, [](Decoder& in) {
+    FailureHandler h;
+    h.name = in.text();
+    const std::uint64_t rules = in.varint();
+    for (std::uint64_t i = 0; i < rules && in.ok(); ++i) h.rules.push_back(decode_rule(in));
+    return h;
   });
-  std::sort(all.begin(), all.end());
-  std::vector<std::string> names;
-  for (auto& [position, name] : all) names.push_back(std::move(name));
-  return names;
 }
 
 std::vector<Parameter> known_parameters(const Definitions& known) {

@@ -32,7 +32,10 @@ class Definitions {
                                                                    std::string_view key) const = 0;
 };
 
-// --- resource requirements, schedulers, shared parameters, variables ---
+// --- resource requirements, failure handlers, schedulers, shared parameters, variables ---
+
+// Where it was written does not count.
+[[nodiscard]] bool same_rules(const FailureHandler& a, const FailureHandler& b);
 
 // Those of the workflow that `known` (null: nothing is known) does not have.
 [[nodiscard]] std::vector<Definition> definitions_of(const Workflow& workflow,
@@ -41,8 +44,7 @@ class Definitions {
 // Few of each, so all are read.
 [[nodiscard]] std::vector<ResourceRequirements> known_resources(const Definitions& known);
 [[nodiscard]] std::vector<SlurmScheduler> known_schedulers(const Definitions& known);
-// In the order of the workflow file, which numbers them.
-[[nodiscard]] std::vector<std::string> known_failure_handlers(const Definitions& known);
+[[nodiscard]] std::vector<FailureHandler> known_failure_handlers(const Definitions& known);
 [[nodiscard]] std::vector<Parameter> known_parameters(const Definitions& known);
 [[nodiscard]] Environment known_variables(const Definitions& known);
 

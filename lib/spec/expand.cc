@@ -534,9 +534,14 @@ void Expander::write_user_data() {
   for (std::size_t d = 0; d < workflow_.user_data.size(); ++d) {
     const UserDataEntry& entry = workflow_.user_data[d];
     if (data_[d].count == 0) continue;
-    expansion_.user_data.push_back(
-        {entry.name, entry.data, entry.is_ephemeral, job_data_.maker(data_[d].first)});
+    const std::uint64_t maker = job_data_.maker(data_[d].first);
+    const bool is_known = maker == 0 || !living_jobs_;
+    expansion_.user_data.push_back({entry.name, entry.data, entry.is_ephemeral,
+                                    is_known ? maker : living_jobs_->number_of(maker)});
   }
+  if (!living_data_) return;
+  for (auto& [name, maker] : living_data_->newly_made(job_data_))
+    expansion_.user_data.push_back({std::move(name), "", false, maker, true});
 }
 
 }  // namespace

@@ -51,6 +51,8 @@ struct ExpandedUserData {
   std::string data;  // JSON text; empty: nothing yet
   bool is_ephemeral = false;
   std::uint64_t maker = 0;  // the job that outputs it; 0: none
+  // Of the workflow that is added to: only its maker, which it had not, is new.
+  bool is_elsewhere = false;
 };
 
 struct Expansion {

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
+#include "lib/spec/definitions.h"
 #include "lib/spec/diagnostic.h"
 #include "lib/spec/quantity.h"
 #include "lib/spec/recipe.h"
@@ -53,11 +55,12 @@ class Comparison {
  public:
   Comparison(const Workflow& addition, const Expansion& expansion, LivingJobs& jobs)
       : addition_(addition), jobs_(jobs) {
-    for (const DependencySet& set : expansion.dependencies) {
-      for (const Range& r : set.members) members_.push_back({r, &set});
+    for (const DependencySet& set : expansion.dependencies) add(Condition::afterok, set);
+    for (const ConditionalSet& one : expansion.conditional) add(one.condition, one.set);
+    for (auto& [condition, members] : members_) {
+      std::sort(members.begin(), members.end(),
+                [](const auto& a, const auto& b) { return a.first.first < b.first.first; });
     }
-    std::sort(members_.begin(), members_.end(),
-              [](const auto& a, const auto& b) { return a.first.first < b.first.first; });
   }
 
   std::optional<Difference> compare(const ExpandedEntry& entry, const Recipe& recipe,
@@ -88,15 +91,79 @@ class Comparison {
     if (there.texts.stdio.mode != here.stdio.mode ||
         there.texts.stdio.delete_on_success != here.stdio.delete_on_success)
       return Difference{"stdio", "what it is there", "another one"};
+    if (there.texts.checkpoint_exit_code != here.checkpoint_exit_code) {
+      return Difference{"checkpoint_exit_code", number(there.texts.checkpoint_exit_code),
+                        number(here.checkpoint_exit_code)};
+    }
+    if (auto found = rules(addition_.jobs[entry.source], there)) return found;
     return upstream(entry, k, there);
   }
 
  private:
+  using Members = std::vector<std::pair<Range, const DependencySet*>>;
+
+  void add(Condition condition, const DependencySet& set) {
+    for (const Range& r : set.members) members_[condition].push_back({r, &set});
+  }
+
+  static std::string number(std::int64_t n) { return n == 0 ? "none" : fmt::to_string(n); }
+
+  // What is to happen when it fails, and how many run at a time. A limit of the workflow file
+  // counts for its entry, as which the job may not be written here: who says nothing of a limit
+  // means it.
+  std::optional<Difference> rules(const JobEntry& here, const Living::Job& there) const {
+    if (!same_handler(here.failure_handler, there.failure_handler)) {
+      return Difference{"failure handler", there.failure_handler ? "one with other rules" : "none",
+                        here.failure_handler.empty() ? "none" : quoted(here.failure_handler)};
+    }
+    const std::uint32_t crashes = here.crash_limit.value_or(0);
+    if (there.crash_limit != crashes)
+      return Difference{"crash_limit", number(there.crash_limit), number(crashes)};
+    if (here.max_parallel && there.max_parallel != *here.max_parallel)
+      return Difference{"max_parallel", number(there.max_parallel), number(*here.max_parallel)};
+    return {};
+  }
+
+  [[nodiscard]] bool same_handler(const std::string& here,
+                                  const std::optional<FailureHandler>& there) const {
+    if (here.empty() || !there) return here.empty() == !there;
+    for (FailureHandler one : addition_.failure_handlers) {
+      if (one.name != here) continue;
+      one.name = there->name;
+      return same_rules(one, *there);
+    }
+    return false;
+  }
+
+  std::optional<Difference> conditions(const ExpandedEntry& entry, std::uint64_t k,
+                                       const Living::Job& there) {
+    for (const Condition condition :
+         {Condition::afternotok, Condition::afterany, Condition::after}) {
+      std::vector<Range> was;
+      for (const auto& [c, jobs] : there.conditional) {
+        if (c == condition) was = jobs;
+      }
+      const std::vector<Range>& is = upstream_of(condition, entry.first + k);
+      if (is != was)
+        return Difference{
+            fmt::format("list of jobs that it waits for with {}", to_string(condition)), names(was),
+            names(is)};
+    }
+    const bool cancels =
+        addition_.jobs[entry.source].cancel_on_blocking_job_failure && !there.upstream.empty();
+    if (cancels != there.cancels) {
+      return Difference{"cancel_on_blocking_job_failure", there.cancels ? "true" : "false",
+                        cancels ? "true" : "false"};
+    }
+    return {};
+  }
+
   // Expressions mean more as the workflow grows: then it is enough that it still waits for nothing
   // else.
   std::optional<Difference> upstream(const ExpandedEntry& entry, std::uint64_t k,
                                      const Living::Job& there) {
-    const std::vector<Range>& here = upstream_of(entry.first + k);
+    if (auto found = conditions(entry, k, there)) return found;
+    const std::vector<Range>& here = upstream_of(Condition::afterok, entry.first + k);
     if (here == there.upstream) return {};
     const JobEntry& written = addition_.jobs[entry.source];
     const bool open = !written.depends_on_regexes.empty() || !written.input_file_regexes.empty() ||
@@ -108,12 +175,13 @@ class Comparison {
     return Difference{"list of jobs that it waits for", names(there.upstream), names(here)};
   }
 
-  const std::vector<Range>& upstream_of(std::uint64_t job) {
+  const std::vector<Range>& upstream_of(Condition condition, std::uint64_t job) {
     static const std::vector<Range> kNone;
+    const Members& members = members_[condition];
     const auto above =
-        std::upper_bound(members_.begin(), members_.end(), job,
+        std::upper_bound(members.begin(), members.end(), job,
                          [](std::uint64_t v, const auto& m) { return v < m.first.first; });
-    if (above == members_.begin() || std::prev(above)->first.end() <= job) return kNone;
+    if (above == members.begin() || std::prev(above)->first.end() <= job) return kNone;
     const DependencySet* set = std::prev(above)->second;
     const auto [at, fresh] = numbered_.try_emplace(set);
     if (fresh) at->second = jobs_.numbers_of(set->upstream);
@@ -135,7 +203,7 @@ class Comparison {
 
   const Workflow& addition_;
   LivingJobs& jobs_;
-  std::vector<std::pair<Range, const DependencySet*>> members_;
+  std::map<Condition, Members> members_;
   std::unordered_map<const DependencySet*, std::vector<Range>> numbered_;
 };
 

@@ -183,8 +183,9 @@ constexpr auto kLanguage = std::to_array<Key>({
 });
 
 // Of the workflow's keys those that an addition to it may have.
-constexpr auto kAdditionKeys = std::to_array<std::string_view>(
-    {"name", "jobs", "files", "user_data", "resource_requirements", "parameters", "variables"});
+constexpr auto kAdditionKeys =
+    std::to_array<std::string_view>({"name", "jobs", "files", "user_data", "resource_requirements",
+                                     "failure_handlers", "parameters", "variables"});
 
 }  // namespace
 

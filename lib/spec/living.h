@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/spec/definitions.h"
@@ -33,9 +34,16 @@ class Living : public Definitions {
     ResourceRequirements resources;  // without a name
     std::string scheduler, label;
     std::int32_t priority = 0;
-    std::vector<Range> upstream;  // sorted, disjoint
+    std::vector<Range> upstream;                                        // sorted, disjoint
+    std::vector<std::pair<Condition, std::vector<Range>>> conditional;  // the same, by condition
+    bool cancels = false;  // canceled when one of `upstream` ends otherwise
+    std::optional<FailureHandler> failure_handler;  // without a name
+    std::uint32_t crash_limit = 0;                  // 0: the usual
+    std::uint32_t max_parallel = 0;                 // of its entry; 0: no limit
   };
   [[nodiscard]] virtual Job job(std::uint64_t number) = 0;
+  // How many jobs of the entry, by its name as written, run at a time; nullopt: no limit.
+  [[nodiscard]] virtual std::optional<std::uint32_t> limit_of(std::string_view entry) = 0;
 };
 
 }  // namespace torc::spec

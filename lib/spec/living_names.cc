@@ -285,6 +285,16 @@ std::vector<Definition> LivingFiles::definitions(const JobFiles& made) {
   return all;
 }
 
+std::vector<std::pair<std::string, std::uint64_t>> LivingFiles::newly_made(const JobFiles& made) {
+  std::vector<std::pair<std::string, std::uint64_t>> out;
+  made.each_made([&](std::uint64_t file, std::uint64_t job) {
+    const auto known = by_family_.find(files_.family_of(file));
+    if (known == by_family_.end() || !known->second->kept.entry.parameters.empty()) return;
+    if (maker_of(file) == 0) out.emplace_back(known->second->kept.entry.name, jobs_.number_of(job));
+  });
+  return out;
+}
+
 std::vector<Definition> define_files(Kept kind, const Families& files, const JobFiles& made) {
   std::vector<Definition> all;
   for (std::size_t f = 0; f < files.size(); ++f) {

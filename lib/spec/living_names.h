@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/spec/families.h"
@@ -74,6 +75,9 @@ class LivingFiles : public Elsewhere, public OtherMakers {
   }
   // What the workflow is to keep of the added ones, and of who makes which. `made`: of all.
   [[nodiscard]] std::vector<Definition> definitions(const JobFiles& made);
+
+  // Those of the workflow without parameters that had no maker, and the job that is it now.
+  [[nodiscard]] std::vector<std::pair<std::string, std::uint64_t>> newly_made(const JobFiles& made);
 
   std::optional<std::uint64_t> find(std::string_view name) override;
   void find_open(std::string_view text, std::vector<Range>& out) override;

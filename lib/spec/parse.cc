@@ -146,8 +146,46 @@ void join_resources(const Session& session, const Living& living, Workflow& w) {
   }
 }
 
+// The same of failure handlers.
+void join_failure_handlers(const Session& session, const Living& living, Workflow& w) {
+  const std::size_t own = w.failure_handlers.size();
+  for (FailureHandler& there : known_failure_handlers(living)) {
+    bool again = false;
+    for (std::size_t i = 0; i < own; ++i) {
+      const FailureHandler& here = w.failure_handlers[i];
+      if (here.name != there.name) continue;
+      again = true;
+      if (same_rules(here, there)) continue;
+      session.report.error(
+          here.place,
+          fmt::format("the failure handler {} is in the workflow already with other rules",
+                      quoted(here.name)),
+          "give it another name");
+    }
+    if (!again) w.failure_handlers.push_back(std::move(there));
+  }
+}
+
+// Jobs of an entry that has a limit in the workflow count for that one.
+void take_limits(const Session& session, Living& living, Workflow& w) {
+  for (const JobEntry& job : w.jobs) {
+    const auto most = living.limit_of(job.name);
+    if (!most) continue;
+    if (job.max_parallel && *job.max_parallel != *most) {
+      session.report.error(
+          job.places.at("max_parallel"),
+          fmt::format("entry {} of the workflow runs at most {} jobs at a time, and here {}",
+                      quoted(job.name), *most, *job.max_parallel),
+          "give the entry another name, or leave the limit out: it counts for these jobs too");
+    }
+    const bool again = std::any_of(w.limits.begin(), w.limits.end(),
+                                   [&](const Limit& one) { return one.entry == job.name; });
+    if (!again) w.limits.push_back({job.name, *most, job.place});
+  }
+}
+
 // What the addition may use of the workflow stands beside its own.
-Workflow read_addition(Session& session, const Node& root, const Living& living) {
+Workflow read_addition(Session& session, const Node& root, Living& living) {
   for (auto& [name, text] : known_variables(living)) session.variables.emplace(name, text);
   if (const Node* map = value_of(root, "variables", NodeKind::map)) read_variables(session, *map);
   const MapReader reader(session, root, Where::addition);
@@ -172,20 +210,22 @@ Workflow read_addition(Session& session, const Node& root, const Living& living)
                                                            Where::resources, read_resources);
   join_resources(session, living, w);
   w.slurm_schedulers = known_schedulers(living);
-  for (std::string& name : known_failure_handlers(living))
-    w.failure_handlers.emplace_back().name = std::move(name);
+  w.failure_handlers = read_all<FailureHandler>(reader, "failure_handlers", Where::failure_handler,
+                                                read_failure_handler);
+  join_failure_handlers(session, living, w);
   w.files = read_all<FileEntry>(reader, "files", Where::file, read_file);
   w.user_data = read_all<UserDataEntry>(reader, "user_data", Where::user_data, read_user_data);
   w.jobs = read_all<JobEntry>(reader, "jobs", Where::job, read_job);
   if (w.jobs.empty())
     session.error(root, "an addition has no jobs", "add 'jobs: …' with at least one");
+  take_limits(session, living, w);
   check_references(session, w);
   return w;
 }
 
 // `living`: null, or what the text is to be added to.
 std::optional<Workflow> read(const Source& source, Report& report, const ReadFile& read_file_named,
-                             const Living* living) {
+                             Living* living) {
   const Tree tree = read_yaml(source, report);
   if (tree.root == nullptr) {
     if (!report.has_error()) {
@@ -210,7 +250,7 @@ std::optional<Workflow> read(const Source& source, Report& report, const ReadFil
 
 // Whatever could be read, also when there were errors.
 std::optional<Workflow> read_whole(const Source& source, Report& report, const ReadFile& read_named,
-                                   const Living* living = nullptr) {
+                                   Living* living = nullptr) {
   try {
     return read(source, report, read_named, living);
   } catch (const std::exception& e) {  // memory, or a ReadFile that throws

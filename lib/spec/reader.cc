@@ -18,6 +18,9 @@ std::string remedy_for_unknown(Where where, std::string_view name) {
   for (const Key& key : language()) {
     if (key.name == name && key.where != Where::monitor) homes.push_back(with_article(key.where));
   }
+  const bool is_key = find_key(Where::workflow, name) != nullptr;
+  if (where == Where::addition && is_key)
+    return "the workflow keeps what its own file said of that; remove it here";
   if (!homes.empty()) return fmt::format("it belongs to {}", fmt::join(homes, " or "));
   const std::string guess = nearest(name, key_names(where));
   return guess.empty() ? "remove it" : fmt::format("did you mean {}?", quoted(guess));

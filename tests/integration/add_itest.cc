@@ -93,5 +93,85 @@ jobs:
   EXPECT_EQ(here.json({"jobs"}).size(), 2U);
 }
 
+TEST_P(Adding, two_that_add_the_same_at_once_add_it_once) {
+  std::string text = "jobs:\n";
+  for (int i = 0; i < 200; ++i) text += "  - {name: n" + std::to_string(i) + ", command: 'true'}\n";
+  here.write("many.yaml", text);
+  std::vector<std::unique_ptr<Process>> all;
+  for (int i = 0; i < 4; ++i) all.push_back(here.start({"add", "many.yaml", "--json"}));
+  std::uint64_t added = 0;
+  for (const auto& one : all) {
+    const Ended ended = one->wait();
+    ASSERT_EQ(ended.exit_code, 0) << ended;
+    const json told = json::parse(ended.out);
+    added += told["added"].get<std::uint64_t>();
+    EXPECT_EQ(told["added"].get<int>() + told["there"].get<int>(), 200);
+  }
+  EXPECT_EQ(added, 200U);
+  EXPECT_EQ(here.json({"status"})["jobs"], 203);
+  EXPECT_EQ(here.run({"verify"}).exit_code, 0);
+}
+
+TEST_P(Adding, it_is_told_who_added_a_job) {
+  ASSERT_EQ(here.run({"add", "more.yaml"}).exit_code, 0);
+  json events = here.json({"history", "--job", "more_2"})["events"];
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0]["event"], "added");
+  EXPECT_EQ(events[0]["name"], "merge") << "the first of those that were added with it";
+  EXPECT_EQ(events[0]["jobs"], 4);
+  EXPECT_EQ(events[0]["commit"].is_null(), std::string(GetParam()) == "lmdb");
+  EXPECT_EQ(here.json({"job", "more_2"})["added"]["by"], events[0]["added_by"]);
+  EXPECT_TRUE(here.json({"job", "work_2"})["added"].is_null());
+}
+
+TEST_P(Adding, failure_handlers_and_user_data_come_with_it) {
+  here.write("mend.yaml", R"(failure_handlers: [{name: again, rules: [{exit_codes: [3]}]}]
+user_data: [{name: seed, data: {a: 1}}]
+jobs:
+  - name: shaky
+    command: "echo ${user_data.input.seed} > told; test $TORC_ATTEMPT_ID = 2 || exit 3"
+    failure_handler: again
+)");
+  EXPECT_EQ(here.json({"add", "mend.yaml"})["added"], 1);
+  EXPECT_EQ(here.json({"add", "mend.yaml"})["there"], 1);
+  EXPECT_EQ(here.run({"run"}).exit_code, 0);
+  EXPECT_EQ(here.json({"job", "shaky"})["attempt"], 2);
+  EXPECT_EQ(here.run({"data", "get", "seed"}).out, "{\"a\":1}\n");
+  here.write("other.yaml",
+             "failure_handlers: [{name: again, rules: [{exit_codes: [4]}]}]\n"
+             "jobs: [{name: x, command: y}]\n");
+  const Ended refused = here.run({"add", "other.yaml"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_TRUE(refused.says("the failure handler 'again' is in the workflow already")) << refused;
+  EXPECT_TRUE(refused.says("1 mistake in other.yaml; nothing was added")) << refused;
+  EXPECT_EQ(here.run({"verify"}).exit_code, 0);
+}
+
+TEST(Spawning, a_job_that_is_killed_after_it_spawned_spawns_nothing_twice) {
+  const Workplace here;
+  here.write(
+      "wf.yaml",
+      R"(name: wf
+failure_handlers: [{name: again, rules: [{on: signal}]}]
+jobs:
+  - name: a
+    failure_handler: again
+    stdio: {mode: combined}
+    command: |
+      )" + here.torc({}).argv[0] +
+          R"( spawn --name b --state "{\"from\": $TORC_ATTEMPT_ID}" --command 'echo $TORC_SPAWN_STATE >> trace'
+      test $TORC_ATTEMPT_ID = 2 || kill -KILL $$
+)");
+  const Ended ran = here.run({"run", "wf.yaml"});
+  EXPECT_EQ(ran.exit_code, 0) << ran;
+  EXPECT_EQ(read_text(here.path() / "trace"), "{\"from\":1}\n");
+  EXPECT_EQ(here.json({"jobs"}).size(), 2U);
+  const json told = here.json({"job", "b"})["added"];
+  EXPECT_EQ(told["parent"], "a");
+  EXPECT_EQ(told["attempt"], 1);
+  EXPECT_EQ(told["iteration"], 2);
+  EXPECT_EQ(here.run({"verify"}).exit_code, 0);
+}
+
 }  // namespace
 }  // namespace torc::itest
