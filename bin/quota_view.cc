@@ -22,6 +22,12 @@ double hours(milliseconds t) {
   return static_cast<double>(t.count()) / 3.6e6;
 }
 
+// Two decimals, and more of what is less than one.
+std::string show_hours(milliseconds t) {
+  const double h = hours(t);
+  return h == 0 || h >= 1 ? fmt::format("{:.2f}", h) : fmt::format("{:.2g}", h);
+}
+
 struct Axis {
   std::string_view name;
   std::string_view key;
@@ -71,9 +77,9 @@ QuotaView look_at_quota(const claim::Reader& reader, RecipeBook& book) {
 std::string show_budget(const claim::Expense& expense) {
   std::string text;
   for (const Axis& a : axes_of(expense)) {
-    text += fmt::format("{}{:.2f} of {:.2f} {} used, {:.2f} promised to what runs, {:.2f} left",
-                        text.empty() ? "" : "; ", hours(a.spent), hours(a.most), a.name,
-                        hours(a.promised), hours(a.left));
+    text += fmt::format("{}{} of {} {} used, {} promised to what runs, {} left",
+                        text.empty() ? "" : "; ", show_hours(a.spent), show_hours(a.most), a.name,
+                        show_hours(a.promised), show_hours(a.left));
   }
   return text;
 }

@@ -242,7 +242,7 @@ TEST_F(AdditionTo, names_of_the_workflow_are_at_hand) {
   EXPECT_EQ(Recipe::decode(loaded.expansion->entries[0].recipe)->render(0).command, "cd /data");
   EXPECT_EQ(loaded.expansion->dependencies[0].upstream, (std::vector<Range>{{1, 3}}));
   EXPECT_EQ(mistake("jobs: [{name: n, command: x, depends_on: [work_4]}]\n"),
-            "no job is called 'work_4'");
+            "no job is named 'work_4'");
 }
 
 }  // namespace

@@ -437,6 +437,17 @@ wf.yaml:4:44: error: no failure handler is called 'agian'
       |                                            ^~~~~
       = did you mean 'again'?
 )"},
+    {"a_failure_handler_by_a_parameter", R"(
+name: w
+failure_handlers: [{name: h_1, rules: [{exit_codes: [1]}]}]
+jobs:
+  - {name: "a_{i}", command: b, failure_handler: "h_{i}", parameters: {i: [1, 2]}}
+)", R"(
+wf.yaml:4:50: error: no failure handler is called 'h_{i}'
+    4 |   - {name: "a_{i}", command: b, failure_handler: "h_{i}", parameters: {i: [1, 2]}}
+      |                                                  ^~~~~~~
+      = define it under failure_handlers
+)"},
     {"rules_that_cannot_be", R"(
 name: w
 failure_handlers:
