@@ -22,10 +22,10 @@ double hours(milliseconds t) {
   return static_cast<double>(t.count()) / 3.6e6;
 }
 
-// Two decimals, and more of what is less than one.
+// Two decimals, and four of what is less than one.
 std::string show_hours(milliseconds t) {
   const double h = hours(t);
-  return h == 0 || h >= 1 ? fmt::format("{:.2f}", h) : fmt::format("{:.2g}", h);
+  return h == 0 || h >= 1 ? fmt::format("{:.2f}", h) : fmt::format("{:.4f}", h);
 }
 
 struct Axis {
