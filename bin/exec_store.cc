@@ -133,7 +133,6 @@ Result<void> add_part(const App& app, store::Store& store, const LoadedSpec& par
               store.commit(0, [&](store::Transaction& tx) -> Result<void> {
                 TORC_ASSIGN(const std::uint64_t before, claim::count_jobs(tx));
                 claim::Plan plan;
-                plan.handlers = claim::read_handlers(tx);
                 add_expansion(plan, *part.workflow, *part.expansion);
                 for (claim::Template& t : plan.templates) t.first = JobId{raw(t.first) + before};
                 plan.definitions.clear();  // those of the first part
