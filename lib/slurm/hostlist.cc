@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 
@@ -56,14 +57,20 @@ Result<Hosts> expand_ranges(std::string_view ranges, std::string_view text) {
   }
 }
 
+bool by_size(const std::string& a, const std::string& b) {
+  return a.size() < b.size();
+}
+
 // One element between top-level commas: text and brackets in turn.
 Result<Hosts> expand_element(std::string_view element, std::string_view text) {
   Hosts hosts{""};
+  std::size_t longest = 0;  // of them
   while (!element.empty()) {
     const auto open = element.find('[');
     const auto literal = element.substr(0, open);
     if (literal.find(']') != std::string_view::npos) return invalid(text, "a ']' has no '['");
-    if (hosts.front().size() + literal.size() > kMaxHostBytes) return too_long(text);
+    longest += literal.size();
+    if (longest > kMaxHostBytes) return too_long(text);
     for (auto& host : hosts) host += literal;
     if (open == std::string_view::npos) break;
     const auto close = element.find(']', open);
@@ -71,7 +78,8 @@ Result<Hosts> expand_element(std::string_view element, std::string_view text) {
     TORC_ASSIGN(const auto numbers,
                 expand_ranges(element.substr(open + 1, close - open - 1), text));
     if (hosts.size() * numbers.size() > kMaxHosts) return invalid(text, "it has too many hosts");
-    if (hosts.front().size() + numbers.front().size() > kMaxHostBytes) return too_long(text);
+    longest += std::max_element(numbers.begin(), numbers.end(), by_size)->size();
+    if (longest > kMaxHostBytes) return too_long(text);
     Hosts longer;
     longer.reserve(hosts.size() * numbers.size());
     for (const auto& host : hosts) {

@@ -62,7 +62,8 @@ TEST(Hostlist, names_longer_than_any_host_has_are_refused_before_they_take_memor
   const std::string longest(255, 'n');
   EXPECT_EQ(expanded(longest), Hosts{longest});
   const auto digits = "[" + std::string(300, '0') + "-99999]";
-  for (const auto& text : {longest + "n", longest + "[0-99999]", digits, "[1-9]" + longest}) {
+  for (const auto& text : {longest + "n", longest + "[0-99999]", digits, "[1-9]" + longest,
+                           longest.substr(1) + "[9-10]", longest.substr(1) + "[8,10]"}) {
     const auto hosts = expand_hostlist(text);
     ASSERT_FALSE(hosts.ok()) << text;
     EXPECT_NE(hosts.error().what.find("more than 255 bytes"), std::string::npos);

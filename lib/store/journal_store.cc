@@ -179,6 +179,7 @@ void JournalStore::clear_changes() {
 void JournalStore::forget_copy() {
   const Path copy = replica_directory();
   if (copy.empty()) return;
+  cancel_snapshot();
   watch_.reset();
   replica_ = {};
   validated_ = false;

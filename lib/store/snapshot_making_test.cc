@@ -91,5 +91,15 @@ TEST_F(MadeBeside, a_store_that_is_closed_meanwhile_leaves_the_snapshot_to_the_n
   care_until_published();
 }
 
+TEST_F(MadeBeside, a_copy_that_is_forgotten_meanwhile_takes_the_snapshot_with_it) {
+  fill(8);
+  ASSERT_TRUE(store->maintain().ok());
+  store->forget_copy();
+  store.reset();
+  auto again = Store::open(node.world(), directory, tuning);
+  ASSERT_TRUE(again.ok()) << again.error().text();
+  EXPECT_EQ(value_of(**again, "a"), "1");
+}
+
 }  // namespace
 }  // namespace torc::store
