@@ -2,7 +2,7 @@
 # Fuzzes for a while, beginning with what is kept in corpus/ and what earlier runs found interesting.
 #   fuzz.sh BUILD [TARGET…]     one after the other; without a target: all
 # TORC_FUZZ_SECONDS (60) is the time for each, TORC_FUZZ_RUNS the number of executions instead; TORC_FUZZ_LOG a file
-# for a line about each. Whatever breaks a target is left in BUILD/found: put it into corpus/TARGET with the fix.
+# for a line about each; TORC_FUZZ_SEED makes its choices the same again. Whatever breaks a target is left in BUILD/found: put it into corpus/TARGET with the fix.
 #
 # Inputs to begin with come from a store and its spec:
 #   ninja -C build fuzz_seed && build/tests/fuzz/fuzz_seed STORE tests/fuzz/corpus
@@ -33,6 +33,7 @@ for target in "${targets[@]}"; do
   options=(-max_len=$longest -len_control=50 -entropic_scale_per_exec_time=1 -timeout=60 -rss_limit_mb=2048 -malloc_limit_mb=1024 -print_final_stats=1
            -verbosity=1 "-artifact_prefix=$build/found/$target-")
   [ -f "$here/$target.dict" ] && options+=("-dict=$here/$target.dict")
+  [ -z "${TORC_FUZZ_SEED:-}" ] || options+=("-seed=$TORC_FUZZ_SEED")
   log=$build/$target.log
   # Fuzzing yields to everything else that is tested at the same time.
   nice -n 10 "$program" "${limit[@]}" "${options[@]}" "$build/corpus/$target" "$here/corpus/$target" >"$log" 2>&1
