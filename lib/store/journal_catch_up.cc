@@ -85,9 +85,12 @@ Result<JournalStore::Extent> JournalStore::survey(std::uint64_t next) {
   }
   if (directories->empty() || directories->back() <= last) return out;
   const std::uint64_t newest = directories->back();
-  const Result<std::uint64_t> in_newest = journal_.highest_beside(newest);
-  if (!in_newest.ok() && in_newest.error().kind != ErrorKind::not_found) return in_newest.error();
-  out.highest = std::max(newest - 1, in_newest.ok() ? *in_newest : 0);
+  Result<std::uint64_t> highest = journal_.highest_beside(newest);
+  // It is made before the last commit of the one before it gets its name: while it is empty, its
+  // author may be about to do that, or have died.
+  if (highest.ok() && *highest == 0) highest = journal_.highest_beside(newest - 1);
+  if (!highest.ok() && highest.error().kind != ErrorKind::not_found) return highest.error();
+  out.highest = std::max(out.highest, highest.ok() ? *highest : newest - 1);
   return out;
 }
 
