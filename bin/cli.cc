@@ -221,6 +221,15 @@ Exit run_command_line(const App& app, int argc, char** argv) {
   c->add_flag("--json", job.json, "machine-readable output");
   c->callback([&] { exit = run_job(app, job); });
 
+  JobOptions why;
+  c = cli.add_subcommand("why", "Tell what keeps a job from running, and what would let it run");
+  c->add_option("NAME", why.words, "[STORE] NAME, or #NUMBER")
+      ->required()
+      ->expected(1, 2)
+      ->type_name("[STORE] NAME");
+  c->add_flag("--json", why.json, "machine-readable output");
+  c->callback([&] { exit = run_why(app, why); });
+
   ResultCommands results;
   add_result_commands(cli, app, results, exit);
 

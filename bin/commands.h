@@ -98,6 +98,7 @@ Exit run_run(const App& app, const RunOptions& options);
 Exit run_status(const App& app, const StatusOptions& options);
 Exit run_jobs(const App& app, const JobsOptions& options);
 Exit run_job(const App& app, const JobOptions& options);
+Exit run_why(const App& app, const JobOptions& options);
 Exit run_logs(const App& app, const LogsOptions& options);
 Exit run_export(const App& app, const ExportOptions& options);
 Exit run_verify(const App& app, const VerifyOptions& options);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "lib/claim/why.h"
+
 namespace torc::claim {
 namespace {
 
@@ -137,16 +139,7 @@ void occupy(Capacity& free, const Requirement& need, std::uint64_t jobs, const O
 }
 
 bool could_fit(const JobClass& job_class, const Offer& offer) {
-  const Requirement& need = job_class.need;
-  if (need.nodes > offer.nodes) return false;
-  if (!offer.any_binding) {
-    if (!job_class.scheduler.empty() && job_class.scheduler != offer.scheduler) return false;
-    if (!job_class.label.empty() && job_class.label != offer.label) return false;
-  }
-  if (offer.remaining && need.runtime > *offer.remaining) return false;
-  if (offer.ignore_resources) return true;
-  return need.cpus <= offer.total_cpus && need.gpus <= offer.total_gpus &&
-         need.memory <= offer.total_memory;
+  return misfits_of(job_class, offer) == 0;
 }
 
 Offer whole_offer(const WorkerInfo& info, WallTime now) {

@@ -43,6 +43,26 @@ std::vector<Condition> conditions_between(const Reader& reader, JobId id, JobId 
   return found;
 }
 
+std::uint8_t misfits_of(const JobClass& job_class, const Offer& offer) {
+  const Requirement& need = job_class.need;
+  std::uint8_t found = 0;
+  const auto note = [&found](bool misses, std::uint8_t what) {
+    if (misses) found = static_cast<std::uint8_t>(found | what);
+  };
+  note(need.nodes > offer.nodes, misfit::kNodes);
+  if (!offer.any_binding) {
+    note(!job_class.scheduler.empty() && job_class.scheduler != offer.scheduler,
+         misfit::kScheduler);
+    note(!job_class.label.empty() && job_class.label != offer.label, misfit::kLabel);
+  }
+  note(offer.remaining && need.runtime > *offer.remaining, misfit::kTime);
+  if (offer.ignore_resources) return found;
+  note(need.cpus > offer.total_cpus, misfit::kCpus);
+  note(need.gpus > offer.total_gpus, misfit::kGpus);
+  note(need.memory > offer.total_memory, misfit::kMemory);
+  return found;
+}
+
 bool is_beyond(const Expense& expense, const Requirement& need) {
   // On a worker so large that a part of a node is next to nothing.
   return affordable(expense, cost(rate_of(need, UINT32_MAX), need.runtime)) == 0;
@@ -56,7 +76,11 @@ Obstacles obstacles_of(const Reader& reader, JobId id, std::size_t most) {
     found.cause = awaited_of(reader, id, job->outcome.because);
     return found;
   }
-  if (job->state == JobState::blocked) {
+  if (job->state == JobState::blocked || job->state == JobState::held) {
+    State state(reader);
+    const Span* span = state.span_of(raw(id));
+    const std::uint64_t barrier = span == nullptr ? 0 : span->barrier;
+    if (barrier != 0 && !state.is_open(barrier)) found.awaiting = state.countdown(barrier).left;
     for (const JobId up : waits_for(reader, id, most))
       found.awaited.push_back(awaited_of(reader, id, up));
     return found;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct Awaited {
 };
 
 struct Obstacles {
-  std::vector<Awaited> awaited;     // of a blocked job, the first in id order
+  std::vector<Awaited> awaited;     // of a blocked or held job, the first in id order
+  std::uint64_t awaiting = 0;       // how many there are; one counts once for each condition
   std::optional<LimitState> limit;  // of a ready one: as many of its entry run as may
   std::optional<Expense> budget;    // of a ready one: what is left is less than it may need
   std::optional<Awaited> cause;     // of a canceled one: what became of this job
@@ -33,6 +35,19 @@ struct Obstacles {
 // The conditions on which the job waits for `upstream`; in the order of Condition.
 [[nodiscard]] std::vector<Condition> conditions_between(const Reader& reader, JobId id,
                                                         JobId upstream);
+
+// What keeps the jobs of a class from ever running on a worker: a set of these.
+namespace misfit {
+inline constexpr std::uint8_t kNodes = 1;
+inline constexpr std::uint8_t kScheduler = 2;
+inline constexpr std::uint8_t kLabel = 4;
+inline constexpr std::uint8_t kTime = 8;
+inline constexpr std::uint8_t kCpus = 16;
+inline constexpr std::uint8_t kGpus = 32;
+inline constexpr std::uint8_t kMemory = 64;
+}  // namespace misfit
+// 0: could_fit().
+[[nodiscard]] std::uint8_t misfits_of(const JobClass& job_class, const Offer& offer);
 
 // Whether the budget keeps every job of a class from being claimed, whoever asks.
 [[nodiscard]] bool is_beyond(const Expense& expense, const Requirement& need);

@@ -1,0 +1,353 @@
+#include "bin/why.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "bin/living.h"
+#include "bin/quantities.h"
+#include "bin/quota_view.h"
+#include "bin/quote.h"
+#include "bin/why_worker.h"
+#include "bin/worker_setup.h"
+#include "lib/claim/override.h"
+#include "lib/claim/why.h"
+
+namespace torc::cli {
+namespace {
+
+using claim::JobState;
+
+constexpr std::size_t kNames = 5;
+// A chain of jobs that wait for each other is followed so far to where it begins.
+constexpr int kLongestChain = 100;
+
+// What a change of state of one upstream job would have to be, as words behind its name.
+std::string_view condition_words(claim::Condition condition) {
+  switch (condition) {
+    case claim::Condition::afterok:
+      return "must complete";
+    case claim::Condition::afternotok:
+      return "must end other than by completing (afternotok)";
+    case claim::Condition::afterany:
+      return "must be over (afterany)";
+    case claim::Condition::after:
+      return "must have started (after)";
+  }
+  return "";
+}
+
+class Inquiry {
+ public:
+  Inquiry(const App& app, const claim::Reader& reader, RecipeBook& book, std::string store,
+          JobId id, const RecipeBook::Page& page, const claim::Job& job)
+      : app_(app),
+        reader_(reader),
+        book_(book),
+        store_(std::move(store)),
+        id_(id),
+        page_(page),
+        job_(job),
+        name_(job_name(book, reader, id)) {}
+
+  Explanation run() {
+    look();
+    return {id_, name_, job_, std::move(reasons_)};
+  }
+
+ private:
+  void look() {
+    switch (job_.state) {
+      case JobState::held:
+        held();
+        return dependencies();
+      case JobState::blocked:
+        return dependencies();
+      case JobState::canceled:
+        return canceled();
+      case JobState::delayed:
+        return delayed();
+      case JobState::ready:
+        return ready();
+      case JobState::claimed:
+      case JobState::running:
+        return live();
+      case JobState::completed:
+        return completed();
+      case JobState::failed:
+      case JobState::terminated:
+        return failed();
+    }
+  }
+
+  void held() {
+    add("hold", "It is held: nobody claims it until it is released.", command("release"));
+  }
+
+  void dependencies() {
+    const claim::Obstacles found = claim::obstacles_of(reader_, id_, kNames);
+    const std::uint64_t all = std::max<std::uint64_t>(found.awaiting, found.awaited.size());
+    for (const claim::Awaited& a : found.awaited) depends_on(a);
+    if (all > found.awaited.size()) {
+      add("dependency",
+          fmt::format("And it waits for {} more job(s) that are not as they have to be.",
+                      show_count(all - found.awaited.size())),
+          "look at them by name, or let `torc jobs --state failed` show what failed");
+    }
+    // What can no longer be comes first, then what a person holds back.
+    std::stable_sort(reasons_.begin(), reasons_.end(), [](const Reason& a, const Reason& b) {
+      return (a.kind == "upstream") > (b.kind == "upstream");
+    });
+  }
+
+  void depends_on(const claim::Awaited& a) {
+    const std::string who = shown(a.job);
+    const std::string text =
+        fmt::format("It waits for {}, which {}, and is {}{}.", who, condition_words(a.condition),
+                    claim::to_string(a.state), place_of(a.job));
+    switch (a.state) {
+      case JobState::failed:
+      case JobState::terminated:
+      case JobState::canceled:
+        return add("upstream", text, command("retry", a.job));
+      case JobState::completed:
+        return add("upstream", text + " That can no longer come true.", command("reset", a.job));
+      case JobState::held:
+        return add("upstream", text, command("release", a.job));
+      case JobState::blocked: {
+        const JobId root = root_of(a.job);
+        const claim::Job at = claim::read_job(reader_, root).value_or(claim::Job{});
+        return add("dependency",
+                   fmt::format("{} What holds it up begins with {}, which is {}{}.", text,
+                               shown(root), claim::to_string(at.state), place_of(root)),
+                   fmt::format("see torc why {} {}", store_, word(root)));
+      }
+      case JobState::ready:
+      case JobState::delayed:
+        return add("dependency", text, fmt::format("see torc why {} {}", store_, word(a.job)));
+      case JobState::claimed:
+      case JobState::running:
+        return add("dependency", text, "nothing needs to be done");
+    }
+  }
+
+  // Up the first of what each waits for, to one that does not wait for another.
+  JobId root_of(JobId id) {
+    for (int step = 0; step < kLongestChain; ++step) {
+      const auto next = claim::waits_for(reader_, id, 1);
+      if (next.empty()) break;
+      id = next.front();
+    }
+    return id;
+  }
+
+  void canceled() {
+    const claim::Outcome& o = job_.outcome;
+    if (job_.revoked != claim::Revoked::no) {
+      add("canceled", "It was canceled; its worker is ending it.",
+          fmt::format("{} lets it run again then", command("retry")));
+    } else if (claim::is_passed_over(job_)) {
+      const claim::Obstacles found = claim::obstacles_of(reader_, id_, kNames);
+      const std::string because = found.cause
+                                      ? fmt::format("{}, which is {}", shown(found.cause->job),
+                                                    claim::to_string(found.cause->state))
+                                      : std::string("another job");
+      if (o.cause == claim::EndCause::unmet) {
+        add("canceled",
+            fmt::format("It is not needed: the condition on which it starts can no longer come "
+                        "true, because of {}.",
+                        because),
+            "nothing needs to be done; should that job run again, this one waits again");
+      } else {
+        add("canceled",
+            fmt::format("It was canceled because of {}: it has cancel_on_blocking_job_failure.",
+                        because),
+            found.cause ? command("retry", found.cause->job) : command("retry"));
+      }
+    } else {
+      add("canceled", fmt::format("It was canceled on request, {}.", show_time(o.ended_at)),
+          command("retry"));
+    }
+  }
+
+  void delayed() {
+    const WallTime now = app_.clock.wall_now();
+    const auto left = std::max<WallTime>(job_.not_before - now, WallTime{});
+    add("backoff",
+        fmt::format("Attempt {} failed ({}), and its failure handler tries it again {}{}.",
+                    job_.attempt, show_outcome(job_.outcome),
+                    left.count() == 0 ? std::string("as soon as a worker asks for jobs")
+                                      : "in " + show_duration(left),
+                    retries()),
+        fmt::format("nothing needs to be done; {} makes it wait no longer", command("retry")));
+    if (living_workers(app_, reader_).empty()) no_worker();
+  }
+
+  // ": retry 2 of 3", of the rule that let it be tried again; else nothing.
+  std::string retries() {
+    const auto rule = page_.handler ? claim::rule_for(*page_.handler, job_.outcome) : std::nullopt;
+    if (!rule) return "";
+    return fmt::format(": retry {} of {}", claim::read_retries(reader_, id_, job_).of(*rule),
+                       page_.handler->rules[*rule].max_retries);
+  }
+
+  void ready() {
+    const auto workflow = claim::read_workflow(reader_);
+    if (workflow.ok() && workflow->halted()) {
+      add("max_failures",
+          fmt::format(
+              "{} job(s) of the workflow failed and max_failures is {}: nothing more is "
+              "claimed.",
+              show_count(workflow->of(JobState::failed) + workflow->of(JobState::terminated)),
+              show_count(workflow->max_failures)),
+          fmt::format("torc retry {} --failed", store_));
+    }
+    const claim::Obstacles found = claim::obstacles_of(reader_, id_, kNames);
+    if (found.budget) {
+      add("budget", fmt::format("The budget keeps it waiting: {}.", show_budget(*found.budget)),
+          fmt::format("give it less with torc set {} {} runtime=… cpus=…, or wait for what is "
+                      "promised to running jobs and not used up",
+                      store_, word(id_)));
+    }
+    if (found.limit) {
+      add("limit",
+          fmt::format("{} of at most {} jobs of its entry '{}' run.", show_count(found.limit->used),
+                      show_count(found.limit->limit.most), printable(found.limit->limit.entry)),
+          "nothing needs to be done: it starts when one of them has ended");
+    }
+    const claim::Rank rank = claim::read_rank(reader_, id_).value_or(claim::Rank{});
+    const bool held_back = !reasons_.empty();
+    WorkerInquiry workers(app_, reader_, store_, word(id_));
+    for (Reason& r :
+         workers.look(claim::read_class(reader_, rank.job_class), rank.priority, held_back))
+      reasons_.push_back(std::move(r));
+  }
+
+  void no_worker() {
+    add("no_worker", "No worker is at work.", WorkerInquiry::how_to_start(store_));
+  }
+
+  void live() {
+    const auto worker = claim::read_worker(reader_, job_.worker);
+    const std::string where = worker ? place(*worker) : "?";
+    const bool gone = worker && !may_live(app_, worker->info);
+    const WallTime now = app_.clock.wall_now();
+    if (job_.state == JobState::claimed) {
+      add("claimed",
+          fmt::format("{} claimed it {} and starts it as soon as it has room.", where,
+                      show_age(job_.claimed_at, now)),
+          "nothing needs to be done");
+    } else {
+      const auto need = claim::read_class(reader_, rank_class()).need;
+      const std::string limit = need.runtime.count() > 0
+                                    ? fmt::format(", and may run until {}",
+                                                  show_time(job_.outcome.started_at + need.runtime))
+                                    : std::string();
+      add("running",
+          fmt::format("It runs, attempt {}, with {}, since {}{}.", job_.attempt, where,
+                      show_time(job_.outcome.started_at), limit),
+          fmt::format("torc logs {} {} -f shows what it prints", store_, word(id_)));
+    }
+    if (gone) {
+      add("no_worker",
+          fmt::format("That worker is no longer there. Its jobs go to others when its lease of {} "
+                      "has run out, which a living worker has to see.",
+                      show_duration(worker->ttl)),
+          WorkerInquiry::how_to_start(store_));
+    }
+  }
+
+  std::uint32_t rank_class() const {
+    return claim::read_rank(reader_, id_).value_or(claim::Rank{}).job_class;
+  }
+
+  void completed() {
+    const claim::Outcome& o = job_.outcome;
+    add("completed",
+        fmt::format("It completed with attempt {}, {}, after {}{}.", job_.attempt,
+                    show_time(o.ended_at), show_duration(o.ended_at - o.started_at), with_worker()),
+        fmt::format("{} shows what it printed", logs()));
+  }
+
+  void failed() {
+    const claim::Outcome& o = job_.outcome;
+    std::string text =
+        fmt::format("It {} with attempt {}, {}: {}{}.",
+                    job_.state == JobState::failed ? "failed" : "was terminated", job_.attempt,
+                    show_time(o.ended_at), show_outcome(o), with_worker());
+    const auto rule = page_.handler ? claim::rule_for(*page_.handler, o) : std::nullopt;
+    if (o.cause == claim::EndCause::worker_lost && job_.lost > 0) {
+      text += fmt::format(" It was running on {} worker(s) that were lost.", job_.lost);
+    } else if (rule) {
+      text += fmt::format(" Its failure handler has tried it again {} of {} time(s).",
+                          claim::read_retries(reader_, id_, job_).of(*rule),
+                          page_.handler->rules[*rule].max_retries);
+    } else if (page_.handler) {
+      text += " Its failure handler has no rule for that.";
+    }
+    add("failed", std::move(text),
+        fmt::format("{} shows what it printed; {} lets it run again", logs(), command("retry")));
+  }
+
+  std::string logs() const {
+    const bool by_signal = job_.state != JobState::completed;
+    return fmt::format("torc logs {} {}{}", store_, word(id_), by_signal ? " --stderr" : "");
+  }
+
+  // " since …, with worker 3 on node7" behind what somebody waits for; nothing where it says
+  // nothing.
+  std::string place_of(JobId id) {
+    const auto job = claim::read_job(reader_, id);
+    if (!job) return "";
+    if (job->state == JobState::failed || job->state == JobState::terminated)
+      return fmt::format(" ({})", show_outcome(job->outcome));
+    if (job->state != JobState::running) return "";
+    const auto worker = claim::read_worker(reader_, job->worker);
+    return fmt::format(" since {}{}", show_time(job->outcome.started_at),
+                       worker ? ", with " + place(*worker) : "");
+  }
+
+  std::string with_worker() const {
+    const auto worker = claim::read_worker(reader_, job_.worker);
+    return worker ? ", with " + place(*worker) : "";
+  }
+
+  static std::string place(const claim::Worker& worker) {
+    const claim::WorkerInfo& i = worker.info;
+    return fmt::format("worker {} on {}{}", claim::raw(worker.epoch), printable(i.host),
+                       i.allocation.empty() ? "" : ", allocation " + i.allocation);
+  }
+
+  std::string shown(JobId id) { return printable(job_name(book_, reader_, id)); }
+  std::string word(JobId id) const { return job_word(job_name(book_, reader_, id), id); }
+  std::string command(const char* what) const { return command(what, id_); }
+  std::string command(const char* what, JobId id) const {
+    return fmt::format("torc {} {} {}", what, store_, word(id));
+  }
+  void add(std::string_view kind, std::string text, std::string remedy) {
+    reasons_.push_back({kind, std::move(text), std::move(remedy)});
+  }
+
+  const App& app_;
+  const claim::Reader& reader_;
+  RecipeBook& book_;
+  const std::string store_;
+  const JobId id_;
+  const RecipeBook::Page& page_;
+  const claim::Job& job_;
+  const std::string name_;
+  std::vector<Reason> reasons_;
+};
+
+}  // namespace
+
+std::optional<Explanation> explain(const App& app, const claim::Reader& reader, RecipeBook& book,
+                                   const std::string& store, JobId id) {
+  const auto page = book.find(reader, id);
+  const auto job = claim::read_job(reader, id);
+  if (!page || !job) return std::nullopt;
+  return Inquiry(app, reader, book, store, id, *page, *job).run();
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,39 @@
+// Why a job is where it is: what keeps it from running and what would let it run, where it runs, or
+// how it ended. Costs what the job, the jobs that it waits for, the living workers and the resource
+// classes cost; nothing here grows with the number of jobs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bin/app.h"
+#include "bin/workflow_plan.h"
+#include "lib/claim/claimer.h"
+
+namespace torc::cli {
+
+struct Reason {
+  // One word for scripts: hold, dependency, upstream, canceled, backoff, max_failures, action,
+  // limit, budget, no_worker, nodes, scheduler, label, time, cpus, gpus, memory, queue, claimed,
+  // running, completed, failed.
+  std::string_view kind;
+  std::string text;    // sentences
+  std::string remedy;  // what helps, or that nothing needs to be done
+};
+
+struct Explanation {
+  JobId id{};
+  std::string name;
+  claim::Job job;
+  std::vector<Reason> reasons;  // the most important first; never empty
+};
+
+// nullopt: the job's template cannot be read. `store`: the store as a word of the commands that are
+// recommended.
+[[nodiscard]] std::optional<Explanation> explain(const App& app, const claim::Reader& reader,
+                                                 RecipeBook& book, const std::string& store,
+                                                 JobId id);
+
+}  // namespace torc::cli

@@ -1,0 +1,42 @@
+// Why no worker takes a ready job: nobody works, none of those that do could ever take it, or all
+// that could are busy. A part of why.h.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bin/app.h"
+#include "bin/why.h"
+#include "lib/claim/claimer.h"
+
+namespace torc::cli {
+
+class WorkerInquiry {
+ public:
+  // All but the strings outlive this. `store`, `job`: as words of the commands that are
+  // recommended.
+  WorkerInquiry(const App& app, const claim::Reader& reader, std::string store, std::string job)
+      : app_(app), reader_(reader), store_(std::move(store)), job_(std::move(job)) {}
+
+  // `held_back`: something else keeps the job waiting, so that workers with room are no wonder.
+  [[nodiscard]] std::vector<Reason> look(const claim::JobClass& job_class, std::int32_t priority,
+                                         bool held_back);
+  [[nodiscard]] static std::string how_to_start(const std::string& store);
+
+ private:
+  void nobody(std::uint64_t gone);
+  void misfits(const claim::JobClass& job_class, const std::vector<claim::Worker>& workers);
+  void queue(const claim::JobClass& job_class, std::int32_t priority,
+             const std::vector<claim::Worker>& fitting, std::size_t all, bool held_back);
+  void add(std::string_view kind, std::string text, std::string remedy) {
+    reasons_.push_back({kind, std::move(text), std::move(remedy)});
+  }
+
+  const App& app_;
+  const claim::Reader& reader_;
+  std::string store_;
+  std::string job_;
+  std::vector<Reason> reasons_;
+};
+
+}  // namespace torc::cli
