@@ -29,12 +29,14 @@ test:
 	ctest --test-dir build-fuzz --output-on-failure -j $(TEST_JOBS)
 
 # Each fuzz target for SECONDS=60, or RUNS=… executions, one after the other; all, or those in TARGETS='spec recipe'.
+# SANITIZE=undefined goes without the address sanitizer, several times as fast, in a build directory of its own.
+FUZZ_BUILD := $(if $(SANITIZE),build-fuzz-$(SANITIZE),build-fuzz)
 fuzz:
 	scripts/install-deps.sh build test
-	cmake --preset fuzz
-	cmake --build build-fuzz --target fuzz
-	TORC_FUZZ_SECONDS=$(or $(SECONDS),60) TORC_FUZZ_RUNS=$(RUNS) TORC_FUZZ_LOG=build-fuzz/fuzz.log \
-	  tests/fuzz/fuzz.sh build-fuzz $(TARGETS)
+	cmake --preset fuzz -B $(FUZZ_BUILD) $(if $(SANITIZE),-DTORC_FUZZ_SANITIZE=$(SANITIZE))
+	cmake --build $(FUZZ_BUILD) --target fuzz
+	TORC_FUZZ_SECONDS=$(or $(SECONDS),60) TORC_FUZZ_RUNS=$(RUNS) TORC_FUZZ_LOG=$(FUZZ_BUILD)/fuzz.log \
+	  tests/fuzz/fuzz.sh $(FUZZ_BUILD) $(TARGETS)
 
 # N workers killed (10,000), over all engines and lying locks: hours.
 torture:

@@ -47,6 +47,7 @@
 #define HAS(set, x) (((set) >> (x)) & 1)
 #define DIR_OF(n) ((n) / PER_DIR)
 #define LAST_OF_DIR(n) ((n) % PER_DIR == PER_DIR - 1)
+#define GONE(n) ((n) <= NUMBERS && !HAS(dirs, DIR_OF(n)))
 #define IS_FILE(n) (name_at[n] != NOBODY && name_at[n] != HOLLOW)
 
 /* --- the shared filesystem */
@@ -160,6 +161,45 @@ inline list_directory(after) {
   :: highest < NUMBERS && DIR_OF(highest + 1) == DIR_OF(after + 1) && name_at[highest + 1] != NOBODY -> highest++
   :: break
   od
+}
+
+/* highest: the last number that there seems to be, `after` when nothing new. A directory that is full or gone tells
+ * nothing of what follows; the newest directory does, or, while it is empty, the one before it: it is made before the
+ * last commit of that one gets its name. Each listing may be old. All of it is one step here. */
+inline survey(after) {
+  highest = after;
+  if
+  :: after < NUMBERS && HAS(dirs, DIR_OF(after + 1)) -> list_directory(after)
+  :: else
+  fi;
+  if
+  :: after < NUMBERS && (!HAS(dirs, DIR_OF(after + 1)) || (highest > after && LAST_OF_DIR(highest))) ->
+     a = DIR_OF(NUMBERS);
+     do  /* a: the newest directory that is shown */
+     :: a > DIR_OF(after + 1) && HAS(dirs, a) -> break
+     :: a > DIR_OF(after + 1) -> a--
+     :: a <= DIR_OF(after + 1) -> a = 0; break
+     od;
+     i = a * PER_DIR;  /* i: the first number that it does not show */
+     do
+     :: a > 0 && i <= NUMBERS && DIR_OF(i) == a && name_at[i] != NOBODY -> i++
+     :: break
+     od;
+#ifndef NEXT_DIRECTORY_MEANS_FULL
+     if
+     :: a > 0 && i == a * PER_DIR && HAS(dirs, a - 1) ->
+        i = (a - 1) * PER_DIR;
+        do
+        :: i < a * PER_DIR && (i == 0 || name_at[i] != NOBODY) -> i++
+        :: break
+        od
+     :: else
+     fi;
+#endif
+     highest = (a > 0 && i > highest + 1 -> i - 1 : highest);
+     i = 0; a = 0
+  :: else
+  fi
 }
 
 /* Who has number n? In a directory that was renamed away an old handle may show anything. */
@@ -389,14 +429,15 @@ catch_up:
   atomic {
     result = 0; newest = 0; highest = 0; at = 0; stray = 0;
     if
-    :: replica[w] < NUMBERS && !HAS(dirs, DIR_OF(replica[w] + 1)) -> goto reload
-    :: replica[w] == NUMBERS || HAS(dirs, DIR_OF(replica[w] + 1)) -> list_directory(replica[w])
+    :: survey(replica[w])
     OR_FAIL goto cannot_catch_up
     OR_CRASH
     fi;
+    gap = (GONE(replica[w] + 1) -> 1 : gap);     /* no second look before a reload */
     if
-    :: highest == replica[w] -> highest = 0; goto caught_up  /* a young view, or a clock that says so */
-    :: highest == replica[w] -> highest = 0; goto old_view
+    :: highest == replica[w] && GONE(replica[w] + 1) -> gap = 0; highest = 0; goto reload
+    :: highest == replica[w] && !GONE(replica[w] + 1) -> highest = 0; goto caught_up  /* a young view, or a clock that says so */
+    :: highest == replica[w] && !GONE(replica[w] + 1) -> highest = 0; goto old_view
     :: highest > replica[w] -> at = replica[w]; goto read_next
     fi
   };
@@ -460,8 +501,7 @@ rule_of_reader:
 list_further:                                   /* the snapshot is ahead of what was listed: go on */
   atomic {
     if
-    :: !HAS(dirs, DIR_OF(at + 1)) -> highest = at
-    :: HAS(dirs, DIR_OF(at + 1)) -> list_directory(at)
+    :: survey(at)
     OR_FAIL goto cannot_catch_up
     OR_CRASH
     fi;

@@ -112,6 +112,8 @@ check() {
   misses "a segment stands in that was not compared" '\(name_at\[' commit $none -DOPS=1 -DLIES=1 -DNO_SEGMENT_CHECK
   misses "the newest commit read from a segment" '!\(stray' commit $none -DOPS=1 -DLIES=1 -DNEWEST_FROM_SEGMENT
   misses "collecting before a snapshot was known to all" '!\(stray' commit $none -DOPS=1 -DNO_RETENTION
+  misses "the next directory: the one before it is full?" 'known>replica' commit $none -DOPS=2 \
+    -DNUMBERS=4 -DSNAPSHOTS=0 -DNEXT_DIRECTORY_MEANS_FULL
   misses "without the claim token" 'my_claim==live_claim' claim -DNO_TOKEN_CHECK
   misses "a token of the attempt alone" 'my_claim==live_claim' claim -DTOKEN_OF_ATTEMPT_ONLY
 }
