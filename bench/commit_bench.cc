@@ -173,8 +173,7 @@ Result<void> measure_journal(const Options& options, Table& table, const store::
   return {};
 }
 
-// What batching saves: the cost of one job's claim and completion, alone or with 63 others in a
-// commit.
+// What batching saves: a commit that completes and claims one job, or 64.
 Result<void> measure_batch(const Options& options, Table& table, const store::World& world) {
   constexpr std::uint64_t kBatch = 64;
   TORC_ASSIGN(const auto store,
@@ -188,18 +187,18 @@ Result<void> measure_batch(const Options& options, Table& table, const store::Wo
                     for (int i = 0; i < commits; ++i) TORC_TRY(worker.turn(batch));
                     return {};
                   }));
-      return took / (commits * static_cast<double>(batch));
+      return took / commits;
     };
   };
   TORC_ASSIGN(BatchWorker many, BatchWorker::join(*store));
   TORC_ASSIGN(BatchWorker one, BatchWorker::join(*store));
   TORC_ASSIGN(const Comparison c,
               compare(options.quick ? 3 : 15, turns(many, 32, kBatch), turns(one, 32, 1)));
-  table.add({"journal engine, a job claimed and completed: batch of 64 / batch of 1",
+  table.add({"journal engine, commit that claims and completes 64 jobs / 1 job",
              show(c.measured),
              show(c.baseline),
              c.ratio,
-             {},
+             at_most(1.2),
              {}});
   return {};
 }

@@ -1,15 +1,20 @@
 #include "bench/journal_cost.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "lib/base/clock.h"
 #include "lib/store/disk.h"
+#include "lib/store/request_count.h"
 #include "lib/store/store.h"
 
 namespace torc::bench {
@@ -23,45 +28,61 @@ constexpr std::uint64_t kMostBehind = 4096;
 // is asked of the statfs is asked once.
 class CountingDisk final : public store::Disk {
  public:
-  std::uint64_t requests = 0;
+  std::uint64_t requests = 0;  // every operation
+  store::RequestCount sent;    // what an NFS client sends for them
 
-  Result<store::FileHandle> open_read(const Path& p) override { return one(), real_.open_read(p); }
-  Result<store::FileHandle> open_update(const Path& p) override {
-    return one(), real_.open_update(p);
+  Result<store::FileHandle> open_read(const Path& p) override {
+    return one("open_read"), real_.open_read(p);
   }
-  Result<store::FileHandle> create(const Path& p) override { return one(), real_.create(p); }
+  Result<store::FileHandle> open_update(const Path& p) override {
+    return one("open_update"), real_.open_update(p);
+  }
+  Result<store::FileHandle> create(const Path& p) override {
+    return one("create"), real_.create(p);
+  }
   // As NFS: the names of temporary files and their links are requests of their own.
   Result<store::FileHandle> create_unnamed(const Path&) override {
     return os_error(EOPNOTSUPP, "no unnamed files here");
   }
   Result<std::string> read(store::FileHandle f, std::uint64_t at, std::size_t n) override {
-    return one(), real_.read(f, at, n);
+    return one("read"), real_.read(f, at, n);
   }
   Result<void> write(store::FileHandle f, std::uint64_t at, std::string_view b) override {
-    return one(), real_.write(f, at, b);
+    return one("write"), real_.write(f, at, b);
   }
-  Result<void> sync(store::FileHandle, store::Sync) override { return one(), Result<void>(); }
-  Result<void> close(store::FileHandle f) override { return one(), real_.close(f); }
-  Result<void> link(const Path& a, const Path& b) override { return one(), real_.link(a, b); }
+  Result<void> sync(store::FileHandle, store::Sync) override { return one("sync"), Result<void>(); }
+  Result<void> close(store::FileHandle f) override { return one("close"), real_.close(f); }
+  Result<void> link(const Path& a, const Path& b) override { return one("link"), real_.link(a, b); }
   Result<void> link_unnamed(store::FileHandle, const Path&) override {
     return os_error(EOPNOTSUPP, "no unnamed files here");
   }
-  Result<void> unlink(const Path& p) override { return one(), real_.unlink(p); }
-  Result<void> make_directory(const Path& p) override { return one(), real_.make_directory(p); }
-  Result<void> remove_directory(const Path& p) override { return one(), real_.remove_directory(p); }
-  Result<void> rename(const Path& a, const Path& b, store::Replace r) override {
-    return one(), real_.rename(a, b, r);
+  Result<void> unlink(const Path& p) override { return one("unlink"), real_.unlink(p); }
+  Result<void> make_directory(const Path& p) override {
+    return one("make_directory"), real_.make_directory(p);
   }
-  Result<void> sync_directory(const Path&) override { return one(), Result<void>(); }
-  Result<std::vector<std::string>> list(const Path& p) override { return one(), real_.list(p); }
-  Result<store::FileStatus> status(const Path& p) override { return one(), real_.status(p); }
+  Result<void> remove_directory(const Path& p) override {
+    return one("remove_directory"), real_.remove_directory(p);
+  }
+  Result<void> rename(const Path& a, const Path& b, store::Replace r) override {
+    return one("rename"), real_.rename(a, b, r);
+  }
+  Result<void> sync_directory(const Path&) override { return one("sync"), Result<void>(); }
+  Result<std::vector<std::string>> list(const Path& p) override {
+    return one("list"), real_.list(p);
+  }
+  Result<store::FileStatus> status(const Path& p) override {
+    return one("status"), real_.status(p);
+  }
   Result<std::uint64_t> filesystem(const Path&) override { return kNfs; }
-  Result<bool> try_lock(store::FileHandle f) override { return one(), real_.try_lock(f); }
-  Result<void> unlock(store::FileHandle f) override { return one(), real_.unlock(f); }
+  Result<bool> try_lock(store::FileHandle f) override { return one("try_lock"), real_.try_lock(f); }
+  Result<void> unlock(store::FileHandle f) override { return one("unlock"), real_.unlock(f); }
 
  private:
   static constexpr std::uint64_t kNfs = 0x6969;
-  void one() { ++requests; }
+  void one(std::string_view operation) {
+    ++requests;
+    sent.add(operation);
+  }
   store::PosixDisk real_;
 };
 
@@ -101,6 +122,51 @@ Result<std::uint64_t> requests_of(Host& host, int times, const Action& action) {
 }
 
 }  // namespace
+
+Result<RequestsPerCommit> measure_requests(const Path& scratch, std::uint64_t hosts, int commits) {
+  const Path directory = scratch / fmt::format("requests{}.torc", hosts);
+  store::Tuning tuning;
+  tuning.sync = false;
+  std::uint64_t n = 0;
+  const auto body = [&](store::Transaction& tx) -> Result<void> {
+    tx.put(fmt::format("key{}", ++n % 500), "value");
+    return {};
+  };
+  std::vector<std::unique_ptr<Host>> all;
+  std::vector<std::unique_ptr<store::Store>> stores;
+  for (std::uint64_t i = 0; i < hosts; ++i) {
+    all.push_back(std::make_unique<Host>(scratch, fmt::format("r{}-{}", hosts, i), i + 1));
+    auto made = i == 0 ? store::Store::create(all[i]->world, directory, store::Engine::journal,
+                                              tuning, body)
+                       : store::Store::open(all[i]->world, directory, tuning);
+    if (!made.ok()) return std::move(made).error();
+    stores.push_back(std::move(*made));
+  }
+  RequestsPerCommit out;
+  out.least_modifying = UINT64_MAX;
+  const auto sum = [&] {
+    store::RequestCount total;
+    for (const auto& host : all) {
+      total.all += host->disk.sent.all;
+      total.modifying += host->disk.sent.modifying;
+    }
+    return total;
+  };
+  store::RequestCount before = sum();
+  for (int i = -200; i < commits; ++i) {  // the first ones do not count
+    if (i == 0) before = sum();
+    for (const auto& host : all) host->clock.advance(50ms);
+    const std::size_t turn = static_cast<std::size_t>(i + 200) % hosts;
+    const std::uint64_t changed = all[turn]->disk.sent.modifying;
+    TORC_TRY(stores[turn]->commit(1, body));
+    out.least_modifying = std::min(out.least_modifying, all[turn]->disk.sent.modifying - changed);
+    TORC_TRY(stores[turn]->maintain());
+  }
+  const store::RequestCount spent = sum() - before;
+  out.all = static_cast<double>(spent.all) / commits;
+  out.modifying = static_cast<double>(spent.modifying) / commits;
+  return out;
+}
 
 double JournalCost::catch_up(std::uint64_t commits) const {
   const auto above = behind.lower_bound(commits);

@@ -19,6 +19,16 @@ struct JournalCost {
   [[nodiscard]] double catch_up(std::uint64_t commits) const;
 };
 
+// What NFS clients send for a commit (lib/store/request_count.h), over many commits of `hosts` that
+// commit by turns, 20 a second: learning of the others' commits, segments, snapshots and collection
+// are in it.
+struct RequestsPerCommit {
+  double all = 0;
+  double modifying = 0;               // of them
+  std::uint64_t least_modifying = 0;  // of one commit alone, without the care for older ones
+};
+Result<RequestsPerCommit> measure_requests(const Path& scratch, std::uint64_t hosts, int commits);
+
 Result<JournalCost> measure_journal(const Path& scratch);
 
 }  // namespace torc::bench

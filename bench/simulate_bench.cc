@@ -43,8 +43,24 @@ Floor least(double limit, const char* text) {
   return {Floor::Kind::at_least, limit, text};
 }
 
+Result<void> add_requests(Table& table, const Path& scratch) {
+  TORC_ASSIGN(const RequestsPerCommit alone, measure_requests(scratch, 1, 6400));
+  TORC_ASSIGN(const RequestsPerCommit turns, measure_requests(scratch, 2, 6400));
+  const auto add = [&](const char* figure, double value, Floor floor) {
+    table.add(row(fmt::format("simulated NFS: {}", figure), fmt::format("{:.2f}", value),
+                  std::move(floor), value));
+  };
+  const auto least = static_cast<double>(alone.least_modifying);
+  add("requests per commit, one host, all care included", alone.all, most(9, "<= 9"));
+  add("modifying requests of the commit itself", least, most(5, "<= 5"));
+  add("modifying requests per commit, all care included", alone.modifying, Floor{});
+  add("requests per commit, two hosts by turns, all care included", turns.all, Floor{});
+  return {};
+}
+
 Result<void> measure(const Options& options, Table& table) {
   TORC_ASSIGN(const ScratchDirectory scratch, ScratchDirectory::make("/dev/shm"));
+  TORC_TRY(add_requests(table, scratch.path()));
   TORC_ASSIGN(const JournalCost cost, measure_journal(scratch.path()));
   fmt::print(stderr, "{:>7} {:>5} {:>5} {:>9} {:>9} {:>7} {:>9} {:>10} {:>6} {:>7} {:>12} {:>6}\n",
              "workers", "slots", "job s", "commits/s", "worst min", "beats/s", "worst min",
