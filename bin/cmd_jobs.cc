@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "bin/commands.h"
@@ -50,8 +51,7 @@ void add_row(Table& table, const claim::Reader& reader, RecipeBook& book, JobId 
   table.add({std::to_string(raw(id)), printable(job_name(book, reader, id)),
              std::string(claim::to_string(job.state)),
              job.attempt == 0 ? "-" : std::to_string(job.attempt), show_exit(job),
-             ended ? show_duration(o.ended_at - o.started_at) : "-",
-             ended ? show_bytes(o.max_rss) : "-",
+             ended ? show_duration(o.ended_at - o.started_at) : "-", ended ? show_peak(o) : "-",
              claim::raw(job.worker) == 0 ? "-" : std::to_string(claim::raw(job.worker))});
 }
 
@@ -65,6 +65,26 @@ std::string show_retries(const claim::Reader& reader, const claim::Handler& hand
         fmt::format("{}{} of {}", i == 0 ? "" : ", ", counts.of(i), handler.rules[i].max_retries);
   }
   return text;
+}
+
+// Nothing of an attempt that never ran, or of which nobody can tell any more what it used.
+void print_use(const App& app, const claim::Outcome& o) {
+  const auto line = [&](std::string_view name, const std::string& value) {
+    fmt::print(app.out, "{:<12} {}\n", name, value);
+  };
+  if (o.started_at.count() == 0 || o.cause == claim::EndCause::not_started) return;
+  const bool measured = o.cpu_time.count() > 0 || o.max_rss.value > 0 || o.activity != Activity{};
+  line("used", show_duration(std::max<WallTime>(o.ended_at - o.started_at, WallTime{})) +
+                   (measured ? fmt::format(", {} CPU time, {} peak memory",
+                                           show_duration(o.cpu_time), show_peak(o))
+                             : ", not known what"));
+  if (!measured) return;
+  const Activity& a = o.activity;
+  line("did", fmt::format("{} read, {} written ({} and {} of storage), waited {} time(s), gave way "
+                          "{} time(s)",
+                          show_read(o), show_written(o), show_bytes(a.storage.read),
+                          show_bytes(a.storage.written), show_count(a.voluntary_switches),
+                          show_count(a.involuntary_switches)));
 }
 
 void print_job(const App& app, const claim::Reader& reader, const RecipeBook::Page& page, JobId id,
@@ -102,10 +122,7 @@ void print_job(const App& app, const claim::Reader& reader, const RecipeBook::Pa
   if (o.started_at.count() != 0) line("started", show_time(o.started_at));
   if (o.cause != claim::EndCause::none && !claim::is_live(job.state)) {
     line("ended", fmt::format("{}: {}", show_time(o.ended_at), show_outcome(o)));
-    line("used", fmt::format("{}, {} CPU time, {} peak memory",
-                             show_duration(o.started_at.count() == 0 ? WallTime{}
-                                                                     : o.ended_at - o.started_at),
-                             show_duration(o.cpu_time), show_bytes(o.max_rss)));
+    print_use(app, o);
   }
   RecipeBook book;
   if (const auto origin = claim::read_origin(reader, id)) {
@@ -201,6 +218,7 @@ Exit run_job(const App& app, const JobOptions& options) {
           return {};
         }
         ordered_json out = job_json(reader, book, *id, *job);
+        add_activity(out, job->outcome);
         const spec::RenderedJob rendered =
             page->recipe.render(raw(*id) - raw(page->job_template.first));
         out["command"] = rendered.command;

@@ -39,6 +39,11 @@ struct Use {
   std::uint64_t timed_out = 0;
   ByteCount most_memory;
   double memory_sum = 0;
+  std::uint64_t measured = 0;  // of whose memory something is known
+  std::uint64_t io_seen = 0;   // of whose reading and writing
+  Traffic io;                  // of these together
+  std::uint64_t voluntary_switches = 0;
+  std::uint64_t involuntary_switches = 0;
   microseconds longest{};
   microseconds time{};      // of those that ran for kShort or longer …
   microseconds cpu_time{};  // … what they computed
@@ -48,7 +53,7 @@ struct Use {
 void count(Use& use, const claim::Job& job) {
   const claim::Outcome& o = job.outcome;
   const bool ran = !claim::is_live(job.state) && o.cause != EndCause::none &&
-                   o.cause != EndCause::not_started && o.cause != EndCause::worker_lost &&
+                   o.cause != EndCause::not_started && !claim::is_loss(o.cause) &&
                    o.started_at.count() != 0;
   if (!ran) return;
   ++use.ended;
@@ -56,6 +61,14 @@ void count(Use& use, const claim::Job& job) {
   if (o.cause == EndCause::timed_out) ++use.timed_out;
   use.most_memory = std::max(use.most_memory, o.max_rss);
   use.memory_sum += static_cast<double>(o.max_rss.value);
+  if (o.max_rss.value > 0) ++use.measured;
+  const Activity& a = o.activity;
+  if (a.io) {
+    ++use.io_seen;
+    use.io = {use.io.read + a.io->read, use.io.written + a.io->written};
+  }
+  use.voluntary_switches += a.voluntary_switches;
+  use.involuntary_switches += a.involuntary_switches;
   const microseconds time = std::max<microseconds>(o.ended_at - o.started_at, microseconds{0});
   use.longest = std::max(use.longest, time);
   if (time < kShort) return;
@@ -107,7 +120,7 @@ std::vector<std::string> findings(const Use& use) {
   const double memory = share(static_cast<double>(use.most_memory.value),
                               static_cast<double>(use.asked.memory.value));
   if (use.out_of_memory > 0) found.push_back(fmt::format("{} out of memory", use.out_of_memory));
-  if (declares_memory(use) && use.ended > 0) {
+  if (declares_memory(use) && use.measured > 0) {
     if (use.out_of_memory == 0 && memory > 1) {
       found.emplace_back("above its memory");
     } else if (use.out_of_memory == 0 && memory >= kNear) {
@@ -165,6 +178,8 @@ Table Resources::new_page() {
                 {"busy", Align::right},
                 {"runtime", Align::right},
                 {"longest", Align::right},
+                {"read", Align::right},
+                {"written", Align::right},
                 {"what is wrong"}});
 }
 
@@ -200,11 +215,14 @@ void Resources::add(const Use& use) {
   const double busy = share(static_cast<double>(use.cpu_time.count()),
                             static_cast<double>(use.time.count()) * use.asked.cpus);
   page_.add({printable(entry_name(use)), std::to_string(use.ended),
-             declares_memory(use) ? show_bytes(use.asked.memory) : "-", show_bytes(use.most_memory),
-             show_bytes(suggested_memory(use)), std::to_string(use.asked.cpus),
+             declares_memory(use) ? show_bytes(use.asked.memory) : "-",
+             use.measured > 0 ? show_bytes(use.most_memory) : "-",
+             use.measured > 0 ? show_bytes(suggested_memory(use)) : "-",
+             std::to_string(use.asked.cpus),
              use.time.count() == 0 ? "-" : fmt::format("{:.0f} %", busy * 100),
              use.asked.runtime.count() == 0 ? "-" : show_duration(use.asked.runtime),
-             show_duration(use.longest), joined(findings(use))});
+             show_duration(use.longest), use.io_seen > 0 ? show_bytes(use.io.read) : "-",
+             use.io_seen > 0 ? show_bytes(use.io.written) : "-", joined(findings(use))});
   if (page_.rows() < kPage) return;
   fmt::print(app_.out, "{}", page_.text());
   page_ = new_page();
@@ -215,6 +233,7 @@ void Resources::add_json(const Use& use) {
     return there ? ordered_json(value) : ordered_json(nullptr);
   };
   const bool measured = use.time.count() > 0;
+  constexpr std::uint64_t kOne = 1;
   ordered_json row;
   row["first"] = use.page->recipe.name(0);
   row["jobs"] = use.page->job_template.count;
@@ -222,10 +241,12 @@ void Resources::add_json(const Use& use) {
   row["out_of_memory"] = use.out_of_memory;
   row["timed_out"] = use.timed_out;
   row["memory_bytes"] = or_null(declares_memory(use), use.asked.memory.value);
-  row["most_memory_bytes"] = use.most_memory.value;
+  const bool memory = use.measured > 0;
+  row["most_memory_bytes"] = or_null(memory, use.most_memory.value);
   row["mean_memory_bytes"] =
-      static_cast<std::uint64_t>(use.memory_sum / static_cast<double>(use.ended));
-  row["suggested_memory_bytes"] = suggested_memory(use).value;
+      or_null(memory, static_cast<std::uint64_t>(
+                          use.memory_sum / static_cast<double>(std::max(use.measured, kOne))));
+  row["suggested_memory_bytes"] = or_null(memory, suggested_memory(use).value);
   row["cpus"] = use.asked.cpus;
   row["busy_share"] =
       or_null(measured, share(static_cast<double>(use.cpu_time.count()),
@@ -234,6 +255,10 @@ void Resources::add_json(const Use& use) {
   row["runtime_seconds"] = or_null(use.asked.runtime.count() > 0, use.asked.runtime.count());
   row["longest_seconds"] = static_cast<double>(use.longest.count()) / 1e6;
   row["suggested_runtime_seconds"] = suggested_runtime(use).count();
+  row["read_bytes"] = or_null(use.io_seen > 0, use.io.read.value);
+  row["written_bytes"] = or_null(use.io_seen > 0, use.io.written.value);
+  row["voluntary_switches"] = use.voluntary_switches;
+  row["involuntary_switches"] = use.involuntary_switches;
   row["findings"] = findings(use);
   fmt::print(app_.out, "{}\n  {}", shown_++ == 0 ? "" : ",", json_line(row));
 }

@@ -107,6 +107,8 @@ Table Results::new_page() {
                 {"time", Align::right},
                 {"CPU time", Align::right},
                 {"peak memory", Align::right},
+                {"read", Align::right},
+                {"written", Align::right},
                 {"node"}});
 }
 
@@ -185,7 +187,8 @@ ordered_json Results::json_of(const Row& row, const std::string& name, const std
   out["ended_at"] = or_null(o.ended_at.count() != 0, seconds(o.ended_at));
   out["runtime_seconds"] = seconds(runtime_of(o));
   out["cpu_seconds"] = seconds(o.cpu_time);
-  out["max_rss_bytes"] = o.max_rss.value;
+  out["max_rss_bytes"] = or_null(o.max_rss.value > 0, o.max_rss.value);
+  add_activity(out, o);
   out["host"] = or_null(!node.empty(), node);
   out["worker"] = or_null(claim::raw(row.worker) != 0, claim::raw(row.worker));
   return out;
@@ -193,12 +196,21 @@ ordered_json Results::json_of(const Row& row, const std::string& name, const std
 
 std::string Results::csv_of(const Row& row, const std::string& name, const std::string& node) {
   const claim::Outcome& o = row.outcome;
-  return fmt::format("{},{},{},{},{},{},{},{},{:.6f},{:.6f},{},{}\n", raw(row.job), csv_field(name),
-                     row.attempt, claim::to_string(row.state), claim::to_string(o.cause),
-                     o.exit_code >= 0 ? std::to_string(o.exit_code) : "",
+  const auto known = [](bool there, std::uint64_t value) {
+    return there ? std::to_string(value) : std::string();
+  };
+  const Activity& a = o.activity;
+  const Traffic io = a.io.value_or(Traffic{});
+  return fmt::format("{},{},{},{},{},{},{},{},{:.6f},{:.6f},{},{},{},{},{},{},{},{}\n",
+                     raw(row.job), csv_field(name), row.attempt, claim::to_string(row.state),
+                     claim::to_string(o.cause), o.exit_code >= 0 ? std::to_string(o.exit_code) : "",
                      o.signal > 0 ? std::to_string(o.signal) : "",
                      o.os_errno != 0 ? std::to_string(o.os_errno) : "", seconds(runtime_of(o)),
-                     seconds(o.cpu_time), o.max_rss.value, csv_field(node));
+                     seconds(o.cpu_time), known(o.max_rss.value > 0, o.max_rss.value),
+                     known(a.io.has_value(), io.read.value),
+                     known(a.io.has_value(), io.written.value), a.storage.read.value,
+                     a.storage.written.value, a.voluntary_switches, a.involuntary_switches,
+                     csv_field(node));
 }
 
 void Results::begin() {
@@ -206,7 +218,8 @@ void Results::begin() {
   if (options_.csv) {
     fmt::print(app_.out,
                "id,name,attempt,state,cause,exit_code,signal,errno,runtime_seconds,cpu_seconds,"
-               "max_rss_bytes,host\n");
+               "max_rss_bytes,read_bytes,written_bytes,storage_read_bytes,storage_written_bytes,"
+               "voluntary_switches,involuntary_switches,host\n");
   }
 }
 
@@ -225,7 +238,8 @@ void Results::add(const claim::Reader& reader, const Row& row) {
   const claim::Outcome& o = row.outcome;
   page_.add({printable(name), std::to_string(row.attempt), std::string(claim::to_string(row.state)),
              std::string(claim::to_string(o.cause)), show_exit(o), show_duration(runtime_of(o)),
-             show_duration(o.cpu_time), show_bytes(o.max_rss), node.empty() ? "-" : node});
+             show_duration(o.cpu_time), show_peak(o), show_read(o), show_written(o),
+             node.empty() ? "-" : node});
   if (page_.rows() < kPage) return;
   fmt::print(app_.out, "{}", page_.text());
   page_ = new_page();

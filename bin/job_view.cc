@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "bin/quantities.h"
+
 namespace torc::cli {
 namespace {
 
@@ -43,7 +45,8 @@ ordered_json job_json(const claim::Reader& reader, RecipeBook& book, JobId id,
   out["started_at"] = seconds_or_null(o.started_at);
   out["ended_at"] = seconds_or_null(o.ended_at);
   out["not_before"] = seconds_or_null(job.not_before);
-  out["max_rss_bytes"] = ended ? ordered_json(o.max_rss.value) : ordered_json(nullptr);
+  const bool peak_known = ended && o.max_rss.value > 0;
+  out["max_rss_bytes"] = peak_known ? ordered_json(o.max_rss.value) : ordered_json(nullptr);
   out["cpu_seconds"] =
       ended ? ordered_json(static_cast<double>(o.cpu_time.count()) / 1e6) : ordered_json(nullptr);
   return out;
@@ -65,6 +68,28 @@ std::string show_exit(const claim::Job& job) {
 std::string show_exit(const claim::Outcome& ended) {
   if (ended.signal > 0) return fmt::format("{}:{}", std::max(ended.exit_code, 0), ended.signal);
   return ended.exit_code >= 0 ? std::to_string(ended.exit_code) : "-";
+}
+
+std::string show_peak(const claim::Outcome& ended) {
+  return ended.max_rss.value == 0 ? "-" : show_bytes(ended.max_rss);
+}
+
+std::string show_read(const claim::Outcome& ended) {
+  return ended.activity.io ? show_bytes(ended.activity.io->read) : "-";
+}
+
+std::string show_written(const claim::Outcome& ended) {
+  return ended.activity.io ? show_bytes(ended.activity.io->written) : "-";
+}
+
+void add_activity(ordered_json& out, const claim::Outcome& ended) {
+  const Activity& a = ended.activity;
+  out["read_bytes"] = a.io ? ordered_json(a.io->read.value) : ordered_json(nullptr);
+  out["written_bytes"] = a.io ? ordered_json(a.io->written.value) : ordered_json(nullptr);
+  out["storage_read_bytes"] = a.storage.read.value;
+  out["storage_written_bytes"] = a.storage.written.value;
+  out["voluntary_switches"] = a.voluntary_switches;
+  out["involuntary_switches"] = a.involuntary_switches;
 }
 
 std::string_view workflow_verdict(const claim::WorkflowState& workflow, std::uint64_t living) {

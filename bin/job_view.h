@@ -25,6 +25,13 @@ namespace torc::cli {
 // the signal brought), "-" before the end.
 [[nodiscard]] std::string show_exit(const claim::Job& job);
 [[nodiscard]] std::string show_exit(const claim::Outcome& ended);
+// "-" where it is not known.
+[[nodiscard]] std::string show_peak(const claim::Outcome& ended);
+[[nodiscard]] std::string show_read(const claim::Outcome& ended);
+[[nodiscard]] std::string show_written(const claim::Outcome& ended);
+// Of an attempt that ended: {read_bytes, written_bytes, storage_read_bytes, storage_written_bytes,
+// voluntary_switches, involuntary_switches}; the first two are null where they are not known.
+void add_activity(nlohmann::ordered_json& out, const claim::Outcome& ended);
 
 // Whole-workflow verdict: completed, failed, running, waiting (jobs are ready, nobody
 // works; or all that is left is held).

@@ -125,14 +125,15 @@ void LeaseKeeper::watch_neighbours(const std::vector<claim::Worker>& neighbours)
     }
     if (info.pid == info_.pid && info.pid_start == info_.pid_start) {
       // An earlier life of this very process: its jobs were killed when it lost its lease.
-      (void)expire(worker, 0);
+      (void)expire(worker, 0, claim::EndCause::lease_lost);
       continue;
     }
     const int fd = open_pidfd(info.pid);
     // The pid may be another process by now: only the start time proves who it is.
     if (!exec::exists({info.pid, info.pid_start})) {
       if (fd >= 0) close(fd);
-      (void)expire(worker, 0);  // a failure is repeated at the next tick
+      (void)expire(worker, 0,
+                   claim::EndCause::worker_lost);  // a failure is repeated at the next tick
       continue;
     }
     if (fd >= 0) neighbours_.push_back({worker.epoch, fd});
@@ -158,7 +159,7 @@ Result<void> LeaseKeeper::neighbour_died(int fd) {
     return {};
   }));
   if (!worker || worker->status != claim::WorkerStatus::living) return {};
-  TORC_TRY(expire(*worker, 0));
+  TORC_TRY(expire(*worker, 0, claim::EndCause::worker_lost));
   return {};
 }
 
@@ -179,7 +180,8 @@ Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, 
     const bool ended =
         state != allocations_.end() && state->second == slurm::AllocationState::ended;
     if (verdict == claim::Watch::Verdict::expired || (silent && ended)) {
-      TORC_TRY(expire(worker, watch_.beats_of(worker.epoch)));
+      TORC_TRY(expire(worker, watch_.beats_of(worker.epoch),
+                      ended ? claim::EndCause::allocation_ended : claim::EndCause::lease_lost));
     } else if (silent && !worker.info.allocation.empty()) {
       suspects.push_back(worker.info.allocation);
     }
@@ -191,7 +193,8 @@ Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, 
 
 // Ends the lease of `worker` unless it renewed since it was read. `beats` is compared once more
 // when not 0.
-Result<bool> LeaseKeeper::expire(const claim::Worker& worker, std::uint64_t beats) {
+Result<bool> LeaseKeeper::expire(const claim::Worker& worker, std::uint64_t beats,
+                                 claim::EndCause why) {
   bool expired = false;
   bool last = false;  // nobody else beats in its file
   TORC_TRY(store_.commit(raw(self_), [&](claim::Transaction& tx) -> Result<void> {
@@ -202,7 +205,7 @@ Result<bool> LeaseKeeper::expire(const claim::Worker& worker, std::uint64_t beat
       if (newest && newest->counter != beats) return {};
     }
     TORC_ASSIGN(expired, claim::expire_worker(tx, worker.epoch, worker.renewals,
-                                              world_.clock.wall_now(), kCrashLimit));
+                                              world_.clock.wall_now(), kCrashLimit, why));
     const store::EpochRange beside = store::epochs_beside(raw(worker.epoch));
     last = !claim::is_anybody_of(tx, beside.first, beside.last);
     return {};

@@ -68,7 +68,7 @@ class LeaseKeeper {
   Result<Surroundings> look_around();
   void watch_neighbours(const std::vector<claim::Worker>& neighbours);
   Result<void> observe(const std::vector<claim::Worker>& successors, BootTime asked);
-  Result<bool> expire(const claim::Worker& worker, std::uint64_t beats);
+  Result<bool> expire(const claim::Worker& worker, std::uint64_t beats, claim::EndCause why);
   void ask_slurm(std::vector<std::string> suspects);
 
   store::World world_;

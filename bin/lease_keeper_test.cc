@@ -50,6 +50,29 @@ class LeaseKeeperTest : public SessionTest {
     EXPECT_TRUE(seen.ok());
     return living;
   }
+  // The worker claims the only job and says that it started it.
+  void start_job(claim::WorkerEpoch worker) {
+    claim::Exchange exchange;
+    exchange.worker = worker;
+    exchange.offer.emplace();
+    exchange.offer->cpus = exchange.offer->total_cpus = 1;
+    exchange.offer->memory = exchange.offer->total_memory = mebibytes(1024);
+    exchange.offer->max_jobs = 1;
+    const auto talk = [&] {
+      claim::Answer answer;
+      const auto done = store_here_->commit(0, [&](claim::Transaction& tx) -> Result<void> {
+        TORC_ASSIGN(answer, claim::exchange(tx, exchange));
+        return {};
+      });
+      EXPECT_TRUE(done.ok()) << done.error().text();
+      return answer;
+    };
+    const claim::Answer granted = talk();
+    ASSERT_EQ(granted.grants.size(), 1U);
+    exchange.offer.reset();
+    exchange.starts = {{granted.grants[0].token, clock_.wall_now()}};
+    talk();
+  }
   bool has_beaten(claim::WorkerEpoch epoch) {
     const auto beat =
         store::read_beat(app_.world, store_here_->state_directory(), claim::raw(epoch));
@@ -65,9 +88,11 @@ TEST_F(LeaseKeeperTest, an_earlier_life_of_the_same_process_is_ended_at_once) {
   const auto earlier = join(info);
   const auto self = join(info);
   auto kept = keeper(self, info);
+  start_job(earlier);
   ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
   EXPECT_FALSE(lives(earlier));
   EXPECT_TRUE(lives(self));
+  EXPECT_EQ(job(1).outcome.cause, claim::EndCause::lease_lost) << "it ended its jobs itself";
 }
 
 TEST_F(LeaseKeeperTest, a_neighbour_whose_process_has_gone_is_ended_at_once) {
@@ -76,9 +101,11 @@ TEST_F(LeaseKeeperTest, a_neighbour_whose_process_has_gone_is_ended_at_once) {
   const auto gone = join(on("n1", self_process_.pid, self_process_.start + 1));
   const auto elsewhere = join(on("n2", self_process_.pid, self_process_.start + 1));
   auto kept = keeper(self, info);
+  start_job(gone);
   ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
   EXPECT_FALSE(lives(gone)) << "its number is another process's now";
   EXPECT_TRUE(lives(elsewhere)) << "of another node nothing is known by that";
+  EXPECT_EQ(job(1).outcome.cause, claim::EndCause::worker_lost);
 }
 
 TEST_F(LeaseKeeperTest, no_beat_claims_that_a_worker_lives_whose_main_thread_stands_still) {
@@ -108,6 +135,7 @@ TEST_F(LeaseKeeperTest, a_slow_slurm_holds_up_no_beat_and_its_word_ends_a_silent
   auto other_info = on("n2", 1, 1);
   other_info.allocation = "99";
   const auto silent = join(other_info);
+  start_job(silent);
   auto kept = keeper(self, info, slow);
   for (int i = 0; i < 4; ++i) {  // 8 s of silence at most, give or take the jitter
     const BootTime fenced_at = kept.fenced_at();
@@ -123,6 +151,22 @@ TEST_F(LeaseKeeperTest, a_slow_slurm_holds_up_no_beat_and_its_word_ends_a_silent
   EXPECT_LE(kept.next_tick(), clock_.boot_now());
   ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
   EXPECT_FALSE(lives(silent));
+  EXPECT_EQ(job(1).outcome.cause, claim::EndCause::allocation_ended);
+}
+
+TEST_F(LeaseKeeperTest, of_a_worker_that_fell_silent_it_is_told_that_its_lease_was_lost) {
+  const auto info = on("n1", self_process_.pid, self_process_.start);
+  const auto self = join(info);
+  const auto silent = join(on("n2", 1, 1));
+  start_job(silent);
+  auto kept = keeper(self, info);
+  for (int i = 0; i < 40 && lives(silent); ++i) {
+    ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
+    clock_.jump_to(kept.next_tick());
+  }
+  EXPECT_FALSE(lives(silent));
+  EXPECT_EQ(job(1).state, claim::JobState::ready);
+  EXPECT_EQ(job(1).outcome.cause, claim::EndCause::lease_lost);
 }
 
 }  // namespace

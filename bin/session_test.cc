@@ -102,6 +102,11 @@ class SignaledSession : public SessionTest {
     };
     return run();
   }
+  static exec::Ended stopped_by(int signal) {
+    exec::Ended ended = ScriptedHost::ended_by(signal);
+    ended.how = exec::Ending::stopped;
+    return ended;
+  }
   void end_it(exec::Ended ended) { host_.end(host_.running_now.front(), ended); }
   static void signal_to_worker(int number) { ::kill(getpid(), number); }
 };
@@ -157,6 +162,32 @@ TEST_F(SignaledSession, outside_of_slurm_a_signal_needs_no_explanation) {
   run_with({[&] { end_it(ScriptedHost::ended_by(SIGTERM)); }});
   EXPECT_EQ(job(1).state, JobState::failed);
   EXPECT_LT(clock_.boot_now() - begun, 1s);
+}
+
+TEST_F(SignaledSession, a_job_that_its_worker_ended_because_it_was_told_to_has_stopped) {
+  make(kOne);
+  run_with({[] { signal_to_worker(SIGTERM); }, [&] { end_it(stopped_by(SIGTERM)); }});
+  EXPECT_EQ(job(1).state, JobState::ready);
+  EXPECT_EQ(job(1).outcome.cause, EndCause::stopped);
+}
+
+TEST_F(SignaledSession, a_job_cut_off_by_the_end_of_the_allocation_says_so_and_runs_again) {
+  make(kOne);
+  setup_.ends_at = clock_.wall_now() + 1h;
+  std::optional<WallTime> told_at;
+  host_.meanwhile = [&](BootTime) {
+    if (host_.stops.empty() || host_.running_now.empty()) return false;
+    told_at = clock_.wall_now();
+    end_it(stopped_by(SIGTERM));
+    return true;
+  };
+  EXPECT_EQ(run().end, WorkerEnd::time_up);
+  ASSERT_TRUE(told_at);
+  EXPECT_LE(*told_at, *setup_.ends_at);
+  EXPECT_EQ(job(1).state, JobState::ready);
+  EXPECT_EQ(job(1).outcome.cause, EndCause::allocation_ended);
+  EXPECT_EQ(job(1).outcome.signal, SIGTERM);
+  EXPECT_EQ(job(1).stopped, 1U);
 }
 
 // --- stops and losses ---

@@ -277,7 +277,7 @@ class Inquiry {
                     job_.state == JobState::failed ? "failed" : "was terminated", job_.attempt,
                     show_time(o.ended_at), show_outcome(o), with_worker());
     const auto rule = page_.handler ? claim::rule_for(*page_.handler, o) : std::nullopt;
-    if (o.cause == claim::EndCause::worker_lost && job_.lost > 0) {
+    if (claim::is_loss(o.cause) && job_.lost > 0) {
       text += fmt::format(" It was running on {} worker(s) that were lost.", job_.lost);
     } else if (rule) {
       text += fmt::format(" Its failure handler has tried it again {} of {} time(s).",

@@ -96,7 +96,7 @@ void Session::check_time() {
     const nanoseconds lead = term_lead();
     if (now + lead >= *ends_at_) {
       finish(WorkerEnd::time_up);
-      stop_running(lead);
+      stop_running(lead, claim::EndCause::allocation_ended);
     }
   }
   if (setup_.idle_timeout && is_idle() && now >= idle_since_ + *setup_.idle_timeout) {
@@ -123,7 +123,7 @@ void Session::handle_signals() {
                            running_.size()));
       }
     } else if (phase_ != Phase::stopping) {
-      stop_running(number == SIGINT ? lead : std::min(lead, kTermLead));
+      stop_running(number == SIGINT ? lead : std::min(lead, kTermLead), claim::EndCause::stopped);
     } else {
       for (const auto& [id, job] : running_) host_.kill(exec::RunId{id});
     }
@@ -167,8 +167,9 @@ void Session::return_queue() {
   queue_.clear();
 }
 
-void Session::stop_running(nanoseconds lead) {
+void Session::stop_running(nanoseconds lead, claim::EndCause why) {
   phase_ = Phase::stopping;
+  stop_cause_ = why;
   for (const auto& [id, job] : running_) host_.stop(exec::RunId{id}, lead);
 }
 

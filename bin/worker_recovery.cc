@@ -19,10 +19,10 @@ bool failed(const claim::Finished& end) {
 }
 
 // The job was not the cause: it runs again, but not for ever.
-void interrupt(const Running& job, claim::Finished& end) {
+void interrupt(const Running& job, claim::Finished& end, claim::EndCause why) {
   if (job.stopped + 1 >= kMostStops) return;
   end.state = claim::JobState::ready;
-  end.outcome.cause = claim::EndCause::stopped;
+  end.outcome.cause = why;
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ bool Session::recover(Running& job, claim::Finished& end) {
   const claim::RetryRule* rule = retry_rule(job, if_recovered);
   if (rule == nullptr || rule->script.empty()) return false;
   if (phase_ == Phase::stopping) {
-    interrupt(job, end);
+    interrupt(job, end, stop_cause_);
     return false;
   }
   exec::Command command = job.command;
@@ -69,7 +69,7 @@ bool Session::recover(Running& job, claim::Finished& end) {
   auto id = host_.start(command);
   if (!id) {
     notice(fmt::format("cannot start the recovery script of '{}': {}", job.name, id.error().what));
-    interrupt(job, end);
+    interrupt(job, end, stop_cause_);
     return false;
   }
   notice(fmt::format("'{}' failed ({}): running its recovery script", job.name,
@@ -86,7 +86,7 @@ void Session::recovered(Running job, const exec::Ended& script) {
     end.recovered = true;
   } else if (script.how == exec::Ending::stopped || told) {
     // It is not known what it would have come to: the job runs again where somebody has time.
-    interrupt(job, end);
+    interrupt(job, end, stop_cause_);
   } else {
     const Path shown = recovery_file(setup_.output_dir, end.token.job, end.token.attempt);
     notice(fmt::format("the recovery script of '{}' failed; see {}", job.name, shown.string()));

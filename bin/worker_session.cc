@@ -296,6 +296,7 @@ claim::Finished Session::verdict(const Running& job, const exec::Ended& ended) c
   o.ended_at = ended.ended_at;
   o.max_rss = ended.max_rss;
   o.cpu_time = ended.cpu_time;
+  o.activity = ended.activity;
   if (is_checkpoint(job, ended)) {
     o.cause = claim::EndCause::exited;
     finished.state = claim::JobState::ready;
@@ -328,7 +329,7 @@ claim::Finished Session::verdict(const Running& job, const exec::Ended& ended) c
       break;
     case exec::Ending::stopped:
       // Not the job's fault: it runs again elsewhere, but not for ever.
-      o.cause = claim::EndCause::stopped;
+      o.cause = stop_cause_;
       finished.state =
           job.stopped + 1 < kMostStops ? claim::JobState::ready : claim::JobState::terminated;
       break;

@@ -104,7 +104,7 @@ class Session {
   void check_done(const claim::Answer& answer);
   bool waits_for_new_jobs();
   void return_queue();
-  void stop_running(std::chrono::nanoseconds lead);
+  void stop_running(std::chrono::nanoseconds lead, claim::EndCause why);
   void lose_lease(std::string why);
   void finish(WorkerEnd end);
 
@@ -145,7 +145,8 @@ class Session {
   BootTime begun_;
 
   Phase phase_ = Phase::working;
-  std::optional<WorkerEnd> end_;  // why, once it is decided
+  std::optional<WorkerEnd> end_;                           // why, once it is decided
+  claim::EndCause stop_cause_ = claim::EndCause::stopped;  // of jobs that it tells to end
   std::uint32_t free_cpus_;
   ByteCount free_memory_;
   std::deque<PreparedJob> queue_;    // claimed, not started, in order

@@ -148,9 +148,13 @@ std::string show_outcome(const claim::Outcome& o) {
     case claim::EndCause::not_started:
       return fmt::format("could not start: {}", std::strerror(o.os_errno));
     case claim::EndCause::worker_lost:
-      return "lost with its worker";
+      return "killed with its worker";
+    case claim::EndCause::lease_lost:
+      return "its worker fell silent: its node died, hung, or was cut off";
     case claim::EndCause::stopped:
-      return "stopped by its worker";
+      return "stopped: its worker was told to end";
+    case claim::EndCause::allocation_ended:
+      return "ended with its worker's time (end of the allocation)";
     case claim::EndCause::unmet:
       return "never needed: the condition on which it starts did not come true";
     case claim::EndCause::upstream_failed:

@@ -154,11 +154,13 @@ void scan_workers(const Reader& reader, bool living_only,
 
 // Expires `worker` if its renewal counter is still `observed`: requeues its jobs with their attempt
 // used up, `lost` + 1 if it had started; see lose() for `crash_limit`, which holds for templates
-// that have none of their own. Failure handlers are asked about those that had started. false: it
+// that have none of their own. Failure handlers are asked about those that had started. `why` is
+// how the caller knows that it is gone: worker_lost, lease_lost or allocation_ended. false: it
 // renewed meanwhile or is gone already. (The beat counter is compared by the caller just before, in
 // the same body.)
 Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t observed,
-                           WallTime now, std::uint32_t crash_limit);
+                           WallTime now, std::uint32_t crash_limit,
+                           EndCause why = EndCause::worker_lost);
 
 // --- a worker's exchange ---
 

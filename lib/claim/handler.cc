@@ -26,7 +26,7 @@ bool is_for(FailureCause cause, const Outcome& o) {
     case FailureCause::signal:
       return o.cause == EndCause::signaled;
     case FailureCause::node_death:
-      return o.cause == EndCause::worker_lost;
+      return is_loss(o.cause);
   }
   return false;
 }
@@ -91,7 +91,7 @@ int return_code(const Outcome& outcome) {
 }
 
 std::optional<std::size_t> rule_for(const Handler& handler, const Outcome& outcome) {
-  if (outcome.cause == EndCause::stopped || outcome.cause == EndCause::canceled) return {};
+  if (is_interruption(outcome.cause) || outcome.cause == EndCause::canceled) return {};
   const auto found = std::find_if(handler.rules.begin(), handler.rules.end(),
                                   [&](const RetryRule& r) { return is_for(r, outcome); });
   if (found == handler.rules.end()) return {};

@@ -45,7 +45,7 @@ struct Handler {
 // The rule that is for this end. `exit_codes` and `all_exit_codes` go by return_code(). oom: the
 // job was ended for its memory, or by a SIGKILL that torc did not send, as the kernel ends what
 // uses too much; an exit code 137 is that of a shell whose child had it. Ends that are none of the
-// job's doing (stopped, canceled) have no rule.
+// job's doing (stopped, allocation_ended, canceled) have no rule.
 [[nodiscard]] std::optional<std::size_t> rule_for(const Handler& handler, const Outcome& outcome);
 
 // From the failure to the next attempt, for the nth retry by this rule (from 1): twice as long each

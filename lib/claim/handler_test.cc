@@ -78,12 +78,14 @@ TEST(Handler, a_lost_worker_has_no_exit_code) {
   every.all_exit_codes = true;
   EXPECT_EQ(first_of({every}, ended(EndCause::worker_lost)), std::nullopt);
   EXPECT_EQ(first_of({on(FailureCause::node_death)}, ended(EndCause::worker_lost)), 0U);
+  EXPECT_EQ(first_of({on(FailureCause::node_death)}, ended(EndCause::lease_lost)), 0U);
 }
 
 TEST(Handler, an_end_that_is_none_of_the_jobs_doing_has_no_rule) {
   RetryRule every;
   every.all_exit_codes = true;
   EXPECT_EQ(first_of({every}, ended(EndCause::stopped, 143)), std::nullopt);
+  EXPECT_EQ(first_of({every}, ended(EndCause::allocation_ended, 143)), std::nullopt);
   EXPECT_EQ(first_of({every}, ended(EndCause::canceled, 143)), std::nullopt);
 }
 

@@ -175,7 +175,8 @@ Result<void> Historian::commit(std::uint64_t sequence, std::uint64_t author,
     } else if (id_in(Table::job, key) && c.at == WallTime{}) {
       // A commit that ends the lease of another one touches no lease of its own.
       const auto job = decode_job(value);
-      if (job && job->outcome.cause == EndCause::worker_lost) c.at = job->outcome.ended_at;
+      const EndCause why = job ? job->outcome.cause : EndCause::none;
+      if (is_loss(why) || why == EndCause::allocation_ended) c.at = job->outcome.ended_at;
     }
   };
   const auto told = [&](std::string_view key, std::string_view value) {

@@ -52,6 +52,10 @@ std::string_view to_string(EndCause cause) {
       return "unmet";
     case EndCause::upstream_failed:
       return "upstream_failed";
+    case EndCause::allocation_ended:
+      return "allocation_ended";
+    case EndCause::lease_lost:
+      return "lease_lost";
   }
   return "?";
 }

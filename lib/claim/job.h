@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "lib/base/activity.h"
 #include "lib/base/clock.h"
 #include "lib/base/units.h"
 
@@ -60,16 +61,27 @@ enum class EndCause : std::uint8_t {
   none,  // has not ended
   exited,
   signaled,
-  timed_out,       // its time limit: exit_code is timeout_exit_code (152)
-  out_of_memory,   // its memory limit: exit_code is oom_exit_code (137)
-  not_started,     // exec failed: os_errno says why
-  worker_lost,     // its worker's lease expired
-  stopped,         // its worker ended it: drain, allocation's end, self-fencing
-  canceled,        // on request
-  unmet,           // never ran: the condition on which it was to start can no longer come true
-  upstream_failed  // never ran: what it depends on ended otherwise, and it was to be canceled then
+  timed_out,        // its time limit: exit_code is timeout_exit_code (152)
+  out_of_memory,    // its memory limit: exit_code is oom_exit_code (137)
+  not_started,      // exec failed: os_errno says why
+  worker_lost,      // killed with its worker: the worker's process has gone
+  stopped,          // its worker was told to stop, ended it and gave it back
+  canceled,         // on request
+  unmet,            // never ran: the condition on which it was to start can no longer come true
+  upstream_failed,  // never ran: what it depends on ended otherwise, and it was to be canceled then
+  allocation_ended,  // its worker's time was up, or Slurm says that the allocation has ended
+  lease_lost  // its worker said nothing for too long: dead with its node, hanging, or cut off
 };
+inline constexpr EndCause kLastEndCause = EndCause::lease_lost;
 [[nodiscard]] std::string_view to_string(EndCause cause);
+// Its worker could not say how it ended: others found the worker gone or silent.
+[[nodiscard]] constexpr bool is_loss(EndCause cause) {
+  return cause == EndCause::worker_lost || cause == EndCause::lease_lost;
+}
+// Its worker ended it for reasons that are not the job's.
+[[nodiscard]] constexpr bool is_interruption(EndCause cause) {
+  return cause == EndCause::stopped || cause == EndCause::allocation_ended;
+}
 
 struct Outcome {
   EndCause cause = EndCause::none;
@@ -78,9 +90,10 @@ struct Outcome {
   int os_errno = 0;
   WallTime started_at{};  // 0: never started
   WallTime ended_at{};
-  ByteCount max_rss;
+  ByteCount max_rss;  // peak of its tree; 0: not known
   std::chrono::microseconds cpu_time{};
   JobId because{};  // unmet, upstream_failed: the job that it waited for
+  Activity activity;
   auto operator<=>(const Outcome&) const = default;
 };
 

@@ -116,10 +116,10 @@ Job Retries::after_end(std::uint64_t id, Job after, bool recovered, WallTime now
   return again(id, std::move(after), *rule, std::move(counts), now);
 }
 
-Job Retries::after_loss(std::uint64_t id, const Job& before, std::uint32_t crash_limit,
-                        WallTime now) {
+Job Retries::after_loss(std::uint64_t id, const Job& before, const Loss& loss) {
   const Terms& terms = terms_of(id);
-  Job after = lose(before, terms.crash_limit != 0 ? terms.crash_limit : crash_limit, now);
+  Job after = lose(before, terms.crash_limit != 0 ? terms.crash_limit : loss.crash_limit, loss.now,
+                   loss.why);
   if (before.state != JobState::running || after.state == JobState::failed) return after;
   const auto rule = terms.handler ? rule_for(*terms.handler, after.outcome) : std::nullopt;
   if (!rule) return after;
@@ -128,7 +128,7 @@ Job Retries::after_loss(std::uint64_t id, const Job& before, std::uint32_t crash
     after.state = JobState::failed;
     return after;
   }
-  return again(id, std::move(after), *rule, std::move(counts), now);
+  return again(id, std::move(after), *rule, std::move(counts), loss.now);
 }
 
 Job Retries::again(std::uint64_t id, Job after, std::size_t rule, RetryCounts counts,

@@ -59,10 +59,14 @@ class Retries {
   // rule with a recovery script counts only if that succeeded.
   [[nodiscard]] Job after_end(std::uint64_t id, Job after, bool recovered, WallTime now);
 
+  struct Loss {
+    std::uint32_t crash_limit = 0;
+    WallTime now{};
+    EndCause why = EndCause::worker_lost;
+  };
   // The job whose worker is lost: as lose() has it, unless its handler has a rule for that, which
   // then decides, within the crash limit.
-  [[nodiscard]] Job after_loss(std::uint64_t id, const Job& before, std::uint32_t crash_limit,
-                               WallTime now);
+  [[nodiscard]] Job after_loss(std::uint64_t id, const Job& before, const Loss& loss);
 
  private:
   // What the templates say of the jobs in [first, end).

@@ -39,6 +39,39 @@ bool names_a_job(EndCause cause) {
   return cause == EndCause::unmet || cause == EndCause::upstream_failed;
 }
 
+enum ActivityFlag : unsigned { kIo = 1, kStorage = 2, kVoluntary = 4, kInvoluntary = 8 };
+
+// Written only when there is any, as the last of the record.
+void put_activity(Value& out, const Activity& a) {
+  unsigned head = 0;
+  if (a.io) head |= kIo;
+  if (a.storage != Traffic{}) head |= kStorage;
+  if (a.voluntary_switches != 0) head |= kVoluntary;
+  if (a.involuntary_switches != 0) head |= kInvoluntary;
+  if (head == 0) return;
+  out.u8(static_cast<std::uint8_t>(head));
+  if (a.io) out.varint(a.io->read.value).varint(a.io->written.value);
+  if (head & kStorage) out.varint(a.storage.read.value).varint(a.storage.written.value);
+  if (head & kVoluntary) out.varint(a.voluntary_switches);
+  if (head & kInvoluntary) out.varint(a.involuntary_switches);
+}
+
+bool take_activity(Decoder& in, Activity& a) {
+  if (in.at_end()) return true;
+  const unsigned head = in.u8();
+  const auto traffic = [&in] {
+    Traffic t;
+    t.read.value = in.varint();
+    t.written.value = in.varint();
+    return t;
+  };
+  if (head & kIo) a.io = traffic();
+  if (head & kStorage) a.storage = traffic();
+  if (head & kVoluntary) a.voluntary_switches = in.varint();
+  if (head & kInvoluntary) a.involuntary_switches = in.varint();
+  return head != 0 && head < 2 * kInvoluntary;
+}
+
 void put_outcome(Value& out, const Outcome& o, WallTime base) {
   unsigned head = static_cast<unsigned>(o.cause);
   if (o.signal != 0) head |= kSignal;
@@ -55,6 +88,7 @@ void put_outcome(Value& out, const Outcome& o, WallTime base) {
   if (o.ended_at != WallTime{}) out.svarint(distance(base, o.ended_at));
   out.varint(o.max_rss.value).svarint(o.cpu_time.count());
   if (names_a_job(o.cause)) out.varint(torc::raw(o.because));
+  put_activity(out, o.activity);
 }
 
 bool take_outcome(Decoder& in, Outcome& o, WallTime base) {
@@ -71,7 +105,7 @@ bool take_outcome(Decoder& in, Outcome& o, WallTime base) {
   o.max_rss.value = in.varint();
   o.cpu_time = std::chrono::microseconds(in.svarint());
   if (names_a_job(o.cause)) o.because = JobId{in.varint()};
-  return (head & 0x0f) <= static_cast<unsigned>(EndCause::upstream_failed);
+  return (head & 0x0f) <= static_cast<unsigned>(kLastEndCause) && take_activity(in, o.activity);
 }
 
 void put_ranges(Encoder& out, const std::vector<JobRange>& ranges) {

@@ -90,7 +90,7 @@ class Value {
   operator std::string_view() const { return {bytes_, size_}; }  // NOLINT: a value is its bytes
 
  private:
-  char bytes_[128];
+  char bytes_[256];
   std::size_t size_ = 0;
 };
 

@@ -8,6 +8,16 @@
 namespace torc::claim {
 namespace {
 
+Activity any_activity() {
+  const auto any = [] { return *rc::gen::arbitrary<std::uint64_t>(); };
+  Activity a;
+  if (*rc::gen::arbitrary<bool>()) a.io = Traffic{{any()}, {any()}};
+  if (*rc::gen::arbitrary<bool>()) a.storage = {{any()}, {any()}};
+  if (*rc::gen::arbitrary<bool>()) a.voluntary_switches = any();
+  if (*rc::gen::arbitrary<bool>()) a.involuntary_switches = any();
+  return a;
+}
+
 Job any_job() {
   Job job;
   job.state = static_cast<JobState>(*rc::gen::inRange(0, static_cast<int>(kJobStates)));
@@ -20,7 +30,7 @@ Job any_job() {
   if (job.claim != 0) job.worker = WorkerEpoch{*rc::gen::arbitrary<std::uint64_t>()};
   job.claimed_at = WallTime(*rc::gen::arbitrary<std::int64_t>());
   Outcome& o = job.outcome;
-  o.cause = static_cast<EndCause>(*rc::gen::inRange(0, 9));
+  o.cause = static_cast<EndCause>(*rc::gen::inRange(0, 11));
   o.exit_code = *rc::gen::arbitrary<int>();
   o.signal = *rc::gen::arbitrary<int>();
   o.os_errno = *rc::gen::arbitrary<int>();
@@ -28,6 +38,7 @@ Job any_job() {
   o.ended_at = WallTime(*rc::gen::arbitrary<std::int64_t>());
   o.max_rss.value = *rc::gen::arbitrary<std::uint64_t>();
   o.cpu_time = std::chrono::microseconds(*rc::gen::arbitrary<std::int64_t>());
+  o.activity = any_activity();
   return job;
 }
 
@@ -86,8 +97,12 @@ TEST(Tables, a_typical_job_record_is_at_most_forty_bytes) {
                  kNoon + std::chrono::seconds(30),
                  kNoon + std::chrono::hours(2),
                  mebibytes(300),
-                 std::chrono::hours(2)};
+                 std::chrono::hours(2),
+                 {},
+                 {}};
   EXPECT_LE(std::string_view(encode(job)).size(), 40U);
+  job.outcome.activity = {Traffic{mebibytes(900), mebibytes(20)}, {{}, mebibytes(20)}, 4000, 900};
+  EXPECT_LE(std::string_view(encode(job)).size(), 60U);
 }
 
 TEST(Tables, the_hash_of_names_is_what_stores_already_hold) {

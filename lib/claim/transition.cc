@@ -53,8 +53,7 @@ Decision finish(const Job& job, WorkerEpoch worker, const Finished& event) {
     after.outcome.started_at = job.outcome.started_at;
   }
   const EndCause why = event.outcome.cause;
-  if (after.state == JobState::ready &&
-      (why == EndCause::stopped || why == EndCause::not_started)) {
+  if (after.state == JobState::ready && (is_interruption(why) || why == EndCause::not_started)) {
     ++after.stopped;
   }
   if (event.checkpointed) {
@@ -154,9 +153,9 @@ Job wait_again(Job job) {
   return job;
 }
 
-Job lose(Job job, std::uint32_t crash_limit, WallTime now) {
+Job lose(Job job, std::uint32_t crash_limit, WallTime now, EndCause why) {
   Outcome outcome;
-  outcome.cause = EndCause::worker_lost;
+  outcome.cause = why;
   if (job.state == JobState::running) outcome.started_at = job.outcome.started_at;
   outcome.ended_at = now;
   job.outcome = outcome;

@@ -30,6 +30,21 @@ bool is_refused(const Decision& decision, Refusal why) {
   return refusal != nullptr && *refusal == why;
 }
 
+TEST(Transition, the_end_of_an_allocation_is_no_fault_of_the_job) {
+  Finished cut = end(1, 7, JobState::ready);
+  cut.outcome.cause = EndCause::allocation_ended;
+  const Decision decision = finish(running(), kAda, cut);
+  ASSERT_TRUE(std::holds_alternative<Job>(decision));
+  EXPECT_EQ(std::get<Job>(decision).stopped, 1U);
+}
+
+TEST(Transition, a_loss_says_how_the_worker_was_lost) {
+  EXPECT_EQ(lose(running(), 5, kNow).outcome.cause, EndCause::worker_lost);
+  EXPECT_EQ(lose(running(), 5, kNow, EndCause::lease_lost).outcome.cause, EndCause::lease_lost);
+  EXPECT_EQ(lose(running(), 5, kNow, EndCause::allocation_ended).lost, 1U)
+      << "a job that takes its allocation with it must not do so for ever";
+}
+
 TEST(Transition, a_claim_makes_a_token_of_its_own) {
   const Job job = claimed();
   EXPECT_EQ(job.state, JobState::claimed);

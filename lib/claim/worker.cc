@@ -134,7 +134,7 @@ Result<void> release_worker(Transaction& tx, WorkerEpoch worker, WallTime now) {
 }
 
 Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t observed,
-                           WallTime now, std::uint32_t crash_limit) {
+                           WallTime now, std::uint32_t crash_limit, EndCause why) {
   Ledger ledger(tx, now);
   const auto lease = ledger.state().lease(worker);
   TORC_TRY(ledger.state().sound());
@@ -143,7 +143,7 @@ Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t ob
   for (std::uint64_t id : lease->held) {
     const auto job = held_job(ledger, id, worker);
     if (!job) break;
-    ledger.change(id, *job, retries.after_loss(id, *job, crash_limit, now));
+    ledger.change(id, *job, retries.after_loss(id, *job, {crash_limit, now, why}));
   }
   conclude_revoked(ledger, *lease, worker);
   bury(ledger, worker, WorkerStatus::expired, *lease);

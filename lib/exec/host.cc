@@ -65,6 +65,8 @@ std::string_view to_string(StartStep step) {
       return "the file for its standard output";
     case StartStep::stderr_file:
       return "the file for its standard error";
+    case StartStep::cpus:
+      return "the CPUs that it is bound to";
     case StartStep::execute:
       return "the program";
   }

@@ -55,6 +55,7 @@ class Host final : public ProcessHost {
   [[nodiscard]] pid_t dead_child() const;
   void take(pid_t pid);
   void account(Run& run, const struct rusage& usage);
+  static void account_io(Run& run, pid_t pid, bool is_leader);
   void adopt();
   [[nodiscard]] std::vector<pid_t> children() const;
   void adopt_one(pid_t pid);
@@ -76,6 +77,8 @@ class Host final : public ProcessHost {
   void watch_memory(RunKey key, ByteCount limit);
   void look_at_memory();
   void look_at_memory_of(RunKey key, Run& run, BootTime now);
+  void look_at_io(Run& run, const std::vector<pid_t>& processes);
+  void sample(RunKey key, Run& run, const std::vector<pid_t>& processes, ByteCount memory);
   [[nodiscard]] std::vector<pid_t> processes_of(RunKey key, const Run& run) const;
   [[nodiscard]] bool killed_by_kernel(const Run& run);
 
@@ -104,6 +107,7 @@ class Host final : public ProcessHost {
   std::optional<BootTime> next_look_;  // at the memory of trees
   OomKills oom_kills_{"/"};
   std::vector<Ended> ended_;  // for the next wait()
+  std::vector<Sample> samples_;
 };
 
 }  // namespace torc::exec

@@ -15,14 +15,22 @@ std::chrono::microseconds microseconds_of(const timeval& time) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
 }
 
-// See Ended::max_rss.
+// See Ended::max_rss. The kernel counts the pages of a process only roughly, a MiB more or less.
 ByteCount peak_of(const Run& run) {
+  constexpr ByteCount kRoughly = mebibytes(1);
   struct rusage own {};
   getrusage(RUSAGE_SELF, &own);
   const ByteCount floor{static_cast<std::uint64_t>(own.ru_maxrss) << 10};
-  const bool told = run.memory.peak.value == 0 || run.max_rss > floor;
+  const bool told = run.max_rss > floor + kRoughly;
   return told ? std::max(run.memory.peak, run.max_rss) : run.memory.peak;
 }
+
+std::optional<Traffic> most(const std::optional<Traffic>& a, const std::optional<Traffic>& b) {
+  if (!a || !b) return a ? a : b;
+  return Traffic{std::max(a->read, b->read), std::max(a->written, b->written)};
+}
+
+constexpr std::uint64_t kStorageUnit = 512;  // of ru_inblock and ru_oublock
 
 // Only children of the calling thread when `id` is 0. They are left unreaped.
 pid_t peek(pid_t id) {
@@ -65,6 +73,20 @@ void Host::account(Run& run, const struct rusage& usage) {
   run.cpu_time += microseconds_of(usage.ru_utime) + microseconds_of(usage.ru_stime);
   const ByteCount rss{static_cast<std::uint64_t>(usage.ru_maxrss) << 10};
   run.max_rss = std::max(run.max_rss, rss);
+  const auto bytes = [](long blocks) {
+    return ByteCount{static_cast<std::uint64_t>(blocks) * kStorageUnit};
+  };
+  Activity& activity = run.activity;
+  activity.storage = activity.storage + Traffic{bytes(usage.ru_inblock), bytes(usage.ru_oublock)};
+  activity.voluntary_switches += static_cast<std::uint64_t>(usage.ru_nvcsw);
+  activity.involuntary_switches += static_cast<std::uint64_t>(usage.ru_nivcsw);
+}
+
+// Before it is reaped. Short commands are not looked at, and spared the cost.
+void Host::account_io(Run& run, pid_t pid, bool is_leader) {
+  if (!run.io_file.there()) return;
+  const auto io = is_leader ? run.io_file.read() : IoFile(pid).read();
+  if (io) run.activity.io = run.activity.io.value_or(Traffic{}) + *io;
 }
 
 // Reaps a dead child. A dead leader is left unreaped until its group is killed, so that no other
@@ -80,6 +102,7 @@ void Host::take(pid_t pid) {
     key = stray != strays_.end() ? stray->second.owner : owner_of(pid);
     run = key ? runs_.find(*key) : nullptr;
   }
+  if (run != nullptr) account_io(*run, pid, is_leader);
   int status = 0;
   struct rusage usage {};
   while (wait4(pid, &status, 0, &usage) < 0 && errno == EINTR) {
@@ -189,6 +212,8 @@ void Host::report(RunKey key) {
   ended.ended_at = clock_.wall_now();
   ended.max_rss = peak_of(run);
   ended.cpu_time = run.cpu_time;
+  ended.activity = run.activity;
+  ended.activity.io = most(run.activity.io, run.io_seen);
   ended_.push_back(ended);
   std::erase(leaderless_, key);
   runs_.remove(key);

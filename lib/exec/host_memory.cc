@@ -102,6 +102,11 @@ void Host::look_at_memory_of(RunKey key, Run& run, BootTime now) {
     watch.peak = std::max(watch.peak, counted);
   }
   watch.peak = std::max(watch.peak, use.largest_peak);
+  look_at_io(run, processes);
+  if (run.sample_every.count() > 0 && now + kTogether >= run.next_sample) {
+    sample(key, run, processes, counted);
+    run.next_sample = now + run.sample_every;
+  }
   if (watch.limit.value != 0 && counted > watch.limit) {
     if (!run.cause && !run.leader_gone) run.cause = Ending::out_of_memory;
     kill_run(key);
@@ -111,9 +116,38 @@ void Host::look_at_memory_of(RunKey key, Run& run, BootTime now) {
   wait = std::min(wait, watch.limit.value != 0 ? kLatestLimited : kLatest);
   if (watch.limit.value != 0)
     wait = std::min(wait, time_to_limit(watch, use.now, now - watch.last));
+  if (run.sample_every.count() > 0) wait = std::min(wait, run.next_sample - now);
   watch.before = use.now;
   watch.last = now;
   watch.next = now + std::max(wait, kSoonest);
+}
+
+// Of what is adopted and gone the reaped part tells.
+void Host::look_at_io(Run& run, const std::vector<pid_t>& processes) {
+  if (!run.io_file.there() && !run.leader_gone) run.io_file = IoFile(run.group);
+  Traffic sum = run.activity.io.value_or(Traffic{});
+  bool any = false;
+  for (const pid_t pid : processes) {
+    const bool is_leader = pid == run.group && !run.leader_gone;
+    const auto io = is_leader ? run.io_file.read() : IoFile(pid).read();
+    if (io) sum = sum + *io;
+    any = any || io;
+  }
+  if (any) run.io_seen = sum;
+}
+
+void Host::sample(RunKey key, Run& run, const std::vector<pid_t>& processes, ByteCount memory) {
+  Sample taken;
+  taken.id = RunId{key};
+  taken.at = clock_.wall_now();
+  taken.memory = memory;
+  taken.cpu_time = run.cpu_time;  // of what was reaped here
+  for (const pid_t pid : processes) {
+    if (const auto stat = read_stat(pid)) taken.cpu_time += stat->cpu_time;
+  }
+  taken.io = run.io_seen;
+  taken.processes = static_cast<std::uint32_t>(processes.size());
+  samples_.push_back(taken);
 }
 
 // The kernel's count is of the worker's whole group: a kill that nobody else explains is one of

@@ -38,6 +38,17 @@ std::optional<BootTime> deadline_of(const Command& command, BootTime now) {
   return now + command.time_limit;
 }
 
+// A mask as the kernel takes it: an array of long, CPU n is bit n.
+std::vector<unsigned long> mask_of(const std::vector<std::uint32_t>& cpus) {
+  constexpr std::size_t kBits = 8 * sizeof(unsigned long);
+  std::vector<unsigned long> mask;
+  for (const std::uint32_t cpu : cpus) {
+    if (mask.size() <= cpu / kBits) mask.resize(cpu / kBits + 1);
+    mask[cpu / kBits] |= 1UL << (cpu % kBits);
+  }
+  return mask;
+}
+
 }  // namespace
 
 void Host::point_to_environment(const std::vector<std::string>& environment, std::string& marker) {
@@ -71,6 +82,9 @@ Launched Host::launch(const Command& command, std::vector<std::string>& words,
                      command.stderr_path == command.stdout_path;
   if (!plan.join_stderr && plan.stderr_fd < 0) plan.stderr_path = path_or_null(command.stderr_path);
   plan.umask = command.umask;
+  const std::vector<unsigned long> cpus = mask_of(command.cpus);
+  if (!cpus.empty()) plan.cpus = cpus.data();
+  plan.cpus_size = cpus.size() * sizeof(unsigned long);
 
   const char* path = variable(command.env, "PATH");
   for (;;) {
@@ -91,6 +105,7 @@ void Host::record_start(RunKey key, pid_t leader, WallTime at, const Command& co
   run.termination_signal = command.termination_signal;
   run.lead = command.termination_lead;
   run.deadline = deadline_of(command, clock_.boot_now());
+  run.sample_every = command.sample_every;
   runs_.add(key, std::move(run));
   watch_memory(key, command.memory_limit);
 }

@@ -95,8 +95,9 @@ Result<ProcessHost::Wakeup> Host::wait(std::optional<BootTime> deadline) {
     expire_deadlines();
     look_at_memory();
     if (unsettled_) look_after_children();
-    if (late || !ended_.empty() || !wakeup.readable.empty()) {
+    if (late || !ended_.empty() || !samples_.empty() || !wakeup.readable.empty()) {
       wakeup.ended = std::exchange(ended_, {});
+      wakeup.samples = std::exchange(samples_, {});
       return wakeup;
     }
   }

@@ -110,6 +110,10 @@ TORC_IN_CHILD int child(void* argument) {
     fail(shared, StartStep::directory);
     _exit(127);
   }
+  if (plan.cpus != nullptr && syscall(SYS_sched_setaffinity, 0, plan.cpus_size, plan.cpus) != 0) {
+    fail(shared, StartStep::cpus);
+    _exit(127);
+  }
   if (plan.umask) umask(*plan.umask);
   sigset_t none;
   sigemptyset(&none);

@@ -30,7 +30,10 @@ struct LaunchPlan {
   const char* stdout_path = nullptr;  // created or emptied; null: stdout_fd
   const char* stderr_path = nullptr;  // null: stderr_fd
   bool join_stderr = false;           // stderr is stdout
-  std::optional<mode_t> umask;        // from the execution on; none: this process's
+  // Mask of CPUs to run on, as sched_setaffinity(2) takes it; null: this process's.
+  const void* cpus = nullptr;
+  std::size_t cpus_size = 0;
+  std::optional<mode_t> umask;  // from the execution on; none: this process's
 };
 
 struct Launched {

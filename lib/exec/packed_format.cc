@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kIndexEnding = ".index";
 
-// CRC-32 of ISO 3309 (as of zip and Ethernet): the reflected polynomial.
+// The reflected polynomial.
 constexpr std::uint32_t kPolynomial = 0xEDB88320;
 
 constexpr std::array<std::uint32_t, 256> make_table() {
@@ -25,14 +25,6 @@ constexpr std::array<std::uint32_t, 256> make_table() {
   return table;
 }
 
-std::uint32_t checksum(std::string_view bytes) {
-  static constexpr std::array<std::uint32_t, 256> kTable = make_table();
-  std::uint32_t sum = ~std::uint32_t{0};
-  for (const char c : bytes)
-    sum = (sum >> 8) ^ kTable[(sum ^ static_cast<unsigned char>(c)) & 0xFF];
-  return ~sum;
-}
-
 std::optional<std::uint64_t> number_of(std::string_view text) {
   std::uint64_t number = 0;
   const char* const end = text.data() + text.size();
@@ -42,6 +34,14 @@ std::optional<std::uint64_t> number_of(std::string_view text) {
 }
 
 }  // namespace
+
+std::uint32_t checksum(std::string_view bytes) {
+  static constexpr std::array<std::uint32_t, 256> kTable = make_table();
+  std::uint32_t sum = ~std::uint32_t{0};
+  for (const char c : bytes)
+    sum = (sum >> 8) ^ kTable[(sum ^ static_cast<unsigned char>(c)) & 0xFF];
+  return ~sum;
+}
 
 std::string_view to_string(Stream stream) {
   return stream == Stream::out ? "out" : "err";

@@ -13,6 +13,9 @@ namespace torc::exec {
 
 enum class Stream : std::uint8_t { out, err };
 inline constexpr Stream kStreams[] = {Stream::out, Stream::err};
+// CRC-32 of ISO 3309, as of zip and Ethernet.
+[[nodiscard]] std::uint32_t checksum(std::string_view bytes);
+
 [[nodiscard]] std::string_view to_string(Stream stream);  // as file names end: "out", "err"
 
 // One attempt of one job of a workflow.

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/activity.h"
 #include "lib/base/clock.h"
 #include "lib/base/result.h"
 #include "lib/base/units.h"
@@ -40,6 +41,10 @@ struct Command {
   // Of the whole tree, as memory_use.h counts it: beyond this it is killed; 0: none. It is looked
   // at from 100 ms after the start on, at least once a second, and more often as it comes near.
   ByteCount memory_limit;
+  std::vector<std::uint32_t> cpus;  // logical CPUs that it may run on; empty: as this process
+  // How often Wakeup::samples is to tell of it, as often as the share of processor time that looks
+  // may take allows; 0: not at all.
+  std::chrono::nanoseconds sample_every{0};
   int termination_signal = 15;
   std::chrono::nanoseconds termination_lead = std::chrono::seconds(30);  // signal -> SIGKILL
 };
@@ -63,7 +68,7 @@ enum class Ending : std::uint8_t {
 };
 
 // What could not be done when a command was not started.
-enum class StartStep : std::uint8_t { none, directory, stdout_file, stderr_file, execute };
+enum class StartStep : std::uint8_t { none, directory, stdout_file, stderr_file, cpus, execute };
 [[nodiscard]] std::string_view to_string(StartStep step);  // "the working directory", …
 
 struct Ended {
@@ -78,9 +83,21 @@ struct Ended {
   // Peak of the tree: the largest of what was seen of the whole tree (from 100 ms on), of its
   // largest single process by then, and of that process in the end (wait4). The kernel counts in
   // the last what the process was before it executed the command, this process's own size; so a
-  // last figure that is no larger than that is used only when there is no other.
+  // last figure that is no larger than that says nothing. 0: not known.
   ByteCount max_rss;
   std::chrono::microseconds cpu_time{};  // user + system of the waited-for tree
+  // `io` of commands that were looked at, from 100 ms on; the rest always, of the waited-for tree.
+  Activity activity;
+};
+
+// A running command as it is at one moment.
+struct Sample {
+  RunId id{};
+  WallTime at{};
+  ByteCount memory;                      // of the tree, as memory_use.h counts it
+  std::chrono::microseconds cpu_time{};  // since its start, in hundredths of a second
+  std::optional<Traffic> io;             // since its start
+  std::uint32_t processes = 0;
 };
 
 class ProcessHost {
@@ -111,6 +128,7 @@ class ProcessHost {
   struct Wakeup {
     std::vector<Ended> ended;   // their whole process trees are gone
     std::vector<int> readable;  // registered descriptors
+    std::vector<Sample> samples;
   };
   // Sleeps until something happens or `deadline` (boot time; nullopt: no limit) passes.
   virtual Result<Wakeup> wait(std::optional<BootTime> deadline) = 0;

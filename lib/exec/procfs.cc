@@ -11,6 +11,9 @@
 namespace torc::exec {
 namespace {
 
+// Of /proc/PID/stat: USER_HZ, which the kernel fixes at 100 for programs on all that torc runs on.
+constexpr std::uint64_t kTick = 10'000;  // microseconds
+
 std::vector<pid_t> parse_numbers(std::string_view text) {
   std::vector<pid_t> numbers;
   while (!text.empty()) {
@@ -61,6 +64,7 @@ std::optional<ProcessStat> read_stat(pid_t pid) {
   if (name_end == std::string::npos || name_end + 2 >= text->size()) return std::nullopt;
   std::string_view rest = std::string_view(*text).substr(name_end + 2);
   ProcessStat stat;
+  std::uint64_t ticks = 0;
   for (int field = 3; field <= 22 && !rest.empty(); ++field) {
     const std::string_view word = rest.substr(0, rest.find(' '));
     const auto number = [&](auto& value) {
@@ -70,9 +74,15 @@ std::optional<ProcessStat> read_stat(pid_t pid) {
     if (field == 4) number(stat.parent);
     if (field == 5) number(stat.group);
     if (field == 6) number(stat.session);
+    if (field >= 14 && field <= 17) {
+      std::uint64_t part = 0;
+      number(part);
+      ticks += part;
+    }
     if (field == 22) number(stat.start);
     rest.remove_prefix(std::min(rest.size(), word.size() + 1));
   }
+  stat.cpu_time = std::chrono::microseconds(ticks * kTick);
   return stat;
 }
 

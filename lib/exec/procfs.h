@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,7 +17,8 @@ struct ProcessStat {
   pid_t parent = 0;
   pid_t group = 0;
   pid_t session = 0;
-  std::uint64_t start = 0;  // clock ticks since boot; with the pid, an identity
+  std::uint64_t start = 0;               // clock ticks since boot; with the pid, an identity
+  std::chrono::microseconds cpu_time{};  // its own, and of the children that it waited for
 };
 [[nodiscard]] std::optional<ProcessStat> read_stat(pid_t pid);
 

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "lib/exec/io_use.h"
 #include "lib/exec/process_host.h"
 
 namespace torc::exec {
@@ -43,8 +44,13 @@ struct Run {
   int status = 0;          // the leader's, from wait4
   WallTime started_at{};
   std::chrono::microseconds cpu_time{};
-  ByteCount max_rss;  // of a single process, from wait4
+  ByteCount max_rss;               // of a single process, from wait4
+  Activity activity;               // of what was reaped: io as far as it could be read
+  IoFile io_file;                  // of the leader, from the first look on
+  std::optional<Traffic> io_seen;  // of the whole tree, at the newest look
   MemoryWatch memory;
+  std::chrono::nanoseconds sample_every{};  // 0: never
+  BootTime next_sample{};
   int termination_signal = 15;
   std::chrono::nanoseconds lead{};
   std::optional<BootTime> deadline;  // of the phase: its time limit, or the end of its lead

@@ -168,10 +168,12 @@ jobs:
   for (const json& job : jobs) EXPECT_EQ(keys_of(job), fields);
   EXPECT_EQ(jobs[0]["id"], 1);
   EXPECT_EQ(jobs[0]["name"], "a");
-  EXPECT_GT(jobs[0]["max_rss_bytes"].get<std::int64_t>(), 0);
+  EXPECT_TRUE(jobs[0]["max_rss_bytes"].is_null()) << "too short to be looked at";
   EXPECT_GE(jobs[0]["ended_at"].get<double>(), jobs[0]["started_at"].get<double>());
   EXPECT_LE(jobs[0]["ended_at"].get<double>(), jobs[1]["ended_at"].get<double>());
-  fields.insert(fields.end(), {"added", "command", "waits_for"});
+  fields.insert(fields.end(), {"added", "command", "waits_for", "read_bytes", "written_bytes",
+                               "storage_read_bytes", "storage_written_bytes", "voluntary_switches",
+                               "involuntary_switches"});
   std::sort(fields.begin(), fields.end());
   EXPECT_EQ(keys_of(here.json({"job", "a"})), fields);
   EXPECT_EQ(here.json({"job", "#1"})["name"], "a");

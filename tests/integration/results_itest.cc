@@ -18,7 +18,9 @@ resource_requirements:
   - {name: much, memory: 900m}
 execution_config: {oom_exit_code: 99}
 jobs:
-  - {name: good, command: "true", resource_requirements: much}
+  - name: good
+    command: "head -c 100M /dev/zero | tail -n 1 >/dev/null"
+    resource_requirements: much
   - {name: bad, command: exit 3}
   - {name: killed, command: "kill -9 $$"}
   - {name: missing, command: /no/such/program}
@@ -63,6 +65,12 @@ TEST_P(Results, tell_every_ending_apart) {
   EXPECT_EQ(rows["greedy"]["exit_code"], 99);
   EXPECT_GT(rows["greedy"]["max_rss_bytes"], 64 << 20);
   EXPECT_FALSE(rows["greedy"]["host"].is_null());
+  EXPECT_GT(rows["good"]["voluntary_switches"], 0);
+  EXPECT_TRUE(rows["bad"]["max_rss_bytes"].is_null()) << "too short to be looked at";
+  EXPECT_TRUE(rows["bad"]["read_bytes"].is_null());
+  EXPECT_FALSE(here_.run({"job", "missing"}).says("used")) << "it never ran";
+  EXPECT_FALSE(here_.run({"job", "never"}).says("used"));
+  EXPECT_TRUE(here_.run({"job", "good"}).says("storage"));
   EXPECT_TRUE(here_.run({"results"}).says("99:9"));
   EXPECT_TRUE(here_.run({"results", "killed"}).says("0:9"));
   EXPECT_EQ(by_name({"results", "wf.torc", "bad"}).size(), 1U);

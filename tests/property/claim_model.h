@@ -332,14 +332,14 @@ class ClaimModel {
   }
 
   bool expire(WorkerEpoch worker, std::uint64_t observed, WallTime now, std::uint32_t crash_limit,
-              std::uint64_t sequence) {
+              EndCause why, std::uint64_t sequence) {
     if (!lives(worker) || workers_[raw(worker)].renewals != observed) return false;
     for (std::uint64_t id : ending_by(worker)) conclude(id, nullptr);
     for (std::uint64_t id : held_by(worker)) {
       Job& j = jobs_[id].job;
       const WallTime started = j.state == JobState::running ? j.outcome.started_at : WallTime{};
       j.outcome = Outcome{};
-      j.outcome.cause = EndCause::worker_lost;
+      j.outcome.cause = why;
       j.outcome.started_at = started;
       j.outcome.ended_at = now;
       const bool ran = j.state == JobState::running;
@@ -372,7 +372,8 @@ class ClaimModel {
       j.outcome = f.outcome;
       if (j.outcome.started_at == WallTime{}) j.outcome.started_at = started;
       if (f.state == JobState::ready) {
-        if (f.outcome.cause == EndCause::stopped || f.outcome.cause == EndCause::not_started)
+        if (f.outcome.cause == EndCause::stopped || f.outcome.cause == EndCause::not_started ||
+            f.outcome.cause == EndCause::allocation_ended)
           j.stopped += 1;
         if (f.checkpointed) {
           j.forgiven = j.attempt;
@@ -628,11 +629,14 @@ class ClaimModel {
 
   static constexpr std::size_t kNoRule = 1000;
   [[nodiscard]] std::size_t rule_of(const Entry& e, const Outcome& o) const {
-    if (e.of.handler == 0 || o.cause == EndCause::stopped) return kNoRule;
+    if (e.of.handler == 0 || o.cause == EndCause::stopped || o.cause == EndCause::allocation_ended)
+      return kNoRule;
     const auto& rules = plan_.handlers[e.of.handler - 1].rules;
     for (std::size_t i = 0; i < rules.size(); ++i) {
       for (const FailureCause c : rules[i].on) {
-        if (c == FailureCause::node_death && o.cause == EndCause::worker_lost) return i;
+        if (c == FailureCause::node_death &&
+            (o.cause == EndCause::worker_lost || o.cause == EndCause::lease_lost))
+          return i;
       }
       if (o.cause != EndCause::exited || o.exit_code == 0) continue;
       if (rules[i].all_exit_codes) return i;
@@ -651,7 +655,9 @@ class ClaimModel {
     const std::size_t i = rule_of(e, j.outcome);
     if (i == kNoRule) return;
     const RetryRule& rule = plan_.handlers[e.of.handler - 1].rules[i];
-    if (!rule.script.empty() && !recovered && j.outcome.cause != EndCause::worker_lost) return;
+    if (!rule.script.empty() && !recovered && j.outcome.cause != EndCause::worker_lost &&
+        j.outcome.cause != EndCause::lease_lost)
+      return;
     if (e.counted_since != j.forgiven) e.retries.clear();
     e.counted_since = j.forgiven;
     if (e.retries[i] >= rule.max_retries) return;

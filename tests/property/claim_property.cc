@@ -155,6 +155,7 @@ Offer any_offer() {
 Outcome any_outcome() {
   Outcome o;
   o.cause = one_in(3) ? EndCause::stopped : EndCause::exited;
+  if (one_in(9)) o.cause = EndCause::allocation_ended;
   o.exit_code = static_cast<int>(below(3));
   if (one_in(2)) o.started_at = WallTime(static_cast<std::int64_t>(1 + below(100)));
   o.ended_at = WallTime(static_cast<std::int64_t>(below(200)));
@@ -385,9 +386,12 @@ class World {
     std::uint64_t observed = known == model_.workers().end() ? 1 : known->second.renewals;
     if (one_in(3)) observed -= 1;
     const auto limit = static_cast<std::uint32_t>(below(4));
-    const auto expired = expire_worker(tx_, worker, observed, now_, limit);
+    const EndCause whys[] = {EndCause::worker_lost, EndCause::lease_lost,
+                             EndCause::allocation_ended};
+    const EndCause why = whys[below(3)];
+    const auto expired = expire_worker(tx_, worker, observed, now_, limit, why);
     RC_ASSERT(expired.ok());
-    RC_ASSERT(*expired == model_.expire(worker, observed, now_, limit, tx_.sequence()));
+    RC_ASSERT(*expired == model_.expire(worker, observed, now_, limit, why, tx_.sequence()));
     compare();
   }
 

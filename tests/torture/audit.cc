@@ -121,7 +121,8 @@ void audit_files(const Plan& plan, const Path& record, const json& jobs, std::in
       accepted_end[i] = attempt->second.ends.front();
       continue;
     }
-    const bool given_up = job.at("state") == "failed" && job.at("cause") == "worker_lost" &&
+    const bool given_up = job.at("state") == "failed" &&
+                          (job.at("cause") == "worker_lost" || job.at("cause") == "lease_lost") &&
                           job.at("attempt").get<std::uint64_t>() >= kCrashLimit;
     if (given_up) excuses[i] = Excuse::crash_limit;
     for (const std::size_t need : planned.needs) {

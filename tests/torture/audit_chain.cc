@@ -126,7 +126,7 @@ class Replay {
           wrong(step, name + " is taken from a worker that holds it");
         break;
       default:
-        if (state != JobState::failed || now->outcome.cause != claim::EndCause::worker_lost)
+        if (state != JobState::failed || !claim::is_loss(now->outcome.cause))
           wrong(step, fmt::format("{} is {}: {}, exit code {}, signal {}", name,
                                   claim::to_string(state), claim::to_string(now->outcome.cause),
                                   now->outcome.exit_code, now->outcome.signal));
