@@ -25,6 +25,8 @@ longest=4096
 limit=("-max_total_time=${TORC_FUZZ_SECONDS:-60}")
 [ -z "${TORC_FUZZ_RUNS:-}" ] || limit=("-runs=$TORC_FUZZ_RUNS")
 
+# Buffers that each execution needs are not given back to the kernel in between.
+export MALLOC_TRIM_THRESHOLD_=1000000000 MALLOC_MMAP_THRESHOLD_=1000000000
 broken=0
 for target in "${targets[@]}"; do
   program=$build/tests/fuzz/${target}_fuzz
