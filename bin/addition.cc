@@ -14,6 +14,7 @@
 #include "bin/quote.h"
 #include "bin/spec_report.h"
 #include "lib/spec/load.h"
+#include "lib/spec/source.h"
 #include "lib/spec/yaml_tree.h"
 #include "lib/store/disk.h"
 
@@ -39,11 +40,25 @@ bool has_error(const std::vector<spec::Diagnostic>& all) {
                      [](const spec::Diagnostic& d) { return d.severity == spec::Severity::error; });
 }
 
-// Keys that this version cannot run are errors to who would run them.
-void refuse_what_cannot_run(std::vector<spec::Diagnostic>& all) {
-  for (spec::Diagnostic& d : all) {
-    if (d.blocks_run) d.severity = spec::Severity::error;
+// User data that are there already and differ, each with its place in the addition.
+std::vector<spec::Diagnostic> conflicts_of(store::Transaction& tx, const AdditionText& text,
+                                           const spec::Workflow& workflow,
+                                           const std::vector<claim::UserDatum>& user_data) {
+  const spec::Source source(text.text, text.file);
+  std::vector<spec::Diagnostic> found;
+  for (const claim::UserDatum& d : user_data) {
+    const auto added = claim::add_user_data(tx, {d});
+    if (added.ok()) continue;
+    spec::Diagnostic& one = found.emplace_back();
+    one.file = text.file;
+    one.message = added.error().what;
+    one.remedy = added.error().remedy;
+    for (const spec::UserDataEntry& entry : workflow.user_data) {
+      if (entry.name == d.name) one.place = entry.place;
+    }
+    one.source_line = source.line(one.place.line);
   }
+  return found;
 }
 
 class Attempt {
@@ -62,7 +77,7 @@ class Attempt {
     };
     spec::Loaded loaded =
         spec::load_addition(text.text, text.file, read, {living, terms.after, terms.resources});
-    refuse_what_cannot_run(loaded.diagnostics);
+    (void)refuse_what_cannot_run(loaded.diagnostics);
     added_.good = loaded.expansion && !has_error(loaded.diagnostics);
     added_.diagnostics = std::move(loaded.diagnostics);
     if (!added_.good) return Error{ErrorKind::invalid, "the addition has mistakes", ""};
@@ -70,7 +85,12 @@ class Attempt {
     claim::Plan plan;
     add_expansion(plan, *loaded.workflow, *loaded.expansion);
     TORC_TRY(claim::add_jobs(tx, std::move(plan), std::move(terms.origin)));
-    return claim::add_user_data(tx, user_data_of(*loaded.expansion));
+    const std::vector<claim::UserDatum> user_data = user_data_of(*loaded.expansion);
+    Result<void> declared = claim::add_user_data(tx, user_data);
+    if (declared.ok() || declared.error().kind != ErrorKind::invalid) return declared;
+    added_.diagnostics = conflicts_of(tx, text, *loaded.workflow, user_data);
+    added_.good = false;
+    return declared;
   }
   Added take() { return std::move(added_); }
   [[nodiscard]] const Added& added() const { return added_; }

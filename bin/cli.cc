@@ -206,7 +206,7 @@ Exit run_command_line(const App& app, int argc, char** argv) {
   c->add_option("--state", jobs.state, "only jobs in this state")
       ->type_name("STATE")
       ->check(CLI::IsMember({"blocked", "ready", "claimed", "running", "completed", "failed",
-                             "canceled", "terminated", "held", "delayed"}));
+                             "canceled", "terminated", "held", "pending_failed", "delayed"}));
   c->add_option("--name", jobs.name, "only jobs whose name matches")->type_name("REGEX");
   c->add_option("--limit", jobs.limit, "at most N jobs")->type_name("N")->check(at_least_one());
   c->add_flag("--json", jobs.json, "machine-readable output");

@@ -30,22 +30,26 @@ void add_state(CLI::App* c, SelectOptions& o, const std::vector<std::string>& st
 }  // namespace
 
 void add_live_commands(CLI::App& cli, const App& app, LiveOptions& options, Exit& exit) {
-  auto* c =
-      add_change(cli, "cancel", "Cancel jobs; what runs is ended by its worker", options.cancel);
+  auto* c = add_change(cli, "cancel",
+                       "Cancel jobs; what runs is ended by its worker, undecided failures stand",
+                       options.cancel);
   add_all(c, options.cancel.jobs, "all jobs that are not over");
-  add_state(c, options.cancel.jobs, {"blocked", "ready", "claimed", "running", "held", "delayed"});
+  add_state(c, options.cancel.jobs,
+            {"blocked", "ready", "claimed", "running", "held", "delayed", "pending_failed"});
   c->callback([&] { exit = run_cancel(app, options.cancel); });
 
   c = add_change(cli, "retry", "Let jobs that failed, were terminated or canceled run again",
                  options.retry);
-  c->add_flag("--failed", options.retry.failed, "all that failed or were terminated");
+  c->add_flag("--failed", options.retry.failed,
+              "all that failed or were terminated, also those that wait for a decision");
   c->add_flag("--canceled", options.retry.canceled, "all that were canceled");
   c->callback([&] { exit = run_retry(app, options.retry); });
 
   c = add_change(cli, "reset", "Take jobs, and everything built on them, back to the start",
                  options.reset);
   add_all(c, options.reset.jobs, "all jobs");
-  add_state(c, options.reset.jobs, {"completed", "failed", "canceled", "terminated"});
+  add_state(c, options.reset.jobs,
+            {"completed", "failed", "canceled", "terminated", "pending_failed"});
   c->add_flag("--yes", options.reset.yes, "also when completed jobs lose their results by it");
   c->add_flag("--force", options.reset.force, "also when some of them run: these are canceled");
   c->callback([&] { exit = run_reset(app, options.reset); });
@@ -61,7 +65,7 @@ void add_live_commands(CLI::App& cli, const App& app, LiveOptions& options, Exit
   add_all(c, options.set.jobs, "all jobs that have not completed");
   add_state(c, options.set.jobs,
             {"blocked", "ready", "claimed", "running", "failed", "canceled", "terminated", "held",
-             "delayed"});
+             "delayed", "pending_failed"});
   c->callback([&] { exit = run_set(app, options.set); });
 
   c = add_change(cli, "release", "Let held jobs be claimed again", options.release);

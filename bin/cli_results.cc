@@ -14,7 +14,7 @@ void add_result_commands(CLI::App& cli, const App& app, ResultCommands& options,
   c->add_option("--state", o.state, "only of jobs in this state")
       ->type_name("STATE")
       ->check(CLI::IsMember({"blocked", "ready", "claimed", "running", "completed", "failed",
-                             "canceled", "terminated", "held", "delayed"}))
+                             "canceled", "terminated", "held", "pending_failed", "delayed"}))
       ->excludes(failed);
   c->add_flag("--all-attempts", o.all_attempts,
               "also attempts before the newest, of which commits are left");

@@ -86,7 +86,8 @@ Selection selection_of(const ChangeOptions& o, std::vector<std::string> names, c
     const auto state = static_cast<JobState>(s);
     if (claim::to_string(state) == o.jobs.state) selection.states.push_back(state);
   }
-  if (o.failed) selection.states = {JobState::failed, JobState::terminated};
+  if (o.failed)
+    selection.states = {JobState::failed, JobState::terminated, JobState::pending_failed};
   if (o.canceled) selection.states.push_back(JobState::canceled);
   if (o.jobs.all) selection.states = kind.all;
   return selection;
@@ -121,11 +122,17 @@ Exit run_cancel(const App& app, const ChangeOptions& options) {
   const Kind kind{"canceled",
                   "would cancel",
                   {JobState::blocked, JobState::ready, JobState::claimed, JobState::running,
-                   JobState::held, JobState::delayed},
+                   JobState::held, JobState::delayed, JobState::pending_failed},
                   [&](claim::Transaction& tx, claim::JobRanges jobs) {
                     return claim::cancel_jobs(tx, jobs, app.clock.wall_now());
                   }};
-  return run_change(app, options, kind, {});
+  return run_change(app, options, kind, [&](const ChangeReport& done, const Path&) {
+    const auto n = done.change.changed[static_cast<std::size_t>(JobState::pending_failed)];
+    if (n > 0) {
+      fmt::print(app.out, "of those that were pending_failed ({}), the failure stands\n",
+                 show_count(n));
+    }
+  });
 }
 
 Exit run_retry(const App& app, const ChangeOptions& options) {

@@ -89,8 +89,7 @@ Exit run_jobs_of(const App& app, const ExecOptions& o, std::unique_ptr<store::St
   if (!settings) return report(app, settings.error());
   WorkerOptions worker;
   worker.max_parallel_jobs = o.jobs;
-  auto setup = make_worker_setup(app, worker, directory, Place::laptop,
-                                 settings->run.execution.sigkill_headroom);
+  auto setup = make_worker_setup(app, worker, directory, Place::laptop, settings->run);
   if (!setup) return report(app, setup.error());
   std::vector<bool> over;
   if (o.keep_order && (o.resume || o.resume_failed)) {

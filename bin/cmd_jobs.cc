@@ -47,7 +47,7 @@ Table new_page() {
 void add_row(Table& table, const claim::Reader& reader, RecipeBook& book, JobId id,
              const claim::Job& job) {
   const claim::Outcome& o = job.outcome;
-  const bool ended = claim::is_terminal(job.state) && o.started_at.count() != 0;
+  const bool ended = claim::is_over(job.state) && o.started_at.count() != 0;
   table.add({std::to_string(raw(id)), printable(job_name(book, reader, id)),
              std::string(claim::to_string(job.state)),
              job.attempt == 0 ? "-" : std::to_string(job.attempt), show_exit(job),
@@ -133,6 +133,11 @@ void print_job(const App& app, const claim::Reader& reader, const RecipeBook::Pa
                                                  origin->attempt, origin->depth + 1);
     line("added", fmt::format("{}: {}{}", show_time(origin->at), parent, printable(origin->by)));
     if (!origin->state.empty()) line("state given", printable(origin->state));
+  }
+  if (job.state == JobState::pending_failed) {
+    const std::string word = job_word(rendered.name, id);
+    line("decide", fmt::format("torc retry {} {}: it runs again; torc cancel {} {}: it has failed",
+                               store, word, store, word));
   }
   if (job.state == JobState::delayed) line("tried again", show_time(job.not_before));
   if (page.handler != nullptr) line("retries", show_retries(reader, *page.handler, id, job));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "bin/addition.h"
 #include "bin/change_report.h"
 #include "bin/data_commands.h"
 #include "bin/job_view.h"
@@ -13,6 +14,7 @@
 #include "bin/selection.h"
 #include "bin/spec_report.h"
 #include "bin/stale.h"
+#include "lib/claim/add.h"
 #include "lib/claim/reset.h"
 #include "lib/store/disk.h"
 
@@ -31,6 +33,8 @@ struct Reinit {
   std::vector<std::string> following;  // names: what runs again because of those, the first ones
   std::uint64_t followers = 0;
   std::uint64_t other_needs = 0;
+  std::uint64_t added = 0;  // jobs
+  std::vector<std::string> added_names;
 };
 
 Error not_there(const std::vector<MissingInput>& missing) {
@@ -51,21 +55,6 @@ std::vector<claim::JobRange> ranges_of(const std::vector<StaleJob>& stale) {
   return std::move(set).ranges();
 }
 
-// What still is as it was when it was looked at: what ran again meanwhile has seen the files anew.
-Result<std::vector<StaleJob>> still_stale(const claim::Reader& reader,
-                                          const std::vector<StaleJob>& stale) {
-  std::vector<StaleJob> left;
-  for (const StaleJob& s : stale) {
-    const auto job = claim::read_job(reader, s.id);
-    if (!job) continue;
-    const bool over = claim::is_terminal(job->state) && job->state != JobState::canceled;
-    // With another command it does not matter which attempt it was.
-    if (s.claim == 0 ? over || claim::is_live(job->state) : over && job->claim == s.claim)
-      left.push_back(s);
-  }
-  return left;
-}
-
 void note_followers(store::Transaction& tx, Reinit& done) {
   RecipeBook book;
   done.followers =
@@ -79,16 +68,36 @@ void note_followers(store::Transaction& tx, Reinit& done) {
   }
 }
 
+Result<void> add_new_jobs(const App& app, store::Transaction& tx, const NewRecipes& recipes,
+                          Reinit& done) {
+  done.added = 0;
+  if (recipes.added.templates.empty()) return {};
+  TORC_ASSIGN(const std::uint64_t jobs, claim::count_jobs(tx));
+  if (jobs != recipes.jobs_before) {
+    return Error{ErrorKind::busy, "jobs were added to the workflow at this very moment",
+                 "say it again; nothing was changed"};
+  }
+  claim::Origin origin;
+  origin.at = app.clock.wall_now();
+  origin.by = who_asks(app);
+  TORC_ASSIGN(const claim::JobRange added, claim::add_jobs(tx, recipes.added, std::move(origin)));
+  done.added = added.count;
+  done.added_names = recipes.added_names;
+  return {};
+}
+
 // The transaction. Fills in `done`.
-Result<void> change(store::Transaction& tx, const std::vector<StaleJob>& stale,
-                    const NewRecipes* recipes, WallTime now, Reinit& done) {
+Result<void> change(const App& app, store::Transaction& tx, const std::vector<StaleJob>& stale,
+                    const NewRecipes* recipes, Reinit& done) {
   TORC_ASSIGN(done.stale, still_stale(tx, stale));
   if (recipes != nullptr) {
     for (const NewRecipes::Entry& e : recipes->changed)
       TORC_TRY(claim::replace_recipe(tx, e.first, e.recipe));
+    TORC_TRY(add_new_jobs(app, tx, *recipes, done));
     TORC_TRY(claim::update_user_data(tx, recipes->user_data));
   }
-  TORC_ASSIGN(done.change, claim::reset_jobs(tx, ranges_of(done.stale), claim::Force::yes, now));
+  TORC_ASSIGN(done.change, claim::reset_jobs(tx, ranges_of(done.stale), claim::Force::yes,
+                                             app.clock.wall_now()));
   note_followers(tx, done);
   return {};
 }
@@ -125,7 +134,7 @@ Result<Reinit> reinit(const App& app, store::Store& store, const ReinitOptions& 
   Reinit done;
   if (recipes) done.other_needs = recipes->other_needs;
   TORC_TRY(commit_or_try(store, o.dry_run, [&](store::Transaction& tx) {
-    return change(tx, stale, recipes ? &*recipes : nullptr, app.clock.wall_now(), done);
+    return change(app, tx, stale, recipes ? &*recipes : nullptr, done);
   }));
   return done;
 }
@@ -142,18 +151,28 @@ void print_json(const App& app, const store::Store& store, const Reinit& done, b
   ordered_json stale = ordered_json::array();
   for (std::size_t i = 0; i < done.stale.size() && i < kShownJobs; ++i)
     stale.push_back({{"name", done.stale[i].name}, {"reasons", done.stale[i].reasons}});
-  const ordered_json out = {
-      {"store", store.directory().string()}, {"dry_run", dry_run},
-      {"changed", done.change.total()},      {"stale_jobs", done.stale.size()},
-      {"following_jobs", done.followers},    {"ending", done.change.ending},
-      {"stale", std::move(stale)},           {"following", done.following}};
+  const ordered_json out = {{"store", store.directory().string()},
+                            {"dry_run", dry_run},
+                            {"changed", done.change.total()},
+                            {"stale_jobs", done.stale.size()},
+                            {"following_jobs", done.followers},
+                            {"ending", done.change.ending},
+                            {"stale", std::move(stale)},
+                            {"following", done.following},
+                            {"added", done.added},
+                            {"added_jobs", done.added_names}};
   fmt::print(app.out, "{}\n", json_text(out));
 }
 
 void print(const App& app, const Reinit& done, bool dry_run) {
   const std::uint64_t total = done.change.total();
+  if (done.added > 0) {
+    fmt::print(app.out, "{} {} job(s) that the new file has: {}{}\n",
+               dry_run ? "would add" : "added", show_count(done.added),
+               printable(done.added_names.front()), done.added > 1 ? ", …" : "");
+  }
   if (done.stale.empty()) {
-    fmt::print(app.out, "nothing is stale\n");
+    if (done.added == 0) fmt::print(app.out, "nothing is stale\n");
   } else {
     fmt::print(app.out, "{} {} job(s): {} stale, {} that follow from them\n",
                dry_run ? "would run again" : "to run again:", show_count(total),
@@ -207,7 +226,7 @@ Exit run_reinit(const App& app, const ReinitOptions& options) {
     return Exit::ok;
   }
   print(app, *done, options.dry_run);
-  if (options.dry_run || done->change.total() == 0) return Exit::ok;
+  if (options.dry_run || (done->change.total() == 0 && done->added == 0)) return Exit::ok;
   const auto changed = report_of(**store, done->change);
   if (changed) say_without_workers(app, *changed, *path);
   return Exit::ok;

@@ -114,7 +114,10 @@ Table Results::new_page() {
 
 bool Results::wanted(JobId id, JobState state) const {
   if (!jobs_.empty() && !jobs_.contains(id)) return false;
-  if (options_.failed) return state == JobState::failed || state == JobState::terminated;
+  if (options_.failed) {
+    return state == JobState::failed || state == JobState::terminated ||
+           state == JobState::pending_failed;
+  }
   return options_.state.empty() || claim::to_string(state) == options_.state;
 }
 
@@ -156,7 +159,7 @@ void Results::visit(const claim::Reader& reader,
     return;
   }
   if (!options_.failed) return claim::scan_jobs(reader, parse_state(options_.state), job_at);
-  for (const JobState state : {JobState::failed, JobState::terminated})
+  for (const JobState state : {JobState::failed, JobState::terminated, JobState::pending_failed})
     claim::scan_jobs(reader, state, job_at);
 }
 

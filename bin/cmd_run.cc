@@ -56,6 +56,8 @@ void print_summary(const App& app, const WorkerSummary& summary, const Path& sto
       show_count(w.of(JobState::completed)), show_count(w.jobs));
   if (bad > 0) say(app.out, ", {} failed", show_count(bad));
   if (w.unmet > 0) say(app.out, ", {} not needed", show_count(w.unmet));
+  if (const auto n = w.of(JobState::pending_failed); n > 0)
+    say(app.out, ", {} failed and to be decided", show_count(n));
   if (w.finished() && w.of(JobState::blocked) > 0) {
     say(app.out, ", {} never reached", show_count(w.of(JobState::blocked)));
   }
@@ -107,8 +109,7 @@ Exit run_run(const App& app, const RunOptions& options) {
   const Path directory = store->directory();
   auto settings = read_settings(*store);
   if (!settings) return report(app, settings.error());
-  auto setup = make_worker_setup(app, options.worker, directory, Place::laptop,
-                                 settings->run.execution.sigkill_headroom);
+  auto setup = make_worker_setup(app, options.worker, directory, Place::laptop, settings->run);
   if (!setup) return report(app, setup.error());
 
   Progress progress(app, options.worker.quiet);

@@ -84,7 +84,8 @@ Result<Picture> look(store::Store& store, WallTime now) {
     picture.quota = look_at_quota(reader, book);
     claim::State state_of(reader);
     picture.next_due = claim::next_due(state_of, now);
-    for (const JobState state : {JobState::failed, JobState::terminated}) {
+    for (const JobState state :
+         {JobState::pending_failed, JobState::failed, JobState::terminated}) {
       // Else all that are set aside would be read to learn it.
       if (picture.workflow.of(state) == 0) continue;
       claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
@@ -199,7 +200,8 @@ void print_failures(const App& app, const Picture& picture) {
       table.add({printable(f.name), std::to_string(f.job.attempt), show_outcome(f.job.outcome)});
     }
     fmt::print(app.out, "\n{}", table.text());
-    const std::uint64_t all = w.of(JobState::failed) + w.of(JobState::terminated);
+    const std::uint64_t all =
+        w.of(JobState::failed) + w.of(JobState::terminated) + w.of(JobState::pending_failed);
     if (all > picture.failures.size()) {
       fmt::print(app.out, "… and {} more: torc jobs --state failed\n",
                  show_count(all - picture.failures.size()));
@@ -217,6 +219,13 @@ void print_failures(const App& app, const Picture& picture) {
                show_count(w.of(JobState::delayed)),
                picture.next_due->count() == 0 ? "as soon as a worker asks"
                                               : "in " + show_duration(*picture.next_due));
+  }
+  if (const auto n = w.of(JobState::pending_failed); n > 0) {
+    fmt::print(
+        app.out,
+        "\n{} job(s) failed and wait for a decision. They run again: torc retry --failed. They "
+        "have failed: torc cancel --state pending_failed\n",
+        show_count(n));
   }
   if (w.of(JobState::held) > 0) {
     fmt::print(app.out, "\n{} job(s) are held: torc release --all\n",

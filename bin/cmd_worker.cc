@@ -104,8 +104,7 @@ Exit run_worker(const App& app, const WorkerOptions& options) {
     if (!store) return report(app, store.error());
     auto settings = read_settings(**store);
     if (!settings) return report(app, settings.error());
-    auto setup = make_worker_setup(app, options, *path, Place::allocation,
-                                   settings->run.execution.sigkill_headroom);
+    auto setup = make_worker_setup(app, options, *path, Place::allocation, settings->run);
     if (!setup) return report(app, setup.error());
     if (life == 1) ends_at = setup->ends_at;
     setup->ends_at = ends_at;

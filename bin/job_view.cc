@@ -94,7 +94,10 @@ void add_activity(ordered_json& out, const claim::Outcome& ended) {
 
 std::string_view workflow_verdict(const claim::WorkflowState& workflow, std::uint64_t living) {
   if (workflow.all_completed()) return "completed";
-  if (workflow.finished()) return workflow.of(JobState::held) > 0 ? "waiting" : "failed";
+  if (workflow.finished()) {
+    const bool waits = workflow.of(JobState::held) + workflow.of(JobState::pending_failed) > 0;
+    return waits ? "waiting" : "failed";
+  }
   return living > 0 || workflow.of(JobState::claimed) + workflow.of(JobState::running) > 0
              ? "running"
              : "waiting";

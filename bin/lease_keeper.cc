@@ -35,11 +35,12 @@ LeaseKeeper::~LeaseKeeper() {
 }
 
 std::chrono::nanoseconds LeaseKeeper::interval() const {
-  return claim::beat_interval(said_, 1);
+  return claim::beat_of(said_, info_.lease_ttl, info_.lease_beat);
 }
 
 std::chrono::seconds LeaseKeeper::ttl(BootTime now) const {
-  return claim::promised_ttl(claim::lease_ttl(info_.lease_ttl, living_), fenced_at_, now);
+  return claim::promised_ttl(claim::lease_ttl(info_.lease_ttl, living_, info_.lease_beat),
+                             fenced_at_, now);
 }
 
 void LeaseKeeper::renewed(BootTime at, std::uint64_t living) {

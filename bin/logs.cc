@@ -35,7 +35,8 @@ std::string_view last_lines(std::string_view text, std::uint64_t lines) {
 std::vector<JobNow> failed_jobs(const claim::Reader& reader, const Path& store) {
   RecipeBook book;
   std::vector<JobNow> found;
-  for (const auto state : {claim::JobState::failed, claim::JobState::terminated}) {
+  for (const auto state :
+       {claim::JobState::failed, claim::JobState::terminated, claim::JobState::pending_failed}) {
     claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
       if (auto now = look_at_job(reader, book, store, id, job)) found.push_back(*std::move(now));
       return true;
@@ -168,7 +169,7 @@ Exit follow(const App& app, store::Store& store, const std::string& name,
       if (!news) return report(app, news.error());
       continue;
     }
-    if (claim::is_terminal((*now)->job.state)) return Exit::ok;
+    if (claim::is_over((*now)->job.state)) return Exit::ok;
     app.clock.sleep_for(delay);
   }
 }

@@ -1,102 +1,256 @@
 // A new version of a workflow file against the store that was made from an older one.
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
 #include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
 
+#include "bin/new_dependencies.h"
 #include "bin/quote.h"
 #include "bin/stale.h"
+#include "lib/claim/add.h"
+#include "lib/claim/limit.h"
 #include "lib/claim/tables.h"
-#include "lib/store/memory_state.h"
 
 namespace torc::cli {
 namespace {
 
-using claim::Table;
+constexpr const char* kElse = "or make a new store with `torc init`";
 
-// What says which jobs there are and who waits for whom, and never changes once written.
-constexpr Table kShape[] = {Table::barrier, Table::upstream, Table::name, Table::sweep};
-
-Error other_jobs(std::string how) {
-  return Error{ErrorKind::invalid,
-               "the new workflow file describes another workflow: " + std::move(how),
-               "reinit takes new commands, files and user data of the same jobs; for other jobs "
-               "make a new store with `torc init`"};
+Error refusal(std::string what, std::string remedy) {
+  return Error{ErrorKind::invalid, std::move(what), std::move(remedy)};
 }
 
-Result<void> compare_shape(const claim::Reader& reader, const store::MemoryState& wanted) {
-  for (const Table table : kShape) {
-    std::uint64_t here = 0;
-    std::uint64_t there = 0;
-    bool alike = true;
-    reader.scan_prefix(claim::Key(table), [&](const store::Entry& e) {
-      ++here;
-      const auto value = wanted.get(e.key);
-      alike = value && *value == e.value;
-      return alike;
+// The first job that was added later; beyond all jobs when none was.
+Result<std::uint64_t> first_addition(const claim::Reader& reader, std::uint64_t jobs) {
+  const claim::Key key(claim::Table::addition);
+  const auto value = reader.get(key);
+  if (!value) return jobs + 1;
+  const auto additions = claim::decode_additions(*value);
+  if (!additions)
+    return Error{ErrorKind::corrupt, "the list of additions is damaged", "torc verify"};
+  return additions->count == 0 ? jobs + 1 : additions->first;
+}
+
+class Comparison {
+ public:
+  Comparison(const claim::Reader& reader, const claim::Plan& plan) : reader_(reader), plan_(plan) {}
+
+  Result<NewRecipes> run(std::vector<claim::UserDatum> user_data) {
+    TORC_ASSIGN(const std::uint64_t jobs, claim::count_jobs(reader_));
+    found_.jobs_before = jobs;
+    TORC_TRY(match_in_place());
+    TORC_TRY(match_by_name());
+    TORC_TRY(check_left_out(jobs));
+    TORC_TRY(check_new_names());
+    number_entries(jobs + 1);
+    TORC_TRY(compare_dependencies(reader_, plan_, numbers_));
+    std::sort(found_.changed.begin(), found_.changed.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
+    add_new_jobs();
+    for (claim::UserDatum& d : user_data) d.maker = numbers_.number_of(d.maker);
+    found_.user_data = std::move(user_data);
+    TORC_TRY(check_user_data());
+    return std::move(found_);
+  }
+
+ private:
+  // Entry by entry in the same order: all of them when nothing but texts changed.
+  Result<void> match_in_place() {
+    there_.resize(plan_.templates.size());
+    std::size_t next = 0;
+    Result<void> compared;
+    claim::scan_templates(reader_, [&](const claim::Template& t) {
+      if (next < plan_.templates.size() && plan_.templates[next].count == t.count) {
+        compared = [&]() -> Result<void> {
+          TORC_ASSIGN(const bool same, is_same_entry(t, plan_.templates[next]));
+          if (same) return take(next, t);
+          left_.push_back(t);
+          return {};
+        }();
+      } else {
+        left_.push_back(t);
+      }
+      ++next;
+      return compared.ok();
     });
-    wanted.scan_prefix(claim::Key(table), [&](const store::Entry&) { return ++there > 0; });
-    if (alike && here == there) continue;
-    const bool names = table == Table::name || table == Table::sweep;
-    return other_jobs(names ? "it has other jobs, or the same in another order"
-                            : "its jobs wait for other jobs");
+    return compared;
   }
-  return {};
-}
 
-Result<void> compare_names(const claim::Template& t, const spec::Recipe& before,
-                           const spec::Recipe& now) {
-  for (std::uint64_t k = 0; k < t.count; ++k) {
-    const std::string was = before.name(k);
-    const std::string is = now.name(k);
-    if (was != is)
-      return other_jobs(fmt::format("'{}' is '{}' there", printable(was), printable(is)));
+  Result<bool> is_same_entry(const claim::Template& t, const claim::Template& now) {
+    if (t.recipe == now.recipe) return true;
+    TORC_ASSIGN(const spec::Recipe before, spec::Recipe::decode(t.recipe));
+    TORC_ASSIGN(const spec::Recipe after, spec::Recipe::decode(now.recipe));
+    return before.name(0) == after.name(0);
   }
-  return {};
-}
+
+  Result<void> match_by_name() {
+    std::unordered_map<std::string, std::size_t> by_name;
+    for (std::size_t i = 0; i < left_.size(); ++i) {
+      TORC_ASSIGN(const spec::Recipe recipe, spec::Recipe::decode(left_[i].recipe));
+      by_name.emplace(recipe.name(0), i);
+    }
+    std::set<std::size_t> taken;
+    for (std::size_t i = 0; i < plan_.templates.size(); ++i) {
+      if (there_[i] != 0) continue;
+      TORC_ASSIGN(const spec::Recipe recipe, spec::Recipe::decode(plan_.templates[i].recipe));
+      const auto at = by_name.find(recipe.name(0));
+      if (at == by_name.end()) continue;
+      const claim::Template& t = left_[at->second];
+      if (t.count != plan_.templates[i].count) return other_size(recipe.name(0), t.count, i);
+      TORC_TRY(take(i, t));
+      taken.insert(at->second);
+    }
+    std::vector<claim::Template> left;
+    for (std::size_t i = 0; i < left_.size(); ++i) {
+      if (!taken.contains(i)) left.push_back(std::move(left_[i]));
+    }
+    left_ = std::move(left);
+    return {};
+  }
+
+  Error other_size(const std::string& name, std::uint64_t before, std::size_t at) const {
+    return refusal(
+        fmt::format("the entry of job '{}' has {} job(s) in the new workflow file, and {} "
+                    "in the store",
+                    printable(name), plan_.templates[at].count, before),
+        fmt::format("leave the entry as it is and write further jobs as an entry of "
+                    "their own, {}",
+                    kElse));
+  }
+
+  // Entry `i` of the file is `t` of the store.
+  Result<void> take(std::size_t i, const claim::Template& t) {
+    const claim::Template& now = plan_.templates[i];
+    there_[i] = raw(t.first);
+    if (has_other_needs(plan_.classes[now.job_class], claim::read_class(reader_, t.job_class)) ||
+        now.priority != t.priority)
+      ++found_.other_needs;
+    if (now.recipe == t.recipe) return {};
+    TORC_ASSIGN(const spec::Recipe before, spec::Recipe::decode(t.recipe));
+    TORC_ASSIGN(const spec::Recipe after, spec::Recipe::decode(now.recipe));
+    for (std::uint64_t k = 0; k < t.count; ++k) {
+      const std::string was = before.name(k);
+      const std::string is = after.name(k);
+      if (was == is) continue;
+      return refusal(fmt::format("in the new workflow file the job '{}' is called '{}'",
+                                 printable(was), printable(is)),
+                     fmt::format("keep the names and the order of an entry's jobs, {}", kElse));
+    }
+    found_.changed.push_back({t.first, t.count, now.recipe});
+    return {};
+  }
+
+  // The numbers of limits are those of one file.
+  bool has_other_needs(claim::JobClass now, claim::JobClass before) const {
+    const auto most = [&](std::uint32_t number) -> std::uint32_t {
+      if (number == 0) return 0;
+      const auto limit = claim::read_limit(reader_, number);
+      return limit ? limit->limit.most : 0;
+    };
+    const std::uint32_t is = now.limit == 0 ? 0 : plan_.limits[now.limit - 1].most;
+    if (is != most(before.limit)) return true;
+    now.limit = before.limit = 0;
+    return now != before;
+  }
+
+  // Jobs of the old file that the new one has no more. What was added since is none of its
+  // business.
+  Result<void> check_left_out(std::uint64_t jobs) {
+    TORC_ASSIGN(const std::uint64_t added, first_addition(reader_, jobs));
+    for (const claim::Template& t : left_) {
+      if (raw(t.first) >= added) continue;
+      for (std::uint64_t id = raw(t.first); id < raw(t.first) + t.count; ++id) {
+        const auto job = claim::read_job(reader_, JobId{id});
+        if (!job || job->state == claim::JobState::canceled) continue;
+        TORC_ASSIGN(const spec::Recipe recipe, spec::Recipe::decode(t.recipe));
+        const std::string name = printable(recipe.name(id - raw(t.first)));
+        return refusal(fmt::format("the job '{}' ({}) is not in the new workflow file", name,
+                                   claim::to_string(job->state)),
+                       fmt::format("`torc cancel` it first, or keep it in the file, {}", kElse));
+      }
+    }
+    return {};
+  }
+
+  Result<void> check_new_names() {
+    RecipeBook book;
+    for (std::size_t i = 0; i < plan_.templates.size(); ++i) {
+      if (there_[i] != 0) continue;
+      const claim::Template& t = plan_.templates[i];
+      TORC_ASSIGN(const spec::Recipe recipe, spec::Recipe::decode(t.recipe));
+      for (std::uint64_t k = 0; k < t.count; ++k) {
+        const std::string name = recipe.name(k);
+        if (const auto there = find_job(book, reader_, name);
+            there && job_name(book, reader_, *there) == name) {
+          return refusal(fmt::format("the job '{}' is in the store already, in another entry",
+                                     printable(name)),
+                         fmt::format("keep the entries as they were, {}", kElse));
+        }
+        if (found_.added_names.size() < NewRecipes::kNames) found_.added_names.push_back(name);
+      }
+    }
+    return {};
+  }
+
+  void number_entries(std::uint64_t next) {
+    for (std::size_t i = 0; i < plan_.templates.size(); ++i) {
+      const claim::Template& t = plan_.templates[i];
+      const bool is_new = there_[i] == 0;
+      numbers_.add({raw(t.first), t.count, is_new ? next : there_[i], is_new});
+      if (is_new) next += t.count;
+    }
+  }
+
+  void add_new_jobs() {
+    claim::Plan& added = found_.added;
+    for (std::size_t i = 0; i < plan_.templates.size(); ++i) {
+      const Numbering::Entry& entry = numbers_.entries()[i];
+      if (!entry.is_new) continue;
+      claim::Template& t = added.templates.emplace_back(plan_.templates[i]);
+      t.first = JobId{entry.there};
+    }
+    if (added.templates.empty()) return;
+    added.name = plan_.name;
+    added.classes = plan_.classes;
+    added.handlers = plan_.handlers;
+    added.limits = plan_.limits;
+    added.definitions = plan_.definitions;
+    added.dependencies = new_dependencies(plan_, numbers_);
+  }
+
+  Result<void> check_user_data() const {
+    std::set<std::string> names;
+    for (const claim::UserDatum& d : found_.user_data) names.insert(d.name);
+    std::string gone;
+    claim::scan_user_data(reader_, [&](const claim::UserDatum& d) {
+      if (d.is_declared && !names.contains(d.name) && !is_of_addition(d)) gone = d.name;
+      return gone.empty();
+    });
+    if (gone.empty()) return {};
+    return refusal(
+        fmt::format("the user data '{}' is not in the new workflow file", printable(gone)),
+        fmt::format("keep it there, or `torc data delete` it, {}", kElse));
+  }
+  bool is_of_addition(const claim::UserDatum& d) const {
+    return raw(d.maker) != 0 && claim::read_origin(reader_, d.maker).has_value();
+  }
+
+  const claim::Reader& reader_;
+  const claim::Plan& plan_;
+  std::vector<std::uint64_t> there_;   // by entry of the file: its first job in the store; 0: none
+  std::vector<claim::Template> left_;  // of the store, not in the file
+  Numbering numbers_;
+  NewRecipes found_;
+};
 
 }  // namespace
 
 Result<NewRecipes> compare_with_store(const claim::Reader& reader, const claim::Plan& plan,
                                       std::vector<claim::UserDatum> user_data) {
-  NewRecipes found;
-  found.user_data = std::move(user_data);
-  std::size_t next = 0;
-  Result<void> compared;
-  claim::scan_templates(reader, [&](const claim::Template& t) {
-    compared = [&]() -> Result<void> {
-      if (next == plan.templates.size() || plan.templates[next].first != t.first ||
-          plan.templates[next].count != t.count)
-        return other_jobs(fmt::format("it differs from job {} on", raw(t.first)));
-      const claim::Template& now = plan.templates[next++];
-      if (plan.classes[now.job_class] != claim::read_class(reader, t.job_class) ||
-          now.priority != t.priority)
-        ++found.other_needs;
-      if (now.recipe == t.recipe) return {};
-      TORC_ASSIGN(const spec::Recipe before, spec::Recipe::decode(t.recipe));
-      TORC_ASSIGN(const spec::Recipe after, spec::Recipe::decode(now.recipe));
-      TORC_TRY(compare_names(t, before, after));
-      found.changed.push_back({t.first, t.count, now.recipe});
-      return {};
-    }();
-    return compared.ok();
-  });
-  TORC_TRY(std::move(compared));
-  if (next != plan.templates.size())
-    return other_jobs(
-        fmt::format("it has more jobs, from job {} on", raw(plan.templates[next].first)));
-  store::MemoryState wanted;
-  TORC_TRY(claim::write_plan(wanted, plan));
-  TORC_TRY(compare_shape(reader, wanted));
-  std::set<std::string> names;
-  for (const claim::UserDatum& d : found.user_data) names.insert(d.name);
-  std::string gone;
-  claim::scan_user_data(reader, [&](const claim::UserDatum& d) {
-    if (d.is_declared && !names.contains(d.name)) gone = d.name;
-    return gone.empty();
-  });
-  if (!gone.empty()) return other_jobs(fmt::format("user data '{}' is not in it", printable(gone)));
-  return found;
+  return Comparison(reader, plan).run(std::move(user_data));
 }
 
 }  // namespace torc::cli

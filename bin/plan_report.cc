@@ -153,7 +153,7 @@ std::string has_text(const spec::SlurmScheduler& s) {
 }
 
 std::string demands_text(const PlanReport& plan, const LoadedSpec& loaded) {
-  const auto headroom = loaded.workflow->execution_config.sigkill_headroom;
+  const auto headroom = loaded.workflow->kept_free();
   std::string out;
   for (const auto& [name, demand] : plan.demands) {
     out += fmt::format("{}: {}, {}\n", name.empty() ? "any worker" : "scheduler " + name,
@@ -258,7 +258,7 @@ ordered_json to_json(const PlanReport& plan, const LoadedSpec& loaded) {
   for (const std::uint64_t job : plan.outline.critical)
     path.push_back(spec::name_of(*loaded.expansion, job));
   ordered_json demands = ordered_json::array();
-  const auto headroom = loaded.workflow->execution_config.sigkill_headroom;
+  const auto headroom = loaded.workflow->kept_free();
   for (const auto& [name, d] : plan.demands) {
     ordered_json one = {{"scheduler", name}};
     one.update(amount_json(d.amount));

@@ -20,8 +20,8 @@ using claim::JobState;
 constexpr std::size_t kPart = 4096;  // jobs a view
 constexpr std::size_t kShownText = 60;
 
-bool is_over(JobState state) {
-  return claim::is_terminal(state) && state != JobState::canceled;
+bool has_ended(JobState state) {
+  return claim::is_over(state) && state != JobState::canceled;
 }
 
 std::string shortened(const std::string& text) {
@@ -127,7 +127,7 @@ Result<void> StaleSearch::gather_from(const claim::Reader& reader, const claim::
   for (; at && *at < end && part_.size() < kPart; at = state.next_record(*at + 1)) {
     next_ = *at + 1;
     const auto job = state.record(*at);
-    if (!job || !(is_over(job->state) || (fresh && claim::is_live(job->state)))) continue;
+    if (!job || !(has_ended(job->state) || (fresh && claim::is_live(job->state)))) continue;
     Candidate c;
     c.id = JobId{*at};
     c.state = job->state;
@@ -268,6 +268,20 @@ Result<std::vector<MissingInput>> StaleSearch::missing_inputs(
   std::erase_if(missing, [&](const MissingInput& m) { return !wanted.contains(place(m.path)); });
   if (missing.size() > most) missing.resize(most);
   return missing;
+}
+
+Result<std::vector<StaleJob>> still_stale(const claim::Reader& reader,
+                                          const std::vector<StaleJob>& stale) {
+  std::vector<StaleJob> left;
+  for (const StaleJob& s : stale) {
+    const auto job = claim::read_job(reader, s.id);
+    if (!job) continue;
+    const bool over = has_ended(job->state);
+    // With another command it does not matter which attempt it was.
+    if (s.claim == 0 ? over || claim::is_live(job->state) : over && job->claim == s.claim)
+      left.push_back(s);
+  }
+  return left;
 }
 
 }  // namespace torc::cli

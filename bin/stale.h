@@ -15,9 +15,10 @@
 
 namespace torc::cli {
 
-// A new version of the workflow file, compared with what the store has: the same jobs with the same
-// dependencies, and recipes that may differ.
+// A new version of the workflow file, compared with what the store has: jobs that are there with
+// the same dependencies, and recipes that may differ; and further jobs.
 struct NewRecipes {
+  static constexpr std::size_t kNames = 1000;
   struct Entry {
     JobId first{};
     std::uint64_t count = 0;
@@ -27,8 +28,12 @@ struct NewRecipes {
   std::vector<claim::UserDatum> user_data;
   // Entries whose resources, scheduler, label or priority differ: these are not taken over.
   std::uint64_t other_needs = 0;
+  claim::Plan added;  // the jobs that are new, from jobs_before + 1 on; without templates: none
+  std::uint64_t jobs_before = 0;
+  std::vector<std::string> added_names;  // the first of them
 };
-// Error invalid: it describes other jobs or dependencies; says how they differ.
+// Error invalid: it lacks jobs that are not canceled, or what is there would wait for other jobs;
+// says which, and what to do.
 Result<NewRecipes> compare_with_store(const claim::Reader& reader, const claim::Plan& plan,
                                       std::vector<claim::UserDatum> user_data);
 
@@ -38,6 +43,11 @@ struct StaleJob {
   std::string name;
   std::vector<std::string> reasons;
 };
+
+// Of these, what still is as it was when it was looked at: what ran again meanwhile has seen the
+// files anew, and what is to run again does so anyway.
+[[nodiscard]] Result<std::vector<StaleJob>> still_stale(const claim::Reader& reader,
+                                                        const std::vector<StaleJob>& stale);
 
 struct MissingInput {
   std::string job;

@@ -78,11 +78,20 @@ class Inquiry {
       case JobState::failed:
       case JobState::terminated:
         return failed();
+      case JobState::pending_failed:
+        return undecided();
     }
   }
 
   void held() {
     add("hold", "It is held: nobody claims it until it is released.", command("release"));
+  }
+
+  void undecided() {
+    add("failed",
+        fmt::format("It failed ({}), and waits for a decision (use_pending_failed).",
+                    show_outcome(job_.outcome)),
+        fmt::format("{}, or {}: then it has failed", command("retry"), command("cancel")));
   }
 
   void dependencies() {
@@ -115,6 +124,10 @@ class Inquiry {
         return add("upstream", text + " That can no longer come true.", command("reset", a.job));
       case JobState::held:
         return add("upstream", text, command("release", a.job));
+      case JobState::pending_failed:
+        return add("upstream", text,
+                   fmt::format("{}, or {}: then it has failed", command("retry", a.job),
+                               command("cancel", a.job)));
       case JobState::blocked: {
         const JobId root = root_of(a.job);
         const claim::Job at = claim::read_job(reader_, root).value_or(claim::Job{});

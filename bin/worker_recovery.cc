@@ -106,4 +106,14 @@ void Session::say_again(const Running& job, const claim::Finished& end) const {
                      delay.count() > 0 ? " in " + spec::to_text(delay) : "", nth, by.max_retries));
 }
 
+// Once: the list is in torc status.
+void Session::say_undecided(const Running& job, const claim::Finished& end) {
+  if (told_undecided_ || !preparer_->settings().run.use_pending_failed) return;
+  if (job.handler != nullptr && claim::rule_for(*job.handler, end.outcome)) return;
+  told_undecided_ = true;
+  notice(
+      "jobs that fail wait for a decision (use_pending_failed): `torc retry NAME` runs one again, "
+      "`torc cancel NAME` lets its failure stand");
+}
+
 }  // namespace torc::cli

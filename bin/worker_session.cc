@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "bin/quantities.h"
 #include "lib/claim/lease.h"
 #include "lib/store/filesystem.h"
 
@@ -147,11 +148,16 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
   info.registered_at = clock_.wall_now();
   info.ends_at = setup_.ends_at.value_or(WallTime{});
   info.lease_ttl = setup_.lease_ttl;
+  info.lease_beat = setup_.lease_beat;
 
   std::string settings;
   claim::Crowd crowd;
   const BootTime registered = clock_.boot_now();
   TORC_TRY(store->commit(0, [&](claim::Transaction& tx) -> Result<void> {
+    const auto before = setup_.staggered_start ? claim::newest_worker(tx) : std::nullopt;
+    info.claims_from =
+        before ? claim::turn_to_claim(before->info.claims_from, info.registered_at, setup_.starters)
+               : info.registered_at;
     TORC_ASSIGN(self_, claim::register_worker(tx, info));
     TORC_ASSIGN(crowd, claim::read_crowd(tx));
     TORC_ASSIGN(claim::WorkflowState workflow, claim::read_workflow(tx));
@@ -174,6 +180,11 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
                                            [this](const std::string& line) { notice(line); });
   TORC_TRY(host_.watch(committer_->fd()));
   idle_since_ = clock_.boot_now();
+  if (info.claims_from > info.registered_at) {
+    const WallTime turn = info.claims_from - info.registered_at;
+    not_before_ = registered + turn;
+    notice(fmt::format("its turn to claim comes in {} (staggered_start)", show_duration(turn)));
+  }
 
   while (!(end_ && running_.empty() && queue_.empty() && !has_reports() && !committer_->busy())) {
     start_jobs();
@@ -390,6 +401,7 @@ void Session::report_end(Running job, const exec::Ended& ended, claim::Finished 
   } else if (finished.state != claim::JobState::ready) {
     ++summary_.failed;
     if (events_.failure) events_.failure(job.name, finished.outcome);
+    say_undecided(job, finished);
   }
   if (!is_fault_of_node(ended)) {
     faulty_starts_ = 0;

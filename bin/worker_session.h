@@ -94,6 +94,7 @@ class Session {
   bool recover(Running& job, claim::Finished& end);
   void recovered(Running job, const exec::Ended& script);
   void say_again(const Running& job, const claim::Finished& end) const;
+  void say_undecided(const Running& job, const claim::Finished& end);
   claim::Finished verdict(const Running& job, const exec::Ended& ended) const;
   void take_reply();
   void end_revoked(const std::vector<claim::ClaimToken>& tokens);
@@ -103,6 +104,7 @@ class Session {
   void check_time();
   void check_done(const claim::Answer& answer);
   bool waits_for_new_jobs();
+  void tell_it_stays();
   void return_queue();
   void stop_running(std::chrono::nanoseconds lead, claim::EndCause why);
   void lose_lease(std::string why);
@@ -175,6 +177,7 @@ class Session {
   int refused_starts_ = 0;                  // in a row: this host can start nothing
   int faulty_starts_ = 0;                   // in a row: its directories cannot be used
   int interrupts_ = 0;
+  bool told_undecided_ = false;
   WorkerSummary summary_;
 };
 

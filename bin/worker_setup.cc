@@ -19,7 +19,6 @@ using namespace std::chrono_literals;
 constexpr auto kQueryLimit = 20s;  // squeue and scontrol answer in milliseconds or not at all
 constexpr std::uint64_t kMostStarters = 100'000;  // a larger number is nonsense
 constexpr std::chrono::seconds kShortestLease{10};
-constexpr std::chrono::seconds kDefaultLease{300};
 
 slurm::RunProgram query_program(const App& app, std::chrono::nanoseconds limit) {
   exec::ProgramRequest request;
@@ -53,7 +52,7 @@ store::Tuning worker_tuning() {
 
 Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& options,
                                       const Path& store, Place place,
-                                      std::chrono::seconds sigkill_headroom) {
+                                      const spec::RunSettings& settings) {
   WorkerSetup setup;
   setup.machine = exec::detect(app.env);
   if (options.cpus) {
@@ -78,7 +77,9 @@ Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& optio
   setup.scheduler = options.scheduler;
   setup.label = options.label;
   setup.idle_timeout = options.idle_timeout;
-  setup.lease_ttl = options.lease_ttl.value_or(kDefaultLease);
+  setup.lease_ttl = options.lease_ttl.value_or(settings.lease.ttl.value_or(spec::kUsualTtl));
+  const auto beat = settings.lease.beat.value_or(0s);
+  if (3 * beat <= setup.lease_ttl) setup.lease_beat = beat;
   if (setup.lease_ttl < kShortestLease) {
     return Error{ErrorKind::invalid,
                  fmt::format("--lease-ttl {}s is too short", setup.lease_ttl.count()),
@@ -103,13 +104,17 @@ Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& optio
   }
   setup.any_scheduler =
       place == Place::laptop && options.scheduler.empty() && options.label.empty();
+  setup.staggered_start = settings.execution.staggered_start;
+  setup.stays = place == Place::allocation && settings.workers_stay;
   setup.run_program = query_program(app, kQueryLimit);
 
   const WallTime now = app.clock.wall_now();
   std::optional<WallTime> end;
+  std::optional<WallTime> buffered;
   if (!setup.allocation.empty()) {
     end = slurm::allocation_end(setup.run_program, app.env("SLURM_JOB_ID").value_or(""),
                                 app.env("SLURM_JOB_END_TIME"));
+    if (end) buffered = *end - settings.expiration_buffer;
   }
   if (options.time_limit) {
     const WallTime limit = now + *options.time_limit;
@@ -118,7 +123,8 @@ Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& optio
   if (end) {
     // A short allocation is not eaten up by its headroom.
     const auto whole = std::max<WallTime>(*end - now, 0s);
-    setup.ends_at = *end - std::min<WallTime>(sigkill_headroom, whole / 10);
+    setup.ends_at = *end - std::min<WallTime>(settings.execution.sigkill_headroom, whole / 10);
+    if (buffered) setup.ends_at = std::min(*setup.ends_at, *buffered);
   }
   return setup;
 }

@@ -10,13 +10,14 @@ namespace torc::cli {
 
 enum class Place : unsigned char { allocation, laptop };  // `torc worker`, `torc run`
 
-// `sigkill_headroom` of the spec: jobs end that long before an allocation does.
 // How a store is opened by who works on it for long.
 [[nodiscard]] store::Tuning worker_tuning();
 
+// What the flags leave open, `settings` of the spec say: the lease, and what of an allocation is
+// kept free at its end.
 Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& options,
                                       const Path& store, Place place,
-                                      std::chrono::seconds sigkill_headroom);
+                                      const spec::RunSettings& settings);
 
 // The spec's execution_config and directory, read from the store.
 Result<WorkflowSettings> read_settings(store::Store& store);

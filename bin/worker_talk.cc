@@ -222,11 +222,21 @@ bool Session::waits_for_new_jobs() {
   return now < until;
 }
 
+void Session::tell_it_stays() {
+  if (finished_since_) return;
+  finished_since_ = clock_.boot_now();
+  notice(
+      "nothing is left to do; this worker stays until its time is up or it is told to stop "
+      "(compute_node_ignore_workflow_completion)");
+}
+
 void Session::check_done(const claim::Answer& answer) {
   if (!running_.empty() || !queue_.empty() || has_reports()) return;
   const claim::WorkflowState& w = answer.workflow;
   if (!w.finished()) finished_since_.reset();
-  if (w.finished()) {
+  if (setup_.stays) {
+    if (w.finished()) tell_it_stays();
+  } else if (w.finished()) {
     if (!waits_for_new_jobs()) finish(WorkerEnd::workflow_finished);
   } else if (w.of(claim::JobState::claimed) + w.of(claim::JobState::running) +
                      w.of(claim::JobState::delayed) ==

@@ -23,6 +23,9 @@ constexpr std::uint8_t kSettingsFormat = 2;
 // Of recipes as stored; decoded they take some five times as much.
 constexpr std::size_t kMostKept = std::size_t{8} << 20U;
 
+// Begins the remedy of what this version cannot run (spec::Session::planned).
+constexpr std::string_view kRefusal = "'torc init' refuses it";
+
 // What a batch script could not be made of. Who wrote the same default once shall read it once.
 void check_slurm(const spec::Workflow& draft, spec::Report& report) {
   std::set<std::string> told;
@@ -44,18 +47,6 @@ void check_slurm(const spec::Workflow& draft, spec::Report& report) {
   }
 }
 
-void refuse_what_cannot_run(LoadedSpec& loaded) {
-  bool blocked = false;
-  for (spec::Diagnostic& d : loaded.diagnostics) {
-    if (!d.blocks_run) continue;
-    d.severity = spec::Severity::error;
-    blocked = true;
-  }
-  if (!blocked) return;
-  loaded.workflow.reset();
-  loaded.expansion.reset();
-}
-
 claim::Requirement to_claim(const spec::ResourceRequirements& r) {
   return {r.num_cpus, r.num_gpus, r.num_nodes, r.memory, r.runtime};
 }
@@ -64,7 +55,7 @@ claim::Requirement to_claim(const spec::ResourceRequirements& r) {
 void set_ceilings(const spec::Workflow& workflow, claim::Handler& handler) {
   bool memory = !workflow.slurm_schedulers.empty();
   bool runtime = memory;
-  const auto headroom = workflow.execution_config.sigkill_headroom;
+  const auto headroom = workflow.kept_free();
   for (const spec::SlurmScheduler& s : workflow.slurm_schedulers) {
     const auto mem = spec::parse_slurm_memory(s.mem);
     memory = memory && mem.has_value();
@@ -109,6 +100,19 @@ std::uint32_t handler_number(const spec::Workflow& workflow, const std::string& 
 
 }  // namespace
 
+bool refuse_what_cannot_run(std::vector<spec::Diagnostic>& all) {
+  bool any = false;
+  for (spec::Diagnostic& d : all) {
+    if (!d.blocks_run) continue;
+    any = true;
+    d.severity = spec::Severity::error;
+    // Who looks is told what init does. Here it does it: what is left to say is what to do instead.
+    if (!d.remedy.starts_with(kRefusal)) continue;
+    d.remedy.replace(0, kRefusal.size(), "leave it out to run the workflow with this version");
+  }
+  return any;
+}
+
 Result<LoadedSpec> load_spec(const App& app, const std::string& file, Purpose purpose,
                              const Path& base) {
   LoadedSpec loaded;
@@ -133,7 +137,10 @@ Result<LoadedSpec> load_spec(const App& app, const std::string& file, Purpose pu
   loaded.workflow = std::move(checked.workflow);
   loaded.expansion = std::move(checked.expansion);
   loaded.diagnostics = std::move(checked.diagnostics);
-  if (purpose == Purpose::run) refuse_what_cannot_run(loaded);
+  if (purpose == Purpose::run && refuse_what_cannot_run(loaded.diagnostics)) {
+    loaded.workflow.reset();
+    loaded.expansion.reset();
+  }
   return loaded;
 }
 
@@ -165,10 +172,8 @@ claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory, Sums sums
   const spec::Workflow& workflow = *loaded.workflow;
   claim::Plan plan;
   plan.name = workflow.name;
-  plan.settings = encode(WorkflowSettings{directory,
-                                          {workflow.name, workflow.env, workflow.execution_config,
-                                           workflow.max_iterations, workflow.wait_for_new_jobs},
-                                          sums});
+  plan.settings = encode(WorkflowSettings{directory, spec::run_settings(workflow), sums});
+  plan.pending_failed = workflow.use_pending_failed;
   plan.sort = static_cast<claim::SortMethod>(workflow.sort);
   plan.max_failures = workflow.max_failures.value_or(0);
   plan.budget = plan_budget(workflow.budget);

@@ -37,6 +37,10 @@ enum class Purpose : std::uint8_t { look, run };
 Result<LoadedSpec> load_spec(const App& app, const std::string& file,
                              Purpose purpose = Purpose::run, const Path& base = {});
 
+// Makes errors of the notes on what this version cannot run, for who would run it. Whether there
+// were any.
+bool refuse_what_cannot_run(std::vector<spec::Diagnostic>& all);
+
 // What every worker needs of the workflow besides its jobs.
 struct WorkflowSettings {
   Path directory;  // where init ran: jobs run there, relative paths of the spec mean it

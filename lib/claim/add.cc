@@ -270,6 +270,9 @@ Result<JobRange> add_jobs(Transaction& tx, Plan addition, Origin origin) {
   TORC_TRY(state.sound());
   const std::uint64_t before = jobs_of(tally);
   const std::uint64_t barriers = last_barrier(tx);
+  if (addition.budget != Usage{} || addition.pending_failed || addition.max_failures != 0)
+    return bad_plan(
+        "an addition sets what only the workflow itself can: budget, limits on failures");
   TORC_ASSIGN(const CheckedPlan checked, check_plan(addition, before + 1, barriers));
   origin.jobs = {JobId{before + 1}, checked.jobs - before};
   write_definitions(tx, addition);

@@ -107,6 +107,8 @@ struct WorkerInfo {
   WallTime registered_at{};
   WallTime ends_at{};                   // end of its walltime; 0: none
   std::chrono::seconds lease_ttl{300};  // as asked for; in a crowd leases are longer
+  std::chrono::seconds lease_beat{0};   // as asked for; 0: a fifth of that
+  WallTime claims_from{};  // when its first claim is due, see turn_to_claim() of pace.h
 };
 
 enum class WorkerStatus : std::uint8_t { living, released, expired };
@@ -143,6 +145,8 @@ Result<void> release_worker(Transaction& tx, WorkerEpoch worker, WallTime now);
 [[nodiscard]] std::optional<Worker> read_worker(const Reader& reader, WorkerEpoch epoch);
 void scan_workers(const Reader& reader, bool living_only,
                   const std::function<bool(const Worker&)>& visit);
+// The living worker that registered last.
+[[nodiscard]] std::optional<Worker> newest_worker(const Reader& reader);
 // Whether a living worker has an epoch in [first, last]. One seek.
 [[nodiscard]] bool is_anybody_of(const Reader& reader, std::uint64_t first, std::uint64_t last);
 // The living workers on a host of this name, a seek each.

@@ -34,6 +34,7 @@ Signal signal_of(const Job& job) {
     case JobState::ready:
     case JobState::claimed:
     case JobState::held:
+    case JobState::pending_failed:
     case JobState::delayed:
       break;
   }

@@ -65,7 +65,7 @@ class Session {
       Decision decision = claim::finish(job, request_.worker, event);
       if (const Job* after = std::get_if<Job>(&decision)) {
         Job next = retries_.after_end(raw(event.token.job), *after, event.recovered, request_.now);
-        over = is_terminal(next.state);
+        over = is_over(next.state);
         return Decision(std::move(next));
       }
       return decision;
@@ -139,7 +139,7 @@ class Session {
     if (after == nullptr) return false;
     ledger_.change(id, *job, *after);
     if (!is_live(after->state)) dropped_.push_back(id);
-    if (is_terminal(after->state)) ++lease_.finished;
+    if (is_over(after->state)) ++lease_.finished;
     return true;
   }
 

@@ -36,7 +36,7 @@ void Historian::tell_end(Event event, const Before& before, const Job& after) {
   if (after.outcome.ended_at != WallTime{}) event.at = after.outcome.ended_at;
   if (after.state == JobState::canceled) {
     event.kind = EventKind::canceled;
-  } else if (is_terminal(after.state)) {
+  } else if (is_over(after.state)) {
     event.kind = EventKind::finished;
   } else if (after.attempt < before.attempt) {
     event.kind = EventKind::returned;
@@ -68,8 +68,10 @@ void Historian::job_written(const Context& c, std::uint64_t id, const Job& after
   tell_attempt(event, after, claimed, started);
   const bool live_before = claimed || is_live(before.state);
   const bool promoted = before.state == JobState::delayed && after.state == JobState::ready;
-  const bool ended =
-      !is_live(after.state) && !promoted && (live_before || after.state != before.state);
+  // A person let the failure stand: the attempt has ended before.
+  const bool confirmed = before.state == JobState::pending_failed && is_terminal(after.state);
+  const bool ended = !is_live(after.state) && !promoted && !confirmed &&
+                     (live_before || after.state != before.state);
   if (ended) tell_end(event, before, after);
 }
 

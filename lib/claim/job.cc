@@ -22,6 +22,8 @@ std::string_view to_string(JobState state) {
       return "terminated";
     case JobState::held:
       return "held";
+    case JobState::pending_failed:
+      return "pending_failed";
     case JobState::delayed:
       return "delayed";
   }

@@ -15,25 +15,30 @@
 namespace torc::claim {
 
 enum class JobState : std::uint8_t {
-  blocked,     // a dependency has not completed
-  ready,       // may be claimed
-  claimed,     // a worker holds it and has not reported its start
-  running,     // its worker reported the start
-  completed,   // exit code 0
-  failed,      // ended otherwise, no attempt left
-  canceled,    // on request; will not run
-  terminated,  // ended by its worker's or its own time limit
-  held,        // will not be claimed until it is released, whatever its dependencies
-  delayed      // failed, and waits a while before it is tried again
+  blocked,         // a dependency has not completed
+  ready,           // may be claimed
+  claimed,         // a worker holds it and has not reported its start
+  running,         // its worker reported the start
+  completed,       // exit code 0
+  failed,          // ended otherwise, no attempt left
+  canceled,        // on request; will not run
+  terminated,      // ended by its worker's or its own time limit
+  held,            // will not be claimed until it is released, whatever its dependencies
+  pending_failed,  // failed by no rule's word: a person decides whether it runs again or has failed
+  delayed          // failed, and waits a while before it is tried again
 };
-inline constexpr std::size_t kJobStates = 10;
+inline constexpr std::size_t kJobStates = 11;
 [[nodiscard]] std::string_view to_string(JobState state);
 [[nodiscard]] constexpr bool is_terminal(JobState s) {
   return s >= JobState::completed && s <= JobState::terminated;
 }
+// Its newest attempt has ended, and nothing but a person's word starts another one.
+[[nodiscard]] constexpr bool is_over(JobState s) {
+  return is_terminal(s) || s == JobState::pending_failed;
+}
 // Listed by itself, since nothing but a person's word makes it run.
 [[nodiscard]] constexpr bool is_set_aside(JobState s) {
-  return s >= JobState::failed && s <= JobState::held;
+  return s >= JobState::failed && s <= JobState::pending_failed;
 }
 [[nodiscard]] constexpr bool is_live(JobState s) {
   return s == JobState::claimed || s == JobState::running;

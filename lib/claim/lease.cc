@@ -13,15 +13,28 @@ constexpr int kSpacing = 8;
 
 }  // namespace
 
-std::chrono::nanoseconds beat_interval(std::chrono::nanoseconds ttl, std::uint64_t workers) {
+std::chrono::nanoseconds beat_interval(std::chrono::nanoseconds ttl, std::uint64_t workers,
+                                       std::chrono::nanoseconds beat) {
   const std::chrono::nanoseconds crowd = std::chrono::seconds(1) *
                                          static_cast<std::int64_t>(workers) /
                                          static_cast<std::int64_t>(kBeatsPerSecond);
-  return std::max(ttl / kBeatsPerLease, crowd);
+  return std::max(beat.count() > 0 ? beat : ttl / kBeatsPerLease, crowd);
 }
 
-std::chrono::seconds lease_ttl(std::chrono::seconds asked, std::uint64_t workers) {
-  return std::chrono::ceil<std::chrono::seconds>(kBeatsPerLease * beat_interval(asked, workers));
+std::chrono::seconds lease_ttl(std::chrono::seconds asked, std::uint64_t workers,
+                               std::chrono::seconds beat) {
+  const std::chrono::nanoseconds interval = beat_interval(asked, workers, beat);
+  if (beat.count() == 0) return std::chrono::ceil<std::chrono::seconds>(kBeatsPerLease * interval);
+  if (interval == beat) return asked;
+  return std::chrono::ceil<std::chrono::seconds>(
+      std::chrono::duration<double>(interval) *
+      (static_cast<double>(asked.count()) / static_cast<double>(beat.count())));
+}
+
+std::chrono::nanoseconds beat_of(std::chrono::seconds said, std::chrono::seconds asked,
+                                 std::chrono::seconds beat) {
+  if (beat.count() == 0 || asked.count() == 0) return beat_interval(said, 1);
+  return std::chrono::nanoseconds(said) / asked.count() * beat.count();
 }
 
 Observation first_look(std::uint64_t renewals, std::uint64_t beats, BootTime now) {

@@ -10,15 +10,22 @@
 
 namespace torc::claim {
 
-// How often an idle worker says that it lives: ttl / 5, but at least so long that `workers` of them
-// together write at most 5 beats a second.
+// How often an idle worker says that it lives: ttl / 5, or as `beat` asks (0: it does not), but at
+// least so long that `workers` of them together write at most 5 beats a second.
 [[nodiscard]] std::chrono::nanoseconds beat_interval(std::chrono::nanoseconds ttl,
-                                                     std::uint64_t workers);
+                                                     std::uint64_t workers,
+                                                     std::chrono::nanoseconds beat = {});
 
-// The lease that goes with it: five beats, so `asked` or, in a crowd, longer. As crowds grow and
-// shrink a worker says anew with every renewal how long it may be silent; observers go by what it
-// said, never by a crowd that they see themselves.
-[[nodiscard]] std::chrono::seconds lease_ttl(std::chrono::seconds asked, std::uint64_t workers);
+// The lease that goes with it: as many beats as in `asked`, so `asked` or, in a crowd, longer. As
+// crowds grow and shrink a worker says anew with every renewal how long it may be silent; observers
+// go by what it said, never by a crowd that they see themselves.
+[[nodiscard]] std::chrono::seconds lease_ttl(std::chrono::seconds asked, std::uint64_t workers,
+                                             std::chrono::seconds beat = {});
+// The beats of one who has said that it may be silent for `said`, where a lease of `asked` goes
+// with `beat`.
+[[nodiscard]] std::chrono::nanoseconds beat_of(std::chrono::seconds said,
+                                               std::chrono::seconds asked,
+                                               std::chrono::seconds beat);
 
 // What one observer knows of one worker. A value: observe() returns the next one.
 struct Observation {

@@ -86,5 +86,15 @@ TEST(Lease, a_worker_fences_itself_well_before_others_may_expire_it) {
   EXPECT_TRUE(must_fence(minutes(1), minutes(1) + seconds(180), kTtl));
 }
 
+TEST(Lease, beats_come_as_asked_and_in_a_crowd_the_lease_grows_with_them) {
+  using std::chrono::seconds;
+  EXPECT_EQ(beat_interval(seconds(300), 10, seconds(20)), seconds(20));
+  EXPECT_EQ(lease_ttl(seconds(300), 10, seconds(20)), seconds(300));
+  EXPECT_EQ(beat_interval(seconds(300), 200, seconds(20)), seconds(40));
+  EXPECT_EQ(lease_ttl(seconds(300), 200, seconds(20)), seconds(600));
+  EXPECT_EQ(beat_of(seconds(600), seconds(300), seconds(20)), seconds(40));
+  EXPECT_EQ(beat_of(seconds(600), seconds(300), seconds(0)), seconds(120));
+}
+
 }  // namespace
 }  // namespace torc::claim

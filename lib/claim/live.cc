@@ -81,13 +81,14 @@ void Change::add(const Change& other) {
 Result<Change> cancel_jobs(Transaction& tx, JobRanges jobs, WallTime now) {
   return Visit(tx, now).run(jobs, [&](const Job& job) -> std::optional<Job> {
     if (is_terminal(job.state) && job.revoked != Revoked::ending_then_again) return std::nullopt;
+    if (job.state == JobState::pending_failed) return confirm(job);
     return cancel(job, now);
   });
 }
 
 Result<Change> retry_jobs(Transaction& tx, JobRanges jobs) {
   return Visit(tx).run(jobs, [](const Job& job) -> std::optional<Job> {
-    const bool over = is_terminal(job.state) && job.state != JobState::completed;
+    const bool over = is_over(job.state) && job.state != JobState::completed;
     const bool waits = job.state == JobState::delayed;
     if ((!over && !waits) || is_passed_over(job) || job.revoked == Revoked::ending_then_again)
       return std::nullopt;

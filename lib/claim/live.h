@@ -30,14 +30,15 @@ struct Change {
 
 // What is not over will not run. What runs already counts as canceled at once: its token is worth
 // nothing any more, its worker is told to end it (Answer::revoked), and only when that worker has
-// said so, or is gone, can the job run again. Jobs that depend on it are not reached.
+// said so, or is gone, can the job run again. Jobs that depend on it are not reached. A job whose
+// failure waits for a decision has failed then: its outcome stands.
 Result<Change> cancel_jobs(Transaction& tx, JobRanges jobs, WallTime now);
 
-// What failed, was terminated or canceled, or is delayed after a failure, waits again: ready, or
-// blocked when its dependencies are open. Attempts go on counting, limits on them start anew. What
-// depends on it can be reached again, and waits again if it was canceled because of it; what has a
-// condition that its end met keeps that. Jobs that were canceled for what became of others are left
-// alone: those others are to be retried or reset.
+// What failed, was terminated or canceled, or is delayed or undecided after a failure, waits again:
+// ready, or blocked when its dependencies are open. Attempts go on counting, limits on them start
+// anew. What depends on it can be reached again, and waits again if it was canceled because of it;
+// what has a condition that its end met keeps that. Jobs that were canceled for what became of
+// others are left alone: those others are to be retried or reset.
 Result<Change> retry_jobs(Transaction& tx, JobRanges jobs);
 
 // What is ready, delayed or blocked is not claimed until it is released, whatever its dependencies

@@ -180,4 +180,12 @@ nanoseconds Entrance::wait(BootTime now, std::uint64_t sequence, std::uint64_t l
   return nanoseconds_of(seconds_of(patience_) * (0.5 + dice));
 }
 
+WallTime turn_to_claim(WallTime before, WallTime now, std::uint64_t starters) {
+  const WallTime longest = kLongestStagger;
+  const WallTime step =
+      std::min<WallTime>(std::chrono::seconds(1),
+                         longest / static_cast<std::int64_t>(std::max<std::uint64_t>(1, starters)));
+  return std::clamp(before + step, now, now + longest);
+}
+
 }  // namespace torc::claim

@@ -110,4 +110,11 @@ class Entrance {
   std::chrono::nanoseconds patience_{std::chrono::seconds(1)};
 };
 
+// When a worker that registers at `now` may claim for the first time where workers are to start one
+// after the other: a second after the one before it (`before`: WorkerInfo::claims_from), or sooner
+// where `starters` of them would take more than kLongestStagger so. Never later than that from now,
+// whatever the clocks of other nodes say.
+inline constexpr std::chrono::seconds kLongestStagger{60};
+[[nodiscard]] WallTime turn_to_claim(WallTime before, WallTime now, std::uint64_t starters);
+
 }  // namespace torc::claim

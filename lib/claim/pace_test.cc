@@ -159,5 +159,23 @@ TEST(Entrance, one_that_comes_while_too_many_commit_waits_but_not_for_ever) {
   EXPECT_EQ(Entrance(Sharing::shared, 1).wait(1s, 100, 5, 0.5), 0s);
 }
 
+TEST(Stagger, workers_claim_a_second_one_after_the_other) {
+  const WallTime now = std::chrono::hours(1);
+  WallTime turn = now;
+  for (int n = 1; n <= 5; ++n) {
+    turn = turn_to_claim(turn, now, 10);
+    EXPECT_EQ(turn, now + std::chrono::seconds(n));
+  }
+  EXPECT_EQ(turn_to_claim(now - std::chrono::hours(1), now, 1), now);
+}
+
+TEST(Stagger, a_thousand_workers_have_all_claimed_within_a_minute) {
+  const WallTime now = std::chrono::hours(1);
+  WallTime turn = now;
+  for (int n = 0; n < 1000; ++n) turn = turn_to_claim(turn, now, 1000);
+  EXPECT_EQ(turn, now + kLongestStagger);
+  EXPECT_EQ(turn_to_claim(now + std::chrono::hours(9), now, 4), now + kLongestStagger);
+}
+
 }  // namespace
 }  // namespace torc::claim

@@ -255,6 +255,7 @@ std::uint8_t rules_of(const Plan& plan) {
   }
   if (!plan.limits.empty()) rules |= rule::kLimits;
   if (plan.budget != Usage{}) rules |= rule::kBudget;
+  if (plan.pending_failed) rules |= rule::kPendingFailed;
   return rules;
 }
 

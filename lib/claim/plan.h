@@ -111,7 +111,8 @@ struct Plan {
   std::vector<Handler> handlers;
   std::uint32_t max_failures = 0;  // failed jobs after which nothing more is claimed; 0: no limit
   std::vector<Limit> limits;
-  Usage budget;  // 0: without bound
+  Usage budget;                 // 0: without bound
+  bool pending_failed = false;  // failures that no rule of a handler is for wait for a decision
 };
 
 // 64-bit hash of a job name, as the name index keys it (FNV-1a with a finaliser). Never 0.

@@ -237,6 +237,7 @@ void scan_jobs(const Reader& reader, std::optional<JobState> state,
     case JobState::canceled:
     case JobState::terminated:
     case JobState::held:
+    case JobState::pending_failed:
       return visit_listed(reader, set_aside(reader), *state, visit);
     case JobState::delayed:
       return visit_listed(reader, delayed(reader), *state, visit);

@@ -127,7 +127,7 @@ class Reset {
         (!is_named(named_, id) || before->revoked == Revoked::ending_then_again)) {
       return;
     }
-    if (!is_terminal(was) && !is_live(was)) {  // it waits: whatever it has tried is forgiven
+    if (!is_over(was) && !is_live(was)) {  // it waits: whatever it has tried is forgiven
       if (before->attempt == before->forgiven) return;
       Job after = *before;
       after.forgiven = after.attempt;

@@ -110,7 +110,8 @@ Job Retries::after_end(std::uint64_t id, Job after, bool recovered, WallTime now
   if (after.state != JobState::failed && after.state != JobState::terminated) return after;
   const Terms& terms = terms_of(id);
   const auto rule = terms.handler ? rule_for(*terms.handler, after.outcome) : std::nullopt;
-  if (!rule || (!terms.handler->rules[*rule].script.empty() && !recovered)) return after;
+  if (!rule) return for_a_person(std::move(after));
+  if (!terms.handler->rules[*rule].script.empty() && !recovered) return after;
   RetryCounts counts = read_retries(ledger_.tx(), JobId{id}, after);
   if (counts.of(*rule) >= terms.handler->rules[*rule].max_retries) return after;
   return again(id, std::move(after), *rule, std::move(counts), now);
@@ -120,15 +121,21 @@ Job Retries::after_loss(std::uint64_t id, const Job& before, const Loss& loss) {
   const Terms& terms = terms_of(id);
   Job after = lose(before, terms.crash_limit != 0 ? terms.crash_limit : loss.crash_limit, loss.now,
                    loss.why);
-  if (before.state != JobState::running || after.state == JobState::failed) return after;
   const auto rule = terms.handler ? rule_for(*terms.handler, after.outcome) : std::nullopt;
-  if (!rule) return after;
+  if (after.state == JobState::failed) return rule ? after : for_a_person(std::move(after));
+  if (before.state != JobState::running || !rule) return after;
   RetryCounts counts = read_retries(ledger_.tx(), JobId{id}, after);
   if (counts.of(*rule) >= terms.handler->rules[*rule].max_retries) {
     after.state = JobState::failed;
     return after;
   }
   return again(id, std::move(after), *rule, std::move(counts), loss.now);
+}
+
+// No rule had a word on this end.
+Job Retries::for_a_person(Job after) const {
+  if ((ledger_.tally().rules & rule::kPendingFailed) != 0) after.state = JobState::pending_failed;
+  return after;
 }
 
 Job Retries::again(std::uint64_t id, Job after, std::size_t rule, RetryCounts counts,

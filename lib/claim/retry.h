@@ -56,7 +56,8 @@ class Retries {
 
   // `after`: the job as its end leaves it. A failed or terminated one that a rule of its handler is
   // for, and that has retries left by it, waits again: ready, or delayed; its terms have grown. A
-  // rule with a recovery script counts only if that succeeded.
+  // rule with a recovery script counts only if that succeeded. One that no rule is for is left to a
+  // person where the workflow says so (rule::kPendingFailed).
   [[nodiscard]] Job after_end(std::uint64_t id, Job after, bool recovered, WallTime now);
 
   struct Loss {
@@ -77,6 +78,7 @@ class Retries {
     std::optional<Handler> handler;
   };
   const Terms& terms_of(std::uint64_t id);
+  [[nodiscard]] Job for_a_person(Job after) const;
   Job again(std::uint64_t id, Job after, std::size_t rule, RetryCounts counts, WallTime now);
   void grow(std::uint64_t id, WorkerEpoch worker, const RetryRule& rule);
   std::uint64_t memory_ceiling();

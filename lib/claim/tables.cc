@@ -477,7 +477,8 @@ std::string encode_worker(const WorkerInfo& info, WorkerStatus status, const Lea
   out.text(info.output_dir);
   out.varint(info.cpus).varint(info.gpus).varint(info.memory.value);
   out.svarint(info.registered_at.count()).svarint(info.ends_at.count());
-  out.svarint(info.lease_ttl.count());
+  out.svarint(info.lease_ttl.count()).svarint(info.lease_beat.count());
+  out.svarint(info.claims_from.count());
   return std::move(out).bytes();
 }
 
@@ -509,6 +510,8 @@ std::optional<Worker> decode_worker(std::string_view value) {
   info.registered_at = WallTime(in.svarint());
   info.ends_at = WallTime(in.svarint());
   info.lease_ttl = std::chrono::seconds(in.svarint());
+  info.lease_beat = std::chrono::seconds(in.svarint());
+  info.claims_from = WallTime(in.svarint());
   return whole(in, std::move(w));
 }
 

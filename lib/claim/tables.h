@@ -196,6 +196,8 @@ inline constexpr std::uint8_t kEnds = 1;    // ends other than completion count 
 inline constexpr std::uint8_t kStarts = 2;  // so do starts
 inline constexpr std::uint8_t kLimits = 4;
 inline constexpr std::uint8_t kBudget = 8;
+inline constexpr std::uint8_t kPendingFailed =
+    16;  // failures that no rule is for wait for a person
 }  // namespace rule
 
 struct Tally {

@@ -27,7 +27,7 @@ std::variant<Unchanged, Refusal> check_token(const Job& job, const ClaimToken& t
                                              WorkerEpoch worker) {
   if (!is_newest(job, token, worker)) return Refusal::superseded;
   if (job.state == JobState::canceled) return Refusal::canceled;
-  if (is_terminal(job.state)) return Refusal::finished;
+  if (is_over(job.state)) return Refusal::finished;
   if (!is_live(job.state)) return Refusal::superseded;
   return Unchanged{};
 }
@@ -125,6 +125,13 @@ Job retry(Job job) {
   }
   job.state = JobState::ready;
   if (job.attempt == 0) job.outcome = Outcome{};  // it never began: nothing is left of it
+  return job;
+}
+
+Job confirm(Job job) {
+  const EndCause why = job.outcome.cause;
+  job.state =
+      why == EndCause::timed_out || is_interruption(why) ? JobState::terminated : JobState::failed;
   return job;
 }
 

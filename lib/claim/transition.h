@@ -50,8 +50,10 @@ using Decision = std::variant<Job, Unchanged, Refusal>;
 
 // Precondition: not terminal, or waiting to run again after it was canceled.
 [[nodiscard]] Job cancel(Job job, WallTime now);
-// As if no attempt had counted yet. Precondition: terminal or delayed.
+// As if no attempt had counted yet. Precondition: terminal, pending_failed or delayed.
 [[nodiscard]] Job retry(Job job);
+// Its failure stands. Precondition: pending_failed.
+[[nodiscard]] Job confirm(Job job);
 // Precondition of hold: blocked, ready or delayed; of release: held.
 [[nodiscard]] Job hold(Job job);
 [[nodiscard]] Job release(Job job);

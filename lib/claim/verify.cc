@@ -86,7 +86,7 @@ class Audit {
           to_string(waits ? JobState::blocked : job->state), job->attempt));
     }
     const bool needs_claim = is_live(job->state) || job->state == JobState::delayed ||
-                             (is_terminal(job->state) && job->state != JobState::canceled);
+                             (is_over(job->state) && job->state != JobState::canceled);
     if (needs_claim && (job->attempt == 0 || job->claim == 0 || raw(job->worker) == 0)) {
       return wrong(fmt::format("job {} is {} and was never claimed", *id, to_string(job->state)));
     }
@@ -357,7 +357,9 @@ class Audit {
       return wrong(
           fmt::format("{} jobs are counted as not needed where {} are", stored.unmet, unmet_));
     }
-    if (stored.rules != plan_.rules) return wrong("what counts in this workflow is written wrong");
+    // Whether failures wait for a person nothing else in the tables tells.
+    const unsigned told = stored.rules & ~unsigned{rule::kPendingFailed};
+    if (told != plan_.rules) return wrong("what counts in this workflow is written wrong");
     if (stored.living != living_) {
       return wrong(
           fmt::format("{} workers are counted as living where {} are", stored.living, living_));

@@ -104,7 +104,7 @@ Result<WorkerEpoch> register_worker(Transaction& tx, const WorkerInfo& info) {
   Lease lease;
   lease.renewals = 1;
   lease.last_seen = info.registered_at;
-  lease.ttl = lease_ttl(info.lease_ttl, ledger.tally().living + 1);
+  lease.ttl = lease_ttl(info.lease_ttl, ledger.tally().living + 1, info.lease_beat);
   if (!first_on(tx, info.host, 0)) ++ledger.tally().hosts;
   tx.put(host_key(info.host, epoch), {});
   tx.put(Key(Table::worker, raw(epoch)), encode_worker(info, WorkerStatus::living, Lease{}));
@@ -177,6 +177,13 @@ Result<Crowd> read_crowd(const Reader& reader) {
   const Tally tally = state.tally();
   TORC_TRY(state.sound());
   return Crowd{tally.living, tally.hosts, tally.job_time, tally.of(JobState::ready)};
+}
+
+std::optional<Worker> newest_worker(const Reader& reader) {
+  const char after_all = static_cast<char>(static_cast<char>(Table::lease) + 1);
+  const auto entry = reader.seek_before({&after_all, 1});
+  const auto epoch = entry ? id_in(Table::lease, entry->key) : std::nullopt;
+  return epoch ? read_worker(reader, WorkerEpoch{*epoch}) : std::nullopt;
 }
 
 bool is_anybody_of(const Reader& reader, std::uint64_t first, std::uint64_t last) {

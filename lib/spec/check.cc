@@ -117,6 +117,7 @@ struct Fit {
   const ResourceRequirements& needs;
   const SlurmScheduler& scheduler;
   std::chrono::seconds headroom;
+  std::string_view headroom_from;  // the key that says so
 
   [[nodiscard]] Place place() const { return place_of_key(job, "scheduler"); }
   void impossible(std::string message, std::string remedy) const {
@@ -131,11 +132,10 @@ struct Fit {
     if (needs.runtime > **limit) {
       impossible(figures, "raise the walltime, or lower the runtime in the resource requirements");
     } else if (needs.runtime + headroom > **limit) {
-      session.report.add(
-          Severity::warning, place(), figures,
-          fmt::format("a job starts only where its runtime and the {} of sigkill_headroom_seconds "
-                      "are left: raise the walltime",
-                      to_text(headroom)));
+      session.report.add(Severity::warning, place(), figures,
+                         fmt::format("a job starts only where its runtime and the {} of {} "
+                                     "are left: raise the walltime",
+                                     to_text(headroom), headroom_from));
     }
   }
   void check_amounts() const {
@@ -246,8 +246,14 @@ void check_references(const Session& session, const Workflow& workflow) {
     if (!job.sound || scheduler == nullptr ||
         (needs == nullptr && !job.resource_requirements.empty()))
       continue;
-    const Fit fit{session, job, needs == nullptr ? defaults : *needs, *scheduler,
-                  workflow.execution_config.sigkill_headroom};
+    const Fit fit{session,
+                  job,
+                  needs == nullptr ? defaults : *needs,
+                  *scheduler,
+                  workflow.kept_free(),
+                  workflow.expiration_buffer > workflow.execution_config.sigkill_headroom
+                      ? "compute_node_expiration_buffer_seconds"
+                      : "sigkill_headroom_seconds"};
     fit.check_time();
     fit.check_amounts();
   }

@@ -162,8 +162,17 @@ LeaseConfig read_lease(const Session& session, const Node& map) {
   read("ttl", lease.ttl);
   read("beat", lease.beat);
   constexpr std::chrono::seconds kShortest{10};
+  constexpr std::chrono::hours kLongest{24};
   if (lease.ttl && *lease.ttl < kShortest) {
     session.error(*reader.find("ttl"), "a ttl of less than 10 seconds", "write PT10S or more");
+  }
+  if (lease.ttl && *lease.ttl > kLongest) {
+    session.error(*reader.find("ttl"), "a ttl of more than a day",
+                  "write P1D or less: so long the jobs of a dead worker would wait");
+  }
+  if (!lease.ttl && lease.beat && *lease.beat * 3 > kUsualTtl) {
+    session.error(*reader.find("beat"), "fewer than three beats in a ttl of 5 minutes",
+                  "give a longer ttl too; five beats are usual");
   }
   // A worker is given up after several beats that nobody saw; fewer would take a slow disk for
   // death.

@@ -526,10 +526,6 @@ name: w
 lease: {ttl: PT5S, beat: PT3S}
 jobs: [{name: a, command: b}]
 )", R"(
-wf.yaml:2:1: note: 'lease' is part of the language, but this version cannot run it yet
-    2 | lease: {ttl: PT5S, beat: PT3S}
-      | ^~~~~
-      = 'torc init' refuses it; use 'torc worker --lease-ttl'
 wf.yaml:2:14: error: a ttl of less than 10 seconds
     2 | lease: {ttl: PT5S, beat: PT3S}
       |              ^~~~
@@ -538,6 +534,41 @@ wf.yaml:2:26: error: fewer than three beats in one ttl
     2 | lease: {ttl: PT5S, beat: PT3S}
       |                          ^~~~
       = make ttl longer or beat shorter; five beats are usual
+)"},
+    {"a_lease_that_is_too_long", R"(
+name: w
+lease: {ttl: P2D, beat: PT0S}
+jobs: [{name: a, command: b}]
+)", R"(
+wf.yaml:2:14: error: a ttl of more than a day
+    2 | lease: {ttl: P2D, beat: PT0S}
+      |              ^~~
+      = write P1D or less: so long the jobs of a dead worker would wait
+wf.yaml:2:25: error: 'PT0S' is no time at all
+    2 | lease: {ttl: P2D, beat: PT0S}
+      |                         ^~~~
+      = write it like PT30M, PT1H30M or P1DT12H
+)"},
+    {"beats_without_a_lease_to_hold_them", R"(
+name: w
+lease: {beat: PT3M}
+jobs: [{name: a, command: b}]
+)", R"(
+wf.yaml:2:15: error: fewer than three beats in a ttl of 5 minutes
+    2 | lease: {beat: PT3M}
+      |               ^~~~
+      = give a longer ttl too; five beats are usual
+)"},
+    {"a_walltime_that_is_all_kept_free", R"(
+name: w
+compute_node_expiration_buffer_seconds: 3600
+slurm_schedulers: [{name: s, walltime: "01:00:00"}]
+jobs: [{name: a, command: b, scheduler: s}]
+)", R"(
+wf.yaml:2:41: error: the whole walltime of scheduler 's', 1h, would be kept free
+    2 | compute_node_expiration_buffer_seconds: 3600
+      |                                         ^~~~
+      = make it smaller, or the walltime longer
 )"},
     {"limits_of_entries_that_are_not_there", R"(
 name: w

@@ -75,6 +75,19 @@ const Node* value_of(const Node& map, std::string_view key, NodeKind kind) {
   return nullptr;
 }
 
+// Jobs would never start there.
+void check_expiration_buffer(const Session& session, const Node& node, const Workflow& w) {
+  for (const SlurmScheduler& s : w.slurm_schedulers) {
+    const auto limit = parse_walltime(s.walltime);
+    if (s.walltime.empty() || !limit.ok() || !limit->has_value() || **limit > w.expiration_buffer)
+      continue;
+    session.error(node,
+                  fmt::format("the whole walltime of scheduler {}, {}, would be kept free",
+                              quoted(s.name), to_text(**limit)),
+                  "make it smaller, or the walltime longer");
+  }
+}
+
 Workflow read_workflow(Session& session, const Node& root) {
   if (const Node* map = value_of(root, "variables", NodeKind::map)) read_variables(session, *map);
   const MapReader reader(session, root, Where::workflow);
@@ -109,6 +122,13 @@ Workflow read_workflow(Session& session, const Node& root) {
     w.max_iterations = MapReader(session, *node, Where::dynamic_jobs).positive("max_iterations");
   w.wait_for_new_jobs =
       std::chrono::seconds(reader.integer("compute_node_wait_for_new_jobs_seconds", 0));
+  w.workers_stay = reader.boolean("compute_node_ignore_workflow_completion", false);
+  w.use_pending_failed = reader.boolean("use_pending_failed", false);
+  if (const Node* node = reader.find("compute_node_expiration_buffer_seconds")) {
+    w.expiration_buffer =
+        std::chrono::seconds(reader.integer("compute_node_expiration_buffer_seconds", 0));
+    check_expiration_buffer(session, *node, w);
+  }
   if (const Node* node = reader.find("resource_monitor"))
     (void)MapReader(session, *node, Where::monitor);
   w.jobs = read_all<JobEntry>(reader, "jobs", Where::job, read_job);

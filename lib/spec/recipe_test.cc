@@ -164,6 +164,11 @@ TEST(RunSettings, come_back_as_they_were_written) {
   s.execution.timeout_exit_code = 99;
   s.execution.oom_exit_code = 98;
   s.execution.stdio = {StdioMode::packed, true};
+  s.execution.staggered_start = true;
+  s.workers_stay = true;
+  s.expiration_buffer = std::chrono::seconds(180);
+  s.use_pending_failed = true;
+  s.lease = {std::chrono::seconds(60), std::chrono::seconds(10)};
   const auto back = decode_settings(encode(s));
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(back->name, s.name);
@@ -171,6 +176,11 @@ TEST(RunSettings, come_back_as_they_were_written) {
   EXPECT_EQ(encode(*back), encode(s));
   EXPECT_EQ(back->execution.sigkill_headroom, std::chrono::seconds(8));
   EXPECT_EQ(back->execution.stdio.mode, StdioMode::packed);
+  EXPECT_TRUE(back->execution.staggered_start && back->workers_stay && back->use_pending_failed);
+  EXPECT_EQ(back->expiration_buffer, std::chrono::seconds(180));
+  EXPECT_EQ(back->lease.ttl, std::chrono::seconds(60));
+  EXPECT_EQ(back->lease.beat, std::chrono::seconds(10));
+  EXPECT_FALSE(decode_settings(encode(RunSettings{}))->lease.ttl.has_value());
 }
 
 TEST(RunSettings, truncated_bytes_are_refused) {

@@ -7,13 +7,36 @@
 namespace torc::spec {
 namespace {
 
-constexpr std::uint8_t kSettingsFormat = 2;
+constexpr std::uint8_t kSettingsFormat = 3;
+
+constexpr unsigned kStay = 1;
+constexpr unsigned kPending = 2;
+constexpr unsigned kStaggered = 4;
 
 std::chrono::seconds decode_seconds(Decoder& in) {
   return std::chrono::seconds(in.svarint());
 }
 
+std::optional<std::chrono::seconds> decode_given_seconds(Decoder& in) {
+  const std::chrono::seconds time = decode_seconds(in);
+  return time.count() > 0 ? std::optional(time) : std::nullopt;
+}
+
 }  // namespace
+
+RunSettings run_settings(const Workflow& workflow) {
+  RunSettings s;
+  s.name = workflow.name;
+  s.env = workflow.env;
+  s.execution = workflow.execution_config;
+  s.max_iterations = workflow.max_iterations;
+  s.wait_for_new_jobs = workflow.wait_for_new_jobs;
+  s.workers_stay = workflow.workers_stay;
+  s.expiration_buffer = workflow.expiration_buffer;
+  s.use_pending_failed = workflow.use_pending_failed;
+  s.lease = workflow.lease;
+  return s;
+}
 
 std::string encode(const RunSettings& settings) {
   Encoder out;
@@ -26,7 +49,12 @@ std::string encode(const RunSettings& settings) {
   out.svarint(e.timeout_exit_code).svarint(e.oom_exit_code);
   out.u8(static_cast<std::uint8_t>(e.stdio.mode)).u8(e.stdio.delete_on_success ? 1 : 0);
   out.varint(settings.max_iterations.value_or(0));
-  out.svarint(settings.wait_for_new_jobs.count());
+  out.svarint(settings.wait_for_new_jobs.count()).svarint(settings.expiration_buffer.count());
+  out.u8(static_cast<std::uint8_t>((settings.workers_stay ? kStay : 0) |
+                                   (settings.use_pending_failed ? kPending : 0) |
+                                   (e.staggered_start ? kStaggered : 0)));
+  out.svarint(settings.lease.ttl.value_or(std::chrono::seconds(0)).count());
+  out.svarint(settings.lease.beat.value_or(std::chrono::seconds(0)).count());
   return std::move(out).bytes();
 }
 
@@ -54,6 +82,13 @@ Result<RunSettings> decode_settings(std::string_view bytes) {
   const auto iterations = static_cast<std::uint32_t>(in.varint());
   if (iterations > 0) settings.max_iterations = iterations;
   settings.wait_for_new_jobs = decode_seconds(in);
+  settings.expiration_buffer = decode_seconds(in);
+  const unsigned flags = in.u8();
+  settings.workers_stay = (flags & kStay) != 0;
+  settings.use_pending_failed = (flags & kPending) != 0;
+  e.staggered_start = (flags & kStaggered) != 0;
+  settings.lease.ttl = decode_given_seconds(in);
+  settings.lease.beat = decode_given_seconds(in);
   if (!in.ok() || !in.at_end() || format != kSettingsFormat ||
       mode > static_cast<std::uint8_t>(ExecutionMode::slurm) ||
       stdio > static_cast<std::uint8_t>(StdioMode::packed)) {

@@ -1,6 +1,7 @@
 // A workflow as its user wrote it, checked but not expanded. Values only.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -179,6 +180,7 @@ struct Budget {
   std::optional<double> core_hours;
   std::optional<double> node_hours;
 };
+inline constexpr std::chrono::seconds kUsualTtl{300};
 struct LeaseConfig {
   std::optional<std::chrono::seconds> ttl;
   std::optional<std::chrono::seconds> beat;
@@ -232,8 +234,15 @@ struct Workflow {
   std::optional<std::uint32_t> max_iterations;  // of dynamic_jobs
   std::optional<std::uint32_t> max_failures;
   std::chrono::seconds wait_for_new_jobs{0};  // before a worker leaves a finished workflow
+  bool workers_stay = false;                  // in a finished workflow
+  std::chrono::seconds expiration_buffer{0};  // kept free at the end of an allocation
+  bool use_pending_failed = false;
   ExecutionConfig execution_config;
   JobsSortMethod sort = JobsSortMethod::none;
+  // From the latest end of jobs to the end of their allocation.
+  [[nodiscard]] std::chrono::seconds kept_free() const {
+    return std::max(execution_config.sigkill_headroom, expiration_buffer);
+  }
 };
 
 }  // namespace torc::spec

@@ -50,6 +50,41 @@ jobs:
   expect_sound();
 }
 
+TEST_P(Failure, a_failure_waits_for_a_decision_where_the_file_says_so) {
+  init(R"(name: wf
+use_pending_failed: true
+jobs:
+  - {name: a, command: "test -e mended"}
+  - {name: b, command: "exit 7"}
+  - {name: after_a, command: "true", depends_on: [a]}
+  - {name: rescue, command: "true", depends: {afternotok: b}}
+)");
+  const Ended ended = run();
+  EXPECT_EQ(ended.exit_code, 1) << ended;
+  EXPECT_TRUE(ended.says("2 failed and to be decided")) << ended;
+  EXPECT_EQ(job("a")["state"], "pending_failed");
+  EXPECT_EQ(job("rescue")["state"], "blocked");
+  const json status = here.json({"status"});
+  EXPECT_EQ(status["state"], "waiting") << status;
+  EXPECT_EQ(status["counts"]["pending_failed"], 2) << status;
+  EXPECT_TRUE(here.run({"status"}).says("2 job(s) failed and wait for a decision"));
+  EXPECT_EQ(here.json({"jobs", "--state", "pending_failed"}).size(), 2U);
+  EXPECT_EQ(here.json({"results", "--failed"}).size(), 2U);
+  const Ended stands = here.run({"cancel", "b"});
+  EXPECT_EQ(stands.exit_code, 0) << stands;
+  EXPECT_TRUE(stands.says("the failure stands")) << stands;
+  EXPECT_EQ(job("b")["state"], "failed");
+  EXPECT_EQ(job("b")["exit_code"], 7);
+  expect_sound();
+  here.write("mended", "");
+  EXPECT_EQ(here.run({"retry", "--failed"}).exit_code, 0);
+  EXPECT_EQ(run().exit_code, 1);
+  EXPECT_EQ(job("after_a")["state"], "completed");
+  EXPECT_EQ(job("b")["state"], "pending_failed") << "it was tried again too";
+  EXPECT_EQ(job("rescue")["state"], "completed") << "the failure had been confirmed";
+  expect_sound();
+}
+
 TEST_P(Failure, without_success_of_the_script_or_a_rule_for_it_a_job_stays_failed) {
   init(R"(name: wf
 failure_handlers:

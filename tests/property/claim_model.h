@@ -193,6 +193,12 @@ class ClaimModel {
         j.revoked = Revoked::ending;
         return true;
       }
+      if (j.state == JobState::pending_failed) {
+        const EndCause why = j.outcome.cause;
+        const bool cut_off = why == EndCause::timed_out || is_interruption(why);
+        j.state = cut_off ? JobState::terminated : JobState::failed;
+        return true;
+      }
       if (is_terminal(j.state)) return false;
       const WallTime started = j.state == JobState::running ? j.outcome.started_at : WallTime{};
       if (is_live(j.state)) j.revoked = Revoked::ending;
@@ -210,7 +216,8 @@ class ClaimModel {
     auto changed = change(jobs, [&](std::uint64_t id, Job& j) {
       if (is_without_chance(j)) return false;
       if (j.state != JobState::failed && j.state != JobState::terminated &&
-          j.state != JobState::canceled && j.state != JobState::delayed)
+          j.state != JobState::canceled && j.state != JobState::delayed &&
+          j.state != JobState::pending_failed)
         return false;
       if (j.revoked == Revoked::ending_then_again) return false;
       j.forgiven = j.attempt;
@@ -292,7 +299,7 @@ class ClaimModel {
       if (j.state == JobState::canceled &&
           (!named.contains(id) || j.revoked == Revoked::ending_then_again))
         continue;
-      const bool waits = !is_terminal(j.state) && !is_live(j.state);
+      const bool waits = !claim::is_over(j.state) && !is_live(j.state);
       if (is_live(j.state)) (void)cancel_only({{JobId{id}, 1}}, now);
       if (!waits) changed.push_back(id);
       if (j.attempt != j.forgiven || !waits) j.lost = j.stopped = 0;
@@ -347,7 +354,8 @@ class ClaimModel {
       const Entry& e = jobs_[id];
       const std::uint32_t limit = e.of.crash_limit != 0 ? e.of.crash_limit : crash_limit;
       if (limit != 0 && (j.lost >= limit || j.attempt - j.forgiven >= 10 * limit)) {
-        j.state = JobState::failed;
+        const bool open = plan_.pending_failed && rule_of(e, j.outcome) == kNoRule;
+        j.state = open ? JobState::pending_failed : JobState::failed;
       } else if (!ran || rule_of(e, j.outcome) == kNoRule) {
         become_ready(id, 0);
       } else {
@@ -383,7 +391,7 @@ class ClaimModel {
       } else {
         j.state = f.state;
         try_again(raw(f.token.job), f.recovered, request.now);
-        if (is_terminal(j.state)) ++worker.finished;
+        if (claim::is_over(j.state)) ++worker.finished;
       }
     }
     for (const Started& s : request.starts) {
@@ -653,7 +661,10 @@ class ClaimModel {
     Job& j = e.job;
     if (j.state != JobState::failed && j.state != JobState::terminated) return;
     const std::size_t i = rule_of(e, j.outcome);
-    if (i == kNoRule) return;
+    if (i == kNoRule) {
+      if (plan_.pending_failed) j.state = JobState::pending_failed;
+      return;
+    }
     const RetryRule& rule = plan_.handlers[e.of.handler - 1].rules[i];
     if (!rule.script.empty() && !recovered && j.outcome.cause != EndCause::worker_lost &&
         j.outcome.cause != EndCause::lease_lost)
@@ -746,7 +757,7 @@ class ClaimModel {
     const Job& j = job(id);
     if (is_newest(t, worker) && is_live(j.state)) return true;
     Refusal why = Refusal::superseded;
-    if (is_newest(t, worker) && is_terminal(j.state)) why = Refusal::finished;
+    if (is_newest(t, worker) && claim::is_over(j.state)) why = Refusal::finished;
     if (is_newest(t, worker) && j.state == JobState::canceled) why = Refusal::canceled;
     answer.refused.push_back({t, why, is_live(j.state) ? j.worker : WorkerEpoch{}});
     return false;

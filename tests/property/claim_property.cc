@@ -105,7 +105,8 @@ Plan any_plan(Size size, std::uint64_t first = 1) {
     handler.memory_ceiling = mebibytes(2 + below(8));
     for (std::uint64_t r = 1 + below(3); r > 0; --r) handler.rules.push_back(any_rule());
   }
-  if (one_in(4)) plan.max_failures = static_cast<std::uint32_t>(1 + below(6));
+  if (first == 1 && one_in(4)) plan.max_failures = static_cast<std::uint32_t>(1 + below(6));
+  plan.pending_failed = first == 1 && one_in(4);
   std::uint64_t next = first;
   for (std::uint64_t n = 1 + below(size.templates); n > 0; --n) {
     Template t;
@@ -249,7 +250,8 @@ class World {
       if (worker.status != WorkerStatus::living) continue;
       const std::uint64_t observed = worker.renewals;
       RC_ASSERT(*expire_worker(tx_, WorkerEpoch{epoch}, observed, now_, 0));
-      RC_ASSERT(model_.expire(WorkerEpoch{epoch}, observed, now_, 0, tx_.sequence()));
+      RC_ASSERT(model_.expire(WorkerEpoch{epoch}, observed, now_, 0, EndCause::worker_lost,
+                              tx_.sequence()));
       ++tx_.state.number;
     }
     enter();
@@ -280,7 +282,7 @@ class World {
     RC_ASSERT(model_.in_state(JobState::delayed) == 0U);
     for (std::uint64_t id = 1; id <= model_.jobs(); ++id) {
       const JobState s = model_.job(id).state;
-      RC_ASSERT(is_terminal(s) || s == JobState::held ||
+      RC_ASSERT(is_over(s) || s == JobState::held ||
                 (s == JobState::blocked && !model_.waits_for(id).empty()));
     }
   }

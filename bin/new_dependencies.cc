@@ -1,0 +1,164 @@
+#include "bin/new_dependencies.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "bin/quote.h"
+#include "bin/workflow_plan.h"
+#include "lib/claim/state.h"
+
+namespace torc::cli {
+namespace {
+
+using claim::Condition;
+using claim::JobRange;
+
+// What a set of jobs waits for, in a form in which equal ones are the same.
+struct Upstream {
+  std::map<Condition, std::vector<std::pair<std::uint64_t, std::uint64_t>>> by_condition;
+  bool cancels = false;
+  auto operator<=>(const Upstream&) const = default;
+};
+
+Upstream upstream_of(const std::vector<JobRange>& completed,
+                     const std::vector<claim::Dependency>& conditional, bool cancels) {
+  std::map<Condition, std::vector<JobRange>> ranges;
+  if (!completed.empty()) ranges[Condition::afterok] = completed;
+  for (const claim::Dependency& d : conditional) ranges[d.condition].push_back(d.jobs);
+  Upstream upstream;
+  for (auto& [condition, jobs] : ranges) {
+    for (const JobRange& r : joined(std::move(jobs)))
+      upstream.by_condition[condition].emplace_back(raw(r.first), r.count);
+  }
+  upstream.cancels = cancels;
+  return upstream;
+}
+
+claim::DependencySet by_numbers_of_store(const claim::DependencySet& set,
+                                         const Numbering& numbers) {
+  claim::DependencySet there;
+  there.upstream = numbers.numbers_of(set.upstream);
+  for (const claim::Dependency& d : set.conditional) {
+    for (const JobRange& r : numbers.numbers_of({d.jobs}))
+      there.conditional.push_back({r, d.condition});
+  }
+  there.cancels = set.cancels;
+  return there;
+}
+
+struct Members {
+  JobRange jobs;  // by the numbers of the store
+  const Upstream* upstream = nullptr;
+};
+
+class Comparison {
+ public:
+  Comparison(const claim::Reader& reader, const claim::Plan& plan, const Numbering& numbers)
+      : reader_(reader), numbers_(numbers), state_(reader) {
+    for (const claim::DependencySet& set : plan.dependencies) {
+      const claim::DependencySet there = by_numbers_of_store(set, numbers);
+      const Upstream& upstream =
+          sets_.emplace_back(upstream_of(there.upstream, there.conditional, there.cancels));
+      if (upstream.by_condition.empty()) continue;
+      for (const JobRange& members : set.members) {
+        for (const Numbering::Piece& piece : numbers.pieces(members)) {
+          if (!piece.is_new) members_.push_back({piece.jobs, &upstream});
+        }
+      }
+    }
+    std::sort(members_.begin(), members_.end(),
+              [](const Members& a, const Members& b) { return a.jobs.first < b.jobs.first; });
+  }
+
+  Result<void> run() {
+    for (const Numbering::Entry& entry : numbers_.entries()) {
+      if (!entry.is_new) TORC_TRY(compare(entry.there, entry.there + entry.count));
+    }
+    return state_.sound();
+  }
+
+ private:
+  // Cut where either side changes.
+  Result<void> compare(std::uint64_t at, std::uint64_t end) {
+    while (at < end) {
+      const claim::Span* span = state_.span_of(at);
+      if (span == nullptr) return {};  // sound() tells
+      std::uint64_t to = std::min(end, span->first + span->count);
+      const std::uint64_t barrier = span->barrier;
+      const Upstream* now = upstream_at(at, to);
+      const Upstream& before = upstream_of_barrier(barrier);
+      if (now == nullptr ? barrier != 0 : before != *now) return differs(at);
+      at = to;
+    }
+    return {};
+  }
+
+  // Of job `id`; `to` becomes where that ends.
+  const Upstream* upstream_at(std::uint64_t id, std::uint64_t& to) const {
+    auto next =
+        std::upper_bound(members_.begin(), members_.end(), id,
+                         [](std::uint64_t v, const Members& m) { return v < raw(m.jobs.first); });
+    if (next != members_.end()) to = std::min(to, raw(next->jobs.first));
+    if (next == members_.begin()) return nullptr;
+    --next;
+    const std::uint64_t over = raw(next->jobs.first) + next->jobs.count;
+    if (id >= over) return nullptr;
+    to = std::min(to, over);
+    return next->upstream;
+  }
+
+  const Upstream& upstream_of_barrier(std::uint64_t id) {
+    const auto [at, fresh] = barriers_.try_emplace(id);
+    if (!fresh || id == 0) return at->second;
+    if (const auto barrier = state_.barrier(id))
+      at->second = upstream_of(barrier->upstream, barrier->conditional, barrier->cancels);
+    return at->second;
+  }
+
+  Result<void> differs(std::uint64_t id) {
+    RecipeBook book;
+    return Error{ErrorKind::invalid,
+                 fmt::format("'{}' waits for other jobs in the new workflow file, or on other "
+                             "conditions",
+                             printable(job_name(book, reader_, JobId{id}))),
+                 "what is there goes on waiting for what it waits for: give the job another name, "
+                 "which adds it (`torc cancel` the old one), or make a new store with `torc init`"};
+  }
+
+  const claim::Reader& reader_;
+  const Numbering& numbers_;
+  claim::State state_;
+  std::deque<Upstream> sets_;
+  std::vector<Members> members_;
+  std::map<std::uint64_t, Upstream> barriers_;
+};
+
+}  // namespace
+
+Result<void> compare_dependencies(const claim::Reader& reader, const claim::Plan& plan,
+                                  const Numbering& numbers) {
+  return Comparison(reader, plan, numbers).run();
+}
+
+std::vector<claim::DependencySet> new_dependencies(const claim::Plan& plan,
+                                                   const Numbering& numbers) {
+  std::vector<claim::DependencySet> sets;
+  for (const claim::DependencySet& set : plan.dependencies) {
+    std::vector<JobRange> members;
+    for (const JobRange& range : set.members) {
+      for (const Numbering::Piece& piece : numbers.pieces(range)) {
+        if (piece.is_new) members.push_back(piece.jobs);
+      }
+    }
+    if (members.empty()) continue;
+    claim::DependencySet& there = sets.emplace_back(by_numbers_of_store(set, numbers));
+    there.members = joined(std::move(members));
+  }
+  return sets;
+}
+
+}  // namespace torc::cli
