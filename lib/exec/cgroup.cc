@@ -134,6 +134,17 @@ CgroupLimits cgroup_limits(const std::string& root) {
   return limits;
 }
 
+std::optional<std::string> own_group(const std::string& root) {
+  const auto self = read_small_file(root + "/proc/self/cgroup");
+  const auto mounts = read_small_file(root + "/proc/self/mountinfo");
+  if (!self || !mounts) return std::nullopt;
+  for (const std::string& line : split(*mounts, '\n')) {
+    const auto place = place_of(line, *self);
+    if (place && place->version2) return root + place->mount + place->group;
+  }
+  return std::nullopt;
+}
+
 OomKills::OomKills(const std::string& root) {
   const auto self = read_small_file(root + "/proc/self/cgroup");
   const auto mounts = read_small_file(root + "/proc/self/mountinfo");

@@ -19,6 +19,9 @@ struct CgroupLimits {
 // `root` is "/" but for tests.
 [[nodiscard]] CgroupLimits cgroup_limits(const std::string& root);
 
+// The directory of this process's group of version 2; nothing: it is in none.
+[[nodiscard]] std::optional<std::string> own_group(const std::string& root);
+
 // The kernel's count of processes that it killed in this process's own group for lack of memory.
 class OomKills {
  public:
@@ -26,6 +29,8 @@ class OomKills {
   explicit OomKills(const std::string& root);
   // Whether there was one that has not been taken yet.
   bool take_one();
+  // So many are accounted for otherwise.
+  void take(std::uint64_t kills) { taken_ += kills; }
 
  private:
   [[nodiscard]] std::uint64_t count() const;

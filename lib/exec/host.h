@@ -40,9 +40,12 @@ class Host final : public ProcessHost {
 
  private:
   // host_start.cc
-  Launched launch(const Command& command, std::vector<std::string>& words, std::string& marker);
+  std::unique_ptr<JobGroup> make_group(RunKey key, ByteCount limit);
+  Launched launch(const Command& command, std::vector<std::string>& words, std::string& marker,
+                  const JobGroup* group);
   void point_to_environment(const std::vector<std::string>& environment, std::string& marker);
-  void record_start(RunKey key, pid_t leader, WallTime at, const Command& command);
+  void record_start(RunKey key, pid_t leader, WallTime at, const Command& command,
+                    std::unique_ptr<JobGroup> group);
 
   // host_wait.cc
   Result<void> arm(std::optional<BootTime> deadline);
@@ -81,6 +84,7 @@ class Host final : public ProcessHost {
   void sample(RunKey key, Run& run, const std::vector<pid_t>& processes, ByteCount memory);
   [[nodiscard]] std::vector<pid_t> processes_of(RunKey key, const Run& run) const;
   [[nodiscard]] bool killed_by_kernel(const Run& run);
+  [[nodiscard]] bool killed_in_group(const Run& run);
 
   Clock& clock_;
   pid_t process_ = 0;
@@ -106,7 +110,9 @@ class Host final : public ProcessHost {
   BootTime paid_until_{};           // processor time of looks, at their share of all time
   std::optional<BootTime> next_look_;  // at the memory of trees
   OomKills oom_kills_{"/"};
-  std::vector<Ended> ended_;  // for the next wait()
+  bool asked_for_groups_ = false;
+  std::unique_ptr<JobGroups> groups_;  // null: not asked for yet, or not to be had
+  std::vector<Ended> ended_;           // for the next wait()
   std::vector<Sample> samples_;
 };
 

@@ -112,7 +112,8 @@ void Host::take(pid_t pid) {
   if (is_leader) {
     run->leader_gone = true;
     run->status = status;
-    if (!run->cause && by_itself && killed_by_kernel(*run)) run->cause = Ending::out_of_memory;
+    const bool out_of_memory = killed_in_group(*run) || (by_itself && killed_by_kernel(*run));
+    if (!run->cause && by_itself && out_of_memory) run->cause = Ending::out_of_memory;
     leaderless_.push_back(*key);
   }
   if (stray != strays_.end()) {
@@ -211,6 +212,8 @@ void Host::report(RunKey key) {
   ended.started_at = run.started_at;
   ended.ended_at = clock_.wall_now();
   ended.max_rss = peak_of(run);
+  if (ended.max_rss.value == 0 && run.limits != nullptr)
+    ended.max_rss = run.limits->peak().value_or(ByteCount{});
   ended.cpu_time = run.cpu_time;
   ended.activity = run.activity;
   ended.activity.io = most(run.activity.io, run.io_seen);

@@ -150,6 +150,13 @@ void Host::sample(RunKey key, Run& run, const std::vector<pid_t>& processes, Byt
   samples_.push_back(taken);
 }
 
+// By its own group, whose kills are in the count of the worker's group as well.
+bool Host::killed_in_group(const Run& run) {
+  const std::uint64_t kills = run.limits == nullptr ? 0 : run.limits->oom_kills();
+  oom_kills_.take(kills);
+  return kills > 0;
+}
+
 // The kernel's count is of the worker's whole group: a kill that nobody else explains is one of
 // those. A shell whose child was killed says so by its exit code.
 bool Host::killed_by_kernel(const Run& run) {

@@ -65,6 +65,7 @@ void Host::kill_run(RunKey key) {
   run.phase = Phase::killed;
   runs_.set_deadline(key, std::nullopt);
   signal_group(run, SIGKILL);
+  if (run.limits != nullptr) run.limits->kill();
   kill_strays(key);
   unsettled_ = unsettled_ || run.leader_gone;
 }

@@ -1,4 +1,7 @@
+#include <unistd.h>
+
 #include <cerrno>
+#include <utility>
 
 #include "lib/exec/host.h"
 
@@ -63,8 +66,21 @@ void Host::point_to_environment(const std::vector<std::string>& environment, std
   environment_.push_back(nullptr);
 }
 
-Launched Host::launch(const Command& command, std::vector<std::string>& words,
-                      std::string& marker) {
+// The first limited command asks for groups: a worker without such is left where it is.
+std::unique_ptr<JobGroup> Host::make_group(RunKey key, ByteCount limit) {
+  if (limit.value == 0) return nullptr;
+  if (!std::exchange(asked_for_groups_, true)) {
+    std::vector<pid_t> own{process_};
+    const pid_t parent = getppid();
+    const auto name = read_small_file("/proc/" + std::to_string(parent) + "/comm");
+    if (name && name->starts_with("torc-watchdog")) own.push_back(parent);
+    groups_ = JobGroups::create("", own);
+  }
+  return groups_ == nullptr ? nullptr : groups_->make(key, limit);
+}
+
+Launched Host::launch(const Command& command, std::vector<std::string>& words, std::string& marker,
+                      const JobGroup* group) {
   point_to_environment(command.env, marker);
   std::string shell = "/bin/sh";
   std::vector<char*> pointers{shell.data()};
@@ -82,6 +98,7 @@ Launched Host::launch(const Command& command, std::vector<std::string>& words,
                      command.stderr_path == command.stdout_path;
   if (!plan.join_stderr && plan.stderr_fd < 0) plan.stderr_path = path_or_null(command.stderr_path);
   plan.umask = command.umask;
+  if (group != nullptr) plan.group_fd = group->procs_fd();
   const std::vector<unsigned long> cpus = mask_of(command.cpus);
   if (!cpus.empty()) plan.cpus = cpus.data();
   plan.cpus_size = cpus.size() * sizeof(unsigned long);
@@ -98,7 +115,8 @@ Launched Host::launch(const Command& command, std::vector<std::string>& words,
   }
 }
 
-void Host::record_start(RunKey key, pid_t leader, WallTime at, const Command& command) {
+void Host::record_start(RunKey key, pid_t leader, WallTime at, const Command& command,
+                        std::unique_ptr<JobGroup> group) {
   Run run;
   run.group = leader;
   run.started_at = at;
@@ -106,6 +124,7 @@ void Host::record_start(RunKey key, pid_t leader, WallTime at, const Command& co
   run.lead = command.termination_lead;
   run.deadline = deadline_of(command, clock_.boot_now());
   run.sample_every = command.sample_every;
+  run.limits = std::move(group);
   runs_.add(key, std::move(run));
   watch_memory(key, command.memory_limit);
 }
@@ -121,12 +140,14 @@ Result<RunId> Host::start(const Command& command) {
   const WallTime at = clock_.wall_now();
   Launched launched{0, EINVAL, StartStep::execute};
   std::vector<std::string> words = argv_of(command.line);
-  if (command.line.find('\0') == std::string::npos) launched = launch(command, words, marker);
+  std::unique_ptr<JobGroup> group = make_group(key, command.memory_limit);
+  if (command.line.find('\0') == std::string::npos)
+    launched = launch(command, words, marker, group.get());
   if (launched.pid == 0 && is_for_lack_of_resources(launched)) return cannot_start_now(launched);
 
   last_key_ = key;
   if (launched.pid != 0) {
-    record_start(key, launched.pid, at, command);
+    record_start(key, launched.pid, at, command, std::move(group));
     return RunId{key};
   }
   Ended ended;

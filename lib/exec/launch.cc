@@ -104,6 +104,8 @@ TORC_IN_CHILD int child(void* argument) {
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != shared.parent) _exit(127);  // it ended before the line above
+  // Where that fails it is looked at and killed as without a group.
+  if (plan.group_fd >= 0) syscall(SYS_write, plan.group_fd, "0", 1);
   reset_signals();
   if (!arrange_descriptors(shared)) _exit(127);
   if (plan.directory != nullptr && chdir(plan.directory) != 0) {

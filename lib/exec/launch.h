@@ -30,6 +30,7 @@ struct LaunchPlan {
   const char* stdout_path = nullptr;  // created or emptied; null: stdout_fd
   const char* stderr_path = nullptr;  // null: stderr_fd
   bool join_stderr = false;           // stderr is stdout
+  int group_fd = -1;                  // of a control group that it is to be in; -1: this process's
   // Mask of CPUs to run on, as sched_setaffinity(2) takes it; null: this process's.
   const void* cpus = nullptr;
   std::size_t cpus_size = 0;

@@ -5,12 +5,14 @@
 #include <sys/types.h>
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "lib/exec/io_use.h"
+#include "lib/exec/job_groups.h"
 #include "lib/exec/process_host.h"
 
 namespace torc::exec {
@@ -49,6 +51,7 @@ struct Run {
   IoFile io_file;                  // of the leader, from the first look on
   std::optional<Traffic> io_seen;  // of the whole tree, at the newest look
   MemoryWatch memory;
+  std::unique_ptr<JobGroup> limits;         // null: none
   std::chrono::nanoseconds sample_every{};  // 0: never
   BootTime next_sample{};
   int termination_signal = 15;
