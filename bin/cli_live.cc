@@ -71,6 +71,15 @@ void add_live_commands(CLI::App& cli, const App& app, LiveOptions& options, Exit
   c = add_change(cli, "release", "Let held jobs be claimed again", options.release);
   add_all(c, options.release.jobs, "all held jobs");
   c->callback([&] { exit = run_release(app, options.release); });
+
+  ActionsOptions& actions = options.actions;
+  c = cli.add_subcommand("actions",
+                         "Show the actions of a workflow, how far they are, how they ended");
+  c->add_option("STORE", actions.store, "store");
+  auto* output = c->add_option("--output", actions.output, "print what action N printed");
+  output->type_name("N");
+  c->add_flag("--json", actions.json, "machine-readable output")->excludes(output);
+  c->callback([&] { exit = run_actions(app, actions); });
 }
 
 }  // namespace torc::cli

@@ -15,6 +15,7 @@
 #include "bin/table.h"
 #include "bin/worker_setup.h"
 #include "bin/workflow_plan.h"
+#include "lib/claim/firing.h"
 #include "lib/claim/history.h"
 #include "lib/claim/tables.h"
 #include "lib/store/chain.h"
@@ -63,6 +64,7 @@ class Command {
   std::string host_of(const claim::Reader& reader, claim::WorkerEpoch worker);
   std::string name_of(const claim::Reader& reader, JobId job);
   std::string what(const claim::Reader& reader, const Event& event);
+  static std::string trigger_of(const claim::Reader& reader, const Event& event);
 
   const App& app_;
   const HistoryOptions& options_;
@@ -131,6 +133,7 @@ Result<void> Command::collect() {
     };
     reader.scan_prefix(claim::Key(claim::Table::worker), tell);
     reader.scan_prefix(claim::Key(claim::Table::job), tell);
+    reader.scan_prefix(claim::Key(claim::Table::action_run), tell);
     reader.scan(claim::Key(claim::Table::addition, 0), tell_additions);
     std::stable_sort(from_state_.begin(), from_state_.end(),
                      [](const Event& a, const Event& b) { return a.at < b.at; });
@@ -161,11 +164,25 @@ std::string Command::name_of(const claim::Reader& reader, JobId job) {
   return raw(job) == 0 ? std::string() : job_name(book_, reader, job);
 }
 
+// " (on_workflow_start)"
+std::string Command::trigger_of(const claim::Reader& reader, const Event& event) {
+  const auto value = reader.get(claim::action_key(event.action));
+  const auto action = value ? claim::decode_action(*value) : std::nullopt;
+  return action ? fmt::format(" ({})", claim::to_string(action->trigger)) : std::string();
+}
+
 std::string Command::what(const claim::Reader& reader, const Event& event) {
   switch (event.kind) {
     case EventKind::finished:
     case EventKind::requeued:
       return fmt::format("{}: {}", claim::to_string(event.state), show_outcome(event.outcome));
+    case EventKind::action_started:
+    case EventKind::action_ended:
+    case EventKind::action_returned: {
+      const std::string which = fmt::format("action {}{}", event.action, trigger_of(reader, event));
+      return event.kind == EventKind::action_ended ? which + ": " + show_outcome(event.outcome)
+                                                   : which;
+    }
     case EventKind::expired:
       return claim::raw(event.author) == 0 ? ""
                                            : fmt::format("by worker {}", claim::raw(event.author));
@@ -254,6 +271,7 @@ void Command::show_json(const claim::Reader& reader, const std::vector<const Eve
     const std::string host = host_of(reader, e->worker);
     row["host"] = host.empty() ? ordered_json(nullptr) : ordered_json(host);
     row["by"] = or_null(claim::raw(e->author));
+    row["action"] = or_null(e->action);
     row["state"] = raw(e->job) == 0 || e->kind == EventKind::added
                        ? ordered_json(nullptr)
                        : ordered_json(claim::to_string(e->state));

@@ -50,11 +50,12 @@ Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOpt
 
 void print_summary(const App& app, const WorkerSummary& summary, const Path& store, WallTime took) {
   const claim::WorkflowState& w = summary.workflow;
-  const std::uint64_t bad =
-      w.of(JobState::failed) + w.of(JobState::terminated) + w.of(JobState::canceled) - w.unmet;
+  const std::uint64_t bad = w.of(JobState::failed) + w.of(JobState::terminated);
+  const std::uint64_t canceled = w.of(JobState::canceled) - w.unmet;
   say(app.out, "{}: {} of {} job(s) completed", printable(w.name),
       show_count(w.of(JobState::completed)), show_count(w.jobs));
   if (bad > 0) say(app.out, ", {} failed", show_count(bad));
+  if (canceled > 0) say(app.out, ", {} canceled", show_count(canceled));
   if (w.unmet > 0) say(app.out, ", {} not needed", show_count(w.unmet));
   if (const auto n = w.of(JobState::pending_failed); n > 0)
     say(app.out, ", {} failed and to be decided", show_count(n));
@@ -63,6 +64,9 @@ void print_summary(const App& app, const WorkerSummary& summary, const Path& sto
   }
   say(app.out, " in {}\n", show_duration(took));
   const std::string shown = shown_path(app, store);
+  if (w.actions.failed > 0)
+    say(app.out, "{} action(s) failed; see: torc actions {}\n", show_count(w.actions.failed),
+        shown);
   if (w.halted()) {
     say(app.out, "nothing more was started after {} failure(s): max_failures is {}\n",
         show_count(w.of(JobState::failed) + w.of(JobState::terminated)),

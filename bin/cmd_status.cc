@@ -99,6 +99,24 @@ Result<Picture> look(store::Store& store, WallTime now) {
   return picture;
 }
 
+ordered_json actions_json(const claim::ActionTally& t) {
+  if (t.actions == 0) return nullptr;
+  return {{"actions", t.actions},
+          {"due", t.due},
+          {"running", t.running},
+          {"ended", t.ended},
+          {"failed", t.failed}};
+}
+
+void print_actions(const App& app, const claim::ActionTally& t) {
+  if (t.due + t.running + t.failed + t.gates == 0) return;
+  fmt::print(app.out,
+             "\nactions: {} due, {} running, {} ended, {} of them failed; see torc actions\n",
+             show_count(t.due), show_count(t.running), show_count(t.ended), show_count(t.failed));
+  if (t.gates > 0)
+    fmt::print(app.out, "no job starts before the actions of on_workflow_start have ended\n");
+}
+
 ordered_json to_json(const Picture& picture, const store::Store& store) {
   const claim::WorkflowState& w = picture.workflow;
   ordered_json counts;
@@ -152,6 +170,7 @@ ordered_json to_json(const Picture& picture, const store::Store& store) {
           {"not_needed", w.unmet},
           {"limits", limits_json(picture.quota)},
           {"budget", budget_json(picture.quota)},
+          {"actions", actions_json(w.actions)},
           {"failures", std::move(failures)}};
 }
 
@@ -256,6 +275,7 @@ void print_picture(const App& app, const Picture& picture, const store::Store& s
   if (!w.finished() || !picture.workers.empty()) print_workers(app, picture);
   print_unserved(app, picture);
   print_quota(app, picture.quota);
+  print_actions(app, w.actions);
   print_failures(app, picture);
 }
 

@@ -11,14 +11,11 @@
 namespace torc::cli {
 namespace {
 
-// Not an error: how a body ends that finds nothing to write.
-constexpr const char* kNothingToDo = "nothing to do";
-
 // A busy worker listens to the commits of others no oftener than this: it mostly hears its own.
 constexpr auto kLookInterval = std::chrono::seconds(1);
 
 bool says_something(const claim::Exchange& e) {
-  return !e.starts.empty() || !e.finishes.empty() || !e.returns.empty();
+  return !e.starts.empty() || !e.finishes.empty() || !e.returns.empty() || !e.actions.empty();
 }
 
 void signal_fd(int fd) {
@@ -206,7 +203,7 @@ void Committer::look_for_revoked() {
 
 CommitReply Committer::process(claim::Exchange exchange) {
   CommitReply reply;
-  bool nothing_to_do = false;
+  bool nothing_to_do = false;  // says the body that ran last: its Error is none
   const BootTime begun = world_.clock.boot_now();
   exchange.ttl = keeper_.ttl(begun);
   store_->clear_changes();
@@ -223,11 +220,11 @@ CommitReply Committer::process(claim::Exchange exchange) {
       }
       reply.jobs.push_back(*std::move(job));
     }
-    if (reply.answer.grants.empty() && !says_something(exchange) && !reply.answer.took_spares &&
-        !reply.answer.promoted) {
+    if (reply.answer.grants.empty() && reply.answer.actions.empty() && !says_something(exchange) &&
+        !reply.answer.took_spares && !reply.answer.promoted) {
       // An idle worker that finds nothing must not write a commit to say so.
       nothing_to_do = true;
-      return Error{ErrorKind::busy, kNothingToDo, ""};
+      return Error{ErrorKind::busy, "nothing to do", ""};
     }
     return {};
   });
@@ -238,7 +235,7 @@ CommitReply Committer::process(claim::Exchange exchange) {
     keeper_.renewed(begun, reply.answer.living);
     confirm();
     (void)store_->maintain();  // a checkpoint that fails is tried again after the next commit
-  } else if (!nothing_to_do || committed.error().what != kNothingToDo) {
+  } else if (!nothing_to_do) {
     reply.error = std::move(committed).error();
     reply.jobs.clear();
   }

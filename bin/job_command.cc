@@ -77,6 +77,16 @@ JobPreparer::JobPreparer(Path store, std::string workflow_id, WorkflowSettings s
   base_env_.push_back(fmt::format("TORC_OUTPUT_DIR={}", output_dir_.string()));
 }
 
+exec::Command JobPreparer::plain_command(std::string line) const {
+  exec::Command command;
+  command.line = std::move(line);
+  command.env = base_env_;
+  command.directory = settings_.directory;
+  command.termination_signal = settings_.run.execution.termination_signal;
+  command.termination_lead = settings_.run.execution.sigterm_lead;
+  return command;
+}
+
 std::optional<PreparedJob> JobPreparer::prepare(RecipeBook& book, const claim::Reader& reader,
                                                 const claim::Grant& grant) const {
   const auto page = book.find(reader, grant.token.job);

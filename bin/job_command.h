@@ -58,6 +58,8 @@ class JobPreparer {
   // nullopt: the job's recipe cannot be read (a damaged store).
   [[nodiscard]] std::optional<PreparedJob> prepare(RecipeBook& book, const claim::Reader& reader,
                                                    const claim::Grant& grant) const;
+  // A command of the workflow that is no job's: its environment, directory and way of ending.
+  [[nodiscard]] exec::Command plain_command(std::string line) const;
   [[nodiscard]] const WorkflowSettings& settings() const { return settings_; }
   [[nodiscard]] const Path& output_dir() const { return output_dir_; }
 

@@ -2,6 +2,8 @@
 // and the functions that run them.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,9 +39,16 @@ struct ResetOptions {
   bool json = false;
 };
 
+struct ActionsOptions {
+  std::string store;
+  std::optional<std::uint32_t> output;  // print what this action printed
+  bool json = false;
+};
+
 struct LiveOptions {
   ChangeOptions cancel, retry, hold, release, set;
   ResetOptions reset;
+  ActionsOptions actions;
 };
 
 Exit run_cancel(const App& app, const ChangeOptions& options);
@@ -47,6 +56,7 @@ Exit run_retry(const App& app, const ChangeOptions& options);
 Exit run_hold(const App& app, const ChangeOptions& options);
 Exit run_reset(const App& app, const ResetOptions& options);
 Exit run_set(const App& app, const ChangeOptions& options);  // words: also KEY=VALUE
+Exit run_actions(const App& app, const ActionsOptions& options);
 Exit run_release(const App& app, const ChangeOptions& options);
 
 // Adds them to the command line. `options` and `exit` outlive the parsing.

@@ -32,10 +32,12 @@ std::string progress_text(const ProgressLine& line, int columns) {
     tail += fmt::format("  {} running", show_count(n));
   if (const auto n = w.of(JobState::claimed); n > 0)
     tail += fmt::format("  {} claimed", show_count(n));
-  const auto bad = w.of(JobState::failed) + w.of(JobState::terminated) + w.of(JobState::canceled);
+  const auto bad = w.of(JobState::failed) + w.of(JobState::terminated);
   if (bad > 0) tail += fmt::format("  {} failed", show_count(bad));
   if (const auto n = w.of(JobState::pending_failed); n > 0)
     tail += fmt::format("  {} to decide", show_count(n));
+  const auto canceled = w.of(JobState::canceled) - w.unmet;
+  if (canceled > 0) tail += fmt::format("  {} canceled", show_count(canceled));
   if (line.jobs_per_second > 0 && done < w.jobs) {
     tail += line.jobs_per_second >= 10 ? fmt::format("  {:.0f}/s", line.jobs_per_second)
                                        : fmt::format("  {:.1f}/s", line.jobs_per_second);

@@ -33,6 +33,15 @@ TEST(Progress, jobs_that_wait_at_their_worker_are_not_called_running) {
   EXPECT_NE(progress_text({w, 0}, 80).find("2 running  3 claimed"), std::string::npos);
 }
 
+TEST(Progress, what_was_canceled_has_not_failed_and_what_was_not_needed_is_neither) {
+  claim::WorkflowState w = of(10, 2, 0, 1);
+  w.counts[static_cast<std::size_t>(JobState::canceled)] = 3;
+  w.unmet = 1;
+  EXPECT_NE(progress_text({w, 0}, 80).find("1 failed  2 canceled"), std::string::npos);
+  w.unmet = 3;
+  EXPECT_EQ(progress_text({w, 0}, 80).find("canceled"), std::string::npos);
+}
+
 TEST(Progress, fits_a_narrow_terminal_by_leaving_the_bar_out) {
   const std::string line = progress_text({of(1000, 490, 4, 10), 50}, 20);
   EXPECT_EQ(line.size(), 19u);

@@ -216,6 +216,13 @@ class Inquiry {
               show_count(workflow->max_failures)),
           fmt::format("torc retry {} --failed", store_));
     }
+    if (workflow.ok() && workflow->actions.gates > 0) {
+      add("action",
+          fmt::format("No job starts before the actions of on_workflow_start have ended; {} of "
+                      "them have not.",
+                      show_count(workflow->actions.gates)),
+          fmt::format("torc actions {} shows how far they are", store_));
+    }
     const claim::Obstacles found = claim::obstacles_of(reader_, id_, kNames);
     if (found.budget) {
       add("budget", fmt::format("The budget keeps it waiting: {}.", show_budget(*found.budget)),

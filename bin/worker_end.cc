@@ -37,7 +37,8 @@ std::optional<BootTime> Session::wake_at() const {
                          ? now
                          : committer_->last_confirmed() + claim::fencing_limit(lease_ttl_));
   }
-  if (!committer_->busy() && (has_reports() || wants_jobs())) {
+  if (!committer_->busy() &&
+      (has_reports() || wants_jobs() || wants_welcome() || wants_farewell())) {
     at = earlier(at, std::max(last_sent_ + window(), not_before_));
   }
   if (!queue_.empty() && not_before_ > now) at = earlier(at, not_before_);
@@ -55,7 +56,7 @@ std::optional<BootTime> Session::wake_at() const {
 }
 
 bool Session::is_idle() const {
-  return running_.empty() && queue_.empty() && !has_reports() && !end_;
+  return running_.empty() && queue_.empty() && !has_reports() && !acts() && !end_;
 }
 
 Result<void> Session::wait() {
@@ -126,6 +127,7 @@ void Session::handle_signals() {
       stop_running(number == SIGINT ? lead : std::min(lead, kTermLead), claim::EndCause::stopped);
     } else {
       for (const auto& [id, job] : running_) host_.kill(exec::RunId{id});
+      if (actions_ != nullptr) actions_->kill();
     }
   }
 }
@@ -171,6 +173,7 @@ void Session::stop_running(nanoseconds lead, claim::EndCause why) {
   phase_ = Phase::stopping;
   stop_cause_ = why;
   for (const auto& [id, job] : running_) host_.stop(exec::RunId{id}, lead);
+  if (actions_ != nullptr && !asked_farewell_) actions_->stop(lead);
 }
 
 void Session::lose_lease(std::string why) {
@@ -187,6 +190,7 @@ void Session::lose_lease(std::string why) {
   starts_.clear();
   finishes_.clear();
   returns_.clear();
+  if (actions_ != nullptr) actions_->forget();
   notice(std::move(why));
 }
 

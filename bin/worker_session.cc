@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "bin/quantities.h"
+#include "lib/claim/firing.h"
 #include "lib/claim/lease.h"
 #include "lib/store/filesystem.h"
 
@@ -151,6 +152,7 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
   info.lease_beat = setup_.lease_beat;
 
   std::string settings;
+  std::vector<claim::Action> actions;
   claim::Crowd crowd;
   const BootTime registered = clock_.boot_now();
   TORC_TRY(store->commit(0, [&](claim::Transaction& tx) -> Result<void> {
@@ -162,6 +164,7 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
     TORC_ASSIGN(crowd, claim::read_crowd(tx));
     TORC_ASSIGN(claim::WorkflowState workflow, claim::read_workflow(tx));
     settings = workflow.settings;
+    if (workflow.actions.actions > 0) actions = claim::read_actions(tx);
     workflow.settings.clear();
     summary_.workflow = std::move(workflow);
     return {};
@@ -178,6 +181,13 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
                                            *preparer_, setup_.run_program, lease_);
   output_ = std::make_unique<OutputKeeper>(setup_.output_dir, claim::raw(self_),
                                            [this](const std::string& line) { notice(line); });
+  if (!actions.empty()) {
+    actions_ = std::make_unique<ActionRunner>(
+        ActionRunner::World{host_, *preparer_, self_, app_.umask,
+                            [this](const std::string& line) { notice(line); }},
+        std::move(actions));
+    asked_welcome_ = !actions_->has(claim::Trigger::worker_start);
+  }
   TORC_TRY(host_.watch(committer_->fd()));
   idle_since_ = clock_.boot_now();
   if (info.claims_from > info.registered_at) {
@@ -186,7 +196,9 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
     notice(fmt::format("its turn to claim comes in {} (staggered_start)", show_duration(turn)));
   }
 
-  while (!(end_ && running_.empty() && queue_.empty() && !has_reports() && !committer_->busy())) {
+  while (!(end_ && running_.empty() && queue_.empty() && !has_reports() && !acts() &&
+           !wants_farewell() && !committer_->busy())) {
+    run_actions();
     start_jobs();
     send_if_due();
     TORC_TRY(wait());
@@ -352,6 +364,10 @@ claim::Finished Session::verdict(const Running& job, const exec::Ended& ended) c
 // SIGTERM that was meant for its worker before the worker has its own. Such an end waits a moment
 // for its explanation.
 void Session::job_ended(const exec::Ended& ended) {
+  if (actions_ != nullptr && actions_->ended(ended, interrupts_ > 0)) {
+    if (running_.empty()) idle_since_ = clock_.boot_now();
+    return;
+  }
   if (!setup_.allocation.empty() && interrupts_ == 0 && is_ended_from_outside(ended)) {
     suspects_.push_back({clock_.boot_now() + kExplanation, ended});
   } else {

@@ -1,6 +1,6 @@
 // The loop of one worker, see worker.h. Split over worker_session.cc (loop, starts, ends of jobs),
 // worker_talk.cc (what it says to the store and when) and worker_end.cc (time, signals, leaving),
-// worker_recovery.cc (what follows a failure).
+// worker_recovery.cc (what follows a failure), worker_actions.cc.
 #pragma once
 
 #include <chrono>
@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "bin/action_runner.h"
 #include "bin/committer.h"
 #include "bin/job_command.h"
 #include "bin/output_keeper.h"
@@ -95,6 +96,15 @@ class Session {
   void recovered(Running job, const exec::Ended& script);
   void say_again(const Running& job, const claim::Finished& end) const;
   void say_undecided(const Running& job, const claim::Finished& end);
+  // worker_actions.cc
+  [[nodiscard]] bool is_starting() const;
+  [[nodiscard]] bool wants_welcome() const;
+  [[nodiscard]] bool wants_farewell() const;
+  [[nodiscard]] bool acts() const;
+  void ask_for_actions(claim::Exchange& exchange);
+  void take_actions(const std::vector<claim::ActionGrant>& grants);
+  void run_actions();
+  bool awaits_actions(const claim::WorkflowState& workflow);
   claim::Finished verdict(const Running& job, const exec::Ended& ended) const;
   void take_reply();
   void end_revoked(const std::vector<claim::ClaimToken>& tokens);
@@ -116,7 +126,10 @@ class Session {
   bool idle_slot() const;
   bool is_idle() const;
   bool wants_jobs() const;
-  bool has_reports() const { return !starts_.empty() || !finishes_.empty() || !returns_.empty(); }
+  bool has_reports() const {
+    return !starts_.empty() || !finishes_.empty() || !returns_.empty() ||
+           (actions_ != nullptr && actions_->has_reports());
+  }
   std::chrono::nanoseconds window() const;
   bool queue_stands() const;
   double dice() const { return static_cast<double>(app_.world2.entropy.next() >> 11) * 0x1p-53; }
@@ -140,6 +153,11 @@ class Session {
   std::unique_ptr<JobPreparer> preparer_;
   std::unique_ptr<Committer> committer_;
   std::unique_ptr<OutputKeeper> output_;
+  std::unique_ptr<ActionRunner> actions_;  // null: the workflow has none
+  bool asked_welcome_ = false;             // for those of on_worker_start
+  bool welcoming_ = false;                 // they are not over yet
+  bool asked_farewell_ = false;            // for those of on_worker_complete
+  bool workflow_over_ = false;             // nobody waits for new jobs any more
   claim::WorkerEpoch self_{};
   // End of its time on the boot clock: a wall clock that is set meanwhile moves nothing.
   std::optional<BootTime> ends_at_;

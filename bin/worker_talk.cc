@@ -83,7 +83,7 @@ bool Session::idle_slot() const {
 }
 
 bool Session::wants_jobs() const {
-  if (phase_ != Phase::working || end_) return false;
+  if (phase_ != Phase::working || end_ || is_starting()) return false;
   if (nothing_claimable_) return false;
   if (idle_slot()) return true;
   return queue_.size() < pace_.next_window(slots(), clock_.boot_now());
@@ -102,7 +102,8 @@ nanoseconds Session::term_lead() const {
 
 void Session::send_if_due() {
   if (committer_->busy()) return;
-  if (!has_reports() && !wants_jobs() && !queue_stands()) return;
+  const bool greets = wants_welcome() || wants_farewell();
+  if (!has_reports() && !wants_jobs() && !queue_stands() && !greets) return;
   const BootTime now = clock_.boot_now();
   if (now < not_before_ || now < last_sent_ + window()) return;
   claim::Exchange exchange;
@@ -116,6 +117,7 @@ void Session::send_if_due() {
   returns_.clear();
   if (phase_ == Phase::working && !end_) exchange.offer = offer();
   if (!exchange.finishes.empty()) exchange.job_time = pace_.job_time();
+  ask_for_actions(exchange);
   exchange.spares = spare_jobs();
   last_sent_ = now;
   in_flight_ = exchange;
@@ -156,6 +158,7 @@ void Session::take_reply() {
   }
   summary_.workflow = reply->answer.workflow;
   if (events_.progress) events_.progress(summary_.workflow);
+  take_actions(reply->answer.actions);
   if (queue_.empty()) pace_.queue_moves(clock_.boot_now());
   for (PreparedJob& job : reply->jobs) queue_.push_back(std::move(job));
   end_revoked(reply->answer.revoked);
@@ -178,6 +181,7 @@ void Session::take_reply() {
   } else {
     nothing_claimable_ = false;
     finished_since_.reset();
+    workflow_over_ = false;
     pace_.found_work();
   }
 }
@@ -191,12 +195,19 @@ void Session::keep_for_later(const Error& error) {
   put_back(starts_, in_flight_.starts);
   put_back(finishes_, in_flight_.finishes);
   put_back(returns_, in_flight_.returns);
+  if (actions_ != nullptr) {
+    actions_->put_back(std::move(in_flight_.actions));
+    if (in_flight_.wish.worker_start) asked_welcome_ = false;
+    if (in_flight_.wish.worker_complete) asked_farewell_ = false;
+  }
   if (interrupts_ > 0 && retry_delay_ > kFirstRetry) {
     notice(fmt::format("gave up on reporting {} result(s): those jobs will run again",
                        finishes_.size()));
     starts_.clear();
     finishes_.clear();
     returns_.clear();
+    if (actions_ != nullptr) actions_->forget();
+    asked_farewell_ = true;
     return;
   }
   if (retry_delay_ == kFirstRetry) {
@@ -233,15 +244,18 @@ void Session::tell_it_stays() {
 void Session::check_done(const claim::Answer& answer) {
   if (!running_.empty() || !queue_.empty() || has_reports()) return;
   const claim::WorkflowState& w = answer.workflow;
-  if (!w.finished()) finished_since_.reset();
+  if (!w.finished()) {
+    finished_since_.reset();
+    workflow_over_ = false;
+  }
   if (setup_.stays) {
-    if (w.finished()) tell_it_stays();
+    if (w.finished() && !awaits_actions(w)) tell_it_stays();
   } else if (w.finished()) {
-    if (!waits_for_new_jobs()) finish(WorkerEnd::workflow_finished);
+    if (!waits_for_new_jobs() && !awaits_actions(w)) finish(WorkerEnd::workflow_finished);
   } else if (w.of(claim::JobState::claimed) + w.of(claim::JobState::running) +
                      w.of(claim::JobState::delayed) ==
                  0 &&
-             !setup_.idle_timeout) {
+             !setup_.idle_timeout && !awaits_actions(w)) {
     // Ready jobs are left, nobody runs them, none fits here. Where later jobs may be for this
     // worker, it waits a while for somebody who can run these.
     const bool more = w.of(claim::JobState::blocked) > 0 && !setup_.any_scheduler;

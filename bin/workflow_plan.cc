@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "bin/plan_actions.h"
 #include "bin/plan_dependencies.h"
 #include "lib/base/codec.h"
 #include "lib/slurm/refusals.h"
@@ -178,6 +179,7 @@ claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory, Sums sums
   plan.max_failures = workflow.max_failures.value_or(0);
   plan.budget = plan_budget(workflow.budget);
   add_expansion(plan, workflow, *loaded.expansion);
+  add_actions(plan, workflow, *loaded.expansion);
   return plan;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "lib/claim/firing.h"
 #include "lib/claim/override.h"
 #include "lib/claim/ready_queue.h"
 
@@ -150,6 +151,11 @@ void close(Transaction& tx, State& state, Tally& tally, std::uint64_t id) {
   });
 }
 
+void set_off(Transaction& tx, State& state, std::uint64_t id) {
+  const auto barrier = state.barrier(id);
+  if (barrier && barrier->action != 0) fire(tx, state, barrier->action);
+}
+
 // One for each barrier, sorted.
 std::vector<Delta> summed(std::vector<Delta> all) {
   std::sort(all.begin(), all.end(),
@@ -193,7 +199,10 @@ std::optional<Turn> turn(Transaction& tx, State& state, Tally& tally, const Delt
   if (now == before) return std::nullopt;
   if (before.opened && !now.opened) close(tx, state, tally, delta.barrier);
   tx.put(key, encode(now));
-  if (!before.opened && now.opened) open(tx, state, tally, delta.barrier);
+  if (!before.opened && now.opened) {
+    open(tx, state, tally, delta.barrier);
+    if ((tally.rules & rule::kActions) != 0) set_off(tx, state, delta.barrier);
+  }
   if (before.doom() == now.doom()) return std::nullopt;
   const std::uint64_t because = now.doom() == EndCause::unmet ? delta.unmet : delta.failed;
   return Turn{delta.barrier, before.doom(), now.doom(), JobId{because == UINT64_MAX ? 0 : because}};

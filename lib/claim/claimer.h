@@ -16,6 +16,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/result.h"
+#include "lib/claim/action.h"
 #include "lib/claim/job.h"
 #include "lib/claim/plan.h"
 #include "lib/store/transaction.h"
@@ -46,6 +47,7 @@ struct WorkflowState {
   bool budget_holds = false;
   [[nodiscard]] std::uint64_t of(JobState s) const { return counts[static_cast<std::size_t>(s)]; }
   std::uint32_t max_failures = 0;  // 0: as many as there are
+  ActionTally actions;             // zeros where there are none
   // So many jobs have failed that nothing more is claimed.
   [[nodiscard]] bool halted() const {
     return max_failures != 0 && of(JobState::failed) + of(JobState::terminated) >= max_failures;
@@ -222,6 +224,8 @@ struct Exchange {
   std::optional<Offer> offer;  // none: claim nothing (draining)
   // The silence that the worker may keep from here on; 0: as before.
   std::chrono::seconds ttl{};
+  std::vector<ActionReport> actions;
+  ActionWish wish;  // which runs of actions it would take
   // How long jobs run here lately, by the boot clock; 0: nothing to say. For other workers to plan
   // by.
   std::chrono::milliseconds job_time{};
@@ -244,6 +248,7 @@ struct Refused {
 struct Answer {
   std::vector<Grant> grants;  // in the order in which they should start
   std::vector<Refused> refused;
+  std::vector<ActionGrant> actions;      // in the order in which they should run
   WorkflowState workflow;                // after this exchange; `settings` left empty
   std::uint64_t living = 0;              // workers
   std::chrono::milliseconds job_time{};  // how long jobs run lately, on all workers; 0: not known
@@ -256,7 +261,8 @@ struct Answer {
   std::vector<ClaimToken> revoked;
 };
 
-// Finishes, starts, returns, renews the lease, then claims. Error fenced: the worker was expired or
+// Finishes, starts, returns, renews the lease, then claims; no jobs before all actions of
+// on_workflow_start have ended. Error fenced: the worker was expired or
 // released; the caller stops everything it runs. Error corrupt: the tables contradict themselves.
 // Error invalid: one of `finishes` is no end. After any Error the caller aborts the transaction.
 // Stale tokens are answered in `refused`. A worker is granted no more than it can hold: 2^20 jobs.

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "lib/claim/claimer.h"
+#include "lib/claim/firing.h"
 #include "lib/claim/ledger.h"
 #include "lib/claim/ready_queue.h"
 #include "lib/claim/retry.h"
@@ -26,13 +27,16 @@ class Session {
         request_(request),
         lease_(std::move(lease)),
         ledger_(tx, request.now),
-        retries_(ledger_) {}
+        retries_(ledger_),
+        firing_(tx, ledger_.state(), request.worker, request.now),
+        has_actions_((ledger_.tally().rules & rule::kActions) != 0) {}
 
   Result<Answer> run() {
     for (const Finished& f : request_.finishes) finish(f);
     for (const Started& s : request_.starts) start(s);
     for (const ClaimToken& t : request_.returns) give_back(t);
     ledger_.settle();
+    if (has_actions_) report_actions();
     take_spares();
     learn_job_time();
     WorkflowRecord workflow = read_workflow_record();
@@ -42,9 +46,11 @@ class Session {
       answer_.promoted = promote_due(ledger_, request_.now);
       ledger_.settle();
       answer_.workflow.counts = ledger_.tally().counts;
-      if (!answer_.workflow.halted()) claim_for(*request_.offer, workflow.sort);
+      const bool waits = has_actions_ && read_action_tally(tx_).gates > 0;
+      if (!answer_.workflow.halted() && !waits) claim_for(*request_.offer, workflow.sort);
       answer_.next_due = next_due(ledger_.state(), request_.now);
     }
+    if (has_actions_) take_actions();
     write_lease();
     answer_.revoked = revoked();
     TORC_TRY(ledger_.close());
@@ -58,6 +64,22 @@ class Session {
   }
 
  private:
+  void report_actions() {
+    for (const ActionReport& r : request_.actions) firing_.report(r, lease_);
+    firing_.store();
+  }
+
+  void take_actions() {
+    if (!answer_.grants.empty()) firing_.went_on();
+    answer_.workflow.counts = ledger_.tally().counts;
+    const WorkflowState& w = answer_.workflow;
+    const bool finished =
+        w.finished() && w.of(JobState::held) + w.of(JobState::pending_failed) == 0;
+    answer_.actions = firing_.take(request_.wish, finished, lease_);
+    answer_.workflow.actions = firing_.tally();
+    firing_.store();
+  }
+
   void finish(const Finished& event) {
     if (conclude_revoked(event.token, &event.outcome)) return;
     bool over = false;
@@ -219,6 +241,8 @@ class Session {
   Lease lease_;
   Ledger ledger_;
   Retries retries_;
+  Firing firing_;
+  bool has_actions_;
   Answer answer_;
   std::vector<std::uint64_t> dropped_;  // jobs that the worker no longer holds
   std::vector<std::uint64_t> added_;

@@ -1,5 +1,6 @@
 #include "lib/claim/history.h"
 
+#include "lib/claim/firing.h"
 #include "lib/claim/tables.h"
 #include "lib/store/commit_file.h"
 
@@ -7,8 +8,9 @@ namespace torc::claim {
 
 std::string_view to_string(EventKind kind) {
   static constexpr std::string_view kNames[kEventKinds] = {
-      "created",  "registered", "released", "expired",  "claimed", "started",
-      "finished", "requeued",   "returned", "canceled", "added"};
+      "created", "registered",     "released",     "expired",        "claimed",
+      "started", "finished",       "requeued",     "returned",       "canceled",
+      "added",   "action started", "action ended", "action returned"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -114,6 +116,37 @@ void Historian::worker_written(const Context& c, const Worker& worker) {
   tell_(event);
 }
 
+void Historian::run_written(const Context& c, std::string_view key, const ActionRun& run) {
+  const auto name = run_in(key);
+  if (!name) return;
+  ActionRun& before = runs_[std::string(key)];
+  Event event;
+  event.sequence = c.sequence;
+  event.author = c.author;
+  event.action = name->action;
+  event.worker = run.worker;
+  if (run.claim != 0 && run.claim != before.claim) {
+    Event start = event;
+    start.kind = EventKind::action_started;
+    start.sequence = run.claim;
+    start.author = run.worker;
+    start.at = run.outcome.started_at;
+    tell_(start);
+    before.state = RunState::running;
+  }
+  if (run.state == RunState::ended && before.state == RunState::running) {
+    event.kind = EventKind::action_ended;
+    event.at = run.outcome.ended_at;
+    event.outcome = run.outcome;
+    tell_(event);
+  } else if (run.state == RunState::due && before.state == RunState::running) {
+    event.kind = EventKind::action_returned;
+    event.at = c.at;
+    tell_(event);
+  }
+  before = run;
+}
+
 void Historian::addition_written(const Context& c, const Origin& origin) {
   if (!additions_.insert(raw(origin.jobs.first)).second) return;
   Event event;
@@ -144,6 +177,11 @@ void Historian::rest(std::string_view key, std::string_view value) {
   }
   if (const auto origin = decode_origin(key, value)) {
     addition_written({}, *origin);
+    return;
+  }
+  if (is_in(Table::action_run, key)) {
+    const auto run = decode_run(value);
+    if (run && !runs_.contains(std::string(key))) run_written({}, key, *run);
     return;
   }
   const auto epoch = id_in(Table::worker, key);
@@ -191,6 +229,8 @@ Result<void> Historian::commit(std::uint64_t sequence, std::uint64_t author,
       worker_written(c, *worker);
     } else if (const auto origin = decode_origin(key, value)) {
       addition_written(c, *origin);
+    } else if (is_in(Table::action_run, key)) {
+      if (const auto run = decode_run(value)) run_written(c, key, *run);
     } else if (is_in(Table::workflow, key)) {
       Event event;
       event.sequence = sequence;

@@ -31,9 +31,12 @@ enum class EventKind : std::uint8_t {
   requeued,    // it ended, and the job is ready again
   returned,    // a claim that was given back before it started
   canceled,
-  added  // jobs, to a living workflow: `count` from `job` on
+  added,  // jobs, to a living workflow: `count` from `job` on
+  action_started,
+  action_ended,
+  action_returned  // to be run by another worker
 };
-inline constexpr std::size_t kEventKinds = 11;
+inline constexpr std::size_t kEventKinds = 14;
 [[nodiscard]] std::string_view to_string(EventKind kind);
 
 struct Event {
@@ -48,8 +51,9 @@ struct Event {
   JobState state = JobState::ready;  // of the job afterwards
   Outcome outcome;                   // finished, requeued
   std::uint64_t count = 0;           // added
-  JobId parent{};  // added: the job that did it, in its attempt `attempt`; 0: a person
-  std::string by;  // added: "user@host"
+  JobId parent{};            // added: the job that did it, in its attempt `attempt`; 0: a person
+  std::string by;            // added: "user@host"
+  std::uint32_t action = 0;  // number of an action; 0: it is about none
 };
 
 class Historian {
@@ -85,6 +89,7 @@ class Historian {
   void job_written(const Context& c, std::uint64_t id, const Job& after);
   void job_erased(const Context& c, std::uint64_t id);
   void worker_written(const Context& c, const Worker& worker);
+  void run_written(const Context& c, std::string_view key, const ActionRun& run);
   void addition_written(const Context& c, const Origin& origin);
   void tell_attempt(Event event, const Job& job, bool claimed, bool started);
   void tell_end(Event event, const Before& before, const Job& after);
@@ -93,6 +98,7 @@ class Historian {
   std::unordered_map<std::uint64_t, Before> jobs_;         // those that have a record
   std::unordered_map<std::uint64_t, WorkerStatus> known_;  // newest status told, by epoch
   std::unordered_set<std::uint64_t> additions_;            // told, by their first job
+  std::unordered_map<std::string, ActionRun> runs_;        // told, by key
 };
 
 }  // namespace torc::claim

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "lib/claim/claimer.h"
+#include "lib/claim/firing.h"
 #include "lib/claim/plan_parts.h"
 #include "lib/claim/ready_queue.h"
 #include "lib/claim/tables.h"
@@ -70,7 +71,8 @@ Result<std::vector<Bound>> sorted_bounds(std::vector<Bound> bounds, std::uint64_
 
 // Nobody waits, or for nothing.
 bool is_idle(const DependencySet& set) {
-  return set.members.empty() || (set.upstream.empty() && set.conditional.empty());
+  return (set.members.empty() && set.action == 0) ||
+         (set.upstream.empty() && set.conditional.empty());
 }
 
 std::vector<Bound> members_of(const Plan& plan, std::uint64_t barriers) {
@@ -227,6 +229,7 @@ std::vector<std::pair<std::uint64_t, Barrier>> barriers_of(const Plan& plan,
     barrier.conditional = sorted(set.conditional);
     for (const Dependency& d : barrier.conditional) barrier.total += d.jobs.count;
     barrier.cancels = set.cancels;
+    barrier.action = set.action;
   }
   return made;
 }
@@ -256,6 +259,7 @@ std::uint8_t rules_of(const Plan& plan) {
   if (!plan.limits.empty()) rules |= rule::kLimits;
   if (plan.budget != Usage{}) rules |= rule::kBudget;
   if (plan.pending_failed) rules |= rule::kPendingFailed;
+  if (!plan.actions.empty()) rules |= rule::kActions;
   return rules;
 }
 
@@ -309,6 +313,7 @@ Result<void> write_plan(Transaction& tx, const Plan& plan) {
     tx.put(Key(Table::upstream, run.first), encode(run));
   });
   write_quota(tx, plan);
+  write_actions(tx, plan);
   Tally tally = write_spans(tx, make_spans(plan, checked.members));
   tally.rules = rules_of(plan);
   tx.put(Key(Table::tally), encode(tally));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lib/base/units.h"
+#include "lib/claim/action.h"
 #include "lib/claim/handler.h"
 
 namespace torc::claim {
@@ -75,6 +76,8 @@ struct DependencySet {
   std::vector<JobRange> members;
   std::vector<Dependency> conditional = {};  // none of them afterok
   bool cancels = false;  // members are canceled when a job of `upstream` ends otherwise
+  // Number of an action, from 1, that is set off instead: then there are no members.
+  std::uint32_t action = 0;
 };
 
 // At most `most` jobs of one entry are claimed or running at a time, on all workers together.
@@ -113,6 +116,8 @@ struct Plan {
   std::vector<Limit> limits;
   Usage budget;                 // 0: without bound
   bool pending_failed = false;  // failures that no rule of a handler is for wait for a decision
+  // on_jobs_ready and on_jobs_complete that no dependency set belongs to are due from the start.
+  std::vector<Action> actions;
 };
 
 // 64-bit hash of a job name, as the name index keys it (FNV-1a with a finaliser). Never 0.

@@ -6,6 +6,7 @@
 #include "lib/base/codec.h"
 #include "lib/claim/claimer.h"
 #include "lib/claim/condition.h"
+#include "lib/claim/firing.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
 
@@ -156,6 +157,7 @@ Result<WorkflowState> read_workflow(const Reader& reader) {
   out.counts = tally.counts;
   out.unmet = tally.unmet;
   for (std::uint64_t n : out.counts) out.jobs += n;
+  if ((tally.rules & rule::kActions) != 0) out.actions = read_action_tally(reader);
   TORC_TRY(state.sound());
   return out;
 }

@@ -266,7 +266,9 @@ std::string encode(const Barrier& barrier) {
   out.varint(barrier.total);
   put_ranges(out, barrier.members);
   put_ranges(out, barrier.upstream);
-  if (!barrier.conditional.empty() || barrier.cancels) put_conditions(out, barrier);
+  const bool more = barrier.action != 0;
+  if (!barrier.conditional.empty() || barrier.cancels || more) put_conditions(out, barrier);
+  if (more) out.varint(barrier.action);
   return std::move(out).bytes();
 }
 
@@ -277,6 +279,7 @@ std::optional<Barrier> decode_barrier(std::string_view value) {
   b.members = take_ranges(in);
   b.upstream = take_ranges(in);
   if (!in.at_end() && !take_conditions(in, b)) return std::nullopt;
+  if (!in.at_end()) b.action = static_cast<std::uint32_t>(in.varint());
   return whole(in, std::move(b));
 }
 
@@ -451,7 +454,8 @@ std::string encode(const Lease& lease) {
   out.varint(lease.renewals).svarint(lease.last_seen.count()).varint(lease.finished);
   out.svarint(lease.ttl.count());
   put_ids(out, lease.held);
-  if (!lease.ending.empty()) put_ids(out, lease.ending);
+  if (!lease.ending.empty() || !lease.actions.empty()) put_ids(out, lease.ending);
+  if (!lease.actions.empty()) put_ids(out, lease.actions);
   return std::move(out).bytes();
 }
 
@@ -464,6 +468,7 @@ std::optional<Lease> decode_lease(std::string_view value) {
   lease.ttl = std::chrono::seconds(in.svarint());
   if (!take_ids(in, lease.held)) return std::nullopt;
   if (!in.at_end() && !take_ids(in, lease.ending)) return std::nullopt;
+  if (!in.at_end() && !take_ids(in, lease.actions)) return std::nullopt;
   return whole(in, std::move(lease));
 }
 

@@ -20,9 +20,12 @@
 namespace torc::claim {
 
 enum class Table : char {
+  action = 'a',      // + number, immutable; by itself: how many there are, by what they are
   addition = 'A',    // + first job that was added; by itself: how many additions, and the first job
   countdown = 'B',   // + barrier: what it still waits for; absent: everything
   job_class = 'C',   // + class number
+  due_action = 'd',  // + number of an action of the workflow that nobody runs yet; empty
+  action_run = 'r',  // + number of an action + worker, or 0: its newest run
   definition = 'D',  // + what its reader chose; by itself: how many
   retries = 'E',     // + job: retries so far by the rules of its failure handler
   set_aside = 'F',   // + job: failed, canceled, terminated or held
@@ -153,6 +156,7 @@ struct Barrier {
   std::vector<JobRange> upstream;
   std::vector<Dependency> conditional;  // by condition, then by job
   bool cancels = false;
+  std::uint32_t action = 0;  // that it sets off when it opens, instead of members; 0: none
 };
 [[nodiscard]] std::string encode(const Barrier& barrier);
 [[nodiscard]] std::optional<Barrier> decode_barrier(std::string_view value);
@@ -198,6 +202,7 @@ inline constexpr std::uint8_t kLimits = 4;
 inline constexpr std::uint8_t kBudget = 8;
 inline constexpr std::uint8_t kPendingFailed =
     16;  // failures that no rule is for wait for a person
+inline constexpr std::uint8_t kActions = 32;
 }  // namespace rule
 
 struct Tally {
@@ -228,6 +233,7 @@ struct Lease {
   std::vector<std::uint64_t> held;  // job ids, ascending
   // Jobs that were canceled while it held them, until it says that it ended them.
   std::vector<std::uint64_t> ending;
+  std::vector<std::uint64_t> actions;  // numbers of those that it runs, ascending
 };
 [[nodiscard]] std::string encode(const Lease& lease);
 [[nodiscard]] std::optional<Lease> decode_lease(std::string_view value);

@@ -391,6 +391,7 @@ Result<void> verify_state(const Reader& reader) {
   TORC_TRY(read_workflow(reader));
   TORC_ASSIGN(const PlanTables plan, audit_plan(reader));
   TORC_TRY(audit_additions(reader, plan.jobs));
+  TORC_TRY(audit_actions(reader));
   return Audit(reader, plan).run();
 }
 

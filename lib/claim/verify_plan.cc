@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "lib/claim/claimer.h"
+#include "lib/claim/firing.h"
 
 namespace torc::claim {
 namespace {
@@ -34,6 +35,7 @@ class PlanAudit {
     TORC_TRY(check_upstream());
     if (reader_.get(Key(Table::limit).be32(1))) tables_.rules |= rule::kLimits;
     if (reader_.get(Key(Table::expense))) tables_.rules |= rule::kBudget;
+    if (reader_.get(Key(Table::action))) tables_.rules |= rule::kActions;
     return std::move(tables_);
   }
 
@@ -164,6 +166,11 @@ class PlanAudit {
 
   Result<void> check_members(std::uint64_t id, const Barrier& barrier) {
     const auto known = members_.find(id);
+    if (barrier.action != 0) {
+      const bool there = reader_.get(action_key(barrier.action)).has_value();
+      if (there && barrier.members.empty() && known == members_.end()) return {};
+      return wrong(fmt::format("barrier {} sets off an action that is none", id));
+    }
     if (known == members_.end() || sum_of(barrier.members) != known->second) {
       return wrong(fmt::format("barrier {} does not list the jobs that it holds back", id));
     }

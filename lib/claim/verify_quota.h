@@ -15,4 +15,7 @@ namespace torc::claim {
 Result<void> audit_quota(const Reader& reader, const PlanTables& plan,
                          const std::map<std::uint64_t, std::uint64_t>& occupied);
 
+// The counters of actions, who runs which, and that each one that is due is listed.
+Result<void> audit_actions(const Reader& reader);
+
 }  // namespace torc::claim

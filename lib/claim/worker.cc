@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "lib/claim/claimer.h"
+#include "lib/claim/firing.h"
 #include "lib/claim/lease.h"
 #include "lib/claim/ledger.h"
 #include "lib/claim/retry.h"
@@ -126,7 +127,9 @@ Result<void> release_worker(Transaction& tx, WorkerEpoch worker, WallTime now) {
     if (const auto* after = std::get_if<Job>(&decision)) ledger.change(id, *job, *after);
   }
   conclude_revoked(ledger, *lease, worker);
+  drop_runs(tx, ledger.state(), worker, *lease, EndCause::stopped, now);
   lease->ending.clear();
+  lease->actions.clear();
   ++lease->renewals;
   lease->last_seen = now;
   bury(ledger, worker, WorkerStatus::released, *lease);
@@ -146,6 +149,7 @@ Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t ob
     ledger.change(id, *job, retries.after_loss(id, *job, {crash_limit, now, why}));
   }
   conclude_revoked(ledger, *lease, worker);
+  drop_runs(tx, ledger.state(), worker, *lease, why, now);
   bury(ledger, worker, WorkerStatus::expired, *lease);
   TORC_TRY(ledger.close());
   return true;

@@ -55,8 +55,9 @@ actions:
   const Parsed parsed = read(with_actions);
   ASSERT_EQ(parsed.diagnostics.size(),
             1U);  // the one thing that is not there yet, and nothing else
-  EXPECT_EQ(parsed.diagnostics[0].message,
-            "'actions' is part of the language, but this version cannot run it yet");
+  EXPECT_EQ(
+      parsed.diagnostics[0].message,
+      "action_type 'schedule_nodes' is part of the language, but this version cannot run it yet");
 }
 
 TEST(Accepted, direct_execution_with_one_worker_a_node) {

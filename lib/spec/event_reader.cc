@@ -43,6 +43,9 @@ void check_partners(const MapReader& reader, const Action& action) {
   if (reader.has("action_type")) {
     if (action.kind == Action::Kind::run_commands) {
       if (!gives(reader, "commands")) missing("'commands'", "add 'commands: […]'");
+      if (reader.has("commands") && action.commands.empty())
+        session.error(*reader.find("commands"), "'commands' is empty",
+                      "write at least one command, or remove the action");
       for (const std::string_view key : {"scheduler", "scheduler_type", "num_allocations",
                                          "start_one_worker_per_node", "max_parallel_jobs"}) {
         stray(key, "schedule_nodes");

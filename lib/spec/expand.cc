@@ -116,6 +116,7 @@ class Expander {
       write_entries();
       write_definitions();
       write_user_data();
+      if (around_ == nullptr) write_actions();
     }
     expansion_.jobs = jobs_.members();
     return std::move(expansion_);
@@ -144,6 +145,7 @@ class Expander {
   template <class Entry>
   [[nodiscard]] std::string how_to_tell_apart(const Entry& entry, const Family& family) const;
   void check_references();
+  void write_actions();
 
   std::vector<Upstream> upstreams_of(std::size_t e);
   void report_self(const Family& family, const Upstream& upstream);
@@ -173,6 +175,7 @@ class Expander {
   std::vector<Pattern> paths_;
   std::array<DependencySetBuilder, kConditions> sets_;
   Expansion expansion_;
+  std::vector<std::vector<Range>> action_jobs_;
 };
 
 // Entries without parameters, as families have them.
@@ -291,6 +294,12 @@ void Expander::add_paths() {
 void Expander::check_references() {
   const Family nobody;
   for (const Action& action : workflow_.actions) {
+    std::vector<Range>& jobs = action_jobs_.emplace_back();
+    bool sound = true;
+    const auto take = [&](const std::optional<RangeMap>& found) {
+      sound = sound && found.has_value();
+      if (found) found->append_to(jobs, 0);
+    };
     const auto place_in = [&](std::string_view key, std::size_t i) {
       const auto element = action.places.find(fmt::format("{}[{}]", key, i));
       if (element != action.places.end()) return element->second;
@@ -298,11 +307,17 @@ void Expander::check_references() {
       return whole == action.places.end() ? action.place : whole->second;
     };
     for (std::size_t i = 0; i < action.jobs.size(); ++i)
-      (void)job_names_.names({&nobody, action.jobs[i], place_in("jobs", i)});
+      take(job_names_.names({&nobody, action.jobs[i], place_in("jobs", i)}));
     for (std::size_t i = 0; i < action.job_name_regexes.size(); ++i) {
-      (void)job_names_.expression(
-          {&nobody, action.job_name_regexes[i], place_in("job_name_regexes", i)});
+      take(job_names_.expression(
+          {&nobody, action.job_name_regexes[i], place_in("job_name_regexes", i)}));
     }
+    normalise(jobs);
+    const bool of_jobs =
+        action.trigger == Trigger::on_jobs_ready || action.trigger == Trigger::on_jobs_complete;
+    const bool named = !action.jobs.empty() || !action.job_name_regexes.empty();
+    if (of_jobs && named && sound && jobs.empty())
+      report_.error(action.place, "the action is about no job", "name jobs that there are");
   }
   for (const JobEntry& entry : workflow_.jobs) {
     for (const ReferenceText& r : reference_texts(entry.command)) {
@@ -311,6 +326,14 @@ void Expander::check_references() {
                                  r.begin, r.end - r.begin),
                     r.message, r.remedy);
     }
+  }
+}
+
+void Expander::write_actions() {
+  for (std::size_t i = 0; i < workflow_.actions.size(); ++i) {
+    const Action& action = workflow_.actions[i];
+    if (action.kind == Action::Kind::run_commands)
+      expansion_.actions.push_back({i, action_jobs_[i]});
   }
 }
 

@@ -55,8 +55,15 @@ struct ExpandedUserData {
   bool is_elsewhere = false;
 };
 
+// The jobs that an action names.
+struct ExpandedAction {
+  std::size_t source = 0;   // position in Workflow::actions
+  std::vector<Range> jobs;  // normalised; empty for those that name none
+};
+
 struct Expansion {
   std::uint64_t jobs = 0;
+  std::vector<ExpandedAction> actions;  // of run_commands
   std::vector<ExpandedEntry> entries;
   std::vector<DependencySet> dependencies;  // afterok
   std::vector<ConditionalSet> conditional;

@@ -286,7 +286,7 @@ wf.yaml:6:5: error: 'slurm_scheduler' and 'scheduler' are the same key
       |     ^~~~~~~~~~~~~~~
       = keep one of the two
 )"},
-    {"actions_which_are_planned", R"(
+    {"an_action_of_no_type", R"(
 name: w
 jobs:
   - name: a
@@ -294,10 +294,6 @@ jobs:
 actions:
   - trigger_type: on_workflow_start
 )", R"(
-wf.yaml:5:1: note: 'actions' is part of the language, but this version cannot run it yet
-    5 | actions:
-      | ^~~~~~~
-      = 'torc init' refuses it; submit the batch scripts yourself, with sbatch
 wf.yaml:6:5: error: an action has no 'action_type'
     6 |   - trigger_type: on_workflow_start
       |     ^

@@ -35,7 +35,7 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::workflow, .name = "failure_handlers", .type = Type::maps, .child = Where::failure_handler, .about = "what to do when a job fails"},
     {.where = Where::workflow, .name = "slurm_schedulers", .type = Type::maps, .child = Where::scheduler, .about = "named sets of sbatch options; each gets a batch script"},
     {.where = Where::workflow, .name = "slurm_defaults", .type = Type::options, .about = "long sbatch options for every scheduler"},
-    {.where = Where::workflow, .name = "actions", .type = Type::maps, .support = kPlanned, .child = Where::action, .about = "what to do when something happens: submit allocations, run commands", .instead = "submit the batch scripts yourself, with sbatch"},
+    {.where = Where::workflow, .name = "actions", .type = Type::maps, .child = Where::action, .about = "what to do when something happens: submit allocations, run commands"},
     {.where = Where::workflow, .name = "resource_monitor", .type = Type::map, .support = kPlanned, .child = Where::monitor, .about = "how closely jobs are measured", .instead = "'torc job NAME' shows a job's peak memory and CPU time"},
     {.where = Where::workflow, .name = "execution_config", .type = Type::map, .child = Where::execution, .about = "how jobs are run and ended"},
     {.where = Where::workflow, .name = "use_pending_failed", .type = Type::boolean, .about = "a failed job that no rule of a handler is for waits for a decision: torc retry, or torc cancel; false"},
@@ -145,16 +145,16 @@ constexpr auto kLanguage = std::to_array<Key>({
 
     // An action.
     {.where = Where::action, .name = "trigger_type", .type = Type::choice, .required = true, .choices = "on_workflow_start on_workflow_complete on_jobs_ready on_jobs_complete on_worker_start on_worker_complete"},
-    {.where = Where::action, .name = "action_type", .type = Type::choice, .required = true, .choices = "run_commands schedule_nodes"},
+    {.where = Where::action, .name = "action_type", .type = Type::choice, .required = true, .choices = "run_commands schedule_nodes", .planned = "schedule_nodes", .instead = "submit the batch scripts yourself, with sbatch"},
     {.where = Where::action, .name = "jobs", .type = Type::names, .about = "of on_jobs_ready and on_jobs_complete: all of them must be"},
     {.where = Where::action, .name = "job_name_regexes", .type = Type::names, .about = "the same, by RE2 expressions"},
-    {.where = Where::action, .name = "commands", .type = Type::names, .about = "of run_commands"},
+    {.where = Where::action, .name = "commands", .type = Type::names, .about = "of run_commands: one after the other, until one fails"},
     {.where = Where::action, .name = "scheduler", .type = Type::word, .about = "of schedule_nodes: a name of slurm_schedulers"},
     {.where = Where::action, .name = "scheduler_type", .type = Type::choice, .choices = "slurm"},
     {.where = Where::action, .name = "num_allocations", .type = Type::integer, .min = 1, .max = 10'000, .about = "1"},
     {.where = Where::action, .name = "start_one_worker_per_node", .type = Type::boolean, .about = "mode direct only; false"},
     {.where = Where::action, .name = "max_parallel_jobs", .type = Type::integer, .min = 1, .max = kMaxInt32, .about = "of each worker, whatever its jobs need"},
-    {.where = Where::action, .name = "persistent", .type = Type::boolean, .about = "may happen again; false"},
+    {.where = Where::action, .name = "persistent", .type = Type::boolean, .about = "runs again when its trigger comes true again, after a reset; false"},
 
     // A failure handler.
     {.where = Where::failure_handler, .name = "name", .type = Type::word, .required = true, .about = "unique in the workflow"},

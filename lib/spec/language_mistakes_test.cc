@@ -310,16 +310,17 @@ actions:
   - {trigger_type: on_workflow_start, action_type: run_commands, scheduler: big}
   - {trigger_type: on_jobs_ready, action_type: run_commands, commands: [x]}
   - {trigger_type: on_worker_start, action_type: run_commands, commands: [x], jobs: [a]}
+  - {trigger_type: on_worker_start, action_type: run_commands, commands: []}
 jobs: [{name: a, command: b}]
 )", R"(
-wf.yaml:3:1: note: 'actions' is part of the language, but this version cannot run it yet
-    3 | actions:
-      | ^~~~~~~
-      = 'torc init' refuses it; submit the batch scripts yourself, with sbatch
 wf.yaml:4:5: error: an action without 'scheduler'
     4 |   - {trigger_type: on_workflow_start, action_type: schedule_nodes}
       |     ^
       = add 'scheduler: …'
+wf.yaml:4:52: note: action_type 'schedule_nodes' is part of the language, but this version cannot run it yet
+    4 |   - {trigger_type: on_workflow_start, action_type: schedule_nodes}
+      |                                                    ^~~~~~~~~~~~~~
+      = 'torc init' refuses it; submit the batch scripts yourself, with sbatch
 wf.yaml:5:5: error: an action without 'commands'
     5 |   - {trigger_type: on_workflow_start, action_type: run_commands, scheduler: big}
       |     ^
@@ -336,6 +337,10 @@ wf.yaml:7:85: error: 'jobs' belongs to on_jobs_ready and on_jobs_complete
     7 |   - {trigger_type: on_worker_start, action_type: run_commands, commands: [x], jobs: [a]}
       |                                                                                     ^
       = remove it, or change the action
+wf.yaml:8:74: error: 'commands' is empty
+    8 |   - {trigger_type: on_worker_start, action_type: run_commands, commands: []}
+      |                                                                          ^
+      = write at least one command, or remove the action
 )"},
     {"actions_that_name_what_is_not_there", R"(
 name: w
@@ -345,9 +350,9 @@ actions:
   - {trigger_type: on_jobs_complete, action_type: run_commands, commands: x, job_name_regexes: ['(']}
 jobs: [{name: prepare, command: b}]
 )", R"(
-wf.yaml:3:1: note: 'actions' is part of the language, but this version cannot run it yet
-    3 | actions:
-      | ^~~~~~~
+wf.yaml:4:48: note: action_type 'schedule_nodes' is part of the language, but this version cannot run it yet
+    4 |   - {trigger_type: on_jobs_ready, action_type: schedule_nodes, scheduler: bgi, jobs: [prepar]}
+      |                                                ^~~~~~~~~~~~~~
       = 'torc init' refuses it; submit the batch scripts yourself, with sbatch
 wf.yaml:4:75: error: no scheduler is called 'bgi'
     4 |   - {trigger_type: on_jobs_ready, action_type: schedule_nodes, scheduler: bgi, jobs: [prepar]}
@@ -368,10 +373,6 @@ actions:
   - {trigger_type: on_workflow_begin, action_type: run_comands, commands: [x]}
 jobs: [{name: a, command: b}]
 )", R"(
-wf.yaml:2:1: note: 'actions' is part of the language, but this version cannot run it yet
-    2 | actions:
-      | ^~~~~~~
-      = 'torc init' refuses it; submit the batch scripts yourself, with sbatch
 wf.yaml:3:20: error: 'trigger_type' cannot be 'on_workflow_begin'
     3 |   - {trigger_type: on_workflow_begin, action_type: run_comands, commands: [x]}
       |                    ^~~~~~~~~~~~~~~~~
@@ -396,9 +397,9 @@ wf.yaml:2:26: note: mode 'slurm' is part of the language, but this version canno
     2 | execution_config: {mode: slurm}
       |                          ^~~~~
       = 'torc init' refuses it; choose another one
-wf.yaml:4:1: note: 'actions' is part of the language, but this version cannot run it yet
-    4 | actions:
-      | ^~~~~~~
+wf.yaml:6:18: note: action_type 'schedule_nodes' is part of the language, but this version cannot run it yet
+    6 |     action_type: schedule_nodes
+      |                  ^~~~~~~~~~~~~~
       = 'torc init' refuses it; submit the batch scripts yourself, with sbatch
 wf.yaml:8:32: error: 'start_one_worker_per_node' belongs to mode direct, not to slurm
     8 |     start_one_worker_per_node: true

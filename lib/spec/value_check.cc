@@ -147,7 +147,8 @@ bool Check::choice_of(const Node& node) const {
     return std::find(list.begin(), list.end(), text) != list.end();
   };
   if (in(words_of(key.planned))) {
-    session.planned(node, fmt::format("{} {}", name, quoted(text)), "choose another one");
+    session.planned(node, fmt::format("{} {}", name, quoted(text)),
+                    key.instead.empty() ? "choose another one" : key.instead);
   }
   if (in(choices)) return true;
   const std::string guess = nearest(text, choices);
