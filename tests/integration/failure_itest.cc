@@ -85,6 +85,43 @@ jobs:
   expect_sound();
 }
 
+// What it keeps in memory is far beyond what it declares; with the declaration of the retry it
+// fits.
+TEST_P(Failure, a_job_that_ran_out_of_memory_is_tried_again_with_more) {
+  init(R"(name: wf
+failure_handlers:
+  - {name: more, rules: [{on: timeout}, {on: oom, memory_multiplier: 16}]}
+resource_requirements: [{name: small, num_cpus: 1, memory: 32m}]
+jobs:
+  - name: a
+    command: "x=$(head -c 90000000 /dev/zero | tr '\\0' a); test $TORC_ATTEMPT_ID = 2 || read y < gate; test ${#x} = 90000000"
+    resource_requirements: small
+    failure_handler: more
+)");
+  const Fifo gate(here.path() / "gate");
+  const Ended ended = run();
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_TRUE(ended.says("out of memory")) << ended;
+  EXPECT_EQ(job("a")["attempt"], 2);
+  expect_sound();
+}
+
+TEST_P(Failure, an_invocation_script_runs_the_command_of_its_job) {
+  init(R"(name: wf
+jobs:
+  - name: "a_{i}"
+    invocation_script: "./within.sh {i}"
+    command: "printf 'job %s\\n' {i}"
+    parameters: {i: [7]}
+)");
+  const Path script =
+      here.write("within.sh", "#!/bin/sh\necho within $1\nshift\n\"$@\"\necho behind\n");
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  const Ended ended = run();
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_EQ(here.run({"logs", "a_7"}).out, "within 7\njob 7\nbehind\n");
+}
+
 TEST_P(Failure, without_success_of_the_script_or_a_rule_for_it_a_job_stays_failed) {
   init(R"(name: wf
 failure_handlers:
