@@ -30,7 +30,18 @@ void add_result_commands(CLI::App& cli, const App& app, ResultCommands& options,
   c = cli.add_subcommand("resources", "Compare what jobs asked for with what they used");
   c->add_option("STORE", resources.store, "store");
   c->add_flag("--json", resources.json, "machine-readable output");
-  c->callback([&] { exit = run_resources(app, resources); });
+  auto* series = c->add_option("--series", resources.series,
+                               "one job, over time: memory, CPUs, bytes read and written")
+                     ->type_name("NAME");
+  c->add_option("--attempt", resources.attempt, "of that job (default: the newest)")
+      ->check(CLI::PositiveNumber)
+      ->needs(series);
+  c->footer(
+      "\nA job has a time series when the workflow has `resource_monitor: {granularity: "
+      "time_series}`\nand it ran for 0.1 s or longer; it can be read while the job runs.");
+  c->callback([&] {
+    exit = resources.series.empty() ? run_resources(app, resources) : run_series(app, resources);
+  });
 }
 
 }  // namespace torc::cli

@@ -121,6 +121,7 @@ std::optional<PreparedJob> JobPreparer::prepare(RecipeBook& book, const claim::R
   command.stderr_path = prepared.files.err;
   command.termination_signal = execution.termination_signal;
   command.termination_lead = execution.sigterm_lead;
+  if (settings_.run.monitor.time_series) command.sample_every = settings_.run.monitor.interval;
   if (execution.limit_resources) {
     command.time_limit = prepared.need.runtime;
     // No program fits into what is counted for a job that declares none.

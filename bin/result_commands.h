@@ -2,6 +2,7 @@
 // them, and the functions that run them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct ResultsOptions {
 
 struct ResourcesOptions {
   std::string store;
+  std::string series;         // a job: how it went over time; empty: all jobs, summed up
+  std::uint32_t attempt = 0;  // of it; 0: the newest
   bool json = false;
 };
 
@@ -34,6 +37,7 @@ struct ResultCommands {
 
 Exit run_results(const App& app, const ResultsOptions& options);
 Exit run_resources(const App& app, const ResourcesOptions& options);
+Exit run_series(const App& app, const ResourcesOptions& options);
 
 // Adds them to the command line; `options` and `exit` must outlive its parsing.
 void add_result_commands(CLI::App& cli, const App& app, ResultCommands& options, Exit& exit);

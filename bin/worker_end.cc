@@ -68,6 +68,7 @@ Result<void> Session::wait() {
   }
   // Jobs that the watchdog ended have not failed.
   if (lease_.fenced() && end_ != WorkerEnd::lease_lost) lose_lease(kTooLate);
+  keep_samples(wakeup.samples);
   for (const exec::Ended& ended : wakeup.ended) job_ended(ended);
   for (const int fd : wakeup.readable) {
     if (fd == committer_->fd()) {
@@ -182,7 +183,7 @@ void Session::lose_lease(std::string why) {
   lease_.lose();
   host_.kill_all();
   // Whatever happened to these jobs, it is not this worker's to say any more.
-  for (const auto& [id, job] : running_) gpu_pool_.give_back(job.gpus);
+  for (const auto& [id, job] : running_) release(job.gpus, job.cpus);
   running_.clear();
   suspects_.clear();
   queue_.clear();

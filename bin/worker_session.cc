@@ -188,6 +188,9 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
         std::move(actions));
     asked_welcome_ = !actions_->has(claim::Trigger::worker_start);
   }
+  series_ = std::make_unique<SeriesKeeper>(setup_.output_dir, claim::raw(self_),
+                                           [this](const std::string& line) { notice(line); });
+  bind_jobs();
   TORC_TRY(host_.watch(committer_->fd()));
   idle_since_ = clock_.boot_now();
   if (info.claims_from > info.registered_at) {
@@ -235,6 +238,7 @@ bool Session::start(PreparedJob job) {
   if (job.need.gpus > 0 && !setup_.max_parallel_jobs) {
     if (auto taken = gpu_pool_.take(job.need.gpus)) gpus = *std::move(taken);
   }
+  job.command.cpus = take_cpus(job);
   put_in_place(job, gpus);
   look_at_inputs(job.declared);
   job.command.umask = app_.umask;
@@ -245,7 +249,7 @@ bool Session::start(PreparedJob job) {
     job.command.stdout_fd = job.command.stderr_fd = -1;
     // This host cannot start anything just now: try again soon, but do not keep from others what it
     // cannot run.
-    gpu_pool_.give_back(gpus);
+    release(gpus, job.command.cpus);
     if (refused_starts_++ == 0) {
       notice(fmt::format("cannot start '{}', trying again: {}", job.name, id.error().what));
     }
@@ -274,7 +278,8 @@ bool Session::start(PreparedJob job) {
                   job.checkpoint_exit_code,
                   {},
                   {},
-                  std::move(label)};
+                  std::move(label),
+                  job.command.cpus};
   if (running.handler != nullptr && has_script(*running.handler))
     running.command = std::move(job.command);
   running_.emplace(static_cast<std::uint64_t>(*id), std::move(running));
@@ -390,6 +395,7 @@ void Session::conclude(const exec::Ended& ended) {
   Running job = std::move(it->second);
   running_.erase(it);
   if (job.failed) return recovered(std::move(job), ended);
+  series_->end({raw(job.token.job), job.token.attempt});
   claim::Finished finished = verdict(job, ended);
   output_->close(job.output, !job.revoked && finished.state == claim::JobState::completed);
   if (!job.revoked && recover(job, finished)) return;
@@ -407,7 +413,7 @@ void Session::report_end(Running job, const exec::Ended& ended, claim::Finished 
   pace_.job_ended(clock_.boot_now() - job.started, clock_.boot_now());
   free_cpus_ = std::min(setup_.machine.cpus, free_cpus_ + job.need.cpus);
   free_memory_ = std::min(setup_.machine.memory, free_memory_ + job.need.memory);
-  gpu_pool_.give_back(job.gpus);
+  release(job.gpus, job.cpus);
   if (job.revoked) {
     // Whatever it came to: only that it is over counts.
   } else if (finished.state == claim::JobState::completed) {

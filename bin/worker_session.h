@@ -1,6 +1,7 @@
 // The loop of one worker, see worker.h. Split over worker_session.cc (loop, starts, ends of jobs),
 // worker_talk.cc (what it says to the store and when) and worker_end.cc (time, signals, leaving),
-// worker_recovery.cc (what follows a failure), worker_actions.cc.
+// worker_recovery.cc (what follows a failure), worker_actions.cc, worker_measure.cc (CPUs and
+// samples).
 #pragma once
 
 #include <chrono>
@@ -17,8 +18,10 @@
 #include "bin/job_command.h"
 #include "bin/output_keeper.h"
 #include "bin/repeats.h"
+#include "bin/series_keeper.h"
 #include "bin/worker.h"
 #include "lib/claim/pace.h"
+#include "lib/exec/cpus.h"
 #include "lib/exec/process_host.h"
 
 namespace torc::cli {
@@ -53,7 +56,8 @@ struct Running {
   exec::Command command;  // kept only for a recovery script
   // How it ended, while its recovery script runs in its place.
   std::optional<claim::Finished> failed;
-  std::string label;  // of whoever wants to hear of its end
+  std::string label;   // of whoever wants to hear of its end
+  exec::CpuList cpus;  // that it is bound to; empty: to none
 };
 
 // One registration of a worker: from its epoch to its release or the loss of its lease. One thread;
@@ -88,6 +92,11 @@ class Session {
   void conclude_suspects();
   void tell_end(const Running& job, const claim::Finished& finished) const;
   void report_end(Running job, const exec::Ended& ended, claim::Finished finished);
+  // worker_measure.cc
+  void bind_jobs();
+  [[nodiscard]] exec::CpuList take_cpus(const PreparedJob& job);
+  void release(const std::vector<std::string>& gpus, const exec::CpuList& cpus);
+  void keep_samples(const std::vector<exec::Sample>& samples);
   // worker_recovery.cc
   [[nodiscard]] bool is_checkpoint(const Running& job, const exec::Ended& ended) const;
   [[nodiscard]] const claim::RetryRule* retry_rule(const Running& job,
@@ -146,7 +155,8 @@ class Session {
   const WorkerEvents& events_;
   exec::ProcessHost& host_;
   exec::GpuPool gpu_pool_;
-  exec::WatchedLease own_lease_;  // when nobody watches
+  std::optional<exec::CpuPool> cpu_pool_;  // only when jobs are bound
+  exec::WatchedLease own_lease_;           // when nobody watches
   exec::WatchedLease& lease_;
   int signal_fd_;
   RepeatedSignals repeated_;
@@ -158,6 +168,7 @@ class Session {
   bool welcoming_ = false;                 // they are not over yet
   bool asked_farewell_ = false;            // for those of on_worker_complete
   bool workflow_over_ = false;             // nobody waits for new jobs any more
+  std::unique_ptr<SeriesKeeper> series_;
   claim::WorkerEpoch self_{};
   // End of its time on the boot clock: a wall clock that is set meanwhile moves nothing.
   std::optional<BootTime> ends_at_;

@@ -36,7 +36,7 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::workflow, .name = "slurm_schedulers", .type = Type::maps, .child = Where::scheduler, .about = "named sets of sbatch options; each gets a batch script"},
     {.where = Where::workflow, .name = "slurm_defaults", .type = Type::options, .about = "long sbatch options for every scheduler"},
     {.where = Where::workflow, .name = "actions", .type = Type::maps, .child = Where::action, .about = "what to do when something happens: submit allocations, run commands"},
-    {.where = Where::workflow, .name = "resource_monitor", .type = Type::map, .support = kPlanned, .child = Where::monitor, .about = "how closely jobs are measured", .instead = "'torc job NAME' shows a job's peak memory and CPU time"},
+    {.where = Where::workflow, .name = "resource_monitor", .type = Type::map, .child = Where::monitor, .about = "how closely jobs are measured"},
     {.where = Where::workflow, .name = "execution_config", .type = Type::map, .child = Where::execution, .about = "how jobs are run and ended"},
     {.where = Where::workflow, .name = "use_pending_failed", .type = Type::boolean, .about = "a failed job that no rule of a handler is for waits for a decision: torc retry, or torc cancel; false"},
     {.where = Where::workflow, .name = "compute_node_wait_for_new_jobs_seconds", .type = Type::integer, .min = 0, .max = kMaxInt32, .about = "how long a worker waits for new jobs when the workflow is finished; 0"},
@@ -121,7 +121,7 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::execution, .name = "timeout_exit_code", .type = Type::integer, .min = 1, .max = 255, .about = "152"},
     {.where = Where::execution, .name = "oom_exit_code", .type = Type::integer, .min = 1, .max = 255, .mode = "direct", .about = "of a job that used more memory than it declared; 137"},
     {.where = Where::execution, .name = "srun_termination_signal", .type = Type::signal_ahead, .support = kPlanned, .mode = "slurm", .about = "TERM@120: the signal, and seconds before the step's time limit"},
-    {.where = Where::execution, .name = "enable_cpu_bind", .type = Type::boolean, .support = kPlanned, .mode = "slurm", .about = "srun binds each job to its CPUs"},
+    {.where = Where::execution, .name = "enable_cpu_bind", .type = Type::boolean, .about = "each job runs on CPUs of its own, near each other; false"},
     {.where = Where::execution, .name = "srun_mpi", .type = Type::word, .support = kPlanned, .mode = "slurm", .about = "as srun --mpi takes it"},
     {.where = Where::execution, .name = "staggered_start", .type = Type::boolean, .about = "workers claim their first jobs one after the other, within a minute; false"},
     {.where = Where::execution, .name = "stdio", .type = Type::map, .child = Where::stdio, .about = "what becomes of the jobs' output"},
@@ -173,12 +173,14 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::lease, .name = "ttl", .type = Type::duration, .about = "silence after which others take a worker's jobs over; PT10S to P1D, PT5M"},
     {.where = Where::lease, .name = "beat", .type = Type::duration, .about = "how often an idle worker shows that it lives; PT1S to a third of ttl, a fifth"},
 
-    {.where = Where::monitor, .name = "enabled", .type = Type::boolean},
-    {.where = Where::monitor, .name = "granularity", .type = Type::choice, .choices = "summary time_series"},
-    {.where = Where::monitor, .name = "sample_interval_seconds", .type = Type::integer, .min = 1, .max = kMaxSeconds},
-    {.where = Where::monitor, .name = "generate_plots", .type = Type::boolean},
-    {.where = Where::monitor, .name = "jobs", .type = Type::any},
-    {.where = Where::monitor, .name = "compute_node", .type = Type::any},
+    {.where = Where::monitor, .name = "enabled", .type = Type::boolean, .about = "false: no time series, whatever follows; what jobs used in all is always told; true"},
+    {.where = Where::monitor, .name = "granularity", .type = Type::choice, .choices = "summary time_series", .about = "time_series: also how it went over time; summary"},
+    {.where = Where::monitor, .name = "sample_interval_seconds", .type = Type::integer, .min = 1, .max = kMaxSeconds, .about = "10"},
+    {.where = Where::monitor, .name = "jobs", .type = Type::map, .child = Where::monitor_part, .about = "the same for jobs alone, and wins"},
+    {.where = Where::monitor, .name = "compute_node", .type = Type::any, .support = kIgnored, .about = "nodes are not measured, jobs are"},
+    {.where = Where::monitor, .name = "generate_plots", .type = Type::any, .support = kIgnored, .about = "no plots are made; 'torc resources --series NAME --json' has the figures"},
+    {.where = Where::monitor_part, .name = "enabled", .type = Type::boolean, .about = "false: no time series"},
+    {.where = Where::monitor_part, .name = "granularity", .type = Type::choice, .choices = "summary time_series", .about = "as in resource_monitor"},
     // clang-format on
 });
 
@@ -249,6 +251,8 @@ std::string_view with_article(Where where) {
       return "lease";
     case Where::monitor:
       return "resource_monitor";
+    case Where::monitor_part:
+      return "a part of resource_monitor";
     case Where::depends:
       return "depends";
     case Where::addition:

@@ -29,6 +29,7 @@ enum class Where : std::uint8_t {
   budget,
   lease,
   monitor,
+  monitor_part,
   depends,
   addition,  // to a living workflow: some keys of the workflow
   none

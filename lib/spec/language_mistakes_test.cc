@@ -625,10 +625,6 @@ name: w
 resource_monitor: {enable: true, granularity: fine}
 jobs: [{name: a, command: b}]
 )", R"(
-wf.yaml:2:1: note: 'resource_monitor' is part of the language, but this version cannot run it yet
-    2 | resource_monitor: {enable: true, granularity: fine}
-      | ^~~~~~~~~~~~~~~~
-      = 'torc init' refuses it; 'torc job NAME' shows a job's peak memory and CPU time
 wf.yaml:2:20: error: unknown key 'enable' in resource_monitor
     2 | resource_monitor: {enable: true, granularity: fine}
       |                    ^~~~~~

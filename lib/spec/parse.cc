@@ -129,8 +129,7 @@ Workflow read_workflow(Session& session, const Node& root) {
         std::chrono::seconds(reader.integer("compute_node_expiration_buffer_seconds", 0));
     check_expiration_buffer(session, *node, w);
   }
-  if (const Node* node = reader.find("resource_monitor"))
-    (void)MapReader(session, *node, Where::monitor);
+  if (const Node* node = reader.find("resource_monitor")) w.monitor = read_monitor(session, *node);
   w.jobs = read_all<JobEntry>(reader, "jobs", Where::job, read_job);
   if (const Node* jobs = reader.find("jobs"); jobs != nullptr && jobs->items.empty()) {
     session.error(*jobs, "'jobs' is empty", "write at least one job");

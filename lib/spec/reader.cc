@@ -16,7 +16,8 @@ namespace {
 std::string remedy_for_unknown(Where where, std::string_view name) {
   std::vector<std::string_view> homes;
   for (const Key& key : language()) {
-    if (key.name == name && key.where != Where::monitor) homes.push_back(with_article(key.where));
+    if (key.name == name && key.where != Where::monitor && key.where != Where::monitor_part)
+      homes.push_back(with_article(key.where));
   }
   const bool is_key = find_key(Where::workflow, name) != nullptr;
   if (where == Where::addition && is_key)

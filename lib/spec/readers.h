@@ -15,6 +15,7 @@ namespace torc::spec {
 [[nodiscard]] FileEntry read_file(const Session& session, const Node& map);
 [[nodiscard]] ResourceRequirements read_resources(const Session& session, const Node& map);
 [[nodiscard]] SlurmScheduler read_scheduler(const Session& session, const Node& map);
+[[nodiscard]] ResourceMonitor read_monitor(const Session& session, const Node& map);
 [[nodiscard]] ExecutionConfig read_execution(const Session& session, const Node& map);
 [[nodiscard]] Stdio read_stdio(const Session& session, const Node& map);
 

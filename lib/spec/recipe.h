@@ -68,6 +68,7 @@ struct RunSettings {
   std::chrono::seconds expiration_buffer{0};
   bool use_pending_failed = false;
   LeaseConfig lease;
+  ResourceMonitor monitor;
 };
 [[nodiscard]] RunSettings run_settings(const Workflow& workflow);
 [[nodiscard]] std::string encode(const RunSettings& settings);

@@ -169,12 +169,18 @@ TEST(RunSettings, come_back_as_they_were_written) {
   s.expiration_buffer = std::chrono::seconds(180);
   s.use_pending_failed = true;
   s.lease = {std::chrono::seconds(60), std::chrono::seconds(10)};
+  s.execution.enable_cpu_bind = true;
+  s.monitor = {true, std::chrono::seconds(3)};
   const auto back = decode_settings(encode(s));
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(back->name, s.name);
   EXPECT_EQ(back->env, s.env);
   EXPECT_EQ(encode(*back), encode(s));
   EXPECT_EQ(back->execution.sigkill_headroom, std::chrono::seconds(8));
+  EXPECT_FALSE(back->execution.limit_resources);
+  EXPECT_TRUE(back->execution.enable_cpu_bind);
+  EXPECT_TRUE(back->monitor.time_series);
+  EXPECT_EQ(back->monitor.interval, std::chrono::seconds(3));
   EXPECT_EQ(back->execution.stdio.mode, StdioMode::packed);
   EXPECT_TRUE(back->execution.staggered_start && back->workers_stay && back->use_pending_failed);
   EXPECT_EQ(back->expiration_buffer, std::chrono::seconds(180));

@@ -13,6 +13,9 @@ constexpr unsigned kStay = 1;
 constexpr unsigned kPending = 2;
 constexpr unsigned kStaggered = 4;
 
+constexpr unsigned kLimits = 1;
+constexpr unsigned kBinds = 2;
+
 std::chrono::seconds decode_seconds(Decoder& in) {
   return std::chrono::seconds(in.svarint());
 }
@@ -35,6 +38,7 @@ RunSettings run_settings(const Workflow& workflow) {
   s.expiration_buffer = workflow.expiration_buffer;
   s.use_pending_failed = workflow.use_pending_failed;
   s.lease = workflow.lease;
+  s.monitor = workflow.monitor;
   return s;
 }
 
@@ -43,10 +47,14 @@ std::string encode(const RunSettings& settings) {
   out.u8(kSettingsFormat).text(settings.name).varint(settings.env.size());
   for (const auto& [key, value] : settings.env) out.text(key).text(value);
   const ExecutionConfig& e = settings.execution;
-  out.u8(static_cast<std::uint8_t>(e.mode)).u8(e.limit_resources ? 1 : 0);
+  out.u8(static_cast<std::uint8_t>(e.mode))
+      .u8(static_cast<std::uint8_t>((e.limit_resources ? kLimits : 0) |
+                                    (e.enable_cpu_bind ? kBinds : 0)));
   out.svarint(e.termination_signal);
   out.svarint(e.sigterm_lead.count()).svarint(e.sigkill_headroom.count());
   out.svarint(e.timeout_exit_code).svarint(e.oom_exit_code);
+  const ResourceMonitor& monitor = settings.monitor;
+  out.varint(monitor.time_series ? static_cast<std::uint64_t>(monitor.interval.count()) : 0);
   out.u8(static_cast<std::uint8_t>(e.stdio.mode)).u8(e.stdio.delete_on_success ? 1 : 0);
   out.varint(settings.max_iterations.value_or(0));
   out.svarint(settings.wait_for_new_jobs.count()).svarint(settings.expiration_buffer.count());
@@ -70,12 +78,17 @@ Result<RunSettings> decode_settings(std::string_view bytes) {
   ExecutionConfig& e = settings.execution;
   const std::uint8_t mode = in.u8();
   e.mode = static_cast<ExecutionMode>(mode);
-  e.limit_resources = in.u8() != 0;
+  const unsigned limits = in.u8();
+  e.limit_resources = (limits & kLimits) != 0;
+  e.enable_cpu_bind = (limits & kBinds) != 0;
   e.termination_signal = static_cast<int>(in.svarint());
   e.sigterm_lead = decode_seconds(in);
   e.sigkill_headroom = decode_seconds(in);
   e.timeout_exit_code = static_cast<int>(in.svarint());
   e.oom_exit_code = static_cast<int>(in.svarint());
+  const std::chrono::seconds every(in.varint());
+  settings.monitor.time_series = every.count() > 0;
+  if (settings.monitor.time_series) settings.monitor.interval = every;
   const std::uint8_t stdio = in.u8();
   e.stdio.mode = static_cast<StdioMode>(stdio);
   e.stdio.delete_on_success = in.u8() != 0;

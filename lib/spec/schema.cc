@@ -131,6 +131,8 @@ std::string name_of(Where where) {
       return "lease";
     case Where::monitor:
       return "resource_monitor";
+    case Where::monitor_part:
+      return "resource_monitor_part";
     case Where::depends:
       return "depends";
     case Where::addition:

@@ -123,4 +123,20 @@ ExecutionConfig read_execution(const Session& session, const Node& map) {
   return c;
 }
 
+ResourceMonitor read_monitor(const Session& session, const Node& map) {
+  const MapReader reader(session, map, Where::monitor);
+  ResourceMonitor monitor;
+  bool enabled = reader.boolean("enabled", true);
+  std::string granularity = reader.text("granularity");
+  monitor.interval =
+      std::chrono::seconds(reader.integer("sample_interval_seconds", monitor.interval.count()));
+  if (const Node* node = reader.find("jobs")) {
+    const MapReader jobs(session, *node, Where::monitor_part);
+    enabled = jobs.boolean("enabled", enabled);
+    granularity = jobs.text("granularity", granularity);
+  }
+  monitor.time_series = enabled && granularity == "time_series";
+  return monitor;
+}
+
 }  // namespace torc::spec

@@ -185,6 +185,10 @@ struct LeaseConfig {
   std::optional<std::chrono::seconds> ttl;
   std::optional<std::chrono::seconds> beat;
 };
+struct ResourceMonitor {
+  bool time_series = false;
+  std::chrono::seconds interval{10};
+};
 // At most `most` jobs of the entry run at a time.
 struct Limit {
   std::string entry;  // its name as written
@@ -231,6 +235,7 @@ struct Workflow {
   std::vector<Limit> limits;
   Budget budget;
   LeaseConfig lease;
+  ResourceMonitor monitor;
   std::optional<std::uint32_t> max_iterations;  // of dynamic_jobs
   std::optional<std::uint32_t> max_failures;
   std::chrono::seconds wait_for_new_jobs{0};  // before a worker leaves a finished workflow

@@ -111,5 +111,47 @@ TEST_P(Results, resources_tell_who_wastes_and_who_needs_more) {
   EXPECT_TRUE(here_.run({"resources"}).says("wastes memory"));
 }
 
+// --- time series ---
+
+// The job itself waits until its series can be read: no longer than that, and while it runs.
+TEST_P(Results, a_time_series_is_read_while_its_job_runs) {
+  here_.write("wf.yaml", std::string(R"(name: wf
+resource_monitor: {granularity: time_series, sample_interval_seconds: 1}
+jobs:
+  - name: a
+    command: "head -c 3000000 /dev/zero >big; until )") +
+                             TORC_PROGRAM + R"( resources wf.torc --series a; do sleep 0.1; done"
+  - {name: b, command: "true"}
+)");
+  ASSERT_EQ(here_.run({"init", "wf.yaml", "--engine", GetParam()}).exit_code, 0);
+  const Ended ended = here_.run({"run", "wf.torc", "--num-cpus", "2", "--num-gpus", "0"});
+  ASSERT_EQ(ended.exit_code, 0) << ended;
+  const json series = here_.json({"resources", "--series", "a"});
+  EXPECT_EQ(series["name"], "a");
+  EXPECT_EQ(series["attempt"], 1);
+  ASSERT_GE(series["points"].size(), 1U);
+  const json& last = series["points"].back();
+  EXPECT_GE(last["written_bytes"], 3'000'000);
+  EXPECT_GE(last["processes"], 1);
+  EXPECT_GT(last["memory_bytes"], 0);
+  EXPECT_TRUE(here_.run({"resources", "wf.torc", "--series", "a", "--attempt", "1"}).says("CPUs"));
+  const Ended none = here_.run({"resources", "--series", "b"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_TRUE(none.says("no time series")) << none;
+  EXPECT_EQ(here_.run({"resources", "--series", "nobody"}).exit_code, 2);
+  EXPECT_EQ(here_.run({"resources", "--attempt", "1"}).exit_code, 2);
+  EXPECT_GT(by_name({"results"})["a"]["written_bytes"], 3'000'000);
+}
+
+TEST_P(Results, a_bound_job_runs_on_one_cpu) {
+  here_.write("wf.yaml", R"(name: wf
+execution_config: {enable_cpu_bind: true}
+jobs: [{name: a, command: "grep Cpus_allowed_list /proc/self/status | grep -E '\\s[0-9]+$'"}]
+)");
+  ASSERT_EQ(here_.run({"init", "wf.yaml", "--engine", GetParam()}).exit_code, 0);
+  const Ended ended = here_.run({"run", "wf.torc", "--num-gpus", "0"});
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+}
+
 }  // namespace
 }  // namespace torc::itest

@@ -80,6 +80,7 @@ TEST_F(Stop, a_termination_signal_ends_the_jobs_which_run_again_later) {
   const Ended ended = process->wait();
   EXPECT_EQ(ended.exit_code, 1) << ended;
   EXPECT_EQ(state_of("b"), "ready");
+  EXPECT_EQ(here_.json({"job", "b"})["cause"], "stopped");
   EXPECT_TRUE(here_.json({"status"})["workers"].empty());
   expect_that_a_later_run_completes();
   EXPECT_EQ(here_.json({"job", "b"})["attempt"], 2);
@@ -113,6 +114,8 @@ jobs:
   EXPECT_EQ(state_of("endless"), "ready");
   EXPECT_EQ(state_of("too_long"), "ready");
   EXPECT_EQ(here_.json({"job", "endless"})["attempt"], 1);
+  EXPECT_EQ(here_.json({"job", "endless"})["cause"], "allocation_ended");
+  EXPECT_TRUE(here_.run({"job", "endless"}).says("end of the allocation"));
   EXPECT_EQ(here_.json({"job", "too_long"})["attempt"], 0);
   record_.pump();
   EXPECT_FALSE(record_.has("too_long"));
