@@ -74,6 +74,8 @@ void add_worker_flags(CLI::App* command, WorkerOptions& o) {
                    "run at most N jobs at a time and ignore what they need")
       ->type_name("N")
       ->check(at_least_one());
+  command->add_flag("--overcommit", o.overcommit,
+                    "take no notice of other workers on this node, which take none of this one");
   command
       ->add_option("--scheduler", o.scheduler,
                    "serve jobs bound to this scheduler (and unbound ones)")
@@ -193,6 +195,11 @@ Exit run_command_line(const App& app, int argc, char** argv) {
   c->callback([&] {
     exit = under_watchdog(app, [&](const App& guarded) { return run_worker(guarded, worker); });
   });
+
+  NodeOptions node;
+  c = cli.add_subcommand("node", "Show which of your workers hold what of this node");
+  c->add_flag("--json", node.json, "machine-readable output");
+  c->callback([&] { exit = run_node(app, node); });
 
   StatusOptions status;
   c = cli.add_subcommand("status", "Show progress, workers and failures");

@@ -40,6 +40,7 @@ struct WorkerOptions {
   std::optional<std::chrono::seconds> idle_timeout;
   std::optional<std::chrono::seconds> lease_ttl;
   std::string output_dir;
+  bool overcommit = false;  // takes no notice of other workers on the node
   bool quiet = false;
 };
 
@@ -86,6 +87,10 @@ struct ExportOptions {
   bool all_attempts = false;
 };
 
+struct NodeOptions {
+  bool json = false;
+};
+
 struct VerifyOptions {
   std::string store;
   bool json = false;
@@ -101,6 +106,7 @@ Exit run_job(const App& app, const JobOptions& options);
 Exit run_why(const App& app, const JobOptions& options);
 Exit run_logs(const App& app, const LogsOptions& options);
 Exit run_export(const App& app, const ExportOptions& options);
+Exit run_node(const App& app, const NodeOptions& options);
 Exit run_verify(const App& app, const VerifyOptions& options);
 
 // Parses the command line and runs the command that it names.

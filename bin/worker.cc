@@ -1,10 +1,12 @@
 #include "bin/worker.h"
 
+#include <fmt/format.h>
 #include <signal.h>
 
 #include <utility>
 
 #include "bin/worker_session.h"
+#include "lib/exec/node_ledger.h"
 
 namespace torc::cli {
 
@@ -28,11 +30,35 @@ void block_worker_signals() {
   signal(SIGUSR2, SIG_IGN);  // a warning of Slurm's (--signal) is for the jobs, who get it too
 }
 
+namespace {
+
+// Without a ledger a worker does its work all the same.
+NodeShare share_of_node(const App& app, const WorkerSetup& setup, const store::Store& store,
+                        const WorkerEvents& events) {
+  if (!setup.node) return {setup.machine, nullptr, app.clock};
+  exec::NodeMember member = *setup.node;
+  member.worker = exec::this_process();
+  member.watchdog = app.watched != nullptr ? app.watched->process() : member.worker;
+  member.since = app.clock.wall_now();
+  member.store = store.directory().string();
+  auto ledger = exec::NodeLedger::enter(setup.node_place, member, app.clock);
+  if (ledger) return {setup.machine, *std::move(ledger), app.clock};
+  if (events.notice) {
+    events.notice(
+        fmt::format("does not mind other workers on this node: {}", ledger.error().text()));
+  }
+  return {setup.machine, nullptr, app.clock};
+}
+
+}  // namespace
+
 Result<WorkerSummary> work(const App& app, std::unique_ptr<store::Store> store,
                            const WorkerSetup& setup, const WorkerEvents& events) {
   block_worker_signals();
+  // Gone after the host, which ends what still runs on it.
+  NodeShare share = share_of_node(app, setup, *store, events);
   TORC_ASSIGN(const std::unique_ptr<exec::ProcessHost> host, exec::ProcessHost::create(app.clock));
-  Session session(app, setup, events, *host);
+  Session session(app, setup, events, *host, share);
   return session.run(std::move(store));
 }
 

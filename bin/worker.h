@@ -10,11 +10,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bin/app.h"
 #include "bin/workflow_plan.h"
 #include "lib/claim/claimer.h"
 #include "lib/exec/machine.h"
+#include "lib/exec/node_member.h"
 #include "lib/slurm/query.h"
 
 namespace torc::cli {
@@ -34,6 +36,9 @@ struct WorkerSetup {
   Path output_dir;
   std::uint64_t starters = 1;  // workers that are started together with this one, itself included
   bool any_scheduler = false;  // `torc run`: serves jobs of every scheduler and label
+  // As what it enters the node ledger, but for its processes and store; none: it minds nobody.
+  std::optional<exec::NodeMember> node;
+  exec::NodePlace node_place;  // where the ledger may be
   slurm::RunProgram run_program;
 };
 

@@ -47,6 +47,9 @@ std::optional<BootTime> Session::wake_at() const {
     at = earlier(at, std::max({pace_.queue_stands_at(), last_sent_ + window(), not_before_}));
   }
   if (nothing_claimable_ && phase_ == Phase::working) at = earlier(at, next_poll_);
+  if (committer_->busy() && in_flight_.offer && now < last_sent_ + kShareInFlight)
+    at = earlier(at, last_sent_ + kShareInFlight);
+  if (const auto look = share_.wake_at(); look && phase_ == Phase::working) at = earlier(at, *look);
   if (const auto show = events_.show_at ? events_.show_at() : std::nullopt) at = earlier(at, *show);
   if (setup_.idle_timeout && is_idle()) at = earlier(at, idle_since_ + *setup_.idle_timeout);
   if (ends_at_ && phase_ != Phase::stopping) {
@@ -65,6 +68,7 @@ Result<void> Session::wait() {
   // First what this worker was told, then what became of its jobs: the one explains the other.
   for (const int fd : wakeup.readable) {
     if (fd == signal_fd_) handle_signals();
+    if (fd == share_.fd()) look_at_share();
   }
   // Jobs that the watchdog ended have not failed.
   if (lease_.fenced() && end_ != WorkerEnd::lease_lost) lose_lease(kTooLate);
@@ -86,6 +90,8 @@ Result<void> Session::wait() {
 void Session::check_time() {
   const BootTime now = clock_.boot_now();
   conclude_suspects();
+  share_.check();
+  if (const auto at = share_.wake_at(); at && now >= *at) look_at_share();
   if (const auto at = events_.show_at ? events_.show_at() : std::nullopt; at && now >= *at)
     events_.show();
   if (end_ != WorkerEnd::lease_lost &&
@@ -183,7 +189,6 @@ void Session::lose_lease(std::string why) {
   lease_.lose();
   host_.kill_all();
   // Whatever happened to these jobs, it is not this worker's to say any more.
-  for (const auto& [id, job] : running_) release(job.gpus, job.cpus);
   running_.clear();
   suspects_.clear();
   queue_.clear();
@@ -198,6 +203,7 @@ void Session::lose_lease(std::string why) {
 Result<WorkerSummary> Session::leave() {
   host_.unwatch(committer_->fd());
   host_.unwatch(signal_fd_);
+  if (watched_share_ >= 0) host_.unwatch(watched_share_);
   std::unique_ptr<store::Store> store = committer_->stop();
   summary_.end = *end_;
   if (summary_.end == WorkerEnd::lease_lost) return summary_;

@@ -71,19 +71,17 @@ bool is_fault_of_node(const exec::Ended& ended) {
 }  // namespace
 
 Session::Session(const App& app, const WorkerSetup& setup, const WorkerEvents& events,
-                 exec::ProcessHost& host)
+                 exec::ProcessHost& host, NodeShare& share)
     : app_(app),
       clock_(app.clock),
       setup_(setup),
       events_(events),
       host_(host),
-      gpu_pool_(setup.machine.gpus),
+      share_(share),
       lease_(app.watched != nullptr ? *app.watched : own_lease_),
       signal_fd_(make_signal_fd()),
       lease_ttl_(setup.lease_ttl),
-      begun_(clock_.boot_now()),
-      free_cpus_(setup.machine.cpus),
-      free_memory_(setup.machine.memory) {
+      begun_(clock_.boot_now()) {
   if (setup.ends_at) {
     ends_at_ = clock_.boot_now() + std::max<nanoseconds>(*setup.ends_at - clock_.wall_now(), 0ns);
   }
@@ -201,28 +199,25 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
 
   while (!(end_ && running_.empty() && queue_.empty() && !has_reports() && !acts() &&
            !wants_farewell() && !committer_->busy())) {
+    let_others();
     run_actions();
     start_jobs();
     send_if_due();
+    settle_share();
     TORC_TRY(wait());
     check_time();
   }
   return leave();
 }
 
-bool Session::fits(const PreparedJob& job) const {
-  if (setup_.max_parallel_jobs) return running_.size() < *setup_.max_parallel_jobs;
-  return job.need.cpus <= free_cpus_ && job.need.memory <= free_memory_ &&
-         job.need.gpus <= gpu_pool_.free();
-}
-
 // In the order of the grants, but a job that does not fit yet does not keep smaller ones behind it
 // waiting.
 void Session::start_jobs() {
-  if (phase_ != Phase::working || clock_.boot_now() < not_before_) return;
+  if (phase_ != Phase::working || clock_.boot_now() < not_before_ || queue_.empty()) return;
+  share_.check();  // just before it is used
   for (auto it = queue_.begin(); it != queue_.end();) {
-    if (!setup_.max_parallel_jobs && free_cpus_ == 0) return;
-    if (!fits(*it)) {
+    if (!setup_.max_parallel_jobs && share_.free_cpus() == 0 && !share_.may_grow()) return;
+    if (!share_gives(*it)) {
       ++it;
       continue;
     }
@@ -235,9 +230,7 @@ void Session::start_jobs() {
 bool Session::start(PreparedJob job) {
   if (lease_.fenced()) return false;  // the loop comes to it at once
   std::vector<std::string> gpus;
-  if (job.need.gpus > 0 && !setup_.max_parallel_jobs) {
-    if (auto taken = gpu_pool_.take(job.need.gpus)) gpus = *std::move(taken);
-  }
+  if (!setup_.max_parallel_jobs) gpus = share_.take(job.need);
   job.command.cpus = take_cpus(job);
   put_in_place(job, gpus);
   look_at_inputs(job.declared);
@@ -249,7 +242,7 @@ bool Session::start(PreparedJob job) {
     job.command.stdout_fd = job.command.stderr_fd = -1;
     // This host cannot start anything just now: try again soon, but do not keep from others what it
     // cannot run.
-    release(gpus, job.command.cpus);
+    release(job.need, gpus, job.command.cpus);
     if (refused_starts_++ == 0) {
       notice(fmt::format("cannot start '{}', trying again: {}", job.name, id.error().what));
     }
@@ -261,8 +254,6 @@ bool Session::start(PreparedJob job) {
   refused_starts_ = 0;
   std::string label = events_.label ? events_.label(job) : std::string();
   pace_.job_started(clock_.boot_now());
-  free_cpus_ -= std::min(free_cpus_, job.need.cpus);
-  free_memory_ = free_memory_ - std::min(free_memory_, job.need.memory);
   starts_.push_back({job.grant.token, clock_.wall_now()});
   Running running{clock_.boot_now(),
                   job.grant.token,
@@ -411,9 +402,7 @@ void Session::tell_end(const Running& job, const claim::Finished& finished) cons
 void Session::report_end(Running job, const exec::Ended& ended, claim::Finished finished) {
   tell_end(job, finished);
   pace_.job_ended(clock_.boot_now() - job.started, clock_.boot_now());
-  free_cpus_ = std::min(setup_.machine.cpus, free_cpus_ + job.need.cpus);
-  free_memory_ = std::min(setup_.machine.memory, free_memory_ + job.need.memory);
-  release(job.gpus, job.cpus);
+  release(job.need, job.gpus, job.cpus);
   if (job.revoked) {
     // Whatever it came to: only that it is over counts.
   } else if (finished.state == claim::JobState::completed) {

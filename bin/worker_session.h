@@ -1,7 +1,7 @@
 // The loop of one worker, see worker.h. Split over worker_session.cc (loop, starts, ends of jobs),
 // worker_talk.cc (what it says to the store and when) and worker_end.cc (time, signals, leaving),
-// worker_recovery.cc (what follows a failure), worker_actions.cc, worker_measure.cc (CPUs and
-// samples).
+// worker_recovery.cc (what follows a failure), worker_actions.cc, worker_node.cc (what it has of
+// its node), worker_measure.cc (CPUs and samples).
 #pragma once
 
 #include <chrono>
@@ -16,6 +16,7 @@
 #include "bin/action_runner.h"
 #include "bin/committer.h"
 #include "bin/job_command.h"
+#include "bin/node_share.h"
 #include "bin/output_keeper.h"
 #include "bin/repeats.h"
 #include "bin/series_keeper.h"
@@ -33,6 +34,9 @@ inline constexpr std::chrono::nanoseconds kLastRetry = std::chrono::seconds(30);
 // Attempts cut off by the end of an allocation or by a signal, or that could not start, before a
 // job is given up.
 inline constexpr std::uint32_t kMostStops = 5;
+
+// An exchange that takes longer does not keep what its jobs could need from others on the node.
+inline constexpr std::chrono::nanoseconds kShareInFlight = std::chrono::seconds(1);
 
 enum class Phase : std::uint8_t {
   working,
@@ -65,7 +69,7 @@ struct Running {
 class Session {
  public:
   Session(const App& app, const WorkerSetup& setup, const WorkerEvents& events,
-          exec::ProcessHost& host);
+          exec::ProcessHost& host, NodeShare& share);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -83,10 +87,14 @@ class Session {
   Result<void> wait();
 
   bool start(PreparedJob job);
+  // worker_node.cc
+  bool share_gives(const PreparedJob& job);
+  void let_others();
+  void settle_share();
+  void look_at_share();
   void look_at_inputs(JobFiles& declared) const;
   [[nodiscard]] std::string signature_of(Running& job) const;
   void put_in_place(PreparedJob& job, const std::vector<std::string>& gpus) const;
-  bool fits(const PreparedJob& job) const;
   void job_ended(const exec::Ended& ended);
   void conclude(const exec::Ended& ended);
   void conclude_suspects();
@@ -95,7 +103,8 @@ class Session {
   // worker_measure.cc
   void bind_jobs();
   [[nodiscard]] exec::CpuList take_cpus(const PreparedJob& job);
-  void release(const std::vector<std::string>& gpus, const exec::CpuList& cpus);
+  void release(const claim::Requirement& need, const std::vector<std::string>& gpus,
+               const exec::CpuList& cpus);
   void keep_samples(const std::vector<exec::Sample>& samples);
   // worker_recovery.cc
   [[nodiscard]] bool is_checkpoint(const Running& job, const exec::Ended& ended) const;
@@ -154,7 +163,8 @@ class Session {
   const WorkerSetup& setup_;
   const WorkerEvents& events_;
   exec::ProcessHost& host_;
-  exec::GpuPool gpu_pool_;
+  NodeShare& share_;
+  int watched_share_ = -1;                 // descriptor that tells of capacity
   std::optional<exec::CpuPool> cpu_pool_;  // only when jobs are bound
   exec::WatchedLease own_lease_;           // when nobody watches
   exec::WatchedLease& lease_;
@@ -178,9 +188,7 @@ class Session {
   Phase phase_ = Phase::working;
   std::optional<WorkerEnd> end_;                           // why, once it is decided
   claim::EndCause stop_cause_ = claim::EndCause::stopped;  // of jobs that it tells to end
-  std::uint32_t free_cpus_;
-  ByteCount free_memory_;
-  std::deque<PreparedJob> queue_;    // claimed, not started, in order
+  std::deque<PreparedJob> queue_;                          // claimed, not started, in order
   std::deque<PreparedJob> offered_;  // its end, offered as spare in the exchange under way
   std::unordered_map<std::uint64_t, Running> running_;
   struct Suspect {

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "bin/job_command.h"
+#include "lib/exec/node_ledger.h"
 #include "lib/exec/run_program.h"
 #include "lib/slurm/query.h"
 
@@ -55,6 +56,7 @@ Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& optio
                                       const spec::RunSettings& settings) {
   WorkerSetup setup;
   setup.machine = exec::detect(app.env);
+  exec::NodeMember node = exec::describe_member(setup.machine, app.env);
   if (options.cpus) {
     setup.machine.cpus = *options.cpus;
     setup.machine.cpus_from = "--num-cpus";
@@ -73,6 +75,13 @@ Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& optio
     setup.machine.gpus.resize(*options.gpus);
     setup.machine.gpus_from = "--num-gpus";
   }
+  exec::apply_flags(node, setup.machine);
+  if (options.overcommit) exec::let_overcommit(node);
+  // Below a job of another worker it uses what that one has of the node already. Where jobs are
+  // counted, what they need is not known.
+  const bool below = app.env("TORC_RUN_ID").has_value();
+  if (!below && !options.max_parallel_jobs) setup.node = std::move(node);
+  setup.node_place = exec::node_place(app.env, setup.machine.host);
   setup.max_parallel_jobs = options.max_parallel_jobs;
   setup.scheduler = options.scheduler;
   setup.label = options.label;

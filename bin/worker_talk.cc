@@ -23,9 +23,9 @@ claim::Offer Session::offer() const {
   o.total_cpus = setup_.machine.cpus;
   o.total_gpus = static_cast<std::uint32_t>(setup_.machine.gpus.size());
   o.total_memory = setup_.machine.memory;
-  o.cpus = free_cpus_;
-  o.memory = free_memory_;
-  o.gpus = static_cast<std::uint32_t>(gpu_pool_.free());
+  o.cpus = share_.free_cpus();
+  o.memory = share_.free_memory();
+  o.gpus = share_.free_gpus();
   for (const PreparedJob& job : queue_) {
     o.cpus -= std::min(o.cpus, job.need.cpus);
     o.memory = o.memory - std::min(o.memory, job.need.memory);
@@ -49,6 +49,7 @@ claim::Offer Session::offer() const {
   }
   const std::uint64_t wanted = pace_.ahead(slots(), clock_.boot_now());
   o.ahead = wanted > queue_.size() ? wanted - queue_.size() : 0;
+  if (share_.cpus() == 0 && !setup_.max_parallel_jobs) o.ahead = 0;
   return o;
 }
 
@@ -56,9 +57,9 @@ claim::Offer Session::offer() const {
 std::uint64_t Session::slots() const {
   if (setup_.max_parallel_jobs) return *setup_.max_parallel_jobs;
   if (!queue_.empty()) return std::max<std::uint64_t>(1, running_.size());
-  const std::uint64_t cpus = setup_.machine.cpus;
+  const std::uint64_t cpus = share_.is_limited() ? share_.cpus() : setup_.machine.cpus;
   if (running_.empty()) return cpus;
-  return running_.size() * cpus / std::max<std::uint64_t>(1, cpus - free_cpus_);
+  return running_.size() * cpus / std::max<std::uint64_t>(1, share_.used_cpus());
 }
 
 bool Session::queue_stands() const {
@@ -79,13 +80,16 @@ std::vector<claim::ClaimToken> Session::spare_jobs() {
 
 bool Session::idle_slot() const {
   if (setup_.max_parallel_jobs) return running_.size() + queue_.size() < *setup_.max_parallel_jobs;
-  return queue_.empty() && free_cpus_ > 0;
+  if (!queue_.empty()) return false;
+  // One that has nothing asks all the same now and then: the workflow may be finished.
+  return share_.free_cpus() > 0 || share_.may_grow() || share_.cpus() == 0;
 }
 
 bool Session::wants_jobs() const {
   if (phase_ != Phase::working || end_ || is_starting()) return false;
   if (nothing_claimable_) return false;
   if (idle_slot()) return true;
+  if (share_.cpus() == 0 && !setup_.max_parallel_jobs) return false;  // others have everything
   return queue_.size() < pace_.next_window(slots(), clock_.boot_now());
 }
 
@@ -106,6 +110,9 @@ void Session::send_if_due() {
   if (!has_reports() && !wants_jobs() && !queue_stands() && !greets) return;
   const BootTime now = clock_.boot_now();
   if (now < not_before_ || now < last_sent_ + window()) return;
+  const bool offers = phase_ == Phase::working && !end_;
+  // Always: what ends with this exchange may make anything ready.
+  if (offers && !setup_.max_parallel_jobs) share_.grow();
   claim::Exchange exchange;
   exchange.worker = self_;
   exchange.now = clock_.wall_now();
@@ -115,7 +122,7 @@ void Session::send_if_due() {
   starts_.clear();
   finishes_.clear();
   returns_.clear();
-  if (phase_ == Phase::working && !end_) exchange.offer = offer();
+  if (offers) exchange.offer = offer();
   if (!exchange.finishes.empty()) exchange.job_time = pace_.job_time();
   ask_for_actions(exchange);
   exchange.spares = spare_jobs();
@@ -169,6 +176,7 @@ void Session::take_reply() {
   if (!in_flight_.offer) return;
   if (reply->jobs.empty()) {
     nothing_claimable_ = true;
+    share_.wait_for_more();
     next_poll_ = clock_.boot_now() + pace_.next_poll(dice());
     if (reply->answer.next_due) {
       // A job comes back then; a crowd does not ask for it all at once.
@@ -255,7 +263,7 @@ void Session::check_done(const claim::Answer& answer) {
   } else if (w.of(claim::JobState::claimed) + w.of(claim::JobState::running) +
                      w.of(claim::JobState::delayed) ==
                  0 &&
-             !setup_.idle_timeout && !awaits_actions(w)) {
+             !setup_.idle_timeout && !share_.is_limited() && !awaits_actions(w)) {
     // Ready jobs are left, nobody runs them, none fits here. Where later jobs may be for this
     // worker, it waits a while for somebody who can run these.
     const bool more = w.of(claim::JobState::blocked) > 0 && !setup_.any_scheduler;

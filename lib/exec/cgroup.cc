@@ -106,15 +106,17 @@ void keep_smaller(std::optional<T>& limit, const std::optional<T>& other) {
   if (other && (!limit || *other < *limit)) limit = other;
 }
 
-void read_upwards(const Place& place, const std::string& root, CgroupLimits& limits) {
+void read_upwards(const Place& place, const std::string& root, std::vector<CgroupLevel>& levels) {
   const bool cpu = place.version2 || contains(place.controllers, "cpu");
   const bool memory = place.version2 || contains(place.controllers, "memory");
   if (!cpu && !memory) return;
   std::string group = place.group;
   for (;;) {
     const std::string directory = root + place.mount + group;
-    if (cpu) keep_smaller(limits.cpus, cpus_at(place, directory));
-    if (memory) keep_smaller(limits.memory, memory_at(place, directory));
+    CgroupLimits limits;
+    if (cpu) limits.cpus = cpus_at(place, directory);
+    if (memory) limits.memory = memory_at(place, directory);
+    if (limits.cpus || limits.memory) levels.push_back({place.mount + group, limits});
     const auto slash = group.rfind('/');
     if (slash == std::string::npos) return;
     group.resize(slash);
@@ -123,15 +125,24 @@ void read_upwards(const Place& place, const std::string& root, CgroupLimits& lim
 
 }  // namespace
 
-CgroupLimits cgroup_limits(const std::string& root) {
-  CgroupLimits limits;
+std::vector<CgroupLevel> cgroup_levels(const std::string& root) {
+  std::vector<CgroupLevel> levels;
   const auto self = read_small_file(root + "/proc/self/cgroup");
   const auto mounts = read_small_file(root + "/proc/self/mountinfo");
-  if (!self || !mounts) return limits;
+  if (!self || !mounts) return levels;
   for (const std::string& line : split(*mounts, '\n')) {
-    if (const auto place = place_of(line, *self)) read_upwards(*place, root, limits);
+    if (const auto place = place_of(line, *self)) read_upwards(*place, root, levels);
   }
-  return limits;
+  return levels;
+}
+
+CgroupLimits cgroup_limits(const std::string& root) {
+  CgroupLimits least;
+  for (const CgroupLevel& level : cgroup_levels(root)) {
+    keep_smaller(least.cpus, level.limits.cpus);
+    keep_smaller(least.memory, level.limits.memory);
+  }
+  return least;
 }
 
 std::optional<std::string> own_group(const std::string& root) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lib/base/units.h"
 
@@ -21,6 +22,14 @@ struct CgroupLimits {
 
 // The directory of this process's group of version 2; nothing: it is in none.
 [[nodiscard]] std::optional<std::string> own_group(const std::string& root);
+
+// One group that sets limits, from the own group up to the top. Everything below it has them
+// together.
+struct CgroupLevel {
+  std::string name;  // its directory: the same for every process of this mount namespace
+  CgroupLimits limits;
+};
+[[nodiscard]] std::vector<CgroupLevel> cgroup_levels(const std::string& root);
 
 // The kernel's count of processes that it killed in this process's own group for lack of memory.
 class OomKills {

@@ -119,13 +119,41 @@ std::uint64_t online_cpus(const std::string& root) {
   return count_of_list(list);
 }
 
-ByteCount total_memory(const std::string& root) {
+}  // namespace
+
+ByteCount node_memory(const std::string& root_directory) {
+  const std::string root = root_directory == "/" ? "" : root_directory;
   const auto text = read_small_file(root + "/proc/meminfo").value_or("");
   const std::string_view value = line_value(text, "MemTotal");
   return {number(value.substr(0, value.find(' '))).value_or(0) << 10};
 }
 
-}  // namespace
+std::string allowed_cpu_list(const std::string& root_directory) {
+  const std::string root = root_directory == "/" ? "" : root_directory;
+  const auto status = read_small_file(root + "/proc/self/status").value_or("");
+  return std::string(line_value(status, "Cpus_allowed_list"));
+}
+
+// A job's step has its own part of the job's CPUs; memory is granted to the job.
+std::vector<SlurmShare> slurm_shares(const GetEnv& env, std::uint32_t cpus) {
+  const auto job = env("SLURM_JOB_ID");
+  if (!job) return {};
+  SlurmShare whole{"job " + *job, {}, {}};
+  if (const auto list = env("SLURM_JOB_CPUS_PER_NODE")) {
+    if (const auto n = cpus_of_node(*list, variable_number(env, "SLURM_NODEID")))
+      whole.cpus = static_cast<std::uint32_t>(*n);
+  }
+  if (const auto memory = slurm_memory(env, cpus)) whole.memory = ByteCount{memory->amount};
+  std::vector<SlurmShare> shares{whole};
+  const auto on_node = variable_number(env, "SLURM_CPUS_ON_NODE");
+  if (!on_node) return shares;
+  if (const auto step = env("SLURM_STEP_ID")) {
+    shares.push_back({"step " + *job + "." + *step, static_cast<std::uint32_t>(*on_node), {}});
+  } else if (!whole.cpus) {
+    shares.front().cpus = static_cast<std::uint32_t>(*on_node);
+  }
+  return shares;
+}
 
 Machine detect(const GetEnv& env, const std::string& root_directory) {
   const std::string root = root_directory == "/" ? "" : root_directory;
@@ -134,8 +162,7 @@ Machine detect(const GetEnv& env, const std::string& root_directory) {
   if (gethostname(name.data(), name.size() - 1) == 0) machine.host = name.data();
 
   const CgroupLimits cgroup = cgroup_limits(root);
-  const auto status = read_small_file(root + "/proc/self/status").value_or("");
-  const std::uint32_t affinity = count_of_list(line_value(status, "Cpus_allowed_list"));
+  const std::uint32_t affinity = count_of_list(allowed_cpu_list(root));
   std::optional<Granted> quota;
   if (cgroup.cpus) quota = Granted{*cgroup.cpus, "the cgroup's CPU quota"};
   const std::uint64_t online = online_cpus(root);
@@ -147,7 +174,7 @@ Machine detect(const GetEnv& env, const std::string& root_directory) {
 
   std::optional<Granted> limit;
   if (cgroup.memory) limit = Granted{cgroup.memory->value, "the cgroup's memory limit"};
-  const ByteCount total = total_memory(root);
+  const ByteCount total = node_memory(root);
   const Granted memory = least({total.value > 0 ? total.value : UINT64_MAX, "this node"},
                                {slurm_memory(env, machine.cpus), limit});
   machine.memory = {memory.amount == UINT64_MAX ? 0 : memory.amount};

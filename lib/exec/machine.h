@@ -32,6 +32,18 @@ struct Machine {
 // `root` is "/" but for tests, which pass a directory with their own proc, sys and dev.
 [[nodiscard]] Machine detect(const GetEnv& env, const std::string& root = "/");
 
+// What Slurm granted to a unit of which several workers may be part on this node.
+struct SlurmShare {
+  std::string name;  // "job 12", "step 12.0"
+  std::optional<std::uint32_t> cpus;
+  std::optional<ByteCount> memory;
+};
+// Empty outside of Slurm. `cpus`: what detect() found.
+[[nodiscard]] std::vector<SlurmShare> slurm_shares(const GetEnv& env, std::uint32_t cpus);
+// By the affinity of this process, as /proc lists them: "0-3,8".
+[[nodiscard]] std::string allowed_cpu_list(const std::string& root);
+[[nodiscard]] ByteCount node_memory(const std::string& root);  // 0: not known
+
 // Identity of a process that survives pid reuse, and whether it still exists on this node.
 struct ProcessIdentity {
   std::uint64_t pid = 0;

@@ -37,6 +37,10 @@ std::vector<std::string> environment_of(const Launch& launch) {
     all.emplace_back(text);
   }
   for (const auto& [name, value] : launch.env) all.push_back(name + "=" + value);
+  // Workers of one test meet on a node of their own, and on another one with another $TMPDIR.
+  const auto node = launch.env.find("TMPDIR");
+  if (node != launch.env.end() && !launch.env.contains("TORC_NODE_DIR"))
+    all.push_back("TORC_NODE_DIR=" + node->second);
   return all;
 }
 

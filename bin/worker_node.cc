@@ -1,0 +1,38 @@
+// What a worker has of its node, and what it leaves to other workers there.
+#include "bin/worker_session.h"
+
+namespace torc::cli {
+
+bool Session::share_gives(const PreparedJob& job) {
+  if (setup_.max_parallel_jobs) return running_.size() < *setup_.max_parallel_jobs;
+  return share_.fits(job.need) || share_.grow_for(job.need);
+}
+
+// After jobs have ended: others wait, who have less.
+void Session::let_others() {
+  if (phase_ != Phase::working || setup_.max_parallel_jobs || !share_.let_others()) return;
+  // What was claimed ahead is not kept from workers that can run it.
+  if (share_.cpus() == 0) return_queue();
+}
+
+// Nothing is kept that no job uses, but while the store is asked for jobs (a store that hangs must
+// not keep the node from others), and CPUs as long as jobs for them are expected at once.
+void Session::settle_share() {
+  if (setup_.max_parallel_jobs) return;
+  if (committer_->busy() && in_flight_.offer && clock_.boot_now() < last_sent_ + kShareInFlight)
+    return;
+  const bool soon = (!queue_.empty() || (wants_jobs() && clock_.boot_now() >= not_before_)) &&
+                    !committer_->busy();
+  share_.give_back_free(soon && phase_ == Phase::working ? NodeShare::Cpus::keep
+                                                         : NodeShare::Cpus::give);
+  const int bell = share_.fd();
+  if (bell == watched_share_) return;
+  if (watched_share_ >= 0) host_.unwatch(watched_share_);
+  watched_share_ = bell >= 0 && host_.watch(bell) ? bell : -1;
+}
+
+void Session::look_at_share() {
+  if (share_.look()) nothing_claimable_ = false;
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,49 @@
+// The file of the node ledger: found or made, checked, mapped, locked. Internal to node_ledger.cc.
+#pragma once
+
+#include <boost/interprocess/mapped_region.hpp>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/exec/node_table.h"
+
+namespace torc::exec {
+
+class NodeFile final : public WordMemory {
+ public:
+  enum class Missing : std::uint8_t { make, fail };
+  // Of the first root that can be used. Error not_found: there is none, and none was to be made.
+  static Result<std::unique_ptr<NodeFile>> open(const NodePlace& place, Missing missing);
+  ~NodeFile() override;
+  NodeFile(const NodeFile&) = delete;
+  NodeFile& operator=(const NodeFile&) = delete;
+
+  [[nodiscard]] std::uint64_t load(std::size_t word) const override;
+  void store(std::size_t word, std::uint64_t value) override;
+  bool reserve(std::size_t first, std::size_t words) override;
+
+  // At most some milliseconds; false: somebody (a stopped process) keeps it.
+  [[nodiscard]] bool lock();
+  void unlock();
+  // Whether others still find this file by its name.
+  [[nodiscard]] bool is_named() const;
+  void remove();  // its name; with the lock
+  // Tells those who watch the file.
+  void ring();
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  NodeFile(std::filesystem::path path, int fd, int directory,
+           boost::interprocess::mapped_region region);
+  static Result<std::unique_ptr<NodeFile>> open_in(const std::filesystem::path& root,
+                                                   const std::string& node, Missing missing);
+
+  std::filesystem::path path_;
+  int fd_;
+  int directory_;
+  boost::interprocess::mapped_region region_;
+};
+
+}  // namespace torc::exec

@@ -1,0 +1,175 @@
+// Several workers on one node: together they never run more than the node has.
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/integration/harness.h"
+
+namespace torc::itest {
+namespace {
+
+using nlohmann::json;
+
+// CPUs that a process of this test may use.
+int cpus_here() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+class Node : public ::testing::Test {
+ protected:
+  // A store `name` of jobs that say when they start and when they are done, and wait in between.
+  void make(const std::string& name, int jobs, const std::string& more = "") {
+    here_.write(name + ".yaml", "name: " + name + "\n" + more + "jobs:\n  - name: " + name +
+                                    "_{i}\n    command: \"echo start > record; read x < gate; "
+                                    "echo done > record\"\n    parameters: {i: \"1:" +
+                                    std::to_string(jobs) + "\"}\n" +
+                                    (more.empty() ? "" : "    resource_requirements: all\n"));
+    ASSERT_EQ(here_.run({"init", name + ".yaml"}).exit_code, 0);
+  }
+  std::unique_ptr<Process> run(const std::string& name, std::vector<std::string> flags = {}) {
+    flags.insert(flags.begin(), {"run", name + ".torc"});
+    return here_.start(flags);
+  }
+  [[nodiscard]] int started() const {
+    return static_cast<int>(std::count(record_.lines().begin(), record_.lines().end(), "start"));
+  }
+  // The most that ran at a time, and how many do.
+  [[nodiscard]] std::pair<int, int> running() const {
+    int now = 0;
+    int most = 0;
+    for (const std::string& line : record_.lines())
+      most = std::max(most, now += line == "start" ? 1 : -1);
+    return {most, now};
+  }
+
+  Workplace here_;
+  Fifo record_{here_.path() / "record"};
+  Fifo gate_{here_.path() / "gate"};
+};
+
+TEST_F(Node, two_workers_of_two_stores_never_run_more_jobs_than_there_are_cpus) {
+  const int cpus = cpus_here();
+  make("one", 3 * cpus);
+  make("two", 3 * cpus);
+  const auto one = run("one");
+  ASSERT_TRUE(wait_until({one.get(), &record_}, [&] { return started() == cpus; }));
+  const auto two = run("two");
+  gate_.open_gate(static_cast<std::size_t>(6 * cpus));
+  EXPECT_EQ(one->wait().exit_code, 0);
+  EXPECT_EQ(two->wait().exit_code, 0);
+  record_.pump();
+  EXPECT_EQ(started(), 6 * cpus);
+  EXPECT_EQ(running().first, cpus);
+}
+
+TEST_F(Node, a_worker_that_finds_everything_taken_claims_nothing_until_something_is_free) {
+  const int cpus = cpus_here();
+  make("one", cpus);
+  make("two", 1);
+  const auto one = run("one");
+  ASSERT_TRUE(wait_until({one.get(), &record_}, [&] { return started() == cpus; }));
+  const auto two = run("two");
+  // It says that it waits, and so it is in the table.
+  json node;
+  Timer late(std::chrono::seconds(60));
+  while (!late.passed()) {
+    late.pump();
+    node = here_.json({"node"});
+    const auto& workers = node["workers"];
+    if (std::any_of(workers.begin(), workers.end(),
+                    [](const json& w) { return !w["waits_seconds"].is_null(); }))
+      break;
+  }
+  ASSERT_FALSE(late.passed()) << node.dump(2);
+  EXPECT_EQ(node["free"]["cpus"], 0);
+  EXPECT_EQ(here_.jobs("two.torc").at("two_1")["state"], "ready");
+  gate_.open_gate(static_cast<std::size_t>(cpus + 1));
+  EXPECT_EQ(one->wait().exit_code, 0);
+  EXPECT_EQ(two->wait().exit_code, 0);
+  EXPECT_EQ(running().first, cpus);
+}
+
+TEST_F(Node, a_killed_worker_leaves_its_share_to_the_others) {
+  const int cpus = cpus_here();
+  make("one", cpus);
+  make("two", cpus);
+  const auto one = run("one");
+  ASSERT_TRUE(wait_until({one.get(), &record_}, [&] { return started() == cpus; }));
+  const auto two = run("two");
+  one->kill(SIGKILL);
+  one->wait();
+  ASSERT_TRUE(wait_until({two.get(), &record_}, [&] { return started() == 2 * cpus; }));
+  gate_.open_gate(static_cast<std::size_t>(cpus));
+  EXPECT_EQ(two->wait().exit_code, 0);
+}
+
+TEST_F(Node, memory_is_shared_too) {
+  make("one", 1, "resource_requirements: [{name: all, num_cpus: 1, memory: 1g}]\n");
+  make("two", 1, "resource_requirements: [{name: all, num_cpus: 1, memory: 1g}]\n");
+  const auto one = run("one");
+  ASSERT_TRUE(wait_until({one.get(), &record_}, [&] { return started() == 1; }));
+  const json node = here_.json({"node"});
+  ASSERT_EQ(node["workers"].size(), 1U);
+  EXPECT_EQ(node["workers"][0]["holds"]["memory_bytes"], 1U << 30);
+  EXPECT_EQ(node["workers"][0]["holds"]["cpus"], 1);
+  EXPECT_EQ(node["workers"][0]["store"], (here_.path() / "one.torc").string());
+  EXPECT_EQ(node["workers"][0]["pid"], one->pid());
+  EXPECT_EQ(node["free"]["memory_bytes"].get<std::uint64_t>() + (1U << 30),
+            node["total"]["memory_bytes"].get<std::uint64_t>());
+  gate_.open_gate(1);
+  EXPECT_EQ(one->wait().exit_code, 0);
+  EXPECT_TRUE(here_.json({"node"})["workers"].empty());
+}
+
+TEST_F(Node, with_overcommit_workers_do_not_mind_each_other) {
+  const int cpus = cpus_here();
+  make("one", cpus);
+  make("two", cpus);
+  const auto one = run("one");
+  ASSERT_TRUE(wait_until({one.get(), &record_}, [&] { return started() == cpus; }));
+  const auto two = run("two", {"--overcommit"});
+  ASSERT_TRUE(wait_until({two.get(), &record_}, [&] { return started() == 2 * cpus; }));
+  EXPECT_TRUE(here_.json({"node"})["workers"][1]["overcommits"]);
+  gate_.open_gate(static_cast<std::size_t>(2 * cpus));
+  EXPECT_EQ(one->wait().exit_code, 0);
+  EXPECT_EQ(two->wait().exit_code, 0);
+}
+
+TEST_F(Node, a_torc_inside_of_a_job_uses_what_the_job_has) {
+  here_.write("inner.yaml", "name: inner\njobs: [{name: j, command: \"echo inside > record\"}]\n");
+  here_.write("outer.yaml", "name: outer\njobs:\n  - name: j_{i}\n    command: \"" +
+                                here_.torc({}).argv[0] +
+                                " run inner.yaml --store inner_{i}.torc\"\n    parameters: {i: "
+                                "\"1:" +
+                                std::to_string(2 * cpus_here()) + "\"}\n");
+  const Ended ended = here_.run({"run", "outer.yaml"});
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+}
+
+TEST_F(Node, without_a_ledger_a_worker_works_and_says_so_once) {
+  make("one", 2);
+  gate_.open_gate(2);
+  Launch launch = here_.torc({"worker", "one.torc"});
+  launch.env["TORC_NODE_DIR"] = "/proc";
+  const Ended ended = itest::run(launch);
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_EQ(here_.jobs("one.torc").at("one_2")["state"], "completed");
+  const std::size_t first = ended.out.find("does not mind other workers");
+  EXPECT_NE(first, std::string::npos) << ended;
+  EXPECT_EQ(ended.out.find("does not mind other workers", first + 1), std::string::npos);
+}
+
+TEST_F(Node, a_node_without_workers_is_told) {
+  const Ended ended = here_.run({"node"});
+  EXPECT_EQ(ended.exit_code, 0);
+  EXPECT_TRUE(ended.says("no worker of yours")) << ended;
+  EXPECT_TRUE(ended.says("free here: " + std::to_string(cpus_here()) + " of ")) << ended;
+}
+
+}  // namespace
+}  // namespace torc::itest
