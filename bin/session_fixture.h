@@ -158,7 +158,8 @@ class SessionTest : public testing::Test {
   }
   WorkerSummary run() {
     auto store = open();
-    Session session(app_, setup_, events_, host_);
+    NodeShare alone(setup_.machine, nullptr, app_.clock);
+    Session session(app_, setup_, events_, host_, alone);
     host_.awaits_store = [&] { return session.awaits_store() || expects_news(); };
     auto summary = session.run(std::move(store));
     EXPECT_TRUE(summary.ok()) << summary.error().text();

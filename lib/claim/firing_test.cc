@@ -88,10 +88,10 @@ TEST_F(Firings, jobs_wait_for_what_comes_at_the_start_and_one_worker_has_it) {
   const Answer first = say(w, due(), {}, 9);
   ASSERT_EQ(first.actions.size(), 1U);
   EXPECT_TRUE(first.grants.empty());
-  const Answer second = say(other, due(), {}, 9);
-  EXPECT_TRUE(second.actions.empty());
-  EXPECT_TRUE(second.grants.empty());
-  EXPECT_EQ(second.workflow.actions.gates, 1U);
+  const Answer its = say(other, due(), {}, 9);
+  EXPECT_TRUE(its.actions.empty());
+  EXPECT_TRUE(its.grants.empty());
+  EXPECT_EQ(its.workflow.actions.gates, 1U);
   const Answer after = say(w, due(), {end_of(first.actions[0])}, 9);
   EXPECT_EQ(after.grants.size(), 2U);
   EXPECT_TRUE(after.actions.empty());

@@ -234,6 +234,8 @@ TEST_F(Verify, a_value_that_nobody_wrote_is_found_and_not_acted_upon) {
                                        .spares = {},
                                        .offer = {},
                                        .ttl = {},
+                                       .actions = {},
+                                       .wish = {},
                                        .job_time = {}});
   ASSERT_FALSE(answer.ok());
   EXPECT_EQ(answer.error().kind, ErrorKind::corrupt);
