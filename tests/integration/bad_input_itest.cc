@@ -95,15 +95,15 @@ TEST(BadSpec, a_key_whose_behaviour_is_not_there_is_refused_by_name) {
   const Workplace here;
   here.write(
       "wf.yaml",
-      "name: wf\nresource_monitor: {enabled: true}\njobs:\n  - {name: a, command: \"true\"}\n");
+      "name: wf\nexecution_config: {mode: slurm}\njobs:\n  - {name: a, command: \"true\"}\n");
   const Ended checked = here.run({"check", "wf.yaml"});
   EXPECT_EQ(checked.exit_code, 0) << checked;
-  EXPECT_SAYS(checked, "wf.yaml:2:1: note: 'resource_monitor'");
+  EXPECT_SAYS(checked, "wf.yaml:2:26: note: mode 'slurm'");
   EXPECT_SAYS(checked, "more than this version runs");
   for (const std::string command : {"init", "run"}) {
     const Ended ended = here.run({command, "wf.yaml"});
     EXPECT_EQ(ended.exit_code, 2) << ended;
-    EXPECT_SAYS(ended, "wf.yaml:2:1: error: 'resource_monitor'");
+    EXPECT_SAYS(ended, "wf.yaml:2:26: error: mode 'slurm'");
   }
   EXPECT_FALSE(std::filesystem::exists(here.path() / "wf.torc"));
 }

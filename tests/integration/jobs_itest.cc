@@ -141,14 +141,15 @@ jobs:
   ASSERT_TRUE(wait_for_line(record, "b", *process));
   const json status = here.json({"status"});
   EXPECT_EQ(keys_of(status),
-            (std::vector<std::string>{"budget", "counts", "engine", "failures", "halted", "id",
-                                      "jobs", "limits", "next_retry_seconds", "not_needed", "state",
-                                      "store", "unserved", "workers", "workflow"}));
+            (std::vector<std::string>{"actions", "budget", "counts", "engine", "failures", "halted",
+                                      "id", "jobs", "limits", "next_retry_seconds", "not_needed",
+                                      "state", "store", "unserved", "workers", "workflow"}));
   EXPECT_EQ(status["workflow"], "wf");
   EXPECT_EQ(status["state"], "running");
-  EXPECT_EQ(keys_of(status["counts"]),
-            (std::vector<std::string>{"blocked", "canceled", "claimed", "completed", "delayed",
-                                      "failed", "held", "ready", "running", "terminated"}));
+  EXPECT_EQ(
+      keys_of(status["counts"]),
+      (std::vector<std::string>{"blocked", "canceled", "claimed", "completed", "delayed", "failed",
+                                "held", "pending_failed", "ready", "running", "terminated"}));
   ASSERT_EQ(status["workers"].size(), 1U);
   EXPECT_EQ(keys_of(status["workers"][0]),
             (std::vector<std::string>{"allocation", "cpus", "gpus", "host", "jobs_finished",

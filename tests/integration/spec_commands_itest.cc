@@ -192,7 +192,8 @@ TEST(New, starters_are_sound_and_those_that_can_be_run_here_run) {
   EXPECT_EQ(here.run({"run", "diamond.yaml", "-q"}).exit_code, 0);
   const Ended refused = here.run({"init", "mpi.yaml"});
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_SAYS(refused, "'actions'");
+  EXPECT_SAYS(refused, "action_type 'schedule_nodes'");
+  EXPECT_SAYS(refused, "submit the batch scripts yourself, with sbatch");
 }
 
 TEST(New, overwrites_nothing) {

@@ -123,7 +123,7 @@ TEST(Terminal, a_window_that_was_made_smaller_gets_shorter_lines) {
   EXPECT_TRUE(wait_until({&process, &terminal}, [&] { return terminal.shows("100 %  3/3"); }))
       << terminal.text();
   (void)process.wait();
-  // What is printed after the progress line is not cut.
+  terminal.pump();  // what is printed after the progress line is not cut
   const std::size_t end = terminal.text().find("100 %  3/3");
   ASSERT_NE(end, std::string::npos);
   const std::string line = terminal.text().substr(terminal.text().rfind("\x1b[K", end) + 3);
