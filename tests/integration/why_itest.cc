@@ -152,7 +152,7 @@ class WhyWorkers : public Why {
     flags.insert(flags.begin(), {"worker", "wf.torc", "--lease-ttl", "10s"});
     worker = here.start(std::move(flags));
     ASSERT_TRUE(wait_for_line(record, "busy", *worker)) << worker->err();
-    NewNames commits(here.path() / "wf.torc" / "journal");
+    NewNames commits(journal());
     EXPECT_TRUE(wait_until({&commits}, [&] {
       return here.json({"job", "busy"})["state"] == "running";
     }));
@@ -169,6 +169,13 @@ slurm_schedulers: [{name: big, account: x, walltime: "10:00:00"}]
 jobs:
   - {name: busy, command: "echo busy > record; read x < gate", priority: 9}
 )" + more);
+  }
+  [[nodiscard]] std::filesystem::path journal() const {
+    for (const auto& entry : std::filesystem::directory_iterator(here.path() / "wf.torc")) {
+      if (entry.path().filename().string().starts_with("state-")) return entry.path() / "journal";
+    }
+    ADD_FAILURE() << "there is no state in the store";
+    return {};
   }
   void end() {
     worker->kill(SIGTERM);
