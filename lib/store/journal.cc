@@ -52,6 +52,7 @@ std::optional<SegmentName> segment_name_of(std::string_view name) {
   const auto [end, ec] =
       std::from_chars(name.data() + dash + 1, name.data() + name.size(), out.count);
   if (!first || ec != std::errc{} || out.count == 0) return std::nullopt;
+  if (out.count - 1 > UINT64_MAX - *first) return std::nullopt;  // beyond the last number there is
   out.first = *first;
   return out.text() == name ? std::optional(out) : std::nullopt;
 }
