@@ -29,8 +29,8 @@ Path default_output_dir(const Path& store) {
 
 namespace {
 
-std::string output_stem(const Path& output_dir, JobId id, std::uint32_t attempt) {
-  return output_dir / fmt::format("{:06}", raw(id) / 1000) / fmt::format("{}.{}", raw(id), attempt);
+std::string output_stem(const std::string& output_dir, JobId id, std::uint32_t attempt) {
+  return fmt::format("{}/{:06}/{}.{}", output_dir, raw(id) / 1000, raw(id), attempt);
 }
 
 }  // namespace
@@ -39,8 +39,9 @@ Path recovery_file(const Path& output_dir, JobId id, std::uint32_t attempt) {
   return output_stem(output_dir, id, attempt) + ".recovery";
 }
 
-OutputFiles output_files(const Path& output_dir, JobId id, std::uint32_t attempt,
+OutputFiles output_files(const std::string& output_dir, JobId id, std::uint32_t attempt,
                          spec::StdioMode mode) {
+  if (mode == spec::StdioMode::none || mode == spec::StdioMode::packed) return {};
   const std::string stem = output_stem(output_dir, id, attempt);
   switch (mode) {
     case spec::StdioMode::separate:
@@ -61,26 +62,28 @@ OutputFiles output_files(const Path& output_dir, JobId id, std::uint32_t attempt
 JobPreparer::JobPreparer(Path store, std::string workflow_id, WorkflowSettings settings,
                          Path output_dir, char** environment)
     : store_(std::move(store)), settings_(std::move(settings)), output_dir_(std::move(output_dir)) {
+  std::vector<std::string> base;
   for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     // A worker that was itself started by a torc job must not pass that job's identity on.
     if (text.starts_with("TORC_")) continue;
-    base_env_.emplace_back(text);
+    base.emplace_back(text);
   }
-  for (const auto& [name, value] : settings_.run.env) set(base_env_, name, value);
-  user_sets_omp_ = std::any_of(base_env_.begin(), base_env_.end(), [](const std::string& e) {
+  for (const auto& [name, value] : settings_.run.env) set(base, name, value);
+  user_sets_omp_ = std::any_of(base.begin(), base.end(), [](const std::string& e) {
     return e.starts_with("OMP_NUM_THREADS=");
   });
-  base_env_.push_back(fmt::format("TORC_STORE={}", store_.string()));
-  base_env_.push_back(fmt::format("TORC_WORKFLOW_NAME={}", settings_.run.name));
-  base_env_.push_back(fmt::format("TORC_WORKFLOW_ID={}", workflow_id));
-  base_env_.push_back(fmt::format("TORC_OUTPUT_DIR={}", output_dir_.string()));
+  base.push_back(fmt::format("TORC_STORE={}", store_.string()));
+  base.push_back(fmt::format("TORC_WORKFLOW_NAME={}", settings_.run.name));
+  base.push_back(fmt::format("TORC_WORKFLOW_ID={}", workflow_id));
+  base.push_back(fmt::format("TORC_OUTPUT_DIR={}", output_dir_.string()));
+  base_env_ = std::make_shared<const std::vector<std::string>>(std::move(base));
 }
 
 exec::Command JobPreparer::plain_command(std::string line) const {
   exec::Command command;
   command.line = std::move(line);
-  command.env = base_env_;
+  command.common_env = base_env_;
   command.directory = settings_.directory;
   command.termination_signal = settings_.run.execution.termination_signal;
   command.termination_lead = settings_.run.execution.sigterm_lead;
@@ -128,8 +131,8 @@ std::optional<PreparedJob> JobPreparer::prepare(RecipeBook& book, const claim::R
     if (prepared.need.memory > spec::ResourceRequirements{}.memory)
       command.memory_limit = prepared.need.memory;
   }
-  command.env.reserve(base_env_.size() + job.env.size() + 12);
-  command.env = base_env_;
+  command.common_env = base_env_;
+  command.env.reserve(job.env.size() + 12);
   bool omp = user_sets_omp_;
   for (const auto& [name, value] : job.env) {
     set(command.env, name, value);

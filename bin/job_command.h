@@ -17,11 +17,11 @@ namespace torc::cli {
 // subdirectory, so that no directory grows without bound.
 [[nodiscard]] Path default_output_dir(const Path& store);
 struct OutputFiles {
-  Path out;  // empty: not kept
-  Path err;  // equal to `out` when combined
+  std::string out;  // empty: not kept
+  std::string err;  // equal to `out` when combined
 };
-[[nodiscard]] OutputFiles output_files(const Path& output_dir, JobId id, std::uint32_t attempt,
-                                       spec::StdioMode mode);
+[[nodiscard]] OutputFiles output_files(const std::string& output_dir, JobId id,
+                                       std::uint32_t attempt, spec::StdioMode mode);
 // Of the recovery script that was run after the attempt, beside its output.
 [[nodiscard]] Path recovery_file(const Path& output_dir, JobId id, std::uint32_t attempt);
 
@@ -67,7 +67,7 @@ class JobPreparer {
   Path store_;
   WorkflowSettings settings_;
   Path output_dir_;
-  std::vector<std::string> base_env_;
+  std::shared_ptr<const std::vector<std::string>> base_env_;
   bool user_sets_omp_ = false;
 };
 

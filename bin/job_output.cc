@@ -109,7 +109,7 @@ Result<std::optional<OutputReader::Piece>> OutputReader::read(const AttemptOutpu
       if (found) return found;
     }
     const OutputFiles files = output_files(directory, output.job, output.attempt, mode);
-    const Path& file = stream == exec::Stream::out ? files.out : files.err;
+    const Path file = stream == exec::Stream::out ? files.out : files.err;
     if (!file.empty()) {
       TORC_ASSIGN(std::optional<exec::FilePart> part,
                   exec::read_part(file, 0, std::nullopt, from, most));

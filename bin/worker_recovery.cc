@@ -65,7 +65,7 @@ bool Session::recover(Running& job, claim::Finished& end) {
   command.time_limit = kRecoveryLimit;
   command.env.push_back(fmt::format("TORC_RETURN_CODE={}", claim::return_code(end.outcome)));
   std::error_code error;
-  std::filesystem::create_directories(command.stdout_path.parent_path(), error);
+  std::filesystem::create_directories(Path(command.stdout_path).parent_path(), error);
   auto id = host_.start(command);
   if (!id) {
     notice(fmt::format("cannot start the recovery script of '{}': {}", job.name, id.error().what));

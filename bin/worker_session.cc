@@ -294,8 +294,9 @@ std::string Session::signature_of(Running& job) const {
 // What depends on the moment of the start: GPUs, the end of this worker's time.
 void Session::put_in_place(PreparedJob& job, const std::vector<std::string>& gpus) const {
   const auto set = [&](const std::string& name, const std::string& value) {
-    std::erase_if(job.command.env, [&](const std::string& e) { return e.starts_with(name + "="); });
-    job.command.env.push_back(name + "=" + value);
+    const std::string start = name + "=";
+    std::erase_if(job.command.env, [&](const std::string& e) { return e.starts_with(start); });
+    job.command.env.push_back(start + value);
   };
   if (!setup_.machine.gpu_variable.empty() && !setup_.max_parallel_jobs) {
     std::string visible;

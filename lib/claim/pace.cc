@@ -10,7 +10,9 @@ using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
 constexpr nanoseconds kUrgent = 250us;  // between commits while a slot is idle
-constexpr nanoseconds kCalm = 5ms;      // between commits while every slot has work
+constexpr nanoseconds kCalm = 5ms;      // between commits while every slot has work; longer where
+constexpr int kCostShare = 20;          // a commit takes more than this part of that time,
+constexpr nanoseconds kCalmest = 20ms;  // but not so long that other workers wait for what ended
 constexpr double kMostAhead = 8192;
 constexpr double kWorthHolding = 0.25;         // ends in a window, below which no job is held ahead
 constexpr nanoseconds kQueueLimit = 2s;        // that a queue may stand, and a window;
@@ -87,7 +89,7 @@ nanoseconds Pace::window(Need need) const {
     case Need::work:
       return std::max({kUrgent, cost_ / 4, share()});
     case Need::report:
-      return std::max({kCalm, 2 * cost_, share()});
+      return std::max({kCalm, std::min(kCostShare * cost_, kCalmest), 2 * cost_, share()});
   }
   return kCalm;
 }

@@ -78,11 +78,14 @@ TEST(Pace, the_few_that_have_something_to_say_in_a_large_crowd_wait_much_shorter
 
 TEST(Pace, a_filesystem_of_this_host_alone_is_asked_as_often_as_it_can_answer) {
   Pace pace(Sharing::local);
-  pace.saw({1s, 1, 1000, 400us, 0ms});
-  pace.saw({2s, 9999, 1000, 400us, 0ms});
+  pace.saw({1s, 1, 1000, 200us, 0ms});
+  pace.saw({2s, 9999, 1000, 200us, 0ms});
   EXPECT_EQ(pace.window(Need::work), 250us);
   EXPECT_EQ(pace.window(Need::report), 5ms);
-  pace.saw({3s, 19999, 1000, 80ms, 0ms});
+  pace.saw({3s, 19999, 1000, 1ms, 0ms});
+  EXPECT_GT(pace.window(Need::report), 5ms);  // a twentieth of its time for commits
+  EXPECT_LE(pace.window(Need::report), 20ms);
+  pace.saw({4s, 29999, 1000, 80ms, 0ms});
   EXPECT_GT(pace.window(Need::report), 20ms);
 }
 

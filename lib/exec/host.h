@@ -43,7 +43,7 @@ class Host final : public ProcessHost {
   std::unique_ptr<JobGroup> make_group(RunKey key, ByteCount limit);
   Launched launch(const Command& command, std::vector<std::string>& words, std::string& marker,
                   const JobGroup* group);
-  void point_to_environment(const std::vector<std::string>& environment, std::string& marker);
+  void point_to_environment(const Command& command, std::string& marker);
   void record_start(RunKey key, pid_t leader, WallTime at, const Command& command,
                     std::unique_ptr<JobGroup> group);
 
@@ -66,6 +66,7 @@ class Host final : public ProcessHost {
   void settle();
   void claim_hidden(RunKey key);
   [[nodiscard]] bool tree_gone(Run& run);
+  [[nodiscard]] ByteCount peak_of(const Run& run);
   void report(RunKey key);
 
   // host_signal.cc
@@ -112,6 +113,7 @@ class Host final : public ProcessHost {
   OomKills oom_kills_{"/"};
   bool asked_for_groups_ = false;
   std::unique_ptr<JobGroups> groups_;  // null: not asked for yet, or not to be had
+  ByteCount own_peak_;                 // of this process's memory, when it was last looked at
   std::vector<Ended> ended_;           // for the next wait()
   std::vector<Sample> samples_;
 };

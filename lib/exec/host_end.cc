@@ -15,16 +15,6 @@ std::chrono::microseconds microseconds_of(const timeval& time) {
   return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
 }
 
-// See Ended::max_rss. The kernel counts the pages of a process only roughly, a MiB more or less.
-ByteCount peak_of(const Run& run) {
-  constexpr ByteCount kRoughly = mebibytes(1);
-  struct rusage own {};
-  getrusage(RUSAGE_SELF, &own);
-  const ByteCount floor{static_cast<std::uint64_t>(own.ru_maxrss) << 10};
-  const bool told = run.max_rss > floor + kRoughly;
-  return told ? std::max(run.memory.peak, run.max_rss) : run.memory.peak;
-}
-
 std::optional<Traffic> most(const std::optional<Traffic>& a, const std::optional<Traffic>& b) {
   if (!a || !b) return a ? a : b;
   return Traffic{std::max(a->read, b->read), std::max(a->written, b->written)};
@@ -200,6 +190,19 @@ bool Host::tree_gone(Run& run) {
     run.group_gone = true;  // ESRCH; or EPERM: members of another user, who are beyond our reach
   }
   return run.group_gone && run.strays == 0;
+}
+
+// See Ended::max_rss. The kernel counts the pages of a process only roughly, a MiB more or less.
+// This process's own peak never falls, so it is looked at again only where an old one would do.
+ByteCount Host::peak_of(const Run& run) {
+  constexpr ByteCount kRoughly = mebibytes(1);
+  if (run.max_rss > own_peak_ + kRoughly) {
+    struct rusage own {};
+    getrusage(RUSAGE_SELF, &own);
+    own_peak_ = ByteCount{static_cast<std::uint64_t>(own.ru_maxrss) << 10};
+  }
+  const bool told = run.max_rss > own_peak_ + kRoughly;
+  return told ? std::max(run.memory.peak, run.max_rss) : run.memory.peak;
 }
 
 void Host::report(RunKey key) {

@@ -1,5 +1,7 @@
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -30,8 +32,19 @@ Error cannot_start_now(const Launched& launched) {
   return error;
 }
 
-const char* path_or_null(const Path& path) {
+const char* path_or_null(const std::string& path) {
   return path.empty() ? nullptr : path.c_str();
+}
+
+bool is_marker(std::string_view entry) {
+  return entry.size() > kMarker.size() && entry[kMarker.size()] == '=' &&
+         entry.starts_with(kMarker);
+}
+
+const char* variable_of(const Command& command, std::string_view name) {
+  const char* value = variable(command.env, name);
+  if (value != nullptr || command.common_env == nullptr) return value;
+  return variable(*command.common_env, name);
 }
 
 std::optional<BootTime> deadline_of(const Command& command, BootTime now) {
@@ -54,13 +67,30 @@ std::vector<unsigned long> mask_of(const std::vector<std::uint32_t>& cpus) {
 
 }  // namespace
 
-void Host::point_to_environment(const std::vector<std::string>& environment, std::string& marker) {
+void Host::point_to_environment(const Command& command, std::string& marker) {
   environment_.clear();
-  environment_.reserve(environment.size() + 2);
-  for (const std::string& entry : environment) {
-    const bool is_marker =
-        entry.starts_with(kMarker) && entry.size() > kMarker.size() && entry[kMarker.size()] == '=';
-    if (!is_marker) environment_.push_back(const_cast<char*>(entry.c_str()));
+  // By their first letters most of the common ones are known not to be set again.
+  std::array<bool, 256> begins{};
+  std::vector<std::string_view> names;
+  names.reserve(command.env.size() + 1);
+  const auto add_name = [&](std::string_view entry) {
+    names.push_back(entry.substr(0, entry.find('=')));
+    if (!entry.empty()) begins[static_cast<unsigned char>(entry.front())] = true;
+  };
+  for (const std::string& entry : command.env) {
+    if (is_marker(entry)) continue;
+    environment_.push_back(const_cast<char*>(entry.c_str()));
+    if (command.common_env != nullptr) add_name(entry);
+  }
+  if (command.common_env != nullptr) {
+    add_name(marker);
+    for (const std::string& entry : *command.common_env) {
+      if (!entry.empty() && begins[static_cast<unsigned char>(entry.front())]) {
+        const std::string_view name = std::string_view(entry).substr(0, entry.find('='));
+        if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+      }
+      environment_.push_back(const_cast<char*>(entry.c_str()));
+    }
   }
   environment_.push_back(marker.data());
   environment_.push_back(nullptr);
@@ -81,7 +111,7 @@ std::unique_ptr<JobGroup> Host::make_group(RunKey key, ByteCount limit) {
 
 Launched Host::launch(const Command& command, std::vector<std::string>& words, std::string& marker,
                       const JobGroup* group) {
-  point_to_environment(command.env, marker);
+  point_to_environment(command, marker);
   std::string shell = "/bin/sh";
   std::vector<char*> pointers{shell.data()};
   for (std::string& word : words) pointers.push_back(word.data());
@@ -103,9 +133,9 @@ Launched Host::launch(const Command& command, std::vector<std::string>& words, s
   if (!cpus.empty()) plan.cpus = cpus.data();
   plan.cpus_size = cpus.size() * sizeof(unsigned long);
 
-  const char* path = variable(command.env, "PATH");
+  const char* path = variable_of(command, "PATH");
   for (;;) {
-    const ProgramPaths::Found found = paths_.find(words[0], path, command.directory.native());
+    const ProgramPaths::Found found = paths_.find(words[0], path, command.directory);
     if (found.path.empty()) return {0, found.os_errno, StartStep::execute};
     plan.program = found.path.c_str();
     const Launched launched = launcher_->launch(plan);
@@ -134,7 +164,7 @@ Result<RunId> Host::start(const Command& command) {
   std::string marker(kMarker);
   marker.push_back('=');
   // A torc within a job of another one: the outer torc still finds its own part.
-  if (const char* outer = variable(command.env, kMarker)) marker.append(outer).push_back('/');
+  if (const char* outer = variable_of(command, kMarker)) marker.append(outer).push_back('/');
   marker.append(identity_).append(".").append(std::to_string(key));
 
   const WallTime at = clock_.wall_now();

@@ -35,6 +35,8 @@ struct Shared {
   const LaunchPlan* plan;
   int null_fd;
   pid_t parent;
+  const int* signals;  // to be reset
+  std::size_t signal_count;
   volatile int
       os_errno;  // written by the child, read by the parent, which the kernel holds meanwhile
   volatile StartStep failed_at;
@@ -51,13 +53,23 @@ struct KernelAction {
 constexpr int kLastSignal = 64;
 constexpr size_t kKernelMaskBytes = 8;
 
-// Handlers must not run in the child, where they would act on the parent's memory, and ignored
-// signals would stay ignored in the program. Whoever started the parent may have ignored
-// real-time signals too.
-TORC_IN_CHILD void reset_signals() {
-  KernelAction standard{SIG_DFL, 0, nullptr, 0};
+// Whoever started this process may have ignored real-time signals too.
+std::vector<int> unusual_signals() {
+  std::vector<int> found;
   for (int signal = 1; signal <= kLastSignal; ++signal) {
-    syscall(SYS_rt_sigaction, signal, &standard, nullptr, kKernelMaskBytes);
+    KernelAction now{SIG_DFL, 0, nullptr, 0};
+    const long rc = syscall(SYS_rt_sigaction, signal, nullptr, &now, kKernelMaskBytes);
+    if (rc == 0 && now.handler != SIG_DFL) found.push_back(signal);
+  }
+  return found;
+}
+
+// Handlers must not run in the child, where they would act on the parent's memory, and ignored
+// signals would stay ignored in the program.
+TORC_IN_CHILD void reset_signals(const int* signals, std::size_t count) {
+  KernelAction standard{SIG_DFL, 0, nullptr, 0};
+  for (std::size_t i = 0; i < count; ++i) {
+    syscall(SYS_rt_sigaction, signals[i], &standard, nullptr, kKernelMaskBytes);
   }
 }
 
@@ -106,7 +118,7 @@ TORC_IN_CHILD int child(void* argument) {
   if (getppid() != shared.parent) _exit(127);  // it ended before the line above
   // Where that fails it is looked at and killed as without a group.
   if (plan.group_fd >= 0) syscall(SYS_write, plan.group_fd, "0", 1);
-  reset_signals();
+  reset_signals(shared.signals, shared.signal_count);
   if (!arrange_descriptors(shared)) _exit(127);
   if (plan.directory != nullptr && chdir(plan.directory) != 0) {
     fail(shared, StartStep::directory);
@@ -148,13 +160,17 @@ Result<std::unique_ptr<Launcher>> Launcher::create() {
   return std::unique_ptr<Launcher>(new Launcher(stack, null_fd));
 }
 
+Launcher::Launcher(void* stack, int null_fd)
+    : stack_(stack), null_fd_(null_fd), unusual_signals_(unusual_signals()) {}
+
 Launcher::~Launcher() {
   munmap(stack_, kStackSize);
   close(null_fd_);
 }
 
 Launched Launcher::launch(const LaunchPlan& plan) {
-  Shared shared{&plan, null_fd_, getpid(), 0, StartStep::none};
+  Shared shared{&plan, null_fd_,       getpid(), unusual_signals_.data(), unusual_signals_.size(),
+                0,     StartStep::none};
   sigset_t all;
   sigset_t before;
   sigfillset(&all);

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "lib/base/result.h"
 #include "lib/exec/process_host.h"
@@ -51,13 +52,15 @@ class Launcher {
   Launcher& operator=(const Launcher&) = delete;
 
   // The child leads a session and a process group of its own; signals are as after boot: default,
-  // none blocked.
+  // none blocked. What this process ignores or handles it must do before create(): later changes
+  // are not looked for.
   [[nodiscard]] Launched launch(const LaunchPlan& plan);
 
  private:
-  Launcher(void* stack, int null_fd) : stack_(stack), null_fd_(null_fd) {}
+  Launcher(void* stack, int null_fd);
   void* stack_;
   int null_fd_;
+  std::vector<int> unusual_signals_;  // ignored or handled; a call for each of all 64 costs more
 };
 
 }  // namespace torc::exec

@@ -17,6 +17,7 @@ namespace {
 using std::chrono::nanoseconds;
 
 constexpr nanoseconds kBusy = std::chrono::milliseconds(100);  // the lock: until the next try
+constexpr nanoseconds kNamed = std::chrono::milliseconds(10);  // a look at the name of the file
 constexpr int kMostReplacements = 8;                           // of the file, while it is opened
 
 // A worker that was stopped with its watchdog and whose jobs have gone uses nothing; nobody knows
@@ -59,9 +60,7 @@ class Ledger final : public NodeLedger {
   [[nodiscard]] int bell() override;
   void silence_bell() override;
   [[nodiscard]] std::uint32_t owed_to_others() const override;
-  [[nodiscard]] bool is_there() const override {
-    return entered_ && file_->is_named() && table_->is_there(mine_);
-  }
+  [[nodiscard]] bool is_there() const override;
   void reenter(const NodeHolding& in_use) override;
 
  private:
@@ -80,13 +79,15 @@ class Ledger final : public NodeLedger {
   NodeEntry mine_;
   std::uint64_t sequence_ = 0;
   bool entered_ = false;
-  BootTime took_at_{};  // CPUs, last
+  BootTime took_at_{};                        // CPUs, last
+  mutable std::optional<BootTime> named_at_;  // when the file was last seen to have its name
   int bell_ = -1;
 };
 
 // With what is held now: nothing at first, more when the ledger was lost.
 Result<void> Ledger::open() {
   entered_ = false;
+  named_at_.reset();
   for (int tries = 0; tries < kMostReplacements; ++tries) {
     TORC_ASSIGN(file_, NodeFile::open(place_, NodeFile::Missing::make));
     table_ = std::make_unique<NodeTable>(*file_);
@@ -117,6 +118,16 @@ Result<void> Ledger::open() {
     return {};
   }
   return Error{ErrorKind::busy, "the node ledger is removed again and again", ""};
+}
+
+// A worker asks several times for each job.
+bool Ledger::is_there() const {
+  if (!entered_ || !table_->is_there(mine_)) return false;
+  const BootTime now = clock_.boot_now();
+  if (named_at_ && now - *named_at_ < kNamed) return true;
+  if (!file_->is_named()) return false;
+  named_at_ = now;
+  return true;
 }
 
 void Ledger::leave() {
@@ -168,6 +179,7 @@ bool Ledger::is_others_turn(const std::vector<NodeEntry>& others, BootTime now) 
 
 NodeLedger::Taken Ledger::take(const NodeAmount& want) {
   const BootTime now = clock_.boot_now();
+  named_at_.reset();  // what is taken is taken from those who look at the file of that name
   if (!is_there()) {
     // Removed by somebody who tidied up: a new one, with what is held.
     if (auto again = open(); !again) return {false, now + kBusy};

@@ -27,10 +27,12 @@ using Path = std::filesystem::path;
 // How a command is to be run. Paths absolute.
 struct Command {
   std::string line;              // as the user wrote it; see argv_of() for when a shell is used
-  std::vector<std::string> env;  // complete environment, "NAME=value"
-  Path directory;                // working directory
-  Path stdout_path;              // empty: /dev/null
-  Path stderr_path;              // empty: /dev/null; equal to stdout_path: both to one file
+  std::vector<std::string> env;  // environment, "NAME=value"
+  // More of it, that many commands have in common: what `env` does not set. May be null.
+  std::shared_ptr<const std::vector<std::string>> common_env;
+  std::string directory;    // working directory
+  std::string stdout_path;  // empty: /dev/null
+  std::string stderr_path;  // empty: /dev/null; equal to stdout_path: both to one file
   // Open files in place of these paths; 3 or higher, -1: none. The caller closes them, after the
   // end of the command if it wants.
   int stdout_fd = -1;

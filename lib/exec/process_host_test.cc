@@ -73,6 +73,22 @@ TEST_F(ProcessHostTest, the_environment_is_the_given_one_and_the_mark) {
   EXPECT_EQ(out.substr(0, mark), "PATH=/usr/local/bin:/usr/bin:/bin\nGREETING=hello world\n");
 }
 
+TEST_F(ProcessHostTest, what_commands_have_in_common_is_added_unless_they_set_it_themselves) {
+  Command printing = command("env");
+  printing.env = {"GREETING=hello", "GREETINGS=many", "TORC_RUN_ID=9-9.9"};
+  printing.common_env = std::make_shared<const std::vector<std::string>>(
+      std::vector<std::string>{"PATH=/usr/local/bin:/usr/bin:/bin", "GREETING=not this",
+                               "GREET=short", "TORC_RUN_ID=nor this", "TORC_STORE=/s"});
+  end_of(start(printing));
+  const std::string out = text_of("out");
+  const auto mark = out.find("TORC_RUN_ID=9-9.9/");
+  ASSERT_NE(mark, std::string::npos) << out;
+  EXPECT_EQ(out.substr(0, mark),
+            "GREETING=hello\nGREETINGS=many\nPATH=/usr/local/bin:/usr/bin:/bin\nGREET=short\n"
+            "TORC_STORE=/s\n");
+  EXPECT_EQ(out.find("TORC_RUN_ID=", mark + 1), std::string::npos);
+}
+
 TEST_F(ProcessHostTest, the_mark_of_an_outer_torc_is_kept_before_the_own) {
   Command nested = command("printenv TORC_RUN_ID");
   nested.env.push_back("TORC_RUN_ID=12-34.5");
@@ -105,6 +121,7 @@ TEST_F(ProcessHostTest, signals_are_neither_ignored_nor_blocked) {
   std::vector<int> ignored = {SIGHUP, SIGINT, SIGPIPE, SIGRTMIN, SIGRTMAX};
   std::vector<sighandler_t> before;
   for (const int number : ignored) before.push_back(signal(number, SIG_IGN));
+  open_host(system_clock_);
   Command grep = command("grep -E 'Sig(Ign|Blk)' /proc/self/status");
   end_of(start(grep));
   EXPECT_EQ(text_of("out"), "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
