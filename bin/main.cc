@@ -63,6 +63,8 @@ int columns_now() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Whoever started this may have ignored it; then no end of a child would ever be told.
+  signal(SIGCHLD, SIG_DFL);
   torc::store::PosixDisk disk;
   torc::SystemClock clock;
   torc::SystemEntropy entropy;

@@ -60,8 +60,7 @@ void NodeShare::grow() {
   has_ = ledger_->holding();
   again_ = taken.again;
   limited_ = !taken.complete;
-  if (!limited_) return stop_waiting();
-  if (free_cpus() == 0) wait();
+  if (!limited_) stop_waiting();
 }
 
 bool NodeShare::grow_for(const claim::Requirement& need) {
@@ -118,12 +117,19 @@ bool NodeShare::let_others() {
   ledger_->keep(kept);
   has_ = ledger_->holding();
   limited_ = true;
+  // What nobody has taken by then is this worker's again.
+  again_ = clock_.boot_now() + exec::NodeLedger::kHeadStart;
   wait();
   return true;
 }
 
+// Not while every CPU that it may have is in use: memory would not help.
 void NodeShare::wait_for_more() {
-  if (limited_) wait();
+  if (ledger_ == nullptr || !limited_) return;
+  const bool lacks_cpus = cpus() < machine_.cpus;
+  const bool lacks_gpus = count(has_.gpus) < ledger_->member().gpus.size();
+  const bool lacks_memory = free_cpus() > 0 && memory() < machine_.memory;
+  if (lacks_cpus || lacks_gpus || lacks_memory) wait();
 }
 
 void NodeShare::wait() {
@@ -135,6 +141,7 @@ void NodeShare::wait() {
 }
 
 void NodeShare::stop_waiting() {
+  if (ledger_ == nullptr) return;
   tried_.reset();
   wake_at_.reset();
   ledger_->wait_for_more(false);

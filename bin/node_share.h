@@ -47,6 +47,8 @@ class NodeShare {
   void give_back_free(Cpus cpus);
   // What was offered to the store was not enough for any of its jobs: waits for more than that.
   void wait_for_more();
+  // It starts nothing more.
+  void stop_waiting();
   // Gives up a part of what is free for others who have less and wait; whether it did.
   bool let_others();
 
@@ -79,7 +81,6 @@ class NodeShare {
   [[nodiscard]] exec::NodeHolding in_use() const;
   [[nodiscard]] ByteCount memory() const { return has_.memory + has_.own_memory; }
   void wait();
-  void stop_waiting();
 
   const exec::Machine& machine_;
   std::unique_ptr<exec::NodeLedger> ledger_;

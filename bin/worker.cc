@@ -13,11 +13,12 @@ namespace torc::cli {
 sigset_t worker_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int s : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&set, s);
-  // A blocked signal arrives even if it was to be ignored: nohup means that it shall not.
-  struct sigaction hangup {};
-  if (sigaction(SIGHUP, nullptr, &hangup) != 0 || hangup.sa_handler != SIG_IGN) {
-    sigaddset(&set, SIGHUP);
+  // A blocked signal arrives even if it was to be ignored: nohup, and a shell for what it starts in
+  // the background, mean that it shall not.
+  for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
+    struct sigaction before {};
+    if (sigaction(s, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
+    sigaddset(&set, s);
   }
   return set;
 }

@@ -19,6 +19,7 @@ void Session::let_others() {
 // not keep the node from others), and CPUs as long as jobs for them are expected at once.
 void Session::settle_share() {
   if (setup_.max_parallel_jobs) return;
+  if (phase_ != Phase::working) share_.stop_waiting();
   if (committer_->busy() && in_flight_.offer && clock_.boot_now() < last_sent_ + kShareInFlight)
     return;
   const bool soon = (!queue_.empty() || (wants_jobs() && clock_.boot_now() >= not_before_)) &&

@@ -43,6 +43,30 @@ std::string allocation_of(const exec::GetEnv& env) {
   return env("SLURM_JOB_ID").value_or("");
 }
 
+// What a job got is all that a torc inside of it has; GPUs are hidden from it already. A job that
+// does not say what memory it needs is not held to what is counted for it.
+void keep_to_the_job(exec::Machine& machine, const exec::GetEnv& env) {
+  const auto number = [&](const char* name) -> std::optional<std::uint64_t> {
+    const std::string text = env(name).value_or("");
+    std::uint64_t n = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+    if (error != std::errc() || n == 0 || end != text.data() + text.size()) return std::nullopt;
+    return n;
+  };
+  constexpr const char* kCpus = "TORC_NUM_CPUS";
+  constexpr const char* kMemory = "TORC_MEMORY_BYTES";
+  if (const auto cpus = number(kCpus); cpus && *cpus < machine.cpus) {
+    machine.cpus = static_cast<std::uint32_t>(*cpus);
+    machine.cpus_from = kCpus;
+  }
+  const auto memory = number(kMemory);
+  if (memory && ByteCount{*memory} < machine.memory &&
+      ByteCount{*memory} > spec::ResourceRequirements{}.memory) {
+    machine.memory = ByteCount{*memory};
+    machine.memory_from = kMemory;
+  }
+}
+
 }  // namespace
 
 store::Tuning worker_tuning() {
@@ -57,6 +81,10 @@ Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& optio
   WorkerSetup setup;
   setup.machine = exec::detect(app.env);
   exec::NodeMember node = exec::describe_member(setup.machine, app.env);
+  // Below a job of another worker it uses what that one has of the node already. Where jobs are
+  // counted, what they need is not known.
+  const bool below = app.env("TORC_RUN_ID").has_value();
+  if (below) keep_to_the_job(setup.machine, app.env);
   if (options.cpus) {
     setup.machine.cpus = *options.cpus;
     setup.machine.cpus_from = "--num-cpus";
@@ -77,9 +105,6 @@ Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& optio
   }
   exec::apply_flags(node, setup.machine);
   if (options.overcommit) exec::let_overcommit(node);
-  // Below a job of another worker it uses what that one has of the node already. Where jobs are
-  // counted, what they need is not known.
-  const bool below = app.env("TORC_RUN_ID").has_value();
   if (!below && !options.max_parallel_jobs) setup.node = std::move(node);
   setup.node_place = exec::node_place(app.env, setup.machine.host);
   setup.max_parallel_jobs = options.max_parallel_jobs;

@@ -176,7 +176,7 @@ void Session::take_reply() {
   if (!in_flight_.offer) return;
   if (reply->jobs.empty()) {
     nothing_claimable_ = true;
-    share_.wait_for_more();
+    if (workflow.of(claim::JobState::ready) > 0) share_.wait_for_more();
     next_poll_ = clock_.boot_now() + pace_.next_poll(dice());
     if (reply->answer.next_due) {
       // A job comes back then; a crowd does not ask for it all at once.

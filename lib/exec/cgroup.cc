@@ -167,7 +167,7 @@ OomKills::OomKills(const std::string& root) {
                              (place->version2 ? "/memory.events" : "/memory.oom_control");
     if (read_small_file(file)) file_ = file;
   }
-  taken_ = count();
+  counted_ = count();
 }
 
 std::uint64_t OomKills::count() const {
@@ -178,10 +178,30 @@ std::uint64_t OomKills::count() const {
   return number_in(text->substr(line + kName.size())).value_or(0);
 }
 
-bool OomKills::take_one() {
-  if (count() <= taken_) return false;
-  ++taken_;
+void OomKills::look(BootTime now) {
+  const std::uint64_t all = count();
+  for (; counted_ < all; ++counted_) {
+    if (explained_ > 0) {
+      --explained_;
+    } else {
+      open_.push_back(now);
+    }
+  }
+  while (!open_.empty() && now - open_.front() > kRemembered) open_.pop_front();
+}
+
+bool OomKills::take_one(BootTime now) {
+  look(now);
+  if (open_.empty()) return false;
+  open_.pop_front();
   return true;
+}
+
+// The count may be behind the one of the group below.
+void OomKills::take(std::uint64_t kills, BootTime now) {
+  for (; kills > 0; --kills) {
+    if (!take_one(now)) ++explained_;
+  }
 }
 
 }  // namespace torc::exec

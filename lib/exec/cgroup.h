@@ -3,11 +3,14 @@
 // group up to the top counts.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "lib/base/clock.h"
 #include "lib/base/units.h"
 
 namespace torc::exec {
@@ -36,15 +39,22 @@ class OomKills {
  public:
   // Counts from now on.
   explicit OomKills(const std::string& root);
-  // Whether there was one that has not been taken yet.
-  bool take_one();
+  // What is new counts as of `now`; what nobody took for kRemembered is forgotten: whoever it was
+  // has lived on.
+  void look(BootTime now);
+  // Whether there was one lately that has not been taken yet.
+  bool take_one(BootTime now);
   // So many are accounted for otherwise.
-  void take(std::uint64_t kills) { taken_ += kills; }
+  void take(std::uint64_t kills, BootTime now);
+
+  static constexpr std::chrono::nanoseconds kRemembered = std::chrono::seconds(2);
 
  private:
   [[nodiscard]] std::uint64_t count() const;
   std::string file_;  // empty: none is kept
-  std::uint64_t taken_ = 0;
+  std::uint64_t counted_ = 0;
+  std::uint64_t explained_ = 0;  // of those to come
+  std::deque<BootTime> open_;    // not taken
 };
 
 }  // namespace torc::exec

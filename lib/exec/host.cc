@@ -75,13 +75,16 @@ std::string_view to_string(StartStep step) {
 
 Host::Host(Clock& clock)
     : clock_(clock), process_(getpid()), thread_(static_cast<pid_t>(syscall(SYS_gettid))) {
-  identity_ = std::to_string(process_) + "-" + std::to_string(this_process().start);
+  // The moment, since a process may have one host after another.
+  identity_ = std::to_string(process_) + "-" + std::to_string(this_process().start) + "-" +
+              std::to_string(clock.boot_now().count());
 }
 
 Result<void> Host::open() {
   sigset_t child_signal;
   sigemptyset(&child_signal);
   sigaddset(&child_signal, SIGCHLD);
+  signal(SIGCHLD, SIG_DFL);  // where it is ignored, nothing is left of children to be waited for
   pthread_sigmask(SIG_BLOCK, &child_signal, &signals_before_);
   opened_ = true;
   TORC_TRY(check_other_threads());

@@ -20,6 +20,9 @@
 
 namespace torc::exec {
 
+// Whether this child has ended and is not reaped.
+[[nodiscard]] bool is_dead_child(pid_t pid);
+
 class Host final : public ProcessHost {
  public:
   explicit Host(Clock& clock);
@@ -72,6 +75,7 @@ class Host final : public ProcessHost {
   // host_signal.cc
   void terminate(RunKey key, Ending cause, std::chrono::nanoseconds lead);
   void kill_run(RunKey key);
+  [[nodiscard]] static bool has_ended(const Run& run);
   void signal_group(Run& run, int signal);
   void kill_strays(RunKey key);
   [[nodiscard]] std::vector<pid_t> outside_group(RunKey key, const Run& run) const;
@@ -90,7 +94,7 @@ class Host final : public ProcessHost {
   Clock& clock_;
   pid_t process_ = 0;
   pid_t thread_ = 0;
-  std::string identity_;  // "<pid>-<start time>": names this host in TORC_RUN_ID
+  std::string identity_;  // "<pid>-<start time>-<moment>": names this host in TORC_RUN_ID
   sigset_t signals_before_{};
   bool opened_ = false;
   int epoll_ = -1;
@@ -107,6 +111,7 @@ class Host final : public ProcessHost {
   RunTable runs_;
   std::unordered_map<pid_t, Stray> strays_;
   std::vector<RunKey> leaderless_;  // runs whose leader has ended and whose end is not reported
+  bool adopted_ = false;            // since wait() was entered
   bool unsettled_ = false;          // a tree without a leader was killed: look whether it is gone
   BootTime paid_until_{};           // processor time of looks, at their share of all time
   std::optional<BootTime> next_look_;  // at the memory of trees

@@ -33,6 +33,10 @@ pid_t peek(pid_t id) {
 
 }  // namespace
 
+bool is_dead_child(pid_t pid) {
+  return peek(pid) == pid;
+}
+
 // Children of other threads are not looked at: run_program() waits for those. Orphans come to the
 // main thread.
 pid_t Host::dead_child() const {

@@ -127,6 +127,23 @@ TEST_F(Limit, a_command_that_ended_before_it_was_looked_at_has_not_timed_out) {
   EXPECT_EQ(end_of(id).how, Ending::exited);
 }
 
+TEST_F(Limit, what_ended_before_it_was_to_be_stopped_ended_by_itself) {
+  for (const bool at_once : {false, true}) {
+    const RunId id = start(limited("exit 4", 0s));
+    siginfo_t info{};
+    const auto leader = static_cast<id_t>(host_->leader(id));
+    ASSERT_EQ(waitid(P_PID, leader, &info, WEXITED | WNOWAIT), 0);
+    if (at_once) {
+      host_->kill(id);
+    } else {
+      host_->stop(id, 30s);
+    }
+    const Ended ended = end_of(id);
+    EXPECT_EQ(ended.how, Ending::exited);
+    EXPECT_EQ(ended.exit_code, 4);
+  }
+}
+
 TEST_F(Limit, a_stopped_command_is_reported_as_stopped) {
   const RunId id =
       start(limited("trap 'kill -9 $!; exit 3' TERM; sleep 1000 & echo ready >&9; wait", 0s));

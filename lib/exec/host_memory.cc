@@ -69,6 +69,7 @@ void Host::look_at_memory() {
   if (!next_look_ || now < *next_look_) return;
   const nanoseconds begun = thread_time();
   bool adopted = false;
+  oom_kills_.look(now);
   next_look_.reset();
   for (auto& [key, run] : runs_.all()) {
     if (run.phase == Phase::killed) continue;
@@ -108,7 +109,7 @@ void Host::look_at_memory_of(RunKey key, Run& run, BootTime now) {
     run.next_sample = now + run.sample_every;
   }
   if (watch.limit.value != 0 && counted > watch.limit) {
-    if (!run.cause && !run.leader_gone) run.cause = Ending::out_of_memory;
+    if (!run.cause && !run.leader_gone && !has_ended(run)) run.cause = Ending::out_of_memory;
     kill_run(key);
     return;
   }
@@ -153,7 +154,7 @@ void Host::sample(RunKey key, Run& run, const std::vector<pid_t>& processes, Byt
 // By its own group, whose kills are in the count of the worker's group as well.
 bool Host::killed_in_group(const Run& run) {
   const std::uint64_t kills = run.limits == nullptr ? 0 : run.limits->oom_kills();
-  oom_kills_.take(kills);
+  oom_kills_.take(kills, clock_.boot_now());
   return kills > 0;
 }
 
@@ -161,9 +162,14 @@ bool Host::killed_in_group(const Run& run) {
 // those. A shell whose child was killed says so by its exit code.
 bool Host::killed_by_kernel(const Run& run) {
   constexpr int kShellSays = 128 + SIGKILL;
+  const BootTime now = clock_.boot_now();
   const bool killed = WIFSIGNALED(run.status) && WTERMSIG(run.status) == SIGKILL;
   const bool child_killed = WIFEXITED(run.status) && WEXITSTATUS(run.status) == kShellSays;
-  return (killed || child_killed) && oom_kills_.take_one();
+  if (killed || child_killed) return oom_kills_.take_one(now);
+  // It may have outlived a child that was: the next one that is killed shall not be taken for that.
+  // Commands that were never looked at are too short to be worth a look.
+  if (run.io_file.there()) (void)oom_kills_.take_one(now);
+  return false;
 }
 
 }  // namespace torc::exec

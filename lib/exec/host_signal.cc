@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "lib/exec/host.h"
 
@@ -13,7 +14,7 @@ void Host::stop(RunId id, std::chrono::nanoseconds lead) {
   Run* run = runs_.find(key);
   if (run == nullptr || run->phase == Phase::killed) return;
   if (run->phase == Phase::running) {
-    terminate(key, Ending::stopped, lead);
+    if (!has_ended(*run)) terminate(key, Ending::stopped, lead);
     return;
   }
   const BootTime sooner = clock_.boot_now() + lead;
@@ -24,8 +25,13 @@ void Host::kill(RunId id) {
   const auto key = static_cast<RunKey>(id);
   Run* run = runs_.find(key);
   if (run == nullptr || run->phase == Phase::killed) return;
-  if (!run->cause && !run->leader_gone) run->cause = Ending::stopped;
+  if (!run->cause && !run->leader_gone && !has_ended(*run)) run->cause = Ending::stopped;
   kill_run(key);
+}
+
+// Its leader has ended by itself; wait() has not come to it yet, and will tell how.
+bool Host::has_ended(const Run& run) {
+  return !run.leader_gone && is_dead_child(run.group);
 }
 
 // Also what left the groups, without waiting until it is orphaned: the caller may be about to end.
@@ -49,7 +55,8 @@ void Host::terminate(RunKey key, Ending cause, std::chrono::nanoseconds lead) {
     kill_run(key);
     return;
   }
-  adopt();
+  // Thousands may be told to end one after the other: once is enough for all.
+  if (!std::exchange(adopted_, true)) adopt();
   run.phase = Phase::terminating;
   const BootTime now = clock_.boot_now();
   runs_.set_deadline(key, lead > BootTime::max() - now ? BootTime::max() : now + lead);

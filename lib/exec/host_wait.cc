@@ -73,7 +73,9 @@ void Host::expire_deadlines() {
   const BootTime now = clock_.boot_now();
   while (const auto key = runs_.due(now)) {
     Run& run = *runs_.find(*key);
-    if (run.phase == Phase::running) {
+    if (run.phase == Phase::running && has_ended(run)) {
+      runs_.set_deadline(*key, std::nullopt);
+    } else if (run.phase == Phase::running) {
       terminate(*key, Ending::timed_out, run.lead);
     } else {
       kill_run(*key);
@@ -83,6 +85,7 @@ void Host::expire_deadlines() {
 
 Result<ProcessHost::Wakeup> Host::wait(std::optional<BootTime> deadline) {
   Wakeup wakeup;
+  adopted_ = false;
   for (;;) {
     if (unsettled_) look_after_children();
     const bool late = deadline && clock_.boot_now() >= *deadline;

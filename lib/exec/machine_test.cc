@@ -124,14 +124,39 @@ TEST_F(MachineTest, each_kill_for_lack_of_memory_in_the_own_group_explains_one_e
   file("proc/self/mountinfo",
        "35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n");
   file("sys/fs/cgroup/job/memory.events", "low 0\noom 7\noom_kill 3\noom_group_kill 0\n");
+  constexpr BootTime now = std::chrono::seconds(100);
   OomKills kills(root_.string());
-  EXPECT_FALSE(kills.take_one()) << "those before are not ours";
+  EXPECT_FALSE(kills.take_one(now)) << "those before are not ours";
   file("sys/fs/cgroup/job/memory.events", "low 0\noom 9\noom_kill 5\noom_group_kill 0\n");
-  EXPECT_TRUE(kills.take_one());
-  EXPECT_TRUE(kills.take_one());
-  EXPECT_FALSE(kills.take_one());
+  EXPECT_TRUE(kills.take_one(now));
+  EXPECT_TRUE(kills.take_one(now));
+  EXPECT_FALSE(kills.take_one(now));
   std::filesystem::remove_all(root_ / "sys/fs");
-  EXPECT_FALSE(kills.take_one());
+  EXPECT_FALSE(kills.take_one(now));
+}
+
+TEST_F(MachineTest, a_kill_that_nobody_ended_of_does_not_explain_a_later_end) {
+  using namespace std::chrono_literals;
+  file("proc/self/cgroup", "0::/job\n");
+  file("proc/self/mountinfo",
+       "35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n");
+  const auto killed = [&](int times) {
+    file("sys/fs/cgroup/job/memory.events", "oom_kill " + std::to_string(times) + "\n");
+  };
+  killed(0);
+  OomKills kills(root_.string());
+  killed(1);
+  kills.look(100s);
+  EXPECT_TRUE(kills.take_one(101s));
+  killed(2);
+  kills.look(110s);
+  EXPECT_FALSE(kills.take_one(113s)) << "seen three seconds ago";
+  // Told by a group below before this one counts it.
+  kills.take(1, 120s);
+  killed(3);
+  EXPECT_FALSE(kills.take_one(120s));
+  killed(4);
+  EXPECT_TRUE(kills.take_one(120s));
 }
 
 TEST_F(MachineTest, version_1_keeps_that_count_elsewhere) {
@@ -141,11 +166,12 @@ TEST_F(MachineTest, version_1_keeps_that_count_elsewhere) {
        "42 24 0:33 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
   file("sys/fs/cgroup/memory/a/memory.oom_control",
        "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n");
+  constexpr BootTime now = std::chrono::seconds(100);
   OomKills kills(root_.string());
   file("sys/fs/cgroup/memory/a/memory.oom_control",
        "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
-  EXPECT_TRUE(kills.take_one());
-  EXPECT_FALSE(kills.take_one());
+  EXPECT_TRUE(kills.take_one(now));
+  EXPECT_FALSE(kills.take_one(now));
 }
 
 TEST_F(MachineTest, cgroup_version_1_limits_hold_beside_an_empty_version_2) {

@@ -274,8 +274,12 @@ std::uint32_t Ledger::owed_to_others() const {
     if (since == BootTime{} || now - since < kTurn) break;  // sorted
     if (!e.member.cpus.meets(mine_.member.cpus) || is_gone(e.member)) continue;
     const std::uint32_t theirs = e.holding.cpu_count();
-    if (theirs < held) return (held - theirs + 1) / 2;
-    if (std::popcount(e.holding.gpus) < std::popcount(mine_.holding.gpus)) return 1;
+    // Only what it could use: one that has its number of CPUs waits for something else.
+    const std::uint32_t room = e.member.most_cpus - std::min(e.member.most_cpus, theirs);
+    if (theirs < held && room > 0) return std::min((held - theirs + 1) / 2, room);
+    const auto their_gpus = static_cast<std::size_t>(std::popcount(e.holding.gpus));
+    const bool wants_gpus = their_gpus < e.member.gpus.size();
+    if (wants_gpus && std::popcount(e.holding.gpus) < std::popcount(mine_.holding.gpus)) return 1;
   }
   return 0;
 }
@@ -291,7 +295,9 @@ void Ledger::reenter(const NodeHolding& in_use) {
 Result<std::unique_ptr<NodeLedger>> NodeLedger::enter(const NodePlace& place,
                                                       const NodeMember& member, Clock& clock) {
   auto ledger = std::make_unique<Ledger>(place, member, clock);
-  TORC_TRY(ledger->open());
+  auto opened = ledger->open();
+  // Another one has the lock: it holds nothing until take() or reenter() have got in.
+  if (!opened && opened.error().kind != ErrorKind::busy) return std::move(opened).error();
   return std::unique_ptr<NodeLedger>(std::move(ledger));
 }
 

@@ -32,7 +32,8 @@ class NodeLedger {
 
   // Enters as `member`. Errors: unsupported (no directory can be used, no lock), permission
   // (somebody else prepared it), no_space (more workers than it has room for, or no memory). In all
-  // cases a worker can do without.
+  // cases a worker can do without. While somebody else has the lock for long it has not entered
+  // yet: it holds nothing, and take() tries again.
   static Result<std::unique_ptr<NodeLedger>> enter(const NodePlace& place, const NodeMember& member,
                                                    Clock& clock);
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -161,6 +162,39 @@ TEST_F(Ledgers, one_with_more_owes_half_of_the_difference_after_its_turn) {
   b->take(kAll);
   clock_.advance(NodeLedger::kTurn);
   EXPECT_EQ(a->owed_to_others(), 0U) << "they have the same";
+}
+
+TEST_F(Ledgers, nothing_is_owed_to_one_that_could_not_take_it) {
+  const auto a = enter();
+  a->take(kAll);
+  NodeMember small = member();
+  small.most_cpus = 1;
+  small.gpus.clear();
+  const auto b = enter(small);
+  b->wait_for_more(true);
+  clock_.advance(2 * NodeLedger::kTurn);
+  EXPECT_EQ(a->owed_to_others(), 1U) << "it has none and may have one";
+  a->keep({parse_cpus("0-4"), 0, {}, {}, 3, {}});
+  b->take({1, {}, 0});
+  ASSERT_EQ(b->holding().cpu_count(), 1U);
+  clock_.advance(2 * NodeLedger::kTurn);
+  EXPECT_EQ(a->owed_to_others(), 0U) << "neither CPUs beyond its number nor GPUs";
+}
+
+TEST_F(Ledgers, who_comes_while_the_lock_is_held_enters_later) {
+  const auto a = enter();
+  a->take({1, {}, 0});
+  const int lock = open(file().c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(flock(lock, LOCK_EX), 0);
+  const auto b = enter();
+  ASSERT_NE(b, nullptr);
+  EXPECT_EQ(b->holding().cpu_count(), 0U);
+  EXPECT_EQ(entries(), 1U);
+  EXPECT_FALSE(b->take(kAll).complete);
+  close(lock);
+  b->take(kAll);
+  EXPECT_EQ(b->holding().cpu_count(), kCpus - 1);
+  EXPECT_EQ(entries(), 2U);
 }
 
 TEST_F(Ledgers, what_killed_processes_had_is_free) {

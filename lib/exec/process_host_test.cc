@@ -128,6 +128,13 @@ TEST_F(ProcessHostTest, signals_are_neither_ignored_nor_blocked) {
   for (size_t i = 0; i < ignored.size(); ++i) signal(ignored[i], before[i]);
 }
 
+TEST_F(ProcessHostTest, ends_are_told_also_where_whoever_started_this_ignored_them) {
+  host_.reset();
+  signal(SIGCHLD, SIG_IGN);
+  open_host(system_clock_);
+  EXPECT_EQ(run("exit 3").exit_code, 3);
+}
+
 TEST_F(ProcessHostTest, a_missing_program_is_not_started) {
   const Ended ended = run("no-such-program --at all");
   EXPECT_EQ(ended.how, Ending::not_started);

@@ -57,6 +57,7 @@ Result<Split> split_off_watchdog(Clock& clock) {
                  "raise the limits of this shell (ulimit -n, ulimit -v)", errno};
   }
   auto* page = new (memory) LeasePage;
+  signal(SIGCHLD, SIG_DFL);  // it may have been ignored: the worker's end would not be told
   // Before the fork: what arrives from now on waits for the watchdog, who passes it on.
   sigset_t before;
   const sigset_t watched = watched_signals();

@@ -148,14 +148,30 @@ TEST_F(Node, with_overcommit_workers_do_not_mind_each_other) {
 }
 
 TEST_F(Node, a_torc_inside_of_a_job_uses_what_the_job_has) {
-  here_.write("inner.yaml", "name: inner\njobs: [{name: j, command: \"echo inside > record\"}]\n");
-  here_.write("outer.yaml", "name: outer\njobs:\n  - name: j_{i}\n    command: \"" +
-                                here_.torc({}).argv[0] +
-                                " run inner.yaml --store inner_{i}.torc\"\n    parameters: {i: "
-                                "\"1:" +
-                                std::to_string(2 * cpus_here()) + "\"}\n");
+  here_.write("inner.yaml", "name: inner\njobs: [{name: j, command: \"true\"}]\n");
+  here_.write("outer.yaml",
+              "name: outer\njobs:\n  - name: j_{i}\n    command: \"" + here_.torc({}).argv[0] +
+                  " init inner.yaml --store inner_{i}.torc && " + here_.torc({}).argv[0] +
+                  " worker inner_{i}.torc\"\n    parameters: {i: "
+                  "\"1:" +
+                  std::to_string(2 * cpus_here()) + "\"}\n");
   const Ended ended = here_.run({"run", "outer.yaml"});
   EXPECT_EQ(ended.exit_code, 0) << ended;
+  const Ended log = here_.run({"logs", "outer.torc", "j_1"});
+  EXPECT_TRUE(log.says("1 CPU(s)")) << log;
+}
+
+TEST_F(Node, a_torc_inside_of_a_job_keeps_to_the_memory_of_the_job) {
+  here_.write("inner.yaml", "name: inner\njobs: [{name: j, command: \"true\"}]\n");
+  here_.write("outer.yaml",
+              "name: outer\n"
+              "resource_requirements: [{name: r, num_cpus: 1, memory: 200m}]\n"
+              "jobs: [{name: j, resource_requirements: r, command: \"" +
+                  here_.torc({}).argv[0] + " init inner.yaml && " + here_.torc({}).argv[0] +
+                  " worker inner.torc\"}]\n");
+  EXPECT_EQ(here_.run({"run", "outer.yaml"}).exit_code, 0);
+  const Ended log = here_.run({"logs", "outer.torc", "j"});
+  EXPECT_TRUE(log.says("200.0 MiB")) << log;
 }
 
 TEST_F(Node, without_a_ledger_a_worker_works_and_says_so_once) {

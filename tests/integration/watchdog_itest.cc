@@ -344,5 +344,23 @@ TEST_P(Suspended, a_run_stops_and_goes_on) {
   EXPECT_EQ(process->wait().exit_code, 0);
 }
 
+// A shell without job control starts so what it starts in the background.
+TEST_F(Signals, what_was_to_be_ignored_is_ignored) {
+  here_.write("wf.yaml", "name: wf\njobs: [{name: b, command: echo b > record; read x < gate}]\n");
+  Launch launch = here_.torc({"run", "wf.yaml"});
+  std::string line = "trap '' INT CHLD; exec";
+  for (const std::string& word : launch.argv) line += " '" + word + "'";
+  launch.argv = {"/bin/sh", "-c", line};
+  Process process(launch);
+  ASSERT_TRUE(wait_for_line(record_, "b", process)) << process.err();
+  ::kill(-process.pid(), SIGINT);
+  process.kill(SIGUSR1);  // it is handled after the other
+  EXPECT_TRUE(process.wait_for_output("running 1")) << process.out();
+  gate_.open_gate(1);
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_FALSE(ended.says("nterrupt")) << ended;
+}
+
 }  // namespace
 }  // namespace torc::itest
