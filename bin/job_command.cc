@@ -59,8 +59,13 @@ OutputFiles output_files(const std::string& output_dir, JobId id, std::uint32_t 
   return {};
 }
 
+std::vector<std::string> worker_marks(const std::string& workflow_id, claim::WorkerEpoch self) {
+  return {fmt::format("TORC_WORKFLOW_ID={}", workflow_id),
+          fmt::format("TORC_WORKER={}", claim::raw(self))};
+}
+
 JobPreparer::JobPreparer(Path store, std::string workflow_id, WorkflowSettings settings,
-                         Path output_dir, char** environment)
+                         Path output_dir, char** environment, claim::WorkerEpoch self)
     : store_(std::move(store)), settings_(std::move(settings)), output_dir_(std::move(output_dir)) {
   std::vector<std::string> base;
   for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
@@ -75,7 +80,7 @@ JobPreparer::JobPreparer(Path store, std::string workflow_id, WorkflowSettings s
   });
   base.push_back(fmt::format("TORC_STORE={}", store_.string()));
   base.push_back(fmt::format("TORC_WORKFLOW_NAME={}", settings_.run.name));
-  base.push_back(fmt::format("TORC_WORKFLOW_ID={}", workflow_id));
+  for (std::string& mark : worker_marks(workflow_id, self)) base.push_back(std::move(mark));
   base.push_back(fmt::format("TORC_OUTPUT_DIR={}", output_dir_.string()));
   base_env_ = std::make_shared<const std::vector<std::string>>(std::move(base));
 }

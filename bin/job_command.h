@@ -49,11 +49,16 @@ struct PreparedJob {
   exec::Command command;  // env lacks what depends on the moment of the start (GPUs, end time)
 };
 
+// The variables by which all that runs for a worker is known, "NAME=value".
+[[nodiscard]] std::vector<std::string> worker_marks(const std::string& workflow_id,
+                                                    claim::WorkerEpoch self);
+
 // What all jobs of one worker have in common. `environment` is the worker's own.
 class JobPreparer {
  public:
+  // `self`: 0 for a worker that is none yet.
   JobPreparer(Path store, std::string workflow_id, WorkflowSettings settings, Path output_dir,
-              char** environment);
+              char** environment, claim::WorkerEpoch self = {});
 
   // nullopt: the job's recipe cannot be read (a damaged store).
   [[nodiscard]] std::optional<PreparedJob> prepare(RecipeBook& book, const claim::Reader& reader,

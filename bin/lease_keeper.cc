@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "bin/job_command.h"
+#include "lib/exec/kill_tree.h"
+
 namespace torc::cli {
 namespace {
 
@@ -133,8 +136,7 @@ void LeaseKeeper::watch_neighbours(const std::vector<claim::Worker>& neighbours)
     // The pid may be another process by now: only the start time proves who it is.
     if (!exec::exists({info.pid, info.pid_start})) {
       if (fd >= 0) close(fd);
-      (void)expire(worker, 0,
-                   claim::EndCause::worker_lost);  // a failure is repeated at the next tick
+      (void)expire_dead(worker);  // a failure is repeated at the next tick
       continue;
     }
     if (fd >= 0) neighbours_.push_back({worker.epoch, fd});
@@ -160,7 +162,15 @@ Result<void> LeaseKeeper::neighbour_died(int fd) {
     return {};
   }));
   if (!worker || worker->status != claim::WorkerStatus::living) return {};
-  TORC_TRY(expire(*worker, 0, claim::EndCause::worker_lost));
+  return expire_dead(*worker);
+}
+
+// Its process on this node has gone. Its watchdog ends what it leaves, unless both were killed:
+// what they left then must not run beside the next attempt. What cannot be ended here keeps its
+// jobs until the lease has run out.
+Result<void> LeaseKeeper::expire_dead(const claim::Worker& worker) {
+  if (exec::kill_marked(worker_marks(store_.identity().id_hex(), worker.epoch)) > 0) return {};
+  TORC_TRY(expire(worker, 0, claim::EndCause::worker_lost));
   return {};
 }
 

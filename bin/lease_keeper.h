@@ -68,6 +68,7 @@ class LeaseKeeper {
   Result<Surroundings> look_around();
   void watch_neighbours(const std::vector<claim::Worker>& neighbours);
   Result<void> observe(const std::vector<claim::Worker>& successors, BootTime asked);
+  Result<void> expire_dead(const claim::Worker& worker);
   Result<bool> expire(const claim::Worker& worker, std::uint64_t beats, claim::EndCause why);
   void ask_slurm(std::vector<std::string> suspects);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -27,6 +28,7 @@ void block_worker_signals() {
   sigset_t set = worker_signals();
   sigaddset(&set, SIGCHLD);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  signal(SIGTTOU, SIG_IGN);  // it writes to its terminal from the background
   signal(SIGPIPE, SIG_IGN);  // whoever read its output may go away
   signal(SIGUSR2, SIG_IGN);  // a warning of Slurm's (--signal) is for the jobs, who get it too
 }
@@ -56,6 +58,9 @@ NodeShare share_of_node(const App& app, const WorkerSetup& setup, const store::S
 Result<WorkerSummary> work(const App& app, std::unique_ptr<store::Store> store,
                            const WorkerSetup& setup, const WorkerEvents& events) {
   block_worker_signals();
+  // A group of its own: SIGKILL to the one of the watchdog (`kill -9 %1`, `timeout -s KILL`) leaves
+  // somebody who ends the jobs. The watchdog passes on all other signals.
+  if (app.watched != nullptr) setpgid(0, 0);
   // Gone after the host, which ends what still runs on it.
   NodeShare share = share_of_node(app, setup, *store, events);
   TORC_ASSIGN(const std::unique_ptr<exec::ProcessHost> host, exec::ProcessHost::create(app.clock));

@@ -174,7 +174,7 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
   summary_.epoch = claim::raw(self_);
   preparer_ =
       std::make_unique<JobPreparer>(store->directory(), store->identity().id_hex(),
-                                    std::move(decoded), setup_.output_dir, app_.environment);
+                                    std::move(decoded), setup_.output_dir, app_.environment, self_);
   committer_ = std::make_unique<Committer>(app_, std::move(store), self_, info, registered,
                                            *preparer_, setup_.run_program, lease_);
   output_ = std::make_unique<OutputKeeper>(setup_.output_dir, claim::raw(self_),

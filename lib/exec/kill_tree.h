@@ -4,6 +4,8 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <string>
+#include <vector>
 
 namespace torc::exec {
 
@@ -13,5 +15,12 @@ namespace torc::exec {
 // (they may be waiting for a disk). Those that this process may not kill (of another user) are left
 // alone and not counted.
 std::size_t kill_below(pid_t top);
+
+// SIGKILL to every process of this user whose environment, as it was executed with, has all these
+// variables ("NAME=value"), but this one; new ones are looked for until there are none, and their
+// ends are waited for, at most a second. Gives the number of those that are left. For what a worker
+// left behind that was killed together with its watchdog. Does nothing where this process has them
+// all itself.
+std::size_t kill_marked(const std::vector<std::string>& marks);
 
 }  // namespace torc::exec

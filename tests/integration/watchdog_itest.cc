@@ -109,6 +109,38 @@ TEST_F(Survivors, a_stopped_worker_ends_with_its_watchdog_too) {
   EXPECT_TRUE(wait_until_gone()) << "it outlived its worker";
 }
 
+TEST_F(Survivors, a_worker_ends_its_jobs_when_the_whole_group_of_its_watchdog_is_killed) {
+  const auto process = start();
+  const pid_t worker = process->worker();
+  ASSERT_GT(worker, 0);
+  seen_.push_back(std::make_unique<Witness>(worker));
+  ::kill(-process->pid(), SIGKILL);
+  EXPECT_EQ(process->wait().signal, SIGKILL);
+  EXPECT_TRUE(wait_until_gone()) << "it outlived its worker";
+}
+
+// As `pkill -9 torc` does. The shell ends with its worker, what it started does not.
+TEST_F(Survivors, before_a_job_is_taken_over_on_the_same_node_what_is_left_of_it_is_ended) {
+  here_.write("wf.yaml",
+              "name: wf\njobs:\n  - name: b\n    command: |\n"
+              "      sh -c 'echo pid $$ > record; read x < never' &\n"
+              "      test $TORC_ATTEMPT_ID = 1 || exec echo second > record\n"
+              "      echo pid $$ > record; read x < never\n");
+  auto first = here_.start({"run", "wf.yaml"});
+  see(*first, 2);
+  const pid_t worker = first->worker();
+  ASSERT_GT(worker, 0);
+  ::kill(worker, SIGSTOP);  // so that neither can do anything about the other
+  ::kill(first->pid(), SIGSTOP);
+  ::kill(worker, SIGKILL);
+  ::kill(first->pid(), SIGKILL);
+  EXPECT_EQ(first->wait().signal, SIGKILL);
+  auto second = here_.start({"run", store_});
+  ASSERT_TRUE(wait_for_line(record_, "second", *second)) << second->err();
+  EXPECT_TRUE(all_gone()) << "it ran beside the second attempt";
+  EXPECT_EQ(second->wait().exit_code, 0);
+}
+
 TEST_F(Survivors, the_watchdog_is_small) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers need memory of their own";
