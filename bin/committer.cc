@@ -13,6 +13,9 @@ namespace {
 
 // A busy worker listens to the commits of others no oftener than this: it mostly hears its own.
 constexpr auto kLookInterval = std::chrono::seconds(1);
+// A commit of another process can be heard a moment before it can be read: the last write of the
+// file is not its last step.
+constexpr auto kSettling = std::chrono::milliseconds(2);
 
 bool says_something(const claim::Exchange& e) {
   return !e.starts.empty() || !e.finishes.empty() || !e.returns.empty() || !e.actions.empty();
@@ -106,6 +109,7 @@ void Committer::notify() {
 void Committer::serve() {
   bool idle = false;  // the newest exchange asked for jobs and got none
   BootTime next_look = world_.clock.boot_now();
+  BootTime last_look = BootTime::max();  // once more after the newest that was heard
   while (!stopping_) {
     std::vector<pollfd> fds{{request_fd_, POLLIN, 0}};
     const bool listens = idle || world_.clock.boot_now() >= next_look;
@@ -113,7 +117,8 @@ void Committer::serve() {
     const std::size_t answer = fds.size();
     fds.push_back({keeper_.answer_fd(), POLLIN, 0});
     for (const int fd : keeper_.neighbour_fds()) fds.push_back({fd, POLLIN, 0});
-    const BootTime until = listens ? keeper_.next_tick() : std::min(next_look, keeper_.next_tick());
+    BootTime until = std::min(last_look, keeper_.next_tick());
+    if (!listens) until = std::min(until, next_look);
     const auto wait = std::max<BootTime>(until - world_.clock.boot_now(), BootTime(0));
     const timespec timeout{static_cast<time_t>(wait.count() / 1'000'000'000),
                            static_cast<long>(wait.count() % 1'000'000'000)};
@@ -137,13 +142,13 @@ void Committer::serve() {
         notify();
       }
     } else if (answer == 2 && fds[1].revents != 0) {
-      store_->clear_changes();
-      if (idle && others_committed()) {
-        changed_ = true;
-        notify();
-      }
-      if (!idle) look_for_revoked();
+      world_.clock.sleep_for(kSettling);
+      look(idle);
       next_look = world_.clock.boot_now() + kLookInterval;
+      last_look = next_look;
+    } else if (world_.clock.boot_now() >= last_look) {
+      last_look = BootTime::max();
+      look(idle);
     }
     if (fds[answer].revents != 0) keeper_.answered();
     for (std::size_t i = answer + 1; i < fds.size(); ++i) {
@@ -184,6 +189,17 @@ bool Committer::others_committed() {
   if (!seen || newest <= seen_sequence_) return false;
   seen_sequence_ = newest;
   return true;
+}
+
+void Committer::look(bool idle) {
+  store_->clear_changes();
+  const bool news = !idle || others_committed();
+  if (idle && news) {
+    changed_ = true;
+    notify();
+  }
+  // One that asked for jobs and got none may have all its slots full: it has jobs to end, too.
+  if (news) look_for_revoked();
 }
 
 void Committer::look_for_revoked() {

@@ -53,7 +53,8 @@ class Committer {
   // Somebody else may have committed since the last call.
   bool take_changed() { return changed_.exchange(false); }
   // What was canceled while this worker held it, when it had nothing to say itself: noticed within
-  // a second of a commit on this node, and with every tick of the lease.
+  // a second of a commit on this node, whatever it last asked for, and with every tick of the
+  // lease.
   std::vector<claim::ClaimToken> take_revoked();
   // Set once when the lease was lost outside of an exchange.
   std::optional<Error> lost();
@@ -73,6 +74,7 @@ class Committer {
   void confirm();
   void keep_lease(const Result<void>& outcome);
   void notify();
+  void look(bool idle);  // at what others of this node may have committed
   bool others_committed();
   void look_for_revoked();
 

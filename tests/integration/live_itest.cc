@@ -73,6 +73,46 @@ TEST_P(Live, a_running_job_that_is_canceled_is_ended_by_its_worker_which_then_le
   EXPECT_FALSE(record.has("never"));
 }
 
+// With all its slots full and nothing to report it does not talk to the store for a minute.
+TEST_P(Live, a_worker_without_a_free_slot_ends_at_once_what_is_taken_from_it) {
+  const auto worker = here.start({"worker", "wf.torc", "--num-cpus", "1"});
+  std::vector<Source*> sources{&record, worker.get()};
+  const auto times = [](const std::string& text, const std::string& part) {
+    int n = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+      ++n;
+    return n;
+  };
+  const auto starts = [&](const char* job, long n) {
+    return wait_until(sources, [&] {
+      return std::count(record.lines().begin(), record.lines().end(), job) == n;
+    });
+  };
+  const auto ends = [&](const std::string& job, int n) {
+    return wait_until(
+        {worker.get()},
+        [&] { return times(worker->out(), "'" + job + "' was canceled: ending it") == n; },
+        std::chrono::seconds(25));
+  };
+  ASSERT_TRUE(starts("slow", 1)) << worker->err();
+  expect_code(here.run({"cancel", "slow"}), 0);
+  EXPECT_TRUE(ends("slow", 1)) << worker->out();
+  expect_code(here.run({"hold", "flaky"}), 0);
+  ASSERT_TRUE(starts("other", 1)) << worker->out() << worker->err();
+  expect_code(here.run({"reset", "--force", "other"}), 0);
+  EXPECT_TRUE(ends("other", 1)) << worker->out();
+  ASSERT_TRUE(starts("other", 2)) << worker->out() << worker->err();
+  std::string changed = kSpec;
+  changed.replace(changed.find("echo other > record;"), 20, "echo changed > record;");
+  here.write("new.yaml", changed);
+  expect_code(here.run({"reinit", "--spec", "new.yaml"}), 0);
+  EXPECT_TRUE(ends("other", 2)) << worker->out();
+  ASSERT_TRUE(starts("changed", 1)) << worker->out() << worker->err();
+  gate2.open_gate(1);
+  expect_code(worker->wait(), 0);
+  expect_sound();
+}
+
 // The second worker has a replica of its own, as on another node: nothing tells it of the cancel
 // but its own looking.
 TEST_P(Live, a_worker_of_another_node_hears_of_a_cancel_with_its_next_beat) {
