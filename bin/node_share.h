@@ -68,6 +68,10 @@ class NodeShare {
   [[nodiscard]] int fd() const { return fd_; }
   [[nodiscard]] std::optional<BootTime> wake_at() const { return wake_at_; }
   bool look();
+  // Since when it waits for more and has no CPU at all; 0: it has some, or does not wait.
+  [[nodiscard]] BootTime starved_since() const {
+    return tried_ && cpus() == 0 ? has_.waiting_since : BootTime{};
+  }
   // Before free parts are used: whether they are still this worker's. They are not after the ledger
   // was lost, or the worker was stopped for long.
   void check();

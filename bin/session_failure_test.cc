@@ -141,14 +141,25 @@ TEST_F(FailureTest, a_script_that_is_cut_off_with_its_worker_lets_the_job_run_ag
   EXPECT_EQ(job(1).stopped, 1U);
 }
 
-TEST_F(FailureTest, nothing_more_is_started_after_so_many_failures) {
-  make("max_failures: 2\njobs: [{name: \"j{i}\", command: x, parameters: {i: \"1:9\"}}]\n");
+TEST_F(FailureTest, nothing_more_is_started_after_so_many_failures_not_even_what_it_has_claimed) {
+  make("max_failures: 2\njobs: [{name: \"j{i}\", command: x, parameters: {i: \"1:2000\"}}]\n");
   ends({code(1)});
   const WorkerSummary summary = run();
   EXPECT_EQ(summary.end, WorkerEnd::workflow_finished);
   EXPECT_TRUE(summary.workflow.halted());
-  EXPECT_LT(summary.failed, 9U);
-  EXPECT_GT(summary.workflow.of(JobState::ready), 0U);
+  EXPECT_EQ(host_.started, 2);
+  EXPECT_EQ(summary.failed, 2U);
+  EXPECT_EQ(summary.workflow.of(JobState::ready), 1998U) << "what it held ahead went back";
+}
+
+TEST_F(FailureTest, a_failure_that_a_handler_takes_back_does_not_count_against_max_failures) {
+  make(
+      "max_failures: 1\nfailure_handlers: [{name: h, rules: [{exit_codes: [7]}]}]\n"
+      "jobs: [{name: \"j{i}\", command: x, failure_handler: h, parameters: {i: \"1:9\"}}]\n");
+  ends({code(7), code(7), code(0)});
+  const WorkerSummary summary = run();
+  EXPECT_EQ(summary.completed, 9U);
+  EXPECT_EQ(summary.failed, 0U);
 }
 
 constexpr const char* kCheckpoints = "jobs: [{name: a, command: x, checkpoint_exit_code: 85}]\n";

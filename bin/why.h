@@ -16,8 +16,8 @@ namespace torc::cli {
 
 struct Reason {
   // One word for scripts: hold, dependency, upstream, canceled, backoff, max_failures, action,
-  // limit, budget, no_worker, nodes, scheduler, label, time, cpus, gpus, memory, queue, claimed,
-  // running, completed, failed.
+  // limit, budget, no_worker, nodes, scheduler, label, time, cpus, gpus, memory, node, queue,
+  // claimed, running, completed, failed.
   std::string_view kind;
   std::string text;    // sentences
   std::string remedy;  // what helps, or that nothing needs to be done

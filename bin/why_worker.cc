@@ -6,9 +6,12 @@
 #include <utility>
 
 #include "bin/living.h"
+#include "bin/node_holders.h"
 #include "bin/quantities.h"
 #include "bin/quote.h"
 #include "lib/claim/why.h"
+#include "lib/exec/node_ledger.h"
+#include "lib/exec/node_member.h"
 
 namespace torc::cli {
 namespace {
@@ -154,11 +157,12 @@ void WorkerInquiry::queue(const claim::JobClass& job_class, std::int32_t priorit
                           bool held_back) {
   if (held_back) return;
   std::uint64_t held = 0;
-  bool idle = false;
+  std::vector<claim::Worker> idle;
   for (const claim::Worker& w : fitting) {
     held += w.held;
-    idle = idle || w.held == 0;
+    if (w.held == 0) idle.push_back(w);
   }
+  if (!idle.empty() && starved(idle)) return;
   const auto crowd = claim::read_crowd(reader_);
   const std::uint64_t ready = crowd.ok() ? crowd->ready : 1;
   std::string text = fmt::format(
@@ -166,7 +170,7 @@ void WorkerInquiry::queue(const claim::JobClass& job_class, std::int32_t priorit
       "and those with a priority above {} go before it.",
       show_count(fitting.size()), show_count(all), show_count(held), show_count(ready), priority);
   if (job_class.need.nodes > 1) text += " It takes whole nodes, so only an idle worker can.";
-  if (idle) {
+  if (!idle.empty()) {
     add("queue", text + " One of them has nothing to do and claims jobs within half a minute.",
         "nothing needs to be done");
   } else {
@@ -175,6 +179,27 @@ void WorkerInquiry::queue(const claim::JobClass& job_class, std::int32_t priorit
                     "start sooner",
                     store_, job_, priority + 1));
   }
+}
+
+bool WorkerInquiry::starved(const std::vector<claim::Worker>& idle) {
+  const bool here = std::all_of(idle.begin(), idle.end(), [&](const claim::Worker& w) {
+    return w.info.boot_id == app_.world.boot_id && w.info.pid_namespace == app_.world.pid_namespace;
+  });
+  if (!here) return false;
+  const auto workers = exec::NodeLedger::look(exec::node_place(app_.env, app_.world.host));
+  if (!workers) return false;
+  const bool all = std::all_of(idle.begin(), idle.end(), [&](const claim::Worker& w) {
+    return waits_for_node(*workers, w.info.pid);
+  });
+  const std::string holders = show_holders(app_, *workers, idle.front().info.pid);
+  if (!all || holders.empty()) return false;
+  add("node",
+      fmt::format("Worker {} on {} could take it, and waits for the CPUs of its node, which others "
+                  "have: {}.",
+                  claim::raw(idle.front().epoch), printable(idle.front().info.host), holders),
+      "nothing needs to be done: it starts when they have ended jobs; torc node shows who has "
+      "what");
+  return true;
 }
 
 }  // namespace torc::cli

@@ -28,6 +28,8 @@ class WorkerInquiry {
   void misfits(const claim::JobClass& job_class, const std::vector<claim::Worker>& workers);
   void queue(const claim::JobClass& job_class, std::int32_t priority,
              const std::vector<claim::Worker>& fitting, std::size_t all, bool held_back);
+  // Of workers that have nothing to do: whether all wait for others of this node; tells it then.
+  bool starved(const std::vector<claim::Worker>& idle);
   void add(std::string_view kind, std::string text, std::string remedy) {
     reasons_.push_back({kind, std::move(text), std::move(remedy)});
   }

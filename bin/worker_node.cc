@@ -1,7 +1,17 @@
 // What a worker has of its node, and what it leaves to other workers there.
+#include <fmt/format.h>
+
+#include "bin/node_holders.h"
 #include "bin/worker_session.h"
+#include "lib/exec/node_ledger.h"
 
 namespace torc::cli {
+namespace {
+
+// Turns of workers that share a node are shorter.
+constexpr std::chrono::nanoseconds kStarving = std::chrono::seconds(2);
+
+}  // namespace
 
 bool Session::share_gives(const PreparedJob& job) {
   if (setup_.max_parallel_jobs) return running_.size() < *setup_.max_parallel_jobs;
@@ -34,6 +44,20 @@ void Session::settle_share() {
 
 void Session::look_at_share() {
   if (share_.look()) nothing_claimable_ = false;
+  say_who_holds_the_node();
+}
+
+void Session::say_who_holds_the_node() {
+  const BootTime since = share_.starved_since();
+  if (share_.cpus() > 0) told_starved_ = false;
+  if (since == BootTime{} || told_starved_ || clock_.boot_now() < since + kStarving) return;
+  if (summary_.workflow.of(claim::JobState::ready) == 0) return;
+  told_starved_ = true;
+  const auto workers = exec::NodeLedger::look(setup_.node_place);
+  const std::string holders =
+      workers ? show_holders(app_, *workers, static_cast<std::uint64_t>(lease_.process().pid)) : "";
+  notice(fmt::format("waits until CPUs of this node are free{}; see: torc node",
+                     holders.empty() ? "" : ": " + holders + " has them"));
 }
 
 }  // namespace torc::cli

@@ -214,6 +214,7 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
 // waiting.
 void Session::start_jobs() {
   if (phase_ != Phase::working || clock_.boot_now() < not_before_ || queue_.empty()) return;
+  if (may_be_halted()) return;
   share_.check();  // just before it is used
   for (auto it = queue_.begin(); it != queue_.end();) {
     if (!setup_.max_parallel_jobs && share_.free_cpus() == 0 && !share_.may_grow()) return;

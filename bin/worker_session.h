@@ -92,6 +92,7 @@ class Session {
   void let_others();
   void settle_share();
   void look_at_share();
+  void say_who_holds_the_node();
   void look_at_inputs(JobFiles& declared) const;
   [[nodiscard]] std::string signature_of(Running& job) const;
   void put_in_place(PreparedJob& job, const std::vector<std::string>& gpus) const;
@@ -142,6 +143,7 @@ class Session {
   std::vector<claim::ClaimToken> spare_jobs();
   std::uint64_t slots() const;
   bool idle_slot() const;
+  bool may_be_halted() const;
   bool is_idle() const;
   bool wants_jobs() const;
   bool has_reports() const {
@@ -215,6 +217,7 @@ class Session {
   int faulty_starts_ = 0;                   // in a row: its directories cannot be used
   int interrupts_ = 0;
   bool told_undecided_ = false;
+  bool told_starved_ = false;  // who has the node, since this worker last had a part of it
   WorkerSummary summary_;
 };
 

@@ -85,6 +85,26 @@ bool Session::idle_slot() const {
   return share_.free_cpus() > 0 || share_.may_grow() || share_.cpus() == 0;
 }
 
+// Whether failures that the store has not counted yet may be those after which nothing more is
+// started (max_failures). It decides, since a failure handler may let them run again; until it has,
+// what was claimed ahead waits.
+bool Session::may_be_halted() const {
+  const claim::WorkflowState& w = summary_.workflow;
+  if (w.max_failures == 0) return false;
+  std::uint64_t most = w.of(claim::JobState::failed) + w.of(claim::JobState::terminated);
+  const auto add = [&most](const std::vector<claim::Finished>& ends) {
+    most += static_cast<std::uint64_t>(
+        std::count_if(ends.begin(), ends.end(), [](const claim::Finished& f) {
+          return f.state == claim::JobState::failed || f.state == claim::JobState::terminated;
+        }));
+  };
+  const std::size_t in_flight = committer_->busy() ? in_flight_.finishes.size() : 0;
+  if (most + finishes_.size() + in_flight < w.max_failures) return false;
+  add(finishes_);
+  if (in_flight > 0) add(in_flight_.finishes);
+  return most >= w.max_failures;
+}
+
 bool Session::wants_jobs() const {
   if (phase_ != Phase::working || end_ || is_starting()) return false;
   if (nothing_claimable_) return false;
@@ -95,7 +115,8 @@ bool Session::wants_jobs() const {
 
 // Time between two commits: short while a slot is idle, longer while every slot has work.
 nanoseconds Session::window() const {
-  return pace_.window(idle_slot() ? claim::Pace::Need::work : claim::Pace::Need::report);
+  const bool waits = idle_slot() || (!queue_.empty() && may_be_halted());
+  return pace_.window(waits ? claim::Pace::Need::work : claim::Pace::Need::report);
 }
 
 // From the termination signal to SIGKILL; a worker with little time keeps most of it for work.
@@ -169,6 +190,7 @@ void Session::take_reply() {
   if (queue_.empty()) pace_.queue_moves(clock_.boot_now());
   for (PreparedJob& job : reply->jobs) queue_.push_back(std::move(job));
   end_revoked(reply->answer.revoked);
+  if (summary_.workflow.halted()) return_queue();  // should it go on, anybody may have them
   if (end_ || phase_ != Phase::working) {
     return_queue();
     return;

@@ -88,6 +88,13 @@ TEST_F(Node, a_worker_that_finds_everything_taken_claims_nothing_until_something
   ASSERT_FALSE(late.passed()) << node.dump(2);
   EXPECT_EQ(node["free"]["cpus"], 0);
   EXPECT_EQ(here_.jobs("two.torc").at("two_1")["state"], "ready");
+  const std::string holder = "worker " + std::to_string(one->pid()) + " of one.torc";
+  EXPECT_TRUE(two->wait_for_output("waits until CPUs of this node are free: " + holder))
+      << two->out();
+  const json why = here_.json({"why", "two.torc", "two_1"});
+  ASSERT_EQ(why["reasons"].size(), 1U) << why;
+  EXPECT_EQ(why["reasons"][0]["kind"], "node") << why;
+  EXPECT_NE(why["reasons"][0]["text"].get<std::string>().find(holder), std::string::npos) << why;
   gate_.open_gate(static_cast<std::size_t>(cpus + 1));
   EXPECT_EQ(one->wait().exit_code, 0);
   EXPECT_EQ(two->wait().exit_code, 0);
