@@ -8,6 +8,7 @@
 #include "bin/quantities.h"
 #include "bin/quote.h"
 #include "bin/workflow_plan.h"
+#include "lib/claim/why.h"
 
 namespace torc::cli {
 namespace {
@@ -52,11 +53,17 @@ Result<void> commit_or_try(store::Store& store, bool dry_run, const store::Store
 }
 
 Result<ChangeReport> report_of(store::Store& store, Change change) {
-  ChangeReport report{std::move(change), 0, {}};
+  ChangeReport report{std::move(change), 0, {}, {}};
   TORC_TRY(store.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
     RecipeBook book;
     report.names.clear();
     for (const JobId id : report.change.first) report.names.push_back(job_name(book, reader, id));
+    report.passed_over.clear();
+    for (const JobId id : report.change.passed_over) {
+      const JobId root = claim::root_of_cancellation(reader, id);
+      report.passed_over.push_back({job_name(book, reader, id), job_name(book, reader, root), root,
+                                    claim::read_job(reader, root).value_or(claim::Job{}).state});
+    }
     report.living = 0;
     claim::scan_workers(reader, true, [&](const claim::Worker&) { return ++report.living > 0; });
     return {};
@@ -67,17 +74,22 @@ Result<ChangeReport> report_of(store::Store& store, Change change) {
 void print_change_json(const App& app, const store::Store& store, const ChangeReport& report,
                        bool dry_run) {
   const Change& change = report.change;
+  ordered_json passed_over = ordered_json::array();
+  for (const ChangeReport::PassedOver& p : report.passed_over)
+    passed_over.push_back({{"name", p.name}, {"because", p.because}});
   const ordered_json out = {{"store", store.directory().string()},
                             {"dry_run", dry_run},
                             {"changed", change.total()},
                             {"by_state", counts_json(change.changed)},
                             {"left_alone", counts_json(change.left)},
+                            {"passed_over", std::move(passed_over)},
                             {"ending", change.ending},
                             {"jobs", report.names}};
   fmt::print(app.out, "{}\n", json_text(out));
 }
 
-void print_change(const App& app, const ChangeReport& report, std::string_view done, bool dry_run) {
+void print_change(const App& app, const ChangeReport& report, std::string_view done, bool dry_run,
+                  const Path& store) {
   const Change& change = report.change;
   const std::uint64_t total = change.total();
   if (total == 0) {
@@ -91,6 +103,14 @@ void print_change(const App& app, const ChangeReport& report, std::string_view d
   }
   const std::string left = show_counts(change.left);
   if (!left.empty()) fmt::print(app.out, "left alone: {}\n", left);
+  for (std::size_t i = 0; i < report.passed_over.size() && i < kShownNames; ++i) {
+    const ChangeReport::PassedOver& p = report.passed_over[i];
+    fmt::print(app.out,
+               "  {} was canceled because of {}, which is {}; it waits again with: torc {} {} {}\n",
+               printable(p.name), printable(p.because), claim::to_string(p.state),
+               p.state == JobState::completed ? "reset" : "retry", shown_path(app, store),
+               job_word(p.because, p.root));
+  }
   if (change.ending > 0 && !dry_run) {
     fmt::print(app.out, "{} of them still run; their workers were told to end them\n",
                show_count(change.ending));

@@ -17,12 +17,21 @@ struct ChangeReport {
   claim::Change change;
   std::uint64_t living = 0;        // workers
   std::vector<std::string> names;  // of change.first
+  // Left alone because it was canceled for what became of another job, with which that began.
+  struct PassedOver {
+    std::string name;
+    std::string because;
+    JobId root{};
+    claim::JobState state{};  // of that other job
+  };
+  std::vector<PassedOver> passed_over;  // of change.passed_over
 };
 Result<ChangeReport> report_of(store::Store& store, claim::Change change);
 
-// `done`: "canceled", "would cancel".
-void print_change(const App& app, const ChangeReport& report, std::string_view done, bool dry_run);
-// {store, dry_run, changed, by_state, left_alone, ending, jobs}
+// `done`: "canceled", "would cancel". `store`: for commands that are recommended.
+void print_change(const App& app, const ChangeReport& report, std::string_view done, bool dry_run,
+                  const Path& store);
+// {store, dry_run, changed, by_state, left_alone, passed_over, ending, jobs}
 void print_change_json(const App& app, const store::Store& store, const ChangeReport& report,
                        bool dry_run);
 

@@ -110,7 +110,8 @@ Exit run_change(const App& app, const ChangeOptions& options, const Kind& kind,
   if (options.json) {
     print_change_json(app, **store, *changed, options.dry_run);
   } else {
-    print_change(app, *changed, options.dry_run ? kind.would : kind.done, options.dry_run);
+    print_change(app, *changed, options.dry_run ? kind.would : kind.done, options.dry_run,
+                 where->store);
     if (after && !options.dry_run && changed->change.total() > 0) after(*changed, where->store);
   }
   return Exit::ok;

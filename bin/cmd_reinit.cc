@@ -35,6 +35,8 @@ struct Reinit {
   std::uint64_t other_needs = 0;
   std::uint64_t added = 0;  // jobs
   std::vector<std::string> added_names;
+  std::uint64_t left_out = 0;  // jobs
+  std::vector<std::string> left_out_names;
 };
 
 Error not_there(const std::vector<MissingInput>& missing) {
@@ -132,7 +134,11 @@ Result<Reinit> reinit(const App& app, store::Store& store, const ReinitOptions& 
   TORC_ASSIGN(const auto missing, search.missing_inputs(all, kShownMissing));
   if (!missing.empty()) return not_there(missing);
   Reinit done;
-  if (recipes) done.other_needs = recipes->other_needs;
+  if (recipes) {
+    done.other_needs = recipes->other_needs;
+    done.left_out = recipes->left_out;
+    done.left_out_names = recipes->left_out_names;
+  }
   TORC_TRY(commit_or_try(store, o.dry_run, [&](store::Transaction& tx) {
     return change(app, tx, stale, recipes ? &*recipes : nullptr, done);
   }));
@@ -160,7 +166,9 @@ void print_json(const App& app, const store::Store& store, const Reinit& done, b
                             {"stale", std::move(stale)},
                             {"following", done.following},
                             {"added", done.added},
-                            {"added_jobs", done.added_names}};
+                            {"added_jobs", done.added_names},
+                            {"left_out", done.left_out},
+                            {"left_out_jobs", done.left_out_names}};
   fmt::print(app.out, "{}\n", json_text(out));
 }
 
@@ -189,6 +197,13 @@ void print(const App& app, const Reinit& done, bool dry_run) {
   if (done.change.ending > 0 && !dry_run) {
     fmt::print(app.out, "{} of them still run; their workers were told to end them\n",
                show_count(done.change.ending));
+  }
+  if (done.left_out > 0) {
+    fmt::print(app.out,
+               "{} job(s) that are over are not in the new file and stay as they are; what becomes "
+               "stale of them runs again as before: {}{}\n",
+               show_count(done.left_out), printable(done.left_out_names.front()),
+               done.left_out > 1 ? ", …" : "");
   }
   if (done.other_needs > 0) {
     fmt::print(app.out,

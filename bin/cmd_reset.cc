@@ -70,7 +70,8 @@ Exit run_reset(const App& app, const ResetOptions& options) {
     print_change_json(app, **store, *done, options.dry_run);
     return Exit::ok;
   }
-  print_change(app, *done, options.dry_run ? "would reset" : "reset", options.dry_run);
+  print_change(app, *done, options.dry_run ? "would reset" : "reset", options.dry_run,
+               where->store);
   if (!options.dry_run && done->change.total() > 0) say_without_workers(app, *done, where->store);
   return Exit::ok;
 }

@@ -57,8 +57,9 @@ struct Members {
 
 class Comparison {
  public:
-  Comparison(const claim::Reader& reader, const claim::Plan& plan, const Numbering& numbers)
-      : reader_(reader), numbers_(numbers), state_(reader) {
+  Comparison(const claim::Reader& reader, const claim::Plan& plan, const Numbering& numbers,
+             Refusals& refusals)
+      : reader_(reader), numbers_(numbers), refusals_(refusals), state_(reader) {
     for (const claim::DependencySet& set : plan.dependencies) {
       const claim::DependencySet there = by_numbers_of_store(set, numbers);
       const Upstream& upstream =
@@ -76,17 +77,17 @@ class Comparison {
 
   Result<void> run() {
     for (const Numbering::Entry& entry : numbers_.entries()) {
-      if (!entry.is_new) TORC_TRY(compare(entry.there, entry.there + entry.count));
+      if (!entry.is_new) compare(entry.there, entry.there + entry.count);
     }
     return state_.sound();
   }
 
  private:
   // Cut where either side changes.
-  Result<void> compare(std::uint64_t at, std::uint64_t end) {
+  void compare(std::uint64_t at, std::uint64_t end) {
     while (at < end) {
       const claim::Span* span = state_.span_of(at);
-      if (span == nullptr) return {};  // sound() tells
+      if (span == nullptr) return;  // sound() tells
       std::uint64_t to = std::min(end, span->first + span->count);
       const std::uint64_t barrier = span->barrier;
       const Upstream* now = upstream_at(at, to);
@@ -94,7 +95,6 @@ class Comparison {
       if (now == nullptr ? barrier != 0 : before != *now) return differs(at);
       at = to;
     }
-    return {};
   }
 
   // Of job `id`; `to` becomes where that ends.
@@ -119,18 +119,19 @@ class Comparison {
     return at->second;
   }
 
-  Result<void> differs(std::uint64_t id) {
+  void differs(std::uint64_t id) {
     RecipeBook book;
-    return Error{ErrorKind::invalid,
-                 fmt::format("'{}' waits for other jobs in the new workflow file, or on other "
-                             "conditions",
-                             printable(job_name(book, reader_, JobId{id}))),
-                 "what is there goes on waiting for what it waits for: give the job another name, "
-                 "which adds it (`torc cancel` the old one), or make a new store with `torc init`"};
+    refusals_.add(
+        fmt::format("'{}' waits for other jobs in the new workflow file, or on other conditions",
+                    printable(job_name(book, reader_, JobId{id}))),
+        "what is there goes on waiting for what it waits for: give the job another name, which "
+        "adds it (`torc cancel` the old one unless it is over), or make a new store with `torc "
+        "init`");
   }
 
   const claim::Reader& reader_;
   const Numbering& numbers_;
+  Refusals& refusals_;
   claim::State state_;
   std::deque<Upstream> sets_;
   std::vector<Members> members_;
@@ -140,8 +141,8 @@ class Comparison {
 }  // namespace
 
 Result<void> compare_dependencies(const claim::Reader& reader, const claim::Plan& plan,
-                                  const Numbering& numbers) {
-  return Comparison(reader, plan, numbers).run();
+                                  const Numbering& numbers, Refusals& refusals) {
+  return Comparison(reader, plan, numbers, refusals).run();
 }
 
 std::vector<claim::DependencySet> new_dependencies(const claim::Plan& plan,

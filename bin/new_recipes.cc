@@ -9,6 +9,7 @@
 
 #include "bin/new_dependencies.h"
 #include "bin/quote.h"
+#include "bin/refusals.h"
 #include "bin/stale.h"
 #include "lib/claim/add.h"
 #include "lib/claim/limit.h"
@@ -18,10 +19,6 @@ namespace torc::cli {
 namespace {
 
 constexpr const char* kElse = "or make a new store with `torc init`";
-
-Error refusal(std::string what, std::string remedy) {
-  return Error{ErrorKind::invalid, std::move(what), std::move(remedy)};
-}
 
 // The first job that was added later; beyond all jobs when none was.
 Result<std::uint64_t> first_addition(const claim::Reader& reader, std::uint64_t jobs) {
@@ -46,13 +43,14 @@ class Comparison {
     TORC_TRY(check_left_out(jobs));
     TORC_TRY(check_new_names());
     number_entries(jobs + 1);
-    TORC_TRY(compare_dependencies(reader_, plan_, numbers_));
+    if (!has_other_sizes_) TORC_TRY(compare_dependencies(reader_, plan_, numbers_, refusals_));
     std::sort(found_.changed.begin(), found_.changed.end(),
               [](const auto& a, const auto& b) { return a.first < b.first; });
     add_new_jobs();
     for (claim::UserDatum& d : user_data) d.maker = numbers_.number_of(d.maker);
     found_.user_data = std::move(user_data);
-    TORC_TRY(check_user_data());
+    check_user_data();
+    if (!refusals_.none()) return refusals_.error("the new workflow file cannot be taken over");
     return std::move(found_);
   }
 
@@ -99,8 +97,11 @@ class Comparison {
       const auto at = by_name.find(recipe.name(0));
       if (at == by_name.end()) continue;
       const claim::Template& t = left_[at->second];
-      if (t.count != plan_.templates[i].count) return other_size(recipe.name(0), t.count, i);
-      TORC_TRY(take(i, t));
+      if (t.count == plan_.templates[i].count) {
+        TORC_TRY(take(i, t));
+      } else {
+        refuse_size(recipe.name(0), t, i);
+      }
       taken.insert(at->second);
     }
     std::vector<claim::Template> left;
@@ -111,14 +112,15 @@ class Comparison {
     return {};
   }
 
-  Error other_size(const std::string& name, std::uint64_t before, std::size_t at) const {
-    return refusal(
-        fmt::format("the entry of job '{}' has {} job(s) in the new workflow file, and {} "
-                    "in the store",
-                    printable(name), plan_.templates[at].count, before),
-        fmt::format("leave the entry as it is and write further jobs as an entry of "
-                    "their own, {}",
-                    kElse));
+  void refuse_size(const std::string& name, const claim::Template& before, std::size_t at) {
+    there_[at] = raw(before.first);
+    has_other_sizes_ = true;
+    refusals_.add(fmt::format("the entry of job '{}' has {} job(s) in the new workflow file, and "
+                              "{} in the store",
+                              printable(name), plan_.templates[at].count, before.count),
+                  fmt::format("leave the entry as it is and write further jobs as an entry of "
+                              "their own, {}",
+                              kElse));
   }
 
   // Entry `i` of the file is `t` of the store.
@@ -135,9 +137,10 @@ class Comparison {
       const std::string was = before.name(k);
       const std::string is = after.name(k);
       if (was == is) continue;
-      return refusal(fmt::format("in the new workflow file the job '{}' is called '{}'",
-                                 printable(was), printable(is)),
-                     fmt::format("keep the names and the order of an entry's jobs, {}", kElse));
+      refusals_.add(fmt::format("in the new workflow file the job '{}' is called '{}'",
+                                printable(was), printable(is)),
+                    fmt::format("keep the names and the order of an entry's jobs, {}", kElse));
+      return {};
     }
     found_.changed.push_back({t.first, t.count, now.recipe});
     return {};
@@ -162,17 +165,27 @@ class Comparison {
     TORC_ASSIGN(const std::uint64_t added, first_addition(reader_, jobs));
     for (const claim::Template& t : left_) {
       if (raw(t.first) >= added) continue;
+      TORC_ASSIGN(const spec::Recipe recipe, spec::Recipe::decode(t.recipe));
       for (std::uint64_t id = raw(t.first); id < raw(t.first) + t.count; ++id) {
         const auto job = claim::read_job(reader_, JobId{id});
-        if (!job || job->state == claim::JobState::canceled) continue;
-        TORC_ASSIGN(const spec::Recipe recipe, spec::Recipe::decode(t.recipe));
-        const std::string name = printable(recipe.name(id - raw(t.first)));
-        return refusal(fmt::format("the job '{}' ({}) is not in the new workflow file", name,
-                                   claim::to_string(job->state)),
-                       fmt::format("`torc cancel` it first, or keep it in the file, {}", kElse));
+        if (!job) continue;
+        const std::string name = recipe.name(id - raw(t.first));
+        if (claim::is_terminal(job->state)) {
+          leave_out(name);
+        } else {
+          refusals_.add(
+              fmt::format("the job '{}' ({}) is not in the new workflow file", printable(name),
+                          claim::to_string(job->state)),
+              fmt::format("`torc cancel` what is not to run, or keep it in the file, {}", kElse));
+        }
       }
     }
     return {};
+  }
+
+  void leave_out(const std::string& name) {
+    ++found_.left_out;
+    if (found_.left_out_names.size() < NewRecipes::kNames) found_.left_out_names.push_back(name);
   }
 
   Result<void> check_new_names() {
@@ -185,9 +198,10 @@ class Comparison {
         const std::string name = recipe.name(k);
         if (const auto there = find_job(book, reader_, name);
             there && job_name(book, reader_, *there) == name) {
-          return refusal(fmt::format("the job '{}' is in the store already, in another entry",
-                                     printable(name)),
-                         fmt::format("keep the entries as they were, {}", kElse));
+          refusals_.add(fmt::format("the job '{}' is in the store already, in another entry",
+                                    printable(name)),
+                        fmt::format("keep the entries as they were, {}", kElse));
+          continue;
         }
         if (found_.added_names.size() < NewRecipes::kNames) found_.added_names.push_back(name);
       }
@@ -221,18 +235,16 @@ class Comparison {
     added.dependencies = new_dependencies(plan_, numbers_);
   }
 
-  Result<void> check_user_data() const {
+  void check_user_data() {
     std::set<std::string> names;
     for (const claim::UserDatum& d : found_.user_data) names.insert(d.name);
-    std::string gone;
     claim::scan_user_data(reader_, [&](const claim::UserDatum& d) {
-      if (d.is_declared && !names.contains(d.name) && !is_of_addition(d)) gone = d.name;
-      return gone.empty();
+      if (!d.is_declared || names.contains(d.name) || is_of_addition(d)) return true;
+      refusals_.add(
+          fmt::format("the user data '{}' is not in the new workflow file", printable(d.name)),
+          fmt::format("keep it there, or `torc data delete` it, {}", kElse));
+      return true;
     });
-    if (gone.empty()) return {};
-    return refusal(
-        fmt::format("the user data '{}' is not in the new workflow file", printable(gone)),
-        fmt::format("keep it there, or `torc data delete` it, {}", kElse));
   }
   bool is_of_addition(const claim::UserDatum& d) const {
     return raw(d.maker) != 0 && claim::read_origin(reader_, d.maker).has_value();
@@ -243,6 +255,8 @@ class Comparison {
   std::vector<std::uint64_t> there_;   // by entry of the file: its first job in the store; 0: none
   std::vector<claim::Template> left_;  // of the store, not in the file
   Numbering numbers_;
+  Refusals refusals_;
+  bool has_other_sizes_ = false;  // then nobody can say who waits for whom
   NewRecipes found_;
 };
 

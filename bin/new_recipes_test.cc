@@ -142,14 +142,44 @@ TEST(NewRecipes, an_entry_keeps_its_jobs) {
             std::string::npos);
 }
 
-TEST(NewRecipes, only_a_canceled_job_may_be_left_out) {
+TEST(NewRecipes, a_job_that_is_not_over_may_not_be_left_out_and_each_one_is_named) {
   World w(kAll);
   const std::string rest = std::string(kA) + kB;
-  EXPECT_NE(w.refusal(rest).find("the job 's_1' (ready) is not in the new workflow file"),
-            std::string::npos);
+  const std::string refused = w.refusal(rest);
+  for (const char* name : {"'s_1'", "'s_2'", "'s_3'"}) {
+    EXPECT_NE(refused.find(std::string("the job ") + name + " (ready) is not in the new"),
+              std::string::npos)
+        << refused;
+  }
+  EXPECT_EQ(refused.find("torc cancel"), refused.rfind("torc cancel")) << "one remedy for all";
   const claim::JobRange sweep = claim::range(1, 3);
   ASSERT_TRUE(claim::cancel_jobs(w.wf.tx, {&sweep, 1}, claim::kNoon).ok());
   EXPECT_EQ(w.refusal(rest), "");
+}
+
+TEST(NewRecipes, jobs_that_completed_or_failed_may_be_left_out_and_are_counted) {
+  World w(kAll);
+  const claim::WorkerEpoch worker = w.wf.join();
+  const auto grants = w.wf.claim(worker, 2);
+  ASSERT_EQ(claim::ids(grants), (std::vector<std::uint64_t>{1, 2}));
+  ASSERT_TRUE(w.wf.finish(worker, grants[0].token).ok());
+  ASSERT_TRUE(w.wf.finish(worker, grants[1].token, JobState::failed).ok());
+  const claim::JobRange third = claim::range(3, 1);
+  ASSERT_TRUE(claim::cancel_jobs(w.wf.tx, {&third, 1}, claim::kNoon).ok());
+  const auto found = w.compare(std::string(kA) + kB);
+  ASSERT_TRUE(found.ok()) << found.error().text();
+  EXPECT_EQ(found->left_out, 3U);
+  EXPECT_EQ(found->left_out_names, (std::vector<std::string>{"s_1", "s_2", "s_3"}));
+}
+
+TEST(NewRecipes, everything_that_is_wrong_is_told_at_once) {
+  World w(kAll);
+  const std::string refused = w.refusal(
+      "  - {name: 's_{i}', command: 'true', parameters: {i: '1:4'}}\n"
+      "  - {name: b, command: 'true'}\n");
+  EXPECT_NE(refused.find("for 2 reasons"), std::string::npos) << refused;
+  EXPECT_NE(refused.find("has 4 job(s)"), std::string::npos) << refused;
+  EXPECT_NE(refused.find("the job 'a' (ready) is not in"), std::string::npos) << refused;
 }
 
 }  // namespace

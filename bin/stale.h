@@ -31,9 +31,12 @@ struct NewRecipes {
   claim::Plan added;  // the jobs that are new, from jobs_before + 1 on; without templates: none
   std::uint64_t jobs_before = 0;
   std::vector<std::string> added_names;  // the first of them
+  // Jobs that are over and not in the new version: they stay as they are, and have no part in it.
+  std::uint64_t left_out = 0;
+  std::vector<std::string> left_out_names;  // the first of them
 };
-// Error invalid: it lacks jobs that are not canceled, or what is there would wait for other jobs;
-// says which, and what to do.
+// Error invalid: it lacks jobs that are not over, or what is there would wait for other jobs; says
+// all of these, and what to do.
 Result<NewRecipes> compare_with_store(const claim::Reader& reader, const claim::Plan& plan,
                                       std::vector<claim::UserDatum> user_data);
 

@@ -118,8 +118,14 @@ class Inquiry {
     switch (a.state) {
       case JobState::failed:
       case JobState::terminated:
-      case JobState::canceled:
         return add("upstream", text, command("retry", a.job));
+      case JobState::canceled: {
+        const JobId root = claim::root_of_cancellation(reader_, a.job);
+        if (root == a.job) return add("upstream", text, command("retry", a.job));
+        return add("upstream",
+                   fmt::format("{} It was canceled because of {}.", text, state_of(root)),
+                   remedy_for(root));
+      }
       case JobState::completed:
         return add("upstream", text + " That can no longer come true.", command("reset", a.job));
       case JobState::held:
@@ -161,11 +167,11 @@ class Inquiry {
       add("canceled", "It was canceled; its worker is ending it.",
           fmt::format("{} lets it run again then", command("retry")));
     } else if (claim::is_passed_over(job_)) {
-      const claim::Obstacles found = claim::obstacles_of(reader_, id_, kNames);
-      const std::string because = found.cause
-                                      ? fmt::format("{}, which is {}", shown(found.cause->job),
-                                                    claim::to_string(found.cause->state))
-                                      : std::string("another job");
+      const JobId root = claim::root_of_cancellation(reader_, id_);
+      const std::string because =
+          root == o.because
+              ? state_of(root)
+              : fmt::format("{}, and that because of {}", state_of(o.because), state_of(root));
       if (o.cause == claim::EndCause::unmet) {
         add("canceled",
             fmt::format("It is not needed: the condition on which it starts can no longer come "
@@ -176,12 +182,24 @@ class Inquiry {
         add("canceled",
             fmt::format("It was canceled because of {}: it has cancel_on_blocking_job_failure.",
                         because),
-            found.cause ? command("retry", found.cause->job) : command("retry"));
+            remedy_for(root));
       }
     } else {
       add("canceled", fmt::format("It was canceled on request, {}.", show_time(o.ended_at)),
           command("retry"));
     }
+  }
+
+  // "b, which is failed (exit code 1)".
+  std::string state_of(JobId id) {
+    const claim::Job job = claim::read_job(reader_, id).value_or(claim::Job{});
+    return fmt::format("{}, which is {}{}", shown(id), claim::to_string(job.state), place_of(id));
+  }
+
+  // What lets those run again that were canceled because of this job.
+  std::string remedy_for(JobId root) {
+    const claim::Job job = claim::read_job(reader_, root).value_or(claim::Job{});
+    return command(job.state == JobState::completed ? "reset" : "retry", root);
   }
 
   void delayed() {

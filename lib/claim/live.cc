@@ -20,6 +20,7 @@ class Visit {
     for (const JobRange& range : jobs)
       visit(raw(range.first), raw(range.first) + range.count, rule);
     TORC_TRY(ledger_.close());
+    change_.leave_passed_over(ledger_.state(), passed_over_);
     return std::move(change_);
   }
 
@@ -40,6 +41,8 @@ class Visit {
       const std::optional<Job> after = rule(job);
       if (after) {
         apply(id, job, *after);
+      } else if (is_passed_over(job)) {
+        passed_over_.push_back(JobId{id});
       } else {
         ++change_.left[static_cast<std::size_t>(job.state)];
       }
@@ -53,6 +56,7 @@ class Visit {
 
   Ledger ledger_;
   Change change_;
+  std::vector<JobId> passed_over_;  // left alone so far; what else changes may let them wait again
 };
 
 }  // namespace
@@ -67,15 +71,28 @@ void Change::note(JobId id, const Job& before, const Job& after) {
   if (first.size() < kFirst) first.push_back(id);
 }
 
+void Change::leave_passed_over(State& state, const std::vector<JobId>& jobs) {
+  for (const JobId id : jobs) {
+    const auto job = state.job(raw(id));
+    if (!job || !is_passed_over(*job)) continue;
+    ++left[static_cast<std::size_t>(job->state)];
+    if (passed_over.size() < kFirst) passed_over.push_back(id);
+  }
+}
+
 void Change::add(const Change& other) {
   for (std::size_t s = 0; s < kJobStates; ++s) {
     changed[s] += other.changed[s];
     left[s] += other.left[s];
   }
   ending += other.ending;
-  const std::size_t room = kFirst - std::min(kFirst, first.size());
-  const auto some = static_cast<std::ptrdiff_t>(std::min(room, other.first.size()));
-  first.insert(first.end(), other.first.begin(), other.first.begin() + some);
+  const auto append = [](std::vector<JobId>& to, const std::vector<JobId>& more) {
+    const std::size_t room = kFirst - std::min(kFirst, to.size());
+    const auto some = static_cast<std::ptrdiff_t>(std::min(room, more.size()));
+    to.insert(to.end(), more.begin(), more.begin() + some);
+  };
+  append(first, other.first);
+  append(passed_over, other.passed_over);
 }
 
 Result<Change> cancel_jobs(Transaction& tx, JobRanges jobs, WallTime now) {

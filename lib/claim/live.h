@@ -13,6 +13,8 @@
 
 namespace torc::claim {
 
+class State;
+
 // The jobs that a change is about: sorted by first job, disjoint.
 using JobRanges = std::span<const JobRange>;
 
@@ -22,9 +24,13 @@ struct Change {
   Counts left{};             // jobs left alone, by state
   std::uint64_t ending = 0;  // changed jobs that a worker still has to end: it was told
   std::vector<JobId> first;  // the first of the changed
+  // The first of those left alone that were canceled for what became of others.
+  std::vector<JobId> passed_over;
 
   [[nodiscard]] std::uint64_t total() const;
   void note(JobId id, const Job& before, const Job& after);
+  // Those of `jobs` that still are canceled for what became of others were left alone.
+  void leave_passed_over(State& state, const std::vector<JobId>& jobs);
   void add(const Change& other);  // of a later part of the same request
 };
 

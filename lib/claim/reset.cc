@@ -99,6 +99,7 @@ class Reset {
     if ((ledger_.tally().rules & rule::kEnds) != 0) ledger_.touch(all.barriers);
     for (const std::uint64_t id : recorded_) reset(id);
     TORC_TRY(ledger_.close());
+    change_.leave_passed_over(ledger_.state(), passed_over_);
     return std::move(change_);
   }
 
@@ -122,7 +123,10 @@ class Reset {
     const auto before = ledger_.state().record(id);
     if (!before) return;
     const JobState was = before->state;
-    if (is_passed_over(*before)) return;  // it waits again if what it waits for can be
+    if (is_passed_over(*before)) {  // it waits again if what it waits for can be
+      if (is_named(named_, id)) passed_over_.push_back(JobId{id});
+      return;
+    }
     if (was == JobState::canceled &&
         (!is_named(named_, id) || before->revoked == Revoked::ending_then_again)) {
       return;
@@ -146,6 +150,7 @@ class Reset {
   Ledger ledger_;
   Change change_;
   std::vector<std::uint64_t> recorded_;
+  std::vector<JobId> passed_over_;  // named ones
 };
 
 Result<Downstream> downstream_of(const Reader& reader, JobRanges jobs) {

@@ -8,6 +8,9 @@
 namespace torc::claim {
 namespace {
 
+// Nobody makes so long a chain; a damaged store may have a ring.
+constexpr int kLongestChain = 100'000;
+
 bool holds(const JobRange& range, JobId id) {
   return raw(id) - raw(range.first) < range.count;
 }
@@ -26,6 +29,15 @@ Awaited awaited_of(const Reader& reader, JobId id, JobId upstream) {
 }
 
 }  // namespace
+
+JobId root_of_cancellation(const Reader& reader, JobId id) {
+  for (int step = 0; step < kLongestChain; ++step) {
+    const auto job = read_job(reader, id);
+    if (!job || !is_passed_over(*job) || raw(job->outcome.because) == 0) break;
+    id = job->outcome.because;
+  }
+  return id;
+}
 
 std::vector<Condition> conditions_between(const Reader& reader, JobId id, JobId upstream) {
   State state(reader);

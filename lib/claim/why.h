@@ -32,6 +32,10 @@ struct Obstacles {
 // Costs what the job and the jobs that it waits for cost, at most `most` of these are told.
 [[nodiscard]] Obstacles obstacles_of(const Reader& reader, JobId id, std::size_t most);
 
+// Of a job that was canceled for what became of another one: the job with which that began, which
+// was not itself passed over. Any other job: itself.
+[[nodiscard]] JobId root_of_cancellation(const Reader& reader, JobId id);
+
 // The conditions on which the job waits for `upstream`; in the order of Condition.
 [[nodiscard]] std::vector<Condition> conditions_between(const Reader& reader, JobId id,
                                                         JobId upstream);

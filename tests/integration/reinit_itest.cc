@@ -142,10 +142,16 @@ TEST_P(Reinit, takes_new_commands_and_leaves_the_jobs_whose_command_is_the_same)
   run();
   EXPECT_EQ(ran(), "C");
   here.write("other.yaml", "name: wf\njobs:\n  - {name: z, command: \"true\"}\n");
+  ASSERT_EQ(here.run({"reset", "b", "--yes"}).exit_code, 0);
   const Ended refused = here.run({"reinit", "wf.torc", "--spec", "other.yaml"});
   EXPECT_EQ(refused.exit_code, 2) << refused;
-  EXPECT_TRUE(refused.says("the job 'a' (completed) is not in the new workflow file")) << refused;
+  EXPECT_TRUE(refused.says("the job 'b' (ready) is not in the new workflow file")) << refused;
+  EXPECT_TRUE(refused.says("the job 'c' (blocked) is not in the new workflow file")) << refused;
   EXPECT_TRUE(refused.says("torc cancel")) << refused;
+  run();
+  const json taken = reinit({"--spec", "other.yaml"});
+  EXPECT_EQ(taken["left_out"], 4) << taken;
+  EXPECT_EQ(taken["added"], 1) << taken;
 }
 
 TEST_P(Reinit, adds_the_jobs_that_a_new_file_has_wherever_they_stand_in_it) {

@@ -96,6 +96,35 @@ TEST_F(Why, what_was_not_reached_and_what_was_passed_over_name_the_failure) {
   EXPECT_EQ(remedy(), "torc retry wf.torc b");
 }
 
+TEST_F(Why, a_chain_of_cancellations_leads_to_the_job_with_which_it_began) {
+  make(R"(name: wf
+jobs:
+  - {name: bad, command: "false"}
+  - {name: mid, command: "true", depends_on: [bad], cancel_on_blocking_job_failure: true}
+  - {name: mid2, command: "true", depends_on: [mid], cancel_on_blocking_job_failure: true}
+  - {name: low, command: "true", depends_on: [mid2]}
+)");
+  do_it({"run", "wf.torc"}, 1);
+  EXPECT_EQ(kinds("low"), "upstream") << answer;
+  EXPECT_TRUE(has(text(), "canceled because of bad, which is failed (exit code 1)")) << text();
+  EXPECT_EQ(remedy(), "torc retry wf.torc bad");
+  EXPECT_EQ(kinds("mid2"), "canceled") << answer;
+  EXPECT_TRUE(has(text(), "because of mid, which is canceled, and that because of bad")) << text();
+  EXPECT_EQ(remedy(), "torc retry wf.torc bad");
+  const Ended alone = here.run({"retry", "mid2"});
+  EXPECT_EQ(alone.exit_code, 0) << alone;
+  EXPECT_TRUE(alone.says("nothing to change")) << alone;
+  EXPECT_TRUE(
+      alone.says("mid2 was canceled because of bad, which is failed; it waits again with: "
+                 "torc retry wf.torc bad"))
+      << alone;
+  const json both = here.json({"retry", "mid2", "bad", "--dry-run"});
+  EXPECT_TRUE(both["passed_over"].empty()) << "it waits again with the other: " << both;
+  EXPECT_TRUE(both["left_alone"].empty()) << both;
+  do_it({"retry", "bad"});
+  EXPECT_EQ(kinds("low"), "dependency") << answer;
+}
+
 TEST_F(Why, a_ready_job_without_any_worker_says_so) {
   make(kChain);
   EXPECT_EQ(kinds("a"), "no_worker") << answer;
