@@ -132,56 +132,54 @@ slurm_schedulers:
 )";
 
 constexpr std::string_view kCheckpointing =
-    R"(# A computation that is longer than an allocation may be: a chain of jobs, each of which goes on from the
-# checkpoint of the one before.
+    R"(# A computation that is longer than an allocation may be, as one job that saves its state and goes on later.
+#   torc run checkpointing.yaml    ends it after three seconds, and again, until it is done
 
 name: checkpointing
 
 resource_requirements:
   - name: leg
-    num_cpus: 8
-    memory: 16g
-    runtime: PT3H30M
+    num_cpus: 1
+    memory: 100m
+    runtime: PT3S       # so short that you can watch it; in earnest hours, as PT3H30M
 
-# A job that comes to its runtime gets SIGTERM, and two minutes to write its checkpoint.
+# A job that comes to its runtime, or whose worker must leave, gets this signal and so much time to save.
 execution_config:
-  mode: direct
   termination_signal: SIGTERM
-  sigterm_lead_seconds: 120
-
-files:
-  - name: checkpoint_{n}
-    path: checkpoints/{n}.dat
-    parameters: {n: "0:4"}
+  sigterm_lead_seconds: 10
 
 jobs:
-  - name: start
-    command: mkdir -p checkpoints && ./simulate --init --out ${files.output.checkpoint_0}
+  - name: simulate
     resource_requirements: leg
-    scheduler: night
+    # By this exit code it says that it saved its state: torc runs the same command again, here or in the next
+    # allocation, and it finds the checkpoint. That is no failure, and uses up no retries.
+    checkpoint_exit_code: 85
+    command: |
+      state=checkpoint.txt
+      step=$(cat $state 2> /dev/null || echo 0)
+      echo "from step $step" >> legs.txt
+      trap 'echo $step > $state.new && mv $state.new $state && exit 85' TERM
+      while [ $step -lt 6 ]; do
+        sleep 1                    # the work of one step
+        step=$((step + 1))
+      done
+      echo "$step steps" > result.txt
 
-  # zip: the first job has from=0 and to=1, the second from=1 and to=2, …
-  - name: leg_{to}
-    command: ./simulate --from ${files.input.checkpoint_{from}} --out ${files.output.checkpoint_{to}}
-    resource_requirements: leg
-    scheduler: night
-    parameter_mode: zip
-    parameters:
-      from: "0:3"
-      to: "1:4"
-
-slurm_schedulers:
-  - name: night
-    account: myproject
-    walltime: "04:00:00"
-    serialize_allocations: true   # one allocation after the other
+# On a cluster: add a scheduler, bind the job to it with 'scheduler: night', and submit its script, which
+# 'torc init' writes, as often as it takes.
+#
+# slurm_schedulers:
+#   - name: night
+#     account: myproject
+#     walltime: "04:00:00"
+#     serialize_allocations: true   # one allocation after the other
 )";
 
 constexpr auto kStarters = std::to_array<Starter>({
     {"sweep", "every combination of some parameters, and a summary", kSweep},
     {"diamond", "an order that follows from files", kDiamond},
     {"array", "what a Slurm job array does", kArray},
-    {"checkpointing", "a long computation in several allocations", kCheckpointing},
+    {"checkpointing", "a long computation that saves its state and goes on", kCheckpointing},
     {"mpi", "an MPI program on several nodes (checked and planned; not run by this version)", kMpi},
 });
 

@@ -13,9 +13,15 @@ Result<std::string> no_file(const std::string& name) {
   return Error{ErrorKind::not_found, name, ""};
 }
 
+Result<std::string> rows(const std::string& name) {
+  if (name == "rows.csv") return std::string("x,y\n1,p\n2,q\n");
+  return no_file(name);
+}
+
 constexpr const char* kThere = R"(name: wf
 env: {ALL: "1"}
 variables: {root: /data}
+parameters: "@rows.csv"
 failure_handlers: [{name: again, rules: [{exit_codes: [3], max_retries: 2, backoff: PT5S}]}]
 resource_requirements: [{name: big, num_cpus: 8}]
 files:
@@ -32,7 +38,7 @@ jobs:
 class InMemory : public Living {
  public:
   InMemory() {
-    Loaded loaded = load(kThere, "wf.yaml", no_file);
+    Loaded loaded = load(kThere, "wf.yaml", rows);
     EXPECT_TRUE(loaded.expansion) << to_text(loaded.diagnostics);
     workflow_ = *std::move(loaded.workflow);
     expansion_ = *std::move(loaded.expansion);
@@ -138,6 +144,18 @@ TEST_F(AdditionTo, new_jobs_are_numbered_on_and_wait_for_those_that_are_there) {
   ASSERT_EQ(loaded.expansion->dependencies.size(), 2U);
   EXPECT_EQ(loaded.expansion->dependencies[0].upstream, (std::vector<Range>{{2, 1}, {5, 1}}));
   EXPECT_EQ(loaded.expansion->dependencies[1].upstream, (std::vector<Range>{{3, 1}, {5, 1}}));
+}
+
+TEST_F(AdditionTo, a_table_of_the_workflow_keeps_its_rows_together_wherever_its_columns_are_named) {
+  const Loaded loaded = add(R"(parameters: {s: "1:2"}
+jobs:
+  - {name: "n_{x}_{s}_{y}", command: c, use_parameters: [x, s, y]}
+)");
+  ASSERT_TRUE(loaded.expansion) << to_text(loaded.diagnostics);
+  const Recipe recipe = *Recipe::decode(loaded.expansion->entries.at(0).recipe);
+  std::string names;
+  for (std::uint64_t k = 0; k < recipe.count(); ++k) names += recipe.name(k) + " ";
+  EXPECT_EQ(names, "n_1_1_p n_1_2_p n_2_1_q n_2_2_q ");
 }
 
 TEST_F(AdditionTo, jobs_that_are_there_are_left_alone) {

@@ -434,7 +434,7 @@ jobs:
 )");
   EXPECT_TRUE(r.notes.empty());
   ASSERT_EQ(r.jobs.names.size(), 100U);
-  const Names rates{"0.01", "0.001", "0.0001", "0.0005", "1e-05"};
+  const Names rates{"1e-2", "1e-3", "1e-4", "5e-4", "1e-5"};
   for (std::size_t k = 0; k < 100; ++k) {
     const std::string seed = std::to_string(k / 5);
     EXPECT_EQ(r.jobs.names[k], "sweep_" + seed + "_" + rates[k % 5]);

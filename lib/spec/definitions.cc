@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <utility>
 
 #include "lib/spec/sweep.h"
@@ -19,6 +20,10 @@ constexpr char kSingle = '1';
 constexpr char kSweep = '2';
 constexpr char kMade = '3';
 constexpr char kNext = '4';
+
+// Of a workflow's shared parameters: they have one at most, and additions number their own by
+// their places in a file, which is smaller.
+constexpr std::uint32_t kSharedTable = std::numeric_limits<std::uint32_t>::max();
 
 // Stable, since it is stored: FNV-1a, twice from different beginnings.
 void put_hash(Encoder& out, std::string_view name) {
@@ -109,7 +114,7 @@ std::string encode(const FailureHandler& h) {
 std::string encode(const Parameter& p) {
   Encoder out;
   encode(out, std::span(&p, 1), ParameterMode::product);
-  return std::move(out.u8(p.column ? 1 : 0)).bytes();
+  return std::move(out.u8(p.table != 0 ? 1 : 0)).bytes();
 }
 
 KeptFiles decode_files(std::string_view key, std::string_view value) {
@@ -191,7 +196,7 @@ std::vector<Parameter> known_parameters(const Definitions& known) {
   return read_all<Parameter>(known, kParameter, [](Decoder& in) {
     DecodedSweep sweep = decode_sweep(in);
     Parameter p = sweep.parameters.empty() ? Parameter{} : std::move(sweep.parameters.front());
-    p.column = in.u8() != 0;
+    p.table = in.u8() != 0 ? kSharedTable : 0;
     return p;
   });
 }

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "lib/spec/quantity.h"
+
 namespace torc::spec {
 namespace {
 
@@ -63,6 +65,10 @@ struct KindOf {
   ValueKind operator()(std::int64_t) const { return ValueKind::integer; }
   ValueKind operator()(double) const { return ValueKind::real; }
   ValueKind operator()(const std::string&) const { return ValueKind::text; }
+  ValueKind operator()(const Numeral& n) const {
+    const auto integer = parse_integer(n.text);
+    return integer.ok() && integer->has_value() ? ValueKind::integer : ValueKind::real;
+  }
 };
 
 }  // namespace
@@ -174,6 +180,16 @@ struct AppendOne {
   void operator()(std::int64_t v) const { append(out, v, format); }
   void operator()(double v) const { append(out, v, format); }
   void operator()(const std::string& v) const { append(out, std::string_view(v), format); }
+  void operator()(const Numeral& v) const {
+    const auto integer = parse_integer(v.text);
+    if (format.is_plain()) {
+      out.append(v.text);
+    } else if (integer.ok() && integer->has_value()) {
+      append(out, **integer, format);
+    } else {
+      append(out, parse_decimal(v.text).value_or(0), format);
+    }
+  }
 };
 
 }  // namespace
@@ -189,6 +205,12 @@ void append_value(std::string& out, const ParameterValues& values, std::uint64_t
   } else {
     std::visit(AppendOne{out, format}, value_at(values, index));
   }
+}
+
+std::string plain_text(const std::variant<std::int64_t, double>& number) {
+  std::string out;
+  std::visit([&](auto value) { append(out, value, Format{}); }, number);
+  return out;
 }
 
 void encode(Encoder& out, const Format& format) {

@@ -15,7 +15,7 @@ namespace torc::spec {
 // [align][+][0][width][.precision][kind]; align is < > ^, kind one of d x X f F e E g G s. The
 // width counts characters. Without any format: integers in decimal; a float as the shortest text
 // that reads back as the same double and as a float (0.1, 1.0, 1e-05: plain digits from 0.0001 to
-// below 1e16); text as it is.
+// below 1e16); text and numerals as they are. With one a numeral is the number that it says.
 struct Format {
   char kind = 0;   // 0: none was given
   char align = 0;  // 0: numbers to the right, text to the left
@@ -36,6 +36,8 @@ constexpr int kMaxWidth = 200;
 
 enum class ValueKind : std::uint8_t { integer, real, text };
 [[nodiscard]] ValueKind kind_of(const ParameterValue& value);
+// The number as `{name}` would print it.
+[[nodiscard]] std::string plain_text(const std::variant<std::int64_t, double>& number);
 [[nodiscard]] bool fits(const Format& format, ValueKind kind);
 
 // Precondition: the format fits.

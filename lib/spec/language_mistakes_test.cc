@@ -666,11 +666,11 @@ wf.yaml:3:45: error: the table 'values.txt' is neither CSV nor JSON by its name
 name: w
 parameters: {k: "1:3"}
 jobs:
-  - {name: "t_{a}_{b}_{k}", command: c, parameters: "@good.csv", use_parameters: [k]}
+  - {name: "t_{a}_{k}", command: c, parameters: "@good.csv", use_parameters: [k], parameter_mode: zip}
 )", R"(
-wf.yaml:4:82: error: zip needs equal lengths, but 'a' has 2 values and 'k' has 3
-    4 |   - {name: "t_{a}_{b}_{k}", command: c, parameters: "@good.csv", use_parameters: [k]}
-      |                                                                                  ^
+wf.yaml:4:99: error: zip needs equal lengths, but 'a' has 2 values and 'k' has 3
+    4 | …", use_parameters: [k], parameter_mode: zip}
+      |                                          ^~~
       = make the lengths equal, or use parameter_mode: product
 )"},
     {"names_that_cannot_be_shown", R"(

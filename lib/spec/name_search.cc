@@ -55,7 +55,7 @@ class ProductSearch {
     if (p.kind == Piece::Kind::literal) {
       return rest.starts_with(p.text) && step(piece + 1, at + p.text.size());
     }
-    if (chosen_[p.index]) return try_value(piece, at, *chosen_[p.index]);
+    if (const auto& chosen = chosen_[sweep_.leader(p.index)]) return try_value(piece, at, *chosen);
     const ParameterValues& values = parameters_[p.index].values;
     if (const auto* list = std::get_if<std::vector<ParameterValue>>(&values)) {
       for (std::uint64_t i = 0; i < list->size(); ++i) {
@@ -113,9 +113,10 @@ class ProductSearch {
   }
 
   bool choose(std::size_t piece, std::size_t at, std::uint64_t index) {
-    chosen_[pieces_[piece].index] = index;
+    auto& chosen = chosen_[sweep_.leader(pieces_[piece].index)];
+    chosen = index;
     if (try_value(piece, at, index)) return true;
-    chosen_[pieces_[piece].index].reset();
+    chosen.reset();
     return false;
   }
 
@@ -141,7 +142,7 @@ class ProductSearch {
   const Sweep& sweep_;
   Range window_;
   std::string_view name_;
-  std::vector<std::optional<std::uint64_t>> chosen_;
+  std::vector<std::optional<std::uint64_t>> chosen_;  // of the first of those that go together
   std::optional<std::uint64_t> found_;
   std::string text_;
   int steps_ = 0;

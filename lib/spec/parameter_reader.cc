@@ -105,7 +105,10 @@ std::vector<Parameter> read_table(const Session& session, const Node& node) {
   const std::optional<std::string> bytes = read_named_file(session, node, path);
   if (!bytes) return {};
   Result<std::vector<Parameter>> table = parse_table(*bytes, path);
-  if (table.ok()) return *std::move(table);
+  if (table.ok()) {
+    for (Parameter& column : *table) column.table = node.offset + 1;
+    return *std::move(table);
+  }
   session.error(node, fmt::format("{}: {}", path, table.error().what), table.error().remedy);
   return {};
 }
@@ -192,7 +195,10 @@ bool take_from_workflow(const Session& session, const Node& list, std::vector<Pa
     if (find(own, name) != nullptr) continue;  // a job's own win
     const Parameter* shared = find(session.parameters, name);
     if (shared != nullptr) {
-      own.push_back(*shared);
+      const auto beside = std::find_if(own.rbegin(), own.rend(), [&](const Parameter& p) {
+        return p.table != 0 && p.table == shared->table;
+      });
+      own.insert(beside == own.rend() ? own.end() : beside.base(), *shared);
       continue;
     }
     sound = false;
@@ -211,11 +217,8 @@ bool check_lengths(const MapReader& reader, const OwnParameters& own) {
     const Parameter& first = own.parameters.front();
     const bool sound = count(p.values) > 0 && count(first.values) > 0;
     if (!sound || count(p.values) == count(first.values)) continue;
-    const Node* mode = reader.find("parameter_mode");
-    if (mode == nullptr) mode = reader.find("use_parameters");
-    if (mode == nullptr) mode = reader.find("parameters");
     reader.session().error(
-        *mode,
+        *reader.find("parameter_mode"),
         fmt::format("zip needs equal lengths, but {} has {} values and {} has {}",
                     quoted(first.name), count(first.values), quoted(p.name), count(p.values)),
         "make the lengths equal, or use parameter_mode: product");
@@ -268,10 +271,7 @@ OwnParameters read_own_parameters(const MapReader& reader) {
     own.complete = own.complete && !reader.rejected(key);
   if (const Node* list = reader.find("use_parameters"))
     own.complete = take_from_workflow(reader.session(), *list, own.parameters) && own.complete;
-  const bool of_table = std::any_of(own.parameters.begin(), own.parameters.end(),
-                                    [](const Parameter& p) { return p.column; });
-  if (reader.has("parameter_mode") ? reader.text("parameter_mode") == "zip" : of_table)
-    own.mode = ParameterMode::zip;
+  if (reader.text("parameter_mode") == "zip") own.mode = ParameterMode::zip;
   own.sound = check_lengths(reader, own) && own.complete;
   for (const Parameter& p : own.parameters) own.sound = own.sound && count(p.values) > 0;
   return own;

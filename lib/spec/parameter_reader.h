@@ -15,8 +15,9 @@ namespace torc::spec {
 // "1:100", "0:100:10", "0.0:1.0:0.1", "[1,5,10]", "['adam','sgd']", or one value.
 [[nodiscard]] Result<ParameterValues> parse_values(std::string_view text);
 
-// An integer or a finite decimal number becomes that, anything else stays text (010 too: it is no
-// decimal number). Error: a number that no 64 bits hold.
+// An integer or a finite decimal number becomes that, or a numeral when it would be printed
+// otherwise; anything else stays text (010 too: it is no decimal number). Error: a number that no
+// 64 bits hold.
 [[nodiscard]] Result<ParameterValue> parse_value(std::string_view text);
 
 // The value of a 'parameters' key; reports what is wrong and leaves it out.
@@ -26,7 +27,7 @@ namespace torc::spec {
 // parameter_mode.
 struct OwnParameters {
   std::vector<Parameter> parameters;
-  ParameterMode mode = ParameterMode::product;  // of columns of a table: zip, unless it is said
+  ParameterMode mode = ParameterMode::product;
   bool complete = true;  // false: there may be further ones, whose names could not be read
   bool sound = true;     // false: one could not be read, or they do not go together; was reported
 };

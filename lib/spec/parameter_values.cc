@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "lib/spec/format.h"
 #include "lib/spec/parameter_reader.h"
 #include "lib/spec/quantity.h"
 
@@ -84,6 +85,44 @@ Result<ParameterValues> decimal_range(std::string_view text,
   return ParameterValues{range};
 }
 
+// Bytes of the sign and of zeros that a number would lose: 2 of -007.
+std::size_t idle_zeros(std::string_view number) {
+  const std::size_t sign = number.starts_with('+') || number.starts_with('-') ? 1 : 0;
+  std::size_t i = sign;
+  while (i + 1 < number.size() && number[i] == '0' && number[i + 1] >= '0' && number[i + 1] <= '9')
+    ++i;
+  return i - sign;
+}
+
+// Nobody knows whether 01 is meant as a number or as two digits.
+std::optional<Error> leading_zeros(std::string_view text,
+                                   const std::vector<std::string_view>& parts) {
+  std::string plain;
+  std::size_t width = 0;
+  bool whole = true;
+  for (const std::string_view part : parts) {
+    if (!parse_decimal(part)) return {};
+    const std::size_t zeros = idle_zeros(part);
+    if (zeros > 0) width = std::max(width, part.size());
+    whole = whole && part.find_first_of(".eE") == std::string_view::npos;
+    const std::size_t digits = part.find_first_not_of("+-");
+    plain += fmt::format("{}{}{}", plain.empty() ? "" : ":", part.substr(0, digits),
+                         part.substr(digits + zeros));
+  }
+  if (width == 0) return {};
+  return invalid(fmt::format("the bounds of {} have leading zeros", quoted(text)),
+                 whole ? fmt::format("write {}, and a format such as {{i:0{}d}} where they are to "
+                                     "be seen; a list in quotes for a text, like ['{}']",
+                                     plain, width, text)
+                       : fmt::format("write {}", plain));
+}
+
+// A number that would be printed in other words than `text` keeps these.
+ParameterValue spelled(std::variant<std::int64_t, double> number, std::string_view text) {
+  if (plain_text(number) != text) return Numeral{std::string(text)};
+  return std::visit([](auto value) { return ParameterValue{value}; }, number);
+}
+
 Result<ParameterValues> parse_range(std::string_view text) {
   const std::vector<std::string_view> parts = split(text, ':');
   const Error bad =
@@ -91,6 +130,7 @@ Result<ParameterValues> parse_range(std::string_view text) {
               "write first:last or first:last:step; a list in quotes for a text with ':', "
               "like ['a:b']");
   if (parts.size() > 3) return bad;
+  if (const auto fault = leading_zeros(text, parts)) return *fault;
   std::vector<std::int64_t> integers;
   std::vector<double> decimals;
   for (const std::string_view part : parts) {
@@ -150,7 +190,7 @@ Result<ParameterValue> parse_value(std::string_view text) {
   if (!integer.ok()) {
     return invalid(integer.error().what, "put quotes around it to use it as text");
   }
-  if (integer->has_value()) return ParameterValue{**integer};
+  if (integer->has_value()) return spelled(**integer, text);
   constexpr std::string_view kNotFinite[] = {".inf", "-.inf", "+.inf", ".nan",
                                              ".Inf", "-.Inf", ".NaN"};
   if (std::find(std::begin(kNotFinite), std::end(kNotFinite), text) != std::end(kNotFinite)) {
@@ -158,11 +198,9 @@ Result<ParameterValue> parse_value(std::string_view text) {
                    "put quotes around it to use it as text");
   }
   // With a leading zero it is a name that only looks like a number: 007, but not 0.7.
-  const std::size_t digits = text.find_first_not_of("+-");
-  const bool zeros = digits != std::string_view::npos && text[digits] == '0' &&
-                     digits + 1 < text.size() && text[digits + 1] >= '0' && text[digits + 1] <= '9';
+  const bool zeros = idle_zeros(text) > 0;
   const std::optional<double> decimal = zeros ? std::nullopt : parse_decimal(text);
-  if (decimal) return ParameterValue{*decimal};
+  if (decimal) return spelled(*decimal, text);
   return ParameterValue{std::string(text)};
 }
 

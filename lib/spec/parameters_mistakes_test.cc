@@ -147,6 +147,30 @@ wf.yaml:6:10: error: the list '[1, 2' has no ']' at its end
       |          ^~~~~~~
       = write a range like "1:100" or "0.0:1.0:0.1", or a list like [1, 5, 10]
 )"},
+    {"a_range_with_leading_zeros", R"(
+name: w
+jobs:
+  - name: a_{i}_{j}_{k}_{x}
+    command: b
+    parameters: {i: "01:03", j: "00:10", k: "-01:009:02", x: "00.5:1.0"}
+)", R"(
+wf.yaml:5:21: error: the bounds of '01:03' have leading zeros
+    5 |     parameters: {i: "01:03", j: "00:10", k: "-01:009:02", x: "00.5:1.0"}
+      |                     ^~~~~~~
+      = write 1:3, and a format such as {i:02d} where they are to be seen; a list in quotes for a text, like ['01:03']
+wf.yaml:5:33: error: the bounds of '00:10' have leading zeros
+    5 |     parameters: {i: "01:03", j: "00:10", k: "-01:009:02", x: "00.5:1.0"}
+      |                                 ^~~~~~~
+      = write 0:10, and a format such as {i:02d} where they are to be seen; a list in quotes for a text, like ['00:10']
+wf.yaml:5:45: error: the bounds of '-01:009:02' have leading zeros
+    5 |     parameters: {i: "01:03", j: "00:10", k: "-01:009:02", x: "00.5:1.0"}
+      |                                             ^~~~~~~~~~~~
+      = write -1:9:2, and a format such as {i:03d} where they are to be seen; a list in quotes for a text, like ['-01:009:02']
+wf.yaml:5:62: error: the bounds of '00.5:1.0' have leading zeros
+    5 |     parameters: {i: "01:03", j: "00:10", k: "-01:009:02", x: "00.5:1.0"}
+      |                                                              ^~~~~~~~~~
+      = write 0.5:1.0
+)"},
     {"an_empty_element", R"(
 name: w
 jobs:

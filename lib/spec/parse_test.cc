@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "lib/spec/format.h"
 #include "lib/spec/source.h"
 
 namespace torc::spec {
@@ -214,6 +215,42 @@ TEST(Parameters, lists_in_yaml_and_in_a_text_are_the_same) {
                          std::string("007")};
   EXPECT_EQ(values<List>(with_job("    parameters: {i: [1, 0.5, a b, '7', 007]}\n")), expected);
   EXPECT_EQ(values<List>(with_job("    parameters: {i: \"[1, 0.5, a b, '7', 007]\"}\n")), expected);
+}
+
+std::string printed(const ParameterValue& value, const std::string& format = "") {
+  std::string out;
+  append_value(out, std::vector<ParameterValue>{value}, 0, *parse_format(format));
+  return out;
+}
+
+TEST(Parameters, a_number_is_printed_as_it_was_written_and_formatted_as_a_number) {
+  const auto all = values<std::vector<ParameterValue>>(with_job(
+      "    parameters: {i: [3.9, 3.10, 1E5, +5, -0, 0.1e-5, 123456789.123456789, 1e3]}\n"));
+  std::string texts;
+  std::string formatted;
+  for (const ParameterValue& value : all) {
+    texts += printed(value) + " ";
+    formatted += printed(value, ".1f") + " ";
+  }
+  EXPECT_EQ(texts, "3.9 3.10 1E5 +5 -0 0.1e-5 123456789.123456789 1e3 ");
+  EXPECT_EQ(formatted, "3.9 3.1 100000.0 5.0 0.0 0.0 123456789.1 1000.0 ");
+  EXPECT_EQ(printed(all[3], "03d"), "005");
+}
+
+TEST(Parameters, of_a_number_the_spelling_is_kept_only_where_it_differs) {
+  using List = std::vector<ParameterValue>;
+  EXPECT_EQ(values<List>(with_job("    parameters: {i: \"[1, -7, 0.25, 2.50]\"}\n")),
+            (List{std::int64_t{1}, std::int64_t{-7}, 0.25, Numeral{"2.50"}}));
+  EXPECT_EQ(values<List>(with_job("    parameters: {i: 3.10}\n")), List{Numeral{"3.10"}});
+}
+
+TEST(Parameters, a_file_keeps_the_spelling_of_its_numbers) {
+  const auto read = [](const std::string&) -> Result<std::string> {
+    return std::string("1e3\n+5\n-0\n12\n");
+  };
+  using List = std::vector<ParameterValue>;
+  EXPECT_EQ(values<List>(with_job("    parameters: {i: '@v'}\n", read)),
+            (List{Numeral{"1e3"}, Numeral{"+5"}, Numeral{"-0"}, std::int64_t{12}}));
 }
 
 TEST(Parameters, one_value_is_a_list_of_one) {

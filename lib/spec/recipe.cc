@@ -84,11 +84,7 @@ bool decode_combinations(Decoder& in, Combinations& c) {
   c.offset = in.varint();
   c.count = in.varint();
   if (!in.ok()) return false;
-  if (c.of.mode == ParameterMode::zip) {
-    for (const Parameter& p : c.of.parameters) {
-      if (count(p.values) != count(c.of.parameters.front().values)) return false;
-    }
-  }
+  if (!have_equal_lengths(c.of.parameters, c.of.mode)) return false;
   c.sweep = Sweep(c.of.parameters, c.of.mode);
   return c.count > 0 && c.count <= kMaxJobs && c.offset < c.sweep.count() &&
          c.count <= c.sweep.count() - c.offset;

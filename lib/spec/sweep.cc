@@ -6,17 +6,42 @@
 
 namespace torc::spec {
 
+namespace {
+
+// Whether it is a column of the same table as the one before it.
+bool continues_table(std::span<const Parameter> parameters, std::size_t p) {
+  return p > 0 && parameters[p].table != 0 && parameters[p].table == parameters[p - 1].table;
+}
+
+}  // namespace
+
 Sweep::Sweep(std::span<const Parameter> parameters, ParameterMode mode) : axes_(parameters.size()) {
   for (std::size_t p = parameters.size(); p-- > 0;) {
     const std::uint64_t n = spec::count(parameters[p].values);
+    Axis& axis = axes_[p];
+    axis.count = std::max<std::uint64_t>(n, 1);
     if (mode == ParameterMode::zip) {
-      axes_[p] = {1, std::max<std::uint64_t>(n, 1)};
       count_ = n;
       continue;
     }
-    axes_[p] = {std::max<std::uint64_t>(count_, 1), std::max<std::uint64_t>(n, 1)};
+    if (p + 1 < parameters.size() && continues_table(parameters, p + 1)) {
+      axis = axes_[p + 1];
+      continue;
+    }
+    axis.stride = std::max<std::uint64_t>(count_, 1);
     count_ = n != 0 && count_ > kTooMany / n ? kTooMany : count_ * n;
   }
+  if (mode == ParameterMode::zip) return;  // the first leads all
+  for (std::size_t p = 1; p < axes_.size(); ++p)
+    axes_[p].leader = continues_table(parameters, p) ? axes_[p - 1].leader : p;
+}
+
+bool have_equal_lengths(std::span<const Parameter> parameters, ParameterMode mode) {
+  for (std::size_t p = 1; p < parameters.size(); ++p) {
+    const bool together = mode == ParameterMode::zip || continues_table(parameters, p);
+    if (together && count(parameters[p].values) != count(parameters[p - 1].values)) return false;
+  }
+  return true;
 }
 
 Sweep::Cycle Sweep::cycle(std::size_t first, std::size_t last) const {
@@ -49,19 +74,18 @@ NarrowSweep narrow(std::span<const Parameter> parameters, ParameterMode mode, st
   result.offset = mode == ParameterMode::zip ? 0 : first;
   const Sweep sweep(parameters, mode);
   bool still_equal = true;  // all parameters so far have one value in the whole run
+  std::uint64_t low = first;
+  std::uint64_t high = first + count - 1;
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     const Parameter& parameter = parameters[p];
-    if (mode == ParameterMode::zip) {
-      result.parameters.push_back({parameter.name, slice(parameter.values, first, count)});
-    } else if (!still_equal) {
-      result.parameters.push_back(parameter);
-    } else {
-      const std::uint64_t low = sweep.position(p, first);
-      const std::uint64_t high = sweep.position(p, first + count - 1);
-      result.parameters.push_back({parameter.name, slice(parameter.values, low, high - low + 1)});
+    if (mode == ParameterMode::product && !continues_table(parameters, p)) {
+      low = still_equal ? sweep.position(p, first) : 0;
+      high = still_equal ? sweep.position(p, first + count - 1) : spec::count(parameter.values) - 1;
       result.offset -= low * sweep.cycle(p, p).period;
-      still_equal = low == high;
+      still_equal = still_equal && low == high;
     }
+    result.parameters.push_back(
+        {parameter.name, slice(parameter.values, low, high - low + 1), parameter.table});
   }
   return result;
 }
@@ -69,7 +93,7 @@ NarrowSweep narrow(std::span<const Parameter> parameters, ParameterMode mode, st
 namespace {
 
 enum class Tag : std::uint8_t { integers, reals, list };
-enum class ValueTag : std::uint8_t { integer, real, text };
+enum class ValueTag : std::uint8_t { integer, real, text, numeral };
 
 void put_real(Encoder& out, double v) {
   out.be64(std::bit_cast<std::uint64_t>(v));
@@ -88,6 +112,9 @@ struct EncodeValue {
   }
   void operator()(const std::string& v) const {
     out.u8(static_cast<std::uint8_t>(ValueTag::text)).text(v);
+  }
+  void operator()(const Numeral& v) const {
+    out.u8(static_cast<std::uint8_t>(ValueTag::numeral)).text(v.text);
   }
 };
 
@@ -115,6 +142,8 @@ ParameterValue decode_value(Decoder& in) {
       return in.svarint();
     case ValueTag::real:
       return get_real(in);
+    case ValueTag::numeral:
+      return Numeral{std::string(in.text())};
     case ValueTag::text:
       break;
   }
@@ -148,9 +177,9 @@ ParameterValues decode_values(Decoder& in) {
 
 void encode(Encoder& out, std::span<const Parameter> parameters, ParameterMode mode) {
   out.u8(static_cast<std::uint8_t>(mode)).varint(parameters.size());
-  for (const Parameter& p : parameters) {
-    out.text(p.name);
-    std::visit(EncodeValues{out}, p.values);
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    out.text(parameters[p].name).u8(continues_table(parameters, p) ? 1 : 0);
+    std::visit(EncodeValues{out}, parameters[p].values);
   }
 }
 
@@ -158,9 +187,15 @@ DecodedSweep decode_sweep(Decoder& in) {
   DecodedSweep result;
   result.mode = in.u8() == 0 ? ParameterMode::product : ParameterMode::zip;
   const std::uint64_t n = in.varint();
+  std::uint32_t tables = 0;
   for (std::uint64_t i = 0; i < n && in.ok(); ++i) {
     Parameter p;
     p.name = std::string(in.text());
+    if (in.u8() != 0 && !result.parameters.empty()) {
+      Parameter& before = result.parameters.back();
+      if (before.table == 0) before.table = ++tables;
+      p.table = before.table;
+    }
     p.values = decode_values(in);
     result.parameters.push_back(std::move(p));
   }

@@ -1,5 +1,5 @@
 // The combinations of an entry's parameters, numbered from 0: as a product the last parameter
-// varies fastest, zipped all advance together.
+// varies fastest, and columns of one table advance together; zipped all do.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class Sweep {
   static constexpr std::uint64_t kTooMany = std::uint64_t{1} << 62;
 
   Sweep() = default;  // no parameters: one combination
-  // Precondition of zip: equal lengths.
+  // Precondition: have_equal_lengths().
   Sweep(std::span<const Parameter> parameters, ParameterMode mode);
 
   [[nodiscard]] std::uint64_t count() const { return count_; }
@@ -26,6 +26,8 @@ class Sweep {
     const Axis& axis = axes_[parameter];
     return k / axis.stride % axis.count;
   }
+  // The first of the parameters that advance together with this one.
+  [[nodiscard]] std::size_t leader(std::size_t parameter) const { return axes_[parameter].leader; }
 
   // What uses only the parameters first .. last has the same value for all k of equal
   // (k / period) % modulus.
@@ -39,10 +41,14 @@ class Sweep {
   struct Axis {
     std::uint64_t stride = 1;
     std::uint64_t count = 1;
+    std::size_t leader = 0;
   };
   std::vector<Axis> axes_;
   std::uint64_t count_ = 1;
 };
+
+// Whether those that advance together do.
+[[nodiscard]] bool have_equal_lengths(std::span<const Parameter> parameters, ParameterMode mode);
 
 // Parameters without the values that only combinations outside of first .. first + count - 1 use.
 struct NarrowSweep {
@@ -57,7 +63,8 @@ struct DecodedSweep {
   std::vector<Parameter> parameters;
   ParameterMode mode = ParameterMode::product;
 };
-// Damage shows in in.ok(); a list is never longer than the input.
+// Damage shows in in.ok(); a list is never longer than the input. Of the numbers of tables only
+// which are equal is kept.
 [[nodiscard]] DecodedSweep decode_sweep(Decoder& in);
 
 }  // namespace torc::spec

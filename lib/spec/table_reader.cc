@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "lib/spec/diagnostic.h"
+#include "lib/spec/json_table.h"
 #include "lib/spec/parameter_reader.h"
 #include "lib/spec/placeholder.h"
 #include "lib/spec/yaml_tree.h"
@@ -33,7 +33,7 @@ class Table {
       if (p.name == column)
         return invalid(fmt::format("two columns are named {}", spec::quoted(column)), "rename one");
     }
-    parameters_.push_back({std::move(column), Column{}, true});
+    parameters_.push_back({std::move(column), Column{}});
     return {};
   }
   void add(std::size_t column, ParameterValue value) {
@@ -154,23 +154,26 @@ Result<std::vector<Parameter>> parse_csv(std::string_view text) {
   }
 }
 
-using Json = nlohmann::ordered_json;
-
-std::optional<ParameterValue> value_of(const Json& json) {
-  if (json.is_number_unsigned() &&
-      json.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX)) {
-    return {};
+std::optional<ParameterValue> value_of(JsonCell cell) {
+  switch (cell.kind) {
+    case JsonCell::Kind::number: {
+      Result<ParameterValue> value = parse_value(cell.text);
+      if (value.ok()) return *std::move(value);
+      return {};
+    }
+    case JsonCell::Kind::text:
+      if (!cell.text.empty()) return std::move(cell.text);
+      return {};
+    case JsonCell::Kind::boolean:
+      return std::move(cell.text);
+    case JsonCell::Kind::other:
+      break;
   }
-  if (json.is_number_integer()) return json.get<std::int64_t>();
-  if (json.is_number_float()) return json.get<double>();
-  if (json.is_boolean()) return std::string(json.get<bool>() ? "true" : "false");
-  if (json.is_string() && !json.get_ref<const std::string&>().empty())
-    return json.get<std::string>();
   return {};
 }
 
-Result<void> add_cell(Table& table, std::size_t column, const Json& json, std::size_t row) {
-  std::optional<ParameterValue> value = value_of(json);
+Result<void> add_cell(Table& table, std::size_t column, JsonCell cell, std::size_t row) {
+  std::optional<ParameterValue> value = value_of(std::move(cell));
   if (!value) {
     return invalid(fmt::format("row {} has no number and no text for {}", row,
                                spec::quoted(table.title(column))),
@@ -180,50 +183,55 @@ Result<void> add_cell(Table& table, std::size_t column, const Json& json, std::s
   return {};
 }
 
-Result<std::vector<Parameter>> columns_of(const Json& object) {
+Result<std::vector<Parameter>> columns_of(JsonTable json) {
   Table table;
   std::size_t rows = 0;
-  for (const auto& [title, values] : object.items()) {
-    TORC_TRY(table.name(title));
-    if (!values.is_array()) {
-      return invalid(fmt::format("the column {} is no list", spec::quoted(title)),
+  for (JsonTable::Part& part : json.parts) {
+    TORC_TRY(table.name(part.key));
+    if (part.kind != JsonTable::Part::Kind::list) {
+      return invalid(fmt::format("the column {} is no list", spec::quoted(part.key)),
                      "write a list of objects, or an object of lists");
     }
     const std::size_t column = table.width() - 1;
-    if (column == 0) rows = values.size();
-    if (values.size() != rows) {
-      return invalid(fmt::format("the column {} has {} values, and {} has {}", spec::quoted(title),
-                                 values.size(), spec::quoted(table.title(0)), rows),
-                     "give all columns the same number of values");
+    if (column == 0) rows = part.cells.size();
+    if (part.cells.size() != rows) {
+      return invalid(
+          fmt::format("the column {} has {} values, and {} has {}", spec::quoted(part.key),
+                      part.cells.size(), spec::quoted(table.title(0)), rows),
+          "give all columns the same number of values");
     }
-    for (std::size_t r = 0; r < values.size(); ++r)
-      TORC_TRY(add_cell(table, column, values[r], r + 1));
+    for (std::size_t r = 0; r < rows; ++r)
+      TORC_TRY(add_cell(table, column, std::move(part.cells[r].second), r + 1));
   }
   return std::move(table).take();
 }
 
-Result<std::vector<Parameter>> rows_of(const Json& list) {
+Result<std::vector<Parameter>> rows_of(JsonTable json) {
   Table table;
-  for (std::size_t r = 0; r < list.size(); ++r) {
-    const Json& row = list[r];
-    if (!row.is_object()) {
+  for (std::size_t r = 0; r < json.parts.size(); ++r) {
+    JsonTable::Part& row = json.parts[r];
+    if (row.kind != JsonTable::Part::Kind::object) {
       return invalid(fmt::format("row {} is no object", r + 1),
                      "write a list of objects, or an object of lists");
     }
     if (r == 0) {
-      for (const auto& [title, value] : row.items()) TORC_TRY(table.name(title));
+      for (const auto& [title, cell] : row.cells) TORC_TRY(table.name(title));
     }
     for (std::size_t c = 0; c < table.width(); ++c) {
-      const auto value = row.find(table.title(c));
-      if (value == row.end()) {
+      const auto is_it = [&](const auto& cell) { return cell.first == table.title(c); };
+      // Most rows have the order of the first.
+      const auto found = c < row.cells.size() && is_it(row.cells[c])
+                             ? row.cells.begin() + static_cast<std::ptrdiff_t>(c)
+                             : std::find_if(row.cells.begin(), row.cells.end(), is_it);
+      if (found == row.cells.end()) {
         return invalid(fmt::format("row {} has no {}", r + 1, spec::quoted(table.title(c))),
                        "give every row a value for every column");
       }
-      TORC_TRY(add_cell(table, c, *value, r + 1));
+      TORC_TRY(add_cell(table, c, std::move(found->second), r + 1));
     }
-    if (row.size() != table.width()) {
+    if (row.cells.size() != table.width()) {
       return invalid(fmt::format("row {} has {} values, and the first row has {}", r + 1,
-                                 row.size(), table.width()),
+                                 row.cells.size(), table.width()),
                      "give every row the same columns");
     }
   }
@@ -231,10 +239,8 @@ Result<std::vector<Parameter>> rows_of(const Json& list) {
 }
 
 Result<std::vector<Parameter>> parse_json(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_array()) return rows_of(json);
-  if (json.is_object()) return columns_of(json);
-  return invalid("the table is no JSON", "write a list of objects, or an object of lists");
+  TORC_ASSIGN(JsonTable json, read_json_table(text));
+  return json.is_object ? columns_of(std::move(json)) : rows_of(std::move(json));
 }
 
 }  // namespace

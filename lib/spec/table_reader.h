@@ -15,7 +15,8 @@ namespace torc::spec {
 
 // CSV as RFC 4180 has it, separated by commas, with a first line that names the columns; what
 // stands in quotes, and numbers with leading zeros, are texts. JSON: a list of objects with the
-// same keys, or one object of lists of equal length. Errors (invalid) name the row.
+// same keys, or one object of lists of equal length. Numbers keep their spelling. Errors (invalid)
+// name the row.
 [[nodiscard]] Result<std::vector<Parameter>> parse_table(std::string_view bytes,
                                                          std::string_view path);
 

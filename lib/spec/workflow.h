@@ -31,7 +31,12 @@ struct FloatRange {  // value k is first + k * step, so that nothing drifts
   // arithmetic. Use value_at().
   int decimals = -1;
 };
-using ParameterValue = std::variant<std::int64_t, double, std::string>;
+// A number in the words of the spec, where it would be printed in others: 3.10, 1e5, +5, -0.
+struct Numeral {
+  std::string text;  // parse_integer() or parse_decimal() reads it
+  bool operator==(const Numeral&) const = default;
+};
+using ParameterValue = std::variant<std::int64_t, double, std::string, Numeral>;
 using ParameterValues = std::variant<IntegerRange, FloatRange, std::vector<ParameterValue>>;
 [[nodiscard]] std::uint64_t count(const ParameterValues& values);
 // Precondition: index < count(values).
@@ -43,7 +48,9 @@ constexpr std::uint64_t kMaxParameterValues = 1'000'000'000;
 struct Parameter {
   std::string name;
   ParameterValues values;
-  bool column = false;  // of a table: its rows belong together
+  // The columns of one table have one number, not 0, and equally many values, and stand beside each
+  // other among an entry's parameters: its rows are multiplied with the other parameters as one.
+  std::uint32_t table = 0;
 };
 enum class ParameterMode : std::uint8_t { product, zip };
 

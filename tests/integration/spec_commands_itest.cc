@@ -1,6 +1,7 @@
 // plan, graph, new and schema: what people look at before they run anything.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -194,6 +195,19 @@ TEST(New, starters_are_sound_and_those_that_can_be_run_here_run) {
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_SAYS(refused, "action_type 'schedule_nodes'");
   EXPECT_SAYS(refused, "submit the batch scripts yourself, with sbatch");
+}
+
+TEST(New, the_checkpointing_starter_goes_on_from_its_checkpoint_until_it_is_done) {
+  const Workplace here;
+  ASSERT_EQ(here.run({"new", "checkpointing", "wf.yaml"}).exit_code, 0);
+  const Ended ended = here.run({"run", "wf.yaml", "-q"});
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_EQ(read_text(here.path() / "result.txt"), "6 steps\n");
+  const std::string legs = read_text(here.path() / "legs.txt");
+  EXPECT_TRUE(legs.starts_with("from step 0\n")) << legs;
+  EXPECT_GE(std::count(legs.begin(), legs.end(), '\n'), 2) << legs;
+  EXPECT_EQ(legs.find("from step 0", 1), std::string::npos)
+      << "a leg lost what was saved: " << legs;
 }
 
 TEST(New, overwrites_nothing) {

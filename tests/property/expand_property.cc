@@ -34,6 +34,7 @@ struct NaiveThing {
 std::string plain_text(const ParameterValue& value) {
   if (const auto* i = std::get_if<std::int64_t>(&value)) return std::to_string(*i);
   if (const auto* s = std::get_if<std::string>(&value)) return *s;
+  if (const auto* n = std::get_if<Numeral>(&value)) return n->text;
   for (int digits = 1; digits <= 17; ++digits) {  // the shortest that reads back
     char buffer[64];
     std::snprintf(buffer, sizeof buffer, "%.*f", digits, std::get<double>(value));
@@ -83,15 +84,23 @@ std::vector<Assignment> assignments(const Entry& entry) {
     }
     return all;
   }
+  std::vector<std::uint64_t> rows{0};  // of each assignment, in the parameter before
+  std::uint32_t table = 0;
   for (const Parameter& p : entry.parameters) {
+    const bool same_table = p.table != 0 && p.table == table;
+    table = p.table;
     std::vector<Assignment> longer;
-    for (const Assignment& a : all) {
+    std::vector<std::uint64_t> rows_of_longer;
+    for (std::size_t a = 0; a < all.size(); ++a) {
       for (std::uint64_t v = 0; v < count(p.values); ++v) {
-        longer.push_back(a);
+        if (same_table && v != rows[a]) continue;
+        longer.push_back(all[a]);
         longer.back()[p.name] = value_at(p.values, v);
+        rows_of_longer.push_back(v);
       }
     }
     all = std::move(longer);
+    rows = std::move(rows_of_longer);
   }
   return all;
 }
@@ -279,6 +288,7 @@ Parameter random_parameter(const std::string& name) {
   for (const char* text : {"a", "b", "ab", "i", "1"}) {
     if (one_in(2)) values.emplace_back(std::string(text));
   }
+  if (one_in(4)) values.emplace_back(Numeral{"1e1"});
   if (values.empty()) values.emplace_back(std::string("a"));
   return {name, values};
 }
@@ -319,6 +329,13 @@ class RandomWorkflow {
           return count(p.values) == count(entry.parameters.front().values);
         });
     if (agree && one_in(2)) entry.mode = ParameterMode::zip;
+    for (std::size_t p = 1; p < entry.parameters.size(); ++p) {
+      Parameter& a = entry.parameters[p - 1];
+      Parameter& b = entry.parameters[p];
+      if (count(a.values) != count(b.values) || one_in(2)) continue;
+      a.table = a.table == 0 ? static_cast<std::uint32_t>(p) : a.table;
+      b.table = a.table;
+    }
   }
 
   static std::string name_of(const std::string& stem, std::size_t number,
@@ -395,7 +412,7 @@ void describe(const Workflow& w, std::ostream& out) {
   for (const JobEntry& e : w.jobs) {
     out << "job " << e.name << (e.mode == ParameterMode::zip ? " (zip)" : "") << "\n";
     for (const Parameter& p : e.parameters) {
-      out << "  " << p.name << ":";
+      out << "  " << p.name << (p.table == 0 ? ":" : " of table " + std::to_string(p.table) + ":");
       for (std::uint64_t v = 0; v < count(p.values); ++v) {
         out << " " << plain_text(value_at(p.values, v));
       }
