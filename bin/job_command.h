@@ -46,7 +46,9 @@ struct PreparedJob {
   claim::RetryCounts retries;
   int checkpoint_exit_code = 0;  // 0: none
   JobFiles declared;             // seen: user data only
-  exec::Command command;  // env lacks what depends on the moment of the start (GPUs, end time)
+  exec::Command command;     // env lacks what depends on the moment of the start (GPUs, end time)
+  BootTime queued_at{};      // by the worker that is to start it
+  bool passed_over = false;  // it did not fit where one behind it did
 };
 
 // The variables by which all that runs for a worker is known, "NAME=value".

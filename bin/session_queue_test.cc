@@ -63,6 +63,68 @@ TEST_F(QueueSession, jobs_queued_behind_a_long_one_go_back_after_two_seconds) {
   EXPECT_LT(*returned - *stuck, 3s);
 }
 
+// A wide job is held ahead, a long one keeps the CPU that it lacks; small ones are to use the
+// other.
+TEST_F(QueueSession, what_does_not_fit_keeps_no_slot_from_what_does_and_goes_back) {
+  constexpr int kSmall = 200;
+  setup_.machine.cpus = 2;
+  make(
+      "resource_requirements: [{name: two, num_cpus: 2}]\n"
+      "jobs:\n"
+      "  - {name: \"quick{i}\", command: quick, priority: 9, parameters: {i: \"1:60\"}}\n"
+      "  - {name: long, command: long, priority: 8}\n"
+      "  - {name: wide, command: wide, priority: 5, resource_requirements: two}\n"
+      "  - {name: \"small{i}\", command: small, parameters: {i: \"1:200\"}}\n");
+  const auto line_of = [&](exec::RunId id) {
+    return host_.commands.at(static_cast<std::size_t>(id) - 1).line;
+  };
+  const auto running = [&](const std::string& line) {
+    return std::find_if(host_.running_now.begin(), host_.running_now.end(),
+                        [&](exec::RunId id) { return line_of(id) == line; });
+  };
+  const auto none = [&] { return host_.running_now.end(); };
+  int small = 0;
+  std::chrono::nanoseconds idle{};
+  bool wide_was_held = false;
+  bool wide_went_back = false;
+  host_.outcome = [&]() -> std::optional<exec::Ended> {
+    if (host_.commands.back().line == "quick") {
+      clock_.sleep_for(1ms);
+      return ScriptedHost::ended_by_itself(0);
+    }
+    return std::nullopt;
+  };
+  host_.meanwhile = [&](BootTime deadline) {
+    const auto state = job(62).state;
+    wide_was_held = wide_was_held || state == JobState::claimed;
+    // Near the end, when jobs are scarce, what is spare goes back anyway.
+    wide_went_back =
+        wide_went_back || (small < kSmall / 2 && wide_was_held && state == JobState::ready);
+    if (const auto it = running("small"); it != none()) {
+      ++small;
+      clock_.sleep_for(500ms);
+      host_.end(*it, ScriptedHost::ended_by_itself(0));
+      return true;
+    }
+    if (const auto it = running("wide"); it != none()) {
+      host_.end(*it, ScriptedHost::ended_by_itself(0));
+      return true;
+    }
+    if (running("long") == none()) return false;
+    if (small < kSmall && idle < 1min) {
+      idle += deadline - clock_.boot_now();
+      return false;
+    }
+    host_.end(*running("long"), ScriptedHost::ended_by_itself(0));
+    return true;
+  };
+  EXPECT_EQ(run().end, WorkerEnd::workflow_finished);
+  EXPECT_EQ(small, kSmall);
+  EXPECT_LT(idle, 1s) << "a slot stood empty beside jobs for it";
+  EXPECT_TRUE(wide_was_held);
+  EXPECT_TRUE(wide_went_back) << "it kept from others what it could not run";
+}
+
 TEST_F(QueueSession, an_idle_worker_hears_at_once_what_another_process_of_its_node_commits) {
   make(kOneJob);
   const claim::Exchange back = claimed_by_another();

@@ -46,6 +46,7 @@ std::optional<BootTime> Session::wake_at() const {
   if (!queue_.empty() && phase_ == Phase::working && !committer_->busy()) {
     at = earlier(at, std::max({pace_.queue_stands_at(), last_sent_ + window(), not_before_}));
   }
+  if (const auto unfit = next_unfit()) at = earlier(at, *unfit);
   if (nothing_claimable_ && phase_ == Phase::working) at = earlier(at, next_poll_);
   if (committer_->busy() && in_flight_.offer && now < last_sent_ + kShareInFlight)
     at = earlier(at, last_sent_ + kShareInFlight);

@@ -202,6 +202,7 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
     let_others();
     run_actions();
     start_jobs();
+    return_unfit();
     send_if_due();
     settle_share();
     TORC_TRY(wait());
@@ -222,6 +223,7 @@ void Session::start_jobs() {
       ++it;
       continue;
     }
+    for (auto before = queue_.begin(); before != it; ++before) before->passed_over = true;
     PreparedJob job = std::move(*it);
     it = queue_.erase(it);
     if (!start(std::move(job))) return;

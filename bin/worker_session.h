@@ -144,6 +144,11 @@ class Session {
   std::uint64_t slots() const;
   bool idle_slot() const;
   bool may_be_halted() const;
+  // worker_queue.cc
+  [[nodiscard]] bool room_for_more() const;
+  [[nodiscard]] std::optional<BootTime> next_unfit() const;
+  void return_unfit();
+  void narrow(claim::Offer& offer) const;
   bool is_idle() const;
   bool wants_jobs() const;
   bool has_reports() const {
@@ -208,6 +213,13 @@ class Session {
   claim::Pace pace_{claim::Sharing::local};  // until the engine is known
   bool nothing_claimable_ =
       false;  // the newest answer said so; a change or the poll timer clears it
+  // After jobs were given back that did not fit: no such large ones are claimed for a while.
+  struct Narrow {
+    BootTime until{};
+    std::uint32_t cpus = UINT32_MAX;  // the most that one may need
+    std::uint32_t gpus = UINT32_MAX;
+    ByteCount memory{UINT64_MAX};
+  } narrow_;
   BootTime next_poll_{};
   BootTime not_before_{};  // after a failed commit or start
   std::chrono::nanoseconds retry_delay_ = kFirstRetry;

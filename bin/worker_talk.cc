@@ -26,11 +26,14 @@ claim::Offer Session::offer() const {
   o.cpus = share_.free_cpus();
   o.memory = share_.free_memory();
   o.gpus = share_.free_gpus();
+  // What does not fit keeps nothing from what does.
   for (const PreparedJob& job : queue_) {
-    o.cpus -= std::min(o.cpus, job.need.cpus);
-    o.memory = o.memory - std::min(o.memory, job.need.memory);
-    o.gpus -= std::min(o.gpus, job.need.gpus);
+    if (job.need.cpus > o.cpus || job.need.memory > o.memory || job.need.gpus > o.gpus) continue;
+    o.cpus -= job.need.cpus;
+    o.memory = o.memory - job.need.memory;
+    o.gpus -= job.need.gpus;
   }
+  narrow(o);
   o.scheduler = setup_.scheduler;
   o.label = setup_.label;
   o.any_binding = setup_.any_scheduler;
@@ -80,7 +83,7 @@ std::vector<claim::ClaimToken> Session::spare_jobs() {
 
 bool Session::idle_slot() const {
   if (setup_.max_parallel_jobs) return running_.size() + queue_.size() < *setup_.max_parallel_jobs;
-  if (!queue_.empty()) return false;
+  if (!queue_.empty()) return room_for_more();
   // One that has nothing asks all the same now and then: the workflow may be finished.
   return share_.free_cpus() > 0 || share_.may_grow() || share_.cpus() == 0;
 }
@@ -188,7 +191,10 @@ void Session::take_reply() {
   if (events_.progress) events_.progress(summary_.workflow);
   take_actions(reply->answer.actions);
   if (queue_.empty()) pace_.queue_moves(clock_.boot_now());
-  for (PreparedJob& job : reply->jobs) queue_.push_back(std::move(job));
+  for (PreparedJob& job : reply->jobs) {
+    job.queued_at = clock_.boot_now();
+    queue_.push_back(std::move(job));
+  }
   end_revoked(reply->answer.revoked);
   if (summary_.workflow.halted()) return_queue();  // should it go on, anybody may have them
   if (end_ || phase_ != Phase::working) {
