@@ -158,7 +158,8 @@ void Retries::grow(std::uint64_t id, WorkerEpoch worker, const RetryRule& rule) 
   if (!rank) return state.damaged(Key(Table::span, id));
   const JobClass old = state.job_class(rank->job_class);
   JobClass wanted = old;
-  if (rule.memory_multiplier != 1) {
+  // What is counted for a job that declares none is no limit of it, and must not become one.
+  if (rule.memory_multiplier != 1 && old.need.memory > Requirement{}.memory) {
     wanted.need.memory.value =
         grown(old.need.memory.value, rule.memory_multiplier, memory_ceiling());
   }

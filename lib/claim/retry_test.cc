@@ -285,19 +285,31 @@ TEST(Retry, memory_grows_with_each_retry_up_to_the_ceiling) {
   RetryRule rule = every_code();
   rule.max_retries = 9;
   rule.memory_multiplier = 2;
-  Clocked c(plan_with(rule));
+  Plan plan = plan_with(rule);
+  plan.classes.front().need.memory = mebibytes(2);
+  Clocked c(plan);
   auto grants = c.at(kNoon).grants;
-  for (const std::uint64_t expected : {2U, 4U, 6U, 6U}) {
+  for (const std::uint64_t expected : {4U, 6U, 6U}) {
     grants = c.at(kNoon, {Clocked::failed(grants.at(0).token)}).grants;
     ASSERT_EQ(grants.size(), 1U);
     EXPECT_EQ(read_class(c.wf.tx, grants.at(0).job_class).need.memory, mebibytes(expected));
   }
 }
 
+// The 1 MiB that is counted for a job without a declaration limits nothing, twice as much would.
+TEST(Retry, memory_grows_only_where_some_was_declared) {
+  RetryRule rule = every_code();
+  rule.memory_multiplier = 2;
+  Clocked c(plan_with(rule));
+  const auto again = c.at(kNoon, {Clocked::failed(c.at(kNoon).grants.at(0).token)}).grants.at(0);
+  EXPECT_EQ(read_class(c.wf.tx, again.job_class).need.memory, Requirement{}.memory);
+}
+
 TEST(Retry, memory_grows_no_further_than_the_largest_worker_where_no_scheduler_says_more) {
   RetryRule rule = every_code();
   rule.memory_multiplier = 10;
   Plan plan = plan_with(rule);
+  plan.classes.front().need.memory = mebibytes(2);
   plan.handlers.front().memory_ceiling = {};
   TestWorkflow wf(plan);
   WorkerInfo info;
@@ -328,12 +340,14 @@ TEST(Retry, a_rule_on_node_death_decides_when_a_worker_is_lost) {
   rule.on = {FailureCause::node_death};
   rule.max_retries = 1;
   rule.memory_multiplier = 2;
-  Clocked c(plan_with(rule));
+  Plan plan = plan_with(rule);
+  plan.classes.front().need.memory = mebibytes(2);
+  Clocked c(plan);
   c.wf.start(c.worker, c.at(kNoon).grants.at(0).token);
   ASSERT_TRUE(*c.die());
   EXPECT_EQ(c.wf.state(1), JobState::ready);
   const auto grant = c.at(kNoon).grants.at(0);
-  EXPECT_EQ(read_class(c.wf.tx, grant.job_class).need.memory, mebibytes(2));
+  EXPECT_EQ(read_class(c.wf.tx, grant.job_class).need.memory, mebibytes(4));
   c.wf.start(c.worker, grant.token);
   ASSERT_TRUE(*c.die());
   EXPECT_EQ(c.wf.state(1), JobState::failed);
@@ -375,6 +389,16 @@ TEST(Retry, a_checkpoint_uses_nothing_up) {
   c.wf.start(c.worker, grants.at(0).token);
   ASSERT_TRUE(*c.die());
   EXPECT_EQ(c.wf.state(1), JobState::ready);
+}
+
+TEST(Retry, a_checkpoint_that_nobody_asked_for_counts_as_a_stop) {
+  Clocked c(plan_with(every_code()));
+  Finished f{c.at(kNoon).grants.at(0).token, JobState::ready, {}};
+  f.outcome.cause = EndCause::exited;
+  f.outcome.exit_code = 85;
+  const auto grants = c.at(kNoon, {f}).grants;
+  ASSERT_EQ(grants.size(), 1U);
+  EXPECT_EQ(grants.at(0).stopped, 1U);
 }
 
 TEST(Retry, nothing_more_is_claimed_after_so_many_failures) {

@@ -53,7 +53,10 @@ Decision finish(const Job& job, WorkerEpoch worker, const Finished& event) {
     after.outcome.started_at = job.outcome.started_at;
   }
   const EndCause why = event.outcome.cause;
-  if (after.state == JobState::ready && (is_interruption(why) || why == EndCause::not_started)) {
+  // By itself, and yet to run again: it says that it can go on, but nobody had asked it to stop.
+  const bool unasked = why == EndCause::exited && !event.checkpointed;
+  if (after.state == JobState::ready &&
+      (is_interruption(why) || why == EndCause::not_started || unasked)) {
     ++after.stopped;
   }
   if (event.checkpointed) {

@@ -164,6 +164,8 @@ TEST(Transition, stops_are_counted_apart_from_losses) {
   EXPECT_EQ(std::get<Job>(give_back(running(), kAda, {JobId{1}, 1, 7}, kNow)).stopped, 1U);
   EXPECT_EQ(lose(running(), 5, kNow).stopped, 0U);
   stopped.outcome.cause = EndCause::exited;
+  EXPECT_EQ(std::get<Job>(finish(running(), kAda, stopped)).stopped, 1U) << "nobody asked it to";
+  stopped.checkpointed = true;
   EXPECT_EQ(std::get<Job>(finish(running(), kAda, stopped)).stopped, 0U);
 }
 

@@ -381,7 +381,7 @@ class ClaimModel {
       if (j.outcome.started_at == WallTime{}) j.outcome.started_at = started;
       if (f.state == JobState::ready) {
         if (f.outcome.cause == EndCause::stopped || f.outcome.cause == EndCause::not_started ||
-            f.outcome.cause == EndCause::allocation_ended)
+            f.outcome.cause == EndCause::allocation_ended || f.outcome.cause == EndCause::exited)
           j.stopped += 1;
         if (f.checkpointed) {
           j.forgiven = j.attempt;
