@@ -177,20 +177,21 @@ bool ActionRunner::ended(const exec::Ended& ended, bool told) {
   return true;
 }
 
-void ActionRunner::stop(std::chrono::nanoseconds lead) {
+void ActionRunner::drain() {
   stopping_ = true;
   claim::Outcome outcome;
   outcome.cause = claim::EndCause::stopped;
   for (const claim::ActionGrant& grant : std::exchange(waiting_, {}))
     report(grant, What::returned, outcome);
-  if (!running_) return;
-  if (between_) {
-    report(running_->grant, What::returned, outcome);
-    running_.reset();
-    between_ = false;
-  } else {
-    world_.host.stop(running_->id, lead);
-  }
+  if (!between_) return;
+  report(running_->grant, What::returned, outcome);
+  running_.reset();
+  between_ = false;
+}
+
+void ActionRunner::stop(std::chrono::nanoseconds lead) {
+  drain();
+  if (running_) world_.host.stop(running_->id, lead);
 }
 
 void ActionRunner::kill() {

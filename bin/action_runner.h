@@ -42,11 +42,13 @@ class ActionRunner {
   // Starts what is next, if nothing runs. `limit`: how long a command may take; 0: no limit. False:
   // this host cannot start anything now; the runs that wait are returned.
   bool start_next(std::chrono::nanoseconds limit);
-  // Whether this was one of its commands; `told`: a signal from outside is meant for the worker.
+  // Whether this was one of its commands; `told`: a signal that ended it was meant for the worker.
   bool ended(const exec::Ended& ended, bool told);
   [[nodiscard]] bool busy() const { return running_.has_value() || !waiting_.empty(); }
 
-  // What waits is returned, what runs is told to end.
+  // Nothing more is started: what waits is returned, the command that runs may end by itself.
+  void drain();
+  // The same, and what runs is told to end.
   void stop(std::chrono::nanoseconds lead);
   void kill();
   // The lease is lost: nothing here counts any more.

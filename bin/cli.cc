@@ -86,6 +86,9 @@ void add_worker_flags(CLI::App* command, WorkerOptions& o) {
              "end all jobs within this time, e.g. 4h");
   add_parsed(command, "--idle-timeout", o.idle_timeout, parse_duration, "TIME",
              "leave after this time without a job (default: stay until the workflow is done)");
+  add_parsed(command, "--grace", o.grace, parse_duration, "TIME",
+             "after SIGTERM all jobs end within this time (default 30s; under Slurm KillWait less "
+             "5s)");
   add_parsed(command, "--lease-ttl", o.lease_ttl, parse_duration, "TIME",
              "silence after which others take this worker's jobs over (default 5m, at least 10s)");
   command

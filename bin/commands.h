@@ -38,6 +38,7 @@ struct WorkerOptions {
   std::string label;
   std::optional<std::chrono::seconds> time_limit;
   std::optional<std::chrono::seconds> idle_timeout;
+  std::optional<std::chrono::seconds> grace;  // from SIGTERM to the end of the last job
   std::optional<std::chrono::seconds> lease_ttl;
   std::string output_dir;
   bool overcommit = false;  // takes no notice of other workers on the node

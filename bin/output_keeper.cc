@@ -128,6 +128,11 @@ void OutputKeeper::close(const HeldOutput& held, bool completed) {
   if (held.files.err != held.files.out) close_one(held.err, held.files.err);
 }
 
+void OutputKeeper::abandon(const HeldOutput& held) {
+  if (held.out >= 0) ::close(held.out);
+  if (held.err >= 0 && held.err != held.out) ::close(held.err);
+}
+
 void OutputKeeper::tidy() {
   spares_.remove_all();
   if (packed_ != nullptr) packed_->tidy();

@@ -31,6 +31,8 @@ class OutputKeeper {
   HeldOutput open(PreparedJob& job);
   // All processes of the job have gone. `completed`: it has, and did not just end.
   void close(const HeldOutput& held, bool completed);
+  // The job has processes that cannot be ended: its files are left as they are.
+  static void abandon(const HeldOutput& held);
   // No more jobs: leaves no empty files behind.
   void tidy();
 

@@ -11,16 +11,17 @@ namespace torc::cli {
 
 class RepeatedSignals {
  public:
-  // False: the same signal counted less than 200 ms ago, and this one is its echo.
-  [[nodiscard]] bool is_new(int number, BootTime now) {
+  static constexpr std::chrono::nanoseconds kEcho = std::chrono::milliseconds(200);
+
+  // False: the same signal counted less than `echo` ago, and this one is its echo.
+  [[nodiscard]] bool is_new(int number, BootTime now, std::chrono::nanoseconds echo = kEcho) {
     const auto counted = counted_.find(number);
-    if (counted != counted_.end() && now - counted->second < kEcho) return false;
+    if (counted != counted_.end() && now - counted->second < echo) return false;
     counted_[number] = now;
     return true;
   }
 
  private:
-  static constexpr std::chrono::nanoseconds kEcho = std::chrono::milliseconds(200);
   std::map<int, BootTime> counted_;
 };
 

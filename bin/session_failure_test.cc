@@ -181,6 +181,34 @@ TEST_F(FailureTest, that_exit_code_of_a_job_that_nobody_told_to_end_is_a_failure
   EXPECT_EQ(job(1).state, JobState::failed);
 }
 
+TEST_F(FailureTest, in_an_allocation_it_goes_on_without_a_known_signal_but_not_for_ever) {
+  make(kCheckpoints);
+  setup_.allocation = "17";
+  ends({code(85)});
+  EXPECT_EQ(run().failed, 1U);
+  EXPECT_EQ(host_.started, 5);
+  EXPECT_EQ(job(1).state, JobState::failed);
+  EXPECT_EQ(job(1).outcome.exit_code, 85);
+}
+
+TEST_F(FailureTest, in_an_allocation_a_minute_of_work_is_a_checkpoint) {
+  make(kCheckpoints);
+  setup_.allocation = "17";
+  host_.outcome = [&]() -> std::optional<exec::Ended> {
+    if (host_.commands.size() > 7) return code(0);
+    return std::nullopt;
+  };
+  host_.meanwhile = [&](BootTime) {
+    if (host_.running_now.empty()) return false;
+    clock_.sleep_for(60s);
+    host_.end(host_.running_now.front(), code(85));
+    return true;
+  };
+  EXPECT_EQ(run().completed, 1U);
+  EXPECT_EQ(job(1).attempt, 8U);
+  EXPECT_EQ(job(1).stopped, 0U);
+}
+
 TEST_F(FailureTest, another_exit_code_of_a_job_that_was_told_to_end_is_none_that_goes_on) {
   make(kCheckpoints);
   exec::Ended stopped = code(1);

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,6 +37,25 @@ class JumpingClock final : public Clock {
   std::atomic<std::int64_t> now_{std::chrono::nanoseconds(std::chrono::hours(1)).count()};
 };
 
+// On which nothing can be written while it is full.
+class FillingDisk final : public store::PosixDisk {
+ public:
+  std::atomic<bool> full{false};
+
+  Result<void> write(store::FileHandle file, std::uint64_t offset, std::string_view b) override {
+    return full ? no_space() : PosixDisk::write(file, offset, b);
+  }
+  Result<void> link(const Path& from, const Path& to) override {
+    return full ? no_space() : PosixDisk::link(from, to);
+  }
+  Result<void> link_unnamed(store::FileHandle file, const Path& to) override {
+    return full ? no_space() : PosixDisk::link_unnamed(file, to);
+  }
+
+ private:
+  static Error no_space() { return {ErrorKind::no_space, "the disk is full", "make room"}; }
+};
+
 class ScriptedHost final : public exec::ProcessHost {
  public:
   explicit ScriptedHost(JumpingClock& clock) : clock_(clock) {}
@@ -47,6 +67,8 @@ class ScriptedHost final : public exec::ProcessHost {
     return std::optional(ended_by_itself(0));
   };
   std::function<bool()> awaits_store;
+  // A watched descriptor became readable, and nobody has been told yet.
+  std::function<void(int fd)> readable = [](int) {};
 
   std::vector<exec::RunId> running_now;
   std::vector<std::chrono::nanoseconds> stops;  // leads
@@ -93,7 +115,9 @@ class ScriptedHost final : public exec::ProcessHost {
       return Error{ErrorKind::io, "the store did not answer", ""};
     }
     for (const pollfd& p : fds_) {
-      if (p.revents != 0) wakeup.readable.push_back(p.fd);
+      if (p.revents == 0) continue;
+      readable(p.fd);
+      wakeup.readable.push_back(p.fd);
     }
     wakeup.ended = std::exchange(ended_, {});
     if (!wakeup.readable.empty() || !wakeup.ended.empty() || !deadline) return wakeup;
@@ -140,7 +164,7 @@ class SessionTest : public testing::Test {
   }
   ~SessionTest() override { std::filesystem::remove_all(directory_); }
 
-  void make(const std::string& jobs) {
+  void make(const std::string& jobs, store::Engine engine = store::Engine::lmdb) {
     std::FILE* file = std::fopen((directory_ / "wf.yaml").c_str(), "w");
     ASSERT_NE(file, nullptr);
     say(file, "name: wf\n{}", jobs);
@@ -148,7 +172,7 @@ class SessionTest : public testing::Test {
     auto loaded = load_spec(app_, "wf.yaml");
     ASSERT_TRUE(loaded.ok()) << loaded.error().text();
     ASSERT_TRUE(loaded->expansion);
-    auto made = make_store(app_, *loaded, store_, store::Engine::lmdb, Existing::refuse);
+    auto made = make_store(app_, *loaded, store_, engine, Existing::refuse);
     ASSERT_TRUE(made.ok()) << made.error().text();
   }
   std::unique_ptr<store::Store> open() {
@@ -187,7 +211,7 @@ class SessionTest : public testing::Test {
   Path directory_;
   Path store_;
   JumpingClock clock_;
-  store::PosixDisk disk_;
+  FillingDisk disk_;
   SeededEntropy entropy_{1};
   SeededEntropy entropy2_{2};
   App app_{stdout,
@@ -205,6 +229,32 @@ class SessionTest : public testing::Test {
   ScriptedHost host_{clock_};
   std::vector<std::string> notices_;
   std::vector<claim::WorkflowState> seen_;
+};
+
+// Its jobs run until the test ends them.
+class SignaledSession : public SessionTest {
+ protected:
+  SignaledSession() {
+    host_.outcome = [] { return std::nullopt; };
+  }
+  // Runs, with `steps` one after the other as soon as a job runs and nothing else is to happen.
+  WorkerSummary run_with(std::vector<std::function<void()>> steps) {
+    std::size_t next = 0;
+    host_.meanwhile = [&, steps = std::move(steps)](BootTime) mutable {
+      if (host_.running_now.empty() && next == 0) return false;
+      if (next >= steps.size()) return false;
+      steps[next++]();
+      return true;
+    };
+    return run();
+  }
+  static exec::Ended stopped_by(int signal) {
+    exec::Ended ended = ScriptedHost::ended_by(signal);
+    ended.how = exec::Ending::stopped;
+    return ended;
+  }
+  void end_it(exec::Ended ended) { host_.end(host_.running_now.front(), ended); }
+  static void signal_to_worker(int number) { ::kill(getpid(), number); }
 };
 
 }  // namespace torc::cli

@@ -1,4 +1,5 @@
 // What a worker does with jobs that it holds and cannot start, and with jobs that others give back.
+#include <sys/epoll.h>
 #include <sys/wait.h>
 
 #include "bin/addition.h"
@@ -162,6 +163,52 @@ TEST_F(QueueSession, an_idle_worker_hears_at_once_what_another_process_of_its_no
   close(go[1]);
   ASSERT_TRUE(started && told);
   EXPECT_LT(*started - *told, 100ms) << "it did not wait for its next poll";
+}
+
+// Both in one turn of its loop: an answer that found nothing, and the news of a commit after it.
+TEST_F(QueueSession, a_change_that_comes_with_an_empty_answer_is_not_forgotten) {
+  make(kOneJob);
+  const claim::Exchange back = claimed_by_another();
+  int go[2];
+  ASSERT_EQ(pipe(go), 0);
+  const pid_t other = fork();
+  ASSERT_GE(other, 0);
+  if (other == 0) {
+    char word = 0;
+    if (read(go[0], &word, 1) != 1) _exit(1);
+    const auto done = open()->commit(0, [&](claim::Transaction& tx) -> Result<void> {
+      TORC_TRY(claim::exchange(tx, back));
+      return {};
+    });
+    _exit(done.ok() ? 0 : 2);
+  }
+  int readable = 0;
+  std::optional<BootTime> told;
+  host_.readable = [&](int fd) {
+    if (readable++ != 0) return;
+    // Each write to the committer's descriptor is an event: the first is that of the answer.
+    const int events = epoll_create1(EPOLL_CLOEXEC);
+    epoll_event event{EPOLLIN | EPOLLET, {}};
+    EXPECT_EQ(epoll_ctl(events, EPOLL_CTL_ADD, fd, &event), 0);
+    EXPECT_EQ(epoll_wait(events, &event, 1, 60'000), 1);
+    EXPECT_EQ(write(go[1], "x", 1), 1);
+    int status = 0;
+    EXPECT_EQ(waitpid(other, &status, 0), other);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(epoll_wait(events, &event, 1, 60'000), 1) << "it has not heard of the commit";
+    close(events);
+    told = clock_.boot_now();
+  };
+  BootTime started{};
+  host_.outcome = [&] {
+    started = clock_.boot_now();
+    return std::optional(ScriptedHost::ended_by_itself(0));
+  };
+  EXPECT_EQ(run().end, WorkerEnd::workflow_finished);
+  close(go[0]);
+  close(go[1]);
+  ASSERT_TRUE(told);
+  EXPECT_LT(started - *told, 100ms) << "it did not wait for its next poll";
 }
 
 TEST_F(QueueSession, a_worker_that_waits_for_new_jobs_runs_what_is_added_and_leaves_in_the_end) {

@@ -84,92 +84,7 @@ TEST_F(SessionTest, a_worker_that_serves_everybody_does_not_wait_for_others) {
   EXPECT_LT(clock_.boot_now() - begun, 1min);
 }
 
-// --- signals ---
-
-class SignaledSession : public SessionTest {
- protected:
-  SignaledSession() {
-    host_.outcome = [] { return std::nullopt; };
-  }
-  // Runs, with `steps` one after the other as soon as a job runs and nothing else is to happen.
-  WorkerSummary run_with(std::vector<std::function<void()>> steps) {
-    std::size_t next = 0;
-    host_.meanwhile = [&, steps = std::move(steps)](BootTime) mutable {
-      if (host_.running_now.empty() && next == 0) return false;
-      if (next >= steps.size()) return false;
-      steps[next++]();
-      return true;
-    };
-    return run();
-  }
-  static exec::Ended stopped_by(int signal) {
-    exec::Ended ended = ScriptedHost::ended_by(signal);
-    ended.how = exec::Ending::stopped;
-    return ended;
-  }
-  void end_it(exec::Ended ended) { host_.end(host_.running_now.front(), ended); }
-  static void signal_to_worker(int number) { ::kill(getpid(), number); }
-};
-
-TEST_F(SignaledSession, a_second_termination_signal_kills_at_once_but_an_echo_does_not) {
-  make(kOne);
-  int kills_after_echo = -1;
-  run_with({[] { signal_to_worker(SIGTERM); }, [] { signal_to_worker(SIGTERM); },
-            [&] {
-              kills_after_echo = host_.kills;
-              clock_.sleep_for(200ms);
-              signal_to_worker(SIGTERM);
-            }});
-  ASSERT_EQ(host_.stops.size(), 1U);
-  EXPECT_EQ(host_.stops.front(), 15s);
-  EXPECT_EQ(kills_after_echo, 0);
-  EXPECT_EQ(host_.kills, 1);
-  EXPECT_EQ(job(1).state, JobState::ready);
-  EXPECT_EQ(job(1).stopped, 1U);
-}
-
-TEST_F(SignaledSession, a_first_interrupt_lets_jobs_end) {
-  make(kOne);
-  const WorkerSummary summary = run_with(
-      {[] { signal_to_worker(SIGINT); }, [&] { end_it(ScriptedHost::ended_by_itself(0)); }});
-  EXPECT_EQ(summary.end, WorkerEnd::interrupted);
-  EXPECT_TRUE(host_.stops.empty());
-  EXPECT_EQ(job(1).state, JobState::completed);
-}
-
-// Slurm tells every process of a step: the job can be dead before its worker knows why.
-TEST_F(SignaledSession, a_job_that_ended_of_the_signal_meant_for_its_worker_has_not_failed) {
-  make(kOne);
-  setup_.allocation = "17";
-  run_with({[&] { end_it(ScriptedHost::ended_by(SIGTERM)); }, [] { signal_to_worker(SIGTERM); }});
-  EXPECT_EQ(job(1).state, JobState::ready);
-  EXPECT_EQ(job(1).outcome.cause, EndCause::stopped);
-}
-
-TEST_F(SignaledSession, a_job_that_ended_of_a_signal_of_its_own_has_failed_a_second_later) {
-  make(kOne);
-  setup_.allocation = "17";
-  const BootTime begun = clock_.boot_now();
-  run_with({[&] { end_it(ScriptedHost::ended_by(SIGTERM)); }});
-  EXPECT_EQ(job(1).state, JobState::failed);
-  EXPECT_EQ(job(1).outcome.cause, EndCause::signaled);
-  EXPECT_GE(clock_.boot_now() - begun, 1s);
-}
-
-TEST_F(SignaledSession, outside_of_slurm_a_signal_needs_no_explanation) {
-  make(kOne);
-  const BootTime begun = clock_.boot_now();
-  run_with({[&] { end_it(ScriptedHost::ended_by(SIGTERM)); }});
-  EXPECT_EQ(job(1).state, JobState::failed);
-  EXPECT_LT(clock_.boot_now() - begun, 1s);
-}
-
-TEST_F(SignaledSession, a_job_that_its_worker_ended_because_it_was_told_to_has_stopped) {
-  make(kOne);
-  run_with({[] { signal_to_worker(SIGTERM); }, [&] { end_it(stopped_by(SIGTERM)); }});
-  EXPECT_EQ(job(1).state, JobState::ready);
-  EXPECT_EQ(job(1).outcome.cause, EndCause::stopped);
-}
+// --- stops and losses ---
 
 TEST_F(SignaledSession, a_job_cut_off_by_the_end_of_the_allocation_says_so_and_runs_again) {
   make(kOne);
@@ -189,8 +104,6 @@ TEST_F(SignaledSession, a_job_cut_off_by_the_end_of_the_allocation_says_so_and_r
   EXPECT_EQ(job(1).outcome.signal, SIGTERM);
   EXPECT_EQ(job(1).stopped, 1U);
 }
-
-// --- stops and losses ---
 
 TEST_F(SignaledSession, the_fifth_stop_ends_a_job_for_good_whatever_was_lost_before) {
   make(kOne);

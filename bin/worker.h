@@ -29,6 +29,9 @@ struct WorkerSetup {
   std::string label;
   std::optional<WallTime> ends_at;  // its jobs must have ended by then
   std::optional<std::chrono::seconds> idle_timeout;
+  // From SIGTERM to the SIGKILL of the last job, and what is left then to say how jobs ended.
+  std::chrono::nanoseconds grace = std::chrono::seconds(30);
+  std::chrono::nanoseconds reserve = std::chrono::seconds(5);
   std::chrono::seconds lease_ttl{300};
   std::chrono::seconds lease_beat{0};  // 0: a fifth of that
   bool staggered_start = false;        // its first claim waits for its turn

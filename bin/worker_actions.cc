@@ -26,7 +26,7 @@ bool Session::wants_welcome() const {
 
 bool Session::wants_farewell() const {
   return actions_ != nullptr && end_ && *end_ != WorkerEnd::lease_lost && !asked_farewell_ &&
-         asked_welcome_ && interrupts_ < 2 && running_.empty() && queue_.empty() &&
+         asked_welcome_ && asked_ < Asked::to_stop && running_.empty() && queue_.empty() &&
          !actions_->busy() && actions_->has(claim::Trigger::worker_complete);
 }
 
@@ -59,14 +59,18 @@ void Session::take_actions(const std::vector<claim::ActionGrant>& grants) {
   if (actions_ == nullptr) return;
   if (in_flight_.wish.worker_start && grants.empty()) welcoming_ = false;
   actions_->take(grants);
-  if (phase_ == Phase::stopping && !in_flight_.wish.worker_complete) actions_->stop(term_lead());
+  if (asked_farewell_) return;
+  if (phase_ == Phase::stopping) actions_->stop(term_lead());
+  if (drain_until_) actions_->drain();
 }
 
 void Session::run_actions() {
   if (actions_ == nullptr || clock_.boot_now() < not_before_ || lease_.fenced()) return;
   nanoseconds limit = 0ns;
   if (asked_farewell_) {
-    if (interrupts_ > 0) limit = kFarewell;
+    if (asked_ != Asked::nothing) limit = kFarewell;
+    if (drain_until_ && !setup_.allocation.empty())
+      limit = std::clamp<nanoseconds>(*drain_until_ - clock_.boot_now(), 1s, kFarewell);
     if (ends_at_) {
       const nanoseconds left = std::max<nanoseconds>(*ends_at_ - clock_.boot_now(), 1s);
       limit = limit > 0ns ? std::min(limit, left) : left;

@@ -1,12 +1,8 @@
 #include <fmt/format.h>
-#include <signal.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "bin/quantities.h"
 #include "bin/worker_session.h"
 #include "lib/claim/lease.h"
 
@@ -16,9 +12,8 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
-constexpr nanoseconds kTermLead = 15s;  // SIGTERM of the batch system: KillWait is 30 s by default
-
-constexpr std::size_t kMostShown = 20;
+constexpr nanoseconds kKillPatience = 5s;    // with processes that were killed
+constexpr nanoseconds kLeavePatience = 20s;  // with a store that cannot be told of a release
 constexpr const char* kTooLate =
     "this worker could not renew its lease in time (frozen, or its filesystem hangs)";
 
@@ -39,8 +34,9 @@ std::optional<BootTime> Session::wake_at() const {
   }
   if (!committer_->busy() &&
       (has_reports() || wants_jobs() || wants_welcome() || wants_farewell())) {
-    at = earlier(at, std::max(last_sent_ + window(), not_before_));
+    at = earlier(at, due_at());
   }
+  if (stop_at_ && phase_ != Phase::stopping) at = earlier(at, *stop_at_);
   if (!queue_.empty() && not_before_ > now) at = earlier(at, not_before_);
   if (!suspects_.empty()) at = earlier(at, suspects_.front().until);
   if (!queue_.empty() && phase_ == Phase::working && !committer_->busy()) {
@@ -78,8 +74,9 @@ Result<void> Session::wait() {
   for (const int fd : wakeup.readable) {
     if (fd == committer_->fd()) {
       committer_->clear_fd();
-      if (committer_->take_changed()) nothing_claimable_ = false;
+      // The answer may be older than the change.
       take_reply();
+      if (committer_->take_changed()) nothing_claimable_ = false;
       end_revoked(committer_->take_revoked());
       if (auto lost = committer_->lost(); lost && end_ != WorkerEnd::lease_lost)
         lose_lease(lost->text());
@@ -101,6 +98,11 @@ void Session::check_time() {
     return;
   }
   if (nothing_claimable_ && now >= next_poll_) nothing_claimable_ = false;
+  if (stop_at_ && phase_ != Phase::stopping && now >= *stop_at_) {
+    if (!running_.empty())
+      notice(fmt::format("no time is left: stopping {} running job(s)", running_.size()));
+    stop_running(*drain_until_ - now, claim::EndCause::stopped);
+  }
   if (ends_at_ && phase_ != Phase::stopping) {
     const nanoseconds lead = term_lead();
     if (now + lead >= *ends_at_) {
@@ -110,59 +112,6 @@ void Session::check_time() {
   }
   if (setup_.idle_timeout && is_idle() && now >= idle_since_ + *setup_.idle_timeout) {
     finish(WorkerEnd::idle);
-  }
-}
-
-void Session::handle_signals() {
-  signalfd_siginfo info{};
-  while (read(signal_fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-    const int number = static_cast<int>(info.ssi_signo);
-    if (!repeated_.is_new(number, clock_.boot_now())) continue;
-    if (number == SIGUSR1) {
-      tell_what_goes_on();
-      continue;
-    }
-    ++interrupts_;
-    summary_.interrupted = true;
-    finish(WorkerEnd::interrupted);
-    const nanoseconds lead = term_lead();
-    if (interrupts_ == 1 && number == SIGINT) {
-      if (!running_.empty()) {
-        notice(fmt::format("finishing {} running job(s); press Ctrl-C again to stop them",
-                           running_.size()));
-      }
-    } else if (phase_ != Phase::stopping) {
-      stop_running(number == SIGINT ? lead : std::min(lead, kTermLead), claim::EndCause::stopped);
-    } else {
-      for (const auto& [id, job] : running_) host_.kill(exec::RunId{id});
-      if (actions_ != nullptr) actions_->kill();
-    }
-  }
-}
-
-// What a person asks by SIGUSR1. Long lists are cut: this is for a log.
-void Session::tell_what_goes_on() const {
-  const BootTime now = clock_.boot_now();
-  const auto ago = [&](BootTime then) {
-    return show_duration(std::chrono::duration_cast<WallTime>(now - then));
-  };
-  notice(fmt::format("running {}, waiting here {}, done {}, failed {}{}", running_.size(),
-                     queue_.size(), summary_.completed, summary_.failed,
-                     phase_ == Phase::working    ? ""
-                     : phase_ == Phase::draining ? ", claims no more"
-                                                 : ", ends its jobs"));
-  const BootTime fenced = committer_->last_confirmed() + claim::fencing_limit(lease_ttl_);
-  notice(fmt::format("worker {}: last commit {}; its lease, not renewed, ends its jobs in {}",
-                     summary_.epoch, last_written_ ? ago(*last_written_) + " ago" : "not yet made",
-                     show_duration(std::chrono::duration_cast<WallTime>(fenced - now))));
-  std::size_t shown = 0;
-  for (const auto& [id, job] : running_) {
-    if (shown++ == kMostShown) {
-      notice(fmt::format("  and {} more", running_.size() - kMostShown));
-      return;
-    }
-    notice(fmt::format("  '{}', attempt {}, for {}, process {}", job.name, job.token.attempt,
-                       ago(job.started), host_.leader(exec::RunId{id})));
   }
 }
 
@@ -178,7 +127,10 @@ void Session::return_queue() {
 }
 
 void Session::stop_running(nanoseconds lead, claim::EndCause why) {
+  lead = std::max(lead, 0ns);
+  if (phase_ != Phase::stopping) quiet_since_ = clock_.boot_now();
   phase_ = Phase::stopping;
+  hurry();
   stop_cause_ = why;
   for (const auto& [id, job] : running_) host_.stop(exec::RunId{id}, lead);
   if (actions_ != nullptr && !asked_farewell_) actions_->stop(lead);
@@ -190,6 +142,11 @@ void Session::lose_lease(std::string why) {
   lease_.lose();
   host_.kill_all();
   // Whatever happened to these jobs, it is not this worker's to say any more.
+  for (auto& [id, job] : running_) {
+    if (!job.failed) killed_.emplace(id, std::move(job.output));  // else it is closed already
+  }
+  for (const Suspect& suspect : suspects_) close_killed(suspect.ended.id);
+  forget_unconfirmed();
   running_.clear();
   suspects_.clear();
   queue_.clear();
@@ -201,26 +158,109 @@ void Session::lose_lease(std::string why) {
   notice(std::move(why));
 }
 
-Result<WorkerSummary> Session::leave() {
-  host_.unwatch(committer_->fd());
-  host_.unwatch(signal_fd_);
-  if (watched_share_ >= 0) host_.unwatch(watched_share_);
-  std::unique_ptr<store::Store> store = committer_->stop();
-  summary_.end = *end_;
-  if (summary_.end == WorkerEnd::lease_lost) return summary_;
-  output_->tidy();
-  lease_.let_go();
-  const bool budget_holds = summary_.workflow.budget_holds;  // told by an exchange only
-  bool last = false;                                         // nobody else beats in its file
-  auto left = store->commit(claim::raw(self_), [&](claim::Transaction& tx) -> Result<void> {
-    TORC_TRY(claim::release_worker(tx, self_, clock_.wall_now()));
-    TORC_ASSIGN(summary_.workflow, claim::read_workflow(tx));
-    summary_.workflow.budget_holds = budget_holds;
+void Session::close_killed(exec::RunId id) {
+  const auto found = killed_.find(static_cast<std::uint64_t>(id));
+  if (found == killed_.end()) return;
+  output_->close(found->second, false);
+  killed_.erase(found);
+}
+
+// So that their files can be closed. What waits for a filesystem that hangs cannot die.
+void Session::await_killed() {
+  const BootTime until = clock_.boot_now() + kKillPatience;
+  while (!killed_.empty() && clock_.boot_now() < until) {
+    const auto wakeup = host_.wait(until);
+    if (!wakeup) break;
+    for (const exec::Ended& ended : wakeup->ended) close_killed(ended.id);
+  }
+  for (const auto& [id, output] : killed_) OutputKeeper::abandon(output);
+  killed_.clear();
+}
+
+bool Session::is_over() const {
+  return end_ && running_.empty() && queue_.empty() && !acts() && !wants_farewell() &&
+         !committer_->busy();
+}
+
+bool Session::may_leave() const {
+  if (!is_over()) return false;
+  return !has_reports() || (retry_delay_ == kFirstRetry && clock_.boot_now() >= due_at());
+}
+
+// Signals are heard meanwhile.
+void Session::pause(nanoseconds time) {
+  const BootTime until = clock_.boot_now() + time;
+  while (clock_.boot_now() < until && !gives_up()) {
+    const auto wakeup = host_.wait(until);
+    if (!wakeup) return;
+    if (!wakeup->readable.empty()) handle_signals();
+  }
+}
+
+// What is still to be said and the release, in one commit.
+Result<void> Session::say_goodbye(store::Store& store) {
+  claim::Exchange words;
+  words.worker = self_;
+  words.now = clock_.wall_now();
+  words.starts = starts_;
+  words.finishes = finishes_;
+  words.returns = returns_;
+  const bool speaks = has_reports();
+  claim::Answer answer;
+  claim::WorkflowState workflow;
+  bool last = false;  // nobody else beats in its file
+  auto left = store.commit(claim::raw(self_), [&](claim::Transaction& tx) -> Result<void> {
+    if (speaks) {
+      TORC_ASSIGN(answer, claim::exchange(tx, words));
+    }
+    TORC_TRY(claim::release_worker(tx, self_, words.now));
+    TORC_ASSIGN(workflow, claim::read_workflow(tx));
     const store::EpochRange beside = store::epochs_beside(claim::raw(self_));
     last = !claim::is_anybody_of(tx, beside.first, beside.last);
     return {};
   });
-  if (last) (void)store::remove_beats(app_.world, store->state_directory(), claim::raw(self_));
+  if (!left) return std::move(left).error();
+  if (last) (void)store::remove_beats(app_.world, store.state_directory(), claim::raw(self_));
+  tell_refused(answer.refused);
+  starts_.clear();
+  finishes_.clear();
+  returns_.clear();
+  unsaid_ = {};
+  workflow.budget_holds = summary_.workflow.budget_holds;  // told by an exchange only
+  summary_.workflow = std::move(workflow);
+  if (speaks && events_.progress) events_.progress(summary_.workflow);
+  return {};
+}
+
+Result<WorkerSummary> Session::leave() {
+  host_.unwatch(committer_->fd());
+  if (watched_share_ >= 0) host_.unwatch(watched_share_);
+  std::unique_ptr<store::Store> store = committer_->stop();
+  summary_.end = *end_;
+  if (summary_.end == WorkerEnd::lease_lost) {
+    host_.unwatch(signal_fd_);
+    await_killed();
+    output_->tidy();
+    return summary_;
+  }
+  output_->tidy();
+  lease_.let_go();
+  const BootTime since = clock_.boot_now();
+  auto left = say_goodbye(*store);
+  for (nanoseconds delay = kFirstRetry / 4; !left && may_pass(left.error());
+       delay = std::min(2 * delay, kRetryLeaving)) {
+    const BootTime now = clock_.boot_now();
+    if (gives_up() || (!has_reports() && now >= since + kLeavePatience) ||
+        claim::must_fence(committer_->last_confirmed(), now, lease_ttl_)) {
+      break;
+    }
+    if (delay == kFirstRetry / 4 && has_reports())
+      notice(fmt::format("the store cannot be written now, trying again: {}", left.error().text()));
+    pause(delay);
+    left = say_goodbye(*store);
+  }
+  host_.unwatch(signal_fd_);
+  if (!left && has_reports()) give_up(left.error());
   if (!left && left.error().kind != ErrorKind::fenced) return std::move(left).error();
   if (summary_.end == WorkerEnd::workflow_finished) store->forget_copy();
   return summary_;

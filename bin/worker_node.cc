@@ -43,7 +43,10 @@ void Session::settle_share() {
 }
 
 void Session::look_at_share() {
-  if (share_.look()) nothing_claimable_ = false;
+  if (share_.look()) {
+    nothing_claimable_ = false;
+    heard_bell_ = committer_->busy();
+  }
   say_who_holds_the_node();
 }
 

@@ -14,6 +14,9 @@ namespace {
 // A recovery script that takes longer is ended, and has failed.
 constexpr auto kRecoveryLimit = std::chrono::minutes(10);
 
+// Of a job that saves its state by itself.
+constexpr auto kShortestLeg = std::chrono::minutes(1);
+
 bool failed(const claim::Finished& end) {
   return end.state == claim::JobState::failed || end.state == claim::JobState::terminated;
 }
@@ -27,12 +30,20 @@ void interrupt(const Running& job, claim::Finished& end, claim::EndCause why) {
 
 }  // namespace
 
-// It was told to end, and says by its exit code that it can go on from where it was. In an
-// allocation Slurm itself may have told it.
-bool Session::is_checkpoint(const Running& job, const exec::Ended& ended) const {
+// It says by its exit code that it can go on from where it was, and may have been told to end: in
+// an allocation by Slurm itself, without this worker's knowledge.
+bool Session::may_be_checkpoint(const Running& job, const exec::Ended& ended) const {
   if (job.checkpoint_exit_code == 0 || ended.exit_code != job.checkpoint_exit_code) return false;
   return ended.how == exec::Ending::stopped || ended.how == exec::Ending::timed_out ||
-         (ended.how == exec::Ending::exited && (interrupts_ > 0 || !setup_.allocation.empty()));
+         (ended.how == exec::Ending::exited && (terminated_at_ || !setup_.allocation.empty()));
+}
+
+// One that nobody is known to have told must have worked for a while. Else it would be run again
+// and again for nothing.
+bool Session::is_checkpoint(const Running& job, const exec::Ended& ended) const {
+  if (!may_be_checkpoint(job, ended)) return false;
+  return ended.how != exec::Ending::exited || terminated_at_ ||
+         clock_.boot_now() - job.started >= kShortestLeg;
 }
 
 // The rule by which the store will let the job be tried again after this end; null: it is final.
@@ -81,7 +92,7 @@ bool Session::recover(Running& job, claim::Finished& end) {
 
 void Session::recovered(Running job, const exec::Ended& script) {
   claim::Finished end = *std::exchange(job.failed, std::nullopt);
-  const bool told = interrupts_ > 0 && script.how == exec::Ending::signaled;
+  const bool told = was_meant_for_worker(script);
   if (script.how == exec::Ending::exited && script.exit_code == 0) {
     end.recovered = true;
   } else if (script.how == exec::Ending::stopped || told) {

@@ -25,7 +25,6 @@ using std::chrono::nanoseconds;
 
 // Starts in a row that fail for reasons of this node, before the worker leaves it to others.
 constexpr int kMostFaults = 3;
-constexpr nanoseconds kExplanation = 1s;
 
 int make_signal_fd() {
   const sigset_t set = worker_signals();
@@ -39,11 +38,6 @@ claim::Sharing sharing_of(const store::Store& store) {
   if (statfs(store.directory().c_str(), &about) != 0) return claim::Sharing::shared;
   const auto type = store::filesystem_type(static_cast<std::uint64_t>(about.f_type));
   return type.sharing == store::Sharing::shared ? claim::Sharing::shared : claim::Sharing::local;
-}
-
-bool is_ended_from_outside(const exec::Ended& ended) {
-  return ended.how == exec::Ending::signaled &&
-         (ended.signal == SIGTERM || ended.signal == SIGKILL || ended.signal == SIGHUP);
 }
 
 bool has_script(const claim::Handler& handler) {
@@ -197,8 +191,7 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
     notice(fmt::format("its turn to claim comes in {} (staggered_start)", show_duration(turn)));
   }
 
-  while (!(end_ && running_.empty() && queue_.empty() && !has_reports() && !acts() &&
-           !wants_farewell() && !committer_->busy())) {
+  while (!may_leave()) {
     let_others();
     run_actions();
     start_jobs();
@@ -326,20 +319,19 @@ claim::Finished Session::verdict(const Running& job, const exec::Ended& ended) c
     finished.checkpointed = true;
     return finished;
   }
-  const bool stopped = interrupts_ > 0 && is_ended_from_outside(ended);
-  switch (stopped ? exec::Ending::stopped : ended.how) {
+  const bool again = job.stopped + 1 < kMostStops;
+  switch (was_meant_for_worker(ended) ? exec::Ending::stopped : ended.how) {
     case exec::Ending::exited:
       o.cause = claim::EndCause::exited;
       if (ended.exit_code == 0) finished.state = claim::JobState::completed;
+      if (may_be_checkpoint(job, ended) && again) finished.state = claim::JobState::ready;
       break;
     case exec::Ending::signaled:
       o.cause = claim::EndCause::signaled;
       break;
     case exec::Ending::not_started:
       o.cause = claim::EndCause::not_started;
-      if (is_fault_of_node(ended) && job.stopped + 1 < kMostStops) {
-        finished.state = claim::JobState::ready;
-      }
+      if (is_fault_of_node(ended) && again) finished.state = claim::JobState::ready;
       break;
     case exec::Ending::timed_out:
       o.cause = claim::EndCause::timed_out;
@@ -353,38 +345,30 @@ claim::Finished Session::verdict(const Running& job, const exec::Ended& ended) c
     case exec::Ending::stopped:
       // Not the job's fault: it runs again elsewhere, but not for ever.
       o.cause = stop_cause_;
-      finished.state =
-          job.stopped + 1 < kMostStops ? claim::JobState::ready : claim::JobState::terminated;
+      finished.state = again ? claim::JobState::ready : claim::JobState::terminated;
       break;
   }
   return finished;
 }
 
-// Slurm sends its signals to every process of a step, one after the other: a job can end of the
+// Whoever stops a worker signals all of its processes, one after the other: a job can end of the
 // SIGTERM that was meant for its worker before the worker has its own. Such an end waits a moment
 // for its explanation.
 void Session::job_ended(const exec::Ended& ended) {
-  if (actions_ != nullptr && actions_->ended(ended, interrupts_ > 0)) {
-    if (running_.empty()) idle_since_ = clock_.boot_now();
-    return;
-  }
-  if (!setup_.allocation.empty() && interrupts_ == 0 && is_ended_from_outside(ended)) {
-    suspects_.push_back({clock_.boot_now() + kExplanation, ended});
+  const nanoseconds patience = patience_with(ended);
+  if (patience > 0ns && end_ != WorkerEnd::lease_lost) {
+    suspects_.push_back({clock_.boot_now() + patience, ended});
   } else {
     conclude(ended);
   }
 }
 
-void Session::conclude_suspects() {
-  const BootTime now = clock_.boot_now();
-  while (!suspects_.empty() && (interrupts_ > 0 || now >= suspects_.front().until)) {
-    const exec::Ended ended = suspects_.front().ended;
-    suspects_.pop_front();
-    conclude(ended);
-  }
-}
-
 void Session::conclude(const exec::Ended& ended) {
+  close_killed(ended.id);
+  if (actions_ != nullptr && actions_->ended(ended, was_meant_for_worker(ended))) {
+    if (running_.empty()) idle_since_ = clock_.boot_now();
+    return;
+  }
   const auto it = running_.find(static_cast<std::uint64_t>(ended.id));
   if (it == running_.end()) return;
   Running job = std::move(it->second);
@@ -411,10 +395,12 @@ void Session::report_end(Running job, const exec::Ended& ended, claim::Finished 
     // Whatever it came to: only that it is over counts.
   } else if (finished.state == claim::JobState::completed) {
     ++summary_.completed;
+    ++unsaid_.completed;
   } else if (retry_rule(job, finished) != nullptr) {
     say_again(job, finished);
   } else if (finished.state != claim::JobState::ready) {
     ++summary_.failed;
+    ++unsaid_.failed;
     if (events_.failure) events_.failure(job.name, finished.outcome);
     say_undecided(job, finished);
   }
@@ -428,7 +414,9 @@ void Session::report_end(Running job, const exec::Ended& ended, claim::Finished 
   if (!job.revoked && finished.state != claim::JobState::ready)
     finished.signature = signature_of(job);
   finishes_.push_back(std::move(finished));
-  if (running_.empty()) idle_since_ = clock_.boot_now();
+  if (!running_.empty()) return;
+  idle_since_ = quiet_since_ = clock_.boot_now();
+  if (end_) hurry();
 }
 
 }  // namespace torc::cli

@@ -1,7 +1,8 @@
 // The loop of one worker, see worker.h. Split over worker_session.cc (loop, starts, ends of jobs),
-// worker_talk.cc (what it says to the store and when) and worker_end.cc (time, signals, leaving),
-// worker_recovery.cc (what follows a failure), worker_actions.cc, worker_node.cc (what it has of
-// its node), worker_measure.cc (CPUs and samples).
+// worker_talk.cc (what it says to the store and when), worker_end.cc (time, leaving),
+// worker_signals.cc (what it is told from outside), worker_recovery.cc (what follows a failure),
+// worker_actions.cc, worker_node.cc (what it has of its node), worker_measure.cc (CPUs and
+// samples).
 #pragma once
 
 #include <chrono>
@@ -29,7 +30,9 @@ namespace torc::cli {
 
 // After a refused commit; it backs off from here …
 inline constexpr std::chrono::nanoseconds kFirstRetry = std::chrono::seconds(1);
-inline constexpr std::chrono::nanoseconds kLastRetry = std::chrono::seconds(30);  // … to here
+inline constexpr std::chrono::nanoseconds kLastRetry = std::chrono::seconds(30);    // … to here,
+inline constexpr std::chrono::nanoseconds kRetryLeaving = std::chrono::seconds(2);  // or here when
+                                                                                    // told to leave
 
 // Attempts cut off by the end of an allocation or by a signal, or that could not start, before a
 // job is given up.
@@ -42,6 +45,15 @@ enum class Phase : std::uint8_t {
   working,
   draining,  // claims nothing more; what runs may end by itself
   stopping   // what runs was told to end
+};
+
+// How urgently it was told to leave, from outside.
+enum class Asked : std::uint8_t {
+  nothing,
+  to_drain,        // once by SIGINT: jobs may end by themselves
+  to_end_in_time,  // once by SIGTERM or SIGHUP: the same, but not for long
+  to_stop,
+  to_kill
 };
 
 struct Running {
@@ -63,6 +75,12 @@ struct Running {
   std::string label;   // of whoever wants to hear of its end
   exec::CpuList cpus;  // that it is bound to; empty: to none
 };
+
+// Surely not committed, and worth another try.
+[[nodiscard]] inline bool may_pass(const Error& error) {
+  return error.kind != ErrorKind::fenced && error.kind != ErrorKind::unknown &&
+         error.kind != ErrorKind::corrupt;
+}
 
 // One registration of a worker: from its epoch to its release or the loss of its lease. One thread;
 // the store is talked to through the Committer.
@@ -99,6 +117,9 @@ class Session {
   void job_ended(const exec::Ended& ended);
   void conclude(const exec::Ended& ended);
   void conclude_suspects();
+  [[nodiscard]] bool is_explained() const;
+  [[nodiscard]] bool was_meant_for_worker(const exec::Ended& ended) const;
+  [[nodiscard]] std::chrono::nanoseconds patience_with(const exec::Ended& ended) const;
   void tell_end(const Running& job, const claim::Finished& finished) const;
   void report_end(Running job, const exec::Ended& ended, claim::Finished finished);
   // worker_measure.cc
@@ -108,6 +129,7 @@ class Session {
                const exec::CpuList& cpus);
   void keep_samples(const std::vector<exec::Sample>& samples);
   // worker_recovery.cc
+  [[nodiscard]] bool may_be_checkpoint(const Running& job, const exec::Ended& ended) const;
   [[nodiscard]] bool is_checkpoint(const Running& job, const exec::Ended& ended) const;
   [[nodiscard]] const claim::RetryRule* retry_rule(const Running& job,
                                                    const claim::Finished& end) const;
@@ -128,8 +150,17 @@ class Session {
   void take_reply();
   void end_revoked(const std::vector<claim::ClaimToken>& tokens);
   void keep_for_later(const Error& error);
+  void tell_refused(const std::vector<claim::Refused>& refused) const;
+  // worker_signals.cc
   void handle_signals();
+  void end_in_time();
+  void stop_now(int request);
+  void kill_now();
   void tell_what_goes_on() const;
+  void hurry();
+  [[nodiscard]] bool gives_up() const;
+  void give_up(const Error& error);
+  void forget_unconfirmed();
   void check_time();
   void check_done(const claim::Answer& answer);
   bool waits_for_new_jobs();
@@ -137,6 +168,8 @@ class Session {
   void return_queue();
   void stop_running(std::chrono::nanoseconds lead, claim::EndCause why);
   void lose_lease(std::string why);
+  void close_killed(exec::RunId id);
+  void await_killed();
   void finish(WorkerEnd end);
 
   claim::Offer offer() const;
@@ -155,6 +188,11 @@ class Session {
     return !starts_.empty() || !finishes_.empty() || !returns_.empty() ||
            (actions_ != nullptr && actions_->has_reports());
   }
+  // When the next exchange is due, if there is something to say or to ask.
+  BootTime due_at() const;
+  // Nothing is left to do but to say the rest, which can go with the release.
+  bool is_over() const;
+  bool may_leave() const;
   std::chrono::nanoseconds window() const;
   bool queue_stands() const;
   double dice() const { return static_cast<double>(app_.world2.entropy.next() >> 11) * 0x1p-53; }
@@ -164,6 +202,8 @@ class Session {
     if (events_.notice) events_.notice(line);
   }
   Result<WorkerSummary> leave();
+  Result<void> say_goodbye(store::Store& store);
+  void pause(std::chrono::nanoseconds time);
 
   const App& app_;
   Clock& clock_;
@@ -207,6 +247,16 @@ class Session {
   std::vector<claim::Finished> finishes_;
   std::vector<claim::ClaimToken> returns_;
   claim::Exchange in_flight_;
+  // Ends counted in the summary that no commit has told yet: waiting, and with the exchange under
+  // way.
+  struct Tally {
+    std::uint64_t completed = 0;
+    std::uint64_t failed = 0;
+  };
+  Tally unsaid_;
+  Tally in_flight_tally_;
+  // Output of jobs that were killed when the lease was lost, until they have ended.
+  std::unordered_map<std::uint64_t, HeldOutput> killed_;
 
   BootTime last_sent_{};
   std::optional<BootTime> last_written_;     // a commit of ours
@@ -227,7 +277,14 @@ class Session {
   std::optional<BootTime> finished_since_;  // the workflow, as the answers say without a break
   int refused_starts_ = 0;                  // in a row: this host can start nothing
   int faulty_starts_ = 0;                   // in a row: its directories cannot be used
-  int interrupts_ = 0;
+  std::uint64_t living_ = 1;                // workers, as the newest answer said
+  Asked asked_ = Asked::nothing;
+  std::optional<BootTime> terminated_at_;  // the newest SIGTERM or SIGHUP, echo or not
+  std::optional<BootTime> drain_until_;    // its jobs must have ended by then …
+  std::optional<BootTime> stop_at_;        // … and are told so then
+  std::optional<BootTime> speak_by_;       // whatever the window
+  BootTime quiet_since_{};                 // stopping began, or the last job ended then
+  bool heard_bell_ = false;                // of the node, while an exchange was under way
   bool told_undecided_ = false;
   bool told_starved_ = false;  // who has the node, since this worker last had a part of it
   WorkerSummary summary_;

@@ -21,6 +21,10 @@ constexpr auto kQueryLimit = 20s;  // squeue and scontrol answer in milliseconds
 constexpr std::uint64_t kMostStarters = 100'000;  // a larger number is nonsense
 constexpr std::chrono::seconds kShortestLease{10};
 
+constexpr auto kConfigLimit = 2s;            // for what a good guess is known
+constexpr auto kUsualKillWait = 30s;         // Slurm's default
+constexpr std::chrono::seconds kReserve{5};  // of that, to say how jobs ended
+
 slurm::RunProgram query_program(const App& app, std::chrono::nanoseconds limit) {
   exec::ProgramRequest request;
   for (char** entry = app.environment; entry != nullptr && *entry != nullptr; ++entry) {
@@ -64,6 +68,18 @@ void keep_to_the_job(exec::Machine& machine, const exec::GetEnv& env) {
       ByteCount{*memory} > spec::ResourceRequirements{}.memory) {
     machine.memory = ByteCount{*memory};
     machine.memory_from = kMemory;
+  }
+}
+
+// How long jobs may go on after SIGTERM: what the user says, else what the batch system allows.
+void set_grace(const App& app, const WorkerOptions& options, WorkerSetup& setup) {
+  if (options.grace) {
+    setup.grace = *options.grace;
+  } else if (!setup.allocation.empty()) {
+    const std::chrono::nanoseconds wait =
+        slurm::kill_wait(query_program(app, kConfigLimit)).value_or(kUsualKillWait);
+    setup.reserve = std::min<std::chrono::nanoseconds>(kReserve, wait / 3);
+    setup.grace = wait - setup.reserve;
   }
 }
 
@@ -141,6 +157,7 @@ Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& optio
   setup.staggered_start = settings.execution.staggered_start;
   setup.stays = place == Place::allocation && settings.workers_stay;
   setup.run_program = query_program(app, kQueryLimit);
+  set_grace(app, options, setup);
 
   const WallTime now = app.clock.wall_now();
   std::optional<WallTime> end;

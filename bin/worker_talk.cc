@@ -128,12 +128,18 @@ nanoseconds Session::term_lead() const {
   return ends_at_ ? std::min(lead, (*ends_at_ - begun_) / 4) : lead;
 }
 
+BootTime Session::due_at() const {
+  const BootTime usual = last_sent_ + window();
+  return std::max(speak_by_ ? std::min(usual, *speak_by_) : usual, not_before_);
+}
+
 void Session::send_if_due() {
   if (committer_->busy()) return;
+  if (is_over() && retry_delay_ == kFirstRetry) return;  // the rest goes with the release
   const bool greets = wants_welcome() || wants_farewell();
   if (!has_reports() && !wants_jobs() && !queue_stands() && !greets) return;
   const BootTime now = clock_.boot_now();
-  if (now < not_before_ || now < last_sent_ + window()) return;
+  if (now < due_at()) return;
   const bool offers = phase_ == Phase::working && !end_;
   // Always: what ends with this exchange may make anything ready.
   if (offers && !setup_.max_parallel_jobs) share_.grow();
@@ -151,6 +157,8 @@ void Session::send_if_due() {
   ask_for_actions(exchange);
   exchange.spares = spare_jobs();
   last_sent_ = now;
+  speak_by_.reset();
+  in_flight_tally_ = std::exchange(unsaid_, {});
   in_flight_ = exchange;
   committer_->submit(std::move(exchange));
 }
@@ -164,29 +172,23 @@ void Session::take_reply() {
   }
   offered_.clear();
   if (reply->error) {
-    const ErrorKind kind = reply->error->kind;
-    if (kind == ErrorKind::fenced || kind == ErrorKind::unknown || kind == ErrorKind::corrupt) {
-      lose_lease(reply->error->text());
-    } else {
+    if (may_pass(*reply->error)) {
       keep_for_later(*reply->error);
+    } else {
+      lose_lease(reply->error->text());
     }
     return;
   }
   if (retry_delay_ != kFirstRetry) notice("the store can be written again");
   retry_delay_ = kFirstRetry;
+  in_flight_tally_ = {};
+  living_ = reply->answer.living;
   if (reply->commit.wrote) last_written_ = clock_.boot_now();
   const claim::WorkflowState& workflow = reply->answer.workflow;
   pace_.saw({clock_.boot_now(), reply->newest, reply->answer.living,
              reply->commit.wrote ? reply->commit.cost : 0ns, reply->answer.job_time,
              workflow.of(claim::JobState::ready)});
-  for (const claim::Refused& refused : reply->refused) {
-    if (refused.why == claim::Refusal::canceled) continue;  // who canceled it knows
-    notice(fmt::format("the result of job #{} (attempt {}) was discarded: {}",
-                       raw(refused.token.job), refused.token.attempt,
-                       refused.why == claim::Refusal::superseded
-                           ? fmt::format("worker {} has the job now", claim::raw(refused.holder))
-                           : "the job has ended already"));
-  }
+  tell_refused(reply->refused);
   summary_.workflow = reply->answer.workflow;
   if (events_.progress) events_.progress(summary_.workflow);
   take_actions(reply->answer.actions);
@@ -205,6 +207,9 @@ void Session::take_reply() {
   if (reply->jobs.empty()) {
     nothing_claimable_ = true;
     if (workflow.of(claim::JobState::ready) > 0) share_.wait_for_more();
+    // Its bell may have rung while this answer was awaited.
+    const bool missed = std::exchange(heard_bell_, false) && share_.look();
+    if (missed) nothing_claimable_ = false;
     next_poll_ = clock_.boot_now() + pace_.next_poll(dice());
     if (reply->answer.next_due) {
       // A job comes back then; a crowd does not ask for it all at once.
@@ -222,6 +227,17 @@ void Session::take_reply() {
   }
 }
 
+void Session::tell_refused(const std::vector<claim::Refused>& refused) const {
+  for (const claim::Refused& r : refused) {
+    if (r.why == claim::Refusal::canceled) continue;  // who canceled it knows
+    notice(fmt::format("the result of job #{} (attempt {}) was discarded: {}", raw(r.token.job),
+                       r.token.attempt,
+                       r.why == claim::Refusal::superseded
+                           ? fmt::format("worker {} has the job now", claim::raw(r.holder))
+                           : "the job has ended already"));
+  }
+}
+
 void Session::keep_for_later(const Error& error) {
   const auto put_back = [](auto& now, auto& before) {
     before.insert(before.end(), std::make_move_iterator(now.begin()),
@@ -236,21 +252,16 @@ void Session::keep_for_later(const Error& error) {
     if (in_flight_.wish.worker_start) asked_welcome_ = false;
     if (in_flight_.wish.worker_complete) asked_farewell_ = false;
   }
-  if (interrupts_ > 0 && retry_delay_ > kFirstRetry) {
-    notice(fmt::format("gave up on reporting {} result(s): those jobs will run again",
-                       finishes_.size()));
-    starts_.clear();
-    finishes_.clear();
-    returns_.clear();
-    if (actions_ != nullptr) actions_->forget();
-    asked_farewell_ = true;
-    return;
-  }
+  unsaid_.completed += std::exchange(in_flight_tally_.completed, 0);
+  unsaid_.failed += std::exchange(in_flight_tally_.failed, 0);
+  if (gives_up()) return give_up(error);
   if (retry_delay_ == kFirstRetry) {
     notice(fmt::format("the store cannot be written now, trying again: {}", error.text()));
   }
-  not_before_ = clock_.boot_now() + retry_delay_;
-  retry_delay_ = std::min(2 * retry_delay_, nanoseconds(kLastRetry));
+  const bool hurries = phase_ == Phase::stopping || drain_until_;
+  const nanoseconds longest = hurries ? kRetryLeaving : kLastRetry;
+  not_before_ = clock_.boot_now() + std::min(retry_delay_, longest);
+  retry_delay_ = std::min(2 * retry_delay_, longest);
 }
 
 // The workflow is finished: whether jobs that somebody adds are waited for.

@@ -37,6 +37,9 @@ constexpr double kPartsOfEntrance = 3;
 constexpr int kMostLooks = 8;             // of one that wants to register
 constexpr std::uint64_t kFewEnough = 20;  // workers: they may all register within a second
 
+constexpr nanoseconds kLongestParting = 5s;
+constexpr std::uint64_t kMostInParting = 1'000'000;  // more make no difference
+
 double seconds_of(nanoseconds t) {
   return std::chrono::duration<double>(t).count();
 }
@@ -180,6 +183,12 @@ nanoseconds Entrance::wait(BootTime now, std::uint64_t sequence, std::uint64_t l
   looked_at_ = now;
   sequence_ = sequence;
   return nanoseconds_of(seconds_of(patience_) * (0.5 + dice));
+}
+
+nanoseconds parting_delay(std::uint64_t living, nanoseconds left, double dice) {
+  const nanoseconds crowd = nanoseconds_of(equal_share(std::min(living, kMostInParting)));
+  const nanoseconds most = std::min({kLongestParting, crowd, std::max(left, 0ns) / 4});
+  return nanoseconds_of(seconds_of(most) * dice);
 }
 
 WallTime turn_to_claim(WallTime before, WallTime now, std::uint64_t starters) {

@@ -110,6 +110,11 @@ class Entrance {
   std::chrono::nanoseconds patience_{std::chrono::seconds(1)};
 };
 
+// Workers that are told to leave all at once spread what they still have to say: how long one of
+// `living` waits that has `left` to say it. `dice` in [0, 1).
+[[nodiscard]] std::chrono::nanoseconds parting_delay(std::uint64_t living,
+                                                     std::chrono::nanoseconds left, double dice);
+
 // When a worker that registers at `now` may claim for the first time where workers are to start one
 // after the other: a second after the one before it (`before`: WorkerInfo::claims_from), or sooner
 // where `starters` of them would take more than kLongestStagger so. Never later than that from now,

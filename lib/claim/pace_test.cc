@@ -180,5 +180,17 @@ TEST(Stagger, a_thousand_workers_have_all_claimed_within_a_minute) {
   EXPECT_EQ(turn_to_claim(now + std::chrono::hours(9), now, 4), now + kLongestStagger);
 }
 
+TEST(Parting, one_worker_hardly_waits_and_a_crowd_spreads_over_seconds) {
+  EXPECT_LE(parting_delay(1, 25s, 0.99), 50ms);
+  EXPECT_EQ(parting_delay(400, 25s, 0), 0s);
+  EXPECT_EQ(parting_delay(400, 25s, 0.5), 2500ms);
+}
+
+TEST(Parting, nobody_waits_longer_than_a_quarter_of_what_is_left) {
+  EXPECT_EQ(parting_delay(400, 2s, 0.5), 250ms);
+  EXPECT_EQ(parting_delay(400, 0s, 0.5), 0s);
+  EXPECT_EQ(parting_delay(400, -1s, 0.5), 0s);
+}
+
 }  // namespace
 }  // namespace torc::claim

@@ -165,4 +165,19 @@ std::optional<WallTime> allocation_end(const RunProgram& run, const std::string&
   return local_time(std::string(fields[0]));
 }
 
+std::optional<std::chrono::seconds> kill_wait(const RunProgram& run) {
+  const auto answer = run({"scontrol", "show", "config"});
+  if (!answer.ok() || answer->exit_code != 0) return std::nullopt;
+  for (const auto line : lines(answer->out)) {
+    const auto fields = words(line);  // KillWait = 30 sec
+    if (fields.size() < 3 || fields[0] != "KillWait" || fields[1] != "=") continue;
+    std::uint32_t seconds = 0;
+    const auto* const end = fields[2].data() + fields[2].size();
+    const auto [stop, error] = std::from_chars(fields[2].data(), end, seconds);
+    if (error != std::errc{} || stop != end) return std::nullopt;
+    return std::chrono::seconds(seconds);
+  }
+  return std::nullopt;
+}
+
 }  // namespace torc::slurm

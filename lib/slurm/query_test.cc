@@ -198,5 +198,20 @@ TEST(AllocationEnd, no_limit_and_no_answer_are_no_end) {
   EXPECT_EQ(allocation_end(slurm.run(), "", {}), std::nullopt);
 }
 
+TEST(KillWait, is_what_the_configuration_says) {
+  RecordedSlurm slurm;
+  EXPECT_EQ(kill_wait(slurm.run()), std::nullopt) << "the controller is away";
+  slurm.answers("scontrol show config", {0,
+                                         "Configuration data as of 2024-05-01T12:00:00\n"
+                                         "KeepAliveTime           = SYSTEM_DEFAULT\n"
+                                         "KillOnBadExit           = 0\n"
+                                         "KillWait                = 45 sec\n"
+                                         "LaunchParameters        = (null)\n",
+                                         ""});
+  EXPECT_EQ(kill_wait(slurm.run()), std::chrono::seconds(45));
+  slurm.answers("scontrol show config", {0, "KillWait = soon\nKillWait\n", ""});
+  EXPECT_EQ(kill_wait(slurm.run()), std::nullopt);
+}
+
 }  // namespace
 }  // namespace torc::slurm

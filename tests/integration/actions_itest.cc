@@ -200,7 +200,7 @@ TEST_P(Actions, a_worker_that_is_told_to_stop_gives_its_action_back_and_says_goo
 )");
   Fifo record(here.path() / "record");
   Fifo gate(here.path() / "gate");
-  const auto first = here.start({"worker", "wf.torc"});
+  const auto first = here.start({"worker", "wf.torc", "--grace", "1s"});
   ASSERT_TRUE(wait_for_line(record, "second", *first)) << first->err();
   first->kill(SIGTERM);
   EXPECT_EQ(first->wait().exit_code, 0);

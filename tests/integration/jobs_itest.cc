@@ -225,7 +225,7 @@ jobs:
   - {name: long, command: echo long > record; read x < gate}
   - {name: wide, command: "true", resource_requirements: huge}
 )");
-  const auto process = here.start({"run", "wf.yaml", "--num-cpus", "2"});
+  const auto process = here.start({"run", "wf.yaml", "--num-cpus", "2", "--grace", "0s"});
   ASSERT_TRUE(wait_for_line(record, "long", *process)) << process->err();
   const json unserved = here.json({"status"})["unserved"];
   ASSERT_EQ(unserved.size(), 1U);

@@ -24,9 +24,10 @@ jobs:
 class Stop : public testing::Test {
  protected:
   // Starts a worker by `torc run` and waits until job b runs.
-  std::unique_ptr<Process> start(const std::string& spec = kChain) {
+  std::unique_ptr<Process> start(const std::string& spec = kChain,
+                                 const std::string& grace = "1h") {
     here_.write("wf.yaml", spec);
-    auto process = here_.start({"run", "wf.yaml", "--num-cpus", "4"});
+    auto process = here_.start({"run", "wf.yaml", "--num-cpus", "4", "--grace", grace});
     EXPECT_TRUE(wait_for_line(record_, "b", *process)) << process->out() << process->err();
     return process;
   }
@@ -74,8 +75,21 @@ TEST_F(Stop, a_second_ctrl_c_ends_the_running_jobs_too) {
   EXPECT_EQ(here_.json({"job", "b"})["attempt"], 2);
 }
 
-TEST_F(Stop, a_termination_signal_ends_the_jobs_which_run_again_later) {
+TEST_F(Stop, after_a_termination_signal_running_jobs_may_end_in_time) {
   const auto process = start();
+  process->kill(SIGTERM);
+  ASSERT_TRUE(process->wait_for_output("told to leave: 1 job(s) may go on for"));
+  gate_.open_gate(1);
+  const Ended ended = process->wait();
+  EXPECT_EQ(ended.exit_code, 1) << ended;
+  EXPECT_EQ(state_of("b"), "completed");
+  EXPECT_EQ(state_of("c"), "ready");
+  expect_that_a_later_run_completes();
+  EXPECT_EQ(here_.json({"job", "b"})["attempt"], 1);
+}
+
+TEST_F(Stop, a_termination_signal_ends_the_jobs_that_do_not_which_run_again_later) {
+  const auto process = start(kChain, "1s");
   process->kill(SIGTERM);
   const Ended ended = process->wait();
   EXPECT_EQ(ended.exit_code, 1) << ended;
@@ -86,10 +100,26 @@ TEST_F(Stop, a_termination_signal_ends_the_jobs_which_run_again_later) {
   EXPECT_EQ(here_.json({"job", "b"})["attempt"], 2);
 }
 
+TEST_F(Stop, a_second_termination_signal_ends_them_at_once) {
+  const auto process = start();
+  process->kill(SIGTERM);
+  ASSERT_TRUE(process->wait_for_output("told to leave: 1 job(s) may go on for"));
+  Timer later(std::chrono::milliseconds(250));  // an earlier one is taken for an echo of the first
+  ASSERT_TRUE(wait_until({&later}, [&] { return later.passed(); }));
+  process->kill(SIGTERM);
+  EXPECT_EQ(process->wait().exit_code, 1);
+  EXPECT_TRUE(process->out().find("stopping 1 running job(s)") != std::string::npos);
+  EXPECT_EQ(state_of("b"), "ready");
+}
+
+// One that may run for longer than there is time is told at once.
 TEST_F(Stop, a_job_may_use_the_termination_signal_to_tidy_up) {
   const auto process = start(R"(name: wf
+resource_requirements: [{name: long, runtime: P1D}]
 jobs:
-  - {name: b, command: "trap 'echo tidied > record; exit 5' TERM; sh -c 'echo b > record; exec sleep 1000'"}
+  - name: b
+    command: "trap 'echo tidied > record; exit 5' TERM; sh -c 'echo b > record; exec sleep 1000'"
+    resource_requirements: long
 )");
   process->kill(SIGTERM);
   EXPECT_EQ(process->wait().exit_code, 1);
@@ -194,7 +224,7 @@ TEST_F(Tree, at_its_time_limit_a_job_ends_with_all_its_processes) {
 }
 
 TEST_F(Tree, when_a_worker_is_told_to_stop_its_jobs_end_with_all_their_processes) {
-  const auto process = start(tree("wait; read x < gate"));
+  const auto process = start(tree("wait; read x < gate"), "2s");
   see_both(*process);
   process->kill(SIGTERM);
   EXPECT_EQ(process->wait().exit_code, 1);

@@ -310,15 +310,19 @@ TEST_F(Fencing, the_jobs_of_a_worker_whose_filesystem_hangs_end_before_others_ma
 
 class Signals : public Watchdog {
  protected:
+  // Its runtime is longer than the time that a worker has which is told to leave.
   std::unique_ptr<Process> start(const std::string& command) {
-    here_.write("wf.yaml", "name: wf\njobs:\n  - name: b\n    command: |\n      " + command + "\n");
+    here_.write("wf.yaml",
+                "name: wf\nresource_requirements: [{name: long, runtime: P1D}]\njobs:\n"
+                "  - name: b\n    resource_requirements: long\n    command: |\n      " +
+                    command + "\n");
     auto process = here_.start({"run", "wf.yaml"});
     EXPECT_TRUE(wait_for_line(record_, "b", *process)) << process->out() << process->err();
     return process;
   }
 };
 
-// A second signal to stop would kill the job at once.
+// A second signal would stop the job with another lead, and say so.
 TEST_F(Signals, a_signal_to_the_whole_group_counts_as_one) {
   const auto process = start(
       "trap 'echo told > record; read y < gate; echo tidied > record; exit 5' TERM\n"
@@ -327,6 +331,7 @@ TEST_F(Signals, a_signal_to_the_whole_group_counts_as_one) {
   ASSERT_TRUE(wait_for_line(record_, "told", *process));
   gate_.open_gate(1);
   EXPECT_EQ(process->wait().exit_code, 1);
+  EXPECT_EQ(process->out().find("stopping"), std::string::npos) << process->out();
   record_.pump();
   EXPECT_TRUE(record_.has("tidied"));
 }

@@ -178,7 +178,7 @@ class WhyWorkers : public Why {
  protected:
   // A worker that has the job `busy`, which waits at the gate.
   void start_worker(std::vector<std::string> flags) {
-    flags.insert(flags.begin(), {"worker", "wf.torc", "--lease-ttl", "10s"});
+    flags.insert(flags.begin(), {"worker", "wf.torc", "--lease-ttl", "10s", "--grace", "0s"});
     worker = here.start(std::move(flags));
     ASSERT_TRUE(wait_for_line(record, "busy", *worker)) << worker->err();
     NewNames commits(journal());
