@@ -122,16 +122,14 @@ void Watch::handle_signals() {
     const int number = static_cast<int>(info.ssi_signo);
     if (number == SIGCHLD) continue;
     if (asks_to_stop(number) && !told_to_stop_) told_to_stop_ = clock_.boot_now();
-    pass_on(number, info.ssi_code == SI_KERNEL);
+    pass_on(number);
     if (number == SIGTSTP) pause_with_worker();
   }
 }
 
-// What the keyboard sends goes to the whole group, and so to the worker too. A terminal that goes
-// away tells the leader of the session alone.
-void Watch::pass_on(int number, bool from_kernel) {
-  const bool has_it = from_kernel && number != SIGHUP;
-  if (!has_it && !worker_gone_) ::kill(worker_, number);
+// Also what the keyboard sends: that goes to the group of this process, and the worker has left it.
+void Watch::pass_on(int number) {
+  if (!worker_gone_) ::kill(worker_, number);
 }
 
 // The shell that waits for this process takes the terminal back when this process stops.

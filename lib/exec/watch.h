@@ -31,7 +31,7 @@ class Watch {
   void look_at_lease();
   void set_timer(std::optional<BootTime> at);
   void handle_signals();
-  void pass_on(int number, bool from_kernel);
+  void pass_on(int number);
   void pause_with_worker();
   bool reap();
   void end_what_is_left();
