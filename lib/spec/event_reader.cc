@@ -88,7 +88,12 @@ FailureRule read_rule(const Session& session, const Node& map) {
              codes != nullptr && rule.match_all_exit_codes) {
     session.error(*codes, "'exit_codes' beside 'match_all_exit_codes: true'",
                   "keep one of the two");
+  } else if (!rule.match_all_exit_codes && rule.exit_codes.empty() && rule.on.empty() &&
+             !reader.rejected("exit_codes") && !reader.rejected("on")) {
+    session.warn(map, "a rule that is for no end of a job",
+                 "list exit_codes, say match_all_exit_codes: true or 'on: …', or remove it");
   }
+  rule.place = session.place(map);
   return rule;
 }
 

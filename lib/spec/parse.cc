@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lib/spec/check.h"
+#include "lib/spec/idle_keys.h"
 #include "lib/spec/living.h"
 #include "lib/spec/load.h"
 #include "lib/spec/parameter_reader.h"
@@ -135,6 +136,7 @@ Workflow read_workflow(Session& session, const Node& root) {
     session.error(*jobs, "'jobs' is empty", "write at least one job");
   }
   check_references(session, w);
+  warn_of_idle_keys(session, w);
   w.variables.assign(session.variables.begin(), session.variables.end());
   w.shared_parameters = std::move(session.parameters);
   return w;

@@ -176,6 +176,7 @@ struct FailureRule {
   double memory_multiplier = 1;
   double runtime_multiplier = 1;
   std::chrono::seconds backoff{0};
+  Place place;  // of the map
 };
 struct FailureHandler {
   std::string name;
