@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lib/claim/add.h"
+#include "lib/exec/gpus.h"
 
 namespace torc::cli {
 namespace {
@@ -19,6 +20,20 @@ void set(std::vector<std::string>& env, std::string_view name, std::string_view 
     }
   }
   env.push_back(fmt::format("{}={}", name, value));
+}
+
+// What the workflow sets it means within a job's own share; what this process was started with
+// numbers other GPUs, or those of another maker.
+std::shared_ptr<const std::vector<std::string>> without_gpus(const std::vector<std::string>& env,
+                                                             const spec::Environment& of_workflow) {
+  std::vector<std::string> left;
+  for (const std::string& entry : env) {
+    const std::string name = entry.substr(0, entry.find('='));
+    const bool meant = std::any_of(of_workflow.begin(), of_workflow.end(),
+                                   [&](const auto& set) { return set.first == name; });
+    if (meant || !exec::is_gpu_variable(name)) left.push_back(entry);
+  }
+  return std::make_shared<const std::vector<std::string>>(std::move(left));
 }
 
 }  // namespace
@@ -65,8 +80,12 @@ std::vector<std::string> worker_marks(const std::string& workflow_id, claim::Wor
 }
 
 JobPreparer::JobPreparer(Path store, std::string workflow_id, WorkflowSettings settings,
-                         Path output_dir, char** environment, claim::WorkerEpoch self)
-    : store_(std::move(store)), settings_(std::move(settings)), output_dir_(std::move(output_dir)) {
+                         Path output_dir, char** environment, const exec::Machine& machine,
+                         claim::WorkerEpoch self)
+    : store_(std::move(store)),
+      settings_(std::move(settings)),
+      output_dir_(std::move(output_dir)),
+      worker_memory_(machine.memory) {
   std::vector<std::string> base;
   for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
@@ -83,6 +102,8 @@ JobPreparer::JobPreparer(Path store, std::string workflow_id, WorkflowSettings s
   for (std::string& mark : worker_marks(workflow_id, self)) base.push_back(std::move(mark));
   base.push_back(fmt::format("TORC_OUTPUT_DIR={}", output_dir_.string()));
   base_env_ = std::make_shared<const std::vector<std::string>>(std::move(base));
+  jobs_env_ =
+      machine.gpu_variable.empty() ? base_env_ : without_gpus(*base_env_, settings_.run.env);
 }
 
 exec::Command JobPreparer::plain_command(std::string line) const {
@@ -111,6 +132,11 @@ std::optional<PreparedJob> JobPreparer::prepare(RecipeBook& book, const claim::R
     prepared.handler = page->handler;
     const auto record = claim::read_job(reader, grant.token.job);
     if (record) prepared.retries = claim::read_retries(reader, grant.token.job, *record);
+    // Where this worker itself has more, nobody needs to look for one that has.
+    const bool has_more =
+        prepared.handler->memory_ceiling == ByteCount{} && prepared.need.memory < worker_memory_;
+    prepared.memory_ceiling =
+        has_more ? worker_memory_ : claim::memory_ceiling(reader, *prepared.handler);
   }
   prepared.declared.inputs = std::move(job.input_files);
   prepared.declared.outputs = std::move(job.output_files);
@@ -136,7 +162,7 @@ std::optional<PreparedJob> JobPreparer::prepare(RecipeBook& book, const claim::R
     if (prepared.need.memory > spec::ResourceRequirements{}.memory)
       command.memory_limit = prepared.need.memory;
   }
-  command.common_env = base_env_;
+  command.common_env = jobs_env_;
   command.env.reserve(job.env.size() + 12);
   bool omp = user_sets_omp_;
   for (const auto& [name, value] : job.env) {

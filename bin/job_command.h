@@ -9,6 +9,7 @@
 #include "bin/app.h"
 #include "bin/workflow_plan.h"
 #include "lib/claim/claimer.h"
+#include "lib/exec/machine.h"
 #include "lib/exec/process_host.h"
 
 namespace torc::cli {
@@ -44,6 +45,7 @@ struct PreparedJob {
   OutputFiles files;
   std::shared_ptr<const claim::Handler> handler;  // what to do when it fails; null: nothing
   claim::RetryCounts retries;
+  ByteCount memory_ceiling;      // what its handler may give it at most
   int checkpoint_exit_code = 0;  // 0: none
   JobFiles declared;             // seen: user data only
   exec::Command command;     // env lacks what depends on the moment of the start (GPUs, end time)
@@ -55,12 +57,13 @@ struct PreparedJob {
 [[nodiscard]] std::vector<std::string> worker_marks(const std::string& workflow_id,
                                                     claim::WorkerEpoch self);
 
-// What all jobs of one worker have in common. `environment` is the worker's own.
+// What all jobs of one worker have in common. `environment` is the worker's own; `machine`: what it
+// hands out, whose GPUs each job is told of when it starts.
 class JobPreparer {
  public:
   // `self`: 0 for a worker that is none yet.
   JobPreparer(Path store, std::string workflow_id, WorkflowSettings settings, Path output_dir,
-              char** environment, claim::WorkerEpoch self = {});
+              char** environment, const exec::Machine& machine, claim::WorkerEpoch self = {});
 
   // nullopt: the job's recipe cannot be read (a damaged store).
   [[nodiscard]] std::optional<PreparedJob> prepare(RecipeBook& book, const claim::Reader& reader,
@@ -74,7 +77,9 @@ class JobPreparer {
   Path store_;
   WorkflowSettings settings_;
   Path output_dir_;
-  std::shared_ptr<const std::vector<std::string>> base_env_;
+  ByteCount worker_memory_;
+  std::shared_ptr<const std::vector<std::string>> base_env_;  // of actions
+  std::shared_ptr<const std::vector<std::string>> jobs_env_;  // without what tells of all GPUs
   bool user_sets_omp_ = false;
 };
 

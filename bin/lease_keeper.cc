@@ -1,6 +1,7 @@
 #include "bin/lease_keeper.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -117,6 +118,7 @@ void LeaseKeeper::watch_neighbours(const std::vector<claim::Worker>& neighbours)
     if (gone) close(n.fd);
     return gone;
   });
+  const WallTime now = world_.clock.wall_now();
   for (const claim::Worker& worker : neighbours) {
     const claim::WorkerInfo& info = worker.info;
     if (worker.epoch == self_ || info.host != info_.host || info.boot_id != info_.boot_id ||
@@ -129,14 +131,15 @@ void LeaseKeeper::watch_neighbours(const std::vector<claim::Worker>& neighbours)
     }
     if (info.pid == info_.pid && info.pid_start == info_.pid_start) {
       // An earlier life of this very process: its jobs were killed when it lost its lease.
-      (void)expire(worker, 0, claim::EndCause::lease_lost);
+      (void)expire(worker, 0, claim::EndCause::lease_lost, last_sign(worker, now));
       continue;
     }
     const int fd = open_pidfd(info.pid);
     // The pid may be another process by now: only the start time proves who it is.
     if (!exec::exists({info.pid, info.pid_start})) {
       if (fd >= 0) close(fd);
-      (void)expire_dead(worker);  // a failure is repeated at the next tick
+      // A failure is repeated at the next tick.
+      (void)expire_dead(worker, last_sign(worker, now));
       continue;
     }
     if (fd >= 0) neighbours_.push_back({worker.epoch, fd});
@@ -162,15 +165,16 @@ Result<void> LeaseKeeper::neighbour_died(int fd) {
     return {};
   }));
   if (!worker || worker->status != claim::WorkerStatus::living) return {};
-  return expire_dead(*worker);
+  // Its process was there until just now.
+  return expire_dead(*worker, world_.clock.wall_now());
 }
 
 // Its process on this node has gone. Its watchdog ends what it leaves, unless both were killed:
 // what they left then must not run beside the next attempt. What cannot be ended here keeps its
 // jobs until the lease has run out.
-Result<void> LeaseKeeper::expire_dead(const claim::Worker& worker) {
+Result<void> LeaseKeeper::expire_dead(const claim::Worker& worker, WallTime alive_at) {
   if (exec::kill_marked(worker_marks(store_.identity().id_hex(), worker.epoch)) > 0) return {};
-  TORC_TRY(expire(worker, 0, claim::EndCause::worker_lost));
+  TORC_TRY(expire(worker, 0, claim::EndCause::worker_lost, alive_at));
   return {};
 }
 
@@ -191,8 +195,11 @@ Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, 
     const bool ended =
         state != allocations_.end() && state->second == slurm::AllocationState::ended;
     if (verdict == claim::Watch::Verdict::expired || (silent && ended)) {
+      const WallTime heard = world_.clock.wall_now() -
+                             std::chrono::duration_cast<WallTime>(watch_.silence_of(worker.epoch));
       TORC_TRY(expire(worker, watch_.beats_of(worker.epoch),
-                      ended ? claim::EndCause::allocation_ended : claim::EndCause::lease_lost));
+                      ended ? claim::EndCause::allocation_ended : claim::EndCause::lease_lost,
+                      last_sign(worker, heard)));
     } else if (silent && !worker.info.allocation.empty()) {
       suspects.push_back(worker.info.allocation);
     }
@@ -202,10 +209,25 @@ Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, 
   return {};
 }
 
+// Its newest commit, or its newest beat, of which nothing is known but when somebody wrote last
+// into the file that it shares. A time stamp decides nothing here but what is counted as used.
+WallTime LeaseKeeper::last_sign(const claim::Worker& worker, WallTime at_most) const {
+  const store::EpochRange beside = store::epochs_beside(raw(worker.epoch));
+  const Path beats = store_.state_directory() / "beats" /
+                     std::to_string(beside.first / (beside.last - beside.first + 1));
+  struct stat s {};
+  WallTime beat{};
+  if (stat(beats.c_str(), &s) == 0) {
+    beat = std::chrono::seconds(s.st_mtim.tv_sec) +
+           std::chrono::duration_cast<WallTime>(std::chrono::nanoseconds(s.st_mtim.tv_nsec));
+  }
+  return std::max(worker.last_seen, std::min(beat, at_most));
+}
+
 // Ends the lease of `worker` unless it renewed since it was read. `beats` is compared once more
 // when not 0.
 Result<bool> LeaseKeeper::expire(const claim::Worker& worker, std::uint64_t beats,
-                                 claim::EndCause why) {
+                                 claim::EndCause why, WallTime alive_at) {
   bool expired = false;
   bool last = false;  // nobody else beats in its file
   TORC_TRY(store_.commit(raw(self_), [&](claim::Transaction& tx) -> Result<void> {
@@ -216,7 +238,7 @@ Result<bool> LeaseKeeper::expire(const claim::Worker& worker, std::uint64_t beat
       if (newest && newest->counter != beats) return {};
     }
     TORC_ASSIGN(expired, claim::expire_worker(tx, worker.epoch, worker.renewals,
-                                              world_.clock.wall_now(), kCrashLimit, why));
+                                              world_.clock.wall_now(), kCrashLimit, why, alive_at));
     const store::EpochRange beside = store::epochs_beside(raw(worker.epoch));
     last = !claim::is_anybody_of(tx, beside.first, beside.last);
     return {};

@@ -68,8 +68,11 @@ class LeaseKeeper {
   Result<Surroundings> look_around();
   void watch_neighbours(const std::vector<claim::Worker>& neighbours);
   Result<void> observe(const std::vector<claim::Worker>& successors, BootTime asked);
-  Result<void> expire_dead(const claim::Worker& worker);
-  Result<bool> expire(const claim::Worker& worker, std::uint64_t beats, claim::EndCause why);
+  // When it gave a sign of life last, by the clocks of those who wrote it; no more than `at_most`.
+  [[nodiscard]] WallTime last_sign(const claim::Worker& worker, WallTime at_most) const;
+  Result<void> expire_dead(const claim::Worker& worker, WallTime alive_at);
+  Result<bool> expire(const claim::Worker& worker, std::uint64_t beats, claim::EndCause why,
+                      WallTime alive_at);
   void ask_slurm(std::vector<std::string> suspects);
 
   store::World world_;

@@ -1,6 +1,9 @@
 // How a worker keeps its own lease and learns that others are dead, without waiting for anybody.
 #include "bin/lease_keeper.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <future>
 
 #include "bin/session_fixture.h"
@@ -49,6 +52,15 @@ class LeaseKeeperTest : public SessionTest {
         });
     EXPECT_TRUE(seen.ok());
     return living;
+  }
+  // As if the newest beat in the file of this worker had been written then.
+  void write_beat(claim::WorkerEpoch epoch, WallTime at) {
+    const Path state = store_here_->state_directory();
+    ASSERT_TRUE(store::write_beat(app_.world, state, claim::raw(epoch), {1, 10s}).ok());
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at);
+    const timespec when{seconds.count(), 0};
+    const timespec both[] = {when, when};
+    ASSERT_EQ(utimensat(AT_FDCWD, (state / "beats" / "0").c_str(), both, 0), 0);
   }
   // The worker claims the only job and says that it started it.
   void start_job(claim::WorkerEpoch worker) {
@@ -106,6 +118,48 @@ TEST_F(LeaseKeeperTest, a_neighbour_whose_process_has_gone_is_ended_at_once) {
   EXPECT_FALSE(lives(gone)) << "its number is another process's now";
   EXPECT_TRUE(lives(elsewhere)) << "of another node nothing is known by that";
   EXPECT_EQ(job(1).outcome.cause, claim::EndCause::worker_lost);
+}
+
+TEST_F(LeaseKeeperTest, an_attempt_ends_with_the_last_sign_of_life_and_not_with_its_discovery) {
+  const auto info = on("n1", self_process_.pid, self_process_.start);
+  const auto gone = join(on("n1", self_process_.pid, self_process_.start + 1));
+  start_job(gone);
+  const WallTime started = clock_.wall_now();
+  clock_.jump_to(clock_.boot_now() + 12h);
+  const auto self = join(info);
+  auto kept = keeper(self, info);
+  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::no).ok());
+  EXPECT_EQ(job(1).outcome.cause, claim::EndCause::worker_lost);
+  EXPECT_EQ(job(1).outcome.ended_at, started) << "its newest commit: it has not beaten";
+}
+
+TEST_F(LeaseKeeperTest, a_beat_is_a_sign_of_life) {
+  const auto info = on("n1", self_process_.pid, self_process_.start);
+  const auto gone = join(on("n1", self_process_.pid, self_process_.start + 1));
+  start_job(gone);
+  const WallTime started = clock_.wall_now();
+  write_beat(gone, started + 3h);
+  clock_.jump_to(clock_.boot_now() + 12h);
+  const auto self = join(info);
+  auto kept = keeper(self, info);
+  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::no).ok());
+  EXPECT_EQ(job(1).outcome.ended_at, started + 3h);
+}
+
+TEST_F(LeaseKeeperTest, no_sign_of_life_is_later_than_the_silence_that_was_watched) {
+  const auto info = on("n1", self_process_.pid, self_process_.start);
+  const auto self = join(info);
+  const auto silent = join(on("n2", 1, 1));
+  start_job(silent);
+  const WallTime started = clock_.wall_now();
+  write_beat(silent, started + 1h);  // another one's, in the same file
+  auto kept = keeper(self, info);
+  for (int i = 0; i < 40 && lives(silent); ++i) {
+    ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::no).ok());
+    clock_.jump_to(kept.next_tick());
+  }
+  ASSERT_FALSE(lives(silent));
+  EXPECT_LT(job(1).outcome.ended_at - started, 3s);
 }
 
 TEST_F(LeaseKeeperTest, no_beat_claims_that_a_worker_lives_whose_main_thread_stands_still) {

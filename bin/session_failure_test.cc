@@ -1,6 +1,8 @@
 // What a worker does about jobs that fail and may be tried again.
 #include <signal.h>
 
+#include <fstream>
+
 #include "bin/session_fixture.h"
 
 namespace torc::cli {
@@ -98,7 +100,22 @@ TEST_F(FailureTest, a_job_whose_recovery_script_fails_has_failed) {
   EXPECT_EQ(summary.failed, 1U);
   EXPECT_EQ(lines(), (std::vector<std::string>{"x", "mend"}));
   EXPECT_EQ(job(1).outcome.exit_code, 3) << "that of the job, not of the script";
-  EXPECT_TRUE(said("the recovery script of 'a' failed; see "));
+  EXPECT_TRUE(said("the recovery script of 'a' failed (exit code 1); see "));
+}
+
+TEST_F(FailureTest, of_a_recovery_script_that_cannot_be_started_notice_and_file_say_why) {
+  make(with_rule("{exit_codes: [3], recovery_script: mend}"));
+  exec::Ended missing;
+  missing.how = exec::Ending::not_started;
+  missing.failed_at = exec::StartStep::execute;
+  missing.os_errno = ENOENT;
+  ends({code(3), missing});
+  EXPECT_EQ(run().failed, 1U);
+  EXPECT_TRUE(said("No such file or directory"));
+  std::ifstream file(recovery_file(setup_.output_dir, JobId{1}, 1));
+  std::string line;
+  std::getline(file, line);
+  EXPECT_NE(line.find("No such file or directory"), std::string::npos) << line;
 }
 
 TEST_F(FailureTest, no_script_is_run_when_no_retry_is_left) {
@@ -219,6 +236,25 @@ TEST_F(FailureTest, another_exit_code_of_a_job_that_was_told_to_end_is_none_that
 }
 
 // --- memory ---
+
+exec::Ended out_of_memory() {
+  exec::Ended ended = ScriptedHost::ended_by(9);
+  ended.how = exec::Ending::out_of_memory;
+  return ended;
+}
+
+TEST_F(FailureTest, a_job_that_cannot_get_more_memory_is_not_tried_again_and_that_is_told) {
+  make(
+      "failure_handlers: [{name: h, rules: [{on: [oom], max_retries: 9, memory_multiplier: 2,"
+      " recovery_script: mend}]}]\n"
+      "resource_requirements: [{name: big, memory: 512m}]\n"
+      "jobs: [{name: a, command: x, failure_handler: h, resource_requirements: big}]\n");
+  ends({out_of_memory(), code(0), out_of_memory()});
+  const WorkerSummary summary = run();
+  EXPECT_EQ(summary.failed, 1U);
+  EXPECT_EQ(lines(), (std::vector<std::string>{"x", "mend", "x"}));
+  EXPECT_TRUE(said("'a' is not tried again: ceiling reached, its memory cannot grow beyond 1.0"));
+}
 
 TEST_F(SessionTest, a_job_beyond_its_memory_fails_with_the_exit_code_for_that) {
   make("execution_config: {oom_exit_code: 99}\njobs: [{name: a, command: x}]\n");

@@ -58,6 +58,62 @@ TEST_F(SessionTest, a_program_that_is_missing_is_the_job_s_own_fault) {
   EXPECT_EQ(summary.failed, 4U);
 }
 
+// --- what a job is told of GPUs ---
+
+class GpuSession : public SessionTest {
+ protected:
+  GpuSession() {
+    setup_.machine.gpus = {"2", "3"};
+    setup_.machine.gpu_variable = "ROCR_VISIBLE_DEVICES";
+    app_.environment = environment_;
+  }
+  // Of the only job: what it was started with, empty where it was not.
+  std::string value(const std::string& name) {
+    const exec::Command& command = host_.commands.at(0);
+    for (const auto* list : {&command.env, command.common_env.get()}) {
+      for (const std::string& e : *list) {
+        if (e.starts_with(name + "=")) return e.substr(name.size() + 1);
+      }
+    }
+    return "";
+  }
+
+ private:
+  char rocr_[32] = "ROCR_VISIBLE_DEVICES=2,3";
+  char hip_[32] = "HIP_VISIBLE_DEVICES=1";
+  char ordinal_[32] = "GPU_DEVICE_ORDINAL=0,1";
+  char home_[32] = "HOME=/h";
+  char* environment_[5] = {rocr_, hip_, ordinal_, home_, nullptr};
+};
+
+constexpr const char* kOneGpu =
+    "resource_requirements: [{name: g, num_gpus: 1}]\n"
+    "jobs: [{name: a, command: x, resource_requirements: g}]\n";
+
+TEST_F(GpuSession, a_job_sees_its_gpus_whatever_the_worker_was_started_with) {
+  make(kOneGpu);
+  run();
+  EXPECT_EQ(value("ROCR_VISIBLE_DEVICES"), "2");
+  EXPECT_EQ(value("HIP_VISIBLE_DEVICES"), "") << "it would count within the one that is left";
+  EXPECT_EQ(value("GPU_DEVICE_ORDINAL"), "");
+  EXPECT_EQ(value("HOME"), "/h");
+}
+
+TEST_F(GpuSession, what_the_workflow_sets_is_meant_within_a_job_s_share) {
+  make(std::string("env: {HIP_VISIBLE_DEVICES: \"0\"}\n") + kOneGpu);
+  run();
+  EXPECT_EQ(value("ROCR_VISIBLE_DEVICES"), "2");
+  EXPECT_EQ(value("HIP_VISIBLE_DEVICES"), "0");
+}
+
+TEST_F(GpuSession, who_counts_jobs_only_leaves_these_variables_alone) {
+  setup_.max_parallel_jobs = 1;
+  make(kOneGpu);
+  run();
+  EXPECT_EQ(value("ROCR_VISIBLE_DEVICES"), "2,3");
+  EXPECT_EQ(value("HIP_VISIBLE_DEVICES"), "1");
+}
+
 // --- nothing fits ---
 
 constexpr const char* kHuge =

@@ -66,6 +66,7 @@ struct WorkerEvents {
   std::function<void(const JobEnd&)> ended;  // before it is reported; its output is complete
   std::function<void(const std::string& name, const claim::Outcome&)> failure;
   std::function<void(const std::string& line)> notice;  // something a person should read
+  std::function<void(const std::string& line)> asked;   // what a person asked for (SIGUSR1)
 };
 
 enum class WorkerEnd : std::uint8_t {
@@ -84,6 +85,7 @@ struct WorkerSummary {
   std::uint64_t epoch = 0;
   std::uint64_t completed = 0;
   std::uint64_t failed = 0;
+  std::uint64_t given_back = 0;   // that it had begun, and others are to run again
   claim::WorkflowState workflow;  // as last seen
 };
 

@@ -1,9 +1,12 @@
 // What follows the failure of a job on its worker: recovery scripts, and ends that only interrupt.
 #include <fmt/format.h>
 
+#include <cstring>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
+#include "bin/quantities.h"
 #include "bin/worker_session.h"
 #include "bin/worker_setup.h"
 #include "lib/spec/quantity.h"
@@ -19,6 +22,25 @@ constexpr auto kShortestLeg = std::chrono::minutes(1);
 
 bool failed(const claim::Finished& end) {
   return end.state == claim::JobState::failed || end.state == claim::JobState::terminated;
+}
+
+// Of a recovery script.
+std::string how_it_ended(const exec::Ended& script) {
+  switch (script.how) {
+    case exec::Ending::not_started:
+      return fmt::format("it could not be started, {}: {}", exec::to_string(script.failed_at),
+                         std::strerror(script.os_errno));
+    case exec::Ending::timed_out:
+      return fmt::format("it took longer than {}", show_duration(kRecoveryLimit));
+    case exec::Ending::signaled:
+      return fmt::format("signal {}", script.signal);
+    case exec::Ending::out_of_memory:
+      return "out of memory";
+    case exec::Ending::exited:
+    case exec::Ending::stopped:
+      break;
+  }
+  return fmt::format("exit code {}", script.exit_code);
 }
 
 // The job was not the cause: it runs again, but not for ever.
@@ -54,7 +76,16 @@ const claim::RetryRule* Session::retry_rule(const Running& job, const claim::Fin
   if (!rule) return nullptr;
   const claim::RetryRule& found = job.handler->rules[*rule];
   if (job.retries.of(*rule) >= found.max_retries) return nullptr;
+  if (ceiling(job, end) != claim::Ceiling::none) return nullptr;
   return found.script.empty() || end.recovered ? &found : nullptr;
+}
+
+claim::Ceiling Session::ceiling(const Running& job, const claim::Finished& end) const {
+  if (job.handler == nullptr) return claim::Ceiling::none;
+  const auto rule = claim::rule_for(*job.handler, end.outcome);
+  if (!rule) return claim::Ceiling::none;
+  return claim::ceiling_reached(*job.handler, job.handler->rules[*rule], end.outcome, job.need,
+                                job.memory_ceiling);
 }
 
 // Starts the recovery script in the place of the job, which keeps what it holds. False: none is
@@ -99,8 +130,13 @@ void Session::recovered(Running job, const exec::Ended& script) {
     // It is not known what it would have come to: the job runs again where somebody has time.
     interrupt(job, end, stop_cause_);
   } else {
-    const Path shown = recovery_file(setup_.output_dir, end.token.job, end.token.attempt);
-    notice(fmt::format("the recovery script of '{}' failed; see {}", job.name, shown.string()));
+    const Path file = recovery_file(setup_.output_dir, end.token.job, end.token.attempt);
+    const std::string why = how_it_ended(script);
+    // What cannot be started prints nothing itself.
+    if (script.how == exec::Ending::not_started)
+      std::ofstream(file, std::ios::app) << "torc: " << why << '\n';
+    notice(fmt::format("the recovery script of '{}' failed ({}); see {}", job.name, why,
+                       file.string()));
   }
   exec::Ended ended = script;
   ended.how = exec::Ending::exited;  // whatever became of the script says nothing of this node
@@ -115,6 +151,21 @@ void Session::say_again(const Running& job, const claim::Finished& end) const {
   notice(fmt::format("'{}' failed ({}) and is tried again{}: retry {} of {}", job.name,
                      show_outcome(end.outcome),
                      delay.count() > 0 ? " in " + spec::to_text(delay) : "", nth, by.max_retries));
+}
+
+void Session::say_ceiling(const Running& job, const claim::Finished& end) const {
+  switch (ceiling(job, end)) {
+    case claim::Ceiling::none:
+      return;
+    case claim::Ceiling::memory:
+      return notice(
+          fmt::format("'{}' is not tried again: ceiling reached, its memory cannot grow beyond {}",
+                      job.name, show_bytes(job.need.memory)));
+    case claim::Ceiling::runtime:
+      return notice(
+          fmt::format("'{}' is not tried again: ceiling reached, its runtime cannot grow beyond {}",
+                      job.name, show_duration(job.need.runtime)));
+  }
 }
 
 // Once: the list is in torc status.

@@ -15,6 +15,7 @@
 #include "bin/quantities.h"
 #include "lib/claim/firing.h"
 #include "lib/claim/lease.h"
+#include "lib/exec/gpus.h"
 #include "lib/store/filesystem.h"
 
 namespace torc::cli {
@@ -166,9 +167,11 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
   lease_.hold(registered, claim::fencing_limit(lease_ttl_));
   TORC_ASSIGN(WorkflowSettings decoded, decode_workflow_settings(settings));
   summary_.epoch = claim::raw(self_);
-  preparer_ =
-      std::make_unique<JobPreparer>(store->directory(), store->identity().id_hex(),
-                                    std::move(decoded), setup_.output_dir, app_.environment, self_);
+  exec::Machine handed_out = setup_.machine;
+  if (setup_.max_parallel_jobs) handed_out.gpu_variable.clear();  // jobs take what they find
+  preparer_ = std::make_unique<JobPreparer>(store->directory(), store->identity().id_hex(),
+                                            std::move(decoded), setup_.output_dir, app_.environment,
+                                            handed_out, self_);
   committer_ = std::make_unique<Committer>(app_, std::move(store), self_, info, registered,
                                            *preparer_, setup_.run_program, lease_);
   output_ = std::make_unique<OutputKeeper>(setup_.output_dir, claim::raw(self_),
@@ -262,6 +265,7 @@ bool Session::start(PreparedJob job) {
                   false,
                   std::move(job.handler),
                   std::move(job.retries),
+                  job.memory_ceiling,
                   job.checkpoint_exit_code,
                   {},
                   {},
@@ -295,9 +299,8 @@ void Session::put_in_place(PreparedJob& job, const std::vector<std::string>& gpu
     job.command.env.push_back(start + value);
   };
   if (!setup_.machine.gpu_variable.empty() && !setup_.max_parallel_jobs) {
-    std::string visible;
-    for (const std::string& id : gpus) visible += (visible.empty() ? "" : ",") + id;
-    set(setup_.machine.gpu_variable, visible);
+    const std::string& variable = setup_.machine.gpu_variable;
+    set(variable, exec::visible_gpus(variable, gpus));
   }
   if (setup_.ends_at) set("TORC_END_TIME", std::to_string(setup_.ends_at->count() / 1'000'000));
 }
@@ -398,10 +401,13 @@ void Session::report_end(Running job, const exec::Ended& ended, claim::Finished 
     ++unsaid_.completed;
   } else if (retry_rule(job, finished) != nullptr) {
     say_again(job, finished);
-  } else if (finished.state != claim::JobState::ready) {
+  } else if (finished.state == claim::JobState::ready) {
+    ++summary_.given_back;
+  } else {
     ++summary_.failed;
     ++unsaid_.failed;
     if (events_.failure) events_.failure(job.name, finished.outcome);
+    say_ceiling(job, finished);
     say_undecided(job, finished);
   }
   if (!is_fault_of_node(ended)) {

@@ -68,6 +68,7 @@ struct Running {
   bool revoked = false;       // canceled: it was told to end, and its result does not count
   std::shared_ptr<const claim::Handler> handler;  // what to do when it fails; null: nothing
   claim::RetryCounts retries;
+  ByteCount memory_ceiling;
   int checkpoint_exit_code = 0;
   exec::Command command;  // kept only for a recovery script
   // How it ended, while its recovery script runs in its place.
@@ -133,9 +134,12 @@ class Session {
   [[nodiscard]] bool is_checkpoint(const Running& job, const exec::Ended& ended) const;
   [[nodiscard]] const claim::RetryRule* retry_rule(const Running& job,
                                                    const claim::Finished& end) const;
+  // What its handler would have given more of, were there more.
+  [[nodiscard]] claim::Ceiling ceiling(const Running& job, const claim::Finished& end) const;
   bool recover(Running& job, claim::Finished& end);
   void recovered(Running job, const exec::Ended& script);
   void say_again(const Running& job, const claim::Finished& end) const;
+  void say_ceiling(const Running& job, const claim::Finished& end) const;
   void say_undecided(const Running& job, const claim::Finished& end);
   // worker_actions.cc
   [[nodiscard]] bool is_starting() const;

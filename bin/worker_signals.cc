@@ -141,6 +141,9 @@ void Session::kill_now() {
 // What a person asks by SIGUSR1. Long lists are cut: this is for a log.
 void Session::tell_what_goes_on() const {
   const BootTime now = clock_.boot_now();
+  const auto tell = [this](const std::string& line) {
+    events_.asked ? events_.asked(line) : notice(line);
+  };
   std::string phase;
   if (phase_ == Phase::stopping) {
     phase = ", ends its jobs";
@@ -149,20 +152,20 @@ void Session::tell_what_goes_on() const {
   } else if (phase_ == Phase::draining) {
     phase = ", claims no more";
   }
-  notice(fmt::format("running {}, waiting here {}, done {}, failed {}{}", running_.size(),
-                     queue_.size(), summary_.completed, summary_.failed, phase));
+  tell(fmt::format("running {}, waiting here {}, done {}, failed {}{}", running_.size(),
+                   queue_.size(), summary_.completed, summary_.failed, phase));
   const BootTime fenced = committer_->last_confirmed() + claim::fencing_limit(lease_ttl_);
-  notice(fmt::format(
+  tell(fmt::format(
       "worker {}: last commit {}; its lease, not renewed, ends its jobs in {}", summary_.epoch,
       last_written_ ? show(now - *last_written_) + " ago" : "not yet made", show(fenced - now)));
   std::size_t shown = 0;
   for (const auto& [id, job] : running_) {
     if (shown++ == kMostShown) {
-      notice(fmt::format("  and {} more", running_.size() - kMostShown));
+      tell(fmt::format("  and {} more", running_.size() - kMostShown));
       return;
     }
-    notice(fmt::format("  '{}', attempt {}, for {}, process {}", job.name, job.token.attempt,
-                       show(now - job.started), host_.leader(exec::RunId{id})));
+    tell(fmt::format("  '{}', attempt {}, for {}, process {}", job.name, job.token.attempt,
+                     show(now - job.started), host_.leader(exec::RunId{id})));
   }
 }
 

@@ -121,6 +121,7 @@ struct Worker {
   WorkerInfo info;
   WorkerStatus status = WorkerStatus::living;
   WallTime last_seen{};        // wall time that it wrote with its newest commit; for people
+  WallTime gone_at{};          // when it left, or another one ended its lease; 0: it lives
   std::uint64_t renewals = 0;  // counter that changes with every commit of the worker
   std::uint64_t held = 0;      // jobs that it holds now
   std::uint64_t ending = 0;    // canceled jobs that it has not yet reported as ended
@@ -161,12 +162,13 @@ void scan_workers(const Reader& reader, bool living_only,
 // Expires `worker` if its renewal counter is still `observed`: requeues its jobs with their attempt
 // used up, `lost` + 1 if it had started; see lose() for `crash_limit`, which holds for templates
 // that have none of their own. Failure handlers are asked about those that had started. `why` is
-// how the caller knows that it is gone: worker_lost, lease_lost or allocation_ended. false: it
-// renewed meanwhile or is gone already. (The beat counter is compared by the caller just before, in
-// the same body.)
+// how the caller knows that it is gone: worker_lost, lease_lost or allocation_ended. `alive_at` is
+// the last sign of life that the caller knows of, 0: its newest commit; its attempts end then, lest
+// time is counted in which nothing ran. false: it renewed meanwhile or is gone already. (The beat
+// counter is compared by the caller just before, in the same body.)
 Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t observed,
                            WallTime now, std::uint32_t crash_limit,
-                           EndCause why = EndCause::worker_lost);
+                           EndCause why = EndCause::worker_lost, WallTime alive_at = {});
 
 // --- a worker's exchange ---
 

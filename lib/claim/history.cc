@@ -35,7 +35,9 @@ void Historian::tell_attempt(Event event, const Job& job, bool claimed, bool sta
 void Historian::tell_end(Event event, const Before& before, const Job& after) {
   event.outcome = after.outcome;
   event.state = after.state;
-  if (after.outcome.ended_at != WallTime{}) event.at = after.outcome.ended_at;
+  // Of what was lost with its worker others heard later than it ended.
+  const bool lost = is_loss(after.outcome.cause) && event.at != WallTime{};
+  if (after.outcome.ended_at != WallTime{} && !lost) event.at = after.outcome.ended_at;
   if (after.state == JobState::canceled) {
     event.kind = EventKind::canceled;
   } else if (is_over(after.state)) {
@@ -106,11 +108,11 @@ void Historian::worker_written(const Context& c, const Worker& worker) {
       break;
     case WorkerStatus::released:
       event.kind = EventKind::released;
-      event.at = worker.last_seen;
+      event.at = worker.gone_at;
       break;
     case WorkerStatus::expired:
       event.kind = EventKind::expired;
-      event.at = c.at;
+      event.at = worker.gone_at;
       break;
   }
   tell_(event);
@@ -197,8 +199,7 @@ void Historian::rest(std::string_view key, std::string_view value) {
   }
   if (status == WorkerStatus::living || told == status) return;
   worker->status = status;
-  // When another worker noticed that it was gone is not in the state: its last words are.
-  worker_written({0, {}, worker->last_seen}, *worker);
+  worker_written({0, {}, worker->gone_at}, *worker);
 }
 
 Result<void> Historian::commit(std::uint64_t sequence, std::uint64_t author,
@@ -210,13 +211,11 @@ Result<void> Historian::commit(std::uint64_t sequence, std::uint64_t author,
     if (const auto epoch = id_in(Table::lease, key); epoch && *epoch == author) {
       if (const auto lease = decode_lease(value)) c.at = lease->last_seen;
     } else if (const auto worker_epoch = id_in(Table::worker, key);
-               worker_epoch && *worker_epoch == author) {
-      if (const auto worker = decode_worker(value)) c.at = worker->last_seen;
-    } else if (id_in(Table::job, key) && c.at == WallTime{}) {
+               worker_epoch && c.at == WallTime{}) {
       // A commit that ends the lease of another one touches no lease of its own.
-      const auto job = decode_job(value);
-      const EndCause why = job ? job->outcome.cause : EndCause::none;
-      if (is_loss(why) || why == EndCause::allocation_ended) c.at = job->outcome.ended_at;
+      const auto worker = decode_worker(value);
+      if (worker && *worker_epoch == author) c.at = worker->last_seen;
+      if (worker && worker->status == WorkerStatus::expired) c.at = worker->gone_at;
     }
   };
   const auto told = [&](std::string_view key, std::string_view value) {

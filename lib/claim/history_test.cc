@@ -176,6 +176,7 @@ TEST_F(History, tells_of_a_lost_worker_and_whose_jobs_run_again) {
     EXPECT_EQ(e.author, other);
     EXPECT_EQ(e.at, kNoon + std::chrono::seconds(9));
   }
+  EXPECT_EQ(events.at(0).outcome.ended_at, kNoon + std::chrono::seconds(1)) << "its last words";
   EXPECT_EQ(told(), "requeued 1.1 w2; expired w2; ");
   const ClaimToken again = claim(other);
   EXPECT_EQ(again.attempt, 2U);
@@ -203,6 +204,19 @@ TEST_F(History, without_any_commit_is_told_from_the_state) {
   told();
   Historian later([this](const Event& e) { events.push_back(e); });
   EXPECT_EQ(rest_of(later), "claimed 1.1 w2; started 1.1 w2; finished 1.1 w2; registered w2; ");
+}
+
+TEST_F(History, of_an_expiry_the_state_tells_when_it_was_noticed) {
+  const WorkerEpoch w = join();
+  start(w, claim(w));
+  const WallTime noticed = kNoon + std::chrono::hours(12);
+  ++workflow.tx.number;
+  const auto renewals = read_worker(workflow.tx, w)->renewals;
+  ASSERT_TRUE(*expire_worker(workflow.tx, w, renewals, noticed, 5));
+  Historian later([this](const Event& e) { events.push_back(e); });
+  for (const auto& [key, value] : workflow.tx.entries) later.rest(key, value);
+  ASSERT_EQ(events.back().kind, EventKind::expired);
+  EXPECT_EQ(events.back().at, noticed);
 }
 
 TEST_F(History, is_told_once_by_commits_and_state_together) {

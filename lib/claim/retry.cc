@@ -24,6 +24,22 @@ std::optional<Job> due_job(State& state, const std::optional<store::Entry>& entr
   return job;
 }
 
+// What is counted for a job that declares none is no limit of it, and must not become one.
+ByteCount grown_memory(const RetryRule& rule, ByteCount had, ByteCount most) {
+  if (rule.memory_multiplier == 1 || had <= Requirement{}.memory) return had;
+  return {grown(had.value, rule.memory_multiplier, most.value)};
+}
+
+std::chrono::seconds grown_runtime(const Handler& handler, const RetryRule& rule,
+                                   std::chrono::seconds had) {
+  if (rule.runtime_multiplier == 1 || had.count() <= 0) return had;
+  const auto known = handler.runtime_ceiling;
+  const auto most = known.count() > 0 ? known : kLongestRuntime;
+  return std::chrono::seconds(grown(static_cast<std::uint64_t>(had.count()),
+                                    rule.runtime_multiplier,
+                                    static_cast<std::uint64_t>(most.count())));
+}
+
 }  // namespace
 
 std::string encode(const RetryCounts& counts) {
@@ -89,6 +105,27 @@ std::optional<std::chrono::microseconds> next_due(State& state, WallTime now) {
   return std::max<std::chrono::microseconds>(job->not_before - now, std::chrono::microseconds(0));
 }
 
+ByteCount memory_ceiling(const Reader& reader, const Handler& handler) {
+  ByteCount most = handler.memory_ceiling;
+  if (most.value > 0) return most;
+  scan_workers(reader, true, [&](const Worker& worker) {
+    most = std::max(most, worker.info.memory);
+    return true;
+  });
+  return most;
+}
+
+Ceiling ceiling_reached(const Handler& handler, const RetryRule& rule, const Outcome& outcome,
+                        const Requirement& had, ByteCount most) {
+  if (outcome.cause == EndCause::out_of_memory && rule.memory_multiplier > 1 &&
+      had.memory > Requirement{}.memory && grown_memory(rule, had.memory, most) == had.memory)
+    return Ceiling::memory;
+  if (outcome.cause == EndCause::timed_out && rule.runtime_multiplier > 1 &&
+      had.runtime.count() > 0 && grown_runtime(handler, rule, had.runtime) == had.runtime)
+    return Ceiling::runtime;
+  return Ceiling::none;
+}
+
 const Retries::Terms& Retries::terms_of(std::uint64_t id) {
   if (id >= terms_.first && id < terms_.end) return terms_;
   terms_ = {};
@@ -114,13 +151,14 @@ Job Retries::after_end(std::uint64_t id, Job after, bool recovered, WallTime now
   if (!terms.handler->rules[*rule].script.empty() && !recovered) return after;
   RetryCounts counts = read_retries(ledger_.tx(), JobId{id}, after);
   if (counts.of(*rule) >= terms.handler->rules[*rule].max_retries) return after;
+  if (is_at_ceiling(id, terms.handler->rules[*rule], after.outcome)) return after;
   return again(id, std::move(after), *rule, std::move(counts), now);
 }
 
 Job Retries::after_loss(std::uint64_t id, const Job& before, const Loss& loss) {
   const Terms& terms = terms_of(id);
-  Job after = lose(before, terms.crash_limit != 0 ? terms.crash_limit : loss.crash_limit, loss.now,
-                   loss.why);
+  Job after = lose(before, terms.crash_limit != 0 ? terms.crash_limit : loss.crash_limit,
+                   loss.alive_at, loss.why);
   const auto rule = terms.handler ? rule_for(*terms.handler, after.outcome) : std::nullopt;
   if (after.state == JobState::failed) return rule ? after : for_a_person(std::move(after));
   if (before.state != JobState::running || !rule) return after;
@@ -151,6 +189,20 @@ Job Retries::again(std::uint64_t id, Job after, std::size_t rule, RetryCounts co
   return after;
 }
 
+// Whether this end is for want of what the rule can give no more of.
+bool Retries::is_at_ceiling(std::uint64_t id, const RetryRule& rule, const Outcome& outcome) {
+  if (outcome.cause != EndCause::out_of_memory && outcome.cause != EndCause::timed_out)
+    return false;
+  State& state = ledger_.state();
+  const auto rank = state.rank_of(id);
+  if (!rank) {
+    state.damaged(Key(Table::span, id));
+    return false;
+  }
+  const Requirement had = state.job_class(rank->job_class).need;
+  return ceiling_reached(*terms_.handler, rule, outcome, had, most_memory()) != Ceiling::none;
+}
+
 void Retries::grow(std::uint64_t id, WorkerEpoch worker, const RetryRule& rule) {
   if (rule.memory_multiplier == 1 && rule.runtime_multiplier == 1) return;
   State& state = ledger_.state();
@@ -158,33 +210,18 @@ void Retries::grow(std::uint64_t id, WorkerEpoch worker, const RetryRule& rule) 
   if (!rank) return state.damaged(Key(Table::span, id));
   const JobClass old = state.job_class(rank->job_class);
   JobClass wanted = old;
-  // What is counted for a job that declares none is no limit of it, and must not become one.
-  if (rule.memory_multiplier != 1 && old.need.memory > Requirement{}.memory) {
-    wanted.need.memory.value =
-        grown(old.need.memory.value, rule.memory_multiplier, memory_ceiling());
-  }
-  if (rule.runtime_multiplier != 1 && old.need.runtime.count() > 0) {
-    const auto known = terms_.handler->runtime_ceiling;
-    const auto most = known.count() > 0 ? known : kLongestRuntime;
-    wanted.need.runtime = std::chrono::seconds(
-        grown(static_cast<std::uint64_t>(old.need.runtime.count()), rule.runtime_multiplier,
-              static_cast<std::uint64_t>(most.count())));
-  }
+  if (rule.memory_multiplier != 1)
+    wanted.need.memory = grown_memory(rule, old.need.memory, most_memory());
+  wanted.need.runtime = grown_runtime(*terms_.handler, rule, old.need.runtime);
   if (wanted == old) return;
   const std::uint32_t number = find_or_add_class(ledger_.tx(), wanted);
   put_rank(ledger_.tx(), state, id, {number, rank->priority});
   ledger_.quota().change_class(worker, rank->job_class, number);  // its end is still to be written
 }
 
-std::uint64_t Retries::memory_ceiling() {
-  if (terms_.handler->memory_ceiling.value > 0) return terms_.handler->memory_ceiling.value;
-  if (!largest_worker_) {
-    largest_worker_ = 0;
-    scan_workers(ledger_.tx(), true, [&](const Worker& worker) {
-      largest_worker_ = std::max(*largest_worker_, worker.info.memory.value);
-      return true;
-    });
-  }
+ByteCount Retries::most_memory() {
+  if (terms_.handler->memory_ceiling.value > 0) return terms_.handler->memory_ceiling;
+  if (!largest_worker_) largest_worker_ = memory_ceiling(ledger_.tx(), *terms_.handler);
   return *largest_worker_;
 }
 

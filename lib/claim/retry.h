@@ -48,6 +48,17 @@ bool promote_due(Ledger& ledger, WallTime now);
 // worker and this.
 inline constexpr std::chrono::seconds kLongestRuntime = std::chrono::hours(30 * 24);
 
+// What a job may be given at most by `handler`: what schedulers offer or, where nobody said, what
+// the largest living worker has (a look at each of them).
+[[nodiscard]] ByteCount memory_ceiling(const Reader& reader, const Handler& handler);
+
+enum class Ceiling : std::uint8_t { none, memory, runtime };
+// What a job ran out of that `rule` of `handler` is to give it more of, but cannot: another attempt
+// would end as this one did. `had`: what it was given; `most`: memory_ceiling().
+[[nodiscard]] Ceiling ceiling_reached(const Handler& handler, const RetryRule& rule,
+                                      const Outcome& outcome, const Requirement& had,
+                                      ByteCount most);
+
 // Asks the handlers about the ends of one transaction.
 class Retries {
  public:
@@ -55,14 +66,16 @@ class Retries {
   explicit Retries(Ledger& ledger) : ledger_(ledger) {}
 
   // `after`: the job as its end leaves it. A failed or terminated one that a rule of its handler is
-  // for, and that has retries left by it, waits again: ready, or delayed; its terms have grown. A
-  // rule with a recovery script counts only if that succeeded. One that no rule is for is left to a
-  // person where the workflow says so (rule::kPendingFailed).
+  // for, and that has retries left by it, waits again: ready, or delayed; its terms have grown. One
+  // that has reached a ceiling does not. A rule with a recovery script counts only if that
+  // succeeded. One that no rule is for is left to a person where the workflow says so
+  // (rule::kPendingFailed).
   [[nodiscard]] Job after_end(std::uint64_t id, Job after, bool recovered, WallTime now);
 
   struct Loss {
     std::uint32_t crash_limit = 0;
     WallTime now{};
+    WallTime alive_at{};  // the last sign of life of the worker
     EndCause why = EndCause::worker_lost;
   };
   // The job whose worker is lost: as lose() has it, unless its handler has a rule for that, which
@@ -81,11 +94,12 @@ class Retries {
   [[nodiscard]] Job for_a_person(Job after) const;
   Job again(std::uint64_t id, Job after, std::size_t rule, RetryCounts counts, WallTime now);
   void grow(std::uint64_t id, WorkerEpoch worker, const RetryRule& rule);
-  std::uint64_t memory_ceiling();
+  bool is_at_ceiling(std::uint64_t id, const RetryRule& rule, const Outcome& outcome);
+  ByteCount most_memory();
 
   Ledger& ledger_;
   Terms terms_;
-  std::optional<std::uint64_t> largest_worker_;
+  std::optional<ByteCount> largest_worker_;
 };
 
 }  // namespace torc::claim

@@ -305,6 +305,53 @@ TEST(Retry, memory_grows_only_where_some_was_declared) {
   EXPECT_EQ(read_class(c.wf.tx, again.job_class).need.memory, Requirement{}.memory);
 }
 
+Finished ended_by(EndCause cause, const ClaimToken& token) {
+  const bool killed = cause == EndCause::timed_out;
+  Finished f{token, killed ? JobState::terminated : JobState::failed, {}};
+  f.outcome.cause = cause;
+  f.outcome.exit_code = 137;
+  return f;
+}
+
+TEST(Retry, what_runs_out_of_memory_at_the_ceiling_is_not_tried_again) {
+  RetryRule rule = every_code();
+  rule.max_retries = 9;
+  rule.memory_multiplier = 2;
+  Plan plan = plan_with(rule);
+  plan.classes.front().need.memory = mebibytes(2);  // at most 6
+  Clocked c(plan);
+  auto grants = c.at(kNoon).grants;
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    ASSERT_EQ(grants.size(), 1U) << attempt;
+    grants = c.at(kNoon, {ended_by(EndCause::out_of_memory, grants[0].token)}).grants;
+  }
+  EXPECT_TRUE(grants.empty());
+  EXPECT_EQ(c.wf.state(1), JobState::failed);
+  EXPECT_EQ(c.wf.job(1).attempt, 3U);
+}
+
+TEST(Retry, what_runs_out_of_time_at_the_ceiling_is_not_tried_again_and_other_ends_are) {
+  RetryRule rule = every_code();
+  rule.max_retries = 9;
+  rule.runtime_multiplier = 3;
+  Plan plan = plan_with(rule);
+  plan.classes.front().need.runtime = seconds(100);
+  Clocked c(plan);
+  const auto again = c.at(kNoon, {Clocked::failed(c.at(kNoon).grants.at(0).token)}).grants;
+  ASSERT_EQ(again.size(), 1U) << "more time is not what it wanted";
+  c.at(kNoon, {ended_by(EndCause::timed_out, again[0].token)});
+  EXPECT_EQ(c.wf.state(1), JobState::terminated);
+}
+
+TEST(Retry, a_rule_that_grows_nothing_has_no_ceiling) {
+  Clocked c(plan_with(every_code()));
+  auto grants = c.at(kNoon).grants;
+  for (const auto cause : {EndCause::out_of_memory, EndCause::timed_out}) {
+    grants = c.at(kNoon, {ended_by(cause, grants.at(0).token)}).grants;
+    ASSERT_EQ(grants.size(), 1U);
+  }
+}
+
 TEST(Retry, memory_grows_no_further_than_the_largest_worker_where_no_scheduler_says_more) {
   RetryRule rule = every_code();
   rule.memory_multiplier = 10;

@@ -472,10 +472,11 @@ std::optional<Lease> decode_lease(std::string_view value) {
   return whole(in, std::move(lease));
 }
 
-std::string encode_worker(const WorkerInfo& info, WorkerStatus status, const Lease& lease) {
+std::string encode_worker(const WorkerInfo& info, WorkerStatus status, const Lease& lease,
+                          WallTime gone_at) {
   Encoder out;
   out.u8(static_cast<std::uint8_t>(status)).varint(lease.renewals);
-  out.svarint(lease.last_seen.count()).varint(lease.finished);
+  out.svarint(lease.last_seen.count()).svarint(gone_at.count()).varint(lease.finished);
   out.text(info.host).varint(info.pid).varint(info.pid_start).text(info.boot_id);
   out.text(info.pid_namespace).text(info.allocation).text(info.scheduler).text(info.label);
   out.u8(static_cast<std::uint8_t>((info.any_binding ? 1 : 0) + (info.ignores_resources ? 2 : 0)));
@@ -495,6 +496,7 @@ std::optional<Worker> decode_worker(std::string_view value) {
   w.status = static_cast<WorkerStatus>(status);
   w.renewals = in.varint();
   w.last_seen = WallTime(in.svarint());
+  w.gone_at = WallTime(in.svarint());
   w.finished = in.varint();
   WorkerInfo& info = w.info;
   info.host = in.text();

@@ -238,9 +238,9 @@ struct Lease {
 [[nodiscard]] std::string encode(const Lease& lease);
 [[nodiscard]] std::optional<Lease> decode_lease(std::string_view value);
 
-// `lease` counts only for a worker that is gone: its last words.
+// `lease` and `gone_at` count only for a worker that is gone: its last words, and when others knew.
 [[nodiscard]] std::string encode_worker(const WorkerInfo& info, WorkerStatus status,
-                                        const Lease& lease);
+                                        const Lease& lease, WallTime gone_at);
 [[nodiscard]] std::optional<Worker> decode_worker(std::string_view value);  // without the epoch
 
 [[nodiscard]] std::string encode(const Limit& limit);

@@ -1,5 +1,7 @@
 #include "lib/claim/transition.h"
 
+#include <algorithm>
+
 namespace torc::claim {
 namespace {
 
@@ -163,11 +165,11 @@ Job wait_again(Job job) {
   return job;
 }
 
-Job lose(Job job, std::uint32_t crash_limit, WallTime now, EndCause why) {
+Job lose(Job job, std::uint32_t crash_limit, WallTime alive_at, EndCause why) {
   Outcome outcome;
   outcome.cause = why;
   if (job.state == JobState::running) outcome.started_at = job.outcome.started_at;
-  outcome.ended_at = now;
+  outcome.ended_at = std::max(alive_at, outcome.started_at);
   job.outcome = outcome;
   if (job.state == JobState::running) ++job.lost;
   const bool exhausted = crash_limit != 0 && (job.lost >= crash_limit ||

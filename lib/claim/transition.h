@@ -64,13 +64,13 @@ using Decision = std::variant<Job, Unchanged, Refusal>;
 // It may run after all. Precondition: is_passed_over(job).
 [[nodiscard]] Job wait_again(Job job);
 
-// Its worker is gone, `why` says how: run again, or failed when it has now lost
-// `crash_limit` workers (0: no limit) while it ran. A job that was only claimed is not charged, but
-// its attempt is used up: its start may not have been told yet. Lest a job that takes its worker
-// with it before anybody hears of its start goes on for ever, one that has had kUnheard x
-// `crash_limit` attempts fails too. Precondition: is_live(job.state).
+// Its worker is gone, `why` says how, and was last alive at `alive_at`: run again, or failed when
+// it has now lost `crash_limit` workers (0: no limit) while it ran. A job that was only claimed is
+// not charged, but its attempt is used up: its start may not have been told yet. Lest a job that
+// takes its worker with it before anybody hears of its start goes on for ever, one that has had
+// kUnheard x `crash_limit` attempts fails too. Precondition: is_live(job.state).
 inline constexpr std::uint32_t kUnheard = 10;
-[[nodiscard]] Job lose(Job job, std::uint32_t crash_limit, WallTime now,
+[[nodiscard]] Job lose(Job job, std::uint32_t crash_limit, WallTime alive_at,
                        EndCause why = EndCause::worker_lost);
 
 }  // namespace torc::claim

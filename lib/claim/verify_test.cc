@@ -177,12 +177,12 @@ TEST_F(Verify, a_live_job_that_nobody_holds_is_found) {
 }
 
 TEST_F(Verify, a_living_worker_without_a_lease_is_found) {
-  wf.tx.put(Key(Table::worker, 1), encode_worker({}, WorkerStatus::living, {}));
+  wf.tx.put(Key(Table::worker, 1), encode_worker({}, WorkerStatus::living, {}, {}));
   expect_wrong("worker 1 is living and has no lease");
 }
 
 TEST_F(Verify, a_lease_of_a_worker_that_left_is_found) {
-  wf.tx.put(Key(Table::worker, 2), encode_worker({}, WorkerStatus::released, {}));
+  wf.tx.put(Key(Table::worker, 2), encode_worker({}, WorkerStatus::released, {}, {}));
   expect_wrong("worker 2 has a lease and is not living");
 }
 

@@ -34,6 +34,11 @@ std::uint64_t Watch::beats_of(WorkerEpoch worker) const {
   return it == seen_.end() ? 0 : it->second.beats;
 }
 
+std::chrono::nanoseconds Watch::silence_of(WorkerEpoch worker) const {
+  const auto it = seen_.find(worker);
+  return it == seen_.end() ? std::chrono::nanoseconds(0) : it->second.silent;
+}
+
 void Watch::keep_only(const std::vector<WorkerEpoch>& ring) {
   std::erase_if(seen_, [&](const auto& entry) {
     return std::find(ring.begin(), ring.end(), entry.first) == ring.end();

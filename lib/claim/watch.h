@@ -42,6 +42,8 @@ class Watch {
   Verdict look(const Look& look, BootTime asked, std::chrono::nanoseconds interval);
   // The beat counter that `worker` was last seen with; 0: none.
   [[nodiscard]] std::uint64_t beats_of(WorkerEpoch worker) const;
+  // Since when nothing was heard of `worker`, healthy time only.
+  [[nodiscard]] std::chrono::nanoseconds silence_of(WorkerEpoch worker) const;
 
   // Forgets every worker that is not one of these.
   void keep_only(const std::vector<WorkerEpoch>& ring);

@@ -41,13 +41,14 @@ std::optional<WorkerEpoch> first_on(const Reader& reader, std::string_view host,
 }
 
 // Takes the worker off the list of the living and keeps its last words.
-void bury(Ledger& ledger, WorkerEpoch epoch, WorkerStatus status, const Lease& lease) {
+void bury(Ledger& ledger, WorkerEpoch epoch, WorkerStatus status, const Lease& lease,
+          WallTime now) {
   const Key key(Table::worker, raw(epoch));
   ledger.tx().erase(Key(Table::lease, raw(epoch)));
   --ledger.tally().living;
   const auto worker = ledger.state().worker(epoch);
   if (!worker) return ledger.state().damaged(key);
-  ledger.tx().put(key, encode_worker(worker->info, status, lease));
+  ledger.tx().put(key, encode_worker(worker->info, status, lease, now));
   const Key at_host = host_key(worker->info.host, epoch);
   if (!ledger.tx().get(at_host)) return ledger.state().damaged(at_host);
   ledger.tx().erase(at_host);
@@ -108,7 +109,7 @@ Result<WorkerEpoch> register_worker(Transaction& tx, const WorkerInfo& info) {
   lease.ttl = lease_ttl(info.lease_ttl, ledger.tally().living + 1, info.lease_beat);
   if (!first_on(tx, info.host, 0)) ++ledger.tally().hosts;
   tx.put(host_key(info.host, epoch), {});
-  tx.put(Key(Table::worker, raw(epoch)), encode_worker(info, WorkerStatus::living, Lease{}));
+  tx.put(Key(Table::worker, raw(epoch)), encode_worker(info, WorkerStatus::living, Lease{}, {}));
   tx.put(Key(Table::lease, raw(epoch)), encode(lease));
   ++ledger.tally().living;
   TORC_TRY(ledger.close());
@@ -132,25 +133,27 @@ Result<void> release_worker(Transaction& tx, WorkerEpoch worker, WallTime now) {
   lease->actions.clear();
   ++lease->renewals;
   lease->last_seen = now;
-  bury(ledger, worker, WorkerStatus::released, *lease);
+  bury(ledger, worker, WorkerStatus::released, *lease, now);
   return ledger.close();
 }
 
 Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t observed,
-                           WallTime now, std::uint32_t crash_limit, EndCause why) {
+                           WallTime now, std::uint32_t crash_limit, EndCause why,
+                           WallTime alive_at) {
   Ledger ledger(tx, now);
   const auto lease = ledger.state().lease(worker);
   TORC_TRY(ledger.state().sound());
   if (!lease || lease->renewals != observed) return false;
+  const WallTime end = alive_at.count() != 0 ? alive_at : lease->last_seen;
   Retries retries(ledger);
   for (std::uint64_t id : lease->held) {
     const auto job = held_job(ledger, id, worker);
     if (!job) break;
-    ledger.change(id, *job, retries.after_loss(id, *job, {crash_limit, now, why}));
+    ledger.change(id, *job, retries.after_loss(id, *job, {crash_limit, now, end, why}));
   }
   conclude_revoked(ledger, *lease, worker);
   drop_runs(tx, ledger.state(), worker, *lease, why, now);
-  bury(ledger, worker, WorkerStatus::expired, *lease);
+  bury(ledger, worker, WorkerStatus::expired, *lease, now);
   TORC_TRY(ledger.close());
   return true;
 }

@@ -16,6 +16,11 @@ namespace fs = std::filesystem;
 constexpr const char* kNvidia = "CUDA_VISIBLE_DEVICES";
 constexpr const char* kAmd = "ROCR_VISIBLE_DEVICES";
 constexpr const char* kIntel = "ZE_AFFINITY_MASK";
+constexpr const char* kHip = "HIP_VISIBLE_DEVICES";
+constexpr std::array<std::string_view, 5> kVariables = {kNvidia, kAmd, kIntel, kHip,
+                                                        "GPU_DEVICE_ORDINAL"};
+// Intel's driver shows all devices for an empty mask, and none for one of an index that it has not.
+constexpr const char* kNoIntelDevice = "1000";
 
 std::vector<std::string> names_in(const std::string& directory) {
   std::vector<std::string> names;
@@ -41,7 +46,8 @@ std::vector<std::string> devices_in(std::string_view text) {
     text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
     while (id.starts_with(' ')) id.remove_prefix(1);
     while (id.ends_with(' ')) id.remove_suffix(1);
-    if (id.empty() || id == "NoDevFiles" || id == "none" || id == "void" || id.starts_with('-'))
+    if (id.empty() || id == "NoDevFiles" || id == "none" || id == "void" || id.starts_with('-') ||
+        id == kNoIntelDevice)
       break;
     ids.emplace_back(id);
   }
@@ -94,6 +100,41 @@ Gpus none(std::string from) {
   return {{}, {}, std::move(from)};
 }
 
+bool is_unset(const Hardware& maker, const std::optional<std::string>& value) {
+  return !value || (value->empty() && std::string_view(maker.variable) == kIntel);
+}
+
+// By number within `ids`, or as they are where nothing else limits them. Numbers of devices that
+// are not there are those of the whole node, which some sites set: then `ids` stand.
+std::vector<std::string> within(std::vector<std::string> ids, const std::vector<std::string>& hip,
+                                bool limited) {
+  if (!limited) return hip;
+  std::vector<std::string> chosen;
+  for (const std::string& number : hip) {
+    if (!is_number(number) || number.size() > 4 || std::stoul(number) >= ids.size()) return ids;
+    chosen.push_back(ids[std::stoul(number)]);
+  }
+  return chosen;
+}
+
+// What ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES say together; nullopt: neither is set.
+std::optional<Gpus> amd_grant(const GetEnv& env) {
+  const auto rocr = env(kAmd);
+  auto hip = env(kHip);
+  if (hip && hip->empty()) hip.reset();  // as HIP reads it
+  if (!rocr && !hip) return std::nullopt;
+  std::vector<std::string> ids = devices_in(rocr.value_or(""));
+  if (hip) ids = within(std::move(ids), devices_in(*hip), rocr.has_value());
+  return Gpus{std::move(ids), kAmd, hip ? kHip : kAmd};
+}
+
+std::optional<Gpus> grant_of(const Hardware& maker, const GetEnv& env) {
+  if (std::string_view(maker.variable) == kAmd) return amd_grant(env);
+  const auto value = env(maker.variable);
+  if (is_unset(maker, value)) return std::nullopt;
+  return Gpus{devices_in(*value), maker.variable, maker.variable};
+}
+
 }  // namespace
 
 Gpus find_gpus(const GetEnv& env, const std::string& root) {
@@ -104,11 +145,10 @@ Gpus find_gpus(const GetEnv& env, const std::string& root) {
   });
   std::optional<std::string> set_to_none;
   for (const Hardware& maker : present) {
-    const auto value = env(maker.variable);
-    if (!value) continue;
-    auto ids = devices_in(*value);
-    if (!ids.empty()) return {std::move(ids), maker.variable, maker.variable};
-    if (!set_to_none) set_to_none = maker.variable;
+    auto granted = grant_of(maker, env);
+    if (!granted) continue;
+    if (!granted->ids.empty()) return *std::move(granted);
+    if (!set_to_none) set_to_none = granted->from;
   }
   if (set_to_none) return none(*set_to_none);
   for (const char* granted : {"SLURM_STEP_GPUS", "SLURM_JOB_GPUS"}) {
@@ -122,6 +162,17 @@ Gpus find_gpus(const GetEnv& env, const std::string& root) {
   Gpus found{{}, present[0].variable, "this node"};
   for (std::size_t i = 0; i < present[0].count; ++i) found.ids.push_back(std::to_string(i));
   return found;
+}
+
+std::string visible_gpus(std::string_view variable, const std::vector<std::string>& ids) {
+  if (ids.empty() && variable == kIntel) return kNoIntelDevice;
+  std::string text;
+  for (const std::string& id : ids) text += (text.empty() ? "" : ",") + id;
+  return text;
+}
+
+bool is_gpu_variable(std::string_view name) {
+  return std::find(kVariables.begin(), kVariables.end(), name) != kVariables.end();
 }
 
 }  // namespace torc::exec

@@ -1,5 +1,7 @@
 #include "lib/exec/machine.h"
 
+#include "lib/exec/gpus.h"
+
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -223,6 +225,35 @@ TEST_F(MachineTest, of_all_the_variables_that_slurm_sets_the_one_of_the_hardware
   file("sys/class/kfd/kfd/topology/nodes/1/gpu_id", "28851\n");
   EXPECT_EQ(machine().gpu_variable, "ROCR_VISIBLE_DEVICES");
   EXPECT_EQ(machine().gpus, (Ids{"0", "1"}));
+}
+
+TEST_F(MachineTest, an_empty_mask_says_nothing_to_intels_driver_and_nothing_here) {
+  file("sys/class/drm/card1/device/vendor", "0x8086\n");
+  file("sys/class/drm/card1/device/class", "0x038000\n");
+  variables_["ZE_AFFINITY_MASK"] = "";
+  EXPECT_EQ(machine().gpus, Ids{"0"});
+  variables_["ZE_AFFINITY_MASK"] = visible_gpus("ZE_AFFINITY_MASK", {});
+  EXPECT_TRUE(machine().gpus.empty()) << "what a job without GPUs is told";
+  EXPECT_NE(variables_["ZE_AFFINITY_MASK"], "");
+  EXPECT_EQ(visible_gpus("CUDA_VISIBLE_DEVICES", {}), "");
+  EXPECT_EQ(visible_gpus("ZE_AFFINITY_MASK", {"0.1", "1"}), "0.1,1");
+}
+
+TEST_F(MachineTest, hip_counts_within_what_rocr_leaves) {
+  file("sys/class/kfd/kfd/topology/nodes/1/gpu_id", "28851\n");
+  file("sys/class/kfd/kfd/topology/nodes/2/gpu_id", "28852\n");
+  variables_["HIP_VISIBLE_DEVICES"] = "1";
+  EXPECT_EQ(machine().gpus, Ids{"1"}) << "a grant of its own";
+  EXPECT_EQ(machine().gpus_from, "HIP_VISIBLE_DEVICES");
+  EXPECT_EQ(machine().gpu_variable, "ROCR_VISIBLE_DEVICES");
+  variables_["ROCR_VISIBLE_DEVICES"] = "4,6";
+  EXPECT_EQ(machine().gpus, Ids{"6"});
+  variables_["HIP_VISIBLE_DEVICES"] = "4,6";
+  EXPECT_EQ(machine().gpus, (Ids{"4", "6"})) << "numbers of the whole node";
+  variables_["HIP_VISIBLE_DEVICES"] = "-1";
+  EXPECT_TRUE(machine().gpus.empty());
+  variables_["HIP_VISIBLE_DEVICES"] = "";
+  EXPECT_EQ(machine().gpus, (Ids{"4", "6"}));
 }
 
 TEST_F(MachineTest, inside_slurm_only_granted_gpus_are_used) {

@@ -31,7 +31,7 @@ void check_worker(std::string_view value) {
     last_words.renewals = w.renewals;
     last_words.last_seen = w.last_seen;
     last_words.finished = w.finished;
-    return encode_worker(w.info, w.status, last_words);
+    return encode_worker(w.info, w.status, last_words, w.gone_at);
   });
 }
 

@@ -348,7 +348,7 @@ class ClaimModel {
       j.outcome = Outcome{};
       j.outcome.cause = why;
       j.outcome.started_at = started;
-      j.outcome.ended_at = now;
+      j.outcome.ended_at = std::max(now, started);
       const bool ran = j.state == JobState::running;
       if (ran) j.lost += 1;
       const Entry& e = jobs_[id];

@@ -249,7 +249,8 @@ class World {
     for (const auto& [epoch, worker] : model_.workers()) {
       if (worker.status != WorkerStatus::living) continue;
       const std::uint64_t observed = worker.renewals;
-      RC_ASSERT(*expire_worker(tx_, WorkerEpoch{epoch}, observed, now_, 0));
+      RC_ASSERT(
+          *expire_worker(tx_, WorkerEpoch{epoch}, observed, now_, 0, EndCause::worker_lost, now_));
       RC_ASSERT(model_.expire(WorkerEpoch{epoch}, observed, now_, 0, EndCause::worker_lost,
                               tx_.sequence()));
       ++tx_.state.number;
@@ -391,7 +392,7 @@ class World {
     const EndCause whys[] = {EndCause::worker_lost, EndCause::lease_lost,
                              EndCause::allocation_ended};
     const EndCause why = whys[below(3)];
-    const auto expired = expire_worker(tx_, worker, observed, now_, limit, why);
+    const auto expired = expire_worker(tx_, worker, observed, now_, limit, why, now_);
     RC_ASSERT(expired.ok());
     RC_ASSERT(*expired == model_.expire(worker, observed, now_, limit, why, tx_.sequence()));
     compare();
