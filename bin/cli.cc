@@ -28,7 +28,10 @@ constexpr const char* kFooter = R"(
 STORE may be left out when TORC_STORE is set or the working directory holds exactly one *.torc.
 
 Exit codes: 0 all jobs completed (or the command did what was asked); 1 some job failed or was never reached;
-2 wrong flags or a spec with errors; 3 the store cannot be used.
+2 wrong flags or a spec with errors; 3 the store cannot be used.)";
+
+// Only where no command is named.
+constexpr const char* kFirstSteps = R"(
 
 First steps:
   torc check wf.yaml      what is wrong with it, if anything
@@ -129,6 +132,15 @@ Exit run_completion(const App& app, const CLI::App& cli, const std::string& shel
   return Exit::ok;
 }
 
+// Positionals by what they stand for: "torc job [STORE] NAME", where CLI11 counts: "NAME(1x)".
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  std::string make_option_usage(const CLI::Option* option) const override {
+    const std::string type = option->get_type_name();
+    return type.starts_with('[') ? type : CLI::Formatter::make_option_usage(option);
+  }
+};
+
 std::string nearest_command(const CLI::App& cli, const std::string& word) {
   std::vector<std::string> names;
   for (const CLI::App* command : cli.get_subcommands({})) names.push_back(command->get_name());
@@ -141,6 +153,7 @@ Exit run_command_line(const App& app, int argc, char** argv) {
   CLI::App cli("torc: runs workflows of many jobs on clusters, without any server", "torc");
   cli.set_version_flag("-V,--version", "torc " TORC_VERSION);
   cli.footer(kFooter);
+  cli.formatter(std::make_shared<HelpFormatter>());
   cli.require_subcommand(1);
   cli.get_formatter()->column_width(34);
   Exit exit = Exit::ok;
@@ -184,7 +197,9 @@ Exit run_command_line(const App& app, int argc, char** argv) {
   add_worker_flags(c, run.worker);
   c->callback([&, c] {
     run.spec_flags = c->count("--store") + c->count("--engine") > 0;
-    exit = under_watchdog(app, [&](const App& guarded) { return run_run(guarded, run); });
+    const std::string again = fmt::format("torc run {}", shell_word(run.target));
+    exit = under_watchdog(app, run.target.empty() ? "torc run" : again,
+                          [&](const App& guarded) { return run_run(guarded, run); });
   });
 
   ExecOptions exec;
@@ -196,7 +211,7 @@ Exit run_command_line(const App& app, int argc, char** argv) {
   c->add_option("STORE", worker.store, "store");
   add_worker_flags(c, worker);
   c->callback([&] {
-    exit = under_watchdog(app, [&](const App& guarded) { return run_worker(guarded, worker); });
+    exit = under_watchdog(app, "", [&](const App& guarded) { return run_worker(guarded, worker); });
   });
 
   NodeOptions node;
@@ -269,6 +284,8 @@ Exit run_command_line(const App& app, int argc, char** argv) {
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   c->callback([&] { exit = run_completion(app, cli, shell); });
+
+  cli.footer(std::string(kFooter) + kFirstSteps);  // not inherited: the commands have theirs
 
   try {
     cli.parse(argc, argv);

@@ -4,6 +4,7 @@
 #include "bin/exec_commands.h"
 #include "bin/guard.h"
 #include "bin/quantities.h"
+#include "bin/quote.h"
 
 namespace torc::cli {
 namespace {
@@ -98,7 +99,9 @@ void add_exec_command(CLI::App& cli, const App& app, ExecOptions& o, Exit& exit)
       exit = run_exec(app, o);
       return;
     }
-    exit = under_watchdog(app, [&](const App& guarded) { return run_exec(guarded, o); });
+    const std::string store = o.store.empty() ? "" : " --store " + shell_word(o.store);
+    exit = under_watchdog(app, "torc exec --resume" + store,
+                          [&](const App& guarded) { return run_exec(guarded, o); });
   });
 }
 

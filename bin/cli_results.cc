@@ -7,7 +7,8 @@ namespace torc::cli {
 
 void add_result_commands(CLI::App& cli, const App& app, ResultCommands& options, Exit& exit) {
   ResultsOptions& o = options.results;
-  auto* c = cli.add_subcommand("results", "Show how attempts ended, how long they took, what of");
+  auto* c = cli.add_subcommand("results",
+                               "Show how attempts ended, how long they took and what they used");
   c->add_option("NAME", o.words, "[STORE] [NAME…], or #NUMBER (default: all jobs)")
       ->type_name("[STORE] [NAME…]");
   auto* failed = c->add_flag("--failed", o.failed, "only of jobs that failed or were terminated");

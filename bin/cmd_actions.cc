@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -145,6 +146,30 @@ ordered_json to_json(const Row& r) {
   return out;
 }
 
+// What is there; false: no such file.
+Result<bool> print_file(const App& app, const Path& file) {
+  for (std::uint64_t from = 0;;) {
+    TORC_ASSIGN(const auto part, exec::read_part(file, 0, std::nullopt, from, kStep));
+    if (!part) return false;
+    if (part->bytes.empty()) return true;
+    say(app.out, "{}", part->bytes);
+    from += part->bytes.size();
+  }
+}
+
+// The runs of a persistent action before its newest, where they are beside it.
+Result<void> print_earlier(const App& app, const Row& r) {
+  for (std::uint32_t n = 1; n < r.run.nth; ++n) {
+    const Path file = action_file(r.file.parent_path().parent_path(), r.number, n, r.of);
+    std::error_code error;
+    if (!std::filesystem::exists(file, error)) continue;
+    say(app.out, "==> run {} <==\n", n);
+    TORC_TRY(print_file(app, file));
+  }
+  if (r.run.nth > 1) say(app.out, "==> run {} <==\n", r.run.nth);
+  return {};
+}
+
 Result<void> print_output(const App& app, const std::vector<Row>& rows) {
   for (const Row& r : rows) {
     if (r.file.empty()) {
@@ -152,16 +177,10 @@ Result<void> print_output(const App& app, const std::vector<Row>& rows) {
       continue;
     }
     if (rows.size() > 1) say(app.out, "==> worker {} <==\n", claim::raw(r.run.worker));
-    for (std::uint64_t from = 0;;) {
-      TORC_ASSIGN(const auto part, exec::read_part(r.file, 0, std::nullopt, from, kStep));
-      if (!part) {
-        say(app.err, "torc: there is no output of action {} in {}\n", r.number, r.file.string());
-        break;
-      }
-      if (part->bytes.empty()) break;
-      say(app.out, "{}", part->bytes);
-      from += part->bytes.size();
-    }
+    if (claim::raw(r.of) == 0) TORC_TRY(print_earlier(app, r));
+    TORC_ASSIGN(const bool there, print_file(app, r.file));
+    if (!there)
+      say(app.err, "torc: there is no output of action {} in {}\n", r.number, r.file.string());
   }
   return {};
 }

@@ -55,12 +55,13 @@ Result<std::vector<bool>> find_over(store::Store& store) {
 void say_end(const App& app, const ExecOptions& o, const WorkerSummary& summary,
              const Path& store) {
   const claim::WorkflowState& w = summary.workflow;
-  if (w.all_completed() && !o.progress) return;
+  const bool idle = (o.resume || o.resume_failed) && summary.completed + summary.failed == 0;
+  if (w.all_completed() && !o.progress && !idle) return;
   const auto bad = w.of(JobState::failed) + w.of(JobState::terminated) + w.of(JobState::canceled);
   say(app.err, "torc: {} of {} job(s) completed", show_count(w.of(JobState::completed)),
       show_count(w.jobs));
   if (bad > 0) say(app.err, ", {} failed", show_count(bad));
-  say(app.err, "\n");
+  say(app.err, "{}\n", idle && w.finished() ? "; there was nothing left to do" : "");
   const std::string shown = shown_path(app, store);
   if (w.halted()) {
     say(app.err, "torc: nothing more was started after {} failure(s)\n",
@@ -70,8 +71,10 @@ void say_end(const App& app, const ExecOptions& o, const WorkerSummary& summary,
   if (!w.finished()) {
     say(app.err, "torc: go on with: torc exec --resume{}\n", named);
   } else if (bad > 0) {
-    say(app.err, "torc: see: torc jobs {} --state failed; again: torc exec --resume-failed{}\n",
-        shown, named);
+    say(app.err,
+        "torc: see: torc results {} --failed; torc logs {} --failed; again: "
+        "torc exec --resume-failed{}\n",
+        shown, shown, named);
   }
 }
 
@@ -110,6 +113,7 @@ Exit run_jobs_of(const App& app, const ExecOptions& o, std::unique_ptr<store::St
     progress.hide();
     say(app.err, "torc: {}\n", line);
   };
+  events.asked = events.notice;
   events.label = label_of;
   bool told = false;
   events.ended = [&](const JobEnd& job) {

@@ -38,6 +38,7 @@ class Exporter {
   Result<void> write(JobNow now) {
     const std::string name = file_name(now);
     const std::uint32_t newest = now.output.attempt;
+    const std::uint64_t before = files_;
     for (std::uint32_t n = all_attempts_ ? 1 : newest; n <= newest; ++n) {
       choose_attempt(now.output, n);
       const std::string stem = all_attempts_ ? fmt::format("{}.{}", name, n) : name;
@@ -48,9 +49,11 @@ class Exporter {
         TORC_TRY(write_stream(now.output, stream, stem));
       }
     }
+    if (files_ > before) ++jobs_;
     return {};
   }
   [[nodiscard]] std::uint64_t files() const { return files_; }
+  [[nodiscard]] std::uint64_t jobs() const { return jobs_; }  // that wrote any
 
  private:
   Result<void> write_stream(const AttemptOutput& output, exec::Stream stream,
@@ -74,6 +77,7 @@ class Exporter {
   bool all_attempts_;
   OutputReader reader_;
   std::uint64_t files_ = 0;
+  std::uint64_t jobs_ = 0;
 };
 
 // Into a directory with other things in it nothing is written: what is there is never mistaken for
@@ -120,8 +124,10 @@ Exit run_export(const App& app, const ExportOptions& options) {
     if (auto written = exporter.write(std::move(now)); !written)
       return report(app, written.error());
   }
-  say(app.out, "{} file(s) in {}: what {} job(s) wrote\n", show_count(exporter.files()),
-      shown_path(app, directory), show_count(jobs->size()));
+  const std::uint64_t silent = jobs->size() - exporter.jobs();
+  say(app.out, "{} file(s) in {}: what {} job(s) wrote{}\n", show_count(exporter.files()),
+      shown_path(app, directory), show_count(exporter.jobs()),
+      silent == 0 ? "" : fmt::format("; {} wrote nothing", show_count(silent)));
   return Exit::ok;
 }
 

@@ -140,6 +140,9 @@ void print_job(const App& app, const claim::Reader& reader, const RecipeBook::Pa
                                store, word, store, word));
   }
   if (job.state == JobState::delayed) line("tried again", show_time(job.not_before));
+  if (job.state == JobState::ready && job.outcome.cause == claim::EndCause::exited &&
+      rendered.checkpoint_exit_code != 0 && job.outcome.exit_code == rendered.checkpoint_exit_code)
+    line("checkpoint", "it was told to end, saved its state and goes on from there");
   if (page.handler != nullptr) line("retries", show_retries(reader, *page.handler, id, job));
   for (const ObstacleLine& l : obstacle_lines(reader, book, id)) line(l.name, l.text);
   if (job.attempt > 0) {

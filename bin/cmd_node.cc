@@ -53,13 +53,13 @@ ordered_json record_of(const exec::NodeEntry& e, BootTime now) {
 }
 
 void print_table(const App& app, const std::vector<exec::NodeEntry>& workers) {
-  Table table({{"PID", Align::right},
-               {"CPUS", Align::right},
-               {"MEMORY", Align::right},
-               {"GPUS"},
-               {"SINCE"},
-               {"STATE"},
-               {"STORE"}});
+  Table table({{"pid", Align::right},
+               {"CPUs", Align::right},
+               {"memory", Align::right},
+               {"GPUs"},
+               {"since"},
+               {"state"},
+               {"store"}});
   for (const exec::NodeEntry& e : workers) {
     const exec::NodeMember& m = e.member;
     const exec::NodeHolding& h = e.holding;
@@ -67,7 +67,7 @@ void print_table(const App& app, const std::vector<exec::NodeEntry>& workers) {
                show_bytes(h.memory + h.own_memory), joined(gpus_in(m, h.gpus)), show_time(m.since),
                m.overcommits                   ? "overcommits"
                : h.waiting_since != BootTime{} ? "waits"
-                                               : "",
+                                               : "works",
                shown_path(app, m.store)});
   }
   fmt::print(app.out, "{}", table.text());

@@ -131,8 +131,9 @@ std::vector<std::string> findings(const Use& use) {
   }
   if (use.timed_out > 0) found.push_back(fmt::format("{} timed out", use.timed_out));
   const double limit = static_cast<double>(use.asked.runtime.count()) * 1e6;
-  if (use.timed_out == 0 && limit > 0 && static_cast<double>(use.longest.count()) >= kNear * limit)
-    found.emplace_back("near its runtime");
+  const auto longest = static_cast<double>(use.longest.count());
+  if (use.timed_out == 0 && limit > 0 && longest >= kNear * limit)
+    found.emplace_back(longest > limit ? "above its runtime" : "near its runtime");
   const double cpus = share(static_cast<double>(use.cpu_time.count()),
                             static_cast<double>(use.time.count()) * use.asked.cpus);
   if (use.asked.cpus > 1 && use.time.count() > 0 && cpus < kIdle) found.emplace_back("wastes CPUs");
@@ -145,11 +146,10 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-// "work_1 … work_1000".
+// "work_{i}"; of one job its name.
 std::string entry_name(const Use& use) {
-  const std::uint64_t n = use.page->job_template.count;
-  const std::string first = use.page->recipe.name(0);
-  return n <= 1 ? first : first + " … " + use.page->recipe.name(n - 1);
+  const spec::Recipe& recipe = use.page->recipe;
+  return use.page->job_template.count == 1 ? recipe.name(0) : recipe.entry_name();
 }
 
 class Resources {
@@ -176,8 +176,10 @@ Table Resources::new_page() {
                 {"suggested", Align::right},
                 {"CPUs", Align::right},
                 {"busy", Align::right},
+                {"suggested", Align::right},
                 {"runtime", Align::right},
                 {"longest", Align::right},
+                {"suggested", Align::right},
                 {"read", Align::right},
                 {"written", Align::right},
                 {"what is wrong"}});
@@ -220,8 +222,10 @@ void Resources::add(const Use& use) {
              use.measured > 0 ? show_bytes(suggested_memory(use)) : "-",
              std::to_string(use.asked.cpus),
              use.time.count() == 0 ? "-" : fmt::format("{:.0f} %", busy * 100),
+             use.time.count() == 0 ? "-" : std::to_string(suggested_cpus(use)),
              use.asked.runtime.count() == 0 ? "-" : show_duration(use.asked.runtime),
-             show_duration(use.longest), use.io_seen > 0 ? show_bytes(use.io.read) : "-",
+             show_duration(use.longest), show_duration(suggested_runtime(use)),
+             use.io_seen > 0 ? show_bytes(use.io.read) : "-",
              use.io_seen > 0 ? show_bytes(use.io.written) : "-", joined(findings(use))});
   if (page_.rows() < kPage) return;
   fmt::print(app_.out, "{}", page_.text());

@@ -35,6 +35,13 @@ struct Row {
   claim::Outcome outcome;
 };
 
+// It saved its state when it was told to end, said so by its exit code, and goes on.
+bool is_checkpoint(const Row& row, const RecipeBook::Page* page) {
+  const std::int32_t code = page == nullptr ? 0 : page->recipe.checkpoint_exit_code();
+  return code != 0 && row.state == JobState::ready && row.outcome.cause == EndCause::exited &&
+         row.outcome.exit_code == code;
+}
+
 std::optional<JobState> parse_state(const std::string& text) {
   for (std::size_t s = 0; s < claim::kJobStates; ++s) {
     if (claim::to_string(static_cast<JobState>(s)) == text) return static_cast<JobState>(s);
@@ -240,9 +247,11 @@ void Results::add(const claim::Reader& reader, const Row& row) {
   }
   const claim::Outcome& o = row.outcome;
   page_.add({printable(name), std::to_string(row.attempt), std::string(claim::to_string(row.state)),
-             std::string(claim::to_string(o.cause)), show_exit(o), show_duration(runtime_of(o)),
-             show_duration(o.cpu_time), show_peak(o), show_read(o), show_written(o),
-             node.empty() ? "-" : node});
+             is_checkpoint(row, book_.find(reader, row.job).get())
+                 ? "checkpoint"
+                 : std::string(claim::to_string(o.cause)),
+             show_exit(o), show_duration(runtime_of(o)), show_duration(o.cpu_time), show_peak(o),
+             show_read(o), show_written(o), node.empty() ? "-" : node});
   if (page_.rows() < kPage) return;
   fmt::print(app_.out, "{}", page_.text());
   page_ = new_page();

@@ -59,21 +59,31 @@ void print_summary(const App& app, const WorkerSummary& summary, const Path& sto
   if (w.unmet > 0) say(app.out, ", {} not needed", show_count(w.unmet));
   if (const auto n = w.of(JobState::pending_failed); n > 0)
     say(app.out, ", {} failed and to be decided", show_count(n));
+  if (const auto n = w.of(JobState::held); n > 0) say(app.out, ", {} held", show_count(n));
   if (w.finished() && w.of(JobState::blocked) > 0) {
     say(app.out, ", {} never reached", show_count(w.of(JobState::blocked)));
   }
   say(app.out, " in {}\n", show_duration(took));
   const std::string shown = shown_path(app, store);
   if (w.actions.failed > 0)
-    say(app.out, "{} action(s) failed; see: torc actions {}\n", show_count(w.actions.failed),
-        shown);
+    say(app.out, "{} action(s) failed; see: torc actions {}; torc actions {} --output NUMBER\n",
+        show_count(w.actions.failed), shown, shown);
+  if (w.of(JobState::held) > 0)
+    say(app.out, "held jobs run when they are let: torc release {} --all\n", shown);
+  if (summary.end == WorkerEnd::time_up || summary.end == WorkerEnd::idle) {
+    say(app.out, "it left because {}{}\n",
+        summary.end == WorkerEnd::time_up ? "its time was up (--time-limit)"
+                                          : "it had no job for so long (--idle-timeout)",
+        summary.given_back == 0
+            ? ""
+            : fmt::format("; {} job(s) that it had begun run again", summary.given_back));
+  }
   if (w.halted()) {
     say(app.out, "nothing more was started after {} failure(s): max_failures is {}\n",
         show_count(w.of(JobState::failed) + w.of(JobState::terminated)),
         show_count(w.max_failures));
   }
-  if (bad > 0)
-    say(app.out, "see: torc jobs {} --state failed; torc logs {} --failed\n", shown, shown);
+  if (bad > 0) say(app.out, "see: torc results {} --failed; torc logs {} --failed\n", shown, shown);
   if (summary.end == WorkerEnd::nothing_fits && w.budget_holds) {
     say(app.out, "the budget keeps {} ready job(s) from starting; see `torc status {}`\n",
         show_count(w.of(JobState::ready)), shown);
@@ -122,6 +132,7 @@ Exit run_run(const App& app, const RunOptions& options) {
   events.show_at = [&] { return progress.due(); };
   events.show = [&] { progress.draw_now(); };
   events.notice = [&](const std::string& line) { progress.print(line); };
+  events.asked = [&](const std::string& line) { progress.answer(line); };
   events.failure = [&](const std::string& name, const claim::Outcome& outcome) {
     progress.print(fmt::format("failed: {}: {}", printable(name), show_outcome(outcome)));
   };

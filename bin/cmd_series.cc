@@ -111,7 +111,8 @@ Exit run_series(const App& app, const ResourcesOptions& options) {
                    fmt::format("there is no time series of '{}', attempt {}", options.series,
                                (*now)->output.attempt),
                    "workers keep one of each job that runs for 0.1 s or longer when the workflow "
-                   "has `resource_monitor: {granularity: time_series}`"});
+                   "has `resource_monitor: {granularity: time_series}` and no `enabled: false` in "
+                   "it, also not under its `jobs`"});
   }
   if (options.json) {
     show_json(app, **now, **points);

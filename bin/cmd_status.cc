@@ -211,7 +211,7 @@ void print_unserved(const App& app, const Picture& picture) {
   fmt::print(app.out, "{}", table.text());
 }
 
-void print_failures(const App& app, const Picture& picture) {
+void print_failures(const App& app, const Picture& picture, const std::string& store) {
   const claim::WorkflowState& w = picture.workflow;
   if (!picture.failures.empty()) {
     Table table({{"failed job"}, {"attempt", Align::right}, {"why"}});
@@ -222,8 +222,8 @@ void print_failures(const App& app, const Picture& picture) {
     const std::uint64_t all =
         w.of(JobState::failed) + w.of(JobState::terminated) + w.of(JobState::pending_failed);
     if (all > picture.failures.size()) {
-      fmt::print(app.out, "… and {} more: torc jobs --state failed\n",
-                 show_count(all - picture.failures.size()));
+      fmt::print(app.out, "… and {} more; all of them: torc results {} --failed\n",
+                 show_count(all - picture.failures.size()), store);
     }
   }
   if (w.halted()) {
@@ -261,7 +261,8 @@ void print_picture(const App& app, const Picture& picture, const store::Store& s
   const claim::WorkflowState& w = picture.workflow;
   fmt::print(app.out, "{}  {}  ({})\n{}\n\n", printable(w.name),
              workflow_verdict(w, picture.workers.size()), store.directory().string(),
-             progress_text({w, 0}, app.terminal_columns));
+             progress_text(
+                 {w, 0}, app.out_is_terminal ? std::optional(app.terminal_columns) : std::nullopt));
   Table table({{"state"}, {"jobs", Align::right}});
   for (std::size_t s = 0; s < claim::kJobStates; ++s) {
     if (w.counts[s] == 0) continue;
@@ -276,7 +277,7 @@ void print_picture(const App& app, const Picture& picture, const store::Store& s
   print_unserved(app, picture);
   print_quota(app, picture.quota);
   print_actions(app, w.actions);
-  print_failures(app, picture);
+  print_failures(app, picture, shown_path(app, store.directory()));
 }
 
 }  // namespace

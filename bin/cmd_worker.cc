@@ -98,6 +98,10 @@ Exit run_worker(const App& app, const WorkerOptions& options) {
       std::fflush(app.out);
     };
   }
+  events.asked = [&](const std::string& line) {
+    say(app.out, "{} {}\n", show_time(app.clock.wall_now()), line);
+    std::fflush(app.out);
+  };
   std::optional<WallTime> ends_at;  // decided once, whatever lives follow
   for (int life = 1;; ++life) {
     auto store = store::Store::open(app.world, *path, worker_tuning());
@@ -116,9 +120,10 @@ Exit run_worker(const App& app, const WorkerOptions& options) {
     auto summary = work(app, *std::move(store), *setup, events);
     if (!summary) return report(app, summary.error());
     if (!options.quiet) {
-      say(app.out, "{} worker {} leaves: {}; {} completed, {} failed\n",
+      say(app.out, "{} worker {} leaves: {}; {} completed, {} failed{}\n",
           show_time(app.clock.wall_now()), summary->epoch, to_string(summary->end),
-          summary->completed, summary->failed);
+          summary->completed, summary->failed,
+          summary->given_back == 0 ? "" : fmt::format(", {} given back", summary->given_back));
       std::fflush(app.out);
     }
     if (summary->end == WorkerEnd::broken) return Exit::store;

@@ -242,6 +242,12 @@ Result<std::unique_ptr<store::Store>> open_exec_store(const App& app, const Exec
   if (o.store.empty()) {
     TORC_ASSIGN(place, newest_place(app));
   }
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(place, error))) {
+    return Error{ErrorKind::invalid,
+                 fmt::format("there is nothing to go on with: no {}", place.string()),
+                 "leave --resume out and say what to run, or name the store of an earlier run"};
+  }
   write_for_group_of(app, place);
   TORC_ASSIGN(auto store, store::Store::open(app.world, place, worker_tuning()));
   if (o.resume_failed) TORC_TRY(retry_failed(*store));

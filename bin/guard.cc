@@ -1,12 +1,25 @@
 #include "bin/guard.h"
 
+#include <signal.h>
+
+#include <cstring>
 #include <utility>
 
 #include "lib/exec/watchdog.h"
 
 namespace torc::cli {
 
-Exit under_watchdog(const App& app, const std::function<Exit(const App&)>& command) {
+namespace {
+
+// By Ctrl-C, a closed terminal or a reader that left.
+bool is_from_a_person(int number) {
+  return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGPIPE;
+}
+
+}  // namespace
+
+Exit under_watchdog(const App& app, const std::string& again,
+                    const std::function<Exit(const App&)>& command) {
   std::fflush(nullptr);  // or both would print it
   auto split = exec::split_off_watchdog(app.clock);
   if (!split) return report(app, split.error());
@@ -17,6 +30,11 @@ Exit under_watchdog(const App& app, const std::function<Exit(const App&)>& comma
   }
   const auto& ended = std::get<exec::WorkerEnded>(*split);
   if (ended.given_up) return Exit::store;
+  if (ended.signal != 0 && !is_from_a_person(ended.signal)) {
+    say(app.err, "torc: the worker was killed by signal {} ({}){}; {}\n", ended.signal,
+        strsignal(ended.signal), ended.signal == SIGKILL ? ", perhaps for want of memory" : "",
+        again.empty() ? "its jobs go to others" : "its jobs run again; go on with: " + again);
+  }
   if (ended.signal != 0) exec::die_of(ended.signal);
   return static_cast<Exit>(ended.exit_code);
 }

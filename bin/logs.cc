@@ -95,6 +95,24 @@ class Follower {
   std::uint64_t at_ = 0;
 };
 
+// Whether a job that has not run yet will.
+enum class Start : std::uint8_t { by_itself, by_a_person, never };
+
+Result<Start> outlook(store::Store& store, const JobNow& now) {
+  Start start = Start::by_itself;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(const claim::WorkflowState w, claim::read_workflow(reader));
+    TORC_ASSIGN(const claim::Crowd crowd, claim::read_crowd(reader));
+    const bool waits_for_others = now.job.state == claim::JobState::blocked;
+    const bool person = w.of(claim::JobState::held) + w.of(claim::JobState::pending_failed) > 0;
+    start = Start::by_itself;
+    if (crowd.workers == 0) start = Start::by_a_person;
+    if (w.finished()) start = waits_for_others && !person ? Start::never : Start::by_a_person;
+    return {};
+  }));
+  return start;
+}
+
 }  // namespace
 
 Result<std::uint64_t> copy_out(const App& app, OutputReader& reader, const AttemptOutput& output,
@@ -159,8 +177,22 @@ Exit follow(const App& app, store::Store& store, const std::string& name,
       auto news = follower.print_news((*now)->output);
       if (!news) return report(app, news.error());
       if (*news) delay = kFirstLook / 2;
-    } else if (!std::exchange(told, true)) {
-      say(app.err, "torc: waiting for {} to start\n", printable(name));
+    } else if (claim::is_over((*now)->job.state)) {
+      say(app.err, "torc: {} has not run: it is {}\n", printable(name),
+          claim::to_string((*now)->job.state));
+    } else {
+      auto start = outlook(store, **now);
+      if (!start) return report(app, start.error());
+      const std::string why =
+          fmt::format("torc why {} {}", shown_path(app, store.directory()), shell_word(name));
+      if (*start == Start::never) {
+        say(app.err, "torc: {} is {}, and nothing is left that could let it start; see: {}\n",
+            printable(name), claim::to_string((*now)->job.state), why);
+        return Exit::unfinished;
+      }
+      if (!std::exchange(told, true))
+        say(app.err, "torc: waiting for {} to start{}\n", printable(name),
+            *start == Start::by_a_person ? "; why it does not: " + why : "");
     }
     if (superseded && options.attempt) return Exit::ok;
     if (superseded) {

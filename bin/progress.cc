@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "bin/quantities.h"
 
@@ -22,34 +23,75 @@ std::uint64_t ended(const claim::WorkflowState& w) {
 
 }  // namespace
 
-std::string progress_text(const ProgressLine& line, int columns) {
+namespace {
+
+// Of what a line says, what goes first when there is no room for all.
+enum class Worth : std::uint8_t { estimate, claimed, rate, detail, failed, share };
+
+struct Part {
+  std::string text;
+  Worth worth;
+};
+
+std::vector<Part> parts_of(const ProgressLine& line) {
   const claim::WorkflowState& w = line.workflow;
   const std::uint64_t done = ended(w);
   const double share = w.jobs == 0 ? 1 : static_cast<double>(done) / static_cast<double>(w.jobs);
-  std::string tail = fmt::format(" {:3.0f} %  {}/{}", std::floor(100 * share), show_count(done),
-                                 show_count(w.jobs));
-  if (const auto n = w.of(JobState::running); n > 0)
-    tail += fmt::format("  {} running", show_count(n));
-  if (const auto n = w.of(JobState::claimed); n > 0)
-    tail += fmt::format("  {} claimed", show_count(n));
-  const auto bad = w.of(JobState::failed) + w.of(JobState::terminated);
-  if (bad > 0) tail += fmt::format("  {} failed", show_count(bad));
-  if (const auto n = w.of(JobState::pending_failed); n > 0)
-    tail += fmt::format("  {} to decide", show_count(n));
-  const auto canceled = w.of(JobState::canceled) - w.unmet;
-  if (canceled > 0) tail += fmt::format("  {} canceled", show_count(canceled));
+  std::vector<Part> parts = {{fmt::format(" {:3.0f} %  {}/{}", std::floor(100 * share),
+                                          show_count(done), show_count(w.jobs)),
+                              Worth::share}};
+  const auto add = [&](std::uint64_t n, const char* what, Worth worth) {
+    if (n > 0) parts.push_back({fmt::format("  {} {}", show_count(n), what), worth});
+  };
+  add(w.of(JobState::running), "running", Worth::detail);
+  add(w.of(JobState::claimed), "claimed", Worth::claimed);
+  add(w.of(JobState::failed) + w.of(JobState::terminated), "failed", Worth::failed);
+  add(w.of(JobState::pending_failed), "to decide", Worth::failed);
+  add(w.of(JobState::canceled) - w.unmet, "canceled", Worth::detail);
   if (line.jobs_per_second > 0 && done < w.jobs) {
-    tail += line.jobs_per_second >= 10 ? fmt::format("  {:.0f}/s", line.jobs_per_second)
-                                       : fmt::format("  {:.1f}/s", line.jobs_per_second);
+    parts.push_back({line.jobs_per_second >= 10 ? fmt::format("  {:.0f}/s", line.jobs_per_second)
+                                                : fmt::format("  {:.1f}/s", line.jobs_per_second),
+                     Worth::rate});
     const double left = static_cast<double>(w.jobs - done) / line.jobs_per_second;
-    tail += "  ETA " + show_estimate(left);
+    parts.push_back({"  ETA " + show_estimate(left), Worth::estimate});
   }
-  const int room = std::clamp(columns - static_cast<int>(tail.size()) - 3, 0, 40);
-  if (room < 5) return tail.substr(0, static_cast<std::size_t>(std::max(columns - 1, 0)));
-  const int filled = static_cast<int>(share * room);
+  return parts;
+}
+
+std::string joined(const std::vector<Part>& parts, Worth least) {
+  std::string text;
+  for (const Part& part : parts) text += part.worth >= least ? part.text : "";
+  return text;
+}
+
+}  // namespace
+
+std::string progress_text(const ProgressLine& line, std::optional<int> columns) {
+  constexpr int kLongestBar = 40;
+  constexpr int kShortestBar = 5;
+  constexpr int kPlainBar = 20;
+  const std::vector<Part> parts = parts_of(line);
+  std::string tail = joined(parts, Worth::estimate);
+  // The last column stays free: a line that fills it wraps on some terminals.
+  const int room = columns ? *columns - 1 : 0;
+  const int bar_room =
+      columns ? std::min(room - static_cast<int>(tail.size()) - 2, kLongestBar) : kPlainBar;
+  if (bar_room < kShortestBar) {
+    const auto fits = [&] { return static_cast<int>(tail.size()) <= room; };
+    for (const Worth least :
+         {Worth::claimed, Worth::rate, Worth::detail, Worth::failed, Worth::share}) {
+      if (fits()) break;
+      tail = joined(parts, least);
+    }
+    return tail.substr(0, static_cast<std::size_t>(std::max(room, 0)));
+  }
+  const claim::WorkflowState& w = line.workflow;
+  const double share =
+      w.jobs == 0 ? 1 : static_cast<double>(ended(w)) / static_cast<double>(w.jobs);
+  const int filled = static_cast<int>(share * bar_room);
   std::string bar(static_cast<std::size_t>(filled), '=');
-  if (filled < room) bar += '>';
-  bar.resize(static_cast<std::size_t>(room), ' ');
+  if (filled < bar_room) bar += '>';
+  bar.resize(static_cast<std::size_t>(bar_room), ' ');
   return "[" + bar + "]" + tail;
 }
 
@@ -96,16 +138,19 @@ void Progress::draw(BootTime now) {
     say(app_.out, "\r\x1b[K{}", progress_text({newest_, rate}, columns));
     drawn_ = true;
   } else {
-    say(app_.out, "{}\n", progress_text({newest_, rate}, 60));
+    say(app_.out, "{}\n", progress_text({newest_, rate}, std::nullopt));
   }
   std::fflush(app_.out);
 }
 
 void Progress::print(const std::string& line) {
-  if (quiet_) return;
+  if (!quiet_) answer(line);
+}
+
+void Progress::answer(const std::string& line) {
   hide();
   say(app_.out, "{}\n", line);
-  if (app_.out_is_terminal && first_ != BootTime{}) draw(app_.clock.boot_now());
+  if (!quiet_ && app_.out_is_terminal && first_ != BootTime{}) draw(app_.clock.boot_now());
   std::fflush(app_.out);
 }
 

@@ -11,12 +11,13 @@
 
 namespace torc::cli {
 
-// "[=====>    ]  52 %  520/1,000  2 running  1 failed  310/s  ETA 2 s", cut to `columns`. Pure.
+// "[=====>    ]  52 %  520/1,000  2 running  1 failed  310/s  ETA 2 s". Where that is too long for
+// `columns` the bar goes, then whole parts of the text; none: nothing is left out. Pure.
 struct ProgressLine {
   claim::WorkflowState workflow;
   double jobs_per_second = 0;  // 0: not known
 };
-[[nodiscard]] std::string progress_text(const ProgressLine& line, int columns);
+[[nodiscard]] std::string progress_text(const ProgressLine& line, std::optional<int> columns);
 
 // Writes to App::out. One thread.
 class Progress {
@@ -26,9 +27,10 @@ class Progress {
   // When the line is to be drawn although nothing new is known; nullopt: it shows what is known.
   [[nodiscard]] std::optional<BootTime> due() const;
   void draw_now();
-  void print(const std::string& line);  // above the progress line
-  void hide();                          // for output of others; the next drawing shows it again
-  void close();                         // leaves the last line standing
+  void print(const std::string& line);   // above the progress line; nothing when quiet
+  void answer(const std::string& line);  // the same, whatever it is
+  void hide();                           // for output of others; the next drawing shows it again
+  void close();                          // leaves the last line standing
 
  private:
   const App& app_;

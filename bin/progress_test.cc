@@ -44,8 +44,25 @@ TEST(Progress, what_was_canceled_has_not_failed_and_what_was_not_needed_is_neith
 
 TEST(Progress, fits_a_narrow_terminal_by_leaving_the_bar_out) {
   const std::string line = progress_text({of(1000, 490, 4, 10), 50}, 20);
-  EXPECT_EQ(line.size(), 19u);
-  EXPECT_EQ(line.find('['), std::string::npos);
+  EXPECT_EQ(line, "  50 %  500/1,000");
+}
+
+TEST(Progress, no_part_is_cut_in_the_middle) {
+  claim::WorkflowState w = of(1'000'000, 490'000, 64, 12'345);
+  w.counts[static_cast<std::size_t>(JobState::claimed)] = 1000;
+  const std::string whole = progress_text({w, 1.7}, std::nullopt);
+  EXPECT_NE(whole.find("1.7/s  ETA "), std::string::npos) << whole;
+  for (int columns = 30; columns < 120; ++columns) {
+    const std::string line = progress_text({w, 1.7}, columns);
+    EXPECT_LT(static_cast<int>(line.size()), columns);
+    for (std::size_t at = line.find("  "); at != std::string::npos; at = line.find("  ", at + 1)) {
+      const std::string part = line.substr(at, line.find("  ", at + 2) - at);
+      if (line[0] == '[') continue;
+      EXPECT_NE((whole + "  ").find(part + "  "), std::string::npos) << part;
+    }
+  }
+  EXPECT_NE(progress_text({w, 1.7}, 62).find("failed"), std::string::npos);
+  EXPECT_EQ(progress_text({w, 1.7}, 62).find("ETA"), std::string::npos);
 }
 
 TEST(Progress, an_empty_workflow_is_done) {

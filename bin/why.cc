@@ -102,7 +102,7 @@ class Inquiry {
       add("dependency",
           fmt::format("And it waits for {} more job(s) that are not as they have to be.",
                       show_count(all - found.awaited.size())),
-          "look at them by name, or let `torc jobs --state failed` show what failed");
+          fmt::format("look at them by name; torc results {} --failed shows what failed", store_));
     }
     // What can no longer be comes first, then what a person holds back.
     std::stable_sort(reasons_.begin(), reasons_.end(), [](const Reason& a, const Reason& b) {

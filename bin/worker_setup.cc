@@ -168,6 +168,10 @@ Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& optio
     if (end) buffered = *end - settings.expiration_buffer;
   }
   if (options.time_limit) {
+    if (options.time_limit->count() == 0) {
+      return Error{ErrorKind::invalid, "--time-limit 0 leaves no time for any job",
+                   "say how long, such as 2h, or leave it out: then there is no limit"};
+    }
     const WallTime limit = now + *options.time_limit;
     end = end ? std::min(*end, limit) : limit;
   }

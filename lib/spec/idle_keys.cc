@@ -108,11 +108,9 @@ class Finder {
     }
   }
 
-  // A script of whole lines stands above the command, and is none that is put before its first
-  // word.
   void wrapper(const JobEntry& job) {
     const std::string& script = job.invocation_script;
-    if (script.empty() || script.ends_with('\n')) return;
+    if (script.empty()) return;
     const std::string_view separator = command_separator(job.command);
     if (separator.empty()) return;
     warn(place_of_key(job.places, "invocation_script", job.place),

@@ -82,9 +82,6 @@ TEST(IdleKeys, what_stands_before_a_command_is_for_its_first_part_only) {
             "the invocation_script stands before the first of several commands only (the command "
             "has a ';')\n");
   EXPECT_EQ(wrapped("sh -c 'a=1; echo $a'"), "");
-  EXPECT_EQ(warnings("jobs: [{name: a, invocation_script: \"set -e\\n\", command: \"x; y\"}]\n"),
-            "")
-      << "whole lines stand above it";
 }
 
 TEST(IdleKeys, separators_are_found_outside_of_quotes_and_redirections) {

@@ -136,7 +136,8 @@ Workflow read_workflow(Session& session, const Node& root) {
     session.error(*jobs, "'jobs' is empty", "write at least one job");
   }
   check_references(session, w);
-  warn_of_idle_keys(session, w);
+  // What is wrong comes first: a handler that seems idle may be the one that was misspelled.
+  if (!session.report.has_error()) warn_of_idle_keys(session, w);
   w.variables.assign(session.variables.begin(), session.variables.end());
   w.shared_parameters = std::move(session.parameters);
   return w;

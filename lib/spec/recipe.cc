@@ -245,6 +245,19 @@ std::string Recipe::name(std::uint64_t index) const {
   return data_->text(data_->name, index);
 }
 
+std::string Recipe::entry_name() const {
+  std::string text;
+  for (const Piece& piece : data_->name.pieces()) {
+    const bool literal = piece.kind != Piece::Kind::parameter;
+    text += literal ? piece.text : "{" + data_->combinations.of.parameters[piece.index].name + "}";
+  }
+  return text;
+}
+
+std::int32_t Recipe::checkpoint_exit_code() const {
+  return data_->checkpoint_exit_code;
+}
+
 std::optional<std::uint64_t> Recipe::find(std::string_view name) const {
   const Combinations& c = data_->combinations;
   const auto found =

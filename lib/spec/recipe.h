@@ -38,6 +38,9 @@ class Recipe {
   // Precondition of both: index < count().
   [[nodiscard]] RenderedJob render(std::uint64_t index) const;  // index from 0 within the entry
   [[nodiscard]] std::string name(std::uint64_t index) const;    // the name alone: cheap
+  // For all of them, with the parameters by name, formats left out: "simulate_{r}_{i}".
+  [[nodiscard]] std::string entry_name() const;
+  [[nodiscard]] std::int32_t checkpoint_exit_code() const;  // of each; 0: none
   // The index of the job with this name, found from the pattern without formatting all of them
   // where possible.
   [[nodiscard]] std::optional<std::uint64_t> find(std::string_view name) const;

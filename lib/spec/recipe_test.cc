@@ -35,6 +35,12 @@ TEST(Recipe, a_job_is_rendered_with_all_its_texts_filled_in) {
   EXPECT_TRUE(job.stdio.delete_on_success);
 }
 
+TEST(Recipe, an_entry_is_named_by_its_parameters) {
+  Workflow w;
+  w.jobs.push_back(sweep("t_{i:02d}_x", 1, 3, "run {i}"));
+  EXPECT_EQ(recipe_of(w).entry_name(), "t_{i}_x");
+}
+
 TEST(Recipe, an_invocation_script_of_whole_lines_stands_above_the_command) {
   Workflow w;
   w.jobs.push_back(job("a", "run"));

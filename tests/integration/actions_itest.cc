@@ -160,6 +160,9 @@ jobs: [{name: a, command: "true"}]
   EXPECT_EQ(count("complete"), 2);
   EXPECT_EQ(count("once"), 1);
   EXPECT_EQ(action(0)["run"], 2);
+  const Ended output = here.run({"actions", "--output", "1"});
+  EXPECT_TRUE(output.says("==> run 1 <==\n")) << output;
+  EXPECT_TRUE(output.says("==> run 2 <==\n")) << output;
   expect_sound();
 }
 

@@ -158,7 +158,9 @@ TEST(Exec, goes_on_where_a_killed_one_stopped) {
   Lines ran = record.lines();
   std::sort(ran.begin(), ran.end());
   EXPECT_EQ(ran, (Lines{"a", "b", "b", "c"}));
-  EXPECT_EQ(here.run({"exec", "--resume"}).exit_code, 0) << "nothing is left";
+  const Ended idle = here.run({"exec", "--resume"});
+  EXPECT_EQ(idle.exit_code, 0) << idle;
+  EXPECT_TRUE(idle.says("there was nothing left to do")) << idle;
 }
 
 TEST(Exec, waits_with_the_order_kept_for_nothing_that_ended_before) {
@@ -275,6 +277,7 @@ TEST(Exec, nothing_is_made_of_bad_input) {
       {{"exec", "-c", "x", "-j", "0", "b"}, "--jobs"},
       {{"exec", "--resume", "-c", "x"}, "other ones were given"},
       {{"exec", "--resume"}, "there is nothing to go on with"},
+      {{"exec", "--resume", "--store", "none"}, "there is nothing to go on with: no "},
       {{"exec", "-c", "echo {}", "--name", "a\nb", "v"}, "name"},
   };
   for (const auto& [arguments, text] : cases) {

@@ -133,7 +133,7 @@ jobs:
 )");
   const Ended ended = run();
   EXPECT_EQ(ended.exit_code, 1) << ended;
-  EXPECT_TRUE(ended.says("the recovery script of 'a' failed; see ")) << ended;
+  EXPECT_TRUE(ended.says("the recovery script of 'a' failed (exit code 1); see ")) << ended;
   EXPECT_EQ(job("a")["attempt"], 1);
   EXPECT_EQ(job("a")["exit_code"], 3);
   EXPECT_EQ(job("b")["attempt"], 1);

@@ -90,6 +90,17 @@ TEST_P(Logs, of_failed_jobs_are_shown_with_headings_and_only_their_ends) {
   EXPECT_EQ(logs({"bad", "--tail", "1"}), "100\n");
 }
 
+TEST_P(Logs, of_a_job_that_can_no_longer_start_are_not_waited_for) {
+  write_spec(R"(jobs:
+  - {name: bad, command: exit 3}
+  - {name: after, command: "true", depends_on: [bad]}
+)");
+  ASSERT_EQ(here_.run({"run", "wf.yaml"}).exit_code, 1);
+  const Ended ended = here_.run({"logs", "after", "-f"});
+  EXPECT_EQ(ended.exit_code, 1) << ended;
+  EXPECT_TRUE(ended.says("torc why wf.torc after")) << ended;
+}
+
 TEST_P(Logs, are_exported_to_files_that_bear_the_names_of_the_jobs) {
   write_spec(R"(jobs:
   - {name: both, command: echo out; echo err >&2}
@@ -97,7 +108,8 @@ TEST_P(Logs, are_exported_to_files_that_bear_the_names_of_the_jobs) {
   - {name: quiet, command: "true"}
 )");
   ASSERT_EQ(here_.run({"run", "wf.yaml"}).exit_code, 0);
-  EXPECT_EQ(logs({"export", "files"}), "3 file(s) in files: what 3 job(s) wrote\n");
+  EXPECT_EQ(logs({"export", "files"}),
+            "3 file(s) in files: what 2 job(s) wrote; 1 wrote nothing\n");
   const std::map<std::string, std::string> expected{
       {"a%2Fb.out", "slash\n"}, {"both.err", "err\n"}, {"both.out", "out\n"}};
   EXPECT_EQ(contents(here_.path() / "files"), expected);

@@ -111,6 +111,37 @@ TEST_P(Results, resources_tell_who_wastes_and_who_needs_more) {
   EXPECT_TRUE(here_.run({"resources"}).says("wastes memory"));
 }
 
+TEST_P(Results, resources_name_an_entry_as_it_is_written_and_suggest_a_runtime) {
+  here_.write("wf.yaml", R"(name: wf
+jobs:
+  - {name: "simulate_{r}_{i:03d}", command: "true", parameters: {r: "1:3", i: "1:2"}}
+)");
+  ASSERT_EQ(here_.run({"run", "wf.yaml", "--engine", GetParam()}).exit_code, 0);
+  const auto lines = lines_of(here_.run({"resources"}).out);
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_TRUE(lines[1].starts_with("simulate_{r}_{i} ")) << lines[1];
+  EXPECT_NE(lines[1].find(" 1 min"), std::string::npos) << lines[1];
+}
+
+TEST_P(Results, a_checkpoint_is_told_as_one) {
+  here_.write("wf.yaml", R"(name: wf
+jobs:
+  - name: a
+    command: "trap 'exit 85' TERM; echo up > record; read x < never"
+    checkpoint_exit_code: 85
+)");
+  Fifo record(here_.path() / "record");
+  Fifo never(here_.path() / "never");
+  ASSERT_EQ(here_.run({"init", "wf.yaml", "--engine", GetParam()}).exit_code, 0);
+  const auto worker = here_.start({"worker", "wf.torc"});
+  ASSERT_TRUE(wait_for_line(record, "up", *worker)) << worker->err();
+  worker->kill(SIGTERM);
+  const Ended ended = worker->wait();
+  EXPECT_TRUE(ended.says("0 completed, 0 failed, 1 given back")) << ended;
+  EXPECT_TRUE(here_.run({"results"}).says("checkpoint"));
+  EXPECT_TRUE(here_.run({"job", "a"}).says("saved its state"));
+}
+
 // --- time series ---
 
 // The job itself waits until its series can be read: no longer than that, and while it runs.

@@ -77,6 +77,16 @@ TEST(Usage, a_worker_flag_that_cannot_be_is_refused) {
   ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
   expect_usage(here, {"worker", "--lease-ttl", "3s"}, {"--lease-ttl 3s", "at least 10s"});
   expect_usage(here, {"worker", "--num-gpus", "4097"}, {"--num-gpus 4097"});
+  expect_usage(here, {"worker", "--time-limit", "0s"}, {"--time-limit 0", "leave it out"});
+}
+
+TEST(Usage, help_shows_how_a_command_is_written_and_the_first_steps_only_above_all) {
+  const Workplace here;
+  const Ended job = here.run({"job", "--help"});
+  EXPECT_SAYS(job, "torc job [OPTIONS] [STORE] NAME\n");
+  EXPECT_FALSE(job.says("First steps")) << job;
+  EXPECT_SAYS(job, "Exit codes");
+  EXPECT_SAYS(here.run({"--help"}), "First steps");
 }
 
 TEST(Usage, names_of_jobs_that_are_not_there_are_told) {

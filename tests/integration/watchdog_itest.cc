@@ -85,6 +85,8 @@ TEST_F(Survivors, nothing_is_left_of_a_killed_worker_when_its_watchdog_ends_of_t
   ::kill(worker, SIGKILL);
   const Ended ended = process->wait();
   EXPECT_EQ(ended.signal, SIGKILL) << ended;
+  EXPECT_TRUE(ended.says("the worker was killed by signal 9")) << ended;
+  EXPECT_TRUE(ended.says("go on with: torc run wf.yaml")) << ended;
   EXPECT_TRUE(all_gone()) << "it outlived its worker";
 }
 
