@@ -53,7 +53,7 @@ test-nfs:
 	LOG=$(BUILD)/nfs.log tests/integration/nfs/run.sh $(BUILD)/tests/integration/nfs/nfs_itest
 
 bench:
-	scripts/install-deps.sh build test
+	scripts/install-deps.sh build test bench
 	cmake --preset release -DTORC_TESTS=ON -DTORC_BENCH=ON
 	cmake --build $(BUILD)
 	bench/run.sh $(BUILD)

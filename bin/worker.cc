@@ -30,7 +30,7 @@ void block_worker_signals() {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signal(SIGTTOU, SIG_IGN);  // it writes to its terminal from the background
   signal(SIGPIPE, SIG_IGN);  // whoever read its output may go away
-  signal(SIGUSR2, SIG_IGN);  // a warning of Slurm's (--signal) is for the jobs, who get it too
+  signal(SIGUSR2, SIG_IGN);  // a warning of Slurm's (--signal) is for the jobs
 }
 
 namespace {
