@@ -47,23 +47,24 @@ std::string allocation_of(const exec::GetEnv& env) {
   return env("SLURM_JOB_ID").value_or("");
 }
 
+std::optional<std::uint64_t> number_of(const exec::GetEnv& env, const char* name) {
+  const std::string text = env(name).value_or("");
+  std::uint64_t n = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (error != std::errc() || n == 0 || end != text.data() + text.size()) return std::nullopt;
+  return n;
+}
+
 // What a job got is all that a torc inside of it has; GPUs are hidden from it already. A job that
 // does not say what memory it needs is not held to what is counted for it.
 void keep_to_the_job(exec::Machine& machine, const exec::GetEnv& env) {
-  const auto number = [&](const char* name) -> std::optional<std::uint64_t> {
-    const std::string text = env(name).value_or("");
-    std::uint64_t n = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-    if (error != std::errc() || n == 0 || end != text.data() + text.size()) return std::nullopt;
-    return n;
-  };
   constexpr const char* kCpus = "TORC_NUM_CPUS";
   constexpr const char* kMemory = "TORC_MEMORY_BYTES";
-  if (const auto cpus = number(kCpus); cpus && *cpus < machine.cpus) {
+  if (const auto cpus = number_of(env, kCpus); cpus && *cpus < machine.cpus) {
     machine.cpus = static_cast<std::uint32_t>(*cpus);
     machine.cpus_from = kCpus;
   }
-  const auto memory = number(kMemory);
+  const auto memory = number_of(env, kMemory);
   if (memory && ByteCount{*memory} < machine.memory &&
       ByteCount{*memory} > spec::ResourceRequirements{}.memory) {
     machine.memory = ByteCount{*memory};
@@ -71,13 +72,23 @@ void keep_to_the_job(exec::Machine& machine, const exec::GetEnv& env) {
   }
 }
 
+// Torc's batch scripts ask once for all workers. Without them a few may ask for themselves; a
+// thousand at once would be felt by the whole cluster.
+std::chrono::nanoseconds kill_wait(const App& app) {
+  constexpr std::uint64_t kFew = 32;
+  constexpr std::uint64_t kMostSeconds = 24 * 3600;
+  if (const auto told = number_of(app.env, "TORC_KILL_WAIT"); told && *told <= kMostSeconds)
+    return std::chrono::seconds(*told);
+  if (number_of(app.env, "SLURM_NTASKS").value_or(1) > kFew) return kUsualKillWait;
+  return slurm::kill_wait(query_program(app, kConfigLimit)).value_or(kUsualKillWait);
+}
+
 // How long jobs may go on after SIGTERM: what the user says, else what the batch system allows.
 void set_grace(const App& app, const WorkerOptions& options, WorkerSetup& setup) {
   if (options.grace) {
     setup.grace = *options.grace;
   } else if (!setup.allocation.empty()) {
-    const std::chrono::nanoseconds wait =
-        slurm::kill_wait(query_program(app, kConfigLimit)).value_or(kUsualKillWait);
+    const std::chrono::nanoseconds wait = kill_wait(app);
     setup.reserve = std::min<std::chrono::nanoseconds>(kReserve, wait / 3);
     setup.grace = wait - setup.reserve;
   }
