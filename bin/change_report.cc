@@ -29,6 +29,14 @@ std::string show_counts(const claim::Counts& counts) {
   return text;
 }
 
+// The first of `all` jobs.
+std::string some(const std::vector<std::string>& first, std::uint64_t all) {
+  std::string names;
+  for (std::size_t i = 0; i < first.size() && i < kShownNames; ++i)
+    names += (i == 0 ? "" : ", ") + printable(first[i]);
+  return names + (all > kShownNames ? ", …" : "");
+}
+
 ordered_json counts_json(const claim::Counts& counts) {
   ordered_json out = ordered_json::object();
   for (std::size_t s = 0; s < claim::kJobStates; ++s) {
@@ -53,11 +61,16 @@ Result<void> commit_or_try(store::Store& store, bool dry_run, const store::Store
 }
 
 Result<ChangeReport> report_of(store::Store& store, Change change) {
-  ChangeReport report{std::move(change), 0, {}, {}};
+  ChangeReport report{std::move(change), 0, {}, {}, {}};
   TORC_TRY(store.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
     RecipeBook book;
     report.names.clear();
     for (const JobId id : report.change.first) report.names.push_back(job_name(book, reader, id));
+    report.followers.clear();
+    for (const Change::Group& group : report.change.followers) {
+      std::vector<std::string>& names = report.followers.emplace_back();
+      for (const JobId id : group.first) names.push_back(job_name(book, reader, id));
+    }
     report.passed_over.clear();
     for (const JobId id : report.change.passed_over) {
       const JobId root = claim::root_of_cancellation(reader, id);
@@ -77,12 +90,21 @@ void print_change_json(const App& app, const store::Store& store, const ChangeRe
   ordered_json passed_over = ordered_json::array();
   for (const ChangeReport::PassedOver& p : report.passed_over)
     passed_over.push_back({{"name", p.name}, {"because", p.because}});
+  ordered_json followers = ordered_json::array();
+  for (std::size_t i = 0; i < report.followers.size(); ++i) {
+    const Change::Group& g = change.followers[i];
+    followers.push_back({{"from", claim::to_string(g.before)},
+                         {"to", claim::to_string(g.after)},
+                         {"changed", g.jobs},
+                         {"jobs", report.followers[i]}});
+  }
   const ordered_json out = {{"store", store.directory().string()},
                             {"dry_run", dry_run},
                             {"changed", change.total()},
                             {"by_state", counts_json(change.changed)},
                             {"left_alone", counts_json(change.left)},
                             {"passed_over", std::move(passed_over)},
+                            {"followers", std::move(followers)},
                             {"ending", change.ending},
                             {"jobs", report.names}};
   fmt::print(app.out, "{}\n", json_text(out));
@@ -96,10 +118,13 @@ void print_change(const App& app, const ChangeReport& report, std::string_view d
     fmt::print(app.out, "nothing to change\n");
   } else {
     fmt::print(app.out, "{} {} job(s): {}\n", done, show_count(total), show_counts(change.changed));
-    std::string names;
-    for (std::size_t i = 0; i < report.names.size() && i < kShownNames; ++i)
-      names += (i == 0 ? "" : ", ") + printable(report.names[i]);
-    fmt::print(app.out, "  {}{}\n", names, total > kShownNames ? ", …" : "");
+    fmt::print(app.out, "  {}\n", some(report.names, total));
+  }
+  for (std::size_t i = 0; i < report.followers.size(); ++i) {
+    const Change::Group& g = change.followers[i];
+    fmt::print(app.out, "because of that {} job(s) {} {}, not {}: {}\n", show_count(g.jobs),
+               dry_run ? "would be" : "are now", claim::to_string(g.after),
+               claim::to_string(g.before), some(report.followers[i], g.jobs));
   }
   const std::string left = show_counts(change.left);
   if (!left.empty()) fmt::print(app.out, "left alone: {}\n", left);

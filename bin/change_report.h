@@ -24,14 +24,15 @@ struct ChangeReport {
     JobId root{};
     claim::JobState state{};  // of that other job
   };
-  std::vector<PassedOver> passed_over;  // of change.passed_over
+  std::vector<PassedOver> passed_over;              // of change.passed_over
+  std::vector<std::vector<std::string>> followers;  // names of change.followers
 };
 Result<ChangeReport> report_of(store::Store& store, claim::Change change);
 
 // `done`: "canceled", "would cancel". `store`: for commands that are recommended.
 void print_change(const App& app, const ChangeReport& report, std::string_view done, bool dry_run,
                   const Path& store);
-// {store, dry_run, changed, by_state, left_alone, passed_over, ending, jobs}
+// {store, dry_run, changed, by_state, left_alone, passed_over, followers, ending, jobs}
 void print_change_json(const App& app, const store::Store& store, const ChangeReport& report,
                        bool dry_run);
 

@@ -15,6 +15,7 @@
 #include "bin/table.h"
 #include "bin/worker_setup.h"
 #include "lib/claim/add.h"
+#include "lib/claim/why.h"
 
 namespace torc::cli {
 namespace {
@@ -25,6 +26,8 @@ using nlohmann::ordered_json;
 // Rows of a table are kept only up to here; a longer list is printed in pages of this size, each
 // with its own widths, so that a million jobs need no memory.
 constexpr std::size_t kPage = 1000;
+
+constexpr std::size_t kMostAwaited = 100;  // that `torc job` names
 
 std::optional<JobState> parse_state(const std::string& text) {
   for (std::size_t s = 0; s < claim::kJobStates; ++s) {
@@ -73,7 +76,7 @@ void print_use(const App& app, const claim::Outcome& o) {
     fmt::print(app.out, "{:<12} {}\n", name, value);
   };
   if (o.started_at.count() == 0 || o.cause == claim::EndCause::not_started) return;
-  const bool measured = o.cpu_time.count() > 0 || o.max_rss.value > 0 || o.activity != Activity{};
+  const bool measured = is_measured(o);
   line("used", show_duration(std::max<WallTime>(o.ended_at - o.started_at, WallTime{})) +
                    (measured ? fmt::format(", {} CPU time, {} peak memory",
                                            show_duration(o.cpu_time), show_peak(o))
@@ -89,6 +92,7 @@ void print_use(const App& app, const claim::Outcome& o) {
 
 void print_job(const App& app, const claim::Reader& reader, const RecipeBook::Page& page, JobId id,
                const claim::Job& job, const std::string& store) {
+  RecipeBook book;
   const spec::RenderedJob rendered = page.recipe.render(raw(id) - raw(page.job_template.first));
   const auto line = [&](std::string_view name, const std::string& value) {
     fmt::print(app.out, "{:<12} {}\n", name, value);
@@ -121,10 +125,9 @@ void print_job(const App& app, const claim::Reader& reader, const RecipeBook::Pa
   }
   if (o.started_at.count() != 0) line("started", show_time(o.started_at));
   if (o.cause != claim::EndCause::none && !claim::is_live(job.state)) {
-    line("ended", fmt::format("{}: {}", show_time(o.ended_at), show_outcome(o)));
+    line("ended", fmt::format("{}: {}", show_time(o.ended_at), show_end(reader, book, id, o)));
     print_use(app, o);
   }
-  RecipeBook book;
   if (const auto origin = claim::read_origin(reader, id)) {
     const std::string parent = raw(origin->parent) == 0
                                    ? std::string()
@@ -148,6 +151,43 @@ void print_job(const App& app, const claim::Reader& reader, const RecipeBook::Pa
   if (job.attempt > 0) {
     line("output", fmt::format("torc logs {} {} [--stderr]", store, job_word(rendered.name, id)));
   }
+}
+
+// What the text shows as needs; null: none, or any.
+void add_needs(ordered_json& out, const claim::Reader& reader, const claim::Template& of,
+               JobId id) {
+  const claim::Rank rank =
+      claim::read_rank(reader, id).value_or(claim::Rank{of.job_class, of.priority});
+  const claim::JobClass c = claim::read_class(reader, rank.job_class);
+  const auto text = [](const std::string& t) {
+    return t.empty() ? ordered_json(nullptr) : ordered_json(t);
+  };
+  out["priority"] = rank.priority;
+  out["cpus"] = c.need.cpus;
+  out["memory_bytes"] = c.need.memory.value;
+  out["gpus"] = c.need.gpus;
+  out["nodes"] = c.need.nodes;
+  out["runtime_seconds"] =
+      c.need.runtime.count() > 0 ? ordered_json(c.need.runtime.count()) : ordered_json(nullptr);
+  out["scheduler"] = text(c.scheduler);
+  out["label"] = text(c.label);
+}
+
+// The first jobs that it waits for, how each has to be and is, and how many there are.
+void add_upstream(ordered_json& out, const claim::Reader& reader, RecipeBook& book, JobId id) {
+  const claim::Obstacles found = claim::obstacles_of(reader, id, kMostAwaited);
+  ordered_json names = ordered_json::array();
+  ordered_json conditions = ordered_json::array();
+  for (const claim::Awaited& a : found.awaited) {
+    const std::string name = job_name(book, reader, a.job);
+    names.push_back(name);
+    conditions.push_back({{"name", name},
+                          {"condition", claim::to_string(a.condition)},
+                          {"state", claim::to_string(a.state)}});
+  }
+  out["waits_for"] = std::move(names);
+  out["waits_for_count"] = std::max<std::uint64_t>(found.awaiting, found.awaited.size());
+  out["conditions"] = std::move(conditions);
 }
 
 // null: it was there from the beginning.
@@ -230,10 +270,8 @@ Exit run_job(const App& app, const JobOptions& options) {
         const spec::RenderedJob rendered =
             page->recipe.render(raw(*id) - raw(page->job_template.first));
         out["command"] = rendered.command;
-        ordered_json waiting = ordered_json::array();
-        for (const JobId w : claim::waits_for(reader, *id, 100))
-          waiting.push_back(job_name(book, reader, w));
-        out["waits_for"] = std::move(waiting);
+        add_needs(out, reader, page->job_template, *id);
+        add_upstream(out, reader, book, *id);
         out["added"] = origin_json(reader, book, *id);
         fmt::print(app.out, "{}\n", json_text(out));
         return {};

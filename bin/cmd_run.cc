@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "bin/commands.h"
+#include "bin/job_view.h"
 #include "bin/locate.h"
 #include "bin/make_store.h"
 #include "bin/progress.h"
@@ -60,11 +61,13 @@ void print_summary(const App& app, const WorkerSummary& summary, const Path& sto
   if (const auto n = w.of(JobState::pending_failed); n > 0)
     say(app.out, ", {} failed and to be decided", show_count(n));
   if (const auto n = w.of(JobState::held); n > 0) say(app.out, ", {} held", show_count(n));
-  if (w.finished() && w.of(JobState::blocked) > 0) {
-    say(app.out, ", {} never reached", show_count(w.of(JobState::blocked)));
-  }
+  const std::uint64_t blocked = w.finished() ? w.of(JobState::blocked) : 0;
+  if (blocked > 0)
+    say(app.out, ", {} {}", show_count(blocked), never_reached(w) ? "never reached" : "waiting");
   say(app.out, " in {}\n", show_duration(took));
   const std::string shown = shown_path(app, store);
+  if (blocked > 0 && !never_reached(w))
+    say(app.out, "{} job(s) {}\n", show_count(blocked), show_blocked(w));
   if (w.actions.failed > 0)
     say(app.out, "{} action(s) failed; see: torc actions {}; torc actions {} --output NUMBER\n",
         show_count(w.actions.failed), shown, shown);
@@ -88,9 +91,9 @@ void print_summary(const App& app, const WorkerSummary& summary, const Path& sto
     say(app.out, "the budget keeps {} ready job(s) from starting; see `torc status {}`\n",
         show_count(w.of(JobState::ready)), shown);
   } else if (summary.end == WorkerEnd::nothing_fits) {
-    say(app.out,
-        "{} ready job(s) need more than this worker has; see `torc jobs {} --state ready`\n",
+    say(app.out, "{} ready job(s) cannot run on this worker; see `torc jobs {} --state ready`\n",
         show_count(w.of(JobState::ready)), shown);
+    for (const std::string& line : summary.misfits) say(app.out, "  {}\n", line);
   } else if (!w.finished()) {
     say(app.out, "go on with: torc run {}\n", shown);
   }
@@ -133,8 +136,8 @@ Exit run_run(const App& app, const RunOptions& options) {
   events.show = [&] { progress.draw_now(); };
   events.notice = [&](const std::string& line) { progress.print(line); };
   events.asked = [&](const std::string& line) { progress.answer(line); };
-  events.failure = [&](const std::string& name, const claim::Outcome& outcome) {
-    progress.print(fmt::format("failed: {}: {}", printable(name), show_outcome(outcome)));
+  events.failure = [&](const std::string& name, const std::string& how) {
+    progress.print(fmt::format("failed: {}: {}", printable(name), how));
   };
   const BootTime begun = app.clock.boot_now();
   auto summary = work_here(app, std::move(store), *setup, events);

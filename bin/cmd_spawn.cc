@@ -1,7 +1,10 @@
 // torc spawn: a running job adds jobs, as the attempt that it is.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -198,6 +201,46 @@ class Spawn {
   bool limit_reached_ = false;
 };
 
+// The flag of which a line of the generated text was made; empty: of none.
+std::string flag_of(const std::string& text, std::size_t line) {
+  static const std::map<std::string, std::string, std::less<>> kFlags = {
+      {"name", "--name"},
+      {"command", "--command"},
+      {"depends_on", "--depends-on"},
+      {"parameters", "--param"},
+      {"env", "--env"},
+      {"resource_requirements", "--resources"},
+      {"scheduler", "--scheduler"},
+      {"label", "--label"},
+      {"priority", "--priority"}};
+  constexpr std::string_view kKey = "      \"";  // of the only job, as dump(2) indents it
+  std::string flag;
+  std::size_t number = 0;
+  for (std::size_t at = 0; at < text.size() && number < line; ++number) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view one = std::string_view(text).substr(at, end - at);
+    if (one.starts_with(kKey)) {
+      const std::string_view key =
+          one.substr(kKey.size(), one.find('"', kKey.size()) - kKey.size());
+      const auto known = kFlags.find(key);
+      flag = known == kFlags.end() ? "" : known->second;
+    }
+    at = end + 1;
+  }
+  return flag;
+}
+
+// Nobody wrote the text that was made of the flags: its lines say nothing.
+void name_flags(const std::string& text, std::vector<spec::Diagnostic>& diagnostics) {
+  for (spec::Diagnostic& d : diagnostics) {
+    if (d.place.line == 0) continue;
+    const std::string flag = flag_of(text, d.place.line);
+    d.file = flag.empty() ? "torc spawn" : flag;
+    d.place = {};
+    d.source_line.clear();
+  }
+}
+
 bool describes_a_job(const SpawnOptions& o) {
   return !o.name.empty() || !o.command.empty() || !o.depends_on.empty() || !o.parameters.empty() ||
          !o.env.empty() || !o.resources.empty() || !o.scheduler.empty() || !o.label.empty() ||
@@ -205,7 +248,7 @@ bool describes_a_job(const SpawnOptions& o) {
 }
 
 Result<AdditionText> text_of(const App& app, const SpawnOptions& o) {
-  if (o.file.empty()) return AdditionText{"<flags>", "", app.directory};
+  if (o.file.empty()) return AdditionText{"the flags", "", app.directory};
   if (describes_a_job(o)) {
     return Error{ErrorKind::invalid, "a file and flags that describe a job were given",
                  "write all of it into the file, or leave the file out"};
@@ -232,14 +275,20 @@ Exit run_spawn(const App& app, const SpawnOptions& options) {
   auto store = open_own_store(app, *spawner);
   if (!store) return report(app, store.error());
   Spawn spawn(app, options, *std::move(spawner), *std::move(state));
-  const auto added = add_to(
+  std::string made;  // of the flags
+  auto added = add_to(
       app, **store, *text,
-      [&](const claim::Reader& reader, AdditionText& t) { return spawn.admit(reader, t); },
+      [&](const claim::Reader& reader, AdditionText& t) {
+        auto terms = spawn.admit(reader, t);
+        made = t.text;
+        return terms;
+      },
       options.dry_run);
   if (!added) {
     const Exit exit = report(app, added.error());
     return spawn.limit_reached() ? Exit::unfinished : exit;
   }
+  if (options.file.empty()) name_flags(made, added->diagnostics);
   return print_added(app, **store, *text, *added, options.dry_run, options.json);
 }
 

@@ -28,6 +28,7 @@ struct Failure {
   JobId id{};
   std::string name;
   claim::Job job;
+  std::string why;
 };
 
 // Ready jobs that no living worker could ever take.
@@ -90,7 +91,8 @@ Result<Picture> look(store::Store& store, WallTime now) {
       if (picture.workflow.of(state) == 0) continue;
       claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
         if (picture.failures.size() >= kShownFailures) return false;
-        picture.failures.push_back({id, job_name(book, reader, id), job});
+        picture.failures.push_back(
+            {id, job_name(book, reader, id), job, show_end(reader, book, id, job.outcome)});
         return true;
       });
     }
@@ -152,7 +154,7 @@ ordered_json to_json(const Picture& picture, const store::Store& store) {
     failures.push_back({{"id", raw(f.id)},
                         {"name", f.name},
                         {"state", claim::to_string(f.job.state)},
-                        {"why", show_outcome(f.job.outcome)}});
+                        {"why", f.why}});
   }
   return {{"workflow", w.name},
           {"state", workflow_verdict(w, picture.workers.size())},
@@ -216,7 +218,7 @@ void print_failures(const App& app, const Picture& picture, const std::string& s
   if (!picture.failures.empty()) {
     Table table({{"failed job"}, {"attempt", Align::right}, {"why"}});
     for (const Failure& f : picture.failures) {
-      table.add({printable(f.name), std::to_string(f.job.attempt), show_outcome(f.job.outcome)});
+      table.add({printable(f.name), std::to_string(f.job.attempt), f.why});
     }
     fmt::print(app.out, "\n{}", table.text());
     const std::uint64_t all =
@@ -251,9 +253,7 @@ void print_failures(const App& app, const Picture& picture, const std::string& s
                show_count(w.of(JobState::held)));
   }
   if (w.finished() && w.of(JobState::blocked) > 0) {
-    fmt::print(app.out,
-               "\n{} job(s) were never reached: a job that they depend on did not complete\n",
-               show_count(w.of(JobState::blocked)));
+    fmt::print(app.out, "\n{} job(s) {}\n", show_count(w.of(JobState::blocked)), show_blocked(w));
   }
 }
 

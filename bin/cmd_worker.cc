@@ -92,9 +92,8 @@ Exit run_worker(const App& app, const WorkerOptions& options) {
       say(app.out, "{} {}\n", show_time(app.clock.wall_now()), line);
       std::fflush(app.out);
     };
-    events.failure = [&](const std::string& name, const claim::Outcome& outcome) {
-      say(app.out, "{} failed: {}: {}\n", show_time(app.clock.wall_now()), printable(name),
-          show_outcome(outcome));
+    events.failure = [&](const std::string& name, const std::string& how) {
+      say(app.out, "{} failed: {}: {}\n", show_time(app.clock.wall_now()), printable(name), how);
       std::fflush(app.out);
     };
   }
@@ -124,6 +123,7 @@ Exit run_worker(const App& app, const WorkerOptions& options) {
           show_time(app.clock.wall_now()), summary->epoch, to_string(summary->end),
           summary->completed, summary->failed,
           summary->given_back == 0 ? "" : fmt::format(", {} given back", summary->given_back));
+      for (const std::string& line : summary->misfits) say(app.out, "  {}\n", line);
       std::fflush(app.out);
     }
     if (summary->end == WorkerEnd::broken) return Exit::store;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "bin/outcome_text.h"
+
 namespace torc::cli {
 namespace {
 
@@ -21,6 +23,7 @@ std::optional<JobNow> look_at_job(const claim::Reader& reader, RecipeBook& book,
   JobNow now;
   now.job = job;
   now.name = std::move(rendered.name);
+  now.how = show_end(reader, book, id, job.outcome);
   now.output.job = id;
   now.output.attempt = job.attempt;
   now.output.stdio = rendered.stdio;

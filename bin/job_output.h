@@ -26,6 +26,7 @@ struct AttemptOutput {
 struct JobNow {
   claim::Job job;
   std::string name;
+  std::string how;  // it ended, in words
   AttemptOutput output;
 };
 // nullopt: no such job. Reads the store.

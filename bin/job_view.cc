@@ -47,8 +47,9 @@ ordered_json job_json(const claim::Reader& reader, RecipeBook& book, JobId id,
   out["not_before"] = seconds_or_null(job.not_before);
   const bool peak_known = ended && o.max_rss.value > 0;
   out["max_rss_bytes"] = peak_known ? ordered_json(o.max_rss.value) : ordered_json(nullptr);
-  out["cpu_seconds"] =
-      ended ? ordered_json(static_cast<double>(o.cpu_time.count()) / 1e6) : ordered_json(nullptr);
+  out["cpu_seconds"] = ended && is_measured(o)
+                           ? ordered_json(static_cast<double>(o.cpu_time.count()) / 1e6)
+                           : ordered_json(nullptr);
   return out;
 }
 
@@ -86,10 +87,40 @@ void add_activity(ordered_json& out, const claim::Outcome& ended) {
   const Activity& a = ended.activity;
   out["read_bytes"] = a.io ? ordered_json(a.io->read.value) : ordered_json(nullptr);
   out["written_bytes"] = a.io ? ordered_json(a.io->written.value) : ordered_json(nullptr);
-  out["storage_read_bytes"] = a.storage.read.value;
-  out["storage_written_bytes"] = a.storage.written.value;
-  out["voluntary_switches"] = a.voluntary_switches;
-  out["involuntary_switches"] = a.involuntary_switches;
+  const bool measured = is_measured(ended);
+  const auto put = [&](const char* key, std::uint64_t value) {
+    out[key] = measured ? ordered_json(value) : ordered_json(nullptr);
+  };
+  put("storage_read_bytes", a.storage.read.value);
+  put("storage_written_bytes", a.storage.written.value);
+  put("voluntary_switches", a.voluntary_switches);
+  put("involuntary_switches", a.involuntary_switches);
+}
+
+bool is_measured(const claim::Outcome& ended) {
+  if (ended.started_at.count() == 0 || ended.cause == claim::EndCause::not_started) return false;
+  return ended.cpu_time.count() > 0 || ended.max_rss.value > 0 || ended.activity != Activity{};
+}
+
+bool never_reached(const claim::WorkflowState& workflow) {
+  return workflow.of(JobState::pending_failed) + workflow.of(JobState::held) +
+             workflow.of(JobState::ready) ==
+         0;
+}
+
+std::string show_blocked(const claim::WorkflowState& workflow) {
+  const claim::WorkflowState& w = workflow;
+  if (never_reached(w)) return "were never reached: a job that they depend on did not complete";
+  std::string causes;
+  const auto add = [&](bool there, std::string_view cause) {
+    if (there) causes += fmt::format("{}{}", causes.empty() ? "" : ", or ", cause);
+  };
+  add(w.of(JobState::pending_failed) > 0, "for the decision about what failed (pending_failed)");
+  add(w.of(JobState::held) > 0, "for what is held");
+  add(w.of(JobState::ready) > 0, "for what is not started any more");
+  add(w.of(JobState::failed) + w.of(JobState::terminated) + w.of(JobState::canceled) > w.unmet,
+      "in vain for what did not complete");
+  return "wait " + causes;
 }
 
 std::string_view workflow_verdict(const claim::WorkflowState& workflow, std::uint64_t living) {

@@ -29,9 +29,17 @@ namespace torc::cli {
 [[nodiscard]] std::string show_peak(const claim::Outcome& ended);
 [[nodiscard]] std::string show_read(const claim::Outcome& ended);
 [[nodiscard]] std::string show_written(const claim::Outcome& ended);
+// Whether it ran, and somebody could tell what it used.
+[[nodiscard]] bool is_measured(const claim::Outcome& ended);
 // Of an attempt that ended: {read_bytes, written_bytes, storage_read_bytes, storage_written_bytes,
-// voluntary_switches, involuntary_switches}; the first two are null where they are not known.
+// voluntary_switches, involuntary_switches}; null where they are not known.
 void add_activity(nlohmann::ordered_json& out, const claim::Outcome& ended);
+
+// Of a finished workflow with blocked jobs: whether all that they wait for is over, so that nothing
+// reaches them any more.
+[[nodiscard]] bool never_reached(const claim::WorkflowState& workflow);
+// "wait for the decision about what failed (pending_failed)", "were never reached: …".
+[[nodiscard]] std::string show_blocked(const claim::WorkflowState& workflow);
 
 // Whole-workflow verdict: completed, failed, running, waiting (jobs are ready, nobody
 // works; or all that is left is held).

@@ -50,8 +50,8 @@ std::vector<JobNow> failed_jobs(const claim::Reader& reader, const Path& store) 
 Result<void> print_one_failed(const App& app, OutputReader& reader, const JobNow& now,
                               std::uint64_t lines) {
   const AttemptOutput& output = now.output;
-  say(app.out, "==> {}: attempt {}, {}{} <==\n", printable(now.name), output.attempt,
-      show_outcome(now.job.outcome), output.host.empty() ? "" : ", on " + printable(output.host));
+  say(app.out, "==> {}: attempt {}, {}{} <==\n", printable(now.name), output.attempt, now.how,
+      output.host.empty() ? "" : ", on " + printable(output.host));
   TORC_ASSIGN(bool any, print_tail(app, reader, output, exec::Stream::out, lines));
   if (output.stdio.mode != spec::StdioMode::combined) {
     TORC_ASSIGN(const auto err, reader.read(output, exec::Stream::err, 0, 0));

@@ -278,7 +278,7 @@ TEST_F(SignaledSession,
   make("jobs: [{name: a, command: x}, {name: b, command: x}]\n");
   BootTime ended{};
   std::vector<std::chrono::nanoseconds> took;
-  events_.failure = [&](const std::string&, const claim::Outcome&) {
+  events_.failure = [&](const std::string&, const std::string&) {
     took.push_back(clock_.boot_now() - ended);
   };
   host_.meanwhile = [&](BootTime) {

@@ -70,10 +70,23 @@ const std::vector<SettingKey>& keys() {
   return all;
 }
 
+// Keys of a job in the workflow file that cannot be set: nobody who writes one means a job's name.
+constexpr std::string_view kOthers[] = {
+    "scheduler",       "name",     "command",    "env",          "depends_on",
+    "num_cpus",        "num_gpus", "num_nodes",  "nodes",        "resource_requirements",
+    "failure_handler", "stdio",    "parameters", "max_parallel", "crash_limit",
+    "state",           "walltime"};
+
 std::vector<std::string> key_names() {
   std::vector<std::string> names;
   for (const SettingKey& key : keys()) names.push_back(key.name);
   return names;
+}
+
+std::string list_of_keys() {
+  std::string list;
+  for (const std::string& name : key_names()) list += (list.empty() ? "" : ", ") + name;
+  return list;
 }
 
 Error invalid(std::string what, std::string remedy) {
@@ -91,6 +104,11 @@ Result<SettingWords> parse_setting(const std::vector<std::string>& words) {
     const auto& all = keys();
     const auto key = std::find_if(all.begin(), all.end(), [&](auto& k) { return k.name == name; });
     if (key == all.end()) {
+      if (std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers)) {
+        return invalid(fmt::format("'{}' cannot be set for single jobs", name),
+                       fmt::format("what can be set: {}; #NUMBER names a job whose name has a '='",
+                                   list_of_keys()));
+      }
       const std::string near = name.empty() ? "" : spec::nearest(name, key_names());
       if (!near.empty()) {
         return invalid(
@@ -109,9 +127,7 @@ Result<SettingWords> parse_setting(const std::vector<std::string>& words) {
     out.shown += (out.shown.empty() ? "" : " ") + word;
   }
   if (!given.empty()) return out;
-  std::string list;
-  for (const std::string& name : key_names()) list += (list.empty() ? "" : ", ") + name;
-  return invalid("nothing is set", fmt::format("give KEY=VALUE; KEY is one of {}", list));
+  return invalid("nothing is set", fmt::format("give KEY=VALUE; KEY is one of {}", list_of_keys()));
 }
 
 }  // namespace torc::cli

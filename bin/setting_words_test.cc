@@ -43,6 +43,12 @@ TEST(SettingWords, a_slip_is_told_with_what_was_probably_meant) {
   EXPECT_NE(error_of({"a", "memroy=3g"}).find("did you mean 'memory'?"), std::string::npos);
 }
 
+TEST(SettingWords, what_cannot_be_set_is_not_taken_for_the_name_of_a_job) {
+  EXPECT_NE(error_of({"a", "scheduler=x"}).find("'scheduler' cannot be set"), std::string::npos);
+  EXPECT_NE(error_of({"a", "priority=1", "scheduler=x"}).find("'scheduler' cannot be set"),
+            std::string::npos);
+}
+
 TEST(SettingWords, jobs_may_have_names_with_an_equals_sign) {
   const auto parsed = parse_setting({"train_lr=0.1", "priority=1"});
   ASSERT_TRUE(parsed.ok());

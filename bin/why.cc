@@ -90,7 +90,7 @@ class Inquiry {
   void undecided() {
     add("failed",
         fmt::format("It failed ({}), and waits for a decision (use_pending_failed).",
-                    show_outcome(job_.outcome)),
+                    show_end(reader_, book_, id_, job_.outcome)),
         fmt::format("{}, or {}: then it has failed", command("retry"), command("cancel")));
   }
 
@@ -207,7 +207,7 @@ class Inquiry {
     const auto left = std::max<WallTime>(job_.not_before - now, WallTime{});
     add("backoff",
         fmt::format("Attempt {} failed ({}), and its failure handler tries it again {}{}.",
-                    job_.attempt, show_outcome(job_.outcome),
+                    job_.attempt, show_end(reader_, book_, id_, job_.outcome),
                     left.count() == 0 ? std::string("as soon as a worker asks for jobs")
                                       : "in " + show_duration(left),
                     retries()),
@@ -313,7 +313,7 @@ class Inquiry {
     std::string text =
         fmt::format("It {} with attempt {}, {}: {}{}.",
                     job_.state == JobState::failed ? "failed" : "was terminated", job_.attempt,
-                    show_time(o.ended_at), show_outcome(o), with_worker());
+                    show_time(o.ended_at), show_end(reader_, book_, id_, o), with_worker());
     const auto rule = page_.handler ? claim::rule_for(*page_.handler, o) : std::nullopt;
     if (claim::is_loss(o.cause) && job_.lost > 0) {
       text += fmt::format(" It was running on {} worker(s) that were lost.", job_.lost);
@@ -323,6 +323,12 @@ class Inquiry {
                           page_.handler->rules[*rule].max_retries);
     } else if (page_.handler) {
       text += " Its failure handler has no rule for that.";
+    }
+    if (o.cause == claim::EndCause::not_started) {
+      add("failed", std::move(text),
+          fmt::format("it printed nothing; when that is mended, {} lets it run again",
+                      command("retry")));
+      return;
     }
     add("failed", std::move(text),
         fmt::format("{} shows what it printed; {} lets it run again", logs(), command("retry")));
@@ -339,7 +345,7 @@ class Inquiry {
     const auto job = claim::read_job(reader_, id);
     if (!job) return "";
     if (job->state == JobState::failed || job->state == JobState::terminated)
-      return fmt::format(" ({})", show_outcome(job->outcome));
+      return fmt::format(" ({})", show_end(reader_, book_, id, job->outcome));
     if (job->state != JobState::running) return "";
     const auto worker = claim::read_worker(reader_, job->worker);
     return fmt::format(" since {}{}", show_time(job->outcome.started_at),

@@ -64,7 +64,7 @@ struct WorkerEvents {
   std::function<void()> show;
   std::function<std::string(const PreparedJob&)> label;  // for `ended`
   std::function<void(const JobEnd&)> ended;  // before it is reported; its output is complete
-  std::function<void(const std::string& name, const claim::Outcome&)> failure;
+  std::function<void(const std::string& name, const std::string& how)> failure;
   std::function<void(const std::string& line)> notice;  // something a person should read
   std::function<void(const std::string& line)> asked;   // what a person asked for (SIGUSR1)
 };
@@ -87,6 +87,8 @@ struct WorkerSummary {
   std::uint64_t failed = 0;
   std::uint64_t given_back = 0;   // that it had begun, and others are to run again
   claim::WorkflowState workflow;  // as last seen
+  // nothing_fits: of the first ready jobs, why it cannot take them.
+  std::vector<std::string> misfits;
 };
 
 // Signals that a worker reads through a descriptor; blocked in every thread by

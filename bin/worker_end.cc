@@ -213,6 +213,7 @@ Result<void> Session::say_goodbye(store::Store& store) {
     if (speaks) {
       TORC_ASSIGN(answer, claim::exchange(tx, words));
     }
+    if (end_ == WorkerEnd::nothing_fits) summary_.misfits = misfits(tx);
     TORC_TRY(claim::release_worker(tx, self_, words.now));
     TORC_ASSIGN(workflow, claim::read_workflow(tx));
     const store::EpochRange beside = store::epochs_beside(claim::raw(self_));

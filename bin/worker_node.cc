@@ -1,7 +1,9 @@
 // What a worker has of its node, and what it leaves to other workers there.
 #include <fmt/format.h>
 
+#include "bin/misfit_text.h"
 #include "bin/node_holders.h"
+#include "bin/quote.h"
 #include "bin/worker_session.h"
 #include "lib/exec/node_ledger.h"
 
@@ -61,6 +63,20 @@ void Session::say_who_holds_the_node() {
       workers ? show_holders(app_, *workers, static_cast<std::uint64_t>(lease_.process().pid)) : "";
   notice(fmt::format("waits until CPUs of this node are free{}; see: torc node",
                      holders.empty() ? "" : ": " + holders + " has them"));
+}
+
+std::vector<std::string> Session::misfits(const claim::Reader& reader) const {
+  constexpr std::size_t kMost = 3;
+  const claim::Offer whole = offer();
+  RecipeBook book;
+  std::vector<std::string> lines;
+  claim::scan_ready_classes(reader, [&](const claim::JobClass& c, JobId head) {
+    const std::string why = show_misfits(c, whole);
+    if (!why.empty())
+      lines.push_back(fmt::format("{}: {}", printable(job_name(book, reader, head)), why));
+    return lines.size() < kMost;
+  });
+  return lines;
 }
 
 }  // namespace torc::cli

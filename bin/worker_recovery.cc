@@ -115,7 +115,7 @@ bool Session::recover(Running& job, claim::Finished& end) {
     return false;
   }
   notice(fmt::format("'{}' failed ({}): running its recovery script", job.name,
-                     show_outcome(end.outcome)));
+                     how_ended(job, end.outcome)));
   job.failed = end;
   running_.emplace(static_cast<std::uint64_t>(*id), std::move(job));
   return true;
@@ -143,13 +143,17 @@ void Session::recovered(Running job, const exec::Ended& script) {
   report_end(std::move(job), ended, std::move(end));
 }
 
+std::string Session::how_ended(const Running& job, const claim::Outcome& outcome) const {
+  return show_outcome(outcome, job.line, preparer_->settings().directory);
+}
+
 void Session::say_again(const Running& job, const claim::Finished& end) const {
   const auto rule = *claim::rule_for(*job.handler, end.outcome);
   const claim::RetryRule& by = job.handler->rules[rule];
   const std::uint32_t nth = job.retries.of(rule) + 1;
   const auto delay = claim::backoff_of(by, nth);
   notice(fmt::format("'{}' failed ({}) and is tried again{}: retry {} of {}", job.name,
-                     show_outcome(end.outcome),
+                     how_ended(job, end.outcome),
                      delay.count() > 0 ? " in " + spec::to_text(delay) : "", nth, by.max_retries));
 }
 

@@ -46,6 +46,24 @@ bool has_script(const claim::Handler& handler) {
                      [](const claim::RetryRule& rule) { return !rule.script.empty(); });
 }
 
+claim::StartFault fault_at(exec::StartStep step) {
+  switch (step) {
+    case exec::StartStep::none:
+      return claim::StartFault::unknown;
+    case exec::StartStep::directory:
+      return claim::StartFault::directory;
+    case exec::StartStep::stdout_file:
+      return claim::StartFault::stdout_file;
+    case exec::StartStep::stderr_file:
+      return claim::StartFault::stderr_file;
+    case exec::StartStep::cpus:
+      return claim::StartFault::cpus;
+    case exec::StartStep::execute:
+      return claim::StartFault::program;
+  }
+  return claim::StartFault::unknown;
+}
+
 // The working directory or the output files cannot be used, or the disk fails: that says nothing of
 // the job.
 bool is_fault_of_node(const exec::Ended& ended) {
@@ -270,7 +288,8 @@ bool Session::start(PreparedJob job) {
                   {},
                   {},
                   std::move(label),
-                  job.command.cpus};
+                  job.command.cpus,
+                  job.command.line};
   if (running.handler != nullptr && has_script(*running.handler))
     running.command = std::move(job.command);
   running_.emplace(static_cast<std::uint64_t>(*id), std::move(running));
@@ -334,6 +353,7 @@ claim::Finished Session::verdict(const Running& job, const exec::Ended& ended) c
       break;
     case exec::Ending::not_started:
       o.cause = claim::EndCause::not_started;
+      o.fault = fault_at(ended.failed_at);
       if (is_fault_of_node(ended) && again) finished.state = claim::JobState::ready;
       break;
     case exec::Ending::timed_out:
@@ -406,7 +426,7 @@ void Session::report_end(Running job, const exec::Ended& ended, claim::Finished 
   } else {
     ++summary_.failed;
     ++unsaid_.failed;
-    if (events_.failure) events_.failure(job.name, finished.outcome);
+    if (events_.failure) events_.failure(job.name, how_ended(job, finished.outcome));
     say_ceiling(job, finished);
     say_undecided(job, finished);
   }

@@ -75,6 +75,7 @@ struct Running {
   std::optional<claim::Finished> failed;
   std::string label;   // of whoever wants to hear of its end
   exec::CpuList cpus;  // that it is bound to; empty: to none
+  std::string line;    // its command, to say what could not be started
 };
 
 // Surely not committed, and worth another try.
@@ -175,6 +176,8 @@ class Session {
   void close_killed(exec::RunId id);
   void await_killed();
   void finish(WorkerEnd end);
+  [[nodiscard]] std::vector<std::string> misfits(const claim::Reader& reader) const;
+  [[nodiscard]] std::string how_ended(const Running& job, const claim::Outcome& outcome) const;
 
   claim::Offer offer() const;
   std::vector<claim::ClaimToken> spare_jobs();

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <system_error>
 
 #include "bin/job_command.h"
@@ -203,38 +202,6 @@ Result<WorkflowSettings> read_settings(store::Store& store) {
     return {};
   }));
   return decode_workflow_settings(settings);
-}
-
-std::string show_outcome(const claim::Outcome& o) {
-  switch (o.cause) {
-    case claim::EndCause::none:
-      return "-";
-    case claim::EndCause::exited:
-      return fmt::format("exit code {}", o.exit_code);
-    case claim::EndCause::signaled:
-      return fmt::format("signal {} ({})", o.signal, strsignal(o.signal));
-    case claim::EndCause::timed_out:
-      return fmt::format("time limit (exit code {})", o.exit_code);
-    case claim::EndCause::out_of_memory:
-      return fmt::format("out of memory (exit code {})", o.exit_code);
-    case claim::EndCause::not_started:
-      return fmt::format("could not start: {}", std::strerror(o.os_errno));
-    case claim::EndCause::worker_lost:
-      return "killed with its worker";
-    case claim::EndCause::lease_lost:
-      return "its worker fell silent: its node died, hung, or was cut off";
-    case claim::EndCause::stopped:
-      return "stopped: its worker was told to end";
-    case claim::EndCause::allocation_ended:
-      return "ended with its worker's time (end of the allocation)";
-    case claim::EndCause::unmet:
-      return "never needed: the condition on which it starts did not come true";
-    case claim::EndCause::upstream_failed:
-      return "canceled: a job that it depends on did not complete";
-    case claim::EndCause::canceled:
-      return "canceled";
-  }
-  return "?";
 }
 
 }  // namespace torc::cli

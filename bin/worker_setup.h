@@ -4,6 +4,7 @@
 
 #include "bin/app.h"
 #include "bin/commands.h"
+#include "bin/outcome_text.h"
 #include "bin/worker.h"
 
 namespace torc::cli {
@@ -21,9 +22,5 @@ Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& optio
 
 // The spec's execution_config and directory, read from the store.
 Result<WorkflowSettings> read_settings(store::Store& store);
-
-// "exit code 3", "signal 9 (Killed)", "time limit (152)", "could not start: No such file or
-// directory".
-[[nodiscard]] std::string show_outcome(const claim::Outcome& outcome);
 
 }  // namespace torc::cli

@@ -129,24 +129,30 @@ void each_waiting(State& state, std::uint64_t first, std::uint64_t end, const Vi
   run(end);
 }
 
-void open(Transaction& tx, State& state, Tally& tally, std::uint64_t id) {
+void open(Transaction& tx, State& state, Tally& tally, std::uint64_t id,
+          std::vector<Followers>* followers) {
   each_part(state, id, [&](const Span& span, std::uint64_t first, std::uint64_t end) {
     each_waiting(state, first, end, [&](std::uint64_t from, std::uint64_t n) {
       each_rank(state, span, from, n, [&](const Rank& rank, std::uint64_t at, std::uint64_t some) {
         put_ready(tx, {rank.job_class, rank.priority, tx.sequence(), at, some});
       });
       tally.move(JobState::blocked, JobState::ready, n);
+      if (followers != nullptr)
+        note_followers(*followers, {{JobId{from}, n}, JobState::blocked, JobState::ready});
     });
   });
 }
 
-void close(Transaction& tx, State& state, Tally& tally, std::uint64_t id) {
+void close(Transaction& tx, State& state, Tally& tally, std::uint64_t id,
+           std::vector<Followers>* followers) {
   each_part(state, id, [&](const Span& span, std::uint64_t first, std::uint64_t end) {
     each_waiting(state, first, end, [&](std::uint64_t from, std::uint64_t n) {
       each_rank(state, span, from, n, [&](const Rank& rank, std::uint64_t at, std::uint64_t some) {
         withdraw(tx, state, ReadyJob{rank.job_class, rank.priority, at}, some);
       });
       tally.move(JobState::ready, JobState::blocked, n);
+      if (followers != nullptr)
+        note_followers(*followers, {{JobId{from}, n}, JobState::ready, JobState::blocked});
     });
   });
 }
@@ -185,7 +191,7 @@ bool shift(std::uint64_t& number, std::int64_t by) {
 
 // Writes what becomes of one barrier, and moves its members in and out of the queues.
 std::optional<Turn> turn(Transaction& tx, State& state, Tally& tally, const Delta& delta,
-                         Reopen reopen) {
+                         Reopen reopen, std::vector<Followers>* followers) {
   const Key key(Table::countdown, delta.barrier);
   const Countdown before = state.countdown(delta.barrier);
   Countdown now = before;
@@ -197,10 +203,10 @@ std::optional<Turn> turn(Transaction& tx, State& state, Tally& tally, const Delt
   if (now.opened && now.left > 0 && reopen == Reopen::closes) now.opened.reset();
   if (now.left == 0 && !now.opened) now.opened = tx.sequence();
   if (now == before) return std::nullopt;
-  if (before.opened && !now.opened) close(tx, state, tally, delta.barrier);
+  if (before.opened && !now.opened) close(tx, state, tally, delta.barrier, followers);
   tx.put(key, encode(now));
   if (!before.opened && now.opened) {
-    open(tx, state, tally, delta.barrier);
+    open(tx, state, tally, delta.barrier, followers);
     if ((tally.rules & rule::kActions) != 0) set_off(tx, state, delta.barrier);
   }
   if (before.doom() == now.doom()) return std::nullopt;
@@ -217,15 +223,28 @@ void each_upstream(const Barrier& barrier, const Visit& visit) {
 
 }  // namespace
 
+void note_followers(std::vector<Followers>& all, const Followers& more) {
+  if (!all.empty()) {
+    Followers& last = all.back();
+    if (last.before == more.before && last.after == more.after &&
+        torc::raw(last.jobs.first) + last.jobs.count == torc::raw(more.jobs.first)) {
+      last.jobs.count += more.jobs.count;
+      return;
+    }
+  }
+  all.push_back(more);
+}
+
 std::vector<Turn> count_moves(Transaction& tx, State& state, Tally& tally, std::vector<Move>& moves,
-                              Reopen reopen, const std::vector<std::uint64_t>& touched) {
+                              Reopen reopen, const std::vector<std::uint64_t>& touched,
+                              std::vector<Followers>* followers) {
   std::sort(moves.begin(), moves.end(), [](const Move& a, const Move& b) { return a.job < b.job; });
   std::vector<Delta> all = deltas_of(state, moves);
   moves.clear();
   for (const std::uint64_t id : touched) all.push_back({id, {}});
   std::vector<Turn> turns;
   for (const Delta& delta : summed(std::move(all))) {
-    if (const auto one = turn(tx, state, tally, delta, reopen)) turns.push_back(*one);
+    if (const auto one = turn(tx, state, tally, delta, reopen, followers)) turns.push_back(*one);
   }
   return turns;
 }

@@ -31,15 +31,26 @@ struct Turn {
   JobId because{};  // one that makes it so; 0: ask culprit()
 };
 
+// Jobs whose state changed with that of others: their barrier opened, closed or became impossible.
+struct Followers {
+  JobRange jobs;
+  JobState before{};
+  JobState after{};
+};
+// Adds them, joined with what was added last where that fits.
+void note_followers(std::vector<Followers>& all, const Followers& more);
+
 // Whether a barrier that was open closes when one of its conditions is no longer met.
 enum class Reopen : std::uint8_t { stays_open, closes };
 
 // Counts `moves` (any order; emptied). Barriers with nothing left open: their members become ready,
 // with this transaction's sequence number as their age. Those that close block what is ready of
 // theirs. `touched` are looked at too, whether they must close. One seek for each run of jobs with
-// the same barriers, one write for each barrier, however many jobs moved.
+// the same barriers, one write for each barrier, however many jobs moved. What becomes ready or
+// blocked by it is added to `followers`.
 std::vector<Turn> count_moves(Transaction& tx, State& state, Tally& tally, std::vector<Move>& moves,
-                              Reopen reopen, const std::vector<std::uint64_t>& touched);
+                              Reopen reopen, const std::vector<std::uint64_t>& touched,
+                              std::vector<Followers>* followers = nullptr);
 
 // The lowest job that makes the barrier impossible for this reason.
 [[nodiscard]] JobId culprit(State& state, std::uint64_t barrier, EndCause why);

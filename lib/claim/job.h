@@ -88,6 +88,17 @@ inline constexpr EndCause kLastEndCause = EndCause::lease_lost;
   return cause == EndCause::stopped || cause == EndCause::allocation_ended;
 }
 
+// What was missing when an attempt could not start.
+enum class StartFault : std::uint8_t {
+  unknown,
+  directory,    // the working directory
+  stdout_file,  // the file for its output
+  stderr_file,
+  cpus,  // that it was to be bound to
+  program
+};
+inline constexpr StartFault kLastStartFault = StartFault::program;
+
 struct Outcome {
   EndCause cause = EndCause::none;
   int exit_code = -1;  // -1: none (signaled, not started, lost)
@@ -99,6 +110,7 @@ struct Outcome {
   std::chrono::microseconds cpu_time{};
   JobId because{};  // unmet, upstream_failed: the job that it waited for
   Activity activity;
+  StartFault fault = StartFault::unknown;  // not_started, with os_errno
   auto operator<=>(const Outcome&) const = default;
 };
 

@@ -46,7 +46,7 @@ void Ledger::pass_over_doubtful() {
     if (doom == EndCause::none) continue;
     const auto [because, added] = culprits.try_emplace(barrier);
     if (added) because->second = culprit(state_, barrier, doom);
-    change(id, *job, pass_over(*job, doom, because->second, now_));
+    change_follower(id, *job, pass_over(*job, doom, because->second, now_));
   }
 }
 
@@ -96,13 +96,20 @@ void Ledger::change_rank(std::uint64_t id, const Job& job, const Rank& from, con
   ready_again_.push_back({to.job_class, to.priority, id});
 }
 
+void Ledger::change_follower(std::uint64_t id, const Job& before, const Job& after) {
+  change(id, before, after);
+  if (followers_ == nullptr) return;
+  const JobState now = after.state == JobState::ready ? state_.waiting_state(id) : after.state;
+  if (now != before.state) note_followers(*followers_, {{JobId{id}, 1}, before.state, now});
+}
+
 // Members of the barrier: their own moves are counted in the next round.
 void Ledger::follow(const Turn& turn) {
   JobId because = turn.because;
   if (raw(because) == 0 && turn.after != EndCause::none)
     because = culprit(state_, turn.barrier, turn.after);
   const auto member = [&](std::uint64_t id, const Job& job) {
-    change(
+    change_follower(
         id, job,
         turn.after == EndCause::none ? wait_again(job) : pass_over(job, turn.after, because, now_));
   };
@@ -122,7 +129,7 @@ void Ledger::settle() {
          !doubtful_.empty()) {
     withdraw(tx_, state_, withdrawn_);
     put_ready_again(tx_, ready_again_);
-    const auto turns = count_moves(tx_, state_, tally_, moves_, reopen_, touched_);
+    const auto turns = count_moves(tx_, state_, tally_, moves_, reopen_, touched_, followers_);
     touched_.clear();
     for (const Turn& turn : turns) follow(turn);
     pass_over_doubtful();

@@ -35,6 +35,10 @@ class Ledger {
   // the budget. Precondition: `job` is as it is now.
   void change_rank(std::uint64_t id, const Job& job, const Rank& from, const Rank& to);
 
+  // From now on, what follows from the changes is added there, which outlives this: for people. A
+  // job that is itself changed may be among them.
+  void tell_followers(std::vector<Followers>& all) { followers_ = &all; }
+
   // Barriers that must close if what they wait for is not as it should be.
   void touch(std::vector<std::uint64_t> barriers) { touched_ = std::move(barriers); }
 
@@ -56,6 +60,7 @@ class Ledger {
   void pass_over_doubtful();
   void note_move(std::uint64_t id, const Job& before, const Job& after);
   void follow(const Turn& turn);
+  void change_follower(std::uint64_t id, const Job& before, const Job& after);
 
   Transaction& tx_;
   WallTime now_;
@@ -69,6 +74,7 @@ class Ledger {
   std::vector<std::uint64_t> doubtful_;  // blocked, perhaps by what can no longer be
   std::vector<ReadyJob> ready_again_;
   std::vector<ReadyJob> withdrawn_;
+  std::vector<Followers>* followers_ = nullptr;
   std::map<WorkerEpoch, std::vector<std::uint64_t>> revoked_;  // by holder
 };
 

@@ -12,7 +12,9 @@ namespace {
 // One change: visits the jobs that it is about and keeps the account.
 class Visit {
  public:
-  explicit Visit(Transaction& tx, WallTime now = {}) : ledger_(tx, now) {}
+  explicit Visit(Transaction& tx, WallTime now = {}) : ledger_(tx, now) {
+    ledger_.tell_followers(followers_);
+  }
 
   // `rule` answers the job after the change, or nothing when it does not concern it.
   template <class Rule>
@@ -20,6 +22,7 @@ class Visit {
     for (const JobRange& range : jobs)
       visit(raw(range.first), raw(range.first) + range.count, rule);
     TORC_TRY(ledger_.close());
+    change_.note_followers(followers_, changed_);
     change_.leave_passed_over(ledger_.state(), passed_over_);
     return std::move(change_);
   }
@@ -52,10 +55,13 @@ class Visit {
   void apply(std::uint64_t id, const Job& before, const Job& after) {
     ledger_.change(id, before, after);
     change_.note(JobId{id}, before, after);
+    add_to(changed_, id);
   }
 
+  std::vector<Followers> followers_;
   Ledger ledger_;
   Change change_;
+  std::vector<JobRange> changed_;
   std::vector<JobId> passed_over_;  // left alone so far; what else changes may let them wait again
 };
 
@@ -69,6 +75,42 @@ void Change::note(JobId id, const Job& before, const Job& after) {
   ++changed[static_cast<std::size_t>(before.state)];
   if (after.revoked != Revoked::no) ++ending;
   if (first.size() < kFirst) first.push_back(id);
+}
+
+void add_to(std::vector<JobRange>& ranges, std::uint64_t id) {
+  if (!ranges.empty() && raw(ranges.back().first) + ranges.back().count == id) {
+    ++ranges.back().count;
+  } else {
+    ranges.push_back({JobId{id}, 1});
+  }
+}
+
+void Change::note_followers(const std::vector<Followers>& all,
+                            const std::vector<JobRange>& changed_jobs) {
+  for (const Followers& f : all) {
+    const std::uint64_t end = raw(f.jobs.first) + f.jobs.count;
+    auto next = std::upper_bound(
+        changed_jobs.begin(), changed_jobs.end(), raw(f.jobs.first),
+        [](std::uint64_t id, const JobRange& r) { return id < raw(r.first) + r.count; });
+    for (std::uint64_t at = raw(f.jobs.first); at < end;) {
+      const std::uint64_t from = next == changed_jobs.end() ? end : std::min(end, raw(next->first));
+      if (at < from) add_group({f.before, f.after, from - at, {}}, at);
+      at = next == changed_jobs.end() ? end : std::max(from, raw(next->first) + next->count);
+      if (next != changed_jobs.end()) ++next;
+    }
+  }
+}
+
+// `more`: so many jobs from `first` on.
+void Change::add_group(const Group& more, std::uint64_t first_id) {
+  auto group = std::find_if(followers.begin(), followers.end(), [&](const Group& g) {
+    return g.before == more.before && g.after == more.after;
+  });
+  if (group == followers.end())
+    group = followers.insert(followers.end(), {more.before, more.after, 0, {}});
+  group->jobs += more.jobs;
+  for (std::uint64_t i = 0; i < more.jobs && group->first.size() < kFirst; ++i)
+    group->first.push_back(JobId{first_id + i});
 }
 
 void Change::leave_passed_over(State& state, const std::vector<JobId>& jobs) {
@@ -91,6 +133,14 @@ void Change::add(const Change& other) {
     const auto some = static_cast<std::ptrdiff_t>(std::min(room, more.size()));
     to.insert(to.end(), more.begin(), more.begin() + some);
   };
+  for (const Group& g : other.followers) {
+    add_group({g.before, g.after, 0, {}}, 0);
+    for (Group& mine : followers) {
+      if (mine.before != g.before || mine.after != g.after) continue;
+      mine.jobs += g.jobs;
+      append(mine.first, g.first);
+    }
+  }
   append(first, other.first);
   append(passed_over, other.passed_over);
 }

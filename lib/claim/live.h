@@ -14,6 +14,7 @@
 namespace torc::claim {
 
 class State;
+struct Followers;
 
 // The jobs that a change is about: sorted by first job, disjoint.
 using JobRanges = std::span<const JobRange>;
@@ -24,15 +25,31 @@ struct Change {
   Counts left{};             // jobs left alone, by state
   std::uint64_t ending = 0;  // changed jobs that a worker still has to end: it was told
   std::vector<JobId> first;  // the first of the changed
+  // Jobs that were not named and whose state changed with that of others, by that change.
+  struct Group {
+    JobState before{};
+    JobState after{};
+    std::uint64_t jobs = 0;
+    std::vector<JobId> first;
+  };
+  std::vector<Group> followers;
   // The first of those left alone that were canceled for what became of others.
   std::vector<JobId> passed_over;
 
   [[nodiscard]] std::uint64_t total() const;
   void note(JobId id, const Job& before, const Job& after);
+  // `changed`: the jobs that the request itself changed, in id order.
+  void note_followers(const std::vector<Followers>& all, const std::vector<JobRange>& changed);
   // Those of `jobs` that still are canceled for what became of others were left alone.
   void leave_passed_over(State& state, const std::vector<JobId>& jobs);
   void add(const Change& other);  // of a later part of the same request
+
+ private:
+  void add_group(const Group& more, std::uint64_t first_id);
 };
+
+// One more job, behind all that are there.
+void add_to(std::vector<JobRange>& ranges, std::uint64_t id);
 
 // What is not over will not run. What runs already counts as canceled at once: its token is worth
 // nothing any more, its worker is told to end it (Answer::revoked), and only when that worker has

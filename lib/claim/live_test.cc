@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "lib/claim/tables.h"
 #include "lib/claim/test_workflow.h"
@@ -65,6 +67,64 @@ TEST_F(Live, a_canceled_job_is_not_claimed_and_what_depends_on_it_is_not_reached
   EXPECT_TRUE(read_workflow(wf.tx)->finished());
   EXPECT_EQ(wf.state(5), JobState::blocked);
   EXPECT_EQ(wf.job(2).outcome.cause, EndCause::canceled);
+}
+
+// 2 and 3 depend on 1: 2 on its completion, canceled otherwise, 3 on its failure. 4 waits for 3.
+class LiveFollowers : public ::testing::Test {
+ protected:
+  static Plan plan() {
+    Plan plan = plan_of({{1, 0}, {1, 0}, {1, 0}, {1, 0}});
+    DependencySet cancels{{range(1, 1)}, {range(2, 1)}};
+    cancels.cancels = true;
+    DependencySet rescue{{}, {range(3, 1)}};
+    rescue.conditional = {{range(1, 1), Condition::afternotok}};
+    plan.dependencies = {cancels, rescue, {{range(3, 1)}, {range(4, 1)}}};
+    return plan;
+  }
+  static std::string shown(const Change& change) {
+    std::string text;
+    for (const Change::Group& g : change.followers) {
+      text += std::string(to_string(g.before)) + ">" + std::string(to_string(g.after)) + ":";
+      for (const JobId id : g.first) text += std::to_string(raw(id));
+      text += std::to_string(g.jobs) + " ";
+    }
+    return text;
+  }
+  Change apply(const Result<Change>& changed) {
+    ++wf.tx.number;
+    EXPECT_TRUE(changed.ok());
+    wf.check();
+    return changed.ok() ? *changed : Change{};
+  }
+
+  TestWorkflow wf{plan()};
+};
+
+TEST_F(LiveFollowers, what_a_cancel_and_a_retry_do_to_others_is_told) {
+  const JobRange first = range(1, 1);
+  ++wf.tx.number;
+  EXPECT_EQ(shown(apply(cancel_jobs(wf.tx, {&first, 1}, kNoon))),
+            "blocked>ready:31 blocked>canceled:21 ");
+  EXPECT_EQ(shown(apply(retry_jobs(wf.tx, {&first, 1}))), "canceled>blocked:21 ");
+}
+
+TEST_F(LiveFollowers, what_was_named_itself_is_none_of_them) {
+  const JobRange all = range(1, 2);
+  ++wf.tx.number;
+  EXPECT_EQ(shown(apply(cancel_jobs(wf.tx, {&all, 1}, kNoon))), "blocked>ready:31 ");
+}
+
+TEST_F(LiveFollowers, a_job_canceled_for_another_is_left_alone_and_named) {
+  const JobRange first = range(1, 1);
+  const JobRange second = range(2, 1);
+  const JobRange both = range(1, 2);
+  ++wf.tx.number;
+  (void)apply(cancel_jobs(wf.tx, {&first, 1}, kNoon));
+  const Change alone = apply(retry_jobs(wf.tx, {&second, 1}));
+  EXPECT_EQ(alone.total(), 0U);
+  EXPECT_EQ(alone.passed_over, std::vector<JobId>{JobId{2}});
+  EXPECT_TRUE(apply(retry_jobs(wf.tx, {&both, 1})).passed_over.empty())
+      << "it waits again with the other";
 }
 
 TEST_F(Live, canceling_twice_changes_nothing_more) {

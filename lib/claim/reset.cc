@@ -85,7 +85,9 @@ struct Downstream {
 class Reset {
  public:
   Reset(Transaction& tx, JobRanges jobs, WallTime now)
-      : named_(jobs), now_(now), ledger_(tx, now, Reopen::closes) {}
+      : named_(jobs), now_(now), ledger_(tx, now, Reopen::closes) {
+    ledger_.tell_followers(followers_);
+  }
 
   Result<Change> run(const Downstream& all, Force force) {
     std::uint64_t live = 0;
@@ -99,6 +101,7 @@ class Reset {
     if ((ledger_.tally().rules & rule::kEnds) != 0) ledger_.touch(all.barriers);
     for (const std::uint64_t id : recorded_) reset(id);
     TORC_TRY(ledger_.close());
+    change_.note_followers(followers_, changed_);
     change_.leave_passed_over(ledger_.state(), passed_over_);
     return std::move(change_);
   }
@@ -143,10 +146,13 @@ class Reset {
     const Job after = retry(is_live(was) ? cancel(*before, now_) : *before);
     ledger_.change(id, *before, after);
     change_.note(JobId{id}, *before, after);
+    add_to(changed_, id);
   }
 
   JobRanges named_;
   WallTime now_;
+  std::vector<Followers> followers_;
+  std::vector<JobRange> changed_;
   Ledger ledger_;
   Change change_;
   std::vector<std::uint64_t> recorded_;

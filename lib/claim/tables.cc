@@ -80,7 +80,7 @@ void put_outcome(Value& out, const Outcome& o, WallTime base) {
   if (o.ended_at != WallTime{}) head |= kEnded;
   out.u8(static_cast<std::uint8_t>(head)).svarint(o.exit_code);
   if (o.signal != 0) out.svarint(o.signal);
-  if (o.os_errno != 0) out.svarint(o.os_errno);
+  if (o.os_errno != 0) out.svarint(o.os_errno).u8(static_cast<std::uint8_t>(o.fault));
   if (o.started_at != WallTime{}) {
     out.svarint(distance(base, o.started_at));
     base = o.started_at;
@@ -96,7 +96,10 @@ bool take_outcome(Decoder& in, Outcome& o, WallTime base) {
   o.cause = static_cast<EndCause>(head & 0x0f);
   o.exit_code = static_cast<int>(in.svarint());
   if (head & kSignal) o.signal = static_cast<int>(in.svarint());
-  if (head & kErrno) o.os_errno = static_cast<int>(in.svarint());
+  if (head & kErrno) {
+    o.os_errno = static_cast<int>(in.svarint());
+    o.fault = static_cast<StartFault>(in.u8());
+  }
   if (head & kStarted) {
     o.started_at = away(base, in.svarint());
     base = o.started_at;
@@ -105,7 +108,8 @@ bool take_outcome(Decoder& in, Outcome& o, WallTime base) {
   o.max_rss.value = in.varint();
   o.cpu_time = std::chrono::microseconds(in.svarint());
   if (names_a_job(o.cause)) o.because = JobId{in.varint()};
-  return (head & 0x0f) <= static_cast<unsigned>(kLastEndCause) && take_activity(in, o.activity);
+  return (head & 0x0f) <= static_cast<unsigned>(kLastEndCause) && o.fault <= kLastStartFault &&
+         take_activity(in, o.activity);
 }
 
 void put_ranges(Encoder& out, const std::vector<JobRange>& ranges) {

@@ -34,6 +34,8 @@ Job any_job() {
   o.exit_code = *rc::gen::arbitrary<int>();
   o.signal = *rc::gen::arbitrary<int>();
   o.os_errno = *rc::gen::arbitrary<int>();
+  const int last_fault = static_cast<int>(kLastStartFault);
+  if (o.os_errno != 0) o.fault = static_cast<StartFault>(*rc::gen::inRange(0, last_fault + 1));
   o.started_at = WallTime(*rc::gen::arbitrary<std::int64_t>());
   o.ended_at = WallTime(*rc::gen::arbitrary<std::int64_t>());
   o.max_rss.value = *rc::gen::arbitrary<std::uint64_t>();

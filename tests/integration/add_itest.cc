@@ -77,6 +77,22 @@ jobs:
   EXPECT_EQ(here.run({"verify"}).exit_code, 0);
 }
 
+TEST(Spawning, a_mistake_in_a_flag_is_told_by_the_name_of_the_flag) {
+  const Workplace here;
+  here.write("wf.yaml", R"(name: wf
+jobs:
+  - name: a
+    command: |
+      )" + here.torc({}).argv[0] +
+                            R"( spawn --name b --command true --depends-on nobody
+)");
+  EXPECT_EQ(here.run({"run", "wf.yaml"}).exit_code, 1);
+  const Ended logs = here.run({"logs", "a", "--stderr"});
+  EXPECT_TRUE(logs.says("--depends-on: error: ")) << logs;
+  EXPECT_TRUE(logs.says("nobody")) << logs;
+  EXPECT_FALSE(logs.says(":4:")) << logs;
+}
+
 TEST(Spawning, an_attempt_that_is_tried_again_spawns_nothing_twice) {
   const Workplace here;
   here.write("wf.yaml", R"(name: wf

@@ -62,6 +62,9 @@ jobs:
   const Ended ended = run();
   EXPECT_EQ(ended.exit_code, 1) << ended;
   EXPECT_TRUE(ended.says("2 failed and to be decided")) << ended;
+  EXPECT_TRUE(ended.says("2 job(s) wait for the decision about what failed")) << ended;
+  EXPECT_FALSE(ended.says("never reached")) << ended;
+  EXPECT_TRUE(here.run({"status"}).says("2 job(s) wait for the decision about what failed"));
   EXPECT_EQ(job("a")["state"], "pending_failed");
   EXPECT_EQ(job("rescue")["state"], "blocked");
   const json status = here.json({"status"});

@@ -172,9 +172,11 @@ jobs:
   EXPECT_TRUE(jobs[0]["max_rss_bytes"].is_null()) << "too short to be looked at";
   EXPECT_GE(jobs[0]["ended_at"].get<double>(), jobs[0]["started_at"].get<double>());
   EXPECT_LE(jobs[0]["ended_at"].get<double>(), jobs[1]["ended_at"].get<double>());
-  fields.insert(fields.end(), {"added", "command", "waits_for", "read_bytes", "written_bytes",
-                               "storage_read_bytes", "storage_written_bytes", "voluntary_switches",
-                               "involuntary_switches"});
+  fields.insert(fields.end(),
+                {"added", "command", "waits_for", "waits_for_count", "conditions", "priority",
+                 "cpus", "memory_bytes", "gpus", "nodes", "runtime_seconds", "scheduler", "label",
+                 "read_bytes", "written_bytes", "storage_read_bytes", "storage_written_bytes",
+                 "voluntary_switches", "involuntary_switches"});
   std::sort(fields.begin(), fields.end());
   EXPECT_EQ(keys_of(here.json({"job", "a"})), fields);
   EXPECT_EQ(here.json({"job", "#1"})["name"], "a");
@@ -186,6 +188,62 @@ jobs:
   EXPECT_EQ(here.json({"verify"})["clean"], true);
   EXPECT_EQ(here.json({"check", "wf.yaml"})["valid"], true);
   EXPECT_EQ(here.json({"status"})["state"], "completed");
+}
+
+TEST(Job, that_waits_tells_its_needs_and_all_that_it_waits_for) {
+  const Workplace here;
+  const std::string spec =
+      "name: wf\nresource_requirements: [{name: big, num_cpus: 3, memory: 2g, "
+      "num_gpus: 1, runtime: PT1H}]\njobs:\n"
+      "  - {name: \"a_{i}\", command: \"true\", parameters: {i: \"1:300\"}}\n"
+      "  - {name: z, command: \"true\"}\n"
+      "  - name: all\n    command: \"true\"\n    resource_requirements: big\n"
+      "    label: fast\n    priority: 7\n    depends: {afterany: [z]}\n"
+      "    depends_on_regexes: [\"^a_\"]\n";
+  here.write("wf.yaml", spec);
+  const Ended made = here.run({"init", "wf.yaml"});
+  ASSERT_EQ(made.exit_code, 0) << made;
+  const json job = here.json({"job", "all"});
+  EXPECT_EQ(job["priority"], 7);
+  EXPECT_EQ(job["cpus"], 3);
+  EXPECT_EQ(job["memory_bytes"], std::uint64_t{2} << 30);
+  EXPECT_EQ(job["gpus"], 1);
+  EXPECT_EQ(job["runtime_seconds"], 3600);
+  EXPECT_EQ(job["scheduler"], nullptr);
+  EXPECT_EQ(job["label"], "fast");
+  EXPECT_EQ(job["waits_for"].size(), 100U);
+  EXPECT_EQ(job["waits_for_count"], 301);
+  EXPECT_EQ(job["conditions"][0]["name"], "a_1");
+  EXPECT_EQ(job["conditions"][0]["condition"], "afterok");
+  EXPECT_EQ(job["conditions"][0]["state"], "ready");
+  EXPECT_EQ(job["storage_read_bytes"], nullptr) << "it never ran";
+  EXPECT_EQ(job["voluntary_switches"], nullptr);
+  EXPECT_EQ(job["cpu_seconds"], nullptr);
+}
+
+TEST(Job, that_cannot_start_says_what_is_missing_everywhere) {
+  const Workplace here;
+  here.write("wf.yaml", R"(name: wf
+jobs:
+  - {name: slip, command: nosuchprog --fast}
+  - {name: file, command: ./not_executable}
+)");
+  here.write("not_executable", "");
+  const Ended ran = here.run({"run", "wf.yaml", "--num-cpus", "1"});
+  EXPECT_EQ(ran.exit_code, 1) << ran;
+  const std::string slip = "could not start: no program 'nosuchprog' in PATH";
+  const std::string file = "could not start: the program './not_executable' may not be executed";
+  EXPECT_TRUE(ran.says(slip)) << ran;
+  EXPECT_TRUE(ran.says(file)) << ran;
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"status"},
+                                                  {"job", "slip"},
+                                                  {"why", "slip"},
+                                                  {"logs", "--failed"}}) {
+    const Ended told = here.run(command);
+    EXPECT_TRUE(told.says("'nosuchprog' in PATH")) << told;  // `why` breaks lines
+  }
+  EXPECT_TRUE(here.run({"status"}).says(file));
+  EXPECT_FALSE(here.run({"why", "slip"}).says("torc logs")) << "it printed nothing";
 }
 
 TEST(Job, its_output_is_found_after_the_store_was_moved) {

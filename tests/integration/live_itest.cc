@@ -233,6 +233,30 @@ TEST_P(Live, a_dry_run_says_what_would_change_and_changes_nothing) {
   EXPECT_EQ(state_of("later"), "blocked");
 }
 
+TEST_P(Live, what_follows_from_a_change_is_told_with_it) {
+  here.write("n.yaml", R"(name: n
+jobs:
+  - {name: bad, command: "false"}
+  - {name: n1, command: "true", depends_on: [bad], cancel_on_blocking_job_failure: true}
+  - {name: rescue, command: "true", depends: {afternotok: bad}}
+)");
+  expect_code(here.run({"init", "n.yaml", "--engine", GetParam()}), 0);
+  const Ended dry = here.run({"cancel", "n.torc", "bad", "--dry-run"});
+  EXPECT_TRUE(dry.says("because of that 1 job(s) would be canceled, not blocked: n1")) << dry;
+  const Ended canceled = here.run({"cancel", "n.torc", "bad"});
+  EXPECT_TRUE(canceled.says("canceled 1 job(s): 1 ready")) << canceled;
+  EXPECT_TRUE(canceled.says("because of that 1 job(s) are now canceled, not blocked: n1"))
+      << canceled;
+  EXPECT_TRUE(canceled.says("because of that 1 job(s) are now ready, not blocked: rescue"))
+      << canceled;
+  const json retried = here.json({"retry", "n.torc", "bad"});
+  ASSERT_EQ(retried["followers"].size(), 1U) << retried;
+  EXPECT_EQ(retried["followers"][0]["from"], "canceled");
+  EXPECT_EQ(retried["followers"][0]["to"], "blocked");
+  EXPECT_EQ(retried["followers"][0]["changed"], 1);
+  EXPECT_EQ(retried["followers"][0]["jobs"], json::array({"n1"}));
+}
+
 TEST_P(Live, a_request_that_names_no_job_is_refused) {
   expect_code(here.run({"cancel"}), 2);
   expect_code(here.run({"retry", "wf.torc"}), 2);

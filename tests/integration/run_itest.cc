@@ -180,9 +180,18 @@ jobs:
 )");
   const Ended ended = here.run({"run", "wf.yaml"});
   EXPECT_EQ(ended.exit_code, 1) << ended;
-  EXPECT_TRUE(ended.says("need more than this worker has")) << ended;
+  EXPECT_TRUE(ended.says("1 ready job(s) cannot run on this worker")) << ended;
+  EXPECT_TRUE(ended.says("big: it needs 5000 CPUs of ")) << ended;
   EXPECT_EQ(here.jobs("wf.torc").at("big")["state"], "ready");
   EXPECT_EQ(here.jobs("wf.torc").at("small")["state"], "completed");
+}
+
+TEST(Order, a_label_that_does_not_match_is_told_as_that) {
+  const Workplace here;
+  here.write("wf.yaml", "name: wf\njobs: [{name: a, command: \"true\", label: fast}]\n");
+  const Ended ended = here.run({"run", "wf.yaml", "--label", "slow"});
+  EXPECT_EQ(ended.exit_code, 1) << ended;
+  EXPECT_TRUE(ended.says("a: it asks for label 'fast', and this worker has 'slow'")) << ended;
 }
 
 TEST(Order, a_worker_of_a_scheduler_takes_its_jobs_and_the_unbound_ones) {
