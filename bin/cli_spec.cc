@@ -10,13 +10,14 @@ void add_spec_commands(CLI::App& cli, const App& app, SpecOptions& options, Exit
   PlanOptions& plan = options.plan;
   auto* c =
       cli.add_subcommand("plan", "Show stages, critical path, core-hours and what nodes need");
-  c->add_option("SPEC", plan.spec, "workflow file")->required();
+  c->add_option("SPEC", plan.spec, "workflow file, or - for stdin")->required();
   c->add_flag("--json", plan.json, "machine-readable output");
   c->callback([&app, &plan, &exit] { exit = run_plan(app, plan); });
 
   GraphOptions& graph = options.graph;
   c = cli.add_subcommand("graph", "Draw the dependencies; jobs of one entry are one node");
-  c->add_option("SPEC|STORE", graph.target, "workflow file, or a store made by init")->required();
+  c->add_option("SPEC|STORE", graph.target, "workflow file, - for stdin, or a store made by init")
+      ->required();
   c->add_option("--format", graph.format, "what to write")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"dot", "mermaid", "svg"}))

@@ -59,7 +59,10 @@ Exit run_graph(const App& app, const GraphOptions& options) {
       store ? load_from_store(app, *store) : load_spec(app, options.target, Purpose::look);
   if (!loaded) return report(app, loaded.error());
   if (!loaded->expansion) {
-    print_diagnostics(app, *loaded);
+    if (options.json)
+      fmt::print(app.out, "{}\n", diagnostics_json(*loaded).dump(2));
+    else
+      print_diagnostics(app, *loaded);
     return Exit::usage;
   }
   const auto drawn = draw(*loaded, store.get());

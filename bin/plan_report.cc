@@ -94,18 +94,20 @@ std::string stages_text(const PlanReport& plan, const LoadedSpec& loaded) {
                {"label"}});
   for (std::size_t s = 0; s < std::min(plan.stages.size(), kShownStages); ++s) {
     const std::vector<StagePart>& parts = plan.stages[s].parts;
-    for (std::size_t p = 0; p < std::min(parts.size(), kShownParts); ++p) {
+    // Never a line that says that one line is left out.
+    const std::size_t shown = parts.size() <= kShownParts + 1 ? parts.size() : kShownParts;
+    for (std::size_t p = 0; p < shown; ++p) {
       const spec::ExpandedEntry& entry = entry_at(loaded, parts[p].entry);
       table.add({p == 0 ? std::to_string(s + 1) : "", show_count(parts[p].jobs),
                  printable(written_name(loaded, parts[p].entry)), show_needs(entry.resources),
                  entry.scheduler.empty() ? "-" : entry.scheduler,
                  entry.label.empty() ? "-" : printable(entry.label)});
     }
-    if (parts.size() > kShownParts) {
+    if (parts.size() > shown) {
       std::uint64_t rest = 0;
-      for (std::size_t p = kShownParts; p < parts.size(); ++p) rest += parts[p].jobs;
-      table.add({"", show_count(rest), fmt::format("({} more entries)", parts.size() - kShownParts),
-                 "", "", ""});
+      for (std::size_t p = shown; p < parts.size(); ++p) rest += parts[p].jobs;
+      table.add({"", show_count(rest), fmt::format("({} more entries)", parts.size() - shown), "",
+                 "", ""});
     }
   }
   std::string out = table.text();

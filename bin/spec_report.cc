@@ -28,10 +28,14 @@ void print_diagnostics(const App& app, const LoadedSpec& loaded, std::string_vie
   const auto errors =
       std::count_if(loaded.diagnostics.begin(), loaded.diagnostics.end(),
                     [](const auto& d) { return d.severity == spec::Severity::error; });
-  if (errors > 0) {
-    fmt::print(app.err, "torc: error: {} mistake{} in {}{}{}\n", errors, errors == 1 ? "" : "s",
-               loaded.file, outcome.empty() ? "" : "; ", outcome);
-  }
+  if (errors == 0) return;
+  const std::size_t more = loaded.diagnostics.back().more;
+  fmt::print(app.err, "torc: error: {} mistake{} in {}{}{}\n",
+             more == 0 ? std::to_string(errors)
+                       : fmt::format("the first {} of {}", errors,
+                                     static_cast<std::size_t>(errors) + more),
+             errors + static_cast<std::ptrdiff_t>(more) == 1 ? "" : "s", loaded.file,
+             outcome.empty() ? "" : "; ", outcome);
 }
 
 nlohmann::ordered_json diagnostics_json(const LoadedSpec& loaded) {

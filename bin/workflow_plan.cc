@@ -10,6 +10,7 @@
 
 #include "bin/plan_actions.h"
 #include "bin/plan_dependencies.h"
+#include "bin/spec_text.h"
 #include "lib/base/codec.h"
 #include "lib/slurm/refusals.h"
 #include "lib/spec/quantity.h"
@@ -117,9 +118,11 @@ bool refuse_what_cannot_run(std::vector<spec::Diagnostic>& all) {
 Result<LoadedSpec> load_spec(const App& app, const std::string& file, Purpose purpose,
                              const Path& base) {
   LoadedSpec loaded;
-  loaded.file = file;
+  // What is run names its store after its file, and can be read again.
+  const bool is_stdin = file == kStdin && purpose == Purpose::look;
+  loaded.file = is_stdin ? "<stdin>" : file;
   const Path path = (app.directory / file).lexically_normal();
-  auto text = store::read_file(app.world.disk, path);
+  auto text = is_stdin ? read_spec_stream(stdin) : read_spec_text(app, path);
   if (!text) {
     Error error = std::move(text).error();
     if (error.kind == ErrorKind::not_found) {
@@ -134,7 +137,7 @@ Result<LoadedSpec> load_spec(const App& app, const std::string& file, Purpose pu
   const spec::ReadFile read = [&app, directory](const std::string& name) {
     return store::read_file(app.world.disk, (directory / name).lexically_normal());
   };
-  spec::Loaded checked = spec::load(loaded.text, file, read, check_slurm);
+  spec::Loaded checked = spec::load(loaded.text, loaded.file, read, check_slurm);
   loaded.workflow = std::move(checked.workflow);
   loaded.expansion = std::move(checked.expansion);
   loaded.diagnostics = std::move(checked.diagnostics);

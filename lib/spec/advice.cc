@@ -88,11 +88,16 @@ class Adviser {
       if (s.walltime.empty() || !limit.ok() || !limit->has_value()) return;
       longest = std::max(longest, **limit);
     }
-    if (runtime <= longest) return;
+    const auto headroom = workflow_.kept_free();
+    if (runtime + headroom <= longest) return;
     warn(place_of(job, "resource_requirements"),
          fmt::format("{} may run {}, and no scheduler has a walltime of more than {}",
                      quoted(job.name), to_text(runtime), to_text(longest)),
-         "raise a walltime, or lower the runtime");
+         runtime > longest
+             ? "raise a walltime, or lower the runtime"
+             : fmt::format("a job starts only where its runtime and {} more are left: raise a "
+                           "walltime, or lower the runtime",
+                           to_text(headroom)));
   }
 
   void label(const JobEntry& job, const ExpandedEntry& entry) {

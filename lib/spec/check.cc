@@ -62,7 +62,6 @@ class Unknown {
     if (name.empty()) return nullptr;
     const auto found = by_name.find(name);
     if (found != by_name.end()) return found->second;
-    if (by_name.contains("")) return nullptr;  // it may be the one that could not be read
     const auto [use, first] = uses_.try_emplace(name, Use{place, 0, {}});
     if (first) {
       std::vector<std::string> names;
@@ -194,8 +193,7 @@ void check_labels(const Session& session, const Workflow& workflow) {
 void check_limits(const Session& session, const Workflow& workflow) {
   std::vector<std::string> entries;
   for (const JobEntry& job : workflow.jobs) {
-    if (job.name.empty()) return;
-    entries.push_back(job.name);
+    if (!job.name.empty()) entries.push_back(job.name);
   }
   for (const Limit& limit : workflow.limits) {
     if (std::find(entries.begin(), entries.end(), limit.entry) != entries.end()) continue;

@@ -14,4 +14,9 @@ namespace torc::spec {
 [[nodiscard]] std::vector<std::uint64_t> find_cycle(std::uint64_t jobs,
                                                     const std::vector<DependencySet>& sets);
 
+// At least one cycle of each group of jobs that wait for each other, in the same form and the order
+// of their first jobs; no two share a job. Takes longer than find_cycle() where there is one.
+[[nodiscard]] std::vector<std::vector<std::uint64_t>> find_cycles(
+    std::uint64_t jobs, const std::vector<DependencySet>& sets);
+
 }  // namespace torc::spec

@@ -124,8 +124,9 @@ KeptFiles decode_files(std::string_view key, std::string_view value) {
   files.entry.name = in.text();
   files.entry.path = in.text();
   DecodedSweep sweep = decode_sweep(in);
-  files.entry.parameters = std::move(sweep.parameters);
   files.entry.mode = sweep.mode;
+  if (have_equal_lengths(sweep.parameters, sweep.mode))  // else it is damaged
+    files.entry.parameters = std::move(sweep.parameters);
   files.offset = in.varint();
   files.count = in.varint();
   return files;

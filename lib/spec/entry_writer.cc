@@ -80,7 +80,7 @@ void EntryWriter::check_lengths(const JobEntry& entry, const Family& family, con
                   "shorten it");
     return;
   }
-  const std::uint64_t bound = texts.invocation_script.bound(family.parameters) + 1 +
+  const std::uint64_t bound = texts.invocation_script.bound(family.parameters, longest_path_) + 1 +
                               texts.command.bound(family.parameters, longest_path_);
   if (bound > kMaxArgumentBytes && !report_.has_error()) {  // only a sound entry has a recipe
     const auto whole = Recipe::decode(recipe(entry, family, texts, things, {0, family.count}));
@@ -114,11 +114,22 @@ bool EntryWriter::compile(const JobEntry& entry, Texts& texts) {
     if (pattern) {
       out = *std::move(pattern);
     } else {
-      report_bad_placeholder(report_, place_of(entry, key), text, entry.parameters);
+      report_bad_placeholders(report_, place_of(entry, key), text, entry.parameters);
       ok = false;
     }
   };
-  one(entry.invocation_script, "invocation_script", texts.invocation_script);
+  Pattern::Named named;
+  const auto command = [&](const std::string& text, const std::string& key, Pattern& out) {
+    auto pattern = Pattern::compile_command(text, entry.parameters, named);
+    if (pattern) {
+      out = *std::move(pattern);
+    } else {
+      report_bad_placeholders(report_, place_of(entry, key), text, entry.parameters);
+      ok = false;
+    }
+  };
+  command(entry.invocation_script, "invocation_script", texts.invocation_script);
+  command(entry.command, "command", texts.command);
   one(entry.resource_requirements, "resource_requirements", texts.resources);
   one(entry.scheduler, "scheduler", texts.scheduler);
   one(entry.label, "label", texts.label);
@@ -126,13 +137,7 @@ bool EntryWriter::compile(const JobEntry& entry, Texts& texts) {
     texts.env.emplace_back(key, Pattern());
     one(value, "env", texts.env.back().second);
   }
-  auto command = Pattern::compile_command(entry.command, entry.parameters);
-  if (command) {
-    texts.command = *std::move(command);
-    return ok;
-  }
-  report_bad_placeholder(report_, place_of(entry, "command"), entry.command, entry.parameters);
-  return false;
+  return ok;
 }
 
 EntryWriter::Terms EntryWriter::terms_of(const Texts& texts, const Family& family,
@@ -144,8 +149,7 @@ EntryWriter::Terms EntryWriter::terms_of(const Texts& texts, const Family& famil
 // Names that do not vary were looked up when the spec was read.
 const ResourceRequirements* EntryWriter::resources_of(const JobEntry& entry, const Texts& texts,
                                                       const Terms& terms) {
-  const bool nameless = schedulers_.contains("");  // one that could not be read
-  if (texts.scheduler.has_parameters() && !terms.scheduler.empty() && !nameless &&
+  if (texts.scheduler.has_parameters() && !terms.scheduler.empty() &&
       !schedulers_.contains(terms.scheduler)) {
     report_.error(
         place_of(entry, "scheduler"),
@@ -155,7 +159,7 @@ const ResourceRequirements* EntryWriter::resources_of(const JobEntry& entry, con
   if (terms.resources.empty()) return &default_;
   const auto found = resources_.find(terms.resources);
   if (found != resources_.end()) return found->second;
-  if (resources_.contains("") || !texts.resources.has_parameters()) return &default_;
+  if (!texts.resources.has_parameters()) return &default_;
   report_.error(place_of(entry, "resource_requirements"),
                 fmt::format("no resource requirements are named {}", quoted(terms.resources)),
                 suggestion(terms.resources, names_of(workflow_.resource_requirements),

@@ -73,6 +73,7 @@ FailureRule read_rule(const Session& session, const Node& map) {
   for (const std::string& cause : reader.words("on"))
     rule.on.push_back(chosen<FailureCause>(Where::failure_rule, "on", cause));
   rule.recovery_script = reader.text("recovery_script");
+  if (const Node* script = reader.find("recovery_script")) refuse_references(session, *script);
   rule.max_retries = static_cast<std::uint32_t>(reader.integer("max_retries", rule.max_retries));
   rule.memory_multiplier = reader.decimal("memory_multiplier", 1);
   rule.runtime_multiplier = reader.decimal("runtime_multiplier", 1);
@@ -102,13 +103,13 @@ FailureRule read_rule(const Session& session, const Node& map) {
 UserDataEntry read_user_data(const Session& session, const Node& map) {
   const MapReader reader(session, map, Where::user_data);
   UserDataEntry entry;
-  entry.name = reader.text("name");
+  entry.name = reader.name();
   if (const Node* data = reader.find("data"); data != nullptr && data->kind != NodeKind::null)
     entry.data = read_json_value(session, "data", *data, kMaxUserDataBytes);
   entry.is_ephemeral = reader.boolean("is_ephemeral", false);
   entry.place = reader.name_place();
   entry.sound = reader.has("name");
-  if (entry.name.size() > kMaxUserDataName) {
+  if (entry.sound && entry.name.size() > kMaxUserDataName) {
     session.error(*reader.find("name"),
                   fmt::format("the name has {} bytes; names of user data have at most {}",
                               entry.name.size(), kMaxUserDataName),
@@ -134,6 +135,10 @@ Action read_action(const Session& session, const Node& map) {
   action.place = session.place(map);
   action.places = reader.places();
   check_expressions(reader, "job_name_regexes");
+  if (const Node* commands = reader.find("commands")) {
+    if (commands->kind == NodeKind::scalar) refuse_references(session, *commands);
+    for (const Node* command : commands->items) refuse_references(session, *command);
+  }
   check_partners(reader, action);
   return action;
 }
@@ -141,7 +146,7 @@ Action read_action(const Session& session, const Node& map) {
 FailureHandler read_failure_handler(const Session& session, const Node& map) {
   const MapReader reader(session, map, Where::failure_handler);
   FailureHandler handler;
-  handler.name = reader.text("name");
+  handler.name = reader.name();
   handler.place = reader.name_place();
   const Node* rules = reader.find("rules");
   if (rules == nullptr) return handler;

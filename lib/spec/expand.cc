@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "lib/spec/dependency_sets.h"
 #include "lib/spec/entry_writer.h"
 #include "lib/spec/families.h"
+#include "lib/spec/file_paths.h"
 #include "lib/spec/job_files.h"
 #include "lib/spec/known_jobs.h"
 #include "lib/spec/living_names.h"
@@ -64,6 +66,22 @@ bool has_empty_name(const Family& family) {
   return false;
 }
 
+// The lowest number in both; 0: none. Precondition: both are normalised.
+std::uint64_t first_common(const std::vector<Range>& a, const std::vector<Range>& b) {
+  auto x = a.begin();
+  auto y = b.begin();
+  while (x != a.end() && y != b.end()) {
+    if (x->end() <= y->first) {
+      ++x;
+    } else if (y->end() <= x->first) {
+      ++y;
+    } else {
+      return std::max(x->first, y->first);
+    }
+  }
+  return 0;
+}
+
 // Those of jobs above `before`, which become 1 and so on: what was there before waits for none of
 // them.
 std::vector<DependencySet> without_earlier(const std::vector<DependencySet>& sets,
@@ -111,8 +129,9 @@ class Expander {
         job_data_.add(workflow_.jobs[e], jobs_[e]);
       }
       for (std::size_t e = 0; e < jobs_.size(); ++e) add_dependencies(e);
+      report_shared_paths(workflow_, files_, job_files_, report_);
       take_sets();
-      report_cycle();
+      report_cycles();
       write_entries();
       write_definitions();
       write_user_data();
@@ -143,16 +162,21 @@ class Expander {
   template <class Entry>
   void report_clashes(Families& families, std::string_view kind, const std::vector<Entry>& entries);
   template <class Entry>
-  [[nodiscard]] std::string how_to_tell_apart(const Entry& entry, const Family& family) const;
+  [[nodiscard]] std::string how_to_tell_apart(const Entry& entry, const Family& family,
+                                              std::uint64_t a, std::uint64_t b) const;
   void check_references();
+  void check_references_in(const JobEntry& entry, const std::string& key, const std::string& text);
+  [[nodiscard]] bool is_alias(Place place) const;
   void write_actions();
 
   std::vector<Upstream> upstreams_of(std::size_t e);
   void report_self(const Family& family, const Upstream& upstream);
+  void warn_of_both(const Family& family, const std::vector<Upstream>& all);
   void add_dependencies(std::size_t e);
   void add_sets(const Family& family, const std::vector<Upstream>& all, Condition condition);
   void take_sets();
-  void report_cycle();
+  void report_cycles();
+  void report_cycle(const std::vector<std::uint64_t>& cycle, std::size_t like_it);
   void write_entries();
   void look_around();
   void write_definitions();
@@ -206,7 +230,7 @@ Family Expander::family_of(const Entry& entry, Resolver& resolver) {
   family.text = entry.name;
   family.parameters = parameters_of(entry);
   const auto left_out = [&] {
-    resolver.forgive(entry.name.substr(0, entry.name.find('{')));
+    if (!entry.name.empty()) resolver.forgive(entry.name);
     family.parameters = {};
     family.name = Pattern();
     family.sweep =
@@ -220,7 +244,7 @@ Family Expander::family_of(const Entry& entry, Resolver& resolver) {
   if (!entry.sound) return left_out();
   auto name = Pattern::compile(entry.name, family.parameters);
   if (!name) {
-    report_bad_placeholder(report_, entry.place, entry.name, family.parameters);
+    report_bad_placeholders(report_, entry.place, entry.name, family.parameters);
     return left_out();
   }
   family.name = *std::move(name);
@@ -281,8 +305,8 @@ void Expander::add_paths() {
     auto path = Pattern::compile(entry.path, entry.parameters);
     if (!path) {
       const auto place = entry.places.find("path");
-      report_bad_placeholder(report_, place == entry.places.end() ? entry.place : place->second,
-                             entry.path, entry.parameters);
+      report_bad_placeholders(report_, place == entry.places.end() ? entry.place : place->second,
+                              entry.path, entry.parameters);
     }
     // What was left out has no parameters any more that its path could name.
     const bool left_out = files_[paths_.size()].count == 0;
@@ -320,12 +344,18 @@ void Expander::check_references() {
       report_.error(action.place, "the action is about no job", "name jobs that there are");
   }
   for (const JobEntry& entry : workflow_.jobs) {
-    for (const ReferenceText& r : reference_texts(entry.command)) {
-      if (r.section != ReferenceText::Section::wrong) continue;
-      report_.error(place_within(report_.source(), place_of(entry, "command"), entry.command,
-                                 r.begin, r.end - r.begin),
-                    r.message, r.remedy);
-    }
+    check_references_in(entry, "invocation_script", entry.invocation_script);
+    check_references_in(entry, "command", entry.command);
+  }
+}
+
+void Expander::check_references_in(const JobEntry& entry, const std::string& key,
+                                   const std::string& text) {
+  for (const ReferenceText& r : reference_texts(text)) {
+    if (r.section != ReferenceText::Section::wrong) continue;
+    report_.error(
+        place_within(report_.source(), place_of(entry, key), text, r.begin, r.end - r.begin),
+        r.message, r.remedy);
   }
 }
 
@@ -338,15 +368,31 @@ void Expander::write_actions() {
 }
 
 template <class Entry>
-std::string Expander::how_to_tell_apart(const Entry& entry, const Family& family) const {
+std::string Expander::how_to_tell_apart(const Entry& entry, const Family& family, std::uint64_t a,
+                                        std::uint64_t b) const {
   std::string missing;
+  bool differ = false;
+  std::string texts[2];
   for (std::size_t p = 0; p < family.parameters.size(); ++p) {
-    if (family.name.uses(p) || count(family.parameters[p].values) < 2) continue;
+    const ParameterValues& values = family.parameters[p].values;
+    texts[0].clear();
+    texts[1].clear();
+    append_value(texts[0], values, family.sweep.position(p, a), Format{});
+    append_value(texts[1], values, family.sweep.position(p, b), Format{});
+    differ = differ || texts[0] != texts[1];
+    if (family.name.uses(p) || count(values) < 2) continue;
     missing += (missing.empty() ? "{" : " and {") + family.parameters[p].name + "}";
   }
   if (parameters_of(entry).empty()) return "rename one of them";
+  if (!differ) return "their values are the same: take one of the two out of the list or the table";
   if (!missing.empty()) return fmt::format("put {} into the name", missing);
   return "give the parameters values, or the name a format, that tell them apart";
+}
+
+bool Expander::is_alias(Place place) const {
+  const Source& source = report_.source();
+  const std::size_t at = source.offset_of(place);
+  return place.line > 0 && at < source.text().size() && source.text()[at] == '*';
 }
 
 template <class Entry>
@@ -362,7 +408,8 @@ void Expander::report_clashes(Families& families, std::string_view kind,
           fmt::format("{} {} and {} of {} would both be named {}", kind,
                       clash.first - families[a].first + 1, clash.second - families[a].first + 1,
                       quoted(entries[a].name), name),
-          how_to_tell_apart(entries[a], families[a]));
+          how_to_tell_apart(entries[a], families[a], clash.first - families[a].first,
+                            clash.second - families[a].first));
       continue;
     }
     report_.error(
@@ -370,7 +417,9 @@ void Expander::report_clashes(Families& families, std::string_view kind,
         fmt::format("two {}{} are named {}: one of {} on line {}, one of {} on line {}", kind,
                     kind == "user data" ? "" : "s", name, quoted(entries[a].name),
                     entries[a].place.line, quoted(entries[b].name), entries[b].place.line),
-        "rename one of them");
+        is_alias(entries[b].place)
+            ? "an alias repeats the name as well: write '<<: *…' in a map with another name"
+            : "rename one of them");
   }
 }
 
@@ -425,6 +474,44 @@ void Expander::report_self(const Family& family, const Upstream& upstream) {
   }
 }
 
+// Nothing completes and fails.
+void Expander::warn_of_both(const Family& family, const std::vector<Upstream>& all) {
+  const auto has = [&](Condition condition) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const Upstream& u) { return u.condition == condition; });
+  };
+  if (!has(Condition::afternotok) || !has(Condition::afterok)) return;
+  std::uint64_t block = family.count;  // as in add_sets()
+  for (const Upstream& upstream : all) {
+    if (upstream.jobs.varies()) block = std::min(block, upstream.jobs.period());
+  }
+  std::vector<Range> completed;
+  std::vector<Range> failed;
+  for (const Upstream& upstream : all) {
+    if (upstream.condition != Condition::afternotok) continue;
+    for (std::uint64_t k = 0; k < family.count; k += block) {
+      completed.clear();
+      failed.clear();
+      upstream.jobs.append_to(failed, k);
+      for (const Upstream& other : all) {
+        if (other.condition == Condition::afterok) other.jobs.append_to(completed, k);
+      }
+      normalise(completed);
+      normalise(failed);
+      const std::uint64_t job = first_common(completed, failed);
+      if (job == 0) continue;
+      std::string name;
+      family.append_name(name, k);
+      const bool is_here = job >= jobs_[0].first;  // and not in a workflow that is added to
+      report_.add(Severity::warning, upstream.place,
+                  fmt::format("{} can never start: {} would have to complete, and to fail",
+                              quoted(name), is_here ? quoted(jobs_.name(job)) : "a job"),
+                  "keep one of the two conditions; afterany is for either end");
+      return;
+    }
+  }
+}
+
 void Expander::add_dependencies(std::size_t e) {
   const Family& family = jobs_[e];
   if (family.count == 0) return;
@@ -432,6 +519,7 @@ void Expander::add_dependencies(std::size_t e) {
   for (const Upstream& upstream : all) {
     if (upstream.by_name) report_self(family, upstream);
   }
+  warn_of_both(family, all);
   for (std::size_t c = 0; c < kConditions; ++c) add_sets(family, all, static_cast<Condition>(c));
 }
 
@@ -477,18 +565,30 @@ void Expander::take_sets() {
   }
 }
 
-void Expander::report_cycle() {
+// Circles through the same entries are one mistake.
+void Expander::report_cycles() {
   const std::uint64_t before = jobs_.total() - jobs_.members();
-  std::vector<std::uint64_t> cycle;
+  std::vector<std::vector<std::uint64_t>> cycles;
   if (before > 0) {
-    cycle = find_cycle(jobs_.members(), without_earlier(all_dependencies(expansion_), before));
-    for (std::uint64_t& job : cycle) job += before;
+    cycles = find_cycles(jobs_.members(), without_earlier(all_dependencies(expansion_), before));
+    for (auto& cycle : cycles) {
+      for (std::uint64_t& job : cycle) job += before;
+    }
   } else if (expansion_.conditional.empty()) {
-    cycle = find_cycle(jobs_.total(), expansion_.dependencies);
+    cycles = find_cycles(jobs_.total(), expansion_.dependencies);
   } else {
-    cycle = find_cycle(jobs_.total(), all_dependencies(expansion_));
+    cycles = find_cycles(jobs_.total(), all_dependencies(expansion_));
   }
-  if (cycle.empty()) return;
+  std::map<std::vector<std::size_t>, std::pair<std::size_t, std::size_t>> alike;  // first, how many
+  for (std::size_t c = 0; c < cycles.size(); ++c) {
+    std::vector<std::size_t> entries;
+    for (const std::uint64_t job : cycles[c]) entries.push_back(jobs_.family_of(job));
+    ++alike.try_emplace(std::move(entries), c, 0).first->second.second;
+  }
+  for (const auto& [entries, found] : alike) report_cycle(cycles[found.first], found.second - 1);
+}
+
+void Expander::report_cycle(const std::vector<std::uint64_t>& cycle, std::size_t like_it) {
   std::string text;
   for (std::size_t i = 0; i < cycle.size(); ++i) {
     const std::size_t left = cycle.size() - i;
@@ -500,6 +600,7 @@ void Expander::report_cycle() {
     text += jobs_.name(cycle[i]) + " -> ";
   }
   text += jobs_.name(cycle.front());
+  if (like_it > 0) text += fmt::format(" (and {} more like it)", like_it);
   const JobEntry& entry = workflow_.jobs[jobs_.family_of(cycle.front())];
   report_.error(place_of(entry, "depends_on"), "jobs wait for each other in a circle: " + text,
                 "remove one of these dependencies ('->' is 'waits for'; files count too)");

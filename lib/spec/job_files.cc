@@ -28,17 +28,19 @@ void JobFiles::add(const JobEntry& entry, const Family& family) {
   if (makers_.empty()) makers_.resize(files_.total() + 1);
   entries_.emplace_back();
   if (family.count == 0) return;
-  add_command(entry, family, entries_.back());
+  add_command(entry, "invocation_script", entry.invocation_script, family, entries_.back());
+  add_command(entry, "command", entry.command, family, entries_.back());
   add_lists(entry, family, entries_.back());
 }
 
-void JobFiles::add_command(const JobEntry& entry, const Family& family, EntryFiles& files) {
+void JobFiles::add_command(const JobEntry& entry, const std::string& key, const std::string& text,
+                           const Family& family, EntryFiles& files) {
   // A bad format in the command is reported where its recipe is written.
-  if (find_bad_placeholder(entry.command, entry.parameters)) return;
-  const Place command = place_of(entry, "command");
-  for (const ReferenceText& reference : reference_texts(entry.command)) {
+  if (!find_bad_placeholders(text, entry.parameters).empty()) return;
+  const Place whole = place_of(entry, key);
+  for (const ReferenceText& reference : reference_texts(text)) {
     if (reference.section != keys_.section) continue;
-    const Place place = place_within(report_.source(), command, entry.command, reference.begin,
+    const Place place = place_within(report_.source(), whole, text, reference.begin,
                                      reference.end - reference.begin);
     auto map = resolver_.names({&family, reference.name, place});
     if (!map) continue;

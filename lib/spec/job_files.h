@@ -77,7 +77,9 @@ class JobFiles {
 
  private:
   void add_lists(const JobEntry& entry, const Family& family, EntryFiles& files);
-  void add_command(const JobEntry& entry, const Family& family, EntryFiles& files);
+  // One of the texts of its command, the value of `key`.
+  void add_command(const JobEntry& entry, const std::string& key, const std::string& text,
+                   const Family& family, EntryFiles& files);
   void claim(const Family& family, const RangeMap& outputs, Place place);
 
   [[nodiscard]] std::uint64_t maker_of(std::uint64_t file) const;

@@ -84,7 +84,7 @@ bool check_job_placeholders(const MapReader& reader, const std::vector<Parameter
 JobEntry read_job(const Session& session, const Node& map) {
   const MapReader reader(session, map, Where::job);
   JobEntry job;
-  job.name = reader.text("name");
+  job.name = reader.name();
   job.command = reader.text("command");
   job.priority = static_cast<std::int32_t>(reader.integer("priority", 0));
   job.invocation_script = reader.text("invocation_script");
@@ -127,7 +127,7 @@ JobEntry read_job(const Session& session, const Node& map) {
 FileEntry read_file(const Session& session, const Node& map) {
   const MapReader reader(session, map, Where::file);
   FileEntry file;
-  file.name = reader.text("name");
+  file.name = reader.name();
   file.path = reader.text("path");
   OwnParameters own = read_own_parameters(reader);
   file.parameters = std::move(own.parameters);
@@ -147,7 +147,7 @@ FileEntry read_file(const Session& session, const Node& map) {
 ResourceRequirements read_resources(const Session& session, const Node& map) {
   const MapReader reader(session, map, Where::resources);
   ResourceRequirements r;
-  r.name = reader.text("name");
+  r.name = reader.name();
   r.place = reader.name_place();
   r.num_cpus = static_cast<std::uint32_t>(reader.integer("num_cpus", r.num_cpus));
   r.num_gpus = static_cast<std::uint32_t>(reader.integer("num_gpus", r.num_gpus));
@@ -157,7 +157,12 @@ ResourceRequirements read_resources(const Session& session, const Node& map) {
                     "the nodes of an allocation stand in slurm_schedulers");
   }
   if (reader.has("memory")) {
-    if (const auto memory = parse_memory(reader.text("memory")); memory.ok()) r.memory = *memory;
+    const std::string text = reader.text("memory");
+    if (const auto memory = parse_memory(text); memory.ok()) r.memory = *memory;
+    if (r.memory < mebibytes(1) && text.find_first_not_of("0123456789") == std::string::npos) {
+      session.warn(*reader.find("memory"), fmt::format("{} without a unit is {} bytes", text, text),
+                   fmt::format("write {}m or {}g", text, text));
+    }
   }
   if (reader.has("runtime")) {
     if (const auto runtime = parse_duration(reader.text("runtime")); runtime.ok())

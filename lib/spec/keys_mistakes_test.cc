@@ -173,17 +173,17 @@ wf.yaml:1:7: error: the workflow cannot be called 'a/b'
       |       ^~~
       = the store is named after it: no '/', and no '.' or '-' at the start
 )"},
-    {"depends_on_that_is_a_text", R"(
+    {"depends_on_that_is_a_map", R"(
 name: w
 jobs:
   - name: a
     command: b
-    depends_on: first
+    depends_on: {first: 1}
 )", R"(
-wf.yaml:5:17: error: 'depends_on' must be a list of texts, not a text
-    5 |     depends_on: first
-      |                 ^~~~~
-      = write depends_on: [first]
+wf.yaml:5:17: error: 'depends_on' must be a text or a list of texts, not a map
+    5 |     depends_on: {first: 1}
+      |                 ^
+      = start each of them on a line of its own with '- '
 )"},
     {"a_map_in_depends_on", R"(
 name: w

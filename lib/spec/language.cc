@@ -64,19 +64,19 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::job, .name = "label", .type = Type::word, .about = "only workers with this label run it"},
     {.where = Where::job, .name = "cancel_on_blocking_job_failure", .type = Type::boolean, .about = "canceled when a dependency fails"},
     {.where = Where::job, .name = "supports_termination", .type = Type::boolean, .support = kIgnored, .about = "every job gets termination_signal before SIGKILL"},
-    {.where = Where::job, .name = "depends_on", .type = Type::words, .about = "names of jobs that must complete before"},
-    {.where = Where::job, .name = "depends_on_regexes", .type = Type::words, .about = "the same, by RE2 expressions found in the name"},
-    {.where = Where::job, .name = "input_files", .type = Type::words, .about = "names of files; their writers complete before"},
-    {.where = Where::job, .name = "output_files", .type = Type::words, .about = "names of files that it writes"},
-    {.where = Where::job, .name = "input_file_regexes", .type = Type::words, .about = "the same, by RE2 expressions"},
-    {.where = Where::job, .name = "output_file_regexes", .type = Type::words, .about = "the same, by RE2 expressions"},
-    {.where = Where::job, .name = "input_user_data", .type = Type::words, .about = "names of user data; their writers complete before"},
-    {.where = Where::job, .name = "output_user_data", .type = Type::words, .about = "names of user data that it writes"},
-    {.where = Where::job, .name = "input_user_data_regexes", .type = Type::words, .about = "the same, by RE2 expressions"},
-    {.where = Where::job, .name = "output_user_data_regexes", .type = Type::words, .about = "the same, by RE2 expressions"},
+    {.where = Where::job, .name = "depends_on", .type = Type::names, .about = "names of jobs that must complete before"},
+    {.where = Where::job, .name = "depends_on_regexes", .type = Type::names, .about = "the same, by RE2 expressions found in the name"},
+    {.where = Where::job, .name = "input_files", .type = Type::names, .about = "names of files; their writers complete before"},
+    {.where = Where::job, .name = "output_files", .type = Type::names, .about = "names of files that it writes"},
+    {.where = Where::job, .name = "input_file_regexes", .type = Type::names, .about = "the same, by RE2 expressions"},
+    {.where = Where::job, .name = "output_file_regexes", .type = Type::names, .about = "the same, by RE2 expressions"},
+    {.where = Where::job, .name = "input_user_data", .type = Type::names, .about = "names of user data; their writers complete before"},
+    {.where = Where::job, .name = "output_user_data", .type = Type::names, .about = "names of user data that it writes"},
+    {.where = Where::job, .name = "input_user_data_regexes", .type = Type::names, .about = "the same, by RE2 expressions"},
+    {.where = Where::job, .name = "output_user_data_regexes", .type = Type::names, .about = "the same, by RE2 expressions"},
     {.where = Where::job, .name = "parameters", .type = Type::parameters, .about = "one job for each combination"},
     {.where = Where::job, .name = "parameter_mode", .type = Type::choice, .choices = "product zip", .about = "every combination, or the first of each, the second of each, …"},
-    {.where = Where::job, .name = "use_parameters", .type = Type::words, .about = "parameters of the workflow to take"},
+    {.where = Where::job, .name = "use_parameters", .type = Type::names, .about = "parameters of the workflow to take"},
     {.where = Where::job, .name = "stdio", .type = Type::map, .child = Where::stdio, .about = "in place of the workflow's"},
     {.where = Where::job, .name = "depends", .type = Type::map, .child = Where::depends, .about = "names of jobs, by the condition on which this one starts"},
     {.where = Where::job, .name = "max_parallel", .type = Type::integer, .min = 1, .max = kMaxInt32, .about = "at most so many jobs of this entry run at a time"},
@@ -88,7 +88,7 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::file, .name = "path", .type = Type::word, .required = true, .about = "where it is"},
     {.where = Where::file, .name = "parameters", .type = Type::parameters, .about = "one file for each combination"},
     {.where = Where::file, .name = "parameter_mode", .type = Type::choice, .choices = "product zip"},
-    {.where = Where::file, .name = "use_parameters", .type = Type::words},
+    {.where = Where::file, .name = "use_parameters", .type = Type::names},
 
     // A set of resource requirements, all of one node.
     {.where = Where::resources, .name = "name", .type = Type::word, .required = true},
@@ -269,8 +269,6 @@ std::string_view with_article(Type type) {
       return "a whole number";
     case Type::boolean:
       return "true or false";
-    case Type::words:
-      return "a list of texts";
     case Type::names:
       return "a text or a list of texts";
     case Type::integers:

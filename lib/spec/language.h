@@ -48,8 +48,7 @@ enum class Type : std::uint8_t {
   signal,        // SIGTERM, TERM or 15
   signal_ahead,  // as srun --signal takes it: TERM@120
   choice,        // one of `choices`
-  words,         // list of texts on one line
-  names,         // one text, or a list of texts
+  names,         // one text, or a list of texts, each on one line
   integers,      // list of whole numbers, each within [min, max]
   decimal,       // a number above 0, at most `max`
   selection,     // one of `choices`, or a list of some

@@ -190,7 +190,9 @@ bool check_name(const Session& session, const Node& name) {
 // False: one is not there.
 bool take_from_workflow(const Session& session, const Node& list, std::vector<Parameter>& own) {
   bool sound = true;
-  for (const Node* item : list.items) {
+  const std::vector<const Node*> items =
+      list.kind == NodeKind::scalar ? std::vector<const Node*>{&list} : list.items;
+  for (const Node* item : items) {
     const std::string name = session.text(*item);
     if (find(own, name) != nullptr) continue;  // a job's own win
     const Parameter* shared = find(session.parameters, name);

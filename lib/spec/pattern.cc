@@ -81,13 +81,12 @@ void Pattern::add_parameter(std::size_t index, std::string_view text, const Form
   last_ = std::max(last_, i);
 }
 
-std::optional<BadPlaceholder> find_bad_placeholder(std::string_view text,
-                                                   std::span<const Parameter> parameters) {
+std::vector<BadPlaceholder> find_bad_placeholders(std::string_view text,
+                                                  std::span<const Parameter> parameters) {
   if (parameters.empty() || text.find('{') == std::string_view::npos) return {};
-  std::optional<BadPlaceholder> bad;
+  std::vector<BadPlaceholder> bad;
   const auto take = [&](const Placeholder& p, std::string_view why) {
-    if (bad && bad->begin < p.begin) return;
-    bad = {p.begin, p.end, bad_format(text.substr(p.begin, p.end - p.begin), why)};
+    bad.push_back({p.begin, p.end, bad_format(text.substr(p.begin, p.end - p.begin), why)});
   };
   for (const Placeholder& p : misformatted(text)) {
     if (parameter_of(p, parameters) != nullptr) take(p, "is not known");
@@ -102,10 +101,12 @@ std::optional<BadPlaceholder> find_bad_placeholder(std::string_view text,
       if (const std::string why = misfit(parameter->values, *format); !why.empty()) take(p, why);
     }
   }
+  std::sort(bad.begin(), bad.end(),
+            [](const BadPlaceholder& a, const BadPlaceholder& b) { return a.begin < b.begin; });
   return bad;
 }
 
-// Precondition: find_bad_placeholder() finds nothing.
+// Precondition: find_bad_placeholders() finds nothing.
 void Pattern::add(std::string_view text, std::span<const Parameter> parameters) {
   std::size_t done = 0;
   if (!parameters.empty() && text.find('{') != std::string_view::npos) {
@@ -123,17 +124,18 @@ void Pattern::add(std::string_view text, std::span<const Parameter> parameters) 
 }
 
 Result<Pattern> Pattern::compile(std::string_view text, std::span<const Parameter> parameters) {
-  if (auto bad = find_bad_placeholder(text, parameters)) return std::move(bad->error);
+  if (auto bad = find_bad_placeholders(text, parameters); !bad.empty())
+    return std::move(bad.front().error);
   Pattern pattern;
   pattern.add(text, parameters);
   return pattern;
 }
 
 Result<Pattern> Pattern::compile_command(std::string_view text,
-                                         std::span<const Parameter> parameters) {
-  if (auto bad = find_bad_placeholder(text, parameters)) return std::move(bad->error);
+                                         std::span<const Parameter> parameters, Named& named) {
+  if (auto bad = find_bad_placeholders(text, parameters); !bad.empty())
+    return std::move(bad.front().error);
   Pattern pattern;
-  std::uint32_t seen[2] = {0, 0};
   std::size_t done = 0;
   for (const ReferenceText& r : reference_texts(text)) {
     if (r.section == ReferenceText::Section::wrong) continue;
@@ -143,8 +145,8 @@ Result<Pattern> Pattern::compile_command(std::string_view text,
       done = r.end;
       continue;
     }
-    pattern.pieces_.push_back(
-        {Piece::Kind::file, {}, seen[static_cast<std::size_t>(r.side)]++, {}, r.side});
+    std::uint32_t& index = r.side == FileSide::input ? named.inputs : named.outputs;
+    pattern.pieces_.push_back({Piece::Kind::file, {}, index++, {}, r.side});
     done = r.end;
   }
   pattern.add(text.substr(done), parameters);

@@ -34,7 +34,8 @@ struct BadPlaceholder {
   std::size_t end = 0;
   Error error;
 };
-[[nodiscard]] std::optional<BadPlaceholder> find_bad_placeholder(
+// In the order of the text.
+[[nodiscard]] std::vector<BadPlaceholder> find_bad_placeholders(
     std::string_view text, std::span<const Parameter> parameters);
 
 class Pattern {
@@ -43,10 +44,16 @@ class Pattern {
   // Placeholders of unknown parameters are text. Error: a format that is none, or that does not fit
   // a value of its parameter.
   static Result<Pattern> compile(std::string_view text, std::span<const Parameter> parameters);
+  // Files that the texts of a command have named so far.
+  struct Named {
+    std::uint32_t inputs = 0;
+    std::uint32_t outputs = 0;
+  };
   // As well `${files.input.NAME}` and `${files.output.NAME}`: piece n-th of its side, in the order
-  // of reference_texts(); and `${user_data.input.NAME}`, which stands for NAME.
+  // of reference_texts(), after those `named`, to which it adds; and `${user_data.input.NAME}`,
+  // which stands for NAME.
   static Result<Pattern> compile_command(std::string_view text,
-                                         std::span<const Parameter> parameters);
+                                         std::span<const Parameter> parameters, Named& named);
 
   [[nodiscard]] const std::vector<Piece>& pieces() const { return pieces_; }
   [[nodiscard]] bool has_parameters() const { return last_ >= 0; }

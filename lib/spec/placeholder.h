@@ -17,7 +17,7 @@ struct Placeholder {
 
 // Everything in `text` that has the shape of a placeholder, in order; the views are into `text`.
 // Who fills them in leaves those alone whose name is no parameter. Never of that shape: `${x}` and
-// `{{x}}` (a brace after '$' or next to its like belongs to the shell or to a template language),
+// `{{x}}` (a brace right after '$' or another '{' belongs to the shell or to a template language),
 // `{print $1}`, `{}`, `{a,b}`, `{1..9}`.
 [[nodiscard]] std::vector<Placeholder> placeholders(std::string_view text);
 

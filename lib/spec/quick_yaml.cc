@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
 
 namespace torc::spec {
@@ -29,7 +30,7 @@ constexpr std::array<unsigned char, 256> classes() {
     if (letter != '"' && letter != '\'' && letter != '\\') is |= kQuoted;
     const bool word = is_name_start(letter) || is_digit(letter) || letter == '.' || letter == '/';
     if (word) is |= kFirst;
-    if (word || letter == '-' || letter == '=' || letter == '+') is |= kFlow;
+    if (word || std::string_view("-=+ $;|<>()").find(letter) != std::string_view::npos) is |= kFlow;
     table[static_cast<std::size_t>(c)] = is;
   }
   return table;
@@ -182,10 +183,10 @@ class Quick {
     return indent_ == column && at_dash() ? block(column) : fail();
   }
 
-  // A text, or a list in brackets, to the end of the line. `column` is that of what holds it: a
-  // line that stands further in would go on with it.
+  // A text, or a list or map in brackets, to the end of the line. `column` is that of what holds
+  // it: a line that stands further in would go on with it.
   Node* text_or_flow(std::size_t column) {
-    Node* node = text_[at_] == '[' ? flow() : text();
+    Node* node = text_[at_] == '[' || text_[at_] == '{' ? flow() : text();
     if (node == nullptr) return nullptr;
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
     if (at_ < text_.size() && text_[at_] != '\n') return fail();
@@ -229,22 +230,48 @@ class Quick {
     return node;
   }
 
+  void skip_blanks() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+  }
+
+  // A list or a map, whose bracket is here.
   Node* flow() {
-    Node* node = make(NodeKind::sequence, at_++);
+    if (depth_ == kMaxDepth) return fail();
+    ++depth_;
+    const bool is_map = text_[at_] == '{';
+    const char end = is_map ? '}' : ']';
+    Node* node = make(is_map ? NodeKind::map : NodeKind::sequence, at_++);
     while (node != nullptr) {
-      while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+      skip_blanks();
       if (at_ == text_.size()) return fail();
-      if (text_[at_] == ']' && node->items.empty()) break;
-      Node* item = flow_text();
+      if (text_[at_] == end && node->items.empty()) break;
+      if (is_map && !flow_key(*node)) return fail();
+      Node* item = text_[at_] == '[' || text_[at_] == '{' ? flow() : flow_text();
       if (item == nullptr) return nullptr;
       append(*node, *item);
-      while (at_ < text_.size() && text_[at_] == ' ') ++at_;
-      if (at_ == text_.size() || (text_[at_] != ',' && text_[at_] != ']')) return fail();
-      if (text_[at_] == ']') break;
+      skip_blanks();
+      if (at_ == text_.size() || (text_[at_] != ',' && text_[at_] != end)) return fail();
+      if (text_[at_] == end) break;
       ++at_;
     }
     ++at_;
+    --depth_;
     return node;
+  }
+
+  // A key with its colon, up to the value. False: something else.
+  bool flow_key(Node& map) {
+    if (!starts_key()) return false;
+    Node* key = make(NodeKind::scalar, at_);
+    if (key == nullptr) return false;
+    const std::size_t begin = at_;
+    at_ = text_.find(':', at_);
+    key->text = text_.substr(begin, at_ - begin);
+    if (means_null(key->text) || has_key(map, key->text)) return false;
+    append(map, *key);
+    ++at_;
+    skip_blanks();
+    return at_ < text_.size();
   }
 
   Node* flow_text() {

@@ -1,6 +1,7 @@
 // A reader of the YAML that most specs are written in: block maps and lists with short plain or
-// quoted texts, and lists of such texts in brackets. Many times faster than the general parser, and
-// of the same result; whatever else a file holds, and every mistake, is left to that one.
+// quoted texts, and lists and maps of such texts in brackets, each on one line. Many times faster
+// than the general parser, and of the same result; whatever else a file holds, and every mistake,
+// is left to that one.
 #pragma once
 
 #include <string_view>

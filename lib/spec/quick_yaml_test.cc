@@ -34,12 +34,12 @@ std::string quickly(const std::string& text) {
 }
 
 TEST(QuickYaml, reads_what_most_specs_are_written_in) {
-  const std::string text = "# a comment\nname: dag\nmetadata: {}\n";
-  EXPECT_EQ(quickly(text), "left") << "a map in braces";
   for (const std::string spec :
        {"name: dag\njobs:\n  - name: a\n    command: run --x 1 && echo 'a b' | cat > $HOME/{i}\n"
         "    depends_on: [b, \"c d\", 'e', f-1.2]\n\n  # more\n  - name: b\n    priority: 10\n",
         "name: dag\njobs:\n- name: a\n  command: c\n  depends_on:\n  - x\n  - y z\nuser: me\n",
+        "jobs:\n  - {name: a, command: run --x 1; echo $HOME | cat > b, depends_on: [b, c-1]}\n"
+        "  - { name: \"b\" , env: {A: 1, B: [x, {c: d}]}, x: [] , y: {} }\nmetadata: {}\n",
         "a:\n  b:\n    c: 1   \n  d: []\ne: \"x: y # z\"", "a:\n  - - b\n"}) {
     const std::string quick = quickly(spec);
     if (spec == "a:\n  - - b\n") {
@@ -72,8 +72,20 @@ TEST(QuickYaml, leaves_what_it_does_not_surely_understand) {
                                  "a: ~\n",
                                  "a: null\n",
                                  "a: [b\n]\n",
-                                 "a: [b, [c]]\n",
-                                 "a: {b: c}\n",
+                                 "a: {b: c\n}\n",
+                                 "a: {b: c, b: d}\n",
+                                 "a: {b:c}\n",
+                                 "a: {b}\n",
+                                 "a: {b: }\n",
+                                 "a: {b: c,}\n",
+                                 "a: {b: c # d}\n",
+                                 "a: {b: c: d}\n",
+                                 "a: {<<: b}\n",
+                                 "a: {b: c}}\n",
+                                 "a: {b: c{d}}\n",
+                                 "a: {b: c d\n",
+                                 "a: {\"b\": c}\n",
+                                 "a: {b: null}\n",
                                  "a: \"b\\n\"\n",
                                  "a: 'it''s'\n",
                                  "a: \"b\" c\n",
@@ -163,6 +175,9 @@ class Writer {
                                            "1.5e3",
                                            "[a, b-1]",
                                            "[ ]",
+                                           "{}",
+                                           "{a: b, c: [d e, {f: 'g'}] , h: \"i\"}",
+                                           "[{a: b -c; d | e > f}, [g]]",
                                            "['x y', \"z, w\",3]",
                                            "\"\"",
                                            "'a: # [b'",

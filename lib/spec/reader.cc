@@ -76,6 +76,7 @@ void MapReader::add(const Node& key_node, const Node& value) {
     session_->error(key_node,
                     fmt::format("unknown key {} in {}", quoted(name), with_article(where_)),
                     remedy_for_unknown(where_, name));
+    if (value.kind == NodeKind::scalar && !nearest(name, {"name"}).empty()) seems_name_ = &value;
     return;
   }
   const Key* meant = meaning_of(*key);
@@ -93,10 +94,12 @@ void MapReader::add(const Node& key_node, const Node& value) {
       session_->error(key_node, fmt::format("{} is empty", quoted(name)), "write its value");
     return;
   }
-  if (check_value(*session_, *key, name, value))
+  if (check_value(*session_, *key, name, value)) {
     fields_.push_back({meant, &value});
-  else
-    rejected_.push_back(meant);
+    return;
+  }
+  rejected_.push_back(meant);
+  if (meant->name == "name" && value.kind == NodeKind::scalar) seems_name_ = &value;
 }
 
 void MapReader::tell_support(const Key& key, const Node& key_node, const Node& value) const {
@@ -138,6 +141,12 @@ const Node* MapReader::find(std::string_view key) const {
 std::string MapReader::text(std::string_view key, std::string fallback) const {
   const Node* node = find(key);
   return node == nullptr ? std::move(fallback) : session_->text(*node);
+}
+
+std::string MapReader::name() const {
+  const Node* node = find("name");
+  if (node == nullptr) node = seems_name_;
+  return node == nullptr ? std::string() : session_->text(*node);
 }
 
 std::int64_t MapReader::integer(std::string_view key, std::int64_t fallback) const {
@@ -190,7 +199,7 @@ std::map<std::string, Place> MapReader::places() const {
 }
 
 Place MapReader::name_place() const {
-  const Node* name = find("name");
+  const Node* name = map_->alias ? nullptr : find("name");
   return session_->place(name == nullptr ? *map_ : *name);
 }
 

@@ -60,9 +60,13 @@ class MapReader {
   [[nodiscard]] std::optional<std::uint32_t> positive(std::string_view key) const;
   [[nodiscard]] std::vector<std::string> words(std::string_view key) const;  // also of one text
 
+  // What was written as the name, or seems to have been meant: the value of a key like 'nmae', or
+  // one that was reported. Empty: nothing.
+  [[nodiscard]] std::string name() const;
+
   // Of each key's value, and of each element as "depends_on[2]".
   [[nodiscard]] std::map<std::string, Place> places() const;
-  // Of the name's value, else of the map.
+  // Of the name's value; of the map where it has none, and of an alias.
   [[nodiscard]] Place name_place() const;
   [[nodiscard]] const Session& session() const { return *session_; }
 
@@ -83,6 +87,7 @@ class MapReader {
   std::vector<Field> fields_;
   std::vector<const Key*> rejected_;
   std::vector<const Key*> named_;  // present in any way, so not missing
+  const Node* seems_name_ = nullptr;
 };
 
 // The scalar as its type has it; reports when it is none. For maps whose keys are the user's.

@@ -29,6 +29,9 @@ namespace torc::spec {
 // Reports what is no regular expression in the value of `key`.
 void check_expressions(const MapReader& reader, std::string_view key);
 
+// Reports `${files.input.NAME}` and the like in a text of which nobody fills them in.
+void refuse_references(const Session& session, const Node& node);
+
 [[nodiscard]] Environment read_environment(const Session& session, const Node& map);
 // Constants by name; a value may use those above it.
 void read_variables(Session& session, const Node& map);

@@ -180,13 +180,14 @@ struct Recipe::Data {
     return out;
   }
   [[nodiscard]] std::string command_of(std::uint64_t k) const;
+  void append_with_files(std::string& out, const Pattern& pattern, std::uint64_t k) const;
 };
 
 bool Recipe::Data::decode_from(Decoder& in) {
   if (in.u8() != kRecipeFormat || !decode_combinations(in, combinations)) return false;
   const std::size_t parameters = combinations.of.parameters.size();
   name = decode_text(in, parameters);
-  invocation_script = decode_text(in, parameters);
+  invocation_script = Pattern::decode(in, parameters, Pattern::FilePieces::allowed);
   command = Pattern::decode(in, parameters, Pattern::FilePieces::allowed);
   for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
     std::string key(in.text());
@@ -200,11 +201,18 @@ bool Recipe::Data::decode_from(Decoder& in) {
 }
 
 std::string Recipe::Data::command_of(std::uint64_t k) const {
-  std::string out = text(invocation_script, k);
+  std::string out;
+  append_with_files(out, invocation_script, k);
   if (!out.empty() && out.back() != '\n') out.push_back(' ');
+  append_with_files(out, command, k);
+  return out;
+}
+
+void Recipe::Data::append_with_files(std::string& out, const Pattern& pattern,
+                                     std::uint64_t k) const {
   const auto& parameters = combinations.of.parameters;
   std::vector<Range> numbers;
-  for (const Piece& piece : command.pieces()) {
+  for (const Piece& piece : pattern.pieces()) {
     if (piece.kind == Piece::Kind::literal) {
       out.append(piece.text);
     } else if (piece.kind == Piece::Kind::parameter) {
@@ -217,7 +225,6 @@ std::string Recipe::Data::command_of(std::uint64_t k) const {
       if (!numbers.empty()) files.append(out, numbers.front().first);
     }
   }
-  return out;
 }
 
 Result<Recipe> Recipe::decode(std::string_view bytes) {

@@ -41,6 +41,24 @@ std::string fill_in_quoted(const Pattern& pattern, const Family& from, std::uint
   return out;
 }
 
+// Whether `name` is `written` with some text for each pair of braces.
+bool may_be(std::string_view written, std::string_view name) {
+  std::size_t open = written.find('{');
+  if (open == std::string_view::npos) return name == written;
+  if (!name.starts_with(written.substr(0, open))) return false;
+  name.remove_prefix(open);
+  while (true) {
+    const std::size_t close = written.find('}', open);
+    if (close == std::string_view::npos) return true;  // never closed: who knows
+    const std::size_t next = written.find('{', close);
+    if (next == std::string_view::npos) return name.ends_with(written.substr(close + 1));
+    const std::size_t found = name.find(written.substr(close + 1, next - close - 1));
+    if (found == std::string_view::npos) return false;
+    name.remove_prefix(found + next - close - 1);
+    open = next;
+  }
+}
+
 }  // namespace
 
 Place place_of(const JobEntry& entry, const std::string& key) {
@@ -53,11 +71,11 @@ Place place_of(const JobEntry& entry, std::string_view list, std::size_t element
   return found == entry.places.end() ? place_of(entry, std::string(list)) : found->second;
 }
 
-void report_bad_placeholder(Report& report, Place place, std::string_view text,
-                            std::span<const Parameter> parameters) {
-  if (const auto bad = find_bad_placeholder(text, parameters)) {
-    report.error(place_within(report.source(), place, text, bad->begin, bad->end - bad->begin),
-                 bad->error.what, bad->error.remedy);
+void report_bad_placeholders(Report& report, Place place, std::string_view text,
+                             std::span<const Parameter> parameters) {
+  for (BadPlaceholder& bad : find_bad_placeholders(text, parameters)) {
+    report.error(place_within(report.source(), place, text, bad.begin, bad.end - bad.begin),
+                 std::move(bad.error.what), std::move(bad.error.remedy));
   }
 }
 
@@ -75,7 +93,7 @@ std::optional<RangeMap> Resolver::names(const Reference& reference) {
   }
   const auto pattern = Pattern::compile(reference.text, reference.from->parameters);
   if (!pattern) {
-    report_bad_placeholder(report_, reference.place, reference.text, reference.from->parameters);
+    report_bad_placeholders(report_, reference.place, reference.text, reference.from->parameters);
     return {};
   }
   const Sweep::Cycle cycle = pattern->cycle(reference.from->sweep);
@@ -117,7 +135,7 @@ bool Resolver::look_up(const std::string& name, std::vector<Range>& out, Unknown
 
 void Resolver::report_unknown(const Reference& reference, const Unknown& unknown) {
   if (std::any_of(forgiven_.begin(), forgiven_.end(),
-                  [&](const std::string& prefix) { return unknown.first.starts_with(prefix); })) {
+                  [&](const std::string& written) { return may_be(written, unknown.first); })) {
     return;
   }
   std::string message = fmt::format("no {} is named {}", kind_, quoted(unknown.first));
@@ -155,7 +173,7 @@ std::optional<RangeMap> Resolver::expression(const Reference& reference) {
   const Family& from = *reference.from;
   const auto pattern = Pattern::compile(reference.text, from.parameters);
   if (!pattern) {
-    report_bad_placeholder(report_, reference.place, reference.text, from.parameters);
+    report_bad_placeholders(report_, reference.place, reference.text, from.parameters);
     return {};
   }
   const Sweep::Cycle cycle = pattern->cycle(from.sweep);

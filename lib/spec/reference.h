@@ -25,10 +25,9 @@ namespace torc::spec {
 [[nodiscard]] Place place_of(const JobEntry& entry, const std::string& key);
 [[nodiscard]] Place place_of(const JobEntry& entry, std::string_view list, std::size_t element);
 
-// Says what find_bad_placeholder() finds in the text of a value that stands at `place`.
-// Precondition: it finds something.
-void report_bad_placeholder(Report& report, Place place, std::string_view text,
-                            std::span<const Parameter> parameters);
+// Says what find_bad_placeholders() finds in the text of a value that stands at `place`.
+void report_bad_placeholders(Report& report, Place place, std::string_view text,
+                             std::span<const Parameter> parameters);
 
 // A text of an entry that refers to jobs or files.
 struct Reference {
@@ -59,8 +58,9 @@ class Resolver {
   // Where to look for what is not among the targets. Outlives the resolver.
   void look_also_in(Elsewhere& elsewhere) { elsewhere_ = &elsewhere; }
 
-  // Names that begin so are not reported: their entry is broken and was reported itself.
-  void forgive(std::string_view prefix) { forgiven_.emplace_back(prefix); }
+  // What an entry of this name may stand for is not reported: the entry is broken and was reported
+  // itself. Braces in it stand for anything.
+  void forgive(std::string_view name) { forgiven_.emplace_back(name); }
 
   // nullopt: reported (or forgiven).
   std::optional<RangeMap> names(const Reference& reference);

@@ -78,7 +78,7 @@ SlurmScheduler read_scheduler(const Session& session, const Node& map) {
   check_slurm_size(reader, "mem");
   check_slurm_size(reader, "tmp");
   SlurmScheduler s;
-  s.name = reader.text("name");
+  s.name = reader.name();
   s.account = reader.text("account");
   s.partition = reader.text("partition");
   s.nodes = static_cast<std::uint32_t>(reader.integer("nodes", s.nodes));

@@ -74,8 +74,6 @@ Json values_of(const Key& key) {
       return choice_of(key);
     case Type::selection:
       return one_or_list(choice_of(key));
-    case Type::words:
-      return list_of(text_of(false));
     case Type::names:
       return one_or_list(text_of(false));
     case Type::map:

@@ -4,6 +4,7 @@
 
 #include "lib/spec/placeholder.h"
 #include "lib/spec/readers.h"
+#include "lib/spec/reference_text.h"
 #include "lib/spec/value_check.h"
 
 namespace torc::spec {
@@ -51,6 +52,17 @@ void check_modes(const MapReader& reader, std::string_view mode) {
 
 }  // namespace
 
+void refuse_references(const Session& session, const Node& node) {
+  const std::string text = session.text(node);
+  for (const ReferenceText& r : reference_texts(text)) {
+    session.report.error(
+        place_within(session.source, session.place(node), text, r.begin, r.end - r.begin),
+        fmt::format("{} means something in 'command' and 'invocation_script' of a job only",
+                    quoted(text.substr(r.begin, r.end - r.begin))),
+        "write the path, or the name of the user data, itself");
+  }
+}
+
 Environment read_environment(const Session& session, const Node& map) {
   Environment env;
   for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
@@ -63,7 +75,12 @@ Environment read_environment(const Session& session, const Node& map) {
     } else if (value.kind == NodeKind::sequence || value.kind == NodeKind::map) {
       session.error(value, fmt::format("the value of {} must be a text", quoted(name.text)),
                     "put quotes around a text that starts with '{' or '['");
+    } else if (value.kind == NodeKind::null && !value.text.empty()) {
+      session.error(value,
+                    fmt::format("{} is no value of the variable {}", value.text, quoted(name.text)),
+                    fmt::format("write '{}' for this text, '' for an empty one", value.text));
     } else {
+      refuse_references(session, value);
       env.emplace_back(name.text, session.text(value));
     }
   }

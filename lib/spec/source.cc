@@ -77,10 +77,11 @@ void Report::add(Severity severity, Place place, std::string message, std::strin
   // Warnings leave room for the errors that stop the user.
   if (all_.size() >= (severity == Severity::error ? kMaxDiagnostics : kMaxDiagnostics / 2)) {
     ++left_out_;
+    if (severity == Severity::error) ++errors_left_out_;
     return;
   }
   all_.push_back({severity, source_->file(), place, std::move(message), std::move(remedy),
-                  std::string(source_->line(place.line)), false});
+                  std::string(source_->line(place.line))});
 }
 
 void Report::planned(Place place, std::string message, std::string remedy) {
@@ -95,6 +96,7 @@ void Report::planned(Place place, std::string message, std::string remedy) {
                std::move(message),
                std::move(remedy),
                std::string(source_->line(place.line)),
+               0,
                true};
 }
 
@@ -125,7 +127,7 @@ std::vector<Diagnostic> Report::sorted() && {
                     fmt::format("{} more were left out", left_out_),
                     "correct these first",
                     {},
-                    false});
+                    errors_left_out_});
   }
   return std::move(all_);
 }

@@ -73,6 +73,7 @@ class Report {
   std::vector<Diagnostic> all_;
   std::size_t errors_ = 0;
   std::size_t left_out_ = 0;
+  std::size_t errors_left_out_ = 0;
   std::set<std::pair<std::size_t, std::size_t>> settled_;  // lines and columns of earlier errors
   struct Use {
     Diagnostic first;

@@ -48,15 +48,15 @@ struct Check {
   }
   // {i} without quotes is a map in YAML, [a] a list: the slip that everybody makes once.
   std::string remedy() const {
+    const bool map = with_article(key.type) == "a map";
     if (value.kind == NodeKind::scalar) {
-      if (key.type == Type::words) return fmt::format("write {}: [{}]", name, value.text);
+      if (key.type == Type::integers) return fmt::format("write {}: [{}]", name, value.text);
       if (key.type == Type::maps) return "start each of them on a line of its own with '- '";
       return "write 'key: value' lines below it";
     }
-    if (key.type == Type::maps || key.type == Type::map || key.type == Type::words) {
-      if (key.type == Type::map) return "write 'key: value' lines below it, without '- '";
+    if (map) return "write 'key: value' lines below it, without '- '";
+    if (key.type == Type::maps || key.type == Type::names || key.type == Type::integers)
       return "start each of them on a line of its own with '- '";
-    }
     return "put quotes around a text that starts with '{' or '['";
   }
 
@@ -65,7 +65,6 @@ struct Check {
   bool integer() const;
   bool boolean() const;
   bool choice() const;
-  bool words() const;
   bool names() const;
   bool integers() const;
   bool decimal() const;
@@ -162,7 +161,12 @@ bool Check::names() const {
   if (value.kind == NodeKind::scalar) {
     return check_line(session, value, fmt::format("the value of {}", quoted(name)));
   }
-  return words();
+  if (value.kind != NodeKind::sequence) return wrong_type();
+  bool fine = true;
+  for (const Node* item : value.items) {
+    fine = check_line(session, *item, fmt::format("an element of {}", quoted(name))) && fine;
+  }
+  return fine;
 }
 
 bool Check::integers() const {
@@ -215,15 +219,6 @@ bool Check::signal_ahead() const {
                         "write a signal, '@' and seconds, as TERM@120");
 }
 
-bool Check::words() const {
-  if (value.kind != NodeKind::sequence) return wrong_type();
-  bool fine = true;
-  for (const Node* item : value.items) {
-    fine = check_line(session, *item, fmt::format("an element of {}", quoted(name))) && fine;
-  }
-  return fine;
-}
-
 }  // namespace
 
 bool check_value(const Session& session, const Key& key, std::string_view name, const Node& value) {
@@ -254,8 +249,6 @@ bool check_value(const Session& session, const Key& key, std::string_view name, 
                                 check.wrong(fmt::format("{} is no signal that ends a process",
                                                         quoted(session.text(value))),
                                             "write a name or a number, as SIGTERM, INT or 10"));
-    case Type::words:
-      return check.words();
     case Type::names:
       return check.names();
     case Type::integers:

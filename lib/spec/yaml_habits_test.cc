@@ -178,6 +178,57 @@ TEST(Habits, a_command_or_a_variable_that_the_system_would_refuse_is_refused_bef
       1U);
 }
 
+TEST(Habits, json_may_escape_a_character_as_two_halves) {
+  const std::string json =
+      "{\n\t\"name\": \"w\",\n\t\"jobs\": [{\"name\": \"a\", \"command\": \"echo "
+      "\\ud83d\\ude00 \\\\ud83d \\u00e4\\uD83D\\uDE01\"}]\n}\n";
+  const Jobs jobs = jobs_of(json);
+  EXPECT_EQ(jobs.rendered.at(0).command, "echo \xF0\x9F\x98\x80 \\ud83d \xC3\xA4\xF0\x9F\x98\x81");
+}
+
+TEST(Habits, places_behind_joined_escapes_are_those_of_the_file) {
+  const Loaded loaded = load(
+      "{\"name\": \"w\", \"user\": \"\\ud83d\\ude00\\ud83d\\ude00\", \"jbs\": 1, "
+      "\"jobs\": [{\"name\": \"a\", \"command\": \"b\"}]}\n",
+      "wf.yaml", {});
+  ASSERT_EQ(loaded.diagnostics.size(), 1U);
+  EXPECT_EQ(loaded.diagnostics[0].place.column, 51U) << to_text(loaded.diagnostics);
+}
+
+TEST(Habits, half_a_character_is_told) {
+  const Loaded loaded =
+      load("{\"name\": \"w\", \"jobs\": [{\"name\": \"a\", \"command\": \"\\ud83d\"}]}\n",
+           "wf.yaml", {});
+  ASSERT_EQ(loaded.diagnostics.size(), 1U);
+  EXPECT_EQ(loaded.diagnostics[0].message, "not valid YAML: invalid unicode: 55357");
+}
+
+TEST(Habits, the_invocation_script_is_a_part_of_the_command) {
+  const Jobs jobs = jobs_of(
+      "name: w\nfiles: [{name: f, path: in/f}, {name: g, path: out/g}, {name: h, path: in/h}]\n"
+      "user_data: [{name: u}]\njobs:\n  - name: a\n    invocation_script: sh ${files.input.f} "
+      "${user_data.input.u} >${files.output.g}\n    command: use ${files.input.h} "
+      "${files.input.f}\n"
+      "  - {name: b, command: x, input_files: g}\n");
+  EXPECT_EQ(jobs.rendered.at(0).command, "sh in/f u >out/g use in/h in/f");
+  EXPECT_EQ(jobs.rendered[0].input_files, (Names{"in/f", "in/h"}));
+  EXPECT_EQ(jobs.rendered[0].output_files, Names{"out/g"});
+  EXPECT_EQ(jobs.rendered[0].input_user_data, Names{"u"});
+  ASSERT_EQ(jobs.expansion.dependencies.size(), 1U);
+  EXPECT_EQ(jobs.expansion.dependencies[0].members, (std::vector<Range>{{2, 1}}));
+}
+
+TEST(Habits, one_text_does_for_a_list_of_one) {
+  const Jobs jobs = jobs_of(
+      "name: w\nparameters: {i: \"1:2\"}\nfiles: [{name: f, path: f}]\njobs:\n"
+      "  - {name: a, command: x, output_files: f}\n"
+      "  - {name: \"b_{i}\", command: x, use_parameters: i, depends_on: a}\n"
+      "  - {name: c, command: x, depends_on_regexes: ^b_, input_file_regexes: f}\n");
+  EXPECT_EQ(jobs.names, (Names{"a", "b_1", "b_2", "c"}));
+  ASSERT_EQ(jobs.expansion.dependencies.size(), 2U);
+  EXPECT_EQ(jobs.expansion.dependencies[1].upstream, (std::vector<Range>{{1, 3}}));
+}
+
 Result<std::string> tables(const std::string& path) {
   if (path == "grid.csv")
     return std::string("\xEF\xBB\xBFlr,opt,id\r\n0.1,\"ad,am\",007\r\n\r\n1e-3,sgd,\"8\"\r\n");
@@ -192,6 +243,7 @@ Result<std::string> tables(const std::string& path) {
   if (path == "missing.json") return std::string(R"([{"a": 1}, {"b": 2}])");
   if (path == "deep.json") return std::string(R"([{"a": [1]}])");
   if (path == "uneven.json") return std::string(R"({"a": [1], "b": [1, 2]})");
+  if (path == "same.csv") return std::string("a,b\n1,2\n2,2\n1,2\n");
   if (path == "spelled.csv") return std::string("v\n3.1\n3.10\n1e5\n-0\n12\n");
   if (path == "spelled.json") return std::string(R"({"v": [3.1, 3.10, 1e5, -0, 12]})");
   if (path == "huge.json") return std::string(R"({"v": [18446744073709551616]})");
@@ -297,6 +349,17 @@ TEST(Tables, a_job_is_found_by_its_name_among_rows_times_values) {
   const Recipe recipe = *Recipe::decode(loaded.expansion->entries.at(0).recipe);
   for (std::uint64_t k = 0; k < 6; ++k) EXPECT_EQ(recipe.find(recipe.name(k)), k);
   EXPECT_EQ(recipe.find("x_1_2.5"), std::nullopt);
+}
+
+TEST(Tables, of_equal_rows_it_is_said_that_they_are_equal) {
+  const Loaded loaded =
+      load("name: w\njobs:\n  - {name: \"j_{a}_{b}\", command: c, parameters: \"@same.csv\"}\n",
+           "wf.yaml", tables);
+  ASSERT_EQ(loaded.diagnostics.size(), 1U);
+  EXPECT_EQ(loaded.diagnostics[0].message,
+            "job 1 and 3 of 'j_{a}_{b}' would both be named 'j_1_2'");
+  EXPECT_EQ(loaded.diagnostics[0].remedy,
+            "their values are the same: take one of the two out of the list or the table");
 }
 
 TEST(Tables, what_is_wrong_with_one_is_said_with_its_row) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "lib/spec/utf8.h"
 #include "lib/spec/yaml_tree.h"
@@ -43,7 +44,61 @@ bool check_characters(const Source& source, Report& report) {
   return true;
 }
 
+constexpr std::size_t kEscape = 6;  // bytes of \ud83d
+constexpr std::size_t kCut = 2;     // that \ud83d\ude00 has more than \U0001f600
+
+// The four digits of an escape at `at`; 0: there is none.
+unsigned escaped_unit(std::string_view text, std::size_t at) {
+  const std::string_view escape = text.substr(std::min(at, text.size()), kEscape);
+  if (escape.size() < kEscape || !escape.starts_with("\\u")) return 0;
+  unsigned unit = 0;
+  const auto [end, error] = std::from_chars(escape.data() + 2, escape.data() + kEscape, unit, 16);
+  return error == std::errc() && end == escape.data() + kEscape ? unit : 0;
+}
+
+// Of the character that the two escapes at `at` stand for together; 0: they do not.
+unsigned pair_at(std::string_view text, std::size_t at) {
+  const unsigned high = escaped_unit(text, at);
+  if (high < 0xD800 || high >= 0xDC00) return 0;
+  const unsigned low = escaped_unit(text, at + kEscape);
+  if (low < 0xDC00 || low >= 0xE000) return 0;
+  return 0x10000 + ((high - 0xD800) << 10U) + (low - 0xDC00);
+}
+
 }  // namespace
+
+std::size_t JoinedEscapes::original(std::size_t offset) const {
+  const auto before = std::upper_bound(cuts.begin(), cuts.end(), offset) - cuts.begin();
+  return offset + kCut * static_cast<std::size_t>(before);
+}
+
+bool looks_like_json(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
+}
+
+std::optional<JoinedEscapes> join_escapes(std::string_view text) {
+  if (!looks_like_json(text) || text.find("\\u") == std::string_view::npos) return {};
+  JoinedEscapes joined;
+  bool in_quotes = false;
+  std::size_t done = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') in_quotes = !in_quotes;
+    if (!in_quotes || text[i] != '\\') continue;
+    if (const unsigned character = pair_at(text, i); character != 0) {
+      joined.text.append(text, done, i - done);
+      joined.text += fmt::format("\\U{:08x}", character);
+      joined.cuts.push_back(joined.text.size());
+      done = i + 2 * kEscape;
+      i = done - 1;
+    } else {
+      ++i;
+    }
+  }
+  if (joined.cuts.empty()) return {};
+  joined.text.append(text, done);
+  return joined;
+}
 
 bool check_bytes(const Source& source, Report& report) {
   const std::string_view text = source.text();

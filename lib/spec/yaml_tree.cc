@@ -14,6 +14,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "lib/spec/bare_text.h"
 #include "lib/spec/quick_yaml.h"
 #include "lib/spec/yaml_text.h"
 
@@ -37,9 +38,14 @@ class ViewBuffer final : public std::streambuf {
   }
 };
 
-std::size_t offset_of(const YAML::Mark& mark) {
-  return mark.pos < 0 ? 0 : static_cast<std::size_t>(mark.pos);
-}
+// Places of the parser in the text that the user has.
+struct Marks {
+  const std::optional<JoinedEscapes>& joined;
+  [[nodiscard]] std::size_t offset_of(const YAML::Mark& mark) const {
+    const std::size_t at = mark.pos < 0 ? 0 : static_cast<std::size_t>(mark.pos);
+    return joined ? joined->original(at) : at;
+  }
+};
 
 bool is_merge_key(const Node& key) {
   return key.kind == NodeKind::scalar && key.plain && key.text == "<<";
@@ -47,23 +53,28 @@ bool is_merge_key(const Node& key) {
 
 class Builder final : public YAML::EventHandler {
  public:
-  Builder(const Source& source, Report& report, Tree& tree)
-      : source_(source), report_(report), tree_(tree) {}
+  Builder(const Source& source, Report& report, Tree& tree, const Marks& marks)
+      : source_(source), report_(report), tree_(tree), marks_(marks) {}
 
   [[nodiscard]] std::size_t last_offset() const { return last_; }
-  // The innermost '[' or '{' that is still open.
-  [[nodiscard]] std::optional<std::size_t> open_bracket() const {
-    for (auto node = open_.rbegin(); node != open_.rend(); ++node) {
-      const std::size_t at = skip_properties(source_.text(), (*node)->offset);
+  // The innermost '[' or '{' that is still open, and the outermost.
+  struct Open {
+    std::size_t inner = 0;
+    std::size_t outer = 0;
+  };
+  [[nodiscard]] std::optional<Open> open_brackets() const {
+    std::optional<Open> open;
+    for (const Node* node : open_) {
+      const std::size_t at = skip_properties(source_.text(), node->offset);
       const std::string_view rest = source_.text().substr(at);
-      if (rest.starts_with('[') || rest.starts_with('{')) return at;
+      if (rest.starts_with('[') || rest.starts_with('{')) open = Open{at, open ? open->outer : at};
     }
-    return {};
+    return open;
   }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (tree_.root == nullptr) return;
-    throw Stop{offset_of(mark), "a second document starts here",
+    throw Stop{marks_.offset_of(mark), "a second document starts here",
                "a spec is one document: check the indentation of this line, or remove the '---'"};
   }
   void OnDocumentEnd() override {}
@@ -77,13 +88,16 @@ class Builder final : public YAML::EventHandler {
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    last_ = offset_of(mark);
+    last_ = marks_.offset_of(mark);
     const auto target = anchors_.find(anchor);
     if (target == anchors_.end() || !target->second->closed) {
       throw Stop{last_, "this alias names something that it is a part of",
                  "write the value out here"};
     }
-    append(*target->second);
+    Node& node = tree_.nodes.emplace_back(*target->second);
+    node.offset = static_cast<std::uint32_t>(last_);
+    node.alias = true;
+    append(node);
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -118,7 +132,7 @@ class Builder final : public YAML::EventHandler {
 
  private:
   Node& make(NodeKind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
-    last_ = offset_of(mark);
+    last_ = marks_.offset_of(mark);
     Node& node = tree_.nodes.emplace_back();
     node.kind = kind;
     node.offset = static_cast<std::uint32_t>(last_);
@@ -238,6 +252,7 @@ class Builder final : public YAML::EventHandler {
   const Source& source_;
   Report& report_;
   Tree& tree_;
+  const Marks& marks_;
   std::vector<Node*> open_;
   std::unordered_map<YAML::anchor_t, const Node*> anchors_;
   std::size_t last_ = 0;
@@ -256,6 +271,8 @@ std::string remedy_for(std::string_view message) {
       {"the referenced anchor is not defined",
        "mark the value with &name before; put quotes around a text that starts with '*'"},
       {"unknown token", "put quotes around a text that starts with '@', '`' or another sign"},
+      {"invalid unicode",
+       "write the character itself; two escapes that make one together are for JSON files"},
       {"unknown escape character", "write \\\\ for a backslash, or use single quotes"},
   };
   for (const auto& [start, remedy] : remedies) {
@@ -269,35 +286,61 @@ std::string rest(std::string remedy) {
   return std::move(remedy) + "\ncorrect this first: nothing else in the file was checked";
 }
 
+// Says that quotes are missing around a text that has a bracket; with them, where that is simple.
+void report_bare_text(const Source& source, Report& report, BareText bare) {
+  const std::string_view text = source.text().substr(bare.begin, bare.end - bare.begin);
+  std::string remedy = "put quotes around the whole text";
+  for (const char quote : {'"', '\''}) {
+    if (text.find(quote) != std::string_view::npos || text.find('\\') != std::string_view::npos)
+      continue;
+    remedy += fmt::format(": {}{}{}", quote, text, quote);
+    break;
+  }
+  const char bracket = text[text.find_first_of("{[")];
+  report.error(
+      source.place(bare.begin, text.size()),
+      fmt::format("not valid YAML: a text without quotes that has a '{}', between brackets",
+                  bracket),
+      rest(std::move(remedy)));
+}
+
 void report_broken(const Source& source, Report& report, const YAML::Exception& e,
-                   const Builder& builder) {
+                   const Builder& builder, const Marks& marks) {
   const std::size_t last = builder.last_offset();
-  const std::size_t at = e.mark.is_null() ? last : offset_of(e.mark);
+  const std::size_t at = e.mark.is_null() ? last : marks.offset_of(e.mark);
   const bool at_tab = std::string_view(e.msg).starts_with("illegal tab");
-  const std::optional<std::size_t> bracket = builder.open_bracket();
+  const std::optional<Builder::Open> bracket = builder.open_brackets();
   std::optional<std::size_t> tab;  // within brackets tabs are fine
   if (at_tab)
     tab = at;
-  else if (!bracket)
+  else if (!bracket && !looks_like_json(source.text()))
     tab = indenting_tab(source, std::min(last, at), at);
   if (tab) {
     report.error(source.place(*tab), "a tab used for indentation", rest("indent with spaces"));
     return;
   }
+  const std::size_t from = std::min({last, at, bracket ? bracket->outer : at});
+  if (const auto bare = bare_text_with_bracket(source.text(), from, at)) {
+    report_bare_text(source, report, *bare);
+    return;
+  }
   if (std::string_view(e.msg).find("flow not found") != std::string_view::npos && bracket) {
-    report.error(source.place(*bracket),
-                 fmt::format("not valid YAML: this '{}' is not closed", source.text()[*bracket]),
-                 rest("close it, or add the comma that is missing within; put quotes around a text "
-                      "that starts with it"));
+    report.error(
+        source.place(bracket->inner),
+        fmt::format("not valid YAML: this '{}' is not closed", source.text()[bracket->inner]),
+        rest("close it, or add the comma that is missing within; put quotes around a text "
+             "that starts with it"));
     return;
   }
   report.error(source.place(at), fmt::format("not valid YAML: {}", e.msg), rest(remedy_for(e.msg)));
 }
 
 void parse_events(const Source& source, Report& report, Tree& tree) {
-  Builder builder(source, report, tree);
+  const std::optional<JoinedEscapes> joined = join_escapes(source.text());
+  const Marks marks{joined};
+  Builder builder(source, report, tree, marks);
   try {
-    ViewBuffer buffer(source.text());
+    ViewBuffer buffer(joined ? std::string_view(joined->text) : source.text());
     std::istream in(&buffer);
     YAML::Parser parser(in);
     while (parser.HandleNextDocument(builder)) {
@@ -306,7 +349,7 @@ void parse_events(const Source& source, Report& report, Tree& tree) {
   } catch (const Stop& stop) {
     report.error(source.place(stop.offset), stop.message, rest(stop.remedy));
   } catch (const YAML::Exception& e) {
-    report_broken(source, report, e, builder);
+    report_broken(source, report, e, builder, marks);
   } catch (const std::exception& e) {
     report.error(source.place(builder.last_offset()), fmt::format("cannot be read: {}", e.what()),
                  rest("check the text after this place"));
@@ -335,6 +378,10 @@ Place place_of(const Source& source, const Node& node) {
     const std::size_t before = text.find_last_not_of(" \t\r\n", node.offset - 1);
     if (before != std::string_view::npos && (text[before] == '-' || text[before] == ':'))
       return source.place(before);
+  }
+  if (node.alias) {
+    const std::size_t end = std::min(text.find_first_of(" \t\r\n,]}", node.offset), text.size());
+    return source.place(node.offset, end - node.offset);
   }
   const std::size_t at = skip_properties(text, node.offset);
   if (at >= text.size() || node.kind == NodeKind::sequence || node.kind == NodeKind::map) {

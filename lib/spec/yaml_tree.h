@@ -24,6 +24,7 @@ struct Node {
   NodeKind kind = NodeKind::null;
   bool plain = true;         // a scalar without quotes, which may mean a number or true
   bool closed = false;       // all of it has been read; an alias to an open node would be a circle
+  bool alias = false;        // a copy of what an alias names, with the alias' place
   std::uint32_t offset = 0;  // of its first byte in the text
   std::uint64_t nodes = 1;   // in its subtree, aliases counted as what they repeat
   std::string text;          // of a scalar; of a null what stands in the file: "", "~", "null"

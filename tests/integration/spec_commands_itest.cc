@@ -176,6 +176,70 @@ TEST(Graph, of_a_store_shows_what_has_become_of_its_jobs) {
   EXPECT_SAYS(here.run({"graph", "wf.torc", "--format", "mermaid"}), "style n3 fill:#b4e5bc");
 }
 
+TEST(Check, reads_standard_input_and_pipes) {
+  const Workplace here;
+  here.write("wf.yaml", "name: w\njobs: [{name: a, command: b}]\n");
+  const std::string torc = std::string(TORC_PROGRAM);
+  const auto shell = [&](const std::string& command) {
+    return run({{"/bin/bash", "-c", command}, {}, here.path(), {}, {}});
+  };
+  const Ended piped = shell("cat wf.yaml | " + torc + " check -");
+  EXPECT_EQ(piped.exit_code, 0) << piped;
+  EXPECT_SAYS(piped, "<stdin>: good: workflow 'w', 1 job(s)");
+  EXPECT_EQ(shell(torc + " check <(cat wf.yaml)").exit_code, 0);
+  EXPECT_EQ(shell("cat wf.yaml | " + torc + " check /dev/stdin").exit_code, 0);
+  EXPECT_SAYS(shell(torc + " plan - < wf.yaml"), "1 job in 1 stage");
+  EXPECT_SAYS(shell(torc + " graph - --format mermaid < wf.yaml"), "flowchart");
+  const Ended wrong = shell("echo 'nam: w' | " + torc + " check -");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_SAYS(wrong, "<stdin>:1:1: error: unknown key 'nam'");
+}
+
+TEST(Check, says_how_many_mistakes_there_are_beyond_those_that_it_shows) {
+  const Workplace here;
+  std::string text = "name: w\njobs:\n";
+  for (int i = 0; i < 600; ++i)
+    text += "  - {name: a" + std::to_string(i) + ", command: b, label: [x]}\n";
+  here.write("wf.yaml", text);
+  EXPECT_SAYS(here.run({"check", "wf.yaml"}), "the first 200 of 600 mistakes in wf.yaml");
+}
+
+TEST(Graph, tells_mistakes_as_json_when_it_is_asked_for_json) {
+  const Workplace here;
+  here.write("wf.yaml", "name: w\njobs: [{name: a, comand: b}]\n");
+  const Ended ended = here.run({"graph", "wf.yaml", "--json"});
+  EXPECT_EQ(ended.exit_code, 2);
+  const json out = json::parse(ended.out);
+  EXPECT_EQ(out["valid"], false);
+  EXPECT_EQ(out["diagnostics"][1]["message"], "unknown key 'comand' in a job") << out;
+}
+
+TEST(Plan, warns_of_what_only_just_does_not_fit) {
+  const Workplace here;
+  here.write("wf.yaml",
+             "name: w\nresource_requirements: [{name: r, runtime: PT1H}]\n"
+             "slurm_schedulers: [{name: s, account: x, walltime: \"01:00:00\"}]\n"
+             "jobs: [{name: a, command: b, resource_requirements: r}]\n");
+  const Ended ended = here.run({"plan", "wf.yaml"});
+  EXPECT_SAYS(ended, "'a' may run 1h, and no scheduler has a walltime of more than 1h");
+  EXPECT_SAYS(ended, "a job starts only where its runtime and 1min more are left");
+}
+
+TEST(Plan, leaves_out_two_lines_or_none) {
+  const Workplace here;
+  const auto plan = [&](int entries) {
+    std::string text = "name: w\njobs:\n";
+    for (int i = 0; i < entries; ++i)
+      text += "  - {name: a" + std::to_string(i) + ", command: b}\n";
+    here.write("wf.yaml", text);
+    return here.run({"plan", "wf.yaml"});
+  };
+  const Ended nine = plan(9);
+  EXPECT_SAYS(nine, "a8");
+  EXPECT_FALSE(nine.says("more entries")) << nine;
+  EXPECT_SAYS(plan(10), "(2 more entries)");
+}
+
 constexpr const char* kKinds[] = {"sweep", "diamond", "array", "checkpointing", "mpi"};
 
 TEST(New, starters_are_sound_and_those_that_can_be_run_here_run) {
