@@ -17,6 +17,20 @@ namespace {
 // One squeue a minute for each worker that has a suspect, at most: slurmctld serves the whole site.
 constexpr auto kSlurmInterval = std::chrono::seconds(60);
 
+Path beat_file(const store::Store& store, std::uint64_t epoch) {
+  const store::EpochRange beside = store::epochs_beside(epoch);
+  return store.state_directory() / "beats" /
+         std::to_string(beside.first / (beside.last - beside.first + 1));
+}
+
+// 0: not known.
+WallTime written_at(const Path& file) {
+  struct stat s {};
+  if (stat(file.c_str(), &s) != 0) return {};
+  return std::chrono::seconds(s.st_mtim.tv_sec) +
+         std::chrono::duration_cast<WallTime>(std::chrono::nanoseconds(s.st_mtim.tv_nsec));
+}
+
 int open_pidfd(std::uint64_t pid) {
   return static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0U));
 }
@@ -62,6 +76,7 @@ Result<void> LeaseKeeper::tick(BootTime last_commit, Beat beat_now) {
         static_cast<std::int64_t>(static_cast<double>(interval().count()) * jitter));
   };
   next_tick_ = now + tick_in();
+  beaten_before_ = written_at(beat_file(store_, raw(self_)));
   bool beaten = false;
   if (beat_now == Beat::yes) {
     TORC_ASSIGN(beaten, beat(last_commit, now));
@@ -210,17 +225,11 @@ Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, 
 }
 
 // Its newest commit, or its newest beat, of which nothing is known but when somebody wrote last
-// into the file that it shares. A time stamp decides nothing here but what is counted as used.
+// into the file that it shares: before this worker's own beat of this tick. A time stamp decides
+// nothing here but what is counted as used.
 WallTime LeaseKeeper::last_sign(const claim::Worker& worker, WallTime at_most) const {
-  const store::EpochRange beside = store::epochs_beside(raw(worker.epoch));
-  const Path beats = store_.state_directory() / "beats" /
-                     std::to_string(beside.first / (beside.last - beside.first + 1));
-  struct stat s {};
-  WallTime beat{};
-  if (stat(beats.c_str(), &s) == 0) {
-    beat = std::chrono::seconds(s.st_mtim.tv_sec) +
-           std::chrono::duration_cast<WallTime>(std::chrono::nanoseconds(s.st_mtim.tv_nsec));
-  }
+  const Path file = beat_file(store_, raw(worker.epoch));
+  const WallTime beat = file == beat_file(store_, raw(self_)) ? beaten_before_ : written_at(file);
   return std::max(worker.last_seen, std::min(beat, at_most));
 }
 

@@ -142,7 +142,8 @@ TEST_F(LeaseKeeperTest, a_beat_is_a_sign_of_life) {
   clock_.jump_to(clock_.boot_now() + 12h);
   const auto self = join(info);
   auto kept = keeper(self, info);
-  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::no).ok());
+  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
+  EXPECT_TRUE(has_beaten(self)) << "into the same file";
   EXPECT_EQ(job(1).outcome.ended_at, started + 3h);
 }
 
