@@ -9,6 +9,7 @@
 #include "bin/quantities.h"
 #include "bin/quota_view.h"
 #include "bin/quote.h"
+#include "bin/why_remedy.h"
 #include "bin/why_worker.h"
 #include "bin/worker_setup.h"
 #include "lib/claim/override.h"
@@ -262,9 +263,7 @@ class Inquiry {
       reasons_.push_back(std::move(r));
   }
 
-  void no_worker() {
-    add("no_worker", "No worker is at work.", WorkerInquiry::how_to_start(store_));
-  }
+  void no_worker() { add("no_worker", "No worker is at work.", how_to_start()); }
 
   void live() {
     const auto worker = claim::read_worker(reader_, job_.worker);
@@ -289,11 +288,16 @@ class Inquiry {
     }
     if (gone) {
       add("no_worker",
-          fmt::format("That worker is no longer there. Its jobs go to others when its lease of {} "
-                      "has run out, which a living worker has to see.",
-                      show_duration(worker->ttl)),
-          WorkerInquiry::how_to_start(store_));
+          fmt::format(
+              "That worker is no longer there. A worker on this machine hands its jobs on at "
+              "once, one elsewhere when its lease of {} has run out.",
+              show_duration(worker->ttl)),
+          how_to_start());
     }
+  }
+
+  std::string how_to_start() const {
+    return remedy_without_worker(app_, claim::read_class(reader_, rank_class()), store_, word(id_));
   }
 
   std::uint32_t rank_class() const {
@@ -330,8 +334,12 @@ class Inquiry {
                       command("retry")));
       return;
     }
+    const auto need = claim::read_class(reader_, rank_class()).need;
+    const auto more = more_of_it(o, need, store_, word(id_));
     add("failed", std::move(text),
-        fmt::format("{} shows what it printed; {} lets it run again", logs(), command("retry")));
+        more ? fmt::format("{}; {} shows what it printed", *more, logs())
+             : fmt::format("{} shows what it printed; {} lets it run again", logs(),
+                           command("retry")));
   }
 
   std::string logs() const {

@@ -9,6 +9,7 @@
 #include "bin/node_holders.h"
 #include "bin/quantities.h"
 #include "bin/quote.h"
+#include "bin/why_remedy.h"
 #include "lib/claim/why.h"
 #include "lib/exec/node_ledger.h"
 #include "lib/exec/node_member.h"
@@ -38,13 +39,6 @@ std::string names_of(const std::vector<claim::Worker>& workers,
 
 }  // namespace
 
-std::string WorkerInquiry::how_to_start(const std::string& store) {
-  return fmt::format(
-      "torc run {} works on this machine; the batch scripts in {}/slurm, if there are any, bring "
-      "workers on the cluster",
-      store, store);
-}
-
 std::vector<Reason> WorkerInquiry::look(const claim::JobClass& job_class, std::int32_t priority,
                                         bool held_back) {
   std::vector<claim::Worker> workers;
@@ -58,7 +52,7 @@ std::vector<Reason> WorkerInquiry::look(const claim::JobClass& job_class, std::i
     return true;
   });
   if (workers.empty()) {
-    nobody(gone);
+    nobody(job_class, gone);
     return std::move(reasons_);
   }
   std::vector<claim::Worker> fitting;
@@ -75,12 +69,13 @@ std::vector<Reason> WorkerInquiry::look(const claim::JobClass& job_class, std::i
   return std::move(reasons_);
 }
 
-void WorkerInquiry::nobody(std::uint64_t gone) {
+void WorkerInquiry::nobody(const claim::JobClass& job_class, std::uint64_t gone) {
   const std::string dead =
       gone == 0 ? ""
                 : fmt::format(" {} worker(s) of this machine are still registered and are gone.",
                               show_count(gone));
-  add("no_worker", "It is ready, and no worker is at work." + dead, how_to_start(store_));
+  add("no_worker", "It is ready, and no worker is at work." + dead,
+      remedy_without_worker(app_, job_class, store_, job_));
 }
 
 // One reason for each thing that some worker lacks, that of most workers first.

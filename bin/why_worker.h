@@ -21,10 +21,9 @@ class WorkerInquiry {
   // `held_back`: something else keeps the job waiting, so that workers with room are no wonder.
   [[nodiscard]] std::vector<Reason> look(const claim::JobClass& job_class, std::int32_t priority,
                                          bool held_back);
-  [[nodiscard]] static std::string how_to_start(const std::string& store);
 
  private:
-  void nobody(std::uint64_t gone);
+  void nobody(const claim::JobClass& job_class, std::uint64_t gone);
   void misfits(const claim::JobClass& job_class, const std::vector<claim::Worker>& workers);
   void queue(const claim::JobClass& job_class, std::int32_t priority,
              const std::vector<claim::Worker>& fitting, std::size_t all, bool held_back);

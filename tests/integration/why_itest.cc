@@ -257,6 +257,7 @@ TEST_F(WhyWorkers, a_job_that_waits_for_room_and_one_that_runs_say_where) {
   EXPECT_FALSE(worker->wait().timed_out);
   EXPECT_EQ(kinds("busy"), "running,no_worker") << answer;
   EXPECT_TRUE(has(text(1), "no longer there")) << text(1);
+  EXPECT_TRUE(has(text(1), "on this machine hands its jobs on at once")) << text(1);
   EXPECT_EQ(kinds("next"), "no_worker") << answer;
   EXPECT_TRUE(has(text(), "still registered and are gone")) << text();
 }
