@@ -35,7 +35,7 @@ namespace {
 using Marked = std::set<std::pair<pid_t, std::uint64_t>>;
 
 bool has_all(pid_t pid, const std::vector<std::string>& marks) {
-  const auto environment = read_small_file("/proc/" + std::to_string(pid) + "/environ");
+  const auto environment = environment_of(pid);
   if (!environment) return false;
   const std::string all = '\0' + *environment;
   return std::all_of(marks.begin(), marks.end(), [&](const std::string& mark) {

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -100,8 +101,45 @@ std::vector<pid_t> numbers_in(const std::string& directory) {
   return numbers;
 }
 
+namespace {
+
+// Its new memory is there and the environment not yet: an address of 0 as its end. A kernel thread
+// has no memory, one that has ended neither.
+bool is_being_executed(pid_t pid) {
+  constexpr int kState = 3;
+  constexpr int kSize = 23;
+  constexpr int kEnvironmentEnd = 51;
+  const auto text = read_small_file("/proc/" + std::to_string(pid) + "/stat");
+  const auto name_end = text ? text->rfind(')') : std::string::npos;
+  if (name_end == std::string::npos || name_end + 2 >= text->size()) return false;
+  std::string_view rest = std::string_view(*text).substr(name_end + 2);
+  for (int field = kState; !rest.empty(); ++field) {
+    const std::string_view word = rest.substr(0, rest.find_first_of(" \n"));
+    if (field == kSize && word == "0") return false;
+    if (field == kEnvironmentEnd) return word == "0";
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<std::string> environment_of(pid_t pid) {
+  constexpr timespec kNap{0, 100'000};
+  constexpr int kMostNaps = 500;
+  const std::string path = "/proc/" + std::to_string(pid) + "/environ";
+  auto text = read_small_file(path);
+  for (int naps = 0; text && text->empty() && naps < kMostNaps; ++naps) {
+    const bool later = is_being_executed(pid);
+    if (later) nanosleep(&kNap, nullptr);
+    text = read_small_file(path);  // it may have come between the two looks
+    if (!later) break;
+  }
+  return text;
+}
+
 std::optional<std::string> environment_value(pid_t pid, std::string_view name) {
-  const auto text = read_small_file("/proc/" + std::to_string(pid) + "/environ");
+  const auto text = environment_of(pid);
   if (!text) return std::nullopt;
   std::string_view rest = *text;
   while (!rest.empty()) {

@@ -29,7 +29,11 @@ struct ProcessStat {
 // All decimal numbers that are names in a directory: processes of /proc, threads of /proc/PID/task.
 [[nodiscard]] std::vector<pid_t> numbers_in(const std::string& directory);
 
-// A variable of the environment that the process was executed with.
+// The environment that the process was executed with, each variable ended by a zero byte; nullopt
+// when it may not be read. In the middle of an execution the kernel shows none: then it is waited
+// for, 50 ms at most.
+[[nodiscard]] std::optional<std::string> environment_of(pid_t pid);
+// A variable of it.
 [[nodiscard]] std::optional<std::string> environment_value(pid_t pid, std::string_view name);
 
 // Children of the threads of a process, now; by scanning /proc where the kernel has no `children`
