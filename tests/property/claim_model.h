@@ -676,7 +676,8 @@ class ClaimModel {
     for (std::uint32_t n = e.retries[i]++; n > 0 && delay < 3600; --n) delay *= 2;
     delay = std::min<std::int64_t>(delay, std::max<std::int64_t>(3600, rule.backoff.count()));
     JobClass c = plan_.classes[e.job_class];
-    if (rule.memory_multiplier > 1) {
+    // What is counted for a job that declares none does not grow.
+    if (rule.memory_multiplier > 1 && c.need.memory > Requirement{}.memory) {
       c.need.memory.value = std::max(
           c.need.memory.value,
           std::min(plan_.handlers[e.of.handler - 1].memory_ceiling.value, 2 * c.need.memory.value));
