@@ -4,7 +4,7 @@ JOBS  := $(shell nproc)
 # The tests hold few cores for long (they wait for events), so a few more run side by side.
 TEST_JOBS ?= $(shell expr 2 \* $$(nproc))
 
-.PHONY: all demo test torture test-nfs fuzz bench asan tsan format tidy clean
+.PHONY: all demo test torture test-nfs test-fs fuzz bench asan tsan format tidy clean
 
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) --target torc
@@ -38,12 +38,12 @@ fuzz:
 	TORC_FUZZ_SECONDS=$(or $(SECONDS),60) TORC_FUZZ_RUNS=$(RUNS) TORC_FUZZ_LOG=$(FUZZ_BUILD)/fuzz.log \
 	  tests/fuzz/fuzz.sh $(FUZZ_BUILD) $(TARGETS)
 
-# N workers killed (10,000), over all engines and lying locks: hours.
+# N workers killed (10,000), over all engines and lying locks: hours. ROUNDS=1000: at least so many of each, a day.
 torture:
 	scripts/install-deps.sh build test
 	cmake --preset release -DTORC_TESTS=ON
 	cmake --build $(BUILD) --target torc-torture
-	LOG=$(BUILD)/torture.log tests/torture/run.sh $(BUILD)/tests/torture/torc-torture $(or $(N),10000)
+	LOG=$(BUILD)/torture.log tests/torture/run.sh $(BUILD)/tests/torture/torc-torture $(or $(N),10000) $(or $(ROUNDS),0)
 
 # Two NFS clients and a server, each a kernel of its own: every fault, three times, with versions 3 and 4.2.
 test-nfs:
@@ -51,6 +51,14 @@ test-nfs:
 	cmake --preset release -DTORC_TESTS=ON
 	cmake --build $(BUILD) --target nfs_itest
 	LOG=$(BUILD)/nfs.log tests/integration/nfs/run.sh $(BUILD)/tests/integration/nfs/nfs_itest
+
+# Two clients of sshfs, MooseFS, GlusterFS and CephFS each, or of those in FS='sshfs gluster': every fault, three times.
+# Installs their packages, without starting their daemons.
+test-fs:
+	scripts/install-deps.sh build test
+	cmake --preset release -DTORC_TESTS=ON
+	cmake --build $(BUILD) --target fs_itest
+	LOG=$(BUILD)/fs.log tests/integration/fs/run.sh $(BUILD)/tests/integration/fs/fs_itest $(FS)
 
 bench:
 	scripts/install-deps.sh build test bench

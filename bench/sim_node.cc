@@ -13,6 +13,8 @@ constexpr const char* kNothingToDo = "nothing to do";
 // Requests from the last listing to the name, and from there to the answer.
 constexpr double kToName = 4;
 constexpr double kAfter = 2;
+// As a worker has it (bin/worker_session.cc).
+constexpr auto kProbation = 10s;
 
 double seconds_of(std::chrono::nanoseconds t) {
   return std::chrono::duration<double>(t).count();
@@ -152,6 +154,10 @@ void SimNode::job_ended(std::uint64_t index, std::uint64_t run) {
   const SimTime from = simulator_.scenario().measured_from;
   busy_ += std::max(0.0, seconds_of(simulator_.now() - std::max(slot.started, from)));
   slot.taken = false;
+  if (alone_ && alone_->token == slot.token) {
+    alone_.reset();
+    nothing_claimable_ = false;
+  }
   free_.push_back(static_cast<std::uint32_t>(index));
   pace_.job_ended(simulator_.now() - slot.started, boot());
   claim::Finished finished;
@@ -183,7 +189,7 @@ claim::Offer SimNode::offer() const {
 }
 
 bool SimNode::wants_jobs() const {
-  if (nothing_claimable_) return false;
+  if (nothing_claimable_ || runs_alone()) return false;
   return (queue_.empty() && !free_.empty()) || queue_.size() < pace_.next_window(slots(), boot());
 }
 
@@ -203,6 +209,8 @@ void SimNode::schedule_turn() {
   if (!queue_.empty())
     due = std::min(due, std::max(pace_.queue_stands_at(), last_sent_ + window()));
   if (nothing_claimable_) due = std::min(due, next_poll_);
+  if (runs_alone() && alone_->until != BootTime::max())
+    due = std::min(due, std::max(alone_->until, last_sent_ + window()));
   if (due == BootTime::max()) return;
   const SimTime at = std::max(clock_.at(due), simulator_.now());
   if (at >= turn_at_) return;
@@ -221,7 +229,7 @@ void SimNode::send_if_due() {
   exchange_.finishes = std::move(finishes_);
   starts_.clear();
   finishes_.clear();
-  exchange_.offer = offer();
+  if (!runs_alone()) exchange_.offer = offer();
   if (!exchange_.finishes.empty()) exchange_.job_time = pace_.job_time();
   for (const std::uint64_t kept = pace_.keep(queue_.size(), slots(), boot()); queue_.size() > kept;
        queue_.pop_back()) {
@@ -255,6 +263,7 @@ Result<void> SimNode::body(store::Transaction& tx) {
   if (life_ == Life::registering) {
     info_.registered_at = clock_.wall_now();
     TORC_ASSIGN(self_, claim::register_worker(tx, info_));
+    info_.own_beat_file = claim::beat_place(tx, self_).file == store::BeatFile::own;
     TORC_ASSIGN(crowd_, claim::read_crowd(tx));
     return {};
   }
@@ -320,7 +329,8 @@ void SimNode::answer(std::uint64_t attempt) {
   }
   if (life_ == Life::registering) {
     last_commit_ = begun_;
-    keeper_ = std::make_unique<cli::LeaseKeeper>(world_, store_, self_, info_, begun_, nullptr);
+    keeper_ = std::make_unique<cli::LeaseKeeper>(world_, store_, self_, info_, begun_, nullptr,
+                                                 store::mount_facts(store::MountKind::local));
     become(Life::working);
     for (std::uint32_t i = 0; i < slots_.size(); ++i) free_.push_back(i);
     pace_ = claim::Pace(claim::Sharing::shared);
@@ -340,7 +350,11 @@ void SimNode::answer(std::uint64_t attempt) {
   pace_.saw({boot(), newest_, answer_.living, wrote_ ? simulator_.now() - sent_at_ : 0ns,
              answer_.job_time, answer_.workflow.of(claim::JobState::ready)});
   if (queue_.empty()) pace_.queue_moves(boot());
-  for (const claim::Grant& grant : answer_.grants) queue_.push_back(grant.token);
+  for (const claim::Grant& grant : answer_.grants) {
+    queue_.push_back(grant.token);
+    const bool to_its_end = grant.lost + 1 >= cli::kCrashLimit;
+    if (grant.alone) alone_ = {grant.token, to_its_end ? BootTime::max() : boot() + kProbation};
+  }
   if (answer_.grants.empty()) {
     nothing_claimable_ = true;
     next_poll_ = boot() + pace_.next_poll(simulator_.dice());
@@ -386,6 +400,7 @@ void SimNode::lose_lease(bool by_itself) {
   ++(by_itself ? simulator_.figures.fenced : simulator_.figures.expired);
   account();
   for (Slot& slot : slots_) slot.taken = false;
+  alone_.reset();
   free_.clear();
   queue_.clear();
   offered_.clear();

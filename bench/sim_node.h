@@ -53,6 +53,7 @@ class SimNode final {
 
   [[nodiscard]] bool has_reports() const { return !starts_.empty() || !finishes_.empty(); }
   [[nodiscard]] bool wants_jobs() const;
+  [[nodiscard]] bool runs_alone() const { return alone_ && boot() < alone_->until; }
   [[nodiscard]] bool queue_stands() const;
   [[nodiscard]] std::uint64_t slots() const;
   [[nodiscard]] std::chrono::nanoseconds window() const;
@@ -76,6 +77,12 @@ class SimNode final {
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_;
   std::uint64_t runs_ = 0;
+  // The suspect that was started last, and until when nothing is started beside it.
+  struct Probation {
+    claim::ClaimToken token;
+    BootTime until{};
+  };
+  std::optional<Probation> alone_;
   std::deque<claim::ClaimToken> queue_;
   std::vector<claim::ClaimToken> offered_;
   std::vector<claim::Started> starts_;

@@ -160,6 +160,11 @@ Result<void> BeatDisk::unlink(const Path& file) {
   return {};
 }
 
+Result<std::vector<std::string>> BeatDisk::list(const Path&) {
+  request();
+  return std::vector<std::string>();
+}
+
 std::uint64_t NodeStore::newest() {
   std::uint64_t sequence = 0;
   (void)simulator_.state->view(store::Freshness::cached, [&](const store::Reader& reader) {

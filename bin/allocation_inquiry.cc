@@ -28,7 +28,7 @@ int AllocationInquiry::fd() const {
   return shared_->fd;
 }
 
-void AllocationInquiry::ask(std::vector<std::string> allocations) {
+void AllocationInquiry::ask(std::vector<slurm::Allocation> allocations) {
   const auto inquire = [run = run_program_, shared = shared_, ids = std::move(allocations)] {
     States states = slurm::allocation_states(run, ids);
     const std::lock_guard lock(shared->mutex);

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "lib/slurm/query.h"
@@ -15,7 +14,7 @@ namespace torc::cli {
 // the process.
 class AllocationInquiry {
  public:
-  using States = std::map<std::string, slurm::AllocationState>;
+  using States = std::map<slurm::Allocation, slurm::AllocationState>;
 
   explicit AllocationInquiry(slurm::RunProgram run_program);  // an empty one: there is no Slurm
   ~AllocationInquiry();
@@ -24,7 +23,7 @@ class AllocationInquiry {
 
   [[nodiscard]] bool possible() const { return run_program_ && !under_way_; }
   // Precondition: possible().
-  void ask(std::vector<std::string> allocations);
+  void ask(std::vector<slurm::Allocation> allocations);
   // Readable when the answer is there.
   [[nodiscard]] int fd() const;
   // The answer, once; empty as long as there is none.

@@ -14,8 +14,11 @@
 #include "lib/base/clock.h"
 #include "lib/base/result.h"
 #include "lib/exec/machine.h"
-#include "lib/exec/watched_lease.h"
 #include "lib/store/store.h"
+
+namespace torc::exec {
+class WatchedLease;
+}
 
 namespace torc::cli {
 

@@ -81,8 +81,8 @@ Result<Child> start(const App& app, const Path& store, const Path& root, BootTim
   // Randomness of its own: what the parent has buffered is the same in every child.
   SystemEntropy entropy;
   const store::World world{
-      app.world.disk,    app.world.clock,         entropy,       app.world.host,
-      app.world.boot_id, app.world.pid_namespace, app.world.uid, {root}};
+      app.world.disk,          app.world.clock, entropy, app.world.host, app.world.boot_id,
+      app.world.pid_namespace, app.world.uid,   {root},  app.world.tell, app.world.machine};
   write_all(ends[1], encode(store::bench_commits(world, store, from, until, interrupted)));
   ::_exit(0);
 }

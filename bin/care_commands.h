@@ -59,6 +59,12 @@ struct CompactOptions {
   bool json = false;
 };
 
+struct AdoptOptions {
+  std::string store;
+  bool wait = false;  // until the leases of workers that are registered ran out
+  bool json = false;
+};
+
 struct CareOptions {
   DoctorOptions doctor;
   RepairOptions repair;
@@ -66,6 +72,7 @@ struct CareOptions {
   HistoryOptions history;
   BenchOptions bench;
   CompactOptions compact;
+  AdoptOptions adopt;
 };
 
 Exit run_doctor(const App& app, const DoctorOptions& options);
@@ -74,6 +81,7 @@ Exit run_backup(const App& app, const BackupOptions& options);
 Exit run_history(const App& app, const HistoryOptions& options);
 Exit run_bench(const App& app, const BenchOptions& options);
 Exit run_compact(const App& app, const CompactOptions& options);
+Exit run_adopt(const App& app, const AdoptOptions& options);
 
 // Adds them to the command line. `options` and `exit` outlive the parsing.
 void add_care_commands(CLI::App& cli, const App& app, CareOptions& options, Exit& exit);

@@ -178,6 +178,9 @@ Exit run_command_line(const App& app, int argc, char** argv) {
       ->capture_default_str();
   c->add_option("--group", init.group, "share the store with the members of this group")
       ->type_name("GROUP");
+  add_parsed(c, "--retention", init.retention, parse_duration, "TIME",
+             "how old a listing of a directory may be on any host that works on the store "
+             "(default: by what is known of the filesystem here)");
   c->add_flag("--checksum", init.checksum,
               "workers hash the files that jobs name, for `torc reinit --checksum`");
   c->add_flag("--force", init.force,

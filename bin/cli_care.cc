@@ -105,6 +105,19 @@ void add_compact(CLI::App& cli, const App& app, CompactOptions& o, Exit& exit) {
   c->callback([&] { exit = run_compact(app, o); });
 }
 
+void add_adopt(CLI::App& cli, const App& app, AdoptOptions& o, Exit& exit) {
+  auto* c = cli.add_subcommand("adopt", "Make this machine the home of a store of engine lmdb");
+  c->add_option("STORE", o.store, "store");
+  c->add_flag("--wait", o.wait,
+              "listen until the leases of the workers that are registered have run out");
+  c->add_flag("--json", o.json, "machine-readable output");
+  c->footer(
+      "\nA store of engine lmdb is opened by the machine that made it, whatever it is called.\n"
+      "This is for a store whose disk was moved to another machine, or that was copied there.\n"
+      "Exit codes: 0 it is of this machine; 3 refused, nothing was changed; 2 wrong flags.");
+  c->callback([&] { exit = run_adopt(app, o); });
+}
+
 }  // namespace
 
 void add_care_commands(CLI::App& cli, const App& app, CareOptions& options, Exit& exit) {
@@ -114,6 +127,7 @@ void add_care_commands(CLI::App& cli, const App& app, CareOptions& options, Exit
   add_history(cli, app, options.history, exit);
   add_bench(cli, app, options.bench, exit);
   add_compact(cli, app, options.compact, exit);
+  add_adopt(cli, app, options.adopt, exit);
 }
 
 }  // namespace torc::cli

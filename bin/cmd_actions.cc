@@ -49,7 +49,7 @@ Result<std::vector<Row>> look(store::Store& store, std::optional<std::uint32_t> 
   std::vector<Row> rows;
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     rows.clear();
-    const std::vector<claim::Action> actions = claim::read_actions(reader);
+    TORC_ASSIGN(const std::vector<claim::Action> actions, claim::read_actions(reader));
     if (only && (*only == 0 || *only > actions.size())) {
       return Error{ErrorKind::invalid, fmt::format("there is no action {}", *only),
                    actions.empty() ? "the workflow has none"

@@ -51,9 +51,11 @@ std::optional<std::uint64_t> number_in(const std::optional<std::string>& text) {
 claim::Setter setter_of(const App& app, const Path& store) {
   const auto own = app.env("TORC_STORE");
   const auto job = number_in(app.env("TORC_JOB_ID"));
-  const auto attempt = number_in(app.env("TORC_ATTEMPT_ID"));
-  if (!own || !job || !attempt || Path(*own).lexically_normal() != store) return {};
-  return {JobId{*job}, static_cast<std::uint32_t>(*attempt)};
+  if (!own || !job || Path(*own).lexically_normal() != store) return {};
+  // A job that does not say which attempt it is is none that counts, but no person either.
+  const auto attempt = number_in(app.env("TORC_ATTEMPT_ID")).value_or(0);
+  const auto claim = number_in(app.env("TORC_CLAIM_ID")).value_or(0);
+  return {{JobId{*job}, static_cast<std::uint32_t>(attempt), claim}};
 }
 
 Error no_such(const claim::Reader& reader, const std::string& name) {
@@ -197,8 +199,9 @@ Exit set(const App& app, const DataOptions& o) {
   const auto done = (*store)->commit(0, [&](store::Transaction& tx) -> Result<void> {
     TORC_ASSIGN(const std::optional<UserDatum> before, claim::read_user_datum(tx, name));
     if (!before && !o.create) return no_such(tx, name);
-    if (before && raw(setter.job) != 0 && raw(before->maker) != 0 && before->maker != setter.job)
-      return not_its_output(tx, *before, setter.job);
+    if (before && raw(setter.token.job) != 0 && raw(before->maker) != 0 &&
+        before->maker != setter.token.job)
+      return not_its_output(tx, *before, setter.token.job);
     TORC_ASSIGN(changed, claim::set_user_datum(tx, name, *value, setter,
                                                o.create ? claim::Create::yes : claim::Create::no));
     return {};

@@ -69,6 +69,7 @@ Result<void> with_other_node(const App& app, const DoctorOptions& options, Diagn
   two.filesystem = describe_mount(diagnosis.checkup);
   two.partner_wait = options.wait;
   two.publish = *diagnosis.checkup.publish;
+  two.facts = diagnosis.checkup.facts;
   store::PosixLocks locks;
   const store::Tell tell = [&](const std::string& line) {
     if (!options.json) fmt::print(app.err, "{}: {} …\n", app.world.host, line);

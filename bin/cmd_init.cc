@@ -10,6 +10,7 @@
 #include "bin/quote.h"
 #include "bin/sharing.h"
 #include "bin/spec_report.h"
+#include "bin/worker_setup.h"
 
 namespace torc::cli {
 namespace {
@@ -62,9 +63,14 @@ Exit run_init(const App& app, const InitOptions& options) {
     if (!found) return report(app, found.error());
     group = *found;
   }
+  if (const auto& asked = loaded->workflow->lease.ttl; asked) {
+    const std::string note =
+        too_short(*asked, store::facts_of(app.world.disk, directory.parent_path()));
+    if (!note.empty() && !options.json) fmt::print(app.err, "torc: warning: {}\n", note);
+  }
   auto made = make_store(app, *loaded, directory, *engine,
                          options.force ? Existing::move_aside : Existing::refuse, group,
-                         options.checksum ? Sums::yes : Sums::no);
+                         options.checksum ? Sums::yes : Sums::no, options.retention);
   if (!made) return report(app, made.error());
   if (options.json) {
     nlohmann::ordered_json scripts = nlohmann::ordered_json::array();

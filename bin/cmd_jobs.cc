@@ -114,6 +114,11 @@ void print_job(const App& app, const claim::Reader& reader, const RecipeBook::Pa
   if (!job_class.scheduler.empty()) line("scheduler", job_class.scheduler);
   if (!job_class.label.empty()) line("label", job_class.label);
   line("attempts", std::to_string(job.attempt));
+  if (claim::is_suspect(job)) {
+    line("suspect", fmt::format("{} of its attempts took a worker with them, or may have; it is "
+                                "started alone on a worker",
+                                job.lost == 0 ? "one" : std::to_string(job.lost)));
+  }
   if (claim::raw(job.worker) != 0) {
     const auto worker = claim::read_worker(reader, job.worker);
     line("worker",

@@ -15,6 +15,7 @@
 #include "bin/spec_report.h"
 #include "bin/worker.h"
 #include "bin/worker_setup.h"
+#include "lib/base/dead_mount.h"
 #include "lib/store/disk.h"
 
 namespace torc::cli {
@@ -61,7 +62,7 @@ void print_summary(const App& app, const WorkerSummary& summary, const Path& sto
   if (const auto n = w.of(JobState::pending_failed); n > 0)
     say(app.out, ", {} failed and to be decided", show_count(n));
   if (const auto n = w.of(JobState::held); n > 0) say(app.out, ", {} held", show_count(n));
-  const std::uint64_t blocked = w.finished() ? w.of(JobState::blocked) : 0;
+  const std::uint64_t blocked = w.jobs_over() ? w.of(JobState::blocked) : 0;
   if (blocked > 0)
     say(app.out, ", {} {}", show_count(blocked), never_reached(w) ? "never reached" : "waiting");
   say(app.out, " in {}\n", show_duration(took));
@@ -71,6 +72,7 @@ void print_summary(const App& app, const WorkerSummary& summary, const Path& sto
   if (w.actions.failed > 0)
     say(app.out, "{} action(s) failed; see: torc actions {}; torc actions {} --output NUMBER\n",
         show_count(w.actions.failed), shown, shown);
+  if (const std::string left = show_left(w); !left.empty()) say(app.out, "{}\n", left);
   if (w.of(JobState::held) > 0)
     say(app.out, "held jobs run when they are let: torc release {} --all\n", shown);
   if (summary.end == WorkerEnd::time_up || summary.end == WorkerEnd::idle) {
@@ -103,9 +105,14 @@ void print_summary(const App& app, const WorkerSummary& summary, const Path& sto
 
 Exit run_run(const App& app, const RunOptions& options) {
   std::unique_ptr<store::Store> store;
-  std::error_code ignored;
+  std::error_code error;
   const Path target = (app.directory / options.target).lexically_normal();
-  if (options.target.empty() || std::filesystem::is_directory(target, ignored)) {
+  const bool is_store = options.target.empty() || std::filesystem::is_directory(target, error);
+  // Of what is on a dead mount nobody knows whether it is a store.
+  if (is_of_dead_mount(error.value()))
+    return report(app, os_error(error.value(), "cannot look at " + target.string(),
+                                "mount its filesystem anew, then try again"));
+  if (is_store) {
     if (options.spec_flags) {
       return report(app, Error{ErrorKind::invalid,
                                "--store and --engine say how to make a store from a workflow file",

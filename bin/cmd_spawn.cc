@@ -26,8 +26,7 @@ constexpr std::size_t kMaxState = 64U << 10U;
 
 // Who asks: the attempt of a job, as its environment says.
 struct Spawner {
-  JobId job{};
-  std::uint32_t attempt = 0;
+  claim::ClaimToken token;
   std::string workflow;  // id of the store that it belongs to
 };
 
@@ -48,8 +47,8 @@ Result<Spawner> find_spawner(const App& app) {
   Spawner spawner;
   TORC_ASSIGN(const std::uint64_t job, number_in(app, "TORC_JOB_ID"));
   TORC_ASSIGN(const std::uint64_t attempt, number_in(app, "TORC_ATTEMPT_ID"));
-  spawner.job = JobId{job};
-  spawner.attempt = static_cast<std::uint32_t>(attempt);
+  TORC_ASSIGN(const std::uint64_t claim, number_in(app, "TORC_CLAIM_ID"));
+  spawner.token = {JobId{job}, static_cast<std::uint32_t>(attempt), claim};
   spawner.workflow = app.env("TORC_WORKFLOW_ID").value_or("");
   return spawner;
 }
@@ -100,9 +99,9 @@ class Spawn {
     TORC_ASSIGN(LivingWorkflow living, LivingWorkflow::of(reader));
     AdditionTerms terms;
     TORC_ASSIGN(terms.origin, origin(reader, living));
-    if (!options_.now) terms.after = raw(spawner_.job);
+    if (!options_.now) terms.after = raw(spawner_.token.job);
     if (options_.file.empty()) {
-      const spec::Living::Job parent = living.job(raw(spawner_.job));
+      const spec::Living::Job parent = living.job(raw(spawner_.token.job));
       TORC_ASSIGN(text.text, job_text(living, parent, terms.origin));
       terms.resources = parent.resources;
     }
@@ -112,29 +111,30 @@ class Spawn {
  private:
   // A job that was given to another worker, or is over, adds nothing any more.
   Result<void> check_holder(const claim::Reader& reader) const {
-    const auto job = claim::read_job(reader, spawner_.job);
-    if (job && claim::is_live(job->state) && job->attempt == spawner_.attempt) return {};
+    const auto job = claim::read_job(reader, spawner_.token.job);
+    if (claim::is_held_by(reader, spawner_.token)) return {};
     const std::string is =
         !job ? "there is no such job"
         : claim::is_live(job->state)
-            ? fmt::format("attempt {} has it now", job->attempt)
+            ? fmt::format("attempt {} has it now{}", job->attempt,
+                          job->attempt == spawner_.token.attempt ? ", of another claim" : "")
             : fmt::format("it is {} at attempt {}", claim::to_string(job->state), job->attempt);
     return Error{ErrorKind::fenced,
                  fmt::format("job {} is not at attempt {} any more: {}; nothing was added",
-                             raw(spawner_.job), spawner_.attempt, is),
+                             raw(spawner_.token.job), spawner_.token.attempt, is),
                  "end this process: what it does no longer counts"};
   }
 
   Result<claim::Origin> origin(const claim::Reader& reader, LivingWorkflow& living) {
     claim::Origin origin;
-    origin.parent = spawner_.job;
-    origin.attempt = spawner_.attempt;
+    origin.parent = spawner_.token.job;
+    origin.attempt = spawner_.token.attempt;
     origin.at = now_;
     origin.by = who_asks(app_);
     origin.state = state_;
-    const auto before = claim::read_origin(reader, spawner_.job);
+    const auto before = claim::read_origin(reader, spawner_.token.job);
     origin.depth = (before ? before->depth : 0) + 1;
-    origin.root = before && before->depth > 0 ? before->root : spawner_.job;
+    origin.root = before && before->depth > 0 ? before->root : spawner_.token.job;
     const std::uint32_t most = living.settings().max_iterations.value_or(spec::kMaxIterations);
     if (origin.depth < most) return origin;
     limit_reached_ = true;
@@ -258,7 +258,8 @@ Result<AdditionText> text_of(const App& app, const SpawnOptions& o) {
 
 Result<std::unique_ptr<store::Store>> open_own_store(const App& app, const Spawner& spawner) {
   TORC_ASSIGN(auto store, open_store(app, ""));
-  if (spawner.workflow.empty() || store->identity().id_hex() == spawner.workflow) return store;
+  if (spawner.workflow.empty() || store->identity().instance_hex() == spawner.workflow)
+    return store;
   return Error{ErrorKind::invalid, "this job belongs to another store than TORC_STORE names",
                "leave TORC_STORE as the worker set it"};
 }

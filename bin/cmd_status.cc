@@ -252,7 +252,7 @@ void print_failures(const App& app, const Picture& picture, const std::string& s
     fmt::print(app.out, "\n{} job(s) are held: torc release --all\n",
                show_count(w.of(JobState::held)));
   }
-  if (w.finished() && w.of(JobState::blocked) > 0) {
+  if (w.jobs_over() && w.of(JobState::blocked) > 0) {
     fmt::print(app.out, "\n{} job(s) {}\n", show_count(w.of(JobState::blocked)), show_blocked(w));
   }
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "bin/commands.h"
+#include "bin/job_view.h"
+#include "bin/lives.h"
 #include "bin/locate.h"
 #include "bin/quantities.h"
 #include "bin/quote.h"
@@ -13,10 +15,6 @@
 
 namespace torc::cli {
 namespace {
-
-// A worker that lost its lease comes back as a new one, but a filesystem that hangs again and again
-// is left alone.
-constexpr int kMostLives = 3;
 
 std::string_view to_string(WorkerEnd end) {
   switch (end) {
@@ -45,6 +43,17 @@ void announce(const App& app, const WorkerSetup& setup, const Path& store) {
       show_bytes(m.memory), m.memory_from, m.gpus.size(),
       setup.allocation.empty() ? "" : ", allocation " + setup.allocation,
       setup.ends_at ? ", until " + show_time(*setup.ends_at) : "");
+  std::fflush(app.out);
+}
+
+void tell_end(const App& app, const WorkerSummary& summary) {
+  say(app.out, "{} worker {} leaves: {}; {} completed, {} failed{}\n",
+      show_time(app.clock.wall_now()), summary.epoch, to_string(summary.end), summary.completed,
+      summary.failed,
+      summary.given_back == 0 ? "" : fmt::format(", {} given back", summary.given_back));
+  for (const std::string& line : summary.misfits) say(app.out, "  {}\n", line);
+  if (const std::string left = show_left(summary.workflow); !left.empty())
+    say(app.out, "  {}\n", left);
   std::fflush(app.out);
 }
 
@@ -102,34 +111,24 @@ Exit run_worker(const App& app, const WorkerOptions& options) {
     std::fflush(app.out);
   };
   std::optional<WallTime> ends_at;  // decided once, whatever lives follow
-  for (int life = 1;; ++life) {
-    auto store = store::Store::open(app.world, *path, worker_tuning());
-    if (!store) return report(app, store.error());
-    auto settings = read_settings(**store);
-    if (!settings) return report(app, settings.error());
-    auto setup = make_worker_setup(app, options, *path, Place::allocation, settings->run);
-    if (!setup) return report(app, setup.error());
-    if (life == 1) ends_at = setup->ends_at;
-    setup->ends_at = ends_at;
+  const auto summary = live(app.clock, events, [&](int life) -> Result<WorkerSummary> {
+    TORC_ASSIGN(auto store, store::Store::open(app.world, *path, worker_tuning()));
+    TORC_ASSIGN(const WorkflowSettings settings, read_settings(*store));
+    TORC_ASSIGN(WorkerSetup setup,
+                make_worker_setup(app, options, *path, Place::allocation, settings.run));
     if (life == 1) {
-      if (auto noted = note_unknown_bindings(app, **store, options); !noted)
-        return report(app, noted.error());
-      if (!options.quiet) announce(app, *setup, *path);
+      ends_at = setup.ends_at;
+      TORC_TRY(note_unknown_bindings(app, *store, options));
+      if (!options.quiet) announce(app, setup, *path);
     }
-    auto summary = work(app, *std::move(store), *setup, events);
-    if (!summary) return report(app, summary.error());
-    if (!options.quiet) {
-      say(app.out, "{} worker {} leaves: {}; {} completed, {} failed{}\n",
-          show_time(app.clock.wall_now()), summary->epoch, to_string(summary->end),
-          summary->completed, summary->failed,
-          summary->given_back == 0 ? "" : fmt::format(", {} given back", summary->given_back));
-      for (const std::string& line : summary->misfits) say(app.out, "  {}\n", line);
-      std::fflush(app.out);
-    }
-    if (summary->end == WorkerEnd::broken) return Exit::store;
-    if (summary->end != WorkerEnd::lease_lost || summary->interrupted) return Exit::ok;
-    if (life == kMostLives) return Exit::store;
-  }
+    setup.ends_at = ends_at;
+    TORC_ASSIGN(WorkerSummary ended, work(app, std::move(store), setup, events));
+    if (!options.quiet) tell_end(app, ended);
+    return ended;
+  });
+  if (!summary) return report(app, summary.error());
+  if (summary->end == WorkerEnd::broken) return Exit::store;
+  return summary->end == WorkerEnd::lease_lost && !summary->interrupted ? Exit::store : Exit::ok;
 }
 
 }  // namespace torc::cli

@@ -23,8 +23,9 @@ struct InitOptions {
   std::string store;            // empty: <workflow name>.torc in the working directory
   std::string engine = "auto";  // auto, lmdb, journal
   std::string group;            // name or number of a group that shares the store; empty: none
-  bool force = false;           // move an existing store aside
-  bool checksum = false;        // workers hash the files of jobs, for `reinit --checksum`
+  std::optional<std::chrono::seconds> retention;  // nullopt: what the filesystem here needs
+  bool force = false;                             // move an existing store aside
+  bool checksum = false;  // workers hash the files of jobs, for `reinit --checksum`
   bool json = false;
 };
 

@@ -45,7 +45,8 @@ Committer::Committer(const App& app, std::unique_ptr<store::Store> store, claim:
       lease_(lease),
       fencing_limit_(claim::fencing_limit(info.lease_ttl)),
       patience_(info.lease_ttl / 2),
-      keeper_(world_, *store_, self, std::move(info), registered, std::move(run_program)),
+      keeper_(world_, *store_, self, std::move(info), registered, std::move(run_program),
+              store::facts_of(world_.disk, store_->directory())),
       notify_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       request_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   confirm();
@@ -75,6 +76,19 @@ void Committer::submit(claim::Exchange exchange) {
   }
   busy_ = true;
   signal_fd(request_fd_);
+}
+
+void Committer::ask() {
+  turn(world_.clock.boot_now());
+  if (std::exchange(asking_, true)) return;
+  asked_ = true;
+  signal_fd(request_fd_);
+}
+
+std::optional<Error> Committer::take_no_answer() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(answered_, false)) asking_ = false;
+  return std::exchange(no_answer_, std::nullopt);
 }
 
 void Committer::clear_fd() {
@@ -133,7 +147,7 @@ void Committer::serve() {
       }
       if (exchange) {
         const bool asked = exchange->offer.has_value();
-        CommitReply reply = process(*std::move(exchange));
+        CommitReply reply = process(*std::move(exchange), Purpose::exchange);
         idle = asked && reply.jobs.empty();
         {
           const std::lock_guard lock(mutex_);
@@ -150,6 +164,8 @@ void Committer::serve() {
       last_look = BootTime::max();
       look(idle);
     }
+    const bool by_itself = may_ask();
+    if (asked_.exchange(false) || by_itself) renew_paused();
     if (fds[answer].revents != 0) keeper_.answered();
     for (std::size_t i = answer + 1; i < fds.size(); ++i) {
       if (fds[i].revents != 0) keep_lease(keeper_.neighbour_died(fds[i].fd));
@@ -217,8 +233,37 @@ void Committer::look_for_revoked() {
   notify();
 }
 
-CommitReply Committer::process(claim::Exchange exchange) {
+// Not again in the same start, once that has helped.
+bool Committer::may_ask() const {
+  const std::uint64_t start = start_;
+  return start != 0 && start != renewed_in_ && lease_.paused();
+}
+
+void Committer::renew_paused() {
   CommitReply reply;
+  const std::uint64_t start = start_;
+  if (lease_.paused()) {  // else another commit has told meanwhile
+    claim::Exchange words;
+    words.worker = self_;
+    words.now = world_.clock.wall_now();
+    reply = process(std::move(words), Purpose::renewal);
+    // Nor has it helped where another pause began meanwhile.
+    if (!reply.error && !lease_.paused()) renewed_in_ = start;
+  }
+  // An unknown outcome of a renewal does no harm: the next one tells.
+  const bool ends = reply.error && (reply.error->kind == ErrorKind::fenced ||
+                                    reply.error->kind == ErrorKind::corrupt);
+  {
+    const std::lock_guard lock(mutex_);
+    answered_ = true;
+    if (reply.error) (ends ? lost_ : no_answer_) = std::move(reply.error);
+  }
+  notify();
+}
+
+CommitReply Committer::process(claim::Exchange exchange, Purpose purpose) {
+  CommitReply reply;
+  const std::optional<exec::Pause> pause = lease_.pause();  // before it is asked
   bool nothing_to_do = false;  // says the body that ran last: its Error is none
   const BootTime begun = world_.clock.boot_now();
   exchange.ttl = keeper_.ttl(begun);
@@ -226,6 +271,11 @@ CommitReply Committer::process(claim::Exchange exchange) {
   auto committed = store_->commit(raw(self_), [&](claim::Transaction& tx) -> Result<void> {
     nothing_to_do = false;
     reply.jobs.clear();
+    // The last look before it counts. An end that this worker itself brings about is not told.
+    if (!lease_.stands()) {
+      return Error{ErrorKind::fenced, "this worker lost its lease, or its watchdog died",
+                   "its jobs are ended, and others take them over"};
+    }
     reply.newest = tx.sequence() - 1;
     TORC_ASSIGN(reply.answer, claim::exchange(tx, exchange));
     for (const claim::Grant& grant : reply.answer.grants) {
@@ -237,7 +287,7 @@ CommitReply Committer::process(claim::Exchange exchange) {
       reply.jobs.push_back(*std::move(job));
     }
     if (reply.answer.grants.empty() && reply.answer.actions.empty() && !says_something(exchange) &&
-        !reply.answer.took_spares && !reply.answer.promoted) {
+        !reply.answer.took_spares && !reply.answer.promoted && purpose == Purpose::exchange) {
       // An idle worker that finds nothing must not write a commit to say so.
       nothing_to_do = true;
       return Error{ErrorKind::busy, "nothing to do", ""};
@@ -250,6 +300,7 @@ CommitReply Committer::process(claim::Exchange exchange) {
     last_commit_ = begun;
     keeper_.renewed(begun, reply.answer.living);
     confirm();
+    if (pause) (void)lease_.confirm(*pause);
     (void)store_->maintain();  // a checkpoint that fails is tried again after the next commit
   } else if (!nothing_to_do) {
     reply.error = std::move(committed).error();

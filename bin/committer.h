@@ -14,6 +14,7 @@
 #include "bin/job_command.h"
 #include "bin/lease_keeper.h"
 #include "lib/claim/claimer.h"
+#include "lib/exec/watched_lease.h"
 #include "lib/store/store.h"
 
 namespace torc::cli {
@@ -45,6 +46,19 @@ class Committer {
   void submit(claim::Exchange exchange);
   [[nodiscard]] bool busy() const { return busy_; }
 
+  // Asks the store whether the paused lease still stands, by a commit that renews it; when it does,
+  // it is held again. One attempt; what comes of it is seen at the lease, and by lost(). A commit
+  // that was begun before the pause says nothing.
+  void ask();
+  [[nodiscard]] bool asking() const { return asking_; }
+  // The main thread starts a command, or has done so. It waits for the new process to execute its
+  // program, which is stopped with all others in a pause; then this thread asks by itself. Of each
+  // start only until the lease stands again once: one that hangs must not keep it for ever.
+  void starting(bool yes) { start_ = yes ? ++starts_ : 0; }
+  // Ends asking() when the attempt is over: fd() is readable then. Why it came to nothing, if it
+  // did and that may pass.
+  std::optional<Error> take_no_answer();
+
   // Readable when a reply is there, another process changed the store, or the lease was lost.
   [[nodiscard]] int fd() const { return notify_fd_; }
   void clear_fd();
@@ -70,7 +84,10 @@ class Committer {
 
  private:
   void serve();
-  CommitReply process(claim::Exchange exchange);
+  enum class Purpose : std::uint8_t { exchange, renewal };
+  CommitReply process(claim::Exchange exchange, Purpose purpose);
+  void renew_paused();
+  [[nodiscard]] bool may_ask() const;
   void confirm();
   void keep_lease(const Result<void>& outcome);
   void notify();
@@ -93,14 +110,21 @@ class Committer {
   int notify_fd_ = -1;
   int request_fd_ = -1;
   bool busy_ = false;
+  bool asking_ = false;
+  std::uint64_t starts_ = 0;      // main thread
+  std::uint64_t renewed_in_ = 0;  // this thread: the start in which it renewed the lease by itself
 
-  std::mutex mutex_;  // guards the next four
+  std::mutex mutex_;  // guards the next six
+  bool answered_ = false;
+  std::optional<Error> no_answer_;
   std::optional<claim::Exchange> request_;
   std::optional<CommitReply> reply_;
   std::optional<Error> lost_;
   std::vector<claim::ClaimToken> revoked_;
 
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> asked_{false};
+  std::atomic<std::uint64_t> start_{0};  // the number of the one under way; 0: none
   std::atomic<bool> changed_{false};
   std::atomic<std::int64_t> last_confirmed_{0};
   std::atomic<std::int64_t> main_turned_{0};

@@ -85,11 +85,15 @@ ordered_json two_node_json(const store::TwoNodeReport& r) {
             {"won_by_b", r.race.won_by_b},
             {"won_by_both", r.race.won_by_both},
             {"won_by_none", r.race.won_by_none},
+            {"overlapping", r.race.overlapping},
             {"wrong_content", r.race.wrong_content}}},
           {"new_name_us", to_json(r.new_name)},
+          {"listed_names", {{"a", early_json(r.listed_a)}, {"b", early_json(r.listed_b)}}},
           {"early_names", {{"a", early_json(r.early_a)}, {"b", early_json(r.early_b)}}},
           {"new_content_us", to_json(r.new_content)},
-          {"new_content_in_time", r.content_in_time}};
+          {"new_content_in_time", r.content_in_time},
+          {"shared_file_content_us", to_json(r.shared_content)},
+          {"shared_file_content_in_time", r.shared_in_time}};
 }
 
 ordered_json filesystem_json(const Checkup& c) {
@@ -101,6 +105,15 @@ ordered_json filesystem_json(const Checkup& c) {
   out["source"] = c.mount ? ordered_json(c.mount->source) : ordered_json(nullptr);
   out["options"] = c.mount ? ordered_json(c.mount->options) : ordered_json::array();
   return out;
+}
+
+ordered_json facts_json(const store::MountFacts& f) {
+  return {{"kind", to_string(f.kind)},
+          {"commits_are_learnt_by", to_string(f.learning)},
+          {"listing_age_ms", milliseconds_of(f.listing_age)},
+          {"heartbeat_age_ms", milliseconds_of(f.beat_age)},
+          {"retention_ms", milliseconds_of(f.retention)},
+          {"least_lease_s", f.least_lease.count()}};
 }
 
 ordered_json space_json(const Checkup& c) {
@@ -133,6 +146,7 @@ class Text {
                     : "NONE WORKS: " + c_.publish_error.what);
     line("engine",
          fmt::format("auto takes {}: {}", engine_name(c_.engine), store::engine_reason(c_.type)));
+    facts();
     locks();
     latencies();
     clock();
@@ -172,6 +186,29 @@ class Text {
     } else {
       line("filesystem", text);
     }
+  }
+
+  // What torc goes by here without having tried it.
+  void facts() {
+    const store::MountFacts& f = c_.facts;
+    const auto learnt = [&] {
+      switch (f.learning) {
+        case store::Learning::listing:
+          return "a listing";
+        case store::Learning::next_number:
+          return "opening the next number";
+        case store::Learning::both:
+          return "a listing and by opening the next number";
+      }
+      return "?";
+    };
+    line("taken as",
+         fmt::format("{}: commits of others are learnt by {}", to_string(f.kind), learnt()));
+    line("",
+         fmt::format("a listing may be {} old, a heartbeat {}; what was collected is kept for {}",
+                     show(f.listing_age), show(f.beat_age), show(f.retention)));
+    if (f.least_lease.count() > 0)
+      line("", fmt::format("leases of {} or more: {}", show(f.least_lease), f.lease_why));
   }
 
   void locks() {
@@ -242,14 +279,25 @@ class Text {
                        show_lock(lock.from_b)));
     }
     line("  put-if-absent",
-         fmt::format("{} names raced: A won {}, B won {}, both {}, none {}, wrong content {}",
-                     r.race.names, r.race.won_by_a, r.race.won_by_b, r.race.won_by_both,
-                     r.race.won_by_none, r.race.wrong_content));
-    line("  new name", show_latency(r.new_name) + "  (half of a round trip)");
+         fmt::format(
+             "{} names raced, {} of them in rounds that overlapped: A won {}, B won {}, both "
+             "{}, none {}, wrong content {}",
+             r.race.names, r.race.overlapping, r.race.won_by_a, r.race.won_by_b, r.race.won_by_both,
+             r.race.won_by_none, r.race.wrong_content));
+    line("  new name", show_latency(r.new_name) + "  (there and back)");
+    line("  listing",
+         fmt::format("of a directory that it only listed, A's was up to {} old, B's {}",
+                     show_early(r.listed_a), show_early(r.listed_b)));
     line("  early lookup",
          fmt::format("a name looked up before it existed was seen by A after {}, by B after {}",
                      show_early(r.early_a), show_early(r.early_b)));
-    line("  new content", show_latency(r.new_content) + "  (half of a round trip)");
+    line("  new content", show_latency(r.new_content) + late(r.content_in_time));
+    line("  shared file",
+         show_latency(r.shared_content) + late(r.shared_in_time) + ", in a file that both write");
+  }
+
+  static std::string late(bool in_time) {
+    return in_time ? "  (there and back)" : "  (there and back; the worst did not come in time)";
   }
 
   static std::string show_early(const store::EarlyNames& early) {
@@ -327,6 +375,7 @@ ordered_json to_json(const Diagnosis& d) {
                       {"engine_why", store::engine_reason(c.type)}};
   out["put_if_absent"] = c.publish ? ordered_json(to_string(c.publish->primitive)) : nullptr;
   out["durable_name"] = c.publish ? ordered_json(to_string(c.publish->name)) : nullptr;
+  out["taken_for_granted"] = facts_json(c.facts);
   out["locks"] = std::move(locks);
   out["latency_us"] = {{"sync", to_json(c.sync)},
                        {"link", to_json(c.link)},

@@ -181,8 +181,14 @@ Result<Path> newest_place(const App& app) {
   std::vector<Path> found;
   std::error_code error;
   for (fs::directory_iterator it(parent, error), end; !error && it != end; it.increment(error)) {
-    if (it->path().extension() != kUnfinished && it->is_directory(error))
-      found.push_back(it->path());
+    if (it->path().extension() == kUnfinished) continue;
+    std::error_code unseen;  // then opening it tells
+    if (it->is_directory(unseen) || unseen) found.push_back(it->path());
+  }
+  // Of half a listing the newest may be an old one.
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return os_error(error.value(), fmt::format("cannot list {}", parent.string()),
+                    "--store DIR names the one to go on with");
   }
   if (!found.empty()) {
     // "-10" after "-9", and both after none.

@@ -38,20 +38,33 @@ std::uint64_t sum_of(int fd) {
   return sum == 0 ? 1 : sum;
 }
 
+Error cannot_look(int os_errno, const Path& path) {
+  Error error = os_error(os_errno, "cannot look at " + path.string(),
+                         "nothing is known of it; try again when it can be looked at");
+  error.kind = ErrorKind::io;  // not even that it is missing
+  return error;
+}
+
 // A network filesystem asks its server how a file is when the file is opened, and else believes
 // what it knew some seconds ago. What cannot be opened is looked at as well as may be.
-claim::FileMark mark_file(const Path& path, Sums sums, std::uint64_t& left) {
+Result<claim::FileMark> mark_file(const Path& path, Sums sums, std::uint64_t& left) {
   struct stat s {};
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0) return stat(path.c_str(), &s) == 0 ? mark_of(s) : claim::FileMark{};
-  claim::FileMark mark;
-  if (fstat(fd, &s) == 0) {
-    mark = mark_of(s);
-    if (sums == Sums::yes && S_ISREG(s.st_mode) && mark.size <= left) {
-      left -= mark.size;
-      const std::uint64_t sum = sum_of(fd);
-      if (fstat(fd, &s) == 0 && mark_of(s) == mark) mark.sum = sum;
-    }
+  if (fd < 0) {
+    if (stat(path.c_str(), &s) == 0) return mark_of(s);
+    if (errno == ENOENT || errno == ENOTDIR) return claim::FileMark{};
+    return cannot_look(errno, path);
+  }
+  if (fstat(fd, &s) != 0) {
+    const int why = errno;
+    close(fd);
+    return cannot_look(why, path);
+  }
+  claim::FileMark mark = mark_of(s);
+  if (sums == Sums::yes && S_ISREG(s.st_mode) && mark.size <= left) {
+    left -= mark.size;
+    const std::uint64_t sum = sum_of(fd);
+    if (fstat(fd, &s) == 0 && mark_of(s) == mark) mark.sum = sum;
   }
   close(fd);
   return mark;
@@ -59,12 +72,19 @@ claim::FileMark mark_file(const Path& path, Sums sums, std::uint64_t& left) {
 
 }  // namespace
 
-std::vector<claim::FileMark> marks_of(const Path& directory, const std::vector<std::string>& paths,
-                                      Sums sums) {
+Result<std::vector<claim::FileMark>> marks_of(const Path& directory,
+                                              const std::vector<std::string>& paths, Sums sums) {
   std::vector<claim::FileMark> marks;
   marks.reserve(paths.size());
   std::uint64_t left = kMostSummed;
-  for (const std::string& path : paths) marks.push_back(mark_file(directory / path, sums, left));
+  bool all = true;
+  for (const std::string& path : paths) {
+    TORC_ASSIGN(const claim::FileMark mark, mark_file(directory / path, sums, left));
+    all = all && mark.exists;
+    marks.push_back(mark);
+  }
+  struct stat s {};
+  if (!all && stat(directory.c_str(), &s) != 0) return cannot_look(errno, directory);
   return marks;
 }
 

@@ -16,10 +16,11 @@ enum class Sums : std::uint8_t { no, yes };
 // A job's thread reads so much at most for the sums of one side of it; files beyond that have none.
 inline constexpr std::uint64_t kMostSummed = std::uint64_t{64} << 20U;
 
-// Of each path, relative ones being in `directory`. What cannot be looked at does not exist. A file
-// that changes while it is read has no sum.
-[[nodiscard]] std::vector<claim::FileMark> marks_of(const Path& directory,
-                                                    const std::vector<std::string>& paths,
-                                                    Sums sums);
+// Of each path, relative ones being in `directory`. A file is not there when its name is not
+// (ENOENT), and `directory` is; of one that cannot be looked at (EIO, EACCES, EMFILE, a filesystem
+// that is not mounted) nothing is known: an Error. A file that changes while it is read has no sum.
+[[nodiscard]] Result<std::vector<claim::FileMark>> marks_of(const Path& directory,
+                                                            const std::vector<std::string>& paths,
+                                                            Sums sums);
 
 }  // namespace torc::cli

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "bin/lease_keeper.h"
 #include "lib/claim/add.h"
 #include "lib/exec/gpus.h"
 
@@ -128,6 +129,10 @@ std::optional<PreparedJob> JobPreparer::prepare(RecipeBook& book, const claim::R
   prepared.name = job.name;
   prepared.stdio = job.stdio;
   prepared.checkpoint_exit_code = job.checkpoint_exit_code;
+  if (grant.alone) {
+    const auto of = claim::read_template(reader, grant.token.job);
+    prepared.crash_limit = of && of->crash_limit != 0 ? of->crash_limit : kCrashLimit;
+  }
   if (page->handler) {
     prepared.handler = page->handler;
     const auto record = claim::read_job(reader, grant.token.job);
@@ -163,7 +168,7 @@ std::optional<PreparedJob> JobPreparer::prepare(RecipeBook& book, const claim::R
       command.memory_limit = prepared.need.memory;
   }
   command.common_env = jobs_env_;
-  command.env.reserve(job.env.size() + 12);
+  command.env.reserve(job.env.size() + 13);
   bool omp = user_sets_omp_;
   for (const auto& [name, value] : job.env) {
     set(command.env, name, value);
@@ -174,6 +179,7 @@ std::optional<PreparedJob> JobPreparer::prepare(RecipeBook& book, const claim::R
   env.push_back(fmt::format("TORC_JOB_ID={}", id));
   env.push_back(fmt::format("TORC_JOB_NAME={}", job.name));
   env.push_back(fmt::format("TORC_ATTEMPT_ID={}", grant.token.attempt));
+  env.push_back(fmt::format("TORC_CLAIM_ID={}", grant.token.claim));
   env.push_back(fmt::format("TORC_ATTEMPT_DIR={}/{:06}/{}.{}.d", output_dir_.string(), id / 1000,
                             id, grant.token.attempt));
   env.push_back(fmt::format("TORC_NUM_CPUS={}", prepared.need.cpus));

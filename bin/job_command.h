@@ -45,12 +45,16 @@ struct PreparedJob {
   OutputFiles files;
   std::shared_ptr<const claim::Handler> handler;  // what to do when it fails; null: nothing
   claim::RetryCounts retries;
-  ByteCount memory_ceiling;      // what its handler may give it at most
-  int checkpoint_exit_code = 0;  // 0: none
-  JobFiles declared;             // seen: user data only
+  ByteCount memory_ceiling;       // what its handler may give it at most
+  int checkpoint_exit_code = 0;   // 0: none
+  std::uint32_t crash_limit = 0;  // of a grant that runs alone: workers that it may take with it
+  JobFiles declared;              // seen: user data only
   exec::Command command;     // env lacks what depends on the moment of the start (GPUs, end time)
   BootTime queued_at{};      // by the worker that is to start it
   bool passed_over = false;  // it did not fit where one behind it did
+  // A filesystem that it needs did not answer, so often; not tried again before that.
+  int refusals = 0;
+  BootTime not_before{};
 };
 
 // The variables by which all that runs for a worker is known, "NAME=value".

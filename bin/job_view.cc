@@ -33,6 +33,7 @@ ordered_json job_json(const claim::Reader& reader, RecipeBook& book, JobId id,
   out["name"] = job_name(book, reader, id);
   out["state"] = claim::to_string(job.state);
   out["attempt"] = job.attempt;
+  out["suspect"] = claim::is_suspect(job);
   out["exit_code"] = ended && o.exit_code >= 0 ? ordered_json(o.exit_code) : ordered_json(nullptr);
   out["signal"] = ended && o.signal > 0 ? ordered_json(o.signal) : ordered_json(nullptr);
   out["cause"] = ended ? ordered_json(claim::to_string(o.cause)) : ordered_json(nullptr);
@@ -123,15 +124,27 @@ std::string show_blocked(const claim::WorkflowState& workflow) {
   return "wait " + causes;
 }
 
+std::string show_left(const claim::WorkflowState& workflow) {
+  std::string left;
+  const auto add = [&](std::uint64_t n, std::string_view what) {
+    if (n > 0) left += fmt::format("{}{} {}", left.empty() ? "left: " : ", ", n, what);
+  };
+  add(workflow.ending, "canceled job(s) that a worker, perhaps a dead one, still has to end");
+  add(workflow.actions.running, "action(s) that a worker, perhaps a dead one, has");
+  add(workflow.actions.due, "action(s) that nobody has run");
+  if (!left.empty()) left += "; a worker that stays until that lease has run out goes on with it";
+  return left;
+}
+
 std::string_view workflow_verdict(const claim::WorkflowState& workflow, std::uint64_t living) {
-  if (workflow.all_completed()) return "completed";
+  if (workflow.all_completed() && workflow.finished()) return "completed";
   if (workflow.finished()) {
     const bool waits = workflow.of(JobState::held) + workflow.of(JobState::pending_failed) > 0;
     return waits ? "waiting" : "failed";
   }
-  return living > 0 || workflow.of(JobState::claimed) + workflow.of(JobState::running) > 0
-             ? "running"
-             : "waiting";
+  const std::uint64_t held =
+      workflow.of(JobState::claimed) + workflow.of(JobState::running) + workflow.ending;
+  return living > 0 || held + workflow.actions.running > 0 ? "running" : "waiting";
 }
 
 }  // namespace torc::cli

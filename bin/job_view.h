@@ -41,6 +41,10 @@ void add_activity(nlohmann::ordered_json& out, const claim::Outcome& ended);
 // "wait for the decision about what failed (pending_failed)", "were never reached: …".
 [[nodiscard]] std::string show_blocked(const claim::WorkflowState& workflow);
 
+// What the worker leaves undone that the states of jobs do not tell: "1 canceled job(s) are still
+// to be ended …". Empty: nothing.
+[[nodiscard]] std::string show_left(const claim::WorkflowState& workflow);
+
 // Whole-workflow verdict: completed, failed, running, waiting (jobs are ready, nobody
 // works; or all that is left is held).
 [[nodiscard]] std::string_view workflow_verdict(const claim::WorkflowState& workflow,

@@ -1,6 +1,7 @@
 #include "bin/lease_keeper.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "bin/job_command.h"
+#include "bin/living.h"
 #include "lib/exec/kill_tree.h"
 
 namespace torc::cli {
@@ -16,12 +18,6 @@ namespace {
 
 // One squeue a minute for each worker that has a suspect, at most: slurmctld serves the whole site.
 constexpr auto kSlurmInterval = std::chrono::seconds(60);
-
-Path beat_file(const store::Store& store, std::uint64_t epoch) {
-  const store::EpochRange beside = store::epochs_beside(epoch);
-  return store.state_directory() / "beats" /
-         std::to_string(beside.first / (beside.last - beside.first + 1));
-}
 
 // 0: not known.
 WallTime written_at(const Path& file) {
@@ -31,18 +27,40 @@ WallTime written_at(const Path& file) {
          std::chrono::duration_cast<WallTime>(std::chrono::nanoseconds(s.st_mtim.tv_nsec));
 }
 
+// Descriptors that are left to everything else that a worker does.
+constexpr rlim_t kSpareDescriptors = 64;
+
+// -1: not to be had, or needed for something else. Says nothing of the process.
 int open_pidfd(std::uint64_t pid) {
-  return static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0U));
+  const int fd = static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0U));
+  rlimit most{};
+  // The lowest free number is taken, so a high one means that there are few left.
+  const bool scarce = fd >= 0 && getrlimit(RLIMIT_NOFILE, &most) == 0 &&
+                      static_cast<rlim_t>(fd) + kSpareDescriptors >= most.rlim_cur;
+  if (!scarce) return fd;
+  close(fd);
+  return -1;
+}
+
+bool is_over(slurm::AllocationState state) {
+  return state == slurm::AllocationState::ended || state == slurm::AllocationState::cut_off;
+}
+
+slurm::Allocation allocation_of(const claim::WorkerInfo& info) {
+  return {info.cluster, info.allocation, info.allocation_start};
 }
 
 }  // namespace
 
 LeaseKeeper::LeaseKeeper(store::World world, store::Store& store, claim::WorkerEpoch self,
-                         claim::WorkerInfo info, BootTime registered, slurm::RunProgram run_program)
+                         claim::WorkerInfo info, BootTime registered, slurm::RunProgram run_program,
+                         store::MountFacts facts)
     : world_(std::move(world)),
       store_(store),
       self_(self),
       info_(std::move(info)),
+      facts_(facts),
+      own_beats_(claim::beat_place(claim::Worker{self, info_})),
       inquiry_(std::move(run_program)),
       next_tick_(world_.clock.boot_now()),
       fenced_at_(registered + claim::fencing_limit(info_.lease_ttl)),
@@ -76,13 +94,20 @@ Result<void> LeaseKeeper::tick(BootTime last_commit, Beat beat_now) {
         static_cast<std::int64_t>(static_cast<double>(interval().count()) * jitter));
   };
   next_tick_ = now + tick_in();
-  beaten_before_ = written_at(beat_file(store_, raw(self_)));
+  beaten_before_ = written_at(store::beat_path(store_.state_directory(), own_beats_));
   bool beaten = false;
   if (beat_now == Beat::yes) {
     TORC_ASSIGN(beaten, beat(last_commit, now));
   }
   const BootTime asked = world_.clock.boot_now();
-  TORC_ASSIGN(const Surroundings around, look_around());
+  const Result<Surroundings> seen = look_around();
+  if (!seen.ok()) {
+    // Whoever ended this worker's lease took its file away; a late beat made it anew.
+    if (seen.error().kind == ErrorKind::fenced)
+      (void)store::remove_beats(world_, store_.state_directory(), own_beats_, false);
+    return seen.error();
+  }
+  const Surroundings& around = *seen;
   // Whatever goes wrong with the others from here on, this worker's own lease stands.
   if (beaten) renewed(now, around.crowd.workers);
   living_ = around.crowd.workers;
@@ -95,7 +120,7 @@ Result<bool> LeaseKeeper::beat(BootTime last_commit, BootTime now) {
   const std::chrono::seconds asked = ttl(now);
   if (last_commit + interval() >= now) return false;
   TORC_TRY(
-      store::write_beat(world_, store_.state_directory(), raw(self_), {++beat_counter_, asked}));
+      store::write_beat(world_, store_.state_directory(), own_beats_, {++beat_counter_, asked}));
   return true;
 }
 
@@ -108,7 +133,7 @@ Result<LeaseKeeper::Surroundings> LeaseKeeper::look_around() {
     around = {};
     TORC_ASSIGN(around.crowd, claim::read_crowd(reader));
     const auto self = claim::read_worker(reader, self_);
-    alive = self && self->status == claim::WorkerStatus::living;
+    alive = self && self->status == claim::WorkerStatus::living && !self->barred;
     const auto add = [&](std::vector<claim::Worker>& to, claim::WorkerEpoch epoch) {
       if (auto worker = claim::read_worker(reader, epoch)) to.push_back(*std::move(worker));
     };
@@ -126,6 +151,16 @@ Result<LeaseKeeper::Surroundings> LeaseKeeper::look_around() {
   return around;
 }
 
+bool LeaseKeeper::is_neighbour(const claim::WorkerInfo& info) const {
+  return is_here(info, info_.host, {info_.boot_id, info_.pid_namespace}) && !info.user.empty() &&
+         info.user == info_.user;
+}
+
+bool LeaseKeeper::is_earlier_life(const claim::WorkerInfo& info) const {
+  return is_neighbour(info) && info.pid == info_.pid && info.pid_start == info_.pid_start &&
+         info.pid_start != 0;
+}
+
 void LeaseKeeper::watch_neighbours(const std::vector<claim::Worker>& neighbours) {
   std::erase_if(neighbours_, [&](const Neighbour& n) {
     const bool gone = std::none_of(neighbours.begin(), neighbours.end(),
@@ -136,28 +171,31 @@ void LeaseKeeper::watch_neighbours(const std::vector<claim::Worker>& neighbours)
   const WallTime now = world_.clock.wall_now();
   for (const claim::Worker& worker : neighbours) {
     const claim::WorkerInfo& info = worker.info;
-    if (worker.epoch == self_ || info.host != info_.host || info.boot_id != info_.boot_id ||
-        info.pid_namespace != info_.pid_namespace) {
-      continue;
-    }
+    if (worker.epoch == self_ || !is_neighbour(info)) continue;
     if (std::any_of(neighbours_.begin(), neighbours_.end(),
                     [&](const Neighbour& n) { return n.epoch == worker.epoch; })) {
       continue;
     }
-    if (info.pid == info_.pid && info.pid_start == info_.pid_start) {
-      // An earlier life of this very process: its jobs were killed when it lost its lease.
-      (void)expire(worker, 0, claim::EndCause::lease_lost, last_sign(worker, now));
+    if (is_earlier_life(info)) {
+      // An earlier life of this very process: its jobs were killed when it lost its lease. They
+      // have not taken it with them, so that does not count against them. What left their sessions
+      // or waits for a disk may not have ended with them.
+      if (nothing_is_left_of(worker)) {
+        (void)expire(worker, std::nullopt, claim::EndCause::lease_lost, last_sign(worker, now),
+                     claim::Charge::no);
+      }
       continue;
     }
     const int fd = open_pidfd(info.pid);
     // The pid may be another process by now: only the start time proves who it is.
-    if (!exec::exists({info.pid, info.pid_start})) {
-      if (fd >= 0) close(fd);
-      // A failure is repeated at the next tick.
-      (void)expire_dead(worker, last_sign(worker, now));
+    const exec::Presence presence = exec::presence_of({info.pid, info.pid_start});
+    if (presence == exec::Presence::here && fd >= 0) {
+      neighbours_.push_back({worker.epoch, fd});
       continue;
     }
-    if (fd >= 0) neighbours_.push_back({worker.epoch, fd});
+    if (fd >= 0) close(fd);
+    // A failure is repeated at the next tick. Of whom nothing is known the lease decides.
+    if (presence == exec::Presence::gone) (void)expire_dead(worker, last_sign(worker, now));
   }
 }
 
@@ -185,41 +223,60 @@ Result<void> LeaseKeeper::neighbour_died(int fd) {
 }
 
 // Its process on this node has gone. Its watchdog ends what it leaves, unless both were killed:
-// what they left then must not run beside the next attempt. What cannot be ended here keeps its
-// jobs until the lease has run out.
+// what they left then must not run beside the next attempt. What cannot be ended here, or not be
+// looked for, keeps its jobs until the lease has run out. Three steps, each of which another worker
+// may go on with: it is barred, so that nothing it says counts from here on; then what it left is
+// ended; only then are its jobs given to others.
 Result<void> LeaseKeeper::expire_dead(const claim::Worker& worker, WallTime alive_at) {
-  if (exec::kill_marked(worker_marks(store_.identity().id_hex(), worker.epoch)) > 0) return {};
-  TORC_TRY(expire(worker, 0, claim::EndCause::worker_lost, alive_at));
+  TORC_ASSIGN(const bool barred, bar(worker));
+  if (!barred) return {};
+  if (!nothing_is_left_of(worker)) return {};
+  TORC_TRY(expire(worker, std::nullopt, claim::EndCause::worker_lost, alive_at));
   return {};
+}
+
+bool LeaseKeeper::nothing_is_left_of(const claim::Worker& worker) const {
+  const auto marks = worker_marks(store_.identity().instance_hex(), worker.epoch);
+  return exec::kill_marked(marks, {worker.info.pid_start, worker.info.above}) ==
+         exec::Leftovers::none;
 }
 
 Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, BootTime asked) {
   std::vector<claim::WorkerEpoch> kept;
   for (const claim::Worker& worker : successors) kept.push_back(worker.epoch);
   watch_.keep_only(kept);
-  std::vector<std::string> suspects;
+  std::vector<slurm::Allocation> suspects;
   for (const claim::Worker& worker : successors) {
-    const auto beat = store::read_beat(world_, store_.state_directory(), raw(worker.epoch));
+    const auto beat = read_beat(worker);
     if (!beat) continue;  // nothing is known of it this time
     const claim::Watch::Look look{
         worker.epoch, worker.renewals, *beat ? std::optional((*beat)->counter) : std::nullopt,
-        std::max(worker.ttl, *beat ? (*beat)->ttl : std::chrono::seconds(0))};
+        std::max(worker.ttl, *beat ? (*beat)->ttl : std::chrono::seconds(0)), facts_.beat_age};
     const auto verdict = watch_.look(look, asked, interval());
     const bool silent = verdict == claim::Watch::Verdict::silent;
-    const auto state = allocations_.find(worker.info.allocation);
-    const bool ended =
-        state != allocations_.end() && state->second == slurm::AllocationState::ended;
+    const auto state = allocations_.find(allocation_of(worker.info));
+    // Slurm's word shortens only the time in which a worker has fenced itself: a node that was cut
+    // off from Slurm may still run what Slurm has given up.
+    const bool ended = state != allocations_.end() &&
+                       watch_.silence_of(worker.epoch) >= claim::fencing_limit(look.ttl);
     if (verdict == claim::Watch::Verdict::expired || (silent && ended)) {
       const WallTime heard = world_.clock.wall_now() -
                              std::chrono::duration_cast<WallTime>(watch_.silence_of(worker.epoch));
-      TORC_TRY(expire(worker, watch_.beats_of(worker.epoch),
-                      ended ? claim::EndCause::allocation_ended : claim::EndCause::lease_lost,
-                      last_sign(worker, heard)));
-    } else if (silent && !worker.info.allocation.empty()) {
-      suspects.push_back(worker.info.allocation);
+      // Whoever ended the allocation, and it was not a job, ended all of its jobs.
+      const bool innocent = ended && state->second == slurm::AllocationState::cut_off;
+      // Who barred it had found its process gone, and could not end what it left.
+      const claim::EndCause why = worker.barred && !innocent ? claim::EndCause::worker_lost
+                                  : ended                    ? claim::EndCause::allocation_ended
+                                                             : claim::EndCause::lease_lost;
+      const claim::Charge charge = innocent                       ? claim::Charge::stop
+                                   : is_earlier_life(worker.info) ? claim::Charge::no
+                                                                  : claim::Charge::yes;
+      TORC_TRY(
+          expire(worker, watch_.beats_of(worker.epoch), why, last_sign(worker, heard), charge));
+    } else if (silent && !worker.info.allocation.empty() && state == allocations_.end()) {
+      suspects.push_back(allocation_of(worker.info));
     }
   }
-  allocations_.clear();
   ask_slurm(std::move(suspects));
   return {};
 }
@@ -228,36 +285,58 @@ Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, 
 // into the file that it shares: before this worker's own beat of this tick. A time stamp decides
 // nothing here but what is counted as used.
 WallTime LeaseKeeper::last_sign(const claim::Worker& worker, WallTime at_most) const {
-  const Path file = beat_file(store_, raw(worker.epoch));
-  const WallTime beat = file == beat_file(store_, raw(self_)) ? beaten_before_ : written_at(file);
+  const Path file = beat_file(worker);
+  const bool shared = file == store::beat_path(store_.state_directory(), own_beats_);
+  const WallTime beat = shared ? beaten_before_ : written_at(file);
   return std::max(worker.last_seen, std::min(beat, at_most));
 }
 
-// Ends the lease of `worker` unless it renewed since it was read. `beats` is compared once more
-// when not 0.
-Result<bool> LeaseKeeper::expire(const claim::Worker& worker, std::uint64_t beats,
-                                 claim::EndCause why, WallTime alive_at) {
-  bool expired = false;
-  bool last = false;  // nobody else beats in its file
+Path LeaseKeeper::beat_file(const claim::Worker& worker) const {
+  return store::beat_path(store_.state_directory(), claim::beat_place(worker));
+}
+
+Result<std::optional<store::Beat>> LeaseKeeper::read_beat(const claim::Worker& worker) {
+  return store::read_beat(world_, store_.state_directory(), claim::beat_place(worker),
+                          store::beat_caches(facts_.kind));
+}
+
+// Nothing counts any more that `worker` says, unless it renewed since it was read.
+Result<bool> LeaseKeeper::bar(const claim::Worker& worker) {
+  bool barred = false;
   TORC_TRY(store_.commit(raw(self_), [&](claim::Transaction& tx) -> Result<void> {
-    expired = false;
-    if (beats != 0) {
-      TORC_ASSIGN(const auto newest,
-                  store::read_beat(world_, store_.state_directory(), raw(worker.epoch)));
-      if (newest && newest->counter != beats) return {};
-    }
-    TORC_ASSIGN(expired, claim::expire_worker(tx, worker.epoch, worker.renewals,
-                                              world_.clock.wall_now(), kCrashLimit, why, alive_at));
-    const store::EpochRange beside = store::epochs_beside(raw(worker.epoch));
-    last = !claim::is_anybody_of(tx, beside.first, beside.last);
+    TORC_ASSIGN(barred, claim::bar_worker(tx, worker.epoch, worker.renewals));
     return {};
   }));
-  if (expired && last)
-    (void)store::remove_beats(world_, store_.state_directory(), raw(worker.epoch));
+  return barred;
+}
+
+// Ends the lease of `worker` unless it renewed since it was read. `beats`, with which it fell
+// silent, is compared once more; nullopt: its process is known to be gone.
+Result<bool> LeaseKeeper::expire(const claim::Worker& worker, std::optional<std::uint64_t> beats,
+                                 claim::EndCause why, WallTime alive_at, claim::Charge charge) {
+  bool expired = false;
+  bool nobody_beside = false;
+  TORC_TRY(store_.commit(raw(self_), [&](claim::Transaction& tx) -> Result<void> {
+    expired = false;
+    if (beats) {
+      TORC_ASSIGN(const auto newest, read_beat(worker));
+      if (newest && newest->counter != *beats) return {};
+    }
+    TORC_ASSIGN(expired,
+                claim::expire_worker(tx, worker.epoch, worker.renewals, world_.clock.wall_now(),
+                                     kCrashLimit, why, alive_at, charge));
+    const store::EpochRange beside = store::epochs_beside(raw(worker.epoch));
+    nobody_beside = !claim::is_anybody_of(tx, beside.first, beside.last);
+    return {};
+  }));
+  if (expired) {
+    (void)store::remove_beats(world_, store_.state_directory(), claim::beat_place(worker),
+                              nobody_beside);
+  }
   return expired;
 }
 
-void LeaseKeeper::ask_slurm(std::vector<std::string> suspects) {
+void LeaseKeeper::ask_slurm(std::vector<slurm::Allocation> suspects) {
   const BootTime now = world_.clock.boot_now();
   if (suspects.empty() || !inquiry_.possible() || now < next_slurm_query_) return;
   next_slurm_query_ = now + std::min<std::chrono::nanoseconds>(kSlurmInterval, info_.lease_ttl);
@@ -265,8 +344,12 @@ void LeaseKeeper::ask_slurm(std::vector<std::string> suspects) {
 }
 
 void LeaseKeeper::answered() {
-  allocations_ = inquiry_.take();
-  if (!allocations_.empty()) next_tick_ = world_.clock.boot_now();
+  const AllocationInquiry::States answer = inquiry_.take();
+  for (const auto& [allocation, state] : answer) {
+    if (!is_over(state)) continue;
+    allocations_.emplace(allocation, state);
+    next_tick_ = world_.clock.boot_now();
+  }
 }
 
 }  // namespace torc::cli

@@ -13,6 +13,7 @@
 #include "lib/claim/lease.h"
 #include "lib/claim/watch.h"
 #include "lib/slurm/query.h"
+#include "lib/store/mount_facts.h"
 
 namespace torc::cli {
 
@@ -22,8 +23,10 @@ inline constexpr std::uint32_t kCrashLimit = 5;
 class LeaseKeeper {
  public:
   // `self` was registered by a commit that began at `registered`.
+  // `facts`: of the mount that the store is on.
   LeaseKeeper(store::World world, store::Store& store, claim::WorkerEpoch self,
-              claim::WorkerInfo info, BootTime registered, slurm::RunProgram run_program);
+              claim::WorkerInfo info, BootTime registered, slurm::RunProgram run_program,
+              store::MountFacts facts);
   ~LeaseKeeper();
   LeaseKeeper(const LeaseKeeper&) = delete;
   LeaseKeeper& operator=(const LeaseKeeper&) = delete;
@@ -45,7 +48,8 @@ class LeaseKeeper {
   [[nodiscard]] int answer_fd() const { return inquiry_.fd(); }
   void answered();
 
-  // Workers of this node: a descriptor each that becomes readable when the process is gone (pidfd).
+  // Workers of this user on this node: a descriptor each that becomes readable when the process is
+  // gone (pidfd). Not of all where descriptors are scarce.
   [[nodiscard]] std::vector<int> neighbour_fds() const;
   // Expires the neighbour behind `fd` at once.
   Result<void> neighbour_died(int fd);
@@ -70,17 +74,29 @@ class LeaseKeeper {
   Result<void> observe(const std::vector<claim::Worker>& successors, BootTime asked);
   // When it gave a sign of life last, by the clocks of those who wrote it; no more than `at_most`.
   [[nodiscard]] WallTime last_sign(const claim::Worker& worker, WallTime at_most) const;
+  // Whether its processes are this worker's to look at and to end.
+  [[nodiscard]] bool is_neighbour(const claim::WorkerInfo& info) const;
+  // Of this very process, which lost its lease and came back.
+  [[nodiscard]] bool is_earlier_life(const claim::WorkerInfo& info) const;
   Result<void> expire_dead(const claim::Worker& worker, WallTime alive_at);
-  Result<bool> expire(const claim::Worker& worker, std::uint64_t beats, claim::EndCause why,
-                      WallTime alive_at);
-  void ask_slurm(std::vector<std::string> suspects);
+  Result<bool> bar(const claim::Worker& worker);
+  // Ends what its jobs left on this node. False: something may be left all the same.
+  [[nodiscard]] bool nothing_is_left_of(const claim::Worker& worker) const;
+  Result<bool> expire(const claim::Worker& worker, std::optional<std::uint64_t> beats,
+                      claim::EndCause why, WallTime alive_at,
+                      claim::Charge charge = claim::Charge::yes);
+  [[nodiscard]] Result<std::optional<store::Beat>> read_beat(const claim::Worker& worker);
+  [[nodiscard]] Path beat_file(const claim::Worker& worker) const;
+  void ask_slurm(std::vector<slurm::Allocation> suspects);
 
   store::World world_;
   store::Store& store_;
   claim::WorkerEpoch self_;
   claim::WorkerInfo info_;
+  store::MountFacts facts_;
+  store::BeatPlace own_beats_;
   AllocationInquiry inquiry_;
-  AllocationInquiry::States allocations_;  // Slurm's newest answer, for one tick
+  AllocationInquiry::States allocations_;  // Slurm's newest answer; what has ended stays so
   BootTime next_tick_{};
   BootTime fenced_at_;
   BootTime next_slurm_query_{};

@@ -4,10 +4,20 @@
 
 namespace torc::cli {
 
+// The name as well: machines that were copied while they ran have the same boot id.
+bool is_here(const claim::WorkerInfo& info, const std::string& host,
+             const exec::ProcessSpace& space) {
+  return info.host == host && exec::is_same({info.boot_id, info.pid_namespace}, space);
+}
+
+exec::Presence presence_of(const App& app, const claim::WorkerInfo& info) {
+  const exec::ProcessSpace space{app.world.boot_id, app.world.pid_namespace};
+  if (!is_here(info, app.world.host, space)) return exec::Presence::unknown;
+  return exec::presence_of({info.pid, info.pid_start});
+}
+
 bool may_live(const App& app, const claim::WorkerInfo& info) {
-  const bool here = info.host == app.world.host && info.boot_id == app.world.boot_id &&
-                    info.pid_namespace == app.world.pid_namespace;
-  return !here || exec::exists({info.pid, info.pid_start});
+  return presence_of(app, info) != exec::Presence::gone;
 }
 
 std::vector<claim::Worker> living_workers(const App& app, const claim::Reader& reader) {

@@ -1,18 +1,26 @@
-// Workers that are registered as alive, for commands that must not work under them.
+// Workers that are registered as alive, for commands that must not work under them, and what is
+// known of their processes.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "bin/app.h"
 #include "lib/claim/claimer.h"
+#include "lib/exec/machine.h"
 
 namespace torc::cli {
 
-// Those of `reader` that may live: on this node it is known that a process is gone, of others it is
-// not.
+// Whether process numbers that `info` registered mean something to who has `host` and `space`.
+[[nodiscard]] bool is_here(const claim::WorkerInfo& info, const std::string& host,
+                           const exec::ProcessSpace& space);
+// Of a worker that is not here it is unknown.
+[[nodiscard]] exec::Presence presence_of(const App& app, const claim::WorkerInfo& info);
+// All but those that are known to be gone.
+[[nodiscard]] bool may_live(const App& app, const claim::WorkerInfo& info);
+// Those of `reader` that may live.
 [[nodiscard]] std::vector<claim::Worker> living_workers(const App& app,
                                                         const claim::Reader& reader);
-[[nodiscard]] bool may_live(const App& app, const claim::WorkerInfo& info);
 // "3 workers are registered (12 on node5, 14 on node6, …)".
 [[nodiscard]] std::string show_workers(const std::vector<claim::Worker>& workers);
 

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <system_error>
 #include <vector>
 
 #include "bin/sharing.h"
+#include "bin/waiting_disk.h"
 
 namespace torc::cli {
 namespace fs = std::filesystem;
@@ -18,12 +20,18 @@ Result<Path> locate(const App& app, const std::string& named) {
   if (auto from_env = app.env("TORC_STORE"); from_env && !from_env->empty()) {
     return (app.directory / *from_env).lexically_normal();
   }
+  std::optional<WaitingDisk::Asking> asking;
+  if (WaitingDisk* disk = waiting_disk(app)) asking.emplace(*disk, app.directory);
   std::vector<Path> found;
   std::error_code error;
   for (fs::directory_iterator it(app.directory, error), end; !error && it != end;
        it.increment(error)) {
-    if (it->path().extension() == ".torc" && it->is_directory(error)) found.push_back(it->path());
+    if (it->path().extension() != ".torc") continue;
+    std::error_code unseen;  // one that cannot be looked at may be the one that is meant
+    if (it->is_directory(unseen) || unseen) found.push_back(it->path());
   }
+  if (error)
+    return os_error(error.value(), "cannot list " + app.directory.string(), "name a store");
   if (found.size() == 1) return found.front();
   std::sort(found.begin(), found.end());
   if (found.empty()) {
@@ -40,7 +48,12 @@ Result<Path> locate(const App& app, const std::string& named) {
 }  // namespace
 
 Result<Path> locate_store(const App& app, const std::string& named) {
+  // A worker says itself what it waits for, and a process that forks must not have threads.
+  WaitingDisk* disk = waiting_disk(app);
+  if (disk != nullptr && app.watched == nullptr) disk->watch();
   TORC_ASSIGN(const Path path, locate(app, named));
+  std::optional<WaitingDisk::Asking> asking;
+  if (disk != nullptr) asking.emplace(*disk, path);
   write_for_group_of(app, path);
   return path;
 }

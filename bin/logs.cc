@@ -107,7 +107,7 @@ Result<Start> outlook(store::Store& store, const JobNow& now) {
     const bool person = w.of(claim::JobState::held) + w.of(claim::JobState::pending_failed) > 0;
     start = Start::by_itself;
     if (crowd.workers == 0) start = Start::by_a_person;
-    if (w.finished()) start = waits_for_others && !person ? Start::never : Start::by_a_person;
+    if (w.jobs_over()) start = waits_for_others && !person ? Start::never : Start::by_a_person;
     return {};
   }));
   return start;

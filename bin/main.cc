@@ -11,8 +11,9 @@
 
 #include "bin/app.h"
 #include "bin/commands.h"
+#include "bin/waiting_disk.h"
 #include "lib/exec/machine.h"
-#include "lib/store/disk.h"
+#include "lib/store/home.h"
 
 extern char** environ;
 
@@ -60,12 +61,16 @@ int columns_now() {
   return columns_of(isatty(STDOUT_FILENO) == 1 ? STDOUT_FILENO : STDERR_FILENO);
 }
 
+void tell(const std::string& line) {
+  torc::cli::say(stderr, "torc: note: {}\n", line);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   // Whoever started this may have ignored it; then no end of a child would ever be told.
   signal(SIGCHLD, SIG_DFL);
-  torc::store::PosixDisk disk;
+  torc::cli::WaitingDisk disk(stderr);
   torc::SystemClock clock;
   torc::SystemEntropy entropy;
   torc::SystemEntropy second_entropy;
@@ -76,11 +81,14 @@ int main(int argc, char** argv) {
                            torc::exec::boot_id(),
                            torc::exec::pid_namespace(),
                            geteuid(),
-                           replica_roots()};
+                           replica_roots(),
+                           tell,
+                           torc::store::machine_id()};
   torc::store::World second{disk,           clock,
                             second_entropy, world.host,
                             world.boot_id,  world.pid_namespace,
-                            world.uid,      world.replica_roots};
+                            world.uid,      world.replica_roots,
+                            tell,           world.machine};
   std::error_code error;
   const std::filesystem::path directory = std::filesystem::current_path(error);
   std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);

@@ -7,6 +7,7 @@
 #include <set>
 #include <system_error>
 
+#include "bin/living.h"
 #include "bin/sharing.h"
 #include "bin/worker_setup.h"
 #include "lib/slurm/script.h"
@@ -52,16 +53,22 @@ Result<std::vector<store::Store::File>> initial_files(const App& app, const Load
 // A worker finds its store by its path: one that lives would go on in whatever is put there.
 Result<void> refuse_living_workers(const App& app, const Path& directory) {
   auto old = store::Store::open(app.world, directory, store::Tuning{});
-  if (!old) return {};  // damaged, or no store: nobody can work in it
+  if (!old) {
+    // No store, or a damaged one: nobody can work in it. One that cannot be opened here and now may
+    // be open elsewhere.
+    const ErrorKind kind = old.error().kind;
+    if (kind == ErrorKind::not_found || kind == ErrorKind::corrupt) return {};
+    return Error{kind,
+                 fmt::format("whether workers are at work in {} cannot be seen: {}",
+                             directory.string(), old.error().what),
+                 "move it aside yourself if there are none, or name another place with --store",
+                 old.error().os_errno};
+  }
   std::uint64_t living = 0;
   TORC_TRY((*old)->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     living = 0;
     claim::scan_workers(reader, true, [&](const claim::Worker& worker) {
-      const exec::ProcessIdentity process{worker.info.pid, worker.info.pid_start};
-      const bool here = worker.info.host == app.world.host &&
-                        worker.info.boot_id == app.world.boot_id &&
-                        worker.info.pid_namespace == app.world.pid_namespace;
-      if (!here || exec::exists(process)) ++living;
+      if (may_live(app, worker.info)) ++living;
       return true;
     });
     return {};
@@ -102,7 +109,8 @@ Result<store::Engine> parse_engine(const std::string& text) {
 
 Result<MadeStore> make_store(const App& app, const LoadedSpec& loaded, const Path& directory,
                              store::Engine engine, Existing existing,
-                             std::optional<std::uint32_t> group, Sums sums) {
+                             std::optional<std::uint32_t> group, Sums sums,
+                             std::optional<std::chrono::seconds> retention) {
   MadeStore made;
   std::error_code error;
   const bool there = fs::exists(fs::symlink_status(directory, error));
@@ -120,10 +128,12 @@ Result<MadeStore> make_store(const App& app, const LoadedSpec& loaded, const Pat
   if (group) write_for_group();
   made.disk = std::make_unique<store::PosixDisk>(group);
   const store::World& w = app.world;
-  const store::World world{*made.disk, w.clock,         w.entropy, w.host,
-                           w.boot_id,  w.pid_namespace, w.uid,     w.replica_roots};
+  const store::World world{*made.disk,      w.clock, w.entropy,       w.host, w.boot_id,
+                           w.pid_namespace, w.uid,   w.replica_roots, w.tell, w.machine};
+  store::Tuning tuning = worker_tuning();
+  tuning.retention = retention;
   auto store = store::Store::create(
-      group ? world : app.world, directory, engine, worker_tuning(),
+      group ? world : app.world, directory, engine, tuning,
       [&](store::Transaction& tx) -> Result<void> {
         TORC_TRY(claim::write_plan(tx, plan));
         return claim::write_user_data(tx, user_data);

@@ -27,8 +27,10 @@ Result<store::Engine> parse_engine(const std::string& text);
 
 // Precondition: loaded.expansion. Nothing is left behind on failure. With a group (its number) the
 // store is open to its members and closed to others. `sums`: for its workers, see file_marks.h.
+// `retention`: as `init --retention` tells it.
 Result<MadeStore> make_store(const App& app, const LoadedSpec& loaded, const Path& directory,
                              store::Engine engine, Existing existing,
-                             std::optional<std::uint32_t> group = {}, Sums sums = Sums::no);
+                             std::optional<std::uint32_t> group = {}, Sums sums = Sums::no,
+                             std::optional<std::chrono::seconds> retention = {});
 
 }  // namespace torc::cli

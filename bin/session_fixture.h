@@ -26,7 +26,12 @@ namespace torc::cli {
 // Two threads read it; only the host below moves it.
 class JumpingClock final : public Clock {
  public:
-  [[nodiscard]] BootTime boot_now() const override { return BootTime(now_.load()); }
+  [[nodiscard]] BootTime boot_now() const override {
+    ++looks_;
+    return BootTime(now_.load());
+  }
+  // How often it was read, by anybody.
+  [[nodiscard]] std::uint64_t looks() const { return looks_; }
   [[nodiscard]] WallTime wall_now() const override {
     return std::chrono::duration_cast<WallTime>(boot_now()) + std::chrono::hours(24 * 365 * 50);
   }
@@ -35,6 +40,7 @@ class JumpingClock final : public Clock {
 
  private:
   std::atomic<std::int64_t> now_{std::chrono::nanoseconds(std::chrono::hours(1)).count()};
+  mutable std::atomic<std::uint64_t> looks_{0};
 };
 
 // On which nothing can be written while it is full.
@@ -66,6 +72,8 @@ class ScriptedHost final : public exec::ProcessHost {
   std::function<std::optional<exec::Ended>()> outcome = [] {
     return std::optional(ended_by_itself(0));
   };
+  // Whether nothing can be started now.
+  std::function<bool()> refuses = [] { return false; };
   std::function<bool()> awaits_store;
   // A watched descriptor became readable, and nobody has been told yet.
   std::function<void(int fd)> readable = [](int) {};
@@ -95,11 +103,20 @@ class ScriptedHost final : public exec::ProcessHost {
   }
 
   Result<exec::RunId> start(const exec::Command& command) override {
+    if (refuses()) return Error{ErrorKind::busy, "no more processes", ""};
     commands.push_back(command);
     const exec::RunId id{static_cast<std::uint64_t>(++started)};
     running_now.push_back(id);
     if (const auto at_once = outcome()) end(id, *at_once);
     return id;
+  }
+  [[nodiscard]] std::optional<exec::Ended> not_started(exec::RunId id) const override {
+    if (ended_.empty() || ended_.back().id != id) return std::nullopt;
+    if (ended_.back().how != exec::Ending::not_started) return std::nullopt;
+    return ended_.back();
+  }
+  void forget(exec::RunId id) override {
+    if (not_started(id)) ended_.pop_back();
   }
   Result<void> watch(int fd) override {
     fds_.push_back({fd, POLLIN, 0});

@@ -273,8 +273,7 @@ TEST_F(SignaledSession, a_job_that_ended_of_a_signal_of_its_own_has_failed_a_sec
   EXPECT_GE(clock_.boot_now() - begun, 1s);
 }
 
-TEST_F(SignaledSession,
-       outside_of_slurm_its_end_waits_for_a_moment_and_that_by_sigkill_not_at_all) {
+TEST_F(SignaledSession, outside_of_slurm_its_end_waits_for_a_moment) {
   make("jobs: [{name: a, command: x}, {name: b, command: x}]\n");
   BootTime ended{};
   std::vector<std::chrono::nanoseconds> took;
@@ -290,7 +289,38 @@ TEST_F(SignaledSession,
   run();
   ASSERT_EQ(took.size(), 2U);
   EXPECT_EQ(rounded(took[0]), 200ms);
-  EXPECT_EQ(rounded(took[1]), 0ms);
+  EXPECT_EQ(rounded(took[1]), 200ms) << "SIGKILL may come for the worker, too";
+}
+
+// Whoever ends the jobs of a worker marks its lease lost before.
+class MarkedLost : public SignaledSession {
+ protected:
+  MarkedLost() { app_.watched = &lease_; }
+  void expect_that_nobody_says_how_it_ended(const WorkerSummary& summary) {
+    EXPECT_EQ(summary.end, WorkerEnd::lease_lost);
+    EXPECT_EQ(summary.failed, 0U);
+    EXPECT_NE(job(1).state, JobState::failed);
+    EXPECT_NE(job(1).outcome.cause, EndCause::signaled);
+  }
+  exec::LeasePage page_;
+  exec::WatchedLease lease_{page_, -1, -1, exec::this_process()};
+};
+
+TEST_F(MarkedLost, a_job_that_is_killed_after_that_has_not_failed) {
+  make(kOne);
+  expect_that_nobody_says_how_it_ended(run_with({[&] {
+    page_.lose();
+    end_it(ScriptedHost::ended_by(SIGKILL));
+  }}));
+}
+
+TEST_F(MarkedLost, a_job_whose_end_waits_for_its_explanation_has_not_failed_either) {
+  make(kOne);
+  for (const char* allocation : {"17", ""}) {
+    setup_.allocation = allocation;
+    expect_that_nobody_says_how_it_ended(
+        run_with({[&] { end_it(ScriptedHost::ended_by(SIGKILL)); }, [&] { page_.lose(); }}));
+  }
 }
 
 TEST_F(SignaledSession, a_job_that_a_signal_ends_while_others_finish_has_failed) {

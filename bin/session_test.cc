@@ -50,6 +50,84 @@ TEST_F(SessionTest, a_start_that_works_between_two_faulty_ones_shows_that_the_no
   EXPECT_EQ(summary.end, WorkerEnd::workflow_finished);
 }
 
+// --- a filesystem that does not answer ---
+
+TEST_F(SessionTest, starts_that_a_dead_mount_prevents_are_tried_again_and_count_for_nothing) {
+  make(kFour);
+  host_.outcome = [&]() -> std::optional<exec::Ended> {
+    if (host_.started > 20) return ScriptedHost::ended_by_itself(0);
+    return not_started(exec::StartStep::directory, host_.started % 2 == 0 ? ENOTCONN : EIO);
+  };
+  const WorkerSummary summary = run();
+  EXPECT_EQ(summary.end, WorkerEnd::workflow_finished);
+  EXPECT_EQ(summary.completed, 4U);
+  EXPECT_EQ(summary.failed, 0U);
+  EXPECT_EQ(job(1).stopped, 0U);
+  EXPECT_TRUE(said("the filesystem of the working directory does not answer"));
+}
+
+TEST_F(SessionTest, a_program_whose_mount_has_gone_is_not_missing) {
+  make("jobs: [{name: \"j{i}\", command: /nowhere/x, parameters: {i: \"1:4\"}}]\n");
+  const std::string root = "21 1 8:1 / / rw - ext4 /dev/sda1 rw\n";
+  setup_.mountinfo = [&] {
+    const bool there = host_.started == 0 || host_.started > 6;
+    return root + (there ? "40 21 0:50 / /nowhere rw - nfs4 server:/x rw\n" : "");
+  };
+  host_.outcome = [&]() -> std::optional<exec::Ended> {
+    if (host_.started > 6) return ScriptedHost::ended_by_itself(0);
+    return not_started(exec::StartStep::execute, ENOENT);
+  };
+  const WorkerSummary summary = run();
+  EXPECT_EQ(summary.completed, 4U);
+  EXPECT_EQ(summary.failed, 0U);
+}
+
+TEST_F(SessionTest, a_worker_whose_mount_stays_dead_leaves_after_some_minutes) {
+  make(kFour);
+  host_.outcome = [] { return not_started(exec::StartStep::directory, ENOTCONN); };
+  const BootTime begun = clock_.boot_now();
+  const WorkerSummary summary = run();
+  EXPECT_EQ(summary.end, WorkerEnd::broken);
+  EXPECT_GE(clock_.boot_now() - begun, 10min);
+  EXPECT_EQ(summary.workflow.of(JobState::ready), 4U);
+  for (const std::uint64_t id : {1U, 2U, 3U, 4U}) EXPECT_EQ(job(id).attempt, 0U) << id;
+  EXPECT_TRUE(
+      said("cannot run jobs here, for 10 minutes now: the filesystem of the working directory"));
+}
+
+class OneDeadMount : public SessionTest {
+ protected:
+  // The first of 41 jobs needs a mount that does not answer, the others take `time` each.
+  WorkerSummary run_with_others_of(std::chrono::nanoseconds time) {
+    make(
+        "jobs: [{name: bad, command: bad}, {name: \"j{i}\", command: good, parameters: {i: "
+        "\"1:40\"}}]\n");
+    setup_.max_parallel_jobs = 1;
+    host_.outcome = [this, time]() -> std::optional<exec::Ended> {
+      if (host_.commands.back().line.find("bad") != std::string::npos)
+        return not_started(exec::StartStep::directory, ESTALE);
+      clock_.jump_to(clock_.boot_now() + time);
+      return ScriptedHost::ended_by_itself(0);
+    };
+    return run();
+  }
+};
+
+TEST_F(OneDeadMount, keeps_no_other_job_waiting) {
+  const WorkerSummary summary = run_with_others_of(1s);
+  EXPECT_EQ(summary.completed, 40U);
+  EXPECT_EQ(summary.end, WorkerEnd::broken) << "nothing could be started for ten minutes";
+  EXPECT_EQ(job(1).state, JobState::ready);
+  EXPECT_LE(job(1).stopped, 1U);
+}
+
+TEST_F(OneDeadMount, is_the_fault_of_the_job_where_all_others_can_be_started_for_ten_minutes) {
+  const WorkerSummary summary = run_with_others_of(4min);
+  EXPECT_EQ(summary.completed, 40U);
+  EXPECT_EQ(summary.end, WorkerEnd::workflow_finished);
+  EXPECT_EQ(job(1).state, JobState::failed);
+}
+
 TEST_F(SessionTest, a_program_that_is_missing_is_the_job_s_own_fault) {
   make(kFour);
   host_.outcome = [] { return not_started(exec::StartStep::execute, ENOENT); };

@@ -157,7 +157,7 @@ Result<void> StaleSearch::gather(const claim::Reader& reader) {
   return {};
 }
 
-std::vector<std::string> StaleSearch::reasons_of(Candidate& c) const {
+Result<std::vector<std::string>> StaleSearch::reasons_of(Candidate& c) const {
   std::vector<std::string> reasons = std::move(c.reasons);
   if (!reasons.empty()) return reasons;
   // Sums cost a reading of the file: only where there is something to compare them with.
@@ -168,7 +168,8 @@ std::vector<std::string> StaleSearch::reasons_of(Candidate& c) const {
   };
   const bool completed = c.state == JobState::completed;
   if (c.before) {
-    const auto inputs = marks_of(settings_.directory, c.now.input_files, sums(c.before->inputs));
+    TORC_ASSIGN(const std::vector<FileMark> inputs,
+                marks_of(settings_.directory, c.now.input_files, sums(c.before->inputs)));
     compare_files("input", c.now.input_files, c.before->inputs, inputs, reasons);
     for (std::size_t i = 0; i < c.user_data.size() && i < c.before->user_data.size(); ++i) {
       if (c.user_data[i] != c.before->user_data[i])
@@ -178,7 +179,8 @@ std::vector<std::string> StaleSearch::reasons_of(Candidate& c) const {
   if (!completed) return reasons;
   const std::vector<FileMark> none;
   const std::vector<FileMark>& before = c.before ? c.before->outputs : none;
-  const auto outputs = marks_of(settings_.directory, c.now.output_files, sums(before));
+  TORC_ASSIGN(const std::vector<FileMark> outputs,
+              marks_of(settings_.directory, c.now.output_files, sums(before)));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].exists)
       reasons.push_back(fmt::format("output {} is not there", printable(c.now.output_files[i])));
@@ -204,7 +206,7 @@ Result<std::vector<StaleJob>> StaleSearch::run() {
         }));
     for (Candidate& c : part_) {
       const std::uint64_t claim = c.reasons.empty() ? c.claim : 0;
-      std::vector<std::string> reasons = reasons_of(c);
+      TORC_ASSIGN(std::vector<std::string> reasons, reasons_of(c));
       if (reasons.empty()) continue;
       stale.push_back({c.id, claim, std::move(c.now.name), std::move(reasons)});
     }
@@ -249,7 +251,8 @@ Result<std::vector<MissingInput>> StaleSearch::missing_inputs(
     return state.sound();
   }));
   for (const Taken& t : taken) {
-    const auto marks = marks_of(settings_.directory, t.paths, Sums::no);
+    TORC_ASSIGN(const std::vector<FileMark> marks,
+                marks_of(settings_.directory, t.paths, Sums::no));
     for (std::size_t i = 0; i < marks.size(); ++i) {
       if (marks[i].exists) continue;
       missing.push_back({t.job, t.paths[i]});

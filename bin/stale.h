@@ -87,7 +87,7 @@ class StaleSearch {
   Result<void> gather_from(const claim::Reader& reader, const claim::Template& t);
   void compare_recipes(Candidate& candidate, const spec::RenderedJob& old) const;
   void look_at_user_data(const claim::Reader& reader, Candidate& candidate);
-  std::vector<std::string> reasons_of(Candidate& candidate) const;
+  [[nodiscard]] Result<std::vector<std::string>> reasons_of(Candidate& candidate) const;
   const NewRecipes::Entry* new_entry(JobId first) const;
   std::uint64_t mark_of(const claim::Reader& reader, const std::string& name);
 

@@ -13,6 +13,7 @@
 #include "bin/why_worker.h"
 #include "bin/worker_setup.h"
 #include "lib/claim/override.h"
+#include "lib/claim/transition.h"
 #include "lib/claim/why.h"
 
 namespace torc::cli {
@@ -255,12 +256,42 @@ class Inquiry {
                       show_count(found.limit->limit.most), printable(found.limit->limit.entry)),
           "nothing needs to be done: it starts when one of them has ended");
     }
+    if (claim::is_suspect(job_)) {
+      add("suspect",
+          fmt::format(
+              "A worker died while it had this job, which may be why: it waits for a worker "
+              "that has {}, and is started there alone. Losses that count "
+              "against crash_limit: {}.",
+              claim::alone(job_) == claim::Alone::entirely ? "nothing else to do"
+                                                           : "nothing to do but other such jobs",
+              job_.lost),
+          "nothing needs to be done; a cancel and a retry of the job take the suspicion from it");
+    }
     const claim::Rank rank = claim::read_rank(reader_, id_).value_or(claim::Rank{});
     const bool held_back = !reasons_.empty();
     WorkerInquiry workers(app_, reader_, store_, word(id_));
     for (Reason& r :
          workers.look(claim::read_class(reader_, rank.job_class), rank.priority, held_back))
       reasons_.push_back(std::move(r));
+    cut_off();
+  }
+
+  // What may keep it from ever being done.
+  void cut_off() {
+    const claim::Outcome& o = job_.outcome;
+    if (job_.stopped == 0 || o.cause != claim::EndCause::allocation_ended) return;
+    const std::string ran =
+        o.started_at.count() > 0 && o.ended_at > o.started_at
+            ? fmt::format(", after {}", show_duration(o.ended_at - o.started_at))
+            : std::string();
+    add("time",
+        fmt::format("It was ended {} before it was done, the last time with the time of its "
+                    "worker{}. When that has happened {} times it is given up.",
+                    job_.stopped == 1 ? "once" : fmt::format("{} times", job_.stopped), ran,
+                    claim::kMostStops),
+        fmt::format("torc set {} {} runtime=… with what it needs: no worker that has less time "
+                    "left takes it then",
+                    store_, word(id_)));
   }
 
   void no_worker() { add("no_worker", "No worker is at work.", how_to_start()); }
@@ -328,6 +359,8 @@ class Inquiry {
     } else if (page_.handler) {
       text += " Its failure handler has no rule for that.";
     }
+    if (o.cause == claim::EndCause::allocation_ended)
+      text += " It is not tried again: that has happened too often.";
     if (o.cause == claim::EndCause::not_started) {
       add("failed", std::move(text),
           fmt::format("it printed nothing; when that is mended, {} lets it run again",

@@ -84,6 +84,10 @@ std::optional<std::string> more_of_it(const claim::Outcome& o, const claim::Requ
     return set_and_retry(store, job, fmt::format("runtime={}m", more_minutes(o, had)),
                          fmt::format("it might run {}", show_duration(had.runtime)));
   }
+  if (o.cause == claim::EndCause::allocation_ended) {
+    return set_and_retry(store, job, fmt::format("runtime={}m", more_minutes(o, had)),
+                         "no worker that has less time left takes it then");
+  }
   return std::nullopt;
 }
 

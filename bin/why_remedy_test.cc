@@ -33,6 +33,12 @@ TEST(WhyRemedy, what_ran_out_of_time_needs_more) {
             "torc set s.torc a runtime=3m (it might run 1 min 30 s), then torc retry s.torc a");
 }
 
+TEST(WhyRemedy, what_was_cut_off_with_its_worker_s_time_needs_a_worker_with_more) {
+  EXPECT_EQ(more_of_it(ended_by(EndCause::allocation_ended), {}, "s.torc", "a"),
+            "torc set s.torc a runtime=3m (no worker that has less time left takes it then), then "
+            "torc retry s.torc a");
+}
+
 TEST(WhyRemedy, other_ends_are_no_lack) {
   EXPECT_EQ(more_of_it(ended_by(EndCause::exited), {}, "s.torc", "a"), std::nullopt);
   EXPECT_EQ(more_of_it(ended_by(EndCause::not_started), {}, "s.torc", "a"), std::nullopt);

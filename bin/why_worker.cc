@@ -178,7 +178,7 @@ void WorkerInquiry::queue(const claim::JobClass& job_class, std::int32_t priorit
 
 bool WorkerInquiry::starved(const std::vector<claim::Worker>& idle) {
   const bool here = std::all_of(idle.begin(), idle.end(), [&](const claim::Worker& w) {
-    return w.info.boot_id == app_.world.boot_id && w.info.pid_namespace == app_.world.pid_namespace;
+    return is_here(w.info, app_.world.host, {app_.world.boot_id, app_.world.pid_namespace});
   });
   if (!here) return false;
   const auto workers = exec::NodeLedger::look(exec::node_place(app_.env, app_.world.host));

@@ -8,6 +8,7 @@
 
 #include "bin/worker_session.h"
 #include "lib/exec/node_ledger.h"
+#include "lib/exec/watched_lease.h"
 
 namespace torc::cli {
 
@@ -63,7 +64,8 @@ Result<WorkerSummary> work(const App& app, std::unique_ptr<store::Store> store,
   if (app.watched != nullptr) setpgid(0, 0);
   // Gone after the host, which ends what still runs on it.
   NodeShare share = share_of_node(app, setup, *store, events);
-  TORC_ASSIGN(const std::unique_ptr<exec::ProcessHost> host, exec::ProcessHost::create(app.clock));
+  TORC_ASSIGN(const std::unique_ptr<exec::ProcessHost> host,
+              exec::ProcessHost::create(app.clock, app.watched));
   Session session(app, setup, events, *host, share);
   return session.run(std::move(store));
 }

@@ -25,6 +25,8 @@ struct WorkerSetup {
   exec::Machine machine;                           // what it may use, flags already applied
   std::optional<std::uint64_t> max_parallel_jobs;  // queue-depth mode: count jobs, ignore resources
   std::string allocation;                          // Slurm job id; empty without one
+  std::string cluster;                             // of that Slurm; empty: not known
+  WallTime allocation_start{};                     // as Slurm says it; 0: not known
   std::string scheduler;
   std::string label;
   std::optional<WallTime> ends_at;  // its jobs must have ended by then
@@ -43,6 +45,7 @@ struct WorkerSetup {
   std::optional<exec::NodeMember> node;
   exec::NodePlace node_place;  // where the ledger may be
   slurm::RunProgram run_program;
+  std::function<std::string()> mountinfo;  // what is mounted now; empty: not known
 };
 
 // A job that is over, whatever it came to; not one that is tried again.
@@ -85,7 +88,10 @@ struct WorkerSummary {
   std::uint64_t epoch = 0;
   std::uint64_t completed = 0;
   std::uint64_t failed = 0;
-  std::uint64_t given_back = 0;   // that it had begun, and others are to run again
+  std::uint64_t given_back = 0;  // that it had begun, and others are to run again
+  // Told to stop, it could not say its last words, or go on until it had: its lease was not
+  // released.
+  std::optional<Error> failure;
   claim::WorkflowState workflow;  // as last seen
   // nothing_fits: of the first ready jobs, why it cannot take them.
   std::vector<std::string> misfits;

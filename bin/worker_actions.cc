@@ -65,7 +65,8 @@ void Session::take_actions(const std::vector<claim::ActionGrant>& grants) {
 }
 
 void Session::run_actions() {
-  if (actions_ == nullptr || clock_.boot_now() < not_before_ || lease_.fenced()) return;
+  if (actions_ == nullptr || lease_.fenced() || lease_.paused()) return;
+  if (clock_.boot_now() < std::max(not_before_, no_start_before_)) return;
   nanoseconds limit = 0ns;
   if (asked_farewell_) {
     if (asked_ != Asked::nothing) limit = kFarewell;
@@ -76,7 +77,10 @@ void Session::run_actions() {
       limit = limit > 0ns ? std::min(limit, left) : left;
     }
   }
-  if (!actions_->start_next(limit)) not_before_ = clock_.boot_now() + kFirstRetry;
+  committer_->starting(true);
+  const bool could = actions_->start_next(limit);
+  committer_->starting(false);
+  if (!could) no_start_before_ = clock_.boot_now() + kFirstRetry;
   if (!actions_->busy()) {
     if (welcoming_ && !(committer_->busy() && in_flight_.wish.worker_start)) {
       welcoming_ = false;
@@ -85,13 +89,14 @@ void Session::run_actions() {
   }
 }
 
-// Others have to end theirs first, or the workflow's last actions are still to come.
+// Others have to end theirs first, also those that may be dead: then their runs come back when
+// their leases have run out. Or the workflow's last actions are still to come.
 bool Session::awaits_actions(const claim::WorkflowState& workflow) {
   if (actions_ == nullptr) return false;
   if (actions_->busy()) return true;
   const claim::ActionTally& t = workflow.actions;
-  if (t.due + t.running > 0 && t.gates + t.armed > 0) return true;
-  if (workflow.finished() && t.armed > 0 && !in_flight_.wish.workflow_over) {
+  if (t.due + t.running > 0) return true;
+  if (workflow.jobs_over() && t.armed > 0 && !in_flight_.wish.workflow_over) {
     workflow_over_ = true;  // it has waited for new jobs long enough
     nothing_claimable_ = false;
     return true;

@@ -5,6 +5,7 @@
 
 #include "bin/worker_session.h"
 #include "lib/claim/lease.h"
+#include "lib/store/beat.h"
 
 namespace torc::cli {
 namespace {
@@ -14,8 +15,6 @@ using std::chrono::nanoseconds;
 
 constexpr nanoseconds kKillPatience = 5s;    // with processes that were killed
 constexpr nanoseconds kLeavePatience = 20s;  // with a store that cannot be told of a release
-constexpr const char* kTooLate =
-    "this worker could not renew its lease in time (frozen, or its filesystem hangs)";
 
 std::optional<BootTime> earlier(std::optional<BootTime> a, BootTime b) {
   return a ? std::min(*a, b) : b;
@@ -28,16 +27,24 @@ std::optional<BootTime> Session::wake_at() const {
   // Often enough to show the committer that this thread lives.
   std::optional<BootTime> at = now + lease_ttl_ / 5;
   if (end_ != WorkerEnd::lease_lost) {
-    at = earlier(at, lease_.fenced()
-                         ? now
-                         : committer_->last_confirmed() + claim::fencing_limit(lease_ttl_));
+    if (lease_.fenced()) at = now;
+    if (const auto due = lease_.due()) at = earlier(at, *due);
+    if (ask_at_ && !committer_->asking()) at = earlier(at, *ask_at_);
   }
+  if (stop_at_ && phase_ != Phase::stopping) at = earlier(at, *stop_at_);
+  if (ends_at_ && phase_ != Phase::stopping) at = earlier(at, *ends_at_ - term_lead());
+  if (const auto show = events_.show_at ? events_.show_at() : std::nullopt) at = earlier(at, *show);
+  if (lease_.paused()) return at;  // all else waits
   if (!committer_->busy() &&
       (has_reports() || wants_jobs() || wants_welcome() || wants_farewell())) {
     at = earlier(at, due_at());
   }
-  if (stop_at_ && phase_ != Phase::stopping) at = earlier(at, *stop_at_);
   if (!queue_.empty() && not_before_ > now) at = earlier(at, not_before_);
+  if (no_start_before_ > now) at = earlier(at, no_start_before_);
+  for (const PreparedJob& job : queue_) {
+    if (job.not_before > now) at = earlier(at, job.not_before);
+  }
+  if (alone_ && alone_->until > now) at = earlier(at, alone_->until);
   if (!suspects_.empty()) at = earlier(at, suspects_.front().until);
   if (!queue_.empty() && phase_ == Phase::working && !committer_->busy()) {
     at = earlier(at, std::max({pace_.queue_stands_at(), last_sent_ + window(), not_before_}));
@@ -47,11 +54,7 @@ std::optional<BootTime> Session::wake_at() const {
   if (committer_->busy() && in_flight_.offer && now < last_sent_ + kShareInFlight)
     at = earlier(at, last_sent_ + kShareInFlight);
   if (const auto look = share_.wake_at(); look && phase_ == Phase::working) at = earlier(at, *look);
-  if (const auto show = events_.show_at ? events_.show_at() : std::nullopt) at = earlier(at, *show);
   if (setup_.idle_timeout && is_idle()) at = earlier(at, idle_since_ + *setup_.idle_timeout);
-  if (ends_at_ && phase_ != Phase::stopping) {
-    at = earlier(at, *ends_at_ - term_lead());
-  }
   return at;
 }
 
@@ -67,8 +70,9 @@ Result<void> Session::wait() {
     if (fd == signal_fd_) handle_signals();
     if (fd == share_.fd()) look_at_share();
   }
-  // Jobs that the watchdog ended have not failed.
-  if (lease_.fenced() && end_ != WorkerEnd::lease_lost) lose_lease(kTooLate);
+  // Jobs that the watchdog ended, or its end, have not failed. Looked at after they were reaped:
+  // who kills them says so before.
+  follow_lease();
   keep_samples(wakeup.samples);
   for (const exec::Ended& ended : wakeup.ended) job_ended(ended);
   for (const int fd : wakeup.readable) {
@@ -87,16 +91,13 @@ Result<void> Session::wait() {
 
 void Session::check_time() {
   const BootTime now = clock_.boot_now();
+  follow_lease();  // first: an end that waited for its explanation has it then
   conclude_suspects();
   share_.check();
   if (const auto at = share_.wake_at(); at && now >= *at) look_at_share();
   if (const auto at = events_.show_at ? events_.show_at() : std::nullopt; at && now >= *at)
     events_.show();
-  if (end_ != WorkerEnd::lease_lost &&
-      (lease_.fenced() || claim::must_fence(committer_->last_confirmed(), now, lease_ttl_))) {
-    lose_lease(kTooLate);
-    return;
-  }
+  if (end_ == WorkerEnd::lease_lost) return;
   if (nothing_claimable_ && now >= next_poll_) nothing_claimable_ = false;
   if (stop_at_ && phase_ != Phase::stopping && now >= *stop_at_) {
     if (!running_.empty())
@@ -148,6 +149,7 @@ void Session::lose_lease(std::string why) {
   for (const Suspect& suspect : suspects_) close_killed(suspect.ended.id);
   forget_unconfirmed();
   running_.clear();
+  alone_.reset();
   suspects_.clear();
   queue_.clear();
   offered_.clear();
@@ -178,13 +180,15 @@ void Session::await_killed() {
 }
 
 bool Session::is_over() const {
-  return end_ && running_.empty() && queue_.empty() && !acts() && !wants_farewell() &&
+  const bool acting = tries_no_more_ ? actions_ != nullptr && actions_->busy() : acts();
+  return end_ && running_.empty() && queue_.empty() && !acting && !wants_farewell() &&
          !committer_->busy();
 }
 
 bool Session::may_leave() const {
   if (!is_over()) return false;
-  return !has_reports() || (retry_delay_ == kFirstRetry && clock_.boot_now() >= due_at());
+  return tries_no_more_ || !has_reports() ||
+         (retry_delay_ == kFirstRetry && clock_.boot_now() >= due_at());
 }
 
 // Signals are heard meanwhile.
@@ -197,18 +201,20 @@ void Session::pause(nanoseconds time) {
   }
 }
 
-// What is still to be said and the release, in one commit.
+// What is still to be said and the release, in one commit: never the one without the other.
 Result<void> Session::say_goodbye(store::Store& store) {
+  const bool speaks = has_reports();
   claim::Exchange words;
   words.worker = self_;
   words.now = clock_.wall_now();
   words.starts = starts_;
   words.finishes = finishes_;
   words.returns = returns_;
-  const bool speaks = has_reports();
+  if (actions_ != nullptr) words.actions = actions_->take_reports();
   claim::Answer answer;
   claim::WorkflowState workflow;
-  bool last = false;  // nobody else beats in its file
+  bool nobody_beside = false;
+  store::BeatPlace beats;
   auto left = store.commit(claim::raw(self_), [&](claim::Transaction& tx) -> Result<void> {
     if (speaks) {
       TORC_ASSIGN(answer, claim::exchange(tx, words));
@@ -216,12 +222,16 @@ Result<void> Session::say_goodbye(store::Store& store) {
     if (end_ == WorkerEnd::nothing_fits) summary_.misfits = misfits(tx);
     TORC_TRY(claim::release_worker(tx, self_, words.now));
     TORC_ASSIGN(workflow, claim::read_workflow(tx));
+    beats = claim::beat_place(tx, self_);
     const store::EpochRange beside = store::epochs_beside(claim::raw(self_));
-    last = !claim::is_anybody_of(tx, beside.first, beside.last);
+    nobody_beside = !claim::is_anybody_of(tx, beside.first, beside.last);
     return {};
   });
-  if (!left) return std::move(left).error();
-  if (last) (void)store::remove_beats(app_.world, store.state_directory(), claim::raw(self_));
+  if (!left) {
+    if (actions_ != nullptr) actions_->put_back(std::move(words.actions));
+    return std::move(left).error();
+  }
+  (void)store::remove_beats(app_.world, store.state_directory(), beats, nobody_beside);
   tell_refused(answer.refused);
   starts_.clear();
   finishes_.clear();
@@ -235,6 +245,7 @@ Result<void> Session::say_goodbye(store::Store& store) {
 
 Result<WorkerSummary> Session::leave() {
   host_.unwatch(committer_->fd());
+  if (lease_.news_fd() >= 0) host_.unwatch(lease_.news_fd());
   if (watched_share_ >= 0) host_.unwatch(watched_share_);
   std::unique_ptr<store::Store> store = committer_->stop();
   summary_.end = *end_;

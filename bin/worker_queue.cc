@@ -20,8 +20,9 @@ constexpr int kPassedWindows = 4;     // or so many windows: a queue is meant to
 // A slot is free and nothing that is queued is for it.
 bool Session::room_for_more() const {
   if (share_.free_cpus() == 0) return false;
-  return std::none_of(queue_.begin(), queue_.end(),
-                      [&](const PreparedJob& job) { return share_.fits(job.need); });
+  return std::none_of(queue_.begin(), queue_.end(), [&](const PreparedJob& job) {
+    return job.refusals == 0 && share_.fits(job.need);
+  });
 }
 
 // When something in the queue has not fitted for long. Nothing while nothing runs: what is queued

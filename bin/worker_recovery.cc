@@ -9,6 +9,7 @@
 #include "bin/quantities.h"
 #include "bin/worker_session.h"
 #include "bin/worker_setup.h"
+#include "lib/claim/transition.h"
 #include "lib/spec/quantity.h"
 
 namespace torc::cli {
@@ -45,7 +46,7 @@ std::string how_it_ended(const exec::Ended& script) {
 
 // The job was not the cause: it runs again, but not for ever.
 void interrupt(const Running& job, claim::Finished& end, claim::EndCause why) {
-  if (job.stopped + 1 >= kMostStops) return;
+  if (job.stopped + 1 >= claim::kMostStops) return;
   end.state = claim::JobState::ready;
   end.outcome.cause = why;
 }
@@ -108,7 +109,9 @@ bool Session::recover(Running& job, claim::Finished& end) {
   command.env.push_back(fmt::format("TORC_RETURN_CODE={}", claim::return_code(end.outcome)));
   std::error_code error;
   std::filesystem::create_directories(Path(command.stdout_path).parent_path(), error);
+  committer_->starting(true);
   auto id = host_.start(command);
+  committer_->starting(false);
   if (!id) {
     notice(fmt::format("cannot start the recovery script of '{}': {}", job.name, id.error().what));
     interrupt(job, end, stop_cause_);

@@ -8,7 +8,9 @@
 
 namespace torc::cli {
 
-void Session::end_revoked(const std::vector<claim::ClaimToken>& tokens) {
+void Session::end_revoked(std::vector<claim::ClaimToken> tokens) {
+  tokens.insert(tokens.end(), unplaced_.begin(), unplaced_.end());
+  unplaced_.clear();
   if (tokens.empty() || end_ == WorkerEnd::lease_lost) return;
   std::set<claim::ClaimToken> told(tokens.begin(), tokens.end());
   std::erase_if(queue_, [&](const PreparedJob& job) {
@@ -28,6 +30,12 @@ void Session::end_revoked(const std::vector<claim::ClaimToken>& tokens) {
   for (const claim::ClaimToken& t : in_flight_.spares) told.erase(t);  // its answer tells again
   for (const claim::Finished& f : finishes_) told.erase(f.token);
   for (const claim::ClaimToken& t : returns_) told.erase(t);
+  // A job that the answer under way grants is not known here yet: to say that it never ran, and to
+  // start it then, would let it run beside its next attempt.
+  if (committer_->busy()) {
+    unplaced_.assign(told.begin(), told.end());
+    return;
+  }
   // Nothing of these is here: say so.
   returns_.insert(returns_.end(), told.begin(), told.end());
 }

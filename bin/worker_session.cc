@@ -15,6 +15,7 @@
 #include "bin/quantities.h"
 #include "lib/claim/firing.h"
 #include "lib/claim/lease.h"
+#include "lib/claim/transition.h"
 #include "lib/exec/gpus.h"
 #include "lib/store/filesystem.h"
 
@@ -26,6 +27,9 @@ using std::chrono::nanoseconds;
 
 // Starts in a row that fail for reasons of this node, before the worker leaves it to others.
 constexpr int kMostFaults = 3;
+// What kills its worker for the way in which it begins has done so by then. One whose next loss
+// would be its last runs alone to its end: no job fails for what another one did.
+constexpr nanoseconds kProbation = 10s;
 
 int make_signal_fd() {
   const sigset_t set = worker_signals();
@@ -64,23 +68,6 @@ claim::StartFault fault_at(exec::StartStep step) {
   return claim::StartFault::unknown;
 }
 
-// The working directory or the output files cannot be used, or the disk fails: that says nothing of
-// the job.
-bool is_fault_of_node(const exec::Ended& ended) {
-  if (ended.how != exec::Ending::not_started) return false;
-  switch (ended.os_errno) {
-    case ENOSPC:
-    case EDQUOT:
-    case EROFS:
-    case EIO:
-    case ESTALE:
-    case ENOTCONN:
-      return true;
-    default:
-      return ended.failed_at != exec::StartStep::execute;
-  }
-}
-
 }  // namespace
 
 Session::Session(const App& app, const WorkerSetup& setup, const WorkerEvents& events,
@@ -93,6 +80,7 @@ Session::Session(const App& app, const WorkerSetup& setup, const WorkerEvents& e
       share_(share),
       lease_(app.watched != nullptr ? *app.watched : own_lease_),
       signal_fd_(make_signal_fd()),
+      mounted_(setup.mountinfo ? setup.mountinfo() : std::string()),
       lease_ttl_(setup.lease_ttl),
       begun_(clock_.boot_now()) {
   if (setup.ends_at) {
@@ -131,6 +119,14 @@ Result<bool> Session::enter(store::Store& store) {
 }
 
 Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
+  auto lived = live(std::move(store));
+  if (lived || !summary_.interrupted) return lived;
+  summary_.end = end_.value_or(WorkerEnd::interrupted);
+  summary_.failure = std::move(lived).error();
+  return summary_;
+}
+
+Result<WorkerSummary> Session::live(std::unique_ptr<store::Store> store) {
   TORC_TRY(host_.watch(signal_fd_));
   TORC_ASSIGN(const bool entered, enter(*store));
   if (!entered) {
@@ -146,7 +142,11 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
   info.pid_start = me.start;
   info.boot_id = exec::boot_id();
   info.pid_namespace = exec::pid_namespace();
+  info.above = exec::ancestors_of(me);
+  info.user = exec::this_user();
   info.allocation = setup_.allocation;
+  info.cluster = setup_.cluster;
+  info.allocation_start = setup_.allocation_start;
   info.scheduler = setup_.scheduler;
   info.label = setup_.label;
   info.any_binding = setup_.any_scheduler;
@@ -172,10 +172,13 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
         before ? claim::turn_to_claim(before->info.claims_from, info.registered_at, setup_.starters)
                : info.registered_at;
     TORC_ASSIGN(self_, claim::register_worker(tx, info));
+    info.own_beat_file = claim::beat_place(tx, self_).file == store::BeatFile::own;
     TORC_ASSIGN(crowd, claim::read_crowd(tx));
     TORC_ASSIGN(claim::WorkflowState workflow, claim::read_workflow(tx));
     settings = workflow.settings;
-    if (workflow.actions.actions > 0) actions = claim::read_actions(tx);
+    if (workflow.actions.actions > 0) {
+      TORC_ASSIGN(actions, claim::read_actions(tx));
+    }
     workflow.settings.clear();
     summary_.workflow = std::move(workflow);
     return {};
@@ -187,7 +190,7 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
   summary_.epoch = claim::raw(self_);
   exec::Machine handed_out = setup_.machine;
   if (setup_.max_parallel_jobs) handed_out.gpu_variable.clear();  // jobs take what they find
-  preparer_ = std::make_unique<JobPreparer>(store->directory(), store->identity().id_hex(),
+  preparer_ = std::make_unique<JobPreparer>(store->directory(), store->identity().instance_hex(),
                                             std::move(decoded), setup_.output_dir, app_.environment,
                                             handed_out, self_);
   committer_ = std::make_unique<Committer>(app_, std::move(store), self_, info, registered,
@@ -205,10 +208,11 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
                                            [this](const std::string& line) { notice(line); });
   bind_jobs();
   TORC_TRY(host_.watch(committer_->fd()));
+  if (lease_.news_fd() >= 0) TORC_TRY(host_.watch(lease_.news_fd()));
   idle_since_ = clock_.boot_now();
   if (info.claims_from > info.registered_at) {
     const WallTime turn = info.claims_from - info.registered_at;
-    not_before_ = registered + turn;
+    not_before_ = no_start_before_ = registered + turn;
     notice(fmt::format("its turn to claim comes in {} (staggered_start)", show_duration(turn)));
   }
 
@@ -228,10 +232,17 @@ Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
 // In the order of the grants, but a job that does not fit yet does not keep smaller ones behind it
 // waiting.
 void Session::start_jobs() {
-  if (phase_ != Phase::working || clock_.boot_now() < not_before_ || queue_.empty()) return;
+  if (phase_ != Phase::working || queue_.empty()) return;
+  if (clock_.boot_now() < std::max(not_before_, no_start_before_)) return;
   if (may_be_halted()) return;
   share_.check();  // just before it is used
   for (auto it = queue_.begin(); it != queue_.end();) {
+    if (lease_.paused()) return;
+    if (!may_start_beside(*it)) return;
+    if (it->not_before > clock_.boot_now()) {
+      ++it;
+      continue;
+    }
     if (!setup_.max_parallel_jobs && share_.free_cpus() == 0 && !share_.may_grow()) return;
     if (!share_gives(*it)) {
       ++it;
@@ -244,6 +255,14 @@ void Session::start_jobs() {
   }
 }
 
+// Beside what runs here. The store grants nothing else; what it does not know yet counts, too.
+bool Session::may_start_beside(const PreparedJob& job) const {
+  if (running_.empty()) return true;
+  if (alone_ && clock_.boot_now() < alone_->until) return false;
+  return !job.grant.alone || std::all_of(running_.begin(), running_.end(),
+                                         [](const auto& r) { return r.second.suspect; });
+}
+
 bool Session::start(PreparedJob job) {
   if (lease_.fenced()) return false;  // the loop comes to it at once
   std::vector<std::string> gpus;
@@ -253,25 +272,45 @@ bool Session::start(PreparedJob job) {
   look_at_inputs(job.declared);
   job.command.umask = app_.umask;
   HeldOutput output = output_->open(job);
+  committer_->starting(true);
   auto id = host_.start(job.command);
-  if (!id) {
+  committer_->starting(false);
+  const Blame whose = id ? blame(*id, job) : Blame::job;
+  const std::string obstacle = !id                       ? id.error().what
+                               : whose == Blame::unknown ? dead_mount(*id, job.grant.token.job)
+                                                         : std::string();
+  if (!obstacle.empty()) {
     output_->close(output, false);
     job.command.stdout_fd = job.command.stderr_fd = -1;
     // This host cannot start anything just now: try again soon, but do not keep from others what it
     // cannot run.
     release(job.need, gpus, job.command.cpus);
     if (refused_starts_++ == 0) {
-      notice(fmt::format("cannot start '{}', trying again: {}", job.name, id.error().what));
+      notice(fmt::format("cannot start '{}', trying again: {}", job.name, obstacle));
     }
-    queue_.push_front(std::move(job));
+    no_start_before_ = clock_.boot_now() + std::min(refused_starts_ * nanoseconds(1s), kLastRetry);
+    // Where it may be the fault of its own files others are asked for and tried first.
+    if (whose == Blame::unknown) {
+      job.not_before = no_start_before_ + std::min(++job.refusals * nanoseconds(1s), kLastRetry);
+      queue_.push_back(std::move(job));
+    } else {
+      queue_.push_front(std::move(job));
+    }
     if (refused_starts_ % 5 == 0) return_queue();
-    not_before_ = clock_.boot_now() + std::min(refused_starts_ * nanoseconds(1s), kLastRetry);
+    if (whose == Blame::unknown) leave_dead_mount(obstacle);
     return false;
   }
   refused_starts_ = 0;
+  if (whose != Blame::unknown) note_start(job.grant.token.job);
   std::string label = events_.label ? events_.label(job) : std::string();
   pace_.job_started(clock_.boot_now());
   starts_.push_back({job.grant.token, clock_.wall_now()});
+  if (job.grant.alone) {
+    const bool to_its_end = job.crash_limit != 0 && job.grant.lost + 1 >= job.crash_limit;
+    alone_ = {job.grant.token, to_its_end ? BootTime::max() : clock_.boot_now() + kProbation};
+    notice(fmt::format("'{}' runs alone{}: an earlier worker was lost with it", job.name,
+                       to_its_end ? "" : " for a while"));
+  }
   Running running{clock_.boot_now(),
                   job.grant.token,
                   job.need,
@@ -289,7 +328,9 @@ bool Session::start(PreparedJob job) {
                   {},
                   std::move(label),
                   job.command.cpus,
-                  job.command.line};
+                  job.command.line,
+                  whose,
+                  job.grant.alone};
   if (running.handler != nullptr && has_script(*running.handler))
     running.command = std::move(job.command);
   running_.emplace(static_cast<std::uint64_t>(*id), std::move(running));
@@ -299,14 +340,17 @@ bool Session::start(PreparedJob job) {
 void Session::look_at_inputs(JobFiles& declared) const {
   if (declared.inputs.empty()) return;
   const WorkflowSettings& settings = preparer_->settings();
-  declared.seen.inputs = marks_of(settings.directory, declared.inputs, settings.sums);
+  // What could not be looked at is not told: it makes nothing stale later.
+  auto marks = marks_of(settings.directory, declared.inputs, settings.sums);
+  if (marks) declared.seen.inputs = *std::move(marks);
 }
 
 // Empty for most jobs: they declare nothing, and nothing is kept of them.
 std::string Session::signature_of(Running& job) const {
   if (!job.declared.any()) return {};
   const WorkflowSettings& settings = preparer_->settings();
-  job.declared.seen.outputs = marks_of(settings.directory, job.declared.outputs, settings.sums);
+  auto marks = marks_of(settings.directory, job.declared.outputs, settings.sums);
+  if (marks) job.declared.seen.outputs = *std::move(marks);
   return claim::encode(std::move(job.declared.seen));
 }
 
@@ -341,7 +385,7 @@ claim::Finished Session::verdict(const Running& job, const exec::Ended& ended) c
     finished.checkpointed = true;
     return finished;
   }
-  const bool again = job.stopped + 1 < kMostStops;
+  const bool again = job.stopped + 1 < claim::kMostStops;
   switch (was_meant_for_worker(ended) ? exec::Ending::stopped : ended.how) {
     case exec::Ending::exited:
       o.cause = claim::EndCause::exited;
@@ -354,7 +398,7 @@ claim::Finished Session::verdict(const Running& job, const exec::Ended& ended) c
     case exec::Ending::not_started:
       o.cause = claim::EndCause::not_started;
       o.fault = fault_at(ended.failed_at);
-      if (is_fault_of_node(ended) && again) finished.state = claim::JobState::ready;
+      if (job.blame != Blame::job && again) finished.state = claim::JobState::ready;
       break;
     case exec::Ending::timed_out:
       o.cause = claim::EndCause::timed_out;
@@ -379,7 +423,8 @@ claim::Finished Session::verdict(const Running& job, const exec::Ended& ended) c
 // for its explanation.
 void Session::job_ended(const exec::Ended& ended) {
   const nanoseconds patience = patience_with(ended);
-  if (patience > 0ns && end_ != WorkerEnd::lease_lost) {
+  // Not while the lease is in doubt either: what follows an end could start something.
+  if ((patience > 0ns || lease_.paused()) && end_ != WorkerEnd::lease_lost) {
     suspects_.push_back({clock_.boot_now() + patience, ended});
   } else {
     conclude(ended);
@@ -414,6 +459,10 @@ void Session::report_end(Running job, const exec::Ended& ended, claim::Finished 
   tell_end(job, finished);
   pace_.job_ended(clock_.boot_now() - job.started, clock_.boot_now());
   release(job.need, job.gpus, job.cpus);
+  if (alone_ && alone_->token == job.token) {
+    alone_.reset();
+    nothing_claimable_ = false;
+  }
   if (job.revoked) {
     // Whatever it came to: only that it is over counts.
   } else if (finished.state == claim::JobState::completed) {
@@ -430,7 +479,7 @@ void Session::report_end(Running job, const exec::Ended& ended, claim::Finished 
     say_ceiling(job, finished);
     say_undecided(job, finished);
   }
-  if (!is_fault_of_node(ended)) {
+  if (job.blame == Blame::job) {
     faulty_starts_ = 0;
   } else if (++faulty_starts_ >= kMostFaults && !end_) {
     notice(fmt::format("cannot run jobs here: {} of '{}': {}", exec::to_string(ended.failed_at),

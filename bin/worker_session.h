@@ -1,13 +1,15 @@
 // The loop of one worker, see worker.h. Split over worker_session.cc (loop, starts, ends of jobs),
 // worker_talk.cc (what it says to the store and when), worker_end.cc (time, leaving),
-// worker_signals.cc (what it is told from outside), worker_recovery.cc (what follows a failure),
-// worker_actions.cc, worker_node.cc (what it has of its node), worker_measure.cc (CPUs and
-// samples).
+// worker_signals.cc (what it is told from outside), worker_pause.cc (doubts about its lease),
+// worker_recovery.cc (what follows a failure), worker_actions.cc, worker_node.cc (what it has of
+// its node), worker_measure.cc (CPUs and samples), worker_mounts.cc (starts that a filesystem
+// prevents).
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "bin/action_runner.h"
+#include "bin/blame.h"
 #include "bin/committer.h"
 #include "bin/job_command.h"
 #include "bin/node_share.h"
@@ -25,6 +28,7 @@
 #include "lib/claim/pace.h"
 #include "lib/exec/cpus.h"
 #include "lib/exec/process_host.h"
+#include "lib/exec/watched_lease.h"
 
 namespace torc::cli {
 
@@ -33,10 +37,6 @@ inline constexpr std::chrono::nanoseconds kFirstRetry = std::chrono::seconds(1);
 inline constexpr std::chrono::nanoseconds kLastRetry = std::chrono::seconds(30);    // … to here,
 inline constexpr std::chrono::nanoseconds kRetryLeaving = std::chrono::seconds(2);  // or here when
                                                                                     // told to leave
-
-// Attempts cut off by the end of an allocation or by a signal, or that could not start, before a
-// job is given up.
-inline constexpr std::uint32_t kMostStops = 5;
 
 // An exchange that takes longer does not keep what its jobs could need from others on the node.
 inline constexpr std::chrono::nanoseconds kShareInFlight = std::chrono::seconds(1);
@@ -73,9 +73,11 @@ struct Running {
   exec::Command command;  // kept only for a recovery script
   // How it ended, while its recovery script runs in its place.
   std::optional<claim::Finished> failed;
-  std::string label;   // of whoever wants to hear of its end
-  exec::CpuList cpus;  // that it is bound to; empty: to none
-  std::string line;    // its command, to say what could not be started
+  std::string label;         // of whoever wants to hear of its end
+  exec::CpuList cpus;        // that it is bound to; empty: to none
+  std::string line;          // its command, to say what could not be started
+  Blame blame = Blame::job;  // when it was not started
+  bool suspect = false;
 };
 
 // Surely not committed, and worth another try.
@@ -83,6 +85,9 @@ struct Running {
   return error.kind != ErrorKind::fenced && error.kind != ErrorKind::unknown &&
          error.kind != ErrorKind::corrupt;
 }
+
+inline constexpr std::string_view kTooLate =
+    "this worker could not renew its lease in time (frozen, or its filesystem hangs)";
 
 // One registration of a worker: from its epoch to its release or the loss of its lease. One thread;
 // the store is talked to through the Committer.
@@ -94,11 +99,15 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
+  // What fails once it was told to stop is in the summary; an Error may be tried again.
   Result<WorkerSummary> run(std::unique_ptr<store::Store> store);
   // Something was said to the store that it has not answered yet.
-  [[nodiscard]] bool awaits_store() const { return committer_ != nullptr && committer_->busy(); }
+  [[nodiscard]] bool awaits_store() const {
+    return committer_ != nullptr && (committer_->busy() || committer_->asking());
+  }
 
  private:
+  Result<WorkerSummary> live(std::unique_ptr<store::Store> store);
   // Waits for its turn to register; false: told to end before it came.
   Result<bool> enter(store::Store& store);
   // The three steps of the loop.
@@ -113,6 +122,11 @@ class Session {
   void settle_share();
   void look_at_share();
   void say_who_holds_the_node();
+  // worker_mounts.cc
+  [[nodiscard]] Blame blame(exec::RunId id, const PreparedJob& job) const;
+  [[nodiscard]] std::string dead_mount(exec::RunId id, JobId job);
+  void note_start(JobId job);
+  void leave_dead_mount(const std::string& obstacle);
   void look_at_inputs(JobFiles& declared) const;
   [[nodiscard]] std::string signature_of(Running& job) const;
   void put_in_place(PreparedJob& job, const std::vector<std::string>& gpus) const;
@@ -153,7 +167,7 @@ class Session {
   bool awaits_actions(const claim::WorkflowState& workflow);
   claim::Finished verdict(const Running& job, const exec::Ended& ended) const;
   void take_reply();
-  void end_revoked(const std::vector<claim::ClaimToken>& tokens);
+  void end_revoked(std::vector<claim::ClaimToken> tokens);
   void keep_for_later(const Error& error);
   void tell_refused(const std::vector<claim::Refused>& refused) const;
   // worker_signals.cc
@@ -164,6 +178,7 @@ class Session {
   void tell_what_goes_on() const;
   void hurry();
   [[nodiscard]] bool gives_up() const;
+  void stop_trying();
   void give_up(const Error& error);
   void forget_unconfirmed();
   void check_time();
@@ -173,6 +188,7 @@ class Session {
   void return_queue();
   void stop_running(std::chrono::nanoseconds lead, claim::EndCause why);
   void lose_lease(std::string why);
+  void follow_lease();  // worker_pause.cc
   void close_killed(exec::RunId id);
   void await_killed();
   void finish(WorkerEnd end);
@@ -184,6 +200,10 @@ class Session {
   std::uint64_t slots() const;
   bool idle_slot() const;
   bool may_be_halted() const;
+  [[nodiscard]] bool runs_alone() const;
+  [[nodiscard]] std::size_t startable() const;
+  [[nodiscard]] bool may_start_beside(const PreparedJob& job) const;
+  void tell_whom_it_awaits(const claim::WorkflowState& workflow);
   // worker_queue.cc
   [[nodiscard]] bool room_for_more() const;
   [[nodiscard]] std::optional<BootTime> next_unfit() const;
@@ -223,6 +243,7 @@ class Session {
   exec::WatchedLease own_lease_;           // when nobody watches
   exec::WatchedLease& lease_;
   int signal_fd_;
+  std::string mounted_;  // mountinfo at the start
   RepeatedSignals repeated_;
   std::unique_ptr<JobPreparer> preparer_;
   std::unique_ptr<Committer> committer_;
@@ -278,13 +299,22 @@ class Session {
     ByteCount memory{UINT64_MAX};
   } narrow_;
   BootTime next_poll_{};
-  BootTime not_before_{};  // after a failed commit or start
+  BootTime not_before_{};  // after a failed commit
+  BootTime
+      no_start_before_{};  // after a refused start; what there is to report does not wait for it
   std::chrono::nanoseconds retry_delay_ = kFirstRetry;
   BootTime idle_since_{};
   std::optional<BootTime> finished_since_;  // the workflow, as the answers say without a break
   int refused_starts_ = 0;                  // in a row: this host can start nothing
   int faulty_starts_ = 0;                   // in a row: its directories cannot be used
-  std::uint64_t living_ = 1;                // workers, as the newest answer said
+  // Of starts that a filesystem prevented which did not answer: since the last one that went well,
+  // and of each job since the first of its own.
+  struct DeadMount {
+    std::optional<BootTime> since;
+    std::map<JobId, BootTime> of_jobs;
+    std::optional<BootTime> last_start;  // that went well
+  } dead_mount_;
+  std::uint64_t living_ = 1;  // workers, as the newest answer said
   Asked asked_ = Asked::nothing;
   std::optional<BootTime> terminated_at_;  // the newest SIGTERM or SIGHUP, echo or not
   std::optional<BootTime> drain_until_;    // its jobs must have ended by then …
@@ -292,6 +322,22 @@ class Session {
   std::optional<BootTime> speak_by_;       // whatever the window
   BootTime quiet_since_{};                 // stopping began, or the last job ended then
   bool heard_bell_ = false;                // of the node, while an exchange was under way
+  // It tries once more to say what it has to say, with its release, and leaves whatever comes of
+  // it.
+  bool tries_no_more_ = false;
+  // Canceled, and not known here before the answer that is awaited is read.
+  std::vector<claim::ClaimToken> unplaced_;
+  // A job that an earlier worker was lost with: nothing is started or claimed beside it before
+  // that. One that outlived it stays here until the next one begins, or it ends.
+  struct Probation {
+    claim::ClaimToken token;
+    BootTime until{};
+  };
+  std::optional<Probation> alone_;
+  bool told_awaited_ = false;
+  std::optional<BootTime> ask_at_;  // about the paused lease, again; nothing: it is not paused
+  std::chrono::nanoseconds ask_delay_{};
+  bool told_no_answer_ = false;
   bool told_undecided_ = false;
   bool told_starved_ = false;  // who has the node, since this worker last had a part of it
   WorkerSummary summary_;

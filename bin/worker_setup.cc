@@ -8,8 +8,10 @@
 
 #include "bin/job_command.h"
 #include "lib/exec/node_ledger.h"
+#include "lib/exec/procfs.h"
 #include "lib/exec/run_program.h"
 #include "lib/slurm/query.h"
+#include "lib/store/mount_facts.h"
 
 namespace torc::cli {
 namespace {
@@ -93,11 +95,34 @@ void set_grace(const App& app, const WorkerOptions& options, WorkerSetup& setup)
   }
 }
 
+// What its owner asked for stands; but it is told that living workers will lose their leases.
+std::chrono::seconds lease_on(const App& app, const WorkerOptions& options, const Path& store,
+                              const spec::RunSettings& settings) {
+  const store::MountFacts facts = store::facts_of(app.world.disk, store);
+  const auto asked = options.lease_ttl ? options.lease_ttl : settings.lease.ttl;
+  if (!asked) return std::max(spec::kUsualTtl, facts.least_lease);
+  if (const std::string short_lease = too_short(*asked, facts); !short_lease.empty())
+    fmt::print(app.err, "torc: warning: {}\n", short_lease);
+  return *asked;
+}
+
 }  // namespace
+
+std::string too_short(std::chrono::seconds lease, const store::MountFacts& facts) {
+  if (lease >= facts.least_lease) return {};
+  return fmt::format(
+      "a lease of {}s is short for {}: {}; workers will lose their jobs though they live; take {}s "
+      "or "
+      "more",
+      lease.count(), to_string(facts.kind), facts.lease_why, facts.least_lease.count());
+}
 
 store::Tuning worker_tuning() {
   store::Tuning tuning;
   tuning.snapshots_beside = true;
+  // For a process of this node that is stuck within its commit: a third of what the shortest lease
+  // leaves a worker before it is fenced.
+  tuning.replica_wait = std::chrono::seconds(2);
   return tuning;
 }
 
@@ -137,7 +162,7 @@ Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& optio
   setup.scheduler = options.scheduler;
   setup.label = options.label;
   setup.idle_timeout = options.idle_timeout;
-  setup.lease_ttl = options.lease_ttl.value_or(settings.lease.ttl.value_or(spec::kUsualTtl));
+  setup.lease_ttl = lease_on(app, options, store, settings);
   const auto beat = settings.lease.beat.value_or(0s);
   if (3 * beat <= setup.lease_ttl) setup.lease_beat = beat;
   if (setup.lease_ttl < kShortestLease) {
@@ -167,14 +192,19 @@ Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& optio
   setup.staggered_start = settings.execution.staggered_start;
   setup.stays = place == Place::allocation && settings.workers_stay;
   setup.run_program = query_program(app, kQueryLimit);
+  setup.mountinfo = [] { return exec::read_small_file("/proc/self/mountinfo").value_or(""); };
   set_grace(app, options, setup);
 
   const WallTime now = app.clock.wall_now();
   std::optional<WallTime> end;
   std::optional<WallTime> buffered;
   if (!setup.allocation.empty()) {
-    end = slurm::allocation_end(setup.run_program, app.env("SLURM_JOB_ID").value_or(""),
-                                app.env("SLURM_JOB_END_TIME"));
+    setup.cluster = app.env("SLURM_CLUSTER_NAME").value_or("");
+    const slurm::AllocationTimes times = slurm::allocation_times(
+        setup.run_program, setup.cluster, app.env("SLURM_JOB_ID").value_or(""),
+        {app.env("SLURM_JOB_START_TIME"), app.env("SLURM_JOB_END_TIME")});
+    setup.allocation_start = times.start.value_or(WallTime{});
+    end = times.end;
     if (end) buffered = *end - settings.expiration_buffer;
   }
   if (options.time_limit) {

@@ -6,6 +6,7 @@
 #include "bin/commands.h"
 #include "bin/outcome_text.h"
 #include "bin/worker.h"
+#include "lib/store/mount_facts.h"
 
 namespace torc::cli {
 
@@ -13,6 +14,9 @@ enum class Place : unsigned char { allocation, laptop };  // `torc worker`, `tor
 
 // How a store is opened by who works on it for long.
 [[nodiscard]] store::Tuning worker_tuning();
+
+// Why a lease of that length ends there although its worker lives; empty: it is long enough.
+[[nodiscard]] std::string too_short(std::chrono::seconds lease, const store::MountFacts& facts);
 
 // What the flags leave open, `settings` of the spec say: the lease, and what of an allocation is
 // kept free at its end.

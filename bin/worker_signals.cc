@@ -22,8 +22,9 @@ constexpr nanoseconds kTermLead = 15s;  // who sends SIGTERM will not wait for l
 constexpr nanoseconds kStepEcho = 5s;
 // A job that ends of a signal so soon after the worker got one ended of the same.
 constexpr nanoseconds kExplains = 5s;
-// An end may come before the worker's own signal. Slurm tells the processes of a step one by one;
-// outside of it the kernel does it for a whole control group.
+// An end may come before the worker's own signal, or its SIGKILL. Slurm tells the processes of a
+// step one by one; outside of it the kernel does it for a whole control group, or somebody for all
+// processes of a user.
 constexpr nanoseconds kExplanationOfSlurm = 1s;
 constexpr nanoseconds kExplanation = 200ms;
 
@@ -156,7 +157,7 @@ void Session::tell_what_goes_on() const {
                    queue_.size(), summary_.completed, summary_.failed, phase));
   const BootTime fenced = committer_->last_confirmed() + claim::fencing_limit(lease_ttl_);
   tell(fmt::format(
-      "worker {}: last commit {}; its lease, not renewed, ends its jobs in {}", summary_.epoch,
+      "worker {}: last commit {}; its lease, not renewed, stops its jobs in {}", summary_.epoch,
       last_written_ ? show(now - *last_written_) + " ago" : "not yet made", show(fenced - now)));
   std::size_t shown = 0;
   for (const auto& [id, job] : running_) {
@@ -184,15 +185,14 @@ bool Session::was_meant_for_worker(const exec::Ended& ended) const {
 // How long its end waits for an explanation.
 nanoseconds Session::patience_with(const exec::Ended& ended) const {
   if (ended.how != exec::Ending::signaled || is_explained()) return 0ns;
+  if (ended.signal != SIGTERM && ended.signal != SIGHUP && ended.signal != SIGKILL) return 0ns;
   const bool in_slurm = !setup_.allocation.empty();
-  if (ended.signal != SIGTERM && ended.signal != SIGHUP && !(ended.signal == SIGKILL && in_slurm)) {
-    return 0ns;
-  }
   return in_slurm ? kExplanationOfSlurm : kExplanation;
 }
 
 void Session::conclude_suspects() {
   const BootTime now = clock_.boot_now();
+  if (lease_.paused()) return;
   while (!suspects_.empty() && (is_explained() || now >= suspects_.front().until)) {
     const exec::Ended ended = suspects_.front().ended;
     suspects_.pop_front();
@@ -221,6 +221,18 @@ bool Session::gives_up() const {
   return asked_ == Asked::to_kill || clock_.boot_now() >= quiet_since_ + kReportPatience;
 }
 
+// It keeps what it has not said: the release may not be made without it, since the store would take
+// a job whose start it was not told of for one that never started.
+void Session::stop_trying() {
+  tries_no_more_ = true;
+  asked_farewell_ = true;
+  if (actions_ == nullptr) return;
+  actions_->stop(0ns);
+  actions_->kill();
+}
+
+// Of all that it could not say nothing is known in the store, and no release was made either: its
+// jobs are its own until its lease has run out.
 void Session::give_up(const Error& error) {
   const std::size_t results = finishes_.size();
   starts_.clear();

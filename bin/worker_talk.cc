@@ -28,6 +28,7 @@ claim::Offer Session::offer() const {
   o.gpus = share_.free_gpus();
   // What does not fit keeps nothing from what does.
   for (const PreparedJob& job : queue_) {
+    if (job.refusals > 0) continue;
     if (job.need.cpus > o.cpus || job.need.memory > o.memory || job.need.gpus > o.gpus) continue;
     o.cpus -= job.need.cpus;
     o.memory = o.memory - job.need.memory;
@@ -45,7 +46,7 @@ claim::Offer Session::offer() const {
   }
   if (setup_.max_parallel_jobs) {
     o.ignore_resources = true;
-    const std::uint64_t used = running_.size() + queue_.size();
+    const std::uint64_t used = running_.size() + startable();
     o.max_jobs = *setup_.max_parallel_jobs > used ? *setup_.max_parallel_jobs - used : 0;
   } else {
     o.max_jobs = o.cpus;
@@ -81,9 +82,15 @@ std::vector<claim::ClaimToken> Session::spare_jobs() {
   return spares;
 }
 
+// Jobs of the queue that nothing but room keeps from being started.
+std::size_t Session::startable() const {
+  return static_cast<std::size_t>(std::count_if(
+      queue_.begin(), queue_.end(), [](const PreparedJob& job) { return job.refusals == 0; }));
+}
+
 bool Session::idle_slot() const {
-  if (setup_.max_parallel_jobs) return running_.size() + queue_.size() < *setup_.max_parallel_jobs;
-  if (!queue_.empty()) return room_for_more();
+  if (setup_.max_parallel_jobs) return running_.size() + startable() < *setup_.max_parallel_jobs;
+  if (startable() > 0) return room_for_more();
   // One that has nothing asks all the same now and then: the workflow may be finished.
   return share_.free_cpus() > 0 || share_.may_grow() || share_.cpus() == 0;
 }
@@ -108,9 +115,15 @@ bool Session::may_be_halted() const {
   return most >= w.max_failures;
 }
 
+// A job that was lost with an earlier worker has this one to itself.
+bool Session::runs_alone() const {
+  if (!queue_.empty() && queue_.front().grant.alone) return true;
+  return alone_ && clock_.boot_now() < alone_->until;
+}
+
 bool Session::wants_jobs() const {
   if (phase_ != Phase::working || end_ || is_starting()) return false;
-  if (nothing_claimable_) return false;
+  if (nothing_claimable_ || runs_alone() || clock_.boot_now() < no_start_before_) return false;
   if (idle_slot()) return true;
   if (share_.cpus() == 0 && !setup_.max_parallel_jobs) return false;  // others have everything
   return queue_.size() < pace_.next_window(slots(), clock_.boot_now());
@@ -134,16 +147,22 @@ BootTime Session::due_at() const {
 }
 
 void Session::send_if_due() {
-  if (committer_->busy()) return;
+  if (committer_->busy() || lease_.paused()) return;
   if (is_over() && retry_delay_ == kFirstRetry) return;  // the rest goes with the release
   const bool greets = wants_welcome() || wants_farewell();
   if (!has_reports() && !wants_jobs() && !queue_stands() && !greets) return;
   const BootTime now = clock_.boot_now();
   if (now < due_at()) return;
-  const bool offers = phase_ == Phase::working && !end_;
+  const bool offers = phase_ == Phase::working && !end_ && !runs_alone() && now >= no_start_before_;
   // Always: what ends with this exchange may make anything ready.
   if (offers && !setup_.max_parallel_jobs) share_.grow();
   claim::Exchange exchange;
+  // What is to be alone and cannot be started here is for somebody else.
+  if (runs_alone()) {
+    if (queue_stands()) return_queue();
+  } else {
+    exchange.spares = spare_jobs();
+  }
   exchange.worker = self_;
   exchange.now = clock_.wall_now();
   exchange.starts = std::move(starts_);
@@ -155,7 +174,6 @@ void Session::send_if_due() {
   if (offers) exchange.offer = offer();
   if (!exchange.finishes.empty()) exchange.job_time = pace_.job_time();
   ask_for_actions(exchange);
-  exchange.spares = spare_jobs();
   last_sent_ = now;
   speak_by_.reset();
   in_flight_tally_ = std::exchange(unsaid_, {});
@@ -165,7 +183,8 @@ void Session::send_if_due() {
 
 void Session::take_reply() {
   auto reply = committer_->take_reply();
-  if (!reply) return;
+  // What it grants is of a lease that was lost, and what it refuses is nobody's to say again.
+  if (!reply || end_ == WorkerEnd::lease_lost) return;
   // What was offered as spare and not taken stays, whatever came of the exchange.
   if (reply->error || !reply->answer.took_spares) {
     for (PreparedJob& job : offered_) queue_.push_back(std::move(job));
@@ -254,7 +273,7 @@ void Session::keep_for_later(const Error& error) {
   }
   unsaid_.completed += std::exchange(in_flight_tally_.completed, 0);
   unsaid_.failed += std::exchange(in_flight_tally_.failed, 0);
-  if (gives_up()) return give_up(error);
+  if (gives_up()) return stop_trying();
   if (retry_delay_ == kFirstRetry) {
     notice(fmt::format("the store cannot be written now, trying again: {}", error.text()));
   }
@@ -276,8 +295,9 @@ bool Session::waits_for_new_jobs() {
     }
   }
   const BootTime until = *finished_since_ + patience;
+  if (now >= until) return false;
   next_poll_ = std::min(next_poll_, until);
-  return now < until;
+  return true;
 }
 
 void Session::tell_it_stays() {
@@ -288,19 +308,39 @@ void Session::tell_it_stays() {
       "(compute_node_ignore_workflow_completion)");
 }
 
+// Work that no job in a state of work tells of. Whoever has it may be dead: this worker stays, so
+// that somebody is there to see the lease run out.
+void Session::tell_whom_it_awaits(const claim::WorkflowState& w) {
+  const std::uint64_t held = w.of(claim::JobState::claimed) + w.of(claim::JobState::running);
+  const std::uint64_t actions = acts() ? 0 : w.actions.running;
+  if (held > 0 || w.ending + actions == 0) {
+    told_awaited_ = false;
+    return;
+  }
+  if (std::exchange(told_awaited_, true)) return;
+  std::string what;
+  if (w.ending > 0)
+    what = fmt::format("{} canceled job(s) that another worker has to end", w.ending);
+  if (actions > 0)
+    what += fmt::format("{}{} action(s) that another worker runs", what.empty() ? "" : " and ",
+                        actions);
+  notice(fmt::format("waiting for {}, or for the end of its lease", what));
+}
+
 void Session::check_done(const claim::Answer& answer) {
   if (!running_.empty() || !queue_.empty() || has_reports()) return;
   const claim::WorkflowState& w = answer.workflow;
-  if (!w.finished()) {
+  if (!w.jobs_over()) {
     finished_since_.reset();
     workflow_over_ = false;
   }
+  tell_whom_it_awaits(w);
   if (setup_.stays) {
-    if (w.finished() && !awaits_actions(w)) tell_it_stays();
-  } else if (w.finished()) {
+    if (w.jobs_over() && !awaits_actions(w)) tell_it_stays();
+  } else if (w.jobs_over()) {
     if (!waits_for_new_jobs() && !awaits_actions(w)) finish(WorkerEnd::workflow_finished);
   } else if (w.of(claim::JobState::claimed) + w.of(claim::JobState::running) +
-                     w.of(claim::JobState::delayed) ==
+                     w.of(claim::JobState::delayed) + w.ending ==
                  0 &&
              !setup_.idle_timeout && !share_.is_limited() && !awaits_actions(w)) {
     // Ready jobs are left, nobody runs them, none fits here. Where later jobs may be for this

@@ -2,7 +2,7 @@
  *
  * A transaction is one atomic step, since commit.pml shows that commits are decided one after the other. What lies
  * between two transactions of a worker may take for ever: the job runs, the worker is frozen, killed, or its lease
- * expires because it was silent, rightly or not.
+ * expires because it was silent, rightly or not. The job may kill its worker as soon as it is executed.
  */
 
 #ifndef WORKERS
@@ -13,6 +13,10 @@
 #endif
 #ifndef CLAIMS
 #define CLAIMS 4     /* the number of times that the job may be claimed */
+#endif
+
+#ifndef CRASH_LIMIT
+#define CRASH_LIMIT 2
 #endif
 
 #define READY 0
@@ -27,10 +31,17 @@ byte state = READY;
 byte attempt, claim, holder;     /* of the newest attempt; holder is an epoch */
 bit lease[WORKERS * LIVES + 1];  /* by epoch */
 byte sequence = 1;               /* of the newest commit that claimed, so that claims have numbers that grow */
+byte lost;                       /* losses that count against the job */
+byte suspicion;                  /* 1: a worker fell silent with it; 2: one died, or a second one fell silent */
+
+/* --- the world */
+bit dead[WORKERS * LIVES + 1];   /* killed by the job; its lease stands until somebody looks */
 
 /* --- ghosts */
 byte live_claim;                 /* the claim whose attempt may still be ended; 0: none */
 byte results;                    /* accepted ends for good */
+byte executed;                   /* the highest attempt whose command was executed */
+byte kills;                      /* workers that the job killed in a row */
 
 /* transition.cc: check_token, and exchange.cc: a worker without a lease is fenced before anything is looked at */
 #ifdef NO_LEASE_CHECK
@@ -46,8 +57,22 @@ byte results;                    /* accepted ends for good */
 #define HOLDS(e, a, c) (IS_LIVE && attempt == a && claim == c && holder == e)
 #endif
 
+/* transition.cc, lose(): a loss counts against a suspect from its claim on */
+#ifdef NO_SUSPECTS
+#define IS_SUSPECT false
+#else
+#define IS_SUSPECT (suspicion == 2)
+#endif
+/* worker_end.cc: a worker that gives back says with it what it started */
+#ifdef RETURN_WITHOUT_START
+#define UNSTARTED true
+#else
+#define UNSTARTED (!ran)
+#endif
+
 proctype worker(byte w) {
   byte life, epoch, my_attempt, my_claim;
+  bit ran, over;                 /* its command was executed; it has ended, or the job was given back */
   do
   :: life == LIVES -> break
   :: life < LIVES ->
@@ -56,9 +81,22 @@ proctype worker(byte w) {
      :: atomic {      /* claim */
           my_claim == 0 && lease[epoch] && state == READY && sequence <= CLAIMS ->
           state = CLAIMED; attempt++; claim = sequence; sequence++; holder = epoch;
-          my_attempt = attempt; my_claim = claim;
+          my_attempt = attempt; my_claim = claim; ran = 0; over = 0;
           assert(live_claim == 0);
           live_claim = claim
+        }
+     :: atomic {      /* the command is executed, which is no transaction: not after the fence */
+          my_claim != 0 && !ran && !over && lease[epoch] ->
+          ran = 1;
+          assert(my_attempt > executed);
+          executed = my_attempt
+        }
+     :: atomic {      /* and kills its worker, whatever that has told by now */
+          my_claim != 0 && ran && !over && lease[epoch] ->
+          dead[epoch] = 1; kills++;
+          assert(kills <= CRASH_LIMIT + 1);
+          my_attempt = 0; my_claim = 0; ran = 0; over = 0;
+          break
         }
      :: atomic {      /* start */
           my_claim != 0 && !FENCED(epoch) ->
@@ -70,11 +108,13 @@ proctype worker(byte w) {
           fi
         }
      :: atomic {      /* finish: for good, or to run again; or refused */
-          my_claim != 0 && !FENCED(epoch) ->
+          my_claim != 0 && ran && !FENCED(epoch) ->
+          over = 1;
           if
           :: HOLDS(epoch, my_attempt, my_claim) ->
              assert(my_claim == live_claim);
              live_claim = 0;
+             suspicion = 0; kills = 0;
              if
              :: state = ENDED; results++; assert(results == 1)
              :: state = READY
@@ -82,29 +122,30 @@ proctype worker(byte w) {
           :: else
           fi;
           if
-          :: my_attempt = 0; my_claim = 0
+          :: my_attempt = 0; my_claim = 0; ran = 0; over = 0
           :: true     /* the reply is lost, or the process remembers for other reasons: it reports again */
           fi
         }
      :: atomic {      /* give back: one that was not started becomes as if it had never been claimed */
           my_claim != 0 && !FENCED(epoch) ->
+          over = 1;
           if
           :: HOLDS(epoch, my_attempt, my_claim) ->
              assert(my_claim == live_claim);
              live_claim = 0;
              if
-             :: state == CLAIMED -> attempt--; claim = 0; holder = NOBODY
+             :: state == CLAIMED && UNSTARTED -> attempt--; claim = 0; holder = NOBODY
              :: else
              fi;
              state = READY
           :: else
           fi;
           if
-          :: my_attempt = 0; my_claim = 0
+          :: my_attempt = 0; my_claim = 0; ran = 0; over = 0
           :: true
           fi
         }
-     :: atomic { FENCED(epoch) -> my_attempt = 0; my_claim = 0; break }
+     :: atomic { FENCED(epoch) -> my_attempt = 0; my_claim = 0; ran = 0; over = 0; break }
 #ifdef NO_LEASE_CHECK
      :: atomic { !lease[epoch] && my_claim == 0 -> break }
 #endif
@@ -128,7 +169,13 @@ active proctype others() {
           if
           :: IS_LIVE && holder == e ->
              assert(claim == live_claim);
-             live_claim = 0; state = READY
+             live_claim = 0;
+             if
+             :: IS_SUSPECT || (state == RUNNING && dead[e]) -> lost++
+             :: else
+             fi;
+             suspicion = (dead[e] || suspicion > 0 -> 2 : 1);
+             state = (lost >= CRASH_LIMIT -> ENDED : READY)
           :: else
           fi
        :: else

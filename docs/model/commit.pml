@@ -39,6 +39,17 @@
 #define LIES 0       /* 1: some directory has a segment of another history from the start */
 #endif
 
+#ifdef OLD_LISTINGS
+#define OLDEST 0     /* a listing of snapshot/ may be as old as it likes, and no retention is enough for it */
+#else
+#define OLDEST floor
+#endif
+#ifdef ANY_ORDER
+#define NOT_BEFORE_OTHERS(x) true
+#else
+#define NOT_BEFORE_OTHERS(x) ((dirs & (BIT(x) - 1)) == 0)  /* lower ones first */
+#endif
+
 #define IDS (OPS + (WRITERS - 1) * OTHERS)
 #define FIRST (IDS + 1)  /* the commit that the store was made with: number 1 */
 #define NOBODY 0
@@ -147,11 +158,25 @@ inline list_snapshots() {
   newest = NUMBERS;
   do
   :: newest > 0 && HAS(snapshots_ever, newest) -> break
-  :: newest > floor -> newest--
+  :: newest > OLDEST -> newest--
   :: newest == 0 -> break
   od;
   known = (newest > known -> newest : known)
 }
+
+/* The same asked anew, past what the client remembers: it has made and removed a name there itself. */
+inline list_snapshots_anew() {
+  newest = NUMBERS;
+  do
+  :: newest > 0 && !HAS(snapshots, newest) -> newest--
+  :: else -> break
+  od;
+  known = (newest > known -> newest : known)
+}
+
+/* Is the file of number m there, and that commit? Through an old handle it can be seen after its directory was renamed
+ * away, but not when a number after it has been free: files are deleted in ascending order. So this look is exact. */
+#define STANDS(m) ((m) == 0 || (HAS(dirs, DIR_OF(m)) && name_at[m] == chain[m]))
 
 /* highest: the last number that a listing of the directory of after + 1 shows, `after` when nothing new. It may be
  * old: what it shows is a beginning of what there is. */
@@ -401,10 +426,51 @@ rule_of_writer:
 #endif
     if
     :: newest >= n -> ring = 1; goto catch_up
+#ifdef NO_EVIDENCE_OF_WRITER
     :: newest < n && result == TAKEN -> goto catch_up
     :: newest < n && result == ABSENT -> goto refused
     :: newest < n && result == NO_DIRECTORY -> goto make_this_directory
     :: newest < n && result == DONE -> goto commit_replica
+#else
+#ifdef EVIDENCE_FOR_SUCCESS_ALONE
+    :: newest < n && result == TAKEN -> goto catch_up
+    :: newest < n && result == ABSENT -> goto refused
+    :: newest < n && (result == DONE || result == NO_DIRECTORY) -> goto standing
+#else
+    :: newest < n -> goto standing
+#endif
+#endif
+    fi
+  };
+standing:                                       /* standing_of, the file of the commit before */
+  atomic {
+    if
+    :: STANDS(n - 1) && result == DONE -> goto commit_replica
+    :: STANDS(n - 1) && result == TAKEN -> goto catch_up
+    :: STANDS(n - 1) && result == ABSENT -> goto refused
+    :: !STANDS(n - 1) || result == NO_DIRECTORY -> goto standing_anew
+    OR_FAIL goto unknown
+    OR_CRASH
+    fi
+  };
+standing_anew:                                  /* standing_without_file, without_directory */
+  atomic {
+    if
+    :: list_snapshots_anew()
+    OR_FAIL goto unknown
+    OR_CRASH
+    fi;
+    if
+    :: newest >= n -> ring = 1; goto catch_up
+    :: newest < n ->
+       assert(newest == n - 1 || STANDS(n - 1));  /* never "lost" of a journal that nobody damaged */
+       if
+       :: result == DONE -> goto commit_replica
+       :: result == TAKEN -> goto catch_up
+       :: result == ABSENT -> goto refused
+       :: result == NO_DIRECTORY && n % PER_DIR == 0 -> goto make_this_directory
+       :: result == NO_DIRECTORY && n % PER_DIR != 0 -> goto refused  /* try again */
+       fi
     fi
   };
 make_this_directory:
@@ -477,14 +543,26 @@ read_next:                                      /* apply_segments, apply_run */
 #ifdef NO_RULE_OF_READER
        goto commit_caught_up
 #else
+#ifdef NO_EVIDENCE_OF_READER
        goto rule_of_reader
+#else
+       if
+       :: replica[w] > 0 && STANDS(replica[w]) -> goto commit_caught_up
+       :: else -> goto rule_of_reader
+       fi
+#endif
 #endif
     fi
   };
 rule_of_reader:
   atomic {
     if
+#ifdef NO_EVIDENCE_OF_READER
     :: list_snapshots()
+#else
+    :: replica[w] == 0 -> list_snapshots()
+    :: replica[w] > 0 -> list_snapshots_anew(); assert(newest >= replica[w])
+#endif
     OR_FAIL goto cannot_catch_up
     OR_CRASH
     fi;
@@ -525,7 +603,7 @@ reload:                                         /* first: does a snapshot explai
   atomic {
     result = 0; newest = 0; highest = 0; at = 0; stray = 0;
     if
-    :: list_snapshots()
+    :: list_snapshots_anew()
     OR_FAIL goto cannot_catch_up
     OR_CRASH
     fi;
@@ -540,7 +618,10 @@ list_again:
     OR_FAIL goto cannot_catch_up
     OR_CRASH
     fi;
-    goto load
+    if
+    :: newest < known -> goto cannot_catch_up    /* older than what is known */
+    :: else -> goto load
+    fi
   };
 load:
   atomic {
@@ -681,7 +762,7 @@ end:
 #else
 #define IS_COVERED(n) ((n) <= floor)
 #endif
-#define MAY_GO(x) x <= DIR_OF(NUMBERS) && HAS(dirs, x) && LAST_IN(x) <= NUMBERS && IS_COVERED(LAST_IN(x))
+#define MAY_GO(x) x <= DIR_OF(NUMBERS) && NOT_BEFORE_OTHERS(x) && HAS(dirs, x) && LAST_IN(x) <= NUMBERS && IS_COVERED(LAST_IN(x))
 #define COLLECT(x) \
     :: d_step { MAY_GO(x) && SECOND_COVERS(LAST_IN(x)) -> REMOVE(x) } \
     :: d_step { MAY_GO(x) && STANDS_IN(x) -> STAND_IN(x); REMOVE(x) }

@@ -19,6 +19,7 @@
 #include "lib/claim/action.h"
 #include "lib/claim/job.h"
 #include "lib/claim/plan.h"
+#include "lib/store/beat.h"
 #include "lib/store/transaction.h"
 
 namespace torc::claim {
@@ -43,6 +44,9 @@ struct WorkflowState {
   Counts counts{};
   // Of the canceled: never needed, since the condition on which they start cannot come true.
   std::uint64_t unmet = 0;
+  // Of the canceled: not yet ended by the worker that had them, which may be gone. They hold what
+  // they were granted, slots and budget too, and may be to run again.
+  std::uint64_t ending = 0;
   // Of an answer: the budget kept jobs from being granted.
   bool budget_holds = false;
   [[nodiscard]] std::uint64_t of(JobState s) const { return counts[static_cast<std::size_t>(s)]; }
@@ -52,18 +56,24 @@ struct WorkflowState {
   [[nodiscard]] bool halted() const {
     return max_failures != 0 && of(JobState::failed) + of(JobState::terminated) >= max_failures;
   }
-  // Nothing runs, and nothing more will be claimed. Jobs that remain blocked or held run only if a
-  // person changes something.
-  [[nodiscard]] bool finished() const {
+  // No job runs or is being ended, and nothing more will be claimed. Jobs that remain blocked or
+  // held run only if a person changes something.
+  [[nodiscard]] bool jobs_over() const {
     const std::uint64_t waiting = of(JobState::ready) + of(JobState::delayed);
-    return of(JobState::claimed) + of(JobState::running) == 0 && (halted() || waiting == 0);
+    return of(JobState::claimed) + of(JobState::running) + ending == 0 &&
+           (halted() || waiting == 0);
   }
+  // Nor is there an action that runs, or that was set off and nobody runs yet.
+  [[nodiscard]] bool finished() const { return jobs_over() && actions.due + actions.running == 0; }
   // Everything that was needed.
   [[nodiscard]] bool all_completed() const { return of(JobState::completed) + unmet == jobs; }
 };
 
 [[nodiscard]] Result<WorkflowState> read_workflow(const Reader& reader);  // O(1)
 [[nodiscard]] std::optional<Job> read_job(const Reader& reader, JobId id);
+// Whether the attempt with this token has its job: claimed or running, and not taken back. All of
+// the token counts: the number of an attempt that was given back before it started is used again.
+[[nodiscard]] bool is_held_by(const Reader& reader, const ClaimToken& token);
 // Number of the commit that changed recipes last; 0: they are those of the first commit.
 [[nodiscard]] std::uint64_t read_edition(const Reader& reader);
 // Gives a template another recipe. Its jobs, their names and what they wait for must stay the same.
@@ -97,7 +107,11 @@ struct WorkerInfo {
   std::uint64_t pid_start = 0;  // field 22 of /proc/pid/stat, clock ticks since boot
   std::string boot_id;
   std::string pid_namespace;
+  std::vector<std::uint64_t> above;  // its parent, that one's, … when it began; empty: not known
+  std::string user;        // uid and user namespace: whose processes its jobs are; empty: not known
   std::string allocation;  // Slurm job id ("1234", "1234_7"); empty without one
+  std::string cluster;     // of which Slurm the id is; empty: not known, so the id means nothing
+  WallTime allocation_start{};  // as Slurm says it; a requeued one has another; 0: not known
   std::string scheduler;
   std::string label;
   bool any_binding = false;        // it serves every scheduler and label (`torc run`)
@@ -110,7 +124,8 @@ struct WorkerInfo {
   WallTime ends_at{};                   // end of its walltime; 0: none
   std::chrono::seconds lease_ttl{300};  // as asked for; in a crowd leases are longer
   std::chrono::seconds lease_beat{0};   // as asked for; 0: a fifth of that
-  WallTime claims_from{};  // when its first claim is due, see turn_to_claim() of pace.h
+  WallTime claims_from{};      // when its first claim is due, see turn_to_claim() of pace.h
+  bool own_beat_file = false;  // set by register_worker(): one of the first store::kOwnBeatFiles
 };
 
 enum class WorkerStatus : std::uint8_t { living, released, expired };
@@ -127,6 +142,7 @@ struct Worker {
   std::uint64_t ending = 0;    // canceled jobs that it has not yet reported as ended
   std::uint64_t finished = 0;  // jobs that it brought to an end; those to run again do not count
   std::chrono::seconds ttl{};  // the silence that it may keep, as of its newest commit
+  bool barred = false;         // by bar_worker()
 };
 
 // How many take part. O(1).
@@ -140,16 +156,20 @@ struct Crowd {
 
 // The epoch is tx.sequence(): one registration a commit. Its lease is the one asked for, or longer
 // in a crowd (lease_ttl() of lease.h).
-Result<WorkerEpoch> register_worker(Transaction& tx, const WorkerInfo& info);
+Result<WorkerEpoch> register_worker(Transaction& tx, WorkerInfo info);
 // Gives back the jobs that it holds, and leaves: claimed ones as never started; one that it
 // reported as running will run again with its attempt used up (EndCause::stopped). Refused (fenced)
-// after its expiry.
+// after its expiry. Precondition: each start was reported, at the latest in this transaction; a
+// worker that cannot say what it started leaves without a release, and its lease runs out.
 Result<void> release_worker(Transaction& tx, WorkerEpoch worker, WallTime now);
 [[nodiscard]] std::optional<Worker> read_worker(const Reader& reader, WorkerEpoch epoch);
 void scan_workers(const Reader& reader, bool living_only,
                   const std::function<bool(const Worker&)>& visit);
 // The living worker that registered last.
 [[nodiscard]] std::optional<Worker> newest_worker(const Reader& reader);
+// Where the worker's heartbeats are; they stay there for as long as it lives.
+[[nodiscard]] store::BeatPlace beat_place(const Worker& worker);
+[[nodiscard]] store::BeatPlace beat_place(const Reader& reader, WorkerEpoch worker);
 // Whether a living worker has an epoch in [first, last]. One seek.
 [[nodiscard]] bool is_anybody_of(const Reader& reader, std::uint64_t first, std::uint64_t last);
 // The living workers on a host of this name, a seek each.
@@ -159,16 +179,34 @@ void scan_workers(const Reader& reader, bool living_only,
 [[nodiscard]] std::vector<WorkerEpoch> successors(const Reader& reader, WorkerEpoch self,
                                                   std::size_t count);
 
+// Before anything of `worker` is ended from outside, because its process was found gone: from here
+// on nothing that it says counts. Its exchanges and its release are refused (fenced); what it holds
+// it still holds, so that nobody begins it before it has surely ended here, until its expiry. Who
+// kills says so first: should the worker live after all, it does not take the SIGKILL of a job for
+// the job's own end. false: it renewed since it was `observed`, or is gone already. True as well
+// when it was barred before.
+Result<bool> bar_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t observed);
+
+// What the loss of a worker says of the jobs that it ran.
+enum class Charge : std::uint8_t {
+  no,    // the worker itself says that it lives, and only lost its lease
+  stop,  // its allocation was ended, and not by them: see cut_off()
+  yes    // they may have taken it with them
+};
+
 // Expires `worker` if its renewal counter is still `observed`: requeues its jobs with their attempt
-// used up, `lost` + 1 if it had started; see lose() for `crash_limit`, which holds for templates
+// used up; see lose() for what counts, and for `crash_limit`, which holds for templates
 // that have none of their own. Failure handlers are asked about those that had started. `why` is
 // how the caller knows that it is gone: worker_lost, lease_lost or allocation_ended. `alive_at` is
 // the last sign of life that the caller knows of, 0: its newest commit; its attempts end then, lest
-// time is counted in which nothing ran. false: it renewed meanwhile or is gone already. (The beat
-// counter is compared by the caller just before, in the same body.)
+// time is counted in which nothing ran. `charge` no: `lost` stays, no limit ends a job, no handler
+// is asked; stop: cut_off(), with allocation_ended. Of the suspects that it held the one that was
+// granted last is the prime one afterwards. false: it renewed meanwhile or is gone already. (The
+// beat counter is compared by the caller just before, in the same body.)
 Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t observed,
                            WallTime now, std::uint32_t crash_limit,
-                           EndCause why = EndCause::worker_lost, WallTime alive_at = {});
+                           EndCause why = EndCause::worker_lost, WallTime alive_at = {},
+                           Charge charge = Charge::yes);
 
 // --- a worker's exchange ---
 
@@ -217,13 +255,15 @@ struct Exchange {
   WallTime now{};
   std::vector<Started> starts;  // one of a job that is also in `finishes` does no harm
   std::vector<Finished> finishes;
-  // Claimed, never started: back to ready, the attempt not used up. One that was reported as
-  // running counts as stopped, its attempt as used up.
+  // Claimed, never started: back to ready, the attempt not used up, also of a suspect. One that was
+  // reported as running counts as stopped, its attempt as used up.
   std::vector<ClaimToken> returns;
   // Claimed, not to be started before the next exchange. While ready jobs are scarce (fewer than
   // two for each living worker) they go back like `returns`, and Answer::took_spares says so.
   std::vector<ClaimToken> spares;
-  std::optional<Offer> offer;  // none: claim nothing (draining)
+  // None: claim nothing (draining). As long as a suspect is in its probation or runs alone to its
+  // end there is none: the store takes an offer for the word that none is.
+  std::optional<Offer> offer;
   // The silence that the worker may keep from here on; 0: as before.
   std::chrono::seconds ttl{};
   std::vector<ActionReport> actions;
@@ -238,6 +278,11 @@ struct Grant {
   std::uint32_t job_class = 0;
   std::int32_t priority = 0;
   std::uint32_t stopped = 0;  // Job::stopped
+  // It is a suspect, and the only grant of its answer, no action beside it: the worker starts
+  // nothing beside it and offers nothing before it has shown to be harmless. Job::lost says how
+  // often it has not been.
+  bool alone = false;
+  std::uint32_t lost = 0;
 };
 
 enum class Refusal : std::uint8_t { superseded, finished, no_such_job, canceled };

@@ -56,6 +56,7 @@ class Session {
     TORC_TRY(ledger_.close());
     answer_.workflow.counts = ledger_.tally().counts;
     answer_.workflow.unmet = ledger_.tally().unmet;
+    answer_.workflow.ending = ledger_.tally().ending;
     answer_.workflow.budget_holds = ledger_.quota().budget_holds();
     for (std::uint64_t n : answer_.workflow.counts) answer_.workflow.jobs += n;
     answer_.living = ledger_.tally().living;
@@ -73,9 +74,12 @@ class Session {
     if (!answer_.grants.empty()) firing_.went_on();
     answer_.workflow.counts = ledger_.tally().counts;
     const WorkflowState& w = answer_.workflow;
+    answer_.workflow.ending = ledger_.tally().ending;
     const bool finished =
-        w.finished() && w.of(JobState::held) + w.of(JobState::pending_failed) == 0;
-    answer_.actions = firing_.take(request_.wish, finished, lease_);
+        w.jobs_over() && w.of(JobState::held) + w.of(JobState::pending_failed) == 0;
+    ActionWish wish = request_.wish;
+    if (!answer_.grants.empty() && answer_.grants.front().alone) wish.due = false;
+    answer_.actions = firing_.take(wish, finished, lease_);
     answer_.workflow.actions = firing_.tally();
     firing_.store();
   }
@@ -181,6 +185,7 @@ class Session {
   void claim_for(const Offer& offer, SortMethod sort) {
     ReadyHeads heads(ledger_.tx(), ledger_.state(), ledger_.quota(), request_.worker, offer, sort);
     Capacity free = free_capacity(offer);
+    free.leaves = leaves();
     std::uint64_t room = Lease::kMaxHeld - lease_.held.size();
     for (std::uint64_t left = std::min(offer.max_jobs, room); left > 0;) {
       const auto taken = heads.take_fitting(free, left);
@@ -188,7 +193,7 @@ class Session {
       left -= taken->count;
       grant(*taken);
     }
-    room -= answer_.grants.size();
+    room = free.taken_whole ? 0 : room - answer_.grants.size();
     ledger_.quota().begin_ahead(ledger_.tally().living);
     // A fair share only: what one worker holds ahead, no other can start.
     for (std::uint64_t left = std::min({offer.ahead, fair_share(), room}); left > 0;) {
@@ -198,6 +203,21 @@ class Session {
       grant(*taken);
     }
     heads.write_back();
+  }
+
+  // How alone a job would be on this worker, by what the store knows that it has: a job that it
+  // still has to end runs, too, and so does an action. It offers nothing while a suspect is in its
+  // probation, so those that it holds have outlived theirs.
+  Alone leaves() {
+    if (!lease_.ending.empty() || !lease_.actions.empty()) return Alone::no;
+    Alone most = Alone::entirely;
+    for (const std::uint64_t id : lease_.held) {
+      const auto job = ledger_.state().record(id);
+      if (!job || !is_live(job->state)) continue;  // dropped just now
+      if (!is_suspect(*job)) return Alone::no;
+      most = Alone::among_suspects;
+    }
+    return most;
   }
 
   void grant(const ReadyHeads::Take& taken) {
@@ -214,8 +234,8 @@ class Session {
       }
       const Job after = claim::claim(before, request_.worker, tx_.sequence(), request_.now);
       ledger_.change(id, before, after);
-      answer_.grants.push_back(
-          {token_of(JobId{id}, after), taken.job_class, taken.priority, after.stopped});
+      answer_.grants.push_back({token_of(JobId{id}, after), taken.job_class, taken.priority,
+                                after.stopped, is_suspect(after), after.lost});
       added_.push_back(id);
     }
   }
@@ -260,7 +280,7 @@ Result<Answer> exchange(Transaction& tx, const Exchange& request) {
   State state(tx);
   auto lease = state.lease(request.worker);
   TORC_TRY(state.sound());
-  if (!lease) return fenced(request.worker);
+  if (!lease || lease->barred) return fenced(request.worker);
   return Session(tx, request, *std::move(lease)).run();
 }
 

@@ -258,9 +258,9 @@ void Firing::went_on() {
   }
 }
 
-void drop_runs(Transaction& tx, State& state, WorkerEpoch worker, const Lease& lease, EndCause why,
-               WallTime now) {
-  Firing firing(tx, state, worker, now);
+void drop_runs(Transaction& tx, State& state, WorkerEpoch worker, const Lease& lease,
+               const Departure& departure) {
+  Firing firing(tx, state, worker, departure.now);
   for (const std::uint64_t id : lease.actions) {
     const auto number = static_cast<std::uint32_t>(id);
     const auto action = firing.action(number);
@@ -269,25 +269,27 @@ void drop_runs(Transaction& tx, State& state, WorkerEpoch worker, const Lease& l
     ActionRun run = firing.run_of(number, of);
     if (run.state != RunState::running || run.worker != worker)
       return state.damaged(run_key(number, of));
-    if (is_loss(why)) ++run.lost;
+    if (departure.charge == Charge::yes) ++run.lost;
     if (raw(of) == 0 && run.lost < kMostActionLosses) {
       firing.give_back(number, run);
       continue;
     }
-    run.outcome.cause = why;
-    run.outcome.ended_at = now;
+    run.outcome.cause = departure.why;
+    run.outcome.ended_at = departure.now;
     firing.end(number, *action, of, run);
   }
   firing.store();
 }
 
-std::vector<Action> read_actions(const Reader& reader) {
+Result<std::vector<Action>> read_actions(const Reader& reader) {
   std::vector<Action> all;
+  State state(reader);
   const std::uint64_t count = read_action_tally(reader).actions;
   for (std::uint32_t n = 1; n <= count; ++n) {
     const auto value = reader.get(action_key(n));
     auto one = value ? decode_action(*value) : std::nullopt;
-    if (!one) break;
+    if (!one) state.damaged(action_key(n));
+    TORC_TRY(state.sound());
     all.push_back(*std::move(one));
   }
   return all;

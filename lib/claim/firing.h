@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/claim/action.h"
+#include "lib/claim/claimer.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
 #include "lib/store/transaction.h"
@@ -25,6 +26,12 @@ struct RunName {
 };
 [[nodiscard]] std::optional<RunName> run_in(std::string_view key);
 [[nodiscard]] Key due_key(std::uint32_t number);
+
+struct Departure {
+  EndCause why = EndCause::stopped;
+  Charge charge = Charge::no;  // yes: an action may have taken the worker with it
+  WallTime now{};
+};
 
 // In the first commit of a store.
 void write_actions(Transaction& tx, const Plan& plan);
@@ -60,7 +67,7 @@ class Firing {
   [[nodiscard]] std::optional<std::uint32_t> first_due();
 
   friend void drop_runs(Transaction& tx, State& state, WorkerEpoch worker, const Lease& lease,
-                        EndCause why, WallTime now);
+                        const Departure& departure);
   friend void fire(Transaction& tx, State& state, std::uint32_t number);
   void set_off(std::uint32_t number, const Action& action, ActionRun run);
   void end(std::uint32_t number, const Action& action, WorkerEpoch of, ActionRun run);
@@ -74,12 +81,13 @@ class Firing {
   ActionTally stored_;
 };
 
-// The worker leaves (`why`: stopped) or is lost (is_loss()) with the runs of its lease.
-void drop_runs(Transaction& tx, State& state, WorkerEpoch worker, const Lease& lease, EndCause why,
-               WallTime now);
+// The worker leaves, or is lost, with the runs of its lease.
+void drop_runs(Transaction& tx, State& state, WorkerEpoch worker, const Lease& lease,
+               const Departure& departure);
 
-// For reading commands. By number; nothing where there are none.
-[[nodiscard]] std::vector<Action> read_actions(const Reader& reader);
+// By number; nothing where there are none. Error corrupt: one of them cannot be read.
+[[nodiscard]] Result<std::vector<Action>> read_actions(const Reader& reader);
+// For reading commands.
 [[nodiscard]] ActionTally read_action_tally(const Reader& reader);
 // The runs of an action, of the workflow or by worker.
 void scan_runs(const Reader& reader, std::uint32_t number,

@@ -130,6 +130,41 @@ TEST_F(Firings, of_a_lost_worker_another_one_goes_on_behind_what_was_told) {
   EXPECT_EQ(wf->claim(w, 9).size(), 2U) << "jobs do not wait for ever";
 }
 
+TEST_F(Firings, a_lost_allocation_counts_against_its_action_unless_it_was_cut_off) {
+  make({{Trigger::workflow_start, false}});
+  std::uint32_t lost = 0;
+  for (const Charge charge : {Charge::yes, Charge::stop, Charge::no, Charge::yes}) {
+    ASSERT_EQ(say(w, due()).actions.size(), 1U);
+    ++wf->tx.number;
+    const auto renewals = read_worker(wf->tx, w)->renewals;
+    ASSERT_TRUE(
+        *expire_worker(wf->tx, w, renewals, kNoon, 5, EndCause::allocation_ended, {}, charge));
+    if (charge == Charge::yes) ++lost;
+    EXPECT_EQ(run_of(1).lost, lost);
+    w = wf->join();
+  }
+}
+
+// Both could be what kills the worker, and would be lost with each other.
+TEST_F(Firings, neither_is_a_suspect_granted_beside_an_action_nor_an_action_with_a_suspect) {
+  make({{Trigger::jobs_complete, false}});
+  for (const Grant& g : wf->claim(w, 2)) ASSERT_TRUE(wf->finish(w, g.token).ok());
+  ASSERT_EQ(wf->claim(w, 1).size(), 1U);  // job 3
+  ++wf->tx.number;
+  ASSERT_TRUE(*expire_worker(wf->tx, w, read_worker(wf->tx, w)->renewals, kNoon, 5));
+  ASSERT_TRUE(is_suspect(wf->job(3)));
+  w = wf->join();
+  const Answer action = say(w, due());  // no room for jobs
+  ASSERT_EQ(action.actions.size(), 1U);
+  EXPECT_TRUE(say(w, {}, {}, 1).grants.empty());
+  ActionReport back{action.actions[0].action, action.actions[0].claim, What::returned, 0, {}};
+  const Answer job = say(w, due(), {back}, 1);
+  ASSERT_EQ(job.grants.size(), 1U);
+  EXPECT_TRUE(job.grants[0].alone);
+  EXPECT_TRUE(job.actions.empty());
+  EXPECT_EQ(say(w, due()).actions.size(), 1U) << "when it has outlived its probation";
+}
+
 TEST_F(Firings, what_a_leaving_worker_returns_is_no_loss) {
   make({{Trigger::workflow_start, false}});
   const ActionGrant grant = say(w, due()).actions.at(0);
@@ -229,6 +264,9 @@ TEST_F(Firings, no_entry_of_an_action_can_be_lost_unnoticed) {
     if (!of_actions) continue;
     wf->tx.entries.erase(key);
     EXPECT_FALSE(verify_state(wf->tx).ok()) << "lost: " << key[0];
+    const bool is_action = key[0] == 'a' && key.size() > 1;
+    EXPECT_EQ(read_actions(wf->tx).ok(), !is_action) << "lost: " << key[0];
+    EXPECT_EQ(read_workflow(wf->tx).ok(), key != "a") << "no actions are not none that can be read";
     wf->tx.entries[key] = value;
   }
   wf->check();

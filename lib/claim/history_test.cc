@@ -170,7 +170,7 @@ TEST_F(History, tells_of_a_lost_worker_and_whose_jobs_run_again) {
   must_commit(raw(other), [&] {
     ++workflow.tx.number;
     return expire_worker(workflow.tx, w, read_worker(workflow.tx, w)->renewals,
-                         kNoon + std::chrono::seconds(9), 5);
+                         kNoon + std::chrono::seconds(9), 5, EndCause::lease_lost);
   });
   for (const Event& e : events) {
     EXPECT_EQ(e.author, other);

@@ -121,14 +121,34 @@ enum class Revoked : std::uint8_t {
   ending_then_again  // it is to run again, but not beside itself
 };
 
+// What the losses of its workers say of a job. When a worker is lost, each job that it had may be
+// the one that took it down, also one whose start nobody was told of; most are innocent.
+enum class Suspicion : std::uint8_t {
+  none,
+  silence,  // a worker fell silent with it: suspended or cut off as likely as dead
+  suspect,  // a worker died with it, or a second one fell silent: it is started alone
+  prime     // of the suspects that a worker was lost with the one that it had started last; or its
+            // next loss would be its last
+};
+
+// What a worker may have when it is granted a job. Nothing is granted together with a job that
+// is to be alone.
+enum class Alone : std::uint8_t {
+  no,
+  among_suspects,  // nothing but other suspects, which have outlived their probation
+  entirely         // nothing
+};
+
 struct Job {
   JobState state = JobState::blocked;
   std::uint32_t attempt = 0;   // attempts granted so far; 0: never claimed
   std::uint32_t forgiven = 0;  // of these, granted before the newest retry: no limit counts them
   // Of the attempts since then:
-  std::uint32_t lost = 0;     // had started and ended with the loss of the worker
-  std::uint32_t stopped = 0;  // its worker ended it or could not start it: no fault of the job
+  std::uint32_t lost = 0;     // had started and took the worker with them, see lose()
+  std::uint32_t stopped = 0;  // its worker ended it or could not start it, or it was cut off with
+                              // its allocation: no fault of the job
   Revoked revoked = Revoked::no;
+  Suspicion suspicion = Suspicion::none;
   std::uint64_t claim = 0;  // claim sequence of the newest attempt
   WorkerEpoch worker{};     // holder of the newest attempt
   WallTime claimed_at{};
@@ -147,6 +167,19 @@ struct Job {
 // It was not needed: no failure of the workflow.
 [[nodiscard]] constexpr bool is_unmet(const Job& job) {
   return job.state == JobState::canceled && job.outcome.cause == EndCause::unmet;
+}
+// It is started alone, and a loss counts against it from its claim on, whatever was told of its
+// start.
+[[nodiscard]] constexpr bool is_suspect(const Job& job) {
+  return job.suspicion >= Suspicion::suspect;
+}
+[[nodiscard]] constexpr Alone alone(const Job& job) {
+  if (!is_suspect(job)) return Alone::no;
+  return job.suspicion == Suspicion::prime ? Alone::entirely : Alone::among_suspects;
+}
+// It may have begun to run.
+[[nodiscard]] constexpr bool may_have_started(const Job& job) {
+  return job.state == JobState::running || (job.state == JobState::claimed && is_suspect(job));
 }
 // Its slot is taken and its resources may be in use.
 [[nodiscard]] constexpr bool is_occupied(const Job& job) {

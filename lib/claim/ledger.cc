@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "lib/claim/override.h"
 #include "lib/claim/transition.h"
 
 namespace torc::claim {
@@ -13,7 +14,7 @@ namespace {
 // The record says no more than its absence would.
 bool is_default(const Job& job) {
   return job.state == JobState::ready && job.attempt == 0 && job.lost == 0 && job.stopped == 0 &&
-         job.revoked == Revoked::no && job.outcome == Outcome{};
+         job.revoked == Revoked::no && job.suspicion == Suspicion::none && job.outcome == Outcome{};
 }
 
 }  // namespace
@@ -61,6 +62,24 @@ void Ledger::note_move(std::uint64_t id, const Job& before, const Job& after) {
   if (move.before != move.after) moves_.push_back(move);
 }
 
+std::optional<Rank> Ledger::follow_suspicion(std::uint64_t id, const Job& before,
+                                             const Job& after) {
+  if (alone(before) == alone(after)) return std::nullopt;
+  const auto rank = state_.rank_of(id);
+  if (!rank) {
+    state_.damaged(Key(Table::span, id));
+    return std::nullopt;
+  }
+  const auto [to, added] = counterparts_.try_emplace({rank->job_class, alone(after)});
+  if (added) {
+    JobClass job_class = state_.job_class(rank->job_class);
+    job_class.alone = alone(after);
+    to->second = find_or_add_class(tx_, job_class);
+  }
+  put_rank(tx_, state_, id, {to->second, rank->priority});
+  return rank;
+}
+
 void Ledger::change(std::uint64_t id, const Job& before, const Job& after) {
   const JobState now = after.state == JobState::ready ? waiting_state(id) : after.state;
   if (before.state == JobState::delayed) tx_.erase(delayed_key(before.not_before, id));
@@ -72,6 +91,9 @@ void Ledger::change(std::uint64_t id, const Job& before, const Job& after) {
   tally_.move(before.state, now);
   if (is_unmet(before)) --tally_.unmet;
   if (is_unmet(after)) ++tally_.unmet;
+  if (before.revoked != Revoked::no) --tally_.ending;
+  if (after.revoked != Revoked::no) ++tally_.ending;
+  const auto rank_before = follow_suspicion(id, before, after);
   note_move(id, before, after);
   if ((tally_.rules & (rule::kLimits | rule::kBudget)) != 0) quota_.change(id, before, after);
   if (is_live(before.state) && now == JobState::canceled) revoked_[after.worker].push_back(id);
@@ -81,12 +103,18 @@ void Ledger::change(std::uint64_t id, const Job& before, const Job& after) {
   } else if (is_set_aside(before.state)) {
     tx_.erase(Key(Table::set_aside, id));
   }
-  const bool joins = now == JobState::ready && before.state != JobState::ready;
-  const bool leaves = before.state == JobState::ready && now != JobState::ready && !is_live(now);
+  const bool moves = rank_before.has_value();
+  const bool joins = now == JobState::ready && (before.state != JobState::ready || moves);
+  const bool leaves =
+      before.state == JobState::ready && !is_live(now) && (now != JobState::ready || moves);
   if (!joins && !leaves) return;
   const auto rank = state_.rank_of(id);
   if (!rank) return state_.damaged(Key(Table::span, id));
-  (joins ? ready_again_ : withdrawn_).push_back({rank->job_class, rank->priority, id});
+  if (leaves) {
+    const Rank from = rank_before.value_or(*rank);
+    withdrawn_.push_back({from.job_class, from.priority, id});
+  }
+  if (joins) ready_again_.push_back({rank->job_class, rank->priority, id});
 }
 
 void Ledger::change_rank(std::uint64_t id, const Job& job, const Rank& from, const Rank& to) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "lib/claim/barrier.h"
@@ -58,6 +60,9 @@ class Ledger {
   // Of a job that is to wait.
   JobState waiting_state(std::uint64_t id);
   void pass_over_doubtful();
+  // The class of a job says how alone it is to be, see Alone. Its rank before, when it changes.
+  [[nodiscard]] std::optional<Rank> follow_suspicion(std::uint64_t id, const Job& before,
+                                                     const Job& after);
   void note_move(std::uint64_t id, const Job& before, const Job& after);
   void follow(const Turn& turn);
   void change_follower(std::uint64_t id, const Job& before, const Job& after);
@@ -75,7 +80,8 @@ class Ledger {
   std::vector<ReadyJob> ready_again_;
   std::vector<ReadyJob> withdrawn_;
   std::vector<Followers>* followers_ = nullptr;
-  std::map<WorkerEpoch, std::vector<std::uint64_t>> revoked_;  // by holder
+  std::map<WorkerEpoch, std::vector<std::uint64_t>> revoked_;              // by holder
+  std::map<std::pair<std::uint32_t, Alone>, std::uint32_t> counterparts_;  // of classes
 };
 
 // The error of a worker that is not, or no longer, one of the living.

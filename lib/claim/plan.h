@@ -32,6 +32,7 @@ struct JobClass {
   std::string scheduler;    // empty: any worker
   std::string label;        // empty: any worker
   std::uint32_t limit = 0;  // position in Plan::limits + 1; 0: none
+  Alone alone = Alone::no;  // of suspects, see Suspicion
   auto operator<=>(const JobClass&) const = default;
 };
 

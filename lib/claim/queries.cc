@@ -9,6 +9,7 @@
 #include "lib/claim/firing.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
+#include "lib/claim/transition.h"
 
 namespace torc::claim {
 namespace {
@@ -156,8 +157,14 @@ Result<WorkflowState> read_workflow(const Reader& reader) {
   const Tally tally = state.tally();
   out.counts = tally.counts;
   out.unmet = tally.unmet;
+  out.ending = tally.ending;
   for (std::uint64_t n : out.counts) out.jobs += n;
-  if ((tally.rules & rule::kActions) != 0) out.actions = read_action_tally(reader);
+  if ((tally.rules & rule::kActions) != 0) {
+    const auto actions = reader.get(Key(Table::action));
+    const auto known = actions ? decode_action_tally(*actions) : std::nullopt;
+    if (!known) state.damaged(Key(Table::action));
+    out.actions = known.value_or(ActionTally{});
+  }
   TORC_TRY(state.sound());
   return out;
 }
@@ -177,6 +184,11 @@ std::optional<Template> read_template(const Reader& reader, JobId id) {
 
 JobClass read_class(const Reader& reader, std::uint32_t job_class) {
   return State(reader).job_class(job_class);
+}
+
+bool is_held_by(const Reader& reader, const ClaimToken& token) {
+  const auto job = read_job(reader, token.job);
+  return job && token.claim != 0 && is_live(job->state) && token_of(token.job, *job) == token;
 }
 
 std::uint64_t read_edition(const Reader& reader) {

@@ -116,21 +116,30 @@ void put_ready_again(Transaction& tx, std::vector<ReadyJob>& jobs) {
 Capacity free_capacity(const Offer& offer) {
   const bool untouched = offer.cpus == offer.total_cpus && offer.gpus == offer.total_gpus &&
                          offer.memory == offer.total_memory;
-  return {offer.cpus, offer.gpus, offer.memory, untouched};
+  return {offer.cpus, offer.gpus, offer.memory, untouched, Alone::no, false};
 }
 
-std::uint64_t how_many_fit(const Requirement& need, const Capacity& free, const Offer& offer) {
-  if (offer.ignore_resources) return kUnlimited;
+std::uint64_t how_many_fit(const JobClass& job_class, const Capacity& free, const Offer& offer) {
+  if (free.taken_whole || job_class.alone > free.leaves) return 0;
+  const std::uint64_t most = job_class.alone != Alone::no ? 1 : kUnlimited;
+  if (offer.ignore_resources) return most;
+  const Requirement& need = job_class.need;
   if (need.nodes > 1) return free.untouched ? 1 : 0;
-  return std::min({quotient(free.cpus, need.cpus), quotient(free.gpus, need.gpus),
+  return std::min({most, quotient(free.cpus, need.cpus), quotient(free.gpus, need.gpus),
                    quotient(free.memory.value, need.memory.value)});
 }
 
-void occupy(Capacity& free, const Requirement& need, std::uint64_t jobs, const Offer& offer) {
+void occupy(Capacity& free, const JobClass& job_class, std::uint64_t jobs, const Offer& offer) {
+  const Requirement& need = job_class.need;
   free.untouched = false;
+  free.leaves = Alone::no;
+  if (job_class.alone != Alone::no) {
+    free.taken_whole = true;
+    return;
+  }
   if (offer.ignore_resources) return;
   if (need.nodes > 1) {
-    free = Capacity{0, 0, ByteCount{0}, false};
+    free = Capacity{0, 0, ByteCount{0}, false, Alone::no, false};
     return;
   }
   free.cpus -= static_cast<std::uint32_t>(need.cpus * jobs);
@@ -197,7 +206,9 @@ std::optional<ReadyHeads::Take> ReadyHeads::take(Capacity* free, std::uint64_t l
   Head* best = nullptr;
   for (Head& head : heads_) {
     if (head.exhausted) continue;
-    if (free != nullptr && how_many_fit(head.job_class.need, *free, offer_) == 0) continue;
+    const bool fits = free != nullptr ? how_many_fit(head.job_class, *free, offer_) > 0
+                                      : head.job_class.alone == Alone::no;
+    if (!fits) continue;
     if (best != nullptr && !before(head, *best)) continue;
     if (quota_.room(head.job_class, worker_) > 0) best = &head;
   }
@@ -205,11 +216,10 @@ std::optional<ReadyHeads::Take> ReadyHeads::take(Capacity* free, std::uint64_t l
 
   // All of the range goes before the next head: ranges are disjoint, so that they never interleave
   // by id.
-  const Requirement& need = best->job_class.need;
   std::uint64_t count = std::min({limit, best->count(), quota_.room(best->job_class, worker_)});
   if (free != nullptr) {
-    count = std::min(count, how_many_fit(need, *free, offer_));
-    occupy(*free, need, count, offer_);
+    count = std::min(count, how_many_fit(best->job_class, *free, offer_));
+    occupy(*free, best->job_class, count, offer_);
   } else {
     quota_.take_ahead(best->job_class, count);
   }

@@ -39,12 +39,15 @@ struct Capacity {
   std::uint32_t gpus = 0;
   ByteCount memory;
   bool untouched = true;  // the whole worker is free: what a job of several nodes needs
+  // What it has, and was granted, lets a job be as alone as that.
+  Alone leaves = Alone::no;
+  bool taken_whole = false;  // a suspect was granted: nothing runs beside it
 };
 [[nodiscard]] Capacity free_capacity(const Offer& offer);
-// How many jobs that need this fit into `free` now; UINT64_MAX: as many as you like.
-[[nodiscard]] std::uint64_t how_many_fit(const Requirement& need, const Capacity& free,
+// How many jobs of the class fit into `free` now; UINT64_MAX: as many as you like.
+[[nodiscard]] std::uint64_t how_many_fit(const JobClass& job_class, const Capacity& free,
                                          const Offer& offer);
-void occupy(Capacity& free, const Requirement& need, std::uint64_t jobs, const Offer& offer);
+void occupy(Capacity& free, const JobClass& job_class, std::uint64_t jobs, const Offer& offer);
 
 // Takes jobs from the heads of all queues that an offer fits, in merged order: priority (high
 // first), then the sort method, then age, then id. A job that does not fit, or that a limit or the

@@ -140,6 +140,7 @@ class Reset {
       after.forgiven = after.attempt;
       after.lost = 0;
       after.stopped = 0;
+      after.suspicion = Suspicion::none;
       if (was != JobState::held) after.state = JobState::ready;
       return ledger_.change(id, *before, after);
     }

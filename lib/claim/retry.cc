@@ -149,20 +149,28 @@ Job Retries::after_end(std::uint64_t id, Job after, bool recovered, WallTime now
   const auto rule = terms.handler ? rule_for(*terms.handler, after.outcome) : std::nullopt;
   if (!rule) return for_a_person(std::move(after));
   if (!terms.handler->rules[*rule].script.empty() && !recovered) return after;
-  RetryCounts counts = read_retries(ledger_.tx(), JobId{id}, after);
+  RetryCounts counts = counts_of(id, after);
   if (counts.of(*rule) >= terms.handler->rules[*rule].max_retries) return after;
   if (is_at_ceiling(id, terms.handler->rules[*rule], after.outcome)) return after;
   return again(id, std::move(after), *rule, std::move(counts), now);
 }
 
 Job Retries::after_loss(std::uint64_t id, const Job& before, const Loss& loss) {
+  if (loss.charge == Charge::no) {
+    Job after = lose(before, 0, loss.alive_at, loss.why);
+    after.lost = before.lost;
+    after.suspicion = before.suspicion;
+    return after;
+  }
   const Terms& terms = terms_of(id);
-  Job after = lose(before, terms.crash_limit != 0 ? terms.crash_limit : loss.crash_limit,
-                   loss.alive_at, loss.why);
+  const std::uint32_t limit = terms.crash_limit != 0 ? terms.crash_limit : loss.crash_limit;
+  Job after = loss.charge == Charge::stop ? cut_off(before, limit, loss.alive_at)
+                                          : lose(before, limit, loss.alive_at, loss.why);
+  if (loss.charge == Charge::yes && id == loss.prime) after.suspicion = Suspicion::prime;
   const auto rule = terms.handler ? rule_for(*terms.handler, after.outcome) : std::nullopt;
-  if (after.state == JobState::failed) return rule ? after : for_a_person(std::move(after));
-  if (before.state != JobState::running || !rule) return after;
-  RetryCounts counts = read_retries(ledger_.tx(), JobId{id}, after);
+  if (is_terminal(after.state)) return rule ? after : for_a_person(std::move(after));
+  if (!rule || !may_have_started(before)) return after;
+  RetryCounts counts = counts_of(id, after);
   if (counts.of(*rule) >= terms.handler->rules[*rule].max_retries) {
     after.state = JobState::failed;
     return after;
@@ -217,6 +225,14 @@ void Retries::grow(std::uint64_t id, WorkerEpoch worker, const RetryRule& rule) 
   const std::uint32_t number = find_or_add_class(ledger_.tx(), wanted);
   put_rank(ledger_.tx(), state, id, {number, rank->priority});
   ledger_.quota().change_class(worker, rank->job_class, number);  // its end is still to be written
+}
+
+// Counts that cannot be read are not none: the job would have all its retries again.
+RetryCounts Retries::counts_of(std::uint64_t id, const Job& job) {
+  const Key key(Table::retries, id);
+  const auto value = ledger_.tx().get(key);
+  if (value && !decode_retries(*value)) ledger_.state().damaged(key);
+  return read_retries(ledger_.tx(), JobId{id}, job);
 }
 
 ByteCount Retries::most_memory() {

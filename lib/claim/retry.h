@@ -77,9 +77,11 @@ class Retries {
     WallTime now{};
     WallTime alive_at{};  // the last sign of life of the worker
     EndCause why = EndCause::worker_lost;
+    Charge charge = Charge::yes;
+    std::uint64_t prime = 0;  // the suspect that the worker was granted last; 0: it held none
   };
-  // The job whose worker is lost: as lose() has it, unless its handler has a rule for that, which
-  // then decides, within the crash limit.
+  // The job whose worker is lost: as lose() or cut_off() has it, unless its handler has a rule for
+  // that, which then decides, within the crash limit.
   [[nodiscard]] Job after_loss(std::uint64_t id, const Job& before, const Loss& loss);
 
  private:
@@ -96,6 +98,7 @@ class Retries {
   void grow(std::uint64_t id, WorkerEpoch worker, const RetryRule& rule);
   bool is_at_ceiling(std::uint64_t id, const RetryRule& rule, const Outcome& outcome);
   ByteCount most_memory();
+  RetryCounts counts_of(std::uint64_t id, const Job& job);
 
   Ledger& ledger_;
   Terms terms_;

@@ -1,9 +1,12 @@
 #include "lib/claim/retry.h"
 
+#include <utility>
+
 #include "lib/claim/live.h"
 #include "lib/claim/override.h"
 #include "lib/claim/reset.h"
 #include "lib/claim/test_workflow.h"
+#include "lib/claim/transition.h"
 
 namespace torc::claim {
 namespace {
@@ -172,6 +175,27 @@ TEST(Retry, a_job_is_tried_again_as_often_as_its_rule_says) {
   EXPECT_TRUE(c.at(kNoon, {Clocked::failed(grants.at(0).token)}).grants.empty());
   EXPECT_EQ(c.wf.state(1), JobState::failed);
   EXPECT_EQ(c.wf.job(1).attempt, 3U);
+}
+
+TEST(Retry, counts_that_cannot_be_read_are_not_taken_for_none) {
+  Clocked c(plan_with(every_code()));
+  c.at(kNoon, {Clocked::failed(c.at(kNoon).grants.at(0).token)});
+  const Job running = c.wf.job(1);
+  ASSERT_EQ(running.attempt, 2U);
+  std::string& counts = c.wf.tx.entries.at(std::string(std::string_view(Key(Table::retries, 1))));
+  const std::string whole = std::exchange(counts, "\xff");
+  Exchange request;
+  request.worker = c.worker;
+  request.now = kNoon;
+  request.finishes = {Clocked::failed(token_of(JobId{1}, running))};
+  ++c.wf.tx.number;
+  const auto before = c.wf.tx.entries;
+  const auto answer = exchange(c.wf.tx, request);
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.error().kind, ErrorKind::corrupt);
+  c.wf.tx.entries = before;
+  c.wf.tx.entries.at(std::string(std::string_view(Key(Table::retries, 1)))) = whole;
+  c.wf.check();
 }
 
 TEST(Retry, what_a_person_lets_run_again_has_all_its_retries_again) {

@@ -328,8 +328,8 @@ std::optional<std::uint64_t> delayed_in(std::string_view key) {
 
 Value encode(const Job& job) {
   const auto state = static_cast<unsigned>(job.state);
-  const bool uncommon =
-      job.state >= JobState::held || job.forgiven != 0 || job.revoked != Revoked::no;
+  const bool uncommon = job.state >= JobState::held || job.forgiven != 0 ||
+                        job.revoked != Revoked::no || job.suspicion != Suspicion::none;
   unsigned head = uncommon ? kUncommon : state;
   if (job.lost != 0 || job.stopped != 0) head |= kLost;
   if (job.claim != 0) head |= kClaim;
@@ -338,7 +338,8 @@ Value encode(const Job& job) {
   Value out;
   out.u8(static_cast<std::uint8_t>(head)).varint(job.attempt);
   if (uncommon) {
-    out.u8(static_cast<std::uint8_t>(state | static_cast<unsigned>(job.revoked) << 4));
+    out.u8(static_cast<std::uint8_t>(state | static_cast<unsigned>(job.revoked) << 4 |
+                                     static_cast<unsigned>(job.suspicion) << 6));
     out.varint(job.forgiven);
   }
   // Mostly one of them is 0 and the other small.
@@ -360,8 +361,14 @@ std::optional<Job> decode_job(std::string_view value) {
   job.attempt = static_cast<std::uint32_t>(in.varint());
   if (state == kUncommon) {
     state = in.u8();
-    if (state >> 4 > static_cast<unsigned>(Revoked::ending_then_again)) return std::nullopt;
-    job.revoked = static_cast<Revoked>(state >> 4);
+    const unsigned revoked = state >> 4 & 3U;
+    const unsigned suspicion = state >> 6;
+    if (revoked > static_cast<unsigned>(Revoked::ending_then_again) ||
+        suspicion > static_cast<unsigned>(Suspicion::prime)) {
+      return std::nullopt;
+    }
+    job.revoked = static_cast<Revoked>(revoked);
+    job.suspicion = static_cast<Suspicion>(suspicion);
     job.forgiven = static_cast<std::uint32_t>(in.varint());
     state &= 0x0f;
   }
@@ -390,7 +397,9 @@ std::string encode(const JobClass& job_class) {
   Encoder out;
   out.varint(need.cpus).varint(need.gpus).varint(need.nodes).varint(need.memory.value);
   out.svarint(need.runtime.count()).text(job_class.scheduler).text(job_class.label);
-  if (job_class.limit != 0) out.varint(job_class.limit);
+  const bool alone = job_class.alone != Alone::no;
+  if (job_class.limit != 0 || alone) out.varint(job_class.limit);
+  if (alone) out.u8(static_cast<std::uint8_t>(job_class.alone));
   return std::move(out).bytes();
 }
 
@@ -405,6 +414,11 @@ std::optional<JobClass> decode_class(std::string_view value) {
   c.scheduler = in.text();
   c.label = in.text();
   if (!in.at_end()) c.limit = static_cast<std::uint32_t>(in.varint());
+  if (!in.at_end()) {
+    const std::uint8_t alone = in.u8();
+    if (alone > static_cast<std::uint8_t>(Alone::entirely)) return std::nullopt;
+    c.alone = static_cast<Alone>(alone);
+  }
   return whole(in, std::move(c));
 }
 
@@ -437,7 +451,7 @@ Value encode(const Tally& tally) {
   for (std::uint64_t n : tally.counts) out.varint(n);
   out.varint(tally.unmet).varint(tally.living).varint(tally.hosts);
   out.varint(static_cast<std::uint64_t>(tally.job_time.count()));
-  out.u8(tally.rules);
+  out.u8(tally.rules).varint(tally.ending);
   return out;
 }
 
@@ -450,13 +464,14 @@ std::optional<Tally> decode_tally(std::string_view value) {
   tally.hosts = in.varint();
   tally.job_time = std::chrono::milliseconds(in.varint());
   tally.rules = in.u8();
+  tally.ending = in.varint();
   return whole(in, tally);
 }
 
 std::string encode(const Lease& lease) {
   Encoder out;
   out.varint(lease.renewals).svarint(lease.last_seen.count()).varint(lease.finished);
-  out.svarint(lease.ttl.count());
+  out.svarint(lease.ttl.count()).u8(lease.barred ? 1 : 0);
   put_ids(out, lease.held);
   if (!lease.ending.empty() || !lease.actions.empty()) put_ids(out, lease.ending);
   if (!lease.actions.empty()) put_ids(out, lease.actions);
@@ -470,6 +485,9 @@ std::optional<Lease> decode_lease(std::string_view value) {
   lease.last_seen = WallTime(in.svarint());
   lease.finished = in.varint();
   lease.ttl = std::chrono::seconds(in.svarint());
+  const std::uint8_t barred = in.u8();
+  if (barred > 1) return std::nullopt;
+  lease.barred = barred == 1;
   if (!take_ids(in, lease.held)) return std::nullopt;
   if (!in.at_end() && !take_ids(in, lease.ending)) return std::nullopt;
   if (!in.at_end() && !take_ids(in, lease.actions)) return std::nullopt;
@@ -482,8 +500,12 @@ std::string encode_worker(const WorkerInfo& info, WorkerStatus status, const Lea
   out.u8(static_cast<std::uint8_t>(status)).varint(lease.renewals);
   out.svarint(lease.last_seen.count()).svarint(gone_at.count()).varint(lease.finished);
   out.text(info.host).varint(info.pid).varint(info.pid_start).text(info.boot_id);
-  out.text(info.pid_namespace).text(info.allocation).text(info.scheduler).text(info.label);
-  out.u8(static_cast<std::uint8_t>((info.any_binding ? 1 : 0) + (info.ignores_resources ? 2 : 0)));
+  out.text(info.pid_namespace).varint(info.above.size());
+  for (const std::uint64_t pid : info.above) out.varint(pid);
+  out.text(info.user).text(info.allocation).text(info.cluster);
+  out.svarint(info.allocation_start.count()).text(info.scheduler).text(info.label);
+  out.u8(static_cast<std::uint8_t>((info.any_binding ? 1 : 0) + (info.ignores_resources ? 2 : 0) +
+                                   (info.own_beat_file ? 4 : 0)));
   out.text(info.output_dir);
   out.varint(info.cpus).varint(info.gpus).varint(info.memory.value);
   out.svarint(info.registered_at.count()).svarint(info.ends_at.count());
@@ -508,12 +530,19 @@ std::optional<Worker> decode_worker(std::string_view value) {
   info.pid_start = in.varint();
   info.boot_id = in.text();
   info.pid_namespace = in.text();
+  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
+    info.above.push_back(in.varint());
+  }
+  info.user = in.text();
   info.allocation = in.text();
+  info.cluster = in.text();
+  info.allocation_start = WallTime(in.svarint());
   info.scheduler = in.text();
   info.label = in.text();
   const std::uint8_t serves = in.u8();
   info.any_binding = (serves & 1U) != 0;
   info.ignores_resources = (serves & 2U) != 0;
+  info.own_beat_file = (serves & 4U) != 0;
   info.output_dir = in.text();
   info.cpus = static_cast<std::uint32_t>(in.varint());
   info.gpus = static_cast<std::uint32_t>(in.varint());

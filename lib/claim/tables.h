@@ -208,6 +208,7 @@ inline constexpr std::uint8_t kActions = 32;
 struct Tally {
   Counts counts{};
   std::uint64_t unmet = 0;   // of the canceled: those that were not needed
+  std::uint64_t ending = 0;  // of the canceled: those that a worker still has to end
   std::uint8_t rules = 0;    // of `rule`
   std::uint64_t living = 0;  // workers
   std::uint64_t hosts = 0;   // with at least one living worker
@@ -230,6 +231,7 @@ struct Lease {
   WallTime last_seen{};
   std::uint64_t finished = 0;
   std::chrono::seconds ttl{};       // the silence that it may keep from here on
+  bool barred = false;              // see bar_worker(): nothing that it says counts any more
   std::vector<std::uint64_t> held;  // job ids, ascending
   // Jobs that were canceled while it held them, until it says that it ended them.
   std::vector<std::uint64_t> ending;

@@ -56,10 +56,12 @@ RC_GTEST_PROP(Tables, a_lease_is_read_back_as_it_was_written, ()) {
                                  rc::gen::inRange<std::uint64_t>(1, 4))) {
     (gap == 1 ? lease.held : lease.ending).push_back(id += gap);
   }
+  lease.barred = *rc::gen::arbitrary<bool>();
   const auto back = decode_lease(encode(lease));
   RC_ASSERT(back.has_value());
   RC_ASSERT(back->held == lease.held);
   RC_ASSERT(back->ending == lease.ending);
+  RC_ASSERT(back->barred == lease.barred);
   RC_ASSERT(back->renewals == lease.renewals);
 }
 

@@ -10,6 +10,19 @@ bool is_newest(const Job& job, const ClaimToken& token, WorkerEpoch worker) {
          token.claim != 0;
 }
 
+// Of an attempt whose worker cannot say how it ended.
+Outcome lost_outcome(const Job& job, WallTime alive_at, EndCause why) {
+  Outcome outcome;
+  outcome.cause = why;
+  if (job.state == JobState::running) outcome.started_at = job.outcome.started_at;
+  outcome.ended_at = std::max(alive_at, outcome.started_at);
+  return outcome;
+}
+
+bool is_unheard_of(const Job& job, std::uint32_t crash_limit) {
+  return crash_limit != 0 && job.attempt - job.forgiven >= kUnheard * crash_limit;
+}
+
 }  // namespace
 
 Job claim(Job job, WorkerEpoch worker, std::uint64_t sequence, WallTime now) {
@@ -55,6 +68,8 @@ Decision finish(const Job& job, WorkerEpoch worker, const Finished& event) {
     after.outcome.started_at = job.outcome.started_at;
   }
   const EndCause why = event.outcome.cause;
+  // Its worker outlived it. What did not start has shown nothing.
+  if (why != EndCause::not_started) after.suspicion = Suspicion::none;
   // By itself, and yet to run again: it says that it can go on, but nobody had asked it to stop.
   const bool unasked = why == EndCause::exited && !event.checkpointed;
   if (after.state == JobState::ready &&
@@ -124,6 +139,7 @@ Job retry(Job job) {
   job.forgiven = job.attempt;
   job.lost = 0;
   job.stopped = 0;
+  job.suspicion = Suspicion::none;
   if (job.revoked != Revoked::no) {
     job.revoked = Revoked::ending_then_again;
     return job;
@@ -166,15 +182,23 @@ Job wait_again(Job job) {
 }
 
 Job lose(Job job, std::uint32_t crash_limit, WallTime alive_at, EndCause why) {
-  Outcome outcome;
-  outcome.cause = why;
-  if (job.state == JobState::running) outcome.started_at = job.outcome.started_at;
-  outcome.ended_at = std::max(alive_at, outcome.started_at);
-  job.outcome = outcome;
-  if (job.state == JobState::running) ++job.lost;
-  const bool exhausted = crash_limit != 0 && (job.lost >= crash_limit ||
-                                              job.attempt - job.forgiven >= kUnheard * crash_limit);
-  job.state = exhausted ? JobState::failed : JobState::ready;
+  job.outcome = lost_outcome(job, alive_at, why);
+  const bool died = why != EndCause::lease_lost;
+  if (may_have_started(job) && (died || is_suspect(job))) ++job.lost;
+  const bool suspect = died || job.suspicion != Suspicion::none;
+  job.suspicion = std::max(job.suspicion, suspect ? Suspicion::suspect : Suspicion::silence);
+  const bool last_chance = crash_limit != 0 && job.lost + 1 >= crash_limit;
+  if (suspect && last_chance) job.suspicion = Suspicion::prime;
+  const bool exhausted = crash_limit != 0 && job.lost >= crash_limit;
+  job.state = exhausted || is_unheard_of(job, crash_limit) ? JobState::failed : JobState::ready;
+  return job;
+}
+
+Job cut_off(Job job, std::uint32_t crash_limit, WallTime alive_at) {
+  job.outcome = lost_outcome(job, alive_at, EndCause::allocation_ended);
+  if (job.state == JobState::running) ++job.stopped;
+  job.state = is_unheard_of(job, crash_limit) ? JobState::failed : JobState::ready;
+  if (job.stopped >= kMostStops) job.state = JobState::terminated;
   return job;
 }
 

@@ -17,6 +17,10 @@ struct Unchanged {};
 // The job after the event, or why the event does not count.
 using Decision = std::variant<Job, Unchanged, Refusal>;
 
+// Attempts cut off by the end of an allocation or by a signal, or that could not start, before a
+// job is given up.
+inline constexpr std::uint32_t kMostStops = 5;
+
 // Grants a ready job: its next attempt. The outcome of the attempt before stays until the start.
 // Precondition: job.state == ready.
 [[nodiscard]] Job claim(Job job, WorkerEpoch worker, std::uint64_t sequence, WallTime now);
@@ -65,12 +69,23 @@ using Decision = std::variant<Job, Unchanged, Refusal>;
 [[nodiscard]] Job wait_again(Job job);
 
 // Its worker is gone, `why` says how, and was last alive at `alive_at`: run again, or failed when
-// it has now lost `crash_limit` workers (0: no limit) while it ran. A job that was only claimed is
-// not charged, but its attempt is used up: its start may not have been told yet. Lest a job that
-// takes its worker with it before anybody hears of its start goes on for ever, one that has had
-// kUnheard x `crash_limit` attempts fails too. Precondition: is_live(job.state).
+// it has now taken `crash_limit` workers (0: no limit) with it. That is said of an attempt that had
+// started when its worker's process was found gone (worker_lost) or its allocation (by others:
+// allocation_ended), and of a suspect's, which was started alone, in any case, from its claim on. A
+// worker that merely fell silent (lease_lost) may have been suspended: no crash of the job. One
+// that was only claimed is not charged, but its attempt is used up, since its start may not have
+// been told, and it is a suspect from then on. Whatever is counted, one that has had kUnheard x
+// `crash_limit` attempts fails at the next loss. Precondition: is_live(job.state).
 inline constexpr std::uint32_t kUnheard = 10;
 [[nodiscard]] Job lose(Job job, std::uint32_t crash_limit, WallTime alive_at,
                        EndCause why = EndCause::worker_lost);
+
+// Its allocation was ended by its time limit or on somebody's word, and its worker did not come to
+// say so. Nobody died of the job: it ends as if its worker had ended it (allocation_ended,
+// `stopped`
+// + 1 when it had started), and is given up (terminated) at the kMostStops-th time, lest a job that
+// fits into no allocation goes on for ever. What lose() says of unheard attempts holds here, too.
+// Precondition: is_live(job.state).
+[[nodiscard]] Job cut_off(Job job, std::uint32_t crash_limit, WallTime alive_at);
 
 }  // namespace torc::claim

@@ -45,6 +45,90 @@ TEST(Transition, a_loss_says_how_the_worker_was_lost) {
       << "a job that takes its allocation with it must not do so for ever";
 }
 
+TEST(Transition, a_worker_that_only_fell_silent_was_not_crashed_by_its_job) {
+  Job job = lose(running(), 1, kNow, EndCause::lease_lost);
+  EXPECT_EQ(job.state, JobState::ready);
+  EXPECT_EQ(job.lost, 0U);
+  EXPECT_FALSE(is_suspect(job));
+  job = lose(claim(job, kAda, 8, kNow), 1, kNow, EndCause::lease_lost);
+  EXPECT_TRUE(is_suspect(job)) << "the second silence with the same job";
+  job = lose(claim(job, kAda, 9, kNow), 1, kNow, EndCause::lease_lost);
+  EXPECT_EQ(job.state, JobState::failed) << "it ran alone";
+}
+
+TEST(Transition, a_job_that_its_worker_died_with_is_a_suspect_until_it_ends) {
+  Job job = lose(claimed(), 2, kNow);
+  ASSERT_TRUE(is_suspect(job)) << "its start may be untold";
+  job = claim(job, kBob, 8, kNow);
+  EXPECT_FALSE(is_suspect(std::get<Job>(finish(job, kBob, end(2, 8, JobState::ready)))));
+  Finished unstarted = end(2, 8, JobState::ready);
+  unstarted.outcome.cause = EndCause::not_started;
+  EXPECT_TRUE(is_suspect(std::get<Job>(finish(job, kBob, unstarted))));
+  EXPECT_FALSE(is_suspect(retry(cancel(lose(job, 9, kNow), kNow))));
+}
+
+TEST(Transition, a_loss_counts_against_a_suspect_from_its_claim_on) {
+  const Job job = claim(lose(claimed(), 3, kNow), kBob, 8, kNow);
+  EXPECT_EQ(lose(job, 3, kNow).lost, 1U) << "its start may be untold";
+  EXPECT_EQ(lose(job, 3, kNow, EndCause::lease_lost).lost, 1U);
+}
+
+TEST(Transition, a_suspect_that_was_never_started_is_given_back_as_if_it_had_not_been_claimed) {
+  const Job before = lose(claimed(), 3, kNow);
+  const Job after = std::get<Job>(
+      give_back(claim(before, kBob, 8, kNow), kBob, {JobId{1}, 2, 8}, kNow + WallTime(9)));
+  EXPECT_EQ(after.stopped, 0U);
+  EXPECT_EQ(after.attempt, before.attempt);
+  EXPECT_EQ(after.outcome, before.outcome);
+  EXPECT_TRUE(is_suspect(after));
+}
+
+TEST(Transition, a_suspect_with_one_chance_left_is_to_be_entirely_alone) {
+  EXPECT_EQ(alone(lose(claimed(), 3, kNow)), Alone::among_suspects);
+  EXPECT_EQ(alone(lose(claimed(), 0, kNow)), Alone::among_suspects) << "there is no limit";
+  EXPECT_EQ(alone(lose(claimed(), 1, kNow)), Alone::entirely);
+  const Job once = lose(running(), 3, kNow);
+  EXPECT_EQ(alone(once), Alone::among_suspects);
+  EXPECT_EQ(alone(lose(claim(once, kBob, 8, kNow), 3, kNow)), Alone::entirely);
+  EXPECT_EQ(alone(lose(running(), 3, kNow, EndCause::lease_lost)), Alone::no);
+}
+
+TEST(Transition, what_is_cut_off_with_its_allocation_is_no_suspect_and_is_given_up_at_last) {
+  Job job = running();
+  for (std::uint32_t times = 1; times < kMostStops; ++times) {
+    job = cut_off(job, 1, kNow + WallTime(5));
+    EXPECT_EQ(job.state, JobState::ready);
+    EXPECT_EQ(job.stopped, times);
+    EXPECT_EQ(job.lost, 0U);
+    EXPECT_EQ(job.suspicion, Suspicion::none);
+    EXPECT_EQ(job.outcome.cause, EndCause::allocation_ended);
+    EXPECT_EQ(job.outcome.started_at, kNow);
+    const std::uint32_t attempt = job.attempt + 1;
+    job = claim(job, kAda, 7 + times, kNow);
+    job = std::get<Job>(start(job, kAda, {{JobId{1}, attempt, 7 + times}, kNow}));
+  }
+  EXPECT_EQ(cut_off(job, 9, kNow).state, JobState::terminated) << "it may fit into none";
+}
+
+TEST(Transition, what_is_cut_off_before_it_started_is_not_counted_and_goes_on_but_not_for_ever) {
+  Job job = cut_off(claimed(), 2, kNow);
+  EXPECT_EQ(job.state, JobState::ready);
+  EXPECT_EQ(job.stopped, 0U);
+  job = claimed();
+  job.attempt = 2 * kUnheard;
+  EXPECT_EQ(cut_off(job, 2, kNow).state, JobState::failed);
+  EXPECT_EQ(cut_off(job, 0, kNow).state, JobState::ready);
+}
+
+TEST(Transition, however_fast_it_kills_a_job_has_one_loss_more_than_its_limit_at_most) {
+  Job job;
+  job.state = JobState::ready;
+  std::uint64_t sequence = 1;
+  while (job.state == JobState::ready) job = lose(claim(job, kAda, ++sequence, kNow), 2, kNow);
+  EXPECT_EQ(job.state, JobState::failed);
+  EXPECT_EQ(job.attempt, 3U);
+}
+
 TEST(Transition, a_claim_makes_a_token_of_its_own) {
   const Job job = claimed();
   EXPECT_EQ(job.state, JobState::claimed);

@@ -84,12 +84,11 @@ Error no_such(std::string_view name) {
 
 // The attempt must be the one that has the job.
 Result<void> check_setter(const store::Reader& reader, Setter setter) {
-  if (raw(setter.job) == 0) return {};
-  const auto job = read_job(reader, setter.job);
-  if (job && is_live(job->state) && job->attempt == setter.attempt) return {};
+  const ClaimToken& token = setter.token;
+  if (raw(token.job) == 0 || is_held_by(reader, token)) return {};
   return Error{ErrorKind::fenced,
                fmt::format("attempt {} of job {} is not, or no longer, the one that counts",
-                           setter.attempt, raw(setter.job)),
+                           token.attempt, raw(token.job)),
                "what it wanted to set was discarded"};
 }
 
@@ -214,7 +213,7 @@ Result<bool> set_user_datum(store::Transaction& tx, std::string_view name, std::
   }
   datum->value = value;
   datum->changed = tx.sequence();
-  datum->by = setter.job;
+  datum->by = setter.token.job;
   put(tx, *datum);
   return true;
 }

@@ -29,10 +29,9 @@ struct UserDatum {
   bool operator==(const UserDatum&) const = default;
 };
 
-// Who sets a value: an attempt of a job, or a person (job 0).
+// Who sets a value: an attempt of a job, or a person (token.job 0).
 struct Setter {
-  JobId job{};
-  std::uint32_t attempt = 0;
+  ClaimToken token;
 };
 
 // To be called once, in the first commit of a store. `value` is not looked at: it begins as

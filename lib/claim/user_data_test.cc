@@ -102,18 +102,35 @@ TEST_F(UserData, values_beyond_the_limit_are_refused) {
 TEST_F(UserData, an_attempt_that_lost_its_job_sets_nothing) {
   const WorkerEpoch w = wf.join();
   const ClaimToken token = wf.claim(w, 1)[0].token;
-  EXPECT_TRUE(*set("made", "1", {JobId{1}, token.attempt}));
-  EXPECT_EQ(set("made", "2", {JobId{1}, token.attempt + 1}).error().kind, ErrorKind::fenced);
+  EXPECT_TRUE(*set("made", "1", {token}));
+  EXPECT_EQ(set("made", "2", {{JobId{1}, token.attempt + 1, token.claim}}).error().kind,
+            ErrorKind::fenced);
   EXPECT_TRUE(wf.finish(w, token).ok());
-  EXPECT_EQ(set("made", "2", {JobId{1}, token.attempt}).error().kind, ErrorKind::fenced);
+  EXPECT_EQ(set("made", "2", {token}).error().kind, ErrorKind::fenced);
   EXPECT_EQ(value("made"), "1");
+}
+
+TEST_F(UserData, an_attempt_is_known_by_its_claim_not_by_its_number_alone) {
+  const WorkerEpoch w = wf.join();
+  const ClaimToken before = wf.claim(w, 1)[0].token;
+  Exchange back;
+  back.worker = w;
+  back.now = kNoon;
+  back.returns = {before};
+  EXPECT_TRUE(wf.say(back).ok());
+  const ClaimToken token = wf.claim(w, 1)[0].token;
+  ASSERT_EQ(token.attempt, before.attempt) << "as if the first claim had never been";
+  EXPECT_FALSE(is_held_by(wf.tx, before));
+  EXPECT_TRUE(is_held_by(wf.tx, token));
+  EXPECT_EQ(set("made", "1", {before}).error().kind, ErrorKind::fenced);
+  EXPECT_TRUE(*set("made", "1", {token}));
 }
 
 TEST_F(UserData, ephemeral_values_go_back_with_the_job_that_makes_them_and_others_stay) {
   const WorkerEpoch w = wf.join();
   const ClaimToken token = wf.claim(w, 1)[0].token;
-  EXPECT_TRUE(*set("made", "1", {JobId{1}, 1}));
-  EXPECT_TRUE(*set("passing", "1", {JobId{1}, 1}));
+  EXPECT_TRUE(*set("made", "1", {token}));
+  EXPECT_TRUE(*set("passing", "1", {token}));
   EXPECT_TRUE(wf.finish(w, token).ok());
   ++wf.tx.number;
   const JobRange second[] = {range(2, 1)};

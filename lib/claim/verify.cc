@@ -101,6 +101,7 @@ class Audit {
       }
       ending_[*id] = raw(job->worker);
     }
+    if (is_suspect(*job)) suspects_[*id] = claim::alone(*job);
     if (is_passed_over(*job)) passed_over_.emplace_back(*id, job->outcome);
     signals_[*id] = signal_of(*job);
     if (job->state != JobState::ready) states_[*id] = job->state;
@@ -308,17 +309,27 @@ class Audit {
 
   // What single jobs have of their own.
   Result<void> check_overrides() {
+    std::size_t alone = 0;
     TORC_TRY(each(reader_, Table::own_rank, [&](const store::Entry& e) -> Result<void> {
       const auto id = id_in(Table::own_rank, e.key);
       const auto rank = decode_rank(e.value);
       if (!id || !rank) return unreadable(e.key);
       if (*id == 0 || *id > plan_.jobs) return wrong(fmt::format("job {} does not exist", *id));
-      const auto job_class = reader_.get(Key(Table::job_class).be32(rank->job_class));
-      if (!job_class || !decode_class(*job_class)) {
+      const auto value = reader_.get(Key(Table::job_class).be32(rank->job_class));
+      const auto job_class = value ? decode_class(*value) : std::nullopt;
+      if (!job_class) {
         return wrong(fmt::format("job {} has no readable resource class of its own", *id));
       }
+      if (job_class->alone == Alone::no) return {};
+      const auto suspect = suspects_.find(*id);
+      if (suspect == suspects_.end())
+        return wrong(fmt::format("job {} is no suspect and is to run alone", *id));
+      if (suspect->second != job_class->alone)
+        return wrong(fmt::format("job {} is another suspect than its class says", *id));
+      ++alone;
       return {};
     }));
+    if (alone != suspects_.size()) return wrong("a suspect is not to run alone");
     TORC_TRY(each(reader_, Table::handler, [&](const store::Entry& e) -> Result<void> {
       if (id_in(Table::handler, e.key) && decode_handler(e.value)) return {};
       return unreadable(e.key);
@@ -357,6 +368,10 @@ class Audit {
       return wrong(
           fmt::format("{} jobs are counted as not needed where {} are", stored.unmet, unmet_));
     }
+    if (stored.ending != ending_.size()) {
+      return wrong(fmt::format("{} canceled jobs are counted as still to be ended where {} are",
+                               stored.ending, ending_.size()));
+    }
     // Whether failures wait for a person nothing else in the tables tells.
     const unsigned told = stored.rules & ~unsigned{rule::kPendingFailed};
     if (told != plan_.rules) return wrong("what counts in this workflow is written wrong");
@@ -381,6 +396,7 @@ class Audit {
   std::map<std::uint64_t, std::uint64_t> live_;    // job -> worker
   std::map<std::uint64_t, std::uint64_t> ending_;  // canceled job -> worker that is to end it
   std::map<std::uint64_t, WallTime> delayed_;
+  std::map<std::uint64_t, Alone> suspects_;
   std::uint64_t living_ = 0;
   std::map<std::uint64_t, std::set<std::uint64_t>> hosts_;  // hash of the name -> living workers
 };

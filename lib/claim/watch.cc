@@ -14,29 +14,39 @@ constexpr int kSilentIntervals = 2;
 
 std::size_t Watch::wanted(std::chrono::nanoseconds interval) const {
   std::size_t n = kWatched;
-  for (const auto& [worker, seen] : seen_) n += seen.silent >= interval ? kFurtherForEachSilent : 0;
+  for (const auto& [worker, seen] : seen_)
+    n += seen.observation.silent >= interval ? kFurtherForEachSilent : 0;
   return n;
 }
 
 Watch::Verdict Watch::look(const Look& look, BootTime asked, std::chrono::nanoseconds interval) {
   const std::uint64_t beats = look.beats.value_or(beats_of(look.worker));
   const auto before = seen_.find(look.worker);
-  const Observation seen = before == seen_.end() ? first_look(look.renewals, beats, asked)
-                                                 : observe(before->second, look.renewals, beats,
-                                                           asked, kHealthyIntervals * interval);
+  Seen seen;
+  if (before == seen_.end()) {
+    seen.observation = first_look(look.renewals, beats, asked);
+  } else {
+    seen = before->second;
+    seen.observation =
+        observe(seen.observation, look.renewals, beats, asked, kHealthyIntervals * interval);
+  }
+  // What a beat allowed stands also while the next one cannot be read.
+  if (look.beats) seen.ttl = look.ttl;
   seen_.insert_or_assign(look.worker, seen);
-  if (is_expired(seen, look.ttl)) return Verdict::expired;
-  return seen.silent >= kSilentIntervals * interval ? Verdict::silent : Verdict::lives;
+  if (is_expired(seen.observation, std::max(look.ttl, seen.ttl) + look.age))
+    return Verdict::expired;
+  return seen.observation.silent >= kSilentIntervals * interval + look.age ? Verdict::silent
+                                                                           : Verdict::lives;
 }
 
 std::uint64_t Watch::beats_of(WorkerEpoch worker) const {
   const auto it = seen_.find(worker);
-  return it == seen_.end() ? 0 : it->second.beats;
+  return it == seen_.end() ? 0 : it->second.observation.beats;
 }
 
 std::chrono::nanoseconds Watch::silence_of(WorkerEpoch worker) const {
   const auto it = seen_.find(worker);
-  return it == seen_.end() ? std::chrono::nanoseconds(0) : it->second.silent;
+  return it == seen_.end() ? std::chrono::nanoseconds(0) : it->second.observation.silent;
 }
 
 void Watch::keep_only(const std::vector<WorkerEpoch>& ring) {

@@ -25,6 +25,8 @@ class Watch {
     std::uint64_t renewals = 0;          // of the newest state
     std::optional<std::uint64_t> beats;  // nullopt: none, or one that was just being rewritten
     std::chrono::seconds ttl{};          // the longest silence that its last words allow it
+    // So old may be what the look shows: of a silence so much may be the filesystem's.
+    std::chrono::nanoseconds age{};
   };
   enum class Verdict : std::uint8_t {
     lives,
@@ -49,7 +51,11 @@ class Watch {
   void keep_only(const std::vector<WorkerEpoch>& ring);
 
  private:
-  std::map<WorkerEpoch, Observation> seen_;
+  struct Seen {
+    Observation observation;
+    std::chrono::seconds ttl{};  // with the newest beat that could be read
+  };
+  std::map<WorkerEpoch, Seen> seen_;
 };
 
 }  // namespace torc::claim

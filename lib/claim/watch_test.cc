@@ -15,7 +15,7 @@ constexpr WorkerEpoch kA{1};
 constexpr WorkerEpoch kB{2};
 
 Watch::Look at(WorkerEpoch worker, std::uint64_t beats, seconds ttl = kTtl) {
-  return {worker, 1, beats, ttl};
+  return {worker, 1, beats, ttl, {}};
 }
 
 // Looks once a minute until `n` looks were made; the last verdict.
@@ -37,7 +37,7 @@ TEST(Watch, a_beat_that_cannot_be_read_is_no_beat_and_no_silence_is_forgiven_for
   Watch watch;
   BootTime now{};
   watch_silence(watch, now, 5);
-  const Watch::Look torn{kA, 1, std::nullopt, kTtl};
+  const Watch::Look torn{kA, 1, std::nullopt, kTtl, {}};
   EXPECT_EQ(watch.look(torn, now += kInterval, kInterval), Verdict::expired);
   EXPECT_EQ(watch.beats_of(kA), 7U);
 }
@@ -49,6 +49,29 @@ TEST(Watch, silence_counts_against_what_the_worker_asked_for_last) {
   // Its last words were of a crowd, in which it beats every four minutes.
   EXPECT_EQ(watch_silence(watch, now, 10, minutes(20)), Verdict::silent);
   EXPECT_EQ(watch_silence(watch, now, 6, minutes(20)), Verdict::expired);
+}
+
+TEST(Watch, a_beat_that_cannot_be_read_takes_back_nothing_of_what_the_last_one_allowed) {
+  Watch watch;
+  BootTime now{};
+  const auto look = [&](std::optional<std::uint64_t> beats) {
+    const seconds said = beats ? seconds(minutes(20)) : kTtl;
+    return watch.look({kA, 1, beats, said, {}}, now += kInterval, kInterval);
+  };
+  look(7);
+  for (int torn = 0; torn < 19; ++torn) EXPECT_NE(look(std::nullopt), Verdict::expired) << torn;
+  EXPECT_EQ(look(std::nullopt), Verdict::expired);
+}
+
+TEST(Watch, a_silence_counts_only_beyond_the_age_of_what_the_mount_shows) {
+  Watch watch;
+  BootTime now{};
+  const auto look = [&] {
+    return watch.look({kA, 1, 7, kTtl, minutes(3)}, now += kInterval, kInterval);
+  };
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(look(), Verdict::lives) << i;
+  for (int i = 5; i < 8; ++i) EXPECT_EQ(look(), Verdict::silent) << i;
+  EXPECT_EQ(look(), Verdict::expired);
 }
 
 // Everybody stands still together: nobody's silence during that time proves anything.

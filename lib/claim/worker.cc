@@ -20,6 +20,7 @@ Worker with_lease(Worker worker, const std::optional<Lease>& lease) {
   worker.held = lease->held.size();
   worker.ttl = lease->ttl;
   worker.ending = lease->ending.size();
+  worker.barred = lease->barred;
   return worker;
 }
 
@@ -63,6 +64,20 @@ std::optional<Job> held_job(Ledger& ledger, std::uint64_t id, WorkerEpoch worker
   return std::nullopt;
 }
 
+// Of the suspects that the worker holds, the one that it was granted last: the others had outlived
+// their probation before. 0: it holds none.
+std::uint64_t newest_suspect(Ledger& ledger, const Lease& lease) {
+  std::uint64_t newest = 0;
+  std::uint64_t claim = 0;
+  for (std::uint64_t id : lease.held) {
+    const auto job = ledger.state().record(id);
+    if (!job || !is_suspect(*job) || job->claim < claim) continue;
+    claim = job->claim;
+    newest = id;
+  }
+  return newest;
+}
+
 // Nothing runs any more of what was canceled while the worker held it.
 void conclude_revoked(Ledger& ledger, const Lease& lease, WorkerEpoch worker) {
   for (std::uint64_t id : lease.ending) {
@@ -95,7 +110,7 @@ std::string_view to_string(WorkerStatus status) {
   return "?";
 }
 
-Result<WorkerEpoch> register_worker(Transaction& tx, const WorkerInfo& info) {
+Result<WorkerEpoch> register_worker(Transaction& tx, WorkerInfo info) {
   const WorkerEpoch epoch{tx.sequence()};
   Ledger ledger(tx, info.registered_at);
   if (raw(epoch) == 0 || ledger.state().worker(epoch)) {
@@ -107,6 +122,7 @@ Result<WorkerEpoch> register_worker(Transaction& tx, const WorkerInfo& info) {
   lease.renewals = 1;
   lease.last_seen = info.registered_at;
   lease.ttl = lease_ttl(info.lease_ttl, ledger.tally().living + 1, info.lease_beat);
+  info.own_beat_file = ledger.tally().living < store::kOwnBeatFiles;
   if (!first_on(tx, info.host, 0)) ++ledger.tally().hosts;
   tx.put(host_key(info.host, epoch), {});
   tx.put(Key(Table::worker, raw(epoch)), encode_worker(info, WorkerStatus::living, Lease{}, {}));
@@ -120,7 +136,7 @@ Result<void> release_worker(Transaction& tx, WorkerEpoch worker, WallTime now) {
   Ledger ledger(tx, now);
   auto lease = ledger.state().lease(worker);
   TORC_TRY(ledger.state().sound());
-  if (!lease) return fenced(worker);
+  if (!lease || lease->barred) return fenced(worker);
   for (std::uint64_t id : lease->held) {
     const auto job = held_job(ledger, id, worker);
     if (!job) break;
@@ -128,7 +144,7 @@ Result<void> release_worker(Transaction& tx, WorkerEpoch worker, WallTime now) {
     if (const auto* after = std::get_if<Job>(&decision)) ledger.change(id, *job, *after);
   }
   conclude_revoked(ledger, *lease, worker);
-  drop_runs(tx, ledger.state(), worker, *lease, EndCause::stopped, now);
+  drop_runs(tx, ledger.state(), worker, *lease, {EndCause::stopped, Charge::no, now});
   lease->ending.clear();
   lease->actions.clear();
   ++lease->renewals;
@@ -137,22 +153,34 @@ Result<void> release_worker(Transaction& tx, WorkerEpoch worker, WallTime now) {
   return ledger.close();
 }
 
+Result<bool> bar_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t observed) {
+  State state(tx);
+  auto lease = state.lease(worker);
+  TORC_TRY(state.sound());
+  if (!lease || lease->renewals != observed) return false;
+  if (lease->barred) return true;
+  lease->barred = true;
+  tx.put(Key(Table::lease, raw(worker)), encode(*lease));
+  return true;
+}
+
 Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t observed,
-                           WallTime now, std::uint32_t crash_limit, EndCause why,
-                           WallTime alive_at) {
+                           WallTime now, std::uint32_t crash_limit, EndCause why, WallTime alive_at,
+                           Charge charge) {
   Ledger ledger(tx, now);
   const auto lease = ledger.state().lease(worker);
   TORC_TRY(ledger.state().sound());
   if (!lease || lease->renewals != observed) return false;
   const WallTime end = alive_at.count() != 0 ? alive_at : lease->last_seen;
   Retries retries(ledger);
+  const Retries::Loss loss{crash_limit, now, end, why, charge, newest_suspect(ledger, *lease)};
   for (std::uint64_t id : lease->held) {
     const auto job = held_job(ledger, id, worker);
     if (!job) break;
-    ledger.change(id, *job, retries.after_loss(id, *job, {crash_limit, now, end, why}));
+    ledger.change(id, *job, retries.after_loss(id, *job, loss));
   }
   conclude_revoked(ledger, *lease, worker);
-  drop_runs(tx, ledger.state(), worker, *lease, why, now);
+  drop_runs(tx, ledger.state(), worker, *lease, {why, charge, now});
   bury(ledger, worker, WorkerStatus::expired, *lease, now);
   TORC_TRY(ledger.close());
   return true;
@@ -191,6 +219,16 @@ std::optional<Worker> newest_worker(const Reader& reader) {
   const auto entry = reader.seek_before({&after_all, 1});
   const auto epoch = entry ? id_in(Table::lease, entry->key) : std::nullopt;
   return epoch ? read_worker(reader, WorkerEpoch{*epoch}) : std::nullopt;
+}
+
+store::BeatPlace beat_place(const Worker& worker) {
+  return {raw(worker.epoch),
+          worker.info.own_beat_file ? store::BeatFile::own : store::BeatFile::shared};
+}
+
+store::BeatPlace beat_place(const Reader& reader, WorkerEpoch worker) {
+  const auto known = read_worker(reader, worker);
+  return known ? beat_place(*known) : store::BeatPlace{raw(worker), store::BeatFile::own};
 }
 
 bool is_anybody_of(const Reader& reader, std::uint64_t first, std::uint64_t last) {

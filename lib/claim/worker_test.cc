@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "lib/claim/live.h"
 #include "lib/claim/test_workflow.h"
 
 namespace torc::claim {
@@ -27,7 +28,138 @@ TEST(Worker, a_lost_worker_s_jobs_run_again_with_their_attempt_used_up) {
   EXPECT_EQ(wf.job(2).lost, 0U) << "it had not started";
   EXPECT_EQ(wf.job(1).outcome.cause, EndCause::worker_lost);
   EXPECT_EQ(read_worker(wf.tx, w)->status, WorkerStatus::expired);
-  EXPECT_EQ(ids(wf.claim(wf.join(), 4)), (Ids{1, 2, 3, 4}));
+  ASSERT_TRUE(*expire(wf, wf.join(), 5));
+  EXPECT_EQ(wf.state(4), JobState::ready);
+}
+
+TEST(Worker, suspects_have_a_worker_to_themselves_and_innocent_ones_are_suspects_no_more) {
+  TestWorkflow wf(plan_of({{6, 0}}));
+  const WorkerEpoch w = wf.join();
+  wf.start(w, wf.claim(w, 2)[0].token);
+  ASSERT_TRUE(*expire(wf, w, 5));
+  const WorkerEpoch busy = wf.join();
+  const WorkerEpoch idle = wf.join();
+  const auto alone = wf.claim(idle, TestWorkflow::offer(4));
+  ASSERT_EQ(ids(alone), (Ids{1})) << "and nothing beside it, nor ahead";
+  EXPECT_TRUE(alone[0].alone);
+  EXPECT_EQ(alone[0].lost, 1U);
+  const auto second = wf.claim(busy, 4);
+  ASSERT_EQ(ids(second), (Ids{2}));
+  ASSERT_TRUE(wf.finish(busy, second[0].token, JobState::ready).ok());
+  EXPECT_FALSE(is_suspect(wf.job(2)));
+  EXPECT_EQ(ids(wf.claim(busy, 4)), (Ids{2, 3, 4, 5}));
+  EXPECT_EQ(wf.finish(idle, alone[0].token)->workflow.of(JobState::completed), 1U);
+}
+
+// Three suspects, 1-3, and as many others.
+struct Aftermath {
+  Aftermath() {
+    const WorkerEpoch w = wf.join();
+    (void)wf.claim(w, 3);
+    EXPECT_TRUE(*expire(wf, w, 5));
+  }
+  TestWorkflow wf{plan_of({{6, 0}})};
+};
+
+TEST(Worker, suspects_are_granted_one_by_one_beside_others_that_have_outlived_their_probation) {
+  Aftermath after;
+  const WorkerEpoch w = after.wf.join();
+  // A worker asks only when the newest one has.
+  EXPECT_EQ(ids(after.wf.claim(w, 4)), (Ids{1}));
+  EXPECT_EQ(ids(after.wf.claim(w, 4)), (Ids{2}));
+  EXPECT_EQ(ids(after.wf.claim(w, 4)), (Ids{3}));
+  EXPECT_EQ(ids(after.wf.claim(w, 2)), (Ids{4, 5})) << "and others come after them";
+}
+
+TEST(Worker, no_suspect_is_granted_beside_what_is_none) {
+  Aftermath after;
+  const WorkerEpoch w = after.wf.join();
+  const auto first = after.wf.claim(w, 1);
+  ASSERT_EQ(ids(first), (Ids{1}));
+  ASSERT_TRUE(after.wf.finish(w, first[0].token, JobState::ready).ok());  // innocent
+  EXPECT_EQ(ids(after.wf.claim(w, 2)), (Ids{1, 4})) << "2 may kill, and 1 would be lost with it";
+  EXPECT_EQ(ids(after.wf.claim(w, 2)), (Ids{5, 6}));
+  EXPECT_EQ(ids(after.wf.claim(after.wf.join(), 2)), (Ids{2}));
+}
+
+TEST(Worker, the_suspect_that_was_granted_last_is_the_prime_one_and_waits_for_an_empty_worker) {
+  Aftermath after;
+  TestWorkflow& wf = after.wf;
+  const WorkerEpoch w = wf.join();
+  for (int i = 0; i < 3; ++i) (void)wf.claim(w, 4);
+  ASSERT_TRUE(*expire(wf, w, 5));
+  EXPECT_EQ(wf.job(1).suspicion, Suspicion::suspect);
+  EXPECT_EQ(wf.job(2).suspicion, Suspicion::suspect);
+  EXPECT_EQ(wf.job(3).suspicion, Suspicion::prime) << "the others had outlived their probation";
+  const WorkerEpoch next = wf.join();
+  EXPECT_EQ(ids(wf.claim(next, 4)), (Ids{1}));
+  EXPECT_EQ(ids(wf.claim(next, 4)), (Ids{2}));
+  EXPECT_EQ(ids(wf.claim(next, 1)), (Ids{4})) << "3 would take 1 and 2 with it";
+  const auto prime = wf.claim(wf.join(), 4);
+  ASSERT_EQ(ids(prime), (Ids{3}));
+  EXPECT_TRUE(prime[0].alone);
+  EXPECT_EQ(wf.job(3).attempt, 3U);
+}
+
+TEST(Worker, a_suspect_that_comes_back_unstarted_has_not_been_stopped) {
+  Aftermath after;
+  const WorkerEpoch w = after.wf.join();
+  Exchange back;
+  back.worker = w;
+  back.returns = {after.wf.claim(w, 4)[0].token};
+  ASSERT_TRUE(after.wf.say(back).ok());
+  EXPECT_EQ(after.wf.job(1).attempt, 1U);
+  EXPECT_EQ(after.wf.job(1).stopped, 0U);
+  EXPECT_EQ(after.wf.job(1).outcome.cause, EndCause::worker_lost);
+}
+
+TEST(Worker, of_a_worker_that_was_cut_off_no_job_is_a_suspect) {
+  TestWorkflow wf(plan_of({{2, 0}}));
+  const WorkerEpoch w = wf.join();
+  wf.start(w, wf.claim(w, 2)[0].token);
+  const std::uint64_t observed = read_worker(wf.tx, w)->renewals;
+  ++wf.tx.number;
+  ASSERT_TRUE(
+      *expire_worker(wf.tx, w, observed, kNoon, 1, EndCause::allocation_ended, {}, Charge::stop));
+  wf.check();
+  for (const std::uint64_t id : {1, 2}) {
+    EXPECT_EQ(wf.state(id), JobState::ready);
+    EXPECT_EQ(wf.job(id).suspicion, Suspicion::none);
+    EXPECT_EQ(wf.job(id).outcome.cause, EndCause::allocation_ended);
+  }
+  EXPECT_EQ(wf.job(1).stopped, 1U);
+  EXPECT_EQ(wf.job(2).stopped, 0U);
+  EXPECT_EQ(ids(wf.claim(wf.join(), 2)), (Ids{1, 2}));
+}
+
+TEST(Worker, a_busy_worker_passes_over_suspects_also_when_it_counts_jobs_only) {
+  TestWorkflow wf(plan_of({{3, 0}}));
+  const WorkerEpoch busy = wf.join();
+  ASSERT_EQ(ids(wf.claim(busy, 1)), (Ids{1}));
+  const WorkerEpoch w = wf.join();
+  ASSERT_EQ(ids(wf.claim(w, 1)), (Ids{2}));
+  ASSERT_TRUE(*expire(wf, w, 5));
+  Offer offer = TestWorkflow::offer(8);
+  offer.ignore_resources = true;
+  offer.ahead = 8;
+  EXPECT_EQ(ids(wf.claim(busy, offer)), (Ids{3}));
+  EXPECT_EQ(ids(wf.claim(busy, offer)), (Ids{}));
+  EXPECT_EQ(ids(wf.claim(wf.join(), offer)), (Ids{2}));
+}
+
+TEST(Worker, what_is_still_to_be_ended_keeps_the_workflow_from_being_finished) {
+  TestWorkflow wf(plan_of({{1, 0}}));
+  const WorkerEpoch w = wf.join();
+  wf.claim(w, 1);
+  const JobRange all[] = {range(1, 1)};
+  ++wf.tx.number;
+  ASSERT_TRUE(cancel_jobs(wf.tx, all, kNoon).ok());
+  wf.check();
+  EXPECT_EQ(read_workflow(wf.tx)->ending, 1U);
+  EXPECT_FALSE(read_workflow(wf.tx)->finished());
+  ASSERT_TRUE(*expire(wf, w, 5));
+  EXPECT_EQ(read_workflow(wf.tx)->ending, 0U);
+  EXPECT_TRUE(read_workflow(wf.tx)->finished());
 }
 
 TEST(Worker, a_job_that_loses_too_many_workers_fails) {
@@ -39,6 +171,52 @@ TEST(Worker, a_job_that_loses_too_many_workers_fails) {
   }
   EXPECT_EQ(wf.state(1), JobState::failed);
   EXPECT_EQ(wf.job(1).lost, 2U);
+}
+
+// Nobody is known to have died of the job: the worker lives, and says so.
+TEST(Worker, a_loss_that_is_not_charged_to_its_jobs_ends_none_of_them) {
+  TestWorkflow wf(plan_of({{1, 0}}));
+  for (int i = 0; i < 7; ++i) {
+    const WorkerEpoch w = wf.join();
+    wf.start(w, wf.claim(w, 1)[0].token);
+    const std::uint64_t observed = read_worker(wf.tx, w)->renewals;
+    ++wf.tx.number;
+    ASSERT_TRUE(*expire_worker(wf.tx, w, observed, kNoon, 2, EndCause::lease_lost, {}, Charge::no));
+    wf.check();
+  }
+  EXPECT_EQ(wf.state(1), JobState::ready);
+  EXPECT_EQ(wf.job(1).lost, 0U);
+  EXPECT_EQ(wf.job(1).attempt, 7U);
+  EXPECT_EQ(wf.job(1).outcome.cause, EndCause::lease_lost);
+}
+
+TEST(Worker, of_a_barred_worker_nothing_counts_and_nobody_has_its_jobs_until_it_expires) {
+  TestWorkflow wf(plan_of({{2, 0}}));
+  const WorkerEpoch w = wf.join();
+  const auto grants = wf.claim(w, 1);
+  wf.start(w, grants[0].token);
+  const std::uint64_t observed = read_worker(wf.tx, w)->renewals;
+  ++wf.tx.number;
+  ASSERT_FALSE(*bar_worker(wf.tx, w, observed - 1)) << "it renewed meanwhile";
+  ASSERT_FALSE(*bar_worker(wf.tx, WorkerEpoch{999}, 0));
+  ASSERT_TRUE(*bar_worker(wf.tx, w, observed));
+  wf.check();
+  EXPECT_TRUE(read_worker(wf.tx, w)->barred);
+  EXPECT_EQ(read_worker(wf.tx, w)->status, WorkerStatus::living);
+  auto before = wf.tx.entries;
+  EXPECT_TRUE(*bar_worker(wf.tx, w, observed)) << "another one comes to the same";
+  Exchange words;
+  words.worker = w;
+  words.finishes = {{grants[0].token, JobState::failed, {}}};
+  const auto refused = exchange(wf.tx, words);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::fenced);
+  EXPECT_FALSE(release_worker(wf.tx, w, kNoon).ok());
+  EXPECT_EQ(wf.tx.entries, before);
+  EXPECT_EQ(wf.state(1), JobState::running);
+  EXPECT_EQ(ids(wf.claim(wf.join(), 2)), (Ids{2}));
+  ASSERT_TRUE(*expire(wf, w, 5));
+  EXPECT_EQ(wf.state(1), JobState::ready);
 }
 
 TEST(Worker, a_worker_that_renewed_after_it_was_observed_is_not_expired) {
@@ -95,7 +273,11 @@ TEST(Worker, what_a_worker_registers_is_read_back) {
   info.pid_start = 99;
   info.boot_id = "boot";
   info.pid_namespace = "pid:[1]";
+  info.above = {4700, 12, 1};
+  info.user = "7 user:[1]";
   info.allocation = "12_3";
+  info.cluster = "alpha";
+  info.allocation_start = kNoon - WallTime(5);
   info.scheduler = "big";
   info.label = "l";
   info.any_binding = true;
@@ -115,7 +297,11 @@ TEST(Worker, what_a_worker_registers_is_read_back) {
   EXPECT_EQ(w->info.pid_start, 99U);
   EXPECT_EQ(w->info.boot_id, "boot");
   EXPECT_EQ(w->info.pid_namespace, "pid:[1]");
+  EXPECT_EQ(w->info.above, (std::vector<std::uint64_t>{4700, 12, 1}));
+  EXPECT_EQ(w->info.user, "7 user:[1]");
   EXPECT_EQ(w->info.allocation, "12_3");
+  EXPECT_EQ(w->info.cluster, "alpha");
+  EXPECT_EQ(w->info.allocation_start, kNoon - WallTime(5));
   EXPECT_EQ(w->info.scheduler, "big");
   EXPECT_EQ(w->info.label, "l");
   EXPECT_TRUE(w->info.any_binding);

@@ -30,7 +30,8 @@ bool blocks_child_signal(pid_t tid) {
 // A thread that takes SIGCHLD drops it, since nobody handles it there, and wait() would sleep
 // through the end of a command.
 Result<void> check_other_threads() {
-  for (const pid_t tid : numbers_in("/proc/self/task")) {
+  // Where they cannot be listed nothing speaks against them: this is about mistakes in programs.
+  for (const pid_t tid : numbers_in("/proc/self/task").value_or(std::vector<pid_t>())) {
     if (blocks_child_signal(tid)) continue;
     return Error{ErrorKind::invalid,
                  "thread " + std::to_string(tid) + " of this process does not block SIGCHLD",
@@ -49,8 +50,8 @@ Result<void> add_to(int epoll, int fd) {
 
 }  // namespace
 
-Result<std::unique_ptr<ProcessHost>> ProcessHost::create(Clock& clock) {
-  auto host = std::make_unique<Host>(clock);
+Result<std::unique_ptr<ProcessHost>> ProcessHost::create(Clock& clock, WatchedLease* lease) {
+  auto host = std::make_unique<Host>(clock, lease);
   TORC_TRY(host->open());
   return std::unique_ptr<ProcessHost>(std::move(host));
 }
@@ -73,8 +74,11 @@ std::string_view to_string(StartStep step) {
   return "?";
 }
 
-Host::Host(Clock& clock)
-    : clock_(clock), process_(getpid()), thread_(static_cast<pid_t>(syscall(SYS_gettid))) {
+Host::Host(Clock& clock, WatchedLease* lease)
+    : clock_(clock),
+      lease_(lease),
+      process_(getpid()),
+      thread_(static_cast<pid_t>(syscall(SYS_gettid))) {
   // The moment, since a process may have one host after another.
   identity_ = std::to_string(process_) + "-" + std::to_string(this_process().start) + "-" +
               std::to_string(clock.boot_now().count());

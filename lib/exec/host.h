@@ -13,10 +13,12 @@
 #include <unordered_set>
 
 #include "lib/exec/cgroup.h"
+#include "lib/exec/kill_tree.h"
 #include "lib/exec/launch.h"
 #include "lib/exec/procfs.h"
 #include "lib/exec/program_path.h"
 #include "lib/exec/run_table.h"
+#include "lib/exec/watched_lease.h"
 
 namespace torc::exec {
 
@@ -25,13 +27,15 @@ namespace torc::exec {
 
 class Host final : public ProcessHost {
  public:
-  explicit Host(Clock& clock);
+  Host(Clock& clock, WatchedLease* lease);
   ~Host() override;
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
   Result<void> open();
 
   Result<RunId> start(const Command& command) override;
+  [[nodiscard]] std::optional<Ended> not_started(RunId id) const override;
+  void forget(RunId id) override;
   Result<void> watch(int fd) override;
   void unwatch(int fd) override;
   Result<Wakeup> wait(std::optional<BootTime> deadline) override;
@@ -56,6 +60,12 @@ class Host final : public ProcessHost {
   void expire_deadlines();
   void look_after_children();
 
+  // host_pause.cc
+  bool follow_lease();
+  void stop_commands();
+  void note_lost_time(std::optional<BootTime> alarm);
+  void shift_deadlines(std::chrono::nanoseconds by);
+
   // host_end.cc
   bool reap();  // whether any child was
   [[nodiscard]] pid_t dead_child() const;
@@ -75,6 +85,7 @@ class Host final : public ProcessHost {
   // host_signal.cc
   void terminate(RunKey key, Ending cause, std::chrono::nanoseconds lead);
   void kill_run(RunKey key);
+  void signal_run(RunKey key, int signal);
   [[nodiscard]] static bool has_ended(const Run& run);
   void signal_group(Run& run, int signal);
   void kill_strays(RunKey key);
@@ -92,6 +103,10 @@ class Host final : public ProcessHost {
   [[nodiscard]] bool killed_in_group(const Run& run);
 
   Clock& clock_;
+  WatchedLease* lease_;                // null: none
+  bool paused_ = false;                // with the lease: all commands are stopped
+  StoppedProcesses stopped_;           // by this process
+  std::optional<BootTime> next_stop_;  // not all that is to stand still could be looked at
   pid_t process_ = 0;
   pid_t thread_ = 0;
   std::string identity_;  // "<pid>-<start time>-<moment>": names this host in TORC_RUN_ID

@@ -97,7 +97,7 @@ void Host::take(pid_t pid) {
     run = key ? runs_.find(*key) : nullptr;
   }
   if (run != nullptr) account_io(*run, pid, is_leader);
-  int status = 0;
+  int status = SIGKILL;  // an end that nobody can tell of was no success
   struct rusage usage {};
   while (wait4(pid, &status, 0, &usage) < 0 && errno == EINTR) {
   }
@@ -117,7 +117,7 @@ void Host::take(pid_t pid) {
 }
 
 std::vector<pid_t> Host::children() const {
-  if (children_files_.empty()) return children_of(process_);
+  if (children_files_.empty()) return children_of(process_).pids;
   std::vector<pid_t> all = children_files_.front()->read();
   for (std::size_t i = 1; i < children_files_.size(); ++i) {
     const auto more = children_files_[i]->read();

@@ -41,10 +41,10 @@ class HostTest : public ::testing::Test {
     ASSERT_GE(fifo_, 0);
   }
 
-  void open_host(Clock& clock) {
+  void open_host(Clock& clock, WatchedLease* lease = nullptr) {
     host_.reset();
     reported_.clear();
-    auto host = ProcessHost::create(clock);
+    auto host = ProcessHost::create(clock, lease);
     ASSERT_TRUE(host.ok()) << host.error().text();
     host_ = *std::move(host);
   }

@@ -54,7 +54,7 @@ std::vector<pid_t> Host::processes_of(RunKey key, const Run& run) const {
   std::vector<pid_t> found;
   const auto add = [&](pid_t top) {
     found.push_back(top);
-    const auto below = descendants_of(top);
+    const auto below = descendants_of(top).pids;
     found.insert(found.end(), below.begin(), below.end());
   };
   if (!run.leader_gone) add(run.group);

@@ -60,11 +60,15 @@ void Host::terminate(RunKey key, Ending cause, std::chrono::nanoseconds lead) {
   run.phase = Phase::terminating;
   const BootTime now = clock_.boot_now();
   runs_.set_deadline(key, lead > BootTime::max() - now ? BootTime::max() : now + lead);
+  signal_run(key, run.termination_signal);
+  if (!paused_) signal_run(key, SIGCONT);  // else when it is over
+}
+
+void Host::signal_run(RunKey key, int signal) {
+  Run& run = *runs_.find(key);
   const std::vector<pid_t> outside = outside_group(key, run);
-  for (const int signal : {run.termination_signal, SIGCONT}) {
-    signal_group(run, signal);
-    for (const pid_t pid : outside) ::kill(pid, signal);
-  }
+  signal_group(run, signal);
+  for (const pid_t pid : outside) ::kill(pid, signal);
 }
 
 void Host::kill_run(RunKey key) {
@@ -105,7 +109,7 @@ void Host::kill_strays(RunKey key) {
 std::vector<pid_t> Host::outside_group(RunKey key, const Run& run) const {
   std::vector<pid_t> found;
   const auto add_below = [&](pid_t top) {
-    for (const pid_t pid : descendants_of(top)) {
+    for (const pid_t pid : descendants_of(top).pids) {
       if (getpgid(pid) != run.group) found.push_back(pid);
     }
   };

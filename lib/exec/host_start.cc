@@ -191,4 +191,13 @@ Result<RunId> Host::start(const Command& command) {
   return RunId{key};
 }
 
+std::optional<Ended> Host::not_started(RunId id) const {
+  if (ended_.empty() || ended_.back().id != id) return std::nullopt;
+  return ended_.back();
+}
+
+void Host::forget(RunId id) {
+  if (not_started(id)) ended_.pop_back();
+}
+
 }  // namespace torc::exec

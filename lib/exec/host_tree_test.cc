@@ -41,13 +41,13 @@ TEST_F(Tree, a_daemon_that_left_the_session_ends_with_its_leader) {
                          "; sleep 1000 & wait");
   wait_for("daemon");
   const ProcessIdentity daemon = written_in("pid");
-  ASSERT_TRUE(exists(daemon));
+  ASSERT_EQ(presence_of(daemon), Presence::here);
   ASSERT_NE(getsid(static_cast<pid_t>(daemon.pid)), host_->leader(id));
   ::kill(host_->leader(id), SIGTERM);  // not by the host: it ends on its own
   const Ended ended = end_of(id);
   EXPECT_EQ(ended.how, Ending::exited);
   EXPECT_EQ(ended.exit_code, 4);
-  EXPECT_FALSE(exists(daemon));
+  EXPECT_EQ(presence_of(daemon), Presence::gone);
   EXPECT_FALSE(anybody_left());
 }
 
@@ -78,10 +78,10 @@ TEST_F(Tree, daemons_of_a_command_that_still_runs_are_left_alone) {
   wait_for("daemon");
   const ProcessIdentity daemon = written_in("pid");
   EXPECT_EQ(run("sleep 1000 & exit 0").exit_code, 0);
-  EXPECT_TRUE(exists(daemon));
+  EXPECT_EQ(presence_of(daemon), Presence::here);
   host_->kill(staying);
   EXPECT_EQ(end_of(staying).how, Ending::stopped);
-  EXPECT_FALSE(exists(daemon));
+  EXPECT_EQ(presence_of(daemon), Presence::gone);
 }
 
 TEST_F(Tree, a_daemon_ends_with_its_own_command_while_others_run) {
@@ -107,7 +107,7 @@ TEST_F(Tree, a_hidden_daemon_ends_at_the_latest_with_the_last_command_it_can_be_
   end_of(second);
   host_->kill(first);
   end_of(first);
-  EXPECT_FALSE(exists(daemon));
+  EXPECT_EQ(presence_of(daemon), Presence::gone);
   EXPECT_FALSE(anybody_left());
 }
 
@@ -148,7 +148,7 @@ TEST_F(Tree, a_host_that_is_destroyed_leaves_nobody) {
   wait_for("hidden");
   host_.reset();
   EXPECT_FALSE(anybody_left());
-  EXPECT_TRUE(children_of(getpid()).empty());
+  EXPECT_TRUE(children_of(getpid()).pids.empty());
 }
 
 TEST_F(Tree, orphans_that_end_early_are_reaped_while_the_command_runs) {
@@ -217,7 +217,7 @@ TEST_F(Tree, a_host_works_in_a_thread_that_is_not_the_main_one) {
     host_.reset();
   }).join();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  EXPECT_TRUE(children_of(getpid()).empty());
+  EXPECT_TRUE(children_of(getpid()).pids.empty());
 }
 
 // What a worker would be: starts a command, says its number, and is killed.

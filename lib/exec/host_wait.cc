@@ -89,16 +89,20 @@ Result<ProcessHost::Wakeup> Host::wait(std::optional<BootTime> deadline) {
   for (;;) {
     if (unsettled_) look_after_children();
     const bool late = deadline && clock_.boot_now() >= *deadline;
-    const std::optional<BootTime> next =
-        earlier(earlier(deadline, runs_.next_deadline()), next_look_);
+    std::optional<BootTime> next = deadline;
+    next = earlier(next, paused_ ? next_stop_ : earlier(runs_.next_deadline(), next_look_));
     const bool at_once = late || !ended_.empty() || (next && clock_.boot_now() >= *next);
     if (!at_once) TORC_TRY(arm(next));
     TORC_TRY(sleep_for_events(at_once, wakeup));
+    const bool lease_changed = follow_lease();
+    if (!at_once) note_lost_time(next);
     // After the children: a command that ended just in time has not timed out.
-    expire_deadlines();
-    look_at_memory();
+    if (!paused_) {
+      expire_deadlines();
+      look_at_memory();
+    }
     if (unsettled_) look_after_children();
-    if (late || !ended_.empty() || !samples_.empty() || !wakeup.readable.empty()) {
+    if (late || lease_changed || !ended_.empty() || !samples_.empty() || !wakeup.readable.empty()) {
       wakeup.ended = std::exchange(ended_, {});
       wakeup.samples = std::exchange(samples_, {});
       return wakeup;

@@ -109,7 +109,9 @@ std::unique_ptr<JobGroups> JobGroups::create(const std::string& root,
   const auto here = own_group(root);
   if (!here || own.empty()) return nullptr;
   if (!has_word(read_small_file(*here + "/cgroup.controllers"), "memory")) return nullptr;
-  for (const pid_t pid : members(*here)) {
+  const std::vector<pid_t> all = members(*here);
+  if (all.empty()) return nullptr;  // this process is there: the list could not be read
+  for (const pid_t pid : all) {
     if (std::find(own.begin(), own.end(), pid) == own.end()) return nullptr;
   }
   Move move(*here, own);

@@ -1,26 +1,67 @@
-// Ends process trees from outside, without the help of the process at their top: for watchdogs.
+// Ends or stops process trees from outside, without the help of the process at their top: for
+// watchdogs.
 #pragma once
 
 #include <sys/types.h>
 
-#include <cstddef>
+#include <cstdint>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace torc::exec {
 
+// What is left, as far as it was seen. `none` is only said when everything was looked at that could
+// have been one.
+enum class Leftovers : std::uint8_t { none, some, unknown };
+
 // SIGKILL to every process below `top`, not to `top` itself, again and again until no new one is
 // found. Processes that have left their sessions are found too, as long as `top` or a process
-// below it is a child subreaper. Gives the number of those that were told to die and have not yet
-// (they may be waiting for a disk). Those that this process may not kill (of another user) are left
-// alone and not counted.
-std::size_t kill_below(pid_t top);
+// below it is a child subreaper. `some`: they were told to die and have not yet (they may be
+// waiting for a disk). Those that this process may not kill (of another user) are left alone and
+// not counted. `unknown`: not all of /proc could be looked at, and what was seen has died.
+Leftovers kill_below(pid_t top);
 
-// SIGKILL to every process of this user whose environment, as it was executed with, has all these
-// variables ("NAME=value"), but this one; new ones are looked for until there are none, and their
-// ends are waited for, at most a second. Gives the number of those that are left. For what a worker
-// left behind that was killed together with its watchdog. Does nothing where this process has them
-// all itself.
-std::size_t kill_marked(const std::vector<std::string>& marks);
+// SIGKILL to every process whose environment, as it was executed with, has all these variables
+// ("NAME=value"); new ones are looked for until there are none, and their ends are waited for, at
+// most a second. For what a worker of this user left behind that was killed together with its
+// watchdog. What is older than that is none of it.
+//
+// `unknown` where one may have been missed: the processes cannot be listed, some are hidden
+// (hidepid), or there is one of this user whose environment cannot be read (a set-user-ID program,
+// one that is not dumpable) and that may have come from there. It has not where it, or one above
+// it, is a child of a process that is older than the worker and was not above it: only who was can
+// have adopted what it left. Those of other users are not counted. `some` also when this process
+// has all the variables itself: then nothing is killed.
+struct Origin {
+  std::uint64_t start = 0;           // of the process that has gone, see ProcessIdentity
+  std::vector<std::uint64_t> above;  // ancestors_of() it; empty: not known
+};
+Leftovers kill_marked(const std::vector<std::string>& marks, const Origin& origin,
+                      const std::string& proc = "/proc");
+
+// Processes that were stopped from outside and are to go on later.
+class StoppedProcesses {
+ public:
+  // SIGSTOP to every process below `top`, as kill_below() finds them. Those that had been stopped
+  // before, by whomever, are left as they are. May be repeated, to find new ones. False: there may
+  // be one that was not told, and it is worth another look soon. Not all of /proc could be looked
+  // at: what cannot be seen is not signaled, since nobody could say later whether it is the same
+  // process. Or `top` is just starting one (launch.h), which has not asked the kernel yet to end it
+  // with its parent: were it stopped now and all others killed, it would be stopped for ever.
+  [[nodiscard]] bool stop_below(pid_t top);
+  // SIGCONT to all that were told to stop; a process before the one that started it, so that nobody
+  // sees its children stopped.
+  void go_on();
+  // They are ended by somebody.
+  void forget();
+  [[nodiscard]] bool empty() const { return order_.empty(); }
+
+ private:
+  using Id = std::pair<pid_t, std::uint64_t>;  // number and start time
+  std::vector<Id> order_;
+  std::set<Id> told_;
+};
 
 }  // namespace torc::exec

@@ -113,9 +113,10 @@ TORC_IN_CHILD bool arrange_descriptors(Shared& shared) {
 TORC_IN_CHILD int child(void* argument) {
   Shared& shared = *static_cast<Shared*>(argument);
   const LaunchPlan& plan = *shared.plan;
-  setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != shared.parent) _exit(127);  // it ended before the line above
+  // After that: who leads its session may be stopped, see StoppedProcesses.
+  setsid();
   // Where that fails it is looked at and killed as without a group.
   if (plan.group_fd >= 0) syscall(SYS_write, plan.group_fd, "0", 1);
   reset_signals(shared.signals, shared.signal_count);

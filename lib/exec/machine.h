@@ -44,15 +44,40 @@ struct SlurmShare {
 [[nodiscard]] std::string allowed_cpu_list(const std::string& root);
 [[nodiscard]] ByteCount node_memory(const std::string& root);  // 0: not known
 
-// Identity of a process that survives pid reuse, and whether it still exists on this node.
+// Identity of a process that survives the reuse of its number. What could not be learnt is 0.
 struct ProcessIdentity {
   std::uint64_t pid = 0;
   std::uint64_t start = 0;  // field 22 of /proc/pid/stat
 };
 [[nodiscard]] ProcessIdentity this_process();
-[[nodiscard]] bool exists(const ProcessIdentity& process);
+
+// The numbers of its parent, of that one's parent, and so on, of this pid namespace. Empty: not all
+// could be seen.
+[[nodiscard]] std::vector<std::uint64_t> ancestors_of(const ProcessIdentity& process);
+
+// What is known of a process of this node. `gone` is only what has a positive sign: the kernel has
+// no process of that number, or shows another one under it, or shows that it has ended (a zombie).
+// All else is `unknown`: no descriptor left, no memory, a /proc that hides, belongs to another
+// namespace or is not mounted, an identity that was never learnt.
+enum class Presence : std::uint8_t { here, gone, unknown };
+// Precondition: the number is of this boot and of this pid namespace, see ProcessSpace. `proc` is
+// "/proc" but for tests.
+[[nodiscard]] Presence presence_of(const ProcessIdentity& process,
+                                   const std::string& proc = "/proc");
+
+// Where a process number means the same process: one boot of one machine and a pid namespace of it.
+// Empty: not known.
+struct ProcessSpace {
+  std::string boot_id;
+  std::string pid_namespace;
+};
+// Known to be; nothing is the same as what is not known.
+[[nodiscard]] bool is_same(const ProcessSpace& a, const ProcessSpace& b);
 [[nodiscard]] std::string boot_id();
 [[nodiscard]] std::string pid_namespace();
+// The effective user and the namespace in which that number is theirs: "1000 user:[4026531837]".
+// Processes of an equal user can be looked into and killed. Empty: not known.
+[[nodiscard]] std::string this_user();
 
 // Hands out GPU ids of one worker; never one twice at a time.
 class GpuPool {

@@ -283,36 +283,6 @@ TEST(Detect, finds_something_on_the_real_machine) {
   EXPECT_GT(found.memory, mebibytes(16));
 }
 
-TEST(Identity, a_process_exists_until_it_has_ended) {
-  EXPECT_TRUE(exists(this_process()));
-  ProcessIdentity reused = this_process();
-  ++reused.start;
-  EXPECT_FALSE(exists(reused)) << "another process of the same number";
-
-  int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    const ProcessIdentity self = this_process();
-    if (write(ends[1], &self, sizeof self) != sizeof self) _exit(1);
-    _exit(0);
-  }
-  ProcessIdentity identity;
-  ASSERT_EQ(read(ends[0], &identity, sizeof identity), static_cast<ssize_t>(sizeof identity));
-  siginfo_t info{};
-  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
-  EXPECT_FALSE(exists(identity)) << "a zombie";
-  waitpid(child, nullptr, 0);
-  EXPECT_FALSE(exists(identity));
-  close(ends[0]);
-  close(ends[1]);
-}
-
-TEST(Identity, boot_and_namespace_are_known) {
-  EXPECT_EQ(boot_id().size(), 36u);
-  EXPECT_TRUE(pid_namespace().starts_with("pid:["));
-}
-
 TEST(GpuPool, never_gives_one_away_twice) {
   GpuPool pool({"0", "1", "2"});
   const auto two = pool.take(2);

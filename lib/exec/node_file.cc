@@ -73,9 +73,12 @@ bool is_of_this_node(int directory) {
   }
 }
 
+// Empty: it is not known which processes would meet there.
 std::string ledger_name(const std::string& node) {
-  std::string name = "node-" + boot_id() + "-";
-  for (const char c : pid_namespace()) {
+  const ProcessSpace space{boot_id(), pid_namespace()};
+  if (!is_same(space, space)) return {};
+  std::string name = "node-" + space.boot_id + "-";
+  for (const char c : space.pid_namespace) {
     if (c >= '0' && c <= '9') name += c;
   }
   return node.empty() ? name : name + "-" + node;
@@ -133,6 +136,10 @@ Result<std::unique_ptr<NodeFile>> NodeFile::open_in(const fs::path& root, const 
   }
 
   const std::string name = ledger_name(node);
+  if (name.empty()) {
+    return Error{ErrorKind::unsupported, "this system tells neither boots nor namespaces apart",
+                 "mount /proc"};
+  }
   const fs::path path = mine / name;
   const int make = missing == Missing::make ? O_CREAT : 0;
   // Neither a link nor a pipe of the same name is waited for or followed.

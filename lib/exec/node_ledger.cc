@@ -23,17 +23,21 @@ constexpr int kMostReplacements = 8;                           // of the file, w
 // A worker that was stopped with its watchdog and whose jobs have gone uses nothing; nobody knows
 // whether it will ever go on.
 bool stands_still(const NodeMember& member) {
+  if (presence_of(member.worker) != Presence::here) return false;
   const auto worker = read_stat(static_cast<pid_t>(member.worker.pid));
   if (!worker || worker->start != member.worker.start || worker->state != 'T') return false;
-  const auto below = descendants_of(static_cast<pid_t>(member.worker.pid));
-  return std::all_of(below.begin(), below.end(), [](pid_t pid) {
-    const auto stat = read_stat(pid);
-    return !stat || stat->state == 'Z';
-  });
+  const Family below = descendants_of(static_cast<pid_t>(member.worker.pid));
+  return below.complete && std::all_of(below.pids.begin(), below.pids.end(), [](pid_t pid) {
+           const auto stat = read_stat(pid);
+           return stat && has_ended(*stat);
+         });
 }
 
+// What cannot be judged stays, and keeps what it holds.
 bool is_gone(const NodeMember& member) {
-  return (!exists(member.worker) && !exists(member.watchdog)) || stands_still(member);
+  return (presence_of(member.worker) == Presence::gone &&
+          presence_of(member.watchdog) == Presence::gone) ||
+         stands_still(member);
 }
 
 class Ledger final : public NodeLedger {

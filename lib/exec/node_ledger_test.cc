@@ -17,6 +17,7 @@
 
 #include "lib/exec/machine.h"
 #include "lib/exec/node_file.h"
+#include "lib/exec/other_process.h"
 #include "lib/exec/procfs.h"
 
 namespace torc::exec {
@@ -217,6 +218,28 @@ TEST_F(Ledgers, what_a_worker_had_is_held_while_its_watchdog_lives) {
   const auto b = enter(orphaned);
   b->take(kAll);
   EXPECT_FALSE(a->take({1, {}, 0}).complete);
+}
+
+TEST_F(Ledgers, of_whom_nothing_is_known_keeps_what_it_had) {
+  const auto a = enter();
+  NodeMember unseen = member();
+  unseen.worker = unseen.watchdog = {this_process().pid, 0};  // its /proc told it nothing
+  const auto b = enter(unseen);
+  b->take(kAll);
+  EXPECT_FALSE(a->take({1, {}, 0}).complete);
+  EXPECT_EQ(entries(), 2U);
+}
+
+// The lock of a ledger needs no descriptor, a look at /proc does.
+TEST_F(Ledgers, without_a_descriptor_nobody_takes_what_a_living_one_has) {
+  const auto a = enter();
+  const auto b = enter();
+  b->take(kAll);
+  EXPECT_EQ(in_child([&] {
+              use_up_descriptors();
+              return a->take({1, {}, 0}).complete ? 1 : 0;
+            }),
+            0);
 }
 
 TEST_F(Ledgers, a_stopped_worker_without_jobs_holds_nothing_and_notices_when_it_goes_on) {

@@ -102,6 +102,8 @@ struct Sample {
   std::uint32_t processes = 0;
 };
 
+class WatchedLease;  // watched_lease.h
+
 class ProcessHost {
  public:
   // Makes the calling process a child subreaper and takes over SIGCHLD, which it blocks in the
@@ -110,7 +112,11 @@ class ProcessHost {
   // which must live as long: the kernel kills the leaders of running commands when it ends. It
   // starts children by this host and by run_program() alone; other threads start none but by
   // run_program(). Children from before create() are reaped but not killed.
-  static Result<std::unique_ptr<ProcessHost>> create(Clock& clock);
+  //
+  // While `lease` (which lives as long; null: none) is paused, all commands are stopped, and what
+  // is due because of their time waits. That time does not count, nor does any in which this
+  // process did not run though it wanted to (it was stopped, or the machine suspended).
+  static Result<std::unique_ptr<ProcessHost>> create(Clock& clock, WatchedLease* lease = nullptr);
 
   // Kills what still runs and waits for its end, at most 5 s.
   virtual ~ProcessHost() = default;
@@ -123,6 +129,11 @@ class ProcessHost {
   // descriptors 0 (/dev/null), 1 and 2.
   virtual Result<RunId> start(const Command& command) = 0;
 
+  // How the command that start() gave last was not started; nullopt: it was. wait() tells of it all
+  // the same unless it is forgotten before.
+  [[nodiscard]] virtual std::optional<Ended> not_started(RunId id) const = 0;
+  virtual void forget(RunId id) = 0;
+
   // `fd` wakes wait() when it is readable. The caller empties it. `unwatch` before closing.
   virtual Result<void> watch(int fd) = 0;
   virtual void unwatch(int fd) = 0;
@@ -132,7 +143,8 @@ class ProcessHost {
     std::vector<int> readable;  // registered descriptors
     std::vector<Sample> samples;
   };
-  // Sleeps until something happens or `deadline` (boot time; nullopt: no limit) passes.
+  // Sleeps until something happens, also to the lease, or `deadline` (boot time; nullopt: no limit)
+  // passes.
   virtual Result<Wakeup> wait(std::optional<BootTime> deadline) = 0;
 
   // Sends the termination signal to the tree and SIGKILL after the lead, which all of the tree has

@@ -248,7 +248,7 @@ TEST_F(ProcessHostTest, thousands_of_commands_leave_nothing_behind) {
     ended += static_cast<int>(wakeup->ended.size());
   }
   EXPECT_EQ(host_->running(), 0u);
-  EXPECT_TRUE(children_of(getpid()).empty());
+  EXPECT_TRUE(children_of(getpid()).pids.empty());
 }
 
 // In a process of its own, as a user for whom the limit holds.

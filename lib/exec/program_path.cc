@@ -6,6 +6,8 @@
 
 #include <cerrno>
 
+#include "lib/base/dead_mount.h"
+
 namespace torc::exec {
 namespace {
 
@@ -59,7 +61,9 @@ ProgramPaths::Found ProgramPaths::find(const std::string& word, const char* path
       if (absolute) known_.emplace(key, candidate);
       return {std::move(candidate), 0, false};
     }
-    if (failure == EACCES) why = EACCES;
+    // It may well be there: nobody knows.
+    if (is_of_dead_mount(failure)) why = failure;
+    if (failure == EACCES && !is_of_dead_mount(why)) why = EACCES;
   }
   return {{}, why, false};
 }

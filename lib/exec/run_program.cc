@@ -110,10 +110,11 @@ class Child {
   void wait_and_reap() {
     siginfo_t info{};
     const auto id = static_cast<id_t>(launched_.pid);
-    while (waitid(P_PID, id, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
+    int seen = 0;
+    while ((seen = waitid(P_PID, id, &info, WEXITED | WNOWAIT)) < 0 && errno == EINTR) {
     }
     const std::lock_guard lock(mutex_);
-    ::kill(-pid_, SIGKILL);
+    if (seen == 0) ::kill(-pid_, SIGKILL);
     while (waitpid(launched_.pid, &status_, 0) < 0 && errno == EINTR) {
     }
     pid_ = 0;

@@ -7,12 +7,13 @@
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
-#include "lib/exec/kill_tree.h"
 #include "lib/exec/procfs.h"
 
 namespace torc::exec {
@@ -51,54 +52,112 @@ sigset_t watched_signals() {
   return set;
 }
 
-Watch::Watch(Clock& clock, LeasePage& page, pid_t worker, int wake_fd)
-    : clock_(clock), page_(page), worker_(worker), wake_fd_(wake_fd), look_again_(kFirstLook) {
-  const sigset_t watched = watched_signals();
+Watch::Watch(Clock& clock, LeasePage& page, pid_t worker, int wake_fd, int news_fd)
+    : clock_(clock),
+      page_(page),
+      worker_(worker),
+      wake_fd_(wake_fd),
+      news_fd_(news_fd),
+      look_again_(kFirstLook) {
+  sigset_t watched = watched_signals();
+  sigset_t stop;
+  sigemptyset(&stop);
+  if (sigismember(&watched, SIGTSTP) == 1) sigaddset(&stop, SIGTSTP);
+  sigdelset(&watched, SIGTSTP);
   signal_fd_ = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
+  stop_fd_ = signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
   timer_fd_ = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
   prctl(PR_SET_NAME, "torc-watchdog");
   malloc_trim(0);
   stay_in_memory();
 }
 
 Watch::~Watch() {
-  for (const int fd : {signal_fd_, timer_fd_, wake_fd_}) {
+  for (const int fd : {signal_fd_, stop_fd_, timer_fd_, wake_fd_, news_fd_}) {
     if (fd >= 0) close(fd);
   }
 }
 
 WorkerEnded Watch::run() {
-  pollfd fds[] = {{signal_fd_, POLLIN, 0}, {timer_fd_, POLLIN, 0}, {wake_fd_, POLLIN, 0}};
+  pollfd fds[] = {{signal_fd_, POLLIN, 0},
+                  {timer_fd_, POLLIN, 0},
+                  {wake_fd_, POLLIN, 0},
+                  {stop_fd_, POLLIN, 0}};
   while (!worker_gone_) {
-    (void)poll(fds, 3, -1);
+    (void)poll(fds, 4, -1);
     std::uint64_t ignored = 0;
     (void)!read(timer_fd_, &ignored, sizeof ignored);
     (void)!read(wake_fd_, &ignored, sizeof ignored);
     handle_signals();
     reap();
+    if (!worker_gone_ && fds[3].revents != 0) pause_with_worker();
     if (!worker_gone_) look_at_lease();
   }
   end_what_is_left();
   return ended_;
 }
 
+void Watch::tell_worker() const {
+  const std::uint64_t one = 1;
+  (void)!write(news_fd_, &one, sizeof one);
+}
+
 void Watch::look_at_lease() {
   const BootTime now = clock_.boot_now();
-  (void)page_.fence_if_due(now);
-  if (!page_.fenced()) {
-    fenced_at_.reset();
-    look_again_ = kFirstLook;
-    set_timer(page_.due());
-    return;
+  switch (page_.look(now)) {
+    case LeasePage::Phase::none:
+    case LeasePage::Phase::held:
+      stopped_.go_on();
+      doubted_at_.reset();
+      asked_in_pause_.reset();
+      told_fenced_ = false;
+      look_again_ = kFirstLook;
+      set_timer(page_.due());
+      return;
+    case LeasePage::Phase::paused:
+      return look_at_pause(now);
+    case LeasePage::Phase::fenced:
+      return look_at_fence(now);
   }
-  if (!fenced_at_) fenced_at_ = now;
+}
+
+// Told to stop, the worker has not done so by itself, nor has it heard of its lease.
+bool Watch::is_out_of_patience(BootTime now) const {
+  return told_to_stop_ && now >= std::max(*told_to_stop_, *doubted_at_) + kPatience;
+}
+
+void Watch::look_at_pause(BootTime now) {
+  if (!doubted_at_) {
+    doubted_at_ = now;
+    tell_worker();
+  }
   // Again and again: the worker may have been about to start a job.
-  if (page_.begin_sweep()) {
+  if (page_.begin_sweep(LeasePage::Phase::paused)) {
+    if (!stopped_.stop_below(worker_)) look_again_ = kFirstLook;
+    page_.end_sweep();
+  }
+  // One that was told before may be ending its jobs in its own time.
+  if (asked_in_pause_ && now >= std::max(*asked_in_pause_, *doubted_at_) + kPatience) {
+    page_.lose();
+    return look_at_fence(now);
+  }
+  const BootTime again = now + look_again_;
+  look_again_ = std::min(2 * look_again_, kLastLook);
+  set_timer(std::min(again, page_.due().value_or(again)));
+}
+
+void Watch::look_at_fence(BootTime now) {
+  if (!doubted_at_) doubted_at_ = now;
+  if (!std::exchange(told_fenced_, true)) {
+    look_again_ = kFirstLook;
+    tell_worker();
+  }
+  if (page_.begin_sweep(LeasePage::Phase::fenced)) {
     kill_below(worker_);
     page_.end_sweep();
   }
-  if (told_to_stop_ && now >= std::max(*told_to_stop_, *fenced_at_) + kPatience) {
+  stopped_.forget();
+  if (is_out_of_patience(now)) {
     ended_.given_up = true;
     ::kill(worker_, SIGKILL);
   }
@@ -121,9 +180,12 @@ void Watch::handle_signals() {
   while (read(signal_fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const int number = static_cast<int>(info.ssi_signo);
     if (number == SIGCHLD) continue;
-    if (asks_to_stop(number) && !told_to_stop_) told_to_stop_ = clock_.boot_now();
+    if (asks_to_stop(number)) {
+      const BootTime now = clock_.boot_now();
+      if (!told_to_stop_) told_to_stop_ = now;
+      if (!asked_in_pause_ && page_.look(now) == LeasePage::Phase::paused) asked_in_pause_ = now;
+    }
     pass_on(number);
-    if (number == SIGTSTP) pause_with_worker();
   }
 }
 
@@ -132,14 +194,40 @@ void Watch::pass_on(int number) {
   if (!worker_gone_) ::kill(worker_, number);
 }
 
-// The shell that waits for this process takes the terminal back when this process stops.
+// Nobody would end the jobs in time, so they stop too, in sessions of their own as they are. That
+// is after the worker, which could start others. They go on when the worker has asked the store.
+//
+// The signal stays pending until all is ready for it. A SIGCONT that comes meanwhile takes it away,
+// and nothing stops; had it been read and another one raised here, that would take the SIGCONT away
+// instead, and nobody would send a second one.
 void Watch::pause_with_worker() {
+  (void)page_.begin_pause(clock_.boot_now());
+  stop_worker_and_jobs();
+  // The shell that waits for this process takes the terminal back when this process stops.
   sigset_t only;
   sigemptyset(&only);
   sigaddset(&only, SIGTSTP);
-  raise(SIGTSTP);
   pthread_sigmask(SIG_UNBLOCK, &only, nullptr);  // here it stops
   pthread_sigmask(SIG_BLOCK, &only, nullptr);
+  page_.go_on(clock_.boot_now());
+  doubted_at_.reset();  // its patience begins anew
+  tell_worker();
+  ::kill(worker_, SIGCONT);
+}
+
+// A worker that waits for a disk stops later, before it does anything else: that is not waited for.
+void Watch::stop_worker_and_jobs() {
+  constexpr timespec kNap{0, 1'000'000};
+  constexpr int kMostNaps = 50;      // for the worker
+  constexpr int kMostOfAll = 2'000;  // for what it started, which runs as soon as it may
+  ::kill(worker_, SIGSTOP);
+  for (int naps = 0; naps < kMostOfAll; ++naps) {
+    const auto stat = read_stat(worker_);
+    const bool at_rest = stat && (stat->state == 'T' || has_ended(*stat));
+    const bool all = stopped_.stop_below(worker_);
+    if (all && (at_rest || naps >= kMostNaps)) return;
+    nanosleep(&kNap, nullptr);
+  }
 }
 
 // False: there are no children any more.
@@ -165,7 +253,7 @@ void Watch::end_what_is_left() {
   std::chrono::nanoseconds pause = kFirstLook;
   while (reap()) {
     const bool long_enough = pause >= kLastLook;
-    if (kill_below(getpid()) == 0 && long_enough) return;
+    if (kill_below(getpid()) == Leftovers::none && long_enough) return;
     if (told_to_stop_ && long_enough) return;
     pollfd fd{signal_fd_, POLLIN, 0};
     const auto limit = std::chrono::ceil<std::chrono::milliseconds>(pause);

@@ -1,5 +1,6 @@
 #include "lib/exec/watchdog.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <cerrno>
 #include <new>
 #include <thread>
+#include <utility>
 
 #include "lib/exec/kill_tree.h"
 #include "lib/exec/watch.h"
@@ -20,17 +22,21 @@ namespace torc::exec {
 namespace {
 
 // In the worker: ends its jobs and itself when the watchdog dies first. SIGKILL as the death signal
-// (PR_SET_PDEATHSIG) would end the worker alone, and what its jobs had started would go on.
-void end_with(int watchdog) {
+// (PR_SET_PDEATHSIG) would end the worker alone, and what its jobs had started would go on. The
+// lease is marked lost before: other threads see the ends of the jobs while this one goes on, and
+// must not take them for the jobs' own.
+void end_with(int watchdog, LeasePage& page, const std::function<void()>& between_kills) {
   pollfd gone{watchdog, POLLIN, 0};
   while (poll(&gone, 1, -1) < 0) {
   }
+  page.lose();
   kill_below(getpid());
+  if (between_kills) between_kills();
   kill(getpid(), SIGKILL);
 }
 
 // All signals stay blocked in the thread: they are for others.
-void watch_the_watchdog(pid_t watchdog) {
+void watch_the_watchdog(pid_t watchdog, LeasePage& page, std::function<void()> between_kills) {
   const int fd = static_cast<int>(syscall(SYS_pidfd_open, watchdog, 0U));
   if (fd < 0) {  // before Linux 5.3
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -39,7 +45,7 @@ void watch_the_watchdog(pid_t watchdog) {
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    std::thread(end_with, fd).detach();
+    std::thread(end_with, fd, std::ref(page), std::move(between_kills)).detach();
     prctl(PR_SET_PDEATHSIG, SIGCONT);  // a stopped process has no thread that could notice
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
@@ -48,11 +54,13 @@ void watch_the_watchdog(pid_t watchdog) {
 
 }  // namespace
 
-Result<Split> split_off_watchdog(Clock& clock) {
+Result<Split> split_off_watchdog(Clock& clock, std::function<void()> between_kills) {
   void* memory =
       mmap(nullptr, sizeof(LeasePage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   const int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (memory == MAP_FAILED || wake < 0) {
+  const int news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  int ready[2] = {-1, -1};
+  if (memory == MAP_FAILED || wake < 0 || news < 0 || pipe2(ready, O_CLOEXEC) != 0) {
     return Error{ErrorKind::busy, "no memory or descriptors for a watchdog",
                  "raise the limits of this shell (ulimit -n, ulimit -v)", errno};
   }
@@ -63,23 +71,33 @@ Result<Split> split_off_watchdog(Clock& clock) {
   const sigset_t watched = watched_signals();
   pthread_sigmask(SIG_BLOCK, &watched, &before);
   const ProcessIdentity watchdog = this_process();
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // before anything can be left behind
   const pid_t worker = fork();
   if (worker < 0) {
     const int fork_errno = errno;
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     munmap(memory, sizeof(LeasePage));
-    close(wake);
+    for (const int fd : {wake, news, ready[0], ready[1]}) close(fd);
     Error error = os_error(fork_errno, "cannot make a process for the worker",
                            "raise the limit of processes (ulimit -u)");
     error.kind = ErrorKind::busy;
     return error;
   }
   if (worker == 0) {
+    close(ready[0]);
+    watch_the_watchdog(static_cast<pid_t>(watchdog.pid), *page, std::move(between_kills));
+    close(ready[1]);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    watch_the_watchdog(static_cast<pid_t>(watchdog.pid));
-    return Split(std::make_unique<WatchedLease>(*page, wake, watchdog));
+    return Split(std::make_unique<WatchedLease>(*page, wake, news, watchdog));
   }
-  Watch watch(clock, *page, worker, wake);
+  // Until it would end with this process, or has ended: were it stopped before, by this process or
+  // by what is sent to both, and this one killed, it would be stopped for ever.
+  close(ready[1]);
+  char none = 0;
+  while (read(ready[0], &none, 1) < 0 && errno == EINTR) {
+  }
+  close(ready[0]);
+  Watch watch(clock, *page, worker, wake, news);
   return Split(watch.run());
 }
 

@@ -6,6 +6,7 @@
 // leaves behind however that ended, and passes signals on. docs/execution.md has the whole story.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <variant>
 
@@ -27,7 +28,10 @@ struct WorkerEnded {
 // process has one thread, with nothing open that a fork would share to its harm. In the worker the
 // signals and their mask are as they were before. Error (busy): no process can be made.
 using Split = std::variant<std::unique_ptr<WatchedLease>, WorkerEnded>;
-Result<Split> split_off_watchdog(Clock& clock);
+//
+// `between_kills` is for tests: called in the worker whose watchdog has died, after its jobs were
+// killed and before it kills itself, in a thread of its own.
+Result<Split> split_off_watchdog(Clock& clock, std::function<void()> between_kills = {});
 
 // Ends this process as the signal would, without a core file.
 [[noreturn]] void die_of(int signal);

@@ -1,20 +1,22 @@
 #include "lib/slurm/query.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <ctime>
+#include <set>
+#include <utility>
 
 namespace torc::slurm {
 namespace {
 
-// States that an allocation never leaves. COMPLETING is not one: its processes may still run.
-constexpr std::array<std::string_view, 10> kTerminal{
-    "BOOT_FAIL", "CANCELLED",     "COMPLETED", "DEADLINE", "FAILED",
-    "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED",  "TIMEOUT"};
-// All others that Slurm documents. A state outside both lists is not acted upon.
+// States that an allocation never leaves, and reaches when the nodes have said that its processes
+// have ended. COMPLETING is none: they may still run. Nor is NODE_FAIL or BOOT_FAIL, where a node
+// says nothing, or REVOKED, of which another cluster of a federation has what runs.
+constexpr std::array<std::string_view, 3> kEnded{"COMPLETED", "FAILED", "OUT_OF_MEMORY"};
+// Such states that no process of the allocation brings about.
+constexpr std::array<std::string_view, 4> kCutOff{"CANCELLED", "DEADLINE", "PREEMPTED", "TIMEOUT"};
+// States in which it is at work, or will be. What is in neither list is not acted upon.
 constexpr std::array<std::string_view, 15> kLiving{
     "COMPLETING",   "CONFIGURING",  "PENDING",  "RUNNING",       "REQUEUED",
     "REQUEUE_FED",  "REQUEUE_HOLD", "RESIZING", "RESV_DEL_HOLD", "SIGNALING",
@@ -26,7 +28,8 @@ bool holds(const List& list, std::string_view word) {
 }
 
 AllocationState state_of(std::string_view word) {
-  if (holds(kTerminal, word)) return AllocationState::ended;
+  if (holds(kEnded, word)) return AllocationState::ended;
+  if (holds(kCutOff, word)) return AllocationState::cut_off;
   if (holds(kLiving, word)) return AllocationState::active;
   return AllocationState::unknown;
 }
@@ -36,10 +39,6 @@ bool is_job_id(std::string_view id) {
   const auto good = [](char c) { return (c >= '0' && c <= '9') || c == '_'; };
   return !id.empty() && id.front() != '_' && id.size() < 32 &&
          std::all_of(id.begin(), id.end(), good);
-}
-
-bool says_invalid_id(const CommandOutput& output) {
-  return output.exit_code != 0 && output.err.find("Invalid job id") != std::string::npos;
 }
 
 std::vector<std::string_view> words(std::string_view line) {
@@ -64,44 +63,6 @@ std::vector<std::string_view> lines(std::string_view text) {
   return found;
 }
 
-std::string joined(const std::vector<std::string>& ids) {
-  std::string list;
-  for (const auto& id : ids) list += (list.empty() ? "" : ",") + id;
-  return list;
-}
-
-// `squeue` printed "%A %i %T": an array's elements have a number of their own and one within the
-// array.
-void note_listed(std::string_view out, std::map<std::string, AllocationState>& states) {
-  for (const auto line : lines(out)) {
-    const auto fields = words(line);
-    if (fields.size() != 3) continue;
-    for (const auto id : {fields[0], fields[1]}) {
-      if (const auto asked = states.find(std::string(id)); asked != states.end()) {
-        asked->second = state_of(fields[2]);
-      }
-    }
-  }
-}
-
-AllocationState confirm(const RunProgram& run, const std::string& id) {
-  const auto answer = run({"scontrol", "-o", "show", "job", id});
-  if (!answer.ok()) return AllocationState::unknown;
-  if (says_invalid_id(*answer)) return AllocationState::ended;
-  if (answer->exit_code != 0) return AllocationState::unknown;
-  // An array's id shows all its elements, one a line: over only when each is.
-  auto state = AllocationState::unknown;
-  for (const auto line : lines(answer->out)) {
-    for (const auto field : words(line)) {
-      if (!field.starts_with("JobState=")) continue;
-      const auto here = state_of(field.substr(std::string_view("JobState=").size()));
-      if (here != AllocationState::ended) return here;
-      state = here;
-    }
-  }
-  return state;
-}
-
 std::optional<WallTime> epoch_seconds(std::string_view text) {
   std::int64_t seconds = 0;
   const auto* const end = text.data() + text.size();
@@ -122,47 +83,91 @@ std::optional<WallTime> local_time(const std::string& text) {
   return std::chrono::duration_cast<WallTime>(std::chrono::seconds(seconds));
 }
 
+// Seconds since 1970 are free of time zones; a Slurm that does not know the format prints local
+// time.
+std::optional<WallTime> time_of(std::string_view text) {
+  if (const auto seconds = epoch_seconds(text)) return seconds;
+  return local_time(std::string(text));
+}
+
+// Of this host's own cluster, whatever the user's variables say, with jobs of all partitions.
+std::vector<std::string> squeue(std::string ids, std::string columns) {
+  return {"env",
+          "-u",
+          "SLURM_CLUSTERS",
+          "SLURM_TIME_FORMAT=%s",
+          "squeue",
+          "--local",
+          "-a",
+          "-h",
+          "-t",
+          "all",
+          "-j",
+          std::move(ids),
+          "-O",
+          std::move(columns)};
+}
+
+bool may_be_asked(const Allocation& a) {
+  return !a.cluster.empty() && is_job_id(a.id) && a.start > WallTime{};
+}
+
+using States = std::map<Allocation, AllocationState>;
+
+// A line "JobID JobArrayID State Cluster StartTime": an array's elements have a number of their own
+// and one within the array.
+void note(std::string_view line, States& states, std::set<Allocation>& seen) {
+  const auto fields = words(line);
+  if (fields.size() != 5) return;
+  const auto start = time_of(fields[4]);
+  for (auto& [asked, state] : states) {
+    if (asked.cluster != fields[3] || (asked.id != fields[0] && asked.id != fields[1])) continue;
+    const bool same_run = start && *start == asked.start;
+    const AllocationState told = same_run ? state_of(fields[2]) : AllocationState::unknown;
+    // Who is told of twice, and not the same, is not known.
+    state = seen.insert(asked).second || state == told ? told : AllocationState::unknown;
+  }
+}
+
 }  // namespace
 
-std::map<std::string, AllocationState> allocation_states(const RunProgram& run,
-                                                         const std::vector<std::string>& job_ids) {
-  std::map<std::string, AllocationState> states;
-  std::vector<std::string> asked;
-  for (const auto& id : job_ids) {
-    if (states.emplace(id, AllocationState::unknown).second && is_job_id(id)) asked.push_back(id);
+std::map<Allocation, AllocationState> allocation_states(
+    const RunProgram& run, const std::vector<Allocation>& allocations) {
+  States states;
+  States asked;
+  std::string ids;
+  for (const Allocation& a : allocations) {
+    const bool is_new = states.emplace(a, AllocationState::unknown).second;
+    if (!is_new || !may_be_asked(a)) continue;
+    asked.emplace(a, AllocationState::unknown);
+    ids += (ids.empty() ? "" : ",") + a.id;
   }
   if (asked.empty()) return states;
-
-  const auto answer = run({"squeue", "-h", "-t", "all", "-j", joined(asked), "-o", "%A %i %T"});
-  if (!answer.ok()) return states;
-  const bool none_known = says_invalid_id(*answer);
-  if (answer->exit_code != 0 && !none_known) return states;
-  note_listed(answer->out, states);
-
-  std::size_t confirmations = 0;
-  for (const auto& id : asked) {
-    auto& state = states[id];
-    if (state == AllocationState::unknown && confirmations++ < kMaxConfirmations)
-      state = confirm(run, id);
-  }
+  const auto answer = run(squeue(ids, "JobID:24,JobArrayID:48,State:24,Cluster:64,StartTime:32"));
+  // It fails when it knows none of them: that says nothing of any.
+  if (!answer.ok() || answer->exit_code != 0) return states;
+  std::set<Allocation> seen;
+  for (const auto line : lines(answer->out)) note(line, asked, seen);
+  for (const auto& [a, state] : asked) states[a] = state;
   return states;
 }
 
-std::optional<WallTime> allocation_end(const RunProgram& run, const std::string& job_id,
-                                       const std::optional<std::string>& end_time_variable) {
-  if (end_time_variable) {
-    if (const auto end = epoch_seconds(*end_time_variable)) return end;
+AllocationTimes allocation_times(const RunProgram& run, const std::string& cluster,
+                                 const std::string& job_id, const AllocationVariables& variables) {
+  AllocationTimes times;
+  if (variables.start) times.start = epoch_seconds(*variables.start);
+  if (variables.end) times.end = epoch_seconds(*variables.end);
+  if (times.end || !is_job_id(job_id)) return times;
+  const auto answer = run(squeue(job_id, "JobID:24,Cluster:64,StartTime:32,EndTime:32"));
+  if (!answer.ok() || answer->exit_code != 0) return times;
+  for (const auto line : lines(answer->out)) {
+    const auto fields = words(line);
+    if (fields.size() != 4 || fields[0] != job_id) continue;  // another element of its array
+    if (!cluster.empty() && fields[1] != cluster) continue;
+    times.end = time_of(fields[3]);
+    if (!cluster.empty()) times.start = time_of(fields[2]);
   }
-  if (!is_job_id(job_id)) return std::nullopt;
-  // Seconds since 1970 are free of time zones; a Slurm that does not know the format prints local
-  // time.
-  const auto answer =
-      run({"env", "SLURM_TIME_FORMAT=%s", "squeue", "-h", "-j", job_id, "-o", "%e"});
-  if (!answer.ok() || answer->exit_code != 0) return std::nullopt;
-  const auto fields = words(std::string_view(answer->out).substr(0, answer->out.find('\n')));
-  if (fields.size() != 1) return std::nullopt;
-  if (const auto end = epoch_seconds(fields[0])) return end;
-  return local_time(std::string(fields[0]));
+  return times;
 }
 
 std::optional<std::chrono::seconds> kill_wait(const RunProgram& run) {

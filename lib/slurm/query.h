@@ -24,26 +24,50 @@ struct CommandOutput {
 // Runs a program with arguments and a time limit; comes from bin/.
 using RunProgram = std::function<Result<CommandOutput>(const std::vector<std::string>& argv)>;
 
-enum class AllocationState : std::uint8_t { active, ended, unknown };
+// A number is that of an allocation in one cluster only, and one that Slurm requeues keeps its
+// number and starts anew: only all three mean the run of which a worker was a part.
+struct Allocation {
+  std::string cluster;  // empty: not known
+  std::string id;       // "1234", "1234_7"
+  WallTime start{};     // as Slurm tells it; 0: not known
+  bool operator==(const Allocation&) const = default;
+  auto operator<=>(const Allocation&) const = default;
+};
 
-// States of several allocations by one squeue; every id that was asked for is in the answer. An id
-// that squeue does not list is confirmed by `scontrol show job`: only a terminal state there, or
-// "Invalid job id" from both, counts as ended; any failure is `unknown`. A requeued allocation that
-// waits to start again is `active`.
-//
-// At most kMaxConfirmations scontrol calls are made; ids beyond them are `unknown` this time. Ask
-// only about allocations of the cluster whose squeue this host has: another cluster's ids are
-// invalid here, and so "ended".
-inline constexpr std::size_t kMaxConfirmations = 16;
-[[nodiscard]] std::map<std::string, AllocationState> allocation_states(
-    const RunProgram& run, const std::vector<std::string>& job_ids);
+// `ended` and `cut_off` are only what Slurm shows to have ended, see allocation_states().
+enum class AllocationState : std::uint8_t {
+  active,
+  ended,
+  cut_off,  // ended by its time limit or on somebody's word: not by what ran in it
+  unknown
+};
 
-// When an allocation will end: SLURM_JOB_END_TIME (seconds since 1970) when set, else `squeue -h -j
-// ID -o %e`. nullopt: no limit, or not known. The answer can change while the allocation runs
-// (scontrol update).
-[[nodiscard]] std::optional<WallTime> allocation_end(
-    const RunProgram& run, const std::string& job_id,
-    const std::optional<std::string>& end_time_variable);
+// States of several allocations by one squeue; each that was asked for is in the answer. `ended`:
+// the Slurm that this host asks shows that id, names that cluster as its own, tells that start, and
+// a state that an allocation reaches when its processes have ended, and never leaves; `cut_off`:
+// such a state that says why: CANCELLED, DEADLINE, PREEMPTED or TIMEOUT. Everything
+// else is `unknown` or `active`: an id that is not known (any more, or to another cluster), another
+// start (requeued), REVOKED (it runs on another cluster of the federation), NODE_FAIL and BOOT_FAIL
+// (Slurm hears nothing of a node, on which processes may go on), a failure of any kind.
+[[nodiscard]] std::map<Allocation, AllocationState> allocation_states(
+    const RunProgram& run, const std::vector<Allocation>& allocations);
+
+// When an allocation began and will end. nullopt: no limit, or not known. The end can change while
+// the allocation runs (scontrol update).
+struct AllocationTimes {
+  std::optional<WallTime> start;
+  std::optional<WallTime> end;
+};
+// The variables SLURM_JOB_START_TIME and SLURM_JOB_END_TIME, seconds since 1970.
+struct AllocationVariables {
+  std::optional<std::string> start;
+  std::optional<std::string> end;
+};
+// What the variables say where there is an end in them, else what one squeue does of this very job
+// id and cluster; without a cluster only its end is believed.
+[[nodiscard]] AllocationTimes allocation_times(const RunProgram& run, const std::string& cluster,
+                                               const std::string& job_id,
+                                               const AllocationVariables& variables);
 
 // From SIGTERM to SIGKILL, as this cluster has it (KillWait of `scontrol show config`). nullopt:
 // not known.

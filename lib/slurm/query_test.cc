@@ -2,13 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <map>
 
 namespace torc::slurm {
 namespace {
 
 using State = AllocationState;
-using States = std::map<std::string, State>;
+using States = std::map<Allocation, State>;
 
 // A Slurm of recorded answers, by command line. What was not recorded fails like a controller that
 // is away.
@@ -38,164 +39,196 @@ class RecordedSlurm {
 
 const CommandOutput kInvalidId{1, "", "slurm_load_jobs error: Invalid job id specified\n"};
 
-std::string squeue(const std::string& ids) {
-  return "squeue -h -t all -j " + ids + " -o %A %i %T";
+WallTime at(std::int64_t seconds) {
+  return std::chrono::seconds(seconds);
 }
-std::string show_job(const std::string& id) {
-  return "scontrol -o show job " + id;
+const WallTime kStart = at(1795342086);
+
+Allocation of(const std::string& id, const std::string& cluster = "alpha",
+              WallTime start = kStart) {
+  return {cluster, id, start};
+}
+
+std::string squeue(const std::string& ids, const std::string& columns) {
+  return "env -u SLURM_CLUSTERS SLURM_TIME_FORMAT=%s squeue --local -a -h -t all -j " + ids +
+         " -O " + columns;
+}
+std::string squeue(const std::string& ids) {
+  return squeue(ids, "JobID:24,JobArrayID:48,State:24,Cluster:64,StartTime:32");
+}
+// As squeue of 22.05 prints it: columns of fixed width.
+std::string line(const std::string& id, const std::string& array_id, const std::string& state,
+                 const std::string& cluster = "alpha", const std::string& start = "1795342086") {
+  return id + "    " + array_id + "      " + state + "   " + cluster + "     " + start + "   \n";
+}
+State state_of(const std::string& out, const Allocation& asked = of("7")) {
+  RecordedSlurm slurm;
+  slurm.answers(squeue(asked.id), {0, out, ""});
+  return allocation_states(slurm.run(), {asked}).at(asked);
 }
 
 TEST(AllocationStates, one_squeue_answers_for_all_that_it_lists) {
   RecordedSlurm slurm;
-  slurm.answers(
-      squeue("7,8,9,10,11"),
-      {0, "7 7 RUNNING\n8 8 COMPLETED\n9 9 PENDING\n10 10 COMPLETING\n11 11 NODE_FAIL\n", ""});
-  EXPECT_EQ(allocation_states(slurm.run(), {"7", "8", "9", "10", "11"}),
-            (States{{"7", State::active},
-                    {"8", State::ended},
-                    {"9", State::active},
-                    {"10", State::active},
-                    {"11", State::ended}}));
+  slurm.answers(squeue("7,8,9,10"), {0,
+                                     line("7", "7", "RUNNING") + line("8", "8", "COMPLETED") +
+                                         line("9", "9", "PENDING") + line("10", "10", "COMPLETING"),
+                                     ""});
+  EXPECT_EQ(allocation_states(slurm.run(), {of("7"), of("8"), of("9"), of("10")}),
+            (States{{of("7"), State::active},
+                    {of("8"), State::ended},
+                    {of("9"), State::active},
+                    {of("10"), State::active}}));
   EXPECT_EQ(slurm.asked().size(), 1U);
 }
 
-TEST(AllocationStates, an_id_that_squeue_leaves_out_is_over_once_scontrol_says_so) {
+TEST(AllocationStates, an_id_that_is_not_known_here_says_nothing) {
   RecordedSlurm slurm;
-  slurm.answers(squeue("7,8,9"), {0, "7 7 RUNNING\n", ""});
-  slurm.answers(show_job("8"), kInvalidId);
-  slurm.answers(show_job("9"), {0, "JobId=9 JobName=w JobState=TIMEOUT Reason=TimeLimit\n", ""});
-  EXPECT_EQ(allocation_states(slurm.run(), {"7", "8", "9"}),
-            (States{{"7", State::active}, {"8", State::ended}, {"9", State::ended}}));
-}
-
-TEST(AllocationStates, squeue_refuses_when_it_knows_none_of_the_ids) {
-  RecordedSlurm slurm;
+  slurm.answers(squeue("7,8"), {0, line("7", "7", "RUNNING"), ""});
+  EXPECT_EQ(allocation_states(slurm.run(), {of("7"), of("8")}),
+            (States{{of("7"), State::active}, {of("8"), State::unknown}}));
   slurm.answers(squeue("99999"), kInvalidId);
-  slurm.answers(show_job("99999"), kInvalidId);
-  EXPECT_EQ(allocation_states(slurm.run(), {"99999"}), (States{{"99999", State::ended}}));
+  EXPECT_EQ(allocation_states(slurm.run(), {of("99999")}), (States{{of("99999"), State::unknown}}));
 }
 
-TEST(AllocationStates, an_id_that_only_scontrol_knows_keeps_the_state_it_says) {
+TEST(AllocationStates, an_end_of_the_same_id_on_another_cluster_is_not_of_it) {
+  EXPECT_EQ(state_of(line("7", "7", "COMPLETED", "beta")), State::unknown);
+  EXPECT_EQ(state_of(line("7", "7", "COMPLETED", "beta") + line("7", "7", "RUNNING", "alpha")),
+            State::active);
+  EXPECT_EQ(state_of(line("7", "7", "COMPLETED", "alpha") + line("7", "7", "RUNNING", "beta")),
+            State::ended);
+}
+
+TEST(AllocationStates, an_end_of_another_start_is_not_of_it) {
+  EXPECT_EQ(state_of(line("7", "7", "COMPLETED", "alpha", "1795349999")), State::unknown)
+      << "requeued: whether its first run has ended everywhere nobody says";
+  EXPECT_EQ(state_of(line("7", "7", "COMPLETED", "alpha", "N/A")), State::unknown);
+}
+
+TEST(AllocationStates, what_is_told_of_twice_must_be_the_same) {
+  EXPECT_EQ(state_of(line("7", "7", "COMPLETED") + line("7", "7", "FAILED")), State::ended);
+  EXPECT_EQ(state_of(line("7", "7", "COMPLETED") + line("7", "7", "RUNNING")), State::unknown);
+  EXPECT_EQ(state_of(line("7", "7", "RUNNING") + line("7", "7", "COMPLETED")), State::unknown);
+}
+
+TEST(AllocationStates, only_a_state_in_which_its_processes_have_ended_is_an_end) {
+  for (const char* ended : {"COMPLETED", "FAILED", "OUT_OF_MEMORY"})
+    EXPECT_EQ(state_of(line("7", "7", ended)), State::ended) << ended;
+  for (const char* cut_off : {"CANCELLED", "DEADLINE", "PREEMPTED", "TIMEOUT"})
+    EXPECT_EQ(state_of(line("7", "7", cut_off)), State::cut_off) << cut_off;
+  for (const char* living : {"RUNNING", "PENDING", "COMPLETING", "SUSPENDED", "REQUEUED"})
+    EXPECT_EQ(state_of(line("7", "7", living)), State::active) << living;
+  for (const char* neither : {"REVOKED", "NODE_FAIL", "BOOT_FAIL", "HIBERNATING"})
+    EXPECT_EQ(state_of(line("7", "7", neither)), State::unknown) << neither;
+}
+
+TEST(AllocationStates, what_is_not_fully_named_is_not_asked_about) {
   RecordedSlurm slurm;
-  slurm.answers(squeue("5"), kInvalidId);
-  slurm.answers(show_job("5"), {0, "JobId=5 JobState=RUNNING Reason=None\n", ""});
-  EXPECT_EQ(allocation_states(slurm.run(), {"5"}), (States{{"5", State::active}}));
+  const std::vector<Allocation> vague{of("7", ""), of("7", "alpha", {}), of("", "alpha")};
+  for (const auto& [asked, state] : allocation_states(slurm.run(), vague))
+    EXPECT_EQ(state, State::unknown);
+  EXPECT_TRUE(slurm.asked().empty());
 }
 
 TEST(AllocationStates, a_controller_that_is_away_ends_nothing) {
   RecordedSlurm slurm;
-  EXPECT_EQ(allocation_states(slurm.run(), {"7"}), (States{{"7", State::unknown}}));
+  EXPECT_EQ(allocation_states(slurm.run(), {of("7")}), (States{{of("7"), State::unknown}}));
   EXPECT_EQ(slurm.asked().size(), 1U) << "no second question to a controller that does not answer";
-
-  slurm.answers(squeue("8,9"), {0, "8 8 RUNNING\n", ""});
-  EXPECT_EQ(allocation_states(slurm.run(), {"8", "9"}),
-            (States{{"8", State::active}, {"9", State::unknown}}));
+  slurm.answers(squeue("7"), {1, line("7", "7", "COMPLETED"), "Zero Bytes were transmitted\n"});
+  EXPECT_EQ(allocation_states(slurm.run(), {of("7")}), (States{{of("7"), State::unknown}}));
 }
 
 TEST(AllocationStates, without_slurm_everything_is_unknown) {
   const RunProgram missing = [](const auto&) -> Result<CommandOutput> {
     return CommandOutput{127, "", ""};
   };
-  EXPECT_EQ(allocation_states(missing, {"7"}), (States{{"7", State::unknown}}));
+  EXPECT_EQ(allocation_states(missing, {of("7")}), (States{{of("7"), State::unknown}}));
   const RunProgram failing = [](const auto&) -> Result<CommandOutput> {
     return Error{ErrorKind::busy, "squeue did not answer within 10 s", ""};
   };
-  EXPECT_EQ(allocation_states(failing, {"7"}), (States{{"7", State::unknown}}));
+  EXPECT_EQ(allocation_states(failing, {of("7")}), (States{{of("7"), State::unknown}}));
 }
 
-TEST(AllocationStates, garbage_and_new_states_end_nothing) {
-  RecordedSlurm slurm;
-  slurm.answers(
-      squeue("7,8,9"),
-      {0, "Loading site profile ...\n7 7\n\0\xff\n8 8 HIBERNATING\n9 9 COMPLETED WITH A TWIST\n",
-       ""});
-  slurm.answers(show_job("7"), {0, "JobId=7 JobState= Reason=\n", ""});
-  slurm.answers(show_job("8"), {0, "", ""});
-  slurm.answers(show_job("9"),
-                {3, "JobState=COMPLETED", "slurm_load_jobs error: Zero Bytes were transmitted\n"});
-  EXPECT_EQ(allocation_states(slurm.run(), {"7", "8", "9"}),
-            (States{{"7", State::unknown}, {"8", State::unknown}, {"9", State::unknown}}));
+TEST(AllocationStates, garbage_ends_nothing) {
+  for (const std::string& garbage :
+       {std::string("Loading site profile ...\n7 7\n\0\xff\n", 33), line("7", "7", "COMPLETED BY"),
+        std::string("7 7 COMPLETED\n"), std::string("7 7 COMPLETED alpha\n"),
+        line("77", "77", "COMPLETED"), line("7", "7", "COMPLETE"),
+        line("7", "7", "COMPLETED", "alph"), line("7", "7", "COMPLETED", "alpha", "179534208"),
+        line("7", "7", "COMPLETED", "alpha", "1795342086s")})
+    EXPECT_EQ(state_of(garbage), State::unknown) << garbage;
 }
 
 TEST(AllocationStates, elements_of_an_array_are_found_by_either_number) {
   RecordedSlurm slurm;
-  slurm.answers(squeue("31,30_1"), {0, "31 30_0 RUNNING\n32 30_1 FAILED\n", ""});
-  EXPECT_EQ(allocation_states(slurm.run(), {"31", "30_1"}),
-            (States{{"31", State::active}, {"30_1", State::ended}}));
+  slurm.answers(squeue("30_1,31"),
+                {0, line("31", "30_0", "RUNNING") + line("32", "30_1", "FAILED"), ""});
+  EXPECT_EQ(allocation_states(slurm.run(), {of("30_1"), of("31")}),
+            (States{{of("31"), State::active}, {of("30_1"), State::ended}}));
 }
 
-TEST(AllocationStates, an_array_is_over_when_all_its_elements_are) {
-  RecordedSlurm slurm;
-  slurm.answers(squeue("30"), {0, "", ""});
-  slurm.answers(show_job("30"),
-                {0, "JobId=31 JobState=RUNNING\nJobId=32 JobState=COMPLETED\n", ""});
-  EXPECT_EQ(allocation_states(slurm.run(), {"30"}), (States{{"30", State::active}}));
-  slurm.answers(show_job("30"), {0, "JobId=31 JobState=COMPLETED\nJobId=32 JobState=FAILED\n", ""});
-  EXPECT_EQ(allocation_states(slurm.run(), {"30"}), (States{{"30", State::ended}}));
+TEST(AllocationStates, a_slurm_that_prints_local_time_is_understood) {
+  std::tm parts{};
+  parts.tm_year = 126, parts.tm_mon = 10, parts.tm_mday = 21;
+  parts.tm_hour = 5, parts.tm_min = 12, parts.tm_sec = 46, parts.tm_isdst = -1;
+  EXPECT_EQ(state_of(line("7", "7", "COMPLETED", "alpha", "2026-11-21T05:12:46"),
+                     of("7", "alpha", at(std::mktime(&parts)))),
+            State::ended);
 }
 
 TEST(AllocationStates, what_is_no_job_id_never_reaches_a_command_line) {
   RecordedSlurm slurm;
-  const std::vector<std::string> strange = {"", "--help", "7;rm", "a", "_1"};
-  for (const auto& [id, state] : allocation_states(slurm.run(), strange))
-    EXPECT_EQ(state, State::unknown) << id;
+  std::vector<Allocation> strange;
+  for (const char* id : {"", "--help", "7;rm", "a", "_1"}) strange.push_back(of(id));
+  for (const auto& [asked, state] : allocation_states(slurm.run(), strange))
+    EXPECT_EQ(state, State::unknown) << asked.id;
   EXPECT_TRUE(slurm.asked().empty());
 }
 
-TEST(AllocationStates, the_number_of_confirmations_is_bounded) {
+const std::string kAskTimes = squeue("7", "JobID:24,Cluster:64,StartTime:32,EndTime:32");
+
+TEST(AllocationTimes, the_variables_answer_without_asking_slurm) {
   RecordedSlurm slurm;
-  std::vector<std::string> ids;
-  std::string list;
-  for (int i = 100; i < 200; ++i) {
-    ids.push_back(std::to_string(i));
-    list += (list.empty() ? "" : ",") + ids.back();
-    slurm.answers(show_job(ids.back()), kInvalidId);
+  const auto times = allocation_times(slurm.run(), "alpha", "7", {"1795239000", "1795239166"});
+  EXPECT_EQ(times.start, at(1795239000));
+  EXPECT_EQ(times.end, at(1795239166));
+  EXPECT_TRUE(slurm.asked().empty());
+}
+
+TEST(AllocationTimes, without_a_usable_variable_squeue_is_asked) {
+  RecordedSlurm slurm;
+  slurm.answers(kAskTimes, {0, "7 alpha 1795239000 1795239166\n", ""});
+  for (const auto& end : {std::optional<std::string>(), std::optional<std::string>("soon"),
+                          std::optional<std::string>("0")}) {
+    const auto times = allocation_times(slurm.run(), "alpha", "7", {{}, end});
+    EXPECT_EQ(times.end, at(1795239166));
+    EXPECT_EQ(times.start, at(1795239000));
   }
-  slurm.answers(squeue(list), kInvalidId);
-  const auto states = allocation_states(slurm.run(), ids);
-  EXPECT_EQ(slurm.asked().size(), 1 + kMaxConfirmations);
-  EXPECT_EQ(states.size(), ids.size());
-  EXPECT_EQ(states.at("199"), State::unknown);
 }
 
-const std::string kAskEnd = "env SLURM_TIME_FORMAT=%s squeue -h -j 7 -o %e";
-WallTime at(std::int64_t seconds) {
-  return std::chrono::seconds(seconds);
-}
-
-TEST(AllocationEnd, the_variable_answers_without_asking_slurm) {
+TEST(AllocationTimes, of_another_cluster_or_another_element_of_the_array_nothing_is_taken) {
   RecordedSlurm slurm;
-  EXPECT_EQ(allocation_end(slurm.run(), "7", "1795239166"), at(1795239166));
-  EXPECT_TRUE(slurm.asked().empty());
+  slurm.answers(kAskTimes, {0,
+                            "8 alpha 1795230000 1795230166\n7 alpha 1795239000 1795239166\n"
+                            "7 beta 1795231000 1795231166\n",
+                            ""});
+  EXPECT_EQ(allocation_times(slurm.run(), "alpha", "7", {}).end, at(1795239166));
+  slurm.answers(kAskTimes, {0, "7 beta 1795231000 1795231166\n", ""});
+  EXPECT_EQ(allocation_times(slurm.run(), "alpha", "7", {}).end, std::nullopt);
+  const auto vague = allocation_times(slurm.run(), "", "7", {});
+  EXPECT_EQ(vague.end, at(1795231166)) << "better than no end";
+  EXPECT_EQ(vague.start, std::nullopt) << "nothing may be concluded from it";
 }
 
-TEST(AllocationEnd, without_a_usable_variable_squeue_is_asked) {
-  RecordedSlurm slurm;
-  slurm.answers(kAskEnd, {0, "1795239166\n", ""});
-  EXPECT_EQ(allocation_end(slurm.run(), "7", {}), at(1795239166));
-  EXPECT_EQ(allocation_end(slurm.run(), "7", "soon"), at(1795239166));
-  EXPECT_EQ(allocation_end(slurm.run(), "7", "0"), at(1795239166));
-}
-
-TEST(AllocationEnd, a_slurm_that_prints_local_time_is_understood) {
-  RecordedSlurm slurm;
-  slurm.answers(kAskEnd, {0, "2026-11-21T05:12:46\n", ""});
-  std::tm parts{};
-  parts.tm_year = 126, parts.tm_mon = 10, parts.tm_mday = 21;
-  parts.tm_hour = 5, parts.tm_min = 12, parts.tm_sec = 46, parts.tm_isdst = -1;
-  EXPECT_EQ(allocation_end(slurm.run(), "7", {}), at(std::mktime(&parts)));
-}
-
-TEST(AllocationEnd, no_limit_and_no_answer_are_no_end) {
-  for (const auto* out : {"NONE\n", "N/A\n", "", "\n", "Unknown\n", "two words\n", "-5\n",
-                          "2026-11-21T05\n", "99999999999999999999\n"}) {
+TEST(AllocationTimes, no_limit_and_no_answer_are_no_end) {
+  for (const auto* end :
+       {"NONE", "N/A", "", "Unknown", "two words", "-5", "2026-11-21T05", "99999999999999999999"}) {
     RecordedSlurm slurm;
-    slurm.answers(kAskEnd, {0, out, ""});
-    EXPECT_EQ(allocation_end(slurm.run(), "7", {}), std::nullopt) << out;
+    slurm.answers(kAskTimes, {0, std::string("7 alpha 1795239000 ") + end + "\n", ""});
+    EXPECT_EQ(allocation_times(slurm.run(), "alpha", "7", {}).end, std::nullopt) << end;
   }
   RecordedSlurm slurm;
-  EXPECT_EQ(allocation_end(slurm.run(), "7", {}), std::nullopt);
-  EXPECT_EQ(allocation_end(slurm.run(), "", {}), std::nullopt);
+  EXPECT_EQ(allocation_times(slurm.run(), "alpha", "7", {}).end, std::nullopt);
+  EXPECT_EQ(allocation_times(slurm.run(), "alpha", "", {}).end, std::nullopt);
 }
 
 TEST(KillWait, is_what_the_configuration_says) {

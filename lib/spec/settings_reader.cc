@@ -16,7 +16,8 @@ constexpr std::string_view kReserved[] = {
     "TORC_JOB_NAME",    "TORC_ATTEMPT_ID",    "TORC_ATTEMPT_DIR", "TORC_OUTPUT_DIR",
     "TORC_NUM_CPUS",    "TORC_MEMORY_BYTES",  "TORC_NUM_GPUS",    "TORC_END_TIME",
     "TORC_NODELIST",    "TORC_HOSTFILE",      "TORC_NUM_NODES",   "TORC_HEAD_NODE",
-    "TORC_RETURN_CODE", "TORC_ITERATION",     "TORC_SPAWN_STATE", "TORC_WORKER"};
+    "TORC_RETURN_CODE", "TORC_ITERATION",     "TORC_SPAWN_STATE", "TORC_WORKER",
+    "TORC_CLAIM_ID"};
 
 // Null: what follows is wrong and has been reported.
 bool check_variable_name(const Session& session, const Node& name) {

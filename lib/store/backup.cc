@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 #include "lib/store/disk.h"
 #include "lib/store/engines.h"
@@ -11,9 +12,11 @@
 namespace torc::store {
 namespace {
 
+constexpr int kReadingTries = 4;
+
 // What the store made for itself, or what is no part of its state.
 bool is_callers_file(const std::string& name) {
-  for (const char* own : {"META", "lock", "data.mdb", "lock.mdb", "quarantine"}) {
+  for (const char* own : {"META", "data.mdb", "lock.mdb", "open.lock", "quarantine"}) {
     if (name == own) return false;
   }
   return !name.starts_with("gate-") && !name.starts_with("state-") && !name.starts_with('.');
@@ -88,25 +91,47 @@ Result<BackedUp> fill(const World& world, const Path& copy, const Txn& from) {
   return BackedUp{meta.identity, head.sequence};
 }
 
+// What a backup reads. nullopt: the node's copy of the state was taken away meanwhile, by whoever
+// left a finished workflow, and perhaps made anew by somebody who has not read as far yet.
+Result<std::optional<Txn>> begin_reading(Store& store) {
+  std::uint64_t newest = 0;
+  TORC_TRY(store.view(Freshness::latest, [&](const Reader& reader) {
+    newest = reader.sequence();
+    return Result<void>();
+  }));
+  const bool journal = store.identity().engine == Engine::journal;
+  Result<std::shared_ptr<Environment>> environment =
+      Environment::open(environment_directory(store), journal ? Durable::no : Durable::yes);
+  if (!environment.ok() && environment.error().os_errno == ENOENT) return std::optional<Txn>();
+  if (!environment.ok()) return std::move(environment).error();
+  TORC_ASSIGN(Txn from, Txn::begin(*environment, Access::read));
+  Head head;
+  if (const int rc = read_head(from, head); rc != 0)
+    return lmdb_error(rc, "cannot read the state of the store");
+  if (head.sequence < newest) return std::optional<Txn>();
+  return std::optional<Txn>(std::move(from));
+}
+
 Result<BackedUp> build(const World& world, const Path& source, const Path& copy,
                        const BackupRequest& request) {
-  TORC_ASSIGN(const std::unique_ptr<Store> store, Store::open(world, source, Tuning{}));
-  TORC_TRY(store->view(Freshness::latest, [](const Reader&) { return Result<void>(); }));
-  std::vector<Store::File> files;
-  TORC_TRY(collect(world.disk, source, {}, files));
-  const Engine engine = request.engine.value_or(store->identity().engine);
-  {
-    // Layout, META and the caller's files as for any new store, but without a commit.
-    TORC_ASSIGN(const auto made, Store::create(
-                                     world, copy, engine, Tuning{},
-                                     [](Transaction&) { return Result<void>(); }, files));
-    made->forget_copy();
+  for (int tries = 0; tries < kReadingTries; ++tries) {
+    TORC_ASSIGN(const std::unique_ptr<Store> store, Store::open(world, source, Tuning{}));
+    TORC_ASSIGN(const std::optional<Txn> from, begin_reading(*store));
+    if (!from) continue;
+    std::vector<Store::File> files;
+    TORC_TRY(collect(world.disk, source, {}, files));
+    const Engine engine = request.engine.value_or(store->identity().engine);
+    {
+      // Layout, META and the caller's files as for any new store, but without a commit.
+      TORC_ASSIGN(const auto made, Store::create(
+                                       world, copy, engine, Tuning{},
+                                       [](Transaction&) { return Result<void>(); }, files));
+      made->forget_copy();
+    }
+    return fill(world, copy, *from);
   }
-  const bool journal = store->identity().engine == Engine::journal;
-  TORC_ASSIGN(const auto environment, Environment::open(environment_directory(*store),
-                                                        journal ? Durable::no : Durable::yes));
-  TORC_ASSIGN(const Txn from, Txn::begin(environment, Access::read));
-  return fill(world, copy, from);
+  return Error{ErrorKind::busy, "this node's copy of " + source.string() + " goes again and again",
+               "try again"};
 }
 
 }  // namespace

@@ -73,7 +73,8 @@ Result<BenchSamples> bench_commits(const World& world, const Path& directory, Bo
                                    BootTime until, const Interrupted& interrupted) {
   CountingDisk disk(world.disk);
   const World counted{disk,          world.clock,         world.entropy, world.host,
-                      world.boot_id, world.pid_namespace, world.uid,     world.replica_roots};
+                      world.boot_id, world.pid_namespace, world.uid,     world.replica_roots,
+                      world.tell,    world.machine};
   TORC_ASSIGN(const auto store, Store::open(counted, directory, Tuning{}));
   const std::uint64_t self = world.entropy.next() | 1U;
   world.clock.sleep_for(from - world.clock.boot_now());

@@ -1,20 +1,19 @@
 #include "lib/store/compact.h"
 
-#include <fcntl.h>
 #include <lmdb.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 
 #include "lib/store/disk.h"
 #include "lib/store/engines.h"
 #include "lib/store/environment.h"
+#include "lib/store/open_lock.h"
+#include "lib/store/owner.h"
 
 namespace torc::store {
 namespace {
 
 constexpr std::uint64_t kBlock = 512;  // of st_blocks
+constexpr std::size_t kLeastMap = 1U << 20U;
 
 void add(const Path& file, StoreSize& size) {
   struct stat st {};
@@ -27,47 +26,23 @@ Result<void> compact_journal(const World& world, const Path& directory, const Me
                              Workers workers) {
   Tuning tuning;
   tuning.checkpoint_commits = 1;  // due as soon as a commit is not covered
-  if (workers == Workers::none) tuning.retention = std::chrono::nanoseconds(0);
+  // At once, unless some host lists what is old: a command there may be in the middle of a commit.
+  TORC_ASSIGN(
+      const std::chrono::seconds agreed,
+      agreed_retention(world.disk, meta.identity.state_directory(directory), meta.retention));
+  if (workers == Workers::none && agreed <= kRetention)
+    tuning.retention = std::chrono::nanoseconds(0);
   TORC_ASSIGN(const auto store, open_journal_store(world, directory, meta, tuning));
   TORC_TRY(store->view(Freshness::latest, [](const Reader&) { return Result<void>(); }));
   return store->maintain();
 }
 
-// Held from before the copy until the new file has its name. LMDB takes a shared lock on this byte
-// of its lock file before it opens the data file, and waits for it: so nobody has the old file open
-// now, and whoever comes opens the new one.
-class ExclusiveEnvironment {
- public:
-  static Result<ExclusiveEnvironment> take(const Path& directory) {
-    const Path file = directory / "lock.mdb";
-    const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0) return os_error(errno, "cannot open " + file.string());
-    struct flock range {};
-    range.l_type = F_WRLCK;
-    range.l_whence = SEEK_SET;
-    range.l_len = 1;
-    if (::fcntl(fd, F_OFD_SETLK, &range) == 0) return ExclusiveEnvironment(fd);
-    const int failed = errno;
-    ::close(fd);
-    if (failed != EAGAIN && failed != EACCES)
-      return os_error(failed, "cannot lock " + file.string());
-    return Error{ErrorKind::busy, directory.string() + " is open in another process",
-                 "end its workers and other commands on it first"};
-  }
-  ExclusiveEnvironment(ExclusiveEnvironment&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
-  ExclusiveEnvironment& operator=(ExclusiveEnvironment&&) = delete;
-  ~ExclusiveEnvironment() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-
- private:
-  explicit ExclusiveEnvironment(int fd) : fd_(fd) {}
-  int fd_;
-};
-
 Result<void> copy_compacted(const Path& from, const Path& to) {
   MDB_env* env = nullptr;
   int rc = mdb_env_create(&env);
+  // Not the map that the file records: under a low RLIMIT_AS that does not fit. LMDB maps at least
+  // what the file uses.
+  if (rc == 0) rc = mdb_env_set_mapsize(env, kLeastMap);
   // Nobody else has it open, so it is read without LMDB's lock file.
   if (rc == 0) rc = mdb_env_open(env, from.c_str(), MDB_RDONLY | MDB_NOLOCK, 0666);
   if (rc == 0) rc = mdb_env_copy2(env, to.c_str(), MDB_CP_COMPACT);
@@ -76,17 +51,15 @@ Result<void> copy_compacted(const Path& from, const Path& to) {
   return {};
 }
 
-// As it was: a store of a group stays one.
-Result<void> take_over_owner(const Path& from, const Path& to) {
-  struct stat st {};
-  if (::stat(from.c_str(), &st) < 0) return os_error(errno, "cannot look at " + from.string());
-  if (::chown(to.c_str(), static_cast<uid_t>(-1), st.st_gid) < 0 ||
-      ::chmod(to.c_str(), st.st_mode & 07777) < 0)
-    return os_error(errno, "cannot give " + to.string() + " its owner and mode");
-  return {};
-}
-
-Result<void> compact_lmdb(const World& world, const Path& directory) {
+Result<void> compact_lmdb(const World& world, const Path& directory,
+                          std::chrono::nanoseconds patience) {
+  // Both are held from before the copy until the new file has its name: by the first nobody comes,
+  // and nobody waits inside LMDB for the second; by the second nobody is there.
+  TORC_ASSIGN(const OpenLock closed, OpenLock::take(directory, "compacting it", patience));
+  if (Environment::is_open_here(directory)) {
+    return Error{ErrorKind::busy, directory.string() + " is open in this process",
+                 "close it first"};
+  }
   TORC_ASSIGN(const ExclusiveEnvironment alone, ExclusiveEnvironment::take(directory));
   const Path bench = directory / (".compact-" + std::to_string(world.entropy.next()));
   TORC_TRY(world.disk.make_directory(bench));
@@ -120,11 +93,12 @@ Result<StoreSize> size_of_state(const World& world, const Path& directory) {
   return out;
 }
 
-Result<void> compact(const World& world, const Path& directory, Workers workers) {
+Result<void> compact(const World& world, const Path& directory, Workers workers,
+                     std::chrono::nanoseconds patience) {
   TORC_ASSIGN(const Meta meta, read_meta(world, directory));
   if (meta.identity.engine == Engine::journal)
     return compact_journal(world, directory, meta, workers);
-  return compact_lmdb(world, directory);
+  return compact_lmdb(world, directory, patience);
 }
 
 }  // namespace torc::store

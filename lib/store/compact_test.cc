@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cstdio>
 
 #include "lib/store/bench.h"
 #include "lib/store/counting_disk.h"
@@ -102,6 +106,39 @@ TEST_P(Compact, of_lmdb_is_refused_while_another_process_has_it_open) {
   for (const int fd : {opened[0], opened[1], until[0], until[1]}) ::close(fd);
 }
 
+TEST_P(Compact, of_lmdb_goes_under_a_limit_of_memory) {
+  if (GetParam() == Engine::journal) return;
+  store.reset();
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const rlimit least{4'000'000'000, 4'000'000'000};  // the recorded map is far larger
+    if (::setrlimit(RLIMIT_AS, &least) != 0) ::_exit(2);
+    const auto done = compact(node.world(), directory, Workers::none);
+    if (!done.ok()) std::fprintf(stderr, "%s\n", done.error().text().c_str());
+    ::_exit(done.ok() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  store = *Store::open(node.world(), directory, quick());
+  EXPECT_TRUE(store->commit(1, put("big", std::string(8 << 20, 'x'))).ok()) << "more than the map";
+}
+
+TEST_P(Compact, of_lmdb_by_root_leaves_the_file_to_its_owner) {
+  if (GetParam() == Engine::journal) return;
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  store.reset();
+  const Path data = directory / "data.mdb";
+  ASSERT_EQ(::chown(data.c_str(), 1234, 2345) + ::chmod(data.c_str(), 0660), 0);
+  ASSERT_TRUE(compact(node.world(), directory, Workers::none).ok());
+  struct stat st {};
+  ASSERT_EQ(::stat(data.c_str(), &st), 0);
+  EXPECT_EQ(st.st_uid, 1234U);
+  EXPECT_EQ(st.st_gid, 2345U);
+  EXPECT_EQ(st.st_mode & 07777, 0660U);
+}
+
 TEST_P(Compact, of_a_journal_under_workers_keeps_what_they_may_still_read) {
   if (GetParam() == Engine::lmdb) return;
   const StoreSize before = size();
@@ -119,8 +156,8 @@ class BenchRun : public ::testing::Test {
   SystemClock clock;
   World world() {
     const World w = node.world();
-    return World{w.disk,    clock,           w.entropy, w.host,
-                 w.boot_id, w.pid_namespace, w.uid,     w.replica_roots};
+    return World{w.disk,          clock, w.entropy,       w.host, w.boot_id,
+                 w.pid_namespace, w.uid, w.replica_roots, w.tell, w.machine};
   }
 };
 

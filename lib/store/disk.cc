@@ -31,6 +31,13 @@ Result<void> fill(Disk& disk, FileHandle handle, std::string_view bytes, Durable
 
 }  // namespace
 
+Result<std::string> Disk::read_at(const Path& file, std::uint64_t offset, std::size_t size,
+                                  Caches) {
+  TORC_ASSIGN(const FileHandle handle, open_read(file));
+  const OpenFile open(*this, handle);
+  return read(handle, offset, size);
+}
+
 Result<std::string> read_file(Disk& disk, const Path& file) {
   for (int tries = 1;; ++tries) {
     Result<std::string> bytes = read_once(disk, file);
@@ -57,14 +64,15 @@ Result<void> remove_tree(Disk& disk, const Path& directory) {
   TORC_ASSIGN(const std::vector<std::string> names, disk.list(directory));
   Result<void> first = {};
   const auto note = [&](Result<void> r) {
-    if (!r.ok() && r.error().kind != ErrorKind::not_found && first.ok()) first = std::move(r);
+    if (!r.ok() && r.error().os_errno != ENOENT && first.ok()) first = std::move(r);
   };
   for (const std::string& name : names) {
     const Path path = directory / name;
     Result<void> gone = disk.unlink(path);
-    // What unlink(2) says of a directory: Linux, POSIX.
-    const bool inner =
-        !gone.ok() && (gone.error().os_errno == EISDIR || gone.error().os_errno == EPERM);
+    // Asked, and not guessed from what unlink(2) says: EPERM also means that it may not go.
+    const Result<FileStatus> status =
+        gone.ok() ? Result<FileStatus>(FileStatus{}) : disk.status(path);
+    const bool inner = status.ok() && status->kind == FileKind::directory;
     note(inner ? remove_tree(disk, path) : std::move(gone));
   }
   note(disk.remove_directory(directory));

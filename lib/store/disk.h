@@ -16,6 +16,7 @@
 
 #include "lib/base/result.h"
 #include "lib/base/units.h"
+#include "lib/store/mount_watch.h"
 
 namespace torc::store {
 
@@ -30,6 +31,17 @@ enum class FileKind : std::uint8_t { regular, directory, other };
 struct FileStatus {
   FileKind kind = FileKind::other;
   ByteCount size;
+  // What tells a file from a copy of it; 0: not known.
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::int64_t born = 0;  // ns since 1970, by the filesystem's clock
+};
+
+// What is mounted where, and what should be, as this process sees it: the texts of
+// /proc/self/mountinfo and /etc/fstab. Empty: not known.
+struct MountTables {
+  std::string mounted;
+  std::string wanted;
 };
 
 enum class Sync : std::uint8_t {
@@ -37,6 +49,11 @@ enum class Sync : std::uint8_t {
   all
 };  // fdatasync, fsync: `all` carries new names of the file too
 enum class Replace : std::uint8_t { no, yes };
+enum class Caches : std::uint8_t {
+  trust,
+  bypass  // the client's pages of a file are not asked where the filesystem can do without
+          // (O_DIRECT)
+};
 
 class Disk {
  public:
@@ -50,6 +67,10 @@ class Disk {
 
   // At most `size` bytes from `offset`; fewer only at the end of the file.
   virtual Result<std::string> read(FileHandle file, std::uint64_t offset, std::size_t size) = 0;
+  // The same of a file that is opened for it and closed again, so that what an earlier look left in
+  // the client's memory is not believed.
+  virtual Result<std::string> read_at(const Path& file, std::uint64_t offset, std::size_t size,
+                                      Caches caches);
   virtual Result<void> write(FileHandle file, std::uint64_t offset, std::string_view bytes) = 0;
   virtual Result<void> sync(FileHandle file, Sync what) = 0;
   virtual Result<void> close(FileHandle file) = 0;
@@ -69,6 +90,15 @@ class Disk {
   virtual Result<std::vector<std::string>> list(const Path& directory) = 0;
   virtual Result<FileStatus> status(const Path& path) = 0;  // does not follow a symbolic link
   virtual Result<std::uint64_t> filesystem(const Path& path) = 0;  // magic number of statfs(2)
+
+  // A number of the filesystem (f_fsid of statfs(2)) that stays when it is mounted anew and that
+  // another one on this machine hardly has; 0: not known.
+  virtual std::uint64_t filesystem_id(const Path&) { return 0; }
+  virtual MountTables mount_tables() { return {}; }
+  // Another number than before: something was mounted or unmounted meanwhile. Asks no server.
+  virtual std::uint64_t mount_changes() { return 0; }
+  // Without symbolic links, as far as that can be found out.
+  virtual Path resolved(const Path& path) { return path; }
 
   // An exclusive lock without waiting; false: somebody has it. It ends with the handle.
   virtual Result<bool> try_lock(FileHandle file) = 0;
@@ -90,6 +120,8 @@ class PosixDisk : public Disk {
   Result<FileHandle> create(const Path& file) override;
   Result<FileHandle> create_unnamed(const Path& directory) override;
   Result<std::string> read(FileHandle file, std::uint64_t offset, std::size_t size) override;
+  Result<std::string> read_at(const Path& file, std::uint64_t offset, std::size_t size,
+                              Caches caches) override;
   Result<void> write(FileHandle file, std::uint64_t offset, std::string_view bytes) override;
   Result<void> sync(FileHandle file, Sync what) override;
   Result<void> close(FileHandle file) override;
@@ -103,11 +135,16 @@ class PosixDisk : public Disk {
   Result<std::vector<std::string>> list(const Path& directory) override;
   Result<FileStatus> status(const Path& path) override;
   Result<std::uint64_t> filesystem(const Path& path) override;
+  std::uint64_t filesystem_id(const Path& path) override;
+  MountTables mount_tables() override;
+  std::uint64_t mount_changes() override { return mount_watch_.changes(); }
+  Path resolved(const Path& path) override;
   Result<bool> try_lock(FileHandle file) override;
   Result<void> unlock(FileHandle file) override;
 
  private:
   std::optional<std::uint32_t> group_;
+  MountWatch mount_watch_;
 };
 
 // The whole of a small file. ESTALE (the file was replaced or the server restarted) is met by

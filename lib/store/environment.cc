@@ -4,23 +4,29 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <utility>
+
+#include "lib/store/gate.h"
 
 namespace torc::store {
 namespace {
 
+using FileKey = Environment::FileKey;
 constexpr std::size_t kMap = std::size_t{64} << 30;  // address space, not memory and not disk
 constexpr std::size_t kSmallestMap = std::size_t{16} << 20;
 constexpr unsigned kReaders = 1024;
 constexpr int kResizeTries = 8;
 constexpr off_t kLockFile = (kReaders + 64) * 64;  // a cache line each, and LMDB's own head
 constexpr blkcnt_t kBlock = 512;                   // of st_blocks
-
-using FileKey = std::pair<std::uint64_t, std::uint64_t>;
+constexpr std::chrono::nanoseconds kReaderCheck = std::chrono::seconds(1);
+constexpr std::chrono::nanoseconds kFirstPause = std::chrono::microseconds(500);
+constexpr std::chrono::nanoseconds kLongestPause = std::chrono::milliseconds(50);
 
 // The one process-wide table of this library: LMDB's rule is about the process, so the table must
 // be too. An entry stays until its environment is really closed, so that nobody opens it again a
@@ -56,10 +62,69 @@ Result<void> allocate_lock_file(const Path& file) {
   return done;
 }
 
-std::size_t map_size(MDB_env* env) {
+MDB_envinfo info_of(MDB_env* env) {
   MDB_envinfo info{};
   mdb_env_info(env, &info);
-  return info.me_mapsize;
+  return info;
+}
+
+Result<FileKey> key_of(const Path& directory) {
+  struct stat st {};
+  if (::stat(directory.c_str(), &st) < 0)
+    return os_error(errno, "cannot open " + directory.string());
+  return FileKey{st.st_dev, st.st_ino};
+}
+
+// Whether LMDB would have to wait, and it would wait for ever: some other program has its lock.
+// Closing the descriptor would drop LMDB's own locks, as above.
+Result<void> lmdb_may_enter(const Path& directory) {
+  const Path file = directory / "lock.mdb";
+  const int fd = ::open(file.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return {};  // LMDB makes it, or tells what is wrong with it
+  struct flock range {};
+  range.l_type = F_RDLCK;
+  range.l_whence = SEEK_SET;
+  range.l_len = 1;
+  const int rc = ::fcntl(fd, F_OFD_GETLK, &range);
+  ::close(fd);
+  if (rc != 0 || range.l_type == F_UNLCK) return {};
+  return Error{ErrorKind::busy,
+               file.string() + " is locked by " +
+                   (range.l_pid > 0 ? describe_process(static_cast<std::uint32_t>(range.l_pid))
+                                    : std::string("another process")),
+               "wait for that process, or end it"};
+}
+
+// Begins a transaction. LMDB takes the number of the newest state from its lock table and chooses
+// by it between the two head pages of the file. With a table that is of another file the choice is
+// wrong: an empty or an old state would be read and, when written, made the newest. Between commits
+// the two are equal; while one is being made, or after its maker died, the file may be one ahead,
+// but not for who may write.
+int begin_on(MDB_env* env, unsigned flags, MDB_txn** txn, std::atomic<bool>& foreign) {
+  const std::size_t before = info_of(env).me_last_txnid;
+  const int rc = mdb_txn_begin(env, nullptr, flags, txn);
+  if (rc != 0) return rc;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const std::size_t after = info_of(env).me_last_txnid;
+  const std::size_t number = mdb_txn_id(*txn);
+  const bool reads = (flags & MDB_RDONLY) != 0;
+  if (reads ? number + 1 >= before && number <= after : number == after + 1) return 0;
+  mdb_txn_abort(std::exchange(*txn, nullptr));
+  foreign = true;
+  return MDB_BAD_TXN;
+}
+
+// LMDB marks a process in its table of readers by a lock on the byte of the process's number.
+bool is_taken_number(int rc) {
+  return rc == EAGAIN || rc == EACCES;
+}
+Error number_taken(const Path& directory) {
+  return {ErrorKind::busy,
+          "a process with the same number as this one, " + std::to_string(::getpid()) + ", has " +
+              directory.string() +
+              " open in another PID namespace (a container); one number can read it but once",
+          "run both in the same PID namespace (docker and podman: --pid=host), or start this one "
+          "again: it will have another number"};
 }
 
 }  // namespace
@@ -75,26 +140,75 @@ Error lmdb_error(int rc, const std::string& what) {
   return {kind, what + ": " + mdb_strerror(rc), {}, rc};
 }
 
-Result<std::shared_ptr<Environment>> Environment::open(const Path& directory, Durable durable) {
-  struct stat st {};
-  if (::stat(directory.c_str(), &st) < 0)
-    return os_error(errno, "cannot open " + directory.string());
+// nullptr: this process does not have it open, and until the guard is released nobody in it opens
+// it.
+Result<std::shared_ptr<Environment>> Environment::find(const FileKey& key,
+                                                       std::unique_lock<std::mutex>& guard) {
   OpenEnvironments& table = open_environments();
-  const FileKey key{st.st_dev, st.st_ino};
-  std::unique_lock<std::mutex> guard(table.mutex);
   for (;;) {
     const auto found = table.by_file.find(key);
-    if (found == table.by_file.end()) break;
-    if (std::shared_ptr<Environment> open = found->second.lock()) return open;
+    if (found == table.by_file.end()) return std::shared_ptr<Environment>();
+    if (std::shared_ptr<Environment> open = found->second.lock()) {
+      if (!open->foreign() && !open->deleted()) return open;
+      return Error{ErrorKind::busy,
+                   "another part of this process still has the file open that " +
+                       (open->directory_ / "data.mdb").string() + " was before",
+                   "try again"};
+    }
     table.closed.wait(guard);
   }
+}
+
+Result<std::shared_ptr<Environment>> Environment::open(const Path& directory, Durable durable,
+                                                       std::chrono::nanoseconds patience) {
+  TORC_ASSIGN(const FileKey key, key_of(directory));
+  {
+    std::unique_lock<std::mutex> guard(open_environments().mutex);
+    if (auto open = find(key, guard); open.ok() && *open) return open;
+  }
+  TORC_ASSIGN(const OpenLock alone, OpenLock::take(directory, "opening it", patience));
+  return open_alone(alone, directory, durable, patience);
+}
+
+Result<std::shared_ptr<Environment>> Environment::open_alone(const OpenLock&, const Path& directory,
+                                                             Durable durable,
+                                                             std::chrono::nanoseconds patience) {
+  using std::chrono::steady_clock;
+  TORC_ASSIGN(const FileKey key, key_of(directory));
+  const steady_clock::time_point until = steady_clock::now() + patience;
+  for (std::chrono::nanoseconds pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
+    bool again = false;
+    Result<std::shared_ptr<Environment>> opened = try_open(directory, key, durable, again);
+    if (opened.ok() || !again || steady_clock::now() >= until) return opened;
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+// `again`: it may go once another process has gone on.
+Result<std::shared_ptr<Environment>> Environment::try_open(const Path& directory,
+                                                           const FileKey& key, Durable durable,
+                                                           bool& again) {
+  OpenEnvironments& table = open_environments();
+  std::unique_lock<std::mutex> guard(table.mutex);
+  again = true;
+  TORC_ASSIGN(std::shared_ptr<Environment> open, find(key, guard));
+  if (open) return open;
+  TORC_TRY(lmdb_may_enter(directory));
   std::shared_ptr<Environment> made(new Environment);
   made->directory_ = directory;
   made->device_ = key.first;
   made->inode_ = key.second;
-  TORC_TRY(made->start(durable));
+  Result<void> started = made->start(durable);
+  again = made->foreign();
+  TORC_TRY(std::move(started));
   table.by_file[key] = made;
   return made;
+}
+
+bool Environment::is_open_here(const Path& directory) {
+  const Result<FileKey> key = key_of(directory);
+  const std::lock_guard<std::mutex> guard(open_environments().mutex);
+  return key.ok() && open_environments().by_file.contains(*key);
 }
 
 Result<void> Environment::start(Durable durable) {
@@ -118,9 +232,9 @@ Result<void> Environment::start_with_map(std::size_t size, Durable durable, int&
   rc = mdb_env_open(env_, directory_.c_str(), flags, 0666);
   if (rc == 0) {
     int dead = 0;
-    mdb_reader_check(env_, &dead);  // readers that were killed pin pages until somebody looks
+    mdb_reader_check(env_, &dead);
     MDB_txn* txn = nullptr;
-    rc = mdb_txn_begin(env_, nullptr, MDB_RDONLY, &txn);
+    rc = begin_on(env_, MDB_RDONLY, &txn, foreign_);
     if (rc == 0) {
       rc = mdb_dbi_open(txn, nullptr, 0, &dbi_);
       mdb_txn_abort(txn);
@@ -129,8 +243,17 @@ Result<void> Environment::start_with_map(std::size_t size, Durable durable, int&
   if (rc == 0) return {};
   mdb_env_close(env_);
   env_ = nullptr;
+  if (foreign_) return foreign_table();
   if (rc == ENOMEM) return {};
+  if (is_taken_number(rc)) return number_taken(directory_);
   return lmdb_error(rc, what);
+}
+
+Error Environment::foreign_table() const {
+  return {ErrorKind::busy,
+          "another process still has the file open that " + (directory_ / "data.mdb").string() +
+              " was before it was replaced; nothing was read or changed",
+          "end the workers and other commands on it that were there before, then try again"};
 }
 
 Environment::~Environment() {
@@ -149,8 +272,10 @@ bool Environment::deleted() const {
 }
 
 Result<void> Environment::grow() {
+  int dead = 0;
+  if (mdb_reader_check(env_, &dead) == 0 && dead > 0) return {};
   const std::unique_lock<std::shared_mutex> alone(resizing_);
-  const int rc = mdb_env_set_mapsize(env_, 2 * map_size(env_));
+  const int rc = mdb_env_set_mapsize(env_, 2 * info_of(env_).me_mapsize);
   if (rc != 0) {
     return Error{
         ErrorKind::no_space,
@@ -160,6 +285,14 @@ Result<void> Environment::grow() {
   return {};
 }
 
+void Environment::forget_dead_readers(BootTime now) {
+  std::int64_t last = readers_checked_;
+  if (last != 0 && now.count() - last < kReaderCheck.count()) return;
+  if (!readers_checked_.compare_exchange_strong(last, now.count())) return;
+  int dead = 0;
+  mdb_reader_check(env_, &dead);
+}
+
 Result<Txn> Txn::begin(std::shared_ptr<Environment> environment, Access access) {
   Txn out(std::move(environment));
   Environment& env = *out.environment_;
@@ -167,7 +300,7 @@ Result<Txn> Txn::begin(std::shared_ptr<Environment> environment, Access access) 
   int rc = 0;
   for (int tries = 0; tries < kResizeTries; ++tries) {
     out.open_ = std::shared_lock<std::shared_mutex>(env.resizing_);
-    rc = mdb_txn_begin(env.env_, nullptr, flags, &out.txn_);
+    rc = begin_on(env.env_, flags, &out.txn_, env.foreign_);
     if (rc == 0) return out;
     out.open_.unlock();
     if (rc == MDB_MAP_RESIZED) {  // another process enlarged it: adopt its size
@@ -182,6 +315,7 @@ Result<Txn> Txn::begin(std::shared_ptr<Environment> environment, Access access) 
       break;
     }
   }
+  if (env.foreign()) return env.foreign_table();
   return lmdb_error(rc, "cannot begin a transaction on " + (env.directory_ / "data.mdb").string());
 }
 

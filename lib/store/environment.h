@@ -5,30 +5,58 @@
 
 #include <lmdb.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <shared_mutex>
+#include <utility>
 
+#include "lib/base/clock.h"
 #include "lib/base/result.h"
 #include "lib/store/disk.h"
+#include "lib/store/open_lock.h"
 
 namespace torc::store {
+
+inline constexpr std::chrono::nanoseconds kOpenPatience = std::chrono::seconds(10);
 
 // Turns LMDB's return code into an Error; `what` names the operation and the file.
 [[nodiscard]] Error lmdb_error(int rc, const std::string& what);
 
 class Environment {
  public:
-  // Durable::no: MDB_NOSYNC. `directory` exists.
-  static Result<std::shared_ptr<Environment>> open(const Path& directory, Durable durable);
+  using FileKey = std::pair<std::uint64_t, std::uint64_t>;  // device and inode of a directory
+
+  // Durable::no: MDB_NOSYNC. `directory` exists. Waits at most `patience` for others that are just
+  // opening it, see OpenLock. Kind busy: they took longer.
+  static Result<std::shared_ptr<Environment>> open(
+      const Path& directory, Durable durable, std::chrono::nanoseconds patience = kOpenPatience);
+  // By whoever has the OpenLock of `directory`.
+  static Result<std::shared_ptr<Environment>> open_alone(
+      const OpenLock& alone, const Path& directory, Durable durable,
+      std::chrono::nanoseconds patience = kOpenPatience);
+  // Whether this process has it open.
+  static bool is_open_here(const Path& directory);
   ~Environment();
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
 
-  // Doubles the map. Waits until no transaction of this process is open.
+  // Makes room in a full map: from what readers that were killed had kept, else by doubling the
+  // map. Waits until no transaction of this process is open.
   Result<void> grow();
+  // A reader that was killed keeps all pages that were freed since its snapshot, and the file grows
+  // with every commit, until somebody looks whether it is still there. This looks, at most once a
+  // second: whoever writes for long calls it between commits. A reader that lives is never touched,
+  // not even a stopped one.
+  void forget_dead_readers(BootTime now);
   // Whether its file was deleted; what is written then is lost with this process.
   [[nodiscard]] bool deleted() const;
+  // Whether a transaction was refused because LMDB's lock table is that of another data file than
+  // this process has open: the file was replaced under whoever has the old one. Nothing was read or
+  // written by it. To be closed and opened again.
+  [[nodiscard]] bool foreign() const { return foreign_; }
   [[nodiscard]] const Path& directory() const { return directory_; }
   [[nodiscard]] MDB_dbi dbi() const { return dbi_; }
 
@@ -37,13 +65,20 @@ class Environment {
   Environment() = default;
   Result<void> start(Durable durable);
   Result<void> start_with_map(std::size_t size, Durable durable, int& rc);
+  static Result<std::shared_ptr<Environment>> find(const FileKey& key,
+                                                   std::unique_lock<std::mutex>& guard);
+  static Result<std::shared_ptr<Environment>> try_open(const Path& directory, const FileKey& key,
+                                                       Durable durable, bool& again);
+  [[nodiscard]] Error foreign_table() const;
 
   Path directory_;
   std::uint64_t device_ = 0;
   std::uint64_t inode_ = 0;
   MDB_env* env_ = nullptr;
   MDB_dbi dbi_ = 0;
-  std::shared_mutex resizing_;  // shared: a transaction is open
+  std::atomic<bool> foreign_ = false;
+  std::atomic<std::int64_t> readers_checked_ = 0;  // boot time, ns
+  std::shared_mutex resizing_;                     // shared: a transaction is open
 };
 
 enum class Access : std::uint8_t { read, write };

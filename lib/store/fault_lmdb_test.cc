@@ -1,10 +1,16 @@
 // Every blow at every operation that engine lmdb does through Disk (its data it writes itself; a
 // full disk under that is in tests/integration), and at those of the heartbeats.
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 
+#include "lib/store/beat.h"
+#include "lib/store/gate.h"
 #include "lib/store/test_fault_case.h"
 
 namespace torc::store {
@@ -118,6 +124,60 @@ TEST(EveryFault, of_the_embedded_engine_leaves_all_of_a_store_or_nothing) {
             50);
 }
 
+// A write that a full disk cut short: the environment must be opened anew, which may have to wait
+// for whoever has its lock. Others of this store do not wait for that.
+int gate_while_opening_anew(const Path& point) {
+  if (::unshare(CLONE_NEWNS) != 0 ||
+      ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      ::mount("none", point.c_str(), "tmpfs", 0, "size=2m") != 0)
+    return 99;
+  FaultyDisk disk;
+  Node node(point, "node", 1, &disk);
+  const Path directory = point / "wf.torc";
+  auto store = Store::create(node.world(), directory, Engine::lmdb, quick(), put("a", "1"));
+  if (!store.ok()) return 2;
+  {
+    std::ofstream filler(point / "filler");
+    const std::string block(4096, 'x');
+    while (filler.write(block.data(), 4096).flush()) {
+    }
+  }
+  fs::resize_file(point / "filler", fs::file_size(point / "filler") / 4096 * 4096 - 3 * 4096);
+  Path gate;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    if (entry.path().filename().string().starts_with("gate-")) gate = entry.path();
+  }
+  int looks = 0;
+  int free = 0;
+  bool committing = false;
+  disk.after = [&](const std::string& op, const Path& path) {
+    if (!committing || op != "open_read" || path.filename() != "META") return;
+    ++looks;  // on the way to opening it anew
+    const auto other = Gate::open(gate);
+    if (!other.ok() || !(*other)->enter(node.clock, std::chrono::nanoseconds(0)).ok()) return;
+    (*other)->leave();
+    ++free;
+  };
+  committing = true;
+  const auto done = (*store)->commit(1, put("b", std::string(100'000, 'x')));
+  committing = false;
+  if (done.ok() || done.error().kind != ErrorKind::no_space) return 3;
+  if (looks == 0) return 4;
+  return free == looks ? 0 : 5;
+}
+
+TEST(FullDisk, others_may_enter_while_the_environment_is_opened_anew) {
+  const ScratchDirectory scratch;
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) ::_exit(gate_while_opening_anew(scratch.path()));
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 99)
+    GTEST_SKIP() << "a mount namespace needs root";
+  EXPECT_EQ(status, 0) << WEXITSTATUS(status);
+}
+
 TEST(EveryFault, of_a_heartbeat_shows_an_old_beat_or_a_new_one_or_none) {
   int cases = 0;
   std::size_t operations = 1;
@@ -130,25 +190,26 @@ TEST(EveryFault, of_a_heartbeat_shows_an_old_beat_or_a_new_one_or_none) {
       const ScratchDirectory scratch;
       Node node(scratch.path(), "node", 1, &disk);
       ASSERT_TRUE(memory.make_directory("/beats").ok());
-      ASSERT_TRUE(write_beat(node.world(), "/", 7, {41, {}}).ok());
+      ASSERT_TRUE(write_beat(node.world(), "/", {7}, {41, {}}).ok());
       bool told = false;
       std::optional<std::uint64_t> under;
       {
         const Struck struck(disk, nth, blow);
-        told = write_beat(node.world(), "/", 7, {42, {}}).ok();
-        if (const auto seen = read_beat(node.world(), "/", 7); seen.ok() && *seen) {
+        told = write_beat(node.world(), "/", {7}, {42, {}}).ok();
+        if (const auto seen = read_beat(node.world(), "/", {7}, Caches::trust);
+            seen.ok() && *seen) {
           under = (*seen)->counter;
         }
         operations = std::max(operations, struck.names.size());
         heal(disk);
       }
-      const auto seen = read_beat(node.world(), "/", 7);
+      const auto seen = read_beat(node.world(), "/", {7}, Caches::trust);
       ASSERT_TRUE(seen.ok()) << blow.text();
       const std::uint64_t counter = *seen ? (*seen)->counter : 0;
       EXPECT_TRUE(!*seen || counter == 41 || counter == 42) << blow.text();
       EXPECT_TRUE(!under || *under == 41 || *under == 42) << blow.text();
       EXPECT_TRUE(!told || blow.lies() || blow.ends_process() || counter == 42) << blow.text();
-      EXPECT_TRUE(remove_beats(node.world(), "/", 7).ok());
+      EXPECT_TRUE(remove_beats(node.world(), "/", {7}, true).ok());
       EXPECT_EQ(memory.open_handles(), 0u) << blow.text();
     }
   }

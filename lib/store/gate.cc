@@ -16,7 +16,7 @@ namespace torc::store {
 namespace {
 
 // Another C library could lay the mutex out differently; its size goes into the magic.
-constexpr std::uint64_t kMagic = 0x746f726367617432ULL ^ (sizeof(pthread_mutex_t) << 8);
+constexpr std::uint64_t kMagic = 0x746f726367617433ULL ^ (sizeof(pthread_mutex_t) << 8);
 constexpr std::chrono::nanoseconds kShortestWait = std::chrono::milliseconds(20);
 
 struct Descriptor {
@@ -73,8 +73,9 @@ Result<void> make_file(const Path& file) {
   return done;
 }
 
-// "1234 (torc, stopped)": what /proc knows of the holder.
-std::string describe(std::uint32_t pid) {
+}  // namespace
+
+std::string describe_process(std::uint32_t pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
   std::getline(in, line);
@@ -91,8 +92,6 @@ std::string describe(std::uint32_t pid) {
   return "process " + std::to_string(pid) + " (" + line.substr(open + 1, close - open - 1) + ", " +
          doing + ")";
 }
-
-}  // namespace
 
 Result<std::unique_ptr<Gate>> Gate::open(const Path& file) {
   for (int tries = 0;; ++tries) {
@@ -153,11 +152,11 @@ void Gate::leave() {
 
 Error Gate::busy() const {
   const std::uint32_t pid = shared_->holder.load();
-  return {
-      ErrorKind::busy,
-      file_.string() + " is held by " + (pid == 0 ? "a process that just entered" : describe(pid)),
-      pid == 0 ? "try again"
-               : "let that process go on (kill -CONT " + std::to_string(pid) + ") or end it"};
+  return {ErrorKind::busy,
+          file_.string() + " is held by " +
+              (pid == 0 ? "a process that just entered" : describe_process(pid)),
+          pid == 0 ? "try again"
+                   : "let that process go on (kill -CONT " + std::to_string(pid) + ") or end it"};
 }
 
 }  // namespace torc::store

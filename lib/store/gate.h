@@ -14,12 +14,16 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "lib/base/clock.h"
 #include "lib/base/result.h"
 #include "lib/store/disk.h"
 
 namespace torc::store {
+
+// "process 1234 (torc, stopped)": what /proc knows of it.
+[[nodiscard]] std::string describe_process(std::uint32_t pid);
 
 class Gate {
  public:
@@ -40,6 +44,9 @@ class Gate {
     std::atomic<std::uint64_t> owed;  // a snapshot of this node that nothing was collected for; 0
     std::atomic<std::uint64_t> collected;  // below this number everything is collected
     std::array<Mark, 16> marks;            // only under the gate
+    // The commit whose file was last seen to be what the replica holds, and when (boot time, ns).
+    std::atomic<std::uint64_t> seen;
+    std::atomic<std::int64_t> seen_at;
   };
 
   // Opens `file`, making it when absent.

@@ -84,18 +84,58 @@ Result<std::vector<std::uint64_t>> Journal::numbers_in(std::uint64_t first) {
   return out;
 }
 
-Result<std::uint64_t> Journal::highest_beside(std::uint64_t sequence) {
+Result<std::vector<std::uint64_t>> Journal::numbers_beside(std::uint64_t sequence) {
   Result<std::vector<std::uint64_t>> numbers = numbers_in(sequence);
-  if (!numbers.ok()) {
-    Error error = std::move(numbers).error();
-    if (error.os_errno == ESTALE) error.kind = ErrorKind::not_found;
-    return error;
+  if (numbers.ok()) return numbers;
+  Error error = std::move(numbers).error();
+  if (error.os_errno == ESTALE) error.kind = ErrorKind::not_found;
+  return error;
+}
+
+Result<bool> Journal::is_there(std::uint64_t sequence) {
+  const Result<FileHandle> handle = disk_->open_read(commit_path(sequence));
+  if (handle.ok()) {
+    (void)disk_->close(*handle);
+    return true;
   }
-  return numbers->empty() ? 0 : numbers->back();
+  const int e = handle.error().os_errno;
+  if (e == ENOENT || e == ENOTDIR || e == ESTALE) return false;
+  return handle.error();
+}
+
+bool Journal::refresh(const Path& directory) {
+  return publisher_.touch(directory).ok();
 }
 
 Result<std::string> Journal::read_bytes(std::uint64_t sequence) {
   return read_file(*disk_, commit_path(sequence));
+}
+
+Result<std::string> Journal::read_bytes_anew(std::uint64_t sequence) {
+  const Path directory = directory_of(sequence);
+  // Where nothing can be made a listing is the best there is: it clears what was remembered of
+  // names, unless it is old itself.
+  Result<void> touched = publisher_.touch(directory);
+  if (!touched.ok() && touched.error().kind == ErrorKind::not_found) {
+    // That the directory is absent may be what this client remembers, too.
+    (void)publisher_.touch(journal_directory());
+    (void)list_directory(*disk_, journal_directory());
+    touched = publisher_.touch(directory);
+  }
+  const Result<std::vector<std::string>> names = list_directory(*disk_, directory);
+  Result<std::string> bytes = read_bytes(sequence);
+  if (bytes.ok() || bytes.error().kind != ErrorKind::not_found) return bytes;
+  if (!touched.ok() && touched.error().kind != ErrorKind::not_found) return touched.error();
+  // Listed by a client that asked anew, and not there for the same one: no answer to build on.
+  // (With primitive rename-dir the name is a directory, and what is not there is the file inside.)
+  const std::string name = number_name(sequence);
+  const bool by_file = publisher_.method().primitive != Primitive::rename_directory;
+  if (by_file && names.ok() && std::find(names->begin(), names->end(), name) != names->end()) {
+    return Error{ErrorKind::busy,
+                 commit_path(sequence).string() + " is listed and cannot be opened",
+                 "try again in a few seconds", ENOENT};
+  }
+  return bytes;
 }
 
 Result<CommitFile> Journal::read(std::uint64_t sequence) {
@@ -107,7 +147,7 @@ Result<Publication> Journal::publish(std::uint64_t sequence, std::string_view by
   // See the head of journal.h: the next directory is there before the last number of this one.
   if (first_of_directory(sequence + 1) == sequence + 1) {
     if (Result<void> made = make_directory_of(sequence + 1); !made.ok()) {
-      return Publication{Publication::State::absent, std::move(made).error()};
+      return Publication{Publication::State::absent, std::move(made).error(), false};
     }
   }
   // The commit before this one may be visible and not yet durable; whoever makes this one durable
@@ -116,7 +156,7 @@ Result<Publication> Journal::publish(std::uint64_t sequence, std::string_view by
       publisher_.method().name == DurableName::directory) {
     const Result<void> synced = disk_->sync_directory(directory_of(sequence - 1));
     if (!synced.ok() && synced.error().os_errno != ENOENT)
-      return Publication{Publication::State::absent, synced.error()};
+      return Publication{Publication::State::absent, synced.error(), false};
   }
   return publisher_.publish(directory_of(sequence), number_name(sequence), bytes);
 }

@@ -49,17 +49,23 @@ class Journal {
  public:
   Journal(Disk& disk, const Path& store, const StoreId& id, Publisher publisher)
       : disk_(&disk),
-        state_(Identity{id, Engine::journal, {}}.state_directory(store)),
+        state_(Identity{id, Engine::journal, {}, {}}.state_directory(store)),
         id_(id),
         publisher_(std::move(publisher)) {}
 
-  // The highest number in the directory in which `sequence` belongs; 0: none in it. Error kind
-  // not_found: there is no such directory, so everything in it is covered by a snapshot (or this is
-  // no journal).
-  Result<std::uint64_t> highest_beside(std::uint64_t sequence);
+  // The numbers that a listing shows in the directory in which `sequence` belongs, ascending. Error
+  // kind not_found: it shows no such directory.
+  Result<std::vector<std::uint64_t>> numbers_beside(std::uint64_t sequence);
+  // By opening it, whatever listings show. Only where a name may be looked up before it is there.
+  Result<bool> is_there(std::uint64_t sequence);
+  // Makes this client forget what it remembers of a directory, by a change of its own: a temporary
+  // file, made and removed. false: it could not be made.
+  bool refresh(const Path& directory);
   // Error kind not_found: no such file. Kind corrupt names it.
   Result<CommitFile> read(std::uint64_t sequence);
   Result<std::string> read_bytes(std::uint64_t sequence);
+  // Asked past what this client remembers of names: before it is concluded that a file is missing.
+  Result<std::string> read_bytes_anew(std::uint64_t sequence);
   Result<Publication> publish(std::uint64_t sequence, std::string_view bytes);
   // Removes a commit file that is not part of the history.
   Result<void> remove(std::uint64_t sequence);
@@ -72,12 +78,15 @@ class Journal {
   // All snapshots, newest first.
   Result<std::vector<SnapshotName>> snapshots();
   Result<SnapshotName> newest_snapshot();
+  // Lets the next listing of snapshot/ be a new one, see Publisher::touch().
+  Result<void> refresh_snapshots() { return publisher_.touch(snapshot_directory()); }
 
   Result<std::vector<SegmentName>> segments();  // ascending
 
   [[nodiscard]] Path commit_path(std::uint64_t sequence) const;
   [[nodiscard]] Path snapshot_path(const SnapshotName& name) const;
   [[nodiscard]] Path segment_path(const SegmentName& name) const;
+  [[nodiscard]] Path lock_file() const { return state_ / "lock"; }
   [[nodiscard]] Path segment_directory() const { return state_ / "segment"; }
   [[nodiscard]] Path journal_directory() const { return state_ / "journal"; }
   [[nodiscard]] Path snapshot_directory() const { return state_ / "snapshot"; }

@@ -30,7 +30,9 @@ bool JournalStore::snapshot_due(const Head& head, std::uint64_t state_bytes) con
 }
 
 Result<void> JournalStore::maintain() {
+  TORC_TRY(look_at_mounts());
   TORC_TRY(attach());
+  replica_.environment->forget_dead_readers(world_.clock.boot_now());
   write_due_segment();
   Head head;
   std::uint64_t state_bytes = 0;

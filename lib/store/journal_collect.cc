@@ -1,5 +1,6 @@
 // Collection: what nobody needs any more goes.
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "lib/store/journal_store.h"
@@ -15,6 +16,12 @@ constexpr int kMarkSpacing =
 // A temporary file that has been there so long has lost its author, or its author nothing but time.
 constexpr std::chrono::nanoseconds kTemporaryPatience = std::chrono::minutes(10);
 
+// Asked, and not guessed from what unlink(2) says: EPERM also means that a file may not be deleted.
+bool is_directory(Disk& disk, const Path& path) {
+  const Result<FileStatus> status = disk.status(path);
+  return status.ok() && status->kind == FileKind::directory;
+}
+
 }  // namespace
 
 // Inside the gate. The marks are shared by the processes of the node, so workers that live for less
@@ -25,7 +32,7 @@ void JournalStore::note_snapshot(const SnapshotName& newest) {
   const Gate::Mark last = *std::max_element(marks.begin(), marks.end(), by_age);
   const std::int64_t now = world_.clock.boot_now().count();
   if (newest.sequence <= last.sequence) return;
-  if (last.at != 0 && now - last.at < tuning_.retention.count() / kMarkSpacing) return;
+  if (last.at != 0 && now - last.at < retention().count() / kMarkSpacing) return;
   *std::min_element(marks.begin(), marks.end(), by_age) = {now, newest.sequence};
 }
 
@@ -38,20 +45,23 @@ std::uint64_t JournalStore::matured() {
   const std::int64_t now = world_.clock.boot_now().count();
   std::uint64_t floor = 0;
   for (const Gate::Mark& mark : shared().marks) {
-    if (mark.at != 0 && now - mark.at >= tuning_.retention.count())
+    if (mark.at != 0 && now - mark.at >= retention().count())
       floor = std::max(floor, mark.sequence);
   }
   return floor;
 }
 
 Result<void> JournalStore::collect() {
-  next_collection_ = world_.clock.boot_now() + tuning_.retention / 8;
+  next_collection_ = world_.clock.boot_now() + retention() / 8;
   const std::uint64_t owed = shared().owed;
-  const std::uint64_t known = matured();
+  std::uint64_t known = matured();
   if (first_of_directory(known + 1) <= shared().collected) {
     if (known >= owed) shared().owed = 0;
     return {};
   }
+  const std::chrono::nanoseconds before = retention();
+  TORC_TRY(read_retention());
+  if (retention() > before) known = matured();
   TORC_ASSIGN(const std::vector<std::string> names,
               world_.disk.list(journal_.snapshot_directory()));
   std::vector<SnapshotName> all;
@@ -80,24 +90,55 @@ Result<void> JournalStore::collect() {
 // second newest must also be in a segment.
 Result<void> JournalStore::collect_directories(std::uint64_t floor, std::uint64_t second) {
   const Path journal = journal_.journal_directory();
-  TORC_ASSIGN(const std::vector<std::string> names, world_.disk.list(journal));
+  TORC_ASSIGN(std::vector<std::string> names, world_.disk.list(journal));
+  collect_temporaries(journal, names);
+  std::sort(names.begin(), names.end());  // those of collectors that died come first
   std::uint64_t kept = first_of_directory(floor + 1);
   for (const std::string& name : names) {
-    if (name.starts_with(kDead)) (void)remove_tree(world_.disk, journal / name);  // of one who died
-    const auto first = number_of(name);
+    const bool dead = name.starts_with(kDead);  // of one who died, or is at it
+    const auto first = number_of(std::string_view(name).substr(dead ? kDead.size() : 0));
     if (!first || *first + kPerDirectory - 1 > floor) continue;
-    if (*first + kPerDirectory - 1 > second && !have_segment_of(*first)) {
+    // Nothing goes before what comes before it is gone, see journal_standing.cc.
+    if (!(dead ? sweep(journal / name) : collect_directory(*first, second))) {
       kept = std::min(kept, *first);
-      continue;
+      break;
     }
-    // Renamed first: of all hosts that come to it one gets it, and it goes from sight at once
-    // instead of name by name.
-    const Path dead = journal / (std::string(kDead) + name);
-    if (world_.disk.rename(journal / name, dead, Replace::no).ok())
-      (void)remove_tree(world_.disk, dead);
   }
   shared().collected = kept;
   return {};
+}
+
+bool JournalStore::collect_directory(std::uint64_t first, std::uint64_t second) {
+  if (first + kPerDirectory - 1 > second && !have_segment_of(first)) return false;
+  // Renamed first: of all hosts that come to it one gets it, and it goes from sight at once instead
+  // of name by name.
+  const Path journal = journal_.journal_directory();
+  const Path dead = journal / (std::string(kDead) + number_name(first));
+  return world_.disk.rename(journal / number_name(first), dead, Replace::no).ok() && sweep(dead);
+}
+
+// Deletes the files of a directory that was renamed away, in ascending order and none before the
+// one before it is surely gone: an author with an old handle may still link a number there, and
+// knows by the file of the commit before that it came too late (journal_standing.cc). Temporary
+// files come first. false: something is left.
+bool JournalStore::sweep(const Path& dead) {
+  Result<std::vector<std::string>> names = list_directory(world_.disk, dead);
+  if (!names.ok()) return names.error().os_errno == ENOENT;
+  std::sort(names->begin(), names->end());
+  for (const std::string& name : *names) {
+    Result<void> gone = world_.disk.unlink(dead / name);
+    if (!gone.ok() && is_directory(world_.disk, dead / name))  // primitive rename-dir
+      gone = remove_tree(world_.disk, dead / name);
+    if (!gone.ok() && gone.error().os_errno != ENOENT) return false;
+  }
+  const Result<void> removed = world_.disk.remove_directory(dead);
+  if (removed.ok()) return true;
+  // What a reader has open may stay for a while under another name (NFS, FUSE). Commit files that
+  // an old listing did not show are not gone.
+  names = list_directory(world_.disk, dead);
+  if (!names.ok()) return names.error().os_errno == ENOENT;
+  return std::none_of(names->begin(), names->end(),
+                      [](const std::string& name) { return number_of(name).has_value(); });
 }
 
 // Whether the segment of a directory can stand in for it: whole, and of this history, which its
@@ -138,7 +179,7 @@ void JournalStore::collect_segments(std::uint64_t newest, std::uint64_t second) 
   }
 }
 
-// Temporary files of authors that died. Those in journal/ go with their directory.
+// Temporary files of authors that died. Those beside commit files go with their directory.
 void JournalStore::collect_temporaries(const Path& directory,
                                        const std::vector<std::string>& names) {
   const BootTime now = world_.clock.boot_now();

@@ -101,12 +101,13 @@ TEST_F(Hosts, an_old_snapshot_that_could_not_be_deleted_is_no_gap) {
   expect_verified();
 }
 
-TEST_F(Hosts, a_replica_of_another_history_is_rebuilt) {
+TEST_F(Hosts, a_store_put_back_from_a_copy_is_read_anew) {
   // The store is put back from a copy that is older than what the node has seen, and goes another
   // way.
   const Path copy = scratch.path() / "copy";
   fs::copy(directory, copy, fs::copy_options::recursive);
   ASSERT_TRUE(a->commit(1, put("lost", "yes")).ok());
+  a->forget_copy();
   a.reset();
   b.reset();
   fs::remove_all(directory);

@@ -1,9 +1,11 @@
 #include "lib/store/journal_store.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
 
+#include "lib/store/open_lock.h"
 #include "lib/store/segment.h"
 
 namespace torc::store {
@@ -11,10 +13,21 @@ namespace {
 
 constexpr std::uint32_t kMaxConflicts = 1000;
 constexpr int kReplicaTries = 24;
+constexpr int kVanished = 4;
+// A copy that somebody is opening for so long is left to him.
+constexpr std::chrono::nanoseconds kForgetPatience = std::chrono::seconds(1);
 // How long after a commit of its own a process may try the next number without listing first.
-constexpr std::chrono::nanoseconds kOptimism = std::chrono::milliseconds(100);
+constexpr std::chrono::nanoseconds kOptimism = std::chrono::seconds(5);
 // It tries no more for so long after it read a commit of another host.
 constexpr std::chrono::nanoseconds kOthersMemory = std::chrono::seconds(30);
+
+Error unknown_outcome(const Path& store, std::uint64_t sequence, const std::string& why,
+                      const std::string& remedy) {
+  return {ErrorKind::unknown,
+          "whether commit " + std::to_string(sequence) + " of " + store.string() +
+              " is part of the history is unknown: " + why,
+          remedy.empty() ? "read the state again before acting" : remedy};
+}
 
 }  // namespace
 
@@ -24,10 +37,15 @@ JournalStore::JournalStore(const World& world, const Path& directory, const Meta
       directory_(directory),
       identity_(meta.identity),
       tuning_(tuning),
+      place_(meta.place),
+      mounts_seen_(world.disk.mount_changes()),
+      copied_(meta.is_copy()),
+      least_retention_(meta.retention),
+      retention_(std::max<std::chrono::nanoseconds>(meta.retention, meta.place.facts.retention)),
       journal_(world.disk, directory, meta.identity.id,
                Publisher(world.disk, world.entropy, meta.publish,
                          tuning.sync ? Durable::yes : Durable::no)),
-      lock_(world.disk, world.clock, world.entropy, directory / "lock") {
+      lock_(world.disk, world.clock, world.entropy, journal_.lock_file()) {
   if (meta.filesystem == "tmpfs" || meta.filesystem == "overlay") {
     note_ = directory.string() + " is on " + meta.filesystem +
             ", which only this host sees: workers on other hosts cannot join";
@@ -35,7 +53,52 @@ JournalStore::JournalStore(const World& world, const Path& directory, const Meta
 }
 
 Result<void> JournalStore::start() {
+  // Before the first mark that the node's processes share, see note_snapshot().
+  TORC_TRY(read_retention());
   return view(Freshness::latest, [](const Reader&) { return Result<void>(); });
+}
+
+// --- where it lies ---
+
+// Asks no filesystem unless something was mounted or unmounted since. Then nothing is made, removed
+// or concluded in the directory before it is known to be the store; and what the mount does is
+// asked for again.
+Result<void> JournalStore::look_at_mounts() {
+  const std::uint64_t changes = world_.disk.mount_changes();
+  if (changes == mounts_seen_) return {};
+  TORC_TRY(check_still_there(world_, directory_, identity_, place_));
+  TORC_ASSIGN(const Meta meta, read_meta(world_, directory_));
+  if (meta.place.key != place_.key) {
+    leave_replica(false);  // it is that of the other place
+    root_ = 0;
+    generation_ = 0;
+    // What was seen there says nothing of the files here.
+    snapshot_ = {};
+    snapshot_bytes_of_ = UINT64_MAX;
+    taken_ = 0;
+    own_newest_ = 0;
+    due_segment_.reset();
+    others_seen_.reset();
+    temporaries_.clear();
+  }
+  place_ = meta.place;
+  copied_ = meta.is_copy();
+  journal_.publisher().use(meta.publish);
+  retention_ =
+      std::max({retention_, std::chrono::nanoseconds(meta.retention), place_.facts.retention});
+  if (!tuning_.retention) TORC_TRY(ask_for_retention(world_, directory_, meta));
+  mounts_seen_ = changes;
+  return {};
+}
+
+// Another host may need more by now. It never becomes less, as what was agreed does not.
+Result<void> JournalStore::read_retention() {
+  if (tuning_.retention) return {};
+  TORC_ASSIGN(
+      const std::chrono::seconds agreed,
+      agreed_retention(world_.disk, identity_.state_directory(directory_), least_retention_));
+  retention_ = std::max({retention_, std::chrono::nanoseconds(agreed), place_.facts.retention});
+  return {};
 }
 
 // --- which replica ---
@@ -49,17 +112,23 @@ Result<void> JournalStore::attach() {
   if (replica_.environment) return {};
   Error last{ErrorKind::io, "no directory for the node's copy of the store was given",
              "set TMPDIR"};
+  int vanished = 0;
   while (root_ < world_.replica_roots.size()) {
-    Result<Replica> opened =
-        open_replica(world_, world_.replica_roots[root_], identity_.id, generation_);
+    Result<Replica> opened = open_replica(world_, world_.replica_roots[root_], identity_.id,
+                                          place_.key, generation_, tuning_.replica_wait);
     if (opened.ok()) {
       replica_ = std::move(*opened);
       if (watch_) watch_->add(replica_directory() / "data.mdb");
       return {};
     }
     last = std::move(opened).error();
-    // Damaged, or of another build: others may be using it, so it stays and a new one is begun.
-    const bool spoiled = last.kind == ErrorKind::corrupt || last.os_errno == MDB_VERSION_MISMATCH;
+    // Whoever left a finished workflow takes the copy along (forget_copy()), also while it is being
+    // opened here: then it is made again.
+    if (last.os_errno == ENOENT && ++vanished < kVanished) continue;
+    // Damaged, of another build, or somebody is stuck in it: others may be using it, so it stays
+    // and a new one is begun.
+    const bool spoiled = last.kind == ErrorKind::corrupt || last.kind == ErrorKind::busy ||
+                         last.os_errno == MDB_VERSION_MISMATCH;
     if (spoiled && generation_ + 1 < kGenerations) {
       ++generation_;
     } else {
@@ -101,6 +170,7 @@ Error JournalStore::local_failure(int rc, const char* what) {
 Result<Commit> JournalStore::inside(const std::function<Result<Commit>()>& work) {
   Error last{ErrorKind::busy, "no usable copy of the store on this node", {}};
   for (int tries = 0; tries < kReplicaTries; ++tries) {
+    TORC_TRY(look_at_mounts());
     TORC_TRY(attach());
     if (Result<void> entered = replica_.gate->enter(world_.clock, tuning_.replica_wait);
         !entered.ok()) {
@@ -137,6 +207,7 @@ Result<Head> JournalStore::read_local_head() {
 
 Result<void> JournalStore::view(Freshness freshness,
                                 const std::function<Result<void>(const Reader&)>& body) {
+  if (freshness == Freshness::latest) TORC_TRY(look_at_mounts());
   TORC_TRY(attach());
   if (freshness == Freshness::latest || !validated_) {
     TORC_ASSIGN(const bool unchanged, quiet());
@@ -175,7 +246,9 @@ void JournalStore::clear_changes() {
   if (watch_) watch_->clear();
 }
 
-// A file that others have mapped stays theirs when its name goes.
+// A file that others have mapped stays theirs when its name goes. But all of it goes at once, and
+// while nobody is opening it: whoever took LMDB's lock file from it and the data file from the one
+// made next would share a lock table with those who have the old data file.
 void JournalStore::forget_copy() {
   const Path copy = replica_directory();
   if (copy.empty()) return;
@@ -183,8 +256,14 @@ void JournalStore::forget_copy() {
   watch_.reset();
   replica_ = {};
   validated_ = false;
-  std::error_code ignored;  // what stays is removed after the next boot
-  std::filesystem::remove_all(copy, ignored);
+  const Result<OpenLock> lock = OpenLock::take(copy, "removing it", kForgetPatience);
+  if (!lock.ok()) return;
+  Path aside = copy;
+  aside += ".gone-" + to_hex(new_commit_id());
+  std::error_code failed;
+  std::filesystem::rename(copy, aside, failed);
+  if (failed) return;
+  std::filesystem::remove_all(aside, failed);  // what stays is removed after the next boot
 }
 
 // --- the commit ---
@@ -198,6 +277,11 @@ CommitId JournalStore::new_commit_id() {
 
 Result<Commit> JournalStore::commit(std::uint64_t author, const Body& body) {
   const BootTime begun = world_.clock.boot_now();
+  TORC_TRY(look_at_mounts());
+  if (copied_) {
+    TORC_TRY(adopt_copy(world_, directory_, identity_));
+    copied_ = false;
+  }
   std::uint32_t conflicts = 0;
   Result<Commit> done = inside([&] { return commit_inside(author, body, conflicts); });
   lock_.release();
@@ -287,6 +371,9 @@ Result<JournalStore::Attempt> JournalStore::publish(Txn& txn, std::uint64_t auth
   Result<Publication> published = journal_.publish(header.sequence, bytes);
   if (!published.ok()) return std::move(published).error();
 
+  // Then what was asked since may be about other files than those that the name was asked in.
+  const auto moved = [&] { return world_.disk.mount_changes() != mounts_seen_; };
+
   // The rule of the writer: the number may have been used, covered by a snapshot and collected
   // while this process stood still, and so have been free again. No clock is asked; the listing
   // tells.
@@ -295,7 +382,8 @@ Result<JournalStore::Attempt> JournalStore::publish(Txn& txn, std::uint64_t auth
     Error error = std::move(newest).error();
     // The name was asked for: it may count. Unless there was no directory to ask in.
     const bool never = published->state == Publication::State::absent &&
-                       published->error.os_errno == ENOENT && error.kind == ErrorKind::fenced;
+                       (!published->asked || (published->error.os_errno == ENOENT &&
+                                              error.kind == ErrorKind::fenced && !moved()));
     if (!never) error.kind = ErrorKind::unknown;
     return error;
   }
@@ -304,35 +392,84 @@ Result<JournalStore::Attempt> JournalStore::publish(Txn& txn, std::uint64_t auth
     txn.abort();
     return decide_by_ring(header.sequence, header.id);
   }
-  // Only now: a name that somebody else has may be ours of before a lost reply, collected and taken
-  // again.
-  if (published->state == Publication::State::taken)
+  // That nothing newer was listed is no evidence, since a listing may be old. The commit before
+  // this one is: while its file is there, no number after it was ever free again. Without that a
+  // name that nobody has, or somebody else, may have been ours before a lost reply, and been
+  // collected.
+  const Result<Standing> standing = standing_of(head);
+  if (!standing.ok()) {
+    if (published->state == Publication::State::absent && !published->asked)
+      return std::move(published->error);
+    return unknown_outcome(directory_, header.sequence, standing.error().what, {});
+  }
+  if (published->state == Publication::State::absent && published->asked && moved()) {
+    return unknown_outcome(directory_, header.sequence,
+                           "something was mounted or unmounted while it was made", {});
+  }
+  if (*standing == Standing::covered) {
+    txn.abort();
+    return decide_by_ring(header.sequence, header.id);
+  }
+  if (published->state == Publication::State::taken) {
+    taken_ = header.sequence;  // and so there, even if no listing shows it yet
     return Attempt{Attempt::Outcome::conflict, head.sequence, {}};
+  }
+  if (*standing != Standing::stands) {
+    const Error why = finding(*standing, head);
+    if (published->state == Publication::State::absent) return why;
+    // Nobody can build on our file where another commit has the number before it. Where that one
+    // is lost it stays: a repair may put back what it continues.
+    if (*standing == Standing::differs) (void)journal_.remove(header.sequence);
+    return unknown_outcome(directory_, header.sequence, why.what, why.remedy);
+  }
   if (published->state == Publication::State::absent) {
-    if (published->error.os_errno != ENOENT) return std::move(published->error);
-    // The directory of the number is missing though nothing covers the number: its maker did not
-    // get that far.
-    TORC_TRY(journal_.make_directory_of(header.sequence));
-    return Attempt{Attempt::Outcome::conflict, head.sequence, {}};
+    const int e = published->error.os_errno;
+    // Whoever had the number took it back before we could read it.
+    if (e == EEXIST || e == ENOTEMPTY)
+      return Attempt{Attempt::Outcome::conflict, head.sequence, {}};
+    if (e != ENOENT) return std::move(published->error);
+    return without_directory(txn, head, header);
   }
   // Committed. Should the replica fail now, it is left behind; that changes nothing for the caller.
   if (txn.commit().ok()) {
     own_newest_ = header.sequence;
     if (const auto segment = segment_ending_at(header.sequence)) due_segment_ = segment;
     confirm(asked);
+    note_seen(header.sequence);
   } else {
     broken_ = true;
   }
   return Attempt{Attempt::Outcome::committed, header.sequence, {}};
 }
 
+// Nobody has the number, and nothing of ours can get it any more, since its directory is not there.
+// Its maker is the author of the number before its first, who made it before that number got its
+// name: so it was collected, or is lost. It is made again only here, where that number's file shows
+// that nothing after it was ever collected (Standing::stands).
+Result<JournalStore::Attempt> JournalStore::without_directory(Txn& txn, const Head& head,
+                                                              const CommitHeader& header) {
+  const Result<bool> asked_anew = refresh_snapshots();
+  if (!asked_anew.ok())
+    return unknown_outcome(directory_, header.sequence, asked_anew.error().what, {});
+  if (snapshot_.sequence > head.sequence) {
+    // There may have been a file of ours, collected since.
+    txn.abort();
+    return decide_by_ring(header.sequence, header.id);
+  }
+  if (first_of_directory(header.sequence) != header.sequence) {
+    return Error{ErrorKind::busy,
+                 journal_.directory_of(header.sequence).string() +
+                     " is not there for a new commit, though the commit before is",
+                 "try again in a few seconds"};
+  }
+  TORC_TRY(journal_.make_directory_of(header.sequence));
+  return Attempt{Attempt::Outcome::conflict, head.sequence, {}};
+}
+
 Result<JournalStore::Attempt> JournalStore::decide_by_ring(std::uint64_t sequence,
                                                            const CommitId& id) {
   const auto unknown = [&](const std::string& why) {
-    return Error{ErrorKind::unknown,
-                 "whether commit " + std::to_string(sequence) + " of " + directory_.string() +
-                     " is part of the history is unknown: " + why,
-                 "read the state again before acting"};
+    return unknown_outcome(directory_, sequence, why, {});
   };
   confirm(BootTime{0});
   if (Result<void> caught = catch_up(); !caught.ok()) return unknown(caught.error().what);

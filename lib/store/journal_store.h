@@ -2,6 +2,7 @@
 // a copy of it. docs/store.md has the protocol and why each rule is there; the parts of it are
 //   journal_store.cc     the commit, and which replica is in use
 //   journal_catch_up.cc  bringing the replica to the newest state
+//   journal_standing.cc  whether the files still say what the replica holds
 //   journal_care.cc      segments and snapshots
 //   journal_collect.cc   collection
 #pragma once
@@ -53,10 +54,33 @@ class JournalStore final : public Store {
   };
   enum class Applied : std::uint8_t { accepted, contradicted, vanished };
   struct Extent {
-    bool directory = false;     // that of the number asked for is there
+    bool directory = false;     // that of the number after the replica's newest is there
     std::uint64_t highest = 0;  // of all numbers
+    bool shows_head = false;    // the replica's newest commit is listed, or belongs in another one
+    std::uint64_t hole = 0;  // a number that is not listed though a higher one is, and the replica
+                             // has it; 0: none
+  };
+  // What the files say of the replica's newest commit. Where nothing can be learned: an Error.
+  enum class Standing : std::uint8_t {
+    stands,   // its file is there and is that commit; nothing of its directory was ever collected
+    covered,  // a snapshot goes beyond it
+    lost,     // its file is gone and no snapshot explains it: copies alone have it
+    differs   // another commit has its number: it was lost, and the number used again
+  };
+  // What can be said when there is no way on from the replica's newest commit to what is listed.
+  enum class Next : std::uint8_t {
+    none,       // it is the newest
+    snapshot,   // a snapshot goes beyond it
+    look_again  // what was missing is there now
   };
   using Passed = std::map<std::uint64_t, Hash128>;  // chain hash after each commit applied
+
+  // --- where it lies (journal_store.cc)
+  Result<void> look_at_mounts();
+  Result<void> read_retention();
+  [[nodiscard]] std::chrono::nanoseconds retention() const {
+    return tuning_.retention.value_or(retention_);
+  }
 
   // --- which replica (journal_store.cc)
   Result<void> attach();
@@ -70,6 +94,7 @@ class JournalStore final : public Store {
   Result<Commit> commit_inside(std::uint64_t author, const Body& body, std::uint32_t& conflicts);
   Result<Attempt> attempt(std::uint64_t author, const Body& body);
   Result<Attempt> publish(Txn& txn, std::uint64_t author, const Head& head, const WriteSet& writes);
+  Result<Attempt> without_directory(Txn& txn, const Head& head, const CommitHeader& header);
   Result<Attempt> decide_by_ring(std::uint64_t sequence, const CommitId& id);
   Result<bool> may_skip_listing();
   [[nodiscard]] CommitId new_commit_id();
@@ -78,17 +103,37 @@ class JournalStore final : public Store {
   Result<bool> quiet();
   Result<void> catch_up();
   Result<void> validate();
-  Result<bool> replica_is_of_this_history(const Head& head);
-  Result<Extent> survey(std::uint64_t next);
+  [[nodiscard]] static Extent extent_of(const std::vector<std::uint64_t>& numbers,
+                                        std::uint64_t head, std::uint64_t covered);
+  // Of from … to the first number that is not among the ascending `numbers`; 0: all are.
+  [[nodiscard]] static std::uint64_t first_missing(const std::vector<std::uint64_t>& numbers,
+                                                   std::uint64_t from, std::uint64_t to);
+  Result<std::vector<std::uint64_t>> newest_beside(std::uint64_t next);
+  Result<Extent> survey(const Head& head);
+  Result<bool> is_newest(const Head& head, const Extent& extent, BootTime asked);
+  bool refresh_listings();
   Result<Applied> apply_files(const Head& head, std::uint64_t highest);
   Result<Applied> apply_run(Txn& txn, Head& head, std::uint64_t highest, Passed& passed);
   Result<void> apply_segments(Txn& txn, Head& head, std::uint64_t most, Passed& passed);
   Result<void> apply(Txn& txn, const CommitFile& file, std::string_view bytes, Head& head);
   Result<void> reload();
-  Result<void> load(const SnapshotName& name);
+  // covered: the replica is what the snapshot says. differs: it has a commit that the snapshot
+  // contradicts, and was left as it is.
+  Result<Standing> load(const SnapshotName& name);
   Result<SnapshotName> look_at_snapshots();
   [[nodiscard]] bool view_is_old(BootTime now);
   void confirm(BootTime asked) { shared().confirmed = asked.count(); }
+
+  // --- whether the files still say what the replica holds (journal_standing.cc)
+  Result<Standing> standing_of(const Head& head);
+  Result<Standing> standing_without_file(const Head& head);
+  [[nodiscard]] bool seen_lately(const Head& head, BootTime now);
+  void note_seen(std::uint64_t sequence);
+  Error finding(Standing standing, const Head& head);
+  Result<Next> explain(const Head& head, const Extent& extent);
+  Result<void> check_hole(const Head& head, std::uint64_t number);
+  Result<void> check_directories(const Head& head);
+  Result<bool> refresh_snapshots();
 
   // --- care (journal_care.cc)
   void write_due_segment();
@@ -101,6 +146,8 @@ class JournalStore final : public Store {
   void cancel_snapshot();
 
   // --- collection (journal_collect.cc)
+  bool collect_directory(std::uint64_t first, std::uint64_t second);
+  bool sweep(const Path& dead);
   void note_snapshot(const SnapshotName& newest);
   [[nodiscard]] std::uint64_t matured();
   Result<void> collect();
@@ -113,6 +160,11 @@ class JournalStore final : public Store {
   Path directory_;
   Identity identity_;
   Tuning tuning_;
+  Place place_;
+  std::uint64_t mounts_seen_ = 0;         // mount_changes() before place_ was looked at
+  bool copied_ = false;                   // a copy that has no instance of its own yet
+  std::chrono::seconds least_retention_;  // of META
+  std::chrono::nanoseconds retention_;
   std::string note_;
   Journal journal_;
   AdvisoryLock lock_;
@@ -128,6 +180,8 @@ class JournalStore final : public Store {
   bool segments_usable_ = true;  // in this catching up
   bool segments_used_ = false;
   std::uint64_t missing_ = 0;     // the number at which catching up last found no file; 0: at none
+  bool contradicted_ = false;     // … or one that does not continue the history
+  std::uint64_t taken_ = 0;       // a number that was found to be taken, listed or not
   std::uint64_t own_newest_ = 0;  // number of the last commit of this Store
   std::optional<BootTime> others_seen_;  // when a commit of another host was last read
   std::optional<SegmentName> due_segment_;
@@ -139,5 +193,8 @@ class JournalStore final : public Store {
   BootTime next_collection_{};
   std::map<Path, BootTime> temporaries_;  // with the time when first seen
 };
+
+// A commit file is missing, or continues something else.
+[[nodiscard]] Error no_history(const Path& file);
 
 }  // namespace torc::store

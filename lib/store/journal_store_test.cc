@@ -3,6 +3,7 @@
 
 #include <fstream>
 
+#include "lib/store/open_lock.h"
 #include "lib/store/test_hosts.h"
 
 namespace torc::store {
@@ -227,6 +228,19 @@ TEST_F(Hosts, nothing_is_collected_before_its_retention_has_passed) {
   expect_verified();
 }
 
+TEST_F(Hosts, temporary_files_of_the_dead_are_collected_wherever_they_are_made) {
+  std::vector<Path> left;
+  for (const char* where : {"journal", "snapshot", "segment"}) {
+    left.push_back(state / where / ".tmp-0123456789abcdef");
+    std::ofstream(left.back()) << "x";
+  }
+  work(*b, 300);
+  for (const Path& file : left) EXPECT_TRUE(fs::exists(file)) << file << " may be somebody's";
+  second.clock.advance(std::chrono::minutes(11));
+  work(*b, 300);
+  for (const Path& file : left) EXPECT_FALSE(fs::exists(file)) << file;
+}
+
 TEST_F(Hosts, retention_adds_up_over_short_lived_processes_of_a_node) {
   tuning.retention = std::chrono::minutes(10);
   b = open(second);
@@ -259,7 +273,7 @@ TEST_F(Hosts, locks_that_fail_or_are_never_had_change_nothing) {
     // Both hosts race, so that the lock is asked for; another open file holds it in the second
     // round.
     PosixDisk disk;
-    OpenFile holder(disk, *disk.open_update(directory / "lock"));
+    OpenFile holder(disk, *disk.open_update(state / "lock"));
     if (!fails) {
       ASSERT_TRUE(*disk.try_lock(holder.handle()));
     }
@@ -276,6 +290,62 @@ TEST_F(Hosts, locks_that_fail_or_are_never_had_change_nothing) {
 
 // --- the end of a workflow ---
 
+// The taker took it back before its file could be read.
+TEST_F(Hosts, a_number_that_was_taken_for_a_moment_is_tried_again) {
+  bool refused = false;
+  faulty.oracle = [&](const std::string& operation, const Path& path) {
+    return operation.starts_with("link") && path == commit_file(2) && !std::exchange(refused, true)
+               ? refuse(EEXIST)
+               : proceed();
+  };
+  const auto done = a->commit(1, put("a", "2"));
+  ASSERT_TRUE(done.ok()) << done.error().text();
+  EXPECT_TRUE(refused);
+  EXPECT_EQ(done->sequence, 2U);
+  EXPECT_EQ(done->conflicts, 1U);
+}
+
+TEST_F(Hosts, a_commit_that_failed_before_its_name_was_asked_for_is_surely_none) {
+  work(*b, 61);
+  ASSERT_EQ(sequence_of(*a), 62U);
+  bool refused = false;
+  faulty.oracle = [&](const std::string& operation, const Path& path) {
+    if (operation == "make_directory" && path == commit_file(64).parent_path()) refused = true;
+    return refused ? refuse(EIO) : proceed();  // what comes after cannot be learned either
+  };
+  const auto done = a->commit(1, put("a", "2"));
+  ASSERT_FALSE(done.ok());
+  EXPECT_TRUE(refused);
+  EXPECT_EQ(done.error().kind, ErrorKind::io) << done.error().text();
+}
+
+TEST_F(Hosts, a_commit_that_failed_while_mounts_changed_may_be_one) {
+  faulty.oracle = [&](const std::string& operation, const Path& path) {
+    if (!operation.starts_with("link") || path != commit_file(2)) return proceed();
+    ++faulty.remounts;
+    return refuse(EIO);
+  };
+  const auto done = a->commit(1, put("a", "2"));
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().kind, ErrorKind::unknown) << done.error().text();
+}
+
+TEST_F(Hosts, what_was_seen_of_a_store_is_not_believed_of_an_older_one_mounted_there) {
+  const Path copy = scratch.path() / "copy";
+  std::filesystem::copy(directory, copy, std::filesystem::copy_options::recursive);
+  work(*a, 100);
+  std::filesystem::rename(directory, scratch.path() / "aside");
+  std::filesystem::rename(copy, directory);
+  ++faulty.remounts;
+  const auto done = a->commit(1, put("a", "2"));
+  ASSERT_TRUE(done.ok()) << done.error().text();
+  EXPECT_EQ(done->sequence, 2U);
+  EXPECT_EQ(value_of(*a, "w1"), "(absent)");
+  const auto meta = read_meta(first.world(), directory);
+  ASSERT_TRUE(meta.ok());
+  EXPECT_FALSE(meta->is_copy()) << "it was written to before it was made one of its own";
+}
+
 TEST_F(Hosts, a_forgotten_copy_is_gone_from_the_node_and_made_again_when_needed) {
   const auto copies = [this] {
     int files = 0;
@@ -290,6 +360,44 @@ TEST_F(Hosts, a_forgotten_copy_is_gone_from_the_node_and_made_again_when_needed)
   ASSERT_TRUE(other->commit(1, put("b", "2")).ok());
   EXPECT_EQ(value_of(*a, "b"), "2");
   EXPECT_GT(copies(), 0);
+  expect_verified();
+}
+
+// Whoever opens it has LMDB's lock file before the data file: were they of two copies, he would
+// share a lock table with others, and not the data.
+TEST_F(Hosts, a_copy_that_somebody_is_just_opening_is_not_forgotten) {
+  Path copy;
+  for (const auto& entry : fs::recursive_directory_iterator(first.replicas))
+    if (entry.path().filename() == "data.mdb") copy = entry.path().parent_path();
+  ASSERT_FALSE(copy.empty());
+  {
+    const auto opening = OpenLock::take(copy, "opening it", std::chrono::seconds(1));
+    ASSERT_TRUE(opening.ok());
+    a->forget_copy();
+    for (const char* file : {"lock.mdb", "data.mdb", "gate"})
+      EXPECT_TRUE(fs::exists(copy / file)) << file;
+  }
+  ASSERT_TRUE(a->commit(1, put("b", "2")).ok());
+  a->forget_copy();
+  EXPECT_FALSE(fs::exists(copy));
+  EXPECT_TRUE(fs::is_empty(copy.parent_path()));
+}
+
+// A file that may not be deleted is not gone: nothing above it goes before it.
+TEST_F(Hosts, collect_no_commit_before_one_that_cannot_be_deleted) {
+  const Path dead = state / "journal" / (".dead-" + number_name(0));
+  for (const int refusal : {EPERM, ENOTDIR}) {
+    faulty.oracle = [&](const std::string& operation, const Path& path) {
+      return operation == "unlink" && path == dead / number_name(10) ? refuse(refusal) : proceed();
+    };
+    work(*a, 150);
+    EXPECT_FALSE(fs::exists(dead / number_name(9)));
+    for (std::uint64_t n = 10; n < kPerDirectory; ++n)
+      EXPECT_TRUE(fs::exists(dead / number_name(n))) << n;
+  }
+  faulty.oracle = [](const std::string&, const Path&) { return proceed(); };
+  work(*a, 150);
+  EXPECT_FALSE(fs::exists(dead));
   expect_verified();
 }
 

@@ -15,6 +15,7 @@ namespace torc::store {
 namespace {
 
 constexpr int kGrowTries = 16;
+constexpr int kReplacedTries = 3;
 
 // So little room that a write of a few pages may have been cut short.
 bool is_full(const Path& directory) {
@@ -28,13 +29,15 @@ class LmdbStore final : public Store {
       : world_(world),
         directory_(std::move(directory)),
         identity_(meta.identity),
+        place_(meta.place),
+        copied_(meta.is_copy()),
         tuning_(tuning) {}
 
   Result<void> start();
   Result<Commit> commit(std::uint64_t author, const Body& body) override;
   Result<void> view(Freshness freshness,
                     const std::function<Result<void>(const Reader&)>& body) override;
-  Result<void> maintain() override { return {}; }
+  Result<void> maintain() override;
   [[nodiscard]] int changes_fd() const override;
   void clear_changes() override;
   void forget_copy() override {}
@@ -44,6 +47,10 @@ class LmdbStore final : public Store {
 
  private:
   Result<void> open_environment();
+  Result<void> check_still_ours();
+  // The transaction that was refused saw nothing, so it may run again on a fresh environment.
+  [[nodiscard]] bool replaced() const { return environment_ && environment_->foreign(); }
+  Result<Txn> begin_read();
   Result<Commit> commit_inside(std::uint64_t author, const Body& body, bool& grow);
   Error failed_commit(Error error, std::uint64_t sequence, bool& grow);
   std::optional<std::uint64_t> newest_sequence();
@@ -53,6 +60,8 @@ class LmdbStore final : public Store {
   World world_;
   Path directory_;
   Identity identity_;
+  Place place_;
+  bool copied_ = false;  // a copy that has no instance of its own yet
   Tuning tuning_;
   std::string note_;
   std::shared_ptr<Environment> environment_;
@@ -67,10 +76,11 @@ std::string LmdbStore::gate_name() const {
   for (const char c : world_.boot_id) {
     if (boot.size() < 8 && std::isalnum(static_cast<unsigned char>(c)) != 0) boot.push_back(c);
   }
-  return "gate-" + boot;
+  return "gate-" + boot + "-" + place_.key;
 }
 
 // A mutex in a file outlives a reboot, and whoever held it then does not: so each boot has its own.
+// So has each place: in a copy of a store somebody of the original may seem to hold it for ever.
 void LmdbStore::remove_gates_of_other_boots() {
   const Result<std::vector<std::string>> names = world_.disk.list(directory_);
   if (!names.ok()) return;
@@ -99,19 +109,37 @@ Result<void> LmdbStore::start() {
 // Two system calls to the local disk for each transaction, against workers that go on for ever in a
 // file that nobody else can see.
 Result<void> LmdbStore::open_environment() {
-  if (environment_ && !environment_->deleted()) return {};
-  if (environment_ || opened_) TORC_TRY(check_still_there(world_, directory_, identity_));
-  environment_.reset();  // the same store put back from a copy
+  if (environment_ && !environment_->deleted() && !environment_->foreign()) return {};
+  if (environment_ || opened_) TORC_TRY(check_still_there(world_, directory_, identity_, place_));
+  if (opened_) {  // LMDB would make an empty one
+    const Path file = directory_ / "data.mdb";
+    if (const auto there = world_.disk.status(file); !there.ok()) {
+      if (there.error().os_errno != ENOENT) return there.error();
+      return Error{ErrorKind::io, file.string() + " is not there now",
+                   "put it back where it was; nothing was changed", ENOENT};
+    }
+  }
+  environment_.reset();  // the same store put back from a copy, or compacted
   opened_ = true;
-  TORC_ASSIGN(environment_,
-              Environment::open(directory_, tuning_.sync ? Durable::yes : Durable::no));
-  return {};
+  TORC_ASSIGN(environment_, Environment::open(directory_, tuning_.sync ? Durable::yes : Durable::no,
+                                              tuning_.replica_wait));
+  return check_still_ours();
+}
+
+// Another machine (a container of this host) may have adopted it since META was read; now that this
+// process has it open nobody can.
+Result<void> LmdbStore::check_still_ours() {
+  const Result<Meta> meta = read_meta(world_, directory_);
+  if (meta.ok()) return {};
+  environment_.reset();
+  return meta.error();
 }
 
 // What an error of mdb_txn_commit means. Pages are written and synced before the page that makes
 // them count, so a full disk or map is met before anything counts; after a failed sync nobody knows
 // what is on the disk. LMDB calls a write that a full disk cut short EIO: it is told from a dying
-// disk by the room that is left, and believed only when the state is still the old one.
+// disk by the room that is left, and believed only when the state is still the old one: somebody
+// else's next commit would not tell.
 Error LmdbStore::failed_commit(Error error, std::uint64_t sequence, bool& grow) {
   if (error.os_errno == MDB_MAP_FULL) {
     grow = true;
@@ -166,26 +194,41 @@ Result<Commit> LmdbStore::commit_inside(std::uint64_t author, const Body& body, 
 
 Result<Commit> LmdbStore::commit(std::uint64_t author, const Body& body) {
   const BootTime begun = world_.clock.boot_now();
+  if (copied_) {
+    TORC_TRY(adopt_copy(world_, directory_, identity_));
+    copied_ = false;
+  }
   for (int tries = 0;; ++tries) {
     TORC_TRY(open_environment());
-    TORC_TRY(gate_->enter(world_.clock, tuning_.replica_wait));
-    const GateHold hold(gate_.get());
     bool grow = false;
     refused_ = 0;
-    Result<Commit> done = commit_inside(author, body, grow);
+    Result<Commit> done = [&]() -> Result<Commit> {
+      TORC_TRY(gate_->enter(world_.clock, tuning_.replica_wait));
+      const GateHold hold(gate_.get());
+      return commit_inside(author, body, grow);
+    }();
+    // Not in the gate: to open the environment anew may have to wait for whoever has its lock.
     if (refused_ != 0) done = failed_commit(std::move(done).error(), refused_, grow);
     if (grow && tries < kGrowTries) {
       TORC_TRY(environment_->grow());
       continue;
     }
+    if (replaced() && tries < kReplacedTries) continue;
     if (done.ok()) done->cost = world_.clock.boot_now() - begun;
     return done;
   }
 }
 
+Result<Txn> LmdbStore::begin_read() {
+  for (int tries = 0;; ++tries) {
+    TORC_TRY(open_environment());
+    Result<Txn> txn = Txn::begin(environment_, Access::read);
+    if (txn.ok() || !replaced() || tries == kReplacedTries) return txn;
+  }
+}
+
 Result<void> LmdbStore::view(Freshness, const std::function<Result<void>(const Reader&)>& body) {
-  TORC_TRY(open_environment());
-  TORC_ASSIGN(Txn txn, Txn::begin(environment_, Access::read));
+  TORC_ASSIGN(Txn txn, begin_read());
   Head head;
   if (const int rc = read_head(txn, head); rc != 0)
     return lmdb_error(rc, "cannot read the head of the store");
@@ -193,6 +236,11 @@ Result<void> LmdbStore::view(Freshness, const std::function<Result<void>(const R
   Result<void> answer = body(reader);
   TORC_TRY(reader.health());
   return answer;
+}
+
+Result<void> LmdbStore::maintain() {
+  if (environment_) environment_->forget_dead_readers(world_.clock.boot_now());
+  return {};
 }
 
 int LmdbStore::changes_fd() const {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <set>
 
 #include "lib/store/request_count.h"
 #include "lib/store/segment.h"
@@ -24,6 +25,11 @@ struct Host {
       : node(scratch, std::string("h").append(std::to_string(seed)), seed, &disk) {
     disk.oracle = [this](const std::string& operation, const Path& path) {
       if (operation == "create_unnamed") return refuse(EOPNOTSUPP);  // as NFS
+      // What this host has written or read it reads again without a request: opening the file has
+      // shown that it is the same.
+      if (operation == "open_read") cached = !known.insert(path).second;
+      if (operation == "link") known.insert(path);
+      if (operation == "read" && cached) return proceed();
       requests.add(operation);
       by_kind[operation]++;
       return fails && fails(path) ? refuse(EIO) : proceed();
@@ -33,6 +39,8 @@ struct Host {
   Node node;
   RequestCount requests;
   std::map<std::string, int> by_kind;
+  std::set<Path> known;  // files
+  bool cached = false;   // the one opened last is one of them
   std::function<bool(const Path&)> fails;
   std::unique_ptr<Store> store;
 };
@@ -141,14 +149,14 @@ TEST_F(Manners, a_commit_and_all_care_for_it_cost_few_requests) {
         for (int i = 0; i < 6400; ++i) commit(*hosts[0]);
       },
       6400);
-  EXPECT_LE(cost.all, 6.5);
+  EXPECT_LE(cost.all, 7.5);
   // Four make the commit, the fifth deletes it when its time has come; segments, snapshots and
   // directories are the rest.
   EXPECT_LE(cost.modifying, 5.3);
 }
 
 // A host that is not alone looks for others before each commit (1), reads what they committed (2)
-// and makes sure of it (1).
+// and makes sure of it (1: the commit before, whose content it has).
 TEST_F(Manners, of_two_hosts_by_turns_each_pays_for_what_it_reads_besides) {
   begin(2);
   for (const auto pause : {kBetweenCommits, kBetweenCommits / 10}) {
@@ -159,7 +167,7 @@ TEST_F(Manners, of_two_hosts_by_turns_each_pays_for_what_it_reads_besides) {
           for (std::size_t i = 0; i < 6400; ++i) commit(*hosts[i % 2]);
         },
         6400);
-    EXPECT_LE(cost.all, 10.5);
+    EXPECT_LE(cost.all, 11.5);
     EXPECT_LE(cost.modifying, 5.3);
   }
 }

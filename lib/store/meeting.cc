@@ -129,8 +129,9 @@ Result<void> Meeting::read_other(const std::string& seat) {
 
 // Known only of this very machine.
 bool Meeting::is_dead(const NodeCard& card) const {
-  return card.boot_id == self_.boot_id && card.pid_namespace == self_.pid_namespace &&
-         card.pid != 0 && ::kill(static_cast<pid_t>(card.pid), 0) < 0 && errno == ESRCH;
+  return !card.boot_id.empty() && !card.pid_namespace.empty() && card.boot_id == self_.boot_id &&
+         card.pid_namespace == self_.pid_namespace && card.pid != 0 &&
+         ::kill(static_cast<pid_t>(card.pid), 0) < 0 && errno == ESRCH;
 }
 
 Result<std::uint64_t> Meeting::newest_round() {

@@ -1,6 +1,9 @@
 #include "lib/store/mount.h"
 
+#include <sys/sysmacros.h>
+
 #include <algorithm>
+#include <charconv>
 
 namespace torc::store {
 namespace {
@@ -43,6 +46,16 @@ void add_options(std::string_view list, std::vector<std::string>& to) {
   }
 }
 
+std::uint64_t device_of(std::string_view text) {
+  unsigned major = 0;
+  unsigned minor = 0;
+  const char* end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, major);
+  if (first.ec != std::errc{} || first.ptr == end || *first.ptr != ':') return 0;
+  const auto second = std::from_chars(first.ptr + 1, end, minor);
+  return second.ec == std::errc{} && second.ptr == end ? makedev(major, minor) : 0;
+}
+
 // 36 35 98:0 /root /point rw,noatime master:1 - ext3 /dev/root rw,errors=continue
 std::optional<Mount> parse(std::string_view line) {
   const std::size_t dash = line.find(" - ");
@@ -51,6 +64,8 @@ std::optional<Mount> parse(std::string_view line) {
   const auto after = split(line.substr(dash + 3), ' ');
   if (before.size() < 6 || after.size() < 2) return std::nullopt;
   Mount out;
+  out.device = device_of(before[2]);
+  out.root = unescaped(before[3]);
   out.point = unescaped(before[4]);
   out.type = unescaped(after[0]);
   out.source = unescaped(after[1]);
@@ -145,6 +160,27 @@ std::optional<Mount> mount_of(std::string_view mountinfo, const Path& path) {
   return best;
 }
 
+std::optional<Path> missing_mount(const MountTables& tables, const Path& path) {
+  const auto depth = [](const Path& p) { return std::distance(p.begin(), p.end()); };
+  const std::optional<Mount> over = mount_of(tables.mounted, path);
+  if (!over) return std::nullopt;
+  std::optional<Path> out;
+  if (over->type == "autofs") out = over->point;
+  for (const std::string_view line : split(tables.wanted, '\n')) {
+    std::vector<std::string_view> fields;
+    for (const std::string_view part : split(line, '\t')) {
+      for (const std::string_view field : split(part, ' ')) fields.push_back(field);
+    }
+    if (fields.size() < 3 || fields[0].starts_with('#') || fields[2] == "swap") continue;
+    const Path point = unescaped(fields[1]);
+    if (!point.is_absolute() || !is_above(point, path)) continue;
+    // What is mounted at the point, or below it, is there.
+    if (depth(over->point) >= depth(point)) continue;
+    if (!out || depth(point) > depth(*out)) out = point;
+  }
+  return out;
+}
+
 std::vector<Finding> judge_mount(const Mount& mount) {
   Findings out;
   if (mount.has("ro"))
@@ -161,6 +197,12 @@ std::vector<Finding> judge_mount(const Mount& mount) {
   if (mount.type == "fuse.sshfs") {
     add(out, Severity::warning, "sshfs: locks are kept by each node alone",
         "torc does not need them; other programs must not rely on them");
+    add(out, Severity::warning,
+        "sshfs keeps listings and attributes for 20 s unless it is told not to, and the mount "
+        "table "
+        "does not say",
+        "mount with -o dir_cache=no,attr_timeout=0,entry_timeout=0 on every node; --two-node tells "
+        "how old listings are");
   } else if (mount.type.starts_with("fuse")) {
     add(out, Severity::note,
         mount.type + ": what it promises is up to the program behind it; --two-node tells");

@@ -84,5 +84,28 @@ TEST(Mount, that_only_this_host_sees_is_told) {
     EXPECT_NE(judged(line).find("only this host"), std::string::npos) << line;
 }
 
+TEST(MissingMount, is_what_fstab_wants_above_a_path_and_nothing_is) {
+  const std::string root = "1 1 0:1 / / rw - ext4 /dev/sda rw\n";
+  const std::string fstab =
+      "# <file system>\n/dev/sda / ext4 defaults 0 1\nsrv:/s\t/mnt/my\\040scratch\tnfs rw 0 0\n"
+      "/dev/sdb none swap sw 0 0\n";
+  EXPECT_EQ(missing_mount({root, fstab}, "/mnt/my scratch/wf.torc"), Path("/mnt/my scratch"));
+  EXPECT_EQ(missing_mount({root, fstab}, "/mnt/my scratch"), Path("/mnt/my scratch"));
+  EXPECT_EQ(missing_mount({root, fstab}, "/mnt/other"), std::nullopt);
+  EXPECT_EQ(missing_mount({root + "2 1 0:2 / /mnt/my\\040scratch rw - nfs4 srv:/s rw\n", fstab},
+                          "/mnt/my scratch/wf.torc"),
+            std::nullopt);
+}
+
+TEST(MissingMount, is_what_an_automounter_has_not_mounted) {
+  const std::string table =
+      "1 1 0:1 / / rw - ext4 /dev/sda rw\n2 1 0:2 / /net rw - autofs auto.net rw\n";
+  EXPECT_EQ(missing_mount({table, ""}, "/net/x"), Path("/net"));
+  EXPECT_EQ(missing_mount({table + "3 2 0:3 / /net/x rw - nfs4 srv:/s rw\n", ""}, "/net/x"),
+            std::nullopt);
+  EXPECT_EQ(missing_mount({"", "srv:/s /mnt nfs rw 0 0\n"}, "/mnt/x"), std::nullopt)
+      << "without a table of what is mounted nothing is missing";
+}
+
 }  // namespace
 }  // namespace torc::store

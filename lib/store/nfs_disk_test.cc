@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "lib/store/beat.h"
 #include "lib/store/journal_store.h"
 #include "lib/store/test_nfs.h"
 #include "lib/store/test_world.h"
@@ -100,6 +101,42 @@ TEST_F(TwoClients, a_file_that_is_removed_under_a_reader_is_stale_and_ones_own_i
   ASSERT_TRUE(b.unlink("/y").ok());
   EXPECT_EQ(c.open_read("/y").error().os_errno, ESTALE);
   EXPECT_EQ(c.open_read("/y").error().os_errno, ENOENT);
+}
+
+TEST_F(TwoClients, a_heartbeat_that_was_looked_for_too_early_is_seen_when_it_comes) {
+  NfsDisk a = client(), b = client();
+  const ScratchDirectory scratch;
+  Node writer(scratch.path(), "a", 1, &a), reader(scratch.path(), "b", 2, &b);
+  ASSERT_TRUE(a.make_directory("/beats").ok());
+  EXPECT_FALSE(*read_beat(reader.world(), "/", {7}, Caches::trust));
+  ASSERT_TRUE(write_beat(writer.world(), "/", {7}, {1, {}}).ok());
+  const auto seen = read_beat(reader.world(), "/", {7}, Caches::trust);
+  ASSERT_TRUE(seen.ok() && *seen) << "absent, says the client's memory";
+  EXPECT_EQ((*seen)->counter, 1U);
+}
+
+// With one file for all, each of two workers that beat takes the other for dead.
+TEST_F(TwoClients, heartbeats_are_seen_where_own_writes_keep_a_clients_pages) {
+  NfsOptions gluster;
+  gluster.keeps_own_pages = true;
+  NfsDisk a = client(gluster), b = client(gluster);
+  const ScratchDirectory scratch;
+  Node one(scratch.path(), "a", 1, &a), two(scratch.path(), "b", 2, &b);
+  ASSERT_TRUE(a.make_directory("/beats").ok());
+  const auto counters = [&](BeatFile file) {
+    for (std::uint64_t n = 1; n <= 5; ++n) {
+      EXPECT_TRUE(write_beat(one.world(), "/", {1, file}, {n, {}}).ok());
+      EXPECT_TRUE(write_beat(two.world(), "/", {2, file}, {n, {}}).ok());
+    }
+    const auto of = [&](Node& reader, std::uint64_t epoch) {
+      const auto beat = read_beat(reader.world(), "/", {epoch, file}, Caches::trust);
+      return beat.ok() && *beat ? (*beat)->counter : 0;
+    };
+    return std::pair(of(one, 2), of(two, 1));
+  };
+  using Pair = std::pair<std::uint64_t, std::uint64_t>;
+  EXPECT_EQ(counters(BeatFile::own), Pair(5, 5));
+  EXPECT_NE(counters(BeatFile::shared), Pair(5, 5)) << "or this shows nothing";
 }
 
 class OnNfs : public TwoClients {

@@ -37,7 +37,9 @@ Result<Path> resolved(const Path& directory) {
     return os_error(error.value(), "cannot look at " + directory.string(),
                     "name a directory that is there");
   }
-  if (!std::filesystem::is_directory(real, error)) {
+  const bool is_directory = std::filesystem::is_directory(real, error);
+  if (error) return os_error(error.value(), "cannot look at " + directory.string());
+  if (!is_directory) {
     return Error{ErrorKind::invalid, directory.string() + " is not a directory",
                  "name the directory in which a store is, or shall be"};
   }
@@ -173,6 +175,7 @@ Result<Checkup> examine(const World& world, const Path& directory, const Examine
   TORC_ASSIGN(out.magic, world.disk.filesystem(out.directory));
   out.type = filesystem_type(out.magic);
   out.mount = mount_of(options.mountinfo, out.directory);
+  out.facts = mount_facts(mount_kind(out.mount, out.magic));
   out.engine = out.type.sharing == Sharing::shared ? Engine::journal : Engine::lmdb;
   out.space = read_space(out.directory);
   out.quotas = read_quotas(out.directory);

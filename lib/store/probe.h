@@ -13,6 +13,7 @@
 #include "lib/store/latency.h"
 #include "lib/store/lock_probe.h"
 #include "lib/store/mount.h"
+#include "lib/store/mount_facts.h"
 #include "lib/store/publisher.h"
 #include "lib/store/store.h"
 
@@ -85,6 +86,7 @@ struct Checkup {
   std::uint64_t magic = 0;
   FilesystemType type;
   std::optional<Mount> mount;
+  MountFacts facts;
   std::optional<PublishMethod> publish;  // nullopt: `publish_error` says why
   Error publish_error;
   std::vector<LockOutcome> locks;  // between two processes of this node

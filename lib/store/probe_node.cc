@@ -33,7 +33,7 @@ std::vector<ReplicaPlace> probe_replica_places(const World& world) {
     place.root = root;
     struct statvfs fs {};
     if (::statvfs(root.c_str(), &fs) == 0) place.free = {fs.f_bavail * fs.f_frsize};
-    Result<Replica> opened = open_replica(world, root, nobodys_id(world.entropy), 0);
+    Result<Replica> opened = open_replica(world, root, nobodys_id(world.entropy), "none", 0);
     if (!opened.ok()) {
       place.refusal = std::move(opened).error();
       out.push_back(std::move(place));

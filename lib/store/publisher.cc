@@ -58,19 +58,29 @@ std::string_view to_string(DurableName d) {
   return "?";
 }
 
-std::optional<Primitive> primitive_of(std::string_view text) {
-  for (const Primitive p :
-       {Primitive::tmpfile_link, Primitive::link, Primitive::rename_directory}) {
-    if (to_string(p) == text) return p;
+std::string_view to_string(Names n) {
+  return n == Names::linked ? "link" : "rename-dir";
+}
+
+std::optional<Names> names_of(std::string_view text) {
+  for (const Names n : {Names::linked, Names::renamed_directory}) {
+    if (to_string(n) == text) return n;
   }
   return std::nullopt;
 }
 
-std::optional<DurableName> durable_name_of(std::string_view text) {
-  for (const DurableName d : {DurableName::file, DurableName::directory, DurableName::server}) {
-    if (to_string(d) == text) return d;
-  }
-  return std::nullopt;
+Names names_of(Primitive p) {
+  return p == Primitive::rename_directory ? Names::renamed_directory : Names::linked;
+}
+
+PublishMethod method_for(Names names, const FilesystemType& type) {
+  const bool unnamed = names == Names::linked && type.sharing != Sharing::shared;
+  return {names == Names::renamed_directory ? Primitive::rename_directory
+          : unnamed                         ? Primitive::tmpfile_link
+                                            : Primitive::link,
+          type.names_are_durable         ? DurableName::server
+          : unnamed && type.orders_names ? DurableName::file
+                                         : DurableName::directory};
 }
 
 // What is ready to be given its name. `path` is empty for an unnamed file, whose handle is still
@@ -83,6 +93,12 @@ struct Publisher::Prepared {
 Path Publisher::content(const Path& directory, const std::string& name) const {
   return method_.primitive == Primitive::rename_directory ? directory / name / kInside
                                                           : directory / name;
+}
+
+Result<void> Publisher::choose_again(const Path& directory) {
+  TORC_ASSIGN(const std::uint64_t magic, disk_->filesystem(directory));
+  method_ = method_for(names_of(method_.primitive), filesystem_type(magic));
+  return {};
 }
 
 Result<void> Publisher::remove(const Path& directory, const std::string& name) {
@@ -211,18 +227,23 @@ Result<Publication> Publisher::settle(Prepared& prepared, const Path& directory,
 
 Result<Publication> Publisher::publish(const Path& directory, const std::string& name,
                                        std::string_view bytes) {
-  Result<Prepared> prepared = prepare(directory, bytes);
+  const auto prepare_somehow = [&]() -> Result<Prepared> {
+    Result<Prepared> prepared = prepare(directory, bytes);
+    if (prepared.ok() || method_.primitive != Primitive::tmpfile_link ||
+        !means_no_unnamed_files(prepared.error().os_errno))
+      return prepared;
+    method_ = {Primitive::link, DurableName::directory};
+    return prepare(directory, bytes);
+  };
+  Result<Prepared> prepared = prepare_somehow();
   for (int tries = 1; !prepared.ok() && tries < kPrepareTries; ++tries) {
-    if (method_.primitive == Primitive::tmpfile_link &&
-        means_no_unnamed_files(prepared.error().os_errno)) {
-      method_ = {Primitive::link, DurableName::directory};
-    } else if (!may_try_again(prepared.error())) {
-      break;
-    }
-    prepared = prepare(directory, bytes);
+    if (!may_try_again(prepared.error())) break;
+    if (prepared.error().os_errno == ESTALE && !choose_again(directory).ok()) break;
+    prepared = prepare_somehow();
   }
   // Nothing was given a name: surely not published.
-  if (!prepared.ok()) return Publication{Publication::State::absent, std::move(prepared).error()};
+  if (!prepared.ok())
+    return Publication{Publication::State::absent, std::move(prepared).error(), false};
 
   Result<void> named = give_name(*prepared, directory / name);
   if (!named.ok() && prepared->open && named.error().os_errno == ENOENT &&
@@ -231,6 +252,7 @@ Result<Publication> Publisher::publish(const Path& directory, const std::string&
     return publish(directory, name, bytes);
   }
   if (!named.ok()) {
+    if (named.error().os_errno == ESTALE) (void)choose_again(directory);
     Result<Publication> settled =
         settle(*prepared, directory, name, bytes, std::move(named).error());
     if (!settled.ok()) (void)discard(*prepared);
@@ -259,6 +281,12 @@ Result<void> Publisher::replace(const Path& directory, const std::string& name,
   return named;
 }
 
+Result<void> Publisher::touch(const Path& directory) {
+  const Path name = directory / (std::string(kTemporary) + random_hex(*entropy_));
+  TORC_TRY(write_file(*disk_, name, {}, Durable::no));
+  return disk_->unlink(name);
+}
+
 Result<PublishMethod> probe_publish(Disk& disk, Entropy& entropy, const Path& directory) {
   TORC_ASSIGN(const std::uint64_t magic, disk.filesystem(directory));
   const FilesystemType type = filesystem_type(magic);
@@ -266,10 +294,9 @@ Result<PublishMethod> probe_publish(Disk& disk, Entropy& entropy, const Path& di
   for (const Primitive primitive :
        {Primitive::tmpfile_link, Primitive::link, Primitive::rename_directory}) {
     if (primitive == Primitive::tmpfile_link && type.sharing == Sharing::shared) continue;
-    const bool by_file = primitive == Primitive::tmpfile_link && type.orders_names;
-    const PublishMethod method{primitive, type.names_are_durable ? DurableName::server
-                                          : by_file              ? DurableName::file
-                                                                 : DurableName::directory};
+    PublishMethod method = method_for(names_of(primitive), type);
+    if (method.primitive != primitive)
+      method = {primitive, method_for(Names::renamed_directory, type).name};
     Publisher publisher(disk, entropy, method, Durable::no);
     const std::string name = "probe-" + std::string(to_string(primitive));
     Result<Publication> first = publisher.publish(directory, name, "1");

@@ -8,7 +8,9 @@
 //                 a directory with something in it: for mounts without hard links
 //
 // The first two make the same names and may be mixed on one store; a process falls back from the
-// first to the second.
+// first to the second. So a store fixes the class of its names alone, and each process takes what
+// its own mount can do: a store made on an NFS client may be used on the server's ext4, where a
+// name is durable only after a sync.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +20,13 @@
 #include "lib/base/clock.h"
 #include "lib/base/result.h"
 #include "lib/store/disk.h"
+#include "lib/store/filesystem.h"
 
 namespace torc::store {
 
 enum class Primitive : std::uint8_t { tmpfile_link, link, rename_directory };
+// What of it all processes of a store must have in common.
+enum class Names : std::uint8_t { linked, renamed_directory };
 // How a new name survives a power cut: fsync of the file carries it and all names before it (ext4,
 // xfs, with tmpfile-link; not btrfs, whose log may keep the later of two names alone), or the
 // directory must be synced, or the server has done so before it answers (NFS).
@@ -34,8 +39,11 @@ struct PublishMethod {
 
 [[nodiscard]] std::string_view to_string(Primitive p);
 [[nodiscard]] std::string_view to_string(DurableName d);
-[[nodiscard]] std::optional<Primitive> primitive_of(std::string_view text);
-[[nodiscard]] std::optional<DurableName> durable_name_of(std::string_view text);
+[[nodiscard]] std::string_view to_string(Names n);
+[[nodiscard]] std::optional<Names> names_of(std::string_view text);
+[[nodiscard]] Names names_of(Primitive p);
+// How this process makes such names on a filesystem of this type.
+[[nodiscard]] PublishMethod method_for(Names names, const FilesystemType& type);
 
 struct Publication {
   enum class State : std::uint8_t {
@@ -46,6 +54,7 @@ struct Publication {
   };
   State state = State::absent;
   Error error;
+  bool asked = true;  // absent: false when the name was never asked for, so surely not published
 };
 
 class Publisher {
@@ -64,11 +73,20 @@ class Publisher {
   // held.
   Result<void> replace(const Path& directory, const std::string& name, std::string_view bytes);
 
+  // Makes and removes a temporary name. A client that has changed a directory itself asks the
+  // server for its names from then on, whatever it remembers of them: listings that are seconds
+  // old, names that were not there. Error: it could not, so what it sees may be old.
+  Result<void> touch(const Path& directory);
+
   // Where the bytes of a published name are.
   [[nodiscard]] Path content(const Path& directory, const std::string& name) const;
   // Deletes a published name and what belongs to it.
   Result<void> remove(const Path& directory, const std::string& name);
   [[nodiscard]] PublishMethod method() const { return method_; }
+  // What is mounted may have been replaced by something else: asks the filesystem of `directory`
+  // what it is now.
+  Result<void> choose_again(const Path& directory);
+  void use(PublishMethod method) { method_ = method; }
   [[nodiscard]] Durable durable() const { return durable_; }
 
   // Names of temporary files and directories begin so; nothing else does.

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <map>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "lib/store/engines.h"
 #include "lib/store/journal.h"
 #include "lib/store/lmdb_transaction.h"
+#include "lib/store/repair_inventory.h"
 #include "lib/store/replica.h"
 #include "lib/store/segment.h"
 #include "lib/store/snapshot.h"
@@ -16,33 +20,7 @@
 namespace torc::store {
 namespace {
 
-// What is in the store's directories now.
-struct Inventory {
-  std::vector<SnapshotName> snapshots;  // newest first
-  std::vector<std::uint64_t> numbers;   // of commit files, ascending
-  bool operator==(const Inventory& other) const {
-    return numbers == other.numbers &&
-           std::equal(snapshots.begin(), snapshots.end(), other.snapshots.begin(),
-                      other.snapshots.end(), [](const SnapshotName& a, const SnapshotName& b) {
-                        return a.sequence == b.sequence && a.chain == b.chain;
-                      });
-  }
-  [[nodiscard]] std::uint64_t highest() const {
-    return std::max(numbers.empty() ? 0 : numbers.back(),
-                    snapshots.empty() ? 0 : snapshots.front().sequence);
-  }
-};
-
-Result<Inventory> take_inventory(Journal& journal) {
-  Inventory out;
-  TORC_ASSIGN(out.snapshots, journal.snapshots());
-  TORC_ASSIGN(const std::vector<std::uint64_t> directories, journal.directories());
-  for (const std::uint64_t first : directories) {
-    TORC_ASSIGN(const std::vector<std::uint64_t> inside, journal.numbers_in(first));
-    out.numbers.insert(out.numbers.end(), inside.begin(), inside.end());
-  }
-  return out;
-}
+constexpr int kLooks = 4;  // beside workers that go on
 
 // What reading says of the bytes, not of the way to them: everything else is the caller's error.
 bool is_damage(const Error& error) {
@@ -51,15 +29,21 @@ bool is_damage(const Error& error) {
 
 class JournalRepair final : public Repair {
  public:
-  JournalRepair(const World& world, Path directory, const Meta& meta, Workbench bench)
+  JournalRepair(const World& world, Path directory, const Meta& meta, Place place, Workbench bench)
       : world_(world),
         directory_(std::move(directory)),
+        place_(std::move(place)),
         journal_(world.disk, directory_, meta.identity.id,
                  Publisher(world.disk, world.entropy, meta.publish, Durable::yes)),
         bench_(std::move(bench)) {}
 
   Result<void> run();
-  [[nodiscard]] bool needed() const override { return !damages_.empty() || !lost_.empty(); }
+  // Commits were made or collected since: what was missing may just have been collected.
+  Result<bool> outdated() {
+    TORC_ASSIGN(const Inventory now, inventory());
+    return !(now == inventory_);
+  }
+  [[nodiscard]] bool needed() const override { return cuts() || !others_.empty(); }
   [[nodiscard]] std::uint64_t last_good() const override { return head_.sequence; }
   [[nodiscard]] std::uint64_t continues_at() const override {
     // A number in a directory of its own, beyond anything a process that still goes on with the old
@@ -69,6 +53,7 @@ class JournalRepair final : public Repair {
   [[nodiscard]] const Path& from_copy() const override { return from_copy_; }
   [[nodiscard]] const std::vector<LostCommit>& lost() const override { return lost_; }
   [[nodiscard]] const std::vector<Damage>& damages() const override { return damages_; }
+  [[nodiscard]] const std::vector<Path>& other_copies() const override { return others_; }
   Result<void> view(const std::function<Result<void>(const Reader&)>& body) override;
   Result<Path> carry_out(const std::string& name) override;
 
@@ -76,13 +61,25 @@ class JournalRepair final : public Repair {
   Result<void> begin_at_snapshot();
   Result<bool> load(const SnapshotName& name);
   Result<void> follow();
+  // The history does not go on where it ends, but behind what was lost.
+  [[nodiscard]] bool cuts() const {
+    return !damages_.empty() || !from_copy_.empty() || cut_off_ > 0;
+  }
+  Result<Inventory> inventory() { return take_inventory(journal_, place_.facts.learning); }
+  Result<CommitFile> read(std::uint64_t number);
+  Result<CommitFile> read(std::uint64_t number, SegmentShelf& shelf);
   Result<void> look_into_copies();
-  Result<bool> take_from(const std::shared_ptr<Environment>& copy);
-  static bool holds_something(const std::shared_ptr<Environment>& copy);
-  Result<bool> is_ahead(const Txn& copy, const Head& head);
+  enum class Kinship : std::uint8_t { same_history, other_history, unknown };
+  Result<Kinship> kinship_of(const Txn& copy, std::uint64_t number);
+  Result<Kinship> kinship_by_files(const Txn& copy, const Head& head);
+  Result<void> look_into(const Path& path, const std::shared_ptr<Environment>& copy);
+  Result<void> take_from(const Txn& from, const Head& head);
+  Result<void> note_other(const Path& path, const Txn& copy, const Head& head);
+  Result<void> set_aside(const Path& copy, const Path& quarantine);
   Result<void> check_older_snapshots();
   Result<void> list_lost();
   void note(const Path& file, const Error& error) { damages_.push_back({file, error.what}); }
+  Result<void> check_copies() const;
   Result<void> write_good_part();
   Result<void> move_aside(const Path& quarantine);
   Result<void> move_segments(const Path& quarantine);
@@ -90,6 +87,7 @@ class JournalRepair final : public Repair {
 
   World world_;
   Path directory_;
+  Place place_;
   Journal journal_;
   Workbench bench_;
   Inventory inventory_;
@@ -98,17 +96,28 @@ class JournalRepair final : public Repair {
   std::uint64_t highest_ = 0;
   Path from_copy_;
   std::vector<LostCommit> lost_;
+  std::uint64_t cut_off_ = 0;  // how many of them are files of the store
+  std::vector<Path> others_;   // copies that went another way
+  std::map<Path, std::vector<std::pair<std::uint64_t, std::string>>> tails_;  // their lost commits
+  // Copies of which it could not be learned what they hold, with the number of their newest commit
+  // (nullopt: not even that) and why.
+  struct Unclear {
+    Path copy;
+    std::optional<std::uint64_t> newest;
+    std::string why;
+  };
+  std::vector<Unclear> unclear_;
   std::vector<Damage> damages_;
   std::set<std::uint64_t> damaged_;  // commit files of the good part that are of no use themselves
 };
 
 Result<void> JournalRepair::run() {
-  TORC_ASSIGN(inventory_, take_inventory(journal_));
+  TORC_ASSIGN(inventory_, inventory());
   highest_ = inventory_.highest();
   TORC_TRY(begin_at_snapshot());
   TORC_TRY(follow());
   TORC_TRY(check_older_snapshots());
-  if (head_.sequence < highest_) TORC_TRY(look_into_copies());
+  TORC_TRY(look_into_copies());
   return list_lost();
 }
 
@@ -149,6 +158,28 @@ Result<void> JournalRepair::begin_at_snapshot() {
                "put the store back from a backup (`torc backup` makes them)"};
 }
 
+// What cannot be opened is asked for again past what this client remembers: it may have looked for
+// it too early.
+Result<CommitFile> JournalRepair::read(std::uint64_t number) {
+  Result<CommitFile> file = journal_.read(number);
+  if (file.ok() || file.error().kind != ErrorKind::not_found) return file;
+  TORC_ASSIGN(const std::string bytes, journal_.read_bytes_anew(number));
+  return decode_commit(journal_.id(), number, bytes, journal_.commit_path(number));
+}
+
+Result<CommitFile> JournalRepair::read(std::uint64_t number, SegmentShelf& shelf) {
+  const bool listed =
+      std::binary_search(inventory_.numbers.begin(), inventory_.numbers.end(), number);
+  Result<CommitFile> file = listed ? read(number) : journal_.read(number);
+  if (file.ok() || file.error().kind != ErrorKind::not_found) return file;
+  // Between the two newest snapshots a segment stands in for the single files.
+  const auto bytes = shelf.find(number);
+  if (!bytes) return file;
+  Result<CommitFile> merged =
+      decode_commit(journal_.id(), number, *bytes, journal_.segment_directory());
+  return merged.ok() && merged->header.before == head_.chain ? merged : file;
+}
+
 // Applies commit files as long as each continues the one before.
 Result<void> JournalRepair::follow() {
   SegmentShelf shelf(journal_);
@@ -156,14 +187,7 @@ Result<void> JournalRepair::follow() {
   for (;;) {
     const std::uint64_t next = head_.sequence + 1;
     if (next > highest_) break;
-    Result<CommitFile> file = journal_.read(next);
-    if (!file.ok() && file.error().kind == ErrorKind::not_found) {
-      // Between the two newest snapshots a segment stands in for the single files.
-      const auto bytes = shelf.find(next);
-      Result<CommitFile> merged =
-          bytes ? decode_commit(journal_.id(), next, *bytes, journal_.segment_directory()) : file;
-      if (merged.ok() && merged->header.before == head_.chain) file = std::move(merged);
-    }
+    Result<CommitFile> file = read(next, shelf);
     if (!file.ok() && !is_damage(file.error())) return std::move(file).error();
     if (!file.ok() || file->header.before != head_.chain) {
       const Path path = journal_.commit_path(next);
@@ -200,7 +224,7 @@ Result<void> JournalRepair::check_older_snapshots() {
   const std::uint64_t last = head_.sequence;
   for (const std::uint64_t number : inventory_.numbers) {
     if (number > last) break;
-    const Result<CommitFile> file = journal_.read(number);
+    const Result<CommitFile> file = read(number);
     if (file.ok()) continue;
     if (!is_damage(file.error())) return file.error();
     note(journal_.commit_path(number), file.error());
@@ -219,48 +243,75 @@ Result<void> JournalRepair::check_older_snapshots() {
   return {};
 }
 
-// A copy that has seen more of this very history: of one boot and pid namespace, so every write to
-// it is there although none was synced.
+// Copies of one boot and pid namespace: every write to them is there although none was synced.
 Result<void> JournalRepair::look_into_copies() {
-  for (const Path& root : world_.replica_roots) {
-    for (unsigned generation = 0; generation < kGenerations; ++generation) {
-      Result<Replica> copy = open_replica(world_, root, journal_.id(), generation);
-      if (!copy.ok()) break;
-      const Path path = copy->environment->directory();
-      TORC_ASSIGN(const bool taken, take_from(copy->environment));
-      if (taken) from_copy_ = path;
-      if (holds_something(copy->environment)) continue;
-      *copy = {};  // made only by looking for it
-      std::error_code ignored;
-      std::filesystem::remove_all(path, ignored);
-      break;
-    }
-  }
-  return {};
+  Result<void> first = {};
+  visit_replicas(
+      world_, journal_.id(), place_.key,
+      [&](const Path& path, const std::shared_ptr<Environment>& copy) {
+        Result<void> looked = look_into(path, copy);
+        if (first.ok()) first = std::move(looked);
+      },
+      [&](const Path& path, const Error& error) {
+        unclear_.push_back({path, std::nullopt, error.what});
+      });
+  return first;
 }
 
-bool JournalRepair::holds_something(const std::shared_ptr<Environment>& copy) {
-  const Result<Txn> txn = Txn::begin(copy, Access::read);
-  Head head;
-  return txn.ok() && read_head(*txn, head) == 0 && head.sequence > 0;
-}
-
-// The ring of recent commit ids tells whether a copy has the same newest good commit as the files.
-Result<bool> JournalRepair::is_ahead(const Txn& copy, const Head& head) {
-  if (head.sequence <= head_.sequence || head_.sequence == 0) return false;
+// The ring of recent commit ids tells whether a copy has the same commit under a number as the
+// files.
+Result<JournalRepair::Kinship> JournalRepair::kinship_of(const Txn& copy, std::uint64_t number) {
   TORC_ASSIGN(const Txn own, Txn::begin(bench_.environment(), Access::read));
   RingEntry here;
   RingEntry there;
-  return read_ring(own, files_good_, here) == 0 && read_ring(copy, files_good_, there) == 0 &&
-         here.sequence == files_good_ && there.sequence == files_good_ && here.id == there.id;
+  if (number == 0 || read_ring(own, number, here) != 0 || read_ring(copy, number, there) != 0 ||
+      here.sequence != number || there.sequence != number)
+    return Kinship::unknown;
+  return here.id == there.id ? Kinship::same_history : Kinship::other_history;
 }
 
-Result<bool> JournalRepair::take_from(const std::shared_ptr<Environment>& copy) {
+// Where the files lead nowhere the newest one that is good and that the copy must have too tells.
+// No file is left at all: nothing speaks against the copy, and it is all there is.
+Result<JournalRepair::Kinship> JournalRepair::kinship_by_files(const Txn& copy, const Head& head) {
+  for (auto n = inventory_.numbers.rbegin(); n != inventory_.numbers.rend(); ++n) {
+    if (*n > head.sequence) continue;
+    const Result<CommitFile> file = read(*n);
+    if (!file.ok() && !is_damage(file.error())) return file.error();
+    if (!file.ok()) continue;
+    RingEntry there;
+    const bool known = read_ring(copy, *n, there) == 0 && there.sequence == *n;
+    // Of another history there is no part that could be kept instead of the copy: not set aside.
+    return known && there.id == file->header.id ? Kinship::same_history : Kinship::unknown;
+  }
+  return Kinship::same_history;
+}
+
+Result<void> JournalRepair::look_into(const Path& path, const std::shared_ptr<Environment>& copy) {
   TORC_ASSIGN(const Txn from, Txn::begin(copy, Access::read));
   Head head;
-  if (read_head(from, head) != 0) return false;
-  TORC_ASSIGN(const bool ahead, is_ahead(from, head));
-  if (!ahead) return false;
+  if (read_head(from, head) != 0) return {};
+  TORC_ASSIGN(const Kinship kin, files_good_ == 0
+                                     ? kinship_by_files(from, head)
+                                     : kinship_of(from, std::min(head.sequence, files_good_)));
+  if (kin == Kinship::unknown) {
+    unclear_.push_back({path, head.sequence, "whether it has the same history is not known"});
+    return {};
+  }
+  if (kin == Kinship::other_history) return note_other(path, from, head);
+  if (head.sequence <= head_.sequence) return {};
+  if (files_good_ == inventory_.highest()) {
+    // Others may go on working: then the file is there by now.
+    const Result<CommitFile> file = read(head.sequence);
+    if (!file.ok() && !is_damage(file.error())) return file.error();
+    if (file.ok() && file->after == head.chain) return {};
+  }
+  TORC_TRY(take_from(from, head));
+  from_copy_ = path;
+  highest_ = std::max(highest_, head.sequence);
+  return {};
+}
+
+Result<void> JournalRepair::take_from(const Txn& from, const Head& head) {
   TORC_ASSIGN(Txn txn, Txn::begin(bench_.environment(), Access::write));
   int rc = clear_state(txn);
   const int scanned = scan_state(from, [&](const Entry& e) {
@@ -271,14 +322,57 @@ Result<bool> JournalRepair::take_from(const std::shared_ptr<Environment>& copy) 
   if (rc == 0) rc = write_head(txn, head);
   if (rc != 0) return lmdb_error(rc, "cannot put the state together");
   TORC_TRY(txn.commit());
+  if (damages_.empty()) {
+    const Path file = journal_.commit_path(files_good_ + 1);
+    damages_.push_back({file, file.string() + " is missing and everything after it up to commit " +
+                                  std::to_string(head.sequence)});
+  }
   head_ = head;
-  return true;
+  return {};
+}
+
+// Its last commits were acknowledged, lost, and their numbers used again. The copy has the newest
+// of them.
+Result<void> JournalRepair::note_other(const Path& path, const Txn& copy, const Head& head) {
+  std::uint64_t common = std::min(head.sequence, files_good_);
+  while (common > 0) {
+    TORC_ASSIGN(const Kinship kin, kinship_of(copy, common));
+    if (kin != Kinship::other_history) break;
+    --common;
+  }
+  others_.push_back(path);
+  highest_ = std::max(highest_, head.sequence);
+  for (std::uint64_t n = common + 1; n <= head.sequence; ++n) {
+    LostCommit lost{n, path, "the copy has only its newest commits as they were", 0, {}};
+    if (const auto bytes = read_tail(copy, n)) {
+      tails_[path].emplace_back(n, *bytes);
+      Result<CommitFile> file = decode_commit(journal_.id(), n, *bytes, path);
+      lost.damage = file.ok() ? std::string() : file.error().what;
+      if (file.ok()) lost.author = file->header.author;
+      if (file.ok()) lost.writes = std::move(file->writes);
+    }
+    lost_.push_back(std::move(lost));
+  }
+  return {};
+}
+
+// What it has of lost commits, and then it goes: the node begins anew with the store's history.
+Result<void> JournalRepair::set_aside(const Path& copy, const Path& quarantine) {
+  const Path place = quarantine / ("copy-" + world_.host + "-" + copy.filename().string());
+  TORC_TRY(world_.disk.make_directory(place));
+  for (const auto& [number, bytes] : tails_[copy])
+    TORC_TRY(write_file(world_.disk, place / number_name(number), bytes, Durable::yes));
+  TORC_TRY(world_.disk.sync_directory(place));
+  std::error_code failed;
+  std::filesystem::remove_all(copy, failed);
+  if (failed) return os_error(failed.value(), "cannot delete " + copy.string());
+  return {};
 }
 
 Result<void> JournalRepair::list_lost() {
   for (const std::uint64_t number : inventory_.numbers) {
     if (number <= head_.sequence) continue;
-    Result<CommitFile> file = journal_.read(number);
+    Result<CommitFile> file = read(number);
     if (!file.ok() && !is_damage(file.error())) return std::move(file).error();
     LostCommit lost{number, journal_.commit_path(number), {}, 0, {}};
     if (file.ok()) {
@@ -287,6 +381,7 @@ Result<void> JournalRepair::list_lost() {
     } else {
       lost.damage = file.error().what;
     }
+    ++cut_off_;
     lost_.push_back(std::move(lost));
   }
   return {};
@@ -326,7 +421,7 @@ Result<void> JournalRepair::move(const Path& file, const Path& quarantine) {
 
 Result<void> JournalRepair::move_aside(const Path& quarantine) {
   // Listed anew: a commit that somebody made until the snapshot was there is lost like the others.
-  TORC_ASSIGN(const Inventory now, take_inventory(journal_));
+  TORC_ASSIGN(const Inventory now, inventory());
   const std::uint64_t covered = continues_at() - 1;
   for (const std::uint64_t number : now.numbers) {
     if (number > covered || (number <= files_good_ && !damaged_.contains(number))) continue;
@@ -356,8 +451,23 @@ Result<void> JournalRepair::move_segments(const Path& quarantine) {
   return {};
 }
 
+// What is cut off must not be what only a copy has that could not be looked at.
+Result<void> JournalRepair::check_copies() const {
+  for (const Unclear& u : unclear_) {
+    if (u.newest && *u.newest <= head_.sequence) continue;
+    const std::string newest = u.newest ? " has commit " + std::to_string(*u.newest) : "";
+    return Error{ErrorKind::busy,
+                 u.copy.string() + ", a copy of the store on this node," + newest +
+                     (u.newest ? ", and " : " cannot be used: ") + u.why,
+                 "end all workers of this node and start again; where that does not help, move "
+                 "that directory to another place, and what only it holds is lost to the store"};
+  }
+  return {};
+}
+
 Result<Path> JournalRepair::carry_out(const std::string& name) {
-  TORC_ASSIGN(const Inventory now, take_inventory(journal_));
+  if (cuts()) TORC_TRY(check_copies());
+  TORC_ASSIGN(const Inventory now, inventory());
   if (!(now == inventory_)) {
     return Error{ErrorKind::busy, directory_.string() + " changed while it was looked at",
                  "end all workers and start again"};
@@ -366,11 +476,21 @@ Result<Path> JournalRepair::carry_out(const std::string& name) {
   const Result<void> parent = world_.disk.make_directory(directory_ / "quarantine");
   if (!parent.ok() && parent.error().os_errno != EEXIST) return parent.error();
   TORC_TRY(world_.disk.make_directory(quarantine));
-  TORC_TRY(write_good_part());
-  TORC_TRY(move_aside(quarantine));
+  if (cuts()) {
+    TORC_TRY(write_good_part());
+    TORC_TRY(move_aside(quarantine));
+  }
+  for (const Path& copy : others_) TORC_TRY(set_aside(copy, quarantine));
   TORC_TRY(world_.disk.sync_directory(quarantine));
   TORC_TRY(world_.disk.sync_directory(directory_));
   return quarantine;
+}
+
+Error changes_too_fast(const Path& directory) {
+  return {ErrorKind::busy,
+          "workers go on in " + directory.string() + ": it changed while it was looked at, " +
+              std::to_string(kLooks) + " times, so whether it is damaged is not known",
+          "end the workers and start again"};
 }
 
 }  // namespace
@@ -382,10 +502,21 @@ Result<std::unique_ptr<Repair>> Repair::examine(const World& world, const Path& 
                  directory.string() + " has engine lmdb: one file, no chain whose end could be cut",
                  "put it back from a backup (`torc backup` makes them)"};
   }
-  TORC_ASSIGN(Workbench bench, Workbench::make(world));
-  auto repair = std::make_unique<JournalRepair>(world, directory, meta, std::move(bench));
-  TORC_TRY(repair->run());
-  return std::unique_ptr<Repair>(std::move(repair));
+  for (int tries = 1;; ++tries) {
+    TORC_ASSIGN(Workbench bench, Workbench::make(world));
+    TORC_ASSIGN(Place place, look_at_place(world.disk, directory, meta.identity));
+    auto repair =
+        std::make_unique<JournalRepair>(world, directory, meta, std::move(place), std::move(bench));
+    const Result<void> looked = repair->run();
+    const bool damaged = looked.ok() ? repair->needed() : is_damage(looked.error());
+    if (damaged) {
+      TORC_ASSIGN(const bool outdated, repair->outdated());
+      if (outdated && tries < kLooks) continue;
+      if (outdated) return changes_too_fast(directory);
+    }
+    TORC_TRY(looked);
+    return std::unique_ptr<Repair>(std::move(repair));
+  }
 }
 
 }  // namespace torc::store

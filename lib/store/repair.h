@@ -23,7 +23,7 @@ namespace torc::store {
 
 struct LostCommit {
   std::uint64_t sequence = 0;
-  Path file;
+  Path file;           // of a copy on this node: the copy
   std::string damage;  // why it cannot be read; empty: it can, but what it builds on is lost
   std::uint64_t author = 0;
   std::string writes;  // the write set of a readable one
@@ -37,7 +37,8 @@ struct Damage {
 class Repair {
  public:
   // Looks; changes nothing in the store. Errors: unsupported (engine lmdb has no chain), corrupt
-  // (no beginning is left), others from the filesystem.
+  // (no beginning is left), busy (it looks damaged, but workers changed it during every look),
+  // others from the filesystem.
   static Result<std::unique_ptr<Repair>> examine(const World& world, const Path& directory);
   virtual ~Repair() = default;
 
@@ -45,16 +46,23 @@ class Repair {
   [[nodiscard]] virtual bool needed() const = 0;
   [[nodiscard]] virtual std::uint64_t last_good() const = 0;
   [[nodiscard]] virtual std::uint64_t continues_at() const = 0;  // R + 1
-  // Empty: the good part comes from the store's files; else the node's copy it comes from.
+  // Empty: the good part comes from the store's files; else the node's copy it comes from, which
+  // has commits of the same history that the files have no more.
   [[nodiscard]] virtual const Path& from_copy() const = 0;
   [[nodiscard]] virtual const std::vector<LostCommit>& lost() const = 0;
   [[nodiscard]] virtual const std::vector<Damage>& damages() const = 0;
   // The state of the good part.
   virtual Result<void> view(const std::function<Result<void>(const Reader&)>& body) = 0;
 
+  // Copies on this node of which the newest commits are not part of the store's history, since
+  // their numbers were used again after they were lost. Those commits are among lost().
+  [[nodiscard]] virtual const std::vector<Path>& other_copies() const = 0;
+
   // Precondition: needed(). Returns the directory into which everything else was moved,
-  // <store>/quarantine/<name>. Error busy: the store changed since examine(). After any error it
-  // can be begun again: at each step the store holds the good part.
+  // <store>/quarantine/<name>: also what other_copies() have of lost commits, before these copies
+  // are deleted. Error busy: the store changed since examine(), or a copy on this node may have
+  // more than the good part and could not be looked at. After any error it can be begun again: at
+  // each step the store holds the good part.
   virtual Result<Path> carry_out(const std::string& name) = 0;
 };
 

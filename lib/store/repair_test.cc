@@ -53,6 +53,9 @@ class Repairs : public Hosts {
     }
     return out;
   }
+  static Path replica_of(Store& store) {
+    return dynamic_cast<JournalStore&>(store).replica_directory();
+  }
   static std::string value_in(Repair& repair, const std::string& key) {
     std::string out = "(absent)";
     const Result<void> seen = repair.view([&](const Reader& reader) -> Result<void> {
@@ -193,6 +196,86 @@ TEST_F(Repairs, a_copy_of_another_history_is_not_used) {
   EXPECT_TRUE(repair->from_copy().empty());
 }
 
+// Without its first file nothing is good, and the copy is all there is.
+TEST_F(Repairs, a_copy_is_used_where_the_files_have_no_beginning) {
+  commit_up_to(4);
+  a.reset();
+  b.reset();
+  fs::remove(commit_file(1));
+  const auto elsewhere = examine(stranger);
+  EXPECT_EQ(elsewhere->last_good(), 0U);
+  const auto repair = examine(first);
+  EXPECT_EQ(repair->last_good(), 4U);
+  EXPECT_FALSE(repair->from_copy().empty());
+  EXPECT_TRUE(repair->lost().empty());
+  ASSERT_TRUE(repair->carry_out("now").ok());
+  Node fresh(scratch.path(), "fresh", 6);
+  EXPECT_EQ(value_of(*open(fresh), "n"), "4");
+  expect_verified();
+}
+
+TEST_F(Repairs, a_copy_is_used_where_no_file_is_left) {
+  commit_up_to(4);
+  a.reset();
+  b.reset();
+  for (std::uint64_t n = 1; n <= 4; ++n) fs::remove(commit_file(n));
+  const auto repair = examine(first);
+  EXPECT_EQ(repair->last_good(), 4U);
+  ASSERT_TRUE(repair->carry_out("now").ok());
+  Node fresh(scratch.path(), "fresh", 6);
+  EXPECT_EQ(value_of(*open(fresh), "n"), "4");
+}
+
+TEST_F(Repairs, a_copy_that_may_be_of_another_history_is_never_passed_over) {
+  commit_up_to(4);
+  a.reset();
+  fs::remove(commit_file(4));
+  Node other(scratch.path(), "other", 9);
+  ASSERT_TRUE(open(other)->commit(2, put("n", "other")).ok());
+  fs::remove(commit_file(1));
+  const auto repair = examine(first);
+  ASSERT_TRUE(repair->needed());
+  EXPECT_EQ(repair->last_good(), 0U);
+  const auto done = repair->carry_out("now");
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().kind, ErrorKind::busy) << done.error().text();
+  EXPECT_NE(done.error().remedy, "");
+  EXPECT_FALSE(fs::exists(directory / "quarantine"));
+}
+
+TEST_F(Repairs, a_copy_of_a_later_generation_is_found_where_there_is_none_before_it) {
+  commit_up_to(20);
+  const Path copy = replica_of(*a);
+  a.reset();
+  fs::rename(copy, copy.string() + "-g2");
+  flip_a_bit(commit_file(18));
+  const auto repair = examine(first);
+  EXPECT_EQ(repair->last_good(), 20U);
+  EXPECT_FALSE(fs::exists(copy)) << "made by looking for it";
+}
+
+TEST_F(Repairs, a_copy_that_cannot_be_opened_is_neither_in_the_way_nor_passed_over) {
+  commit_up_to(20);
+  const Path copy = replica_of(*a);
+  a.reset();
+  fs::rename(copy, copy.string() + "-g2");
+  fs::create_directory(copy);
+  fs::permissions(copy, fs::perms::all);
+  flip_a_bit(commit_file(18));
+  {
+    const auto repair = examine(first);
+    EXPECT_EQ(repair->last_good(), 20U);
+    const auto done = repair->carry_out("now");
+    ASSERT_FALSE(done.ok());
+    EXPECT_EQ(done.error().kind, ErrorKind::busy) << done.error().text();
+    EXPECT_NE(done.error().what.find(copy.string()), std::string::npos) << done.error().text();
+    EXPECT_FALSE(fs::exists(directory / "quarantine"));
+  }
+  fs::remove(copy);
+  const auto repair = examine(first);
+  EXPECT_TRUE(repair->carry_out("now").ok());
+}
+
 TEST_F(Repairs, a_damaged_snapshot_costs_nothing) {
   tuning.checkpoint_commits = 30;
   a = open(first);
@@ -232,10 +315,10 @@ TEST_F(Repairs, a_damaged_file_that_a_snapshot_covers_costs_nothing) {
 
 TEST_F(Repairs, a_store_without_any_beginning_is_refused) {
   commit_up_to(20);
-  fs::remove(commit_file(1));
   tuning.checkpoint_commits = 1;
   a = open(first);
   ASSERT_TRUE(a->maintain().ok());
+  fs::remove(commit_file(1));
   for (const auto& entry : fs::directory_iterator(state / "snapshot")) flip_a_bit(entry.path());
   const auto repair = Repair::examine(stranger.world(), directory);
   ASSERT_FALSE(repair.ok());
@@ -252,6 +335,31 @@ TEST_F(Repairs, a_store_that_changes_meanwhile_is_left_alone) {
   ASSERT_FALSE(done.ok());
   EXPECT_EQ(done.error().kind, ErrorKind::busy);
   EXPECT_FALSE(fs::exists(directory / "quarantine"));
+}
+
+// What is missing in each look was collected while it was made.
+TEST_F(Repairs, a_store_under_busy_workers_is_not_called_damaged) {
+  tuning = hasty();
+  b = open(second);
+  work(*b, 200);
+  Node mender(scratch.path(), "mender", 8, &faulty);
+  int looks = 0;
+  bool working = false;
+  faulty.oracle = [&](const std::string& op, const Path& path) {
+    if (op == "open_read" && path.parent_path().filename() == "snapshot" &&
+        !std::exchange(working, true)) {
+      ++looks;
+      work(*b, 200);
+      working = false;
+    }
+    return proceed();
+  };
+  const auto repair = Repair::examine(mender.world(), directory);
+  faulty.oracle = [](const std::string&, const Path&) { return proceed(); };
+  EXPECT_GE(looks, 2);
+  ASSERT_FALSE(repair.ok()) << "damaged: " << (*repair)->needed();
+  EXPECT_EQ(repair.error().kind, ErrorKind::busy) << repair.error().text();
+  EXPECT_FALSE(examine(stranger)->needed());
 }
 
 // Whatever fails, the good part is still there and a second attempt gets through.

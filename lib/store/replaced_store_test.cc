@@ -4,6 +4,7 @@
 #include <fstream>
 #include <map>
 
+#include "lib/store/beat.h"
 #include "lib/store/test_world.h"
 
 namespace torc::store {
@@ -69,7 +70,7 @@ TEST_P(Replaced, by_another_is_not_written_to_by_who_worked_on_the_first) {
   expect_refused(old->commit(1, put("z", "1")), "replaced");
   expect_refused(old->view(Freshness::latest, no_check), "replaced");
   (void)old->maintain();
-  EXPECT_FALSE(write_beat(worker.world(), old->state_directory(), 3, {1, {}}).ok());
+  EXPECT_FALSE(write_beat(worker.world(), old->state_directory(), {3}, {1, {}}).ok());
   EXPECT_EQ(contents(directory), before);
   EXPECT_EQ(value_of(*fresh, "a"), "new");
   EXPECT_TRUE(fresh->commit(1, put("z", "2")).ok());
@@ -97,6 +98,26 @@ TEST_P(Replaced, by_its_own_copy_is_worked_on) {
   fs::rename(copy, directory);
   EXPECT_EQ(value_of(**opened, "x"), "1");
   EXPECT_TRUE((*opened)->commit(1, put("z", "1")).ok());
+}
+
+TEST_P(Replaced, by_one_without_its_data_is_not_made_an_empty_one) {
+  if (GetParam() != Engine::lmdb) GTEST_SKIP();
+  auto old = make(worker, "old");
+  const Path data = directory / "data.mdb";
+  const Path aside = scratch.path() / "aside.mdb";
+  fs::copy_file(data, aside);  // to another filesystem
+  fs::remove(data);
+  for (int i = 0; i < 2; ++i) {
+    const auto refused = old->commit(1, put("z", "1"));
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().kind, ErrorKind::io) << refused.error().text();
+    EXPECT_NE(refused.error().what.find("data.mdb is not there now"), std::string::npos);
+    EXPECT_FALSE(old->view(Freshness::latest, no_check).ok());
+    EXPECT_FALSE(fs::exists(data));
+  }
+  fs::rename(aside, data);
+  EXPECT_EQ(value_of(*old, "a"), "old");
+  EXPECT_TRUE(old->commit(1, put("z", "1")).ok());
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "lib/store/filesystem.h"
+#include "lib/store/lmdb_transaction.h"
 
 namespace torc::store {
 namespace {
@@ -97,10 +98,33 @@ void remove_old_boots(const Directory& parent, const std::string& store, const s
   ::closedir(dir);
 }
 
+std::string user_name(const World& world) {
+  return "torc-" + std::to_string(world.uid);
+}
+
+std::string boot_name(const World& world) {
+  return alphanumeric(world.boot_id, 8) + "-";
+}
+
+std::string replica_name(const World& world, const StoreId& store, const std::string& place,
+                         unsigned generation) {
+  const std::string name =
+      to_hex(store) + "-" + boot_name(world) + namespace_name(world.pid_namespace) + "-" + place;
+  return generation > 0 ? name + "-g" + std::to_string(generation) : name;
+}
+
+// false: surely not. Nobody of ours ever used a directory that is somebody else's.
+bool perhaps_ours(const Path& path, std::uint32_t uid) {
+  struct stat st {};
+  if (::lstat(path.c_str(), &st) < 0) return errno != ENOENT && errno != ENOTDIR;
+  return S_ISDIR(st.st_mode) && st.st_uid == uid;
+}
+
 }  // namespace
 
 Result<Replica> open_replica(const World& world, const Path& root, const StoreId& store,
-                             unsigned generation) {
+                             const std::string& place, unsigned generation,
+                             std::chrono::nanoseconds patience) {
   const Directory top(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct statfs fs {};
   if (top.fd < 0 || ::fstatfs(top.fd, &fs) < 0)
@@ -120,20 +144,54 @@ Result<Replica> open_replica(const World& world, const Path& root, const StoreId
                  root.string() + " is writable for everybody and has no sticky bit",
                  "chmod +t it, or set TMPDIR to a directory of your own"};
   }
-  const std::string user = "torc-" + std::to_string(world.uid);
+  const std::string user = user_name(world);
   TORC_ASSIGN(const Directory mine, private_directory(top, user, world.uid, root / user));
-  const std::string of_store = to_hex(store) + "-";
-  const std::string boot = alphanumeric(world.boot_id, 8) + "-";
-  remove_old_boots(mine, of_store, boot);
-  std::string name = of_store + boot + namespace_name(world.pid_namespace);
-  if (generation > 0) name += "-g" + std::to_string(generation);
+  remove_old_boots(mine, to_hex(store) + "-", boot_name(world));
+  const std::string name = replica_name(world, store, place, generation);
   TORC_ASSIGN(const Directory directory,
               private_directory(mine, name, world.uid, root / user / name));
   const Path path = root / user / name;
   Replica out;
   TORC_ASSIGN(out.gate, Gate::open(path / "gate"));
-  TORC_ASSIGN(out.environment, Environment::open(path, Durable::no));
+  TORC_ASSIGN(out.environment, Environment::open(path, Durable::no, patience));
+  // Gate and environment are of one directory, unless it was taken away meanwhile and made anew.
+  struct stat held {};
+  struct stat named {};
+  if (::fstat(directory.fd, &held) != 0 || ::lstat(path.c_str(), &named) != 0 ||
+      held.st_ino != named.st_ino || held.st_dev != named.st_dev)
+    return os_error(ENOENT, path.string() + " was removed while it was opened");
   return out;
+}
+
+void visit_replicas(
+    const World& world, const StoreId& store, const std::string& place,
+    const std::function<void(const Path&, const std::shared_ptr<Environment>&)>& visit,
+    const std::function<void(const Path&, const Error&)>& unusable) {
+  for (const Path& root : world.replica_roots) {
+    const Path mine = root / user_name(world);
+    if (!perhaps_ours(mine, world.uid)) continue;
+    for (unsigned generation = 0; generation < kGenerations; ++generation) {
+      // Looked for first: opening would make it. A generation is also begun because the one before
+      // it is of no use, so none says anything of the next.
+      const Path path = mine / replica_name(world, store, place, generation);
+      if (!perhaps_ours(path, world.uid)) continue;
+      const Result<Replica> copy = open_replica(world, root, store, place, generation);
+      if (!copy.ok()) {
+        unusable(path, copy.error());
+        continue;
+      }
+      Head head;
+      {
+        const Result<Txn> txn = Txn::begin(copy->environment, Access::read);
+        const int rc = txn.ok() ? read_head(*txn, head) : 0;
+        if (!txn.ok() || rc != 0) {
+          unusable(path, txn.ok() ? lmdb_error(rc, "cannot read " + path.string()) : txn.error());
+          continue;
+        }
+      }
+      if (head.sequence > 0) visit(path, copy->environment);
+    }
+  }
 }
 
 }  // namespace torc::store

@@ -1,10 +1,13 @@
 // The directory in which this node keeps its copy of a `journal` store:
-//   <root>/torc-<uid>/<store id>-<boot id>-<pid namespace>[-g<n>]/{data.mdb,lock.mdb,gate}
+//   <root>/torc-<uid>/<store id>-<boot id>-<pid
+//   namespace>[-g<n>]/{data.mdb,lock.mdb,open.lock,gate}
 // Private to the user. A cache: unsynced, disposable, rebuilt when in doubt. `-g<n>` is a further
 // generation, begun when a process is stuck inside an earlier one.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "lib/store/environment.h"
 #include "lib/store/gate.h"
@@ -22,8 +25,17 @@ struct Replica {
 
 // Opens generation `generation` under `root`, making it when absent. Errors: permission (somebody
 // else prepared the directory), unsupported (`root` is on a network filesystem, where LMDB must not
-// be), io and others.
+// be), busy (a process is stuck while it opens it), io and others.
 Result<Replica> open_replica(const World& world, const Path& root, const StoreId& store,
-                             unsigned generation);
+                             const std::string& place, unsigned generation,
+                             std::chrono::nanoseconds patience = kOpenPatience);
+
+// Visits the copies of `store` that this user's processes have on this node, of this boot and pid
+// namespace, with the directory of each: those of the store at `place` (Place::key). Makes none.
+// `unusable`: what is there and cannot be opened or read; what it holds is not known.
+void visit_replicas(
+    const World& world, const StoreId& store, const std::string& place,
+    const std::function<void(const Path&, const std::shared_ptr<Environment>&)>& visit,
+    const std::function<void(const Path&, const Error&)>& unusable);
 
 }  // namespace torc::store

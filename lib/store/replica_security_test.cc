@@ -77,7 +77,7 @@ class SharedTmp : public ::testing::Test {
   // there is another.
   void expect_refusal_and_no_data(const std::string& complaint) {
     EXPECT_TRUE(succeeds_as(kVictim, [&] {
-      Node node(own_, "victim");
+      Node node(own_, "victim", static_cast<std::uint64_t>(::getpid()));  // a store id of its own
       auto made = Store::create(world(node, {tmp_}), stores_ / "a.torc", Engine::journal, quick(),
                                 put("secret", "treasure"));
       if (made.ok() || made.error().kind != ErrorKind::permission) return false;
@@ -85,7 +85,7 @@ class SharedTmp : public ::testing::Test {
              made.error().text().find("TMPDIR") != std::string::npos;
     })) << "not refused, or without saying why";
     EXPECT_TRUE(succeeds_as(kVictim, [&] {
-      Node node(own_, "victim");
+      Node node(own_, "victim", static_cast<std::uint64_t>(::getpid()));  // a store id of its own
       auto made = Store::create(world(node, {tmp_, own_}), stores_ / "b.torc", Engine::journal,
                                 quick(), put("secret", "treasure"));
       return made.ok() && value_of(**made, "secret") == "treasure" &&
@@ -101,8 +101,8 @@ class SharedTmp : public ::testing::Test {
 };
 
 TEST_F(SharedTmp, a_replica_is_private_to_its_user) {
-  EXPECT_TRUE(succeeds_as(kVictim, [&] {  // whose umask is 0
-    Node node(own_, "victim");
+  EXPECT_TRUE(succeeds_as(kVictim, [&] {                                // whose umask is 0
+    Node node(own_, "victim", static_cast<std::uint64_t>(::getpid()));  // a store id of its own
     return Store::create(world(node, {tmp_}), stores_ / "a.torc", Engine::journal, quick(),
                          put("secret", "treasure"))
         .ok();
@@ -137,7 +137,7 @@ TEST_F(SharedTmp, a_directory_that_somebody_else_made_gets_nothing_of_root_eithe
   const uid_t user = may_be_anybody() ? 0 : 4000000000U;
   const Path prepared = tmp_ / ("torc-" + std::to_string(user));
   ASSERT_TRUE(succeeds_as(kAttacker, [&] { return ::mkdir(prepared.c_str(), 0700) == 0; }));
-  Node node(own_, "victim");
+  Node node(own_, "victim", static_cast<std::uint64_t>(::getpid()));  // a store id of its own
   const World w = node.world();
   const World mine{w.disk, w.clock, w.entropy, w.host, w.boot_id, w.pid_namespace, user, {tmp_}};
   auto made = Store::create(mine, stores_ / "a.torc", Engine::journal, quick(), nothing);

@@ -35,11 +35,14 @@ struct World {
   Disk& disk;
   Clock& clock;
   Entropy& entropy;
-  std::string host;                 // name of this host, as META records it for engine lmdb
+  std::string host;                 // name of this host, for messages
   std::string boot_id;              // /proc/sys/kernel/random/boot_id
   std::string pid_namespace;        // readlink /proc/self/ns/pid
   std::uint32_t uid = 0;            // effective user
   std::vector<Path> replica_roots;  // in order of preference: $TMPDIR, /dev/shm, /tmp
+  // Says one sentence to the user that he must know and that is no error; may be empty.
+  std::function<void(const std::string&)> tell = {};
+  std::string machine = {};  // machine_id() of home.h; empty: not known
 };
 
 // All of it tunable for tests and sites; the defaults are those of docs/store.md.
@@ -50,7 +53,9 @@ struct Tuning {
   std::uint64_t checkpoint_commits = 256;  // of a small state; a large one waits up to twice that
   ByteCount checkpoint_bytes = mebibytes(8);
   // A listing shows what was there so long ago; files that a snapshot covers stay that long.
-  std::chrono::nanoseconds retention = std::chrono::seconds(10);
+  // nullopt: what META says, and no less than this host's mount needs. create() writes it into META
+  // (10 s when nothing is told).
+  std::optional<std::chrono::nanoseconds> retention;
   std::uint64_t segment_commits = 3072;  // before the newest snapshot, of which segments are kept
   // Snapshots are made and published on a thread of their own, so that the one that commits need
   // not wait; a later maintain() learns of it. Needs a Disk that may be used from two threads at
@@ -62,11 +67,18 @@ struct Tuning {
 struct Identity {
   std::array<std::uint8_t, 16> id{};  // random, made by create()
   Engine engine = Engine::lmdb;       // never `automatic`
-  std::string host;                   // engine lmdb: the only host that may open it
+  std::string host;                   // on which it was made or adopted
+  // The id of this very directory: `id` at first. A copy of a store has the same `id`, since that
+  // is part of its history, and gets an instance of its own before it is first written to.
+  std::array<std::uint8_t, 16> instance{};
+  std::string machine = {};  // engine lmdb: the only one that may open it; empty: not known
   [[nodiscard]] std::string id_hex() const;
-  // The directory inside the store of everything that changes but the lock and data.mdb. It bears
-  // the store's id, so that a worker whose store was deleted and made anew under the same path
-  // finds nothing there to write to.
+  // Names this store in the environment of its jobs: told apart from its copies. Known for good
+  // after the first commit().
+  [[nodiscard]] std::string instance_hex() const;
+  // The directory inside the store of everything that changes but data.mdb and its lock.mdb. It
+  // bears the store's id, so that a worker whose store was deleted and made anew under the same
+  // path finds nothing there to write to.
   [[nodiscard]] Path state_directory(const Path& store) const;
 };
 
@@ -144,26 +156,6 @@ class Store {
   // What a person should know about this store on this filesystem, or empty: one sentence.
   [[nodiscard]] virtual const std::string& note() const = 0;
 };
-
-// The heartbeat of one worker, in a file that it shares with those registered about the same time,
-// in the directory `state` (Store::state_directory()).
-// Only its worker rewrites it. Not part of any transaction; a lost or torn beat is only a late one.
-struct Beat {
-  std::uint64_t counter = 0;
-  std::chrono::seconds ttl{};  // the silence that the worker may keep from here on
-};
-Result<void> write_beat(const World& world, const Path& state, std::uint64_t epoch, Beat beat);
-// nullopt: no beat, or one that was being rewritten.
-Result<std::optional<Beat>> read_beat(const World& world, const Path& state, std::uint64_t epoch);
-// Whose beats are in the same file.
-struct EpochRange {
-  std::uint64_t first = 0;
-  std::uint64_t last = 0;
-};
-[[nodiscard]] EpochRange epochs_beside(std::uint64_t epoch);
-// Deletes the file: for when nobody lives in epochs_beside(epoch). Who registers there meanwhile
-// makes it anew with its next beat.
-Result<void> remove_beats(const World& world, const Path& state, std::uint64_t epoch);
 
 // What `torc verify` reports of the store itself: chain, checkpoints, replica against replay. Stops
 // at the first wrong thing. `check_state` is then run on the replayed state (the recount of

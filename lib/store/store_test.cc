@@ -5,6 +5,8 @@
 
 #include <fstream>
 
+#include "lib/store/beat.h"
+#include "lib/store/meta.h"
 #include "lib/store/test_world.h"
 
 namespace torc::store {
@@ -230,29 +232,41 @@ TEST_P(BothEngines, beats_are_read_back_and_a_torn_one_is_none) {
   const World world = node.world();
   const Path state = store->state_directory();
   using std::chrono::seconds;
-  EXPECT_FALSE(read_beat(world, state, 5)->has_value());
-  ASSERT_TRUE(write_beat(world, state, 5, {41, seconds(300)}).ok());
-  ASSERT_TRUE(write_beat(world, state, 5, {42, seconds(400)}).ok());
-  EXPECT_EQ((*read_beat(world, state, 5))->counter, 42U);
-  EXPECT_EQ((*read_beat(world, state, 5))->ttl, seconds(400));
-  std::filesystem::resize_file(state / "beats" / "0", 5 * 65536 + 12);
-  EXPECT_FALSE(read_beat(world, state, 5)->has_value());
-  ASSERT_TRUE(remove_beats(world, state, 5).ok());
-  ASSERT_TRUE(remove_beats(world, state, 5).ok());
-  EXPECT_FALSE(read_beat(world, state, 5)->has_value());
+  for (const BeatFile file : {BeatFile::own, BeatFile::shared}) {
+    for (const Caches caches : {Caches::trust, Caches::bypass}) {
+      const BeatPlace place{5, file};
+      const auto read = [&] { return *read_beat(world, state, place, caches); };
+      EXPECT_FALSE(read());
+      ASSERT_TRUE(write_beat(world, state, place, {41, seconds(300)}).ok());
+      ASSERT_TRUE(write_beat(world, state, place, {42, seconds(400)}).ok());
+      ASSERT_TRUE(read());
+      EXPECT_EQ(read()->counter, 42U);
+      EXPECT_EQ(read()->ttl, seconds(400));
+      std::filesystem::resize_file(beat_path(state, place),
+                                   (file == BeatFile::own ? 0 : 5 * 65536) + 12);
+      EXPECT_FALSE(read());
+      for (int twice = 0; twice < 2; ++twice)
+        ASSERT_TRUE(remove_beats(world, state, place, file == BeatFile::shared).ok());
+      EXPECT_FALSE(read());
+    }
+  }
 }
 
-TEST_P(BothEngines, the_beats_of_a_thousand_workers_share_a_file_and_no_page) {
+TEST_P(BothEngines, the_beats_of_a_crowd_share_a_file_and_no_page) {
   const auto store = make();
   const Path state = store->state_directory();
   const World world = node.world();
   const EpochRange beside = epochs_beside(2000);
-  ASSERT_TRUE(write_beat(world, state, beside.first, {1, {}}).ok());
-  ASSERT_TRUE(write_beat(world, state, beside.last, {2, {}}).ok());
-  ASSERT_TRUE(write_beat(world, state, beside.last + 1, {3, {}}).ok());
-  EXPECT_EQ((*read_beat(world, state, beside.first))->counter, 1U);
-  EXPECT_EQ((*read_beat(world, state, beside.last))->counter, 2U);
-  EXPECT_FALSE(read_beat(world, state, beside.first + 1)->has_value());
+  const auto write = [&](std::uint64_t epoch, std::uint64_t counter) {
+    return write_beat(world, state, {epoch, BeatFile::shared}, {counter, {}}).ok();
+  };
+  const auto read = [&](std::uint64_t epoch) {
+    return *read_beat(world, state, {epoch, BeatFile::shared}, Caches::bypass);
+  };
+  ASSERT_TRUE(write(beside.first, 1) && write(beside.last, 2) && write(beside.last + 1, 3));
+  EXPECT_EQ(read(beside.first)->counter, 1U);
+  EXPECT_EQ(read(beside.last)->counter, 2U);
+  EXPECT_FALSE(read(beside.first + 1));
   std::size_t files = 0;
   for (const auto& file : std::filesystem::directory_iterator(state / "beats")) {
     // Holes, but for a block a worker.
@@ -307,9 +321,19 @@ class BadMeta : public ::testing::Test {
 };
 
 TEST_F(BadMeta, another_format_is_refused_with_both_numbers) {
-  const Error e = open_with([](std::string& t) { t.replace(t.find("format: 3"), 9, "format: 9"); });
-  EXPECT_EQ(e.kind, ErrorKind::unsupported);
-  EXPECT_NE(e.what.find("format 9"), std::string::npos);
+  const auto with_format = [&](const std::string& number) {
+    return open_with([&](std::string& t) { t.replace(t.find("format: ") + 8, 1, number); });
+  };
+  const std::string known = "; this one knows format " + std::to_string(kFormat);
+  const Error newer = with_format("99");
+  EXPECT_EQ(newer.kind, ErrorKind::unsupported);
+  EXPECT_NE(newer.what.find("format 99, which is of a newer torc" + known), std::string::npos);
+  EXPECT_NE(newer.remedy.find("or a newer one"), std::string::npos);
+  std::filesystem::remove_all(directory);
+  const Error older = with_format("3");
+  EXPECT_EQ(older.kind, ErrorKind::unsupported);
+  EXPECT_NE(older.what.find("format 3, which is of an older torc" + known), std::string::npos);
+  EXPECT_NE(older.remedy.find("make it anew"), std::string::npos);
 }
 
 TEST_F(BadMeta, damage_is_noticed) {

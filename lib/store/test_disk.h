@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <functional>
+#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -49,8 +50,12 @@ class FaultyDisk final : public Disk {
   std::function<void(const std::string& operation, const Path& path)> after = [](const std::string&,
                                                                                  const Path&) {};
   std::uint64_t operations = 0;
-  bool locks_lie = false;   // each host gets every lock at once
-  std::uint64_t magic = 0;  // what filesystem() says; 0: the truth
+  bool locks_lie = false;             // each host gets every lock at once
+  std::uint64_t magic = 0;            // what filesystem() says; 0: the truth
+  std::optional<MountTables> tables;  // none: the truth
+  std::uint64_t remounts = 0;         // that seem to have been
+  std::uint64_t device = 0;           // what status() says; 0: the truth
+  std::optional<std::uint64_t> id;    // what filesystem_id() says; none: the truth
 
   Result<FileHandle> open_read(const Path& p) override {
     return opened("open_read", p, [&] { return real_.open_read(p); });
@@ -105,13 +110,21 @@ class FaultyDisk final : public Disk {
     return run<std::vector<std::string>>("list", p, [&] { return real_.list(p); });
   }
   Result<FileStatus> status(const Path& p) override {
-    return run<FileStatus>("status", p, [&] { return real_.status(p); });
+    return run<FileStatus>("status", p, [&] {
+      Result<FileStatus> status = real_.status(p);
+      if (status.ok() && device != 0) status->device = device;
+      return status;
+    });
   }
   Result<std::uint64_t> filesystem(const Path& p) override {
     return run<std::uint64_t>("filesystem", p, [&] {
       return magic != 0 ? Result<std::uint64_t>(magic) : real_.filesystem(p);
     });
   }
+  std::uint64_t filesystem_id(const Path& p) override { return id ? *id : real_.filesystem_id(p); }
+  MountTables mount_tables() override { return tables ? *tables : real_.mount_tables(); }
+  std::uint64_t mount_changes() override { return real_.mount_changes() + remounts; }
+  Path resolved(const Path& p) override { return tables ? p : real_.resolved(p); }
   Result<bool> try_lock(FileHandle f) override {
     return run<bool>("try_lock", {},
                      [&] { return locks_lie ? Result<bool>(true) : real_.try_lock(f); });

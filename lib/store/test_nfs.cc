@@ -202,6 +202,7 @@ Result<void> NfsDisk::send(Inode inode) {
   if (const auto now = unsent_.find(inode); now != unsent_.end() && now->second == bytes)
     unsent_.erase(now);
   if (sent.ok()) {
+    written_.insert(inode);
     data_[inode] = {0, bytes};
     if (const auto a = server_.files.attributes(inode); a.ok()) data_[inode].change = a->change;
   } else {
@@ -237,7 +238,8 @@ Result<FileHandle> NfsDisk::open_read(const Path& file) {
     if (!now.ok()) return now.error();
     if (now->status.kind == FileKind::directory) return no(EISDIR, file.string());
     if (const auto held = data_.find(inode);
-        held != data_.end() && held->second.change != now->change)
+        held != data_.end() && held->second.change != now->change &&
+        !(options_.keeps_own_pages && written_.contains(inode)))
       data_.erase(held);
     data_[inode].change = now->change;
     return hand_out(inode);

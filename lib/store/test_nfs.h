@@ -50,6 +50,9 @@ struct NfsOptions {
   std::uint64_t magic = 0x6969;
   bool hard_links = true;
   bool close_sends = true;
+  // GlusterFS: what a client wrote into a file keeps its pages of that file valid, whoever else
+  // writes there.
+  bool keeps_own_pages = false;
   bool retries_stale = true;  // as the kernel does, once, for calls that name a path
   NfsLocks locks = NfsLocks::real;
   std::chrono::nanoseconds name_cache = std::chrono::seconds(30);
@@ -206,6 +209,7 @@ class NfsDisk final : public Disk {
   std::map<std::pair<Inode, std::string>, KnownName> names_;
   std::map<Inode, KnownData> data_;
   std::map<Inode, std::shared_ptr<const std::string>> unsent_;
+  std::set<Inode> written_;  // into which this client wrote
   std::map<Inode, std::pair<std::uint64_t, std::vector<std::string>>> listings_;
   std::map<Inode, std::pair<Attributes, BootTime>> attributes_;
   std::map<Inode, Target> hidden_;  // .nfs… files, removed with the last close

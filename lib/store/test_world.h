@@ -50,7 +50,9 @@ struct Node {
                  "boot" + host,
                  "pid:[1]",
                  static_cast<std::uint32_t>(::geteuid()),
-                 {replicas}};
+                 {replicas},
+                 {},
+                 machine};
   }
 
   PosixDisk posix;
@@ -59,6 +61,7 @@ struct Node {
   Disk* disk;
   Path replicas;
   std::string host;
+  std::string machine;  // its machine id
 };
 
 inline Tuning quick() {

@@ -18,6 +18,7 @@ constexpr std::size_t kGroup = 16;
 constexpr std::size_t kRoundTrips = 50;
 constexpr std::size_t kRewrites = 20;
 constexpr std::size_t kEarlyNames = 5;
+constexpr std::uint64_t kOwnPlace = 64 * 1024;  // in a file that both write
 constexpr nanoseconds kSlow = std::chrono::seconds(1);
 constexpr std::string_view kLastContent = "99999999";
 
@@ -60,11 +61,23 @@ class TwoNodes {
   Result<void> race_group(std::size_t group);
   Result<void> time_names();
   Result<void> early_names();
-  Result<void> rewrite();
-  Result<void> rewrite_as_a();
-  Result<void> rewrite_as_b();
-  Result<void> write_content(const char* name, std::string_view text);
-  Result<std::string> wait_for_content(const char* name, const std::string& before);
+  Result<void> old_listings();
+  Result<EarlyNames> exchange_seen(const std::string& step, const EarlyNames& seen);
+  // Where a side writes what the other waits for.
+  struct Place {
+    const char* name;
+    std::uint64_t offset = 0;
+  };
+  struct Places {
+    Place of_a, of_b;
+  };
+  Result<void> rewrite(const Places& places, Latency& latency, bool& in_time);
+  Result<void> rewrite_as_a(const Places& places, Latency& latency, bool& in_time);
+  Result<void> rewrite_as_b(const Places& places);
+  Result<void> meet_at_once(std::size_t round);
+  Result<void> write_content(const Place& place, std::string_view text);
+  Result<std::string> read_content(const Place& place);
+  Result<std::string> wait_for_content(const Place& place, const std::string& before);
   [[nodiscard]] BootTime now() const { return world_.clock.boot_now(); }
   [[nodiscard]] Path inside(const std::string& name) const { return meeting_.round() / name; }
   [[nodiscard]] Path lock_file(char holder, LockKind kind) const {
@@ -81,10 +94,13 @@ class TwoNodes {
 
 Result<void> TwoNodes::prepare() {
   if (meeting_.is_a()) {
-    for (const char* name : {"early-a", "early-b"})
+    for (const char* name : {"early-a", "early-b", "quiet-a", "quiet-b"})
       TORC_TRY(world_.disk.make_directory(inside(name)));
-    for (const char* name : {"content-a", "content-b"})
+    for (const char* name : {"content-a", "content-b", "turn-a", "turn-b"})
       TORC_TRY(write_file(world_.disk, inside(name), "00000000", Durable::yes));
+    std::string both(kOwnPlace, '\0');
+    both.replace(0, 8, "00000000");
+    TORC_TRY(write_file(world_.disk, inside("content-both"), both + "00000000", Durable::yes));
   }
   TORC_TRY(meeting_.exchange("ready"));
   return {};
@@ -175,6 +191,9 @@ Result<void> TwoNodes::race_group(std::size_t group) {
   // Each in an order of its own: the two come across each other again and again.
   for (std::size_t i = kGroup - 1; i > 0; --i)
     std::swap(order[i], order[world_.entropy.next() % (i + 1)]);
+  // Told by content, which is seen sooner than names where listings are old; so both begin
+  // together.
+  TORC_TRY(meet_at_once(group + 1));
   std::bitset<kGroup> won;
   for (const std::size_t i : order) {
     TORC_ASSIGN(const Publication made, publisher.publish(place, "n" + std::to_string(i), mine));
@@ -192,6 +211,7 @@ Result<void> TwoNodes::race_group(std::size_t group) {
   out_.race.won_by_b += b.count();
   out_.race.won_by_both += (a & b).count();
   out_.race.won_by_none += (~(a | b)).count();
+  if (a.any() && b.any()) out_.race.overlapping += kGroup;
   for (std::size_t i = 0; i < kGroup; ++i) {
     const Result<std::string> text =
         read_file(world_.disk, publisher.content(place, "n" + std::to_string(i)));
@@ -227,7 +247,7 @@ Result<void> TwoNodes::race() {
 // --- delays ---
 
 Result<void> TwoNodes::time_names() {
-  std::vector<nanoseconds> halves;
+  std::vector<nanoseconds> trips;
   const BootTime begun = now();
   for (std::size_t i = 0;; ++i) {
     const std::string step = "ping-" + std::to_string(i);
@@ -241,9 +261,9 @@ Result<void> TwoNodes::time_names() {
     const BootTime asked = now();
     TORC_TRY(meeting_.exchange(step, last ? "stop" : "go"));
     if (last) break;
-    halves.push_back((now() - asked) / 2);
+    trips.push_back(now() - asked);
   }
-  out_.new_name = summarize(std::move(halves));
+  out_.new_name = summarize(std::move(trips));
   if (out_.new_name.p50 > kSlow) tell_("new names are seen late here: this will take some minutes");
   return {};
 }
@@ -273,87 +293,139 @@ Result<void> TwoNodes::early_names() {
       ++seen.never_seen;
     }
   }
-  const std::string text =
-      std::to_string(seen.never_seen) + " " + std::to_string(seen.longest.count());
-  TORC_ASSIGN(const std::string answer, meeting_.exchange("seen", text));
-  EarlyNames theirs;
-  theirs.names = kEarlyNames;
-  theirs.never_seen = static_cast<std::uint64_t>(number_of_text(answer));
-  const std::size_t blank = answer.find(' ');
-  if (blank != std::string::npos)
-    theirs.longest = nanoseconds(number_of_text(std::string_view(answer).substr(blank + 1)));
+  TORC_ASSIGN(const EarlyNames theirs, exchange_seen("seen", seen));
   out_.early_a = meeting_.is_a() ? seen : theirs;
   out_.early_b = meeting_.is_a() ? theirs : seen;
   return {};
 }
 
+// What the other found out in the same test.
+Result<EarlyNames> TwoNodes::exchange_seen(const std::string& step, const EarlyNames& seen) {
+  const std::string text =
+      std::to_string(seen.never_seen) + " " + std::to_string(seen.longest.count());
+  TORC_ASSIGN(const std::string answer, meeting_.exchange(step, text));
+  EarlyNames theirs;
+  theirs.names = seen.names;
+  theirs.never_seen = static_cast<std::uint64_t>(number_of_text(answer));
+  const std::size_t blank = answer.find(' ');
+  if (blank != std::string::npos)
+    theirs.longest = nanoseconds(number_of_text(std::string_view(answer).substr(blank + 1)));
+  return theirs;
+}
+
+Result<void> TwoNodes::old_listings() {
+  const Path own = inside(meeting_.is_a() ? "quiet-a" : "quiet-b");
+  const Path others = inside(meeting_.is_a() ? "quiet-b" : "quiet-a");
+  const BootTime since = now();
+  TORC_TRY(world_.disk.list(own));
+  TORC_TRY(meeting_.exchange("listed"));
+  TORC_TRY(write_file(world_.disk, others / "new", "here", Durable::yes));
+  TORC_TRY(meeting_.exchange("put"));
+  EarlyNames seen;
+  seen.names = 1;
+  const BootTime begun = now();
+  Result<void> waited = {};
+  while (waited.ok()) {
+    TORC_ASSIGN(const std::vector<std::string> names, world_.disk.list(own));
+    if (!names.empty()) break;
+    waited = meeting_.pause(begun, begun + options_.early_wait, "a name");
+  }
+  if (!waited.ok() && waited.error().kind == ErrorKind::busy) return waited;
+  // Seen at the first look: not a second old, whatever the exchange took.
+  seen.longest = now() - (waited.ok() && now() - begun < kSlow ? begun : since);
+  seen.never_seen = waited.ok() ? 0 : 1;
+  TORC_ASSIGN(const EarlyNames theirs, exchange_seen("seen-listed", seen));
+  out_.listed_a = meeting_.is_a() ? seen : theirs;
+  out_.listed_b = meeting_.is_a() ? theirs : seen;
+  return {};
+}
+
 // As heartbeats are written: in place, by an open and a close.
-Result<void> TwoNodes::write_content(const char* name, std::string_view text) {
-  TORC_ASSIGN(const FileHandle handle, world_.disk.open_update(inside(name)));
+Result<void> TwoNodes::write_content(const Place& place, std::string_view text) {
+  TORC_ASSIGN(const FileHandle handle, world_.disk.open_update(inside(place.name)));
   OpenFile open(world_.disk, handle);
-  TORC_TRY(world_.disk.write(handle, 0, text));
+  TORC_TRY(world_.disk.write(handle, place.offset, text));
   return open.close();
 }
 
-Result<std::string> TwoNodes::wait_for_content(const char* name, const std::string& before) {
+Result<std::string> TwoNodes::read_content(const Place& place) {
+  return world_.disk.read_at(inside(place.name), place.offset, kLastContent.size(), Caches::trust);
+}
+
+Result<std::string> TwoNodes::wait_for_content(const Place& place, const std::string& before) {
   for (const BootTime since = now();;) {
-    const Result<std::string> text = read_file(world_.disk, inside(name));
+    const Result<std::string> text = read_content(place);
     if (text.ok() && text->size() == before.size() && *text != before) return *text;
     TORC_TRY(meeting_.pause(since, since + options_.content_wait, "new content"));
   }
 }
 
-Result<void> TwoNodes::rewrite_as_a() {
-  std::vector<nanoseconds> halves;
-  std::string heard = "00000000";
+std::string content_of(std::size_t number) {
+  std::string text = std::to_string(number);
+  return text.insert(0, kLastContent.size() - text.size(), '0');
+}
+
+// Each says that it is there and waits for the other to say so. Without an answer it goes on.
+Result<void> TwoNodes::meet_at_once(std::size_t round) {
+  const Place mine{meeting_.is_a() ? "turn-a" : "turn-b"};
+  const Place theirs{meeting_.is_a() ? "turn-b" : "turn-a"};
+  TORC_TRY(write_content(mine, content_of(round)));
+  const Result<std::string> there = wait_for_content(theirs, content_of(round - 1));
+  return !there.ok() && there.error().kind == ErrorKind::busy ? there.error() : Result<void>();
+}
+
+Result<void> TwoNodes::rewrite_as_a(const Places& places, Latency& latency, bool& in_time) {
+  std::vector<nanoseconds> trips;
+  std::string heard = content_of(0);
   const BootTime begun = now();
-  Result<std::string> answer = heard;
-  for (std::size_t i = 1; i <= kRewrites && now() - begun < options_.step_budget; ++i) {
-    std::string text = std::to_string(i);
-    text.insert(0, heard.size() - text.size(), '0');
+  for (std::size_t i = 1; i <= kRewrites && now() - begun < options_.step_budget && in_time; ++i) {
     const BootTime asked = now();
-    TORC_TRY(write_content("content-a", text));
-    answer = wait_for_content("content-b", heard);
-    if (!answer.ok()) break;
-    halves.push_back((now() - asked) / 2);
-    heard = *answer;
+    TORC_TRY(write_content(places.of_a, content_of(i)));
+    const Result<std::string> answer = wait_for_content(places.of_b, heard);
+    if (!answer.ok() && answer.error().kind == ErrorKind::busy) return answer.error();
+    in_time = answer.ok();
+    trips.push_back(now() - asked);
+    if (answer.ok()) heard = *answer;
   }
-  if (!answer.ok() && answer.error().kind == ErrorKind::busy) return answer.error();
-  out_.content_in_time = answer.ok();
-  TORC_TRY(write_content("content-a", kLastContent));
-  out_.new_content = summarize(std::move(halves));
+  TORC_TRY(write_content(places.of_a, kLastContent));
+  latency = summarize(std::move(trips));
   return {};
 }
 
-Result<void> TwoNodes::rewrite_as_b() {
-  std::string heard = "00000000";
+Result<void> TwoNodes::rewrite_as_b(const Places& places) {
+  std::string heard = content_of(0);
   while (heard != kLastContent) {
-    const Result<std::string> text = wait_for_content("content-a", heard);
+    const Result<std::string> text = wait_for_content(places.of_a, heard);
     if (!text.ok() && text.error().kind == ErrorKind::busy) return text.error();
     if (!text.ok()) break;  // A has noticed as well, and says so in what follows
     heard = *text;
-    TORC_TRY(write_content("content-b", heard));
+    TORC_TRY(write_content(places.of_b, heard));
   }
   return {};
 }
 
-Result<void> TwoNodes::rewrite() {
-  TORC_TRY(meeting_.exchange("rewrite"));
-  return meeting_.is_a() ? rewrite_as_a() : rewrite_as_b();
+Result<void> TwoNodes::rewrite(const Places& places, Latency& latency, bool& in_time) {
+  TORC_TRY(meeting_.exchange(std::string("rewrite-") + places.of_a.name));
+  return meeting_.is_a() ? rewrite_as_a(places, latency, in_time) : rewrite_as_b(places);
 }
 
 // What only A has measured.
 std::string results_of(const TwoNodeReport& report) {
-  return std::string(report.content_in_time ? "1" : "0") + to_text(report.new_name) + ";" +
-         to_text(report.new_content);
+  return std::string(report.content_in_time ? "1" : "0") + (report.shared_in_time ? "1" : "0") +
+         to_text(report.new_name) + ";" + to_text(report.new_content) + ";" +
+         to_text(report.shared_content);
 }
 
 void take_results(std::string_view text, TwoNodeReport& report) {
-  const std::size_t cut = text.find(';');
-  if (text.empty() || cut == std::string_view::npos) return;
-  report.content_in_time = text.front() == '1';
-  report.new_name = latency_of(text.substr(1, cut - 1));
-  report.new_content = latency_of(text.substr(cut + 1));
+  const std::size_t first = text.find(';');
+  const std::size_t second = text.find(';', first + 1);
+  if (text.size() < 2 || first == std::string_view::npos || second == std::string_view::npos)
+    return;
+  report.content_in_time = text[0] == '1';
+  report.shared_in_time = text[1] == '1';
+  report.new_name = latency_of(text.substr(2, first - 2));
+  report.new_content = latency_of(text.substr(first + 1, second - first - 1));
+  report.shared_content = latency_of(text.substr(second + 1));
 }
 
 Result<TwoNodeReport> TwoNodes::run() {
@@ -367,10 +439,15 @@ Result<TwoNodeReport> TwoNodes::run() {
   TORC_TRY(test_locks());
   tell_("put-if-absent, raced");
   TORC_TRY(race());
+  tell_("how old a listing may be (up to a minute)");
+  TORC_TRY(old_listings());
   tell_("names looked up before they exist (up to a minute)");
   TORC_TRY(early_names());
   tell_("how soon new content is seen");
-  TORC_TRY(rewrite());
+  TORC_TRY(rewrite({{"content-a"}, {"content-b"}}, out_.new_content, out_.content_in_time));
+  tell_("how soon it is seen in a file that both write");
+  TORC_TRY(rewrite({{"content-both"}, {"content-both", kOwnPlace}}, out_.shared_content,
+                   out_.shared_in_time));
   TORC_ASSIGN(const std::string results, meeting_.exchange("results", results_of(out_)));
   if (!meeting_.is_a()) take_results(results, out_);
   (void)meeting_.part();  // everything is known
@@ -389,6 +466,7 @@ Result<TwoNodeReport> run_two_node(const World& world, Locks& locks, const Path&
   tell("testing with " + meeting.other().host);
   TORC_ASSIGN(TwoNodeReport report, TwoNodes(world, locks, meeting, options, tell).run());
   report.self = self;
+  report.facts = options.facts;
   report.same_host = report.self.boot_id == report.other.boot_id;
   return report;
 }

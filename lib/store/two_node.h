@@ -19,6 +19,7 @@
 #include "lib/store/finding.h"
 #include "lib/store/latency.h"
 #include "lib/store/lock_probe.h"
+#include "lib/store/mount_facts.h"
 #include "lib/store/probe.h"
 
 namespace torc::store {
@@ -46,6 +47,9 @@ struct NameRace {
   std::uint64_t won_by_both = 0;    // must be 0
   std::uint64_t won_by_none = 0;    // must be 0
   std::uint64_t wrong_content = 0;  // a name that did not show its winner's bytes to the other
+  // Of groups in which each of the two won some: there both were at it at the same time. The rest
+  // was no race.
+  std::uint64_t overlapping = 0;
 };
 
 // Names that were looked up before they existed.
@@ -62,11 +66,22 @@ struct TwoNodeReport {
   bool same_host = false;  // both ran on one machine: it proves nothing of two
   std::vector<PairLock> locks;
   NameRace race;
-  Latency new_name;    // half of a round trip: made here, seen there by listing
+  // Round trips: made here, seen there by listing, answered, and seen here. One way may take all of
+  // it. `worst` includes those that did not come in time.
+  Latency new_name;
+  // Of a directory that a node only lists, and changes nothing in: how long a name of the other
+  // stayed unseen, from before it was made. (Whoever waits in the tests above changes the
+  // directory, to see it anew.)
+  EarlyNames listed_a, listed_b;
   EarlyNames early_a;  // as A waited for them
   EarlyNames early_b;
-  Latency new_content;          // half of a round trip: a file rewritten here, read anew there
+  // The same of a file rewritten here and read anew there: each writes one of its own, as
+  // heartbeats are; and both write into one, each at its own place.
+  Latency new_content;
   bool content_in_time = true;  // false: a rewritten file stayed old for longer than the patience
+  Latency shared_content;
+  bool shared_in_time = true;
+  MountFacts facts;  // what torc takes for granted of this mount
 };
 
 struct TwoNodeOptions {
@@ -80,6 +95,7 @@ struct TwoNodeOptions {
   std::size_t race_groups = 16;                                     // of 16 names each
   std::chrono::nanoseconds step_budget = std::chrono::seconds(15);  // for repetitions
   PublishMethod publish;
+  MountFacts facts;
 };
 
 // Tells a person what happens: one line.

@@ -1,4 +1,5 @@
 // What the outcome of a test between two nodes means. Pure.
+#include <algorithm>
 #include <cstring>
 
 #include "lib/store/two_node.h"
@@ -13,6 +14,7 @@ using std::chrono::seconds;
 // A lease is judged by beats a minute apart (at the default time to live); content that is older
 // than half of that makes living workers look silent.
 constexpr nanoseconds kOldContent = seconds(30);
+constexpr std::uint64_t kFewRaced = 16;
 constexpr nanoseconds kSlowName = seconds(5);
 
 std::string shown(nanoseconds t) {
@@ -86,14 +88,49 @@ class Judge {
               " names did not show the content that their maker gave them",
           "do not put a store here");
     }
+    if (race.names > 0 && race.overlapping < kFewRaced) {
+      add(Severity::warning, "put-if-absent",
+          "the two nodes never reached for names at the same time (" +
+              std::to_string(race.overlapping) + " of " + std::to_string(race.names) +
+              " names in rounds that overlapped): that only one gets a name was not proven",
+          "start both again, on nodes that are not busy");
+    }
+  }
+
+  // What a listing shows is old for up to the whole round trip; files that others have read are
+  // kept for the retention, so it must be the longer one.
+  void judge_names() {
+    const bool never = r_.listed_a.never_seen + r_.listed_b.never_seen > 0;
+    const nanoseconds delay = std::max({r_.new_name.max, r_.listed_a.longest, r_.listed_b.longest});
+    const std::string seen = "a new name was seen by the other node only after " +
+                             std::string(never ? "more than " : "up to ") + shown(delay);
+    const bool sshfs = r_.facts.kind == MountKind::sshfs;
+    const std::string remount =
+        sshfs ? "mount with -o dir_cache=no,attr_timeout=0,entry_timeout=0 on every node" : "";
+    if (r_.facts.retention > nanoseconds(0) && delay >= r_.facts.retention) {
+      add(Severity::unfit, "visibility",
+          seen + ", and what listings decide waits only " + shown(r_.facts.retention) +
+              " here: commits could be taken for lost",
+          sshfs ? remount : "mount it so that listings are not kept in the client for so long");
+    } else if (delay > kSlowName) {
+      add(Severity::warning, "visibility", seen + "; listings here may be that old",
+          sshfs ? remount + ", or jobs that wait for others start late"
+                : "jobs that wait for others start late");
+    }
+  }
+
+  void judge_shared_file() {
+    if (r_.shared_in_time && r_.shared_content.max <= 2 * r_.new_content.max + seconds(2)) return;
+    add(Severity::note, "visibility",
+        "in a file that both nodes write, what the other wrote stays old for " +
+            (r_.shared_in_time ? "up to " + shown(r_.shared_content.max)
+                               : std::string("more than a minute")) +
+            "; torc gives each worker a file of its own, other programs may not");
   }
 
   void judge_delays() {
-    if (r_.new_name.samples > 0 && r_.new_name.max > kSlowName) {
-      add(Severity::warning, "visibility",
-          "a new name was seen by the other node only after " + shown(r_.new_name.max),
-          "correct, but jobs that wait for others start late");
-    }
+    judge_names();
+    judge_shared_file();
     const nanoseconds early = std::max(r_.early_a.longest, r_.early_b.longest);
     if (r_.early_a.never_seen + r_.early_b.never_seen > 0) {
       add(Severity::note, "visibility",
@@ -107,8 +144,13 @@ class Judge {
     if (!r_.content_in_time || r_.new_content.max > kOldContent) {
       add(Severity::warning, "visibility",
           "a file that was rewritten stays old on the other node for " +
-              (r_.content_in_time ? shown(r_.new_content.max) : "more than a minute"),
+              (r_.content_in_time ? "up to " + shown(r_.new_content.max) : "more than a minute"),
           "give workers a --lease-ttl of ten times that, or living ones may look dead");
+    } else if (r_.facts.beat_age > nanoseconds(0) && r_.new_content.max > 2 * r_.facts.beat_age) {
+      add(Severity::note, "visibility",
+          "heartbeats may be seen " + shown(r_.new_content.max) + " late, later than the " +
+              shown(r_.facts.beat_age) + " that torc adds to each lease here",
+          "give workers a --lease-ttl of ten times that");
     }
   }
 

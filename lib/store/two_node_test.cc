@@ -85,8 +85,8 @@ struct Instance {
   StaleListings real;
   World world() {
     World w = node.world();
-    return World{w.disk,    clock,           w.entropy, w.host,
-                 w.boot_id, w.pid_namespace, w.uid,     w.replica_roots};
+    return World{w.disk,          clock, w.entropy,       w.host, w.boot_id,
+                 w.pid_namespace, w.uid, w.replica_roots, w.tell, w.machine};
   }
   FaultyDisk disk{&real};
   SystemClock clock;
@@ -150,6 +150,10 @@ TEST_F(TwoNode, on_a_sound_filesystem_both_say_that_it_is) {
     EXPECT_EQ(r->race.names, 48U);
     EXPECT_EQ(r->race.won_by_a + r->race.won_by_b, 48U);
     EXPECT_EQ(r->race.wrong_content, 0U);
+    EXPECT_GT(r->shared_content.samples, 0U);
+    EXPECT_TRUE(r->content_in_time && r->shared_in_time);
+    EXPECT_EQ(r->listed_a.names + r->listed_b.names, 2U);
+    EXPECT_EQ(r->listed_a.never_seen + r->listed_b.never_seen, 0U);
     EXPECT_GT(r->new_name.samples, 0U);
     EXPECT_GT(r->new_content.samples, 0U);
     EXPECT_EQ(r->early_a.never_seen + r->early_b.never_seen, 0U);
@@ -165,6 +169,71 @@ TEST_F(TwoNode, on_a_sound_filesystem_both_say_that_it_is) {
   EXPECT_EQ(a.race.won_by_a, b.race.won_by_a);
   EXPECT_EQ(a.new_name.p50, b.new_name.p50);
   expect_clean();
+}
+
+// GlusterFS: who writes into a file himself goes on seeing what he first saw of it.
+class OwnPagesStay final : public PosixDisk {
+ public:
+  Result<std::string> read_at(const Path& file, std::uint64_t offset, std::size_t size,
+                              Caches caches) override {
+    TORC_ASSIGN(std::string now, PosixDisk::read_at(file, offset, size, caches));
+    if (file.filename() != "content-both") return now;
+    return first_.try_emplace(offset, std::move(now)).first->second;
+  }
+
+ private:
+  std::map<std::uint64_t, std::string> first_;
+};
+
+TEST_F(TwoNode, a_file_that_both_write_is_tried_and_the_worst_includes_what_did_not_come) {
+  OwnPagesStay one, two;
+  const auto on = [](Instance& instance, Disk& disk) {
+    World w = instance.world();
+    return World{disk,      instance.clock,  w.entropy, w.host,
+                 w.boot_id, w.pid_namespace, w.uid,     w.replica_roots};
+  };
+  options.content_wait = std::chrono::seconds(2);
+  PosixLocks first_locks, second_locks;
+  Pair pair;
+  std::thread other([&] {
+    pair.second = run_two_node(on(second, two), second_locks, place, options, quiet, never);
+  });
+  pair.first = run_two_node(on(first, one), first_locks, place, options, quiet, never);
+  other.join();
+  ASSERT_TRUE(pair.first.ok()) << pair.first.error().text();
+  ASSERT_TRUE(pair.second.ok()) << pair.second.error().text();
+  for (const TwoNodeReport* r : {&*pair.first, &*pair.second}) {
+    EXPECT_TRUE(r->content_in_time) << "each in a file of its own";
+    EXPECT_FALSE(r->shared_in_time);
+    EXPECT_GE(r->shared_content.max, options.content_wait);
+    EXPECT_NE(texts(*r).find("in a file that both nodes write"), std::string::npos);
+    EXPECT_TRUE(is_fit(judge(*r))) << "torc has no such file";
+  }
+}
+
+TEST(TwoNodeJudge, tells_of_names_that_were_raced_one_after_the_other) {
+  TwoNodeReport report;
+  report.race.names = 256;
+  report.race.won_by_b = 256;
+  EXPECT_NE(texts(report).find("never reached for names at the same time"), std::string::npos);
+  report.race.won_by_a = 100;
+  report.race.won_by_b = 156;
+  report.race.overlapping = 256;
+  EXPECT_EQ(texts(report).find("at the same time"), std::string::npos);
+}
+
+TEST(TwoNodeJudge, takes_the_oldest_listing_and_refuses_what_is_older_than_torc_waits_for) {
+  TwoNodeReport report;
+  report.facts = mount_facts(MountKind::sshfs);
+  report.new_name = summarize({std::chrono::seconds(1), std::chrono::seconds(2)});
+  report.listed_b.longest = std::chrono::seconds(22);  // and that was not stirred
+  const std::vector<Finding> findings = judge(report);
+  ASSERT_FALSE(findings.empty());
+  EXPECT_TRUE(is_fit(findings));
+  EXPECT_NE(findings[0].text.find("22 s"), std::string::npos) << findings[0].text;
+  EXPECT_NE(findings[0].remedy.find("dir_cache=no"), std::string::npos) << findings[0].remedy;
+  report.facts.retention = std::chrono::seconds(10);
+  EXPECT_FALSE(is_fit(judge(report)));
 }
 
 TEST_F(TwoNode, works_by_renamed_directories_too) {

@@ -5,6 +5,8 @@
 #include "lib/store/engines.h"
 #include "lib/store/journal_store.h"
 #include "lib/store/memory_state.h"
+#include "lib/store/place.h"
+#include "lib/store/replica.h"
 #include "lib/store/segment.h"
 #include "lib/store/snapshot.h"
 
@@ -122,6 +124,13 @@ Result<void> Walk::check_covered() {
 Result<CommitFile> Walk::read(std::uint64_t sequence) {
   Result<CommitFile> single = journal_.read(sequence);
   if (single.ok() || single.error().kind != ErrorKind::not_found) return single;
+  // Listed, and not there: this client may have looked for it too early, and remember that.
+  if (has_single(sequence)) {
+    const Result<std::string> anew = journal_.read_bytes_anew(sequence);
+    if (anew.ok())
+      return decode_commit(journal_.id(), sequence, *anew, journal_.commit_path(sequence));
+    if (anew.error().kind != ErrorKind::not_found) return anew.error();
+  }
   const auto bytes = shelf_.find(sequence);
   if (!bytes) return single;
   Result<CommitFile> file =
@@ -212,11 +221,50 @@ Result<void> compare_replica(const Reader& replica, const MemoryState& state) {
   return {};
 }
 
+// A copy of this node that has newer commits than the files, or others under the same numbers: what
+// was acknowledged was lost. Others may go on working, so the walk goes on first.
+Result<void> compare_copy(Walk& walk, const Path& path, const std::shared_ptr<Environment>& copy) {
+  TORC_ASSIGN(const Txn txn, Txn::begin(copy, Access::read));
+  Head head;
+  RingEntry there;
+  if (read_head(txn, head) != 0 || read_ring(txn, head.sequence, there) != 0 ||
+      there.sequence != head.sequence)
+    return {};
+  const std::string commit = "commit " + std::to_string(head.sequence);
+  if (const Result<void> gone_on = walk.replay_to(head.sequence); !gone_on.ok()) {
+    Error error = gone_on.error();
+    error.what += "; " + path.string() + ", this node's copy of the store, has " + commit;
+    error.remedy = "`torc repair` on this node says what the copy still has";
+    return error;
+  }
+  const auto here = walk.replayed().state.get(ring_key(head.sequence));
+  const std::string same = ring_value(head.sequence, there.id);
+  // The slot may be that of another number.
+  const bool of_it = here && here->size() == same.size() && here->substr(0, 8) == same.substr(0, 8);
+  if (!of_it || *here == same) return {};
+  Error error = wrong(path.string() + ", this node's copy of the store, has another " + commit +
+                      " than the files: that one was lost and its number used again");
+  error.remedy = "`torc repair` on this node says what the copy still has";
+  return error;
+}
+
 // The replica may be ahead of the walk, since others go on working: the walk follows it.
 Result<Verified> verify_journal(const World& world, const Path& directory, const Meta& meta,
                                 const Check& check) {
   Walk walk(world, directory, meta);
   TORC_ASSIGN(Verified out, walk.run());
+  Result<void> copies = {};
+  TORC_ASSIGN(const Place place, look_at_place(world.disk, directory, meta.identity));
+  visit_replicas(
+      world, meta.identity.id, place.key,
+      [&](const Path& path, const std::shared_ptr<Environment>& copy) {
+        Result<void> compared = compare_copy(walk, path, copy);
+        if (copies.ok()) copies = std::move(compared);
+      },
+      [&](const Path& path, const Error& error) {
+        if (world.tell) world.tell(path.string() + " was not compared: " + error.what);
+      });
+  TORC_TRY(copies);
   TORC_ASSIGN(const std::unique_ptr<Store> store,
               open_journal_store(world, directory, meta, Tuning{}));
   const Result<void> same =

@@ -12,7 +12,7 @@ Result<Workbench> Workbench::make(const World& world) {
   for (const Path& root : world.replica_roots) {
     StoreId nobody{};
     for (std::uint8_t& byte : nobody) byte = static_cast<std::uint8_t>(world.entropy.next());
-    Result<Replica> opened = open_replica(world, root, nobody, 0);
+    Result<Replica> opened = open_replica(world, root, nobody, "none", 0);
     if (opened.ok()) return Workbench(std::move(opened->environment));
     last = std::move(opened).error();
   }

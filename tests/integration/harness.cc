@@ -66,7 +66,7 @@ std::map<std::string, std::string> contents(const Path& directory) {
   for (const auto& entry : fs::recursive_directory_iterator(directory)) {
     // Shared memory of whoever has the store open; no part of its state.
     const std::string name = entry.path().filename();
-    if (name == "lock.mdb" || name.starts_with("gate-")) continue;
+    if (name == "lock.mdb" || name == "open.lock" || name.starts_with("gate-")) continue;
     all[entry.path().lexically_relative(directory)] =
         entry.is_regular_file() ? read_text(entry.path()) : "";
   }

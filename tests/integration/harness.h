@@ -114,9 +114,10 @@ struct Launch {
   std::vector<std::string> argv;           // an absolute path first
   std::map<std::string, std::string> env;  // on top of the test's own, without TORC_* and SLURM_*
   Path directory;
-  std::optional<uid_t> user;         // as this user and group; needs root
-  std::string hostname;              // in a UTS namespace of its own; needs root. Empty: as it is
-  std::vector<gid_t> groups = {};    // further ones of `user`
+  std::optional<uid_t> user;       // as this user and group; needs root
+  std::string hostname;            // in a UTS namespace of its own; needs root. Empty: as it is
+  std::vector<gid_t> groups = {};  // further ones of `user`
+  Path etc = {};  // mounted over /etc in a mount namespace of its own; needs root. Empty: as it is
   std::optional<mode_t> umask = {};  // none: as it is
 };
 

@@ -160,10 +160,10 @@ jobs:
   gate.open_gate(1);
   EXPECT_EQ(process->wait().exit_code, 0);
 
-  std::vector<std::string> fields{"attempt",     "because",       "cause",     "claimed_at",
-                                  "cpu_seconds", "ended_at",      "exit_code", "host",
-                                  "id",          "max_rss_bytes", "name",      "not_before",
-                                  "signal",      "started_at",    "state",     "worker"};
+  std::vector<std::string> fields{"attempt",  "because",    "cause",  "claimed_at", "cpu_seconds",
+                                  "ended_at", "exit_code",  "host",   "id",         "max_rss_bytes",
+                                  "name",     "not_before", "signal", "started_at", "state",
+                                  "suspect",  "worker"};
   const json jobs = here.json({"jobs"});
   ASSERT_EQ(jobs.size(), 3U);
   for (const json& job : jobs) EXPECT_EQ(keys_of(job), fields);

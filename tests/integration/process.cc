@@ -2,6 +2,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -58,6 +59,11 @@ const char* become(const Launch& launch) {
   if (!launch.hostname.empty()) {
     if (unshare(CLONE_NEWUTS) != 0) return "unshare(CLONE_NEWUTS)";
     if (sethostname(launch.hostname.data(), launch.hostname.size()) != 0) return "sethostname";
+  }
+  if (!launch.etc.empty()) {
+    if (unshare(CLONE_NEWNS) != 0) return "unshare(CLONE_NEWNS)";
+    if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return "mount(private)";
+    if (mount(launch.etc.c_str(), "/etc", nullptr, MS_BIND, nullptr) != 0) return "mount(/etc)";
   }
   if (launch.user) {
     if (syscall(SYS_setgroups, launch.groups.size(), launch.groups.data()) != 0) return "setgroups";

@@ -32,6 +32,23 @@ TEST(Refusals, init_does_not_move_a_store_aside_in_which_somebody_works) {
   EXPECT_EQ(here.run({"init", "wf.yaml", "--force"}).exit_code, 0);
 }
 
+// As of a newer torc, whose workers may be at work.
+TEST(Refusals, init_does_not_move_a_store_aside_that_it_cannot_look_into) {
+  const Workplace here;
+  here.write("wf.yaml", "name: wf\njobs: [{name: a, command: \"true\"}]\n");
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  const Path meta = here.path() / "wf.torc" / "META";
+  std::string text = read_text(meta);
+  const auto at = text.find("format: ");
+  ASSERT_NE(at, std::string::npos);
+  std::filesystem::permissions(meta, std::filesystem::perms(0600));
+  write_text(meta, text.insert(at + 8, "99"));
+  const Ended refused = here.run({"init", "wf.yaml", "--force"});
+  EXPECT_EQ(refused.exit_code, 3) << refused;
+  EXPECT_TRUE(refused.says("cannot be seen")) << refused;
+  EXPECT_FALSE(std::filesystem::exists(here.path() / "wf.torc.old1"));
+}
+
 TEST(Refusals, a_store_without_its_data_is_told_so) {
   const Workplace here;
   here.write("wf.yaml", "name: wf\njobs: [{name: a, command: \"true\"}]\n");

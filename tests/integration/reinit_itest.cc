@@ -75,6 +75,30 @@ TEST_P(Reinit, runs_nothing_again_where_nothing_changed) {
   EXPECT_EQ(ran(), "");
 }
 
+// A filesystem that does not answer is no reason to run what has completed again.
+TEST_P(Reinit, takes_no_file_for_missing_that_it_cannot_look_at) {
+  here.write("raw.txt", "1");
+  make(kFiles);
+  run();
+  const Path end = here.path() / "end.txt";
+  std::filesystem::rename(end, here.path() / "kept");
+  std::filesystem::create_symlink("end.txt", end);  // leads to itself: ELOOP
+  const Ended refused = here.run({"reinit", "wf.torc"});
+  EXPECT_EQ(refused.exit_code, 3) << refused;
+  EXPECT_TRUE(refused.says("cannot look at " + end.string())) << refused;
+  EXPECT_EQ(here.json({"status", "wf.torc"})["counts"]["completed"], 4);
+  std::filesystem::remove(end);
+  const Path away = here.path().parent_path() / "away";
+  std::filesystem::rename(here.path() / "wf.torc", here.path().parent_path() / "wf.torc");
+  std::filesystem::rename(here.path(), away);  // the directory of the workflow is not there
+  Launch launch = here.torc({"reinit", here.path().parent_path() / "wf.torc"});
+  launch.directory = away;
+  const Ended gone = itest::run(launch);
+  std::filesystem::rename(away, here.path());
+  EXPECT_EQ(gone.exit_code, 3) << gone;
+  EXPECT_TRUE(gone.says("cannot look at " + here.path().string())) << gone;
+}
+
 TEST_P(Reinit, runs_what_took_a_changed_file_and_what_follows_from_it_again) {
   here.write("raw.txt", "1");
   make(kFiles);

@@ -277,6 +277,42 @@ jobs:
       read go < gate
 )yaml";
 
+TEST_F(SlurmTest, an_allocation_has_ended_when_its_id_cluster_and_start_are_told_to_have) {
+  const slurm::RunProgram ask = [this](const Words& argv) -> Result<slurm::CommandOutput> {
+    const Ended ended = login(argv);
+    return slurm::CommandOutput{ended.exit_code, ended.out, ended.err};
+  };
+  Fifo gate(work_ / "gate");
+  Fifo said(work_ / "said");
+  const auto submitted = login({"sbatch", "--parsable", "--array=3", "--output=/dev/null", "--wrap",
+                                "echo $SLURM_CLUSTER_NAME $SLURM_JOB_ID > said; read x < gate"});
+  ASSERT_EQ(submitted.exit_code, 0) << submitted;
+  ASSERT_TRUE(lines_arrive(said, 1));
+  const Words told = split(said.lines().front());
+  ASSERT_EQ(told.size(), 2U);
+  const slurm::AllocationTimes times = slurm::allocation_times(ask, told[0], told[1], {});
+  ASSERT_TRUE(times.start && times.end);
+  EXPECT_GT(*times.end, *times.start);
+  EXPECT_EQ(slurm::allocation_times(ask, "beta", told[1], {}).end, std::nullopt);
+
+  const std::string element = submitted.out.substr(0, submitted.out.find('\n')) + "_3";
+  const slurm::Allocation same{told[0], element, *times.start};
+  const slurm::Allocation elsewhere{"beta", element, *times.start};
+  const slurm::Allocation requeued{told[0], element, *times.start - std::chrono::seconds(1)};
+  const slurm::Allocation never{told[0], "999999", *times.start};
+  using slurm::AllocationState;
+  const auto states = [&] {
+    return slurm::allocation_states(ask, {same, elsewhere, requeued, never});
+  };
+  EXPECT_EQ(states().at(same), AllocationState::active);
+  gate.open_gate(1);
+  expect_end_of({told[1]});
+  const auto after = states();
+  EXPECT_EQ(after.at(same), AllocationState::ended);
+  for (const auto& other : {elsewhere, requeued, never})
+    EXPECT_EQ(after.at(other), AllocationState::unknown);
+}
+
 TEST_F(SlurmTest, a_requeued_allocation_keeps_its_log_and_its_worker_comes_back) {
   Fifo starts(work_ / "starts");
   Fifo gate(work_ / "gate");

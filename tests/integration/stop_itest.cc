@@ -2,6 +2,7 @@
 // each job's whole process tree.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -125,6 +126,26 @@ jobs:
   EXPECT_EQ(process->wait().exit_code, 1);
   EXPECT_TRUE(wait_until({&record_}, [&] { return record_.has("tidied"); }));
   EXPECT_EQ(state_of("b"), "ready");
+}
+
+// As `kill %1` in a shell does after Ctrl-Z.
+TEST_F(Stop, a_stopped_run_can_be_told_to_leave) {
+  const auto process = start(R"(name: wf
+resource_requirements: [{name: long, runtime: P1D}]
+jobs:
+  - name: b
+    command: "trap 'echo tidied > record; exit 5' TERM; sh -c 'echo b > record; exec sleep 1000'"
+    resource_requirements: long
+)");
+  process->kill(SIGTSTP);
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(process->pid()), &info, WSTOPPED | WNOWAIT), 0);
+  process->kill(SIGTERM);
+  ::kill(process->pid(), SIGCONT);
+  EXPECT_EQ(process->wait().exit_code, 1);
+  EXPECT_TRUE(wait_until({&record_}, [&] { return record_.has("tidied"); }));
+  EXPECT_EQ(state_of("b"), "ready");
+  EXPECT_EQ(here_.json({"job", "b"})["cause"], "stopped");
 }
 
 // --- time ---

@@ -3,9 +3,8 @@
 // process.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
-#include <sys/epoll.h>
-#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/integration/fuse.h"
 #include "tests/integration/harness.h"
 
 namespace torc::itest {
@@ -42,12 +42,32 @@ class Watchdog : public testing::Test {
     ASSERT_TRUE(wait_until({&process, &record_},
                            [&] { return pids().size() >= count || !process.running(); }));
     ASSERT_EQ(pids().size(), count) << process.out() << process.err();
-    for (const pid_t pid : pids()) seen_.push_back(std::make_unique<Witness>(pid));
+    pids_ = pids();
+    for (const pid_t pid : pids_) seen_.push_back(std::make_unique<Witness>(pid));
   }
   [[nodiscard]] bool wait_until_gone() {
     std::vector<Source*> sources;
     for (const auto& one : seen_) sources.push_back(one.get());
     return wait_until(sources, [&] { return all_gone(); });
+  }
+  // The letter of each process's state in /proc; '-': it has gone.
+  [[nodiscard]] std::string states() const {
+    std::string found;
+    for (const pid_t pid : pids_) {
+      const std::string stat = read_text("/proc/" + std::to_string(pid) + "/stat");
+      const auto at = stat.rfind(')');
+      found += at == std::string::npos ? '-' : stat[at + 2];
+    }
+    return found;
+  }
+  // A signal to stop is sent at once and obeyed at each process's next turn.
+  [[nodiscard]] bool all_stop() const {
+    std::string now = states();
+    for (int looks = 0; looks < 1000 && now.find('R') != std::string::npos; ++looks) {
+      sched_yield();
+      now = states();
+    }
+    return now == std::string(pids_.size(), 'T');
   }
   [[nodiscard]] bool all_gone() const {
     for (const auto& one : seen_) {
@@ -63,6 +83,7 @@ class Watchdog : public testing::Test {
   Fifo gate_{here_.path() / "gate"};
   Fifo never_{here_.path() / "never"};
   std::vector<std::unique_ptr<Witness>> seen_;
+  std::vector<pid_t> pids_;
 };
 
 // --- nothing survives ---
@@ -221,66 +242,6 @@ TEST_F(Fencing, a_frozen_worker_that_is_told_to_stop_is_given_up) {
   EXPECT_TRUE(all_gone());
 }
 
-// Readable when something is mounted or unmounted.
-class MountChanges final : public Source {
- public:
-  MountChanges()
-      : mounts_(open("/proc/self/mounts", O_RDONLY | O_CLOEXEC)),
-        epoll_(epoll_create1(EPOLL_CLOEXEC)) {
-    epoll_event event{};
-    event.events = EPOLLPRI;
-    epoll_ctl(epoll_, EPOLL_CTL_ADD, mounts_, &event);
-  }
-  ~MountChanges() override {
-    close(epoll_);
-    close(mounts_);
-  }
-  MountChanges(const MountChanges&) = delete;
-  MountChanges& operator=(const MountChanges&) = delete;
-  void pump() override {
-    epoll_event event{};
-    (void)epoll_wait(epoll_, &event, 1, 0);
-  }
-  [[nodiscard]] std::vector<int> fds() const override { return {epoll_}; }
-
- private:
-  int mounts_;
-  int epoll_;
-};
-
-// A filesystem in the hands of a process, which can be stopped.
-class Fuse {
- public:
-  Fuse(const Path& backing, const Path& mounted) : mounted_(mounted) {
-    std::filesystem::create_directories(backing);
-    std::filesystem::create_directories(mounted);
-    Launch launch;
-    launch.argv = {"/usr/bin/bindfs", "-f", backing, mounted};
-    MountChanges changes;
-    daemon_ = std::make_unique<Process>(launch);
-    (void)wait_until({daemon_.get(), &changes},
-                     [&] { return is_mounted() || !daemon_->running(); });
-  }
-  ~Fuse() {
-    thaw();
-    umount2(mounted_.c_str(), MNT_DETACH);
-    (void)daemon_->wait();
-  }
-  Fuse(const Fuse&) = delete;
-  Fuse& operator=(const Fuse&) = delete;
-  [[nodiscard]] bool is_mounted() const {
-    const std::string mounts = read_text("/proc/self/mounts");
-    return mounts.find(" " + mounted_.string() + " fuse") != std::string::npos;
-  }
-  [[nodiscard]] const std::string& complaint() const { return daemon_->err(); }
-  void freeze() const { ::kill(daemon_->pid(), SIGSTOP); }
-  void thaw() const { ::kill(daemon_->pid(), SIGCONT); }
-
- private:
-  Path mounted_;
-  std::unique_ptr<Process> daemon_;
-};
-
 // The worker hangs with both its threads: the one in its commit, the other as it removes the output
 // of job `q`. Without FUSE it is frozen instead.
 TEST_F(Fencing, the_jobs_of_a_worker_whose_filesystem_hangs_end_before_others_may_have_them) {
@@ -381,6 +342,69 @@ TEST_P(Suspended, a_run_stops_and_goes_on) {
   ::kill(target, SIGCONT);
   gate_.open_gate(1);
   EXPECT_EQ(process->wait().exit_code, 0);
+}
+
+// Its jobs are in sessions of their own, where the keyboard's signal does not come.
+TEST_F(Survivors, what_a_stopped_run_had_started_is_stopped_with_it_and_goes_on_with_it) {
+  const auto process = start();
+  process->kill(SIGTSTP);
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(process->pid()), &info, WSTOPPED | WNOWAIT), 0);
+  EXPECT_TRUE(all_stop()) << states();
+  ::kill(process->pid(), SIGCONT);
+  EXPECT_TRUE(process->wait_for_output("its lease stands: 1 running job(s) go on"));
+  never_.open_gate(2);
+  EXPECT_EQ(process->wait().exit_code, 0);
+}
+
+// Stopped for longer than a whole lease: by the keyboard, with its jobs; or only torc itself, as a
+// machine that was suspended looks to it when it wakes.
+class Away : public Fencing, public testing::WithParamInterface<bool> {
+ protected:
+  void stop(Process& process) {
+    process.kill(GetParam() ? SIGTSTP : SIGSTOP);
+    siginfo_t info{};
+    ASSERT_EQ(waitid(P_PID, static_cast<id_t>(process.pid()), &info, WSTOPPED | WNOWAIT), 0);
+  }
+  static void go_on(Process& process) {
+    GetParam() ? (void)::kill(process.pid(), SIGCONT) : process.kill(SIGCONT);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(How, Away, testing::Bool(), [](const auto& p) {
+  return p.param ? "by_the_keyboard" : "with_its_machine";
+});
+
+TEST_P(Away, its_jobs_go_on_when_nobody_has_taken_them_over) {
+  make_store("wf.torc");
+  const auto process = start("wf.torc", "node1");
+  see(*process, 2);
+  stop(*process);
+  Timer lease(std::chrono::seconds(11));
+  ASSERT_TRUE(wait_until({&lease}, [&] { return lease.passed(); }));
+  go_on(*process);
+  ASSERT_TRUE(process->wait_for_output("its lease stands: 1 running job(s) go on"))
+      << process->out() << process->err();
+  never_.open_gate(2);
+  const Ended ended = process->wait();
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_EQ(job("b")["state"], "completed");
+  EXPECT_EQ(job("b")["attempt"], 1);
+}
+
+TEST_P(Away, its_jobs_end_before_they_go_on_when_another_one_has_them) {
+  make_store("wf.torc");
+  const auto away = start("wf.torc", "node1");
+  see(*away, 2);
+  stop(*away);
+  const auto other = start("wf.torc", "node2");
+  ASSERT_TRUE(wait_for_line(record_, "start 2", *other)) << other->out() << other->err();
+  if (GetParam()) {
+    EXPECT_TRUE(all_stop()) << "it runs beside the second attempt: " << states();
+  }
+  go_on(*away);
+  ASSERT_TRUE(wait_until_gone());
+  expect_that_both_finish(*away, *other);
 }
 
 // A shell without job control starts so what it starts in the background.

@@ -95,11 +95,21 @@ check() {
   holds "commits: a segment that lies" commit $none -DOPS=1 -DLIES=1
   holds "commits: stale plans, a ring of one" commit $none -DOPS=2 -DRING=1 -DSNAPSHOTS=1
   holds "commits: primitive rename-dir" commit $lost -DOPS=1 -DNUMBERS=4 -DRENAME_DIR -DSNAPSHOTS=1
+  holds "commits: listings older than any retention" commit $lost -DOPS=1 -DSNAPSHOTS=1 -DOLD_LISTINGS
+  holds "commits: the same, two snapshots" commit $none -DOPS=1 -DOLD_LISTINGS
   holds "claims" claim
   holds "claims: the token without the lease" claim -DNO_LEASE_CHECK
 
   misses "without put-if-absent" '\(name_at\[' commit $none -DOPS=2 -DNO_PUT_IF_ABSENT
-  misses "without the rule of the writer" 'chain\[' commit $none -DOPS=2 -DNO_RULE_OF_WRITER
+  misses "without the rule of the writer and its evidence" 'chain\[' commit $none -DOPS=2 -DNO_RULE_OF_WRITER \
+    -DNO_EVIDENCE_OF_WRITER
+  misses "old listings and no look at the commit before" 'chain\[' commit $none -DOPS=1 -DOLD_LISTINGS \
+    -DNO_EVIDENCE_OF_WRITER
+  misses "that look for what was named alone" 'i>3' commit $lost -DOPS=1 -DSNAPSHOTS=1 -DOLD_LISTINGS \
+    -DEVIDENCE_FOR_SUCCESS_ALONE
+  misses "old listings and a reader that does not look" '!\(stray' commit $none -DOPS=1 -DOLD_LISTINGS \
+    -DNO_EVIDENCE_OF_READER
+  misses "collecting in any order" '!\(stray' commit $none -DOPS=1 -DOLD_LISTINGS -DANY_ORDER
   misses "without the rule of the reader" '!\(stray' commit $none -DOPS=2 -DNO_RULE_OF_READER
   misses "rule of the writer not for a taken name" 'i>4' commit $lost -DOPS=1 -DNUMBERS=4 -DTAKEN_IS_A_CONFLICT
   misses "no listing after a failure taken for 'surely not'" 'i>3' commit -DOPS=1 -DLOST=1 -DFAILED=1 -DCRASHES=0 \
@@ -111,11 +121,14 @@ check() {
   misses "collecting without a segment to stand in" '\(name_at\[' commit $none -DOPS=1 -DNO_SEGMENT_RULE
   misses "a segment stands in that was not compared" '\(name_at\[' commit $none -DOPS=1 -DLIES=1 -DNO_SEGMENT_CHECK
   misses "the newest commit read from a segment" '!\(stray' commit $none -DOPS=1 -DLIES=1 -DNEWEST_FROM_SEGMENT
-  misses "collecting before a snapshot was known to all" '!\(stray' commit $none -DOPS=1 -DNO_RETENTION
+  misses "collecting before a snapshot was known to all" '!\(stray' commit $none -DOPS=1 -DNO_RETENTION \
+    -DNO_EVIDENCE_OF_READER
   misses "the next directory: the one before it is full?" 'known>replica' commit $none -DOPS=2 \
     -DNUMBERS=4 -DSNAPSHOTS=0 -DNEXT_DIRECTORY_MEANS_FULL
   misses "without the claim token" 'my_claim==live_claim' claim -DNO_TOKEN_CHECK
   misses "a token of the attempt alone" 'my_claim==live_claim' claim -DTOKEN_OF_ATTEMPT_ONLY
+  misses "a return that does not tell the start" 'my_attempt>executed' claim -DRETURN_WITHOUT_START
+  misses "jobs that kill before they are heard of" 'kills<=' claim -DNO_SUSPECTS
 }
 
 # shellcheck disable=SC2086
@@ -124,6 +137,9 @@ deep() {
   side_by_side=1
   holds "commits: lost replies, failures, two snapshots" commit -DOPS=1 -DLOST=1 -DFAILED=1 -DCRASHES=0
   holds "commits: lost replies, crashes, two snapshots" commit -DOPS=1 -DLOST=1 -DFAILED=0 -DCRASHES=1
+  holds "commits: listings older than any retention, crashes" commit -DOPS=1 -DLOST=1 -DFAILED=0 -DCRASHES=1 \
+    -DSNAPSHOTS=1 -DOLD_LISTINGS
+  holds "commits: the same, two transactions" commit $none -DOPS=2 -DOLD_LISTINGS
   holds "commits: stale plans, a ring of one, two snapshots" commit $none -DOPS=2 -DRING=1
   holds "claims: three workers, three lives" claim -DWORKERS=3 -DLIVES=3 -DCLAIMS=5
 }

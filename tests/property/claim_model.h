@@ -21,6 +21,7 @@ struct ModelWorker {
   WorkerStatus status = WorkerStatus::living;
   std::uint64_t renewals = 1;
   std::uint64_t finished = 0;
+  bool barred = false;
   std::string host;
   std::uint32_t cpus = 0;
 };
@@ -118,6 +119,11 @@ class ClaimModel {
           return e.job.state == JobState::canceled && e.job.outcome.cause == EndCause::unmet;
         }));
   }
+  [[nodiscard]] std::uint64_t ending() const {
+    return static_cast<std::uint64_t>(
+        std::count_if(jobs_.begin() + 1, jobs_.end(),
+                      [](const Entry& e) { return e.job.revoked != Revoked::no; }));
+  }
   // Of several jobs for which one was passed over, any may be named.
   void adopt_culprit(std::uint64_t id, const Outcome& told) {
     Outcome& o = jobs_[id].job.outcome;
@@ -134,6 +140,8 @@ class ClaimModel {
     const auto it = workers_.find(raw(w));
     return it != workers_.end() && it->second.status == WorkerStatus::living;
   }
+  // Whether what it says counts.
+  [[nodiscard]] bool speaks(WorkerEpoch w) const { return lives(w) && !workers_.at(raw(w)).barred; }
   [[nodiscard]] std::uint64_t living() const {
     return static_cast<std::uint64_t>(
         std::count_if(workers_.begin(), workers_.end(),
@@ -222,6 +230,8 @@ class ClaimModel {
       if (j.revoked == Revoked::ending_then_again) return false;
       j.forgiven = j.attempt;
       j.lost = j.stopped = 0;
+      j.suspicion = Suspicion::none;
+      follow_suspicion(id);
       if (j.revoked == Revoked::ending) {
         j.revoked = Revoked::ending_then_again;
       } else {
@@ -302,7 +312,11 @@ class ClaimModel {
       const bool waits = !claim::is_over(j.state) && !is_live(j.state);
       if (is_live(j.state)) (void)cancel_only({{JobId{id}, 1}}, now);
       if (!waits) changed.push_back(id);
-      if (j.attempt != j.forgiven || !waits) j.lost = j.stopped = 0;
+      if (j.attempt != j.forgiven || !waits) {
+        j.lost = j.stopped = 0;
+        j.suspicion = Suspicion::none;
+        follow_suspicion(id);
+      }
       j.forgiven = j.attempt;
       if (j.state == JobState::delayed) {
         j.state = JobState::blocked;
@@ -338,10 +352,19 @@ class ClaimModel {
     follow(sequence, now);
   }
 
+  bool bar(WorkerEpoch worker, std::uint64_t observed) {
+    if (!lives(worker) || workers_[raw(worker)].renewals != observed) return false;
+    return workers_[raw(worker)].barred = true;
+  }
+
   bool expire(WorkerEpoch worker, std::uint64_t observed, WallTime now, std::uint32_t crash_limit,
-              EndCause why, std::uint64_t sequence) {
+              EndCause why, std::uint64_t sequence, Charge charge = Charge::yes) {
     if (!lives(worker) || workers_[raw(worker)].renewals != observed) return false;
     for (std::uint64_t id : ending_by(worker)) conclude(id, nullptr);
+    std::uint64_t newest = 0;  // of the suspects
+    for (std::uint64_t id : held_by(worker)) {
+      if (is_suspected(job(id)) && (newest == 0 || job(id).claim >= job(newest).claim)) newest = id;
+    }
     for (std::uint64_t id : held_by(worker)) {
       Job& j = jobs_[id].job;
       const WallTime started = j.state == JobState::running ? j.outcome.started_at : WallTime{};
@@ -349,11 +372,32 @@ class ClaimModel {
       j.outcome.cause = why;
       j.outcome.started_at = started;
       j.outcome.ended_at = std::max(now, started);
-      const bool ran = j.state == JobState::running;
-      if (ran) j.lost += 1;
+      if (charge == Charge::no) {
+        become_ready(id, 0);
+        continue;
+      }
+      const bool suspected = is_suspected(j);
+      const bool ran = j.state == JobState::running || suspected;
+      const bool died = why != EndCause::lease_lost;
       const Entry& e = jobs_[id];
       const std::uint32_t limit = e.of.crash_limit != 0 ? e.of.crash_limit : crash_limit;
-      if (limit != 0 && (j.lost >= limit || j.attempt - j.forgiven >= 10 * limit)) {
+      const bool too_often = limit != 0 && j.attempt - j.forgiven >= 10 * limit;
+      if (charge == Charge::stop) {
+        j.outcome.cause = EndCause::allocation_ended;
+        if (j.state == JobState::running) j.stopped += 1;
+        const bool over = j.stopped >= 5 || too_often;
+        if (over) j.state = j.stopped >= 5 ? JobState::terminated : JobState::failed;
+        if (over && plan_.pending_failed) j.state = JobState::pending_failed;
+        if (!over) become_ready(id, 0);
+        continue;
+      }
+      if (ran && (died || suspected)) j.lost += 1;
+      if (!suspected)
+        j.suspicion =
+            died || j.suspicion != Suspicion::none ? Suspicion::suspect : Suspicion::silence;
+      if (is_suspected(j) && (id == newest || (limit != 0 && j.lost + 1 >= limit)))
+        j.suspicion = Suspicion::prime;
+      if (too_often || (limit != 0 && j.lost >= limit)) {
         const bool open = plan_.pending_failed && rule_of(e, j.outcome) == kNoRule;
         j.state = open ? JobState::pending_failed : JobState::failed;
       } else if (!ran || rule_of(e, j.outcome) == kNoRule) {
@@ -362,13 +406,14 @@ class ClaimModel {
         j.state = JobState::failed;
         try_again(id, true, now);
       }
+      follow_suspicion(id);
     }
     workers_[raw(worker)].status = WorkerStatus::expired;
     follow(sequence, now);
     return true;
   }
 
-  // Precondition: the worker lives.
+  // Precondition: speaks(worker).
   ModelAnswer exchange(const Exchange& request, std::uint64_t sequence) {
     ModelAnswer answer;
     ModelWorker& worker = workers_[raw(request.worker)];
@@ -377,6 +422,7 @@ class ClaimModel {
       if (!allowed(f.token, request.worker, answer)) continue;
       Job& j = jobs_[raw(f.token.job)].job;
       const WallTime started = j.state == JobState::running ? j.outcome.started_at : WallTime{};
+      if (f.outcome.cause != EndCause::not_started) j.suspicion = Suspicion::none;
       j.outcome = f.outcome;
       if (j.outcome.started_at == WallTime{}) j.outcome.started_at = started;
       if (f.state == JobState::ready) {
@@ -393,6 +439,7 @@ class ClaimModel {
         try_again(raw(f.token.job), f.recovered, request.now);
         if (claim::is_over(j.state)) ++worker.finished;
       }
+      follow_suspicion(raw(f.token.job));
     }
     for (const Started& s : request.starts) {
       const std::uint64_t id = raw(s.token.job);
@@ -471,6 +518,9 @@ class ClaimModel {
 
   static bool is_taken(const Job& j) {
     return j.state == JobState::claimed || j.state == JobState::running || j.revoked != Revoked::no;
+  }
+  static bool is_suspected(const Job& j) {
+    return j.suspicion == Suspicion::suspect || j.suspicion == Suspicion::prime;
   }
   static bool is_without_chance(const Job& j) {
     return j.state == JobState::canceled &&
@@ -698,6 +748,16 @@ class ClaimModel {
     return number;
   }
 
+  // A suspect runs alone: its class says so.
+  void follow_suspicion(std::uint64_t id) {
+    Entry& e = jobs_[id];
+    JobClass c = plan_.classes[e.job_class];
+    c.alone = Alone::no;
+    if (e.job.suspicion == Suspicion::suspect) c.alone = Alone::among_suspects;
+    if (e.job.suspicion == Suspicion::prime) c.alone = Alone::entirely;
+    e.job_class = class_number(c, e.job_class);
+  }
+
   void wait(std::uint64_t id) {
     jobs_[id].job.not_before = WallTime{};
     jobs_[id].job.delay = std::chrono::seconds(0);
@@ -820,9 +880,17 @@ class ClaimModel {
     auto memory = static_cast<std::int64_t>(offer.memory.value);
     bool whole = offer.cpus == offer.total_cpus && offer.gpus == offer.total_gpus &&
                  offer.memory == offer.total_memory;
+    const auto has = held_by(request.worker);
+    bool idle = has.empty() && ending_by(request.worker).empty();
+    bool has_suspects_only =
+        ending_by(request.worker).empty() &&
+        std::all_of(has.begin(), has.end(), [&](auto id) { return is_suspected(job(id)); });
     std::uint64_t left = offer.max_jobs;
     for (std::uint64_t id : queue()) {
       if (left == 0) break;
+      const bool alone = is_suspected(job(id));
+      if (alone && !has_suspects_only) continue;
+      if (job(id).suspicion == Suspicion::prime && !idle) continue;
       if (!ever_fits(id, offer) || !has_slot(id) || !can_pay(id, request.worker)) continue;
       const Requirement& need = plan_.classes[jobs_[id].job_class].need;
       if (!offer.ignore_resources) {
@@ -834,9 +902,10 @@ class ClaimModel {
         gpus = need.nodes > 1 ? 0 : gpus - need.gpus;
         memory = need.nodes > 1 ? 0 : memory - static_cast<std::int64_t>(need.memory.value);
       }
-      whole = false;
+      whole = idle = has_suspects_only = false;
       --left;
       give(id, request, sequence, answer);
+      if (alone) return;
     }
     left = std::min(offer.ahead, in_state(JobState::ready) / (2 * living()));
     std::vector<std::uint64_t> shares;
@@ -846,6 +915,7 @@ class ClaimModel {
     }
     for (std::uint64_t id : queue()) {
       if (left == 0) break;
+      if (is_suspected(job(id))) continue;
       if (!ever_fits(id, offer) || !has_slot(id) || !can_pay(id, request.worker)) continue;
       const std::uint32_t limit = plan_.classes[jobs_[id].job_class].limit;
       if (limit != 0 && shares[limit - 1] == 0) continue;
@@ -864,8 +934,12 @@ class ClaimModel {
     j.worker = request.worker;
     j.claimed_at = request.now;
     jobs_[id].seen = j;
-    answer.grants.push_back(
-        {{JobId{id}, j.attempt, sequence}, jobs_[id].job_class, jobs_[id].priority, j.stopped});
+    answer.grants.push_back({{JobId{id}, j.attempt, sequence},
+                             jobs_[id].job_class,
+                             jobs_[id].priority,
+                             j.stopped,
+                             is_suspected(j),
+                             j.lost});
   }
 
   Plan plan_;

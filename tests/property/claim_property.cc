@@ -200,7 +200,7 @@ class World {
     if (dice >= 31) return set();
     if (dice < 2 || model_.living() == 0) return enter();
     if (dice == 2) return leave();
-    if (dice == 3) return expire();
+    if (dice == 3) return one_in(3) ? bar() : expire();
     if (dice == 30) return add();
     if (dice >= 24) return meddle(dice);
     talk();
@@ -298,6 +298,7 @@ class World {
     const auto workflow = read_workflow(tx_);
     RC_ASSERT(workflow.ok());
     RC_ASSERT(workflow->unmet == model_.unmet());
+    RC_ASSERT(workflow->ending == model_.ending());
     std::vector<std::uint64_t> slots;
     scan_limits(tx_, [&](const LimitState& one) {
       slots.push_back(one.used);
@@ -337,6 +338,7 @@ class World {
       const ModelWorker& expected = model_.workers().at(raw(w.epoch));
       RC_ASSERT(w.status == expected.status);
       RC_ASSERT(w.renewals == expected.renewals);
+      RC_ASSERT(w.barred == (model_.lives(w.epoch) && expected.barred));
       RC_ASSERT(w.finished == expected.finished);
       RC_ASSERT(w.held == model_.held_by(w.epoch).size());
       if (w.status == WorkerStatus::living) RC_ASSERT(w.ending == model_.ending_by(w.epoch).size());
@@ -372,7 +374,7 @@ class World {
     const WorkerEpoch worker = any_worker();
     const auto before = tx_.state.entries;
     const auto left = release_worker(tx_, worker, now_);
-    RC_ASSERT(left.ok() == model_.lives(worker));
+    RC_ASSERT(left.ok() == model_.speaks(worker));
     if (left.ok()) {
       model_.leave(worker, now_, tx_.sequence());
     } else {
@@ -392,9 +394,24 @@ class World {
     const EndCause whys[] = {EndCause::worker_lost, EndCause::lease_lost,
                              EndCause::allocation_ended};
     const EndCause why = whys[below(3)];
-    const auto expired = expire_worker(tx_, worker, observed, now_, limit, why, now_);
+    const Charge charges[] = {Charge::no, Charge::stop, Charge::yes, Charge::yes};
+    const Charge charge = charges[below(4)];
+    const auto expired = expire_worker(tx_, worker, observed, now_, limit, why, now_, charge);
     RC_ASSERT(expired.ok());
-    RC_ASSERT(*expired == model_.expire(worker, observed, now_, limit, why, tx_.sequence()));
+    RC_ASSERT(*expired ==
+              model_.expire(worker, observed, now_, limit, why, tx_.sequence(), charge));
+    compare();
+  }
+
+  void bar() {
+    if (workers_.empty()) return;
+    const WorkerEpoch worker = any_worker();
+    const auto known = model_.workers().find(raw(worker));
+    std::uint64_t observed = known == model_.workers().end() ? 1 : known->second.renewals;
+    if (one_in(3)) observed -= 1;
+    const auto barred = bar_worker(tx_, worker, observed);
+    RC_ASSERT(barred.ok());
+    RC_ASSERT(*barred == model_.bar(worker, observed));
     compare();
   }
 
@@ -481,7 +498,7 @@ class World {
     Exchange e;
     e.worker = worker;
     e.now = now_;
-    for (std::uint64_t n = below(8); n > 0; --n) {
+    for (std::uint64_t n = one_in(2) ? 0 : below(8); n > 0; --n) {
       const JobState end = one_in(6) ? kOther[below(3)] : JobState::completed;
       Finished f{any_token(worker), end, any_outcome()};
       f.recovered = one_in(2);
@@ -504,7 +521,7 @@ class World {
     const Exchange request = any_exchange(any_worker());
     const auto before = tx_.state.entries;
     const auto answer = exchange(tx_, request);
-    RC_ASSERT(answer.ok() == model_.lives(request.worker));
+    RC_ASSERT(answer.ok() == model_.speaks(request.worker));
     if (!answer.ok()) {
       RC_ASSERT(answer.error().kind == ErrorKind::fenced);
       RC_ASSERT(tx_.state.entries == before);
@@ -531,6 +548,8 @@ class World {
       RC_ASSERT(answer.grants[i].token == expected.grants[i].token);
       RC_ASSERT(answer.grants[i].job_class == expected.grants[i].job_class);
       RC_ASSERT(answer.grants[i].priority == expected.grants[i].priority);
+      RC_ASSERT(answer.grants[i].alone == expected.grants[i].alone);
+      RC_ASSERT(!answer.grants[i].alone || answer.grants.size() == 1U);
       tokens_.push_back(answer.grants[i].token);
     }
     RC_ASSERT(answer.took_spares == expected.took_spares);

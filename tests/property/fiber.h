@@ -13,6 +13,8 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
+#elif defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
 #endif
 
 namespace torc {
@@ -31,7 +33,10 @@ class Fiber {
                   static_cast<unsigned>(at >> 32U), static_cast<unsigned>(at));
   }
   // Precondition: done(), or never resumed.
-  ~Fiber() { ::munmap(stack_, kStack); }
+  ~Fiber() {
+    forget();
+    ::munmap(stack_, kStack);
+  }
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
@@ -58,6 +63,9 @@ class Fiber {
   void leave(bool for_good) {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_start_switch_fiber(for_good ? nullptr : &own_fake_, caller_bottom_, caller_size_);
+#elif defined(__SANITIZE_THREAD__)
+    (void)for_good;
+    __tsan_switch_to_fiber(caller_tsan_, 0);
 #else
     (void)for_good;
 #endif
@@ -78,9 +86,22 @@ class Fiber {
       caller_size_ = size;
     }
   }
+  void forget() {}
   const void* caller_bottom_ = nullptr;
   std::size_t caller_size_ = 0;
+#elif defined(__SANITIZE_THREAD__)
+  void begin_switch(void**, const void*, std::size_t) {
+    caller_tsan_ = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(own_tsan_, 0);
+  }
+  void end_switch(void*) {}
+  void forget() {
+    __tsan_destroy_fiber(own_tsan_);
+  }
+  void* own_tsan_ = __tsan_create_fiber(0);
+  void* caller_tsan_ = nullptr;
 #else
+  void forget() {}
   static void begin_switch(void**, const void*, std::size_t) {}
   void end_switch(void*) {}
 #endif

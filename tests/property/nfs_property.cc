@@ -16,7 +16,12 @@ namespace {
 
 using namespace torc::store::testing;
 
-constexpr int kBatch = 20;  // histories of one rapidcheck case, of which there are 100
+// Histories of one rapidcheck case, of which there are 100.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kBatch = 2;
+#else
+constexpr int kBatch = 20;
+#endif
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   const char* text = std::getenv(variable);

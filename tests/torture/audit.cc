@@ -53,6 +53,30 @@ std::map<std::string, const json*> by_name(const json& jobs) {
   return map;
 }
 
+// The signal that a deadly job ends by is its own; of one that kills its workers there is no end,
+// but that so many were lost. A job that was cut off by others may be given up, too.
+bool died_as_planned(const PlannedJob& planned, const json& job, bool given_up) {
+  if (planned.deadly == Deadly::no || job.at("state") != "failed") return false;
+  const bool by_itself = job.at("cause") == "signaled" && job.at("signal") == 9;
+  return given_up || (by_itself && planned.deadly != Deadly::worker);
+}
+
+// Nothing of an attempt may run on when the next one has begun. Throws Violation.
+void audit_order(const std::string& name, const Attempts& attempts, std::int64_t clocks) {
+  std::int64_t last = 0;
+  std::uint64_t of = 0;
+  for (const auto& [number, attempt] : attempts) {
+    if (attempt.starts.front() < last - clocks) {
+      throw Violation{fmt::format("attempt {} of {} ran on for {:.3f} s beside attempt {}", of,
+                                  name, static_cast<double>(last - attempt.starts.front()) * 1e-9,
+                                  number)};
+    }
+    if (attempt.ends.empty() || attempt.ends.front() < last) continue;
+    last = attempt.ends.front();
+    of = number;
+  }
+}
+
 // Why a job did not complete, if there is a good reason.
 enum class Excuse : std::uint8_t { none, crash_limit, upstream };
 
@@ -111,8 +135,13 @@ void audit_files(const Plan& plan, const Path& record, const json& jobs, std::in
         }
       }
     }
+    // A machine that was frozen as a whole may end a job in the moment in which it goes on, before
+    // its watchdog has stopped that. Only nodes with a clock of their own are frozen so.
+    if (clocks == 0) audit_order(planned.name, attempts, clocks);
     if (complete > 1) ++account.ran_twice;
     if (job.at("state") == "completed") {
+      if (planned.deadly != Deadly::no)
+        throw Violation{"a job completed that was killed each time: " + job.dump()};
       const auto attempt = attempts.find(job.at("attempt").get<std::uint64_t>());
       if (attempt == attempts.end() || attempt->second.ends.empty()) {
         throw Violation{"a result was accepted of an attempt that never ran to its end: " +
@@ -124,6 +153,10 @@ void audit_files(const Plan& plan, const Path& record, const json& jobs, std::in
     const bool given_up = job.at("state") == "failed" &&
                           (job.at("cause") == "worker_lost" || job.at("cause") == "lease_lost") &&
                           job.at("attempt").get<std::uint64_t>() >= kCrashLimit;
+    if (died_as_planned(planned, job, given_up)) {
+      ++account.killed;
+      continue;
+    }
     if (given_up) excuses[i] = Excuse::crash_limit;
     for (const std::size_t need : planned.needs) {
       if (excuses[need] != Excuse::none && job.at("state") == "blocked")

@@ -32,6 +32,7 @@ struct Account {
   std::uint64_t ran_twice = 0;     // jobs whose command ran to its end more than once
   std::uint64_t given_up = 0;      // jobs that lost the most workers that torc allows
   std::uint64_t not_reached = 0;   // after those
+  std::uint64_t killed = 0;        // that killed themselves or their workers, and so failed
   std::uint64_t commits = 0;       // engine journal
   std::uint64_t expired = 0;       // workers, engine journal
   std::uint64_t not_replayed = 0;  // rounds so long that their first commits were collected

@@ -126,6 +126,9 @@ class Replay {
           wrong(step, name + " is taken from a worker that holds it");
         break;
       default:
+        if (state == JobState::failed && plan_[index_.at(id)].deadly != Deadly::no && same_claim &&
+            by_holder && now->outcome.signal == 9)
+          break;
         if (state != JobState::failed || !claim::is_loss(now->outcome.cause))
           wrong(step, fmt::format("{} is {}: {}, exit code {}, signal {}", name,
                                   claim::to_string(state), claim::to_string(now->outcome.cause),

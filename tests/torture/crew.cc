@@ -64,10 +64,30 @@ bool is_writing(pid_t pid) {
   return false;
 }
 
-std::string command_line(pid_t pid) {
+std::string line_of(pid_t pid, const std::string& line, const std::string& name) {
+  const std::string text = itest::read_text(fmt::format("/proc/{}/{}", pid, name));
+  for (const std::string& found : itest::lines_of(text)) {
+    if (found.starts_with(line)) return found;
+  }
+  return "";
+}
+
+// What it is, and what each of its threads waits for.
+std::string describe(pid_t pid) {
   std::string line = itest::read_text(fmt::format("/proc/{}/cmdline", pid));
   std::replace(line.begin(), line.end(), '\0', ' ');
-  return fmt::format("{}: {}", pid, line);
+  std::string text = fmt::format("{}: {}", pid, line);
+  for (const char* what : {"PPid:", "State:", "SigPnd:", "ShdPnd:", "SigBlk:"})
+    text += fmt::format("\n    {}", line_of(pid, what, "status"));
+  std::error_code gone;
+  for (const auto& task :
+       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), gone)) {
+    text += fmt::format(
+        "\n    thread {}: {}, in {}, call {}", task.path().filename().string(),
+        line_of(pid, "State:", "task/" + task.path().filename().string() + "/status"),
+        itest::read_text(task.path() / "wchan"), itest::read_text(task.path() / "syscall"));
+  }
+  return text;
 }
 
 }  // namespace
@@ -121,6 +141,7 @@ void Member::start() {
   process_ = std::make_unique<itest::Process>(launch_);
   seen_ = {process_->pid()};
   stopped_.clear();
+  suspended_ = false;
   ledger_.lives(process_->pid());
 }
 
@@ -159,6 +180,15 @@ void Member::strike(Target target, int signal) {
   ledger_.ended(parent);
 }
 
+void Member::suspend() {
+  suspended_ = true;
+  for (const pid_t pid : {process_->pid(), find_child()}) {
+    if (pid != 0) ledger_.stopped(pid);
+    if (pid != 0 && std::find(seen_.begin(), seen_.end(), pid) == seen_.end()) seen_.push_back(pid);
+  }
+  ::kill(-process_->pid(), SIGTSTP);
+}
+
 bool Member::is_committing() const {
   const pid_t child = find_child();
   return is_writing(child != 0 ? child : process_->pid());
@@ -173,6 +203,10 @@ bool Member::wait_for_commit(std::int64_t limit) const {
 }
 
 void Member::resume() {
+  if (std::exchange(suspended_, false)) {
+    for (const pid_t pid : seen_) ledger_.continued(pid);
+    if (process_->running()) ::kill(-process_->pid(), SIGCONT);
+  }
   for (const pid_t pid : stopped_) {
     ledger_.continued(pid);
     ::kill(pid, SIGCONT);
@@ -180,9 +214,19 @@ void Member::resume() {
   stopped_.clear();
 }
 
+std::string Member::evidence() const {
+  std::string text = fmt::format("--- {}, started here{}\n{}\n", describe(process_->pid()),
+                                 suspended_ || !stopped_.empty() ? ", stopped by this program" : "",
+                                 process_->out() + process_->err());
+  for (const pid_t child : children_of(process_->pid()))
+    text += fmt::format("    below it: {}\n", describe(child));
+  return text;
+}
+
 void Member::buried() {
   for (const pid_t pid : seen_) ledger_.ended(pid);
   stopped_.clear();
+  suspended_ = false;
 }
 
 void reap_orphans(const std::vector<pid_t>& own) {
@@ -210,7 +254,7 @@ std::vector<std::string> survivors(std::chrono::seconds limit) {
       limit);
   std::vector<std::string> left;
   for (const pid_t child : children_of(getpid())) {
-    left.push_back(command_line(child));
+    left.push_back(describe(child));
     ::kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
   }

@@ -55,14 +55,18 @@ class Member {
   void start();
   // SIGKILL, SIGSTOP or SIGCONT for a part of it; a part that there is not: for the whole.
   void strike(Target target, int signal);
+  // As Ctrl-Z does: SIGTSTP to the process group of what was started, as its shell knows it.
+  void suspend();
   [[nodiscard]] itest::Process& process() { return *process_; }
   [[nodiscard]] const itest::Launch& launch() const { return launch_; }
-  [[nodiscard]] bool is_stopped() const { return !stopped_.empty(); }
+  [[nodiscard]] bool is_stopped() const { return suspended_ || !stopped_.empty(); }
   // One of its threads is in a system call by which a commit reaches the disk.
   [[nodiscard]] bool is_committing() const;
   // Waits, busily, until it is; false when that has not come within so many ns.
   [[nodiscard]] bool wait_for_commit(std::int64_t limit) const;
   void resume();  // continues all of it that was stopped
+  // Its processes as they are now, and what it has printed: for the account of a violation.
+  [[nodiscard]] std::string evidence() const;
   // After its end: `process()` has ended.
   void buried();
 
@@ -75,13 +79,14 @@ class Member {
   std::unique_ptr<itest::Process> process_;
   std::vector<pid_t> seen_;     // all processes of it
   std::vector<pid_t> stopped_;  // of these
+  bool suspended_ = false;      // all of it, by a person
 };
 
 // Reaps orphans of killed workers that this process, as their subreaper, was given. `own` are the
 // processes that others wait for.
 void reap_orphans(const std::vector<pid_t>& own);
-// Waits until no child is left; the command lines of those that are still there after `limit`,
-// which are killed.
+// Waits until no child is left; what those are and do that are still there after `limit`, and are
+// killed then.
 [[nodiscard]] std::vector<std::string> survivors(std::chrono::seconds limit);
 
 }  // namespace torc::torture

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <random>
 #include <system_error>
@@ -19,6 +20,16 @@ void declare(CLI::App& app, Options& options, std::string& replicas) {
   app.add_option("--kills", options.kills, "workers to kill, in all");
   app.add_option("--long-stops", options.long_stops,
                  "workers to freeze beyond their lease, in all");
+  app.add_option("--rounds", options.rounds, "rounds to go through at least");
+  app.add_option("--full-disks", options.full_disks,
+                 "times that the disk of the store is full, in a round; needs root");
+  app.add_option("--deadly", options.deadly,
+                 "jobs of a round that kill themselves, their group or, one of them, their worker");
+  app.add_option("--long-jobs", options.long_jobs,
+                 "jobs of a round that run for longer than a lease");
+  app.add_flag("--ctrl-z", options.ctrl_z,
+               "half of the stops are a person's: SIGTSTP to all of it");
+  app.add_flag("--care", options.care, "compact, backup and repair are among those who read");
   app.add_option("--workers", options.workers, "workers at a time")->check(CLI::Range(2, 64));
   app.add_option("--slots", options.slots, "jobs that a worker runs at a time");
   app.add_option("--jobs", options.jobs, "jobs of a round")->check(CLI::Range(20, 100000));
@@ -26,9 +37,10 @@ void declare(CLI::App& app, Options& options, std::string& replicas) {
       ->check(CLI::PositiveNumber);
   app.add_option("--seed", options.seed, "repeats the random choices of a run");
   app.add_option("--engine", options.engine)->check(CLI::IsMember({"journal", "lmdb"}));
-  app.add_option("--replica", replicas,
-                 "engine journal: one copy of the state for all workers, or one for each")
-      ->check(CLI::IsMember({"shared", "own"}));
+  app.add_option(
+         "--replica", replicas,
+         "engine journal: one copy of the state for all workers, for two each, or for each one")
+      ->check(CLI::IsMember({"shared", "pairs", "own"}));
   app.add_option("--locks", options.locks, "file locks below the store")
       ->check(CLI::IsMember({"real", "fail", "succeed", "stuck"}));
   app.add_option("--torc", options.torc, "the program, if not the one built with this")
@@ -43,6 +55,8 @@ void add(Blows& all, const Blows& more) {
   all.readers += more.readers;
   all.stops += more.stops;
   all.long_stops += more.long_stops;
+  all.care += more.care;
+  all.full_disks += more.full_disks;
 }
 
 void add(Account& all, const Account& more) {
@@ -50,6 +64,7 @@ void add(Account& all, const Account& more) {
   all.ran_twice += more.ran_twice;
   all.given_up += more.given_up;
   all.not_reached += more.not_reached;
+  all.killed += more.killed;
   all.commits += more.commits;
   all.expired += more.expired;
   all.not_replayed += more.not_replayed;
@@ -57,12 +72,12 @@ void add(Account& all, const Account& more) {
 
 std::string describe(const Blows& blows, const Account& account) {
   return fmt::format(
-      "{} kills ({} in a commit), {} readers killed, {} stops, {} beyond the lease; {} attempts, "
-      "{} jobs ran twice, "
-      "{} given up, {} not reached; {} commits, {} leases expired, {} not replayed",
+      "{} kills ({} in a commit), {} readers killed, {} stops, {} beyond the lease, {} full disks, "
+      "{} compact, backup, repair; {} attempts, {} jobs ran twice, {} given up, {} not reached, {} "
+      "killed themselves; {} commits, {} leases expired, {} not replayed",
       blows.kills, blows.in_commit, blows.readers, blows.stops + blows.long_stops, blows.long_stops,
-      account.attempts, account.ran_twice, account.given_up, account.not_reached, account.commits,
-      account.expired, account.not_replayed);
+      blows.full_disks, blows.care, account.attempts, account.ran_twice, account.given_up,
+      account.not_reached, account.killed, account.commits, account.expired, account.not_replayed);
 }
 
 // 0: nothing was violated.
@@ -73,12 +88,15 @@ int torture(const Options& options) {
   std::uint64_t jobs = 0;
   std::uint64_t number = 0;
   const std::int64_t begun = boot_now();
-  while (blows.kills < options.kills || blows.long_stops < options.long_stops) {
+  while (number < options.rounds || blows.kills < options.kills ||
+         blows.long_stops < options.long_stops) {
     const Path directory = options.directory / fmt::format("round{}", ++number);
     const std::int64_t since = boot_now();
     // One frozen worker a round at most: it takes as long as a lease.
-    const Blows budget{options.kills - blows.kills, 0, UINT64_MAX, UINT64_MAX,
-                       std::min<std::uint64_t>(1, options.long_stops - blows.long_stops)};
+    Blows budget;
+    budget.kills = options.kills > blows.kills ? options.kills - blows.kills : 0;
+    if (number <= options.rounds) budget.kills = UINT64_MAX;
+    budget.long_stops = options.long_stops > blows.long_stops ? 1 : 0;
     Round round(options, directory, random(), budget);
     try {
       std::filesystem::create_directories(directory);
@@ -119,6 +137,14 @@ int run(int argc, char** argv) {
     return 2;
   }
   if (replicas == "own") options.replicas = Replicas::own;
+  if (replicas == "pairs") options.replicas = Replicas::pairs;
+  if (options.full_disks > 0 && !itest::own_mounts()) {
+    if (std::getenv("TORC_TEST_SKIP_NAMESPACES") == nullptr) {
+      std::cerr << "torc-torture: --full-disks needs a mount namespace\n";
+      return 2;
+    }
+    options.full_disks = 0;
+  }
   if (options.seed == 0) options.seed = std::random_device{}();
   const bool own_place = options.directory.empty();
   if (own_place) {

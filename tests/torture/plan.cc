@@ -17,6 +17,21 @@ int random_duration(std::mt19937_64& random) {
   return between(random, 30'000, 60'000);
 }
 
+// Jobs that nobody needs.
+std::vector<std::size_t> some_leaves(const Plan& plan, std::size_t count, std::mt19937_64& random) {
+  std::vector<bool> needed(plan.size(), false);
+  for (const PlannedJob& job : plan) {
+    for (const std::size_t need : job.needs) needed[need] = true;
+  }
+  std::vector<std::size_t> leaves;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    if (!needed[i]) leaves.push_back(i);
+  }
+  std::shuffle(leaves.begin(), leaves.end(), random);
+  leaves.resize(std::min(count, leaves.size()));
+  return leaves;
+}
+
 }  // namespace
 
 Plan random_plan(std::size_t jobs, std::mt19937_64& random) {
@@ -46,12 +61,40 @@ Plan random_plan(std::size_t jobs, std::mt19937_64& random) {
   return plan;
 }
 
+std::string_view to_string(Deadly whom) {
+  switch (whom) {
+    case Deadly::no:
+      return "";
+    case Deadly::self:
+      return "self";
+    case Deadly::group:
+      return "group";
+    case Deadly::worker:
+      return "worker";
+  }
+  return "";
+}
+
+void make_deadly(Plan& plan, std::size_t count, std::mt19937_64& random) {
+  const std::vector<std::size_t> chosen = some_leaves(plan, count, random);
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    plan[chosen[i]].deadly = i == 0 ? Deadly::worker : i % 2 == 1 ? Deadly::self : Deadly::group;
+  }
+}
+
+void make_long(Plan& plan, std::size_t count, std::mt19937_64& random) {
+  constexpr int lease = std::chrono::microseconds(kLease).count();
+  for (const std::size_t i : some_leaves(plan, count, random))
+    plan[i].microseconds = between(random, lease, 2 * lease);
+}
+
 std::string spec_of(const Plan& plan, const Path& job_program, const Path& record,
                     const std::string& clock) {
   std::string text = "name: wf\nexecution_config: {stdio: {mode: none}}\njobs:\n";
   for (const PlannedJob& job : plan) {
     text += fmt::format("  - name: {}\n    command: {} {}/{} {} {}\n", job.name,
-                        job_program.string(), record.string(), job.name, job.microseconds, clock);
+                        job_program.string(), record.string(), job.name, job.microseconds,
+                        job.deadly == Deadly::no ? clock : to_string(job.deadly));
     if (job.needs.empty()) continue;
     std::string names;
     for (const std::size_t need : job.needs) {

@@ -27,21 +27,53 @@ void pause_for(std::int64_t nanoseconds) {
   }
 }
 
+// The one engine is compacted only when nobody works.
+bool is_refused_beside_workers(const std::string& what, const itest::Ended& end) {
+  return what == "compact" && end.says("registered as alive");
+}
+
+// On a disk that this program has filled.
+bool is_for_want_of_space(const itest::Ended& end) {
+  return end.exit_code == 3 && end.says("No space left");
+}
+
 }  // namespace
 
 Round::Round(const Options& options, const Path& directory, std::uint64_t seed, Blows budget)
     : options_(options),
       directory_(directory),
-      store_(directory / "wf.torc"),
+      store_(directory / (options.full_disks > 0 ? "disk/wf.torc" : "wf.torc")),
       record_(directory / "runs"),
       random_(seed),
       budget_(budget) {}
 
+Round::~Round() {
+  unmount_disk();
+}
+
+void Round::unmount_disk() {
+  if (std::exchange(small_disk_, false)) itest::unmount(directory_ / "disk");
+}
+
 void Round::run() {
-  prepare();
-  work();
-  leave();
-  audit();
+  try {
+    prepare();
+    work();
+    leave();
+    audit();
+    unmount_disk();
+  } catch (const Violation&) {
+    keep_what_is_on_the_disk();
+    throw;
+  }
+}
+
+// The disk goes with this process.
+void Round::keep_what_is_on_the_disk() const {
+  if (!small_disk_) return;
+  std::error_code ignored;
+  std::filesystem::copy(store_, directory_ / "wf.torc", std::filesystem::copy_options::recursive,
+                        ignored);
 }
 
 // --- the stage ---
@@ -70,18 +102,28 @@ Member& Round::some_member() {
   return *members_[between<std::size_t>(random_, 0, members_.size() - 1)];
 }
 
+// So small that it is filled in no time, large enough for the store.
+void Round::mount_disk() {
+  itest::mount_small_disk(directory_ / "disk", std::size_t{64} << 20U);
+  small_disk_ = true;
+}
+
 void Round::prepare() {
   for (const char* name : {"runs", "locks"}) std::filesystem::create_directories(directory_ / name);
-  const std::size_t nodes = options_.replicas == Replicas::own ? options_.workers : 1;
+  if (options_.full_disks > 0) mount_disk();
+  std::size_t nodes = options_.replicas == Replicas::own ? options_.workers : 1;
+  if (options_.replicas == Replicas::pairs) nodes = (options_.workers + 1) / 2;
   for (std::size_t i = 0; i < nodes; ++i) {
     tmpdirs_.push_back(directory_ / fmt::format("node{}", i));
     std::filesystem::create_directories(tmpdirs_.back());
   }
   plan_ = random_plan(options_.jobs, random_);
+  make_long(plan_, options_.long_jobs, random_);
+  make_deadly(plan_, options_.deadly, random_);
   itest::write_text(directory_ / "wf.yaml",
                     spec_of(plan_, options_.directory / "torc-torture-job", record_));
-  const auto init =
-      itest::run(launch(tmpdirs_.front(), {"init", "wf.yaml", "--engine", options_.engine}));
+  const auto init = itest::run(launch(
+      tmpdirs_.front(), {"init", "wf.yaml", "--engine", options_.engine, "--store", store_}));
   if (init.exit_code != 0) throw Violation{"torc init failed: " + init.err};
   events_ = std::make_unique<Events>(record_);
   for (std::size_t i = 0; i < options_.workers; ++i) {
@@ -166,7 +208,8 @@ void Round::tend() {
     if (ended.struck && end.signal == SIGKILL) continue;
     // The one process of engine lmdb that was stopped inside a commit keeps all others out.
     const bool busy = end.exit_code == 3 && end.says("is held by");
-    if (busy) continue;
+    if (busy || is_for_want_of_space(end)) continue;
+    if (end.exit_code == 3 && is_refused_beside_workers(ended.what, end)) continue;
     if (end.exit_code != 0)
       throw Violation{fmt::format("torc {}: exit code {}, signal {}: {}{}", ended.what,
                                   end.exit_code, end.signal, end.out, end.err)};
@@ -182,7 +225,8 @@ void Round::worker_ended(Member& member) {
                       (finished_ && end.signal == SIGTERM);  // told to leave before it listened
   // 3: lost its lease too often, or the store was held by somebody who is frozen.
   const bool gave_up =
-      end.exit_code == 3 && (end.says("lease") || end.says("is held by") || end.says("killed"));
+      is_for_want_of_space(end) ||
+      (end.exit_code == 3 && (end.says("lease") || end.says("is held by") || end.says("killed")));
   if (!struck && !gave_up && end.exit_code != 0) {
     throw Violation{fmt::format("a worker ended with exit code {}, signal {}:\n{}{}", end.exit_code,
                                 end.signal, end.out, end.err)};
@@ -211,11 +255,15 @@ void Round::ask_whether_finished() {
 
 void Round::check_progress() {
   if (boot_now() - last_event_ < kStuck) return;
-  std::string text = "nothing happens any more; what the workers printed:\n";
-  for (const auto& member : members_)
-    text += fmt::format("--- {}\n{}{}", member->process().pid(), member->process().out(),
-                        member->process().err());
-  throw Violation{text};
+  throw Violation{"nothing happens any more\n" + evidence()};
+}
+
+std::string Round::evidence() const {
+  std::string text;
+  for (const auto& member : members_) {
+    if (member->process().running()) text += member->evidence();
+  }
+  return text;
 }
 
 // --- blows ---
@@ -224,9 +272,12 @@ void Round::deal_blow() {
   if (finished_) return;
   Member& member = some_member();
   const int kind = between(random_, 0, 99);
-  if (kind < 12) {
-    start_reader();
-  } else if (kind < 28 || dealt_.kills >= budget_.kills) {
+  const int readers = options_.care ? 24 : 12;
+  if (kind < readers) {
+    options_.care&& between(random_, 0, 1) == 0 ? start_care() : start_reader();
+  } else if (kind < readers + 8 && dealt_.full_disks < options_.full_disks && !full_) {
+    fill_disk();
+  } else if (kind < readers + 16 || dealt_.kills >= budget_.kills) {
     stop_worker(member, frozen_ == nullptr && dealt_.long_stops < budget_.long_stops);
   } else {
     kill_worker(member);
@@ -249,7 +300,12 @@ void Round::stop_worker(Member& member, bool beyond_lease) {
   if (!member.process().running() || member.is_stopped()) return;
   if (!beyond_lease) ++dealt_.stops;
   if (beyond_lease) frozen_ = &member;
-  member.strike(static_cast<Target>(between(random_, 0, 2)), SIGSTOP);
+  // Not of one that is killed in part: the shell would see a job that has ended.
+  if (options_.ctrl_z && between(random_, 0, 1) == 0) {
+    member.suspend();
+  } else {
+    member.strike(static_cast<Target>(between(random_, 0, 2)), SIGSTOP);
+  }
   const std::int64_t lease = kLease.count() * kSecond;
   const std::int64_t pause = beyond_lease ? between(random_, lease, lease + 5 * kSecond)
                                           : between(random_, kMillisecond, 300 * kMillisecond);
@@ -272,7 +328,12 @@ void Round::start_reader() {
   ask(words.front(), some_tmpdir(), words, [this, looks](const itest::Ended& end) {
     if (looks) accepted_.see(json::parse(end.out));
   });
-  if (between(random_, 0, 1) == 0) return;  // this one may read in peace
+  strike_reader();
+}
+
+// Every other one of those that read may do so in peace.
+void Round::strike_reader() {
+  if (between(random_, 0, 1) == 0) return;
   ++dealt_.readers;
   readers_.back().struck = true;
   const pid_t pid = readers_.back().process->pid();
@@ -280,6 +341,34 @@ void Round::start_reader() {
     for (const Reader& reader : readers_) {
       if (reader.process->pid() == pid) reader.process->kill(SIGKILL);
     }
+  });
+}
+
+// What people do to a store while workers go on. Where it is refused it says why, and does nothing.
+void Round::start_care() {
+  ++dealt_.care;
+  const int kind = between(random_, 0, options_.engine == "journal" ? 2 : 1);
+  if (kind == 0) {
+    ask("compact", some_tmpdir(), {"compact", store_}, {});
+  } else if (kind == 1) {
+    const Path copy = directory_ / fmt::format("backup{}", dealt_.care);
+    ask("backup", some_tmpdir(), {"backup", store_, copy}, [this, copy](const itest::Ended& end) {
+      std::error_code gone;
+      if (end.exit_code == 0) std::filesystem::remove_all(copy, gone);
+    });
+  } else {
+    ask("repair", some_tmpdir(), {"repair", store_}, {});
+  }
+  strike_reader();
+}
+
+void Round::fill_disk() {
+  ++dealt_.full_disks;
+  full_ = true;
+  itest::fill_disk(directory_ / "disk/ballast");
+  at(boot_now() + between<std::int64_t>(random_, 10 * kMillisecond, kSecond), [this] {
+    std::filesystem::remove(directory_ / "disk/ballast");
+    full_ = false;
   });
 }
 
@@ -293,6 +382,8 @@ void Round::ask(std::string what, const Path& tmpdir, std::vector<std::string> w
 // Everybody may go on and leave in his own time; who only waits for news is told to leave.
 void Round::leave() {
   due_.clear();
+  std::error_code none;
+  std::filesystem::remove(directory_ / "disk/ballast", none);
   for (const auto& member : members_) member->resume();
   const std::int64_t patience = boot_now() + 2 * kSecond;
   const std::int64_t limit = boot_now() + 90 * kSecond;
@@ -306,7 +397,8 @@ void Round::leave() {
       told = true;
       for (const auto& member : members_) member->process().kill(SIGTERM);
     }
-    if (boot_now() > limit) throw Violation{"a worker does not leave a finished workflow"};
+    if (boot_now() > limit)
+      throw Violation{"a worker does not leave a finished workflow\n" + evidence()};
     wait_for_something();
     tend();
   }

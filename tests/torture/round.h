@@ -29,12 +29,18 @@ struct Blows {
   std::uint64_t readers = 0;
   std::uint64_t stops = 0;
   std::uint64_t long_stops = 0;
+  std::uint64_t care = 0;  // compact, backup, repair
+  std::uint64_t full_disks = 0;
 };
 
 class Round {
  public:
   // At most so many blows of each kind are dealt.
   Round(const Options& options, const Path& directory, std::uint64_t seed, Blows budget);
+
+  ~Round();
+  Round(const Round&) = delete;
+  Round& operator=(const Round&) = delete;
 
   // Throws Violation.
   void run();
@@ -51,6 +57,8 @@ class Round {
   };
 
   void prepare();
+  void mount_disk();
+  void unmount_disk();
   void work();
   void leave();
   void audit();
@@ -69,9 +77,14 @@ class Round {
   void kill_worker(Member& member);
   void stop_worker(Member& member, bool beyond_lease);
   void start_reader();
+  void start_care();
+  void strike_reader();
+  void fill_disk();
+  void keep_what_is_on_the_disk() const;
   void ask(std::string what, const Path& tmpdir, std::vector<std::string> words, Then then);
   nlohmann::json ask_now(std::vector<std::string> words);
   void check_progress();
+  [[nodiscard]] std::string evidence() const;
   Member& some_member();
 
   const Options& options_;
@@ -94,6 +107,8 @@ class Round {
   std::int64_t last_event_ = 0;
   std::int64_t last_look_ = 0;
   Member* frozen_ = nullptr;  // beyond its lease
+  bool small_disk_ = false;   // the store is on a disk of its own
+  bool full_ = false;
   bool asked_ = false;
   bool finished_ = false;
 };

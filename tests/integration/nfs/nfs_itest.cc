@@ -6,7 +6,6 @@
 // TORC_TEST_REQUIRE_NFS: a machine that cannot boot the lab is a failure, not a reason to skip.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,12 +13,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <random>
+#include <sstream>
 
-#include "tests/integration/harness.h"
-#include "tests/torture/audit.h"
-#include "tests/torture/events.h"
+#include "tests/integration/shared_workflow.h"
 
 namespace torc {
 namespace {
@@ -29,16 +27,12 @@ using itest::Ended;
 using itest::Path;
 using itest::Process;
 using nlohmann::json;
-using torture::Account;
-using torture::Events;
-using torture::Violation;
 using namespace std::chrono_literals;
 
-constexpr int kCannot = 77;  // lab.sh: this machine cannot do it
 constexpr int kServer = 0;
 constexpr std::chrono::seconds kLong{
     240};  // for what waits for leases, grace periods, slow kernels
-constexpr const char* kLease = "12s";
+constexpr std::chrono::seconds kLease{12};
 // Beyond that lease and beyond the server's (10 s).
 constexpr std::chrono::seconds kBeyond{26};
 constexpr std::int64_t kClocksApart = 2'000'000'000;  // of the virtual nodes, ns
@@ -80,12 +74,10 @@ class Lab final : public testing::Environment {
     const Ended done = itest::run(launch(words), kLong);
     ASSERT_EQ(done.exit_code, 0) << "lab.sh " << words.front() << ": " << done;
   }
-  [[nodiscard]] Ended run(int node, const std::string& command) const {
-    return itest::run(launch({"run", std::to_string(node), command}), kLong);
+  // How the nodes see a file of this lab.
+  [[nodiscard]] std::string seen(const char* file) const {
+    return "/host" + (path() / file).string();
   }
-  // How the nodes see a path of this machine.
-  [[nodiscard]] static std::string host(const Path& path) { return "/host" + path.string(); }
-  [[nodiscard]] std::string torc() const { return host(path() / "bin/torc"); }
 
  private:
   std::unique_ptr<itest::Scratch> scratch_;
@@ -95,7 +87,7 @@ class Lab final : public testing::Environment {
 Lab* lab = nullptr;
 
 // One workflow on the shared directory and its workers, two on each client.
-class OnNfs : public testing::TestWithParam<const char*> {
+class OnNfs : public itest::SharedWorkflow, public testing::WithParamInterface<const char*> {
  protected:
   void SetUp() override {
     if (std::getenv("TORC_TEST_SKIP_NFS") != nullptr) GTEST_SKIP() << "TORC_TEST_SKIP_NFS is set";
@@ -103,195 +95,98 @@ class OnNfs : public testing::TestWithParam<const char*> {
       ASSERT_EQ(std::getenv("TORC_TEST_REQUIRE_NFS"), nullptr) << lab->why_not();
       GTEST_SKIP() << "this machine cannot boot the lab: " << lab->why_not();
     }
-    random_.seed(itest::test_seed());
+    set_up(lab->path(),
+           {lab->seen("bin/torc"), lab->seen("bin/torc-torture-job"), kLease, kLong, kClocksApart});
     for (const int node : {1, 2}) mount(node);
   }
   void TearDown() override {
-    for (auto& worker : workers_) worker.process->kill(SIGKILL);
+    kill_workers();
     if (!lab->is_up()) return;
     for (const int node : {1, 2})
-      (void)lab->run(node, "pkill -KILL -x torc; cd /; umount -f -l /shared; true");
-    std::cout << fmt::format(
-        "{:.0f} s; {} attempts, {} jobs ran twice, {} commits, {} leases expired\n",
-        std::chrono::duration<double>(Clock::now() - begun_).count(), account_.attempts,
-        account_.ran_twice, account_.commits, account_.expired);
+      (void)run(node, "pkill -KILL -x torc; cd /; umount -f -l /shared; true");
+    tell_figures();
   }
 
-  struct Worker {
-    int node = 0;
-    std::unique_ptr<Process> process;
-  };
-  using Clock = std::chrono::steady_clock;
+  [[nodiscard]] itest::Launch on(int node, const std::string& command) const override {
+    return lab->launch({"run", std::to_string(node), command});
+  }
+  [[nodiscard]] Path shared(int) const override { return Path("/shared") / name(); }
+  [[nodiscard]] Path seen(const Path& path) const override {
+    return "/host" / path.relative_path();
+  }
+  void fetch_store() override {
+    const Ended copied = run(kServer, fmt::format("cp -a {}/wf.torc {}/", at_the_server().string(),
+                                                  seen(directory()).string()));
+    ASSERT_EQ(copied.exit_code, 0) << copied;
+  }
+  [[nodiscard]] Path at_the_server() const { return Path("/export/shared") / name(); }
 
   void mount(int node) {
     lab->tell({"mount", std::to_string(node), GetParam() + std::string(",hard")});
   }
+  static int rounds() { return SharedWorkflow::rounds("TORC_NFS_ROUNDS"); }
+  void begin() { SharedWorkflow::begin(jobs_for(rounds()), {1, 2, 1, 2}); }
 
-  void begin(std::size_t jobs) {
-    directory_ = lab->path() / fmt::format("{:x}", random_());
-    shared_ = "/shared/" + directory_.filename().string();
-    record_ = directory_ / "runs";
-    fs::create_directories(record_);
-    plan_ = torture::random_plan(jobs, random_);
-    itest::write_text(directory_ / "wf.yaml",
-                      torture::spec_of(plan_, Lab::host(lab->path() / "bin/torc-torture-job"),
-                                       Lab::host(record_), "wall"));
-    const Ended init = lab->run(1, fmt::format("mkdir {0} && cd {0} && {1} init {2}/wf.yaml",
-                                               shared_, lab->torc(), Lab::host(directory_)));
-    ASSERT_EQ(init.exit_code, 0) << init;
-    ASSERT_TRUE(init.says("engine journal")) << init;
-    events_ = std::make_unique<Events>(record_);
-    for (const int node : {1, 2, 1, 2}) start_worker(node);
-    while (workers_at_work() < 4) ASSERT_TRUE(see_lines(1)) << printed();
+  // How many there are so far, as the server sees it: no request of a client.
+  [[nodiscard]] double commits() const {
+    const Ended verified = run(kServer, fmt::format("{} verify {}/wf.torc --json", terms().torc,
+                                                    at_the_server().string()));
+    EXPECT_EQ(verified.exit_code, 0) << verified;
+    const json parsed = json::parse(verified.out, nullptr, false);
+    return parsed.is_discarded() ? 0.0 : parsed.value("last_sequence", 0.0);
   }
-
-  void start_worker(int node) {
-    const std::string command =
-        fmt::format("cd {} && exec {} worker wf.torc --lease-ttl {} --max-parallel-jobs 2", shared_,
-                    lab->torc(), kLease);
-    workers_.push_back(
-        {node, std::make_unique<Process>(lab->launch({"run", std::to_string(node), command}))});
-  }
-  void forget_workers_of(int node) {
-    std::erase_if(workers_, [node](const Worker& worker) { return worker.node == node; });
-  }
-
-  [[nodiscard]] std::vector<itest::Source*> sources() {
-    std::vector<itest::Source*> all{events_.get()};
-    for (auto& worker : workers_) all.push_back(worker.process.get());
+  // What the NFS clients of `nodes` have sent since they were mounted, by the name of the request.
+  using Requests = std::map<std::string, double>;
+  [[nodiscard]] Requests requests(const Nodes& nodes) const {
+    Requests all;
+    for (const int node : nodes) {
+      const Ended counted = run(
+          node,
+          "awk '/^device/ {here = $5 == \"/shared\"; ops = 0} /per-op/ {ops = here; next} ops && "
+          "$2 > 0 {print $1, $2}' /proc/self/mountstats");
+      EXPECT_EQ(counted.exit_code, 0) << counted;
+      std::istringstream lines(counted.out);
+      std::string name;
+      for (double count = 0; lines >> name >> count;) all[name] += count;
+    }
     return all;
   }
-  // So many further lines of jobs.
-  [[nodiscard]] bool see_lines(std::uint64_t count) {
-    std::uint64_t seen = 0;
-    return itest::wait_until(
-        sources(), [&] { return (seen += events_->take()) >= count; }, kLong);
-  }
-  void let_pass(std::chrono::seconds time) {
-    (void)itest::wait_until(
-        sources(), [] { return false; }, time);
-  }
-  // Some worker of `node` learned that its jobs were given to others.
-  [[nodiscard]] bool superseded(int node) {
-    return itest::wait_until(
-        sources(),
-        [&] {
-          return std::any_of(workers_.begin(), workers_.end(), [&](const Worker& worker) {
-            return worker.node == node &&
-                   (worker.process->out().find("lease") != std::string::npos);
-          });
-        },
-        kLong);
-  }
-  [[nodiscard]] std::string printed() {
-    std::string all;
-    for (const auto& worker : workers_)
-      all += fmt::format("--- on node{}\n{}{}", worker.node, worker.process->out(),
-                         worker.process->err());
-    return all;
-  }
-
-  // Waits for the end of the workflow; who has left before, or gave up, is replaced.
-  void finish() {
-    const auto end = Clock::now() + kLong;
-    for (bool done = false; !done; done = is_finished()) {
-      ASSERT_LT(Clock::now(), end) << "the workflow does not end\n" << printed();
-      const auto leaver = [](const Worker& worker) { return !worker.process->running(); };
-      (void)itest::wait_until(
-          sources(), [&] { return std::any_of(workers_.begin(), workers_.end(), leaver); }, 10s);
-      for (std::size_t i = 0; i < workers_.size(); ++i) {
-        if (!leaver(workers_[i])) continue;
-        const int node = workers_[i].node;
-        last_words_ += workers_[i].process->out() + workers_[i].process->err();
-        workers_.erase(workers_.begin() + static_cast<std::ptrdiff_t>(i--));
-        if (!is_finished()) start_worker(node);
-      }
-    }
-    for (auto& worker : workers_) {
-      const Ended left = worker.process->wait(90s);
-      EXPECT_EQ(left.exit_code, 0) << left;
-    }
-  }
-  // Null when it cannot be had now.
-  [[nodiscard]] json status() {
-    const Ended asked =
-        lab->run(1, fmt::format("{} status {}/wf.torc --json", lab->torc(), shared_));
-    json parsed = json::parse(asked.out, nullptr, false);
-    return asked.exit_code == 0 && !parsed.is_discarded() ? parsed : json();
-  }
-  [[nodiscard]] std::size_t workers_at_work() {
-    const json now = status();
-    return now.is_null() ? 0 : now.at("workers").size();
-  }
-  [[nodiscard]] bool is_finished() {
-    const json now = status();
-    return !now.is_null() && (now.at("state") == "completed" || now.at("state") == "failed");
-  }
-
-  void audit() {
-    for (const int node : {1, 2}) {
-      const Ended verified =
-          lab->run(node, fmt::format("{} verify {}/wf.torc", lab->torc(), shared_));
-      EXPECT_EQ(verified.exit_code, 0) << "on node " << node << ": " << verified;
-    }
-    const Ended copied = lab->run(
-        kServer, fmt::format("cp -a /export{}/wf.torc {}/", shared_, Lab::host(directory_)));
-    ASSERT_EQ(copied.exit_code, 0) << copied;
-    const auto ask = [&](const char* command) {
-      const Ended answer =
-          itest::run({{TORC_PROGRAM, command, (directory_ / "wf.torc").string(), "--json"},
-                      {},
-                      directory_,
-                      {},
-                      {}});
-      if (answer.exit_code != 0)
-        throw Violation{command + std::string(": ") + answer.out + answer.err};
-      return json::parse(answer.out);
-    };
-    try {
-      const json jobs = ask("jobs");
-      EXPECT_EQ(ask("verify").at("clean"), true);
-      torture::audit_counts(jobs, ask("status"));
-      torture::audit_files(plan_, record_, jobs, kClocksApart, account_);
-      torture::audit_chain(plan_, directory_ / "wf.torc", jobs, {}, account_);
-      EXPECT_EQ(account_.given_up, 0U) << "a job lost five workers";
-    } catch (const Violation& violation) {
-      ADD_FAILURE() << "VIOLATION: " << violation.what << '\n' << last_words_ << printed();
-    }
-  }
-  void finish_and_audit() {
+  // Of all that one worker on each of `nodes` sends in a workflow.
+  [[nodiscard]] double requests_per_commit(const Nodes& nodes) {
+    SharedWorkflow::begin(600, nodes);
+    if (HasFatalFailure()) return 0;
+    const Requests before = requests(nodes);
+    const double made = commits();
     finish();
-    if (HasFatalFailure()) return;
-    audit();
+    const Requests after = requests(nodes);  // an audit reads everything
+    const double commits_here = std::max(1.0, commits() - made);
+    if (!HasFatalFailure()) audit();
+    double all = 0;
+    for (const auto& [name, count] : after) {
+      const auto old = before.find(name);
+      const double each = (count - (old == before.end() ? 0 : old->second)) / commits_here;
+      all += each;
+      if (each >= 0.05) std::cout << fmt::format("{} {:.2f}, ", name, each);
+    }
+    std::cout << fmt::format("in all {:.1f} a commit, {} commits\n", all, commits_here);
+    return all;
   }
-  [[nodiscard]] static int rounds() {
-    const char* text = std::getenv("TORC_NFS_ROUNDS");
-    return text != nullptr ? std::max(1, std::atoi(text)) : 1;
-  }
-
-  std::mt19937_64 random_;
-  Path directory_;  // of this machine
-  Path record_;
-  std::string shared_;  // of the nodes
-  torture::Plan plan_;
-  std::unique_ptr<Events> events_;
-  std::vector<Worker> workers_;
-  std::string last_words_;
-  Account account_;
-  Clock::time_point begun_ = Clock::now();
 };
 
 TEST_P(OnNfs, workers_of_two_clients_finish_a_workflow) {
-  begin(300);
+  begin();
+  if (HasFatalFailure()) return;
   finish_and_audit();
-  if (account_.expired > 0) std::cout << last_words_ << printed();
+  if (account().expired > 0) std::cout << all_printed();
 }
 
 TEST_P(OnNfs, a_client_that_is_cut_off_finds_itself_superseded_when_the_network_is_back) {
-  begin(300);
+  begin();
+  if (HasFatalFailure()) return;
   for (int i = 0; i < rounds(); ++i) {
     if (!see_lines(60)) break;
     lab->tell({"cut", "2"});
+    struck();
     let_pass(kBeyond);
     lab->tell({"heal", "2"});
     EXPECT_TRUE(superseded(2)) << printed();
@@ -300,10 +195,12 @@ TEST_P(OnNfs, a_client_that_is_cut_off_finds_itself_superseded_when_the_network_
 }
 
 TEST_P(OnNfs, a_client_that_was_frozen_beyond_its_lease_finds_itself_superseded) {
-  begin(300);
+  begin();
+  if (HasFatalFailure()) return;
   for (int i = 0; i < rounds(); ++i) {
     if (!see_lines(60)) break;
     lab->tell({"freeze", "2"});
+    struck();
     let_pass(kBeyond);
     lab->tell({"thaw", "2"});
     EXPECT_TRUE(superseded(2)) << printed();
@@ -312,10 +209,12 @@ TEST_P(OnNfs, a_client_that_was_frozen_beyond_its_lease_finds_itself_superseded)
 }
 
 TEST_P(OnNfs, a_client_that_loses_its_power_in_the_middle_of_its_work_is_replaced) {
-  begin(300);
+  begin();
+  if (HasFatalFailure()) return;
   for (int i = 0; i < rounds(); ++i) {
     if (!see_lines(torture::between<std::uint64_t>(random_, 40, 80))) break;
     lab->tell({"kill", "2"});
+    struck();
     forget_workers_of(2);
     lab->tell({"boot", "2"});
     mount(2);
@@ -325,22 +224,35 @@ TEST_P(OnNfs, a_client_that_loses_its_power_in_the_middle_of_its_work_is_replace
 }
 
 TEST_P(OnNfs, the_server_is_killed_and_comes_back_while_workers_run) {
-  begin(300);
+  begin();
+  if (HasFatalFailure()) return;
   for (int i = 0; i < rounds(); ++i) {
     if (!see_lines(60)) break;
     lab->tell({"kill", "0"});
+    struck();
     let_pass(5s);
     lab->tell({"boot", "0"});
   }
   finish_and_audit();
 }
 
+// All requests count: heartbeats, looks at others, snapshots, collection, a few of `torc status`.
+TEST_P(OnNfs, a_commit_costs_few_requests) {
+  const double alone = requests_per_commit({1});
+  const double by_turns = requests_per_commit({1, 2});
+  std::cout << fmt::format("requests per commit: {:.1f} by one client, {:.1f} by two\n", alone,
+                           by_turns);
+  EXPECT_GT(alone, 3) << "nothing was counted";
+  EXPECT_LE(alone, 14);
+  EXPECT_LE(by_turns, 28);
+}
+
 // What `torc doctor` finds out is what was set up.
 TEST_P(OnNfs, torc_doctor_says_that_it_is_safe_and_whether_locks_are) {
   lab->tell({"run", "1", "mkdir /shared/doctor"});
-  const std::string command = lab->torc() + " doctor --two-node --wait 60s --json /shared/doctor";
+  const std::string command = terms().torc + " doctor --two-node --wait 60s --json /shared/doctor";
   Process other(lab->launch({"run", "2", command}));
-  const Ended here = lab->run(1, command);
+  const Ended here = run(1, command);
   const Ended there = other.wait(kLong);
   lab->tell({"run", "1", "rm -r /shared/doctor"});
   EXPECT_EQ(here.exit_code, 0) << here;

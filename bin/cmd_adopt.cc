@@ -1,0 +1,144 @@
+// torc adopt: makes this machine the home of a store of engine lmdb that was another machine's.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "bin/care_commands.h"
+#include "bin/job_view.h"
+#include "bin/living.h"
+#include "bin/locate.h"
+#include "bin/quantities.h"
+#include "lib/claim/watch.h"
+#include "lib/store/adopt.h"
+#include "lib/store/beat.h"
+#include "lib/store/engines.h"
+
+namespace torc::cli {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// Waits until the leases of all workers ran out as seen from here. Whoever is heard of lives.
+class Listener {
+ public:
+  Listener(const App& app, const Path& state, const store::MountFacts& facts,
+           std::vector<claim::Worker> workers)
+      : app_(app), state_(state), facts_(facts), workers_(std::move(workers)) {
+    for (const claim::Worker& worker : workers_) longest_ = std::max(longest_, ttl_of(worker));
+  }
+
+  // As long as nothing may be heard before they count as gone.
+  [[nodiscard]] nanoseconds silence() const { return longest_ + facts_.beat_age; }
+
+  Result<void> listen() {
+    const nanoseconds interval = std::max<nanoseconds>(longest_ / kLooks, kShortestPause);
+    for (;;) {
+      bool all = true;
+      for (const claim::Worker& worker : workers_) {
+        TORC_ASSIGN(const bool expired, look(worker, interval));
+        all = all && expired;
+      }
+      if (all) return {};
+      app_.clock.sleep_for(interval);
+    }
+  }
+
+ private:
+  static constexpr int kLooks = 10;
+  static constexpr nanoseconds kShortestPause = std::chrono::milliseconds(100);
+
+  [[nodiscard]] std::optional<store::Beat> beat_of(const claim::Worker& worker) const {
+    const auto beat = store::read_beat(app_.world, state_, claim::beat_place(worker),
+                                       store::beat_caches(facts_.kind));
+    return beat ? *beat : std::nullopt;  // what cannot be read is late
+  }
+  [[nodiscard]] std::chrono::seconds ttl_of(const claim::Worker& worker) const {
+    const auto beat = beat_of(worker);
+    return std::max(worker.ttl, beat ? beat->ttl : std::chrono::seconds(0));
+  }
+  Result<bool> look(const claim::Worker& worker, nanoseconds interval) {
+    const BootTime asked = app_.clock.boot_now();
+    const auto beat = beat_of(worker);
+    if (beat) {
+      const auto first = first_.emplace(worker.epoch, beat->counter).first->second;
+      if (beat->counter != first) {
+        return Error{ErrorKind::busy,
+                     fmt::format("worker {} on {} lives: its heartbeat was heard",
+                                 claim::raw(worker.epoch), worker.info.host),
+                     "end it there (scancel, Ctrl-C) and try again"};
+      }
+    }
+    const claim::Watch::Look seen{
+        worker.epoch, worker.renewals, beat ? std::optional(beat->counter) : std::nullopt,
+        std::max(worker.ttl, beat ? beat->ttl : std::chrono::seconds(0)), facts_.beat_age};
+    return watch_.look(seen, asked, interval) == claim::Watch::Verdict::expired;
+  }
+
+  const App& app_;
+  Path state_;
+  store::MountFacts facts_;
+  std::vector<claim::Worker> workers_;
+  std::chrono::seconds longest_{0};
+  std::map<claim::WorkerEpoch, std::uint64_t> first_;  // beat counters when they were first heard
+  claim::Watch watch_;
+};
+
+Result<void> check_nobody_works(const App& app, const AdoptOptions& options, const Path& directory,
+                                const store::Meta& meta, const claim::Reader& reader) {
+  std::vector<claim::Worker> living = living_workers(app, reader);
+  if (living.empty()) return {};
+  const std::string who = show_workers(living) + " in " + directory.string();
+  Listener listener(app, meta.identity.state_directory(directory), meta.place.facts,
+                    std::move(living));
+  const auto silence = std::chrono::duration_cast<std::chrono::microseconds>(listener.silence());
+  const std::string until = show_time(app.clock.wall_now() + silence);
+  if (options.wait) {
+    say(app.err, "torc: note: {}; they count as gone when nothing is heard of them until {}\n", who,
+        until);
+    return listener.listen();
+  }
+  return Error{ErrorKind::busy,
+               fmt::format("{}: whether they have ended cannot be seen from here, so their leases "
+                           "must run out, {} from now: not before {}",
+                           who, show_duration(silence), until),
+               fmt::format("end them there, then `torc adopt --wait {}`, which listens for so long",
+                           directory.string())};
+}
+
+std::string text_of(store::Adoption adoption, const App& app) {
+  switch (adoption) {
+    case store::Adoption::adopted:
+      return fmt::format("is now of this machine, {}; no other one can open it", app.world.host);
+    case store::Adoption::not_needed:
+      return "is of this machine already: nothing was changed";
+    case store::Adoption::of_all:
+      return "has engine journal, which any host may open: nothing was changed";
+  }
+  return {};
+}
+
+}  // namespace
+
+Exit run_adopt(const App& app, const AdoptOptions& options) {
+  auto path = locate_store(app, options.store);
+  if (!path) return report(app, path.error());
+  const auto meta = store::look_at_meta(app.world, *path);
+  if (!meta) return report(app, meta.error());
+  const auto done = store::adopt(app.world, *path, [&](const store::Reader& reader) {
+    return check_nobody_works(app, options, *path, *meta, reader);
+  });
+  if (!done) return report(app, done.error());
+  if (options.json) {
+    const nlohmann::ordered_json out = {{"store", path->string()},
+                                        {"adopted", *done == store::Adoption::adopted},
+                                        {"host", app.world.host}};
+    fmt::print(app.out, "{}\n", json_text(out));
+    return Exit::ok;
+  }
+  fmt::print(app.out, "{}: {}\n", path->string(), text_of(*done, app));
+  return Exit::ok;
+}
+
+}  // namespace torc::cli
