@@ -247,8 +247,8 @@ void Committer::renew_paused() {
     words.worker = self_;
     words.now = world_.clock.wall_now();
     reply = process(std::move(words), Purpose::renewal);
-    // Nor has it helped where another pause began meanwhile.
-    if (!reply.error && !lease_.paused()) renewed_in_ = start;
+    // What a newer pause made void has not helped, and that one is asked about.
+    if (reply.ended_pause) renewed_in_ = start;
   }
   // An unknown outcome of a renewal does no harm: the next one tells.
   const bool ends = reply.error && (reply.error->kind == ErrorKind::fenced ||
@@ -300,7 +300,7 @@ CommitReply Committer::process(claim::Exchange exchange, Purpose purpose) {
     last_commit_ = begun;
     keeper_.renewed(begun, reply.answer.living);
     confirm();
-    if (pause) (void)lease_.confirm(*pause);
+    reply.ended_pause = pause && lease_.confirm(*pause);
     (void)store_->maintain();  // a checkpoint that fails is tried again after the next commit
   } else if (!nothing_to_do) {
     reply.error = std::move(committed).error();

@@ -28,6 +28,7 @@ struct CommitReply {
   std::vector<claim::Refused> refused;
   store::Commit commit;
   std::uint64_t newest = 0;  // commit of anybody that was seen
+  bool ended_pause = false;  // the lease was paused, and is held again for this commit
 };
 
 class Committer {

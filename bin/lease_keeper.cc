@@ -119,8 +119,8 @@ Result<void> LeaseKeeper::tick(BootTime last_commit, Beat beat_now) {
 Result<bool> LeaseKeeper::beat(BootTime last_commit, BootTime now) {
   const std::chrono::seconds asked = ttl(now);
   if (last_commit + interval() >= now) return false;
-  TORC_TRY(
-      store::write_beat(world_, store_.state_directory(), own_beats_, {++beat_counter_, asked}));
+  TORC_TRY(store::write_beat(world_, store_.state_directory(), own_beats_,
+                             {++beat_counter_, asked, known_}));
   return true;
 }
 
@@ -131,6 +131,7 @@ Result<LeaseKeeper::Surroundings> LeaseKeeper::look_around() {
   const std::size_t watched = watch_.wanted(interval());
   TORC_TRY(store_.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     around = {};
+    known_ = reader.sequence();
     TORC_ASSIGN(around.crowd, claim::read_crowd(reader));
     const auto self = claim::read_worker(reader, self_);
     alive = self && self->status == claim::WorkerStatus::living && !self->barred;

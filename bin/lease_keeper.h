@@ -101,6 +101,7 @@ class LeaseKeeper {
   BootTime fenced_at_;
   BootTime next_slurm_query_{};
   std::uint64_t beat_counter_ = 0;
+  std::uint64_t known_ = 0;   // the newest commit at the last look
   WallTime beaten_before_{};  // when anybody wrote last into the file of this worker's beats
   std::uint64_t living_ = 1;
   std::chrono::seconds said_;  // in the newest renewal

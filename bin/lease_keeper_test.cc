@@ -194,6 +194,37 @@ TEST_F(LeaseKeeperTest, a_beat_is_a_sign_of_life) {
   EXPECT_EQ(job(1).outcome.ended_at, started + 3h);
 }
 
+// What it says was there for as long as two beats are apart.
+TEST_F(LeaseKeeperTest, a_beat_says_which_commit_its_worker_saw_when_it_beat_before) {
+  const auto info = on("n1", self_process_.pid, self_process_.start);
+  const auto self = join(info);
+  auto kept = keeper(self, info);
+  const auto sequence = [&] {
+    std::uint64_t newest = 0;
+    EXPECT_TRUE(store_here_
+                    ->view(store::Freshness::latest,
+                           [&](const claim::Reader& reader) -> Result<void> {
+                             newest = reader.sequence();
+                             return {};
+                           })
+                    .ok());
+    return newest;
+  };
+  const auto said = [&] {
+    const auto beat = store::read_beat(app_.world, store_here_->state_directory(), place_of(self),
+                                       store::Caches::trust);
+    return beat.ok() && *beat ? (*beat)->known : 99'999;
+  };
+  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
+  EXPECT_EQ(said(), 0U);
+  const std::uint64_t before = sequence();
+  join(on("n2", 1, 1));
+  ASSERT_GT(sequence(), before);
+  clock_.jump_to(kept.next_tick());
+  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
+  EXPECT_EQ(said(), before);
+}
+
 TEST_F(LeaseKeeperTest, no_sign_of_life_is_later_than_the_silence_that_was_watched) {
   const auto info = on("n1", self_process_.pid, self_process_.start);
   const auto self = join(info);

@@ -68,8 +68,12 @@ Decision finish(const Job& job, WorkerEpoch worker, const Finished& event) {
     after.outcome.started_at = job.outcome.started_at;
   }
   const EndCause why = event.outcome.cause;
-  // Its worker outlived it. What did not start has shown nothing.
-  if (why != EndCause::not_started) after.suspicion = Suspicion::none;
+  // Its worker outlived it: what it is suspected of, and was charged with, was not its doing. What
+  // did not start has shown nothing.
+  if (why != EndCause::not_started) {
+    after.suspicion = Suspicion::none;
+    after.lost = 0;
+  }
   // By itself, and yet to run again: it says that it can go on, but nobody had asked it to stop.
   const bool unasked = why == EndCause::exited && !event.checkpointed;
   if (after.state == JobState::ready &&
@@ -78,7 +82,6 @@ Decision finish(const Job& job, WorkerEpoch worker, const Finished& event) {
   }
   if (event.checkpointed) {
     after.forgiven = after.attempt;
-    after.lost = 0;
     after.stopped = 0;
   }
   return after;
@@ -196,8 +199,9 @@ Job lose(Job job, std::uint32_t crash_limit, WallTime alive_at, EndCause why) {
 
 Job cut_off(Job job, std::uint32_t crash_limit, WallTime alive_at) {
   job.outcome = lost_outcome(job, alive_at, EndCause::allocation_ended);
-  if (job.state == JobState::running) ++job.stopped;
-  job.state = is_unheard_of(job, crash_limit) ? JobState::failed : JobState::ready;
+  const bool told = job.state == JobState::running;  // and so it is bounded by its stops
+  if (told) ++job.stopped;
+  job.state = !told && is_unheard_of(job, crash_limit) ? JobState::failed : JobState::ready;
   if (job.stopped >= kMostStops) job.state = JobState::terminated;
   return job;
 }

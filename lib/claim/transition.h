@@ -84,7 +84,8 @@ inline constexpr std::uint32_t kUnheard = 10;
 // say so. Nobody died of the job: it ends as if its worker had ended it (allocation_ended,
 // `stopped`
 // + 1 when it had started), and is given up (terminated) at the kMostStops-th time, lest a job that
-// fits into no allocation goes on for ever. What lose() says of unheard attempts holds here, too.
+// fits into no allocation goes on for ever. What lose() says of unheard attempts holds here for one
+// that was only claimed.
 // Precondition: is_live(job.state).
 [[nodiscard]] Job cut_off(Job job, std::uint32_t crash_limit, WallTime alive_at);
 

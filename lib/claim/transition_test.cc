@@ -67,6 +67,15 @@ TEST(Transition, a_job_that_its_worker_died_with_is_a_suspect_until_it_ends) {
   EXPECT_FALSE(is_suspect(retry(cancel(lose(job, 9, kNow), kNow))));
 }
 
+TEST(Transition, what_ends_under_a_living_worker_was_charged_wrongly) {
+  const Job once = claim(lose(running(), 3, kNow), kBob, 8, kNow);
+  ASSERT_EQ(once.lost, 1U);
+  EXPECT_EQ(std::get<Job>(finish(once, kBob, end(2, 8, JobState::ready))).lost, 0U);
+  Finished unstarted = end(2, 8, JobState::ready);
+  unstarted.outcome.cause = EndCause::not_started;
+  EXPECT_EQ(std::get<Job>(finish(once, kBob, unstarted)).lost, 1U) << "it has shown nothing";
+}
+
 TEST(Transition, a_loss_counts_against_a_suspect_from_its_claim_on) {
   const Job job = claim(lose(claimed(), 3, kNow), kBob, 8, kNow);
   EXPECT_EQ(lose(job, 3, kNow).lost, 1U) << "its start may be untold";
@@ -108,6 +117,14 @@ TEST(Transition, what_is_cut_off_with_its_allocation_is_no_suspect_and_is_given_
     job = std::get<Job>(start(job, kAda, {{JobId{1}, attempt, 7 + times}, kNow}));
   }
   EXPECT_EQ(cut_off(job, 9, kNow).state, JobState::terminated) << "it may fit into none";
+}
+
+TEST(Transition, what_was_retried_often_is_not_unheard_of_while_it_is_seen_to_run) {
+  Job job = running();
+  job.attempt = kUnheard;
+  EXPECT_EQ(cut_off(job, 1, kNow).state, JobState::ready);
+  job.state = JobState::claimed;
+  EXPECT_EQ(cut_off(job, 1, kNow).state, JobState::failed);
 }
 
 TEST(Transition, what_is_cut_off_before_it_started_is_not_counted_and_goes_on_but_not_for_ever) {

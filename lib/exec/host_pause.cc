@@ -40,8 +40,8 @@ bool Host::follow_lease() {
 
 // What was missed is looked for again: the watchdog does so too, where there is one.
 void Host::stop_commands() {
-  const bool all = stopped_.stop_below(process_);
-  next_stop_ = all ? std::nullopt : std::optional(clock_.boot_now() + kStopAgain);
+  const Told told = stopped_.stop_below(process_);
+  next_stop_ = told == Told::all ? std::nullopt : std::optional(clock_.boot_now() + kStopAgain);
 }
 
 // After a sleep until `alarm`, if nothing came before. Of a pause only the time before it is noted

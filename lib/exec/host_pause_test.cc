@@ -62,10 +62,11 @@ class HostPause : public HostTest {
     const auto stat = read_stat(pid);
     return stat ? stat->state : '-';
   }
-  // A signal to stop is sent at once and obeyed at the next turn.
+  // A signal to stop is sent at once and obeyed at the next turn, or after a wait for the disk.
   [[nodiscard]] bool stops(pid_t pid) const {
-    while (state_of(pid) == 'R') std::this_thread::yield();
-    return state_of(pid) == 'T';
+    char state = state_of(pid);
+    for (; state == 'R' || state == 'D'; state = state_of(pid)) std::this_thread::yield();
+    return state == 'T';
   }
   static bool is_in_epoll(pid_t thread) {
     const auto call = read_small_file("/proc/self/task/" + std::to_string(thread) + "/syscall");

@@ -56,20 +56,22 @@ bool is_just_started(const ProcessStat& stat, const std::optional<ProcessStat>& 
 
 }  // namespace
 
-bool StoppedProcesses::stop_below(pid_t top) {
+Told StoppedProcesses::stop_below(pid_t top) {
   bool complete = true;
+  bool one_starts = false;
   for (bool any_new = true; any_new;) {
     any_new = false;
     const auto above = read_stat(top);
     const Family family = descendants_of(top);
     complete = family.complete;
+    one_starts = false;
     // Each after its parent, so that no parent sees its children stopped.
     for (const pid_t pid : family.pids) {
       const auto stat = read_stat(pid);
       if (!stat) complete = complete && is_free(pid);
       if (!stat || has_ended(*stat) || stat->state == 'T') continue;
       if (stat->parent == top && is_just_started(*stat, above)) {
-        complete = false;
+        one_starts = true;
         continue;
       }
       if (told_.contains({pid, stat->start}) || ::kill(pid, SIGSTOP) != 0) continue;
@@ -78,7 +80,8 @@ bool StoppedProcesses::stop_below(pid_t top) {
       any_new = true;
     }
   }
-  return complete;
+  if (one_starts) return Told::but_one_that_starts;
+  return complete ? Told::all : Told::but_what_was_not_seen;
 }
 
 void StoppedProcesses::go_on() {

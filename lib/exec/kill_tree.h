@@ -41,16 +41,24 @@ struct Origin {
 Leftovers kill_marked(const std::vector<std::string>& marks, const Origin& origin,
                       const std::string& proc = "/proc");
 
+// Who was told to stop.
+enum class Told : std::uint8_t {
+  all,
+  // But one that `top` is just starting (launch.h), which has not asked the kernel yet to end it
+  // with its parent: were it stopped now and all others killed, it would be stopped for ever. It is
+  // a matter of milliseconds.
+  but_one_that_starts,
+  // But what could not be looked at, perhaps never: nobody could say later whether it is the same
+  // process.
+  but_what_was_not_seen
+};
+
 // Processes that were stopped from outside and are to go on later.
 class StoppedProcesses {
  public:
   // SIGSTOP to every process below `top`, as kill_below() finds them. Those that had been stopped
-  // before, by whomever, are left as they are. May be repeated, to find new ones. False: there may
-  // be one that was not told, and it is worth another look soon. Not all of /proc could be looked
-  // at: what cannot be seen is not signaled, since nobody could say later whether it is the same
-  // process. Or `top` is just starting one (launch.h), which has not asked the kernel yet to end it
-  // with its parent: were it stopped now and all others killed, it would be stopped for ever.
-  [[nodiscard]] bool stop_below(pid_t top);
+  // before, by whomever, are left as they are. May be repeated, to find new ones.
+  [[nodiscard]] Told stop_below(pid_t top);
   // SIGCONT to all that were told to stop; a process before the one that started it, so that nobody
   // sees its children stopped.
   void go_on();

@@ -6,7 +6,9 @@
 namespace torc::exec {
 namespace {
 
-const std::vector<std::string> kMarks{"TORC_TEST_MARK=1", "TORC_TEST_OTHER=2"};
+// Other tests run beside this one, on the same machine.
+const std::vector<std::string> kMarks{"TORC_TEST_MARK=" + std::to_string(getpid()),
+                                      "TORC_TEST_OTHER=" + std::to_string(getpid())};
 
 int number(Leftovers left) {
   return static_cast<int>(left);
@@ -16,7 +18,7 @@ constexpr int kUnknown = static_cast<int>(Leftovers::unknown);
 
 TEST(KillMarked, ends_those_that_have_all_marks_and_no_others) {
   const Sleeper marked({kMarks[0], "A=b", kMarks[1]});
-  const Sleeper half({kMarks[0], "A=TORC_TEST_OTHER=2"});
+  const Sleeper half({kMarks[0], "A=" + kMarks[1]});
   const Sleeper bare({});
   EXPECT_NE(kill_marked(kMarks, {marked.identity().start, {}}), Leftovers::some);
   EXPECT_FALSE(marked.lives());
@@ -156,7 +158,7 @@ TEST(StopBelow, says_that_all_were_told_when_it_saw_all) {
   const Sleeper below({});
   const auto pid = static_cast<pid_t>(below.identity().pid);
   StoppedProcesses stopped;
-  ASSERT_TRUE(stopped.stop_below(getpid()));
+  ASSERT_EQ(stopped.stop_below(getpid()), Told::all);
   int status = 0;
   ASSERT_EQ(waitpid(pid, &status, WUNTRACED), pid);
   EXPECT_EQ(state_of(pid), 'T');
@@ -179,13 +181,13 @@ TEST(StopBelow, what_is_just_started_is_stopped_once_it_would_end_with_its_paren
     for (;;) pause();
   }
   StoppedProcesses stopped;
-  EXPECT_FALSE(stopped.stop_below(getpid()));
+  EXPECT_EQ(stopped.stop_below(getpid()), Told::but_one_that_starts);
   EXPECT_TRUE(stopped.empty());
   kill(started, SIGCONT);  // were it stopped nevertheless
   char word = 's';
   ASSERT_EQ(write(go_on[1], &word, 1), 1);
   ASSERT_EQ(read(has[0], &word, 1), 1);
-  EXPECT_TRUE(stopped.stop_below(getpid()));
+  EXPECT_EQ(stopped.stop_below(getpid()), Told::all);
   EXPECT_FALSE(stopped.empty());
   kill(started, SIGKILL);
   waitpid(started, nullptr, 0);
@@ -195,21 +197,22 @@ TEST(StopBelow, what_is_just_started_is_stopped_once_it_would_end_with_its_paren
 // A process below it is listed, and all else of it is hidden.
 TEST(StopBelow, what_cannot_be_looked_at_is_not_taken_for_stopped) {
   if (geteuid() != 0) GTEST_SKIP() << "another user, and a /proc with hidepid, need root";
-  EXPECT_EQ(in_namespace("hidepid=2",
-                         [] {
-                           return in_child([] {
-                             const Sleeper roots({});
-                             if (!become_somebody()) return 96;
-                             const Family below = children_of(getpid());
-                             if (below.pids.size() != 1) return 95;
-                             if (read_stat(below.pids.front())) return 94;
-                             StoppedProcesses stopped;
-                             // Not by the end of `roots`, which is not to be killed any more.
-                             _exit(stopped.stop_below(getpid()) ? 1 : 0);
-                             return 1;
-                           });
-                         }),
-            0);
+  EXPECT_EQ(
+      in_namespace("hidepid=2",
+                   [] {
+                     return in_child([] {
+                       const Sleeper roots({});
+                       if (!become_somebody()) return 96;
+                       const Family below = children_of(getpid());
+                       if (below.pids.size() != 1) return 95;
+                       if (read_stat(below.pids.front())) return 94;
+                       StoppedProcesses stopped;
+                       // Not by the end of `roots`, which is not to be killed any more.
+                       _exit(stopped.stop_below(getpid()) == Told::but_what_was_not_seen ? 0 : 1);
+                       return 1;
+                     });
+                   }),
+      0);
 }
 
 }  // namespace

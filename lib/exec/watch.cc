@@ -133,7 +133,7 @@ void Watch::look_at_pause(BootTime now) {
   }
   // Again and again: the worker may have been about to start a job.
   if (page_.begin_sweep(LeasePage::Phase::paused)) {
-    if (!stopped_.stop_below(worker_)) look_again_ = kFirstLook;
+    if (stopped_.stop_below(worker_) == Told::but_one_that_starts) look_again_ = kFirstLook;
     page_.end_sweep();
   }
   // One that was told before may be ending its jobs in its own time.
@@ -218,14 +218,15 @@ void Watch::pause_with_worker() {
 // A worker that waits for a disk stops later, before it does anything else: that is not waited for.
 void Watch::stop_worker_and_jobs() {
   constexpr timespec kNap{0, 1'000'000};
-  constexpr int kMostNaps = 50;      // for the worker
+  constexpr int kMostNaps = 50;      // for the worker, and for what may never be seen
   constexpr int kMostOfAll = 2'000;  // for what it started, which runs as soon as it may
   ::kill(worker_, SIGSTOP);
   for (int naps = 0; naps < kMostOfAll; ++naps) {
     const auto stat = read_stat(worker_);
     const bool at_rest = stat && (stat->state == 'T' || has_ended(*stat));
-    const bool all = stopped_.stop_below(worker_);
-    if (all && (at_rest || naps >= kMostNaps)) return;
+    const Told told = stopped_.stop_below(worker_);
+    if (told == Told::all && at_rest) return;
+    if (told != Told::but_one_that_starts && naps >= kMostNaps) return;
     nanosleep(&kNap, nullptr);
   }
 }

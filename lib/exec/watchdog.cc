@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -20,6 +21,8 @@
 
 namespace torc::exec {
 namespace {
+
+constexpr const char* kRaise = "raise the limit of processes (ulimit -u)";
 
 // In the worker: ends its jobs and itself when the watchdog dies first. SIGKILL as the death signal
 // (PR_SET_PDEATHSIG) would end the worker alone, and what its jobs had started would go on. The
@@ -36,7 +39,8 @@ void end_with(int watchdog, LeasePage& page, const std::function<void()>& betwee
 }
 
 // All signals stay blocked in the thread: they are for others.
-void watch_the_watchdog(pid_t watchdog, LeasePage& page, std::function<void()> between_kills) {
+Result<void> watch_the_watchdog(pid_t watchdog, LeasePage& page,
+                                std::function<void()> between_kills) {
   const int fd = static_cast<int>(syscall(SYS_pidfd_open, watchdog, 0U));
   if (fd < 0) {  // before Linux 5.3
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -45,11 +49,20 @@ void watch_the_watchdog(pid_t watchdog, LeasePage& page, std::function<void()> b
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    std::thread(end_with, fd, std::ref(page), std::move(between_kills)).detach();
+    try {
+      std::thread(end_with, fd, std::ref(page), std::move(between_kills)).detach();
+    } catch (const std::system_error& failure) {
+      close(fd);
+      pthread_sigmask(SIG_SETMASK, &before, nullptr);
+      Error error = os_error(failure.code().value(), "cannot make a thread for the worker", kRaise);
+      error.kind = ErrorKind::busy;
+      return error;
+    }
     prctl(PR_SET_PDEATHSIG, SIGCONT);  // a stopped process has no thread that could notice
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   if (getppid() != watchdog) kill(getpid(), SIGKILL);  // it died before the lines above
+  return {};
 }
 
 }  // namespace
@@ -78,16 +91,17 @@ Result<Split> split_off_watchdog(Clock& clock, std::function<void()> between_kil
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     munmap(memory, sizeof(LeasePage));
     for (const int fd : {wake, news, ready[0], ready[1]}) close(fd);
-    Error error = os_error(fork_errno, "cannot make a process for the worker",
-                           "raise the limit of processes (ulimit -u)");
+    Error error = os_error(fork_errno, "cannot make a process for the worker", kRaise);
     error.kind = ErrorKind::busy;
     return error;
   }
   if (worker == 0) {
     close(ready[0]);
-    watch_the_watchdog(static_cast<pid_t>(watchdog.pid), *page, std::move(between_kills));
+    const Result<void> watches =
+        watch_the_watchdog(static_cast<pid_t>(watchdog.pid), *page, std::move(between_kills));
     close(ready[1]);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (!watches) return watches.error();
     return Split(std::make_unique<WatchedLease>(*page, wake, news, watchdog));
   }
   // Until it would end with this process, or has ended: were it stopped before, by this process or

@@ -26,7 +26,8 @@ struct WorkerEnded {
 // Returns twice: in the child, which is the worker, with its lease; in the calling process, when
 // the worker and all its processes have gone, with the worker's end. Must be called while the
 // process has one thread, with nothing open that a fork would share to its harm. In the worker the
-// signals and their mask are as they were before. Error (busy): no process can be made.
+// signals and their mask are as they were before. Error (busy): no process can be made, or no
+// thread in the child, where it is returned then: the other one is told of that end.
 using Split = std::variant<std::unique_ptr<WatchedLease>, WorkerEnded>;
 //
 // `between_kills` is for tests: called in the worker whose watchdog has died, after its jobs were

@@ -1,6 +1,6 @@
-// 28 bytes a worker: epoch be64, counter be64, seconds of silence that it asks for be64, CRC-32C
-// be32 of all that. Rewritten in place, since a new name for each beat would cost three more
-// requests; a reader that meets a half-written one sees no beat.
+// 36 bytes a worker: epoch be64, counter be64, seconds of silence that it asks for be64, a commit
+// that it has seen be64, CRC-32C be32 of all that. Rewritten in place, since a new name for each
+// beat would cost three more requests; a reader that meets a half-written one sees no beat.
 //
 // A shared file holds those of 1,024 epochs. Each has 64 KiB of it to itself (a hole, but for the
 // first block): clients of network filesystems write back whole pages, of up to that size, and
@@ -8,6 +8,7 @@
 #include "lib/store/beat.h"
 
 #include <cerrno>
+#include <charconv>
 
 #include "lib/base/codec.h"
 #include "lib/store/disk.h"
@@ -18,7 +19,8 @@ namespace {
 
 constexpr std::uint64_t kPerFile = 1024;
 constexpr std::uint64_t kStride = 64 * 1024;
-constexpr std::size_t kSize = 28;
+constexpr std::size_t kSize = 36;
+constexpr std::uint64_t kMostCommits = std::uint64_t{1} << 48;  // of a store; more is not believed
 
 std::uint64_t beat_offset(BeatPlace place) {
   return place.file == BeatFile::own ? 0 : place.epoch % kPerFile * kStride;
@@ -45,7 +47,8 @@ EpochRange epochs_beside(std::uint64_t epoch) {
 
 Result<void> write_beat(const World& world, const Path& state, BeatPlace place, Beat beat) {
   Encoder record;
-  record.be64(place.epoch).be64(beat.counter).be64(static_cast<std::uint64_t>(beat.ttl.count()));
+  record.be64(place.epoch).be64(beat.counter);
+  record.be64(static_cast<std::uint64_t>(beat.ttl.count())).be64(beat.known);
   record.be32(crc32c(record.bytes()));
   TORC_ASSIGN(const FileHandle handle, world.disk.open_update(beat_path(state, place)));
   OpenFile open(world.disk, handle);
@@ -70,12 +73,28 @@ Result<std::optional<Beat>> read_beat(const World& world, const Path& state, Bea
   Beat beat;
   beat.counter = in.be64();
   beat.ttl = std::chrono::seconds(static_cast<std::int64_t>(in.be64()));
+  beat.known = in.be64();
   const std::uint32_t crc = in.be32();
   if (!in.ok() || of != place.epoch ||
       crc != crc32c(std::string_view(*bytes).substr(0, kSize - 4))) {
     return std::optional<Beat>();
   }
   return std::optional<Beat>(beat);
+}
+
+KnownCommit newest_known(const World& world, const Path& state) {
+  KnownCommit newest;
+  const auto names = list_directory(world.disk, state / "beats");
+  if (!names.ok()) return newest;
+  for (const std::string& name : *names) {
+    std::uint64_t epoch = 0;
+    const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), epoch);
+    if (failed != std::errc{} || end != name.data() + name.size()) continue;
+    const auto beat = read_beat(world, state, {epoch, BeatFile::own}, Caches::trust);
+    if (!beat.ok() || !*beat || (*beat)->known > kMostCommits) continue;
+    if ((*beat)->known > newest.sequence) newest = {(*beat)->known, epoch};
+  }
+  return newest;
 }
 
 Result<void> remove_beats(const World& world, const Path& state, BeatPlace place,

@@ -19,6 +19,7 @@ namespace torc::store {
 struct Beat {
   std::uint64_t counter = 0;
   std::chrono::seconds ttl{};  // the silence that the worker may keep from here on
+  std::uint64_t known = 0;     // a commit that it had seen an interval ago or more; 0: none yet
 };
 
 enum class BeatFile : std::uint8_t { own, shared };
@@ -39,6 +40,14 @@ Result<void> write_beat(const World& world, const Path& state, BeatPlace place, 
 // of the file is asked for anew where `caches` says so or the file seems not to be there.
 Result<std::optional<Beat>> read_beat(const World& world, const Path& state, BeatPlace place,
                                       Caches caches);
+
+// The newest commit that a worker says to have seen, of those that have a file of their own; it was
+// there before this was asked. `sequence` 0: nobody says anything that can be read.
+struct KnownCommit {
+  std::uint64_t sequence = 0;
+  std::uint64_t epoch = 0;  // of that worker
+};
+[[nodiscard]] KnownCommit newest_known(const World& world, const Path& state);
 
 // Whose beats may be in the same shared file.
 struct EpochRange {

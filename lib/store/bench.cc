@@ -10,13 +10,13 @@ constexpr std::size_t kRecord = 256;
 constexpr std::uint64_t kJobs = 10'000;
 constexpr std::size_t kJobRecord = 40;
 
-// Runs `once` until the time is up and keeps how long each took.
+// Runs `once` until the time is up, at least once, and keeps how long each took.
 template <class Once>
 Result<BenchSamples> repeat(Clock& clock, BootTime until, const Interrupted& interrupted,
                             Once once) {
   BenchSamples out;
   const BootTime begun = clock.boot_now();
-  for (BootTime now = begun; now < until && !interrupted();) {
+  for (BootTime now = begun; (now < until || out.times.empty()) && !interrupted();) {
     TORC_TRY(once());
     const BootTime after = clock.boot_now();
     out.times.push_back(after - now);

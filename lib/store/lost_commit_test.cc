@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "lib/store/beat.h"
 #include "lib/store/compact.h"
 #include "lib/store/place.h"
 #include "lib/store/repair.h"
@@ -328,6 +329,49 @@ TEST_F(Lost, all_files_of_the_history_too) {
   fs::remove_all(commit_file(20).parent_path());
   expect_told_there();
   EXPECT_FALSE(fs::exists(commit_file(20).parent_path()));
+}
+
+// The third node has no copy, but a worker of the first one had seen the commit.
+TEST_F(Lost, a_last_commit_that_a_worker_elsewhere_has_seen_is_told_and_not_cut_off) {
+  commit_up_to(20);
+  ASSERT_TRUE(write_beat(first.world(), state, {7}, {5, {}, 20}).ok());
+  ASSERT_TRUE(write_beat(first.world(), state, {8}, {5, {}, 17}).ok());
+  EXPECT_TRUE(verify(third.world(), directory, no_check).ok());
+  EXPECT_FALSE((*Repair::examine(third.world(), directory))->needed());
+  Node without(scratch.path(), "without", 4);  // a copy
+  fs::remove(commit_file(20));
+  const auto verified = verify(without.world(), directory, no_check);
+  expect_damaged(verified);
+  EXPECT_NE(verified.error().what.find("worker 7 has seen commit 20"), std::string::npos);
+  const auto repair = Repair::examine(without.world(), directory);
+  ASSERT_TRUE(repair.ok()) << repair.error().text();
+  ASSERT_TRUE((*repair)->needed());
+  EXPECT_EQ((*repair)->last_good(), 19U);
+  const auto done = (*repair)->carry_out("now");
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().kind, ErrorKind::busy);
+  EXPECT_FALSE(fs::exists(directory / "quarantine"));
+  expect_repaired(20);
+  EXPECT_TRUE(verify(third.world(), directory, no_check).ok());
+}
+
+// Nobody has it any more.
+TEST_F(Lost, a_commit_that_a_worker_had_seen_is_cut_off_when_its_beats_are_deleted) {
+  commit_up_to(20);
+  ASSERT_TRUE(write_beat(first.world(), state, {7}, {5, {}, 20}).ok());
+  fs::remove(commit_file(20));
+  ASSERT_FALSE((*Repair::examine(third.world(), directory))->carry_out("now").ok());
+  fs::remove(beat_path(state, {7}));
+  EXPECT_FALSE((*Repair::examine(third.world(), directory))->needed());
+}
+
+TEST_F(Lost, no_store_has_as_many_commits_as_a_spoilt_beat_may_say) {
+  commit_up_to(20);
+  ASSERT_TRUE(write_beat(first.world(), state, {7}, {5, {}, ~std::uint64_t{0}}).ok());
+  std::ofstream(beat_path(state, {8})) << "no beat";
+  std::ofstream(state / "beats" / "8x") << "of nobody";
+  EXPECT_TRUE(verify(third.world(), directory, no_check).ok());
+  EXPECT_FALSE((*Repair::examine(third.world(), directory))->needed());
 }
 
 // A node that never saw it cannot know; the number is used again.

@@ -17,6 +17,9 @@ constexpr std::chrono::nanoseconds kShortStay = std::chrono::seconds(2);
 // Waiting so long, what is waited for may be there and not be seen.
 constexpr std::chrono::nanoseconds kStir = milliseconds(200);
 constexpr std::string_view kStirred = "stir";
+// What is said when the two of a round begin, or one of them leaves it for ever.
+constexpr const char* kGo = "go";
+constexpr const char* kAbandoned = "abandoned";
 
 std::string encode(const NodeCard& card, std::uint64_t nonce) {
   return card.host + '\n' + card.boot_id + '\n' + card.pid_namespace + '\n' +
@@ -166,6 +169,7 @@ Result<void> Meeting::find_partner(const NodeCard& self, const Tell& tell) {
 
 Result<Meeting::Seat> Meeting::sit_down(std::uint64_t round, const Tell& tell) {
   role_ = 0;
+  number_ = round;
   round_ = place_ / std::to_string(round);
   const Result<void> made = world_.disk.make_directory(round_);
   if (!made.ok() && made.error().os_errno == ENOENT) return Seat::next_round;  // just taken away
@@ -179,6 +183,24 @@ Result<Meeting::Seat> Meeting::sit_down(std::uint64_t round, const Tell& tell) {
     return seat == 'a' ? wait_as_a() : wait_as_b();
   }
   return Seat::next_round;  // two others sit there
+}
+
+// Who clears away a round of the dead goes on to the next one. If another one made it anew
+// meanwhile, each would wait alone in its own: the lower one gives way.
+Result<bool> Meeting::is_passed_by() {
+  const BootTime now = world_.clock.boot_now();
+  if (now - looked_beyond_ < kStir) return false;
+  looked_beyond_ = now;
+  TORC_ASSIGN(const std::uint64_t newest, newest_round());
+  return newest > number_;
+}
+
+// What was said in the name "start", by either.
+Result<Meeting::Seat> Meeting::seat_of_start() {
+  const Result<std::string> said = content("start");
+  if (said.ok()) return *said == kGo ? Seat::sat : Seat::next_round;
+  if (said.error().kind == ErrorKind::not_found) return Seat::next_round;  // taken away
+  return said.error();
 }
 
 Result<Meeting::Seat> Meeting::wait_as_a() {
@@ -196,6 +218,12 @@ Result<Meeting::Seat> Meeting::wait_as_a() {
                    "do not use this filesystem for a store"};
     }
     if (there->contains("b")) break;
+    TORC_ASSIGN(const bool passed_by, is_passed_by());
+    if (passed_by) {
+      TORC_ASSIGN(const std::optional<bool> abandoned, take("start", kAbandoned));
+      if (abandoned.value_or(false)) (void)remove_tree(world_.disk, round_);
+      return Seat::next_round;
+    }
     Result<void> waited = pause_for_names(since, give_up_, "another instance");
     if (!waited.ok()) {
       leave();
@@ -203,7 +231,7 @@ Result<Meeting::Seat> Meeting::wait_as_a() {
     }
   }
   if (!read_other("b").ok()) return Seat::next_round;  // a B that gave up takes all away
-  TORC_ASSIGN(const std::optional<bool> started, take("start", "go"));
+  TORC_ASSIGN(const std::optional<bool> started, take("start", kGo));
   return started.value_or(false) ? Seat::sat : Seat::next_round;
 }
 
@@ -217,14 +245,14 @@ Result<Meeting::Seat> Meeting::wait_as_b() {
       if (there.error().kind == ErrorKind::not_found) return Seat::next_round;
       return std::move(there).error();
     }
-    if (there->contains("start")) return Seat::sat;
+    if (there->contains("start")) return seat_of_start();
     const Result<void> waited = pause_for_names(since, until, "the start");
     if (waited.ok()) continue;
     if (waited.error().kind == ErrorKind::busy) return waited.error();
     // Whoever has seat `a` was killed long ago, unless it starts this very moment.
-    TORC_ASSIGN(const std::optional<bool> abandoned, take("start", "abandoned"));
+    TORC_ASSIGN(const std::optional<bool> abandoned, take("start", kAbandoned));
     if (!abandoned) return Seat::next_round;
-    if (!*abandoned) return Seat::sat;
+    if (!*abandoned) return seat_of_start();
     (void)remove_tree(world_.disk, round_);
     return Seat::next_round;
   }

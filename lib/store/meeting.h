@@ -45,6 +45,8 @@ class Meeting {
   Result<Seat> sit_down(std::uint64_t round, const Tell& tell);
   Result<Seat> wait_as_a();
   Result<Seat> wait_as_b();
+  Result<bool> is_passed_by();
+  Result<Seat> seat_of_start();
   Result<std::optional<bool>> take(const std::string& name, const std::string& text);
   Result<std::set<std::string>> names();
   Result<void> pause_for_names(BootTime since, BootTime until, const char* what);
@@ -63,7 +65,9 @@ class Meeting {
   NodeCard other_;
   char role_ = 0;
   Path round_;
+  std::uint64_t number_ = 0;  // of the round
   BootTime give_up_{};
+  BootTime looked_beyond_{};
   BootTime stirred_{};  // when this instance last changed the round only to see it anew
 };
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "lib/store/beat.h"
 #include "lib/store/engines.h"
 #include "lib/store/journal.h"
 #include "lib/store/lmdb_transaction.h"
@@ -32,6 +33,7 @@ class JournalRepair final : public Repair {
   JournalRepair(const World& world, Path directory, const Meta& meta, Place place, Workbench bench)
       : world_(world),
         directory_(std::move(directory)),
+        state_(meta.identity.state_directory(directory_)),
         place_(std::move(place)),
         journal_(world.disk, directory_, meta.identity.id,
                  Publisher(world.disk, world.entropy, meta.publish, Durable::yes)),
@@ -61,6 +63,11 @@ class JournalRepair final : public Repair {
   Result<void> begin_at_snapshot();
   Result<bool> load(const SnapshotName& name);
   Result<void> follow();
+  void note_end(std::uint64_t next, const Result<CommitFile>& file);
+  [[nodiscard]] std::string seen_by_worker() const {
+    return "worker " + std::to_string(known_.epoch) + " has seen commit " +
+           std::to_string(known_.sequence);
+  }
   // The history does not go on where it ends, but behind what was lost.
   [[nodiscard]] bool cuts() const {
     return !damages_.empty() || !from_copy_.empty() || cut_off_ > 0;
@@ -80,6 +87,7 @@ class JournalRepair final : public Repair {
   Result<void> list_lost();
   void note(const Path& file, const Error& error) { damages_.push_back({file, error.what}); }
   Result<void> check_copies() const;
+  Result<void> check_workers() const;
   Result<void> write_good_part();
   Result<void> move_aside(const Path& quarantine);
   Result<void> move_segments(const Path& quarantine);
@@ -87,6 +95,7 @@ class JournalRepair final : public Repair {
 
   World world_;
   Path directory_;
+  Path state_;
   Place place_;
   Journal journal_;
   Workbench bench_;
@@ -94,6 +103,7 @@ class JournalRepair final : public Repair {
   Head head_;                     // of the good part, in the workbench
   std::uint64_t files_good_ = 0;  // how far the files alone lead
   std::uint64_t highest_ = 0;
+  KnownCommit known_;  // that a worker of any node has seen
   Path from_copy_;
   std::vector<LostCommit> lost_;
   std::uint64_t cut_off_ = 0;  // how many of them are files of the store
@@ -112,8 +122,9 @@ class JournalRepair final : public Repair {
 };
 
 Result<void> JournalRepair::run() {
+  known_ = newest_known(world_, state_);
   TORC_ASSIGN(inventory_, inventory());
-  highest_ = inventory_.highest();
+  highest_ = std::max(inventory_.highest(), known_.sequence);
   TORC_TRY(begin_at_snapshot());
   TORC_TRY(follow());
   TORC_TRY(check_older_snapshots());
@@ -180,6 +191,16 @@ Result<CommitFile> JournalRepair::read(std::uint64_t number, SegmentShelf& shelf
   return merged.ok() && merged->header.before == head_.chain ? merged : file;
 }
 
+// Why the files lead no further.
+void JournalRepair::note_end(std::uint64_t next, const Result<CommitFile>& file) {
+  const Path path = journal_.commit_path(next);
+  std::string what = file.ok() ? path.string() + " does not continue the commit before it"
+                     : file.error().kind == ErrorKind::not_found ? path.string() + " is missing"
+                                                                 : file.error().what;
+  if (next > inventory_.highest()) what += "; " + seen_by_worker();
+  damages_.push_back({path, std::move(what)});
+}
+
 // Applies commit files as long as each continues the one before.
 Result<void> JournalRepair::follow() {
   SegmentShelf shelf(journal_);
@@ -190,11 +211,7 @@ Result<void> JournalRepair::follow() {
     Result<CommitFile> file = read(next, shelf);
     if (!file.ok() && !is_damage(file.error())) return std::move(file).error();
     if (!file.ok() || file->header.before != head_.chain) {
-      const Path path = journal_.commit_path(next);
-      damages_.push_back(
-          {path, file.ok() ? path.string() + " does not continue the commit before it"
-                 : file.error().kind == ErrorKind::not_found ? path.string() + " is missing"
-                                                             : file.error().what});
+      note_end(next, file);
       break;
     }
     int rc = 0;
@@ -451,6 +468,16 @@ Result<void> JournalRepair::move_segments(const Path& quarantine) {
   return {};
 }
 
+// What a worker has seen may be in the copy of its node.
+Result<void> JournalRepair::check_workers() const {
+  if (known_.sequence <= head_.sequence) return {};
+  return Error{ErrorKind::busy,
+               seen_by_worker() + ", and neither the files nor this node's copies have it",
+               "run this on the node of that worker, whose copy may have it (`torc status` "
+               "says where it runs); if that node has lost it too, delete " +
+                   beat_path(state_, {known_.epoch}).string() + ", and what was committed is lost"};
+}
+
 // What is cut off must not be what only a copy has that could not be looked at.
 Result<void> JournalRepair::check_copies() const {
   for (const Unclear& u : unclear_) {
@@ -466,7 +493,10 @@ Result<void> JournalRepair::check_copies() const {
 }
 
 Result<Path> JournalRepair::carry_out(const std::string& name) {
-  if (cuts()) TORC_TRY(check_copies());
+  if (cuts()) {
+    TORC_TRY(check_copies());
+    TORC_TRY(check_workers());
+  }
   TORC_ASSIGN(const Inventory now, inventory());
   if (!(now == inventory_)) {
     return Error{ErrorKind::busy, directory_.string() + " changed while it was looked at",

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -308,6 +309,27 @@ TEST_F(TwoNode, what_a_killed_instance_left_is_passed_over) {
   const Pair pair = run();
   ASSERT_TRUE(pair.first.ok()) << pair.first.error().text();
   EXPECT_TRUE(pair.first->other.host == "two") << pair.first->other.host;
+  expect_clean();
+}
+
+// As when one clears away what a killed one left while the other makes that round anew.
+TEST_F(TwoNode, two_that_wait_in_different_rounds_find_each_other) {
+  options.start_wait = options.partner_wait = std::chrono::seconds(60);
+  PosixLocks one, two;
+  Result<TwoNodeReport> lower = Error{};
+  std::atomic<bool> waits{false};
+  const Tell tell = [&](const std::string& line) {
+    if (line.starts_with("waiting")) waits = true;
+  };
+  std::thread thread(
+      [&] { lower = run_two_node(first.world(), one, place, options, tell, never); });
+  while (!waits) std::this_thread::yield();
+  std::filesystem::create_directory(place / ".torc-two-node" / "2");
+  const auto upper = run_two_node(second.world(), two, place, options, quiet, never);
+  thread.join();
+  ASSERT_TRUE(lower.ok()) << lower.error().text();
+  ASSERT_TRUE(upper.ok()) << upper.error().text();
+  EXPECT_EQ(upper->other.host, "one");
   expect_clean();
 }
 

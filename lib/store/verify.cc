@@ -2,6 +2,7 @@
 // the code that makes replicas is trusted.
 #include <algorithm>
 
+#include "lib/store/beat.h"
 #include "lib/store/engines.h"
 #include "lib/store/journal_store.h"
 #include "lib/store/memory_state.h"
@@ -248,6 +249,19 @@ Result<void> compare_copy(Walk& walk, const Path& path, const std::shared_ptr<En
   return error;
 }
 
+// What a worker has seen was there, whether its node's copy is at hand or not.
+Result<void> compare_known(Walk& walk, const World& world, const Path& state) {
+  const KnownCommit known = newest_known(world, state);
+  if (known.sequence <= walk.replayed().state.number) return {};
+  const Result<void> gone_on = walk.replay_to(known.sequence);
+  if (gone_on.ok()) return {};
+  Error error = gone_on.error();
+  error.what += "; worker " + std::to_string(known.epoch) + " has seen commit " +
+                std::to_string(known.sequence);
+  error.remedy = "run `torc repair` on the node of that worker, whose copy may have it";
+  return error;
+}
+
 // The replica may be ahead of the walk, since others go on working: the walk follows it.
 Result<Verified> verify_journal(const World& world, const Path& directory, const Meta& meta,
                                 const Check& check) {
@@ -265,6 +279,7 @@ Result<Verified> verify_journal(const World& world, const Path& directory, const
         if (world.tell) world.tell(path.string() + " was not compared: " + error.what);
       });
   TORC_TRY(copies);
+  TORC_TRY(compare_known(walk, world, meta.identity.state_directory(directory)));
   TORC_ASSIGN(const std::unique_ptr<Store> store,
               open_journal_store(world, directory, meta, Tuning{}));
   const Result<void> same =

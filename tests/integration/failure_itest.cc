@@ -213,7 +213,7 @@ jobs:
 TEST_P(Failure, a_job_that_saves_its_state_at_its_time_limit_goes_on) {
   init(R"(name: wf
 execution_config: {sigterm_lead_seconds: 30}
-resource_requirements: [{name: brief, runtime: PT1S}]
+resource_requirements: [{name: brief, runtime: PT3S}]
 jobs:
   - name: a
     command: |

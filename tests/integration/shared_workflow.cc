@@ -48,7 +48,10 @@ void SharedWorkflow::begin(std::size_t jobs, const Nodes& nodes) {
   if (HasFatalFailure()) return;
   events_ = std::make_unique<torture::Events>(record_);
   for (const int node : nodes) start_worker(node);
-  while (workers_at_work() < nodes.size()) ASSERT_TRUE(see_lines(1)) << printed();
+  while (workers_at_work() < nodes.size() && !is_finished()) {
+    replace_leavers();
+    ASSERT_TRUE(see_lines(1) || is_finished()) << printed();
+  }
 }
 
 void SharedWorkflow::start_worker(int node) {
@@ -84,13 +87,20 @@ void SharedWorkflow::let_pass(std::chrono::seconds time) {
       sources(), [] { return false; }, time);
 }
 
+void SharedWorkflow::struck() {
+  ++faults_;
+  for (Worker& worker : workers_) worker.heard = worker.process->out().size();
+}
+
 bool SharedWorkflow::superseded(int node) {
   return wait_until(
       sources(),
       [&] {
         return std::any_of(workers_.begin(), workers_.end(), [&](const Worker& worker) {
-          return worker.node == node && (!worker.process->running() ||
-                                         worker.process->out().find("lease") != std::string::npos);
+          const Process& process = *worker.process;
+          return worker.node == node &&
+                 (!process.running() ||
+                  process.out().find("lease", worker.heard) != std::string::npos);
         });
       },
       terms_.patience);
@@ -104,11 +114,24 @@ std::string SharedWorkflow::printed() {
   return all;
 }
 
+namespace {
+
+// A shell says 128 + n of a command that signal n ended.
+bool crashed(const Ended& ended) {
+  const int signal = ended.signal != 0 ? ended.signal : ended.exit_code - 128;
+  const auto crashes = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
+  return std::find(crashes.begin(), crashes.end(), signal) != crashes.end();
+}
+
+}  // namespace
+
 void SharedWorkflow::replace_leavers() {
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     if (workers_[i].process->running()) continue;
     const int node = workers_[i].node;
-    last_words_ += workers_[i].process->out() + workers_[i].process->err();
+    const Ended left = workers_[i].process->wait();
+    EXPECT_FALSE(crashed(left)) << left;
+    last_words_ += left.out + left.err;
     workers_.erase(workers_.begin() + static_cast<std::ptrdiff_t>(i--));
     if (!is_finished()) start_worker(node);
   }

@@ -30,6 +30,7 @@ class SharedWorkflow : public testing::Test {
   struct Worker {
     int node = 0;
     std::unique_ptr<Process> process;
+    std::size_t heard = 0;  // of what it printed: before the last fault
   };
   using Nodes = std::vector<int>;
 
@@ -60,11 +61,13 @@ class SharedWorkflow : public testing::Test {
   [[nodiscard]] bool see_lines(std::uint64_t count);
   void let_pass(std::chrono::seconds time);
   // A fault struck: counted for tell_figures().
-  void struck() { ++faults_; }
-  // Some worker there learned that its jobs were given to others, or could not go on.
+  void struck();
+  // Some worker there learned since then that its jobs were given to others, or could not go on.
   [[nodiscard]] bool superseded(int node);
   // Waits for the end of the workflow; who has left before, or gave up, is replaced.
   void finish();
+  // As finish() does, for once. One that died of its own error is a failure.
+  void replace_leavers();
   // Looks at the store from both sides, and at what the jobs have written.
   void audit();
   void finish_and_audit();
@@ -94,7 +97,6 @@ class SharedWorkflow : public testing::Test {
   [[nodiscard]] std::vector<Source*> sources();
   [[nodiscard]] std::size_t workers_at_work();
   [[nodiscard]] bool is_finished();
-  void replace_leavers();
 
   Terms terms_;
   std::string name_;  // of the shared directory

@@ -159,7 +159,7 @@ jobs:
   - {name: too_long, command: echo too_long > record, resource_requirements: hour}
   - {name: endless, command: echo b > record; read x < gate}
 )");
-  const Ended ended = here_.run({"run", "wf.yaml", "--num-cpus", "4", "--time-limit", "4s"});
+  const Ended ended = here_.run({"run", "wf.yaml", "--num-cpus", "4", "--time-limit", "8s"});
   EXPECT_EQ(ended.exit_code, 1) << ended;
   EXPECT_EQ(state_of("short"), "completed");
   EXPECT_EQ(state_of("endless"), "ready");
@@ -189,7 +189,7 @@ TEST_F(Stop, a_worker_without_a_job_leaves_after_its_idle_timeout) {
 std::string tree(const std::string& leader) {
   return R"(name: wf
 execution_config: {sigterm_lead_seconds: 1}
-resource_requirements: [{name: short, runtime: PT1S}]
+resource_requirements: [{name: short, runtime: PT3S}]
 jobs:
   - name: b
     command: |

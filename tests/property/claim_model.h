@@ -384,8 +384,9 @@ class ClaimModel {
       const bool too_often = limit != 0 && j.attempt - j.forgiven >= 10 * limit;
       if (charge == Charge::stop) {
         j.outcome.cause = EndCause::allocation_ended;
-        if (j.state == JobState::running) j.stopped += 1;
-        const bool over = j.stopped >= 5 || too_often;
+        const bool told = j.state == JobState::running;
+        if (told) j.stopped += 1;
+        const bool over = j.stopped >= 5 || (too_often && !told);
         if (over) j.state = j.stopped >= 5 ? JobState::terminated : JobState::failed;
         if (over && plan_.pending_failed) j.state = JobState::pending_failed;
         if (!over) become_ready(id, 0);
@@ -422,7 +423,10 @@ class ClaimModel {
       if (!allowed(f.token, request.worker, answer)) continue;
       Job& j = jobs_[raw(f.token.job)].job;
       const WallTime started = j.state == JobState::running ? j.outcome.started_at : WallTime{};
-      if (f.outcome.cause != EndCause::not_started) j.suspicion = Suspicion::none;
+      if (f.outcome.cause != EndCause::not_started) {
+        j.suspicion = Suspicion::none;
+        j.lost = 0;
+      }
       j.outcome = f.outcome;
       if (j.outcome.started_at == WallTime{}) j.outcome.started_at = started;
       if (f.state == JobState::ready) {

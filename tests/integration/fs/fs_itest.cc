@@ -133,6 +133,7 @@ class OnFilesystem : public itest::SharedWorkflow, public testing::WithParamInte
       let_pass(2 * GetParam().lease + 2s);
       lab_->tell(remedy, "b");
       EXPECT_TRUE(superseded(2)) << printed();
+      replace_leavers();
     }
     finish_and_audit();
   }

@@ -190,6 +190,7 @@ TEST_P(OnNfs, a_client_that_is_cut_off_finds_itself_superseded_when_the_network_
     let_pass(kBeyond);
     lab->tell({"heal", "2"});
     EXPECT_TRUE(superseded(2)) << printed();
+    replace_leavers();
   }
   finish_and_audit();
 }
@@ -204,6 +205,7 @@ TEST_P(OnNfs, a_client_that_was_frozen_beyond_its_lease_finds_itself_superseded)
     let_pass(kBeyond);
     lab->tell({"thaw", "2"});
     EXPECT_TRUE(superseded(2)) << printed();
+    replace_leavers();
   }
   finish_and_audit();
 }
