@@ -8,6 +8,7 @@
 #include "lib/store/environment.h"
 #include "lib/store/open_lock.h"
 #include "lib/store/owner.h"
+#include "lib/store/publisher.h"
 
 namespace torc::store {
 namespace {
@@ -27,9 +28,11 @@ Result<void> compact_journal(const World& world, const Path& directory, const Me
   Tuning tuning;
   tuning.checkpoint_commits = 1;  // due as soon as a commit is not covered
   // At once, unless some host lists what is old: a command there may be in the middle of a commit.
-  TORC_ASSIGN(
-      const std::chrono::seconds agreed,
-      agreed_retention(world.disk, meta.identity.state_directory(directory), meta.retention));
+  // What it asked for must not be hidden by an old listing here.
+  const Path state = meta.identity.state_directory(directory);
+  (void)Publisher(world.disk, world.entropy, meta.publish, Durable::no).touch(state);
+  TORC_ASSIGN(const std::chrono::seconds agreed,
+              agreed_retention(world.disk, state, meta.retention));
   if (workers == Workers::none && agreed <= kRetention)
     tuning.retention = std::chrono::nanoseconds(0);
   TORC_ASSIGN(const auto store, open_journal_store(world, directory, meta, tuning));

@@ -60,6 +60,8 @@ Result<void> JournalStore::collect() {
     return {};
   }
   const std::chrono::nanoseconds before = retention();
+  // What another host asks for must not be hidden by an old listing.
+  (void)journal_.refresh(identity_.state_directory(directory_));
   TORC_TRY(read_retention());
   if (retention() > before) known = matured();
   TORC_ASSIGN(const std::vector<std::string> names,

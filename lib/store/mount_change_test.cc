@@ -4,6 +4,8 @@
 
 #include <cerrno>
 #include <fstream>
+#include <optional>
+#include <utility>
 
 #include "lib/store/engines.h"
 #include "lib/store/test_disk.h"
@@ -156,6 +158,52 @@ TEST_F(MountChange, old_listings_of_one_host_lengthen_the_retention_of_all) {
   node.clock.advance(std::chrono::seconds(60));
   ASSERT_TRUE(store->maintain().ok());
   EXPECT_FALSE(fs::exists(first));
+}
+
+// Goes on listing one directory as it was, until it changes that itself.
+class OldListing final : public PosixDisk {
+ public:
+  Path of;
+  Result<std::vector<std::string>> list(const Path& of_whom) override {
+    if (of_whom != of) return PosixDisk::list(of_whom);
+    if (!seen_) {
+      TORC_ASSIGN(std::vector<std::string> names, PosixDisk::list(of_whom));
+      seen_ = std::move(names);
+    }
+    return *seen_;
+  }
+  Result<FileHandle> create(const Path& file) override {
+    if (file.parent_path() == of) seen_.reset();
+    return PosixDisk::create(file);
+  }
+
+ private:
+  std::optional<std::vector<std::string>> seen_;
+};
+
+TEST_F(MountChange, an_old_listing_hides_no_retention_that_was_asked_for_meanwhile) {
+  tuning.checkpoint_commits = 70;
+  OldListing old;
+  Node here(scratch.path(), "here", 3, &old);
+  auto store = make(here);
+  old.of = store->state_directory();
+  store.reset();
+  store = open(here);
+  FaultyDisk elsewhere;
+  elsewhere.magic = kFuse;
+  elsewhere.tables = MountTables{"1 1 0:1 / / rw - fuse.sshfs u@h:/e rw\n", ""};
+  Node other(scratch.path(), "other", 2, &elsewhere);
+  ASSERT_NE(open(other), nullptr);
+  for (int i = 0; i < 140; ++i) {
+    ASSERT_TRUE(store->commit(1, put("x", std::to_string(i))).ok());
+    ASSERT_TRUE(store->maintain().ok());
+  }
+  const Path first = store->state_directory() / "journal" / "000000000000";
+  for (int i = 0; i < 3; ++i) {
+    here.clock.advance(std::chrono::seconds(14));
+    ASSERT_TRUE(store->maintain().ok());
+    EXPECT_TRUE(fs::exists(first)) << i;
+  }
 }
 
 // The marks of a node are shared by its processes: one that thinks of a shorter time writes them so
