@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <system_error>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "bin/plan_actions.h"
 #include "bin/quote.h"
 #include "bin/worker_setup.h"
+#include "lib/base/dead_mount.h"
 
 namespace torc::cli {
 namespace {
@@ -120,8 +122,13 @@ bool ActionRunner::start(Running run, std::chrono::nanoseconds limit) {
   auto id = world_.host.start(next);
   if (fd >= 0) close(fd);
   between_ = false;
-  if (!id) {
-    world_.notice(fmt::format("cannot start {} here: {}", title(run.grant), id.error().what));
+  const auto bad = id ? world_.host.not_started(*id) : std::nullopt;
+  const bool unanswered = bad && is_of_dead_mount(bad->os_errno);
+  if (!id || unanswered) {
+    // A filesystem that does not answer says nothing of the action either.
+    if (unanswered) world_.host.forget(*id);
+    world_.notice(fmt::format("cannot start {} here: {}", title(run.grant),
+                              unanswered ? std::strerror(bad->os_errno) : id.error().what));
     claim::Outcome outcome;
     outcome.cause = claim::EndCause::stopped;
     report(run.grant, What::returned, outcome);

@@ -43,7 +43,8 @@ bool has_lost_its_mount(const std::string& path, std::string_view before, std::s
   const fs::path real = follow_links(fs::path(path).lexically_normal());
   const auto was = store::mount_of(before, real);
   const auto is = store::mount_of(now, real);
-  return was && (!is || is->point != was->point);
+  // Nothing lies on the automounter's own directory: what belongs there is not mounted.
+  return was && (!is || is->point != was->point || is->type == "autofs");
 }
 
 }  // namespace

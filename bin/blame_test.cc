@@ -45,6 +45,13 @@ TEST(BlameForAStart, a_program_is_missing_only_while_its_mount_is_there) {
   EXPECT_EQ(blame_for(missing, {"/usr/bin"}, kWithScratch, kRoot), Blame::job);
 }
 
+TEST(BlameForAStart, nothing_lies_on_the_directory_of_an_automounter) {
+  const std::string automounted = std::string(kRoot) + "41 21 0:51 / /sw rw - autofs auto.sw rw\n";
+  const auto missing = not_started(exec::StartStep::execute, ENOENT);
+  EXPECT_EQ(blame_for(missing, {"/sw/tool/x"}, automounted, automounted), Blame::unknown);
+  EXPECT_EQ(blame_for(missing, {"/usr/x"}, automounted, automounted), Blame::job);
+}
+
 TEST(BlameForAStart, symbolic_links_lead_to_the_mount_that_is_gone) {
   std::string name = (std::filesystem::temp_directory_path() / "torc-fault-XXXXXX").string();
   ASSERT_NE(mkdtemp(name.data()), nullptr);

@@ -72,9 +72,9 @@ Result<WorkerSummary> live(Clock& clock, const WorkerEvents& events, const Life&
   for (int lives = 2;; ++lives) {
     if (!summary || summary->end != WorkerEnd::lease_lost || summary->interrupted) break;
     if (losses.add(clock.boot_now())) break;
-    const BootTime until = clock.boot_now() + kComeBack;
     nanoseconds wait = kFirstPause;
     auto next = life(lives);
+    BootTime until = clock.boot_now() + kComeBack;
     while (!next && may_be_well_later(next.error()) && clock.boot_now() < until) {
       if (wait == kFirstPause && events.notice) {
         events.notice(fmt::format("the store cannot be used now, trying again for {}: {}",
@@ -85,7 +85,9 @@ Result<WorkerSummary> live(Clock& clock, const WorkerEvents& events, const Life&
         return summary;
       }
       wait = std::min(2 * wait, kLastPause);
+      const BootTime asked = clock.boot_now();
       next = life(lives);
+      until += clock.boot_now() - asked;  // what hung has not said no
     }
     summary = std::move(next);
   }

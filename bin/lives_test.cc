@@ -66,6 +66,15 @@ TEST_F(Lives, one_whose_mount_does_not_come_back_gives_up_after_some_minutes) {
   EXPECT_LT(took(), kComeBack + 1min);
 }
 
+// As after the failover of a server: it hung, then said that the file is stale.
+TEST_F(Lives, the_time_in_which_a_call_hung_does_not_count) {
+  life_takes_ = kComeBack + 5min;
+  const auto end = live_through({ended(WorkerEnd::lease_lost), dead_mount(), dead_mount(),
+                                 ended(WorkerEnd::workflow_finished)});
+  ASSERT_TRUE(end.ok());
+  EXPECT_EQ(end->end, WorkerEnd::workflow_finished);
+}
+
 TEST_F(Lives, one_that_was_told_to_stop_waits_no_longer) {
   told_to_stop_at_ = begun_ + 5s;
   const auto end = live_through({ended(WorkerEnd::lease_lost), dead_mount()});

@@ -118,6 +118,18 @@ TEST_F(FailureTest, of_a_recovery_script_that_cannot_be_started_notice_and_file_
   EXPECT_NE(line.find("No such file or directory"), std::string::npos) << line;
 }
 
+TEST_F(FailureTest,
+       a_recovery_script_that_a_dead_mount_keeps_from_starting_says_nothing_of_its_job) {
+  make(with_rule("{exit_codes: [3], recovery_script: mend}"));
+  exec::Ended dead;
+  dead.how = exec::Ending::not_started;
+  dead.failed_at = exec::StartStep::directory;
+  dead.os_errno = ENOTCONN;
+  ends({code(3), dead, code(3), code(0), code(0)});
+  EXPECT_EQ(run().failed, 0U);
+  EXPECT_EQ(lines(), (std::vector<std::string>{"x", "mend", "x", "mend", "x"}));
+}
+
 TEST_F(FailureTest, no_script_is_run_when_no_retry_is_left) {
   make(with_rule("{exit_codes: [3], recovery_script: mend, max_retries: 1}"));
   ends({code(3), code(0), code(3)});

@@ -82,6 +82,32 @@ TEST_F(SessionTest, a_program_whose_mount_has_gone_is_not_missing) {
   EXPECT_EQ(summary.failed, 0U);
 }
 
+TEST_F(SessionTest, an_action_that_a_dead_mount_keeps_from_starting_is_tried_again) {
+  make("actions: [{trigger_type: on_workflow_start, action_type: run_commands, commands: [y]}]\n" +
+       std::string(kFour));
+  host_.outcome = [&]() -> std::optional<exec::Ended> {
+    if (host_.started > 1) return ScriptedHost::ended_by_itself(0);
+    return not_started(exec::StartStep::directory, ENOTCONN);
+  };
+  const WorkerSummary summary = run();
+  EXPECT_EQ(summary.workflow.actions.failed, 0U);
+  EXPECT_EQ(summary.completed, 4U);
+  ASSERT_EQ(host_.commands.size(), 6U);
+  EXPECT_EQ(host_.commands[1].line, "y") << "no job runs before it";
+}
+
+TEST_F(SessionTest, failures_that_lie_hours_apart_are_not_a_mount_that_stays_dead) {
+  make(kFour);
+  host_.outcome = [&]() -> std::optional<exec::Ended> {
+    if (host_.started > 4) return ScriptedHost::ended_by_itself(0);
+    clock_.sleep_for(3h);
+    return not_started(exec::StartStep::directory, ENOTCONN);
+  };
+  const WorkerSummary summary = run();
+  EXPECT_EQ(summary.end, WorkerEnd::workflow_finished);
+  EXPECT_EQ(summary.completed, 4U);
+}
+
 TEST_F(SessionTest, a_worker_whose_mount_stays_dead_leaves_after_some_minutes) {
   make(kFour);
   host_.outcome = [] { return not_started(exec::StartStep::directory, ENOTCONN); };

@@ -14,6 +14,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::minutes kMountPatience{10};  // then this node cannot run jobs
+// Failures so far apart are not one that lasts: it is tried again within kLastRetry.
+constexpr std::chrono::nanoseconds kMostBetween = 4 * kLastRetry;
 
 // What the command needs to be found. A shell finds by itself what it needs.
 StartPaths paths_of(const exec::Command& command) {
@@ -50,26 +52,29 @@ std::string Session::dead_mount(exec::RunId id, JobId job) {
   const auto ended = host_.not_started(id);
   if (!ended) return "";
   const BootTime now = clock_.boot_now();
-  const BootTime since = dead_mount_.of_jobs.try_emplace(job, now).first->second;
-  if (dead_mount_.last_start > since && now >= since + kMountPatience) {
+  auto& of_job = dead_mount_.of_jobs.try_emplace(job, now, now).first->second;
+  of_job.add(now, kMountPatience);  // it may have been elsewhere meanwhile
+  if (dead_mount_.last_start > of_job.first && now >= of_job.first + kMountPatience) {
     dead_mount_.of_jobs.erase(job);
     return "";
   }
-  if (!dead_mount_.since) dead_mount_.since = now;
+  if (!dead_mount_.here) dead_mount_.here.emplace(now, now);
+  dead_mount_.here->add(now, kMostBetween);
   host_.forget(id);
   return fmt::format("the filesystem of {} does not answer ({})", exec::to_string(ended->failed_at),
                      std::strerror(ended->os_errno));
 }
 
 void Session::note_start(JobId job) {
-  dead_mount_.since.reset();
+  dead_mount_.here.reset();
   dead_mount_.of_jobs.erase(job);
   dead_mount_.last_start = clock_.boot_now();
 }
 
 // Others may have mounts that answer: what was claimed here is theirs. What runs may end here.
 void Session::leave_dead_mount(const std::string& obstacle) {
-  if (end_ || !dead_mount_.since || clock_.boot_now() < *dead_mount_.since + kMountPatience) return;
+  const auto& here = dead_mount_.here;
+  if (end_ || !here || here->last < here->first + kMountPatience) return;
   notice(fmt::format("cannot run jobs here, for {} minutes now: {}", kMountPatience.count(),
                      obstacle));
   finish(WorkerEnd::broken);

@@ -20,6 +20,15 @@ constexpr int kDelaysInLease = 30;
 
 }  // namespace
 
+// In a pause nothing ends and nothing proves itself: what waits for that waits the longer.
+void Session::go_on_after_pause(BootTime now) {
+  const BootTime since = lease_.paused_since();
+  if (terminated_at_ && since <= *terminated_at_ + kExplains)
+    *terminated_at_ += now - std::max(since, *terminated_at_);
+  if (alone_ && alone_->until != BootTime::max() && since < alone_->until)
+    alone_->until += now - since;
+}
+
 void Session::follow_lease() {
   if (end_ == WorkerEnd::lease_lost) return;
   if (lease_.news_fd() >= 0) lease_.clear_news();
@@ -28,7 +37,9 @@ void Session::follow_lease() {
   lease_.look(now);
   if (!lease_.stands()) return lose_lease(std::string(kTooLate));
   if (!lease_.paused()) {
-    if (!std::exchange(ask_at_, std::nullopt) || host_.running() == 0) return;
+    if (!std::exchange(ask_at_, std::nullopt)) return;
+    go_on_after_pause(now);
+    if (host_.running() == 0) return;
     notice(fmt::format("its lease stands: {} running job(s) go on", host_.running()));
     return;
   }

@@ -1,6 +1,7 @@
 // What follows the failure of a job on its worker: recovery scripts, and ends that only interrupt.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <system_error>
@@ -9,6 +10,7 @@
 #include "bin/quantities.h"
 #include "bin/worker_session.h"
 #include "bin/worker_setup.h"
+#include "lib/base/dead_mount.h"
 #include "lib/claim/transition.h"
 #include "lib/spec/quantity.h"
 
@@ -124,12 +126,23 @@ bool Session::recover(Running& job, claim::Finished& end) {
   return true;
 }
 
+namespace {
+
+// For what may be well elsewhere or later, and says nothing of the script.
+bool could_not_be_begun(const exec::Ended& script) {
+  const int error = script.os_errno;
+  return script.how == exec::Ending::not_started &&
+         (is_of_dead_mount(error) || error == ENOSPC || error == EDQUOT);
+}
+
+}  // namespace
+
 void Session::recovered(Running job, const exec::Ended& script) {
   claim::Finished end = *std::exchange(job.failed, std::nullopt);
   const bool told = was_meant_for_worker(script);
   if (script.how == exec::Ending::exited && script.exit_code == 0) {
     end.recovered = true;
-  } else if (script.how == exec::Ending::stopped || told) {
+  } else if (script.how == exec::Ending::stopped || told || could_not_be_begun(script)) {
     // It is not known what it would have come to: the job runs again where somebody has time.
     interrupt(job, end, stop_cause_);
   } else {

@@ -38,6 +38,8 @@ inline constexpr std::chrono::nanoseconds kLastRetry = std::chrono::seconds(30);
 inline constexpr std::chrono::nanoseconds kRetryLeaving = std::chrono::seconds(2);  // or here when
                                                                                     // told to leave
 
+// A job that ends of a signal so soon after the worker got one ended of the same.
+inline constexpr std::chrono::nanoseconds kExplains = std::chrono::seconds(5);
 // An exchange that takes longer does not keep what its jobs could need from others on the node.
 inline constexpr std::chrono::nanoseconds kShareInFlight = std::chrono::seconds(1);
 
@@ -189,6 +191,7 @@ class Session {
   void stop_running(std::chrono::nanoseconds lead, claim::EndCause why);
   void lose_lease(std::string why);
   void follow_lease();  // worker_pause.cc
+  void go_on_after_pause(BootTime now);
   void close_killed(exec::RunId id);
   void await_killed();
   void finish(WorkerEnd end);
@@ -310,8 +313,16 @@ class Session {
   // Of starts that a filesystem prevented which did not answer: since the last one that went well,
   // and of each job since the first of its own.
   struct DeadMount {
-    std::optional<BootTime> since;
-    std::map<JobId, BootTime> of_jobs;
+    struct Failures {
+      BootTime first{}, last{};
+      // One more; after `gap` without any they are others.
+      void add(BootTime now, std::chrono::nanoseconds gap) {
+        if (now > last + gap) first = now;
+        last = now;
+      }
+    };
+    std::optional<Failures> here;
+    std::map<JobId, Failures> of_jobs;
     std::optional<BootTime> last_start;  // that went well
   } dead_mount_;
   std::uint64_t living_ = 1;  // workers, as the newest answer said

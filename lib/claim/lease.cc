@@ -65,10 +65,6 @@ std::chrono::nanoseconds fencing_limit(std::chrono::nanoseconds ttl) {
   return ttl / 10 * 6;
 }
 
-bool must_fence(BootTime last_confirmed, BootTime now, std::chrono::nanoseconds ttl) {
-  return now - last_confirmed >= fencing_limit(ttl);
-}
-
 std::chrono::seconds promised_ttl(std::chrono::seconds wanted, BootTime fenced_at, BootTime now) {
   return std::max(wanted, std::chrono::ceil<std::chrono::seconds>((fenced_at - now) * 10 / 6));
 }

@@ -48,7 +48,6 @@ struct Observation {
 // A worker whose last confirmed renewal is older than this, 0.6 x ttl, must have stopped its jobs:
 // others take them over after the whole of it.
 [[nodiscard]] std::chrono::nanoseconds fencing_limit(std::chrono::nanoseconds ttl);
-[[nodiscard]] bool must_fence(BootTime last_confirmed, BootTime now, std::chrono::nanoseconds ttl);
 
 // What a worker says at `now` of the silence that it may keep. Its crowd allows `wanted`; but what
 // it does in the name of an earlier renewal goes on until `fenced_at`, so it says no less than goes

@@ -1,8 +1,12 @@
 // Commands stop and go on with the lease of their worker. Time is moved by hand.
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <csignal>
+#include <filesystem>
 #include <thread>
 
 #include "lib/exec/host_fixture.h"
@@ -162,6 +166,30 @@ TEST_F(HostPause, time_in_which_the_machine_did_not_run_does_not_count) {
   EXPECT_NE(host_->leader(id), 0);
   pass(10s);
   EXPECT_EQ(end_of(id).how, Ending::timed_out);
+}
+
+// The child hangs as it opens its output, as on a filesystem that does not answer. Others may have
+// the job by the time at which it goes on.
+TEST_F(HostPause, what_hung_as_it_started_is_not_executed_when_the_lease_is_in_doubt_by_then) {
+  for (const bool lost : {false, true}) {
+    const std::string output = (directory_ / "output").string();
+    ASSERT_EQ(mkfifo(output.c_str(), 0600), 0);
+    std::thread meanwhile([&] {
+      lost ? page_.lose() : (void)page_.begin_pause(clock_.boot_now());
+      const int reader = open(output.c_str(), O_RDONLY);  // until then the child waits
+      EXPECT_GE(reader, 0);
+      close(reader);
+    });
+    Command hung = command("echo ran > ran");
+    hung.stdout_path = output;
+    const auto id = host_->start(hung);
+    meanwhile.join();
+    ASSERT_FALSE(id.ok()) << lost;
+    EXPECT_EQ(id.error().kind, ErrorKind::busy);
+    EXPECT_NE(id.error().what.find("lease"), std::string::npos) << id.error().what;
+    EXPECT_FALSE(std::filesystem::exists(directory_ / "ran"));
+    std::filesystem::remove(output);
+  }
 }
 
 }  // namespace

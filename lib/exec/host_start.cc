@@ -25,6 +25,8 @@ bool is_for_lack_of_resources(const Launched& launched) {
 }
 
 Error cannot_start_now(const Launched& launched) {
+  if (launched.os_errno == kLeaseInDoubt)
+    return {ErrorKind::busy, "this worker's lease is in doubt", "it asks the store"};
   Error error =
       os_error(launched.os_errno, "cannot start a process",
                "it is tried again; look at the limits of processes (ulimit -u) and memory");
@@ -128,6 +130,7 @@ Launched Host::launch(const Command& command, std::vector<std::string>& words, s
                      command.stderr_path == command.stdout_path;
   if (!plan.join_stderr && plan.stderr_fd < 0) plan.stderr_path = path_or_null(command.stderr_path);
   plan.umask = command.umask;
+  if (lease_ != nullptr) plan.lease = lease_->page().word();
   if (group != nullptr) plan.group_fd = group->procs_fd();
   const std::vector<unsigned long> cpus = mask_of(command.cpus);
   if (!cpus.empty()) plan.cpus = cpus.data();

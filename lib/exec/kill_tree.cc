@@ -74,7 +74,10 @@ Told StoppedProcesses::stop_below(pid_t top) {
         one_starts = true;
         continue;
       }
-      if (told_.contains({pid, stat->start}) || ::kill(pid, SIGSTOP) != 0) continue;
+      const bool again = told_.contains({pid, stat->start});
+      if (again && stat->state == 't') continue;  // its debugger decides
+      // Again where somebody has continued it meanwhile, as Slurm does after a suspension.
+      if (::kill(pid, SIGSTOP) != 0 || again) continue;
       told_.emplace(pid, stat->start);
       order_.emplace_back(pid, stat->start);
       any_new = true;
@@ -87,7 +90,8 @@ Told StoppedProcesses::stop_below(pid_t top) {
 void StoppedProcesses::go_on() {
   for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
     const auto stat = read_stat(it->first);
-    if (stat && stat->start == it->second) ::kill(it->first, SIGCONT);
+    // One that cannot be looked at may be another process by now, which a SIGCONT does no harm.
+    if (stat ? stat->start == it->second : !is_free(it->first)) ::kill(it->first, SIGCONT);
   }
   forget();
 }

@@ -166,6 +166,22 @@ TEST(StopBelow, says_that_all_were_told_when_it_saw_all) {
   EXPECT_NE(state_of(pid), 'T');
 }
 
+// As Slurm does to all processes after a suspension.
+TEST(StopBelow, what_somebody_else_continues_is_stopped_again) {
+  const Sleeper below({});
+  const auto pid = static_cast<pid_t>(below.identity().pid);
+  StoppedProcesses stopped;
+  int status = 0;
+  for (int times = 0; times < 2; ++times) {
+    ASSERT_EQ(stopped.stop_below(getpid()), Told::all);
+    ASSERT_EQ(waitpid(pid, &status, WUNTRACED), pid);
+    EXPECT_EQ(state_of(pid), 'T');
+    if (times == 0) kill(pid, SIGCONT);
+  }
+  stopped.go_on();
+  EXPECT_NE(state_of(pid), 'T');
+}
+
 // As a command that is being started: it gets a session of its own before it executes.
 TEST(StopBelow, what_is_just_started_is_stopped_once_it_would_end_with_its_parent) {
   std::array<int, 2> go_on{};

@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <csignal>
 
+#include "lib/exec/watched_lease.h"
+
 // The child runs on a stack and in a state that sanitizers know nothing of.
 #define TORC_IN_CHILD __attribute__((no_sanitize("address", "thread", "undefined")))
 
@@ -133,6 +135,10 @@ TORC_IN_CHILD int child(void* argument) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (plan.lease != nullptr && !LeasePage::permits(*plan.lease)) {
+    shared.os_errno = kLeaseInDoubt;
+    _exit(127);
+  }
   execve(plan.program, plan.words + 1, plan.environment);
   if (errno == ENOEXEC) {
     plan.words[1] = const_cast<char*>(plan.program);

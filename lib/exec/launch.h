@@ -8,7 +8,9 @@
 
 #include <sys/types.h>
 
+#include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -36,7 +38,13 @@ struct LaunchPlan {
   const void* cpus = nullptr;
   std::size_t cpus_size = 0;
   std::optional<mode_t> umask;  // from the execution on; none: this process's
+  // LeasePage::word(): nothing is executed when it does not permit that. The child asks last of
+  // all, since opening its files may have taken any time. Null: nothing is asked.
+  const volatile std::uint64_t* lease = nullptr;
 };
+
+// os_errno of what the lease did not permit; failed_at is `none`.
+inline constexpr int kLeaseInDoubt = ECANCELED;
 
 struct Launched {
   pid_t pid = 0;  // 0: not started, and no child is left behind

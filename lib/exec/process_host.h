@@ -123,7 +123,8 @@ class ProcessHost {
 
   // Starts a command in a session and process group of its own. A command that cannot be executed
   // is reported by wait() as Ended::not_started, not as an error; an Error (busy) means that this
-  // host cannot start anything now (out of processes, memory or descriptors): try again later.
+  // host cannot start anything now (out of processes, memory or descriptors, or its lease was in
+  // doubt at the last moment before the execution): try again later.
   // Missing directories of output files are not made. The command gets the environment as it is,
   // plus TORC_RUN_ID, by which processes that leave its session are known; nothing is inherited but
   // descriptors 0 (/dev/null), 1 and 2.

@@ -118,11 +118,16 @@ bool LeasePage::begin_pause(BootTime now) {
 }
 
 void LeasePage::go_on(BootTime now) {
+  const std::int64_t answer_by =
+      (now + patience_too_late(std::chrono::nanoseconds(limit_))).count();
   std::uint64_t word = word_;
   while (phase_of(word) == Phase::paused) {
-    answer_by_ = (now + patience_too_late(std::chrono::nanoseconds(limit_))).count();
+    answer_by_ = answer_by;
     if (word_.compare_exchange_weak(word, next(word, Phase::paused))) return;
   }
+  // The worker was faster, and is held or fenced: the next pause must not last for ever.
+  std::int64_t never = kNever;
+  answer_by_.compare_exchange_strong(never, answer_by);
 }
 
 WatchedLease::WatchedLease()

@@ -44,6 +44,14 @@ class LeasePage {
   void renew(BootTime at);  // the lease was surely held then; an earlier moment changes nothing
   void lose();    // before anything is ended: what ran in the name of the lease counts no more
   void let_go();  // nothing runs in its name, and it is not needed any more
+  // For who can only read memory: whether the word that this points to permits to begin something
+  // in the name of the lease, or there is none.
+  [[nodiscard]] const volatile std::uint64_t* word() const {
+    return reinterpret_cast<const volatile std::uint64_t*>(&word_);
+  }
+  [[nodiscard]] static constexpr bool permits(std::uint64_t word) {
+    return (word & kPhaseMask) <= static_cast<std::uint64_t>(Phase::held);
+  }
   // The pause that is to be asked about now.
   [[nodiscard]] std::optional<Pause> pause() const;
   // A commit that was begun after pause() gave this one found the lease standing: it is held again.
@@ -63,9 +71,8 @@ class LeasePage {
 
  private:
   static constexpr std::uint64_t kPhaseBits = 2;
-  static Phase phase_of(std::uint64_t word) {
-    return static_cast<Phase>(word & ((1U << kPhaseBits) - 1));
-  }
+  static constexpr std::uint64_t kPhaseMask = (1U << kPhaseBits) - 1;
+  static Phase phase_of(std::uint64_t word) { return static_cast<Phase>(word & kPhaseMask); }
   // Of the same number; with another number for a new lease and for each pause.
   static std::uint64_t same(std::uint64_t word, Phase phase) {
     return word >> kPhaseBits << kPhaseBits | static_cast<std::uint64_t>(phase);
@@ -83,6 +90,7 @@ class LeasePage {
   std::atomic<std::int64_t> answer_by_{0};
   std::atomic<bool> sweeping_{false};
   static_assert(std::atomic<std::int64_t>::is_always_lock_free, "two processes share them");
+  static_assert(sizeof(std::atomic<std::uint64_t>) == sizeof(std::uint64_t), "see word()");
 };
 
 // How long a lease may be paused without an answer of the store before its jobs are ended. One that
@@ -113,6 +121,7 @@ class WatchedLease {
   [[nodiscard]] bool paused() const { return page_.paused(); }
   [[nodiscard]] BootTime paused_since() const { return page_.paused_since(); }
   void look(BootTime now);
+  [[nodiscard]] const LeasePage& page() const { return page_; }
   [[nodiscard]] std::optional<BootTime> due() const { return page_.due(); }
   [[nodiscard]] std::optional<Pause> pause() const { return page_.pause(); }
   bool confirm(Pause asked);

@@ -87,6 +87,19 @@ TEST(LeasePage, an_answer_from_before_a_stop_says_nothing_after_it) {
   EXPECT_TRUE(page.confirm(*page.pause()));
 }
 
+// Somebody continues both at once, and the worker asks before the watchdog has said that it goes
+// on.
+TEST(LeasePage, a_worker_that_asks_before_its_watchdog_goes_on_leaves_no_endless_pause) {
+  LeasePage page;
+  page.hold(kBegin, kLimit);
+  ASSERT_TRUE(page.begin_pause(kBegin + 1s));
+  page.renew(kBegin + 2s);
+  ASSERT_TRUE(page.confirm(*page.pause()));
+  page.go_on(kBegin + 2s);
+  ASSERT_EQ(page.look(kBegin + 2s + kLimit), Phase::paused);
+  EXPECT_EQ(page.look(kBegin + 24h), Phase::fenced);
+}
+
 TEST(LeasePage, no_answer_undoes_a_fence) {
   LeasePage page;
   page.hold(kBegin, kLimit);

@@ -20,6 +20,7 @@ namespace {
 constexpr std::uint64_t kPerFile = 1024;
 constexpr std::uint64_t kStride = 64 * 1024;
 constexpr std::size_t kSize = 36;
+constexpr int kLooks = 3;
 constexpr std::uint64_t kMostCommits = std::uint64_t{1} << 48;  // of a store; more is not believed
 
 std::uint64_t beat_offset(BeatPlace place) {
@@ -82,17 +83,19 @@ Result<std::optional<Beat>> read_beat(const World& world, const Path& state, Bea
   return std::optional<Beat>(beat);
 }
 
-KnownCommit newest_known(const World& world, const Path& state) {
+Result<KnownCommit> newest_known(const World& world, const Path& state, Caches caches) {
   KnownCommit newest;
-  const auto names = list_directory(world.disk, state / "beats");
-  if (!names.ok()) return newest;
-  for (const std::string& name : *names) {
+  TORC_ASSIGN(const std::vector<std::string> names, list_directory(world.disk, state / "beats"));
+  for (const std::string& name : names) {
     std::uint64_t epoch = 0;
     const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), epoch);
     if (failed != std::errc{} || end != name.data() + name.size()) continue;
-    const auto beat = read_beat(world, state, {epoch, BeatFile::own}, Caches::trust);
-    if (!beat.ok() || !*beat || (*beat)->known > kMostCommits) continue;
-    if ((*beat)->known > newest.sequence) newest = {(*beat)->known, epoch};
+    std::optional<Beat> beat;
+    for (int looks = 0; !beat && looks < kLooks; ++looks) {  // it may just be rewritten
+      TORC_ASSIGN(beat, read_beat(world, state, {epoch, BeatFile::own}, caches));
+    }
+    if (!beat || beat->known > kMostCommits) continue;
+    if (beat->known > newest.sequence) newest = {beat->known, epoch};
   }
   return newest;
 }

@@ -42,12 +42,13 @@ Result<std::optional<Beat>> read_beat(const World& world, const Path& state, Bea
                                       Caches caches);
 
 // The newest commit that a worker says to have seen, of those that have a file of their own; it was
-// there before this was asked. `sequence` 0: nobody says anything that can be read.
+// there before this was asked. `sequence` 0: nobody says so. A file that is never whole says
+// nothing. Errors: the files cannot be listed, or one cannot be read.
 struct KnownCommit {
   std::uint64_t sequence = 0;
   std::uint64_t epoch = 0;  // of that worker
 };
-[[nodiscard]] KnownCommit newest_known(const World& world, const Path& state);
+Result<KnownCommit> newest_known(const World& world, const Path& state, Caches caches);
 
 // Whose beats may be in the same shared file.
 struct EpochRange {

@@ -30,10 +30,11 @@ Result<void> compact_journal(const World& world, const Path& directory, const Me
   // At once, unless some host lists what is old: a command there may be in the middle of a commit.
   // What it asked for must not be hidden by an old listing here.
   const Path state = meta.identity.state_directory(directory);
-  (void)Publisher(world.disk, world.entropy, meta.publish, Durable::no).touch(state);
+  const bool fresh =
+      Publisher(world.disk, world.entropy, meta.publish, Durable::no).touch(state).ok();
   TORC_ASSIGN(const std::chrono::seconds agreed,
               agreed_retention(world.disk, state, meta.retention));
-  if (workers == Workers::none && agreed <= kRetention)
+  if (workers == Workers::none && fresh && agreed <= kRetention)
     tuning.retention = std::chrono::nanoseconds(0);
   TORC_ASSIGN(const auto store, open_journal_store(world, directory, meta, tuning));
   TORC_TRY(store->view(Freshness::latest, [](const Reader&) { return Result<void>(); }));

@@ -150,10 +150,14 @@ Result<std::shared_ptr<Environment>> Environment::find(const FileKey& key,
     if (found == table.by_file.end()) return std::shared_ptr<Environment>();
     if (std::shared_ptr<Environment> open = found->second.lock()) {
       if (!open->foreign() && !open->deleted()) return open;
-      return Error{ErrorKind::busy,
-                   "another part of this process still has the file open that " +
-                       (open->directory_ / "data.mdb").string() + " was before",
-                   "try again"};
+      Error error{ErrorKind::busy,
+                  "another part of this process still has the file open that " +
+                      (open->directory_ / "data.mdb").string() + " was before",
+                  "try again"};
+      guard.unlock();  // this may be the last reference, whose end takes the mutex
+      open.reset();
+      guard.lock();
+      return error;
     }
     table.closed.wait(guard);
   }

@@ -60,8 +60,9 @@ Result<void> JournalStore::collect() {
     return {};
   }
   const std::chrono::nanoseconds before = retention();
-  // What another host asks for must not be hidden by an old listing.
-  (void)journal_.refresh(identity_.state_directory(directory_));
+  // What another host asks for must not be hidden by an old listing: then it waits.
+  const bool refreshed = journal_.refresh(identity_.state_directory(directory_));
+  if (!refreshed && place_.facts.listing_age > std::chrono::nanoseconds(0)) return {};
   TORC_TRY(read_retention());
   if (retention() > before) known = matured();
   TORC_ASSIGN(const std::vector<std::string> names,

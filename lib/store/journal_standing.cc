@@ -66,8 +66,12 @@ Result<JournalStore::Standing> JournalStore::standing_without_file(const Head& h
   if (!asked_anew) return perhaps;
   const Result<std::string> bytes = journal_.read_bytes_anew(head.sequence);
   if (!bytes.ok()) {
-    if (bytes.error().kind == ErrorKind::not_found) return Standing::lost;
-    return bytes.error();
+    if (bytes.error().kind != ErrorKind::not_found) return bytes.error();
+    // It may have been collected since the snapshots were looked at.
+    TORC_ASSIGN(const bool asked_again, refresh_snapshots());
+    if (snapshot_.sequence > head.sequence) return Standing::covered;
+    if (!asked_again) return perhaps;
+    return Standing::lost;
   }
   if (hash128(identity_.id, *bytes) != head.chain) {
     const auto file =
@@ -125,6 +129,8 @@ Result<JournalStore::Next> JournalStore::explain(const Head& head, const Extent&
     const Result<std::string> bytes = journal_.read_bytes_anew(missing_);
     if (bytes.ok()) return Next::look_again;
     if (bytes.error().kind != ErrorKind::not_found) return bytes.error();
+    (void)refresh_snapshots();  // it may have been collected since
+    if (snapshot_.sequence > head.sequence) return Next::snapshot;
   }
   // Whoever had the number has lost it, so that it was taken says nothing any more.
   if (missing_ == taken_) {

@@ -38,7 +38,7 @@ JournalStore::JournalStore(const World& world, const Path& directory, const Meta
       identity_(meta.identity),
       tuning_(tuning),
       place_(meta.place),
-      mounts_seen_(world.disk.mount_changes()),
+      mounts_seen_(meta.place.mount_changes),
       copied_(meta.is_copy()),
       least_retention_(meta.retention),
       retention_(std::max<std::chrono::nanoseconds>(meta.retention, meta.place.facts.retention)),
@@ -68,6 +68,10 @@ Result<void> JournalStore::look_at_mounts() {
   if (changes == mounts_seen_) return {};
   TORC_TRY(check_still_there(world_, directory_, identity_, place_));
   TORC_ASSIGN(const Meta meta, read_meta(world_, directory_));
+  if (!meta.place.is_there) {
+    return Error{ErrorKind::io, state_directory().string() + " is not there now",
+                 "is the filesystem mounted?", ENOENT};
+  }
   if (meta.place.key != place_.key) {
     leave_replica(false);  // it is that of the other place
     root_ = 0;
@@ -419,7 +423,7 @@ Result<JournalStore::Attempt> JournalStore::publish(Txn& txn, std::uint64_t auth
     if (published->state == Publication::State::absent) return why;
     // Nobody can build on our file where another commit has the number before it. Where that one
     // is lost it stays: a repair may put back what it continues.
-    if (*standing == Standing::differs) (void)journal_.remove(header.sequence);
+    if (*standing == Standing::differs) remove_own(header.sequence, header.id);
     return unknown_outcome(directory_, header.sequence, why.what, why.remedy);
   }
   if (published->state == Publication::State::absent) {
@@ -466,6 +470,12 @@ Result<JournalStore::Attempt> JournalStore::without_directory(Txn& txn, const He
   return Attempt{Attempt::Outcome::conflict, head.sequence, {}};
 }
 
+// The name may be another one's by now: this process may have stood still for long.
+void JournalStore::remove_own(std::uint64_t sequence, const CommitId& id) {
+  const Result<CommitFile> file = journal_.read(sequence);
+  if (file.ok() && file->header.id == id) (void)journal_.remove(sequence);
+}
+
 Result<JournalStore::Attempt> JournalStore::decide_by_ring(std::uint64_t sequence,
                                                            const CommitId& id) {
   const auto unknown = [&](const std::string& why) {
@@ -481,9 +491,7 @@ Result<JournalStore::Attempt> JournalStore::decide_by_ring(std::uint64_t sequenc
   if (entry.id == id) return Attempt{Attempt::Outcome::committed, sequence, {}};
   // Our file, if there is one, sits on a number that was collected. It deceives nobody (readers
   // check the chain), but it should go.
-  if (const Result<CommitFile> file = journal_.read(sequence); file.ok() && file->header.id == id) {
-    (void)journal_.remove(sequence);
-  }
+  remove_own(sequence, id);
   return Attempt{Attempt::Outcome::conflict, sequence, {}};
 }
 

@@ -95,6 +95,7 @@ class JournalStore final : public Store {
   Result<Attempt> attempt(std::uint64_t author, const Body& body);
   Result<Attempt> publish(Txn& txn, std::uint64_t author, const Head& head, const WriteSet& writes);
   Result<Attempt> without_directory(Txn& txn, const Head& head, const CommitHeader& header);
+  void remove_own(std::uint64_t sequence, const CommitId& id);
   Result<Attempt> decide_by_ring(std::uint64_t sequence, const CommitId& id);
   Result<bool> may_skip_listing();
   [[nodiscard]] CommitId new_commit_id();

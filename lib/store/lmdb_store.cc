@@ -82,6 +82,7 @@ std::string LmdbStore::gate_name() const {
 // A mutex in a file outlives a reboot, and whoever held it then does not: so each boot has its own.
 // So has each place: in a copy of a store somebody of the original may seem to hold it for ever.
 void LmdbStore::remove_gates_of_other_boots() {
+  if (world_.boot_id.empty()) return;  // all look old
   const Result<std::vector<std::string>> names = world_.disk.list(directory_);
   if (!names.ok()) return;
   for (const std::string& name : *names) {

@@ -355,6 +355,21 @@ TEST_F(Lost, a_last_commit_that_a_worker_elsewhere_has_seen_is_told_and_not_cut_
   EXPECT_TRUE(verify(third.world(), directory, no_check).ok());
 }
 
+// Which commits were seen is then not known, so nothing is concluded.
+TEST_F(Lost, beats_that_cannot_be_listed_or_read_are_an_error) {
+  commit_up_to(20);
+  ASSERT_TRUE(write_beat(first.world(), state, {7}, {5, {}, 20}).ok());
+  FaultyDisk unlucky;
+  Node without(scratch.path(), "without", 4, &unlucky);
+  for (const Path& of : {state / "beats", beat_path(state, {7})}) {
+    unlucky.oracle = [&](const std::string&, const Path& path) {
+      return path == of ? refuse(EIO) : proceed();
+    };
+    EXPECT_FALSE(verify(without.world(), directory, no_check).ok()) << of;
+    EXPECT_FALSE(Repair::examine(without.world(), directory).ok()) << of;
+  }
+}
+
 // Nobody has it any more.
 TEST_F(Lost, a_commit_that_a_worker_had_seen_is_cut_off_when_its_beats_are_deleted) {
   commit_up_to(20);

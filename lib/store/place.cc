@@ -58,12 +58,14 @@ Result<MountFacts> look_at_mount(Disk& disk, const Path& directory) {
 
 Result<Place> look_at_place(Disk& disk, const Path& directory, const Identity& identity) {
   Place out;
+  out.mount_changes = disk.mount_changes();
   TORC_ASSIGN(const std::uint64_t magic, disk.filesystem(directory));
   const Path resolved = disk.resolved(directory);
   out.mount = mount_of(disk.mount_tables().mounted, resolved);
   out.facts = mount_facts(magic, out.mount);
   const Result<FileStatus> state = disk.status(identity.state_directory(directory));
   if (!state.ok() && state.error().os_errno != ENOENT) return state.error();
+  out.is_there = state.ok();
   if (state.ok()) out.device = state->device;
   if (state.ok() && out.facts.inodes == Inodes::stable) {
     out.inode = state->inode;

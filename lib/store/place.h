@@ -15,6 +15,8 @@ namespace torc::store {
 struct Place {
   MountFacts facts;
   std::optional<Mount> mount;
+  std::uint64_t mount_changes = 0;  // of the disk, before it was looked at
+  bool is_there = false;            // the state directory
   std::uint64_t device = 0;
   // Of the state directory, where inode numbers are stable; 0: not known.
   std::uint64_t inode = 0;

@@ -86,8 +86,10 @@ class JournalRepair final : public Repair {
   Result<void> check_older_snapshots();
   Result<void> list_lost();
   void note(const Path& file, const Error& error) { damages_.push_back({file, error.what}); }
+  Result<void> tell_unclear() const;
   Result<void> check_copies() const;
-  Result<void> check_workers() const;
+  Result<void> check_workers();
+  Result<KnownCommit> known();
   Result<void> write_good_part();
   Result<void> move_aside(const Path& quarantine);
   Result<void> move_segments(const Path& quarantine);
@@ -102,6 +104,7 @@ class JournalRepair final : public Repair {
   Inventory inventory_;
   Head head_;                     // of the good part, in the workbench
   std::uint64_t files_good_ = 0;  // how far the files alone lead
+  Hash128 files_chain_{};         // there
   std::uint64_t highest_ = 0;
   KnownCommit known_;  // that a worker of any node has seen
   Path from_copy_;
@@ -122,14 +125,20 @@ class JournalRepair final : public Repair {
 };
 
 Result<void> JournalRepair::run() {
-  known_ = newest_known(world_, state_);
+  TORC_ASSIGN(known_, known());
   TORC_ASSIGN(inventory_, inventory());
   highest_ = std::max(inventory_.highest(), known_.sequence);
   TORC_TRY(begin_at_snapshot());
   TORC_TRY(follow());
   TORC_TRY(check_older_snapshots());
   TORC_TRY(look_into_copies());
+  if (!cuts()) TORC_TRY(tell_unclear());
   return list_lost();
+}
+
+Result<KnownCommit> JournalRepair::known() {
+  (void)journal_.refresh(state_ / "beats");
+  return newest_known(world_, state_, beat_caches(place_.facts.kind));
 }
 
 // false: it is damaged, and noted.
@@ -185,7 +194,7 @@ Result<CommitFile> JournalRepair::read(std::uint64_t number, SegmentShelf& shelf
   if (file.ok() || file.error().kind != ErrorKind::not_found) return file;
   // Between the two newest snapshots a segment stands in for the single files.
   const auto bytes = shelf.find(number);
-  if (!bytes) return file;
+  if (!bytes) return listed ? std::move(file) : read(number);
   Result<CommitFile> merged =
       decode_commit(journal_.id(), number, *bytes, journal_.segment_directory());
   return merged.ok() && merged->header.before == head_.chain ? merged : file;
@@ -231,6 +240,7 @@ Result<void> JournalRepair::follow() {
     head_ = {next, file->after, head_.bytes + file->size, file->header.author};
   }
   files_good_ = head_.sequence;
+  files_chain_ = head_.chain;
   if (const int rc = write_head(txn, head_); rc != 0)
     return lmdb_error(rc, "cannot put the state together");
   return txn.commit();
@@ -281,6 +291,17 @@ Result<JournalRepair::Kinship> JournalRepair::kinship_of(const Txn& copy, std::u
   TORC_ASSIGN(const Txn own, Txn::begin(bench_.environment(), Access::read));
   RingEntry here;
   RingEntry there;
+  if (number != 0 && number == files_good_) {
+    // No ring knows the number of a repair or a backup, which is that of no commit.
+    Head head;
+    if (read_head(copy, head) == 0 && head.sequence == number)
+      return head.chain == files_chain_ ? Kinship::same_history : Kinship::other_history;
+    if (const auto next = read_tail(copy, number + 1)) {
+      const auto file = decode_commit(journal_.id(), number + 1, *next, {});
+      if (file.ok())
+        return file->header.before == files_chain_ ? Kinship::same_history : Kinship::other_history;
+    }
+  }
   if (number == 0 || read_ring(own, number, here) != 0 || read_ring(copy, number, there) != 0 ||
       here.sequence != number || there.sequence != number)
     return Kinship::unknown;
@@ -469,13 +490,24 @@ Result<void> JournalRepair::move_segments(const Path& quarantine) {
 }
 
 // What a worker has seen may be in the copy of its node.
-Result<void> JournalRepair::check_workers() const {
+Result<void> JournalRepair::check_workers() {
+  TORC_ASSIGN(known_, known());
   if (known_.sequence <= head_.sequence) return {};
   return Error{ErrorKind::busy,
                seen_by_worker() + ", and neither the files nor this node's copies have it",
-               "run this on the node of that worker, whose copy may have it (`torc status` "
-               "says where it runs); if that node has lost it too, delete " +
+               "run this on the node of that worker, whose copy may have it, and with "
+               "the TMPDIR of that worker (`torc status` says where it runs); if nothing there has "
+               "it either, delete " +
                    beat_path(state_, {known_.epoch}).string() + ", and what was committed is lost"};
+}
+
+// Nothing seems to be lost; a copy may know better.
+Result<void> JournalRepair::tell_unclear() const {
+  for (const Unclear& u : unclear_) {
+    if (u.newest && *u.newest > head_.sequence) return check_copies();
+    if (!u.newest && world_.tell) world_.tell(u.copy.string() + " was not looked into: " + u.why);
+  }
+  return {};
 }
 
 // What is cut off must not be what only a copy has that could not be looked at.

@@ -131,6 +131,25 @@ TEST_F(Repairs, no_number_is_ever_used_for_two_commits) {
   EXPECT_GT(done->sequence, 20U);
 }
 
+// The number of what a repair writes is in no ring.
+TEST_F(Repairs, the_first_commit_after_a_repair_can_be_put_back_too) {
+  commit_up_to(20);
+  flip_a_bit(commit_file(18));
+  a.reset();
+  repair_from(stranger);
+  a = open(first);
+  const auto next = a->commit(1, put("n", "after"));
+  ASSERT_TRUE(next.ok());
+  a.reset();
+  ASSERT_TRUE(fs::remove(commit_file(next->sequence)));
+  const auto repair = examine(first);
+  ASSERT_TRUE(repair->needed());
+  EXPECT_EQ(repair->last_good(), next->sequence);
+  EXPECT_EQ(value_in(*repair, "n"), "after");
+  ASSERT_TRUE(repair->carry_out("again").ok());
+  EXPECT_EQ(value_of(*open(stranger), "n"), "after");
+}
+
 // `a` has a copy that contains the lost commits, and knows that it is the newest state.
 TEST_F(Repairs, a_replica_that_has_applied_the_lost_tail_is_reloaded) {
   commit_up_to(20);

@@ -146,7 +146,8 @@ Result<Replica> open_replica(const World& world, const Path& root, const StoreId
   }
   const std::string user = user_name(world);
   TORC_ASSIGN(const Directory mine, private_directory(top, user, world.uid, root / user));
-  remove_old_boots(mine, to_hex(store) + "-", boot_name(world));
+  // Of an unknown boot all others look old.
+  if (!world.boot_id.empty()) remove_old_boots(mine, to_hex(store) + "-", boot_name(world));
   const std::string name = replica_name(world, store, place, generation);
   TORC_ASSIGN(const Directory directory,
               private_directory(mine, name, world.uid, root / user / name));

@@ -284,16 +284,26 @@ Result<std::unique_ptr<Store>> Store::create(const World& world, const Path& dir
   return open(world, directory, tuning);
 }
 
+namespace {
+
+// Looked for before LMDB would make it anew.
+Result<void> check_data(const World& world, const Path& directory) {
+  const auto there = world.disk.status(directory / "data.mdb");
+  if (there.ok()) return {};
+  if (there.error().os_errno != ENOENT) return there.error();
+  return Error{ErrorKind::corrupt,
+               (directory / "data.mdb").string() + " is missing: the store is damaged",
+               "restore it from a copy; nothing was changed"};
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Store>> Store::open(const World& world, const Path& directory,
                                            const Tuning& tuning) {
   TORC_ASSIGN(Meta meta, read_meta(world, directory));
   if (meta.identity.engine == Engine::journal && !tuning.retention)
     TORC_TRY(ask_for_retention(world, directory, meta));
-  if (meta.identity.engine == Engine::lmdb && !world.disk.status(directory / "data.mdb").ok()) {
-    return Error{ErrorKind::corrupt,
-                 (directory / "data.mdb").string() + " is missing: the store is damaged",
-                 "restore it from a copy; nothing was changed"};
-  }
+  if (meta.identity.engine == Engine::lmdb) TORC_TRY(check_data(world, directory));
   return open_as(world, directory, meta, tuning);
 }
 

@@ -1,12 +1,15 @@
 // `torc verify`: walks the files themselves and replays them into a plain map, so that nothing of
 // the code that makes replicas is trusted.
 #include <algorithm>
+#include <cerrno>
+#include <optional>
 
 #include "lib/store/beat.h"
 #include "lib/store/engines.h"
 #include "lib/store/journal_store.h"
 #include "lib/store/memory_state.h"
 #include "lib/store/place.h"
+#include "lib/store/repair_inventory.h"
 #include "lib/store/replica.h"
 #include "lib/store/segment.h"
 #include "lib/store/snapshot.h"
@@ -63,8 +66,10 @@ Result<void> Walk::list() {
   std::reverse(snapshots_.begin(), snapshots_.end());
   TORC_ASSIGN(const std::vector<std::uint64_t> directories, journal_.directories());
   for (const std::uint64_t first : directories) {
-    TORC_ASSIGN(const std::vector<std::uint64_t> inside, journal_.numbers_in(first));
-    numbers_.insert(numbers_.end(), inside.begin(), inside.end());
+    const Result<std::vector<std::uint64_t>> inside = journal_.numbers_in(first);
+    if (!inside.ok() && inside.error().os_errno == ENOENT) continue;  // collected meanwhile
+    if (!inside.ok()) return inside.error();
+    numbers_.insert(numbers_.end(), inside->begin(), inside->end());
   }
   return {};
 }
@@ -112,8 +117,10 @@ Result<void> Walk::begin_at(const SnapshotName& name) {
 Result<void> Walk::check_covered() {
   for (const std::uint64_t number : numbers_) {
     if (snapshots_.empty() || number > snapshots_.front().sequence) break;
-    TORC_ASSIGN(const CommitFile file, journal_.read(number));
-    if (number == snapshots_.front().sequence && file.after != snapshots_.front().chain) {
+    const Result<CommitFile> file = journal_.read(number);
+    if (!file.ok() && file.error().kind == ErrorKind::not_found) continue;  // collected meanwhile
+    if (!file.ok()) return file.error();
+    if (number == snapshots_.front().sequence && file->after != snapshots_.front().chain) {
       return wrong(journal_.snapshot_path(snapshots_.front()).string() + " and " +
                    journal_.commit_path(number).string() + " belong to different histories");
     }
@@ -250,8 +257,8 @@ Result<void> compare_copy(Walk& walk, const Path& path, const std::shared_ptr<En
 }
 
 // What a worker has seen was there, whether its node's copy is at hand or not.
-Result<void> compare_known(Walk& walk, const World& world, const Path& state) {
-  const KnownCommit known = newest_known(world, state);
+Result<void> compare_known(Walk& walk, const World& world, const Path& state, Caches caches) {
+  TORC_ASSIGN(const KnownCommit known, newest_known(world, state, caches));
   if (known.sequence <= walk.replayed().state.number) return {};
   const Result<void> gone_on = walk.replay_to(known.sequence);
   if (gone_on.ok()) return {};
@@ -279,7 +286,8 @@ Result<Verified> verify_journal(const World& world, const Path& directory, const
         if (world.tell) world.tell(path.string() + " was not compared: " + error.what);
       });
   TORC_TRY(copies);
-  TORC_TRY(compare_known(walk, world, meta.identity.state_directory(directory)));
+  TORC_TRY(compare_known(walk, world, meta.identity.state_directory(directory),
+                         beat_caches(place.facts.kind)));
   TORC_ASSIGN(const std::unique_ptr<Store> store,
               open_journal_store(world, directory, meta, Tuning{}));
   const Result<void> same =
@@ -296,6 +304,12 @@ Result<Verified> verify_journal(const World& world, const Path& directory, const
   state.entries.erase(state.entries.begin(), state.entries.lower_bound(kFirstUserKey));
   TORC_TRY(check(state));
   return out;
+}
+
+Result<Inventory> inventory_of(const World& world, const Path& directory, const Meta& meta) {
+  Journal journal(world.disk, directory, meta.identity.id,
+                  Publisher(world.disk, world.entropy, meta.publish, Durable::no));
+  return take_inventory(journal, meta.place.facts.learning);
 }
 
 Result<Verified> verify_lmdb(const World& world, const Path& directory, const Meta& meta,
@@ -325,15 +339,21 @@ Result<Verified> verify(const World& world, const Path& directory,
                         const std::function<Result<void>(const Reader&)>& check_state) {
   TORC_ASSIGN(const Meta meta, read_meta(world, directory));
   if (meta.identity.engine == Engine::lmdb) return verify_lmdb(world, directory, meta, check_state);
+  std::optional<Inventory> before;
   for (int tries = 1;; ++tries) {
     Result<Verified> done = verify_journal(world, directory, meta, check_state);
     // A file can be collected between the listing and its turn, which is no mistake: look again.
     if (done.ok() || done.error().kind != ErrorKind::not_found) return done;
-    if (tries == kTries) {
+    TORC_ASSIGN(Inventory now, inventory_of(world, directory, meta));
+    if (tries >= kTries) {
       Error error = std::move(done).error();
-      error.kind = ErrorKind::corrupt;
+      const bool moves = !before || !(now == *before);
+      error.kind = moves ? ErrorKind::busy : ErrorKind::corrupt;
+      if (moves) error.what += ", and workers go on: it changed while it was looked at";
+      if (moves) error.remedy = "start again, or end the workers first";
       return error;
     }
+    before = std::move(now);
   }
 }
 

@@ -115,8 +115,9 @@ TEST_P(Live, a_worker_without_a_free_slot_ends_at_once_what_is_taken_from_it) {
 
 // The second worker has a replica of its own, as on another node: nothing tells it of the cancel
 // but its own looking.
-TEST_P(Live, a_worker_of_another_node_hears_of_a_cancel_with_its_next_beat) {
-  if (std::string(GetParam()) == "lmdb") GTEST_SKIP() << "one host only";
+class LiveOnNodes : public Live {};
+
+TEST_P(LiveOnNodes, a_worker_of_another_node_hears_of_a_cancel_with_its_next_beat) {
   Launch launch = here.torc({"worker", "wf.torc", "--num-cpus", "4", "--lease-ttl", "10s"});
   launch.env["TMPDIR"] = here.new_tmpdir("elsewhere");
   Process worker(launch);
@@ -269,6 +270,7 @@ TEST_P(Live, a_request_that_names_no_job_is_refused) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, Live, ::testing::Values("journal", "lmdb"));
+INSTANTIATE_TEST_SUITE_P(Engines, LiveOnNodes, ::testing::Values("journal"));
 
 }  // namespace
 }  // namespace torc::itest
