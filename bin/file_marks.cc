@@ -1,6 +1,7 @@
 #include "bin/file_marks.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,7 +9,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "lib/store/disk.h"
 #include "lib/store/hash.h"
+#include "lib/store/mount.h"
 
 namespace torc::cli {
 namespace {
@@ -70,6 +73,17 @@ Result<claim::FileMark> mark_file(const Path& path, Sums sums, std::uint64_t& le
   return mark;
 }
 
+// A name that is not there while a filesystem that should be mounted above it is not.
+Result<void> check_mounts(const Path& path) {
+  store::PosixDisk disk;
+  const auto point = store::missing_mount(disk.mount_tables(), disk.resolved(path));
+  if (!point) return {};
+  Error error = cannot_look(ENODEV, path);
+  error.what =
+      fmt::format("cannot look at {}: nothing is mounted at {}", path.string(), point->string());
+  return error;
+}
+
 }  // namespace
 
 Result<std::vector<claim::FileMark>> marks_of(const Path& directory,
@@ -80,6 +94,7 @@ Result<std::vector<claim::FileMark>> marks_of(const Path& directory,
   bool all = true;
   for (const std::string& path : paths) {
     TORC_ASSIGN(const claim::FileMark mark, mark_file(directory / path, sums, left));
+    if (!mark.exists) TORC_TRY(check_mounts(directory / path));
     all = all && mark.exists;
     marks.push_back(mark);
   }

@@ -99,6 +99,25 @@ TEST_P(Reinit, takes_no_file_for_missing_that_it_cannot_look_at) {
   EXPECT_TRUE(gone.says("cannot look at " + here.path().string())) << gone;
 }
 
+TEST_P(Reinit, takes_no_file_for_missing_whose_filesystem_is_not_mounted) {
+  if (!own_mounts()) GTEST_SKIP() << "needs a mount namespace";
+  here.write("raw.txt", "1");
+  make(kFiles);
+  run();
+  std::filesystem::remove(here.path() / "end.txt");
+  Launch launch = here.torc({"reinit", "wf.torc"});
+  launch.etc = here.path() / "etc";
+  for (const char* file : {"machine-id", "passwd", "group", "nsswitch.conf"})
+    here.write(std::string("etc/") + file, read_text(Path("/etc") / file));
+  here.write("etc/fstab", "server:/x " + here.path().string() + " nfs rw 0 0\n");
+  const Ended refused = itest::run(launch);
+  EXPECT_EQ(refused.exit_code, 3) << refused;
+  EXPECT_TRUE(refused.says("nothing is mounted at " + here.path().string())) << refused;
+  EXPECT_EQ(here.json({"status", "wf.torc"})["counts"]["completed"], 4);
+  EXPECT_EQ(here.run({"reinit", "wf.torc"}).exit_code, 0) << "it was never one";
+  EXPECT_EQ(here.json({"status", "wf.torc"})["counts"]["completed"], 2);
+}
+
 TEST_P(Reinit, runs_what_took_a_changed_file_and_what_follows_from_it_again) {
   here.write("raw.txt", "1");
   make(kFiles);

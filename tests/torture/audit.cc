@@ -61,15 +61,25 @@ bool died_as_planned(const PlannedJob& planned, const json& job, bool given_up) 
   return given_up || (by_itself && planned.deadly != Deadly::worker);
 }
 
+// When each attempt said that it starts and ends.
+std::string timeline(const Attempts& attempts) {
+  std::string all;
+  for (const auto& [number, attempt] : attempts) {
+    for (const std::int64_t at : attempt.starts) all += fmt::format("  {} start {}\n", number, at);
+    for (const std::int64_t at : attempt.ends) all += fmt::format("  {} end   {}\n", number, at);
+  }
+  return all;
+}
+
 // Nothing of an attempt may run on when the next one has begun. Throws Violation.
 void audit_order(const std::string& name, const Attempts& attempts, std::int64_t clocks) {
   std::int64_t last = 0;
   std::uint64_t of = 0;
   for (const auto& [number, attempt] : attempts) {
     if (attempt.starts.front() < last - clocks) {
-      throw Violation{fmt::format("attempt {} of {} ran on for {:.3f} s beside attempt {}", of,
+      throw Violation{fmt::format("attempt {} of {} ran on for {:.3f} s beside attempt {}\n{}", of,
                                   name, static_cast<double>(last - attempt.starts.front()) * 1e-9,
-                                  number)};
+                                  number, timeline(attempts))};
     }
     if (attempt.ends.empty() || attempt.ends.front() < last) continue;
     last = attempt.ends.front();
