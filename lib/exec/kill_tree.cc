@@ -25,21 +25,22 @@ bool is_free(pid_t number) {
 
 }  // namespace
 
+// Nothing here may wait for a process that is executing: see ProcessStatus.
 Leftovers kill_below(pid_t top) {
-  std::set<std::pair<pid_t, std::uint64_t>> told;
+  std::set<pid_t> told;
   for (;;) {
     std::size_t dying = 0;
     bool any_new = false;
     const Family family = descendants_of(top);
     bool complete = family.complete;
     for (const pid_t pid : family.pids) {
-      const auto stat = read_stat(pid);
+      const auto status = read_status(pid);
       // Its parent may be frozen and never take the dead one away.
-      if (stat && has_ended(*stat)) continue;
+      if (status && has_ended(*status)) continue;
       if (::kill(pid, SIGKILL) != 0) continue;
       ++dying;
-      if (stat) any_new = told.emplace(pid, stat->start).second || any_new;
-      complete = complete && stat;
+      if (status) any_new = told.insert(pid).second || any_new;
+      complete = complete && status;
     }
     if (any_new) continue;
     if (dying > 0) return Leftovers::some;
@@ -49,9 +50,13 @@ Leftovers kill_below(pid_t top) {
 
 namespace {
 
-// It gets a session of its own next, and then executes.
-bool is_just_started(const ProcessStat& stat, const std::optional<ProcessStat>& parent) {
-  return !stat.has_executed && (!parent || stat.session == parent->session);
+// It gets a session of its own next, and then executes: as long as it has none it is not waited for
+// to look at it.
+bool is_just_started(pid_t pid, const ProcessStatus& status,
+                     const std::optional<ProcessStatus>& parent) {
+  if (parent && status.session != parent->session) return false;
+  const auto stat = read_stat(pid);
+  return stat && !stat->has_executed;
 }
 
 }  // namespace
@@ -61,25 +66,25 @@ Told StoppedProcesses::stop_below(pid_t top) {
   bool one_starts = false;
   for (bool any_new = true; any_new;) {
     any_new = false;
-    const auto above = read_stat(top);
+    const auto above = read_status(top);
     const Family family = descendants_of(top);
     complete = family.complete;
     one_starts = false;
     // Each after its parent, so that no parent sees its children stopped.
     for (const pid_t pid : family.pids) {
-      const auto stat = read_stat(pid);
-      if (!stat) complete = complete && is_free(pid);
-      if (!stat || has_ended(*stat) || stat->state == 'T') continue;
-      if (stat->parent == top && is_just_started(*stat, above)) {
+      const auto status = read_status(pid);
+      if (!status) complete = complete && is_free(pid);
+      if (!status || has_ended(*status) || status->state == 'T') continue;
+      if (status->parent == top && is_just_started(pid, *status, above)) {
         one_starts = true;
         continue;
       }
-      const bool again = told_.contains({pid, stat->start});
-      if (again && stat->state == 't') continue;  // its debugger decides
+      const bool again = told_.contains(pid);
+      if (again && status->state == 't') continue;  // its debugger decides
       // Again where somebody has continued it meanwhile, as Slurm does after a suspension.
       if (::kill(pid, SIGSTOP) != 0 || again) continue;
-      told_.emplace(pid, stat->start);
-      order_.emplace_back(pid, stat->start);
+      told_.insert(pid);
+      order_.push_back(pid);
       any_new = true;
     }
   }
@@ -88,11 +93,8 @@ Told StoppedProcesses::stop_below(pid_t top) {
 }
 
 void StoppedProcesses::go_on() {
-  for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
-    const auto stat = read_stat(it->first);
-    // One that cannot be looked at may be another process by now, which a SIGCONT does no harm.
-    if (stat ? stat->start == it->second : !is_free(it->first)) ::kill(it->first, SIGCONT);
-  }
+  // One that has ended may be another process by now, which a SIGCONT does no harm.
+  for (auto it = order_.rbegin(); it != order_.rend(); ++it) ::kill(*it, SIGCONT);
   forget();
 }
 

@@ -67,9 +67,8 @@ class StoppedProcesses {
   [[nodiscard]] bool empty() const { return order_.empty(); }
 
  private:
-  using Id = std::pair<pid_t, std::uint64_t>;  // number and start time
-  std::vector<Id> order_;
-  std::set<Id> told_;
+  std::vector<pid_t> order_;
+  std::set<pid_t> told_;
 };
 
 }  // namespace torc::exec

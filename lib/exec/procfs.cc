@@ -117,6 +117,34 @@ bool has_ended(const ProcessStat& stat) {
   return stat.state == 'X' || stat.state == 'x' || (stat.state == 'Z' && stat.threads <= 1);
 }
 
+std::optional<ProcessStatus> read_status(pid_t pid) {
+  const auto text = read_small_file("/proc/" + std::to_string(pid) + "/status");
+  if (!text) return std::nullopt;
+  const auto after = [&](std::string_view key) -> std::string_view {
+    const auto at = text->find(key);
+    return at == std::string::npos ? std::string_view()
+                                   : std::string_view(*text).substr(at + key.size());
+  };
+  const auto number_after = [&](std::string_view key) {
+    long number = 0;
+    const std::string_view rest = after(key);
+    std::from_chars(rest.data(), rest.data() + rest.size(), number);
+    return number;
+  };
+  const std::string_view state = after("\nState:\t");
+  if (state.empty()) return std::nullopt;
+  ProcessStatus status;
+  status.state = state.front();
+  status.parent = static_cast<pid_t>(number_after("\nPPid:\t"));
+  status.session = static_cast<pid_t>(number_after("\nNSsid:\t"));
+  status.threads = number_after("\nThreads:\t");
+  return status;
+}
+
+bool has_ended(const ProcessStatus& status) {
+  return status.state == 'X' || status.state == 'x' || (status.state == 'Z' && status.threads <= 1);
+}
+
 std::optional<std::vector<pid_t>> numbers_in(const std::string& directory) {
   DIR* dir = opendir(directory.c_str());
   if (dir == nullptr) return std::nullopt;

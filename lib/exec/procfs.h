@@ -29,6 +29,18 @@ struct ProcessStat {
 // Nothing of it runs any more. A first thread that has ended is a zombie while others go on.
 [[nodiscard]] bool has_ended(const ProcessStat& stat);
 
+// The same of what can be read at any time. /proc/PID/stat cannot: it waits for an execution under
+// way, and that for a filesystem, when a descriptor that it closes is of one that does not answer.
+// So who must not wait for a process reads this of it.
+struct ProcessStatus {
+  char state = '?';
+  pid_t parent = 0;
+  pid_t session = 0;  // 0: this kernel does not say
+  long threads = 0;
+};
+[[nodiscard]] std::optional<ProcessStatus> read_status(pid_t pid);
+[[nodiscard]] bool has_ended(const ProcessStatus& status);
+
 // The whole of a file of /proc or /sys, where sizes are not known in advance; nullopt when it
 // cannot be read to its end.
 [[nodiscard]] std::optional<std::string> read_small_file(const std::string& path);

@@ -35,6 +35,7 @@ bool asks_to_stop(int number) {
 void stay_in_memory() {
   (void)descendants_of(getpid());
   (void)read_stat(getpid());
+  (void)read_status(getpid());
   (void)mlockall(MCL_CURRENT | MCL_ONFAULT);
 }
 

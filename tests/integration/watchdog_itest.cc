@@ -274,6 +274,42 @@ TEST_F(Fencing, the_jobs_of_a_worker_whose_filesystem_hangs_end_before_others_ma
   expect_that_both_finish(*hung, *other);
 }
 
+// As a job that executes a program and has a file open on a filesystem that does not answer: the
+// kernel closes it in the middle, and what asks for its state waits for that.
+TEST_F(Fencing, a_process_that_hangs_in_its_execution_keeps_nobody_from_ending_it) {
+  if (!own_mounts()) GTEST_SKIP() << "needs a mount namespace";
+  const Fuse fuse(here_.path() / "disk", here_.path() / "mount");
+  if (!fuse.is_mounted()) GTEST_SKIP() << "no FUSE here: " << fuse.complaint();
+  here_.write("job.py",
+              "import os\n"
+              "if os.environ['TORC_ATTEMPT_ID'] != '1':\n"
+              "    open('record', 'w').write('second\\n')\n"
+              "    raise SystemExit\n"
+              "kept = open('mount/file', 'w')  # closed by the execution\n"
+              "open('record', 'w').write('pid %d\\n' % os.getpid())\n"
+              "open('never').readline()\n"
+              "os.execv('/usr/bin/touch', ['touch', 'ran'])\n");
+  here_.write("wf.yaml",
+              "name: wf\njobs: [{name: b, command: python3 job.py, stdio: {mode: none}}]\n");
+  const Ended made = here_.run({"init", "wf.yaml", "--engine", "journal", "--store", "wf.torc"});
+  ASSERT_EQ(made.exit_code, 0) << made;
+  const auto worker = start("wf.torc", "node1");
+  see(*worker, 1);
+  fuse.freeze();
+  never_.open_gate(1);  // it executes, and hangs
+  // It shows its old words until it has other memory, and hangs before it shows new ones.
+  const Path words = "/proc/" + std::to_string(pids_[0]) + "/cmdline";
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (read_text(words).find("job.py") != kNone && std::chrono::steady_clock::now() < end)
+    sched_yield();
+  ::kill(worker->worker(), SIGSTOP);  // its lease runs out
+  const auto other = start("wf.torc", "node2");
+  ASSERT_TRUE(wait_for_line(record_, "second", *other)) << other->out() << other->err();
+  fuse.thaw();
+  EXPECT_TRUE(wait_until_gone());
+  EXPECT_FALSE(std::filesystem::exists(here_.path() / "ran")) << "it went on when it could";
+}
+
 // --- signals ---
 
 class Signals : public Watchdog {
