@@ -65,6 +65,28 @@ class MountChange : public ::testing::Test {
     }
     EXPECT_FALSE(fs::exists(first));
   }
+  // A host that sees the store through sshfs, whose listings are old, opens it once.
+  void join_by_sshfs() {
+    FaultyDisk elsewhere;
+    elsewhere.magic = kFuse;
+    elsewhere.tables = MountTables{"1 1 0:1 / / rw - fuse.sshfs u@h:/e rw\n", ""};
+    Node other(scratch.path(), "other", 2, &elsewhere);
+    ASSERT_NE(open(other), nullptr);
+  }
+  // What the first commits left is there for as long as such a host may need it.
+  static void work_and_keep(Store& store, Node& by) {
+    for (int i = 0; i < 140; ++i) {
+      ASSERT_TRUE(store.commit(1, put("x", std::to_string(i))).ok());
+      ASSERT_TRUE(store.maintain().ok());
+    }
+    const Path first = store.state_directory() / "journal" / "000000000000";
+    ASSERT_TRUE(fs::exists(first));
+    for (int i = 0; i < 3; ++i) {
+      by.clock.advance(std::chrono::seconds(14));
+      ASSERT_TRUE(store.maintain().ok());
+      EXPECT_TRUE(fs::exists(first)) << i;
+    }
+  }
   static bool contains(const std::vector<std::string>& ops, const std::string& op) {
     return std::find(ops.begin(), ops.end(), op) != ops.end();
   }
@@ -134,27 +156,14 @@ TEST_F(MountChange, is_asked_about_again_after_a_stale_handle) {
 TEST_F(MountChange, old_listings_of_one_host_lengthen_the_retention_of_all) {
   tuning.checkpoint_commits = 70;
   const auto store = make(node);
-  FaultyDisk elsewhere;
-  elsewhere.magic = kFuse;
-  elsewhere.tables = MountTables{"1 1 0:1 / / rw - fuse.sshfs u@h:/e rw\n", ""};
-  Node other(scratch.path(), "other", 2, &elsewhere);
-  ASSERT_NE(open(other), nullptr);
+  join_by_sshfs();
   const auto meta = read_meta(node.world(), directory);
   ASSERT_TRUE(meta.ok());
   EXPECT_EQ(*agreed_retention(disk, store->state_directory(), meta->retention),
             std::chrono::seconds(60));
 
-  for (int i = 0; i < 140; ++i) {
-    ASSERT_TRUE(store->commit(1, put("x", std::to_string(i))).ok());
-    ASSERT_TRUE(store->maintain().ok());
-  }
+  work_and_keep(*store, node);
   const Path first = store->state_directory() / "journal" / "000000000000";
-  ASSERT_TRUE(fs::exists(first));
-  for (int i = 0; i < 3; ++i) {
-    node.clock.advance(std::chrono::seconds(14));
-    ASSERT_TRUE(store->maintain().ok());
-    EXPECT_TRUE(fs::exists(first)) << i;
-  }
   node.clock.advance(std::chrono::seconds(60));
   ASSERT_TRUE(store->maintain().ok());
   EXPECT_FALSE(fs::exists(first));
@@ -189,21 +198,8 @@ TEST_F(MountChange, an_old_listing_hides_no_retention_that_was_asked_for_meanwhi
   old.of = store->state_directory();
   store.reset();
   store = open(here);
-  FaultyDisk elsewhere;
-  elsewhere.magic = kFuse;
-  elsewhere.tables = MountTables{"1 1 0:1 / / rw - fuse.sshfs u@h:/e rw\n", ""};
-  Node other(scratch.path(), "other", 2, &elsewhere);
-  ASSERT_NE(open(other), nullptr);
-  for (int i = 0; i < 140; ++i) {
-    ASSERT_TRUE(store->commit(1, put("x", std::to_string(i))).ok());
-    ASSERT_TRUE(store->maintain().ok());
-  }
-  const Path first = store->state_directory() / "journal" / "000000000000";
-  for (int i = 0; i < 3; ++i) {
-    here.clock.advance(std::chrono::seconds(14));
-    ASSERT_TRUE(store->maintain().ok());
-    EXPECT_TRUE(fs::exists(first)) << i;
-  }
+  join_by_sshfs();
+  work_and_keep(*store, here);
 }
 
 // The marks of a node are shared by its processes: one that thinks of a shorter time writes them so
@@ -212,11 +208,7 @@ TEST_F(MountChange, short_lived_processes_know_the_retention_that_was_agreed) {
   tuning.sync = false;
   tuning.checkpoint_commits = 1;
   (void)make(node);
-  FaultyDisk elsewhere;
-  elsewhere.magic = kFuse;
-  elsewhere.tables = MountTables{"1 1 0:1 / / rw - fuse.sshfs u@h:/e rw\n", ""};
-  Node other(scratch.path(), "other", 2, &elsewhere);
-  ASSERT_NE(open(other), nullptr);
+  join_by_sshfs();
   work_for_seconds(300, [&](std::unique_ptr<Store>& store) { store = open(node); });
 }
 
@@ -224,11 +216,7 @@ TEST_F(MountChange, a_retention_that_is_known_is_not_forgotten_when_something_wa
   tuning.sync = false;
   tuning.checkpoint_commits = 1;
   (void)make(node);
-  FaultyDisk elsewhere;
-  elsewhere.magic = kFuse;
-  elsewhere.tables = MountTables{"1 1 0:1 / / rw - fuse.sshfs u@h:/e rw\n", ""};
-  Node other(scratch.path(), "other", 2, &elsewhere);
-  ASSERT_NE(open(other), nullptr);
+  join_by_sshfs();
   work_for_seconds(300, [&](std::unique_ptr<Store>& store) {
     ++disk.remounts;
     if (!store) store = open(node);
