@@ -48,8 +48,8 @@ enum class Told : std::uint8_t {
   // with its parent: were it stopped now and all others killed, it would be stopped for ever. It is
   // a matter of milliseconds.
   but_one_that_starts,
-  // But what could not be looked at, perhaps never: somebody may have stopped it before, and then it
-  // is not to go on with the others.
+  // But what could not be looked at, perhaps never: somebody may have stopped it before, and then
+  // it is not to go on with the others.
   but_what_was_not_seen
 };
 
