@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <system_error>
 
-#include "lib/store/open_lock.h"
 #include "lib/store/segment.h"
 
 namespace torc::store {
@@ -250,9 +248,6 @@ void JournalStore::clear_changes() {
   if (watch_) watch_->clear();
 }
 
-// A file that others have mapped stays theirs when its name goes. But all of it goes at once, and
-// while nobody is opening it: whoever took LMDB's lock file from it and the data file from the one
-// made next would share a lock table with those who have the old data file.
 void JournalStore::forget_copy() {
   const Path copy = replica_directory();
   if (copy.empty()) return;
@@ -260,14 +255,7 @@ void JournalStore::forget_copy() {
   watch_.reset();
   replica_ = {};
   validated_ = false;
-  const Result<OpenLock> lock = OpenLock::take(copy, "removing it", kForgetPatience);
-  if (!lock.ok()) return;
-  Path aside = copy;
-  aside += ".gone-" + to_hex(new_commit_id());
-  std::error_code failed;
-  std::filesystem::rename(copy, aside, failed);
-  if (failed) return;
-  std::filesystem::remove_all(aside, failed);  // what stays is removed after the next boot
+  (void)remove_replica(world_.entropy, copy, kForgetPatience);
 }
 
 // --- the commit ---

@@ -22,6 +22,8 @@ namespace torc::store {
 namespace {
 
 constexpr int kLooks = 4;  // beside workers that go on
+// For somebody who is opening a copy that is set aside.
+constexpr std::chrono::nanoseconds kCopyPatience = std::chrono::seconds(1);
 
 // What reading says of the bytes, not of the way to them: everything else is the caller's error.
 bool is_damage(const Error& error) {
@@ -401,10 +403,7 @@ Result<void> JournalRepair::set_aside(const Path& copy, const Path& quarantine) 
   for (const auto& [number, bytes] : tails_[copy])
     TORC_TRY(write_file(world_.disk, place / number_name(number), bytes, Durable::yes));
   TORC_TRY(world_.disk.sync_directory(place));
-  std::error_code failed;
-  std::filesystem::remove_all(copy, failed);
-  if (failed) return os_error(failed.value(), "cannot delete " + copy.string());
-  return {};
+  return remove_replica(world_.entropy, copy, kCopyPatience);
 }
 
 Result<void> JournalRepair::list_lost() {

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <set>
 
+#include "lib/store/open_lock.h"
 #include "lib/store/test_hosts.h"
 
 namespace torc::store {
@@ -213,6 +214,33 @@ TEST_F(Repairs, a_copy_of_another_history_is_not_used) {
   const auto repair = examine(first);
   EXPECT_EQ(repair->last_good(), 13U);
   EXPECT_TRUE(repair->from_copy().empty());
+}
+
+// Whoever opens it has LMDB's lock file before the data file: were it deleted between, he would
+// share a lock table with others, and not the data.
+TEST_F(Repairs, a_copy_of_another_history_is_set_aside_but_not_while_somebody_opens_it) {
+  commit_up_to(20);
+  const Path copy = replica_of(*a);
+  a.reset();
+  for (std::uint64_t n = 11; n <= 20; ++n) fs::remove(commit_file(n));
+  b = open(second);
+  while (sequence_of(*b) < 15) ASSERT_TRUE(b->commit(2, put("n", "other")).ok());
+  const auto repair = examine(first);
+  ASSERT_EQ(repair->other_copies(), std::vector<Path>{copy});
+  {
+    const auto opening = OpenLock::take(copy, "opening it", std::chrono::seconds(1));
+    ASSERT_TRUE(opening.ok());
+    const auto done = repair->carry_out("early");
+    ASSERT_FALSE(done.ok());
+    EXPECT_EQ(done.error().kind, ErrorKind::busy) << done.error().text();
+    for (const char* file : {"lock.mdb", "data.mdb", "gate"})
+      EXPECT_TRUE(fs::exists(copy / file)) << file;
+  }
+  const auto done = repair->carry_out("now");
+  ASSERT_TRUE(done.ok()) << done.error().text();
+  EXPECT_FALSE(fs::exists(copy));
+  EXPECT_EQ(quarantined().count(number_name(20)), 1U);
+  EXPECT_FALSE(examine(first)->needed());
 }
 
 // Without its first file nothing is good, and the copy is all there is.

@@ -10,9 +10,12 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "lib/store/filesystem.h"
 #include "lib/store/lmdb_transaction.h"
+#include "lib/store/open_lock.h"
 
 namespace torc::store {
 namespace {
@@ -193,6 +196,22 @@ void visit_replicas(
       if (head.sequence > 0) visit(path, copy->environment);
     }
   }
+}
+
+Result<void> remove_replica(Entropy& entropy, const Path& copy, std::chrono::nanoseconds patience) {
+  TORC_ASSIGN(const OpenLock lock, OpenLock::take(copy, "removing it", patience));
+  Bytes16 words{};
+  for (std::size_t i = 0; i < words.size(); i += sizeof(std::uint64_t)) {
+    const std::uint64_t word = entropy.next();
+    std::memcpy(words.data() + i, &word, sizeof word);
+  }
+  Path aside = copy;
+  aside += ".gone-" + to_hex(words);
+  std::error_code failed;
+  std::filesystem::rename(copy, aside, failed);
+  if (failed) return os_error(failed.value(), "cannot remove " + copy.string());
+  std::filesystem::remove_all(aside, failed);
+  return {};
 }
 
 }  // namespace torc::store

@@ -38,4 +38,10 @@ void visit_replicas(
     const std::function<void(const Path&, const std::shared_ptr<Environment>&)>& visit,
     const std::function<void(const Path&, const Error&)>& unusable);
 
+// Takes a copy away: all of it at once, and while nobody is opening it, since whoever took LMDB's
+// lock file from it and the data file from the one made next would share a lock table with those
+// who have the old data file. Who has it open keeps its files. What cannot be deleted is deleted
+// after the next boot. Waits at most `patience`. Error busy: somebody is opening it.
+Result<void> remove_replica(Entropy& entropy, const Path& copy, std::chrono::nanoseconds patience);
+
 }  // namespace torc::store

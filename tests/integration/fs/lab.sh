@@ -10,9 +10,9 @@
 #                               TMPDIR of its own; output and exit code are its own
 #   lab.sh DIR FS cut C         nothing passes between C and the servers
 #   lab.sh DIR FS deaf C        what C asks is done, no reply reaches it
-#   lab.sh DIR FS heal C        undoes both; mounts again when the client was killed
+#   lab.sh DIR FS heal C        undoes both; mounts again when the client was killed, or evicted by the servers (CephFS)
 #   lab.sh DIR FS kill C        kills the client process
-#   lab.sh DIR FS freeze C | thaw C  stops it between two instructions; lets it go on
+#   lab.sh DIR FS freeze C | thaw C  stops it between two instructions; lets it go on, and mounts again when it was evicted
 # DIR: a path without spaces. Exit codes: 0, 1 failed, 2 usage, 77 this machine cannot do it; the reason is on stderr.
 # Environment: LAB_MOUNT_OPTIONS, more options of the clients. LAB_SESSION: how long a CephFS client that died keeps its
 # rights (20 s; 60 where nobody sets it).
@@ -296,10 +296,18 @@ run() {
     'hostname "node$0" && mount -t tmpfs none "$TMPDIR" && mount -t tmpfs -o mode=1777 none /dev/shm && exec sh -c "$1"' "$1" "$2"
 }
 
+mount_anew() { take_away "$1" && mount_client "$1"; }
+# A client that CephFS has evicted answers ESHUTDOWN until it is mounted anew; nothing else helps.
+evicted() {
+  [ "$fs" = ceph ] || return 1
+  LC_ALL=C timeout 60 sh -c "echo x >'$dir/mnt/$1/.up-$1' && rm '$dir/mnt/$1/.up-$1'" 2>&1 | grep -q 'transport endpoint shutdown'
+}
+readmit() { ! evicted "$1" || { finish "client-$1" && mount_anew "$1"; }; }
 heal() {
   ip -n "${spaces}s" link set "v$1" up
   ip -n "${spaces}s" route del blackhole "$(address "$1")/32" 2>/dev/null
-  lives "client-$1" || { take_away "$1"; mount_client "$1"; }
+  lives "client-$1" || mount_anew "$1" || return 1
+  readmit "$1"
 }
 
 case $command in
@@ -312,7 +320,7 @@ case $command in
   heal) heal "$1" ;;
   kill) signal KILL "client-$1" ;;
   freeze) signal STOP "client-$1" ;;
-  thaw) signal CONT "client-$1" ;;
+  thaw) signal CONT "client-$1" && readmit "$1" ;;
   _guard) guard_main "$@" ;;
   *) echo "lab.sh: unknown command '$command'" >&2; exit 2 ;;
 esac
