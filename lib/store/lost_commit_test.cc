@@ -450,6 +450,31 @@ TEST_F(Lost, a_commit_on_top_of_a_number_that_was_used_again_is_taken_back) {
   EXPECT_EQ(value_of(*open(third), "b"), "2");
 }
 
+// The name may be another one's by then: who stood still takes back nothing but what is his.
+TEST_F(Lost, a_commit_of_another_that_got_the_number_meanwhile_is_not_taken_back) {
+  commit_up_to(20);
+  ASSERT_TRUE(a->commit(7, put("n", "21")).ok());
+  fs::remove(commit_file(21));
+  b = open(second);
+  ASSERT_TRUE(b->commit(2, put("b", "2")).ok());
+  bool exchanged = false;
+  faulty.oracle = [&](const std::string& operation, const Path& path) {
+    if (operation == "open_read" && path == commit_file(21) && fs::exists(commit_file(22)) &&
+        !std::exchange(exchanged, true)) {
+      fs::remove(commit_file(22));
+      EXPECT_TRUE(b->commit(2, put("b", "3")).ok());
+    }
+    return proceed();
+  };
+  const auto done = a->commit(7, put("n", "22"));
+  faulty.oracle = [](const std::string&, const Path&) { return proceed(); };
+  ASSERT_TRUE(exchanged);
+  ASSERT_FALSE(done.ok());
+  EXPECT_EQ(done.error().kind, ErrorKind::unknown) << done.error().text();
+  EXPECT_TRUE(fs::exists(commit_file(22)));
+  EXPECT_EQ(value_of(*open(third), "b"), "3");
+}
+
 // … and covered by snapshots, and collected.
 TEST_F(Lost, a_commit_that_a_later_history_has_buried_is_told_too) {
   commit_up_to(20);

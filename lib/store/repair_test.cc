@@ -409,6 +409,36 @@ TEST_F(Repairs, a_store_under_busy_workers_is_not_called_damaged) {
   EXPECT_FALSE(examine(stranger)->needed());
 }
 
+// The same for who only checks: a few collections cost it a look each, endless ones are told.
+TEST_F(Repairs, nor_does_a_check_call_it_damaged) {
+  tuning = hasty();
+  b = open(second);
+  work(*b, 200);
+  Node checker(scratch.path(), "checker", 8, &faulty);
+  for (const int times : {1, 1'000'000}) {
+    int looks = 0;
+    bool working = false;
+    faulty.oracle = [&](const std::string& op, const Path& path) {
+      if (op == "open_read" && path.parent_path().filename() == "snapshot" && looks < times &&
+          !std::exchange(working, true)) {
+        ++looks;
+        work(*b, 200);
+        working = false;
+      }
+      return proceed();
+    };
+    const auto verified = verify(checker.world(), directory, no_check);
+    faulty.oracle = [](const std::string&, const Path&) { return proceed(); };
+    EXPECT_EQ(looks > 1, times > 1);
+    if (times == 1) {
+      EXPECT_TRUE(verified.ok()) << verified.error().text();
+    } else {
+      ASSERT_FALSE(verified.ok());
+      EXPECT_EQ(verified.error().kind, ErrorKind::busy) << verified.error().text();
+    }
+  }
+}
+
 // Whatever fails, the good part is still there and a second attempt gets through.
 TEST_F(Repairs, can_be_begun_again_after_a_failure_at_any_step) {
   commit_up_to(20);

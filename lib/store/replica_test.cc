@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <fstream>
+#include <set>
 
 #include "lib/store/journal_store.h"
 #include "lib/store/test_world.h"
@@ -203,6 +205,31 @@ TEST_F(OneNode, a_replica_of_an_earlier_boot_is_removed) {
   ASSERT_TRUE(opened.ok());
   EXPECT_EQ(std::distance(fs::directory_iterator(user_directory()), fs::directory_iterator()), 1);
   EXPECT_EQ(value_of(**opened, "a"), "1");
+}
+
+// Of an unknown boot all others look old, also those of processes that live.
+TEST_F(OneNode, where_the_boot_is_not_known_nothing_of_another_is_removed) {
+  for (const Engine engine : {Engine::journal, Engine::lmdb}) {
+    const auto held = make(engine);
+    const auto files = [&] {
+      std::set<Path> out;
+      for (const Path& below : {user_directory(), directory}) {
+        if (!fs::exists(below)) continue;
+        for (const auto& entry : fs::recursive_directory_iterator(below)) out.insert(entry.path());
+      }
+      return out;
+    };
+    const std::set<Path> before = files();
+    World world = node.world();
+    world.boot_id.clear();
+    const auto opened = Store::open(world, directory, quick());
+    ASSERT_TRUE(opened.ok()) << opened.error().text();
+    EXPECT_EQ(value_of(**opened, "a"), "1");
+    const std::set<Path> after = files();
+    EXPECT_TRUE(std::includes(after.begin(), after.end(), before.begin(), before.end()))
+        << (engine == Engine::lmdb ? "lmdb" : "journal");
+    fs::remove_all(directory);
+  }
 }
 
 TEST_F(OneNode, a_damaged_replica_is_given_up_for_a_new_one) {

@@ -7,6 +7,7 @@
 
 #include "lib/store/beat.h"
 #include "lib/store/meta.h"
+#include "lib/store/test_disk.h"
 #include "lib/store/test_world.h"
 
 namespace torc::store {
@@ -353,6 +354,28 @@ TEST_F(BadMeta, engine_lmdb_of_another_host_is_refused_with_the_remedy) {
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.error().kind, ErrorKind::unsupported);
   EXPECT_NE(opened.error().remedy.find("--engine journal"), std::string::npos);
+}
+
+// A data file that cannot be looked at is not missing.
+TEST(DataFile, that_cannot_be_looked_at_makes_no_store_damaged) {
+  ScratchDirectory scratch;
+  FaultyDisk faulty;
+  Node node(scratch.path(), "here", 1, &faulty);
+  const Path directory = scratch.path() / "wf.torc";
+  { auto made = Store::create(node.world(), directory, Engine::lmdb, quick(), nothing); }
+  const auto open_with = [&](int os_errno) {
+    faulty.oracle = [&, os_errno](const std::string& operation, const Path& path) {
+      return operation == "status" && path == directory / "data.mdb" ? refuse(os_errno) : proceed();
+    };
+    const auto opened = Store::open(node.world(), directory, quick());
+    return opened.ok() ? Error{} : opened.error();
+  };
+  for (const int e : {EIO, EACCES, ENOTCONN, EMFILE}) {
+    const Error error = open_with(e);
+    EXPECT_NE(error.kind, ErrorKind::corrupt) << error.text();
+    EXPECT_EQ(error.os_errno, e) << error.text();
+  }
+  EXPECT_EQ(open_with(ENOENT).kind, ErrorKind::corrupt);
 }
 
 }  // namespace
