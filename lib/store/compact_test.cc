@@ -11,6 +11,7 @@
 
 #include <cstdio>
 
+#include "lib/base/sanitizer.h"
 #include "lib/store/bench.h"
 #include "lib/store/counting_disk.h"
 #include "lib/store/test_hosts.h"
@@ -107,6 +108,7 @@ TEST_P(Compact, of_lmdb_is_refused_while_another_process_has_it_open) {
 }
 
 TEST_P(Compact, of_lmdb_goes_under_a_limit_of_memory) {
+  if (kNeedsMoreMemory) GTEST_SKIP() << "sanitizers need memory of their own";
   if (GetParam() == Engine::journal) return;
   store.reset();
   const pid_t child = ::fork();

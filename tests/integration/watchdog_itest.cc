@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "lib/base/sanitizer.h"
 #include "tests/integration/fuse.h"
 #include "tests/integration/harness.h"
 
@@ -171,9 +172,7 @@ TEST_F(Survivors, before_a_job_is_taken_over_on_the_same_node_what_is_left_of_it
 }
 
 TEST_F(Survivors, the_watchdog_is_small) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers need memory of their own";
-#endif
+  if (kNeedsMoreMemory) GTEST_SKIP() << "sanitizers need memory of their own";
   const auto process = start();
   std::istringstream lines(read_text("/proc/" + std::to_string(process->pid()) + "/smaps_rollup"));
   long private_kib = 0;

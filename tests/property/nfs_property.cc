@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "lib/base/sanitizer.h"
 #include "tests/property/nfs_simulation.h"
 
 namespace torc::store {
@@ -17,11 +18,7 @@ namespace {
 using namespace torc::store::testing;
 
 // Histories of one rapidcheck case, of which there are 100.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kBatch = 2;
-#else
-constexpr int kBatch = 20;
-#endif
+constexpr int kBatch = kNeedsMoreMemory ? 2 : 20;
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   const char* text = std::getenv(variable);

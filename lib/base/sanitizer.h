@@ -1,0 +1,13 @@
+// For tests: whether the program was built with a sanitizer that takes terabytes of address space
+// and several times the memory, so that limits of either say nothing of it.
+#pragma once
+
+namespace torc {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kNeedsMoreMemory = true;
+#else
+inline constexpr bool kNeedsMoreMemory = false;
+#endif
+
+}  // namespace torc
