@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <string>
+#include <thread>
 
 namespace torc::store {
 namespace {
@@ -41,6 +43,27 @@ int init_mutex(pthread_mutex_t& mutex) {
   rc = pthread_mutex_init(&mutex, &attr);
   pthread_mutexattr_destroy(&attr);
   return rc;
+}
+
+int lock_within(pthread_mutex_t& mutex, std::chrono::nanoseconds wait) {
+#if defined(__SANITIZE_THREAD__)
+  // That of GCC 12 does not know pthread_mutex_clocklock(), and takes the end of the lock for
+  // wrong.
+  const auto until = std::chrono::steady_clock::now() + wait;
+  for (;;) {
+    const int rc = pthread_mutex_trylock(&mutex);
+    if (rc != EBUSY) return rc;
+    if (std::chrono::steady_clock::now() >= until) return ETIMEDOUT;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+#else
+  timespec until{};
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  const std::int64_t ns = until.tv_nsec + wait.count() % 1'000'000'000;
+  until.tv_sec += static_cast<time_t>(wait.count() / 1'000'000'000 + ns / 1'000'000'000);
+  until.tv_nsec = static_cast<long>(ns % 1'000'000'000);
+  return pthread_mutex_clocklock(&mutex, CLOCK_MONOTONIC, &until);
+#endif
 }
 
 // Builds the file aside and links it, so that nobody ever maps a mutex that is not initialised.
@@ -129,12 +152,7 @@ Result<void> Gate::enter(Clock& clock, std::chrono::nanoseconds patience) {
         clock.boot_now() - std::chrono::nanoseconds(shared_->held_since.load());
     const std::chrono::nanoseconds wait =
         std::clamp(patience - held, std::min(kShortestWait, patience), patience);
-    timespec until{};
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    const std::int64_t ns = until.tv_nsec + wait.count() % 1'000'000'000;
-    until.tv_sec += static_cast<time_t>(wait.count() / 1'000'000'000 + ns / 1'000'000'000);
-    until.tv_nsec = static_cast<long>(ns % 1'000'000'000);
-    rc = pthread_mutex_clocklock(&shared_->mutex, CLOCK_MONOTONIC, &until);
+    rc = lock_within(shared_->mutex, wait);
   }
   if (rc == ETIMEDOUT) return busy();
   // The holder died. What it guards, LMDB, is transactional by itself, so there is nothing to mend.
