@@ -21,6 +21,14 @@
 #include "lib/store/test_disk.h"
 #include "lib/store/test_world.h"
 
+#if defined(__SANITIZE_THREAD__)
+// One thread plays all hosts, so one of them works inside a call of another, in any order: what
+// looks like locks that are taken in a circle are those of hosts that never wait for each other.
+extern "C" const char* __tsan_default_options() {
+  return "detect_deadlocks=0";
+}
+#endif
+
 namespace torc::store {
 namespace {
 
