@@ -1,18 +1,17 @@
 #include "bin/action_runner.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <system_error>
 #include <utility>
 
 #include "bin/plan_actions.h"
 #include "bin/quote.h"
 #include "bin/worker_setup.h"
+#include "lib/base/beneath.h"
 #include "lib/base/dead_mount.h"
 
 namespace torc::cli {
@@ -49,15 +48,14 @@ claim::Outcome outcome_of(const exec::Ended& ended) {
   return o;
 }
 
-// Open to append, with the command as a heading; -1: it cannot be.
-int open_output(const Path& file, const std::string& command) {
-  std::error_code error;
-  std::filesystem::create_directories(file.parent_path(), error);
-  const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (fd < 0) return fd;
+// Open to append, with the command as a heading.
+Result<Descriptor> open_output(const Path& root, const Path& file, const std::string& command) {
+  const Path name = beneath::name_below(root, file);
+  TORC_TRY(beneath::make_directories(root, name.parent_path()));
+  TORC_ASSIGN(Descriptor out, beneath::open_to_append(root, name));
   const std::string heading = fmt::format("+ {}\n", command);
-  (void)!write(fd, heading.data(), heading.size());
-  return fd;
+  (void)!write(out.get(), heading.data(), heading.size());
+  return out;
 }
 
 }  // namespace
@@ -114,13 +112,14 @@ bool ActionRunner::start(Running run, std::chrono::nanoseconds limit) {
       claim::is_of_worker(of(run.grant).trigger) ? world_.self : claim::WorkerEpoch{};
   const Path file =
       action_file(world_.preparer.output_dir(), run.grant.action, run.grant.nth, whose);
-  const int fd = open_output(file, next.line);
-  if (fd < 0)
+  const Path root = world_.preparer.output_root();
+  Result<Descriptor> output = open_output(root, file, next.line);
+  if (!output.ok())
     world_.notice(
-        fmt::format("the output of {} is lost: cannot write {}", title(run.grant), file.string()));
-  next.stdout_fd = next.stderr_fd = fd;
+        fmt::format("the output of {} is lost: {}", title(run.grant), output.error().what));
+  next.stdout_fd = next.stderr_fd = output.ok() ? output->get() : -1;
   auto id = world_.host.start(next);
-  if (fd >= 0) close(fd);
+  if (output.ok()) output->reset();
   between_ = false;
   const auto bad = id ? world_.host.not_started(*id) : std::nullopt;
   const bool unanswered = bad && is_of_dead_mount(bad->os_errno);

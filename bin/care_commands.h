@@ -65,6 +65,12 @@ struct AdoptOptions {
   bool json = false;
 };
 
+struct TrustOptions {
+  std::string store;  // empty: lists
+  bool forget = false;
+  bool json = false;
+};
+
 struct CareOptions {
   DoctorOptions doctor;
   RepairOptions repair;
@@ -73,6 +79,7 @@ struct CareOptions {
   BenchOptions bench;
   CompactOptions compact;
   AdoptOptions adopt;
+  TrustOptions trust;
 };
 
 Exit run_doctor(const App& app, const DoctorOptions& options);
@@ -82,6 +89,7 @@ Exit run_history(const App& app, const HistoryOptions& options);
 Exit run_bench(const App& app, const BenchOptions& options);
 Exit run_compact(const App& app, const CompactOptions& options);
 Exit run_adopt(const App& app, const AdoptOptions& options);
+Exit run_trust(const App& app, const TrustOptions& options);
 
 // Adds them to the command line. `options` and `exit` outlive the parsing.
 void add_care_commands(CLI::App& cli, const App& app, CareOptions& options, Exit& exit);

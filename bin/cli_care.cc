@@ -118,6 +118,19 @@ void add_adopt(CLI::App& cli, const App& app, AdoptOptions& o, Exit& exit) {
   c->callback([&] { exit = run_adopt(app, o); });
 }
 
+void add_trust(CLI::App& cli, const App& app, TrustOptions& o, Exit& exit) {
+  auto* c = cli.add_subcommand("trust", "Let a store of another user be found, not only named");
+  c->add_option("STORE", o.store, "store; without one, those that are trusted are listed");
+  c->add_flag("--forget", o.forget, "trust it no more")->needs("STORE");
+  c->add_flag("--json", o.json, "machine-readable output");
+  c->footer(
+      "\nA store says what is run. One that nobody named, the only *.torc here, the one beside a\n"
+      "workflow file, the newest of `torc exec`, is used only if it belongs to you or root, or is\n"
+      "trusted. What you name is your own choice and needs no trust.\n"
+      "Exit codes: 0 done; 2 wrong flags, or it was not trusted; 3 it cannot be read.");
+  c->callback([&] { exit = run_trust(app, o); });
+}
+
 }  // namespace
 
 void add_care_commands(CLI::App& cli, const App& app, CareOptions& options, Exit& exit) {
@@ -128,6 +141,7 @@ void add_care_commands(CLI::App& cli, const App& app, CareOptions& options, Exit
   add_bench(cli, app, options.bench, exit);
   add_compact(cli, app, options.compact, exit);
   add_adopt(cli, app, options.adopt, exit);
+  add_trust(cli, app, options.trust, exit);
 }
 
 }  // namespace torc::cli

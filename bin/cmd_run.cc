@@ -13,6 +13,7 @@
 #include "bin/run_here.h"
 #include "bin/sharing.h"
 #include "bin/spec_report.h"
+#include "bin/trust.h"
 #include "bin/worker.h"
 #include "bin/worker_setup.h"
 #include "lib/base/dead_mount.h"
@@ -36,6 +37,7 @@ Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOpt
     // Another `torc run` may have been first: join it.
     if (made.error().kind != ErrorKind::exists) return std::move(made).error();
   }
+  if (options.store.empty()) TORC_TRY(check_found_store(app, directory));
   write_for_group_of(app, directory);
   const auto earlier = store::read_file(app.world.disk, directory / "spec.yaml");
   if (earlier && *earlier != loaded.text) {

@@ -16,6 +16,7 @@
 #include "bin/selection.h"
 #include "bin/sharing.h"
 #include "bin/spec_report.h"
+#include "bin/trust.h"
 #include "bin/worker_setup.h"
 #include "lib/claim/add.h"
 #include "lib/claim/live.h"
@@ -254,6 +255,7 @@ Result<std::unique_ptr<store::Store>> open_exec_store(const App& app, const Exec
                  fmt::format("there is nothing to go on with: no {}", place.string()),
                  "leave --resume out and say what to run, or name the store of an earlier run"};
   }
+  if (o.store.empty()) TORC_TRY(check_found_store(app, place));
   write_for_group_of(app, place);
   TORC_ASSIGN(auto store, store::Store::open(app.world, place, worker_tuning()));
   if (o.resume_failed) TORC_TRY(retry_failed(*store));

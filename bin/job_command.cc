@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bin/lease_keeper.h"
+#include "lib/base/beneath.h"
 #include "lib/claim/add.h"
 #include "lib/exec/gpus.h"
 
@@ -41,6 +42,10 @@ std::shared_ptr<const std::vector<std::string>> without_gpus(const std::vector<s
 
 Path default_output_dir(const Path& store) {
   return store / "logs" / "jobs";
+}
+
+Path output_root(const Path& store, const Path& output_dir) {
+  return beneath::name_below(store, output_dir).empty() ? output_dir : store;
 }
 
 namespace {

@@ -17,6 +17,9 @@ namespace torc::cli {
 // Where job output lies when nothing else is said: logs/jobs/ in the store. A thousand jobs to a
 // subdirectory, so that no directory grows without bound.
 [[nodiscard]] Path default_output_dir(const Path& store);
+// The directory below which no symbolic link is followed to write output: the store, where others
+// may write, too, or the directory that the user has named.
+[[nodiscard]] Path output_root(const Path& store, const Path& output_dir);
 struct OutputFiles {
   std::string out;  // empty: not kept
   std::string err;  // equal to `out` when combined
@@ -76,6 +79,7 @@ class JobPreparer {
   [[nodiscard]] exec::Command plain_command(std::string line) const;
   [[nodiscard]] const WorkflowSettings& settings() const { return settings_; }
   [[nodiscard]] const Path& output_dir() const { return output_dir_; }
+  [[nodiscard]] Path output_root() const { return cli::output_root(store_, output_dir_); }
 
  private:
   Path store_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bin/sharing.h"
+#include "bin/trust.h"
 #include "bin/waiting_disk.h"
 
 namespace torc::cli {
@@ -32,7 +33,10 @@ Result<Path> locate(const App& app, const std::string& named) {
   }
   if (error)
     return os_error(error.value(), "cannot list " + app.directory.string(), "name a store");
-  if (found.size() == 1) return found.front();
+  if (found.size() == 1) {
+    TORC_TRY(check_found_store(app, found.front()));
+    return found.front();
+  }
   std::sort(found.begin(), found.end());
   if (found.empty()) {
     return Error{ErrorKind::invalid,

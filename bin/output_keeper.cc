@@ -4,6 +4,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -30,11 +31,12 @@ bool is_delayed(const Path& directory) {
 
 }  // namespace
 
-OutputKeeper::OutputKeeper(Path directory, std::uint64_t worker,
+OutputKeeper::OutputKeeper(const Path& root, Path directory, std::uint64_t worker,
                            std::function<void(const std::string&)> notice)
     : directory_(std::move(directory)),
       names_{exec::packed_directory(directory_), worker},
-      notice_(std::move(notice)) {}
+      notice_(std::move(notice)),
+      disk_(root) {}
 
 HeldOutput OutputKeeper::open(PreparedJob& job) {
   HeldOutput held;
@@ -55,8 +57,7 @@ HeldOutput OutputKeeper::open(PreparedJob& job) {
 bool OutputKeeper::pack(PreparedJob& job, HeldOutput& held) {
   std::string why;
   if (packed_ == nullptr && !cannot_pack_) {
-    std::error_code error;
-    std::filesystem::create_directories(names_.directory, error);
+    (void)disk_.make_directories(names_.directory);  // else the next step says why
     auto made = exec::PackedWriter::create(
         disk_, names_,
         is_delayed(names_.directory) ? exec::Coherence::delayed : exec::Coherence::ordered);
@@ -85,23 +86,25 @@ bool OutputKeeper::pack(PreparedJob& job, HeldOutput& held) {
 void OutputKeeper::make_parent(const Path& file) {
   const Path parent = file.parent_path();
   if (parent == made_directory_) return;
-  std::error_code error;
-  std::filesystem::create_directories(parent, error);
-  if (!error) made_directory_ = parent;  // else the start fails and says why
+  if (disk_.make_directories(parent).ok()) made_directory_ = parent;  // else the opening says why
 }
 
-// What cannot be opened here is left to the start, which fails and says why.
+// What cannot be opened makes the start fail, which says why.
 void OutputKeeper::use_files(PreparedJob& job, HeldOutput& held) {
   const OutputFiles& files = held.files;
   if (files.out.empty() && files.err.empty()) return;
   make_parent(files.out.empty() ? files.err : files.out);
-  if (!files.out.empty()) {
-    if (auto fd = spares_.open(files.out)) held.out = *fd;
-  }
+  const auto open_one = [&](const std::string& file, int& fd, int& os_errno) {
+    if (file.empty()) return;
+    const auto opened = spares_.open(file);
+    if (opened.ok()) fd = *opened;
+    if (!opened.ok()) os_errno = opened.error().os_errno != 0 ? opened.error().os_errno : EIO;
+  };
+  open_one(files.out, held.out, job.command.stdout_errno);
   if (files.err == files.out) {
     held.err = held.out;
-  } else if (!files.err.empty()) {
-    if (auto fd = spares_.open(files.err)) held.err = *fd;
+  } else {
+    open_one(files.err, held.err, job.command.stderr_errno);
   }
   job.command.stdout_fd = held.out;
   job.command.stderr_fd = held.err;

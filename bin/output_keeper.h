@@ -24,7 +24,8 @@ struct HeldOutput {
 // Of one worker. Troubles of output are told by `notice`, and are never those of the job.
 class OutputKeeper {
  public:
-  OutputKeeper(Path directory, std::uint64_t worker,
+  // `root`: see output_root().
+  OutputKeeper(const Path& root, Path directory, std::uint64_t worker,
                std::function<void(const std::string&)> notice);
 
   // Puts files or descriptors into the job's command.

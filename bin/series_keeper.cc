@@ -2,18 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <system_error>
-
 namespace torc::cli {
 
-SeriesKeeper::SeriesKeeper(const Path& output_dir, std::uint64_t worker,
+SeriesKeeper::SeriesKeeper(const Path& root, const Path& output_dir, std::uint64_t worker,
                            std::function<void(const std::string&)> notice)
-    : names_{exec::series_directory(output_dir), worker}, notice_(std::move(notice)) {}
+    : names_{exec::series_directory(output_dir), worker}, notice_(std::move(notice)), disk_(root) {}
 
 Result<void> SeriesKeeper::open() {
   if (writer_ != nullptr) return {};
-  std::error_code error;
-  std::filesystem::create_directories(names_.directory, error);
+  (void)disk_.make_directories(names_.directory);  // else the next step says why
   TORC_ASSIGN(writer_, exec::SeriesWriter::create(disk_, names_));
   return {};
 }

@@ -16,7 +16,8 @@ namespace torc::cli {
 // and no more is kept then; they are never those of a job.
 class SeriesKeeper {
  public:
-  SeriesKeeper(const Path& output_dir, std::uint64_t worker,
+  // `root`: see output_root().
+  SeriesKeeper(const Path& root, const Path& output_dir, std::uint64_t worker,
                std::function<void(const std::string&)> notice);
 
   void add(const std::vector<std::pair<exec::AttemptKey, exec::SeriesPoint>>& points);

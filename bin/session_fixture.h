@@ -181,6 +181,7 @@ class SessionTest : public testing::Test {
     setup_.machine.memory = mebibytes(1024);
     setup_.lease_ttl = std::chrono::hours(10'000);  // the clock jumps far
     setup_.output_dir = directory_ / "out";
+    std::filesystem::create_directories(setup_.output_dir);  // as make_worker_setup() does
     events_.notice = [this](const std::string& line) { notices_.push_back(line); };
     events_.progress = [this](const claim::WorkflowState& w) { seen_.push_back(w); };
   }

@@ -1,15 +1,16 @@
 // What follows the failure of a job on its worker: recovery scripts, and ends that only interrupt.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <system_error>
 #include <utility>
 
 #include "bin/quantities.h"
 #include "bin/worker_session.h"
 #include "bin/worker_setup.h"
+#include "lib/base/beneath.h"
 #include "lib/base/dead_mount.h"
 #include "lib/claim/transition.h"
 #include "lib/spec/quantity.h"
@@ -109,8 +110,14 @@ bool Session::recover(Running& job, claim::Finished& end) {
   command.stdout_fd = command.stderr_fd = -1;
   command.time_limit = kRecoveryLimit;
   command.env.push_back(fmt::format("TORC_RETURN_CODE={}", claim::return_code(end.outcome)));
-  std::error_code error;
-  std::filesystem::create_directories(Path(command.stdout_path).parent_path(), error);
+  // Where it cannot be made the start fails and says why.
+  const Path root = preparer_->output_root();
+  const Path name = beneath::name_below(root, command.stdout_path);
+  (void)beneath::make_directories(root, name.parent_path());
+  const Result<Descriptor> output = beneath::open_fresh(root, name, O_WRONLY);
+  if (output.ok()) command.stdout_fd = command.stderr_fd = output->get();
+  if (!output.ok())
+    command.stdout_errno = output.error().os_errno != 0 ? output.error().os_errno : EIO;
   committer_->starting(true);
   auto id = host_.start(command);
   committer_->starting(false);
@@ -135,6 +142,11 @@ bool could_not_be_begun(const exec::Ended& script) {
          (is_of_dead_mount(error) || error == ENOSPC || error == EDQUOT);
 }
 
+void append(const Path& root, const Path& file, const std::string& line) {
+  const auto out = beneath::open_to_append(root, beneath::name_below(root, file));
+  if (out.ok()) (void)!::write(out->get(), line.data(), line.size());
+}
+
 }  // namespace
 
 void Session::recovered(Running job, const exec::Ended& script) {
@@ -150,7 +162,7 @@ void Session::recovered(Running job, const exec::Ended& script) {
     const std::string why = how_it_ended(script);
     // What cannot be started prints nothing itself.
     if (script.how == exec::Ending::not_started)
-      std::ofstream(file, std::ios::app) << "torc: " << why << '\n';
+      append(preparer_->output_root(), file, fmt::format("torc: {}\n", why));
     notice(fmt::format("the recovery script of '{}' failed ({}); see {}", job.name, why,
                        file.string()));
   }

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "bin/job_command.h"
+#include "lib/base/beneath.h"
 #include "lib/exec/node_ledger.h"
 #include "lib/exec/procfs.h"
 #include "lib/exec/run_program.h"
@@ -126,6 +127,27 @@ store::Tuning worker_tuning() {
   return tuning;
 }
 
+namespace {
+
+Result<void> make_output_dir(const Path& store, const Path& directory) {
+  const Path root = output_root(store, directory);
+  Result<void> made;
+  if (root == directory) {
+    std::error_code error;
+    std::filesystem::create_directories(directory, error);
+    if (error) made = os_error(error.value(), directory.string());
+  } else {
+    made = beneath::make_directories(root, beneath::name_below(root, directory));
+  }
+  if (made.ok()) return {};
+  Error error = std::move(made).error();
+  error.what = "cannot make the output directory: " + error.what;
+  error.remedy = "name another one with --output-dir";
+  return error;
+}
+
+}  // namespace
+
 Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& options,
                                       const Path& store, Place place,
                                       const spec::RunSettings& settings) {
@@ -173,13 +195,7 @@ Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& optio
   setup.output_dir = options.output_dir.empty()
                          ? default_output_dir(store)
                          : (app.directory / options.output_dir).lexically_normal();
-  std::error_code made;
-  std::filesystem::create_directories(setup.output_dir, made);
-  if (made) {
-    return os_error(made.value(),
-                    fmt::format("cannot make the output directory {}", setup.output_dir.string()),
-                    "name another one with --output-dir");
-  }
+  TORC_TRY(make_output_dir(store, setup.output_dir));
   setup.allocation = allocation_of(app.env);
   for (const char* name : {"SLURM_NTASKS", "SLURM_ARRAY_TASK_COUNT"}) {
     const std::string count = setup.allocation.empty() ? "" : app.env(name).value_or("");

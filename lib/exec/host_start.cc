@@ -129,6 +129,8 @@ Launched Host::launch(const Command& command, std::vector<std::string>& words, s
   plan.join_stderr = plan.stdout_path != nullptr && plan.stderr_fd < 0 &&
                      command.stderr_path == command.stdout_path;
   if (!plan.join_stderr && plan.stderr_fd < 0) plan.stderr_path = path_or_null(command.stderr_path);
+  if (plan.stdout_fd < 0) plan.stdout_errno = command.stdout_errno;
+  if (plan.stderr_fd < 0) plan.stderr_errno = command.stderr_errno;
   plan.umask = command.umask;
   if (lease_ != nullptr) plan.lease = lease_->page().word();
   if (group != nullptr) plan.group_fd = group->procs_fd();

@@ -93,7 +93,7 @@ TORC_IN_CHILD bool put(int fd, int target) {
 }
 
 TORC_IN_CHILD bool open_onto(const char* path, int target) {
-  const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_CLOEXEC;
+  const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC;
   const long fd = syscall(SYS_openat, AT_FDCWD, path, flags, 0666);
   return fd >= 0 && put(static_cast<int>(fd), target);
 }
@@ -104,6 +104,14 @@ TORC_IN_CHILD bool arrange_descriptors(Shared& shared) {
   put(plan.stdin_fd >= 0 ? plan.stdin_fd : shared.null_fd, 0);
   put(plan.stdout_fd >= 0 ? plan.stdout_fd : shared.null_fd, 1);
   put(plan.stderr_fd >= 0 ? plan.stderr_fd : shared.null_fd, 2);
+  if (plan.stdout_errno != 0) {
+    errno = plan.stdout_errno;
+    return fail(shared, StartStep::stdout_file);
+  }
+  if (plan.stderr_errno != 0) {
+    errno = plan.stderr_errno;
+    return fail(shared, StartStep::stderr_file);
+  }
   if (plan.stdout_path != nullptr && !open_onto(plan.stdout_path, 1)) {
     return fail(shared, StartStep::stdout_file);
   }

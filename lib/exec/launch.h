@@ -32,6 +32,8 @@ struct LaunchPlan {
   int stderr_fd = -1;
   const char* stdout_path = nullptr;  // created or emptied; null: stdout_fd
   const char* stderr_path = nullptr;  // null: stderr_fd
+  int stdout_errno = 0;               // that the start fails with, for the first of these
+  int stderr_errno = 0;               // and for the second
   bool join_stderr = false;           // stderr is stdout
   int group_fd = -1;                  // of a control group that it is to be in; -1: this process's
   // Mask of CPUs to run on, as sched_setaffinity(2) takes it; null: this process's.

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <string>
 
+#include "lib/base/beneath.h"
+
 namespace torc::exec {
 namespace {
 
@@ -25,7 +27,7 @@ int flags_of(OpenAs as) {
     case OpenAs::output:
       break;
   }
-  return O_WRONLY | O_CREAT | O_TRUNC;
+  return O_WRONLY;
 }
 
 Result<void> copy_by_hand(int from, std::uint64_t begin, std::uint64_t end, int to,
@@ -46,14 +48,20 @@ Result<void> copy_by_hand(int from, std::uint64_t begin, std::uint64_t end, int 
 
 }  // namespace
 
+Result<std::filesystem::path> PosixOutputDisk::name_of(const std::filesystem::path& path) const {
+  std::filesystem::path name = beneath::name_below(root_, path);
+  if (!name.empty()) return name;
+  return Error{ErrorKind::invalid, path.string() + " is not below " + root_.string(), ""};
+}
+
 Result<int> PosixOutputDisk::open(const std::filesystem::path& path, OpenAs as) {
-  const int fd = ::open(path.c_str(), flags_of(as) | O_CLOEXEC | O_NOCTTY, 0666);
-  if (fd < 0) return os_error(errno, "cannot open " + path.string());
-  if (fd >= kLowest) return fd;
-  const int high = fcntl(fd, F_DUPFD_CLOEXEC, kLowest);
-  const int dup_errno = errno;
-  close(fd);
-  if (high < 0) return os_error(dup_errno, "cannot duplicate a descriptor");
+  TORC_ASSIGN(const std::filesystem::path name, name_of(path));
+  Result<Descriptor> opened = as == OpenAs::output ? beneath::open_fresh(root_, name, flags_of(as))
+                                                   : beneath::open_file(root_, name, flags_of(as));
+  if (!opened.ok()) return std::move(opened).error();
+  if (opened->get() >= kLowest) return opened->release();
+  const int high = fcntl(opened->get(), F_DUPFD_CLOEXEC, kLowest);
+  if (high < 0) return os_error(errno, "cannot duplicate a descriptor");
   return high;
 }
 
@@ -95,14 +103,28 @@ Result<void> PosixOutputDisk::empty(int fd) {
 
 Result<void> PosixOutputDisk::rename(const std::filesystem::path& from,
                                      const std::filesystem::path& to) {
-  if (::rename(from.c_str(), to.c_str()) != 0)
+  TORC_ASSIGN(const std::filesystem::path old_name, name_of(from));
+  TORC_ASSIGN(const std::filesystem::path new_name, name_of(to));
+  TORC_ASSIGN(const beneath::Entry source, beneath::entry(root_, old_name));
+  TORC_ASSIGN(const beneath::Entry target, beneath::entry(root_, new_name));
+  if (::renameat(source.directory.get(), source.name.c_str(), target.directory.get(),
+                 target.name.c_str()) != 0)
     return os_error(errno, "cannot rename " + from.string());
   return {};
 }
 
 Result<void> PosixOutputDisk::remove(const std::filesystem::path& path) {
-  if (unlink(path.c_str()) != 0) return os_error(errno, "cannot remove " + path.string());
+  TORC_ASSIGN(const std::filesystem::path name, name_of(path));
+  TORC_ASSIGN(const beneath::Entry at, beneath::entry(root_, name));
+  if (::unlinkat(at.directory.get(), at.name.c_str(), 0) != 0)
+    return os_error(errno, "cannot remove " + path.string());
   return {};
+}
+
+Result<void> PosixOutputDisk::make_directories(const std::filesystem::path& directory) {
+  if (directory == root_) return {};
+  TORC_ASSIGN(const std::filesystem::path name, name_of(directory));
+  return beneath::make_directories(root_, name);
 }
 
 Result<void> PosixOutputDisk::sync(int fd) {

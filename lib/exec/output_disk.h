@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
 #include "lib/base/result.h"
 
@@ -16,7 +17,7 @@ namespace torc::exec {
 enum class OpenAs : std::uint8_t {
   log,      // new; read, and written at places that the caller names
   scratch,  // new; read, and every write goes to its end
-  output    // as a shell's `>`: made or emptied
+  output    // new, in place of what has the name
 };
 
 class OutputDisk {
@@ -34,8 +35,11 @@ class OutputDisk {
   virtual Result<void> sync(int fd) = 0;
 };
 
+// Below `root` no symbolic link is followed, and nothing that somebody else put there is written to
+// (lib/base/beneath.h). Paths that are not below it are refused.
 class PosixOutputDisk final : public OutputDisk {
  public:
+  explicit PosixOutputDisk(std::filesystem::path root) : root_(std::move(root)) {}
   Result<int> open(const std::filesystem::path& path, OpenAs as) override;
   Result<std::uint64_t> size(int fd) override;
   Result<void> write_at(int fd, std::string_view bytes, std::uint64_t at) override;
@@ -44,6 +48,13 @@ class PosixOutputDisk final : public OutputDisk {
   Result<void> rename(const std::filesystem::path& from, const std::filesystem::path& to) override;
   Result<void> remove(const std::filesystem::path& path) override;
   Result<void> sync(int fd) override;
+  // With all above it that is below the root.
+  Result<void> make_directories(const std::filesystem::path& directory);
+
+ private:
+  [[nodiscard]] Result<std::filesystem::path> name_of(const std::filesystem::path& path) const;
+
+  std::filesystem::path root_;
 };
 
 }  // namespace torc::exec

@@ -85,7 +85,7 @@ class FailingDisk final : public OutputDisk {
     if (fails) return os_error(ENOSPC, "cut off");
     return {};
   }
-  PosixOutputDisk disk_;
+  PosixOutputDisk disk_{"/"};
   int left_;
   After after_;
 };
@@ -110,7 +110,7 @@ std::unique_ptr<PackedWriter> make(OutputDisk& disk, const Path& directory) {
 
 TEST(Packed, what_a_job_wrote_is_read_while_it_runs_and_after_it_ended) {
   const TempDirectory here;
-  PosixOutputDisk disk;
+  PosixOutputDisk disk{here.path()};
   const auto writer = make(disk, here.path());
   const auto place = *writer->begin({1, 1});
   write_as_job(place.out, "hello ");
@@ -129,7 +129,7 @@ TEST(Packed, what_a_job_wrote_is_read_while_it_runs_and_after_it_ended) {
 
 TEST(Packed, a_reader_that_saw_a_job_running_finds_it_at_its_new_place) {
   const TempDirectory here;
-  PosixOutputDisk disk;
+  PosixOutputDisk disk{here.path()};
   const auto writer = make(disk, here.path());
   PackedReader reader(here.path());
   auto place = *writer->begin({1, 1});
@@ -145,7 +145,7 @@ TEST(Packed, a_reader_that_saw_a_job_running_finds_it_at_its_new_place) {
 
 TEST(Packed, a_job_without_output_costs_no_data_and_finds_no_others_output) {
   const TempDirectory here;
-  PosixOutputDisk disk;
+  PosixOutputDisk disk{here.path()};
   const auto writer = make(disk, here.path());
   auto place = *writer->begin({1, 1});
   ASSERT_TRUE(writer->end(place.slot, Keep::yes).ok());
@@ -157,7 +157,7 @@ TEST(Packed, a_job_without_output_costs_no_data_and_finds_no_others_output) {
 
 TEST(Packed, a_job_that_empties_its_output_hurts_nobody_else) {
   const TempDirectory here;
-  PosixOutputDisk disk;
+  PosixOutputDisk disk{here.path()};
   const auto writer = make(disk, here.path());
   auto place = *writer->begin({1, 1});
   write_as_job(place.out, "first");
@@ -178,7 +178,7 @@ TEST(Packed, a_job_that_empties_its_output_hurts_nobody_else) {
 
 TEST(Packed, discarded_output_is_gone) {
   const TempDirectory here;
-  PosixOutputDisk disk;
+  PosixOutputDisk disk{here.path()};
   const auto writer = make(disk, here.path());
   const auto place = *writer->begin({1, 1});
   write_as_job(place.out, "done");
@@ -189,7 +189,7 @@ TEST(Packed, discarded_output_is_gone) {
 
 TEST(Packed, large_output_becomes_a_file_of_its_own) {
   const TempDirectory here;
-  PosixOutputDisk disk;
+  PosixOutputDisk disk{here.path()};
   const auto writer = make(disk, here.path());
   const auto place = *writer->begin({1, 1});
   write_as_job(place.out, "start");
@@ -205,7 +205,7 @@ TEST(Packed, large_output_becomes_a_file_of_its_own) {
 
 TEST(Packed, tidying_up_leaves_the_index_and_the_data_only) {
   const TempDirectory here;
-  PosixOutputDisk disk;
+  PosixOutputDisk disk{here.path()};
   const auto writer = make(disk, here.path());
   const auto one = *writer->begin({1, 1});
   const auto two = *writer->begin({2, 1});
@@ -222,7 +222,7 @@ TEST(Packed, tidying_up_leaves_the_index_and_the_data_only) {
 
 TEST(Packed, the_newest_worker_that_had_an_attempt_is_found) {
   const TempDirectory here;
-  PosixOutputDisk disk;
+  PosixOutputDisk disk{here.path()};
   for (const std::uint64_t worker : {7, 12, 9}) {
     auto writer = PackedWriter::create(disk, {here.path(), worker}, Coherence::ordered);
     ASSERT_TRUE(writer.ok());
@@ -241,7 +241,7 @@ TEST(Packed, the_newest_worker_that_had_an_attempt_is_found) {
 
 TEST(Packed, a_damaged_record_hides_no_other) {
   const TempDirectory here;
-  PosixOutputDisk disk;
+  PosixOutputDisk disk{here.path()};
   const auto writer = make(disk, here.path());
   for (std::uint64_t job = 1; job <= 3; ++job) {
     const auto place = *writer->begin({job, 1});
@@ -261,7 +261,7 @@ TEST(Packed, a_damaged_record_hides_no_other) {
 TEST(Packed, a_reader_beside_the_writer_never_sees_the_output_of_another_job) {
   constexpr std::uint64_t kJobs = 3000;
   const TempDirectory here;
-  PosixOutputDisk disk;
+  PosixOutputDisk disk{here.path()};
   const auto writer = make(disk, here.path());
   std::atomic<std::uint64_t> running{1};
   const auto text_of = [](std::uint64_t job) {
@@ -348,7 +348,7 @@ TEST(Packed, every_byte_is_found_once_when_any_one_step_fails) {
 
 TEST(Spares, an_empty_file_becomes_the_next_one_and_a_written_one_stays) {
   const TempDirectory here;
-  PosixOutputDisk disk;
+  PosixOutputDisk disk{here.path()};
   SpareFiles spares(disk);
   const Path a = here.path() / "a";
   const Path b = here.path() / "b";
@@ -369,7 +369,7 @@ TEST(Spares, an_empty_file_becomes_the_next_one_and_a_written_one_stays) {
 
 TEST(Spares, a_file_that_its_job_moved_away_is_left_alone) {
   const TempDirectory here;
-  PosixOutputDisk disk;
+  PosixOutputDisk disk{here.path()};
   SpareFiles spares(disk);
   const Path a = here.path() / "a";
   const int fd = *spares.open(a);

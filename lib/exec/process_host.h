@@ -37,6 +37,10 @@ struct Command {
   // end of the command if it wants.
   int stdout_fd = -1;
   int stderr_fd = -1;
+  // Why they could not be opened for these paths: the start fails with it, and opens nothing; 0:
+  // nothing is known of that.
+  int stdout_errno = 0;
+  int stderr_errno = 0;
   // Of the command itself, not of these files, which are made under the caller's; none: as that.
   std::optional<mode_t> umask;
   std::chrono::nanoseconds time_limit{0};  // 0: none

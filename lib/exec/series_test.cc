@@ -42,8 +42,8 @@ class Series : public testing::Test {
   }
   std::uint64_t data_size() { return std::filesystem::file_size(names_.data()); }
 
-  PosixOutputDisk disk_;
   SeriesNames names_;
+  PosixOutputDisk disk_{"/"};
 };
 
 TEST_F(Series, are_read_while_they_are_written) {

@@ -21,6 +21,7 @@ constexpr std::size_t kLeastMap = 1U << 20U;
 class Untouched {
  public:
   static Result<Untouched> open(const Path& directory) {
+    TORC_TRY(check_environment_files(directory));
     MDB_env* env = nullptr;
     int rc = mdb_env_create(&env);
     Untouched out(env);

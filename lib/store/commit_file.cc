@@ -9,7 +9,6 @@ constexpr std::string_view kMagic = "torcCMT1";
 constexpr std::uint32_t kZstd = 1;
 constexpr std::size_t kCompressFrom = 1024;
 // A write set is made in memory by one transaction; more than this is damage, not data.
-constexpr std::uint64_t kMaxWrites = std::uint64_t{1} << 34;
 // What a byte of zstd can become: a block of 128 KiB is at least four bytes (RFC 8878, 3.1.1.2).
 constexpr std::uint64_t kMostOfAByte = (std::uint64_t{128} << 10) / 4;
 
@@ -26,7 +25,7 @@ std::string compressed(std::string_view raw) {
 bool decompress(std::string_view payload, std::uint64_t raw_size, std::string& out) {
   // The frame names its own size too; they must agree, and be possible, before anything of that
   // size is allocated.
-  if (raw_size > kMaxWrites || raw_size > payload.size() * kMostOfAByte ||
+  if (raw_size > kMostWrites || raw_size > payload.size() * kMostOfAByte ||
       ZSTD_getFrameContentSize(payload.data(), payload.size()) != raw_size) {
     return false;
   }
@@ -95,7 +94,7 @@ std::optional<std::uint64_t> commit_length(std::string_view bytes) {
   Decoder in(bytes);
   if (in.raw(kBeforeLength).substr(0, kMagic.size()) != kMagic) return std::nullopt;
   const std::uint64_t payload = in.be64();
-  if (!in.ok() || payload > kMaxWrites) return std::nullopt;
+  if (!in.ok() || payload > kMostWrites) return std::nullopt;
   return kBeforeLength + 8 + payload + 4;
 }
 

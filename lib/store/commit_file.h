@@ -46,6 +46,10 @@ Result<CommitFile> decode_commit(const StoreId& store, std::uint64_t sequence,
 // no whole head. Nothing is checked.
 [[nodiscard]] std::optional<std::uint64_t> commit_length(std::string_view bytes);
 
+// Of one commit, in bytes, before they are compressed: what somebody else put in place of a commit
+// file takes no more memory than that. A commit of so many is refused.
+inline constexpr std::size_t kMostWrites = kMostOfAFile - (std::size_t{1} << 20);
+
 class WriteSet {
  public:
   void put(std::string_view key, std::string_view value) { out_.u8(1).text(key).text(value); }

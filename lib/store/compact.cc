@@ -42,6 +42,7 @@ Result<void> compact_journal(const World& world, const Path& directory, const Me
 }
 
 Result<void> copy_compacted(const Path& from, const Path& to) {
+  TORC_TRY(check_environment_files(from));
   MDB_env* env = nullptr;
   int rc = mdb_env_create(&env);
   // Not the map that the file records: under a low RLIMIT_AS that does not fit. LMDB maps at least

@@ -1,12 +1,13 @@
 #include "lib/store/disk.h"
 
+#include <algorithm>
 #include <cerrno>
-#include <limits>
 
 namespace torc::store {
 namespace {
 
 constexpr int kStaleTries = 4;
+constexpr std::size_t kFirstPart = std::size_t{1} << 20;  // most files are no larger
 
 // A handle does not know its path, a person wants it.
 Error naming(Error error, const Path& file) {
@@ -14,11 +15,26 @@ Error naming(Error error, const Path& file) {
   return error;
 }
 
-Result<std::string> read_once(Disk& disk, const Path& file) {
+Error too_large(const Path& file, std::size_t most) {
+  return {
+      ErrorKind::corrupt,
+      file.string() + " has more than " + std::to_string(most) + " bytes, which torc never writes",
+      "somebody put it there; look at it with `ls -l`"};
+}
+
+Result<std::string> read_once(Disk& disk, const Path& file, std::size_t most) {
   TORC_ASSIGN(const FileHandle handle, disk.open_read(file));
   OpenFile open(disk, handle);
-  Result<std::string> bytes = disk.read(handle, 0, std::numeric_limits<std::uint32_t>::max());
+  Result<std::string> bytes = disk.read(handle, 0, std::min(most + 1, kFirstPart));
+  if (bytes.ok() && bytes->size() == kFirstPart) {
+    TORC_ASSIGN(const FileStatus status, disk.status(file));
+    if (status.size.value > most) return too_large(file, most);
+    Result<std::string> rest = disk.read(handle, kFirstPart, most + 1 - kFirstPart);
+    if (!rest.ok()) return naming(std::move(rest).error(), file);
+    *bytes += *rest;
+  }
   if (!bytes.ok()) return naming(std::move(bytes).error(), file);
+  if (bytes->size() > most) return too_large(file, most);
   return bytes;  // nothing was written: what close says of a reader decides nothing
 }
 
@@ -38,9 +54,9 @@ Result<std::string> Disk::read_at(const Path& file, std::uint64_t offset, std::s
   return read(handle, offset, size);
 }
 
-Result<std::string> read_file(Disk& disk, const Path& file) {
+Result<std::string> read_file(Disk& disk, const Path& file, std::size_t most) {
   for (int tries = 1;; ++tries) {
-    Result<std::string> bytes = read_once(disk, file);
+    Result<std::string> bytes = read_once(disk, file, most);
     if (bytes.ok() || bytes.error().os_errno != ESTALE || tries == kStaleTries) return bytes;
   }
 }
@@ -60,7 +76,9 @@ Result<void> write_file(Disk& disk, const Path& file, std::string_view bytes, Du
   return naming(std::move(written).error(), file);
 }
 
-Result<void> remove_tree(Disk& disk, const Path& directory) {
+namespace {
+
+Result<void> remove_below(Disk& disk, const Path& directory, std::uint64_t device) {
   TORC_ASSIGN(const std::vector<std::string> names, disk.list(directory));
   Result<void> first = {};
   const auto note = [&](Result<void> r) {
@@ -73,10 +91,28 @@ Result<void> remove_tree(Disk& disk, const Path& directory) {
     const Result<FileStatus> status =
         gone.ok() ? Result<FileStatus>(FileStatus{}) : disk.status(path);
     const bool inner = status.ok() && status->kind == FileKind::directory;
-    note(inner ? remove_tree(disk, path) : std::move(gone));
+    if (!inner) {
+      note(std::move(gone));
+    } else if (status->device != device) {
+      note(Error{ErrorKind::busy, path.string() + " is a filesystem of its own, mounted there",
+                 "unmount it first", EBUSY});
+    } else {
+      note(remove_below(disk, path, device));
+    }
   }
   note(disk.remove_directory(directory));
   return first;
+}
+
+}  // namespace
+
+Result<void> remove_tree(Disk& disk, const Path& directory) {
+  TORC_ASSIGN(const FileStatus status, disk.status(directory));
+  if (status.kind != FileKind::directory) {
+    return Error{ErrorKind::corrupt, directory.string() + " is no directory of its own",
+                 "somebody put it there; look at it with `ls -l`, then remove it", ENOTDIR};
+  }
+  return remove_below(disk, directory, status.device);
 }
 
 }  // namespace torc::store

@@ -7,13 +7,17 @@
 // same: on a network filesystem a reply can be lost after the server acted. Errors carry the errno.
 #pragma once
 
+#include <fcntl.h>
+
 #include <cstdint>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "lib/base/descriptor.h"
 #include "lib/base/result.h"
 #include "lib/base/units.h"
 #include "lib/store/mount_watch.h"
@@ -100,13 +104,19 @@ class Disk {
   // Without symbolic links, as far as that can be found out.
   virtual Path resolved(const Path& path) { return path; }
 
+  // From now on nothing below `root` is reached through a symbolic link, whoever puts one there
+  // meanwhile (lib/base/beneath.h); links on the way to `root` are the user's own. Whoever works in
+  // a directory says so first: Store, verify, doctor.
+  virtual void protect(const Path& root) { (void)root; }
+
   // An exclusive lock without waiting; false: somebody has it. It ends with the handle.
   virtual Result<bool> try_lock(FileHandle file) = 0;
   virtual Result<void> unlock(FileHandle file) = 0;
 };
 
 // The real one. EINTR and short writes are handled; nothing is retried after a failed sync or
-// close.
+// close. What is opened to be read or written must be a regular file: else an Error of kind corrupt
+// says what it is, without waiting for anybody.
 class PosixDisk : public Disk {
  public:
   PosixDisk() = default;
@@ -139,17 +149,36 @@ class PosixDisk : public Disk {
   MountTables mount_tables() override;
   std::uint64_t mount_changes() override { return mount_watch_.changes(); }
   Path resolved(const Path& path) override;
+  void protect(const Path& root) override;
   Result<bool> try_lock(FileHandle file) override;
   Result<void> unlock(FileHandle file) override;
 
  private:
+  // A name in a directory that was opened for it, for calls such as unlinkat(2).
+  struct Spot {
+    Descriptor directory;
+    std::string name;
+    [[nodiscard]] int at() const { return directory ? directory.get() : AT_FDCWD; }
+  };
+  Result<Spot> spot(const Path& path, const char* verb) const;
+  Result<FileHandle> open(const Path& path, int flags, const char* verb) const;
+  Result<Descriptor> open_directory(const Path& directory, const char* verb) const;
+  Result<void> give_to_group(const Path& directory, std::uint32_t group) const;
+  // The innermost protected root above `path`; empty: none.
+  [[nodiscard]] Path root_of(const Path& path) const;
+
   std::optional<std::uint32_t> group_;
   MountWatch mount_watch_;
+  mutable std::mutex mutex_;
+  std::vector<Path> roots_;
 };
 
-// The whole of a small file. ESTALE (the file was replaced or the server restarted) is met by
-// opening it again from its path, a few times.
-Result<std::string> read_file(Disk& disk, const Path& file);
+// Of any file of a store, in bytes; nothing that torc writes is as large.
+inline constexpr std::size_t kMostOfAFile = std::size_t{1} << 29;
+
+// The whole of a file of at most `most` bytes; of a larger one Error corrupt. ESTALE (the file was
+// replaced or the server restarted) is met by opening it again from its path, a few times.
+Result<std::string> read_file(Disk& disk, const Path& file, std::size_t most = kMostOfAFile);
 
 // The names in a directory, with ESTALE met in the same way.
 Result<std::vector<std::string>> list_directory(Disk& disk, const Path& directory);
@@ -159,7 +188,9 @@ Result<std::vector<std::string>> list_directory(Disk& disk, const Path& director
 enum class Durable : std::uint8_t { no, yes };
 Result<void> write_file(Disk& disk, const Path& file, std::string_view bytes, Durable durable);
 
-// Deletes a directory and everything in it, as far as it can; the first error is returned.
+// Deletes a directory and everything in it, as far as it can; the first error is returned. What is
+// no directory is unlinked, never entered, and nothing mounted below it is touched. Below a
+// protected root (Disk::protect) that holds whatever others do meanwhile.
 Result<void> remove_tree(Disk& disk, const Path& directory);
 
 // Closes on scope exit, ignoring errors; close() closes now and tells.

@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "lib/base/beneath.h"
 #include "lib/store/gate.h"
 
 namespace torc::store {
@@ -46,7 +47,7 @@ OpenEnvironments& open_environments() {
 // with an error. What else is wrong with the file LMDB tells better. Closing the descriptor would
 // drop LMDB's own locks on the file: not while the environment is open in this process.
 Result<void> allocate_lock_file(const Path& file) {
-  const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
   if (fd < 0) return {};
   struct stat now {};
   Result<void> done = {};
@@ -79,7 +80,7 @@ Result<FileKey> key_of(const Path& directory) {
 // Closing the descriptor would drop LMDB's own locks, as above.
 Result<void> lmdb_may_enter(const Path& directory) {
   const Path file = directory / "lock.mdb";
-  const int fd = ::open(file.c_str(), O_RDWR | O_CLOEXEC);
+  const int fd = ::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return {};  // LMDB makes it, or tells what is wrong with it
   struct flock range {};
   range.l_type = F_RDLCK;
@@ -127,7 +128,39 @@ Error number_taken(const Path& directory) {
           "again: it will have another number"};
 }
 
+// Whose files of an environment may be: the user's, root's, the owner's of the directory; in one
+// that a group shares, what belongs to that group.
+bool may_own(const struct stat& file, const struct stat& directory) {
+  const bool shared = (directory.st_mode & (S_ISGID | S_IWGRP)) == (S_ISGID | S_IWGRP);
+  return file.st_uid == ::geteuid() || file.st_uid == 0 || file.st_uid == directory.st_uid ||
+         (shared && file.st_gid == directory.st_gid);
+}
+
 }  // namespace
+
+Result<void> check_environment_files(const Path& directory) {
+  TORC_ASSIGN(const Descriptor at, beneath::open_root(directory));
+  struct stat above {};
+  if (::fstat(at.get(), &above) != 0)
+    return os_error(errno, "cannot look at " + directory.string());
+  for (const char* name : {"data.mdb", "lock.mdb"}) {
+    const std::string file = (directory / name).string();
+    struct stat about {};
+    if (::fstatat(at.get(), name, &about, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (errno == ENOENT) continue;
+      return os_error(errno, "cannot look at " + file);
+    }
+    const char* wrong = !S_ISREG(about.st_mode)  ? " is not a regular file"
+                        : about.st_nlink > 1     ? " has a second name (a hard link)"
+                        : !may_own(about, above) ? " belongs to another user"
+                                                 : nullptr;
+    if (wrong != nullptr) {
+      return Error{ErrorKind::permission, file + wrong + ": nothing was read or written there",
+                   "somebody put it there; look at it with `ls -l`"};
+    }
+  }
+  return {};
+}
 
 Error lmdb_error(int rc, const std::string& what) {
   if (rc > 0) return os_error(rc, what);
@@ -216,6 +249,7 @@ bool Environment::is_open_here(const Path& directory) {
 }
 
 Result<void> Environment::start(Durable durable) {
+  TORC_TRY(check_environment_files(directory_));
   TORC_TRY(allocate_lock_file(directory_ / "lock.mdb"));
   int rc = 0;
   // Under a low RLIMIT_AS (batch systems set it) the generous map does not fit; take what does.

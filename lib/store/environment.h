@@ -25,6 +25,12 @@ inline constexpr std::chrono::nanoseconds kOpenPatience = std::chrono::seconds(1
 // Turns LMDB's return code into an Error; `what` names the operation and the file.
 [[nodiscard]] Error lmdb_error(int rc, const std::string& what);
 
+// Whether LMDB, which follows links and writes into what it finds, may open data.mdb and lock.mdb
+// of `directory`: regular files with one name, of this user, the directory's owner, root, or the
+// group that shares the directory; or not there. Error permission. What somebody who may write in
+// `directory` does right after it, it cannot see (SECURITY.md).
+Result<void> check_environment_files(const Path& directory);
+
 class Environment {
  public:
   using FileKey = std::pair<std::uint64_t, std::uint64_t>;  // device and inode of a directory

@@ -350,6 +350,12 @@ Result<JournalStore::Attempt> JournalStore::attempt(std::uint64_t author, const 
 
 Result<JournalStore::Attempt> JournalStore::publish(Txn& txn, std::uint64_t author,
                                                     const Head& head, const WriteSet& writes) {
+  if (writes.bytes().size() > kMostWrites) {
+    return Error{ErrorKind::invalid,
+                 "a commit of " + std::to_string(writes.bytes().size()) + " bytes is too large; " +
+                     std::to_string(kMostWrites) + " is the most",
+                 "say it in several smaller ones"};
+  }
   const CommitHeader header{head.sequence + 1, head.chain, new_commit_id(), author};
   const std::string bytes = encode_commit(identity_.id, header, writes.bytes());
   const Head next{header.sequence, hash128(identity_.id, bytes), head.bytes + bytes.size(), author};

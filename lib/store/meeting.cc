@@ -56,7 +56,10 @@ Meeting::Meeting(const World& world, Path directory, const TwoNodeOptions& optio
       place_(std::move(directory)),
       options_(options),
       interrupted_(interrupted),
-      publisher_(world.disk, world.entropy, options.publish, Durable::no) {}
+      publisher_(world.disk, world.entropy, options.publish, Durable::no) {
+  // Who else may write in the directory above could put links to anything there.
+  world_.disk.protect(place_.parent_path());
+}
 
 Meeting::~Meeting() {
   leave();

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <memory>
 
+#include "lib/base/beneath.h"
 #include "lib/store/disk.h"
 
 namespace torc::store {
@@ -31,37 +32,9 @@ Error failed(const char* verb, const Path& path) {
   return os_error(errno, std::string("cannot ") + verb + " " + path.string());
 }
 
-Result<FileHandle> open_as(const Path& path, int flags, const char* verb) {
-  const int fd = uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); });
-  if (fd < 0) return failed(verb, path);
-  return FileHandle{fd};
-}
-
 Result<void> checked(int rc, const char* verb, const Path& path) {
   if (rc < 0) return failed(verb, path);
   return {};
-}
-
-// The mode after the owner, which takes the set-group-ID bit away; the kernel does so too, in
-// silence, where the caller is no member.
-Result<void> give_to_group(const Path& directory, std::uint32_t group) {
-  constexpr mode_t kMode = 02770;
-  TORC_ASSIGN(const FileHandle handle,
-              open_as(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, "open directory"));
-  Result<void> given = {};
-  struct stat now {};
-  if (::fchown(handle.fd, static_cast<uid_t>(-1), group) < 0 || ::fchmod(handle.fd, kMode) < 0 ||
-      ::fstat(handle.fd, &now) < 0) {
-    given =
-        os_error(errno, "cannot give " + directory.string() + " to group " + std::to_string(group),
-                 errno == EPERM ? "be a member of that group (`id` lists yours)" : "");
-  } else if (now.st_gid != group || (now.st_mode & 07777) != kMode) {
-    given = Error{ErrorKind::unsupported,
-                  directory.string() + " does not keep a group and its set-group-ID bit",
-                  "make the store on a filesystem with the usual permissions"};
-  }
-  ::close(handle.fd);
-  return given;
 }
 
 Result<void> lock_as(FileHandle file, short type, bool& got) {
@@ -75,20 +48,115 @@ Result<void> lock_as(FileHandle file, short type, bool& got) {
 
 }  // namespace
 
+void PosixDisk::protect(const Path& root) {
+  Path normal = root.lexically_normal();
+  if (normal.filename().empty()) normal = normal.parent_path();
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (std::find(roots_.begin(), roots_.end(), normal) == roots_.end())
+    roots_.push_back(std::move(normal));
+}
+
+Path PosixDisk::root_of(const Path& path) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const std::string& text = path.native();
+  const Path* best = nullptr;
+  for (const Path& root : roots_) {
+    const std::string& prefix = root.native();
+    if (text.size() > prefix.size() + 1 && text.starts_with(prefix) && text[prefix.size()] == '/' &&
+        (best == nullptr || prefix.size() > best->native().size()))
+      best = &root;
+  }
+  return best != nullptr ? *best : Path();
+}
+
+Result<PosixDisk::Spot> PosixDisk::spot(const Path& path, const char* verb) const {
+  const Path root = root_of(path);
+  if (root.empty()) return Spot{Descriptor(), path.string()};
+  const Path below = path.native().substr(root.native().size() + 1);
+  Result<beneath::Entry> entry = beneath::entry(root, below);
+  if (!entry.ok()) {
+    Error error = std::move(entry).error();
+    error.what = std::string("cannot ") + verb + " " + path.string() + ": " + error.what;
+    return error;
+  }
+  return Spot{std::move(entry->directory), std::move(entry->name)};
+}
+
+// Outside of a protected root links are followed, as the user has named it.
+Result<FileHandle> PosixDisk::open(const Path& path, int flags, const char* verb) const {
+  const Path root = root_of(path);
+  constexpr int kAlways = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  Descriptor out;
+  if (root.empty()) {
+    out = Descriptor(uninterrupted([&] { return ::open(path.c_str(), flags | kAlways, 0666); }));
+  } else {
+    TORC_ASSIGN(const Descriptor at, beneath::open_root(root));
+    const std::string below = path.native().substr(root.native().size() + 1);
+    out = Descriptor(uninterrupted(
+        [&] { return beneath::open_at(at.get(), below.c_str(), flags | kAlways, 0666); }));
+  }
+  if (!out) return beneath::open_error(errno, verb, path);
+  TORC_TRY(beneath::check_regular(out.get(), path));
+  return FileHandle{out.release()};
+}
+
+Result<Descriptor> PosixDisk::open_directory(const Path& directory, const char* verb) const {
+  const Path root = root_of(directory);
+  constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  Descriptor out;
+  if (root.empty()) {
+    out = Descriptor(uninterrupted([&] { return ::open(directory.c_str(), kFlags); }));
+  } else {
+    TORC_ASSIGN(const Descriptor at, beneath::open_root(root));
+    const std::string below = directory.native().substr(root.native().size() + 1);
+    out = Descriptor(
+        uninterrupted([&] { return beneath::open_at(at.get(), below.c_str(), kFlags); }));
+  }
+  if (!out) return beneath::open_error(errno, verb, directory);
+  return out;
+}
+
+// The mode after the owner, which takes the set-group-ID bit away; the kernel does so too, in
+// silence, where the caller is no member.
+Result<void> PosixDisk::give_to_group(const Path& directory, std::uint32_t group) const {
+  constexpr mode_t kMode = 02770;
+  TORC_ASSIGN(const Descriptor handle, open_directory(directory, "open directory"));
+  Result<void> given = {};
+  struct stat now {};
+  if (::fchown(handle.get(), static_cast<uid_t>(-1), group) < 0 ||
+      ::fchmod(handle.get(), kMode) < 0 || ::fstat(handle.get(), &now) < 0) {
+    given =
+        os_error(errno, "cannot give " + directory.string() + " to group " + std::to_string(group),
+                 errno == EPERM ? "be a member of that group (`id` lists yours)" : "");
+  } else if (now.st_gid != group || (now.st_mode & 07777) != kMode) {
+    given = Error{ErrorKind::unsupported,
+                  directory.string() + " does not keep a group and its set-group-ID bit",
+                  "make the store on a filesystem with the usual permissions"};
+  }
+  return given;
+}
+
 Result<FileHandle> PosixDisk::open_read(const Path& file) {
-  return open_as(file, O_RDONLY, "open");
+  return open(file, O_RDONLY, "open");
 }
 
 Result<FileHandle> PosixDisk::open_update(const Path& file) {
-  return open_as(file, O_RDWR | O_CREAT, "open for writing");
+  TORC_ASSIGN(FileHandle handle, open(file, O_RDWR | O_CREAT, "open for writing"));
+  // Whoever can make a link here could have a file of somebody else written to.
+  struct stat about {};
+  if (::fstat(handle.fd, &about) == 0 && about.st_nlink <= 1) return handle;
+  ::close(handle.fd);
+  return Error{ErrorKind::corrupt,
+               file.string() + " has a second name (a hard link): nothing was written there",
+               "somebody put it there; look at it with `ls -l`, then remove it"};
 }
 
 Result<FileHandle> PosixDisk::create(const Path& file) {
-  return open_as(file, O_WRONLY | O_CREAT | O_EXCL, "create");
+  return open(file, O_WRONLY | O_CREAT | O_EXCL, "create");
 }
 
 Result<FileHandle> PosixDisk::create_unnamed(const Path& directory) {
-  return open_as(directory, O_WRONLY | O_TMPFILE, "create a file in");
+  return open(directory, O_WRONLY | O_TMPFILE, "create a file in");
 }
 
 Result<std::string> PosixDisk::read(FileHandle file, std::uint64_t offset, std::size_t size) {
@@ -115,7 +183,7 @@ Result<std::string> PosixDisk::read_at(const Path& file, std::uint64_t offset, s
   constexpr std::size_t kBlock = 4096;
   if (caches == Caches::trust || offset % kBlock != 0 || size > kBlock)
     return Disk::read_at(file, offset, size, Caches::trust);
-  const Result<FileHandle> handle = open_as(file, O_RDONLY | O_DIRECT, "open");
+  const Result<FileHandle> handle = open(file, O_RDONLY | O_DIRECT, "open");
   if (!handle.ok()) {
     if (handle.error().os_errno == ENOENT) return handle.error();
     return Disk::read_at(file, offset, size, Caches::trust);
@@ -155,55 +223,65 @@ Result<void> PosixDisk::close(FileHandle file) {
 }
 
 Result<void> PosixDisk::link(const Path& from, const Path& to) {
-  return checked(::link(from.c_str(), to.c_str()), "make", to);
+  TORC_ASSIGN(const Spot source, spot(from, "make"));
+  TORC_ASSIGN(const Spot target, spot(to, "make"));
+  return checked(::linkat(source.at(), source.name.c_str(), target.at(), target.name.c_str(), 0),
+                 "make", to);
 }
 
 Result<void> PosixDisk::link_unnamed(FileHandle file, const Path& to) {
   char from[40];
   std::snprintf(from, sizeof from, "/proc/self/fd/%d", file.fd);
-  return checked(::linkat(AT_FDCWD, from, AT_FDCWD, to.c_str(), AT_SYMLINK_FOLLOW), "make", to);
+  TORC_ASSIGN(const Spot target, spot(to, "make"));
+  return checked(::linkat(AT_FDCWD, from, target.at(), target.name.c_str(), AT_SYMLINK_FOLLOW),
+                 "make", to);
 }
 
 Result<void> PosixDisk::unlink(const Path& file) {
-  return checked(::unlink(file.c_str()), "delete", file);
+  TORC_ASSIGN(const Spot at, spot(file, "delete"));
+  return checked(::unlinkat(at.at(), at.name.c_str(), 0), "delete", file);
 }
 
 Result<void> PosixDisk::make_directory(const Path& directory) {
-  TORC_TRY(checked(::mkdir(directory.c_str(), 0777), "make directory", directory));
+  TORC_ASSIGN(const Spot at, spot(directory, "make directory"));
+  TORC_TRY(checked(::mkdirat(at.at(), at.name.c_str(), 0777), "make directory", directory));
   if (!group_) return {};
   Result<void> given = give_to_group(directory, *group_);
-  if (!given.ok()) ::rmdir(directory.c_str());
+  if (!given.ok()) ::unlinkat(at.at(), at.name.c_str(), AT_REMOVEDIR);
   return given;
 }
 
 Result<void> PosixDisk::remove_directory(const Path& directory) {
-  return checked(::rmdir(directory.c_str()), "remove directory", directory);
+  TORC_ASSIGN(const Spot at, spot(directory, "remove directory"));
+  return checked(::unlinkat(at.at(), at.name.c_str(), AT_REMOVEDIR), "remove directory", directory);
 }
 
 Result<void> PosixDisk::rename(const Path& from, const Path& to, Replace replace) {
+  TORC_ASSIGN(const Spot source, spot(from, "make"));
+  TORC_ASSIGN(const Spot target, spot(to, "make"));
+  const char* old_name = source.name.c_str();
+  const char* new_name = target.name.c_str();
   if (replace == Replace::no) {
-    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return {};
+    if (::renameat2(source.at(), old_name, target.at(), new_name, RENAME_NOREPLACE) == 0) return {};
     if (errno != EINVAL && errno != ENOSYS) return failed("make", to);
   }
-  return checked(::rename(from.c_str(), to.c_str()), "make", to);
+  return checked(::renameat(source.at(), old_name, target.at(), new_name), "make", to);
 }
 
 Result<void> PosixDisk::sync_directory(const Path& directory) {
-  TORC_ASSIGN(const FileHandle handle,
-              open_as(directory, O_RDONLY | O_DIRECTORY, "open directory"));
-  Result<void> synced = {};
+  TORC_ASSIGN(const Descriptor handle, open_directory(directory, "open directory"));
   // Some filesystems have nothing to sync for a directory and say so with EINVAL.
-  if (::fsync(handle.fd) < 0 && errno != EINVAL && errno != EOPNOTSUPP) {
-    synced = failed("make durable", directory);
-  }
-  ::close(handle.fd);
-  return synced;
+  if (::fsync(handle.get()) < 0 && errno != EINVAL && errno != EOPNOTSUPP)
+    return failed("make durable", directory);
+  return {};
 }
 
 Result<std::vector<std::string>> PosixDisk::list(const Path& directory) {
   // Opening by path makes NFS revalidate the directory, which a kept handle would not.
-  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(directory.c_str()), ::closedir);
+  TORC_ASSIGN(Descriptor handle, open_directory(directory, "list"));
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::fdopendir(handle.get()), ::closedir);
   if (!dir) return failed("list", directory);
+  (void)handle.release();  // closedir() closes it
   std::vector<std::string> names;
   for (;;) {
     errno = 0;
@@ -218,7 +296,9 @@ Result<std::vector<std::string>> PosixDisk::list(const Path& directory) {
 
 Result<FileStatus> PosixDisk::status(const Path& path) {
   struct stat st {};
-  if (::lstat(path.c_str(), &st) < 0) return failed("look at", path);
+  TORC_ASSIGN(const Spot at, spot(path, "look at"));
+  if (::fstatat(at.at(), at.name.c_str(), &st, AT_SYMLINK_NOFOLLOW) < 0)
+    return failed("look at", path);
   FileStatus out;
   out.kind = S_ISREG(st.st_mode)   ? FileKind::regular
              : S_ISDIR(st.st_mode) ? FileKind::directory
@@ -228,7 +308,7 @@ Result<FileStatus> PosixDisk::status(const Path& path) {
   out.inode = st.st_ino;
   // After the attributes are there it asks no server again.
   struct statx more {};
-  if (::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, STATX_BTIME,
+  if (::statx(at.at(), at.name.c_str(), AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, STATX_BTIME,
               &more) == 0 &&
       (more.stx_mask & STATX_BTIME) != 0)
     out.born = more.stx_btime.tv_sec * 1'000'000'000 + more.stx_btime.tv_nsec;

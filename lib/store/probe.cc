@@ -157,6 +157,7 @@ void find_leftovers(Disk& disk, const Path& directory, const Path& own,
 }  // namespace
 
 Result<TrialDirectory> TrialDirectory::make(Disk& disk, Entropy& entropy, const Path& parent) {
+  disk.protect(parent);
   const Path path = parent / (std::string(kPrefix) + random_name(entropy));
   TORC_TRY(disk.make_directory(path));
   return TrialDirectory(disk, path);

@@ -212,6 +212,7 @@ std::string Identity::instance_hex() const {
 }
 
 Result<Meta> look_at_meta(const World& world, const Path& directory) {
+  world.disk.protect(directory);
   const Path file = directory / "META";
   Result<std::string> text = read_file(world.disk, file);
   if (!text.ok()) {
@@ -276,6 +277,8 @@ Result<std::unique_ptr<Store>> Store::create(const World& world, const Path& dir
   const StoreId random = new_id(world.entropy);
   const Path root = directory.string() + ".tmp-" + to_hex(random).substr(0, 16);
   TORC_TRY(world.disk.make_directory(root));
+  world.disk.protect(root);
+  world.disk.protect(directory);
   Result<void> made = fill_and_name(world, root, directory, chosen, facts, tuning, first, files);
   if (!made.ok()) {
     (void)remove_tree(world.disk, root);

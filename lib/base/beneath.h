@@ -1,0 +1,71 @@
+// Files below a directory in which others may write, too.
+//
+// A name below such a directory may be exchanged at any moment: for a symbolic link to a file of
+// somebody else, a fifo, a device. So nothing below it is reached by a path: each name is looked up
+// in the directory that was opened for the name before it, and no symbolic link is followed, at the
+// end as little as on the way (openat2(2) with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS; before
+// Linux 5.6, a walk with O_NOFOLLOW). What leads to the root itself is the user's own word: there,
+// links are followed.
+//
+// `name` is relative, not empty, and has no component "..". Descriptors are closed in programs that
+// are executed. Calls block no longer than the filesystem does: a fifo is not waited for.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "lib/base/descriptor.h"
+#include "lib/base/result.h"
+
+namespace torc::beneath {
+
+using Path = std::filesystem::path;
+
+// `flags` and `mode` are those of open(2). -1: see errno; ELOOP or ENOTDIR: a symbolic link is in
+// the way. Allocates nothing, so that a child may call it between fork and exec.
+int open_at(int root, const char* name, int flags, mode_t mode = 0) noexcept;
+// The same without openat2(2).
+int walk_at(int root, const char* name, int flags, mode_t mode = 0) noexcept;
+
+// The root, to look up names in it, not to list it (O_PATH).
+Result<Descriptor> open_root(const Path& root);
+
+// A directory and the last name of a path in it, for calls such as unlinkat(2).
+struct Entry {
+  Descriptor directory;
+  std::string name;
+};
+Result<Entry> entry(const Path& root, const Path& name);
+
+// Regular files alone. Error corrupt: something else has the name.
+Result<Descriptor> open_file(const Path& root, const Path& name, int flags, mode_t mode = 0666);
+
+// A new file for what is written from now on. What had the name is removed, so that nobody who has
+// it open, or another name of it, sees or changes what is written.
+Result<Descriptor> open_fresh(const Path& root, const Path& name, int flags, mode_t mode = 0666);
+int open_fresh_at(int root, const char* name, int flags, mode_t mode) noexcept;
+
+// The directory `name` with all above it, as mkdir -p.
+Result<void> make_directories(const Path& root, const Path& name, mode_t mode = 0777);
+
+// Whether `fd` is a regular file; else an Error that says what `shown` is.
+Result<void> check_regular(int fd, const Path& shown);
+
+// To append to; made when absent. Error corrupt also where the file has a second name, by which it
+// may be anybody's.
+Result<Descriptor> open_to_append(const Path& root, const Path& name);
+
+// A regular file that the user has named himself: links are followed; anything else is refused at
+// once, without waiting for whoever may be at the other end.
+Result<Descriptor> open_named(const Path& file, int flags);
+
+// `path` as a name below `root`, by their texts alone; empty: it is not below it.
+[[nodiscard]] Path name_below(const Path& root, const Path& path);
+
+// What is told of a name that a symbolic link or anything else but a file or directory has.
+[[nodiscard]] Error open_error(int os_errno, const char* verb, const Path& shown);
+
+}  // namespace torc::beneath

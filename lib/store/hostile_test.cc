@@ -1,0 +1,216 @@
+// What somebody else who may write in a store's directory puts there: links to files of others,
+// fifos, files of giant size. Nothing outside is touched, and nobody waits.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <map>
+
+#include "lib/store/beat.h"
+#include "lib/store/compact.h"
+#include "lib/store/test_hosts.h"
+#include "lib/store/two_node.h"
+
+namespace torc::store {
+namespace {
+
+using namespace testing;
+namespace fs = std::filesystem;
+
+// Files and directories that look like those of a store, and are somebody else's.
+class Victim {
+ public:
+  explicit Victim(Path at) : path(std::move(at)) {
+    fs::create_directories(path / "below");
+    for (const char* name : {"a", "000000000001", "below/b", "tmp-x"})
+      std::ofstream(path / name) << "precious";
+    before_ = look();
+  }
+  void expect_untouched() const { EXPECT_EQ(look(), before_); }
+  const Path path;
+
+ private:
+  [[nodiscard]] std::map<std::string, std::string> look() const {
+    std::map<std::string, std::string> out;
+    for (const auto& entry : fs::recursive_directory_iterator(path)) {
+      std::ifstream in(entry.path());
+      out[entry.path().string()] =
+          entry.is_regular_file() ? std::string(std::istreambuf_iterator<char>(in), {}) : "";
+    }
+    return out;
+  }
+  std::map<std::string, std::string> before_;
+};
+
+class Hostile : public Hosts {
+ protected:
+  Victim victim{scratch.path() / "victim"};
+};
+
+TEST_F(Hostile, a_link_for_a_directory_of_the_journal_is_not_collected_through) {
+  const Path journal = state / "journal";
+  fs::create_directory_symlink(victim.path, journal / (".dead-" + number_name(0)));
+  work(*a, 70);
+  for (int i = 0; i < 300; ++i) {
+    (void)a->commit(2, put("x", "1"));
+    (void)a->maintain();
+  }
+  victim.expect_untouched();
+}
+
+TEST_F(Hostile, nor_one_that_takes_the_place_of_a_directory_that_is_due) {
+  work(*a, 70);
+  const Path oldest = state / "journal" / number_name(0);
+  fs::rename(oldest, scratch.path() / "aside");
+  fs::create_directory_symlink(victim.path, oldest);
+  for (int i = 0; i < 300; ++i) {
+    (void)a->commit(2, put("x", "1"));
+    (void)a->maintain();
+  }
+  (void)compact(first.world(), directory, Workers::may_live);
+  victim.expect_untouched();
+}
+
+TEST_F(Hostile, a_tree_is_removed_through_no_link) {
+  const Path tree = state / "tree";
+  fs::create_directories(tree / "in");
+  fs::create_directory_symlink(victim.path, tree / "in/link");
+  fs::create_directory_symlink(victim.path, state / "top");
+  EXPECT_TRUE(remove_tree(faulty, tree).ok());
+  EXPECT_FALSE(fs::exists(tree));
+  EXPECT_FALSE(remove_tree(faulty, state / "top").ok());
+  EXPECT_FALSE(remove_tree(faulty, state / "top" / "below").ok());
+  victim.expect_untouched();
+}
+
+TEST_F(Hostile, no_beat_is_written_through_a_link_of_either_kind) {
+  const BeatPlace place{7, BeatFile::own};
+  const Path file = beat_path(state, place);
+  fs::create_symlink(victim.path / "a", file);
+  EXPECT_EQ(write_beat(first.world(), state, place, Beat{}).error().kind, ErrorKind::corrupt);
+  fs::remove(file);
+  fs::create_hard_link(victim.path / "a", file);
+  EXPECT_EQ(write_beat(first.world(), state, place, Beat{}).error().kind, ErrorKind::corrupt);
+  fs::remove(file);
+  EXPECT_TRUE(write_beat(first.world(), state, place, Beat{}).ok());
+  victim.expect_untouched();
+}
+
+TEST_F(Hostile, a_fifo_in_place_of_any_file_is_told_at_once) {
+  work(*a, 100);
+  a.reset();
+  b.reset();
+  std::vector<Path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(directory))
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  ASSERT_GT(files.size(), 3U);
+  std::uint64_t n = 0;
+  for (const Path& file : files) {
+    const Path aside = scratch.path() / "aside";
+    fs::rename(file, aside);
+    ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+    Node fresh(scratch.path(), numbered("fresh", n++), 9);
+    // Whether it is needed or not: nobody waits, nobody takes it for a file.
+    const auto opened = Store::open(fresh.world(), directory, tuning);
+    if (opened.ok()) {
+      (void)(*opened)->commit(1, put("a", "2"));
+      (void)(*opened)->maintain();
+    }
+    (void)verify(fresh.world(), directory, no_check);
+    EXPECT_TRUE(fs::is_fifo(file) || !fs::exists(file) || fs::is_regular_file(file)) << file;
+    fs::remove(file);
+    fs::rename(aside, file);
+  }
+}
+
+TEST_F(Hostile, a_commit_of_giant_size_is_damaged_and_costs_no_memory) {
+  const Path file = commit_file(2);
+  ASSERT_TRUE(a->commit(1, put("a", "2")).ok());
+  a.reset();
+  b.reset();
+  fs::resize_file(file, std::uintmax_t{100} << 30);
+  Node fresh(scratch.path(), "fresh", 9);
+  const auto opened = Store::open(fresh.world(), directory, tuning);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().kind, ErrorKind::corrupt) << opened.error().text();
+  EXPECT_NE(opened.error().what.find("bytes"), std::string::npos);
+}
+
+// A chain that is right and a payload that would become gigabytes.
+TEST_F(Hostile, a_commit_that_decompresses_to_too_much_is_damaged) {
+  const CommitHeader header{2, {}, {}, 1};
+  const std::string giant =
+      encode_commit(a->identity().id, header, std::string(kMostWrites + 1, 'x'));
+  EXPECT_LT(giant.size(), std::size_t{1} << 20);
+  const auto file = decode_commit(a->identity().id, 2, giant, "giant");
+  ASSERT_FALSE(file.ok());
+  EXPECT_EQ(file.error().kind, ErrorKind::corrupt);
+  const auto large = a->commit(1, put("x", std::string(kMostWrites, 'x')));
+  ASSERT_FALSE(large.ok());
+  EXPECT_EQ(large.error().kind, ErrorKind::invalid) << large.error().text();
+  EXPECT_TRUE(a->commit(1, put("x", "y")).ok());
+}
+
+// Engine lmdb: LMDB itself would follow them.
+TEST(HostileLmdb, neither_link_nor_fifo_in_place_of_its_files_is_opened) {
+  ScratchDirectory scratch;
+  const Victim victim(scratch.path() / "victim");
+  Node node(scratch.path());
+  const Path directory = scratch.path() / "wf.torc";
+  { auto made = Store::create(node.world(), directory, Engine::lmdb, quick(), put("a", "1")); }
+  for (const char* name : {"lock.mdb", "data.mdb"}) {
+    const Path file = directory / name;
+    const Path aside = scratch.path() / "aside";
+    fs::rename(file, aside);
+    const auto expect_refused = [&] {
+      const auto opened = Store::open(node.world(), directory, quick());
+      ASSERT_FALSE(opened.ok()) << name;
+      EXPECT_NE(opened.error().what.find(name), std::string::npos) << opened.error().text();
+      EXPECT_FALSE(compact(node.world(), directory, Workers::may_live).ok());
+      fs::remove(file);
+    };
+    fs::create_symlink(victim.path / "a", file);
+    expect_refused();
+    fs::create_hard_link(victim.path / "a", file);
+    expect_refused();
+    ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+    expect_refused();
+    fs::rename(aside, file);
+  }
+  victim.expect_untouched();
+  EXPECT_TRUE(Store::open(node.world(), directory, quick()).ok());
+}
+
+class NoLocks final : public Locks {
+ public:
+  Result<bool> try_lock(LockKind, const Path&) override { return os_error(ENOLCK, "no locks"); }
+  Result<void> unlock(LockKind, const Path&) override { return {}; }
+};
+
+// The meeting place may have been made by anybody, with anything in it.
+TEST(HostileMeeting, place_deletes_nothing_beyond_it) {
+  ScratchDirectory scratch;
+  const Victim victim(scratch.path() / "victim");
+  const Path shared = scratch.path() / "shared";
+  Node node(scratch.path());
+  TwoNodeOptions options;
+  options.partner_wait = std::chrono::milliseconds(300);
+  const auto meet = [&] {
+    NoLocks locks;
+    return run_two_node(
+        node.world(), locks, shared, options, [](const std::string&) {}, [] { return false; });
+  };
+  fs::create_directories(shared / ".torc-two-node");
+  fs::create_directory_symlink(victim.path, shared / ".torc-two-node" / "7");
+  EXPECT_FALSE(meet().ok());
+  victim.expect_untouched();
+  fs::remove_all(shared / ".torc-two-node");
+  fs::create_directories(victim.path / "7");
+  fs::create_directory_symlink(victim.path, shared / ".torc-two-node");
+  EXPECT_FALSE(meet().ok());
+  EXPECT_TRUE(fs::exists(victim.path / "7"));
+  EXPECT_TRUE(fs::exists(victim.path / "below/b"));
+}
+
+}  // namespace
+}  // namespace torc::store
