@@ -13,6 +13,7 @@
 #include "bin/quantities.h"
 #include "bin/quote.h"
 #include "bin/spec_report.h"
+#include "bin/spec_text.h"
 #include "lib/spec/load.h"
 #include "lib/spec/source.h"
 #include "lib/spec/yaml_tree.h"
@@ -130,7 +131,7 @@ std::string some(const std::vector<std::string>& names, std::uint64_t of) {
 Result<AdditionText> read_addition(const App& app, const std::string& file) {
   if (file == "-") return AdditionText{"<stdin>", read_stdin(), app.directory};
   const Path path = (app.directory / file).lexically_normal();
-  auto text = store::read_file(app.world.disk, path);
+  auto text = read_spec_text(app, path);
   if (!text) {
     Error error = std::move(text).error();
     if (error.kind == ErrorKind::not_found) {

@@ -70,9 +70,9 @@ const char* kind_of(mode_t mode) {
   }
 }
 
-Error not_regular(const char* what, const Path& shown) {
+Error not_regular(const char* what, const Path& shown, int os_errno = 0) {
   return {ErrorKind::corrupt, shown.string() + " is " + what + ", not a regular file",
-          "somebody put it there; look at it with `ls -l`, then remove it"};
+          "somebody put it there; look at it with `ls -l`, then remove it", os_errno};
 }
 
 }  // namespace
@@ -146,7 +146,7 @@ Result<void> check_regular(int fd, const Path& shown) {
   struct stat about {};
   if (::fstat(fd, &about) != 0) return os_error(errno, "cannot look at " + shown.string());
   if (S_ISREG(about.st_mode)) return {};
-  return not_regular(kind_of(about.st_mode), shown);
+  return not_regular(kind_of(about.st_mode), shown, S_ISFIFO(about.st_mode) ? ESPIPE : 0);
 }
 
 Result<Descriptor> open_file(const Path& root, const Path& name, int flags, mode_t mode) {

@@ -59,6 +59,25 @@ scheduler second: 2 jobs, 4,096 core-hours, 32 node-hours of whole nodes
 )") << ended;
 }
 
+// A file that others may exchange is never a pipe; one that the user names may be.
+TEST(Plan, and_what_adds_jobs_read_what_another_program_writes) {
+  const Workplace here;
+  here.write("wf.yaml", "name: wf\njobs: [{name: a, command: echo}]\n");
+  const std::string torc = here.torc({}).argv[0];
+  const auto shell = [&](const std::string& line) {
+    return run({{"/bin/bash", "-c", line}, {}, here.path(), {}, {}});
+  };
+  EXPECT_SAYS(shell(torc + " plan <(cat wf.yaml)"), "workflow 'wf'");
+  EXPECT_SAYS(shell("cat wf.yaml | " + torc + " check /dev/stdin"), "1 job");
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  const Ended added = shell(torc + " add wf.torc <(echo 'jobs: [{name: b, command: echo}]')");
+  EXPECT_EQ(added.exit_code, 0) << added;
+  EXPECT_SAYS(here.run({"jobs", "wf.torc"}), "b");
+  const Ended device = here.run({"check", "/dev/zero"});
+  EXPECT_EQ(device.exit_code, 2) << device;
+  EXPECT_SAYS(device, "device");
+}
+
 TEST(Plan, warns_of_the_mistakes_that_are_made_most) {
   const Workplace here;
   here.write("wf.yaml", kStages);
