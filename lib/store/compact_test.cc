@@ -132,6 +132,7 @@ TEST_P(Compact, of_lmdb_by_root_leaves_the_file_to_its_owner) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   store.reset();
   const Path data = directory / "data.mdb";
+  ASSERT_EQ(::chown(directory.c_str(), 1234, 2345), 0);
   ASSERT_EQ(::chown(data.c_str(), 1234, 2345) + ::chmod(data.c_str(), 0660), 0);
   ASSERT_TRUE(compact(node.world(), directory, Workers::none).ok());
   struct stat st {};
