@@ -51,8 +51,8 @@ int open_fresh_at(int root, const char* name, int flags, mode_t mode) noexcept;
 // The directory `name` with all above it, as mkdir -p.
 Result<void> make_directories(const Path& root, const Path& name, mode_t mode = 0777);
 
-// Whether `fd` is a regular file; else an Error corrupt that says what `shown` is, with ESPIPE for a
-// pipe, which the user may have meant.
+// Whether `fd` is a regular file; else an Error corrupt that says what `shown` is, with ESPIPE for
+// a pipe, which the user may have meant.
 Result<void> check_regular(int fd, const Path& shown);
 
 // To append to; made when absent. Error corrupt also where the file has a second name, by which it
