@@ -98,7 +98,7 @@ void OutputKeeper::use_files(PreparedJob& job, HeldOutput& held) {
     if (file.empty()) return;
     const auto opened = spares_.open(file);
     if (opened.ok()) fd = *opened;
-    if (!opened.ok()) os_errno = opened.error().os_errno != 0 ? opened.error().os_errno : EIO;
+    if (!opened.ok()) os_errno = opened.error().os_errno != 0 ? opened.error().os_errno : EINVAL;
   };
   open_one(files.out, held.out, job.command.stdout_errno);
   if (files.err == files.out) {

@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::size_t kMostOfFile = std::size_t{1} << 20;
 
-// Whose the store and its META are; nullopt: that cannot be learnt, or they are of different users.
+// Whose the store and its META are; META without one counts as the store's. nullopt: there is
+// nothing that could be looked at.
 struct Owner {
   uid_t store = 0;
   uid_t meta = 0;
@@ -28,10 +29,9 @@ std::optional<Owner> owner_of(const Path& path) {
   struct stat store {};
   struct stat meta {};
   const Descriptor at(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!at || ::fstat(at.get(), &store) != 0 ||
-      ::fstatat(at.get(), "META", &meta, AT_SYMLINK_NOFOLLOW) != 0)
-    return std::nullopt;
-  return Owner{store.st_uid, meta.st_uid};
+  if (!at || ::fstat(at.get(), &store) != 0) return std::nullopt;
+  const bool has_meta = ::fstatat(at.get(), "META", &meta, AT_SYMLINK_NOFOLLOW) == 0;
+  return Owner{store.st_uid, has_meta ? meta.st_uid : store.st_uid};
 }
 
 std::string line_of(const TrustedStore& s) {

@@ -117,7 +117,7 @@ bool Session::recover(Running& job, claim::Finished& end) {
   const Result<Descriptor> output = beneath::open_fresh(root, name, O_WRONLY);
   if (output.ok()) command.stdout_fd = command.stderr_fd = output->get();
   if (!output.ok())
-    command.stdout_errno = output.error().os_errno != 0 ? output.error().os_errno : EIO;
+    command.stdout_errno = output.error().os_errno != 0 ? output.error().os_errno : EINVAL;
   committer_->starting(true);
   auto id = host_.start(command);
   committer_->starting(false);

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <ctime>
 
 namespace torc::beneath {
 namespace {
@@ -91,8 +92,10 @@ int walk_at(int root, const char* name, int flags, mode_t mode) noexcept {
     if (std::strcmp(component, "..") == 0) return errno = EXDEV, -1;
     if (end == nullptr) {
       for (int tries = 0;; ++tries) {
-        const int fd = ::openat(here, length == 0 ? "." : component, with_always(flags), mode);
-        if (fd >= 0 || errno != EINTR || tries >= kTries) return fd;
+        const char* last = length == 0 ? "." : component;
+        const int fd = ::openat(here, last, with_always(flags), mode);
+        if (fd >= 0) return fd;
+        if (errno != EINTR || tries >= kTries) return not_a_directory(here, last);
       }
     }
     rest = end + 1;
@@ -149,9 +152,24 @@ Result<void> check_regular(int fd, const Path& shown) {
   return not_regular(kind_of(about.st_mode), shown, S_ISFIFO(about.st_mode) ? ESPIPE : 0);
 }
 
+void make_blocking(int fd) noexcept {
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags >= 0 && (flags & O_NONBLOCK) != 0) (void)::fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+}
+
+void pause_for_lease() noexcept {
+  constexpr timespec kPause{0, 10'000'000};
+  (void)::nanosleep(&kPause, nullptr);
+}
+
 Result<Descriptor> open_file(const Path& root, const Path& name, int flags, mode_t mode) {
+  constexpr int kLeaseTries = 500;
   TORC_ASSIGN(const Descriptor at, open_root(root));
   Descriptor out(open_at(at.get(), name.c_str(), flags | O_NONBLOCK, mode));
+  for (int tries = 0; !out && errno == EAGAIN && tries < kLeaseTries; ++tries) {
+    pause_for_lease();
+    out = Descriptor(open_at(at.get(), name.c_str(), flags | O_NONBLOCK, mode));
+  }
   const Path shown = root / name;
   if (!out) {
     const int e = errno;
@@ -160,6 +178,7 @@ Result<Descriptor> open_file(const Path& root, const Path& name, int flags, mode
     return open_error(e, (flags & O_CREAT) != 0 ? "make" : "open", shown);
   }
   TORC_TRY(check_regular(out.get(), shown));
+  make_blocking(out.get());
   return out;
 }
 
@@ -209,7 +228,9 @@ Result<void> make_directories(const Path& root, const Path& name, mode_t mode) {
 Result<Descriptor> open_to_append(const Path& root, const Path& name) {
   TORC_ASSIGN(Descriptor out, open_file(root, name, O_WRONLY | O_CREAT | O_APPEND));
   struct stat about {};
-  if (::fstat(out.get(), &about) == 0 && about.st_nlink <= 1) return out;
+  if (::fstat(out.get(), &about) != 0)
+    return os_error(errno, "cannot look at " + (root / name).string());
+  if (about.st_nlink <= 1) return out;
   return Error{
       ErrorKind::corrupt,
       (root / name).string() + " has a second name (a hard link): nothing is written there",
@@ -220,6 +241,7 @@ Result<Descriptor> open_named(const Path& file, int flags) {
   Descriptor out(::open(file.c_str(), flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
   if (!out) return os_error(errno, "cannot open " + file.string());
   TORC_TRY(check_regular(out.get(), file));
+  make_blocking(out.get());
   return out;
 }
 

@@ -66,6 +66,12 @@ Result<Descriptor> open_named(const Path& file, int flags);
 // `path` as a name below `root`, by their texts alone; empty: it is not below it.
 [[nodiscard]] Path name_below(const Path& root, const Path& path);
 
+// Files are opened with O_NONBLOCK, so that a fifo is not waited for; whoever uses them shall not
+// see that.
+void make_blocking(int fd) noexcept;
+// Before another try to open a file that somebody has under a lease (EAGAIN): 10 ms.
+void pause_for_lease() noexcept;
+
 // What is told of a name that a symbolic link or anything else but a file or directory has.
 [[nodiscard]] Error open_error(int os_errno, const char* verb, const Path& shown);
 

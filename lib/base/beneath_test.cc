@@ -7,9 +7,12 @@
 #include <sys/un.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 namespace torc::beneath {
 namespace {
@@ -104,8 +107,11 @@ TEST_F(Beneath, a_walk_from_name_to_name_gives_the_same_answers) {
   EXPECT_TRUE(walk("in//./file", O_RDONLY));
   EXPECT_TRUE(walk("in/made", O_WRONLY | O_CREAT | O_EXCL));
   EXPECT_TRUE(walk("in/", O_RDONLY | O_DIRECTORY));
-  EXPECT_FALSE(walk("away/file", O_RDONLY));
-  EXPECT_EQ(errno, ELOOP);
+  for (const char* name : {"away/file", "away"}) {
+    EXPECT_FALSE(walk(name, O_PATH | O_DIRECTORY)) << name;
+    EXPECT_EQ(errno, ELOOP) << name;
+  }
+  EXPECT_TRUE(walk("in", O_PATH | O_DIRECTORY));
   for (const char* name : {"away/file", "in/link", "../victim/file", "in/../../victim/file"}) {
     EXPECT_FALSE(walk(name, O_RDONLY)) << name;
     EXPECT_FALSE(walk(name, O_WRONLY | O_CREAT | O_TRUNC)) << name;
@@ -129,6 +135,29 @@ TEST_F(Beneath, what_is_no_regular_file_is_refused_at_once_and_by_name) {
     }
   }
   ::close(listener);
+}
+
+// A fifo is not waited for; but who reads or writes a file shall not be told to try again.
+TEST_F(Beneath, what_was_opened_blocks_as_files_do) {
+  for (const int flags : {O_RDONLY, O_WRONLY | O_APPEND}) {
+    const auto opened = open_file(root, "in/file", flags);
+    ASSERT_TRUE(opened.ok());
+    EXPECT_EQ(::fcntl(opened->get(), F_GETFL) & (O_NONBLOCK | O_APPEND), flags & O_APPEND);
+  }
+  const auto log = open_to_append(root, "in/log");
+  ASSERT_TRUE(log.ok());
+  EXPECT_EQ(::fcntl(log->get(), F_GETFL) & O_NONBLOCK, 0);
+}
+
+// As an NFS server or Samba on this machine has.
+TEST_F(Beneath, a_file_that_somebody_has_under_a_lease_is_waited_for) {
+  Descriptor holder(::open((root / "in/file").c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(::fcntl(holder.get(), F_SETLEASE, F_RDLCK), 0) << std::strerror(errno);
+  ::signal(SIGIO, SIG_IGN);
+  EXPECT_EQ(::open((root / "in/file").c_str(), O_WRONLY | O_NONBLOCK), -1);
+  std::thread gives_back([&] { ::fcntl(holder.get(), F_SETLEASE, F_UNLCK); });
+  EXPECT_TRUE(open_file(root, "in/file", O_WRONLY).ok());
+  gives_back.join();
 }
 
 TEST_F(Beneath, a_fresh_file_is_shared_with_nobody_who_had_the_name) {

@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "lib/base/beneath.h"
+
 namespace torc::exec {
 namespace {
 
@@ -45,13 +47,15 @@ Result<std::optional<FilePart>> read_part(const std::filesystem::path& file, std
                                           std::optional<std::uint64_t> length, std::uint64_t from,
                                           std::size_t most) {
   // Opened anew each time: that is when NFS asks the server what is new.
-  const OpenFile open_file{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY)};
+  const OpenFile open_file{
+      ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK)};
   if (open_file.fd < 0) {
     if (errno == ENOENT || errno == ENOTDIR) return std::optional<FilePart>();
     return os_error(errno, "cannot read " + file.string());
   }
   struct stat about {};
   if (fstat(open_file.fd, &about) != 0) return os_error(errno, "cannot read " + file.string());
+  TORC_TRY(beneath::check_regular(open_file.fd, file));
   const auto end = static_cast<std::uint64_t>(about.st_size);
   FilePart part;
   part.size = end > begin ? std::min(end - begin, length.value_or(end)) : 0;

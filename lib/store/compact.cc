@@ -71,7 +71,7 @@ Result<void> compact_lmdb(const World& world, const Path& directory,
   const Path fresh = bench / "data.mdb";
   const auto work = [&]() -> Result<void> {
     TORC_TRY(copy_compacted(directory, bench));
-    TORC_TRY(take_over_owner(directory / "data.mdb", fresh));
+    TORC_TRY(take_over_owner(directory, directory / "data.mdb", fresh));
     TORC_ASSIGN(const FileHandle handle, world.disk.open_update(fresh));
     OpenFile open(world.disk, handle);
     TORC_TRY(world.disk.sync(handle, Sync::all));

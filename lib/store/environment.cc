@@ -129,9 +129,9 @@ Error number_taken(const Path& directory) {
 }
 
 // Whose files of an environment may be: the user's, root's, the owner's of the directory; in one
-// that a group shares, what belongs to that group.
+// that a group may write in, what belongs to that group (a member may have compacted it).
 bool may_own(const struct stat& file, const struct stat& directory) {
-  const bool shared = (directory.st_mode & (S_ISGID | S_IWGRP)) == (S_ISGID | S_IWGRP);
+  const bool shared = (directory.st_mode & S_IWGRP) != 0;
   return file.st_uid == ::geteuid() || file.st_uid == 0 || file.st_uid == directory.st_uid ||
          (shared && file.st_gid == directory.st_gid);
 }
@@ -156,7 +156,8 @@ Result<void> check_environment_files(const Path& directory) {
                                                  : nullptr;
     if (wrong != nullptr) {
       return Error{ErrorKind::permission, file + wrong + ": nothing was read or written there",
-                   "somebody put it there; look at it with `ls -l`"};
+                   "somebody put it there; look at it with `ls -l`. Of a copy of your own, make it "
+                   "yours: `cp` it to another name and rename that"};
     }
   }
   return {};

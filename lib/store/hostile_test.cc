@@ -8,6 +8,8 @@
 
 #include "lib/store/beat.h"
 #include "lib/store/compact.h"
+#include "lib/store/open_lock.h"
+#include "lib/store/owner.h"
 #include "lib/store/test_hosts.h"
 #include "lib/store/two_node.h"
 
@@ -186,6 +188,36 @@ class NoLocks final : public Locks {
   Result<bool> try_lock(LockKind, const Path&) override { return os_error(ENOLCK, "no locks"); }
   Result<void> unlock(LockKind, const Path&) override { return {}; }
 };
+
+// What takes the place of a file is given its owner and mode, and nothing that a link points to.
+TEST(HostileOwner, is_given_to_no_file_of_somebody_else) {
+  ScratchDirectory scratch;
+  const Victim victim(scratch.path() / "victim");
+  const Path root = scratch.path() / "root";
+  fs::create_directories(root / "in");
+  std::ofstream(root / "META") << "old";
+  fs::permissions(root / "META", fs::perms(0664));
+  fs::permissions(victim.path / "a", fs::perms(0600));
+  fs::create_symlink(victim.path / "a", root / "in/link");
+  fs::create_hard_link(victim.path / "a", root / "in/second");
+  fs::create_directory_symlink(victim.path, root / "away");
+  for (const char* name : {"in/link", "in/second", "away/a"})
+    EXPECT_FALSE(take_over_owner(root, root / "META", root / name).ok()) << name;
+  EXPECT_EQ(fs::status(victim.path / "a").permissions(), fs::perms(0600));
+  std::ofstream(root / "in/new") << "new";
+  EXPECT_TRUE(take_over_owner(root, root / "META", root / "in/new").ok());
+  EXPECT_EQ(fs::status(root / "in/new").permissions(), fs::perms(0664));
+}
+
+TEST(HostileLmdb, a_second_name_of_open_lock_is_not_written_to) {
+  ScratchDirectory scratch;
+  const Victim victim(scratch.path() / "victim");
+  fs::create_directory(scratch.path() / "store");
+  fs::create_hard_link(victim.path / "a", scratch.path() / "store" / kOpenLock);
+  const auto lock = OpenLock::take(scratch.path() / "store", "opening it", std::chrono::seconds(1));
+  EXPECT_FALSE(lock.ok());
+  victim.expect_untouched();
+}
 
 // The meeting place may have been made by anybody, with anything in it.
 TEST(HostileMeeting, place_deletes_nothing_beyond_it) {

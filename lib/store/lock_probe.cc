@@ -29,7 +29,7 @@ int ask_in_child(LockKind kind, const char* file) {
   const pid_t child = ::fork();
   if (child < 0) return errno;
   if (child == 0) {
-    const int fd = ::open(file, O_RDWR | O_CLOEXEC);
+    const int fd = ::open(file, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     int answer = fd < 0 ? errno : 0;
     if (fd >= 0 && set_lock(fd, kind, F_WRLCK) < 0) answer = means_held(errno) ? kRefused : errno;
     ::_exit(answer);
@@ -66,7 +66,7 @@ PosixLocks::~PosixLocks() {
 
 Result<int> PosixLocks::descriptor(const Path& file) {
   if (const auto found = open_.find(file); found != open_.end()) return found->second;
-  const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
   if (fd < 0) return os_error(errno, "cannot open " + file.string());
   open_.emplace(file, fd);
   return fd;

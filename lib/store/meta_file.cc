@@ -34,8 +34,8 @@ std::optional<std::chrono::seconds> retention_of(std::string_view name) {
 }
 
 // Durable. Root, or a member of the group, shall not lock the owner out.
-Result<void> keep_owner(Disk& disk, const Path& file, const Path& fresh) {
-  TORC_TRY(take_over_owner(file, fresh));
+Result<void> keep_owner(Disk& disk, const Path& root, const Path& file, const Path& fresh) {
+  TORC_TRY(take_over_owner(root, file, fresh));
   TORC_ASSIGN(const FileHandle handle, disk.open_read(fresh));
   OpenFile open(disk, handle);
   TORC_TRY(disk.sync(handle, Sync::all));
@@ -82,7 +82,8 @@ Result<void> replace_meta(const World& world, const Path& directory, const Meta&
   const std::string text = encode_meta(changed);
   const Path aside = bench_of(directory, changed.identity) / random_name(world.entropy);
   TORC_TRY(write_file(world.disk, aside, text, Durable::no));
-  if (Result<void> theirs = keep_owner(world.disk, directory / "META", aside); !theirs.ok()) {
+  if (Result<void> theirs = keep_owner(world.disk, directory, directory / "META", aside);
+      !theirs.ok()) {
     (void)world.disk.unlink(aside);
     return theirs;
   }

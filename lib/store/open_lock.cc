@@ -81,9 +81,17 @@ Result<OpenLock> OpenLock::take(const Path& directory, std::string_view purpose,
   const Path file = directory / kOpenLock;
   const steady_clock::time_point until = steady_clock::now() + patience;
   for (std::chrono::nanoseconds pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
-    const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    const int fd =
+        ::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     if (fd < 0) return os_error(errno, "cannot open " + file.string());
     OpenLock lock(fd);
+    struct stat about {};
+    if (::fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_nlink > 1) {
+      return Error{
+          ErrorKind::permission,
+          file.string() + " is not a regular file with one name: nothing was written there",
+          "somebody put it there; look at it with `ls -l`"};
+    }
     TORC_ASSIGN(const bool got, try_lock(fd, file));
     if (got && is_still_named(fd, file)) {
       tell_who_has_it(fd, purpose);

@@ -28,6 +28,26 @@ auto uninterrupted(Call call) {
   return r;
 }
 
+// Somebody has the file under a lease (an NFS server of this machine, Samba): the first try asks
+// him to give it back.
+constexpr int kLeaseTries = 500;
+
+// As the roots are spelled: without "//", "." and "..".
+Path plain(const Path& path) {
+  const std::string& text = path.native();
+  const bool is_plain = text.find("//") == std::string::npos &&
+                        text.find("/./") == std::string::npos &&
+                        text.find("/../") == std::string::npos;
+  return is_plain ? path : path.lexically_normal();
+}
+
+// A path that is walked by the kernel in one go is walked anew, asking the server for each name,
+// when something in it turns out to be stale. A descriptor that was opened for a part of it is not.
+void ask_anew(const Path& path) {
+  struct stat ignored {};
+  (void)::stat(path.parent_path().c_str(), &ignored);
+}
+
 Error failed(const char* verb, const Path& path) {
   return os_error(errno, std::string("cannot ") + verb + " " + path.string());
 }
@@ -56,6 +76,7 @@ void PosixDisk::protect(const Path& root) {
     roots_.push_back(std::move(normal));
 }
 
+// Precondition: `path` is spelled as plainly as the roots are, see plain().
 Path PosixDisk::root_of(const Path& path) const {
   const std::lock_guard<std::mutex> guard(mutex_);
   const std::string& text = path.native();
@@ -69,11 +90,16 @@ Path PosixDisk::root_of(const Path& path) const {
   return best != nullptr ? *best : Path();
 }
 
-Result<PosixDisk::Spot> PosixDisk::spot(const Path& path, const char* verb) const {
+Result<PosixDisk::Spot> PosixDisk::spot(const Path& named, const char* verb) const {
+  const Path path = plain(named);
   const Path root = root_of(path);
   if (root.empty()) return Spot{Descriptor(), path.string()};
   const Path below = path.native().substr(root.native().size() + 1);
   Result<beneath::Entry> entry = beneath::entry(root, below);
+  if (!entry.ok() && entry.error().os_errno == ESTALE) {
+    ask_anew(path);
+    entry = beneath::entry(root, below);
+  }
   if (!entry.ok()) {
     Error error = std::move(entry).error();
     error.what = std::string("cannot ") + verb + " " + path.string() + ": " + error.what;
@@ -83,37 +109,54 @@ Result<PosixDisk::Spot> PosixDisk::spot(const Path& path, const char* verb) cons
 }
 
 // Outside of a protected root links are followed, as the user has named it.
-Result<FileHandle> PosixDisk::open(const Path& path, int flags, const char* verb) const {
+Result<FileHandle> PosixDisk::open(const Path& named, int flags, const char* verb) const {
+  const Path path = plain(named);
   const Path root = root_of(path);
   constexpr int kAlways = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-  Descriptor out;
-  if (root.empty()) {
-    out = Descriptor(uninterrupted([&] { return ::open(path.c_str(), flags | kAlways, 0666); }));
-  } else {
+  const auto open_once = [&]() -> Result<Descriptor> {
+    if (root.empty()) return Descriptor(::open(path.c_str(), flags | kAlways, 0666));
     TORC_ASSIGN(const Descriptor at, beneath::open_root(root));
     const std::string below = path.native().substr(root.native().size() + 1);
-    out = Descriptor(uninterrupted(
-        [&] { return beneath::open_at(at.get(), below.c_str(), flags | kAlways, 0666); }));
+    return Descriptor(beneath::open_at(at.get(), below.c_str(), flags | kAlways, 0666));
+  };
+  for (int tries = 0;; ++tries) {
+    Result<Descriptor> out = open_once();
+    const int e = !out.ok() ? out.error().os_errno : *out ? 0 : errno;
+    if (e == ESTALE && tries == 0) {
+      ask_anew(path);
+    } else if (e == EAGAIN && tries < kLeaseTries) {
+      beneath::pause_for_lease();
+    } else if (e != EINTR) {
+      if (!out.ok()) return std::move(out).error();
+      if (e != 0) return beneath::open_error(e, verb, path);
+      TORC_TRY(beneath::check_regular(out->get(), path));
+      beneath::make_blocking(out->get());
+      return FileHandle{out->release()};
+    }
   }
-  if (!out) return beneath::open_error(errno, verb, path);
-  TORC_TRY(beneath::check_regular(out.get(), path));
-  return FileHandle{out.release()};
 }
 
-Result<Descriptor> PosixDisk::open_directory(const Path& directory, const char* verb) const {
+Result<Descriptor> PosixDisk::open_directory(const Path& named, const char* verb) const {
+  const Path directory = plain(named);
   const Path root = root_of(directory);
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-  Descriptor out;
-  if (root.empty()) {
-    out = Descriptor(uninterrupted([&] { return ::open(directory.c_str(), kFlags); }));
-  } else {
+  const auto open_once = [&]() -> Result<Descriptor> {
+    if (root.empty()) return Descriptor(::open(directory.c_str(), kFlags));
     TORC_ASSIGN(const Descriptor at, beneath::open_root(root));
     const std::string below = directory.native().substr(root.native().size() + 1);
-    out = Descriptor(
-        uninterrupted([&] { return beneath::open_at(at.get(), below.c_str(), kFlags); }));
+    return Descriptor(beneath::open_at(at.get(), below.c_str(), kFlags));
+  };
+  for (int tries = 0;; ++tries) {
+    Result<Descriptor> out = open_once();
+    const int e = !out.ok() ? out.error().os_errno : *out ? 0 : errno;
+    if (e == ESTALE && tries == 0) {
+      ask_anew(directory);
+    } else if (e != EINTR) {
+      if (!out.ok()) return std::move(out).error();
+      if (e != 0) return beneath::open_error(e, verb, directory);
+      return out;
+    }
   }
-  if (!out) return beneath::open_error(errno, verb, directory);
-  return out;
 }
 
 // The mode after the owner, which takes the set-group-ID bit away; the kernel does so too, in
@@ -144,8 +187,11 @@ Result<FileHandle> PosixDisk::open_update(const Path& file) {
   TORC_ASSIGN(FileHandle handle, open(file, O_RDWR | O_CREAT, "open for writing"));
   // Whoever can make a link here could have a file of somebody else written to.
   struct stat about {};
-  if (::fstat(handle.fd, &about) == 0 && about.st_nlink <= 1) return handle;
+  const int rc = ::fstat(handle.fd, &about);
+  if (rc == 0 && about.st_nlink <= 1) return handle;
+  const int os_errno = errno;
   ::close(handle.fd);
+  if (rc != 0) return os_error(os_errno, "cannot look at " + file.string());
   return Error{ErrorKind::corrupt,
                file.string() + " has a second name (a hard link): nothing was written there",
                "somebody put it there; look at it with `ls -l`, then remove it"};

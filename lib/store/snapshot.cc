@@ -2,10 +2,14 @@
 
 #include <zstd.h>
 
+#include <limits>
 #include <memory>
 
 namespace torc::store {
 namespace {
+
+// Compressed, in bytes: of a state of any size that fits into the memory of a node.
+constexpr std::size_t kMostOfASnapshot = std::numeric_limits<std::uint32_t>::max();
 
 constexpr std::string_view kMagic = "torcSNP1";
 constexpr std::string_view kEnd = "torcEND1";
@@ -173,7 +177,7 @@ Result<void> write_snapshot(Journal& journal, const Txn& txn, const Head& head) 
 Result<Head> read_snapshot(Journal& journal, const SnapshotName& name,
                            const std::function<bool(const Entry&)>& visit) {
   const Path file = journal.snapshot_path(name);
-  TORC_ASSIGN(const std::string bytes, read_file(journal.disk(), file));
+  TORC_ASSIGN(const std::string bytes, read_file(journal.disk(), file, kMostOfASnapshot));
   if (bytes.size() < kHeadSize + kFootSize) return damaged(file, "it is too short");
   TORC_ASSIGN(const Head head, decode_head(journal.id(), bytes, name, file));
   Decoder foot(std::string_view(bytes).substr(bytes.size() - kFootSize));
