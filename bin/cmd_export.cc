@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <fstream>
 #include <system_error>
 #include <vector>
 
@@ -10,6 +9,8 @@
 #include "bin/logs.h"
 #include "bin/quantities.h"
 #include "bin/quote.h"
+#include "lib/base/descriptor.h"
+#include "lib/exec/output_disk.h"
 
 namespace torc::cli {
 namespace {
@@ -33,7 +34,7 @@ std::string file_name(const JobNow& now) {
 class Exporter {
  public:
   Exporter(Path directory, bool all_attempts)
-      : directory_(std::move(directory)), all_attempts_(all_attempts) {}
+      : directory_(std::move(directory)), disk_(directory_), all_attempts_(all_attempts) {}
 
   Result<void> write(JobNow now) {
     const std::string name = file_name(now);
@@ -61,19 +62,23 @@ class Exporter {
     TORC_ASSIGN(auto piece, reader_.read(output, stream, 0, kOutputStep));
     if (!piece || piece->bytes.empty()) return {};
     const Path path = directory_ / fmt::format("{}.{}", stem, exec::to_string(stream));
-    std::ofstream file(path, std::ios::binary | std::ios::trunc);
-    for (std::uint64_t from = 0; file && piece && !piece->bytes.empty();) {
-      file.write(piece->bytes.data(), static_cast<std::streamsize>(piece->bytes.size()));
+    TORC_ASSIGN(const int fd, disk_.open(path, exec::OpenAs::output));
+    const Descriptor file(fd);
+    for (std::uint64_t from = 0; piece && !piece->bytes.empty();) {
+      if (Result<void> written = disk_.write_at(fd, piece->bytes, from); !written.ok()) {
+        Error error = std::move(written).error();
+        error.what = fmt::format("{}: {}", path.string(), error.what);
+        return error;
+      }
       from += piece->bytes.size();
       TORC_ASSIGN(piece, reader_.read(output, stream, from, kOutputStep));
     }
-    file.close();
-    if (!file) return os_error(errno, fmt::format("cannot write {}", path.string()));
     ++files_;
     return {};
   }
 
   Path directory_;
+  exec::PosixOutputDisk disk_;
   bool all_attempts_;
   OutputReader reader_;
   std::uint64_t files_ = 0;

@@ -33,7 +33,10 @@ Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOpt
   if (!std::filesystem::exists(std::filesystem::symlink_status(directory, error))) {
     TORC_ASSIGN(const store::Engine engine, parse_engine(options.engine));
     auto made = make_store(app, loaded, directory, engine, Existing::refuse);
-    if (made) return std::move(made->store);
+    if (made) {
+      TORC_TRY(check_found_store(app, directory));  // that it was not exchanged
+      return std::move(made->store);
+    }
     // Another `torc run` may have been first: join it.
     if (made.error().kind != ErrorKind::exists) return std::move(made).error();
   }

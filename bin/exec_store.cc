@@ -107,6 +107,7 @@ Result<Path> new_place(const App& app, const ExecOptions& o) {
     return os_error(error.value(), fmt::format("cannot make {}", parent.string()),
                     "name a place with --store");
   }
+  TORC_TRY(check_found_store(app, parent));  // a directory of somebody else is not one to work in
   const std::time_t now = app.clock.wall_now().count() / 1'000'000;
   std::tm local{};
   ::localtime_r(&now, &local);
@@ -173,6 +174,7 @@ Result<std::unique_ptr<store::Store>> build(const App& app, const ExecOptions& o
   store.reset();
   fs::rename(making, place, error);
   if (error) return os_error(error.value(), fmt::format("cannot rename {}", making.string()));
+  TORC_TRY(check_found_store(app, place));  // that it was not exchanged
   return store::Store::open(app.world, place, worker_tuning());
 }
 

@@ -122,7 +122,10 @@ Result<LoadedSpec> load_spec(const App& app, const std::string& file, Purpose pu
   const bool is_stdin = file == kStdin && purpose == Purpose::look;
   loaded.file = is_stdin ? "<stdin>" : file;
   const Path path = (app.directory / file).lexically_normal();
-  auto text = is_stdin ? read_spec_stream(stdin) : read_spec_text(app, path);
+  // That of a store is a file; what the user has named may be a pipe.
+  auto text = is_stdin       ? read_spec_stream(stdin)
+              : base.empty() ? read_spec_text(app, path)
+                             : store::read_file(app.world.disk, path);
   if (!text) {
     Error error = std::move(text).error();
     if (error.kind == ErrorKind::not_found) {

@@ -128,14 +128,14 @@ Error open_error(int os_errno, const char* verb, const Path& shown) {
   return os_error(os_errno, std::string("cannot ") + verb + " " + shown.string());
 }
 
-Result<Descriptor> open_root(const Path& root) {
-  Descriptor out(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+Result<Descriptor> open_root(const Path& root, int links) {
+  Descriptor out(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | links));
   if (!out) return os_error(errno, "cannot open " + root.string());
   return out;
 }
 
-Result<Entry> entry(const Path& root, const Path& name) {
-  TORC_ASSIGN(Descriptor directory, open_root(root));
+Result<Entry> entry(const Path& root, const Path& name, int links) {
+  TORC_ASSIGN(Descriptor directory, open_root(root, links));
   const Path parent = name.parent_path();
   if (!parent.empty()) {
     Descriptor below(open_at(directory.get(), parent.c_str(), O_PATH | O_DIRECTORY));
@@ -150,6 +150,15 @@ Result<void> check_regular(int fd, const Path& shown) {
   if (::fstat(fd, &about) != 0) return os_error(errno, "cannot look at " + shown.string());
   if (S_ISREG(about.st_mode)) return {};
   return not_regular(kind_of(about.st_mode), shown, S_ISFIFO(about.st_mode) ? ESPIPE : 0);
+}
+
+bool has_one_name(const Entry& entry, int fd) noexcept {
+  struct stat named {};
+  struct stat open {};
+  return ::fstatat(entry.directory ? entry.directory.get() : AT_FDCWD, entry.name.c_str(), &named,
+                   AT_SYMLINK_NOFOLLOW) == 0 &&
+         ::fstat(fd, &open) == 0 && named.st_ino == open.st_ino && named.st_dev == open.st_dev &&
+         named.st_nlink <= 1;
 }
 
 void make_blocking(int fd) noexcept {
@@ -227,10 +236,8 @@ Result<void> make_directories(const Path& root, const Path& name, mode_t mode) {
 
 Result<Descriptor> open_to_append(const Path& root, const Path& name) {
   TORC_ASSIGN(Descriptor out, open_file(root, name, O_WRONLY | O_CREAT | O_APPEND));
-  struct stat about {};
-  if (::fstat(out.get(), &about) != 0)
-    return os_error(errno, "cannot look at " + (root / name).string());
-  if (about.st_nlink <= 1) return out;
+  TORC_ASSIGN(const Entry at, entry(root, name));
+  if (has_one_name(at, out.get())) return out;
   return Error{
       ErrorKind::corrupt,
       (root / name).string() + " has a second name (a hard link): nothing is written there",

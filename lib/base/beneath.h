@@ -31,14 +31,15 @@ int open_at(int root, const char* name, int flags, mode_t mode = 0) noexcept;
 int walk_at(int root, const char* name, int flags, mode_t mode = 0) noexcept;
 
 // The root, to look up names in it, not to list it (O_PATH).
-Result<Descriptor> open_root(const Path& root);
+// `links`: O_NOFOLLOW where it must not be a link itself.
+Result<Descriptor> open_root(const Path& root, int links = 0);
 
 // A directory and the last name of a path in it, for calls such as unlinkat(2).
 struct Entry {
   Descriptor directory;
   std::string name;
 };
-Result<Entry> entry(const Path& root, const Path& name);
+Result<Entry> entry(const Path& root, const Path& name, int links = 0);
 
 // Regular files alone. Error corrupt: something else has the name.
 Result<Descriptor> open_file(const Path& root, const Path& name, int flags, mode_t mode = 0666);
@@ -65,6 +66,10 @@ Result<Descriptor> open_named(const Path& file, int flags);
 
 // `path` as a name below `root`, by their texts alone; empty: it is not below it.
 [[nodiscard]] Path name_below(const Path& root, const Path& path);
+
+// Whether `fd`, which was opened as `name`, has that name and no other. Asked of the name, so that
+// nobody makes it true by removing the other one meanwhile.
+bool has_one_name(const Entry& entry, int fd) noexcept;
 
 // Files are opened with O_NONBLOCK, so that a fifo is not waited for; whoever uses them shall not
 // see that.

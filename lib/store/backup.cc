@@ -143,6 +143,7 @@ Result<BackedUp> backup(const World& world, const Path& source, const BackupRequ
                  "name a directory that is not there yet"};
   }
   const Path copy = target.string() + ".tmp-" + std::to_string(world.entropy.next());
+  world.disk.protect(copy, Root::made_here);
   Result<BackedUp> done = build(world, source, copy, request);
   Result<void> named = {};
   if (done.ok()) {

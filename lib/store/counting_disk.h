@@ -76,7 +76,7 @@ class CountingDisk final : public Disk {
   MountTables mount_tables() override { return inner_.mount_tables(); }
   std::uint64_t mount_changes() override { return inner_.mount_changes(); }
   Path resolved(const Path& path) override { return inner_.resolved(path); }
-  void protect(const Path& root) override { inner_.protect(root); }
+  void protect(const Path& root, Root kind) override { inner_.protect(root, kind); }
   Result<bool> try_lock(FileHandle file) override { return reads().try_lock(file); }
   Result<void> unlock(FileHandle file) override { return reads().unlock(file); }
 

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,11 @@ enum class Caches : std::uint8_t {
   trust,
   bypass  // the client's pages of a file are not asked where the filesystem can do without
           // (O_DIRECT)
+};
+
+enum class Root : std::uint8_t {
+  named,     // by the user: links on the way to it are followed
+  made_here  // by this process: it is no link
 };
 
 class Disk {
@@ -106,8 +112,12 @@ class Disk {
 
   // From now on nothing below `root` is reached through a symbolic link, whoever puts one there
   // meanwhile (lib/base/beneath.h); links on the way to `root` are the user's own. Whoever works in
-  // a directory says so first: Store, verify, doctor.
-  virtual void protect(const Path& root) { (void)root; }
+  // a directory says so first: Store, verify, doctor. Of a directory that this process made, under
+  // a name of its own, a link in its place is not followed either.
+  virtual void protect(const Path& root, Root kind = Root::named) {
+    (void)root;
+    (void)kind;
+  }
 
   // An exclusive lock without waiting; false: somebody has it. It ends with the handle.
   virtual Result<bool> try_lock(FileHandle file) = 0;
@@ -149,7 +159,7 @@ class PosixDisk : public Disk {
   MountTables mount_tables() override;
   std::uint64_t mount_changes() override { return mount_watch_.changes(); }
   Path resolved(const Path& path) override;
-  void protect(const Path& root) override;
+  void protect(const Path& root, Root kind) override;
   Result<bool> try_lock(FileHandle file) override;
   Result<void> unlock(FileHandle file) override;
 
@@ -166,11 +176,14 @@ class PosixDisk : public Disk {
   Result<void> give_to_group(const Path& directory, std::uint32_t group) const;
   // The innermost protected root above `path`; empty: none.
   [[nodiscard]] Path root_of(const Path& path) const;
+  [[nodiscard]] bool is_made_here(const Path& root) const;
+  Result<Descriptor> open_root(const Path& root) const;
 
   std::optional<std::uint32_t> group_;
   MountWatch mount_watch_;
   mutable std::mutex mutex_;
   std::vector<Path> roots_;
+  std::set<Path> made_here_;  // of these
 };
 
 // Of any file of a store, in bytes; nothing that torc writes is as large.

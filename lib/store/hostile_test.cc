@@ -85,6 +85,36 @@ TEST_F(Hostile, a_tree_is_removed_through_no_link) {
   victim.expect_untouched();
 }
 
+// A directory that this process made, and that somebody exchanged for a link.
+TEST_F(Hostile, a_directory_of_ones_own_is_no_link) {
+  const Path own = scratch.path() / "own";
+  fs::create_directories(own);
+  faulty.protect(own, Root::made_here);
+  fs::remove(own);
+  fs::create_directory_symlink(victim.path, own);
+  EXPECT_FALSE(faulty.list(own).ok());
+  EXPECT_FALSE(faulty.unlink(own / "a").ok());
+  EXPECT_FALSE(faulty.create(own / "new").ok());
+  EXPECT_FALSE(remove_tree(faulty, own).ok());
+  victim.expect_untouched();
+}
+
+// It stands for itself alone: what was made is what is used.
+TEST_F(Hostile, a_store_that_is_exchanged_as_it_is_made_is_not_used) {
+  Node maker(scratch.path(), "maker", 5, &faulty);
+  const Path place = scratch.path() / "mine.torc";
+  faulty.after = [&](const std::string& operation, const Path&) {
+    if (operation != "rename" || !fs::exists(place / "META") || fs::is_symlink(place)) return;
+    fs::rename(place, scratch.path() / "theirs");
+    fs::create_directory_symlink(directory, place);
+  };
+  const auto made = Store::create(maker.world(), place, Engine::journal, tuning, put("a", "1"));
+  faulty.after = [](const std::string&, const Path&) {};
+  ASSERT_TRUE(fs::is_symlink(place));
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().kind, ErrorKind::permission) << made.error().text();
+}
+
 TEST_F(Hostile, no_beat_is_written_through_a_link_of_either_kind) {
   const BeatPlace place{7, BeatFile::own};
   const Path file = beat_path(state, place);

@@ -68,12 +68,22 @@ Result<void> lock_as(FileHandle file, short type, bool& got) {
 
 }  // namespace
 
-void PosixDisk::protect(const Path& root) {
+void PosixDisk::protect(const Path& root, Root kind) {
   Path normal = root.lexically_normal();
   if (normal.filename().empty()) normal = normal.parent_path();
   const std::lock_guard<std::mutex> guard(mutex_);
+  if (kind == Root::made_here) made_here_.insert(normal);
   if (std::find(roots_.begin(), roots_.end(), normal) == roots_.end())
     roots_.push_back(std::move(normal));
+}
+
+bool PosixDisk::is_made_here(const Path& root) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return made_here_.contains(root);
+}
+
+Result<Descriptor> PosixDisk::open_root(const Path& root) const {
+  return beneath::open_root(root, is_made_here(root) ? O_NOFOLLOW : 0);
 }
 
 // Precondition: `path` is spelled as plainly as the roots are, see plain().
@@ -95,10 +105,11 @@ Result<PosixDisk::Spot> PosixDisk::spot(const Path& named, const char* verb) con
   const Path root = root_of(path);
   if (root.empty()) return Spot{Descriptor(), path.string()};
   const Path below = path.native().substr(root.native().size() + 1);
-  Result<beneath::Entry> entry = beneath::entry(root, below);
+  const int links = is_made_here(root) ? O_NOFOLLOW : 0;
+  Result<beneath::Entry> entry = beneath::entry(root, below, links);
   if (!entry.ok() && entry.error().os_errno == ESTALE) {
     ask_anew(path);
-    entry = beneath::entry(root, below);
+    entry = beneath::entry(root, below, links);
   }
   if (!entry.ok()) {
     Error error = std::move(entry).error();
@@ -115,7 +126,7 @@ Result<FileHandle> PosixDisk::open(const Path& named, int flags, const char* ver
   constexpr int kAlways = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   const auto open_once = [&]() -> Result<Descriptor> {
     if (root.empty()) return Descriptor(::open(path.c_str(), flags | kAlways, 0666));
-    TORC_ASSIGN(const Descriptor at, beneath::open_root(root));
+    TORC_ASSIGN(const Descriptor at, open_root(root));
     const std::string below = path.native().substr(root.native().size() + 1);
     return Descriptor(beneath::open_at(at.get(), below.c_str(), flags | kAlways, 0666));
   };
@@ -140,9 +151,10 @@ Result<Descriptor> PosixDisk::open_directory(const Path& named, const char* verb
   const Path directory = plain(named);
   const Path root = root_of(directory);
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  const int links = is_made_here(directory) ? O_NOFOLLOW : 0;
   const auto open_once = [&]() -> Result<Descriptor> {
-    if (root.empty()) return Descriptor(::open(directory.c_str(), kFlags));
-    TORC_ASSIGN(const Descriptor at, beneath::open_root(root));
+    if (root.empty()) return Descriptor(::open(directory.c_str(), kFlags | links));
+    TORC_ASSIGN(const Descriptor at, open_root(root));
     const std::string below = directory.native().substr(root.native().size() + 1);
     return Descriptor(beneath::open_at(at.get(), below.c_str(), kFlags));
   };
@@ -183,18 +195,31 @@ Result<FileHandle> PosixDisk::open_read(const Path& file) {
   return open(file, O_RDONLY, "open");
 }
 
+// Whoever can make a link here could have a file of somebody else written to: it must have this
+// name and no other. That is asked of the name, so that nobody makes it true by removing the other
+// one meanwhile; a file that was removed or replaced since it was opened is opened anew.
 Result<FileHandle> PosixDisk::open_update(const Path& file) {
-  TORC_ASSIGN(FileHandle handle, open(file, O_RDWR | O_CREAT, "open for writing"));
-  // Whoever can make a link here could have a file of somebody else written to.
-  struct stat about {};
-  const int rc = ::fstat(handle.fd, &about);
-  if (rc == 0 && about.st_nlink <= 1) return handle;
-  const int os_errno = errno;
-  ::close(handle.fd);
-  if (rc != 0) return os_error(os_errno, "cannot look at " + file.string());
-  return Error{ErrorKind::corrupt,
-               file.string() + " has a second name (a hard link): nothing was written there",
-               "somebody put it there; look at it with `ls -l`, then remove it"};
+  constexpr int kTries = 8;
+  for (int tries = 0;; ++tries) {
+    TORC_ASSIGN(const FileHandle handle, open(file, O_RDWR | O_CREAT, "open for writing"));
+    Descriptor closes(handle.fd);
+    TORC_ASSIGN(const Spot at, spot(file, "look at"));
+    struct stat named {};
+    struct stat about {};
+    const bool there = ::fstatat(at.at(), at.name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!there && errno != ENOENT) return failed("look at", file);
+    if (::fstat(handle.fd, &about) != 0) return failed("look at", file);
+    if (there && named.st_ino == about.st_ino && named.st_dev == about.st_dev) {
+      if (named.st_nlink <= 1) return FileHandle{closes.release()};
+      return Error{ErrorKind::corrupt,
+                   file.string() + " has a second name (a hard link): nothing was written there",
+                   "somebody put it there; look at it with `ls -l`, then remove it"};
+    }
+    if (tries >= kTries) {
+      return Error{ErrorKind::busy, file.string() + " is another file each time it is opened",
+                   "who else works there?"};
+    }
+  }
 }
 
 Result<FileHandle> PosixDisk::create(const Path& file) {

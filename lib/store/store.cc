@@ -177,10 +177,12 @@ Result<std::unique_ptr<Store>> open_as(const World& world, const Path& directory
 
 Result<void> fill_and_name(const World& world, const Path& root, const Path& directory,
                            Engine engine, const MountFacts& facts, const Tuning& tuning,
-                           const Store::Body& first, const std::vector<Store::File>& files) {
+                           const Store::Body& first, const std::vector<Store::File>& files,
+                           StoreId& id) {
   TORC_TRY(build(world, root, engine, facts, tuning, files));
   {
     TORC_ASSIGN(const Meta meta, read_meta(world, root));
+    id = meta.identity.id;
     TORC_ASSIGN(const std::unique_ptr<Store> store, open_as(world, root, meta, tuning));
     TORC_TRY(store->commit(0, first));
     // The node's copy is known by the path there, which changes now.
@@ -277,14 +279,20 @@ Result<std::unique_ptr<Store>> Store::create(const World& world, const Path& dir
   const StoreId random = new_id(world.entropy);
   const Path root = directory.string() + ".tmp-" + to_hex(random).substr(0, 16);
   TORC_TRY(world.disk.make_directory(root));
-  world.disk.protect(root);
+  world.disk.protect(root, Root::made_here);
   world.disk.protect(directory);
-  Result<void> made = fill_and_name(world, root, directory, chosen, facts, tuning, first, files);
+  StoreId id{};
+  Result<void> made =
+      fill_and_name(world, root, directory, chosen, facts, tuning, first, files, id);
   if (!made.ok()) {
     (void)remove_tree(world.disk, root);
     return std::move(made).error();
   }
-  return open(world, directory, tuning);
+  TORC_ASSIGN(std::unique_ptr<Store> store, open(world, directory, tuning));
+  if (store->identity().id == id) return store;
+  return Error{ErrorKind::permission,
+               directory.string() + " was exchanged for another store as soon as it was made",
+               "who else may write in " + directory.parent_path().string() + "?"};
 }
 
 namespace {

@@ -125,7 +125,7 @@ class FaultyDisk final : public Disk {
   MountTables mount_tables() override { return tables ? *tables : real_.mount_tables(); }
   std::uint64_t mount_changes() override { return real_.mount_changes() + remounts; }
   Path resolved(const Path& p) override { return tables ? p : real_.resolved(p); }
-  void protect(const Path& root) override { real_.protect(root); }
+  void protect(const Path& root, Root kind) override { real_.protect(root, kind); }
   Result<bool> try_lock(FileHandle f) override {
     return run<bool>("try_lock", {},
                      [&] { return locks_lie ? Result<bool>(true) : real_.try_lock(f); });

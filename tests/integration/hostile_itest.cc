@@ -150,6 +150,13 @@ TEST_F(AttackFromWithin, output_replaces_links_and_fifos_and_is_not_written_thro
   }
 }
 
+TEST_F(AttackFromWithin, a_fifo_for_the_workflow_s_copy_is_not_waited_for) {
+  act(kEve, "rm -f wf.torc/spec.yaml && mkfifo -m666 wf.torc/spec.yaml");
+  const Ended drawn = run(by(kAda, {"graph", "wf.torc"}));
+  EXPECT_FALSE(drawn.timed_out);
+  EXPECT_NE(drawn.exit_code, 0) << drawn;
+}
+
 // Nor is anything read that way, or waited for.
 TEST_F(AttackFromWithin, output_is_read_through_no_link_and_no_fifo) {
   ASSERT_EQ(run(by(kAda, {"run", "wf.torc"})).exit_code, 0);
