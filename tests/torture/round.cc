@@ -191,8 +191,8 @@ void Round::tend() {
   std::vector<pid_t> own;
   for (const auto& member : members_) {
     member->process().pump();
-    own.push_back(member->process().pid());
     if (!member->process().running()) worker_ended(*member);
+    own.push_back(member->process().pid());  // that of its successor, which may have ended already
   }
   for (std::size_t i = 0; i < readers_.size();) {
     Reader& reader = readers_[i];
