@@ -152,7 +152,8 @@ TEST_F(Beneath, what_was_opened_blocks_as_files_do) {
 // As an NFS server or Samba on this machine has.
 TEST_F(Beneath, a_file_that_somebody_has_under_a_lease_is_waited_for) {
   Descriptor holder(::open((root / "in/file").c_str(), O_RDONLY | O_CLOEXEC));
-  ASSERT_EQ(::fcntl(holder.get(), F_SETLEASE, F_RDLCK), 0) << std::strerror(errno);
+  if (::fcntl(holder.get(), F_SETLEASE, F_RDLCK) != 0)
+    GTEST_SKIP() << "no leases on this filesystem: " << std::strerror(errno);
   ::signal(SIGIO, SIG_IGN);
   EXPECT_EQ(::open((root / "in/file").c_str(), O_WRONLY | O_NONBLOCK), -1);
   std::thread gives_back([&] { ::fcntl(holder.get(), F_SETLEASE, F_UNLCK); });
