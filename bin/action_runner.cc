@@ -49,10 +49,11 @@ claim::Outcome outcome_of(const exec::Ended& ended) {
 }
 
 // Open to append, with the command as a heading.
-Result<Descriptor> open_output(const Path& root, const Path& file, const std::string& command) {
-  const Path name = beneath::name_below(root, file);
-  TORC_TRY(beneath::make_directories(root, name.parent_path()));
-  TORC_ASSIGN(Descriptor out, beneath::open_to_append(root, name));
+Result<Descriptor> open_output(const exec::OutputRoot& root, const Path& file,
+                               const std::string& command) {
+  const Path name = beneath::name_below(root.path, file);
+  TORC_TRY(beneath::make_directories(root.path, name.parent_path(), root.directory_mode()));
+  TORC_ASSIGN(Descriptor out, beneath::open_to_append(root.path, name, root.file_mode()));
   const std::string heading = fmt::format("+ {}\n", command);
   (void)!write(out.get(), heading.data(), heading.size());
   return out;
@@ -112,7 +113,7 @@ bool ActionRunner::start(Running run, std::chrono::nanoseconds limit) {
       claim::is_of_worker(of(run.grant).trigger) ? world_.self : claim::WorkerEpoch{};
   const Path file =
       action_file(world_.preparer.output_dir(), run.grant.action, run.grant.nth, whose);
-  const Path root = world_.preparer.output_root();
+  const exec::OutputRoot root = world_.preparer.output_root(world_.umask);
   Result<Descriptor> output = open_output(root, file, next.line);
   if (!output.ok())
     world_.notice(

@@ -57,7 +57,7 @@ std::vector<spec::Diagnostic> conflicts_of(store::Transaction& tx, const Additio
     for (const spec::UserDataEntry& entry : workflow.user_data) {
       if (entry.name == d.name) one.place = entry.place;
     }
-    one.source_line = source.line(one.place.line);
+    show_line(source, one);
   }
   return found;
 }
@@ -182,24 +182,24 @@ Exit print_added(const App& app, const store::Store& store, const AdditionText& 
                               {"jobs_there", added.there_names},
                               {"living_workers", added.living},
                               {"diagnostics", diagnostics_json(shown)["diagnostics"]}};
-    fmt::print(app.out, "{}\n", json_text(out));
+    say(app.out, "{}\n", json_text(out));
     return added.good ? Exit::ok : Exit::usage;
   }
   print_diagnostics(app, shown, "nothing was added");
   if (!added.good) return Exit::usage;
   if (added.jobs > 0) {
-    fmt::print(app.out, "{} {} job(s): {}\n", dry_run ? "would add" : "added",
-               show_count(added.jobs), some(added.names, added.jobs));
+    say(app.out, "{} {} job(s): {}\n", dry_run ? "would add" : "added", show_count(added.jobs),
+        some(added.names, added.jobs));
   } else {
-    fmt::print(app.out, "nothing to add\n");
+    say(app.out, "nothing to add\n");
   }
   if (added.there > 0) {
-    fmt::print(app.out, "there already: {} job(s): {}\n", show_count(added.there),
-               some(added.there_names, added.there));
+    say(app.out, "there already: {} job(s): {}\n", show_count(added.there),
+        some(added.there_names, added.there));
   }
   if (added.jobs > 0 && added.living == 0 && !dry_run) {
-    fmt::print(app.out, "no worker is registered now: torc run {}, or submit a batch script\n",
-               shown_path(app, store.directory()));
+    say(app.out, "no worker is registered now: torc run {}, or submit a batch script\n",
+        shown_path(app, store.directory()));
   }
   return Exit::ok;
 }

@@ -50,12 +50,22 @@ struct App {
   std::function<int()> columns = {};  // of the terminal as it is now; empty: terminal_columns
 };
 
+// Everything that the program says goes through here, and here alone it loses its power over a
+// terminal, wherever it comes from: lines and tabs stay, other control characters and bytes that
+// are no UTF-8 become \x1b. Names among it pass printable() before (quote.h), so that they cannot
+// make up lines either.
+[[nodiscard]] std::string terminal_text(std::string text);
+
+// Bytes as they are: what jobs wrote, and the line of progress that draws itself anew.
+inline bool write_raw(std::FILE* to, std::string_view bytes) {
+  return std::fwrite(bytes.data(), 1, bytes.size(), to) == bytes.size();
+}
+
 // Prints without minding whether anybody reads it: a worker must not end because its log cannot be
 // written.
 template <class... Args>
 void say(std::FILE* to, fmt::format_string<Args...> format, Args&&... args) {
-  const std::string text = fmt::format(format, std::forward<Args>(args)...);
-  (void)std::fwrite(text.data(), 1, text.size(), to);
+  (void)write_raw(to, terminal_text(fmt::format(format, std::forward<Args>(args)...)));
 }
 
 // Prints "torc: error: …" with the remedy below, and gives the exit code that fits the kind.

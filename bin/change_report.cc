@@ -107,7 +107,7 @@ void print_change_json(const App& app, const store::Store& store, const ChangeRe
                             {"followers", std::move(followers)},
                             {"ending", change.ending},
                             {"jobs", report.names}};
-  fmt::print(app.out, "{}\n", json_text(out));
+  say(app.out, "{}\n", json_text(out));
 }
 
 void print_change(const App& app, const ChangeReport& report, std::string_view done, bool dry_run,
@@ -115,37 +115,37 @@ void print_change(const App& app, const ChangeReport& report, std::string_view d
   const Change& change = report.change;
   const std::uint64_t total = change.total();
   if (total == 0) {
-    fmt::print(app.out, "nothing to change\n");
+    say(app.out, "nothing to change\n");
   } else {
-    fmt::print(app.out, "{} {} job(s): {}\n", done, show_count(total), show_counts(change.changed));
-    fmt::print(app.out, "  {}\n", some(report.names, total));
+    say(app.out, "{} {} job(s): {}\n", done, show_count(total), show_counts(change.changed));
+    say(app.out, "  {}\n", some(report.names, total));
   }
   for (std::size_t i = 0; i < report.followers.size(); ++i) {
     const Change::Group& g = change.followers[i];
-    fmt::print(app.out, "because of that {} job(s) {} {}, not {}: {}\n", show_count(g.jobs),
-               dry_run ? "would be" : "are now", claim::to_string(g.after),
-               claim::to_string(g.before), some(report.followers[i], g.jobs));
+    say(app.out, "because of that {} job(s) {} {}, not {}: {}\n", show_count(g.jobs),
+        dry_run ? "would be" : "are now", claim::to_string(g.after), claim::to_string(g.before),
+        some(report.followers[i], g.jobs));
   }
   const std::string left = show_counts(change.left);
-  if (!left.empty()) fmt::print(app.out, "left alone: {}\n", left);
+  if (!left.empty()) say(app.out, "left alone: {}\n", left);
   for (std::size_t i = 0; i < report.passed_over.size() && i < kShownNames; ++i) {
     const ChangeReport::PassedOver& p = report.passed_over[i];
-    fmt::print(app.out,
-               "  {} was canceled because of {}, which is {}; it waits again with: torc {} {} {}\n",
-               printable(p.name), printable(p.because), claim::to_string(p.state),
-               p.state == JobState::completed ? "reset" : "retry", shown_path(app, store),
-               job_word(p.because, p.root));
+    say(app.out,
+        "  {} was canceled because of {}, which is {}; it waits again with: torc {} {} {}\n",
+        printable(p.name), printable(p.because), claim::to_string(p.state),
+        p.state == JobState::completed ? "reset" : "retry", shown_path(app, store),
+        job_word(p.because, p.root));
   }
   if (change.ending > 0 && !dry_run) {
-    fmt::print(app.out, "{} of them still run; their workers were told to end them\n",
-               show_count(change.ending));
+    say(app.out, "{} of them still run; their workers were told to end them\n",
+        show_count(change.ending));
   }
 }
 
 void say_without_workers(const App& app, const ChangeReport& report, const Path& store) {
   if (report.living > 0) return;
-  fmt::print(app.out, "no worker is registered now: torc run {}, or submit a batch script\n",
-             shown_path(app, store));
+  say(app.out, "no worker is registered now: torc run {}, or submit a batch script\n",
+      shown_path(app, store));
 }
 
 }  // namespace torc::cli

@@ -128,7 +128,7 @@ std::vector<CommandHelp> described(const CLI::App& cli) {
 Exit run_completion(const App& app, const CLI::App& cli, const std::string& shell) {
   const auto script = completion_script(shell, described(cli));
   if (!script) return report(app, script.error());
-  fmt::print(app.out, "{}", *script);
+  say(app.out, "{}", *script);
   return Exit::ok;
 }
 
@@ -300,14 +300,13 @@ Exit run_command_line(const App& app, int argc, char** argv) {
     const auto chosen = cli.get_subcommands();
     const auto unknown = cli.remaining();
     if (chosen.empty() && !unknown.empty()) {
-      fmt::print(app.err, "torc: error: there is no command '{}'\n", printable(unknown.front()));
+      say(app.err, "torc: error: there is no command '{}'\n", printable(unknown.front()));
       const std::string near = nearest_command(cli, unknown.front());
-      if (!near.empty()) fmt::print(app.err, "  did you mean `torc {}`?\n", near);
+      if (!near.empty()) say(app.err, "  did you mean `torc {}`?\n", near);
     } else {
-      fmt::print(app.err, "torc: error: {}\n", error.what());
+      say(app.err, "torc: error: {}\n", error.what());
     }
-    fmt::print(app.err, "  see `torc {}--help`\n",
-               chosen.empty() ? "" : chosen.front()->get_name() + " ");
+    say(app.err, "  see `torc {}--help`\n", chosen.empty() ? "" : chosen.front()->get_name() + " ");
     return Exit::usage;
   }
   return exit;

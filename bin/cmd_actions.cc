@@ -93,7 +93,7 @@ std::string shown_commands(const Row& row) {
 
 void print(const App& app, const std::vector<Row>& rows) {
   if (rows.empty()) {
-    fmt::print(app.out, "the workflow has no actions\n");
+    say(app.out, "the workflow has no actions\n");
     return;
   }
   Table table({{"action", Align::right},
@@ -115,7 +115,7 @@ void print(const App& app, const std::vector<Row>& rows) {
                r.run.state == claim::RunState::ended ? show_outcome(r.run.outcome) : "-",
                shown_commands(r)});
   }
-  fmt::print(app.out, "{}", table.text());
+  say(app.out, "{}", table.text());
 }
 
 ordered_json to_json(const Row& r) {
@@ -199,7 +199,7 @@ Exit run_actions(const App& app, const ActionsOptions& options) {
   if (options.json) {
     ordered_json all = ordered_json::array();
     for (const Row& r : *rows) all.push_back(to_json(r));
-    fmt::print(app.out, "{}\n", json_text(all));
+    say(app.out, "{}\n", json_text(all));
   } else {
     print(app, *rows);
   }

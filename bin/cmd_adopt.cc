@@ -134,10 +134,10 @@ Exit run_adopt(const App& app, const AdoptOptions& options) {
     const nlohmann::ordered_json out = {{"store", path->string()},
                                         {"adopted", *done == store::Adoption::adopted},
                                         {"host", app.world.host}};
-    fmt::print(app.out, "{}\n", json_text(out));
+    say(app.out, "{}\n", json_text(out));
     return Exit::ok;
   }
-  fmt::print(app.out, "{}: {}\n", path->string(), text_of(*done, app));
+  say(app.out, "{}: {}\n", path->string(), text_of(*done, app));
   return Exit::ok;
 }
 

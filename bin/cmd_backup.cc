@@ -9,6 +9,7 @@
 #include "bin/locate.h"
 #include "bin/make_store.h"
 #include "bin/quantities.h"
+#include "bin/sharing.h"
 #include "lib/claim/claimer.h"
 #include "lib/store/backup.h"
 
@@ -62,23 +63,21 @@ void print(const App& app, const BackupOptions& options, const store::BackedUp& 
                                         {"counts", std::move(counts)},
                                         {"living_workers", contents.workers},
                                         {"verified", true}};
-    fmt::print(app.out, "{}\n", json_text(out));
+    say(app.out, "{}\n", json_text(out));
     return;
   }
-  fmt::print(app.out, "{}: workflow '{}' as of commit {}, {} job(s): {}\n", target.string(),
-             contents.workflow.name, made.sequence, show_count(contents.workflow.jobs),
-             show_counts(contents.workflow));
-  fmt::print(app.out, "verified; engine {}, a store of its own with id {}\n",
-             journal ? "journal" : "lmdb", made.identity.id_hex());
+  say(app.out, "{}: workflow '{}' as of commit {}, {} job(s): {}\n", target.string(),
+      contents.workflow.name, made.sequence, show_count(contents.workflow.jobs),
+      show_counts(contents.workflow));
+  say(app.out, "verified; engine {}, a store of its own with id {}\n", journal ? "journal" : "lmdb",
+      made.identity.id_hex());
   if (contents.workers > 0) {
-    fmt::print(
-        app.out,
+    say(app.out,
         "{} worker(s) were at work: whoever works on the copy runs their jobs again when their "
         "leases have run out\n",
         contents.workers);
   }
-  fmt::print(app.out,
-             "not in it: the output of jobs (logs/); its batch scripts name the original\n");
+  say(app.out, "not in it: the output of jobs (logs/); its batch scripts name the original\n");
 }
 
 }  // namespace
@@ -96,6 +95,10 @@ Exit run_backup(const App& app, const BackupOptions& options) {
     if (!engine) return report(app, engine.error());
     request.engine = *engine;
   }
+  // Kept open: what the store needs is there then, and all that is made from here on is the copy's.
+  const auto opened = store::Store::open(app.world, *source, store::Tuning{});
+  if (!opened) return report(app, opened.error());
+  const OwnUmask outside(app);
   auto made = store::backup(app.world, *source, request);
   if (!made) return report(app, made.error());
   auto contents = look_at(app, request.destination);

@@ -116,7 +116,7 @@ class Command {
   Result<void> in_processes(const std::string& name, const std::string& field, const Path& store,
                             const std::vector<Path>& roots, double share);
   void tell(const std::string& line) const {
-    if (!options_.json) fmt::print(app_.err, "{} …\n", line);
+    if (!options_.json) say(app_.err, "{} …\n", line);
   }
   [[nodiscard]] nanoseconds share(double part) const {
     return std::chrono::duration_cast<nanoseconds>(options_.seconds * part);
@@ -206,8 +206,8 @@ Result<void> Command::measure() {
 }
 
 void Command::show() const {
-  fmt::print(app_.out, "{}: {}, engine {}\n", directory_.string(), type_.name,
-             engine_ == store::Engine::lmdb ? "lmdb" : "journal");
+  say(app_.out, "{}: {}, engine {}\n", directory_.string(), type_.name,
+      engine_ == store::Engine::lmdb ? "lmdb" : "journal");
   Table table({{"what"},
                {"per second", Align::right},
                {"median", Align::right},
@@ -227,7 +227,7 @@ void Command::show() const {
                f.modifying ? fmt::format("{:.1f}", *f.modifying) : "-",
                f.requests ? show_count(f.conflicts) : "-"});
   }
-  fmt::print(app_.out, "{}requests: to the filesystem, for each commit\n", table.text());
+  say(app_.out, "{}requests: to the filesystem, for each commit\n", table.text());
 }
 
 void Command::show_json() const {
@@ -248,14 +248,14 @@ void Command::show_json() const {
     one["conflicts"] = f.requests ? ordered_json(f.conflicts) : nullptr;
     out[f.field] = std::move(one);
   }
-  fmt::print(app_.out, "{}\n", json_text(out));
+  say(app_.out, "{}\n", json_text(out));
 }
 
 Exit Command::run() {
   note_interrupts();
   const Result<void> done = measure();
   if (interrupted()) {
-    fmt::print(app_.err, "torc: interrupted; nothing was left behind\n");
+    say(app_.err, "torc: interrupted; nothing was left behind\n");
     return Exit::store;
   }
   if (!done) return report(app_, done.error());

@@ -130,8 +130,7 @@ Exit run_cancel(const App& app, const ChangeOptions& options) {
   return run_change(app, options, kind, [&](const ChangeReport& done, const Path&) {
     const auto n = done.change.changed[static_cast<std::size_t>(JobState::pending_failed)];
     if (n > 0) {
-      fmt::print(app.out, "of those that were pending_failed ({}), the failure stands\n",
-                 show_count(n));
+      say(app.out, "of those that were pending_failed ({}), the failure stands\n", show_count(n));
     }
   });
 }
@@ -166,8 +165,8 @@ Exit run_set(const App& app, const ChangeOptions& options) {
     const auto n = report.change.changed[static_cast<std::size_t>(JobState::claimed)] +
                    report.change.changed[static_cast<std::size_t>(JobState::running)];
     if (n > 0) {
-      fmt::print(app.out, "{} of them are claimed or run: only another attempt would have it\n",
-                 show_count(n));
+      say(app.out, "{} of them are claimed or run: only another attempt would have it\n",
+          show_count(n));
     }
   });
 }

@@ -16,17 +16,17 @@ Exit run_check(const App& app, const CheckOptions& options) {
   if (!loaded) return report(app, loaded.error());
   const bool good = loaded->expansion.has_value();
   if (options.json) {
-    fmt::print(app.out, "{}\n", json_text(diagnostics_json(*loaded)));
+    say(app.out, "{}\n", json_text(diagnostics_json(*loaded)));
     return good ? Exit::ok : Exit::usage;
   }
   print_diagnostics(app, *loaded);
   if (!good) return Exit::usage;
   const bool runs = std::none_of(loaded->diagnostics.begin(), loaded->diagnostics.end(),
                                  [](const spec::Diagnostic& d) { return d.blocks_run; });
-  fmt::print(app.out, "{}: {}: workflow '{}', {} job(s) from {} entr{}\n", loaded->file,
-             runs ? "good" : "good, but more than this version runs (see the notes)",
-             loaded->workflow->name, show_count(loaded->expansion->jobs),
-             loaded->workflow->jobs.size(), loaded->workflow->jobs.size() == 1 ? "y" : "ies");
+  say(app.out, "{}: {}: workflow '{}', {} job(s) from {} entr{}\n", loaded->file,
+      runs ? "good" : "good, but more than this version runs (see the notes)",
+      loaded->workflow->name, show_count(loaded->expansion->jobs), loaded->workflow->jobs.size(),
+      loaded->workflow->jobs.size() == 1 ? "y" : "ies");
   return Exit::ok;
 }
 

@@ -57,15 +57,15 @@ Exit run_compact(const App& app, const CompactOptions& options) {
         {"files_after", done->after.files},
         {"bytes_before", done->before.bytes.value},
         {"bytes_after", done->after.bytes.value}};
-    fmt::print(app.out, "{}\n", json_text(out));
+    say(app.out, "{}\n", json_text(out));
     return Exit::ok;
   }
-  fmt::print(app.out, "{}: {} in {} file(s), before {} in {}\n", path->string(),
-             show_bytes(done->after.bytes), show_count(done->after.files),
-             show_bytes(done->before.bytes), show_count(done->before.files));
+  say(app.out, "{}: {} in {} file(s), before {} in {}\n", path->string(),
+      show_bytes(done->after.bytes), show_count(done->after.files), show_bytes(done->before.bytes),
+      show_count(done->before.files));
   if (!done->living.empty()) {
-    fmt::print(app.out, "{}: what became superfluous less than ten minutes ago stays for them\n",
-               show_workers(done->living));
+    say(app.out, "{}: what became superfluous less than ten minutes ago stays for them\n",
+        show_workers(done->living));
   }
   return Exit::ok;
 }

@@ -115,7 +115,7 @@ Exit get(const App& app, const DataOptions& o) {
         return {};
       });
   if (!seen) return fail(app, seen.error());
-  fmt::print(app.out, "{}\n", out);
+  say(app.out, "{}\n", out);
   return Exit::ok;
 }
 
@@ -146,9 +146,9 @@ Exit list(const App& app, const DataOptions& o) {
       });
   if (!seen) return report(app, seen.error());
   if (o.json)
-    fmt::print(app.out, "{}\n", json_text(all));
+    say(app.out, "{}\n", json_text(all));
   else
-    fmt::print(app.out, "{}", table.text());
+    say(app.out, "{}", table.text());
   return Exit::ok;
 }
 
@@ -212,7 +212,7 @@ Exit set(const App& app, const DataOptions& o) {
                               {"name", name},
                               {"changed", changed},
                               {"data", value_json(*value)}};
-    fmt::print(app.out, "{}\n", json_text(out));
+    say(app.out, "{}\n", json_text(out));
   }
   return Exit::ok;
 }
@@ -232,7 +232,7 @@ Exit remove(const App& app, const DataOptions& o) {
   if (o.json) {
     const ordered_json out = {
         {"store", (*store)->directory().string()}, {"name", name}, {"changed", changed}};
-    fmt::print(app.out, "{}\n", json_text(out));
+    say(app.out, "{}\n", json_text(out));
   }
   return Exit::ok;
 }

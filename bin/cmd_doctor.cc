@@ -18,8 +18,8 @@ namespace {
 Exit cancelled(const App& app, const Path& directory) {
   const Path left = directory / store::kMeetingPlace;
   const bool clean = !app.world.disk.status(left).ok();
-  fmt::print(app.err, "torc: interrupted; {}\n",
-             clean ? "nothing was left behind" : "delete " + left.string() + " when both are gone");
+  say(app.err, "torc: interrupted; {}\n",
+      clean ? "nothing was left behind" : "delete " + left.string() + " when both are gone");
   return Exit::store;
 }
 
@@ -72,7 +72,7 @@ Result<void> with_other_node(const App& app, const DoctorOptions& options, Diagn
   two.facts = diagnosis.checkup.facts;
   store::PosixLocks locks;
   const store::Tell tell = [&](const std::string& line) {
-    if (!options.json) fmt::print(app.err, "{}: {} …\n", app.world.host, line);
+    if (!options.json) say(app.err, "{}: {} …\n", app.world.host, line);
   };
   TORC_ASSIGN(diagnosis.two_node, store::run_two_node(app.world, locks, diagnosis.checkup.directory,
                                                       two, tell, interrupted));
@@ -108,9 +108,9 @@ Exit run_doctor(const App& app, const DoctorOptions& options) {
     }
   }
   if (options.json) {
-    fmt::print(app.out, "{}\n", json_text(to_json(diagnosis)));
+    say(app.out, "{}\n", json_text(to_json(diagnosis)));
   } else {
-    fmt::print(app.out, "{}", to_text(diagnosis));
+    say(app.out, "{}", to_text(diagnosis));
   }
   return is_fit(diagnosis.findings) ? Exit::ok : Exit::store;
 }

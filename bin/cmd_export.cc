@@ -9,6 +9,7 @@
 #include "bin/logs.h"
 #include "bin/quantities.h"
 #include "bin/quote.h"
+#include "bin/sharing.h"
 #include "lib/base/descriptor.h"
 #include "lib/exec/output_disk.h"
 
@@ -120,6 +121,7 @@ Exit run_export(const App& app, const ExportOptions& options) {
   if (!where) return report(app, where.error());
   auto store = store::Store::open(app.world, where->store, store::Tuning{});
   if (!store) return report(app, store.error());
+  const OwnUmask outside(app);  // what the store needs is there since it was opened
   const Path directory = (app.directory / where->name).lexically_normal();
   if (auto made = make_empty_directory(directory); !made) return report(app, made.error());
   auto jobs = jobs_that_ran(**store);

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "bin/graph.h"
+#include "bin/job_view.h"
 #include "bin/locate.h"
 #include "bin/quote.h"
 #include "bin/spec_commands.h"
@@ -60,7 +61,7 @@ Exit run_graph(const App& app, const GraphOptions& options) {
   if (!loaded) return report(app, loaded.error());
   if (!loaded->expansion) {
     if (options.json)
-      fmt::print(app.out, "{}\n", diagnostics_json(*loaded).dump(2));
+      say(app.out, "{}\n", json_text(diagnostics_json(*loaded)));
     else
       print_diagnostics(app, *loaded);
     return Exit::usage;
@@ -69,13 +70,13 @@ Exit run_graph(const App& app, const GraphOptions& options) {
   if (!drawn) return report(app, drawn.error());
   const Graph& graph = *drawn;
   if (options.json)
-    fmt::print(app.out, "{}\n", to_json(graph).dump(2));
+    say(app.out, "{}\n", json_text(to_json(graph)));
   else if (options.format == "svg")
-    fmt::print(app.out, "{}", to_svg(graph));
+    say(app.out, "{}", to_svg(graph));
   else if (options.format == "mermaid")
-    fmt::print(app.out, "{}", to_mermaid(graph));
+    say(app.out, "{}", to_mermaid(graph));
   else
-    fmt::print(app.out, "{}", to_dot(graph));
+    say(app.out, "{}", to_dot(graph));
   return Exit::ok;
 }
 

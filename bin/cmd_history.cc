@@ -199,18 +199,17 @@ std::string Command::what(const claim::Reader& reader, const Event& event) {
 
 void Command::show_extent() const {
   if (store_->identity().engine == store::Engine::lmdb) {
-    fmt::print(
-        app_.out,
+    say(app_.out,
         "engine lmdb keeps no commits: told from the state, the newest attempt of each job\n");
   } else if (extent_.first != 1) {
-    fmt::print(app_.out, "{}; of what is older the state tells the newest attempt of each job\n",
-               extent_.first == 0 ? std::string("no commits are left")
-                                  : fmt::format("commits from {} on are left", extent_.first));
+    say(app_.out, "{}; of what is older the state tells the newest attempt of each job\n",
+        extent_.first == 0 ? std::string("no commits are left")
+                           : fmt::format("commits from {} on are left", extent_.first));
   }
   if (!extent_.without_gap)
-    fmt::print(app_.out, "some commits are missing between: collected, or lost in a repair\n");
+    say(app_.out, "some commits are missing between: collected, or lost in a repair\n");
   for (const Path& file : extent_.unreadable)
-    fmt::print(app_.err, "torc: warning: {} is damaged: see `torc verify`\n", file.string());
+    say(app_.err, "torc: warning: {} is damaged: see `torc verify`\n", file.string());
 }
 
 void Command::show_table(const claim::Reader& reader, const std::vector<const Event*>& events) {
@@ -235,11 +234,11 @@ void Command::show_table(const claim::Reader& reader, const std::vector<const Ev
                   : fmt::format("{}{}{}", claim::raw(e->worker), host.empty() ? "" : " on ", host),
               what(reader, *e)});
     if (page.rows() < kPage) continue;
-    fmt::print(app_.out, "{}", page.text());
+    say(app_.out, "{}", page.text());
     page = new_page();
   }
-  if (!page.empty()) fmt::print(app_.out, "{}", page.text());
-  if (events.empty()) fmt::print(app_.out, "nothing that fits has happened\n");
+  if (!page.empty()) say(app_.out, "{}", page.text());
+  if (events.empty()) say(app_.out, "nothing that fits has happened\n");
 }
 
 void Command::show_json(const claim::Reader& reader, const std::vector<const Event*>& events) {
@@ -254,7 +253,7 @@ void Command::show_json(const claim::Reader& reader, const std::vector<const Eve
   head["complete"] = extent_.first == 1 && extent_.without_gap && extent_.unreadable.empty();
   std::string text = json_text(head);
   text.erase(text.rfind('\n'));
-  fmt::print(app_.out, "{},\n  \"events\": [", text);
+  say(app_.out, "{},\n  \"events\": [", text);
   bool first = true;
   for (const Event* e : events) {
     const claim::Outcome& o = e->outcome;
@@ -285,10 +284,10 @@ void Command::show_json(const claim::Reader& reader, const std::vector<const Eve
       row["parent"] =
           raw(e->parent) == 0 ? ordered_json(nullptr) : ordered_json(name_of(reader, e->parent));
     }
-    fmt::print(app_.out, "{}\n    {}", first ? "" : ",", json_line(row));
+    say(app_.out, "{}\n    {}", first ? "" : ",", json_line(row));
     first = false;
   }
-  fmt::print(app_.out, "{}]\n}}\n", first ? "" : "\n  ");
+  say(app_.out, "{}]\n}}\n", first ? "" : "\n  ");
 }
 
 void Command::show(const claim::Reader& reader) {

@@ -18,25 +18,23 @@ namespace {
 void print_next_steps(const App& app, const MadeStore& made, const LoadedSpec& loaded) {
   const store::Identity& identity = made.store->identity();
   const std::string store = shown_path(app, made.store->directory());
-  fmt::print(
-      app.out, "made {}: workflow '{}', {} job(s), engine {}\n", store,
+  say(app.out, "made {}: workflow '{}', {} job(s), engine {}\n", store,
       printable(loaded.workflow->name), show_count(loaded.expansion->jobs),
       identity.engine == store::Engine::lmdb ? "lmdb (this host only)" : "journal (any host)");
   if (!made.moved.empty())
-    fmt::print(app.out, "the store that was there is now {}\n", shown_path(app, made.moved));
-  fmt::print(app.out, "\nnext:\n");
+    say(app.out, "the store that was there is now {}\n", shown_path(app, made.moved));
+  say(app.out, "\nnext:\n");
   if (identity.engine == store::Engine::journal || made.scripts.empty()) {
-    for (const Path& script : made.scripts)
-      fmt::print(app.out, "  sbatch {}\n", shown_path(app, script));
+    for (const Path& script : made.scripts) say(app.out, "  sbatch {}\n", shown_path(app, script));
   }
-  fmt::print(app.out, "  torc run {}      # work here\n  torc status {}   # how far it is\n", store,
-             store);
+  say(app.out, "  torc run {}      # work here\n  torc status {}   # how far it is\n", store,
+      store);
   if (identity.engine == store::Engine::lmdb && !made.scripts.empty()) {
-    fmt::print(app.out,
-               "\nThis directory is on a local filesystem, so only this host can use the store. "
-               "For batch jobs on\n"
-               "other nodes make it on a shared filesystem, or with --engine journal if this one "
-               "is shared after all.\n");
+    say(app.out,
+        "\nThis directory is on a local filesystem, so only this host can use the store. "
+        "For batch jobs on\n"
+        "other nodes make it on a shared filesystem, or with --engine journal if this one "
+        "is shared after all.\n");
   }
 }
 
@@ -47,7 +45,7 @@ Exit run_init(const App& app, const InitOptions& options) {
   if (!loaded) return report(app, loaded.error());
   if (!loaded->expansion) {
     if (options.json)
-      fmt::print(app.out, "{}\n", json_text(diagnostics_json(*loaded)));
+      say(app.out, "{}\n", json_text(diagnostics_json(*loaded)));
     else
       print_diagnostics(app, *loaded, "nothing was made");
     return Exit::usage;
@@ -66,7 +64,7 @@ Exit run_init(const App& app, const InitOptions& options) {
   if (const auto& asked = loaded->workflow->lease.ttl; asked) {
     const std::string note =
         too_short(*asked, store::facts_of(app.world.disk, directory.parent_path()));
-    if (!note.empty() && !options.json) fmt::print(app.err, "torc: warning: {}\n", note);
+    if (!note.empty() && !options.json) say(app.err, "torc: warning: {}\n", note);
   }
   auto made = make_store(app, *loaded, directory, *engine,
                          options.force ? Existing::move_aside : Existing::refuse, group,
@@ -82,7 +80,7 @@ Exit run_init(const App& app, const InitOptions& options) {
         {"engine", made->store->identity().engine == store::Engine::lmdb ? "lmdb" : "journal"},
         {"jobs", loaded->expansion->jobs},
         {"scripts", std::move(scripts)}};
-    fmt::print(app.out, "{}\n", json_text(out));
+    say(app.out, "{}\n", json_text(out));
   } else {
     print_next_steps(app, *made, *loaded);
   }

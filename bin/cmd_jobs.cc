@@ -73,7 +73,7 @@ std::string show_retries(const claim::Reader& reader, const claim::Handler& hand
 // Nothing of an attempt that never ran, or of which nobody can tell any more what it used.
 void print_use(const App& app, const claim::Outcome& o) {
   const auto line = [&](std::string_view name, const std::string& value) {
-    fmt::print(app.out, "{:<12} {}\n", name, value);
+    say(app.out, "{:<12} {}\n", name, value);
   };
   if (o.started_at.count() == 0 || o.cause == claim::EndCause::not_started) return;
   const bool measured = is_measured(o);
@@ -95,7 +95,7 @@ void print_job(const App& app, const claim::Reader& reader, const RecipeBook::Pa
   RecipeBook book;
   const spec::RenderedJob rendered = page.recipe.render(raw(id) - raw(page.job_template.first));
   const auto line = [&](std::string_view name, const std::string& value) {
-    fmt::print(app.out, "{:<12} {}\n", name, value);
+    say(app.out, "{:<12} {}\n", name, value);
   };
   const claim::Outcome& o = job.outcome;
   line("job", fmt::format("{} (#{})", printable(rendered.name), raw(id)));
@@ -226,30 +226,30 @@ Exit run_jobs(const App& app, const JobsOptions& options) {
   auto viewed =
       (*store)->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
         RecipeBook book;
-        if (options.json) fmt::print(app.out, "[");
+        if (options.json) say(app.out, "[");
         claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
           if (!options.name.empty() && !RE2::PartialMatch(job_name(book, reader, id), pattern))
             return true;
           if (options.json) {
-            fmt::print(app.out, "{}\n  {}", shown == 0 ? "" : ",",
-                       json_line(job_json(reader, book, id, job)));
+            say(app.out, "{}\n  {}", shown == 0 ? "" : ",",
+                json_line(job_json(reader, book, id, job)));
           } else {
             add_row(page, reader, book, id, job);
             if (page.rows() == kPage) {
-              fmt::print(app.out, "{}", page.text());
+              say(app.out, "{}", page.text());
               page = new_page();
             }
           }
           ++shown;
           return options.limit == 0 || shown < options.limit;
         });
-        if (options.json) fmt::print(app.out, "{}]\n", shown == 0 ? "" : "\n");
+        if (options.json) say(app.out, "{}]\n", shown == 0 ? "" : "\n");
         return {};
       });
   if (!viewed) return report(app, viewed.error());
   if (!options.json) {
-    if (!page.empty()) fmt::print(app.out, "{}", page.text());
-    if (shown == 0) fmt::print(app.out, "no such jobs\n");
+    if (!page.empty()) say(app.out, "{}", page.text());
+    if (shown == 0) say(app.out, "no such jobs\n");
   }
   return Exit::ok;
 }
@@ -278,7 +278,7 @@ Exit run_job(const App& app, const JobOptions& options) {
         add_needs(out, reader, page->job_template, *id);
         add_upstream(out, reader, book, *id);
         out["added"] = origin_json(reader, book, *id);
-        fmt::print(app.out, "{}\n", json_text(out));
+        say(app.out, "{}\n", json_text(out));
         return {};
       });
   return viewed ? Exit::ok : report(app, viewed.error());

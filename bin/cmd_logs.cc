@@ -122,7 +122,7 @@ Result<void> print_json(const App& app, const JobNow& now) {
                                        {"attempt", now.output.attempt},
                                        {"stdout", std::move(out)},
                                        {"stderr", std::move(err)}};
-  fmt::print(app.out, "{}\n", json_text(json));
+  say(app.out, "{}\n", json_text(json));
   return {};
 }
 

@@ -12,14 +12,14 @@ namespace torc::cli {
 
 Exit run_new(const App& app, const NewOptions& options) {
   if (options.kind.empty()) {
-    for (const Starter& s : starters()) fmt::print(app.out, "{:<14} {}\n", s.kind, s.about);
-    fmt::print(app.out, "\ntorc new KIND FILE makes one\n");
+    for (const Starter& s : starters()) say(app.out, "{:<14} {}\n", s.kind, s.about);
+    say(app.out, "\ntorc new KIND FILE makes one\n");
     return Exit::ok;
   }
   const auto found = std::find_if(starters().begin(), starters().end(),
                                   [&](const Starter& s) { return s.kind == options.kind; });
   if (options.file.empty()) {
-    fmt::print(app.out, "{}", found->text);
+    say(app.out, "{}", found->text);
     return Exit::ok;
   }
   const Path path = (app.directory / options.file).lexically_normal();
@@ -33,7 +33,7 @@ Exit run_new(const App& app, const NewOptions& options) {
   auto written = disk.write(*file, 0, found->text);
   auto closed = disk.close(*file);
   if (!written || !closed) return report(app, written ? closed.error() : written.error());
-  fmt::print(app.out, "made {}\nnext: torc check {}\n", options.file, shell_word(options.file));
+  say(app.out, "made {}\nnext: torc check {}\n", options.file, shell_word(options.file));
   return Exit::ok;
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bin/commands.h"
+#include "bin/job_view.h"
 #include "bin/quantities.h"
 #include "bin/quote.h"
 #include "bin/table.h"
@@ -70,7 +71,7 @@ void print_table(const App& app, const std::vector<exec::NodeEntry>& workers) {
                                                : "works",
                shown_path(app, m.store)});
   }
-  fmt::print(app.out, "{}", table.text());
+  say(app.out, "{}", table.text());
 }
 
 }  // namespace
@@ -93,18 +94,18 @@ Exit run_node(const App& app, const NodeOptions& options) {
         {"free", amounts(fresh, free)},
         {"total",
          {{"cpus", machine.cpus}, {"memory_bytes", machine.memory.value}, {"gpus", machine.gpus}}}};
-    fmt::print(app.out, "{}\n", all.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+    say(app.out, "{}\n", json_text(all));
     return Exit::ok;
   }
   if (workers->empty()) {
-    fmt::print(app.out, "no worker of yours on {}\n", machine.host);
+    say(app.out, "no worker of yours on {}\n", machine.host);
   } else {
     print_table(app, *workers);
   }
-  fmt::print(app.out, "free here: {} of {} CPU(s), {} of {}, {} of {} GPU(s){}\n", free.cpu_count(),
-             machine.cpus, show_bytes(free.memory + free.own_memory), show_bytes(machine.memory),
-             gpus_in(fresh, free.gpus).size(), gpus,
-             free.gpus == 0 ? "" : ": " + joined(gpus_in(fresh, free.gpus)));
+  say(app.out, "free here: {} of {} CPU(s), {} of {}, {} of {} GPU(s){}\n", free.cpu_count(),
+      machine.cpus, show_bytes(free.memory + free.own_memory), show_bytes(machine.memory),
+      gpus_in(fresh, free.gpus).size(), gpus,
+      free.gpus == 0 ? "" : ": " + joined(gpus_in(fresh, free.gpus)));
   return Exit::ok;
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "bin/job_view.h"
 #include "bin/plan_report.h"
 #include "bin/spec_commands.h"
 #include "bin/spec_report.h"
@@ -18,7 +19,7 @@ Exit run_plan(const App& app, const PlanOptions& options) {
   if (!loaded) return report(app, loaded.error());
   if (!loaded->expansion) {
     if (options.json)
-      fmt::print(app.out, "{}\n", diagnostics_json(*loaded).dump(2));
+      say(app.out, "{}\n", json_text(diagnostics_json(*loaded)));
     else
       print_diagnostics(app, *loaded);
     return Exit::usage;
@@ -35,11 +36,11 @@ Exit run_plan(const App& app, const PlanOptions& options) {
   if (options.json) {
     nlohmann::ordered_json out = to_json(plan, *loaded);
     out["diagnostics"] = diagnostics_json(*loaded)["diagnostics"];
-    fmt::print(app.out, "{}\n", out.dump(2));
+    say(app.out, "{}\n", json_text(out));
     return Exit::ok;
   }
   print_diagnostics(app, *loaded);
-  fmt::print(app.out, "{}", to_text(plan, *loaded));
+  say(app.out, "{}", to_text(plan, *loaded));
   return Exit::ok;
 }
 

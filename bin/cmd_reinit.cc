@@ -118,8 +118,7 @@ Result<Reinit> reinit(const App& app, store::Store& store, const ReinitOptions& 
     return {};
   }));
   if (o.checksum && settings.sums == Sums::no && !o.json) {
-    fmt::print(
-        app.err,
+    say(app.err,
         "torc: note: workers of this store do not hash files (`torc init --checksum`): sizes "
         "and times decide\n");
   }
@@ -169,47 +168,46 @@ void print_json(const App& app, const store::Store& store, const Reinit& done, b
                             {"added_jobs", done.added_names},
                             {"left_out", done.left_out},
                             {"left_out_jobs", done.left_out_names}};
-  fmt::print(app.out, "{}\n", json_text(out));
+  say(app.out, "{}\n", json_text(out));
 }
 
 void print(const App& app, const Reinit& done, bool dry_run) {
   const std::uint64_t total = done.change.total();
   if (done.added > 0) {
-    fmt::print(app.out, "{} {} job(s) that the new file has: {}{}\n",
-               dry_run ? "would add" : "added", show_count(done.added),
-               printable(done.added_names.front()), done.added > 1 ? ", …" : "");
+    say(app.out, "{} {} job(s) that the new file has: {}{}\n", dry_run ? "would add" : "added",
+        show_count(done.added), printable(done.added_names.front()), done.added > 1 ? ", …" : "");
   }
   if (done.stale.empty()) {
-    if (done.added == 0) fmt::print(app.out, "nothing is stale\n");
+    if (done.added == 0) say(app.out, "nothing is stale\n");
   } else {
-    fmt::print(app.out, "{} {} job(s): {} stale, {} that follow from them\n",
-               dry_run ? "would run again" : "to run again:", show_count(total),
-               show_count(done.stale.size()), show_count(done.followers));
+    say(app.out, "{} {} job(s): {} stale, {} that follow from them\n",
+        dry_run ? "would run again" : "to run again:", show_count(total),
+        show_count(done.stale.size()), show_count(done.followers));
   }
   for (std::size_t i = 0; i < done.stale.size() && i < kShownJobs; ++i) {
     const StaleJob& job = done.stale[i];
-    fmt::print(app.out, "  {}: {}\n", printable(job.name), fmt::join(job.reasons, "; "));
+    say(app.out, "  {}: {}\n", printable(job.name), fmt::join(job.reasons, "; "));
   }
   if (done.stale.size() > kShownJobs)
-    fmt::print(app.out, "  and {} more\n", show_count(done.stale.size() - kShownJobs));
+    say(app.out, "  and {} more\n", show_count(done.stale.size() - kShownJobs));
   for (const std::string& name : done.following)
-    fmt::print(app.out, "  {}: depends on jobs that run again\n", printable(name));
+    say(app.out, "  {}: depends on jobs that run again\n", printable(name));
   if (done.change.ending > 0 && !dry_run) {
-    fmt::print(app.out, "{} of them still run; their workers were told to end them\n",
-               show_count(done.change.ending));
+    say(app.out, "{} of them still run; their workers were told to end them\n",
+        show_count(done.change.ending));
   }
   if (done.left_out > 0) {
-    fmt::print(app.out,
-               "{} job(s) that are over are not in the new file and stay as they are; what becomes "
-               "stale of them runs again as before: {}{}\n",
-               show_count(done.left_out), printable(done.left_out_names.front()),
-               done.left_out > 1 ? ", …" : "");
+    say(app.out,
+        "{} job(s) that are over are not in the new file and stay as they are; what becomes "
+        "stale of them runs again as before: {}{}\n",
+        show_count(done.left_out), printable(done.left_out_names.front()),
+        done.left_out > 1 ? ", …" : "");
   }
   if (done.other_needs > 0) {
-    fmt::print(app.out,
-               "not taken over: other resources, schedulers, labels or priorities of {} entries "
-               "(`torc set`, or a new store)\n",
-               show_count(done.other_needs));
+    say(app.out,
+        "not taken over: other resources, schedulers, labels or priorities of {} entries "
+        "(`torc set`, or a new store)\n",
+        show_count(done.other_needs));
   }
 }
 

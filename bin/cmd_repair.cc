@@ -117,7 +117,7 @@ std::string Command::who(std::uint64_t author) const {
 void Command::show_lost() const {
   const auto& lost = repair_->lost();
   if (lost.empty()) {
-    fmt::print(app_.out, "nothing is lost\n");
+    say(app_.out, "nothing is lost\n");
     return;
   }
   Table table({{"lost commit", Align::right}, {"by"}, {"what"}});
@@ -128,28 +128,27 @@ void Command::show_lost() const {
     table.add({std::to_string(lost[i].sequence), readable ? who(lost[i].author) : "?",
                readable ? show_counts(lost_.commits[i]) : "cannot be read"});
   }
-  fmt::print(app_.out, "\n{}", table.text());
-  if (lost.size() > kShown) fmt::print(app_.out, "… {} commits in all\n", lost.size());
-  fmt::print(
-      app_.out,
+  say(app_.out, "\n{}", table.text());
+  if (lost.size() > kShown) say(app_.out, "… {} commits in all\n", lost.size());
+  say(app_.out,
       "\ntogether: {}\njobs whose end is lost run again; jobs whose claim is lost are ready\n",
       show_counts(lost_.all));
 }
 
 void Command::show() const {
   if (!repair_->needed()) {
-    fmt::print(app_.out, "{}: nothing to repair: the history is whole up to commit {}\n",
-               directory_.string(), repair_->last_good());
+    say(app_.out, "{}: nothing to repair: the history is whole up to commit {}\n",
+        directory_.string(), repair_->last_good());
     return;
   }
-  fmt::print(app_.out, "{}: good up to commit {}\n", directory_.string(), repair_->last_good());
+  say(app_.out, "{}: good up to commit {}\n", directory_.string(), repair_->last_good());
   if (!repair_->from_copy().empty()) {
-    fmt::print(app_.out, "(as this node's copy has it: {})\n", repair_->from_copy().string());
+    say(app_.out, "(as this node's copy has it: {})\n", repair_->from_copy().string());
   }
   for (const store::Damage& damage : repair_->damages())
-    fmt::print(app_.out, "damaged: {}\n", damage.what);
+    say(app_.out, "damaged: {}\n", damage.what);
   show_lost();
-  if (!living_.empty()) fmt::print(app_.out, "\n{}\n", show_workers(living_));
+  if (!living_.empty()) say(app_.out, "\n{}\n", show_workers(living_));
 }
 
 ordered_json Command::to_json() const {
@@ -189,8 +188,8 @@ ordered_json Command::to_json() const {
 bool Command::agreed() const {
   if (options_.yes) return true;
   if (isatty(STDIN_FILENO) != 1 || !app_.out_is_terminal) return false;
-  fmt::print(app_.out, "\nGo on from commit {}, without what is listed above? [y/N] ",
-             repair_->last_good());
+  say(app_.out, "\nGo on from commit {}, without what is listed above? [y/N] ",
+      repair_->last_good());
   std::fflush(app_.out);
   char answer[16] = {};
   return std::fgets(answer, sizeof answer, stdin) != nullptr &&
@@ -215,9 +214,8 @@ Exit Command::act() {
   if (!verified) return finish(&verified.error());
   verified_ = true;
   if (!options_.json) {
-    fmt::print(app_.out,
-               "\nrepaired and verified: the next commit is {}; what did not fit is in {}\n",
-               repair_->continues_at(), quarantine_.string());
+    say(app_.out, "\nrepaired and verified: the next commit is {}; what did not fit is in {}\n",
+        repair_->continues_at(), quarantine_.string());
   }
   return finish(nullptr);
 }
@@ -226,7 +224,7 @@ Exit Command::finish(const Error* error) {
   if (options_.json) {
     ordered_json out = to_json();
     out["error"] = error == nullptr ? ordered_json(nullptr) : ordered_json(error->text());
-    fmt::print(app_.out, "{}\n", json_text(out));
+    say(app_.out, "{}\n", json_text(out));
     return error == nullptr                    ? Exit::ok
            : error->kind == ErrorKind::invalid ? Exit::usage
                                                : Exit::store;
@@ -240,8 +238,7 @@ Exit Command::run() {
   if (!repair_->needed()) return finish(nullptr);
   if (options_.quarantine_tail) return act();
   if (!options_.json) {
-    fmt::print(
-        app_.out,
+    say(app_.out,
         "\nnothing was changed; `torc repair --quarantine-tail {}` goes on from commit {} and "
         "moves the rest aside\n",
         directory_.string(), repair_->last_good());

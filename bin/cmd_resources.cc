@@ -189,7 +189,7 @@ Table Resources::new_page() {
 void Resources::show(const claim::Reader& reader) {
   RecipeBook book;
   Use use;
-  if (options_.json) fmt::print(app_.out, "[");
+  if (options_.json) say(app_.out, "[");
   claim::scan_jobs(reader, std::nullopt, [&](JobId id, const claim::Job& job) {
     const bool same =
         use.page && raw(id) < raw(use.page->job_template.first) + use.page->job_template.count;
@@ -204,11 +204,11 @@ void Resources::show(const claim::Reader& reader) {
   });
   if (use.ended > 0) add(use);
   if (options_.json) {
-    fmt::print(app_.out, "{}]\n", shown_ == 0 ? "" : "\n");
+    say(app_.out, "{}]\n", shown_ == 0 ? "" : "\n");
     return;
   }
-  if (!page_.empty()) fmt::print(app_.out, "{}", page_.text());
-  if (shown_ == 0) fmt::print(app_.out, "no job has ended yet\n");
+  if (!page_.empty()) say(app_.out, "{}", page_.text());
+  if (shown_ == 0) say(app_.out, "no job has ended yet\n");
 }
 
 void Resources::add(const Use& use) {
@@ -228,7 +228,7 @@ void Resources::add(const Use& use) {
              use.io_seen > 0 ? show_bytes(use.io.read) : "-",
              use.io_seen > 0 ? show_bytes(use.io.written) : "-", joined(findings(use))});
   if (page_.rows() < kPage) return;
-  fmt::print(app_.out, "{}", page_.text());
+  say(app_.out, "{}", page_.text());
   page_ = new_page();
 }
 
@@ -264,7 +264,7 @@ void Resources::add_json(const Use& use) {
   row["voluntary_switches"] = use.voluntary_switches;
   row["involuntary_switches"] = use.involuntary_switches;
   row["findings"] = findings(use);
-  fmt::print(app_.out, "{}\n  {}", shown_++ == 0 ? "" : ",", json_line(row));
+  say(app_.out, "{}\n  {}", shown_++ == 0 ? "" : ",", json_line(row));
 }
 
 }  // namespace

@@ -224,12 +224,12 @@ std::string Results::csv_of(const Row& row, const std::string& name, const std::
 }
 
 void Results::begin() {
-  if (options_.json) fmt::print(app_.out, "[");
+  if (options_.json) say(app_.out, "[");
   if (options_.csv) {
-    fmt::print(app_.out,
-               "id,name,attempt,state,cause,exit_code,signal,errno,runtime_seconds,cpu_seconds,"
-               "max_rss_bytes,read_bytes,written_bytes,storage_read_bytes,storage_written_bytes,"
-               "voluntary_switches,involuntary_switches,host\n");
+    say(app_.out,
+        "id,name,attempt,state,cause,exit_code,signal,errno,runtime_seconds,cpu_seconds,"
+        "max_rss_bytes,read_bytes,written_bytes,storage_read_bytes,storage_written_bytes,"
+        "voluntary_switches,involuntary_switches,host\n");
   }
 }
 
@@ -238,11 +238,11 @@ void Results::add(const claim::Reader& reader, const Row& row) {
   const std::string node = node_of(reader, row.worker);
   const bool first = shown_++ == 0;
   if (options_.json) {
-    fmt::print(app_.out, "{}\n  {}", first ? "" : ",", json_line(json_of(row, name, node)));
+    say(app_.out, "{}\n  {}", first ? "" : ",", json_line(json_of(row, name, node)));
     return;
   }
   if (options_.csv) {
-    fmt::print(app_.out, "{}", csv_of(row, name, node));
+    say(app_.out, "{}", csv_of(row, name, node));
     return;
   }
   const claim::Outcome& o = row.outcome;
@@ -253,15 +253,15 @@ void Results::add(const claim::Reader& reader, const Row& row) {
              show_exit(o), show_duration(runtime_of(o)), show_duration(o.cpu_time), show_peak(o),
              show_read(o), show_written(o), node.empty() ? "-" : node});
   if (page_.rows() < kPage) return;
-  fmt::print(app_.out, "{}", page_.text());
+  say(app_.out, "{}", page_.text());
   page_ = new_page();
 }
 
 void Results::end() {
-  if (options_.json) fmt::print(app_.out, "{}]\n", shown_ == 0 ? "" : "\n");
+  if (options_.json) say(app_.out, "{}]\n", shown_ == 0 ? "" : "\n");
   if (options_.json || options_.csv) return;
-  if (!page_.empty()) fmt::print(app_.out, "{}", page_.text());
-  if (shown_ == 0) fmt::print(app_.out, "no attempt that fits has ended\n");
+  if (!page_.empty()) say(app_.out, "{}", page_.text());
+  if (shown_ == 0) say(app_.out, "no attempt that fits has ended\n");
 }
 
 // Rows are for programs too, so this goes to the other stream.
@@ -270,11 +270,10 @@ void Results::say_extent() const {
   const bool complete = extent_.first == 1 && extent_.without_gap && extent_.unreadable.empty();
   if (complete) return;
   if (extent_.first == 0) {
-    fmt::print(app_.err,
-               "torc: no commits are kept: only the newest attempt of each job is known\n");
+    say(app_.err, "torc: no commits are kept: only the newest attempt of each job is known\n");
   } else {
-    fmt::print(app_.err, "torc: commits from {} on are kept{}: earlier attempts are not shown\n",
-               extent_.first, extent_.without_gap ? "" : ", with gaps");
+    say(app_.err, "torc: commits from {} on are kept{}: earlier attempts are not shown\n",
+        extent_.first, extent_.without_gap ? "" : ", with gaps");
   }
 }
 

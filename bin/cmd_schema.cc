@@ -7,7 +7,7 @@
 namespace torc::cli {
 
 Exit run_schema(const App& app) {
-  fmt::print(app.out, "{}", spec::json_schema());
+  say(app.out, "{}", spec::json_schema());
   return Exit::ok;
 }
 

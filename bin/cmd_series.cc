@@ -54,7 +54,7 @@ void show_json(const App& app, const JobNow& now, const Points& points) {
   ordered_json head = {{"name", now.name}, {"attempt", now.output.attempt}};
   std::string text = json_text(head);
   text.erase(text.rfind('\n'));
-  fmt::print(app.out, "{},\n  \"points\": [", text);
+  say(app.out, "{},\n  \"points\": [", text);
   for (std::size_t i = 0; i < points.size(); ++i) {
     const SeriesPoint& p = points[i];
     ordered_json row;
@@ -64,9 +64,9 @@ void show_json(const App& app, const JobNow& now, const Points& points) {
     row["read_bytes"] = p.io ? ordered_json(p.io->read.value) : ordered_json(nullptr);
     row["written_bytes"] = p.io ? ordered_json(p.io->written.value) : ordered_json(nullptr);
     row["processes"] = p.processes;
-    fmt::print(app.out, "{}\n    {}", i == 0 ? "" : ",", json_line(row));
+    say(app.out, "{}\n    {}", i == 0 ? "" : ",", json_line(row));
   }
-  fmt::print(app.out, "{}]\n}}\n", points.empty() ? "" : "\n  ");
+  say(app.out, "{}]\n}}\n", points.empty() ? "" : "\n  ");
 }
 
 void show_table(const App& app, const Points& points) {
@@ -87,10 +87,10 @@ void show_table(const App& app, const Points& points) {
               p.io ? show_bytes(p.io->read) : "-", p.io ? show_bytes(p.io->written) : "-",
               std::to_string(p.processes)});
     if (page.rows() < kPage) continue;
-    fmt::print(app.out, "{}", page.text());
+    say(app.out, "{}", page.text());
     page = new_page();
   }
-  if (!page.empty()) fmt::print(app.out, "{}", page.text());
+  if (!page.empty()) say(app.out, "{}", page.text());
 }
 
 }  // namespace

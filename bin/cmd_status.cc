@@ -112,11 +112,10 @@ ordered_json actions_json(const claim::ActionTally& t) {
 
 void print_actions(const App& app, const claim::ActionTally& t) {
   if (t.due + t.running + t.failed + t.gates == 0) return;
-  fmt::print(app.out,
-             "\nactions: {} due, {} running, {} ended, {} of them failed; see torc actions\n",
-             show_count(t.due), show_count(t.running), show_count(t.ended), show_count(t.failed));
+  say(app.out, "\nactions: {} due, {} running, {} ended, {} of them failed; see torc actions\n",
+      show_count(t.due), show_count(t.running), show_count(t.ended), show_count(t.failed));
   if (t.gates > 0)
-    fmt::print(app.out, "no job starts before the actions of on_workflow_start have ended\n");
+    say(app.out, "no job starts before the actions of on_workflow_start have ended\n");
 }
 
 ordered_json to_json(const Picture& picture, const store::Store& store) {
@@ -178,7 +177,7 @@ ordered_json to_json(const Picture& picture, const store::Store& store) {
 
 void print_workers(const App& app, const Picture& picture) {
   if (picture.workers.empty()) {
-    fmt::print(app.out, "no worker is registered now\n");
+    say(app.out, "no worker is registered now\n");
     return;
   }
   const WallTime now = app.clock.wall_now();
@@ -198,19 +197,18 @@ void print_workers(const App& app, const Picture& picture) {
                show_bytes(w.info.memory), std::to_string(w.info.gpus), show_count(w.held),
                show_count(w.finished), show_age(w.last_seen, now)});
   }
-  fmt::print(app.out, "\n{}", table.text());
+  say(app.out, "\n{}", table.text());
   if (picture.workers.size() > kShownWorkers) {
-    fmt::print(app.out, "… and {} more (--json shows all)\n",
-               picture.workers.size() - kShownWorkers);
+    say(app.out, "… and {} more (--json shows all)\n", picture.workers.size() - kShownWorkers);
   }
 }
 
 void print_unserved(const App& app, const Picture& picture) {
   if (picture.unserved.empty()) return;
-  fmt::print(app.out, "\nready, but none of these workers can take them:\n");
+  say(app.out, "\nready, but none of these workers can take them:\n");
   Table table({{"job"}, {"needs"}});
   for (const Unserved& u : picture.unserved) table.add({printable(u.name), show_need(u.job_class)});
-  fmt::print(app.out, "{}", table.text());
+  say(app.out, "{}", table.text());
 }
 
 void print_failures(const App& app, const Picture& picture, const std::string& store) {
@@ -220,58 +218,56 @@ void print_failures(const App& app, const Picture& picture, const std::string& s
     for (const Failure& f : picture.failures) {
       table.add({printable(f.name), std::to_string(f.job.attempt), f.why});
     }
-    fmt::print(app.out, "\n{}", table.text());
+    say(app.out, "\n{}", table.text());
     const std::uint64_t all =
         w.of(JobState::failed) + w.of(JobState::terminated) + w.of(JobState::pending_failed);
     if (all > picture.failures.size()) {
-      fmt::print(app.out, "… and {} more; all of them: torc results {} --failed\n",
-                 show_count(all - picture.failures.size()), store);
+      say(app.out, "… and {} more; all of them: torc results {} --failed\n",
+          show_count(all - picture.failures.size()), store);
     }
   }
   if (w.halted()) {
-    fmt::print(app.out,
-               "\nnothing more is started: {} job(s) failed, and max_failures is {}. Go on with: "
-               "torc retry --failed\n",
-               show_count(w.of(JobState::failed) + w.of(JobState::terminated)),
-               show_count(w.max_failures));
+    say(app.out,
+        "\nnothing more is started: {} job(s) failed, and max_failures is {}. Go on with: "
+        "torc retry --failed\n",
+        show_count(w.of(JobState::failed) + w.of(JobState::terminated)),
+        show_count(w.max_failures));
   }
   if (picture.next_due) {
-    fmt::print(app.out, "\n{} job(s) failed and are tried again, the next {}\n",
-               show_count(w.of(JobState::delayed)),
-               picture.next_due->count() == 0 ? "as soon as a worker asks"
-                                              : "in " + show_duration(*picture.next_due));
+    say(app.out, "\n{} job(s) failed and are tried again, the next {}\n",
+        show_count(w.of(JobState::delayed)),
+        picture.next_due->count() == 0 ? "as soon as a worker asks"
+                                       : "in " + show_duration(*picture.next_due));
   }
   if (const auto n = w.of(JobState::pending_failed); n > 0) {
-    fmt::print(
-        app.out,
+    say(app.out,
         "\n{} job(s) failed and wait for a decision. They run again: torc retry --failed. They "
         "have failed: torc cancel --state pending_failed\n",
         show_count(n));
   }
   if (w.of(JobState::held) > 0) {
-    fmt::print(app.out, "\n{} job(s) are held: torc release --all\n",
-               show_count(w.of(JobState::held)));
+    say(app.out, "\n{} job(s) are held: torc release --all\n", show_count(w.of(JobState::held)));
   }
   if (w.jobs_over() && w.of(JobState::blocked) > 0) {
-    fmt::print(app.out, "\n{} job(s) {}\n", show_count(w.of(JobState::blocked)), show_blocked(w));
+    say(app.out, "\n{} job(s) {}\n", show_count(w.of(JobState::blocked)), show_blocked(w));
   }
 }
 
 void print_picture(const App& app, const Picture& picture, const store::Store& store) {
   const claim::WorkflowState& w = picture.workflow;
-  fmt::print(app.out, "{}  {}  ({})\n{}\n\n", printable(w.name),
-             workflow_verdict(w, picture.workers.size()), store.directory().string(),
-             progress_text(
-                 {w, 0}, app.out_is_terminal ? std::optional(app.terminal_columns) : std::nullopt));
+  say(app.out, "{}  {}  ({})\n{}\n\n", printable(w.name),
+      workflow_verdict(w, picture.workers.size()), store.directory().string(),
+      progress_text({w, 0},
+                    app.out_is_terminal ? std::optional(app.terminal_columns) : std::nullopt));
   Table table({{"state"}, {"jobs", Align::right}});
   for (std::size_t s = 0; s < claim::kJobStates; ++s) {
     if (w.counts[s] == 0) continue;
     table.add({std::string(claim::to_string(static_cast<JobState>(s))), show_count(w.counts[s])});
   }
-  fmt::print(app.out, "{}", table.text());
+  say(app.out, "{}", table.text());
   if (w.unmet > 0) {
-    fmt::print(app.out, "{} of the canceled were not needed: their condition did not come true\n",
-               show_count(w.unmet));
+    say(app.out, "{} of the canceled were not needed: their condition did not come true\n",
+        show_count(w.unmet));
   }
   if (!w.finished() || !picture.workers.empty()) print_workers(app, picture);
   print_unserved(app, picture);
@@ -288,7 +284,7 @@ Exit run_status(const App& app, const StatusOptions& options) {
   auto picture = look(**store, app.clock.wall_now());
   if (!picture) return report(app, picture.error());
   if (options.json)
-    fmt::print(app.out, "{}\n", json_text(to_json(*picture, **store)));
+    say(app.out, "{}\n", json_text(to_json(*picture, **store)));
   else
     print_picture(app, *picture, **store);
   return Exit::ok;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bin/care_commands.h"
+#include "bin/job_view.h"
 #include "bin/quote.h"
 #include "bin/trust.h"
 #include "lib/store/disk.h"
@@ -22,7 +23,7 @@ Exit list(const App& app, const TrustOptions& o, const std::vector<TrustedStore>
   if (o.json) {
     json all = json::array();
     for (const TrustedStore& s : trusted) all.push_back(json_of(s));
-    say(app.out, "{}\n", all.dump(2));
+    say(app.out, "{}\n", json_text(all));
     return Exit::ok;
   }
   for (const TrustedStore& s : trusted)
@@ -35,7 +36,7 @@ Exit done(const App& app, const TrustOptions& o, const TrustedStore& store, bool
   if (o.json) {
     json answer = json_of(store);
     answer["trusted"] = is_trusted;
-    say(app.out, "{}\n", answer.dump(2));
+    say(app.out, "{}\n", json_text(answer));
   } else {
     say(app.out, "{} {}\n", printable(store.path.string()),
         is_trusted ? "may be found from now on" : "is not trusted any more");

@@ -39,12 +39,12 @@ Exit run_verify(const App& app, const VerifyOptions& options) {
     } else {
       out["error"] = verified.error().text();
     }
-    fmt::print(app.out, "{}\n", json_text(out));
+    say(app.out, "{}\n", json_text(out));
     return verified ? Exit::ok : Exit::store;
   }
   if (!verified) return report(app, verified.error());
-  fmt::print(app.out, "{}: clean; commits up to {}, {} file(s) checked, newest snapshot {}\n",
-             path->string(), verified->last_sequence, verified->files, verified->newest_snapshot);
+  say(app.out, "{}: clean; commits up to {}, {} file(s) checked, newest snapshot {}\n",
+      path->string(), verified->last_sequence, verified->files, verified->newest_snapshot);
   return Exit::ok;
 }
 

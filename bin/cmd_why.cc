@@ -40,10 +40,10 @@ std::string wrapped(std::string_view text, std::size_t columns) {
 
 void print(const App& app, const Explanation& found) {
   const auto columns = static_cast<std::size_t>(std::max(app.terminal_columns, 40));
-  fmt::print(app.out, "{} (#{}) is {}\n", printable(found.name), raw(found.id),
-             claim::to_string(found.job.state));
+  say(app.out, "{} (#{}) is {}\n", printable(found.name), raw(found.id),
+      claim::to_string(found.job.state));
   for (const Reason& r : found.reasons) {
-    fmt::print(app.out, "\n{}\n  what helps: {}\n", wrapped(r.text, columns), r.remedy);
+    say(app.out, "\n{}\n  what helps: {}\n", wrapped(r.text, columns), r.remedy);
   }
 }
 
@@ -71,7 +71,7 @@ Exit run_why(const App& app, const JobOptions& options) {
         const auto found = id ? explain(app, reader, book, shown, *id) : std::nullopt;
         if (!found) return no_such_job(where->name);
         if (options.json) {
-          fmt::print(app.out, "{}\n", json_text(to_json(reader, book, *found)));
+          say(app.out, "{}\n", json_text(to_json(reader, book, *found)));
         } else {
           print(app, *found);
         }

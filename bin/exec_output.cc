@@ -82,7 +82,7 @@ void ExecOutput::copy(const JobEnd& job, exec::Stream stream, const std::string&
 }
 
 void ExecOutput::write(std::string_view text, std::FILE* to) {
-  if (std::fwrite(text.data(), 1, text.size(), to) != text.size() && to == app_.out) closed_ = true;
+  if (!write_raw(to, text) && to == app_.out) closed_ = true;
 }
 
 }  // namespace torc::cli

@@ -269,7 +269,7 @@ Exit print_exec_commands(const App& app, const ExecOptions& options) {
     for (const spec::ExpandedEntry& entry : part.expansion->entries) {
       TORC_ASSIGN(const spec::Recipe recipe, spec::Recipe::decode(entry.recipe));
       for (std::uint64_t k = 0; k < entry.count; ++k)
-        fmt::print(app.out, "{}\n", recipe.render(k).command);
+        say(app.out, "{}\n", recipe.render(k).command);
     }
     return {};
   });

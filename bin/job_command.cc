@@ -44,8 +44,9 @@ Path default_output_dir(const Path& store) {
   return store / "logs" / "jobs";
 }
 
-Path output_root(const Path& store, const Path& output_dir) {
-  return beneath::name_below(store, output_dir).empty() ? output_dir : store;
+exec::OutputRoot output_root(const Path& store, const Path& output_dir, mode_t umask) {
+  if (beneath::name_below(store, output_dir).empty()) return exec::OutputRoot(output_dir, umask);
+  return exec::OutputRoot(store);
 }
 
 namespace {

@@ -10,6 +10,7 @@
 #include "bin/workflow_plan.h"
 #include "lib/claim/claimer.h"
 #include "lib/exec/machine.h"
+#include "lib/exec/output_disk.h"
 #include "lib/exec/process_host.h"
 
 namespace torc::cli {
@@ -18,8 +19,9 @@ namespace torc::cli {
 // subdirectory, so that no directory grows without bound.
 [[nodiscard]] Path default_output_dir(const Path& store);
 // The directory below which no symbolic link is followed to write output: the store, where others
-// may write, too, or the directory that the user has named.
-[[nodiscard]] Path output_root(const Path& store, const Path& output_dir);
+// may write, too, or the directory that the user has named, where files are made with the user's
+// own `umask` (sharing.h).
+[[nodiscard]] exec::OutputRoot output_root(const Path& store, const Path& output_dir, mode_t umask);
 struct OutputFiles {
   std::string out;  // empty: not kept
   std::string err;  // equal to `out` when combined
@@ -79,7 +81,9 @@ class JobPreparer {
   [[nodiscard]] exec::Command plain_command(std::string line) const;
   [[nodiscard]] const WorkflowSettings& settings() const { return settings_; }
   [[nodiscard]] const Path& output_dir() const { return output_dir_; }
-  [[nodiscard]] Path output_root() const { return cli::output_root(store_, output_dir_); }
+  [[nodiscard]] exec::OutputRoot output_root(mode_t umask) const {
+    return cli::output_root(store_, output_dir_, umask);
+  }
 
  private:
   Path store_;

@@ -54,12 +54,34 @@ ordered_json job_json(const claim::Reader& reader, RecipeBook& book, JobId id,
   return out;
 }
 
+namespace {
+
+// The library writes these as they are, and a terminal obeys some of them.
+std::string with_controls_escaped(std::string json) {
+  std::string out;
+  std::size_t done = 0;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const auto c = static_cast<unsigned char>(json[i]);
+    const auto next = i + 1 < json.size() ? static_cast<unsigned char>(json[i + 1]) : 0U;
+    const bool c1 = c == 0xc2 && next < 0xa0;
+    if (c != 0x7f && !c1) continue;
+    out.append(json, done, i - done);
+    out += fmt::format("\\u{:04x}", c1 ? next : c);
+    i += c1 ? 1 : 0;
+    done = i + 1;
+  }
+  if (done == 0) return json;
+  return out.append(json, done);
+}
+
+}  // namespace
+
 std::string json_text(const ordered_json& json) {
-  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace);
+  return with_controls_escaped(json.dump(2, ' ', false, ordered_json::error_handler_t::replace));
 }
 
 std::string json_line(const ordered_json& json) {
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return with_controls_escaped(json.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
 }
 
 std::string show_exit(const claim::Job& job) {

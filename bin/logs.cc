@@ -120,8 +120,7 @@ Result<std::uint64_t> copy_out(const App& app, OutputReader& reader, const Attem
   for (;;) {
     TORC_ASSIGN(const auto piece, reader.read(output, stream, from, kOutputStep));
     if (!piece || piece->bytes.empty()) return from;
-    if (std::fwrite(piece->bytes.data(), 1, piece->bytes.size(), app.out) != piece->bytes.size())
-      return os_error(errno, "cannot write the output");
+    if (!write_raw(app.out, piece->bytes)) return os_error(errno, "cannot write the output");
     from += piece->bytes.size();
   }
 }

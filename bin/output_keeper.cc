@@ -31,7 +31,7 @@ bool is_delayed(const Path& directory) {
 
 }  // namespace
 
-OutputKeeper::OutputKeeper(const Path& root, Path directory, std::uint64_t worker,
+OutputKeeper::OutputKeeper(const exec::OutputRoot& root, Path directory, std::uint64_t worker,
                            std::function<void(const std::string&)> notice)
     : directory_(std::move(directory)),
       names_{exec::packed_directory(directory_), worker},

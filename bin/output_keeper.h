@@ -25,7 +25,7 @@ struct HeldOutput {
 class OutputKeeper {
  public:
   // `root`: see output_root().
-  OutputKeeper(const Path& root, Path directory, std::uint64_t worker,
+  OutputKeeper(const exec::OutputRoot& root, Path directory, std::uint64_t worker,
                std::function<void(const std::string&)> notice);
 
   // Puts files or descriptors into the job's command.

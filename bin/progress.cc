@@ -135,7 +135,7 @@ void Progress::draw(BootTime now) {
   if (app_.out_is_terminal) {
     // Asked anew: the window may have been made smaller, and a line that wraps cannot be redrawn.
     const int columns = app_.columns ? app_.columns() : app_.terminal_columns;
-    say(app_.out, "\r\x1b[K{}", progress_text({newest_, rate}, columns));
+    write_raw(app_.out, "\r\x1b[K" + progress_text({newest_, rate}, columns));
     drawn_ = true;
   } else {
     say(app_.out, "{}\n", progress_text({newest_, rate}, std::nullopt));
@@ -156,7 +156,7 @@ void Progress::answer(const std::string& line) {
 
 void Progress::hide() {
   if (!drawn_) return;
-  say(app_.out, "\r\x1b[K");
+  write_raw(app_.out, "\r\x1b[K");
   std::fflush(app_.out);
   drawn_ = false;
   pending_ = true;

@@ -85,24 +85,24 @@ std::string show_budget(const claim::Expense& expense) {
 }
 
 void print_quota(const App& app, const QuotaView& view) {
-  if (view.budget) fmt::print(app.out, "\nbudget: {}\n", show_budget(*view.budget));
+  if (view.budget) say(app.out, "\nbudget: {}\n", show_budget(*view.budget));
   if (!view.beyond_budget.empty()) {
-    fmt::print(app.out, "ready, but the budget keeps them from starting:\n");
+    say(app.out, "ready, but the budget keeps them from starting:\n");
     Table table({{"job"}, {"cpus", Align::right}, {"nodes", Align::right}, {"runtime"}});
     for (const QuotaView::Held& held : view.beyond_budget) {
       table.add({printable(held.name), std::to_string(held.need.cpus),
                  std::to_string(held.need.nodes),
                  held.need.runtime.count() > 0 ? show_duration(held.need.runtime) : "-"});
     }
-    fmt::print(app.out, "{}", table.text());
+    say(app.out, "{}", table.text());
   }
   if (view.full.empty()) return;
-  fmt::print(app.out, "\nready, but as many of their entry run as may:\n");
+  say(app.out, "\nready, but as many of their entry run as may:\n");
   Table table({{"entry"}, {"running", Align::right}, {"limit", Align::right}});
   for (const claim::LimitState& one : view.full) {
     table.add({printable(one.limit.entry), show_count(one.used), show_count(one.limit.most)});
   }
-  fmt::print(app.out, "{}", table.text());
+  say(app.out, "{}", table.text());
 }
 
 std::vector<ObstacleLine> obstacle_lines(const claim::Reader& reader, RecipeBook& book, JobId id) {

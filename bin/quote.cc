@@ -85,17 +85,42 @@ std::string job_word(std::string_view name, JobId id) {
   return shell_word(name);
 }
 
+namespace {
+
+// Appends what begins at `at` as it can be shown; where the next begins.
+std::size_t append_shown(std::string& out, std::string_view text, std::size_t at) {
+  const auto c = static_cast<unsigned char>(text[at]);
+  const std::size_t size = is_control(c) ? 0 : character_at(text, at);
+  if (size == 0) {
+    out += escaped(c);
+    return at + 1;
+  }
+  out += text.substr(at, size);
+  return at + size;
+}
+
+bool is_layout(char c) {
+  return c == '\n' || c == '\t';
+}
+
+}  // namespace
+
 std::string printable(std::string_view text) {
   std::string out;
+  for (std::size_t at = 0; at < text.size();) at = append_shown(out, text, at);
+  return out;
+}
+
+std::string terminal_text(std::string text) {
+  const bool plain = std::all_of(text.begin(), text.end(),
+                                 [](char c) { return is_layout(c) || (c >= 0x20 && c < 0x7f); });
+  if (plain) return text;
+  std::string out;
   for (std::size_t at = 0; at < text.size();) {
-    const auto c = static_cast<unsigned char>(text[at]);
-    const std::size_t size = is_control(c) ? 0 : character_at(text, at);
-    if (size == 0) {
-      out += escaped(c);
-      ++at;
+    if (is_layout(text[at])) {
+      out += text[at++];
     } else {
-      out += text.substr(at, size);
-      at += size;
+      at = append_shown(out, text, at);
     }
   }
   return out;

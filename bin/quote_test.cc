@@ -3,7 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
+
+#include "bin/job_view.h"
+#include "bin/table.h"
 
 namespace torc::cli {
 namespace {
@@ -40,6 +45,35 @@ TEST(Quote, nothing_printable_can_move_the_cursor) {
   EXPECT_EQ(printable("über 日本 😀"), "über 日本 😀");
   EXPECT_EQ(printable("\xff\xc3"), "\\xff\\xc3");
   EXPECT_EQ(printable("\xed\xa0\x80 \xe0\x80\x80"), "\\xed\\xa0\\x80 \\xe0\\x80\\x80");
+}
+
+std::string said(std::string_view text) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), &std::fclose);
+  say(file.get(), "<{}>\n", text);
+  std::rewind(file.get());
+  std::string out(4096, '\0');
+  out.resize(std::fread(out.data(), 1, out.size(), file.get()));
+  return out;
+}
+
+TEST(Say, keeps_lines_and_tabs_and_takes_the_power_of_all_other_controls) {
+  EXPECT_EQ(said("a\tb\nc"), "<a\tb\nc>\n");
+  EXPECT_EQ(said("a\x1b]0;title\x07 b\r"), "<a\\x1b]0;title\\x07 b\\r>\n");
+  EXPECT_EQ(said("\xc2\x9b 日本 \x9b"), "<\\xc2\\x9b 日本 \\x9b>\n");
+}
+
+TEST(Say, json_stays_the_same_json) {
+  const nlohmann::ordered_json json = {{"name", "a\x7f b\xc2\x9b c\x1b über"}};
+  for (const std::string& text : {json_text(json), json_line(json)}) {
+    EXPECT_EQ(terminal_text(text), text);
+    EXPECT_EQ(nlohmann::ordered_json::parse(text), json);
+  }
+}
+
+TEST(Say, a_cell_of_a_table_stays_in_its_line) {
+  Table table({{"HOST"}, {"N"}});
+  table.add({"a\nb\tc", "1"});
+  EXPECT_EQ(table.text(), "HOST      N\na\\nb\\tc  1\n");
 }
 
 }  // namespace

@@ -8,12 +8,12 @@ namespace torc::cli {
 
 Exit report(const App& app, const Error& error) {
   std::fflush(app.out);
-  fmt::print(app.err, "torc: error: {}\n", error.text());
+  say(app.err, "torc: error: {}\n", error.text());
   // Whatever was made of it on the way here: what is on a dead mount is neither there nor missing.
   const WaitingDisk* disk = waiting_disk(app);
   if (const auto dead = disk != nullptr ? disk->dead() : std::nullopt) {
     const std::string mounts = exec::read_small_file("/proc/self/mountinfo").value_or("");
-    fmt::print(app.err, "  {}\n", advice_on_mount(mounts, *dead));
+    say(app.err, "  {}\n", advice_on_mount(mounts, *dead));
   }
   switch (error.kind) {
     case ErrorKind::invalid:

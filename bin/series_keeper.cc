@@ -4,8 +4,8 @@
 
 namespace torc::cli {
 
-SeriesKeeper::SeriesKeeper(const Path& root, const Path& output_dir, std::uint64_t worker,
-                           std::function<void(const std::string&)> notice)
+SeriesKeeper::SeriesKeeper(const exec::OutputRoot& root, const Path& output_dir,
+                           std::uint64_t worker, std::function<void(const std::string&)> notice)
     : names_{exec::series_directory(output_dir), worker}, notice_(std::move(notice)), disk_(root) {}
 
 Result<void> SeriesKeeper::open() {

@@ -17,7 +17,7 @@ namespace torc::cli {
 class SeriesKeeper {
  public:
   // `root`: see output_root().
-  SeriesKeeper(const Path& root, const Path& output_dir, std::uint64_t worker,
+  SeriesKeeper(const exec::OutputRoot& root, const Path& output_dir, std::uint64_t worker,
                std::function<void(const std::string&)> notice);
 
   void add(const std::vector<std::pair<exec::AttemptKey, exec::SeriesPoint>>& points);

@@ -36,4 +36,10 @@ void write_for_group_of(const App& app, const Path& store) {
   ::umask((now.st_mode & S_IROTH) != 0 ? app.umask & kOthers : kOthers);
 }
 
+OwnUmask::OwnUmask(const App& app) : before_(::umask(app.umask)) {}
+
+OwnUmask::~OwnUmask() {
+  ::umask(before_);
+}
+
 }  // namespace torc::cli

@@ -24,18 +24,18 @@ std::string_view to_string(spec::Severity severity) {
 
 void print_diagnostics(const App& app, const LoadedSpec& loaded, std::string_view outcome) {
   if (loaded.diagnostics.empty()) return;
-  fmt::print(app.err, "{}", spec::to_text(loaded.diagnostics));
+  say(app.err, "{}", spec::to_text(loaded.diagnostics));
   const auto errors =
       std::count_if(loaded.diagnostics.begin(), loaded.diagnostics.end(),
                     [](const auto& d) { return d.severity == spec::Severity::error; });
   if (errors == 0) return;
   const std::size_t more = loaded.diagnostics.back().more;
-  fmt::print(app.err, "torc: error: {} mistake{} in {}{}{}\n",
-             more == 0 ? std::to_string(errors)
-                       : fmt::format("the first {} of {}", errors,
-                                     static_cast<std::size_t>(errors) + more),
-             errors + static_cast<std::ptrdiff_t>(more) == 1 ? "" : "s", loaded.file,
-             outcome.empty() ? "" : "; ", outcome);
+  say(app.err, "torc: error: {} mistake{} in {}{}{}\n",
+      more == 0
+          ? std::to_string(errors)
+          : fmt::format("the first {} of {}", errors, static_cast<std::size_t>(errors) + more),
+      errors + static_cast<std::ptrdiff_t>(more) == 1 ? "" : "s", loaded.file,
+      outcome.empty() ? "" : "; ", outcome);
 }
 
 nlohmann::ordered_json diagnostics_json(const LoadedSpec& loaded) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "bin/quote.h"
+
 namespace torc::cli {
 namespace {
 
@@ -23,6 +25,11 @@ void append_cell(std::string& line, const std::string& cell, std::size_t width, 
 }
 
 }  // namespace
+
+void Table::add(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = printable(cell);
+  rows_.push_back(std::move(cells));
+}
 
 std::string Table::text() const {
   std::vector<std::size_t> widths;

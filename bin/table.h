@@ -17,7 +17,8 @@ class Table {
   };
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  // A cell is one line, whatever its text says (printable()).
+  void add(std::vector<std::string> cells);
   [[nodiscard]] bool empty() const { return rows_.empty(); }
   [[nodiscard]] std::size_t rows() const { return rows_.size(); }
   // Title line, then the rows; widths count UTF-8 characters.

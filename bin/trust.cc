@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "bin/quote.h"
+#include "bin/sharing.h"
 #include "lib/base/beneath.h"
 #include "lib/store/engines.h"
 
@@ -79,6 +80,7 @@ Result<std::vector<TrustedStore>> read_trusted(const App& app) {
 
 Result<void> write_trusted(const App& app, const std::vector<TrustedStore>& stores) {
   TORC_ASSIGN(const Path file, trusted_file(app));
+  const OwnUmask outside(app);
   std::error_code error;
   std::filesystem::create_directories(file.parent_path(), error);
   if (error) return os_error(error.value(), "cannot make " + file.parent_path().string());

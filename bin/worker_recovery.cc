@@ -111,10 +111,11 @@ bool Session::recover(Running& job, claim::Finished& end) {
   command.time_limit = kRecoveryLimit;
   command.env.push_back(fmt::format("TORC_RETURN_CODE={}", claim::return_code(end.outcome)));
   // Where it cannot be made the start fails and says why.
-  const Path root = preparer_->output_root();
-  const Path name = beneath::name_below(root, command.stdout_path);
-  (void)beneath::make_directories(root, name.parent_path());
-  const Result<Descriptor> output = beneath::open_fresh(root, name, O_WRONLY);
+  const exec::OutputRoot root = preparer_->output_root(app_.umask);
+  const Path name = beneath::name_below(root.path, command.stdout_path);
+  (void)beneath::make_directories(root.path, name.parent_path(), root.directory_mode());
+  const Result<Descriptor> output =
+      beneath::open_fresh(root.path, name, O_WRONLY, root.file_mode());
   if (output.ok()) command.stdout_fd = command.stderr_fd = output->get();
   if (!output.ok())
     command.stdout_errno = output.error().os_errno != 0 ? output.error().os_errno : EINVAL;
@@ -162,7 +163,7 @@ void Session::recovered(Running job, const exec::Ended& script) {
     const std::string why = how_it_ended(script);
     // What cannot be started prints nothing itself.
     if (script.how == exec::Ending::not_started)
-      append(preparer_->output_root(), file, fmt::format("torc: {}\n", why));
+      append(preparer_->output_root(app_.umask).path, file, fmt::format("torc: {}\n", why));
     notice(fmt::format("the recovery script of '{}' failed ({}); see {}", job.name, why,
                        file.string()));
   }

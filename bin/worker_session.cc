@@ -195,9 +195,9 @@ Result<WorkerSummary> Session::live(std::unique_ptr<store::Store> store) {
                                             handed_out, self_);
   committer_ = std::make_unique<Committer>(app_, std::move(store), self_, info, registered,
                                            *preparer_, setup_.run_program, lease_);
-  output_ =
-      std::make_unique<OutputKeeper>(preparer_->output_root(), setup_.output_dir, claim::raw(self_),
-                                     [this](const std::string& line) { notice(line); });
+  output_ = std::make_unique<OutputKeeper>(preparer_->output_root(app_.umask), setup_.output_dir,
+                                           claim::raw(self_),
+                                           [this](const std::string& line) { notice(line); });
   if (!actions.empty()) {
     actions_ = std::make_unique<ActionRunner>(
         ActionRunner::World{host_, *preparer_, self_, app_.umask,
@@ -205,9 +205,9 @@ Result<WorkerSummary> Session::live(std::unique_ptr<store::Store> store) {
         std::move(actions));
     asked_welcome_ = !actions_->has(claim::Trigger::worker_start);
   }
-  series_ =
-      std::make_unique<SeriesKeeper>(preparer_->output_root(), setup_.output_dir, claim::raw(self_),
-                                     [this](const std::string& line) { notice(line); });
+  series_ = std::make_unique<SeriesKeeper>(preparer_->output_root(app_.umask), setup_.output_dir,
+                                           claim::raw(self_),
+                                           [this](const std::string& line) { notice(line); });
   bind_jobs();
   TORC_TRY(host_.watch(committer_->fd()));
   if (lease_.news_fd() >= 0) TORC_TRY(host_.watch(lease_.news_fd()));

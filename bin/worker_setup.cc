@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "bin/job_command.h"
+#include "bin/sharing.h"
 #include "lib/base/beneath.h"
 #include "lib/exec/node_ledger.h"
 #include "lib/exec/procfs.h"
@@ -103,7 +104,7 @@ std::chrono::seconds lease_on(const App& app, const WorkerOptions& options, cons
   const auto asked = options.lease_ttl ? options.lease_ttl : settings.lease.ttl;
   if (!asked) return std::max(spec::kUsualTtl, facts.least_lease);
   if (const std::string short_lease = too_short(*asked, facts); !short_lease.empty())
-    fmt::print(app.err, "torc: warning: {}\n", short_lease);
+    say(app.err, "torc: warning: {}\n", short_lease);
   return *asked;
 }
 
@@ -129,10 +130,11 @@ store::Tuning worker_tuning() {
 
 namespace {
 
-Result<void> make_output_dir(const Path& store, const Path& directory) {
-  const Path root = output_root(store, directory);
+Result<void> make_output_dir(const App& app, const Path& store, const Path& directory) {
+  const Path root = output_root(store, directory, app.umask).path;
   Result<void> made;
   if (root == directory) {
+    const OwnUmask outside(app);
     std::error_code error;
     std::filesystem::create_directories(directory, error);
     if (error) made = os_error(error.value(), directory.string());
@@ -195,7 +197,7 @@ Result<WorkerSetup> make_worker_setup(const App& app, const WorkerOptions& optio
   setup.output_dir = options.output_dir.empty()
                          ? default_output_dir(store)
                          : (app.directory / options.output_dir).lexically_normal();
-  TORC_TRY(make_output_dir(store, setup.output_dir));
+  TORC_TRY(make_output_dir(app, store, setup.output_dir));
   setup.allocation = allocation_of(app.env);
   for (const char* name : {"SLURM_NTASKS", "SLURM_ARRAY_TASK_COUNT"}) {
     const std::string count = setup.allocation.empty() ? "" : app.env(name).value_or("");

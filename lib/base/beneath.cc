@@ -234,8 +234,8 @@ Result<void> make_directories(const Path& root, const Path& name, mode_t mode) {
   return {};
 }
 
-Result<Descriptor> open_to_append(const Path& root, const Path& name) {
-  TORC_ASSIGN(Descriptor out, open_file(root, name, O_WRONLY | O_CREAT | O_APPEND));
+Result<Descriptor> open_to_append(const Path& root, const Path& name, mode_t mode) {
+  TORC_ASSIGN(Descriptor out, open_file(root, name, O_WRONLY | O_CREAT | O_APPEND, mode));
   TORC_ASSIGN(const Entry at, entry(root, name));
   if (has_one_name(at, out.get())) return out;
   return Error{

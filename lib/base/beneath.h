@@ -58,7 +58,7 @@ Result<void> check_regular(int fd, const Path& shown);
 
 // To append to; made when absent. Error corrupt also where the file has a second name, by which it
 // may be anybody's.
-Result<Descriptor> open_to_append(const Path& root, const Path& name);
+Result<Descriptor> open_to_append(const Path& root, const Path& name, mode_t mode = 0666);
 
 // A regular file that the user has named himself: links are followed; anything else is refused at
 // once, without waiting for whoever may be at the other end.

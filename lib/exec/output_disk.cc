@@ -49,15 +49,17 @@ Result<void> copy_by_hand(int from, std::uint64_t begin, std::uint64_t end, int 
 }  // namespace
 
 Result<std::filesystem::path> PosixOutputDisk::name_of(const std::filesystem::path& path) const {
-  std::filesystem::path name = beneath::name_below(root_, path);
+  std::filesystem::path name = beneath::name_below(root_.path, path);
   if (!name.empty()) return name;
-  return Error{ErrorKind::invalid, path.string() + " is not below " + root_.string(), ""};
+  return Error{ErrorKind::invalid, path.string() + " is not below " + root_.path.string(), ""};
 }
 
 Result<int> PosixOutputDisk::open(const std::filesystem::path& path, OpenAs as) {
   TORC_ASSIGN(const std::filesystem::path name, name_of(path));
-  Result<Descriptor> opened = as == OpenAs::output ? beneath::open_fresh(root_, name, flags_of(as))
-                                                   : beneath::open_file(root_, name, flags_of(as));
+  const int flags = flags_of(as);
+  Result<Descriptor> opened = as == OpenAs::output
+                                  ? beneath::open_fresh(root_.path, name, flags, root_.file_mode())
+                                  : beneath::open_file(root_.path, name, flags, root_.file_mode());
   if (!opened.ok()) return std::move(opened).error();
   if (opened->get() >= kLowest) return opened->release();
   const int high = fcntl(opened->get(), F_DUPFD_CLOEXEC, kLowest);
@@ -105,8 +107,8 @@ Result<void> PosixOutputDisk::rename(const std::filesystem::path& from,
                                      const std::filesystem::path& to) {
   TORC_ASSIGN(const std::filesystem::path old_name, name_of(from));
   TORC_ASSIGN(const std::filesystem::path new_name, name_of(to));
-  TORC_ASSIGN(const beneath::Entry source, beneath::entry(root_, old_name));
-  TORC_ASSIGN(const beneath::Entry target, beneath::entry(root_, new_name));
+  TORC_ASSIGN(const beneath::Entry source, beneath::entry(root_.path, old_name));
+  TORC_ASSIGN(const beneath::Entry target, beneath::entry(root_.path, new_name));
   if (::renameat(source.directory.get(), source.name.c_str(), target.directory.get(),
                  target.name.c_str()) != 0)
     return os_error(errno, "cannot rename " + from.string());
@@ -115,16 +117,16 @@ Result<void> PosixOutputDisk::rename(const std::filesystem::path& from,
 
 Result<void> PosixOutputDisk::remove(const std::filesystem::path& path) {
   TORC_ASSIGN(const std::filesystem::path name, name_of(path));
-  TORC_ASSIGN(const beneath::Entry at, beneath::entry(root_, name));
+  TORC_ASSIGN(const beneath::Entry at, beneath::entry(root_.path, name));
   if (::unlinkat(at.directory.get(), at.name.c_str(), 0) != 0)
     return os_error(errno, "cannot remove " + path.string());
   return {};
 }
 
 Result<void> PosixOutputDisk::make_directories(const std::filesystem::path& directory) {
-  if (directory == root_) return {};
+  if (directory == root_.path) return {};
   TORC_ASSIGN(const std::filesystem::path name, name_of(directory));
-  return beneath::make_directories(root_, name);
+  return beneath::make_directories(root_.path, name, root_.directory_mode());
 }
 
 Result<void> PosixOutputDisk::sync(int fd) {

@@ -35,10 +35,23 @@ class OutputDisk {
   virtual Result<void> sync(int fd) = 0;
 };
 
+// Where output lies, and what permissions nothing new in it gets, beyond the umask: this process
+// may have one for its store's group, which has no business elsewhere.
+struct OutputRoot {
+  explicit OutputRoot(std::filesystem::path directory, mode_t withhold = 0)
+      : path(std::move(directory)), withheld(withhold) {}
+  [[nodiscard]] mode_t file_mode() const { return 0666 & ~withheld; }
+  [[nodiscard]] mode_t directory_mode() const { return 0777 & ~withheld; }
+
+  std::filesystem::path path;
+  mode_t withheld;
+};
+
 // Below `root` no symbolic link is followed, and nothing that somebody else put there is written to
 // (lib/base/beneath.h). Paths that are not below it are refused.
 class PosixOutputDisk final : public OutputDisk {
  public:
+  explicit PosixOutputDisk(OutputRoot root) : root_(std::move(root)) {}
   explicit PosixOutputDisk(std::filesystem::path root) : root_(std::move(root)) {}
   Result<int> open(const std::filesystem::path& path, OpenAs as) override;
   Result<std::uint64_t> size(int fd) override;
@@ -54,7 +67,7 @@ class PosixOutputDisk final : public OutputDisk {
  private:
   [[nodiscard]] Result<std::filesystem::path> name_of(const std::filesystem::path& path) const;
 
-  std::filesystem::path root_;
+  OutputRoot root_;
 };
 
 }  // namespace torc::exec

@@ -73,11 +73,12 @@ Window window_of(const std::vector<Cell>& cells, std::size_t at) {
 // The source line and the line with the caret below it.
 std::string excerpt(const Diagnostic& d) {
   const std::vector<Cell> cells = cells_of(d.source_line);
-  const std::size_t at = std::min(d.place.column > 0 ? d.place.column - 1 : 0, cells.size());
+  const std::size_t column = d.place.column > 0 ? d.place.column - 1 : 0;
+  const std::size_t at = std::min(column - std::min(column, d.skipped), cells.size());
   const Window window = window_of(cells, at);
   std::string source;
   std::size_t shift = 0;
-  if (window.first > 0) {
+  if (window.first > 0 || d.skipped > 0) {
     source += kCut;
     shift = 1;
   }

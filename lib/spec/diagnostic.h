@@ -24,7 +24,8 @@ struct Diagnostic {
   Place place;
   std::string message;      // the fact: "unknown key 'comand'"
   std::string remedy;       // what to do: "did you mean 'command'?"; may have several lines
-  std::string source_line;  // the line of the file, without its end
+  std::string source_line;  // the line of the file, without its end; of a long one what is around
+  std::size_t skipped = 0;  // characters of the line before `source_line`
   std::size_t more = 0;     // of the last: errors that were found and left out
   bool blocks_run = false;  // a note that the workflow is sound but more than this version runs
 };

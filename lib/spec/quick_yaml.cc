@@ -216,6 +216,7 @@ class Quick {
     if (node == nullptr) return nullptr;
     node->plain = false;
     node->text = text_.substr(begin + 1, at_ - begin - 1);
+    if (node->text.size() > kMaxTextBytes) return fail();
     ++at_;
     // Two of one kind stand for one.
     return at_ < text_.size() && text_[at_] == quote ? fail() : node;
@@ -225,6 +226,7 @@ class Quick {
     while (text_[end - 1] == ' ') --end;
     const std::string_view value = text_.substr(begin, end - begin);
     if (means_null(value) || value.starts_with("...")) return fail();
+    if (value.size() > kMaxTextBytes) return fail();
     Node* node = make(NodeKind::scalar, begin);
     if (node != nullptr) node->text = value;
     return node;

@@ -55,6 +55,19 @@ std::string Session::text(const Node& node) const {
                    fmt::format("variable {} takes no format ':{}'", quoted(p.name), p.format),
                    "write the value as it shall look, and {name} alone");
     }
+    put_in += variable->second.size();
+    const bool too_long = out.size() + variable->second.size() > kMaxTextBytes;
+    if (too_long || put_in > kMaxPutIn) {
+      const auto limit = too_long ? kMaxTextBytes : kMaxPutIn;
+      const bool first = put_in - variable->second.size() <= kMaxPutIn;
+      if (too_long || first) {
+        error(node,
+              fmt::format("with {} variables {} more than {} MiB", too_long ? "its" : "their",
+                          too_long ? "this text has" : "the texts of this file have", limit >> 20U),
+              "put less into the variables, or keep it in a file");
+      }
+      return node.text;
+    }
     out.append(node.text, done, p.begin - done);
     out += variable->second;
     done = p.end;

@@ -53,13 +53,28 @@ std::size_t Source::offset_of(Place place) const {
   return start + i;
 }
 
+void show_line(const Source& source, Diagnostic& d) {
+  constexpr std::size_t kShown = 4096;
+  const std::string_view line = source.line(d.place.line);
+  std::size_t begin = 0;
+  if (line.size() > kShown) {
+    const std::size_t at = source.offset_of(d.place) - source.offset_of({d.place.line, 1, 1});
+    begin = at - std::min(at, kShown / 4);
+    while (begin < line.size() && (static_cast<unsigned char>(line[begin]) & 0xc0U) == 0x80)
+      ++begin;
+  }
+  d.skipped = count_characters(line.substr(0, begin));
+  d.source_line = line.substr(begin, kShown);
+}
+
 // The parser keeps no map from a value to the file, and quotes, indentation and folding lie between
 // the two; but words stay words, so the n-th time that they stand in the value is the n-th in the
 // file.
 Place place_within(const Source& source, Place value, std::string_view text, std::size_t begin,
                    std::size_t bytes) {
   const std::string_view words = text.substr(begin, bytes);
-  if (value.line == 0 || words.empty()) return value;
+  constexpr std::size_t kLongText = 64U << 10U;  // each place in it costs as much as its length
+  if (value.line == 0 || words.empty() || text.size() > kLongText) return value;
   std::size_t at = source.offset_of(value);
   std::size_t in_text = text.find(words);
   while (true) {
@@ -80,8 +95,8 @@ void Report::add(Severity severity, Place place, std::string message, std::strin
     if (severity == Severity::error) ++errors_left_out_;
     return;
   }
-  all_.push_back({severity, source_->file(), place, std::move(message), std::move(remedy),
-                  std::string(source_->line(place.line))});
+  all_.push_back({severity, source_->file(), place, std::move(message), std::move(remedy), {}});
+  show_line(*source_, all_.back());
 }
 
 void Report::planned(Place place, std::string message, std::string remedy) {
@@ -90,14 +105,9 @@ void Report::planned(Place place, std::string message, std::string remedy) {
     return std::tie(a.line, a.column) < std::tie(b.line, b.column);
   };
   if (use.count++ > 0 && !before(place, use.first.place)) return;
-  use.first = {Severity::note,
-               source_->file(),
-               place,
-               std::move(message),
-               std::move(remedy),
-               std::string(source_->line(place.line)),
-               0,
-               true};
+  use.first = {Severity::note, source_->file(), place, std::move(message), std::move(remedy), {}};
+  use.first.blocks_run = true;
+  show_line(*source_, use.first);
 }
 
 void Report::end_pass() {
@@ -126,8 +136,8 @@ std::vector<Diagnostic> Report::sorted() && {
                     {},
                     fmt::format("{} more were left out", left_out_),
                     "correct these first",
-                    {},
-                    errors_left_out_});
+                    {}});
+    all_.back().more = errors_left_out_;
   }
   return std::move(all_);
 }

@@ -37,9 +37,12 @@ class Source {
   std::vector<std::size_t> starts_;
 };
 
+// Gives a diagnostic the line that it is about, or 4 KiB of it around its place.
+void show_line(const Source& source, Diagnostic& diagnostic);
+
 // Bytes [begin, begin + bytes) of the text of a value that starts at `value`: that part of it in
-// the file, when the file has it in those words, else `value` itself. For texts over several lines,
-// too.
+// the file, when the file has it in those words, else `value` itself; as in a text of more than
+// 64 KiB. For texts over several lines, too.
 [[nodiscard]] Place place_within(const Source& source, Place value, std::string_view text,
                                  std::size_t begin, std::size_t bytes);
 

@@ -1,4 +1,5 @@
 // What YAML and shells do behind people's backs, and what becomes of it in a spec.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -153,7 +154,66 @@ TEST(Habits, aliases_that_would_fill_the_memory_are_refused) {
   const Loaded loaded = load(text, "wf.yaml", {});
   ASSERT_EQ(loaded.diagnostics.size(), 1U);
   EXPECT_EQ(loaded.diagnostics[0].message,
-            "more than 5000000 values, aliases counted as what they repeat");
+            "more than 5000000 values, aliases counted as what they repeat, long texts as one for "
+            "each 64 bytes");
+}
+
+std::string first_message(const std::string& text) {
+  const Loaded loaded = load(text, "wf.yaml", {});
+  return loaded.diagnostics.empty() ? "" : loaded.diagnostics[0].message;
+}
+
+TEST(Habits, a_text_without_end_is_refused) {
+  for (const std::string piece : {"x", "{i}", "${files.input.f} "}) {
+    std::string text = "name: w\njobs:\n  - name: a\n    command: \"";
+    while (text.size() < 1'050'000) text += piece;
+    EXPECT_EQ(first_message(text + "\"\n"), "a text of more than 1 MiB");
+  }
+  EXPECT_EQ(first_message("name: w\njobs:\n  - name: a\n    command: " + std::string(1 << 21, 'x')),
+            "a text of more than 1 MiB");
+}
+
+TEST(Habits, aliases_of_long_texts_are_counted_by_their_bytes) {
+  std::string text = "name: w\nmetadata:\n  a: &a '" + std::string(1'000'000, 'x') + "'\n  b:\n";
+  for (int i = 0; i < 400; ++i) text += "    - *a\n";
+  EXPECT_TRUE(first_message(text).starts_with("more than 5000000 values")) << first_message(text);
+}
+
+// What is found in a text is told with its place, and looking for one costs as much as the text is
+// long. These took hours before, and take a second now.
+TEST(Habits, a_text_full_of_mistakes_is_read_in_time) {
+  for (const std::string piece :
+       {"{i}", "${user_data.input.x} ", "${user_data.input.x", "{v:d}", "${files.input.x} "}) {
+    std::string text = "name: w\nvariables: {v: 1}\njobs:\n  - {name: a, command: 'echo ";
+    while (text.size() < 1'000'000) text += piece;
+    EXPECT_NE(first_message(text + "'}\n"), "") << piece;
+  }
+}
+
+TEST(Habits, of_a_long_line_only_what_is_around_the_mistake_is_kept) {
+  const std::string name = "name: w\njobs: [{name: a, command: b}, {";
+  const std::string text = name + "name: '" + std::string(500'000, 'x') + "ü', comand: c, w: 1}]\n";
+  const Loaded loaded = load(text, "wf.yaml", {});
+  ASSERT_GE(loaded.diagnostics.size(), 1U);
+  for (const Diagnostic& d : loaded.diagnostics) EXPECT_LE(d.source_line.size(), 4096U);
+  EXPECT_NE(to_text(loaded.diagnostics).find("ü', comand: c, w: 1}]\n"), std::string::npos)
+      << to_text(loaded.diagnostics);
+}
+
+TEST(Habits, variables_that_would_fill_the_memory_are_refused) {
+  std::string text = "name: w\nvariables:\n  a0: xxxxxxxxxx\n";
+  for (int i = 1; i < 9; ++i) {
+    text += fmt::format("  a{}: '", i);
+    for (int k = 0; k < 10; ++k) text += fmt::format("{{a{}}}", i - 1);
+    text += "'\n";
+  }
+  EXPECT_EQ(first_message(text + "jobs:\n  - {name: a, command: 'echo {a8}'}\n"),
+            "with its variables this text has more than 1 MiB");
+
+  text = "name: w\nvariables: {v: '" + std::string(100'000, 'y') + "'}\njobs:\n";
+  for (int i = 0; i < 2'700; ++i) text += fmt::format("  - {{name: a{}, command: '{{v}}'}}\n", i);
+  EXPECT_EQ(first_message(text),
+            "with their variables the texts of this file have more than 256 MiB");
 }
 
 TEST(Habits, a_command_or_a_variable_that_the_system_would_refuse_is_refused_before) {

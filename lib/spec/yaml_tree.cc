@@ -104,7 +104,12 @@ class Builder final : public YAML::EventHandler {
                 const std::string& value) override {
     Node& node = make(NodeKind::scalar, mark, anchor);
     node.plain = tag == "?";
+    if (value.size() > kMaxTextBytes) {
+      throw Stop{node.offset, fmt::format("a text of more than {} MiB", kMaxTextBytes >> 20U),
+                 "keep it in a file of its own, and name that"};
+    }
     node.text = value;
+    node.nodes += value.size() / kBytesOfOne;
     check_tag(node, tag);
     if (node.text.find('\0') != std::string::npos) {
       report_.error(source_.place(node.offset), "a text with a NUL character", "remove the '\\0'");
@@ -168,9 +173,13 @@ class Builder final : public YAML::EventHandler {
     open_.back()->items.push_back(&node);
     open_.back()->nodes += node.nodes;
     if (open_.back()->nodes > kMaxNodes) {
-      throw Stop{last_,
-                 fmt::format("more than {} values, aliases counted as what they repeat", kMaxNodes),
-                 "write many similar jobs as one with parameters"};
+      throw Stop{
+          last_,
+          fmt::format(
+              "more than {} values, aliases counted as what they repeat, long texts as one for "
+              "each {} bytes",
+              kMaxNodes, kBytesOfOne),
+          "write many similar jobs as one with parameters"};
     }
   }
 

@@ -15,8 +15,11 @@ namespace torc::spec {
 
 // The limits of a spec. Beyond them there is an error that names the limit.
 constexpr std::size_t kMaxSpecBytes = 64U << 20U;
-constexpr std::size_t kMaxDepth = 64;           // sequences and maps within each other
-constexpr std::uint64_t kMaxNodes = 5'000'000;  // with every alias counted as what it repeats
+constexpr std::size_t kMaxDepth = 64;  // sequences and maps within each other
+// With every alias counted as what it repeats, and a long text as one for each kBytesOfOne.
+constexpr std::uint64_t kMaxNodes = 5'000'000;
+constexpr std::size_t kBytesOfOne = 64;
+constexpr std::size_t kMaxTextBytes = 1U << 20U;  // of one value, variables put in
 
 enum class NodeKind : std::uint8_t { null, scalar, sequence, map };
 
@@ -26,7 +29,7 @@ struct Node {
   bool closed = false;       // all of it has been read; an alias to an open node would be a circle
   bool alias = false;        // a copy of what an alias names, with the alias' place
   std::uint32_t offset = 0;  // of its first byte in the text
-  std::uint64_t nodes = 1;   // in its subtree, aliases counted as what they repeat
+  std::uint64_t nodes = 1;   // in its subtree, counted as for kMaxNodes
   std::string text;          // of a scalar; of a null what stands in the file: "", "~", "null"
   std::vector<const Node*>
       items;  // of a sequence; of a map key and value by turns, merges ('<<') done

@@ -150,6 +150,47 @@ TEST(SharedStore, keeps_its_modes_whatever_the_umask_of_its_only_user) {
   }
 }
 
+TEST(SharedStore, gives_its_group_nothing_outside_of_it) {
+  for (const mode_t mask : {077U, 022U}) {
+    for (const std::string engine : {"journal", "lmdb"}) {
+      const Workplace here;
+      here.write("wf.yaml", R"(name: wf
+failure_handlers:
+  - name: again
+    rules: [{exit_codes: [3], recovery_script: "echo mending", max_retries: 1}]
+actions: [{trigger_type: on_workflow_complete, action_type: run_commands, commands: [echo done]}]
+jobs:
+  - {name: a, command: "echo out"}
+  - {name: b, command: "echo out; exit 3", failure_handler: again}
+  - {name: c, command: "echo out", stdio: {mode: packed}}
+)");
+      const std::string group = std::to_string(::getegid());
+      const auto by_mask = [&](const std::vector<std::string>& arguments) {
+        Launch launch = here.torc(arguments);
+        launch.umask = mask;
+        launch.env["XDG_CONFIG_HOME"] = (here.path() / "made" / "config").string();
+        return run(launch);
+      };
+      fs::create_directory(here.path() / "made");
+      EXPECT_EQ(by_mask({"init", "wf.yaml", "--engine", engine, "--group", group}).exit_code, 0);
+      const Ended ran = by_mask({"run", "wf.torc", "--output-dir", "made/output"});
+      EXPECT_EQ(ran.exit_code, 1) << ran;
+      EXPECT_EQ(by_mask({"logs", "export", "wf.torc", "made/export"}).exit_code, 0);
+      EXPECT_EQ(by_mask({"backup", "wf.torc", "made/copy"}).exit_code, 0);
+      EXPECT_EQ(by_mask({"trust", "wf.torc"}).exit_code, 0);
+      std::set<std::string> met;
+      for (const auto& entry : fs::recursive_directory_iterator(here.path() / "made")) {
+        EXPECT_EQ(status_of(entry.path()).st_mode & mask, 0U) << entry.path();
+        met.insert(entry.path().extension());
+        met.insert(entry.path().filename());
+      }
+      for (const std::string what : {".out", ".recovery", "packed", "actions", "trusted", "META"})
+        EXPECT_TRUE(met.contains(what)) << what;
+      expect_shared(here.path() / "wf.torc", ::getegid());
+    }
+  }
+}
+
 TEST(PrivateStore, has_the_modes_that_the_umask_of_its_user_gives) {
   for (const mode_t mask : {077U, 027U, 022U}) {
     for (const std::string engine : {"journal", "lmdb"}) {
