@@ -23,10 +23,14 @@ Exit run_check(const App& app, const CheckOptions& options) {
   if (!good) return Exit::usage;
   const bool runs = std::none_of(loaded->diagnostics.begin(), loaded->diagnostics.end(),
                                  [](const spec::Diagnostic& d) { return d.blocks_run; });
-  say(app.out, "{}: {}: workflow '{}', {} job(s) from {} entr{}\n", loaded->file,
+  const std::string values =
+      loaded->value_files.empty()
+          ? ""
+          : fmt::format(", with values from {}", fmt::join(loaded->value_files, ", "));
+  say(app.out, "{}: {}: workflow '{}', {} job(s) from {} entr{}{}\n", loaded->file,
       runs ? "good" : "good, but more than this version runs (see the notes)",
       loaded->workflow->name, show_count(loaded->expansion->jobs), loaded->workflow->jobs.size(),
-      loaded->workflow->jobs.size() == 1 ? "y" : "ies");
+      loaded->workflow->jobs.size() == 1 ? "y" : "ies", values);
   return Exit::ok;
 }
 

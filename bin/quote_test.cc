@@ -73,7 +73,7 @@ TEST(Say, json_stays_the_same_json) {
 TEST(Say, a_cell_of_a_table_stays_in_its_line) {
   Table table({{"HOST"}, {"N"}});
   table.add({"a\nb\tc", "1"});
-  EXPECT_EQ(table.text(), "HOST      N\na\\nb\\tc  1\n");
+  EXPECT_EQ(table.text(), "HOST     N\na\\nb\\tc  1\n");
 }
 
 }  // namespace

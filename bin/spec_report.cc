@@ -55,6 +55,7 @@ nlohmann::ordered_json diagnostics_json(const LoadedSpec& loaded) {
           {"valid", loaded.expansion.has_value()},
           {"runs", loaded.expansion.has_value() && !asks_too_much},
           {"jobs", loaded.expansion ? loaded.expansion->jobs : 0},
+          {"read", loaded.value_files},
           {"diagnostics", std::move(list)}};
 }
 

@@ -137,8 +137,11 @@ Result<LoadedSpec> load_spec(const App& app, const std::string& file, Purpose pu
   }
   loaded.text = *std::move(text);
   const Path directory = base.empty() ? path.parent_path() : base;
-  const spec::ReadFile read = [&app, directory](const std::string& name) {
-    return store::read_file(app.world.disk, (directory / name).lexically_normal());
+  const spec::ReadFile read = [&app, &loaded, directory](const std::string& name) {
+    auto bytes = store::read_file(app.world.disk, (directory / name).lexically_normal());
+    std::vector<std::string>& all = loaded.value_files;
+    if (bytes && std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
+    return bytes;
   };
   spec::Loaded checked = spec::load(loaded.text, loaded.file, read, check_slurm);
   loaded.workflow = std::move(checked.workflow);

@@ -26,6 +26,7 @@ struct LoadedSpec {
   std::optional<spec::Workflow> workflow;  // both present when there was no error
   std::optional<spec::Expansion> expansion;
   std::vector<spec::Diagnostic> diagnostics;
+  std::vector<std::string> value_files;  // that it names and that were read, as it names them
 };
 
 // What the spec is wanted for. Keys of the language that this version cannot run are notes to who

@@ -7,6 +7,7 @@
 #include "lib/spec/placeholder.h"
 #include "lib/spec/table_reader.h"
 #include "lib/spec/utf8.h"
+#include "lib/spec/yaml_tree.h"
 
 namespace torc::spec {
 namespace {
@@ -47,6 +48,25 @@ bool is_text(std::string_view bytes) {
   return true;
 }
 
+// Before it is read into values, which take many times its room; empty: it is not.
+std::string beyond_limits(std::string_view bytes, const std::string& path) {
+  constexpr std::ptrdiff_t kMostValues = 20'000'000;  // as many as jobs
+  if (path.ends_with(".json")) {
+    return bytes.size() <= kMaxSpecBytes
+               ? ""
+               : fmt::format("has more than {} MiB", kMaxSpecBytes >> 20U);
+  }
+  const bool table = is_table(path);
+  const std::ptrdiff_t values = std::count_if(
+      bytes.begin(), bytes.end(), [&](char c) { return c == '\n' || (table && c == ','); });
+  return values <= kMostValues ? "" : fmt::format("has more than {} values", kMostValues);
+}
+
+bool is_elsewhere(std::string_view path) {
+  return path.starts_with('/') || path.starts_with("../") ||
+         path.find("/../") != std::string_view::npos;
+}
+
 // The bytes of a file that the spec names; none: reported.
 std::optional<std::string> read_named_file(const Session& session, const Node& node,
                                            const std::string& path) {
@@ -66,6 +86,15 @@ std::optional<std::string> read_named_file(const Session& session, const Node& n
   if (!is_text(*bytes)) {
     session.error(node, fmt::format("the file {} is no text in UTF-8", shown), "save it as UTF-8");
     return {};
+  }
+  if (const std::string why = beyond_limits(*bytes, path); !why.empty()) {
+    session.error(node, fmt::format("the file {} {}", shown, why), "split the workflow");
+    return {};
+  }
+  if (is_elsewhere(path)) {
+    session.report.add(Severity::note, session.place(node),
+                       fmt::format("{} is not in the directory of the workflow file", shown),
+                       "make sure that these are the values that you want");
   }
   return *std::move(bytes);
 }

@@ -119,6 +119,8 @@ struct Launch {
   std::vector<gid_t> groups = {};  // further ones of `user`
   Path etc = {};  // mounted over /etc in a mount namespace of its own; needs root. Empty: as it is
   std::optional<mode_t> umask = {};  // none: as it is
+  // It may execute, make, change and remove nothing: a system call that could is its end by SIGSYS.
+  bool only_looks = false;
 };
 
 // How a program ended, and what it printed.

@@ -14,4 +14,8 @@ namespace torc::itest {
 // Appends what can be read now; false at the end of the stream.
 bool read_available(int fd, std::string& text);
 
+// From now on this process may execute `program`, by this very pointer, and then make, change,
+// remove and execute nothing more. false: see errno.
+bool let_only_look(const char* program);
+
 }  // namespace torc::itest

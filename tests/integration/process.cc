@@ -114,6 +114,8 @@ Process::Process(const Launch& launch) {
     dup2(out[1], 1);
     dup2(err[1], 2);
     const char* failed = become(launch);
+    if (failed == nullptr && launch.only_looks && !let_only_look(argv_pointers[0]))
+      failed = "seccomp";
     if (failed == nullptr) execve(argv_pointers[0], argv_pointers.data(), env_pointers.data());
     dprintf(2, "cannot start %s: %s: %s\n", argv_pointers[0], failed != nullptr ? failed : "execve",
             strerror(errno));

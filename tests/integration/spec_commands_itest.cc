@@ -342,5 +342,56 @@ TEST_F(Schema, refuses_slips) {
   EXPECT_SAYS(ended, "'command' is a required property");
 }
 
+constexpr std::string_view kEager = R"YAML(name: eager
+failure_handlers:
+  - name: again
+    rules: [{exit_codes: [3], recovery_script: "touch done_by_a_script", max_retries: 1}]
+variables: {out: "$(touch done_by_a_variable)"
+}
+files: [{name: "f_{i}", path: "made_{i}", parameters: {i: "1:2"}}]
+jobs:
+  - name: "a_{i}"
+    command: "touch done_by_a_job; `touch done_by_a_shell` {out}"
+    invocation_script: "touch done_before"
+    failure_handler: again
+    output_files: ["f_{i}"]
+    parameters: {i: "@values"}
+  - {name: b, command: "cat ${files.input.f_1}"}
+actions:
+  - {trigger_type: on_workflow_start, action_type: run_commands, commands: ["touch done_by_an_action"]}
+)YAML";
+
+// Whatever a workflow says, to look at it is safe.
+TEST(Looking, executes_nothing_and_changes_nothing) {
+  const Workplace here;
+  here.write("values", "1\n2\n");
+  here.write("wf.yaml", kEager);
+  here.write("wrong.yaml", "name: w\njobs: [{name: a, comand: touch done}]\n");
+  const auto look = [&](const std::vector<std::string>& words) {
+    Launch launch = here.torc(words);
+    launch.only_looks = true;
+    return run(launch);
+  };
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"check", "wf.yaml"},
+                                             {"check", "wf.yaml", "--json"},
+                                             {"plan", "wf.yaml"},
+                                             {"plan", "wf.yaml", "--json"},
+                                             {"graph", "wf.yaml"},
+                                             {"graph", "wf.yaml", "--format", "dot"},
+                                             {"graph", "wf.yaml", "--format", "svg"},
+                                             {"exec", "--dry-run", "-c", "touch {}", ":::", "a", "b"},
+                                             {"schema"},
+                                             {"--version"}}) {
+    const Ended ended = look(words);
+    EXPECT_EQ(ended.exit_code, 0) << words.front() << ": " << ended;
+  }
+  EXPECT_EQ(look({"check", "wrong.yaml"}).exit_code, 2);
+  // That it would be seen.
+  EXPECT_EQ(look({"new", "sweep", "other.yaml"}).signal, SIGSYS);
+  EXPECT_EQ(look({"run", "wf.yaml"}).signal, SIGSYS);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(here.path()), {}), 3);
+}
+
 }  // namespace
 }  // namespace torc::itest
