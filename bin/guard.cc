@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "bin/crash.h"
 #include "lib/exec/watchdog.h"
 
 namespace torc::cli {
@@ -26,6 +27,7 @@ Exit under_watchdog(const App& app, const std::string& again,
   if (auto* lease = std::get_if<std::unique_ptr<exec::WatchedLease>>(&*split)) {
     App guarded = app;
     guarded.watched = lease->get();
+    explain_crashes_and_die();
     return command(guarded);
   }
   const auto& ended = std::get<exec::WorkerEnded>(*split);
@@ -35,6 +37,7 @@ Exit under_watchdog(const App& app, const std::string& again,
         strsignal(ended.signal), ended.signal == SIGKILL ? ", perhaps for want of memory" : "",
         again.empty() ? "its jobs go to others" : "its jobs run again; go on with: " + again);
   }
+  if (is_crash(ended.signal)) return Exit::store;  // it has said so itself
   if (ended.signal != 0) exec::die_of(ended.signal);
   return static_cast<Exit>(ended.exit_code);
 }

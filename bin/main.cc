@@ -11,6 +11,7 @@
 
 #include "bin/app.h"
 #include "bin/commands.h"
+#include "bin/crash.h"
 #include "bin/waiting_disk.h"
 #include "lib/exec/machine.h"
 #include "lib/store/home.h"
@@ -70,6 +71,7 @@ void tell(const std::string& line) {
 int main(int argc, char** argv) {
   // Whoever started this may have ignored it; then no end of a child would ever be told.
   signal(SIGCHLD, SIG_DFL);
+  torc::cli::explain_crashes();
   torc::cli::WaitingDisk disk(stderr);
   torc::SystemClock clock;
   torc::SystemEntropy entropy;

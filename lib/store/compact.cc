@@ -6,6 +6,7 @@
 #include "lib/store/disk.h"
 #include "lib/store/engines.h"
 #include "lib/store/environment.h"
+#include "lib/store/lmdb_file.h"
 #include "lib/store/open_lock.h"
 #include "lib/store/owner.h"
 #include "lib/store/publisher.h"
@@ -43,6 +44,8 @@ Result<void> compact_journal(const World& world, const Path& directory, const Me
 
 Result<void> copy_compacted(const Path& from, const Path& to) {
   TORC_TRY(check_environment_files(from));
+  TORC_ASSIGN(const LmdbFile file, LmdbFile::open(from));
+  TORC_TRY(file.check(file.newest()));  // nobody else has it open, so it does not move on
   MDB_env* env = nullptr;
   int rc = mdb_env_create(&env);
   // Not the map that the file records: under a low RLIMIT_AS that does not fit. LMDB maps at least

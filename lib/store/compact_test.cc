@@ -108,7 +108,7 @@ TEST_P(Compact, of_lmdb_is_refused_while_another_process_has_it_open) {
 }
 
 TEST_P(Compact, of_lmdb_goes_under_a_limit_of_memory) {
-  if (kNeedsMoreMemory) GTEST_SKIP() << "sanitizers need memory of their own";
+  if (kSanitized) GTEST_SKIP() << "sanitizers need memory of their own";
   if (GetParam() == Engine::journal) return;
   store.reset();
   const pid_t child = ::fork();

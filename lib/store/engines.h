@@ -8,6 +8,8 @@
 
 namespace torc::store {
 
+class Repair;
+
 Result<std::unique_ptr<Store>> open_lmdb_store(const World& world, const Path& directory,
                                                const Meta& meta, const Tuning& tuning);
 Result<std::unique_ptr<Store>> open_journal_store(const World& world, const Path& directory,
@@ -47,5 +49,8 @@ Result<std::chrono::seconds> agreed_retention(Disk& disk, const Path& state,
 // Asks for what this host's mount needs, if that is more than META says. Who may not write goes on:
 // what it sees may be old, and what it cannot understand it looks at again.
 Result<void> ask_for_retention(const World& world, const Path& directory, const Meta& meta);
+
+// Repair::examine() of engine lmdb.
+Result<std::unique_ptr<Repair>> examine_lmdb(const World& world, const Path& directory);
 
 }  // namespace torc::store

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <condition_variable>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -14,6 +15,7 @@
 
 #include "lib/base/beneath.h"
 #include "lib/store/gate.h"
+#include "lib/store/lmdb_file.h"
 
 namespace torc::store {
 namespace {
@@ -128,6 +130,8 @@ Error number_taken(const Path& directory) {
           "again: it will have another number"};
 }
 
+LastOpened newest;
+
 // Whose files of an environment may be: the user's, root's, the owner's of the directory; in one
 // that a group may write in, what belongs to that group (a member may have compacted it).
 bool may_own(const struct stat& file, const struct stat& directory) {
@@ -137,6 +141,10 @@ bool may_own(const struct stat& file, const struct stat& directory) {
 }
 
 }  // namespace
+
+const LastOpened& last_opened() {
+  return newest;
+}
 
 Result<void> check_environment_files(const Path& directory) {
   TORC_ASSIGN(const Descriptor at, beneath::open_root(directory));
@@ -171,7 +179,12 @@ Error lmdb_error(int rc, const std::string& what) {
       : rc == MDB_VERSION_MISMATCH ? ErrorKind::unsupported
       : rc == MDB_READERS_FULL     ? ErrorKind::busy
                                    : ErrorKind::io;
-  return {kind, what + ": " + mdb_strerror(rc), {}, rc};
+  const char* remedy =
+      kind == ErrorKind::corrupt
+          ? "its file is damaged: `torc verify` looks at every page; keep a copy of "
+            "the store directory before anything else"
+          : "";
+  return {kind, what + ": " + mdb_strerror(rc), remedy, rc};
 }
 
 // nullptr: this process does not have it open, and until the guard is released nobody in it opens
@@ -236,6 +249,9 @@ Result<std::shared_ptr<Environment>> Environment::try_open(const Path& directory
   made->directory_ = directory;
   made->device_ = key.first;
   made->inode_ = key.second;
+  newest.is_copy = durable == Durable::no;
+  directory.native().copy(newest.directory, sizeof newest.directory - 1);
+  newest.directory[std::min(directory.native().size(), sizeof newest.directory - 1)] = '\0';
   Result<void> started = made->start(durable);
   again = made->foreign();
   TORC_TRY(std::move(started));
@@ -251,6 +267,7 @@ bool Environment::is_open_here(const Path& directory) {
 
 Result<void> Environment::start(Durable durable) {
   TORC_TRY(check_environment_files(directory_));
+  TORC_TRY(check_lmdb_head(directory_));
   TORC_TRY(allocate_lock_file(directory_ / "lock.mdb"));
   int rc = 0;
   // Under a low RLIMIT_AS (batch systems set it) the generous map does not fit; take what does.
@@ -267,6 +284,8 @@ Result<void> Environment::start_with_map(std::size_t size, Durable durable, int&
   if (rc != 0) return lmdb_error(rc, what);
   mdb_env_set_mapsize(env_, size);
   mdb_env_set_maxreaders(env_, kReaders);
+  // Else it prints a line of its source first.
+  mdb_env_set_assert(env_, [](MDB_env*, const char*) { std::abort(); });
   const unsigned flags = MDB_NOTLS | (durable == Durable::no ? MDB_NOSYNC : 0U);
   rc = mdb_env_open(env_, directory_.c_str(), flags, 0666);
   if (rc == 0) {

@@ -25,6 +25,13 @@ inline constexpr std::chrono::nanoseconds kOpenPatience = std::chrono::seconds(1
 // Turns LMDB's return code into an Error; `what` names the operation and the file.
 [[nodiscard]] Error lmdb_error(int rc, const std::string& what);
 
+// For a signal handler, which can look at no more: what was opened last. Never freed.
+struct LastOpened {
+  char directory[4096] = {};  // empty: nothing
+  bool is_copy = false;       // a node's copy of a store, which can be made anew
+};
+[[nodiscard]] const LastOpened& last_opened();
+
 // Whether LMDB, which follows links and writes into what it finds, may open data.mdb and lock.mdb
 // of `directory`: regular files with one name, of this user, the directory's owner, root, or the
 // group that shares the directory; or not there. Error permission. What somebody who may write in

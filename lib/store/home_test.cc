@@ -277,7 +277,7 @@ TEST_F(AtHome, nobody_opens_it_while_it_is_adopted_and_a_commit_meanwhile_is_fou
 
 // Batch systems set it; the map that is recorded in the file is far larger.
 TEST_F(AtHome, it_is_adopted_under_a_limit_of_memory) {
-  if (kNeedsMoreMemory) GTEST_SKIP() << "sanitizers need memory of their own";
+  if (kSanitized) GTEST_SKIP() << "sanitizers need memory of their own";
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {

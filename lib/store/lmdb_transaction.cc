@@ -148,6 +148,17 @@ void LmdbTransaction::erase(std::string_view key) {
   if (capture_ != nullptr) capture_->erase(key);
 }
 
+std::optional<Head> decode_head(std::string_view value) {
+  Head head;
+  Decoder in(value);
+  head.sequence = in.be64();
+  (void)from_text(in.raw(16), head.chain);
+  head.bytes = in.be64();
+  head.author = in.be64();
+  if (!in.ok() || !in.at_end()) return std::nullopt;
+  return head;
+}
+
 int read_head(const Txn& txn, Head& head) {
   MDB_val k = value_of(kHeadKey);
   MDB_val v{};
@@ -155,12 +166,10 @@ int read_head(const Txn& txn, Head& head) {
   head = {};
   if (rc == MDB_NOTFOUND) return 0;
   if (rc != 0) return rc;
-  Decoder in(text_of(v));
-  head.sequence = in.be64();
-  (void)from_text(in.raw(16), head.chain);
-  head.bytes = in.be64();
-  head.author = in.be64();
-  return in.ok() && in.at_end() ? 0 : MDB_INVALID;
+  const auto known = decode_head(text_of(v));
+  if (!known) return MDB_INVALID;
+  head = *known;
+  return 0;
 }
 
 int write_head(Txn& txn, const Head& head) {

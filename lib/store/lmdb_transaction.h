@@ -84,6 +84,7 @@ class LmdbTransaction final : public Transaction {
 
 // The store's own entries and whole states, on the raw transaction. They return LMDB's code: 0 is
 // success.
+[[nodiscard]] std::optional<Head> decode_head(std::string_view value);
 [[nodiscard]] int read_head(const Txn& txn, Head& head);
 [[nodiscard]] int write_head(Txn& txn, const Head& head);
 [[nodiscard]] int write_ring(Txn& txn, std::uint64_t sequence, const CommitId& id);

@@ -558,11 +558,7 @@ Error changes_too_fast(const Path& directory) {
 
 Result<std::unique_ptr<Repair>> Repair::examine(const World& world, const Path& directory) {
   TORC_ASSIGN(const Meta meta, read_meta(world, directory));
-  if (meta.identity.engine != Engine::journal) {
-    return Error{ErrorKind::unsupported,
-                 directory.string() + " has engine lmdb: one file, no chain whose end could be cut",
-                 "put it back from a backup (`torc backup` makes them)"};
-  }
+  if (meta.identity.engine == Engine::lmdb) return examine_lmdb(world, directory);
   for (int tries = 1;; ++tries) {
     TORC_ASSIGN(Workbench bench, Workbench::make(world));
     TORC_ASSIGN(Place place, look_at_place(world.disk, directory, meta.identity));

@@ -1,5 +1,6 @@
-// `torc repair`: finds how far the history of a damaged `journal` store is good and lets the store
-// go on from there. Nothing is deleted: what does not belong to the good part is moved aside.
+// `torc repair`: finds how far the history of a damaged store is good and lets the store go on from
+// there. Nothing is deleted: what does not belong to the good part is moved aside. What follows is
+// of engine `journal`; of engine `lmdb` see repair_lmdb.cc.
 //
 // The good part is the newest snapshot that is whole and the commits that follow it without a gap;
 // or this node's copy of the state, when it has seen more of the same history. It is written as a
@@ -36,8 +37,8 @@ struct Damage {
 
 class Repair {
  public:
-  // Looks; changes nothing in the store. Errors: unsupported (engine lmdb has no chain), corrupt
-  // (no beginning is left), busy (it looks damaged, but workers changed it during every look),
+  // Looks; changes nothing in the store. Errors: corrupt (no beginning is left; engine lmdb:
+  // neither state is whole), busy (it looks damaged, but workers changed it during every look),
   // others from the filesystem.
   static Result<std::unique_ptr<Repair>> examine(const World& world, const Path& directory);
   virtual ~Repair() = default;

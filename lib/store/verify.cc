@@ -7,6 +7,8 @@
 #include "lib/store/beat.h"
 #include "lib/store/engines.h"
 #include "lib/store/journal_store.h"
+#include "lib/store/lmdb_file.h"
+#include "lib/store/lmdb_transaction.h"
 #include "lib/store/memory_state.h"
 #include "lib/store/place.h"
 #include "lib/store/repair_inventory.h"
@@ -312,8 +314,32 @@ Result<Inventory> inventory_of(const World& world, const Path& directory, const 
   return take_inventory(journal, meta.place.facts.learning);
 }
 
+// All pages, before LMDB reads any of them. While others commit, the state that is looked at is
+// held by a transaction: they have opened the file, so it can be opened.
+Result<void> check_pages(const Path& directory) {
+  for (int tries = 0; tries < kTries; ++tries) {
+    TORC_ASSIGN(const LmdbFile file, LmdbFile::open(directory));
+    Result<void> whole = file.check(file.newest());
+    if (whole.ok()) return {};
+    TORC_ASSIGN(const bool moved, file.has_moved_on());
+    if (!moved) return whole;
+  }
+  TORC_ASSIGN(const auto environment, Environment::open(directory, Durable::yes));
+  for (int tries = 0; tries < kTries; ++tries) {
+    TORC_ASSIGN(const Txn held, Txn::begin(environment, Access::read));
+    TORC_ASSIGN(const LmdbFile file, LmdbFile::open(directory));
+    for (const LmdbHead* head : {&file.newest(), &file.older()}) {
+      if (head->transaction == mdb_txn_id(held.raw())) return file.check(*head);
+    }
+  }
+  return Error{ErrorKind::busy,
+               "workers go on in " + directory.string() + ": it changed while it was looked at",
+               "start again, or end the workers first"};
+}
+
 Result<Verified> verify_lmdb(const World& world, const Path& directory, const Meta& meta,
                              const Check& check) {
+  TORC_TRY(check_pages(directory));
   TORC_ASSIGN(const std::unique_ptr<Store> store,
               open_lmdb_store(world, directory, meta, Tuning{}));
   Verified out;

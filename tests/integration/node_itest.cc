@@ -170,7 +170,7 @@ TEST_F(Node, a_torc_inside_of_a_job_uses_what_the_job_has) {
 }
 
 TEST_F(Node, a_torc_inside_of_a_job_keeps_to_the_memory_of_the_job) {
-  if (kNeedsMoreMemory) GTEST_SKIP() << "sanitizers need memory of their own";
+  if (kSanitized) GTEST_SKIP() << "sanitizers need memory of their own";
   here_.write("inner.yaml", "name: inner\njobs: [{name: j, command: \"true\"}]\n");
   here_.write("outer.yaml",
               "name: outer\n"

@@ -2,7 +2,9 @@
 // and a backup is taken while they work.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+
 #include <signal.h>
+#include <cstring>
 
 #include <algorithm>
 #include <fstream>
@@ -110,6 +112,10 @@ TEST_F(Care, repair_is_refused_while_a_worker_lives) {
   ASSERT_EQ(here_.run({"init", "wf.yaml", "--engine", "journal"}).exit_code, 0);
   const auto worker = here_.start({"run", "wf.torc"});
   ASSERT_TRUE(wait_for_line(record, "a", *worker));
+  // That it runs is the last commit; the one before it made the worker known.
+  ASSERT_TRUE(wait_until({worker.get()}, [&] {
+    return here_.json({"status", "wf.torc"})["counts"].value("running", 0) == 1;
+  }));
   damage(commit_files().back());
   const Ended refused = run(elsewhere({"repair", "--quarantine-tail", "--yes"}));
   EXPECT_EQ(refused.exit_code, 3) << refused;
@@ -121,12 +127,31 @@ TEST_F(Care, repair_is_refused_while_a_worker_lives) {
   EXPECT_EQ(repaired.exit_code, 0) << repaired;
 }
 
-TEST_F(Care, a_store_of_engine_lmdb_cannot_be_repaired_but_put_back) {
+TEST_F(Care, a_store_of_engine_lmdb_goes_on_from_the_state_before_a_damaged_one) {
   here_.write("wf.yaml", "name: wf\njobs:\n  - {name: a, command: \"true\"}\n");
   ASSERT_EQ(here_.run({"init", "wf.yaml", "--engine", "lmdb"}).exit_code, 0);
-  const Ended ended = here_.run({"repair"});
-  EXPECT_EQ(ended.exit_code, 3) << ended;
-  EXPECT_TRUE(ended.says("backup")) << ended;
+  EXPECT_TRUE(here_.run({"repair"}).says("nothing to repair"));
+  ASSERT_EQ(here_.run({"run"}).exit_code, 0);
+  const Path data = here_.path() / "wf.torc" / "data.mdb";
+  std::string bytes = read_text(data);
+  // The newer of the two heads names the page that the last commit wrote last.
+  const auto number = [&](std::size_t at) {
+    std::uint64_t out = 0;
+    std::memcpy(&out, bytes.data() + at, sizeof out);
+    return out;
+  };
+  constexpr std::size_t kPage = 4096;
+  const std::size_t head = number(kPage + 144) > number(144) ? kPage : 0;
+  bytes.replace(number(head + 128) * kPage, 64, 64, '\0');
+  write_text(data, bytes);
+  EXPECT_EQ(here_.run({"verify"}).exit_code, 3);
+  const Ended shown = here_.run({"repair"});
+  EXPECT_EQ(shown.exit_code, 3) << shown;
+  EXPECT_TRUE(shown.says("lost commit")) << shown;
+  const Ended mended = here_.run({"repair", "--quarantine-tail", "--yes"});
+  EXPECT_EQ(mended.exit_code, 0) << mended;
+  EXPECT_EQ(here_.run({"verify"}).exit_code, 0);
+  EXPECT_EQ(here_.run({"run"}).exit_code, 0);
 }
 
 TEST_F(Care, a_backup_taken_while_workers_work_is_a_whole_store) {
@@ -162,6 +187,50 @@ jobs:
     const Ended ended = here_.run({"run", name + "-copy.torc"});
     EXPECT_EQ(ended.exit_code, 0) << ended;
   }
+}
+
+// LMDB believes its file. Whatever it does with this one, the user reads a sentence.
+TEST(DamagedLmdb, ends_no_command_by_a_signal) {
+  const Workplace here;
+  here.write(
+      "wf.yaml",
+      "name: wf\njobs: [{name: \"a_{i}\", command: \"true\", parameters: {i: \"1:2000\"}}]\n");
+  ASSERT_EQ(here.run({"init", "wf.yaml", "--engine", "lmdb"}).exit_code, 0);
+  ASSERT_EQ(here.run({"run", "wf.torc"}).exit_code, 0);
+  const Path data = here.path() / "wf.torc" / "data.mdb";
+  const std::string good = read_text(data);
+  constexpr std::size_t kPage = 4096;
+  std::vector<std::string> damaged(3, good);
+  for (std::size_t page = 2; page < good.size() / kPage; ++page) {
+    damaged[0].replace(page * kPage, kPage, kPage, '\0');
+    damaged[1][(page * kPage) + 12] = '\xff';  // the number of entries
+    damaged[1][(page * kPage) + 13] = '\xff';
+  }
+  damaged[2].resize(3 * kPage);
+  for (const std::string& bytes : damaged) {
+    for (const std::vector<std::string>& words :
+         std::vector<std::vector<std::string>>{{"verify"},
+                                               {"repair"},
+                                               {"status"},
+                                               {"jobs"},
+                                               {"results"},
+                                               {"history"},
+                                               {"compact"},
+                                               {"run"},
+                                               {"worker"},
+                                               {"reset", "--all", "--yes"},
+                                               {"backup", "copy"}}) {
+      write_text(data, bytes);
+      std::vector<std::string> line = words;
+      line.insert(line.begin() + 1, "wf.torc");
+      const Ended ended = here.run(line);
+      EXPECT_EQ(ended.signal, 0) << words.front() << ": " << ended;
+      EXPECT_EQ(ended.exit_code, 3) << words.front() << ": " << ended;
+      EXPECT_TRUE(ended.says("damaged") || ended.says("data.mdb: page")) << ended;
+    }
+  }
+  write_text(data, good);
+  EXPECT_EQ(here.run({"verify", "wf.torc"}).exit_code, 0);
 }
 
 }  // namespace

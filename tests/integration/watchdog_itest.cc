@@ -172,7 +172,7 @@ TEST_F(Survivors, before_a_job_is_taken_over_on_the_same_node_what_is_left_of_it
 }
 
 TEST_F(Survivors, the_watchdog_is_small) {
-  if (kNeedsMoreMemory) GTEST_SKIP() << "sanitizers need memory of their own";
+  if (kSanitized) GTEST_SKIP() << "sanitizers need memory of their own";
   const auto process = start();
   std::istringstream lines(read_text("/proc/" + std::to_string(process->pid()) + "/smaps_rollup"));
   long private_kib = 0;

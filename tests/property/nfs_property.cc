@@ -18,7 +18,7 @@ namespace {
 using namespace torc::store::testing;
 
 // Histories of one rapidcheck case, of which there are 100.
-constexpr int kBatch = kNeedsMoreMemory ? 2 : 20;
+constexpr int kBatch = kSanitized ? 2 : 20;
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   const char* text = std::getenv(variable);

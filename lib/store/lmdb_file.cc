@@ -1,0 +1,351 @@
+#include "lib/store/lmdb_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/beneath.h"
+
+namespace torc::store {
+namespace {
+
+static_assert(std::endian::native == std::endian::little && sizeof(std::size_t) == 8);
+
+constexpr std::uint32_t kMagic = 0xBEEFC0DE;
+constexpr std::uint32_t kVersion = 1;
+constexpr std::size_t kHeader = 16;  // of a page
+constexpr std::size_t kHeadBytes = kHeader + 136;
+constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
+constexpr std::uint16_t kIntegerKeys = 0x08;  // MDB_INTEGERKEY
+constexpr std::size_t kNode = 8;              // of a node, before its key
+constexpr std::size_t kLongestKey = 511;
+constexpr std::uint16_t kDeepest = 32;  // CURSOR_STACK
+constexpr int kTries = 5;
+
+enum PageKind : std::uint16_t { kBranch = 0x01, kLeaf = 0x02, kOverflow = 0x04, kMeta = 0x08 };
+constexpr std::uint16_t kBigData = 0x01;
+
+template <class T>
+T word(std::string_view bytes, std::size_t at) {
+  T out;
+  std::memcpy(&out, bytes.data() + at, sizeof out);
+  return out;
+}
+
+LmdbTree tree_at(std::string_view bytes, std::size_t at) {
+  return {word<std::uint16_t>(bytes, at + 4), word<std::uint16_t>(bytes, at + 6),
+          word<std::uint64_t>(bytes, at + 32), word<std::uint64_t>(bytes, at + 40)};
+}
+
+// What is wrong with the head itself; nullptr: nothing.
+const char* decode_head(std::string_view bytes, LmdbHead& out) {
+  constexpr std::size_t kTree = 48;
+  constexpr std::size_t kTrees = kHeader + 24;
+  if (word<std::uint16_t>(bytes, 10) != kMeta) return "is no head of an LMDB file";
+  if (word<std::uint32_t>(bytes, kHeader) != kMagic) return "is no head of an LMDB file";
+  if (word<std::uint32_t>(bytes, kHeader + 4) != kVersion) return "is of another version of LMDB";
+  out.page_size = word<std::uint32_t>(bytes, kTrees);
+  out.free = tree_at(bytes, kTrees);
+  out.main = tree_at(bytes, kTrees + kTree);
+  out.last_page = word<std::uint64_t>(bytes, kTrees + 2 * kTree);
+  out.transaction = word<std::uint64_t>(bytes, kTrees + 2 * kTree + 8);
+  if (!std::has_single_bit(out.page_size) || out.page_size < 512 || out.page_size > (1U << 15U))
+    return "has an impossible size of pages";
+  // Any other flag would have LMDB map the file at an address of its head, or compare otherwise.
+  if (out.free.flags != kIntegerKeys || out.main.flags != 0)
+    return "has flags that torc never sets";
+  if (out.last_page < 1 || out.last_page > (std::uint64_t{1} << 47U) / out.page_size)
+    return "has an impossible number of pages";
+  for (const LmdbTree& tree : {out.free, out.main}) {
+    const bool none = tree.root == kNoPage;
+    if (none != (tree.depth == 0) || tree.depth > kDeepest ||
+        (!none && (tree.root < 2 || tree.root > out.last_page)))
+      return "names an impossible page";
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Error LmdbFile::damaged(const std::string& what) const {
+  return {ErrorKind::corrupt, file_.string() + ": " + what,
+          "keep a copy of the store directory before anything else; `torc repair` makes a new "
+          "store of what can be read"};
+}
+
+Result<LmdbFile> LmdbFile::open(const Path& directory) {
+  TORC_ASSIGN(Descriptor fd, beneath::open_file(directory, "data.mdb", O_RDONLY));
+  LmdbFile out(std::move(fd), directory / "data.mdb");
+  struct stat about {};
+  if (::fstat(out.fd_.get(), &about) != 0)
+    return os_error(errno, "cannot look at " + out.file_.string());
+  // LMDB makes an empty one into its own.
+  if (about.st_size == 0) return os_error(ENOENT, out.file_.string() + " is empty");
+  TORC_ASSIGN(out.heads_, out.read_heads());
+  // After the heads: what they name was written before them.
+  if (::fstat(out.fd_.get(), &about) != 0)
+    return os_error(errno, "cannot look at " + out.file_.string());
+  out.size_ = static_cast<std::uint64_t>(about.st_size);
+  return out;
+}
+
+// A head that is written at this moment may be read in part: it is read again.
+Result<std::array<LmdbHead, 2>> LmdbFile::read_heads() const {
+  std::array<LmdbHead, 2> heads;
+  std::string what;
+  for (int tries = 0; tries < kTries; ++tries) {
+    what.clear();
+    off_t at = 0;
+    for (std::size_t i = 0; i < heads.size() && what.empty(); ++i) {
+      std::string bytes(kHeadBytes, '\0');
+      const ssize_t n = ::pread(fd_.get(), bytes.data(), bytes.size(), at);
+      if (n < 0) return os_error(errno, "cannot read " + file_.string());
+      const char* wrong =
+          n < static_cast<ssize_t>(kHeadBytes) ? "is cut off" : decode_head(bytes, heads[i]);
+      if (wrong == nullptr && i > 0 && heads[i].page_size != heads[0].page_size)
+        wrong = "has another size of pages than page 0";
+      if (wrong != nullptr) what = "page " + std::to_string(i) + " " + wrong;
+      at = static_cast<off_t>(heads[0].page_size);
+    }
+    if (what.empty()) return heads;
+  }
+  return damaged(what);
+}
+
+const LmdbHead& LmdbFile::newest() const {
+  return heads_[heads_[1].transaction > heads_[0].transaction ? 1 : 0];
+}
+
+const LmdbHead& LmdbFile::older() const {
+  return heads_[heads_[1].transaction > heads_[0].transaction ? 0 : 1];
+}
+
+bool LmdbFile::is_short() const {
+  return size_ / newest().page_size <= newest().last_page;
+}
+
+Result<bool> LmdbFile::has_moved_on() const {
+  TORC_ASSIGN(const auto now, read_heads());
+  return std::max(now[0].transaction, now[1].transaction) != newest().transaction;
+}
+
+// One walk over the trees of a state.
+class LmdbWalk {
+ public:
+  LmdbWalk(const LmdbFile& file, const LmdbHead& head)
+      : file_(file), head_(head), seen_(pages_in_file(), false) {}
+
+  Result<void> check() {
+    if (head_.last_page >= (file_.size_ / head_.page_size) + kMostUnwritten)
+      return file_.damaged("it is shorter than its " + std::to_string(head_.last_page + 1) +
+                           " pages");
+    TORC_TRY(walk(head_.main, Tree::main));
+    return walk(head_.free, Tree::free);
+  }
+
+  Result<void> read_main() { return walk(head_.main, Tree::main); }
+
+  std::function<Result<void>(std::string_view, std::string_view)> take;  // of the tree `main`
+  bool tolerant = false;  // what is wrong is passed over, and counted
+  std::uint64_t passed_over = 0;
+
+ private:
+  enum class Tree : std::uint8_t { main, free };
+  // Pages at the end that a transaction took and gave back are never written.
+  static constexpr std::uint64_t kMostUnwritten = 1U << 20U;
+
+  [[nodiscard]] std::size_t pages_in_file() const {
+    return static_cast<std::size_t>((file_.size_ + head_.page_size - 1) / head_.page_size);
+  }
+  [[nodiscard]] Error wrong(std::uint64_t page, const std::string& what) const {
+    return file_.damaged("page " + std::to_string(page) + " " + what);
+  }
+
+  Result<void> walk(const LmdbTree& tree, Tree which) {
+    last_.reset();
+    entries_ = 0;
+    if (tree.depth > 0) TORC_TRY(visit(tree.root, tree.depth, which));
+    if (entries_ == tree.entries || tolerant) return {};
+    return file_.damaged("it has " + std::to_string(entries_) + " entries, and says " +
+                         std::to_string(tree.entries));
+  }
+
+  Result<void> visit(std::uint64_t page, std::uint16_t levels, Tree which) {
+    Result<void> done = page_of(page, levels, which);
+    if (done.ok() || !tolerant || done.error().kind != ErrorKind::corrupt) return done;
+    ++passed_over;
+    return {};
+  }
+
+  Result<void> claim_page(std::uint64_t page) {
+    if (page < 2 || page > head_.last_page) return wrong(page, "is named, and cannot be");
+    if (page >= seen_.size()) return wrong(page, "lies beyond the end of the file");
+    if (seen_[page]) return wrong(page, "is used twice");
+    seen_[page] = true;
+    return {};
+  }
+
+  Result<std::string> read(std::uint64_t page, std::size_t bytes) const {
+    std::string out(bytes, '\0');
+    std::size_t done = 0;
+    while (done < bytes) {
+      const auto at = static_cast<off_t>((page * head_.page_size) + done);
+      const ssize_t n = ::pread(file_.fd_.get(), out.data() + done, bytes - done, at);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return os_error(errno, "cannot read " + file_.file_.string());
+      if (n == 0) return wrong(page, "is cut off by the end of the file");
+      done += static_cast<std::size_t>(n);
+    }
+    return out;
+  }
+
+  Result<void> page_of(std::uint64_t page, std::uint16_t levels, Tree which) {
+    TORC_TRY(claim_page(page));
+    TORC_ASSIGN(const std::string bytes, read(page, head_.page_size));
+    if (word<std::uint64_t>(bytes, 0) != page) return wrong(page, "has the number of another");
+    const auto kind = word<std::uint16_t>(bytes, 10);
+    if (kind != (levels > 1 ? kBranch : kLeaf)) return wrong(page, "is of another kind");
+    const std::size_t lower = word<std::uint16_t>(bytes, 12);
+    const std::size_t upper = word<std::uint16_t>(bytes, 14);
+    if (lower < kHeader || lower % 2 != 0 || upper < lower || upper > head_.page_size)
+      return wrong(page, "has impossible bounds");
+    const std::size_t count = (lower - kHeader) / 2;
+    if (count < (levels > 1 && which == Tree::main ? 2 : 1))
+      return wrong(page, "has too few entries");
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t at = word<std::uint16_t>(bytes, kHeader + (2 * i));
+      if (at < upper || at % 2 != 0 || at + kNode > head_.page_size)
+        return wrong(page, "has an entry out of bounds");
+      const std::size_t key_size = word<std::uint16_t>(bytes, at + 6);
+      if (key_size > kLongestKey || at + kNode + key_size > head_.page_size)
+        return wrong(page, "has a key out of bounds");
+      const std::string_view key = std::string_view(bytes).substr(at + kNode, key_size);
+      if (levels > 1) {
+        // The first key of a branch is never looked at.
+        if (i > 0) TORC_TRY(follows(page, key, which, Bound::at_least));
+        const std::uint64_t child = word<std::uint16_t>(bytes, at) |
+                                    std::uint64_t{word<std::uint16_t>(bytes, at + 2)} << 16U |
+                                    std::uint64_t{word<std::uint16_t>(bytes, at + 4)} << 32U;
+        TORC_TRY(visit(child, static_cast<std::uint16_t>(levels - 1), which));
+      } else {
+        TORC_TRY(follows(page, key, which, Bound::more));
+        TORC_TRY(entry(page, bytes, at, key, which));
+      }
+    }
+    return {};
+  }
+
+  // A key of a branch may be the first key of the page that it leads to.
+  enum class Bound : std::uint8_t { at_least, more };
+  Result<void> follows(std::uint64_t page, std::string_view key, Tree which, Bound bound) {
+    if (which == Tree::free && key.size() != sizeof(std::uint64_t))
+      return wrong(page, "has a key of another size");
+    if (key.empty()) return wrong(page, "has an empty key");
+    if (last_ && !tolerant) {
+      const bool number = which == Tree::free;
+      const bool less =
+          number ? word<std::uint64_t>(*last_, 0) < word<std::uint64_t>(key, 0) : *last_ < key;
+      // After a key of a branch comes the same one on a page below it.
+      if (!less && !(bound_ && *last_ == key)) return wrong(page, "has its keys out of order");
+    }
+    last_ = key;
+    bound_ = bound == Bound::at_least;
+    return {};
+  }
+
+  Result<void> entry(std::uint64_t page, const std::string& bytes, std::size_t at,
+                     std::string_view key, Tree which) {
+    const std::size_t size =
+        word<std::uint16_t>(bytes, at) | std::size_t{word<std::uint16_t>(bytes, at + 2)} << 16U;
+    const auto flags = word<std::uint16_t>(bytes, at + 4);
+    const std::size_t data = at + kNode + key.size();
+    ++entries_;
+    if (flags == 0) {
+      if (data + size > head_.page_size) return wrong(page, "has a value out of bounds");
+      return value_of(page, key, std::string_view(bytes).substr(data, size), which);
+    }
+    if (flags != kBigData || data + sizeof(std::uint64_t) > head_.page_size)
+      return wrong(page, "has an entry of another kind");
+    const auto first = word<std::uint64_t>(bytes, data);
+    const std::uint64_t needed = ((kHeader - 1 + size) / head_.page_size) + 1;
+    TORC_TRY(claim_page(first));
+    TORC_ASSIGN(const std::string header, read(first, kHeader));
+    // A shorter value may have been written over a longer one, which keeps its pages.
+    const std::uint64_t pages = word<std::uint32_t>(header, 12);
+    if (word<std::uint64_t>(header, 0) != first || word<std::uint16_t>(header, 10) != kOverflow ||
+        pages < needed || pages > head_.last_page)
+      return wrong(first, "is not the long value that it should be");
+    for (std::uint64_t i = 1; i < pages; ++i) TORC_TRY(claim_page(first + i));
+    // Nothing is reserved for a size that the file does not have.
+    TORC_ASSIGN(const std::string value, read(first, kHeader + size));
+    return value_of(first, key, std::string_view(value).substr(kHeader), which);
+  }
+
+  Result<void> value_of(std::uint64_t page, std::string_view key, std::string_view value,
+                        Tree which) {
+    if (which == Tree::main) return take ? take(key, value) : Result<void>();
+    // A list of free pages: their count, then themselves, the largest first.
+    constexpr std::size_t kWord = sizeof(std::uint64_t);
+    if (value.size() < kWord) return wrong(page, "has no list of free pages");
+    const auto count = word<std::uint64_t>(value, 0);
+    if (count > (value.size() / kWord) - 1) return wrong(page, "has a list of free pages cut off");
+    std::uint64_t before = kNoPage;
+    for (std::uint64_t i = 1; i <= count; ++i) {
+      const auto free = word<std::uint64_t>(value, i * kWord);
+      if (free >= before) return wrong(page, "has free pages out of order");
+      if (free < 2 || free > head_.last_page) return wrong(page, "frees a page that cannot be");
+      if (free < seen_.size()) {
+        if (seen_[free]) return wrong(free, "is used, and free");
+        seen_[free] = true;
+      }
+      before = free;
+    }
+    return {};
+  }
+
+  const LmdbFile& file_;
+  const LmdbHead& head_;
+  std::vector<bool> seen_;
+  std::optional<std::string> last_;
+  bool bound_ = false;
+  std::uint64_t entries_ = 0;
+};
+
+Result<void> LmdbFile::check(const LmdbHead& head) const {
+  return LmdbWalk(*this, head).check();
+}
+
+Result<std::uint64_t> LmdbFile::salvage(
+    const LmdbHead& head,
+    const std::function<Result<void>(std::string_view, std::string_view)>& take) const {
+  LmdbWalk walk(*this, head);
+  walk.tolerant = true;
+  walk.take = take;
+  TORC_TRY(walk.read_main());
+  return walk.passed_over;
+}
+
+Result<void> check_lmdb_head(const Path& directory) {
+  for (int tries = 0;; ++tries) {
+    const Result<LmdbFile> file = LmdbFile::open(directory);
+    if (!file.ok() && file.error().kind == ErrorKind::not_found) return {};
+    if (!file.ok()) return file.error();
+    if (!file->is_short()) return {};
+    Result<void> whole = file->check(file->newest());
+    if (whole.ok()) return {};
+    TORC_ASSIGN(const bool moved, file->has_moved_on());
+    if (!moved) return whole;
+    // Others commit to it all the time, so they could open it.
+    if (tries >= kTries) return {};
+  }
+}
+
+}  // namespace torc::store
