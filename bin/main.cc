@@ -31,6 +31,9 @@ std::vector<std::filesystem::path> replica_roots() {
   if (auto dir = read_env("TMPDIR"); dir && dir->starts_with('/')) roots.emplace_back(*dir);
   roots.emplace_back("/dev/shm");
   roots.emplace_back("/tmp");
+  // Small, and gone when the user logs out; but nobody else can take our name there.
+  if (auto dir = read_env("XDG_RUNTIME_DIR"); dir && dir->starts_with('/'))
+    roots.emplace_back(*dir);
   return roots;
 }
 

@@ -138,13 +138,18 @@ Result<Replica> open_replica(const World& world, const Path& root, const StoreId
                  root.string() + " is on " + std::string(type.name) + ", which other hosts may see",
                  "set TMPDIR to a directory on a local disk"};
   }
-  // Where everybody may rename what is not his, a directory of ours could be exchanged for another
-  // after we have looked at it.
+  // Where others may rename what is not theirs, a directory of ours could be exchanged for another
+  // after we have looked at it. Its owner always may.
   struct stat st {};
   if (::fstat(top.fd, &st) < 0) return os_error(errno, "cannot look at " + root.string());
-  if ((st.st_mode & S_IWOTH) != 0 && (st.st_mode & S_ISVTX) == 0) {
+  if (st.st_uid != 0 && st.st_uid != world.uid) {
     return Error{ErrorKind::permission,
-                 root.string() + " is writable for everybody and has no sticky bit",
+                 root.string() + " belongs to user " + std::to_string(st.st_uid),
+                 "set TMPDIR to a directory of your own"};
+  }
+  if ((st.st_mode & (S_IWOTH | S_IWGRP)) != 0 && (st.st_mode & S_ISVTX) == 0) {
+    return Error{ErrorKind::permission,
+                 root.string() + " is writable for others and has no sticky bit",
                  "chmod +t it, or set TMPDIR to a directory of your own"};
   }
   const std::string user = user_name(world);

@@ -183,8 +183,19 @@ TEST_F(SharedTmp, a_directory_of_our_own_that_is_open_to_others_is_refused) {
 }
 
 TEST_F(SharedTmp, without_a_sticky_bit_it_is_not_used) {
-  fs::permissions(tmp_, fs::perms(0777));
-  expect_refusal_and_no_data("has no sticky bit");
+  for (const int mode : {0777, 0775}) {
+    fs::permissions(tmp_, fs::perms(mode));
+    expect_refusal_and_no_data("has no sticky bit");
+    EXPECT_FALSE(fs::exists(place()));
+    fs::remove_all(stores_ / "b.torc");
+  }
+}
+
+TEST_F(SharedTmp, of_another_user_is_not_used) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give it away";
+  fs::permissions(tmp_, fs::perms(01777));
+  ASSERT_EQ(::chown(tmp_.c_str(), 60003, 60003), 0);
+  expect_refusal_and_no_data("belongs to user 60003");
   EXPECT_FALSE(fs::exists(place()));
 }
 
