@@ -172,8 +172,7 @@ Result<std::unique_ptr<store::Store>> build(const App& app, const ExecOptions& o
   }
   store->forget_copy();
   store.reset();
-  fs::rename(making, place, error);
-  if (error) return os_error(error.value(), fmt::format("cannot rename {}", making.string()));
+  TORC_TRY(app.world.disk.rename(making, place, store::Replace::no));
   TORC_TRY(check_found_store(app, place));  // that it was not exchanged
   return store::Store::open(app.world, place, worker_tuning());
 }

@@ -86,9 +86,11 @@ Result<Path> move_aside(const App& app, const Path& directory) {
     const Path target = fmt::format("{}.old{}", directory.string(), n);
     std::error_code error;
     if (fs::exists(fs::symlink_status(target, error))) continue;
-    fs::rename(directory, target, error);
-    if (!error) return target;
-    return os_error(error.value(), fmt::format("cannot move {} aside", directory.string()));
+    const Result<void> moved = app.world.disk.rename(directory, target, store::Replace::no);
+    if (moved.ok()) return target;
+    if (moved.error().os_errno == EEXIST) continue;
+    return os_error(moved.error().os_errno,
+                    fmt::format("cannot move {} aside", directory.string()));
   }
   return Error{ErrorKind::exists, fmt::format("too many old stores beside {}", directory.string()),
                "remove those that are not needed"};
@@ -140,7 +142,7 @@ Result<MadeStore> make_store(const App& app, const LoadedSpec& loaded, const Pat
       },
       files);
   if (!store) {
-    if (there) fs::rename(made.moved, directory, error);  // as it was
+    if (there) (void)app.world.disk.rename(made.moved, directory, store::Replace::no);  // as it was
     return std::move(store).error();
   }
   made.store = *std::move(store);

@@ -7,6 +7,7 @@
 
 #include "lib/store/disk.h"
 #include "lib/store/engines.h"
+#include "lib/store/lmdb_file.h"
 #include "lib/store/lmdb_transaction.h"
 #include "lib/store/memory_state.h"
 #include "lib/store/open_lock.h"
@@ -22,6 +23,7 @@ class Untouched {
  public:
   static Result<Untouched> open(const Path& directory) {
     TORC_TRY(check_environment_files(directory));
+    TORC_TRY(check_lmdb_head(directory));
     MDB_env* env = nullptr;
     int rc = mdb_env_create(&env);
     Untouched out(env);
