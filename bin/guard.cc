@@ -28,7 +28,9 @@ Exit under_watchdog(const App& app, const std::string& again,
     App guarded = app;
     guarded.watched = lease->get();
     explain_crashes_and_die();
-    return command(guarded);
+    const Exit exit = command(guarded);
+    std::clearerr(app.out);  // that its log could not be written says nothing of its work
+    return exit;
   }
   const auto& ended = std::get<exec::WorkerEnded>(*split);
   if (ended.given_up) return Exit::store;

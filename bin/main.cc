@@ -7,7 +7,6 @@
 
 #include <cstdlib>
 #include <string>
-#include <system_error>
 
 #include "bin/app.h"
 #include "bin/commands.h"
@@ -113,14 +112,9 @@ int main(int argc, char** argv) {
                            nullptr,
                            can_redraw(STDERR_FILENO),
                            columns_now};
-  torc::cli::Exit exit = torc::cli::Exit::ok;
-  try {
-    exit = torc::cli::run_command_line(app, argc, argv);
-  } catch (const std::system_error& failed) {  // fmt::print to a full disk
-    torc::cli::say(stderr, "torc: error: cannot write the output: {}\n", failed.code().message());
-    return static_cast<int>(torc::cli::Exit::store);
-  }
-  if (std::fflush(stdout) != 0 && exit == torc::cli::Exit::ok) {
+  const torc::cli::Exit exit = torc::cli::run_command_line(app, argc, argv);
+  // What did not fit is gone from the buffer: then the flush says nothing any more.
+  if ((std::fflush(stdout) != 0 || std::ferror(stdout) != 0) && exit == torc::cli::Exit::ok) {
     torc::cli::say(stderr, "torc: error: cannot write the output\n");
     return static_cast<int>(torc::cli::Exit::store);
   }
