@@ -1,0 +1,30 @@
+// The commands that are tried on a mutated store, and what has to hold of each whatever is in it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/mutation/command_run.h"
+#include "tests/mutation/random.h"
+
+namespace torc::mutation {
+
+struct Command {
+  std::vector<std::string> words;  // STORE and OUT stand for paths
+  // Its standard output are bytes that jobs wrote, handed on as they are.
+  bool prints_output = false;
+  // It says on standard output what it found, and ends with another code than 0 for that.
+  bool reports = false;
+};
+
+// Any of all that a user can do to a store. Those that work wait for nothing longer than a second.
+[[nodiscard]] const Command& any_command(Random& random);
+
+struct Broken {
+  std::string rule;  // a few words, the same for each that breaks it
+  std::string what;  // what was seen
+};
+
+[[nodiscard]] std::vector<Broken> judge(const Command& command, const CommandEnd& end);
+
+}  // namespace torc::mutation
