@@ -2,6 +2,7 @@
 
 #include <zstd.h>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 
@@ -90,7 +91,19 @@ class Packer {
   bool good_ = true;
 };
 
-// Takes entries off the front of `pending` as long as they are whole.
+// How long the entry is, at least, with which `bytes` begin: by what they have of its lengths.
+std::uint64_t announced(std::string_view bytes) {
+  Decoder in(bytes);
+  const std::uint64_t key = in.varint();
+  if (!in.ok() || key >= in.rest().size()) return in.ok() ? key : 0;
+  (void)in.raw(key);
+  const std::uint64_t value = in.varint();
+  return in.ok() ? std::max(key, value) : key;
+}
+
+// Takes entries off the front of `pending` as long as they are whole. Who forges a snapshot can
+// make a few bytes become gigabytes: an entry is no longer than the commit that wrote it may be,
+// and no key comes twice, so that what is endless ends soon.
 class Unpacker {
  public:
   Unpacker(const StoreId& id, const std::function<bool(const Entry&)>& visit)
@@ -105,12 +118,14 @@ class Unpacker {
       const std::string_view key = in.text();
       const std::string_view value = in.text();
       if (!in.ok()) break;
+      if (key <= last_key_) return false;
+      last_key_ = key;
       ++entries_;
       if (!visit_({key, value})) return false;
       rest = in.rest();
     }
     pending_.erase(0, pending_.size() - rest.size());
-    return true;
+    return announced(pending_) <= kMostWrites;
   }
   [[nodiscard]] bool matches(std::uint64_t entries, const Hash128& hash) const {
     return pending_.empty() && entries == entries_ && hash == hash_.finish();
@@ -120,6 +135,7 @@ class Unpacker {
   Hasher hash_;
   const std::function<bool(const Entry&)>& visit_;
   std::string pending_;
+  std::string last_key_;  // of all keys none is empty
   std::uint64_t entries_ = 0;
 };
 
