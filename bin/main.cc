@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <exception>
+#include <new>
 #include <string>
 
 #include "bin/app.h"
@@ -112,7 +114,20 @@ int main(int argc, char** argv) {
                            nullptr,
                            can_redraw(STDERR_FILENO),
                            columns_now};
-  const torc::cli::Exit exit = torc::cli::run_command_line(app, argc, argv);
+  torc::cli::Exit exit = torc::cli::Exit::ok;
+  try {
+    exit = torc::cli::run_command_line(app, argc, argv);
+  } catch (const std::bad_alloc&) {  // a limit of the batch system, or a store that somebody forged
+    torc::cli::say(
+        stderr,
+        "torc: error: there is not enough memory\n  try it where there is more, or with a "
+        "higher limit (ulimit -v)\n");
+    return static_cast<int>(torc::cli::Exit::store);
+  } catch (const std::exception& failed) {
+    torc::cli::say(stderr, "torc: error: {}\n  this is a mistake in torc, or in a store\n",
+                   failed.what());
+    return static_cast<int>(torc::cli::Exit::store);
+  }
   // What did not fit is gone from the buffer: then the flush says nothing any more.
   if ((std::fflush(stdout) != 0 || std::ferror(stdout) != 0) && exit == torc::cli::Exit::ok) {
     torc::cli::say(stderr, "torc: error: cannot write the output\n");

@@ -1,6 +1,7 @@
 // Flags and names that users get wrong.
 #include <gtest/gtest.h>
 
+#include "lib/base/sanitizer.h"
 #include "tests/integration/harness.h"
 
 namespace torc::itest {
@@ -120,6 +121,28 @@ TEST(Usage, of_several_stores_it_asks_which_one) {
   const Ended chosen = run(launch);
   EXPECT_EQ(chosen.exit_code, 0) << chosen;
   EXPECT_SAYS(chosen, "b.torc");
+}
+
+// As batch systems limit it, with RLIMIT_AS.
+TEST(Usage, too_little_memory_is_told_and_is_no_crash) {
+  if (kNeedsMoreMemory) GTEST_SKIP() << "a sanitizer takes memory of its own";
+  const Workplace here;
+  std::string large = "name: wf\njobs:\n";
+  for (int i = 0; i < 100'000; ++i)
+    large += "  - {name: j" + std::to_string(i) + ", command: \"true\"}\n";
+  here.write("wf.yaml", large);
+  bool told = false;
+  for (const char* limit : {"24000", "28000", "32000", "36000"}) {
+    Launch launch = here.torc({"check", "wf.yaml"});
+    launch.argv.insert(launch.argv.begin(),
+                       {"/bin/sh", "-c", "ulimit -v \"$0\"; exec \"$@\"", limit});
+    const Ended ended = run(launch);
+    EXPECT_EQ(ended.signal, 0) << limit << ": " << ended;
+    if (ended.exit_code != 3) continue;
+    EXPECT_SAYS(ended, "torc: error: there is not enough memory");
+    told = true;
+  }
+  EXPECT_TRUE(told);
 }
 
 }  // namespace
