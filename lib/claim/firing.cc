@@ -232,7 +232,8 @@ std::vector<ActionGrant> Firing::take(const ActionWish& wish, bool finished, Lea
   if (finished && wish.workflow_over) fire_complete();
   if (numbers().due > 0) {
     const auto due = first_due();
-    if (due) {
+    // A worker looks it up in the list that it has.
+    if (due && *due <= numbers().actions && action(*due)) {
       grants.push_back(grant(*due, kNobody, lease));
     } else {
       state_.damaged(Key(Table::due_action));

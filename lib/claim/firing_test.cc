@@ -252,6 +252,24 @@ TEST_F(Firings, each_worker_has_its_own_once) {
   EXPECT_EQ(say(w, end).actions.at(0).action, 2U);
 }
 
+TEST_F(Firings, one_that_is_none_is_granted_to_nobody) {
+  for (const std::uint32_t number : {0U, 2U, UINT32_MAX}) {
+    make({{Trigger::workflow_start, false}});
+    wf->tx.erase(due_key(1));
+    wf->tx.put(due_key(number), {});
+    // Also one that has a record, beyond those that a worker knows.
+    wf->tx.put(action_key(2), *wf->tx.get(action_key(1)));
+    Exchange request;
+    request.worker = w;
+    request.now = kNoon;
+    request.wish = due();
+    ++wf->tx.number;
+    const auto answer = exchange(wf->tx, request);
+    ASSERT_FALSE(answer.ok()) << number;
+    EXPECT_EQ(answer.error().kind, ErrorKind::corrupt) << answer.error().text();
+  }
+}
+
 TEST_F(Firings, no_entry_of_an_action_can_be_lost_unnoticed) {
   make({{Trigger::workflow_start, false},
         {Trigger::jobs_ready, false},
