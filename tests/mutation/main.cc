@@ -106,10 +106,8 @@ int run(int argc, char** argv) {
   app.add_option("--seed", options.seed, "repeats the random choices of a run");
   app.add_option("--round", options.round, "of that seed, alone; shows what the commands print");
   app.add_option("--keep", options.keep,
-                 "with --round: leaves the store there as it was before the first command")
-      ->needs("--round");
-  app.add_flag("--no-data-file", options.no_data_file,
-               "leaves the bytes of data.mdb alone (a forged one may end a command by a signal)");
+                 "leaves the stores there for which something broke, as they were before the "
+                 "first command; with --round that one");
   std::vector<std::string> kinds;
   for (const MutationKind& kind : mutation_kinds()) kinds.emplace_back(kind.name);
   app.add_option("--kind", options.kind, "mutations of this kind alone")

@@ -109,7 +109,8 @@ RoundEnd run_round(const RoundPlace& place, const std::vector<StoreTemplate>& te
   if (!mutation.empty()) {
     end.mutation = fmt::format("{}{}{}: {}", from.past, settled ? "" : ", a copy",
                                was_open ? ", was open on this node" : "", mutation);
-    if (!place.keep.empty()) keep_store(store, place.keep);
+    const Path kept = place.keep / place.directory.filename();
+    if (!place.keep.empty()) keep_store(store, kept);
     around.remember();
     std::vector<std::string> before;
     for (int i = 0; i < kCommands; ++i) {
@@ -140,6 +141,8 @@ RoundEnd run_round(const RoundPlace& place, const std::vector<StoreTemplate>& te
       }
       before.push_back(fmt::format("{} ({})", line, ended.exit_code));
     }
+    if (!place.keep.empty() && end.violations.empty() && !place.shows_commands)
+      fs::remove_all(kept);
   }
   fs::remove_all(place.directory);
   return end;
