@@ -125,7 +125,7 @@ TEST(Usage, of_several_stores_it_asks_which_one) {
 
 // As batch systems limit it, with RLIMIT_AS.
 TEST(Usage, too_little_memory_is_told_and_is_no_crash) {
-  if (kNeedsMoreMemory) GTEST_SKIP() << "a sanitizer takes memory of its own";
+  if (kSanitized) GTEST_SKIP() << "a sanitizer takes memory of its own";
   const Workplace here;
   std::string large = "name: wf\njobs:\n";
   for (int i = 0; i < 100'000; ++i)

@@ -74,7 +74,7 @@ const char* become(const Surroundings& where, const char* directory) {
   if (chdir(directory) != 0) return "chdir";
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_FSIZE, kMostFile);
-  if (!kNeedsMoreMemory) limit(RLIMIT_AS, kMostAddressSpace);
+  if (!kSanitized) limit(RLIMIT_AS, kMostAddressSpace);
   if (where.user) {
     if (syscall(SYS_setgroups, 0, nullptr) != 0) return "setgroups";
     if (setresgid(*where.user, *where.user, *where.user) != 0) return "setresgid";

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "lib/exec/packed_format.h"
 #include "lib/store/commit_file.h"
 #include "lib/store/hash.h"
 #include "lib/store/journal.h"
@@ -187,6 +188,46 @@ std::string forge_commit(const Target& target, Random& random) {
   put_file(target, directory / store::number_name(header.sequence),
            store::encode_commit(meta->identity.id, header, bytes));
   return fmt::format("commit {} with {}", header.sequence, what);
+}
+
+std::string forge_packed(const Target& target, Random& random) {
+  const Path directory = exec::packed_directory(target.store / "logs/jobs");
+  if (!fs::exists(directory)) return {};
+  std::vector<Path> files;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    if (exec::worker_of_index(entry.path().filename().string())) files.push_back(entry.path());
+  }
+  if (files.empty()) return {};
+  std::sort(files.begin(), files.end());
+  const Path& file = random.pick(files);
+  std::string bytes = read_text(file);
+  const std::size_t count = bytes.size() / exec::kPackedRecordBytes;
+  if (count == 0) return {};
+  const std::size_t at = random.below(count) * exec::kPackedRecordBytes;
+  auto record = exec::decode_packed(std::string_view(bytes).substr(at, exec::kPackedRecordBytes));
+  if (!record) return {};
+  const std::vector<std::uint64_t> places = {
+      0, 1, UINT64_MAX, UINT64_MAX >> 1, std::uint64_t{1} << 40, random.any()};
+  switch (random.below(4)) {
+    case 0:
+      record->place = random.pick(places);
+      break;
+    case 1:
+      record->length = static_cast<std::uint32_t>(random.pick(places));
+      break;
+    case 2:
+      record->key.job = random.pick(places);
+      break;
+    default:
+      record->key.attempt = static_cast<std::uint32_t>(random.pick(places));
+      break;
+  }
+  bytes.replace(at, exec::kPackedRecordBytes, exec::encode(*record));
+  put_file(target, file, bytes);
+  return fmt::format(
+      "{} of packed output with a record of {} byte(s) from {} of attempt {} of job {}",
+      file.filename().string(), record->length, record->place, record->key.attempt,
+      record->key.job);
 }
 
 std::string forge_snapshot(const Target& target, Random& random) {

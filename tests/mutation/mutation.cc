@@ -312,9 +312,9 @@ std::string plant_entry(const Target& target, Random& random) {
 
 const std::vector<MutationKind>& mutation_kinds() {
   static const std::vector<MutationKind> kAll = {
-      {"bytes", mutate_bytes, 6}, {"entry", replace_entry, 9}, {"new-entry", plant_entry, 3},
-      {"meta", forge_meta, 2},    {"commit", forge_commit, 6}, {"snapshot", forge_snapshot, 3},
-      {"record", forge_record, 4}};
+      {"bytes", mutate_bytes, 6},  {"entry", replace_entry, 9}, {"new-entry", plant_entry, 3},
+      {"meta", forge_meta, 2},     {"commit", forge_commit, 6}, {"snapshot", forge_snapshot, 3},
+      {"packed", forge_packed, 1}, {"record", forge_record, 4}};
   return kAll;
 }
 

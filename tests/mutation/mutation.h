@@ -44,6 +44,7 @@ struct MutationKind {
 // (forged_files.cc).
 [[nodiscard]] std::string forge_meta(const Target& target, Random& random);
 [[nodiscard]] std::string forge_commit(const Target& target, Random& random);
+[[nodiscard]] std::string forge_packed(const Target& target, Random& random);
 [[nodiscard]] std::string forge_snapshot(const Target& target, Random& random);
 // Of engine lmdb, in data.mdb.
 [[nodiscard]] std::string forge_record(const Target& target, Random& random);

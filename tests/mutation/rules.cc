@@ -126,7 +126,11 @@ std::vector<Broken> judge(const Command& command, const CommandEnd& end) {
     broken.push_back({"no message", fmt::format("exit code {}{}; stdout: {}", end.exit_code,
                                                 printed, shortened(end.out))});
   }
-  if (end.peak_memory > kMostMemory && !kNeedsMoreMemory) {
+  // Torc catches its own crashes while it reads a store. That is meant for LMDB, of which a file
+  // can be damaged in a way that nobody saw coming.
+  if (end.err.find(" ended by SIG") != std::string::npos)
+    broken.push_back({std::string(kExplainedCrash), printed});
+  if (end.peak_memory > kMostMemory && !kSanitized) {
     broken.push_back(
         {"more than 1 GiB of memory", fmt::format("{} MiB{}", end.peak_memory >> 20, printed)});
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/mutation/command_run.h"
@@ -24,6 +25,10 @@ struct Broken {
   std::string rule;  // a few words, the same for each that breaks it
   std::string what;  // what was seen
 };
+
+// A rule: no crash that torc explains as that of a damaged file. Not held for the bytes of data.mdb
+// (SECURITY.md).
+inline constexpr std::string_view kExplainedCrash = "crashed, and explained it";
 
 [[nodiscard]] std::vector<Broken> judge(const Command& command, const CommandEnd& end);
 
