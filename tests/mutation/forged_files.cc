@@ -173,12 +173,12 @@ std::string forge_commit(const Target& target, Random& random) {
     bytes = random.one_in(2) ? random.bytes(300) : bytes.substr(0, random.below(bytes.size()));
     what = "a write set that is none";
   } else if (random.one_in(12)) {
-    // Half as much as a commit may become, which `backup` has in memory three times.
+    // A quarter of what a commit may become: `backup` has it in memory more than four times.
     store::WriteSet large;
     const std::string& key = random.pick(forged).key;
-    large.put(key, std::string(store::kMostWrites / 2, '\0'));
+    large.put(key, std::string(store::kMostWrites / 4, '\0'));
     bytes = large.bytes();
-    what = shown(key) + ": 255 MiB";
+    what = shown(key) + ": 127 MiB";
   }
   const Path directory = journal / store::number_name(store::first_of_directory(header.sequence));
   if (!fs::exists(directory)) {
