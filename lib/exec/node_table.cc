@@ -273,8 +273,9 @@ std::optional<NodeHolding> NodeTable::read_holding(std::size_t slot,
 std::vector<NodeEntry> NodeTable::read(std::size_t except) const {
   std::vector<NodeEntry> all;
   if (memory_.load(kMagicWord) != kMagic) return all;
-  if (known_.size() < used()) known_.resize(used());
-  for (std::size_t slot = 0; slot < used(); ++slot) {
+  const std::size_t slots = used();  // asked once: another process may add one at any moment
+  if (known_.size() < slots) known_.resize(slots);
+  for (std::size_t slot = 0; slot < slots; ++slot) {
     if (slot == except) continue;
     const std::uint64_t generation = memory_.load(place(slot) + kState);
     if (generation == 0) continue;

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <map>
+#include <utility>
 
 namespace torc::exec {
 namespace {
@@ -389,6 +391,42 @@ TEST(NodeTableProperty, nothing_is_given_twice_or_lost_whoever_dies_where) {
     }
     crowd.end();
     if (::testing::Test::HasFailure()) return;
+  }
+}
+
+// What it does between two looks of somebody else.
+class BusyMemory final : public WordMemory {
+ public:
+  [[nodiscard]] std::uint64_t load(std::size_t word) const override {
+    if (meanwhile && left-- == 0) std::exchange(meanwhile, {})();
+    return words_.at(word);
+  }
+  void store(std::size_t word, std::uint64_t value) override { words_.at(word) = value; }
+  bool reserve(std::size_t, std::size_t) override { return true; }
+
+  mutable std::function<void()> meanwhile;
+  mutable int left = 0;
+
+ private:
+  std::vector<std::uint64_t> words_ = std::vector<std::uint64_t>(NodeTable::kWords, 0);
+};
+
+TEST(BusyTable, is_read_while_others_enter_at_any_moment) {
+  bool reached = true;
+  for (int moment = 0; reached; ++moment) {
+    BusyMemory memory;
+    NodeTable others(memory);
+    ASSERT_TRUE(others.prepare(BootTime(1)));
+    ASSERT_TRUE(others.enter(member_of(1, "0-1"), {}));
+    NodeTable mine(memory);
+    EXPECT_EQ(mine.read().size(), 1U);
+    memory.left = moment;
+    memory.meanwhile = [&] {
+      for (std::uint64_t pid = 2; pid < 40; ++pid) (void)others.enter(member_of(pid, "0-1"), {});
+    };
+    const std::size_t seen = mine.read().size();
+    EXPECT_TRUE(seen == 1 || seen == 39) << seen << " at " << moment;
+    reached = !memory.meanwhile;
   }
 }
 
