@@ -1,5 +1,7 @@
 #include "bench/simulation.h"
 
+#include "lib/base/limits.h"
+
 #include <unistd.h>
 
 #include <memory>
@@ -12,7 +14,7 @@
 namespace torc::bench {
 namespace {
 
-constexpr std::uint64_t kEndless = 1'000'000'000;  // a sweep costs nothing until it is claimed
+constexpr std::uint64_t kEndless = torc::kMaxJobs;  // a sweep costs nothing until it is claimed
 
 class Cluster final : public EventSink {
  public:

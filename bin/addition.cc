@@ -78,6 +78,7 @@ class Attempt {
     };
     spec::Loaded loaded =
         spec::load_addition(text.text, text.file, read, {living, terms.after, terms.resources});
+    TORC_TRY(living.sound());
     (void)refuse_what_cannot_run(loaded.diagnostics);
     added_.good = loaded.expansion && !has_error(loaded.diagnostics);
     added_.diagnostics = std::move(loaded.diagnostics);

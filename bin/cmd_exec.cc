@@ -42,10 +42,11 @@ Result<std::vector<bool>> find_over(store::Store& store) {
     for (const JobState state :
          {JobState::completed, JobState::failed, JobState::terminated, JobState::canceled}) {
       if (workflow.of(state) == 0) continue;
-      claim::scan_jobs(reader, state, [&](JobId id, const claim::Job&) {
+      const auto scanned = claim::scan_jobs(reader, state, [&](JobId id, const claim::Job&) {
         if (raw(id) < over.size()) over[raw(id)] = true;
         return true;
       });
+      if (!scanned) return scanned;
     }
     return {};
   }));

@@ -103,13 +103,12 @@ Result<std::vector<JobNow>> jobs_that_ran(store::Store& store) {
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     jobs.clear();
     RecipeBook book;
-    claim::scan_jobs(reader, std::nullopt, [&](JobId id, const claim::Job& job) {
+    return claim::scan_jobs(reader, std::nullopt, [&](JobId id, const claim::Job& job) {
       if (job.attempt == 0) return true;
       if (auto now = look_at_job(reader, book, store.directory(), id, job))
         jobs.push_back(*std::move(now));
       return true;
     });
-    return {};
   }));
   return jobs;
 }

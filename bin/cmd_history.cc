@@ -107,7 +107,7 @@ Result<void> Command::prepare() {
   }
   if (options_.job.empty()) return {};
   return store_->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    job_ = find_job(book_, reader, options_.job);
+    TORC_ASSIGN(job_, find_job(book_, reader, options_.job));
     return job_ ? Result<void>() : no_such_job(options_.job);
   });
 }

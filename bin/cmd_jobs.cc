@@ -227,7 +227,7 @@ Exit run_jobs(const App& app, const JobsOptions& options) {
       (*store)->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
         RecipeBook book;
         if (options.json) say(app.out, "[");
-        claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
+        TORC_TRY(claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
           if (!options.name.empty() && !RE2::PartialMatch(job_name(book, reader, id), pattern))
             return true;
           if (options.json) {
@@ -242,7 +242,7 @@ Exit run_jobs(const App& app, const JobsOptions& options) {
           }
           ++shown;
           return options.limit == 0 || shown < options.limit;
-        });
+        }));
         if (options.json) say(app.out, "{}]\n", shown == 0 ? "" : "\n");
         return {};
       });
@@ -262,10 +262,11 @@ Exit run_job(const App& app, const JobOptions& options) {
   auto viewed =
       (*store)->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
         RecipeBook book;
-        const auto id = find_job(book, reader, where->name);
-        const auto page = id ? book.find(reader, *id) : nullptr;
-        const auto job = id ? claim::read_job(reader, *id) : std::nullopt;
-        if (!page || !job) return no_such_job(where->name);
+        TORC_ASSIGN(const auto id, find_job(book, reader, where->name));
+        if (!id) return no_such_job(where->name);
+        const auto page = book.find(reader, *id);
+        const auto job = claim::read_job(reader, *id);
+        if (!page || !job) return damaged_job(where->name);
         if (!options.json) {
           print_job(app, reader, *page, *id, *job, shown_path(app, where->store));
           return {};

@@ -155,7 +155,7 @@ std::string entry_name(const Use& use) {
 class Resources {
  public:
   Resources(const App& app, const ResourcesOptions& options) : app_(app), options_(options) {}
-  void show(const claim::Reader& reader);
+  Result<void> show(const claim::Reader& reader);
 
  private:
   void add(const Use& use);
@@ -186,11 +186,11 @@ Table Resources::new_page() {
 }
 
 // Jobs come in the order of their numbers, and an entry's are in a row: one is kept at a time.
-void Resources::show(const claim::Reader& reader) {
+Result<void> Resources::show(const claim::Reader& reader) {
   RecipeBook book;
   Use use;
   if (options_.json) say(app_.out, "[");
-  claim::scan_jobs(reader, std::nullopt, [&](JobId id, const claim::Job& job) {
+  TORC_TRY(claim::scan_jobs(reader, std::nullopt, [&](JobId id, const claim::Job& job) {
     const bool same =
         use.page && raw(id) < raw(use.page->job_template.first) + use.page->job_template.count;
     if (!same) {
@@ -201,14 +201,15 @@ void Resources::show(const claim::Reader& reader) {
     }
     if (use.page) count(use, job);
     return true;
-  });
+  }));
   if (use.ended > 0) add(use);
   if (options_.json) {
     say(app_.out, "{}]\n", shown_ == 0 ? "" : "\n");
-    return;
+    return {};
   }
   if (!page_.empty()) say(app_.out, "{}", page_.text());
   if (shown_ == 0) say(app_.out, "no job has ended yet\n");
+  return {};
 }
 
 void Resources::add(const Use& use) {
@@ -274,8 +275,7 @@ Exit run_resources(const App& app, const ResourcesOptions& options) {
   if (!store) return report(app, store.error());
   auto viewed =
       (*store)->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-        Resources(app, options).show(reader);
-        return {};
+        return Resources(app, options).show(reader);
       });
   return viewed ? Exit::ok : report(app, viewed.error());
 }

@@ -80,7 +80,8 @@ class Results {
   Result<void> collect_old();
   Result<void> show(const claim::Reader& reader);
   [[nodiscard]] bool wanted(JobId id, JobState state) const;
-  void visit(const claim::Reader& reader, const std::function<void(const Row&)>& tell) const;
+  Result<void> visit(const claim::Reader& reader,
+                     const std::function<void(const Row&)>& tell) const;
   void begin();
   void add(const claim::Reader& reader, const Row& row);
   void end();
@@ -147,8 +148,8 @@ Result<void> Results::collect_old() {
   return {};
 }
 
-void Results::visit(const claim::Reader& reader,
-                    const std::function<void(const Row&)>& tell) const {
+Result<void> Results::visit(const claim::Reader& reader,
+                            const std::function<void(const Row&)>& tell) const {
   const auto job_at = [&](JobId id, const claim::Job& job) {
     if (!wanted(id, job.state)) return true;
     auto next = std::lower_bound(old_.begin(), old_.end(), id,
@@ -161,13 +162,16 @@ void Results::visit(const claim::Reader& reader,
   };
   if (!jobs_.empty()) {
     for (const JobId id : jobs_) {
-      if (const auto job = claim::read_job(reader, id)) job_at(id, *job);
+      const auto job = claim::read_job(reader, id);
+      if (!job) return damaged_job(fmt::format("#{}", raw(id)));
+      job_at(id, *job);
     }
-    return;
+    return {};
   }
   if (!options_.failed) return claim::scan_jobs(reader, parse_state(options_.state), job_at);
   for (const JobState state : {JobState::failed, JobState::terminated, JobState::pending_failed})
-    claim::scan_jobs(reader, state, job_at);
+    TORC_TRY(claim::scan_jobs(reader, state, job_at));
+  return {};
 }
 
 std::string Results::node_of(const claim::Reader& reader, claim::WorkerEpoch worker) {
@@ -279,7 +283,7 @@ void Results::say_extent() const {
 
 Result<void> Results::show(const claim::Reader& reader) {
   begin();
-  visit(reader, [&](const Row& row) { add(reader, row); });
+  TORC_TRY(visit(reader, [&](const Row& row) { add(reader, row); }));
   end();
   return {};
 }
@@ -293,7 +297,7 @@ Exit Results::run() {
   Result<void> done =
       store_->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
         for (const std::string& name : where->names) {
-          const auto id = find_job(book_, reader, name);
+          TORC_ASSIGN(const auto id, find_job(book_, reader, name));
           if (!id) return no_such_job(name);
           jobs_.insert(*id);
         }

@@ -57,12 +57,13 @@ std::string show_need(const claim::JobClass& c) {
   return text;
 }
 
-void find_unserved(const claim::Reader& reader, WallTime now, RecipeBook& book, Picture& picture) {
-  if (picture.workers.empty()) return;
+Result<void> find_unserved(const claim::Reader& reader, WallTime now, RecipeBook& book,
+                           Picture& picture) {
+  if (picture.workers.empty()) return {};
   std::vector<claim::Offer> offers;
   for (const claim::Worker& worker : picture.workers)
     offers.push_back(claim::whole_offer(worker.info, now));
-  claim::scan_ready_classes(reader, [&](const claim::JobClass& c, JobId head) {
+  return claim::scan_ready_classes(reader, [&](const claim::JobClass& c, JobId head) {
     if (std::none_of(offers.begin(), offers.end(),
                      [&](const claim::Offer& offer) { return claim::could_fit(c, offer); })) {
       picture.unserved.push_back({job_name(book, reader, head), c});
@@ -81,20 +82,21 @@ Result<Picture> look(store::Store& store, WallTime now) {
       return true;
     });
     RecipeBook book;
-    find_unserved(reader, now, book, picture);
-    picture.quota = look_at_quota(reader, book);
+    if (const auto found = find_unserved(reader, now, book, picture); !found) return found;
+    TORC_ASSIGN(picture.quota, look_at_quota(reader, book));
     claim::State state_of(reader);
     picture.next_due = claim::next_due(state_of, now);
     for (const JobState state :
          {JobState::pending_failed, JobState::failed, JobState::terminated}) {
       // Else all that are set aside would be read to learn it.
       if (picture.workflow.of(state) == 0) continue;
-      claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
+      const auto scanned = claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
         if (picture.failures.size() >= kShownFailures) return false;
         picture.failures.push_back(
             {id, job_name(book, reader, id), job, show_end(reader, book, id, job.outcome)});
         return true;
       });
+      if (!scanned) return scanned;
     }
     return {};
   }));

@@ -67,9 +67,10 @@ Exit run_why(const App& app, const JobOptions& options) {
   auto viewed =
       (*store)->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
         RecipeBook book;
-        const auto id = find_job(book, reader, where->name);
-        const auto found = id ? explain(app, reader, book, shown, *id) : std::nullopt;
-        if (!found) return no_such_job(where->name);
+        TORC_ASSIGN(const auto id, find_job(book, reader, where->name));
+        if (!id) return no_such_job(where->name);
+        const auto found = explain(app, reader, book, shown, *id);
+        if (!found) return damaged_job(where->name);
         if (options.json) {
           say(app.out, "{}\n", json_text(to_json(reader, book, *found)));
         } else {

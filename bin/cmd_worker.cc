@@ -68,13 +68,12 @@ Result<void> note_unknown_bindings(const App& app, store::Store& store,
     schedulers.clear();
     labels.clear();
     unbound = false;
-    claim::scan_classes(reader, [&](const claim::JobClass& c) {
+    return claim::scan_classes(reader, [&](const claim::JobClass& c) {
       if (!c.scheduler.empty()) schedulers.push_back(c.scheduler);
       if (!c.label.empty()) labels.push_back(c.label);
       unbound = unbound || (c.scheduler.empty() && c.label.empty());
       return true;
     });
-    return {};
   }));
   const auto note = [&](const char* flag, const std::string& name,
                         const std::vector<std::string>& known) {

@@ -39,11 +39,11 @@ Result<std::vector<std::uint64_t>> numbers_in_store(const spec::Expansion& expan
       continue;
     }
     if (by_name.empty()) {
-      claim::scan_templates(reader, [&](const claim::Template& t) {
+      TORC_TRY(claim::scan_templates(reader, [&](const claim::Template& t) {
         if (const auto recipe = spec::Recipe::decode(t.recipe))
           by_name.emplace(recipe->name(0), raw(t.first));
         return true;
-      });
+      }));
     }
     TORC_ASSIGN(const spec::Recipe recipe, spec::Recipe::decode(entry.recipe));
     const auto found = by_name.find(recipe.name(0));
@@ -134,13 +134,12 @@ Result<void> add_states(Graph& graph, const spec::Expansion& expansion,
     return {};
   }
   std::size_t at = 0;
-  claim::scan_jobs(reader, std::nullopt, [&](JobId id, const claim::Job& job) {
+  return claim::scan_jobs(reader, std::nullopt, [&](JobId id, const claim::Job& job) {
     while (at + 1 < graph.owners.size() && graph.owners[at + 1].first <= raw(id)) ++at;
     if (graph.owners[at].node >= graph.nodes.size()) return true;
     ++graph.nodes[graph.owners[at].node].states[static_cast<std::size_t>(job.state)];
     return true;
   });
-  return {};
 }
 
 }  // namespace torc::cli

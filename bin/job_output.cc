@@ -42,11 +42,11 @@ Result<std::optional<JobNow>> look_at_job(store::Store& store, RecipeBook& book,
   std::optional<JobNow> now;
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     now.reset();
-    const auto id = find_job(book, reader, name);
-    const auto job = id ? claim::read_job(reader, *id) : std::nullopt;
-    if (!job) return {};
-    now = look_at_job(reader, book, store.directory(), *id, *job);
-    if (!now) return {};
+    TORC_ASSIGN(const auto id, find_job(book, reader, name));
+    if (!id) return {};
+    const auto job = claim::read_job(reader, *id);
+    if (job) now = look_at_job(reader, book, store.directory(), *id, *job);
+    if (!now) return damaged_job(name);
     // An earlier attempt may lie where any worker had its output.
     claim::scan_workers(reader, false, [&](const claim::Worker& worker) {
       if (!worker.info.output_dir.empty())

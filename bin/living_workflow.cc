@@ -50,14 +50,17 @@ std::optional<spec::Definition> LivingWorkflow::definition_up_to(std::string_vie
   return spec::Definition{std::move(found->key), std::move(found->value)};
 }
 
+void LivingWorkflow::note(Result<void> read) {
+  if (sound_.ok()) sound_ = std::move(read);
+}
+
 void LivingWorkflow::read_sweeps_once() {
   if (sweeps_) return;
   sweeps_.emplace();
-  claim::scan_sweeps(*reader_, [&](const claim::Template& t) {
-    if (auto recipe = spec::Recipe::decode(t.recipe))
-      sweeps_->push_back({raw(t.first), *std::move(recipe)});
+  note(claim::scan_sweeps(*reader_, [&](const claim::Template& t) {
+    if (auto recipe = recipe_of(t)) sweeps_->push_back({raw(t.first), *std::move(recipe)});
     return true;
-  });
+  }));
 }
 
 std::optional<std::uint64_t> LivingWorkflow::find_job(std::string_view name) {
@@ -81,10 +84,10 @@ void LivingWorkflow::each_entry(
     }
     return;
   }
-  claim::scan_templates(*reader_, [&](const claim::Template& t) {
-    const auto recipe = spec::Recipe::decode(t.recipe);
+  note(claim::scan_templates(*reader_, [&](const claim::Template& t) {
+    const auto recipe = recipe_of(t);
     return !recipe || visit(raw(t.first), *recipe);
-  });
+  }));
 }
 
 spec::Living::Job LivingWorkflow::job(std::uint64_t number) {

@@ -34,11 +34,15 @@ class LivingWorkflow : public spec::Living {
       const std::function<bool(std::uint64_t first, const spec::Recipe& recipe)>& visit) override;
   [[nodiscard]] Job job(std::uint64_t number) override;
   [[nodiscard]] std::optional<std::uint32_t> limit_of(std::string_view entry) override;
+  // The lookups above have no word for a record that cannot be read: after an Error here nothing
+  // that they did not find counts.
+  [[nodiscard]] const Result<void>& sound() const { return sound_; }
 
  private:
   LivingWorkflow(const claim::Reader& reader, WorkflowSettings settings, std::uint64_t jobs)
       : reader_(&reader), settings_(std::move(settings)), jobs_(jobs) {}
   void read_sweeps_once();
+  void note(Result<void> read);
 
   struct Entry {
     std::uint64_t first = 0;
@@ -48,6 +52,7 @@ class LivingWorkflow : public spec::Living {
   WorkflowSettings settings_;
   std::uint64_t jobs_;
   RecipeBook book_;
+  Result<void> sound_;
   std::optional<std::vector<Entry>> sweeps_;
   std::optional<std::map<std::string, std::uint32_t, std::less<>>> limits_;  // by entry
 };

@@ -32,15 +32,15 @@ std::string_view last_lines(std::string_view text, std::uint64_t lines) {
   return at < text.size() ? text.substr(at + 1) : std::string_view();
 }
 
-std::vector<JobNow> failed_jobs(const claim::Reader& reader, const Path& store) {
+Result<std::vector<JobNow>> failed_jobs(const claim::Reader& reader, const Path& store) {
   RecipeBook book;
   std::vector<JobNow> found;
   for (const auto state :
        {claim::JobState::failed, claim::JobState::terminated, claim::JobState::pending_failed}) {
-    claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
+    TORC_TRY(claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
       if (auto now = look_at_job(reader, book, store, id, job)) found.push_back(*std::move(now));
       return true;
-    });
+    }));
   }
   std::sort(found.begin(), found.end(),
             [](const JobNow& a, const JobNow& b) { return raw(a.output.job) < raw(b.output.job); });
@@ -141,7 +141,7 @@ Exit print_failed(const App& app, store::Store& store, const LogsOptions& option
   std::vector<JobNow> found;
   const auto viewed =
       store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-        found = failed_jobs(reader, store.directory());
+        TORC_ASSIGN(found, failed_jobs(reader, store.directory()));
         return {};
       });
   if (!viewed) return report(app, viewed.error());

@@ -60,7 +60,7 @@ class Comparison {
     there_.resize(plan_.templates.size());
     std::size_t next = 0;
     Result<void> compared;
-    claim::scan_templates(reader_, [&](const claim::Template& t) {
+    TORC_TRY(claim::scan_templates(reader_, [&](const claim::Template& t) {
       if (next < plan_.templates.size() && plan_.templates[next].count == t.count) {
         compared = [&]() -> Result<void> {
           TORC_ASSIGN(const bool same, is_same_entry(t, plan_.templates[next]));
@@ -73,13 +73,13 @@ class Comparison {
       }
       ++next;
       return compared.ok();
-    });
+    }));
     return compared;
   }
 
   Result<bool> is_same_entry(const claim::Template& t, const claim::Template& now) {
     if (t.recipe == now.recipe) return true;
-    TORC_ASSIGN(const spec::Recipe before, spec::Recipe::decode(t.recipe));
+    TORC_ASSIGN(const spec::Recipe before, recipe_of(t));
     TORC_ASSIGN(const spec::Recipe after, spec::Recipe::decode(now.recipe));
     return before.name(0) == after.name(0);
   }
@@ -131,7 +131,7 @@ class Comparison {
         now.priority != t.priority)
       ++found_.other_needs;
     if (now.recipe == t.recipe) return {};
-    TORC_ASSIGN(const spec::Recipe before, spec::Recipe::decode(t.recipe));
+    TORC_ASSIGN(const spec::Recipe before, recipe_of(t));
     TORC_ASSIGN(const spec::Recipe after, spec::Recipe::decode(now.recipe));
     for (std::uint64_t k = 0; k < t.count; ++k) {
       const std::string was = before.name(k);
@@ -165,11 +165,11 @@ class Comparison {
     TORC_ASSIGN(const std::uint64_t added, first_addition(reader_, jobs));
     for (const claim::Template& t : left_) {
       if (raw(t.first) >= added) continue;
-      TORC_ASSIGN(const spec::Recipe recipe, spec::Recipe::decode(t.recipe));
+      TORC_ASSIGN(const spec::Recipe recipe, recipe_of(t));
       for (std::uint64_t id = raw(t.first); id < raw(t.first) + t.count; ++id) {
         const auto job = claim::read_job(reader_, JobId{id});
-        if (!job) continue;
         const std::string name = recipe.name(id - raw(t.first));
+        if (!job) return damaged_job(name);
         if (claim::is_terminal(job->state)) {
           leave_out(name);
         } else {
@@ -196,8 +196,8 @@ class Comparison {
       TORC_ASSIGN(const spec::Recipe recipe, spec::Recipe::decode(t.recipe));
       for (std::uint64_t k = 0; k < t.count; ++k) {
         const std::string name = recipe.name(k);
-        if (const auto there = find_job(book, reader_, name);
-            there && job_name(book, reader_, *there) == name) {
+        TORC_ASSIGN(const auto there, find_job(book, reader_, name));
+        if (there && job_name(book, reader_, *there) == name) {
           refusals_.add(fmt::format("the job '{}' is in the store already, in another entry",
                                     printable(name)),
                         fmt::format("keep the entries as they were, {}", kElse));

@@ -53,7 +53,7 @@ bool is_among(const std::vector<claim::LimitState>& all, const std::string& entr
 
 }  // namespace
 
-QuotaView look_at_quota(const claim::Reader& reader, RecipeBook& book) {
+Result<QuotaView> look_at_quota(const claim::Reader& reader, RecipeBook& book) {
   QuotaView view;
   view.budget = claim::read_expense(reader);
   claim::scan_limits(reader, [&](const claim::LimitState& one) {
@@ -61,7 +61,7 @@ QuotaView look_at_quota(const claim::Reader& reader, RecipeBook& book) {
     return true;
   });
   if (!view.budget && view.limits.empty()) return view;
-  claim::scan_ready_classes(reader, [&](const claim::JobClass& c, JobId head) {
+  TORC_TRY(claim::scan_ready_classes(reader, [&](const claim::JobClass& c, JobId head) {
     if (view.budget && claim::is_beyond(*view.budget, c.need) &&
         view.beyond_budget.size() < kShown) {
       view.beyond_budget.push_back({job_name(book, reader, head), c.need});
@@ -70,7 +70,7 @@ QuotaView look_at_quota(const claim::Reader& reader, RecipeBook& book) {
     const claim::LimitState& limit = view.limits[c.limit - 1];
     if (limit.is_full() && !is_among(view.full, limit.limit.entry)) view.full.push_back(limit);
     return true;
-  });
+  }));
   return view;
 }
 

@@ -29,7 +29,7 @@ struct QuotaView {
 };
 
 // Costs as much as there are limits and classes with ready jobs.
-[[nodiscard]] QuotaView look_at_quota(const claim::Reader& reader, RecipeBook& book);
+[[nodiscard]] Result<QuotaView> look_at_quota(const claim::Reader& reader, RecipeBook& book);
 
 void print_quota(const App& app, const QuotaView& view);
 // {core_hours: {most, used, promised, left}, node_hours: …, holds_jobs}, null without a budget.

@@ -17,27 +17,33 @@ bool names_a_store(const App& app, const std::string& word) {
   return path.extension() == ".torc" || std::filesystem::exists(path / "META", error);
 }
 
-void match_names(const claim::Reader& reader, const RE2& pattern, JobSet& found) {
-  claim::scan_templates(reader, [&](const claim::Template& t) {
-    const auto recipe = spec::Recipe::decode(t.recipe);
-    if (!recipe) return true;
+Result<void> match_names(const claim::Reader& reader, const RE2& pattern, JobSet& found) {
+  Result<void> readable;
+  TORC_TRY(claim::scan_templates(reader, [&](const claim::Template& t) {
+    const auto recipe = recipe_of(t);
+    if (!recipe) {
+      readable = recipe.error();
+      return false;
+    }
     for (std::uint64_t i = 0; i < t.count; ++i) {
       if (RE2::PartialMatch(recipe->name(i), pattern)) found.add(JobId{raw(t.first) + i});
     }
     return true;
-  });
+  }));
+  return readable;
 }
 
-void match_states(const claim::Reader& reader, const Selection& selection, const RE2& pattern,
-                  JobSet& found) {
+Result<void> match_states(const claim::Reader& reader, const Selection& selection,
+                          const RE2& pattern, JobSet& found) {
   RecipeBook book;
   for (const claim::JobState state : selection.states) {
-    claim::scan_jobs(reader, state, [&](JobId id, const claim::Job&) {
+    TORC_TRY(claim::scan_jobs(reader, state, [&](JobId id, const claim::Job&) {
       if (selection.regex.empty() || RE2::PartialMatch(job_name(book, reader, id), pattern))
         found.add(id);
       return true;
-    });
+    }));
   }
+  return {};
 }
 
 }  // namespace
@@ -92,15 +98,15 @@ Result<std::vector<claim::JobRange>> select_jobs(const claim::Reader& reader,
   JobSet found;
   RecipeBook book;
   for (const std::string& name : selection.names) {
-    const auto id = find_job(book, reader, name);
+    TORC_ASSIGN(const auto id, find_job(book, reader, name));
     if (!id) return no_such_job(name);
     found.add(*id);
   }
   if (!selection.states.empty()) {
-    match_states(reader, selection, pattern, found);
+    TORC_TRY(match_states(reader, selection, pattern, found));
   } else if (!selection.regex.empty()) {
     JobSet matching;
-    match_names(reader, pattern, matching);
+    TORC_TRY(match_names(reader, pattern, matching));
     const auto ranges = std::move(matching).ranges();
     if (ranges.empty()) {
       return Error{ErrorKind::invalid, fmt::format("no job's name matches '{}'", selection.regex),

@@ -111,7 +111,7 @@ void StaleSearch::look_at_user_data(const claim::Reader& reader, Candidate& c) {
 
 Result<void> StaleSearch::gather_from(const claim::Reader& reader, const claim::Template& t) {
   const NewRecipes::Entry* replaced = new_entry(t.first);
-  TORC_ASSIGN(const spec::Recipe old, spec::Recipe::decode(t.recipe));
+  TORC_ASSIGN(const spec::Recipe old, recipe_of(t));
   std::optional<spec::Recipe> fresh;
   if (replaced != nullptr) {
     TORC_ASSIGN(fresh, spec::Recipe::decode(replaced->recipe));
@@ -222,9 +222,10 @@ Result<std::vector<MissingInput>> StaleSearch::missing_inputs(
     return (settings_.directory / path).lexically_normal();
   };
   const auto each = [&](const claim::Reader& reader, const auto& visit) {
-    claim::scan_templates(reader, [&](const claim::Template& t) {
+    return claim::scan_templates(reader, [&](const claim::Template& t) {
       const NewRecipes::Entry* replaced = new_entry(t.first);
-      const auto recipe = spec::Recipe::decode(replaced != nullptr ? replaced->recipe : t.recipe);
+      const auto recipe =
+          replaced != nullptr ? spec::Recipe::decode(replaced->recipe) : recipe_of(t);
       if (recipe.ok() && recipe->takes_or_makes()) visit(t, *recipe);
       return true;
     });
@@ -237,7 +238,7 @@ Result<std::vector<MissingInput>> StaleSearch::missing_inputs(
   TORC_TRY(store_.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
     taken.clear();
     claim::State state(reader);
-    each(reader, [&](const claim::Template& t, const spec::Recipe& recipe) {
+    const auto scanned = each(reader, [&](const claim::Template& t, const spec::Recipe& recipe) {
       for (const claim::JobRange& r : jobs) {
         const std::uint64_t end = std::min(raw(t.first) + t.count, raw(r.first) + r.count);
         for (auto id = state.next_record(std::max(raw(t.first), raw(r.first))); id && *id < end;
@@ -248,7 +249,7 @@ Result<std::vector<MissingInput>> StaleSearch::missing_inputs(
         }
       }
     });
-    return state.sound();
+    return scanned ? state.sound() : scanned;
   }));
   for (const Taken& t : taken) {
     TORC_ASSIGN(const std::vector<FileMark> marks,
@@ -261,12 +262,11 @@ Result<std::vector<MissingInput>> StaleSearch::missing_inputs(
   }
   if (missing.empty()) return missing;
   TORC_TRY(store_.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
-    each(reader, [&](const claim::Template& t, const spec::Recipe& recipe) {
+    return each(reader, [&](const claim::Template& t, const spec::Recipe& recipe) {
       for (std::uint64_t k = 0; k < t.count && !wanted.empty(); ++k) {
         for (const std::string& path : recipe.render(k).output_files) wanted.erase(place(path));
       }
     });
-    return {};
   }));
   std::erase_if(missing, [&](const MissingInput& m) { return !wanted.contains(place(m.path)); });
   if (missing.size() > most) missing.resize(most);

@@ -70,7 +70,8 @@ std::vector<std::string> Session::misfits(const claim::Reader& reader) const {
   const claim::Offer whole = offer();
   RecipeBook book;
   std::vector<std::string> lines;
-  claim::scan_ready_classes(reader, [&](const claim::JobClass& c, JobId head) {
+  // What cannot be read explains nothing; the next exchange says so.
+  (void)claim::scan_ready_classes(reader, [&](const claim::JobClass& c, JobId head) {
     const std::string why = show_misfits(c, whole);
     if (!why.empty())
       lines.push_back(fmt::format("{}: {}", printable(job_name(book, reader, head)), why));

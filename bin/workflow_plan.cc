@@ -10,6 +10,7 @@
 
 #include "bin/plan_actions.h"
 #include "bin/plan_dependencies.h"
+#include "bin/quote.h"
 #include "bin/spec_text.h"
 #include "lib/base/codec.h"
 #include "lib/slurm/refusals.h"
@@ -256,7 +257,7 @@ std::shared_ptr<const RecipeBook::Page> RecipeBook::find(const claim::Reader& re
   }
   auto job_template = claim::read_template(reader, id);
   if (!job_template) return nullptr;
-  auto recipe = spec::Recipe::decode(job_template->recipe);
+  auto recipe = recipe_of(*job_template);
   if (!recipe) return nullptr;
   const std::size_t bytes = std::exchange(job_template->recipe, {}).size();
   std::shared_ptr<const claim::Handler> handler;
@@ -283,29 +284,44 @@ std::string job_name(RecipeBook& book, const claim::Reader& reader, JobId id) {
   return page ? page->recipe.name(raw(id) - raw(page->job_template.first)) : "?";
 }
 
-std::optional<JobId> find_job(RecipeBook& book, const claim::Reader& reader,
-                              std::string_view name) {
+Result<spec::Recipe> recipe_of(const claim::Template& job_template) {
+  TORC_ASSIGN(spec::Recipe recipe, spec::Recipe::decode(job_template.recipe));
+  if (recipe.count() == job_template.count) return recipe;
+  return Error{ErrorKind::corrupt,
+               fmt::format("the store has {} jobs from job {} on, and a recipe for {} of them",
+                           job_template.count, raw(job_template.first), recipe.count()),
+               "run `torc verify` on the store"};
+}
+
+Result<std::optional<JobId>> find_job(RecipeBook& book, const claim::Reader& reader,
+                                      std::string_view name) {
   for (const JobId id : claim::find_by_name_hash(reader, claim::name_hash(name))) {
-    if (job_name(book, reader, id) == name) return id;
+    if (job_name(book, reader, id) == name) return std::optional(id);
   }
   std::optional<JobId> found;
-  claim::scan_sweeps(reader, [&](const claim::Template& t) {
-    if (auto recipe = spec::Recipe::decode(t.recipe)) {
+  TORC_TRY(claim::scan_sweeps(reader, [&](const claim::Template& t) {
+    if (auto recipe = recipe_of(t)) {
       if (auto index = recipe->find(name)) found = JobId{raw(t.first) + *index};
     }
     return !found;
-  });
+  }));
   if (found || !name.starts_with('#')) return found;
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), number);
-  if (error != std::errc{} || end != name.data() + name.size()) return std::nullopt;
-  if (!claim::read_template(reader, JobId{number})) return std::nullopt;
-  return JobId{number};
+  if (error != std::errc{} || end != name.data() + name.size()) return found;
+  if (claim::read_template(reader, JobId{number})) found = JobId{number};
+  return found;
 }
 
 Error no_such_job(std::string_view name) {
   return Error{ErrorKind::invalid, fmt::format("there is no job '{}'", name),
                "`torc jobs --name REGEX` searches; #17 means job number 17"};
+}
+
+Error damaged_job(std::string_view name) {
+  return Error{ErrorKind::corrupt,
+               fmt::format("what the store has of job '{}' cannot be read", printable(name)),
+               "run `torc verify` on the store"};
 }
 
 }  // namespace torc::cli

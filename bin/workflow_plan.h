@@ -60,6 +60,10 @@ Result<WorkflowSettings> decode_workflow_settings(std::string_view bytes);
 void add_expansion(claim::Plan& plan, const spec::Workflow& workflow,
                    const spec::Expansion& expansion);
 
+// The recipe of a template in a store. Error corrupt: it cannot be read, or is not for as many jobs
+// as the template has: texts beyond its own it must not be asked for.
+[[nodiscard]] Result<spec::Recipe> recipe_of(const claim::Template& job_template);
+
 // Recipes of templates, decoded once for each edition of them while they are in use; of many large
 // ones (lists of values) only some are kept. For one store.
 class RecipeBook {
@@ -83,10 +87,12 @@ class RecipeBook {
 // "?" when the job has no readable recipe.
 [[nodiscard]] std::string job_name(RecipeBook& book, const claim::Reader& reader, JobId id);
 // A job by its name, or by "#17" its number. nullopt: none.
-[[nodiscard]] std::optional<JobId> find_job(RecipeBook& book, const claim::Reader& reader,
-                                            std::string_view name);
+[[nodiscard]] Result<std::optional<JobId>> find_job(RecipeBook& book, const claim::Reader& reader,
+                                                    std::string_view name);
 
 // The error of commands that were given a name nobody has.
 [[nodiscard]] Error no_such_job(std::string_view name);
+// And of those that found the job of that name, and nothing about it that makes sense.
+[[nodiscard]] Error damaged_job(std::string_view name);
 
 }  // namespace torc::cli

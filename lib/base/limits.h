@@ -2,8 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace torc {
+
+// Jobs of one workflow, those included that were added or taken out of its file since.
+inline constexpr std::uint64_t kMaxJobs = 20'000'000;
 
 // A value of user data as JSON text, and its name, in bytes.
 inline constexpr std::size_t kMaxUserDataBytes = std::size_t{64} << 10U;

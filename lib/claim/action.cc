@@ -99,7 +99,7 @@ std::optional<ActionTally> decode_action_tally(std::string_view value) {
   for (std::uint64_t* n :
        {&t.actions, &t.gates, &t.due, &t.running, &t.ended, &t.failed, &t.armed, &t.spent})
     *n = in.varint();
-  if (!in.ok() || !in.at_end()) return std::nullopt;
+  if (!in.ok() || !in.at_end() || t.actions > UINT32_MAX) return std::nullopt;
   return t;
 }
 

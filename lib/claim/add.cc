@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "lib/base/codec.h"
 #include "lib/claim/condition.h"
@@ -18,10 +17,6 @@
 namespace torc::claim {
 namespace {
 
-std::uint64_t jobs_of(const Tally& tally) {
-  return std::accumulate(tally.counts.begin(), tally.counts.end(), std::uint64_t{0});
-}
-
 // The highest number of a barrier.
 std::uint64_t last_barrier(const Reader& reader) {
   const auto e = reader.seek_before(Key(Table::barrier, UINT64_MAX));
@@ -31,8 +26,9 @@ std::uint64_t last_barrier(const Reader& reader) {
 // Finds the classes of the addition again among those there are, and puts down the others.
 class Classes {
  public:
-  explicit Classes(Transaction& tx) : tx_(tx) {
-    scan_classes(tx, [&](const JobClass& c) {
+  explicit Classes(Transaction& tx) : tx_(tx) {}
+  Result<void> read() {
+    return scan_classes(tx_, [&](const JobClass& c) {
       known_.emplace(c, next_++);
       return true;
     });
@@ -70,12 +66,14 @@ void renumber_limits(Transaction& tx, Plan& plan) {
   for (JobClass& c : plan.classes) c.limit = numbers[c.limit];
 }
 
-void renumber_classes(Transaction& tx, Plan& plan) {
+Result<void> renumber_classes(Transaction& tx, Plan& plan) {
   renumber_limits(tx, plan);
   Classes classes(tx);
+  TORC_TRY(classes.read());
   std::vector<std::uint32_t> numbers;
   for (const JobClass& c : plan.classes) numbers.push_back(classes.number_of(c));
   for (Template& t : plan.templates) t.job_class = numbers[t.job_class];
+  return {};
 }
 
 // The same of failure handlers.
@@ -122,6 +120,7 @@ void extend_upstream(Transaction& tx, State& state, const UpstreamRun& added, st
       const auto next = at < fresh ? tx.seek(Key(Table::upstream, at)) : std::nullopt;
       if (const auto first = next ? id_in(Table::upstream, next->key) : std::nullopt)
         to = std::min(to, *first);
+      if (to == at) return state.damaged(Key(Table::upstream, at));  // there, and unreadable
       put_run(tx, at, to, added.waiters);
       at = to;
       continue;
@@ -261,14 +260,14 @@ Result<std::uint64_t> count_jobs(const Reader& reader) {
   State state(reader);
   const Tally tally = state.tally();
   TORC_TRY(state.sound());
-  return jobs_of(tally);
+  return tally.jobs();
 }
 
 Result<JobRange> add_jobs(Transaction& tx, Plan addition, Origin origin) {
   State state(tx);
   Tally tally = state.tally();
   TORC_TRY(state.sound());
-  const std::uint64_t before = jobs_of(tally);
+  const std::uint64_t before = tally.jobs();
   const std::uint64_t barriers = last_barrier(tx);
   if (addition.budget != Usage{} || addition.pending_failed || addition.max_failures != 0)
     return bad_plan(
@@ -277,7 +276,7 @@ Result<JobRange> add_jobs(Transaction& tx, Plan addition, Origin origin) {
   origin.jobs = {JobId{before + 1}, checked.jobs - before};
   write_definitions(tx, addition);
   if (origin.jobs.count == 0) return origin.jobs;
-  renumber_classes(tx, addition);
+  TORC_TRY(renumber_classes(tx, addition));
   renumber_handlers(tx, addition);
   write_templates(tx, addition);
   const Begun begun = write_barriers(tx, state, addition, barriers, before);
@@ -358,6 +357,7 @@ std::optional<Origin> decode_origin(std::string_view key, std::string_view value
   Decoder in(value);
   Origin origin;
   origin.jobs = {JobId{*first}, in.varint()};
+  if (!are_jobs(*first, origin.jobs.count)) return {};
   origin.parent = JobId{in.varint()};
   origin.attempt = static_cast<std::uint32_t>(in.varint());
   origin.depth = static_cast<std::uint32_t>(in.varint());

@@ -69,7 +69,9 @@ struct WorkflowState {
   [[nodiscard]] bool all_completed() const { return of(JobState::completed) + unmet == jobs; }
 };
 
-[[nodiscard]] Result<WorkflowState> read_workflow(const Reader& reader);  // O(1)
+// O(1). Error corrupt also where counters, spans and templates do not agree on how many jobs there
+// are.
+[[nodiscard]] Result<WorkflowState> read_workflow(const Reader& reader);
 [[nodiscard]] std::optional<Job> read_job(const Reader& reader, JobId id);
 // Whether the attempt with this token has its job: claimed or running, and not taken back. All of
 // the token counts: the number of an attempt that was given back before it started is used again.
@@ -82,20 +84,25 @@ Result<void> replace_recipe(Transaction& tx, JobId first, std::string_view recip
 // The template of a job; nullopt: no such job.
 [[nodiscard]] std::optional<Template> read_template(const Reader& reader, JobId id);
 [[nodiscard]] JobClass read_class(const Reader& reader, std::uint32_t job_class);
+// The scans answer with Error corrupt when they meet a record that cannot be read, or that does not
+// agree with the templates and the counters; `visit` may have been called before. None of them
+// makes more steps than there are jobs and records.
+//
 // Every template with more than one job, in id order: to find a job by its name.
-void scan_sweeps(const Reader& reader, const std::function<bool(const Template&)>& visit);
+Result<void> scan_sweeps(const Reader& reader, const std::function<bool(const Template&)>& visit);
 // Every template, in id order: to look at all names.
-void scan_templates(const Reader& reader, const std::function<bool(const Template&)>& visit);
+Result<void> scan_templates(const Reader& reader,
+                            const std::function<bool(const Template&)>& visit);
 // Ids of the single-job templates with this name hash (usually one).
 [[nodiscard]] std::vector<JobId> find_by_name_hash(const Reader& reader, std::uint64_t hash);
 // Visits jobs in id order; with a state, only those, without reading the others where an index
 // exists (ready, claimed, running, and those set aside: failed, canceled, terminated, held).
-void scan_jobs(const Reader& reader, std::optional<JobState> state,
-               const std::function<bool(JobId, const Job&)>& visit);
-void scan_classes(const Reader& reader, const std::function<bool(const JobClass&)>& visit);
+Result<void> scan_jobs(const Reader& reader, std::optional<JobState> state,
+                       const std::function<bool(JobId, const Job&)>& visit);
+Result<void> scan_classes(const Reader& reader, const std::function<bool(const JobClass&)>& visit);
 // Every class that has ready jobs, with the job of each that a claim would look at first.
-void scan_ready_classes(const Reader& reader,
-                        const std::function<bool(const JobClass&, JobId head)>& visit);
+Result<void> scan_ready_classes(const Reader& reader,
+                                const std::function<bool(const JobClass&, JobId head)>& visit);
 // The direct upstream jobs that a blocked job still waits for, in id order, at most `limit`.
 [[nodiscard]] std::vector<JobId> waits_for(const Reader& reader, JobId id, std::size_t limit);
 

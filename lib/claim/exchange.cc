@@ -222,6 +222,10 @@ class Session {
 
   void grant(const ReadyHeads::Take& taken) {
     State& state = ledger_.state();
+    if (taken.first + taken.count - 1 > ledger_.tally().jobs()) {
+      return state.contradicts(fmt::format("a ready queue has job {}, of {}",
+                                           taken.first + taken.count - 1, ledger_.tally().jobs()));
+    }
     // Most jobs of a range have no record yet: one seek tells where the next one is.
     std::uint64_t recorded = state.next_record(taken.first).value_or(UINT64_MAX);
     for (std::uint64_t id = taken.first; id < taken.first + taken.count; ++id) {

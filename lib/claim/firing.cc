@@ -210,7 +210,8 @@ void Firing::fire_complete() {
   if (t.armed == 0 || t.due > 0 || t.running > 0) return;
   for (std::uint32_t n = 1; n <= t.actions; ++n) {
     const auto one = action(n);
-    if (!one || one->trigger != Trigger::workflow_complete) continue;
+    if (!one) return;  // of a count that is wrong no end may be in sight
+    if (one->trigger != Trigger::workflow_complete) continue;
     const ActionRun run = run_of(n, kNobody);
     if (run.state == RunState::armed) set_off(n, *one, run);
   }
@@ -247,7 +248,8 @@ void Firing::went_on() {
   if (t.spent == 0) return;
   for (std::uint32_t n = 1; n <= t.actions; ++n) {
     const auto one = action(n);
-    if (!one || one->trigger != Trigger::workflow_complete || !one->persistent) continue;
+    if (!one) return;
+    if (one->trigger != Trigger::workflow_complete || !one->persistent) continue;
     ActionRun run = run_of(n, kNobody);
     if (run.state != RunState::ended) continue;
     --t.ended;

@@ -101,6 +101,7 @@ std::optional<std::size_t> rule_for(const Handler& handler, const Outcome& outco
 std::chrono::seconds backoff_of(const RetryRule& rule, std::uint32_t nth) {
   const std::chrono::seconds most = std::max(rule.backoff, kLongestBackoff);
   std::chrono::seconds delay = rule.backoff;
+  if (delay.count() <= 0) return std::chrono::seconds(0);
   for (; nth > 1 && delay < most; --nth) delay *= 2;
   return std::min(delay, most);
 }

@@ -188,6 +188,8 @@ Result<void> Ledger::close() {
   settle();
   tell_workers();
   quota_.store();
+  // A queue that holds more jobs than are ready takes a count below zero.
+  if (!tally_.is_possible()) state_.damaged(Key(Table::tally));
   if (tally_ != stored_) tx_.put(Key(Table::tally), encode(tally_));
   return state_.sound();
 }

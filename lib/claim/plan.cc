@@ -14,6 +14,14 @@
 namespace torc::claim {
 namespace {
 
+// Those that an addition leaves no room for; in a file of its own the language has refused them.
+Error too_many_jobs() {
+  return Error{
+      ErrorKind::invalid,
+      fmt::format("a workflow has at most {} jobs in its life, and this would be more", kMaxJobs),
+      "make a new store for the new ones with `torc init`"};
+}
+
 Result<std::uint64_t> check_templates(const Plan& plan, std::uint64_t next) {
   for (const Template& t : plan.templates) {
     if (raw(t.first) != next) {
@@ -21,6 +29,7 @@ Result<std::uint64_t> check_templates(const Plan& plan, std::uint64_t next) {
           fmt::format("a template begins at job {} where {} follows", raw(t.first), next));
     }
     if (t.count == 0) return bad_plan(fmt::format("the template at job {} has no jobs", next));
+    if (!are_jobs(next, t.count)) return too_many_jobs();
     if (t.job_class < plan.classes.size() && plan.classes[t.job_class].limit > plan.limits.size()) {
       return bad_plan(fmt::format("class {} has a limit that is none", t.job_class));
     }

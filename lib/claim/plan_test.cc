@@ -94,7 +94,8 @@ TEST(Plan, what_was_planned_is_read_back) {
   EXPECT_EQ(find_by_name_hash(wf.tx, 77), (std::vector{JobId{4}, JobId{5}}));
   EXPECT_TRUE(find_by_name_hash(wf.tx, 78).empty());
   std::vector<JobId> sweeps;
-  scan_sweeps(wf.tx, [&](const Template& s) { return sweeps.push_back(s.first), true; });
+  EXPECT_TRUE(
+      scan_sweeps(wf.tx, [&](const Template& s) { return sweeps.push_back(s.first), true; }).ok());
   EXPECT_EQ(sweeps, std::vector{JobId{1}});
 }
 

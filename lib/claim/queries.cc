@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "lib/base/codec.h"
 #include "lib/claim/claimer.h"
@@ -20,13 +21,18 @@ using Visit = std::function<bool(JobId, const Job&)>;
 constexpr std::size_t kChunk = 256;
 using Records = std::vector<std::pair<std::uint64_t, Job>>;
 
-// The next records of jobs with ids in [from, end).
-Records records_from(const Reader& reader, std::uint64_t from, std::uint64_t end) {
+// The next records of jobs with ids in [from, end); none after one that cannot be read.
+Records records_from(State& state, std::uint64_t from, std::uint64_t end) {
   Records out;
-  reader.scan(Key(Table::job, from), [&](const store::Entry& e) {
+  state.reader().scan(Key(Table::job, from), [&](const store::Entry& e) {
     const auto id = id_in(Table::job, e.key);
     if (!id || *id >= end) return false;
-    if (const auto job = decode_job(e.value)) out.emplace_back(*id, *job);
+    const auto job = decode_job(e.value);
+    if (!job) {
+      state.damaged(e.key);
+      return false;
+    }
+    out.emplace_back(*id, *job);
     return out.size() < kChunk;
   });
   return out;
@@ -34,11 +40,11 @@ Records records_from(const Reader& reader, std::uint64_t from, std::uint64_t end
 
 // Visits the jobs of [first, end): records where there are, else `unrecorded`. Those that wait are
 // in its state.
-bool visit_range(const Reader& reader, std::uint64_t first, std::uint64_t end,
-                 const Job& unrecorded, const Visit& visit) {
+bool visit_range(State& state, std::uint64_t first, std::uint64_t end, const Job& unrecorded,
+                 const Visit& visit) {
   std::uint64_t at = first;
   while (at < end) {
-    Records records = records_from(reader, at, end);
+    Records records = records_from(state, at, end);
     for (auto& [id, job] : records) {
       for (; at < id; ++at) {
         if (!visit(JobId{at}, unrecorded)) return false;
@@ -47,6 +53,7 @@ bool visit_range(const Reader& reader, std::uint64_t first, std::uint64_t end,
       if (!visit(JobId{id}, job)) return false;
       at = id + 1;
     }
+    if (!state.sound()) return false;
     if (records.size() == kChunk) continue;
     for (; at < end; ++at) {
       if (!visit(JobId{at}, unrecorded)) return false;
@@ -55,87 +62,234 @@ bool visit_range(const Reader& reader, std::uint64_t first, std::uint64_t end,
   return true;
 }
 
-void scan_spans(const Reader& reader, const std::function<bool(const Span&)>& visit) {
-  Key from(Table::span);
-  while (const auto entry = reader.seek(from)) {
-    if (!is_in(Table::span, entry->key)) return;
-    const auto span = decode_span(entry->key, entry->value);
-    if (!span || !visit(*span)) return;
-    from = Key(Table::span, span->first + 1);
-  }
+// The last entry of a table.
+std::optional<store::Entry> last_of(const Reader& reader, Table table) {
+  const char after_all = static_cast<char>(static_cast<char>(table) + 1);
+  auto entry = reader.seek_before({&after_all, 1});
+  if (entry && !is_in(table, entry->key)) entry.reset();
+  return entry;
 }
 
-void scan_all(const Reader& reader, const Visit& visit) {
-  State state(reader);
-  scan_spans(reader, [&](const Span& span) {
+// How many jobs there are. That the counters, the spans and the templates agree in it costs two
+// looks, and leaves nothing that a walk over all jobs could be made endless with.
+std::uint64_t extent(State& state) {
+  const std::uint64_t jobs = state.tally().jobs();
+  const auto check = [&](Table table, std::string_view what, const auto& end_of) {
+    const auto entry = last_of(state.reader(), table);
+    std::optional<std::uint64_t> end = 1;
+    if (entry) end = end_of(*entry);
+    if (!end) {
+      state.damaged(entry->key);
+    } else if (*end != jobs + 1) {
+      state.contradicts(
+          fmt::format("the {} end at job {} where {} are counted", what, *end - 1, jobs));
+    }
+  };
+  check(Table::span, "spans", [](const store::Entry& e) {
+    const auto s = decode_span(e.key, e.value);
+    return s ? std::optional(s->end()) : std::nullopt;
+  });
+  check(Table::job_template, "templates", [](const store::Entry& e) {
+    const auto t = decode_template(e.key, e.value);
+    return t ? std::optional(raw(t->first) + t->count) : std::nullopt;
+  });
+  return jobs;
+}
+
+// The spans follow one another without gaps, and what they name is there: else the walk ends here.
+class SpanCheck {
+ public:
+  explicit SpanCheck(State& state) : state_(state), jobs_(extent(state)) {}
+
+  [[nodiscard]] bool passes(const Span& span) {
+    if (span.first != next_ || span.end() - 1 > jobs_) {
+      state_.contradicts(fmt::format("a span has the jobs {} to {} where {} follows, of {}",
+                                     span.first, span.end() - 1, next_, jobs_));
+      return false;
+    }
+    next_ = span.end();
+    if (classes_.insert(span.job_class).second) (void)state_.job_class(span.job_class);
+    const Key barrier(Table::barrier, span.barrier);
+    if (span.barrier != 0 && !state_.reader().get(barrier)) state_.damaged(barrier);
+    return state_.sound().ok();
+  }
+  [[nodiscard]] std::uint64_t jobs() const { return jobs_; }
+
+ private:
+  State& state_;
+  std::uint64_t jobs_;
+  std::uint64_t next_ = 1;
+  std::set<std::uint32_t> classes_;
+};
+
+void scan_spans(State& state, const std::function<bool(const Span&)>& visit) {
+  SpanCheck check(state);
+  if (!state.sound()) return;
+  Key from(Table::span);
+  while (const auto entry = state.reader().seek(from)) {
+    if (!is_in(Table::span, entry->key)) break;
+    const auto span = decode_span(entry->key, entry->value);
+    if (!span) return state.damaged(entry->key);
+    if (!check.passes(*span) || !visit(*span)) return;
+    from = Key(Table::span, span->first + 1);
+  }
+  if (const auto beyond = state.next_record(check.jobs() + 1))
+    state.contradicts(fmt::format("job {} has a record, of {} jobs", *beyond, check.jobs()));
+}
+
+void scan_all(State& state, const Visit& visit) {
+  scan_spans(state, [&](const Span& span) {
     Job unrecorded;
     unrecorded.state = state.is_open(span.barrier) ? JobState::ready : JobState::blocked;
-    return visit_range(reader, span.first, span.end(), unrecorded, visit);
+    return visit_range(state, span.first, span.end(), unrecorded, visit);
   });
 }
 
-void scan_blocked(const Reader& reader, const Visit& visit) {
-  State state(reader);
-  scan_spans(reader, [&](const Span& span) {
+void scan_blocked(State& state, const Visit& visit) {
+  scan_spans(state, [&](const Span& span) {
     if (state.is_open(span.barrier)) return true;
-    return visit_range(reader, span.first, span.end(), Job{}, [&](JobId id, const Job& job) {
+    return visit_range(state, span.first, span.end(), Job{}, [&](JobId id, const Job& job) {
       return job.state != JobState::blocked || visit(id, job);
     });
   });
 }
 
-void scan_ready(const Reader& reader, const Visit& visit) {
+// The queues hold each ready job once, and nothing else.
+std::vector<JobRange> ready_ranges(State& state) {
   std::vector<JobRange> ranges;
-  reader.scan_prefix(Key(Table::ready), [&](const store::Entry& e) {
-    if (const auto r = decode_ready(e.key, e.value)) ranges.push_back({JobId{r->first}, r->count});
+  state.reader().scan_prefix(Key(Table::ready), [&](const store::Entry& e) {
+    const auto r = decode_ready(e.key, e.value);
+    if (!r) {
+      state.damaged(e.key);
+      return false;
+    }
+    ranges.push_back({JobId{r->first}, r->count});
     return true;
   });
   std::sort(ranges.begin(), ranges.end(),
             [](const JobRange& a, const JobRange& b) { return a.first < b.first; });
+  const std::uint64_t jobs = extent(state);
+  std::uint64_t end = 1;
+  std::uint64_t ready = 0;
+  for (const JobRange& r : ranges) {
+    const std::uint64_t first = raw(r.first);
+    if (first < end || first + r.count - 1 > jobs) {
+      state.contradicts(
+          fmt::format("a ready queue has the jobs {} to {}, which are there twice "
+                      "or none of the {}",
+                      first, first + r.count - 1, jobs));
+      return {};
+    }
+    end = first + r.count;
+    ready += r.count;
+  }
+  const std::uint64_t counted = state.tally().of(JobState::ready);
+  if (ready != counted)
+    state.contradicts(
+        fmt::format("{} jobs are in the ready queues where {} are counted", ready, counted));
+  return ranges;
+}
+
+void scan_ready(State& state, const Visit& visit) {
+  const std::vector<JobRange> ranges = ready_ranges(state);
+  if (!state.sound()) return;
   Job unrecorded;
   unrecorded.state = JobState::ready;
   for (const JobRange& r : ranges) {
-    if (!visit_range(reader, raw(r.first), raw(r.first) + r.count, unrecorded, visit)) return;
+    if (!visit_range(state, raw(r.first), raw(r.first) + r.count, unrecorded, visit)) return;
   }
 }
 
-void visit_listed(const Reader& reader, std::vector<std::uint64_t> ids, JobState state,
+void visit_listed(State& state, std::vector<std::uint64_t> ids, JobState wanted,
                   const Visit& visit) {
+  const std::uint64_t jobs = extent(state);
   std::sort(ids.begin(), ids.end());
-  State view(reader);
   for (std::uint64_t id : ids) {
-    const auto job = view.record(id);
-    if (job && job->state == state && !visit(JobId{id}, *job)) return;
+    const auto job = id <= jobs ? state.record(id) : std::nullopt;
+    if (!job) state.damaged(Key(Table::job, id));
+    if (!state.sound() || (job->state == wanted && !visit(JobId{id}, *job))) return;
   }
 }
 
-std::vector<std::uint64_t> held_by_anyone(const Reader& reader) {
+std::vector<std::uint64_t> held_by_anyone(State& state) {
+  const Tally tally = state.tally();
+  const std::uint64_t most = tally.of(JobState::claimed) + tally.of(JobState::running);
   std::vector<std::uint64_t> ids;
-  reader.scan_prefix(Key(Table::lease), [&](const store::Entry& e) {
-    if (const auto lease = decode_lease(e.value)) {
-      ids.insert(ids.end(), lease->held.begin(), lease->held.end());
+  state.reader().scan_prefix(Key(Table::lease), [&](const store::Entry& e) {
+    const auto lease = decode_lease(e.value);
+    if (!lease) {
+      state.damaged(e.key);
+      return false;
     }
+    // A lease of few bytes can name a million jobs: many of them must not be gathered for nothing.
+    if (lease->held.size() > most - ids.size()) {
+      state.contradicts(fmt::format("workers hold more jobs than the {} that are counted", most));
+      return false;
+    }
+    ids.insert(ids.end(), lease->held.begin(), lease->held.end());
     return true;
   });
   return ids;
 }
 
-std::vector<std::uint64_t> set_aside(const Reader& reader) {
+// The jobs in the keys of a table.
+std::vector<std::uint64_t> listed_in(State& state, Table table,
+                                     std::optional<std::uint64_t> (*id_of)(std::string_view)) {
   std::vector<std::uint64_t> ids;
-  reader.scan_prefix(Key(Table::set_aside), [&](const store::Entry& e) {
-    if (const auto id = id_in(Table::set_aside, e.key)) ids.push_back(*id);
+  state.reader().scan_prefix(Key(table), [&](const store::Entry& e) {
+    const auto id = id_of(e.key);
+    if (!id) {
+      state.damaged(e.key);
+      return false;
+    }
+    ids.push_back(*id);
     return true;
   });
   return ids;
 }
 
-std::vector<std::uint64_t> delayed(const Reader& reader) {
-  std::vector<std::uint64_t> ids;
-  reader.scan_prefix(Key(Table::delayed), [&](const store::Entry& e) {
-    if (const auto id = delayed_in(e.key)) ids.push_back(*id);
-    return true;
-  });
-  return ids;
+std::vector<std::uint64_t> set_aside(State& state) {
+  return listed_in(state, Table::set_aside,
+                   [](std::string_view key) { return id_in(Table::set_aside, key); });
+}
+
+std::vector<std::uint64_t> delayed(State& state) {
+  return listed_in(state, Table::delayed, delayed_in);
+}
+
+void scan_completed(State& state, const Visit& visit) {
+  const std::uint64_t jobs = extent(state);
+  std::uint64_t from = 0;
+  for (Records records; !(records = records_from(state, from, UINT64_MAX)).empty();) {
+    for (const auto& [id, job] : records) {
+      if (id == 0 || id > jobs)
+        return state.contradicts(fmt::format("job {} has a record, of {} jobs", id, jobs));
+      if (job.state == JobState::completed && !visit(JobId{id}, job)) return;
+    }
+    from = records.back().first + 1;
+  }
+}
+
+void scan_state(State& state, JobState wanted, const Visit& visit) {
+  switch (wanted) {
+    case JobState::blocked:
+      return scan_blocked(state, visit);
+    case JobState::ready:
+      return scan_ready(state, visit);
+    case JobState::claimed:
+    case JobState::running:
+      return visit_listed(state, held_by_anyone(state), wanted, visit);
+    case JobState::failed:
+    case JobState::canceled:
+    case JobState::terminated:
+    case JobState::held:
+    case JobState::pending_failed:
+      return visit_listed(state, set_aside(state), wanted, visit);
+    case JobState::delayed:
+      return visit_listed(state, delayed(state), wanted, visit);
+    case JobState::completed:
+      return scan_completed(state, visit);
+  }
 }
 
 }  // namespace
@@ -158,7 +312,7 @@ Result<WorkflowState> read_workflow(const Reader& reader) {
   out.counts = tally.counts;
   out.unmet = tally.unmet;
   out.ending = tally.ending;
-  for (std::uint64_t n : out.counts) out.jobs += n;
+  out.jobs = extent(state);
   if ((tally.rules & rule::kActions) != 0) {
     const auto actions = reader.get(Key(Table::action));
     const auto known = actions ? decode_action_tally(*actions) : std::nullopt;
@@ -207,22 +361,42 @@ Result<void> replace_recipe(Transaction& tx, JobId first, std::string_view recip
   return {};
 }
 
-void scan_sweeps(const Reader& reader, const std::function<bool(const Template&)>& visit) {
+Result<void> scan_sweeps(const Reader& reader, const std::function<bool(const Template&)>& visit) {
+  State state(reader);
   Key from(Table::sweep);
   while (const auto entry = reader.seek(from)) {
+    if (!is_in(Table::sweep, entry->key)) break;
     const auto id = id_in(Table::sweep, entry->key);
-    if (!id) return;
-    const auto sweep = read_template(reader, JobId{*id});
-    if (sweep && !visit(*sweep)) return;
+    const auto sweep = id ? read_template(reader, JobId{*id}) : std::nullopt;
+    if (!sweep) {
+      state.damaged(entry->key);
+      break;
+    }
+    if (!visit(*sweep)) break;
     from = Key(Table::sweep, *id + 1);
   }
+  return state.sound();
 }
 
-void scan_templates(const Reader& reader, const std::function<bool(const Template&)>& visit) {
+Result<void> scan_templates(const Reader& reader,
+                            const std::function<bool(const Template&)>& visit) {
+  State state(reader);
+  (void)extent(state);
+  TORC_TRY(state.sound());
+  std::uint64_t next = 1;
   reader.scan_prefix(Key(Table::job_template), [&](const store::Entry& e) {
     const auto t = decode_template(e.key, e.value);
-    return t && visit(*t);
+    if (!t) {
+      state.damaged(e.key);
+    } else if (raw(t->first) != next) {
+      state.contradicts(
+          fmt::format("a template begins at job {} where {} follows", raw(t->first), next));
+    }
+    if (!state.sound()) return false;
+    next += t->count;
+    return visit(*t);
   });
+  return state.sound();
 }
 
 std::vector<JobId> find_by_name_hash(const Reader& reader, std::uint64_t hash) {
@@ -236,53 +410,44 @@ std::vector<JobId> find_by_name_hash(const Reader& reader, std::uint64_t hash) {
   return ids;
 }
 
-void scan_jobs(const Reader& reader, std::optional<JobState> state,
-               const std::function<bool(JobId, const Job&)>& visit) {
-  if (!state) return scan_all(reader, visit);
-  switch (*state) {
-    case JobState::blocked:
-      return scan_blocked(reader, visit);
-    case JobState::ready:
-      return scan_ready(reader, visit);
-    case JobState::claimed:
-    case JobState::running:
-      return visit_listed(reader, held_by_anyone(reader), *state, visit);
-    case JobState::failed:
-    case JobState::canceled:
-    case JobState::terminated:
-    case JobState::held:
-    case JobState::pending_failed:
-      return visit_listed(reader, set_aside(reader), *state, visit);
-    case JobState::delayed:
-      return visit_listed(reader, delayed(reader), *state, visit);
-    case JobState::completed:
-      break;
+Result<void> scan_jobs(const Reader& reader, std::optional<JobState> state,
+                       const std::function<bool(JobId, const Job&)>& visit) {
+  State view(reader);
+  if (state) {
+    scan_state(view, *state, visit);
+  } else {
+    scan_all(view, visit);
   }
-  std::uint64_t from = 0;
-  for (Records records; !(records = records_from(reader, from, UINT64_MAX)).empty();) {
-    for (const auto& [id, job] : records) {
-      if (job.state == JobState::completed && !visit(JobId{id}, job)) return;
-    }
-    from = records.back().first + 1;
-  }
+  return view.sound();
 }
 
-void scan_classes(const Reader& reader, const std::function<bool(const JobClass&)>& visit) {
+Result<void> scan_classes(const Reader& reader, const std::function<bool(const JobClass&)>& visit) {
+  State state(reader);
   reader.scan_prefix(Key(Table::job_class), [&](const store::Entry& e) {
     const auto c = decode_class(e.value);
+    if (!c) state.damaged(e.key);
     return c && visit(*c);
   });
+  return state.sound();
 }
 
-void scan_ready_classes(const Reader& reader,
-                        const std::function<bool(const JobClass&, JobId head)>& visit) {
+Result<void> scan_ready_classes(const Reader& reader,
+                                const std::function<bool(const JobClass&, JobId head)>& visit) {
+  State state(reader);
   Key from(Table::ready);
   while (const auto entry = reader.seek(from)) {
+    if (!is_in(Table::ready, entry->key)) break;
     const auto range = decode_ready(entry->key, entry->value);
-    if (!range || !visit(read_class(reader, range->job_class), JobId{range->first})) return;
-    if (range->job_class == std::numeric_limits<std::uint32_t>::max()) return;
+    if (!range) {
+      state.damaged(entry->key);
+      break;
+    }
+    const JobClass job_class = state.job_class(range->job_class);
+    if (!state.sound() || !visit(job_class, JobId{range->first})) break;
+    if (range->job_class == std::numeric_limits<std::uint32_t>::max()) break;
     from = Key(Table::ready).be32(range->job_class + 1);
   }
+  return state.sound();
 }
 
 std::vector<JobId> waits_for(const Reader& reader, JobId id, std::size_t limit) {
@@ -294,7 +459,7 @@ std::vector<JobId> waits_for(const Reader& reader, JobId id, std::size_t limit) 
   if (!barrier) return out;
   const auto look = [&](const JobRange& r, Condition condition) {
     std::size_t found = 0;  // at most `limit` of each range
-    visit_range(reader, raw(r.first), raw(r.first) + r.count, Job{}, [&](JobId up, const Job& job) {
+    visit_range(state, raw(r.first), raw(r.first) + r.count, Job{}, [&](JobId up, const Job& job) {
       if (judge(signal_of(job), condition, false) == Edge::met) return true;
       out.push_back(up);
       return ++found < limit;

@@ -7,11 +7,12 @@ namespace {
 
 std::vector<std::uint64_t> listed(const TestWorkflow& wf, std::optional<JobState> state) {
   std::vector<std::uint64_t> ids;
-  scan_jobs(wf.tx, state, [&](JobId id, const Job& job) {
+  const auto scanned = scan_jobs(wf.tx, state, [&](JobId id, const Job& job) {
     EXPECT_EQ(job.state, state.value_or(job.state));
     ids.push_back(raw(id));
     return true;
   });
+  EXPECT_TRUE(scanned.ok()) << scanned.error().text();
   return ids;
 }
 
@@ -61,7 +62,7 @@ TEST_F(Queries, a_visitor_that_has_enough_is_asked_no_more) {
         std::optional(JobState::completed), std::optional(JobState::failed),
         std::optional(JobState::blocked), std::optional(JobState::claimed)}) {
     int visits = 0;
-    scan_jobs(wf.tx, state, [&](JobId, const Job&) { return ++visits < 2; });
+    EXPECT_TRUE(scan_jobs(wf.tx, state, [&](JobId, const Job&) { return ++visits < 2; }).ok());
     EXPECT_EQ(visits, 2);
   }
 }

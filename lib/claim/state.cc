@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace torc::claim {
 
 std::optional<Job> State::record(std::uint64_t id) {
@@ -117,13 +119,18 @@ std::optional<std::uint64_t> State::next_record(std::uint64_t id) const {
 
 void State::damaged(std::string_view key) {
   if (!damage_.empty()) return;
-  damage_ = fmt::format("table '{}', key", key.substr(0, 1));
+  damage_ =
+      fmt::format("the state of the jobs cannot be read at table '{}', key", key.substr(0, 1));
   for (char c : key.substr(1)) damage_ += fmt::format(" {:02x}", static_cast<unsigned char>(c));
+}
+
+void State::contradicts(std::string what) {
+  if (damage_.empty()) damage_ = "the state of the jobs contradicts itself: " + std::move(what);
 }
 
 Result<void> State::sound() const {
   if (damage_.empty()) return {};
-  return Error{ErrorKind::corrupt, "the state of the jobs cannot be read at " + damage_,
+  return Error{ErrorKind::corrupt, damage_,
                "run `torc verify` on the store; a newer torc may have written it"};
 }
 

@@ -1,7 +1,7 @@
 // Typed reading of the tables. A job without a record of its own waits; so does one whose record
 // says `ready`. A job that waits is ready, or blocked while its span's barrier is closed. A value
-// that does not decode reads as absent and is remembered: sound() then says which, and nothing
-// decided on this state may count.
+// that does not decode reads as absent and is remembered, and so is a contradiction: sound() then
+// says which, and nothing decided on this state may count.
 #pragma once
 
 #include <optional>
@@ -44,6 +44,8 @@ class State {
   [[nodiscard]] std::optional<std::uint64_t> next_record(std::uint64_t id) const;
 
   void damaged(std::string_view key);
+  // Records that can be read do not agree. `what`: one sentence without a full stop.
+  void contradicts(std::string what);
   [[nodiscard]] Result<void> sound() const;
 
  private:
@@ -55,7 +57,7 @@ class State {
 
   const Reader& reader_;
   std::optional<Span> span_;
-  std::string damage_;  // the first key whose value does not decode
+  std::string damage_;  // the first that was found
 };
 
 }  // namespace torc::claim

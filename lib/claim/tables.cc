@@ -1,5 +1,8 @@
 #include "lib/claim/tables.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "lib/base/codec.h"
 
 namespace torc::claim {
@@ -121,16 +124,30 @@ void put_ranges(Encoder& out, const std::vector<JobRange>& ranges) {
   }
 }
 
-std::vector<JobRange> take_ranges(Decoder& in) {
-  std::vector<JobRange> ranges;
+// Sorted and disjoint, so that whoever walks over them meets no job twice.
+bool take_ranges(Decoder& in, std::vector<JobRange>& ranges) {
   std::uint64_t before = 0;
   for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
     const std::uint64_t first = before + static_cast<std::uint64_t>(in.svarint());
     const std::uint64_t count = in.varint();
+    if (first < before || !are_jobs(first, count)) return false;
     ranges.push_back({JobId{first}, count});
     before = first + count;
   }
-  return ranges;
+  return in.ok();
+}
+
+// A number that does not fit would be taken for another one.
+bool take_u32(Decoder& in, std::uint32_t& number) {
+  const std::uint64_t wide = in.varint();
+  number = static_cast<std::uint32_t>(wide);
+  return wide <= UINT32_MAX;
+}
+
+bool take_i32(Decoder& in, std::int32_t& number) {
+  const std::int64_t wide = in.svarint();
+  number = static_cast<std::int32_t>(wide);
+  return wide >= INT32_MIN && wide <= INT32_MAX;
 }
 
 // Of a Waiter: beside the condition, in the third of the low bits.
@@ -152,8 +169,9 @@ bool take_conditions(Decoder& in, Barrier& barrier) {
   const std::uint8_t cancels = in.u8();
   barrier.cancels = cancels == 1;
   for (int c = 1; c < kConditions; ++c) {
-    for (const JobRange& r : take_ranges(in))
-      barrier.conditional.push_back({r, static_cast<Condition>(c)});
+    std::vector<JobRange> ranges;
+    if (!take_ranges(in, ranges)) return false;
+    for (const JobRange& r : ranges) barrier.conditional.push_back({r, static_cast<Condition>(c)});
   }
   return cancels <= 1;
 }
@@ -171,14 +189,16 @@ void put_ids(Encoder& out, const std::vector<std::uint64_t>& ids) {
   }
 }
 
-bool take_ids(Decoder& in, std::vector<std::uint64_t>& ids) {
+bool take_ids(Decoder& in, std::uint64_t highest, std::vector<std::uint64_t>& ids) {
   const std::uint64_t all = in.varint();
   if (all > Lease::kMaxHeld) return false;
   std::uint64_t end = 0;
   while (in.ok() && ids.size() < all) {
-    const std::uint64_t first = end + in.varint();
+    const std::uint64_t gap = in.varint();
     const std::uint64_t n = in.varint();
-    if (n == 0 || n > all - ids.size()) return false;
+    if (n == 0 || n > all - ids.size() || gap > highest || end + gap + n - 1 > highest)
+      return false;
+    const std::uint64_t first = end + gap;
     for (std::uint64_t i = 0; i < n; ++i) ids.push_back(first + i);
     end = first + n;
   }
@@ -214,8 +234,8 @@ std::optional<Span> decode_span(std::string_view key, std::string_view value) {
   s.first = *first;
   s.count = in.varint();
   s.barrier = in.varint();
-  s.job_class = static_cast<std::uint32_t>(in.varint());
-  s.priority = static_cast<std::int32_t>(in.svarint());
+  if (!take_u32(in, s.job_class) || !take_i32(in, s.priority)) return std::nullopt;
+  if (!are_jobs(s.first, s.count)) return std::nullopt;
   return whole(in, s);
 }
 
@@ -234,6 +254,7 @@ std::optional<ReadyRange> decode_ready(std::string_view key, std::string_view va
   r.age = number_at(key, 9, 8);
   r.first = number_at(key, 17, 8);
   r.count = in.varint();
+  if (!are_jobs(r.first, r.count)) return std::nullopt;
   return whole(in, r);
 }
 
@@ -256,6 +277,7 @@ std::optional<UpstreamRun> decode_upstream(std::string_view key, std::string_vie
   UpstreamRun run;
   run.first = *first;
   run.count = in.varint();
+  if (!are_jobs(run.first, run.count)) return std::nullopt;
   std::uint64_t before = 0;
   for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
     const std::uint64_t next = in.varint();
@@ -280,10 +302,9 @@ std::optional<Barrier> decode_barrier(std::string_view value) {
   Decoder in(value);
   Barrier b;
   b.total = in.varint();
-  b.members = take_ranges(in);
-  b.upstream = take_ranges(in);
+  if (!take_ranges(in, b.members) || !take_ranges(in, b.upstream)) return std::nullopt;
   if (!in.at_end() && !take_conditions(in, b)) return std::nullopt;
-  if (!in.at_end()) b.action = static_cast<std::uint32_t>(in.varint());
+  if (!in.at_end() && !take_u32(in, b.action)) return std::nullopt;
   return whole(in, std::move(b));
 }
 
@@ -413,7 +434,7 @@ std::optional<JobClass> decode_class(std::string_view value) {
   c.need.runtime = std::chrono::seconds(in.svarint());
   c.scheduler = in.text();
   c.label = in.text();
-  if (!in.at_end()) c.limit = static_cast<std::uint32_t>(in.varint());
+  if (!in.at_end() && !take_u32(in, c.limit)) return std::nullopt;
   if (!in.at_end()) {
     const std::uint8_t alone = in.u8();
     if (alone > static_cast<std::uint8_t>(Alone::entirely)) return std::nullopt;
@@ -436,14 +457,24 @@ std::optional<Template> decode_template(std::string_view key, std::string_view v
   Template t;
   t.first = JobId{*first};
   t.count = in.varint();
-  t.job_class = static_cast<std::uint32_t>(in.varint());
-  t.priority = static_cast<std::int32_t>(in.svarint());
+  if (!take_u32(in, t.job_class) || !take_i32(in, t.priority)) return std::nullopt;
   t.name_hash = in.be64();
-  t.handler = static_cast<std::uint32_t>(in.varint());
-  t.crash_limit = static_cast<std::uint32_t>(in.varint());
+  if (!take_u32(in, t.handler) || !take_u32(in, t.crash_limit)) return std::nullopt;
   t.recipe = in.rest();
-  if (!in.ok()) return std::nullopt;
+  if (!in.ok() || !are_jobs(*first, t.count)) return std::nullopt;
   return t;
+}
+
+std::uint64_t Tally::jobs() const {
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
+
+bool Tally::is_possible() const {
+  // Each of them by itself, so that their sum cannot wrap.
+  const bool few =
+      std::all_of(counts.begin(), counts.end(), [](std::uint64_t n) { return n <= kMaxJobs; });
+  const std::uint64_t canceled = of(JobState::canceled);
+  return few && jobs() <= kMaxJobs && unmet <= canceled && ending <= canceled;
 }
 
 Value encode(const Tally& tally) {
@@ -465,6 +496,7 @@ std::optional<Tally> decode_tally(std::string_view value) {
   tally.job_time = std::chrono::milliseconds(in.varint());
   tally.rules = in.u8();
   tally.ending = in.varint();
+  if (!tally.is_possible()) return std::nullopt;
   return whole(in, tally);
 }
 
@@ -488,9 +520,9 @@ std::optional<Lease> decode_lease(std::string_view value) {
   const std::uint8_t barred = in.u8();
   if (barred > 1) return std::nullopt;
   lease.barred = barred == 1;
-  if (!take_ids(in, lease.held)) return std::nullopt;
-  if (!in.at_end() && !take_ids(in, lease.ending)) return std::nullopt;
-  if (!in.at_end() && !take_ids(in, lease.actions)) return std::nullopt;
+  if (!take_ids(in, kMaxJobs, lease.held)) return std::nullopt;
+  if (!in.at_end() && !take_ids(in, kMaxJobs, lease.ending)) return std::nullopt;
+  if (!in.at_end() && !take_ids(in, UINT32_MAX, lease.actions)) return std::nullopt;
   return whole(in, std::move(lease));
 }
 

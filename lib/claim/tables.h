@@ -1,7 +1,9 @@
 // The tables of the claims in the one ordered key space of a store: which byte begins their keys,
 // and how keys and values are written. docs/claims.md lists them. Ids in keys are big-endian, so
 // that key order is id order; numbers in values are varints. Decoders answer nullopt for bytes that
-// no encoder here wrote.
+// no encoder here wrote, and for numbers that no workflow can have: whoever walks over what they
+// answer makes at most kMaxJobs steps for a record. Whether records agree with each other they
+// cannot know.
 #pragma once
 
 #include <chrono>
@@ -13,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/limits.h"
 #include "lib/claim/claimer.h"
 #include "lib/claim/job.h"
 #include "lib/claim/plan.h"
@@ -102,6 +105,11 @@ class Value {
 }
 // The id of a key that is a table byte and one id.
 [[nodiscard]] std::optional<std::uint64_t> id_in(Table table, std::string_view key);
+
+// Whether a workflow can have the jobs `first .. first + count - 1`.
+[[nodiscard]] constexpr bool are_jobs(std::uint64_t first, std::uint64_t count) {
+  return first != 0 && count != 0 && first <= kMaxJobs && count <= kMaxJobs - first + 1;
+}
 
 // A run of consecutive jobs with the same class, priority and barrier; they may belong to several
 // templates.
@@ -219,6 +227,9 @@ struct Tally {
     counts[static_cast<std::size_t>(to)] += n;
   }
   [[nodiscard]] std::uint64_t of(JobState s) const { return counts[static_cast<std::size_t>(s)]; }
+  [[nodiscard]] std::uint64_t jobs() const;  // in whatever state
+  // No count has fallen below zero, and none is more than there can be.
+  [[nodiscard]] bool is_possible() const;
   auto operator<=>(const Tally&) const = default;
 };
 [[nodiscard]] Value encode(const Tally& tally);

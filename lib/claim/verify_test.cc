@@ -158,8 +158,8 @@ TEST_F(Verify, a_job_in_the_queue_of_another_priority_is_found) {
 }
 
 TEST_F(Verify, a_queue_of_jobs_that_do_not_exist_is_found) {
-  wf.tx.put(ready_key({0, 0, 9, 7, 1}), Value().varint(UINT64_MAX));
-  expect_wrong("a ready queue names jobs 7 to");
+  wf.tx.put(ready_key({0, 0, 9, 7, 1}), Value().varint(2));
+  expect_wrong("a ready queue names jobs 7 to 8 of 7");
 }
 
 TEST_F(Verify, a_worker_that_holds_what_it_does_not_is_found) {

@@ -32,8 +32,11 @@ Key host_key(std::string_view host, WorkerEpoch epoch) {
 std::optional<WorkerEpoch> first_on(const Reader& reader, std::string_view host,
                                     std::uint64_t from) {
   const Key prefix(Table::host, name_hash(host));
-  const auto entry = reader.seek(host_key(host, WorkerEpoch{from}));
+  const Key at = host_key(host, WorkerEpoch{from});
+  const auto entry = reader.seek(at);
   if (!entry || !entry->key.starts_with(std::string_view(prefix))) return std::nullopt;
+  // A key of another length would give an epoch below `from`, and whoever asks on no end.
+  if (entry->key.size() != std::string_view(at).size()) return std::nullopt;
   std::uint64_t epoch = 0;
   for (const char c : entry->key.substr(std::string_view(prefix).size())) {
     epoch = (epoch << 8) | static_cast<std::uint8_t>(c);

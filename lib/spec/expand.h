@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/limits.h"
 #include "lib/spec/definitions.h"
 #include "lib/spec/diagnostic.h"
 #include "lib/spec/range.h"
@@ -17,7 +18,7 @@
 namespace torc::spec {
 
 // A workflow has at most so many jobs, and as many files. More is a diagnostic.
-constexpr std::uint64_t kMaxJobs = 20'000'000;
+using torc::kMaxJobs;
 
 // Jobs are numbered from 1 in the order of the file; the jobs of one entry are contiguous, the last
 // parameter varying fastest.

@@ -173,12 +173,12 @@ Result<void> check_environment_files(const Path& directory) {
 
 Error lmdb_error(int rc, const std::string& what) {
   if (rc > 0) return os_error(rc, what);
-  const ErrorKind kind =
-      rc == MDB_CORRUPTED || rc == MDB_PAGE_NOTFOUND || rc == MDB_INVALID || rc == MDB_PANIC
-          ? ErrorKind::corrupt
-      : rc == MDB_VERSION_MISMATCH ? ErrorKind::unsupported
-      : rc == MDB_READERS_FULL     ? ErrorKind::busy
-                                   : ErrorKind::io;
+  const ErrorKind kind = rc == MDB_CORRUPTED || rc == MDB_PAGE_NOTFOUND || rc == MDB_INVALID ||
+                                 rc == MDB_PANIC || rc == MDB_CURSOR_FULL || rc == MDB_PAGE_FULL
+                             ? ErrorKind::corrupt
+                         : rc == MDB_VERSION_MISMATCH ? ErrorKind::unsupported
+                         : rc == MDB_READERS_FULL     ? ErrorKind::busy
+                                                      : ErrorKind::io;
   const char* remedy =
       kind == ErrorKind::corrupt
           ? "its file is damaged: `torc verify` looks at every page; keep a copy of "

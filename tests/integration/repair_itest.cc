@@ -225,8 +225,12 @@ TEST(DamagedLmdb, ends_no_command_by_a_signal) {
       line.insert(line.begin() + 1, "wf.torc");
       const Ended ended = here.run(line);
       EXPECT_EQ(ended.signal, 0) << words.front() << ": " << ended;
+      EXPECT_TRUE(ended.exit_code >= 0 && ended.exit_code <= 3) << words.front() << ": " << ended;
+      EXPECT_TRUE(ended.exit_code == 0 || ended.says("torc: ")) << ended;
+      // What the others meet of it depends on where they look.
+      if (words.front() != "verify" && words.front() != "repair") continue;
       EXPECT_EQ(ended.exit_code, 3) << words.front() << ": " << ended;
-      EXPECT_TRUE(ended.says("damaged") || ended.says("data.mdb: page")) << ended;
+      EXPECT_TRUE(ended.says("data.mdb: page")) << ended;
     }
   }
   write_text(data, good);

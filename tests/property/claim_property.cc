@@ -314,21 +314,23 @@ class World {
       RC_ASSERT(workflow->of(state) == model_.in_state(state));
       std::uint64_t found = 0;
       std::uint64_t last = 0;
-      scan_jobs(tx_, state, [&](JobId id, const Job& job) {
+      const auto scanned = scan_jobs(tx_, state, [&](JobId id, const Job& job) {
         RC_ASSERT(raw(id) > last);
         RC_ASSERT(job == model_.job(raw(id)));
         RC_ASSERT(job.state == state);
         last = raw(id);
         return ++found > 0;
       });
+      RC_ASSERT(scanned.ok());
       RC_ASSERT(found == model_.in_state(state));
     }
     std::uint64_t next = 1;
-    scan_jobs(tx_, std::nullopt, [&](JobId id, const Job& job) {
+    const auto all = scan_jobs(tx_, std::nullopt, [&](JobId id, const Job& job) {
       RC_ASSERT(raw(id) == next++);
       RC_ASSERT(job == model_.job(raw(id)));
       return true;
     });
+    RC_ASSERT(all.ok());
     RC_ASSERT(next == model_.jobs() + 1);
   }
 
