@@ -1,5 +1,5 @@
-// Whether the program was built with a sanitizer: it explains crashes itself, and takes terabytes of address space
-// and several times the memory, so that limits of either say nothing of it.
+// Whether the program was built with a sanitizer: it explains crashes itself, and takes terabytes
+// of address space and several times the memory, so that limits of either say nothing of it.
 #pragma once
 
 namespace torc {
