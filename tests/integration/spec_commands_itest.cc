@@ -372,17 +372,17 @@ TEST(Looking, executes_nothing_and_changes_nothing) {
     launch.only_looks = true;
     return run(launch);
   };
-  for (const std::vector<std::string>& words :
-       std::vector<std::vector<std::string>>{{"check", "wf.yaml"},
-                                             {"check", "wf.yaml", "--json"},
-                                             {"plan", "wf.yaml"},
-                                             {"plan", "wf.yaml", "--json"},
-                                             {"graph", "wf.yaml"},
-                                             {"graph", "wf.yaml", "--format", "dot"},
-                                             {"graph", "wf.yaml", "--format", "svg"},
-                                             {"exec", "--dry-run", "-c", "touch {}", ":::", "a", "b"},
-                                             {"schema"},
-                                             {"--version"}}) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"check", "wf.yaml"},
+           {"check", "wf.yaml", "--json"},
+           {"plan", "wf.yaml"},
+           {"plan", "wf.yaml", "--json"},
+           {"graph", "wf.yaml"},
+           {"graph", "wf.yaml", "--format", "dot"},
+           {"graph", "wf.yaml", "--format", "svg"},
+           {"exec", "--dry-run", "-c", "touch {}", ":::", "a", "b"},
+           {"schema"},
+           {"--version"}}) {
     const Ended ended = look(words);
     EXPECT_EQ(ended.exit_code, 0) << words.front() << ": " << ended;
   }
