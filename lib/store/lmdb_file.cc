@@ -77,8 +77,8 @@ const char* decode_head(std::string_view bytes, LmdbHead& out) {
 
 Error LmdbFile::damaged(const std::string& what) const {
   return {ErrorKind::corrupt, file_.string() + ": " + what,
-          "keep a copy of the store directory before anything else; `torc repair` makes a new "
-          "store of what can be read"};
+          "keep a copy of the store directory before anything else; `torc repair` says whether the "
+          "state before it is whole"};
 }
 
 Result<LmdbFile> LmdbFile::open(const Path& directory) {
