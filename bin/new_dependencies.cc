@@ -1,15 +1,12 @@
 #include "bin/new_dependencies.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <deque>
 #include <map>
 #include <utility>
 
-#include "bin/quote.h"
-#include "bin/workflow_plan.h"
 #include "lib/claim/state.h"
+#include "lib/claim/tables.h"
 
 namespace torc::cli {
 namespace {
@@ -57,9 +54,8 @@ struct Members {
 
 class Comparison {
  public:
-  Comparison(const claim::Reader& reader, const claim::Plan& plan, const Numbering& numbers,
-             Refusals& refusals)
-      : reader_(reader), numbers_(numbers), refusals_(refusals), state_(reader) {
+  Comparison(const claim::Reader& reader, const claim::Plan& plan, const Numbering& numbers)
+      : numbers_(numbers), state_(reader) {
     for (const claim::DependencySet& set : plan.dependencies) {
       const claim::DependencySet there = by_numbers_of_store(set, numbers);
       const Upstream& upstream =
@@ -75,11 +71,12 @@ class Comparison {
               [](const Members& a, const Members& b) { return a.jobs.first < b.jobs.first; });
   }
 
-  Result<void> run() {
+  Result<std::vector<JobId>> run() {
     for (const Numbering::Entry& entry : numbers_.entries()) {
       if (!entry.is_new) compare(entry.there, entry.there + entry.count);
     }
-    return state_.sound();
+    TORC_TRY(state_.sound());
+    return std::move(differing_);
   }
 
  private:
@@ -92,7 +89,7 @@ class Comparison {
       const std::uint64_t barrier = span->barrier;
       const Upstream* now = upstream_at(at, to);
       const Upstream& before = upstream_of_barrier(barrier);
-      if (now == nullptr ? barrier != 0 : before != *now) return differs(at);
+      if (now == nullptr ? barrier != 0 : before != *now) return differing_.push_back(JobId{at});
       at = to;
     }
   }
@@ -119,30 +116,57 @@ class Comparison {
     return at->second;
   }
 
-  void differs(std::uint64_t id) {
-    RecipeBook book;
-    refusals_.add(
-        fmt::format("'{}' waits for other jobs in the new workflow file, or on other conditions",
-                    printable(job_name(book, reader_, JobId{id}))),
-        "what is there goes on waiting for what it waits for: give the job another name, which "
-        "adds it (`torc cancel` the old one unless it is over), or make a new store with `torc "
-        "init`");
-  }
-
-  const claim::Reader& reader_;
   const Numbering& numbers_;
-  Refusals& refusals_;
   claim::State state_;
   std::deque<Upstream> sets_;
   std::vector<Members> members_;
   std::map<std::uint64_t, Upstream> barriers_;
+  std::vector<JobId> differing_;
 };
+
+// By the number of the action. A forged store may have several for one.
+using Triggers = std::multimap<std::uint32_t, Upstream>;
+
+Result<Triggers> triggers_there(const claim::Reader& reader) {
+  Triggers triggers;
+  bool sound = true;
+  reader.scan_prefix(claim::Key(claim::Table::barrier), [&](const store::Entry& e) {
+    const auto barrier = claim::decode_barrier(e.value);
+    sound = barrier.has_value();
+    if (sound && barrier->action != 0) {
+      triggers.emplace(barrier->action,
+                       upstream_of(barrier->upstream, barrier->conditional, barrier->cancels));
+    }
+    return sound;
+  });
+  if (sound) return triggers;
+  return Error{ErrorKind::corrupt, "what an action waits for cannot be read",
+               "run `torc verify` on the store"};
+}
 
 }  // namespace
 
-Result<void> compare_dependencies(const claim::Reader& reader, const claim::Plan& plan,
-                                  const Numbering& numbers, Refusals& refusals) {
-  return Comparison(reader, plan, numbers, refusals).run();
+Result<std::vector<JobId>> differing_dependencies(const claim::Reader& reader,
+                                                  const claim::Plan& plan,
+                                                  const Numbering& numbers) {
+  return Comparison(reader, plan, numbers).run();
+}
+
+Result<std::optional<std::uint32_t>> differing_action(const claim::Reader& reader,
+                                                      const claim::Plan& plan,
+                                                      const Numbering& numbers) {
+  Triggers here;
+  for (const claim::DependencySet& set : plan.dependencies) {
+    if (set.action == 0) continue;
+    const claim::DependencySet by = by_numbers_of_store(set, numbers);
+    here.emplace(set.action, upstream_of(by.upstream, by.conditional, by.cancels));
+  }
+  TORC_ASSIGN(const Triggers there, triggers_there(reader));
+  const auto [a, b] = std::mismatch(here.begin(), here.end(), there.begin(), there.end());
+  if (a == here.end() && b == there.end()) return std::optional<std::uint32_t>{};
+  if (a == here.end()) return std::optional(b->first);
+  if (b == there.end()) return std::optional(a->first);
+  return std::optional(std::min(a->first, b->first));
 }
 
 std::vector<claim::DependencySet> new_dependencies(const claim::Plan& plan,

@@ -43,7 +43,7 @@ class Comparison {
     TORC_TRY(check_left_out(jobs));
     TORC_TRY(check_new_names());
     number_entries(jobs + 1);
-    if (!has_other_sizes_) TORC_TRY(compare_dependencies(reader_, plan_, numbers_, refusals_));
+    if (!has_other_sizes_) TORC_TRY(refuse_other_dependencies());
     std::sort(found_.changed.begin(), found_.changed.end(),
               [](const auto& a, const auto& b) { return a.first < b.first; });
     add_new_jobs();
@@ -216,6 +216,20 @@ class Comparison {
       numbers_.add({raw(t.first), t.count, is_new ? next : there_[i], is_new});
       if (is_new) next += t.count;
     }
+  }
+
+  Result<void> refuse_other_dependencies() {
+    TORC_ASSIGN(const std::vector<JobId> all, differing_dependencies(reader_, plan_, numbers_));
+    RecipeBook book;
+    for (const JobId id : all) {
+      refusals_.add(
+          fmt::format("'{}' waits for other jobs in the new workflow file, or on other conditions",
+                      printable(job_name(book, reader_, id))),
+          "what is there goes on waiting for what it waits for: give the job another name, which "
+          "adds it (`torc cancel` the old one unless it is over), or make a new store with `torc "
+          "init`");
+    }
+    return {};
   }
 
   void add_new_jobs() {

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "bin/parted.h"
 #include "bin/quantities.h"
 #include "bin/quote.h"
 #include "lib/claim/state.h"
@@ -18,25 +19,9 @@ using claim::FileMark;
 using claim::JobState;
 
 constexpr std::size_t kPart = 4096;  // jobs a view
-constexpr std::size_t kShownText = 60;
 
 bool has_ended(JobState state) {
   return claim::is_over(state) && state != JobState::canceled;
-}
-
-std::string shortened(const std::string& text) {
-  const std::string shown = printable(text);
-  return shown.size() <= kShownText ? shown : shown.substr(0, kShownText) + "…";
-}
-
-// Where two commands part, with some of what is before.
-std::string difference(const std::string& before, const std::string& now) {
-  const auto [a, b] = std::mismatch(before.begin(), before.end(), now.begin(), now.end());
-  const auto at = static_cast<std::size_t>(a - before.begin());
-  const std::size_t from = at > kShownText / 3 ? at - kShownText / 3 : 0;
-  const std::string lead = from > 0 ? "…" : "";
-  return fmt::format("the command changed: '{}{}' was '{}{}'", lead, shortened(now.substr(from)),
-                     lead, shortened(before.substr(from)));
 }
 
 std::string show_change(std::string_view kind, const std::string& path, const FileMark& before,
@@ -94,7 +79,10 @@ std::uint64_t StaleSearch::mark_of(const claim::Reader& reader, const std::strin
 }
 
 void StaleSearch::compare_recipes(Candidate& c, const spec::RenderedJob& old) const {
-  if (old.command != c.now.command) c.reasons.push_back(difference(old.command, c.now.command));
+  if (old.command != c.now.command) {
+    const Parted shown = where_they_part(old.command, c.now.command);
+    c.reasons.push_back(fmt::format("the command changed: '{}' was '{}'", shown.now, shown.before));
+  }
   if (old.input_files != c.now.input_files) c.reasons.emplace_back("it has other input files");
   if (old.output_files != c.now.output_files) c.reasons.emplace_back("it has other output files");
   if (old.input_user_data != c.now.input_user_data ||
