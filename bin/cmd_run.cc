@@ -1,6 +1,7 @@
 // torc run: the laptop way. A spec is made into a store first, unless its store is there already.
 #include <fmt/format.h>
 
+#include <optional>
 #include <system_error>
 
 #include "bin/commands.h"
@@ -11,20 +12,39 @@
 #include "bin/quantities.h"
 #include "bin/quote.h"
 #include "bin/run_here.h"
+#include "bin/same_work.h"
 #include "bin/sharing.h"
 #include "bin/spec_report.h"
 #include "bin/trust.h"
 #include "bin/worker.h"
 #include "bin/worker_setup.h"
 #include "lib/base/dead_mount.h"
-#include "lib/store/disk.h"
 
 namespace torc::cli {
 namespace {
 
 using claim::JobState;
 
-// Opens the store that belongs to a spec, or makes it. Error exists: it was made from another spec.
+// What is run is what the store says: it is to be what the file says.
+Result<void> refuse_other_work(const App& app, store::Store& store, const LoadedSpec& loaded,
+                               Directory directory) {
+  const claim::Plan plan = make_plan(loaded, app.directory);
+  std::optional<std::string> other;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(other, other_work(reader, plan, directory));
+    return {};
+  }));
+  if (!other) return {};
+  return Error{
+      ErrorKind::exists,
+      fmt::format("{} would not run what {} says: {}", store.directory().string(), loaded.file,
+                  *other),
+      fmt::format("`torc run {}` goes on with it as it is; `torc init --force {}` starts anew and "
+                  "keeps the old one; --store names another place",
+                  shown_path(app, store.directory()), shell_word(loaded.file))};
+}
+
+// Opens the store that belongs to a spec, or makes it. Error exists: it would run something else.
 Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOptions& options,
                                                     const LoadedSpec& loaded) {
   const Path directory = options.store.empty() ? default_store(app, loaded)
@@ -42,17 +62,10 @@ Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOpt
   }
   if (options.store.empty()) TORC_TRY(check_found_store(app, directory));
   write_for_group_of(app, directory);
-  const auto earlier = store::read_file(app.world.disk, directory / "spec.yaml");
-  if (earlier && *earlier != loaded.text) {
-    return Error{
-        ErrorKind::exists,
-        fmt::format("{} was made from another version of {}", directory.string(), loaded.file),
-        fmt::format(
-            "`torc run {}` goes on with it as it was; `torc init --force {}` starts anew and keeps "
-            "the old one; --store names another place",
-            shown_path(app, directory), shell_word(loaded.file))};
-  }
-  return store::Store::open(app.world, directory, worker_tuning());
+  TORC_ASSIGN(auto store, store::Store::open(app.world, directory, worker_tuning()));
+  TORC_TRY(refuse_other_work(app, *store, loaded,
+                             options.store.empty() ? Directory::compared : Directory::any));
+  return store;
 }
 
 void print_summary(const App& app, const WorkerSummary& summary, const Path& store, WallTime took) {

@@ -316,13 +316,14 @@ TEST_F(BadStore, init_refuses_to_replace_anything_else) {
   EXPECT_EQ(read_text(here_.path() / "file"), "data\n");
 }
 
-TEST_F(BadStore, run_refuses_a_store_that_was_made_from_another_spec) {
+TEST_F(BadStore, run_refuses_a_store_that_would_not_run_what_the_file_says) {
   make("journal");
   here_.write("wf.yaml", std::string(kGood) + "  - {name: third, command: \"true\"}\n");
   const auto before = contents(store());
   const Ended ended = here_.run({"run", "wf.yaml"});
   EXPECT_EQ(ended.exit_code, 3) << ended;
-  EXPECT_SAYS(ended, "another version of wf.yaml");
+  EXPECT_SAYS(ended,
+              "would not run what wf.yaml says: job 'third' of the file is not in the store");
   EXPECT_SAYS(ended, "init --force");
   EXPECT_EQ(contents(store()), before);
 }
