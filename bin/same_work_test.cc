@@ -193,6 +193,14 @@ TEST(SameWork, entries_are_found_by_name_wherever_they_stand) {
   EXPECT_NE(other(store.tx, with("jobs:\n", "jobs:\n  - {name: first, command: echo 1}\n")), "");
 }
 
+TEST(SameWork, an_entry_that_was_found_by_name_covers_no_other) {
+  claim::TestWorkflow store(plan(kFile));
+  add(store, "  - {name: first, command: echo first}\n");
+  add(store, "  - {name: first, command: echo evil}\n");
+  EXPECT_EQ(other(store.tx, with("jobs:\n", "jobs:\n  - {name: first, command: echo first}\n")),
+            "job 'first' is not in the file; it runs 'echo evil'");
+}
+
 TEST(SameWork, an_action_that_no_counter_knows_of_is_seen) {
   claim::TestWorkflow store(plan(kFile));
   const claim::Action evil{claim::Trigger::workflow_start, false, encode_commands({"echo evil"})};
