@@ -56,7 +56,7 @@ void check(std::string_view bytes) {
   if (!*beat) return;
   // Added to any age that a filesystem has it is still a time.
   TORC_MUST((*beat)->ttl.count() >= 0 &&
-            std::chrono::nanoseconds((*beat)->ttl) < std::chrono::hours(24 * 365 * 100));
+            std::chrono::nanoseconds((*beat)->ttl) <= std::chrono::hours(24 * 365 * 100));
   // Nobody else's, and what its worker would have written.
   TORC_MUST(!*read_beat(world, "/state", {epoch + 1, BeatFile::own}, Caches::trust));
   BeatDisk again({});
