@@ -172,7 +172,9 @@ void Ledger::clear_gone(std::vector<NodeEntry>& others) {
 }
 
 bool Ledger::is_others_turn(const std::vector<NodeEntry>& others, BootTime now) const {
-  if (now >= table_->released_at() + kHeadStart || others.empty()) return false;
+  const BootTime released = table_->released_at();
+  // What is said to be released long after now would keep everybody waiting until then.
+  if (released > now + kHeadStart || now >= released + kHeadStart || others.empty()) return false;
   const BootTime mine =
       mine_.holding.waiting_since == BootTime{} ? now : mine_.holding.waiting_since;
   return std::any_of(others.begin(), others.end(), [&](const NodeEntry& e) {

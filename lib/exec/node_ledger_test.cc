@@ -151,6 +151,22 @@ TEST_F(Ledgers, who_waited_longest_has_the_first_grasp) {
   EXPECT_EQ(c->holding().cpu_count(), 5U);
 }
 
+TEST_F(Ledgers, a_release_that_is_said_to_come_keeps_nobody_waiting) {
+  const auto first = enter();
+  const auto second = enter();
+  first->wait_for_more(true);
+  clock_.advance(NodeLedger::kTurn);
+  const auto file = NodeFile::open({{root_}, {}}, NodeFile::Missing::fail);
+  ASSERT_TRUE(file.ok());
+  for (const BootTime released : {BootTime::max(), clock_.boot_now() + 24h}) {
+    NodeTable(**file).set_released_at(released);
+    const auto taken = second->take({1, {}, 0});
+    EXPECT_TRUE(taken.complete);
+    EXPECT_FALSE(taken.again);
+    second->keep({});
+  }
+}
+
 TEST_F(Ledgers, one_with_more_owes_half_of_the_difference_after_its_turn) {
   const auto a = enter();
   const auto b = enter();

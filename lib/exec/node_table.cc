@@ -49,6 +49,11 @@ std::uint64_t check_of(const Copy& copy, std::uint64_t generation) {
   return hash;
 }
 
+// None is before the boot: differences to now can be reckoned.
+BootTime time_of(std::uint64_t word) {
+  return BootTime(std::max<std::int64_t>(static_cast<std::int64_t>(word), 0));
+}
+
 Copy to_copy(const NodeHolding& h, std::uint64_t sequence, std::uint64_t generation) {
   Copy copy{};
   copy[0] = sequence;
@@ -68,7 +73,7 @@ NodeHolding from_copy(const Copy& copy) {
   h.memory = {copy[2]};
   h.own_memory = {copy[3]};
   h.gpus = copy[4];
-  h.waiting_since = BootTime(static_cast<std::int64_t>(copy[5]));
+  h.waiting_since = time_of(copy[5]);
   std::copy_n(copy.begin() + kCpus, h.cpus.words.size(), h.cpus.words.begin());
   return h;
 }
@@ -290,7 +295,7 @@ std::vector<NodeEntry> NodeTable::read(std::size_t except) const {
 }
 
 BootTime NodeTable::released_at() const {
-  return BootTime(static_cast<std::int64_t>(memory_.load(kReleasedWord)));
+  return time_of(memory_.load(kReleasedWord));
 }
 
 void NodeTable::set_released_at(BootTime at) {

@@ -93,7 +93,8 @@ Result<PackedReader::Index*> PackedReader::refresh(std::uint64_t worker) {
       take(index, *record);
       good = at + kPackedRecordBytes;
     }
-    const bool more = whole == kIndexStep;
+    // A whole step of damage is a hole, and may be of any size: nothing is looked for behind it.
+    const bool more = whole == kIndexStep && good > 0;
     index.read += more ? whole : good;
     if (!more) return &index;
   }

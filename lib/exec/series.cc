@@ -24,6 +24,8 @@ constexpr std::uint32_t kLongestFrame = 1 << 24;
 constexpr std::int64_t kMilli = 1000;  // microseconds
 constexpr std::int64_t kCenti = 10'000;
 constexpr std::string_view kIndexEnding = ".index";
+// Sums and differences of times are reckoned without a look whether they fit.
+constexpr microseconds kMostTime = std::chrono::hours(24 * 365 * 1000);
 
 SeriesPoint rounded(SeriesPoint p) {
   p.at = WallTime(p.at.count() / kMilli * kMilli);
@@ -37,6 +39,16 @@ std::int64_t difference(std::uint64_t now, std::uint64_t before) {
 }
 std::uint64_t sum(std::uint64_t before, std::int64_t more) {
   return before + static_cast<std::uint64_t>(more);
+}
+
+// false: no worker writes a time that becomes this.
+bool add(microseconds& to, std::int64_t more, std::int64_t unit) {
+  std::int64_t sum_of_both = 0;
+  if (__builtin_mul_overflow(more, unit, &more) ||
+      __builtin_add_overflow(to.count(), more, &sum_of_both))
+    return false;
+  to = microseconds(sum_of_both);
+  return to <= kMostTime && to >= -kMostTime;
 }
 
 std::string framed(std::string_view payload) {
@@ -72,7 +84,8 @@ std::optional<IndexEntry> decode_entry(std::string_view bytes) {
   return entry;
 }
 
-// The last entry of the attempt. Damaged ones are passed over.
+// The last entry of the attempt. Damaged ones are passed over, but not a whole piece of them: that
+// is a hole, and may be of any size.
 Result<std::optional<IndexEntry>> find_entry(const std::filesystem::path& index, AttemptKey key) {
   std::optional<IndexEntry> found;
   for (std::uint64_t from = 0;;) {
@@ -80,11 +93,13 @@ Result<std::optional<IndexEntry>> find_entry(const std::filesystem::path& index,
     TORC_ASSIGN(const auto part, read_part(index, 0, std::nullopt, from, kPiece));
     if (!part) return found;
     std::string_view rest = part->bytes;
+    bool any = false;
     for (; rest.size() >= kIndexEntry; rest.remove_prefix(kIndexEntry)) {
       const auto entry = decode_entry(rest.substr(0, kIndexEntry));
+      any = any || entry;
       if (entry && entry->key == key) found = entry;
     }
-    if (part->bytes.size() < kPiece) return found;
+    if (part->bytes.size() < kPiece || !any) return found;
     from += kPiece;
   }
 }
@@ -103,10 +118,11 @@ class TrackReader {
       if (kind == kEnd) {
         if (track == track_) return false;
       } else if (kind == kBegin) {
-        const WallTime at(static_cast<std::int64_t>(in.varint()) * kMilli);
+        WallTime at{};
+        if (!add(at, static_cast<std::int64_t>(in.varint()), kMilli)) return false;
         if (track == track_) last_.at = at;
       } else if (kind == kPoint || kind == kPointWithIo) {
-        take_point(in, track, kind == kPointWithIo);
+        if (!take_point(in, track, kind == kPointWithIo)) return false;
       } else {
         return false;
       }
@@ -116,21 +132,24 @@ class TrackReader {
   std::vector<SeriesPoint> points;
 
  private:
-  void take_point(Decoder& in, std::uint64_t track, bool with_io) {
+  // False: no worker writes such a point.
+  bool take_point(Decoder& in, std::uint64_t track, bool with_io) {
     SeriesPoint p = last_;
-    p.at += microseconds(in.svarint() * kMilli);
-    p.memory.value = sum(p.memory.value, in.svarint() * 1024);
-    p.cpu_time += microseconds(in.svarint() * kCenti);
+    const std::int64_t passed = in.svarint();
+    p.memory.value += static_cast<std::uint64_t>(in.svarint()) * 1024;
+    const std::int64_t used = in.svarint();
     p.processes = static_cast<std::uint32_t>(sum(p.processes, in.svarint()));
     if (with_io) {
       if (!p.io) p.io = Traffic{};
       p.io->read.value = sum(p.io->read.value, in.svarint());
       p.io->written.value = sum(p.io->written.value, in.svarint());
     }
-    if (!in.ok() || track != track_) return;
+    if (!in.ok() || track != track_) return true;
+    if (!add(p.at, passed, kMilli) || !add(p.cpu_time, used, kCenti)) return false;
     points.push_back(p);
     if (!with_io) points.back().io.reset();
     last_ = p;
+    return true;
   }
 
   std::uint64_t track_;
@@ -236,7 +255,9 @@ Result<std::optional<std::vector<SeriesPoint>>> read_series(const SeriesNames& n
       Decoder head(rest);
       const std::uint32_t sum_of_rest = head.be32();
       const std::uint32_t length = head.be32();
-      if (length > kLongestFrame) return std::optional(std::move(reader.points));
+      // Zeros have the checksum of an empty frame, and where nothing was written there are as many
+      // as somebody wants.
+      if (length == 0 || length > kLongestFrame) return std::optional(std::move(reader.points));
       if (rest.size() - kFrameHead < length) break;
       const std::string_view payload = rest.substr(kFrameHead, length);
       if (checksum(payload) != sum_of_rest || !reader.take(payload))

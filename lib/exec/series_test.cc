@@ -89,6 +89,42 @@ TEST_F(Series, a_damaged_byte_is_noticed) {
   EXPECT_EQ(of(kA), (std::vector{point(1, 100), point(2, 100)}));
 }
 
+// As a hole of any size has them.
+TEST_F(Series, nothing_is_looked_for_behind_zeros) {
+  const auto w = writer();
+  ASSERT_TRUE(w->add({{kA, point(1, 100)}}).ok());
+  const std::uint64_t size = data_size();
+  ASSERT_TRUE(w->add({{kA, point(2, 100)}}).ok());
+  std::ifstream in(names_.data(), std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  bytes.insert(size, 8, '\0');
+  std::ofstream(names_.data(), std::ios::binary) << bytes;
+  EXPECT_EQ(of(kA), std::vector{point(1, 100)});
+}
+
+TEST_F(Series, nothing_is_looked_for_in_an_index_behind_a_hole_of_two_mebibytes) {
+  ASSERT_TRUE(writer()->add({{kA, point(1, 100)}}).ok());
+  std::ifstream in(names_.index(), std::ios::binary);
+  const std::string entry{std::istreambuf_iterator<char>(in), {}};
+  const std::string hole(entry.size() * 80'000, '\0');
+  std::ofstream(names_.index(), std::ios::binary) << hole.substr(0, entry.size()) << entry;
+  EXPECT_EQ(*series_worker(names_.directory, kA), 12U) << "a damaged entry is passed over";
+  std::ofstream(names_.index(), std::ios::binary) << hole << entry;
+  EXPECT_EQ(*series_worker(names_.directory, kA), std::nullopt);
+}
+
+TEST_F(Series, a_point_at_a_time_that_cannot_be_is_not_believed_nor_what_follows) {
+  const SeriesPoint sane = point(1, 100);
+  for (const bool of_cpu : {false, true}) {
+    SeriesPoint wrong = sane;
+    (of_cpu ? wrong.cpu_time : wrong.at) = std::chrono::hours(24 * 365 * 1001);
+    std::filesystem::remove(names_.index());
+    std::filesystem::remove(names_.data());
+    ASSERT_TRUE(writer()->add({{kA, sane}, {kA, wrong}, {kA, sane}}).ok());
+    EXPECT_EQ(of(kA), std::vector{sane});
+  }
+}
+
 TEST_F(Series, a_point_of_a_job_that_goes_on_as_before_is_small) {
   const auto w = writer();
   std::vector<std::pair<AttemptKey, SeriesPoint>> all;

@@ -7,6 +7,7 @@
 // would undo the beats of neighbours in the same page.
 #include "lib/store/beat.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 
@@ -22,6 +23,9 @@ constexpr std::uint64_t kStride = 64 * 1024;
 constexpr std::size_t kSize = 36;
 constexpr int kLooks = 3;
 constexpr std::uint64_t kMostCommits = std::uint64_t{1} << 48;  // of a store; more is not believed
+// Ten times what can be asked for. A longer one is no promise of a worker, and could not be counted
+// in nanoseconds.
+constexpr std::uint64_t kMostSilence = std::uint64_t{36'500} * 24 * 3600;
 
 std::uint64_t beat_offset(BeatPlace place) {
   return place.file == BeatFile::own ? 0 : place.epoch % kPerFile * kStride;
@@ -73,10 +77,11 @@ Result<std::optional<Beat>> read_beat(const World& world, const Path& state, Bea
   const std::uint64_t of = in.be64();
   Beat beat;
   beat.counter = in.be64();
-  beat.ttl = std::chrono::seconds(static_cast<std::int64_t>(in.be64()));
+  const std::uint64_t silence = in.be64();
+  beat.ttl = std::chrono::seconds(std::min(silence, kMostSilence));
   beat.known = in.be64();
   const std::uint32_t crc = in.be32();
-  if (!in.ok() || of != place.epoch ||
+  if (!in.ok() || of != place.epoch || silence > kMostSilence ||
       crc != crc32c(std::string_view(*bytes).substr(0, kSize - 4))) {
     return std::optional<Beat>();
   }

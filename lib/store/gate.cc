@@ -96,6 +96,15 @@ Result<void> make_file(const Path& file) {
   return done;
 }
 
+// Times are reckoned with without another look.
+bool has_possible_times(const Gate::Shared& shared) {
+  const auto is_possible = [](std::int64_t time) { return time >= 0; };
+  return is_possible(shared.held_since) && is_possible(shared.confirmed) &&
+         is_possible(shared.snapshot_begun) && is_possible(shared.seen_at) &&
+         std::all_of(shared.marks.begin(), shared.marks.end(),
+                     [&](const Gate::Mark& mark) { return is_possible(mark.at); });
+}
+
 }  // namespace
 
 std::string describe_process(std::uint32_t pid) {
@@ -132,7 +141,7 @@ Result<std::unique_ptr<Gate>> Gate::open(const Path& file) {
     }
     TORC_ASSIGN(Shared* const shared, map_file(opened.fd, file));
     std::unique_ptr<Gate> gate(new Gate(shared, file));
-    if (shared->magic != kMagic) {
+    if (shared->magic != kMagic || !has_possible_times(*shared)) {
       return Error{
           ErrorKind::corrupt, file.string() + " is not what this build keeps under that name", {}};
     }

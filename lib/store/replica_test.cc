@@ -104,6 +104,26 @@ TEST(Gate, refuses_a_file_that_is_none) {
   EXPECT_EQ(gate.error().kind, ErrorKind::corrupt);
 }
 
+TEST(Gate, of_which_a_time_is_before_the_boot_is_refused) {
+  ScratchDirectory scratch;
+  const Path file = scratch.path() / "gate";
+  for (std::atomic<std::int64_t> Gate::Shared::*time :
+       {&Gate::Shared::held_since, &Gate::Shared::confirmed, &Gate::Shared::snapshot_begun,
+        &Gate::Shared::seen_at}) {
+    {
+      const auto gate = Gate::open(file);
+      ASSERT_TRUE(gate.ok());
+      (*gate)->shared().*time = INT64_MIN;
+    }
+    const auto again = Gate::open(file);
+    ASSERT_FALSE(again.ok());
+    EXPECT_EQ(again.error().kind, ErrorKind::corrupt);
+    std::filesystem::remove(file);
+  }
+  (*Gate::open(file))->shared().marks[3] = {-1, 7};
+  EXPECT_FALSE(Gate::open(file).ok());
+}
+
 class OneNode : public ::testing::Test {
  protected:
   std::unique_ptr<Store> make(Engine engine) {

@@ -253,6 +253,22 @@ TEST_P(BothEngines, beats_are_read_back_and_a_torn_one_is_none) {
   }
 }
 
+TEST_P(BothEngines, a_beat_that_promises_more_than_a_hundred_years_is_none) {
+  const auto store = make();
+  const World world = node.world();
+  const Path state = store->state_directory();
+  constexpr BeatPlace kPlace{5, BeatFile::own};
+  const auto is_read = [&](std::chrono::seconds silence) {
+    EXPECT_TRUE(write_beat(world, state, kPlace, {41, silence}).ok());
+    return read_beat(world, state, kPlace, Caches::trust)->has_value();
+  };
+  constexpr std::chrono::seconds kMost = std::chrono::hours(24 * 36'500);
+  EXPECT_TRUE(is_read(kMost));
+  EXPECT_FALSE(is_read(kMost + std::chrono::seconds(1)));
+  EXPECT_FALSE(is_read(std::chrono::seconds::max()));
+  EXPECT_FALSE(is_read(std::chrono::seconds(-1)));
+}
+
 TEST_P(BothEngines, the_beats_of_a_crowd_share_a_file_and_no_page) {
   const auto store = make();
   const Path state = store->state_directory();

@@ -21,7 +21,6 @@ if [ ${#targets[@]} -eq 0 ]; then
   done
 fi
 
-longest=4096
 limit=("-max_total_time=${TORC_FUZZ_SECONDS:-60}")
 [ -z "${TORC_FUZZ_RUNS:-}" ] || limit=("-runs=$TORC_FUZZ_RUNS")
 
@@ -32,6 +31,8 @@ for target in "${targets[@]}"; do
   program=$build/tests/fuzz/${target}_fuzz
   [ -x "$program" ] || fail "there is no $program; build it: cmake --preset fuzz && cmake --build build-fuzz --target fuzz"
   mkdir -p "$build/corpus/$target" "$build/found"
+  longest=4096
+  if [ "$target" = lmdb ]; then longest=8192; fi  # pages of 512 bytes, the smallest that it reads
   options=(-max_len=$longest -len_control=50 -timeout=60 -rss_limit_mb=2048 -malloc_limit_mb=1024 -print_final_stats=1
            -verbosity=1 "-artifact_prefix=$build/found/$target-")
   # What is rare is tried more often, what is slow less; with the many branches of spec that takes longer than the target.

@@ -17,8 +17,6 @@
 #include <fstream>
 #include <system_error>
 
-#include "lib/base/sanitizer.h"
-
 namespace torc::mutation {
 namespace {
 
@@ -117,6 +115,21 @@ void end_children(CommandEnd& end) {
   }
 }
 
+std::vector<std::string> environment_of(const Surroundings& where) {
+  std::vector<std::string> env{
+      "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8",
+      "TMPDIR=" + where.tmpdir.string(),   "TORC_NODE_DIR=" + where.node.string(),
+      "HOME=" + where.home.string(),       "XDG_CONFIG_HOME=" + where.home.string()};
+  if (kSanitized) {
+    const std::string code = "exitcode=" + std::to_string(kSanitizerExit);
+    env.push_back("ASAN_OPTIONS=" + code + ":allocator_may_return_null=1:quarantine_size_mb=16" +
+                  ":hard_rss_limit_mb=" + std::to_string(kMostSanitizedMemory >> 20));
+    env.push_back("UBSAN_OPTIONS=print_stacktrace=1:" + code);
+    env.push_back("LSAN_OPTIONS=" + code);
+  }
+  return env;
+}
+
 }  // namespace
 
 CommandEnd run_command(const Surroundings& where, const std::vector<std::string>& words) {
@@ -124,9 +137,7 @@ CommandEnd run_command(const Surroundings& where, const std::vector<std::string>
   Pipe err;
   std::vector<std::string> argv{where.program.string()};
   argv.insert(argv.end(), words.begin(), words.end());
-  std::vector<std::string> env{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8",
-                               "TMPDIR=" + where.tmpdir.string(), "HOME=" + where.home.string(),
-                               "XDG_CONFIG_HOME=" + where.home.string()};
+  std::vector<std::string> env = environment_of(where);
   const std::vector<char*> argv_pointers = pointers_to(argv);
   const std::vector<char*> env_pointers = pointers_to(env);
   const Clock::time_point begun = Clock::now();

@@ -10,13 +10,21 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/sanitizer.h"
+
 namespace torc::mutation {
 
 using Path = std::filesystem::path;
 
-inline constexpr std::chrono::seconds kMostTime{20};
+// A sanitized program is compiled without optimization.
+inline constexpr std::chrono::seconds kMostTime{kSanitized ? 120 : 20};
 inline constexpr std::uint64_t kMostAddressSpace = std::uint64_t{4} << 30;
 inline constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 30;
+// A sanitizer reserves terabytes, of which it ends the program when so much is really there: what
+// it keeps beside each byte, and blocks that were given back, included.
+inline constexpr std::uint64_t kMostSanitizedMemory = std::uint64_t{3} << 30;
+// Of a program that ended by a report of its sanitizer.
+inline constexpr int kSanitizerExit = 86;
 // Of a file that it writes: a command that copies what has no end is stopped by SIGXFSZ before the
 // disk is full.
 inline constexpr std::uint64_t kMostFile = std::uint64_t{2} << 30;
@@ -26,6 +34,7 @@ struct Surroundings {
   Path program;
   Path directory;             // the working directory
   Path tmpdir;                // the copies that a node keeps of a store are below it
+  Path node;                  // the ledger of a node is below it
   Path home;                  // what a user keeps for himself
   std::optional<uid_t> user;  // none: as this process
 };

@@ -36,6 +36,7 @@ struct Options {
   bool list = false;  // every mutation, not only those that something broke for
   Path program = TORC_PROGRAM;
   Path keep;
+  bool own_disk = false;  // /dev/shm is ours
 };
 
 // A memory disk over /dev/shm that only this process and its children see: with device files, with
@@ -79,6 +80,8 @@ int mutate_stores(const Options& options, const Path& directory, std::optional<u
         run_round({program, directory / fmt::format("round{}", round), user, !options.no_data_file,
                    options.kind, options.keep, options.round.has_value()},
                   templates, seed_of(options.seed, round));
+    // What torc kept there because the place of the round was none.
+    if (user && options.own_disk) fs::remove_all(Path("/dev/shm") / fmt::format("torc-{}", *user));
     if (end.mutation.empty()) continue;
     ++stores;
     commands += end.commands;
@@ -123,6 +126,7 @@ int run(int argc, char** argv) {
   if (options.seed == 0) options.seed = std::random_device{}();
   options.program = fs::canonical(options.program);
   const bool own_disk = own_memory_disk();
+  options.own_disk = own_disk;
   const Path directory = make_directory_for(own_disk);
   std::optional<uid_t> user;
   if (geteuid() == 0) user = kNobodyElse;

@@ -42,7 +42,13 @@ std::string kind_of(const Path& relative) {
              {"logs/jobs/series/.*", "series"},
              {"logs/jobs/actions/.*", "output of an action"},
              {"logs/jobs/0[0-9]*/.*", "output"},
-             {"slurm/.*", "batch script"}})
+             {"slurm/.*", "batch script"},
+             {"tmp/torc-[0-9]*/[^/]*/(.*)", "copy's $1"},
+             {"tmp/torc-[0-9]*/[^/]*", "copy of the state"},
+             {"tmp/torc-[0-9]*", "directory of copies"},
+             {"node/torc-[0-9]*/.*", "ledger"},
+             {"node/torc-[0-9]*", "directory of the ledger"},
+             {"home/torc/(.*)", "user's $1"}})
       kinds.emplace_back(pattern, kind);
     return kinds;
   }();
@@ -72,20 +78,19 @@ enum class Wanted : std::uint8_t { files, directories };
 // One of what is in the store: each kind as often as each other one.
 std::optional<Entry> any_entry(const Target& target, Wanted wanted, Random& random) {
   std::map<std::string, std::vector<Path>> kinds;
-  for (const auto& entry : fs::recursive_directory_iterator(target.store)) {
-    if (entry.is_directory() != (wanted == Wanted::directories)) continue;
-    const std::string kind = kind_of(entry.path().lexically_relative(target.store));
-    kinds[kind].push_back(entry.path());
-  }
+  const auto look = [&](const Path& below, const Path& named_from) {
+    for (const auto& entry : fs::recursive_directory_iterator(below)) {
+      if (entry.is_directory() != (wanted == Wanted::directories)) continue;
+      const std::string kind = kind_of(entry.path().lexically_relative(named_from));
+      kinds[kind].push_back(entry.path());
+    }
+  };
+  look(target.store, target.store);
+  for (const char* place : kKeepingPlaces) look(target.round / place, target.round);
   if (kinds.empty()) return std::nullopt;
   auto& [kind, paths] = *std::next(kinds.begin(), static_cast<long>(random.below(kinds.size())));
   std::sort(paths.begin(), paths.end());
   return Entry{random.pick(paths), kind};
-}
-
-void own(const Target& target, const Path& path) {
-  if (target.user && lchown(path.c_str(), *target.user, *target.user) != 0)
-    throw std::system_error(errno, std::generic_category(), "chown");
 }
 
 // Makes `path`, which is not there, something that it should not be, and says what.
@@ -201,6 +206,11 @@ std::string change_bytes(std::string& bytes, Random& random) {
 
 }  // namespace
 
+void own(const Target& target, const Path& path) {
+  if (target.user && lchown(path.c_str(), *target.user, *target.user) != 0)
+    throw std::system_error(errno, std::generic_category(), "chown");
+}
+
 void put_file(const Target& target, const Path& file, std::string_view bytes) {
   itest::write_text(file, bytes);
   own(target, file);
@@ -312,18 +322,29 @@ std::string plant_entry(const Target& target, Random& random) {
 
 const std::vector<MutationKind>& mutation_kinds() {
   static const std::vector<MutationKind> kAll = {
-      {"bytes", mutate_bytes, 6},  {"entry", replace_entry, 9}, {"new-entry", plant_entry, 3},
-      {"meta", forge_meta, 2},     {"commit", forge_commit, 6}, {"snapshot", forge_snapshot, 3},
-      {"packed", forge_packed, 1}, {"record", forge_record, 4}};
+      {"bytes", mutate_bytes, 6},
+      {"entry", replace_entry, 9},
+      {"new-entry", plant_entry, 3},
+      {"meta", forge_meta, 2},
+      {"commit", forge_commit, 6},
+      {"snapshot", forge_snapshot, 3},
+      {"packed", forge_packed, 1, {"logs"}},
+      {"record", forge_record, 4},
+      {"segment", forge_segment, 2, {"verify", "repair", "status"}},
+      {"beat", forge_beat, 2, {"status", "adopt", "worker", "why", "verify", "run"}},
+      {"series", forge_series, 2, {"resources"}},
+      {"gate", forge_gate, 2, {"status", "worker", "compact", "set"}},
+      {"ledger", forge_ledger, 2, {"node", "worker", "run", "why"}},
+      {"trusted", forge_trusted, 1, {"trust"}}};
   return kAll;
 }
 
-std::string mutate(const Target& target, const std::string& kind, Random& random) {
+const MutationKind& any_kind(const std::string& name, Random& random) {
   std::vector<const MutationKind*> likely;
   for (const MutationKind& one : mutation_kinds()) {
-    if (kind.empty() || kind == one.name) likely.insert(likely.end(), one.weight, &one);
+    if (name.empty() || name == one.name) likely.insert(likely.end(), one.weight, &one);
   }
-  return random.pick(likely)->mutate(target, random);
+  return *random.pick(likely);
 }
 
 }  // namespace torc::mutation

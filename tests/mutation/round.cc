@@ -26,8 +26,9 @@ class Around {
       : directory_(directory),
         outside_{directory / "outside/precious", directory / "outside/directory"} {
     make_directory(directory, user);
-    for (const char* name : {"tmp", "home", "out", "outside", "outside/directory"})
+    for (const char* name : {"out", "outside", "outside/directory"})
       make_directory(directory / name, user);
+    for (const char* name : kKeepingPlaces) make_directory(directory / name, user);
     itest::write_text(directory / "more.yaml", more_jobs());
     itest::write_text(outside_.file, kPrecious);
     if (user && chown(outside_.file.c_str(), *user, *user) != 0)
@@ -99,13 +100,24 @@ RoundEnd run_round(const RoundPlace& place, const std::vector<StoreTemplate>& te
   copy_store(from.store, store, place.user);
   const bool settled = random.one_in(2);
   if (settled) settle(store);
-  const Surroundings where{place.program, place.directory, place.directory / "tmp",
-                           place.directory / "home", place.user};
+  const Surroundings where{place.program,
+                           place.directory,
+                           place.directory / "tmp",
+                           place.directory / "node",
+                           place.directory / "home",
+                           place.user};
+  const MutationKind& kind = any_kind(place.kind, random);
+  const Target target{store, place.directory, around.outside(), place.user,
+                      place.bytes_of_data_file};
   // With the node's copy of it as it was before; or without.
-  const bool was_open = random.one_in(3);
+  const bool was_open = random.one_in(kind.mutate == forge_gate ? 1 : 3);
   if (was_open) (void)run_command(where, {"status", "wf.torc"});
-  const std::string mutation = printable(
-      mutate({store, around.outside(), place.user, place.bytes_of_data_file}, place.kind, random));
+  // What else a node and a user may have of it.
+  if (random.one_in(4)) {
+    (void)run_command(where, {"trust", "wf.torc"});
+    put_ledger(target);
+  }
+  const std::string mutation = printable(kind.mutate(target, random));
   if (!mutation.empty()) {
     end.mutation = fmt::format("{}{}{}: {}", from.past, settled ? "" : ", a copy",
                                was_open ? ", was open on this node" : "", mutation);
@@ -114,7 +126,7 @@ RoundEnd run_round(const RoundPlace& place, const std::vector<StoreTemplate>& te
     around.remember();
     std::vector<std::string> before;
     for (int i = 0; i < kCommands; ++i) {
-      Command command = any_command(random);
+      Command command = any_command(kind.readers, random);
       for (std::string& word : command.words) {
         if (word == "STORE") word = "wf.torc";
         if (word == "OUT") word = "out/" + std::to_string(i);

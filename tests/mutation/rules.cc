@@ -68,6 +68,7 @@ const std::vector<Command>& commands() {
       {{"reinit", "STORE"}},
       {{"reinit", "STORE", "--dry-run"}},
       {{"node"}},
+      {{"node", "--json"}},
       {{"doctor", "STORE"}, false, true},
       {{"worker", "STORE", "--idle-timeout", "1s"}, false, true},
       {{"run", "STORE", "--idle-timeout", "1s"}, false, true},
@@ -96,6 +97,19 @@ bool has_line_of_torc(std::string_view text) {
   return text.starts_with("torc: ") || text.find("\ntorc: ") != std::string_view::npos;
 }
 
+// Also of a process that the command started: it has the same standard error.
+std::optional<std::string> sanitizer_report(const CommandEnd& end) {
+  for (const char* mark : {"runtime error:", "ERROR: AddressSanitizer", "ERROR: LeakSanitizer",
+                           "hard rss limit exhausted", "AddressSanitizer:DEADLYSIGNAL"}) {
+    const std::size_t at = end.err.find(mark);
+    if (at == std::string::npos) continue;
+    const std::size_t line = end.err.rfind('\n', at) + 1;
+    return end.err.substr(line, 3000);
+  }
+  if (kSanitized && end.exit_code == kSanitizerExit) return "by its exit code";
+  return std::nullopt;
+}
+
 std::string shortened(std::string_view text) {
   std::string out(text.substr(0, 600));
   for (char& c : out) {
@@ -106,7 +120,13 @@ std::string shortened(std::string_view text) {
 
 }  // namespace
 
-const Command& any_command(Random& random) {
+const Command& any_command(const std::vector<std::string>& of, Random& random) {
+  std::vector<const Command*> preferred;
+  for (const Command& command : commands()) {
+    if (std::find(of.begin(), of.end(), command.words.front()) != of.end())
+      preferred.push_back(&command);
+  }
+  if (!preferred.empty() && random.one_in(2)) return *random.pick(preferred);
   return random.pick(commands());
 }
 
@@ -115,7 +135,7 @@ std::vector<Broken> judge(const Command& command, const CommandEnd& end) {
   const std::string printed = "; stderr: " + shortened(end.err);
   if (end.timed_out) {
     broken.push_back(
-        {"took longer than 20 s", fmt::format("{:.1f} s of CPU{}", end.cpu_seconds, printed)});
+        {"took longer than it may", fmt::format("{:.1f} s of CPU{}", end.cpu_seconds, printed)});
   } else if (end.signal != 0) {
     broken.push_back({fmt::format("ended by signal {}", strsignal(end.signal)),
                       fmt::format("after {:.2f} s{}", end.wall_seconds, printed)});
@@ -125,6 +145,9 @@ std::vector<Broken> judge(const Command& command, const CommandEnd& end) {
              !(command.reports && !end.out.empty())) {
     broken.push_back({"no message", fmt::format("exit code {}{}; stdout: {}", end.exit_code,
                                                 printed, shortened(end.out))});
+  }
+  if (const auto report = sanitizer_report(end)) {
+    broken.push_back({"a sanitizer reports", *report});
   }
   // Torc catches its own crashes while it reads a store. That is meant for LMDB, of which a file
   // can be damaged in a way that nobody saw coming.

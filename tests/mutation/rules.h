@@ -19,7 +19,8 @@ struct Command {
 };
 
 // Any of all that a user can do to a store. Those that work wait for nothing longer than a second.
-[[nodiscard]] const Command& any_command(Random& random);
+// `of`: the first words of those that are chosen half of the time; empty: none is preferred.
+[[nodiscard]] const Command& any_command(const std::vector<std::string>& of, Random& random);
 
 struct Broken {
   std::string rule;  // a few words, the same for each that breaks it

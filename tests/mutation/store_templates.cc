@@ -46,9 +46,11 @@ class Maker {
  public:
   Maker(const Path& program, const Path& directory, const std::string& engine,
         std::optional<uid_t> user)
-      : where_{program, directory, directory / "tmp", directory / "home", user} {
+      : where_{program, directory, directory / "tmp", directory / "node", directory / "home",
+               user} {
     make_directory(directory, user);
     make_directory(where_.tmpdir, user);
+    make_directory(where_.node, user);
     make_directory(where_.home, user);
     write_text(directory / "wf.yaml", kWorkflow);
     write_text(directory / "more.yaml", more_jobs());

@@ -1,0 +1,76 @@
+// A heartbeat: as it is, and with a checksum that fits.
+#include <string>
+
+#include "lib/base/clock.h"
+#include "lib/store/beat.h"
+#include "lib/store/hash.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/one_file_disk.h"
+
+namespace {
+
+using namespace torc::store;
+
+constexpr std::size_t kBeat = 36, kCrc = 4;
+
+// One file that can be read at any name, and remembers what is written.
+class BeatDisk final : public PosixDisk {
+ public:
+  explicit BeatDisk(std::string_view bytes) : bytes_(bytes) {}
+
+  torc::Result<std::string> read_at(const Path&, std::uint64_t offset, std::size_t size,
+                                    Caches) override {
+    return bytes_.substr(std::min<std::size_t>(offset, bytes_.size()), size);
+  }
+  torc::Result<std::vector<std::string>> list(const Path&) override {
+    return std::vector<std::string>{name};
+  }
+  torc::Result<FileHandle> open_update(const Path&) override { return FileHandle{1 << 20}; }
+  torc::Result<void> write(FileHandle, std::uint64_t offset, std::string_view bytes) override {
+    if (bytes_.size() < offset + bytes.size()) bytes_.resize(offset + bytes.size());
+    bytes_.replace(offset, bytes.size(), bytes);
+    return {};
+  }
+  torc::Result<void> close(FileHandle) override { return {}; }
+
+  std::string name = "0";
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+void check(std::string_view bytes) {
+  BeatDisk disk(bytes);
+  torc::ManualClock clock;
+  torc::SeededEntropy entropy(1);
+  const World world{disk, clock, entropy, "host", "boot", "pid", 0, {}};
+  const std::uint64_t epoch = bytes.size() < 8 ? 0 : torc::fuzz::be64_at(bytes, 0);
+  const BeatPlace place{epoch, BeatFile::own};
+  disk.name = std::to_string(epoch);
+  const auto beat = read_beat(world, "/state", place, Caches::trust);
+  TORC_MUST(beat.ok());
+  const auto known = newest_known(world, "/state", Caches::trust);
+  TORC_MUST(known.ok() && known->sequence <= std::uint64_t{1} << 48);
+  TORC_MUST(known->sequence == 0 || (*beat && (*beat)->known == known->sequence));
+  if (!*beat) return;
+  // Added to any age that a filesystem has it is still a time.
+  TORC_MUST((*beat)->ttl.count() >= 0 &&
+            std::chrono::nanoseconds((*beat)->ttl) <= std::chrono::hours(24 * 365 * 100));
+  // Nobody else's, and what its worker would have written.
+  TORC_MUST(!*read_beat(world, "/state", {epoch + 1, BeatFile::own}, Caches::trust));
+  BeatDisk again({});
+  const World other{again, clock, entropy, "host", "boot", "pid", 0, {}};
+  TORC_MUST(write_beat(other, "/state", place, **beat).ok());
+  TORC_MUST(again.bytes() == bytes.substr(0, kBeat));
+}
+
+}  // namespace
+
+TORC_FUZZ_TARGET(beat) {
+  check(input);
+  if (input.size() < kBeat) return;
+  std::string sealed(input);
+  torc::fuzz::put_be32(sealed, kBeat - kCrc, crc32c(input.substr(0, kBeat - kCrc)));
+  check(sealed);
+}
