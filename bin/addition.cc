@@ -155,8 +155,8 @@ Result<Added> add_to(const App& app, store::Store& store, const AdditionText& te
   Added added = attempt.take();
   TORC_TRY(store.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
     added.living = 0;
-    claim::scan_workers(reader, true, [&](const claim::Worker&) { return ++added.living > 0; });
-    return {};
+    return claim::scan_workers(reader, true,
+                               [&](const claim::Worker&) { return ++added.living > 0; });
   }));
   return added;
 }

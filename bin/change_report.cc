@@ -78,8 +78,8 @@ Result<ChangeReport> report_of(store::Store& store, Change change) {
                                     claim::read_job(reader, root).value_or(claim::Job{}).state});
     }
     report.living = 0;
-    claim::scan_workers(reader, true, [&](const claim::Worker&) { return ++report.living > 0; });
-    return {};
+    return claim::scan_workers(reader, true,
+                               [&](const claim::Worker&) { return ++report.living > 0; });
   }));
   return report;
 }

@@ -62,13 +62,14 @@ Result<std::vector<Row>> look(store::Store& store, std::optional<std::uint32_t> 
       row.action = actions[n - 1];
       row.commands = decode_commands(row.action.recipe).value_or(std::vector<std::string>{});
       const std::size_t before = rows.size();
-      claim::scan_runs(reader, n, [&](claim::WorkerEpoch of, const claim::ActionRun& run) {
+      const auto add = [&](claim::WorkerEpoch of, const claim::ActionRun& run) {
         Row one = row;
         one.of = of;
         one.run = run;
         rows.push_back(std::move(one));
         return true;
-      });
+      };
+      if (const auto scanned = claim::scan_runs(reader, n, add); !scanned) return scanned;
       if (rows.size() == before) rows.push_back(std::move(row));
     }
     for (Row& row : rows) fill_place(reader, store.directory(), row);

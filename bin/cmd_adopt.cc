@@ -87,7 +87,7 @@ class Listener {
 
 Result<void> check_nobody_works(const App& app, const AdoptOptions& options, const Path& directory,
                                 const store::Meta& meta, const claim::Reader& reader) {
-  std::vector<claim::Worker> living = living_workers(app, reader);
+  TORC_ASSIGN(std::vector<claim::Worker> living, living_workers(app, reader));
   if (living.empty()) return {};
   const std::string who = show_workers(living) + " in " + directory.string();
   Listener listener(app, meta.identity.state_directory(directory), meta.place.facts,

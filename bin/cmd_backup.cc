@@ -28,7 +28,8 @@ Result<Contents> look_at(const App& app, const Path& copy) {
   Contents out;
   TORC_TRY(opened->view(store::Freshness::latest, [&](const store::Reader& r) -> Result<void> {
     TORC_ASSIGN(out.workflow, claim::read_workflow(r));
-    out.workers = living_workers(app, r).size();
+    TORC_ASSIGN(const auto living, living_workers(app, r));
+    out.workers = living.size();
     return {};
   }));
   opened->forget_copy();

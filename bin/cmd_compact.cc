@@ -26,7 +26,7 @@ Result<Outcome> act(const App& app, const Path& directory) {
     TORC_ASSIGN(const auto opened, store::Store::open(app.world, directory, store::Tuning{}));
     out.engine = opened->identity().engine;
     TORC_TRY(opened->view(store::Freshness::latest, [&](const store::Reader& r) -> Result<void> {
-      out.living = living_workers(app, r);
+      TORC_ASSIGN(out.living, living_workers(app, r));
       return {};
     }));
   }

@@ -60,10 +60,11 @@ claim::Setter setter_of(const App& app, const Path& store) {
 
 Error no_such(const claim::Reader& reader, const std::string& name) {
   std::vector<std::string> known;
-  claim::scan_user_data(reader, [&](const UserDatum& d) {
+  const auto read = claim::scan_user_data(reader, [&](const UserDatum& d) {
     known.push_back(d.name);
     return known.size() < 10'000;
   });
+  if (!read) return read.error();
   const std::string near = spec::nearest(name, known);
   return Error{ErrorKind::invalid, fmt::format("there is no user data '{}'", printable(name)),
                near.empty() ? "`torc data list` shows what there is; --create makes it"
@@ -128,7 +129,7 @@ Exit list(const App& app, const DataOptions& o) {
   const auto seen =
       (*store)->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
         RecipeBook book;
-        claim::scan_user_data(reader, [&](const UserDatum& d) {
+        return claim::scan_user_data(reader, [&](const UserDatum& d) {
           if (o.json) {
             all.push_back(to_json(book, reader, d));
             return true;
@@ -142,7 +143,6 @@ Exit list(const App& app, const DataOptions& o) {
                d.is_ephemeral ? "yes" : "-"});
           return true;
         });
-        return {};
       });
   if (!seen) return report(app, seen.error());
   if (o.json)

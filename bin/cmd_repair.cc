@@ -83,12 +83,12 @@ Result<void> Command::look() {
   TORC_ASSIGN(repair_, store::Repair::examine(app_.world, directory_));
   return repair_->view([&](const store::Reader& reader) -> Result<void> {
     lost_ = {};
-    living_ = living_workers(app_, reader);
+    TORC_ASSIGN(living_, living_workers(app_, reader));
     std::map<claim::WorkerEpoch, claim::Worker> registered;
-    claim::scan_workers(reader, false, [&](const claim::Worker& worker) {
+    TORC_TRY(claim::scan_workers(reader, false, [&](const claim::Worker& worker) {
       lost_.hosts[worker.epoch] = worker.info.host;
       return true;
-    });
+    }));
     EventCounts* counts = nullptr;
     claim::Historian historian(
         [&](const claim::Event& event) { ++(*counts)[static_cast<std::size_t>(event.kind)]; });

@@ -77,15 +77,17 @@ Result<Picture> look(store::Store& store, WallTime now) {
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     picture = {};
     TORC_ASSIGN(picture.workflow, claim::read_workflow(reader));
-    claim::scan_workers(reader, true, [&](const claim::Worker& worker) {
+    const auto workers = claim::scan_workers(reader, true, [&](const claim::Worker& worker) {
       picture.workers.push_back(worker);
       return true;
     });
+    if (!workers) return workers;
     RecipeBook book;
     if (const auto found = find_unserved(reader, now, book, picture); !found) return found;
     TORC_ASSIGN(picture.quota, look_at_quota(reader, book));
     claim::State state_of(reader);
     picture.next_due = claim::next_due(state_of, now);
+    if (const auto sound = state_of.sound(); !sound) return sound;
     for (const JobState state :
          {JobState::pending_failed, JobState::failed, JobState::terminated}) {
       // Else all that are set aside would be read to learn it.

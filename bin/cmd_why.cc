@@ -69,7 +69,7 @@ Exit run_why(const App& app, const JobOptions& options) {
         RecipeBook book;
         TORC_ASSIGN(const auto id, find_job(book, reader, where->name));
         if (!id) return no_such_job(where->name);
-        const auto found = explain(app, reader, book, shown, *id);
+        TORC_ASSIGN(const auto found, explain(app, reader, book, shown, *id));
         if (!found) return damaged_job(where->name);
         if (options.json) {
           say(app.out, "{}\n", json_text(to_json(reader, book, *found)));

@@ -146,8 +146,10 @@ std::optional<PreparedJob> JobPreparer::prepare(RecipeBook& book, const claim::R
     // Where this worker itself has more, nobody needs to look for one that has.
     const bool has_more =
         prepared.handler->memory_ceiling == ByteCount{} && prepared.need.memory < worker_memory_;
-    prepared.memory_ceiling =
+    const Result<ByteCount> ceiling =
         has_more ? worker_memory_ : claim::memory_ceiling(reader, *prepared.handler);
+    if (!ceiling) return std::nullopt;
+    prepared.memory_ceiling = *ceiling;
   }
   prepared.declared.inputs = std::move(job.input_files);
   prepared.declared.outputs = std::move(job.output_files);

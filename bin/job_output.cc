@@ -48,12 +48,11 @@ Result<std::optional<JobNow>> look_at_job(store::Store& store, RecipeBook& book,
     if (job) now = look_at_job(reader, book, store.directory(), *id, *job);
     if (!now) return damaged_job(name);
     // An earlier attempt may lie where any worker had its output.
-    claim::scan_workers(reader, false, [&](const claim::Worker& worker) {
+    return claim::scan_workers(reader, false, [&](const claim::Worker& worker) {
       if (!worker.info.output_dir.empty())
         add_directory(now->output.directories, worker.info.output_dir);
       return true;
     });
-    return {};
   }));
   return now;
 }

@@ -138,10 +138,10 @@ Result<LeaseKeeper::Surroundings> LeaseKeeper::look_around() {
     const auto add = [&](std::vector<claim::Worker>& to, claim::WorkerEpoch epoch) {
       if (auto worker = claim::read_worker(reader, epoch)) to.push_back(*std::move(worker));
     };
-    for (const auto epoch : claim::workers_on(reader, info_.host)) add(around.neighbours, epoch);
-    for (const auto epoch : claim::successors(reader, self_, watched)) {
-      add(around.successors, epoch);
-    }
+    TORC_ASSIGN(const auto here, claim::workers_on(reader, info_.host));
+    for (const auto epoch : here) add(around.neighbours, epoch);
+    TORC_ASSIGN(const auto next, claim::successors(reader, self_, watched));
+    for (const auto epoch : next) add(around.successors, epoch);
     return {};
   }));
   if (!alive) {
@@ -327,7 +327,8 @@ Result<bool> LeaseKeeper::expire(const claim::Worker& worker, std::optional<std:
                 claim::expire_worker(tx, worker.epoch, worker.renewals, world_.clock.wall_now(),
                                      kCrashLimit, why, alive_at, charge));
     const store::EpochRange beside = store::epochs_beside(raw(worker.epoch));
-    nobody_beside = !claim::is_anybody_of(tx, beside.first, beside.last);
+    TORC_ASSIGN(const bool anybody, claim::is_anybody_of(tx, beside.first, beside.last));
+    nobody_beside = !anybody;
     return {};
   }));
   if (expired) {

@@ -20,12 +20,12 @@ bool may_live(const App& app, const claim::WorkerInfo& info) {
   return presence_of(app, info) != exec::Presence::gone;
 }
 
-std::vector<claim::Worker> living_workers(const App& app, const claim::Reader& reader) {
+Result<std::vector<claim::Worker>> living_workers(const App& app, const claim::Reader& reader) {
   std::vector<claim::Worker> out;
-  claim::scan_workers(reader, true, [&](const claim::Worker& worker) {
+  TORC_TRY(claim::scan_workers(reader, true, [&](const claim::Worker& worker) {
     if (may_live(app, worker.info)) out.push_back(worker);
     return true;
-  });
+  }));
   return out;
 }
 

@@ -19,8 +19,7 @@ namespace torc::cli {
 // All but those that are known to be gone.
 [[nodiscard]] bool may_live(const App& app, const claim::WorkerInfo& info);
 // Those of `reader` that may live.
-[[nodiscard]] std::vector<claim::Worker> living_workers(const App& app,
-                                                        const claim::Reader& reader);
+Result<std::vector<claim::Worker>> living_workers(const App& app, const claim::Reader& reader);
 // "3 workers are registered (12 on node5, 14 on node6, …)".
 [[nodiscard]] std::string show_workers(const std::vector<claim::Worker>& workers);
 

@@ -64,7 +64,9 @@ void LivingWorkflow::read_sweeps_once() {
 }
 
 std::optional<std::uint64_t> LivingWorkflow::find_job(std::string_view name) {
-  for (const JobId id : claim::find_by_name_hash(*reader_, claim::name_hash(name))) {
+  const auto named = claim::find_by_name_hash(*reader_, claim::name_hash(name));
+  if (!named) note(named.error());
+  for (const JobId id : named ? *named : std::vector<JobId>()) {
     if (job_name(book_, *reader_, id) == name) return raw(id);
   }
   read_sweeps_once();
@@ -125,10 +127,10 @@ spec::Living::Job LivingWorkflow::job(std::uint64_t number) {
 std::optional<std::uint32_t> LivingWorkflow::limit_of(std::string_view entry) {
   if (!limits_) {
     limits_.emplace();
-    claim::scan_limits(*reader_, [&](const claim::LimitState& one) {
+    note(claim::scan_limits(*reader_, [&](const claim::LimitState& one) {
       limits_->emplace(one.limit.entry, one.limit.most);
       return true;
-    });
+    }));
   }
   const auto found = limits_->find(entry);
   return found == limits_->end() ? std::nullopt : std::optional(found->second);

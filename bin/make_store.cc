@@ -67,11 +67,10 @@ Result<void> refuse_living_workers(const App& app, const Path& directory) {
   std::uint64_t living = 0;
   TORC_TRY((*old)->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     living = 0;
-    claim::scan_workers(reader, true, [&](const claim::Worker& worker) {
+    return claim::scan_workers(reader, true, [&](const claim::Worker& worker) {
       if (may_live(app, worker.info)) ++living;
       return true;
     });
-    return {};
   }));
   if (living == 0) return {};
   return Error{ErrorKind::exists,

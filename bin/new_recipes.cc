@@ -49,7 +49,7 @@ class Comparison {
     add_new_jobs();
     for (claim::UserDatum& d : user_data) d.maker = numbers_.number_of(d.maker);
     found_.user_data = std::move(user_data);
-    check_user_data();
+    TORC_TRY(check_user_data());
     if (!refusals_.none()) return refusals_.error("the new workflow file cannot be taken over");
     return std::move(found_);
   }
@@ -249,10 +249,10 @@ class Comparison {
     added.dependencies = new_dependencies(plan_, numbers_);
   }
 
-  void check_user_data() {
+  Result<void> check_user_data() {
     std::set<std::string> names;
     for (const claim::UserDatum& d : found_.user_data) names.insert(d.name);
-    claim::scan_user_data(reader_, [&](const claim::UserDatum& d) {
+    return claim::scan_user_data(reader_, [&](const claim::UserDatum& d) {
       if (!d.is_declared || names.contains(d.name) || is_of_addition(d)) return true;
       refusals_.add(
           fmt::format("the user data '{}' is not in the new workflow file", printable(d.name)),

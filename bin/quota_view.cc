@@ -56,10 +56,10 @@ bool is_among(const std::vector<claim::LimitState>& all, const std::string& entr
 Result<QuotaView> look_at_quota(const claim::Reader& reader, RecipeBook& book) {
   QuotaView view;
   view.budget = claim::read_expense(reader);
-  claim::scan_limits(reader, [&](const claim::LimitState& one) {
+  TORC_TRY(claim::scan_limits(reader, [&](const claim::LimitState& one) {
     view.limits.push_back(one);
     return true;
-  });
+  }));
   if (!view.budget && view.limits.empty()) return view;
   TORC_TRY(claim::scan_ready_classes(reader, [&](const claim::JobClass& c, JobId head) {
     if (view.budget && claim::is_beyond(*view.budget, c.need) &&

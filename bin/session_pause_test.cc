@@ -37,7 +37,7 @@ class PausedSession : public SignaledSession {
     auto store = store::Store::open(elsewhere, store_, {});
     ASSERT_TRUE(store.ok()) << store.error().text();
     const auto done = (*store)->commit(0, [&](claim::Transaction& tx) -> Result<void> {
-      const auto worker = claim::newest_worker(tx);
+      TORC_ASSIGN(const auto worker, claim::newest_worker(tx));
       TORC_TRY(claim::expire_worker(tx, worker->epoch, worker->renewals, clock_.wall_now(), 5,
                                     EndCause::lease_lost));
       return {};

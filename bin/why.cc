@@ -53,12 +53,17 @@ class Inquiry {
         job_(job),
         name_(job_name(book, reader, id)) {}
 
-  Explanation run() {
+  Result<std::optional<Explanation>> run() {
     look();
-    return {id_, name_, job_, std::move(reasons_)};
+    TORC_TRY(sound_);
+    return std::optional<Explanation>({id_, name_, job_, std::move(reasons_)});
   }
 
  private:
+  void note(Error error) {
+    if (sound_.ok()) sound_ = std::move(error);
+  }
+
   void look() {
     switch (job_.state) {
       case JobState::held:
@@ -214,7 +219,9 @@ class Inquiry {
                                       : "in " + show_duration(left),
                     retries()),
         fmt::format("nothing needs to be done; {} makes it wait no longer", command("retry")));
-    if (living_workers(app_, reader_).empty()) no_worker();
+    const auto living = living_workers(app_, reader_);
+    if (!living) return note(living.error());
+    if (living->empty()) no_worker();
   }
 
   // ": retry 2 of 3", of the rule that let it be tried again; else nothing.
@@ -270,9 +277,9 @@ class Inquiry {
     const claim::Rank rank = claim::read_rank(reader_, id_).value_or(claim::Rank{});
     const bool held_back = !reasons_.empty();
     WorkerInquiry workers(app_, reader_, store_, word(id_));
-    for (Reason& r :
-         workers.look(claim::read_class(reader_, rank.job_class), rank.priority, held_back))
-      reasons_.push_back(std::move(r));
+    auto more = workers.look(claim::read_class(reader_, rank.job_class), rank.priority, held_back);
+    if (!more) return note(more.error());
+    for (Reason& r : *more) reasons_.push_back(std::move(r));
     cut_off();
   }
 
@@ -423,15 +430,16 @@ class Inquiry {
   const claim::Job& job_;
   const std::string name_;
   std::vector<Reason> reasons_;
+  Result<void> sound_;  // of the records of workers
 };
 
 }  // namespace
 
-std::optional<Explanation> explain(const App& app, const claim::Reader& reader, RecipeBook& book,
-                                   const std::string& store, JobId id) {
+Result<std::optional<Explanation>> explain(const App& app, const claim::Reader& reader,
+                                           RecipeBook& book, const std::string& store, JobId id) {
   const auto page = book.find(reader, id);
   const auto job = claim::read_job(reader, id);
-  if (!page || !job) return std::nullopt;
+  if (!page || !job) return std::optional<Explanation>();
   return Inquiry(app, reader, book, store, id, *page, *job).run();
 }
 

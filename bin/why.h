@@ -32,8 +32,7 @@ struct Explanation {
 
 // nullopt: the job's template cannot be read. `store`: the store as a word of the commands that are
 // recommended.
-[[nodiscard]] std::optional<Explanation> explain(const App& app, const claim::Reader& reader,
-                                                 RecipeBook& book, const std::string& store,
-                                                 JobId id);
+Result<std::optional<Explanation>> explain(const App& app, const claim::Reader& reader,
+                                           RecipeBook& book, const std::string& store, JobId id);
 
 }  // namespace torc::cli

@@ -39,18 +39,18 @@ std::string names_of(const std::vector<claim::Worker>& workers,
 
 }  // namespace
 
-std::vector<Reason> WorkerInquiry::look(const claim::JobClass& job_class, std::int32_t priority,
-                                        bool held_back) {
+Result<std::vector<Reason>> WorkerInquiry::look(const claim::JobClass& job_class,
+                                                std::int32_t priority, bool held_back) {
   std::vector<claim::Worker> workers;
   std::uint64_t gone = 0;
-  claim::scan_workers(reader_, true, [&](const claim::Worker& w) {
+  TORC_TRY(claim::scan_workers(reader_, true, [&](const claim::Worker& w) {
     if (may_live(app_, w.info)) {
       workers.push_back(w);
     } else {
       ++gone;
     }
     return true;
-  });
+  }));
   if (workers.empty()) {
     nobody(job_class, gone);
     return std::move(reasons_);

@@ -19,8 +19,8 @@ class WorkerInquiry {
       : app_(app), reader_(reader), store_(std::move(store)), job_(std::move(job)) {}
 
   // `held_back`: something else keeps the job waiting, so that workers with room are no wonder.
-  [[nodiscard]] std::vector<Reason> look(const claim::JobClass& job_class, std::int32_t priority,
-                                         bool held_back);
+  Result<std::vector<Reason>> look(const claim::JobClass& job_class, std::int32_t priority,
+                                   bool held_back);
 
  private:
   void nobody(const claim::JobClass& job_class, std::uint64_t gone);

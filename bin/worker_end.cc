@@ -224,7 +224,8 @@ Result<void> Session::say_goodbye(store::Store& store) {
     TORC_ASSIGN(workflow, claim::read_workflow(tx));
     beats = claim::beat_place(tx, self_);
     const store::EpochRange beside = store::epochs_beside(claim::raw(self_));
-    nobody_beside = !claim::is_anybody_of(tx, beside.first, beside.last);
+    TORC_ASSIGN(const bool anybody, claim::is_anybody_of(tx, beside.first, beside.last));
+    nobody_beside = !anybody;
     return {};
   });
   if (!left) {

@@ -167,7 +167,10 @@ Result<WorkerSummary> Session::live(std::unique_ptr<store::Store> store) {
   claim::Crowd crowd;
   const BootTime registered = clock_.boot_now();
   TORC_TRY(store->commit(0, [&](claim::Transaction& tx) -> Result<void> {
-    const auto before = setup_.staggered_start ? claim::newest_worker(tx) : std::nullopt;
+    std::optional<claim::Worker> before;
+    if (setup_.staggered_start) {
+      TORC_ASSIGN(before, claim::newest_worker(tx));
+    }
     info.claims_from =
         before ? claim::turn_to_claim(before->info.claims_from, info.registered_at, setup_.starters)
                : info.registered_at;

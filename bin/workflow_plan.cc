@@ -295,7 +295,8 @@ Result<spec::Recipe> recipe_of(const claim::Template& job_template) {
 
 Result<std::optional<JobId>> find_job(RecipeBook& book, const claim::Reader& reader,
                                       std::string_view name) {
-  for (const JobId id : claim::find_by_name_hash(reader, claim::name_hash(name))) {
+  TORC_ASSIGN(const auto named, claim::find_by_name_hash(reader, claim::name_hash(name)));
+  for (const JobId id : named) {
     if (job_name(book, reader, id) == name) return std::optional(id);
   }
   std::optional<JobId> found;

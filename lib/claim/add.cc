@@ -18,9 +18,9 @@ namespace torc::claim {
 namespace {
 
 // The highest number of a barrier.
-std::uint64_t last_barrier(const Reader& reader) {
-  const auto e = reader.seek_before(Key(Table::barrier, UINT64_MAX));
-  return e ? id_in(Table::barrier, e->key).value_or(0) : 0;
+std::uint64_t last_barrier(State& state) {
+  const char after_all = static_cast<char>(static_cast<char>(Table::barrier) + 1);
+  return state.id_of(Table::barrier, state.reader().seek_before({&after_all, 1})).value_or(0);
 }
 
 // Finds the classes of the addition again among those there are, and puts down the others.
@@ -46,13 +46,13 @@ class Classes {
 };
 
 // A limit of an entry that has one already is that one.
-void renumber_limits(Transaction& tx, Plan& plan) {
-  if (plan.limits.empty()) return;
+Result<void> renumber_limits(Transaction& tx, Plan& plan) {
+  if (plan.limits.empty()) return {};
   std::vector<std::string> known;
-  scan_limits(tx, [&](const LimitState& one) {
+  TORC_TRY(scan_limits(tx, [&](const LimitState& one) {
     known.push_back(one.limit.entry);
     return true;
-  });
+  }));
   std::vector<std::uint32_t> numbers{0};
   for (const Limit& limit : plan.limits) {
     const auto at = std::find(known.begin(), known.end(), limit.entry) - known.begin();
@@ -64,10 +64,11 @@ void renumber_limits(Transaction& tx, Plan& plan) {
     numbers.push_back(number);
   }
   for (JobClass& c : plan.classes) c.limit = numbers[c.limit];
+  return {};
 }
 
 Result<void> renumber_classes(Transaction& tx, Plan& plan) {
-  renumber_limits(tx, plan);
+  TORC_TRY(renumber_limits(tx, plan));
   Classes classes(tx);
   TORC_TRY(classes.read());
   std::vector<std::uint32_t> numbers;
@@ -77,12 +78,14 @@ Result<void> renumber_classes(Transaction& tx, Plan& plan) {
 }
 
 // The same of failure handlers.
-void renumber_handlers(Transaction& tx, Plan& plan) {
+void renumber_handlers(Transaction& tx, State& state, Plan& plan) {
   if (plan.handlers.empty()) return;
   std::vector<std::string> known;
   tx.scan_prefix(Key(Table::handler), [&](const store::Entry& e) {
     known.emplace_back(e.value);
-    return true;
+    if (id_in(Table::handler, e.key) == known.size()) return true;
+    state.damaged(e.key);
+    return false;
   });
   std::vector<std::uint32_t> numbers = {0};
   for (const Handler& handler : plan.handlers) {
@@ -118,8 +121,7 @@ void extend_upstream(Transaction& tx, State& state, const UpstreamRun& added, st
     if (!run) {
       std::uint64_t to = end;
       const auto next = at < fresh ? tx.seek(Key(Table::upstream, at)) : std::nullopt;
-      if (const auto first = next ? id_in(Table::upstream, next->key) : std::nullopt)
-        to = std::min(to, *first);
+      if (const auto first = state.id_of(Table::upstream, next)) to = std::min(to, *first);
       if (to == at) return state.damaged(Key(Table::upstream, at));  // there, and unreadable
       put_run(tx, at, to, added.waiters);
       at = to;
@@ -141,9 +143,10 @@ void extend_upstream(Transaction& tx, State& state, const UpstreamRun& added, st
 void count_edges(State& state, const JobRange& jobs, const Waiter& waiter, Countdown& countdown) {
   const std::uint64_t end = raw(jobs.first) + jobs.count;
   state.reader().scan(Key(Table::job, raw(jobs.first)), [&](const store::Entry& e) {
+    if (!is_in(Table::job, e.key)) return false;
     const auto id = id_in(Table::job, e.key);
-    if (!id || *id >= end) return false;
-    const auto job = decode_job(e.value);
+    if (id && *id >= end) return false;
+    const auto job = id ? decode_job(e.value) : std::nullopt;
     if (!job) state.damaged(e.key);
     const Edge edge =
         job ? judge(signal_of(*job), waiter.condition, waiter.cancels) : Edge::pending;
@@ -268,7 +271,8 @@ Result<JobRange> add_jobs(Transaction& tx, Plan addition, Origin origin) {
   Tally tally = state.tally();
   TORC_TRY(state.sound());
   const std::uint64_t before = tally.jobs();
-  const std::uint64_t barriers = last_barrier(tx);
+  const std::uint64_t barriers = last_barrier(state);
+  TORC_TRY(state.sound());
   if (addition.budget != Usage{} || addition.pending_failed || addition.max_failures != 0)
     return bad_plan(
         "an addition sets what only the workflow itself can: budget, limits on failures");
@@ -277,7 +281,7 @@ Result<JobRange> add_jobs(Transaction& tx, Plan addition, Origin origin) {
   write_definitions(tx, addition);
   if (origin.jobs.count == 0) return origin.jobs;
   TORC_TRY(renumber_classes(tx, addition));
-  renumber_handlers(tx, addition);
+  renumber_handlers(tx, state, addition);
   write_templates(tx, addition);
   const Begun begun = write_barriers(tx, state, addition, barriers, before);
   cut_upstream(checked.upstream,

@@ -36,9 +36,8 @@ std::optional<UpstreamRun> run_of(State& state, std::uint64_t id, std::uint64_t&
     if (!run) state.damaged(e->key);
     if (run && id - run->first < run->count) return run;
   }
-  const auto e = reader.seek(Key(Table::upstream, id + 1));
-  const auto next = e ? id_in(Table::upstream, e->key) : std::nullopt;
-  skip_to = next.value_or(UINT64_MAX);
+  skip_to =
+      state.id_of(Table::upstream, reader.seek(Key(Table::upstream, id + 1))).value_or(UINT64_MAX);
   return std::nullopt;
 }
 

@@ -94,7 +94,7 @@ Result<void> scan_sweeps(const Reader& reader, const std::function<bool(const Te
 Result<void> scan_templates(const Reader& reader,
                             const std::function<bool(const Template&)>& visit);
 // Ids of the single-job templates with this name hash (usually one).
-[[nodiscard]] std::vector<JobId> find_by_name_hash(const Reader& reader, std::uint64_t hash);
+Result<std::vector<JobId>> find_by_name_hash(const Reader& reader, std::uint64_t hash);
 // Visits jobs in id order; with a state, only those, without reading the others where an index
 // exists (ready, claimed, running, and those set aside: failed, canceled, terminated, held).
 Result<void> scan_jobs(const Reader& reader, std::optional<JobState> state,
@@ -170,21 +170,22 @@ Result<WorkerEpoch> register_worker(Transaction& tx, WorkerInfo info);
 // worker that cannot say what it started leaves without a release, and its lease runs out.
 Result<void> release_worker(Transaction& tx, WorkerEpoch worker, WallTime now);
 [[nodiscard]] std::optional<Worker> read_worker(const Reader& reader, WorkerEpoch epoch);
-void scan_workers(const Reader& reader, bool living_only,
-                  const std::function<bool(const Worker&)>& visit);
+// In the order of their epochs. This and what follows: Error corrupt when a record cannot be read.
+Result<void> scan_workers(const Reader& reader, bool living_only,
+                          const std::function<bool(const Worker&)>& visit);
 // The living worker that registered last.
-[[nodiscard]] std::optional<Worker> newest_worker(const Reader& reader);
+Result<std::optional<Worker>> newest_worker(const Reader& reader);
 // Where the worker's heartbeats are; they stay there for as long as it lives.
 [[nodiscard]] store::BeatPlace beat_place(const Worker& worker);
 [[nodiscard]] store::BeatPlace beat_place(const Reader& reader, WorkerEpoch worker);
 // Whether a living worker has an epoch in [first, last]. One seek.
-[[nodiscard]] bool is_anybody_of(const Reader& reader, std::uint64_t first, std::uint64_t last);
+Result<bool> is_anybody_of(const Reader& reader, std::uint64_t first, std::uint64_t last);
 // The living workers on a host of this name, a seek each.
-[[nodiscard]] std::vector<WorkerEpoch> workers_on(const Reader& reader, std::string_view host);
+Result<std::vector<WorkerEpoch>> workers_on(const Reader& reader, std::string_view host);
 // The next `count` living workers after `self` in the ring of epochs, `self` excluded; all others
 // when fewer.
-[[nodiscard]] std::vector<WorkerEpoch> successors(const Reader& reader, WorkerEpoch self,
-                                                  std::size_t count);
+Result<std::vector<WorkerEpoch>> successors(const Reader& reader, WorkerEpoch self,
+                                            std::size_t count);
 
 // Before anything of `worker` is ended from outside, because its process was found gone: from here
 // on nothing that it says counts. Its exchanges and its release are refused (fenced); what it holds

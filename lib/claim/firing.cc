@@ -199,8 +199,11 @@ ActionGrant Firing::grant(std::uint32_t number, WorkerEpoch of, Lease& lease) {
 
 std::optional<std::uint32_t> Firing::first_due() {
   const auto entry = tx_.seek(Key(Table::due_action));
-  if (!entry || !is_in(Table::due_action, entry->key) || entry->key.size() != 5)
+  if (!entry || !is_in(Table::due_action, entry->key)) return std::nullopt;
+  if (entry->key.size() != 5) {
+    state_.damaged(entry->key);
     return std::nullopt;
+  }
   return number_at(entry->key.substr(1));
 }
 
@@ -303,13 +306,16 @@ ActionTally read_action_tally(const Reader& reader) {
   return value ? decode_action_tally(*value).value_or(ActionTally{}) : ActionTally{};
 }
 
-void scan_runs(const Reader& reader, std::uint32_t number,
-               const std::function<bool(WorkerEpoch, const ActionRun&)>& visit) {
+Result<void> scan_runs(const Reader& reader, std::uint32_t number,
+                       const std::function<bool(WorkerEpoch, const ActionRun&)>& visit) {
+  State state(reader);
   reader.scan_prefix(Key(Table::action_run).be32(number), [&](const store::Entry& e) {
     const auto name = run_in(e.key);
     const auto run = decode_run(e.value);
-    return !name || !run || visit(name->worker, *run);
+    if (!name || !run) state.damaged(e.key);
+    return name && run && visit(name->worker, *run);
   });
+  return state.sound();
 }
 
 }  // namespace torc::claim

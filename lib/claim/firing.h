@@ -89,8 +89,8 @@ void drop_runs(Transaction& tx, State& state, WorkerEpoch worker, const Lease& l
 [[nodiscard]] Result<std::vector<Action>> read_actions(const Reader& reader);
 // For reading commands.
 [[nodiscard]] ActionTally read_action_tally(const Reader& reader);
-// The runs of an action, of the workflow or by worker.
-void scan_runs(const Reader& reader, std::uint32_t number,
-               const std::function<bool(WorkerEpoch, const ActionRun&)>& visit);
+// The runs of an action, of the workflow or by worker. Error corrupt: one of them cannot be read.
+Result<void> scan_runs(const Reader& reader, std::uint32_t number,
+                       const std::function<bool(WorkerEpoch, const ActionRun&)>& visit);
 
 }  // namespace torc::claim

@@ -62,10 +62,11 @@ class Firings : public ::testing::Test {
   }
   ActionRun run_of(std::uint32_t number, WorkerEpoch of = {}) {
     ActionRun found;
-    scan_runs(wf->tx, number, [&](WorkerEpoch worker, const ActionRun& run) {
+    const auto scanned = scan_runs(wf->tx, number, [&](WorkerEpoch worker, const ActionRun& run) {
       if (worker == of) found = run;
       return true;
     });
+    EXPECT_TRUE(scanned.ok());
     return found;
   }
   void finish_all(WorkerEpoch worker, JobState state = JobState::completed) {

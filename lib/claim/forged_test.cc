@@ -4,11 +4,14 @@
 
 #include "lib/claim/add.h"
 #include "lib/claim/firing.h"
+#include "lib/claim/limit.h"
 #include "lib/claim/live.h"
 #include "lib/claim/ready_queue.h"
 #include "lib/claim/reset.h"
 #include "lib/claim/tables.h"
 #include "lib/claim/test_workflow.h"
+#include "lib/claim/transition.h"
+#include "lib/claim/user_data.h"
 
 namespace torc::claim {
 namespace {
@@ -62,8 +65,32 @@ class Forged : public ::testing::Test {
     EXPECT_NE(done.error().what.find(part), std::string::npos) << done.error().what;
     EXPECT_NE(done.error().remedy.find("torc verify"), std::string::npos) << done.error().remedy;
   }
-  static Result<void> only_state(const Result<WorkflowState>& read) {
+  template <class T>
+  static Result<void> only_error(const Result<T>& read) {
     return read ? Result<void>() : read.error();
+  }
+  static Result<void> only_state(const Result<WorkflowState>& read) { return only_error(read); }
+  // Of the last jobs that 5 and 6 wait for.
+  Result<void> finish_held() {
+    Exchange request;
+    request.worker = worker;
+    request.now = kNoon;
+    request.offer = TestWorkflow::offer(4);
+    ++wf.tx.number;
+    TORC_ASSIGN(Answer answer, exchange(wf.tx, request));
+    request.offer = {};
+    Grant held;
+    held.token = token_of(JobId{2}, wf.job(2));
+    answer.grants.push_back(held);
+    for (const Grant& grant : answer.grants) {
+      Finished f;
+      f.token = grant.token;
+      f.state = JobState::completed;
+      f.outcome.cause = EndCause::exited;
+      request.finishes.push_back(f);
+    }
+    ++wf.tx.number;
+    return only_error(exchange(wf.tx, request));
   }
   // All that walk over spans, templates and counters.
   void expect_refused_by_all() {
@@ -291,7 +318,124 @@ TEST_F(Forged, a_lease_of_jobs_that_no_workflow_has_is_refused) {
 TEST_F(Forged, a_host_with_an_epoch_of_another_length_does_not_make_its_workers_endless) {
   std::string key(Key(Table::host, name_hash("node1")).be64(std::uint64_t{1} << 56));
   wf.tx.put(key.append(1, '\0'), {});
-  EXPECT_EQ(workers_on(wf.tx, "node1"), std::vector<WorkerEpoch>{worker});
+  expect_corrupt(only_error(workers_on(wf.tx, "node1")), "table 'H'");
+  wf.tx.number += 7;
+  expect_corrupt(only_error(release_worker(wf.tx, worker, kNoon)), "table 'H'");
+}
+
+TEST_F(Forged, a_limit_that_cannot_be_read_is_not_the_last) {
+  wf.tx.put(Key(Table::limit).be32(1), encode(Limit{"a", 1}));
+  const auto scan = [&] { return scan_limits(wf.tx, [](const LimitState&) { return true; }); };
+  EXPECT_TRUE(scan().ok());
+  wf.tx.put(Key(Table::limit).be32(3), encode(Limit{"b", 1}));
+  expect_corrupt(scan(), "table 'L', key 00 00 00 03");
+  wf.tx.put(Key(Table::limit).be32(2), "?");
+  expect_corrupt(scan(), "table 'L', key 00 00 00 02");
+}
+
+TEST_F(Forged, a_worker_that_cannot_be_read_is_not_the_last) {
+  const auto scan = [&](bool living) {
+    return scan_workers(wf.tx, living, [](const Worker&) { return true; });
+  };
+  EXPECT_TRUE(scan(true).ok());
+  EXPECT_TRUE(scan(false).ok());
+  wf.tx.put(Key(Table::lease, 99), encode(Lease{}));
+  expect_corrupt(scan(true), "table 'W', key 00 00 00 00 00 00 00 63");
+  wf.tx.put(Key(Table::worker, 99), "?");
+  expect_corrupt(scan(false), "table 'W', key 00 00 00 00 00 00 00 63");
+}
+
+TEST_F(Forged, user_data_that_cannot_be_read_is_not_left_out) {
+  ASSERT_TRUE(set_user_datum(wf.tx, "a", "1", {}, Create::yes).ok());
+  const auto scan = [&] { return scan_user_data(wf.tx, [](const UserDatum&) { return true; }); };
+  EXPECT_TRUE(scan().ok());
+  wf.tx.put(std::string(Key(Table::user_data)) + "b", "?");
+  expect_corrupt(scan(), "table 'U', key 62");
+}
+
+// Keys of another length than the table's: between those of it, at its end, and before its first.
+TEST_F(Forged, a_key_of_a_job_of_another_length_is_not_the_end_of_the_records) {
+  const auto state_after = [&](const std::string& key, const auto& act) {
+    const auto before = wf.tx.entries;
+    wf.tx.put(key, encode(wf.job(1)));
+    expect_corrupt(act(), "table 'J'");
+    wf.tx.entries = before;
+  };
+  const std::string first(Key(Table::job, 1));
+  const std::vector<JobRange> all = {range(1, 6)};
+  for (const std::string& key : {first + '\0', first + "more"}) {
+    state_after(key, [&] { return list(); });
+    state_after(key, [&] { return list(JobState::completed); });
+  }
+  // Where a look for the next record meets it: else what completed would be taken for what waits.
+  for (const std::string& key :
+       {std::string(Key(Table::job)) + '\7', std::string(Key(Table::job, 3)) + '\0'}) {
+    state_after(key, [&] { return list(); });
+    state_after(key, [&] { return list(JobState::completed); });
+    state_after(key, [&] { return only_error(cancel_jobs(wf.tx, all, kNoon)); });
+    state_after(key, [&] { return only_error(reset_jobs(wf.tx, all, Force::yes, kNoon)); });
+  }
+  for (const std::string& key : {std::string(Key(Table::job)), first.substr(0, 8),
+                                 first.substr(0, 4), std::string(Key(Table::job, 0))}) {
+    state_after(key, [&] { return list(); });
+    state_after(key, [&] { return list(JobState::completed); });
+  }
+}
+
+TEST_F(Forged, keys_of_another_length_are_refused_in_every_table) {
+  const auto refused = [&](Table table, const std::string& key, std::string_view value,
+                           const auto& act) {
+    const auto before = wf.tx.entries;
+    wf.tx.put(key, value);
+    expect_corrupt(act(), std::string("table '") + static_cast<char>(table) + "'");
+    wf.tx.entries = before;
+  };
+  const auto more = [](const Key& key) { return std::string(key) + '\0'; };
+  const std::string lease(*wf.tx.get(Key(Table::lease, raw(worker))));
+  const std::string one_class = encode(JobClass{});
+  refused(Table::name, more(Key(Table::name, 77).be64(1)), "",
+          [&] { return only_error(find_by_name_hash(wf.tx, 77)); });
+  refused(Table::name, std::string(Key(Table::name, 77)) + "xy", "",
+          [&] { return only_error(find_by_name_hash(wf.tx, 77)); });
+  const std::string after = more(Key(Table::lease, raw(worker)));
+  refused(Table::lease, after, lease, [&] { return list(JobState::running); });
+  refused(Table::lease, after, lease,
+          [&] { return scan_workers(wf.tx, true, [](const Worker&) { return true; }); });
+  const std::string last = std::string(Key(Table::lease)) + '\1';
+  refused(Table::lease, last, lease, [&] { return only_error(newest_worker(wf.tx)); });
+  refused(Table::lease, last, lease, [&] { return only_error(successors(wf.tx, worker, 3)); });
+  refused(Table::lease, last, lease,
+          [&] { return only_error(is_anybody_of(wf.tx, raw(worker) + 1, UINT64_MAX)); });
+  refused(Table::span, more(Key(Table::span, 1)), *wf.tx.get(Key(Table::span, 1)),
+          [&] { return list(); });
+  refused(Table::sweep, more(Key(Table::sweep, 1)), "",
+          [&] { return scan_sweeps(wf.tx, [](const Template&) { return true; }); });
+  refused(Table::job_class, std::string(Key(Table::job_class)) + "x", one_class,
+          [&] { return scan_classes(wf.tx, [](const JobClass&) { return true; }); });
+  refused(Table::delayed, std::string(Key(Table::delayed, 0)), "",
+          [&] { return list(JobState::delayed); });
+  refused(Table::delayed, std::string(Key(Table::delayed, 0)), "", [&] { return claim_some(); });
+  refused(Table::ready, more(ready_key({0, 0, 0, 3, 2})), std::string(Value().varint(1)),
+          [&] { return list(JobState::ready); });
+  refused(Table::action_run, more(Key(Table::action_run).be32(1)), "",
+          [&] { return scan_runs(wf.tx, 1, [](WorkerEpoch, const ActionRun&) { return true; }); });
+  refused(Table::own_rank, more(Key(Table::own_rank, 5)), "", [&] { return finish_held(); });
+}
+
+TEST_F(Forged, user_data_listed_without_a_name_ends_a_reset) {
+  // Shorter than the number of a job, and between those of two jobs.
+  wf.tx.put(std::string(1, static_cast<char>(Table::ephemeral)) + std::string(7, '\0') + '\1', {});
+  wf.tx.put(std::string(Key(Table::ephemeral, 1)), {});
+  const auto cleared = clear_ephemeral(wf.tx, range(0, 6));
+  expect_corrupt(cleared, "table 'u'");
+}
+
+TEST_F(Forged, barriers_of_another_length_are_not_taken_for_none) {
+  wf.tx.put(std::string(Key(Table::barrier, 9)) + '\0', "");
+  Plan addition = plan_of({{1, 0}});
+  addition.templates[0].first = JobId{7};
+  addition.dependencies.push_back({{range(1, 4)}, {range(7, 1)}});
+  expect_corrupt(only_error(add_jobs(wf.tx, addition, {})), "table 'b'");
 }
 
 TEST_F(Forged, more_actions_than_there_are_end_the_exchange) {

@@ -1,8 +1,11 @@
 #include "lib/claim/ledger.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "lib/claim/override.h"
@@ -74,7 +77,7 @@ std::optional<Rank> Ledger::follow_suspicion(std::uint64_t id, const Job& before
   if (added) {
     JobClass job_class = state_.job_class(rank->job_class);
     job_class.alone = alone(after);
-    to->second = find_or_add_class(tx_, job_class);
+    to->second = find_or_add_class(tx_, state_, job_class);
   }
   put_rank(tx_, state_, id, {to->second, rank->priority});
   return rank;
@@ -152,13 +155,26 @@ void Ledger::pass_over_members(std::uint64_t barrier) {
   follow({barrier, EndCause::none, state_.countdown(barrier).doom(), JobId{}});
 }
 
+// What waits for a barrier that turns may turn the next one, so rounds follow one another as
+// barriers do: each has one more behind it that turned, but the first, which may be about jobs that
+// were doubtful before. Where more rounds have turned some than there are that turned, a barrier
+// waits for its own members, and between forged counters the rounds would have no end.
 void Ledger::settle() {
+  std::set<std::uint64_t> turned;
+  std::size_t rounds = 0;
   while (!moves_.empty() || !touched_.empty() || !withdrawn_.empty() || !ready_again_.empty() ||
          !doubtful_.empty()) {
     withdraw(tx_, state_, withdrawn_);
     put_ready_again(tx_, ready_again_);
     const auto turns = count_moves(tx_, state_, tally_, moves_, reopen_, touched_, followers_);
     touched_.clear();
+    for (const Turn& turn : turns) turned.insert(turn.barrier);
+    if (!turns.empty() && ++rounds > turned.size() + 1) {
+      state_.contradicts(fmt::format("barrier {} waits for its own jobs", turns.front().barrier));
+      moves_.clear();
+      doubtful_.clear();
+      return;
+    }
     for (const Turn& turn : turns) follow(turn);
     pass_over_doubtful();
   }

@@ -60,11 +60,17 @@ std::optional<LimitState> read_limit(const Reader& reader, std::uint32_t limit) 
   return LimitState{*known, used_of(reader, limit)};
 }
 
-void scan_limits(const Reader& reader, const std::function<bool(const LimitState&)>& visit) {
-  for (std::uint32_t n = 1;; ++n) {
-    const auto one = read_limit(reader, n);
-    if (!one || !visit(*one)) return;
-  }
+Result<void> scan_limits(const Reader& reader,
+                         const std::function<bool(const LimitState&)>& visit) {
+  State state(reader);
+  std::uint32_t next = 1;
+  reader.scan_prefix(Key(Table::limit), [&](const store::Entry& e) {
+    const bool follows = e.key == std::string_view(Key(Table::limit).be32(next));
+    const auto limit = follows ? decode_limit(e.value) : std::nullopt;
+    if (!limit) state.damaged(e.key);
+    return limit && visit({*limit, used_of(reader, next++)});
+  });
+  return state.sound();
 }
 
 }  // namespace torc::claim

@@ -43,6 +43,8 @@ struct LimitState {
 };
 // nullopt: there is no such limit. One look each.
 [[nodiscard]] std::optional<LimitState> read_limit(const Reader& reader, std::uint32_t limit);
-void scan_limits(const Reader& reader, const std::function<bool(const LimitState&)>& visit);
+// In the order of their numbers, which follow one another from 1. Error corrupt when they do not,
+// or when one cannot be read.
+Result<void> scan_limits(const Reader& reader, const std::function<bool(const LimitState&)>& visit);
 
 }  // namespace torc::claim

@@ -41,7 +41,7 @@ void each_rank(
   std::uint64_t at = first;
   while (at < end) {
     const auto entry = state.reader().seek(Key(Table::own_rank, at));
-    const auto id = entry ? id_in(Table::own_rank, entry->key) : std::nullopt;
+    const auto id = state.id_of(Table::own_rank, entry);
     if (!id || *id >= end) break;
     const auto own = decode_rank(entry->value);
     if (!own) return state.damaged(Key(Table::own_rank, *id));
@@ -53,11 +53,13 @@ void each_rank(
   run(end, common);
 }
 
-std::uint32_t find_or_add_class(Transaction& tx, const JobClass& job_class) {
+std::uint32_t find_or_add_class(Transaction& tx, State& state, const JobClass& job_class) {
   const std::string wanted = encode(job_class);
   std::uint32_t number = 0;
   bool found = false;
   tx.scan_prefix(Key(Table::job_class), [&](const store::Entry& e) {
+    // Else the number that comes out may be that of another class.
+    if (e.key != std::string_view(Key(Table::job_class).be32(number))) state.damaged(e.key);
     found = e.value == wanted;
     if (!found) ++number;
     return !found;
@@ -139,7 +141,8 @@ class Setter {
     if (known != classes_.end()) return known->second;
     const JobClass old = ledger_.state().job_class(before);
     const JobClass wanted = setting_.applied_to(old);
-    const std::uint32_t number = wanted == old ? before : find_or_add_class(ledger_.tx(), wanted);
+    const std::uint32_t number =
+        wanted == old ? before : find_or_add_class(ledger_.tx(), ledger_.state(), wanted);
     classes_.emplace(before, number);
     return number;
   }

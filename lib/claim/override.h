@@ -37,7 +37,8 @@ void each_rank(
 
 // The number of this class: of an equal one that is there, else of a new one at the end. Looks at
 // all classes.
-[[nodiscard]] std::uint32_t find_or_add_class(Transaction& tx, const JobClass& job_class);
+[[nodiscard]] std::uint32_t find_or_add_class(Transaction& tx, State& state,
+                                              const JobClass& job_class);
 
 // Writes, or erases where it says no more than the span, the rank of its own that a job has.
 void put_rank(Transaction& tx, State& state, std::uint64_t id, const Rank& rank);

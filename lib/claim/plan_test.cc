@@ -91,8 +91,8 @@ TEST(Plan, what_was_planned_is_read_back) {
   EXPECT_EQ(read_template(wf.tx, JobId{4})->priority, -2);
   EXPECT_FALSE(read_template(wf.tx, JobId{6}));
   EXPECT_FALSE(read_template(wf.tx, JobId{0}));
-  EXPECT_EQ(find_by_name_hash(wf.tx, 77), (std::vector{JobId{4}, JobId{5}}));
-  EXPECT_TRUE(find_by_name_hash(wf.tx, 78).empty());
+  EXPECT_EQ(*find_by_name_hash(wf.tx, 77), (std::vector{JobId{4}, JobId{5}}));
+  EXPECT_TRUE(find_by_name_hash(wf.tx, 78)->empty());
   std::vector<JobId> sweeps;
   EXPECT_TRUE(
       scan_sweeps(wf.tx, [&](const Template& s) { return sweeps.push_back(s.first), true; }).ok());

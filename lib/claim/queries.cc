@@ -25,9 +25,10 @@ using Records = std::vector<std::pair<std::uint64_t, Job>>;
 Records records_from(State& state, std::uint64_t from, std::uint64_t end) {
   Records out;
   state.reader().scan(Key(Table::job, from), [&](const store::Entry& e) {
+    if (!is_in(Table::job, e.key)) return false;
     const auto id = id_in(Table::job, e.key);
-    if (!id || *id >= end) return false;
-    const auto job = decode_job(e.value);
+    if (id && *id >= end) return false;
+    const auto job = id ? decode_job(e.value) : std::nullopt;
     if (!job) {
       state.damaged(e.key);
       return false;
@@ -71,7 +72,8 @@ std::optional<store::Entry> last_of(const Reader& reader, Table table) {
 }
 
 // How many jobs there are. That the counters, the spans and the templates agree in it costs two
-// looks, and leaves nothing that a walk over all jobs could be made endless with.
+// looks, and leaves nothing that a walk over all jobs could be made endless with. A third one: no
+// record stands before that of the first job, where a walk that begins there would not see it.
 std::uint64_t extent(State& state) {
   const std::uint64_t jobs = state.tally().jobs();
   const auto check = [&](Table table, std::string_view what, const auto& end_of) {
@@ -93,6 +95,9 @@ std::uint64_t extent(State& state) {
     const auto t = decode_template(e.key, e.value);
     return t ? std::optional(raw(t->first) + t->count) : std::nullopt;
   });
+  const auto first = state.reader().seek(Key(Table::job));
+  if (first && first->key < std::string_view(Key(Table::job, 1)) && is_in(Table::job, first->key))
+    state.damaged(first->key);
   return jobs;
 }
 
@@ -125,13 +130,13 @@ class SpanCheck {
 void scan_spans(State& state, const std::function<bool(const Span&)>& visit) {
   SpanCheck check(state);
   if (!state.sound()) return;
-  Key from(Table::span);
+  std::string from(1, static_cast<char>(Table::span));
   while (const auto entry = state.reader().seek(from)) {
     if (!is_in(Table::span, entry->key)) break;
     const auto span = decode_span(entry->key, entry->value);
     if (!span) return state.damaged(entry->key);
+    from.assign(entry->key).push_back('\0');  // nor is a key passed over that is one byte longer
     if (!check.passes(*span) || !visit(*span)) return;
-    from = Key(Table::span, span->first + 1);
   }
   if (const auto beyond = state.next_record(check.jobs() + 1))
     state.contradicts(fmt::format("job {} has a record, of {} jobs", *beyond, check.jobs()));
@@ -216,7 +221,7 @@ std::vector<std::uint64_t> held_by_anyone(State& state) {
   const std::uint64_t most = tally.of(JobState::claimed) + tally.of(JobState::running);
   std::vector<std::uint64_t> ids;
   state.reader().scan_prefix(Key(Table::lease), [&](const store::Entry& e) {
-    const auto lease = decode_lease(e.value);
+    const auto lease = id_in(Table::lease, e.key) ? decode_lease(e.value) : std::nullopt;
     if (!lease) {
       state.damaged(e.key);
       return false;
@@ -363,7 +368,7 @@ Result<void> replace_recipe(Transaction& tx, JobId first, std::string_view recip
 
 Result<void> scan_sweeps(const Reader& reader, const std::function<bool(const Template&)>& visit) {
   State state(reader);
-  Key from(Table::sweep);
+  std::string from(1, static_cast<char>(Table::sweep));
   while (const auto entry = reader.seek(from)) {
     if (!is_in(Table::sweep, entry->key)) break;
     const auto id = id_in(Table::sweep, entry->key);
@@ -372,8 +377,8 @@ Result<void> scan_sweeps(const Reader& reader, const std::function<bool(const Te
       state.damaged(entry->key);
       break;
     }
+    from.assign(entry->key).push_back('\0');
     if (!visit(*sweep)) break;
-    from = Key(Table::sweep, *id + 1);
   }
   return state.sound();
 }
@@ -399,14 +404,16 @@ Result<void> scan_templates(const Reader& reader,
   return state.sound();
 }
 
-std::vector<JobId> find_by_name_hash(const Reader& reader, std::uint64_t hash) {
+Result<std::vector<JobId>> find_by_name_hash(const Reader& reader, std::uint64_t hash) {
+  State state(reader);
   std::vector<JobId> ids;
   reader.scan_prefix(Key(Table::name, hash), [&](const store::Entry& e) {
-    std::uint64_t id = 0;
-    for (char c : e.key.substr(9)) id = (id << 8) | static_cast<std::uint8_t>(c);
-    ids.push_back(JobId{id});
-    return true;
+    const auto id = named_in(e.key);
+    if (!id) state.damaged(e.key);
+    if (id) ids.push_back(JobId{*id});
+    return id.has_value();
   });
+  TORC_TRY(state.sound());
   return ids;
 }
 
@@ -423,8 +430,10 @@ Result<void> scan_jobs(const Reader& reader, std::optional<JobState> state,
 
 Result<void> scan_classes(const Reader& reader, const std::function<bool(const JobClass&)>& visit) {
   State state(reader);
+  std::uint32_t next = 0;
   reader.scan_prefix(Key(Table::job_class), [&](const store::Entry& e) {
-    const auto c = decode_class(e.value);
+    const bool follows = e.key == std::string_view(Key(Table::job_class).be32(next++));
+    const auto c = follows ? decode_class(e.value) : std::nullopt;
     if (!c) state.damaged(e.key);
     return c && visit(*c);
   });

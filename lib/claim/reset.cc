@@ -51,10 +51,8 @@ void barriers_of(State& state, const JobRange& range, std::set<std::uint64_t>& b
   const Reader& reader = state.reader();
   const std::uint64_t first = raw(range.first);
   std::uint64_t from = first;
-  if (const auto e = reader.seek_before(Key(Table::upstream, first + 1));
-      e && is_in(Table::upstream, e->key)) {
-    from = id_in(Table::upstream, e->key).value_or(first);
-  }
+  const auto before = reader.seek_before(Key(Table::upstream, first + 1));
+  from = state.id_of(Table::upstream, before).value_or(first);
   reader.scan(Key(Table::upstream, from), [&](const store::Entry& e) {
     if (!is_in(Table::upstream, e.key)) return false;
     const auto run = decode_upstream(e.key, e.value);

@@ -9,10 +9,18 @@
 namespace torc::claim {
 namespace {
 
+// The job in the key that a look into the list of delayed ones found; nullopt: its end.
+std::optional<std::uint64_t> listed_id(State& state, const std::optional<store::Entry>& entry) {
+  if (!entry || !is_in(Table::delayed, entry->key)) return std::nullopt;
+  const auto id = delayed_in(entry->key);
+  if (!id) state.damaged(entry->key);
+  return id;
+}
+
 // The delayed job that a key is about, if it may be tried again at `now`.
 std::optional<Job> due_job(State& state, const std::optional<store::Entry>& entry, WallTime now,
                            std::uint64_t& id) {
-  const auto found = entry ? delayed_in(entry->key) : std::nullopt;
+  const auto found = listed_id(state, entry);
   if (!found) return std::nullopt;
   id = *found;
   const auto job = state.open_record(id);
@@ -97,21 +105,20 @@ bool promote_due(Ledger& ledger, WallTime now) {
 }
 
 std::optional<std::chrono::microseconds> next_due(State& state, WallTime now) {
-  const auto entry = state.reader().seek(Key(Table::delayed));
-  const auto id = entry ? delayed_in(entry->key) : std::nullopt;
+  const auto id = listed_id(state, state.reader().seek(Key(Table::delayed)));
   if (!id) return std::nullopt;
   const auto job = state.open_record(*id);
   if (!job) return std::nullopt;
   return std::max<std::chrono::microseconds>(job->not_before - now, std::chrono::microseconds(0));
 }
 
-ByteCount memory_ceiling(const Reader& reader, const Handler& handler) {
+Result<ByteCount> memory_ceiling(const Reader& reader, const Handler& handler) {
   ByteCount most = handler.memory_ceiling;
   if (most.value > 0) return most;
-  scan_workers(reader, true, [&](const Worker& worker) {
+  TORC_TRY(scan_workers(reader, true, [&](const Worker& worker) {
     most = std::max(most, worker.info.memory);
     return true;
-  });
+  }));
   return most;
 }
 
@@ -222,7 +229,7 @@ void Retries::grow(std::uint64_t id, WorkerEpoch worker, const RetryRule& rule) 
     wanted.need.memory = grown_memory(rule, old.need.memory, most_memory());
   wanted.need.runtime = grown_runtime(*terms_.handler, rule, old.need.runtime);
   if (wanted == old) return;
-  const std::uint32_t number = find_or_add_class(ledger_.tx(), wanted);
+  const std::uint32_t number = find_or_add_class(ledger_.tx(), ledger_.state(), wanted);
   put_rank(ledger_.tx(), state, id, {number, rank->priority});
   ledger_.quota().change_class(worker, rank->job_class, number);  // its end is still to be written
 }
@@ -237,7 +244,11 @@ RetryCounts Retries::counts_of(std::uint64_t id, const Job& job) {
 
 ByteCount Retries::most_memory() {
   if (terms_.handler->memory_ceiling.value > 0) return terms_.handler->memory_ceiling;
-  if (!largest_worker_) largest_worker_ = memory_ceiling(ledger_.tx(), *terms_.handler);
+  if (!largest_worker_) {
+    const auto largest = memory_ceiling(ledger_.tx(), *terms_.handler);
+    if (!largest) ledger_.state().note(largest.error());
+    largest_worker_ = largest ? *largest : ByteCount{};
+  }
   return *largest_worker_;
 }
 

@@ -50,7 +50,7 @@ inline constexpr std::chrono::seconds kLongestRuntime = std::chrono::hours(30 * 
 
 // What a job may be given at most by `handler`: what schedulers offer or, where nobody said, what
 // the largest living worker has (a look at each of them).
-[[nodiscard]] ByteCount memory_ceiling(const Reader& reader, const Handler& handler);
+Result<ByteCount> memory_ceiling(const Reader& reader, const Handler& handler);
 
 enum class Ceiling : std::uint8_t { none, memory, runtime };
 // What a job ran out of that `rule` of `handler` is to give it more of, but cannot: another attempt

@@ -112,9 +112,13 @@ JobClass State::job_class(std::uint32_t number) {
   return sound_or_damaged(key, value ? decode_class(*value) : std::nullopt).value_or(JobClass{});
 }
 
-std::optional<std::uint64_t> State::next_record(std::uint64_t id) const {
-  const auto entry = reader_.seek(Key(Table::job, id));
-  return entry ? id_in(Table::job, entry->key) : std::nullopt;
+std::optional<std::uint64_t> State::next_record(std::uint64_t id) {
+  return id_of(Table::job, reader_.seek(Key(Table::job, id)));
+}
+
+std::optional<std::uint64_t> State::id_of(Table table, const std::optional<store::Entry>& found) {
+  if (!found || !is_in(table, found->key)) return std::nullopt;
+  return sound_or_damaged(found->key, id_in(table, found->key));
 }
 
 void State::damaged(std::string_view key) {
@@ -122,6 +126,10 @@ void State::damaged(std::string_view key) {
   damage_ =
       fmt::format("the state of the jobs cannot be read at table '{}', key", key.substr(0, 1));
   for (char c : key.substr(1)) damage_ += fmt::format(" {:02x}", static_cast<unsigned char>(c));
+}
+
+void State::note(const Error& of_a_scan) {
+  if (damage_.empty()) damage_ = of_a_scan.what;
 }
 
 void State::contradicts(std::string what) {

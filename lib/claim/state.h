@@ -41,9 +41,14 @@ class State {
   [[nodiscard]] std::optional<Worker> worker(WorkerEpoch epoch);
   [[nodiscard]] JobClass job_class(std::uint32_t number);
   // The first id >= `id` that has a record of its own; nullopt: none.
-  [[nodiscard]] std::optional<std::uint64_t> next_record(std::uint64_t id) const;
+  [[nodiscard]] std::optional<std::uint64_t> next_record(std::uint64_t id);
+  // The id in the key that a look into `table` found; nullopt: it found the end of the table. A key
+  // of the table that is not its byte and one id is damage, and not the end.
+  [[nodiscard]] std::optional<std::uint64_t> id_of(Table table,
+                                                   const std::optional<store::Entry>& found);
 
   void damaged(std::string_view key);
+  void note(const Error& of_a_scan);
   // Records that can be read do not agree. `what`: one sentence without a full stop.
   void contradicts(std::string what);
   [[nodiscard]] Result<void> sound() const;

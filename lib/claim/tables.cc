@@ -337,6 +337,11 @@ std::optional<Countdown> decode_countdown(std::string_view value) {
   return whole(in, c);
 }
 
+std::optional<std::uint64_t> named_in(std::string_view key) {
+  if (!is_in(Table::name, key) || key.size() != 17) return std::nullopt;
+  return number_at(key, 9, 8);
+}
+
 Key delayed_key(WallTime not_before, std::uint64_t id) {
   const std::int64_t at = not_before.count();
   return Key(Table::delayed, at < 0 ? 0 : static_cast<std::uint64_t>(at)).be64(id);

@@ -189,6 +189,9 @@ struct Countdown {
 // The total of a whole barrier's value, without the rest.
 [[nodiscard]] std::uint64_t decode_total(std::string_view value);
 
+// The job in a key of the names.
+[[nodiscard]] std::optional<std::uint64_t> named_in(std::string_view key);
+
 // Where a delayed job is listed: the one that is due first stands first.
 [[nodiscard]] Key delayed_key(WallTime not_before, std::uint64_t id);
 [[nodiscard]] std::optional<std::uint64_t> delayed_in(std::string_view key);  // the job

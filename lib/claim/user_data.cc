@@ -5,6 +5,7 @@
 #include "lib/base/codec.h"
 #include "lib/base/limits.h"
 #include "lib/claim/claimer.h"
+#include "lib/claim/state.h"
 #include "lib/claim/tables.h"
 #include "lib/claim/verify_plan.h"
 
@@ -189,12 +190,16 @@ Result<std::optional<UserDatum>> read_user_datum(const store::Reader& reader,
   return datum;
 }
 
-void scan_user_data(const store::Reader& reader,
-                    const std::function<bool(const UserDatum&)>& visit) {
+Result<void> scan_user_data(const store::Reader& reader,
+                            const std::function<bool(const UserDatum&)>& visit) {
+  State state(reader);
   reader.scan_prefix(Key(Table::user_data), [&](const store::Entry& e) {
+    if (e.key.size() == 1) return true;  // the count
     const auto datum = decode(e.key, e.value);
-    return !datum || visit(*datum);
+    if (!datum) state.damaged(e.key);
+    return datum && visit(*datum);
   });
+  return state.sound();
 }
 
 Result<bool> set_user_datum(store::Transaction& tx, std::string_view name, std::string_view value,
@@ -236,13 +241,20 @@ Result<bool> delete_user_datum(store::Transaction& tx, std::string_view name) {
 
 Result<void> clear_ephemeral(store::Transaction& tx, const JobRange& makers) {
   const std::uint64_t end = raw(makers.first) + makers.count;
+  const std::size_t before_name = std::string_view(Key(Table::ephemeral, end)).size();
+  State state(tx);
   std::vector<std::string> names;
   tx.scan(Key(Table::ephemeral, raw(makers.first)), [&](const store::Entry& e) {
     if (!is_in(Table::ephemeral, e.key) || e.key >= std::string_view(Key(Table::ephemeral, end)))
       return false;
-    names.emplace_back(e.key.substr(9));
+    if (e.key.size() <= before_name) {
+      state.damaged(e.key);
+      return false;
+    }
+    names.emplace_back(e.key.substr(before_name));
     return true;
   });
+  TORC_TRY(state.sound());
   for (const std::string& name : names) {
     TORC_ASSIGN(std::optional<UserDatum> datum, read_user_datum(tx, name));
     if (!datum || datum->value == datum->initial) continue;

@@ -50,9 +50,9 @@ Result<void> add_user_data(store::Transaction& tx, const std::vector<UserDatum>&
 // Of a record that cannot be read: Error corrupt. nullopt: nobody has this name.
 [[nodiscard]] Result<std::optional<UserDatum>> read_user_datum(const store::Reader& reader,
                                                                std::string_view name);
-// In the order of their names; records that cannot be read are left out.
-void scan_user_data(const store::Reader& reader,
-                    const std::function<bool(const UserDatum&)>& visit);
+// In the order of their names. Error corrupt when a record cannot be read.
+Result<void> scan_user_data(const store::Reader& reader,
+                            const std::function<bool(const UserDatum&)>& visit);
 
 enum class Create : std::uint8_t { no, yes };
 // false: it holds that already. Errors: invalid (no such name, and Create::no; or too

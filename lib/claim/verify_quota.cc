@@ -14,10 +14,10 @@ class QuotaAudit {
   QuotaAudit(const Reader& reader, const PlanTables& plan) : reader_(reader), plan_(plan) {}
 
   Result<void> run(const std::map<std::uint64_t, std::uint64_t>& occupied) {
-    scan_limits(reader_, [&](const LimitState& one) {
+    TORC_TRY(scan_limits(reader_, [&](const LimitState& one) {
       limits_.push_back(one);
       return true;
-    });
+    }));
     for (const auto& [id, worker] : occupied) add(id, WorkerEpoch{worker});
     TORC_TRY(state_.sound());
     TORC_TRY(check_limits());

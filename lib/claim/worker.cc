@@ -29,14 +29,16 @@ Key host_key(std::string_view host, WorkerEpoch epoch) {
 }
 
 // The first living worker on the host with an epoch of at least `from`.
-std::optional<WorkerEpoch> first_on(const Reader& reader, std::string_view host,
-                                    std::uint64_t from) {
+std::optional<WorkerEpoch> first_on(State& state, std::string_view host, std::uint64_t from) {
   const Key prefix(Table::host, name_hash(host));
   const Key at = host_key(host, WorkerEpoch{from});
-  const auto entry = reader.seek(at);
+  const auto entry = state.reader().seek(at);
   if (!entry || !entry->key.starts_with(std::string_view(prefix))) return std::nullopt;
   // A key of another length would give an epoch below `from`, and whoever asks on no end.
-  if (entry->key.size() != std::string_view(at).size()) return std::nullopt;
+  if (entry->key.size() != std::string_view(at).size()) {
+    state.damaged(entry->key);
+    return std::nullopt;
+  }
   std::uint64_t epoch = 0;
   for (const char c : entry->key.substr(std::string_view(prefix).size())) {
     epoch = (epoch << 8) | static_cast<std::uint8_t>(c);
@@ -56,7 +58,7 @@ void bury(Ledger& ledger, WorkerEpoch epoch, WorkerStatus status, const Lease& l
   const Key at_host = host_key(worker->info.host, epoch);
   if (!ledger.tx().get(at_host)) return ledger.state().damaged(at_host);
   ledger.tx().erase(at_host);
-  if (!first_on(ledger.tx(), worker->info.host, 0)) --ledger.tally().hosts;
+  if (!first_on(ledger.state(), worker->info.host, 0)) --ledger.tally().hosts;
 }
 
 // The job of `id` that the worker's lease says it holds.
@@ -126,7 +128,7 @@ Result<WorkerEpoch> register_worker(Transaction& tx, WorkerInfo info) {
   lease.last_seen = info.registered_at;
   lease.ttl = lease_ttl(info.lease_ttl, ledger.tally().living + 1, info.lease_beat);
   info.own_beat_file = ledger.tally().living < store::kOwnBeatFiles;
-  if (!first_on(tx, info.host, 0)) ++ledger.tally().hosts;
+  if (!first_on(ledger.state(), info.host, 0)) ++ledger.tally().hosts;
   tx.put(host_key(info.host, epoch), {});
   tx.put(Key(Table::worker, raw(epoch)), encode_worker(info, WorkerStatus::living, Lease{}, {}));
   tx.put(Key(Table::lease, raw(epoch)), encode(lease));
@@ -196,18 +198,22 @@ std::optional<Worker> read_worker(const Reader& reader, WorkerEpoch epoch) {
   return with_lease(*std::move(worker), state.lease(epoch));
 }
 
-void scan_workers(const Reader& reader, bool living_only,
-                  const std::function<bool(const Worker&)>& visit) {
+Result<void> scan_workers(const Reader& reader, bool living_only,
+                          const std::function<bool(const Worker&)>& visit) {
   const Table table = living_only ? Table::lease : Table::worker;
-  Key from(table);
+  State state(reader);
+  std::string from(1, static_cast<char>(table));
   while (const auto entry = reader.seek(from)) {
-    const auto epoch = id_in(table, entry->key);
-    if (!epoch) return;
-    const auto worker = read_worker(reader, WorkerEpoch{*epoch});
-    if (worker && !visit(*worker)) return;
-    if (*epoch == UINT64_MAX) return;
-    from = Key(table, *epoch + 1);
+    const auto epoch = state.id_of(table, entry);
+    if (!epoch) break;
+    from.assign(entry->key).push_back('\0');  // a key that is one byte longer is not passed over
+    auto worker = state.worker(WorkerEpoch{*epoch});
+    if (!worker) state.damaged(Key(Table::worker, *epoch));
+    const auto lease = state.lease(WorkerEpoch{*epoch});
+    TORC_TRY(state.sound());
+    if (!visit(with_lease(*std::move(worker), lease))) break;
   }
+  return state.sound();
 }
 
 Result<Crowd> read_crowd(const Reader& reader) {
@@ -217,10 +223,11 @@ Result<Crowd> read_crowd(const Reader& reader) {
   return Crowd{tally.living, tally.hosts, tally.job_time, tally.of(JobState::ready)};
 }
 
-std::optional<Worker> newest_worker(const Reader& reader) {
+Result<std::optional<Worker>> newest_worker(const Reader& reader) {
   const char after_all = static_cast<char>(static_cast<char>(Table::lease) + 1);
-  const auto entry = reader.seek_before({&after_all, 1});
-  const auto epoch = entry ? id_in(Table::lease, entry->key) : std::nullopt;
+  State state(reader);
+  const auto epoch = state.id_of(Table::lease, reader.seek_before({&after_all, 1}));
+  TORC_TRY(state.sound());
   return epoch ? read_worker(reader, WorkerEpoch{*epoch}) : std::nullopt;
 }
 
@@ -234,19 +241,22 @@ store::BeatPlace beat_place(const Reader& reader, WorkerEpoch worker) {
   return known ? beat_place(*known) : store::BeatPlace{raw(worker), store::BeatFile::own};
 }
 
-bool is_anybody_of(const Reader& reader, std::uint64_t first, std::uint64_t last) {
-  const auto entry = reader.seek(Key(Table::lease, first));
-  const auto epoch = entry ? id_in(Table::lease, entry->key) : std::nullopt;
+Result<bool> is_anybody_of(const Reader& reader, std::uint64_t first, std::uint64_t last) {
+  State state(reader);
+  const auto epoch = state.id_of(Table::lease, reader.seek(Key(Table::lease, first)));
+  TORC_TRY(state.sound());
   return epoch && *epoch <= last;
 }
 
-std::vector<WorkerEpoch> workers_on(const Reader& reader, std::string_view host) {
+Result<std::vector<WorkerEpoch>> workers_on(const Reader& reader, std::string_view host) {
+  State state(reader);
   std::vector<WorkerEpoch> found;
-  for (auto epoch = first_on(reader, host, 0); epoch;
-       epoch = first_on(reader, host, raw(*epoch) + 1)) {
+  for (auto epoch = first_on(state, host, 0); epoch;
+       epoch = first_on(state, host, raw(*epoch) + 1)) {
     found.push_back(*epoch);
     if (raw(*epoch) == UINT64_MAX) break;
   }
+  TORC_TRY(state.sound());
   return found;
 }
 
@@ -261,12 +271,13 @@ std::vector<ClaimToken> read_revoked(const Reader& reader, WorkerEpoch worker) {
   return tokens;
 }
 
-std::vector<WorkerEpoch> successors(const Reader& reader, WorkerEpoch self, std::size_t count) {
+Result<std::vector<WorkerEpoch>> successors(const Reader& reader, WorkerEpoch self,
+                                            std::size_t count) {
+  State state(reader);
   std::vector<WorkerEpoch> ring;
   const auto collect = [&](std::uint64_t from, std::uint64_t to) {  // [from, to)
     while (ring.size() < count && from < to) {
-      const auto entry = reader.seek(Key(Table::lease, from));
-      const auto epoch = entry ? id_in(Table::lease, entry->key) : std::nullopt;
+      const auto epoch = state.id_of(Table::lease, reader.seek(Key(Table::lease, from)));
       if (!epoch || *epoch >= to) return;
       ring.push_back(WorkerEpoch{*epoch});
       from = *epoch + 1;
@@ -274,6 +285,7 @@ std::vector<WorkerEpoch> successors(const Reader& reader, WorkerEpoch self, std:
   };
   collect(raw(self) + 1, UINT64_MAX);
   collect(0, raw(self));
+  TORC_TRY(state.sound());
   return ring;
 }
 

@@ -324,14 +324,18 @@ TEST(Worker, successors_go_round_the_ring_of_the_living) {
   const WorkerEpoch d = wf.join();
   ++wf.tx.number;
   ASSERT_TRUE(release_worker(wf.tx, b, kNoon).ok());
-  EXPECT_EQ(successors(wf.tx, c, 2), (std::vector{d, a}));
-  EXPECT_EQ(successors(wf.tx, c, 9), (std::vector{d, a}));
-  EXPECT_EQ(successors(wf.tx, a, 1), (std::vector{c}));
+  EXPECT_EQ(*successors(wf.tx, c, 2), (std::vector{d, a}));
+  EXPECT_EQ(*successors(wf.tx, c, 9), (std::vector{d, a}));
+  EXPECT_EQ(*successors(wf.tx, a, 1), (std::vector{c}));
   std::vector<WorkerEpoch> living;
-  scan_workers(wf.tx, true, [&](const Worker& w) { return living.push_back(w.epoch), true; });
+  EXPECT_TRUE(scan_workers(wf.tx, true, [&](const Worker& w) {
+                return living.push_back(w.epoch), true;
+              }).ok());
   EXPECT_EQ(living, (std::vector{a, c, d}));
   std::vector<WorkerEpoch> all;
-  scan_workers(wf.tx, false, [&](const Worker& w) { return all.push_back(w.epoch), true; });
+  EXPECT_TRUE(scan_workers(wf.tx, false, [&](const Worker& w) {
+                return all.push_back(w.epoch), true;
+              }).ok());
   EXPECT_EQ(all, (std::vector{a, b, c, d}));
 }
 
@@ -347,19 +351,19 @@ TEST(Worker, the_workers_of_a_host_and_the_hosts_are_known_without_a_walk) {
   const WorkerEpoch b = join("n2");
   const WorkerEpoch c = join("n1");
   wf.check();
-  EXPECT_EQ(workers_on(wf.tx, "n1"), (std::vector{a, c}));
-  EXPECT_EQ(workers_on(wf.tx, "n"), (std::vector<WorkerEpoch>{}));
+  EXPECT_EQ(*workers_on(wf.tx, "n1"), (std::vector{a, c}));
+  EXPECT_EQ(*workers_on(wf.tx, "n"), (std::vector<WorkerEpoch>{}));
   EXPECT_EQ(read_crowd(wf.tx)->workers, 3U);
   EXPECT_EQ(read_crowd(wf.tx)->hosts, 2U);
   ASSERT_TRUE(*expire(wf, b, 5));
-  EXPECT_EQ(workers_on(wf.tx, "n2"), (std::vector<WorkerEpoch>{}));
+  EXPECT_EQ(*workers_on(wf.tx, "n2"), (std::vector<WorkerEpoch>{}));
   EXPECT_EQ(read_crowd(wf.tx)->hosts, 1U);
   ASSERT_TRUE(*expire(wf, a, 5));
-  EXPECT_EQ(workers_on(wf.tx, "n1"), (std::vector{c}));
+  EXPECT_EQ(*workers_on(wf.tx, "n1"), (std::vector{c}));
   EXPECT_EQ(read_crowd(wf.tx)->hosts, 1U);
-  EXPECT_TRUE(is_anybody_of(wf.tx, raw(c), raw(c)));
-  EXPECT_FALSE(is_anybody_of(wf.tx, 0, raw(c) - 1));
-  EXPECT_FALSE(is_anybody_of(wf.tx, raw(c) + 1, UINT64_MAX));
+  EXPECT_TRUE(*is_anybody_of(wf.tx, raw(c), raw(c)));
+  EXPECT_FALSE(*is_anybody_of(wf.tx, 0, raw(c) - 1));
+  EXPECT_FALSE(*is_anybody_of(wf.tx, raw(c) + 1, UINT64_MAX));
 }
 
 TEST(Worker, a_lease_is_as_long_as_the_worker_said_last) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <optional>
+#include <set>
+#include <vector>
 
 #include "lib/store/disk.h"
 #include "lib/store/engines.h"
@@ -22,8 +24,8 @@ bool is_callers_file(const std::string& name) {
   return !name.starts_with("gate-") && !name.starts_with("state-") && !name.starts_with('.');
 }
 
-Result<void> collect(Disk& disk, const Path& root, const Path& inside,
-                     std::vector<Store::File>& out) {
+// The paths of the caller's files inside the store.
+Result<void> collect(Disk& disk, const Path& root, const Path& inside, std::vector<Path>& out) {
   TORC_ASSIGN(const std::vector<std::string> names, disk.list(root / inside));
   for (const std::string& name : names) {
     const Path path = inside / name;
@@ -35,10 +37,28 @@ Result<void> collect(Disk& disk, const Path& root, const Path& inside,
     if (status.kind == FileKind::directory) {
       TORC_TRY(collect(disk, root, path, out));
     } else if (status.kind == FileKind::regular) {
-      TORC_ASSIGN(std::string content, read_file(disk, root / path));
-      out.push_back({path, std::move(content)});
+      out.push_back(path);
     }
   }
+  return {};
+}
+
+// One after the other: there may be many, and large ones. The caller syncs `to` itself.
+Result<void> copy_files(Disk& disk, const Path& from, const std::vector<Path>& files,
+                        const Path& to) {
+  std::set<Path> made;
+  for (const Path& file : files) {
+    Path directory = to;
+    for (const Path& part : file.parent_path()) {
+      directory /= part;
+      if (!made.insert(directory).second) continue;
+      Result<void> there = disk.make_directory(directory);
+      if (!there.ok() && there.error().os_errno != EEXIST) return there;
+    }
+    TORC_ASSIGN(const std::string content, read_file(disk, from / file));
+    TORC_TRY(write_file(disk, to / file, content, Durable::yes));
+  }
+  for (const Path& directory : made) TORC_TRY(disk.sync_directory(directory));
   return {};
 }
 
@@ -118,16 +138,16 @@ Result<BackedUp> build(const World& world, const Path& source, const Path& copy,
     TORC_ASSIGN(const std::unique_ptr<Store> store, Store::open(world, source, Tuning{}));
     TORC_ASSIGN(const std::optional<Txn> from, begin_reading(*store));
     if (!from) continue;
-    std::vector<Store::File> files;
+    std::vector<Path> files;
     TORC_TRY(collect(world.disk, source, {}, files));
     const Engine engine = request.engine.value_or(store->identity().engine);
     {
-      // Layout, META and the caller's files as for any new store, but without a commit.
-      TORC_ASSIGN(const auto made, Store::create(
-                                       world, copy, engine, Tuning{},
-                                       [](Transaction&) { return Result<void>(); }, files));
+      // Layout and META as for any new store, but without a commit.
+      TORC_ASSIGN(const auto made, Store::create(world, copy, engine, Tuning{},
+                                                 [](Transaction&) { return Result<void>(); }));
       made->forget_copy();
     }
+    TORC_TRY(copy_files(world.disk, source, files, copy));
     return fill(world, copy, *from);
   }
   return Error{ErrorKind::busy, "this node's copy of " + source.string() + " goes again and again",

@@ -8,7 +8,6 @@ namespace {
 constexpr std::string_view kMagic = "torcCMT1";
 constexpr std::uint32_t kZstd = 1;
 constexpr std::size_t kCompressFrom = 1024;
-// A write set is made in memory by one transaction; more than this is damage, not data.
 // What a byte of zstd can become: a block of 128 KiB is at least four bytes (RFC 8878, 3.1.1.2).
 constexpr std::uint64_t kMostOfAByte = (std::uint64_t{128} << 10) / 4;
 
@@ -25,7 +24,8 @@ std::string compressed(std::string_view raw) {
 bool decompress(std::string_view payload, std::uint64_t raw_size, std::string& out) {
   // The frame names its own size too; they must agree, and be possible, before anything of that
   // size is allocated.
-  if (raw_size > kMostWrites || raw_size > payload.size() * kMostOfAByte ||
+  if (raw_size > kMostWrites || payload.size() >= raw_size ||
+      raw_size > payload.size() * kMostOfAByte ||
       ZSTD_getFrameContentSize(payload.data(), payload.size()) != raw_size) {
     return false;
   }
@@ -79,6 +79,7 @@ Result<CommitFile> decode_commit(const StoreId& store, std::uint64_t sequence,
   }
   if ((flags & ~kZstd) != 0) return damaged(file, "it has flags that this program does not know");
   if ((flags & kZstd) == 0) {
+    if (payload.size() > kMostWrites) return damaged(file, "its payload is too large");
     out.writes = payload;
   } else if (!decompress(payload, raw_size, out.writes)) {
     return damaged(file, "its payload does not decompress");
@@ -106,7 +107,7 @@ bool replay(std::string_view writes,
     const std::uint8_t op = in.u8();
     const std::string_view key = in.text();
     const std::string_view value = op == 1 ? in.text() : std::string_view();
-    if (!in.ok() || key.empty()) return false;
+    if (!in.ok() || key.empty() || value.size() > kMostValue) return false;
     if (op == 1) {
       put(key, value);
     } else if (op == 2) {

@@ -46,9 +46,13 @@ Result<CommitFile> decode_commit(const StoreId& store, std::uint64_t sequence,
 // no whole head. Nothing is checked.
 [[nodiscard]] std::optional<std::uint64_t> commit_length(std::string_view bytes);
 
-// Of one commit, in bytes, before they are compressed: what somebody else put in place of a commit
-// file takes no more memory than that. A commit of so many is refused.
-inline constexpr std::size_t kMostWrites = kMostOfAFile - (std::size_t{1} << 20);
+// Of one commit, in bytes, before they are compressed, and of one value in it. Who reads a commit
+// has its file, then its writes beside the pages that LMDB keeps of them, and `torc verify` the
+// state, too: three times this is less than 1 GiB. It is what the texts of a workflow file may have
+// (64 MiB, and 256 MiB that variables put in); to cancel eight million jobs takes as much. Whoever
+// would write more is told so, with either engine as far as it is about one value.
+inline constexpr std::size_t kMostWrites = std::size_t{320} << 20;
+inline constexpr std::size_t kMostValue = std::size_t{128} << 20;
 
 class WriteSet {
  public:
@@ -61,7 +65,8 @@ class WriteSet {
   Encoder out_;
 };
 
-// Calls `put` and `erase` for each write in order. false: the bytes are no write set.
+// Calls `put` and `erase` for each write in order. false: the bytes are no write set that torc
+// would make.
 [[nodiscard]] bool replay(std::string_view writes,
                           const std::function<void(std::string_view, std::string_view)>& put,
                           const std::function<void(std::string_view)>& erase);

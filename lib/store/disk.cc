@@ -8,6 +8,7 @@ namespace {
 
 constexpr int kStaleTries = 4;
 constexpr std::size_t kFirstPart = std::size_t{1} << 20;  // most files are no larger
+constexpr std::size_t kPart = std::size_t{8} << 20;
 
 // A handle does not know its path, a person wants it.
 Error naming(Error error, const Path& file) {
@@ -30,9 +31,15 @@ Result<std::string> read_once(Disk& disk, const Path& file, std::size_t most) {
     // By its name, which may be gone by now: then it is read as far as it may be.
     const Result<FileStatus> status = disk.status(file);
     if (status.ok() && status->size.value > most) return too_large(file, most);
-    Result<std::string> rest = disk.read(handle, kFirstPart, most + 1 - kFirstPart);
-    if (!rest.ok()) return naming(std::move(rest).error(), file);
-    *bytes += *rest;
+    // In parts into the place that it needs: at no moment is there more than one copy of it.
+    if (status.ok()) bytes->reserve(status->size.value);
+    for (std::size_t wanted = kPart; wanted == kPart && bytes->size() <= most;) {
+      wanted = std::min(kPart, most + 1 - bytes->size());
+      const Result<std::string> part = disk.read(handle, bytes->size(), wanted);
+      if (!part.ok()) return naming(part.error(), file);
+      bytes->append(*part);
+      if (part->size() < wanted) break;
+    }
   }
   if (!bytes.ok()) return naming(std::move(bytes).error(), file);
   if (bytes->size() > most) return too_large(file, most);

@@ -1,11 +1,18 @@
 // What somebody else who may write in a store's directory puts there: links to files of others,
 // fifos, files of giant size. Nothing outside is touched, and nobody waits.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cstring>
 #include <fstream>
 #include <map>
+#include <random>
 
+#include "lib/base/sanitizer.h"
+#include "lib/store/backup.h"
 #include "lib/store/beat.h"
 #include "lib/store/compact.h"
 #include "lib/store/open_lock.h"
@@ -185,10 +192,89 @@ TEST_F(Hostile, a_commit_that_decompresses_to_too_much_is_damaged) {
   const auto file = decode_commit(a->identity().id, 2, giant, "giant");
   ASSERT_FALSE(file.ok());
   EXPECT_EQ(file.error().kind, ErrorKind::corrupt);
-  const auto large = a->commit(1, put("x", std::string(kMostWrites, 'x')));
+  const auto large = a->commit(1, [](Transaction& tx) -> Result<void> {
+    const std::string value(kMostWrites / 3, 'x');
+    for (const char* key : {"x", "y", "z"}) tx.put(key, value);
+    return {};
+  });
   ASSERT_FALSE(large.ok());
   EXPECT_EQ(large.error().kind, ErrorKind::invalid) << large.error().text();
   EXPECT_TRUE(a->commit(1, put("x", "y")).ok());
+}
+
+// What nobody could read is not written, with either engine.
+TEST_F(Hostile, a_value_that_is_too_large_is_neither_written_nor_read) {
+  const std::string value(kMostValue + 1, 'x');
+  Node node(scratch.path(), "lmdb", 3);
+  const auto other = Store::create(node.world(), scratch.path() / "lmdb.torc", Engine::lmdb, tuning,
+                                   put("a", "1"));
+  ASSERT_TRUE(other.ok()) << other.error().text();
+  for (Store* store : {a.get(), other->get()}) {
+    const auto refused = store->commit(1, put("x", value));
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().kind, ErrorKind::invalid);
+    EXPECT_NE(refused.error().what.find("too large"), std::string::npos) << refused.error().what;
+    EXPECT_TRUE(store->commit(1, put("x", "y")).ok());
+  }
+  WriteSet forged;
+  forged.put("x", value);
+  const auto nothing = [](auto...) {};
+  EXPECT_FALSE(replay(forged.bytes(), nothing, nothing));
+}
+
+// The most that a process has had resident while it did `work`, in bytes.
+std::uint64_t peak_of(const std::function<bool()>& work) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(work() ? 0 : 1);
+  int status = 0;
+  rusage used{};
+  EXPECT_EQ(::wait4(child, &status, 0, &used), child);
+  EXPECT_EQ(status, 0);
+  return static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
+}
+
+// As large as a commit may be, of bytes that do not compress: the file, what is in it, and the
+// pages that LMDB makes of that were there at once.
+TEST_F(Hostile, the_largest_commit_costs_no_command_a_gibibyte) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer takes several times the memory";
+  const Identity identity = a->identity();
+  a.reset();
+  b.reset();
+  const auto forge = [&] {
+    const auto before = read_file(*first.disk, commit_file(1));
+    const auto last = decode_commit(identity.id, 1, *before, commit_file(1));
+    std::mt19937_64 random(1);
+    WriteSet writes;
+    for (const char* key : {"x", "y", "z"}) {
+      std::string value((kMostWrites - 1024) / 3, '\0');
+      for (std::size_t i = 0; i + 8 <= value.size(); i += 8) {
+        const std::uint64_t word = random();
+        std::memcpy(value.data() + i, &word, sizeof word);
+      }
+      writes.put(key, value);
+    }
+    std::ofstream(commit_file(2), std::ios::binary)
+        << encode_commit(identity.id, {2, last->after, {}, 1}, writes.bytes());
+    return true;
+  };
+  (void)peak_of(forge);
+  constexpr std::uint64_t kGibibyte = std::uint64_t{1} << 30;
+  Node fresh(scratch.path(), "fresh", 9);
+  EXPECT_LT(peak_of([&] { return Store::open(fresh.world(), directory, tuning).ok(); }),
+            kGibibyte * 3 / 4);
+  EXPECT_LT(peak_of([&] {
+              BackupRequest request;
+              request.destination = scratch.path() / "copy.torc";
+              return backup(fresh.world(), directory, request).ok();
+            }),
+            kGibibyte);
+  // From its snapshot, which does not compress either and is never there as a whole.
+  EXPECT_LT(peak_of([&] {
+              return Store::open(fresh.world(), scratch.path() / "copy.torc", tuning).ok();
+            }),
+            kGibibyte / 2);
+  Node other(scratch.path(), "other", 10);
+  EXPECT_LT(peak_of([&] { return verify(other.world(), directory, no_check).ok(); }), kGibibyte);
 }
 
 // Engine lmdb: LMDB itself would follow them.

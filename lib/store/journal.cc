@@ -108,7 +108,8 @@ bool Journal::refresh(const Path& directory) {
 }
 
 Result<std::string> Journal::read_bytes(std::uint64_t sequence) {
-  return read_file(*disk_, commit_path(sequence));
+  constexpr std::size_t kBesideWrites = std::size_t{1} << 20;
+  return read_file(*disk_, commit_path(sequence), kMostWrites + kBesideWrites);
 }
 
 Result<std::string> Journal::read_bytes_anew(std::uint64_t sequence) {

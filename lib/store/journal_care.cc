@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::chrono::nanoseconds kSnapshotPatience = std::chrono::minutes(10);
 constexpr std::uint64_t kLargeState = std::uint64_t{32} << 20;  // bytes in LMDB
-constexpr std::size_t kMostSegment = std::size_t{16} << 20;
 
 }  // namespace
 

@@ -281,7 +281,7 @@ Result<JournalStore::Applied> JournalStore::apply_run(Txn& txn, Head& head, std:
   if (segments_usable_ && highest - head.sequence >= kManyFiles)
     TORC_TRY(apply_segments(txn, head, highest - 1, passed));
   while (head.sequence < highest) {
-    const Result<std::string> bytes = journal_.read_bytes(head.sequence + 1);
+    Result<std::string> bytes = journal_.read_bytes(head.sequence + 1);
     if (!bytes.ok() && bytes.error().kind == ErrorKind::not_found) {
       missing_ = head.sequence + 1;
       return Applied::vanished;
@@ -293,6 +293,8 @@ Result<JournalStore::Applied> JournalStore::apply_run(Txn& txn, Head& head, std:
       missing_ = head.sequence + 1;
       return Applied::contradicted;
     }
+    // Of a large one nothing is kept, and the writes need the room.
+    if (bytes->size() > kMostOfTail) std::string().swap(*bytes);
     TORC_TRY(apply(txn, file, *bytes, head));
     passed.emplace(head.sequence, head.chain);
   }

@@ -153,7 +153,8 @@ bool JournalStore::have_segment_of(std::uint64_t first) {
   const Result<std::string> single = journal_.read_bytes(last);
   if (!single.ok()) return false;
   for (int tries = 0; tries < 2; ++tries) {
-    const Result<std::string> bytes = read_file(world_.disk, journal_.segment_path(name));
+    const Result<std::string> bytes =
+        read_file(world_.disk, journal_.segment_path(name), kMostSegment);
     if (bytes.ok() && is_whole_segment(identity_.id, name, *bytes, *single)) return true;
     if (tries > 0) break;
     const Result<std::string> made = commits_in(name);

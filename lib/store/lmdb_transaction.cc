@@ -39,12 +39,19 @@ Result<void> LmdbTransaction::health() const {
     return Error{
         ErrorKind::invalid, "a transaction used a key that is empty, too long or reserved", {}};
   }
+  if (too_large_ != 0) {
+    return Error{ErrorKind::invalid,
+                 "a record of " + std::to_string(too_large_) + " bytes is too large; " +
+                     std::to_string(kMostValue) + " is the most",
+                 "say it in several smaller ones; of a workflow: with shorter texts, or fewer "
+                 "values in one entry"};
+  }
   if (rc_ != 0) return lmdb_error(rc_, "cannot use " + (txn_.directory() / "data.mdb").string());
   return {};
 }
 
 bool LmdbTransaction::usable(std::string_view key) const {
-  if (rc_ != 0 || bad_key_) return false;
+  if (rc_ != 0 || bad_key_ || too_large_ != 0) return false;
   if (key.empty() || key.size() > kMaxKeySize || key.front() == '\0') bad_key_ = true;
   return !bad_key_;
 }
@@ -121,6 +128,10 @@ void LmdbTransaction::scan(std::string_view from,
 
 void LmdbTransaction::put(std::string_view key, std::string_view value) {
   if (!usable(key)) return;
+  if (value.size() > kMostValue) {
+    too_large_ = value.size();
+    return;
+  }
   copy_.assign(key).append(value);
   key = std::string_view(copy_).substr(0, key.size());
   value = std::string_view(copy_).substr(key.size());
@@ -205,9 +216,8 @@ std::string tail_key(std::uint64_t sequence) {
 }  // namespace
 
 int write_tail(Txn& txn, std::uint64_t sequence, std::string_view file) {
-  constexpr std::size_t kMost = std::size_t{1} << 20;
   const std::string key = tail_key(sequence);
-  if (file.size() > kMost) return erase_entry(txn, key);
+  if (file.empty() || file.size() > kMostOfTail) return erase_entry(txn, key);
   MDB_val k = value_of(key);
   MDB_val v{8 + file.size(), nullptr};
   const int rc = mdb_put(txn.raw(), txn.dbi(), &k, &v, MDB_RESERVE);

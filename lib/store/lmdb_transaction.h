@@ -79,6 +79,7 @@ class LmdbTransaction final : public Transaction {
   MDB_cursor* erase_cursor_ = nullptr;
   mutable int rc_ = 0;
   mutable bool bad_key_ = false;
+  std::size_t too_large_ = 0;  // bytes of a value that is
   std::string copy_;  // of key and value of a write: they may be views into the page that it moves
 };
 
@@ -89,7 +90,8 @@ class LmdbTransaction final : public Transaction {
 [[nodiscard]] int write_head(Txn& txn, const Head& head);
 [[nodiscard]] int write_ring(Txn& txn, std::uint64_t sequence, const CommitId& id);
 [[nodiscard]] int read_ring(const Txn& txn, std::uint64_t sequence, RingEntry& entry);
-// A commit file of more than 1 MiB is not kept.
+// A commit file of more bytes is not kept, nor is an empty one.
+inline constexpr std::size_t kMostOfTail = std::size_t{1} << 20;
 [[nodiscard]] int write_tail(Txn& txn, std::uint64_t sequence, std::string_view file);
 // nullopt: it is not there. Valid until the transaction ends.
 [[nodiscard]] std::optional<std::string_view> read_tail(const Txn& txn, std::uint64_t sequence);

@@ -87,6 +87,13 @@ class JournalRepair final : public Repair {
   Result<void> set_aside(const Path& copy, const Path& quarantine);
   Result<void> check_older_snapshots();
   Result<void> list_lost();
+  // For who tells what was lost. All together no more than one commit may have: then it is told
+  // of the first ones, and that the others are lost.
+  void keep_writes(LostCommit& lost, CommitFile& file) {
+    if (file.writes.size() > kMostWrites - kept_writes_) return;
+    kept_writes_ += file.writes.size();
+    lost.writes = std::move(file.writes);
+  }
   void note(const Path& file, const Error& error) { damages_.push_back({file, error.what}); }
   Result<void> tell_unclear() const;
   Result<void> check_copies() const;
@@ -111,8 +118,9 @@ class JournalRepair final : public Repair {
   KnownCommit known_;  // that a worker of any node has seen
   Path from_copy_;
   std::vector<LostCommit> lost_;
-  std::uint64_t cut_off_ = 0;  // how many of them are files of the store
-  std::vector<Path> others_;   // copies that went another way
+  std::size_t kept_writes_ = 0;  // bytes
+  std::uint64_t cut_off_ = 0;    // how many of them are files of the store
+  std::vector<Path> others_;     // copies that went another way
   std::map<Path, std::vector<std::pair<std::uint64_t, std::string>>> tails_;  // their lost commits
   // Copies of which it could not be learned what they hold, with the number of their newest commit
   // (nullopt: not even that) and why.
@@ -389,7 +397,7 @@ Result<void> JournalRepair::note_other(const Path& path, const Txn& copy, const 
       Result<CommitFile> file = decode_commit(journal_.id(), n, *bytes, path);
       lost.damage = file.ok() ? std::string() : file.error().what;
       if (file.ok()) lost.author = file->header.author;
-      if (file.ok()) lost.writes = std::move(file->writes);
+      if (file.ok()) keep_writes(lost, *file);
     }
     lost_.push_back(std::move(lost));
   }
@@ -414,7 +422,7 @@ Result<void> JournalRepair::list_lost() {
     LostCommit lost{number, journal_.commit_path(number), {}, 0, {}};
     if (file.ok()) {
       lost.author = file->header.author;
-      lost.writes = std::move(file->writes);
+      keep_writes(lost, *file);
     } else {
       lost.damage = file.error().what;
     }

@@ -54,7 +54,8 @@ std::optional<std::string_view> SegmentShelf::find(std::uint64_t sequence) {
 
 // What comes after the first commit that is not whole is left out.
 bool SegmentShelf::load(const SegmentName& name) {
-  Result<std::string> bytes = read_file(journal_->disk(), journal_->segment_path(name));
+  Result<std::string> bytes =
+      read_file(journal_->disk(), journal_->segment_path(name), kMostSegment);
   if (!bytes.ok()) return false;
   commits_.clear();
   bytes_ = std::move(*bytes);

@@ -22,6 +22,7 @@
 namespace torc::store {
 
 inline constexpr std::uint64_t kSmallSegment = 16;
+inline constexpr std::size_t kMostSegment = std::size_t{16} << 20;  // bytes
 inline constexpr std::uint64_t kLargeSegment = kPerDirectory;
 
 // The segment that ends with `sequence`; nullopt: none does.

@@ -3,8 +3,10 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <limits>
 #include <memory>
+#include <optional>
 
 namespace torc::store {
 namespace {
@@ -56,10 +58,14 @@ class Packer {
       : stream_(ZSTD_createCStream(), ZSTD_freeCStream), hash_(id), out_(out) {
     ZSTD_CCtx_setParameter(stream_.get(), ZSTD_c_compressionLevel, 3);
   }
+  // A long value is compressed from where it is.
   void add(const Entry& entry) {
-    buffer_.text(entry.key).text(entry.value);
+    buffer_.text(entry.key).varint(entry.value.size());
     ++entries_;
-    if (buffer_.bytes().size() >= kChunk) flush(ZSTD_e_continue);
+    const bool is_long = entry.value.size() >= kChunk;
+    if (!is_long) buffer_.raw(entry.value);
+    if (is_long || buffer_.bytes().size() >= kChunk) flush(ZSTD_e_continue);
+    if (is_long) compress(entry.value, ZSTD_e_continue);
   }
   [[nodiscard]] bool finish() {
     flush(ZSTD_e_end);
@@ -71,6 +77,10 @@ class Packer {
   void flush(ZSTD_EndDirective mode) {
     const std::string raw = std::move(buffer_).bytes();
     buffer_ = Encoder();
+    compress(raw, mode);
+  }
+
+  void compress(std::string_view raw, ZSTD_EndDirective mode) {
     hash_.add(raw);
     ZSTD_inBuffer in{raw.data(), raw.size(), 0};
     std::string piece(ZSTD_CStreamOutSize(), '\0');
@@ -125,7 +135,11 @@ class Unpacker {
       rest = in.rest();
     }
     pending_.erase(0, pending_.size() - rest.size());
-    return announced(pending_) <= kMostWrites;
+    const std::uint64_t length = announced(pending_);
+    if (length > kMostValue) return false;
+    // At once what it needs: to grow into it would take twice as much.
+    if (length > kChunk) pending_.reserve(length + kChunk);
+    return true;
   }
   [[nodiscard]] bool matches(std::uint64_t entries, const Hash128& hash) const {
     return pending_.empty() && entries == entries_ && hash == hash_.finish();
@@ -139,22 +153,80 @@ class Unpacker {
   std::uint64_t entries_ = 0;
 };
 
-// false: not one whole zstd frame, or the visitor stopped.
-bool unpack(std::string_view frame, Unpacker& to) {
-  const std::unique_ptr<ZSTD_DStream, std::size_t (*)(ZSTD_DStream*)> stream(ZSTD_createDStream(),
-                                                                             ZSTD_freeDStream);
-  ZSTD_inBuffer in{frame.data(), frame.size(), 0};
-  std::string piece(ZSTD_DStreamOutSize(), '\0');
-  std::size_t left = 1;
-  while (left != 0) {
-    ZSTD_outBuffer out{piece.data(), piece.size(), 0};
-    left = ZSTD_decompressStream(stream.get(), &out, &in);
-    if (ZSTD_isError(left) != 0) return false;
-    if (!to.add(std::string_view(piece).substr(0, out.pos))) return false;
-    if (left != 0 && in.pos == in.size && out.pos < out.size) return false;  // cut off
+// One zstd frame, as its bytes come.
+class Frame {
+ public:
+  explicit Frame(Unpacker& to)
+      : to_(to),
+        stream_(ZSTD_createDStream(), ZSTD_freeDStream),
+        piece_(ZSTD_DStreamOutSize(), 0) {}
+
+  // false: it is none, something follows it, or the visitor stopped.
+  [[nodiscard]] bool add(std::string_view bytes) {
+    ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
+    while (left_ != 0) {
+      ZSTD_outBuffer out{piece_.data(), piece_.size(), 0};
+      left_ = ZSTD_decompressStream(stream_.get(), &out, &in);
+      if (ZSTD_isError(left_) != 0) return false;
+      if (!to_.add(std::string_view(piece_).substr(0, out.pos))) return false;
+      if (in.pos == in.size && out.pos < out.size) break;
+    }
+    return in.pos == in.size;
   }
-  return in.pos == in.size;
-}
+  [[nodiscard]] bool is_whole() const { return left_ == 0; }
+
+ private:
+  Unpacker& to_;
+  std::unique_ptr<ZSTD_DStream, std::size_t (*)(ZSTD_DStream*)> stream_;
+  std::string piece_;
+  std::size_t left_ = 1;
+};
+
+// The bytes of a file one part after the other. Met by ESTALE it opens the file again from its path
+// and goes on: a snapshot never changes, and its hash tells if it did.
+class Parts {
+ public:
+  Parts(Disk& disk, const Path& file) : disk_(disk), file_(file) {}
+
+  // Empty: that was all.
+  Result<std::string> next() {
+    if (ended_) return std::string();
+    for (int tries = 1;; ++tries) {
+      Result<std::string> part = read();
+      if (!part.ok() && part.error().os_errno == ESTALE && tries < kStaleTries) {
+        open_.reset();
+        continue;
+      }
+      if (!part.ok()) return part;
+      at_ += part->size();
+      ended_ = part->size() < kPart;
+      if (at_ > kMostOfASnapshot) return damaged(file_, "it has more bytes than torc ever writes");
+      return part;
+    }
+  }
+
+ private:
+  static constexpr std::size_t kPart = std::size_t{1} << 20;
+  static constexpr int kStaleTries = 4;
+
+  Result<std::string> read() {
+    if (!open_) {
+      TORC_ASSIGN(const FileHandle handle, disk_.open_read(file_));
+      open_.emplace(disk_, handle);
+    }
+    Result<std::string> part = disk_.read(open_->handle(), at_, kPart);
+    if (part.ok()) return part;
+    Error error = std::move(part).error();
+    error.what = file_.string() + ": " + error.what;
+    return error;
+  }
+
+  Disk& disk_;
+  Path file_;
+  std::optional<OpenFile> open_;
+  std::uint64_t at_ = 0;
+  bool ended_ = false;
+};
 
 }  // namespace
 
@@ -193,18 +265,31 @@ Result<void> write_snapshot(Journal& journal, const Txn& txn, const Head& head) 
 Result<Head> read_snapshot(Journal& journal, const SnapshotName& name,
                            const std::function<bool(const Entry&)>& visit) {
   const Path file = journal.snapshot_path(name);
-  TORC_ASSIGN(const std::string bytes, read_file(journal.disk(), file, kMostOfASnapshot));
+  Parts parts(journal.disk(), file);
+  TORC_ASSIGN(std::string bytes, parts.next());
   if (bytes.size() < kHeadSize + kFootSize) return damaged(file, "it is too short");
   TORC_ASSIGN(const Head head, decode_head(journal.id(), bytes, name, file));
+  Unpacker unpacker(journal.id(), visit);
+  Frame frame(unpacker);
+  // The last bytes that were read may be the foot, and are kept back until there are more.
+  bytes.erase(0, kHeadSize);
+  bool good = true;
+  for (;;) {
+    TORC_ASSIGN(const std::string more, parts.next());
+    if (more.empty()) break;
+    good = good && frame.add(std::string_view(bytes).substr(0, bytes.size() - kFootSize));
+    if (!good) break;
+    bytes.erase(0, bytes.size() - kFootSize);
+    bytes += more;
+  }
   Decoder foot(std::string_view(bytes).substr(bytes.size() - kFootSize));
   const std::uint64_t entries = foot.be64();
   Hash128 hash{};
   (void)from_text(foot.raw(16), hash);
-  if (foot.rest() != kEnd) return damaged(file, "it does not end like a snapshot (cut off)");
-  Unpacker unpacker(journal.id(), visit);
-  const std::string_view frame =
-      std::string_view(bytes).substr(kHeadSize, bytes.size() - kHeadSize - kFootSize);
-  if (!unpack(frame, unpacker) || !unpacker.matches(entries, hash))
+  if (good && foot.rest() != kEnd)
+    return damaged(file, "it does not end like a snapshot (cut off)");
+  good = good && frame.add(std::string_view(bytes).substr(0, bytes.size() - kFootSize));
+  if (!good || !frame.is_whole() || !unpacker.matches(entries, hash))
     return damaged(file, "its content is wrong");
   return head;
 }

@@ -5,7 +5,8 @@
 //   key order, the head left out) | entries be64 | hash 16 of the uncompressed entries | magic
 //   "torcEND1"
 //
-// Memory: the compressed file plus one buffer; the entries themselves are streamed.
+// Memory: to write it, the compressed file and a buffer; to read it, the longest value and a
+// buffer.
 #pragma once
 
 #include <atomic>

@@ -173,12 +173,17 @@ std::string forge_commit(const Target& target, Random& random) {
     bytes = random.one_in(2) ? random.bytes(300) : bytes.substr(0, random.below(bytes.size()));
     what = "a write set that is none";
   } else if (random.one_in(12)) {
-    // A quarter of what a commit may become: `backup` has it in memory more than four times.
+    // All that a commit may become, of the largest values.
     store::WriteSet large;
-    const std::string& key = random.pick(forged).key;
-    large.put(key, std::string(store::kMostWrites / 4, '\0'));
+    std::string key = random.pick(forged).key;
+    what = shown(key) + " and those after it: the largest commit";
+    for (std::size_t left = store::kMostWrites - 4096; left > 0;) {
+      const std::size_t size = std::min(left, store::kMostValue);
+      large.put(key, std::string(size, '\0'));
+      ++key.back();
+      left -= size;
+    }
     bytes = large.bytes();
-    what = shown(key) + ": 127 MiB";
   }
   const Path directory = journal / store::number_name(store::first_of_directory(header.sequence));
   if (!fs::exists(directory)) {

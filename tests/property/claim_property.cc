@@ -300,10 +300,11 @@ class World {
     RC_ASSERT(workflow->unmet == model_.unmet());
     RC_ASSERT(workflow->ending == model_.ending());
     std::vector<std::uint64_t> slots;
-    scan_limits(tx_, [&](const LimitState& one) {
+    const auto limits = scan_limits(tx_, [&](const LimitState& one) {
       slots.push_back(one.used);
       return true;
     });
+    RC_ASSERT(limits.ok());
     RC_ASSERT(slots == model_.slots());
     if (const auto expense = read_expense(tx_)) {
       RC_ASSERT(expense->spent == model_.spent());
@@ -336,7 +337,7 @@ class World {
 
   void compare_workers() {
     std::uint64_t seen = 0;
-    scan_workers(tx_, false, [&](const Worker& w) {
+    const auto scanned = scan_workers(tx_, false, [&](const Worker& w) {
       const ModelWorker& expected = model_.workers().at(raw(w.epoch));
       RC_ASSERT(w.status == expected.status);
       RC_ASSERT(w.renewals == expected.renewals);
@@ -346,6 +347,7 @@ class World {
       if (w.status == WorkerStatus::living) RC_ASSERT(w.ending == model_.ending_by(w.epoch).size());
       return ++seen > 0;
     });
+    RC_ASSERT(scanned.ok());
     RC_ASSERT(seen == model_.workers().size());
     const auto crowd = read_crowd(tx_);
     RC_ASSERT(crowd.ok());

@@ -506,10 +506,10 @@ void Simulation::work(Process& self) {
     }
     if (expires) {
       std::optional<claim::Worker> other;
-      claim::scan_workers(tx, true, [&](const claim::Worker& w) {
+      TORC_TRY(claim::scan_workers(tx, true, [&](const claim::Worker& w) {
         if (w.epoch != *self.epoch) other = w;
         return !other;
-      });
+      }));
       if (other) TORC_TRY(claim::expire_worker(tx, other->epoch, other->renewals, WallTime{1}, 0));
     }
     TORC_ASSIGN(answer, claim::exchange(tx, request));
