@@ -74,6 +74,28 @@ class LmdbRemain : public LmdbFiles {
     EXPECT_EQ(remains.complete(), remains.entries.size() == all.size());
   }
 
+  // Whether the state has no such entry, or with another value.
+  [[nodiscard]] bool is_past(const LmdbNode& node) const {
+    const auto known = all.find(std::string(node.key));
+    return node.overflow == 0 && (known == all.end() || known->second != node.value);
+  }
+  // An old leaf with an entry that the state no longer has: it begins between two leaves that the
+  // state uses, and goes on into the second one.
+  [[nodiscard]] bool begins_before_a_used_leaf(std::size_t page) const {
+    std::vector<LmdbNode> old;
+    if (nodes_of(good, page, old) != nullptr ||
+        std::none_of(old.begin(), old.end(), [&](auto& n) { return is_past(n); }))
+      return false;
+    bool into = false;
+    for (const std::size_t other : pages_of_kind(good, LmdbPageKind::leaf)) {
+      std::vector<LmdbNode> now;
+      if (unused[other] || nodes_of(good, other, now) != nullptr) continue;
+      if (now.front().key <= old.front().key && old.front().key <= now.back().key) return false;
+      into = into || (old.front().key < now.front().key && now.front().key <= old.back().key);
+    }
+    return into;
+  }
+
   Entries all;
   std::string good;
   std::size_t free_list = 0;
@@ -190,10 +212,7 @@ TEST_F(LmdbRemain, take_neither_of_two_leaves_that_have_the_same_keys) {
     const auto at = static_cast<std::size_t>(list.value.data() - bytes.data());
     const auto count = peek<std::uint64_t>(bytes, at);
     for (std::uint64_t i = 1; i <= count && !changed; ++i) {
-      std::vector<LmdbNode> old;
-      const auto page = peek<std::uint64_t>(bytes, at + 8 * i);
-      if (nodes_of(bytes, page, old) != nullptr || !all.contains(std::string(old.front().key)))
-        continue;
+      if (!begins_before_a_used_leaf(peek<std::uint64_t>(bytes, at + 8 * i))) continue;
       for (std::uint64_t next = i; next < count; ++next)
         poke(bytes, at + 8 * next, peek<std::uint64_t>(bytes, at + 8 * (next + 1)));
       poke(bytes, at, count - 1);
@@ -206,6 +225,34 @@ TEST_F(LmdbRemain, take_neither_of_two_leaves_that_have_the_same_keys) {
   EXPECT_LT(left.entries.size(), all.size());
   EXPECT_GT(left.entries.size(), all.size() / 2);
   expect_honest(left);
+}
+
+// A branch that leads to a leaf of an older state, with keys that belong elsewhere.
+TEST_F(LmdbRemain, take_no_leaf_whose_keys_are_not_where_its_branch_says) {
+  const auto leaves = pages_of_kind(good, LmdbPageKind::leaf);
+  const auto old = std::find_if(leaves.begin(), leaves.end(), [&](std::size_t page) {
+    std::vector<LmdbNode> nodes;
+    return unused[page] && nodes_of(good, page, nodes) == nullptr &&
+           std::any_of(nodes.begin(), nodes.end(), [&](const LmdbNode& n) { return is_past(n); });
+  });
+  ASSERT_NE(old, leaves.end());
+  std::vector<LmdbNode> nodes;
+  ASSERT_EQ(nodes_of(good, *old, nodes), nullptr);
+  std::size_t changed = 0;
+  for (const std::size_t page : pages_of_kind(good, LmdbPageKind::branch)) {
+    std::vector<LmdbNode> children;
+    const auto branch = std::string_view(good).substr(page * kPage, kPage);
+    if (unused[page] || read_lmdb_page(branch, page, LmdbPageKind::branch, children) != nullptr ||
+        peek<std::uint16_t>(good, (children.back().child * kPage) + 10) != 0x02 ||
+        children.back().key <= nodes.back().key)
+      continue;
+    std::string bytes = good;
+    const auto at = static_cast<std::size_t>(children.back().key.data() - good.data()) - 8;
+    poke(bytes, at, static_cast<std::uint32_t>(*old));
+    expect_honest(remains(bytes));
+    ++changed;
+  }
+  EXPECT_GT(changed, 0U);
 }
 
 // Its last entry is beyond its end then, and it looks like a smaller leaf.

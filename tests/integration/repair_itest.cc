@@ -219,6 +219,7 @@ TEST_F(Salvage, gives_back_what_is_left_of_the_jobs_and_nothing_that_could_be_ru
   EXPECT_EQ(contents(here_.path() / "wf.torc"), before);
   const json report = json::parse(ended.out, nullptr, false);
   EXPECT_FALSE(report.value("is_store", true)) << ended;
+  EXPECT_TRUE(ended.says("records can be read")) << ended;
   EXPECT_EQ(report["may_be_missing"], json::array({"jobs"})) << ended;
   ASSERT_EQ(report["unknown_jobs"].size(), 1U) << ended;
   const auto lost = report["unknown_jobs"][0];
@@ -254,6 +255,29 @@ TEST_F(Salvage, makes_a_store_that_goes_on_when_no_record_is_missing) {
   EXPECT_EQ(here_.run({"results", "new.torc", "--csv"}).out, results_);
   EXPECT_EQ(here_.run({"retry", "new.torc", "--failed"}).exit_code, 0);
   EXPECT_EQ(here_.run({"run", "new.torc"}).exit_code, 1);
+}
+
+// LMDB has no checksums: nothing is missing, and only the recount of the claims notices.
+TEST_F(Salvage, makes_no_store_of_records_that_do_not_fit_together) {
+  const Path data = here_.path() / "wf.torc/data.mdb";
+  const std::string good = read_text(data);
+  std::string bytes = good;
+  std::vector<store::LmdbNode> nodes;
+  for (std::size_t page = 2; page < good.size() / 4096; ++page) {
+    const auto at = std::string_view(good).substr(page * 4096, 4096);
+    if (read_lmdb_page(at, page, store::LmdbPageKind::leaf, nodes) != nullptr) continue;
+    for (const store::LmdbNode& node : nodes) {
+      // The counters: how many jobs are blocked comes first.
+      if (node.key == "K") bytes[static_cast<std::size_t>(node.value.data() - good.data())] ^= 1;
+    }
+  }
+  write_text(data, bytes);
+  const Ended ended = here_.run({"repair", "wf.torc", "--salvage", "left"});
+  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_TRUE(ended.says("is no store and cannot be run")) << ended;
+  EXPECT_TRUE(ended.says("are counted")) << ended;
+  EXPECT_TRUE(fs::exists(here_.path() / "left/jobs.jsonl"));
+  EXPECT_FALSE(fs::exists(here_.path() / "left/META"));
 }
 
 TEST_F(Care, a_backup_taken_while_workers_work_is_a_whole_store) {
