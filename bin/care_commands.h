@@ -25,6 +25,7 @@ struct DoctorOptions {
 
 struct RepairOptions {
   std::string store;
+  std::string salvage;  // a directory to be made; empty: none
   bool quarantine_tail = false;
   bool yes = false;
   bool force = false;  // although workers are registered as alive
@@ -84,6 +85,8 @@ struct CareOptions {
 
 Exit run_doctor(const App& app, const DoctorOptions& options);
 Exit run_repair(const App& app, const RepairOptions& options);
+// The part of it that puts what can be read into a new directory.
+Exit run_salvage(const App& app, const RepairOptions& options, const Path& store);
 Exit run_backup(const App& app, const BackupOptions& options);
 Exit run_history(const App& app, const HistoryOptions& options);
 Exit run_bench(const App& app, const BenchOptions& options);

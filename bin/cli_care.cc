@@ -39,15 +39,27 @@ void add_repair(CLI::App& cli, const App& app, RepairOptions& o, Exit& exit) {
   auto* c =
       cli.add_subcommand("repair", "Show how much of a damaged store is good; go on from there");
   c->add_option("STORE", o.store, "store");
-  c->add_flag("--quarantine-tail", o.quarantine_tail,
-              "go on from the last good commit and move what follows to STORE/quarantine/");
+  auto* tail =
+      c->add_flag("--quarantine-tail", o.quarantine_tail,
+                  "go on from the last good commit and move what follows to STORE/quarantine/");
+  c->add_option("--salvage", o.salvage,
+                "engine lmdb: put what can be read into a new directory, a store where nothing is "
+                "missing")
+      ->type_name("NEW")
+      ->check([](const std::string& name) {
+        return name.empty() ? "names no directory" : std::string();
+      })
+      ->excludes(tail);
   c->add_flag("--yes", o.yes, "without a question");
   c->add_flag("--force", o.force,
               "although workers are registered as alive (they are surely gone)");
   c->add_flag("--json", o.json, "machine-readable output");
   c->footer(
-      "\nWithout --quarantine-tail it only looks. Nothing is ever deleted.\n"
-      "Exit codes: 0 nothing to repair, or repaired and verified; 3 damaged and not repaired;\n"
+      "\nWithout --quarantine-tail it only looks. Nothing is ever deleted, and --salvage changes\n"
+      "nothing in STORE. What it makes is a store only if no record is missing and they fit\n"
+      "together; else it is lists: jobs.jsonl and records.jsonl.\n"
+      "Exit codes: 0 nothing to repair, or repaired and verified, or salvaged as a store that is\n"
+      "verified; 3 damaged and not repaired;\n"
       "2 nobody agreed to the repair, or wrong flags.");
   c->callback([&] { exit = run_repair(app, o); });
 }

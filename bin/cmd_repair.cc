@@ -253,6 +253,7 @@ Exit Command::run() {
 Exit run_repair(const App& app, const RepairOptions& options) {
   auto path = locate_store(app, options.store);
   if (!path) return report(app, path.error());
+  if (!options.salvage.empty()) return run_salvage(app, options, *path);
   return Command(app, options, *path).run();
 }
 

@@ -138,8 +138,6 @@ Result<BackedUp> build(const World& world, const Path& source, const Path& copy,
     TORC_ASSIGN(const std::unique_ptr<Store> store, Store::open(world, source, Tuning{}));
     TORC_ASSIGN(const std::optional<Txn> from, begin_reading(*store));
     if (!from) continue;
-    std::vector<Path> files;
-    TORC_TRY(collect(world.disk, source, {}, files));
     const Engine engine = request.engine.value_or(store->identity().engine);
     {
       // Layout and META as for any new store, but without a commit.
@@ -147,7 +145,7 @@ Result<BackedUp> build(const World& world, const Path& source, const Path& copy,
                                                  [](Transaction&) { return Result<void>(); }));
       made->forget_copy();
     }
-    TORC_TRY(copy_files(world.disk, source, files, copy));
+    TORC_TRY(copy_callers_files(world.disk, source, copy));
     return fill(world, copy, *from);
   }
   return Error{ErrorKind::busy, "this node's copy of " + source.string() + " goes again and again",
@@ -156,26 +154,37 @@ Result<BackedUp> build(const World& world, const Path& source, const Path& copy,
 
 }  // namespace
 
-Result<BackedUp> backup(const World& world, const Path& source, const BackupRequest& request) {
-  const Path& target = request.destination;
+Result<void> copy_callers_files(Disk& disk, const Path& from, const Path& to) {
+  std::vector<Path> files;
+  TORC_TRY(collect(disk, from, {}, files));
+  return copy_files(disk, from, files, to);
+}
+
+Result<void> make_aside(const World& world, const Path& target,
+                        const std::function<Result<void>(const Path& aside)>& fill) {
   if (world.disk.status(target).ok()) {
     return Error{ErrorKind::exists, target.string() + " is there already",
                  "name a directory that is not there yet"};
   }
   const Path copy = target.string() + ".tmp-" + std::to_string(world.entropy.next());
   world.disk.protect(copy, Root::made_here);
-  Result<BackedUp> done = build(world, source, copy, request);
-  Result<void> named = {};
-  if (done.ok()) {
-    named = world.disk.sync_directory(copy);
-    if (named.ok()) named = world.disk.rename(copy, target, Replace::no);
-  }
-  if (!done.ok() || !named.ok()) {
+  Result<void> done = fill(copy);
+  if (done.ok()) done = world.disk.sync_directory(copy);
+  if (done.ok()) done = world.disk.rename(copy, target, Replace::no);
+  if (!done.ok()) {
     (void)remove_tree(world.disk, copy);
-    return done.ok() ? Result<BackedUp>(named.error()) : done;
+    return done;
   }
-  TORC_TRY(world.disk.sync_directory(target.parent_path()));
-  return done;
+  return world.disk.sync_directory(target.parent_path());
+}
+
+Result<BackedUp> backup(const World& world, const Path& source, const BackupRequest& request) {
+  BackedUp made;
+  TORC_TRY(make_aside(world, request.destination, [&](const Path& aside) -> Result<void> {
+    TORC_ASSIGN(made, build(world, source, aside, request));
+    return {};
+  }));
+  return made;
 }
 
 }  // namespace torc::store

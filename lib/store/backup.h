@@ -7,7 +7,9 @@
 // no worker's number and no claim of it comes a second time.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include "lib/store/store.h"
 
@@ -25,5 +27,13 @@ struct BackedUp {
 
 // The copy appears complete, by rename, or not at all. Errors as for Store::open and Store::create.
 Result<BackedUp> backup(const World& world, const Path& source, const BackupRequest& request);
+
+// Copies what a store has besides its state and what jobs printed, and makes it durable.
+Result<void> copy_callers_files(Disk& disk, const Path& from, const Path& to);
+
+// Makes `target` from what `fill` makes under another name, which is not there yet: complete, by
+// rename, or not at all. Error exists: it is there.
+Result<void> make_aside(const World& world, const Path& target,
+                        const std::function<Result<void>(const Path& aside)>& fill);
 
 }  // namespace torc::store

@@ -1,8 +1,10 @@
 #include "lib/store/compact.h"
 
+#include <fcntl.h>
 #include <lmdb.h>
 #include <sys/stat.h>
 
+#include "lib/base/beneath.h"
 #include "lib/store/disk.h"
 #include "lib/store/engines.h"
 #include "lib/store/environment.h"
@@ -42,7 +44,8 @@ Result<void> compact_journal(const World& world, const Path& directory, const Me
   return store->maintain();
 }
 
-Result<void> copy_compacted(const Path& from, const Path& to) {
+// `to`: a new file, empty, which LMDB reaches by no name.
+Result<void> copy_compacted(const Path& from, int to) {
   TORC_TRY(check_environment_files(from));
   TORC_ASSIGN(const LmdbFile file, LmdbFile::open(from));
   TORC_TRY(file.check(file.newest()));  // nobody else has it open, so it does not move on
@@ -53,7 +56,7 @@ Result<void> copy_compacted(const Path& from, const Path& to) {
   if (rc == 0) rc = mdb_env_set_mapsize(env, kLeastMap);
   // Nobody else has it open, so it is read without LMDB's lock file.
   if (rc == 0) rc = mdb_env_open(env, from.c_str(), MDB_RDONLY | MDB_NOLOCK, 0666);
-  if (rc == 0) rc = mdb_env_copy2(env, to.c_str(), MDB_CP_COMPACT);
+  if (rc == 0) rc = mdb_env_copyfd2(env, to, MDB_CP_COMPACT);
   if (env != nullptr) mdb_env_close(env);
   if (rc != 0) return lmdb_error(rc, "cannot copy " + (from / "data.mdb").string());
   return {};
@@ -69,21 +72,20 @@ Result<void> compact_lmdb(const World& world, const Path& directory,
                  "close it first"};
   }
   TORC_ASSIGN(const ExclusiveEnvironment alone, ExclusiveEnvironment::take(directory));
-  const Path bench = directory / (".compact-" + std::to_string(world.entropy.next()));
-  TORC_TRY(world.disk.make_directory(bench));
-  const Path fresh = bench / "data.mdb";
+  const Path bench = ".compact-" + std::to_string(world.entropy.next());
+  TORC_TRY(world.disk.make_directory(directory / bench));
+  const Path fresh = directory / bench / "data.mdb";
   const auto work = [&]() -> Result<void> {
-    TORC_TRY(copy_compacted(directory, bench));
+    TORC_ASSIGN(const Descriptor file,
+                beneath::open_fresh(directory, bench / "data.mdb", O_WRONLY));
+    TORC_TRY(copy_compacted(directory, file.get()));
     TORC_TRY(take_over_owner(directory, directory / "data.mdb", fresh));
-    TORC_ASSIGN(const FileHandle handle, world.disk.open_update(fresh));
-    OpenFile open(world.disk, handle);
-    TORC_TRY(world.disk.sync(handle, Sync::all));
-    TORC_TRY(open.close());
+    TORC_TRY(world.disk.sync(FileHandle{file.get()}, Sync::all));
     TORC_TRY(world.disk.rename(fresh, directory / "data.mdb", Replace::yes));
     return world.disk.sync_directory(directory);
   };
   Result<void> done = work();
-  (void)remove_tree(world.disk, bench);
+  (void)remove_tree(world.disk, directory / bench);
   return done;
 }
 

@@ -343,6 +343,26 @@ TEST(HostileLmdb, a_second_name_of_open_lock_is_not_written_to) {
   victim.expect_untouched();
 }
 
+// LMDB writes to what this process has opened, by no name of its own.
+TEST(HostileLmdb, compact_writes_through_no_link_in_place_of_the_directory_that_it_made) {
+  ScratchDirectory scratch;
+  const Victim victim(scratch.path() / "victim");
+  FaultyDisk faulty;
+  Node node(scratch.path(), "node", 1, &faulty);
+  const Path directory = scratch.path() / "wf.torc";
+  { auto made = Store::create(node.world(), directory, Engine::lmdb, quick(), put("a", "1")); }
+  faulty.after = [&](const std::string& operation, const Path& path) {
+    if (operation != "make_directory" || !path.filename().string().starts_with(".compact-")) return;
+    fs::remove(path);
+    fs::create_directory_symlink(victim.path, path);
+  };
+  EXPECT_FALSE(compact(node.world(), directory, Workers::none).ok());
+  victim.expect_untouched();
+  faulty.after = [](const std::string&, const Path&) {};
+  EXPECT_TRUE(compact(node.world(), directory, Workers::none).ok());
+  EXPECT_EQ(value_of(**Store::open(node.world(), directory, quick()), "a"), "1");
+}
+
 // The meeting place may have been made by anybody, with anything in it.
 TEST(HostileMeeting, place_deletes_nothing_beyond_it) {
   ScratchDirectory scratch;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/base/beneath.h"
+#include "lib/store/lmdb_page.h"
 
 namespace torc::store {
 namespace {
@@ -21,43 +22,35 @@ static_assert(std::endian::native == std::endian::little && sizeof(std::size_t) 
 
 constexpr std::uint32_t kMagic = 0xBEEFC0DE;
 constexpr std::uint32_t kVersion = 1;
-constexpr std::size_t kHeader = 16;  // of a page
+constexpr std::size_t kHeader = kLmdbPageHeader;
 constexpr std::size_t kHeadBytes = kHeader + 136;
+constexpr std::uint32_t kSmallestPage = 512;
+constexpr std::uint32_t kLargestPage = 1U << 15U;
 constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
 constexpr std::uint16_t kIntegerKeys = 0x08;  // MDB_INTEGERKEY
-constexpr std::size_t kNode = 8;              // of a node, before its key
-constexpr std::size_t kLongestKey = 511;
-constexpr std::uint16_t kDeepest = 32;  // CURSOR_STACK
+constexpr std::uint16_t kDeepest = 32;        // CURSOR_STACK
 constexpr int kTries = 5;
 
-enum PageKind : std::uint16_t { kBranch = 0x01, kLeaf = 0x02, kOverflow = 0x04, kMeta = 0x08 };
-constexpr std::uint16_t kBigData = 0x01;
-
-template <class T>
-T word(std::string_view bytes, std::size_t at) {
-  T out;
-  std::memcpy(&out, bytes.data() + at, sizeof out);
-  return out;
-}
-
 LmdbTree tree_at(std::string_view bytes, std::size_t at) {
-  return {word<std::uint16_t>(bytes, at + 4), word<std::uint16_t>(bytes, at + 6),
-          word<std::uint64_t>(bytes, at + 32), word<std::uint64_t>(bytes, at + 40)};
+  return {lmdb_word<std::uint16_t>(bytes, at + 4), lmdb_word<std::uint16_t>(bytes, at + 6),
+          lmdb_word<std::uint64_t>(bytes, at + 32), lmdb_word<std::uint64_t>(bytes, at + 40)};
 }
 
 // What is wrong with the head itself; nullptr: nothing.
 const char* decode_head(std::string_view bytes, LmdbHead& out) {
   constexpr std::size_t kTree = 48;
   constexpr std::size_t kTrees = kHeader + 24;
-  if (word<std::uint16_t>(bytes, 10) != kMeta) return "is no head of an LMDB file";
-  if (word<std::uint32_t>(bytes, kHeader) != kMagic) return "is no head of an LMDB file";
-  if (word<std::uint32_t>(bytes, kHeader + 4) != kVersion) return "is of another version of LMDB";
-  out.page_size = word<std::uint32_t>(bytes, kTrees);
+  if (!is_lmdb_page(bytes, LmdbPageKind::head)) return "is no head of an LMDB file";
+  if (lmdb_word<std::uint32_t>(bytes, kHeader) != kMagic) return "is no head of an LMDB file";
+  if (lmdb_word<std::uint32_t>(bytes, kHeader + 4) != kVersion)
+    return "is of another version of LMDB";
+  out.page_size = lmdb_word<std::uint32_t>(bytes, kTrees);
   out.free = tree_at(bytes, kTrees);
   out.main = tree_at(bytes, kTrees + kTree);
-  out.last_page = word<std::uint64_t>(bytes, kTrees + 2 * kTree);
-  out.transaction = word<std::uint64_t>(bytes, kTrees + 2 * kTree + 8);
-  if (!std::has_single_bit(out.page_size) || out.page_size < 512 || out.page_size > (1U << 15U))
+  out.last_page = lmdb_word<std::uint64_t>(bytes, kTrees + 2 * kTree);
+  out.transaction = lmdb_word<std::uint64_t>(bytes, kTrees + 2 * kTree + 8);
+  if (!std::has_single_bit(out.page_size) || out.page_size < kSmallestPage ||
+      out.page_size > kLargestPage)
     return "has an impossible size of pages";
   // Any other flag would have LMDB map the file at an address of its head, or compare otherwise.
   if (out.free.flags != kIntegerKeys || out.main.flags != 0)
@@ -78,12 +71,12 @@ const char* decode_head(std::string_view bytes, LmdbHead& out) {
 Error LmdbFile::damaged(const std::string& what) const {
   return {ErrorKind::corrupt, file_.string() + ": " + what,
           "keep a copy of the store directory before anything else; `torc repair` says whether the "
-          "state before it is whole"};
+          "state before it is whole, and with --salvage gives back what can be read"};
 }
 
-Result<LmdbFile> LmdbFile::open(const Path& directory) {
+Result<LmdbFile> LmdbFile::open(const Path& directory, Heads needed) {
   TORC_ASSIGN(Descriptor fd, beneath::open_file(directory, "data.mdb", O_RDONLY));
-  LmdbFile out(std::move(fd), directory / "data.mdb");
+  LmdbFile out(std::move(fd), directory / "data.mdb", needed);
   struct stat about {};
   if (::fstat(out.fd_.get(), &about) != 0)
     return os_error(errno, "cannot look at " + out.file_.string());
@@ -117,7 +110,46 @@ Result<std::array<LmdbHead, 2>> LmdbFile::read_heads() const {
     }
     if (what.empty()) return heads;
   }
-  return damaged(what);
+  if (needed_ == Heads::both) return damaged(what);
+  TORC_ASSIGN(const std::optional<LmdbHead> left, read_one_head());
+  if (!left) return damaged(what);
+  return std::array<LmdbHead, 2>{*left, *left};
+}
+
+// The second one is where the first page ends, of which only the first one tells the size: the one
+// that is found says itself that it belongs there.
+Result<std::optional<LmdbHead>> LmdbFile::read_one_head() const {
+  for (std::uint32_t size = 0; size <= kLargestPage; size = std::max(2 * size, kSmallestPage)) {
+    std::string bytes(kHeadBytes, '\0');
+    const ssize_t n = ::pread(fd_.get(), bytes.data(), bytes.size(), size);
+    if (n < 0) return os_error(errno, "cannot read " + file_.string());
+    LmdbHead head;
+    if (n < static_cast<ssize_t>(kHeadBytes) || decode_head(bytes, head) != nullptr) continue;
+    if (lmdb_page_number(bytes) != (size == 0 ? 0 : 1)) continue;
+    if (size == 0 || head.page_size == size) return std::optional(head);
+  }
+  return std::optional<LmdbHead>();
+}
+
+Result<std::string> LmdbFile::read(std::uint64_t page, std::size_t bytes) const {
+  const std::uint32_t page_size = newest().page_size;
+  std::string out(bytes, '\0');
+  std::size_t done = 0;
+  while (done < bytes) {
+    const auto at = static_cast<off_t>((page * page_size) + done);
+    const ssize_t n = ::pread(fd_.get(), out.data() + done, bytes - done, at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return os_error(errno, "cannot read " + file_.string());
+    if (n == 0)
+      return damaged("page " + std::to_string(page) + " is cut off by the end of the file");
+    done += static_cast<std::size_t>(n);
+  }
+  return out;
+}
+
+std::uint64_t LmdbFile::pages() const {
+  const std::uint64_t page_size = newest().page_size;
+  return (size_ + page_size - 1) / page_size;
 }
 
 const LmdbHead& LmdbFile::newest() const {
@@ -141,7 +173,7 @@ Result<bool> LmdbFile::has_moved_on() const {
 class LmdbWalk {
  public:
   LmdbWalk(const LmdbFile& file, const LmdbHead& head)
-      : file_(file), head_(head), seen_(pages_in_file(), false) {}
+      : file_(file), head_(head), seen_(file.pages(), false) {}
 
   Result<void> check() {
     if (head_.last_page >= (file_.size_ / head_.page_size) + kMostUnwritten)
@@ -151,20 +183,17 @@ class LmdbWalk {
     return walk(head_.free, Tree::free);
   }
 
-  Result<void> read_main() { return walk(head_.main, Tree::main); }
-
-  std::function<Result<void>(std::string_view, std::string_view)> take;  // of the tree `main`
-  bool tolerant = false;  // what is wrong is passed over, and counted
-  std::uint64_t passed_over = 0;
+  // The pages that are free, and those of the list of them.
+  Result<std::vector<bool>> unused() {
+    TORC_TRY(walk(head_.free, Tree::free));
+    return std::move(seen_);
+  }
 
  private:
   enum class Tree : std::uint8_t { main, free };
   // Pages at the end that a transaction took and gave back are never written.
   static constexpr std::uint64_t kMostUnwritten = 1U << 20U;
 
-  [[nodiscard]] std::size_t pages_in_file() const {
-    return static_cast<std::size_t>((file_.size_ + head_.page_size - 1) / head_.page_size);
-  }
   [[nodiscard]] Error wrong(std::uint64_t page, const std::string& what) const {
     return file_.damaged("page " + std::to_string(page) + " " + what);
   }
@@ -173,16 +202,9 @@ class LmdbWalk {
     last_.reset();
     entries_ = 0;
     if (tree.depth > 0) TORC_TRY(visit(tree.root, tree.depth, which));
-    if (entries_ == tree.entries || tolerant) return {};
+    if (entries_ == tree.entries) return {};
     return file_.damaged("it has " + std::to_string(entries_) + " entries, and says " +
                          std::to_string(tree.entries));
-  }
-
-  Result<void> visit(std::uint64_t page, std::uint16_t levels, Tree which) {
-    Result<void> done = page_of(page, levels, which);
-    if (done.ok() || !tolerant || done.error().kind != ErrorKind::corrupt) return done;
-    ++passed_over;
-    return {};
   }
 
   Result<void> claim_page(std::uint64_t page) {
@@ -193,52 +215,22 @@ class LmdbWalk {
     return {};
   }
 
-  Result<std::string> read(std::uint64_t page, std::size_t bytes) const {
-    std::string out(bytes, '\0');
-    std::size_t done = 0;
-    while (done < bytes) {
-      const auto at = static_cast<off_t>((page * head_.page_size) + done);
-      const ssize_t n = ::pread(file_.fd_.get(), out.data() + done, bytes - done, at);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return os_error(errno, "cannot read " + file_.file_.string());
-      if (n == 0) return wrong(page, "is cut off by the end of the file");
-      done += static_cast<std::size_t>(n);
-    }
-    return out;
-  }
-
-  Result<void> page_of(std::uint64_t page, std::uint16_t levels, Tree which) {
+  Result<void> visit(std::uint64_t page, std::uint16_t levels, Tree which) {
     TORC_TRY(claim_page(page));
-    TORC_ASSIGN(const std::string bytes, read(page, head_.page_size));
-    if (word<std::uint64_t>(bytes, 0) != page) return wrong(page, "has the number of another");
-    const auto kind = word<std::uint16_t>(bytes, 10);
-    if (kind != (levels > 1 ? kBranch : kLeaf)) return wrong(page, "is of another kind");
-    const std::size_t lower = word<std::uint16_t>(bytes, 12);
-    const std::size_t upper = word<std::uint16_t>(bytes, 14);
-    if (lower < kHeader || lower % 2 != 0 || upper < lower || upper > head_.page_size)
-      return wrong(page, "has impossible bounds");
-    const std::size_t count = (lower - kHeader) / 2;
-    if (count < (levels > 1 && which == Tree::main ? 2 : 1))
+    TORC_ASSIGN(const std::string bytes, file_.read(page, head_.page_size));
+    const bool branch = levels > 1;
+    std::vector<LmdbNode> nodes;
+    const char* bad =
+        read_lmdb_page(bytes, page, branch ? LmdbPageKind::branch : LmdbPageKind::leaf, nodes);
+    if (bad != nullptr) return wrong(page, bad);
+    if (nodes.size() < (branch && which == Tree::main ? 2 : 1))
       return wrong(page, "has too few entries");
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t at = word<std::uint16_t>(bytes, kHeader + (2 * i));
-      if (at < upper || at % 2 != 0 || at + kNode > head_.page_size)
-        return wrong(page, "has an entry out of bounds");
-      const std::size_t key_size = word<std::uint16_t>(bytes, at + 6);
-      if (key_size > kLongestKey || at + kNode + key_size > head_.page_size)
-        return wrong(page, "has a key out of bounds");
-      const std::string_view key = std::string_view(bytes).substr(at + kNode, key_size);
-      if (levels > 1) {
-        // The first key of a branch is never looked at.
-        if (i > 0) TORC_TRY(follows(page, key, which, Bound::at_least));
-        const std::uint64_t child = word<std::uint16_t>(bytes, at) |
-                                    std::uint64_t{word<std::uint16_t>(bytes, at + 2)} << 16U |
-                                    std::uint64_t{word<std::uint16_t>(bytes, at + 4)} << 32U;
-        TORC_TRY(visit(child, static_cast<std::uint16_t>(levels - 1), which));
-      } else {
-        TORC_TRY(follows(page, key, which, Bound::more));
-        TORC_TRY(entry(page, bytes, at, key, which));
-      }
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      // The first key of a branch is never looked at.
+      if (!branch || i > 0)
+        TORC_TRY(follows(page, nodes[i].key, which, branch ? Bound::at_least : Bound::more));
+      TORC_TRY(branch ? visit(nodes[i].child, static_cast<std::uint16_t>(levels - 1), which)
+                      : entry(page, nodes[i], which));
     }
     return {};
   }
@@ -249,10 +241,11 @@ class LmdbWalk {
     if (which == Tree::free && key.size() != sizeof(std::uint64_t))
       return wrong(page, "has a key of another size");
     if (key.empty()) return wrong(page, "has an empty key");
-    if (last_ && !tolerant) {
+    if (last_) {
       const bool number = which == Tree::free;
-      const bool less =
-          number ? word<std::uint64_t>(*last_, 0) < word<std::uint64_t>(key, 0) : *last_ < key;
+      const bool less = number
+                            ? lmdb_word<std::uint64_t>(*last_, 0) < lmdb_word<std::uint64_t>(key, 0)
+                            : *last_ < key;
       // After a key of a branch comes the same one on a page below it.
       if (!less && !(bound_ && *last_ == key)) return wrong(page, "has its keys out of order");
     }
@@ -261,45 +254,31 @@ class LmdbWalk {
     return {};
   }
 
-  Result<void> entry(std::uint64_t page, const std::string& bytes, std::size_t at,
-                     std::string_view key, Tree which) {
-    const std::size_t size =
-        word<std::uint16_t>(bytes, at) | std::size_t{word<std::uint16_t>(bytes, at + 2)} << 16U;
-    const auto flags = word<std::uint16_t>(bytes, at + 4);
-    const std::size_t data = at + kNode + key.size();
+  Result<void> entry(std::uint64_t page, const LmdbNode& node, Tree which) {
     ++entries_;
-    if (flags == 0) {
-      if (data + size > head_.page_size) return wrong(page, "has a value out of bounds");
-      return value_of(page, key, std::string_view(bytes).substr(data, size), which);
-    }
-    if (flags != kBigData || data + sizeof(std::uint64_t) > head_.page_size)
-      return wrong(page, "has an entry of another kind");
-    const auto first = word<std::uint64_t>(bytes, data);
-    const std::uint64_t needed = ((kHeader - 1 + size) / head_.page_size) + 1;
+    if (node.overflow == 0) return value_of(page, node.value, which);
+    const std::uint64_t first = node.overflow;
     TORC_TRY(claim_page(first));
-    TORC_ASSIGN(const std::string header, read(first, kHeader));
-    // A shorter value may have been written over a longer one, which keeps its pages.
-    const std::uint64_t pages = word<std::uint32_t>(header, 12);
-    if (word<std::uint64_t>(header, 0) != first || word<std::uint16_t>(header, 10) != kOverflow ||
-        pages < needed || pages > head_.last_page)
+    TORC_ASSIGN(const std::string header, file_.read(first, kHeader));
+    const std::uint64_t pages = lmdb_overflow_pages(header, first, node.size, head_.page_size);
+    if (pages == 0 || pages > head_.last_page)
       return wrong(first, "is not the long value that it should be");
     for (std::uint64_t i = 1; i < pages; ++i) TORC_TRY(claim_page(first + i));
     // Nothing is reserved for a size that the file does not have.
-    TORC_ASSIGN(const std::string value, read(first, kHeader + size));
-    return value_of(first, key, std::string_view(value).substr(kHeader), which);
+    TORC_ASSIGN(const std::string value, file_.read(first, kHeader + node.size));
+    return value_of(first, std::string_view(value).substr(kHeader), which);
   }
 
-  Result<void> value_of(std::uint64_t page, std::string_view key, std::string_view value,
-                        Tree which) {
-    if (which == Tree::main) return take ? take(key, value) : Result<void>();
+  Result<void> value_of(std::uint64_t page, std::string_view value, Tree which) {
+    if (which == Tree::main) return {};
     // A list of free pages: their count, then themselves, the largest first.
     constexpr std::size_t kWord = sizeof(std::uint64_t);
     if (value.size() < kWord) return wrong(page, "has no list of free pages");
-    const auto count = word<std::uint64_t>(value, 0);
+    const auto count = lmdb_word<std::uint64_t>(value, 0);
     if (count > (value.size() / kWord) - 1) return wrong(page, "has a list of free pages cut off");
     std::uint64_t before = kNoPage;
     for (std::uint64_t i = 1; i <= count; ++i) {
-      const auto free = word<std::uint64_t>(value, i * kWord);
+      const auto free = lmdb_word<std::uint64_t>(value, i * kWord);
       if (free >= before) return wrong(page, "has free pages out of order");
       if (free < 2 || free > head_.last_page) return wrong(page, "frees a page that cannot be");
       if (free < seen_.size()) {
@@ -323,14 +302,8 @@ Result<void> LmdbFile::check(const LmdbHead& head) const {
   return LmdbWalk(*this, head).check();
 }
 
-Result<std::uint64_t> LmdbFile::salvage(
-    const LmdbHead& head,
-    const std::function<Result<void>(std::string_view, std::string_view)>& take) const {
-  LmdbWalk walk(*this, head);
-  walk.tolerant = true;
-  walk.take = take;
-  TORC_TRY(walk.read_main());
-  return walk.passed_over;
+Result<std::vector<bool>> LmdbFile::unused_pages(const LmdbHead& head) const {
+  return LmdbWalk(*this, head).unused();
 }
 
 Result<void> check_lmdb_head(const Path& directory) {

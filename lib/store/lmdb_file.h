@@ -7,8 +7,9 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
-#include <string_view>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "lib/base/descriptor.h"
 #include "lib/base/result.h"
@@ -34,21 +35,29 @@ struct LmdbHead {
 
 class LmdbFile {
  public:
-  // Error not_found: there is none; corrupt: LMDB could not begin to read it.
-  static Result<LmdbFile> open(const Path& directory);
+  // `one`: of a file with one good head that one is both the newest and the older; whether it was
+  // the newest nobody knows.
+  enum class Heads : std::uint8_t { both, one };
 
+  // Error not_found: there is none; corrupt: LMDB could not begin to read it, or with `one`, nobody
+  // could.
+  static Result<LmdbFile> open(const Path& directory, Heads needed = Heads::both);
+
+  [[nodiscard]] const Path& path() const { return file_; }
   [[nodiscard]] const LmdbHead& newest() const;
   [[nodiscard]] const LmdbHead& older() const;
+  [[nodiscard]] std::uint64_t pages() const;  // that the file has, the last one perhaps in part
   // Whether pages may lie beyond the end of the file. Those that are used never do; unused ones
   // may.
   [[nodiscard]] bool is_short() const;
 
   // Walks all pages of a state. Error corrupt: the first that is wrong, and how.
   Result<void> check(const LmdbHead& head) const;
-  // The entries on all pages of a state that can be read, in any order. How many pages could not.
-  Result<std::uint64_t> salvage(
-      const LmdbHead& head,
-      const std::function<Result<void>(std::string_view key, std::string_view value)>& take) const;
+  // By page: those that are free in a state, and those of the list of them. All others of the file
+  // hold entries of the state. Error corrupt: the list is damaged.
+  Result<std::vector<bool>> unused_pages(const LmdbHead& head) const;
+  // The first `bytes` of what begins at a page. Error corrupt: the file ends before.
+  Result<std::string> read(std::uint64_t page, std::size_t bytes) const;
 
   // Whether another transaction was committed since it was opened: then pages of the state that was
   // looked at may have been used again, and what was wrong with them means nothing.
@@ -56,12 +65,15 @@ class LmdbFile {
 
  private:
   friend class LmdbWalk;
-  LmdbFile(Descriptor fd, Path file) : fd_(std::move(fd)), file_(std::move(file)) {}
+  LmdbFile(Descriptor fd, Path file, Heads needed)
+      : fd_(std::move(fd)), file_(std::move(file)), needed_(needed) {}
   Result<std::array<LmdbHead, 2>> read_heads() const;
+  Result<std::optional<LmdbHead>> read_one_head() const;
   [[nodiscard]] Error damaged(const std::string& what) const;
 
   Descriptor fd_;
   Path file_;
+  Heads needed_;
   std::uint64_t size_ = 0;  // bytes
   std::array<LmdbHead, 2> heads_;
 };

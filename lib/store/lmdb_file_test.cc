@@ -9,100 +9,26 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <map>
 #include <random>
 #include <thread>
 
-#include "lib/store/lmdb_transaction.h"
+#include "lib/store/lmdb_remains.h"
 #include "lib/store/repair.h"
-#include "lib/store/test_world.h"
+#include "lib/store/test_lmdb.h"
 
 namespace torc::store {
 namespace {
 
 using namespace testing;
-using Entries = std::map<std::string, std::string>;
-
-constexpr std::size_t kPage = 4096;
-
-std::string read_bytes(const Path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-void write_bytes(const Path& file, const std::string& bytes) {
-  std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
-}
-
-template <class T>
-void poke(std::string& bytes, std::size_t at, T value) {
-  std::memcpy(bytes.data() + at, &value, sizeof value);
-}
-
-template <class T>
-T peek(const std::string& bytes, std::size_t at) {
-  T out;
-  std::memcpy(&out, bytes.data() + at, sizeof out);
-  return out;
-}
-
-class LmdbFiles : public ::testing::Test {
- protected:
-  // Commits of puts and erasures of many sizes. What is there after them.
-  Entries fill(int commits, std::uint64_t seed) {
-    SeededEntropy random(seed);
-    Entries all;
-    const auto environment = Environment::open(scratch.path(), Durable::no);
-    EXPECT_TRUE(environment.ok());
-    for (int c = 0; c < commits; ++c) {
-      auto txn = Txn::begin(*environment, Access::write);
-      EXPECT_TRUE(txn.ok());
-      for (int i = 0; i < 40; ++i) {
-        const std::string key = "key" + std::to_string(random.next() % 900);
-        if (random.next() % 3 == 0) {
-          MDB_val k{key.size(), const_cast<char*>(key.data())};
-          const int rc = mdb_del(txn->raw(), txn->dbi(), &k, nullptr);
-          EXPECT_TRUE(rc == 0 || rc == MDB_NOTFOUND);
-          all.erase(key);
-        } else {
-          const std::size_t size =
-              random.next() % 10 == 0 ? random.next() % 20'000 : random.next() % 90;
-          all[key] = std::string(size, static_cast<char>('a' + random.next() % 26));
-          EXPECT_EQ(put_entry(*txn, key, all[key]), 0);
-        }
-      }
-      EXPECT_TRUE(txn->commit().ok());
-      if (c % 10 != 0) continue;
-      const auto file = LmdbFile::open(scratch.path());
-      EXPECT_TRUE(file.ok());
-      const auto whole = file->check(file->newest());
-      EXPECT_TRUE(whole.ok()) << whole.error().text();
-    }
-    return all;
-  }
-  [[nodiscard]] Result<void> check() const {
-    TORC_ASSIGN(const LmdbFile file, LmdbFile::open(scratch.path()));
-    return file.check(file.newest());
-  }
-
-  ScratchDirectory scratch;
-  Path data = scratch.path() / "data.mdb";
-};
 
 TEST_F(LmdbFiles, that_lmdb_made_are_good_and_hold_what_was_put) {
   const Entries all = fill(120, 7);
   const auto file = LmdbFile::open(scratch.path());
   ASSERT_TRUE(file.ok());
-  Entries found;
-  const auto unread = file->salvage(file->newest(), [&](std::string_view key, std::string_view v) {
-    found.emplace(key, v);
-    return Result<void>();
-  });
-  ASSERT_TRUE(unread.ok());
-  EXPECT_EQ(*unread, 0U);
-  EXPECT_EQ(found, all);
+  const auto found = remains_of(*file, file->newest());
+  ASSERT_TRUE(found.ok());
+  EXPECT_TRUE(found->complete());
+  EXPECT_EQ(Entries(found->entries.begin(), found->entries.end()), all);
   EXPECT_TRUE(file->check(file->older()).ok()) << "until the next commit it is whole";
 }
 
@@ -357,8 +283,15 @@ TEST_F(LmdbRepairs, of_a_whole_store_find_nothing_to_do) {
 }
 
 TEST_F(LmdbRepairs, go_on_from_the_state_before_when_the_newest_is_damaged) {
-  damage(newest().main.root);  // written by the last commit, so no part of the state before
+  // Written by the last commit, so no part of the state before.
+  damage(read_bytes(directory / "data.mdb").find("lastone") / kPage);
   EXPECT_EQ(repaired(), "(absent)");
+}
+
+TEST_F(LmdbRepairs, lose_nothing_when_only_what_leads_to_the_entries_is_damaged) {
+  ASSERT_GE(newest().main.depth, 2);
+  damage(newest().main.root);
+  EXPECT_EQ(repaired(), "one");
 }
 
 TEST_F(LmdbRepairs, lose_nothing_when_the_list_of_free_pages_is_damaged) {
@@ -372,6 +305,7 @@ TEST_F(LmdbRepairs, refuse_what_has_no_whole_state) {
     bytes[(page * kPage) + 10] = '\x40';
   write_bytes(directory / "data.mdb", bytes);
   EXPECT_NE(repaired().find("put it back from a backup"), std::string::npos);
+  EXPECT_NE(repaired().find("--salvage"), std::string::npos);
   EXPECT_EQ(read_bytes(directory / "data.mdb"), bytes) << "nothing was changed";
 }
 

@@ -1,10 +1,11 @@
 // `torc repair` of engine lmdb. The file has two states: the newest, and the one before it, which
 // is there until the next commit overwrites it. The newest may be damaged in what it wrote last, by
 // a power cut for instance, and the one before be whole; or the list of free pages may be damaged,
-// which no state needs.
+// which no state needs; or pages that lead to entries and hold none.
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "lib/store/open_lock.h"
 #include "lib/store/owner.h"
 #include "lib/store/repair.h"
+#include "lib/store/salvage.h"
 
 namespace torc::store {
 namespace {
@@ -64,7 +66,6 @@ class LmdbRepair final : public Repair {
  private:
   // Whether all entries of a state can be read; it is the good part then.
   Result<bool> take(const LmdbHead& head);
-  Result<void> write_good_part(const Path& bench);
 
   World world_;
   Path directory_;
@@ -77,16 +78,13 @@ class LmdbRepair final : public Repair {
 };
 
 Result<bool> LmdbRepair::take(const LmdbHead& head) {
-  state_.entries.clear();
-  TORC_ASSIGN(const std::uint64_t unread,
-              file_.salvage(head, [&](std::string_view key, std::string_view value) {
-                state_.put(key, value);
-                return Result<void>();
-              }));
+  TORC_ASSIGN(LmdbRemains remains, remains_of(file_, head));
+  const bool complete = remains.complete();
+  state_.entries = std::move(remains.entries);
   const auto place = state_.get(kHeadKey);
   const auto known = place ? decode_head(*place) : std::nullopt;
   state_.number = known ? known->sequence : 0;
-  return unread == 0 && known.has_value() && state_.entries.size() == head.main.entries;
+  return complete && known.has_value();
 }
 
 Result<void> LmdbRepair::look() {
@@ -96,15 +94,18 @@ Result<void> LmdbRepair::look() {
   if (whole.ok() && newest) return {};
   damages_.push_back(
       {data, whole.ok() ? data.string() + " has no head of its history" : whole.error().what});
-  if (newest) return {};  // what no state needs
-  const std::uint64_t unread = file_.newest().main.entries - state_.entries.size();
+  if (newest) return {};  // no entry is on what is damaged
+  const std::uint64_t had = file_.newest().main.entries;
+  const std::uint64_t unread = had - std::min<std::uint64_t>(had, state_.entries.size());
   TORC_ASSIGN(const bool older, take(file_.older()));
   if (!older) {
     return Error{ErrorKind::corrupt,
                  damages_.front().what +
                      "; the state before it is damaged, too, and of the newest " +
                      std::to_string(unread) + " entries cannot be read",
-                 "put it back from a backup (`torc backup` makes them)"};
+                 "put it back from a backup (`torc backup` makes them); `torc repair " +
+                     directory_.string() +
+                     " --salvage NEW` gives back what can be read, and leaves it as it is"};
   }
   lost_.push_back({state_.number + 1, data, damages_.front().what, 0, {}});
   return {};
@@ -115,24 +116,6 @@ Result<void> LmdbRepair::view(const std::function<Result<void>(const Reader&)>& 
   seen.number = state_.number;
   seen.entries.insert(state_.entries.lower_bound(kFirstUserKey), state_.entries.end());
   return body(seen);
-}
-
-Result<void> LmdbRepair::write_good_part(const Path& bench) {
-  TORC_ASSIGN(const auto environment, Environment::open(bench, Durable::yes));
-  for (;;) {
-    TORC_ASSIGN(Txn txn, Txn::begin(environment, Access::write));
-    int rc = 0;
-    for (const auto& [key, value] : state_.entries) {
-      MDB_val k{key.size(), const_cast<char*>(key.data())};      // NOLINT: LMDB only reads them
-      MDB_val v{value.size(), const_cast<char*>(value.data())};  // NOLINT
-      rc = mdb_put(txn.raw(), txn.dbi(), &k, &v, 0);
-      if (rc != 0) break;
-    }
-    if (rc == 0) return txn.commit();
-    txn.abort();
-    if (rc != MDB_MAP_FULL) return lmdb_error(rc, "cannot write " + (bench / "data.mdb").string());
-    TORC_TRY(environment->grow());
-  }
 }
 
 Result<Path> LmdbRepair::carry_out(const std::string& name) {
@@ -154,7 +137,7 @@ Result<Path> LmdbRepair::carry_out(const std::string& name) {
   const Path bench = directory_ / (".repair-" + std::to_string(world_.entropy.next()));
   TORC_TRY(world_.disk.make_directory(bench));
   const auto work = [&]() -> Result<void> {
-    TORC_TRY(write_good_part(bench));
+    TORC_TRY(write_entries(bench, state_.entries));
     TORC_TRY(take_over_owner(directory_, directory_ / "data.mdb", bench / "data.mdb"));
     TORC_TRY(world_.disk.rename(bench / "data.mdb", directory_ / "data.mdb", Replace::yes));
     return world_.disk.sync_directory(directory_);

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "lib/store/lmdb_file.h"
+#include "lib/store/lmdb_page.h"
 #include "tests/integration/harness.h"
 
 namespace torc::itest {
@@ -154,6 +156,130 @@ TEST_F(Care, a_store_of_engine_lmdb_goes_on_from_the_state_before_a_damaged_one)
   EXPECT_EQ(here_.run({"run"}).exit_code, 0);
 }
 
+// The pages of a store of engine lmdb, chosen by the kind of their first and last key.
+class LmdbPages {
+ public:
+  explicit LmdbPages(const Path& store) : data_(store / "data.mdb"), good_(read_text(data_)) {
+    const auto file = store::LmdbFile::open(store);
+    newest_ = *file->unused_pages(file->newest());
+    older_ = *file->unused_pages(file->older());
+  }
+  // Those that both states use.
+  [[nodiscard]] std::vector<std::size_t> of(store::LmdbPageKind kind, std::string_view keys) const {
+    std::vector<std::size_t> out;
+    std::vector<store::LmdbNode> nodes;
+    for (std::size_t page = 2; page < good_.size() / kPage; ++page) {
+      const auto bytes = std::string_view(good_).substr(page * kPage, kPage);
+      if (newest_[page] || older_[page] || read_lmdb_page(bytes, page, kind, nodes) != nullptr)
+        continue;
+      const bool fits = keys.empty() ||
+                        (nodes.front().key.starts_with(keys) && nodes.back().key.starts_with(keys));
+      if (fits) out.push_back(page);
+    }
+    return out;
+  }
+  void destroy(const std::vector<std::size_t>& pages) const {
+    std::string bytes = good_;
+    for (const std::size_t page : pages) bytes.replace(page * kPage, kPage, kPage, '\0');
+    write_text(data_, bytes);
+  }
+
+ private:
+  static constexpr std::size_t kPage = 4096;
+  Path data_;
+  std::string good_;
+  std::vector<bool> newest_;
+  std::vector<bool> older_;
+};
+
+class Salvage : public Care {
+ protected:
+  void SetUp() override {
+    here_.write("wf.yaml",
+                "name: wf\njobs: [{name: \"a_{i}\", command: \"exit $(( {i} % 7 ))\", parameters: "
+                "{i: \"1:2000\"}}]\n");
+    ASSERT_EQ(here_.run({"init", "wf.yaml", "--engine", "lmdb"}).exit_code, 0);
+    ASSERT_EQ(here_.run({"run", "wf.torc"}).exit_code, 1);
+    results_ = here_.run({"results", "wf.torc", "--csv"}).out;
+  }
+  std::string results_;
+};
+
+TEST_F(Salvage, gives_back_what_is_left_of_the_jobs_and_nothing_that_could_be_run) {
+  const LmdbPages pages(here_.path() / "wf.torc");
+  const auto leaves = pages.of(store::LmdbPageKind::leaf, "J");
+  ASSERT_GT(leaves.size(), 3U);
+  pages.destroy({leaves[1]});
+  const Ended looked = here_.run({"repair", "wf.torc"});
+  EXPECT_EQ(looked.exit_code, 3) << looked;
+  EXPECT_TRUE(looked.says("--salvage")) << looked;
+  const auto before = contents(here_.path() / "wf.torc");
+  const Ended ended = here_.run({"repair", "wf.torc", "--salvage", "left", "--json"});
+  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_EQ(contents(here_.path() / "wf.torc"), before);
+  const json report = json::parse(ended.out, nullptr, false);
+  EXPECT_FALSE(report.value("is_store", true)) << ended;
+  EXPECT_TRUE(ended.says("records can be read")) << ended;
+  EXPECT_EQ(report["may_be_missing"], json::array({"jobs"})) << ended;
+  ASSERT_EQ(report["unknown_jobs"].size(), 1U) << ended;
+  const auto lost = report["unknown_jobs"][0];
+  std::ifstream lines(here_.path() / "left/jobs.jsonl");
+  std::uint64_t jobs = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const json job = json::parse(line, nullptr, false);
+    const auto id = job.value("id", std::uint64_t{0});
+    if (job["as_of"] != "state") continue;
+    ++jobs;
+    EXPECT_EQ(job["name"], fmt::format("a_{}", id));
+    EXPECT_EQ(job["exit_code"], id % 7);
+    EXPECT_TRUE(id < lost["first"] || id > lost["last"]) << line;
+  }
+  const std::uint64_t gone = lost["last"].get<std::uint64_t>() - lost["first"].get<std::uint64_t>();
+  EXPECT_EQ(jobs + gone + 1, 2000U);
+  EXPECT_EQ(here_.run({"run", "left"}).exit_code, 3);
+  const Ended again = here_.run({"repair", "wf.torc", "--salvage", "left"});
+  EXPECT_EQ(again.exit_code, 3) << again;
+  EXPECT_TRUE(again.says("there already")) << again;
+}
+
+TEST_F(Salvage, makes_a_store_that_goes_on_when_no_record_is_missing) {
+  const LmdbPages pages(here_.path() / "wf.torc");
+  const std::string whole = read_text(here_.path() / "wf.torc/data.mdb");
+  std::string bytes = whole;
+  bytes.replace(0, 4096, 4096, '\0');  // a head, without which nobody can open it
+  write_text(here_.path() / "wf.torc/data.mdb", bytes);
+  EXPECT_EQ(here_.run({"results", "wf.torc"}).exit_code, 3);
+  const Ended ended = here_.run({"repair", "wf.torc", "--salvage", "new.torc"});
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_EQ(here_.run({"verify", "new.torc"}).exit_code, 0);
+  EXPECT_EQ(here_.run({"results", "new.torc", "--csv"}).out, results_);
+  EXPECT_EQ(here_.run({"retry", "new.torc", "--failed"}).exit_code, 0);
+  EXPECT_EQ(here_.run({"run", "new.torc"}).exit_code, 1);
+}
+
+// LMDB has no checksums: nothing is missing, and only the recount of the claims notices.
+TEST_F(Salvage, makes_no_store_of_records_that_do_not_fit_together) {
+  const Path data = here_.path() / "wf.torc/data.mdb";
+  const std::string good = read_text(data);
+  std::string bytes = good;
+  std::vector<store::LmdbNode> nodes;
+  for (std::size_t page = 2; page < good.size() / 4096; ++page) {
+    const auto at = std::string_view(good).substr(page * 4096, 4096);
+    if (read_lmdb_page(at, page, store::LmdbPageKind::leaf, nodes) != nullptr) continue;
+    for (const store::LmdbNode& node : nodes) {
+      // The counters: how many jobs are blocked comes first.
+      if (node.key == "K") bytes[static_cast<std::size_t>(node.value.data() - good.data())] ^= 1;
+    }
+  }
+  write_text(data, bytes);
+  const Ended ended = here_.run({"repair", "wf.torc", "--salvage", "left"});
+  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_TRUE(ended.says("is no store and cannot be run")) << ended;
+  EXPECT_TRUE(ended.says("are counted")) << ended;
+  EXPECT_TRUE(fs::exists(here_.path() / "left/jobs.jsonl"));
+  EXPECT_FALSE(fs::exists(here_.path() / "left/META"));
+}
+
 TEST_F(Care, a_backup_taken_while_workers_work_is_a_whole_store) {
   for (const char* engine : {"journal", "lmdb"}) {
     const std::string name = std::string("w") + engine;
@@ -211,6 +337,7 @@ TEST(DamagedLmdb, ends_no_command_by_a_signal) {
     for (const std::vector<std::string>& words :
          std::vector<std::vector<std::string>>{{"verify"},
                                                {"repair"},
+                                               {"repair", "--salvage", "left"},
                                                {"status"},
                                                {"jobs"},
                                                {"results"},
@@ -228,7 +355,10 @@ TEST(DamagedLmdb, ends_no_command_by_a_signal) {
       EXPECT_TRUE(ended.exit_code >= 0 && ended.exit_code <= 3) << words.front() << ": " << ended;
       EXPECT_TRUE(ended.exit_code == 0 || ended.says("torc: ")) << ended;
       // What the others meet of it depends on where they look.
-      if (words.front() != "verify" && words.front() != "repair") continue;
+      fs::remove_all(here.path() / "left");
+      if (words != std::vector<std::string>{"verify"} &&
+          words != std::vector<std::string>{"repair"})
+        continue;
       EXPECT_EQ(ended.exit_code, 3) << words.front() << ": " << ended;
       EXPECT_TRUE(ended.says("data.mdb: page")) << ended;
     }

@@ -38,6 +38,7 @@ const std::vector<Command>& commands() {
       {{"verify", "STORE", "--json"}, false, true},
       {{"repair", "STORE"}, false, true},
       {{"repair", "STORE", "--quarantine-tail", "--yes", "--force"}, false, true},
+      {{"repair", "STORE", "--salvage", "OUT"}, false, true},
       {{"backup", "STORE", "OUT"}},
       {{"backup", "STORE", "OUT", "--engine", "lmdb"}},
       {{"backup", "STORE", "OUT", "--engine", "journal"}},
