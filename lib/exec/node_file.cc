@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "lib/base/user_directory.h"
 #include "lib/exec/machine.h"
 
 namespace torc::exec {
@@ -26,22 +27,7 @@ constexpr std::size_t kBytes = NodeTable::kWords * 8;
 constexpr int kSpins = 50;  // a lock is held for microseconds
 constexpr int kNaps = 20;   // … unless its holder has lost its CPU
 constexpr timespec kNap{0, 500'000};
-
-// A descriptor that closes itself unless it is let go.
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  ~Fd() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  [[nodiscard]] int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
+constexpr int kMostTries = 8;  // a directory that others remove
 
 // What Boost maps: a file that was opened, and checked, by its directory. Its own file_mapping
 // would follow whatever the name has become.
@@ -91,19 +77,22 @@ Error refused(const fs::path& path, const std::string& why) {
 
 }  // namespace
 
-NodeFile::NodeFile(fs::path path, int fd, int directory, ip::mapped_region region)
-    : path_(std::move(path)), fd_(fd), directory_(directory), region_(std::move(region)) {}
-
-NodeFile::~NodeFile() {
-  close(fd_);
-  close(directory_);
-}
+NodeFile::NodeFile(fs::path path, Descriptor file, Descriptor directory, ip::mapped_region region)
+    : path_(std::move(path)),
+      file_(std::move(file)),
+      directory_(std::move(directory)),
+      region_(std::move(region)) {}
 
 Result<std::unique_ptr<NodeFile>> NodeFile::open(const NodePlace& place, Missing missing) {
+  const std::string name = ledger_name(place.node);
+  if (name.empty()) {
+    return Error{ErrorKind::unsupported, "this system tells neither boots nor namespaces apart",
+                 "mount /proc"};
+  }
   Error last{ErrorKind::unsupported, "there is no directory for the node ledger",
              "set TORC_NODE_DIR to a directory of this node"};
   for (const fs::path& root : place.roots) {
-    auto file = open_in(root, place.node, missing);
+    auto file = open_in(root, name, missing);
     if (file) return file;
     last = std::move(file).error();
     if (last.kind == ErrorKind::permission) break;  // somebody's doing: not to be got round
@@ -111,44 +100,38 @@ Result<std::unique_ptr<NodeFile>> NodeFile::open(const NodePlace& place, Missing
   return last;
 }
 
-Result<std::unique_ptr<NodeFile>> NodeFile::open_in(const fs::path& root, const std::string& node,
+Result<std::unique_ptr<NodeFile>> NodeFile::open_in(const fs::path& root, const std::string& name,
                                                     Missing missing) {
-  const Fd top(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (top.get() < 0) return os_error(errno, "cannot open " + root.string());
-  const fs::path mine = root / fmt::format("torc-{}", geteuid());
-  const std::string own = mine.filename().string();
-  if (missing == Missing::make && mkdirat(top.get(), own.c_str(), 0700) != 0 && errno != EEXIST)
-    return os_error(errno, "cannot make " + mine.string());
-  Fd directory(openat(top.get(), own.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (directory.get() < 0) {
-    if (errno == ENOTDIR || errno == ELOOP) return refused(mine, "is no directory");
-    return os_error(errno, "cannot open " + mine.string());
-  }
-  struct stat about {};
-  if (fstat(directory.get(), &about) != 0)
-    return os_error(errno, "cannot look at " + mine.string());
-  if (about.st_uid != geteuid()) return refused(mine, "belongs to somebody else");
-  if ((about.st_mode & 077) != 0) return refused(mine, "is open to others");
-  if (!is_of_this_node(directory.get())) {
-    return Error{ErrorKind::unsupported,
-                 fmt::format("{} is on a filesystem that other nodes may share", mine.string()),
-                 "set TORC_NODE_DIR to a directory of this node"};
-  }
-
-  const std::string name = ledger_name(node);
-  if (name.empty()) {
-    return Error{ErrorKind::unsupported, "this system tells neither boots nor namespaces apart",
-                 "mount /proc"};
-  }
-  const fs::path path = mine / name;
-  const int make = missing == Missing::make ? O_CREAT : 0;
-  // Neither a link nor a pipe of the same name is waited for or followed.
-  Fd file(openat(directory.get(), name.c_str(),
-                 O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | make, 0600));
-  if (file.get() < 0) {
+  const Descriptor top(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!top) return os_error(errno, "cannot open " + root.string());
+  const bool make = missing == Missing::make;
+  for (int tries = 0;; ++tries) {
+    TORC_ASSIGN(
+        user_directory::Found mine,
+        user_directory::open(top.get(), root, geteuid(),
+                             make ? user_directory::Missing::make : user_directory::Missing::fail));
+    const fs::path path = root / mine.name / name;
+    if (!is_of_this_node(mine.directory.get())) {
+      return Error{ErrorKind::unsupported,
+                   fmt::format("{} is on a filesystem that other nodes may share",
+                               path.parent_path().string()),
+                   "set TORC_NODE_DIR to a directory of this node"};
+    }
+    // Neither a link nor a pipe of the same name is waited for or followed.
+    Descriptor file(openat(
+        mine.directory.get(), name.c_str(),
+        O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (make ? O_CREAT : 0), 0600));
+    if (file) return map(path, std::move(file), std::move(mine.directory), missing);
+    // Of two directories that were made at once, the one that is not taken is removed.
+    if (errno == ENOENT && make && tries < kMostTries) continue;
     if (errno == ELOOP || errno == EISDIR || errno == ENXIO) return refused(path, "is no file");
     return os_error(errno, "cannot open " + path.string());
   }
+}
+
+Result<std::unique_ptr<NodeFile>> NodeFile::map(fs::path path, Descriptor file,
+                                                Descriptor directory, Missing missing) {
+  struct stat about {};
   if (fstat(file.get(), &about) != 0) return os_error(errno, "cannot look at " + path.string());
   if (!S_ISREG(about.st_mode)) return refused(path, "is no file");
   if (about.st_uid != geteuid() || (about.st_mode & 077) != 0 || about.st_nlink > 1)
@@ -161,7 +144,7 @@ Result<std::unique_ptr<NodeFile>> NodeFile::open_in(const fs::path& root, const 
   try {
     ip::mapped_region region(OpenedFile{file.get()}, ip::read_write, 0, kBytes);
     return std::unique_ptr<NodeFile>(
-        new NodeFile(path, file.release(), directory.release(), std::move(region)));
+        new NodeFile(std::move(path), std::move(file), std::move(directory), std::move(region)));
   } catch (const ip::interprocess_exception& failure) {
     return os_error(failure.get_native_error(), "cannot map " + path.string());
   }
@@ -178,12 +161,13 @@ void NodeFile::store(std::size_t word, std::uint64_t value) {
 }
 
 bool NodeFile::reserve(std::size_t first, std::size_t words) {
-  return posix_fallocate(fd_, static_cast<off_t>(first * 8), static_cast<off_t>(words * 8)) == 0;
+  return posix_fallocate(file_.get(), static_cast<off_t>(first * 8),
+                         static_cast<off_t>(words * 8)) == 0;
 }
 
 bool NodeFile::lock() {
   for (int tries = 0; tries < kSpins + kNaps; ++tries) {
-    if (flock(fd_, LOCK_EX | LOCK_NB) == 0) return true;
+    if (flock(file_.get(), LOCK_EX | LOCK_NB) == 0) return true;
     if (errno != EWOULDBLOCK && errno != EINTR) return false;
     if (tries < kSpins) {
       sched_yield();
@@ -195,22 +179,35 @@ bool NodeFile::lock() {
 }
 
 void NodeFile::unlock() {
-  flock(fd_, LOCK_UN);
+  flock(file_.get(), LOCK_UN);
 }
 
 bool NodeFile::is_named() const {
   struct stat about {};
-  return fstat(fd_, &about) == 0 && about.st_nlink > 0;
+  return fstat(file_.get(), &about) == 0 && about.st_nlink > 0;
+}
+
+bool NodeFile::is_where_others_look() const {
+  const fs::path root = path_.parent_path().parent_path();
+  const Descriptor top(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const auto found =
+      user_directory::open(top.get(), root, geteuid(), user_directory::Missing::fail);
+  if (!found) return true;
+  struct stat theirs {};
+  struct stat ours {};
+  if (fstat(found->directory.get(), &theirs) != 0 || fstat(directory_.get(), &ours) != 0)
+    return true;
+  return theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev;
 }
 
 void NodeFile::remove() {
-  unlinkat(directory_, path_.filename().c_str(), 0);
+  unlinkat(directory_.get(), path_.filename().c_str(), 0);
 }
 
 void NodeFile::ring() {
   const std::uint64_t bell = 1;
   // A store into the mapping is seen by nobody who watches the file; a write is.
-  (void)!pwrite(fd_, &bell, sizeof bell, NodeTable::kBellWord * 8);
+  (void)!pwrite(file_.get(), &bell, sizeof bell, NodeTable::kBellWord * 8);
 }
 
 }  // namespace torc::exec

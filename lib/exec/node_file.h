@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "lib/base/descriptor.h"
 #include "lib/base/result.h"
 #include "lib/exec/node_table.h"
 
@@ -16,7 +17,7 @@ class NodeFile final : public WordMemory {
   enum class Missing : std::uint8_t { make, fail };
   // Of the first root that can be used. Error not_found: there is none, and none was to be made.
   static Result<std::unique_ptr<NodeFile>> open(const NodePlace& place, Missing missing);
-  ~NodeFile() override;
+  ~NodeFile() override = default;
   NodeFile(const NodeFile&) = delete;
   NodeFile& operator=(const NodeFile&) = delete;
 
@@ -29,20 +30,24 @@ class NodeFile final : public WordMemory {
   void unlock();
   // Whether others still find this file by its name.
   [[nodiscard]] bool is_named() const;
+  // Whether they look for it in this directory. What cannot be told counts as yes.
+  [[nodiscard]] bool is_where_others_look() const;
   void remove();  // its name; with the lock
   // Tells those who watch the file.
   void ring();
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
-  NodeFile(std::filesystem::path path, int fd, int directory,
+  NodeFile(std::filesystem::path path, Descriptor file, Descriptor directory,
            boost::interprocess::mapped_region region);
   static Result<std::unique_ptr<NodeFile>> open_in(const std::filesystem::path& root,
-                                                   const std::string& node, Missing missing);
+                                                   const std::string& name, Missing missing);
+  static Result<std::unique_ptr<NodeFile>> map(std::filesystem::path path, Descriptor file,
+                                               Descriptor directory, Missing missing);
 
   std::filesystem::path path_;
-  int fd_;
-  int directory_;
+  Descriptor file_;
+  Descriptor directory_;
   boost::interprocess::mapped_region region_;
 };
 

@@ -18,6 +18,7 @@ using std::chrono::nanoseconds;
 
 constexpr nanoseconds kBusy = std::chrono::milliseconds(100);  // the lock: until the next try
 constexpr nanoseconds kNamed = std::chrono::milliseconds(10);  // a look at the name of the file
+constexpr nanoseconds kPlaced = std::chrono::seconds(10);      // … of its directory
 constexpr int kMostReplacements = 8;                           // of the file, while it is opened
 
 // A worker that was stopped with its watchdog and whose jobs have gone uses nothing; nobody knows
@@ -48,7 +49,7 @@ class Ledger final : public NodeLedger {
   }
   ~Ledger() override {
     if (bell_ >= 0) close(bell_);
-    if (file_ != nullptr) leave();
+    leave();
   }
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
@@ -85,12 +86,13 @@ class Ledger final : public NodeLedger {
   bool entered_ = false;
   BootTime took_at_{};                        // CPUs, last
   mutable std::optional<BootTime> named_at_;  // when the file was last seen to have its name
+  mutable BootTime placed_at_{};              // … to be where the others look
   int bell_ = -1;
 };
 
 // With what is held now: nothing at first, more when the ledger was lost.
 Result<void> Ledger::open() {
-  entered_ = false;
+  leave();  // where nobody looks any more
   named_at_.reset();
   for (int tries = 0; tries < kMostReplacements; ++tries) {
     TORC_ASSIGN(file_, NodeFile::open(place_, NodeFile::Missing::make));
@@ -118,6 +120,7 @@ Result<void> Ledger::open() {
     mine_ = *std::move(entry);
     sequence_ = 2;  // two copies were written
     entered_ = true;
+    placed_at_ = clock_.boot_now();
     if (bell_ >= 0) watch_file();
     return {};
   }
@@ -130,12 +133,16 @@ bool Ledger::is_there() const {
   const BootTime now = clock_.boot_now();
   if (named_at_ && now - *named_at_ < kNamed) return true;
   if (!file_->is_named()) return false;
+  if (now - placed_at_ >= kPlaced) {
+    if (!file_->is_where_others_look()) return false;
+    placed_at_ = now;
+  }
   named_at_ = now;
   return true;
 }
 
 void Ledger::leave() {
-  if (!entered_) return;
+  if (!std::exchange(entered_, false)) return;
   if (!file_->lock()) {
     table_->clear(mine_.slot, mine_.generation);
     return;
@@ -145,7 +152,8 @@ void Ledger::leave() {
   clear_gone(left);
   table_->set_released_at(clock_.boot_now());
   if (left.empty()) {
-    file_->remove();
+    // Else the name is that of another one by now.
+    if (file_->is_named()) file_->remove();
   } else {
     file_->ring();
   }

@@ -306,9 +306,6 @@ TEST_F(Ledgers, a_damaged_file_is_made_anew) {
 TEST_F(Ledgers, links_and_what_others_can_write_are_refused) {
   { const auto a = enter(); }
   const fs::path directory = *fs::directory_iterator(root_);
-  chmod(directory.c_str(), 0755);
-  EXPECT_EQ(refusal(), ErrorKind::permission);
-  chmod(directory.c_str(), 0700);
   fs::path name;
   {
     const auto a = enter();
@@ -329,10 +326,58 @@ TEST_F(Ledgers, links_and_what_others_can_write_are_refused) {
   close(open(name.c_str(), O_CREAT | O_WRONLY, 0600));
   chmod(name.c_str(), 0644);
   EXPECT_EQ(refusal(), ErrorKind::permission);
-  fs::remove(name);
-  fs::remove(directory);
-  fs::create_directory_symlink(root_, directory);
-  EXPECT_EQ(refusal(), ErrorKind::permission);
+}
+
+TEST_F(Ledgers, workers_meet_elsewhere_when_somebody_has_the_name_of_their_directory) {
+  const fs::path directory = root_ / ("torc-" + std::to_string(geteuid()));
+  for (const bool link : {true, false}) {
+    if (link) {
+      fs::create_directory_symlink(root_, directory);
+    } else {
+      fs::create_directory(directory);
+      chmod(directory.c_str(), 0755);
+    }
+    const auto a = enter();
+    const auto b = enter();
+    EXPECT_EQ(entries(), 2U);
+    EXPECT_TRUE(a->take({4, {}, 0}).complete);
+    EXPECT_FALSE(b->take({4, {}, 0}).complete);
+    EXPECT_NE(file().parent_path(), directory);
+    EXPECT_TRUE(link || fs::is_empty(directory));
+    fs::remove(directory);
+  }
+}
+
+// As of two that came at the same moment: whose name is the first, all others find.
+TEST_F(Ledgers, a_worker_that_is_where_nobody_else_looks_moves) {
+  const fs::path directory = root_ / ("torc-" + std::to_string(geteuid()));
+  fs::create_symlink("nowhere", directory);
+  const auto a = enter();
+  a->take({4, {}, 0});
+  const fs::path before = file();
+  const fs::path first = directory.string() + "-000000";
+  ASSERT_EQ(mkdir(first.c_str(), 0700), 0);
+  const auto b = enter();
+  EXPECT_EQ(entries(), 1U);
+  EXPECT_TRUE(a->is_there());
+  clock_.advance(10s);
+  EXPECT_FALSE(a->is_there());
+  a->reenter(a->holding());
+  EXPECT_EQ(entries(), 2U);
+  EXPECT_EQ(a->holding().cpu_count(), 4U);
+  EXPECT_FALSE(b->take({4, {}, 0}).complete);
+  EXPECT_FALSE(fs::exists(before)) << "the last one there removed it";
+  clock_.advance(10s);
+  EXPECT_TRUE(a->is_there());
+}
+
+// It leaves an entry that nobody looks at, and nothing that has the name now.
+TEST_F(Ledgers, one_whose_file_was_removed_does_not_remove_the_next_one) {
+  auto a = enter();
+  fs::remove(file());
+  const auto b = enter();
+  a.reset();
+  EXPECT_EQ(entries(), 1U);
 }
 
 TEST_F(Ledgers, a_root_that_cannot_be_used_is_passed_over) {

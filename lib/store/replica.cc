@@ -13,22 +13,13 @@
 #include <filesystem>
 #include <system_error>
 
+#include "lib/base/user_directory.h"
 #include "lib/store/filesystem.h"
 #include "lib/store/lmdb_transaction.h"
 #include "lib/store/open_lock.h"
 
 namespace torc::store {
 namespace {
-
-struct Directory {
-  int fd = -1;
-  explicit Directory(int f) : fd(f) {}
-  Directory(Directory&& other) noexcept : fd(other.fd) { other.fd = -1; }
-  Directory& operator=(Directory&&) = delete;
-  ~Directory() {
-    if (fd >= 0) ::close(fd);
-  }
-};
 
 std::string alphanumeric(std::string_view text, std::size_t most) {
   std::string out;
@@ -45,29 +36,14 @@ std::string namespace_name(std::string_view pid_namespace) {
                       20);
 }
 
-// A directory in `parent` that is ours alone, made when absent. /tmp is everybody's: whatever has
-// the name already must be a directory, no link, belong to this user and be closed to others.
-Result<Directory> private_directory(const Directory& parent, const std::string& name,
-                                    std::uint32_t uid, const Path& shown) {
-  if (::mkdirat(parent.fd, name.c_str(), 0700) < 0 && errno != EEXIST) {
-    return os_error(errno, "cannot make " + shown.string());
-  }
-  Directory out(::openat(parent.fd, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  struct stat st {};
-  if (out.fd < 0 || ::fstat(out.fd, &st) < 0) {
-    if (errno == ENOTDIR || errno == ELOOP) {
-      return Error{ErrorKind::permission, shown.string() + " is not a directory of ours",
-                   "remove it, or set TMPDIR to a directory of your own", errno};
-    }
-    return os_error(errno, "cannot open " + shown.string());
-  }
-  if (st.st_uid != uid || (st.st_mode & 077) != 0) {
-    return Error{ErrorKind::permission,
-                 shown.string() + " belongs to user " + std::to_string(st.st_uid) +
-                     " or is open to others; a replica must be private",
-                 "remove it, or set TMPDIR to a directory of your own"};
-  }
-  return out;
+// The directory of a copy, in one that is ours alone; made when absent.
+Result<Descriptor> copy_directory(const Descriptor& parent, const std::string& name,
+                                  std::uint32_t uid, const Path& mine) {
+  if (::mkdirat(parent.get(), name.c_str(), 0700) < 0 && errno != EEXIST)
+    return os_error(errno, "cannot make " + (mine / name).string());
+  TORC_ASSIGN(user_directory::Found found,
+              user_directory::open_named(parent.get(), mine, name, uid));
+  return std::move(found.directory);
 }
 
 void remove_files_of(int parent, const std::string& name) {
@@ -86,8 +62,8 @@ void remove_files_of(int parent, const std::string& name) {
 
 // Replicas of this store from earlier boots of this node are of no use to anybody. The root is on a
 // local filesystem, so no other machine can be using them.
-void remove_old_boots(const Directory& parent, const std::string& store, const std::string& boot) {
-  const int fd = ::openat(parent.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+void remove_old_boots(const Descriptor& parent, const std::string& store, const std::string& boot) {
+  const int fd = ::openat(parent.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* dir = fd < 0 ? nullptr : ::fdopendir(fd);
   if (dir == nullptr) {
     if (fd >= 0) ::close(fd);
@@ -96,13 +72,9 @@ void remove_old_boots(const Directory& parent, const std::string& store, const s
   while (const dirent* entry = ::readdir(dir)) {
     const std::string name = entry->d_name;
     if (name.starts_with(store) && !name.starts_with(store + boot))
-      remove_files_of(parent.fd, name);
+      remove_files_of(parent.get(), name);
   }
   ::closedir(dir);
-}
-
-std::string user_name(const World& world) {
-  return "torc-" + std::to_string(world.uid);
 }
 
 std::string boot_name(const World& world) {
@@ -123,15 +95,11 @@ bool perhaps_ours(const Path& path, std::uint32_t uid) {
   return S_ISDIR(st.st_mode) && st.st_uid == uid;
 }
 
-}  // namespace
-
-Result<Replica> open_replica(const World& world, const Path& root, const StoreId& store,
-                             const std::string& place, unsigned generation,
-                             std::chrono::nanoseconds patience) {
-  const Directory top(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+// Where a directory of ours may be: on this node, and where nobody else can rename it.
+Result<Descriptor> open_root(const World& world, const Path& root) {
+  Descriptor top(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct statfs fs {};
-  if (top.fd < 0 || ::fstatfs(top.fd, &fs) < 0)
-    return os_error(errno, "cannot open " + root.string());
+  if (!top || ::fstatfs(top.get(), &fs) < 0) return os_error(errno, "cannot open " + root.string());
   const FilesystemType type = filesystem_type(static_cast<std::uint32_t>(fs.f_type));
   if (type.sharing == Sharing::shared) {
     return Error{ErrorKind::unsupported,
@@ -141,7 +109,7 @@ Result<Replica> open_replica(const World& world, const Path& root, const StoreId
   // Where others may rename what is not theirs, a directory of ours could be exchanged for another
   // after we have looked at it. Its owner always may.
   struct stat st {};
-  if (::fstat(top.fd, &st) < 0) return os_error(errno, "cannot look at " + root.string());
+  if (::fstat(top.get(), &st) < 0) return os_error(errno, "cannot look at " + root.string());
   if (st.st_uid != 0 && st.st_uid != world.uid) {
     return Error{ErrorKind::permission,
                  root.string() + " belongs to user " + std::to_string(st.st_uid),
@@ -152,53 +120,97 @@ Result<Replica> open_replica(const World& world, const Path& root, const StoreId
                  root.string() + " is writable for others and has no sticky bit",
                  "chmod +t it, or set TMPDIR to a directory of your own"};
   }
-  const std::string user = user_name(world);
-  TORC_ASSIGN(const Directory mine, private_directory(top, user, world.uid, root / user));
-  // Of an unknown boot all others look old.
-  if (!world.boot_id.empty()) remove_old_boots(mine, to_hex(store) + "-", boot_name(world));
-  const std::string name = replica_name(world, store, place, generation);
-  TORC_ASSIGN(const Directory directory,
-              private_directory(mine, name, world.uid, root / user / name));
-  const Path path = root / user / name;
+  return top;
+}
+
+// In `mine`, the user's directory at `at`.
+Result<Replica> open_copy(const World& world, const Descriptor& mine, const Path& at,
+                          const std::string& name, std::chrono::nanoseconds patience) {
+  TORC_ASSIGN(const Descriptor directory, copy_directory(mine, name, world.uid, at));
+  const Path path = at / name;
   Replica out;
   TORC_ASSIGN(out.gate, Gate::open(path / "gate"));
   TORC_ASSIGN(out.environment, Environment::open(path, Durable::no, patience));
   // Gate and environment are of one directory, unless it was taken away meanwhile and made anew.
   struct stat held {};
   struct stat named {};
-  if (::fstat(directory.fd, &held) != 0 || ::lstat(path.c_str(), &named) != 0 ||
+  if (::fstat(directory.get(), &held) != 0 || ::lstat(path.c_str(), &named) != 0 ||
       held.st_ino != named.st_ino || held.st_dev != named.st_dev)
     return os_error(ENOENT, path.string() + " was removed while it was opened");
   return out;
+}
+
+// One of them, which is there; making it would hide what it lost.
+Result<std::shared_ptr<Environment>> open_existing(const World& world, const Path& root,
+                                                   const std::string& user,
+                                                   const std::string& name) {
+  TORC_ASSIGN(const Descriptor top, open_root(world, root));
+  TORC_ASSIGN(const user_directory::Found mine,
+              user_directory::open_named(top.get(), root, user, world.uid));
+  TORC_ASSIGN(Replica copy, open_copy(world, mine.directory, root / user, name, kOpenPatience));
+  return std::move(copy.environment);
+}
+
+// The user's directories in `root` in which there may be copies. Error: they cannot be told.
+Result<std::vector<std::string>> user_directories(const World& world, const Path& root) {
+  const Descriptor top(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  Result<std::vector<std::string>> all = user_directory::random_names(top.get(), root, world.uid);
+  if (!all.ok()) {
+    if (all.error().os_errno == 0) return all;
+    // A random one is made only where it can be found again: by listing.
+    all = std::vector<std::string>{};
+  }
+  const std::string fixed = user_directory::fixed_name(world.uid);
+  if (perhaps_ours(root / fixed, world.uid)) all->insert(all->begin(), fixed);
+  return all;
+}
+
+}  // namespace
+
+Result<Replica> open_replica(const World& world, const Path& root, const StoreId& store,
+                             const std::string& place, unsigned generation,
+                             std::chrono::nanoseconds patience) {
+  TORC_ASSIGN(const Descriptor top, open_root(world, root));
+  TORC_ASSIGN(const user_directory::Found mine,
+              user_directory::open(top.get(), root, world.uid, user_directory::Missing::make));
+  // Of an unknown boot all others look old.
+  if (!world.boot_id.empty())
+    remove_old_boots(mine.directory, to_hex(store) + "-", boot_name(world));
+  return open_copy(world, mine.directory, root / mine.name,
+                   replica_name(world, store, place, generation), patience);
 }
 
 void visit_replicas(
     const World& world, const StoreId& store, const std::string& place,
     const std::function<void(const Path&, const std::shared_ptr<Environment>&)>& visit,
     const std::function<void(const Path&, const Error&)>& unusable) {
+  // Looked for first: opening would make it. A generation is also begun because the one before it
+  // is of no use, so none says anything of the next.
+  const auto look_at = [&](const Path& root, const std::string& user, unsigned generation) {
+    const std::string name = replica_name(world, store, place, generation);
+    const Path path = root / user / name;
+    if (!perhaps_ours(path, world.uid)) return;
+    const Result<std::shared_ptr<Environment>> copy = open_existing(world, root, user, name);
+    if (!copy.ok()) return unusable(path, copy.error());
+    Head head;
+    {
+      const Result<Txn> txn = Txn::begin(*copy, Access::read);
+      const int rc = txn.ok() ? read_head(*txn, head) : 0;
+      if (!txn.ok() || rc != 0)
+        return unusable(path,
+                        txn.ok() ? lmdb_error(rc, "cannot read " + path.string()) : txn.error());
+    }
+    if (head.sequence > 0) visit(path, *copy);
+  };
   for (const Path& root : world.replica_roots) {
-    const Path mine = root / user_name(world);
-    if (!perhaps_ours(mine, world.uid)) continue;
-    for (unsigned generation = 0; generation < kGenerations; ++generation) {
-      // Looked for first: opening would make it. A generation is also begun because the one before
-      // it is of no use, so none says anything of the next.
-      const Path path = mine / replica_name(world, store, place, generation);
-      if (!perhaps_ours(path, world.uid)) continue;
-      const Result<Replica> copy = open_replica(world, root, store, place, generation);
-      if (!copy.ok()) {
-        unusable(path, copy.error());
-        continue;
-      }
-      Head head;
-      {
-        const Result<Txn> txn = Txn::begin(copy->environment, Access::read);
-        const int rc = txn.ok() ? read_head(*txn, head) : 0;
-        if (!txn.ok() || rc != 0) {
-          unusable(path, txn.ok() ? lmdb_error(rc, "cannot read " + path.string()) : txn.error());
-          continue;
-        }
-      }
-      if (head.sequence > 0) visit(path, copy->environment);
+    const Result<std::vector<std::string>> users = user_directories(world, root);
+    if (!users.ok()) {
+      unusable(root, users.error());
+      continue;
+    }
+    for (const std::string& user : *users) {
+      for (unsigned generation = 0; generation < kGenerations; ++generation)
+        look_at(root, user, generation);
     }
   }
 }
