@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bin/action_runner.h"
+#include "bin/job_output.h"
 #include "bin/job_view.h"
 #include "bin/live_commands.h"
 #include "bin/locate.h"
@@ -34,6 +35,7 @@ struct Row {
   claim::ActionRun run;
   std::string host;  // of the worker that had it last
   Path file;         // where its output is; empty: it has not run
+  Path root;         // below which no link is followed to it
 };
 
 void fill_place(const claim::Reader& reader, const Path& store, Row& row) {
@@ -41,8 +43,9 @@ void fill_place(const claim::Reader& reader, const Path& store, Row& row) {
   const auto worker = claim::read_worker(reader, row.run.worker);
   const bool elsewhere = worker && !worker->info.output_dir.empty();
   if (worker) row.host = worker->info.host;
-  row.file = action_file(elsewhere ? Path(worker->info.output_dir) : default_output_dir(store),
-                         row.number, row.run.nth, row.of);
+  const Path directory = elsewhere ? Path(worker->info.output_dir) : default_output_dir(store);
+  row.file = action_file(directory, row.number, row.run.nth, row.of);
+  row.root = root_of_output(store, directory);
 }
 
 Result<std::vector<Row>> look(store::Store& store, std::optional<std::uint32_t> only) {
@@ -148,9 +151,9 @@ ordered_json to_json(const Row& r) {
 }
 
 // What is there; false: no such file.
-Result<bool> print_file(const App& app, const Path& file) {
+Result<bool> print_file(const App& app, const Path& root, const Path& file) {
   for (std::uint64_t from = 0;;) {
-    TORC_ASSIGN(const auto part, exec::read_part(file, 0, std::nullopt, from, kStep));
+    TORC_ASSIGN(const auto part, exec::read_part(root, file, 0, std::nullopt, from, kStep));
     if (!part) return false;
     if (part->bytes.empty()) return true;
     say(app.out, "{}", part->bytes);
@@ -165,7 +168,7 @@ Result<void> print_earlier(const App& app, const Row& r) {
     std::error_code error;
     if (!std::filesystem::exists(file, error)) continue;
     say(app.out, "==> run {} <==\n", n);
-    TORC_TRY(print_file(app, file));
+    TORC_TRY(print_file(app, r.root, file));
   }
   if (r.run.nth > 1) say(app.out, "==> run {} <==\n", r.run.nth);
   return {};
@@ -179,7 +182,7 @@ Result<void> print_output(const App& app, const std::vector<Row>& rows) {
     }
     if (rows.size() > 1) say(app.out, "==> worker {} <==\n", claim::raw(r.run.worker));
     if (claim::raw(r.of) == 0) TORC_TRY(print_earlier(app, r));
-    TORC_ASSIGN(const bool there, print_file(app, r.file));
+    TORC_ASSIGN(const bool there, print_file(app, r.root, r.file));
     if (!there)
       say(app.err, "torc: there is no output of action {} in {}\n", r.number, r.file.string());
   }

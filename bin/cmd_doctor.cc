@@ -70,7 +70,7 @@ Result<void> with_other_node(const App& app, const DoctorOptions& options, Diagn
   two.partner_wait = options.wait;
   two.publish = *diagnosis.checkup.publish;
   two.facts = diagnosis.checkup.facts;
-  store::PosixLocks locks;
+  store::PosixLocks locks(diagnosis.checkup.directory);
   const store::Tell tell = [&](const std::string& line) {
     if (!options.json) say(app.err, "{}: {} …\n", app.world.host, line);
   };

@@ -128,7 +128,9 @@ Result<void> print_json(const App& app, const JobNow& now) {
 
 Result<void> print_recovery(const App& app, const JobNow& now, bool path_only) {
   Path path;
+  Path root;
   for (const Path& directory : now.output.directories) {
+    root = root_of_output(now.output.store, directory);
     path = recovery_file(directory, now.output.job, now.output.attempt);
     std::error_code error;
     if (std::filesystem::exists(path, error)) break;
@@ -139,7 +141,7 @@ Result<void> print_recovery(const App& app, const JobNow& now, bool path_only) {
   }
   std::uint64_t from = 0;
   for (;;) {
-    TORC_ASSIGN(const auto part, exec::read_part(path, 0, std::nullopt, from, kOutputStep));
+    TORC_ASSIGN(const auto part, exec::read_part(root, path, 0, std::nullopt, from, kOutputStep));
     if (!part) {
       return os_error(
           ENOENT, fmt::format("cannot read {}", path.string()),

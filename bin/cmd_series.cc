@@ -26,13 +26,14 @@ constexpr std::size_t kPage = 1000;
 Result<std::optional<Points>> points_of(const AttemptOutput& attempt) {
   const exec::AttemptKey key{raw(attempt.job), attempt.attempt};
   for (const Path& output : attempt.directories) {
+    const beneath::Root root(root_of_output(attempt.store, output));
     const Path directory = exec::series_directory(output);
     std::optional<std::uint64_t> worker = attempt.worker;
     if (attempt.worker == 0) {
-      TORC_ASSIGN(worker, exec::series_worker(directory, key));
+      TORC_ASSIGN(worker, exec::series_worker(root, directory, key));
     }
     if (!worker) continue;
-    TORC_ASSIGN(auto points, exec::read_series({directory, *worker}, key));
+    TORC_ASSIGN(auto points, exec::read_series(root, {directory, *worker}, key));
     if (points) return points;
   }
   return std::optional<Points>();

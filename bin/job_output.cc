@@ -25,6 +25,7 @@ std::optional<JobNow> look_at_job(const claim::Reader& reader, RecipeBook& book,
   now.name = std::move(rendered.name);
   now.how = show_end(reader, book, id, job.outcome);
   now.output.job = id;
+  now.output.store = store;
   now.output.attempt = job.attempt;
   now.output.stdio = rendered.stdio;
   now.output.worker = claim::raw(job.worker);
@@ -57,6 +58,10 @@ Result<std::optional<JobNow>> look_at_job(store::Store& store, RecipeBook& book,
   return now;
 }
 
+Path root_of_output(const Path& store, const Path& directory) {
+  return store.empty() ? directory : output_root(store, directory, 0).path;
+}
+
 void choose_attempt(AttemptOutput& output, std::uint32_t attempt) {
   if (attempt == output.attempt) return;
   output.attempt = attempt;
@@ -86,7 +91,8 @@ Result<std::optional<OutputReader::Piece>> OutputReader::read_packed(const Attem
                                                                      std::uint64_t from,
                                                                      std::size_t most) {
   const Path packed = exec::packed_directory(directory);
-  exec::PackedReader& reader = packed_.try_emplace(packed, packed).first->second;
+  exec::PackedReader& reader =
+      packed_.try_emplace(packed, root_of_output(output.store, directory), packed).first->second;
   const exec::AttemptKey key{raw(output.job), output.attempt};
   std::optional<std::uint64_t> worker = output.worker;
   if (output.worker == 0) {
@@ -114,7 +120,8 @@ Result<std::optional<OutputReader::Piece>> OutputReader::read(const AttemptOutpu
     const Path file = stream == exec::Stream::out ? files.out : files.err;
     if (!file.empty()) {
       TORC_ASSIGN(std::optional<exec::FilePart> part,
-                  exec::read_part(file, 0, std::nullopt, from, most));
+                  exec::read_part(root_of_output(output.store, directory), file, 0, std::nullopt,
+                                  from, most));
       if (part) return std::optional(Piece{std::move(part->bytes), part->size, file});
     }
     if (!packed) {

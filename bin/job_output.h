@@ -18,6 +18,7 @@ struct AttemptOutput {
   spec::Stdio stdio;
   std::uint64_t worker = 0;       // that had it; 0: not known
   std::string host;               // of that worker; empty: not known
+  Path store;                     // empty: of none
   std::vector<Path> directories;  // where it may lie, the likeliest first
   bool in_store = true;           // the likeliest is in the store
 };
@@ -37,6 +38,9 @@ std::optional<JobNow> look_at_job(const claim::Reader& reader, RecipeBook& book,
                                   JobId id, const claim::Job& job);
 // An earlier attempt: nobody remembers which worker had it.
 void choose_attempt(AttemptOutput& output, std::uint32_t attempt);
+
+// Below which no link is followed to output that lies in `directory`.
+[[nodiscard]] Path root_of_output(const Path& store, const Path& directory);
 
 // Whether the mode keeps this stream at all.
 [[nodiscard]] bool is_kept(spec::StdioMode mode, exec::Stream stream);

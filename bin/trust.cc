@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "bin/quote.h"
 #include "bin/sharing.h"
@@ -25,14 +26,15 @@ constexpr std::size_t kMostOfFile = std::size_t{1} << 20;
 struct Owner {
   uid_t store = 0;
   uid_t meta = 0;
+  Descriptor directory;  // which was looked at
 };
 std::optional<Owner> owner_of(const Path& path) {
   struct stat store {};
   struct stat meta {};
-  const Descriptor at(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  Descriptor at(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!at || ::fstat(at.get(), &store) != 0) return std::nullopt;
   const bool has_meta = ::fstatat(at.get(), "META", &meta, AT_SYMLINK_NOFOLLOW) == 0;
-  return Owner{store.st_uid, has_meta ? meta.st_uid : store.st_uid};
+  return Owner{store.st_uid, has_meta ? meta.st_uid : store.st_uid, std::move(at)};
 }
 
 std::string line_of(const TrustedStore& s) {
@@ -99,8 +101,10 @@ Result<TrustedStore> describe_store(const App& app, const Path& path) {
 }
 
 Result<void> check_found_store(const App& app, const Path& path) {
-  const auto owner = owner_of(path);
+  auto owner = owner_of(path);
   if (!owner) return {};
+  // What is opened later is what was looked at, or nothing.
+  TORC_TRY(app.world.disk.protect_opened(path, std::move(owner->directory)));
   const uid_t self = ::geteuid();
   const auto is_safe = [&](uid_t uid) { return uid == self || uid == 0; };
   if (is_safe(owner->store) && is_safe(owner->meta)) return {};

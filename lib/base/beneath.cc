@@ -1,20 +1,25 @@
 #include "lib/base/beneath.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 
 #include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstring>
 #include <ctime>
+#include <memory>
+#include <string_view>
 
 namespace torc::beneath {
 namespace {
 
 constexpr int kAlways = O_CLOEXEC | O_NOFOLLOW;
+constexpr int kLowest = 3;  // below are those that a program is given
 constexpr int kTries = 16;  // beside somebody who renames, or puts things in the way
 
 // What openat2(2) refuses beside O_PATH, open(2) passes over.
@@ -128,21 +133,85 @@ Error open_error(int os_errno, const char* verb, const Path& shown) {
   return os_error(os_errno, std::string("cannot ") + verb + " " + shown.string());
 }
 
-Result<Descriptor> open_root(const Path& root, int links) {
-  Descriptor out(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | links));
-  if (!out) return os_error(errno, "cannot open " + root.string());
+// Without asking a server: of what was just opened the number is known.
+Result<void> Root::check(const Descriptor& opened) const {
+  struct statx about {};
+  if (::statx(opened.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO | STATX_MNT_ID,
+              &about) != 0)
+    return os_error(errno, "cannot look at " + path_.string());
+  const std::uint64_t device = makedev(about.stx_dev_major, about.stx_dev_minor);
+  // Something else may be mounted there from the same filesystem.
+  const std::uint64_t mount = (about.stx_mask & STATX_MNT_ID) != 0 ? about.stx_mnt_id : 0;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const bool same_place = held_ && device == device_ && mount == mount_;
+  if (same_place && about.stx_ino == inode_) return {};
+  if (same_place) {
+    return Error{ErrorKind::fenced,
+                 path_.string() + " was replaced by another directory; nothing is done there",
+                 "somebody has put one in its place; who else may write in " +
+                     path_.parent_path().string() + "?"};
+  }
+  // The first time, or mounted anew.
+  held_ = Descriptor(::fcntl(opened.get(), F_DUPFD_CLOEXEC, kLowest));
+  if (!held_) return os_error(errno, "cannot keep " + path_.string() + " open");
+  device_ = device;
+  inode_ = about.stx_ino;
+  mount_ = mount;
+  return {};
+}
+
+Result<Descriptor> Root::open() const {
+  Descriptor out(::open(path_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC | links_));
+  if (!out) return os_error(errno, "cannot open " + path_.string());
+  TORC_TRY(check(out));
   return out;
 }
 
-Result<Entry> entry(const Path& root, const Path& name, int links) {
-  TORC_ASSIGN(Descriptor directory, open_root(root, links));
+Descriptor Root::let_go() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  given_ = false;
+  return std::exchange(held_, Descriptor());
+}
+
+Result<void> Root::hold(Descriptor fd) {
+  (void)let_go();
+  if (!fd) return {};
+  given_ = true;
+  return check(fd);
+}
+
+Result<Entry> entry(const Root& root, const Path& name) {
+  TORC_ASSIGN(Descriptor directory, root.open());
   const Path parent = name.parent_path();
   if (!parent.empty()) {
     Descriptor below(open_at(directory.get(), parent.c_str(), O_PATH | O_DIRECTORY));
-    if (!below) return open_error(errno, "open", root / parent);
+    if (!below) return open_error(errno, "open", root.path() / parent);
     directory = std::move(below);
   }
   return Entry{std::move(directory), name.filename().string()};
+}
+
+Result<std::vector<std::string>> list(Descriptor directory, const Path& shown) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::fdopendir(directory.get()), ::closedir);
+  if (!dir) return os_error(errno, "cannot list " + shown.string());
+  (void)directory.release();  // closedir() closes it
+  std::vector<std::string> names;
+  for (;;) {
+    errno = 0;
+    const dirent* found = ::readdir(dir.get());
+    if (found == nullptr) break;
+    const std::string_view name = found->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  if (errno != 0) return os_error(errno, "cannot list " + shown.string());
+  return names;
+}
+
+Result<std::vector<std::string>> list(const Root& root, const Path& name) {
+  TORC_ASSIGN(const Descriptor at, root.open());
+  Descriptor directory(open_at(at.get(), name.c_str(), O_RDONLY | O_DIRECTORY));
+  if (!directory) return open_error(errno, "list", root.path() / name);
+  return list(std::move(directory), root.path() / name);
 }
 
 Result<void> check_regular(int fd, const Path& shown) {
@@ -171,15 +240,15 @@ void pause_for_lease() noexcept {
   (void)::nanosleep(&kPause, nullptr);
 }
 
-Result<Descriptor> open_file(const Path& root, const Path& name, int flags, mode_t mode) {
+Result<Descriptor> open_file(const Root& root, const Path& name, int flags, mode_t mode) {
   constexpr int kLeaseTries = 500;
-  TORC_ASSIGN(const Descriptor at, open_root(root));
+  TORC_ASSIGN(const Descriptor at, root.open());
   Descriptor out(open_at(at.get(), name.c_str(), flags | O_NONBLOCK, mode));
   for (int tries = 0; !out && errno == EAGAIN && tries < kLeaseTries; ++tries) {
     pause_for_lease();
     out = Descriptor(open_at(at.get(), name.c_str(), flags | O_NONBLOCK, mode));
   }
-  const Path shown = root / name;
+  const Path shown = root.path() / name;
   if (!out) {
     const int e = errno;
     // A fifo without a reader, a socket.
@@ -212,16 +281,16 @@ int open_fresh_at(int root, const char* name, int flags, mode_t mode) noexcept {
   }
 }
 
-Result<Descriptor> open_fresh(const Path& root, const Path& name, int flags, mode_t mode) {
-  TORC_ASSIGN(const Descriptor at, open_root(root));
+Result<Descriptor> open_fresh(const Root& root, const Path& name, int flags, mode_t mode) {
+  TORC_ASSIGN(const Descriptor at, root.open());
   Descriptor out(open_fresh_at(at.get(), name.c_str(), flags, mode));
-  if (!out) return open_error(errno, "make", root / name);
+  if (!out) return open_error(errno, "make", root.path() / name);
   return out;
 }
 
-Result<void> make_directories(const Path& root, const Path& name, mode_t mode) {
-  TORC_ASSIGN(Descriptor at, open_root(root));
-  Path shown = root;
+Result<void> make_directories(const Root& root, const Path& name, mode_t mode) {
+  TORC_ASSIGN(Descriptor at, root.open());
+  Path shown = root.path();
   for (const Path& component : name) {
     if (component.empty() || component == ".") continue;
     shown /= component;
@@ -234,13 +303,13 @@ Result<void> make_directories(const Path& root, const Path& name, mode_t mode) {
   return {};
 }
 
-Result<Descriptor> open_to_append(const Path& root, const Path& name, mode_t mode) {
+Result<Descriptor> open_to_append(const Root& root, const Path& name, mode_t mode) {
   TORC_ASSIGN(Descriptor out, open_file(root, name, O_WRONLY | O_CREAT | O_APPEND, mode));
   TORC_ASSIGN(const Entry at, entry(root, name));
   if (has_one_name(at, out.get())) return out;
   return Error{
       ErrorKind::corrupt,
-      (root / name).string() + " has a second name (a hard link): nothing is written there",
+      (root.path() / name).string() + " has a second name (a hard link): nothing is written there",
       "somebody put it there; look at it with `ls -l`, then remove it"};
 }
 

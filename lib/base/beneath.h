@@ -13,9 +13,13 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "lib/base/descriptor.h"
 #include "lib/base/result.h"
@@ -30,27 +34,64 @@ int open_at(int root, const char* name, int flags, mode_t mode = 0) noexcept;
 // The same without openat2(2).
 int walk_at(int root, const char* name, int flags, mode_t mode = 0) noexcept;
 
-// The root, to look up names in it, not to list it (O_PATH).
-// `links`: O_NOFOLLOW where it must not be a link itself.
-Result<Descriptor> open_root(const Path& root, int links = 0);
+// Where names are looked up, and which directory that is. It is opened anew each time, so that a
+// filesystem that was mounted again is found; but another directory of the same filesystem in its
+// place, which somebody has exchanged it for, is refused. (The first one is kept open: filesystems
+// that make up their inode numbers keep the number of what is open.) For several threads.
+class Root {
+ public:
+  // `links`: O_NOFOLLOW where it must not be a link itself.
+  Root(Path path, int links = 0)
+      : path_(std::move(path)), links_(links) {}  // NOLINT: a path is one
+  Root(const Root&) = delete;
+  Root& operator=(const Root&) = delete;
+
+  // To look up names in it, not to list it (O_PATH). Error fenced: it was exchanged.
+  Result<Descriptor> open() const;
+  // From now on it is the directory that is open as `fd`; closed: the one that is opened next.
+  Result<void> hold(Descriptor fd);
+  // The directory that it is, closed where that is not known yet; forgotten here.
+  Descriptor let_go();
+  // Whether hold() has said which directory it is.
+  [[nodiscard]] bool is_given() const { return given_; }
+  [[nodiscard]] const Path& path() const { return path_; }
+  [[nodiscard]] int links() const { return links_; }
+
+ private:
+  Result<void> check(const Descriptor& opened) const;
+
+  Path path_;
+  int links_;
+  std::atomic<bool> given_{false};
+  mutable std::mutex mutex_;
+  mutable Descriptor held_;
+  mutable std::uint64_t device_ = 0;  // of `held_`
+  mutable std::uint64_t inode_ = 0;
+  mutable std::uint64_t mount_ = 0;  // 0: not known (before Linux 5.8)
+};
 
 // A directory and the last name of a path in it, for calls such as unlinkat(2).
 struct Entry {
   Descriptor directory;
   std::string name;
 };
-Result<Entry> entry(const Path& root, const Path& name, int links = 0);
+Result<Entry> entry(const Root& root, const Path& name);
 
 // Regular files alone. Error corrupt: something else has the name.
-Result<Descriptor> open_file(const Path& root, const Path& name, int flags, mode_t mode = 0666);
+Result<Descriptor> open_file(const Root& root, const Path& name, int flags, mode_t mode = 0666);
 
 // A new file for what is written from now on. What had the name is removed, so that nobody who has
 // it open, or another name of it, sees or changes what is written.
-Result<Descriptor> open_fresh(const Path& root, const Path& name, int flags, mode_t mode = 0666);
+Result<Descriptor> open_fresh(const Root& root, const Path& name, int flags, mode_t mode = 0666);
 int open_fresh_at(int root, const char* name, int flags, mode_t mode) noexcept;
 
 // The directory `name` with all above it, as mkdir -p.
-Result<void> make_directories(const Path& root, const Path& name, mode_t mode = 0777);
+Result<void> make_directories(const Root& root, const Path& name, mode_t mode = 0777);
+
+// The names in a directory that is open to be read, without . and .., in no order. Takes it.
+Result<std::vector<std::string>> list(Descriptor directory, const Path& shown);
+// The same of a directory below `root`. Error not_found: there is none.
+Result<std::vector<std::string>> list(const Root& root, const Path& name);
 
 // Whether `fd` is a regular file; else an Error corrupt that says what `shown` is, with ESPIPE for
 // a pipe, which the user may have meant.
@@ -58,7 +99,7 @@ Result<void> check_regular(int fd, const Path& shown);
 
 // To append to; made when absent. Error corrupt also where the file has a second name, by which it
 // may be anybody's.
-Result<Descriptor> open_to_append(const Path& root, const Path& name, mode_t mode = 0666);
+Result<Descriptor> open_to_append(const Root& root, const Path& name, mode_t mode = 0666);
 
 // A regular file that the user has named himself: links are followed; anything else is refused at
 // once, without waiting for whoever may be at the other end.

@@ -2,9 +2,13 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
@@ -71,6 +75,55 @@ TEST_F(Beneath, a_root_may_be_named_by_a_link) {
   EXPECT_TRUE(open_file(top / "named", "in/file", O_RDONLY).ok());
 }
 
+TEST_F(Beneath, another_directory_in_the_place_of_the_root_is_refused) {
+  const Root held(root);
+  ASSERT_TRUE(open_file(held, "in/file", O_RDONLY).ok());
+  fs::rename(root, top / "moved");
+  fs::create_directories(root / "in");
+  write(root / "in/file", "theirs");
+  EXPECT_EQ(error_of(open_file(held, "in/file", O_RDONLY)).kind, ErrorKind::fenced);
+  EXPECT_EQ(error_of(open_fresh(held, "in/file", O_WRONLY)).kind, ErrorKind::fenced);
+  EXPECT_FALSE(entry(held, "in/file").ok());
+  EXPECT_FALSE(make_directories(held, "more").ok());
+  EXPECT_EQ(read(root / "in/file"), "theirs");
+  EXPECT_TRUE(open_file(root, "in/file", O_RDONLY).ok()) << "to whoever begins now it is the root";
+  fs::rename(root, top / "theirs");
+  fs::rename(top / "moved", root);
+  EXPECT_TRUE(open_file(held, "in/file", O_RDONLY).ok());
+}
+
+// What was looked at is what is opened, or nothing.
+TEST_F(Beneath, a_root_is_the_directory_that_was_open_already) {
+  Descriptor looked_at = *Root(root).open();
+  fs::rename(root, top / "moved");
+  fs::create_directories(root / "in");
+  Root held(root);
+  ASSERT_TRUE(held.hold(std::move(looked_at)).ok());
+  EXPECT_EQ(error_of(held.open()).kind, ErrorKind::fenced);
+  (void)held.let_go();
+  EXPECT_TRUE(held.open().ok());
+}
+
+// An interrupted mount that came back is the same root, whatever its number is now.
+TEST_F(Beneath, a_root_on_a_filesystem_that_was_mounted_again_is_the_same) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const auto mount = [&] { return ::mount("none", root.c_str(), "tmpfs", 0, "size=1m") == 0; };
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 || !mount())
+      ::_exit(2);
+    const Root held(root);
+    if (!held.open().ok() || ::umount2(root.c_str(), MNT_DETACH) != 0 || !mount()) ::_exit(3);
+    ::_exit(held.open().ok() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "needs root, to mount";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
 TEST_F(Beneath, no_link_is_followed_at_the_end_or_on_the_way) {
   fs::create_symlink(victim / "file", root / "in/link");
   fs::create_directory_symlink(victim, root / "away");
@@ -99,7 +152,7 @@ TEST_F(Beneath, nothing_outside_is_reached_by_dots) {
 TEST_F(Beneath, a_walk_from_name_to_name_gives_the_same_answers) {
   fs::create_directory_symlink(victim, root / "away");
   fs::create_symlink(victim / "file", root / "in/link");
-  const Descriptor at = *open_root(root);
+  const Descriptor at = *Root(root).open();
   const auto walk = [&](const char* name, int flags) {
     return Descriptor(walk_at(at.get(), name, flags, 0600));
   };

@@ -9,8 +9,6 @@
 #include <cstdio>
 #include <string>
 
-#include "lib/base/beneath.h"
-
 namespace torc::exec {
 namespace {
 
@@ -58,8 +56,8 @@ Result<int> PosixOutputDisk::open(const std::filesystem::path& path, OpenAs as) 
   TORC_ASSIGN(const std::filesystem::path name, name_of(path));
   const int flags = flags_of(as);
   Result<Descriptor> opened = as == OpenAs::output
-                                  ? beneath::open_fresh(root_.path, name, flags, root_.file_mode())
-                                  : beneath::open_file(root_.path, name, flags, root_.file_mode());
+                                  ? beneath::open_fresh(at_, name, flags, root_.file_mode())
+                                  : beneath::open_file(at_, name, flags, root_.file_mode());
   if (!opened.ok()) return std::move(opened).error();
   if (opened->get() >= kLowest) return opened->release();
   const int high = fcntl(opened->get(), F_DUPFD_CLOEXEC, kLowest);
@@ -107,8 +105,8 @@ Result<void> PosixOutputDisk::rename(const std::filesystem::path& from,
                                      const std::filesystem::path& to) {
   TORC_ASSIGN(const std::filesystem::path old_name, name_of(from));
   TORC_ASSIGN(const std::filesystem::path new_name, name_of(to));
-  TORC_ASSIGN(const beneath::Entry source, beneath::entry(root_.path, old_name));
-  TORC_ASSIGN(const beneath::Entry target, beneath::entry(root_.path, new_name));
+  TORC_ASSIGN(const beneath::Entry source, beneath::entry(at_, old_name));
+  TORC_ASSIGN(const beneath::Entry target, beneath::entry(at_, new_name));
   if (::renameat(source.directory.get(), source.name.c_str(), target.directory.get(),
                  target.name.c_str()) != 0)
     return os_error(errno, "cannot rename " + from.string());
@@ -117,7 +115,7 @@ Result<void> PosixOutputDisk::rename(const std::filesystem::path& from,
 
 Result<void> PosixOutputDisk::remove(const std::filesystem::path& path) {
   TORC_ASSIGN(const std::filesystem::path name, name_of(path));
-  TORC_ASSIGN(const beneath::Entry at, beneath::entry(root_.path, name));
+  TORC_ASSIGN(const beneath::Entry at, beneath::entry(at_, name));
   if (::unlinkat(at.directory.get(), at.name.c_str(), 0) != 0)
     return os_error(errno, "cannot remove " + path.string());
   return {};
@@ -126,7 +124,7 @@ Result<void> PosixOutputDisk::remove(const std::filesystem::path& path) {
 Result<void> PosixOutputDisk::make_directories(const std::filesystem::path& directory) {
   if (directory == root_.path) return {};
   TORC_ASSIGN(const std::filesystem::path name, name_of(directory));
-  return beneath::make_directories(root_.path, name, root_.directory_mode());
+  return beneath::make_directories(at_, name, root_.directory_mode());
 }
 
 Result<void> PosixOutputDisk::sync(int fd) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/base/beneath.h"
 #include "lib/base/result.h"
 
 namespace torc::exec {
@@ -51,8 +52,9 @@ struct OutputRoot {
 // (lib/base/beneath.h). Paths that are not below it are refused.
 class PosixOutputDisk final : public OutputDisk {
  public:
-  explicit PosixOutputDisk(OutputRoot root) : root_(std::move(root)) {}
-  explicit PosixOutputDisk(std::filesystem::path root) : root_(std::move(root)) {}
+  explicit PosixOutputDisk(OutputRoot root) : root_(std::move(root)), at_(root_.path) {}
+  explicit PosixOutputDisk(std::filesystem::path root)
+      : PosixOutputDisk(OutputRoot(std::move(root))) {}
   Result<int> open(const std::filesystem::path& path, OpenAs as) override;
   Result<std::uint64_t> size(int fd) override;
   Result<void> write_at(int fd, std::string_view bytes, std::uint64_t at) override;
@@ -68,6 +70,7 @@ class PosixOutputDisk final : public OutputDisk {
   [[nodiscard]] Result<std::filesystem::path> name_of(const std::filesystem::path& path) const;
 
   OutputRoot root_;
+  beneath::Root at_;  // of root_.path
 };
 
 }  // namespace torc::exec

@@ -9,8 +9,6 @@
 #include <system_error>
 #include <utility>
 
-#include "lib/base/beneath.h"
-
 namespace torc::exec {
 namespace {
 
@@ -18,13 +16,6 @@ namespace {
 // than this none can move.
 constexpr int kMostMoves = 4;
 constexpr std::size_t kIndexStep = kPackedRecordBytes << 15;
-
-struct OpenFile {
-  int fd = -1;
-  ~OpenFile() {
-    if (fd >= 0) close(fd);
-  }
-};
 
 Result<std::string> read_at(int fd, const std::filesystem::path& file, std::uint64_t from,
                             std::size_t most) {
@@ -43,25 +34,29 @@ Result<std::string> read_at(int fd, const std::filesystem::path& file, std::uint
 
 }  // namespace
 
-Result<std::optional<FilePart>> read_part(const std::filesystem::path& file, std::uint64_t begin,
+Result<std::optional<FilePart>> read_part(const beneath::Root& root,
+                                          const std::filesystem::path& file, std::uint64_t begin,
                                           std::optional<std::uint64_t> length, std::uint64_t from,
                                           std::size_t most) {
+  const std::filesystem::path name = beneath::name_below(root.path(), file);
+  if (name.empty())
+    return Error{ErrorKind::invalid, file.string() + " is not below " + root.path().string(), ""};
   // Opened anew each time: that is when NFS asks the server what is new.
-  const OpenFile open_file{
-      ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK)};
-  if (open_file.fd < 0) {
-    if (errno == ENOENT || errno == ENOTDIR) return std::optional<FilePart>();
-    return os_error(errno, "cannot read " + file.string());
+  const Result<Descriptor> opened = beneath::open_file(root, name, O_RDONLY);
+  if (!opened.ok()) {
+    const int e = opened.error().os_errno;
+    if (e == ENOENT || e == ENOTDIR) return std::optional<FilePart>();
+    return opened.error();
   }
+  const int fd = opened->get();
   struct stat about {};
-  if (fstat(open_file.fd, &about) != 0) return os_error(errno, "cannot read " + file.string());
-  TORC_TRY(beneath::check_regular(open_file.fd, file));
+  if (fstat(fd, &about) != 0) return os_error(errno, "cannot read " + file.string());
   const auto end = static_cast<std::uint64_t>(about.st_size);
   FilePart part;
   part.size = end > begin ? std::min(end - begin, length.value_or(end)) : 0;
   if (from < part.size) {
     const std::size_t want = std::min<std::uint64_t>(most, part.size - from);
-    TORC_ASSIGN(part.bytes, read_at(open_file.fd, file, begin + from, want));
+    TORC_ASSIGN(part.bytes, read_at(fd, file, begin + from, want));
   }
   return std::optional(std::move(part));
 }
@@ -81,7 +76,7 @@ Result<PackedReader::Index*> PackedReader::refresh(std::uint64_t worker) {
   const std::filesystem::path file = PackedNames{directory_, worker}.index();
   for (;;) {
     TORC_ASSIGN(const std::optional<FilePart> part,
-                read_part(file, 0, std::nullopt, index.read, kIndexStep));
+                read_part(root_, file, 0, std::nullopt, index.read, kIndexStep));
     if (!part) return &index;
     const std::size_t whole = part->bytes.size() / kPackedRecordBytes * kPackedRecordBytes;
     // Damaged ones at the end may only be under way: they are read again the next time.
@@ -102,10 +97,10 @@ Result<PackedReader::Index*> PackedReader::refresh(std::uint64_t worker) {
 
 Result<std::optional<std::uint64_t>> PackedReader::worker_of(AttemptKey key) {
   std::optional<std::uint64_t> newest;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(directory_, error), end; !error && it != end;
-       it.increment(error)) {
-    const std::string name = it->path().filename().string();
+  const auto names = beneath::list(root_, beneath::name_below(root_.path(), directory_));
+  if (!names.ok() && names.error().kind == ErrorKind::not_found) return newest;
+  if (!names.ok()) return names.error();
+  for (const std::string& name : *names) {
     auto worker = worker_of_own(name, key);
     if (!worker) {
       worker = worker_of_index(name);
@@ -115,8 +110,6 @@ Result<std::optional<std::uint64_t>> PackedReader::worker_of(AttemptKey key) {
     }
     newest = std::max(newest, worker);
   }
-  if (error && error != std::errc::no_such_file_or_directory)
-    return os_error(error.value(), "cannot read " + directory_.string());
   return newest;
 }
 
@@ -143,23 +136,24 @@ Result<PackedReader::Chunk> PackedReader::read(std::uint64_t worker, AttemptKey 
     const Part kept = begun ? attempt->second.parts[static_cast<std::size_t>(stream)] : Part();
     if (kept.length > 0) {
       TORC_ASSIGN(std::optional<FilePart> part,
-                  read_part(names.data(), kept.offset, kept.length, from, most));
+                  read_part(root_, names.data(), kept.offset, kept.length, from, most));
       if (part) return chunk_of(*std::move(part), names.data());
       return Chunk{{}, 0, true, {}};
     }
-    TORC_ASSIGN(std::optional<FilePart> apart, read_part(own, 0, std::nullopt, from, most));
+    TORC_ASSIGN(std::optional<FilePart> apart, read_part(root_, own, 0, std::nullopt, from, most));
     if (apart) return chunk_of(*std::move(apart), own);
     const Attempt* const before = holder(*index, key, stream);
     if (before == nullptr) return Chunk{{}, 0, begun, {}};
     const std::filesystem::path scratch = names.scratch(before->slot, stream);
-    TORC_ASSIGN(std::optional<FilePart> part, read_part(scratch, 0, std::nullopt, from, most));
+    TORC_ASSIGN(std::optional<FilePart> part,
+                read_part(root_, scratch, 0, std::nullopt, from, most));
     // It is this attempt's if it still was afterwards: before it is emptied for another one, its
     // content is noted, or it has got the attempt's own name.
     TORC_ASSIGN(const Index* const after, refresh(worker));
     if (holder(*after, key, stream) == nullptr) continue;
     if (part) return chunk_of(*std::move(part), scratch);
-    std::error_code error;
-    if (!std::filesystem::exists(own, error)) return Chunk{{}, 0, true, {}};
+    TORC_ASSIGN(apart, read_part(root_, own, 0, std::nullopt, 0, 0));
+    if (!apart) return Chunk{{}, 0, true, {}};
   }
   return Chunk{{}, 0, true, {}};
 }

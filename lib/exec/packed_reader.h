@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "lib/base/beneath.h"
 #include "lib/base/result.h"
 #include "lib/exec/packed_format.h"
 
@@ -16,8 +17,10 @@ namespace torc::exec {
 // thread.
 class PackedReader {
  public:
-  // Of packed_directory().
-  explicit PackedReader(std::filesystem::path directory) : directory_(std::move(directory)) {}
+  // `directory`: of packed_directory(). Below `root` (a store, or a directory of output) no link is
+  // followed.
+  PackedReader(std::filesystem::path root, std::filesystem::path directory)
+      : root_(std::move(root)), directory_(std::move(directory)) {}
 
   // The worker that began the attempt; the newest if there were several, nullopt if none is known.
   // Reads all indexes.
@@ -58,17 +61,20 @@ class PackedReader {
   // Whether the attempt's scratch files are still its own.
   static const Attempt* holder(const Index& index, AttemptKey key, Stream stream);
 
+  beneath::Root root_;
   std::filesystem::path directory_;
   std::map<std::uint64_t, Index> indexes_;
 };
 
 // A part of a file: at most `most` bytes from `from` on, counted from `begin`; what lies beyond
-// `length` (none: the file's end) is not read. nullopt: no such file.
+// `length` (none: the file's end) is not read. nullopt: no such file. `file` is a path below
+// `root`, where no link is followed.
 struct FilePart {
   std::string bytes;
   std::uint64_t size = 0;
 };
-Result<std::optional<FilePart>> read_part(const std::filesystem::path& file, std::uint64_t begin,
+Result<std::optional<FilePart>> read_part(const beneath::Root& root,
+                                          const std::filesystem::path& file, std::uint64_t begin,
                                           std::optional<std::uint64_t> length, std::uint64_t from,
                                           std::size_t most);
 

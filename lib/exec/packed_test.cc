@@ -97,7 +97,7 @@ void write_as_job(int fd, std::string_view text) {
 
 std::string read_all(const Path& directory, AttemptKey key, Stream stream,
                      std::uint64_t worker = 7) {
-  PackedReader reader(directory);
+  PackedReader reader(directory.parent_path(), directory);
   auto chunk = reader.read(worker, key, stream, 0, 1 << 20);
   EXPECT_TRUE(chunk.ok()) << chunk.error().text();
   return chunk ? chunk->bytes : "";
@@ -132,7 +132,7 @@ TEST(Packed, a_reader_that_saw_a_job_running_finds_it_at_its_new_place) {
   const TempDirectory here;
   PosixOutputDisk disk{here.path()};
   const auto writer = make(disk, here.path());
-  PackedReader reader(here.path());
+  PackedReader reader(here.path().parent_path(), here.path());
   auto place = *writer->begin({1, 1});
   write_as_job(place.out, "one");
   EXPECT_EQ(reader.read(7, {1, 1}, Stream::out, 0, 100)->bytes, "one");
@@ -233,7 +233,7 @@ TEST(Packed, the_newest_worker_that_had_an_attempt_is_found) {
       ASSERT_TRUE((*writer)->begin({3, 2}).ok());
     }
   }
-  PackedReader reader(here.path());
+  PackedReader reader(here.path().parent_path(), here.path());
   EXPECT_EQ(*reader.worker_of({12, 1}), std::optional<std::uint64_t>(12));
   EXPECT_EQ(*reader.worker_of({3, 2}), std::optional<std::uint64_t>(9));
   EXPECT_EQ(*reader.worker_of({3, 1}), std::nullopt);
@@ -291,7 +291,7 @@ TEST(Packed, a_reader_beside_the_writer_never_sees_the_output_of_another_job) {
     }
     running = kJobs + 1;
   });
-  PackedReader reader(here.path());
+  PackedReader reader(here.path().parent_path(), here.path());
   for (std::uint64_t job = running; job <= kJobs; job = running) {
     const auto chunk = reader.read(7, {job, 1}, Stream::out, 0, 100);
     EXPECT_TRUE(chunk.ok());

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <system_error>
+#include <string>
 
 #include "lib/base/codec.h"
 #include "lib/exec/packed_reader.h"
@@ -86,11 +86,12 @@ std::optional<IndexEntry> decode_entry(std::string_view bytes) {
 
 // The last entry of the attempt. Damaged ones are passed over, but not a whole piece of them: that
 // is a hole, and may be of any size.
-Result<std::optional<IndexEntry>> find_entry(const std::filesystem::path& index, AttemptKey key) {
+Result<std::optional<IndexEntry>> find_entry(const beneath::Root& root,
+                                             const std::filesystem::path& index, AttemptKey key) {
   std::optional<IndexEntry> found;
   for (std::uint64_t from = 0;;) {
     constexpr std::size_t kPiece = kReadAtOnce / kIndexEntry * kIndexEntry;
-    TORC_ASSIGN(const auto part, read_part(index, 0, std::nullopt, from, kPiece));
+    TORC_ASSIGN(const auto part, read_part(root, index, 0, std::nullopt, from, kPiece));
     if (!part) return found;
     std::string_view rest = part->bytes;
     bool any = false;
@@ -239,14 +240,15 @@ void SeriesWriter::end(AttemptKey key) {
   tracks_.erase(at);
 }
 
-Result<std::optional<std::vector<SeriesPoint>>> read_series(const SeriesNames& names,
+Result<std::optional<std::vector<SeriesPoint>>> read_series(const beneath::Root& root,
+                                                            const SeriesNames& names,
                                                             AttemptKey key) {
-  TORC_ASSIGN(const auto entry, find_entry(names.index(), key));
+  TORC_ASSIGN(const auto entry, find_entry(root, names.index(), key));
   if (!entry) return std::optional<std::vector<SeriesPoint>>();
   TrackReader reader(entry->track);
   std::string bytes;  // not yet taken, from `next` of the file on
   for (std::uint64_t next = entry->offset;;) {
-    TORC_ASSIGN(const auto part, read_part(names.data(), 0, std::nullopt, next, kReadAtOnce));
+    TORC_ASSIGN(const auto part, read_part(root, names.data(), 0, std::nullopt, next, kReadAtOnce));
     if (!part || part->bytes.empty()) return std::optional(std::move(reader.points));
     bytes += part->bytes;
     next += part->bytes.size();
@@ -268,17 +270,18 @@ Result<std::optional<std::vector<SeriesPoint>>> read_series(const SeriesNames& n
   }
 }
 
-Result<std::optional<std::uint64_t>> series_worker(const std::filesystem::path& directory,
+Result<std::optional<std::uint64_t>> series_worker(const beneath::Root& root,
+                                                   const std::filesystem::path& directory,
                                                    AttemptKey key) {
   std::optional<std::uint64_t> newest;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end;
-       at.increment(error)) {
-    const std::string name = at->path().filename().string();
+  const auto names = beneath::list(root, beneath::name_below(root.path(), directory));
+  if (!names.ok() && names.error().kind == ErrorKind::not_found) return newest;
+  if (!names.ok()) return names.error();
+  for (const std::string& name : *names) {
     std::uint64_t worker = 0;
     const auto [stopped, bad] = std::from_chars(name.data(), name.data() + name.size(), worker);
     if (bad != std::errc() || std::string_view(stopped) != kIndexEnding) continue;
-    TORC_ASSIGN(const auto entry, find_entry(at->path(), key));
+    TORC_ASSIGN(const auto entry, find_entry(root, directory / name, key));
     if (entry && worker >= newest.value_or(0)) newest = worker;
   }
   return newest;

@@ -73,10 +73,13 @@ class SeriesWriter {
 };
 
 // nullopt: this worker has no series of that attempt. What was cut off at the end is left out.
-Result<std::optional<std::vector<SeriesPoint>>> read_series(const SeriesNames& names,
+// Below `root` (a store, or a directory of output) no link is followed.
+Result<std::optional<std::vector<SeriesPoint>>> read_series(const beneath::Root& root,
+                                                            const SeriesNames& names,
                                                             AttemptKey key);
 // The worker that kept a series of the attempt, the newest if several did. Reads all indexes.
-Result<std::optional<std::uint64_t>> series_worker(const std::filesystem::path& directory,
+Result<std::optional<std::uint64_t>> series_worker(const beneath::Root& root,
+                                                   const std::filesystem::path& directory,
                                                    AttemptKey key);
 
 }  // namespace torc::exec

@@ -35,7 +35,7 @@ class Series : public testing::Test {
     return *std::move(made);
   }
   std::vector<SeriesPoint> of(AttemptKey key) {
-    auto read = read_series(names_, key);
+    auto read = read_series(root_, names_, key);
     EXPECT_TRUE(read.ok()) << read.error().text();
     EXPECT_TRUE(read->has_value());
     return read->value_or(std::vector<SeriesPoint>{});
@@ -43,6 +43,7 @@ class Series : public testing::Test {
   std::uint64_t data_size() { return std::filesystem::file_size(names_.data()); }
 
   SeriesNames names_;
+  beneath::Root root_{"/"};
   PosixOutputDisk disk_{"/"};
 };
 
@@ -55,12 +56,12 @@ TEST_F(Series, are_read_while_they_are_written) {
   ASSERT_TRUE(w->add({{kA, second}}).ok());
   EXPECT_EQ(of(kA), (std::vector{first, second}));
   EXPECT_EQ(of(kB), std::vector{point(1, 9)});
-  EXPECT_EQ(*read_series(names_, {7, 2}), std::nullopt) << "another attempt";
+  EXPECT_EQ(*read_series(root_, names_, {7, 2}), std::nullopt) << "another attempt";
 }
 
 TEST_F(Series, of_a_worker_that_kept_none_there_are_none) {
-  EXPECT_EQ(*read_series({names_.directory, 99}, kA), std::nullopt);
-  EXPECT_EQ(*series_worker(names_.directory, kA), std::nullopt);
+  EXPECT_EQ(*read_series(root_, {names_.directory, 99}, kA), std::nullopt);
+  EXPECT_EQ(*series_worker(root_, names_.directory, kA), std::nullopt);
 }
 
 TEST_F(Series, what_was_cut_off_leaves_what_is_before_it) {
@@ -143,8 +144,8 @@ TEST_F(Series, the_newest_worker_that_had_an_attempt_is_found) {
   ASSERT_TRUE(writer()->add({{kA, point(1, 1)}}).ok());
   names_.worker = 40;
   ASSERT_TRUE(writer()->add({{kB, point(1, 1)}}).ok());
-  EXPECT_EQ(*series_worker(names_.directory, kA), 30U);
-  EXPECT_EQ(*series_worker(names_.directory, kB), 40U);
+  EXPECT_EQ(*series_worker(root_, names_.directory, kA), 30U);
+  EXPECT_EQ(*series_worker(root_, names_.directory, kB), 40U);
 }
 
 RC_GTEST_FIXTURE_PROP(Series, are_read_back_as_they_were_added, ()) {

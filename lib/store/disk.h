@@ -11,9 +11,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +22,10 @@
 #include "lib/base/result.h"
 #include "lib/base/units.h"
 #include "lib/store/mount_watch.h"
+
+namespace torc::beneath {
+class Root;
+}
 
 namespace torc::store {
 
@@ -112,11 +116,18 @@ class Disk {
 
   // From now on nothing below `root` is reached through a symbolic link, whoever puts one there
   // meanwhile (lib/base/beneath.h); links on the way to `root` are the user's own. Whoever works in
-  // a directory says so first: Store, verify, doctor. Of a directory that this process made, under
-  // a name of its own, a link in its place is not followed either.
+  // a directory says so first: Store, verify, doctor. It stays the directory that it is at the
+  // first use: another one in its place on the same filesystem is Error fenced. Of a directory that
+  // this process made, under a name of its own, a link in its place is not followed either.
   virtual void protect(const Path& root, Root kind = Root::named) {
     (void)root;
     (void)kind;
+  }
+  // The same, for the directory that is open as `opened`, and no other one that gets its place.
+  virtual Result<void> protect_opened(const Path& root, Descriptor opened) {
+    (void)opened;
+    protect(root);
+    return {};
   }
 
   // An exclusive lock without waiting; false: somebody has it. It ends with the handle.
@@ -160,6 +171,7 @@ class PosixDisk : public Disk {
   std::uint64_t mount_changes() override { return mount_watch_.changes(); }
   Path resolved(const Path& path) override;
   void protect(const Path& root, Root kind) override;
+  Result<void> protect_opened(const Path& root, Descriptor opened) override;
   Result<bool> try_lock(FileHandle file) override;
   Result<void> unlock(FileHandle file) override;
 
@@ -174,16 +186,21 @@ class PosixDisk : public Disk {
   Result<FileHandle> open(const Path& path, int flags, const char* verb) const;
   Result<Descriptor> open_directory(const Path& directory, const char* verb) const;
   Result<void> give_to_group(const Path& directory, std::uint32_t group) const;
-  // The innermost protected root above `path`; empty: none.
-  [[nodiscard]] Path root_of(const Path& path) const;
+  static Path spelled(const Path& root);
+  std::shared_ptr<beneath::Root> protected_root(const Path& root, int links);
+  // The innermost protected root above `path`; null: none.
+  [[nodiscard]] std::shared_ptr<const beneath::Root> root_of(const Path& path) const;
+  static Path below(const beneath::Root& root, const Path& path);
+  // A root that this process has moved is where it is now; what was there before it is not any
+  // more.
+  void note_moved(const Path& from, const Path& to);
+  [[nodiscard]] std::shared_ptr<beneath::Root> known_root(const Path& root) const;
   [[nodiscard]] bool is_made_here(const Path& root) const;
-  Result<Descriptor> open_root(const Path& root) const;
 
   std::optional<std::uint32_t> group_;
   MountWatch mount_watch_;
   mutable std::mutex mutex_;
-  std::vector<Path> roots_;
-  std::set<Path> made_here_;  // of these
+  std::vector<std::shared_ptr<beneath::Root>> roots_;
 };
 
 // Of any file of a store, in bytes; nothing that torc writes is as large.

@@ -147,7 +147,7 @@ const LastOpened& last_opened() {
 }
 
 Result<void> check_environment_files(const Path& directory) {
-  TORC_ASSIGN(const Descriptor at, beneath::open_root(directory));
+  TORC_ASSIGN(const Descriptor at, beneath::Root(directory).open());
   struct stat above {};
   if (::fstat(at.get(), &above) != 0)
     return os_error(errno, "cannot look at " + directory.string());

@@ -127,7 +127,23 @@ TEST_F(Hostile, a_store_that_is_exchanged_as_it_is_made_is_not_used) {
   faulty.after = [](const std::string&, const Path&) {};
   ASSERT_TRUE(fs::is_symlink(place));
   ASSERT_FALSE(made.ok());
-  EXPECT_EQ(made.error().kind, ErrorKind::permission) << made.error().text();
+  EXPECT_EQ(made.error().kind, ErrorKind::fenced) << made.error().text();
+}
+
+// Who may rename in the directory above a store.
+TEST_F(Hostile, a_store_that_is_exchanged_under_a_command_is_neither_read_nor_written) {
+  const Path planted = scratch.path() / "planted.torc";
+  ASSERT_TRUE(b->commit(3, put("a", "2")).ok());
+  // A copy, so that nothing else tells it from the store.
+  fs::copy(directory, planted, fs::copy_options::recursive);
+  fs::rename(directory, scratch.path() / "away");
+  fs::rename(planted, directory);
+  const auto wrote = b->commit(3, put("a", "3"));
+  ASSERT_FALSE(wrote.ok());
+  EXPECT_EQ(wrote.error().kind, ErrorKind::fenced) << wrote.error().text();
+  EXPECT_FALSE(fs::exists(commit_file(3)));
+  Node third(scratch.path(), "third", 7);
+  EXPECT_TRUE(open(third) != nullptr) << "whoever begins now takes what is there";
 }
 
 TEST_F(Hostile, no_beat_is_written_through_a_link_of_either_kind) {

@@ -337,6 +337,7 @@ TEST_F(Hosts, what_was_seen_of_a_store_is_not_believed_of_an_older_one_mounted_t
   std::filesystem::rename(directory, scratch.path() / "aside");
   std::filesystem::rename(copy, directory);
   ++faulty.remounts;
+  faulty.protect(directory, Root::named);  // as of another mount
   const auto done = a->commit(1, put("a", "2"));
   ASSERT_TRUE(done.ok()) << done.error().text();
   EXPECT_EQ(done->sequence, 2U);

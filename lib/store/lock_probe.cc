@@ -25,11 +25,11 @@ bool means_held(int os_errno) {
 constexpr int kRefused = 254;
 
 // What another process of this node is told: 0 it gets the lock, kRefused, or an errno.
-int ask_in_child(LockKind kind, const char* file) {
+int ask_in_child(LockKind kind, int root, const char* file) {
   const pid_t child = ::fork();
   if (child < 0) return errno;
   if (child == 0) {
-    const int fd = ::open(file, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    const int fd = beneath::open_at(root, file, O_RDWR | O_NONBLOCK);
     int answer = fd < 0 ? errno : 0;
     if (fd >= 0 && set_lock(fd, kind, F_WRLCK) < 0) answer = means_held(errno) ? kRefused : errno;
     ::_exit(answer);
@@ -66,10 +66,9 @@ PosixLocks::~PosixLocks() {
 
 Result<int> PosixLocks::descriptor(const Path& file) {
   if (const auto found = open_.find(file); found != open_.end()) return found->second;
-  const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
-  if (fd < 0) return os_error(errno, "cannot open " + file.string());
-  open_.emplace(file, fd);
-  return fd;
+  TORC_ASSIGN(Descriptor opened,
+              beneath::open_file(root_, beneath::name_below(root_.path(), file), O_RDWR | O_CREAT));
+  return open_.emplace(file, opened.release()).first->second;
 }
 
 Result<bool> PosixLocks::try_lock(LockKind kind, const Path& file) {
@@ -85,18 +84,20 @@ Result<void> PosixLocks::unlock(LockKind kind, const Path& file) {
   return {};
 }
 
-Result<LockOutcome> probe_lock(LockKind kind, const Path& file) {
-  PosixLocks locks;
+Result<LockOutcome> probe_lock(LockKind kind, const Path& root, const Path& file) {
+  PosixLocks locks(root);
+  TORC_ASSIGN(const Descriptor at, beneath::Root(root).open());
+  const std::string name = beneath::name_below(root, file).string();
   const Result<bool> got = locks.try_lock(kind, file);
   if (!got.ok() && got.error().os_errno == 0) return got.error();
   if (!got.ok()) return LockOutcome{kind, LockVerdict::fails, got.error().os_errno};
   if (!*got) return LockOutcome{kind, LockVerdict::stuck, 0};  // nobody else knows this file
-  const int while_held = ask_in_child(kind, file.c_str());
+  const int while_held = ask_in_child(kind, at.get(), name.c_str());
   if (while_held == 0) return LockOutcome{kind, LockVerdict::given_to_all, 0};
   if (while_held != kRefused) return LockOutcome{kind, LockVerdict::fails, while_held};
   if (const Result<void> released = locks.unlock(kind, file); !released.ok())
     return LockOutcome{kind, LockVerdict::fails, released.error().os_errno};
-  const int afterwards = ask_in_child(kind, file.c_str());
+  const int afterwards = ask_in_child(kind, at.get(), name.c_str());
   if (afterwards == kRefused) return LockOutcome{kind, LockVerdict::stuck, 0};
   if (afterwards != 0) return LockOutcome{kind, LockVerdict::fails, afterwards};
   return LockOutcome{kind, LockVerdict::exclusive, 0};

@@ -7,6 +7,7 @@
 #include <map>
 #include <string_view>
 
+#include "lib/base/beneath.h"
 #include "lib/store/disk.h"
 
 namespace torc::store {
@@ -46,7 +47,8 @@ class Locks {
 // of a file drops all fcntl locks that the process has on it.
 class PosixLocks final : public Locks {
  public:
-  PosixLocks() = default;
+  // Of files below `root`, where no link is followed.
+  explicit PosixLocks(const Path& root) : root_(root) {}
   ~PosixLocks() override;
   PosixLocks(const PosixLocks&) = delete;
   PosixLocks& operator=(const PosixLocks&) = delete;
@@ -55,11 +57,12 @@ class PosixLocks final : public Locks {
 
  private:
   Result<int> descriptor(const Path& file);
+  beneath::Root root_;
   std::map<Path, int> open_;
 };
 
 // Two processes of this node: this one and a child (fork; the child makes system calls only). Says
 // nothing of other nodes.
-Result<LockOutcome> probe_lock(LockKind kind, const Path& file);
+Result<LockOutcome> probe_lock(LockKind kind, const Path& root, const Path& file);
 
 }  // namespace torc::store

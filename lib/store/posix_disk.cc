@@ -1,4 +1,3 @@
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -68,48 +67,78 @@ Result<void> lock_as(FileHandle file, short type, bool& got) {
 
 }  // namespace
 
-void PosixDisk::protect(const Path& root, Root kind) {
+// Precondition of all that take a path: it is spelled as plainly as the roots are, see plain().
+Path PosixDisk::spelled(const Path& root) {
   Path normal = root.lexically_normal();
-  if (normal.filename().empty()) normal = normal.parent_path();
+  return normal.filename().empty() ? normal.parent_path() : normal;
+}
+
+void PosixDisk::protect(const Path& root, Root kind) {
+  const auto known = protected_root(spelled(root), kind == Root::made_here ? O_NOFOLLOW : 0);
+  // Whoever opens a store anew takes what is there now, unless that was looked at already.
+  if (kind == Root::named && !known->is_given()) (void)known->let_go();
+}
+
+Result<void> PosixDisk::protect_opened(const Path& root, Descriptor opened) {
+  return protected_root(spelled(root), 0)->hold(std::move(opened));
+}
+
+std::shared_ptr<beneath::Root> PosixDisk::protected_root(const Path& root, int links) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  if (kind == Root::made_here) made_here_.insert(normal);
-  if (std::find(roots_.begin(), roots_.end(), normal) == roots_.end())
-    roots_.push_back(std::move(normal));
+  for (std::shared_ptr<beneath::Root>& known : roots_) {
+    if (known->path() != root) continue;
+    // What this process has made since is another one than what was there before.
+    if (links != known->links() && links != 0) known = std::make_shared<beneath::Root>(root, links);
+    return known;
+  }
+  return roots_.emplace_back(std::make_shared<beneath::Root>(root, links));
+}
+
+std::shared_ptr<beneath::Root> PosixDisk::known_root(const Path& root) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = std::find_if(roots_.begin(), roots_.end(),
+                                  [&](const auto& known) { return known->path() == root; });
+  return found != roots_.end() ? *found : nullptr;
 }
 
 bool PosixDisk::is_made_here(const Path& root) const {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  return made_here_.contains(root);
+  const auto known = known_root(root);
+  return known && known->links() != 0;
 }
 
-Result<Descriptor> PosixDisk::open_root(const Path& root) const {
-  return beneath::open_root(root, is_made_here(root) ? O_NOFOLLOW : 0);
+void PosixDisk::note_moved(const Path& from, const Path& to) {
+  const auto source = known_root(spelled(from));
+  const auto target = known_root(spelled(to));
+  Descriptor moved = source ? source->let_go() : Descriptor();
+  // That it cannot be held only makes the next use of it the first one.
+  if (target) (void)target->hold(std::move(moved));
 }
 
-// Precondition: `path` is spelled as plainly as the roots are, see plain().
-Path PosixDisk::root_of(const Path& path) const {
+std::shared_ptr<const beneath::Root> PosixDisk::root_of(const Path& path) const {
   const std::lock_guard<std::mutex> guard(mutex_);
   const std::string& text = path.native();
-  const Path* best = nullptr;
-  for (const Path& root : roots_) {
-    const std::string& prefix = root.native();
+  std::shared_ptr<const beneath::Root> best;
+  for (const std::shared_ptr<beneath::Root>& root : roots_) {
+    const std::string& prefix = root->path().native();
     if (text.size() > prefix.size() + 1 && text.starts_with(prefix) && text[prefix.size()] == '/' &&
-        (best == nullptr || prefix.size() > best->native().size()))
-      best = &root;
+        (!best || prefix.size() > best->path().native().size()))
+      best = root;
   }
-  return best != nullptr ? *best : Path();
+  return best;
+}
+
+Path PosixDisk::below(const beneath::Root& root, const Path& path) {
+  return path.native().substr(root.path().native().size() + 1);
 }
 
 Result<PosixDisk::Spot> PosixDisk::spot(const Path& named, const char* verb) const {
   const Path path = plain(named);
-  const Path root = root_of(path);
-  if (root.empty()) return Spot{Descriptor(), path.string()};
-  const Path below = path.native().substr(root.native().size() + 1);
-  const int links = is_made_here(root) ? O_NOFOLLOW : 0;
-  Result<beneath::Entry> entry = beneath::entry(root, below, links);
+  const auto root = root_of(path);
+  if (!root) return Spot{Descriptor(), path.string()};
+  Result<beneath::Entry> entry = beneath::entry(*root, below(*root, path));
   if (!entry.ok() && entry.error().os_errno == ESTALE) {
     ask_anew(path);
-    entry = beneath::entry(root, below, links);
+    entry = beneath::entry(*root, below(*root, path));
   }
   if (!entry.ok()) {
     Error error = std::move(entry).error();
@@ -122,13 +151,13 @@ Result<PosixDisk::Spot> PosixDisk::spot(const Path& named, const char* verb) con
 // Outside of a protected root links are followed, as the user has named it.
 Result<FileHandle> PosixDisk::open(const Path& named, int flags, const char* verb) const {
   const Path path = plain(named);
-  const Path root = root_of(path);
+  const auto root = root_of(path);
   constexpr int kAlways = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   const auto open_once = [&]() -> Result<Descriptor> {
-    if (root.empty()) return Descriptor(::open(path.c_str(), flags | kAlways, 0666));
-    TORC_ASSIGN(const Descriptor at, open_root(root));
-    const std::string below = path.native().substr(root.native().size() + 1);
-    return Descriptor(beneath::open_at(at.get(), below.c_str(), flags | kAlways, 0666));
+    if (!root) return Descriptor(::open(path.c_str(), flags | kAlways, 0666));
+    TORC_ASSIGN(const Descriptor at, root->open());
+    return Descriptor(
+        beneath::open_at(at.get(), below(*root, path).c_str(), flags | kAlways, 0666));
   };
   for (int tries = 0;; ++tries) {
     Result<Descriptor> out = open_once();
@@ -149,14 +178,13 @@ Result<FileHandle> PosixDisk::open(const Path& named, int flags, const char* ver
 
 Result<Descriptor> PosixDisk::open_directory(const Path& named, const char* verb) const {
   const Path directory = plain(named);
-  const Path root = root_of(directory);
+  const auto root = root_of(directory);
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
   const int links = is_made_here(directory) ? O_NOFOLLOW : 0;
   const auto open_once = [&]() -> Result<Descriptor> {
-    if (root.empty()) return Descriptor(::open(directory.c_str(), kFlags | links));
-    TORC_ASSIGN(const Descriptor at, open_root(root));
-    const std::string below = directory.native().substr(root.native().size() + 1);
-    return Descriptor(beneath::open_at(at.get(), below.c_str(), kFlags));
+    if (!root) return Descriptor(::open(directory.c_str(), kFlags | links));
+    TORC_ASSIGN(const Descriptor at, root->open());
+    return Descriptor(beneath::open_at(at.get(), below(*root, directory).c_str(), kFlags));
   };
   for (int tries = 0;; ++tries) {
     Result<Descriptor> out = open_once();
@@ -324,7 +352,10 @@ Result<void> PosixDisk::make_directory(const Path& directory) {
 
 Result<void> PosixDisk::remove_directory(const Path& directory) {
   TORC_ASSIGN(const Spot at, spot(directory, "remove directory"));
-  return checked(::unlinkat(at.at(), at.name.c_str(), AT_REMOVEDIR), "remove directory", directory);
+  TORC_TRY(
+      checked(::unlinkat(at.at(), at.name.c_str(), AT_REMOVEDIR), "remove directory", directory));
+  if (const auto root = known_root(spelled(directory))) (void)root->let_go();
+  return {};
 }
 
 Result<void> PosixDisk::rename(const Path& from, const Path& to, Replace replace) {
@@ -333,10 +364,15 @@ Result<void> PosixDisk::rename(const Path& from, const Path& to, Replace replace
   const char* old_name = source.name.c_str();
   const char* new_name = target.name.c_str();
   if (replace == Replace::no) {
-    if (::renameat2(source.at(), old_name, target.at(), new_name, RENAME_NOREPLACE) == 0) return {};
+    if (::renameat2(source.at(), old_name, target.at(), new_name, RENAME_NOREPLACE) == 0) {
+      note_moved(from, to);
+      return {};
+    }
     if (errno != EINVAL && errno != ENOSYS) return failed("make", to);
   }
-  return checked(::renameat(source.at(), old_name, target.at(), new_name), "make", to);
+  TORC_TRY(checked(::renameat(source.at(), old_name, target.at(), new_name), "make", to));
+  note_moved(from, to);
+  return {};
 }
 
 Result<void> PosixDisk::sync_directory(const Path& directory) {
@@ -350,19 +386,7 @@ Result<void> PosixDisk::sync_directory(const Path& directory) {
 Result<std::vector<std::string>> PosixDisk::list(const Path& directory) {
   // Opening by path makes NFS revalidate the directory, which a kept handle would not.
   TORC_ASSIGN(Descriptor handle, open_directory(directory, "list"));
-  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::fdopendir(handle.get()), ::closedir);
-  if (!dir) return failed("list", directory);
-  (void)handle.release();  // closedir() closes it
-  std::vector<std::string> names;
-  for (;;) {
-    errno = 0;
-    const dirent* entry = ::readdir(dir.get());
-    if (entry == nullptr) break;
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
-  }
-  if (errno != 0) return failed("list", directory);
-  return names;
+  return beneath::list(std::move(handle), directory);
 }
 
 Result<FileStatus> PosixDisk::status(const Path& path) {

@@ -195,7 +195,7 @@ Result<Checkup> examine(const World& world, const Path& directory, const Examine
   for (const LockKind kind : kLockKinds) {
     if (interrupted()) break;
     const Path file = trial.path() / ("lock-" + std::string(to_string(kind)));
-    const Result<LockOutcome> outcome = probe_lock(kind, file);
+    const Result<LockOutcome> outcome = probe_lock(kind, trial.path().parent_path(), file);
     if (outcome.ok()) out.locks.push_back(*outcome);
   }
   const Path latencies = trial.path() / "t";

@@ -86,7 +86,8 @@ TEST_P(Replaced, by_nothing_is_told) {
   EXPECT_FALSE(fs::exists(directory));
 }
 
-TEST_P(Replaced, by_its_own_copy_is_worked_on) {
+// It cannot be told from one that somebody else has put there.
+TEST_P(Replaced, by_its_own_copy_is_worked_on_by_whoever_begins_then) {
   auto old = make(worker, "old");
   const Path copy = scratch.path() / "copy";
   ASSERT_TRUE(old->commit(1, put("x", "1")).ok());
@@ -96,6 +97,9 @@ TEST_P(Replaced, by_its_own_copy_is_worked_on) {
   ASSERT_TRUE(opened.ok());
   fs::remove_all(directory);
   fs::rename(copy, directory);
+  expect_refused((*opened)->commit(1, put("z", "1")), "replaced");
+  opened = Store::open(worker.world(), directory, tuning);
+  ASSERT_TRUE(opened.ok());
   EXPECT_EQ(value_of(**opened, "x"), "1");
   EXPECT_TRUE((*opened)->commit(1, put("z", "1")).ok());
 }

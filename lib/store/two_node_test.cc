@@ -117,7 +117,7 @@ class TwoNode : public ::testing::Test {
     return out;
   }
   Pair run() {
-    PosixLocks one, two;
+    PosixLocks one(place), two(place);
     return run(one, two);
   }
   void expect_clean() { EXPECT_TRUE(std::filesystem::is_empty(place)); }
@@ -194,7 +194,7 @@ TEST_F(TwoNode, a_file_that_both_write_is_tried_and_the_worst_includes_what_did_
                  w.boot_id, w.pid_namespace, w.uid,     w.replica_roots};
   };
   options.content_wait = std::chrono::seconds(2);
-  PosixLocks first_locks, second_locks;
+  PosixLocks first_locks(place), second_locks(place);
   Pair pair;
   std::thread other([&] {
     pair.second = run_two_node(on(second, two), second_locks, place, options, quiet, never);
@@ -315,7 +315,7 @@ TEST_F(TwoNode, what_a_killed_instance_left_is_passed_over) {
 // As when one clears away what a killed one left while the other makes that round anew.
 TEST_F(TwoNode, two_that_wait_in_different_rounds_find_each_other) {
   options.start_wait = options.partner_wait = std::chrono::seconds(60);
-  PosixLocks one, two;
+  PosixLocks one(place), two(place);
   Result<TwoNodeReport> lower = Error{};
   std::atomic<bool> waits{false};
   const Tell tell = [&](const std::string& line) {
@@ -337,7 +337,7 @@ TEST_F(TwoNode, a_third_instance_does_not_disturb_two_others) {
   const Path round = place / ".torc-two-node" / "1";
   std::filesystem::create_directories(round);
   for (const char* seat : {"a", "b"}) std::ofstream(round / seat) << "somebody\n";
-  PosixLocks locks;
+  PosixLocks locks(place);
   options.partner_wait = std::chrono::milliseconds(20);
   const auto alone = run_two_node(first.world(), locks, place, options, quiet, never);
   ASSERT_FALSE(alone.ok());
@@ -347,7 +347,7 @@ TEST_F(TwoNode, a_third_instance_does_not_disturb_two_others) {
 }
 
 TEST_F(TwoNode, an_instance_that_is_interrupted_cleans_up_and_ends_the_other) {
-  PosixLocks one, two;
+  PosixLocks one(place), two(place);
   Result<TwoNodeReport> other = Error{};
   std::thread thread(
       [&] { other = run_two_node(second.world(), two, place, options, quiet, never); });

@@ -168,6 +168,12 @@ TEST_F(AttackFromWithin, output_is_read_through_no_link_and_no_fifo) {
     EXPECT_NE(shown.exit_code, 0) << shown;
     EXPECT_FALSE(shown.says("do not lose me")) << shown;
   }
+  // Nor through one on the way to it.
+  write_text(home / "3.1.out", "nobody's business\n");
+  act(kEve, "cd wf.torc/logs/jobs && mv 000000 away && ln -s " + home.string() + " 000000");
+  const Ended shown = run(by(kAda, {"logs", "wf.torc", "j3"}));
+  EXPECT_NE(shown.exit_code, 0) << shown;
+  EXPECT_FALSE(shown.says("nobody's business")) << shown;
 }
 
 TEST_F(AttackFromWithin, no_directory_of_output_is_a_link_elsewhere) {
