@@ -257,8 +257,6 @@ TEST(Packed, a_damaged_record_hides_no_other) {
   EXPECT_EQ(read_all(here.path(), {3, 1}, Stream::out), "job3");
 }
 
-// The order of the writer's steps is what a reader beside it relies on. Jobs with and without
-// output take turns in one slot.
 // Of any size, which a reader would go through to its end.
 TEST(Packed, nothing_is_looked_for_in_an_index_behind_a_hole_of_a_mebibyte) {
   const TempDirectory temp;
@@ -266,12 +264,14 @@ TEST(Packed, nothing_is_looked_for_in_an_index_behind_a_hole_of_a_mebibyte) {
   const std::string record = encode(PackedRecord{PackedRecord::Kind::begin, Stream::out, {7, 1}});
   const auto is_found_behind = [&](std::size_t hole) {
     std::ofstream(names.index(), std::ios::binary) << std::string(hole, '\0') << record;
-    return PackedReader(temp.path()).worker_of({7, 1})->has_value();
+    return PackedReader(temp.path().parent_path(), temp.path()).worker_of({7, 1})->has_value();
   };
   EXPECT_TRUE(is_found_behind(kPackedRecordBytes));
   EXPECT_FALSE(is_found_behind(std::size_t{1} << 20));
 }
 
+// The order of the writer's steps is what a reader beside it relies on. Jobs with and without
+// output take turns in one slot.
 TEST(Packed, a_reader_beside_the_writer_never_sees_the_output_of_another_job) {
   constexpr std::uint64_t kJobs = 3000;
   const TempDirectory here;

@@ -109,9 +109,9 @@ TEST_F(Series, nothing_is_looked_for_in_an_index_behind_a_hole_of_two_mebibytes)
   const std::string entry{std::istreambuf_iterator<char>(in), {}};
   const std::string hole(entry.size() * 80'000, '\0');
   std::ofstream(names_.index(), std::ios::binary) << hole.substr(0, entry.size()) << entry;
-  EXPECT_EQ(*series_worker(names_.directory, kA), 12U) << "a damaged entry is passed over";
+  EXPECT_EQ(*series_worker(root_, names_.directory, kA), 12U) << "a damaged entry is passed over";
   std::ofstream(names_.index(), std::ios::binary) << hole << entry;
-  EXPECT_EQ(*series_worker(names_.directory, kA), std::nullopt);
+  EXPECT_EQ(*series_worker(root_, names_.directory, kA), std::nullopt);
 }
 
 TEST_F(Series, a_point_at_a_time_that_cannot_be_is_not_believed_nor_what_follows) {

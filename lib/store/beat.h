@@ -36,8 +36,9 @@ inline constexpr std::uint64_t kOwnBeatFiles = 64;
 // Only its worker does so.
 Result<void> write_beat(const World& world, const Path& state, BeatPlace place, Beat beat);
 
-// nullopt: no beat, one that was being rewritten, or one that no worker writes. What a client remembers of the directory and
-// of the file is asked for anew where `caches` says so or the file seems not to be there.
+// nullopt: no beat, one that was being rewritten, or one that no worker writes. What a client
+// remembers of the directory and of the file is asked for anew where `caches` says so or the file
+// seems not to be there.
 Result<std::optional<Beat>> read_beat(const World& world, const Path& state, BeatPlace place,
                                       Caches caches);
 

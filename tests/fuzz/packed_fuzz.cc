@@ -32,7 +32,7 @@ void check(std::string_view index, std::string_view data) {
   const PackedNames names{scratch.path(), kWorker};
   scratch.put(names.index(), index);
   scratch.put(names.data(), data);
-  PackedReader reader(scratch.path());
+  PackedReader reader(scratch.path().parent_path(), scratch.path());
   for (const AttemptKey key : keys_in(index)) {
     const auto worker = reader.worker_of(key);
     TORC_MUST(worker.ok() && (!*worker || **worker == kWorker));

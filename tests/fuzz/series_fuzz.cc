@@ -27,12 +27,13 @@ std::vector<AttemptKey> keys_in(std::string_view index) {
 
 void check(std::string_view index, std::string_view data) {
   static const torc::fuzz::ScratchFiles scratch;
+  static const torc::beneath::Root root(scratch.path());
   const SeriesNames names{scratch.path(), kWorker};
   scratch.put(names.index(), index);
   for (const AttemptKey key : keys_in(index)) {
     scratch.put(names.data(), data);
-    const auto worker = series_worker(scratch.path(), key);
-    const auto points = read_series(names, key);
+    const auto worker = series_worker(root, scratch.path(), key);
+    const auto points = read_series(root, names, key);
     TORC_MUST(worker.ok());
     if (!points.ok()) continue;
     TORC_MUST(points->has_value() == worker->has_value());
@@ -41,7 +42,7 @@ void check(std::string_view index, std::string_view data) {
     TORC_MUST((*points)->size() <= data.size());
     // What is cut off at its end leaves what is before it.
     scratch.put(names.data(), data.substr(0, data.size() / 2));
-    const auto half = read_series(names, key);
+    const auto half = read_series(root, names, key);
     TORC_MUST(half.ok() && *half && (*half)->size() <= (*points)->size());
     TORC_MUST(std::equal((*half)->begin(), (*half)->end(), (*points)->begin()));
   }
