@@ -14,6 +14,7 @@
 #include "bin/commands.h"
 #include "bin/crash.h"
 #include "bin/waiting_disk.h"
+#include "lib/base/shared_mapping.h"
 #include "lib/exec/machine.h"
 #include "lib/store/home.h"
 
@@ -76,6 +77,7 @@ int main(int argc, char** argv) {
   // Whoever started this may have ignored it; then no end of a child would ever be told.
   signal(SIGCHLD, SIG_DFL);
   torc::cli::explain_crashes();
+  torc::mind_shared_mappings();
   torc::cli::WaitingDisk disk(stderr);
   torc::SystemClock clock;
   torc::SystemEntropy entropy;

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <boost/interprocess/exceptions.hpp>
 #include <cerrno>
 #include <utility>
 
@@ -21,23 +20,12 @@ namespace torc::exec {
 namespace {
 
 namespace fs = std::filesystem;
-namespace ip = boost::interprocess;
 
 constexpr std::size_t kBytes = NodeTable::kWords * 8;
 constexpr int kSpins = 50;  // a lock is held for microseconds
 constexpr int kNaps = 20;   // … unless its holder has lost its CPU
 constexpr timespec kNap{0, 500'000};
 constexpr int kMostTries = 8;  // a directory that others remove
-
-// What Boost maps: a file that was opened, and checked, by its directory. Its own file_mapping
-// would follow whatever the name has become.
-struct OpenedFile {
-  int fd;
-  [[nodiscard]] ip::mapping_handle_t get_mapping_handle() const {
-    return ip::ipcdetail::mapping_handle_from_file_handle(fd);
-  }
-  [[nodiscard]] ip::mode_t get_mode() const { return ip::read_write; }
-};
 
 // Filesystems of one node, on which mappings of all processes are the same memory and flock means
 // something. Numbers of statfs(2).
@@ -77,11 +65,11 @@ Error refused(const fs::path& path, const std::string& why) {
 
 }  // namespace
 
-NodeFile::NodeFile(fs::path path, Descriptor file, Descriptor directory, ip::mapped_region region)
+NodeFile::NodeFile(fs::path path, Descriptor file, Descriptor directory, SharedMapping mapping)
     : path_(std::move(path)),
       file_(std::move(file)),
       directory_(std::move(directory)),
-      region_(std::move(region)) {}
+      mapping_(std::move(mapping)) {}
 
 Result<std::unique_ptr<NodeFile>> NodeFile::open(const NodePlace& place, Missing missing) {
   const std::string name = ledger_name(place.node);
@@ -136,27 +124,23 @@ Result<std::unique_ptr<NodeFile>> NodeFile::map(fs::path path, Descriptor file,
   if (!S_ISREG(about.st_mode)) return refused(path, "is no file");
   if (about.st_uid != geteuid() || (about.st_mode & 077) != 0 || about.st_nlink > 1)
     return refused(path, "is not private to this user");
-  // Never smaller again: a mapping beyond the end of its file kills who touches it.
+  // Never smaller again: what a mapping has beyond the end of its file is lost.
   if (static_cast<std::size_t>(about.st_size) < kBytes) {
     if (missing == Missing::fail) return os_error(ENOENT, path.string() + " is not made yet");
     if (ftruncate(file.get(), kBytes) != 0) return os_error(errno, "cannot make " + path.string());
   }
-  try {
-    ip::mapped_region region(OpenedFile{file.get()}, ip::read_write, 0, kBytes);
-    return std::unique_ptr<NodeFile>(
-        new NodeFile(std::move(path), std::move(file), std::move(directory), std::move(region)));
-  } catch (const ip::interprocess_exception& failure) {
-    return os_error(failure.get_native_error(), "cannot map " + path.string());
-  }
+  TORC_ASSIGN(SharedMapping mapping, SharedMapping::map(file.get(), kBytes, path));
+  return std::unique_ptr<NodeFile>(
+      new NodeFile(std::move(path), std::move(file), std::move(directory), std::move(mapping)));
 }
 
 std::uint64_t NodeFile::load(std::size_t word) const {
-  auto* words = static_cast<std::uint64_t*>(region_.get_address());
+  auto* words = static_cast<std::uint64_t*>(mapping_.at());
   return std::atomic_ref<std::uint64_t>(words[word]).load(std::memory_order_acquire);
 }
 
 void NodeFile::store(std::size_t word, std::uint64_t value) {
-  auto* words = static_cast<std::uint64_t*>(region_.get_address());
+  auto* words = static_cast<std::uint64_t*>(mapping_.at());
   std::atomic_ref<std::uint64_t>(words[word]).store(value, std::memory_order_release);
 }
 

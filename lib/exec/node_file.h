@@ -1,13 +1,13 @@
 // The file of the node ledger: found or made, checked, mapped, locked. Internal to node_ledger.cc.
 #pragma once
 
-#include <boost/interprocess/mapped_region.hpp>
 #include <filesystem>
 #include <memory>
 #include <vector>
 
 #include "lib/base/descriptor.h"
 #include "lib/base/result.h"
+#include "lib/base/shared_mapping.h"
 #include "lib/exec/node_table.h"
 
 namespace torc::exec {
@@ -32,6 +32,9 @@ class NodeFile final : public WordMemory {
   [[nodiscard]] bool is_named() const;
   // Whether they look for it in this directory. What cannot be told counts as yes.
   [[nodiscard]] bool is_where_others_look() const;
+  // Whether somebody made it shorter: what was read since may be zeros, and nothing that was
+  // written need be there for others.
+  [[nodiscard]] bool lost() const { return mapping_.lost(); }
   void remove();  // its name; with the lock
   // Tells those who watch the file.
   void ring();
@@ -39,7 +42,7 @@ class NodeFile final : public WordMemory {
 
  private:
   NodeFile(std::filesystem::path path, Descriptor file, Descriptor directory,
-           boost::interprocess::mapped_region region);
+           SharedMapping mapping);
   static Result<std::unique_ptr<NodeFile>> open_in(const std::filesystem::path& root,
                                                    const std::string& name, Missing missing);
   static Result<std::unique_ptr<NodeFile>> map(std::filesystem::path path, Descriptor file,
@@ -48,7 +51,7 @@ class NodeFile final : public WordMemory {
   std::filesystem::path path_;
   Descriptor file_;
   Descriptor directory_;
-  boost::interprocess::mapped_region region_;
+  SharedMapping mapping_;
 };
 
 }  // namespace torc::exec

@@ -113,6 +113,7 @@ Result<void> Ledger::open() {
       }
     }
     file_->unlock();
+    if (file_->lost()) continue;  // the next one makes it as long as it was
     if (!entry) {
       return Error{ErrorKind::no_space, "there is no room in " + file_->path().string(),
                    "end other workers on this node, or set TORC_NODE_DIR"};
@@ -129,10 +130,10 @@ Result<void> Ledger::open() {
 
 // A worker asks several times for each job.
 bool Ledger::is_there() const {
-  if (!entered_ || !table_->is_there(mine_)) return false;
+  if (!entered_ || !table_->is_there(mine_) || file_->lost()) return false;
   const BootTime now = clock_.boot_now();
   if (named_at_ && now - *named_at_ < kNamed) return true;
-  if (!file_->is_named()) return false;
+  if (!file_->is_named() || !table_->is_whole(mine_) || file_->lost()) return false;
   if (now - placed_at_ >= kPlaced) {
     if (!file_->is_where_others_look()) return false;
     placed_at_ = now;
@@ -152,8 +153,8 @@ void Ledger::leave() {
   clear_gone(left);
   table_->set_released_at(clock_.boot_now());
   if (left.empty()) {
-    // Else the name is that of another one by now.
-    if (file_->is_named()) file_->remove();
+    // Else the name is that of another one by now, or those who are there were not seen.
+    if (file_->is_named() && !file_->lost()) file_->remove();
   } else {
     file_->ring();
   }
@@ -204,6 +205,7 @@ NodeLedger::Taken Ledger::take(const NodeAmount& want) {
     return taken;
   };
   std::vector<NodeEntry> others = this->others();
+  if (file_->lost()) return done({false, now + kBusy});  // of others nothing may have been seen
   const std::uint32_t before = mine_.holding.cpu_count();
   NodeHolding more = add_free(mine_.member, mine_.holding, want, others);
   const auto is_complete = [&] {

@@ -6,12 +6,12 @@
 // private to the user, guarded by flock(2), which ends with its holder, however that ends. A worker
 // enters it with what it may use (NodeMember), takes blocks and gives them back; what processes
 // held that have gone is free as soon as somebody wants it. The file is disposable: whoever finds
-// it deleted or damaged makes it anew, and those who still hold something enter again. The last
-// one removes it.
+// it deleted, damaged or cut short makes it anew, and those who still hold something enter again.
+// The last one removes it.
 //
 // Costs: a take is a flock and its release (about a microsecond, more with many workers), giving
 // back no system call while nobody waits. So workers take for a whole batch of claims, not for each
-// job. One thread.
+// job. One thread. Where others may cut it short: mind_shared_mappings() (shared_mapping.h).
 #pragma once
 
 #include <functional>

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <bit>
 
+#include "lib/base/shared_mapping.h"
 #include "lib/exec/machine.h"
 #include "lib/exec/node_file.h"
 #include "lib/exec/other_process.h"
@@ -369,6 +370,32 @@ TEST_F(Ledgers, a_worker_that_is_where_nobody_else_looks_moves) {
   EXPECT_FALSE(fs::exists(before)) << "the last one there removed it";
   clock_.advance(10s);
   EXPECT_TRUE(a->is_there());
+}
+
+// At the header, within a slot, between slots, at the end of what a worker keeps twice.
+TEST_F(Ledgers, a_file_that_is_cut_short_is_made_anew_by_those_who_were_there) {
+  mind_shared_mappings();
+  constexpr std::size_t kSlot = NodeTable::kSlotWords * 8;
+  for (const std::size_t size : {std::size_t{0}, std::size_t{8}, std::size_t{4096}, kSlot,
+                                 kSlot + 8, kSlot + 4096, 2 * kSlot, 2 * kSlot + 4096}) {
+    auto a = enter();
+    auto b = enter();
+    a->take({4, {500}, 1});
+    b->take({1, {}, 0});
+    fs::resize_file(file(), size);
+    clock_.advance(1s);
+    for (NodeLedger* ledger : {a.get(), b.get()}) {
+      if (!ledger->is_there()) ledger->reenter(ledger->holding());
+      EXPECT_TRUE(ledger->is_there()) << size;
+    }
+    EXPECT_EQ(entries(), 2U) << size;
+    EXPECT_EQ(a->holding().cpu_count(), 4U);
+    EXPECT_FALSE(b->take({4, {}, 0}).complete) << size;
+    b.reset();
+    EXPECT_TRUE(a->take(kAll).complete) << size;
+    a.reset();
+    EXPECT_TRUE(file().empty()) << size;
+  }
 }
 
 // It leaves an entry that nobody looks at, and nothing that has the name now.

@@ -242,6 +242,11 @@ bool NodeTable::is_there(const NodeEntry& entry) const {
          memory_.load(place(entry.slot) + kState) == entry.generation;
 }
 
+bool NodeTable::is_whole(const NodeEntry& entry) const {
+  return is_there(entry) && read_member(entry.slot, entry.generation) &&
+         read_holding(entry.slot, entry.generation);
+}
+
 std::optional<NodeMember> NodeTable::read_member(std::size_t slot, std::uint64_t generation) const {
   const std::size_t at = place(slot);
   const std::size_t size = memory_.load(at + kMemberBytes);

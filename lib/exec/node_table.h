@@ -81,6 +81,8 @@ class NodeTable {
   // By the owner; with the lock if it holds more than before.
   void write(const NodeEntry& entry, std::uint64_t& sequence);
   [[nodiscard]] bool is_there(const NodeEntry& entry) const;
+  // Whether others can read what it holds.
+  [[nodiscard]] bool is_whole(const NodeEntry& entry) const;
 
   // Every slot in use but `except` (a slot number). With the lock they are complete; without, one
   // that is being written at the moment can be missing.

@@ -17,7 +17,9 @@
 #include <string>
 
 #include "lib/base/clock.h"
+#include "lib/base/descriptor.h"
 #include "lib/base/result.h"
+#include "lib/base/shared_mapping.h"
 #include "lib/store/disk.h"
 
 namespace torc::store {
@@ -49,24 +51,31 @@ class Gate {
     std::atomic<std::int64_t> seen_at;
   };
 
-  // Opens `file`, making it when absent.
+  // Opens `file`, making it when absent, and anew when it is one that somebody cut short or
+  // emptied. Error corrupt: it is something else.
   static Result<std::unique_ptr<Gate>> open(const Path& file);
   ~Gate();
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
   // Waits at most `patience`, counted from when the present holder entered. Kind busy: it was not
-  // had; the text names the holder and what its process is doing.
+  // had; the text names the holder and what its process is doing. Kind corrupt: the file was cut
+  // short or overwritten meanwhile; open it again. shared() of such a gate is zeros, which say
+  // nothing, and touching it harms nobody where mind_shared_mappings() was called.
   Result<void> enter(Clock& clock, std::chrono::nanoseconds patience);
   void leave();
-  [[nodiscard]] Shared& shared() { return *shared_; }
+  [[nodiscard]] Shared& shared() { return *static_cast<Shared*>(mapping_.at()); }
 
  private:
-  Gate(Shared* shared, Path file) : shared_(shared), file_(std::move(file)) {}
-  [[nodiscard]] Error busy() const;
+  Gate(Descriptor fd, SharedMapping mapping, Path file)
+      : fd_(std::move(fd)), mapping_(std::move(mapping)), file_(std::move(file)) {}
+  [[nodiscard]] bool spoiled();
+  [[nodiscard]] Error busy();
 
-  Shared* shared_;
+  Descriptor fd_;
+  SharedMapping mapping_;
   Path file_;
+  bool stays_ = false;  // its memory, for the C library
 };
 
 // Leaves the gate on scope exit.

@@ -137,6 +137,14 @@ Result<void> JournalStore::finish_snapshot(Result<Head> made) {
   return {};
 }
 
+void JournalStore::detach() {
+  cancel_snapshot();
+  replica_ = {};
+  broken_ = false;
+  grow_ = false;
+  validated_ = false;
+}
+
 // Before its replica is left or grows: LMDB waits for every transaction then.
 void JournalStore::cancel_snapshot() {
   if (!making_) return;

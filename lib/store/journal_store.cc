@@ -145,11 +145,7 @@ Result<void> JournalStore::attach() {
 
 // Stuck: a further generation beside it. Broken: the next root, then a further generation.
 void JournalStore::leave_replica(bool stuck) {
-  cancel_snapshot();
-  replica_ = {};
-  broken_ = false;
-  grow_ = false;
-  validated_ = false;
+  detach();
   if (!stuck && root_ + 1 < world_.replica_roots.size()) {
     ++root_;
   } else {
@@ -177,7 +173,11 @@ Result<Commit> JournalStore::inside(const std::function<Result<Commit>()>& work)
     if (Result<void> entered = replica_.gate->enter(world_.clock, tuning_.replica_wait);
         !entered.ok()) {
       last = std::move(entered).error();
-      leave_replica(last.kind == ErrorKind::busy);
+      if (last.kind == ErrorKind::corrupt) {
+        detach();  // the copy is good; attach() makes its gate anew
+      } else {
+        leave_replica(last.kind == ErrorKind::busy);
+      }
       continue;
     }
     const GateHold hold(replica_.gate.get());

@@ -84,6 +84,7 @@ class JournalStore final : public Store {
 
   // --- which replica (journal_store.cc)
   Result<void> attach();
+  void detach();
   void leave_replica(bool stuck);
   Result<Commit> inside(const std::function<Result<Commit>()>& work);
   Error local_failure(int rc, const char* what);

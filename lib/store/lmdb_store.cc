@@ -51,6 +51,7 @@ class LmdbStore final : public Store {
   // The transaction that was refused saw nothing, so it may run again on a fresh environment.
   [[nodiscard]] bool replaced() const { return environment_ && environment_->foreign(); }
   Result<Txn> begin_read();
+  Result<void> enter_gate();
   Result<Commit> commit_inside(std::uint64_t author, const Body& body, bool& grow);
   Error failed_commit(Error error, std::uint64_t sequence, bool& grow);
   std::optional<std::uint64_t> newest_sequence();
@@ -193,6 +194,14 @@ Result<Commit> LmdbStore::commit_inside(std::uint64_t author, const Body& body, 
   return Commit{head.sequence, true, {}, 0};
 }
 
+// One that somebody cut short is made anew.
+Result<void> LmdbStore::enter_gate() {
+  Result<void> entered = gate_->enter(world_.clock, tuning_.replica_wait);
+  if (entered.ok() || entered.error().kind != ErrorKind::corrupt) return entered;
+  TORC_ASSIGN(gate_, Gate::open(directory_ / gate_name()));
+  return gate_->enter(world_.clock, tuning_.replica_wait);
+}
+
 Result<Commit> LmdbStore::commit(std::uint64_t author, const Body& body) {
   const BootTime begun = world_.clock.boot_now();
   if (copied_) {
@@ -204,7 +213,7 @@ Result<Commit> LmdbStore::commit(std::uint64_t author, const Body& body) {
     bool grow = false;
     refused_ = 0;
     Result<Commit> done = [&]() -> Result<Commit> {
-      TORC_TRY(gate_->enter(world_.clock, tuning_.replica_wait));
+      TORC_TRY(enter_gate());
       const GateHold hold(gate_.get());
       return commit_inside(author, body, grow);
     }();

@@ -116,6 +116,39 @@ TEST_F(Node, a_killed_worker_leaves_its_share_to_the_others) {
   EXPECT_EQ(two->wait().exit_code, 0);
 }
 
+// As anybody may who is the same user: both files are mapped by the worker.
+TEST_F(Node, a_worker_whose_ledger_and_gate_are_cut_short_goes_on) {
+  const int cpus = cpus_here();
+  make("one", 2 * cpus);
+  make("two", cpus);
+  const auto one = run("one");
+  ASSERT_TRUE(wait_until({one.get(), &record_}, [&] { return started() == cpus; }));
+  int ledgers = 0;
+  int gates = 0;
+  const Path all = Path(here_.torc({}).env.at("TMPDIR")).parent_path();
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(all)) {
+    const std::string name = entry.path().filename().string();
+    if (!entry.is_regular_file() || !(name.starts_with("node-") || name.starts_with("gate")))
+      continue;
+    ++(name.starts_with("node-") ? ledgers : gates);
+    std::filesystem::resize_file(entry.path(), 0);
+  }
+  EXPECT_EQ(ledgers, 1);
+  EXPECT_GE(gates, 1);
+  gate_.open_gate(1);
+  ASSERT_TRUE(wait_until({one.get(), &record_}, [&] { return started() == cpus + 1; }));
+  const json workers = here_.json({"node"})["workers"];
+  ASSERT_EQ(workers.size(), 1U) << workers;
+  EXPECT_EQ(workers[0]["holds"]["cpus"], cpus) << workers;
+  const auto two = run("two");
+  gate_.open_gate(static_cast<std::size_t>(3 * cpus - 1));
+  EXPECT_EQ(one->wait().exit_code, 0);
+  EXPECT_EQ(two->wait().exit_code, 0);
+  record_.pump();
+  EXPECT_EQ(started(), 3 * cpus) << "each once";
+  EXPECT_EQ(running().first, cpus);
+}
+
 TEST_F(Node, memory_is_shared_too) {
   make("one", 1, "resource_requirements: [{name: all, num_cpus: 1, memory: 1g}]\n");
   make("two", 1, "resource_requirements: [{name: all, num_cpus: 1, memory: 1g}]\n");
