@@ -175,7 +175,7 @@ std::size_t open_files_below(const Path& directory) {
   for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code error;
     const Path target = std::filesystem::read_symlink(fd, error);
-    if (!error && target.string().starts_with(directory.string())) ++count;
+    if (!error && target.string().starts_with(directory.string() + "/")) ++count;
   }
   return count;
 }

@@ -173,10 +173,10 @@ Descriptor Root::let_go() {
   return std::exchange(held_, Descriptor());
 }
 
-Result<void> Root::hold(Descriptor fd) {
+Result<void> Root::hold(Descriptor fd, Until until) {
   (void)let_go();
   if (!fd) return {};
-  given_ = true;
+  given_ = until == Until::the_end;
   return check(fd);
 }
 

@@ -48,11 +48,13 @@ class Root {
 
   // To look up names in it, not to list it (O_PATH). Error fenced: it was exchanged.
   Result<Descriptor> open() const;
+  // Whoever says which directory it is may mean that one, or only the one that is there now.
+  enum class Until : std::uint8_t { opened_anew, the_end };
   // From now on it is the directory that is open as `fd`; closed: the one that is opened next.
-  Result<void> hold(Descriptor fd);
+  Result<void> hold(Descriptor fd, Until until);
   // The directory that it is, closed where that is not known yet; forgotten here.
   Descriptor let_go();
-  // Whether hold() has said which directory it is.
+  // Whether hold() has said so until the end.
   [[nodiscard]] bool is_given() const { return given_; }
   [[nodiscard]] const Path& path() const { return path_; }
   [[nodiscard]] int links() const { return links_; }

@@ -98,7 +98,7 @@ TEST_F(Beneath, a_root_is_the_directory_that_was_open_already) {
   fs::rename(root, top / "moved");
   fs::create_directories(root / "in");
   Root held(root);
-  ASSERT_TRUE(held.hold(std::move(looked_at)).ok());
+  ASSERT_TRUE(held.hold(std::move(looked_at), Root::Until::the_end).ok());
   EXPECT_EQ(error_of(held.open()).kind, ErrorKind::fenced);
   (void)held.let_go();
   EXPECT_TRUE(held.open().ok());

@@ -127,7 +127,7 @@ TEST_F(Hostile, a_store_that_is_exchanged_as_it_is_made_is_not_used) {
   faulty.after = [](const std::string&, const Path&) {};
   ASSERT_TRUE(fs::is_symlink(place));
   ASSERT_FALSE(made.ok());
-  EXPECT_EQ(made.error().kind, ErrorKind::fenced) << made.error().text();
+  EXPECT_EQ(made.error().kind, ErrorKind::permission) << made.error().text();
 }
 
 // Who may rename in the directory above a store.

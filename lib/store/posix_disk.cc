@@ -80,7 +80,7 @@ void PosixDisk::protect(const Path& root, Root kind) {
 }
 
 Result<void> PosixDisk::protect_opened(const Path& root, Descriptor opened) {
-  return protected_root(spelled(root), 0)->hold(std::move(opened));
+  return protected_root(spelled(root), 0)->hold(std::move(opened), beneath::Root::Until::the_end);
 }
 
 std::shared_ptr<beneath::Root> PosixDisk::protected_root(const Path& root, int links) {
@@ -111,7 +111,7 @@ void PosixDisk::note_moved(const Path& from, const Path& to) {
   const auto target = known_root(spelled(to));
   Descriptor moved = source ? source->let_go() : Descriptor();
   // That it cannot be held only makes the next use of it the first one.
-  if (target) (void)target->hold(std::move(moved));
+  if (target) (void)target->hold(std::move(moved), beneath::Root::Until::opened_anew);
 }
 
 std::shared_ptr<const beneath::Root> PosixDisk::root_of(const Path& path) const {

@@ -27,7 +27,7 @@ std::vector<AttemptKey> keys_in(std::string_view index) {
 
 void check(std::string_view index, std::string_view data) {
   static const torc::fuzz::ScratchFiles scratch;
-  static const torc::beneath::Root root(scratch.path());
+  static const torc::beneath::Root root(scratch.path().parent_path());
   const SeriesNames names{scratch.path(), kWorker};
   scratch.put(names.index(), index);
   for (const AttemptKey key : keys_in(index)) {
