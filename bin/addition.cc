@@ -153,11 +153,13 @@ Result<Added> add_to(const App& app, store::Store& store, const AdditionText& te
   const bool refused = !attempt.added().good && !attempt.added().diagnostics.empty();
   if (!done && !refused) return done.error();
   Added added = attempt.take();
-  TORC_TRY(store.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
-    added.living = 0;
-    return claim::scan_workers(reader, true,
-                               [&](const claim::Worker&) { return ++added.living > 0; });
-  }));
+  std::uint64_t living = 0;
+  const auto seen = store.view(store::Freshness::cached, [&](const claim::Reader& reader) {
+    living = 0;
+    return claim::scan_workers(reader, true, [&](const claim::Worker&) { return ++living > 0; });
+  });
+  // What was committed counts, whatever can be seen of it now.
+  if (seen.ok()) added.living = living;
   return added;
 }
 
@@ -174,15 +176,16 @@ Exit print_added(const App& app, const store::Store& store, const AdditionText& 
   shown.file = text.file;
   shown.diagnostics = added.diagnostics;
   if (json) {
-    const ordered_json out = {{"store", store.directory().string()},
-                              {"dry_run", dry_run},
-                              {"valid", added.good},
-                              {"added", added.jobs},
-                              {"jobs", added.names},
-                              {"there", added.there},
-                              {"jobs_there", added.there_names},
-                              {"living_workers", added.living},
-                              {"diagnostics", diagnostics_json(shown)["diagnostics"]}};
+    const ordered_json out = {
+        {"store", store.directory().string()},
+        {"dry_run", dry_run},
+        {"valid", added.good},
+        {"added", added.jobs},
+        {"jobs", added.names},
+        {"there", added.there},
+        {"jobs_there", added.there_names},
+        {"living_workers", added.living ? ordered_json(*added.living) : nullptr},
+        {"diagnostics", diagnostics_json(shown)["diagnostics"]}};
     say(app.out, "{}\n", json_text(out));
     return added.good ? Exit::ok : Exit::usage;
   }
@@ -198,7 +201,7 @@ Exit print_added(const App& app, const store::Store& store, const AdditionText& 
     say(app.out, "there already: {} job(s): {}\n", show_count(added.there),
         some(added.there_names, added.there));
   }
-  if (added.jobs > 0 && added.living == 0 && !dry_run) {
+  if (added.jobs > 0 && added.living && *added.living == 0 && !dry_run) {
     say(app.out, "no worker is registered now: torc run {}, or submit a batch script\n",
         shown_path(app, store.directory()));
   }

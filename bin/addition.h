@@ -41,7 +41,8 @@ struct Added {
   std::vector<std::string> names;  // of the first
   std::uint64_t there = 0;         // left alone
   std::vector<std::string> there_names;
-  std::uint64_t living = 0;  // workers
+  // Workers; nullopt: it could not be seen once the addition was there.
+  std::optional<std::uint64_t> living;
 };
 
 // One transaction; with `dry_run` it is given up. Errors are those of `admit` and of the store.

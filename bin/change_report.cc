@@ -60,9 +60,11 @@ Result<void> commit_or_try(store::Store& store, bool dry_run, const store::Store
   return {};
 }
 
-Result<ChangeReport> report_of(store::Store& store, Change change) {
-  ChangeReport report{std::move(change), 0, {}, {}, {}};
-  TORC_TRY(store.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
+ChangeReport report_of(store::Store& store, Change change) {
+  ChangeReport report;
+  report.change = std::move(change);
+  std::uint64_t living = 0;
+  const auto seen = store.view(store::Freshness::cached, [&](const claim::Reader& reader) {
     RecipeBook book;
     report.names.clear();
     for (const JobId id : report.change.first) report.names.push_back(job_name(book, reader, id));
@@ -77,10 +79,18 @@ Result<ChangeReport> report_of(store::Store& store, Change change) {
       report.passed_over.push_back({job_name(book, reader, id), job_name(book, reader, root), root,
                                     claim::read_job(reader, root).value_or(claim::Job{}).state});
     }
-    report.living = 0;
-    return claim::scan_workers(reader, true,
-                               [&](const claim::Worker&) { return ++report.living > 0; });
-  }));
+    living = 0;
+    return claim::scan_workers(reader, true, [&](const claim::Worker&) { return ++living > 0; });
+  });
+  if (seen.ok()) {
+    report.living = living;
+  } else {
+    report.unseen = seen.error();
+    // What was read in part may not fit what was changed.
+    report.names.clear();
+    report.passed_over.clear();
+    report.followers.assign(report.change.followers.size(), {});
+  }
   return report;
 }
 
@@ -112,6 +122,8 @@ void print_change_json(const App& app, const store::Store& store, const ChangeRe
 
 void print_change(const App& app, const ChangeReport& report, std::string_view done, bool dry_run,
                   const Path& store) {
+  if (report.unseen)
+    say(app.err, "torc: note: not all of it can be shown: {}\n", report.unseen->what);
   const Change& change = report.change;
   const std::uint64_t total = change.total();
   if (total == 0) {
@@ -143,7 +155,7 @@ void print_change(const App& app, const ChangeReport& report, std::string_view d
 }
 
 void say_without_workers(const App& app, const ChangeReport& report, const Path& store) {
-  if (report.living > 0) return;
+  if (!report.living || *report.living > 0) return;
   say(app.out, "no worker is registered now: torc run {}, or submit a batch script\n",
       shown_path(app, store));
 }

@@ -15,8 +15,8 @@ Result<void> commit_or_try(store::Store& store, bool dry_run, const store::Store
 
 struct ChangeReport {
   claim::Change change;
-  std::uint64_t living = 0;        // workers
-  std::vector<std::string> names;  // of change.first
+  std::optional<std::uint64_t> living = {};  // workers; nullopt: it could not be seen
+  std::vector<std::string> names;            // of change.first
   // Left alone because it was canceled for what became of another job, with which that began.
   struct PassedOver {
     std::string name;
@@ -26,8 +26,11 @@ struct ChangeReport {
   };
   std::vector<PassedOver> passed_over;              // of change.passed_over
   std::vector<std::vector<std::string>> followers;  // names of change.followers
+  std::optional<Error> unseen = {};
 };
-Result<ChangeReport> report_of(store::Store& store, claim::Change change);
+// The change is made already: what cannot be seen of it is left out of the report, and `unseen`
+// says why.
+[[nodiscard]] ChangeReport report_of(store::Store& store, claim::Change change);
 
 // `done`: "canceled", "would cancel". `store`: for commands that are recommended.
 void print_change(const App& app, const ChangeReport& report, std::string_view done, bool dry_run,

@@ -150,11 +150,13 @@ ordered_json to_json(const Row& r) {
   return out;
 }
 
-// What is there; false: no such file.
-Result<bool> print_file(const App& app, const Path& root, const Path& file) {
+// What is there, with `title` above it; false: no such file.
+Result<bool> print_file(const App& app, const Path& root, const Path& file,
+                        const std::string& title = {}) {
   for (std::uint64_t from = 0;;) {
     TORC_ASSIGN(const auto part, exec::read_part(root, file, 0, std::nullopt, from, kStep));
     if (!part) return false;
+    if (from == 0) say(app.out, "{}", title);
     if (part->bytes.empty()) return true;
     say(app.out, "{}", part->bytes);
     from += part->bytes.size();
@@ -165,10 +167,7 @@ Result<bool> print_file(const App& app, const Path& root, const Path& file) {
 Result<void> print_earlier(const App& app, const Row& r) {
   for (std::uint32_t n = 1; n < r.run.nth; ++n) {
     const Path file = action_file(r.file.parent_path().parent_path(), r.number, n, r.of);
-    std::error_code error;
-    if (!std::filesystem::exists(file, error)) continue;
-    say(app.out, "==> run {} <==\n", n);
-    TORC_TRY(print_file(app, r.root, file));
+    TORC_TRY(print_file(app, r.root, file, fmt::format("==> run {} <==\n", n)));
   }
   if (r.run.nth > 1) say(app.out, "==> run {} <==\n", r.run.nth);
   return {};

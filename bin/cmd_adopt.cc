@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "bin/care_commands.h"
 #include "bin/job_view.h"
@@ -26,7 +27,15 @@ class Listener {
   Listener(const App& app, const Path& state, const store::MountFacts& facts,
            std::vector<claim::Worker> workers)
       : app_(app), state_(state), facts_(facts), workers_(std::move(workers)) {
-    for (const claim::Worker& worker : workers_) longest_ = std::max(longest_, ttl_of(worker));
+    for (const claim::Worker& worker : workers_) longest_ = std::max(longest_, worker.ttl);
+  }
+  // Also by what their heartbeats promise.
+  Result<void> look_at_promises() {
+    for (const claim::Worker& worker : workers_) {
+      TORC_ASSIGN(const auto beat, beat_of(worker));
+      if (beat) longest_ = std::max(longest_, beat->ttl);
+    }
+    return {};
   }
 
   // As long as nothing may be heard before they count as gone.
@@ -49,18 +58,24 @@ class Listener {
   static constexpr int kLooks = 10;
   static constexpr nanoseconds kShortestPause = std::chrono::milliseconds(100);
 
-  [[nodiscard]] std::optional<store::Beat> beat_of(const claim::Worker& worker) const {
-    const auto beat = store::read_beat(app_.world, state_, claim::beat_place(worker),
-                                       store::beat_caches(facts_.kind));
-    return beat ? *beat : std::nullopt;  // what cannot be read is late
+  // nullopt: there is none. One that cannot be read says nothing: neither that it is late.
+  [[nodiscard]] Result<std::optional<store::Beat>> beat_of(const claim::Worker& worker) const {
+    return store::read_beat(app_.world, state_, claim::beat_place(worker),
+                            store::beat_caches(facts_.kind));
   }
-  [[nodiscard]] std::chrono::seconds ttl_of(const claim::Worker& worker) const {
-    const auto beat = beat_of(worker);
-    return std::max(worker.ttl, beat ? beat->ttl : std::chrono::seconds(0));
+  // For a while that is a filesystem's affair; whoever could hear nothing for as long as a lease
+  // takes knows nothing.
+  Result<bool> hear_nothing(const Error& error, BootTime asked) {
+    if (!deaf_since_) deaf_since_ = asked;
+    if (asked - *deaf_since_ > silence()) return error;
+    return false;
   }
   Result<bool> look(const claim::Worker& worker, nanoseconds interval) {
     const BootTime asked = app_.clock.boot_now();
-    const auto beat = beat_of(worker);
+    const auto read = beat_of(worker);
+    if (!read.ok()) return hear_nothing(read.error(), asked);
+    deaf_since_.reset();
+    const std::optional<store::Beat>& beat = *read;
     if (beat) {
       const auto first = first_.emplace(worker.epoch, beat->counter).first->second;
       if (beat->counter != first) {
@@ -83,6 +98,7 @@ class Listener {
   std::chrono::seconds longest_{0};
   std::map<claim::WorkerEpoch, std::uint64_t> first_;  // beat counters when they were first heard
   claim::Watch watch_;
+  std::optional<BootTime> deaf_since_;  // from when on no heartbeat could be read
 };
 
 Result<void> check_nobody_works(const App& app, const AdoptOptions& options, const Path& directory,
@@ -92,6 +108,7 @@ Result<void> check_nobody_works(const App& app, const AdoptOptions& options, con
   const std::string who = show_workers(living) + " in " + directory.string();
   Listener listener(app, meta.identity.state_directory(directory), meta.place.facts,
                     std::move(living));
+  TORC_TRY(listener.look_at_promises());
   const auto silence = std::chrono::duration_cast<std::chrono::microseconds>(listener.silence());
   const std::string until = show_time(app.clock.wall_now() + silence);
   if (options.wait) {

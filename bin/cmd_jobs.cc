@@ -29,6 +29,12 @@ constexpr std::size_t kPage = 1000;
 
 constexpr std::size_t kMostAwaited = 100;  // that `torc job` names
 
+// As far as it can be shown.
+std::optional<claim::Origin> origin_of(const claim::Reader& reader, JobId id) {
+  const auto origin = claim::read_origin(reader, id);
+  return origin.ok() ? *origin : std::nullopt;
+}
+
 std::optional<JobState> parse_state(const std::string& text) {
   for (std::size_t s = 0; s < claim::kJobStates; ++s) {
     if (claim::to_string(static_cast<JobState>(s)) == text) return static_cast<JobState>(s);
@@ -133,7 +139,7 @@ void print_job(const App& app, const claim::Reader& reader, const RecipeBook::Pa
     line("ended", fmt::format("{}: {}", show_time(o.ended_at), show_end(reader, book, id, o)));
     print_use(app, o);
   }
-  if (const auto origin = claim::read_origin(reader, id)) {
+  if (const auto origin = origin_of(reader, id)) {
     const std::string parent = raw(origin->parent) == 0
                                    ? std::string()
                                    : fmt::format("by {}, attempt {}, as iteration {}, ",
@@ -197,7 +203,7 @@ void add_upstream(ordered_json& out, const claim::Reader& reader, RecipeBook& bo
 
 // null: it was there from the beginning.
 ordered_json origin_json(const claim::Reader& reader, RecipeBook& book, JobId id) {
-  const auto origin = claim::read_origin(reader, id);
+  const auto origin = origin_of(reader, id);
   if (!origin) return nullptr;
   ordered_json out = {{"at", static_cast<double>(origin->at.count()) / 1e6}, {"by", origin->by}};
   const bool spawned = raw(origin->parent) != 0;

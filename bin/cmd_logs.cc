@@ -132,8 +132,8 @@ Result<void> print_recovery(const App& app, const JobNow& now, bool path_only) {
   for (const Path& directory : now.output.directories) {
     root = root_of_output(now.output.store, directory);
     path = recovery_file(directory, now.output.job, now.output.attempt);
-    std::error_code error;
-    if (std::filesystem::exists(path, error)) break;
+    TORC_ASSIGN(const auto part, exec::read_part(root, path, 0, std::nullopt, 0, 1));
+    if (part) break;
   }
   if (path_only) {
     say(app.out, "{}\n", path.string());

@@ -240,8 +240,7 @@ Exit run_reinit(const App& app, const ReinitOptions& options) {
   }
   print(app, *done, options.dry_run);
   if (options.dry_run || (done->change.total() == 0 && done->added == 0)) return Exit::ok;
-  const auto changed = report_of(**store, done->change);
-  if (changed) say_without_workers(app, *changed, *path);
+  say_without_workers(app, report_of(**store, done->change), *path);
   return Exit::ok;
 }
 

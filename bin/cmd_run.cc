@@ -31,7 +31,7 @@ Result<void> refuse_other_work(const App& app, store::Store& store, const Loaded
   const claim::Plan plan = make_plan(loaded, app.directory);
   std::optional<std::string> other;
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    TORC_ASSIGN(other, other_work(reader, plan, directory));
+    TORC_ASSIGN(other, other_work(reader, plan, user_data_of(*loaded.expansion), directory));
     return {};
   }));
   if (!other) return {};

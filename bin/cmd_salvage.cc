@@ -10,6 +10,7 @@
 
 #include "bin/care_commands.h"
 #include "bin/job_view.h"
+#include "bin/living.h"
 #include "bin/lost_records.h"
 #include "bin/quantities.h"
 #include "bin/quote.h"
@@ -116,8 +117,9 @@ class Command {
   store::MemoryState state_;
   std::string why_not_;  // it is no store; empty: it is one
   LostRecords lost_;
-  std::uint64_t jobs_ = 0;   // that have a record
-  std::uint64_t older_ = 0;  // of these, by what an older page says
+  std::vector<claim::Worker> living_;  // that the damaged store has
+  std::uint64_t jobs_ = 0;             // that have a record
+  std::uint64_t older_ = 0;            // of these, by what an older page says
 };
 
 // Whether what is left can be run: whole, and by the same check as `torc verify`.
@@ -135,6 +137,8 @@ void Command::judge() {
     return;
   }
   if (const Result<void> fits = claim::verify_state(state_); !fits) why_not_ = fits.error().what;
+  // Records that cannot be read name nobody; then it is no store either.
+  if (auto living = living_workers(app_, state_); living.ok()) living_ = *std::move(living);
 }
 
 Result<void> Command::write_store() {
@@ -215,6 +219,7 @@ void Command::show() const {
     say(app_.out, "{}{} page(s) are not whole\n", remains.knows_used_pages ? "" : "at least ",
         show_count(remains.lost_pages));
   }
+  if (remains.older_cut) say(app_.out, "of what older pages say only the first 64 MiB were read\n");
   if (!lost_.kinds.empty()) say(app_.out, "may be missing: {}\n", lost_.show_kinds());
   for (const std::string& line : lost_.show_jobs()) say(app_.out, "{}\n", line);
 }
@@ -236,8 +241,10 @@ ordered_json Command::to_json() const {
           {"expected", remains.expected},
           {"lost_pages", remains.lost_pages},
           {"knows_lost_pages", remains.knows_used_pages},
+          {"older_cut", remains.older_cut},
           {"may_be_missing", lost_.kinds},
           {"unknown_jobs", std::move(unknown)},
+          {"living_workers", living_.size()},
           {"jobs", store ? ordered_json(nullptr) : ordered_json(jobs_)},
           {"older_jobs", store ? ordered_json(nullptr) : ordered_json(older_)}};
 }
@@ -260,12 +267,25 @@ Exit Command::run() {
   if (!options_.json) show();
   const OwnUmask outside(app_);
   const bool is_store = why_not_.empty();
+  if (is_store && !living_.empty() && !options_.force) {
+    const Error busy{ErrorKind::busy,
+                     fmt::format("{} in {}: what they run would run again in the new store",
+                                 show_workers(living_), source_.string()),
+                     "end them first (scancel, Ctrl-C); when they are surely gone, --force"};
+    return finish(&busy);
+  }
   if (const Result<void> written = is_store ? write_store() : write_lists(); !written)
     return finish(&written.error());
   if (is_store) {
     if (!options_.json) {
       say(app_.out, "\n{}: a store of its own, verified; the next commit is {}\n", target_.string(),
           salvaged_.sequence + 1);
+      if (!living_.empty()) {
+        say(app_.out, "{}: whoever works on the new store runs their jobs again\n",
+            show_workers(living_));
+      }
+      say(app_.out,
+          "not in it: the output of jobs (logs/); its batch scripts name the damaged store\n");
     }
     return finish(nullptr);
   }

@@ -132,7 +132,7 @@ class Spawn {
     origin.at = now_;
     origin.by = who_asks(app_);
     origin.state = state_;
-    const auto before = claim::read_origin(reader, spawner_.token.job);
+    TORC_ASSIGN(const auto before, claim::read_origin(reader, spawner_.token.job));
     origin.depth = (before ? before->depth : 0) + 1;
     origin.root = before && before->depth > 0 ? before->root : spawner_.token.job;
     const std::uint32_t most = living.settings().max_iterations.value_or(spec::kMaxIterations);

@@ -112,6 +112,7 @@ Exit run_worker(const App& app, const WorkerOptions& options) {
   std::optional<WallTime> ends_at;  // decided once, whatever lives follow
   const auto summary = live(app.clock, events, [&](int life) -> Result<WorkerSummary> {
     TORC_ASSIGN(auto store, store::Store::open(app.world, *path, worker_tuning()));
+    app.world.disk.keep(*path);
     TORC_ASSIGN(const WorkflowSettings settings, read_settings(*store));
     TORC_ASSIGN(WorkerSetup setup,
                 make_worker_setup(app, options, *path, Place::allocation, settings.run));

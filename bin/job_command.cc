@@ -193,7 +193,9 @@ std::optional<PreparedJob> JobPreparer::prepare(RecipeBook& book, const claim::R
   env.push_back(fmt::format("TORC_NUM_CPUS={}", prepared.need.cpus));
   env.push_back(fmt::format("TORC_NUM_GPUS={}", prepared.need.gpus));
   env.push_back(fmt::format("TORC_MEMORY_BYTES={}", prepared.need.memory.value));
-  const auto origin = claim::read_origin(reader, grant.token.job);
+  const auto known = claim::read_origin(reader, grant.token.job);
+  if (!known.ok()) return std::nullopt;
+  const std::optional<claim::Origin>& origin = *known;
   env.push_back(fmt::format("TORC_ITERATION={}", (origin ? origin->depth : 0) + 1));
   if (origin && !origin->state.empty())
     env.push_back(fmt::format("TORC_SPAWN_STATE={}", origin->state));

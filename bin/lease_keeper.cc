@@ -111,6 +111,7 @@ Result<void> LeaseKeeper::tick(BootTime last_commit, Beat beat_now) {
   // Whatever goes wrong with the others from here on, this worker's own lease stands.
   if (beaten) renewed(now, around.crowd.workers);
   living_ = around.crowd.workers;
+  TORC_TRY(around.others);
   watch_neighbours(around.neighbours);
   return observe(around.successors, asked);
 }
@@ -124,6 +125,21 @@ Result<bool> LeaseKeeper::beat(BootTime last_commit, BootTime now) {
   return true;
 }
 
+// What cannot be read of them takes nothing from this worker's own lease.
+Result<void> LeaseKeeper::look_at_others(const claim::Reader& reader, std::size_t watched,
+                                         Surroundings& around) const {
+  const auto add = [&](std::vector<claim::Worker>& to, claim::WorkerEpoch epoch) -> Result<void> {
+    TORC_ASSIGN(auto worker, claim::find_worker(reader, epoch));
+    if (worker) to.push_back(*std::move(worker));
+    return {};
+  };
+  TORC_ASSIGN(const auto here, claim::workers_on(reader, info_.host));
+  for (const auto epoch : here) TORC_TRY(add(around.neighbours, epoch));
+  TORC_ASSIGN(const auto next, claim::successors(reader, self_, watched));
+  for (const auto epoch : next) TORC_TRY(add(around.successors, epoch));
+  return {};
+}
+
 // Read from the newest state; fenced when this worker is not among the living.
 Result<LeaseKeeper::Surroundings> LeaseKeeper::look_around() {
   Surroundings around;
@@ -133,15 +149,9 @@ Result<LeaseKeeper::Surroundings> LeaseKeeper::look_around() {
     around = {};
     known_ = reader.sequence();
     TORC_ASSIGN(around.crowd, claim::read_crowd(reader));
-    const auto self = claim::read_worker(reader, self_);
+    TORC_ASSIGN(const auto self, claim::find_worker(reader, self_));
     alive = self && self->status == claim::WorkerStatus::living && !self->barred;
-    const auto add = [&](std::vector<claim::Worker>& to, claim::WorkerEpoch epoch) {
-      if (auto worker = claim::read_worker(reader, epoch)) to.push_back(*std::move(worker));
-    };
-    TORC_ASSIGN(const auto here, claim::workers_on(reader, info_.host));
-    for (const auto epoch : here) add(around.neighbours, epoch);
-    TORC_ASSIGN(const auto next, claim::successors(reader, self_, watched));
-    for (const auto epoch : next) add(around.successors, epoch);
+    around.others = look_at_others(reader, watched, around);
     return {};
   }));
   if (!alive) {
@@ -215,7 +225,7 @@ Result<void> LeaseKeeper::neighbour_died(int fd) {
   neighbours_.erase(it);
   std::optional<claim::Worker> worker;
   TORC_TRY(store_.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    worker = claim::read_worker(reader, epoch);
+    TORC_ASSIGN(worker, claim::find_worker(reader, epoch));
     return {};
   }));
   if (!worker || worker->status != claim::WorkerStatus::living) return {};

@@ -65,10 +65,13 @@ class LeaseKeeper {
     claim::Crowd crowd;
     std::vector<claim::Worker> neighbours;  // of this node
     std::vector<claim::Worker> successors;
+    Result<void> others;  // whether all of them could be read
   };
   // By what was said, not by the crowd: it has grown for others only when it was said to them.
   [[nodiscard]] std::chrono::nanoseconds interval() const;
   Result<bool> beat(BootTime last_commit, BootTime now);
+  Result<void> look_at_others(const claim::Reader& reader, std::size_t watched,
+                              Surroundings& around) const;
   Result<Surroundings> look_around();
   void watch_neighbours(const std::vector<claim::Worker>& neighbours);
   Result<void> observe(const std::vector<claim::Worker>& successors, BootTime asked);

@@ -154,6 +154,35 @@ TEST_F(LeaseKeeperTest, an_earlier_life_of_the_same_process_is_ended_at_once) {
   EXPECT_EQ(job(1).outcome.cause, claim::EndCause::lease_lost) << "it ended its jobs itself";
 }
 
+// It says nothing of who has the lease: only what is read and says so ends a worker.
+TEST_F(LeaseKeeperTest, a_record_that_cannot_be_read_fences_nobody) {
+  const auto info = on("n1", self_process_.pid, self_process_.start);
+  const auto self = join(info);
+  const auto other = join(on("n2", 7, 7));
+  auto kept = keeper(self, info);
+  const auto spoil = [&](claim::WorkerEpoch epoch) {
+    const claim::Key key(claim::Table::worker, raw(epoch));
+    ASSERT_TRUE(store_here_
+                    ->commit(0,
+                             [&](claim::Transaction& tx) -> Result<void> {
+                               tx.put(key, "?");
+                               return {};
+                             })
+                    .ok());
+  };
+  spoil(other);
+  const BootTime before = kept.fenced_at();
+  clock_.sleep_for(5s);
+  const auto of_another = kept.tick({}, LeaseKeeper::Beat::yes);
+  ASSERT_FALSE(of_another.ok());
+  EXPECT_EQ(of_another.error().kind, ErrorKind::corrupt) << of_another.error().text();
+  EXPECT_GT(kept.fenced_at(), before) << "its own lease was renewed";
+  spoil(self);
+  const auto of_itself = kept.tick({}, LeaseKeeper::Beat::yes);
+  ASSERT_FALSE(of_itself.ok());
+  EXPECT_EQ(of_itself.error().kind, ErrorKind::corrupt) << of_itself.error().text();
+}
+
 TEST_F(LeaseKeeperTest, a_neighbour_whose_process_has_gone_is_ended_at_once) {
   const auto info = on("n1", self_process_.pid, self_process_.start);
   const auto self = join(info);

@@ -8,6 +8,7 @@
 #include <deque>
 
 #include "bin/quantities.h"
+#include "lib/base/beneath.h"
 
 namespace torc::cli {
 namespace {
@@ -27,11 +28,12 @@ bool may_be_well_later(const Error& error) {
     case ErrorKind::corrupt:
     case ErrorKind::unsupported:
       return false;
+    case ErrorKind::fenced:
+      return !beneath::is_exchanged(error);
     case ErrorKind::not_found:
     case ErrorKind::permission:  // of the bare directory below a mount, say
     case ErrorKind::no_space:
     case ErrorKind::unknown:
-    case ErrorKind::fenced:
     case ErrorKind::busy:
     case ErrorKind::io:
       return true;

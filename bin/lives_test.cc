@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 #include <deque>
 
 namespace torc::cli {
@@ -105,6 +107,14 @@ TEST_F(Lives, a_store_that_was_read_and_is_damaged_is_not_waited_for) {
       live_through({ended(WorkerEnd::lease_lost), Error{ErrorKind::corrupt, "damaged", ""}});
   EXPECT_FALSE(end.ok());
   EXPECT_EQ(took(), 0s);
+}
+
+// Another directory in its place does not become the store by waiting.
+TEST_F(Lives, a_store_that_was_exchanged_is_not_waited_for) {
+  const Error exchanged{ErrorKind::fenced, "was replaced by another directory", "", EXDEV};
+  EXPECT_FALSE(live_through({ended(WorkerEnd::lease_lost), exchanged}).ok());
+  EXPECT_EQ(took(), 0s);
+  EXPECT_EQ(lives_, 2);
 }
 
 // Once a day, as a laptop is closed.

@@ -252,16 +252,23 @@ class Comparison {
   Result<void> check_user_data() {
     std::set<std::string> names;
     for (const claim::UserDatum& d : found_.user_data) names.insert(d.name);
-    return claim::scan_user_data(reader_, [&](const claim::UserDatum& d) {
-      if (!d.is_declared || names.contains(d.name) || is_of_addition(d)) return true;
+    Result<void> sound;
+    TORC_TRY(claim::scan_user_data(reader_, [&](const claim::UserDatum& d) {
+      if (!d.is_declared || names.contains(d.name)) return true;
+      const auto added = is_of_addition(d);
+      if (!added.ok()) sound = added.error();
+      if (!added.ok() || *added) return added.ok();
       refusals_.add(
           fmt::format("the user data '{}' is not in the new workflow file", printable(d.name)),
           fmt::format("keep it there, or `torc data delete` it, {}", kElse));
       return true;
-    });
+    }));
+    return sound;
   }
-  bool is_of_addition(const claim::UserDatum& d) const {
-    return raw(d.maker) != 0 && claim::read_origin(reader_, d.maker).has_value();
+  Result<bool> is_of_addition(const claim::UserDatum& d) const {
+    if (raw(d.maker) == 0) return false;
+    TORC_ASSIGN(const auto origin, claim::read_origin(reader_, d.maker));
+    return origin.has_value();
   }
 
   const claim::Reader& reader_;

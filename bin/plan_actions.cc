@@ -80,7 +80,7 @@ std::optional<std::vector<std::string>> decode_commands(std::string_view recipe)
   Decoder in(recipe);
   std::vector<std::string> commands;
   for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) commands.emplace_back(in.text());
-  if (!in.ok() || !in.at_end()) return std::nullopt;
+  if (!in.is_whole()) return std::nullopt;
   return commands;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <ctime>
@@ -15,6 +16,15 @@ namespace {
 Error not_a(std::string_view kind, std::string_view text, std::string_view examples) {
   return Error{ErrorKind::invalid, fmt::format("'{}' is no {}", text, kind),
                fmt::format("write it like {}", examples)};
+}
+
+constexpr std::chrono::seconds kLongest = std::chrono::days(3650);  // as lib/spec/quantity.cc
+constexpr std::uint64_t kFar = std::uint64_t{1} << 60;
+
+Result<std::chrono::seconds> bounded(std::chrono::seconds time, std::string_view text) {
+  if (time <= kLongest) return time;
+  return Error{ErrorKind::invalid, fmt::format("'{}' is longer than ten years", text),
+               "3650d is the most; most limits can be left out"};
 }
 
 // Reads "1h30m" and the like; nothing when it is not of that form.
@@ -51,7 +61,7 @@ std::optional<std::chrono::seconds> unit_chain(std::string_view text) {
       }
       text.remove_prefix(1);
     }
-    total += n * unit;
+    total = std::min(total + n * unit, kFar);
     any = true;
   }
   if (!any) return std::nullopt;
@@ -89,10 +99,10 @@ Result<ByteCount> parse_bytes(std::string_view text) {
 Result<std::chrono::seconds> parse_duration(std::string_view text) {
   std::string_view body = text;
   if (body.starts_with("PT") || body.starts_with("pt")) body.remove_prefix(2);
-  if (auto seconds = unit_chain(body)) return *seconds;
+  if (auto seconds = unit_chain(body)) return bounded(*seconds, text);
   if (text.find(':') != std::string_view::npos || text.find('-') != std::string_view::npos) {
     auto limit = slurm::parse_time_limit(text);
-    if (limit && *limit) return **limit;
+    if (limit && *limit) return bounded(**limit, text);
   }
   return not_a("duration", text, "90s, 30m, 4h, 1h30m, PT30M or 1:30:00");
 }

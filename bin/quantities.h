@@ -14,7 +14,8 @@ namespace torc::cli {
 
 // "512k", "100m", "2g", "1t", "2GiB", "1048576" (bytes); binary multiples.
 Result<ByteCount> parse_bytes(std::string_view text);
-// "90" and "90s", "30m", "4h", "2d", "1h30m", "PT30M", "1:30:00", "2-12:00:00".
+// At most ten years, as in workflow files. "90" and "90s", "30m", "4h", "2d", "1h30m", "PT30M",
+// "1:30:00", "2-12:00:00".
 Result<std::chrono::seconds> parse_duration(std::string_view text);
 
 [[nodiscard]] std::string show_bytes(ByteCount bytes);  // "1.5 GiB"

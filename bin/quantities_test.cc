@@ -29,6 +29,18 @@ TEST(Quantities, memory_that_is_no_amount_or_overflows_is_refused_with_examples)
   }
 }
 
+// What the store keeps of it must be read again: a flag must not ruin a store.
+TEST(Quantities, a_duration_of_more_than_ten_years_is_refused) {
+  EXPECT_EQ(*parse_duration("3650d"), 3650 * 24h);
+  for (const std::string text :
+       {"3651d", "99999d", "87601h", "999999999w999999999w", "4000-00:00:00"}) {
+    const auto parsed = parse_duration(text);
+    ASSERT_FALSE(parsed.ok()) << text;
+    EXPECT_EQ(parsed.error().kind, ErrorKind::invalid);
+    EXPECT_NE(parsed.error().what.find("ten years"), std::string::npos) << parsed.error().what;
+  }
+}
+
 TEST(Quantities, durations_are_read_in_every_form_that_users_know) {
   EXPECT_EQ(*parse_duration("90"), 90s);
   EXPECT_EQ(*parse_duration("90s"), 90s);

@@ -10,6 +10,7 @@ namespace torc::cli {
 Result<WorkerSummary> work_here(const App& app, std::unique_ptr<store::Store> store,
                                 const WorkerSetup& setup, const WorkerEvents& events) {
   const Path directory = store->directory();
+  app.world.disk.keep(directory);
   return live(app.clock, events, [&](int life) -> Result<WorkerSummary> {
     if (life > 1) {
       TORC_ASSIGN(store, store::Store::open(app.world, directory, worker_tuning()));

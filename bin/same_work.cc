@@ -95,14 +95,19 @@ Fact other_handler(const claim::Handler& before, const claim::Handler& now) {
 
 class Comparison {
  public:
-  Comparison(const claim::Reader& reader, const claim::Plan& plan, Directory directory)
-      : reader_(reader), plan_(plan), directory_(directory), state_(reader) {}
+  Comparison(const claim::Reader& reader, const claim::Plan& plan,
+             const std::vector<claim::UserDatum>& user_data, Directory directory)
+      : reader_(reader),
+        plan_(plan),
+        user_data_(user_data),
+        directory_(directory),
+        state_(reader) {}
 
   Result<Fact> run() {
     for (const auto look :
          {&Comparison::entries_in_place, &Comparison::entries_by_name, &Comparison::store_alone,
           &Comparison::file_alone, &Comparison::dependencies, &Comparison::settings,
-          &Comparison::actions, &Comparison::bounds}) {
+          &Comparison::actions, &Comparison::bounds, &Comparison::user_data}) {
       TORC_ASSIGN(const Fact fact, (this->*look)());
       if (fact) return fact;
     }
@@ -204,14 +209,18 @@ class Comparison {
     return recipe ? recipe->name(0) : "?";
   }
 
-  // Of these nothing runs any more once all their jobs are over.
+  // Of these nothing runs any more once all their jobs are over. One that was passed over is not:
+  // it runs as soon as what it waits for can be met again.
   Result<Fact> store_alone() {
     for (const claim::Template& t : left_) {
       TORC_ASSIGN(const spec::Recipe recipe, recipe_of(t));
       for (std::uint64_t k = 0; k < t.count; ++k) {
         const auto job = state_.job(raw(t.first) + k);
         TORC_TRY(state_.sound());
-        if (job && claim::is_terminal(job->state) && job->revoked == claim::Revoked::no) continue;
+        if (job && claim::is_terminal(job->state) && job->revoked == claim::Revoked::no &&
+            !claim::is_passed_over(*job)) {
+          continue;
+        }
         const spec::RenderedJob shown = recipe.render(k);
         return Fact(of_job(shown.name, fmt::format("is not in the file; it runs '{}'",
                                                    beginning_of(shown.command))));
@@ -312,8 +321,25 @@ class Comparison {
     return Fact{};
   }
 
+  // Their values change while the workflow runs; what the file says of them does not.
+  Result<Fact> user_data() {
+    for (const claim::UserDatum& now : user_data_) {
+      TORC_ASSIGN(const auto before, claim::read_user_datum(reader_, now.name));
+      const std::string name = fmt::format("the user data '{}'", printable(now.name));
+      if (!before || !before->is_declared)
+        return Fact(fmt::format("{} of the file are not declared in the store", name));
+      if (before->initial != now.initial)
+        return Fact(fmt::format("{} begin as {}", name, both(before->initial, now.initial)));
+      if (before->is_ephemeral != now.is_ephemeral)
+        return Fact(fmt::format("{} are {}ephemeral in the store", name,
+                                before->is_ephemeral ? "" : "not "));
+    }
+    return Fact{};
+  }
+
   const claim::Reader& reader_;
   const claim::Plan& plan_;
+  const std::vector<claim::UserDatum>& user_data_;
   Directory directory_;
   claim::State state_;
   std::vector<std::uint64_t> there_;   // by entry of the file: its first job in the store; 0: none
@@ -324,8 +350,9 @@ class Comparison {
 }  // namespace
 
 Result<std::optional<std::string>> other_work(const claim::Reader& reader, const claim::Plan& plan,
+                                              const std::vector<claim::UserDatum>& user_data,
                                               Directory directory) {
-  return Comparison(reader, plan, directory).run();
+  return Comparison(reader, plan, user_data, directory).run();
 }
 
 }  // namespace torc::cli

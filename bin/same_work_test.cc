@@ -60,7 +60,7 @@ claim::Plan plan(std::string_view text, const Path& directory = "/here") {
 // Empty: the store would run what the file says.
 std::string other(const claim::Reader& store, std::string_view file,
                   Directory directory = Directory::compared) {
-  const auto found = other_work(store, plan(file), directory);
+  const auto found = other_work(store, plan(file), user_data_of(*load(file).expansion), directory);
   EXPECT_TRUE(found.ok()) << found.error().text();
   return found.ok() && *found ? **found : "";
 }
@@ -178,6 +178,36 @@ TEST(SameWork, a_canceled_job_that_is_to_run_again_may_run) {
   EXPECT_EQ(other(store.tx, kFile), "job 'more' is not in the file; it runs 'echo more'");
 }
 
+// It runs as soon as what it waits for can be met again, and nobody has to say a word for that.
+TEST(SameWork, a_job_that_was_passed_over_may_run) {
+  for (const auto cause : {claim::EndCause::unmet, claim::EndCause::upstream_failed}) {
+    claim::TestWorkflow store(plan(kFile));
+    add(store, "  - {name: more, command: echo more}\n");
+    claim::Job job = claim::untouched(JobState::canceled);
+    job.outcome.cause = cause;
+    job.outcome.because = JobId{1};
+    store.tx.put(claim::Key(claim::Table::job, 6), encode(job));
+    EXPECT_EQ(other(store.tx, kFile), "job 'more' is not in the file; it runs 'echo more'");
+  }
+}
+
+TEST(SameWork, what_user_data_begin_as_is_compared_and_their_values_are_not) {
+  const std::string file = std::string(kFile) + "user_data:\n  - {name: lr, data: 1}\n";
+  const auto with_lr = [&](const std::string& lr) {
+    return std::string(kFile) + "user_data:\n  - " + lr + "\n";
+  };
+  claim::TestWorkflow store(plan(file));
+  EXPECT_EQ(other(store.tx, file), "the user data 'lr' of the file are not declared in the store");
+  ASSERT_TRUE(claim::write_user_data(store.tx, user_data_of(*load(file).expansion)).ok());
+  EXPECT_EQ(other(store.tx, file), "");
+  ASSERT_TRUE(claim::set_user_datum(store.tx, "lr", "7", {}, claim::Create::no).ok());
+  EXPECT_EQ(other(store.tx, file), "");
+  EXPECT_EQ(other(store.tx, with_lr("{name: lr, data: 2}")),
+            "the user data 'lr' begin as '1' in the store, and '2' in the file");
+  EXPECT_EQ(other(store.tx, with_lr("{name: lr, data: 1, is_ephemeral: true}")),
+            "the user data 'lr' are not ephemeral in the store");
+}
+
 TEST(SameWork, a_job_of_the_file_that_the_store_lacks_is_named) {
   const claim::TestWorkflow store(plan(kFile));
   EXPECT_EQ(other(store.tx, with("actions:", "  - {name: c, command: echo c}\nactions:")),
@@ -213,7 +243,7 @@ TEST(SameWork, a_recipe_that_cannot_be_read_is_damage) {
   claim::Template t = *claim::read_template(store.tx, JobId{1});
   t.recipe = "none";
   store.tx.put(claim::Key(claim::Table::job_template, 1), encode(t));
-  const auto found = other_work(store.tx, plan(kFile), Directory::any);
+  const auto found = other_work(store.tx, plan(kFile), {}, Directory::any);
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().kind, ErrorKind::corrupt);
 }

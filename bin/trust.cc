@@ -21,19 +21,22 @@ namespace {
 
 constexpr std::size_t kMostOfFile = std::size_t{1} << 20;
 
-// Whose the store and its META are; META without one counts as the store's. nullopt: there is
-// nothing that could be looked at.
+// Whose the store and its META are; a store without one counts as its own. Error: it cannot be
+// looked at, which says nothing of whose it is.
 struct Owner {
   uid_t store = 0;
   uid_t meta = 0;
   Descriptor directory;  // which was looked at
 };
-std::optional<Owner> owner_of(const Path& path) {
+Result<Owner> owner_of(const Path& path) {
   struct stat store {};
   struct stat meta {};
   Descriptor at(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!at || ::fstat(at.get(), &store) != 0) return std::nullopt;
+  if (!at || ::fstat(at.get(), &store) != 0)
+    return os_error(errno, "cannot look at " + path.string());
   const bool has_meta = ::fstatat(at.get(), "META", &meta, AT_SYMLINK_NOFOLLOW) == 0;
+  if (!has_meta && errno != ENOENT)
+    return os_error(errno, "cannot look at " + (path / "META").string());
   return Owner{store.st_uid, has_meta ? meta.st_uid : store.st_uid, std::move(at)};
 }
 
@@ -95,19 +98,17 @@ Result<void> write_trusted(const App& app, const std::vector<TrustedStore>& stor
 
 Result<TrustedStore> describe_store(const App& app, const Path& path) {
   TORC_ASSIGN(const store::Meta meta, store::look_at_meta(app.world, path));
-  const auto owner = owner_of(path);
-  if (!owner) return os_error(errno, "cannot look at " + path.string());
-  return TrustedStore{owner->store, meta.identity.id_hex(), app.world.disk.resolved(path)};
+  TORC_ASSIGN(const Owner owner, owner_of(path));
+  return TrustedStore{owner.store, meta.identity.id_hex(), app.world.disk.resolved(path)};
 }
 
 Result<void> check_found_store(const App& app, const Path& path) {
-  auto owner = owner_of(path);
-  if (!owner) return {};
+  TORC_ASSIGN(Owner owner, owner_of(path));
   // What is opened later is what was looked at, or nothing.
-  TORC_TRY(app.world.disk.protect_opened(path, std::move(owner->directory)));
+  TORC_TRY(app.world.disk.protect_opened(path, std::move(owner.directory)));
   const uid_t self = ::geteuid();
   const auto is_safe = [&](uid_t uid) { return uid == self || uid == 0; };
-  if (is_safe(owner->store) && is_safe(owner->meta)) return {};
+  if (is_safe(owner.store) && is_safe(owner.meta)) return {};
   const auto description = describe_store(app, path);
   if (description.ok()) {
     TORC_ASSIGN(const std::vector<TrustedStore> trusted, read_trusted(app));
@@ -117,7 +118,7 @@ Result<void> check_found_store(const App& app, const Path& path) {
   return Error{ErrorKind::permission,
                fmt::format("{} was found, not named, and belongs to user {}: its commands would be "
                            "run, or believed, as yours",
-                           path.string(), is_safe(owner->store) ? owner->meta : owner->store),
+                           path.string(), is_safe(owner.store) ? owner.meta : owner.store),
                fmt::format("if you know whose it is: name it, or say once `torc trust {}`", name)};
 }
 

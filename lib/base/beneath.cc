@@ -13,6 +13,7 @@
 #include <cstring>
 #include <ctime>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 namespace torc::beneath {
@@ -133,30 +134,59 @@ Error open_error(int os_errno, const char* verb, const Path& shown) {
   return os_error(os_errno, std::string("cannot ") + verb + " " + shown.string());
 }
 
-// Without asking a server: of what was just opened the number is known.
-Result<void> Root::check(const Descriptor& opened) const {
+namespace {
+
+struct Which {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t mount = 0;  // 0: not known (before Linux 5.8, or where statx is forbidden)
+};
+
+// Without asking a server: of what is open the numbers are known.
+std::optional<Which> which(int fd) {
   struct statx about {};
-  if (::statx(opened.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO | STATX_MNT_ID,
-              &about) != 0)
-    return os_error(errno, "cannot look at " + path_.string());
-  const std::uint64_t device = makedev(about.stx_dev_major, about.stx_dev_minor);
-  // Something else may be mounted there from the same filesystem.
-  const std::uint64_t mount = (about.stx_mask & STATX_MNT_ID) != 0 ? about.stx_mnt_id : 0;
+  if (::statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO | STATX_MNT_ID, &about) == 0) {
+    const bool knows_mount = (about.stx_mask & STATX_MNT_ID) != 0;
+    return Which{makedev(about.stx_dev_major, about.stx_dev_minor), about.stx_ino,
+                 knows_mount ? about.stx_mnt_id : 0};
+  }
+  struct stat old {};
+  if (::fstat(fd, &old) != 0) return std::nullopt;
+  return Which{old.st_dev, old.st_ino, 0};
+}
+
+}  // namespace
+
+bool is_exchanged(const Error& error) {
+  return error.kind == ErrorKind::fenced && error.os_errno == EXDEV;
+}
+
+// Both are asked at the same time, and once more where they differ: the numbers of what is open may
+// change in between.
+Result<void> Root::check(const Descriptor& opened) const {
+  constexpr int kLooks = 2;
   const std::lock_guard<std::mutex> guard(mutex_);
-  const bool same_place = held_ && device == device_ && mount == mount_;
-  if (same_place && about.stx_ino == inode_) return {};
-  if (same_place) {
+  bool remounted = !held_;
+  for (int looks = 0; held_ && looks < kLooks; ++looks) {
+    const auto now = which(opened.get());
+    if (!now) return os_error(errno, "cannot look at " + path_.string());
+    const auto before = which(held_.get());
+    // Of a filesystem that has gone nothing can be told.
+    remounted = !before || (now->mount != 0 && before->mount != 0 ? now->mount != before->mount
+                                                                  : now->device != before->device);
+    if (remounted) break;
+    if (now->device == before->device && now->inode == before->inode) return {};
+  }
+  if (!remounted) {
     return Error{ErrorKind::fenced,
                  path_.string() + " was replaced by another directory; nothing is done there",
                  "somebody has put one in its place; who else may write in " +
-                     path_.parent_path().string() + "?"};
+                     path_.parent_path().string() + "?",
+                 EXDEV};
   }
   // The first time, or mounted anew.
   held_ = Descriptor(::fcntl(opened.get(), F_DUPFD_CLOEXEC, kLowest));
   if (!held_) return os_error(errno, "cannot keep " + path_.string() + " open");
-  device_ = device;
-  inode_ = about.stx_ino;
-  mount_ = mount;
   return {};
 }
 

@@ -36,8 +36,9 @@ int walk_at(int root, const char* name, int flags, mode_t mode = 0) noexcept;
 
 // Where names are looked up, and which directory that is. It is opened anew each time, so that a
 // filesystem that was mounted again is found; but another directory of the same filesystem in its
-// place, which somebody has exchanged it for, is refused. (The first one is kept open: filesystems
-// that make up their inode numbers keep the number of what is open.) For several threads.
+// place, which somebody has exchanged it for, is refused. The first one is kept open, and both are
+// asked for their numbers: filesystems that make these up may change those of a directory, but not
+// so that one that is open twice has two. For several threads.
 class Root {
  public:
   // `links`: O_NOFOLLOW where it must not be a link itself.
@@ -52,6 +53,8 @@ class Root {
   enum class Until : std::uint8_t { opened_anew, the_end };
   // From now on it is the directory that is open as `fd`; closed: the one that is opened next.
   Result<void> hold(Descriptor fd, Until until);
+  // It stays the one that it is by now: whoever works there for long means no other.
+  void keep() { given_ = true; }
   // The directory that it is, closed where that is not known yet; forgotten here.
   Descriptor let_go();
   // Whether hold() has said so until the end.
@@ -67,10 +70,10 @@ class Root {
   std::atomic<bool> given_{false};
   mutable std::mutex mutex_;
   mutable Descriptor held_;
-  mutable std::uint64_t device_ = 0;  // of `held_`
-  mutable std::uint64_t inode_ = 0;
-  mutable std::uint64_t mount_ = 0;  // 0: not known (before Linux 5.8)
 };
+
+// Of what Root says of a directory that was exchanged: nothing that comes later makes it good.
+[[nodiscard]] bool is_exchanged(const Error& error);
 
 // A directory and the last name of a path in it, for calls such as unlinkat(2).
 struct Entry {

@@ -2,16 +2,21 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -102,6 +107,34 @@ TEST_F(Beneath, a_root_is_the_directory_that_was_open_already) {
   EXPECT_EQ(error_of(held.open()).kind, ErrorKind::fenced);
   (void)held.let_go();
   EXPECT_TRUE(held.open().ok());
+}
+
+// As in containers whose filter is older than the call.
+TEST_F(Beneath, a_root_is_known_where_statx_is_forbidden) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_statx, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog program{sizeof filter / sizeof *filter, filter};
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+      ::_exit(2);
+    const Root held(root);
+    if (!held.open().ok() || !held.open().ok()) ::_exit(1);
+    fs::rename(root, top / "moved");
+    fs::create_directories(root / "in");
+    ::_exit(is_exchanged(error_of(held.open())) ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 2) GTEST_SKIP() << "needs a filter of system calls";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 // An interrupted mount that came back is the same root, whatever its number is now.

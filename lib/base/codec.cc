@@ -1,6 +1,25 @@
 #include "lib/base/codec.h"
 
+#include <algorithm>
+#include <cstdint>
+
 namespace torc {
+namespace {
+
+// Microseconds. Linux lets no clock be set beyond the year 2232 (TIME_SETTOD_SEC_MAX), which is
+// less.
+constexpr std::int64_t kLatest = std::int64_t{1} << 53;
+constexpr std::int64_t kLongest = std::int64_t{1} << 33;  // 272 years: in nanoseconds it fits
+
+}  // namespace
+
+std::chrono::microseconds in_reach(std::chrono::microseconds time) {
+  return std::chrono::microseconds(std::clamp(time.count(), -kLatest, kLatest));
+}
+
+std::chrono::seconds in_reach(std::chrono::seconds time) {
+  return std::chrono::seconds(std::clamp(time.count(), -kLongest, kLongest));
+}
 
 Encoder& Encoder::u8(std::uint8_t v) {
   out_.push_back(static_cast<char>(v));
@@ -70,14 +89,58 @@ std::uint64_t Decoder::varint() {
       return v;
     }
   }
-  ok_ = false;
-  in_ = {};
+  fail();
   return 0;
 }
 
 std::int64_t Decoder::svarint() {
   const std::uint64_t v = varint();
   return static_cast<std::int64_t>(v >> 1) ^ -static_cast<std::int64_t>(v & 1);
+}
+
+void Decoder::fail() {
+  ok_ = false;
+  in_ = {};
+}
+
+std::uint64_t Decoder::up_to(std::uint64_t most) {
+  const std::uint64_t v = varint();
+  if (v <= most) return v;
+  fail();
+  return 0;
+}
+
+std::int64_t Decoder::within(std::int64_t most) {
+  const std::int64_t v = svarint();
+  if (v >= -most && v <= most) return v;
+  fail();
+  return 0;
+}
+
+std::uint32_t Decoder::u32() {
+  return static_cast<std::uint32_t>(up_to(UINT32_MAX));
+}
+
+std::int32_t Decoder::i32() {
+  const std::int64_t v = svarint();
+  if (v >= INT32_MIN && v <= INT32_MAX) return static_cast<std::int32_t>(v);
+  fail();
+  return 0;
+}
+
+std::chrono::microseconds Decoder::wall_time() {
+  return std::chrono::microseconds(within(kLatest));
+}
+
+// Precondition: `from` is one itself.
+std::chrono::microseconds Decoder::wall_time(std::chrono::microseconds from) {
+  const std::int64_t at = from.count() + within(2 * kLatest);
+  if (at < -kLatest || at > kLatest) fail();
+  return std::chrono::microseconds(ok_ ? at : 0);
+}
+
+std::chrono::seconds Decoder::seconds() {
+  return std::chrono::seconds(within(kLongest));
 }
 
 std::string_view Decoder::text() {
@@ -87,8 +150,7 @@ std::string_view Decoder::text() {
 
 std::string_view Decoder::raw(std::size_t n) {
   if (!ok_ || n > in_.size()) {
-    ok_ = false;
-    in_ = {};
+    fail();
     return {};
   }
   std::string_view out = in_.substr(0, n);

@@ -4,11 +4,16 @@
 // empty.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace torc {
+
+// As far as Decoder::wall_time() and seconds() read: what is further off is written as that.
+[[nodiscard]] std::chrono::microseconds in_reach(std::chrono::microseconds time);
+[[nodiscard]] std::chrono::seconds in_reach(std::chrono::seconds time);
 
 class Encoder {
  public:
@@ -39,14 +44,26 @@ class Decoder {
   std::uint64_t be64();
   std::uint64_t varint();
   std::int64_t svarint();
+  // What does not fit is a bad field, as it would be taken for another number.
+  std::uint32_t u32();                      // a varint
+  std::int32_t i32();                       // a svarint
+  std::uint64_t up_to(std::uint64_t most);  // a varint
+  std::int64_t within(std::int64_t most);   // a svarint of -most to most
+  // svarints, within what this program's clocks and limits can give: they can be added up, and
+  // turned into nanoseconds.
+  std::chrono::microseconds wall_time();
+  std::chrono::microseconds wall_time(std::chrono::microseconds from);  // as the distance
+  std::chrono::seconds seconds();
   std::string_view text();              // valid as long as the input
   std::string_view raw(std::size_t n);  // valid as long as the input
 
   [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] bool is_whole() const { return ok_ && in_.empty(); }  // and nothing is left
   [[nodiscard]] bool at_end() const { return in_.empty(); }
   [[nodiscard]] std::string_view rest() const { return in_; }
 
  private:
+  void fail();
   std::string_view in_;
   bool ok_ = true;
 };

@@ -32,5 +32,30 @@ TEST(Codec, a_varint_longer_than_64_bits_is_refused) {
   EXPECT_FALSE(d.ok());
 }
 
+TEST(Codec, a_number_that_does_not_fit_is_a_bad_field_and_not_another_number) {
+  const std::string bytes =
+      Encoder().varint(UINT32_MAX).svarint(INT32_MIN).svarint(-7).varint(9).bytes();
+  Decoder good(bytes);
+  EXPECT_EQ(good.u32(), UINT32_MAX);
+  EXPECT_EQ(good.i32(), INT32_MIN);
+  EXPECT_EQ(good.within(7), -7);
+  EXPECT_EQ(good.up_to(9), 9u);
+  EXPECT_TRUE(good.is_whole());
+  const auto fails = [](const Encoder& field, auto read) {
+    Decoder in(field.bytes());
+    return read(in) == decltype(read(in)){} && !in.ok();
+  };
+  const std::int64_t large = std::int64_t{1} << 60;
+  EXPECT_TRUE(fails(Encoder().varint(1ULL << 32), [](Decoder& in) { return in.u32(); }));
+  EXPECT_TRUE(fails(Encoder().svarint(1LL << 31), [](Decoder& in) { return in.i32(); }));
+  EXPECT_TRUE(fails(Encoder().svarint(-8), [](Decoder& in) { return in.within(7); }));
+  EXPECT_TRUE(fails(Encoder().svarint(INT64_MIN), [](Decoder& in) { return in.within(7); }));
+  EXPECT_TRUE(fails(Encoder().varint(10), [](Decoder& in) { return in.up_to(9); }));
+  EXPECT_TRUE(fails(Encoder().svarint(large), [](Decoder& in) { return in.wall_time(); }));
+  EXPECT_TRUE(fails(Encoder().svarint(-large), [](Decoder& in) { return in.seconds(); }));
+  const std::chrono::microseconds now(1'800'000'000'000'000);
+  EXPECT_TRUE(fails(Encoder().svarint(large), [&](Decoder& in) { return in.wall_time(now); }));
+}
+
 }  // namespace
 }  // namespace torc

@@ -93,9 +93,8 @@ SharedMapping::SharedMapping(SharedMapping&& other) noexcept
       slot_(std::exchange(other.slot_, kMost)) {}
 
 SharedMapping::~SharedMapping() {
-  void* at = at_;
-  leave_mapped();
-  if (at != nullptr) ::munmap(at, bytes_);
+  if (slot_ < kMost) ranges[slot_].begin.store(kFree);
+  if (at_ != nullptr) ::munmap(at_, bytes_);
 }
 
 bool SharedMapping::lost() const {
@@ -104,7 +103,7 @@ bool SharedMapping::lost() const {
 
 void SharedMapping::leave_mapped() {
   at_ = nullptr;
-  if (slot_ < kMost) ranges[std::exchange(slot_, kMost)].begin.store(kFree);
+  slot_ = kMost;  // its range is minded as long as it is mapped
 }
 
 }  // namespace torc

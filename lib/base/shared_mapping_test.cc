@@ -80,6 +80,22 @@ TEST(SharedMapping, that_is_made_anew_is_not_lost) {
   }));
 }
 
+// As of a gate whose mutex this thread still holds: the C library writes to it at any moment.
+TEST(SharedMapping, that_is_left_mapped_is_minded_still) {
+  EXPECT_TRUE(ends_well([] {
+    const Descriptor fd = file_of(kPage);
+    volatile std::uint64_t* at = nullptr;
+    {
+      SharedMapping mapping = map(fd, kPage);
+      at = &word(mapping, 0);
+      mapping.leave_mapped();
+    }
+    if (::ftruncate(fd.get(), 0) != 0) return false;
+    *at = 7;
+    return *at == 7;
+  }));
+}
+
 TEST(SharedMapping, of_another_file_is_not_touched) {
   EXPECT_TRUE(ends_well([] {
     const Descriptor one = file_of(kPage);

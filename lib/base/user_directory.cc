@@ -37,7 +37,7 @@ std::string fixed_name(std::uint32_t uid) {
 }
 
 Result<std::vector<std::string>> random_names(int root, const Path& shown, std::uint32_t uid,
-                                              std::size_t most_names) {
+                                              Modes modes, std::size_t most_names) {
   Descriptor fd(::openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const std::unique_ptr<DIR, Close> dir(fd ? ::fdopendir(fd.get()) : nullptr);
   if (!dir) return os_error(errno, "cannot list " + shown.string());
@@ -45,19 +45,27 @@ Result<std::vector<std::string>> random_names(int root, const Path& shown, std::
   const std::string start = fixed_name(uid) + "-";
   std::vector<std::string> found;
   std::size_t seen = 0;
-  while (const dirent* entry = ::readdir(dir.get())) {
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(dir.get());
+    if (entry == nullptr) break;
     if (++seen > most_names) {
       return Error{ErrorKind::permission, "there are too many names in " + shown.string(),
                    "remove what is not needed there, or set TMPDIR or TORC_NODE_DIR to a directory "
                    "of your own"};
     }
     const std::string name = entry->d_name;
+    if (!name.starts_with(start)) continue;
     struct stat about {};
-    if (name.starts_with(start) &&
-        ::fstatat(root, name.c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0 &&
-        check_ours(about, shown / name, uid).ok())
+    if (::fstatat(root, name.c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (errno == ENOENT) continue;  // removed meanwhile
+      return os_error(errno, "cannot look at " + (shown / name).string());
+    }
+    const bool ours = S_ISDIR(about.st_mode) && about.st_uid == uid;
+    if (ours && (modes == Modes::any || check_ours(about, shown / name, uid).ok()))
       found.push_back(name);
   }
+  if (errno != 0) return os_error(errno, "cannot list " + shown.string());
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -87,7 +95,8 @@ Result<Found> look(int root, const Path& shown, std::uint32_t uid, std::size_t m
   if (fixed.ok()) return fixed;
   const bool taken = fixed.error().kind == ErrorKind::permission;
   if (!taken && fixed.error().os_errno != ENOENT) return fixed;
-  const Result<std::vector<std::string>> others = random_names(root, shown, uid, most_names);
+  const Result<std::vector<std::string>> others =
+      random_names(root, shown, uid, Modes::closed, most_names);
   if (others.ok() && !others->empty()) return open_named(root, shown, others->front(), uid);
   Error error = std::move(fixed).error();
   // Nobody is kept from a name that is free because the others cannot be looked for.

@@ -34,6 +34,8 @@ struct Found {
 };
 
 enum class Missing : std::uint8_t { make, fail };
+// Those that only we may enter, which are used, or all of ours: others may have opened one since.
+enum class Modes : std::uint8_t { closed, any };
 
 // `root` is open, O_PATH is enough, as the directory `shown`. Errors: not_found (there is none, and
 // none was to be made), permission (the fixed name is taken, and no other could be looked for).
@@ -47,6 +49,6 @@ Result<Found> open_named(int root, const Path& shown, const std::string& name, s
 // may have been left looks in all, and in the fixed one. Error permission without a number of the
 // system: there are too many names.
 Result<std::vector<std::string>> random_names(int root, const Path& shown, std::uint32_t uid,
-                                              std::size_t most_names = kMostNames);
+                                              Modes modes, std::size_t most_names = kMostNames);
 
 }  // namespace torc::user_directory

@@ -79,11 +79,22 @@ TEST_F(UserDirectory, is_another_one_that_all_find_where_somebody_has_the_name) 
     EXPECT_EQ(fs::status(root_ / mine).permissions(), fs::perms(0700));
     EXPECT_EQ(name(), mine);
     EXPECT_EQ(name(Missing::fail), mine);
-    EXPECT_EQ(random_names(top_.get(), root_, ::geteuid())->size(), 1U);
+    EXPECT_EQ(random_names(top_.get(), root_, ::geteuid(), Modes::closed)->size(), 1U);
     fs::remove_all(fixed_);
     fs::remove_all(root_ / mine);
     EXPECT_TRUE(!fs::exists(root_ / "trap") || fs::is_empty(root_ / "trap"));
   }
+}
+
+// Whoever looks for what may have been left must not pass one over because somebody opened it.
+TEST_F(UserDirectory, that_was_opened_to_others_is_not_used_and_is_looked_for_still) {
+  ASSERT_EQ(::symlink("nowhere", fixed_.c_str()), 0);
+  const std::string mine = name();
+  fs::permissions(root_ / mine, fs::perms(0755));
+  EXPECT_EQ(random_names(top_.get(), root_, ::geteuid(), Modes::closed)->size(), 0U);
+  EXPECT_EQ(*random_names(top_.get(), root_, ::geteuid(), Modes::any),
+            std::vector<std::string>{mine});
+  EXPECT_NE(name(), mine);
 }
 
 TEST_F(UserDirectory, is_never_one_that_somebody_else_prepared_under_such_a_name) {
@@ -133,7 +144,8 @@ TEST_F(UserDirectory, among_too_many_names_is_not_looked_for) {
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().kind, ErrorKind::permission);
   EXPECT_NE(found.error().text().find("too many names"), std::string::npos);
-  EXPECT_EQ(random_names(top_.get(), root_, ::geteuid())->size(), 0U) << "none was made in vain";
+  EXPECT_EQ(random_names(top_.get(), root_, ::geteuid(), Modes::closed)->size(), 0U)
+      << "none was made in vain";
 }
 
 // Each puts something into the one it got, as all users of this do, and asks again when all have.
@@ -163,7 +175,8 @@ TEST_F(UserDirectory, is_the_same_for_processes_that_ask_at_the_same_moment_and_
       if (::write(got[1], "x", 1) != 1) ::_exit(3);
       (void)!::read(again[0], &byte, 1);
       const Result<Found> found = ask();
-      const std::vector<std::string> all = *random_names(top_.get(), root_, ::geteuid());
+      const std::vector<std::string> all =
+          *random_names(top_.get(), root_, ::geteuid(), Modes::closed);
       ::_exit(found.ok() && found->name == all.front() ? 0 : 1);
     }
     ::close(go[1]);

@@ -10,17 +10,17 @@ void put_outcome(Encoder& out, const Outcome& o) {
       .svarint(o.exit_code)
       .varint(static_cast<std::uint64_t>(o.signal));
   out.varint(static_cast<std::uint64_t>(o.os_errno));
-  out.svarint(o.started_at.count()).svarint(o.ended_at.count());
+  out.svarint(in_reach(o.started_at).count()).svarint(in_reach(o.ended_at).count());
 }
 
 Outcome take_outcome(Decoder& in) {
   Outcome o;
   o.cause = static_cast<EndCause>(in.u8());
-  o.exit_code = static_cast<int>(in.svarint());
-  o.signal = static_cast<int>(in.varint());
-  o.os_errno = static_cast<int>(in.varint());
-  o.started_at = WallTime(in.svarint());
-  o.ended_at = WallTime(in.svarint());
+  o.exit_code = in.i32();
+  o.signal = static_cast<int>(in.up_to(INT32_MAX));
+  o.os_errno = static_cast<int>(in.up_to(INT32_MAX));
+  o.started_at = in.wall_time();
+  o.ended_at = in.wall_time();
   return o;
 }
 
@@ -54,7 +54,7 @@ std::optional<Action> decode_action(std::string_view value) {
   const std::uint8_t persistent = in.u8();
   action.persistent = persistent == 1;
   action.recipe = in.text();
-  if (!in.ok() || !in.at_end() || trigger >= kTriggers || persistent > 1) return std::nullopt;
+  if (!in.is_whole() || trigger >= kTriggers || persistent > 1) return std::nullopt;
   return action;
 }
 
@@ -71,14 +71,14 @@ std::optional<ActionRun> decode_run(std::string_view value) {
   ActionRun run;
   const std::uint8_t state = in.u8();
   run.state = static_cast<RunState>(state);
-  run.nth = static_cast<std::uint32_t>(in.varint());
-  run.lost = static_cast<std::uint32_t>(in.varint());
-  run.done = static_cast<std::uint32_t>(in.varint());
+  run.nth = in.u32();
+  run.lost = in.u32();
+  run.done = in.u32();
   run.again = in.u8() != 0;
   run.claim = in.varint();
   run.worker = WorkerEpoch{in.varint()};
   run.outcome = take_outcome(in);
-  if (!in.ok() || !in.at_end() || state > static_cast<std::uint8_t>(RunState::ended) ||
+  if (!in.is_whole() || state > static_cast<std::uint8_t>(RunState::ended) ||
       run.outcome.cause > kLastEndCause) {
     return std::nullopt;
   }
@@ -99,7 +99,7 @@ std::optional<ActionTally> decode_action_tally(std::string_view value) {
   for (std::uint64_t* n :
        {&t.actions, &t.gates, &t.due, &t.running, &t.ended, &t.failed, &t.armed, &t.spent})
     *n = in.varint();
-  if (!in.ok() || !in.at_end() || t.actions > UINT32_MAX) return std::nullopt;
+  if (!in.is_whole() || t.actions > UINT32_MAX) return std::nullopt;
   return t;
 }
 

@@ -236,10 +236,12 @@ void write_spans(Transaction& tx, Tally& tally, const std::vector<Span>& spans,
   }
 }
 
-void note_origin(Transaction& tx, const Origin& origin) {
+void note_origin(Transaction& tx, State& state, const Origin& origin) {
   const Key all(Table::addition);
   const auto stored = tx.get(all);
-  Additions additions = stored ? decode_additions(*stored).value_or(Additions{}) : Additions{};
+  const auto before = stored ? decode_additions(*stored) : Additions{};
+  if (!before) return state.damaged(all);
+  Additions additions = *before;
   if (additions.count++ == 0) additions.first = raw(origin.jobs.first);
   tx.put(all, Value().varint(additions.count).varint(additions.first));
   tx.put(Key(Table::addition, raw(origin.jobs.first)), encode(origin));
@@ -287,7 +289,7 @@ Result<JobRange> add_jobs(Transaction& tx, Plan addition, Origin origin) {
   cut_upstream(checked.upstream,
                [&](const UpstreamRun& run) { extend_upstream(tx, state, run, before + 1); });
   write_spans(tx, tally, make_spans(addition, checked.members), begun.open);
-  note_origin(tx, origin);
+  note_origin(tx, state, origin);
   tally.rules |= rules_of(addition);
   tx.put(Key(Table::tally), encode(tally));
   TORC_TRY(state.sound());
@@ -295,18 +297,18 @@ Result<JobRange> add_jobs(Transaction& tx, Plan addition, Origin origin) {
   return origin.jobs;
 }
 
-std::optional<Origin> read_origin(const Reader& reader, JobId id) {
+Result<std::optional<Origin>> read_origin(const Reader& reader, JobId id) {
   const auto e = reader.seek_before(Key(Table::addition, raw(id) + 1));
-  auto origin = e ? decode_origin(e->key, e->value) : std::nullopt;
-  if (!origin || raw(id) - raw(origin->jobs.first) >= origin->jobs.count) return {};
+  // The key of the table alone counts the additions.
+  if (!e || !is_in(Table::addition, e->key) || e->key.size() == 1) return std::optional<Origin>();
+  auto origin = decode_origin(e->key, e->value);
+  if (!origin) {
+    State state(reader);
+    state.damaged(e->key);
+    TORC_TRY(state.sound());
+  }
+  if (raw(id) - raw(origin->jobs.first) >= origin->jobs.count) origin.reset();
   return origin;
-}
-
-void scan_origins(const Reader& reader, const std::function<bool(const Origin&)>& visit) {
-  reader.scan(Key(Table::addition, 0), [&](const store::Entry& e) {
-    const auto origin = decode_origin(e.key, e.value);
-    return origin && visit(*origin);
-  });
 }
 
 DependencySet read_dependencies(const Reader& reader, JobId id) {
@@ -350,7 +352,7 @@ void scan_definitions(const Reader& reader, std::string_view prefix,
 std::string encode(const Origin& origin) {
   Encoder out;
   out.varint(origin.jobs.count).varint(raw(origin.parent)).varint(origin.attempt);
-  out.varint(origin.depth).varint(raw(origin.root)).svarint(origin.at.count());
+  out.varint(origin.depth).varint(raw(origin.root)).svarint(in_reach(origin.at).count());
   out.text(origin.by).text(origin.state);
   return std::move(out).bytes();
 }
@@ -363,13 +365,13 @@ std::optional<Origin> decode_origin(std::string_view key, std::string_view value
   origin.jobs = {JobId{*first}, in.varint()};
   if (!are_jobs(*first, origin.jobs.count)) return {};
   origin.parent = JobId{in.varint()};
-  origin.attempt = static_cast<std::uint32_t>(in.varint());
-  origin.depth = static_cast<std::uint32_t>(in.varint());
+  origin.attempt = in.u32();
+  origin.depth = in.u32();
   origin.root = JobId{in.varint()};
-  origin.at = WallTime(in.svarint());
+  origin.at = in.wall_time();
   origin.by = in.text();
   origin.state = in.text();
-  if (!in.ok() || !in.at_end()) return {};
+  if (!in.is_whole()) return {};
   return origin;
 }
 
@@ -378,14 +380,14 @@ std::optional<Additions> decode_additions(std::string_view value) {
   Additions additions;
   additions.count = in.varint();
   additions.first = in.varint();
-  if (!in.ok() || !in.at_end()) return {};
+  if (!in.is_whole()) return {};
   return additions;
 }
 
 std::optional<std::uint64_t> decode_count(std::string_view value) {
   Decoder in(value);
   const std::uint64_t n = in.varint();
-  if (!in.ok() || !in.at_end()) return {};
+  if (!in.is_whole()) return {};
   return n;
 }
 

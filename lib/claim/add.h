@@ -39,10 +39,8 @@ Result<JobRange> add_jobs(Transaction& tx, Plan addition, Origin origin);
 
 // --- reading ---
 
-// nullopt: it was there from the beginning.
-[[nodiscard]] std::optional<Origin> read_origin(const Reader& reader, JobId id);
-// In the order in which they were added.
-void scan_origins(const Reader& reader, const std::function<bool(const Origin&)>& visit);
+// nullopt: it was there from the beginning. Error corrupt: its record cannot be read.
+[[nodiscard]] Result<std::optional<Origin>> read_origin(const Reader& reader, JobId id);
 // What a job waits for or waited for, without its members.
 [[nodiscard]] DependencySet read_dependencies(const Reader& reader, JobId id);
 [[nodiscard]] std::optional<std::string> read_definition(const Reader& reader,

@@ -185,8 +185,8 @@ TEST_F(Add, it_is_known_who_added_a_job) {
   origin.state = R"({"x":1})";
   ASSERT_TRUE(add(more(2), origin).ok());
   ASSERT_TRUE(add(more(1)).ok());
-  EXPECT_FALSE(read_origin(wf.tx, JobId{6}));
-  const auto told = read_origin(wf.tx, JobId{8});
+  EXPECT_FALSE(*read_origin(wf.tx, JobId{6}));
+  const auto told = *read_origin(wf.tx, JobId{8});
   ASSERT_TRUE(told);
   EXPECT_EQ(raw(told->jobs.first), 7U);
   EXPECT_EQ(told->parent, JobId{5});
@@ -195,7 +195,7 @@ TEST_F(Add, it_is_known_who_added_a_job) {
   EXPECT_EQ(told->root, JobId{1});
   EXPECT_EQ(told->by, "me@here");
   EXPECT_EQ(told->state, R"({"x":1})");
-  EXPECT_EQ(raw(read_origin(wf.tx, JobId{9})->parent), 0U);
+  EXPECT_EQ(raw((*read_origin(wf.tx, JobId{9}))->parent), 0U);
 }
 
 TEST_F(Add, definitions_are_found_by_key_and_replaced) {

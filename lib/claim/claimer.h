@@ -169,6 +169,9 @@ Result<WorkerEpoch> register_worker(Transaction& tx, WorkerInfo info);
 // after its expiry. Precondition: each start was reported, at the latest in this transaction; a
 // worker that cannot say what it started leaves without a release, and its lease runs out.
 Result<void> release_worker(Transaction& tx, WorkerEpoch worker, WallTime now);
+// For decisions. nullopt: it never registered; Error corrupt: its record or lease cannot be read.
+[[nodiscard]] Result<std::optional<Worker>> find_worker(const Reader& reader, WorkerEpoch epoch);
+// For what is shown: nullopt also where its record cannot be read.
 [[nodiscard]] std::optional<Worker> read_worker(const Reader& reader, WorkerEpoch epoch);
 // In the order of their epochs. This and what follows: Error corrupt when a record cannot be read.
 Result<void> scan_workers(const Reader& reader, bool living_only,

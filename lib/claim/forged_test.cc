@@ -345,6 +345,40 @@ TEST_F(Forged, a_worker_that_cannot_be_read_is_not_the_last) {
   expect_corrupt(scan(false), "table 'W', key 00 00 00 00 00 00 00 63");
 }
 
+TEST_F(Forged, a_worker_that_cannot_be_read_is_not_taken_for_none) {
+  EXPECT_TRUE((*find_worker(wf.tx, worker)).has_value());
+  EXPECT_FALSE((*find_worker(wf.tx, WorkerEpoch{99})).has_value());
+  const auto before = wf.tx.entries;
+  for (const Table table : {Table::worker, Table::lease}) {
+    wf.tx.put(Key(table, raw(worker)), "?");
+    expect_corrupt(only_error(find_worker(wf.tx, worker)),
+                   std::string("table '") + static_cast<char>(table) + "'");
+    expect_corrupt(only_error(newest_worker(wf.tx)));
+    EXPECT_FALSE(read_worker(wf.tx, worker).has_value()) << "it is shown as far as it can be";
+    wf.tx.entries = before;
+  }
+}
+
+TEST_F(Forged, additions_that_cannot_be_read_are_not_taken_for_none) {
+  const auto add_one = [&] {
+    ++wf.tx.number;
+    auto before = wf.tx.entries;
+    Plan addition = plan_of({{1, 0}});
+    addition.templates[0].first = JobId{*count_jobs(wf.tx) + 1};
+    auto done = only_error(add_jobs(wf.tx, addition, {}));
+    if (!done.ok()) wf.tx.entries = std::move(before);
+    return done;
+  };
+  EXPECT_FALSE((*read_origin(wf.tx, JobId{6})).has_value()) << "nothing was added yet";
+  ASSERT_TRUE(add_one().ok());
+  ASSERT_TRUE((*read_origin(wf.tx, JobId{7})).has_value());
+  wf.tx.put(Key(Table::addition, 7), "?");
+  expect_corrupt(only_error(read_origin(wf.tx, JobId{7})), "table 'A'");
+  EXPECT_FALSE((*read_origin(wf.tx, JobId{6})).has_value());
+  wf.tx.put(Key(Table::addition), "?");
+  expect_corrupt(add_one(), "table 'A'");
+}
+
 TEST_F(Forged, user_data_that_cannot_be_read_is_not_left_out) {
   ASSERT_TRUE(set_user_datum(wf.tx, "a", "1", {}, Create::yes).ok());
   const auto scan = [&] { return scan_user_data(wf.tx, [](const UserDatum&) { return true; }); };

@@ -43,7 +43,7 @@ bool is_for(const RetryRule& rule, const Outcome& o) {
 
 std::string encode(const Handler& handler) {
   Encoder out;
-  out.varint(handler.memory_ceiling.value).svarint(handler.runtime_ceiling.count());
+  out.varint(handler.memory_ceiling.value).svarint(in_reach(handler.runtime_ceiling).count());
   out.varint(handler.rules.size());
   for (const RetryRule& r : handler.rules) {
     out.varint(r.exit_codes.size());
@@ -53,7 +53,7 @@ std::string encode(const Handler& handler) {
     out.text(r.script).varint(r.max_retries);
     out.be64(std::bit_cast<std::uint64_t>(r.memory_multiplier));
     out.be64(std::bit_cast<std::uint64_t>(r.runtime_multiplier));
-    out.svarint(r.backoff.count());
+    out.svarint(in_reach(r.backoff).count());
   }
   return std::move(out).bytes();
 }
@@ -62,11 +62,10 @@ std::optional<Handler> decode_handler(std::string_view value) {
   Decoder in(value);
   Handler handler;
   handler.memory_ceiling.value = in.varint();
-  handler.runtime_ceiling = std::chrono::seconds(in.svarint());
+  handler.runtime_ceiling = in.seconds();
   for (std::uint64_t rules = in.varint(); rules > 0 && in.ok(); --rules) {
     RetryRule& r = handler.rules.emplace_back();
-    for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n)
-      r.exit_codes.push_back(static_cast<std::int32_t>(in.svarint()));
+    for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) r.exit_codes.push_back(in.i32());
     r.all_exit_codes = in.u8() != 0;
     for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
       const std::uint8_t cause = in.u8();
@@ -74,12 +73,12 @@ std::optional<Handler> decode_handler(std::string_view value) {
       r.on.push_back(static_cast<FailureCause>(cause));
     }
     r.script = in.text();
-    r.max_retries = static_cast<std::uint32_t>(in.varint());
+    r.max_retries = in.u32();
     r.memory_multiplier = std::bit_cast<double>(in.be64());
     r.runtime_multiplier = std::bit_cast<double>(in.be64());
-    r.backoff = std::chrono::seconds(in.svarint());
+    r.backoff = in.seconds();
   }
-  if (!in.ok() || !in.at_end()) return std::nullopt;
+  if (!in.is_whole()) return std::nullopt;
   return handler;
 }
 

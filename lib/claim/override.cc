@@ -16,9 +16,9 @@ Value encode(const Rank& rank) {
 std::optional<Rank> decode_rank(std::string_view value) {
   Decoder in(value);
   Rank rank;
-  rank.job_class = static_cast<std::uint32_t>(in.varint());
-  rank.priority = static_cast<std::int32_t>(in.svarint());
-  if (!in.ok() || !in.at_end()) return std::nullopt;
+  rank.job_class = in.u32();
+  rank.priority = in.i32();
+  if (!in.is_whole()) return std::nullopt;
   return rank;
 }
 

@@ -60,10 +60,9 @@ std::string encode(const RetryCounts& counts) {
 std::optional<RetryCounts> decode_retries(std::string_view value) {
   Decoder in(value);
   RetryCounts counts;
-  counts.since = static_cast<std::uint32_t>(in.varint());
-  for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n)
-    counts.by_rule.push_back(static_cast<std::uint32_t>(in.varint()));
-  if (!in.ok() || !in.at_end()) return std::nullopt;
+  counts.since = in.u32();
+  for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) counts.by_rule.push_back(in.u32());
+  if (!in.is_whole()) return std::nullopt;
   return counts;
 }
 

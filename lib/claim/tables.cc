@@ -8,21 +8,8 @@
 namespace torc::claim {
 namespace {
 
-// Numbers that tell an absent field: most records have few of them.
-// A state nibble that no state has: the state and what few jobs have follow.
-constexpr unsigned kUncommon = 0x0f;
-enum JobFlag : unsigned { kLost = 0x10, kClaim = 0x20, kClaimedAt = 0x40, kOutcome = 0x80 };
-enum OutcomeFlag : unsigned { kSignal = 0x10, kErrno = 0x20, kStarted = 0x40, kEnded = 0x80 };
-
-// Times of one attempt lie close together: each is written as its distance from the one before.
-std::int64_t distance(WallTime from, WallTime to) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(to.count()) -
-                                   static_cast<std::uint64_t>(from.count()));
-}
-WallTime away(WallTime from, std::int64_t by) {
-  return WallTime(static_cast<std::int64_t>(static_cast<std::uint64_t>(from.count()) +
-                                            static_cast<std::uint64_t>(by)));
-}
+// Of milliseconds, as kMost of budget.cc: sums of two stay within the type.
+constexpr std::uint64_t kLongestSpan = std::uint64_t{1} << 61;
 
 std::uint64_t number_at(std::string_view key, std::size_t at, std::size_t size) {
   std::uint64_t v = 0;
@@ -36,83 +23,6 @@ std::uint32_t inverted(std::int32_t priority) {
 }
 std::int32_t upright(std::uint32_t stored) {
   return static_cast<std::int32_t>(~stored ^ 0x80000000U);
-}
-
-bool names_a_job(EndCause cause) {
-  return cause == EndCause::unmet || cause == EndCause::upstream_failed;
-}
-
-enum ActivityFlag : unsigned { kIo = 1, kStorage = 2, kVoluntary = 4, kInvoluntary = 8 };
-
-// Written only when there is any, as the last of the record.
-void put_activity(Value& out, const Activity& a) {
-  unsigned head = 0;
-  if (a.io) head |= kIo;
-  if (a.storage != Traffic{}) head |= kStorage;
-  if (a.voluntary_switches != 0) head |= kVoluntary;
-  if (a.involuntary_switches != 0) head |= kInvoluntary;
-  if (head == 0) return;
-  out.u8(static_cast<std::uint8_t>(head));
-  if (a.io) out.varint(a.io->read.value).varint(a.io->written.value);
-  if (head & kStorage) out.varint(a.storage.read.value).varint(a.storage.written.value);
-  if (head & kVoluntary) out.varint(a.voluntary_switches);
-  if (head & kInvoluntary) out.varint(a.involuntary_switches);
-}
-
-bool take_activity(Decoder& in, Activity& a) {
-  if (in.at_end()) return true;
-  const unsigned head = in.u8();
-  const auto traffic = [&in] {
-    Traffic t;
-    t.read.value = in.varint();
-    t.written.value = in.varint();
-    return t;
-  };
-  if (head & kIo) a.io = traffic();
-  if (head & kStorage) a.storage = traffic();
-  if (head & kVoluntary) a.voluntary_switches = in.varint();
-  if (head & kInvoluntary) a.involuntary_switches = in.varint();
-  return head != 0 && head < 2 * kInvoluntary;
-}
-
-void put_outcome(Value& out, const Outcome& o, WallTime base) {
-  unsigned head = static_cast<unsigned>(o.cause);
-  if (o.signal != 0) head |= kSignal;
-  if (o.os_errno != 0) head |= kErrno;
-  if (o.started_at != WallTime{}) head |= kStarted;
-  if (o.ended_at != WallTime{}) head |= kEnded;
-  out.u8(static_cast<std::uint8_t>(head)).svarint(o.exit_code);
-  if (o.signal != 0) out.svarint(o.signal);
-  if (o.os_errno != 0) out.svarint(o.os_errno).u8(static_cast<std::uint8_t>(o.fault));
-  if (o.started_at != WallTime{}) {
-    out.svarint(distance(base, o.started_at));
-    base = o.started_at;
-  }
-  if (o.ended_at != WallTime{}) out.svarint(distance(base, o.ended_at));
-  out.varint(o.max_rss.value).svarint(o.cpu_time.count());
-  if (names_a_job(o.cause)) out.varint(torc::raw(o.because));
-  put_activity(out, o.activity);
-}
-
-bool take_outcome(Decoder& in, Outcome& o, WallTime base) {
-  const unsigned head = in.u8();
-  o.cause = static_cast<EndCause>(head & 0x0f);
-  o.exit_code = static_cast<int>(in.svarint());
-  if (head & kSignal) o.signal = static_cast<int>(in.svarint());
-  if (head & kErrno) {
-    o.os_errno = static_cast<int>(in.svarint());
-    o.fault = static_cast<StartFault>(in.u8());
-  }
-  if (head & kStarted) {
-    o.started_at = away(base, in.svarint());
-    base = o.started_at;
-  }
-  if (head & kEnded) o.ended_at = away(base, in.svarint());
-  o.max_rss.value = in.varint();
-  o.cpu_time = std::chrono::microseconds(in.svarint());
-  if (names_a_job(o.cause)) o.because = JobId{in.varint()};
-  return (head & 0x0f) <= static_cast<unsigned>(kLastEndCause) && o.fault <= kLastStartFault &&
-         take_activity(in, o.activity);
 }
 
 void put_ranges(Encoder& out, const std::vector<JobRange>& ranges) {
@@ -135,19 +45,6 @@ bool take_ranges(Decoder& in, std::vector<JobRange>& ranges) {
     before = first + count;
   }
   return in.ok();
-}
-
-// A number that does not fit would be taken for another one.
-bool take_u32(Decoder& in, std::uint32_t& number) {
-  const std::uint64_t wide = in.varint();
-  number = static_cast<std::uint32_t>(wide);
-  return wide <= UINT32_MAX;
-}
-
-bool take_i32(Decoder& in, std::int32_t& number) {
-  const std::int64_t wide = in.svarint();
-  number = static_cast<std::int32_t>(wide);
-  return wide >= INT32_MIN && wide <= INT32_MAX;
 }
 
 // Of a Waiter: beside the condition, in the third of the low bits.
@@ -176,41 +73,6 @@ bool take_conditions(Decoder& in, Barrier& barrier) {
   return cancels <= 1;
 }
 
-// Ascending ids, as runs.
-void put_ids(Encoder& out, const std::vector<std::uint64_t>& ids) {
-  out.varint(ids.size());
-  std::uint64_t end = 0;  // of the run before
-  for (std::size_t i = 0; i < ids.size();) {
-    std::size_t n = 1;
-    while (i + n < ids.size() && ids[i + n] == ids[i] + n) ++n;
-    out.varint(ids[i] - end).varint(n);
-    end = ids[i] + n;
-    i += n;
-  }
-}
-
-bool take_ids(Decoder& in, std::uint64_t highest, std::vector<std::uint64_t>& ids) {
-  const std::uint64_t all = in.varint();
-  if (all > Lease::kMaxHeld) return false;
-  std::uint64_t end = 0;
-  while (in.ok() && ids.size() < all) {
-    const std::uint64_t gap = in.varint();
-    const std::uint64_t n = in.varint();
-    if (n == 0 || n > all - ids.size() || gap > highest || end + gap + n - 1 > highest)
-      return false;
-    const std::uint64_t first = end + gap;
-    for (std::uint64_t i = 0; i < n; ++i) ids.push_back(first + i);
-    end = first + n;
-  }
-  return in.ok();
-}
-
-template <class T>
-std::optional<T> whole(const Decoder& in, T value) {
-  if (!in.ok() || !in.at_end()) return std::nullopt;
-  return value;
-}
-
 }  // namespace
 
 std::optional<std::uint64_t> id_in(Table table, std::string_view key) {
@@ -234,9 +96,11 @@ std::optional<Span> decode_span(std::string_view key, std::string_view value) {
   s.first = *first;
   s.count = in.varint();
   s.barrier = in.varint();
-  if (!take_u32(in, s.job_class) || !take_i32(in, s.priority)) return std::nullopt;
+  s.job_class = in.u32();
+  s.priority = in.i32();
   if (!are_jobs(s.first, s.count)) return std::nullopt;
-  return whole(in, s);
+  if (!in.is_whole()) return std::nullopt;
+  return s;
 }
 
 Key ready_key(const ReadyRange& range) {
@@ -255,7 +119,8 @@ std::optional<ReadyRange> decode_ready(std::string_view key, std::string_view va
   r.first = number_at(key, 17, 8);
   r.count = in.varint();
   if (!are_jobs(r.first, r.count)) return std::nullopt;
-  return whole(in, r);
+  if (!in.is_whole()) return std::nullopt;
+  return r;
 }
 
 std::string encode(const UpstreamRun& run) {
@@ -284,7 +149,8 @@ std::optional<UpstreamRun> decode_upstream(std::string_view key, std::string_vie
     before += next >> 3;
     run.waiters.push_back({before, static_cast<Condition>(next & 3U), (next & kCancels) != 0});
   }
-  return whole(in, std::move(run));
+  if (!in.is_whole()) return std::nullopt;
+  return run;
 }
 
 std::string encode(const Barrier& barrier) {
@@ -304,8 +170,9 @@ std::optional<Barrier> decode_barrier(std::string_view value) {
   b.total = in.varint();
   if (!take_ranges(in, b.members) || !take_ranges(in, b.upstream)) return std::nullopt;
   if (!in.at_end() && !take_conditions(in, b)) return std::nullopt;
-  if (!in.at_end() && !take_u32(in, b.action)) return std::nullopt;
-  return whole(in, std::move(b));
+  if (!in.at_end()) b.action = in.u32();
+  if (!in.is_whole()) return std::nullopt;
+  return b;
 }
 
 std::uint64_t decode_total(std::string_view value) {
@@ -334,7 +201,8 @@ std::optional<Countdown> decode_countdown(std::string_view value) {
     c.unmet = in.varint();
     c.failed = in.varint();
   }
-  return whole(in, c);
+  if (!in.is_whole()) return std::nullopt;
+  return c;
 }
 
 std::optional<std::uint64_t> named_in(std::string_view key) {
@@ -352,77 +220,11 @@ std::optional<std::uint64_t> delayed_in(std::string_view key) {
   return number_at(key, 9, 8);
 }
 
-Value encode(const Job& job) {
-  const auto state = static_cast<unsigned>(job.state);
-  const bool uncommon = job.state >= JobState::held || job.forgiven != 0 ||
-                        job.revoked != Revoked::no || job.suspicion != Suspicion::none;
-  unsigned head = uncommon ? kUncommon : state;
-  if (job.lost != 0 || job.stopped != 0) head |= kLost;
-  if (job.claim != 0) head |= kClaim;
-  if (job.claimed_at != WallTime{}) head |= kClaimedAt;
-  if (job.outcome != Outcome{}) head |= kOutcome;
-  Value out;
-  out.u8(static_cast<std::uint8_t>(head)).varint(job.attempt);
-  if (uncommon) {
-    out.u8(static_cast<std::uint8_t>(state | static_cast<unsigned>(job.revoked) << 4 |
-                                     static_cast<unsigned>(job.suspicion) << 6));
-    out.varint(job.forgiven);
-  }
-  // Mostly one of them is 0 and the other small.
-  if (head & kLost) out.varint(std::uint64_t{job.stopped} << 32 | job.lost);
-  if (head & kClaim) out.varint(job.claim).varint(raw(job.worker));
-  if (head & kClaimedAt) out.svarint(job.claimed_at.count());
-  if (job.state == JobState::delayed) {
-    out.svarint(job.not_before.count()).svarint(job.delay.count());
-  }
-  if (head & kOutcome) put_outcome(out, job.outcome, job.claimed_at);
-  return out;
-}
-
-std::optional<Job> decode_job(std::string_view value) {
-  Decoder in(value);
-  Job job;
-  const unsigned head = in.u8();
-  unsigned state = head & 0x0f;
-  job.attempt = static_cast<std::uint32_t>(in.varint());
-  if (state == kUncommon) {
-    state = in.u8();
-    const unsigned revoked = state >> 4 & 3U;
-    const unsigned suspicion = state >> 6;
-    if (revoked > static_cast<unsigned>(Revoked::ending_then_again) ||
-        suspicion > static_cast<unsigned>(Suspicion::prime)) {
-      return std::nullopt;
-    }
-    job.revoked = static_cast<Revoked>(revoked);
-    job.suspicion = static_cast<Suspicion>(suspicion);
-    job.forgiven = static_cast<std::uint32_t>(in.varint());
-    state &= 0x0f;
-  }
-  if (state >= kJobStates) return std::nullopt;
-  job.state = static_cast<JobState>(state);
-  if (head & kLost) {
-    const std::uint64_t both = in.varint();
-    job.lost = static_cast<std::uint32_t>(both);
-    job.stopped = static_cast<std::uint32_t>(both >> 32);
-  }
-  if (head & kClaim) {
-    job.claim = in.varint();
-    job.worker = WorkerEpoch{in.varint()};
-  }
-  if (head & kClaimedAt) job.claimed_at = WallTime(in.svarint());
-  if (job.state == JobState::delayed) {
-    job.not_before = WallTime(in.svarint());
-    job.delay = std::chrono::seconds(in.svarint());
-  }
-  if ((head & kOutcome) && !take_outcome(in, job.outcome, job.claimed_at)) return std::nullopt;
-  return whole(in, job);
-}
-
 std::string encode(const JobClass& job_class) {
   const Requirement& need = job_class.need;
   Encoder out;
   out.varint(need.cpus).varint(need.gpus).varint(need.nodes).varint(need.memory.value);
-  out.svarint(need.runtime.count()).text(job_class.scheduler).text(job_class.label);
+  out.svarint(in_reach(need.runtime).count()).text(job_class.scheduler).text(job_class.label);
   const bool alone = job_class.alone != Alone::no;
   if (job_class.limit != 0 || alone) out.varint(job_class.limit);
   if (alone) out.u8(static_cast<std::uint8_t>(job_class.alone));
@@ -432,20 +234,21 @@ std::string encode(const JobClass& job_class) {
 std::optional<JobClass> decode_class(std::string_view value) {
   Decoder in(value);
   JobClass c;
-  c.need.cpus = static_cast<std::uint32_t>(in.varint());
-  c.need.gpus = static_cast<std::uint32_t>(in.varint());
-  c.need.nodes = static_cast<std::uint32_t>(in.varint());
+  c.need.cpus = in.u32();
+  c.need.gpus = in.u32();
+  c.need.nodes = in.u32();
   c.need.memory.value = in.varint();
-  c.need.runtime = std::chrono::seconds(in.svarint());
+  c.need.runtime = in.seconds();
   c.scheduler = in.text();
   c.label = in.text();
-  if (!in.at_end() && !take_u32(in, c.limit)) return std::nullopt;
+  if (!in.at_end()) c.limit = in.u32();
   if (!in.at_end()) {
     const std::uint8_t alone = in.u8();
     if (alone > static_cast<std::uint8_t>(Alone::entirely)) return std::nullopt;
     c.alone = static_cast<Alone>(alone);
   }
-  return whole(in, std::move(c));
+  if (!in.is_whole()) return std::nullopt;
+  return c;
 }
 
 std::string encode(const Template& t) {
@@ -462,9 +265,11 @@ std::optional<Template> decode_template(std::string_view key, std::string_view v
   Template t;
   t.first = JobId{*first};
   t.count = in.varint();
-  if (!take_u32(in, t.job_class) || !take_i32(in, t.priority)) return std::nullopt;
+  t.job_class = in.u32();
+  t.priority = in.i32();
   t.name_hash = in.be64();
-  if (!take_u32(in, t.handler) || !take_u32(in, t.crash_limit)) return std::nullopt;
+  t.handler = in.u32();
+  t.crash_limit = in.u32();
   t.recipe = in.rest();
   if (!in.ok() || !are_jobs(*first, t.count)) return std::nullopt;
   return t;
@@ -498,98 +303,12 @@ std::optional<Tally> decode_tally(std::string_view value) {
   tally.unmet = in.varint();
   tally.living = in.varint();
   tally.hosts = in.varint();
-  tally.job_time = std::chrono::milliseconds(in.varint());
+  tally.job_time = std::chrono::milliseconds(in.up_to(kLongestSpan));
   tally.rules = in.u8();
   tally.ending = in.varint();
   if (!tally.is_possible()) return std::nullopt;
-  return whole(in, tally);
-}
-
-std::string encode(const Lease& lease) {
-  Encoder out;
-  out.varint(lease.renewals).svarint(lease.last_seen.count()).varint(lease.finished);
-  out.svarint(lease.ttl.count()).u8(lease.barred ? 1 : 0);
-  put_ids(out, lease.held);
-  if (!lease.ending.empty() || !lease.actions.empty()) put_ids(out, lease.ending);
-  if (!lease.actions.empty()) put_ids(out, lease.actions);
-  return std::move(out).bytes();
-}
-
-std::optional<Lease> decode_lease(std::string_view value) {
-  Decoder in(value);
-  Lease lease;
-  lease.renewals = in.varint();
-  lease.last_seen = WallTime(in.svarint());
-  lease.finished = in.varint();
-  lease.ttl = std::chrono::seconds(in.svarint());
-  const std::uint8_t barred = in.u8();
-  if (barred > 1) return std::nullopt;
-  lease.barred = barred == 1;
-  if (!take_ids(in, kMaxJobs, lease.held)) return std::nullopt;
-  if (!in.at_end() && !take_ids(in, kMaxJobs, lease.ending)) return std::nullopt;
-  if (!in.at_end() && !take_ids(in, UINT32_MAX, lease.actions)) return std::nullopt;
-  return whole(in, std::move(lease));
-}
-
-std::string encode_worker(const WorkerInfo& info, WorkerStatus status, const Lease& lease,
-                          WallTime gone_at) {
-  Encoder out;
-  out.u8(static_cast<std::uint8_t>(status)).varint(lease.renewals);
-  out.svarint(lease.last_seen.count()).svarint(gone_at.count()).varint(lease.finished);
-  out.text(info.host).varint(info.pid).varint(info.pid_start).text(info.boot_id);
-  out.text(info.pid_namespace).varint(info.above.size());
-  for (const std::uint64_t pid : info.above) out.varint(pid);
-  out.text(info.user).text(info.allocation).text(info.cluster);
-  out.svarint(info.allocation_start.count()).text(info.scheduler).text(info.label);
-  out.u8(static_cast<std::uint8_t>((info.any_binding ? 1 : 0) + (info.ignores_resources ? 2 : 0) +
-                                   (info.own_beat_file ? 4 : 0)));
-  out.text(info.output_dir);
-  out.varint(info.cpus).varint(info.gpus).varint(info.memory.value);
-  out.svarint(info.registered_at.count()).svarint(info.ends_at.count());
-  out.svarint(info.lease_ttl.count()).svarint(info.lease_beat.count());
-  out.svarint(info.claims_from.count());
-  return std::move(out).bytes();
-}
-
-std::optional<Worker> decode_worker(std::string_view value) {
-  Decoder in(value);
-  Worker w;
-  const std::uint8_t status = in.u8();
-  if (status > static_cast<std::uint8_t>(WorkerStatus::expired)) return std::nullopt;
-  w.status = static_cast<WorkerStatus>(status);
-  w.renewals = in.varint();
-  w.last_seen = WallTime(in.svarint());
-  w.gone_at = WallTime(in.svarint());
-  w.finished = in.varint();
-  WorkerInfo& info = w.info;
-  info.host = in.text();
-  info.pid = in.varint();
-  info.pid_start = in.varint();
-  info.boot_id = in.text();
-  info.pid_namespace = in.text();
-  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
-    info.above.push_back(in.varint());
-  }
-  info.user = in.text();
-  info.allocation = in.text();
-  info.cluster = in.text();
-  info.allocation_start = WallTime(in.svarint());
-  info.scheduler = in.text();
-  info.label = in.text();
-  const std::uint8_t serves = in.u8();
-  info.any_binding = (serves & 1U) != 0;
-  info.ignores_resources = (serves & 2U) != 0;
-  info.own_beat_file = (serves & 4U) != 0;
-  info.output_dir = in.text();
-  info.cpus = static_cast<std::uint32_t>(in.varint());
-  info.gpus = static_cast<std::uint32_t>(in.varint());
-  info.memory.value = in.varint();
-  info.registered_at = WallTime(in.svarint());
-  info.ends_at = WallTime(in.svarint());
-  info.lease_ttl = std::chrono::seconds(in.svarint());
-  info.lease_beat = std::chrono::seconds(in.svarint());
-  info.claims_from = WallTime(in.svarint());
-  return whole(in, std::move(w));
+  if (!in.is_whole()) return std::nullopt;
+  return tally;
 }
 
 std::string encode(const Limit& limit) {
@@ -601,9 +320,10 @@ std::string encode(const Limit& limit) {
 std::optional<Limit> decode_limit(std::string_view value) {
   Decoder in(value);
   Limit limit;
-  limit.most = static_cast<std::uint32_t>(in.varint());
+  limit.most = in.u32();
   limit.entry = in.text();
-  return whole(in, std::move(limit));
+  if (!in.is_whole()) return std::nullopt;
+  return limit;
 }
 
 Value encode(const Expense& expense) {
@@ -619,10 +339,11 @@ std::optional<Expense> decode_expense(std::string_view value) {
   Decoder in(value);
   Expense expense;
   for (Usage* u : {&expense.most, &expense.spent, &expense.promised}) {
-    u->core = std::chrono::milliseconds(in.varint());
-    u->node = std::chrono::milliseconds(in.varint());
+    u->core = std::chrono::milliseconds(in.up_to(kLongestSpan));
+    u->node = std::chrono::milliseconds(in.up_to(kLongestSpan));
   }
-  return whole(in, expense);
+  if (!in.is_whole()) return std::nullopt;
+  return expense;
 }
 
 std::string encode(const WorkflowRecord& record) {
@@ -638,8 +359,9 @@ std::optional<WorkflowRecord> decode_workflow(std::string_view value) {
   if (sort > static_cast<std::uint8_t>(SortMethod::gpus_memory_runtime)) return std::nullopt;
   record.sort = static_cast<SortMethod>(sort);
   record.name = in.text();
-  record.max_failures = static_cast<std::uint32_t>(in.varint());
-  return whole(in, record);
+  record.max_failures = in.u32();
+  if (!in.is_whole()) return std::nullopt;
+  return record;
 }
 
 }  // namespace torc::claim

@@ -44,7 +44,7 @@ std::optional<UserDatum> decode(std::string_view key, std::string_view value) {
   d.by = JobId{in.varint()};
   d.initial = in.text();
   d.value = in.text();
-  if (!in.ok() || !in.at_end()) return std::nullopt;
+  if (!in.is_whole()) return std::nullopt;
   return d;
 }
 

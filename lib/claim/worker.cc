@@ -191,11 +191,18 @@ Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t ob
   return true;
 }
 
-std::optional<Worker> read_worker(const Reader& reader, WorkerEpoch epoch) {
+Result<std::optional<Worker>> find_worker(const Reader& reader, WorkerEpoch epoch) {
   State state(reader);
   auto worker = state.worker(epoch);
-  if (!worker) return std::nullopt;
-  return with_lease(*std::move(worker), state.lease(epoch));
+  const auto lease = state.lease(epoch);
+  TORC_TRY(state.sound());
+  if (!worker) return std::optional<Worker>();
+  return std::optional(with_lease(*std::move(worker), lease));
+}
+
+std::optional<Worker> read_worker(const Reader& reader, WorkerEpoch epoch) {
+  auto found = find_worker(reader, epoch);
+  return found.ok() ? *std::move(found) : std::nullopt;
 }
 
 Result<void> scan_workers(const Reader& reader, bool living_only,
@@ -228,7 +235,8 @@ Result<std::optional<Worker>> newest_worker(const Reader& reader) {
   State state(reader);
   const auto epoch = state.id_of(Table::lease, reader.seek_before({&after_all, 1}));
   TORC_TRY(state.sound());
-  return epoch ? read_worker(reader, WorkerEpoch{*epoch}) : std::nullopt;
+  if (!epoch) return std::optional<Worker>();
+  return find_worker(reader, WorkerEpoch{*epoch});
 }
 
 store::BeatPlace beat_place(const Worker& worker) {

@@ -171,6 +171,13 @@ bool NodeFile::is_named() const {
   return fstat(file_.get(), &about) == 0 && about.st_nlink > 0;
 }
 
+bool NodeFile::is_same(const NodeFile& other) const {
+  struct stat a {};
+  struct stat b {};
+  return ::fstat(file_.get(), &a) == 0 && ::fstat(other.file_.get(), &b) == 0 &&
+         a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 bool NodeFile::is_where_others_look() const {
   const fs::path root = path_.parent_path().parent_path();
   const Descriptor top(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));

@@ -30,6 +30,8 @@ class NodeFile final : public WordMemory {
   void unlock();
   // Whether others still find this file by its name.
   [[nodiscard]] bool is_named() const;
+  // Whether it is the same file, opened twice.
+  [[nodiscard]] bool is_same(const NodeFile& other) const;
   // Whether they look for it in this directory. What cannot be told counts as yes.
   [[nodiscard]] bool is_where_others_look() const;
   // Whether somebody made it shorter: what was read since may be zeros, and nothing that was

@@ -49,6 +49,7 @@ class Ledger final : public NodeLedger {
   }
   ~Ledger() override {
     if (bell_ >= 0) close(bell_);
+    leave_old();
     leave();
   }
   Ledger(const Ledger&) = delete;
@@ -71,9 +72,18 @@ class Ledger final : public NodeLedger {
  private:
   // The others, in the order in which they have waited; those who do not wait last.
   [[nodiscard]] std::vector<NodeEntry> others() const;
-  void clear_gone(std::vector<NodeEntry>& others);
+  static void clear_gone(NodeTable& table, std::vector<NodeEntry>& others);
   [[nodiscard]] bool is_others_turn(const std::vector<NodeEntry>& others, BootTime now) const;
+  // What is told in another file than the one that is entered.
+  struct Left {
+    std::unique_ptr<NodeFile> file;
+    std::unique_ptr<NodeTable> table;
+    NodeEntry entry;
+  };
+  Result<void> enter(std::optional<Left>& left);
+  void leave_old();
   void leave();
+  void leave(NodeFile& file, NodeTable& table, const NodeEntry& entry);
   void watch_file();
   void write() { table_->write(mine_, sequence_); }
 
@@ -84,6 +94,8 @@ class Ledger final : public NodeLedger {
   NodeEntry mine_;
   std::uint64_t sequence_ = 0;
   bool entered_ = false;
+  std::optional<Left> old_;  // which others may still look at
+  BootTime old_since_{};
   BootTime took_at_{};                        // CPUs, last
   mutable std::optional<BootTime> named_at_;  // when the file was last seen to have its name
   mutable BootTime placed_at_{};              // … to be where the others look
@@ -92,8 +104,31 @@ class Ledger final : public NodeLedger {
 
 // With what is held now: nothing at first, more when the ledger was lost.
 Result<void> Ledger::open() {
-  leave();  // where nobody looks any more
+  std::optional<Left> left;
+  if (std::exchange(entered_, false)) left = Left{std::move(file_), std::move(table_), mine_};
   named_at_.reset();
+  Result<void> entered = enter(left);
+  if (!left) return entered;
+  if (!entered.ok()) {  // what was told there is told still
+    file_ = std::move(left->file);
+    table_ = std::move(left->table);
+    entered_ = true;
+    return entered;
+  }
+  // Whoever looks there for some moments more must see what runs.
+  leave_old();
+  old_ = std::move(left);
+  old_since_ = clock_.boot_now();
+  return {};
+}
+
+void Ledger::leave_old() {
+  if (old_) leave(*old_->file, *old_->table, old_->entry);
+  old_.reset();
+}
+
+// `left`: what is told in the file that was used before; none when that is the same one.
+Result<void> Ledger::enter(std::optional<Left>& left) {
   for (int tries = 0; tries < kMostReplacements; ++tries) {
     TORC_ASSIGN(file_, NodeFile::open(place_, NodeFile::Missing::make));
     table_ = std::make_unique<NodeTable>(*file_);
@@ -103,12 +138,16 @@ Result<void> Ledger::open() {
     }
     // The last of those who were there may have removed it in the meantime.
     if (!file_->is_named()) continue;
+    if (left && file_->is_same(*left->file)) {
+      table_->clear(left->entry.slot, left->entry.generation);
+      left.reset();
+    }
     std::optional<NodeEntry> entry;
     if (table_->prepare(clock_.boot_now())) {
       entry = table_->enter(mine_.member, mine_.holding);
       if (!entry) {
         std::vector<NodeEntry> all = table_->read();
-        clear_gone(all);
+        clear_gone(*table_, all);
         entry = table_->enter(mine_.member, mine_.holding);
       }
     }
@@ -143,22 +182,25 @@ bool Ledger::is_there() const {
 }
 
 void Ledger::leave() {
-  if (!std::exchange(entered_, false)) return;
-  if (!file_->lock()) {
-    table_->clear(mine_.slot, mine_.generation);
+  if (std::exchange(entered_, false)) leave(*file_, *table_, mine_);
+}
+
+void Ledger::leave(NodeFile& file, NodeTable& table, const NodeEntry& entry) {
+  if (!file.lock()) {
+    table.clear(entry.slot, entry.generation);
     return;
   }
-  table_->clear(mine_.slot, mine_.generation);
-  std::vector<NodeEntry> left = table_->read();
-  clear_gone(left);
-  table_->set_released_at(clock_.boot_now());
-  if (left.empty()) {
+  table.clear(entry.slot, entry.generation);
+  std::vector<NodeEntry> rest = table.read();
+  clear_gone(table, rest);
+  table.set_released_at(clock_.boot_now());
+  if (rest.empty()) {
     // Else the name is that of another one by now, or those who are there were not seen.
-    if (file_->is_named() && !file_->lost()) file_->remove();
+    if (file.is_named() && !file.lost()) file.remove();
   } else {
-    file_->ring();
+    file.ring();
   }
-  file_->unlock();
+  file.unlock();
 }
 
 std::vector<NodeEntry> Ledger::others() const {
@@ -172,10 +214,10 @@ std::vector<NodeEntry> Ledger::others() const {
   return all;
 }
 
-void Ledger::clear_gone(std::vector<NodeEntry>& others) {
+void Ledger::clear_gone(NodeTable& table, std::vector<NodeEntry>& others) {
   std::erase_if(others, [&](const NodeEntry& e) {
     if (!is_gone(e.member)) return false;
-    table_->clear(e.slot, e.generation);
+    table.clear(e.slot, e.generation);
     return true;
   });
 }
@@ -194,6 +236,8 @@ bool Ledger::is_others_turn(const std::vector<NodeEntry>& others, BootTime now) 
 
 NodeLedger::Taken Ledger::take(const NodeAmount& want) {
   const BootTime now = clock_.boot_now();
+  // By now the others look where this worker looks: it would have met them else.
+  if (old_ && now - old_since_ >= 2 * kPlaced) leave_old();
   named_at_.reset();  // what is taken is taken from those who look at the file of that name
   if (!is_there()) {
     // Removed by somebody who tidied up: a new one, with what is held.
@@ -217,7 +261,7 @@ NodeLedger::Taken Ledger::take(const NodeAmount& want) {
   };
   if (!is_complete()) {
     const std::size_t count = others.size();
-    clear_gone(others);
+    clear_gone(*table_, others);
     if (others.size() != count) more = add_free(mine_.member, mine_.holding, want, others);
   }
   if (is_others_turn(others, now)) return done({false, table_->released_at() + kHeadStart});

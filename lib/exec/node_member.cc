@@ -234,7 +234,7 @@ std::optional<NodeMember> decode_member(std::string_view bytes) {
     const std::uint64_t identity = in.be64();
     m.gpus.push_back({std::string(in.text()), identity});
   }
-  if (!in.ok() || !in.at_end()) return std::nullopt;
+  if (!in.is_whole()) return std::nullopt;
   return m;
 }
 

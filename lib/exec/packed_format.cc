@@ -71,7 +71,7 @@ std::optional<PackedRecord> decode_packed(std::string_view bytes) {
   record.key.attempt = in.be32();
   record.place = in.be64();
   record.length = in.be32();
-  if (!in.ok() || !in.at_end() || kind < 1 || kind > 2 || stream > 1) return std::nullopt;
+  if (!in.is_whole() || kind < 1 || kind > 2 || stream > 1) return std::nullopt;
   return record;
 }
 

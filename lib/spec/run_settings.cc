@@ -13,15 +13,14 @@ constexpr unsigned kStay = 1;
 constexpr unsigned kPending = 2;
 constexpr unsigned kStaggered = 4;
 
+constexpr std::uint64_t kLongestInterval = std::uint64_t{1}
+                                           << 33;  // seconds; in nanoseconds it fits
+
 constexpr unsigned kLimits = 1;
 constexpr unsigned kBinds = 2;
 
-std::chrono::seconds decode_seconds(Decoder& in) {
-  return std::chrono::seconds(in.svarint());
-}
-
 std::optional<std::chrono::seconds> decode_given_seconds(Decoder& in) {
-  const std::chrono::seconds time = decode_seconds(in);
+  const std::chrono::seconds time = in.seconds();
   return time.count() > 0 ? std::optional(time) : std::nullopt;
 }
 
@@ -51,18 +50,19 @@ std::string encode(const RunSettings& settings) {
       .u8(static_cast<std::uint8_t>((e.limit_resources ? kLimits : 0) |
                                     (e.enable_cpu_bind ? kBinds : 0)));
   out.svarint(e.termination_signal);
-  out.svarint(e.sigterm_lead.count()).svarint(e.sigkill_headroom.count());
+  out.svarint(in_reach(e.sigterm_lead).count()).svarint(in_reach(e.sigkill_headroom).count());
   out.svarint(e.timeout_exit_code).svarint(e.oom_exit_code);
   const ResourceMonitor& monitor = settings.monitor;
   out.varint(monitor.time_series ? static_cast<std::uint64_t>(monitor.interval.count()) : 0);
   out.u8(static_cast<std::uint8_t>(e.stdio.mode)).u8(e.stdio.delete_on_success ? 1 : 0);
   out.varint(settings.max_iterations.value_or(0));
-  out.svarint(settings.wait_for_new_jobs.count()).svarint(settings.expiration_buffer.count());
+  out.svarint(in_reach(settings.wait_for_new_jobs).count())
+      .svarint(in_reach(settings.expiration_buffer).count());
   out.u8(static_cast<std::uint8_t>((settings.workers_stay ? kStay : 0) |
                                    (settings.use_pending_failed ? kPending : 0) |
                                    (e.staggered_start ? kStaggered : 0)));
-  out.svarint(settings.lease.ttl.value_or(std::chrono::seconds(0)).count());
-  out.svarint(settings.lease.beat.value_or(std::chrono::seconds(0)).count());
+  out.svarint(in_reach(settings.lease.ttl.value_or(std::chrono::seconds(0))).count());
+  out.svarint(in_reach(settings.lease.beat.value_or(std::chrono::seconds(0))).count());
   return std::move(out).bytes();
 }
 
@@ -81,28 +81,28 @@ Result<RunSettings> decode_settings(std::string_view bytes) {
   const unsigned limits = in.u8();
   e.limit_resources = (limits & kLimits) != 0;
   e.enable_cpu_bind = (limits & kBinds) != 0;
-  e.termination_signal = static_cast<int>(in.svarint());
-  e.sigterm_lead = decode_seconds(in);
-  e.sigkill_headroom = decode_seconds(in);
-  e.timeout_exit_code = static_cast<int>(in.svarint());
-  e.oom_exit_code = static_cast<int>(in.svarint());
-  const std::chrono::seconds every(in.varint());
+  e.termination_signal = in.i32();
+  e.sigterm_lead = in.seconds();
+  e.sigkill_headroom = in.seconds();
+  e.timeout_exit_code = in.i32();
+  e.oom_exit_code = in.i32();
+  const std::chrono::seconds every(in.up_to(kLongestInterval));
   settings.monitor.time_series = every.count() > 0;
   if (settings.monitor.time_series) settings.monitor.interval = every;
   const std::uint8_t stdio = in.u8();
   e.stdio.mode = static_cast<StdioMode>(stdio);
   e.stdio.delete_on_success = in.u8() != 0;
-  const auto iterations = static_cast<std::uint32_t>(in.varint());
+  const auto iterations = in.u32();
   if (iterations > 0) settings.max_iterations = iterations;
-  settings.wait_for_new_jobs = decode_seconds(in);
-  settings.expiration_buffer = decode_seconds(in);
+  settings.wait_for_new_jobs = in.seconds();
+  settings.expiration_buffer = in.seconds();
   const unsigned flags = in.u8();
   settings.workers_stay = (flags & kStay) != 0;
   settings.use_pending_failed = (flags & kPending) != 0;
   e.staggered_start = (flags & kStaggered) != 0;
   settings.lease.ttl = decode_given_seconds(in);
   settings.lease.beat = decode_given_seconds(in);
-  if (!in.ok() || !in.at_end() || format != kSettingsFormat ||
+  if (!in.is_whole() || format != kSettingsFormat ||
       mode > static_cast<std::uint8_t>(ExecutionMode::slurm) ||
       stdio > static_cast<std::uint8_t>(StdioMode::packed)) {
     return Error{ErrorKind::corrupt, "the workflow's settings in the store are damaged",

@@ -77,6 +77,10 @@ class CountingDisk final : public Disk {
   std::uint64_t mount_changes() override { return inner_.mount_changes(); }
   Path resolved(const Path& path) override { return inner_.resolved(path); }
   void protect(const Path& root, Root kind) override { inner_.protect(root, kind); }
+  void keep(const Path& root) override { inner_.keep(root); }
+  Result<void> protect_opened(const Path& root, Descriptor opened) override {
+    return inner_.protect_opened(root, std::move(opened));
+  }
   Result<bool> try_lock(FileHandle file) override { return reads().try_lock(file); }
   Result<void> unlock(FileHandle file) override { return reads().unlock(file); }
 

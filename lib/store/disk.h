@@ -123,6 +123,8 @@ class Disk {
     (void)root;
     (void)kind;
   }
+  // From now on no protect() of it takes another one: whoever works there for long means this one.
+  virtual void keep(const Path& root) { (void)root; }
   // The same, for the directory that is open as `opened`, and no other one that gets its place.
   virtual Result<void> protect_opened(const Path& root, Descriptor opened) {
     (void)opened;
@@ -171,6 +173,7 @@ class PosixDisk : public Disk {
   std::uint64_t mount_changes() override { return mount_watch_.changes(); }
   Path resolved(const Path& path) override;
   void protect(const Path& root, Root kind) override;
+  void keep(const Path& root) override;
   Result<void> protect_opened(const Path& root, Descriptor opened) override;
   Result<bool> try_lock(FileHandle file) override;
   Result<void> unlock(FileHandle file) override;

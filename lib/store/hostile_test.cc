@@ -11,6 +11,7 @@
 #include <map>
 #include <random>
 
+#include "lib/base/beneath.h"
 #include "lib/base/sanitizer.h"
 #include "lib/store/backup.h"
 #include "lib/store/beat.h"
@@ -144,6 +145,21 @@ TEST_F(Hostile, a_store_that_is_exchanged_under_a_command_is_neither_read_nor_wr
   EXPECT_FALSE(fs::exists(commit_file(3)));
   Node third(scratch.path(), "third", 7);
   EXPECT_TRUE(open(third) != nullptr) << "whoever begins now takes what is there";
+}
+
+// A worker opens its store again when it lost its lease: it means the same one.
+TEST_F(Hostile, a_store_that_is_kept_is_not_taken_anew_after_it_was_exchanged) {
+  const Path planted = scratch.path() / "planted.torc";
+  fs::copy(directory, planted, fs::copy_options::recursive);
+  Node worker(scratch.path(), "worker", 9, &faulty);
+  ASSERT_TRUE(Store::open(worker.world(), directory, tuning).ok());
+  faulty.keep(directory);
+  ASSERT_TRUE(Store::open(worker.world(), directory, tuning).ok());
+  fs::rename(directory, scratch.path() / "away");
+  fs::rename(planted, directory);
+  const auto again = Store::open(worker.world(), directory, tuning);
+  ASSERT_FALSE(again.ok());
+  EXPECT_TRUE(beneath::is_exchanged(again.error())) << again.error().text();
 }
 
 TEST_F(Hostile, no_beat_is_written_through_a_link_of_either_kind) {

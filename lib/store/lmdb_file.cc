@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lib/base/beneath.h"
+#include "lib/store/commit_file.h"
 #include "lib/store/lmdb_page.h"
 
 namespace torc::store {
@@ -29,6 +30,8 @@ constexpr std::uint32_t kLargestPage = 1U << 15U;
 constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
 constexpr std::uint16_t kIntegerKeys = 0x08;  // MDB_INTEGERKEY
 constexpr std::uint16_t kDeepest = 32;        // CURSOR_STACK
+// 4 TiB at the usual size. What is kept of a file by page is bounded by it.
+constexpr std::uint64_t kMostPages = std::uint64_t{1} << 30U;
 constexpr int kTries = 5;
 
 LmdbTree tree_at(std::string_view bytes, std::size_t at) {
@@ -55,8 +58,7 @@ const char* decode_head(std::string_view bytes, LmdbHead& out) {
   // Any other flag would have LMDB map the file at an address of its head, or compare otherwise.
   if (out.free.flags != kIntegerKeys || out.main.flags != 0)
     return "has flags that torc never sets";
-  if (out.last_page < 1 || out.last_page > (std::uint64_t{1} << 47U) / out.page_size)
-    return "has an impossible number of pages";
+  if (out.last_page < 1 || out.last_page > kMostPages) return "has an impossible number of pages";
   for (const LmdbTree& tree : {out.free, out.main}) {
     const bool none = tree.root == kNoPage;
     if (none != (tree.depth == 0) || tree.depth > kDeepest ||
@@ -149,7 +151,9 @@ Result<std::string> LmdbFile::read(std::uint64_t page, std::size_t bytes) const 
 
 std::uint64_t LmdbFile::pages() const {
   const std::uint64_t page_size = newest().page_size;
-  return (size_ + page_size - 1) / page_size;
+  const std::uint64_t there = (size_ + page_size - 1) / page_size;
+  // What lies behind both states is of neither.
+  return std::min(there, std::max(heads_[0].last_page, heads_[1].last_page) + 1);
 }
 
 const LmdbHead& LmdbFile::newest() const {
@@ -219,10 +223,12 @@ class LmdbWalk {
     TORC_TRY(claim_page(page));
     TORC_ASSIGN(const std::string bytes, file_.read(page, head_.page_size));
     const bool branch = levels > 1;
+    const LmdbPageKind kind = branch ? LmdbPageKind::branch : LmdbPageKind::leaf;
     std::vector<LmdbNode> nodes;
-    const char* bad =
-        read_lmdb_page(bytes, page, branch ? LmdbPageKind::branch : LmdbPageKind::leaf, nodes);
+    const char* bad = read_lmdb_page(bytes, page, kind, nodes);
     if (bad != nullptr) return wrong(page, bad);
+    if (!is_packed_lmdb_page(bytes, kind, nodes))
+      return wrong(page, "has room between its entries");
     if (nodes.size() < (branch && which == Tree::main ? 2 : 1))
       return wrong(page, "has too few entries");
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -264,7 +270,10 @@ class LmdbWalk {
     if (pages == 0 || pages > head_.last_page)
       return wrong(first, "is not the long value that it should be");
     for (std::uint64_t i = 1; i < pages; ++i) TORC_TRY(claim_page(first + i));
-    // Nothing is reserved for a size that the file does not have.
+    if (node.size > kMostValue) return wrong(first, "holds a value that is too large");
+    if ((first * head_.page_size) + kHeader + node.size > file_.size_)
+      return wrong(first, "is cut off by the end of the file");
+    if (which == Tree::main) return {};
     TORC_ASSIGN(const std::string value, file_.read(first, kHeader + node.size));
     return value_of(first, std::string_view(value).substr(kHeader), which);
   }

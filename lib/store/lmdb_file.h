@@ -46,7 +46,8 @@ class LmdbFile {
   [[nodiscard]] const Path& path() const { return file_; }
   [[nodiscard]] const LmdbHead& newest() const;
   [[nodiscard]] const LmdbHead& older() const;
-  [[nodiscard]] std::uint64_t pages() const;  // that the file has, the last one perhaps in part
+  // That the file has and a state may use, the last one perhaps in part.
+  [[nodiscard]] std::uint64_t pages() const;
   // Whether pages may lie beyond the end of the file. Those that are used never do; unused ones
   // may.
   [[nodiscard]] bool is_short() const;

@@ -148,6 +148,12 @@ INSTANTIATE_TEST_SUITE_P(
                    poke<std::uint16_t>(b, r + peek<std::uint16_t>(b, r + 18) + 6, 500 + 4096);
                  },
                  "has a key out of bounds"},
+        Mutation{"room",
+                 [](std::string& b, std::size_t r) {
+                   const auto upper = peek<std::uint16_t>(b, r + 14);
+                   poke(b, r + 14, static_cast<std::uint16_t>(upper - 2));
+                 },
+                 "has room between its entries"},
         Mutation{"circle",
                  [](std::string& b, std::size_t r) {
                    poke(b, r + peek<std::uint16_t>(b, r + 16),

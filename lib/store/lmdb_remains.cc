@@ -4,10 +4,14 @@
 #include <optional>
 #include <utility>
 
+#include "lib/store/commit_file.h"
 #include "lib/store/lmdb_page.h"
 
 namespace torc::store {
 namespace {
+
+// Bytes of what was before: more says less, and may be forged.
+constexpr std::uint64_t kMostOlder = std::uint64_t{64} << 20U;
 
 // The first key after `key`.
 std::string behind(std::string_view key) {
@@ -135,7 +139,7 @@ class Collector {
 
   // How many a long value has; 0: not what it should be.
   Result<std::uint64_t> pages_of(const LmdbNode& node) const {
-    if (!in_file(node.overflow)) return std::uint64_t{0};
+    if (!in_file(node.overflow) || node.size > kMostValue) return std::uint64_t{0};
     const Result<std::string> header = file_.read(node.overflow, kLmdbPageHeader);
     if (!header.ok() && header.error().kind == ErrorKind::corrupt) return std::uint64_t{0};
     if (!header.ok()) return header.error();
@@ -267,6 +271,7 @@ class Collector {
   }
 
   Result<void> tell_older() {
+    std::uint64_t older_bytes = 0;
     for (const std::uint64_t page : others_) {
       Page leaf;
       TORC_ASSIGN(const bool whole, read_whole(page, LmdbPageKind::leaf, leaf));
@@ -274,7 +279,14 @@ class Collector {
       for (const LmdbNode& node : leaf.nodes) {
         if (gap_at(node.key) == nullptr || out_.entries.contains(node.key)) continue;
         TORC_ASSIGN(std::optional<std::string> value, value_of(node, Claim::no));
-        if (value) out_.older.push_back({std::string(node.key), *std::move(value)});
+        if (!value) continue;
+        // One run of pages may be named again and again.
+        older_bytes += node.key.size() + value->size();
+        if (older_bytes > kMostOlder) {
+          out_.older_cut = true;
+          return {};
+        }
+        out_.older.push_back({std::string(node.key), *std::move(value)});
       }
     }
     return {};

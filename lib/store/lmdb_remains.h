@@ -48,6 +48,7 @@ struct LmdbRemains {
   std::uint64_t lost_pages = 0;   // that the state used and that are not whole
   bool knows_used_pages = false;  // else there may be more of those
   std::vector<OlderEntry> older;  // a key may be there with several values
+  bool older_cut = false;         // there were more
 
   [[nodiscard]] bool complete() const { return lost.empty() && entries.size() == expected; }
 };

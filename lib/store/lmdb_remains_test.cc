@@ -1,7 +1,9 @@
 // What is given back of a damaged file of LMDB, page by page, against what LMDB was told to keep.
 #include "lib/store/lmdb_remains.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <random>
@@ -171,6 +173,62 @@ TEST_F(LmdbRemain, are_only_called_older_without_root_and_list_of_free_pages) {
     if (all.contains(older.key) && all[older.key] == older.value) seen[older.key] = older.value;
   }
   EXPECT_EQ(seen, all) << "every value is there, beside some that it had before";
+}
+
+// All entries of a leaf that no state has name the same long pages: some kilobytes that are read as
+// as much as there is memory.
+TEST_F(LmdbRemain, hold_what_is_older_to_a_bound) {
+  constexpr std::size_t kEntries = 40;
+  constexpr std::uint32_t kSize = 4U << 20U;
+  std::string bytes = good;
+  for (const std::size_t page : pages_of_kind(bytes, LmdbPageKind::branch))
+    bytes.replace(page * kPage, kPage, kPage, '\0');
+  bytes.replace(free_list * kPage, kPage, kPage, '\0');
+  const std::size_t leaf = bytes.size() / kPage;
+  const std::size_t run = leaf + 1;
+  const std::size_t pages = (kSize / kPage) + 1;
+  bytes.resize((run + pages) * kPage);
+  const auto header = [&](std::size_t page, LmdbPageKind kind) {
+    poke<std::uint64_t>(bytes, page * kPage, page);
+    poke(bytes, (page * kPage) + 10, static_cast<std::uint16_t>(kind));
+  };
+  header(run, LmdbPageKind::overflow);
+  poke(bytes, (run * kPage) + 12, static_cast<std::uint32_t>(pages));
+  header(leaf, LmdbPageKind::leaf);
+  std::size_t end = kPage;
+  for (std::size_t i = 0; i < kEntries; ++i) {
+    const std::string key = fmt::format("key{:03}", i);
+    end -= 8 + key.size() + 8;
+    const std::size_t at = (leaf * kPage) + end;
+    poke(bytes, (leaf * kPage) + 16 + (2 * i), static_cast<std::uint16_t>(end));
+    poke(bytes, at, kSize);
+    poke(bytes, at + 4, std::uint16_t{1});
+    poke(bytes, at + 6, static_cast<std::uint16_t>(key.size()));
+    bytes.replace(at + 8, key.size(), key);
+    poke<std::uint64_t>(bytes, at + 8 + key.size(), run);
+  }
+  poke(bytes, (leaf * kPage) + 12, static_cast<std::uint16_t>(16 + (2 * kEntries)));
+  poke(bytes, (leaf * kPage) + 14, static_cast<std::uint16_t>(end));
+  for (const std::size_t head : {0U, 1U})  // both say that the file has these pages
+    poke<std::uint64_t>(bytes, (head * kPage) + 16 + 24 + 96, run + pages - 1);
+  const LmdbRemains left = remains(bytes);
+  EXPECT_TRUE(left.older_cut);
+  std::uint64_t sum = 0;
+  for (const OlderEntry& older : left.older) sum += older.value.size();
+  EXPECT_GT(sum, 0U);
+  EXPECT_LE(sum, std::uint64_t{64} << 20U);
+}
+
+TEST_F(LmdbRemain, of_a_file_as_long_as_a_disk_cost_what_its_states_do) {
+  write_bytes(data, good);
+  const auto before = LmdbFile::open(scratch.path());
+  ASSERT_TRUE(before.ok());
+  ASSERT_EQ(::truncate(data.c_str(), off_t{1} << 42), 0);
+  const auto file = LmdbFile::open(scratch.path());
+  ASSERT_TRUE(file.ok());
+  EXPECT_LE(file->pages(), std::max(file->newest().last_page, file->older().last_page) + 1);
+  EXPECT_TRUE(check().ok());
+  EXPECT_TRUE(remains_of(*file, file->newest())->complete());
 }
 
 TEST_F(LmdbRemain, do_not_believe_a_list_that_frees_what_the_root_leads_to) {

@@ -166,7 +166,7 @@ std::optional<Head> decode_head(std::string_view value) {
   (void)from_text(in.raw(16), head.chain);
   head.bytes = in.be64();
   head.author = in.be64();
-  if (!in.ok() || !in.at_end()) return std::nullopt;
+  if (!in.is_whole()) return std::nullopt;
   return head;
 }
 

@@ -79,6 +79,10 @@ void PosixDisk::protect(const Path& root, Root kind) {
   if (kind == Root::named && !known->is_given()) (void)known->let_go();
 }
 
+void PosixDisk::keep(const Path& root) {
+  if (const auto known = known_root(spelled(root))) known->keep();
+}
+
 Result<void> PosixDisk::protect_opened(const Path& root, Descriptor opened) {
   return protected_root(spelled(root), 0)->hold(std::move(opened), beneath::Root::Until::the_end);
 }

@@ -153,11 +153,17 @@ Result<std::shared_ptr<Environment>> open_existing(const World& world, const Pat
 
 // The user's directories in `root` in which there may be copies. Error: they cannot be told.
 Result<std::vector<std::string>> user_directories(const World& world, const Path& root) {
+  // A random one is made only where it can be found again: by listing.
+  const auto has_none = [](int os_errno) {
+    return os_errno == ENOENT || os_errno == ENOTDIR || os_errno == EACCES;
+  };
   const Descriptor top(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  Result<std::vector<std::string>> all = user_directory::random_names(top.get(), root, world.uid);
+  if (!top && !has_none(errno)) return os_error(errno, "cannot open " + root.string());
+  Result<std::vector<std::string>> all =
+      top ? user_directory::random_names(top.get(), root, world.uid, user_directory::Modes::any)
+          : std::vector<std::string>{};
   if (!all.ok()) {
-    if (all.error().os_errno == 0) return all;
-    // A random one is made only where it can be found again: by listing.
+    if (!has_none(all.error().os_errno)) return all;
     all = std::vector<std::string>{};
   }
   const std::string fixed = user_directory::fixed_name(world.uid);

@@ -4,6 +4,7 @@
 // both, as far as a directory can be told to be another's by its number alone.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -223,7 +224,27 @@ TEST_F(SharedTmp, a_copy_beside_a_prepared_place_is_found_again) {
         w, (*made)->identity().id, meta->place.key,
         [&](const Path& at, const auto&) { seen += at == copy ? 1 : 100; },
         [&](const Path&, const Error&) { seen += 1000; });
-    return seen == 1;
+    if (seen != 1) return false;
+    // What cannot be looked at is told, as it may have what was lost elsewhere.
+    int unusable = 0;
+    const auto look = [&] {
+      unusable = 0;
+      visit_replicas(
+          w, (*made)->identity().id, meta->place.key, [](const Path&, const auto&) {},
+          [&](const Path&, const Error&) { ++unusable; });
+    };
+    fs::permissions(copy.parent_path(), fs::perms(0755));
+    look();
+    if (unusable != 1) return false;
+    fs::permissions(copy.parent_path(), fs::perms(0700));
+    struct rlimit most {};
+    ::getrlimit(RLIMIT_NOFILE, &most);
+    const rlim_t before = std::exchange(most.rlim_cur, 3);
+    ::setrlimit(RLIMIT_NOFILE, &most);
+    look();
+    most.rlim_cur = before;
+    ::setrlimit(RLIMIT_NOFILE, &most);
+    return unusable > 0;
   }));
 }
 

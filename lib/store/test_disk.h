@@ -126,6 +126,10 @@ class FaultyDisk final : public Disk {
   std::uint64_t mount_changes() override { return real_.mount_changes() + remounts; }
   Path resolved(const Path& p) override { return tables ? p : real_.resolved(p); }
   void protect(const Path& root, Root kind) override { real_.protect(root, kind); }
+  void keep(const Path& root) override { real_.keep(root); }
+  Result<void> protect_opened(const Path& root, Descriptor opened) override {
+    return real_.protect_opened(root, std::move(opened));
+  }
   Result<bool> try_lock(FileHandle f) override {
     return run<bool>("try_lock", {},
                      [&] { return locks_lie ? Result<bool>(true) : real_.try_lock(f); });

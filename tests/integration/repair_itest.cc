@@ -257,6 +257,27 @@ TEST_F(Salvage, makes_a_store_that_goes_on_when_no_record_is_missing) {
   EXPECT_EQ(here_.run({"run", "new.torc"}).exit_code, 1);
 }
 
+TEST_F(Salvage, of_a_store_with_workers_is_refused_unless_they_are_surely_gone) {
+  Fifo record(here_.path() / "record");
+  Fifo gate(here_.path() / "gate");
+  here_.write("w.yaml",
+              "name: w\njobs:\n  - {name: a, command: \"echo a > record; read x < gate\"}\n");
+  ASSERT_EQ(here_.run({"init", "w.yaml", "--engine", "lmdb"}).exit_code, 0);
+  const auto worker = here_.start({"run", "w.torc"});
+  ASSERT_TRUE(wait_for_line(record, "a", *worker));
+  const Ended refused = here_.run({"repair", "w.torc", "--salvage", "new.torc"});
+  EXPECT_EQ(refused.exit_code, 3) << refused;
+  EXPECT_TRUE(refused.says("would run again in the new store")) << refused;
+  EXPECT_FALSE(fs::exists(here_.path() / "new.torc"));
+  const Ended forced = here_.run({"repair", "w.torc", "--salvage", "new.torc", "--force"});
+  EXPECT_EQ(forced.exit_code, 0) << forced;
+  EXPECT_TRUE(forced.says("runs their jobs again")) << forced;
+  EXPECT_TRUE(forced.says("name the damaged store")) << forced;
+  worker->kill(SIGKILL);
+  (void)worker->wait();
+  EXPECT_EQ(here_.run({"repair", "w.torc", "--salvage", "late.torc"}).exit_code, 0);
+}
+
 // LMDB has no checksums: nothing is missing, and only the recount of the claims notices.
 TEST_F(Salvage, makes_no_store_of_records_that_do_not_fit_together) {
   const Path data = here_.path() / "wf.torc/data.mdb";

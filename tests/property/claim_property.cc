@@ -220,7 +220,7 @@ class World {
     RC_ASSERT(added->count == model_.jobs() - before);
     compare();
     for (std::uint64_t id = before + 1; id <= model_.jobs(); ++id) {
-      const auto told = read_origin(tx_, JobId{id});
+      const auto told = *read_origin(tx_, JobId{id});
       RC_ASSERT(told.has_value());
       RC_ASSERT(told->state == origin.state);
       RC_ASSERT(told->parent == origin.parent);
