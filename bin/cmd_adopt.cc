@@ -65,16 +65,16 @@ class Listener {
   }
   // For a while that is a filesystem's affair; whoever could hear nothing for as long as a lease
   // takes knows nothing.
-  Result<bool> hear_nothing(const Error& error, BootTime asked) {
-    if (!deaf_since_) deaf_since_ = asked;
-    if (asked - *deaf_since_ > silence()) return error;
+  Result<bool> hear_nothing(const claim::Worker& worker, const Error& error, BootTime asked) {
+    const BootTime since = deaf_since_.emplace(worker.epoch, asked).first->second;
+    if (asked - since > silence()) return error;
     return false;
   }
   Result<bool> look(const claim::Worker& worker, nanoseconds interval) {
     const BootTime asked = app_.clock.boot_now();
     const auto read = beat_of(worker);
-    if (!read.ok()) return hear_nothing(read.error(), asked);
-    deaf_since_.reset();
+    if (!read.ok()) return hear_nothing(worker, read.error(), asked);
+    deaf_since_.erase(worker.epoch);
     const std::optional<store::Beat>& beat = *read;
     if (beat) {
       const auto first = first_.emplace(worker.epoch, beat->counter).first->second;
@@ -98,7 +98,7 @@ class Listener {
   std::chrono::seconds longest_{0};
   std::map<claim::WorkerEpoch, std::uint64_t> first_;  // beat counters when they were first heard
   claim::Watch watch_;
-  std::optional<BootTime> deaf_since_;  // from when on no heartbeat could be read
+  std::map<claim::WorkerEpoch, BootTime> deaf_since_;  // of whom no heartbeat can be read
 };
 
 Result<void> check_nobody_works(const App& app, const AdoptOptions& options, const Path& directory,
