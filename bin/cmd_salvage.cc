@@ -137,8 +137,9 @@ void Command::judge() {
     return;
   }
   if (const Result<void> fits = claim::verify_state(state_); !fits) why_not_ = fits.error().what;
-  // Records that cannot be read name nobody; then it is no store either.
-  if (auto living = living_workers(app_, state_); living.ok()) living_ = *std::move(living);
+  auto living = living_workers(app_, state_);
+  if (!living.ok() && why_not_.empty()) why_not_ = living.error().what;
+  if (living.ok()) living_ = *std::move(living);
 }
 
 Result<void> Command::write_store() {

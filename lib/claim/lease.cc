@@ -10,6 +10,8 @@ constexpr int kBeatsPerLease = 5;
 constexpr std::uint32_t kLooks = 3;
 // Looks closer together than this part of the healthy gap are one look.
 constexpr int kSpacing = 8;
+// Of what a forged record asks for: in nanoseconds it fits.
+constexpr std::chrono::duration<double> kFurthest{8e9};
 
 }  // namespace
 
@@ -26,15 +28,17 @@ std::chrono::seconds lease_ttl(std::chrono::seconds asked, std::uint64_t workers
   const std::chrono::nanoseconds interval = beat_interval(asked, workers, beat);
   if (beat.count() == 0) return std::chrono::ceil<std::chrono::seconds>(kBeatsPerLease * interval);
   if (interval == beat) return asked;
-  return std::chrono::ceil<std::chrono::seconds>(
-      std::chrono::duration<double>(interval) *
-      (static_cast<double>(asked.count()) / static_cast<double>(beat.count())));
+  const auto wanted = std::chrono::duration<double>(interval) *
+                      (static_cast<double>(asked.count()) / static_cast<double>(beat.count()));
+  return std::chrono::ceil<std::chrono::seconds>(std::min(wanted, kFurthest));
 }
 
 std::chrono::nanoseconds beat_of(std::chrono::seconds said, std::chrono::seconds asked,
                                  std::chrono::seconds beat) {
   if (beat.count() == 0 || asked.count() == 0) return beat_interval(said, 1);
-  return std::chrono::nanoseconds(said) / asked.count() * beat.count();
+  const auto wanted = std::chrono::duration<double>(said) / static_cast<double>(asked.count()) *
+                      static_cast<double>(beat.count());
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::min(wanted, kFurthest));
 }
 
 Observation first_look(std::uint64_t renewals, std::uint64_t beats, BootTime now) {

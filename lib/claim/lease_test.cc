@@ -91,6 +91,10 @@ TEST(Lease, beats_come_as_asked_and_in_a_crowd_the_lease_grows_with_them) {
   EXPECT_EQ(lease_ttl(seconds(300), 10, seconds(20)), seconds(300));
   EXPECT_EQ(beat_interval(seconds(300), 200, seconds(20)), seconds(40));
   EXPECT_EQ(lease_ttl(seconds(300), 200, seconds(20)), seconds(600));
+  // What no flag gives, and a forged record may.
+  const seconds most(std::int64_t{1} << 33);
+  EXPECT_EQ(beat_of(most, seconds(1), most), seconds(8'000'000'000));
+  EXPECT_EQ(lease_ttl(most, UINT32_MAX, seconds(1)), seconds(8'000'000'000));
   EXPECT_EQ(beat_of(seconds(600), seconds(300), seconds(20)), seconds(40));
   EXPECT_EQ(beat_of(seconds(600), seconds(300), seconds(0)), seconds(120));
 }

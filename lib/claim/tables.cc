@@ -284,7 +284,8 @@ bool Tally::is_possible() const {
   const bool few =
       std::all_of(counts.begin(), counts.end(), [](std::uint64_t n) { return n <= kMaxJobs; });
   const std::uint64_t canceled = of(JobState::canceled);
-  return few && jobs() <= kMaxJobs && unmet <= canceled && ending <= canceled;
+  return few && living <= UINT32_MAX && hosts <= UINT32_MAX && jobs() <= kMaxJobs &&
+         unmet <= canceled && ending <= canceled;
 }
 
 Value encode(const Tally& tally) {
