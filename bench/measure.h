@@ -16,12 +16,12 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/path.h"
 #include "lib/base/result.h"
 #include "lib/base/units.h"
 
 namespace torc::bench {
 
-using Path = std::filesystem::path;
 using Seconds = std::chrono::duration<double>;
 
 struct Options {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "bench/sim_world.h"
-#include "bin/lease_keeper.h"
 #include "lib/claim/pace.h"
+#include "lib/worker/lease_keeper.h"
 
 namespace torc::bench {
 

@@ -5,24 +5,15 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 
-#include "lib/base/clock.h"
+#include "lib/base/quote.h"
 #include "lib/base/result.h"
-#include "lib/exec/machine.h"
-#include "lib/store/store.h"
-
-namespace torc::exec {
-class WatchedLease;
-}
+#include "lib/workflow/context.h"
 
 namespace torc::cli {
-
-using Path = std::filesystem::path;
 
 // What scripts can trust; documented in `torc --help` and docs/commands.md.
 enum class Exit : int {
@@ -32,37 +23,25 @@ enum class Exit : int {
   store = 3        // the store cannot be used: not found, damaged, no space, no permission, …
 };
 
-struct App {
+struct App : workflow::Context {
   std::FILE* out = nullptr;
   std::FILE* err = nullptr;
   bool out_is_terminal = false;
   int terminal_columns = 80;
-  exec::GetEnv env;
-  Clock& clock;
-  store::World world;            // of the thread that has the store
-  store::World world2;           // the same with an entropy of its own, for a thread beside it
-  Path directory;                // working directory, absolute
-  Path program;                  // absolute path of this program, as other nodes will find it
-  char** environment = nullptr;  // environ
-  unsigned umask = 022;          // as the user set it: that of jobs, whatever ours becomes
-  exec::WatchedLease* watched = nullptr;  // of a worker below its watchdog; see guard.h
   bool err_is_terminal = false;
   std::function<int()> columns = {};  // of the terminal as it is now; empty: terminal_columns
 };
-
-// Everything that the program says goes through here, and here alone it loses its power over a
-// terminal, wherever it comes from: lines and tabs stay, other control characters and bytes that
-// are no UTF-8 become \x1b. Names among it pass printable() before (quote.h), so that they cannot
-// make up lines either.
-[[nodiscard]] std::string terminal_text(std::string text);
 
 // Bytes as they are: what jobs wrote, and the line of progress that draws itself anew.
 inline bool write_raw(std::FILE* to, std::string_view bytes) {
   return std::fwrite(bytes.data(), 1, bytes.size(), to) == bytes.size();
 }
 
-// Prints without minding whether anybody reads it: a worker must not end because its log cannot be
-// written.
+// Everything that the program says goes through here, and here alone it loses its power over a
+// terminal, wherever it comes from: lines and tabs stay, other control characters and bytes that
+// are no UTF-8 become \x1b. Names among it pass printable() before (lib/base/quote.h), so that they
+// cannot make up lines either. Whether anybody reads it is not minded: a worker must not end
+// because its log cannot be written.
 template <class... Args>
 void say(std::FILE* to, fmt::format_string<Args...> format, Args&&... args) {
   (void)write_raw(to, terminal_text(fmt::format(format, std::forward<Args>(args)...)));

@@ -6,19 +6,19 @@
 #include <string>
 #include <vector>
 
-#include "bin/add_commands.h"
-#include "bin/care_commands.h"
-#include "bin/commands.h"
+#include "bin/commands/add_commands.h"
+#include "bin/commands/care_commands.h"
+#include "bin/commands/commands.h"
+#include "bin/commands/data_commands.h"
+#include "bin/commands/exec_commands.h"
+#include "bin/commands/live_commands.h"
+#include "bin/commands/logs_commands.h"
+#include "bin/commands/result_commands.h"
+#include "bin/commands/spec_commands.h"
 #include "bin/completion.h"
-#include "bin/data_commands.h"
-#include "bin/exec_commands.h"
 #include "bin/guard.h"
-#include "bin/live_commands.h"
-#include "bin/logs_commands.h"
-#include "bin/quantities.h"
-#include "bin/quote.h"
-#include "bin/result_commands.h"
-#include "bin/spec_commands.h"
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
 #include "lib/spec/diagnostic.h"
 
 namespace torc::cli {
@@ -66,7 +66,7 @@ CLI::Validator at_least_one() {
           ""};
 }
 
-void add_worker_flags(CLI::App* command, WorkerOptions& o) {
+void add_worker_flags(CLI::App* command, worker::WorkerOptions& o) {
   command->add_option("--num-cpus", o.cpus, "CPUs to use instead of those granted")
       ->type_name("N")
       ->check(CLI::Range(1u, 1u << 20));
@@ -208,7 +208,7 @@ Exit run_command_line(const App& app, int argc, char** argv) {
   ExecOptions exec;
   add_exec_command(cli, app, exec, exit);
 
-  WorkerOptions worker;
+  worker::WorkerOptions worker;
   c = cli.add_subcommand(
       "worker", "Work for a store until its workflow is done (started by the batch scripts)");
   c->add_option("STORE", worker.store, "store");

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "lib/slurm/script.h"
+#include "lib/base/quote.h"
 
 namespace torc::cli {
 namespace {
@@ -63,7 +63,7 @@ std::string for_fish(const std::vector<CommandHelp>& commands) {
   std::string script;
   for (const CommandHelp& command : commands) {
     script += fmt::format("complete -c torc -n __fish_use_subcommand -a {} -d {}\n", command.name,
-                          slurm::shell_quote(command.about));
+                          shell_quote(command.about));
     for (const FlagHelp& flag : command.flags) {
       script += fmt::format("complete -c torc -n '__fish_seen_subcommand_from {}'", command.name);
       for (const std::string& name : flag.names) {
@@ -71,7 +71,7 @@ std::string for_fish(const std::vector<CommandHelp>& commands) {
       }
       if (flag.takes_value) script += " -r";
       if (!flag.choices.empty()) script += fmt::format(" -f -a '{}'", fmt::join(flag.choices, " "));
-      script += fmt::format(" -d {}\n", slurm::shell_quote(flag.about));
+      script += fmt::format(" -d {}\n", shell_quote(flag.about));
     }
   }
   return script;

@@ -22,7 +22,7 @@ std::string offered(const std::string& words, int last) {
       fmt::format("{}\nCOMP_WORDS=({}); COMP_CWORD={}; _torc; echo -n \"${{COMPREPLY[@]}}\"",
                   *completion_script("bash", kCommands), words, last);
   // Quoted for sh, which knows no $'…'.
-  std::FILE* pipe = popen(("bash -c " + slurm::shell_quote(program)).c_str(), "r");
+  std::FILE* pipe = popen(("bash -c " + shell_quote(program)).c_str(), "r");
   std::string out;
   for (int c = 0; (c = std::fgetc(pipe)) != EOF;) out.push_back(static_cast<char>(c));
   pclose(pipe);

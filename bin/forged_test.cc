@@ -1,11 +1,11 @@
 // What commands make of a store whose records make no sense (lib/claim/forged_test.cc has more).
 #include <gtest/gtest.h>
 
-#include "bin/selection.h"
-#include "bin/workflow_plan.h"
+#include "bin/commands/selection.h"
 #include "lib/claim/tables.h"
 #include "lib/claim/test_workflow.h"
 #include "lib/spec/load.h"
+#include "lib/workflow/workflow_plan.h"
 
 namespace torc::cli {
 namespace {
@@ -18,10 +18,10 @@ claim::Plan plan_of_sweep() {
       "name: wf\njobs:\n  - {name: 's_{i}', command: 'true', parameters: {i: [3, 5, 8]}}\n",
       "wf.yaml", none);
   EXPECT_TRUE(read.expansion);
-  LoadedSpec loaded;
+  workflow::LoadedSpec loaded;
   loaded.workflow = std::move(read.workflow);
   loaded.expansion = std::move(read.expansion);
-  return make_plan(loaded, "/");
+  return workflow::make_plan(loaded, "/");
 }
 
 class ForgedStore : public ::testing::Test {
@@ -62,18 +62,18 @@ TEST_F(ForgedStore, a_recipe_is_not_asked_for_names_beyond_its_own) {
   Selection named;
   named.regex = "s_8";
   EXPECT_TRUE(select_jobs(wf.tx, named).ok());
-  RecipeBook sound;
-  EXPECT_EQ(job_name(sound, wf.tx, JobId{3}), "s_8");
+  workflow::RecipeBook sound;
+  EXPECT_EQ(workflow::job_name(sound, wf.tx, JobId{3}), "s_8");
   pretend(1000);
   EXPECT_EQ(refusal(named), ErrorKind::corrupt);
-  RecipeBook book;
-  EXPECT_EQ(job_name(book, wf.tx, JobId{999}), "?");
+  workflow::RecipeBook book;
+  EXPECT_EQ(workflow::job_name(book, wf.tx, JobId{999}), "?");
 }
 
 TEST_F(ForgedStore, a_name_is_not_looked_for_in_a_list_that_cannot_be_read) {
   wf.tx.put(claim::Key(claim::Table::sweep, UINT64_MAX), {});
-  RecipeBook book;
-  const auto found = find_job(book, wf.tx, "nobody");
+  workflow::RecipeBook book;
+  const auto found = workflow::find_job(book, wf.tx, "nobody");
   ASSERT_FALSE(found.ok());
   EXPECT_EQ(found.error().kind, ErrorKind::corrupt);
 }

@@ -7,9 +7,9 @@
 #include <system_error>
 #include <vector>
 
-#include "bin/sharing.h"
 #include "bin/trust.h"
 #include "bin/waiting_disk.h"
+#include "lib/workflow/sharing.h"
 
 namespace torc::cli {
 namespace fs = std::filesystem;
@@ -58,7 +58,7 @@ Result<Path> locate_store(const App& app, const std::string& named) {
   TORC_ASSIGN(const Path path, locate(app, named));
   std::optional<WaitingDisk::Asking> asking;
   if (disk != nullptr) asking.emplace(*disk, path);
-  write_for_group_of(app, path);
+  workflow::write_for_group_of(app, path);
   return path;
 }
 

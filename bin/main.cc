@@ -11,7 +11,7 @@
 #include <string>
 
 #include "bin/app.h"
-#include "bin/commands.h"
+#include "bin/commands/commands.h"
 #include "bin/crash.h"
 #include "bin/waiting_disk.h"
 #include "lib/base/shared_mapping.h"
@@ -101,21 +101,14 @@ int main(int argc, char** argv) {
   const std::filesystem::path directory = std::filesystem::current_path(error);
   std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) program = argv[0];
-  const torc::cli::App app{stdout,
-                           stderr,
-                           can_redraw(STDOUT_FILENO),
-                           columns_of(STDOUT_FILENO),
-                           read_env,
-                           clock,
-                           world,
-                           second,
-                           directory,
-                           program,
-                           environ,
-                           user_umask(),
-                           nullptr,
-                           can_redraw(STDERR_FILENO),
-                           columns_now};
+  const torc::cli::App app{
+      {clock, world, second, read_env, directory, program, environ, user_umask(), nullptr},
+      stdout,
+      stderr,
+      can_redraw(STDOUT_FILENO),
+      columns_of(STDOUT_FILENO),
+      can_redraw(STDERR_FILENO),
+      columns_now};
   torc::cli::Exit exit = torc::cli::Exit::ok;
   try {
     exit = torc::cli::run_command_line(app, argc, argv);

@@ -11,10 +11,10 @@
 #include <optional>
 #include <utility>
 
-#include "bin/quote.h"
-#include "bin/sharing.h"
 #include "lib/base/beneath.h"
+#include "lib/base/quote.h"
 #include "lib/store/engines.h"
+#include "lib/workflow/sharing.h"
 
 namespace torc::cli {
 namespace {
@@ -85,7 +85,7 @@ Result<std::vector<TrustedStore>> read_trusted(const App& app) {
 
 Result<void> write_trusted(const App& app, const std::vector<TrustedStore>& stores) {
   TORC_ASSIGN(const Path file, trusted_file(app));
-  const OwnUmask outside(app);
+  const workflow::OwnUmask outside(app);
   std::error_code error;
   std::filesystem::create_directories(file.parent_path(), error);
   if (error) return os_error(error.value(), "cannot make " + file.parent_path().string());

@@ -4,7 +4,8 @@
 # 1. Files below a store, or below any directory in which others may write, are opened, made, removed and renamed in one
 #    room, lib/base/beneath.h, which follows no symbolic link. Whoever opens a file otherwise is in lint-files.txt with
 #    the number of places and the reason; a new place there needs a reason, too.
-# 2. What a command prints goes through say() or write_raw() of bin/app.h, so that no text has power over a terminal.
+# 2. Libraries print nothing; what a command prints goes through say() or write_raw() of bin/app.h, so that no text has
+#    power over a terminal.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -34,7 +35,7 @@ while read -r sign file count; do
   failed=1
 done < <(diff <(echo "$allowed" | sort) <(echo "$found" | sort) | grep '^[<>]' || true)
 
-prints=$(met '\bfmt::print\(|\bstd::(cout|cerr)\b|\b(f?printf|fputs|puts|fwrite)\(' $(sources bin | grep -v '^bin/app\.h$'))
+prints=$(met '\bfmt::print\(|\bstd::(cout|cerr)\b|\b(f?printf|fputs|puts|fwrite)\(' $(sources bin lib | grep -v "^bin/app\.h$"))
 if [[ -n $prints ]]; then
   echo "$prints"
   echo 'use say() of bin/app.h, or write_raw() for what jobs wrote'

@@ -22,11 +22,10 @@
 #include <vector>
 
 #include "lib/base/descriptor.h"
+#include "lib/base/path.h"
 #include "lib/base/result.h"
 
 namespace torc::beneath {
-
-using Path = std::filesystem::path;
 
 // `flags` and `mode` are those of open(2). -1: see errno; ELOOP or ENOTDIR: a symbolic link is in
 // the way. Allocates nothing, so that a child may call it between fork and exec.

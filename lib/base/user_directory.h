@@ -20,11 +20,10 @@
 #include <vector>
 
 #include "lib/base/descriptor.h"
+#include "lib/base/path.h"
 #include "lib/base/result.h"
 
 namespace torc::user_directory {
-
-using Path = std::filesystem::path;
 
 inline constexpr std::size_t kMostNames = 1'000'000;
 

@@ -9,14 +9,13 @@
 #include <thread>
 #include <utility>
 
+#include "lib/base/path.h"
 #include "lib/exec/packed_reader.h"
 #include "lib/exec/packed_writer.h"
 #include "lib/exec/spare_files.h"
 
 namespace torc::exec {
 namespace {
-
-using Path = std::filesystem::path;
 
 class TempDirectory {
  public:

@@ -17,12 +17,11 @@
 
 #include "lib/base/activity.h"
 #include "lib/base/clock.h"
+#include "lib/base/path.h"
 #include "lib/base/result.h"
 #include "lib/base/units.h"
 
 namespace torc::exec {
-
-using Path = std::filesystem::path;
 
 // How a command is to be run. Paths absolute.
 struct Command {

@@ -79,9 +79,4 @@ struct AllocationVariables {
 inline constexpr std::size_t kMaxHosts = 100'000;
 Result<std::vector<std::string>> expand_hostlist(std::string_view text);
 
-// A time limit as sbatch reads it: "90" (minutes), "1:30" (minutes:seconds), "1:30:00", "2-12"
-// (days-hours), "2-12:30", "3-04:05:06"; "UNLIMITED", "INFINITE", "-1" and zero: no limit
-// (nullopt). Errors: invalid.
-Result<std::optional<std::chrono::seconds>> parse_time_limit(std::string_view text);
-
 }  // namespace torc::slurm

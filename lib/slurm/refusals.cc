@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "lib/base/quantities.h"
 #include "lib/slurm/query.h"
 
 namespace torc::slurm {

@@ -1,4 +1,5 @@
 #include "lib/slurm/script.h"
+#include "lib/base/quote.h"
 
 #include <fmt/format.h>
 
@@ -109,18 +110,6 @@ Result<SbatchOptions> options_of(const ScriptContext& context, const SlurmSchedu
 }
 
 }  // namespace
-
-std::string shell_quote(std::string_view text) {
-  std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      quoted += R"('\'')";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
-}
 
 Result<std::string> fill_template(
     std::string_view template_text,

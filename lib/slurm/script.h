@@ -35,9 +35,6 @@ Result<std::string> render_script(const ScriptContext& context,
                                   const spec::SlurmScheduler& scheduler,
                                   const std::vector<std::pair<std::string, std::string>>& defaults);
 
-// 'text' as one word of a POSIX shell. Precondition: no NUL byte.
-[[nodiscard]] std::string shell_quote(std::string_view text);
-
 // `template_text` with every {{name}} replaced once; values are not looked at again.
 // Errors: invalid, naming a placeholder without a value.
 Result<std::string> fill_template(

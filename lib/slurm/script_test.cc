@@ -1,4 +1,5 @@
 #include "lib/slurm/script.h"
+#include "lib/base/quote.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

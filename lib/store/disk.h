@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "lib/base/descriptor.h"
+#include "lib/base/path.h"
 #include "lib/base/result.h"
 #include "lib/base/units.h"
 #include "lib/store/mount_watch.h"
@@ -28,8 +29,6 @@ class Root;
 }
 
 namespace torc::store {
-
-using Path = std::filesystem::path;
 
 // An open file. Whoever opened it closes it, exactly once, also after a failed close.
 struct FileHandle {

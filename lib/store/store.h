@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "lib/base/clock.h"
+#include "lib/base/path.h"
 #include "lib/base/result.h"
 #include "lib/base/units.h"
 #include "lib/store/transaction.h"
@@ -26,8 +27,6 @@
 namespace torc::store {
 
 class Disk;  // lib/store/disk.h
-using Path = std::filesystem::path;
-
 enum class Engine : std::uint8_t { automatic, lmdb, journal };
 
 // The parts of the world a store needs. The objects outlive the Store.

@@ -16,7 +16,7 @@ class OneFileDisk final : public store::PosixDisk {
  public:
   OneFileDisk(std::string name, std::string_view bytes) : name_(std::move(name)), bytes_(bytes) {}
 
-  Result<store::FileHandle> open_read(const store::Path& file) override {
+  Result<store::FileHandle> open_read(const Path& file) override {
     if (file.filename() != name_) return os_error(ENOENT, file.string());
     return store::FileHandle{1 << 20};
   }
@@ -24,7 +24,7 @@ class OneFileDisk final : public store::PosixDisk {
     return std::string(bytes_.substr(std::min<std::size_t>(offset, bytes_.size()), size));
   }
   Result<void> close(store::FileHandle) override { return {}; }
-  Result<std::vector<std::string>> list(const store::Path&) override {
+  Result<std::vector<std::string>> list(const Path&) override {
     return std::vector<std::string>{name_};
   }
 

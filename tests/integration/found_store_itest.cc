@@ -6,7 +6,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bin/workflow_plan.h"
 #include "lib/base/clock.h"
 #include "lib/claim/tables.h"
 #include "lib/exec/machine.h"
@@ -14,6 +13,7 @@
 #include "lib/store/disk.h"
 #include "lib/store/home.h"
 #include "lib/store/store.h"
+#include "lib/workflow/workflow_plan.h"
 #include "tests/integration/harness.h"
 
 namespace torc::itest {

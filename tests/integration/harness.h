@@ -19,9 +19,9 @@
 #include <utility>
 #include <vector>
 
-namespace torc::itest {
+#include "lib/base/path.h"
 
-using Path = std::filesystem::path;
+namespace torc::itest {
 
 // Longer than anything takes that works, also under a sanitizer on a busy machine.
 inline constexpr std::chrono::seconds kLongEnough{90};

@@ -10,11 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/path.h"
 #include "lib/base/sanitizer.h"
 
 namespace torc::mutation {
-
-using Path = std::filesystem::path;
 
 // A sanitized program is compiled without optimization.
 inline constexpr std::chrono::seconds kMostTime{kSanitized ? 120 : 20};

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <string>
 
-namespace torc::torture {
+#include "lib/base/path.h"
 
-using Path = std::filesystem::path;
+namespace torc::torture {
 
 enum class Replicas : std::uint8_t {
   shared,  // all workers are processes of one node

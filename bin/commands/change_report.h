@@ -1,0 +1,42 @@
+// What a change of jobs did, as its command tells it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bin/app.h"
+#include "lib/claim/live.h"
+
+namespace torc::cli {
+
+struct ChangeReport {
+  claim::Change change;
+  std::optional<std::uint64_t> living = {};  // workers; nullopt: it could not be seen
+  std::vector<std::string> names;            // of change.first
+  // Left alone because it was canceled for what became of another job, with which that began.
+  struct PassedOver {
+    std::string name;
+    std::string because;
+    JobId root{};
+    claim::JobState state{};  // of that other job
+  };
+  std::vector<PassedOver> passed_over;              // of change.passed_over
+  std::vector<std::vector<std::string>> followers;  // names of change.followers
+  std::optional<Error> unseen = {};
+};
+// The change is made already: what cannot be seen of it is left out of the report, and `unseen`
+// says why.
+[[nodiscard]] ChangeReport report_of(store::Store& store, claim::Change change);
+
+// `done`: "canceled", "would cancel". `store`: for commands that are recommended.
+void print_change(const App& app, const ChangeReport& report, std::string_view done, bool dry_run,
+                  const Path& store);
+// {store, dry_run, changed, by_state, left_alone, passed_over, followers, ending, jobs}
+void print_change_json(const App& app, const store::Store& store, const ChangeReport& report,
+                       bool dry_run);
+
+// For changes that let jobs run: when nobody is there to run them.
+void say_without_workers(const App& app, const ChangeReport& report, const Path& store);
+
+}  // namespace torc::cli

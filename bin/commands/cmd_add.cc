@@ -1,0 +1,29 @@
+// torc add: jobs of a file are added to a living workflow.
+#include "bin/commands/add_commands.h"
+#include "bin/commands/print_added.h"
+#include "bin/locate.h"
+#include "lib/workflow/addition.h"
+
+namespace torc::cli {
+
+Exit run_add(const App& app, const AddOptions& options) {
+  auto where = locate_store_and_name(app, options.words);
+  if (!where) return report(app, where.error());
+  const auto text = workflow::read_addition(app, where->name);
+  if (!text) return report(app, text.error());
+  auto store = store::Store::open(app.world, where->store, store::Tuning{});
+  if (!store) return report(app, store.error());
+  const WallTime now = app.clock.wall_now();
+  const auto admit = [&](const claim::Reader&,
+                         workflow::AdditionText&) -> Result<workflow::AdditionTerms> {
+    workflow::AdditionTerms terms;
+    terms.origin.at = now;
+    terms.origin.by = workflow::who_asks(app);
+    return terms;
+  };
+  const auto added = workflow::add_to(app, **store, *text, admit, options.dry_run);
+  if (!added) return report(app, added.error());
+  return print_added(app, **store, *text, *added, options.dry_run, options.json);
+}
+
+}  // namespace torc::cli

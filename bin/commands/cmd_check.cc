@@ -1,0 +1,37 @@
+// torc check: validate only.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "bin/commands/commands.h"
+#include "bin/commands/spec_report.h"
+#include "lib/base/quantities.h"
+#include "lib/report/job_view.h"
+
+namespace torc::cli {
+
+Exit run_check(const App& app, const CheckOptions& options) {
+  auto loaded = workflow::load_spec(app, options.spec, workflow::Purpose::look);
+  if (!loaded) return report(app, loaded.error());
+  const bool good = loaded->expansion.has_value();
+  if (options.json) {
+    say(app.out, "{}\n", report::json_text(diagnostics_json(*loaded)));
+    return good ? Exit::ok : Exit::usage;
+  }
+  print_diagnostics(app, *loaded);
+  if (!good) return Exit::usage;
+  const bool runs = std::none_of(loaded->diagnostics.begin(), loaded->diagnostics.end(),
+                                 [](const spec::Diagnostic& d) { return d.blocks_run; });
+  const std::string values =
+      loaded->value_files.empty()
+          ? ""
+          : fmt::format(", with values from {}", fmt::join(loaded->value_files, ", "));
+  say(app.out, "{}: {}: workflow '{}', {} job(s) from {} entr{}{}\n", loaded->file,
+      runs ? "good" : "good, but more than this version runs (see the notes)",
+      loaded->workflow->name, show_count(loaded->expansion->jobs), loaded->workflow->jobs.size(),
+      loaded->workflow->jobs.size() == 1 ? "y" : "ies", values);
+  return Exit::ok;
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,47 @@
+// Which jobs a command is about: names, a regular expression, a state, all.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bin/app.h"
+#include "bin/commands/live_commands.h"
+#include "lib/claim/live.h"
+#include "lib/workflow/workflow_plan.h"
+
+namespace torc::cli {
+
+// The store and the names in "[STORE] NAME…": the first word is the store when a store is there, or
+// when it ends in .torc; else the store is found as for other commands.
+struct StoreAndNames {
+  Path store;
+  std::vector<std::string> names;
+};
+Result<StoreAndNames> locate_store_and_names(const App& app, const std::vector<std::string>& words);
+
+// Collects jobs in any order.
+class JobSet {
+ public:
+  void add(JobId id) { add(claim::JobRange{id, 1}); }
+  void add(claim::JobRange range);
+  // Sorted, disjoint, joined.
+  [[nodiscard]] std::vector<claim::JobRange> ranges() &&;
+
+ private:
+  std::vector<claim::JobRange> ranges_;
+};
+
+struct Selection {
+  std::vector<std::string> names;
+  std::string regex;                    // empty: any name
+  std::vector<claim::JobState> states;  // empty: any state
+  bool all = false;
+};
+// Each of `names`, and besides, when a regex, states or `all` are given, every job that is in one
+// of the states and matches. Errors (invalid): a name nobody has, a bad expression, one that
+// matches no name, nothing given at all. A regex without a state looks at every name in the
+// workflow.
+Result<std::vector<claim::JobRange>> select_jobs(const claim::Reader& reader,
+                                                 const Selection& selection);
+
+}  // namespace torc::cli

@@ -1,0 +1,63 @@
+#include "bin/commands/spec_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace torc::cli {
+namespace {
+
+std::string_view to_string(spec::Severity severity) {
+  switch (severity) {
+    case spec::Severity::error:
+      return "error";
+    case spec::Severity::warning:
+      return "warning";
+    case spec::Severity::note:
+      return "note";
+  }
+  return "?";
+}
+
+}  // namespace
+
+void print_diagnostics(const App& app, const workflow::LoadedSpec& loaded,
+                       std::string_view outcome) {
+  if (loaded.diagnostics.empty()) return;
+  say(app.err, "{}", spec::to_text(loaded.diagnostics));
+  const auto errors =
+      std::count_if(loaded.diagnostics.begin(), loaded.diagnostics.end(),
+                    [](const auto& d) { return d.severity == spec::Severity::error; });
+  if (errors == 0) return;
+  const std::size_t more = loaded.diagnostics.back().more;
+  say(app.err, "torc: error: {} mistake{} in {}{}{}\n",
+      more == 0
+          ? std::to_string(errors)
+          : fmt::format("the first {} of {}", errors, static_cast<std::size_t>(errors) + more),
+      errors + static_cast<std::ptrdiff_t>(more) == 1 ? "" : "s", loaded.file,
+      outcome.empty() ? "" : "; ", outcome);
+}
+
+nlohmann::ordered_json diagnostics_json(const workflow::LoadedSpec& loaded) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const spec::Diagnostic& d : loaded.diagnostics) {
+    list.push_back({{"severity", to_string(d.severity)},
+                    {"file", d.file},
+                    {"line", d.place.line},
+                    {"column", d.place.column},
+                    {"message", d.message},
+                    {"remedy", d.remedy},
+                    {"text", spec::to_text(d)}});
+  }
+  const bool asks_too_much = std::any_of(loaded.diagnostics.begin(), loaded.diagnostics.end(),
+                                         [](const spec::Diagnostic& d) { return d.blocks_run; });
+  return {{"file", loaded.file},
+          {"valid", loaded.expansion.has_value()},
+          {"runs", loaded.expansion.has_value() && !asks_too_much},
+          {"jobs", loaded.expansion ? loaded.expansion->jobs : 0},
+          {"read", loaded.value_files},
+          {"diagnostics", std::move(list)}};
+}
+
+}  // namespace torc::cli

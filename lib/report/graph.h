@@ -1,0 +1,77 @@
+// A workflow as a picture of a size that people can read, however many jobs it has.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/claim/claimer.h"
+#include "lib/spec/expand.h"
+#include "lib/spec/outline.h"
+
+namespace torc::report {
+
+struct GraphNode {
+  std::string name;
+  std::uint64_t jobs = 0;
+  std::uint32_t stage = 0;  // of its first jobs, from 0
+  std::string needs;        // "4 CPUs, 16 GiB"; empty where its jobs differ
+  claim::Counts states{};   // of a living workflow
+};
+
+struct GraphEdge {
+  std::size_t from = 0;  // what the other waits for
+  std::size_t to = 0;
+  spec::Condition condition = spec::Condition::afterok;
+  auto operator<=>(const GraphEdge&) const = default;
+};
+
+struct Graph {
+  std::string title;
+  std::vector<GraphNode> nodes;
+  std::vector<GraphEdge> edges;  // sorted, each once
+  // Which node the jobs from `first` on belong to, up to the next entry; in id order.
+  struct Owner {
+    std::uint64_t first = 1;
+    std::size_t node = 0;
+  };
+  std::vector<Owner> owners;
+  bool living = false;  // states are known
+};
+
+// One node for each entry of the spec. Where these would be more than `most`, entries of one stage
+// whose names differ in numbers only are one; where that is not enough, each stage is.
+[[nodiscard]] Graph make_graph(const spec::Workflow& workflow, const spec::Expansion& expansion,
+                               const spec::Outline& outline, std::size_t most = 80);
+
+// Counts the states of the jobs of each node; jobs that were added to the workflow since become a
+// node of their own. Looks at the record of every job, unless all are in one state.
+Result<void> add_states(Graph& graph, const spec::Expansion& expansion,
+                        const claim::Reader& reader);
+
+// How a node of a living workflow is shown: by what is most worth seeing among its jobs.
+struct NodeLook {
+  std::string_view name;
+  std::string_view fill;  // #rrggbb
+};
+[[nodiscard]] const NodeLook& look_of(const GraphNode& node);
+[[nodiscard]] std::span<const NodeLook> all_looks();
+// "3 completed, 1 failed"; empty when it is not living.
+[[nodiscard]] std::string show_states(const GraphNode& node);
+
+// "4 CPUs, 2 GPUs, 16 GiB, 2 nodes, 1h"
+[[nodiscard]] std::string show_needs(const spec::ResourceRequirements& needs);
+
+[[nodiscard]] std::string to_dot(const Graph& graph);
+[[nodiscard]] std::string to_mermaid(const Graph& graph);
+[[nodiscard]] std::string to_svg(const Graph& graph);
+// {"workflow", "nodes": [{"id", "name", "jobs", "stage", "needs"}], "edges": [{"from", "to",
+// "condition"}]}; stages from 1.
+[[nodiscard]] nlohmann::ordered_json to_json(const Graph& graph);
+
+}  // namespace torc::report

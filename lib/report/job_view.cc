@@ -1,0 +1,173 @@
+#include "lib/report/job_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "lib/base/quantities.h"
+
+namespace torc::report {
+namespace {
+
+using claim::JobState;
+using nlohmann::ordered_json;
+
+ordered_json seconds_or_null(WallTime t) {
+  if (t.count() == 0) return nullptr;
+  return static_cast<double>(t.count()) / 1e6;
+}
+
+}  // namespace
+
+ordered_json job_json(const claim::Reader& reader, workflow::RecipeBook& book, JobId id,
+                      const claim::Job& job) {
+  const claim::Outcome& o = job.outcome;
+  const bool ended = o.cause != claim::EndCause::none && !claim::is_live(job.state);
+  std::string host;
+  if (claim::raw(job.worker) != 0) {
+    if (const auto worker = claim::read_worker(reader, job.worker)) host = worker->info.host;
+  }
+  ordered_json out;
+  out["id"] = raw(id);
+  out["name"] = workflow::job_name(book, reader, id);
+  out["state"] = claim::to_string(job.state);
+  out["attempt"] = job.attempt;
+  out["suspect"] = claim::is_suspect(job);
+  out["exit_code"] = ended && o.exit_code >= 0 ? ordered_json(o.exit_code) : ordered_json(nullptr);
+  out["signal"] = ended && o.signal > 0 ? ordered_json(o.signal) : ordered_json(nullptr);
+  out["cause"] = ended ? ordered_json(claim::to_string(o.cause)) : ordered_json(nullptr);
+  out["because"] = claim::is_passed_over(job)
+                       ? ordered_json(workflow::job_name(book, reader, o.because))
+                       : ordered_json(nullptr);
+  out["host"] = host.empty() ? ordered_json(nullptr) : ordered_json(host);
+  out["worker"] =
+      claim::raw(job.worker) == 0 ? ordered_json(nullptr) : ordered_json(claim::raw(job.worker));
+  out["claimed_at"] = seconds_or_null(job.claimed_at);
+  out["started_at"] = seconds_or_null(o.started_at);
+  out["ended_at"] = seconds_or_null(o.ended_at);
+  out["not_before"] = seconds_or_null(job.not_before);
+  const bool peak_known = ended && o.max_rss.value > 0;
+  out["max_rss_bytes"] = peak_known ? ordered_json(o.max_rss.value) : ordered_json(nullptr);
+  out["cpu_seconds"] = ended && is_measured(o)
+                           ? ordered_json(static_cast<double>(o.cpu_time.count()) / 1e6)
+                           : ordered_json(nullptr);
+  return out;
+}
+
+namespace {
+
+// The library writes these as they are, and a terminal obeys some of them.
+std::string with_controls_escaped(std::string json) {
+  std::string out;
+  std::size_t done = 0;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const auto c = static_cast<unsigned char>(json[i]);
+    const auto next = i + 1 < json.size() ? static_cast<unsigned char>(json[i + 1]) : 0U;
+    const bool c1 = c == 0xc2 && next < 0xa0;
+    if (c != 0x7f && !c1) continue;
+    out.append(json, done, i - done);
+    out += fmt::format("\\u{:04x}", c1 ? next : c);
+    i += c1 ? 1 : 0;
+    done = i + 1;
+  }
+  if (done == 0) return json;
+  return out.append(json, done);
+}
+
+}  // namespace
+
+std::string json_text(const ordered_json& json) {
+  return with_controls_escaped(json.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+}
+
+std::string json_line(const ordered_json& json) {
+  return with_controls_escaped(json.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+}
+
+std::string show_exit(const claim::Job& job) {
+  const bool ended = job.outcome.cause != claim::EndCause::none && !claim::is_live(job.state);
+  return ended ? show_exit(job.outcome) : "-";
+}
+
+std::string show_exit(const claim::Outcome& ended) {
+  if (ended.signal > 0) return fmt::format("{}:{}", std::max(ended.exit_code, 0), ended.signal);
+  return ended.exit_code >= 0 ? std::to_string(ended.exit_code) : "-";
+}
+
+std::string show_peak(const claim::Outcome& ended) {
+  return ended.max_rss.value == 0 ? "-" : show_bytes(ended.max_rss);
+}
+
+std::string show_read(const claim::Outcome& ended) {
+  return ended.activity.io ? show_bytes(ended.activity.io->read) : "-";
+}
+
+std::string show_written(const claim::Outcome& ended) {
+  return ended.activity.io ? show_bytes(ended.activity.io->written) : "-";
+}
+
+void add_activity(ordered_json& out, const claim::Outcome& ended) {
+  const Activity& a = ended.activity;
+  out["read_bytes"] = a.io ? ordered_json(a.io->read.value) : ordered_json(nullptr);
+  out["written_bytes"] = a.io ? ordered_json(a.io->written.value) : ordered_json(nullptr);
+  const bool measured = is_measured(ended);
+  const auto put = [&](const char* key, std::uint64_t value) {
+    out[key] = measured ? ordered_json(value) : ordered_json(nullptr);
+  };
+  put("storage_read_bytes", a.storage.read.value);
+  put("storage_written_bytes", a.storage.written.value);
+  put("voluntary_switches", a.voluntary_switches);
+  put("involuntary_switches", a.involuntary_switches);
+}
+
+bool is_measured(const claim::Outcome& ended) {
+  if (ended.started_at.count() == 0 || ended.cause == claim::EndCause::not_started) return false;
+  return ended.cpu_time.count() > 0 || ended.max_rss.value > 0 || ended.activity != Activity{};
+}
+
+bool never_reached(const claim::WorkflowState& workflow) {
+  return workflow.of(JobState::pending_failed) + workflow.of(JobState::held) +
+             workflow.of(JobState::ready) ==
+         0;
+}
+
+std::string show_blocked(const claim::WorkflowState& workflow) {
+  const claim::WorkflowState& w = workflow;
+  if (never_reached(w)) return "were never reached: a job that they depend on did not complete";
+  std::string causes;
+  const auto add = [&](bool there, std::string_view cause) {
+    if (there) causes += fmt::format("{}{}", causes.empty() ? "" : ", or ", cause);
+  };
+  add(w.of(JobState::pending_failed) > 0, "for the decision about what failed (pending_failed)");
+  add(w.of(JobState::held) > 0, "for what is held");
+  add(w.of(JobState::ready) > 0, "for what is not started any more");
+  add(w.of(JobState::failed) + w.of(JobState::terminated) + w.of(JobState::canceled) > w.unmet,
+      "in vain for what did not complete");
+  return "wait " + causes;
+}
+
+std::string show_left(const claim::WorkflowState& workflow) {
+  std::string left;
+  const auto add = [&](std::uint64_t n, std::string_view what) {
+    if (n > 0) left += fmt::format("{}{} {}", left.empty() ? "left: " : ", ", n, what);
+  };
+  add(workflow.ending, "canceled job(s) that a worker, perhaps a dead one, still has to end");
+  add(workflow.actions.running, "action(s) that a worker, perhaps a dead one, has");
+  add(workflow.actions.due, "action(s) that nobody has run");
+  if (!left.empty()) left += "; a worker that stays until that lease has run out goes on with it";
+  return left;
+}
+
+std::string_view workflow_verdict(const claim::WorkflowState& workflow, std::uint64_t living) {
+  if (workflow.all_completed() && workflow.finished()) return "completed";
+  if (workflow.finished()) {
+    const bool waits = workflow.of(JobState::held) + workflow.of(JobState::pending_failed) > 0;
+    return waits ? "waiting" : "failed";
+  }
+  const std::uint64_t held =
+      workflow.of(JobState::claimed) + workflow.of(JobState::running) + workflow.ending;
+  return living > 0 || held + workflow.actions.running > 0 ? "running" : "waiting";
+}
+
+}  // namespace torc::report

@@ -1,0 +1,54 @@
+// A job as reading commands show it: the claims' record, its name, the worker that had it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "lib/claim/claimer.h"
+#include "lib/workflow/context.h"
+#include "lib/workflow/workflow_plan.h"
+
+namespace torc::report {
+
+// {id, name, state, attempt, exit_code, signal, host, worker, claimed_at, started_at, ended_at,
+// not_before, max_rss_bytes, cpu_seconds, cause, because}; times in seconds since 1970, null where
+// there is nothing.
+[[nodiscard]] nlohmann::ordered_json job_json(const claim::Reader& reader,
+                                              workflow::RecipeBook& book, JobId id,
+                                              const claim::Job& job);
+
+// As printed: indented, or on one line. Bytes that are no UTF-8 (a path may have them) are
+// replaced.
+[[nodiscard]] std::string json_text(const nlohmann::ordered_json& json);
+[[nodiscard]] std::string json_line(const nlohmann::ordered_json& json);
+
+// "0", "3", "0:9" (exit code:signal, as sacct writes them), "152:15" (torc's code for the end that
+// the signal brought), "-" before the end.
+[[nodiscard]] std::string show_exit(const claim::Job& job);
+[[nodiscard]] std::string show_exit(const claim::Outcome& ended);
+// "-" where it is not known.
+[[nodiscard]] std::string show_peak(const claim::Outcome& ended);
+[[nodiscard]] std::string show_read(const claim::Outcome& ended);
+[[nodiscard]] std::string show_written(const claim::Outcome& ended);
+// Whether it ran, and somebody could tell what it used.
+[[nodiscard]] bool is_measured(const claim::Outcome& ended);
+// Of an attempt that ended: {read_bytes, written_bytes, storage_read_bytes, storage_written_bytes,
+// voluntary_switches, involuntary_switches}; null where they are not known.
+void add_activity(nlohmann::ordered_json& out, const claim::Outcome& ended);
+
+// Of a finished workflow with blocked jobs: whether all that they wait for is over, so that nothing
+// reaches them any more.
+[[nodiscard]] bool never_reached(const claim::WorkflowState& workflow);
+// "wait for the decision about what failed (pending_failed)", "were never reached: …".
+[[nodiscard]] std::string show_blocked(const claim::WorkflowState& workflow);
+
+// What the worker leaves undone that the states of jobs do not tell: "1 canceled job(s) are still
+// to be ended …". Empty: nothing.
+[[nodiscard]] std::string show_left(const claim::WorkflowState& workflow);
+
+// Whole-workflow verdict: completed, failed, running, waiting (jobs are ready, nobody
+// works; or all that is left is held).
+[[nodiscard]] std::string_view workflow_verdict(const claim::WorkflowState& workflow,
+                                                std::uint64_t living);
+
+}  // namespace torc::report

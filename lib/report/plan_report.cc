@@ -1,0 +1,285 @@
+#include "lib/report/plan_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
+#include "lib/base/table.h"
+#include "lib/report/graph.h"
+#include "lib/spec/quantity.h"
+
+namespace torc::report {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t kShownStages = 40;
+constexpr std::size_t kShownParts = 8;  // of a stage
+constexpr std::size_t kShownPath = 12;  // jobs of the critical path
+
+double hours(std::chrono::seconds s) {
+  return static_cast<double>(s.count()) / 3600;
+}
+
+void add(Amount& amount, const spec::ResourceRequirements& needs, std::uint64_t jobs) {
+  const double n = static_cast<double>(jobs) * needs.num_nodes * hours(needs.runtime);
+  amount.core_hours += n * needs.num_cpus;
+  amount.gpu_hours += n * needs.num_gpus;
+  if (needs.num_nodes > 1) amount.node_hours += n;
+  amount.jobs += jobs;
+  if (needs.runtime.count() == 0) amount.without_runtime += jobs;
+}
+
+void add(Demand& demand, const spec::ExpandedEntry& entry) {
+  const spec::ResourceRequirements& needs = entry.resources;
+  add(demand.amount, needs, entry.count);
+  demand.cpus = std::max(demand.cpus, needs.num_cpus);
+  demand.gpus = std::max(demand.gpus, needs.num_gpus);
+  demand.nodes = std::max(demand.nodes, needs.num_nodes);
+  demand.memory = std::max(demand.memory, needs.memory);
+  demand.runtime = std::max(demand.runtime, needs.runtime);
+  const bool known =
+      std::find(demand.labels.begin(), demand.labels.end(), entry.label) != demand.labels.end();
+  if (!entry.label.empty() && !known) demand.labels.push_back(entry.label);
+}
+
+const spec::ExpandedEntry& entry_at(const workflow::LoadedSpec& loaded, std::size_t i) {
+  return loaded.expansion->entries[i];
+}
+
+const std::string& written_name(const workflow::LoadedSpec& loaded, std::size_t entry) {
+  return loaded.workflow->jobs[entry_at(loaded, entry).source].name;
+}
+
+void add_stages(PlanReport& plan, const workflow::LoadedSpec& loaded) {
+  plan.stages.resize(plan.outline.stages);
+  for (const spec::Segment& segment : plan.outline.segments) {
+    PlanStage& stage = plan.stages[segment.stage];
+    const spec::ResourceRequirements& needs = entry_at(loaded, segment.entry).resources;
+    stage.jobs += segment.count;
+    stage.cpus += segment.count * needs.num_nodes * needs.num_cpus;
+    stage.gpus += segment.count * needs.num_nodes * needs.num_gpus;
+    if (!stage.parts.empty() && stage.parts.back().entry == segment.entry)
+      stage.parts.back().jobs += segment.count;
+    else
+      stage.parts.push_back({segment.entry, segment.count});
+  }
+  for (PlanStage& stage : plan.stages) {
+    std::stable_sort(stage.parts.begin(), stage.parts.end(),
+                     [](const StagePart& a, const StagePart& b) { return a.jobs > b.jobs; });
+  }
+  const auto widest =
+      std::max_element(plan.stages.begin(), plan.stages.end(),
+                       [](const PlanStage& a, const PlanStage& b) { return a.jobs < b.jobs; });
+  plan.widest = static_cast<std::size_t>(widest - plan.stages.begin());
+}
+
+std::string jobs_text(std::uint64_t n) {
+  return fmt::format("{} job{}", show_count(n), n == 1 ? "" : "s");
+}
+
+std::string hours_text(double h) {
+  return h < 10 ? fmt::format("{:.2g}", h) : show_count(static_cast<std::uint64_t>(h + 0.5));
+}
+
+std::string stages_text(const PlanReport& plan, const workflow::LoadedSpec& loaded) {
+  Table table({{"stage", Align::right},
+               {"jobs", Align::right},
+               {"entry"},
+               {"each needs"},
+               {"scheduler"},
+               {"label"}});
+  for (std::size_t s = 0; s < std::min(plan.stages.size(), kShownStages); ++s) {
+    const std::vector<StagePart>& parts = plan.stages[s].parts;
+    // Never a line that says that one line is left out.
+    const std::size_t shown = parts.size() <= kShownParts + 1 ? parts.size() : kShownParts;
+    for (std::size_t p = 0; p < shown; ++p) {
+      const spec::ExpandedEntry& entry = entry_at(loaded, parts[p].entry);
+      table.add({p == 0 ? std::to_string(s + 1) : "", show_count(parts[p].jobs),
+                 printable(written_name(loaded, parts[p].entry)), show_needs(entry.resources),
+                 entry.scheduler.empty() ? "-" : entry.scheduler,
+                 entry.label.empty() ? "-" : printable(entry.label)});
+    }
+    if (parts.size() > shown) {
+      std::uint64_t rest = 0;
+      for (std::size_t p = shown; p < parts.size(); ++p) rest += parts[p].jobs;
+      table.add({"", show_count(rest), fmt::format("({} more entries)", parts.size() - shown), "",
+                 "", ""});
+    }
+  }
+  std::string out = table.text();
+  if (plan.stages.size() > kShownStages)
+    out += fmt::format("({} more stages; --json has all)\n", plan.stages.size() - kShownStages);
+  return out;
+}
+
+std::string path_text(const PlanReport& plan, const workflow::LoadedSpec& loaded) {
+  const std::vector<std::uint64_t>& path = plan.outline.critical;
+  std::string out;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (path.size() > kShownPath && i == kShownPath / 2) {
+      out += fmt::format("({} more) -> ", path.size() - kShownPath);
+      i += path.size() - kShownPath;
+    }
+    const auto runtime = spec::entry_of(*loaded.expansion, path[i]).resources.runtime;
+    out += printable(spec::name_of(*loaded.expansion, path[i]));
+    out += runtime.count() > 0 ? fmt::format(" ({})", spec::to_text(runtime)) : " (?)";
+    if (i + 1 < path.size()) out += " -> ";
+  }
+  return out;
+}
+
+std::string amount_text(const Amount& amount) {
+  std::string out = fmt::format("{} core-hours", hours_text(amount.core_hours));
+  if (amount.gpu_hours > 0) out += fmt::format(", {} GPU-hours", hours_text(amount.gpu_hours));
+  if (amount.node_hours > 0)
+    out += fmt::format(", {} node-hours of whole nodes", hours_text(amount.node_hours));
+  if (amount.without_runtime > 0) {
+    out +=
+        amount.without_runtime == amount.jobs
+            ? ", for no job declares a runtime"
+            : fmt::format(", not counting {} without a runtime", jobs_text(amount.without_runtime));
+  }
+  return out;
+}
+
+std::string has_text(const spec::SlurmScheduler& s) {
+  std::string out = fmt::format("{} node{}", s.nodes, s.nodes == 1 ? "" : "s");
+  if (!s.walltime.empty()) out += ", walltime " + s.walltime;
+  if (!s.mem.empty()) out += ", mem " + s.mem;
+  if (!s.gres.empty()) out += ", gres " + s.gres;
+  return out;
+}
+
+std::string demands_text(const PlanReport& plan, const workflow::LoadedSpec& loaded) {
+  const auto headroom = loaded.workflow->kept_free();
+  std::string out;
+  for (const auto& [name, demand] : plan.demands) {
+    out += fmt::format("{}: {}, {}\n", name.empty() ? "any worker" : "scheduler " + name,
+                       jobs_text(demand.amount.jobs), amount_text(demand.amount));
+    out += fmt::format(
+        "  a node must have {} CPU{}{}, {}", demand.cpus, demand.cpus == 1 ? "" : "s",
+        demand.gpus > 0 ? fmt::format(", {} GPU{}", demand.gpus, demand.gpus == 1 ? "" : "s") : "",
+        spec::to_text(demand.memory));
+    if (demand.nodes > 1) out += fmt::format("; {} nodes at a time", demand.nodes);
+    if (demand.runtime.count() > 0)
+      out += fmt::format("; walltime {} or more", spec::to_text(demand.runtime + headroom));
+    out += '\n';
+    for (const spec::SlurmScheduler& s : loaded.workflow->slurm_schedulers) {
+      if (s.name == name) out += fmt::format("  it asks for {}\n", has_text(s));
+    }
+    for (const std::string& label : demand.labels)
+      out += fmt::format("  some jobs want workers with the label {}\n", printable(label));
+  }
+  return out;
+}
+
+std::string budget_text(const PlanReport& plan, const workflow::LoadedSpec& loaded) {
+  const spec::Budget& budget = loaded.workflow->budget;
+  if (!budget.core_hours) return {};
+  const bool over = plan.total.core_hours > *budget.core_hours;
+  return fmt::format("budget: {:g} core-hours, {} the {} of declared runtimes\n",
+                     *budget.core_hours, over ? "less than" : "enough for",
+                     hours_text(plan.total.core_hours));
+}
+
+}  // namespace
+
+PlanReport make_plan_report(const workflow::LoadedSpec& loaded) {
+  PlanReport plan;
+  plan.outline = spec::outline(*loaded.expansion);
+  add_stages(plan, loaded);
+  for (const spec::ExpandedEntry& entry : loaded.expansion->entries) {
+    add(plan.total, entry.resources, entry.count);
+    add(plan.demands[entry.scheduler], entry);
+  }
+  return plan;
+}
+
+std::string to_text(const PlanReport& plan, const workflow::LoadedSpec& loaded) {
+  const PlanStage& widest = plan.stages[plan.widest];
+  std::string out = fmt::format("workflow '{}': {} in {} stage{}\n\n",
+                                printable(loaded.workflow->name), jobs_text(loaded.expansion->jobs),
+                                plan.stages.size(), plan.stages.size() == 1 ? "" : "s");
+  out += stages_text(plan, loaded);
+  out += fmt::format("\nwidest point: stage {} with {}: {} CPU{}{} if all ran at once\n",
+                     plan.widest + 1, jobs_text(widest.jobs), show_count(widest.cpus),
+                     widest.cpus == 1 ? "" : "s",
+                     widest.gpus > 0 ? fmt::format(" and {} GPU(s)", show_count(widest.gpus)) : "");
+  if (plan.outline.length.count() > 0) {
+    out += fmt::format("critical path: {}: {}\n", spec::to_text(plan.outline.length),
+                       path_text(plan, loaded));
+  } else {
+    out += "critical path: unknown, for no job declares a runtime\n";
+  }
+  out += fmt::format("work: {}\n", amount_text(plan.total));
+  return out + budget_text(plan, loaded) + "\n" + demands_text(plan, loaded);
+}
+
+namespace {
+
+ordered_json amount_json(const Amount& a) {
+  return {{"jobs", a.jobs},
+          {"core_hours", a.core_hours},
+          {"gpu_hours", a.gpu_hours},
+          {"node_hours", a.node_hours},
+          {"jobs_without_runtime", a.without_runtime}};
+}
+
+ordered_json needs_json(const spec::ResourceRequirements& r) {
+  return {{"cpus", r.num_cpus},
+          {"gpus", r.num_gpus},
+          {"nodes", r.num_nodes},
+          {"memory_bytes", r.memory.value},
+          {"runtime_seconds", r.runtime.count()}};
+}
+
+}  // namespace
+
+ordered_json to_json(const PlanReport& plan, const workflow::LoadedSpec& loaded) {
+  ordered_json stages = ordered_json::array();
+  for (const PlanStage& stage : plan.stages) {
+    ordered_json parts = ordered_json::array();
+    for (const StagePart& part : stage.parts) {
+      const spec::ExpandedEntry& entry = entry_at(loaded, part.entry);
+      ordered_json one = {{"entry", written_name(loaded, part.entry)}, {"jobs", part.jobs}};
+      one.update(needs_json(entry.resources));
+      one["scheduler"] = entry.scheduler;
+      one["label"] = entry.label;
+      parts.push_back(std::move(one));
+    }
+    stages.push_back({{"jobs", stage.jobs},
+                      {"cpus", stage.cpus},
+                      {"gpus", stage.gpus},
+                      {"entries", std::move(parts)}});
+  }
+  ordered_json path = ordered_json::array();
+  for (const std::uint64_t job : plan.outline.critical)
+    path.push_back(spec::name_of(*loaded.expansion, job));
+  ordered_json demands = ordered_json::array();
+  const auto headroom = loaded.workflow->kept_free();
+  for (const auto& [name, d] : plan.demands) {
+    ordered_json one = {{"scheduler", name}};
+    one.update(amount_json(d.amount));
+    one["node_cpus"] = d.cpus;
+    one["node_gpus"] = d.gpus;
+    one["node_memory_bytes"] = d.memory.value;
+    one["nodes"] = d.nodes;
+    one["walltime_seconds"] = d.runtime.count() > 0 ? (d.runtime + headroom).count() : 0;
+    one["labels"] = d.labels;
+    demands.push_back(std::move(one));
+  }
+  return {{"workflow", loaded.workflow->name},
+          {"jobs", loaded.expansion->jobs},
+          {"stages", std::move(stages)},
+          {"widest_stage", plan.widest + 1},
+          {"critical_path_seconds", plan.outline.length.count()},
+          {"critical_path", std::move(path)},
+          {"total", amount_json(plan.total)},
+          {"schedulers", std::move(demands)}};
+}
+
+}  // namespace torc::report

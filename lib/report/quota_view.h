@@ -1,0 +1,52 @@
+// How far limits and the budget are used up, and which ready jobs they keep from starting: for
+// `torc status` and `torc job`.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/claim/budget.h"
+#include "lib/claim/claimer.h"
+#include "lib/claim/limit.h"
+#include "lib/workflow/context.h"
+#include "lib/workflow/workflow_plan.h"
+
+namespace torc::report {
+
+struct QuotaView {
+  struct Held {
+    std::string name;  // of the first ready job of a class
+    claim::Requirement need;
+  };
+  std::vector<claim::LimitState> limits;
+  std::vector<claim::LimitState> full;  // of these, those that keep ready jobs waiting
+  std::optional<claim::Expense> budget;
+  std::vector<Held> beyond_budget;  // ready jobs that it keeps from starting, the first few
+};
+
+// Costs as much as there are limits and classes with ready jobs.
+[[nodiscard]] Result<QuotaView> look_at_quota(const claim::Reader& reader,
+                                              workflow::RecipeBook& book);
+
+[[nodiscard]] std::string quota_text(const QuotaView& view);
+// {core_hours: {most, used, promised, left}, node_hours: …, holds_jobs}, null without a budget.
+[[nodiscard]] nlohmann::ordered_json budget_json(const QuotaView& view);
+// [{entry, most, running, holds_jobs}]
+[[nodiscard]] nlohmann::ordered_json limits_json(const QuotaView& view);
+
+// Why a job waits or was passed over, as lines of `torc job`: {"waits for", "prepare, train"}.
+struct ObstacleLine {
+  std::string_view name;
+  std::string text;
+};
+[[nodiscard]] std::vector<ObstacleLine> obstacle_lines(const claim::Reader& reader,
+                                                       workflow::RecipeBook& book, JobId id);
+
+// "1.50 of 100.00 core hours used, 2.00 promised to what runs, 96.50 left"
+[[nodiscard]] std::string show_budget(const claim::Expense& expense);
+
+}  // namespace torc::report

@@ -1,0 +1,451 @@
+#include "lib/report/why.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
+#include "lib/claim/override.h"
+#include "lib/claim/transition.h"
+#include "lib/claim/why.h"
+#include "lib/report/quota_view.h"
+#include "lib/report/why_remedy.h"
+#include "lib/report/why_worker.h"
+#include "lib/worker/worker_setup.h"
+#include "lib/workflow/living.h"
+
+namespace torc::report {
+namespace {
+
+using claim::JobState;
+
+constexpr std::size_t kNames = 5;
+// A chain of jobs that wait for each other is followed so far to where it begins.
+constexpr int kLongestChain = 100;
+
+// What a change of state of one upstream job would have to be, as words behind its name.
+std::string_view condition_words(claim::Condition condition) {
+  switch (condition) {
+    case claim::Condition::afterok:
+      return "must complete";
+    case claim::Condition::afternotok:
+      return "must end other than by completing (afternotok)";
+    case claim::Condition::afterany:
+      return "must be over (afterany)";
+    case claim::Condition::after:
+      return "must have started (after)";
+  }
+  return "";
+}
+
+class Inquiry {
+ public:
+  Inquiry(const workflow::Context& context, const claim::Reader& reader, workflow::RecipeBook& book,
+          std::string store, JobId id, const workflow::RecipeBook::Page& page,
+          const claim::Job& job)
+      : context_(context),
+        reader_(reader),
+        book_(book),
+        store_(std::move(store)),
+        id_(id),
+        page_(page),
+        job_(job),
+        name_(workflow::job_name(book, reader, id)) {}
+
+  Result<std::optional<Explanation>> run() {
+    look();
+    TORC_TRY(sound_);
+    return std::optional<Explanation>({id_, name_, job_, std::move(reasons_)});
+  }
+
+ private:
+  void note(Error error) {
+    if (sound_.ok()) sound_ = std::move(error);
+  }
+
+  void look() {
+    switch (job_.state) {
+      case JobState::held:
+        held();
+        return dependencies();
+      case JobState::blocked:
+        return dependencies();
+      case JobState::canceled:
+        return canceled();
+      case JobState::delayed:
+        return delayed();
+      case JobState::ready:
+        return ready();
+      case JobState::claimed:
+      case JobState::running:
+        return live();
+      case JobState::completed:
+        return completed();
+      case JobState::failed:
+      case JobState::terminated:
+        return failed();
+      case JobState::pending_failed:
+        return undecided();
+    }
+  }
+
+  void held() {
+    add("hold", "It is held: nobody claims it until it is released.", command("release"));
+  }
+
+  void undecided() {
+    add("failed",
+        fmt::format("It failed ({}), and waits for a decision (use_pending_failed).",
+                    worker::show_end(reader_, book_, id_, job_.outcome)),
+        fmt::format("{}, or {}: then it has failed", command("retry"), command("cancel")));
+  }
+
+  void dependencies() {
+    const claim::Obstacles found = claim::obstacles_of(reader_, id_, kNames);
+    const std::uint64_t all = std::max<std::uint64_t>(found.awaiting, found.awaited.size());
+    for (const claim::Awaited& a : found.awaited) depends_on(a);
+    if (all > found.awaited.size()) {
+      add("dependency",
+          fmt::format("And it waits for {} more job(s) that are not as they have to be.",
+                      show_count(all - found.awaited.size())),
+          fmt::format("look at them by name; torc results {} --failed shows what failed", store_));
+    }
+    // What can no longer be comes first, then what a person holds back.
+    std::stable_sort(reasons_.begin(), reasons_.end(), [](const Reason& a, const Reason& b) {
+      return (a.kind == "upstream") > (b.kind == "upstream");
+    });
+  }
+
+  void depends_on(const claim::Awaited& a) {
+    const std::string who = shown(a.job);
+    const std::string text =
+        fmt::format("It waits for {}, which {}, and is {}{}.", who, condition_words(a.condition),
+                    claim::to_string(a.state), place_of(a.job));
+    switch (a.state) {
+      case JobState::failed:
+      case JobState::terminated:
+        return add("upstream", text, command("retry", a.job));
+      case JobState::canceled: {
+        const JobId root = claim::root_of_cancellation(reader_, a.job);
+        if (root == a.job) return add("upstream", text, command("retry", a.job));
+        return add("upstream",
+                   fmt::format("{} It was canceled because of {}.", text, state_of(root)),
+                   remedy_for(root));
+      }
+      case JobState::completed:
+        return add("upstream", text + " That can no longer come true.", command("reset", a.job));
+      case JobState::held:
+        return add("upstream", text, command("release", a.job));
+      case JobState::pending_failed:
+        return add("upstream", text,
+                   fmt::format("{}, or {}: then it has failed", command("retry", a.job),
+                               command("cancel", a.job)));
+      case JobState::blocked: {
+        const JobId root = root_of(a.job);
+        const claim::Job at = claim::read_job(reader_, root).value_or(claim::Job{});
+        return add("dependency",
+                   fmt::format("{} What holds it up begins with {}, which is {}{}.", text,
+                               shown(root), claim::to_string(at.state), place_of(root)),
+                   fmt::format("see torc why {} {}", store_, word(root)));
+      }
+      case JobState::ready:
+      case JobState::delayed:
+        return add("dependency", text, fmt::format("see torc why {} {}", store_, word(a.job)));
+      case JobState::claimed:
+      case JobState::running:
+        return add("dependency", text, "nothing needs to be done");
+    }
+  }
+
+  // Up the first of what each waits for, to one that does not wait for another.
+  JobId root_of(JobId id) {
+    for (int step = 0; step < kLongestChain; ++step) {
+      const auto next = claim::waits_for(reader_, id, 1);
+      if (next.empty()) break;
+      id = next.front();
+    }
+    return id;
+  }
+
+  void canceled() {
+    const claim::Outcome& o = job_.outcome;
+    if (job_.revoked != claim::Revoked::no) {
+      add("canceled", "It was canceled; its worker is ending it.",
+          fmt::format("{} lets it run again then", command("retry")));
+    } else if (claim::is_passed_over(job_)) {
+      const JobId root = claim::root_of_cancellation(reader_, id_);
+      const std::string because =
+          root == o.because
+              ? state_of(root)
+              : fmt::format("{}, and that because of {}", state_of(o.because), state_of(root));
+      if (o.cause == claim::EndCause::unmet) {
+        add("canceled",
+            fmt::format("It is not needed: the condition on which it starts can no longer come "
+                        "true, because of {}.",
+                        because),
+            "nothing needs to be done; should that job run again, this one waits again");
+      } else {
+        add("canceled",
+            fmt::format("It was canceled because of {}: it has cancel_on_blocking_job_failure.",
+                        because),
+            remedy_for(root));
+      }
+    } else {
+      add("canceled", fmt::format("It was canceled on request, {}.", show_time(o.ended_at)),
+          command("retry"));
+    }
+  }
+
+  // "b, which is failed (exit code 1)".
+  std::string state_of(JobId id) {
+    const claim::Job job = claim::read_job(reader_, id).value_or(claim::Job{});
+    return fmt::format("{}, which is {}{}", shown(id), claim::to_string(job.state), place_of(id));
+  }
+
+  // What lets those run again that were canceled because of this job.
+  std::string remedy_for(JobId root) {
+    const claim::Job job = claim::read_job(reader_, root).value_or(claim::Job{});
+    return command(job.state == JobState::completed ? "reset" : "retry", root);
+  }
+
+  void delayed() {
+    const WallTime now = context_.clock.wall_now();
+    const auto left = std::max<WallTime>(job_.not_before - now, WallTime{});
+    add("backoff",
+        fmt::format("Attempt {} failed ({}), and its failure handler tries it again {}{}.",
+                    job_.attempt, worker::show_end(reader_, book_, id_, job_.outcome),
+                    left.count() == 0 ? std::string("as soon as a worker asks for jobs")
+                                      : "in " + show_duration(left),
+                    retries()),
+        fmt::format("nothing needs to be done; {} makes it wait no longer", command("retry")));
+    const auto living = workflow::living_workers(context_, reader_);
+    if (!living) return note(living.error());
+    if (living->empty()) no_worker();
+  }
+
+  // ": retry 2 of 3", of the rule that let it be tried again; else nothing.
+  std::string retries() {
+    const auto rule = page_.handler ? claim::rule_for(*page_.handler, job_.outcome) : std::nullopt;
+    if (!rule) return "";
+    return fmt::format(": retry {} of {}", claim::read_retries(reader_, id_, job_).of(*rule),
+                       page_.handler->rules[*rule].max_retries);
+  }
+
+  void ready() {
+    const auto workflow = claim::read_workflow(reader_);
+    if (workflow.ok() && workflow->halted()) {
+      add("max_failures",
+          fmt::format(
+              "{} job(s) of the workflow failed and max_failures is {}: nothing more is "
+              "claimed.",
+              show_count(workflow->of(JobState::failed) + workflow->of(JobState::terminated)),
+              show_count(workflow->max_failures)),
+          fmt::format("torc retry {} --failed", store_));
+    }
+    if (workflow.ok() && workflow->actions.gates > 0) {
+      add("action",
+          fmt::format("No job starts before the actions of on_workflow_start have ended; {} of "
+                      "them have not.",
+                      show_count(workflow->actions.gates)),
+          fmt::format("torc actions {} shows how far they are", store_));
+    }
+    const claim::Obstacles found = claim::obstacles_of(reader_, id_, kNames);
+    if (found.budget) {
+      add("budget", fmt::format("The budget keeps it waiting: {}.", show_budget(*found.budget)),
+          fmt::format("give it less with torc set {} {} runtime=… cpus=…, or wait for what is "
+                      "promised to running jobs and not used up",
+                      store_, word(id_)));
+    }
+    if (found.limit) {
+      add("limit",
+          fmt::format("{} of at most {} jobs of its entry '{}' run.", show_count(found.limit->used),
+                      show_count(found.limit->limit.most), printable(found.limit->limit.entry)),
+          "nothing needs to be done: it starts when one of them has ended");
+    }
+    if (claim::is_suspect(job_)) {
+      add("suspect",
+          fmt::format(
+              "A worker died while it had this job, which may be why: it waits for a worker "
+              "that has {}, and is started there alone. Losses that count "
+              "against crash_limit: {}.",
+              claim::alone(job_) == claim::Alone::entirely ? "nothing else to do"
+                                                           : "nothing to do but other such jobs",
+              job_.lost),
+          "nothing needs to be done; a cancel and a retry of the job take the suspicion from it");
+    }
+    const claim::Rank rank = claim::read_rank(reader_, id_).value_or(claim::Rank{});
+    const bool held_back = !reasons_.empty();
+    WorkerInquiry workers(context_, reader_, store_, word(id_));
+    auto more = workers.look(claim::read_class(reader_, rank.job_class), rank.priority, held_back);
+    if (!more) return note(more.error());
+    for (Reason& r : *more) reasons_.push_back(std::move(r));
+    cut_off();
+  }
+
+  // What may keep it from ever being done.
+  void cut_off() {
+    const claim::Outcome& o = job_.outcome;
+    if (job_.stopped == 0 || o.cause != claim::EndCause::allocation_ended) return;
+    const std::string ran =
+        o.started_at.count() > 0 && o.ended_at > o.started_at
+            ? fmt::format(", after {}", show_duration(o.ended_at - o.started_at))
+            : std::string();
+    add("time",
+        fmt::format("It was ended {} before it was done, the last time with the time of its "
+                    "worker{}. When that has happened {} times it is given up.",
+                    job_.stopped == 1 ? "once" : fmt::format("{} times", job_.stopped), ran,
+                    claim::kMostStops),
+        fmt::format("torc set {} {} runtime=… with what it needs: no worker that has less time "
+                    "left takes it then",
+                    store_, word(id_)));
+  }
+
+  void no_worker() { add("no_worker", "No worker is at work.", how_to_start()); }
+
+  void live() {
+    const auto worker = claim::read_worker(reader_, job_.worker);
+    const std::string where = worker ? place(*worker) : "?";
+    const bool gone = worker && !workflow::may_live(context_, worker->info);
+    const WallTime now = context_.clock.wall_now();
+    if (job_.state == JobState::claimed) {
+      add("claimed",
+          fmt::format("{} claimed it {} and starts it as soon as it has room.", where,
+                      show_age(job_.claimed_at, now)),
+          "nothing needs to be done");
+    } else {
+      const auto need = claim::read_class(reader_, rank_class()).need;
+      const std::string limit = need.runtime.count() > 0
+                                    ? fmt::format(", and may run until {}",
+                                                  show_time(job_.outcome.started_at + need.runtime))
+                                    : std::string();
+      add("running",
+          fmt::format("It runs, attempt {}, with {}, since {}{}.", job_.attempt, where,
+                      show_time(job_.outcome.started_at), limit),
+          fmt::format("torc logs {} {} -f shows what it prints", store_, word(id_)));
+    }
+    if (gone) {
+      add("no_worker",
+          fmt::format(
+              "That worker is no longer there. A worker on this machine hands its jobs on at "
+              "once, one elsewhere when its lease of {} has run out.",
+              show_duration(worker->ttl)),
+          how_to_start());
+    }
+  }
+
+  std::string how_to_start() const {
+    return remedy_without_worker(context_, claim::read_class(reader_, rank_class()), store_,
+                                 word(id_));
+  }
+
+  std::uint32_t rank_class() const {
+    return claim::read_rank(reader_, id_).value_or(claim::Rank{}).job_class;
+  }
+
+  void completed() {
+    const claim::Outcome& o = job_.outcome;
+    add("completed",
+        fmt::format("It completed with attempt {}, {}, after {}{}.", job_.attempt,
+                    show_time(o.ended_at), show_duration(o.ended_at - o.started_at), with_worker()),
+        fmt::format("{} shows what it printed", logs()));
+  }
+
+  void failed() {
+    const claim::Outcome& o = job_.outcome;
+    std::string text =
+        fmt::format("It {} with attempt {}, {}: {}{}.",
+                    job_.state == JobState::failed ? "failed" : "was terminated", job_.attempt,
+                    show_time(o.ended_at), worker::show_end(reader_, book_, id_, o), with_worker());
+    const auto rule = page_.handler ? claim::rule_for(*page_.handler, o) : std::nullopt;
+    if (claim::is_loss(o.cause) && job_.lost > 0) {
+      text += fmt::format(" It was running on {} worker(s) that were lost.", job_.lost);
+    } else if (rule) {
+      text += fmt::format(" Its failure handler has tried it again {} of {} time(s).",
+                          claim::read_retries(reader_, id_, job_).of(*rule),
+                          page_.handler->rules[*rule].max_retries);
+    } else if (page_.handler) {
+      text += " Its failure handler has no rule for that.";
+    }
+    if (o.cause == claim::EndCause::allocation_ended)
+      text += " It is not tried again: that has happened too often.";
+    if (o.cause == claim::EndCause::not_started) {
+      add("failed", std::move(text),
+          fmt::format("it printed nothing; when that is mended, {} lets it run again",
+                      command("retry")));
+      return;
+    }
+    const auto need = claim::read_class(reader_, rank_class()).need;
+    const auto more = more_of_it(o, need, store_, word(id_));
+    add("failed", std::move(text),
+        more ? fmt::format("{}; {} shows what it printed", *more, logs())
+             : fmt::format("{} shows what it printed; {} lets it run again", logs(),
+                           command("retry")));
+  }
+
+  std::string logs() const {
+    const bool by_signal = job_.state != JobState::completed;
+    return fmt::format("torc logs {} {}{}", store_, word(id_), by_signal ? " --stderr" : "");
+  }
+
+  // " since …, with worker 3 on node7" behind what somebody waits for; nothing where it says
+  // nothing.
+  std::string place_of(JobId id) {
+    const auto job = claim::read_job(reader_, id);
+    if (!job) return "";
+    if (job->state == JobState::failed || job->state == JobState::terminated)
+      return fmt::format(" ({})", worker::show_end(reader_, book_, id, job->outcome));
+    if (job->state != JobState::running) return "";
+    const auto worker = claim::read_worker(reader_, job->worker);
+    return fmt::format(" since {}{}", show_time(job->outcome.started_at),
+                       worker ? ", with " + place(*worker) : "");
+  }
+
+  std::string with_worker() const {
+    const auto worker = claim::read_worker(reader_, job_.worker);
+    return worker ? ", with " + place(*worker) : "";
+  }
+
+  static std::string place(const claim::Worker& worker) {
+    const claim::WorkerInfo& i = worker.info;
+    return fmt::format("worker {} on {}{}", claim::raw(worker.epoch), printable(i.host),
+                       i.allocation.empty() ? "" : ", allocation " + i.allocation);
+  }
+
+  std::string shown(JobId id) { return printable(workflow::job_name(book_, reader_, id)); }
+  std::string word(JobId id) const {
+    return workflow::job_word(workflow::job_name(book_, reader_, id), id);
+  }
+  std::string command(const char* what) const { return command(what, id_); }
+  std::string command(const char* what, JobId id) const {
+    return fmt::format("torc {} {} {}", what, store_, word(id));
+  }
+  void add(std::string_view kind, std::string text, std::string remedy) {
+    reasons_.push_back({kind, std::move(text), std::move(remedy)});
+  }
+
+  const workflow::Context& context_;
+  const claim::Reader& reader_;
+  workflow::RecipeBook& book_;
+  const std::string store_;
+  const JobId id_;
+  const workflow::RecipeBook::Page& page_;
+  const claim::Job& job_;
+  const std::string name_;
+  std::vector<Reason> reasons_;
+  Result<void> sound_;  // of the records of workers
+};
+
+}  // namespace
+
+Result<std::optional<Explanation>> explain(const workflow::Context& context,
+                                           const claim::Reader& reader, workflow::RecipeBook& book,
+                                           const std::string& store, JobId id) {
+  const auto page = book.find(reader, id);
+  const auto job = claim::read_job(reader, id);
+  if (!page || !job) return std::optional<Explanation>();
+  return Inquiry(context, reader, book, store, id, *page, *job).run();
+}
+
+}  // namespace torc::report

@@ -1,0 +1,39 @@
+// Why a job is where it is: what keeps it from running and what would let it run, where it runs, or
+// how it ended. Costs what the job, the jobs that it waits for, the living workers and the resource
+// classes cost; nothing here grows with the number of jobs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/claim/claimer.h"
+#include "lib/workflow/context.h"
+#include "lib/workflow/workflow_plan.h"
+
+namespace torc::report {
+
+struct Reason {
+  // One word for scripts: hold, dependency, upstream, canceled, backoff, max_failures, action,
+  // limit, budget, no_worker, nodes, scheduler, label, time, cpus, gpus, memory, node, queue,
+  // claimed, running, completed, failed.
+  std::string_view kind;
+  std::string text;    // sentences
+  std::string remedy;  // what helps, or that nothing needs to be done
+};
+
+struct Explanation {
+  JobId id{};
+  std::string name;
+  claim::Job job;
+  std::vector<Reason> reasons;  // the most important first; never empty
+};
+
+// nullopt: the job's template cannot be read. `store`: the store as a word of the commands that are
+// recommended.
+Result<std::optional<Explanation>> explain(const workflow::Context& context,
+                                           const claim::Reader& reader, workflow::RecipeBook& book,
+                                           const std::string& store, JobId id);
+
+}  // namespace torc::report

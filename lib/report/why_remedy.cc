@@ -1,0 +1,109 @@
+#include "lib/report/why_remedy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "lib/base/quantities.h"
+#include "lib/claim/why.h"
+#include "lib/exec/machine.h"
+
+namespace torc::report {
+namespace {
+
+constexpr ByteCount kMemoryStep = mebibytes(64);
+constexpr std::chrono::seconds kTimeStep{60};
+
+std::string set_and_retry(const std::string& store, const std::string& job,
+                          const std::string& setting, const std::string& why) {
+  return fmt::format("torc set {0} {1} {2} ({3}), then torc retry {0} {1}", store, job, setting,
+                     why);
+}
+
+// Half more than it had reached when it was ended, in steps that people write; in MiB.
+std::uint64_t more_memory(const claim::Outcome& o, const claim::Requirement& had) {
+  const std::uint64_t most = std::max(o.max_rss.value, had.memory.value);
+  const std::uint64_t steps = (most + most / 2 + kMemoryStep.value - 1) / kMemoryStep.value;
+  return std::max<std::uint64_t>(1, steps) * kMemoryStep.value / mebibytes(1).value;
+}
+
+// Twice what it ran, or what it might.
+std::uint64_t more_minutes(const claim::Outcome& o, const claim::Requirement& had) {
+  const auto ran = std::chrono::duration_cast<std::chrono::seconds>(o.ended_at - o.started_at);
+  const auto most = 2 * std::max(ran, had.runtime);
+  return static_cast<std::uint64_t>(
+      std::max<std::int64_t>(1, (most + kTimeStep - std::chrono::seconds(1)) / kTimeStep));
+}
+
+// As a worker that is started here, now, would register.
+claim::WorkerInfo worker_here(const workflow::Context& context) {
+  const exec::Machine machine = exec::detect(context.env);
+  claim::WorkerInfo info;
+  info.any_binding = true;
+  info.cpus = machine.cpus;
+  info.gpus = static_cast<std::uint32_t>(machine.gpus.size());
+  info.memory = machine.memory;
+  const std::string end = context.env("SLURM_JOB_END_TIME").value_or("");
+  std::int64_t seconds = 0;
+  const auto read = std::from_chars(end.data(), end.data() + end.size(), seconds);
+  if (read.ec == std::errc() && seconds > 0) info.ends_at = std::chrono::seconds(seconds);
+  return info;
+}
+
+// "it needs 2 GPU(s), and there are 0"; empty: nothing.
+std::string lacks_of(const claim::JobClass& job_class, const claim::Offer& here) {
+  const std::uint8_t lacks = claim::misfits_of(job_class, here);
+  const claim::Requirement& need = job_class.need;
+  namespace misfit = claim::misfit;
+  std::string text;
+  const auto add = [&](std::uint8_t what, const std::string& why) {
+    if ((lacks & what) != 0) text += (text.empty() ? "it needs " : "; ") + why;
+  };
+  add(misfit::kNodes, fmt::format("{} nodes, and a worker has one", need.nodes));
+  add(misfit::kCpus, fmt::format("{} CPUs, and there are {}", need.cpus, here.total_cpus));
+  add(misfit::kMemory,
+      fmt::format("{}, and there are {}", show_bytes(need.memory), show_bytes(here.total_memory)));
+  add(misfit::kGpus, fmt::format("{} GPU(s), and there are {}", need.gpus, here.total_gpus));
+  add(misfit::kTime, fmt::format("{}, and {} are left", show_duration(need.runtime),
+                                 show_duration(here.remaining.value_or(std::chrono::seconds(0)))));
+  return text;
+}
+
+}  // namespace
+
+std::optional<std::string> more_of_it(const claim::Outcome& o, const claim::Requirement& had,
+                                      const std::string& store, const std::string& job) {
+  if (o.cause == claim::EndCause::out_of_memory) {
+    return set_and_retry(store, job, fmt::format("memory={}m", more_memory(o, had)),
+                         o.max_rss.value > 0
+                             ? fmt::format("it had reached {}", show_bytes(o.max_rss))
+                             : fmt::format("it might use {}", show_bytes(had.memory)));
+  }
+  if (o.cause == claim::EndCause::timed_out) {
+    return set_and_retry(store, job, fmt::format("runtime={}m", more_minutes(o, had)),
+                         fmt::format("it might run {}", show_duration(had.runtime)));
+  }
+  if (o.cause == claim::EndCause::allocation_ended) {
+    return set_and_retry(store, job, fmt::format("runtime={}m", more_minutes(o, had)),
+                         "no worker that has less time left takes it then");
+  }
+  return std::nullopt;
+}
+
+std::string remedy_without_worker(const workflow::Context& context,
+                                  const claim::JobClass& job_class, const std::string& store,
+                                  const std::string& job) {
+  const std::string lacks =
+      lacks_of(job_class, claim::whole_offer(worker_here(context), context.clock.wall_now()));
+  const std::string cluster = fmt::format(
+      "the batch scripts in {}/slurm, if there are any, bring workers on the cluster", store);
+  if (lacks.empty()) return fmt::format("torc run {} works on this machine; {}", store, cluster);
+  return fmt::format(
+      "torc run on this machine would not take it: {}. Start torc worker {} where there is more, "
+      "or "
+      "let it need less: torc set {} {} …; {}",
+      lacks, store, store, job, cluster);
+}
+
+}  // namespace torc::report

@@ -1,0 +1,26 @@
+// What would let a job come further than it came, with values to put in. A part of why.h.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "lib/claim/claimer.h"
+#include "lib/claim/plan.h"
+#include "lib/workflow/context.h"
+
+namespace torc::report {
+
+// For a job that ran out of memory or time, and was given `had`: more of it, and how to try again.
+// `store`, `job`: as words of commands. nullopt: it ended otherwise.
+[[nodiscard]] std::optional<std::string> more_of_it(const claim::Outcome& outcome,
+                                                    const claim::Requirement& had,
+                                                    const std::string& store,
+                                                    const std::string& job);
+
+// How a job of this class gets a worker where there is none: what this machine, as this process may
+// use it, lacks for it is told instead of the command that would not run it.
+[[nodiscard]] std::string remedy_without_worker(const workflow::Context& context,
+                                                const claim::JobClass& job_class,
+                                                const std::string& store, const std::string& job);
+
+}  // namespace torc::report

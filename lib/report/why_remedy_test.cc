@@ -1,0 +1,61 @@
+#include "lib/report/why_remedy.h"
+
+#include <gtest/gtest.h>
+
+#include "lib/worker/session_fixture.h"
+
+namespace torc::report {
+namespace {
+
+using claim::EndCause;
+
+claim::Outcome ended_by(EndCause cause) {
+  claim::Outcome o;
+  o.cause = cause;
+  o.started_at = WallTime(std::chrono::hours(1));
+  o.ended_at = o.started_at + std::chrono::seconds(90);
+  return o;
+}
+
+TEST(WhyRemedy, what_ran_out_of_memory_needs_more_than_it_had_reached) {
+  claim::Outcome o = ended_by(EndCause::out_of_memory);
+  o.max_rss = mebibytes(100);
+  claim::Requirement had;
+  had.memory = mebibytes(96);
+  EXPECT_EQ(more_of_it(o, had, "s.torc", "a"),
+            "torc set s.torc a memory=192m (it had reached 100.0 MiB), then torc retry s.torc a");
+}
+
+TEST(WhyRemedy, what_ran_out_of_time_needs_more) {
+  claim::Requirement had;
+  had.runtime = std::chrono::seconds(90);
+  EXPECT_EQ(more_of_it(ended_by(EndCause::timed_out), had, "s.torc", "a"),
+            "torc set s.torc a runtime=3m (it might run 1 min 30 s), then torc retry s.torc a");
+}
+
+TEST(WhyRemedy, what_was_cut_off_with_its_worker_s_time_needs_a_worker_with_more) {
+  EXPECT_EQ(more_of_it(ended_by(EndCause::allocation_ended), {}, "s.torc", "a"),
+            "torc set s.torc a runtime=3m (no worker that has less time left takes it then), then "
+            "torc retry s.torc a");
+}
+
+TEST(WhyRemedy, other_ends_are_no_lack) {
+  EXPECT_EQ(more_of_it(ended_by(EndCause::exited), {}, "s.torc", "a"), std::nullopt);
+  EXPECT_EQ(more_of_it(ended_by(EndCause::not_started), {}, "s.torc", "a"), std::nullopt);
+}
+
+class WhyHere : public worker::SessionTest {};
+
+TEST_F(WhyHere, this_machine_is_recommended_only_for_what_it_can_run) {
+  claim::JobClass job;
+  EXPECT_TRUE(remedy_without_worker(context_, job, "s.torc", "a")
+                  .starts_with("torc run s.torc works on this machine"));
+  job.need.cpus = 1'000'000;
+  const std::string remedy = remedy_without_worker(context_, job, "s.torc", "a");
+  EXPECT_TRUE(
+      remedy.starts_with("torc run on this machine would not take it: it needs 1000000 CPUs"))
+      << remedy;
+}
+
+}  // namespace
+}  // namespace torc::report

@@ -1,0 +1,201 @@
+#include "lib/report/why_worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
+#include "lib/claim/why.h"
+#include "lib/exec/node_ledger.h"
+#include "lib/exec/node_member.h"
+#include "lib/report/why_remedy.h"
+#include "lib/worker/node_holders.h"
+#include "lib/workflow/living.h"
+
+namespace torc::report {
+namespace {
+
+using claim::JobState;
+namespace misfit = claim::misfit;
+
+constexpr std::size_t kShownNames = 5;
+
+// "'a', 'b', …", each once; empty ones left out.
+std::string names_of(const std::vector<claim::Worker>& workers,
+                     const std::string claim::WorkerInfo::*name) {
+  std::vector<std::string> names;
+  for (const claim::Worker& w : workers) {
+    const std::string& one = w.info.*name;
+    if (!one.empty() && std::find(names.begin(), names.end(), one) == names.end())
+      names.push_back(one);
+  }
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < kShownNames; ++i)
+    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", printable(names[i]));
+  return names.size() > kShownNames ? text + ", …" : text;
+}
+
+}  // namespace
+
+Result<std::vector<Reason>> WorkerInquiry::look(const claim::JobClass& job_class,
+                                                std::int32_t priority, bool held_back) {
+  std::vector<claim::Worker> workers;
+  std::uint64_t gone = 0;
+  TORC_TRY(claim::scan_workers(reader_, true, [&](const claim::Worker& w) {
+    if (workflow::may_live(context_, w.info)) {
+      workers.push_back(w);
+    } else {
+      ++gone;
+    }
+    return true;
+  }));
+  if (workers.empty()) {
+    nobody(job_class, gone);
+    return std::move(reasons_);
+  }
+  std::vector<claim::Worker> fitting;
+  const WallTime now = context_.clock.wall_now();
+  std::copy_if(workers.begin(), workers.end(), std::back_inserter(fitting),
+               [&](const claim::Worker& w) {
+                 return claim::could_fit(job_class, claim::whole_offer(w.info, now));
+               });
+  if (fitting.empty()) {
+    misfits(job_class, workers);
+  } else {
+    queue(job_class, priority, fitting, workers.size(), held_back);
+  }
+  return std::move(reasons_);
+}
+
+void WorkerInquiry::nobody(const claim::JobClass& job_class, std::uint64_t gone) {
+  const std::string dead =
+      gone == 0 ? ""
+                : fmt::format(" {} worker(s) of this machine are still registered and are gone.",
+                              show_count(gone));
+  add("no_worker", "It is ready, and no worker is at work." + dead,
+      remedy_without_worker(context_, job_class, store_, job_));
+}
+
+// One reason for each thing that some worker lacks, that of most workers first.
+void WorkerInquiry::misfits(const claim::JobClass& job_class,
+                            const std::vector<claim::Worker>& workers) {
+  const claim::Requirement& need = job_class.need;
+  const WallTime now = context_.clock.wall_now();
+  claim::Offer most;
+  std::chrono::seconds longest{0};
+  for (const claim::Worker& w : workers) {
+    const claim::Offer offer = claim::whole_offer(w.info, now);
+    most.total_cpus = std::max(most.total_cpus, offer.total_cpus);
+    most.total_gpus = std::max(most.total_gpus, offer.total_gpus);
+    most.total_memory = std::max(most.total_memory, offer.total_memory);
+    if (offer.remaining) longest = std::max(longest, *offer.remaining);
+  }
+  const auto count = [&](std::uint8_t what) {
+    return static_cast<std::uint64_t>(
+        std::count_if(workers.begin(), workers.end(), [&](const claim::Worker& w) {
+          return (claim::misfits_of(job_class, claim::whole_offer(w.info, now)) & what) != 0;
+        }));
+  };
+  std::vector<std::pair<std::uint64_t, Reason>> found;
+  const auto note = [&](std::uint8_t what, std::string_view kind, std::string text,
+                        std::string remedy) {
+    const std::uint64_t n = count(what);
+    if (n == 0) return;
+    const std::string who =
+        n == workers.size()
+            ? (n == 1 ? std::string("The only worker") : fmt::format("All {} workers", n))
+            : fmt::format("{} of {} workers", n, workers.size());
+    found.push_back(
+        {n, {kind, fmt::format("{} cannot take it: {}.", who, text), std::move(remedy)}});
+  };
+  const auto or_set = [&](std::string_view worker, const std::string& setting) {
+    return fmt::format("start a worker {}, or let it need less: torc set {} {} {}", worker, store_,
+                       job_, setting);
+  };
+  note(misfit::kNodes, "nodes", fmt::format("it needs {} nodes", need.nodes),
+       "workers of this version have one node each");
+  const std::string schedulers = names_of(workers, &claim::WorkerInfo::scheduler);
+  note(misfit::kScheduler, "scheduler",
+       fmt::format("it is bound to scheduler '{}'{}", printable(job_class.scheduler),
+                   schedulers.empty() ? ", and they serve none" : ", and they serve " + schedulers),
+       fmt::format("torc worker {} --scheduler {}, or submit that scheduler's batch script", store_,
+                   shell_word(job_class.scheduler)));
+  const std::string labels = names_of(workers, &claim::WorkerInfo::label);
+  note(misfit::kLabel, "label",
+       fmt::format("it asks for label '{}'{}", printable(job_class.label),
+                   labels.empty() ? ", and they have none" : ", and they have " + labels),
+       fmt::format("torc worker {} --label {}, or torc set {} {} label=", store_,
+                   shell_word(job_class.label), store_, job_));
+  note(misfit::kCpus, "cpus",
+       fmt::format("it needs {} CPUs, and they have at most {}", need.cpus, most.total_cpus),
+       or_set("with more", "cpus=…"));
+  note(misfit::kMemory, "memory",
+       fmt::format("it needs {}, and they have at most {}", show_bytes(need.memory),
+                   show_bytes(most.total_memory)),
+       or_set("with more", "memory=…"));
+  note(misfit::kGpus, "gpus",
+       fmt::format("it needs {} GPUs, and they have at most {}", need.gpus, most.total_gpus),
+       or_set("with more", "gpus=…"));
+  note(misfit::kTime, "time",
+       fmt::format("it declares {}, and the longest time that they have left is {}",
+                   show_duration(need.runtime), show_duration(longest)),
+       or_set("with more time", "runtime=…"));
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (auto& [n, reason] : found) reasons_.push_back(std::move(reason));
+}
+
+void WorkerInquiry::queue(const claim::JobClass& job_class, std::int32_t priority,
+                          const std::vector<claim::Worker>& fitting, std::size_t all,
+                          bool held_back) {
+  if (held_back) return;
+  std::uint64_t held = 0;
+  std::vector<claim::Worker> idle;
+  for (const claim::Worker& w : fitting) {
+    held += w.held;
+    if (w.held == 0) idle.push_back(w);
+  }
+  if (!idle.empty() && starved(idle)) return;
+  const auto crowd = claim::read_crowd(reader_);
+  const std::uint64_t ready = crowd.ok() ? crowd->ready : 1;
+  std::string text = fmt::format(
+      "{} of {} worker(s) can take it; they have {} job(s) now. {} job(s) are ready, "
+      "and those with a priority above {} go before it.",
+      show_count(fitting.size()), show_count(all), show_count(held), show_count(ready), priority);
+  if (job_class.need.nodes > 1) text += " It takes whole nodes, so only an idle worker can.";
+  if (!idle.empty()) {
+    add("queue", text + " One of them has nothing to do and claims jobs within half a minute.",
+        "nothing needs to be done");
+  } else {
+    add("queue", std::move(text),
+        fmt::format("nothing needs to be done; more workers, or torc set {} {} priority={}, let it "
+                    "start sooner",
+                    store_, job_, priority + 1));
+  }
+}
+
+bool WorkerInquiry::starved(const std::vector<claim::Worker>& idle) {
+  const bool here = std::all_of(idle.begin(), idle.end(), [&](const claim::Worker& w) {
+    return workflow::is_here(w.info, context_.world.host,
+                             {context_.world.boot_id, context_.world.pid_namespace});
+  });
+  if (!here) return false;
+  const auto workers = exec::NodeLedger::look(exec::node_place(context_.env, context_.world.host));
+  if (!workers) return false;
+  const bool all = std::all_of(idle.begin(), idle.end(), [&](const claim::Worker& w) {
+    return worker::waits_for_node(*workers, w.info.pid);
+  });
+  const std::string holders = worker::show_holders(context_, *workers, idle.front().info.pid);
+  if (!all || holders.empty()) return false;
+  add("node",
+      fmt::format("Worker {} on {} could take it, and waits for the CPUs of its node, which others "
+                  "have: {}.",
+                  claim::raw(idle.front().epoch), printable(idle.front().info.host), holders),
+      "nothing needs to be done: it starts when they have ended jobs; torc node shows who has "
+      "what");
+  return true;
+}
+
+}  // namespace torc::report

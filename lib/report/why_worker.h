@@ -1,0 +1,44 @@
+// Why no worker takes a ready job: nobody works, none of those that do could ever take it, or all
+// that could are busy. A part of why.h.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/claim/claimer.h"
+#include "lib/report/why.h"
+#include "lib/workflow/context.h"
+
+namespace torc::report {
+
+class WorkerInquiry {
+ public:
+  // All but the strings outlive this. `store`, `job`: as words of the commands that are
+  // recommended.
+  WorkerInquiry(const workflow::Context& context, const claim::Reader& reader, std::string store,
+                std::string job)
+      : context_(context), reader_(reader), store_(std::move(store)), job_(std::move(job)) {}
+
+  // `held_back`: something else keeps the job waiting, so that workers with room are no wonder.
+  Result<std::vector<Reason>> look(const claim::JobClass& job_class, std::int32_t priority,
+                                   bool held_back);
+
+ private:
+  void nobody(const claim::JobClass& job_class, std::uint64_t gone);
+  void misfits(const claim::JobClass& job_class, const std::vector<claim::Worker>& workers);
+  void queue(const claim::JobClass& job_class, std::int32_t priority,
+             const std::vector<claim::Worker>& fitting, std::size_t all, bool held_back);
+  // Of workers that have nothing to do: whether all wait for others of this node; tells it then.
+  bool starved(const std::vector<claim::Worker>& idle);
+  void add(std::string_view kind, std::string text, std::string remedy) {
+    reasons_.push_back({kind, std::move(text), std::move(remedy)});
+  }
+
+  const workflow::Context& context_;
+  const claim::Reader& reader_;
+  std::string store_;
+  std::string job_;
+  std::vector<Reason> reasons_;
+};
+
+}  // namespace torc::report

@@ -1,0 +1,23 @@
+// KEY=VALUE as `torc set` takes them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/claim/override.h"
+
+namespace torc::workflow {
+
+struct SettingWords {
+  claim::Setting setting;
+  std::string shown;               // "priority=5 memory=8g", in the order given
+  std::vector<std::string> names;  // the words that set nothing
+};
+
+// Errors (invalid): nothing is set, a key that is nearly one of those there are, a key given twice,
+// a value that the key does not take. A word with another text before its '=' is a name: jobs may
+// have such names.
+Result<SettingWords> parse_setting(const std::vector<std::string>& words);
+
+}  // namespace torc::workflow

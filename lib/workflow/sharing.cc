@@ -1,0 +1,45 @@
+#include "lib/workflow/sharing.h"
+
+#include <fmt/format.h>
+#include <grp.h>
+#include <sys/stat.h>
+
+#include <charconv>
+
+namespace torc::workflow {
+namespace {
+
+constexpr unsigned kOthers = 007;
+
+}  // namespace
+
+Result<std::uint32_t> group_number(const std::string& group) {
+  if (const struct group* found = ::getgrnam(group.c_str()); found != nullptr) return found->gr_gid;
+  std::uint32_t number = 0;
+  const char* const end = group.data() + group.size();
+  const auto [stop, error] = std::from_chars(group.data(), end, number);
+  if (error == std::errc{} && stop == end && number != static_cast<gid_t>(-1)) return number;
+  return Error{ErrorKind::invalid, fmt::format("there is no group '{}' here", group),
+               "`id` lists the groups you are a member of"};
+}
+
+void write_for_group() {
+  ::umask(kOthers);
+}
+
+void write_for_group_of(const Context& context, const Path& store) {
+  struct stat now {};
+  constexpr mode_t kShared = S_ISGID | S_IWGRP;
+  if (::stat(store.c_str(), &now) < 0 || !S_ISDIR(now.st_mode) ||
+      (now.st_mode & kShared) != kShared)
+    return;
+  ::umask((now.st_mode & S_IROTH) != 0 ? context.umask & kOthers : kOthers);
+}
+
+OwnUmask::OwnUmask(const Context& context) : before_(::umask(context.umask)) {}
+
+OwnUmask::~OwnUmask() {
+  ::umask(before_);
+}
+
+}  // namespace torc::workflow
