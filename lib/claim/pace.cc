@@ -151,6 +151,10 @@ std::uint64_t Pace::keep(std::uint64_t queued, std::uint64_t running, BootTime n
   return scarce_ ? std::min(queued, 1 + next_window(running, now)) : queued;
 }
 
+nanoseconds Pace::run_time() const {
+  return ended_ == 0 ? 0ns : std::max<nanoseconds>(1us, nanoseconds_of(mean_run_));
+}
+
 std::chrono::milliseconds Pace::job_time() const {
   if (ended_ == 0) return 0ms;
   return std::max(1ms,

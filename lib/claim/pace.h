@@ -58,6 +58,8 @@ class Pace {
   // with the exchange that is sent now: all of a queue that stands, and while ready jobs are scarce
   // whatever will not start in time.
   std::uint64_t keep(std::uint64_t queued, std::uint64_t running, BootTime now);
+  // How long jobs of this worker run; 0: none has ended.
+  [[nodiscard]] std::chrono::nanoseconds run_time() const;
   // How long jobs of this worker run, for others to plan by; 0: none has ended.
   [[nodiscard]] std::chrono::milliseconds job_time() const;
 

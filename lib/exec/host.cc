@@ -56,6 +56,16 @@ Result<std::unique_ptr<ProcessHost>> ProcessHost::create(Clock& clock, WatchedLe
   return std::unique_ptr<ProcessHost>(std::move(host));
 }
 
+Result<RunId> ProcessHost::queue(const Command& /*command*/) {
+  return Error{ErrorKind::unsupported, "this host starts one command after the other", ""};
+}
+
+void ProcessHost::let_run(std::size_t /*commands*/) {}
+
+std::vector<RunId> ProcessHost::take_back() {
+  return {};
+}
+
 std::string_view to_string(StartStep step) {
   switch (step) {
     case StartStep::none:
@@ -119,7 +129,9 @@ Result<void> Host::open() {
 Host::~Host() {
   if (!opened_) return;
   if (launcher_ != nullptr) {
+    if (lane_ != nullptr) lane_->set_width(0);
     end_everything();
+    lane_.reset();
     prctl(PR_SET_CHILD_SUBREAPER, 0);
   }
   for (const int fd : {epoll_, child_signals_, timer_}) {
@@ -136,7 +148,8 @@ void Host::unwatch(int fd) {
   epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
 }
 
-pid_t Host::leader(RunId id) const {
+pid_t Host::leader(RunId id) {
+  if (is_of_lane(static_cast<RunKey>(id))) know_leaders(std::chrono::nanoseconds(0));
   const Run* run = runs_.find(static_cast<RunKey>(id));
   return run == nullptr || run->leader_gone ? 0 : run->group;
 }

@@ -14,6 +14,7 @@
 
 #include "lib/exec/cgroup.h"
 #include "lib/exec/kill_tree.h"
+#include "lib/exec/lane.h"
 #include "lib/exec/launch.h"
 #include "lib/exec/procfs.h"
 #include "lib/exec/program_path.h"
@@ -25,6 +26,9 @@ namespace torc::exec {
 // Whether this child has ended and is not reaped.
 [[nodiscard]] bool is_dead_child(pid_t pid);
 
+// As the command will find it; null: it is not set.
+[[nodiscard]] const char* variable_of(const Command& command, std::string_view name);
+
 class Host final : public ProcessHost {
  public:
   Host(Clock& clock, WatchedLease* lease);
@@ -34,6 +38,9 @@ class Host final : public ProcessHost {
   Result<void> open();
 
   Result<RunId> start(const Command& command) override;
+  Result<RunId> queue(const Command& command) override;
+  void let_run(std::size_t commands) override;
+  std::vector<RunId> take_back() override;
   [[nodiscard]] std::optional<Ended> not_started(RunId id) const override;
   void forget(RunId id) override;
   Result<void> watch(int fd) override;
@@ -42,17 +49,27 @@ class Host final : public ProcessHost {
   void stop(RunId id, std::chrono::nanoseconds lead) override;
   void kill(RunId id) override;
   void kill_all() override;
-  [[nodiscard]] std::size_t running() const override { return runs_.size(); }
-  [[nodiscard]] pid_t leader(RunId id) const override;
+  [[nodiscard]] std::size_t running() const override;
+  [[nodiscard]] pid_t leader(RunId id) override;
 
  private:
   // host_start.cc
-  std::unique_ptr<JobGroup> make_group(RunKey key, ByteCount limit);
-  Launched launch(const Command& command, std::vector<std::string>& words, std::string& marker,
-                  const JobGroup* group);
-  void point_to_environment(const Command& command, std::string& marker);
-  void record_start(RunKey key, pid_t leader, WallTime at, const Command& command,
-                    std::unique_ptr<JobGroup> group);
+  JobGroups* groups();  // nullptr: none to be had
+  void prepare(Order& order, const JobGroup* group);
+  Launched launch(Order& order);
+  static void point_to_environment(const Command& command, std::string& marker,
+                                   std::vector<char*>& environment);
+  static RunTerms terms_of(const Command& command);
+  void record_start(const Leader& leader, const RunTerms& terms, std::unique_ptr<JobGroup> group);
+
+  // host_lane.cc
+  void look_at_lane();
+  void know_leaders(std::chrono::nanoseconds age);
+  void know_begun(const Leader& leader);
+  void take_lane_end(const LeaderEnd& end);
+  [[nodiscard]] bool is_of_lane(RunKey key) const { return lane_terms_.contains(key); }
+  void mute_child_signals(bool mute);
+  bool ask_later(RunId id, std::optional<std::chrono::nanoseconds> lead);
 
   // host_wait.cc
   Result<void> arm(std::optional<BootTime> deadline);
@@ -81,6 +98,7 @@ class Host final : public ProcessHost {
   [[nodiscard]] bool tree_gone(Run& run);
   [[nodiscard]] ByteCount peak_of(const Run& run);
   void report(RunKey key);
+  void report_run(RunKey key, const Run& run, WallTime ended_at);
 
   // host_signal.cc
   void terminate(RunKey key, Ending cause, std::chrono::nanoseconds lead);
@@ -120,7 +138,6 @@ class Host final : public ProcessHost {
   std::vector<std::unique_ptr<ChildrenFile>> children_files_;  // empty: this kernel has none
   std::unordered_set<pid_t> earlier_children_;
   ProgramPaths paths_;
-  std::vector<char*> environment_;
 
   RunKey last_key_ = 0;
   RunTable runs_;
@@ -134,7 +151,15 @@ class Host final : public ProcessHost {
   bool asked_for_groups_ = false;
   std::unique_ptr<JobGroups> groups_;  // null: not asked for yet, or not to be had
   ByteCount own_peak_;                 // of this process's memory, when it was last looked at
-  std::vector<Ended> ended_;           // for the next wait()
+  std::unique_ptr<Lane> lane_;         // null: nothing was queued yet
+  std::unordered_map<RunKey, RunTerms> lane_terms_;  // of what is queued, or runs there
+  // Told to end before their process was there; nothing: to be killed.
+  std::unordered_map<RunKey, std::optional<std::chrono::nanoseconds>> asked_later_;
+  std::size_t lane_width_ = 0;
+  bool muted_ = false;        // ends of children do not wake it
+  std::vector<Begun> begun_;  // these three: for the next wait()
+  std::vector<Declined> declined_;
+  std::vector<Ended> ended_;
   std::vector<Sample> samples_;
 };
 

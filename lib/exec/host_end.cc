@@ -127,7 +127,10 @@ std::vector<pid_t> Host::children() const {
 }
 
 void Host::adopt() {
-  for (const pid_t pid : children()) {
+  const std::vector<pid_t> found = children();
+  // What came from a command that a slot began must find it here.
+  if (!found.empty()) know_leaders(std::chrono::nanoseconds(0));
+  for (const pid_t pid : found) {
     const auto key = runs_.by_session(pid);
     const bool is_leader = key && !runs_.find(*key)->leader_gone;
     if (!is_leader && !strays_.contains(pid) && !earlier_children_.contains(pid)) adopt_one(pid);
@@ -210,14 +213,20 @@ ByteCount Host::peak_of(const Run& run) {
 }
 
 void Host::report(RunKey key) {
-  const Run& run = *runs_.find(key);
+  report_run(key, *runs_.find(key), clock_.wall_now());
+  std::erase(leaderless_, key);
+  runs_.remove(key);
+  if (lane_terms_.erase(key) > 0) lane_->settled();
+}
+
+void Host::report_run(RunKey key, const Run& run, WallTime ended_at) {
   Ended ended;
   ended.id = RunId{key};
   if (WIFEXITED(run.status)) ended.exit_code = WEXITSTATUS(run.status);
   if (WIFSIGNALED(run.status)) ended.signal = WTERMSIG(run.status);
   ended.how = run.cause.value_or(ended.signal != 0 ? Ending::signaled : Ending::exited);
   ended.started_at = run.started_at;
-  ended.ended_at = clock_.wall_now();
+  ended.ended_at = ended_at;
   ended.max_rss = peak_of(run);
   if (ended.max_rss.value == 0 && run.limits != nullptr)
     ended.max_rss = run.limits->peak().value_or(ByteCount{});
@@ -225,8 +234,6 @@ void Host::report(RunKey key) {
   ended.activity = run.activity;
   ended.activity.io = most(run.activity.io, run.io_seen);
   ended_.push_back(ended);
-  std::erase(leaderless_, key);
-  runs_.remove(key);
 }
 
 }  // namespace torc::exec

@@ -44,6 +44,7 @@ class HostTest : public ::testing::Test {
   void open_host(Clock& clock, WatchedLease* lease = nullptr) {
     host_.reset();
     reported_.clear();
+    knows_leaders_ = &clock != &system_clock_;
     auto host = ProcessHost::create(clock, lease);
     ASSERT_TRUE(host.ok()) << host.error().text();
     host_ = *std::move(host);
@@ -60,11 +61,37 @@ class HostTest : public ::testing::Test {
   }
 
   RunId start(const Command& what) {
+#ifdef TORC_TEST_QUEUED  // all tests of hosts once more, with what can be queued
+    if (const auto queued = host_->queue(what)) return begin(*queued, what);
+#endif
     auto id = host_->start(what);
     EXPECT_TRUE(id.ok()) << id.error().text();
     return id.ok() ? *id : RunId{};
   }
-  RunId start(const std::string& line) { return start(command(line)); }
+  RunId start(const std::string& line) {
+    return start(command(line));
+  }
+  // What is queued is begun by another thread. Tests that move the clock mean what is known to run.
+  RunId begin(RunId id, const Command& what) {
+    host_->let_run(100);
+    for (bool begun = false; !begun;) {
+      auto wakeup = host_->wait(std::nullopt);
+      if (!wakeup.ok()) break;
+      remember(*wakeup);
+      for (const ProcessHost::Begun& b : wakeup->begun) begun = begun || b.id == id;
+      for (const ProcessHost::Declined& d : wakeup->declined) {
+        if (d.id != id) continue;
+        (void)host_->take_back();
+        auto started = host_->start(what);
+        EXPECT_TRUE(started.ok()) << started.error().text();
+        return started.ok() ? *started : RunId{};
+      }
+    }
+    const bool plain = what.time_limit.count() == 0 && what.memory_limit.value == 0 &&
+                       what.sample_every.count() == 0;
+    if (!plain || knows_leaders_) (void)host_->leader(id);
+    return id;
+  }
 
   Ended end_of(RunId id) {
     for (;;) {
@@ -83,7 +110,9 @@ class HostTest : public ::testing::Test {
   void remember(const ProcessHost::Wakeup& wakeup) {
     reported_.insert(reported_.end(), wakeup.ended.begin(), wakeup.ended.end());
   }
-  Ended run(const std::string& line) { return end_of(start(line)); }
+  Ended run(const std::string& line) {
+    return end_of(start(line));
+  }
 
   // Sleeps until commands have written `text` into the FIFO since the last call.
   void wait_for(const std::string& text) {
@@ -99,7 +128,9 @@ class HostTest : public ::testing::Test {
   }
 
   // False when no process holds the FIFO open for writing any more.
-  [[nodiscard]] bool anybody_left() { return listen(); }
+  [[nodiscard]] bool anybody_left() {
+    return listen();
+  }
 
   [[nodiscard]] std::string text_of(const std::string& name) const {
     std::ifstream in(directory_ / name);
@@ -113,6 +144,7 @@ class HostTest : public ::testing::Test {
   }
 
   SystemClock system_clock_;
+  bool knows_leaders_ = false;
   std::unique_ptr<ProcessHost> host_;
   std::filesystem::path directory_;
 

@@ -10,6 +10,7 @@
 namespace torc::exec {
 
 void Host::stop(RunId id, std::chrono::nanoseconds lead) {
+  if (ask_later(id, lead)) return;
   const auto key = static_cast<RunKey>(id);
   Run* run = runs_.find(key);
   if (run == nullptr || run->phase == Phase::killed) return;
@@ -22,6 +23,7 @@ void Host::stop(RunId id, std::chrono::nanoseconds lead) {
 }
 
 void Host::kill(RunId id) {
+  if (ask_later(id, std::nullopt)) return;
   const auto key = static_cast<RunKey>(id);
   Run* run = runs_.find(key);
   if (run == nullptr || run->phase == Phase::killed) return;
@@ -36,6 +38,10 @@ bool Host::has_ended(const Run& run) {
 
 // Also what left the groups, without waiting until it is orphaned: the caller may be about to end.
 void Host::kill_all() {
+  (void)take_back();
+  look_at_lane();
+  know_leaders(std::chrono::nanoseconds(0));
+  for (const auto& [key, terms] : lane_terms_) (void)ask_later(RunId{key}, std::nullopt);
   adopt();
   std::vector<pid_t> outside;
   for (auto& [key, run] : runs_.all()) {
@@ -127,7 +133,7 @@ std::vector<pid_t> Host::outside_group(RunKey key, const Run& run) const {
 void Host::end_everything() {
   for (int idle = 0; idle < 50;) {
     kill_all();
-    if (runs_.size() == 0 && strays_.empty()) return;
+    if (running() == 0 && strays_.empty()) return;
     epoll_event event{};
     if (epoll_wait(epoll_, &event, 1, 100) <= 0) ++idle;
     Wakeup ignored;

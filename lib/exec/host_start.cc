@@ -43,17 +43,11 @@ bool is_marker(std::string_view entry) {
          entry.starts_with(kMarker);
 }
 
-const char* variable_of(const Command& command, std::string_view name) {
-  const char* value = variable(command.env, name);
-  if (value != nullptr || command.common_env == nullptr) return value;
-  return variable(*command.common_env, name);
-}
-
-std::optional<BootTime> deadline_of(const Command& command, BootTime now) {
-  if (command.time_limit.count() <= 0) return std::nullopt;
+std::optional<BootTime> deadline_of(std::chrono::nanoseconds time_limit, BootTime now) {
+  if (time_limit.count() <= 0) return std::nullopt;
   // A limit of centuries is none; the sum would overflow.
-  if (command.time_limit > BootTime::max() - now) return std::nullopt;
-  return now + command.time_limit;
+  if (time_limit > BootTime::max() - now) return std::nullopt;
+  return now + time_limit;
 }
 
 // A mask as the kernel takes it: an array of long, CPU n is bit n.
@@ -69,8 +63,15 @@ std::vector<unsigned long> mask_of(const std::vector<std::uint32_t>& cpus) {
 
 }  // namespace
 
-void Host::point_to_environment(const Command& command, std::string& marker) {
-  environment_.clear();
+const char* variable_of(const Command& command, std::string_view name) {
+  const char* value = variable(command.env, name);
+  if (value != nullptr || command.common_env == nullptr) return value;
+  return variable(*command.common_env, name);
+}
+
+void Host::point_to_environment(const Command& command, std::string& marker,
+                                std::vector<char*>& environment) {
+  environment.clear();
   // By their first letters most of the common ones are known not to be set again.
   std::array<bool, 256> begins{};
   std::vector<std::string_view> names;
@@ -81,7 +82,7 @@ void Host::point_to_environment(const Command& command, std::string& marker) {
   };
   for (const std::string& entry : command.env) {
     if (is_marker(entry)) continue;
-    environment_.push_back(const_cast<char*>(entry.c_str()));
+    environment.push_back(const_cast<char*>(entry.c_str()));
     if (command.common_env != nullptr) add_name(entry);
   }
   if (command.common_env != nullptr) {
@@ -91,16 +92,15 @@ void Host::point_to_environment(const Command& command, std::string& marker) {
         const std::string_view name = std::string_view(entry).substr(0, entry.find('='));
         if (std::find(names.begin(), names.end(), name) != names.end()) continue;
       }
-      environment_.push_back(const_cast<char*>(entry.c_str()));
+      environment.push_back(const_cast<char*>(entry.c_str()));
     }
   }
-  environment_.push_back(marker.data());
-  environment_.push_back(nullptr);
+  environment.push_back(marker.data());
+  environment.push_back(nullptr);
 }
 
 // The first limited command asks for groups: a worker without such is left where it is.
-std::unique_ptr<JobGroup> Host::make_group(RunKey key, ByteCount limit) {
-  if (limit.value == 0) return nullptr;
+JobGroups* Host::groups() {
   if (!std::exchange(asked_for_groups_, true)) {
     std::vector<pid_t> own{process_};
     const pid_t parent = getppid();
@@ -108,20 +108,26 @@ std::unique_ptr<JobGroup> Host::make_group(RunKey key, ByteCount limit) {
     if (name && name->starts_with("torc-watchdog")) own.push_back(parent);
     groups_ = JobGroups::create("", own);
   }
-  return groups_ == nullptr ? nullptr : groups_->make(key, limit);
+  return groups_.get();
 }
 
-Launched Host::launch(const Command& command, std::vector<std::string>& words, std::string& marker,
-                      const JobGroup* group) {
-  point_to_environment(command, marker);
-  std::string shell = "/bin/sh";
-  std::vector<char*> pointers{shell.data()};
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
+// Points into `order`, and into its command. What the program is, is not looked up.
+void Host::prepare(Order& order, const JobGroup* group) {
+  const Command& command = order.command;
+  order.marker = kMarker;
+  order.marker.push_back('=');
+  // A torc within a job of another one: the outer torc still finds its own part.
+  if (const char* outer = variable_of(command, kMarker)) order.marker.append(outer).push_back('/');
+  order.marker.append(identity_).append(".").append(std::to_string(order.key));
+  point_to_environment(command, order.marker, order.environment);
+  order.words = argv_of(command.line);
+  order.pointers.push_back(order.shell.data());
+  for (std::string& word : order.words) order.pointers.push_back(word.data());
+  order.pointers.push_back(nullptr);
 
-  LaunchPlan plan;
-  plan.words = pointers.data();
-  plan.environment = environment_.data();
+  LaunchPlan& plan = order.plan;
+  plan.words = order.pointers.data();
+  plan.environment = order.environment.data();
   plan.directory = path_or_null(command.directory);
   plan.stdout_fd = command.stdout_fd;
   plan.stderr_fd = command.stderr_fd;
@@ -134,66 +140,74 @@ Launched Host::launch(const Command& command, std::vector<std::string>& words, s
   plan.umask = command.umask;
   if (lease_ != nullptr) plan.lease = lease_->page().word();
   if (group != nullptr) plan.group_fd = group->procs_fd();
-  const std::vector<unsigned long> cpus = mask_of(command.cpus);
-  if (!cpus.empty()) plan.cpus = cpus.data();
-  plan.cpus_size = cpus.size() * sizeof(unsigned long);
+  order.cpus = mask_of(command.cpus);
+  if (!order.cpus.empty()) plan.cpus = order.cpus.data();
+  plan.cpus_size = order.cpus.size() * sizeof(unsigned long);
+}
 
-  const char* path = variable_of(command, "PATH");
+Launched Host::launch(Order& order) {
+  const char* path = variable_of(order.command, "PATH");
   for (;;) {
-    const ProgramPaths::Found found = paths_.find(words[0], path, command.directory);
+    const ProgramPaths::Found found = paths_.find(order.words[0], path, order.command.directory);
     if (found.path.empty()) return {0, found.os_errno, StartStep::execute};
-    plan.program = found.path.c_str();
-    const Launched launched = launcher_->launch(plan);
+    order.plan.program = found.path.c_str();
+    const Launched launched = launcher_->launch(order.plan);
     const bool moved = launched.failed_at == StartStep::execute && found.remembered;
     if (!moved) return launched;
-    paths_.forget(words[0], path);
+    paths_.forget(order.words[0], path);
   }
 }
 
-void Host::record_start(RunKey key, pid_t leader, WallTime at, const Command& command,
+RunTerms Host::terms_of(const Command& command) {
+  return {command.time_limit, command.memory_limit, command.sample_every,
+          command.termination_signal, command.termination_lead};
+}
+
+void Host::record_start(const Leader& leader, const RunTerms& terms,
                         std::unique_ptr<JobGroup> group) {
   Run run;
-  run.group = leader;
-  run.started_at = at;
-  run.termination_signal = command.termination_signal;
-  run.lead = command.termination_lead;
-  run.deadline = deadline_of(command, clock_.boot_now());
-  run.sample_every = command.sample_every;
+  run.group = leader.pid;
+  run.started_at = leader.at;
+  run.termination_signal = terms.termination_signal;
+  run.lead = terms.termination_lead;
+  run.deadline = deadline_of(terms.time_limit, leader.since);
+  run.sample_every = terms.sample_every;
   run.limits = std::move(group);
-  runs_.add(key, std::move(run));
-  watch_memory(key, command.memory_limit);
+  runs_.add(leader.key, std::move(run));
+  watch_memory(leader.key, terms.memory_limit);
 }
 
 Result<RunId> Host::start(const Command& command) {
-  const RunKey key = last_key_ + 1;
-  std::string marker(kMarker);
-  marker.push_back('=');
-  // A torc within a job of another one: the outer torc still finds its own part.
-  if (const char* outer = variable_of(command, kMarker)) marker.append(outer).push_back('/');
-  marker.append(identity_).append(".").append(std::to_string(key));
-
+  Order order;
+  order.key = last_key_ + 1;
+  order.command = command;
   const WallTime at = clock_.wall_now();
   Launched launched{0, EINVAL, StartStep::execute};
-  std::vector<std::string> words = argv_of(command.line);
-  std::unique_ptr<JobGroup> group = make_group(key, command.memory_limit);
-  if (command.line.find('\0') == std::string::npos)
-    launched = launch(command, words, marker, group.get());
+  std::unique_ptr<JobGroup> group;
+  if (command.memory_limit.value != 0 && groups() != nullptr)
+    group = groups()->make(order.key, command.memory_limit);
+  if (command.line.find('\0') == std::string::npos) {
+    prepare(order, group.get());
+    launched = launch(order);
+  }
   if (launched.pid == 0 && is_for_lack_of_resources(launched)) return cannot_start_now(launched);
 
-  last_key_ = key;
+  last_key_ = order.key;
+  const RunId id{order.key};
   if (launched.pid != 0) {
-    record_start(key, launched.pid, at, command, std::move(group));
-    return RunId{key};
+    record_start({order.key, launched.pid, at, clock_.boot_now()}, terms_of(command),
+                 std::move(group));
+    return id;
   }
   Ended ended;
-  ended.id = RunId{key};
+  ended.id = id;
   ended.how = Ending::not_started;
   ended.os_errno = launched.os_errno;
   ended.failed_at = launched.failed_at;
   ended.started_at = at;
   ended.ended_at = clock_.wall_now();
   ended_.push_back(ended);
-  return RunId{key};
+  return id;
 }
 
 std::optional<Ended> Host::not_started(RunId id) const {

@@ -12,6 +12,9 @@
 namespace torc::exec {
 namespace {
 
+// What slots of the lane have done is taken in so often, unless one of them waits for something.
+constexpr std::chrono::nanoseconds kLaneLook = std::chrono::milliseconds(10);
+
 std::optional<BootTime> earlier(std::optional<BootTime> a, std::optional<BootTime> b) {
   if (!a || !b) return a ? a : b;
   return std::min(*a, *b);
@@ -48,7 +51,9 @@ Result<void> Host::sleep_for_events(bool at_once, Wakeup& wakeup) {
   if (n < 0 && errno != EINTR) return os_error(errno, "cannot wait for commands");
   for (int i = 0; i < n; ++i) {
     const int fd = events[static_cast<std::size_t>(i)].data.fd;
-    if (fd == child_signals_) {
+    if (lane_ != nullptr && fd == lane_->fd()) {
+      lane_->clear_fd();
+    } else if (fd == child_signals_) {
       empty(fd);
       look_after_children();
     } else if (fd == timer_) {
@@ -90,10 +95,12 @@ Result<ProcessHost::Wakeup> Host::wait(std::optional<BootTime> deadline) {
     if (unsettled_) look_after_children();
     const bool late = deadline && clock_.boot_now() >= *deadline;
     std::optional<BootTime> next = deadline;
+    if (muted_) next = earlier(next, clock_.boot_now() + kLaneLook);
     next = earlier(next, paused_ ? next_stop_ : earlier(runs_.next_deadline(), next_look_));
     const bool at_once = late || !ended_.empty() || (next && clock_.boot_now() >= *next);
     if (!at_once) TORC_TRY(arm(next));
     TORC_TRY(sleep_for_events(at_once, wakeup));
+    look_at_lane();
     const bool lease_changed = follow_lease();
     if (!at_once) note_lost_time(next);
     // After the children: a command that ended just in time has not timed out.
@@ -102,7 +109,10 @@ Result<ProcessHost::Wakeup> Host::wait(std::optional<BootTime> deadline) {
       look_at_memory();
     }
     if (unsettled_) look_after_children();
-    if (late || lease_changed || !ended_.empty() || !samples_.empty() || !wakeup.readable.empty()) {
+    const bool news = !begun_.empty() || !declined_.empty() || !ended_.empty();
+    if (late || lease_changed || news || !samples_.empty() || !wakeup.readable.empty()) {
+      wakeup.begun = std::exchange(begun_, {});
+      wakeup.declined = std::exchange(declined_, {});
       wakeup.ended = std::exchange(ended_, {});
       wakeup.samples = std::exchange(samples_, {});
       return wakeup;

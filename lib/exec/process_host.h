@@ -138,13 +138,34 @@ class ProcessHost {
   [[nodiscard]] virtual std::optional<Ended> not_started(RunId id) const = 0;
   virtual void forget(RunId id) = 0;
 
+  // Short commands without a moment between them: queued ones are started in their order, as soon
+  // as fewer than let_run() of them run, by threads of the host's own; wait() tells of that later,
+  // in batches. A host that cannot do so refuses (unsupported), and start() serves. Until wait()
+  // has told that it began, a queued command can be taken back; then its end is told like any
+  // other. When one cannot be started, or may not for the lease, nothing more is begun: wait()
+  // tells of it in `declined`, and what is queued behind it must be taken back.
+  virtual Result<RunId> queue(const Command& command);
+  virtual void let_run(std::size_t commands);
+  // Those that have not begun, the newest last: they never will.
+  virtual std::vector<RunId> take_back();
+
   // `fd` wakes wait() when it is readable. The caller empties it. `unwatch` before closing.
   virtual Result<void> watch(int fd) = 0;
   virtual void unwatch(int fd) = 0;
 
+  struct Begun {
+    RunId id{};
+    WallTime at{};
+    BootTime since{};
+  };
+  struct Declined {
+    RunId id{};
+  };
   struct Wakeup {
-    std::vector<Ended> ended;   // their whole process trees are gone
-    std::vector<int> readable;  // registered descriptors
+    std::vector<Begun> begun;        // of what was queued; before `ended`, where they may be, too
+    std::vector<Declined> declined;  // never begun: start() says why
+    std::vector<Ended> ended;        // their whole process trees are gone
+    std::vector<int> readable;       // registered descriptors
     std::vector<Sample> samples;
   };
   // Sleeps until something happens, also to the lease, or `deadline` (boot time; nullopt: no limit)
@@ -162,7 +183,7 @@ class ProcessHost {
 
   [[nodiscard]] virtual std::size_t running() const = 0;
   // The process that leads the command's session; 0 after its end.
-  [[nodiscard]] virtual pid_t leader(RunId id) const = 0;
+  [[nodiscard]] virtual pid_t leader(RunId id) = 0;
 };
 
 }  // namespace torc::exec

@@ -273,4 +273,9 @@ std::vector<pid_t> ChildrenFile::read() const {
   return parse_numbers(read_from(fd_, true).value_or(""));
 }
 
+bool ChildrenFile::is_empty() const {
+  char byte = 0;
+  return fd_ >= 0 && pread(fd_, &byte, 1, 0) == 0;
+}
+
 }  // namespace torc::exec

@@ -81,6 +81,8 @@ class ChildrenFile {
   [[nodiscard]] bool there() const { return fd_ >= 0; }
   // Complete: a child leaves this list only when this process reaps it.
   [[nodiscard]] std::vector<pid_t> read() const;
+  // There is surely none. Any thread.
+  [[nodiscard]] bool is_empty() const;
 
  private:
   int fd_;

@@ -49,6 +49,8 @@ class NodeShare {
   void wait_for_more();
   // It starts nothing more.
   void stop_waiting();
+  // Others wait for a part of what it has, or it uses more than it has: it is to use less.
+  [[nodiscard]] bool owes() const;
   // Gives up a part of what is free for others who have less and wait; whether it did.
   bool let_others();
 

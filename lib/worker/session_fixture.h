@@ -158,7 +158,7 @@ class ScriptedHost final : public exec::ProcessHost {
     for (const exec::RunId id : std::vector(running_now)) kill(id);
   }
   [[nodiscard]] std::size_t running() const override { return running_now.size(); }
-  [[nodiscard]] pid_t leader(exec::RunId) const override { return 1; }
+  [[nodiscard]] pid_t leader(exec::RunId) override { return 1; }
 
  private:
   JumpingClock& clock_;
