@@ -237,6 +237,7 @@ Result<WorkerSummary> Session::live(std::unique_ptr<store::Store> store) {
 // In the order of the grants, but a job that does not fit yet does not keep smaller ones behind it
 // waiting.
 void Session::start_jobs() {
+  narrow_lane();
   if (phase_ != Phase::working || (queue_.empty() && armed_.empty())) return;
   if (clock_.boot_now() < std::max(not_before_, no_start_before_)) return;
   if (may_be_halted()) return;
