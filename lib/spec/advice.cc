@@ -11,7 +11,7 @@
 #include "lib/spec/quantity.h"
 #include "lib/spec/reference.h"
 #include "lib/spec/source.h"
-#include "lib/spec/yaml_tree.h"
+#include "lib/spec/utf8.h"
 
 namespace torc::spec {
 namespace {

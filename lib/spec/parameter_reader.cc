@@ -7,7 +7,7 @@
 #include "lib/spec/placeholder.h"
 #include "lib/spec/table_reader.h"
 #include "lib/spec/utf8.h"
-#include "lib/spec/yaml_tree.h"
+#include "lib/spec/yaml_limits.h"
 
 namespace torc::spec {
 namespace {

@@ -15,6 +15,7 @@
 #include "lib/spec/quantity.h"
 #include "lib/spec/reader.h"
 #include "lib/spec/readers.h"
+#include "lib/spec/utf8.h"
 #include "lib/spec/yaml_tree.h"
 
 namespace torc::spec {

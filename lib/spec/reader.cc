@@ -8,6 +8,7 @@
 #include "lib/spec/placeholder.h"
 #include "lib/spec/quantity.h"
 #include "lib/spec/value_check.h"
+#include "lib/spec/yaml_limits.h"
 
 namespace torc::spec {
 namespace {

@@ -13,7 +13,7 @@
 #include "lib/spec/language.h"
 #include "lib/spec/parse.h"
 #include "lib/spec/source.h"
-#include "lib/spec/yaml_tree.h"
+#include "lib/spec/yaml_node.h"
 
 namespace torc::spec {
 
