@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lib/spec/diagnostic.h"
-#include "lib/spec/expand.h"
+#include "lib/spec/expansion.h"
 #include "lib/spec/workflow.h"
 
 namespace torc::spec {
