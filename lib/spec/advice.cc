@@ -7,11 +7,11 @@
 #include <set>
 #include <utility>
 
-#include "lib/spec/placeholder.h"
+#include "lib/spec/command_line.h"
 #include "lib/spec/quantity.h"
 #include "lib/spec/reference.h"
 #include "lib/spec/source.h"
-#include "lib/spec/yaml_tree.h"
+#include "lib/spec/utf8.h"
 
 namespace torc::spec {
 namespace {
@@ -141,23 +141,6 @@ std::vector<Diagnostic> advice(const Workflow& workflow, const Expansion& expans
   Report report(source);
   Adviser(workflow, expansion, report).run();
   return std::move(report).sorted();
-}
-
-std::string_view program_of(std::string_view command) {
-  while (true) {
-    command.remove_prefix(std::min(command.find_first_not_of(" \t\r\n"), command.size()));
-    const std::size_t end = std::min(command.find_first_of(" \t\r\n"), command.size());
-    const std::string_view word = command.substr(0, end);
-    const std::size_t equals = word.find('=');
-    const bool assigns = equals != std::string_view::npos && is_identifier(word.substr(0, equals));
-    if (!assigns && word != "exec") return word;
-    command.remove_prefix(end);
-  }
-}
-
-bool is_launcher(std::string_view program) {
-  program = program.substr(program.rfind('/') + 1);
-  return program == "srun" || program == "mpirun" || program == "mpiexec";
 }
 
 }  // namespace torc::spec

@@ -6,17 +6,14 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/spec/expand.h"
+#include "lib/spec/diagnostic.h"
+#include "lib/spec/expansion.h"
+#include "lib/spec/workflow.h"
 
 namespace torc::spec {
 
 // Warnings in file order, beside those that load() gave. `text` and `file` as load() had them.
 [[nodiscard]] std::vector<Diagnostic> advice(const Workflow& workflow, const Expansion& expansion,
                                              std::string_view text, const std::string& file);
-
-// The word of a command that is run: behind assignments and `exec`; empty: none. A view into it.
-[[nodiscard]] std::string_view program_of(std::string_view command);
-// srun, mpirun or mpiexec, which start tasks on several nodes; by its last path element.
-[[nodiscard]] bool is_launcher(std::string_view program);
 
 }  // namespace torc::spec

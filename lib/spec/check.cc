@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lib/spec/advice.h"
+#include "lib/spec/command_line.h"
 #include "lib/spec/placeholder.h"
 #include "lib/spec/quantity.h"
 

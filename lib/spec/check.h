@@ -1,7 +1,7 @@
 // What no single map shows: references between the parts of a workflow, and what can never run.
 #pragma once
 
-#include "lib/spec/reader.h"
+#include "lib/spec/session.h"
 #include "lib/spec/workflow.h"
 
 namespace torc::spec {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "lib/spec/expand.h"
+#include "lib/spec/dependency_sets.h"
 
 namespace torc::spec {
 

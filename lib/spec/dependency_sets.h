@@ -1,13 +1,18 @@
-// Collects who waits for whom so that jobs with the same upstream share one DependencySet.
+// Who waits for whom, collected so that jobs with the same upstream share one set.
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
-#include "lib/spec/expand.h"
 #include "lib/spec/range.h"
 
 namespace torc::spec {
+
+struct DependencySet {
+  std::vector<Range> upstream;  // sorted, disjoint, not empty
+  std::vector<Range> members;   // the same; a job is a member of at most one set
+};
 
 class DependencySetBuilder {
  public:

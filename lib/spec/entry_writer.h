@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/spec/expand.h"
+#include "lib/spec/expansion.h"
 #include "lib/spec/families.h"
 #include "lib/spec/job_files.h"
 #include "lib/spec/pattern.h"

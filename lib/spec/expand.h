@@ -1,5 +1,4 @@
-// From a checked Workflow to its jobs and their dependencies, compactly: an entry of a million jobs
-// stays one value, jobs with the same dependencies share one set.
+// From a checked Workflow to its jobs and their dependencies.
 #pragma once
 
 #include <cstdint>
@@ -8,73 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/base/limits.h"
-#include "lib/spec/definitions.h"
 #include "lib/spec/diagnostic.h"
-#include "lib/spec/range.h"
+#include "lib/spec/expansion.h"
 #include "lib/spec/source.h"
 #include "lib/spec/workflow.h"
 
 namespace torc::spec {
-
-// A workflow has at most so many jobs, and as many files. More is a diagnostic.
-using torc::kMaxJobs;
-
-// Jobs are numbered from 1 in the order of the file; the jobs of one entry are contiguous, the last
-// parameter varying fastest.
-struct ExpandedEntry {
-  std::uint64_t first = 1;
-  std::uint64_t count = 1;
-  ResourceRequirements resources;
-  std::string
-      scheduler;      // an entry whose resources, scheduler or label vary with its parameters is
-  std::string label;  // split into several
-  std::int32_t priority = 0;
-  std::string recipe;      // encoded Recipe, see recipe.h
-  std::size_t source = 0;  // position in Workflow::jobs
-  bool there = false;      // in a living workflow already
-};
-
-struct DependencySet {
-  std::vector<Range> upstream;  // sorted, disjoint, not empty
-  std::vector<Range> members;   // the same; a job is a member of at most one set
-};
-
-// Members start on another condition than the completion of their upstream. A job may be a member
-// of one such set for each condition.
-struct ConditionalSet {
-  Condition condition = Condition::afterany;
-  DependencySet set;
-};
-
-struct ExpandedUserData {
-  std::string name;
-  std::string data;  // JSON text; empty: nothing yet
-  bool is_ephemeral = false;
-  std::uint64_t maker = 0;  // the job that outputs it; 0: none
-  // Of the workflow that is added to: only its maker, which it had not, is new.
-  bool is_elsewhere = false;
-};
-
-// The jobs that an action names.
-struct ExpandedAction {
-  std::size_t source = 0;   // position in Workflow::actions
-  std::vector<Range> jobs;  // normalised; empty for those that name none
-};
-
-struct Expansion {
-  std::uint64_t jobs = 0;
-  std::vector<ExpandedAction> actions;  // of run_commands
-  std::vector<ExpandedEntry> entries;
-  std::vector<DependencySet> dependencies;  // afterok
-  std::vector<ConditionalSet> conditional;
-  std::vector<Definition> definitions;      // for later additions
-  std::vector<Range> there;                 // of an addition: jobs that the workflow has already
-  std::vector<ExpandedUserData> user_data;  // in the order of the file
-};
-
-// Who waits for whom on whatever condition, each job a member of at most one set.
-[[nodiscard]] std::vector<DependencySet> all_dependencies(const Expansion& expansion);
 
 struct Expanded {
   std::optional<Expansion> expansion;   // absent when there was any error
@@ -85,10 +23,9 @@ struct Expanded {
 // - `{i}` and `{i:03d}` stand for the parameters of the entry that they are in (placeholder.h says
 //   what a placeholder is, format.h what a format does); what names no parameter is text.
 // - A name in depends_on, input_files or output_files is the expanded name of one job or file.
-// When,
-//   filled in, it still holds placeholders of another entry, it stands for all of their values:
-//   `work_{g}_{i}` in an entry with parameter g alone means all i of that g, in an entry without
-//   parameters all of `work_{g}_{i}`.
+//   When, filled in, it still holds placeholders of another entry, it stands for all of their
+//   values: `work_{g}_{i}` in an entry with parameter g alone means all i of that g, in an entry
+//   without parameters all of `work_{g}_{i}`.
 // - An expression (depends_on_regexes, input_file_regexes, …) has RE2's syntax and means every name
 //   in which it matches somewhere; anchor it with ^ and $. Values of parameters in it mean
 //   themselves. It never means the job itself.

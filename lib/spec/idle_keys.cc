@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "lib/spec/command_line.h"
 #include "lib/spec/placeholder.h"
 
 namespace torc::spec {
@@ -147,37 +149,6 @@ class Finder {
 
 void warn_of_idle_keys(const Session& session, const Workflow& workflow) {
   Finder(session, workflow).run();
-}
-
-std::string_view command_separator(std::string_view line) {
-  while (!line.empty() && (line.back() == '\n' || line.back() == ' ' || line.back() == ';'))
-    line.remove_suffix(1);
-  char quote = 0;
-  int depth = 0;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (c == '\\' && quote != '\'') {
-      ++i;
-    } else if (quote != 0) {
-      if (c == quote) quote = 0;
-    } else if (c == '\'' || c == '"' || c == '`') {
-      quote = c;
-    } else if (c == '(' || c == '{') {
-      ++depth;
-    } else if (c == ')' || c == '}') {
-      --depth;
-    } else if (c == '#' && (i == 0 || line[i - 1] == ' ' || line[i - 1] == '\n')) {
-      return {};  // a comment: what follows is hardly one of several commands
-    } else if (depth == 0 && (c == ';' || c == '|' || c == '&' || c == '\n')) {
-      // `2>&1`, `&>file`, `>|file` redirect.
-      const bool redirects = (i > 0 && (line[i - 1] == '>' || line[i - 1] == '<')) ||
-                             (c == '&' && i + 1 < line.size() && line[i + 1] == '>');
-      if (redirects) continue;
-      const bool twice = i + 1 < line.size() && line[i + 1] == c && (c == '&' || c == '|');
-      return line.substr(i, twice ? 2 : 1);
-    }
-  }
-  return {};
 }
 
 }  // namespace torc::spec

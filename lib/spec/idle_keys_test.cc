@@ -84,15 +84,5 @@ TEST(IdleKeys, what_stands_before_a_command_is_for_its_first_part_only) {
   EXPECT_EQ(wrapped("sh -c 'a=1; echo $a'"), "");
 }
 
-TEST(IdleKeys, separators_are_found_outside_of_quotes_and_redirections) {
-  for (const auto& [line, found] :
-       {std::pair("a && b", "&&"), std::pair("a || b", "||"), std::pair("a | b", "|"),
-        std::pair("a\nb", "\n"), std::pair("a 'x' ; b", ";"), std::pair("a & b", "&")})
-    EXPECT_EQ(command_separator(line), found) << line;
-  for (const char* line : {"a", "a;\n", "a 2>&1", "a &> f", "a \"b; c\"", "a \\; b", "a $(b; c)",
-                           "find . -exec rm {} \\;", "a # b; c"})
-    EXPECT_EQ(command_separator(line), "") << line;
-}
-
 }  // namespace
 }  // namespace torc::spec

@@ -2,7 +2,7 @@
 // differs.
 #pragma once
 
-#include "lib/spec/expand.h"
+#include "lib/spec/expansion.h"
 #include "lib/spec/living_names.h"
 #include "lib/spec/source.h"
 #include "lib/spec/workflow.h"

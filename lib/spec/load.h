@@ -8,9 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/spec/diagnostic.h"
 #include "lib/spec/expand.h"
-#include "lib/spec/parse.h"
+#include "lib/spec/read_file.h"
 #include "lib/spec/source.h"
+#include "lib/spec/workflow.h"
 
 namespace torc::spec {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/spec/expand.h"
+#include "lib/spec/expansion.h"
 
 namespace torc::spec {
 

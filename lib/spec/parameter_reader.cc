@@ -4,10 +4,12 @@
 
 #include <algorithm>
 
+#include "lib/spec/parameter_values.h"
 #include "lib/spec/placeholder.h"
 #include "lib/spec/table_reader.h"
 #include "lib/spec/utf8.h"
-#include "lib/spec/yaml_tree.h"
+#include "lib/spec/value_check.h"
+#include "lib/spec/yaml_limits.h"
 
 namespace torc::spec {
 namespace {

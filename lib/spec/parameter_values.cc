@@ -1,12 +1,13 @@
-// The text forms of parameter values.
+#include "lib/spec/parameter_values.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "lib/spec/diagnostic.h"
 #include "lib/spec/format.h"
-#include "lib/spec/parameter_reader.h"
 #include "lib/spec/quantity.h"
 
 namespace torc::spec {

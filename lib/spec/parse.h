@@ -1,21 +1,17 @@
 // From YAML text to a checked Workflow, or to everything that is wrong with it.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "lib/base/result.h"
 #include "lib/spec/diagnostic.h"
+#include "lib/spec/read_file.h"
+#include "lib/spec/source.h"
 #include "lib/spec/workflow.h"
 
 namespace torc::spec {
-
-// Reads a file that the spec names (parameter lists after '@', tables); relative to the spec's
-// directory.
-using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 
 struct Parsed {
   std::optional<Workflow> workflow;     // absent when there was any error
@@ -24,5 +20,13 @@ struct Parsed {
 
 // `file` is the name that diagnostics show. Never throws, whatever the bytes.
 [[nodiscard]] Parsed parse(std::string_view text, const std::string& file, const ReadFile& read);
+
+class Living;
+
+// The same for who goes on with what could be read, also when there were errors; the report has
+// them. `living`: null, or the workflow that the text is an addition to. nullopt: nothing could be
+// read. `source` is without a byte order mark.
+[[nodiscard]] std::optional<Workflow> read_draft(const Source& source, Report& report,
+                                                 const ReadFile& read, Living* living = nullptr);
 
 }  // namespace torc::spec

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/spec/yaml_limits.h"
+
 namespace torc::spec {
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-#include "lib/spec/yaml_tree.h"
+#include "lib/spec/yaml_node.h"
 
 namespace torc::spec {
 

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "lib/spec/source.h"
+#include "lib/spec/yaml_tree.h"
 
 namespace torc::spec {
 namespace {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "lib/spec/placeholder.h"
 #include "lib/spec/quantity.h"
 #include "lib/spec/value_check.h"
 
@@ -28,52 +27,6 @@ std::string remedy_for_unknown(Where where, std::string_view name) {
 }
 
 }  // namespace
-
-void Session::planned(const Node& node, std::string_view what, std::string_view instead) const {
-  report.planned(
-      place(node),
-      fmt::format("{} is part of the language, but this version cannot run it yet", what),
-      fmt::format("'torc init' refuses it{}{}", instead.empty() ? "" : "; ", instead));
-}
-
-std::string Session::text(const Node& node) const {
-  if (variables.empty() || node.text.find('{') == std::string::npos) return node.text;
-  for (const Placeholder& p : misformatted(node.text)) {
-    if (variables.contains(p.name)) {
-      report.error(place_within(source, place(node), node.text, p.begin, p.end - p.begin),
-                   fmt::format("variable {} takes no format ':{}'", quoted(p.name), p.format),
-                   "write the value as it shall look, and {name} alone");
-    }
-  }
-  std::string out;
-  std::size_t done = 0;
-  for (const Placeholder& p : placeholders(node.text)) {
-    const auto variable = variables.find(p.name);
-    if (variable == variables.end()) continue;
-    if (!p.format.empty()) {
-      report.error(place_within(source, place(node), node.text, p.begin, p.end - p.begin),
-                   fmt::format("variable {} takes no format ':{}'", quoted(p.name), p.format),
-                   "write the value as it shall look, and {name} alone");
-    }
-    put_in += variable->second.size();
-    const bool too_long = out.size() + variable->second.size() > kMaxTextBytes;
-    if (too_long || put_in > kMaxPutIn) {
-      const auto limit = too_long ? kMaxTextBytes : kMaxPutIn;
-      const bool first = put_in - variable->second.size() <= kMaxPutIn;
-      if (too_long || first) {
-        error(node,
-              fmt::format("with {} variables {} more than {} MiB", too_long ? "its" : "their",
-                          too_long ? "this text has" : "the texts of this file have", limit >> 20U),
-              "put less into the variables, or keep it in a file");
-      }
-      return node.text;
-    }
-    out.append(node.text, done, p.begin - done);
-    out += variable->second;
-    done = p.end;
-  }
-  return out.append(node.text, done);
-}
 
 MapReader::MapReader(const Session& session, const Node& map, Where where)
     : session_(&session), map_(&map), where_(where) {
@@ -214,31 +167,6 @@ std::map<std::string, Place> MapReader::places() const {
 Place MapReader::name_place() const {
   const Node* name = map_->alias ? nullptr : find("name");
   return session_->place(name == nullptr ? *map_ : *name);
-}
-
-bool check_line(const Session& session, const Node& node, std::string_view what) {
-  if (node.kind == NodeKind::sequence || node.kind == NodeKind::map) {
-    session.error(node,
-                  fmt::format("{} must be a text, not a {}", what,
-                              node.kind == NodeKind::map ? "map" : "list"),
-                  "put quotes around a text that starts with '{' or '['");
-    return false;
-  }
-  const std::string text = session.text(node);
-  if (text.empty()) {
-    session.error(node, fmt::format("{} is empty", what), "write a text, or remove it");
-    return false;
-  }
-  if (text.find_first_of("\r\n") != std::string::npos) {
-    session.error(node, fmt::format("{} must be on one line", what),
-                  "write it without '|' and line ends");
-    return false;
-  }
-  if (const std::string sign = invisible_in(text); !sign.empty()) {
-    session.error(node, fmt::format("{} has a {}", what, sign), "remove it");
-    return false;
-  }
-  return true;
 }
 
 std::vector<const Node*> maps_in(const Session& session, const Node& list, Where child) {

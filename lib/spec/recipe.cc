@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "lib/base/codec.h"
-#include "lib/spec/expand.h"
+#include "lib/base/limits.h"
 #include "lib/spec/name_search.h"
 #include "lib/spec/pattern.h"
 #include "lib/spec/range.h"

@@ -4,6 +4,7 @@
 
 #include "lib/spec/quantity.h"
 #include "lib/spec/readers.h"
+#include "lib/spec/value_check.h"
 
 namespace torc::spec {
 namespace {

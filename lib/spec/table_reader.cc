@@ -8,9 +8,9 @@
 
 #include "lib/spec/diagnostic.h"
 #include "lib/spec/json_table.h"
-#include "lib/spec/parameter_reader.h"
+#include "lib/spec/parameter_values.h"
 #include "lib/spec/placeholder.h"
-#include "lib/spec/yaml_tree.h"
+#include "lib/spec/utf8.h"
 
 namespace torc::spec {
 namespace {

@@ -67,4 +67,8 @@ std::size_t terminal_width(char32_t c) {
   return in(kWide, c) ? 2 : 1;
 }
 
+std::string_view without_bom(std::string_view text) {
+  return text.starts_with("\xEF\xBB\xBF") ? text.substr(3) : text;
+}
+
 }  // namespace torc::spec

@@ -22,4 +22,7 @@ struct CodePoint {
 // approximation by ranges.
 [[nodiscard]] std::size_t terminal_width(char32_t c);
 
+// A byte order mark, which no parser wants, is cut off. Offsets are into the result.
+[[nodiscard]] std::string_view without_bom(std::string_view text);
+
 }  // namespace torc::spec

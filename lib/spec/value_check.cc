@@ -277,6 +277,31 @@ bool check_value(const Session& session, const Key& key, std::string_view name, 
   return true;
 }
 
+bool check_line(const Session& session, const Node& node, std::string_view what) {
+  if (node.kind == NodeKind::sequence || node.kind == NodeKind::map) {
+    session.error(node,
+                  fmt::format("{} must be a text, not a {}", what,
+                              node.kind == NodeKind::map ? "map" : "list"),
+                  "put quotes around a text that starts with '{' or '['");
+    return false;
+  }
+  const std::string text = session.text(node);
+  if (text.empty()) {
+    session.error(node, fmt::format("{} is empty", what), "write a text, or remove it");
+    return false;
+  }
+  if (text.find_first_of("\r\n") != std::string::npos) {
+    session.error(node, fmt::format("{} must be on one line", what),
+                  "write it without '|' and line ends");
+    return false;
+  }
+  if (const std::string sign = invisible_in(text); !sign.empty()) {
+    session.error(node, fmt::format("{} has a {}", what, sign), "remove it");
+    return false;
+  }
+  return true;
+}
+
 std::string invisible_in(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint c = decode_utf8(text, i);

@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "lib/spec/utf8.h"
-#include "lib/spec/yaml_tree.h"
+#include "lib/spec/yaml_limits.h"
 
 namespace torc::spec {
 namespace {

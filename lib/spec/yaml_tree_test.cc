@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "lib/spec/utf8.h"
+
 namespace torc::spec {
 namespace {
 
