@@ -329,8 +329,8 @@ void SimNode::answer(std::uint64_t attempt) {
   }
   if (life_ == Life::registering) {
     last_commit_ = begun_;
-    keeper_ = std::make_unique<cli::LeaseKeeper>(world_, store_, self_, info_, begun_, nullptr,
-                                                 store::mount_facts(store::MountKind::local));
+    keeper_ = std::make_unique<worker::LeaseKeeper>(world_, store_, self_, info_, begun_, nullptr,
+                                                    store::mount_facts(store::MountKind::local));
     become(Life::working);
     for (std::uint32_t i = 0; i < slots_.size(); ++i) free_.push_back(i);
     pace_ = claim::Pace(claim::Sharing::shared);
@@ -352,7 +352,7 @@ void SimNode::answer(std::uint64_t attempt) {
   if (queue_.empty()) pace_.queue_moves(boot());
   for (const claim::Grant& grant : answer_.grants) {
     queue_.push_back(grant.token);
-    const bool to_its_end = grant.lost + 1 >= cli::kCrashLimit;
+    const bool to_its_end = grant.lost + 1 >= worker::kCrashLimit;
     if (grant.alone) alone_ = {grant.token, to_its_end ? BootTime::max() : boot() + kProbation};
   }
   if (answer_.grants.empty()) {
@@ -373,7 +373,7 @@ void SimNode::tick() {
   in_tick_ = true;
   const std::uint64_t lease = attempt_;
   const claim::WorkerEpoch self = self_;
-  const Result<void> ticked = keeper_->tick(last_commit_, cli::LeaseKeeper::Beat::yes);
+  const Result<void> ticked = keeper_->tick(last_commit_, worker::LeaseKeeper::Beat::yes);
   in_tick_ = false;
   (void)lease;
   if (self != self_ || life_ != Life::working) return;

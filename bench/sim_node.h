@@ -1,5 +1,5 @@
-// One worker of the simulation, alone on its node: what cli::Session does around the policy, with
-// jobs that only take time.
+// One worker of the simulation, alone on its node: what worker::Session does around the policy,
+// with jobs that only take time.
 #pragma once
 
 #include <deque>
@@ -69,7 +69,7 @@ class SimNode final {
   claim::WorkerInfo info_;
   claim::Entrance entrance_;
   claim::Pace pace_{claim::Sharing::shared};
-  std::unique_ptr<cli::LeaseKeeper> keeper_;
+  std::unique_ptr<worker::LeaseKeeper> keeper_;
   claim::WorkerEpoch self_{};
   Life life_ = Life::entering;
   bool in_tick_ = false;

@@ -2,13 +2,13 @@
 // figures on every machine.
 //
 // Real: the claims (exchange, registration, expiry, release: lib/claim on a store of engine lmdb),
-// the whole policy of a worker (claim::Pace, claim::Entrance), its lease (cli::LeaseKeeper with its
-// beats, looks and expiries, store::write_beat and read_beat). Modelled: jobs (they end after a
+// the whole policy of a worker (claim::Pace, claim::Entrance), its lease (worker::LeaseKeeper with
+// its beats, looks and expiries, store::write_beat and read_beat). Modelled: jobs (they end after a
 // while), the journal (a commit lists, reads what others committed, publishes, and starts over when
 // another was first; how many requests each step takes is measured on the real journal engine, see
 // journal_cost.h), the time a request takes (a heavy tail), and the loop that starts jobs and calls
-// all that, which in `torc` is cli::Session. One worker is one node: the worst case, since workers
-// of a node share what they read.
+// all that, which in `torc` is worker::Session. One worker is one node: the worst case, since
+// workers of a node share what they read.
 #pragma once
 
 #include <chrono>

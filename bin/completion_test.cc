@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "lib/slurm/script.h"
+#include "lib/base/quote.h"
 
 namespace torc::cli {
 namespace {

@@ -5,7 +5,10 @@
 namespace torc::cli {
 namespace {
 
-class Trust : public SessionTest {};
+class Trust : public worker::SessionTest {
+ protected:
+  App app_{context_, stdout, stderr};
+};
 
 // Another user may have a link there for the moment in which it is looked at.
 TEST_F(Trust, a_found_store_that_cannot_be_looked_at_is_not_taken_for_ones_own) {

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "lib/exec/machine.h"
-#include "lib/store/posix_disk.h"
+#include "lib/store/disk.h"
 
 namespace torc::workflow {
 namespace {

@@ -8,7 +8,6 @@
 #include <system_error>
 
 #include "lib/slurm/script.h"
-#include "lib/worker/worker_setup.h"
 #include "lib/workflow/living.h"
 #include "lib/workflow/sharing.h"
 

@@ -9,6 +9,7 @@
 
 namespace {
 
+using torc::Path;
 using namespace torc::store;
 
 constexpr std::size_t kBeat = 36, kCrc = 4;

@@ -13,6 +13,7 @@
 
 namespace {
 
+using torc::Path;
 using namespace torc::store;
 using Entries = std::map<std::string, std::string>;
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/quantities.h"
 #include "lib/slurm/query.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -30,14 +31,14 @@ bool names_an_end(const std::string& text) {
 }
 
 void check_time_limit(std::string_view text) {
-  const auto limit = parse_time_limit(text);
+  const auto limit = torc::parse_time_limit(text);
   if (!limit.ok() || !limit->has_value()) return;
   const std::int64_t all = (*limit)->count();
   TORC_MUST(all > 0 && all <= std::int64_t{100} * 366 * 86'400);
   const std::string canonical = std::to_string(all / 86'400) + "-" +
                                 std::to_string(all / 3'600 % 24) + ":" +
                                 std::to_string(all / 60 % 60) + ":" + std::to_string(all % 60);
-  const auto again = parse_time_limit(canonical);
+  const auto again = torc::parse_time_limit(canonical);
   TORC_MUST(again.ok() && *again == *limit);
 }
 

@@ -24,7 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using itest::Ended;
-using itest::Path;
 using itest::Process;
 using nlohmann::json;
 using namespace std::chrono_literals;
