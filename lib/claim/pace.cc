@@ -24,7 +24,7 @@ constexpr nanoseconds kLastPoll = 30s;
 // exceeded, as while others register.
 constexpr double kMostShares = 2;
 // The exponent by which the window follows the load, and the damping that goes with it: of all that
-// are stable the fastest (docs/claims.md).
+// are stable the fastest (docs/maintainer/claims.md).
 constexpr double kSteepness = 3;
 constexpr double kDamping = 1 / (1 + kSteepness);
 // And how much shorter at most, so that a crowd that begins to work all at once is seen in time.

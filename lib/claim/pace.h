@@ -1,6 +1,7 @@
 // When a worker talks to the store and how many jobs it holds ahead: the policy that keeps any
 // number of workers within the budgets of a shared filesystem and still busy. A value that is told
-// what happened; it has no clock and does nothing. docs/claims.md ("Pace") derives the rules.
+// what happened; it has no clock and does nothing. docs/maintainer/claims.md ("Pace") derives the
+// rules.
 #pragma once
 
 #include <chrono>

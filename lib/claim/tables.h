@@ -1,9 +1,9 @@
 // The tables of the claims in the one ordered key space of a store: which byte begins their keys,
-// and how keys and values are written. docs/claims.md lists them. Ids in keys are big-endian, so
-// that key order is id order; numbers in values are varints. Decoders answer nullopt for bytes that
-// no encoder here wrote, and for numbers that no workflow can have: whoever walks over what they
-// answer makes at most kMaxJobs steps for a record. Whether records agree with each other they
-// cannot know.
+// and how keys and values are written. docs/maintainer/claims.md lists them. Ids in keys are
+// big-endian, so that key order is id order; numbers in values are varints. Decoders answer nullopt
+// for bytes that no encoder here wrote, and for numbers that no workflow can have: whoever walks
+// over what they answer makes at most kMaxJobs steps for a record. Whether records agree with each
+// other they cannot know.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,6 @@
 // A control group (version 2) for each command that has a memory limit, where the group of this
 // process is delegated to it: the kernel then holds the limit, and ends the whole tree at once.
-// docs/execution.md says when that is so.
+// docs/maintainer/execution.md says when that is so.
 #pragma once
 
 #include <sys/types.h>

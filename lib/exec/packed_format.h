@@ -1,5 +1,5 @@
-// The files of packed output: what of it the writer and the reader share. docs/execution.md tells
-// the whole format and what each crash leaves.
+// The files of packed output: what of it the writer and the reader share.
+// docs/maintainer/execution.md tells the whole format and what each crash leaves.
 #pragma once
 
 #include <compare>

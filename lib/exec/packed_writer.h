@@ -4,7 +4,7 @@
 // nothing that the job does to its own output (`> /dev/stdout` empties it) touches that of others.
 // When it has ended, what it wrote is copied to the end of the worker's data file, then noted in
 // the index, and only then are the scratch files emptied for the next job. Whoever reads finds each
-// byte exactly once, whenever the worker is cut off; docs/execution.md shows why.
+// byte exactly once, whenever the worker is cut off; docs/maintainer/execution.md shows why.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Runs commands and tells how each one ended, to the last grandchild. One thread, one epoll set, no
 // polling: it sleeps until a child ends, a registered descriptor is readable or a deadline passes.
-// docs/execution.md has the whole story: what a command inherits, how its tree is found and ended,
-// and what is not promised.
+// docs/maintainer/execution.md has the whole story: what a command inherits, how its tree is found
+// and ended, and what is not promised.
 #pragma once
 
 #include <sys/types.h>

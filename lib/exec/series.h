@@ -1,5 +1,6 @@
 // How jobs used memory, processors and files over time: in two append-only files a worker, read
-// while they are written and after their writer was killed. docs/execution.md has the format.
+// while they are written and after their writer was killed. docs/maintainer/execution.md has the
+// format.
 #pragma once
 
 #include <chrono>

@@ -3,7 +3,8 @@
 // /proc, so that no filesystem that hangs can hold it up.
 //
 // It ends the jobs of a worker that has not renewed its lease in time, everything that a worker
-// leaves behind however that ended, and passes signals on. docs/execution.md has the whole story.
+// leaves behind however that ended, and passes signals on. docs/maintainer/execution.md has the
+// whole story.
 #pragma once
 
 #include <functional>

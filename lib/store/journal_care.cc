@@ -16,7 +16,7 @@ constexpr std::uint64_t kLargeState = std::uint64_t{32} << 20;  // bytes in LMDB
 
 // A snapshot costs what the state is long, so the larger the state the more commits must pay for
 // it: twice as many from 32 MiB on, and as many bytes of journal as a quarter of it (about what
-// zstd makes of it). More commits would be more files, see docs/store.md.
+// zstd makes of it). More commits would be more files, see docs/maintainer/store-protocol.md.
 bool JournalStore::snapshot_due(const Head& head, std::uint64_t state_bytes) const {
   if (head.sequence <= snapshot_.sequence) return false;
   const std::uint64_t more =

@@ -1,5 +1,6 @@
 // Engine `journal`: the chain of commit files on a shared filesystem is the truth, LMDB on the node
-// a copy of it. docs/store.md has the protocol and why each rule is there; the parts of it are
+// a copy of it. docs/maintainer/store-protocol.md has the protocol and why each rule is there; the
+// parts of it are
 //   journal_store.cc     the commit, and which replica is in use
 //   journal_catch_up.cc  bringing the replica to the newest state
 //   journal_standing.cc  whether the files still say what the replica holds

@@ -1,5 +1,5 @@
 // What a reply that comes late, or never, must not do: the flaws that the protocol's model
-// (docs/model) found.
+// (docs/maintainer/model) found.
 #include <gtest/gtest.h>
 
 #include <fstream>

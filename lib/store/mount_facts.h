@@ -1,6 +1,6 @@
 // What is known of a filesystem before anything is tried on it, by what the mount table calls it:
 // how a worker learns of the commits of other hosts there, and how old what it sees may be. The
-// numbers were measured with two clients of each (docs/store.md, "Filesystems"); of a filesystem
+// numbers were measured with two clients of each (docs/user/filesystems.md); of a filesystem
 // that is not in the table the careful ones are taken.
 //
 // They belong to one mount on one host: two hosts may mount the same filesystem differently, and

@@ -7,8 +7,8 @@
 // new snapshot under a number R that no commit ever had, and the history continues at R + 1. So no
 // number is ever used for two commits, and every process that still knows the lost ones, or this
 // node's copies of them, is led to the new snapshot by the ordinary rules of reader and writer
-// (docs/store.md): a replica beyond the good part is reloaded, a writer's commit is not
-// acknowledged.
+// (docs/maintainer/store-protocol.md): a replica beyond the good part is reloaded, a writer's
+// commit is not acknowledged.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // One workflow's durable state in one directory that every worker can see; no server. See
-// docs/store.md for the commit protocol, its assumptions and its proofs.
+// docs/maintainer/store-protocol.md for the commit protocol, its assumptions and its proofs.
 //
 // A Store belongs to one thread at a time. Several processes, on any number of hosts (engine
 // `journal`) or on one (engine `lmdb`), open the same directory at once. A Store survives neither
@@ -44,7 +44,8 @@ struct World {
   std::string machine = {};  // machine_id() of home.h; empty: not known
 };
 
-// All of it tunable for tests and sites; the defaults are those of docs/store.md.
+// All of it tunable for tests and sites; the defaults are those of
+// docs/maintainer/store-protocol.md.
 struct Tuning {
   std::chrono::nanoseconds lock_wait = std::chrono::seconds(2);
   std::chrono::nanoseconds replica_wait =

@@ -1,5 +1,5 @@
-// The commit files of a store, from the first, against the rules of docs/claims.md. They are read
-// with the store's decoders and judged with nothing of lib/claim but its decoders.
+// The commit files of a store, from the first, against the rules of docs/maintainer/claims.md. They
+// are read with the store's decoders and judged with nothing of lib/claim but its decoders.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
