@@ -5,7 +5,7 @@
 
 #include "bench/measure.h"
 #include "lib/claim/claimer.h"
-#include "lib/store/store.h"
+#include "lib/store/engine/store.h"
 
 namespace torc::bench {
 

@@ -19,7 +19,7 @@
 #include "bin/guard.h"
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
-#include "lib/spec/diagnostic.h"
+#include "lib/spec/text/diagnostic.h"
 
 namespace torc::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include "bin/commands/selection.h"
 #include "lib/claim/tables.h"
 #include "lib/claim/test_workflow.h"
-#include "lib/spec/load.h"
+#include "lib/spec/load/load.h"
 #include "lib/workflow/workflow_plan.h"
 
 namespace torc::cli {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "bin/crash.h"
-#include "lib/exec/watchdog.h"
+#include "lib/exec/watchdog/watchdog.h"
 
 namespace torc::cli {
 

@@ -12,7 +12,7 @@
 #include "lib/base/quote.h"
 #include "lib/base/table.h"
 #include "lib/claim/firing.h"
-#include "lib/exec/packed_reader.h"
+#include "lib/exec/output/packed_reader.h"
 #include "lib/report/job_output.h"
 #include "lib/report/job_view.h"
 #include "lib/worker/action_runner.h"

@@ -8,7 +8,7 @@
 #include "lib/base/quantities.h"
 #include "lib/claim/claimer.h"
 #include "lib/report/job_view.h"
-#include "lib/store/backup.h"
+#include "lib/store/maintenance/backup.h"
 #include "lib/workflow/living.h"
 #include "lib/workflow/make_store.h"
 #include "lib/workflow/sharing.h"

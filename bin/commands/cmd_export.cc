@@ -10,7 +10,7 @@
 #include "lib/base/descriptor.h"
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
-#include "lib/exec/output_disk.h"
+#include "lib/exec/output/output_disk.h"
 #include "lib/workflow/sharing.h"
 
 namespace torc::cli {

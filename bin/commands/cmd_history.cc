@@ -16,7 +16,7 @@
 #include "lib/claim/history.h"
 #include "lib/claim/tables.h"
 #include "lib/report/job_view.h"
-#include "lib/store/chain.h"
+#include "lib/store/journal/chain.h"
 #include "lib/worker/worker_setup.h"
 #include "lib/workflow/workflow_plan.h"
 

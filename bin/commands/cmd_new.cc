@@ -6,7 +6,7 @@
 #include "bin/commands/spec_commands.h"
 #include "bin/commands/starters.h"
 #include "lib/base/quote.h"
-#include "lib/store/disk.h"
+#include "lib/store/disk/disk.h"
 
 namespace torc::cli {
 

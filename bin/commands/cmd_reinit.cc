@@ -14,7 +14,7 @@
 #include "lib/claim/add.h"
 #include "lib/claim/reset.h"
 #include "lib/report/job_view.h"
-#include "lib/store/disk.h"
+#include "lib/store/disk/disk.h"
 #include "lib/workflow/addition.h"
 #include "lib/workflow/stale.h"
 #include "lib/workflow/trial.h"

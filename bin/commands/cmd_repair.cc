@@ -15,7 +15,7 @@
 #include "lib/claim/history.h"
 #include "lib/claim/tables.h"
 #include "lib/report/job_view.h"
-#include "lib/store/repair.h"
+#include "lib/store/maintenance/repair.h"
 #include "lib/workflow/living.h"
 
 namespace torc::cli {

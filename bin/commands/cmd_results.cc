@@ -15,7 +15,7 @@
 #include "lib/claim/history.h"
 #include "lib/claim/tables.h"
 #include "lib/report/job_view.h"
-#include "lib/store/chain.h"
+#include "lib/store/journal/chain.h"
 
 namespace torc::cli {
 namespace {

@@ -14,9 +14,9 @@
 #include "lib/claim/tables.h"
 #include "lib/report/job_view.h"
 #include "lib/report/lost_records.h"
-#include "lib/store/backup.h"
-#include "lib/store/disk.h"
-#include "lib/store/salvage.h"
+#include "lib/store/disk/disk.h"
+#include "lib/store/maintenance/backup.h"
+#include "lib/store/maintenance/salvage.h"
 #include "lib/workflow/living.h"
 #include "lib/workflow/sharing.h"
 

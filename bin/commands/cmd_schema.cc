@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "bin/commands/spec_commands.h"
-#include "lib/spec/schema.h"
+#include "lib/spec/language/schema.h"
 
 namespace torc::cli {
 

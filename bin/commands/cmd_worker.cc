@@ -9,7 +9,7 @@
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/report/job_view.h"
-#include "lib/spec/diagnostic.h"
+#include "lib/spec/text/diagnostic.h"
 #include "lib/worker/lives.h"
 #include "lib/worker/worker.h"
 #include "lib/worker/worker_setup.h"

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "lib/claim/state.h"
-#include "lib/store/transaction.h"
+#include "lib/store/engine/transaction.h"
 
 namespace torc::claim {
 

@@ -19,8 +19,8 @@
 #include "lib/claim/action.h"
 #include "lib/claim/job.h"
 #include "lib/claim/plan.h"
-#include "lib/store/beat.h"
-#include "lib/store/transaction.h"
+#include "lib/store/engine/beat.h"
+#include "lib/store/engine/transaction.h"
 
 namespace torc::claim {
 

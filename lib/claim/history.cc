@@ -2,7 +2,7 @@
 
 #include "lib/claim/firing.h"
 #include "lib/claim/tables.h"
-#include "lib/store/commit_file.h"
+#include "lib/store/engine/commit_file.h"
 
 namespace torc::claim {
 

@@ -4,7 +4,7 @@
 
 #include "lib/claim/add.h"
 #include "lib/claim/test_workflow.h"
-#include "lib/store/commit_file.h"
+#include "lib/store/engine/commit_file.h"
 
 namespace torc::claim {
 namespace {

@@ -12,7 +12,7 @@
 #include "lib/base/result.h"
 #include "lib/claim/plan.h"
 #include "lib/claim/tables.h"
-#include "lib/store/transaction.h"
+#include "lib/store/engine/transaction.h"
 
 namespace torc::claim {
 

@@ -9,7 +9,7 @@
 #include "lib/claim/job.h"
 #include "lib/claim/limit.h"
 #include "lib/claim/state.h"
-#include "lib/store/transaction.h"
+#include "lib/store/engine/transaction.h"
 
 namespace torc::claim {
 

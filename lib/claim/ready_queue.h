@@ -10,7 +10,7 @@
 #include "lib/claim/quota.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
-#include "lib/store/transaction.h"
+#include "lib/store/engine/transaction.h"
 
 namespace torc::claim {
 

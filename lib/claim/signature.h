@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lib/base/units.h"
-#include "lib/store/transaction.h"
+#include "lib/store/engine/transaction.h"
 
 namespace torc::claim {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lib/claim/claimer.h"
-#include "lib/store/memory_state.h"
+#include "lib/store/engine/memory_state.h"
 
 namespace torc::claim {
 

@@ -13,7 +13,7 @@
 #include "lib/base/result.h"
 #include "lib/base/units.h"
 #include "lib/claim/plan.h"
-#include "lib/store/transaction.h"
+#include "lib/store/engine/transaction.h"
 
 namespace torc::claim {
 

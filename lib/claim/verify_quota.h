@@ -6,7 +6,7 @@
 
 #include "lib/base/result.h"
 #include "lib/claim/verify_plan.h"
-#include "lib/store/transaction.h"
+#include "lib/store/engine/transaction.h"
 
 namespace torc::claim {
 

@@ -11,8 +11,8 @@
 
 #include "lib/base/result.h"
 #include "lib/claim/claimer.h"
-#include "lib/spec/expand.h"
-#include "lib/spec/outline.h"
+#include "lib/spec/expand/expand.h"
+#include "lib/spec/load/outline.h"
 
 namespace torc::report {
 

@@ -9,7 +9,7 @@
 
 #include "lib/base/quantities.h"
 #include "lib/report/graph.h"
-#include "lib/spec/expand.h"
+#include "lib/spec/expand/expand.h"
 #include "lib/workflow/workflow_plan.h"
 
 namespace torc::report {

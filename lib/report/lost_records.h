@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lib/claim/claimer.h"
-#include "lib/store/lmdb_remains.h"
+#include "lib/store/lmdb/lmdb_remains.h"
 
 namespace torc::report {
 

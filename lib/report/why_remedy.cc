@@ -7,7 +7,7 @@
 
 #include "lib/base/quantities.h"
 #include "lib/claim/why.h"
-#include "lib/exec/machine.h"
+#include "lib/exec/machine/machine.h"
 
 namespace torc::report {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "lib/claim/action.h"
-#include "lib/exec/process_host.h"
+#include "lib/exec/process/process_host.h"
 #include "lib/worker/job_command.h"
 
 namespace torc::worker {

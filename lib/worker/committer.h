@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "lib/claim/claimer.h"
-#include "lib/exec/watched_lease.h"
-#include "lib/store/store.h"
+#include "lib/exec/process/watched_lease.h"
+#include "lib/store/engine/store.h"
 #include "lib/worker/job_command.h"
 #include "lib/worker/lease_keeper.h"
 #include "lib/workflow/context.h"

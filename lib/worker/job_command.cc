@@ -7,7 +7,7 @@
 
 #include "lib/base/beneath.h"
 #include "lib/claim/add.h"
-#include "lib/exec/gpus.h"
+#include "lib/exec/machine/gpus.h"
 #include "lib/worker/lease_keeper.h"
 
 namespace torc::worker {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "lib/claim/claimer.h"
-#include "lib/exec/machine.h"
-#include "lib/exec/output_disk.h"
-#include "lib/exec/process_host.h"
+#include "lib/exec/machine/machine.h"
+#include "lib/exec/output/output_disk.h"
+#include "lib/exec/process/process_host.h"
 #include "lib/workflow/context.h"
 #include "lib/workflow/workflow_plan.h"
 

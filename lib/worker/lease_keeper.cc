@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "lib/exec/kill_tree.h"
+#include "lib/exec/process/kill_tree.h"
 #include "lib/worker/job_command.h"
 #include "lib/workflow/living.h"
 

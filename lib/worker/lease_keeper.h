@@ -11,7 +11,7 @@
 #include "lib/claim/lease.h"
 #include "lib/claim/watch.h"
 #include "lib/slurm/query.h"
-#include "lib/store/mount_facts.h"
+#include "lib/store/mount/mount_facts.h"
 #include "lib/worker/allocation_inquiry.h"
 #include "lib/workflow/context.h"
 

@@ -10,8 +10,8 @@
 
 #include <future>
 
-#include "lib/exec/procfs.h"
-#include "lib/store/disk.h"
+#include "lib/exec/machine/procfs.h"
+#include "lib/store/disk/disk.h"
 #include "lib/worker/job_command.h"
 #include "lib/worker/session_fixture.h"
 

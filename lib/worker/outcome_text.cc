@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "lib/base/quote.h"
-#include "lib/exec/process_host.h"
+#include "lib/exec/process/process_host.h"
 
 namespace torc::worker {
 namespace {

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/store/disk.h"
+#include "lib/store/disk/disk.h"
 #include "lib/worker/worker_session.h"
 #include "lib/workflow/make_store.h"
 #include "lib/workflow/workflow_plan.h"

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "lib/claim/claimer.h"
-#include "lib/exec/machine.h"
-#include "lib/exec/node_member.h"
+#include "lib/exec/machine/machine.h"
+#include "lib/exec/node/node_member.h"
 #include "lib/slurm/query.h"
 #include "lib/workflow/context.h"
 #include "lib/workflow/workflow_plan.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "lib/claim/lease.h"
-#include "lib/store/beat.h"
+#include "lib/store/engine/beat.h"
 #include "lib/worker/worker_session.h"
 
 namespace torc::worker {

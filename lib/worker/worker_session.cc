@@ -16,8 +16,8 @@
 #include "lib/claim/firing.h"
 #include "lib/claim/lease.h"
 #include "lib/claim/transition.h"
-#include "lib/exec/gpus.h"
-#include "lib/store/filesystem.h"
+#include "lib/exec/machine/gpus.h"
+#include "lib/store/disk/filesystem.h"
 
 namespace torc::worker {
 namespace {

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "lib/claim/pace.h"
-#include "lib/exec/cpus.h"
-#include "lib/exec/process_host.h"
-#include "lib/exec/watched_lease.h"
+#include "lib/exec/machine/cpus.h"
+#include "lib/exec/process/process_host.h"
+#include "lib/exec/process/watched_lease.h"
 #include "lib/worker/action_runner.h"
 #include "lib/worker/blame.h"
 #include "lib/worker/committer.h"

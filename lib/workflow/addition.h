@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "lib/claim/add.h"
-#include "lib/spec/diagnostic.h"
-#include "lib/spec/living.h"
-#include "lib/store/store.h"
+#include "lib/spec/sweep/living.h"
+#include "lib/spec/text/diagnostic.h"
+#include "lib/store/engine/store.h"
 #include "lib/workflow/context.h"
 
 namespace torc::workflow {

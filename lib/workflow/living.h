@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lib/claim/claimer.h"
-#include "lib/exec/machine.h"
+#include "lib/exec/machine/machine.h"
 #include "lib/workflow/context.h"
 
 namespace torc::workflow {

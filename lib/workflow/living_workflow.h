@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lib/claim/claimer.h"
-#include "lib/spec/living.h"
+#include "lib/spec/sweep/living.h"
 #include "lib/workflow/workflow_plan.h"
 
 namespace torc::workflow {

@@ -7,7 +7,7 @@
 #include "lib/claim/add.h"
 #include "lib/claim/live.h"
 #include "lib/claim/test_workflow.h"
-#include "lib/spec/load.h"
+#include "lib/spec/load/load.h"
 #include "lib/workflow/stale.h"
 
 namespace torc::workflow {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "lib/claim/plan.h"
-#include "lib/spec/expand.h"
-#include "lib/spec/workflow.h"
+#include "lib/spec/expand/expand.h"
+#include "lib/spec/language/workflow.h"
 
 namespace torc::workflow {
 

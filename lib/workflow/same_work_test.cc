@@ -11,7 +11,7 @@
 #include "lib/claim/override.h"
 #include "lib/claim/reset.h"
 #include "lib/claim/test_workflow.h"
-#include "lib/spec/load.h"
+#include "lib/spec/load/load.h"
 #include "lib/workflow/plan_actions.h"
 #include "lib/workflow/workflow_plan.h"
 

@@ -12,8 +12,8 @@
 #include "lib/claim/plan.h"
 #include "lib/claim/retry.h"
 #include "lib/claim/user_data.h"
-#include "lib/spec/load.h"
-#include "lib/spec/recipe.h"
+#include "lib/spec/load/load.h"
+#include "lib/spec/sweep/recipe.h"
 #include "lib/workflow/context.h"
 #include "lib/workflow/file_marks.h"
 

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "lib/claim/tables.h"
-#include "lib/store/commit_file.h"
+#include "lib/store/engine/commit_file.h"
 #include "tests/integration/harness.h"
 #include "tests/torture/audit.h"
 
