@@ -27,7 +27,8 @@ struct Options {
   std::string group;            // name or number of a group that shares the store; empty: none
   std::optional<std::chrono::seconds> retention;  // nullopt: what the filesystem here needs
   bool force = false;                             // move an existing store aside
-  bool checksum = false;  // workers hash the files of jobs, for `reinit --checksum`
+  bool checksum = false;        // workers hash the files of jobs, for `reinit --checksum`
+  std::string script_template;  // a file or a name; empty: it is looked for
   bool json = false;
 };
 
@@ -40,6 +41,10 @@ void print_next_steps(const App& app, const workflow::MadeStore& made,
       identity.engine == store::Engine::lmdb ? "lmdb (this host only)" : "journal (any host)");
   if (!made.moved.empty())
     say(app.out, "the store that was there is now {}\n", workflow::shown_path(app, made.moved));
+  if (!made.script_template.empty()) {
+    say(app.out, "its batch scripts are made of {}\n",
+        workflow::shown_path(app, made.script_template));
+  }
   say(app.out, "\nnext:\n");
   if (identity.engine == store::Engine::journal || made.scripts.empty()) {
     for (const Path& script : made.scripts)
@@ -84,9 +89,16 @@ Exit run(const App& app, const Options& options) {
   }
   auto made = workflow::make_store(
       app, *loaded, directory, *engine,
-      options.force ? workflow::Existing::move_aside : workflow::Existing::refuse, group,
-      options.checksum ? workflow::Sums::yes : workflow::Sums::no, options.retention);
+      options.force ? workflow::Existing::move_aside : workflow::Existing::refuse,
+      {group, options.checksum ? workflow::Sums::yes : workflow::Sums::no, options.retention,
+       options.script_template});
   if (!made) return report(app, made.error());
+  if (!options.script_template.empty() && made->scripts.empty()) {
+    say(app.err,
+        "torc: note: the workflow has no slurm_schedulers: no batch script was made of --template "
+        "{}\n",
+        shell_word(options.script_template));
+  }
   if (options.json) {
     nlohmann::ordered_json scripts = nlohmann::ordered_json::array();
     for (const Path& script : made->scripts) scripts.push_back(script.string());
@@ -123,6 +135,10 @@ void add_init(Command& c) {
   c.flag("--checksum", o.checksum,
          "workers hash the files that jobs name, for `torc reinit --checksum`");
   c.flag("--force", o.force, "move an existing store aside (it is kept, under another name)");
+  c.option("--template", o.script_template,
+           "template of the batch scripts (default: worker, looked for in ~/.config/torc/templates "
+           "and beside the program)")
+      .value("FILE|NAME");
   c.flag("--json", o.json, "machine-readable output");
   c.run([&o](const App& app) { return run(app, o); });
 }
