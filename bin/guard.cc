@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "bin/crash.h"
+#include "bin/signals.h"
 #include "lib/exec/watchdog/watchdog.h"
 
 namespace torc::cli {

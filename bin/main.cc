@@ -11,8 +11,8 @@
 #include <string>
 
 #include "bin/app.h"
-#include "bin/commands/commands.h"
-#include "bin/crash.h"
+#include "bin/cli.h"
+#include "bin/signals.h"
 #include "bin/waiting_disk.h"
 #include "lib/base/shared_mapping.h"
 #include "lib/exec/machine/machine.h"

@@ -49,6 +49,21 @@ Result<void> match_states(const claim::Reader& reader, const Selection& selectio
 
 }  // namespace
 
+void add_names(Command& c, SelectOptions& o, const std::string& help) {
+  c.argument("NAME", o.words, help).value("[STORE] NAME…");
+  c.option("--name", o.name, "jobs whose name matches").value("REGEX");
+}
+
+void add_all(Command& c, SelectOptions& o, const std::string& help) {
+  c.flag("--all", o.all, help);
+}
+
+void add_state(Command& c, SelectOptions& o, const std::vector<std::string>& states) {
+  c.option("--state", o.state, "jobs in this state (with --name: those that match)")
+      .value("STATE")
+      .choices(states);
+}
+
 Result<StoreAndNames> locate_store_and_names(const App& app,
                                              const std::vector<std::string>& words) {
   if (!words.empty() && names_a_store(app, words.front())) {

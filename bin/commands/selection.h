@@ -5,11 +5,23 @@
 #include <vector>
 
 #include "bin/app.h"
-#include "bin/commands/live_commands.h"
+#include "bin/flags.h"
 #include "lib/claim/live.h"
 #include "lib/workflow/workflow_plan.h"
 
 namespace torc::cli {
+
+// As the command line fills it.
+struct SelectOptions {
+  std::vector<std::string> words;  // [STORE] NAME…
+  std::string name;                // regular expression, searched in the name
+  std::string state;
+  bool all = false;
+};
+inline constexpr const char* kNamesHelp = "[STORE] NAME…: jobs by name, or by #NUMBER";
+void add_names(Command& c, SelectOptions& o, const std::string& help = kNamesHelp);  // and --name
+void add_all(Command& c, SelectOptions& o, const std::string& help);
+void add_state(Command& c, SelectOptions& o, const std::vector<std::string>& states);
 
 // The store and the names in "[STORE] NAME…": the first word is the store when a store is there, or
 // when it ends in .torc; else the store is found as for other commands.

@@ -1,14 +1,15 @@
 #include "lib/slurm/script.h"
-#include "lib/base/quote.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "lib/base/quote.h"
 #include "lib/slurm/options.h"
 #include "lib/slurm/refusals.h"
 #include "lib/slurm/templates.h"
+#include "lib/spec/text/diagnostic.h"
 
 namespace torc::slurm {
 namespace {
@@ -109,31 +110,77 @@ Result<SbatchOptions> options_of(const ScriptContext& context, const SlurmSchedu
   return options;
 }
 
+using Values = std::vector<std::pair<std::string_view, std::string>>;
+
+Error unknown_placeholder(const ScriptTemplate& from, std::size_t at, std::string_view name,
+                          const Values& values) {
+  std::vector<std::string> names;
+  std::string known;
+  for (const auto& [one, value] : values) {
+    names.emplace_back(one);
+    known += fmt::format("{}{{{{{}}}}}", known.empty() ? "" : ", ", one);
+  }
+  const auto line =
+      std::count(from.text.begin(), from.text.begin() + static_cast<long>(at), '\n') + 1;
+  const std::string near = spec::nearest(name, names);
+  return invalid(
+      fmt::format("{}, line {}: '{}' is no placeholder of batch scripts", printable(from.name),
+                  line, printable(fmt::format("{{{{{}}}}}", name))),
+      fmt::format("{}there are {}",
+                  near.empty() ? "" : fmt::format("did you mean {{{{{}}}}}? ", near), known));
+}
+
+// What sbatch would refuse later, or run without what the workflow asks for.
+Result<void> check_template(const ScriptTemplate& from) {
+  if (!from.text.starts_with("#!")) {
+    return invalid(fmt::format("{} is no batch script: its first line does not begin with '#!'",
+                               printable(from.name)),
+                   "begin it with #!/bin/bash");
+  }
+  if (from.text.find('\0') != std::string::npos)
+    return invalid(fmt::format("{} holds a NUL byte", printable(from.name)), "a template is text");
+  if (from.text.find("{{directives}}") == std::string::npos) {
+    return invalid(
+        fmt::format("{} has no {{{{directives}}}}: what the workflow asks of Slurm would "
+                    "be dropped",
+                    printable(from.name)),
+        "put {{directives}} on a line of its own below the first");
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<std::string> fill_template(
-    std::string_view template_text,
-    const std::vector<std::pair<std::string_view, std::string>>& values) {
+ScriptTemplate built_in_template() {
+  return {"the built-in template", std::string(worker_template())};
+}
+
+Result<std::string> fill_template(const ScriptTemplate& from, const Values& values) {
+  const std::string_view text = from.text;
   std::string out;
-  for (;;) {
-    const auto open = template_text.find("{{");
-    const auto close = open == std::string_view::npos ? open : template_text.find("}}", open);
-    if (close == std::string_view::npos) return out.append(template_text);
-    const auto name = template_text.substr(open + 2, close - open - 2);
+  for (std::size_t at = 0;;) {
+    const std::size_t open = text.find("{{", at);
+    if (open == std::string_view::npos) return out.append(text.substr(at));
+    out.append(text.substr(at, open - at));
+    const std::size_t end = std::min(text.find('\n', open), text.size());
+    const std::size_t close = text.substr(0, end).find("}}", open);
+    if (close == std::string_view::npos) {
+      out.append(text.substr(open, end - open));
+      at = end;
+      continue;
+    }
+    const auto name = text.substr(open + 2, close - open - 2);
     const auto value = std::find_if(values.begin(), values.end(),
                                     [&](const auto& pair) { return pair.first == name; });
-    if (value == values.end()) {
-      return invalid(
-          fmt::format("the batch script template has the unknown placeholder '{}'", name),
-          "see scripts/sbatch-templates for those there are");
-    }
-    out.append(template_text.substr(0, open)).append(value->second);
-    template_text.remove_prefix(close + 2);
+    if (value == values.end()) return unknown_placeholder(from, open, name, values);
+    out.append(value->second);
+    at = close + 2;
   }
 }
 
 Result<std::string> render_script(const ScriptContext& context,
                                   const spec::SlurmScheduler& scheduler, const Defaults& defaults) {
+  TORC_TRY(check_template(context.from));
   TORC_TRY(check_path(context.store, "the store"));
   TORC_TRY(check_path(context.torc, "torc"));
   if (context.job_name.empty() || has_control_characters(context.job_name)) {
@@ -143,12 +190,12 @@ Result<std::string> render_script(const ScriptContext& context,
   if (const auto refusals = refusals_of_keys(scheduler); !refusals.empty())
     return refusals.front().error;
   TORC_ASSIGN(const auto options, options_of(context, scheduler, defaults));
-  return fill_template(worker_template(), {{"directives", options.directives()},
-                                           {"workflow", comment_text(context.workflow)},
-                                           {"scheduler_name", comment_text(scheduler.name)},
-                                           {"store", shell_quote(context.store.native())},
-                                           {"torc", shell_quote(context.torc.native())},
-                                           {"scheduler", shell_quote(scheduler.name)}});
+  return fill_template(context.from, {{"directives", options.directives()},
+                                      {"workflow", comment_text(context.workflow)},
+                                      {"scheduler_name", comment_text(scheduler.name)},
+                                      {"store", shell_quote(context.store.native())},
+                                      {"torc", shell_quote(context.torc.native())},
+                                      {"scheduler", shell_quote(scheduler.name)}});
 }
 
 }  // namespace torc::slurm

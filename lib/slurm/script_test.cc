@@ -1,5 +1,4 @@
 #include "lib/slurm/script.h"
-#include "lib/base/quote.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -7,6 +6,7 @@
 #include <array>
 #include <cstdio>
 
+#include "lib/base/quote.h"
 #include "lib/slurm/options.h"
 
 namespace torc::slurm {
@@ -225,15 +225,47 @@ TEST(Script, sizes_that_slurm_reads_are_accepted) {
 }
 
 TEST(Template, values_are_put_in_once_and_not_looked_at_again) {
-  const auto text = fill_template("{{a}}-{{b}}-{{a}} ${X:-} {", {{"a", "{{b}}"}, {"b", "2"}});
+  const auto text =
+      fill_template({"t", "{{a}}-{{b}}-{{a}} ${X:-} {"}, {{"a", "{{b}}"}, {"b", "2"}});
   ASSERT_TRUE(text.ok());
   EXPECT_EQ(*text, "{{b}}-2-{{b}} ${X:-} {");
 }
 
-TEST(Template, an_unknown_placeholder_is_named) {
-  const auto text = fill_template("x {{nobody}}", {{"a", "1"}});
+TEST(Template, braces_that_are_not_closed_on_their_line_are_no_placeholder) {
+  const auto text = fill_template({"t", "awk '{{\nprint }}' {{a}}\n{{"}, {{"a", "1"}});
+  ASSERT_TRUE(text.ok()) << text.error().text();
+  EXPECT_EQ(*text, "awk '{{\nprint }}' 1\n{{");
+}
+
+TEST(Template, an_unknown_placeholder_is_told_with_file_line_and_those_there_are) {
+  const auto text = fill_template({"/etc/t.sbatch", "{{store}}\n\nx {{stroe}}"},
+                                  {{"store", "1"}, {"workflow", "2"}});
   ASSERT_FALSE(text.ok());
-  EXPECT_NE(text.error().what.find("nobody"), std::string::npos);
+  EXPECT_EQ(text.error().kind, ErrorKind::invalid);
+  EXPECT_EQ(text.error().text(),
+            "/etc/t.sbatch, line 3: '{{stroe}}' is no placeholder of batch scripts\n"
+            "  did you mean {{store}}? there are {{store}}, {{workflow}}");
+}
+
+TEST(Template, text_that_is_no_batch_script_of_the_workflow_is_refused) {
+  const auto refused = [](const std::string& text) {
+    auto c = context();
+    c.from = {"mine", text};
+    return refusal(scheduler(), {}, c).what;
+  };
+  EXPECT_EQ(refused("echo {{directives}}\n"),
+            "mine is no batch script: its first line does not begin with '#!'");
+  EXPECT_EQ(refused("#!/bin/sh\n"),
+            "mine has no {{directives}}: what the workflow asks of Slurm would be dropped");
+  EXPECT_EQ(refused(std::string("#!/bin/sh\n{{directives}}\0\n", 26)), "mine holds a NUL byte");
+}
+
+TEST(Template, of_a_site_is_filled_like_the_built_in_one) {
+  auto c = context();
+  c.from = {"mine", "#!/bin/sh\n{{directives}}\nmodule load torc\n{{torc}} worker {{store}}\n"};
+  const auto text = script(scheduler(), {}, c);
+  EXPECT_TRUE(has_line(text, "#SBATCH --account='proj_1'"));
+  EXPECT_TRUE(has_line(text, "'/opt/torc/bin/torc' worker '/data/run 7.torc'"));
 }
 
 // What a real shell makes of a word.

@@ -1,5 +1,5 @@
-// Texts of scripts/sbatch-templates/, compiled into the program when it is configured: an installed
-// torc needs no files beside it. `{{name}}` is a placeholder.
+// Texts of scripts/sbatch-templates/, compiled into the program when it is configured: torc needs
+// no files beside it. `{{name}}` is a placeholder.
 #pragma once
 
 #include <string_view>

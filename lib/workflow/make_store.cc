@@ -9,6 +9,7 @@
 
 #include "lib/slurm/script.h"
 #include "lib/workflow/living.h"
+#include "lib/workflow/script_template.h"
 #include "lib/workflow/sharing.h"
 
 namespace torc::workflow {
@@ -30,7 +31,8 @@ std::string file_name_of(std::string_view name) {
 
 Result<std::vector<store::Store::File>> initial_files(const Context& context,
                                                       const LoadedSpec& loaded,
-                                                      const Path& directory) {
+                                                      const Path& directory,
+                                                      const slurm::ScriptTemplate& from) {
   // Slurm opens its output file before the script runs and makes no directory for it.
   std::vector<store::Store::File> files{{"spec.yaml", loaded.text},
                                         {"logs/README",
@@ -42,7 +44,7 @@ Result<std::vector<store::Store::File>> initial_files(const Context& context,
     std::string name = file_name_of(scheduler.name);
     while (!taken.insert(name).second) name += '_';  // "a b" and "a_b"
     const slurm::ScriptContext script{workflow.name, directory, context.program,
-                                      file_name_of(workflow.name) + "-" + name};
+                                      file_name_of(workflow.name) + "-" + name, from};
     TORC_ASSIGN(std::string text, slurm::render_script(script, scheduler, workflow.slurm_defaults));
     files.push_back({Path("slurm") / (name + ".sbatch"), std::move(text)});
   }
@@ -118,8 +120,7 @@ Result<store::Engine> parse_engine(const std::string& text) {
 
 Result<MadeStore> make_store(const Context& context, const LoadedSpec& loaded,
                              const Path& directory, store::Engine engine, Existing existing,
-                             std::optional<std::uint32_t> group, Sums sums,
-                             std::optional<std::chrono::seconds> retention) {
+                             const StoreWishes& wishes) {
   MadeStore made;
   std::error_code error;
   const bool there = fs::exists(fs::symlink_status(directory, error));
@@ -128,21 +129,27 @@ Result<MadeStore> make_store(const Context& context, const LoadedSpec& loaded,
                  "go on with it (`torc run`, `torc status`), name another with --store, or move it "
                  "aside with --force"};
   }
-  TORC_ASSIGN(std::vector<store::Store::File> files, initial_files(context, loaded, directory));
+  FoundTemplate from;
+  if (!loaded.workflow->slurm_schedulers.empty()) {
+    TORC_ASSIGN(from, find_template(context, wishes.script_template));
+  }
+  made.script_template = from.file;
+  TORC_ASSIGN(std::vector<store::Store::File> files,
+              initial_files(context, loaded, directory, from.text));
   if (there) {
     TORC_ASSIGN(made.moved, move_aside(context, directory));
   }
-  const claim::Plan plan = make_plan(loaded, context.directory, sums);
+  const claim::Plan plan = make_plan(loaded, context.directory, wishes.sums);
   const std::vector<claim::UserDatum> user_data = user_data_of(*loaded.expansion);
-  if (group) write_for_group();
-  made.disk = std::make_unique<store::PosixDisk>(group);
+  if (wishes.group) write_for_group();
+  made.disk = std::make_unique<store::PosixDisk>(wishes.group);
   const store::World& w = context.world;
   const store::World world{*made.disk,      w.clock, w.entropy,       w.host, w.boot_id,
                            w.pid_namespace, w.uid,   w.replica_roots, w.tell, w.machine};
   store::Tuning tuning = worker_tuning();
-  tuning.retention = retention;
+  tuning.retention = wishes.retention;
   auto store = store::Store::create(
-      group ? world : context.world, directory, engine, tuning,
+      wishes.group ? world : context.world, directory, engine, tuning,
       [&](store::Transaction& tx) -> Result<void> {
         TORC_TRY(claim::write_plan(tx, plan));
         return claim::write_user_data(tx, user_data);

@@ -1,0 +1,347 @@
+// torc history: who claimed, started, finished, expired what, and when.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <deque>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bin/commands/commands.h"
+#include "bin/flags.h"
+#include "bin/locate.h"
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
+#include "lib/base/table.h"
+#include "lib/claim/firing.h"
+#include "lib/claim/history.h"
+#include "lib/claim/tables.h"
+#include "lib/report/job_view.h"
+#include "lib/store/journal/chain.h"
+#include "lib/worker/worker_setup.h"
+#include "lib/workflow/workflow_plan.h"
+
+namespace torc::cli {
+namespace {
+
+struct Options {
+  std::string store;
+  std::string job;  // name or #number; empty: all
+  std::optional<std::uint64_t> worker;
+  std::string since;        // a duration or a local time; empty: from the beginning
+  std::uint64_t limit = 0;  // the newest so many; 0: all
+  bool json = false;
+};
+
+using claim::Event;
+using claim::EventKind;
+using nlohmann::ordered_json;
+
+constexpr std::size_t kPage = 1000;
+
+// "2h", or a local time such as "2026-05-01 12:00".
+Result<WallTime> parse_since(const std::string& text, WallTime now) {
+  if (const auto duration = parse_duration(text); duration && text.find('-') == std::string::npos)
+    return now - *duration;
+  for (const char* format :
+       {"%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%d"}) {
+    std::tm parts{};
+    parts.tm_isdst = -1;
+    const char* end = strptime(text.c_str(), format, &parts);
+    if (end == nullptr || *end != '\0') continue;
+    return WallTime(std::chrono::seconds(std::mktime(&parts)));
+  }
+  return Error{ErrorKind::invalid,
+               fmt::format("--since '{}' is neither a duration nor a time", text),
+               "write it like 2h, 30m, '2026-05-01 12:00' or 2026-05-01"};
+}
+
+class History {
+ public:
+  History(const App& app, const Options& options) : app_(app), options_(options) {}
+  Exit run();
+
+ private:
+  Result<void> prepare();
+  Result<void> collect();
+  void take(const Event& event, bool from_state);
+  void show(const claim::Reader& reader);
+  void show_table(const claim::Reader& reader, const std::vector<const Event*>& events);
+  void show_json(const claim::Reader& reader, const std::vector<const Event*>& events);
+  void show_extent() const;
+  [[nodiscard]] bool wanted(const Event& event, WallTime at) const;
+  [[nodiscard]] std::vector<const Event*> newest() const;
+  std::string host_of(const claim::Reader& reader, claim::WorkerEpoch worker);
+  std::string name_of(const claim::Reader& reader, JobId job);
+  std::string what(const claim::Reader& reader, const Event& event);
+  static std::string trigger_of(const claim::Reader& reader, const Event& event);
+
+  const App& app_;
+  const Options& options_;
+  std::unique_ptr<store::Store> store_;
+  std::optional<JobId> job_;
+  WallTime since_{};
+  store::ChainExtent extent_;
+  std::vector<Event> from_state_;
+  std::deque<Event> from_chain_;
+  WallTime clock_{};  // newest time met in the chain, for events without one
+  std::map<claim::WorkerEpoch, std::string> hosts_;
+  workflow::RecipeBook book_;
+};
+
+bool History::wanted(const Event& event, WallTime at) const {
+  const auto is_about = [&event](JobId job) {
+    return event.kind == EventKind::added ? raw(job) - raw(event.job) < event.count
+                                          : job == event.job;
+  };
+  if (job_ && !is_about(*job_) && (raw(event.parent) == 0 || event.parent != *job_)) return false;
+  if (options_.worker && claim::raw(event.worker) != *options_.worker) return false;
+  return since_.count() == 0 || at >= since_;
+}
+
+void History::take(const Event& event, bool from_state) {
+  if (!from_state && event.at.count() != 0) clock_ = event.at;
+  if (!wanted(event, event.at.count() != 0 || from_state ? event.at : clock_)) return;
+  if (from_state) {
+    from_state_.push_back(event);
+    return;
+  }
+  from_chain_.push_back(event);
+  if (options_.limit > 0 && from_chain_.size() > options_.limit) from_chain_.pop_front();
+}
+
+Result<void> History::prepare() {
+  TORC_ASSIGN(store_, open_store(app_, options_.store));
+  if (!options_.since.empty()) {
+    TORC_ASSIGN(since_, parse_since(options_.since, app_.clock.wall_now()));
+  }
+  if (options_.job.empty()) return {};
+  return store_->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(job_, workflow::find_job(book_, reader, options_.job));
+    return job_ ? Result<void>() : workflow::no_such_job(options_.job);
+  });
+}
+
+// The commits first: what they do not tell is asked of a state that is at least as new.
+Result<void> History::collect() {
+  bool from_state = false;
+  claim::Historian historian([&](const Event& event) { take(event, from_state); });
+  TORC_ASSIGN(extent_, store::read_chain(app_.world, store_->directory(),
+                                         [&](std::uint64_t sequence, std::uint64_t author,
+                                             std::string_view writes) {
+                                           return historian.commit(sequence, author, writes);
+                                         }));
+  from_state = true;
+  return store_->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    from_state_.clear();
+    const auto tell = [&](const store::Entry& e) {
+      historian.rest(e.key, e.value);
+      return true;
+    };
+    const auto tell_additions = [&](const store::Entry& e) {
+      return claim::is_in(claim::Table::addition, e.key) && tell(e);
+    };
+    reader.scan_prefix(claim::Key(claim::Table::worker), tell);
+    reader.scan_prefix(claim::Key(claim::Table::job), tell);
+    reader.scan_prefix(claim::Key(claim::Table::action_run), tell);
+    reader.scan(claim::Key(claim::Table::addition, 0), tell_additions);
+    std::stable_sort(from_state_.begin(), from_state_.end(),
+                     [](const Event& a, const Event& b) { return a.at < b.at; });
+    show(reader);
+    return {};
+  });
+}
+
+std::vector<const Event*> History::newest() const {
+  std::vector<const Event*> out;
+  for (const Event& event : from_state_) out.push_back(&event);
+  for (const Event& event : from_chain_) out.push_back(&event);
+  if (options_.limit > 0 && out.size() > options_.limit)
+    out.erase(out.begin(), out.end() - static_cast<std::ptrdiff_t>(options_.limit));
+  return out;
+}
+
+std::string History::host_of(const claim::Reader& reader, claim::WorkerEpoch worker) {
+  if (claim::raw(worker) == 0) return {};
+  const auto [at, fresh] = hosts_.try_emplace(worker);
+  if (fresh) {
+    if (const auto known = claim::read_worker(reader, worker)) at->second = known->info.host;
+  }
+  return at->second;
+}
+
+std::string History::name_of(const claim::Reader& reader, JobId job) {
+  return raw(job) == 0 ? std::string() : workflow::job_name(book_, reader, job);
+}
+
+// " (on_workflow_start)"
+std::string History::trigger_of(const claim::Reader& reader, const Event& event) {
+  const auto value = reader.get(claim::action_key(event.action));
+  const auto action = value ? claim::decode_action(*value) : std::nullopt;
+  return action ? fmt::format(" ({})", claim::to_string(action->trigger)) : std::string();
+}
+
+std::string History::what(const claim::Reader& reader, const Event& event) {
+  switch (event.kind) {
+    case EventKind::finished:
+    case EventKind::requeued:
+      return fmt::format("{}: {}", claim::to_string(event.state),
+                         worker::show_outcome(event.outcome));
+    case EventKind::action_started:
+    case EventKind::action_ended:
+    case EventKind::action_returned: {
+      const std::string which = fmt::format("action {}{}", event.action, trigger_of(reader, event));
+      return event.kind == EventKind::action_ended
+                 ? which + ": " + worker::show_outcome(event.outcome)
+                 : which;
+    }
+    case EventKind::expired:
+      return claim::raw(event.author) == 0 ? ""
+                                           : fmt::format("by worker {}", claim::raw(event.author));
+    case EventKind::added:
+      if (raw(event.parent) == 0)
+        return fmt::format("{} job(s), by {}", show_count(event.count), printable(event.by));
+      return fmt::format("{} job(s), by {}, attempt {}, {}", show_count(event.count),
+                         printable(name_of(reader, event.parent)), event.attempt,
+                         printable(event.by));
+    default:
+      return "";
+  }
+}
+
+void History::show_extent() const {
+  if (store_->identity().engine == store::Engine::lmdb) {
+    say(app_.out,
+        "engine lmdb keeps no commits: told from the state, the newest attempt of each job\n");
+  } else if (extent_.first != 1) {
+    say(app_.out, "{}; of what is older the state tells the newest attempt of each job\n",
+        extent_.first == 0 ? std::string("no commits are left")
+                           : fmt::format("commits from {} on are left", extent_.first));
+  }
+  if (!extent_.without_gap)
+    say(app_.out, "some commits are missing between: collected, or lost in a repair\n");
+  for (const Path& file : extent_.unreadable)
+    say(app_.err, "torc: warning: {} is damaged: see `torc verify`\n", file.string());
+}
+
+void History::show_table(const claim::Reader& reader, const std::vector<const Event*>& events) {
+  const auto new_page = [] {
+    return Table({{"time"},
+                  {"commit", Align::right},
+                  {"event"},
+                  {"job"},
+                  {"attempt", Align::right},
+                  {"worker"},
+                  {"what"}});
+  };
+  Table page = new_page();
+  for (const Event* e : events) {
+    const std::string host = host_of(reader, e->worker);
+    page.add({show_time(e->at), e->sequence == 0 ? "-" : std::to_string(e->sequence),
+              std::string(claim::to_string(e->kind)),
+              raw(e->job) == 0 ? "-" : name_of(reader, e->job),
+              e->attempt == 0 || e->kind == EventKind::added ? "-" : std::to_string(e->attempt),
+              claim::raw(e->worker) == 0
+                  ? "-"
+                  : fmt::format("{}{}{}", claim::raw(e->worker), host.empty() ? "" : " on ", host),
+              what(reader, *e)});
+    if (page.rows() < kPage) continue;
+    say(app_.out, "{}", page.text());
+    page = new_page();
+  }
+  if (!page.empty()) say(app_.out, "{}", page.text());
+  if (events.empty()) say(app_.out, "nothing that fits has happened\n");
+}
+
+void History::show_json(const claim::Reader& reader, const std::vector<const Event*>& events) {
+  const auto or_null = [](auto value) {
+    return value == 0 ? ordered_json(nullptr) : ordered_json(value);
+  };
+  ordered_json head = {
+      {"store", store_->directory().string()},
+      {"engine", store_->identity().engine == store::Engine::lmdb ? "lmdb" : "journal"}};
+  head["first_commit"] = or_null(extent_.first);
+  head["last_commit"] = or_null(extent_.last);
+  head["complete"] = extent_.first == 1 && extent_.without_gap && extent_.unreadable.empty();
+  std::string text = report::json_text(head);
+  text.erase(text.rfind('\n'));
+  say(app_.out, "{},\n  \"events\": [", text);
+  bool first = true;
+  for (const Event* e : events) {
+    const claim::Outcome& o = e->outcome;
+    const bool ended = o.cause != claim::EndCause::none;
+    ordered_json row;
+    row["time"] = e->at.count() == 0 ? ordered_json(nullptr)
+                                     : ordered_json(static_cast<double>(e->at.count()) / 1e6);
+    row["commit"] = or_null(e->sequence);
+    row["event"] = claim::to_string(e->kind);
+    row["job"] = or_null(raw(e->job));
+    row["name"] = raw(e->job) == 0 ? ordered_json(nullptr) : ordered_json(name_of(reader, e->job));
+    row["attempt"] = or_null(e->attempt);
+    row["worker"] = or_null(claim::raw(e->worker));
+    const std::string host = host_of(reader, e->worker);
+    row["host"] = host.empty() ? ordered_json(nullptr) : ordered_json(host);
+    row["by"] = or_null(claim::raw(e->author));
+    row["action"] = or_null(e->action);
+    row["state"] = raw(e->job) == 0 || e->kind == EventKind::added
+                       ? ordered_json(nullptr)
+                       : ordered_json(claim::to_string(e->state));
+    row["cause"] = ended ? ordered_json(claim::to_string(o.cause)) : ordered_json(nullptr);
+    row["exit_code"] =
+        ended && o.exit_code >= 0 ? ordered_json(o.exit_code) : ordered_json(nullptr);
+    row["signal"] = ended ? or_null(o.signal) : ordered_json(nullptr);
+    if (e->kind == EventKind::added) {
+      row["jobs"] = e->count;
+      row["added_by"] = e->by;
+      row["parent"] =
+          raw(e->parent) == 0 ? ordered_json(nullptr) : ordered_json(name_of(reader, e->parent));
+    }
+    say(app_.out, "{}\n    {}", first ? "" : ",", report::json_line(row));
+    first = false;
+  }
+  say(app_.out, "{}]\n}}\n", first ? "" : "\n  ");
+}
+
+void History::show(const claim::Reader& reader) {
+  const std::vector<const Event*> events = newest();
+  if (options_.json) {
+    show_json(reader, events);
+  } else {
+    show_extent();
+    show_table(reader, events);
+  }
+}
+
+Exit History::run() {
+  Result<void> done = prepare();
+  if (done) done = collect();
+  return done ? Exit::ok : report(app_, done.error());
+}
+
+Exit run(const App& app, const Options& options) {
+  return History(app, options).run();
+}
+
+}  // namespace
+
+void add_history(Command& c) {
+  auto& o = c.options<Options>();
+  c.about("Show who claimed, started, finished, lost what and when");
+  c.argument("STORE", o.store, "store");
+  c.option("--job", o.job, "of this job only: NAME, or #NUMBER").value("NAME");
+  c.option("--worker", o.worker, "of this worker only").value("N");
+  c.option("--since", o.since, "not older than 2h, or than '2026-05-01 12:00'").value("TIME");
+  c.option("--limit", o.limit, "the newest N events").value("N");
+  c.flag("--json", o.json, "machine-readable output");
+  c.footer(
+      "\nIt is told from the commits that are still there; of what is older, and for engine lmdb,\n"
+      "the state tells the newest attempt of each job. Times are those of the workers' clocks.");
+  c.run([&o](const App& app) { return run(app, o); });
+}
+
+}  // namespace torc::cli

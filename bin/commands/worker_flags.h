@@ -1,0 +1,11 @@
+// The flags that `torc run` and `torc worker` share.
+#pragma once
+
+#include "bin/flags.h"
+#include "lib/worker/worker_setup.h"
+
+namespace torc::cli {
+
+void add_worker_flags(Command& c, worker::WorkerOptions& o);
+
+}  // namespace torc::cli

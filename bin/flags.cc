@@ -1,0 +1,273 @@
+#include "bin/flags.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <sstream>
+
+#include "lib/base/quote.h"
+#include "lib/spec/text/diagnostic.h"
+
+namespace torc::cli {
+namespace {
+
+// Of --help: where the second column begins.
+constexpr std::size_t kColumn = 34;
+
+// Arguments by what they stand for: "torc job [STORE] NAME", where CLI11 counts: "NAME(1x)".
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  std::string make_option_usage(const CLI::Option* option) const override {
+    const std::string type = option->get_type_name();
+    return type.starts_with('[') ? type : CLI::Formatter::make_option_usage(option);
+  }
+};
+
+std::string wrong_as_count(const std::string& text) {
+  const bool digits = !text.empty() && text.size() < 19 &&
+                      text.find_first_not_of("0123456789") == std::string::npos;
+  return digits && text.find_first_not_of('0') != std::string::npos
+             ? std::string()
+             : fmt::format("'{}' is no whole number above 0", text);
+}
+
+// What is between two marks: CLI11 describes an option as "ENGINE:{auto,lmdb,journal}" or "N:UINT
+// in [1 - 256]".
+std::string between_marks(const std::string& type, char opens, char closes) {
+  const std::size_t open = type.find(opens);
+  const std::size_t close = type.rfind(closes);
+  if (open == std::string::npos || close == std::string::npos || close < open) return {};
+  return type.substr(open + 1, close - open - 1);
+}
+
+std::vector<std::string> names_of(const std::set<CLI::Option*>& options) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : options) names.push_back(option->get_name());
+  std::sort(names.begin(), names.end());  // the set is in the order of addresses
+  return names;
+}
+
+FlagHelp describe(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const bool argument = option.get_positional();
+  FlagHelp help;
+  for (const std::string& name : option.get_snames()) help.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) help.names.push_back("--" + name);
+  help.takes_value = option.get_items_expected_max() > 0;
+  help.about = option.get_description();
+  if (argument) {
+    // The brackets of "[STORE] NAME" are no limits.
+    help.names.push_back(type.starts_with('[') ? type : option.get_name(true));
+  } else if (help.takes_value) {
+    help.limits = between_marks(type, '[', ']');
+    help.value = type.substr(0, type.find_first_of(": "));
+    if (help.value == "UINT" || help.value == "INT") help.value = "N";
+  }
+  const std::string choices = between_marks(type, '{', '}');
+  if (!choices.empty()) help.choices = CLI::detail::split(choices, ',');
+  help.default_value = option.get_default_str();
+  help.required = option.get_required();
+  help.excludes = names_of(option.get_excludes());
+  help.needs = names_of(option.get_needs());
+  return help;
+}
+
+// `common`: the footer that says nothing of this command.
+CommandHelp describe(const CLI::App& command, const std::string& common, const std::string& above) {
+  CommandHelp help;
+  help.name = above + command.get_name();
+  help.about = command.get_description();
+  for (const CLI::Option* option : command.get_options())
+    (option->get_positional() ? help.arguments : help.flags).push_back(describe(*option));
+  if (command.get_footer() != common) help.footer = command.get_footer();
+  for (const CLI::App* below : command.get_subcommands({}))
+    help.commands.push_back(describe(*below, common, help.name + " "));
+  return help;
+}
+
+std::string nearest_command(const CLI::App& cli, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : cli.get_subcommands({})) names.push_back(command->get_name());
+  return spec::nearest(word, names);
+}
+
+Error explain(const CLI::App& cli, const CLI::ParseError& error) {
+  const auto chosen = cli.get_subcommands();
+  const auto unknown = cli.remaining();
+  const std::string see =
+      fmt::format("see `torc {}--help`", chosen.empty() ? "" : chosen.front()->get_name() + " ");
+  if (!chosen.empty() || unknown.empty()) return {ErrorKind::invalid, error.what(), see};
+  const std::string near = nearest_command(cli, unknown.front());
+  return {ErrorKind::invalid, fmt::format("there is no command '{}'", printable(unknown.front())),
+          near.empty() ? see : fmt::format("did you mean `torc {}`?\n  {}", near, see)};
+}
+
+}  // namespace
+
+Flag Flag::value(const std::string& name) const {
+  option_->type_name(name);
+  return *this;
+}
+
+Flag Flag::choices(const std::vector<std::string>& values) const {
+  option_->check(CLI::IsMember(values));
+  return *this;
+}
+
+Flag Flag::shows_default() const {
+  option_->capture_default_str();
+  return *this;
+}
+
+Flag Flag::required() const {
+  option_->required();
+  return *this;
+}
+
+Flag Flag::words(int least, int most) const {
+  option_->expected(least, most);
+  return *this;
+}
+
+Flag Flag::one_at_a_time() const {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
+template <class T>
+Flag Flag::between(T least, T most) const {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+template Flag Flag::between(int least, int most) const;
+template Flag Flag::between(std::uint64_t least, std::uint64_t most) const;
+
+Flag Flag::positive() const {
+  option_->check(CLI::PositiveNumber);
+  return *this;
+}
+
+Flag Flag::at_least_one() const {
+  return check(wrong_as_count);
+}
+
+Flag Flag::check(std::function<std::string(const std::string&)> wrong) const {
+  option_->check(std::move(wrong));
+  return *this;
+}
+
+Flag Flag::excludes(Flag other) const {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+Flag Flag::needs(Flag other) const {
+  option_->needs(other.option_);
+  return *this;
+}
+
+Command::Command(CLI::App* app) : app_(app) {}
+Command::~Command() = default;
+
+Command& Command::about(const std::string& line) {
+  app_->description(line);
+  return *this;
+}
+
+Command& Command::footer(const std::string& text) {
+  app_->footer(text);
+  return *this;
+}
+
+Flag Command::flag(const std::string& names, bool& on, const std::string& help) {
+  return Flag(app_->add_flag(names, on, help));
+}
+
+template <class T>
+Flag Command::option(const std::string& names, T& value, const std::string& help) {
+  return Flag(app_->add_option(names, value, help));
+}
+template Flag Command::option(const std::string&, std::string&, const std::string&);
+template Flag Command::option(const std::string&, std::vector<std::string>&, const std::string&);
+template Flag Command::option(const std::string&, std::uint32_t&, const std::string&);
+template Flag Command::option(const std::string&, std::uint64_t&, const std::string&);
+template Flag Command::option(const std::string&, std::optional<std::int32_t>&, const std::string&);
+template Flag Command::option(const std::string&, std::optional<std::uint32_t>&,
+                              const std::string&);
+template Flag Command::option(const std::string&, std::optional<std::uint64_t>&,
+                              const std::string&);
+
+Flag Command::option_by(const std::string& name,
+                        std::function<Result<void>(const std::string&)> take,
+                        const std::string& help) {
+  const auto parse = [name, take = std::move(take)](const std::string& text) {
+    if (const auto taken = take(text); !taken)
+      throw CLI::ValidationError(name, taken.error().text());
+  };
+  return Flag(app_->add_option_function<std::string>(name, parse, help));
+}
+
+bool Command::given(const std::string& name) const {
+  return app_->count(name) > 0;
+}
+
+Command& Command::add(const std::string& name) {
+  commands_.push_back(std::make_unique<Command>(app_->add_subcommand(name)));
+  return *commands_.back();
+}
+
+const Command* Command::typed(const std::vector<std::unique_ptr<Command>>& commands) {
+  for (const std::unique_ptr<Command>& command : commands) {
+    if (!command->app_->parsed()) continue;
+    const Command* below = typed(command->commands_);
+    return below == nullptr ? command.get() : below;
+  }
+  return nullptr;
+}
+
+CommandLine::CommandLine(const std::string& about, const std::string& version,
+                         const std::string& footer)
+    : app_(std::make_unique<CLI::App>(about, "torc")), common_footer_(footer) {
+  app_->set_version_flag("-V,--version", version);
+  app_->footer(footer);
+  app_->formatter(std::make_shared<HelpFormatter>());
+  app_->require_subcommand(1);
+  app_->get_formatter()->column_width(kColumn);
+}
+
+CommandLine::~CommandLine() = default;
+
+Command& CommandLine::add(const std::string& name) {
+  commands_.push_back(std::make_unique<Command>(app_->add_subcommand(name)));
+  return *commands_.back();
+}
+
+void CommandLine::footer(const std::string& text) {
+  app_->footer(text);
+}
+
+Result<CommandLine::Asked> CommandLine::parse(int argc, char** argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) return explain(*app_, error);
+    std::ostringstream text;
+    app_->exit(error, text, text);
+    return Asked{text.str(), {}};
+  }
+  return Asked{{}, Command::typed(commands_)->run_};
+}
+
+std::vector<CommandHelp> CommandLine::help() const {
+  std::vector<CommandHelp> commands;
+  const CLI::App& app = *app_;
+  for (const CLI::App* command : app.get_subcommands({}))
+    commands.push_back(describe(*command, common_footer_, ""));
+  return commands;
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,91 @@
+#include "bin/help/completion.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "lib/base/quote.h"
+
+namespace torc::cli {
+namespace {
+
+std::string flag_words(const CommandHelp& command) {
+  std::vector<std::string> words;
+  for (const FlagHelp& flag : command.flags)
+    words.insert(words.end(), flag.names.begin(), flag.names.end());
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+std::string command_words(const std::vector<CommandHelp>& commands) {
+  std::vector<std::string> words;
+  for (const CommandHelp& command : commands) words.push_back(command.name);
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+// Values come before flags, since the word before decides.
+std::string for_bash(const std::vector<CommandHelp>& commands) {
+  std::string script = R"(_torc() {
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}
+  COMPREPLY=()
+  if ((COMP_CWORD == 1)); then
+    COMPREPLY=($(compgen -W ')" +
+                       command_words(commands) + R"( --help --version' -- "$cur"))
+    return
+  fi
+  case "$command $prev" in
+)";
+  for (const CommandHelp& command : commands) {
+    for (const FlagHelp& flag : command.flags) {
+      if (!flag.takes_value) continue;
+      std::vector<std::string> patterns;
+      for (const std::string& name : flag.names)
+        patterns.push_back(fmt::format("'{} {}'", command.name, name));
+      const std::string reply = flag.choices.empty()
+                                    ? ""
+                                    : fmt::format("COMPREPLY=($(compgen -W '{}' -- \"$cur\")); ",
+                                                  fmt::join(flag.choices, " "));
+      script += fmt::format("    {}) {}return ;;\n", fmt::join(patterns, "|"), reply);
+    }
+  }
+  script += "  esac\n  [[ $cur == -* ]] || return\n  case \"$command\" in\n";
+  for (const CommandHelp& command : commands) {
+    script += fmt::format("    {}) COMPREPLY=($(compgen -W '{}' -- \"$cur\")) ;;\n", command.name,
+                          flag_words(command));
+  }
+  return script + "  esac\n}\ncomplete -o default -o bashdefault -F _torc torc\n";
+}
+
+std::string for_zsh(const std::vector<CommandHelp>& commands) {
+  return "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n" +
+         for_bash(commands);
+}
+
+std::string for_fish(const std::vector<CommandHelp>& commands) {
+  std::string script;
+  for (const CommandHelp& command : commands) {
+    script += fmt::format("complete -c torc -n __fish_use_subcommand -a {} -d {}\n", command.name,
+                          shell_quote(command.about));
+    for (const FlagHelp& flag : command.flags) {
+      script += fmt::format("complete -c torc -n '__fish_seen_subcommand_from {}'", command.name);
+      for (const std::string& name : flag.names) {
+        script += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+      }
+      if (flag.takes_value) script += " -r";
+      if (!flag.choices.empty()) script += fmt::format(" -f -a '{}'", fmt::join(flag.choices, " "));
+      script += fmt::format(" -d {}\n", shell_quote(flag.about));
+    }
+  }
+  return script;
+}
+
+}  // namespace
+
+Result<std::string> completion_script(std::string_view shell,
+                                      const std::vector<CommandHelp>& commands) {
+  if (shell == "bash") return for_bash(commands);
+  if (shell == "zsh") return for_zsh(commands);
+  if (shell == "fish") return for_fish(commands);
+  return Error{ErrorKind::invalid, fmt::format("no completion for '{}'", shell),
+               "bash, zsh or fish"};
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,18 @@
+// Completion scripts for shells, made from the description of the command line itself.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bin/help/command_help.h"
+#include "lib/base/result.h"
+
+namespace torc::cli {
+
+// A script that completes commands, flags and the values of flags with few of them; files for
+// everything else. Error invalid: a shell other than bash, zsh and fish.
+Result<std::string> completion_script(std::string_view shell,
+                                      const std::vector<CommandHelp>& commands);
+
+}  // namespace torc::cli
