@@ -5,8 +5,8 @@
 #include <map>
 
 #include "lib/store/engine/commit_file.h"
-#include "lib/store/engine/journal.h"
 #include "lib/store/engine/meta.h"
+#include "lib/store/journal/journal.h"
 #include "tests/integration/harness.h"
 #include "tests/mutation/forgery.h"
 #include "tests/mutation/mutation.h"

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/store/engine/journal.h"
 #include "lib/store/engine/memory_state.h"
+#include "lib/store/journal/journal.h"
 #include "lib/store/testing/test_disk.h"
 #include "lib/store/testing/test_world.h"
 

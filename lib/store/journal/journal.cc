@@ -1,4 +1,4 @@
-#include "lib/store/engine/journal.h"
+#include "lib/store/journal/journal.h"
 
 #include <algorithm>
 #include <cerrno>

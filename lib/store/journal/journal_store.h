@@ -4,7 +4,7 @@
 //   journal_store.cc     the commit, and which replica is in use
 //   journal_catch_up.cc  bringing the replica to the newest state
 //   journal_standing.cc  whether the files still say what the replica holds
-//   journal_care.cc      segments and snapshots
+//   journal_maintain.cc      segments and snapshots
 //   journal_collect.cc   collection
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "lib/store/disk/advisory_lock.h"
 #include "lib/store/disk/watch.h"
 #include "lib/store/engine/engines.h"
-#include "lib/store/engine/journal.h"
+#include "lib/store/journal/journal.h"
 #include "lib/store/journal/replica.h"
 #include "lib/store/journal/snapshot_making.h"
 #include "lib/store/lmdb/lmdb_transaction.h"
@@ -139,7 +139,7 @@ class JournalStore final : public Store {
   Result<void> check_directories(const Head& head);
   Result<bool> refresh_snapshots();
 
-  // --- care (journal_care.cc)
+  // --- maintenance (journal_maintain.cc)
   void write_due_segment();
   Result<std::string> commits_in(const SegmentName& name);
   [[nodiscard]] bool snapshot_due(const Head& head, std::uint64_t state_bytes) const;

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/store/engine/journal.h"
+#include "lib/store/journal/journal.h"
 
 namespace torc::store {
 

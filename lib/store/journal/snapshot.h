@@ -13,7 +13,7 @@
 #include <functional>
 #include <string>
 
-#include "lib/store/engine/journal.h"
+#include "lib/store/journal/journal.h"
 #include "lib/store/lmdb/lmdb_transaction.h"
 
 namespace torc::store {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <thread>
 
-#include "lib/store/engine/journal.h"
+#include "lib/store/journal/journal.h"
 #include "lib/store/journal/snapshot.h"
 #include "lib/store/lmdb/environment.h"
 

@@ -10,7 +10,7 @@
 
 #include "lib/store/engine/beat.h"
 #include "lib/store/engine/engines.h"
-#include "lib/store/engine/journal.h"
+#include "lib/store/journal/journal.h"
 #include "lib/store/journal/replica.h"
 #include "lib/store/journal/segment.h"
 #include "lib/store/journal/snapshot.h"
