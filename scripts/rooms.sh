@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Compares the rooms and arrows that are built with those in docs/architecture.md, and every #include with the arrows.
+# Compares the rooms and arrows that are built with those in docs/architecture.md, and every #include and every symbol
+# with the arrows.
 #   rooms.sh BUILD   exit code 1: they differ
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,7 +16,7 @@ fi
 
 # A header that is included from a room without an arrow to it links, as long as nothing of its .cc is used.
 python3 - "$build/rooms.txt" <<'PYTHON' || failed=1
-import pathlib, re, sys
+import pathlib, re, subprocess, sys
 
 arrows = {}
 for line in open(sys.argv[1]):
@@ -50,6 +51,25 @@ for top in ('lib', 'bin'):
             if other not in allowed:
                 print(f'{path} includes {include}: there is no arrow from {room} to {other}')
                 wrong += 1
+
+# A function that a lower room declares and a higher one defines links as well, by the order of the libraries.
+build = pathlib.Path(sys.argv[1]).parent
+defined, needed = {}, {}
+for archive in sorted((build / 'lib').rglob('libtorc_*.a')):
+    room = archive.stem[len('libtorc_'):]
+    if room not in arrows or room_of(archive.relative_to(build) / 'x') != room:
+        continue
+    for line in subprocess.run(['nm', '-P', archive], capture_output=True, text=True, check=True).stdout.splitlines():
+        symbol, _, kind = line.partition(' ')
+        if kind.startswith('U'):
+            needed.setdefault(symbol, set()).add(room)
+        elif kind[:1] in tuple('TDBR'):
+            defined.setdefault(symbol, room)
+for symbol, rooms in sorted(needed.items()):
+    for room in sorted(rooms):
+        if symbol in defined and defined[symbol] not in reach(room, {room}):
+            print(f'{room} uses {symbol}, which {defined[symbol]} defines: there is no arrow to it')
+            wrong += 1
 sys.exit(1 if wrong else 0)
 PYTHON
 exit $failed
