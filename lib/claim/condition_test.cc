@@ -9,6 +9,7 @@
 
 #include "lib/claim/live.h"
 #include "lib/claim/reset.h"
+#include "lib/claim/tables.h"
 #include "lib/claim/test_workflow.h"
 
 namespace torc::claim {

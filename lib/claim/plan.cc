@@ -296,6 +296,20 @@ Tally write_spans(Transaction& tx, const std::vector<Span>& spans) {
 
 }  // namespace
 
+std::string_view to_string(Condition condition) {
+  switch (condition) {
+    case Condition::afterok:
+      return "afterok";
+    case Condition::afternotok:
+      return "afternotok";
+    case Condition::afterany:
+      return "afterany";
+    case Condition::after:
+      return "after";
+  }
+  return "?";
+}
+
 std::uint64_t name_hash(std::string_view name) {
   std::uint64_t h = 0xcbf29ce484222325U;
   for (char c : name) h = (h ^ static_cast<std::uint8_t>(c)) * 0x100000001b3U;

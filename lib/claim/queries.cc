@@ -459,6 +459,11 @@ Result<void> scan_ready_classes(const Reader& reader,
   return state.sound();
 }
 
+std::optional<Expense> read_expense(const Reader& reader) {
+  const auto value = reader.get(Key(Table::expense));
+  return value ? decode_expense(*value) : std::nullopt;
+}
+
 std::vector<JobId> waits_for(const Reader& reader, JobId id, std::size_t limit) {
   State state(reader);
   std::vector<JobId> out;

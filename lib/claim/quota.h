@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <map>
 
-#include "lib/claim/budget.h"
 #include "lib/claim/job.h"
 #include "lib/claim/limit.h"
+#include "lib/claim/purse.h"
 #include "lib/claim/state.h"
 #include "lib/store/transaction.h"
 

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/claim/ceiling.h"
 #include "lib/claim/handler.h"
 #include "lib/claim/ledger.h"
 
@@ -44,20 +45,9 @@ bool promote_due(Ledger& ledger, WallTime now);
 // From `now` until the next delayed job is due; nullopt: none is delayed.
 [[nodiscard]] std::optional<std::chrono::microseconds> next_due(State& state, WallTime now);
 
-// Nothing grows beyond what schedulers offer or, where nobody said, beyond the largest living
-// worker and this.
-inline constexpr std::chrono::seconds kLongestRuntime = std::chrono::hours(30 * 24);
-
 // What a job may be given at most by `handler`: what schedulers offer or, where nobody said, what
 // the largest living worker has (a look at each of them).
 Result<ByteCount> memory_ceiling(const Reader& reader, const Handler& handler);
-
-enum class Ceiling : std::uint8_t { none, memory, runtime };
-// What a job ran out of that `rule` of `handler` is to give it more of, but cannot: another attempt
-// would end as this one did. `had`: what it was given; `most`: memory_ceiling().
-[[nodiscard]] Ceiling ceiling_reached(const Handler& handler, const RetryRule& rule,
-                                      const Outcome& outcome, const Requirement& had,
-                                      ByteCount most);
 
 // Asks the handlers about the ends of one transaction.
 class Retries {

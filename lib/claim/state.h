@@ -10,7 +10,7 @@
 #include "lib/base/result.h"
 #include "lib/claim/override.h"
 #include "lib/claim/tables.h"
-#include "lib/store/transaction.h"
+#include "lib/claim/transaction.h"
 
 namespace torc::claim {
 

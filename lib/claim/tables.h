@@ -16,9 +16,10 @@
 #include <vector>
 
 #include "lib/base/limits.h"
-#include "lib/claim/claimer.h"
+#include "lib/claim/budget.h"
 #include "lib/claim/job.h"
 #include "lib/claim/plan.h"
+#include "lib/claim/worker.h"
 
 namespace torc::claim {
 
@@ -205,17 +206,6 @@ struct Countdown {
 [[nodiscard]] std::string encode(const Template& job_template);
 [[nodiscard]] std::optional<Template> decode_template(std::string_view key, std::string_view value);
 
-// What a workflow has that most do without: they are spared what it costs.
-namespace rule {
-inline constexpr std::uint8_t kEnds = 1;    // ends other than completion count for some barrier
-inline constexpr std::uint8_t kStarts = 2;  // so do starts
-inline constexpr std::uint8_t kLimits = 4;
-inline constexpr std::uint8_t kBudget = 8;
-inline constexpr std::uint8_t kPendingFailed =
-    16;  // failures that no rule is for wait for a person
-inline constexpr std::uint8_t kActions = 32;
-}  // namespace rule
-
 struct Tally {
   Counts counts{};
   std::uint64_t unmet = 0;   // of the canceled: those that were not needed
@@ -262,13 +252,6 @@ struct Lease {
 [[nodiscard]] std::string encode(const Limit& limit);
 [[nodiscard]] std::optional<Limit> decode_limit(std::string_view value);
 
-// The budget of the workflow and how far it is spent.
-struct Expense {
-  Usage most;      // 0: without bound
-  Usage spent;     // by attempts that are over
-  Usage promised;  // to those that are claimed or run, by their declared runtime
-  auto operator<=>(const Expense&) const = default;
-};
 [[nodiscard]] Value encode(const Expense& expense);
 [[nodiscard]] std::optional<Expense> decode_expense(std::string_view value);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "lib/claim/budget.h"
+#include "lib/claim/claimer.h"
 #include "lib/claim/limit.h"
 #include "lib/claim/state.h"
 
