@@ -16,26 +16,6 @@ std::uint32_t number_at(std::string_view bytes) {
 
 }  // namespace
 
-Key action_key(std::uint32_t number) {
-  return Key(Table::action).be32(number);
-}
-
-Key run_key(std::uint32_t number, WorkerEpoch worker) {
-  return Key(Table::action_run).be32(number).be64(raw(worker));
-}
-
-std::optional<RunName> run_in(std::string_view key) {
-  constexpr std::size_t kSize = 13;
-  if (!is_in(Table::action_run, key) || key.size() != kSize) return std::nullopt;
-  std::uint64_t worker = 0;
-  for (const char c : key.substr(5)) worker = (worker << 8) | static_cast<std::uint8_t>(c);
-  return RunName{number_at(key.substr(1)), WorkerEpoch{worker}};
-}
-
-Key due_key(std::uint32_t number) {
-  return Key(Table::due_action).be32(number);
-}
-
 void write_actions(Transaction& tx, const Plan& plan) {
   if (plan.actions.empty()) return;
   std::set<std::uint32_t> waiting;  // for jobs

@@ -11,21 +11,11 @@
 #include "lib/claim/claimer.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
-#include "lib/store/transaction.h"
+#include "lib/claim/transaction.h"
 
 namespace torc::claim {
 
 struct Plan;
-
-[[nodiscard]] Key action_key(std::uint32_t number);
-// `worker` 0: of the workflow.
-[[nodiscard]] Key run_key(std::uint32_t number, WorkerEpoch worker);
-struct RunName {
-  std::uint32_t action = 0;
-  WorkerEpoch worker{};  // 0: the workflow's
-};
-[[nodiscard]] std::optional<RunName> run_in(std::string_view key);
-[[nodiscard]] Key due_key(std::uint32_t number);
 
 struct Departure {
   EndCause why = EndCause::stopped;

@@ -17,6 +17,7 @@
 #include "lib/base/result.h"
 #include "lib/claim/add.h"
 #include "lib/claim/claimer.h"
+#include "lib/claim/origin.h"
 
 namespace torc::claim {
 

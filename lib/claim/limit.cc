@@ -3,10 +3,6 @@
 namespace torc::claim {
 namespace {
 
-Key slots_key(std::uint32_t limit) {
-  return Key(Table::slots).be32(limit);
-}
-
 std::uint64_t used_of(const Reader& reader, std::uint32_t limit) {
   const auto value = reader.get(slots_key(limit));
   return value ? decode_total(*value) : 0;

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "lib/claim/state.h"
-#include "lib/store/transaction.h"
+#include "lib/claim/transaction.h"
 
 namespace torc::claim {
 

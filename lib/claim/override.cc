@@ -9,19 +9,6 @@
 
 namespace torc::claim {
 
-Value encode(const Rank& rank) {
-  return Value().varint(rank.job_class).svarint(rank.priority);
-}
-
-std::optional<Rank> decode_rank(std::string_view value) {
-  Decoder in(value);
-  Rank rank;
-  rank.job_class = in.u32();
-  rank.priority = in.i32();
-  if (!in.is_whole()) return std::nullopt;
-  return rank;
-}
-
 std::optional<Rank> read_rank(const Reader& reader, JobId id) {
   return State(reader).rank_of(raw(id));
 }

@@ -17,15 +17,6 @@ namespace torc::claim {
 
 class State;
 
-// Which queue a job waits in, and where.
-struct Rank {
-  std::uint32_t job_class = 0;
-  std::int32_t priority = 0;
-  auto operator<=>(const Rank&) const = default;
-};
-[[nodiscard]] Value encode(const Rank& rank);
-[[nodiscard]] std::optional<Rank> decode_rank(std::string_view value);
-
 // Of a job; nullopt: no such job. For reading commands.
 [[nodiscard]] std::optional<Rank> read_rank(const Reader& reader, JobId id);
 

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "lib/claim/claimer.h"
+#include "lib/claim/definition.h"
 #include "lib/claim/firing.h"
 #include "lib/claim/plan_parts.h"
 #include "lib/claim/ready_queue.h"
@@ -247,7 +248,7 @@ void write_definitions(Transaction& tx, const Plan& plan) {
   if (plan.definitions.empty()) return;
   const Key all(Table::definition);
   const auto stored = tx.get(all);
-  std::uint64_t known = stored ? decode_count(*stored).value_or(0) : 0;
+  std::uint64_t known = stored ? decode_definition_count(*stored).value_or(0) : 0;
   for (const Definition& d : plan.definitions) {
     const std::string key = definition_key(d.key);
     if (!tx.get(key)) ++known;

@@ -9,7 +9,7 @@
 #include "lib/claim/limit.h"
 #include "lib/claim/purse.h"
 #include "lib/claim/state.h"
-#include "lib/store/transaction.h"
+#include "lib/claim/transaction.h"
 
 namespace torc::claim {
 

@@ -16,6 +16,7 @@
 #include "lib/claim/ceiling.h"
 #include "lib/claim/handler.h"
 #include "lib/claim/ledger.h"
+#include "lib/claim/transition.h"
 
 namespace torc::claim {
 

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "lib/base/result.h"
-#include "lib/claim/override.h"
 #include "lib/claim/tables.h"
 #include "lib/claim/transaction.h"
 

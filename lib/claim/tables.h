@@ -206,6 +206,15 @@ struct Countdown {
 [[nodiscard]] std::string encode(const Template& job_template);
 [[nodiscard]] std::optional<Template> decode_template(std::string_view key, std::string_view value);
 
+// Which queue a job waits in, and where.
+struct Rank {
+  std::uint32_t job_class = 0;
+  std::int32_t priority = 0;
+  auto operator<=>(const Rank&) const = default;
+};
+[[nodiscard]] Value encode(const Rank& rank);
+[[nodiscard]] std::optional<Rank> decode_rank(std::string_view value);
+
 struct Tally {
   Counts counts{};
   std::uint64_t unmet = 0;   // of the canceled: those that were not needed
@@ -227,6 +236,17 @@ struct Tally {
 };
 [[nodiscard]] Value encode(const Tally& tally);
 [[nodiscard]] std::optional<Tally> decode_tally(std::string_view value);
+
+// Of an action, of its newest run, and of one that is due.
+[[nodiscard]] Key action_key(std::uint32_t number);
+// `worker` 0: of the workflow.
+[[nodiscard]] Key run_key(std::uint32_t number, WorkerEpoch worker);
+struct RunName {
+  std::uint32_t action = 0;
+  WorkerEpoch worker{};  // 0: the workflow's
+};
+[[nodiscard]] std::optional<RunName> run_in(std::string_view key);
+[[nodiscard]] Key due_key(std::uint32_t number);
 
 // What changes with every commit of a living worker, in one value: one page is written for it.
 struct Lease {
@@ -251,6 +271,8 @@ struct Lease {
 
 [[nodiscard]] std::string encode(const Limit& limit);
 [[nodiscard]] std::optional<Limit> decode_limit(std::string_view value);
+// Of the counter of a limit: how many of its slots are taken.
+[[nodiscard]] Key slots_key(std::uint32_t limit);
 
 [[nodiscard]] Value encode(const Expense& expense);
 [[nodiscard]] std::optional<Expense> decode_expense(std::string_view value);

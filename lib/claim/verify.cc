@@ -8,13 +8,14 @@
 
 #include "lib/claim/claimer.h"
 #include "lib/claim/condition.h"
+#include "lib/claim/corruption.h"
 #include "lib/claim/retry.h"
 #include "lib/claim/signature.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
-#include "lib/claim/user_data.h"
 #include "lib/claim/verify_plan.h"
 #include "lib/claim/verify_quota.h"
+#include "lib/claim/verify_user_data.h"
 
 namespace torc::claim {
 namespace {

@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "lib/claim/corruption.h"
 #include "lib/claim/firing.h"
 #include "lib/claim/verify_plan.h"
 #include "lib/claim/verify_quota.h"

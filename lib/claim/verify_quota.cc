@@ -4,6 +4,7 @@
 
 #include "lib/claim/budget.h"
 #include "lib/claim/claimer.h"
+#include "lib/claim/corruption.h"
 #include "lib/claim/limit.h"
 #include "lib/claim/state.h"
 
