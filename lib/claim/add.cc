@@ -7,9 +7,11 @@
 
 #include "lib/base/codec.h"
 #include "lib/claim/condition.h"
+#include "lib/claim/definition.h"
 #include "lib/claim/ledger.h"
 #include "lib/claim/limit.h"
 #include "lib/claim/plan_parts.h"
+#include "lib/claim/queries.h"
 #include "lib/claim/ready_queue.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
@@ -261,13 +263,6 @@ Result<void> pass_over_members(Transaction& tx, const std::vector<std::uint64_t>
 
 }  // namespace
 
-Result<std::uint64_t> count_jobs(const Reader& reader) {
-  State state(reader);
-  const Tally tally = state.tally();
-  TORC_TRY(state.sound());
-  return tally.jobs();
-}
-
 Result<JobRange> add_jobs(Transaction& tx, Plan addition, Origin origin) {
   State state(tx);
   Tally tally = state.tally();
@@ -295,19 +290,6 @@ Result<JobRange> add_jobs(Transaction& tx, Plan addition, Origin origin) {
   TORC_TRY(state.sound());
   TORC_TRY(pass_over_members(tx, begun.doomed, origin.at));
   return origin.jobs;
-}
-
-DependencySet read_dependencies(const Reader& reader, JobId id) {
-  State state(reader);
-  DependencySet set;
-  const Span* span = state.span_of(raw(id));
-  if (span == nullptr || span->barrier == 0) return set;
-  auto barrier = state.barrier(span->barrier);
-  if (!barrier) return set;
-  set.upstream = std::move(barrier->upstream);
-  set.conditional = std::move(barrier->conditional);
-  set.cancels = barrier->cancels;
-  return set;
 }
 
 }  // namespace torc::claim

@@ -10,15 +10,11 @@
 #include <vector>
 
 #include "lib/base/result.h"
-#include "lib/claim/claimer.h"
-#include "lib/claim/definition.h"
 #include "lib/claim/origin.h"
 #include "lib/claim/plan.h"
+#include "lib/claim/transaction.h"
 
 namespace torc::claim {
-
-// How many jobs there are; the first of an addition is the next.
-[[nodiscard]] Result<std::uint64_t> count_jobs(const Reader& reader);
 
 // `addition` is a plan of further jobs: its templates begin at the next job, its classes are its
 // own numbering, members of its dependency sets are its own jobs, and upstream may be any job
@@ -27,8 +23,4 @@ namespace torc::claim {
 // `origin.jobs` is filled in. Nothing is written on an Error (invalid: the plan is none).
 Result<JobRange> add_jobs(Transaction& tx, Plan addition, Origin origin);
 
-// --- reading ---
-
-// What a job waits for or waited for, without its members.
-[[nodiscard]] DependencySet read_dependencies(const Reader& reader, JobId id);
 }  // namespace torc::claim

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/claim/job_scan.h"
 #include "lib/claim/live.h"
 #include "lib/claim/reset.h"
 #include "lib/claim/tables.h"

@@ -1,6 +1,6 @@
 #include "lib/claim/purse.h"
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/queries.h"
 #include "lib/claim/tables.h"
 
 namespace torc::claim {

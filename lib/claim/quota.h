@@ -6,8 +6,8 @@
 #include <map>
 
 #include "lib/claim/job.h"
-#include "lib/claim/limit.h"
 #include "lib/claim/purse.h"
+#include "lib/claim/slots.h"
 #include "lib/claim/state.h"
 #include "lib/claim/transaction.h"
 

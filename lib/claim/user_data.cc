@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/queries.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
 

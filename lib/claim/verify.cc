@@ -1,3 +1,5 @@
+#include "lib/claim/verify.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,10 +8,10 @@
 #include <set>
 #include <vector>
 
-#include "lib/claim/claimer.h"
 #include "lib/claim/condition.h"
 #include "lib/claim/corruption.h"
-#include "lib/claim/retry.h"
+#include "lib/claim/queries.h"
+#include "lib/claim/retry_counts.h"
 #include "lib/claim/signature.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"

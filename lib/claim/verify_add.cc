@@ -1,10 +1,8 @@
 #include <fmt/format.h>
 
-#include "lib/claim/add.h"
 #include "lib/claim/corruption.h"
 #include "lib/claim/definition.h"
 #include "lib/claim/origin.h"
-#include "lib/claim/plan_parts.h"
 #include "lib/claim/verify_plan.h"
 
 namespace torc::claim {

@@ -6,9 +6,7 @@
 #include <iterator>
 #include <optional>
 
-#include "lib/claim/claimer.h"
 #include "lib/claim/corruption.h"
-#include "lib/claim/firing.h"
 
 namespace torc::claim {
 namespace {

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "lib/claim/condition.h"
+#include "lib/claim/job_scan.h"
+#include "lib/claim/queries.h"
 #include "lib/claim/state.h"
 
 namespace torc::claim {

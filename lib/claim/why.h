@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "lib/claim/budget.h"
-#include "lib/claim/claimer.h"
+#include "lib/claim/job.h"
 #include "lib/claim/limit.h"
 #include "lib/claim/plan.h"
+#include "lib/claim/transaction.h"
 
 namespace torc::claim {
 
