@@ -7,9 +7,11 @@
 
 #include "lib/base/codec.h"
 #include "lib/claim/condition.h"
+#include "lib/claim/definition.h"
 #include "lib/claim/ledger.h"
 #include "lib/claim/limit.h"
 #include "lib/claim/plan_parts.h"
+#include "lib/claim/queries.h"
 #include "lib/claim/ready_queue.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
@@ -261,13 +263,6 @@ Result<void> pass_over_members(Transaction& tx, const std::vector<std::uint64_t>
 
 }  // namespace
 
-Result<std::uint64_t> count_jobs(const Reader& reader) {
-  State state(reader);
-  const Tally tally = state.tally();
-  TORC_TRY(state.sound());
-  return tally.jobs();
-}
-
 Result<JobRange> add_jobs(Transaction& tx, Plan addition, Origin origin) {
   State state(tx);
   Tally tally = state.tally();
@@ -295,100 +290,6 @@ Result<JobRange> add_jobs(Transaction& tx, Plan addition, Origin origin) {
   TORC_TRY(state.sound());
   TORC_TRY(pass_over_members(tx, begun.doomed, origin.at));
   return origin.jobs;
-}
-
-Result<std::optional<Origin>> read_origin(const Reader& reader, JobId id) {
-  const auto e = reader.seek_before(Key(Table::addition, raw(id) + 1));
-  // The key of the table alone counts the additions.
-  if (!e || !is_in(Table::addition, e->key) || e->key.size() == 1) return std::optional<Origin>();
-  auto origin = decode_origin(e->key, e->value);
-  if (!origin) {
-    State state(reader);
-    state.damaged(e->key);
-    TORC_TRY(state.sound());
-  }
-  if (raw(id) - raw(origin->jobs.first) >= origin->jobs.count) origin.reset();
-  return origin;
-}
-
-DependencySet read_dependencies(const Reader& reader, JobId id) {
-  State state(reader);
-  DependencySet set;
-  const Span* span = state.span_of(raw(id));
-  if (span == nullptr || span->barrier == 0) return set;
-  auto barrier = state.barrier(span->barrier);
-  if (!barrier) return set;
-  set.upstream = std::move(barrier->upstream);
-  set.conditional = std::move(barrier->conditional);
-  set.cancels = barrier->cancels;
-  return set;
-}
-
-std::string definition_key(std::string_view key) {
-  std::string whole(Key(Table::definition));
-  return whole.append(key);
-}
-
-std::optional<std::string> read_definition(const Reader& reader, std::string_view key) {
-  const auto value = reader.get(definition_key(key));
-  return value ? std::optional(std::string(*value)) : std::nullopt;
-}
-
-std::optional<Definition> definition_up_to(const Reader& reader, std::string_view prefix,
-                                           std::string_view key) {
-  const std::string begin = definition_key(prefix);
-  const auto e = reader.seek_before(definition_key(key) + '\0');
-  if (!e || !e->key.starts_with(begin)) return {};
-  return Definition{std::string(e->key.substr(1)), std::string(e->value)};
-}
-
-void scan_definitions(const Reader& reader, std::string_view prefix,
-                      const std::function<bool(const Definition&)>& visit) {
-  reader.scan_prefix(definition_key(prefix), [&](const store::Entry& e) {
-    return visit({std::string(e.key.substr(1)), std::string(e.value)});
-  });
-}
-
-std::string encode(const Origin& origin) {
-  Encoder out;
-  out.varint(origin.jobs.count).varint(raw(origin.parent)).varint(origin.attempt);
-  out.varint(origin.depth).varint(raw(origin.root)).svarint(in_reach(origin.at).count());
-  out.text(origin.by).text(origin.state);
-  return std::move(out).bytes();
-}
-
-std::optional<Origin> decode_origin(std::string_view key, std::string_view value) {
-  const auto first = id_in(Table::addition, key);
-  if (!first) return {};
-  Decoder in(value);
-  Origin origin;
-  origin.jobs = {JobId{*first}, in.varint()};
-  if (!are_jobs(*first, origin.jobs.count)) return {};
-  origin.parent = JobId{in.varint()};
-  origin.attempt = in.u32();
-  origin.depth = in.u32();
-  origin.root = JobId{in.varint()};
-  origin.at = in.wall_time();
-  origin.by = in.text();
-  origin.state = in.text();
-  if (!in.is_whole()) return {};
-  return origin;
-}
-
-std::optional<Additions> decode_additions(std::string_view value) {
-  Decoder in(value);
-  Additions additions;
-  additions.count = in.varint();
-  additions.first = in.varint();
-  if (!in.is_whole()) return {};
-  return additions;
-}
-
-std::optional<std::uint64_t> decode_count(std::string_view value) {
-  Decoder in(value);
-  const std::uint64_t n = in.varint();
-  if (!in.is_whole()) return {};
-  return n;
 }
 
 }  // namespace torc::claim

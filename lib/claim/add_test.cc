@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "lib/claim/definition.h"
+#include "lib/claim/job_scan.h"
 #include "lib/claim/live.h"
+#include "lib/claim/queries.h"
 #include "lib/claim/reset.h"
 #include "lib/claim/tables.h"
 #include "lib/claim/test_workflow.h"

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "lib/claim/firing.h"
-#include "lib/claim/override.h"
+#include "lib/claim/rank.h"
 #include "lib/claim/ready_queue.h"
 
 namespace torc::claim {

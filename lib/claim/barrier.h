@@ -11,7 +11,7 @@
 #include "lib/claim/condition.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
-#include "lib/store/engine/transaction.h"
+#include "lib/claim/transaction.h"
 
 namespace torc::claim {
 

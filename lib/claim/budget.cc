@@ -29,11 +29,6 @@ std::uint64_t fits(milliseconds most, milliseconds committed, milliseconds one) 
   return static_cast<std::uint64_t>((most - committed) / one);
 }
 
-void add(Usage& to, const Usage& what) {
-  to.core = sum(to.core, what.core);
-  to.node = sum(to.node, what.node);
-}
-
 }  // namespace
 
 Rate rate_of(const Requirement& need, std::uint32_t worker_cpus) {
@@ -46,6 +41,11 @@ Rate rate_of(const Requirement& need, std::uint32_t worker_cpus) {
 
 Usage cost(const Rate& rate, milliseconds time) {
   return {product(rate.cores, time, 1), product(rate.millinodes, time, 1000)};
+}
+
+void add(Usage& to, const Usage& what) {
+  to.core = sum(to.core, what.core);
+  to.node = sum(to.node, what.node);
 }
 
 milliseconds time_of(const Outcome& outcome) {
@@ -66,42 +66,9 @@ std::uint64_t affordable(const Expense& e, const Usage& cost) {
                   fits(e.most.node, sum(e.spent.node, e.promised.node), cost.node));
 }
 
-Expense& Purse::expense() {
-  if (expense_) return *expense_;
-  const auto known = read_expense(tx_);
-  if (!known) state_.damaged(Key(Table::expense));
-  expense_ = stored_ = known.value_or(Expense{});
-  return *expense_;
-}
-
-std::uint64_t Purse::affordable(const Requirement& need, std::uint32_t worker_cpus) {
-  return claim::affordable(expense(), cost(rate_of(need, worker_cpus), need.runtime));
-}
-
-void Purse::begin(const Requirement& need, std::uint32_t worker_cpus) {
-  add(expense().promised, cost(rate_of(need, worker_cpus), need.runtime));
-}
-
-void Purse::end(const Requirement& need, std::uint32_t worker_cpus, const Outcome* outcome) {
-  const Rate rate = rate_of(need, worker_cpus);
-  const Usage promised = cost(rate, need.runtime);
-  Expense& e = expense();
-  if (promised.core > e.promised.core || promised.node > e.promised.node)
-    return state_.damaged(Key(Table::expense));
-  e.promised.core -= promised.core;
-  e.promised.node -= promised.node;
-  if (outcome != nullptr) add(e.spent, cost(rate, time_of(*outcome)));
-}
-
-void Purse::store() {
-  if (!expense_ || *expense_ == stored_) return;
-  stored_ = *expense_;
-  tx_.put(Key(Table::expense), encode(stored_));
-}
-
-std::optional<Expense> read_expense(const Reader& reader) {
-  const auto value = reader.get(Key(Table::expense));
-  return value ? decode_expense(*value) : std::nullopt;
+bool is_beyond(const Expense& expense, const Requirement& need) {
+  // On a worker so large that a part of a node is next to nothing.
+  return affordable(expense, cost(rate_of(need, UINT32_MAX), need.runtime)) == 0;
 }
 
 }  // namespace torc::claim

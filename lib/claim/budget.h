@@ -3,13 +3,21 @@
 // none.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
-#include <optional>
 
-#include "lib/claim/state.h"
-#include "lib/store/engine/transaction.h"
+#include "lib/claim/job.h"
+#include "lib/claim/plan.h"
 
 namespace torc::claim {
+
+// The budget of the workflow and how far it is spent.
+struct Expense {
+  Usage most;      // 0: without bound
+  Usage spent;     // by attempts that are over
+  Usage promised;  // to those that are claimed or run, by their declared runtime
+  auto operator<=>(const Expense&) const = default;
+};
 
 // What a job takes for each moment that it runs.
 struct Rate {
@@ -22,31 +30,12 @@ struct Rate {
 [[nodiscard]] Usage cost(const Rate& rate, std::chrono::milliseconds time);
 // From its start to its end; 0: it never started.
 [[nodiscard]] std::chrono::milliseconds time_of(const Outcome& outcome);
+void add(Usage& to, const Usage& what);            // up to the most that is counted
 [[nodiscard]] Usage left(const Expense& expense);  // of what is bounded
 // How many more jobs of this cost may begin; UINT64_MAX: any number.
 [[nodiscard]] std::uint64_t affordable(const Expense& expense, const Usage& cost);
 
-class Purse {
- public:
-  // Both outlive this. Reads nothing before it is asked.
-  Purse(Transaction& tx, State& state) : tx_(tx), state_(state) {}
-
-  [[nodiscard]] std::uint64_t affordable(const Requirement& need, std::uint32_t worker_cpus);
-  void begin(const Requirement& need, std::uint32_t worker_cpus);
-  // `outcome`: of the attempt that is over; none: it never began.
-  void end(const Requirement& need, std::uint32_t worker_cpus, const Outcome* outcome);
-  void store();
-
- private:
-  Expense& expense();
-
-  Transaction& tx_;
-  State& state_;
-  std::optional<Expense> expense_;
-  Expense stored_;
-};
-
-// nullopt: the workflow has no budget.
-[[nodiscard]] std::optional<Expense> read_expense(const Reader& reader);
+// Whether the budget keeps every job of a class from being claimed, whoever asks.
+[[nodiscard]] bool is_beyond(const Expense& expense, const Requirement& need);
 
 }  // namespace torc::claim

@@ -2,20 +2,6 @@
 
 namespace torc::claim {
 
-std::string_view to_string(Condition condition) {
-  switch (condition) {
-    case Condition::afterok:
-      return "afterok";
-    case Condition::afternotok:
-      return "afternotok";
-    case Condition::afterany:
-      return "afterany";
-    case Condition::after:
-      return "after";
-  }
-  return "?";
-}
-
 Signal signal_of(const Job& job) {
   // Its worker has not ended it yet.
   if (job.revoked != Revoked::no)

@@ -5,7 +5,6 @@
 
 #include "lib/claim/job.h"
 #include "lib/claim/plan.h"
-#include "lib/claim/tables.h"
 
 namespace torc::claim {
 

@@ -7,8 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "lib/claim/job_scan.h"
 #include "lib/claim/live.h"
 #include "lib/claim/reset.h"
+#include "lib/claim/tables.h"
 #include "lib/claim/test_workflow.h"
 
 namespace torc::claim {

@@ -1,9 +1,11 @@
+#include "lib/claim/exchange.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/action_runs.h"
 #include "lib/claim/firing.h"
 #include "lib/claim/ledger.h"
 #include "lib/claim/ready_queue.h"

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "lib/claim/test_workflow.h"
+#include "lib/claim/workers.h"
 
 namespace torc::claim {
 namespace {

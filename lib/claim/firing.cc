@@ -16,26 +16,6 @@ std::uint32_t number_at(std::string_view bytes) {
 
 }  // namespace
 
-Key action_key(std::uint32_t number) {
-  return Key(Table::action).be32(number);
-}
-
-Key run_key(std::uint32_t number, WorkerEpoch worker) {
-  return Key(Table::action_run).be32(number).be64(raw(worker));
-}
-
-std::optional<RunName> run_in(std::string_view key) {
-  constexpr std::size_t kSize = 13;
-  if (!is_in(Table::action_run, key) || key.size() != kSize) return std::nullopt;
-  std::uint64_t worker = 0;
-  for (const char c : key.substr(5)) worker = (worker << 8) | static_cast<std::uint8_t>(c);
-  return RunName{number_at(key.substr(1)), WorkerEpoch{worker}};
-}
-
-Key due_key(std::uint32_t number) {
-  return Key(Table::due_action).be32(number);
-}
-
 void write_actions(Transaction& tx, const Plan& plan) {
   if (plan.actions.empty()) return;
   std::set<std::uint32_t> waiting;  // for jobs
@@ -285,37 +265,6 @@ void drop_runs(Transaction& tx, State& state, WorkerEpoch worker, const Lease& l
     firing.end(number, *action, of, run);
   }
   firing.store();
-}
-
-Result<std::vector<Action>> read_actions(const Reader& reader) {
-  std::vector<Action> all;
-  State state(reader);
-  const std::uint64_t count = read_action_tally(reader).actions;
-  for (std::uint32_t n = 1; n <= count; ++n) {
-    const auto value = reader.get(action_key(n));
-    auto one = value ? decode_action(*value) : std::nullopt;
-    if (!one) state.damaged(action_key(n));
-    TORC_TRY(state.sound());
-    all.push_back(*std::move(one));
-  }
-  return all;
-}
-
-ActionTally read_action_tally(const Reader& reader) {
-  const auto value = reader.get(Key(Table::action));
-  return value ? decode_action_tally(*value).value_or(ActionTally{}) : ActionTally{};
-}
-
-Result<void> scan_runs(const Reader& reader, std::uint32_t number,
-                       const std::function<bool(WorkerEpoch, const ActionRun&)>& visit) {
-  State state(reader);
-  reader.scan_prefix(Key(Table::action_run).be32(number), [&](const store::Entry& e) {
-    const auto name = run_in(e.key);
-    const auto run = decode_run(e.value);
-    if (!name || !run) state.damaged(e.key);
-    return name && run && visit(name->worker, *run);
-  });
-  return state.sound();
 }
 
 }  // namespace torc::claim

@@ -8,24 +8,14 @@
 #include <vector>
 
 #include "lib/claim/action.h"
-#include "lib/claim/claimer.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
-#include "lib/store/engine/transaction.h"
+#include "lib/claim/transaction.h"
+#include "lib/claim/transition.h"
 
 namespace torc::claim {
 
 struct Plan;
-
-[[nodiscard]] Key action_key(std::uint32_t number);
-// `worker` 0: of the workflow.
-[[nodiscard]] Key run_key(std::uint32_t number, WorkerEpoch worker);
-struct RunName {
-  std::uint32_t action = 0;
-  WorkerEpoch worker{};  // 0: the workflow's
-};
-[[nodiscard]] std::optional<RunName> run_in(std::string_view key);
-[[nodiscard]] Key due_key(std::uint32_t number);
 
 struct Departure {
   EndCause why = EndCause::stopped;
@@ -84,13 +74,5 @@ class Firing {
 // The worker leaves, or is lost, with the runs of its lease.
 void drop_runs(Transaction& tx, State& state, WorkerEpoch worker, const Lease& lease,
                const Departure& departure);
-
-// By number; nothing where there are none. Error corrupt: one of them cannot be read.
-[[nodiscard]] Result<std::vector<Action>> read_actions(const Reader& reader);
-// For reading commands.
-[[nodiscard]] ActionTally read_action_tally(const Reader& reader);
-// The runs of an action, of the workflow or by worker. Error corrupt: one of them cannot be read.
-Result<void> scan_runs(const Reader& reader, std::uint32_t number,
-                       const std::function<bool(WorkerEpoch, const ActionRun&)>& visit);
 
 }  // namespace torc::claim

@@ -1,4 +1,5 @@
 #include "lib/claim/firing.h"
+#include "lib/claim/action_runs.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 #include "lib/claim/live.h"
 #include "lib/claim/reset.h"
 #include "lib/claim/test_workflow.h"
+#include "lib/claim/workers.h"
 
 namespace torc::claim {
 namespace {

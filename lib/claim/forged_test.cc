@@ -2,16 +2,21 @@
 // disk: whoever meets one says so, and neither goes on for ever nor asks for all memory.
 #include <gtest/gtest.h>
 
+#include "lib/claim/action.h"
+#include "lib/claim/action_runs.h"
 #include "lib/claim/add.h"
-#include "lib/claim/firing.h"
+#include "lib/claim/job_scan.h"
 #include "lib/claim/limit.h"
 #include "lib/claim/live.h"
+#include "lib/claim/origin.h"
 #include "lib/claim/ready_queue.h"
 #include "lib/claim/reset.h"
 #include "lib/claim/tables.h"
 #include "lib/claim/test_workflow.h"
 #include "lib/claim/transition.h"
 #include "lib/claim/user_data.h"
+#include "lib/claim/user_datum.h"
+#include "lib/claim/workers.h"
 
 namespace torc::claim {
 namespace {

@@ -1,6 +1,5 @@
 #include "lib/claim/history.h"
 
-#include "lib/claim/firing.h"
 #include "lib/claim/tables.h"
 #include "lib/store/engine/commit_file.h"
 

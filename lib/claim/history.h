@@ -15,8 +15,10 @@
 #include <unordered_set>
 
 #include "lib/base/result.h"
-#include "lib/claim/add.h"
-#include "lib/claim/claimer.h"
+#include "lib/claim/action.h"
+#include "lib/claim/job.h"
+#include "lib/claim/origin.h"
+#include "lib/claim/worker.h"
 
 namespace torc::claim {
 

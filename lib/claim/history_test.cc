@@ -1,9 +1,10 @@
 #include "lib/claim/history.h"
+#include "lib/claim/add.h"
 
 #include <gtest/gtest.h>
 
-#include "lib/claim/add.h"
 #include "lib/claim/test_workflow.h"
+#include "lib/claim/workers.h"
 #include "lib/store/engine/commit_file.h"
 
 namespace torc::claim {

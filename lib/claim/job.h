@@ -2,6 +2,7 @@
 // commands are not here: they are formatted from the template's recipe when somebody needs them.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <compare>
 #include <cstdint>
@@ -29,6 +30,7 @@ enum class JobState : std::uint8_t {
 };
 inline constexpr std::size_t kJobStates = 11;
 [[nodiscard]] std::string_view to_string(JobState state);
+using Counts = std::array<std::uint64_t, kJobStates>;  // indexed by JobState
 [[nodiscard]] constexpr bool is_terminal(JobState s) {
   return s >= JobState::completed && s <= JobState::terminated;
 }

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "lib/claim/override.h"
+#include "lib/claim/rank.h"
 #include "lib/claim/transition.h"
 
 namespace torc::claim {
@@ -208,6 +208,13 @@ Result<void> Ledger::close() {
   if (!tally_.is_possible()) state_.damaged(Key(Table::tally));
   if (tally_ != stored_) tx_.put(Key(Table::tally), encode(tally_));
   return state_.sound();
+}
+
+Error fenced(WorkerEpoch epoch) {
+  return Error{ErrorKind::fenced,
+               fmt::format("worker {} is no longer one of the living: its lease expired or it left",
+                           raw(epoch)),
+               "stop its jobs; they are given to others. A new worker may be started"};
 }
 
 }  // namespace torc::claim

@@ -12,7 +12,7 @@
 #include "lib/claim/ready_queue.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
-#include "lib/store/engine/transaction.h"
+#include "lib/claim/transaction.h"
 
 namespace torc::claim {
 

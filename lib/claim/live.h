@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "lib/base/result.h"
-#include "lib/claim/claimer.h"
+#include "lib/claim/job.h"
+#include "lib/claim/plan.h"
+#include "lib/claim/transaction.h"
 
 namespace torc::claim {
 

@@ -8,6 +8,7 @@
 
 #include "lib/claim/tables.h"
 #include "lib/claim/test_workflow.h"
+#include "lib/claim/workers.h"
 
 namespace torc::claim {
 namespace {

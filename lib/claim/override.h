@@ -1,47 +1,19 @@
-// Single jobs that wait in another class or at another priority than their template's: for what a
-// person sets, and for what a failure handler makes grow. Absent for nearly all jobs.
+// What a person sets of single jobs while workers run: priority, resources, label, scheduler. They
+// wait by terms of their own from then on (rank.h).
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "lib/base/result.h"
+#include "lib/base/units.h"
 #include "lib/claim/live.h"
-#include "lib/claim/tables.h"
+#include "lib/claim/plan.h"
+#include "lib/claim/transaction.h"
 
 namespace torc::claim {
-
-class State;
-
-// Which queue a job waits in, and where.
-struct Rank {
-  std::uint32_t job_class = 0;
-  std::int32_t priority = 0;
-  auto operator<=>(const Rank&) const = default;
-};
-[[nodiscard]] Value encode(const Rank& rank);
-[[nodiscard]] std::optional<Rank> decode_rank(std::string_view value);
-
-// Of a job; nullopt: no such job. For reading commands.
-[[nodiscard]] std::optional<Rank> read_rank(const Reader& reader, JobId id);
-
-// Visits the runs of jobs in [first, first + count) that have one rank, in order. All are of
-// `span`.
-void each_rank(
-    State& state, const Span& span, std::uint64_t first, std::uint64_t count,
-    const std::function<void(const Rank&, std::uint64_t first, std::uint64_t count)>& visit);
-
-// The number of this class: of an equal one that is there, else of a new one at the end. Looks at
-// all classes.
-[[nodiscard]] std::uint32_t find_or_add_class(Transaction& tx, State& state,
-                                              const JobClass& job_class);
-
-// Writes, or erases where it says no more than the span, the rank of its own that a job has.
-void put_rank(Transaction& tx, State& state, std::uint64_t id, const Rank& rank);
 
 // What is to be different; what is not given stays.
 struct Setting {

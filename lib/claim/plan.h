@@ -121,6 +121,17 @@ struct Plan {
   std::vector<Action> actions;
 };
 
+// What a workflow has that most do without: they are spared what it costs.
+namespace rule {
+inline constexpr std::uint8_t kEnds = 1;    // ends other than completion count for some barrier
+inline constexpr std::uint8_t kStarts = 2;  // so do starts
+inline constexpr std::uint8_t kLimits = 4;
+inline constexpr std::uint8_t kBudget = 8;
+inline constexpr std::uint8_t kPendingFailed =
+    16;  // failures that no rule is for wait for a person
+inline constexpr std::uint8_t kActions = 32;
+}  // namespace rule
+
 // 64-bit hash of a job name, as the name index keys it (FNV-1a with a finaliser). Never 0.
 [[nodiscard]] std::uint64_t name_hash(std::string_view name);
 

@@ -12,7 +12,7 @@
 #include "lib/base/result.h"
 #include "lib/claim/plan.h"
 #include "lib/claim/tables.h"
-#include "lib/store/engine/transaction.h"
+#include "lib/claim/transaction.h"
 
 namespace torc::claim {
 
@@ -46,8 +46,5 @@ void cut_upstream(const std::vector<Bound>& bounds,
 [[nodiscard]] std::uint8_t rules_of(const Plan& plan);    // of `rule`
 void write_templates(Transaction& tx, const Plan& plan);  // and the indices of names
 void write_definitions(Transaction& tx, const Plan& plan);
-
-[[nodiscard]] std::string definition_key(std::string_view key);
-[[nodiscard]] std::optional<std::uint64_t> decode_count(std::string_view value);
 
 }  // namespace torc::claim

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "lib/claim/job_scan.h"
 #include "lib/claim/test_workflow.h"
 
 namespace torc::claim {

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <map>
 
-#include "lib/claim/budget.h"
 #include "lib/claim/job.h"
-#include "lib/claim/limit.h"
+#include "lib/claim/purse.h"
+#include "lib/claim/slots.h"
 #include "lib/claim/state.h"
-#include "lib/store/engine/transaction.h"
+#include "lib/claim/transaction.h"
 
 namespace torc::claim {
 

@@ -1,10 +1,13 @@
 #include "lib/claim/quota.h"
+#include "lib/claim/budget.h"
+#include "lib/claim/limit.h"
 
 #include <gtest/gtest.h>
 
 #include "lib/claim/live.h"
 #include "lib/claim/test_workflow.h"
 #include "lib/claim/why.h"
+#include "lib/claim/workers.h"
 
 namespace torc::claim {
 namespace {

@@ -7,10 +7,11 @@
 #include <optional>
 #include <vector>
 
+#include "lib/claim/offer.h"
 #include "lib/claim/quota.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
-#include "lib/store/engine/transaction.h"
+#include "lib/claim/transaction.h"
 
 namespace torc::claim {
 
@@ -32,22 +33,6 @@ void put_ready_again(Transaction& tx, std::vector<ReadyJob>& jobs);
 void withdraw(Transaction& tx, State& state, std::vector<ReadyJob>& jobs);
 // The same of the `count` jobs that begin with `first`, all of its class and priority.
 void withdraw(Transaction& tx, State& state, const ReadyJob& first, std::uint64_t count);
-
-// Resources that are free on a worker.
-struct Capacity {
-  std::uint32_t cpus = 0;
-  std::uint32_t gpus = 0;
-  ByteCount memory;
-  bool untouched = true;  // the whole worker is free: what a job of several nodes needs
-  // What it has, and was granted, lets a job be as alone as that.
-  Alone leaves = Alone::no;
-  bool taken_whole = false;  // a suspect was granted: nothing runs beside it
-};
-[[nodiscard]] Capacity free_capacity(const Offer& offer);
-// How many jobs of the class fit into `free` now; UINT64_MAX: as many as you like.
-[[nodiscard]] std::uint64_t how_many_fit(const JobClass& job_class, const Capacity& free,
-                                         const Offer& offer);
-void occupy(Capacity& free, const JobClass& job_class, std::uint64_t jobs, const Offer& offer);
 
 // Takes jobs from the heads of all queues that an offer fits, in merged order: priority (high
 // first), then the sort method, then age, then id. A job that does not fit, or that a limit or the

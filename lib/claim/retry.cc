@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "lib/base/codec.h"
-#include "lib/claim/override.h"
+#include "lib/claim/ceiling.h"
+#include "lib/claim/queries.h"
+#include "lib/claim/rank.h"
+#include "lib/claim/retry_counts.h"
 #include "lib/claim/transition.h"
 
 namespace torc::claim {
@@ -32,52 +35,7 @@ std::optional<Job> due_job(State& state, const std::optional<store::Entry>& entr
   return job;
 }
 
-// What is counted for a job that declares none is no limit of it, and must not become one.
-ByteCount grown_memory(const RetryRule& rule, ByteCount had, ByteCount most) {
-  if (rule.memory_multiplier == 1 || had <= Requirement{}.memory) return had;
-  return {grown(had.value, rule.memory_multiplier, most.value)};
-}
-
-std::chrono::seconds grown_runtime(const Handler& handler, const RetryRule& rule,
-                                   std::chrono::seconds had) {
-  if (rule.runtime_multiplier == 1 || had.count() <= 0) return had;
-  const auto known = handler.runtime_ceiling;
-  const auto most = known.count() > 0 ? known : kLongestRuntime;
-  return std::chrono::seconds(grown(static_cast<std::uint64_t>(had.count()),
-                                    rule.runtime_multiplier,
-                                    static_cast<std::uint64_t>(most.count())));
-}
-
 }  // namespace
-
-std::string encode(const RetryCounts& counts) {
-  Encoder out;
-  out.varint(counts.since).varint(counts.by_rule.size());
-  for (const std::uint32_t n : counts.by_rule) out.varint(n);
-  return std::move(out).bytes();
-}
-
-std::optional<RetryCounts> decode_retries(std::string_view value) {
-  Decoder in(value);
-  RetryCounts counts;
-  counts.since = in.u32();
-  for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) counts.by_rule.push_back(in.u32());
-  if (!in.is_whole()) return std::nullopt;
-  return counts;
-}
-
-std::optional<Handler> read_handler(const Reader& reader, const Template& of) {
-  if (of.handler == 0) return std::nullopt;
-  const auto value = reader.get(Key(Table::handler, of.handler));
-  return value ? decode_handler(*value) : std::nullopt;
-}
-
-RetryCounts read_retries(const Reader& reader, JobId id, const Job& job) {
-  const auto value = reader.get(Key(Table::retries, raw(id)));
-  auto counts = value ? decode_retries(*value) : std::nullopt;
-  if (!counts || counts->since != job.forgiven) return {job.forgiven, {}};
-  return *std::move(counts);
-}
 
 bool is_due(WallTime not_before, std::chrono::seconds delay, WallTime now) {
   return now >= not_before || not_before - now > 2 * delay;
@@ -109,27 +67,6 @@ std::optional<std::chrono::microseconds> next_due(State& state, WallTime now) {
   const auto job = state.open_record(*id);
   if (!job) return std::nullopt;
   return std::max<std::chrono::microseconds>(job->not_before - now, std::chrono::microseconds(0));
-}
-
-Result<ByteCount> memory_ceiling(const Reader& reader, const Handler& handler) {
-  ByteCount most = handler.memory_ceiling;
-  if (most.value > 0) return most;
-  TORC_TRY(scan_workers(reader, true, [&](const Worker& worker) {
-    most = std::max(most, worker.info.memory);
-    return true;
-  }));
-  return most;
-}
-
-Ceiling ceiling_reached(const Handler& handler, const RetryRule& rule, const Outcome& outcome,
-                        const Requirement& had, ByteCount most) {
-  if (outcome.cause == EndCause::out_of_memory && rule.memory_multiplier > 1 &&
-      had.memory > Requirement{}.memory && grown_memory(rule, had.memory, most) == had.memory)
-    return Ceiling::memory;
-  if (outcome.cause == EndCause::timed_out && rule.runtime_multiplier > 1 &&
-      had.runtime.count() > 0 && grown_runtime(handler, rule, had.runtime) == had.runtime)
-    return Ceiling::runtime;
-  return Ceiling::none;
 }
 
 const Retries::Terms& Retries::terms_of(std::uint64_t id) {

@@ -15,24 +15,10 @@
 
 #include "lib/claim/handler.h"
 #include "lib/claim/ledger.h"
+#include "lib/claim/retry_counts.h"
+#include "lib/claim/transition.h"
 
 namespace torc::claim {
-
-// How often each rule of its handler has let a job be tried again since limits on it began to
-// count.
-struct RetryCounts {
-  std::uint32_t since = 0;  // Job::forgiven when they began; with another one they are over
-  std::vector<std::uint32_t> by_rule;
-  [[nodiscard]] std::uint32_t of(std::size_t rule) const {
-    return rule < by_rule.size() ? by_rule[rule] : 0;
-  }
-};
-[[nodiscard]] std::string encode(const RetryCounts& counts);
-[[nodiscard]] std::optional<RetryCounts> decode_retries(std::string_view value);
-
-// For workers and reading commands. Nothing where the job's entry names no handler.
-[[nodiscard]] std::optional<Handler> read_handler(const Reader& reader, const Template& of);
-[[nodiscard]] RetryCounts read_retries(const Reader& reader, JobId id, const Job& job);
 
 // May the job be tried again? Also when the moment lies more than twice the delay ahead: then it
 // was written by a clock that is not this one's.
@@ -43,21 +29,6 @@ inline constexpr std::size_t kMostPromoted = 10'000;
 bool promote_due(Ledger& ledger, WallTime now);
 // From `now` until the next delayed job is due; nullopt: none is delayed.
 [[nodiscard]] std::optional<std::chrono::microseconds> next_due(State& state, WallTime now);
-
-// Nothing grows beyond what schedulers offer or, where nobody said, beyond the largest living
-// worker and this.
-inline constexpr std::chrono::seconds kLongestRuntime = std::chrono::hours(30 * 24);
-
-// What a job may be given at most by `handler`: what schedulers offer or, where nobody said, what
-// the largest living worker has (a look at each of them).
-Result<ByteCount> memory_ceiling(const Reader& reader, const Handler& handler);
-
-enum class Ceiling : std::uint8_t { none, memory, runtime };
-// What a job ran out of that `rule` of `handler` is to give it more of, but cannot: another attempt
-// would end as this one did. `had`: what it was given; `most`: memory_ceiling().
-[[nodiscard]] Ceiling ceiling_reached(const Handler& handler, const RetryRule& rule,
-                                      const Outcome& outcome, const Requirement& had,
-                                      ByteCount most);
 
 // Asks the handlers about the ends of one transaction.
 class Retries {

@@ -7,6 +7,7 @@
 #include "lib/claim/reset.h"
 #include "lib/claim/test_workflow.h"
 #include "lib/claim/transition.h"
+#include "lib/claim/workers.h"
 
 namespace torc::claim {
 namespace {

@@ -81,7 +81,7 @@ std::optional<Signature> decode_signature(std::string_view bytes) {
   return signature;
 }
 
-std::optional<Signature> read_signature(const store::Reader& reader, JobId id) {
+std::optional<Signature> read_signature(const Reader& reader, JobId id) {
   const auto value = reader.get(Key(Table::signature, raw(id)));
   return value ? decode_signature(*value) : std::nullopt;
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lib/base/units.h"
-#include "lib/store/engine/transaction.h"
+#include "lib/claim/transaction.h"
 
 namespace torc::claim {
 
@@ -49,6 +49,6 @@ struct Signature {
 [[nodiscard]] std::optional<Signature> decode_signature(std::string_view bytes);
 
 // What the newest attempt of the job that is over left; nullopt: nothing, or damaged.
-[[nodiscard]] std::optional<Signature> read_signature(const store::Reader& reader, JobId id);
+[[nodiscard]] std::optional<Signature> read_signature(const Reader& reader, JobId id);
 
 }  // namespace torc::claim

@@ -8,9 +8,8 @@
 #include <string>
 
 #include "lib/base/result.h"
-#include "lib/claim/override.h"
 #include "lib/claim/tables.h"
-#include "lib/store/engine/transaction.h"
+#include "lib/claim/transaction.h"
 
 namespace torc::claim {
 

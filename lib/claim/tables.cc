@@ -275,6 +275,19 @@ std::optional<Template> decode_template(std::string_view key, std::string_view v
   return t;
 }
 
+Value encode(const Rank& rank) {
+  return Value().varint(rank.job_class).svarint(rank.priority);
+}
+
+std::optional<Rank> decode_rank(std::string_view value) {
+  Decoder in(value);
+  Rank rank;
+  rank.job_class = in.u32();
+  rank.priority = in.i32();
+  if (!in.is_whole()) return std::nullopt;
+  return rank;
+}
+
 std::uint64_t Tally::jobs() const {
   return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }
@@ -312,6 +325,25 @@ std::optional<Tally> decode_tally(std::string_view value) {
   return tally;
 }
 
+Key action_key(std::uint32_t number) {
+  return Key(Table::action).be32(number);
+}
+
+Key run_key(std::uint32_t number, WorkerEpoch worker) {
+  return Key(Table::action_run).be32(number).be64(raw(worker));
+}
+
+std::optional<RunName> run_in(std::string_view key) {
+  constexpr std::size_t kSize = 13;
+  if (!is_in(Table::action_run, key) || key.size() != kSize) return std::nullopt;
+  return RunName{static_cast<std::uint32_t>(number_at(key, 1, 4)),
+                 WorkerEpoch{number_at(key, 5, 8)}};
+}
+
+Key due_key(std::uint32_t number) {
+  return Key(Table::due_action).be32(number);
+}
+
 std::string encode(const Limit& limit) {
   Encoder out;
   out.varint(limit.most).text(limit.entry);
@@ -325,6 +357,10 @@ std::optional<Limit> decode_limit(std::string_view value) {
   limit.entry = in.text();
   if (!in.is_whole()) return std::nullopt;
   return limit;
+}
+
+Key slots_key(std::uint32_t limit) {
+  return Key(Table::slots).be32(limit);
 }
 
 Value encode(const Expense& expense) {

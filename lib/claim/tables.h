@@ -16,9 +16,10 @@
 #include <vector>
 
 #include "lib/base/limits.h"
-#include "lib/claim/claimer.h"
+#include "lib/claim/budget.h"
 #include "lib/claim/job.h"
 #include "lib/claim/plan.h"
+#include "lib/claim/worker.h"
 
 namespace torc::claim {
 
@@ -205,16 +206,14 @@ struct Countdown {
 [[nodiscard]] std::string encode(const Template& job_template);
 [[nodiscard]] std::optional<Template> decode_template(std::string_view key, std::string_view value);
 
-// What a workflow has that most do without: they are spared what it costs.
-namespace rule {
-inline constexpr std::uint8_t kEnds = 1;    // ends other than completion count for some barrier
-inline constexpr std::uint8_t kStarts = 2;  // so do starts
-inline constexpr std::uint8_t kLimits = 4;
-inline constexpr std::uint8_t kBudget = 8;
-inline constexpr std::uint8_t kPendingFailed =
-    16;  // failures that no rule is for wait for a person
-inline constexpr std::uint8_t kActions = 32;
-}  // namespace rule
+// Which queue a job waits in, and where.
+struct Rank {
+  std::uint32_t job_class = 0;
+  std::int32_t priority = 0;
+  auto operator<=>(const Rank&) const = default;
+};
+[[nodiscard]] Value encode(const Rank& rank);
+[[nodiscard]] std::optional<Rank> decode_rank(std::string_view value);
 
 struct Tally {
   Counts counts{};
@@ -237,6 +236,17 @@ struct Tally {
 };
 [[nodiscard]] Value encode(const Tally& tally);
 [[nodiscard]] std::optional<Tally> decode_tally(std::string_view value);
+
+// Of an action, of its newest run, and of one that is due.
+[[nodiscard]] Key action_key(std::uint32_t number);
+// `worker` 0: of the workflow.
+[[nodiscard]] Key run_key(std::uint32_t number, WorkerEpoch worker);
+struct RunName {
+  std::uint32_t action = 0;
+  WorkerEpoch worker{};  // 0: the workflow's
+};
+[[nodiscard]] std::optional<RunName> run_in(std::string_view key);
+[[nodiscard]] Key due_key(std::uint32_t number);
 
 // What changes with every commit of a living worker, in one value: one page is written for it.
 struct Lease {
@@ -261,14 +271,9 @@ struct Lease {
 
 [[nodiscard]] std::string encode(const Limit& limit);
 [[nodiscard]] std::optional<Limit> decode_limit(std::string_view value);
+// Of the counter of a limit: how many of its slots are taken.
+[[nodiscard]] Key slots_key(std::uint32_t limit);
 
-// The budget of the workflow and how far it is spent.
-struct Expense {
-  Usage most;      // 0: without bound
-  Usage spent;     // by attempts that are over
-  Usage promised;  // to those that are claimed or run, by their declared runtime
-  auto operator<=>(const Expense&) const = default;
-};
 [[nodiscard]] Value encode(const Expense& expense);
 [[nodiscard]] std::optional<Expense> decode_expense(std::string_view value);
 

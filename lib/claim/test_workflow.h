@@ -8,7 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/exchange.h"
+#include "lib/claim/membership.h"
+#include "lib/claim/plan_writing.h"
+#include "lib/claim/queries.h"
+#include "lib/claim/verify.h"
+#include "lib/claim/worker.h"
 #include "lib/store/engine/memory_state.h"
 
 namespace torc::claim {

@@ -3,12 +3,33 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <variant>
 
-#include "lib/claim/claimer.h"
 #include "lib/claim/job.h"
 
 namespace torc::claim {
+
+// What a worker tells of an attempt.
+struct Started {
+  ClaimToken token;
+  WallTime at{};
+};
+struct Finished {
+  ClaimToken token;
+  // completed, failed, terminated; `ready`: run again, attempt used up
+  JobState state = JobState::completed;
+  Outcome outcome;
+  // The recovery script of the rule that is for this end was run, and succeeded (retry.h).
+  bool recovered = false;
+  // The job saved its state and is to go on: `state` is ready, and limits on attempts start anew.
+  bool checkpointed = false;
+  // Encoded Signature (signature.h) of what it took and made, kept when the job is over; empty: it
+  // has neither files nor user data.
+  std::string signature = {};
+};
+
+enum class Refusal : std::uint8_t { superseded, finished, no_such_job, canceled };
 
 // The event is right but there is nothing to record: a start that is known already, or one of an
 // attempt whose end was reported in the same commit.
@@ -79,6 +100,13 @@ inline constexpr std::uint32_t kMostStops = 5;
 inline constexpr std::uint32_t kUnheard = 10;
 [[nodiscard]] Job lose(Job job, std::uint32_t crash_limit, WallTime alive_at,
                        EndCause why = EndCause::worker_lost);
+
+// What the loss of a worker says of the jobs that it ran.
+enum class Charge : std::uint8_t {
+  no,    // the worker itself says that it lives, and only lost its lease
+  stop,  // its allocation was ended, and not by them: see cut_off()
+  yes    // they may have taken it with them
+};
 
 // Its allocation was ended by its time limit or on somebody's word, and its worker did not come to
 // say so. Nobody died of the job: it ends as if its worker had ended it (allocation_ended,

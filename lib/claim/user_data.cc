@@ -2,80 +2,19 @@
 
 #include <fmt/format.h>
 
-#include "lib/base/codec.h"
-#include "lib/base/limits.h"
-#include "lib/claim/claimer.h"
+#include "lib/claim/queries.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
-#include "lib/claim/verify_plan.h"
 
 namespace torc::claim {
 namespace {
 
-enum Flag : std::uint8_t { kDeclared = 1, kEphemeral = 2 };
-
-std::string key_of(std::string_view name) {
-  std::string key(1, static_cast<char>(Table::user_data));
-  return key.append(name);
-}
-
-std::string ephemeral_key(JobId maker, std::string_view name) {
-  return std::string(Key(Table::ephemeral, raw(maker))).append(name);
-}
-
-std::string encode(const UserDatum& d) {
-  Encoder out;
-  out.u8(static_cast<std::uint8_t>((d.is_declared ? kDeclared : 0) |
-                                   (d.is_ephemeral ? kEphemeral : 0)));
-  out.varint(raw(d.maker)).varint(d.changed).varint(raw(d.by)).text(d.initial).text(d.value);
-  return std::move(out).bytes();
-}
-
-std::optional<UserDatum> decode(std::string_view key, std::string_view value) {
-  if (!is_in(Table::user_data, key) || key.size() < 2) return std::nullopt;
-  Decoder in(value);
-  UserDatum d;
-  d.name = key.substr(1);
-  const std::uint8_t flags = in.u8();
-  d.is_declared = (flags & kDeclared) != 0;
-  d.is_ephemeral = (flags & kEphemeral) != 0;
-  d.maker = JobId{in.varint()};
-  d.changed = in.varint();
-  d.by = JobId{in.varint()};
-  d.initial = in.text();
-  d.value = in.text();
-  if (!in.is_whole()) return std::nullopt;
-  return d;
-}
-
-std::uint64_t count_of(const store::Reader& reader) {
-  const auto value = reader.get(Key(Table::user_data));
-  if (!value) return 0;
-  Decoder in(*value);
-  return in.varint();
-}
-
-void put_count(store::Transaction& tx, std::uint64_t count) {
+void put_count(Transaction& tx, std::uint64_t count) {
   tx.put(Key(Table::user_data), Value().varint(count));
 }
 
-void put(store::Transaction& tx, const UserDatum& d) {
-  tx.put(key_of(d.name), encode(d));
-}
-
-Result<void> check_limits(std::string_view name, std::string_view value) {
-  if (name.empty() || name.size() > kMaxUserDataName) {
-    return Error{ErrorKind::invalid,
-                 fmt::format("a name of user data has 1 to {} bytes", kMaxUserDataName),
-                 "choose another name"};
-  }
-  if (value.size() > kMaxUserDataBytes) {
-    return Error{ErrorKind::invalid,
-                 fmt::format("the value of user data '{}' has {} bytes; the limit is {}", name,
-                             value.size(), kMaxUserDataBytes),
-                 "write it to a file, declare that under files, and keep its path here"};
-  }
-  return {};
+void put(Transaction& tx, const UserDatum& d) {
+  tx.put(user_data_key(d.name), encode(d));
 }
 
 Error no_such(std::string_view name) {
@@ -84,7 +23,7 @@ Error no_such(std::string_view name) {
 }
 
 // The attempt must be the one that has the job.
-Result<void> check_setter(const store::Reader& reader, Setter setter) {
+Result<void> check_setter(const Reader& reader, Setter setter) {
   const ClaimToken& token = setter.token;
   if (raw(token.job) == 0 || is_held_by(reader, token)) return {};
   return Error{ErrorKind::fenced,
@@ -95,11 +34,11 @@ Result<void> check_setter(const store::Reader& reader, Setter setter) {
 
 }  // namespace
 
-Result<void> write_user_data(store::Transaction& tx, const std::vector<UserDatum>& all) {
+Result<void> write_user_data(Transaction& tx, const std::vector<UserDatum>& all) {
   if (all.empty()) return {};
   for (const UserDatum& d : all) {
-    TORC_TRY(check_limits(d.name, d.initial));
-    if (tx.get(key_of(d.name)))
+    TORC_TRY(check_user_datum(d.name, d.initial));
+    if (tx.get(user_data_key(d.name)))
       return Error{ErrorKind::invalid, fmt::format("two user data are named '{}'", d.name), ""};
     UserDatum first = d;
     first.value = d.initial;
@@ -110,10 +49,10 @@ Result<void> write_user_data(store::Transaction& tx, const std::vector<UserDatum
   return {};
 }
 
-Result<void> update_user_data(store::Transaction& tx, const std::vector<UserDatum>& all) {
+Result<void> update_user_data(Transaction& tx, const std::vector<UserDatum>& all) {
   std::uint64_t made = 0;
   for (const UserDatum& d : all) {
-    TORC_TRY(check_limits(d.name, d.initial));
+    TORC_TRY(check_user_datum(d.name, d.initial));
     TORC_ASSIGN(std::optional<UserDatum> before, read_user_datum(tx, d.name));
     if (!before) ++made;
     UserDatum after = before.value_or(UserDatum{});
@@ -131,7 +70,7 @@ Result<void> update_user_data(store::Transaction& tx, const std::vector<UserDatu
     if (after.is_ephemeral) tx.put(ephemeral_key(after.maker, d.name), {});
     put(tx, after);
   }
-  if (made > 0) put_count(tx, count_of(tx) + made);
+  if (made > 0) put_count(tx, count_user_data(tx) + made);
   return {};
 }
 
@@ -149,10 +88,10 @@ Result<void> check_same(const UserDatum& there, const UserDatum& here) {
 
 }  // namespace
 
-Result<void> add_user_data(store::Transaction& tx, const std::vector<UserDatum>& all) {
+Result<void> add_user_data(Transaction& tx, const std::vector<UserDatum>& all) {
   std::uint64_t made = 0;
   for (const UserDatum& d : all) {
-    TORC_TRY(check_limits(d.name, d.initial));
+    TORC_TRY(check_user_datum(d.name, d.initial));
     TORC_ASSIGN(const std::optional<UserDatum> before, read_user_datum(tx, d.name));
     if (!before && !d.is_declared) continue;
     UserDatum after = before.value_or(d);
@@ -174,37 +113,13 @@ Result<void> add_user_data(store::Transaction& tx, const std::vector<UserDatum>&
     if (after.is_ephemeral) tx.put(ephemeral_key(after.maker, d.name), {});
     put(tx, after);
   }
-  if (made > 0) put_count(tx, count_of(tx) + made);
+  if (made > 0) put_count(tx, count_user_data(tx) + made);
   return {};
 }
 
-Result<std::optional<UserDatum>> read_user_datum(const store::Reader& reader,
-                                                 std::string_view name) {
-  std::optional<UserDatum> none;
-  if (name.empty() || name.size() > kMaxUserDataName) return none;
-  const std::string key = key_of(name);
-  const auto value = reader.get(key);
-  if (!value) return none;
-  auto datum = decode(key, *value);
-  if (!datum) return unreadable(key);
-  return datum;
-}
-
-Result<void> scan_user_data(const store::Reader& reader,
-                            const std::function<bool(const UserDatum&)>& visit) {
-  State state(reader);
-  reader.scan_prefix(Key(Table::user_data), [&](const store::Entry& e) {
-    if (e.key.size() == 1) return true;  // the count
-    const auto datum = decode(e.key, e.value);
-    if (!datum) state.damaged(e.key);
-    return datum && visit(*datum);
-  });
-  return state.sound();
-}
-
-Result<bool> set_user_datum(store::Transaction& tx, std::string_view name, std::string_view value,
+Result<bool> set_user_datum(Transaction& tx, std::string_view name, std::string_view value,
                             Setter setter, Create create) {
-  TORC_TRY(check_limits(name, value));
+  TORC_TRY(check_user_datum(name, value));
   TORC_TRY(check_setter(tx, setter));
   TORC_ASSIGN(std::optional<UserDatum> datum, read_user_datum(tx, name));
   if (!datum) {
@@ -212,7 +127,7 @@ Result<bool> set_user_datum(store::Transaction& tx, std::string_view name, std::
     datum.emplace();
     datum->name = name;
     datum->is_declared = false;
-    put_count(tx, count_of(tx) + 1);
+    put_count(tx, count_user_data(tx) + 1);
   } else if (datum->value == value) {
     return false;
   }
@@ -223,12 +138,12 @@ Result<bool> set_user_datum(store::Transaction& tx, std::string_view name, std::
   return true;
 }
 
-Result<bool> delete_user_datum(store::Transaction& tx, std::string_view name) {
+Result<bool> delete_user_datum(Transaction& tx, std::string_view name) {
   TORC_ASSIGN(std::optional<UserDatum> datum, read_user_datum(tx, name));
   if (!datum) return no_such(name);
   if (!datum->is_declared) {
-    tx.erase(key_of(name));
-    put_count(tx, count_of(tx) - 1);
+    tx.erase(user_data_key(name));
+    put_count(tx, count_user_data(tx) - 1);
     return true;
   }
   if (datum->value.empty()) return false;
@@ -239,7 +154,7 @@ Result<bool> delete_user_datum(store::Transaction& tx, std::string_view name) {
   return true;
 }
 
-Result<void> clear_ephemeral(store::Transaction& tx, const JobRange& makers) {
+Result<void> clear_ephemeral(Transaction& tx, const JobRange& makers) {
   const std::uint64_t end = raw(makers.first) + makers.count;
   const std::size_t before_name = std::string_view(Key(Table::ephemeral, end)).size();
   State state(tx);
@@ -263,39 +178,6 @@ Result<void> clear_ephemeral(store::Transaction& tx, const JobRange& makers) {
     datum->by = JobId{};
     put(tx, *datum);
   }
-  return {};
-}
-
-std::uint64_t user_data_mark(std::string_view value) {
-  return value.empty() ? 0 : name_hash(value);
-}
-
-Result<void> verify_user_data(const store::Reader& reader, std::uint64_t jobs) {
-  std::uint64_t there = 0;
-  std::uint64_t ephemeral = 0;
-  TORC_TRY(each(reader, Table::user_data, [&](const store::Entry& e) -> Result<void> {
-    if (e.key.size() == 1) return {};  // the count
-    const auto datum = decode(e.key, e.value);
-    if (!datum) return unreadable(e.key);
-    ++there;
-    if (raw(datum->maker) > jobs || raw(datum->by) > jobs || datum->changed > reader.sequence() ||
-        !check_limits(datum->name, datum->value)) {
-      return wrong(fmt::format("user data '{}' has impossible numbers", datum->name));
-    }
-    if (!datum->is_ephemeral) return {};
-    ++ephemeral;
-    if (reader.get(ephemeral_key(datum->maker, datum->name))) return {};
-    return wrong(fmt::format("user data '{}' is not listed with its job", datum->name));
-  }));
-  std::uint64_t listed = 0;
-  TORC_TRY(each(reader, Table::ephemeral, [&](const store::Entry&) -> Result<void> {
-    ++listed;
-    return {};
-  }));
-  if (there != count_of(reader)) {
-    return wrong(fmt::format("{} user data are counted where {} are", count_of(reader), there));
-  }
-  if (listed != ephemeral) return wrong("user data is listed as ephemeral that is not");
   return {};
 }
 

@@ -1,3 +1,5 @@
+#include "lib/claim/verify.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,15 +8,16 @@
 #include <set>
 #include <vector>
 
-#include "lib/claim/claimer.h"
 #include "lib/claim/condition.h"
-#include "lib/claim/retry.h"
+#include "lib/claim/corruption.h"
+#include "lib/claim/queries.h"
+#include "lib/claim/retry_counts.h"
 #include "lib/claim/signature.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
-#include "lib/claim/user_data.h"
 #include "lib/claim/verify_plan.h"
 #include "lib/claim/verify_quota.h"
+#include "lib/claim/verify_user_data.h"
 
 namespace torc::claim {
 namespace {

@@ -3,8 +3,9 @@
 #include <set>
 #include <utility>
 
-#include "lib/claim/firing.h"
-#include "lib/claim/verify_plan.h"
+#include "lib/claim/action.h"
+#include "lib/claim/corruption.h"
+#include "lib/claim/tables.h"
 #include "lib/claim/verify_quota.h"
 
 namespace torc::claim {

@@ -1,7 +1,8 @@
 #include <fmt/format.h>
 
-#include "lib/claim/add.h"
-#include "lib/claim/plan_parts.h"
+#include "lib/claim/corruption.h"
+#include "lib/claim/definition.h"
+#include "lib/claim/origin.h"
 #include "lib/claim/verify_plan.h"
 
 namespace torc::claim {
@@ -47,7 +48,7 @@ Result<void> audit_additions(const Reader& reader, std::uint64_t jobs) {
   std::uint64_t found = 0;
   TORC_TRY(each(reader, Table::definition, [&](const store::Entry& e) -> Result<void> {
     if (e.key.size() > 1) return ++found, Result<void>();
-    const auto count = decode_count(e.value);
+    const auto count = decode_definition_count(e.value);
     if (!count) return unreadable(e.key);
     told = *count;
     return {};

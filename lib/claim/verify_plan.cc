@@ -6,8 +6,7 @@
 #include <iterator>
 #include <optional>
 
-#include "lib/claim/claimer.h"
-#include "lib/claim/firing.h"
+#include "lib/claim/corruption.h"
 
 namespace torc::claim {
 namespace {
@@ -237,21 +236,6 @@ class PlanAudit {
 };
 
 }  // namespace
-
-Error wrong(std::string what) {
-  return Error{ErrorKind::corrupt, "the state contradicts itself: " + std::move(what),
-               "stop the workers, keep a copy of the store and report this"};
-}
-
-std::string show_key(std::string_view key) {
-  std::string out = fmt::format("table '{}', key", key.substr(0, 1));
-  for (char c : key.substr(1)) out += fmt::format(" {:02x}", static_cast<unsigned char>(c));
-  return out;
-}
-
-Error unreadable(std::string_view key) {
-  return wrong("unreadable value at " + show_key(key));
-}
 
 const Span& PlanTables::span_of(std::uint64_t id) const {
   const auto after = std::upper_bound(spans.begin(), spans.end(), id,

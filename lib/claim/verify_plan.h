@@ -10,7 +10,7 @@
 
 #include "lib/base/result.h"
 #include "lib/claim/tables.h"
-#include "lib/store/engine/transaction.h"
+#include "lib/claim/transaction.h"
 
 namespace torc::claim {
 
@@ -27,20 +27,5 @@ Result<PlanTables> audit_plan(const Reader& reader);
 
 // Where added jobs come from, and that no definition is lost. `jobs`: how many there are.
 Result<void> audit_additions(const Reader& reader, std::uint64_t jobs);
-
-[[nodiscard]] Error wrong(std::string what);
-[[nodiscard]] std::string show_key(std::string_view key);
-[[nodiscard]] Error unreadable(std::string_view key);
-
-// Visits a table in key order; an Error of `visit` ends it.
-template <class Visit>
-Result<void> each(const Reader& reader, Table table, const Visit& visit) {
-  Result<void> result;
-  reader.scan_prefix(Key(table), [&](const store::Entry& e) {
-    result = visit(e);
-    return result.ok();
-  });
-  return result;
-}
 
 }  // namespace torc::claim

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include "lib/claim/budget.h"
+#include "lib/claim/corruption.h"
 #include "lib/claim/limit.h"
+#include "lib/claim/queries.h"
 #include "lib/claim/state.h"
 
 namespace torc::claim {

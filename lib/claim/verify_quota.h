@@ -5,8 +5,8 @@
 #include <map>
 
 #include "lib/base/result.h"
+#include "lib/claim/transaction.h"
 #include "lib/claim/verify_plan.h"
-#include "lib/store/engine/transaction.h"
 
 namespace torc::claim {
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "lib/claim/condition.h"
+#include "lib/claim/job_scan.h"
+#include "lib/claim/queries.h"
 #include "lib/claim/state.h"
 
 namespace torc::claim {
@@ -53,31 +55,6 @@ std::vector<Condition> conditions_between(const Reader& reader, JobId id, JobId 
     if (in(d.jobs)) found.push_back(d.condition);
   }
   return found;
-}
-
-std::uint8_t misfits_of(const JobClass& job_class, const Offer& offer) {
-  const Requirement& need = job_class.need;
-  std::uint8_t found = 0;
-  const auto note = [&found](bool misses, std::uint8_t what) {
-    if (misses) found = static_cast<std::uint8_t>(found | what);
-  };
-  note(need.nodes > offer.nodes, misfit::kNodes);
-  if (!offer.any_binding) {
-    note(!job_class.scheduler.empty() && job_class.scheduler != offer.scheduler,
-         misfit::kScheduler);
-    note(!job_class.label.empty() && job_class.label != offer.label, misfit::kLabel);
-  }
-  note(offer.remaining && need.runtime > *offer.remaining, misfit::kTime);
-  if (offer.ignore_resources) return found;
-  note(need.cpus > offer.total_cpus, misfit::kCpus);
-  note(need.gpus > offer.total_gpus, misfit::kGpus);
-  note(need.memory > offer.total_memory, misfit::kMemory);
-  return found;
-}
-
-bool is_beyond(const Expense& expense, const Requirement& need) {
-  // On a worker so large that a part of a node is next to nothing.
-  return affordable(expense, cost(rate_of(need, UINT32_MAX), need.runtime)) == 0;
 }
 
 Obstacles obstacles_of(const Reader& reader, JobId id, std::size_t most) {

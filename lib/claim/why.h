@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "lib/claim/budget.h"
-#include "lib/claim/claimer.h"
+#include "lib/claim/job.h"
 #include "lib/claim/limit.h"
 #include "lib/claim/plan.h"
+#include "lib/claim/transaction.h"
 
 namespace torc::claim {
 
@@ -39,21 +40,5 @@ struct Obstacles {
 // The conditions on which the job waits for `upstream`; in the order of Condition.
 [[nodiscard]] std::vector<Condition> conditions_between(const Reader& reader, JobId id,
                                                         JobId upstream);
-
-// What keeps the jobs of a class from ever running on a worker: a set of these.
-namespace misfit {
-inline constexpr std::uint8_t kNodes = 1;
-inline constexpr std::uint8_t kScheduler = 2;
-inline constexpr std::uint8_t kLabel = 4;
-inline constexpr std::uint8_t kTime = 8;
-inline constexpr std::uint8_t kCpus = 16;
-inline constexpr std::uint8_t kGpus = 32;
-inline constexpr std::uint8_t kMemory = 64;
-}  // namespace misfit
-// 0: could_fit().
-[[nodiscard]] std::uint8_t misfits_of(const JobClass& job_class, const Offer& offer);
-
-// Whether the budget keeps every job of a class from being claimed, whoever asks.
-[[nodiscard]] bool is_beyond(const Expense& expense, const Requirement& need);
 
 }  // namespace torc::claim

@@ -2,6 +2,7 @@
 
 #include "lib/claim/live.h"
 #include "lib/claim/test_workflow.h"
+#include "lib/claim/workers.h"
 
 namespace torc::claim {
 namespace {

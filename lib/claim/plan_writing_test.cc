@@ -1,4 +1,4 @@
-#include "lib/claim/plan.h"
+#include "lib/claim/plan_writing.h"
 
 #include <gtest/gtest.h>
 
