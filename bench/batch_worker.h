@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "lib/claim/claimer.h"
+#include "lib/claim/job.h"
+#include "lib/claim/plan.h"
+#include "lib/claim/request.h"
 #include "lib/store/store.h"
 
 namespace torc::bench {

@@ -10,6 +10,7 @@
 #include "bin/locate.h"
 #include "lib/base/quantities.h"
 #include "lib/claim/watch.h"
+#include "lib/claim/workers.h"
 #include "lib/report/job_view.h"
 #include "lib/store/adopt.h"
 #include "lib/store/beat.h"

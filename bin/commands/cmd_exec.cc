@@ -15,6 +15,8 @@
 #include "bin/commands/run_here.h"
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
+#include "lib/claim/job_scan.h"
+#include "lib/claim/queries.h"
 #include "lib/worker/job_command.h"
 #include "lib/worker/worker_setup.h"
 

@@ -10,6 +10,7 @@
 #include "lib/base/descriptor.h"
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
+#include "lib/claim/job_scan.h"
 #include "lib/exec/output_disk.h"
 #include "lib/workflow/sharing.h"
 

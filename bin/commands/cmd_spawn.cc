@@ -11,6 +11,7 @@
 #include "bin/commands/add_commands.h"
 #include "bin/commands/print_added.h"
 #include "bin/locate.h"
+#include "lib/claim/queries.h"
 #include "lib/spec/definitions.h"
 #include "lib/spec/language.h"
 #include "lib/store/disk.h"

@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "lib/base/quote.h"
+#include "lib/claim/job_scan.h"
+#include "lib/claim/queries.h"
+#include "lib/claim/workers.h"
 #include "lib/worker/worker_setup.h"
 
 namespace torc::cli {

@@ -1,5 +1,5 @@
-#include "lib/claim/add.h"
 #include "lib/claim/history.h"
+#include "lib/claim/add.h"
 
 #include <gtest/gtest.h>
 

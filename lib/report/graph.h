@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "lib/base/result.h"
-#include "lib/claim/claimer.h"
+#include "lib/claim/job.h"
+#include "lib/claim/transaction.h"
 #include "lib/spec/expand.h"
 #include "lib/spec/outline.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/transaction.h"
 #include "lib/store/lmdb_remains.h"
 
 namespace torc::report {

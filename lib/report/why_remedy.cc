@@ -6,7 +6,8 @@
 #include <charconv>
 
 #include "lib/base/quantities.h"
-#include "lib/claim/why.h"
+#include "lib/claim/offer.h"
+#include "lib/claim/worker.h"
 #include "lib/exec/machine.h"
 
 namespace torc::report {

@@ -7,7 +7,8 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
-#include "lib/claim/why.h"
+#include "lib/claim/offer.h"
+#include "lib/claim/workers.h"
 #include "lib/exec/node_ledger.h"
 #include "lib/exec/node_member.h"
 #include "lib/report/why_remedy.h"

@@ -10,7 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/job.h"
+#include "lib/claim/request.h"
+#include "lib/claim/worker.h"
 #include "lib/exec/watched_lease.h"
 #include "lib/store/store.h"
 #include "lib/worker/job_command.h"

@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "lib/base/beneath.h"
-#include "lib/claim/add.h"
+#include "lib/claim/origin.h"
+#include "lib/claim/queries.h"
 #include "lib/exec/gpus.h"
 #include "lib/worker/lease_keeper.h"
 

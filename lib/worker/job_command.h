@@ -6,7 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/handler.h"
+#include "lib/claim/job.h"
+#include "lib/claim/plan.h"
+#include "lib/claim/request.h"
+#include "lib/claim/retry_counts.h"
+#include "lib/claim/signature.h"
+#include "lib/claim/transaction.h"
 #include "lib/exec/machine.h"
 #include "lib/exec/output_disk.h"
 #include "lib/exec/process_host.h"

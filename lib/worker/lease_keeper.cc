@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/claim/membership.h"
+#include "lib/claim/workers.h"
 #include "lib/exec/kill_tree.h"
 #include "lib/worker/job_command.h"
 #include "lib/workflow/living.h"

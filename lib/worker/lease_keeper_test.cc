@@ -10,6 +10,9 @@
 
 #include <future>
 
+#include "lib/claim/exchange.h"
+#include "lib/claim/membership.h"
+#include "lib/claim/workers.h"
 #include "lib/exec/procfs.h"
 #include "lib/store/disk.h"
 #include "lib/worker/job_command.h"

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "lib/base/quote.h"
+#include "lib/claim/queries.h"
 #include "lib/exec/process_host.h"
 
 namespace torc::worker {

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/claim/queries.h"
 #include "lib/store/disk.h"
 #include "lib/worker/worker_session.h"
 #include "lib/workflow/make_store.h"

@@ -12,7 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/job.h"
+#include "lib/claim/workflow_state.h"
 #include "lib/exec/machine.h"
 #include "lib/exec/node_member.h"
 #include "lib/slurm/query.h"

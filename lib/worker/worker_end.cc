@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/claim/exchange.h"
 #include "lib/claim/lease.h"
+#include "lib/claim/membership.h"
+#include "lib/claim/queries.h"
+#include "lib/claim/workers.h"
 #include "lib/store/beat.h"
 #include "lib/worker/worker_session.h"
 

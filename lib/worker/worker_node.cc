@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/quote.h"
+#include "lib/claim/queries.h"
 #include "lib/exec/node_ledger.h"
 #include "lib/worker/misfit_text.h"
 #include "lib/worker/node_holders.h"

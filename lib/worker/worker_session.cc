@@ -13,9 +13,12 @@
 #include <utility>
 
 #include "lib/base/quantities.h"
-#include "lib/claim/firing.h"
+#include "lib/claim/action_runs.h"
 #include "lib/claim/lease.h"
+#include "lib/claim/membership.h"
+#include "lib/claim/queries.h"
 #include "lib/claim/transition.h"
+#include "lib/claim/workers.h"
 #include "lib/exec/gpus.h"
 #include "lib/store/filesystem.h"
 

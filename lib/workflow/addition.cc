@@ -7,6 +7,9 @@
 #include <utility>
 
 #include "lib/base/quote.h"
+#include "lib/claim/add.h"
+#include "lib/claim/user_data.h"
+#include "lib/claim/workers.h"
 #include "lib/spec/load.h"
 #include "lib/spec/source.h"
 #include "lib/spec/yaml_tree.h"

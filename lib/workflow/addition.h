@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/add.h"
+#include "lib/claim/origin.h"
+#include "lib/claim/transaction.h"
 #include "lib/spec/diagnostic.h"
 #include "lib/spec/living.h"
 #include "lib/store/store.h"

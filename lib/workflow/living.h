@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/transaction.h"
+#include "lib/claim/worker.h"
 #include "lib/exec/machine.h"
 #include "lib/workflow/context.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/transaction.h"
 #include "lib/spec/living.h"
 #include "lib/workflow/workflow_plan.h"
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/handler.h"
 #include "lib/claim/plan.h"
-#include "lib/claim/retry.h"
-#include "lib/claim/user_data.h"
+#include "lib/claim/transaction.h"
+#include "lib/claim/user_datum.h"
 #include "lib/spec/load.h"
 #include "lib/spec/recipe.h"
 #include "lib/workflow/context.h"

@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
 #include "lib/store/store.h"
 #include "lib/store/test_nfs.h"
 #include "lib/store/test_world.h"
