@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "lib/claim/exchange.h"
+#include "lib/claim/membership.h"
+
 namespace torc::bench {
 namespace {
 

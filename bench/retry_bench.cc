@@ -7,6 +7,7 @@
 #include "bench/local_world.h"
 #include "bench/measure.h"
 #include "lib/spec/load/load.h"
+#include "lib/claim/plan_writing.h"
 
 namespace torc::bench {
 namespace {

@@ -4,6 +4,10 @@
 
 #include <algorithm>
 
+#include "lib/claim/exchange.h"
+#include "lib/claim/membership.h"
+#include "lib/claim/workers.h"
+
 namespace torc::bench {
 namespace {
 

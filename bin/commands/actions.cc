@@ -17,6 +17,8 @@
 #include "lib/base/table.h"
 #include "lib/claim/firing.h"
 #include "lib/exec/output/packed_reader.h"
+#include "lib/claim/action_runs.h"
+#include "lib/claim/workers.h"
 #include "lib/report/job_output.h"
 #include "lib/report/job_view.h"
 #include "lib/worker/action_runner.h"

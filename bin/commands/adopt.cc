@@ -15,6 +15,7 @@
 #include "bin/locate.h"
 #include "lib/base/quantities.h"
 #include "lib/claim/watch.h"
+#include "lib/claim/workers.h"
 #include "lib/report/job_view.h"
 #include "lib/store/engine/beat.h"
 #include "lib/store/engine/engines.h"

@@ -15,6 +15,10 @@
 #include "bin/locate.h"
 #include "lib/base/quote.h"
 #include "lib/report/job_view.h"
+#include "lib/claim/job_scan.h"
+#include "lib/claim/queries.h"
+#include "lib/claim/workers.h"
+#include "lib/worker/worker_setup.h"
 
 namespace torc::cli {
 namespace {

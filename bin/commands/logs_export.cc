@@ -16,6 +16,7 @@
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/exec/output/output_disk.h"
+#include "lib/claim/job_scan.h"
 #include "lib/workflow/sharing.h"
 
 namespace torc::cli {

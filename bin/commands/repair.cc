@@ -19,6 +19,8 @@
 #include "lib/base/table.h"
 #include "lib/claim/history.h"
 #include "lib/claim/tables.h"
+#include "lib/claim/verify.h"
+#include "lib/claim/workers.h"
 #include "lib/report/job_view.h"
 #include "lib/store/maintenance/repair.h"
 #include "lib/workflow/living.h"

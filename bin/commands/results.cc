@@ -19,7 +19,10 @@
 #include "lib/base/quote.h"
 #include "lib/base/table.h"
 #include "lib/claim/history.h"
+#include "lib/claim/job_scan.h"
+#include "lib/claim/queries.h"
 #include "lib/claim/tables.h"
+#include "lib/claim/workers.h"
 #include "lib/report/job_view.h"
 #include "lib/store/journal/chain.h"
 

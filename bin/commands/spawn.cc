@@ -19,6 +19,7 @@
 #include "lib/spec/language/language.h"
 #include "lib/spec/sweep/definitions.h"
 #include "lib/store/disk/disk.h"
+#include "lib/claim/queries.h"
 #include "lib/workflow/addition.h"
 #include "lib/workflow/living_workflow.h"
 

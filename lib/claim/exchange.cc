@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "lib/claim/action_runs.h"
+#include "lib/claim/delayed.h"
 #include "lib/claim/firing.h"
 #include "lib/claim/ledger.h"
 #include "lib/claim/ready_queue.h"

@@ -4,21 +4,15 @@
 
 #include "lib/base/codec.h"
 #include "lib/claim/ceiling.h"
+#include "lib/claim/delayed.h"
 #include "lib/claim/queries.h"
 #include "lib/claim/rank.h"
 #include "lib/claim/retry_counts.h"
+#include "lib/claim/tables.h"
 #include "lib/claim/transition.h"
 
 namespace torc::claim {
 namespace {
-
-// The job in the key that a look into the list of delayed ones found; nullopt: its end.
-std::optional<std::uint64_t> listed_id(State& state, const std::optional<store::Entry>& entry) {
-  if (!entry || !is_in(Table::delayed, entry->key)) return std::nullopt;
-  const auto id = delayed_in(entry->key);
-  if (!id) state.damaged(entry->key);
-  return id;
-}
 
 // The delayed job that a key is about, if it may be tried again at `now`.
 std::optional<Job> due_job(State& state, const std::optional<store::Entry>& entry, WallTime now,
@@ -36,10 +30,6 @@ std::optional<Job> due_job(State& state, const std::optional<store::Entry>& entr
 }
 
 }  // namespace
-
-bool is_due(WallTime not_before, std::chrono::seconds delay, WallTime now) {
-  return now >= not_before || not_before - now > 2 * delay;
-}
 
 bool promote_due(Ledger& ledger, WallTime now) {
   State& state = ledger.state();
@@ -59,14 +49,6 @@ bool promote_due(Ledger& ledger, WallTime now) {
     ++promoted;
   }
   return promoted > 0;
-}
-
-std::optional<std::chrono::microseconds> next_due(State& state, WallTime now) {
-  const auto id = listed_id(state, state.reader().seek(Key(Table::delayed)));
-  if (!id) return std::nullopt;
-  const auto job = state.open_record(*id);
-  if (!job) return std::nullopt;
-  return std::max<std::chrono::microseconds>(job->not_before - now, std::chrono::microseconds(0));
 }
 
 const Retries::Terms& Retries::terms_of(std::uint64_t id) {

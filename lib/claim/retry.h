@@ -1,17 +1,10 @@
 // Failure handlers at work: whether an end is final, what the next attempt gets, and when it may
 // begin.
-//
-// A delayed job carries a moment by the clock of the worker that reported its failure, and is made
-// ready by the first worker that asks for jobs after that moment by its own clock. No two clocks
-// are trusted to agree: one that is wrong shifts a delay, and as long as the clocks run on, to no
-// more than twice its length.
 #pragma once
 
-#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
-#include <vector>
 
 #include "lib/claim/handler.h"
 #include "lib/claim/ledger.h"
@@ -20,15 +13,9 @@
 
 namespace torc::claim {
 
-// May the job be tried again? Also when the moment lies more than twice the delay ahead: then it
-// was written by a clock that is not this one's.
-[[nodiscard]] bool is_due(WallTime not_before, std::chrono::seconds delay, WallTime now);
-
 // Makes the delayed jobs ready whose time has come, at most kMostPromoted. Whether there were any.
 inline constexpr std::size_t kMostPromoted = 10'000;
 bool promote_due(Ledger& ledger, WallTime now);
-// From `now` until the next delayed job is due; nullopt: none is delayed.
-[[nodiscard]] std::optional<std::chrono::microseconds> next_due(State& state, WallTime now);
 
 // Asks the handlers about the ends of one transaction.
 class Retries {

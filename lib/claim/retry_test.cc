@@ -1,4 +1,5 @@
 #include "lib/claim/retry.h"
+#include "lib/claim/delayed.h"
 
 #include <utility>
 

@@ -8,6 +8,7 @@
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/base/table.h"
+#include "lib/claim/queries.h"
 #include "lib/claim/why.h"
 
 namespace torc::report {

@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "lib/claim/budget.h"
-#include "lib/claim/claimer.h"
 #include "lib/claim/limit.h"
+#include "lib/claim/plan.h"
+#include "lib/claim/transaction.h"
 #include "lib/workflow/context.h"
 #include "lib/workflow/workflow_plan.h"
 

@@ -7,9 +7,12 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
-#include "lib/claim/override.h"
+#include "lib/claim/job_scan.h"
+#include "lib/claim/queries.h"
+#include "lib/claim/retry_counts.h"
 #include "lib/claim/transition.h"
 #include "lib/claim/why.h"
+#include "lib/claim/workers.h"
 #include "lib/report/quota_view.h"
 #include "lib/report/why_remedy.h"
 #include "lib/report/why_worker.h"

@@ -8,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/job.h"
+#include "lib/claim/transaction.h"
 #include "lib/workflow/context.h"
 #include "lib/workflow/workflow_plan.h"
 

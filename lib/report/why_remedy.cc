@@ -8,6 +8,8 @@
 #include "lib/base/quantities.h"
 #include "lib/claim/why.h"
 #include "lib/exec/machine/machine.h"
+#include "lib/claim/offer.h"
+#include "lib/claim/worker.h"
 
 namespace torc::report {
 namespace {

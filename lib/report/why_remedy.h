@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/job.h"
 #include "lib/claim/plan.h"
 #include "lib/workflow/context.h"
 

@@ -10,6 +10,8 @@
 #include "lib/claim/why.h"
 #include "lib/exec/node/node_ledger.h"
 #include "lib/exec/node/node_member.h"
+#include "lib/claim/offer.h"
+#include "lib/claim/workers.h"
 #include "lib/report/why_remedy.h"
 #include "lib/worker/node_holders.h"
 #include "lib/workflow/living.h"

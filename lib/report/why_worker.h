@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/plan.h"
+#include "lib/claim/transaction.h"
+#include "lib/claim/worker.h"
 #include "lib/report/why.h"
 #include "lib/workflow/context.h"
 

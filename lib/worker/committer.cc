@@ -8,6 +8,9 @@
 #include <cerrno>
 #include <utility>
 
+#include "lib/claim/exchange.h"
+#include "lib/claim/workers.h"
+
 namespace torc::worker {
 namespace {
 

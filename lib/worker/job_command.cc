@@ -8,6 +8,8 @@
 #include "lib/base/beneath.h"
 #include "lib/claim/add.h"
 #include "lib/exec/machine/gpus.h"
+#include "lib/claim/origin.h"
+#include "lib/claim/queries.h"
 #include "lib/worker/lease_keeper.h"
 
 namespace torc::worker {

@@ -6,10 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
 #include "lib/exec/machine/machine.h"
 #include "lib/exec/output/output_disk.h"
 #include "lib/exec/process/process_host.h"
+#include "lib/claim/handler.h"
+#include "lib/claim/job.h"
+#include "lib/claim/plan.h"
+#include "lib/claim/request.h"
+#include "lib/claim/retry_counts.h"
+#include "lib/claim/signature.h"
+#include "lib/claim/transaction.h"
 #include "lib/workflow/context.h"
 #include "lib/workflow/workflow_plan.h"
 

@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "lib/exec/process/kill_tree.h"
+#include "lib/claim/membership.h"
+#include "lib/claim/workers.h"
 #include "lib/worker/job_command.h"
 #include "lib/workflow/living.h"
 

@@ -7,11 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/job.h"
 #include "lib/claim/lease.h"
+#include "lib/claim/transaction.h"
+#include "lib/claim/transition.h"
 #include "lib/claim/watch.h"
+#include "lib/claim/worker.h"
 #include "lib/slurm/query.h"
 #include "lib/store/mount/mount_facts.h"
+#include "lib/store/engine/beat.h"
 #include "lib/worker/allocation_inquiry.h"
 #include "lib/workflow/context.h"
 

@@ -12,6 +12,9 @@
 
 #include "lib/exec/machine/procfs.h"
 #include "lib/store/disk/disk.h"
+#include "lib/claim/exchange.h"
+#include "lib/claim/membership.h"
+#include "lib/claim/workers.h"
 #include "lib/worker/job_command.h"
 #include "lib/worker/session_fixture.h"
 

@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/offer.h"
+#include "lib/claim/plan.h"
 
 namespace torc::worker {
 

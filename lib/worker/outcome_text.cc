@@ -7,6 +7,7 @@
 
 #include "lib/base/quote.h"
 #include "lib/exec/process/process_host.h"
+#include "lib/claim/queries.h"
 
 namespace torc::worker {
 namespace {

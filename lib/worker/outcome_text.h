@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/job.h"
+#include "lib/claim/transaction.h"
 #include "lib/workflow/workflow_plan.h"
 
 namespace torc::worker {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "lib/store/disk/disk.h"
+#include "lib/claim/queries.h"
 #include "lib/worker/worker_session.h"
 #include "lib/workflow/make_store.h"
 #include "lib/workflow/workflow_plan.h"

@@ -4,9 +4,12 @@
 
 #include <cerrno>
 
+#include "lib/claim/exchange.h"
 #include "lib/claim/lease.h"
 #include "lib/claim/live.h"
+#include "lib/claim/membership.h"
 #include "lib/claim/reset.h"
+#include "lib/claim/workers.h"
 #include "lib/worker/session_fixture.h"
 #include "lib/worker/worker_setup.h"
 

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/claim/exchange.h"
 #include "lib/claim/lease.h"
 #include "lib/store/engine/beat.h"
+#include "lib/claim/membership.h"
+#include "lib/claim/queries.h"
+#include "lib/claim/workers.h"
 #include "lib/worker/worker_session.h"
 
 namespace torc::worker {

@@ -3,6 +3,7 @@
 
 #include "lib/base/quote.h"
 #include "lib/exec/node/node_ledger.h"
+#include "lib/claim/queries.h"
 #include "lib/worker/misfit_text.h"
 #include "lib/worker/node_holders.h"
 #include "lib/worker/worker_session.h"

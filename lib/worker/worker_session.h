@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lib/claim/ceiling.h"
 #include "lib/claim/pace.h"
 #include "lib/exec/machine/cpus.h"
 #include "lib/exec/process/process_host.h"

@@ -12,6 +12,8 @@
 #include "lib/spec/sweep/living.h"
 #include "lib/spec/text/diagnostic.h"
 #include "lib/store/engine/store.h"
+#include "lib/claim/origin.h"
+#include "lib/claim/transaction.h"
 #include "lib/workflow/context.h"
 
 namespace torc::workflow {

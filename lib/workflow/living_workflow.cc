@@ -2,8 +2,10 @@
 
 #include <utility>
 
-#include "lib/claim/add.h"
+#include "lib/claim/definition.h"
 #include "lib/claim/limit.h"
+#include "lib/claim/queries.h"
+#include "lib/claim/workflow_state.h"
 
 namespace torc::workflow {
 namespace {

@@ -8,8 +8,9 @@
 #include <utility>
 
 #include "lib/base/quote.h"
-#include "lib/claim/add.h"
 #include "lib/claim/limit.h"
+#include "lib/claim/origin.h"
+#include "lib/claim/queries.h"
 #include "lib/claim/tables.h"
 #include "lib/workflow/new_dependencies.h"
 #include "lib/workflow/refusals.h"

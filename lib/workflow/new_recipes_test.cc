@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lib/claim/add.h"
+#include "lib/claim/job_scan.h"
 #include "lib/claim/live.h"
 #include "lib/claim/test_workflow.h"
 #include "lib/spec/load/load.h"

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "lib/claim/add.h"
-#include "lib/claim/firing.h"
 #include "lib/claim/live.h"
 #include "lib/claim/override.h"
 #include "lib/claim/reset.h"
 #include "lib/claim/test_workflow.h"
 #include "lib/spec/load/load.h"
+#include "lib/claim/user_data.h"
 #include "lib/workflow/plan_actions.h"
 #include "lib/workflow/workflow_plan.h"
 

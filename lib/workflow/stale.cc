@@ -8,6 +8,7 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
+#include "lib/claim/queries.h"
 #include "lib/claim/state.h"
 #include "lib/claim/tables.h"
 #include "lib/workflow/parted.h"

@@ -8,12 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/handler.h"
 #include "lib/claim/plan.h"
 #include "lib/claim/retry.h"
 #include "lib/claim/user_data.h"
 #include "lib/spec/load/load.h"
 #include "lib/spec/sweep/recipe.h"
+#include "lib/claim/transaction.h"
+#include "lib/claim/user_datum.h"
 #include "lib/workflow/context.h"
 #include "lib/workflow/file_marks.h"
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/clock.h"
+#include "lib/claim/queries.h"
 #include "lib/claim/tables.h"
 #include "lib/exec/machine/machine.h"
 #include "lib/spec/load/load.h"

@@ -12,8 +12,15 @@
 #include <utility>
 #include <vector>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/handler.h"
+#include "lib/claim/job.h"
+#include "lib/claim/offer.h"
 #include "lib/claim/override.h"
+#include "lib/claim/plan.h"
+#include "lib/claim/request.h"
+#include "lib/claim/tables.h"
+#include "lib/claim/transition.h"
+#include "lib/claim/worker.h"
 
 namespace torc::claim {
 

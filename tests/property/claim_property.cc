@@ -8,11 +8,15 @@
 #include <string>
 
 #include "lib/claim/add.h"
-#include "lib/claim/budget.h"
 #include "lib/claim/limit.h"
 #include "lib/claim/live.h"
+#include "lib/claim/membership.h"
 #include "lib/claim/override.h"
+#include "lib/claim/plan_writing.h"
+#include "lib/claim/queries.h"
 #include "lib/claim/reset.h"
+#include "lib/claim/verify.h"
+#include "lib/claim/workers.h"
 #include "tests/property/claim_model.h"
 #include "tests/property/strict_state.h"
 

@@ -3,6 +3,18 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "lib/claim/exchange.h"
+#include "lib/claim/job.h"
+#include "lib/claim/membership.h"
+#include "lib/claim/offer.h"
+#include "lib/claim/plan.h"
+#include "lib/claim/plan_writing.h"
+#include "lib/claim/request.h"
+#include "lib/claim/transition.h"
+#include "lib/claim/verify.h"
+#include "lib/claim/worker.h"
+#include "lib/claim/workers.h"
+
 namespace torc::store::testing {
 namespace {
 

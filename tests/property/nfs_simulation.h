@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
 #include "lib/store/engine/store.h"
 #include "lib/store/testing/test_nfs.h"
 #include "lib/store/testing/test_world.h"

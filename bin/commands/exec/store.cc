@@ -16,6 +16,7 @@
 #include "lib/base/quote.h"
 #include "lib/claim/add.h"
 #include "lib/claim/live.h"
+#include "lib/claim/queries.h"
 #include "lib/worker/worker_setup.h"
 #include "lib/workflow/addition.h"
 #include "lib/workflow/make_store.h"
