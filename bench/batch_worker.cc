@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "lib/claim/exchange.h"
-#include "lib/claim/membership.h"
+#include "lib/claim/transactions/exchange.h"
+#include "lib/claim/transactions/membership.h"
 
 namespace torc::bench {
 namespace {

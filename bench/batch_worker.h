@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "bench/measure.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/rules/request.h"
 #include "lib/store/engine/store.h"
-#include "lib/claim/job.h"
-#include "lib/claim/plan.h"
-#include "lib/claim/request.h"
 
 namespace torc::bench {
 

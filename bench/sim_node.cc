@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "lib/claim/exchange.h"
-#include "lib/claim/membership.h"
-#include "lib/claim/workers.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/transactions/exchange.h"
+#include "lib/claim/transactions/membership.h"
 
 namespace torc::bench {
 namespace {

@@ -4,8 +4,8 @@
 #include "bench/local_world.h"
 #include "bench/sim_node.h"
 #include "lib/base/limits.h"
-#include "lib/claim/plan_writing.h"
-#include "lib/claim/verify.h"
+#include "lib/claim/audit/verify.h"
+#include "lib/claim/transactions/plan_writing.h"
 
 #include <unistd.h>
 

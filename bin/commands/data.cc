@@ -18,7 +18,7 @@
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/base/table.h"
-#include "lib/claim/user_data.h"
+#include "lib/claim/transactions/user_data.h"
 #include "lib/report/job_view.h"
 #include "lib/spec/text/diagnostic.h"
 #include "lib/store/disk/disk.h"

@@ -14,10 +14,10 @@
 #include "bin/flags.h"
 #include "bin/locate.h"
 #include "lib/base/quote.h"
+#include "lib/claim/queries/job_scan.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/workers.h"
 #include "lib/report/job_view.h"
-#include "lib/claim/job_scan.h"
-#include "lib/claim/queries.h"
-#include "lib/claim/workers.h"
 #include "lib/worker/worker_setup.h"
 
 namespace torc::cli {

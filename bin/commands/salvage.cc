@@ -9,8 +9,8 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
-#include "lib/claim/tables.h"
-#include "lib/claim/verify.h"
+#include "lib/claim/audit/verify.h"
+#include "lib/claim/tables/tables.h"
 #include "lib/report/job_view.h"
 #include "lib/report/lost_records.h"
 #include "lib/store/disk/disk.h"

@@ -7,9 +7,9 @@
 #include <system_error>
 
 #include "bin/locate.h"
-#include "lib/claim/job_scan.h"
-#include "lib/claim/queries.h"
-#include "lib/claim/workflow_state.h"
+#include "lib/claim/queries/job_scan.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/rules/workflow_state.h"
 
 namespace torc::cli {
 namespace {

@@ -14,7 +14,7 @@
 #include "bin/locate.h"
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
-#include "lib/claim/queries.h"
+#include "lib/claim/queries/queries.h"
 #include "lib/report/job_view.h"
 #include "lib/spec/text/diagnostic.h"
 #include "lib/worker/lives.h"

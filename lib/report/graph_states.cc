@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "lib/base/quantities.h"
-#include "lib/claim/job_scan.h"
-#include "lib/claim/queries.h"
-#include "lib/claim/workflow_state.h"
+#include "lib/claim/queries/job_scan.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/rules/workflow_state.h"
 #include "lib/report/graph.h"
 #include "lib/spec/expand/expand.h"
 #include "lib/workflow/workflow_plan.h"

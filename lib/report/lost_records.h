@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/claim/tables/transaction.h"
 #include "lib/store/lmdb/lmdb_remains.h"
-#include "lib/claim/transaction.h"
 
 namespace torc::report {
 

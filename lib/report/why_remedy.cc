@@ -6,10 +6,10 @@
 #include <charconv>
 
 #include "lib/base/quantities.h"
-#include "lib/claim/why.h"
+#include "lib/claim/queries/why.h"
+#include "lib/claim/rules/offer.h"
+#include "lib/claim/rules/worker.h"
 #include "lib/exec/machine/machine.h"
-#include "lib/claim/offer.h"
-#include "lib/claim/worker.h"
 
 namespace torc::report {
 namespace {

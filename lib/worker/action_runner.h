@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/action.h"
+#include "lib/claim/rules/action.h"
 #include "lib/exec/process/process_host.h"
 #include "lib/worker/job_command.h"
 

@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "lib/claim/exchange.h"
-#include "lib/claim/workers.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/transactions/exchange.h"
 
 namespace torc::worker {
 namespace {

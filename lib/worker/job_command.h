@@ -6,16 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "lib/claim/queries/retry_counts.h"
+#include "lib/claim/rules/handler.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/rules/request.h"
+#include "lib/claim/tables/signature.h"
+#include "lib/claim/tables/transaction.h"
 #include "lib/exec/machine/machine.h"
 #include "lib/exec/output/output_disk.h"
 #include "lib/exec/process/process_host.h"
-#include "lib/claim/handler.h"
-#include "lib/claim/job.h"
-#include "lib/claim/plan.h"
-#include "lib/claim/request.h"
-#include "lib/claim/retry_counts.h"
-#include "lib/claim/signature.h"
-#include "lib/claim/transaction.h"
 #include "lib/workflow/context.h"
 #include "lib/workflow/workflow_plan.h"
 

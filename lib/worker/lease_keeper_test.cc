@@ -10,11 +10,11 @@
 
 #include <future>
 
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/transactions/exchange.h"
+#include "lib/claim/transactions/membership.h"
 #include "lib/exec/machine/procfs.h"
 #include "lib/store/disk/disk.h"
-#include "lib/claim/exchange.h"
-#include "lib/claim/membership.h"
-#include "lib/claim/workers.h"
 #include "lib/worker/job_command.h"
 #include "lib/worker/session_fixture.h"
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "lib/claim/offer.h"
-#include "lib/claim/plan.h"
+#include "lib/claim/rules/offer.h"
+#include "lib/claim/rules/plan.h"
 
 namespace torc::worker {
 

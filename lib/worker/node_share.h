@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "lib/base/clock.h"
-#include "lib/claim/plan.h"
+#include "lib/claim/rules/plan.h"
 #include "lib/exec/machine/machine.h"
 #include "lib/exec/node/node_ledger.h"
 

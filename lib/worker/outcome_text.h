@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "lib/claim/job.h"
-#include "lib/claim/transaction.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/tables/transaction.h"
 #include "lib/workflow/workflow_plan.h"
 
 namespace torc::worker {

@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
+#include "lib/claim/queries/queries.h"
 #include "lib/store/disk/disk.h"
-#include "lib/claim/queries.h"
 #include "lib/worker/worker_session.h"
 #include "lib/workflow/make_store.h"
 #include "lib/workflow/workflow_plan.h"

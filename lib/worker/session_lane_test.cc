@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "lib/claim/live.h"
+#include "lib/claim/transactions/live.h"
 #include "lib/worker/session_fixture.h"
 
 namespace torc::worker {

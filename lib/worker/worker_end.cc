@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "lib/claim/exchange.h"
-#include "lib/claim/lease.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/rules/lease.h"
+#include "lib/claim/transactions/exchange.h"
+#include "lib/claim/transactions/membership.h"
 #include "lib/store/engine/beat.h"
-#include "lib/claim/membership.h"
-#include "lib/claim/queries.h"
-#include "lib/claim/workers.h"
 #include "lib/worker/worker_session.h"
 
 namespace torc::worker {

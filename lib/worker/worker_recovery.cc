@@ -10,7 +10,7 @@
 #include "lib/base/beneath.h"
 #include "lib/base/dead_mount.h"
 #include "lib/base/quantities.h"
-#include "lib/claim/transition.h"
+#include "lib/claim/rules/transition.h"
 #include "lib/spec/text/quantity.h"
 #include "lib/worker/worker_session.h"
 #include "lib/worker/worker_setup.h"

@@ -13,14 +13,14 @@
 #include <utility>
 
 #include "lib/base/quantities.h"
-#include "lib/claim/action_runs.h"
-#include "lib/claim/lease.h"
-#include "lib/claim/membership.h"
-#include "lib/claim/queries.h"
-#include "lib/claim/transition.h"
+#include "lib/claim/queries/action_runs.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/rules/lease.h"
+#include "lib/claim/rules/transition.h"
+#include "lib/claim/transactions/membership.h"
 #include "lib/exec/machine/gpus.h"
 #include "lib/store/disk/filesystem.h"
-#include "lib/claim/workers.h"
 
 namespace torc::worker {
 namespace {

@@ -16,8 +16,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lib/claim/ceiling.h"
-#include "lib/claim/pace.h"
+#include "lib/claim/rules/ceiling.h"
+#include "lib/claim/rules/pace.h"
 #include "lib/exec/machine/cpus.h"
 #include "lib/exec/process/process_host.h"
 #include "lib/exec/process/watched_lease.h"

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "lib/base/quantities.h"
-#include "lib/claim/lease.h"
+#include "lib/claim/rules/lease.h"
 #include "lib/worker/worker_session.h"
 
 namespace torc::worker {

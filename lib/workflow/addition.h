@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/add.h"
+#include "lib/claim/tables/origin.h"
+#include "lib/claim/tables/transaction.h"
+#include "lib/claim/transactions/add.h"
 #include "lib/spec/sweep/living.h"
 #include "lib/spec/text/diagnostic.h"
 #include "lib/store/engine/store.h"
-#include "lib/claim/origin.h"
-#include "lib/claim/transaction.h"
 #include "lib/workflow/context.h"
 
 namespace torc::workflow {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/claim/workers.h"
+#include "lib/claim/queries/workers.h"
 
 namespace torc::workflow {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "lib/claim/rules/worker.h"
+#include "lib/claim/tables/transaction.h"
 #include "lib/exec/machine/machine.h"
-#include "lib/claim/transaction.h"
-#include "lib/claim/worker.h"
 #include "lib/workflow/context.h"
 
 namespace torc::workflow {

@@ -7,9 +7,9 @@
 #include <set>
 #include <system_error>
 
-#include "lib/claim/plan_writing.h"
-#include "lib/claim/user_data.h"
-#include "lib/claim/workers.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/transactions/plan_writing.h"
+#include "lib/claim/transactions/user_data.h"
 #include "lib/slurm/script.h"
 #include "lib/workflow/living.h"
 #include "lib/workflow/script_template.h"

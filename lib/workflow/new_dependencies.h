@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "lib/base/result.h"
-#include "lib/claim/plan.h"
-#include "lib/claim/transaction.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/tables/transaction.h"
 #include "lib/workflow/numbering.h"
 
 namespace torc::workflow {

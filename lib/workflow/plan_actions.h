@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/claim/plan.h"
+#include "lib/claim/rules/plan.h"
 #include "lib/spec/expand/expand.h"
 #include "lib/spec/language/workflow.h"
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "lib/claim/plan.h"
+#include "lib/claim/rules/plan.h"
 #include "lib/spec/expand/expand.h"
 #include "lib/spec/language/workflow.h"
 

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "lib/base/result.h"
-#include "lib/claim/plan.h"
-#include "lib/claim/transaction.h"
-#include "lib/claim/user_datum.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/tables/transaction.h"
+#include "lib/claim/tables/user_datum.h"
 
 namespace torc::workflow {
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/job.h"
-#include "lib/claim/plan.h"
-#include "lib/claim/signature.h"
-#include "lib/claim/transaction.h"
-#include "lib/claim/user_datum.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/tables/signature.h"
+#include "lib/claim/tables/transaction.h"
+#include "lib/claim/tables/user_datum.h"
 #include "lib/workflow/context.h"
 #include "lib/workflow/file_marks.h"
 #include "lib/workflow/workflow_plan.h"

@@ -10,9 +10,9 @@
 
 #include "lib/base/codec.h"
 #include "lib/base/quote.h"
-#include "lib/claim/queries.h"
-#include "lib/claim/retry_counts.h"
-#include "lib/claim/workflow_state.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/retry_counts.h"
+#include "lib/claim/rules/workflow_state.h"
 #include "lib/slurm/refusals.h"
 #include "lib/spec/text/quantity.h"
 #include "lib/store/disk/disk.h"

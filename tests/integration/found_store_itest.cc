@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/clock.h"
-#include "lib/claim/queries.h"
-#include "lib/claim/tables.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/tables/tables.h"
 #include "lib/exec/machine/machine.h"
 #include "lib/spec/load/load.h"
 #include "lib/store/disk/disk.h"

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/action.h"
-#include "lib/claim/condition.h"
-#include "lib/claim/history.h"
-#include "lib/claim/job.h"
+#include "lib/claim/audit/history.h"
+#include "lib/claim/rules/action.h"
+#include "lib/claim/rules/condition.h"
+#include "lib/claim/rules/job.h"
 #include "tests/integration/harness.h"
 
 namespace torc::itest {

@@ -3,17 +3,17 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "lib/claim/exchange.h"
-#include "lib/claim/job.h"
-#include "lib/claim/membership.h"
-#include "lib/claim/offer.h"
-#include "lib/claim/plan.h"
-#include "lib/claim/plan_writing.h"
-#include "lib/claim/request.h"
-#include "lib/claim/transition.h"
-#include "lib/claim/verify.h"
-#include "lib/claim/worker.h"
-#include "lib/claim/workers.h"
+#include "lib/claim/audit/verify.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/rules/offer.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/rules/request.h"
+#include "lib/claim/rules/transition.h"
+#include "lib/claim/rules/worker.h"
+#include "lib/claim/transactions/exchange.h"
+#include "lib/claim/transactions/membership.h"
+#include "lib/claim/transactions/plan_writing.h"
 
 namespace torc::store::testing {
 namespace {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "lib/claim/tables.h"
+#include "lib/claim/tables/tables.h"
 #include "lib/store/engine/commit_file.h"
 #include "tests/integration/harness.h"
 #include "tests/torture/audit.h"
