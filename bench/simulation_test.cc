@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "lib/store/engine/beat.h"
+
 namespace torc::bench {
 namespace {
 

@@ -1,5 +1,5 @@
 // What there is to tell of a command, as values: the completions, the man pages and the list in
-// docs/commands.md are made of it. Where it comes from: CommandLine::help() in bin/flags.h.
+// docs/user/commands.md are made of it. Where it comes from: CommandLine::help() in bin/flags.h.
 #pragma once
 
 #include <string>

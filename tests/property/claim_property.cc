@@ -8,10 +8,12 @@
 #include <string>
 
 #include "lib/claim/audit/verify.h"
+#include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/limit.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/transactions/add.h"
+#include "lib/claim/transactions/exchange.h"
 #include "lib/claim/transactions/live.h"
 #include "lib/claim/transactions/membership.h"
 #include "lib/claim/transactions/override.h"
