@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "lib/claim/transactions/exchange.h"
+#include "lib/claim/transactions/membership.h"
+
 namespace torc::bench {
 namespace {
 

@@ -4,8 +4,10 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "lib/claim/claimer.h"
-#include "lib/store/store.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/rules/request.h"
+#include "lib/store/engine/store.h"
 
 namespace torc::bench {
 

@@ -13,6 +13,7 @@
 #include "bench/local_world.h"
 #include "bench/measure.h"
 #include "lib/base/codec.h"
+#include "lib/claim/transactions/plan_writing.h"
 
 namespace torc::bench {
 namespace {

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "lib/base/clock.h"
-#include "lib/store/disk.h"
-#include "lib/store/request_count.h"
-#include "lib/store/store.h"
+#include "lib/store/disk/disk.h"
+#include "lib/store/disk/request_count.h"
+#include "lib/store/engine/store.h"
 
 namespace torc::bench {
 namespace {

@@ -19,9 +19,9 @@ struct JournalCost {
   [[nodiscard]] double catch_up(std::uint64_t commits) const;
 };
 
-// What NFS clients send for a commit (lib/store/request_count.h), over many commits of `hosts` that
-// commit by turns, 20 a second: learning of the others' commits, segments, snapshots and collection
-// are in it.
+// What NFS clients send for a commit (lib/store/disk/request_count.h), over many commits of `hosts`
+// that commit by turns, 20 a second: learning of the others' commits, segments, snapshots and
+// collection are in it.
 struct RequestsPerCommit {
   double all = 0;
   double modifying = 0;               // of them

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "lib/exec/machine.h"
+#include "lib/exec/machine/machine.h"
 
 namespace torc::bench {
 

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "bench/measure.h"
-#include "lib/store/disk.h"
-#include "lib/store/store.h"
+#include "lib/store/disk/disk.h"
+#include "lib/store/engine/store.h"
 
 namespace torc::bench {
 

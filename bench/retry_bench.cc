@@ -6,7 +6,8 @@
 #include "bench/batch_worker.h"
 #include "bench/local_world.h"
 #include "bench/measure.h"
-#include "lib/spec/load.h"
+#include "lib/claim/transactions/plan_writing.h"
+#include "lib/spec/load/load.h"
 
 namespace torc::bench {
 namespace {

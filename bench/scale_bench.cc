@@ -4,6 +4,7 @@
 #include "bench/batch_worker.h"
 #include "bench/local_world.h"
 #include "bench/measure.h"
+#include "lib/claim/transactions/plan_writing.h"
 
 namespace torc::bench {
 namespace {

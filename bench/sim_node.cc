@@ -4,6 +4,10 @@
 
 #include <algorithm>
 
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/transactions/exchange.h"
+#include "lib/claim/transactions/membership.h"
+
 namespace torc::bench {
 namespace {
 

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "bench/sim_world.h"
-#include "lib/claim/pace.h"
+#include "lib/claim/rules/offer.h"
+#include "lib/claim/rules/pace.h"
+#include "lib/claim/rules/request.h"
 #include "lib/worker/lease_keeper.h"
 
 namespace torc::bench {

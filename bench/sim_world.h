@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "bench/simulation.h"
-#include "lib/store/disk.h"
-#include "lib/store/store.h"
+#include "lib/store/disk/disk.h"
+#include "lib/store/engine/store.h"
 
 namespace torc::bench {
 

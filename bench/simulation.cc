@@ -1,15 +1,16 @@
 #include "bench/simulation.h"
 
+#include "bench/batch_worker.h"
+#include "bench/local_world.h"
+#include "bench/sim_node.h"
 #include "lib/base/limits.h"
+#include "lib/claim/audit/verify.h"
+#include "lib/claim/transactions/plan_writing.h"
 
 #include <unistd.h>
 
 #include <memory>
 #include <vector>
-
-#include "bench/batch_worker.h"
-#include "bench/local_world.h"
-#include "bench/sim_node.h"
 
 namespace torc::bench {
 namespace {

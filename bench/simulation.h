@@ -18,7 +18,8 @@
 
 #include "bench/journal_cost.h"
 #include "bench/measure.h"
-#include "lib/claim/claimer.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/rules/workflow_state.h"
 
 namespace torc::bench {
 

@@ -15,7 +15,7 @@
 
 namespace torc::cli {
 
-// What scripts can trust; documented in `torc --help` and docs/commands.md.
+// What scripts can trust; documented in `torc --help` and docs/user/commands.md.
 enum class Exit : int {
   ok = 0,          // all jobs completed; the command did what was asked
   unfinished = 1,  // some job failed or was never reached

@@ -7,7 +7,7 @@
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
 #include "bin/help/help_files.h"
-#include "lib/store/disk.h"
+#include "lib/store/disk/disk.h"
 
 namespace torc::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "lib/base/quote.h"
-#include "lib/spec/diagnostic.h"
+#include "lib/spec/text/diagnostic.h"
 
 namespace torc::cli {
 namespace {

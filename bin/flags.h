@@ -1,5 +1,5 @@
 // How a command says what it takes. Of this one description come the parser, --help, the
-// completions, the man pages and what docs/commands.md lists. The library below, CLI11, is
+// completions, the man pages and what docs/user/commands.md lists. The library below, CLI11, is
 // included by flags.cc alone: it is made of headers, which would cost each command seconds to
 // compile.
 #pragma once

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "bin/signals.h"
-#include "lib/exec/watchdog.h"
+#include "lib/exec/watchdog/watchdog.h"
 
 namespace torc::cli {
 

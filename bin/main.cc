@@ -15,8 +15,8 @@
 #include "bin/signals.h"
 #include "bin/waiting_disk.h"
 #include "lib/base/shared_mapping.h"
-#include "lib/exec/machine.h"
-#include "lib/store/home.h"
+#include "lib/exec/machine/machine.h"
+#include "lib/store/mount/home.h"
 
 extern char** environ;
 

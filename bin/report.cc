@@ -2,7 +2,7 @@
 
 #include "bin/app.h"
 #include "bin/waiting_disk.h"
-#include "lib/exec/procfs.h"
+#include "lib/exec/machine/procfs.h"
 
 namespace torc::cli {
 

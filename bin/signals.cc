@@ -9,7 +9,7 @@
 
 #include "bin/app.h"
 #include "lib/base/sanitizer.h"
-#include "lib/store/environment.h"
+#include "lib/store/lmdb/environment.h"
 
 namespace torc::cli {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "lib/base/beneath.h"
 #include "lib/base/quote.h"
-#include "lib/store/engines.h"
+#include "lib/store/engine/engines.h"
 #include "lib/workflow/sharing.h"
 
 namespace torc::cli {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "lib/base/dead_mount.h"
-#include "lib/store/mount.h"
+#include "lib/store/mount/mount.h"
 
 namespace torc::cli {
 

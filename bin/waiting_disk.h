@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "bin/app.h"
-#include "lib/store/disk.h"
+#include "lib/store/disk/disk.h"
 
 namespace torc::cli {
 

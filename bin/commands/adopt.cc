@@ -14,11 +14,12 @@
 #include "bin/flags.h"
 #include "bin/locate.h"
 #include "lib/base/quantities.h"
-#include "lib/claim/watch.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/rules/watch.h"
 #include "lib/report/job_view.h"
-#include "lib/store/adopt.h"
-#include "lib/store/beat.h"
-#include "lib/store/engines.h"
+#include "lib/store/engine/beat.h"
+#include "lib/store/engine/engines.h"
+#include "lib/store/maintenance/adopt.h"
 #include "lib/workflow/living.h"
 
 namespace torc::cli {

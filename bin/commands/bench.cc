@@ -17,8 +17,8 @@
 #include "lib/base/table.h"
 #include "lib/doctor/doctor_report.h"
 #include "lib/report/job_view.h"
-#include "lib/store/disk.h"
-#include "lib/store/probe_node.h"
+#include "lib/store/disk/disk.h"
+#include "lib/store/probe/probe_node.h"
 #include "lib/workflow/make_store.h"
 
 namespace torc::cli {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bin/app.h"
-#include "lib/store/bench.h"
+#include "lib/store/probe/bench.h"
 
 namespace torc::cli {
 

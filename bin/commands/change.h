@@ -10,7 +10,7 @@
 #include "bin/commands/change_report.h"
 #include "bin/commands/selection.h"
 #include "bin/flags.h"
-#include "lib/claim/live.h"
+#include "lib/claim/transactions/live.h"
 
 namespace torc::cli {
 

@@ -6,7 +6,9 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
-#include "lib/claim/why.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/why.h"
+#include "lib/claim/queries/workers.h"
 #include "lib/report/job_view.h"
 #include "lib/workflow/workflow_plan.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bin/app.h"
-#include "lib/claim/live.h"
+#include "lib/claim/transactions/live.h"
 
 namespace torc::cli {
 

@@ -10,7 +10,7 @@
 #include "bin/locate.h"
 #include "lib/base/quantities.h"
 #include "lib/report/job_view.h"
-#include "lib/store/compact.h"
+#include "lib/store/maintenance/compact.h"
 #include "lib/workflow/living.h"
 
 namespace torc::cli {

@@ -18,10 +18,10 @@
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/base/table.h"
-#include "lib/claim/user_data.h"
+#include "lib/claim/transactions/user_data.h"
 #include "lib/report/job_view.h"
-#include "lib/spec/diagnostic.h"
-#include "lib/store/disk.h"
+#include "lib/spec/text/diagnostic.h"
+#include "lib/store/disk/disk.h"
 #include "lib/workflow/workflow_plan.h"
 
 namespace torc::cli {

@@ -13,8 +13,8 @@
 #include "lib/base/quantities.h"
 #include "lib/doctor/doctor_report.h"
 #include "lib/report/job_view.h"
-#include "lib/store/disk.h"
-#include "lib/store/meta.h"
+#include "lib/store/disk/disk.h"
+#include "lib/store/engine/meta.h"
 
 namespace torc::cli {
 namespace {

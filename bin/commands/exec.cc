@@ -17,6 +17,8 @@
 #include "bin/guard.h"
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
+#include "lib/claim/queries/job_scan.h"
+#include "lib/claim/queries/queries.h"
 #include "lib/worker/job_command.h"
 #include "lib/worker/worker_setup.h"
 

@@ -1,10 +1,11 @@
-// What commands make of a store whose records make no sense (lib/claim/forged_test.cc has more).
+// What commands make of a store whose records make no sense (lib/claim/audit/forged_test.cc has
+// more).
 #include <gtest/gtest.h>
 
 #include "bin/commands/selection.h"
-#include "lib/claim/tables.h"
-#include "lib/claim/test_workflow.h"
-#include "lib/spec/load.h"
+#include "lib/claim/tables/tables.h"
+#include "lib/claim/testing/test_workflow.h"
+#include "lib/spec/load/load.h"
 #include "lib/workflow/workflow_plan.h"
 
 namespace torc::cli {

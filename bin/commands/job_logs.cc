@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "lib/base/quote.h"
+#include "lib/claim/queries/job_scan.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/workers.h"
 #include "lib/worker/worker_setup.h"
 
 namespace torc::cli {

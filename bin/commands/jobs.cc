@@ -13,6 +13,7 @@
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/base/table.h"
+#include "lib/claim/queries/job_scan.h"
 #include "lib/report/job_view.h"
 
 namespace torc::cli {

@@ -14,7 +14,11 @@
 #include "bin/flags.h"
 #include "bin/locate.h"
 #include "lib/base/quote.h"
+#include "lib/claim/queries/job_scan.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/workers.h"
 #include "lib/report/job_view.h"
+#include "lib/worker/worker_setup.h"
 
 namespace torc::cli {
 namespace {

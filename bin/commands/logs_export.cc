@@ -15,7 +15,8 @@
 #include "lib/base/descriptor.h"
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
-#include "lib/exec/output_disk.h"
+#include "lib/claim/queries/job_scan.h"
+#include "lib/exec/output/output_disk.h"
 #include "lib/workflow/sharing.h"
 
 namespace torc::cli {

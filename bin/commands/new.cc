@@ -9,7 +9,7 @@
 #include "bin/commands/starters.h"
 #include "bin/flags.h"
 #include "lib/base/quote.h"
-#include "lib/store/disk.h"
+#include "lib/store/disk/disk.h"
 
 namespace torc::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/base/table.h"
-#include "lib/exec/node_ledger.h"
+#include "lib/exec/node/node_ledger.h"
 #include "lib/report/job_view.h"
 
 namespace torc::cli {

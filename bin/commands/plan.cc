@@ -12,7 +12,7 @@
 #include "bin/flags.h"
 #include "lib/report/job_view.h"
 #include "lib/report/plan_report.h"
-#include "lib/spec/advice.h"
+#include "lib/spec/load/advice.h"
 
 namespace torc::cli {
 namespace {

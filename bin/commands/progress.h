@@ -7,7 +7,7 @@
 #include <string>
 
 #include "bin/app.h"
-#include "lib/claim/claimer.h"
+#include "lib/claim/rules/workflow_state.h"
 
 namespace torc::cli {
 

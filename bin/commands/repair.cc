@@ -17,10 +17,12 @@
 #include "bin/locate.h"
 #include "lib/base/quantities.h"
 #include "lib/base/table.h"
-#include "lib/claim/history.h"
-#include "lib/claim/tables.h"
+#include "lib/claim/audit/history.h"
+#include "lib/claim/audit/verify.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/tables/tables.h"
 #include "lib/report/job_view.h"
-#include "lib/store/repair.h"
+#include "lib/store/maintenance/repair.h"
 #include "lib/workflow/living.h"
 
 namespace torc::cli {

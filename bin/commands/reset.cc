@@ -10,8 +10,8 @@
 #include "bin/commands/selection.h"
 #include "bin/flags.h"
 #include "lib/base/quantities.h"
-#include "lib/claim/reset.h"
-#include "lib/claim/user_data.h"
+#include "lib/claim/transactions/reset.h"
+#include "lib/claim/transactions/user_data.h"
 #include "lib/workflow/trial.h"
 
 namespace torc::cli {

@@ -17,6 +17,8 @@
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/base/table.h"
+#include "lib/claim/queries/job_scan.h"
+#include "lib/claim/queries/queries.h"
 #include "lib/report/job_view.h"
 #include "lib/workflow/workflow_plan.h"
 

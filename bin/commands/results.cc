@@ -18,10 +18,13 @@
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/base/table.h"
-#include "lib/claim/history.h"
-#include "lib/claim/tables.h"
+#include "lib/claim/audit/history.h"
+#include "lib/claim/queries/job_scan.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/tables/tables.h"
 #include "lib/report/job_view.h"
-#include "lib/store/chain.h"
+#include "lib/store/journal/chain.h"
 
 namespace torc::cli {
 namespace {

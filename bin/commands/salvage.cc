@@ -9,12 +9,13 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
-#include "lib/claim/tables.h"
+#include "lib/claim/audit/verify.h"
+#include "lib/claim/tables/tables.h"
 #include "lib/report/job_view.h"
 #include "lib/report/lost_records.h"
-#include "lib/store/backup.h"
-#include "lib/store/disk.h"
-#include "lib/store/salvage.h"
+#include "lib/store/disk/disk.h"
+#include "lib/store/maintenance/backup.h"
+#include "lib/store/maintenance/salvage.h"
 #include "lib/workflow/living.h"
 #include "lib/workflow/sharing.h"
 

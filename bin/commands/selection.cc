@@ -7,6 +7,9 @@
 #include <system_error>
 
 #include "bin/locate.h"
+#include "lib/claim/queries/job_scan.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/rules/workflow_state.h"
 
 namespace torc::cli {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "bin/app.h"
 #include "bin/flags.h"
-#include "lib/claim/live.h"
+#include "lib/claim/transactions/live.h"
 #include "lib/workflow/workflow_plan.h"
 
 namespace torc::cli {

@@ -16,9 +16,10 @@
 #include "bin/commands/print_added.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
-#include "lib/spec/definitions.h"
-#include "lib/spec/language.h"
-#include "lib/store/disk.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/spec/language/language.h"
+#include "lib/spec/sweep/definitions.h"
+#include "lib/store/disk/disk.h"
 #include "lib/workflow/addition.h"
 #include "lib/workflow/living_workflow.h"
 

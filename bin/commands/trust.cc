@@ -11,7 +11,7 @@
 #include "bin/trust.h"
 #include "lib/base/quote.h"
 #include "lib/report/job_view.h"
-#include "lib/store/disk.h"
+#include "lib/store/disk/disk.h"
 
 namespace torc::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
-#include "lib/claim/claimer.h"
+#include "lib/claim/audit/verify.h"
 #include "lib/report/job_view.h"
 
 namespace torc::cli {

@@ -1,5 +1,6 @@
 // What there is to tell of a command, as values: the completions and the man pages are made of it,
-// and the list in docs/commands.md is held to it. It comes from CommandLine::help() in bin/flags.h.
+// and the list in docs/user/commands.md is held to it. It comes from CommandLine::help() in
+// bin/flags.h.
 #pragma once
 
 #include <string>

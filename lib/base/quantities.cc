@@ -16,7 +16,7 @@ Error not_a(std::string_view kind, std::string_view text, std::string_view examp
                fmt::format("write it like {}", examples)};
 }
 
-constexpr std::chrono::seconds kLongest = std::chrono::days(3650);  // as lib/spec/quantity.cc
+constexpr std::chrono::seconds kLongest = std::chrono::days(3650);  // as lib/spec/text/quantity.cc
 constexpr std::uint64_t kFar = std::uint64_t{1} << 60;
 
 Result<std::chrono::seconds> bounded(std::chrono::seconds time, std::string_view text) {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/store/probe.h"
-#include "lib/store/two_node.h"
+#include "lib/store/probe/probe.h"
+#include "lib/store/probe/two_node.h"
 
 namespace torc::doctor {
 

@@ -9,7 +9,7 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
-#include "lib/spec/quantity.h"
+#include "lib/spec/text/quantity.h"
 
 namespace torc::report {
 namespace {

@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "lib/base/result.h"
-#include "lib/claim/claimer.h"
-#include "lib/spec/expand.h"
-#include "lib/spec/outline.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/tables/transaction.h"
+#include "lib/spec/expand/expand.h"
+#include "lib/spec/load/outline.h"
 
 namespace torc::report {
 

@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "lib/base/quantities.h"
+#include "lib/claim/queries/job_scan.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/rules/workflow_state.h"
 #include "lib/report/graph.h"
-#include "lib/spec/expand.h"
+#include "lib/spec/expand/expand.h"
 #include "lib/workflow/workflow_plan.h"
 
 namespace torc::report {

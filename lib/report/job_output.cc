@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/workers.h"
 #include "lib/worker/outcome_text.h"
 
 namespace torc::report {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/exec/packed_reader.h"
+#include "lib/exec/output/packed_reader.h"
 #include "lib/worker/job_command.h"
 
 namespace torc::report {

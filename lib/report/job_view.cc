@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/quantities.h"
+#include "lib/claim/queries/workers.h"
 
 namespace torc::report {
 namespace {

@@ -4,7 +4,9 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/rules/workflow_state.h"
+#include "lib/claim/tables/transaction.h"
 #include "lib/workflow/context.h"
 #include "lib/workflow/workflow_plan.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "lib/base/limits.h"
-#include "lib/claim/tables.h"
+#include "lib/claim/tables/tables.h"
 
 namespace torc::report {
 namespace {

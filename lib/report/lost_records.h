@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
-#include "lib/store/lmdb_remains.h"
+#include "lib/claim/tables/transaction.h"
+#include "lib/store/lmdb/lmdb_remains.h"
 
 namespace torc::report {
 

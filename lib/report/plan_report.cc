@@ -9,7 +9,7 @@
 #include "lib/base/quote.h"
 #include "lib/base/table.h"
 #include "lib/report/graph.h"
-#include "lib/spec/quantity.h"
+#include "lib/spec/text/quantity.h"
 
 namespace torc::report {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/spec/outline.h"
+#include "lib/spec/load/outline.h"
 #include "lib/workflow/workflow_plan.h"
 
 namespace torc::report {

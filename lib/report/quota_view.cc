@@ -8,7 +8,8 @@
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/base/table.h"
-#include "lib/claim/why.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/why.h"
 
 namespace torc::report {
 namespace {

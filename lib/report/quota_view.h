@@ -9,9 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/claim/budget.h"
-#include "lib/claim/claimer.h"
-#include "lib/claim/limit.h"
+#include "lib/claim/queries/limit.h"
+#include "lib/claim/rules/budget.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/tables/transaction.h"
 #include "lib/workflow/context.h"
 #include "lib/workflow/workflow_plan.h"
 

@@ -8,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/tables/transaction.h"
 #include "lib/workflow/context.h"
 #include "lib/workflow/workflow_plan.h"
 

@@ -6,8 +6,10 @@
 #include <charconv>
 
 #include "lib/base/quantities.h"
-#include "lib/claim/why.h"
-#include "lib/exec/machine.h"
+#include "lib/claim/queries/why.h"
+#include "lib/claim/rules/offer.h"
+#include "lib/claim/rules/worker.h"
+#include "lib/exec/machine/machine.h"
 
 namespace torc::report {
 namespace {

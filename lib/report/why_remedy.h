@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "lib/claim/claimer.h"
-#include "lib/claim/plan.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/rules/plan.h"
 #include "lib/workflow/context.h"
 
 namespace torc::report {

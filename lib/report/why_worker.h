@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/rules/worker.h"
+#include "lib/claim/tables/transaction.h"
 #include "lib/report/why.h"
 #include "lib/workflow/context.h"
 

@@ -9,7 +9,7 @@
 
 #include "lib/base/result.h"
 #include "lib/slurm/options.h"
-#include "lib/spec/workflow.h"
+#include "lib/spec/language/workflow.h"
 
 namespace torc::slurm {
 

@@ -9,7 +9,7 @@
 #include "lib/slurm/options.h"
 #include "lib/slurm/refusals.h"
 #include "lib/slurm/templates.h"
-#include "lib/spec/diagnostic.h"
+#include "lib/spec/text/diagnostic.h"
 
 namespace torc::slurm {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lib/base/result.h"
-#include "lib/spec/workflow.h"
+#include "lib/spec/language/workflow.h"
 
 namespace torc::slurm {
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/action.h"
-#include "lib/exec/process_host.h"
+#include "lib/claim/rules/action.h"
+#include "lib/exec/process/process_host.h"
 #include "lib/worker/job_command.h"
 
 namespace torc::worker {

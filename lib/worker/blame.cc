@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "lib/base/dead_mount.h"
-#include "lib/store/mount.h"
+#include "lib/store/mount/mount.h"
 
 namespace torc::worker {
 namespace {

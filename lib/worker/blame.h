@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/exec/process_host.h"
+#include "lib/exec/process/process_host.h"
 
 namespace torc::worker {
 

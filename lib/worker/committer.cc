@@ -8,6 +8,9 @@
 #include <cerrno>
 #include <utility>
 
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/transactions/exchange.h"
+
 namespace torc::worker {
 namespace {
 

@@ -10,9 +10,11 @@
 #include <thread>
 #include <vector>
 
-#include "lib/claim/claimer.h"
-#include "lib/exec/watched_lease.h"
-#include "lib/store/store.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/rules/request.h"
+#include "lib/claim/rules/worker.h"
+#include "lib/exec/process/watched_lease.h"
+#include "lib/store/engine/store.h"
 #include "lib/worker/job_command.h"
 #include "lib/worker/lease_keeper.h"
 #include "lib/workflow/context.h"

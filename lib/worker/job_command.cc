@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "lib/base/beneath.h"
-#include "lib/claim/add.h"
-#include "lib/exec/gpus.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/tables/origin.h"
+#include "lib/claim/transactions/add.h"
+#include "lib/exec/machine/gpus.h"
 #include "lib/worker/lease_keeper.h"
 
 namespace torc::worker {

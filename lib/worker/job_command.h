@@ -6,10 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
-#include "lib/exec/machine.h"
-#include "lib/exec/output_disk.h"
-#include "lib/exec/process_host.h"
+#include "lib/claim/queries/retry_counts.h"
+#include "lib/claim/rules/handler.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/rules/request.h"
+#include "lib/claim/tables/signature.h"
+#include "lib/claim/tables/transaction.h"
+#include "lib/exec/machine/machine.h"
+#include "lib/exec/output/output_disk.h"
+#include "lib/exec/process/process_host.h"
 #include "lib/workflow/context.h"
 #include "lib/workflow/workflow_plan.h"
 

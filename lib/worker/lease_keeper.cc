@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "lib/exec/kill_tree.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/transactions/membership.h"
+#include "lib/exec/process/kill_tree.h"
 #include "lib/worker/job_command.h"
 #include "lib/workflow/living.h"
 

@@ -7,11 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
-#include "lib/claim/lease.h"
-#include "lib/claim/watch.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/rules/lease.h"
+#include "lib/claim/rules/transition.h"
+#include "lib/claim/rules/watch.h"
+#include "lib/claim/rules/worker.h"
+#include "lib/claim/tables/transaction.h"
 #include "lib/slurm/query.h"
-#include "lib/store/mount_facts.h"
+#include "lib/store/engine/beat.h"
+#include "lib/store/mount/mount_facts.h"
 #include "lib/worker/allocation_inquiry.h"
 #include "lib/workflow/context.h"
 

@@ -10,8 +10,11 @@
 
 #include <future>
 
-#include "lib/exec/procfs.h"
-#include "lib/store/disk.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/transactions/exchange.h"
+#include "lib/claim/transactions/membership.h"
+#include "lib/exec/machine/procfs.h"
+#include "lib/store/disk/disk.h"
 #include "lib/worker/job_command.h"
 #include "lib/worker/session_fixture.h"
 

@@ -1,6 +1,6 @@
 // The lives of a worker. One that lost its lease has lost its jobs, not its purpose: it comes back
 // as a new worker as soon as the store can be used again, which may be minutes later when its
-// filesystem failed. docs/execution.md, "A worker that cannot renew its lease".
+// filesystem failed. docs/maintainer/execution.md, "A worker that cannot renew its lease".
 #pragma once
 
 #include <chrono>

@@ -4,7 +4,6 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
-#include "lib/claim/why.h"
 
 namespace torc::worker {
 namespace {

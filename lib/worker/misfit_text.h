@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/rules/offer.h"
+#include "lib/claim/rules/plan.h"
 
 namespace torc::worker {
 

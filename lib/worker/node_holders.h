@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/exec/node_table.h"
+#include "lib/exec/node/node_table.h"
 #include "lib/workflow/context.h"
 
 namespace torc::worker {

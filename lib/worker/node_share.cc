@@ -100,6 +100,10 @@ void NodeShare::give_back_free(Cpus cpus) {
   has_ = ledger_->holding();
 }
 
+bool NodeShare::owes() const {
+  return used_.cpus > cpus() || (ledger_ != nullptr && ledger_->owed_to_others() > 0);
+}
+
 bool NodeShare::let_others() {
   if (ledger_ == nullptr || free_cpus() == 0) return false;
   std::uint32_t owed = std::min(ledger_->owed_to_others(), free_cpus());

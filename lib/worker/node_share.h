@@ -1,5 +1,5 @@
 // What a worker has of its node for the jobs that it runs: all that it may use when it is alone, a
-// part when it shares the node with other workers (lib/exec/node_ledger.h). One thread.
+// part when it shares the node with other workers (lib/exec/node/node_ledger.h). One thread.
 //
 // It is taken in blocks: everything there is before an exchange with the store, so that the worker
 // claims what it can run; what the claimed jobs do not need is given back after the answer, and
@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "lib/base/clock.h"
-#include "lib/claim/plan.h"
-#include "lib/exec/machine.h"
-#include "lib/exec/node_ledger.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/exec/machine/machine.h"
+#include "lib/exec/node/node_ledger.h"
 
 namespace torc::worker {
 
@@ -49,6 +49,8 @@ class NodeShare {
   void wait_for_more();
   // It starts nothing more.
   void stop_waiting();
+  // Others wait for a part of what it has, or it uses more than it has: it is to use less.
+  [[nodiscard]] bool owes() const;
   // Gives up a part of what is free for others who have less and wait; whether it did.
   bool let_others();
 

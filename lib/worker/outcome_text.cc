@@ -6,7 +6,8 @@
 #include <cstring>
 
 #include "lib/base/quote.h"
-#include "lib/exec/process_host.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/exec/process/process_host.h"
 
 namespace torc::worker {
 namespace {

@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "lib/claim/claimer.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/tables/transaction.h"
 #include "lib/workflow/workflow_plan.h"
 
 namespace torc::worker {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "lib/exec/packed_writer.h"
-#include "lib/exec/spare_files.h"
+#include "lib/exec/output/packed_writer.h"
+#include "lib/exec/output/spare_files.h"
 #include "lib/worker/job_command.h"
 
 namespace torc::worker {

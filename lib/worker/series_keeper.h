@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/exec/series.h"
+#include "lib/exec/output/series.h"
 #include "lib/workflow/context.h"
 
 namespace torc::worker {

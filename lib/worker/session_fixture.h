@@ -11,14 +11,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "lib/store/disk.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/store/disk/disk.h"
 #include "lib/worker/worker_session.h"
 #include "lib/workflow/make_store.h"
 #include "lib/workflow/workflow_plan.h"
@@ -80,6 +83,15 @@ class ScriptedHost final : public exec::ProcessHost {
   };
   // Whether nothing can be started now.
   std::function<bool()> refuses = [] { return false; };
+  // Whether it has a lane, and whether a slot begins what is next there.
+  bool has_lane = false;
+  std::function<bool()> begins = [] { return true; };
+  std::deque<std::pair<exec::RunId, exec::Command>> lane;
+  std::vector<exec::RunId> lane_now;
+  std::map<exec::RunId, std::string> line_of;  // of all that was begun
+  std::size_t width = 0;
+  int began_in_lane = 0;
+  std::size_t most_at_once = 0;
   std::function<bool()> awaits_store;
   // A watched descriptor became readable, and nobody has been told yet.
   std::function<void(int fd)> readable = [](int) {};
@@ -103,6 +115,7 @@ class ScriptedHost final : public exec::ProcessHost {
   }
   void end(exec::RunId id, exec::Ended ended) {
     std::erase(running_now, id);
+    std::erase(lane_now, id);
     ended.id = id;
     ended.started_at = ended.ended_at = clock_.wall_now();
     ended_.push_back(ended);
@@ -113,8 +126,40 @@ class ScriptedHost final : public exec::ProcessHost {
     commands.push_back(command);
     const exec::RunId id{static_cast<std::uint64_t>(++started)};
     running_now.push_back(id);
+    line_of[id] = command.line;
+    most_at_once = std::max(most_at_once, running_now.size());
     if (const auto at_once = outcome()) end(id, *at_once);
     return id;
+  }
+  Result<exec::RunId> queue(const exec::Command& command) override {
+    if (!has_lane) return ProcessHost::queue(command);
+    const exec::RunId id{static_cast<std::uint64_t>(++started)};
+    lane.emplace_back(id, command);
+    return id;
+  }
+  void let_run(std::size_t most) override { width = most; }
+  std::vector<exec::RunId> take_back() override {
+    std::vector<exec::RunId> ids;
+    for (const auto& [id, command] : std::exchange(lane, {})) ids.push_back(id);
+    return ids;
+  }
+  void begin_in_lane(Wakeup& wakeup) {
+    while (!lane.empty() && lane_now.size() < width && begins()) {
+      const auto [id, command] = std::move(lane.front());
+      lane.pop_front();
+      if (refuses()) {
+        wakeup.declined.push_back({id});
+        return;
+      }
+      ++began_in_lane;
+      lane_now.push_back(id);
+      commands.push_back(command);
+      running_now.push_back(id);
+      line_of[id] = command.line;
+      most_at_once = std::max(most_at_once, running_now.size());
+      wakeup.begun.push_back({id, clock_.wall_now(), clock_.boot_now()});
+      if (const auto at_once = outcome()) end(id, *at_once);
+    }
   }
   [[nodiscard]] std::optional<exec::Ended> not_started(exec::RunId id) const override {
     if (ended_.empty() || ended_.back().id != id) return std::nullopt;
@@ -133,7 +178,8 @@ class ScriptedHost final : public exec::ProcessHost {
   }
   Result<Wakeup> wait(std::optional<BootTime> deadline) override {
     Wakeup wakeup;
-    const bool patient = ended_.empty() && awaits_store();
+    begin_in_lane(wakeup);
+    const bool patient = ended_.empty() && wakeup.begun.empty() && awaits_store();
     if (poll(fds_.data(), fds_.size(), patient ? 60'000 : 0) == 0 && patient) {
       return Error{ErrorKind::io, "the store did not answer", ""};
     }
@@ -143,7 +189,8 @@ class ScriptedHost final : public exec::ProcessHost {
       wakeup.readable.push_back(p.fd);
     }
     wakeup.ended = std::exchange(ended_, {});
-    if (!wakeup.readable.empty() || !wakeup.ended.empty() || !deadline) return wakeup;
+    const bool lane_news = !wakeup.begun.empty() || !wakeup.declined.empty();
+    if (lane_news || !wakeup.readable.empty() || !wakeup.ended.empty() || !deadline) return wakeup;
     if (!meanwhile(*deadline)) clock_.jump_to(*deadline);
     return wakeup;
   }
@@ -158,7 +205,7 @@ class ScriptedHost final : public exec::ProcessHost {
     for (const exec::RunId id : std::vector(running_now)) kill(id);
   }
   [[nodiscard]] std::size_t running() const override { return running_now.size(); }
-  [[nodiscard]] pid_t leader(exec::RunId) const override { return 1; }
+  [[nodiscard]] pid_t leader(exec::RunId) override { return 1; }
 
  private:
   JumpingClock& clock_;

@@ -4,9 +4,12 @@
 
 #include <cerrno>
 
-#include "lib/claim/lease.h"
-#include "lib/claim/live.h"
-#include "lib/claim/reset.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/rules/lease.h"
+#include "lib/claim/transactions/exchange.h"
+#include "lib/claim/transactions/live.h"
+#include "lib/claim/transactions/membership.h"
+#include "lib/claim/transactions/reset.h"
 #include "lib/worker/session_fixture.h"
 #include "lib/worker/worker_setup.h"
 

@@ -2,7 +2,7 @@
 #include <set>
 #include <sstream>
 
-#include "lib/exec/gpus.h"
+#include "lib/exec/machine/gpus.h"
 #include "lib/worker/session_fixture.h"
 
 namespace torc::worker {

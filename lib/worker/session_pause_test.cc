@@ -2,6 +2,8 @@
 // be written.
 #include <thread>
 
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/transactions/membership.h"
 #include "lib/worker/session_fixture.h"
 
 namespace torc::worker {

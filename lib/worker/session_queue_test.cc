@@ -2,6 +2,8 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
+#include "lib/claim/transactions/exchange.h"
+#include "lib/claim/transactions/membership.h"
 #include "lib/worker/session_fixture.h"
 #include "lib/workflow/addition.h"
 

@@ -1,6 +1,9 @@
 // The rules of a worker's loop that only time, signals and bad nodes bring out.
 #include <signal.h>
 
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/transactions/exchange.h"
+#include "lib/claim/transactions/membership.h"
 #include "lib/worker/session_fixture.h"
 
 namespace torc::worker {

@@ -6,8 +6,8 @@
 
 #include <utility>
 
-#include "lib/exec/node_ledger.h"
-#include "lib/exec/watched_lease.h"
+#include "lib/exec/node/node_ledger.h"
+#include "lib/exec/process/watched_lease.h"
 #include "lib/worker/worker_session.h"
 
 namespace torc::worker {

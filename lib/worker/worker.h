@@ -12,9 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
-#include "lib/exec/machine.h"
-#include "lib/exec/node_member.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/rules/workflow_state.h"
+#include "lib/exec/machine/machine.h"
+#include "lib/exec/node/node_member.h"
 #include "lib/slurm/query.h"
 #include "lib/workflow/context.h"
 #include "lib/workflow/workflow_plan.h"

@@ -26,7 +26,7 @@ bool Session::wants_welcome() const {
 
 bool Session::wants_farewell() const {
   return actions_ != nullptr && end_ && *end_ != WorkerEnd::lease_lost && !asked_farewell_ &&
-         asked_welcome_ && asked_ < Asked::to_stop && running_.empty() && queue_.empty() &&
+         asked_welcome_ && asked_ < Asked::to_stop && is_quiet() && queue_.empty() &&
          !actions_->busy() && actions_->has(claim::Trigger::worker_complete);
 }
 

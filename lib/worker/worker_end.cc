@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "lib/claim/lease.h"
-#include "lib/store/beat.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/rules/lease.h"
+#include "lib/claim/transactions/exchange.h"
+#include "lib/claim/transactions/membership.h"
+#include "lib/store/engine/beat.h"
 #include "lib/worker/worker_session.h"
 
 namespace torc::worker {
@@ -59,7 +63,7 @@ std::optional<BootTime> Session::wake_at() const {
 }
 
 bool Session::is_idle() const {
-  return running_.empty() && queue_.empty() && !has_reports() && !acts() && !end_;
+  return is_quiet() && queue_.empty() && !has_reports() && !acts() && !end_;
 }
 
 Result<void> Session::wait() {
@@ -74,6 +78,7 @@ Result<void> Session::wait() {
   // who kills them says so before.
   follow_lease();
   keep_samples(wakeup.samples);
+  take_lane_news(wakeup);
   for (const exec::Ended& ended : wakeup.ended) job_ended(ended);
   for (const int fd : wakeup.readable) {
     if (fd == committer_->fd()) {
@@ -123,6 +128,7 @@ void Session::finish(WorkerEnd end) {
 }
 
 void Session::return_queue() {
+  recall();
   for (const PreparedJob& job : queue_) returns_.push_back(job.grant.token);
   queue_.clear();
 }
@@ -134,6 +140,7 @@ void Session::stop_running(nanoseconds lead, claim::EndCause why) {
   hurry();
   stop_cause_ = why;
   for (const auto& [id, job] : running_) host_.stop(exec::RunId{id}, lead);
+  for (const auto& [id, job] : armed_) host_.stop(exec::RunId{id}, lead);  // begun just now
   if (actions_ != nullptr && !asked_farewell_) actions_->stop(lead);
 }
 
@@ -141,12 +148,15 @@ void Session::lose_lease(std::string why) {
   end_ = WorkerEnd::lease_lost;
   phase_ = Phase::stopping;
   lease_.lose();
+  recall();
   host_.kill_all();
   // Whatever happened to these jobs, it is not this worker's to say any more.
   for (auto& [id, job] : running_) {
     if (!job.failed) killed_.emplace(id, std::move(job.output));  // else it is closed already
   }
   for (const Suspect& suspect : suspects_) close_killed(suspect.ended.id);
+  for (auto& [id, armed] : armed_) killed_.emplace(id, std::move(armed.beginning.output));
+  armed_.clear();
   forget_unconfirmed();
   running_.clear();
   alone_.reset();
@@ -181,7 +191,7 @@ void Session::await_killed() {
 
 bool Session::is_over() const {
   const bool acting = tries_no_more_ ? actions_ != nullptr && actions_->busy() : acts();
-  return end_ && running_.empty() && queue_.empty() && !acting && !wants_farewell() &&
+  return end_ && is_quiet() && queue_.empty() && !acting && !wants_farewell() &&
          !committer_->busy();
 }
 

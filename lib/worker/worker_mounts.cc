@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "lib/exec/program_path.h"
+#include "lib/exec/process/program_path.h"
 #include "lib/worker/worker_session.h"
 
 namespace torc::worker {

@@ -2,7 +2,8 @@
 #include <fmt/format.h>
 
 #include "lib/base/quote.h"
-#include "lib/exec/node_ledger.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/exec/node/node_ledger.h"
 #include "lib/worker/misfit_text.h"
 #include "lib/worker/node_holders.h"
 #include "lib/worker/worker_session.h"

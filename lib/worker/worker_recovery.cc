@@ -10,8 +10,8 @@
 #include "lib/base/beneath.h"
 #include "lib/base/dead_mount.h"
 #include "lib/base/quantities.h"
-#include "lib/claim/transition.h"
-#include "lib/spec/quantity.h"
+#include "lib/claim/rules/transition.h"
+#include "lib/spec/text/quantity.h"
 #include "lib/worker/worker_session.h"
 #include "lib/worker/worker_setup.h"
 

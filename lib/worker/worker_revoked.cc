@@ -13,6 +13,7 @@ void Session::end_revoked(std::vector<claim::ClaimToken> tokens) {
   unplaced_.clear();
   if (tokens.empty() || end_ == WorkerEnd::lease_lost) return;
   std::set<claim::ClaimToken> told(tokens.begin(), tokens.end());
+  recall();
   std::erase_if(queue_, [&](const PreparedJob& job) {
     if (told.erase(job.grant.token) == 0) return false;
     returns_.push_back(job.grant.token);
@@ -23,6 +24,11 @@ void Session::end_revoked(std::vector<claim::ClaimToken> tokens) {
     job.revoked = true;
     host_.stop(exec::RunId{id}, term_lead());
     notice(fmt::format("'{}' was canceled: ending it", job.name));
+  }
+  for (auto& [id, armed] : armed_) {  // begun just now
+    if (told.erase(armed.job.grant.token) == 0) continue;
+    armed.beginning.revoked = true;
+    host_.stop(exec::RunId{id}, term_lead());
   }
   // What is about to be reported anyway.
   for (const claim::Finished& f : in_flight_.finishes) told.erase(f.token);

@@ -13,11 +13,14 @@
 #include <utility>
 
 #include "lib/base/quantities.h"
-#include "lib/claim/firing.h"
-#include "lib/claim/lease.h"
-#include "lib/claim/transition.h"
-#include "lib/exec/gpus.h"
-#include "lib/store/filesystem.h"
+#include "lib/claim/queries/action_runs.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/rules/lease.h"
+#include "lib/claim/rules/transition.h"
+#include "lib/claim/transactions/membership.h"
+#include "lib/exec/machine/gpus.h"
+#include "lib/store/disk/filesystem.h"
 
 namespace torc::worker {
 namespace {
@@ -237,10 +240,12 @@ Result<WorkerSummary> Session::live(std::unique_ptr<store::Store> store) {
 // In the order of the grants, but a job that does not fit yet does not keep smaller ones behind it
 // waiting.
 void Session::start_jobs() {
-  if (phase_ != Phase::working || queue_.empty()) return;
+  narrow_lane();
+  if (phase_ != Phase::working || (queue_.empty() && armed_.empty())) return;
   if (clock_.boot_now() < std::max(not_before_, no_start_before_)) return;
   if (may_be_halted()) return;
   share_.check();  // just before it is used
+  if (fill_lane()) return;
   for (auto it = queue_.begin(); it != queue_.end();) {
     if (lease_.paused()) return;
     if (!may_start_beside(*it)) return;
@@ -307,39 +312,50 @@ bool Session::start(PreparedJob job) {
   }
   refused_starts_ = 0;
   if (whose != Blame::unknown) note_start(job.grant.token.job);
-  std::string label = events_.label ? events_.label(job) : std::string();
-  pace_.job_started(clock_.boot_now());
-  starts_.push_back({job.grant.token, clock_.wall_now()});
   if (job.grant.alone) {
     const bool to_its_end = job.crash_limit != 0 && job.grant.lost + 1 >= job.crash_limit;
     alone_ = {job.grant.token, to_its_end ? BootTime::max() : clock_.boot_now() + kProbation};
     notice(fmt::format("'{}' runs alone{}: an earlier worker was lost with it", job.name,
                        to_its_end ? "" : " for a while"));
   }
-  Running running{clock_.boot_now(),
+  Beginning beginning;
+  beginning.label = events_.label ? events_.label(job) : std::string();
+  beginning.gpus = std::move(gpus);
+  beginning.output = std::move(output);
+  beginning.blame = whose;
+  beginning.at = clock_.wall_now();
+  beginning.since = clock_.boot_now();
+  begin(*id, std::move(job), std::move(beginning));
+  return true;
+}
+
+void Session::begin(exec::RunId id, PreparedJob job, Beginning beginning) {
+  pace_.job_started(beginning.since);
+  starts_.push_back({job.grant.token, beginning.at});
+  Running running{beginning.since,
                   job.grant.token,
                   job.need,
-                  std::move(gpus),
+                  std::move(beginning.gpus),
                   std::move(job.name),
-                  std::move(output),
+                  std::move(beginning.output),
                   std::move(job.declared),
                   job.grant.stopped,
-                  false,
+                  beginning.revoked,
                   std::move(job.handler),
                   std::move(job.retries),
                   job.memory_ceiling,
                   job.checkpoint_exit_code,
                   {},
                   {},
-                  std::move(label),
+                  std::move(beginning.label),
                   job.command.cpus,
                   job.command.line,
-                  whose,
-                  job.grant.alone};
+                  beginning.blame,
+                  job.grant.alone,
+                  beginning.in_lane};
   if (running.handler != nullptr && has_script(*running.handler))
     running.command = std::move(job.command);
-  running_.emplace(static_cast<std::uint64_t>(*id), std::move(running));
-  return true;
+  running_.emplace(static_cast<std::uint64_t>(id), std::move(running));
 }
 
 void Session::look_at_inputs(JobFiles& declared) const {
@@ -439,7 +455,7 @@ void Session::job_ended(const exec::Ended& ended) {
 void Session::conclude(const exec::Ended& ended) {
   close_killed(ended.id);
   if (actions_ != nullptr && actions_->ended(ended, was_meant_for_worker(ended))) {
-    if (running_.empty()) idle_since_ = clock_.boot_now();
+    if (is_quiet()) idle_since_ = clock_.boot_now();
     return;
   }
   const auto it = running_.find(static_cast<std::uint64_t>(ended.id));
@@ -463,7 +479,7 @@ void Session::tell_end(const Running& job, const claim::Finished& finished) cons
 void Session::report_end(Running job, const exec::Ended& ended, claim::Finished finished) {
   tell_end(job, finished);
   pace_.job_ended(clock_.boot_now() - job.started, clock_.boot_now());
-  release(job.need, job.gpus, job.cpus);
+  if (!job.in_lane) release(job.need, job.gpus, job.cpus);
   if (alone_ && alone_->token == job.token) {
     alone_.reset();
     nothing_claimable_ = false;
@@ -494,7 +510,7 @@ void Session::report_end(Running job, const exec::Ended& ended, claim::Finished 
   if (!job.revoked && finished.state != claim::JobState::ready)
     finished.signature = signature_of(job);
   finishes_.push_back(std::move(finished));
-  if (!running_.empty()) return;
+  if (!is_quiet()) return;
   idle_since_ = quiet_since_ = clock_.boot_now();
   if (end_) hurry();
 }

@@ -3,7 +3,7 @@
 // worker_signals.cc (what it is told from outside), worker_pause.cc (doubts about its lease),
 // worker_recovery.cc (what follows a failure), worker_actions.cc, worker_node.cc (what it has of
 // its node), worker_measure.cc (CPUs and samples), worker_mounts.cc (starts that a filesystem
-// prevents).
+// prevents), worker_lane.cc (short jobs without a moment between them).
 #pragma once
 
 #include <chrono>
@@ -16,10 +16,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lib/claim/pace.h"
-#include "lib/exec/cpus.h"
-#include "lib/exec/process_host.h"
-#include "lib/exec/watched_lease.h"
+#include "lib/claim/rules/ceiling.h"
+#include "lib/claim/rules/pace.h"
+#include "lib/exec/machine/cpus.h"
+#include "lib/exec/process/process_host.h"
+#include "lib/exec/process/watched_lease.h"
 #include "lib/worker/action_runner.h"
 #include "lib/worker/blame.h"
 #include "lib/worker/committer.h"
@@ -80,6 +81,19 @@ struct Running {
   std::string line;          // its command, to say what could not be started
   Blame blame = Blame::job;  // when it was not started
   bool suspect = false;
+  bool in_lane = false;  // what it uses is held for the lane
+};
+
+// What is known of a job's start beside the job.
+struct Beginning {
+  std::vector<std::string> gpus;
+  HeldOutput output;
+  std::string label;
+  Blame blame = Blame::job;
+  WallTime at{};
+  BootTime since{};
+  bool in_lane = false;
+  bool revoked = false;  // canceled before that
 };
 
 // Surely not committed, and worth another try.
@@ -118,6 +132,23 @@ class Session {
   Result<void> wait();
 
   bool start(PreparedJob job);
+  void begin(exec::RunId id, PreparedJob job, Beginning beginning);
+  // worker_lane.cc
+  bool fill_lane();
+  [[nodiscard]] bool lane_pays() const;
+  [[nodiscard]] bool lane_serves(const PreparedJob& job) const;
+  [[nodiscard]] std::size_t lane_depth() const;
+  bool arm(PreparedJob& job);
+  void widen_lane();
+  void narrow_lane();
+  void recall();
+  void disarm(exec::RunId id);
+  void take_lane_news(const exec::ProcessHost::Wakeup& wakeup);
+  [[nodiscard]] std::size_t running_in_lane() const;
+  // Nothing runs, as far as is known, and nothing is about to.
+  [[nodiscard]] bool is_quiet() const { return running_.empty() && armed_.empty(); }
+  // Claimed, and not known to run.
+  [[nodiscard]] std::size_t waiting() const { return queue_.size() + armed_.size(); }
   // worker_node.cc
   bool share_gives(const PreparedJob& job);
   void let_others();
@@ -269,6 +300,16 @@ class Session {
   std::optional<WorkerEnd> end_;                           // why, once it is decided
   claim::EndCause stop_cause_ = claim::EndCause::stopped;  // of jobs that it tells to end
   std::deque<PreparedJob> queue_;                          // claimed, not started, in order
+  // Handed to the host, which begins them as slots become free; by run, in their order.
+  struct Armed {
+    PreparedJob job;
+    Beginning beginning;
+  };
+  std::map<std::uint64_t, Armed> armed_;
+  // The jobs that the lane may run at the same time, and what each of them may use: held for it.
+  std::size_t lane_held_ = 0;
+  claim::Requirement lane_need_;
+  BootTime no_lane_before_{};
   std::deque<PreparedJob> offered_;  // its end, offered as spare in the exchange under way
   std::unordered_map<std::uint64_t, Running> running_;
   struct Suspect {

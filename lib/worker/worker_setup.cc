@@ -7,11 +7,11 @@
 #include <system_error>
 
 #include "lib/base/beneath.h"
-#include "lib/exec/node_ledger.h"
-#include "lib/exec/procfs.h"
-#include "lib/exec/run_program.h"
+#include "lib/exec/machine/procfs.h"
+#include "lib/exec/node/node_ledger.h"
+#include "lib/exec/process/run_program.h"
 #include "lib/slurm/query.h"
-#include "lib/store/mount_facts.h"
+#include "lib/store/mount/mount_facts.h"
 #include "lib/worker/job_command.h"
 #include "lib/workflow/sharing.h"
 

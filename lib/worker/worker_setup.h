@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "lib/store/mount_facts.h"
+#include "lib/store/mount/mount_facts.h"
 #include "lib/worker/outcome_text.h"
 #include "lib/worker/worker.h"
 #include "lib/workflow/context.h"

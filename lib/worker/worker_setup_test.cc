@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/spec/workflow.h"
+#include "lib/spec/language/workflow.h"
 
 namespace torc::worker {
 namespace {

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "lib/base/quantities.h"
-#include "lib/claim/lease.h"
+#include "lib/claim/rules/lease.h"
 #include "lib/worker/worker_session.h"
 
 namespace torc::worker {
@@ -133,6 +133,7 @@ void Session::stop_now(int request) {
 void Session::kill_now() {
   if (!running_.empty()) notice(fmt::format("killing {} running job(s)", running_.size()));
   for (const auto& [id, job] : running_) host_.kill(exec::RunId{id});
+  for (const auto& [id, job] : armed_) host_.kill(exec::RunId{id});
   if (actions_ != nullptr) actions_->kill();
   hurry();
 }
@@ -151,8 +152,8 @@ void Session::tell_what_goes_on() const {
   } else if (phase_ == Phase::draining) {
     phase = ", claims no more";
   }
-  tell(fmt::format("running {}, waiting here {}, done {}, failed {}{}", running_.size(),
-                   queue_.size(), summary_.completed, summary_.failed, phase));
+  tell(fmt::format("running {}, waiting here {}, done {}, failed {}{}", running_.size(), waiting(),
+                   summary_.completed, summary_.failed, phase));
   const BootTime fenced = committer_->last_confirmed() + claim::fencing_limit(lease_ttl_);
   tell(fmt::format(
       "worker {}: last commit {}; its lease, not renewed, stops its jobs in {}", summary_.epoch,
@@ -215,7 +216,7 @@ void Session::hurry() {
 
 // Told to leave, it does not try for ever to say how jobs ended.
 bool Session::gives_up() const {
-  if (!summary_.interrupted || phase_ != Phase::stopping || !running_.empty()) return false;
+  if (!summary_.interrupted || phase_ != Phase::stopping || !is_quiet()) return false;
   return asked_ == Asked::to_kill || clock_.boot_now() >= quiet_since_ + kReportPatience;
 }
 

@@ -46,13 +46,13 @@ claim::Offer Session::offer() const {
   }
   if (setup_.max_parallel_jobs) {
     o.ignore_resources = true;
-    const std::uint64_t used = running_.size() + startable();
+    const std::uint64_t used = running_.size() + armed_.size() + startable();
     o.max_jobs = *setup_.max_parallel_jobs > used ? *setup_.max_parallel_jobs - used : 0;
   } else {
     o.max_jobs = o.cpus;
   }
   const std::uint64_t wanted = pace_.ahead(slots(), clock_.boot_now());
-  o.ahead = wanted > queue_.size() ? wanted - queue_.size() : 0;
+  o.ahead = wanted > waiting() ? wanted - waiting() : 0;
   if (share_.cpus() == 0 && !setup_.max_parallel_jobs) o.ahead = 0;
   return o;
 }
@@ -60,10 +60,12 @@ claim::Offer Session::offer() const {
 // Jobs that run here at once when there are enough.
 std::uint64_t Session::slots() const {
   if (setup_.max_parallel_jobs) return *setup_.max_parallel_jobs;
-  if (!queue_.empty()) return std::max<std::uint64_t>(1, running_.size());
+  const std::uint64_t running =
+      running_.size() - running_in_lane() + std::max<std::uint64_t>(lane_held_, running_in_lane());
+  if (waiting() > 0) return std::max<std::uint64_t>(1, running);
   const std::uint64_t cpus = share_.is_limited() ? share_.cpus() : setup_.machine.cpus;
-  if (running_.empty()) return cpus;
-  return running_.size() * cpus / std::max<std::uint64_t>(1, share_.used_cpus());
+  if (running == 0) return cpus;
+  return running * cpus / std::max<std::uint64_t>(1, share_.used_cpus());
 }
 
 bool Session::queue_stands() const {
@@ -73,9 +75,9 @@ bool Session::queue_stands() const {
 
 // What is offered to others with the next exchange, taken off the queue until the answer is here.
 std::vector<claim::ClaimToken> Session::spare_jobs() {
-  const std::uint64_t kept = pace_.keep(queue_.size(), slots(), clock_.boot_now());
+  const std::uint64_t kept = pace_.keep(waiting(), slots(), clock_.boot_now());
   std::vector<claim::ClaimToken> spares;
-  for (; queue_.size() > kept; queue_.pop_back()) {
+  for (; !queue_.empty() && waiting() > kept; queue_.pop_back()) {
     spares.push_back(queue_.back().grant.token);
     offered_.push_front(std::move(queue_.back()));
   }
@@ -89,7 +91,8 @@ std::size_t Session::startable() const {
 }
 
 bool Session::idle_slot() const {
-  if (setup_.max_parallel_jobs) return running_.size() + startable() < *setup_.max_parallel_jobs;
+  if (setup_.max_parallel_jobs)
+    return running_.size() + armed_.size() + startable() < *setup_.max_parallel_jobs;
   if (startable() > 0) return room_for_more();
   // One that has nothing asks all the same now and then: the workflow may be finished.
   return share_.free_cpus() > 0 || share_.may_grow() || share_.cpus() == 0;
@@ -126,7 +129,7 @@ bool Session::wants_jobs() const {
   if (nothing_claimable_ || runs_alone() || clock_.boot_now() < no_start_before_) return false;
   if (idle_slot()) return true;
   if (share_.cpus() == 0 && !setup_.max_parallel_jobs) return false;  // others have everything
-  return queue_.size() < pace_.next_window(slots(), clock_.boot_now());
+  return waiting() < pace_.next_window(slots(), clock_.boot_now());
 }
 
 // Time between two commits: short while a slot is idle, longer while every slot has work.
@@ -211,7 +214,7 @@ void Session::take_reply() {
   summary_.workflow = reply->answer.workflow;
   if (events_.progress) events_.progress(summary_.workflow);
   take_actions(reply->answer.actions);
-  if (queue_.empty()) pace_.queue_moves(clock_.boot_now());
+  if (waiting() == 0) pace_.queue_moves(clock_.boot_now());
   for (PreparedJob& job : reply->jobs) {
     job.queued_at = clock_.boot_now();
     queue_.push_back(std::move(job));
@@ -328,7 +331,7 @@ void Session::tell_whom_it_awaits(const claim::WorkflowState& w) {
 }
 
 void Session::check_done(const claim::Answer& answer) {
-  if (!running_.empty() || !queue_.empty() || has_reports()) return;
+  if (!is_quiet() || !queue_.empty() || has_reports()) return;
   const claim::WorkflowState& w = answer.workflow;
   if (!w.jobs_over()) {
     finished_since_.reset();

@@ -7,10 +7,13 @@
 #include <utility>
 
 #include "lib/base/quote.h"
-#include "lib/spec/load.h"
-#include "lib/spec/source.h"
-#include "lib/spec/yaml_tree.h"
-#include "lib/store/disk.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/transactions/add.h"
+#include "lib/claim/transactions/user_data.h"
+#include "lib/spec/load/load.h"
+#include "lib/spec/text/source.h"
+#include "lib/spec/yaml/yaml_tree.h"
+#include "lib/store/disk/disk.h"
 #include "lib/workflow/living_workflow.h"
 #include "lib/workflow/spec_text.h"
 #include "lib/workflow/trial.h"

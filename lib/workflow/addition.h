@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/add.h"
-#include "lib/spec/diagnostic.h"
-#include "lib/spec/living.h"
-#include "lib/store/store.h"
+#include "lib/claim/tables/origin.h"
+#include "lib/claim/tables/transaction.h"
+#include "lib/claim/transactions/add.h"
+#include "lib/spec/sweep/living.h"
+#include "lib/spec/text/diagnostic.h"
+#include "lib/store/engine/store.h"
 #include "lib/workflow/context.h"
 
 namespace torc::workflow {

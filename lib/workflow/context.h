@@ -7,8 +7,8 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/path.h"
-#include "lib/exec/machine.h"
-#include "lib/store/store.h"
+#include "lib/exec/machine/machine.h"
+#include "lib/store/engine/store.h"
 
 namespace torc::exec {
 class WatchedLease;

@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "lib/store/disk.h"
-#include "lib/store/hash.h"
-#include "lib/store/mount.h"
+#include "lib/store/disk/disk.h"
+#include "lib/store/disk/hash.h"
+#include "lib/store/mount/mount.h"
 
 namespace torc::workflow {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/signature.h"
+#include "lib/claim/tables/signature.h"
 #include "lib/workflow/context.h"
 
 namespace torc::workflow {

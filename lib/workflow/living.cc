@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "lib/claim/queries/workers.h"
+
 namespace torc::workflow {
 
 // The name as well: machines that were copied while they ran have the same boot id.

@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
-#include "lib/exec/machine.h"
+#include "lib/claim/rules/worker.h"
+#include "lib/claim/tables/transaction.h"
+#include "lib/exec/machine/machine.h"
 #include "lib/workflow/context.h"
 
 namespace torc::workflow {

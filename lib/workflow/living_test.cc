@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "lib/exec/machine.h"
-#include "lib/store/disk.h"
+#include "lib/exec/machine/machine.h"
+#include "lib/store/disk/disk.h"
 
 namespace torc::workflow {
 namespace {

@@ -2,8 +2,10 @@
 
 #include <utility>
 
-#include "lib/claim/add.h"
-#include "lib/claim/limit.h"
+#include "lib/claim/queries/limit.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/rules/workflow_state.h"
+#include "lib/claim/tables/definition.h"
 
 namespace torc::workflow {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
-#include "lib/spec/living.h"
+#include "lib/claim/tables/transaction.h"
+#include "lib/spec/sweep/living.h"
 #include "lib/workflow/workflow_plan.h"
 
 namespace torc::workflow {

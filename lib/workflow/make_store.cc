@@ -7,8 +7,10 @@
 #include <set>
 #include <system_error>
 
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/transactions/plan_writing.h"
+#include "lib/claim/transactions/user_data.h"
 #include "lib/slurm/script.h"
-#include "lib/worker/worker_setup.h"
 #include "lib/workflow/living.h"
 #include "lib/workflow/script_template.h"
 #include "lib/workflow/sharing.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/store/disk.h"
+#include "lib/store/disk/disk.h"
 #include "lib/workflow/context.h"
 #include "lib/workflow/workflow_plan.h"
 

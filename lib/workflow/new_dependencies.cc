@@ -5,8 +5,8 @@
 #include <map>
 #include <utility>
 
-#include "lib/claim/state.h"
-#include "lib/claim/tables.h"
+#include "lib/claim/tables/state.h"
+#include "lib/claim/tables/tables.h"
 
 namespace torc::workflow {
 namespace {

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "lib/base/result.h"
-#include "lib/claim/claimer.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/tables/transaction.h"
 #include "lib/workflow/numbering.h"
 
 namespace torc::workflow {

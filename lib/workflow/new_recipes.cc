@@ -8,9 +8,10 @@
 #include <utility>
 
 #include "lib/base/quote.h"
-#include "lib/claim/add.h"
-#include "lib/claim/limit.h"
-#include "lib/claim/tables.h"
+#include "lib/claim/queries/limit.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/tables/origin.h"
+#include "lib/claim/tables/tables.h"
 #include "lib/workflow/new_dependencies.h"
 #include "lib/workflow/refusals.h"
 #include "lib/workflow/stale.h"

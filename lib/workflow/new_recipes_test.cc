@@ -4,10 +4,11 @@
 
 #include <utility>
 
-#include "lib/claim/add.h"
-#include "lib/claim/live.h"
-#include "lib/claim/test_workflow.h"
-#include "lib/spec/load.h"
+#include "lib/claim/queries/job_scan.h"
+#include "lib/claim/testing/test_workflow.h"
+#include "lib/claim/transactions/add.h"
+#include "lib/claim/transactions/live.h"
+#include "lib/spec/load/load.h"
 #include "lib/workflow/stale.h"
 
 namespace torc::workflow {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "lib/claim/plan.h"
+#include "lib/claim/rules/plan.h"
 
 namespace torc::workflow {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/claim/plan.h"
-#include "lib/spec/expand.h"
-#include "lib/spec/workflow.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/spec/expand/expand.h"
+#include "lib/spec/language/workflow.h"
 
 namespace torc::workflow {
 

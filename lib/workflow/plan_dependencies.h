@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "lib/claim/plan.h"
-#include "lib/spec/expand.h"
-#include "lib/spec/workflow.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/spec/expand/expand.h"
+#include "lib/spec/language/workflow.h"
 
 namespace torc::workflow {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "lib/spec/load.h"
+#include "lib/spec/load/load.h"
 
 namespace torc::workflow {
 namespace {

@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "lib/base/quote.h"
-#include "lib/claim/budget.h"
-#include "lib/claim/firing.h"
-#include "lib/claim/limit.h"
-#include "lib/claim/state.h"
-#include "lib/claim/tables.h"
+#include "lib/claim/queries/limit.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/retry_counts.h"
+#include "lib/claim/rules/workflow_state.h"
+#include "lib/claim/tables/state.h"
+#include "lib/claim/tables/tables.h"
 #include "lib/workflow/new_dependencies.h"
 #include "lib/workflow/parted.h"
 #include "lib/workflow/plan_actions.h"

@@ -7,8 +7,9 @@
 #include <string>
 
 #include "lib/base/result.h"
-#include "lib/claim/claimer.h"
-#include "lib/claim/user_data.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/tables/transaction.h"
+#include "lib/claim/tables/user_datum.h"
 
 namespace torc::workflow {
 

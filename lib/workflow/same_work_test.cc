@@ -5,13 +5,13 @@
 
 #include <utility>
 
-#include "lib/claim/add.h"
-#include "lib/claim/firing.h"
-#include "lib/claim/live.h"
-#include "lib/claim/override.h"
-#include "lib/claim/reset.h"
-#include "lib/claim/test_workflow.h"
-#include "lib/spec/load.h"
+#include "lib/claim/testing/test_workflow.h"
+#include "lib/claim/transactions/add.h"
+#include "lib/claim/transactions/live.h"
+#include "lib/claim/transactions/override.h"
+#include "lib/claim/transactions/reset.h"
+#include "lib/claim/transactions/user_data.h"
+#include "lib/spec/load/load.h"
 #include "lib/workflow/plan_actions.h"
 #include "lib/workflow/workflow_plan.h"
 

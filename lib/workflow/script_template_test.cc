@@ -8,7 +8,7 @@
 #include <fstream>
 #include <map>
 
-#include "lib/store/disk.h"
+#include "lib/store/disk/disk.h"
 
 namespace torc::workflow {
 namespace {

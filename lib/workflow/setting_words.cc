@@ -9,8 +9,8 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
-#include "lib/spec/diagnostic.h"
-#include "lib/spec/quantity.h"
+#include "lib/spec/text/diagnostic.h"
+#include "lib/spec/text/quantity.h"
 
 namespace torc::workflow {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "lib/base/result.h"
-#include "lib/claim/override.h"
+#include "lib/claim/transactions/override.h"
 
 namespace torc::workflow {
 

@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <memory>
 
-#include "lib/spec/yaml_tree.h"
-#include "lib/store/disk.h"
+#include "lib/spec/yaml/yaml_tree.h"
+#include "lib/store/disk/disk.h"
 
 namespace torc::workflow {
 

@@ -8,8 +8,9 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
-#include "lib/claim/state.h"
-#include "lib/claim/tables.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/tables/state.h"
+#include "lib/claim/tables/tables.h"
 #include "lib/workflow/parted.h"
 
 namespace torc::workflow {

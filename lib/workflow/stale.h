@@ -7,8 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
-#include "lib/claim/user_data.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/tables/signature.h"
+#include "lib/claim/tables/transaction.h"
+#include "lib/claim/tables/user_datum.h"
 #include "lib/workflow/context.h"
 #include "lib/workflow/file_marks.h"
 #include "lib/workflow/workflow_plan.h"

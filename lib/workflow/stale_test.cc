@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/claim/live.h"
-#include "lib/claim/reset.h"
-#include "lib/claim/test_workflow.h"
+#include "lib/claim/testing/test_workflow.h"
+#include "lib/claim/transactions/live.h"
+#include "lib/claim/transactions/reset.h"
 
 namespace torc::workflow {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lib/base/result.h"
-#include "lib/store/store.h"
+#include "lib/store/engine/store.h"
 
 namespace torc::workflow {
 

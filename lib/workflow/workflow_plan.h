@@ -8,12 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
-#include "lib/claim/plan.h"
-#include "lib/claim/retry.h"
-#include "lib/claim/user_data.h"
-#include "lib/spec/load.h"
-#include "lib/spec/recipe.h"
+#include "lib/claim/rules/handler.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/scheduling/retry.h"
+#include "lib/claim/tables/transaction.h"
+#include "lib/claim/tables/user_datum.h"
+#include "lib/claim/transactions/user_data.h"
+#include "lib/spec/load/load.h"
+#include "lib/spec/sweep/recipe.h"
 #include "lib/workflow/context.h"
 #include "lib/workflow/file_marks.h"
 

@@ -2,8 +2,8 @@
 #include <string>
 
 #include "lib/base/clock.h"
-#include "lib/store/beat.h"
-#include "lib/store/hash.h"
+#include "lib/store/disk/hash.h"
+#include "lib/store/engine/beat.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/one_file_disk.h"
 

@@ -2,7 +2,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/store/commit_file.h"
+#include "lib/store/engine/commit_file.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {

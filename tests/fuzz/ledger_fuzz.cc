@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "lib/base/codec.h"
-#include "lib/exec/node_table.h"
+#include "lib/exec/node/node_table.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {

@@ -6,8 +6,8 @@
 #include <map>
 #include <memory>
 
-#include "lib/store/lmdb_file.h"
-#include "lib/store/lmdb_remains.h"
+#include "lib/store/lmdb/lmdb_file.h"
+#include "lib/store/lmdb/lmdb_remains.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/scratch_files.h"
 

@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <string>
 
-#include "lib/store/hash.h"
-#include "lib/store/meta.h"
+#include "lib/store/disk/hash.h"
+#include "lib/store/engine/meta.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "lib/store/disk.h"
-#include "lib/store/journal.h"
+#include "lib/store/disk/disk.h"
+#include "lib/store/journal/journal.h"
 
 namespace torc::fuzz {
 

@@ -2,7 +2,7 @@
 // fit.
 #include <vector>
 
-#include "lib/exec/packed_reader.h"
+#include "lib/exec/output/packed_reader.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/scratch_files.h"
 

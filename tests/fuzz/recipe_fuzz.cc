@@ -1,7 +1,7 @@
 // What the store keeps of an entry of the spec (names, commands, files of its jobs), and of the
 // workflow's settings.
-#include "lib/spec/expand.h"
-#include "lib/spec/recipe.h"
+#include "lib/spec/expand/expand.h"
+#include "lib/spec/sweep/recipe.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {

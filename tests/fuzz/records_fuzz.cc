@@ -1,8 +1,8 @@
 // The records of the claims: what can be read is written again in a form that reads as the same and
 // stays as it is. The input: the length of a key, the key, the value. The key's first byte tells
 // the table.
-#include "lib/claim/handler.h"
-#include "lib/claim/tables.h"
+#include "lib/claim/rules/handler.h"
+#include "lib/claim/tables/tables.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {

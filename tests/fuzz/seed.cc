@@ -14,13 +14,13 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/codec.h"
-#include "lib/exec/node_member.h"
-#include "lib/exec/packed_format.h"
-#include "lib/exec/series.h"
-#include "lib/spec/recipe.h"
-#include "lib/store/disk.h"
-#include "lib/store/hash.h"
-#include "lib/store/store.h"
+#include "lib/exec/node/node_member.h"
+#include "lib/exec/output/packed_format.h"
+#include "lib/exec/output/series.h"
+#include "lib/spec/sweep/recipe.h"
+#include "lib/store/disk/disk.h"
+#include "lib/store/disk/hash.h"
+#include "lib/store/engine/store.h"
 #include "tests/fuzz/lmdb_pages.h"
 
 namespace {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "lib/store/segment.h"
+#include "lib/store/journal/segment.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/one_file_disk.h"
 

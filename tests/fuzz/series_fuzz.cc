@@ -2,7 +2,7 @@
 #include <optional>
 #include <vector>
 
-#include "lib/exec/series.h"
+#include "lib/exec/output/series.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/scratch_files.h"
 

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "lib/store/meta.h"
+#include "lib/store/engine/meta.h"
 #include "tests/integration/harness.h"
 
 namespace torc::itest {

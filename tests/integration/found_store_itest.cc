@@ -7,12 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/clock.h"
-#include "lib/claim/tables.h"
-#include "lib/exec/machine.h"
-#include "lib/spec/load.h"
-#include "lib/store/disk.h"
-#include "lib/store/home.h"
-#include "lib/store/store.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/tables/tables.h"
+#include "lib/exec/machine/machine.h"
+#include "lib/spec/load/load.h"
+#include "lib/store/disk/disk.h"
+#include "lib/store/engine/store.h"
+#include "lib/store/mount/home.h"
 #include "lib/workflow/workflow_plan.h"
 #include "tests/integration/harness.h"
 

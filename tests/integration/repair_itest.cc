@@ -10,8 +10,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "lib/store/lmdb_file.h"
-#include "lib/store/lmdb_page.h"
+#include "lib/store/lmdb/lmdb_file.h"
+#include "lib/store/lmdb/lmdb_page.h"
 #include "tests/integration/harness.h"
 
 namespace torc::itest {

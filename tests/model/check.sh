@@ -1,5 +1,6 @@
 #!/bin/bash
-# Checks the models of docs/model with spin: the protocol as it is must hold, and each rule taken away must be missed.
+# Checks the models of docs/maintainer/model with spin: the protocol as it is must hold, and each rule taken away must be
+# missed.
 #   check.sh        two checks side by side, within a minute on two cores; what ctest runs
 #   check.sh deep   larger bounds: some minutes, some GB
 #   check.sh -h     this text
@@ -17,7 +18,7 @@ esac
 command -v spin >/dev/null || fail "there is no spin; install the package spin"
 command -v gcc >/dev/null || fail "there is no gcc; install the package gcc"
 
-models=$(cd "$(dirname "$0")/../../docs/model" && pwd) || fail "docs/model is missing"
+models=$(cd "$(dirname "$0")/../../docs/maintainer/model" && pwd) || fail "docs/maintainer/model is missing"
 work=$(mktemp -d "${TMPDIR:-/tmp}/torc-model-XXXXXX") || fail "cannot make a directory in ${TMPDIR:-/tmp}"
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1

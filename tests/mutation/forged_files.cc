@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <memory>
 
-#include "lib/exec/packed_format.h"
-#include "lib/store/commit_file.h"
-#include "lib/store/hash.h"
-#include "lib/store/journal.h"
-#include "lib/store/meta.h"
+#include "lib/exec/output/packed_format.h"
+#include "lib/store/disk/hash.h"
+#include "lib/store/engine/commit_file.h"
+#include "lib/store/engine/meta.h"
+#include "lib/store/journal/journal.h"
 #include "tests/integration/harness.h"
 #include "tests/mutation/forgery.h"
 #include "tests/mutation/mutation.h"
@@ -68,7 +68,7 @@ struct CloseEnvironment {
   void operator()(MDB_env* env) const { mdb_env_close(env); }
 };
 
-// The parts of a snapshot, see lib/store/snapshot.h.
+// The parts of a snapshot, see lib/store/journal/snapshot.h.
 constexpr std::size_t kHead = 60;
 constexpr std::size_t kFoot = 32;
 

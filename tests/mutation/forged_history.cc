@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <map>
 
-#include "lib/store/commit_file.h"
-#include "lib/store/journal.h"
-#include "lib/store/meta.h"
+#include "lib/store/engine/commit_file.h"
+#include "lib/store/engine/meta.h"
+#include "lib/store/journal/journal.h"
 #include "tests/integration/harness.h"
 #include "tests/mutation/forgery.h"
 #include "tests/mutation/mutation.h"

@@ -6,11 +6,11 @@
 #include <cstdlib>
 
 #include "lib/base/codec.h"
-#include "lib/exec/packed_format.h"
-#include "lib/exec/series.h"
-#include "lib/store/beat.h"
-#include "lib/store/hash.h"
-#include "lib/store/meta.h"
+#include "lib/exec/output/packed_format.h"
+#include "lib/exec/output/series.h"
+#include "lib/store/disk/hash.h"
+#include "lib/store/engine/beat.h"
+#include "lib/store/engine/meta.h"
 #include "tests/integration/harness.h"
 #include "tests/mutation/mutation.h"
 

@@ -7,11 +7,11 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "lib/exec/machine.h"
-#include "lib/exec/node_file.h"
-#include "lib/exec/node_table.h"
-#include "lib/store/gate.h"
-#include "lib/store/meta.h"
+#include "lib/exec/machine/machine.h"
+#include "lib/exec/node/node_file.h"
+#include "lib/exec/node/node_table.h"
+#include "lib/store/disk/gate.h"
+#include "lib/store/engine/meta.h"
 #include "tests/integration/harness.h"
 #include "tests/mutation/mutation.h"
 

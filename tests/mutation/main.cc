@@ -1,6 +1,6 @@
 // torc-mutation: mutates small real stores, one thing in each, and runs commands on them. Whatever
 // is in a store, a command ends by itself, soon, with a message and within a modest memory, and
-// leaves alone what is not of the store. docs/testing.md says more.
+// leaves alone what is not of the store. docs/maintainer/testing.md says more.
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/mount.h>

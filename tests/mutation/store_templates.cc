@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "lib/store/meta.h"
+#include "lib/store/engine/meta.h"
 #include "tests/integration/harness.h"
 
 namespace torc::mutation {

@@ -28,7 +28,8 @@ void make_directory(const Path& directory, std::optional<uid_t> user);
 // Of `from`, which a round may change: `user`'s own, like the original.
 void copy_store(const Path& from, const Path& to, std::optional<uid_t> user);
 // Writes into META that the store lies where it lies, as if it had been made there: else it is a
-// copy that nobody has adopted (docs/store.md), whose META is replaced by the first commit.
+// copy that nobody has adopted (docs/maintainer/store-protocol.md), whose META is replaced by the
+// first commit.
 void settle(const Path& store);
 
 }  // namespace torc::mutation

@@ -12,8 +12,15 @@
 #include <utility>
 #include <vector>
 
-#include "lib/claim/claimer.h"
-#include "lib/claim/override.h"
+#include "lib/claim/rules/handler.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/rules/offer.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/rules/request.h"
+#include "lib/claim/rules/transition.h"
+#include "lib/claim/rules/worker.h"
+#include "lib/claim/tables/tables.h"
+#include "lib/claim/transactions/override.h"
 
 namespace torc::claim {
 

@@ -7,12 +7,16 @@
 
 #include <string>
 
-#include "lib/claim/add.h"
-#include "lib/claim/budget.h"
-#include "lib/claim/limit.h"
-#include "lib/claim/live.h"
-#include "lib/claim/override.h"
-#include "lib/claim/reset.h"
+#include "lib/claim/audit/verify.h"
+#include "lib/claim/queries/limit.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/transactions/add.h"
+#include "lib/claim/transactions/live.h"
+#include "lib/claim/transactions/membership.h"
+#include "lib/claim/transactions/override.h"
+#include "lib/claim/transactions/plan_writing.h"
+#include "lib/claim/transactions/reset.h"
 #include "tests/property/claim_model.h"
 #include "tests/property/strict_state.h"
 

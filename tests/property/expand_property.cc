@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "lib/spec/expand.h"
-#include "lib/spec/recipe.h"
+#include "lib/spec/expand/expand.h"
+#include "lib/spec/sweep/recipe.h"
 
 namespace torc::spec {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "lib/store/commit_file.h"
-#include "lib/store/journal.h"
-#include "lib/store/test_file_server.h"
+#include "lib/store/engine/commit_file.h"
+#include "lib/store/journal/journal.h"
+#include "lib/store/testing/test_file_server.h"
 
 namespace torc::store::testing {
 

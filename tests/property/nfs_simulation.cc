@@ -3,6 +3,18 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "lib/claim/audit/verify.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/rules/offer.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/rules/request.h"
+#include "lib/claim/rules/transition.h"
+#include "lib/claim/rules/worker.h"
+#include "lib/claim/transactions/exchange.h"
+#include "lib/claim/transactions/membership.h"
+#include "lib/claim/transactions/plan_writing.h"
+
 namespace torc::store::testing {
 namespace {
 

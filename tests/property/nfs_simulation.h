@@ -1,8 +1,8 @@
 // Several hosts with several processes each on one simulated network filesystem
-// (lib/store/test_nfs.h). Between any two requests anything else may happen: other processes go on,
-// requests and replies get lost or are carried out much later, processes and whole hosts stand
-// still for minutes (the clock of a paused host stands still with it), are killed, or lose their
-// power. All of it follows from the seed. Everything is checked against a History.
+// (lib/store/testing/test_nfs.h). Between any two requests anything else may happen: other
+// processes go on, requests and replies get lost or are carried out much later, processes and whole
+// hosts stand still for minutes (the clock of a paused host stands still with it), are killed, or
+// lose their power. All of it follows from the seed. Everything is checked against a History.
 #pragma once
 
 #include <functional>
@@ -12,10 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/claimer.h"
-#include "lib/store/store.h"
-#include "lib/store/test_nfs.h"
-#include "lib/store/test_world.h"
+#include "lib/store/engine/store.h"
+#include "lib/store/testing/test_nfs.h"
+#include "lib/store/testing/test_world.h"
 #include "tests/property/fiber.h"
 #include "tests/property/nfs_history.h"
 

@@ -16,10 +16,10 @@
 #include <string>
 #include <vector>
 
-#include "lib/store/journal.h"
-#include "lib/store/memory_state.h"
-#include "lib/store/test_disk.h"
-#include "lib/store/test_world.h"
+#include "lib/store/engine/memory_state.h"
+#include "lib/store/journal/journal.h"
+#include "lib/store/testing/test_disk.h"
+#include "lib/store/testing/test_world.h"
 
 #if defined(__SANITIZE_THREAD__)
 // One thread plays all hosts, so one of them works inside a call of another, in any order: what

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "lib/store/memory_state.h"
+#include "lib/store/engine/memory_state.h"
 
 namespace torc::store {
 

@@ -1,5 +1,5 @@
-// The commit files of a store, from the first, against the rules of docs/claims.md. They are read
-// with the store's decoders and judged with nothing of lib/claim but its decoders.
+// The commit files of a store, from the first, against the rules of docs/maintainer/claims.md. They
+// are read with the store's decoders and judged with nothing of lib/claim but its decoders.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "lib/claim/tables.h"
-#include "lib/store/commit_file.h"
+#include "lib/claim/tables/tables.h"
+#include "lib/store/engine/commit_file.h"
 #include "tests/integration/harness.h"
 #include "tests/torture/audit.h"
 

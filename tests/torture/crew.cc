@@ -41,7 +41,8 @@ bool has_threads(pid_t pid) {
          std::string::npos;
 }
 
-// A thread in one of the calls of lib/store/posix_disk.cc or of LMDB that a commit consists of.
+// A thread in one of the calls of lib/store/disk/posix_disk.cc or of LMDB that a commit consists
+// of.
 bool is_writing(pid_t pid) {
   std::error_code gone;
   for (const auto& task :

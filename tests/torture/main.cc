@@ -1,5 +1,5 @@
 // torc-torture: kills and freezes workers on real stores, round after round, and audits each.
-// docs/testing.md says what is held and how it was shown that it can fail.
+// docs/maintainer/testing.md says what is held and how it was shown that it can fail.
 #include <fmt/format.h>
 #include <sys/prctl.h>
 

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "lib/slurm/script.h"
-#include "lib/spec/expand.h"
-#include "lib/spec/load.h"
-#include "lib/spec/placeholder.h"
-#include "lib/store/disk.h"
+#include "lib/spec/expand/expand.h"
+#include "lib/spec/load/load.h"
+#include "lib/spec/text/placeholder.h"
+#include "lib/store/disk/disk.h"
 
 namespace torc::cli {
 namespace {

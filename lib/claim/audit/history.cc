@@ -1,0 +1,248 @@
+#include "lib/claim/audit/history.h"
+
+#include "lib/claim/tables/tables.h"
+#include "lib/store/engine/commit_file.h"
+
+namespace torc::claim {
+
+std::string_view to_string(EventKind kind) {
+  static constexpr std::string_view kNames[kEventKinds] = {
+      "created", "registered",     "released",     "expired",        "claimed",
+      "started", "finished",       "requeued",     "returned",       "canceled",
+      "added",   "action started", "action ended", "action returned"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+void Historian::tell_attempt(Event event, const Job& job, bool claimed, bool started) {
+  if (claimed) {
+    Event claim = event;
+    claim.kind = EventKind::claimed;
+    claim.sequence = job.claim;
+    claim.author = job.worker;
+    claim.at = job.claimed_at;
+    claim.state = JobState::claimed;
+    tell_(claim);
+  }
+  if (started) {
+    event.kind = EventKind::started;
+    event.at = job.outcome.started_at;
+    event.state = JobState::running;
+    tell_(event);
+  }
+}
+
+void Historian::tell_end(Event event, const Before& before, const Job& after) {
+  event.outcome = after.outcome;
+  event.state = after.state;
+  // Of what was lost with its worker others heard later than it ended.
+  const bool lost = is_loss(after.outcome.cause) && event.at != WallTime{};
+  if (after.outcome.ended_at != WallTime{} && !lost) event.at = after.outcome.ended_at;
+  if (after.state == JobState::canceled) {
+    event.kind = EventKind::canceled;
+  } else if (is_over(after.state)) {
+    event.kind = EventKind::finished;
+  } else if (after.attempt < before.attempt) {
+    event.kind = EventKind::returned;
+    event.attempt = before.attempt;
+    event.worker = before.worker;
+    event.outcome = {};
+  } else {
+    event.kind = EventKind::requeued;
+  }
+  tell_(event);
+}
+
+void Historian::job_written(const Context& c, std::uint64_t id, const Job& after) {
+  const auto known = jobs_.find(id);
+  const Before before = known == jobs_.end() ? Before{} : known->second;
+  jobs_[id] = {after.state, after.attempt, after.claim, after.worker};
+  Event event;
+  event.sequence = c.sequence;
+  event.author = c.author;
+  event.at = c.at;
+  event.job = JobId{id};
+  event.attempt = after.attempt;
+  event.worker = after.worker;
+  const bool returned = after.attempt < before.attempt;
+  const bool claimed = !returned && after.claim != 0 && after.claim != before.claim;
+  const bool was_started = !claimed && before.state != JobState::claimed;
+  const bool started = !returned && !was_started && after.state != JobState::claimed &&
+                       after.outcome.started_at != WallTime{};
+  tell_attempt(event, after, claimed, started);
+  const bool live_before = claimed || is_live(before.state);
+  const bool promoted = before.state == JobState::delayed && after.state == JobState::ready;
+  // A person let the failure stand: the attempt has ended before.
+  const bool confirmed = before.state == JobState::pending_failed && is_terminal(after.state);
+  const bool ended = !is_live(after.state) && !promoted && !confirmed &&
+                     (live_before || after.state != before.state);
+  if (ended) tell_end(event, before, after);
+}
+
+// A claim that was given back and left no record: no attempt of the job has ended before.
+void Historian::job_erased(const Context& c, std::uint64_t id) {
+  const auto known = jobs_.find(id);
+  if (known == jobs_.end()) return;
+  Event event;
+  event.sequence = c.sequence;
+  event.author = c.author;
+  event.at = c.at;
+  event.kind = EventKind::returned;
+  event.job = JobId{id};
+  event.attempt = known->second.attempt;
+  event.worker = known->second.worker;
+  jobs_.erase(known);
+  tell_(event);
+}
+
+void Historian::worker_written(const Context& c, const Worker& worker) {
+  known_[raw(worker.epoch)] = worker.status;
+  Event event;
+  event.sequence = c.sequence;
+  event.author = c.author;
+  event.worker = worker.epoch;
+  switch (worker.status) {
+    case WorkerStatus::living:
+      event.kind = EventKind::registered;
+      event.at = worker.info.registered_at;
+      break;
+    case WorkerStatus::released:
+      event.kind = EventKind::released;
+      event.at = worker.gone_at;
+      break;
+    case WorkerStatus::expired:
+      event.kind = EventKind::expired;
+      event.at = worker.gone_at;
+      break;
+  }
+  tell_(event);
+}
+
+void Historian::run_written(const Context& c, std::string_view key, const ActionRun& run) {
+  const auto name = run_in(key);
+  if (!name) return;
+  ActionRun& before = runs_[std::string(key)];
+  Event event;
+  event.sequence = c.sequence;
+  event.author = c.author;
+  event.action = name->action;
+  event.worker = run.worker;
+  if (run.claim != 0 && run.claim != before.claim) {
+    Event start = event;
+    start.kind = EventKind::action_started;
+    start.sequence = run.claim;
+    start.author = run.worker;
+    start.at = run.outcome.started_at;
+    tell_(start);
+    before.state = RunState::running;
+  }
+  if (run.state == RunState::ended && before.state == RunState::running) {
+    event.kind = EventKind::action_ended;
+    event.at = run.outcome.ended_at;
+    event.outcome = run.outcome;
+    tell_(event);
+  } else if (run.state == RunState::due && before.state == RunState::running) {
+    event.kind = EventKind::action_returned;
+    event.at = c.at;
+    tell_(event);
+  }
+  before = run;
+}
+
+void Historian::addition_written(const Context& c, const Origin& origin) {
+  if (!additions_.insert(raw(origin.jobs.first)).second) return;
+  Event event;
+  event.sequence = c.sequence;
+  event.at = origin.at;
+  event.kind = EventKind::added;
+  event.job = origin.jobs.first;
+  event.count = origin.jobs.count;
+  event.parent = origin.parent;
+  event.attempt = origin.attempt;
+  event.by = origin.by;
+  tell_(event);
+}
+
+void Historian::base(std::string_view key, std::string_view value) {
+  const auto id = id_in(Table::job, key);
+  const auto job = id ? decode_job(value) : std::nullopt;
+  if (job) jobs_[*id] = {job->state, job->attempt, job->claim, job->worker};
+}
+
+void Historian::rest(std::string_view key, std::string_view value) {
+  if (const auto id = id_in(Table::job, key)) {
+    const auto job = decode_job(value);
+    // Without a claim it is as if it had never been granted. Of a job that the commits told of, a
+    // newer record is of a commit that came after them.
+    if (job && job->claim != 0 && !jobs_.contains(*id)) job_written({}, *id, *job);
+    return;
+  }
+  if (const auto origin = decode_origin(key, value)) {
+    addition_written({}, *origin);
+    return;
+  }
+  if (is_in(Table::action_run, key)) {
+    const auto run = decode_run(value);
+    if (run && !runs_.contains(std::string(key))) run_written({}, key, *run);
+    return;
+  }
+  const auto epoch = id_in(Table::worker, key);
+  auto worker = epoch ? decode_worker(value) : std::nullopt;
+  if (!worker) return;
+  worker->epoch = WorkerEpoch{*epoch};
+  const WorkerStatus status = worker->status;
+  const auto found = known_.find(*epoch);
+  const auto told = found == known_.end() ? std::nullopt : std::optional(found->second);
+  if (!told) {
+    worker->status = WorkerStatus::living;
+    worker_written({*epoch, worker->epoch, {}}, *worker);  // its epoch is the commit's number
+  }
+  if (status == WorkerStatus::living || told == status) return;
+  worker->status = status;
+  worker_written({0, {}, worker->gone_at}, *worker);
+}
+
+Result<void> Historian::commit(std::uint64_t sequence, std::uint64_t author,
+                               std::string_view writes) {
+  Context c{sequence, WorkerEpoch{author}, {}};
+  const auto nothing = [](std::string_view) {};
+  // The time of the commit is what its worker wrote into its lease.
+  const auto find_time = [&](std::string_view key, std::string_view value) {
+    if (const auto epoch = id_in(Table::lease, key); epoch && *epoch == author) {
+      if (const auto lease = decode_lease(value)) c.at = lease->last_seen;
+    } else if (const auto worker_epoch = id_in(Table::worker, key);
+               worker_epoch && c.at == WallTime{}) {
+      // A commit that ends the lease of another one touches no lease of its own.
+      const auto worker = decode_worker(value);
+      if (worker && *worker_epoch == author) c.at = worker->last_seen;
+      if (worker && worker->status == WorkerStatus::expired) c.at = worker->gone_at;
+    }
+  };
+  const auto told = [&](std::string_view key, std::string_view value) {
+    if (const auto id = id_in(Table::job, key)) {
+      if (const auto job = decode_job(value)) job_written(c, *id, *job);
+    } else if (const auto epoch = id_in(Table::worker, key)) {
+      auto worker = decode_worker(value);
+      if (!worker) return;
+      worker->epoch = WorkerEpoch{*epoch};
+      worker_written(c, *worker);
+    } else if (const auto origin = decode_origin(key, value)) {
+      addition_written(c, *origin);
+    } else if (is_in(Table::action_run, key)) {
+      if (const auto run = decode_run(value)) run_written(c, key, *run);
+    } else if (is_in(Table::workflow, key)) {
+      Event event;
+      event.sequence = sequence;
+      tell_(event);
+    }
+  };
+  const bool good = store::replay(writes, find_time, nothing) &&
+                    store::replay(writes, told, [&](std::string_view key) {
+                      if (const auto id = id_in(Table::job, key)) job_erased(c, *id);
+                    });
+  if (good) return {};
+  return Error{ErrorKind::corrupt,
+               "the writes of commit " + std::to_string(sequence) + " cannot be read",
+               "run `torc verify` on the store"};
+}
+
+}  // namespace torc::claim

@@ -1,0 +1,420 @@
+#include "lib/claim/audit/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "lib/claim/audit/verify_plan.h"
+#include "lib/claim/audit/verify_quota.h"
+#include "lib/claim/audit/verify_user_data.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/retry_counts.h"
+#include "lib/claim/rules/condition.h"
+#include "lib/claim/tables/corruption.h"
+#include "lib/claim/tables/signature.h"
+#include "lib/claim/tables/state.h"
+#include "lib/claim/tables/tables.h"
+
+namespace torc::claim {
+namespace {
+
+// Recounts everything from the records alone. Each check relies on those before it.
+class Audit {
+ public:
+  Audit(const Reader& reader, const PlanTables& plan) : reader_(reader), plan_(plan) {}
+
+  Result<void> run() {
+    TORC_TRY(read_jobs());
+    TORC_TRY(check_countdowns());
+    TORC_TRY(check_passed_over());
+    TORC_TRY(check_overrides());
+    TORC_TRY(check_queues());
+    TORC_TRY(check_workers());
+    TORC_TRY(check_set_aside());
+    TORC_TRY(check_delayed());
+    std::map<std::uint64_t, std::uint64_t> occupied = live_;
+    occupied.insert(ending_.begin(), ending_.end());
+    TORC_TRY(audit_quota(reader_, plan_, occupied));
+    TORC_TRY(check_signatures());
+    TORC_TRY(verify_user_data(reader_, plan_.jobs));
+    return check_tally();
+  }
+
+ private:
+  // States of all jobs: first what their span says, then what their record says.
+  Result<void> read_jobs() {
+    TORC_TRY(each(reader_, Table::countdown, [&](const store::Entry& e) -> Result<void> {
+      const auto id = id_in(Table::countdown, e.key);
+      if (id && plan_.barriers.contains(*id)) return {};
+      return wrong("a countdown without a barrier at " + show_key(e.key));
+    }));
+    State state(reader_);
+    states_.assign(plan_.jobs + 1, JobState::ready);
+    signals_.assign(plan_.jobs + 1, Signal::waits);
+    for (const Span& s : plan_.spans) {
+      if (state.is_open(s.barrier)) continue;
+      std::fill_n(states_.begin() + static_cast<std::ptrdiff_t>(s.first), s.count,
+                  JobState::blocked);
+    }
+    TORC_TRY(each(reader_, Table::job, [&](const store::Entry& e) { return read_job(e); }));
+    for (std::size_t s = 1; s < kSignals; ++s) {
+      const bool told_apart = as_seen_by(static_cast<Signal>(s), plan_.rules) != Signal::waits;
+      if (!told_apart) continue;
+      up_to_[s].assign(states_.size(), 0);
+      for (std::size_t id = 1; id < states_.size(); ++id)
+        up_to_[s][id] = up_to_[s][id - 1] + (signals_[id] == static_cast<Signal>(s) ? 1 : 0);
+    }
+    return {};
+  }
+
+  Result<void> read_job(const store::Entry& e) {
+    const auto id = id_in(Table::job, e.key);
+    const auto job = decode_job(e.value);
+    if (!id || !job) return unreadable(e.key);
+    if (*id == 0 || *id >= states_.size()) return wrong(fmt::format("job {} does not exist", *id));
+    if (job->state == JobState::blocked) {
+      return wrong(fmt::format("the record of job {} says what only its barrier can say", *id));
+    }
+    const bool closed = states_[*id] == JobState::blocked;
+    const bool waits = job->state == JobState::ready || job->state == JobState::held ||
+                       job->state == JobState::delayed;
+    if (closed && ((waits && job->attempt != job->forgiven) ||
+                   (!waits && job->state != JobState::canceled))) {
+      return wrong(fmt::format(
+          "job {} is {} at attempt {} although jobs that it depends on have not completed", *id,
+          to_string(waits ? JobState::blocked : job->state), job->attempt));
+    }
+    const bool needs_claim = is_live(job->state) || job->state == JobState::delayed ||
+                             (is_over(job->state) && job->state != JobState::canceled);
+    if (needs_claim && (job->attempt == 0 || job->claim == 0 || raw(job->worker) == 0)) {
+      return wrong(fmt::format("job {} is {} and was never claimed", *id, to_string(job->state)));
+    }
+    if (job->forgiven > job->attempt || job->lost > job->attempt - job->forgiven ||
+        job->stopped > job->attempt - job->forgiven - job->lost ||
+        job->claim > reader_.sequence()) {
+      return wrong(fmt::format("job {} has impossible numbers", *id));
+    }
+    if (job->revoked != Revoked::no) {
+      if (job->state != JobState::canceled || job->claim == 0) {
+        return wrong(fmt::format("job {} is {} and is to be ended", *id, to_string(job->state)));
+      }
+      ending_[*id] = raw(job->worker);
+    }
+    if (is_suspect(*job)) suspects_[*id] = claim::alone(*job);
+    if (is_passed_over(*job)) passed_over_.emplace_back(*id, job->outcome);
+    signals_[*id] = signal_of(*job);
+    if (job->state != JobState::ready) states_[*id] = job->state;
+    if (job->state == JobState::delayed) delayed_[*id] = job->not_before;
+    if (is_live(job->state)) live_[*id] = raw(job->worker);
+    return {};
+  }
+
+  Result<void> check_countdowns() {
+    State state(reader_);
+    for (const auto& [id, barrier] : plan_.barriers) {
+      Countdown counted;
+      for (const JobRange& r : barrier.upstream)
+        count_edges(r, Condition::afterok, barrier.cancels, counted);
+      const std::uint64_t not_completed = counted.left;
+      for (const Dependency& d : barrier.conditional)
+        count_edges(d.jobs, d.condition, barrier.cancels, counted);
+      const Countdown stored = state.countdown(id);
+      counted.opened = stored.opened;
+      if (stored != counted) {
+        return wrong(fmt::format("barrier {} counts {} jobs to go where {} have not completed", id,
+                                 stored.left, counted.left));
+      }
+      const bool opened = stored.opened.has_value();
+      if (opened ? not_completed > 0 : stored.left == 0) {
+        return wrong(fmt::format("barrier {} is {} and waits for {} jobs", id,
+                                 opened ? "open" : "closed", stored.left));
+      }
+    }
+    return state.sound();
+  }
+
+  void count_edges(const JobRange& range, Condition condition, bool cancels, Countdown& countdown) {
+    std::uint64_t pending = range.count;
+    const auto add = [&](Edge edge, std::uint64_t n) {
+      if (edge != Edge::met) countdown.left += n;
+      if (edge == Edge::unmet) countdown.unmet += n;
+      if (edge == Edge::failed) countdown.failed += n;
+    };
+    for (std::size_t s = 1; s < kSignals; ++s) {
+      if (up_to_[s].empty()) continue;
+      const std::uint64_t n =
+          up_to_[s][raw(range.first) + range.count - 1] - up_to_[s][raw(range.first) - 1];
+      add(judge(static_cast<Signal>(s), condition, cancels), n);
+      pending -= n;
+    }
+    add(judge(Signal::waits, condition, cancels), pending);
+  }
+
+  // Behind a barrier that can no longer open nobody waits, and those that were passed over for it
+  // say so.
+  Result<void> check_passed_over() {
+    State state(reader_);
+    for (const Span& span : plan_.spans) {
+      if (span.barrier == 0 || state.countdown(span.barrier).doom() == EndCause::none) continue;
+      for (std::uint64_t id = span.first; id < span.end(); ++id) {
+        if (states_[id] != JobState::blocked) continue;
+        return wrong(fmt::format("job {} waits for what can no longer be", id));
+      }
+    }
+    for (const auto& [id, outcome] : passed_over_) {
+      const std::uint64_t barrier = plan_.span_of(id).barrier;
+      const std::uint64_t because = raw(outcome.because);
+      if (barrier == 0 || state.countdown(barrier).doom() != outcome.cause) {
+        return wrong(fmt::format("job {} was passed over although it may run", id));
+      }
+      if (because == 0 || because > plan_.jobs)
+        return wrong(fmt::format("job {} was passed over for no job", id));
+      if (outcome.cause == EndCause::unmet) ++unmet_;
+    }
+    return state.sound();
+  }
+
+  Result<void> check_queues() {
+    std::vector<bool> queued(states_.size());
+    State state(reader_);
+    TORC_TRY(each(reader_, Table::ready, [&](const store::Entry& e) -> Result<void> {
+      const auto r = decode_ready(e.key, e.value);
+      if (!r || r->count == 0) return unreadable(e.key);
+      if (r->first == 0 || r->first > plan_.jobs || r->count > plan_.jobs - r->first + 1) {
+        return wrong(fmt::format("a ready queue names jobs {} to {} of {}", r->first, r->end() - 1,
+                                 plan_.jobs));
+      }
+      for (std::uint64_t id = r->first; id < r->end(); ++id) {
+        const Span& span = plan_.span_of(id);
+        const auto rank = state.rank_of(id);
+        if (states_[id] != JobState::ready) {
+          return wrong(
+              fmt::format("job {} is {} and in a ready queue", id, to_string(states_[id])));
+        }
+        if (queued[id]) return wrong(fmt::format("job {} is in the ready queues twice", id));
+        if (r->age != 0 && r->age != state.opened_at(span.barrier)) {
+          return wrong(fmt::format("job {} is in its queue where nobody would look for it", id));
+        }
+        if (!rank || rank->job_class != r->job_class || rank->priority != r->priority) {
+          return wrong(fmt::format("job {} is in a queue of another class or priority", id));
+        }
+        queued[id] = true;
+      }
+      return {};
+    }));
+    for (std::uint64_t id = 1; id < states_.size(); ++id) {
+      if (states_[id] == JobState::ready && !queued[id]) {
+        return wrong(fmt::format("job {} is ready and in no queue", id));
+      }
+    }
+    return {};
+  }
+
+  Result<void> check_workers() {
+    std::uint64_t held = 0;
+    std::uint64_t ending = 0;
+    State state(reader_);
+    TORC_TRY(each(reader_, Table::lease, [&](const store::Entry& e) -> Result<void> {
+      const auto epoch = id_in(Table::lease, e.key);
+      const auto lease = decode_lease(e.value);
+      if (!epoch || !lease) return unreadable(e.key);
+      ++living_;
+      const auto worker = state.worker(WorkerEpoch{*epoch});
+      if (worker) hosts_[name_hash(worker->info.host)].insert(*epoch);
+      if (!worker || worker->status != WorkerStatus::living) {
+        return wrong(fmt::format("worker {} has a lease and is not living", *epoch));
+      }
+      held += lease->held.size();
+      for (std::uint64_t id : lease->held) {
+        const auto it = live_.find(id);
+        if (it == live_.end() || it->second != *epoch) {
+          return wrong(
+              fmt::format("worker {} claims to hold job {}, which it does not", *epoch, id));
+        }
+      }
+      ending += lease->ending.size();
+      for (std::uint64_t id : lease->ending) {
+        const auto it = ending_.find(id);
+        if (it == ending_.end() || it->second != *epoch) {
+          return wrong(
+              fmt::format("worker {} is to end job {}, which was not canceled", *epoch, id));
+        }
+      }
+      return {};
+    }));
+    if (held != live_.size())
+      return wrong("a job is claimed or running by a worker that does not hold it");
+    if (ending != ending_.size())
+      return wrong("a canceled job is to be ended by a worker that does not know of it");
+    TORC_TRY(check_hosts());
+    return each(reader_, Table::worker, [&](const store::Entry& e) -> Result<void> {
+      const auto epoch = id_in(Table::worker, e.key);
+      const auto worker = decode_worker(e.value);
+      if (!epoch || !worker) return unreadable(e.key);
+      if (worker->status == WorkerStatus::living && !reader_.get(Key(Table::lease, *epoch))) {
+        return wrong(fmt::format("worker {} is living and has no lease", *epoch));
+      }
+      return {};
+    });
+  }
+
+  Result<void> check_hosts() {
+    std::map<std::uint64_t, std::set<std::uint64_t>> listed;
+    TORC_TRY(each(reader_, Table::host, [&](const store::Entry& e) -> Result<void> {
+      if (e.key.size() != 17) return unreadable(e.key);
+      const auto number = [&](std::size_t at) {
+        std::uint64_t n = 0;
+        for (const char c : e.key.substr(at, 8)) n = (n << 8) | static_cast<std::uint8_t>(c);
+        return n;
+      };
+      listed[number(1)].insert(number(9));
+      return {};
+    }));
+    if (listed == hosts_) return {};
+    return wrong("the living workers are not those that are listed by host");
+  }
+
+  Result<void> check_set_aside() {
+    std::uint64_t listed = 0;
+    TORC_TRY(each(reader_, Table::set_aside, [&](const store::Entry& e) -> Result<void> {
+      const auto id = id_in(Table::set_aside, e.key);
+      if (!id || *id >= states_.size() || !is_set_aside(states_[*id])) {
+        return wrong("a job that has not failed is listed as such at " + show_key(e.key));
+      }
+      ++listed;
+      return {};
+    }));
+    const auto there = std::count_if(states_.begin() + 1, states_.end(), is_set_aside);
+    if (listed != static_cast<std::uint64_t>(there))
+      return wrong("a failed job is not listed as such");
+    return {};
+  }
+
+  Result<void> check_delayed() {
+    std::uint64_t listed = 0;
+    TORC_TRY(each(reader_, Table::delayed, [&](const store::Entry& e) -> Result<void> {
+      const auto id = delayed_in(e.key);
+      const auto known = id ? delayed_.find(*id) : delayed_.end();
+      if (known == delayed_.end() || delayed_key(known->second, *id) != e.key) {
+        return wrong("a job that is not delayed until then is listed as such at " +
+                     show_key(e.key));
+      }
+      ++listed;
+      return {};
+    }));
+    if (listed == delayed_.size()) return {};
+    return wrong("a delayed job is not listed as such: nobody would try it again");
+  }
+
+  // What single jobs have of their own.
+  Result<void> check_overrides() {
+    std::size_t alone = 0;
+    TORC_TRY(each(reader_, Table::own_rank, [&](const store::Entry& e) -> Result<void> {
+      const auto id = id_in(Table::own_rank, e.key);
+      const auto rank = decode_rank(e.value);
+      if (!id || !rank) return unreadable(e.key);
+      if (*id == 0 || *id > plan_.jobs) return wrong(fmt::format("job {} does not exist", *id));
+      const auto value = reader_.get(Key(Table::job_class).be32(rank->job_class));
+      const auto job_class = value ? decode_class(*value) : std::nullopt;
+      if (!job_class) {
+        return wrong(fmt::format("job {} has no readable resource class of its own", *id));
+      }
+      if (job_class->alone == Alone::no) return {};
+      const auto suspect = suspects_.find(*id);
+      if (suspect == suspects_.end())
+        return wrong(fmt::format("job {} is no suspect and is to run alone", *id));
+      if (suspect->second != job_class->alone)
+        return wrong(fmt::format("job {} is another suspect than its class says", *id));
+      ++alone;
+      return {};
+    }));
+    if (alone != suspects_.size()) return wrong("a suspect is not to run alone");
+    TORC_TRY(each(reader_, Table::handler, [&](const store::Entry& e) -> Result<void> {
+      if (id_in(Table::handler, e.key) && decode_handler(e.value)) return {};
+      return unreadable(e.key);
+    }));
+    return each(reader_, Table::retries, [&](const store::Entry& e) -> Result<void> {
+      const auto id = id_in(Table::retries, e.key);
+      if (!id || !decode_retries(e.value)) return unreadable(e.key);
+      if (*id == 0 || *id > plan_.jobs) return wrong(fmt::format("job {} does not exist", *id));
+      return {};
+    });
+  }
+
+  Result<void> check_signatures() {
+    return each(reader_, Table::signature, [&](const store::Entry& e) -> Result<void> {
+      const auto id = id_in(Table::signature, e.key);
+      if (!id || !decode_signature(e.value)) return unreadable(e.key);
+      if (*id == 0 || *id >= states_.size())
+        return wrong(fmt::format("job {}, which does not exist, has files", *id));
+      return {};
+    });
+  }
+
+  Result<void> check_tally() {
+    State state(reader_);
+    const Tally stored = state.tally();
+    TORC_TRY(state.sound());
+    Tally counted;
+    for (std::size_t id = 1; id < states_.size(); ++id)
+      ++counted.counts[static_cast<std::size_t>(states_[id])];
+    for (std::size_t s = 0; s < kJobStates; ++s) {
+      if (stored.counts[s] == counted.counts[s]) continue;
+      return wrong(fmt::format("{} jobs are counted as {} where {} are", stored.counts[s],
+                               to_string(static_cast<JobState>(s)), counted.counts[s]));
+    }
+    if (stored.unmet != unmet_) {
+      return wrong(
+          fmt::format("{} jobs are counted as not needed where {} are", stored.unmet, unmet_));
+    }
+    if (stored.ending != ending_.size()) {
+      return wrong(fmt::format("{} canceled jobs are counted as still to be ended where {} are",
+                               stored.ending, ending_.size()));
+    }
+    // Whether failures wait for a person nothing else in the tables tells.
+    const unsigned told = stored.rules & ~unsigned{rule::kPendingFailed};
+    if (told != plan_.rules) return wrong("what counts in this workflow is written wrong");
+    if (stored.living != living_) {
+      return wrong(
+          fmt::format("{} workers are counted as living where {} are", stored.living, living_));
+    }
+    if (stored.hosts != hosts_.size()) {
+      return wrong(fmt::format("{} hosts are counted where living workers are on {}", stored.hosts,
+                               hosts_.size()));
+    }
+    return {};
+  }
+
+  const Reader& reader_;
+  const PlanTables& plan_;
+  std::vector<JobState> states_;                            // by id; [0] is no job
+  std::vector<Signal> signals_;                             // the same
+  std::array<std::vector<std::uint64_t>, kSignals> up_to_;  // jobs with ids up to this, by signal
+  std::vector<std::pair<std::uint64_t, Outcome>> passed_over_;
+  std::uint64_t unmet_ = 0;
+  std::map<std::uint64_t, std::uint64_t> live_;    // job -> worker
+  std::map<std::uint64_t, std::uint64_t> ending_;  // canceled job -> worker that is to end it
+  std::map<std::uint64_t, WallTime> delayed_;
+  std::map<std::uint64_t, Alone> suspects_;
+  std::uint64_t living_ = 0;
+  std::map<std::uint64_t, std::set<std::uint64_t>> hosts_;  // hash of the name -> living workers
+};
+
+}  // namespace
+
+Result<void> verify_state(const Reader& reader) {
+  if (!reader.get(Key(Table::workflow))) return read_workflow(reader).error();
+  TORC_ASSIGN(const PlanTables plan, audit_plan(reader));
+  TORC_TRY(audit_additions(reader, plan.jobs));
+  TORC_TRY(audit_actions(reader));
+  TORC_TRY(Audit(reader, plan).run());
+  // Last: of what does not agree the audits say more.
+  TORC_TRY(read_workflow(reader));
+  return {};
+}
+
+}  // namespace torc::claim

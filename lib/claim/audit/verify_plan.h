@@ -1,0 +1,31 @@
+// The part of verify_state that never changes once written: spans, templates, barriers and who is
+// upstream of them. What it learns serves the checks of the part that does change.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/claim/tables/tables.h"
+#include "lib/claim/tables/transaction.h"
+
+namespace torc::claim {
+
+struct PlanTables {
+  std::vector<Span> spans;  // of all jobs, in order
+  std::map<std::uint64_t, Barrier> barriers;
+  std::uint64_t jobs = 0;
+  std::uint8_t rules = 0;                                     // of `rule`, as the records have them
+  [[nodiscard]] const Span& span_of(std::uint64_t id) const;  // precondition: 1 <= id <= jobs
+};
+
+// An error names the first contradiction.
+Result<PlanTables> audit_plan(const Reader& reader);
+
+// Where added jobs come from, and that no definition is lost. `jobs`: how many there are.
+Result<void> audit_additions(const Reader& reader, std::uint64_t jobs);
+
+}  // namespace torc::claim

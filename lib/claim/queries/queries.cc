@@ -1,0 +1,183 @@
+#include "lib/claim/queries/queries.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "lib/base/codec.h"
+#include "lib/claim/queries/extent.h"
+#include "lib/claim/rules/action.h"
+#include "lib/claim/rules/transition.h"
+#include "lib/claim/tables/state.h"
+#include "lib/claim/tables/tables.h"
+
+namespace torc::claim {
+
+Result<WorkflowState> read_workflow(const Reader& reader) {
+  const auto value = reader.get(Key(Table::workflow));
+  if (!value) {
+    return Error{ErrorKind::not_found, "the store holds no workflow", "make one with `torc init`"};
+  }
+  const auto record = decode_workflow(*value);
+  State state(reader);
+  if (!record) state.damaged(Key(Table::workflow));
+  WorkflowState out;
+  if (record) {
+    out.name = record->name;
+    out.max_failures = record->max_failures;
+  }
+  if (const auto settings = reader.get(Key(Table::settings))) out.settings = *settings;
+  const Tally tally = state.tally();
+  out.counts = tally.counts;
+  out.unmet = tally.unmet;
+  out.ending = tally.ending;
+  out.jobs = extent(state);
+  if ((tally.rules & rule::kActions) != 0) {
+    const auto actions = reader.get(Key(Table::action));
+    const auto known = actions ? decode_action_tally(*actions) : std::nullopt;
+    if (!known) state.damaged(Key(Table::action));
+    out.actions = known.value_or(ActionTally{});
+  }
+  TORC_TRY(state.sound());
+  return out;
+}
+
+std::optional<Job> read_job(const Reader& reader, JobId id) {
+  return State(reader).job(raw(id));
+}
+
+std::optional<Template> read_template(const Reader& reader, JobId id) {
+  if (raw(id) == 0 || raw(id) == UINT64_MAX) return std::nullopt;
+  const auto entry = reader.seek_before(Key(Table::job_template, raw(id) + 1));
+  if (!entry) return std::nullopt;
+  auto found = decode_template(entry->key, entry->value);
+  if (!found || raw(id) - raw(found->first) >= found->count) return std::nullopt;
+  return found;
+}
+
+JobClass read_class(const Reader& reader, std::uint32_t job_class) {
+  return State(reader).job_class(job_class);
+}
+
+bool is_held_by(const Reader& reader, const ClaimToken& token) {
+  const auto job = read_job(reader, token.job);
+  return job && token.claim != 0 && is_live(job->state) && token_of(token.job, *job) == token;
+}
+
+std::uint64_t read_edition(const Reader& reader) {
+  const auto value = reader.get(Key(Table::edition));
+  return value ? Decoder(*value).varint() : 0;
+}
+
+Result<void> scan_sweeps(const Reader& reader, const std::function<bool(const Template&)>& visit) {
+  State state(reader);
+  std::string from(1, static_cast<char>(Table::sweep));
+  while (const auto entry = reader.seek(from)) {
+    if (!is_in(Table::sweep, entry->key)) break;
+    const auto id = id_in(Table::sweep, entry->key);
+    const auto sweep = id ? read_template(reader, JobId{*id}) : std::nullopt;
+    if (!sweep) {
+      state.damaged(entry->key);
+      break;
+    }
+    from.assign(entry->key).push_back('\0');
+    if (!visit(*sweep)) break;
+  }
+  return state.sound();
+}
+
+Result<void> scan_templates(const Reader& reader,
+                            const std::function<bool(const Template&)>& visit) {
+  State state(reader);
+  (void)extent(state);
+  TORC_TRY(state.sound());
+  std::uint64_t next = 1;
+  reader.scan_prefix(Key(Table::job_template), [&](const store::Entry& e) {
+    const auto t = decode_template(e.key, e.value);
+    if (!t) {
+      state.damaged(e.key);
+    } else if (raw(t->first) != next) {
+      state.contradicts(
+          fmt::format("a template begins at job {} where {} follows", raw(t->first), next));
+    }
+    if (!state.sound()) return false;
+    next += t->count;
+    return visit(*t);
+  });
+  return state.sound();
+}
+
+Result<std::vector<JobId>> find_by_name_hash(const Reader& reader, std::uint64_t hash) {
+  State state(reader);
+  std::vector<JobId> ids;
+  reader.scan_prefix(Key(Table::name, hash), [&](const store::Entry& e) {
+    const auto id = named_in(e.key);
+    if (!id) state.damaged(e.key);
+    if (id) ids.push_back(JobId{*id});
+    return id.has_value();
+  });
+  TORC_TRY(state.sound());
+  return ids;
+}
+
+Result<void> scan_classes(const Reader& reader, const std::function<bool(const JobClass&)>& visit) {
+  State state(reader);
+  std::uint32_t next = 0;
+  reader.scan_prefix(Key(Table::job_class), [&](const store::Entry& e) {
+    const bool follows = e.key == std::string_view(Key(Table::job_class).be32(next++));
+    const auto c = follows ? decode_class(e.value) : std::nullopt;
+    if (!c) state.damaged(e.key);
+    return c && visit(*c);
+  });
+  return state.sound();
+}
+
+Result<void> scan_ready_classes(const Reader& reader,
+                                const std::function<bool(const JobClass&, JobId head)>& visit) {
+  State state(reader);
+  Key from(Table::ready);
+  while (const auto entry = reader.seek(from)) {
+    if (!is_in(Table::ready, entry->key)) break;
+    const auto range = decode_ready(entry->key, entry->value);
+    if (!range) {
+      state.damaged(entry->key);
+      break;
+    }
+    const JobClass job_class = state.job_class(range->job_class);
+    if (!state.sound() || !visit(job_class, JobId{range->first})) break;
+    if (range->job_class == std::numeric_limits<std::uint32_t>::max()) break;
+    from = Key(Table::ready).be32(range->job_class + 1);
+  }
+  return state.sound();
+}
+
+std::optional<Expense> read_expense(const Reader& reader) {
+  const auto value = reader.get(Key(Table::expense));
+  return value ? decode_expense(*value) : std::nullopt;
+}
+
+Result<std::uint64_t> count_jobs(const Reader& reader) {
+  State state(reader);
+  const Tally tally = state.tally();
+  TORC_TRY(state.sound());
+  return tally.jobs();
+}
+
+DependencySet read_dependencies(const Reader& reader, JobId id) {
+  State state(reader);
+  DependencySet set;
+  const Span* span = state.span_of(raw(id));
+  if (span == nullptr || span->barrier == 0) return set;
+  auto barrier = state.barrier(span->barrier);
+  if (!barrier) return set;
+  set.upstream = std::move(barrier->upstream);
+  set.conditional = std::move(barrier->conditional);
+  set.cancels = barrier->cancels;
+  return set;
+}
+
+std::optional<Rank> read_rank(const Reader& reader, JobId id) {
+  return State(reader).rank_of(raw(id));
+}
+
+}  // namespace torc::claim

@@ -1,0 +1,57 @@
+// What a workflow is and how far it is, read without changing anything: single jobs, entries and
+// classes. job_scan.h visits jobs, workers.h workers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/claim/rules/budget.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/rules/workflow_state.h"
+#include "lib/claim/tables/tables.h"
+#include "lib/claim/tables/transaction.h"
+
+namespace torc::claim {
+
+// O(1). Error corrupt also where counters, spans and templates do not agree on how many jobs there
+// are.
+[[nodiscard]] Result<WorkflowState> read_workflow(const Reader& reader);
+[[nodiscard]] std::optional<Job> read_job(const Reader& reader, JobId id);
+// Whether the attempt with this token has its job: claimed or running, and not taken back. All of
+// the token counts: the number of an attempt that was given back before it started is used again.
+[[nodiscard]] bool is_held_by(const Reader& reader, const ClaimToken& token);
+// Number of the commit that changed recipes last; 0: they are those of the first commit.
+[[nodiscard]] std::uint64_t read_edition(const Reader& reader);
+// How many jobs there are; the first of an addition is the next.
+[[nodiscard]] Result<std::uint64_t> count_jobs(const Reader& reader);
+// The template of a job; nullopt: no such job.
+[[nodiscard]] std::optional<Template> read_template(const Reader& reader, JobId id);
+[[nodiscard]] JobClass read_class(const Reader& reader, std::uint32_t job_class);
+// Where a job waits; nullopt: no such job.
+[[nodiscard]] std::optional<Rank> read_rank(const Reader& reader, JobId id);
+// What a job waits for or waited for, without its members.
+[[nodiscard]] DependencySet read_dependencies(const Reader& reader, JobId id);
+// nullopt: the workflow has no budget.
+[[nodiscard]] std::optional<Expense> read_expense(const Reader& reader);
+
+// The scans answer with Error corrupt when they meet a record that cannot be read, or that does not
+// agree with the templates and the counters; `visit` may have been called before. None of them
+// makes more steps than there are jobs and records.
+//
+// Every template with more than one job, in id order: to find a job by its name.
+Result<void> scan_sweeps(const Reader& reader, const std::function<bool(const Template&)>& visit);
+// Every template, in id order: to look at all names.
+Result<void> scan_templates(const Reader& reader,
+                            const std::function<bool(const Template&)>& visit);
+// Ids of the single-job templates with this name hash (usually one).
+Result<std::vector<JobId>> find_by_name_hash(const Reader& reader, std::uint64_t hash);
+Result<void> scan_classes(const Reader& reader, const std::function<bool(const JobClass&)>& visit);
+// Every class that has ready jobs, with the job of each that a claim would look at first.
+Result<void> scan_ready_classes(const Reader& reader,
+                                const std::function<bool(const JobClass&, JobId head)>& visit);
+
+}  // namespace torc::claim

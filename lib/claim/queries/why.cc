@@ -1,0 +1,91 @@
+#include "lib/claim/queries/why.h"
+
+#include <algorithm>
+
+#include "lib/claim/queries/job_scan.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/rules/condition.h"
+#include "lib/claim/tables/state.h"
+
+namespace torc::claim {
+namespace {
+
+// Nobody makes so long a chain; a damaged store may have a ring.
+constexpr int kLongestChain = 100'000;
+
+bool holds(const JobRange& range, JobId id) {
+  return raw(id) - raw(range.first) < range.count;
+}
+
+// The condition that is not met; afterok when all are.
+Condition open_condition(const Reader& reader, JobId id, JobId upstream, const Job& job) {
+  for (const Condition c : conditions_between(reader, id, upstream)) {
+    if (judge(signal_of(job), c, false) != Edge::met) return c;
+  }
+  return Condition::afterok;
+}
+
+Awaited awaited_of(const Reader& reader, JobId id, JobId upstream) {
+  const Job job = read_job(reader, upstream).value_or(Job{});
+  return {upstream, job.state, open_condition(reader, id, upstream, job)};
+}
+
+}  // namespace
+
+JobId root_of_cancellation(const Reader& reader, JobId id) {
+  for (int step = 0; step < kLongestChain; ++step) {
+    const auto job = read_job(reader, id);
+    if (!job || !is_passed_over(*job) || raw(job->outcome.because) == 0) break;
+    id = job->outcome.because;
+  }
+  return id;
+}
+
+std::vector<Condition> conditions_between(const Reader& reader, JobId id, JobId upstream) {
+  State state(reader);
+  std::vector<Condition> found;
+  const Span* span = state.span_of(raw(id));
+  const auto barrier =
+      span == nullptr || span->barrier == 0 ? std::nullopt : state.barrier(span->barrier);
+  if (!barrier) return found;
+  const auto in = [&](const JobRange& r) { return holds(r, upstream); };
+  if (std::any_of(barrier->upstream.begin(), barrier->upstream.end(), in))
+    found.push_back(Condition::afterok);
+  for (const Dependency& d : barrier->conditional) {
+    if (in(d.jobs)) found.push_back(d.condition);
+  }
+  return found;
+}
+
+Obstacles obstacles_of(const Reader& reader, JobId id, std::size_t most) {
+  Obstacles found;
+  const auto job = read_job(reader, id);
+  if (!job) return found;
+  if (is_passed_over(*job)) {
+    found.cause = awaited_of(reader, id, job->outcome.because);
+    return found;
+  }
+  if (job->state == JobState::blocked || job->state == JobState::held) {
+    State state(reader);
+    const Span* span = state.span_of(raw(id));
+    const std::uint64_t barrier = span == nullptr ? 0 : span->barrier;
+    if (barrier != 0 && !state.is_open(barrier)) found.awaiting = state.countdown(barrier).left;
+    for (const JobId up : waits_for(reader, id, most))
+      found.awaited.push_back(awaited_of(reader, id, up));
+    return found;
+  }
+  if (job->state != JobState::ready) return found;
+  State state(reader);
+  const auto rank = state.rank_of(raw(id));
+  if (!rank) return found;
+  const JobClass job_class = state.job_class(rank->job_class);
+  if (job_class.limit != 0) {
+    if (auto limit = read_limit(reader, job_class.limit); limit && limit->is_full())
+      found.limit = std::move(limit);
+  }
+  if (const auto expense = read_expense(reader); expense && is_beyond(*expense, job_class.need))
+    found.budget = expense;
+  return found;
+}
+
+}  // namespace torc::claim

@@ -1,0 +1,152 @@
+#include "lib/claim/queries/workers.h"
+
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/rules/transition.h"
+#include "lib/claim/tables/state.h"
+
+namespace torc::claim {
+namespace {
+
+// Fills in what the lease of a living worker says.
+Worker with_lease(Worker worker, const std::optional<Lease>& lease) {
+  if (!lease) return worker;
+  worker.renewals = lease->renewals;
+  worker.last_seen = lease->last_seen;
+  worker.finished = lease->finished;
+  worker.held = lease->held.size();
+  worker.ttl = lease->ttl;
+  worker.ending = lease->ending.size();
+  worker.barred = lease->barred;
+  return worker;
+}
+
+}  // namespace
+
+Key host_key(std::string_view host, WorkerEpoch epoch) {
+  return Key(Table::host, name_hash(host)).be64(raw(epoch));
+}
+
+std::optional<WorkerEpoch> first_on(State& state, std::string_view host, std::uint64_t from) {
+  const Key prefix(Table::host, name_hash(host));
+  const Key at = host_key(host, WorkerEpoch{from});
+  const auto entry = state.reader().seek(at);
+  if (!entry || !entry->key.starts_with(std::string_view(prefix))) return std::nullopt;
+  // A key of another length would give an epoch below `from`, and whoever asks on no end.
+  if (entry->key.size() != std::string_view(at).size()) {
+    state.damaged(entry->key);
+    return std::nullopt;
+  }
+  std::uint64_t epoch = 0;
+  for (const char c : entry->key.substr(std::string_view(prefix).size())) {
+    epoch = (epoch << 8) | static_cast<std::uint8_t>(c);
+  }
+  return WorkerEpoch{epoch};
+}
+
+Result<std::optional<Worker>> find_worker(const Reader& reader, WorkerEpoch epoch) {
+  State state(reader);
+  auto worker = state.worker(epoch);
+  const auto lease = state.lease(epoch);
+  TORC_TRY(state.sound());
+  if (!worker) return std::optional<Worker>();
+  return std::optional(with_lease(*std::move(worker), lease));
+}
+
+std::optional<Worker> read_worker(const Reader& reader, WorkerEpoch epoch) {
+  auto found = find_worker(reader, epoch);
+  return found.ok() ? *std::move(found) : std::nullopt;
+}
+
+Result<void> scan_workers(const Reader& reader, bool living_only,
+                          const std::function<bool(const Worker&)>& visit) {
+  const Table table = living_only ? Table::lease : Table::worker;
+  State state(reader);
+  std::string from(1, static_cast<char>(table));
+  while (const auto entry = reader.seek(from)) {
+    const auto epoch = state.id_of(table, entry);
+    if (!epoch) break;
+    from.assign(entry->key).push_back('\0');  // a key that is one byte longer is not passed over
+    auto worker = state.worker(WorkerEpoch{*epoch});
+    if (!worker) state.damaged(Key(Table::worker, *epoch));
+    const auto lease = state.lease(WorkerEpoch{*epoch});
+    TORC_TRY(state.sound());
+    if (!visit(with_lease(*std::move(worker), lease))) break;
+  }
+  return state.sound();
+}
+
+Result<Crowd> read_crowd(const Reader& reader) {
+  State state(reader);
+  const Tally tally = state.tally();
+  TORC_TRY(state.sound());
+  return Crowd{tally.living, tally.hosts, tally.job_time, tally.of(JobState::ready)};
+}
+
+Result<std::optional<Worker>> newest_worker(const Reader& reader) {
+  const char after_all = static_cast<char>(static_cast<char>(Table::lease) + 1);
+  State state(reader);
+  const auto epoch = state.id_of(Table::lease, reader.seek_before({&after_all, 1}));
+  TORC_TRY(state.sound());
+  if (!epoch) return std::optional<Worker>();
+  return find_worker(reader, WorkerEpoch{*epoch});
+}
+
+store::BeatPlace beat_place(const Worker& worker) {
+  return {raw(worker.epoch),
+          worker.info.own_beat_file ? store::BeatFile::own : store::BeatFile::shared};
+}
+
+store::BeatPlace beat_place(const Reader& reader, WorkerEpoch worker) {
+  const auto known = read_worker(reader, worker);
+  return known ? beat_place(*known) : store::BeatPlace{raw(worker), store::BeatFile::own};
+}
+
+Result<bool> is_anybody_of(const Reader& reader, std::uint64_t first, std::uint64_t last) {
+  State state(reader);
+  const auto epoch = state.id_of(Table::lease, reader.seek(Key(Table::lease, first)));
+  TORC_TRY(state.sound());
+  return epoch && *epoch <= last;
+}
+
+Result<std::vector<WorkerEpoch>> workers_on(const Reader& reader, std::string_view host) {
+  State state(reader);
+  std::vector<WorkerEpoch> found;
+  for (auto epoch = first_on(state, host, 0); epoch;
+       epoch = first_on(state, host, raw(*epoch) + 1)) {
+    found.push_back(*epoch);
+    if (raw(*epoch) == UINT64_MAX) break;
+  }
+  TORC_TRY(state.sound());
+  return found;
+}
+
+std::vector<ClaimToken> read_revoked(const Reader& reader, WorkerEpoch worker) {
+  State state(reader);
+  std::vector<ClaimToken> tokens;
+  const auto lease = state.lease(worker);
+  if (!lease) return tokens;
+  for (std::uint64_t id : lease->ending) {
+    if (const auto job = state.open_record(id)) tokens.push_back(token_of(JobId{id}, *job));
+  }
+  return tokens;
+}
+
+Result<std::vector<WorkerEpoch>> successors(const Reader& reader, WorkerEpoch self,
+                                            std::size_t count) {
+  State state(reader);
+  std::vector<WorkerEpoch> ring;
+  const auto collect = [&](std::uint64_t from, std::uint64_t to) {  // [from, to)
+    while (ring.size() < count && from < to) {
+      const auto epoch = state.id_of(Table::lease, reader.seek(Key(Table::lease, from)));
+      if (!epoch || *epoch >= to) return;
+      ring.push_back(WorkerEpoch{*epoch});
+      from = *epoch + 1;
+    }
+  };
+  collect(raw(self) + 1, UINT64_MAX);
+  collect(0, raw(self));
+  TORC_TRY(state.sound());
+  return ring;
+}
+
+}  // namespace torc::claim

@@ -1,0 +1,103 @@
+#include "lib/claim/rules/lease.h"
+
+#include <gtest/gtest.h>
+
+namespace torc::claim {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr auto kTtl = minutes(5);
+constexpr auto kGap = minutes(3);
+
+TEST(Lease, a_beat_is_a_fifth_of_the_ttl_until_the_crowd_is_large) {
+  EXPECT_EQ(beat_interval(minutes(5), 10), seconds(60));
+  EXPECT_EQ(beat_interval(minutes(5), 300), seconds(60));
+  EXPECT_EQ(beat_interval(minutes(5), 1000), seconds(200));
+  EXPECT_EQ(beat_interval(seconds(10), 1), seconds(2));
+}
+
+TEST(Lease, silence_of_a_whole_ttl_in_spaced_looks_expires) {
+  BootTime now = minutes(7);
+  Observation o = first_look(1, 1, now);
+  for (int i = 0; i < 4; ++i) {
+    o = observe(o, 1, 1, now += minutes(1), kGap);
+    EXPECT_FALSE(is_expired(o, kTtl));
+  }
+  EXPECT_TRUE(is_expired(observe(o, 1, 1, now + minutes(1), kGap), kTtl));
+}
+
+TEST(Lease, either_counter_that_changes_starts_the_silence_again) {
+  for (auto [renewals, beats] : {std::pair{2, 1}, {1, 2}, {0, 1}}) {
+    Observation o = first_look(1, 1, minutes(1));
+    o = observe(o, 1, 1, minutes(3), kGap);
+    o = observe(o, static_cast<std::uint64_t>(renewals), static_cast<std::uint64_t>(beats),
+                minutes(5), kGap);
+    EXPECT_EQ(o.silent, minutes(0));
+    EXPECT_EQ(o.looks, 0U);
+  }
+}
+
+TEST(Lease, fewer_than_three_looks_never_expire) {
+  Observation o = first_look(1, 1, minutes(0));
+  o = observe(o, 1, 1, minutes(3), kGap);
+  o = observe(o, 1, 1, minutes(6), kGap);
+  EXPECT_GE(o.silent, kTtl);
+  EXPECT_FALSE(is_expired(o, kTtl));
+}
+
+TEST(Lease, looks_in_quick_succession_are_one_look) {
+  Observation o = first_look(1, 1, minutes(0));
+  BootTime now = minutes(3);
+  o = observe(o, 1, 1, now, kGap);
+  for (int i = 0; i < 10; ++i) o = observe(o, 1, 1, now += seconds(1), kGap);
+  EXPECT_EQ(o.looks, 1U);
+  o = observe(o, 1, 1, now += minutes(1), kGap);
+  EXPECT_EQ(o.silent, minutes(4) + seconds(10));  // and no time is lost
+}
+
+TEST(Lease, an_observer_that_was_stalled_itself_starts_over) {
+  Observation o = first_look(1, 1, minutes(0));
+  for (int i = 1; i <= 4; ++i) o = observe(o, 1, 1, minutes(i), kGap);
+  o = observe(o, 1, 1, minutes(24), kGap);  // the filesystem hung for everybody
+  EXPECT_FALSE(is_expired(o, kTtl));
+  EXPECT_EQ(o.silent, minutes(0));
+  EXPECT_EQ(o.looks, 0U);
+}
+
+TEST(Lease, a_crowd_has_longer_leases) {
+  EXPECT_EQ(lease_ttl(seconds(300), 1), seconds(300));
+  EXPECT_EQ(lease_ttl(seconds(300), 4000), seconds(4000));
+  EXPECT_EQ(lease_ttl(seconds(10), 1), seconds(10));
+}
+
+// What it runs in the name of the longer lease goes on until that has run out.
+TEST(Lease, a_lease_that_was_longer_gets_shorter_only_as_fast_as_time_goes) {
+  const BootTime fenced = minutes(10) + fencing_limit(seconds(4000));
+  EXPECT_EQ(promised_ttl(seconds(300), fenced, minutes(10)), seconds(4000));
+  EXPECT_EQ(promised_ttl(seconds(300), fenced, minutes(10) + seconds(1200)), seconds(2000));
+  EXPECT_EQ(promised_ttl(seconds(300), fenced, fenced), seconds(300));
+  EXPECT_EQ(promised_ttl(seconds(5000), fenced, minutes(10)), seconds(5000));
+}
+
+TEST(Lease, a_worker_fences_itself_well_before_others_may_expire_it) {
+  EXPECT_EQ(fencing_limit(kTtl), kTtl * 6 / 10);
+}
+
+TEST(Lease, beats_come_as_asked_and_in_a_crowd_the_lease_grows_with_them) {
+  using std::chrono::seconds;
+  EXPECT_EQ(beat_interval(seconds(300), 10, seconds(20)), seconds(20));
+  EXPECT_EQ(lease_ttl(seconds(300), 10, seconds(20)), seconds(300));
+  EXPECT_EQ(beat_interval(seconds(300), 200, seconds(20)), seconds(40));
+  EXPECT_EQ(lease_ttl(seconds(300), 200, seconds(20)), seconds(600));
+  // What no flag gives, and a forged record may.
+  const seconds most(std::int64_t{1} << 33);
+  EXPECT_EQ(beat_of(most, seconds(1), most), seconds(8'000'000'000));
+  EXPECT_EQ(lease_ttl(most, UINT32_MAX, seconds(1)), seconds(8'000'000'000));
+  EXPECT_EQ(beat_of(seconds(600), seconds(300), seconds(20)), seconds(40));
+  EXPECT_EQ(beat_of(seconds(600), seconds(300), seconds(0)), seconds(120));
+}
+
+}  // namespace
+}  // namespace torc::claim

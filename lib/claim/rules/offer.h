@@ -1,0 +1,73 @@
+// What a worker offers to jobs, and which of them fit into it: pure.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "lib/base/clock.h"
+#include "lib/base/units.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/rules/worker.h"
+
+namespace torc::claim {
+
+// What the worker could start now, and beyond that what it wants to hold ready.
+struct Offer {
+  std::uint32_t cpus = 0;  // free now
+  std::uint32_t gpus = 0;
+  ByteCount memory;
+  std::uint32_t total_cpus = 0;  // a job that needs more than the total never fits
+  std::uint32_t total_gpus = 0;
+  ByteCount total_memory;
+  std::uint32_t nodes = 1;
+  // Until the worker must have ended its jobs; none: unlimited.
+  std::optional<std::chrono::seconds> remaining;
+  std::string scheduler;  // jobs bound to another scheduler or label never fit
+  std::string label;
+  bool any_binding = false;  // one machine serves everybody (`torc run`): neither of them binds
+  bool ignore_resources = false;  // queue-depth mode (--max-parallel-jobs): only `max_jobs` counts
+  std::uint64_t max_jobs = 0;     // at most this many jobs for free capacity, in either mode
+  // And up to this many more that will fit when capacity frees (claim-ahead), but no more than a
+  // fair share: (jobs that are still ready) / (2 * living workers).
+  std::uint64_t ahead = 0;
+};
+
+// What keeps the jobs of a class from ever running on a worker: a set of these.
+namespace misfit {
+inline constexpr std::uint8_t kNodes = 1;
+inline constexpr std::uint8_t kScheduler = 2;
+inline constexpr std::uint8_t kLabel = 4;
+inline constexpr std::uint8_t kTime = 8;
+inline constexpr std::uint8_t kCpus = 16;
+inline constexpr std::uint8_t kGpus = 32;
+inline constexpr std::uint8_t kMemory = 64;
+}  // namespace misfit
+// 0: could_fit().
+[[nodiscard]] std::uint8_t misfits_of(const JobClass& job_class, const Offer& offer);
+
+// Whether a job of this class could ever run on a worker that offers this: used to explain waiting.
+[[nodiscard]] bool could_fit(const JobClass& job_class, const Offer& offer);
+// What a registered worker could ever offer, as far as its record tells. `now` by the asker's wall
+// clock: good enough to explain, never to decide.
+[[nodiscard]] Offer whole_offer(const WorkerInfo& info, WallTime now);
+
+// Resources that are free on a worker.
+struct Capacity {
+  std::uint32_t cpus = 0;
+  std::uint32_t gpus = 0;
+  ByteCount memory;
+  bool untouched = true;  // the whole worker is free: what a job of several nodes needs
+  // What it has, and was granted, lets a job be as alone as that.
+  Alone leaves = Alone::no;
+  bool taken_whole = false;  // a suspect was granted: nothing runs beside it
+};
+[[nodiscard]] Capacity free_capacity(const Offer& offer);
+// How many jobs of the class fit into `free` now; UINT64_MAX: as many as you like.
+[[nodiscard]] std::uint64_t how_many_fit(const JobClass& job_class, const Capacity& free,
+                                         const Offer& offer);
+void occupy(Capacity& free, const JobClass& job_class, std::uint64_t jobs, const Offer& offer);
+
+}  // namespace torc::claim

@@ -1,0 +1,206 @@
+#include "lib/claim/rules/pace.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace torc::claim {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+
+constexpr nanoseconds kUrgent = 250us;  // between commits while a slot is idle
+constexpr nanoseconds kCalm = 5ms;      // between commits while every slot has work; longer where
+constexpr int kCostShare = 20;          // a commit takes more than this part of that time,
+constexpr nanoseconds kCalmest = 20ms;  // but not so long that other workers wait for what ended
+constexpr double kMostAhead = 8192;
+constexpr double kWorthHolding = 0.25;         // ends in a window, below which no job is held ahead
+constexpr nanoseconds kQueueLimit = 2s;        // that a queue may stand, and a window;
+constexpr nanoseconds kLongestPatience = 30s;  // longer each time when nobody wants it
+constexpr nanoseconds kFirstPoll = 1s;
+constexpr nanoseconds kLastPoll = 30s;
+
+// How much longer than its equal part of the budget a worker's window may grow while the budget is
+// exceeded, as while others register.
+constexpr double kMostShares = 2;
+// The exponent by which the window follows the load, and the damping that goes with it: of all that
+// are stable the fastest (docs/maintainer/claims.md).
+constexpr double kSteepness = 3;
+constexpr double kDamping = 1 / (1 + kSteepness);
+// And how much shorter at most, so that a crowd that begins to work all at once is seen in time.
+constexpr double kLeastShares = 0.01;
+constexpr double kLeastShare = 1e-3;  // seconds
+constexpr nanoseconds kSample = 1s;   // the shortest time over which a load is measured
+
+// Registering and the first claims are two commits, and those who came before have things to say.
+constexpr double kPartsOfEntrance = 3;
+constexpr int kMostLooks = 8;             // of one that wants to register
+constexpr std::uint64_t kFewEnough = 20;  // workers: they may all register within a second
+
+constexpr nanoseconds kLongestParting = 5s;
+constexpr std::uint64_t kMostInParting = 1'000'000;  // more make no difference
+
+double seconds_of(nanoseconds t) {
+  return std::chrono::duration<double>(t).count();
+}
+nanoseconds nanoseconds_of(double seconds) {
+  return nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+}
+
+// The window with which every worker alike would keep the budget.
+double equal_share(std::uint64_t living) {
+  return static_cast<double>(std::max<std::uint64_t>(1, living)) / kCommitsPerSecond;
+}
+
+// Commits made between two looks, as a part of the budget.
+double load_of(std::uint64_t newest, std::uint64_t before, double elapsed) {
+  return static_cast<double>(newest - std::min(newest, before)) / elapsed / kCommitsPerSecond;
+}
+
+}  // namespace
+
+void Pace::saw(const Seen& seen) {
+  living_ = std::max<std::uint64_t>(1, seen.living);
+  if (seen.cost.count() > 0) cost_ = (3 * cost_ + seen.cost) / 4;
+  hint_ = seconds_of(seen.job_time);
+  scarce_ = seen.ready < 2 * living_;
+  if (sharing_ == Sharing::local) return;
+  const double equal = equal_share(living_);
+  const double elapsed = seconds_of(seen.at - seen_at_);
+  if (!share_) {
+    share_ = kMostShares * equal;  // others may be coming too
+  } else {
+    if (seen.at - seen_at_ < kSample) return;
+    const double load = load_of(seen.sequence, seen_sequence_, elapsed);
+    const double least = std::max(kLeastShare, kLeastShares * equal);
+    const double goal = std::max(equal * std::pow(std::min(load, 1.0), kSteepness), least);
+    double next = std::pow(*share_, 1 - kDamping) * std::pow(goal, kDamping);
+    if (load > 1) next = std::max(next, *share_ * load);
+    share_ = std::clamp(next, least, kMostShares * equal);
+  }
+  seen_at_ = seen.at;
+  seen_sequence_ = seen.sequence;
+}
+
+nanoseconds Pace::share() const {
+  if (sharing_ == Sharing::local) return 0ns;
+  return nanoseconds_of(share_.value_or(equal_share(living_)));
+}
+
+nanoseconds Pace::window(Need need) const {
+  switch (need) {
+    case Need::work:
+      return std::max({kUrgent, cost_ / 4, share()});
+    case Need::report:
+      return std::max({kCalm, std::min(kCostShare * cost_, kCalmest), 2 * cost_, share()});
+  }
+  return kCalm;
+}
+
+void Pace::job_started(BootTime now) {
+  ++running_;
+  last_change_ = now;
+  queue_moves(now);
+}
+
+void Pace::job_ended(nanoseconds ran, BootTime now) {
+  // The mean of the newest few dozen: by Little's law the arithmetic one is what counts.
+  constexpr std::uint64_t kMemory = 32;
+  ended_ = std::min(ended_ + 1, kMemory);
+  mean_run_ += (seconds_of(ran) - mean_run_) / static_cast<double>(ended_);
+  running_ -= std::min<std::uint64_t>(running_, 1);
+  last_change_ = now;
+}
+
+double Pace::ends_within(nanoseconds time, std::uint64_t running, BootTime now) const {
+  double mean = ended_ > 0 ? mean_run_ : hint_;
+  if (mean <= 0) return 0;
+  // Nothing has started or ended for longer than that: what runs now runs longer.
+  if (running_ > 0) mean = std::max(mean, seconds_of(now - last_change_));
+  return static_cast<double>(running) / std::max(mean, 1e-6) * seconds_of(time);
+}
+
+std::uint64_t Pace::ahead(std::uint64_t running, BootTime now) const {
+  const nanoseconds crowded =
+      sharing_ == Sharing::local ? 0ns : nanoseconds_of(equal_share(living_));
+  const double ends = ends_within(std::max(window(Need::report), crowded), running, now);
+  if (ends < kWorthHolding) return 0;
+  return static_cast<std::uint64_t>(std::min(std::ceil(2 * ends), kMostAhead));
+}
+
+std::uint64_t Pace::next_window(std::uint64_t running, BootTime now) const {
+  return static_cast<std::uint64_t>(
+      std::min(ends_within(window(Need::report), running, now), kMostAhead));
+}
+
+void Pace::queue_moves(BootTime now) {
+  queue_moved_ = now;
+  queue_patience_ = kQueueLimit;
+}
+
+BootTime Pace::queue_stands_at() const {
+  return queue_moved_ + std::max(queue_patience_, kQueueLimit) + window(Need::report);
+}
+
+std::uint64_t Pace::keep(std::uint64_t queued, std::uint64_t running, BootTime now) {
+  if (queued > 0 && now >= queue_stands_at()) {
+    queue_moved_ = now;
+    queue_patience_ = std::min(2 * std::max(queue_patience_, kQueueLimit), kLongestPatience);
+    return 0;
+  }
+  return scarce_ ? std::min(queued, 1 + next_window(running, now)) : queued;
+}
+
+nanoseconds Pace::run_time() const {
+  return ended_ == 0 ? 0ns : std::max<nanoseconds>(1us, nanoseconds_of(mean_run_));
+}
+
+std::chrono::milliseconds Pace::job_time() const {
+  if (ended_ == 0) return 0ms;
+  return std::max(1ms,
+                  std::chrono::duration_cast<std::chrono::milliseconds>(nanoseconds_of(mean_run_)));
+}
+
+nanoseconds Pace::next_poll(double dice) {
+  const nanoseconds equal = sharing_ == Sharing::local ? 0ns : nanoseconds_of(equal_share(living_));
+  const nanoseconds last = std::max(kLastPoll, equal);
+  const nanoseconds first = std::max(kFirstPoll, equal / 4);
+  const nanoseconds base = std::min<nanoseconds>(last, first * (1LL << std::min(polls_, 16U)));
+  ++polls_;
+  return nanoseconds_of(seconds_of(base) * (0.75 + 0.5 * dice));
+}
+
+nanoseconds Entrance::delay(double dice) const {
+  if (sharing_ == Sharing::local || starters_ <= 1) return 0ns;
+  return nanoseconds_of(dice * kPartsOfEntrance * equal_share(starters_));
+}
+
+nanoseconds Entrance::wait(BootTime now, std::uint64_t sequence, std::uint64_t living,
+                           double dice) {
+  const int look = looks_++;
+  if (sharing_ == Sharing::local || look >= kMostLooks) return 0ns;
+  if (look == 0 && living < kFewEnough) return 0ns;
+  if (look > 0) {
+    if (load_of(sequence, sequence_, std::max(seconds_of(now - looked_at_), 1e-6)) <= 1) return 0ns;
+    patience_ = std::min(2 * patience_, std::max(nanoseconds_of(equal_share(living)), kSample));
+  }
+  looked_at_ = now;
+  sequence_ = sequence;
+  return nanoseconds_of(seconds_of(patience_) * (0.5 + dice));
+}
+
+nanoseconds parting_delay(std::uint64_t living, nanoseconds left, double dice) {
+  const nanoseconds crowd = nanoseconds_of(equal_share(std::min(living, kMostInParting)));
+  const nanoseconds most = std::min({kLongestParting, crowd, std::max(left, 0ns) / 4});
+  return nanoseconds_of(seconds_of(most) * dice);
+}
+
+WallTime turn_to_claim(WallTime before, WallTime now, std::uint64_t starters) {
+  const WallTime longest = kLongestStagger;
+  const WallTime step =
+      std::min<WallTime>(std::chrono::seconds(1),
+                         longest / static_cast<std::int64_t>(std::max<std::uint64_t>(1, starters)));
+  return std::clamp(before + step, now, now + longest);
+}
+
+}  // namespace torc::claim

@@ -1,0 +1,196 @@
+#include "lib/claim/rules/pace.h"
+
+#include <gtest/gtest.h>
+
+#include <queue>
+#include <vector>
+
+namespace torc::claim {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+using Need = Pace::Need;
+
+double seconds_of(nanoseconds t) {
+  return std::chrono::duration<double>(t).count();
+}
+
+// Workers that have something to say at all times, of which only `active` speak; what they do to
+// each other is the sequence number. Answers the commits a second after they have settled.
+struct Settled {
+  double commits = 0;
+  double shortest = 0;  // of the windows at the end, s
+  double longest = 0;
+};
+Settled settle(std::uint64_t living, std::uint64_t active, BootTime apart = 10ms) {
+  struct Turn {
+    BootTime at;
+    std::size_t who;
+    bool operator<(const Turn& o) const { return at > o.at; }
+  };
+  std::vector<Pace> paces(active, Pace(Sharing::shared));
+  std::priority_queue<Turn> turns;
+  for (std::size_t i = 0; i < active; ++i) turns.push({1s + static_cast<int>(i) * apart, i});
+  const BootTime window(std::chrono::seconds(std::max<std::uint64_t>(living / 20, 1)));
+  const BootTime begin = 12 * window + 60s;
+  const BootTime end = begin + 4 * window + 60s;
+  std::uint64_t sequence = 0;
+  std::uint64_t counted = 0;
+  for (; turns.top().at < end;) {
+    const Turn turn = turns.top();
+    turns.pop();
+    ++sequence;
+    if (turn.at >= begin) ++counted;
+    Pace& pace = paces[turn.who];
+    pace.saw({turn.at, sequence, living, 10ms, 0ms});
+    turns.push({turn.at + pace.window(Need::report), turn.who});
+  }
+  Settled out;
+  out.commits = static_cast<double>(counted) / seconds_of(end - begin);
+  out.shortest = 1e9;
+  for (const Pace& pace : paces) {
+    const double window_now = seconds_of(pace.window(Need::report));
+    out.shortest = std::min(out.shortest, window_now);
+    out.longest = std::max(out.longest, window_now);
+  }
+  return out;
+}
+
+TEST(Pace, any_number_of_busy_workers_keeps_the_budget_of_commits_and_uses_it) {
+  for (const std::uint64_t n : {1, 2, 10, 100, 1000, 4000}) {
+    const Settled s = settle(n, n);
+    EXPECT_LE(s.commits, 20.5) << n;
+    EXPECT_GE(s.commits, 14) << n;
+  }
+}
+
+TEST(Pace, workers_that_began_at_different_times_end_up_with_equal_windows) {
+  const Settled s = settle(100, 100, 500ms);
+  EXPECT_LE(s.longest, 1.6 * s.shortest);
+}
+
+TEST(Pace, the_few_that_have_something_to_say_in_a_large_crowd_wait_much_shorter) {
+  EXPECT_LE(settle(1000, 1).longest, 1.0);
+  EXPECT_LE(settle(1000, 20).longest, 5.0);  // an equal share would be 50 s
+  EXPECT_LE(settle(1000, 20).commits, 20);
+}
+
+TEST(Pace, a_filesystem_of_this_host_alone_is_asked_as_often_as_it_can_answer) {
+  Pace pace(Sharing::local);
+  pace.saw({1s, 1, 1000, 200us, 0ms});
+  pace.saw({2s, 9999, 1000, 200us, 0ms});
+  EXPECT_EQ(pace.window(Need::work), 250us);
+  EXPECT_EQ(pace.window(Need::report), 5ms);
+  pace.saw({3s, 19999, 1000, 1ms, 0ms});
+  EXPECT_GT(pace.window(Need::report), 5ms);  // a twentieth of its time for commits
+  EXPECT_LE(pace.window(Need::report), 20ms);
+  pace.saw({4s, 29999, 1000, 80ms, 0ms});
+  EXPECT_GT(pace.window(Need::report), 20ms);
+}
+
+TEST(Pace, it_holds_twice_what_ends_within_a_window) {
+  Pace pace(Sharing::shared);
+  pace.saw({1s, 1, 1000, 10ms, 0ms});  // a window of 100 s
+  EXPECT_EQ(pace.ahead(16, 1s), 0U);   // nothing is known of the jobs
+  pace.job_ended(10s, 11s);
+  EXPECT_EQ(pace.next_window(16, 11s), 160U);
+  EXPECT_EQ(pace.ahead(16, 11s), 320U);
+  EXPECT_EQ(pace.job_time(), 10s);
+}
+
+TEST(Pace, a_new_worker_believes_what_others_say_of_the_jobs) {
+  Pace pace(Sharing::shared);
+  pace.saw({1s, 1, 1000, 10ms, 1000ms});
+  EXPECT_EQ(pace.ahead(16, 1s), 3200U);
+  EXPECT_EQ(pace.job_time(), 0s);  // and does not repeat it
+}
+
+TEST(Pace, when_nothing_ends_any_more_it_holds_less) {
+  Pace pace(Sharing::shared);
+  pace.saw({1s, 1, 1000, 10ms, 0ms});
+  pace.job_started(1s);
+  pace.job_started(1s);
+  pace.job_ended(1s, 2s);
+  EXPECT_EQ(pace.next_window(16, 3s), 1600U);
+  EXPECT_EQ(pace.next_window(16, 102s), 16U);
+  pace.job_ended(101s, 102s);
+  EXPECT_EQ(pace.next_window(16, 1000s), 31U);  // that nothing runs at all says nothing of jobs
+}
+
+TEST(Pace, no_job_is_held_ahead_where_one_ends_in_many_windows) {
+  Pace pace(Sharing::local);
+  pace.job_ended(3600s, 3600s);
+  EXPECT_EQ(pace.ahead(64, 3600s), 0U);
+}
+
+TEST(Pace, an_idle_worker_looks_ever_more_rarely_and_in_a_crowd_more_rarely_still) {
+  Pace few(Sharing::shared);
+  EXPECT_EQ(few.next_poll(0.5), 1s);
+  EXPECT_EQ(few.next_poll(0.5), 2s);
+  for (int i = 0; i < 100; ++i) few.next_poll(0.5);
+  EXPECT_EQ(few.next_poll(0.5), 30s);
+  EXPECT_EQ(few.next_poll(0), 22500ms);
+  few.found_work();
+  EXPECT_EQ(few.next_poll(0.5), 1s);
+  Pace many(Sharing::shared);
+  many.saw({1s, 1, 4000, 0ns, 0ms});
+  EXPECT_EQ(many.next_poll(0.5), 50s);
+  for (int i = 0; i < 100; ++i) many.next_poll(0.5);
+  EXPECT_EQ(many.next_poll(0.5), 200s);
+}
+
+TEST(Entrance, those_who_start_together_are_spread_over_the_budget) {
+  EXPECT_EQ(Entrance(Sharing::shared, 1).delay(0.9), 0s);
+  EXPECT_EQ(Entrance(Sharing::shared, 1000).delay(0.5), 75s);
+  EXPECT_EQ(Entrance(Sharing::local, 1000).delay(0.5), 0s);
+}
+
+TEST(Entrance, one_that_comes_while_too_many_commit_waits_but_not_for_ever) {
+  Entrance entrance(Sharing::shared, 1);
+  BootTime now = 1s;
+  std::uint64_t sequence = 100;
+  int looks = 0;
+  for (nanoseconds wait; (wait = entrance.wait(now, sequence, 1000, 0.5)) > 0s; ++looks) {
+    now += wait;
+    sequence += static_cast<std::uint64_t>(40 * seconds_of(wait));
+  }
+  EXPECT_EQ(looks, 8);
+  Entrance calm(Sharing::shared, 1);
+  EXPECT_EQ(calm.wait(1s, 100, 1000, 0.5), 1s);
+  EXPECT_EQ(calm.wait(2s, 110, 1000, 0.5), 0s);
+  EXPECT_EQ(Entrance(Sharing::shared, 1).wait(1s, 100, 5, 0.5), 0s);
+}
+
+TEST(Stagger, workers_claim_a_second_one_after_the_other) {
+  const WallTime now = std::chrono::hours(1);
+  WallTime turn = now;
+  for (int n = 1; n <= 5; ++n) {
+    turn = turn_to_claim(turn, now, 10);
+    EXPECT_EQ(turn, now + std::chrono::seconds(n));
+  }
+  EXPECT_EQ(turn_to_claim(now - std::chrono::hours(1), now, 1), now);
+}
+
+TEST(Stagger, a_thousand_workers_have_all_claimed_within_a_minute) {
+  const WallTime now = std::chrono::hours(1);
+  WallTime turn = now;
+  for (int n = 0; n < 1000; ++n) turn = turn_to_claim(turn, now, 1000);
+  EXPECT_EQ(turn, now + kLongestStagger);
+  EXPECT_EQ(turn_to_claim(now + std::chrono::hours(9), now, 4), now + kLongestStagger);
+}
+
+TEST(Parting, one_worker_hardly_waits_and_a_crowd_spreads_over_seconds) {
+  EXPECT_LE(parting_delay(1, 25s, 0.99), 50ms);
+  EXPECT_EQ(parting_delay(400, 25s, 0), 0s);
+  EXPECT_EQ(parting_delay(400, 25s, 0.5), 2500ms);
+}
+
+TEST(Parting, nobody_waits_longer_than_a_quarter_of_what_is_left) {
+  EXPECT_EQ(parting_delay(400, 2s, 0.5), 250ms);
+  EXPECT_EQ(parting_delay(400, 0s, 0.5), 0s);
+  EXPECT_EQ(parting_delay(400, -1s, 0.5), 0s);
+}
+
+}  // namespace
+}  // namespace torc::claim

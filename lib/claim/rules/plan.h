@@ -1,0 +1,138 @@
+// What a workflow is to the claims: templates, resource classes, dependency sets. Made once from
+// the expanded spec, written by the first commit of a store. Everything here is compact: a sweep of
+// a million jobs is one Template, one JobClass and one Span.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/units.h"
+#include "lib/claim/rules/action.h"
+#include "lib/claim/rules/handler.h"
+
+namespace torc::claim {
+
+// Per node, as the spec says.
+struct Requirement {
+  std::uint32_t cpus = 1;
+  std::uint32_t gpus = 0;
+  std::uint32_t nodes = 1;
+  ByteCount memory = mebibytes(1);
+  std::chrono::seconds runtime{0};  // 0: not declared; fits any remaining walltime
+  auto operator<=>(const Requirement&) const = default;
+};
+
+// One combination of everything that decides who may run a job. Jobs of one class share one ready
+// queue.
+struct JobClass {
+  Requirement need;
+  std::string scheduler;    // empty: any worker
+  std::string label;        // empty: any worker
+  std::uint32_t limit = 0;  // position in Plan::limits + 1; 0: none
+  Alone alone = Alone::no;  // of suspects, see Suspicion
+  auto operator<=>(const JobClass&) const = default;
+};
+
+// Jobs `first .. first + count - 1` of one entry of the spec.
+struct Template {
+  JobId first{};
+  std::uint64_t count = 1;
+  std::uint32_t job_class = 0;    // index into Plan::classes
+  std::int32_t priority = 0;      // higher first
+  std::uint64_t name_hash = 0;    // of the name when count == 1 (see name_hash()), else 0
+  std::uint32_t handler = 0;      // position in Plan::handlers, from 1; 0: none
+  std::uint32_t crash_limit = 0;  // lost workers before a job fails; 0: the workflow's
+  std::string recipe;  // opaque here: names, commands, parameters, for whoever runs and shows jobs
+};
+
+// A contiguous run of jobs.
+struct JobRange {
+  JobId first{};
+  std::uint64_t count = 0;
+};
+
+// When a job may start, as seen from one that it depends on; named after Slurm's.
+enum class Condition : std::uint8_t {
+  afterok,     // it has completed
+  afternotok,  // it failed, was terminated or canceled, and no attempt is left
+  afterany,    // it is over, in whatever way
+  after        // it runs or is over
+};
+[[nodiscard]] std::string_view to_string(Condition condition);
+
+// A run of jobs upstream on one condition.
+struct Dependency {
+  JobRange jobs;
+  Condition condition = Condition::afterok;
+};
+
+// `members` wait until every job of `upstream` has completed and those of `conditional` are as
+// their conditions say. One record and one counter however many there are. A job is a member of at
+// most one dependency set; ranges of one condition do not overlap within a set.
+struct DependencySet {
+  std::vector<JobRange> upstream;
+  std::vector<JobRange> members;
+  std::vector<Dependency> conditional = {};  // none of them afterok
+  bool cancels = false;  // members are canceled when a job of `upstream` ends otherwise
+  // Number of an action, from 1, that is set off instead: then there are no members.
+  std::uint32_t action = 0;
+};
+
+// At most `most` jobs of one entry are claimed or running at a time, on all workers together.
+struct Limit {
+  std::string entry;  // its name as written
+  std::uint32_t most = 1;
+};
+
+// CPUs and nodes by the time for which jobs have them. Of a job on one node the part of it that
+// counts is its CPUs over those of the worker that runs it.
+struct Usage {
+  std::chrono::milliseconds core{};
+  std::chrono::milliseconds node{};
+  auto operator<=>(const Usage&) const = default;
+};
+
+enum class SortMethod : std::uint8_t { none, gpus_runtime_memory, gpus_memory_runtime };
+
+// What additions to the workflow may refer to by name besides its jobs. Opaque here: `key` is any
+// byte string of 1 to 30 bytes, chosen by whoever reads it.
+struct Definition {
+  std::string key;
+  std::string value;
+};
+
+struct Plan {
+  std::string name;      // of the workflow
+  std::string settings;  // opaque here: what workers need of the spec besides the jobs
+  SortMethod sort = SortMethod::none;
+  std::vector<JobClass> classes;
+  std::vector<Template> templates;  // in id order, without gaps, the first at JobId 1
+  std::vector<DependencySet> dependencies;
+  std::vector<Definition> definitions;
+  std::vector<Handler> handlers;
+  std::uint32_t max_failures = 0;  // failed jobs after which nothing more is claimed; 0: no limit
+  std::vector<Limit> limits;
+  Usage budget;                 // 0: without bound
+  bool pending_failed = false;  // failures that no rule of a handler is for wait for a decision
+  // on_jobs_ready and on_jobs_complete that no dependency set belongs to are due from the start.
+  std::vector<Action> actions;
+};
+
+// What a workflow has that most do without: they are spared what it costs.
+namespace rule {
+inline constexpr std::uint8_t kEnds = 1;    // ends other than completion count for some barrier
+inline constexpr std::uint8_t kStarts = 2;  // so do starts
+inline constexpr std::uint8_t kLimits = 4;
+inline constexpr std::uint8_t kBudget = 8;
+inline constexpr std::uint8_t kPendingFailed =
+    16;  // failures that no rule is for wait for a person
+inline constexpr std::uint8_t kActions = 32;
+}  // namespace rule
+
+// 64-bit hash of a job name, as the name index keys it (FNV-1a with a finaliser). Never 0.
+[[nodiscard]] std::uint64_t name_hash(std::string_view name);
+
+}  // namespace torc::claim

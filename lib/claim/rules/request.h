@@ -1,0 +1,76 @@
+// What a worker says and asks in one exchange (exchange.h), and what it is answered. Values.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "lib/base/clock.h"
+#include "lib/claim/rules/action.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/rules/offer.h"
+#include "lib/claim/rules/transition.h"
+#include "lib/claim/rules/workflow_state.h"
+
+namespace torc::claim {
+
+// One commit carries everything a worker has to say.
+struct Exchange {
+  WorkerEpoch worker{};
+  WallTime now{};
+  std::vector<Started> starts;  // one of a job that is also in `finishes` does no harm
+  std::vector<Finished> finishes;
+  // Claimed, never started: back to ready, the attempt not used up, also of a suspect. One that was
+  // reported as running counts as stopped, its attempt as used up.
+  std::vector<ClaimToken> returns;
+  // Claimed, not to be started before the next exchange. While ready jobs are scarce (fewer than
+  // two for each living worker) they go back like `returns`, and Answer::took_spares says so.
+  std::vector<ClaimToken> spares;
+  // None: claim nothing (draining). As long as a suspect is in its probation or runs alone to its
+  // end there is none: the store takes an offer for the word that none is.
+  std::optional<Offer> offer;
+  // The silence that the worker may keep from here on; 0: as before.
+  std::chrono::seconds ttl{};
+  std::vector<ActionReport> actions;
+  ActionWish wish;  // which runs of actions it would take
+  // How long jobs run here lately, by the boot clock; 0: nothing to say. For other workers to plan
+  // by.
+  std::chrono::milliseconds job_time{};
+};
+
+struct Grant {
+  ClaimToken token;
+  std::uint32_t job_class = 0;
+  std::int32_t priority = 0;
+  std::uint32_t stopped = 0;  // Job::stopped
+  // It is a suspect, and the only grant of its answer, no action beside it: the worker starts
+  // nothing beside it and offers nothing before it has shown to be harmless. Job::lost says how
+  // often it has not been.
+  bool alone = false;
+  std::uint32_t lost = 0;
+};
+
+struct Refused {
+  ClaimToken token;
+  Refusal why = Refusal::superseded;
+  WorkerEpoch holder{};  // who has the job now; 0: nobody
+};
+
+struct Answer {
+  std::vector<Grant> grants;  // in the order in which they should start
+  std::vector<Refused> refused;
+  std::vector<ActionGrant> actions;      // in the order in which they should run
+  WorkflowState workflow;                // after this exchange; `settings` left empty
+  std::uint64_t living = 0;              // workers
+  std::chrono::milliseconds job_time{};  // how long jobs run lately, on all workers; 0: not known
+  bool took_spares = false;
+  bool promoted = false;  // jobs whose delay is over were made ready
+  // By the asker's clock, until the next delayed job may be claimed; nullopt: none is delayed.
+  std::optional<std::chrono::microseconds> next_due;
+  // What the worker must end, now: canceled while it held it. Told in every answer until one of
+  // `finishes` or `returns` says that it is over.
+  std::vector<ClaimToken> revoked;
+};
+
+}  // namespace torc::claim

@@ -1,0 +1,58 @@
+#include "lib/claim/rules/watch.h"
+
+#include <algorithm>
+
+namespace torc::claim {
+namespace {
+
+constexpr std::size_t kWatched = 3;
+constexpr std::size_t kFurtherForEachSilent = 2;
+constexpr int kHealthyIntervals = 3;
+constexpr int kSilentIntervals = 2;
+
+}  // namespace
+
+std::size_t Watch::wanted(std::chrono::nanoseconds interval) const {
+  std::size_t n = kWatched;
+  for (const auto& [worker, seen] : seen_)
+    n += seen.observation.silent >= interval ? kFurtherForEachSilent : 0;
+  return n;
+}
+
+Watch::Verdict Watch::look(const Look& look, BootTime asked, std::chrono::nanoseconds interval) {
+  const std::uint64_t beats = look.beats.value_or(beats_of(look.worker));
+  const auto before = seen_.find(look.worker);
+  Seen seen;
+  if (before == seen_.end()) {
+    seen.observation = first_look(look.renewals, beats, asked);
+  } else {
+    seen = before->second;
+    seen.observation =
+        observe(seen.observation, look.renewals, beats, asked, kHealthyIntervals * interval);
+  }
+  // What a beat allowed stands also while the next one cannot be read.
+  if (look.beats) seen.ttl = look.ttl;
+  seen_.insert_or_assign(look.worker, seen);
+  if (is_expired(seen.observation, std::max(look.ttl, seen.ttl) + look.age))
+    return Verdict::expired;
+  return seen.observation.silent >= kSilentIntervals * interval + look.age ? Verdict::silent
+                                                                           : Verdict::lives;
+}
+
+std::uint64_t Watch::beats_of(WorkerEpoch worker) const {
+  const auto it = seen_.find(worker);
+  return it == seen_.end() ? 0 : it->second.observation.beats;
+}
+
+std::chrono::nanoseconds Watch::silence_of(WorkerEpoch worker) const {
+  const auto it = seen_.find(worker);
+  return it == seen_.end() ? std::chrono::nanoseconds(0) : it->second.observation.silent;
+}
+
+void Watch::keep_only(const std::vector<WorkerEpoch>& ring) {
+  std::erase_if(seen_, [&](const auto& entry) {
+    return std::find(ring.begin(), ring.end(), entry.first) == ring.end();
+  });
+}
+
+}  // namespace torc::claim

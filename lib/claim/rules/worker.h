@@ -1,0 +1,69 @@
+// A worker as the claims see it: what it registered with, and how it is. Values; what reads them is
+// in workers.h, what changes them in membership.h and exchange.h.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/clock.h"
+#include "lib/base/units.h"
+#include "lib/claim/rules/job.h"
+
+namespace torc::claim {
+
+struct WorkerInfo {
+  std::string host;
+  std::uint64_t pid = 0;
+  std::uint64_t pid_start = 0;  // field 22 of /proc/pid/stat, clock ticks since boot
+  std::string boot_id;
+  std::string pid_namespace;
+  std::vector<std::uint64_t> above;  // its parent, that one's, … when it began; empty: not known
+  std::string user;        // uid and user namespace: whose processes its jobs are; empty: not known
+  std::string allocation;  // Slurm job id ("1234", "1234_7"); empty without one
+  std::string cluster;     // of which Slurm the id is; empty: not known, so the id means nothing
+  WallTime allocation_start{};  // as Slurm says it; a requeued one has another; 0: not known
+  std::string scheduler;
+  std::string label;
+  bool any_binding = false;        // it serves every scheduler and label (`torc run`)
+  bool ignores_resources = false;  // it counts jobs and nothing else (--max-parallel-jobs)
+  std::string output_dir;          // where it keeps its jobs' output; empty: in the store
+  std::uint32_t cpus = 0;
+  std::uint32_t gpus = 0;
+  ByteCount memory;
+  WallTime registered_at{};
+  WallTime ends_at{};                   // end of its walltime; 0: none
+  std::chrono::seconds lease_ttl{300};  // as asked for; in a crowd leases are longer
+  std::chrono::seconds lease_beat{0};   // as asked for; 0: a fifth of that
+  WallTime claims_from{};      // when its first claim is due, see turn_to_claim() of pace.h
+  bool own_beat_file = false;  // set by register_worker(): one of the first store::kOwnBeatFiles
+};
+
+enum class WorkerStatus : std::uint8_t { living, released, expired };
+[[nodiscard]] std::string_view to_string(WorkerStatus status);
+
+struct Worker {
+  WorkerEpoch epoch{};
+  WorkerInfo info;
+  WorkerStatus status = WorkerStatus::living;
+  WallTime last_seen{};        // wall time that it wrote with its newest commit; for people
+  WallTime gone_at{};          // when it left, or another one ended its lease; 0: it lives
+  std::uint64_t renewals = 0;  // counter that changes with every commit of the worker
+  std::uint64_t held = 0;      // jobs that it holds now
+  std::uint64_t ending = 0;    // canceled jobs that it has not yet reported as ended
+  std::uint64_t finished = 0;  // jobs that it brought to an end; those to run again do not count
+  std::chrono::seconds ttl{};  // the silence that it may keep, as of its newest commit
+  bool barred = false;         // by bar_worker()
+};
+
+// How many take part. O(1).
+struct Crowd {
+  std::uint64_t workers = 0;             // living
+  std::uint64_t hosts = 0;               // with at least one of them
+  std::chrono::milliseconds job_time{};  // how long jobs run lately; 0: not known
+  std::uint64_t ready = 0;               // jobs
+};
+
+}  // namespace torc::claim

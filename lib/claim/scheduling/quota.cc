@@ -1,0 +1,81 @@
+#include "lib/claim/scheduling/quota.h"
+
+#include <algorithm>
+
+namespace torc::claim {
+
+Quota::Quota(Transaction& tx, State& state, std::uint8_t rules)
+    : state_(state), rules_(rules), slots_(tx, state), purse_(tx, state) {}
+
+std::uint64_t Quota::room(const JobClass& job_class, WorkerEpoch worker) {
+  std::uint64_t room = UINT64_MAX;
+  if (has(rule::kLimits) && job_class.limit != 0) {
+    room = slots_.free(job_class.limit);
+    if (sharers_ > 0) {
+      const auto [share, _] = shares_.try_emplace(job_class.limit, room / (2 * sharers_));
+      room = std::min(room, share->second);
+    }
+  }
+  if (!has(rule::kBudget) || room == 0) return room;
+  const std::uint64_t affordable = purse_.affordable(job_class.need, cpus_of(worker));
+  if (affordable == 0) budget_holds_ = true;
+  return std::min(room, affordable);
+}
+
+void Quota::begin_ahead(std::uint64_t living) {
+  sharers_ = std::max<std::uint64_t>(1, living);
+}
+
+void Quota::take_ahead(const JobClass& job_class, std::uint64_t jobs) {
+  if (const auto share = shares_.find(job_class.limit); share != shares_.end())
+    share->second -= std::min(share->second, jobs);
+}
+
+void Quota::change(std::uint64_t id, const Job& before, const Job& after) {
+  if (!has(rule::kLimits | rule::kBudget) || is_occupied(before) == is_occupied(after)) return;
+  const JobClass& job_class = class_of(id);
+  const bool begins = is_occupied(after);
+  if (has(rule::kLimits) && job_class.limit != 0) {
+    begins ? slots_.take(job_class.limit) : slots_.give_back(job_class.limit);
+  }
+  if (!has(rule::kBudget)) return;
+  const std::uint32_t cpus = cpus_of(begins ? after.worker : before.worker);
+  if (begins) return purse_.begin(job_class.need, cpus);
+  // A claim that was given back has left the outcome of the attempt before.
+  const bool began = after.attempt == before.attempt;
+  purse_.end(job_class.need, cpus, began ? &after.outcome : nullptr);
+}
+
+void Quota::store() {
+  slots_.store();
+  purse_.store();
+}
+
+void Quota::change_class(WorkerEpoch worker, std::uint32_t from, std::uint32_t to) {
+  if (!has(rule::kBudget)) return;
+  const std::uint32_t cpus = cpus_of(worker);
+  purse_.end(job_class(from).need, cpus, nullptr);
+  purse_.begin(job_class(to).need, cpus);
+}
+
+const JobClass& Quota::class_of(std::uint64_t id) {
+  const auto rank = state_.rank_of(id);
+  if (!rank) state_.damaged(Key(Table::span, id));
+  return job_class(rank ? rank->job_class : 0);
+}
+
+const JobClass& Quota::job_class(std::uint32_t number) {
+  const auto [it, added] = classes_.try_emplace(number);
+  if (added) it->second = state_.job_class(number);
+  return it->second;
+}
+
+std::uint32_t Quota::cpus_of(WorkerEpoch worker) {
+  const auto [it, added] = cpus_.try_emplace(worker);
+  if (added) {
+    if (const auto known = state_.worker(worker)) it->second = known->info.cpus;
+  }
+  return it->second;
+}
+
+}  // namespace torc::claim

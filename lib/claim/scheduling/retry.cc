@@ -1,0 +1,173 @@
+#include "lib/claim/scheduling/retry.h"
+
+#include <algorithm>
+
+#include "lib/base/codec.h"
+#include "lib/claim/queries/delayed.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/retry_counts.h"
+#include "lib/claim/rules/ceiling.h"
+#include "lib/claim/rules/transition.h"
+#include "lib/claim/scheduling/rank.h"
+#include "lib/claim/tables/tables.h"
+
+namespace torc::claim {
+namespace {
+
+// The delayed job that a key is about, if it may be tried again at `now`.
+std::optional<Job> due_job(State& state, const std::optional<store::Entry>& entry, WallTime now,
+                           std::uint64_t& id) {
+  const auto found = listed_id(state, entry);
+  if (!found) return std::nullopt;
+  id = *found;
+  const auto job = state.open_record(id);
+  if (!job || job->state != JobState::delayed) {
+    state.damaged(Key(Table::job, id));
+    return std::nullopt;
+  }
+  if (!is_due(job->not_before, job->delay, now)) return std::nullopt;
+  return job;
+}
+
+}  // namespace
+
+bool promote_due(Ledger& ledger, WallTime now) {
+  State& state = ledger.state();
+  const char after_all = static_cast<char>(static_cast<char>(Table::delayed) + 1);
+  std::size_t promoted = 0;
+  while (promoted < kMostPromoted) {
+    std::uint64_t id = 0;
+    // Those that are due stand first; what a clock far ahead wrote stands last.
+    auto job = due_job(state, ledger.tx().seek(Key(Table::delayed)), now, id);
+    if (!job) job = due_job(state, ledger.tx().seek_before({&after_all, 1}), now, id);
+    if (!job) break;
+    Job after = *job;
+    after.state = JobState::ready;
+    after.not_before = WallTime{};
+    after.delay = std::chrono::seconds(0);
+    ledger.change(id, *job, after);
+    ++promoted;
+  }
+  return promoted > 0;
+}
+
+const Retries::Terms& Retries::terms_of(std::uint64_t id) {
+  if (id >= terms_.first && id < terms_.end) return terms_;
+  terms_ = {};
+  State& state = ledger_.state();
+  const auto found = read_template(state.reader(), JobId{id});
+  if (!found) {
+    state.damaged(Key(Table::job_template, id));
+    return terms_;
+  }
+  terms_.first = raw(found->first);
+  terms_.end = terms_.first + found->count;
+  terms_.crash_limit = found->crash_limit;
+  terms_.handler = read_handler(state.reader(), *found);
+  if (found->handler != 0 && !terms_.handler) state.damaged(Key(Table::handler, found->handler));
+  return terms_;
+}
+
+Job Retries::after_end(std::uint64_t id, Job after, bool recovered, WallTime now) {
+  if (after.state != JobState::failed && after.state != JobState::terminated) return after;
+  const Terms& terms = terms_of(id);
+  const auto rule = terms.handler ? rule_for(*terms.handler, after.outcome) : std::nullopt;
+  if (!rule) return for_a_person(std::move(after));
+  if (!terms.handler->rules[*rule].script.empty() && !recovered) return after;
+  RetryCounts counts = counts_of(id, after);
+  if (counts.of(*rule) >= terms.handler->rules[*rule].max_retries) return after;
+  if (is_at_ceiling(id, terms.handler->rules[*rule], after.outcome)) return after;
+  return again(id, std::move(after), *rule, std::move(counts), now);
+}
+
+Job Retries::after_loss(std::uint64_t id, const Job& before, const Loss& loss) {
+  if (loss.charge == Charge::no) {
+    Job after = lose(before, 0, loss.alive_at, loss.why);
+    after.lost = before.lost;
+    after.suspicion = before.suspicion;
+    return after;
+  }
+  const Terms& terms = terms_of(id);
+  const std::uint32_t limit = terms.crash_limit != 0 ? terms.crash_limit : loss.crash_limit;
+  Job after = loss.charge == Charge::stop ? cut_off(before, limit, loss.alive_at)
+                                          : lose(before, limit, loss.alive_at, loss.why);
+  if (loss.charge == Charge::yes && id == loss.prime) after.suspicion = Suspicion::prime;
+  const auto rule = terms.handler ? rule_for(*terms.handler, after.outcome) : std::nullopt;
+  if (is_terminal(after.state)) return rule ? after : for_a_person(std::move(after));
+  if (!rule || !may_have_started(before)) return after;
+  RetryCounts counts = counts_of(id, after);
+  if (counts.of(*rule) >= terms.handler->rules[*rule].max_retries) {
+    after.state = JobState::failed;
+    return after;
+  }
+  return again(id, std::move(after), *rule, std::move(counts), loss.now);
+}
+
+// No rule had a word on this end.
+Job Retries::for_a_person(Job after) const {
+  if ((ledger_.tally().rules & rule::kPendingFailed) != 0) after.state = JobState::pending_failed;
+  return after;
+}
+
+Job Retries::again(std::uint64_t id, Job after, std::size_t rule, RetryCounts counts,
+                   WallTime now) {
+  const RetryRule& by = terms_.handler->rules[rule];
+  if (counts.by_rule.size() <= rule) counts.by_rule.resize(rule + 1);
+  const std::uint32_t nth = ++counts.by_rule[rule];
+  ledger_.tx().put(Key(Table::retries, id), encode(counts));
+  grow(id, after.worker, by);
+  after.delay = backoff_of(by, nth);
+  after.state = after.delay.count() > 0 ? JobState::delayed : JobState::ready;
+  if (after.state == JobState::delayed) after.not_before = now + after.delay;
+  return after;
+}
+
+// Whether this end is for want of what the rule can give no more of.
+bool Retries::is_at_ceiling(std::uint64_t id, const RetryRule& rule, const Outcome& outcome) {
+  if (outcome.cause != EndCause::out_of_memory && outcome.cause != EndCause::timed_out)
+    return false;
+  State& state = ledger_.state();
+  const auto rank = state.rank_of(id);
+  if (!rank) {
+    state.damaged(Key(Table::span, id));
+    return false;
+  }
+  const Requirement had = state.job_class(rank->job_class).need;
+  return ceiling_reached(*terms_.handler, rule, outcome, had, most_memory()) != Ceiling::none;
+}
+
+void Retries::grow(std::uint64_t id, WorkerEpoch worker, const RetryRule& rule) {
+  if (rule.memory_multiplier == 1 && rule.runtime_multiplier == 1) return;
+  State& state = ledger_.state();
+  const auto rank = state.rank_of(id);
+  if (!rank) return state.damaged(Key(Table::span, id));
+  const JobClass old = state.job_class(rank->job_class);
+  JobClass wanted = old;
+  if (rule.memory_multiplier != 1)
+    wanted.need.memory = grown_memory(rule, old.need.memory, most_memory());
+  wanted.need.runtime = grown_runtime(*terms_.handler, rule, old.need.runtime);
+  if (wanted == old) return;
+  const std::uint32_t number = find_or_add_class(ledger_.tx(), ledger_.state(), wanted);
+  put_rank(ledger_.tx(), state, id, {number, rank->priority});
+  ledger_.quota().change_class(worker, rank->job_class, number);  // its end is still to be written
+}
+
+// Counts that cannot be read are not none: the job would have all its retries again.
+RetryCounts Retries::counts_of(std::uint64_t id, const Job& job) {
+  const Key key(Table::retries, id);
+  const auto value = ledger_.tx().get(key);
+  if (value && !decode_retries(*value)) ledger_.state().damaged(key);
+  return read_retries(ledger_.tx(), JobId{id}, job);
+}
+
+ByteCount Retries::most_memory() {
+  if (terms_.handler->memory_ceiling.value > 0) return terms_.handler->memory_ceiling;
+  if (!largest_worker_) {
+    const auto largest = memory_ceiling(ledger_.tx(), *terms_.handler);
+    if (!largest) ledger_.state().note(largest.error());
+    largest_worker_ = largest ? *largest : ByteCount{};
+  }
+  return *largest_worker_;
+}
+
+}  // namespace torc::claim

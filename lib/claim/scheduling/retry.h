@@ -1,0 +1,66 @@
+// Failure handlers at work: whether an end is final, what the next attempt gets, and when it may
+// begin.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "lib/claim/queries/retry_counts.h"
+#include "lib/claim/rules/handler.h"
+#include "lib/claim/rules/transition.h"
+#include "lib/claim/scheduling/ledger.h"
+
+namespace torc::claim {
+
+// Makes the delayed jobs ready whose time has come, at most kMostPromoted. Whether there were any.
+inline constexpr std::size_t kMostPromoted = 10'000;
+bool promote_due(Ledger& ledger, WallTime now);
+
+// Asks the handlers about the ends of one transaction.
+class Retries {
+ public:
+  // `ledger` outlives this.
+  explicit Retries(Ledger& ledger) : ledger_(ledger) {}
+
+  // `after`: the job as its end leaves it. A failed or terminated one that a rule of its handler is
+  // for, and that has retries left by it, waits again: ready, or delayed; its terms have grown. One
+  // that has reached a ceiling does not. A rule with a recovery script counts only if that
+  // succeeded. One that no rule is for is left to a person where the workflow says so
+  // (rule::kPendingFailed).
+  [[nodiscard]] Job after_end(std::uint64_t id, Job after, bool recovered, WallTime now);
+
+  struct Loss {
+    std::uint32_t crash_limit = 0;
+    WallTime now{};
+    WallTime alive_at{};  // the last sign of life of the worker
+    EndCause why = EndCause::worker_lost;
+    Charge charge = Charge::yes;
+    std::uint64_t prime = 0;  // the suspect that the worker was granted last; 0: it held none
+  };
+  // The job whose worker is lost: as lose() or cut_off() has it, unless its handler has a rule for
+  // that, which then decides, within the crash limit.
+  [[nodiscard]] Job after_loss(std::uint64_t id, const Job& before, const Loss& loss);
+
+ private:
+  // What the templates say of the jobs in [first, end).
+  struct Terms {
+    std::uint64_t first = 0;
+    std::uint64_t end = 0;
+    std::uint32_t crash_limit = 0;
+    std::optional<Handler> handler;
+  };
+  const Terms& terms_of(std::uint64_t id);
+  [[nodiscard]] Job for_a_person(Job after) const;
+  Job again(std::uint64_t id, Job after, std::size_t rule, RetryCounts counts, WallTime now);
+  void grow(std::uint64_t id, WorkerEpoch worker, const RetryRule& rule);
+  bool is_at_ceiling(std::uint64_t id, const RetryRule& rule, const Outcome& outcome);
+  ByteCount most_memory();
+  RetryCounts counts_of(std::uint64_t id, const Job& job);
+
+  Ledger& ledger_;
+  Terms terms_;
+  std::optional<ByteCount> largest_worker_;
+};
+
+}  // namespace torc::claim

@@ -1,0 +1,89 @@
+#include "lib/claim/tables/signature.h"
+
+#include "lib/base/codec.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/tables/tables.h"
+
+namespace torc::claim {
+namespace {
+
+enum MarkFlag : std::uint8_t { kExists = 1, kSum = 2 };
+
+void encode(Encoder& out, const std::vector<FileMark>& marks) {
+  out.varint(marks.size());
+  for (const FileMark& m : marks) {
+    out.u8(static_cast<std::uint8_t>((m.exists ? kExists : 0) | (m.sum != 0 ? kSum : 0)));
+    if (!m.exists) continue;
+    out.varint(m.size).svarint(m.mtime);
+    if (m.sum != 0) out.be64(m.sum);
+  }
+}
+
+bool decode(Decoder& in, std::vector<FileMark>& marks) {
+  const std::uint64_t n = in.varint();
+  if (n > Signature::kMostFiles) return false;
+  for (std::uint64_t i = 0; i < n && in.ok(); ++i) {
+    FileMark m;
+    const std::uint8_t flags = in.u8();
+    m.exists = (flags & kExists) != 0;
+    if (m.exists) {
+      m.size = in.varint();
+      m.mtime = in.svarint();
+      if ((flags & kSum) != 0) m.sum = in.be64();
+    }
+    marks.push_back(m);
+  }
+  return in.ok();
+}
+
+}  // namespace
+
+bool looks_alike(const FileMark& a, const FileMark& b) {
+  if (a.exists != b.exists || a.size != b.size) return false;
+  if (a.sum != 0 && b.sum != 0) return a.sum == b.sum;
+  return a.mtime == b.mtime;
+}
+
+std::vector<FileMark> folded(std::vector<FileMark> marks) {
+  if (marks.size() <= Signature::kMostFiles) return marks;
+  Encoder all;
+  FileMark one;
+  one.exists = true;
+  for (FileMark& m : marks) {
+    one.exists = one.exists && m.exists;
+    one.size += m.size;
+    // Times of single files must not show where their contents decide.
+    if (m.sum != 0) m.mtime = 0;
+  }
+  encode(all, marks);
+  // A hash in the place of the time, so that marks with and without sums are never taken for alike.
+  one.mtime = static_cast<std::int64_t>(name_hash(all.bytes()));
+  if (!one.exists) return {FileMark{}};
+  return {one};
+}
+
+std::string encode(Signature signature) {
+  Encoder out;
+  encode(out, folded(std::move(signature.inputs)));
+  encode(out, folded(std::move(signature.outputs)));
+  out.varint(signature.user_data.size());
+  for (const std::uint64_t hash : signature.user_data) out.be64(hash);
+  return std::move(out).bytes();
+}
+
+std::optional<Signature> decode_signature(std::string_view bytes) {
+  Decoder in(bytes);
+  Signature signature;
+  if (!decode(in, signature.inputs) || !decode(in, signature.outputs)) return std::nullopt;
+  for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n)
+    signature.user_data.push_back(in.be64());
+  if (!in.is_whole()) return std::nullopt;
+  return signature;
+}
+
+std::optional<Signature> read_signature(const Reader& reader, JobId id) {
+  const auto value = reader.get(Key(Table::signature, raw(id)));
+  return value ? decode_signature(*value) : std::nullopt;
+}
+
+}  // namespace torc::claim

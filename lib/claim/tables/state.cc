@@ -1,0 +1,145 @@
+#include "lib/claim/tables/state.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace torc::claim {
+
+std::optional<Job> State::record(std::uint64_t id) {
+  auto job = open_record(id);
+  if (job && job->state == JobState::ready) job->state = waiting_state(id);
+  return job;
+}
+
+std::optional<Job> State::open_record(std::uint64_t id) {
+  const Key key(Table::job, id);
+  const auto value = reader_.get(key);
+  if (!value) return std::nullopt;
+  return sound_or_damaged(key, decode_job(*value));
+}
+
+std::optional<Job> State::job(std::uint64_t id) {
+  if (auto own = record(id)) return own;
+  const Span* span = span_of(id);
+  if (span == nullptr) return std::nullopt;
+  Job job;
+  job.state = is_open(span->barrier) ? JobState::ready : JobState::blocked;
+  return job;
+}
+
+const Span* State::span_of(std::uint64_t id) {
+  if (span_ && span_->contains(id)) return &*span_;
+  if (id == 0 || id == UINT64_MAX) return nullptr;
+  const auto entry = reader_.seek_before(Key(Table::span, id + 1));
+  if (!entry || !is_in(Table::span, entry->key)) return nullptr;
+  span_ = sound_or_damaged(entry->key, decode_span(entry->key, entry->value));
+  return span_ && span_->contains(id) ? &*span_ : nullptr;
+}
+
+std::optional<Rank> State::rank_of(std::uint64_t id) {
+  const Key key(Table::own_rank, id);
+  if (const auto value = reader_.get(key)) return sound_or_damaged(key, decode_rank(*value));
+  const Span* span = span_of(id);
+  if (span == nullptr) return std::nullopt;
+  return Rank{span->job_class, span->priority};
+}
+
+bool State::is_open(std::uint64_t barrier) {
+  if (barrier == 0) return true;
+  const Key key(Table::countdown, barrier);
+  const auto value = reader_.get(key);  // absent: closed, and its record need not be looked at
+  if (!value) return false;
+  const auto countdown = sound_or_damaged(key, decode_countdown(*value));
+  return countdown && countdown->opened;
+}
+
+JobState State::waiting_state(std::uint64_t id) {
+  const Span* span = span_of(id);
+  if (span == nullptr) damaged(Key(Table::span, id));
+  return span == nullptr || is_open(span->barrier) ? JobState::ready : JobState::blocked;
+}
+
+std::uint64_t State::opened_at(std::uint64_t barrier) {
+  return barrier == 0 ? 0 : countdown(barrier).opened.value_or(0);
+}
+
+Countdown State::countdown(std::uint64_t barrier) {
+  const Key key(Table::countdown, barrier);
+  if (const auto value = reader_.get(key))
+    return sound_or_damaged(key, decode_countdown(*value)).value_or(Countdown{});
+  Countdown whole;
+  if (const auto value = reader_.get(Key(Table::barrier, barrier))) {
+    whole.left = decode_total(*value);
+  } else {
+    damaged(Key(Table::barrier, barrier));
+  }
+  return whole;
+}
+
+std::optional<Barrier> State::barrier(std::uint64_t id) {
+  const Key key(Table::barrier, id);
+  const auto value = reader_.get(key);
+  return sound_or_damaged(key, value ? decode_barrier(*value) : std::nullopt);
+}
+
+Tally State::tally() {
+  const Key key(Table::tally);
+  const auto value = reader_.get(key);
+  return sound_or_damaged(key, value ? decode_tally(*value) : std::nullopt).value_or(Tally{});
+}
+
+std::optional<Lease> State::lease(WorkerEpoch epoch) {
+  const Key key(Table::lease, raw(epoch));
+  const auto value = reader_.get(key);
+  if (!value) return std::nullopt;
+  return sound_or_damaged(key, decode_lease(*value));
+}
+
+std::optional<Worker> State::worker(WorkerEpoch epoch) {
+  const Key key(Table::worker, raw(epoch));
+  const auto value = reader_.get(key);
+  if (!value) return std::nullopt;
+  auto worker = sound_or_damaged(key, decode_worker(*value));
+  if (worker) worker->epoch = epoch;
+  return worker;
+}
+
+JobClass State::job_class(std::uint32_t number) {
+  Key key(Table::job_class);
+  key.be32(number);
+  const auto value = reader_.get(key);
+  return sound_or_damaged(key, value ? decode_class(*value) : std::nullopt).value_or(JobClass{});
+}
+
+std::optional<std::uint64_t> State::next_record(std::uint64_t id) {
+  return id_of(Table::job, reader_.seek(Key(Table::job, id)));
+}
+
+std::optional<std::uint64_t> State::id_of(Table table, const std::optional<store::Entry>& found) {
+  if (!found || !is_in(table, found->key)) return std::nullopt;
+  return sound_or_damaged(found->key, id_in(table, found->key));
+}
+
+void State::damaged(std::string_view key) {
+  if (!damage_.empty()) return;
+  damage_ =
+      fmt::format("the state of the jobs cannot be read at table '{}', key", key.substr(0, 1));
+  for (char c : key.substr(1)) damage_ += fmt::format(" {:02x}", static_cast<unsigned char>(c));
+}
+
+void State::note(const Error& of_a_scan) {
+  if (damage_.empty()) damage_ = of_a_scan.what;
+}
+
+void State::contradicts(std::string what) {
+  if (damage_.empty()) damage_ = "the state of the jobs contradicts itself: " + std::move(what);
+}
+
+Result<void> State::sound() const {
+  if (damage_.empty()) return {};
+  return Error{ErrorKind::corrupt, damage_,
+               "run `torc verify` on the store; a newer torc may have written it"};
+}
+
+}  // namespace torc::claim

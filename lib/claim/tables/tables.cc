@@ -1,0 +1,404 @@
+#include "lib/claim/tables/tables.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "lib/base/codec.h"
+
+namespace torc::claim {
+namespace {
+
+// Of milliseconds, as kMost of budget.cc: sums of two stay within the type.
+constexpr std::uint64_t kLongestSpan = std::uint64_t{1} << 61;
+
+std::uint64_t number_at(std::string_view key, std::size_t at, std::size_t size) {
+  std::uint64_t v = 0;
+  for (char c : key.substr(at, size)) v = (v << 8) | static_cast<std::uint8_t>(c);
+  return v;
+}
+
+// High priorities first in key order.
+std::uint32_t inverted(std::int32_t priority) {
+  return ~(static_cast<std::uint32_t>(priority) ^ 0x80000000U);
+}
+std::int32_t upright(std::uint32_t stored) {
+  return static_cast<std::int32_t>(~stored ^ 0x80000000U);
+}
+
+void put_ranges(Encoder& out, const std::vector<JobRange>& ranges) {
+  out.varint(ranges.size());
+  std::uint64_t before = 0;
+  for (const JobRange& r : ranges) {
+    out.svarint(static_cast<std::int64_t>(raw(r.first) - before)).varint(r.count);
+    before = raw(r.first) + r.count;
+  }
+}
+
+// Sorted and disjoint, so that whoever walks over them meets no job twice.
+bool take_ranges(Decoder& in, std::vector<JobRange>& ranges) {
+  std::uint64_t before = 0;
+  for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
+    const std::uint64_t first = before + static_cast<std::uint64_t>(in.svarint());
+    const std::uint64_t count = in.varint();
+    if (first < before || !are_jobs(first, count)) return false;
+    ranges.push_back({JobId{first}, count});
+    before = first + count;
+  }
+  return in.ok();
+}
+
+// Of a Waiter: beside the condition, in the third of the low bits.
+constexpr unsigned kCancels = 4;
+constexpr int kConditions = 4;
+
+void put_conditions(Encoder& out, const Barrier& barrier) {
+  out.u8(barrier.cancels ? 1 : 0);
+  for (int c = 1; c < kConditions; ++c) {
+    std::vector<JobRange> ranges;
+    for (const Dependency& d : barrier.conditional) {
+      if (d.condition == static_cast<Condition>(c)) ranges.push_back(d.jobs);
+    }
+    put_ranges(out, ranges);
+  }
+}
+
+bool take_conditions(Decoder& in, Barrier& barrier) {
+  const std::uint8_t cancels = in.u8();
+  barrier.cancels = cancels == 1;
+  for (int c = 1; c < kConditions; ++c) {
+    std::vector<JobRange> ranges;
+    if (!take_ranges(in, ranges)) return false;
+    for (const JobRange& r : ranges) barrier.conditional.push_back({r, static_cast<Condition>(c)});
+  }
+  return cancels <= 1;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> id_in(Table table, std::string_view key) {
+  if (!is_in(table, key) || key.size() != 9) return std::nullopt;
+  return number_at(key, 1, 8);
+}
+
+Value encode(const Span& span) {
+  return Value()
+      .varint(span.count)
+      .varint(span.barrier)
+      .varint(span.job_class)
+      .svarint(span.priority);
+}
+
+std::optional<Span> decode_span(std::string_view key, std::string_view value) {
+  const auto first = id_in(Table::span, key);
+  if (!first) return std::nullopt;
+  Decoder in(value);
+  Span s;
+  s.first = *first;
+  s.count = in.varint();
+  s.barrier = in.varint();
+  s.job_class = in.u32();
+  s.priority = in.i32();
+  if (!are_jobs(s.first, s.count)) return std::nullopt;
+  if (!in.is_whole()) return std::nullopt;
+  return s;
+}
+
+Key ready_key(const ReadyRange& range) {
+  Key key(Table::ready);
+  key.be32(range.job_class).be32(inverted(range.priority)).be64(range.age).be64(range.first);
+  return key;
+}
+
+std::optional<ReadyRange> decode_ready(std::string_view key, std::string_view value) {
+  if (!is_in(Table::ready, key) || key.size() != 25) return std::nullopt;
+  Decoder in(value);
+  ReadyRange r;
+  r.job_class = static_cast<std::uint32_t>(number_at(key, 1, 4));
+  r.priority = upright(static_cast<std::uint32_t>(number_at(key, 5, 4)));
+  r.age = number_at(key, 9, 8);
+  r.first = number_at(key, 17, 8);
+  r.count = in.varint();
+  if (!are_jobs(r.first, r.count)) return std::nullopt;
+  if (!in.is_whole()) return std::nullopt;
+  return r;
+}
+
+std::string encode(const UpstreamRun& run) {
+  Encoder out;
+  out.varint(run.count).varint(run.waiters.size());
+  std::uint64_t before = 0;
+  for (const Waiter& w : run.waiters) {
+    const unsigned how = static_cast<unsigned>(w.condition) | (w.cancels ? kCancels : 0U);
+    out.varint((w.barrier - before) << 3 | how);
+    before = w.barrier;
+  }
+  return std::move(out).bytes();
+}
+
+std::optional<UpstreamRun> decode_upstream(std::string_view key, std::string_view value) {
+  const auto first = id_in(Table::upstream, key);
+  if (!first) return std::nullopt;
+  Decoder in(value);
+  UpstreamRun run;
+  run.first = *first;
+  run.count = in.varint();
+  if (!are_jobs(run.first, run.count)) return std::nullopt;
+  std::uint64_t before = 0;
+  for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
+    const std::uint64_t next = in.varint();
+    before += next >> 3;
+    run.waiters.push_back({before, static_cast<Condition>(next & 3U), (next & kCancels) != 0});
+  }
+  if (!in.is_whole()) return std::nullopt;
+  return run;
+}
+
+std::string encode(const Barrier& barrier) {
+  Encoder out;
+  out.varint(barrier.total);
+  put_ranges(out, barrier.members);
+  put_ranges(out, barrier.upstream);
+  const bool more = barrier.action != 0;
+  if (!barrier.conditional.empty() || barrier.cancels || more) put_conditions(out, barrier);
+  if (more) out.varint(barrier.action);
+  return std::move(out).bytes();
+}
+
+std::optional<Barrier> decode_barrier(std::string_view value) {
+  Decoder in(value);
+  Barrier b;
+  b.total = in.varint();
+  if (!take_ranges(in, b.members) || !take_ranges(in, b.upstream)) return std::nullopt;
+  if (!in.at_end() && !take_conditions(in, b)) return std::nullopt;
+  if (!in.at_end()) b.action = in.u32();
+  if (!in.is_whole()) return std::nullopt;
+  return b;
+}
+
+std::uint64_t decode_total(std::string_view value) {
+  return Decoder(value).varint();
+}
+
+// Most count only what is left; what a number of 0 at the end would say is left out.
+Value encode(const Countdown& countdown) {
+  Value out;
+  out.varint(countdown.left);
+  const bool lost = countdown.unmet != 0 || countdown.failed != 0;
+  if (countdown.opened || lost) out.varint(countdown.opened ? *countdown.opened + 1 : 0);
+  if (lost) out.varint(countdown.unmet).varint(countdown.failed);
+  return out;
+}
+
+std::optional<Countdown> decode_countdown(std::string_view value) {
+  Decoder in(value);
+  Countdown c;
+  c.left = in.varint();
+  if (!in.at_end()) {
+    const std::uint64_t opened = in.varint();
+    if (opened != 0) c.opened = opened - 1;
+  }
+  if (!in.at_end()) {
+    c.unmet = in.varint();
+    c.failed = in.varint();
+  }
+  if (!in.is_whole()) return std::nullopt;
+  return c;
+}
+
+std::optional<std::uint64_t> named_in(std::string_view key) {
+  if (!is_in(Table::name, key) || key.size() != 17) return std::nullopt;
+  return number_at(key, 9, 8);
+}
+
+Key delayed_key(WallTime not_before, std::uint64_t id) {
+  const std::int64_t at = not_before.count();
+  return Key(Table::delayed, at < 0 ? 0 : static_cast<std::uint64_t>(at)).be64(id);
+}
+
+std::optional<std::uint64_t> delayed_in(std::string_view key) {
+  if (!is_in(Table::delayed, key) || key.size() != 17) return std::nullopt;
+  return number_at(key, 9, 8);
+}
+
+std::string encode(const JobClass& job_class) {
+  const Requirement& need = job_class.need;
+  Encoder out;
+  out.varint(need.cpus).varint(need.gpus).varint(need.nodes).varint(need.memory.value);
+  out.svarint(in_reach(need.runtime).count()).text(job_class.scheduler).text(job_class.label);
+  const bool alone = job_class.alone != Alone::no;
+  if (job_class.limit != 0 || alone) out.varint(job_class.limit);
+  if (alone) out.u8(static_cast<std::uint8_t>(job_class.alone));
+  return std::move(out).bytes();
+}
+
+std::optional<JobClass> decode_class(std::string_view value) {
+  Decoder in(value);
+  JobClass c;
+  c.need.cpus = in.u32();
+  c.need.gpus = in.u32();
+  c.need.nodes = in.u32();
+  c.need.memory.value = in.varint();
+  c.need.runtime = in.seconds();
+  c.scheduler = in.text();
+  c.label = in.text();
+  if (!in.at_end()) c.limit = in.u32();
+  if (!in.at_end()) {
+    const std::uint8_t alone = in.u8();
+    if (alone > static_cast<std::uint8_t>(Alone::entirely)) return std::nullopt;
+    c.alone = static_cast<Alone>(alone);
+  }
+  if (!in.is_whole()) return std::nullopt;
+  return c;
+}
+
+std::string encode(const Template& t) {
+  Encoder out;
+  out.varint(t.count).varint(t.job_class).svarint(t.priority).be64(t.name_hash);
+  out.varint(t.handler).varint(t.crash_limit).raw(t.recipe);
+  return std::move(out).bytes();
+}
+
+std::optional<Template> decode_template(std::string_view key, std::string_view value) {
+  const auto first = id_in(Table::job_template, key);
+  if (!first) return std::nullopt;
+  Decoder in(value);
+  Template t;
+  t.first = JobId{*first};
+  t.count = in.varint();
+  t.job_class = in.u32();
+  t.priority = in.i32();
+  t.name_hash = in.be64();
+  t.handler = in.u32();
+  t.crash_limit = in.u32();
+  t.recipe = in.rest();
+  if (!in.ok() || !are_jobs(*first, t.count)) return std::nullopt;
+  return t;
+}
+
+Value encode(const Rank& rank) {
+  return Value().varint(rank.job_class).svarint(rank.priority);
+}
+
+std::optional<Rank> decode_rank(std::string_view value) {
+  Decoder in(value);
+  Rank rank;
+  rank.job_class = in.u32();
+  rank.priority = in.i32();
+  if (!in.is_whole()) return std::nullopt;
+  return rank;
+}
+
+std::uint64_t Tally::jobs() const {
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
+
+bool Tally::is_possible() const {
+  // Each of them by itself, so that their sum cannot wrap.
+  const bool few =
+      std::all_of(counts.begin(), counts.end(), [](std::uint64_t n) { return n <= kMaxJobs; });
+  const std::uint64_t canceled = of(JobState::canceled);
+  return few && living <= UINT32_MAX && hosts <= UINT32_MAX && jobs() <= kMaxJobs &&
+         unmet <= canceled && ending <= canceled;
+}
+
+Value encode(const Tally& tally) {
+  Value out;
+  for (std::uint64_t n : tally.counts) out.varint(n);
+  out.varint(tally.unmet).varint(tally.living).varint(tally.hosts);
+  out.varint(static_cast<std::uint64_t>(tally.job_time.count()));
+  out.u8(tally.rules).varint(tally.ending);
+  return out;
+}
+
+std::optional<Tally> decode_tally(std::string_view value) {
+  Decoder in(value);
+  Tally tally;
+  for (std::uint64_t& n : tally.counts) n = in.varint();
+  tally.unmet = in.varint();
+  tally.living = in.varint();
+  tally.hosts = in.varint();
+  tally.job_time = std::chrono::milliseconds(in.up_to(kLongestSpan));
+  tally.rules = in.u8();
+  tally.ending = in.varint();
+  if (!tally.is_possible()) return std::nullopt;
+  if (!in.is_whole()) return std::nullopt;
+  return tally;
+}
+
+Key action_key(std::uint32_t number) {
+  return Key(Table::action).be32(number);
+}
+
+Key run_key(std::uint32_t number, WorkerEpoch worker) {
+  return Key(Table::action_run).be32(number).be64(raw(worker));
+}
+
+std::optional<RunName> run_in(std::string_view key) {
+  constexpr std::size_t kSize = 13;
+  if (!is_in(Table::action_run, key) || key.size() != kSize) return std::nullopt;
+  return RunName{static_cast<std::uint32_t>(number_at(key, 1, 4)),
+                 WorkerEpoch{number_at(key, 5, 8)}};
+}
+
+Key due_key(std::uint32_t number) {
+  return Key(Table::due_action).be32(number);
+}
+
+std::string encode(const Limit& limit) {
+  Encoder out;
+  out.varint(limit.most).text(limit.entry);
+  return std::move(out).bytes();
+}
+
+std::optional<Limit> decode_limit(std::string_view value) {
+  Decoder in(value);
+  Limit limit;
+  limit.most = in.u32();
+  limit.entry = in.text();
+  if (!in.is_whole()) return std::nullopt;
+  return limit;
+}
+
+Key slots_key(std::uint32_t limit) {
+  return Key(Table::slots).be32(limit);
+}
+
+Value encode(const Expense& expense) {
+  Value out;
+  for (const Usage& u : {expense.most, expense.spent, expense.promised}) {
+    out.varint(static_cast<std::uint64_t>(u.core.count()));
+    out.varint(static_cast<std::uint64_t>(u.node.count()));
+  }
+  return out;
+}
+
+std::optional<Expense> decode_expense(std::string_view value) {
+  Decoder in(value);
+  Expense expense;
+  for (Usage* u : {&expense.most, &expense.spent, &expense.promised}) {
+    u->core = std::chrono::milliseconds(in.up_to(kLongestSpan));
+    u->node = std::chrono::milliseconds(in.up_to(kLongestSpan));
+  }
+  if (!in.is_whole()) return std::nullopt;
+  return expense;
+}
+
+std::string encode(const WorkflowRecord& record) {
+  Encoder out;
+  out.u8(static_cast<std::uint8_t>(record.sort)).text(record.name).varint(record.max_failures);
+  return std::move(out).bytes();
+}
+
+std::optional<WorkflowRecord> decode_workflow(std::string_view value) {
+  Decoder in(value);
+  WorkflowRecord record;
+  const std::uint8_t sort = in.u8();
+  if (sort > static_cast<std::uint8_t>(SortMethod::gpus_memory_runtime)) return std::nullopt;
+  record.sort = static_cast<SortMethod>(sort);
+  record.name = in.text();
+  record.max_failures = in.u32();
+  if (!in.is_whole()) return std::nullopt;
+  return record;
+}
+
+}  // namespace torc::claim

@@ -1,0 +1,130 @@
+// How a worker and its lease are written. See tables.h.
+#include "lib/base/codec.h"
+#include "lib/claim/tables/tables.h"
+
+namespace torc::claim {
+namespace {
+
+// Ascending ids, as runs.
+void put_ids(Encoder& out, const std::vector<std::uint64_t>& ids) {
+  out.varint(ids.size());
+  std::uint64_t end = 0;  // of the run before
+  for (std::size_t i = 0; i < ids.size();) {
+    std::size_t n = 1;
+    while (i + n < ids.size() && ids[i + n] == ids[i] + n) ++n;
+    out.varint(ids[i] - end).varint(n);
+    end = ids[i] + n;
+    i += n;
+  }
+}
+
+bool take_ids(Decoder& in, std::uint64_t highest, std::vector<std::uint64_t>& ids) {
+  const std::uint64_t all = in.varint();
+  if (all > Lease::kMaxHeld) return false;
+  std::uint64_t end = 0;
+  while (in.ok() && ids.size() < all) {
+    const std::uint64_t gap = in.varint();
+    const std::uint64_t n = in.varint();
+    if (n == 0 || n > all - ids.size() || gap > highest || end + gap + n - 1 > highest)
+      return false;
+    const std::uint64_t first = end + gap;
+    for (std::uint64_t i = 0; i < n; ++i) ids.push_back(first + i);
+    end = first + n;
+  }
+  return in.ok();
+}
+
+}  // namespace
+
+std::string encode(const Lease& lease) {
+  Encoder out;
+  out.varint(lease.renewals).svarint(in_reach(lease.last_seen).count()).varint(lease.finished);
+  out.svarint(in_reach(lease.ttl).count()).u8(lease.barred ? 1 : 0);
+  put_ids(out, lease.held);
+  if (!lease.ending.empty() || !lease.actions.empty()) put_ids(out, lease.ending);
+  if (!lease.actions.empty()) put_ids(out, lease.actions);
+  return std::move(out).bytes();
+}
+
+std::optional<Lease> decode_lease(std::string_view value) {
+  Decoder in(value);
+  Lease lease;
+  lease.renewals = in.varint();
+  lease.last_seen = in.wall_time();
+  lease.finished = in.varint();
+  lease.ttl = in.seconds();
+  const std::uint8_t barred = in.u8();
+  if (barred > 1) return std::nullopt;
+  lease.barred = barred == 1;
+  if (!take_ids(in, kMaxJobs, lease.held)) return std::nullopt;
+  if (!in.at_end() && !take_ids(in, kMaxJobs, lease.ending)) return std::nullopt;
+  if (!in.at_end() && !take_ids(in, UINT32_MAX, lease.actions)) return std::nullopt;
+  if (!in.is_whole()) return std::nullopt;
+  return lease;
+}
+
+std::string encode_worker(const WorkerInfo& info, WorkerStatus status, const Lease& lease,
+                          WallTime gone_at) {
+  Encoder out;
+  out.u8(static_cast<std::uint8_t>(status)).varint(lease.renewals);
+  out.svarint(in_reach(lease.last_seen).count())
+      .svarint(in_reach(gone_at).count())
+      .varint(lease.finished);
+  out.text(info.host).varint(info.pid).varint(info.pid_start).text(info.boot_id);
+  out.text(info.pid_namespace).varint(info.above.size());
+  for (const std::uint64_t pid : info.above) out.varint(pid);
+  out.text(info.user).text(info.allocation).text(info.cluster);
+  out.svarint(in_reach(info.allocation_start).count()).text(info.scheduler).text(info.label);
+  out.u8(static_cast<std::uint8_t>((info.any_binding ? 1 : 0) + (info.ignores_resources ? 2 : 0) +
+                                   (info.own_beat_file ? 4 : 0)));
+  out.text(info.output_dir);
+  out.varint(info.cpus).varint(info.gpus).varint(info.memory.value);
+  out.svarint(in_reach(info.registered_at).count()).svarint(in_reach(info.ends_at).count());
+  out.svarint(in_reach(info.lease_ttl).count()).svarint(in_reach(info.lease_beat).count());
+  out.svarint(in_reach(info.claims_from).count());
+  return std::move(out).bytes();
+}
+
+std::optional<Worker> decode_worker(std::string_view value) {
+  Decoder in(value);
+  Worker w;
+  const std::uint8_t status = in.u8();
+  if (status > static_cast<std::uint8_t>(WorkerStatus::expired)) return std::nullopt;
+  w.status = static_cast<WorkerStatus>(status);
+  w.renewals = in.varint();
+  w.last_seen = in.wall_time();
+  w.gone_at = in.wall_time();
+  w.finished = in.varint();
+  WorkerInfo& info = w.info;
+  info.host = in.text();
+  info.pid = in.varint();
+  info.pid_start = in.varint();
+  info.boot_id = in.text();
+  info.pid_namespace = in.text();
+  for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
+    info.above.push_back(in.varint());
+  }
+  info.user = in.text();
+  info.allocation = in.text();
+  info.cluster = in.text();
+  info.allocation_start = in.wall_time();
+  info.scheduler = in.text();
+  info.label = in.text();
+  const std::uint8_t serves = in.u8();
+  info.any_binding = (serves & 1U) != 0;
+  info.ignores_resources = (serves & 2U) != 0;
+  info.own_beat_file = (serves & 4U) != 0;
+  info.output_dir = in.text();
+  info.cpus = in.u32();
+  info.gpus = in.u32();
+  info.memory.value = in.varint();
+  info.registered_at = in.wall_time();
+  info.ends_at = in.wall_time();
+  info.lease_ttl = in.seconds();
+  info.lease_beat = in.seconds();
+  info.claims_from = in.wall_time();
+  if (!in.is_whole()) return std::nullopt;
+  return w;
+}
+
+}  // namespace torc::claim

@@ -1,0 +1,294 @@
+#include "lib/claim/transactions/exchange.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "lib/claim/queries/action_runs.h"
+#include "lib/claim/queries/delayed.h"
+#include "lib/claim/rules/transition.h"
+#include "lib/claim/scheduling/firing.h"
+#include "lib/claim/scheduling/ledger.h"
+#include "lib/claim/scheduling/ready_queue.h"
+#include "lib/claim/scheduling/retry.h"
+#include "lib/claim/tables/tables.h"
+
+namespace torc::claim {
+namespace {
+
+bool is_end(JobState state) {
+  return state == JobState::completed || state == JobState::failed ||
+         state == JobState::terminated || state == JobState::ready;
+}
+
+// One exchange of one worker: its requests against the ledger, and the answer as it grows.
+class Session {
+ public:
+  Session(Transaction& tx, const Exchange& request, Lease lease)
+      : tx_(tx),
+        request_(request),
+        lease_(std::move(lease)),
+        ledger_(tx, request.now),
+        retries_(ledger_),
+        firing_(tx, ledger_.state(), request.worker, request.now),
+        has_actions_((ledger_.tally().rules & rule::kActions) != 0) {}
+
+  Result<Answer> run() {
+    for (const Finished& f : request_.finishes) finish(f);
+    for (const Started& s : request_.starts) start(s);
+    for (const ClaimToken& t : request_.returns) give_back(t);
+    ledger_.settle();
+    if (has_actions_) report_actions();
+    take_spares();
+    learn_job_time();
+    WorkflowRecord workflow = read_workflow_record();
+    answer_.workflow.name = workflow.name;
+    answer_.workflow.max_failures = workflow.max_failures;
+    if (request_.offer) {
+      answer_.promoted = promote_due(ledger_, request_.now);
+      ledger_.settle();
+      answer_.workflow.counts = ledger_.tally().counts;
+      const bool waits = has_actions_ && read_action_tally(tx_).gates > 0;
+      if (!answer_.workflow.halted() && !waits) claim_for(*request_.offer, workflow.sort);
+      answer_.next_due = next_due(ledger_.state(), request_.now);
+    }
+    if (has_actions_) take_actions();
+    write_lease();
+    answer_.revoked = revoked();
+    TORC_TRY(ledger_.close());
+    answer_.workflow.counts = ledger_.tally().counts;
+    answer_.workflow.unmet = ledger_.tally().unmet;
+    answer_.workflow.ending = ledger_.tally().ending;
+    answer_.workflow.budget_holds = ledger_.quota().budget_holds();
+    for (std::uint64_t n : answer_.workflow.counts) answer_.workflow.jobs += n;
+    answer_.living = ledger_.tally().living;
+    answer_.job_time = ledger_.tally().job_time;
+    return std::move(answer_);
+  }
+
+ private:
+  void report_actions() {
+    for (const ActionReport& r : request_.actions) firing_.report(r, lease_);
+    firing_.store();
+  }
+
+  void take_actions() {
+    if (!answer_.grants.empty()) firing_.went_on();
+    answer_.workflow.counts = ledger_.tally().counts;
+    const WorkflowState& w = answer_.workflow;
+    answer_.workflow.ending = ledger_.tally().ending;
+    const bool finished =
+        w.jobs_over() && w.of(JobState::held) + w.of(JobState::pending_failed) == 0;
+    ActionWish wish = request_.wish;
+    if (!answer_.grants.empty() && answer_.grants.front().alone) wish.due = false;
+    answer_.actions = firing_.take(wish, finished, lease_);
+    answer_.workflow.actions = firing_.tally();
+    firing_.store();
+  }
+
+  void finish(const Finished& event) {
+    if (conclude_revoked(event.token, &event.outcome)) return;
+    bool over = false;
+    const bool counts = apply(event.token, [&](const Job& job) {
+      Decision decision = claim::finish(job, request_.worker, event);
+      if (const Job* after = std::get_if<Job>(&decision)) {
+        Job next = retries_.after_end(raw(event.token.job), *after, event.recovered, request_.now);
+        over = is_over(next.state);
+        return Decision(std::move(next));
+      }
+      return decision;
+    });
+    if (counts && over && !event.signature.empty())
+      tx_.put(Key(Table::signature, raw(event.token.job)), event.signature);
+  }
+  void start(const Started& event) {
+    (void)apply(event.token,
+                [&](const Job& job) { return claim::start(job, request_.worker, event); });
+  }
+  void give_back(const ClaimToken& token) {
+    if (conclude_revoked(token, nullptr)) return;
+    (void)apply(token, [&](const Job& job) {
+      return claim::give_back(job, request_.worker, token, request_.now);
+    });
+  }
+
+  // What one worker keeps for later, others could start now: not while there is enough for all.
+  void take_spares() {
+    if (request_.spares.empty() || fair_share() > 0) return;
+    for (const ClaimToken& t : request_.spares) give_back(t);
+    ledger_.settle();
+    answer_.took_spares = true;
+  }
+
+  // Half of what each worker would get if all that is ready were shared out now.
+  [[nodiscard]] std::uint64_t fair_share() {
+    const Tally& tally = ledger_.tally();
+    return tally.of(JobState::ready) / (2 * std::max<std::uint64_t>(1, tally.living));
+  }
+
+  // A quarter of the way to what this worker says.
+  void learn_job_time() {
+    std::chrono::milliseconds& known = ledger_.tally().job_time;
+    if (request_.job_time.count() <= 0) return;
+    const auto said = std::max(request_.job_time, std::chrono::milliseconds(1));
+    known = known.count() == 0 ? said : (3 * known + said) / 4;
+  }
+
+  // A canceled job is over on this worker. The result does not count.
+  bool conclude_revoked(const ClaimToken& token, const Outcome* outcome) {
+    const std::uint64_t id = raw(token.job);
+    if (!std::binary_search(lease_.ending.begin(), lease_.ending.end(), id)) return false;
+    const auto job = ledger_.state().record(id);
+    if (!job || !is_revoked(*job, token, request_.worker)) return false;
+    ledger_.change(id, *job, ended(*job, outcome));
+    std::erase(lease_.ending, id);
+    (void)refuse(token, Refusal::canceled, Job{});
+    return true;
+  }
+
+  std::vector<ClaimToken> revoked() {
+    std::vector<ClaimToken> tokens;
+    for (std::uint64_t id : lease_.ending) {
+      if (const auto job = ledger_.state().open_record(id))
+        tokens.push_back(token_of(JobId{id}, *job));
+    }
+    return tokens;
+  }
+
+  // Whether it changed the job.
+  template <class Rule>
+  bool apply(const ClaimToken& token, const Rule& rule) {
+    const std::uint64_t id = raw(token.job);
+    const auto job = ledger_.state().job(id);
+    if (!job) return refuse(token, Refusal::no_such_job, Job{});
+    const Decision decision = rule(*job);
+    if (const auto* why = std::get_if<Refusal>(&decision)) return refuse(token, *why, *job);
+    const Job* after = std::get_if<Job>(&decision);
+    if (after == nullptr) return false;
+    ledger_.change(id, *job, *after);
+    if (!is_live(after->state)) dropped_.push_back(id);
+    if (is_over(after->state)) ++lease_.finished;
+    return true;
+  }
+
+  bool refuse(const ClaimToken& token, Refusal why, const Job& job) {
+    answer_.refused.push_back({token, why, is_live(job.state) ? job.worker : WorkerEpoch{}});
+    return false;
+  }
+
+  WorkflowRecord read_workflow_record() {
+    const Key key(Table::workflow);
+    const auto value = tx_.get(key);
+    const auto record = value ? decode_workflow(*value) : std::nullopt;
+    if (!record) ledger_.state().damaged(key);
+    return record.value_or(WorkflowRecord{});
+  }
+
+  void claim_for(const Offer& offer, SortMethod sort) {
+    ReadyHeads heads(ledger_.tx(), ledger_.state(), ledger_.quota(), request_.worker, offer, sort);
+    Capacity free = free_capacity(offer);
+    free.leaves = leaves();
+    std::uint64_t room = Lease::kMaxHeld - lease_.held.size();
+    for (std::uint64_t left = std::min(offer.max_jobs, room); left > 0;) {
+      const auto taken = heads.take_fitting(free, left);
+      if (!taken) break;
+      left -= taken->count;
+      grant(*taken);
+    }
+    room = free.taken_whole ? 0 : room - answer_.grants.size();
+    ledger_.quota().begin_ahead(ledger_.tally().living);
+    // A fair share only: what one worker holds ahead, no other can start.
+    for (std::uint64_t left = std::min({offer.ahead, fair_share(), room}); left > 0;) {
+      const auto taken = heads.take_any(left);
+      if (!taken) break;
+      left -= taken->count;
+      grant(*taken);
+    }
+    heads.write_back();
+  }
+
+  // How alone a job would be on this worker, by what the store knows that it has: a job that it
+  // still has to end runs, too, and so does an action. It offers nothing while a suspect is in its
+  // probation, so those that it holds have outlived theirs.
+  Alone leaves() {
+    if (!lease_.ending.empty() || !lease_.actions.empty()) return Alone::no;
+    Alone most = Alone::entirely;
+    for (const std::uint64_t id : lease_.held) {
+      const auto job = ledger_.state().record(id);
+      if (!job || !is_live(job->state)) continue;  // dropped just now
+      if (!is_suspect(*job)) return Alone::no;
+      most = Alone::among_suspects;
+    }
+    return most;
+  }
+
+  void grant(const ReadyHeads::Take& taken) {
+    State& state = ledger_.state();
+    if (taken.first + taken.count - 1 > ledger_.tally().jobs()) {
+      return state.contradicts(fmt::format("a ready queue has job {}, of {}",
+                                           taken.first + taken.count - 1, ledger_.tally().jobs()));
+    }
+    // Most jobs of a range have no record yet: one seek tells where the next one is.
+    std::uint64_t recorded = state.next_record(taken.first).value_or(UINT64_MAX);
+    for (std::uint64_t id = taken.first; id < taken.first + taken.count; ++id) {
+      Job before;
+      before.state = JobState::ready;
+      if (id == recorded) {
+        before = state.open_record(id).value_or(Job{});
+        recorded = state.next_record(id + 1).value_or(UINT64_MAX);
+        if (before.state != JobState::ready) return state.damaged(Key(Table::job, id));
+      }
+      const Job after = claim::claim(before, request_.worker, tx_.sequence(), request_.now);
+      ledger_.change(id, before, after);
+      answer_.grants.push_back({token_of(JobId{id}, after), taken.job_class, taken.priority,
+                                after.stopped, is_suspect(after), after.lost});
+      added_.push_back(id);
+    }
+  }
+
+  void write_lease() {
+    ++lease_.renewals;
+    lease_.last_seen = request_.now;
+    if (request_.ttl.count() > 0) lease_.ttl = request_.ttl;
+    std::sort(dropped_.begin(), dropped_.end());
+    std::sort(added_.begin(), added_.end());
+    std::vector<std::uint64_t> kept;
+    kept.reserve(lease_.held.size());
+    std::set_difference(lease_.held.begin(), lease_.held.end(), dropped_.begin(), dropped_.end(),
+                        std::back_inserter(kept));
+    lease_.held.clear();
+    std::merge(kept.begin(), kept.end(), added_.begin(), added_.end(),
+               std::back_inserter(lease_.held));
+    tx_.put(Key(Table::lease, raw(request_.worker)), encode(lease_));
+  }
+
+  Transaction& tx_;
+  const Exchange& request_;
+  Lease lease_;
+  Ledger ledger_;
+  Retries retries_;
+  Firing firing_;
+  bool has_actions_;
+  Answer answer_;
+  std::vector<std::uint64_t> dropped_;  // jobs that the worker no longer holds
+  std::vector<std::uint64_t> added_;
+};
+
+}  // namespace
+
+Result<Answer> exchange(Transaction& tx, const Exchange& request) {
+  for (const Finished& f : request.finishes) {
+    if (is_end(f.state)) continue;
+    return Error{ErrorKind::invalid,
+                 fmt::format("job {} cannot finish as {}", raw(f.token.job), to_string(f.state)),
+                 "report completed, failed, terminated, or ready to run it again"};
+  }
+  State state(tx);
+  auto lease = state.lease(request.worker);
+  TORC_TRY(state.sound());
+  if (!lease || lease->barred) return fenced(request.worker);
+  return Session(tx, request, *std::move(lease)).run();
+}
+
+}  // namespace torc::claim

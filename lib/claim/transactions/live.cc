@@ -1,0 +1,182 @@
+#include "lib/claim/transactions/live.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "lib/claim/rules/transition.h"
+#include "lib/claim/scheduling/ledger.h"
+
+namespace torc::claim {
+namespace {
+
+// One change: visits the jobs that it is about and keeps the account.
+class Visit {
+ public:
+  explicit Visit(Transaction& tx, WallTime now = {}) : ledger_(tx, now) {
+    ledger_.tell_followers(followers_);
+  }
+
+  // `rule` answers the job after the change, or nothing when it does not concern it.
+  template <class Rule>
+  Result<Change> run(JobRanges jobs, const Rule& rule) {
+    for (const JobRange& range : jobs)
+      visit(raw(range.first), raw(range.first) + range.count, rule);
+    TORC_TRY(ledger_.close());
+    change_.note_followers(followers_, changed_);
+    change_.leave_passed_over(ledger_.state(), passed_over_);
+    return std::move(change_);
+  }
+
+ private:
+  template <class Rule>
+  void visit(std::uint64_t first, std::uint64_t end, const Rule& rule) {
+    State& state = ledger_.state();
+    std::uint64_t recorded = state.next_record(first).value_or(UINT64_MAX);
+    for (std::uint64_t id = first; id < end; ++id) {
+      Job job;
+      if (id == recorded) {
+        job = state.record(id).value_or(Job{});
+        recorded = state.next_record(id + 1).value_or(UINT64_MAX);
+      } else {
+        if (state.span_of(id) == nullptr) return;  // no such job, nor any after it
+        job.state = state.waiting_state(id);
+      }
+      const std::optional<Job> after = rule(job);
+      if (after) {
+        apply(id, job, *after);
+      } else if (is_passed_over(job)) {
+        passed_over_.push_back(JobId{id});
+      } else {
+        ++change_.left[static_cast<std::size_t>(job.state)];
+      }
+    }
+  }
+
+  void apply(std::uint64_t id, const Job& before, const Job& after) {
+    ledger_.change(id, before, after);
+    change_.note(JobId{id}, before, after);
+    add_to(changed_, id);
+  }
+
+  std::vector<Followers> followers_;
+  Ledger ledger_;
+  Change change_;
+  std::vector<JobRange> changed_;
+  std::vector<JobId> passed_over_;  // left alone so far; what else changes may let them wait again
+};
+
+}  // namespace
+
+std::uint64_t Change::total() const {
+  return std::accumulate(changed.begin(), changed.end(), std::uint64_t{0});
+}
+
+void Change::note(JobId id, const Job& before, const Job& after) {
+  ++changed[static_cast<std::size_t>(before.state)];
+  if (after.revoked != Revoked::no) ++ending;
+  if (first.size() < kFirst) first.push_back(id);
+}
+
+void add_to(std::vector<JobRange>& ranges, std::uint64_t id) {
+  if (!ranges.empty() && raw(ranges.back().first) + ranges.back().count == id) {
+    ++ranges.back().count;
+  } else {
+    ranges.push_back({JobId{id}, 1});
+  }
+}
+
+void Change::note_followers(const std::vector<Followers>& all,
+                            const std::vector<JobRange>& changed_jobs) {
+  for (const Followers& f : all) {
+    const std::uint64_t end = raw(f.jobs.first) + f.jobs.count;
+    auto next = std::upper_bound(
+        changed_jobs.begin(), changed_jobs.end(), raw(f.jobs.first),
+        [](std::uint64_t id, const JobRange& r) { return id < raw(r.first) + r.count; });
+    for (std::uint64_t at = raw(f.jobs.first); at < end;) {
+      const std::uint64_t from = next == changed_jobs.end() ? end : std::min(end, raw(next->first));
+      if (at < from) add_group({f.before, f.after, from - at, {}}, at);
+      at = next == changed_jobs.end() ? end : std::max(from, raw(next->first) + next->count);
+      if (next != changed_jobs.end()) ++next;
+    }
+  }
+}
+
+// `more`: so many jobs from `first` on.
+void Change::add_group(const Group& more, std::uint64_t first_id) {
+  auto group = std::find_if(followers.begin(), followers.end(), [&](const Group& g) {
+    return g.before == more.before && g.after == more.after;
+  });
+  if (group == followers.end())
+    group = followers.insert(followers.end(), {more.before, more.after, 0, {}});
+  group->jobs += more.jobs;
+  for (std::uint64_t i = 0; i < more.jobs && group->first.size() < kFirst; ++i)
+    group->first.push_back(JobId{first_id + i});
+}
+
+void Change::leave_passed_over(State& state, const std::vector<JobId>& jobs) {
+  for (const JobId id : jobs) {
+    const auto job = state.job(raw(id));
+    if (!job || !is_passed_over(*job)) continue;
+    ++left[static_cast<std::size_t>(job->state)];
+    if (passed_over.size() < kFirst) passed_over.push_back(id);
+  }
+}
+
+void Change::add(const Change& other) {
+  for (std::size_t s = 0; s < kJobStates; ++s) {
+    changed[s] += other.changed[s];
+    left[s] += other.left[s];
+  }
+  ending += other.ending;
+  const auto append = [](std::vector<JobId>& to, const std::vector<JobId>& more) {
+    const std::size_t room = kFirst - std::min(kFirst, to.size());
+    const auto some = static_cast<std::ptrdiff_t>(std::min(room, more.size()));
+    to.insert(to.end(), more.begin(), more.begin() + some);
+  };
+  for (const Group& g : other.followers) {
+    add_group({g.before, g.after, 0, {}}, 0);
+    for (Group& mine : followers) {
+      if (mine.before != g.before || mine.after != g.after) continue;
+      mine.jobs += g.jobs;
+      append(mine.first, g.first);
+    }
+  }
+  append(first, other.first);
+  append(passed_over, other.passed_over);
+}
+
+Result<Change> cancel_jobs(Transaction& tx, JobRanges jobs, WallTime now) {
+  return Visit(tx, now).run(jobs, [&](const Job& job) -> std::optional<Job> {
+    if (is_terminal(job.state) && job.revoked != Revoked::ending_then_again) return std::nullopt;
+    if (job.state == JobState::pending_failed) return confirm(job);
+    return cancel(job, now);
+  });
+}
+
+Result<Change> retry_jobs(Transaction& tx, JobRanges jobs) {
+  return Visit(tx).run(jobs, [](const Job& job) -> std::optional<Job> {
+    const bool over = is_over(job.state) && job.state != JobState::completed;
+    const bool waits = job.state == JobState::delayed;
+    if ((!over && !waits) || is_passed_over(job) || job.revoked == Revoked::ending_then_again)
+      return std::nullopt;
+    return retry(job);
+  });
+}
+
+Result<Change> hold_jobs(Transaction& tx, JobRanges jobs) {
+  return Visit(tx).run(jobs, [](const Job& job) -> std::optional<Job> {
+    const bool waits = job.state == JobState::ready || job.state == JobState::blocked ||
+                       job.state == JobState::delayed;
+    if (!waits) return std::nullopt;
+    return hold(job);
+  });
+}
+
+Result<Change> release_jobs(Transaction& tx, JobRanges jobs, WallTime now) {
+  return Visit(tx, now).run(jobs, [](const Job& job) -> std::optional<Job> {
+    if (job.state != JobState::held) return std::nullopt;
+    return release(job);
+  });
+}
+
+}  // namespace torc::claim

@@ -1,0 +1,35 @@
+// What a person sets of single jobs while workers run: priority, resources, label, scheduler. They
+// wait by terms of their own from then on (rank.h).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "lib/base/result.h"
+#include "lib/base/units.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/tables/transaction.h"
+#include "lib/claim/transactions/live.h"
+
+namespace torc::claim {
+
+// What is to be different; what is not given stays.
+struct Setting {
+  std::optional<std::int32_t> priority;
+  std::optional<std::uint32_t> cpus;
+  std::optional<std::uint32_t> gpus;
+  std::optional<ByteCount> memory;
+  std::optional<std::chrono::seconds> runtime;  // 0: none declared
+  std::optional<std::string> label;             // empty: any worker
+  std::optional<std::string> scheduler;         // empty: any worker
+  [[nodiscard]] JobClass applied_to(JobClass job_class) const;
+};
+
+// Jobs wait by other terms from now on. An attempt that is under way keeps what it has; the next
+// one has the new. A ready job goes before those of its priority that became ready later. Completed
+// jobs, and those that are so already, are left alone.
+Result<Change> set_jobs(Transaction& tx, JobRanges jobs, const Setting& setting);
+
+}  // namespace torc::claim

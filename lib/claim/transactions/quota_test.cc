@@ -1,0 +1,200 @@
+#include "lib/claim/scheduling/quota.h"
+#include "lib/claim/queries/limit.h"
+#include "lib/claim/rules/budget.h"
+
+#include <gtest/gtest.h>
+
+#include "lib/claim/queries/why.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/testing/test_workflow.h"
+#include "lib/claim/transactions/live.h"
+
+namespace torc::claim {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Jobs 1 to `jobs` share a limit; those above do not.
+Plan limited(std::uint64_t jobs, std::uint32_t most, std::uint64_t others = 0) {
+  Plan plan = plan_of({{jobs, 0}});
+  plan.classes.emplace_back().limit = 1;
+  plan.templates[0].job_class = 1;
+  plan.limits = {{"work_{i}", most}};
+  if (others == 0) return plan;
+  Template t;
+  t.first = JobId{jobs + 1};
+  t.count = others;
+  plan.templates.push_back(t);
+  return plan;
+}
+
+std::uint64_t used(const TestWorkflow& wf) {
+  return read_limit(wf.tx, 1)->used;
+}
+
+TEST(Limits, no_more_jobs_are_granted_than_may_run) {
+  TestWorkflow wf(limited(5, 2, 3));
+  const WorkerEpoch worker = wf.join();
+  EXPECT_EQ(ids(wf.claim(worker, 9)), (std::vector<std::uint64_t>{1, 2, 6, 7, 8}));
+  EXPECT_EQ(used(wf), 2U);
+  EXPECT_TRUE(wf.claim(wf.join(), 9).empty());
+}
+
+TEST(Limits, an_end_gives_the_slot_to_the_next) {
+  TestWorkflow wf(limited(3, 1));
+  const WorkerEpoch worker = wf.join();
+  const auto first = wf.claim(worker, 9);
+  ASSERT_EQ(ids(first), std::vector<std::uint64_t>{1});
+  ASSERT_TRUE(wf.finish(worker, first[0].token, JobState::failed).ok());
+  EXPECT_EQ(ids(wf.claim(worker, 9)), std::vector<std::uint64_t>{2});
+}
+
+TEST(Limits, a_release_and_an_expiry_give_slots_back) {
+  TestWorkflow wf(limited(3, 2));
+  const WorkerEpoch one = wf.join();
+  const WorkerEpoch two = wf.join();
+  ASSERT_EQ(wf.claim(one, 1).size(), 1U);
+  ASSERT_EQ(wf.claim(two, 1).size(), 1U);
+  ++wf.tx.number;
+  ASSERT_TRUE(release_worker(wf.tx, one, kNoon).ok());
+  EXPECT_EQ(used(wf), 1U);
+  ++wf.tx.number;
+  ASSERT_TRUE(*expire_worker(wf.tx, two, read_worker(wf.tx, two)->renewals, kNoon, 5));
+  EXPECT_EQ(used(wf), 0U);
+  wf.check();
+}
+
+TEST(Limits, a_canceled_job_keeps_its_slot_until_its_worker_ended_it) {
+  TestWorkflow wf(limited(2, 1));
+  const WorkerEpoch worker = wf.join();
+  const auto first = wf.claim(worker, 1);
+  wf.start(worker, first[0].token);
+  ++wf.tx.number;
+  ASSERT_TRUE(cancel_jobs(wf.tx, std::vector<JobRange>{range(1, 1)}, kNoon).ok());
+  wf.check();
+  EXPECT_TRUE(wf.claim(wf.join(), 9).empty());
+  ASSERT_TRUE(wf.finish(worker, first[0].token).ok());
+  EXPECT_EQ(ids(wf.claim(worker, 9)), std::vector<std::uint64_t>{2});
+}
+
+TEST(Limits, a_claim_ahead_takes_half_of_its_share_of_the_slots) {
+  TestWorkflow wf(limited(100, 21));
+  const WorkerEpoch worker = wf.join();
+  Offer offer = TestWorkflow::offer(1);
+  offer.ahead = 100;
+  EXPECT_EQ(wf.claim(worker, offer).size(), 1U + 20 / 2);
+}
+
+TEST(Limits, a_ready_job_can_tell_that_its_limit_is_full) {
+  TestWorkflow wf(limited(2, 1));
+  EXPECT_TRUE(obstacles_of(wf.tx, JobId{2}, 9).none());
+  (void)wf.claim(wf.join(), 9);
+  const Obstacles found = obstacles_of(wf.tx, JobId{2}, 9);
+  ASSERT_TRUE(found.limit);
+  EXPECT_EQ(found.limit->limit.entry, "work_{i}");
+}
+
+Plan with_budget(std::uint64_t jobs, Usage budget, seconds runtime, std::uint32_t cpus = 1) {
+  Plan plan = plan_of({{jobs, 0}});
+  plan.classes[0].need.runtime = runtime;
+  plan.classes[0].need.cpus = cpus;
+  plan.budget = budget;
+  return plan;
+}
+
+TEST(Budget, what_runs_counts_with_its_declared_runtime) {
+  TestWorkflow wf(with_budget(5, {hours(5), {}}, hours(1), 2));
+  const WorkerEpoch worker = wf.join();
+  EXPECT_EQ(wf.claim(worker, 64).size(), 2U);
+  EXPECT_EQ(read_expense(wf.tx)->promised.core, hours(4));
+  const Obstacles found = obstacles_of(wf.tx, JobId{3}, 9);
+  EXPECT_TRUE(found.budget);
+}
+
+TEST(Budget, an_attempt_is_paid_for_by_its_time_whatever_its_end) {
+  TestWorkflow wf(with_budget(5, {hours(5), {}}, hours(1), 2));
+  const WorkerEpoch worker = wf.join();
+  const auto grants = wf.claim(worker, 64);
+  ASSERT_EQ(grants.size(), 2U);
+  Exchange end;
+  end.worker = worker;
+  end.now = kNoon;
+  for (const Grant& g : grants) {
+    Finished f{g.token, JobState::ready, {}};
+    f.outcome.cause = EndCause::exited;
+    f.outcome.started_at = kNoon;
+    f.outcome.ended_at = kNoon + std::chrono::minutes(15);
+    end.finishes.push_back(f);
+  }
+  ASSERT_TRUE(wf.say(end).ok());
+  EXPECT_EQ(read_expense(wf.tx)->spent.core, hours(1));
+  EXPECT_EQ(read_expense(wf.tx)->promised.core, milliseconds(0));
+  EXPECT_EQ(wf.claim(worker, 64).size(), 2U);  // four hours are left
+}
+
+TEST(Budget, a_claim_that_is_given_back_costs_nothing) {
+  TestWorkflow wf(with_budget(1, {hours(1), {}}, hours(1)));
+  const WorkerEpoch worker = wf.join();
+  Exchange back;
+  back.worker = worker;
+  back.returns = {wf.claim(worker, 1).at(0).token};
+  ASSERT_TRUE(wf.say(back).ok());
+  EXPECT_EQ(read_expense(wf.tx)->spent, Usage{});
+  EXPECT_EQ(wf.claim(worker, 1).size(), 1U);
+}
+
+TEST(Budget, without_declared_runtimes_it_ends_when_it_is_spent) {
+  TestWorkflow wf(with_budget(5, {milliseconds(1), {}}, seconds(0)));
+  const WorkerEpoch worker = wf.join();
+  const auto grants = wf.claim(worker, 2);
+  ASSERT_EQ(grants.size(), 2U);
+  Exchange end;
+  end.worker = worker;
+  Finished f{grants[0].token, JobState::completed, {}};
+  f.outcome.started_at = kNoon;
+  f.outcome.ended_at = kNoon + seconds(1);
+  end.finishes = {f};
+  end.offer = TestWorkflow::offer(9);
+  const auto answer = wf.say(end);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_TRUE(answer->grants.empty());
+  EXPECT_TRUE(answer->workflow.budget_holds);
+}
+
+TEST(Budget, a_dear_job_is_passed_over_for_one_that_fits) {
+  Plan plan = plan_of({{1, 5}, {1, 0}});
+  plan.classes[0].need.runtime = hours(2);
+  plan.classes.push_back(JobClass{});
+  plan.classes[1].need.runtime = hours(1);
+  plan.templates[1].job_class = 1;
+  plan.budget = {hours(1), {}};
+  TestWorkflow wf(plan);
+  EXPECT_EQ(ids(wf.claim(wf.join(), 9)), std::vector<std::uint64_t>{2});
+}
+
+TEST(BudgetRules, a_job_of_one_node_takes_the_part_of_it_that_its_cpus_are) {
+  Requirement need;
+  need.cpus = 16;
+  EXPECT_EQ(rate_of(need, 64).millinodes, 250U);
+  EXPECT_EQ(rate_of(need, 8).millinodes, 1000U);
+  EXPECT_EQ(rate_of(need, 0).millinodes, 1000U);
+  need.nodes = 3;
+  EXPECT_EQ(rate_of(need, 64).millinodes, 3000U);
+  EXPECT_EQ(rate_of(need, 64).cores, 48U);
+}
+
+TEST(BudgetRules, amounts_beyond_counting_stay_at_the_end_of_the_scale) {
+  Requirement need;
+  need.cpus = UINT32_MAX;
+  need.nodes = UINT32_MAX;
+  const Usage one = cost(rate_of(need, 1), hours(1'000'000));
+  EXPECT_GT(one.core, hours(1'000'000'000));
+  Expense expense;
+  expense.most.core = expense.spent.core = expense.promised.core = one.core;
+  EXPECT_EQ(affordable(expense, one), 0U);
+}
+
+}  // namespace
+}  // namespace torc::claim

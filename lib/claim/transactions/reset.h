@@ -1,0 +1,30 @@
+// Back to the start: jobs that are over run again, and with them everything that was built on them.
+#pragma once
+
+#include "lib/base/result.h"
+#include "lib/claim/transactions/live.h"
+
+namespace torc::claim {
+
+enum class Force : std::uint8_t { no, yes };
+
+// The jobs named and everything downstream of them. One seek for each run of jobs that the same
+// barriers wait for, and the ranges of members: no cost by job.
+[[nodiscard]] Result<std::vector<JobRange>> with_downstream(const Reader& reader, JobRanges jobs);
+
+// The jobs named, whatever their end was, and what is over downstream of them wait again: ready, or
+// blocked until what they depend on has completed anew. Attempts go on counting, limits on them
+// start anew. Canceled jobs downstream stay canceled, held ones held. What waited for a job that
+// must run again is blocked again. Change::changed counts only jobs that were over (and, forced,
+// those that run); of those, the completed ones lose an accepted result.
+//
+// Jobs among these that a worker holds: Error busy, naming how many; with Force::yes they are
+// canceled, and run again when their workers have ended them.
+//
+// Ephemeral user data that the jobs named and those downstream make is back to its initial value.
+//
+// One transaction however many jobs it is about, since a job must never count as completed while
+// what it was built on does not.
+Result<Change> reset_jobs(Transaction& tx, JobRanges jobs, Force force, WallTime now);
+
+}  // namespace torc::claim

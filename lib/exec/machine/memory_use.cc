@@ -1,0 +1,72 @@
+#include "lib/exec/machine/memory_use.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lib/exec/machine/procfs.h"
+
+namespace torc::exec {
+namespace {
+
+// Of a line "VmRSS:      1234 kB".
+std::optional<ByteCount> field(std::string_view text, std::string_view name) {
+  auto at = text.starts_with(name) ? 0 : text.find(std::string("\n").append(name));
+  if (at == std::string_view::npos) return std::nullopt;
+  at = text.find(':', at);
+  if (at == std::string_view::npos) return std::nullopt;
+  at = text.find_first_not_of(" \t", at + 1);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::uint64_t kib = 0;
+  const auto [end, failure] = std::from_chars(text.data() + at, text.data() + text.size(), kib);
+  if (failure != std::errc{}) return std::nullopt;
+  return ByteCount{kib << 10};
+}
+
+ByteCount of(std::optional<ByteCount> size) {
+  return size.value_or(ByteCount{});
+}
+
+std::string status_of(pid_t pid) {
+  return read_small_file("/proc/" + std::to_string(pid) + "/status").value_or("");
+}
+
+// Before Linux 4.5 the kinds are not told apart.
+ByteCount counted(const std::string& status) {
+  const auto anonymous = field(status, "RssAnon:");
+  if (!anonymous) return of(field(status, "VmRSS:"));
+  return *anonymous + of(field(status, "RssShmem:"));
+}
+
+std::optional<ByteCount> proportional(pid_t pid) {
+  const auto rollup = read_small_file("/proc/" + std::to_string(pid) + "/smaps_rollup");
+  if (!rollup || rollup->empty()) return std::nullopt;
+  const auto anonymous = field(*rollup, "Pss_Anon:");
+  if (!anonymous) return field(*rollup, "Pss:");
+  return *anonymous + of(field(*rollup, "Pss_Shmem:"));
+}
+
+}  // namespace
+
+MemoryUse quick_memory_use(const std::vector<pid_t>& processes) {
+  MemoryUse use;
+  for (const pid_t pid : processes) {
+    const std::string status = status_of(pid);
+    use.now = use.now + counted(status);
+    use.largest_peak = std::max(use.largest_peak, of(field(status, "VmHWM:")));
+  }
+  return use;
+}
+
+ByteCount exact_memory_use(const std::vector<pid_t>& processes) {
+  ByteCount sum;
+  for (const pid_t pid : processes) {
+    const auto share = proportional(pid);
+    sum = sum + (share ? *share : counted(status_of(pid)));
+  }
+  return sum;
+}
+
+}  // namespace torc::exec

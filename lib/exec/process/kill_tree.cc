@@ -1,0 +1,228 @@
+#include "lib/exec/process/kill_tree.h"
+
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "lib/exec/machine/machine.h"
+#include "lib/exec/machine/procfs.h"
+
+namespace torc::exec {
+namespace {
+
+bool is_free(pid_t number) {
+  return ::kill(number, 0) != 0 && errno == ESRCH;
+}
+
+}  // namespace
+
+// Nothing here may wait for a process that is executing: see ProcessStatus.
+Leftovers kill_below(pid_t top) {
+  std::set<pid_t> told;
+  for (;;) {
+    std::size_t dying = 0;
+    bool any_new = false;
+    const Family family = descendants_of(top);
+    bool complete = family.complete;
+    for (const pid_t pid : family.pids) {
+      const auto status = read_status(pid);
+      // Its parent may be frozen and never take the dead one away.
+      if (status && has_ended(*status)) continue;
+      if (::kill(pid, SIGKILL) != 0) continue;
+      ++dying;
+      if (status) any_new = told.insert(pid).second || any_new;
+      complete = complete && status;
+    }
+    if (any_new) continue;
+    if (dying > 0) return Leftovers::some;
+    return complete ? Leftovers::none : Leftovers::unknown;
+  }
+}
+
+namespace {
+
+// It gets a session of its own next, and then executes: as long as it has none it is not waited for
+// to look at it.
+bool is_just_started(pid_t pid, const ProcessStatus& status,
+                     const std::optional<ProcessStatus>& parent) {
+  if (parent && status.session != parent->session) return false;
+  const auto stat = read_stat(pid);
+  return stat && !stat->has_executed;
+}
+
+}  // namespace
+
+Told StoppedProcesses::stop_below(pid_t top) {
+  bool complete = true;
+  bool one_starts = false;
+  for (bool any_new = true; any_new;) {
+    any_new = false;
+    const auto above = read_status(top);
+    const Family family = descendants_of(top);
+    complete = family.complete;
+    one_starts = false;
+    // Each after its parent, so that no parent sees its children stopped.
+    for (const pid_t pid : family.pids) {
+      const auto status = read_status(pid);
+      if (!status) complete = complete && is_free(pid);
+      if (!status || has_ended(*status) || status->state == 'T') continue;
+      if (status->parent == top && is_just_started(pid, *status, above)) {
+        one_starts = true;
+        continue;
+      }
+      const bool again = told_.contains(pid);
+      if (again && status->state == 't') continue;  // its debugger decides
+      // Again where somebody has continued it meanwhile, as Slurm does after a suspension.
+      if (::kill(pid, SIGSTOP) != 0 || again) continue;
+      told_.insert(pid);
+      order_.push_back(pid);
+      any_new = true;
+    }
+  }
+  if (one_starts) return Told::but_one_that_starts;
+  return complete ? Told::all : Told::but_what_was_not_seen;
+}
+
+void StoppedProcesses::go_on() {
+  // One that has ended may be another process by now, which a SIGCONT does no harm.
+  for (auto it = order_.rbegin(); it != order_.rend(); ++it) ::kill(*it, SIGCONT);
+  forget();
+}
+
+void StoppedProcesses::forget() {
+  order_.clear();
+  told_.clear();
+}
+
+namespace {
+
+using Marked = std::set<std::pair<pid_t, std::uint64_t>>;
+
+enum class Found : std::uint8_t { nothing, marked, unknown };
+
+bool has_all(const std::string& environment, const std::vector<std::string>& marks) {
+  const std::string all = '\0' + environment;
+  return std::all_of(marks.begin(), marks.end(), [&](const std::string& mark) {
+    return all.find('\0' + mark + '\0') != std::string::npos;
+  });
+}
+
+// By its real, effective, saved or filesystem user, which anybody may read. nullopt: not known.
+std::optional<bool> is_of_this_user(pid_t pid, const std::string& proc) {
+  constexpr std::string_view kLine = "\nUid:";
+  const auto status = read_small_file(proc + "/" + std::to_string(pid) + "/status");
+  const auto at = status ? status->find(kLine) : std::string::npos;
+  if (at == std::string::npos) return std::nullopt;
+  const char* next = status->data() + at + kLine.size();
+  const char* const end = status->data() + status->size();
+  for (int i = 0; i < 4; ++i) {
+    while (next != end && (*next == '\t' || *next == ' ')) ++next;
+    uid_t uid = 0;
+    const auto [stop, failure] = std::from_chars(next, end, uid);
+    if (failure != std::errc{}) return std::nullopt;
+    if (uid == geteuid() || uid == getuid()) return true;
+    next = stop;
+  }
+  return false;
+}
+
+// Of one that cannot be read itself, by those above it. An orphan is adopted by the first process
+// or by one that was above its worker.
+bool may_come_from(const Origin& origin, const ProcessStat& stat,
+                   const std::vector<std::string>& marks, const std::string& proc) {
+  constexpr int kLongestLine = 1000;
+  pid_t parent = stat.parent;
+  for (int i = 0; i < kLongestLine && parent > 1; ++i) {
+    const auto above = read_stat(parent, proc);
+    if (!above) return true;
+    if (above->start < origin.start) {
+      const auto& line = origin.above;
+      return line.empty() ||
+             std::find(line.begin(), line.end(), static_cast<std::uint64_t>(parent)) != line.end();
+    }
+    if (const auto environment = environment_of(parent, proc)) return has_all(*environment, marks);
+    parent = above->parent;
+  }
+  return true;
+}
+
+Found look_at(pid_t pid, const ProcessStat& stat, const std::vector<std::string>& marks,
+              const Origin& origin, const std::string& proc) {
+  if (has_ended(stat) || stat.start < origin.start) return Found::nothing;
+  if (const auto environment = environment_of(pid, proc))
+    return has_all(*environment, marks) ? Found::marked : Found::nothing;
+  if (is_free(pid) || is_of_this_user(pid, proc) == false) return Found::nothing;
+  return may_come_from(origin, stat, marks, proc) ? Found::unknown : Found::nothing;
+}
+
+// Those that have not ended, or of which it is not known.
+Marked alive(const Marked& marked, const std::string& proc) {
+  Marked left;
+  for (const auto& [pid, start] : marked) {
+    if (presence_of({static_cast<std::uint64_t>(pid), start}, proc) != Presence::gone)
+      left.emplace(pid, start);
+  }
+  return left;
+}
+
+// One pass over all processes; nullopt: they cannot be listed, or not all are shown.
+std::optional<std::vector<pid_t>> everybody(const std::string& proc) {
+  auto all = numbers_in(proc);
+  // The first process of a namespace is always there. Where it is not listed (hidepid) others of
+  // other users are not either, nor those of this user that are not dumpable.
+  if (all && std::find(all->begin(), all->end(), 1) == all->end()) return std::nullopt;
+  return all;
+}
+
+}  // namespace
+
+Leftovers kill_marked(const std::vector<std::string>& marks, const Origin& origin,
+                      const std::string& proc) {
+  constexpr timespec kNap{0, 1'000'000};
+  constexpr int kMostNaps = 1000;
+  constexpr timespec kPause{0, 20'000'000};
+  constexpr int kMostLooksAgain = 3;
+  // Another process's number would be killed where /proc is of another namespace.
+  if (presence_of(this_process(), proc) != Presence::here) return Leftovers::unknown;
+  const auto own = environment_of(getpid(), proc);
+  if (!own) return Leftovers::unknown;
+  if (has_all(*own, marks)) return Leftovers::some;
+  Marked told;
+  bool complete = true;
+  int looks_again = kMostLooksAgain;  // one may be in the middle of an execution, or just ending
+  for (bool any_new = true; any_new || (!complete && looks_again-- > 0);) {
+    if (!any_new) nanosleep(&kPause, nullptr);
+    any_new = false;
+    complete = true;
+    const auto all = everybody(proc);
+    if (!all) complete = false;
+    for (const pid_t pid : all ? *all : numbers_in(proc).value_or(std::vector<pid_t>())) {
+      const auto stat = read_stat(pid, proc);
+      if (!stat) {
+        complete = complete && is_free(pid);
+        continue;
+      }
+      if (told.contains({pid, stat->start})) continue;
+      const Found found = look_at(pid, *stat, marks, origin, proc);
+      complete = complete && found != Found::unknown;
+      if (found != Found::marked || (::kill(pid, SIGKILL) != 0 && errno == ESRCH)) continue;
+      told.emplace(pid, stat->start);  // one that may not be killed is left over, too
+      any_new = true;
+    }
+  }
+  for (int naps = 0; naps < kMostNaps && !(told = alive(told, proc)).empty(); ++naps)
+    nanosleep(&kNap, nullptr);
+  if (!told.empty()) return Leftovers::some;
+  return complete ? Leftovers::none : Leftovers::unknown;
+}
+
+}  // namespace torc::exec

@@ -1,0 +1,235 @@
+// Ending what a worker left behind: what was not looked at is not said to be gone.
+#include "lib/exec/process/kill_tree.h"
+
+#include "lib/exec/machine/other_process.h"
+
+namespace torc::exec {
+namespace {
+
+// Other tests run beside this one, on the same machine.
+const std::vector<std::string> kMarks{"TORC_TEST_MARK=" + std::to_string(getpid()),
+                                      "TORC_TEST_OTHER=" + std::to_string(getpid())};
+
+int number(Leftovers left) {
+  return static_cast<int>(left);
+}
+constexpr int kNone = static_cast<int>(Leftovers::none);
+constexpr int kUnknown = static_cast<int>(Leftovers::unknown);
+
+TEST(KillMarked, ends_those_that_have_all_marks_and_no_others) {
+  const Sleeper marked({kMarks[0], "A=b", kMarks[1]});
+  const Sleeper half({kMarks[0], "A=" + kMarks[1]});
+  const Sleeper bare({});
+  EXPECT_NE(kill_marked(kMarks, {marked.identity().start, {}}), Leftovers::some);
+  EXPECT_FALSE(marked.lives());
+  EXPECT_TRUE(half.lives());
+  EXPECT_TRUE(bare.lives());
+}
+
+TEST(KillMarked, what_is_older_than_its_worker_is_not_of_it) {
+  const Sleeper marked(kMarks);
+  EXPECT_NE(kill_marked(kMarks, {marked.identity().start + 1, {}}), Leftovers::some);
+  EXPECT_TRUE(marked.lives());
+}
+
+TEST(KillMarked, who_is_marked_itself_is_a_leftover) {
+  const Sleeper marked(kMarks);
+  const auto own = environment_of(getpid());
+  ASSERT_TRUE(own && !own->empty());
+  EXPECT_EQ(kill_marked({own->substr(0, own->find('\0'))}, {}), Leftovers::some);
+  EXPECT_TRUE(marked.lives());
+}
+
+TEST(KillMarked, without_a_descriptor_nothing_is_known) {
+  const Sleeper marked(kMarks);
+  EXPECT_EQ(in_child([] {
+              use_up_descriptors();
+              return number(kill_marked(kMarks, {}));
+            }),
+            kUnknown);
+}
+
+// As a user without any other process: a process that cannot be read, its parent, and what is found
+// out of what is asked for.
+using Ask = std::function<Leftovers(const ProcessIdentity& hidden, const ProcessIdentity& parent)>;
+int with_hidden_process(const Ask& ask) {
+  return in_namespace("", [&] {
+    return in_child([&] {
+      if (!become_somebody()) return 96;
+      const ProcessIdentity parent = this_process();
+      for (int tries = 0; tries < 10'000; ++tries) {
+        const Sleeper hidden(kMarks, Sleeper::Dumpable::no);
+        if (hidden.identity().start == parent.start) continue;  // within one tick of the clock
+        if (environment_of(static_cast<pid_t>(hidden.identity().pid))) return 95;
+        return number(ask(hidden.identity(), parent));
+      }
+      return 94;
+    });
+  });
+}
+
+// Root may read everything.
+TEST(KillMarked, what_cannot_be_read_and_may_be_a_leftover_leaves_it_unknown) {
+  if (geteuid() != 0) GTEST_SKIP() << "a user without other processes needs root";
+  EXPECT_EQ(with_hidden_process([](const auto& hidden, const auto&) {
+              return kill_marked(kMarks, {hidden.start, {}});
+            }),
+            kUnknown)
+      << "who was above is not known: anybody may have adopted it";
+  EXPECT_EQ(with_hidden_process([](const auto& hidden, const auto& parent) {
+              return kill_marked(kMarks, {hidden.start, {parent.pid, 1}});
+            }),
+            kUnknown)
+      << "its parent may have adopted it";
+}
+
+TEST(KillMarked, what_cannot_be_read_is_no_leftover_by_its_age_or_its_parent) {
+  if (geteuid() != 0) GTEST_SKIP() << "a user without other processes needs root";
+  EXPECT_EQ(with_hidden_process([](const auto& hidden, const auto&) {
+              return kill_marked(kMarks, {hidden.start + 1, {}});
+            }),
+            kNone);
+  EXPECT_EQ(with_hidden_process([](const auto& hidden, const auto&) {
+              return kill_marked(kMarks, {hidden.start, {1}});
+            }),
+            kNone)
+      << "its parent is older than what is looked for, and was not above it";
+  EXPECT_EQ(with_hidden_process([](const auto&, const auto& parent) {
+              return kill_marked(kMarks, {parent.start, {}});
+            }),
+            kNone)
+      << "its parent is not marked";
+}
+
+TEST(KillMarked, processes_of_other_users_are_theirs) {
+  if (geteuid() != 0) GTEST_SKIP() << "another user needs root";
+  EXPECT_EQ(in_namespace("",
+                         [] {
+                           const Sleeper roots(kMarks);
+                           return in_child([] {
+                             if (!become_somebody()) return 96;
+                             return number(kill_marked(kMarks, {}));
+                           });
+                         }),
+            kNone);
+}
+
+TEST(KillMarked, where_processes_are_hidden_nobody_knows_what_is_left) {
+  if (geteuid() != 0) GTEST_SKIP() << "another user, and a /proc with hidepid, need root";
+  for (const char* hidden : {"hidepid=1", "hidepid=2"}) {
+    EXPECT_EQ(in_namespace(
+                  hidden,
+                  [] {
+                    return in_child([] {
+                      if (!become_somebody()) return 96;
+                      const Sleeper marked(kMarks);
+                      const int seen = number(kill_marked(kMarks, {marked.identity().start, {}}));
+                      return marked.lives() ? 95 : seen;  // what is seen is ended
+                    });
+                  }),
+              kUnknown)
+        << hidden;
+  }
+}
+
+TEST(KillMarked, by_a_proc_of_another_namespace_nobody_is_killed) {
+  if (geteuid() != 0) GTEST_SKIP() << "a pid namespace needs root";
+  const Sleeper marked(kMarks);
+  EXPECT_EQ(in_namespace(nullptr, [] { return number(kill_marked(kMarks, {})); }), kUnknown);
+  EXPECT_TRUE(marked.lives());
+}
+
+TEST(KillBelow, says_that_nothing_is_left_only_when_it_could_look) {
+  EXPECT_EQ(in_child([] { return number(kill_below(getpid())); }), kNone);
+  EXPECT_EQ(in_child([] {
+              const Sleeper below({});
+              use_up_descriptors();
+              return number(kill_below(getpid()));
+            }),
+            kUnknown);
+}
+
+char state_of(pid_t pid) {
+  const auto stat = read_stat(pid);
+  return stat ? stat->state : '-';
+}
+
+TEST(StopBelow, says_that_all_were_told_when_it_saw_all) {
+  const Sleeper below({});
+  const auto pid = static_cast<pid_t>(below.identity().pid);
+  StoppedProcesses stopped;
+  ASSERT_EQ(stopped.stop_below(getpid()), Told::all);
+  int status = 0;
+  ASSERT_EQ(waitpid(pid, &status, WUNTRACED), pid);
+  EXPECT_EQ(state_of(pid), 'T');
+  stopped.go_on();
+  EXPECT_NE(state_of(pid), 'T');
+}
+
+// As Slurm does to all processes after a suspension.
+TEST(StopBelow, what_somebody_else_continues_is_stopped_again) {
+  const Sleeper below({});
+  const auto pid = static_cast<pid_t>(below.identity().pid);
+  StoppedProcesses stopped;
+  int status = 0;
+  for (int times = 0; times < 2; ++times) {
+    ASSERT_EQ(stopped.stop_below(getpid()), Told::all);
+    ASSERT_EQ(waitpid(pid, &status, WUNTRACED), pid);
+    EXPECT_EQ(state_of(pid), 'T');
+    if (times == 0) kill(pid, SIGCONT);
+  }
+  stopped.go_on();
+  EXPECT_NE(state_of(pid), 'T');
+}
+
+// As a command that is being started: it gets a session of its own before it executes.
+TEST(StopBelow, what_is_just_started_is_stopped_once_it_would_end_with_its_parent) {
+  std::array<int, 2> go_on{};
+  std::array<int, 2> has{};
+  ASSERT_EQ(pipe(go_on.data()), 0);
+  ASSERT_EQ(pipe(has.data()), 0);
+  const pid_t started = fork();
+  if (started == 0) {
+    char word = 0;
+    (void)!read(go_on[0], &word, 1);
+    setsid();
+    (void)!write(has[1], &word, 1);
+    for (;;) pause();
+  }
+  StoppedProcesses stopped;
+  EXPECT_EQ(stopped.stop_below(getpid()), Told::but_one_that_starts);
+  EXPECT_TRUE(stopped.empty());
+  kill(started, SIGCONT);  // were it stopped nevertheless
+  char word = 's';
+  ASSERT_EQ(write(go_on[1], &word, 1), 1);
+  ASSERT_EQ(read(has[0], &word, 1), 1);
+  EXPECT_EQ(stopped.stop_below(getpid()), Told::all);
+  EXPECT_FALSE(stopped.empty());
+  kill(started, SIGKILL);
+  waitpid(started, nullptr, 0);
+  for (const int fd : {go_on[0], go_on[1], has[0], has[1]}) close(fd);
+}
+
+// A process below it is listed, and all else of it is hidden.
+TEST(StopBelow, what_cannot_be_looked_at_is_not_taken_for_stopped) {
+  if (geteuid() != 0) GTEST_SKIP() << "another user, and a /proc with hidepid, need root";
+  EXPECT_EQ(
+      in_namespace("hidepid=2",
+                   [] {
+                     return in_child([] {
+                       const Sleeper roots({});
+                       if (!become_somebody()) return 96;
+                       const Family below = children_of(getpid());
+                       if (below.pids.size() != 1) return 95;
+                       if (read_stat(below.pids.front())) return 94;
+                       StoppedProcesses stopped;
+                       // Not by the end of `roots`, which is not to be killed any more.
+                       _exit(stopped.stop_below(getpid()) == Told::but_what_was_not_seen ? 0 : 1);
+                       return 1;
+                     });
+                   }),
+      0);
+}
+
+}  // namespace
+}  // namespace torc::exec

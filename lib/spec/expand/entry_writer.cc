@@ -1,0 +1,311 @@
+#include "lib/spec/expand/entry_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "lib/spec/expand/reference.h"
+#include "lib/spec/sweep/recipe.h"
+#include "lib/spec/sweep/sweep.h"
+#include "lib/spec/text/diagnostic.h"
+
+namespace torc::spec {
+namespace {
+
+template <class Named>
+std::vector<std::string> names_of(const std::vector<Named>& all) {
+  std::vector<std::string> names;
+  for (const Named& one : all) names.push_back(one.name);
+  return names;
+}
+
+std::string suggestion(std::string_view name, const std::vector<std::string>& known,
+                       std::string_view section) {
+  const std::string near = nearest(name, known);
+  if (!near.empty()) return fmt::format("did you mean {}?", quoted(near));
+  return fmt::format("describe it under {}", section);
+}
+
+std::string text_at(const Pattern& pattern, const Family& family, std::uint64_t k) {
+  std::string out;
+  pattern.append_to(out, family.parameters, family.sweep, k);
+  return out;
+}
+
+// The maps of the jobs of a run, counted from its first.
+std::vector<RangeMap> cut(const std::vector<RangeMap>& maps, Range run, std::uint64_t whole) {
+  if (run.count == whole) return maps;
+  std::vector<RangeMap> result;
+  std::vector<Range> ranges;
+  for (const RangeMap& map : maps) {
+    RangeMap& part = result.emplace_back(1, run.count);
+    for (std::uint64_t k = run.first; k < run.end(); ++k) {
+      ranges.clear();
+      map.append_to(ranges, k);
+      part.push(ranges);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+EntryWriter::EntryWriter(const Workflow& workflow, const Families& files,
+                         const std::vector<Pattern>& paths, const Families& user_data,
+                         Report& report)
+    : workflow_(workflow), files_(files), paths_(paths), user_data_(user_data), report_(report) {
+  for (const auto& r : workflow.resource_requirements) resources_.emplace(r.name, &r);
+  for (const auto& s : workflow.slurm_schedulers) schedulers_.insert(s.name);
+  for (std::size_t f = 0; f < files.size(); ++f)
+    longest_path_ = std::max(longest_path_, paths[f].bound(files[f].parameters));
+}
+
+void EntryWriter::check_lengths(const JobEntry& entry, const Family& family, const Texts& texts,
+                                const Things& things) {
+  // A bound settles all but hopeless cases without a look at a million texts.
+  const auto first_beyond = [&](std::uint64_t bound, std::uint64_t limit,
+                                const auto& text) -> std::optional<std::uint64_t> {
+    for (std::uint64_t k = 0; bound > limit && k < family.count; ++k) {
+      if (text(k).size() > limit) return k;
+    }
+    return {};
+  };
+  const auto name = [&](std::uint64_t k) { return text_at(family.name, family, k); };
+  if (const auto k = first_beyond(family.name.bound(family.parameters), kMaxNameBytes, name)) {
+    report_.error(entry.place,
+                  fmt::format("the name {} has {} bytes; the limit is {}", quoted(name(*k)),
+                              name(*k).size(), kMaxNameBytes),
+                  "shorten it");
+    return;
+  }
+  const std::uint64_t bound = texts.invocation_script.bound(family.parameters, longest_path_) + 1 +
+                              texts.command.bound(family.parameters, longest_path_);
+  if (bound > kMaxArgumentBytes && !report_.has_error()) {  // only a sound entry has a recipe
+    const auto whole = Recipe::decode(recipe(entry, family, texts, things, {0, family.count}));
+    const auto command = [&](std::uint64_t k) { return whole->render(k).command; };
+    const auto k = whole.ok() ? first_beyond(bound, kMaxArgumentBytes, command) : std::nullopt;
+    if (k) {
+      report_.error(place_of(entry, "command"),
+                    fmt::format("the command of {} has {} bytes; Linux starts none of more than {}",
+                                quoted(name(*k)), command(*k).size(), kMaxArgumentBytes),
+                    "put it into a script, and run that");
+    }
+  }
+  for (const auto& [key, pattern] : texts.env) {
+    const std::uint64_t limit = kMaxArgumentBytes - key.size() - 1;
+    const Pattern& value = pattern;
+    const auto text = [&](std::uint64_t k) { return text_at(value, family, k); };
+    if (const auto k = first_beyond(value.bound(family.parameters), limit, text)) {
+      report_.error(place_of(entry, "env"),
+                    fmt::format("the variable {} of {} has {} bytes; Linux takes none of more than "
+                                "{} with its name",
+                                quoted(key), quoted(name(*k)), text(*k).size(), kMaxArgumentBytes),
+                    "put it into a file");
+    }
+  }
+}
+
+bool EntryWriter::compile(const JobEntry& entry, Texts& texts) {
+  bool ok = true;
+  const auto one = [&](const std::string& text, const std::string& key, Pattern& out) {
+    auto pattern = Pattern::compile(text, entry.parameters);
+    if (pattern) {
+      out = *std::move(pattern);
+    } else {
+      report_bad_placeholders(report_, place_of(entry, key), text, entry.parameters);
+      ok = false;
+    }
+  };
+  Pattern::Named named;
+  const auto command = [&](const std::string& text, const std::string& key, Pattern& out) {
+    auto pattern = Pattern::compile_command(text, entry.parameters, named);
+    if (pattern) {
+      out = *std::move(pattern);
+    } else {
+      report_bad_placeholders(report_, place_of(entry, key), text, entry.parameters);
+      ok = false;
+    }
+  };
+  command(entry.invocation_script, "invocation_script", texts.invocation_script);
+  command(entry.command, "command", texts.command);
+  one(entry.resource_requirements, "resource_requirements", texts.resources);
+  one(entry.scheduler, "scheduler", texts.scheduler);
+  one(entry.label, "label", texts.label);
+  for (const auto& [key, value] : entry.env) {
+    texts.env.emplace_back(key, Pattern());
+    one(value, "env", texts.env.back().second);
+  }
+  return ok;
+}
+
+EntryWriter::Terms EntryWriter::terms_of(const Texts& texts, const Family& family,
+                                         std::uint64_t k) const {
+  return {text_at(texts.resources, family, k), text_at(texts.scheduler, family, k),
+          text_at(texts.label, family, k), is_there_ && is_there_(family.first + k)};
+}
+
+// Names that do not vary were looked up when the spec was read.
+const ResourceRequirements* EntryWriter::resources_of(const JobEntry& entry, const Texts& texts,
+                                                      const Terms& terms) {
+  if (texts.scheduler.has_parameters() && !terms.scheduler.empty() &&
+      !schedulers_.contains(terms.scheduler)) {
+    report_.error(
+        place_of(entry, "scheduler"),
+        fmt::format("no scheduler is named {}", quoted(terms.scheduler)),
+        suggestion(terms.scheduler, names_of(workflow_.slurm_schedulers), "slurm_schedulers"));
+  }
+  if (terms.resources.empty()) return &default_;
+  const auto found = resources_.find(terms.resources);
+  if (found != resources_.end()) return found->second;
+  if (!texts.resources.has_parameters()) return &default_;
+  report_.error(place_of(entry, "resource_requirements"),
+                fmt::format("no resource requirements are named {}", quoted(terms.resources)),
+                suggestion(terms.resources, names_of(workflow_.resource_requirements),
+                           "resource_requirements"));
+  return &default_;
+}
+
+void EntryWriter::write(const JobEntry& entry, const Family& family, const EntryFiles& files,
+                        const EntryFiles& user_data, std::vector<ExpandedEntry>& out) {
+  const Things things{files, user_data};
+  Texts texts;
+  if (!compile(entry, texts) || family.count == 0) return;
+  check_lengths(entry, family, texts, things);
+  const bool varies = texts.resources.has_parameters() || texts.scheduler.has_parameters() ||
+                      texts.label.has_parameters() || is_there_;
+  Terms terms = terms_of(texts, family, 0);
+  for (std::uint64_t begin = 0; begin < family.count;) {
+    std::uint64_t end = varies ? begin + 1 : family.count;
+    Terms next;
+    for (; end < family.count; ++end) {
+      next = terms_of(texts, family, end);
+      if (next != terms) break;
+    }
+    const Range run{begin, end - begin};
+    ExpandedEntry expanded;
+    expanded.first = family.first + begin;
+    expanded.count = run.count;
+    expanded.resources = *resources_of(entry, texts, terms);
+    expanded.scheduler = terms.scheduler;
+    expanded.label = terms.label;
+    expanded.priority = entry.priority;
+    expanded.there = terms.there;
+    expanded.source = static_cast<std::size_t>(&entry - workflow_.jobs.data());
+    // After an error nobody reads the recipe.
+    if (!report_.has_error()) expanded.recipe = recipe(entry, family, texts, things, run);
+    bytes_ += expanded.recipe.size();
+    out.push_back(std::move(expanded));
+    terms = std::move(next);
+    begin = end;
+  }
+  if (bytes_ > kMaxRecipeBytes && !report_.has_error()) {
+    report_.error(entry.place,
+                  fmt::format("the jobs up to this one need more than {} MiB to describe",
+                              kMaxRecipeBytes >> 20),
+                  "write jobs and files that are alike as one entry with parameters");
+  }
+}
+
+std::vector<EntryWriter::Needed> EntryWriter::needed(const Families& families,
+                                                     const std::vector<RangeMap>& maps) {
+  std::vector<Range> all;
+  for (const RangeMap& map : maps) {
+    for (std::uint64_t n = 0; n < map.modulus(); ++n) {
+      const std::size_t before = all.size();
+      map.append_to(all, n * map.period());
+      if (before > 0 && all.size() == before + 1 && all[before - 1].end() == all[before].first) {
+        all[before - 1].count += all[before].count;
+        all.pop_back();
+      }
+    }
+  }
+  normalise(all);
+  std::vector<Needed> result;
+  std::uint64_t local = 1;
+  for (const Range& range : all) {
+    for (std::uint64_t f = range.first; f < range.end();) {
+      const std::size_t family = families.family_of(f);
+      const std::uint64_t end = std::min(range.end(), families[family].end());
+      if (!result.empty() && result.back().family == family) {
+        local += end - result.back().end;
+        result.back().end = end;
+      } else {
+        result.push_back({family, f, end, local});
+        local += end - f;
+      }
+      f = end;
+    }
+  }
+  return result;
+}
+
+template <class Mode, class Text>
+void EntryWriter::keep(const EntryFiles& of, const Families& families, const Mode& mode,
+                       const Text& text, Range run, std::uint64_t whole, Kept& kept,
+                       TakenAndMade& out) {
+  if (of.inputs.empty() && of.outputs.empty()) return;
+  std::vector<RangeMap>& maps = kept.maps;
+  maps = cut(of.inputs, run, whole);
+  for (RangeMap& map : cut(of.outputs, run, whole)) maps.push_back(std::move(map));
+  const std::vector<Needed> slices = needed(families, maps);
+  kept.sweeps.reserve(slices.size());
+  for (const Needed& slice : slices) {
+    const Family& f = families[slice.family];
+    const ParameterMode combined = mode(slice.family);
+    kept.sweeps.push_back(
+        narrow(f.parameters, combined, slice.lowest - f.first, slice.end - slice.lowest));
+    const NarrowSweep& sweep = kept.sweeps.back();
+    out.tables.push_back(
+        {{sweep.parameters, combined, sweep.offset, slice.end - slice.lowest}, text(slice.family)});
+  }
+  std::vector<Range> ranges;
+  for (RangeMap& map : maps) {
+    RangeMap local(map.period(), map.modulus());
+    for (std::uint64_t n = 0; n < map.modulus(); ++n) {
+      ranges.clear();
+      map.append_to(ranges, n * map.period());
+      for (Range& range : ranges) {
+        const auto above =
+            std::upper_bound(slices.begin(), slices.end(), range.first,
+                             [](std::uint64_t v, const Needed& s) { return v < s.lowest; });
+        const Needed& slice = *std::prev(above);
+        range.first = slice.local + (range.first - slice.lowest);
+      }
+      local.push(ranges);
+    }
+    map = std::move(local);
+  }
+  for (std::size_t m = 0; m < maps.size(); ++m)
+    (m < of.inputs.size() ? out.inputs : out.outputs).push_back(&maps[m]);
+}
+
+std::string EntryWriter::recipe(const JobEntry& entry, const Family& family, const Texts& texts,
+                                const Things& things, Range run) const {
+  RecipeParts parts;
+  NarrowSweep narrowed;
+  parts.window = {entry.parameters, entry.mode, 0, family.count};
+  if (run.count != family.count) {
+    narrowed = narrow(entry.parameters, entry.mode, run.first, run.count);
+    parts.window = {narrowed.parameters, entry.mode, narrowed.offset, run.count};
+  }
+  parts.name = &family.name;
+  parts.invocation_script = &texts.invocation_script;
+  parts.command = &texts.command;
+  for (const auto& [key, value] : texts.env) parts.env.emplace_back(key, &value);
+  parts.checkpoint_exit_code = entry.checkpoint_exit_code;
+  parts.stdio = entry.stdio.value_or(workflow_.execution_config.stdio);
+  Kept files;
+  keep(
+      things.files, files_, [&](std::size_t f) { return files_[f].mode; },
+      [&](std::size_t f) { return &paths_[f]; }, run, family.count, files, parts.files);
+  Kept user_data;
+  keep(
+      things.user_data, user_data_, [&](std::size_t f) { return user_data_[f].mode; },
+      [&](std::size_t f) { return &user_data_[f].name; }, run, family.count, user_data,
+      parts.user_data);
+  return encode_recipe(parts);
+}
+
+}  // namespace torc::spec

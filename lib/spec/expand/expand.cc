@@ -1,0 +1,209 @@
+#include "lib/spec/expand/expand.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "lib/spec/expand/action_jobs.h"
+#include "lib/spec/expand/cycle_report.h"
+#include "lib/spec/expand/entry_families.h"
+#include "lib/spec/expand/entry_writer.h"
+#include "lib/spec/expand/file_paths.h"
+#include "lib/spec/expand/job_dependencies.h"
+#include "lib/spec/expand/job_files.h"
+#include "lib/spec/expand/known_jobs.h"
+#include "lib/spec/expand/living_names.h"
+#include "lib/spec/expand/reference.h"
+#include "lib/spec/sweep/families.h"
+#include "lib/spec/sweep/living.h"
+#include "lib/spec/sweep/pattern.h"
+#include "lib/spec/sweep/range.h"
+#include "lib/spec/text/reference_text.h"
+#include "lib/spec/text/source.h"
+
+namespace torc::spec {
+namespace {
+
+class Expander {
+ public:
+  // `around`: null, or of an addition.
+  Expander(const Workflow& workflow, Report& report, const Surroundings* around = nullptr)
+      : workflow_(workflow),
+        report_(report),
+        around_(around),
+        jobs_(around == nullptr ? 1 : around->living.jobs() + 1),
+        job_names_(jobs_, "job", report_),
+        file_names_(files_, "file", report_),
+        data_names_(data_, "user data", report_),
+        job_files_(kFileKeys, jobs_, files_, file_names_, report_),
+        job_data_(kUserDataKeys, jobs_, data_, data_names_, report_) {}
+
+  Expansion run() {
+    if (add_families(workflow_.files, "file", files_, file_names_, report_) &&
+        add_families(workflow_.user_data, "user data", data_, data_names_, report_) &&
+        add_families(workflow_.jobs, "job", jobs_, job_names_, report_)) {
+      paths_ = paths_of(workflow_.files, files_, report_);
+      report_clashes(workflow_.files, "file", files_, report_);
+      report_clashes(workflow_.user_data, "user data", data_, report_);
+      report_clashes(workflow_.jobs, "job", jobs_, report_);
+      if (around_ != nullptr) look_around();
+      const std::vector<std::vector<Range>> action_jobs =
+          jobs_of_actions(workflow_, job_names_, report_);
+      report_wrong_references();
+      for (std::size_t e = 0; e < jobs_.size(); ++e) {
+        job_files_.add(workflow_.jobs[e], jobs_[e]);
+        job_data_.add(workflow_.jobs[e], jobs_[e]);
+      }
+      write_dependencies();
+      report_shared_paths(workflow_, files_, job_files_, report_);
+      report_cycles(workflow_, jobs_, expansion_, report_);
+      write_entries();
+      write_definitions();
+      write_user_data();
+      if (around_ == nullptr) write_actions(action_jobs);
+    }
+    expansion_.jobs = jobs_.members();
+    return std::move(expansion_);
+  }
+
+ private:
+  void look_around();
+  void report_wrong_references();
+  void write_dependencies();
+  void write_entries();
+  void write_definitions();
+  void write_user_data();
+  void write_actions(const std::vector<std::vector<Range>>& jobs);
+
+  const Workflow& workflow_;
+  Report& report_;
+  const Surroundings* around_;
+  std::unique_ptr<LivingJobs> living_jobs_;
+  std::unique_ptr<LivingFiles> living_files_, living_data_;
+  std::vector<Pattern> data_paths_;
+  Families jobs_;
+  Families files_;
+  Families data_;
+  Resolver job_names_;
+  Resolver file_names_;
+  Resolver data_names_;
+  JobFiles job_files_;
+  JobFiles job_data_;
+  std::vector<Pattern> paths_;
+  Expansion expansion_;
+};
+
+void Expander::look_around() {
+  Living& living = around_->living;
+  living_jobs_ = std::make_unique<LivingJobs>(living, jobs_);
+  living_jobs_->look_up_added();
+  living_files_ = std::make_unique<LivingFiles>(Kept::files, *living_jobs_, living, files_, paths_);
+  living_files_->look_up_added(workflow_.files, report_);
+  living_data_ =
+      std::make_unique<LivingFiles>(Kept::user_data, *living_jobs_, living, data_, data_paths_);
+  living_data_->look_up_added(workflow_.user_data, report_);
+  job_names_.look_also_in(*living_jobs_);
+  file_names_.look_also_in(*living_files_);
+  data_names_.look_also_in(*living_data_);
+  job_files_.ask_also(*living_files_);
+  job_data_.ask_also(*living_data_);
+}
+
+void Expander::report_wrong_references() {
+  for (const JobEntry& entry : workflow_.jobs) {
+    for (const auto& [key, text] : {std::pair("invocation_script", &entry.invocation_script),
+                                    std::pair("command", &entry.command)}) {
+      for (const ReferenceText& r : reference_texts(*text)) {
+        if (r.section != ReferenceText::Section::wrong) continue;
+        report_.error(
+            place_within(report_.source(), place_of(entry, key), *text, r.begin, r.end - r.begin),
+            r.message, r.remedy);
+      }
+    }
+  }
+}
+
+void Expander::write_dependencies() {
+  JobDependencies dependencies(workflow_, jobs_, job_names_, job_files_, job_data_, report_);
+  if (around_ != nullptr) dependencies.begin_after(around_->after);
+  for (std::size_t e = 0; e < jobs_.size(); ++e) dependencies.add(e);
+  std::move(dependencies).take(expansion_);
+}
+
+void Expander::write_definitions() {
+  if (report_.has_error()) return;
+  const auto take = [&](std::vector<Definition> more) {
+    expansion_.definitions.insert(expansion_.definitions.end(),
+                                  std::make_move_iterator(more.begin()),
+                                  std::make_move_iterator(more.end()));
+  };
+  take(definitions_of(workflow_, around_ == nullptr ? nullptr : &around_->living));
+  if (around_ == nullptr) {
+    take(define_files(Kept::files, files_, job_files_));
+    take(define_files(Kept::user_data, data_, job_data_));
+    return;
+  }
+  compare_known(workflow_, expansion_, *living_jobs_, report_);
+  leave_known_out(expansion_, *living_jobs_);
+  take(living_files_->definitions(job_files_));
+  take(living_data_->definitions(job_data_));
+}
+
+void Expander::write_entries() {
+  EntryWriter writer(workflow_, files_, paths_, data_, report_);
+  if (around_ != nullptr) {
+    writer.begin_addition(around_->resources,
+                          [this](std::uint64_t job) { return living_jobs_->is_there(job); });
+  }
+  for (std::size_t e = 0; e < jobs_.size(); ++e) {
+    writer.write(workflow_.jobs[e], jobs_[e], job_files_.of(e), job_data_.of(e),
+                 expansion_.entries);
+  }
+}
+
+void Expander::write_user_data() {
+  // Behind those of the file may be some of the workflow that it adds to.
+  for (std::size_t d = 0; d < workflow_.user_data.size(); ++d) {
+    const UserDataEntry& entry = workflow_.user_data[d];
+    if (data_[d].count == 0) continue;
+    const std::uint64_t maker = job_data_.maker(data_[d].first);
+    const bool is_known = maker == 0 || !living_jobs_;
+    expansion_.user_data.push_back({entry.name, entry.data, entry.is_ephemeral,
+                                    is_known ? maker : living_jobs_->number_of(maker)});
+  }
+  if (!living_data_) return;
+  for (auto& [name, maker] : living_data_->newly_made(job_data_))
+    expansion_.user_data.push_back({std::move(name), "", false, maker, true});
+}
+
+void Expander::write_actions(const std::vector<std::vector<Range>>& jobs) {
+  for (std::size_t i = 0; i < workflow_.actions.size(); ++i) {
+    if (workflow_.actions[i].kind == Action::Kind::run_commands)
+      expansion_.actions.push_back({i, jobs[i]});
+  }
+}
+
+}  // namespace
+
+Expansion expand(const Workflow& draft, Report& report) {
+  return Expander(draft, report).run();
+}
+
+Expansion expand_addition(const Workflow& draft, const Surroundings& around, Report& report) {
+  return Expander(draft, report, &around).run();
+}
+
+Expanded expand(const Workflow& workflow, std::string_view text, const std::string& file) {
+  const Source source(text, file);
+  Report report(source);
+  Expanded result;
+  Expansion expansion = Expander(workflow, report).run();
+  if (!report.has_error()) result.expansion = std::move(expansion);
+  result.diagnostics = std::move(report).sorted();
+  return result;
+}
+
+}  // namespace torc::spec

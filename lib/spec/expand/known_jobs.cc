@@ -1,0 +1,262 @@
+#include "lib/spec/expand/known_jobs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "lib/spec/sweep/definitions.h"
+#include "lib/spec/sweep/recipe.h"
+#include "lib/spec/text/diagnostic.h"
+#include "lib/spec/text/quantity.h"
+
+namespace torc::spec {
+namespace {
+
+constexpr std::size_t kShown = 3;
+
+struct Difference {
+  std::string what;
+  std::string there;
+  std::string here;
+};
+
+std::string show(const std::vector<std::string>& all) {
+  std::string out;
+  for (std::size_t i = 0; i < all.size() && i < kShown; ++i)
+    out += (i == 0 ? "" : ", ") + quoted(all[i]);
+  if (all.size() > kShown) out += fmt::format(" and {} more", all.size() - kShown);
+  return out.empty() ? "none" : out;
+}
+
+std::string show(const Environment& env) {
+  std::vector<std::string> all;
+  for (const auto& [name, value] : env) all.push_back(name + "=" + value);
+  return show(all);
+}
+
+std::string show(const ResourceRequirements& r) {
+  std::string out = fmt::format("{} CPUs, {}", r.num_cpus, to_text(r.memory));
+  if (r.num_gpus > 0) out += fmt::format(", {} GPUs", r.num_gpus);
+  if (r.num_nodes > 1) out += fmt::format(", {} nodes", r.num_nodes);
+  if (r.runtime.count() > 0) out += fmt::format(", {}", to_text(r.runtime));
+  return out;
+}
+
+bool same(const ResourceRequirements& a, const ResourceRequirements& b) {
+  return a.num_cpus == b.num_cpus && a.num_gpus == b.num_gpus && a.num_nodes == b.num_nodes &&
+         a.memory == b.memory && a.runtime == b.runtime;
+}
+
+class Comparison {
+ public:
+  Comparison(const Workflow& addition, const Expansion& expansion, LivingJobs& jobs)
+      : addition_(addition), jobs_(jobs) {
+    for (const DependencySet& set : expansion.dependencies) add(Condition::afterok, set);
+    for (const ConditionalSet& one : expansion.conditional) add(one.condition, one.set);
+    for (auto& [condition, members] : members_) {
+      std::sort(members.begin(), members.end(),
+                [](const auto& a, const auto& b) { return a.first.first < b.first.first; });
+    }
+  }
+
+  std::optional<Difference> compare(const ExpandedEntry& entry, const Recipe& recipe,
+                                    std::uint64_t k) {
+    const Living::Job there = jobs_.living().job(jobs_.number_of(entry.first + k));
+    const RenderedJob here = recipe.render(k);
+    if (there.texts.command != here.command)
+      return Difference{"command", quoted(there.texts.command), quoted(here.command)};
+    if (there.texts.env != here.env)
+      return Difference{"environment", show(there.texts.env), show(here.env)};
+    if (!same(there.resources, entry.resources))
+      return Difference{"resources", show(there.resources), show(entry.resources)};
+    if (there.scheduler != entry.scheduler)
+      return Difference{"scheduler", quoted(there.scheduler), quoted(entry.scheduler)};
+    if (there.label != entry.label)
+      return Difference{"label", quoted(there.label), quoted(entry.label)};
+    if (there.priority != entry.priority) {
+      return Difference{"priority", fmt::to_string(there.priority), fmt::to_string(entry.priority)};
+    }
+    if (there.texts.input_files != here.input_files) {
+      return Difference{"list of input files", show(there.texts.input_files),
+                        show(here.input_files)};
+    }
+    if (there.texts.output_files != here.output_files) {
+      return Difference{"list of output files", show(there.texts.output_files),
+                        show(here.output_files)};
+    }
+    if (there.texts.stdio.mode != here.stdio.mode ||
+        there.texts.stdio.delete_on_success != here.stdio.delete_on_success)
+      return Difference{"stdio", "what it is there", "another one"};
+    if (there.texts.checkpoint_exit_code != here.checkpoint_exit_code) {
+      return Difference{"checkpoint_exit_code", number(there.texts.checkpoint_exit_code),
+                        number(here.checkpoint_exit_code)};
+    }
+    if (auto found = rules(addition_.jobs[entry.source], there)) return found;
+    return upstream(entry, k, there);
+  }
+
+ private:
+  using Members = std::vector<std::pair<Range, const DependencySet*>>;
+
+  void add(Condition condition, const DependencySet& set) {
+    for (const Range& r : set.members) members_[condition].push_back({r, &set});
+  }
+
+  static std::string number(std::int64_t n) { return n == 0 ? "none" : fmt::to_string(n); }
+
+  // What is to happen when it fails, and how many run at a time. A limit of the workflow file
+  // counts for its entry, as which the job may not be written here: who says nothing of a limit
+  // means it.
+  std::optional<Difference> rules(const JobEntry& here, const Living::Job& there) const {
+    if (!same_handler(here.failure_handler, there.failure_handler)) {
+      return Difference{"failure handler", there.failure_handler ? "one with other rules" : "none",
+                        here.failure_handler.empty() ? "none" : quoted(here.failure_handler)};
+    }
+    const std::uint32_t crashes = here.crash_limit.value_or(0);
+    if (there.crash_limit != crashes)
+      return Difference{"crash_limit", number(there.crash_limit), number(crashes)};
+    if (here.max_parallel && there.max_parallel != *here.max_parallel)
+      return Difference{"max_parallel", number(there.max_parallel), number(*here.max_parallel)};
+    return {};
+  }
+
+  [[nodiscard]] bool same_handler(const std::string& here,
+                                  const std::optional<FailureHandler>& there) const {
+    if (here.empty() || !there) return here.empty() == !there;
+    for (FailureHandler one : addition_.failure_handlers) {
+      if (one.name != here) continue;
+      one.name = there->name;
+      return same_rules(one, *there);
+    }
+    return false;
+  }
+
+  std::optional<Difference> conditions(const ExpandedEntry& entry, std::uint64_t k,
+                                       const Living::Job& there) {
+    for (const Condition condition :
+         {Condition::afternotok, Condition::afterany, Condition::after}) {
+      std::vector<Range> was;
+      for (const auto& [c, jobs] : there.conditional) {
+        if (c == condition) was = jobs;
+      }
+      const std::vector<Range>& is = upstream_of(condition, entry.first + k);
+      if (is != was)
+        return Difference{
+            fmt::format("list of jobs that it waits for with {}", to_string(condition)), names(was),
+            names(is)};
+    }
+    const bool cancels =
+        addition_.jobs[entry.source].cancel_on_blocking_job_failure && !there.upstream.empty();
+    if (cancels != there.cancels) {
+      return Difference{"cancel_on_blocking_job_failure", there.cancels ? "true" : "false",
+                        cancels ? "true" : "false"};
+    }
+    return {};
+  }
+
+  // Expressions mean more as the workflow grows: then it is enough that it still waits for nothing
+  // else.
+  std::optional<Difference> upstream(const ExpandedEntry& entry, std::uint64_t k,
+                                     const Living::Job& there) {
+    if (auto found = conditions(entry, k, there)) return found;
+    const std::vector<Range>& here = upstream_of(Condition::afterok, entry.first + k);
+    if (here == there.upstream) return {};
+    const JobEntry& written = addition_.jobs[entry.source];
+    const bool open = !written.depends_on_regexes.empty() || !written.input_file_regexes.empty() ||
+                      !written.input_user_data_regexes.empty();
+    std::vector<Range> both = here;
+    both.insert(both.end(), there.upstream.begin(), there.upstream.end());
+    normalise(both);
+    if (open && both == here) return {};
+    return Difference{"list of jobs that it waits for", names(there.upstream), names(here)};
+  }
+
+  const std::vector<Range>& upstream_of(Condition condition, std::uint64_t job) {
+    static const std::vector<Range> kNone;
+    const Members& members = members_[condition];
+    const auto above =
+        std::upper_bound(members.begin(), members.end(), job,
+                         [](std::uint64_t v, const auto& m) { return v < m.first.first; });
+    if (above == members.begin() || std::prev(above)->first.end() <= job) return kNone;
+    const DependencySet* set = std::prev(above)->second;
+    const auto [at, fresh] = numbered_.try_emplace(set);
+    if (fresh) at->second = jobs_.numbers_of(set->upstream);
+    return at->second;
+  }
+
+  std::string names(const std::vector<Range>& jobs) {
+    std::vector<std::string> all;
+    for (const Range& r : jobs) {
+      for (std::uint64_t id = r.first; id < r.end(); ++id) {
+        if (all.size() == kShown)
+          return show(all) + fmt::format(" and {} more", total(jobs) - kShown);
+        all.push_back(id <= jobs_.living().jobs() ? jobs_.living().job(id).texts.name
+                                                  : "one that is added");
+      }
+    }
+    return show(all);
+  }
+
+  const Workflow& addition_;
+  LivingJobs& jobs_;
+  std::map<Condition, Members> members_;
+  std::unordered_map<const DependencySet*, std::vector<Range>> numbered_;
+};
+
+DependencySet renumbered(const DependencySet& set, const LivingJobs& jobs) {
+  std::vector<Range> members;
+  for (const Range& r : set.members) {
+    for (std::uint64_t id = r.first; id < r.end(); ++id) {
+      if (jobs.is_there(id)) continue;
+      if (!members.empty() && members.back().end() == id) {
+        ++members.back().count;
+      } else {
+        members.push_back({id, 1});
+      }
+    }
+  }
+  return {jobs.numbers_of(set.upstream), jobs.numbers_of(members)};
+}
+
+}  // namespace
+
+void compare_known(const Workflow& addition, const Expansion& expansion, LivingJobs& jobs,
+                   Report& report) {
+  Comparison comparison(addition, expansion, jobs);
+  for (const ExpandedEntry& entry : expansion.entries) {
+    if (!entry.there) continue;
+    const auto recipe = Recipe::decode(entry.recipe);
+    if (!recipe) continue;
+    for (std::uint64_t k = 0; k < entry.count; ++k) {
+      const auto found = comparison.compare(entry, *recipe, k);
+      if (!found) continue;
+      report.error(addition.jobs[entry.source].place,
+                   fmt::format("the job {} is in the workflow already with another {}: there {}, "
+                               "here {}",
+                               quoted(recipe->name(k)), found->what, found->there, found->here),
+                   "give it another name; a job that is there is left alone when it is the same");
+      break;
+    }
+  }
+}
+
+void leave_known_out(Expansion& expansion, const LivingJobs& jobs) {
+  for (const ExpandedEntry& entry : expansion.entries) {
+    if (entry.there) expansion.there.push_back({entry.first, entry.count});
+  }
+  expansion.there = jobs.numbers_of(expansion.there);
+  std::erase_if(expansion.entries, [](const ExpandedEntry& entry) { return entry.there; });
+  for (ExpandedEntry& entry : expansion.entries) entry.first = jobs.number_of(entry.first);
+  for (DependencySet& set : expansion.dependencies) set = renumbered(set, jobs);
+  for (ConditionalSet& one : expansion.conditional) one.set = renumbered(one.set, jobs);
+  std::erase_if(expansion.dependencies,
+                [](const DependencySet& set) { return set.members.empty(); });
+  std::erase_if(expansion.conditional,
+                [](const ConditionalSet& one) { return one.set.members.empty(); });
+}
+
+}  // namespace torc::spec

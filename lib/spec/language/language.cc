@@ -1,0 +1,304 @@
+#include "lib/spec/language/language.h"
+
+#include <algorithm>
+#include <array>
+
+namespace torc::spec {
+namespace {
+
+constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMinInt32 = std::numeric_limits<std::int32_t>::min();
+constexpr std::int64_t kMaxSeconds = 86'400;
+constexpr std::int64_t kMaxCpus = 65'536;
+constexpr std::int64_t kMaxNodesOfJob = 1'000'000;
+
+constexpr Support kIgnored = Support::ignored;
+constexpr Support kPlanned = Support::planned;
+
+constexpr std::string_view kStdioModes = "separate combined no_stdout no_stderr none packed";
+
+constexpr auto kLanguage = std::to_array<Key>({
+    // clang-format off
+    // The workflow.
+    {.where = Where::workflow, .name = "name", .type = Type::word, .required = true, .about = "names the workflow and its store"},
+    {.where = Where::workflow, .name = "user", .about = "whose it is"},
+    {.where = Where::workflow, .name = "description", .type = Type::prose, .about = "what it is for"},
+    {.where = Where::workflow, .name = "project", .about = "what it belongs to"},
+    {.where = Where::workflow, .name = "metadata", .type = Type::json, .about = "kept as it is, for you"},
+    {.where = Where::workflow, .name = "parameters", .type = Type::parameters, .about = "parameters that jobs and files take with use_parameters"},
+    {.where = Where::workflow, .name = "variables", .type = Type::constants, .about = "constants put in for {name} everywhere"},
+    {.where = Where::workflow, .name = "env", .type = Type::environment, .about = "environment of every job"},
+    {.where = Where::workflow, .name = "jobs", .type = Type::maps, .required = true, .child = Where::job, .about = "what to run"},
+    {.where = Where::workflow, .name = "files", .type = Type::maps, .child = Where::file, .about = "files that jobs read and write; they order the jobs"},
+    {.where = Where::workflow, .name = "user_data", .type = Type::maps, .child = Where::user_data, .about = "small JSON values that jobs read and write with torc data"},
+    {.where = Where::workflow, .name = "resource_requirements", .type = Type::maps, .child = Where::resources, .about = "named sets of what a job needs"},
+    {.where = Where::workflow, .name = "failure_handlers", .type = Type::maps, .child = Where::failure_handler, .about = "what to do when a job fails"},
+    {.where = Where::workflow, .name = "slurm_schedulers", .type = Type::maps, .child = Where::scheduler, .about = "named sets of sbatch options; each gets a batch script"},
+    {.where = Where::workflow, .name = "slurm_defaults", .type = Type::options, .about = "long sbatch options for every scheduler"},
+    {.where = Where::workflow, .name = "actions", .type = Type::maps, .child = Where::action, .about = "what to do when something happens: submit allocations, run commands"},
+    {.where = Where::workflow, .name = "resource_monitor", .type = Type::map, .child = Where::monitor, .about = "how closely jobs are measured"},
+    {.where = Where::workflow, .name = "execution_config", .type = Type::map, .child = Where::execution, .about = "how jobs are run and ended"},
+    {.where = Where::workflow, .name = "use_pending_failed", .type = Type::boolean, .about = "a failed job that no rule of a handler is for waits for a decision: torc retry, or torc cancel; false"},
+    {.where = Where::workflow, .name = "compute_node_wait_for_new_jobs_seconds", .type = Type::integer, .min = 0, .max = kMaxInt32, .about = "how long a worker waits for new jobs when the workflow is finished; 0"},
+    {.where = Where::workflow, .name = "compute_node_ignore_workflow_completion", .type = Type::boolean, .about = "workers of allocations stay when the workflow is finished, until their time is up; false"},
+    {.where = Where::workflow, .name = "compute_node_expiration_buffer_seconds", .type = Type::integer, .min = 0, .max = kMaxSeconds, .about = "time kept free at the end of an allocation, if it is more than sigkill_headroom_seconds"},
+    {.where = Where::workflow, .name = "jobs_sort_method", .type = Type::choice, .choices = "none gpus_runtime_memory gpus_memory_runtime", .about = "order of ready jobs of equal priority"},
+    {.where = Where::workflow, .name = "max_failures", .type = Type::integer, .min = 1, .max = kMaxInt32, .about = "failed jobs after which nothing more is started"},
+    {.where = Where::workflow, .name = "dynamic_jobs", .type = Type::map, .child = Where::dynamic_jobs, .about = "jobs that add jobs"},
+    {.where = Where::workflow, .name = "budget", .type = Type::map, .child = Where::budget, .about = "what the workflow may use"},
+    {.where = Where::workflow, .name = "lease", .type = Type::map, .child = Where::lease, .about = "when a silent worker counts as lost"},
+    {.where = Where::workflow, .name = "limits", .type = Type::counts, .min = 1, .max = kMaxInt32, .about = "how many jobs of an entry run at a time, by its name as written"},
+    {.where = Where::workflow, .name = "access_groups", .type = Type::any, .support = kIgnored, .about = "there is no server; who may read the store's directory may see the workflow"},
+    {.where = Where::workflow, .name = "compute_node_wait_for_healthy_database_minutes", .type = Type::any, .support = kIgnored, .about = "there is no server to wait for"},
+
+    // A job.
+    {.where = Where::job, .name = "name", .type = Type::word, .required = true, .about = "unique in the workflow"},
+    {.where = Where::job, .name = "command", .type = Type::text, .required = true, .about = "run by the shell"},
+    {.where = Where::job, .name = "priority", .type = Type::integer, .min = kMinInt32, .max = kMaxInt32, .about = "higher first; 0"},
+    {.where = Where::job, .name = "invocation_script", .about = "stands before the command"},
+    {.where = Where::job, .name = "env", .type = Type::environment, .about = "wins over the workflow's"},
+    {.where = Where::job, .name = "resource_requirements", .type = Type::word, .about = "a name; without: 1 CPU, 1 MiB"},
+    {.where = Where::job, .name = "failure_handler", .type = Type::word, .about = "a name of failure_handlers"},
+    {.where = Where::job, .name = "scheduler", .type = Type::word, .about = "a name of slurm_schedulers; without: any worker"},
+    {.where = Where::job, .name = "slurm_scheduler", .type = Type::word, .same_as = "scheduler"},
+    {.where = Where::job, .name = "label", .type = Type::word, .about = "only workers with this label run it"},
+    {.where = Where::job, .name = "cancel_on_blocking_job_failure", .type = Type::boolean, .about = "canceled when a dependency fails"},
+    {.where = Where::job, .name = "supports_termination", .type = Type::boolean, .support = kIgnored, .about = "every job gets termination_signal before SIGKILL"},
+    {.where = Where::job, .name = "depends_on", .type = Type::names, .about = "names of jobs that must complete before"},
+    {.where = Where::job, .name = "depends_on_regexes", .type = Type::names, .about = "the same, by RE2 expressions found in the name"},
+    {.where = Where::job, .name = "input_files", .type = Type::names, .about = "names of files; their writers complete before"},
+    {.where = Where::job, .name = "output_files", .type = Type::names, .about = "names of files that it writes"},
+    {.where = Where::job, .name = "input_file_regexes", .type = Type::names, .about = "the same, by RE2 expressions"},
+    {.where = Where::job, .name = "output_file_regexes", .type = Type::names, .about = "the same, by RE2 expressions"},
+    {.where = Where::job, .name = "input_user_data", .type = Type::names, .about = "names of user data; their writers complete before"},
+    {.where = Where::job, .name = "output_user_data", .type = Type::names, .about = "names of user data that it writes"},
+    {.where = Where::job, .name = "input_user_data_regexes", .type = Type::names, .about = "the same, by RE2 expressions"},
+    {.where = Where::job, .name = "output_user_data_regexes", .type = Type::names, .about = "the same, by RE2 expressions"},
+    {.where = Where::job, .name = "parameters", .type = Type::parameters, .about = "one job for each combination"},
+    {.where = Where::job, .name = "parameter_mode", .type = Type::choice, .choices = "product zip", .about = "every combination, or the first of each, the second of each, …"},
+    {.where = Where::job, .name = "use_parameters", .type = Type::names, .about = "parameters of the workflow to take"},
+    {.where = Where::job, .name = "stdio", .type = Type::map, .child = Where::stdio, .about = "in place of the workflow's"},
+    {.where = Where::job, .name = "depends", .type = Type::map, .child = Where::depends, .about = "names of jobs, by the condition on which this one starts"},
+    {.where = Where::job, .name = "max_parallel", .type = Type::integer, .min = 1, .max = kMaxInt32, .about = "at most so many jobs of this entry run at a time"},
+    {.where = Where::job, .name = "crash_limit", .type = Type::integer, .min = 1, .max = 1000, .about = "attempts that may end with the loss of their worker; 5"},
+    {.where = Where::job, .name = "checkpoint_exit_code", .type = Type::integer, .min = 1, .max = 255, .about = "of a job that saved its state when it was told to end; it goes on later"},
+
+    // A file.
+    {.where = Where::file, .name = "name", .type = Type::word, .required = true, .about = "unique in the workflow"},
+    {.where = Where::file, .name = "path", .type = Type::word, .required = true, .about = "where it is"},
+    {.where = Where::file, .name = "parameters", .type = Type::parameters, .about = "one file for each combination"},
+    {.where = Where::file, .name = "parameter_mode", .type = Type::choice, .choices = "product zip"},
+    {.where = Where::file, .name = "use_parameters", .type = Type::names},
+
+    // A set of resource requirements, all of one node.
+    {.where = Where::resources, .name = "name", .type = Type::word, .required = true},
+    {.where = Where::resources, .name = "num_cpus", .type = Type::integer, .min = 1, .max = kMaxCpus, .about = "1"},
+    {.where = Where::resources, .name = "num_gpus", .type = Type::integer, .min = 0, .max = 1024, .about = "0"},
+    {.where = Where::resources, .name = "num_nodes", .type = Type::integer, .min = 1, .max = kMaxNodesOfJob, .about = "1"},
+    {.where = Where::resources, .name = "memory", .type = Type::memory, .about = "1 MiB"},
+    {.where = Where::resources, .name = "runtime", .type = Type::duration, .about = "the longest that it may run; without: not limited"},
+
+    // A Slurm scheduler.
+    {.where = Where::scheduler, .name = "name", .type = Type::word, .required = true},
+    {.where = Where::scheduler, .name = "account", .type = Type::word},
+    {.where = Where::scheduler, .name = "partition", .type = Type::word},
+    {.where = Where::scheduler, .name = "nodes", .type = Type::integer, .min = 1, .max = kMaxNodesOfJob, .about = "1"},
+    {.where = Where::scheduler, .name = "walltime", .type = Type::walltime},
+    {.where = Where::scheduler, .name = "mem", .type = Type::word, .about = "memory of a node: 64G"},
+    {.where = Where::scheduler, .name = "gres", .type = Type::word, .about = "gpu:2"},
+    {.where = Where::scheduler, .name = "qos", .type = Type::word},
+    {.where = Where::scheduler, .name = "ntasks_per_node", .type = Type::integer, .min = 1, .max = kMaxCpus},
+    {.where = Where::scheduler, .name = "tmp", .type = Type::word, .about = "local disk of a node: 100G"},
+    {.where = Where::scheduler, .name = "extra", .type = Type::line, .about = "further sbatch options"},
+    {.where = Where::scheduler, .name = "serialize_allocations", .type = Type::boolean, .about = "at most one allocation of it runs"},
+
+    // execution_config.
+    {.where = Where::execution, .name = "mode", .type = Type::choice, .choices = "direct slurm auto", .planned = "slurm", .about = "auto: direct, in this version"},
+    {.where = Where::execution, .name = "limit_resources", .type = Type::boolean, .mode = "direct", .about = "end jobs beyond their declared runtime or memory; true"},
+    {.where = Where::execution, .name = "termination_signal", .type = Type::signal, .mode = "direct", .about = "SIGTERM"},
+    {.where = Where::execution, .name = "sigterm_lead_seconds", .type = Type::integer, .min = 0, .max = kMaxSeconds, .mode = "direct", .about = "from that signal to SIGKILL; 30"},
+    {.where = Where::execution, .name = "sigkill_headroom_seconds", .type = Type::integer, .min = 0, .max = kMaxSeconds, .about = "from SIGKILL to the end of the allocation; 60"},
+    {.where = Where::execution, .name = "timeout_exit_code", .type = Type::integer, .min = 1, .max = 255, .about = "152"},
+    {.where = Where::execution, .name = "oom_exit_code", .type = Type::integer, .min = 1, .max = 255, .mode = "direct", .about = "of a job that used more memory than it declared; 137"},
+    {.where = Where::execution, .name = "srun_termination_signal", .type = Type::signal_ahead, .support = kPlanned, .mode = "slurm", .about = "TERM@120: the signal, and seconds before the step's time limit"},
+    {.where = Where::execution, .name = "enable_cpu_bind", .type = Type::boolean, .about = "each job runs on CPUs of its own, near each other; false"},
+    {.where = Where::execution, .name = "srun_mpi", .type = Type::word, .support = kPlanned, .mode = "slurm", .about = "as srun --mpi takes it"},
+    {.where = Where::execution, .name = "staggered_start", .type = Type::boolean, .about = "workers claim their first jobs one after the other, within a minute; false"},
+    {.where = Where::execution, .name = "stdio", .type = Type::map, .child = Where::stdio, .about = "what becomes of the jobs' output"},
+
+    // stdio.
+    {.where = Where::stdio, .name = "mode", .type = Type::choice, .choices = kStdioModes, .about = "separate"},
+    {.where = Where::stdio, .name = "delete_on_success", .type = Type::boolean, .about = "false"},
+
+    // What `depends` holds: conditions, as Slurm names them.
+    {.where = Where::depends, .name = "afterok", .type = Type::names, .about = "they completed: the same as depends_on"},
+    {.where = Where::depends, .name = "afternotok", .type = Type::names, .about = "they failed"},
+    {.where = Where::depends, .name = "afterany", .type = Type::names, .about = "they ended, whatever became of them"},
+    {.where = Where::depends, .name = "after", .type = Type::names, .about = "they started"},
+
+    // User data.
+    {.where = Where::user_data, .name = "name", .type = Type::word, .required = true, .about = "unique in the workflow"},
+    {.where = Where::user_data, .name = "data", .type = Type::value, .about = "what it holds at first"},
+    {.where = Where::user_data, .name = "is_ephemeral", .type = Type::boolean, .about = "back to what it held at first when the job that outputs it is to run again; false"},
+
+    {.where = Where::dynamic_jobs, .name = "max_iterations", .type = Type::integer, .min = 1, .max = kMaxInt32, .about = "of one lineage"},
+
+    // An action.
+    {.where = Where::action, .name = "trigger_type", .type = Type::choice, .required = true, .choices = "on_workflow_start on_workflow_complete on_jobs_ready on_jobs_complete on_worker_start on_worker_complete"},
+    {.where = Where::action, .name = "action_type", .type = Type::choice, .required = true, .choices = "run_commands schedule_nodes", .planned = "schedule_nodes", .instead = "submit the batch scripts yourself, with sbatch"},
+    {.where = Where::action, .name = "jobs", .type = Type::names, .about = "of on_jobs_ready and on_jobs_complete: all of them must be"},
+    {.where = Where::action, .name = "job_name_regexes", .type = Type::names, .about = "the same, by RE2 expressions"},
+    {.where = Where::action, .name = "commands", .type = Type::names, .about = "of run_commands: one after the other, until one fails"},
+    {.where = Where::action, .name = "scheduler", .type = Type::word, .about = "of schedule_nodes: a name of slurm_schedulers"},
+    {.where = Where::action, .name = "scheduler_type", .type = Type::choice, .choices = "slurm"},
+    {.where = Where::action, .name = "num_allocations", .type = Type::integer, .min = 1, .max = 10'000, .about = "1"},
+    {.where = Where::action, .name = "start_one_worker_per_node", .type = Type::boolean, .about = "mode direct only; false"},
+    {.where = Where::action, .name = "max_parallel_jobs", .type = Type::integer, .min = 1, .max = kMaxInt32, .about = "of each worker, whatever its jobs need"},
+    {.where = Where::action, .name = "persistent", .type = Type::boolean, .about = "runs again when its trigger comes true again, after a reset; false"},
+
+    // A failure handler.
+    {.where = Where::failure_handler, .name = "name", .type = Type::word, .required = true, .about = "unique in the workflow"},
+    {.where = Where::failure_handler, .name = "rules", .type = Type::maps, .required = true, .child = Where::failure_rule, .about = "the first that matches counts"},
+    {.where = Where::failure_rule, .name = "exit_codes", .type = Type::integers, .min = 1, .max = 255, .about = "exit codes that it is for"},
+    {.where = Where::failure_rule, .name = "match_all_exit_codes", .type = Type::boolean, .about = "it is for every exit code but 0; false"},
+    {.where = Where::failure_rule, .name = "on", .type = Type::selection, .choices = "oom timeout signal node_death", .about = "causes that it is for"},
+    {.where = Where::failure_rule, .name = "recovery_script", .type = Type::text, .about = "run where the job failed; only if it succeeds the job is tried again"},
+    {.where = Where::failure_rule, .name = "max_retries", .type = Type::integer, .min = 0, .max = 1000, .about = "3"},
+    {.where = Where::failure_rule, .name = "memory_multiplier", .type = Type::decimal, .max = 1000, .about = "of the memory, each time"},
+    {.where = Where::failure_rule, .name = "runtime_multiplier", .type = Type::decimal, .max = 1000, .about = "of the runtime, each time"},
+    {.where = Where::failure_rule, .name = "backoff", .type = Type::duration, .about = "from the failure to the next attempt; twice as long each time"},
+
+    {.where = Where::budget, .name = "core_hours", .type = Type::decimal, .max = kMaxInt32},
+    {.where = Where::budget, .name = "node_hours", .type = Type::decimal, .max = kMaxInt32},
+    {.where = Where::lease, .name = "ttl", .type = Type::duration, .about = "silence after which others take a worker's jobs over; PT10S to P1D, PT5M"},
+    {.where = Where::lease, .name = "beat", .type = Type::duration, .about = "how often an idle worker shows that it lives; PT1S to a third of ttl, a fifth"},
+
+    {.where = Where::monitor, .name = "enabled", .type = Type::boolean, .about = "false: no time series, whatever follows; what jobs used in all is always told; true"},
+    {.where = Where::monitor, .name = "granularity", .type = Type::choice, .choices = "summary time_series", .about = "time_series: also how it went over time; summary"},
+    {.where = Where::monitor, .name = "sample_interval_seconds", .type = Type::integer, .min = 1, .max = kMaxSeconds, .about = "10"},
+    {.where = Where::monitor, .name = "jobs", .type = Type::map, .child = Where::monitor_part, .about = "the same for jobs alone, and wins"},
+    {.where = Where::monitor, .name = "compute_node", .type = Type::any, .support = kIgnored, .about = "nodes are not measured, jobs are"},
+    {.where = Where::monitor, .name = "generate_plots", .type = Type::any, .support = kIgnored, .about = "no plots are made; 'torc resources --series NAME --json' has the figures"},
+    {.where = Where::monitor_part, .name = "enabled", .type = Type::boolean, .about = "false: no time series"},
+    {.where = Where::monitor_part, .name = "granularity", .type = Type::choice, .choices = "summary time_series", .about = "as in resource_monitor"},
+    // clang-format on
+});
+
+// Of the workflow's keys those that an addition to it may have.
+constexpr auto kAdditionKeys =
+    std::to_array<std::string_view>({"name", "jobs", "files", "user_data", "resource_requirements",
+                                     "failure_handlers", "parameters", "variables"});
+
+}  // namespace
+
+std::span<const Key> language() {
+  return kLanguage;
+}
+
+const Key* find_key(Where where, std::string_view name) {
+  if (where == Where::addition) {
+    const bool allowed =
+        std::find(kAdditionKeys.begin(), kAdditionKeys.end(), name) != kAdditionKeys.end();
+    return allowed ? find_key(Where::workflow, name) : nullptr;
+  }
+  const auto found = std::find_if(kLanguage.begin(), kLanguage.end(),
+                                  [&](const Key& k) { return k.where == where && k.name == name; });
+  return found == kLanguage.end() ? nullptr : &*found;
+}
+
+const Key* meaning_of(const Key& key) {
+  return key.same_as.empty() ? &key : find_key(key.where, key.same_as);
+}
+
+std::vector<std::string> key_names(Where where) {
+  if (where == Where::addition) return {kAdditionKeys.begin(), kAdditionKeys.end()};
+  std::vector<std::string> names;
+  for (const Key& k : kLanguage) {
+    if (k.where == where) names.emplace_back(k.name);
+  }
+  return names;
+}
+
+std::string_view with_article(Where where) {
+  switch (where) {
+    case Where::workflow:
+      return "the workflow";
+    case Where::job:
+      return "a job";
+    case Where::file:
+      return "a file";
+    case Where::user_data:
+      return "user data";
+    case Where::resources:
+      return "resource requirements";
+    case Where::scheduler:
+      return "a Slurm scheduler";
+    case Where::execution:
+      return "execution_config";
+    case Where::stdio:
+      return "stdio";
+    case Where::dynamic_jobs:
+      return "dynamic_jobs";
+    case Where::action:
+      return "an action";
+    case Where::failure_handler:
+      return "a failure handler";
+    case Where::failure_rule:
+      return "a rule of a failure handler";
+    case Where::budget:
+      return "budget";
+    case Where::lease:
+      return "lease";
+    case Where::monitor:
+      return "resource_monitor";
+    case Where::monitor_part:
+      return "a part of resource_monitor";
+    case Where::depends:
+      return "depends";
+    case Where::addition:
+      return "an addition to a workflow";
+    case Where::none:
+      break;
+  }
+  return "this";
+}
+
+std::string_view with_article(Type type) {
+  switch (type) {
+    case Type::integer:
+      return "a whole number";
+    case Type::boolean:
+      return "true or false";
+    case Type::names:
+      return "a text or a list of texts";
+    case Type::integers:
+      return "a list of whole numbers";
+    case Type::decimal:
+      return "a number";
+    case Type::selection:
+      return "a word or a list of words";
+    case Type::counts:
+    case Type::map:
+    case Type::environment:
+    case Type::constants:
+    case Type::parameters:
+    case Type::options:
+      return "a map";
+    case Type::maps:
+      return "a list of maps";
+    default:
+      return "a text";
+  }
+}
+
+std::vector<std::string> words_of(std::string_view list) {
+  std::vector<std::string> words;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(' '), list.size());
+    words.emplace_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return words;
+}
+
+}  // namespace torc::spec

@@ -1,0 +1,191 @@
+#include "lib/spec/language/schema.h"
+
+#include <nlohmann/json.hpp>
+
+#include "lib/spec/language/language.h"
+
+namespace torc::spec {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A plain scalar of YAML that looks like a number or a boolean is one to a schema, and a text to
+// torc.
+Json text_of(bool may_be_empty) {
+  Json text = {{"type", Json::array({"string", "number", "boolean"})}};
+  if (!may_be_empty) text["minLength"] = 1;
+  return text;
+}
+
+Json list_of(Json items) {
+  return {{"type", "array"}, {"items", std::move(items)}};
+}
+
+Json one_or_list(const Json& item) {
+  return {{"anyOf", Json::array({item, list_of(item)})}};
+}
+
+Json map_of(Json values) {
+  return {{"type", "object"}, {"additionalProperties", std::move(values)}};
+}
+
+Json integer_of(const Key& key) {
+  Json integer = {{"type", "integer"}};
+  if (key.min != std::numeric_limits<std::int64_t>::min()) integer["minimum"] = key.min;
+  if (key.max != std::numeric_limits<std::int64_t>::max()) integer["maximum"] = key.max;
+  return integer;
+}
+
+Json choice_of(const Key& key) {
+  return {{"enum", words_of(key.choices)}};
+}
+
+Json reference_to(Where where);
+
+Json parameters_of() {
+  const Json value = text_of(false);
+  return {{"anyOf", Json::array({map_of({{"anyOf", Json::array({value, list_of(value)})}}),
+                                 Json{{"type", "string"}, {"pattern", "^@.*\\.(csv|json)$"}}})}};
+}
+
+Json values_of(const Key& key) {
+  switch (key.type) {
+    case Type::word:
+    case Type::text:
+    case Type::memory:
+    case Type::walltime:
+    case Type::signal:
+    case Type::signal_ahead:
+      return text_of(false);
+    case Type::duration:
+      return {{"type", "string"}, {"pattern", "^[Pp]"}};
+    case Type::line:
+    case Type::prose:
+      return text_of(true);
+    case Type::integer:
+      return integer_of(key);
+    case Type::integers:
+      return list_of(integer_of(key));
+    case Type::decimal:
+      return {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", key.max}};
+    case Type::boolean:
+      return {{"type", "boolean"}};
+    case Type::choice:
+      return choice_of(key);
+    case Type::selection:
+      return one_or_list(choice_of(key));
+    case Type::names:
+      return one_or_list(text_of(false));
+    case Type::map:
+      return reference_to(key.child);
+    case Type::maps:
+      return list_of(reference_to(key.child));
+    case Type::environment:
+    case Type::constants:
+    case Type::options:
+      return map_of({{"type", Json::array({"string", "number", "boolean", "null"})}});
+    case Type::counts:
+      return map_of(integer_of(key));
+    case Type::parameters:
+      return parameters_of();
+    case Type::json:
+      return {{"type", Json::array({"object", "string", "array"})}};
+    case Type::value:
+    case Type::any:
+      break;
+  }
+  return Json::object();
+}
+
+std::string name_of(Where where) {
+  switch (where) {
+    case Where::workflow:
+      return "workflow";
+    case Where::job:
+      return "job";
+    case Where::file:
+      return "file";
+    case Where::user_data:
+      return "user_data";
+    case Where::resources:
+      return "resource_requirements";
+    case Where::scheduler:
+      return "slurm_scheduler";
+    case Where::execution:
+      return "execution_config";
+    case Where::stdio:
+      return "stdio";
+    case Where::dynamic_jobs:
+      return "dynamic_jobs";
+    case Where::action:
+      return "action";
+    case Where::failure_handler:
+      return "failure_handler";
+    case Where::failure_rule:
+      return "failure_rule";
+    case Where::budget:
+      return "budget";
+    case Where::lease:
+      return "lease";
+    case Where::monitor:
+      return "resource_monitor";
+    case Where::monitor_part:
+      return "resource_monitor_part";
+    case Where::depends:
+      return "depends";
+    case Where::addition:
+    case Where::none:
+      break;
+  }
+  return "none";
+}
+
+Json reference_to(Where where) {
+  return {{"$ref", "#/$defs/" + name_of(where)}};
+}
+
+// Any key may be empty, which is as if it were not there, unless it is required.
+Json property(const Key& key) {
+  Json values = values_of(key);
+  if (!key.required && !values.empty())
+    values = {{"anyOf", Json::array({std::move(values), Json{{"type", "null"}}})}};
+  std::string about(key.about);
+  if (key.support == Support::planned)
+    about += (about.empty() ? "" : "; ") + std::string("not run by this version");
+  if (key.support == Support::ignored) about = "has no effect: " + about;
+  if (!about.empty()) values["description"] = about;
+  return values;
+}
+
+Json object_of(Where where) {
+  Json properties = Json::object();
+  Json required = Json::array();
+  for (const Key& key : language()) {
+    if (key.where != where) continue;
+    properties[std::string(key.name)] = property(key);
+    if (key.required) required.push_back(key.name);
+  }
+  // Merge keys of YAML are gone when an editor looks at the values, but not in all of them.
+  properties["<<"] = Json::object();
+  Json object = {
+      {"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
+  if (!required.empty()) object["required"] = std::move(required);
+  return object;
+}
+
+}  // namespace
+
+std::string json_schema() {
+  Json definitions = Json::object();
+  for (const Key& key : language()) {
+    if (key.where != Where::workflow && !definitions.contains(name_of(key.where)))
+      definitions[name_of(key.where)] = object_of(key.where);
+  }
+  Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                 {"title", "torc workflow"}};
+  schema.update(object_of(Where::workflow));
+  schema["$defs"] = std::move(definitions);
+  return schema.dump(2) + "\n";
+}
+
+}  // namespace torc::spec

@@ -1,0 +1,69 @@
+#include "lib/spec/language/workflow.h"
+
+#include <cmath>
+
+namespace torc::spec {
+namespace {
+
+constexpr int kMaxDecimals = 15;
+constexpr double kMaxExact = 9007199254740992.0;  // 2^53: above it a double skips integers
+
+double float_at(const FloatRange& range, std::uint64_t index) {
+  const double k = static_cast<double>(index);
+  if (range.decimals >= 0 && range.decimals <= kMaxDecimals) {
+    // In units of the last decimal everything is an exact integer, and one division by an exact
+    // power of ten rounds to the double that the decimal text would have been read as.
+    const double unit = std::pow(10.0, range.decimals);
+    const double scaled = std::round(range.first * unit) + k * std::round(range.step * unit);
+    if (std::fabs(scaled) < kMaxExact) return scaled / unit;
+  }
+  return range.first + k * range.step;
+}
+
+struct Count {
+  std::uint64_t operator()(const IntegerRange& r) const {
+    if (r.step <= 0 || r.last < r.first) return 0;
+    const auto span = static_cast<std::uint64_t>(r.last) - static_cast<std::uint64_t>(r.first);
+    return span / static_cast<std::uint64_t>(r.step) + 1;
+  }
+  std::uint64_t operator()(const FloatRange& r) const { return r.count; }
+  std::uint64_t operator()(const std::vector<ParameterValue>& v) const { return v.size(); }
+};
+
+struct ValueAt {
+  std::uint64_t index;
+  ParameterValue operator()(const IntegerRange& r) const {
+    // Unsigned, because first + index * step may pass through values that no int64 holds on its
+    // way.
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(r.first) +
+                                     index * static_cast<std::uint64_t>(r.step));
+  }
+  ParameterValue operator()(const FloatRange& r) const { return float_at(r, index); }
+  ParameterValue operator()(const std::vector<ParameterValue>& v) const { return v[index]; }
+};
+
+}  // namespace
+
+std::string_view to_string(Condition condition) {
+  switch (condition) {
+    case Condition::afterok:
+      return "afterok";
+    case Condition::afternotok:
+      return "afternotok";
+    case Condition::afterany:
+      return "afterany";
+    case Condition::after:
+      return "after";
+  }
+  return "?";
+}
+
+std::uint64_t count(const ParameterValues& values) {
+  return std::visit(Count{}, values);
+}
+
+ParameterValue value_at(const ParameterValues& values, std::uint64_t index) {
+  return std::visit(ValueAt{index}, values);
+}
+
+}  // namespace torc::spec

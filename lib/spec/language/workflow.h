@@ -1,0 +1,261 @@
+// A workflow as its user wrote it, checked but not expanded. Values only.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "lib/base/units.h"
+#include "lib/spec/text/diagnostic.h"
+
+namespace torc::spec {
+
+// Values of one parameter, in order. A range keeps its bounds: a million values cost three numbers.
+struct IntegerRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;  // inclusive
+  std::int64_t step = 1;
+};
+struct FloatRange {  // value k is first + k * step, so that nothing drifts
+  double first = 0;
+  double step = 0;
+  std::uint64_t count = 0;
+  // Digits after the point that the spec wrote, at most 15: value k is the double nearest to the
+  // decimal number first + k * step, so 0.1 three times is 0.3. -1: not a decimal number, plain
+  // arithmetic. Use value_at().
+  int decimals = -1;
+};
+// A number in the words of the spec, where it would be printed in others: 3.10, 1e5, +5, -0.
+struct Numeral {
+  std::string text;  // parse_integer() or parse_decimal() reads it
+  bool operator==(const Numeral&) const = default;
+};
+using ParameterValue = std::variant<std::int64_t, double, std::string, Numeral>;
+using ParameterValues = std::variant<IntegerRange, FloatRange, std::vector<ParameterValue>>;
+[[nodiscard]] std::uint64_t count(const ParameterValues& values);
+// Precondition: index < count(values).
+[[nodiscard]] ParameterValue value_at(const ParameterValues& values, std::uint64_t index);
+
+// One parameter has at most so many values.
+constexpr std::uint64_t kMaxParameterValues = 1'000'000'000;
+
+struct Parameter {
+  std::string name;
+  ParameterValues values;
+  // The columns of one table have one number, not 0, and equally many values, and stand beside each
+  // other among an entry's parameters: its rows are multiplied with the other parameters as one.
+  std::uint32_t table = 0;
+};
+enum class ParameterMode : std::uint8_t { product, zip };
+
+enum class StdioMode : std::uint8_t { separate, combined, no_stdout, no_stderr, none, packed };
+struct Stdio {
+  StdioMode mode = StdioMode::separate;
+  bool delete_on_success = false;
+};
+
+struct ResourceRequirements {
+  std::string name;
+  std::uint32_t num_cpus = 1;
+  std::uint32_t num_gpus = 0;
+  std::uint32_t num_nodes = 1;
+  ByteCount memory = mebibytes(1);
+  std::chrono::seconds runtime{0};  // 0: not declared
+  Place place;                      // of its name
+};
+
+// When a job may start, as seen from one that it depends on; named after Slurm's.
+enum class Condition : std::uint8_t { afterok, afternotok, afterany, after };
+[[nodiscard]] std::string_view to_string(Condition condition);
+
+using Environment = std::vector<std::pair<std::string, std::string>>;  // in the order of the file
+
+struct JobEntry {
+  std::string name;     // may hold {param} and {param:format}
+  std::string command;  // the same, and ${files.input.NAME}
+  std::int32_t priority = 0;
+  std::string invocation_script;
+  Environment env;
+  std::string resource_requirements;  // a name; empty: 1 CPU, 1 MiB
+  std::string scheduler;              // a name; empty: any
+  std::string label;
+  std::vector<std::string> depends_on;
+  std::vector<std::string> depends_on_regexes;
+  std::vector<std::pair<Condition, std::string>> depends;  // names, each with its condition
+  std::vector<std::string> input_files, output_files;
+  std::vector<std::string> input_file_regexes, output_file_regexes;
+  std::vector<std::string> input_user_data, output_user_data;
+  std::vector<std::string> input_user_data_regexes, output_user_data_regexes;
+  std::vector<Parameter>
+      parameters;  // own in the order of the file, then those taken by use_parameters
+  ParameterMode mode = ParameterMode::product;
+  std::optional<Stdio> stdio;   // none: the workflow's
+  std::string failure_handler;  // a name; empty: none
+  bool cancel_on_blocking_job_failure = false;
+  std::optional<std::uint32_t> max_parallel;
+  std::optional<std::uint32_t> crash_limit;
+  std::int32_t checkpoint_exit_code = 0;  // 0: none
+  Place place;                            // of its name, for later diagnostics
+  std::map<std::string, Place> places;    // of each key's value ("depends_on[2]" for elements)
+  bool sound = true;  // false: name or parameters could not be read, which was reported
+};
+
+struct FileEntry {
+  std::string name;
+  std::string path;
+  std::vector<Parameter> parameters;
+  ParameterMode mode = ParameterMode::product;
+  Place place;                          // of its name
+  std::map<std::string, Place> places;  // as in JobEntry
+  bool sound = true;                    // as in JobEntry
+};
+
+// Its name and value are within the limits of lib/base/limits.h.
+struct UserDataEntry {
+  std::string name;
+  std::string data;  // JSON text; empty: nothing yet
+  bool is_ephemeral = false;
+  Place place;  // of its name
+  bool sound = true;
+};
+
+struct SlurmScheduler {
+  std::string name;
+  std::string account;
+  std::string partition;
+  std::uint32_t nodes = 1;
+  std::string walltime;  // as written; validated: Slurm's time formats
+  std::string mem;
+  std::string gres;
+  std::string qos;
+  std::optional<std::uint32_t> ntasks_per_node;
+  std::string tmp;
+  std::string extra;  // further sbatch options, one string
+  bool serialize_allocations = false;
+  Place place;
+  std::map<std::string, Place> places;  // of each key's value
+};
+
+enum class Trigger : std::uint8_t {
+  on_workflow_start,
+  on_workflow_complete,
+  on_jobs_ready,
+  on_jobs_complete,
+  on_worker_start,
+  on_worker_complete
+};
+struct Action {
+  Trigger trigger = Trigger::on_workflow_start;
+  enum class Kind : std::uint8_t { run_commands, schedule_nodes };
+  Kind kind = Kind::run_commands;
+  std::vector<std::string> jobs;  // names, as in JobEntry::depends_on
+  std::vector<std::string> job_name_regexes;
+  std::vector<std::string> commands;
+  std::string scheduler;
+  std::uint32_t num_allocations = 1;
+  bool start_one_worker_per_node = false;
+  std::optional<std::uint32_t> max_parallel_jobs;
+  bool persistent = false;
+  Place place;                          // of the map
+  std::map<std::string, Place> places;  // as in JobEntry
+};
+
+enum class FailureCause : std::uint8_t { oom, timeout, signal, node_death };
+struct FailureRule {
+  std::vector<std::int32_t> exit_codes;
+  bool match_all_exit_codes = false;
+  std::vector<FailureCause> on;
+  std::string recovery_script;
+  std::uint32_t max_retries = 3;
+  double memory_multiplier = 1;
+  double runtime_multiplier = 1;
+  std::chrono::seconds backoff{0};
+  Place place;  // of the map
+};
+struct FailureHandler {
+  std::string name;
+  std::vector<FailureRule> rules;
+  Place place;  // of its name
+};
+
+struct Budget {
+  std::optional<double> core_hours;
+  std::optional<double> node_hours;
+};
+inline constexpr std::chrono::seconds kUsualTtl{300};
+struct LeaseConfig {
+  std::optional<std::chrono::seconds> ttl;
+  std::optional<std::chrono::seconds> beat;
+};
+struct ResourceMonitor {
+  bool time_series = false;
+  std::chrono::seconds interval{10};
+};
+// At most `most` jobs of the entry run at a time.
+struct Limit {
+  std::string entry;  // its name as written
+  std::uint32_t most = 1;
+  Place place;  // of the name
+};
+
+enum class ExecutionMode : std::uint8_t { automatic, direct, slurm };
+struct ExecutionConfig {
+  ExecutionMode mode = ExecutionMode::automatic;
+  bool limit_resources = true;
+  int termination_signal = 15;
+  std::chrono::seconds sigterm_lead{30};
+  std::chrono::seconds sigkill_headroom{60};
+  int timeout_exit_code = 152;
+  int oom_exit_code = 137;
+  std::string srun_termination_signal;  // as written, TERM@120; empty: not given
+  bool enable_cpu_bind = false;
+  std::string srun_mpi;
+  bool staggered_start = false;
+  Stdio stdio;
+};
+
+enum class JobsSortMethod : std::uint8_t { none, gpus_runtime_memory, gpus_memory_runtime };
+
+struct Workflow {
+  std::string name;
+  std::string user;
+  std::string description;
+  std::string project;
+  std::string metadata;  // JSON text
+  Environment env;
+  Environment variables;
+  std::vector<Parameter> shared_parameters;
+  std::vector<JobEntry> jobs;
+  std::vector<FileEntry> files;
+  std::vector<ResourceRequirements> resource_requirements;
+  std::vector<SlurmScheduler> slurm_schedulers;
+  std::vector<std::pair<std::string, std::string>> slurm_defaults;  // sbatch long option, value
+  std::map<std::string, Place> slurm_default_places;                // by option
+  std::vector<UserDataEntry> user_data;
+  std::vector<FailureHandler> failure_handlers;
+  std::vector<Action> actions;
+  std::vector<Limit> limits;
+  Budget budget;
+  LeaseConfig lease;
+  ResourceMonitor monitor;
+  std::optional<std::uint32_t> max_iterations;  // of dynamic_jobs
+  std::optional<std::uint32_t> max_failures;
+  std::chrono::seconds wait_for_new_jobs{0};  // before a worker leaves a finished workflow
+  bool workers_stay = false;                  // in a finished workflow
+  std::chrono::seconds expiration_buffer{0};  // kept free at the end of an allocation
+  bool use_pending_failed = false;
+  ExecutionConfig execution_config;
+  JobsSortMethod sort = JobsSortMethod::none;
+  // From the latest end of jobs to the end of their allocation.
+  [[nodiscard]] std::chrono::seconds kept_free() const {
+    return std::max(execution_config.sigkill_headroom, expiration_buffer);
+  }
+};
+
+}  // namespace torc::spec

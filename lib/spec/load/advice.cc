@@ -1,0 +1,146 @@
+#include "lib/spec/load/advice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "lib/spec/expand/reference.h"
+#include "lib/spec/text/command_line.h"
+#include "lib/spec/text/quantity.h"
+#include "lib/spec/text/source.h"
+#include "lib/spec/text/utf8.h"
+
+namespace torc::spec {
+namespace {
+
+// Nodes with fewer CPUs for each of several nodes are common; a number this large in all looks like
+// their sum.
+constexpr std::uint32_t kManyCpusEach = 32;
+
+class Adviser {
+ public:
+  Adviser(const Workflow& workflow, const Expansion& expansion, Report& report)
+      : workflow_(workflow), expansion_(expansion), report_(report) {}
+
+  void run() {
+    for (const ResourceRequirements& r : workflow_.resource_requirements) totals(r);
+    for (const ExpandedEntry& entry : expansion_.entries) {
+      const JobEntry& job = workflow_.jobs[entry.source];
+      launcher(job, entry);
+      independent(job, entry);
+      walltime(job, entry);
+      label(job, entry);
+    }
+    unscheduled();
+  }
+
+ private:
+  void warn(Place place, std::string message, std::string remedy) {
+    report_.add(Severity::warning, place, std::move(message), std::move(remedy));
+  }
+
+  void totals(const ResourceRequirements& r) {
+    if (r.num_nodes < 2 || r.num_cpus % r.num_nodes != 0) return;
+    const std::uint32_t each = r.num_cpus / r.num_nodes;
+    if (each < kManyCpusEach) return;
+    warn(r.place,
+         fmt::format("{} asks for {} CPUs and {} on each of {} nodes: {} CPUs and {} in all",
+                     quoted(r.name), r.num_cpus, to_text(r.memory), r.num_nodes,
+                     std::uint64_t{r.num_cpus} * r.num_nodes,
+                     to_text(ByteCount{r.memory.value * r.num_nodes})),
+         fmt::format("amounts are those of one node; if {} CPUs are the total, write {}",
+                     r.num_cpus, each));
+  }
+
+  // In mode slurm it was told when the spec was read.
+  void launcher(const JobEntry& job, const ExpandedEntry& entry) {
+    const std::string_view word = program_of(job.command);
+    const bool undecided = workflow_.execution_config.mode == ExecutionMode::automatic;
+    if (!undecided || entry.scheduler.empty() || !is_launcher(word)) return;
+    warn(place_within(report_.source(), place_of(job, "command"), job.command,
+                      static_cast<std::size_t>(word.data() - job.command.data()), word.size()),
+         fmt::format("in mode slurm srun starts every job, and this {} would start tasks within it",
+                     word.substr(word.rfind('/') + 1)),
+         "say mode: direct in execution_config, or write the command without it");
+  }
+
+  void independent(const JobEntry& job, const ExpandedEntry& entry) {
+    const std::uint32_t nodes = entry.resources.num_nodes;
+    if (nodes < 2 || entry.count < 2 || !told_.insert(entry.source).second) return;
+    warn(job.place,
+         fmt::format("each of the {} jobs of {} takes {} whole nodes for itself", entry.count,
+                     quoted(job.name), nodes),
+         "num_nodes is for one job that spans nodes; for independent jobs leave it at 1, and give "
+         "the scheduler more nodes");
+  }
+
+  // Of a scheduler that the job is bound to it was told when the spec was read.
+  void walltime(const JobEntry& job, const ExpandedEntry& entry) {
+    const auto runtime = entry.resources.runtime;
+    if (!entry.scheduler.empty() || runtime.count() == 0 || workflow_.slurm_schedulers.empty())
+      return;
+    std::chrono::seconds longest{0};
+    for (const SlurmScheduler& s : workflow_.slurm_schedulers) {
+      const auto limit = parse_walltime(s.walltime);
+      if (s.walltime.empty() || !limit.ok() || !limit->has_value()) return;
+      longest = std::max(longest, **limit);
+    }
+    const auto headroom = workflow_.kept_free();
+    if (runtime + headroom <= longest) return;
+    warn(place_of(job, "resource_requirements"),
+         fmt::format("{} may run {}, and no scheduler has a walltime of more than {}",
+                     quoted(job.name), to_text(runtime), to_text(longest)),
+         runtime > longest
+             ? "raise a walltime, or lower the runtime"
+             : fmt::format("a job starts only where its runtime and {} more are left: raise a "
+                           "walltime, or lower the runtime",
+                           to_text(headroom)));
+  }
+
+  void label(const JobEntry& job, const ExpandedEntry& entry) {
+    if (entry.label.empty() || !labels_.insert(entry.label).second) return;
+    warn(place_of(job, "label"),
+         fmt::format("no batch script starts workers with the label {}", quoted(entry.label)),
+         fmt::format("start some with 'torc worker --label {}', or submit with "
+                     "TORC_WORKER_FLAGS='--label {}'",
+                     entry.label, entry.label));
+  }
+
+  // Where actions ask for allocations, those of every scheduler must be asked for.
+  void unscheduled() {
+    std::set<std::string_view> served;
+    for (const Action& action : workflow_.actions) {
+      if (action.kind == Action::Kind::schedule_nodes) served.insert(action.scheduler);
+    }
+    if (served.empty()) return;
+    std::set<std::string_view> told;
+    for (const ExpandedEntry& entry : expansion_.entries) {
+      if (entry.scheduler.empty() || served.contains(entry.scheduler)) continue;
+      if (!told.insert(entry.scheduler).second) continue;
+      warn(place_of(workflow_.jobs[entry.source], "scheduler"),
+           fmt::format("no action starts allocations of scheduler {}", quoted(entry.scheduler)),
+           "add an action with schedule_nodes for it, or submit its batch script yourself");
+    }
+  }
+
+  const Workflow& workflow_;
+  const Expansion& expansion_;
+  Report& report_;
+  std::set<std::size_t> told_;
+  std::set<std::string> labels_;
+};
+
+}  // namespace
+
+std::vector<Diagnostic> advice(const Workflow& workflow, const Expansion& expansion,
+                               std::string_view text, const std::string& file) {
+  const Source source(without_bom(text), file);
+  Report report(source);
+  Adviser(workflow, expansion, report).run();
+  return std::move(report).sorted();
+}
+
+}  // namespace torc::spec

@@ -1,0 +1,58 @@
+#include "lib/spec/load/load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "lib/spec/read/parse.h"
+#include "lib/spec/text/source.h"
+#include "lib/spec/text/utf8.h"
+
+namespace torc::spec {
+namespace {
+
+Loaded load(std::string_view text, const std::string& file, const ReadFile& read_named,
+            const ExtraCheck& extra, const Surroundings* around) {
+  const Source source(without_bom(text), file);
+  Report report(source);
+  Loaded loaded;
+  std::optional<Workflow> workflow =
+      read_draft(source, report, read_named, around == nullptr ? nullptr : &around->living);
+  if (workflow) {
+    // Nothing may be left out unawares.
+    const bool sound = std::all_of(workflow->jobs.begin(), workflow->jobs.end(),
+                                   [](const JobEntry& job) { return job.sound; });
+    if (!sound && !report.has_error())
+      report.error({}, "a job cannot be read", "report this: torc should have said which, and why");
+    report.end_pass();
+    if (extra) extra(*workflow, report);
+    report.end_pass();
+    try {
+      Expansion expansion = around == nullptr ? expand(*workflow, report)
+                                              : expand_addition(*workflow, *around, report);
+      if (!report.has_error()) loaded.expansion = std::move(expansion);
+    } catch (const std::exception& e) {  // memory
+      report.error({}, fmt::format("the jobs cannot be worked out: {}", e.what()),
+                   "make the workflow smaller");
+    }
+    if (loaded.expansion) loaded.workflow = std::move(workflow);
+  }
+  loaded.diagnostics = std::move(report).sorted();
+  return loaded;
+}
+
+}  // namespace
+
+Loaded load(std::string_view text, const std::string& file, const ReadFile& read_named,
+            const ExtraCheck& extra) {
+  return load(text, file, read_named, extra, nullptr);
+}
+
+Loaded load_addition(std::string_view text, const std::string& file, const ReadFile& read_named,
+                     const Surroundings& around) {
+  return load(text, file, read_named, {}, &around);
+}
+
+}  // namespace torc::spec

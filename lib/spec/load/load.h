@@ -1,0 +1,38 @@
+// From text to jobs in one go, with everything that is wrong on the way: what parse() finds does
+// not hide what expand() would find.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/spec/expand/expand.h"
+#include "lib/spec/language/workflow.h"
+#include "lib/spec/read/read_file.h"
+#include "lib/spec/text/diagnostic.h"
+#include "lib/spec/text/source.h"
+
+namespace torc::spec {
+
+struct Loaded {
+  std::optional<Workflow> workflow;  // both absent when there was any error
+  std::optional<Expansion> expansion;
+  std::vector<Diagnostic> diagnostics;  // in file order
+};
+
+// A check by others of what could be read, which may be less than a whole workflow.
+using ExtraCheck = std::function<void(const Workflow& draft, Report& report)>;
+
+// Never throws, whatever the bytes.
+[[nodiscard]] Loaded load(std::string_view text, const std::string& file, const ReadFile& read,
+                          const ExtraCheck& extra = {});
+
+// The same for an addition to a living workflow: `jobs`, and what these need of their own (files,
+// user data, resource requirements, parameters, variables). Its expansion has the jobs that are
+// new.
+[[nodiscard]] Loaded load_addition(std::string_view text, const std::string& file,
+                                   const ReadFile& read, const Surroundings& around);
+
+}  // namespace torc::spec

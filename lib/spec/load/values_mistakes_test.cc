@@ -1,0 +1,436 @@
+// Amounts, names and combinations that cannot be. Each is shown with its place, its line, a caret
+// and a remedy.
+#include "lib/spec/load/mistake_cases.h"
+
+namespace torc::spec {
+namespace {
+
+class ValuesMistake : public MistakeTest {};
+
+TEST_P(ValuesMistake, is_shown_at_its_place_with_a_remedy) {
+  EXPECT_EQ(shown(), GetParam().shown.substr(1));
+}
+
+// clang-format off
+const Mistake kValues[] = {
+    {"memory_without_a_number", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+resource_requirements:
+  - name: r
+    memory: lots
+)", R"(
+wf.yaml:7:13: error: 'lots' is no amount of memory
+    7 |     memory: lots
+      |             ^~~~
+      = write it like 512k, 100m, 2g or 1t
+)"},
+    {"memory_of_zero", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+resource_requirements:
+  - name: r
+    memory: 0
+)", R"(
+wf.yaml:7:13: error: '0' is no memory at all
+    7 |     memory: 0
+      |             ^
+      = write it like 512k, 100m, 2g or 1t
+)"},
+    {"memory_beyond_all", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+resource_requirements:
+  - name: r
+    memory: 5000p
+)", R"(
+wf.yaml:7:13: error: '5000p' is more than 1 EiB
+    7 |     memory: 5000p
+      |             ^~~~~
+      = write it like 512k, 100m, 2g or 1t
+)"},
+    {"negative_memory", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+resource_requirements:
+  - name: r
+    memory: -2g
+)", R"(
+wf.yaml:7:13: error: '-2g' is no amount of memory
+    7 |     memory: -2g
+      |             ^~~
+      = write it like 512k, 100m, 2g or 1t
+)"},
+    {"a_runtime_in_hours_and_minutes", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+resource_requirements:
+  - name: r
+    runtime: 01:30:00
+)", R"(
+wf.yaml:7:14: error: '01:30:00' is no ISO 8601 duration
+    7 |     runtime: 01:30:00
+      |              ^~~~~~~~
+      = write it like PT30M, PT1H30M or P1DT12H
+)"},
+    {"a_runtime_in_months", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+resource_requirements:
+  - name: r
+    runtime: P1M
+)", R"(
+wf.yaml:7:14: error: 'P1M': months and years have no fixed length
+    7 |     runtime: P1M
+      |              ^~~
+      = write days, as in P30D; minutes stand behind a T, as in PT30M
+)"},
+    {"a_runtime_of_zero", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+resource_requirements:
+  - name: r
+    runtime: PT0S
+)", R"(
+wf.yaml:7:14: error: 'PT0S' is no time at all
+    7 |     runtime: PT0S
+      |              ^~~~
+      = write it like PT30M, PT1H30M or P1DT12H
+)"},
+    {"a_runtime_of_centuries", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+resource_requirements:
+  - name: r
+    runtime: P99999D
+)", R"(
+wf.yaml:7:14: error: 'P99999D' is longer than 3650 days
+    7 |     runtime: P99999D
+      |              ^~~~~~~
+      = write it like PT30M, PT1H30M or P1DT12H
+)"},
+    {"no_cpus", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+resource_requirements:
+  - name: r
+    num_cpus: 0
+)", R"(
+wf.yaml:7:15: error: 0 is out of range for 'num_cpus'
+    7 |     num_cpus: 0
+      |               ^
+      = write a whole number from 1 to 65536
+)"},
+    {"half_a_cpu", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+resource_requirements:
+  - name: r
+    num_cpus: 0.5
+)", R"(
+wf.yaml:7:15: error: 'num_cpus' must be a whole number, not '0.5'
+    7 |     num_cpus: 0.5
+      |               ^~~
+      = write a whole number from 1 to 65536
+)"},
+    {"negative_gpus", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+resource_requirements:
+  - name: r
+    num_gpus: -1
+)", R"(
+wf.yaml:7:15: error: -1 is out of range for 'num_gpus'
+    7 |     num_gpus: -1
+      |               ^~
+      = write a whole number from 0 to 1024
+)"},
+    {"several_nodes", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+resource_requirements:
+  - name: r
+    num_nodes: 4
+)", R"(
+wf.yaml:7:16: note: 'num_nodes' above 1 is part of the language, but this version cannot run it yet
+    7 |     num_nodes: 4
+      |                ^
+      = 'torc init' refuses it; the nodes of an allocation stand in slurm_schedulers
+)"},
+    {"unknown_resources", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+    resource_requirements: smal
+resource_requirements:
+  - name: small
+)", R"(
+wf.yaml:5:28: error: no set of resource requirements is called 'smal'
+    5 |     resource_requirements: smal
+      |                            ^~~~
+      = did you mean 'small'?
+)"},
+    {"an_unknown_scheduler", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+    scheduler: gpu
+)", R"(
+wf.yaml:5:16: error: no scheduler is called 'gpu'
+    5 |     scheduler: gpu
+      |                ^~~
+      = define it under slurm_schedulers
+)"},
+    {"resources_defined_twice", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+resource_requirements:
+  - name: r
+  - name: r
+)", R"(
+wf.yaml:7:11: error: the set of resource requirements 'r' is defined twice
+    7 |   - name: r
+      |           ^
+      = rename one; the other is in line 6
+)"},
+    {"a_walltime_that_is_none", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+slurm_schedulers:
+  - name: s
+    walltime: 8h
+)", R"(
+wf.yaml:7:15: error: '8h' is no time limit of Slurm
+    7 |     walltime: 8h
+      |               ^~
+      = write it like 30 (minutes), 01:30:00 (hours:minutes:seconds) or 2-00:00:00 (with days)
+)"},
+    {"a_walltime_of_zero", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+slurm_schedulers:
+  - name: s
+    walltime: 0
+)", R"(
+wf.yaml:7:15: error: '0' is no time at all
+    7 |     walltime: 0
+      |               ^
+      = write it like 30 (minutes), 01:30:00 (hours:minutes:seconds) or 2-00:00:00 (with days)
+)"},
+    {"a_partition_with_a_blank", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+slurm_schedulers:
+  - name: s
+    partition: a b
+)", R"(
+wf.yaml:7:16: error: 'partition' cannot be 'a b'
+    7 |     partition: a b
+      |                ^~~
+      = use letters, digits and any of _.-+,
+)"},
+    {"a_size_with_a_wrong_unit", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+slurm_schedulers:
+  - name: s
+    mem: 64GB
+)", R"(
+wf.yaml:7:10: error: '64GB' is no size of sbatch
+    7 |     mem: 64GB
+      |          ^~~~
+      = write a whole number with K, M, G or T, like 64G; without a unit it means MiB
+)"},
+    {"an_option_that_torc_sets", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+slurm_defaults:
+  time: 10
+)", R"(
+wf.yaml:6:3: error: torc sets 'time' itself
+    6 |   time: 10
+      |   ^~~~
+      = remove it; partition, nodes, walltime, mem and gres stand in slurm_schedulers
+)"},
+    {"an_option_with_dashes", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+slurm_defaults:
+  --exclusive: true
+)", R"(
+wf.yaml:6:3: error: '--exclusive' is no long option of sbatch
+    6 |   --exclusive: true
+      |   ^~~~~~~~~~~
+      = write it without the leading '-'
+)"},
+    {"an_option_over_two_lines", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+slurm_defaults:
+  comment: "a\nb"
+)", R"(
+wf.yaml:6:12: error: the value of 'comment' must be on one line
+    6 |   comment: "a\nb"
+      |            ^~~~~~
+      = write it without '|' and line ends
+)"},
+    {"a_runtime_beyond_the_walltime", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+    resource_requirements: r
+    scheduler: s
+resource_requirements:
+  - {name: r, runtime: PT10H}
+slurm_schedulers:
+  - {name: s, walltime: '08:00:00'}
+)", R"(
+wf.yaml:6:16: error: job 'a' may run 10h, and scheduler 's' has a walltime of 8h
+    6 |     scheduler: s
+      |                ^
+      = raise the walltime, or lower the runtime in the resource requirements
+)"},
+    {"a_runtime_that_fills_the_walltime", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+    resource_requirements: r
+    scheduler: s
+resource_requirements:
+  - {name: r, runtime: PT8H}
+slurm_schedulers:
+  - {name: s, walltime: '08:00:00'}
+)", R"(
+wf.yaml:6:16: warning: job 'a' may run 8h, and scheduler 's' has a walltime of 8h
+    6 |     scheduler: s
+      |                ^
+      = a job starts only where its runtime and the 1min of sigkill_headroom_seconds are left: raise the walltime
+)"},
+    {"memory_beyond_the_node", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+    resource_requirements: r
+    scheduler: s
+resource_requirements:
+  - {name: r, memory: 100g, num_gpus: 4}
+slurm_schedulers:
+  - {name: s, mem: 64G, gres: 'gpu:a100:2'}
+)", R"(
+wf.yaml:6:16: error: job 'a' needs 100 GiB, and a node of scheduler 's' has 64 GiB
+    6 |     scheduler: s
+      |                ^
+      = raise mem, or lower the memory in the resource requirements
+wf.yaml:6:16: error: job 'a' needs 4 GPUs, and a node of scheduler 's' has 2
+    6 |     scheduler: s
+      |                ^
+      = raise gres, or lower num_gpus in the resource requirements
+)"},
+    {"slurm_mode", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+execution_config:
+  mode: slurm
+  srun_mpi: pmix
+)", R"(
+wf.yaml:6:9: note: mode 'slurm' is part of the language, but this version cannot run it yet
+    6 |   mode: slurm
+      |         ^~~~~
+      = 'torc init' refuses it; choose another one
+wf.yaml:7:3: note: 'srun_mpi' is part of the language, but this version cannot run it yet
+    7 |   srun_mpi: pmix
+      |   ^~~~~~~~
+      = 'torc init' refuses it
+)"},
+    {"a_signal_that_ends_nothing", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+execution_config:
+  termination_signal: SIGSTOP
+)", R"(
+wf.yaml:6:23: error: 'SIGSTOP' is no signal that ends a process
+    6 |   termination_signal: SIGSTOP
+      |                       ^~~~~~~
+      = write a name or a number, as SIGTERM, INT or 10
+)"},
+    {"an_exit_code_of_zero", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+execution_config:
+  timeout_exit_code: 0
+)", R"(
+wf.yaml:6:22: error: 0 is out of range for 'timeout_exit_code'
+    6 |   timeout_exit_code: 0
+      |                      ^
+      = write a whole number from 1 to 255
+)"},
+    {"an_expression_that_is_none", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+    depends_on_regexes: ['work_(']
+)", R"(
+wf.yaml:5:26: error: 'work_(' is no regular expression: missing ): work_(
+    5 |     depends_on_regexes: ['work_(']
+      |                          ^~~~~~~~
+      = write it in RE2's syntax, and in single quotes, where '\' needs no doubling
+)"},
+};
+// clang-format on
+
+INSTANTIATE_TEST_SUITE_P(Spec, ValuesMistake, ::testing::ValuesIn(kValues), name_of);
+
+}  // namespace
+}  // namespace torc::spec

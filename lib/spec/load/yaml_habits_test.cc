@@ -1,0 +1,456 @@
+// What YAML and shells do behind people's backs, and what becomes of it in a spec.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "lib/spec/expand/expand_fixture.h"
+#include "lib/spec/load/load.h"
+#include "lib/spec/load/outline.h"
+#include "lib/spec/sweep/recipe.h"
+
+namespace torc::spec {
+namespace {
+
+using Names = std::vector<std::string>;
+
+Jobs jobs_of(const std::string& text, const ReadFile& files = {}) {
+  Loaded loaded = load(text, "wf.yaml", files);
+  EXPECT_EQ(to_text(loaded.diagnostics), "");
+  return loaded.expansion ? render_all(*std::move(loaded.expansion)) : Jobs{};
+}
+
+std::string command_of(const std::string& yaml) {
+  const Jobs jobs = jobs_of(
+      "name: w\njobs:\n  - name: a_{i}\n    parameters: {i: [7]}\n    command: " + yaml + "\n");
+  return jobs.rendered.empty() ? "" : jobs.rendered[0].command;
+}
+
+Names values_of(const std::string& list) {
+  Names names =
+      jobs_of("name: w\njobs:\n  - {name: \"{v}\", command: b, parameters: {v: " + list + "}}\n")
+          .names;
+  return names;
+}
+
+TEST(Habits, braces_of_shells_and_templates_stay_as_they_are) {
+  for (const std::string text :
+       {"awk '{print $1}' f", "echo ${VAR} ${i}", "sed s/{{i}}/x/", "echo {a,b} {1..3} {}",
+        "find . -exec rm {} +", "jq '{i: 1}'", "python -c \"f'{x!r}'\"", "echo ${#i[@]} $(i)"}) {
+    EXPECT_EQ(command_of("|-\n      " + text), text);
+  }
+  EXPECT_EQ(command_of("echo {i} {i:03d} '{i}'"), "echo 7 007 '7'");
+}
+
+TEST(Habits, numbers_stay_what_was_written_where_a_text_is_wanted) {
+  for (const std::string text : {"008", "010", "1e3", "0x10", "yes", "no", "12:30:00", "1_000",
+                                 "1.50", "0o17", "true", ".5", "+3"}) {
+    EXPECT_EQ(command_of(text), text);
+    EXPECT_EQ(jobs_of("name: w\njobs: [{name: " + text + ", command: b}]\n").names, Names{text});
+  }
+}
+
+TEST(Habits, values_of_parameters_are_numbers_only_when_they_look_like_decimal_ones) {
+  EXPECT_EQ(values_of("[008, 010, 0x10, yes, 12:30:00, 1_000, '5', 1e3, 0.50]"),
+            (Names{"008", "010", "0x10", "yes", "12:30:00", "1_000", "5", "1e3", "0.50"}));
+}
+
+TEST(Habits, a_walltime_with_colons_needs_no_quotes) {
+  const Loaded loaded = load(
+      "name: w\nslurm_schedulers: [{name: s, walltime: 12:30:00}, {name: t, walltime: 08:00:00}]\n"
+      "jobs: [{name: a, command: b}]\n",
+      "wf.yaml", {});
+  ASSERT_TRUE(loaded.workflow) << to_text(loaded.diagnostics);
+  EXPECT_EQ(loaded.workflow->slurm_schedulers[0].walltime, "12:30:00");
+  EXPECT_EQ(loaded.workflow->slurm_schedulers[1].walltime, "08:00:00");
+}
+
+TEST(Habits, names_may_have_blanks_and_letters_of_all_languages) {
+  const Jobs jobs = jobs_of(
+      "name: w\njobs:\n  - {name: a b, command: c}\n  - {name: größe 模型 🙂, command: c}\n"
+      "  - {name: last, command: c, depends_on: [a b, größe 模型 🙂]}\n");
+  EXPECT_EQ(jobs.names, (Names{"a b", "größe 模型 🙂", "last"}));
+  EXPECT_EQ(jobs.upstream("last"), (Names{"a b", "größe 模型 🙂"}));
+}
+
+TEST(Habits, anchors_aliases_and_merge_keys_work_in_jobs) {
+  const Jobs jobs = jobs_of(R"(
+name: w
+resource_requirements:
+  - &small {name: small, num_cpus: 2, memory: 1g}
+  - {<<: *small, name: big, num_cpus: 8}
+jobs:
+  - &base
+    name: a
+    command: run
+    resource_requirements: big
+  - <<: *base
+    name: b
+  - <<: [{priority: 3}, *base]
+    name: c
+    depends_on: &both [a, b]
+  - {name: d, command: x, depends_on: *both}
+)");
+  EXPECT_EQ(jobs.names, (Names{"a", "b", "c", "d"}));
+  EXPECT_EQ(jobs.expansion.entries.at(2).priority, 3);
+  EXPECT_EQ(jobs.expansion.entries.at(2).resources.num_cpus, 8U);
+  EXPECT_EQ(jobs.upstream("d"), (Names{"a", "b"}));
+}
+
+TEST(Habits, line_ends_marks_and_tabs_of_other_editors_do_no_harm) {
+  const std::string text = "name: w\njobs:\n  - name: a\n    command: |\n      one\n      two\n";
+  std::string dos;
+  for (const char c : text) dos += c == '\n' ? "\r\n" : std::string(1, c);
+  EXPECT_EQ(jobs_of("\xEF\xBB\xBF" + dos).rendered.at(0).command, "one\ntwo\n");
+  EXPECT_EQ(jobs_of("name: w\njobs:\n  - name: a\n    command:\tb\n    env: {\tA: 1,\tB: 2}\n")
+                .rendered.at(0)
+                .env,
+            (Environment{{"A", "1"}, {"B", "2"}}));
+}
+
+TEST(Habits, json_is_a_spec_as_well) {
+  const Jobs jobs = jobs_of(R"({
+	"name": "w",
+	"jobs": [
+		{"name": "a\u0062_{i}", "command": "x\/y \"{i}\"", "parameters": {"i": "1:2"}},
+		{"name": "c", "command": "d", "depends_on": ["ab_{i}"], "priority": -1}
+	]
+})");
+  EXPECT_EQ(jobs.names, (Names{"ab_1", "ab_2", "c"}));
+  EXPECT_EQ(jobs.rendered.at(1).command, "x/y \"2\"");
+  EXPECT_EQ(jobs.upstream("c"), (Names{"ab_1", "ab_2"}));
+}
+
+TEST(Habits, empty_values_are_as_if_they_were_not_there) {
+  const Jobs jobs = jobs_of(
+      "name: w\nfiles:\nparameters:\nenv:\njobs:\n  - name: a\n    command: b\n    parameters:\n"
+      "    use_parameters:\n    depends_on:\n    label: ~\n");
+  EXPECT_EQ(jobs.names, Names{"a"});
+}
+
+TEST(Habits, a_file_of_a_hundred_megabytes_is_refused_at_once) {
+  const Loaded loaded = load("name: w\n" + std::string(100'000'000, '#'), "wf.yaml", {});
+  ASSERT_EQ(loaded.diagnostics.size(), 1U);
+  EXPECT_EQ(loaded.diagnostics[0].message, "the file has 100000008 bytes; the limit is 64 MiB");
+}
+
+TEST(Habits, a_nest_without_end_is_refused) {
+  const Loaded loaded =
+      load("name: w\nmetadata: " + std::string(1'000'000, '[') + "\n", "wf.yaml", {});
+  ASSERT_EQ(loaded.diagnostics.size(), 1U);
+  EXPECT_EQ(loaded.diagnostics[0].message, "nested more than 64 deep");
+}
+
+TEST(Habits, aliases_that_would_fill_the_memory_are_refused) {
+  std::string text = "name: w\nmetadata:\n  a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 12; ++i) {
+    const std::string n = std::to_string(i);
+    const std::string before = "*a" + std::to_string(i - 1);
+    text += "  a" + n + ": &a" + n + " [" + before;
+    for (int k = 0; k < 9; ++k) text += ", " + before;
+    text += "]\n";
+  }
+  const Loaded loaded = load(text, "wf.yaml", {});
+  ASSERT_EQ(loaded.diagnostics.size(), 1U);
+  EXPECT_EQ(loaded.diagnostics[0].message,
+            "more than 5000000 values, aliases counted as what they repeat, long texts as one for "
+            "each 64 bytes");
+}
+
+std::string first_message(const std::string& text) {
+  const Loaded loaded = load(text, "wf.yaml", {});
+  return loaded.diagnostics.empty() ? "" : loaded.diagnostics[0].message;
+}
+
+TEST(Habits, a_text_without_end_is_refused) {
+  for (const std::string piece : {"x", "{i}", "${files.input.f} "}) {
+    std::string text = "name: w\njobs:\n  - name: a\n    command: \"";
+    while (text.size() < 1'050'000) text += piece;
+    EXPECT_EQ(first_message(text + "\"\n"), "a text of more than 1 MiB");
+  }
+  EXPECT_EQ(first_message("name: w\njobs:\n  - name: a\n    command: " + std::string(1 << 21, 'x')),
+            "a text of more than 1 MiB");
+}
+
+TEST(Habits, aliases_of_long_texts_are_counted_by_their_bytes) {
+  std::string text = "name: w\nmetadata:\n  a: &a '" + std::string(1'000'000, 'x') + "'\n  b:\n";
+  for (int i = 0; i < 400; ++i) text += "    - *a\n";
+  EXPECT_TRUE(first_message(text).starts_with("more than 5000000 values")) << first_message(text);
+}
+
+// What is found in a text is told with its place, and looking for one costs as much as the text is
+// long. These took hours before, and take a second now.
+TEST(Habits, a_text_full_of_mistakes_is_read_in_time) {
+  for (const std::string piece :
+       {"{i}", "${user_data.input.x} ", "${user_data.input.x", "{v:d}", "${files.input.x} "}) {
+    std::string text = "name: w\nvariables: {v: 1}\njobs:\n  - {name: a, command: 'echo ";
+    while (text.size() < 1'000'000) text += piece;
+    EXPECT_NE(first_message(text + "'}\n"), "") << piece;
+  }
+}
+
+TEST(Habits, of_a_long_line_only_what_is_around_the_mistake_is_kept) {
+  const std::string name = "name: w\njobs: [{name: a, command: b}, {";
+  const std::string text = name + "name: '" + std::string(500'000, 'x') + "ü', comand: c, w: 1}]\n";
+  const Loaded loaded = load(text, "wf.yaml", {});
+  ASSERT_GE(loaded.diagnostics.size(), 1U);
+  for (const Diagnostic& d : loaded.diagnostics) EXPECT_LE(d.source_line.size(), 4096U);
+  EXPECT_NE(to_text(loaded.diagnostics).find("ü', comand: c, w: 1}]\n"), std::string::npos)
+      << to_text(loaded.diagnostics);
+}
+
+TEST(Habits, variables_that_would_fill_the_memory_are_refused) {
+  std::string text = "name: w\nvariables:\n  a0: xxxxxxxxxx\n";
+  for (int i = 1; i < 9; ++i) {
+    text += fmt::format("  a{}: '", i);
+    for (int k = 0; k < 10; ++k) text += fmt::format("{{a{}}}", i - 1);
+    text += "'\n";
+  }
+  EXPECT_EQ(first_message(text + "jobs:\n  - {name: a, command: 'echo {a8}'}\n"),
+            "with its variables this text has more than 1 MiB");
+
+  text = "name: w\nvariables: {v: '" + std::string(100'000, 'y') + "'}\njobs:\n";
+  for (int i = 0; i < 2'700; ++i) text += fmt::format("  - {{name: a{}, command: '{{v}}'}}\n", i);
+  EXPECT_EQ(first_message(text),
+            "with their variables the texts of this file have more than 256 MiB");
+}
+
+TEST(Habits, a_command_or_a_variable_that_the_system_would_refuse_is_refused_before) {
+  const auto messages = [](const std::string& text) {
+    Names all;
+    for (const Diagnostic& d : load(text, "wf.yaml", {}).diagnostics) all.push_back(d.message);
+    return all;
+  };
+  const std::string long_text(131'071, 'x');
+  const std::string start = "name: w\njobs:\n  - name: a_{i}\n    parameters: {i: \"9:10\"}\n";
+  EXPECT_EQ(messages(start + "    command: " + long_text + "\n"), Names{});
+  EXPECT_EQ(messages(start + "    command: " + long_text + "y\n"),
+            Names{"the command of 'a_9' has 131072 bytes; Linux starts none of more than 131071"});
+  EXPECT_EQ(messages(start + "    command: " + long_text.substr(1) + "{i}\n"),
+            Names{"the command of 'a_10' has 131072 bytes; Linux starts none of more than 131071"});
+  EXPECT_EQ(
+      messages(start + "    command: b\n    env: {V: " + long_text + "}\n"),
+      Names{"the variable 'V' of 'a_9' has 131071 bytes; Linux takes none of more than 131071 "
+            "with its name"});
+  EXPECT_EQ(
+      messages("name: w\njobs: [{name: " + std::string(1'025, 'n') + ", command: b}]\n").size(),
+      1U);
+}
+
+TEST(Habits, json_may_escape_a_character_as_two_halves) {
+  const std::string json =
+      "{\n\t\"name\": \"w\",\n\t\"jobs\": [{\"name\": \"a\", \"command\": \"echo "
+      "\\ud83d\\ude00 \\\\ud83d \\u00e4\\uD83D\\uDE01\"}]\n}\n";
+  const Jobs jobs = jobs_of(json);
+  EXPECT_EQ(jobs.rendered.at(0).command, "echo \xF0\x9F\x98\x80 \\ud83d \xC3\xA4\xF0\x9F\x98\x81");
+}
+
+TEST(Habits, places_behind_joined_escapes_are_those_of_the_file) {
+  const Loaded loaded = load(
+      "{\"name\": \"w\", \"user\": \"\\ud83d\\ude00\\ud83d\\ude00\", \"jbs\": 1, "
+      "\"jobs\": [{\"name\": \"a\", \"command\": \"b\"}]}\n",
+      "wf.yaml", {});
+  ASSERT_EQ(loaded.diagnostics.size(), 1U);
+  EXPECT_EQ(loaded.diagnostics[0].place.column, 51U) << to_text(loaded.diagnostics);
+}
+
+TEST(Habits, half_a_character_is_told) {
+  const Loaded loaded =
+      load("{\"name\": \"w\", \"jobs\": [{\"name\": \"a\", \"command\": \"\\ud83d\"}]}\n",
+           "wf.yaml", {});
+  ASSERT_EQ(loaded.diagnostics.size(), 1U);
+  EXPECT_EQ(loaded.diagnostics[0].message, "not valid YAML: invalid unicode: 55357");
+}
+
+TEST(Habits, the_invocation_script_is_a_part_of_the_command) {
+  const Jobs jobs = jobs_of(
+      "name: w\nfiles: [{name: f, path: in/f}, {name: g, path: out/g}, {name: h, path: in/h}]\n"
+      "user_data: [{name: u}]\njobs:\n  - name: a\n    invocation_script: sh ${files.input.f} "
+      "${user_data.input.u} >${files.output.g}\n    command: use ${files.input.h} "
+      "${files.input.f}\n"
+      "  - {name: b, command: x, input_files: g}\n");
+  EXPECT_EQ(jobs.rendered.at(0).command, "sh in/f u >out/g use in/h in/f");
+  EXPECT_EQ(jobs.rendered[0].input_files, (Names{"in/f", "in/h"}));
+  EXPECT_EQ(jobs.rendered[0].output_files, Names{"out/g"});
+  EXPECT_EQ(jobs.rendered[0].input_user_data, Names{"u"});
+  ASSERT_EQ(jobs.expansion.dependencies.size(), 1U);
+  EXPECT_EQ(jobs.expansion.dependencies[0].members, (std::vector<Range>{{2, 1}}));
+}
+
+TEST(Habits, one_text_does_for_a_list_of_one) {
+  const Jobs jobs = jobs_of(
+      "name: w\nparameters: {i: \"1:2\"}\nfiles: [{name: f, path: f}]\njobs:\n"
+      "  - {name: a, command: x, output_files: f}\n"
+      "  - {name: \"b_{i}\", command: x, use_parameters: i, depends_on: a}\n"
+      "  - {name: c, command: x, depends_on_regexes: ^b_, input_file_regexes: f}\n");
+  EXPECT_EQ(jobs.names, (Names{"a", "b_1", "b_2", "c"}));
+  ASSERT_EQ(jobs.expansion.dependencies.size(), 2U);
+  EXPECT_EQ(jobs.expansion.dependencies[1].upstream, (std::vector<Range>{{1, 3}}));
+}
+
+Result<std::string> tables(const std::string& path) {
+  if (path == "grid.csv")
+    return std::string("\xEF\xBB\xBFlr,opt,id\r\n0.1,\"ad,am\",007\r\n\r\n1e-3,sgd,\"8\"\r\n");
+  if (path == "rows.json") return std::string(R"([{"a": 1, "b": "x"}, {"b": "y", "a": 2.5}])");
+  if (path == "columns.json") return std::string(R"({"a": [1, 2], "b": [true, "y"]})");
+  if (path == "ragged.csv") return std::string("a,b\n1,2\n3\n");
+  if (path == "open.csv") return std::string("a,b\n1,\"2\n");
+  if (path == "twice.csv") return std::string("a,a\n1,2\n");
+  if (path == "holes.csv") return std::string("a,b\n1,\n");
+  if (path == "bare.csv") return std::string("a,b\n");
+  if (path == "title.csv") return std::string("learning rate;b\n1;2\n");
+  if (path == "missing.json") return std::string(R"([{"a": 1}, {"b": 2}])");
+  if (path == "deep.json") return std::string(R"([{"a": [1]}])");
+  if (path == "uneven.json") return std::string(R"({"a": [1], "b": [1, 2]})");
+  if (path == "same.csv") return std::string("a,b\n1,2\n2,2\n1,2\n");
+  if (path == "spelled.csv") return std::string("v\n3.1\n3.10\n1e5\n-0\n12\n");
+  if (path == "spelled.json") return std::string(R"({"v": [3.1, 3.10, 1e5, -0, 12]})");
+  if (path == "huge.json") return std::string(R"({"v": [18446744073709551616]})");
+  if (path == "one.json") return std::string("7");
+  if (path == "bad.json") return std::string("[{\"a\": 1},\n {\"a\": tru}]");
+  if (path == "broken.json") return std::string(R"([{"a": 1)");
+  return Error{ErrorKind::not_found, "there is no '" + path + "'", ""};
+}
+
+TEST(Tables, rows_become_jobs_and_columns_parameters) {
+  const Jobs jobs = jobs_of(
+      "name: w\njobs:\n  - {name: \"t_{id}\", command: \"run {lr} {opt}\", parameters: "
+      "\"@grid.csv\"}\n",
+      tables);
+  EXPECT_EQ(jobs.names, (Names{"t_007", "t_8"}));
+  EXPECT_EQ(jobs.rendered.at(0).command, "run 0.1 ad,am");
+  EXPECT_EQ(jobs.rendered.at(1).command, "run 1e-3 sgd");
+}
+
+TEST(Tables, json_may_have_rows_or_columns) {
+  const auto names = [](const std::string& file) {
+    return jobs_of("name: w\njobs:\n  - {name: \"{a}_{b}\", command: c, parameters: \"@" + file +
+                       "\"}\n",
+                   tables)
+        .names;
+  };
+  EXPECT_EQ(names("rows.json"), (Names{"1_x", "2.5_y"}));
+  EXPECT_EQ(names("columns.json"), (Names{"1_true", "2_y"}));
+}
+
+TEST(Tables, a_shared_table_keeps_its_rows_together) {
+  const std::string start =
+      "name: w\nparameters: \"@rows.json\"\njobs:\n  - {name: \"{a}_{b}\", "
+      "command: c, use_parameters: [a, b]";
+  EXPECT_EQ(jobs_of(start + "}\n", tables).names, (Names{"1_x", "2.5_y"}));
+  EXPECT_EQ(jobs_of(start + ", parameter_mode: product}\n", tables).names, (Names{"1_x", "2.5_y"}));
+}
+
+TEST(Tables, rows_are_multiplied_with_other_parameters_unless_a_zip_is_asked_for) {
+  const auto names = [](const std::string& seeds, const std::string& mode) {
+    return jobs_of("name: w\nparameters: {s: \"" + seeds +
+                       "\"}\njobs:\n  - {name: \"{a}_{b}_{s}\", command: c, parameters: "
+                       "\"@rows.json\", use_parameters: [s]" +
+                       mode + "}\n",
+                   tables)
+        .names;
+  };
+  const Names product = {"1_x_1", "1_x_2", "2.5_y_1", "2.5_y_2"};
+  EXPECT_EQ(names("1:2", ""), product);
+  EXPECT_EQ(names("1:2", ", parameter_mode: product"), product);
+  EXPECT_EQ(names("1:3", "").size(), 6U);
+  EXPECT_EQ(names("1:2", ", parameter_mode: zip"), (Names{"1_x_1", "2.5_y_2"}));
+}
+
+TEST(Tables, columns_that_are_taken_out_of_order_are_one_axis_all_the_same) {
+  const std::string spec =
+      "name: w\nparameters: \"@rows.json\"\njobs:\n  - {name: \"{b}_{s}_{a}\", command: c, "
+      "parameters: {s: \"1:2\"}, use_parameters: [b, a]}\n";
+  EXPECT_EQ(jobs_of(spec, tables).names, (Names{"x_1_1", "y_1_2.5", "x_2_1", "y_2_2.5"}));
+}
+
+TEST(Tables, what_depends_on_some_columns_alone_waits_for_the_jobs_of_its_row) {
+  const Loaded loaded = load(
+      "name: w\nparameters: \"@rows.json\"\njobs:\n"
+      "  - {name: \"make_{a}_{b}_{s}\", command: c, parameters: {s: \"1:3\"}, "
+      "use_parameters: [a, b]}\n"
+      "  - {name: \"join_{b}\", command: c, use_parameters: [a, b], "
+      "depends_on: [\"make_{a}_{b}_{s}\"]}\n",
+      "wf.yaml", tables);
+  ASSERT_TRUE(loaded.expansion) << to_text(loaded.diagnostics);
+  ASSERT_EQ(loaded.expansion->dependencies.size(), 2U);
+  const auto names = [&](const std::vector<Range>& jobs) {
+    Names all;
+    for (const Range& r : jobs) {
+      for (std::uint64_t job = r.first; job < r.end(); ++job)
+        all.push_back(name_of(*loaded.expansion, job));
+    }
+    return all;
+  };
+  EXPECT_EQ(names(loaded.expansion->dependencies[1].upstream),
+            (Names{"make_2.5_y_1", "make_2.5_y_2", "make_2.5_y_3"}));
+  EXPECT_EQ(names(loaded.expansion->dependencies[1].members), Names{"join_y"});
+}
+
+TEST(Tables, numbers_keep_their_spelling) {
+  const auto names = [](const std::string& file) {
+    return jobs_of(
+               "name: w\njobs:\n  - {name: \"j_{v}\", command: c, parameters: \"@" + file + "\"}\n",
+               tables)
+        .names;
+  };
+  const Names expected = {"j_3.1", "j_3.10", "j_1e5", "j_-0", "j_12"};
+  EXPECT_EQ(names("spelled.csv"), expected);
+  EXPECT_EQ(names("spelled.json"), expected);
+}
+
+TEST(Tables, a_job_is_found_by_its_name_among_rows_times_values) {
+  const Loaded loaded = load(
+      "name: w\njobs:\n  - {name: \"{b}_{s}_{a}\", command: c, parameters: \"@rows.json\", "
+      "use_parameters: [s]}\nparameters: {s: \"1:3\"}\n",
+      "wf.yaml", tables);
+  ASSERT_TRUE(loaded.expansion) << to_text(loaded.diagnostics);
+  const Recipe recipe = *Recipe::decode(loaded.expansion->entries.at(0).recipe);
+  for (std::uint64_t k = 0; k < 6; ++k) EXPECT_EQ(recipe.find(recipe.name(k)), k);
+  EXPECT_EQ(recipe.find("x_1_2.5"), std::nullopt);
+}
+
+TEST(Tables, of_equal_rows_it_is_said_that_they_are_equal) {
+  const Loaded loaded =
+      load("name: w\njobs:\n  - {name: \"j_{a}_{b}\", command: c, parameters: \"@same.csv\"}\n",
+           "wf.yaml", tables);
+  ASSERT_EQ(loaded.diagnostics.size(), 1U);
+  EXPECT_EQ(loaded.diagnostics[0].message,
+            "job 1 and 3 of 'j_{a}_{b}' would both be named 'j_1_2'");
+  EXPECT_EQ(loaded.diagnostics[0].remedy,
+            "their values are the same: take one of the two out of the list or the table");
+}
+
+TEST(Tables, what_is_wrong_with_one_is_said_with_its_row) {
+  const auto message = [](const std::string& file) {
+    const Loaded loaded =
+        load("name: w\njobs:\n  - {name: \"j_{a}\", command: c, parameters: \"@" + file + "\"}\n",
+             "wf.yaml", tables);
+    EXPECT_EQ(loaded.diagnostics.size(), 1U) << to_text(loaded.diagnostics);
+    return loaded.diagnostics.empty() ? "" : loaded.diagnostics[0].message;
+  };
+  EXPECT_EQ(message("ragged.csv"),
+            "ragged.csv: line 3 has 1 values, and the first line names 2 columns");
+  EXPECT_EQ(message("open.csv"), "open.csv: a quote in line 2 is never closed");
+  EXPECT_EQ(message("twice.csv"), "twice.csv: two columns are named 'a'");
+  EXPECT_EQ(message("holes.csv"), "holes.csv: line 2 has no value for 'b'");
+  EXPECT_EQ(message("bare.csv"), "bare.csv: the table has no rows");
+  EXPECT_EQ(message("title.csv"), "title.csv: the column 'learning rate;b' cannot be a parameter");
+  EXPECT_EQ(message("missing.json"), "missing.json: row 2 has no 'a'");
+  EXPECT_EQ(message("deep.json"), "deep.json: row 1 has no number and no text for 'a'");
+  EXPECT_EQ(message("uneven.json"), "uneven.json: the column 'b' has 2 values, and 'a' has 1");
+  EXPECT_EQ(
+      message("broken.json"),
+      "broken.json: the table is no JSON: line 1, column 9: syntax error while parsing object "
+      "- unexpected end of input; expected '}'");
+  EXPECT_EQ(message("bad.json"),
+            "bad.json: the table is no JSON: line 2, column 11: syntax error while parsing value - "
+            "invalid literal");
+  EXPECT_EQ(message("one.json"), "one.json: the table is one value");
+  EXPECT_EQ(message("huge.json"), "huge.json: row 1 has no number and no text for 'v'");
+  EXPECT_EQ(message("none.csv"), "the values cannot be read: there is no 'none.csv'");
+}
+
+}  // namespace
+}  // namespace torc::spec

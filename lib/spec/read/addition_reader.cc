@@ -1,0 +1,127 @@
+#include "lib/spec/read/addition_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "lib/spec/language/language.h"
+#include "lib/spec/read/check.h"
+#include "lib/spec/read/entry_lists.h"
+#include "lib/spec/read/parameter_reader.h"
+#include "lib/spec/read/reader.h"
+#include "lib/spec/read/readers.h"
+#include "lib/spec/read/workflow_reader.h"
+#include "lib/spec/sweep/definitions.h"
+#include "lib/spec/text/diagnostic.h"
+#include "lib/spec/text/quantity.h"
+
+namespace torc::spec {
+namespace {
+
+std::string show(const ResourceRequirements& r) {
+  return fmt::format("{} CPUs, {} GPUs, {} nodes, {}, runtime {} s", r.num_cpus, r.num_gpus,
+                     r.num_nodes, to_text(r.memory), r.runtime.count());
+}
+
+// Those of the workflow beside the addition's own, which must be the same where they have one name.
+void join_resources(const Session& session, const Living& living, Workflow& w) {
+  const std::size_t own = w.resource_requirements.size();
+  for (ResourceRequirements& there : known_resources(living)) {
+    bool again = false;
+    for (std::size_t i = 0; i < own; ++i) {
+      const ResourceRequirements& here = w.resource_requirements[i];
+      if (here.name != there.name) continue;
+      again = true;
+      if (show(here) == show(there)) continue;
+      session.report.error(
+          here.place,
+          fmt::format("the resource requirements {} are in the workflow already: there {}, here {}",
+                      quoted(here.name), show(there), show(here)),
+          "give them another name");
+    }
+    if (!again) w.resource_requirements.push_back(std::move(there));
+  }
+}
+
+// The same of failure handlers.
+void join_failure_handlers(const Session& session, const Living& living, Workflow& w) {
+  const std::size_t own = w.failure_handlers.size();
+  for (FailureHandler& there : known_failure_handlers(living)) {
+    bool again = false;
+    for (std::size_t i = 0; i < own; ++i) {
+      const FailureHandler& here = w.failure_handlers[i];
+      if (here.name != there.name) continue;
+      again = true;
+      if (same_rules(here, there)) continue;
+      session.report.error(
+          here.place,
+          fmt::format("the failure handler {} is in the workflow already with other rules",
+                      quoted(here.name)),
+          "give it another name");
+    }
+    if (!again) w.failure_handlers.push_back(std::move(there));
+  }
+}
+
+// Jobs of an entry that has a limit in the workflow count for that one.
+void take_limits(const Session& session, Living& living, Workflow& w) {
+  for (const JobEntry& job : w.jobs) {
+    const auto most = living.limit_of(job.name);
+    if (!most) continue;
+    if (job.max_parallel && *job.max_parallel != *most) {
+      session.report.error(
+          job.places.at("max_parallel"),
+          fmt::format("entry {} of the workflow runs at most {} jobs at a time, and here {}",
+                      quoted(job.name), *most, *job.max_parallel),
+          "give the entry another name, or leave the limit out: it counts for these jobs too");
+    }
+    const bool again = std::any_of(w.limits.begin(), w.limits.end(),
+                                   [&](const Limit& one) { return one.entry == job.name; });
+    if (!again) w.limits.push_back({job.name, *most, job.place});
+  }
+}
+
+}  // namespace
+
+Workflow read_addition(Session& session, const Node& root, Living& living) {
+  for (auto& [name, text] : known_variables(living)) session.variables.emplace(name, text);
+  read_variables_first(session, root);
+  const MapReader reader(session, root, Where::addition);
+  if (const Node* node = reader.find("parameters"))
+    session.parameters = read_parameters(session, *node);
+  // They may be lists of any length: read only when somebody takes one.
+  if (session.source.text().find("use_parameters") != std::string_view::npos) {
+    for (Parameter& p : known_parameters(living)) {
+      const bool own = std::any_of(session.parameters.begin(), session.parameters.end(),
+                                   [&](const Parameter& q) { return q.name == p.name; });
+      if (!own) session.parameters.push_back(std::move(p));
+    }
+  }
+  Workflow w;
+  w.name = living.settings().name;
+  if (const Node* node = reader.find("name"); node != nullptr && session.text(*node) != w.name) {
+    session.error(*node, fmt::format("this is to be added to the workflow {}", quoted(w.name)),
+                  "name that one, or leave the name out");
+  }
+  w.execution_config = living.settings().execution;
+  w.resource_requirements = read_all<ResourceRequirements>(reader, "resource_requirements",
+                                                           Where::resources, read_resources);
+  join_resources(session, living, w);
+  w.slurm_schedulers = known_schedulers(living);
+  w.failure_handlers = read_all<FailureHandler>(reader, "failure_handlers", Where::failure_handler,
+                                                read_failure_handler);
+  join_failure_handlers(session, living, w);
+  w.files = read_all<FileEntry>(reader, "files", Where::file, read_file);
+  w.user_data = read_all<UserDataEntry>(reader, "user_data", Where::user_data, read_user_data);
+  w.jobs = read_all<JobEntry>(reader, "jobs", Where::job, read_job);
+  if (w.jobs.empty())
+    session.error(root, "an addition has no jobs", "add 'jobs: …' with at least one");
+  take_limits(session, living, w);
+  check_references(session, w);
+  return w;
+}
+
+}  // namespace torc::spec

@@ -1,0 +1,266 @@
+#include "lib/spec/read/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "lib/spec/text/command_line.h"
+#include "lib/spec/text/placeholder.h"
+#include "lib/spec/text/quantity.h"
+
+namespace torc::spec {
+namespace {
+
+Place place_of_key(const JobEntry& job, const std::string& key) {
+  const auto found = job.places.find(key);
+  return found == job.places.end() ? job.place : found->second;
+}
+
+template <class T>
+using ByName = std::unordered_map<std::string, const T*>;
+
+template <class T>
+ByName<T> index(const Session& session, const std::vector<T>& all, std::string_view kind) {
+  ByName<T> by_name;
+  for (const T& one : all) {
+    const auto [found, is_new] = by_name.emplace(one.name, &one);
+    if (is_new || one.name.empty()) continue;
+    session.report.error(
+        one.place, fmt::format("{} {} is defined twice", kind, quoted(one.name)),
+        fmt::format("rename one; the other is in line {}", found->second->place.line));
+  }
+  return by_name;
+}
+
+// A name that differs between the jobs of an entry is looked up when they are expanded.
+bool varies(const JobEntry& job, std::string_view name) {
+  for (const Placeholder& p : placeholders(name)) {
+    for (const Parameter& parameter : job.parameters) {
+      if (parameter.name == p.name) return true;
+    }
+  }
+  return false;
+}
+
+// What the jobs name and nobody defines: each name is one mistake, however many jobs make it.
+class Unknown {
+ public:
+  Unknown(std::string_view kind, std::string_view section, std::string job_key)
+      : kind_(kind), section_(section), job_key_(std::move(job_key)) {}
+
+  template <class T>
+  const T* look_up(const ByName<T>& by_name, const std::string& name, const JobEntry& job) {
+    return varies(job, name) ? nullptr : look_up(by_name, name, place_of_key(job, job_key_));
+  }
+  template <class T>
+  const T* look_up(const ByName<T>& by_name, const std::string& name, Place place) {
+    if (name.empty()) return nullptr;
+    const auto found = by_name.find(name);
+    if (found != by_name.end()) return found->second;
+    const auto [use, first] = uses_.try_emplace(name, Use{place, 0, {}});
+    if (first) {
+      std::vector<std::string> names;
+      for (const auto& [known, value] : by_name) names.push_back(known);
+      std::sort(names.begin(), names.end());
+      use->second.guess = nearest(name, names);
+    }
+    ++use->second.count;
+    return nullptr;
+  }
+
+  void report(const Session& session) const {
+    for (const auto& [name, use] : uses_) {
+      const std::string others = use.count == 1 ? "" : fmt::format(" ({} name it)", use.count);
+      session.report.error(use.place,
+                           fmt::format("no {} is called {}{}", kind_, quoted(name), others),
+                           use.guess.empty() ? fmt::format("define it under {}", section_)
+                                             : fmt::format("did you mean {}?", quoted(use.guess)));
+    }
+  }
+
+ private:
+  struct Use {
+    Place place;
+    std::size_t count;
+    std::string guess;
+  };
+  std::string_view kind_;
+  std::string_view section_;
+  std::string job_key_;  // that names one
+  std::map<std::string, Use> uses_;
+};
+
+// GPUs of a node by gres like gpu:2, gpu:a100:4, lustre:1,gpu:1; none: it does not say.
+std::optional<std::uint64_t> gpus_of(std::string_view gres) {
+  std::optional<std::uint64_t> gpus;
+  while (!gres.empty()) {
+    const std::size_t end = std::min(gres.find(','), gres.size());
+    const std::string_view one = gres.substr(0, end);
+    if (one == "gpu" || one.starts_with("gpu:")) {
+      const auto number = parse_integer(one.substr(one.rfind(':') + 1));
+      gpus = gpus.value_or(0) + static_cast<std::uint64_t>(number.ok() ? number->value_or(1) : 1);
+    }
+    gres.remove_prefix(std::min(end + 1, gres.size()));
+  }
+  return gpus;
+}
+
+struct Fit {
+  const Session& session;
+  const JobEntry& job;
+  const ResourceRequirements& needs;
+  const SlurmScheduler& scheduler;
+  std::chrono::seconds headroom;
+  std::string_view headroom_from;  // the key that says so
+
+  [[nodiscard]] Place place() const { return place_of_key(job, "scheduler"); }
+  void impossible(std::string message, std::string remedy) const {
+    session.report.error(place(), std::move(message), std::move(remedy));
+  }
+  void check_time() const {
+    const auto limit = parse_walltime(scheduler.walltime);
+    if (!limit.ok() || !limit->has_value() || needs.runtime.count() == 0) return;
+    const std::string figures =
+        fmt::format("job {} may run {}, and scheduler {} has a walltime of {}", quoted(job.name),
+                    to_text(needs.runtime), quoted(scheduler.name), to_text(**limit));
+    if (needs.runtime > **limit) {
+      impossible(figures, "raise the walltime, or lower the runtime in the resource requirements");
+    } else if (needs.runtime + headroom > **limit) {
+      session.report.add(Severity::warning, place(), figures,
+                         fmt::format("a job starts only where its runtime and the {} of {} "
+                                     "are left: raise the walltime",
+                                     to_text(headroom), headroom_from));
+    }
+  }
+  void check_amounts() const {
+    const auto memory = parse_slurm_memory(scheduler.mem);
+    if (memory && needs.memory > *memory) {
+      impossible(fmt::format("job {} needs {}, and a node of scheduler {} has {}", quoted(job.name),
+                             to_text(needs.memory), quoted(scheduler.name), to_text(*memory)),
+                 "raise mem, or lower the memory in the resource requirements");
+    }
+    const auto gpus = gpus_of(scheduler.gres);
+    if (gpus && needs.num_gpus > *gpus) {
+      impossible(fmt::format("job {} needs {} GPUs, and a node of scheduler {} has {}",
+                             quoted(job.name), needs.num_gpus, quoted(scheduler.name), *gpus),
+                 "raise gres, or lower num_gpus in the resource requirements");
+    }
+  }
+};
+
+void check_launcher(const Session& session, const JobEntry& job) {
+  for (const auto& [key, text] : {std::pair("invocation_script", &job.invocation_script),
+                                  std::pair("command", &job.command)}) {
+    const std::string_view word = program_of(*text);
+    const std::string_view program = word.substr(word.rfind('/') + 1);
+    if (!is_launcher(program)) continue;
+    session.report.add(
+        Severity::warning,
+        place_within(session.source, place_of_key(job, key), *text,
+                     static_cast<std::size_t>(word.data() - text->data()), word.size()),
+        fmt::format("in mode slurm every job is started by srun, so this {} starts tasks within it",
+                    program),
+        fmt::format("write the command without {}; to start tasks yourself use mode: direct",
+                    program));
+  }
+}
+
+// A label that hardly anybody has, beside one that differs from it by a slip.
+void check_labels(const Session& session, const Workflow& workflow) {
+  std::map<std::string, std::vector<const JobEntry*>> users;
+  for (const JobEntry& job : workflow.jobs) {
+    if (!job.label.empty() && !varies(job, job.label)) users[job.label].push_back(&job);
+  }
+  for (const auto& [label, jobs] : users) {
+    std::vector<std::string> commoner;
+    for (const auto& [other, others] : users) {
+      if (others.size() > jobs.size()) commoner.push_back(other);
+    }
+    const std::string guess = jobs.size() == 1 ? nearest(label, commoner) : "";
+    if (guess.empty()) continue;
+    session.report.add(
+        Severity::warning, place_of_key(*jobs.front(), "label"),
+        fmt::format("only this job has the label {}", quoted(label)),
+        fmt::format("did you mean {}, as {} others have?", quoted(guess), users[guess].size()));
+  }
+}
+
+void check_limits(const Session& session, const Workflow& workflow) {
+  std::vector<std::string> entries;
+  for (const JobEntry& job : workflow.jobs) {
+    if (!job.name.empty()) entries.push_back(job.name);
+  }
+  for (const Limit& limit : workflow.limits) {
+    if (std::find(entries.begin(), entries.end(), limit.entry) != entries.end()) continue;
+    const std::string guess = nearest(limit.entry, entries);
+    session.report.error(limit.place,
+                         fmt::format("no entry of 'jobs' is named {}", quoted(limit.entry)),
+                         guess.empty() ? "name an entry as it is written, with its braces"
+                                       : fmt::format("did you mean {}?", quoted(guess)));
+  }
+}
+
+void check_actions(const Session& session, const Workflow& workflow,
+                   const ByName<SlurmScheduler>& schedulers, Unknown& no_scheduler) {
+  for (const Action& action : workflow.actions) {
+    const auto place = [&](const std::string& key) {
+      const auto found = action.places.find(key);
+      return found == action.places.end() ? action.place : found->second;
+    };
+    (void)no_scheduler.look_up(schedulers, action.scheduler, place("scheduler"));
+    if (action.start_one_worker_per_node &&
+        workflow.execution_config.mode == ExecutionMode::slurm) {
+      session.report.error(place("start_one_worker_per_node"),
+                           "'start_one_worker_per_node' belongs to mode direct, not to slurm",
+                           "remove it: in mode slurm one worker serves all nodes of an allocation");
+    }
+  }
+}
+
+}  // namespace
+
+void check_references(const Session& session, const Workflow& workflow) {
+  const auto resources =
+      index(session, workflow.resource_requirements, "the set of resource requirements");
+  const auto schedulers = index(session, workflow.slurm_schedulers, "the scheduler");
+  const ResourceRequirements defaults;
+  const auto handlers = index(session, workflow.failure_handlers, "the failure handler");
+  Unknown no_resources("set of resource requirements", "resource_requirements",
+                       "resource_requirements");
+  Unknown no_scheduler("scheduler", "slurm_schedulers", "scheduler");
+  Unknown no_handler("failure handler", "failure_handlers", "failure_handler");
+  for (const JobEntry& job : workflow.jobs) {
+    // One for all jobs of an entry: parameters are not filled in.
+    (void)no_handler.look_up(handlers, job.failure_handler, place_of_key(job, "failure_handler"));
+    if (workflow.execution_config.mode == ExecutionMode::slurm) check_launcher(session, job);
+    const ResourceRequirements* needs =
+        no_resources.look_up(resources, job.resource_requirements, job);
+    const SlurmScheduler* scheduler = no_scheduler.look_up(schedulers, job.scheduler, job);
+    if (!job.sound || scheduler == nullptr ||
+        (needs == nullptr && !job.resource_requirements.empty()))
+      continue;
+    const Fit fit{session,
+                  job,
+                  needs == nullptr ? defaults : *needs,
+                  *scheduler,
+                  workflow.kept_free(),
+                  workflow.expiration_buffer > workflow.execution_config.sigkill_headroom
+                      ? "compute_node_expiration_buffer_seconds"
+                      : "sigkill_headroom_seconds"};
+    fit.check_time();
+    fit.check_amounts();
+  }
+  check_actions(session, workflow, schedulers, no_scheduler);
+  check_labels(session, workflow);
+  check_limits(session, workflow);
+  no_resources.report(session);
+  no_scheduler.report(session);
+  no_handler.report(session);
+}
+
+}  // namespace torc::spec

@@ -1,0 +1,154 @@
+#include "lib/spec/read/idle_keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "lib/spec/text/command_line.h"
+#include "lib/spec/text/placeholder.h"
+
+namespace torc::spec {
+namespace {
+
+Place place_of_key(const std::map<std::string, Place>& places, const std::string& key,
+                   Place otherwise) {
+  const auto found = places.find(key);
+  return found == places.end() ? otherwise : found->second;
+}
+
+bool is_for(const FailureRule& rule, FailureCause cause) {
+  return std::find(rule.on.begin(), rule.on.end(), cause) != rule.on.end();
+}
+
+bool is_only_for_node_death(const FailureRule& rule) {
+  return !rule.match_all_exit_codes && rule.exit_codes.empty() && !rule.on.empty() &&
+         std::all_of(rule.on.begin(), rule.on.end(),
+                     [](FailureCause c) { return c == FailureCause::node_death; });
+}
+
+class Finder {
+ public:
+  Finder(const Session& session, const Workflow& workflow)
+      : session_(session), workflow_(workflow) {}
+
+  void run() {
+    for (const FailureHandler& handler : workflow_.failure_handlers) rules(handler);
+    std::set<std::string_view> used;
+    for (const JobEntry& job : workflow_.jobs) {
+      used.insert(job.failure_handler);
+      if (!placeholders(job.failure_handler).empty()) any_handler_ = true;
+      multipliers(job);
+      wrapper(job);
+    }
+    for (const FailureHandler& handler : workflow_.failure_handlers) {
+      if (any_handler_ || used.contains(handler.name) || handler.name.empty()) continue;
+      warn(handler.place, fmt::format("no job has the failure handler {}", quoted(handler.name)),
+           "name it in the jobs that it is for (failure_handler), or remove it");
+    }
+    for (const Action& action : workflow_.actions) persistent(action);
+  }
+
+ private:
+  void warn(Place place, std::string message, std::string remedy) {
+    session_.report.add(Severity::warning, place, std::move(message), std::move(remedy));
+  }
+
+  void rules(const FailureHandler& handler) {
+    bool all_codes = false;  // a rule before is for every exit code
+    for (const FailureRule& rule : handler.rules) {
+      if (all_codes && !is_for(rule, FailureCause::node_death)) {
+        warn(rule.place, "a rule that is never reached: one before it matches all exit codes",
+             "write it before that one; the first rule that is for an end counts");
+      }
+      if (is_only_for_node_death(rule) && !rule.recovery_script.empty()) {
+        warn(rule.place, "the recovery script of a rule for node_death is never run",
+             "the worker that would run it is gone; let the job's own command look for what was "
+             "left");
+      }
+      all_codes = all_codes || rule.match_all_exit_codes;
+    }
+  }
+
+  template <class T>
+  static const T* named(const std::vector<T>& all, const std::string& name) {
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const T& one) { return one.name == name; });
+    return found == all.end() ? nullptr : &*found;
+  }
+
+  // Each is told once, at the first job for which it does nothing.
+  void multipliers(const JobEntry& job) {
+    if (!job.sound) return;
+    const FailureHandler* handler = named(workflow_.failure_handlers, job.failure_handler);
+    const ResourceRequirements defaults;
+    const ResourceRequirements* needs =
+        named(workflow_.resource_requirements, job.resource_requirements);
+    if (needs == nullptr && job.resource_requirements.empty()) needs = &defaults;
+    if (handler == nullptr || needs == nullptr) return;
+    const Place place = place_of_key(job.places, "failure_handler", job.place);
+    const auto any = [&](double FailureRule::*multiplier) {
+      return std::any_of(handler->rules.begin(), handler->rules.end(),
+                         [&](const FailureRule& r) { return r.*multiplier != 1; });
+    };
+    if (needs->runtime.count() == 0 && any(&FailureRule::runtime_multiplier) &&
+        told_runtime_.insert(handler->name).second) {
+      warn(place,
+           fmt::format("{} declares no runtime, so the runtime_multiplier of {} changes nothing",
+                       quoted(job.name), quoted(handler->name)),
+           "give its resource requirements a runtime");
+    }
+    if (needs->memory <= defaults.memory && any(&FailureRule::memory_multiplier) &&
+        told_memory_.insert(handler->name).second) {
+      warn(place,
+           fmt::format("{} declares no memory, so the memory_multiplier of {} changes nothing",
+                       quoted(job.name), quoted(handler->name)),
+           "give its resource requirements a memory: without one a job may use any");
+    }
+  }
+
+  void wrapper(const JobEntry& job) {
+    const std::string& script = job.invocation_script;
+    if (script.empty()) return;
+    const std::string_view separator = command_separator(job.command);
+    if (separator.empty()) return;
+    warn(place_of_key(job.places, "invocation_script", job.place),
+         fmt::format("the invocation_script stands before the first of several commands only ({})",
+                     separator == "\n" ? "the command has several lines"
+                                       : fmt::format("the command has a '{}'", separator)),
+         "write the commands as one, such as sh -c '…' or a script of their own");
+  }
+
+  void persistent(const Action& action) {
+    if (!action.persistent) return;
+    const Place place = place_of_key(action.places, "persistent", action.place);
+    switch (action.trigger) {
+      case Trigger::on_workflow_start:
+        return warn(place, "'persistent: true' changes nothing for on_workflow_start",
+                    "a workflow starts once, also after a reset: remove it");
+      case Trigger::on_worker_start:
+      case Trigger::on_worker_complete:
+        return warn(place, "'persistent: true' changes nothing for actions of workers",
+                    "each worker runs them once as it is: remove it");
+      default:
+        return;
+    }
+  }
+
+  const Session& session_;
+  const Workflow& workflow_;
+  bool any_handler_ = false;  // a job's handler differs between the jobs of an entry
+  std::set<std::string> told_runtime_;
+  std::set<std::string> told_memory_;
+};
+
+}  // namespace
+
+void warn_of_idle_keys(const Session& session, const Workflow& workflow) {
+  Finder(session, workflow).run();
+}
+
+}  // namespace torc::spec

@@ -1,0 +1,174 @@
+#include <fmt/format.h>
+#include <re2/re2.h>
+
+#include "lib/spec/read/parameter_reader.h"
+#include "lib/spec/read/readers.h"
+#include "lib/spec/text/placeholder.h"
+#include "lib/spec/text/quantity.h"
+
+namespace torc::spec {
+namespace {
+
+// The conditions in the order of the file, and the place of each name as of an element of depends.
+void read_depends(const Session& session, const Node& map, JobEntry& job) {
+  const MapReader reader(session, map, Where::depends);
+  for (const Condition condition :
+       {Condition::afterok, Condition::afternotok, Condition::afterany, Condition::after}) {
+    const Node* value = reader.find(to_string(condition));
+    if (value == nullptr) continue;
+    const bool one = value->kind == NodeKind::scalar;
+    const std::vector<std::string> names = reader.words(to_string(condition));
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      job.places.emplace(fmt::format("depends[{}]", job.depends.size()),
+                         session.place(one ? *value : *value->items[i]));
+      job.depends.emplace_back(condition, names[i]);
+    }
+  }
+  if (map.items.empty())
+    session.error(map, "'depends' is empty", "write a condition and names, as afterany: [prepare]");
+}
+
+// A placeholder may stand for anything; a digit is valid wherever its value could be, also in
+// {1,{n}}.
+std::string with_samples(std::string_view text) {
+  std::string out;
+  std::size_t done = 0;
+  for (const Placeholder& p : placeholders(text)) {
+    out.append(text.substr(done, p.begin - done)).append("1");
+    done = p.end;
+  }
+  return out.append(text.substr(done));
+}
+
+}  // namespace
+
+void check_expressions(const MapReader& reader, std::string_view key) {
+  const Node* list = reader.find(key);
+  if (list == nullptr) return;
+  RE2::Options quiet;
+  quiet.set_log_errors(false);
+  const std::vector<const Node*> items =
+      list->kind == NodeKind::scalar ? std::vector<const Node*>{list} : list->items;
+  for (const Node* item : items) {
+    const std::string text = reader.session().text(*item);
+    const RE2 expression(with_samples(text), quiet);
+    if (expression.ok()) continue;
+    reader.session().error(
+        *item, fmt::format("{} is no regular expression: {}", quoted(text), expression.error()),
+        "write it in RE2's syntax, and in single quotes, where '\\' needs no doubling");
+  }
+}
+
+namespace {
+
+// False: the name has placeholders that nothing fills in.
+bool check_job_placeholders(const MapReader& reader, const std::vector<Parameter>& parameters) {
+  const Session& session = reader.session();
+  bool sound = true;
+  if (const Node* name = reader.find("name"))
+    sound = check_placeholders(session, *name, parameters, InName::yes);
+  for (const std::string_view key : {"command", "invocation_script", "label"}) {
+    if (const Node* node = reader.find(key))
+      (void)check_placeholders(session, *node, parameters, InName::no);
+  }
+  if (const Node* env = reader.find("env")) {
+    for (std::size_t i = 1; i < env->items.size(); i += 2) {
+      (void)check_placeholders(session, *env->items[i], parameters, InName::no);
+    }
+  }
+  return sound;
+}
+
+}  // namespace
+
+JobEntry read_job(const Session& session, const Node& map) {
+  const MapReader reader(session, map, Where::job);
+  JobEntry job;
+  job.name = reader.name();
+  job.command = reader.text("command");
+  job.priority = static_cast<std::int32_t>(reader.integer("priority", 0));
+  job.invocation_script = reader.text("invocation_script");
+  if (const Node* env = reader.find("env")) job.env = read_environment(session, *env);
+  job.label = reader.text("label");
+  job.depends_on = reader.words("depends_on");
+  job.depends_on_regexes = reader.words("depends_on_regexes");
+  job.input_files = reader.words("input_files");
+  job.output_files = reader.words("output_files");
+  job.input_file_regexes = reader.words("input_file_regexes");
+  job.output_file_regexes = reader.words("output_file_regexes");
+  job.input_user_data = reader.words("input_user_data");
+  job.output_user_data = reader.words("output_user_data");
+  job.input_user_data_regexes = reader.words("input_user_data_regexes");
+  job.output_user_data_regexes = reader.words("output_user_data_regexes");
+  job.failure_handler = reader.text("failure_handler");
+  job.cancel_on_blocking_job_failure = reader.boolean("cancel_on_blocking_job_failure", false);
+  job.max_parallel = reader.positive("max_parallel");
+  job.crash_limit = reader.positive("crash_limit");
+  job.checkpoint_exit_code = static_cast<std::int32_t>(reader.integer("checkpoint_exit_code", 0));
+  OwnParameters own = read_own_parameters(reader);
+  job.parameters = std::move(own.parameters);
+  job.mode = own.mode;
+  job.resource_requirements = reader.text("resource_requirements");
+  job.scheduler = reader.text("scheduler");
+  if (const Node* stdio = reader.find("stdio")) job.stdio = read_stdio(session, *stdio);
+  job.place = reader.name_place();
+  job.places = reader.places();
+  if (const Node* depends = reader.find("depends")) read_depends(session, *depends, job);
+  for (const std::string_view key :
+       {"depends_on_regexes", "input_file_regexes", "output_file_regexes",
+        "input_user_data_regexes", "output_user_data_regexes"}) {
+    check_expressions(reader, key);
+  }
+  job.sound = own.sound && reader.has("name");
+  if (own.complete && !check_job_placeholders(reader, job.parameters)) job.sound = false;
+  return job;
+}
+
+FileEntry read_file(const Session& session, const Node& map) {
+  const MapReader reader(session, map, Where::file);
+  FileEntry file;
+  file.name = reader.name();
+  file.path = reader.text("path");
+  OwnParameters own = read_own_parameters(reader);
+  file.parameters = std::move(own.parameters);
+  file.mode = own.mode;
+  file.place = reader.name_place();
+  file.places = reader.places();
+  file.sound = own.sound && reader.has("name");
+  for (const std::string_view key : {"name", "path"}) {
+    const Node* node = reader.find(key);
+    if (own.complete && node != nullptr &&
+        !check_placeholders(session, *node, file.parameters, InName::yes))
+      file.sound = false;
+  }
+  return file;
+}
+
+ResourceRequirements read_resources(const Session& session, const Node& map) {
+  const MapReader reader(session, map, Where::resources);
+  ResourceRequirements r;
+  r.name = reader.name();
+  r.place = reader.name_place();
+  r.num_cpus = static_cast<std::uint32_t>(reader.integer("num_cpus", r.num_cpus));
+  r.num_gpus = static_cast<std::uint32_t>(reader.integer("num_gpus", r.num_gpus));
+  r.num_nodes = static_cast<std::uint32_t>(reader.integer("num_nodes", r.num_nodes));
+  if (r.num_nodes > 1) {
+    session.planned(*reader.find("num_nodes"), "'num_nodes' above 1",
+                    "the nodes of an allocation stand in slurm_schedulers");
+  }
+  if (reader.has("memory")) {
+    const std::string text = reader.text("memory");
+    if (const auto memory = parse_memory(text); memory.ok()) r.memory = *memory;
+    if (r.memory < mebibytes(1) && text.find_first_not_of("0123456789") == std::string::npos) {
+      session.warn(*reader.find("memory"), fmt::format("{} without a unit is {} bytes", text, text),
+                   fmt::format("write {}m or {}g", text, text));
+    }
+  }
+  if (reader.has("runtime")) {
+    if (const auto runtime = parse_duration(reader.text("runtime")); runtime.ok())
+      r.runtime = *runtime;
+  }
+  return r;
+}
+
+}  // namespace torc::spec

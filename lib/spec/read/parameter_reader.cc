@@ -1,0 +1,339 @@
+#include "lib/spec/read/parameter_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/spec/language/parameter_values.h"
+#include "lib/spec/language/table_reader.h"
+#include "lib/spec/read/value_check.h"
+#include "lib/spec/text/placeholder.h"
+#include "lib/spec/text/utf8.h"
+#include "lib/spec/yaml/yaml_limits.h"
+
+namespace torc::spec {
+namespace {
+
+std::vector<std::string> names_of(const std::vector<Parameter>& parameters) {
+  std::vector<std::string> names;
+  names.reserve(parameters.size());
+  for (const Parameter& p : parameters) names.push_back(p.name);
+  return names;
+}
+
+const Parameter* find(const std::vector<Parameter>& parameters, std::string_view name) {
+  const auto found = std::find_if(parameters.begin(), parameters.end(),
+                                  [&](const Parameter& p) { return p.name == name; });
+  return found == parameters.end() ? nullptr : &*found;
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t')) {
+      line.remove_suffix(1);
+    }
+    if (!line.empty()) lines.push_back(line);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+bool is_text(std::string_view bytes) {
+  for (std::size_t i = 0; i < bytes.size();) {
+    const CodePoint c = decode_utf8(bytes, i);
+    if (c.bytes == 0 || c.value == 0) return false;
+    i += c.bytes;
+  }
+  return true;
+}
+
+// Before it is read into values, which take many times its room; empty: it is not.
+std::string beyond_limits(std::string_view bytes, const std::string& path) {
+  constexpr std::ptrdiff_t kMostValues = 20'000'000;  // as many as jobs
+  if (path.ends_with(".json")) {
+    return bytes.size() <= kMaxSpecBytes
+               ? ""
+               : fmt::format("has more than {} MiB", kMaxSpecBytes >> 20U);
+  }
+  const bool table = is_table(path);
+  const std::ptrdiff_t values = std::count_if(
+      bytes.begin(), bytes.end(), [&](char c) { return c == '\n' || (table && c == ','); });
+  return values <= kMostValues ? "" : fmt::format("has more than {} values", kMostValues);
+}
+
+bool is_elsewhere(std::string_view path) {
+  return path.starts_with('/') || path.starts_with("../") ||
+         path.find("/../") != std::string_view::npos;
+}
+
+// The bytes of a file that the spec names; none: reported.
+std::optional<std::string> read_named_file(const Session& session, const Node& node,
+                                           const std::string& path) {
+  const std::string shown = quoted(path);
+  if (!session.read) {
+    session.error(node, fmt::format("the file {} cannot be read here", shown),
+                  "write the values as a list");
+    return {};
+  }
+  Result<std::string> bytes = session.read(path);
+  if (!bytes.ok()) {
+    session.error(node, fmt::format("the values cannot be read: {}", bytes.error().what),
+                  bytes.error().remedy.empty() ? "a path is relative to the spec's directory"
+                                               : bytes.error().remedy);
+    return {};
+  }
+  if (!is_text(*bytes)) {
+    session.error(node, fmt::format("the file {} is no text in UTF-8", shown), "save it as UTF-8");
+    return {};
+  }
+  if (const std::string why = beyond_limits(*bytes, path); !why.empty()) {
+    session.error(node, fmt::format("the file {} {}", shown, why), "split the workflow");
+    return {};
+  }
+  if (is_elsewhere(path)) {
+    session.report.add(Severity::note, session.place(node),
+                       fmt::format("{} is not in the directory of the workflow file", shown),
+                       "make sure that these are the values that you want");
+  }
+  return *std::move(bytes);
+}
+
+std::optional<ParameterValues> read_value_file(const Session& session, const Node& node,
+                                               const std::string& path) {
+  const std::string shown = quoted(path);
+  if (is_table(path)) {
+    session.error(node, fmt::format("the columns of the table {} are parameters", shown),
+                  fmt::format("write parameters: \"@{}\"", path));
+    return {};
+  }
+  const std::optional<std::string> bytes = read_named_file(session, node, path);
+  if (!bytes) return {};
+  std::vector<ParameterValue> values;
+  for (const std::string_view line : lines_of(without_bom(*bytes))) {
+    Result<ParameterValue> value = parse_value(line);
+    values.push_back(value.ok() ? *std::move(value) : ParameterValue{std::string(line)});
+  }
+  if (values.empty()) {
+    session.error(node, fmt::format("the file {} holds no values", shown),
+                  "write one value per line");
+    return {};
+  }
+  return ParameterValues{std::move(values)};
+}
+
+std::vector<Parameter> read_table(const Session& session, const Node& node) {
+  const std::string path = session.text(node).substr(1);
+  if (!is_table(path)) {
+    session.error(node,
+                  fmt::format("the table {} is neither CSV nor JSON by its name", quoted(path)),
+                  "name a file that ends in .csv or .json; a list of values belongs to one "
+                  "parameter, as name: \"@file\"");
+    return {};
+  }
+  const std::optional<std::string> bytes = read_named_file(session, node, path);
+  if (!bytes) return {};
+  Result<std::vector<Parameter>> table = parse_table(*bytes, path);
+  if (table.ok()) {
+    for (Parameter& column : *table) column.table = node.offset + 1;
+    return *std::move(table);
+  }
+  session.error(node, fmt::format("{}: {}", path, table.error().what), table.error().remedy);
+  return {};
+}
+
+// An element of a YAML list; a quoted one stays text.
+std::optional<ParameterValue> read_element(const Session& session, const Node& item) {
+  if (!check_line(session, item, "a value of a parameter")) return {};
+  std::string text = session.text(item);
+  if (!item.plain) return ParameterValue{std::move(text)};
+  Result<ParameterValue> value = parse_value(text);
+  if (!value.ok()) {
+    session.error(item, value.error().what, value.error().remedy);
+    return {};
+  }
+  const Result<ParameterValues> range = parse_values(text);
+  if (range.ok() && !std::holds_alternative<std::vector<ParameterValue>>(*range)) {
+    session.warn(item, fmt::format("{} in a list is a text, not a range", quoted(text)),
+                 "write the range alone, without [ ]; or put quotes around it");
+  }
+  return *std::move(value);
+}
+
+std::optional<ParameterValues> read_list(const Session& session, const Node& node) {
+  if (node.items.empty()) {
+    session.error(node, "a parameter without values", "write at least one value");
+    return {};
+  }
+  std::vector<ParameterValue> values;
+  values.reserve(node.items.size());
+  for (const Node* item : node.items) {
+    if (std::optional<ParameterValue> value = read_element(session, *item))
+      values.push_back(*std::move(value));
+  }
+  if (values.size() != node.items.size()) return {};
+  return ParameterValues{std::move(values)};
+}
+
+std::optional<ParameterValues> read_values(const Session& session, const Node& node) {
+  if (node.kind == NodeKind::sequence) return read_list(session, node);
+  if (!check_line(session, node, "the value of a parameter")) return {};
+  const std::string text = session.text(node);
+  if (text.starts_with('@')) return read_value_file(session, node, text.substr(1));
+  Result<ParameterValues> values = parse_values(text);
+  if (values.ok()) return *std::move(values);
+  session.error(node, values.error().what, values.error().remedy);
+  return {};
+}
+
+std::optional<ParameterValues> read_parameter(const Session& session, const Node& name,
+                                              const Node& value) {
+  constexpr std::string_view kForms = "write a range like \"1:100\", or a list like [1, 5, 10]";
+  if (value.kind == NodeKind::map) {
+    session.error(value, "the value of a parameter must be a range or a list, not a map",
+                  std::string(kForms));
+    return {};
+  }
+  if (value.kind == NodeKind::null && value.text.empty()) {
+    session.error(name, fmt::format("parameter {} has no values", quoted(name.text)),
+                  std::string(kForms));
+    return {};
+  }
+  return read_values(session, value);
+}
+
+bool check_name(const Session& session, const Node& name) {
+  if (!is_identifier(name.text)) {
+    session.error(name, fmt::format("{} cannot be the name of a parameter", quoted(name.text)),
+                  "use letters, digits and '_', a letter first");
+    return false;
+  }
+  if (session.variables.contains(name.text)) {
+    session.error(name, fmt::format("{} is a variable and a parameter", quoted(name.text)),
+                  "rename one of the two");
+    return false;
+  }
+  return true;
+}
+
+// False: one is not there.
+bool take_from_workflow(const Session& session, const Node& list, std::vector<Parameter>& own) {
+  bool sound = true;
+  const std::vector<const Node*> items =
+      list.kind == NodeKind::scalar ? std::vector<const Node*>{&list} : list.items;
+  for (const Node* item : items) {
+    const std::string name = session.text(*item);
+    if (find(own, name) != nullptr) continue;  // a job's own win
+    const Parameter* shared = find(session.parameters, name);
+    if (shared != nullptr) {
+      const auto beside = std::find_if(own.rbegin(), own.rend(), [&](const Parameter& p) {
+        return p.table != 0 && p.table == shared->table;
+      });
+      own.insert(beside == own.rend() ? own.end() : beside.base(), *shared);
+      continue;
+    }
+    sound = false;
+    const std::string guess = nearest(name, names_of(session.parameters));
+    session.error(*item, fmt::format("the workflow has no parameter {}", quoted(name)),
+                  guess.empty() ? "define it under 'parameters' of the workflow"
+                                : fmt::format("did you mean {}?", quoted(guess)));
+  }
+  return sound;
+}
+
+// Zipped parameters advance together, so they need equal lengths.
+bool check_lengths(const MapReader& reader, const OwnParameters& own) {
+  if (own.mode != ParameterMode::zip) return true;
+  for (const Parameter& p : own.parameters) {
+    const Parameter& first = own.parameters.front();
+    const bool sound = count(p.values) > 0 && count(first.values) > 0;
+    if (!sound || count(p.values) == count(first.values)) continue;
+    reader.session().error(
+        *reader.find("parameter_mode"),
+        fmt::format("zip needs equal lengths, but {} has {} values and {} has {}",
+                    quoted(first.name), count(first.values), quoted(p.name), count(p.values)),
+        "make the lengths equal, or use parameter_mode: product");
+    return false;
+  }
+  return true;
+}
+
+std::string remedy_for(const Session& session, std::string_view name,
+                       const std::vector<Parameter>& parameters) {
+  if (find(session.parameters, name) != nullptr) {
+    return fmt::format("to take it from the workflow, add use_parameters: [{}]", name);
+  }
+  std::vector<std::string> known = names_of(parameters);
+  for (const auto& [variable, value] : session.variables) known.push_back(variable);
+  const std::string guess = nearest(name, known);
+  return guess.empty() ? "" : fmt::format("did you mean {{{}}}?", guess);
+}
+
+}  // namespace
+
+std::vector<Parameter> read_parameters(const Session& session, const Node& node) {
+  if (node.kind == NodeKind::scalar && node.text.starts_with('@')) {
+    return read_table(session, node);
+  }
+  if (node.kind != NodeKind::map) {
+    session.error(node, "'parameters' must be a map", "write name: \"1:100\" lines below it");
+    return {};
+  }
+  std::vector<Parameter> parameters;
+  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+    const Node& name = *node.items[i];
+    if (!check_name(session, name)) continue;
+    // Without values after an error: its placeholders shall not be called unknown as well.
+    std::optional<ParameterValues> values = read_parameter(session, name, *node.items[i + 1]);
+    parameters.push_back(
+        {name.text, values ? *std::move(values) : ParameterValues{std::vector<ParameterValue>{}}});
+  }
+  return parameters;
+}
+
+OwnParameters read_own_parameters(const MapReader& reader) {
+  OwnParameters own;
+  if (const Node* node = reader.find("parameters"))
+    own.parameters = read_parameters(reader.session(), *node);
+  if (const Node* node = reader.find("parameters"))  // what was left out was reported
+    own.complete = node->kind == NodeKind::map ? own.parameters.size() * 2 == node->items.size()
+                                               : !own.parameters.empty();
+  for (const std::string_view key : {"parameters", "use_parameters"})
+    own.complete = own.complete && !reader.rejected(key);
+  if (const Node* list = reader.find("use_parameters"))
+    own.complete = take_from_workflow(reader.session(), *list, own.parameters) && own.complete;
+  if (reader.text("parameter_mode") == "zip") own.mode = ParameterMode::zip;
+  own.sound = check_lengths(reader, own) && own.complete;
+  for (const Parameter& p : own.parameters) own.sound = own.sound && count(p.values) > 0;
+  return own;
+}
+
+bool check_placeholders(const Session& session, const Node& node,
+                        const std::vector<Parameter>& parameters, InName in_name) {
+  if (node.text.find('{') == std::string::npos) return true;
+  bool sound = true;
+  const std::string text = session.text(node);
+  for (const Placeholder& p : placeholders(text)) {
+    if (find(parameters, p.name) != nullptr) continue;
+    const std::string remedy = remedy_for(session, p.name, parameters);
+    const Place place =
+        place_within(session.source, session.place(node), text, p.begin, p.end - p.begin);
+    if (in_name == InName::yes) {
+      sound = false;
+      session.report.error(
+          place, fmt::format("no parameter and no variable is called {}", quoted(p.name)),
+          remedy.empty() ? "define it under 'parameters', or write the name without braces"
+                         : remedy);
+    } else if (!remedy.empty()) {
+      session.report.add(
+          Severity::warning, place,
+          fmt::format("{{{}}} stays as it is: no parameter of this job has that name", p.name),
+          remedy);
+    }
+  }
+  return sound;
+}
+
+}  // namespace torc::spec

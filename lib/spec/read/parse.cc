@@ -1,0 +1,64 @@
+#include "lib/spec/read/parse.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <utility>
+
+#include "lib/spec/read/addition_reader.h"
+#include "lib/spec/read/session.h"
+#include "lib/spec/read/workflow_reader.h"
+#include "lib/spec/text/utf8.h"
+#include "lib/spec/yaml/yaml_tree.h"
+
+namespace torc::spec {
+namespace {
+
+// `living`: null, or what the text is to be added to.
+std::optional<Workflow> read(const Source& source, Report& report, const ReadFile& read_file_named,
+                             Living* living) {
+  const Tree tree = read_yaml(source, report);
+  if (tree.root == nullptr) {
+    if (!report.has_error()) {
+      report.error({}, "the file is empty",
+                   living == nullptr ? "a workflow needs at least 'name' and 'jobs'"
+                                     : "an addition needs at least 'jobs'");
+    }
+    return {};
+  }
+  if (tree.root->kind != NodeKind::map) {
+    report.error(place_of(source, *tree.root),
+                 living == nullptr ? "a workflow is a map, and this is none"
+                                   : "an addition is a map, and this is none",
+                 living == nullptr ? "write 'name: …' and 'jobs:' at the left margin"
+                                   : "write 'jobs:' at the left margin");
+    return {};
+  }
+  Session session{source, report, read_file_named, {}, {}};
+  return living == nullptr ? read_workflow(session, *tree.root)
+                           : read_addition(session, *tree.root, *living);
+}
+
+}  // namespace
+
+std::optional<Workflow> read_draft(const Source& source, Report& report, const ReadFile& read_named,
+                                   Living* living) {
+  try {
+    return read(source, report, read_named, living);
+  } catch (const std::exception& e) {  // memory, or a ReadFile that throws
+    report.error({}, fmt::format("the spec cannot be read: {}", e.what()), "make it smaller");
+    return {};
+  }
+}
+
+Parsed parse(std::string_view text, const std::string& file, const ReadFile& read_named) {
+  const Source source(without_bom(text), file);
+  Report report(source);
+  std::optional<Workflow> workflow = read_draft(source, report, read_named);
+  Parsed parsed;
+  if (!report.has_error()) parsed.workflow = std::move(workflow);
+  parsed.diagnostics = std::move(report).sorted();
+  return parsed;
+}
+
+}  // namespace torc::spec

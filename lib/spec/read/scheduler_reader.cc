@@ -1,0 +1,116 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/spec/read/readers.h"
+#include "lib/spec/read/value_check.h"
+#include "lib/spec/text/quantity.h"
+
+namespace torc::spec {
+namespace {
+
+bool is_alnum(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+// Names in Slurm: what its configuration allows, and the signs of lists and of gres.
+void check_slurm_text(const MapReader& reader, std::string_view key, std::string_view signs) {
+  const Node* node = reader.find(key);
+  if (node == nullptr) return;
+  const std::string text = reader.session().text(*node);
+  const bool fine = text[0] != '-' && std::all_of(text.begin(), text.end(), [&](char c) {
+                      return is_alnum(c) || signs.find(c) != std::string_view::npos;
+                    });
+  if (fine) return;
+  reader.session().error(*node, fmt::format("{} cannot be {}", quoted(key), quoted(text)),
+                         fmt::format("use letters, digits and any of {}", signs));
+}
+
+// Digits and a unit of sbatch.
+void check_slurm_size(const MapReader& reader, std::string_view key) {
+  const Node* node = reader.find(key);
+  if (node == nullptr) return;
+  const std::string text = reader.session().text(*node);
+  std::string_view digits = text;
+  if (std::string_view("kKmMgGtT").find(digits.back()) != std::string_view::npos)
+    digits.remove_suffix(1);
+  const bool fine = !digits.empty() && digits.size() <= 15 &&
+                    digits.find_first_not_of("0123456789") == std::string_view::npos;
+  if (fine) return;
+  reader.session().error(
+      *node, fmt::format("{} is no size of sbatch", quoted(text)),
+      "write a whole number with K, M, G or T, like 64G; without a unit it means MiB");
+}
+
+constexpr std::string_view kManaged[] = {"partition", "nodes", "walltime", "time",
+                                         "mem",       "gres",  "name",     "job-name"};
+
+bool check_option(const Session& session, const Node& name) {
+  const std::string& option = name.text;
+  const bool sound =
+      !option.empty() && option[0] != '-' && option.back() != '-' &&
+      option.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
+  if (!sound) {
+    session.error(name, fmt::format("{} is no long option of sbatch", quoted(option)),
+                  option.starts_with("-") ? "write it without the leading '-'"
+                                          : "use small letters and '-', as in cpus-per-task");
+    return false;
+  }
+  if (std::find(std::begin(kManaged), std::end(kManaged), option) != std::end(kManaged)) {
+    session.error(
+        name, fmt::format("torc sets {} itself", quoted(option)),
+        option == "name" || option == "job-name"
+            ? "remove it"
+            : "remove it; partition, nodes, walltime, mem and gres stand in slurm_schedulers");
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+SlurmScheduler read_scheduler(const Session& session, const Node& map) {
+  const MapReader reader(session, map, Where::scheduler);
+  check_slurm_text(reader, "name", "_.-");
+  check_slurm_text(reader, "account", "_.-+@:");
+  check_slurm_text(reader, "partition", "_.-+,");
+  check_slurm_text(reader, "gres", "_.-,:=/()*");
+  check_slurm_text(reader, "qos", "_.-+,");
+  check_slurm_size(reader, "mem");
+  check_slurm_size(reader, "tmp");
+  SlurmScheduler s;
+  s.name = reader.name();
+  s.account = reader.text("account");
+  s.partition = reader.text("partition");
+  s.nodes = static_cast<std::uint32_t>(reader.integer("nodes", s.nodes));
+  s.walltime = reader.text("walltime");
+  s.mem = reader.text("mem");
+  s.gres = reader.text("gres");
+  s.qos = reader.text("qos");
+  if (reader.has("ntasks_per_node")) {
+    s.ntasks_per_node = static_cast<std::uint32_t>(reader.integer("ntasks_per_node", 1));
+  }
+  s.tmp = reader.text("tmp");
+  s.extra = reader.text("extra");
+  s.serialize_allocations = reader.boolean("serialize_allocations", false);
+  s.place = reader.name_place();
+  s.places = reader.places();
+  return s;
+}
+
+void read_slurm_defaults(const Session& session, const Node& map, Workflow& workflow) {
+  auto& options = workflow.slurm_defaults;
+  for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
+    const Node& name = *map.items[i];
+    const Node& value = *map.items[i + 1];
+    if (!check_option(session, name)) continue;
+    workflow.slurm_default_places.emplace(name.text, session.place(name));
+    if (value.kind == NodeKind::null) {
+      options.emplace_back(name.text, "");
+    } else if (check_line(session, value, fmt::format("the value of {}", quoted(name.text)))) {
+      options.emplace_back(name.text, session.text(value));
+    }
+  }
+}
+
+}  // namespace torc::spec

@@ -1,0 +1,199 @@
+#include "lib/spec/sweep/families.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "lib/spec/text/placeholder.h"
+
+namespace torc::spec {
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+std::uint64_t fold(std::uint64_t a, std::uint64_t b) {
+  const Wide product = static_cast<Wide>(a) * b;
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+
+// Multiply and fold, eight bytes a step; within one process only, never stored.
+std::uint64_t hash_of(std::string_view text) {
+  constexpr std::uint64_t kFirst = 0x9E3779B97F4A7C15;
+  constexpr std::uint64_t kSecond = 0xD6E8FEB86659FD93;
+  std::uint64_t hash = kFirst ^ text.size();
+  while (text.size() >= 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data(), 8);
+    hash = fold(hash ^ word, kSecond);
+    text.remove_prefix(8);
+  }
+  std::uint64_t word = 0;
+  std::memcpy(&word, text.data(), text.size());
+  return fold(hash ^ word ^ kSecond, kFirst);
+}
+
+std::uint32_t tag_of(std::uint64_t hash) {
+  return static_cast<std::uint32_t>(hash >> 32);
+}
+
+// The name of member k with the placeholders of the `open` parameters left as they were written.
+void append_open_name(std::string& out, const Family& family, const std::vector<bool>& open,
+                      std::uint64_t k) {
+  for (const Piece& piece : family.name.pieces()) {
+    if (piece.kind == Piece::Kind::literal || open[piece.index]) {
+      out.append(piece.text);
+    } else {
+      append_value(out, family.parameters[piece.index].values,
+                   family.sweep.position(piece.index, k), piece.format);
+    }
+  }
+}
+
+void append_member(std::vector<Range>& out, std::uint64_t id) {
+  if (!out.empty() && out.back().end() == id) {
+    ++out.back().count;
+  } else {
+    out.push_back({id, 1});
+  }
+}
+
+}  // namespace
+
+std::size_t Families::add(Family family) {
+  family.first = next_;
+  family.count = family.sweep.count();
+  next_ += family.count;
+  if (family.name.has_parameters()) sweeps_.push_back(families_.size());
+  families_.push_back(std::move(family));
+  return families_.size() - 1;
+}
+
+std::size_t Families::family_of(std::uint64_t id) const {
+  if (members() == families_.size() && sweeps_.empty())
+    return id - first_;  // single jobs throughout
+  const auto above = std::upper_bound(families_.begin(), families_.end(), id,
+                                      [](std::uint64_t v, const Family& f) { return v < f.first; });
+  return static_cast<std::size_t>(above - families_.begin()) - 1;
+}
+
+std::string Families::name(std::uint64_t id) const {
+  const Family& family = families_[family_of(id)];
+  std::string out;
+  family.append_name(out, id - family.first);
+  return out;
+}
+
+bool Families::has_name(std::uint64_t id, std::string_view name) const {
+  const Family& family = families_[family_of(id)];
+  if (!family.name.has_parameters()) return family.text == name;
+  scratch_.clear();
+  family.append_name(scratch_, id - family.first);
+  return scratch_ == name;
+}
+
+std::vector<Families::Clash> Families::index() {
+  std::vector<Clash> clashes;
+  std::set<std::pair<std::size_t, std::size_t>> seen;
+  slots_.assign(std::bit_ceil(std::max<std::uint64_t>(16, members() + members() / 2)), Slot{});
+  indexed_ = families_.size();
+  const std::uint64_t mask = slots_.size() - 1;
+  std::string name;
+  for (std::size_t f = 0; f < families_.size(); ++f) {
+    const Family& family = families_[f];
+    for (std::uint64_t k = 0; k < family.count; ++k) {
+      name.clear();
+      family.append_name(name, k);
+      const std::uint64_t hash = hash_of(name);
+      std::uint64_t at = hash & mask;
+      for (; slots_[at].id != 0; at = (at + 1) & mask) {
+        if (slots_[at].tag == tag_of(hash) && has_name(slots_[at].id, name)) break;
+      }
+      const std::uint64_t id = family.first + k;
+      if (slots_[at].id == 0) {
+        slots_[at] = {tag_of(hash), static_cast<std::uint32_t>(id)};
+      } else if (seen.insert({family_of(slots_[at].id), f}).second) {
+        clashes.push_back({slots_[at].id, id});
+      }
+    }
+  }
+  return clashes;
+}
+
+std::optional<std::uint64_t> Families::find(std::string_view name) const {
+  const std::uint64_t mask = slots_.size() - 1;
+  const std::uint64_t hash = hash_of(name);
+  for (std::uint64_t at = hash & mask; slots_[at].id != 0; at = (at + 1) & mask) {
+    if (slots_[at].tag == tag_of(hash) && has_name(slots_[at].id, name)) return slots_[at].id;
+  }
+  return {};
+}
+
+const Families::OpenIndex& Families::open_index(std::size_t family, const OpenParameters& open) {
+  auto [it, fresh] = open_.try_emplace({family, open});
+  OpenIndex& index = it->second;
+  if (!fresh) return index;
+  const Family& f = families_[family];
+  index.members.reserve(f.count);
+  std::string name;
+  for (std::uint64_t k = 0; k < f.count; ++k) {
+    name.clear();
+    append_open_name(name, f, open, k);
+    index.members.emplace_back(hash_of(name), f.first + k);
+  }
+  std::sort(index.members.begin(), index.members.end());
+  return index;
+}
+
+bool Families::find_open(std::string_view text, std::vector<Range>& out) {
+  const std::vector<Placeholder> left = placeholders(text);
+  if (left.empty()) return false;
+  const std::size_t before = out.size();
+  for (const std::size_t f : sweeps_) {
+    if (f >= indexed_) break;
+    const Family& family = families_[f];
+    if (!text.starts_with(family.name.prefix())) continue;
+    OpenParameters open(family.parameters.size());
+    bool any = false;
+    bool all = true;
+    for (std::size_t p = 0; p < open.size(); ++p) {
+      open[p] = std::any_of(left.begin(), left.end(), [&](const Placeholder& h) {
+        return h.name == family.parameters[p].name;
+      });
+      any = any || open[p];
+      all = all && (open[p] || !family.name.uses(p));
+    }
+    if (!any) continue;
+    if (all) {
+      if (text == family.text) out.push_back({family.first, family.count});
+      continue;
+    }
+    const auto& members = open_index(f, open).members;
+    auto it = std::lower_bound(members.begin(), members.end(),
+                               std::pair(hash_of(text), std::uint64_t{0}));
+    for (const std::uint64_t hash = hash_of(text); it != members.end() && it->first == hash; ++it) {
+      scratch_.clear();
+      append_open_name(scratch_, family, open, it->second - family.first);
+      if (scratch_ == text) append_member(out, it->second);
+    }
+  }
+  return out.size() > before;
+}
+
+void Families::match(const re2::RE2& expression, std::vector<Range>& out) const {
+  std::string name;
+  for (std::size_t f = 0; f < indexed_; ++f) {
+    const Family& family = families_[f];
+    for (std::uint64_t k = 0; k < family.count; ++k) {
+      name.clear();
+      family.append_name(name, k);
+      if (re2::RE2::PartialMatch(name, expression)) append_member(out, family.first + k);
+    }
+  }
+}
+
+}  // namespace torc::spec

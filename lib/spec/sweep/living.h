@@ -1,0 +1,49 @@
+// The workflow that an addition is made to, as the addition sees it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lib/spec/language/workflow.h"
+#include "lib/spec/sweep/definitions.h"
+#include "lib/spec/sweep/range.h"
+#include "lib/spec/sweep/recipe.h"
+
+namespace torc::spec {
+
+class Living : public Definitions {
+ public:
+  // Of the workflow and all its jobs.
+  [[nodiscard]] virtual const RunSettings& settings() const = 0;
+  // Jobs have the numbers from 1 to this.
+  [[nodiscard]] virtual std::uint64_t jobs() const = 0;
+  [[nodiscard]] virtual std::optional<std::uint64_t> find_job(std::string_view name) = 0;
+  // Entries in the order of their jobs; only those of several jobs, or all.
+  enum class Entries : std::uint8_t { sweeps, all };
+  virtual void each_entry(
+      Entries which,
+      const std::function<bool(std::uint64_t first, const Recipe& recipe)>& visit) = 0;
+
+  struct Job {
+    RenderedJob texts;
+    ResourceRequirements resources;  // without a name
+    std::string scheduler, label;
+    std::int32_t priority = 0;
+    std::vector<Range> upstream;                                        // sorted, disjoint
+    std::vector<std::pair<Condition, std::vector<Range>>> conditional;  // the same, by condition
+    bool cancels = false;  // canceled when one of `upstream` ends otherwise
+    std::optional<FailureHandler> failure_handler;  // without a name
+    std::uint32_t crash_limit = 0;                  // 0: the usual
+    std::uint32_t max_parallel = 0;                 // of its entry; 0: no limit
+  };
+  [[nodiscard]] virtual Job job(std::uint64_t number) = 0;
+  // How many jobs of the entry, by its name as written, run at a time; nullopt: no limit.
+  [[nodiscard]] virtual std::optional<std::uint32_t> limit_of(std::string_view entry) = 0;
+};
+
+}  // namespace torc::spec

@@ -1,0 +1,305 @@
+#include "lib/spec/sweep/recipe.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "lib/base/codec.h"
+#include "lib/base/limits.h"
+#include "lib/spec/sweep/name_search.h"
+#include "lib/spec/sweep/pattern.h"
+#include "lib/spec/sweep/range.h"
+#include "lib/spec/sweep/recipe_writer.h"
+#include "lib/spec/sweep/sweep.h"
+
+namespace torc::spec {
+namespace {
+
+constexpr std::uint8_t kRecipeFormat = 2;
+constexpr StdioMode kLastStdioMode = StdioMode::packed;
+
+void encode(Encoder& out, const Window& window) {
+  encode(out, window.parameters, window.mode);
+  out.varint(window.offset).varint(window.count);
+}
+
+void encode(Encoder& out, const std::vector<const RangeMap*>& maps) {
+  out.varint(maps.size());
+  for (const RangeMap* map : maps) map->encode(out);
+}
+
+void encode(Encoder& out, const TakenAndMade& kept) {
+  out.varint(kept.tables.size());
+  for (const TakenAndMade::Table& table : kept.tables) {
+    encode(out, table.window);
+    table.text->encode(out);
+  }
+  encode(out, kept.inputs);
+  encode(out, kept.outputs);
+}
+
+Error damaged() {
+  return {ErrorKind::corrupt, "a job's recipe in the store is damaged",
+          "run torc verify on the store"};
+}
+
+}  // namespace
+
+std::string encode_recipe(const RecipeParts& parts) {
+  Encoder out;
+  out.u8(kRecipeFormat);
+  encode(out, parts.window);
+  parts.name->encode(out);
+  parts.invocation_script->encode(out);
+  parts.command->encode(out);
+  out.varint(parts.env.size());
+  for (const auto& [key, value] : parts.env) {
+    out.text(key);
+    value->encode(out);
+  }
+  out.u8(static_cast<std::uint8_t>(parts.stdio.mode)).u8(parts.stdio.delete_on_success ? 1 : 0);
+  out.svarint(parts.checkpoint_exit_code);
+  encode(out, parts.files);
+  encode(out, parts.user_data);
+  return std::move(out).bytes();
+}
+
+namespace {
+
+// A decoded Window, with the parameters it owns.
+struct Combinations {
+  DecodedSweep of;
+  Sweep sweep;
+  std::uint64_t offset = 0;
+  std::uint64_t count = 0;
+
+  void append(std::string& out, const Pattern& pattern, std::uint64_t index) const {
+    pattern.append_to(out, of.parameters, sweep, offset + index);
+  }
+};
+
+// False: the window lies outside of its combinations.
+bool decode_combinations(Decoder& in, Combinations& c) {
+  c.of = decode_sweep(in);
+  c.offset = in.varint();
+  c.count = in.varint();
+  if (!in.ok()) return false;
+  if (!have_equal_lengths(c.of.parameters, c.of.mode)) return false;
+  c.sweep = Sweep(c.of.parameters, c.of.mode);
+  return c.count > 0 && c.count <= kMaxJobs && c.offset < c.sweep.count() &&
+         c.count <= c.sweep.count() - c.offset;
+}
+
+Pattern decode_text(Decoder& in, std::size_t parameters) {
+  return Pattern::decode(in, parameters, Pattern::FilePieces::refused);
+}
+
+// Whether both have one text for every combination, whatever that is.
+bool is_same(const Pattern& a, const Pattern& b) {
+  return std::equal(a.pieces().begin(), a.pieces().end(), b.pieces().begin(), b.pieces().end(),
+                    [](const Piece& x, const Piece& y) {
+                      if (x.kind != y.kind) return false;
+                      if (x.kind == Piece::Kind::literal) return x.text == y.text;
+                      return x.index == y.index && x.format == y.format;
+                    });
+}
+
+struct Table {
+  Combinations combinations;
+  Pattern text;
+  std::uint64_t first = 1;  // number of its first one
+};
+
+// A decoded TakenAndMade.
+struct Things {
+  std::vector<Table> tables;
+  std::vector<RangeMap> inputs, outputs;
+
+  bool decode_from(Decoder& in) {
+    std::uint64_t next = 1;
+    for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
+      Table table;
+      if (!decode_combinations(in, table.combinations)) return false;
+      table.text = decode_text(in, table.combinations.of.parameters.size());
+      table.first = next;
+      next += table.combinations.count;
+      tables.push_back(std::move(table));
+    }
+    for (auto* maps : {&inputs, &outputs}) {
+      for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n)
+        maps->push_back(RangeMap::decode(in));
+    }
+    return in.ok();
+  }
+
+  void append(std::string& out, std::uint64_t number) const {
+    const auto above =
+        std::upper_bound(tables.begin(), tables.end(), number,
+                         [](std::uint64_t v, const Table& t) { return v < t.first; });
+    if (above == tables.begin()) return;
+    const Table& table = *std::prev(above);
+    const std::uint64_t index = number - table.first;
+    if (index < table.combinations.count) table.combinations.append(out, table.text, index);
+  }
+
+  // Those of job k, each once.
+  [[nodiscard]] std::vector<std::string> of(const std::vector<RangeMap>& maps,
+                                            std::uint64_t k) const {
+    std::vector<std::string> result;
+    std::set<std::uint64_t> seen;
+    std::vector<Range> ranges;
+    for (const RangeMap& map : maps) map.append_to(ranges, k);
+    for (const Range& range : ranges) {
+      for (std::uint64_t n = range.first; n != range.end(); ++n) {
+        if (tables.empty() || n >= tables.back().first + tables.back().combinations.count) break;
+        if (!seen.insert(n).second) continue;
+        std::string text;
+        append(text, n);
+        result.push_back(std::move(text));
+      }
+    }
+    return result;
+  }
+};
+
+}  // namespace
+
+struct Recipe::Data {
+  Combinations combinations;
+  Pattern name, invocation_script, command;
+  std::vector<std::pair<std::string, Pattern>> env;
+  Stdio stdio;
+  std::int32_t checkpoint_exit_code = 0;
+  Things files, user_data;
+
+  bool decode_from(Decoder& in);
+
+  [[nodiscard]] std::string text(const Pattern& pattern, std::uint64_t k) const {
+    std::string out;
+    combinations.append(out, pattern, k);
+    return out;
+  }
+  [[nodiscard]] std::string command_of(std::uint64_t k) const;
+  void append_with_files(std::string& out, const Pattern& pattern, std::uint64_t k) const;
+};
+
+bool Recipe::Data::decode_from(Decoder& in) {
+  if (in.u8() != kRecipeFormat || !decode_combinations(in, combinations)) return false;
+  const std::size_t parameters = combinations.of.parameters.size();
+  name = decode_text(in, parameters);
+  invocation_script = Pattern::decode(in, parameters, Pattern::FilePieces::allowed);
+  command = Pattern::decode(in, parameters, Pattern::FilePieces::allowed);
+  for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
+    std::string key(in.text());
+    env.emplace_back(std::move(key), decode_text(in, parameters));
+  }
+  stdio.mode = static_cast<StdioMode>(in.u8());
+  stdio.delete_on_success = in.u8() != 0;
+  checkpoint_exit_code = static_cast<std::int32_t>(in.svarint());
+  if (stdio.mode > kLastStdioMode) return false;
+  return files.decode_from(in) && user_data.decode_from(in) && in.ok() && in.at_end();
+}
+
+std::string Recipe::Data::command_of(std::uint64_t k) const {
+  std::string out;
+  append_with_files(out, invocation_script, k);
+  if (!out.empty() && out.back() != '\n') out.push_back(' ');
+  append_with_files(out, command, k);
+  return out;
+}
+
+void Recipe::Data::append_with_files(std::string& out, const Pattern& pattern,
+                                     std::uint64_t k) const {
+  const auto& parameters = combinations.of.parameters;
+  std::vector<Range> numbers;
+  for (const Piece& piece : pattern.pieces()) {
+    if (piece.kind == Piece::Kind::literal) {
+      out.append(piece.text);
+    } else if (piece.kind == Piece::Kind::parameter) {
+      append_value(out, parameters[piece.index].values,
+                   combinations.sweep.position(piece.index, combinations.offset + k), piece.format);
+    } else {
+      const auto& maps = piece.side == FileSide::input ? files.inputs : files.outputs;
+      numbers.clear();
+      if (piece.index < maps.size()) maps[piece.index].append_to(numbers, k);
+      if (!numbers.empty()) files.append(out, numbers.front().first);
+    }
+  }
+}
+
+Result<Recipe> Recipe::decode(std::string_view bytes) {
+  Decoder in(bytes);
+  auto data = std::make_shared<Data>();
+  if (!data->decode_from(in)) return damaged();
+  return Recipe(std::move(data));
+}
+
+RenderedJob Recipe::render(std::uint64_t index) const {
+  RenderedJob job;
+  job.name = name(index);
+  job.command = data_->command_of(index);
+  for (const auto& [key, value] : data_->env) job.env.emplace_back(key, data_->text(value, index));
+  job.input_files = data_->files.of(data_->files.inputs, index);
+  job.output_files = data_->files.of(data_->files.outputs, index);
+  job.input_user_data = data_->user_data.of(data_->user_data.inputs, index);
+  job.output_user_data = data_->user_data.of(data_->user_data.outputs, index);
+  job.stdio = data_->stdio;
+  job.checkpoint_exit_code = data_->checkpoint_exit_code;
+  return job;
+}
+
+std::string Recipe::name(std::uint64_t index) const {
+  return data_->text(data_->name, index);
+}
+
+std::string Recipe::entry_name() const {
+  std::string text;
+  for (const Piece& piece : data_->name.pieces()) {
+    const bool literal = piece.kind != Piece::Kind::parameter;
+    text += literal ? piece.text : "{" + data_->combinations.of.parameters[piece.index].name + "}";
+  }
+  return text;
+}
+
+std::int32_t Recipe::checkpoint_exit_code() const {
+  return data_->checkpoint_exit_code;
+}
+
+std::optional<std::uint64_t> Recipe::find(std::string_view name) const {
+  const Combinations& c = data_->combinations;
+  const auto found =
+      find_combination(data_->name, c.of.parameters, c.of.mode, c.sweep, {c.offset, c.count}, name);
+  if (!found) return {};
+  return *found - c.offset;
+}
+
+void Recipe::find_open(std::string_view text, std::vector<Range>& out) const {
+  const Combinations& c = data_->combinations;
+  const auto pattern = Pattern::compile(text, c.of.parameters);
+  if (!pattern || !pattern->has_parameters() || !text.starts_with(data_->name.prefix())) return;
+  if (is_same(*pattern, data_->name)) {
+    out.push_back({0, c.count});
+    return;
+  }
+  std::string filled;
+  for (std::uint64_t k = 0; k < c.count; ++k) {
+    filled.clear();
+    c.append(filled, *pattern, k);
+    if (filled != name(k)) continue;
+    if (!out.empty() && out.back().end() == k) {
+      ++out.back().count;
+    } else {
+      out.push_back({k, 1});
+    }
+  }
+}
+
+bool Recipe::takes_or_makes() const {
+  return !data_->files.tables.empty() || !data_->user_data.tables.empty();
+}
+
+std::uint64_t Recipe::count() const {
+  return data_->combinations.count;
+}
+
+}  // namespace torc::spec

@@ -1,0 +1,80 @@
+// How the name, command and environment of job k of an entry are made. Stored once an entry;
+// formatted for one job when somebody needs it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/spec/language/workflow.h"
+#include "lib/spec/sweep/range.h"
+
+namespace torc::spec {
+
+struct RenderedJob {
+  std::string name;
+  std::string command;  // invocation_script, when there is one, stands before it: after a blank, or
+                        // on the line above when it ends with a line break
+  Environment env;      // the job's own
+  // Paths, each once: first those that the command names, then the lists, then the expressions.
+  std::vector<std::string> input_files;
+  std::vector<std::string> output_files;
+  std::vector<std::string> input_user_data;  // names, in the same order
+  std::vector<std::string> output_user_data;
+  Stdio stdio;                            // the job's own, or the workflow's
+  std::int32_t checkpoint_exit_code = 0;  // 0: none
+};
+
+// A value, cheap to copy; safe to use from several threads.
+class Recipe {
+ public:
+  // Error (corrupt): bytes that encode_recipe() did not write.
+  static Result<Recipe> decode(std::string_view bytes);
+
+  // Precondition of both: index < count().
+  [[nodiscard]] RenderedJob render(std::uint64_t index) const;  // index from 0 within the entry
+  [[nodiscard]] std::string name(std::uint64_t index) const;    // the name alone: cheap
+  // For all of them, with the parameters by name, formats left out: "simulate_{r}_{i}".
+  [[nodiscard]] std::string entry_name() const;
+  [[nodiscard]] std::int32_t checkpoint_exit_code() const;  // of each; 0: none
+  // The index of the job with this name, found from the pattern without formatting all of them
+  // where possible.
+  [[nodiscard]] std::optional<std::uint64_t> find(std::string_view name) const;
+  [[nodiscard]] std::uint64_t count() const;
+  // The indices of the jobs whose name is `text` when the placeholders in it stand for the job's
+  // values: "work_3_{i}" means all i of work_{g}_{i} with g = 3. Appends.
+  void find_open(std::string_view text, std::vector<Range>& out) const;
+  // Whether its jobs have files or user data.
+  [[nodiscard]] bool takes_or_makes() const;
+
+ private:
+  struct Data;
+  explicit Recipe(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
+  std::shared_ptr<const Data> data_;
+};
+
+// A lineage has at most so many iterations unless dynamic_jobs says otherwise.
+constexpr std::uint32_t kMaxIterations = 1000;
+
+// What a worker needs of the workflow besides its jobs.
+struct RunSettings {
+  std::string name;
+  Environment env;
+  ExecutionConfig execution;
+  std::optional<std::uint32_t> max_iterations;
+  std::chrono::seconds wait_for_new_jobs{0};
+  bool workers_stay = false;
+  std::chrono::seconds expiration_buffer{0};
+  bool use_pending_failed = false;
+  LeaseConfig lease;
+  ResourceMonitor monitor;
+};
+[[nodiscard]] RunSettings run_settings(const Workflow& workflow);
+[[nodiscard]] std::string encode(const RunSettings& settings);
+[[nodiscard]] Result<RunSettings> decode_settings(std::string_view bytes);
+
+}  // namespace torc::spec

@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <utility>
+
+#include "lib/base/codec.h"
+#include "lib/spec/sweep/recipe.h"
+
+namespace torc::spec {
+namespace {
+
+constexpr std::uint8_t kSettingsFormat = 3;
+
+constexpr unsigned kStay = 1;
+constexpr unsigned kPending = 2;
+constexpr unsigned kStaggered = 4;
+
+constexpr std::uint64_t kLongestInterval = std::uint64_t{1}
+                                           << 33;  // seconds; in nanoseconds it fits
+
+constexpr unsigned kLimits = 1;
+constexpr unsigned kBinds = 2;
+
+std::optional<std::chrono::seconds> decode_given_seconds(Decoder& in) {
+  const std::chrono::seconds time = in.seconds();
+  return time.count() > 0 ? std::optional(time) : std::nullopt;
+}
+
+}  // namespace
+
+RunSettings run_settings(const Workflow& workflow) {
+  RunSettings s;
+  s.name = workflow.name;
+  s.env = workflow.env;
+  s.execution = workflow.execution_config;
+  s.max_iterations = workflow.max_iterations;
+  s.wait_for_new_jobs = workflow.wait_for_new_jobs;
+  s.workers_stay = workflow.workers_stay;
+  s.expiration_buffer = workflow.expiration_buffer;
+  s.use_pending_failed = workflow.use_pending_failed;
+  s.lease = workflow.lease;
+  s.monitor = workflow.monitor;
+  return s;
+}
+
+std::string encode(const RunSettings& settings) {
+  Encoder out;
+  out.u8(kSettingsFormat).text(settings.name).varint(settings.env.size());
+  for (const auto& [key, value] : settings.env) out.text(key).text(value);
+  const ExecutionConfig& e = settings.execution;
+  out.u8(static_cast<std::uint8_t>(e.mode))
+      .u8(static_cast<std::uint8_t>((e.limit_resources ? kLimits : 0) |
+                                    (e.enable_cpu_bind ? kBinds : 0)));
+  out.svarint(e.termination_signal);
+  out.svarint(in_reach(e.sigterm_lead).count()).svarint(in_reach(e.sigkill_headroom).count());
+  out.svarint(e.timeout_exit_code).svarint(e.oom_exit_code);
+  const ResourceMonitor& monitor = settings.monitor;
+  out.varint(monitor.time_series ? static_cast<std::uint64_t>(monitor.interval.count()) : 0);
+  out.u8(static_cast<std::uint8_t>(e.stdio.mode)).u8(e.stdio.delete_on_success ? 1 : 0);
+  out.varint(settings.max_iterations.value_or(0));
+  out.svarint(in_reach(settings.wait_for_new_jobs).count())
+      .svarint(in_reach(settings.expiration_buffer).count());
+  out.u8(static_cast<std::uint8_t>((settings.workers_stay ? kStay : 0) |
+                                   (settings.use_pending_failed ? kPending : 0) |
+                                   (e.staggered_start ? kStaggered : 0)));
+  out.svarint(in_reach(settings.lease.ttl.value_or(std::chrono::seconds(0))).count());
+  out.svarint(in_reach(settings.lease.beat.value_or(std::chrono::seconds(0))).count());
+  return std::move(out).bytes();
+}
+
+Result<RunSettings> decode_settings(std::string_view bytes) {
+  Decoder in(bytes);
+  RunSettings settings;
+  const std::uint8_t format = in.u8();
+  settings.name = in.text();
+  for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
+    std::string key(in.text());
+    settings.env.emplace_back(std::move(key), in.text());
+  }
+  ExecutionConfig& e = settings.execution;
+  const std::uint8_t mode = in.u8();
+  e.mode = static_cast<ExecutionMode>(mode);
+  const unsigned limits = in.u8();
+  e.limit_resources = (limits & kLimits) != 0;
+  e.enable_cpu_bind = (limits & kBinds) != 0;
+  e.termination_signal = in.i32();
+  e.sigterm_lead = in.seconds();
+  e.sigkill_headroom = in.seconds();
+  e.timeout_exit_code = in.i32();
+  e.oom_exit_code = in.i32();
+  const std::chrono::seconds every(in.up_to(kLongestInterval));
+  settings.monitor.time_series = every.count() > 0;
+  if (settings.monitor.time_series) settings.monitor.interval = every;
+  const std::uint8_t stdio = in.u8();
+  e.stdio.mode = static_cast<StdioMode>(stdio);
+  e.stdio.delete_on_success = in.u8() != 0;
+  const auto iterations = in.u32();
+  if (iterations > 0) settings.max_iterations = iterations;
+  settings.wait_for_new_jobs = in.seconds();
+  settings.expiration_buffer = in.seconds();
+  const unsigned flags = in.u8();
+  settings.workers_stay = (flags & kStay) != 0;
+  settings.use_pending_failed = (flags & kPending) != 0;
+  e.staggered_start = (flags & kStaggered) != 0;
+  settings.lease.ttl = decode_given_seconds(in);
+  settings.lease.beat = decode_given_seconds(in);
+  if (!in.is_whole() || format != kSettingsFormat ||
+      mode > static_cast<std::uint8_t>(ExecutionMode::slurm) ||
+      stdio > static_cast<std::uint8_t>(StdioMode::packed)) {
+    return Error{ErrorKind::corrupt, "the workflow's settings in the store are damaged",
+                 "run torc verify on the store"};
+  }
+  return settings;
+}
+
+}  // namespace torc::spec

@@ -1,0 +1,36 @@
+// The tree that a YAML text becomes.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "lib/spec/text/source.h"
+
+namespace torc::spec {
+
+enum class NodeKind : std::uint8_t { null, scalar, sequence, map };
+
+struct Node {
+  NodeKind kind = NodeKind::null;
+  bool plain = true;         // a scalar without quotes, which may mean a number or true
+  bool closed = false;       // all of it has been read; an alias to an open node would be a circle
+  bool alias = false;        // a copy of what an alias names, with the alias' place
+  std::uint32_t offset = 0;  // of its first byte in the text
+  std::uint64_t nodes = 1;   // in its subtree, counted as for kMaxNodes
+  std::string text;          // of a scalar; of a null what stands in the file: "", "~", "null"
+  std::vector<const Node*>
+      items;  // of a sequence; of a map key and value by turns, merges ('<<') done
+};
+
+// Owns the nodes. `root` is null when there is no tree; why is in the report then.
+struct Tree {
+  std::deque<Node> nodes;
+  const Node* root = nullptr;
+};
+
+// Where a node stands, as long as its first token on that line.
+[[nodiscard]] Place place_of(const Source& source, const Node& node);
+
+}  // namespace torc::spec

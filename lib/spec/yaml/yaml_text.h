@@ -1,0 +1,42 @@
+// What is looked at in the text before and beside the YAML parser.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/spec/text/source.h"
+
+namespace torc::spec {
+
+// Reports what no YAML text may hold and the parser would misread (other encodings, control
+// characters, which it takes for the end of the file), and text beyond the size limit. True:
+// nothing of the kind.
+[[nodiscard]] bool check_bytes(const Source& source, Report& report);
+
+// Skips anchors and tags: the offset of the value itself, when it stands on the same line.
+[[nodiscard]] std::size_t skip_properties(std::string_view text, std::size_t offset);
+
+// The quoted scalar at `offset` (a quote stands there): bytes up to and with its closing quote;
+// none: never closed.
+[[nodiscard]] std::optional<std::size_t> quoted_length(std::string_view text, std::size_t offset);
+
+// JSON writes a character beyond U+FFFF as two escapes, \ud83d\ude00, which YAML does not know.
+struct JoinedEscapes {
+  std::string text;               // with one for each two: \U0001f600
+  std::vector<std::size_t> cuts;  // offsets in it, in front of which bytes are missing
+  // Of a byte of `text`, in the text that it was made of.
+  [[nodiscard]] std::size_t original(std::size_t offset) const;
+};
+// Whether the first thing in the text is a bracket, as in JSON.
+[[nodiscard]] bool looks_like_json(std::string_view text);
+// None: there is nothing to join, or the text does not look like JSON.
+[[nodiscard]] std::optional<JoinedEscapes> join_escapes(std::string_view text);
+
+// The first tab used for indentation in the lines of [from, to], if any.
+[[nodiscard]] std::optional<std::size_t> indenting_tab(const Source& source, std::size_t from,
+                                                       std::size_t to);
+
+}  // namespace torc::spec

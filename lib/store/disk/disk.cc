@@ -1,0 +1,126 @@
+#include "lib/store/disk/disk.h"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace torc::store {
+namespace {
+
+constexpr int kStaleTries = 4;
+constexpr std::size_t kFirstPart = std::size_t{1} << 20;  // most files are no larger
+constexpr std::size_t kPart = std::size_t{8} << 20;
+
+// A handle does not know its path, a person wants it.
+Error naming(Error error, const Path& file) {
+  error.what = file.string() + ": " + error.what;
+  return error;
+}
+
+Error too_large(const Path& file, std::size_t most) {
+  return {
+      ErrorKind::corrupt,
+      file.string() + " has more than " + std::to_string(most) + " bytes, which torc never writes",
+      "somebody put it there; look at it with `ls -l`"};
+}
+
+Result<std::string> read_once(Disk& disk, const Path& file, std::size_t most) {
+  TORC_ASSIGN(const FileHandle handle, disk.open_read(file));
+  OpenFile open(disk, handle);
+  Result<std::string> bytes = disk.read(handle, 0, std::min(most + 1, kFirstPart));
+  if (bytes.ok() && bytes->size() == kFirstPart) {
+    // By its name, which may be gone by now: then it is read as far as it may be.
+    const Result<FileStatus> status = disk.status(file);
+    if (status.ok() && status->size.value > most) return too_large(file, most);
+    // In parts into the place that it needs: at no moment is there more than one copy of it.
+    if (status.ok()) bytes->reserve(status->size.value);
+    for (std::size_t wanted = kPart; wanted == kPart && bytes->size() <= most;) {
+      wanted = std::min(kPart, most + 1 - bytes->size());
+      const Result<std::string> part = disk.read(handle, bytes->size(), wanted);
+      if (!part.ok()) return naming(part.error(), file);
+      bytes->append(*part);
+      if (part->size() < wanted) break;
+    }
+  }
+  if (!bytes.ok()) return naming(std::move(bytes).error(), file);
+  if (bytes->size() > most) return too_large(file, most);
+  return bytes;  // nothing was written: what close says of a reader decides nothing
+}
+
+Result<void> fill(Disk& disk, FileHandle handle, std::string_view bytes, Durable durable) {
+  OpenFile open(disk, handle);
+  TORC_TRY(disk.write(handle, 0, bytes));
+  if (durable == Durable::yes) TORC_TRY(disk.sync(handle, Sync::all));
+  return open.close();
+}
+
+}  // namespace
+
+Result<std::string> Disk::read_at(const Path& file, std::uint64_t offset, std::size_t size,
+                                  Caches) {
+  TORC_ASSIGN(const FileHandle handle, open_read(file));
+  const OpenFile open(*this, handle);
+  return read(handle, offset, size);
+}
+
+Result<std::string> read_file(Disk& disk, const Path& file, std::size_t most) {
+  for (int tries = 1;; ++tries) {
+    Result<std::string> bytes = read_once(disk, file, most);
+    if (bytes.ok() || bytes.error().os_errno != ESTALE || tries == kStaleTries) return bytes;
+  }
+}
+
+Result<std::vector<std::string>> list_directory(Disk& disk, const Path& directory) {
+  for (int tries = 1;; ++tries) {
+    Result<std::vector<std::string>> names = disk.list(directory);
+    if (names.ok() || names.error().os_errno != ESTALE || tries == kStaleTries) return names;
+  }
+}
+
+Result<void> write_file(Disk& disk, const Path& file, std::string_view bytes, Durable durable) {
+  TORC_ASSIGN(const FileHandle handle, disk.create(file));
+  Result<void> written = fill(disk, handle, bytes, durable);
+  if (written.ok()) return {};
+  (void)disk.unlink(file);
+  return naming(std::move(written).error(), file);
+}
+
+namespace {
+
+Result<void> remove_below(Disk& disk, const Path& directory, std::uint64_t device) {
+  TORC_ASSIGN(const std::vector<std::string> names, disk.list(directory));
+  Result<void> first = {};
+  const auto note = [&](Result<void> r) {
+    if (!r.ok() && r.error().os_errno != ENOENT && first.ok()) first = std::move(r);
+  };
+  for (const std::string& name : names) {
+    const Path path = directory / name;
+    Result<void> gone = disk.unlink(path);
+    // Asked, and not guessed from what unlink(2) says: EPERM also means that it may not go.
+    const Result<FileStatus> status =
+        gone.ok() ? Result<FileStatus>(FileStatus{}) : disk.status(path);
+    const bool inner = status.ok() && status->kind == FileKind::directory;
+    if (!inner) {
+      note(std::move(gone));
+    } else if (status->device != device) {
+      note(Error{ErrorKind::busy, path.string() + " is a filesystem of its own, mounted there",
+                 "unmount it first", EBUSY});
+    } else {
+      note(remove_below(disk, path, device));
+    }
+  }
+  note(disk.remove_directory(directory));
+  return first;
+}
+
+}  // namespace
+
+Result<void> remove_tree(Disk& disk, const Path& directory) {
+  TORC_ASSIGN(const FileStatus status, disk.status(directory));
+  if (status.kind != FileKind::directory) {
+    return Error{ErrorKind::corrupt, directory.string() + " is no directory of its own",
+                 "somebody put it there; look at it with `ls -l`, then remove it", ENOTDIR};
+  }
+  return remove_below(disk, directory, status.device);
+}
+
+}  // namespace torc::store

@@ -1,0 +1,458 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "lib/base/beneath.h"
+#include "lib/store/disk/disk.h"
+
+namespace torc::store {
+namespace {
+
+// Runs a system call again as long as a signal interrupts it.
+template <class Call>
+auto uninterrupted(Call call) {
+  decltype(call()) r;
+  do {
+    r = call();
+  } while (r < 0 && errno == EINTR);
+  return r;
+}
+
+// Somebody has the file under a lease (an NFS server of this machine, Samba): the first try asks
+// him to give it back.
+constexpr int kLeaseTries = 500;
+
+// As the roots are spelled: without "//", "." and "..".
+Path plain(const Path& path) {
+  const std::string& text = path.native();
+  const bool is_plain = text.find("//") == std::string::npos &&
+                        text.find("/./") == std::string::npos &&
+                        text.find("/../") == std::string::npos;
+  return is_plain ? path : path.lexically_normal();
+}
+
+// A path that is walked by the kernel in one go is walked anew, asking the server for each name,
+// when something in it turns out to be stale. A descriptor that was opened for a part of it is not.
+void ask_anew(const Path& path) {
+  struct stat ignored {};
+  (void)::stat(path.parent_path().c_str(), &ignored);
+}
+
+Error failed(const char* verb, const Path& path) {
+  return os_error(errno, std::string("cannot ") + verb + " " + path.string());
+}
+
+Result<void> checked(int rc, const char* verb, const Path& path) {
+  if (rc < 0) return failed(verb, path);
+  return {};
+}
+
+Result<void> lock_as(FileHandle file, short type, bool& got) {
+  struct flock range {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  got = uninterrupted([&] { return ::fcntl(file.fd, F_OFD_SETLK, &range); }) == 0;
+  if (!got && errno != EAGAIN && errno != EACCES) return os_error(errno, "cannot lock a file");
+  return {};
+}
+
+}  // namespace
+
+// Precondition of all that take a path: it is spelled as plainly as the roots are, see plain().
+Path PosixDisk::spelled(const Path& root) {
+  Path normal = root.lexically_normal();
+  return normal.filename().empty() ? normal.parent_path() : normal;
+}
+
+void PosixDisk::protect(const Path& root, Root kind) {
+  const auto known = protected_root(spelled(root), kind == Root::made_here ? O_NOFOLLOW : 0);
+  // Whoever opens a store anew takes what is there now, unless that was looked at already.
+  if (kind == Root::named && !known->is_given()) (void)known->let_go();
+}
+
+void PosixDisk::keep(const Path& root) {
+  if (const auto known = known_root(spelled(root))) known->keep();
+}
+
+Result<void> PosixDisk::protect_opened(const Path& root, Descriptor opened) {
+  return protected_root(spelled(root), 0)->hold(std::move(opened), beneath::Root::Until::the_end);
+}
+
+std::shared_ptr<beneath::Root> PosixDisk::protected_root(const Path& root, int links) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  for (std::shared_ptr<beneath::Root>& known : roots_) {
+    if (known->path() != root) continue;
+    // What this process has made since is another one than what was there before.
+    if (links != known->links() && links != 0) known = std::make_shared<beneath::Root>(root, links);
+    return known;
+  }
+  return roots_.emplace_back(std::make_shared<beneath::Root>(root, links));
+}
+
+std::shared_ptr<beneath::Root> PosixDisk::known_root(const Path& root) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const auto found = std::find_if(roots_.begin(), roots_.end(),
+                                  [&](const auto& known) { return known->path() == root; });
+  return found != roots_.end() ? *found : nullptr;
+}
+
+bool PosixDisk::is_made_here(const Path& root) const {
+  const auto known = known_root(root);
+  return known && known->links() != 0;
+}
+
+void PosixDisk::note_moved(const Path& from, const Path& to) {
+  const auto source = known_root(spelled(from));
+  const auto target = known_root(spelled(to));
+  Descriptor moved = source ? source->let_go() : Descriptor();
+  // That it cannot be held only makes the next use of it the first one.
+  if (target) (void)target->hold(std::move(moved), beneath::Root::Until::opened_anew);
+}
+
+std::shared_ptr<const beneath::Root> PosixDisk::root_of(const Path& path) const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const std::string& text = path.native();
+  std::shared_ptr<const beneath::Root> best;
+  for (const std::shared_ptr<beneath::Root>& root : roots_) {
+    const std::string& prefix = root->path().native();
+    if (text.size() > prefix.size() + 1 && text.starts_with(prefix) && text[prefix.size()] == '/' &&
+        (!best || prefix.size() > best->path().native().size()))
+      best = root;
+  }
+  return best;
+}
+
+Path PosixDisk::below(const beneath::Root& root, const Path& path) {
+  return path.native().substr(root.path().native().size() + 1);
+}
+
+Result<PosixDisk::Spot> PosixDisk::spot(const Path& named, const char* verb) const {
+  const Path path = plain(named);
+  const auto root = root_of(path);
+  if (!root) return Spot{Descriptor(), path.string()};
+  Result<beneath::Entry> entry = beneath::entry(*root, below(*root, path));
+  if (!entry.ok() && entry.error().os_errno == ESTALE) {
+    ask_anew(path);
+    entry = beneath::entry(*root, below(*root, path));
+  }
+  if (!entry.ok()) {
+    Error error = std::move(entry).error();
+    error.what = std::string("cannot ") + verb + " " + path.string() + ": " + error.what;
+    return error;
+  }
+  return Spot{std::move(entry->directory), std::move(entry->name)};
+}
+
+// Outside of a protected root links are followed, as the user has named it.
+Result<FileHandle> PosixDisk::open(const Path& named, int flags, const char* verb) const {
+  const Path path = plain(named);
+  const auto root = root_of(path);
+  constexpr int kAlways = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  const auto open_once = [&]() -> Result<Descriptor> {
+    if (!root) return Descriptor(::open(path.c_str(), flags | kAlways, 0666));
+    TORC_ASSIGN(const Descriptor at, root->open());
+    return Descriptor(
+        beneath::open_at(at.get(), below(*root, path).c_str(), flags | kAlways, 0666));
+  };
+  for (int tries = 0;; ++tries) {
+    Result<Descriptor> out = open_once();
+    const int e = !out.ok() ? out.error().os_errno : *out ? 0 : errno;
+    if (e == ESTALE && tries == 0) {
+      ask_anew(path);
+    } else if (e == EAGAIN && tries < kLeaseTries) {
+      beneath::pause_for_lease();
+    } else if (e != EINTR) {
+      if (!out.ok()) return std::move(out).error();
+      if (e != 0) return beneath::open_error(e, verb, path);
+      TORC_TRY(beneath::check_regular(out->get(), path));
+      beneath::make_blocking(out->get());
+      return FileHandle{out->release()};
+    }
+  }
+}
+
+Result<Descriptor> PosixDisk::open_directory(const Path& named, const char* verb) const {
+  const Path directory = plain(named);
+  const auto root = root_of(directory);
+  constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  const int links = is_made_here(directory) ? O_NOFOLLOW : 0;
+  const auto open_once = [&]() -> Result<Descriptor> {
+    if (!root) return Descriptor(::open(directory.c_str(), kFlags | links));
+    TORC_ASSIGN(const Descriptor at, root->open());
+    return Descriptor(beneath::open_at(at.get(), below(*root, directory).c_str(), kFlags));
+  };
+  for (int tries = 0;; ++tries) {
+    Result<Descriptor> out = open_once();
+    const int e = !out.ok() ? out.error().os_errno : *out ? 0 : errno;
+    if (e == ESTALE && tries == 0) {
+      ask_anew(directory);
+    } else if (e != EINTR) {
+      if (!out.ok()) return std::move(out).error();
+      if (e != 0) return beneath::open_error(e, verb, directory);
+      return out;
+    }
+  }
+}
+
+// The mode after the owner, which takes the set-group-ID bit away; the kernel does so too, in
+// silence, where the caller is no member.
+Result<void> PosixDisk::give_to_group(const Path& directory, std::uint32_t group) const {
+  constexpr mode_t kMode = 02770;
+  TORC_ASSIGN(const Descriptor handle, open_directory(directory, "open directory"));
+  Result<void> given = {};
+  struct stat now {};
+  if (::fchown(handle.get(), static_cast<uid_t>(-1), group) < 0 ||
+      ::fchmod(handle.get(), kMode) < 0 || ::fstat(handle.get(), &now) < 0) {
+    given =
+        os_error(errno, "cannot give " + directory.string() + " to group " + std::to_string(group),
+                 errno == EPERM ? "be a member of that group (`id` lists yours)" : "");
+  } else if (now.st_gid != group || (now.st_mode & 07777) != kMode) {
+    given = Error{ErrorKind::unsupported,
+                  directory.string() + " does not keep a group and its set-group-ID bit",
+                  "make the store on a filesystem with the usual permissions"};
+  }
+  return given;
+}
+
+Result<FileHandle> PosixDisk::open_read(const Path& file) {
+  return open(file, O_RDONLY, "open");
+}
+
+// Whoever can make a link here could have a file of somebody else written to: it must have this
+// name and no other. That is asked of the name, so that nobody makes it true by removing the other
+// one meanwhile; a file that was removed or replaced since it was opened is opened anew.
+Result<FileHandle> PosixDisk::open_update(const Path& file) {
+  constexpr int kTries = 8;
+  for (int tries = 0;; ++tries) {
+    TORC_ASSIGN(const FileHandle handle, open(file, O_RDWR | O_CREAT, "open for writing"));
+    Descriptor closes(handle.fd);
+    TORC_ASSIGN(const Spot at, spot(file, "look at"));
+    struct stat named {};
+    struct stat about {};
+    const bool there = ::fstatat(at.at(), at.name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!there && errno != ENOENT) return failed("look at", file);
+    if (::fstat(handle.fd, &about) != 0) return failed("look at", file);
+    if (there && named.st_ino == about.st_ino && named.st_dev == about.st_dev) {
+      if (named.st_nlink <= 1) return FileHandle{closes.release()};
+      return Error{ErrorKind::corrupt,
+                   file.string() + " has a second name (a hard link): nothing was written there",
+                   "somebody put it there; look at it with `ls -l`, then remove it"};
+    }
+    if (tries >= kTries) {
+      return Error{ErrorKind::busy, file.string() + " is another file each time it is opened",
+                   "who else works there?"};
+    }
+  }
+}
+
+Result<FileHandle> PosixDisk::create(const Path& file) {
+  return open(file, O_WRONLY | O_CREAT | O_EXCL, "create");
+}
+
+Result<FileHandle> PosixDisk::create_unnamed(const Path& directory) {
+  return open(directory, O_WRONLY | O_TMPFILE, "create a file in");
+}
+
+Result<std::string> PosixDisk::read(FileHandle file, std::uint64_t offset, std::size_t size) {
+  std::string out;
+  // Most files are small and `size` is a limit, so the buffer grows with what is there.
+  for (std::size_t step = 1 << 16; out.size() < size; step *= 2) {
+    const std::size_t have = out.size();
+    const std::size_t want = std::min(step, size - have);
+    out.resize(have + want);
+    const ssize_t n = uninterrupted([&] {
+      return ::pread(file.fd, out.data() + have, want, static_cast<off_t>(offset + have));
+    });
+    if (n < 0) return os_error(errno, "cannot read a file");
+    out.resize(have + static_cast<std::size_t>(n));
+    if (n == 0) break;
+  }
+  return out;
+}
+
+// Read in whole blocks into whole blocks, as O_DIRECT demands on many filesystems. Those that
+// cannot do it say so in many ways; only that there is no such file is the same without it.
+Result<std::string> PosixDisk::read_at(const Path& file, std::uint64_t offset, std::size_t size,
+                                       Caches caches) {
+  constexpr std::size_t kBlock = 4096;
+  if (caches == Caches::trust || offset % kBlock != 0 || size > kBlock)
+    return Disk::read_at(file, offset, size, Caches::trust);
+  const Result<FileHandle> handle = open(file, O_RDONLY | O_DIRECT, "open");
+  if (!handle.ok()) {
+    if (handle.error().os_errno == ENOENT) return handle.error();
+    return Disk::read_at(file, offset, size, Caches::trust);
+  }
+  alignas(kBlock) char block[kBlock];
+  const ssize_t n =
+      uninterrupted([&] { return ::pread(handle->fd, block, kBlock, static_cast<off_t>(offset)); });
+  ::close(handle->fd);
+  if (n < 0) return Disk::read_at(file, offset, size, Caches::trust);
+  return std::string(block, std::min(size, static_cast<std::size_t>(n)));
+}
+
+Result<void> PosixDisk::write(FileHandle file, std::uint64_t offset, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = uninterrupted(
+        [&] { return ::pwrite(file.fd, bytes.data(), bytes.size(), static_cast<off_t>(offset)); });
+    if (n < 0) return os_error(errno, "cannot write to a file");
+    if (n == 0) return os_error(EIO, "a write wrote nothing");
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+    offset += static_cast<std::uint64_t>(n);
+  }
+  return {};
+}
+
+Result<void> PosixDisk::sync(FileHandle file, Sync what) {
+  // Not repeated after EINTR: after any failure the kernel may have dropped the pages and would
+  // report success.
+  const int rc = what == Sync::data ? ::fdatasync(file.fd) : ::fsync(file.fd);
+  if (rc < 0) return os_error(errno, "cannot make a file durable");
+  return {};
+}
+
+Result<void> PosixDisk::close(FileHandle file) {
+  // On Linux the descriptor is free even when close fails; EINTR included.
+  if (::close(file.fd) < 0 && errno != EINTR) return os_error(errno, "cannot close a file");
+  return {};
+}
+
+Result<void> PosixDisk::link(const Path& from, const Path& to) {
+  TORC_ASSIGN(const Spot source, spot(from, "make"));
+  TORC_ASSIGN(const Spot target, spot(to, "make"));
+  return checked(::linkat(source.at(), source.name.c_str(), target.at(), target.name.c_str(), 0),
+                 "make", to);
+}
+
+Result<void> PosixDisk::link_unnamed(FileHandle file, const Path& to) {
+  char from[40];
+  std::snprintf(from, sizeof from, "/proc/self/fd/%d", file.fd);
+  TORC_ASSIGN(const Spot target, spot(to, "make"));
+  return checked(::linkat(AT_FDCWD, from, target.at(), target.name.c_str(), AT_SYMLINK_FOLLOW),
+                 "make", to);
+}
+
+Result<void> PosixDisk::unlink(const Path& file) {
+  TORC_ASSIGN(const Spot at, spot(file, "delete"));
+  return checked(::unlinkat(at.at(), at.name.c_str(), 0), "delete", file);
+}
+
+Result<void> PosixDisk::make_directory(const Path& directory) {
+  TORC_ASSIGN(const Spot at, spot(directory, "make directory"));
+  TORC_TRY(checked(::mkdirat(at.at(), at.name.c_str(), 0777), "make directory", directory));
+  if (!group_) return {};
+  Result<void> given = give_to_group(directory, *group_);
+  if (!given.ok()) ::unlinkat(at.at(), at.name.c_str(), AT_REMOVEDIR);
+  return given;
+}
+
+Result<void> PosixDisk::remove_directory(const Path& directory) {
+  TORC_ASSIGN(const Spot at, spot(directory, "remove directory"));
+  TORC_TRY(
+      checked(::unlinkat(at.at(), at.name.c_str(), AT_REMOVEDIR), "remove directory", directory));
+  if (const auto root = known_root(spelled(directory))) (void)root->let_go();
+  return {};
+}
+
+Result<void> PosixDisk::rename(const Path& from, const Path& to, Replace replace) {
+  TORC_ASSIGN(const Spot source, spot(from, "make"));
+  TORC_ASSIGN(const Spot target, spot(to, "make"));
+  const char* old_name = source.name.c_str();
+  const char* new_name = target.name.c_str();
+  if (replace == Replace::no) {
+    if (::renameat2(source.at(), old_name, target.at(), new_name, RENAME_NOREPLACE) == 0) {
+      note_moved(from, to);
+      return {};
+    }
+    if (errno != EINVAL && errno != ENOSYS) return failed("make", to);
+  }
+  TORC_TRY(checked(::renameat(source.at(), old_name, target.at(), new_name), "make", to));
+  note_moved(from, to);
+  return {};
+}
+
+Result<void> PosixDisk::sync_directory(const Path& directory) {
+  TORC_ASSIGN(const Descriptor handle, open_directory(directory, "open directory"));
+  // Some filesystems have nothing to sync for a directory and say so with EINVAL.
+  if (::fsync(handle.get()) < 0 && errno != EINVAL && errno != EOPNOTSUPP)
+    return failed("make durable", directory);
+  return {};
+}
+
+Result<std::vector<std::string>> PosixDisk::list(const Path& directory) {
+  // Opening by path makes NFS revalidate the directory, which a kept handle would not.
+  TORC_ASSIGN(Descriptor handle, open_directory(directory, "list"));
+  return beneath::list(std::move(handle), directory);
+}
+
+Result<FileStatus> PosixDisk::status(const Path& path) {
+  struct stat st {};
+  TORC_ASSIGN(const Spot at, spot(path, "look at"));
+  if (::fstatat(at.at(), at.name.c_str(), &st, AT_SYMLINK_NOFOLLOW) < 0)
+    return failed("look at", path);
+  FileStatus out;
+  out.kind = S_ISREG(st.st_mode)   ? FileKind::regular
+             : S_ISDIR(st.st_mode) ? FileKind::directory
+                                   : FileKind::other;
+  out.size = {static_cast<std::uint64_t>(st.st_size)};
+  out.device = st.st_dev;
+  out.inode = st.st_ino;
+  // After the attributes are there it asks no server again.
+  struct statx more {};
+  if (::statx(at.at(), at.name.c_str(), AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, STATX_BTIME,
+              &more) == 0 &&
+      (more.stx_mask & STATX_BTIME) != 0)
+    out.born = more.stx_btime.tv_sec * 1'000'000'000 + more.stx_btime.tv_nsec;
+  return out;
+}
+
+MountTables PosixDisk::mount_tables() {
+  const auto text_of = [](const char* file) {
+    std::ifstream in(file);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  return {text_of("/proc/self/mountinfo"), text_of("/etc/fstab")};
+}
+
+Path PosixDisk::resolved(const Path& path) {
+  std::error_code failed;
+  Path out = std::filesystem::weakly_canonical(path, failed);
+  return failed ? path.lexically_normal() : out;
+}
+
+Result<std::uint64_t> PosixDisk::filesystem(const Path& path) {
+  struct statfs fs {};
+  if (uninterrupted([&] { return ::statfs(path.c_str(), &fs); }) < 0)
+    return failed("look at", path);
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(fs.f_type));
+}
+
+std::uint64_t PosixDisk::filesystem_id(const Path& path) {
+  struct statfs fs {};
+  if (uninterrupted([&] { return ::statfs(path.c_str(), &fs); }) < 0) return 0;
+  std::uint64_t id = 0;
+  static_assert(sizeof fs.f_fsid == sizeof id);
+  std::memcpy(&id, &fs.f_fsid, sizeof id);
+  return id;
+}
+
+Result<bool> PosixDisk::try_lock(FileHandle file) {
+  bool got = false;
+  TORC_TRY(lock_as(file, F_WRLCK, got));
+  return got;
+}
+
+Result<void> PosixDisk::unlock(FileHandle file) {
+  bool got = false;
+  return lock_as(file, F_UNLCK, got);
+}
+
+}  // namespace torc::store

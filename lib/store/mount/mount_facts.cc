@@ -1,0 +1,225 @@
+#include "lib/store/mount/mount_facts.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+
+namespace torc::store {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+constexpr seconds kUsualRetention{10};
+constexpr seconds kLongestNfsDirectory{60};  // acdirmax, where the mount names no other: nfs(5)
+constexpr long long kMostSeconds = 1'000'000;
+
+struct Known {
+  MountKind kind;
+  std::string_view name;
+  Learning learning;
+  nanoseconds listing_age;
+  nanoseconds beat_age;
+  nanoseconds retention;
+  seconds least_lease;
+  std::string_view lease_why;
+};
+
+// Ages: the longest that was seen, rounded up. NFS: a directory that is opened anew is asked for;
+// the rest of the retention is for time stamps of the server's clock. sshfs: its own caches of
+// directories and attributes, 20 s each. CephFS: a client that died in somebody's way keeps its
+// rights for the session timeout, 60 s where nobody set it.
+constexpr Known kKnown[] = {
+    {MountKind::local, "local", Learning::listing, {}, {}, kUsualRetention, {}, {}},
+    {MountKind::nfs, "nfs", Learning::listing, seconds(1), seconds(1), kUsualRetention, {}, {}},
+    {MountKind::lustre, "lustre", Learning::listing, {}, {}, kUsualRetention, {}, {}},
+    {MountKind::gpfs, "gpfs", Learning::listing, {}, {}, kUsualRetention, {}, {}},
+    {MountKind::beegfs,
+     "beegfs",
+     Learning::listing,
+     seconds(1),
+     seconds(1),
+     kUsualRetention,
+     {},
+     {}},
+    {MountKind::sshfs, "sshfs", Learning::both, seconds(25), seconds(21), seconds(60), {}, {}},
+    {MountKind::moosefs,
+     "moosefs",
+     Learning::listing,
+     seconds(1),
+     seconds(1),
+     kUsualRetention,
+     {},
+     {}},
+    {MountKind::glusterfs,
+     "glusterfs",
+     Learning::both,
+     seconds(1),
+     seconds(2),
+     seconds(15),
+     {},
+     {}},
+    {MountKind::cephfs, "cephfs", Learning::listing, seconds(1), seconds(5), seconds(15),
+     seconds(180),
+     "the session of a client that died ends only after 60 s, and holds up the others"},
+    {MountKind::fuse, "fuse", Learning::both, seconds(25), seconds(21), seconds(60), {}, {}},
+    {MountKind::unknown, "unknown", Learning::both, seconds(25), seconds(21), seconds(60), {}, {}},
+};
+
+const Known& known(MountKind kind) {
+  for (const Known& k : kKnown) {
+    if (k.kind == kind) return k;
+  }
+  return kKnown[std::size(kKnown) - 1];
+}
+
+// MooseFS is of type "fuse"; its client writes the '#' as an escape that proc escapes once more.
+bool is_moosefs(const Mount& mount) {
+  return mount.type == "fuse.mfs" || mount.type == "fuse.moosefs" ||
+         (mount.type == "fuse" &&
+          (mount.source.starts_with("mfs#") || mount.source.starts_with("mfs\\043")));
+}
+
+// Lustre, GPFS, BeeGFS, CephFS, NFS and MooseFS tell the numbers of their servers, GlusterFS makes
+// them from its own ids. sshfs counts what it has in its cache, so a directory gets another one
+// when it comes back to it.
+Inodes inodes_of(MountKind kind, const FilesystemType& type) {
+  switch (kind) {
+    case MountKind::local:
+      return type.name == "overlay" ? Inodes::unknown : Inodes::stable;
+    case MountKind::nfs:
+    case MountKind::lustre:
+    case MountKind::gpfs:
+    case MountKind::beegfs:
+    case MountKind::moosefs:
+    case MountKind::glusterfs:
+    case MountKind::cephfs:
+      return Inodes::stable;
+    case MountKind::sshfs:
+    case MountKind::fuse:
+    case MountKind::unknown:
+      return Inodes::unknown;
+  }
+  return Inodes::unknown;
+}
+
+std::optional<seconds> seconds_in(const Mount& mount, std::string_view option) {
+  const std::string text = mount.value(option);
+  long long value = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || parsed.ec != std::errc{} || value < 0 || value > kMostSeconds)
+    return std::nullopt;
+  return seconds(value);
+}
+
+// More than a listing is old, since there is also the way to it.
+void set_listing_age(nanoseconds age, MountFacts& out) {
+  out.listing_age = age;
+  out.retention = std::max<nanoseconds>(kUsualRetention, 2 * age);
+}
+
+// Opening a directory asks the server for it again (close-to-open), however long attributes are
+// kept; with nocto it does not.
+void apply_nfs_options(const Mount& mount, MountFacts& out) {
+  if (!mount.has("nocto") || mount.has("noac")) return;
+  const auto kept = seconds_in(mount, "acdirmax");
+  set_listing_age(kept.value_or(kLongestNfsDirectory), out);
+  out.shorter_age = "mount without nocto";
+}
+
+// Its options are mostly its own and not told by the mount table; where they are, they count.
+void apply_sshfs_options(const Mount& mount, MountFacts& out) {
+  if (mount.value("dir_cache") == "no" || mount.value("cache") == "no") {
+    set_listing_age(seconds(1), out);
+    return;
+  }
+  if (const auto kept = seconds_in(mount, "dcache_timeout"))
+    set_listing_age(*kept + seconds(5), out);
+  out.shorter_age = "mount with -o dir_cache=no";
+}
+
+}  // namespace
+
+MountKind mount_kind(const std::optional<Mount>& mount, std::uint64_t magic) {
+  if (mount) {
+    const std::string& type = mount->type;
+    if (type == "nfs" || type == "nfs4") return MountKind::nfs;
+    if (type == "lustre") return MountKind::lustre;
+    if (type == "gpfs") return MountKind::gpfs;
+    if (type == "beegfs" || type == "fhgfs") return MountKind::beegfs;
+    if (type == "fuse.sshfs") return MountKind::sshfs;
+    if (type == "fuse.glusterfs") return MountKind::glusterfs;
+    if (type == "ceph" || type == "fuse.ceph-fuse" || type == "fuse.ceph") return MountKind::cephfs;
+    if (is_moosefs(*mount)) return MountKind::moosefs;
+    if (type.starts_with("fuse") && type != "fuseblk") return MountKind::fuse;
+  }
+  const FilesystemType type = filesystem_type(magic);
+  if (type.sharing != Sharing::shared) return MountKind::local;
+  for (const Known& k : kKnown) {
+    if (k.name == type.name) return k.kind;  // of FUSE the magic number tells no more
+  }
+  return type.name == "ceph" ? MountKind::cephfs : MountKind::unknown;
+}
+
+MountFacts mount_facts(MountKind kind) {
+  const Known& k = known(kind);
+  return {
+      k.kind, k.learning, k.listing_age, k.beat_age, k.retention, k.least_lease, k.lease_why, {},
+      {},     {}};
+}
+
+// A kernel's own client asks the server when a file is opened. What a FUSE client does, its author
+// knows; all that are known take O_DIRECT for "ask".
+Caches beat_caches(MountKind kind) {
+  switch (kind) {
+    case MountKind::local:
+    case MountKind::nfs:
+    case MountKind::lustre:
+    case MountKind::gpfs:
+    case MountKind::beegfs:
+      return Caches::trust;
+    case MountKind::sshfs:
+    case MountKind::moosefs:
+    case MountKind::glusterfs:
+    case MountKind::cephfs:
+    case MountKind::fuse:
+    case MountKind::unknown:
+      return Caches::bypass;
+  }
+  return Caches::bypass;
+}
+
+std::string_view to_string(MountKind kind) {
+  return known(kind).name;
+}
+
+std::string_view to_string(Learning learning) {
+  switch (learning) {
+    case Learning::listing:
+      return "listing";
+    case Learning::next_number:
+      return "next-number";
+    case Learning::both:
+      return "both";
+  }
+  return "?";
+}
+
+MountFacts mount_facts(std::uint64_t magic, const std::optional<Mount>& mount) {
+  MountFacts out = mount_facts(mount_kind(mount, magic));
+  out.type = filesystem_type(magic);
+  out.inodes = inodes_of(out.kind, out.type);
+  if (!mount) return out;
+  if (out.kind == MountKind::nfs) apply_nfs_options(*mount, out);
+  if (out.kind == MountKind::sshfs) apply_sshfs_options(*mount, out);
+  return out;
+}
+
+MountFacts facts_of(Disk& disk, const Path& path) {
+  const Path real = disk.resolved(path);
+  const Result<std::uint64_t> magic = disk.filesystem(real);
+  return mount_facts(magic.ok() ? *magic : 0, mount_of(disk.mount_tables().mounted, real));
+}
+
+}  // namespace torc::store

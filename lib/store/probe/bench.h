@@ -1,0 +1,37 @@
+// What commits cost on a filesystem, beside the least that could make the same bytes durable:
+// `torc bench`. Each measurement runs until a moment and may be interrupted.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "lib/store/probe/probe.h"
+
+namespace torc::store {
+
+struct BenchSamples {
+  std::vector<std::chrono::nanoseconds> times;  // of each operation
+  std::chrono::nanoseconds elapsed{};           // from the first to the end of the last
+  // Of commits:
+  std::uint64_t conflicts = 0;  // times another host was first
+  std::uint64_t requests = 0;   // through Disk, by the commits alone
+  std::uint64_t modifying = 0;
+};
+
+// A record appended to an open file and fdatasync: the least.
+Result<BenchSamples> bench_append(const World& world, const Path& directory, BootTime until,
+                                  const Interrupted& interrupted);
+// A file made, synced and given its name, durably: what engine journal must do at least.
+Result<BenchSamples> bench_publish(const World& world, const Path& directory,
+                                   const PublishMethod& method, BootTime until,
+                                   const Interrupted& interrupted);
+
+// An empty store with records to change, as `directory`, which must not be there.
+Result<void> make_bench_store(const World& world, const Path& directory, Engine engine);
+// One worker's commits on it: a lease, a counter and two job records each, with the care that
+// workers take (checkpoints). Begins at `from`.
+Result<BenchSamples> bench_commits(const World& world, const Path& directory, BootTime from,
+                                   BootTime until, const Interrupted& interrupted);
+
+}  // namespace torc::store
