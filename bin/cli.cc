@@ -2,9 +2,12 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
+#include "bin/help/help_files.h"
+#include "lib/store/disk/disk.h"
 
 namespace torc::cli {
 namespace {
@@ -82,9 +85,32 @@ std::unique_ptr<CommandLine> make_command_line() {
   return line;
 }
 
+// Below `directory`, as they lie below PREFIX/share; prints their names.
+Result<void> write_help_files(const App& app, const std::string& directory) {
+  store::Disk& disk = app.world.disk;
+  const Path root = (app.directory / directory).lexically_normal();
+  for (const HelpFile& file : help_files(describe_command_line(), TORC_VERSION)) {
+    Path folder = root;
+    for (const Path& part : file.path.parent_path()) {
+      folder /= part;
+      const auto made = disk.make_directory(folder);
+      if (!made && made.error().kind != ErrorKind::exists) return made;
+    }
+    (void)disk.unlink(root / file.path);
+    TORC_TRY(store::write_file(disk, root / file.path, file.text, store::Durable::no));
+    say(app.out, "{}\n", file.path.string());
+  }
+  return {};
+}
+
 }  // namespace
 
 Exit run_command_line(const App& app, int argc, char** argv) {
+  // What the installation needs; not among what --help shows.
+  if (argc == 3 && std::string_view(argv[1]) == "--write-help-files") {
+    const auto written = write_help_files(app, argv[2]);
+    return written ? Exit::ok : report(app, written.error());
+  }
   const auto line = make_command_line();
   const auto asked = line->parse(argc, argv);
   if (!asked) return report(app, asked.error());
@@ -93,7 +119,7 @@ Exit run_command_line(const App& app, int argc, char** argv) {
   return Exit::ok;
 }
 
-std::vector<CommandHelp> describe_commands() {
+CommandHelp describe_command_line() {
   return make_command_line()->help();
 }
 

@@ -1,8 +1,6 @@
 // The command line: the table of commands, from which everything else is made that knows them all.
 #pragma once
 
-#include <vector>
-
 #include "bin/app.h"
 #include "bin/help/command_help.h"
 
@@ -11,7 +9,7 @@ namespace torc::cli {
 // Parses the command line and runs the command that it names.
 Exit run_command_line(const App& app, int argc, char** argv);
 
-// What there is to tell of each command, in the order of --help.
-[[nodiscard]] std::vector<CommandHelp> describe_commands();
+// What there is to tell of the program and each command, in the order of --help.
+[[nodiscard]] CommandHelp describe_command_line();
 
 }  // namespace torc::cli

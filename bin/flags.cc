@@ -64,6 +64,8 @@ FlagHelp describe(const CLI::Option& option) {
     help.names.push_back(type.starts_with('[') ? type : option.get_name(true));
   } else if (help.takes_value) {
     help.limits = between_marks(type, '[', ']');
+    if (const auto dash = help.limits.find(" - "); dash != std::string::npos)
+      help.limits.replace(dash, 3, " to ");
     help.value = type.substr(0, type.find_first_of(": "));
     if (help.value == "UINT" || help.value == "INT") help.value = "N";
   }
@@ -76,16 +78,15 @@ FlagHelp describe(const CLI::Option& option) {
   return help;
 }
 
-// `common`: the footer that says nothing of this command.
-CommandHelp describe(const CLI::App& command, const std::string& common, const std::string& above) {
+CommandHelp describe(const CLI::App& command, const std::string& above) {
   CommandHelp help;
   help.name = above + command.get_name();
   help.about = command.get_description();
   for (const CLI::Option* option : command.get_options())
     (option->get_positional() ? help.arguments : help.flags).push_back(describe(*option));
-  if (command.get_footer() != common) help.footer = command.get_footer();
+  help.footer = command.get_footer();
   for (const CLI::App* below : command.get_subcommands({}))
-    help.commands.push_back(describe(*below, common, help.name + " "));
+    help.commands.push_back(describe(*below, help.name + " "));
   return help;
 }
 
@@ -231,7 +232,7 @@ const Command* Command::typed(const std::vector<std::unique_ptr<Command>>& comma
 
 CommandLine::CommandLine(const std::string& about, const std::string& version,
                          const std::string& footer)
-    : app_(std::make_unique<CLI::App>(about, "torc")), common_footer_(footer) {
+    : app_(std::make_unique<CLI::App>(about, "torc")) {
   app_->set_version_flag("-V,--version", version);
   app_->footer(footer);
   app_->formatter(std::make_shared<HelpFormatter>());
@@ -262,12 +263,13 @@ Result<CommandLine::Asked> CommandLine::parse(int argc, char** argv) {
   return Asked{{}, Command::typed(commands_)->run_};
 }
 
-std::vector<CommandHelp> CommandLine::help() const {
-  std::vector<CommandHelp> commands;
+CommandHelp CommandLine::help() const {
+  CommandHelp help = describe(*app_, "");
+  help.commands.clear();  // their names are their own, without "torc"
   const CLI::App& app = *app_;
   for (const CLI::App* command : app.get_subcommands({}))
-    commands.push_back(describe(*command, common_footer_, ""));
-  return commands;
+    help.commands.push_back(describe(*command, ""));
+  return help;
 }
 
 }  // namespace torc::cli

@@ -1,5 +1,5 @@
 // How a command says what it takes. Of this one description come the parser, --help, the
-// completions, the man pages and the list in docs/user/commands.md. The library below, CLI11, is
+// completions, the man pages and what docs/user/commands.md lists. The library below, CLI11, is
 // included by flags.cc alone: it is made of headers, which would cost each command seconds to
 // compile.
 #pragma once
@@ -130,12 +130,11 @@ class CommandLine {
   };
   Result<Asked> parse(int argc, char** argv);
 
-  // All commands, in their order.
-  [[nodiscard]] std::vector<CommandHelp> help() const;
+  // Of the program, with all commands in their order.
+  [[nodiscard]] CommandHelp help() const;
 
  private:
   std::unique_ptr<CLI::App> app_;
-  std::string common_footer_;
   std::vector<std::unique_ptr<Command>> commands_;
 };
 

@@ -15,7 +15,7 @@ struct Options {
 };
 
 Exit run(const App& app, const Options& options) {
-  const auto script = completion_script(options.shell, describe_commands());
+  const auto script = completion_script(options.shell, describe_command_line().commands);
   if (!script) return report(app, script.error());
   say(app.out, "{}", *script);
   return Exit::ok;

@@ -1,5 +1,6 @@
-// What there is to tell of a command, as values: the completions, the man pages and the list in
-// docs/user/commands.md are made of it. Where it comes from: CommandLine::help() in bin/flags.h.
+// What there is to tell of a command, as values: the completions and the man pages are made of it,
+// and the list in docs/user/commands.md is held to it. It comes from CommandLine::help() in
+// bin/flags.h.
 #pragma once
 
 #include <string>
@@ -15,7 +16,7 @@ struct FlagHelp {
   std::vector<std::string> choices;  // of the value, where they are few
   std::string about;
   std::string value = {};          // what stands for the value: "TIME"
-  std::string limits = {};         // of a number: "1 - 256"
+  std::string limits = {};         // of a number: "1 to 256"
   std::string default_value = {};  // empty: none that is told
   bool required = false;
   std::vector<std::string> excludes = {};  // names
@@ -23,11 +24,11 @@ struct FlagHelp {
 };
 
 struct CommandHelp {
-  std::string name;  // "logs"; of one below it "logs export"
+  std::string name;  // "torc", "logs"; of one below that "logs export"
   std::string about;
   std::vector<FlagHelp> flags;
   std::vector<FlagHelp> arguments = {};
-  std::string footer = {};  // of its own; empty: none
+  std::string footer = {};  // what --help says below
   std::vector<CommandHelp> commands = {};
 };
 

@@ -88,4 +88,10 @@ Result<std::string> completion_script(std::string_view shell,
                "bash, zsh or fish"};
 }
 
+// zsh makes a function _torc of the file, which is called in place of what it is to define.
+std::string zsh_site_function(const std::vector<CommandHelp>& commands) {
+  return "#compdef torc\nautoload -U +X bashcompinit && bashcompinit\n" + for_bash(commands) +
+         "_bash_complete -o default -o bashdefault -F _torc\n";
+}
+
 }  // namespace torc::cli

@@ -15,4 +15,7 @@ namespace torc::cli {
 Result<std::string> completion_script(std::string_view shell,
                                       const std::vector<CommandHelp>& commands);
 
+// A file _torc for a directory of zsh's $fpath, where zsh finds it by itself.
+[[nodiscard]] std::string zsh_site_function(const std::vector<CommandHelp>& commands);
+
 }  // namespace torc::cli

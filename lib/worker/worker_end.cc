@@ -69,7 +69,9 @@ bool Session::is_idle() const {
 Result<void> Session::wait() {
   committer_->turn(clock_.boot_now());
   TORC_ASSIGN(exec::ProcessHost::Wakeup wakeup, host_.wait(wake_at()));
-  // First what this worker was told, then what became of its jobs: the one explains the other.
+  // What runs; then what this worker was told, and what became of its jobs: the one explains the
+  // other.
+  take_lane_news(wakeup);
   for (const int fd : wakeup.readable) {
     if (fd == signal_fd_) handle_signals();
     if (fd == share_.fd()) look_at_share();
@@ -78,7 +80,6 @@ Result<void> Session::wait() {
   // who kills them says so before.
   follow_lease();
   keep_samples(wakeup.samples);
-  take_lane_news(wakeup);
   for (const exec::Ended& ended : wakeup.ended) job_ended(ended);
   for (const int fd : wakeup.readable) {
     if (fd == committer_->fd()) {
@@ -105,8 +106,8 @@ void Session::check_time() {
   if (end_ == WorkerEnd::lease_lost) return;
   if (nothing_claimable_ && now >= next_poll_) nothing_claimable_ = false;
   if (stop_at_ && phase_ != Phase::stopping && now >= *stop_at_) {
-    if (!running_.empty())
-      notice(fmt::format("no time is left: stopping {} running job(s)", running_.size()));
+    if (!is_quiet())
+      notice(fmt::format("no time is left: stopping {} running job(s)", running_count()));
     stop_running(*drain_until_ - now, claim::EndCause::stopped);
   }
   if (ends_at_ && phase_ != Phase::stopping) {

@@ -147,6 +147,8 @@ class Session {
   [[nodiscard]] std::size_t running_in_lane() const;
   // Nothing runs, as far as is known, and nothing is about to.
   [[nodiscard]] bool is_quiet() const { return running_.empty() && armed_.empty(); }
+  // Precondition: recall() was called. What the host has just begun counts.
+  [[nodiscard]] std::size_t running_count() const { return running_.size() + armed_.size(); }
   // Claimed, and not known to run.
   [[nodiscard]] std::size_t waiting() const { return queue_.size() + armed_.size(); }
   // worker_node.cc

@@ -69,9 +69,9 @@ void Session::handle_signals() {
       case Asked::nothing:
         break;
       case Asked::to_drain:
-        if (!running_.empty() && phase_ != Phase::stopping)
+        if (!is_quiet() && phase_ != Phase::stopping)
           notice(fmt::format("finishing {} running job(s); press Ctrl-C again to stop them",
-                             running_.size()));
+                             running_count()));
         break;
       case Asked::to_end_in_time:
         end_in_time();
@@ -106,13 +106,20 @@ void Session::end_in_time() {
     host_.stop(exec::RunId{id}, left);
     ++told;
   }
-  if (running_.empty()) return;
+  for (const auto& [id, armed] : armed_) {
+    const PreparedJob& job = armed.job;
+    const bool endless = job.need.runtime > 0s && now + job.need.runtime > until;
+    if (job.checkpoint_exit_code == 0 && !endless) continue;
+    host_.stop(exec::RunId{id}, left);
+    ++told;
+  }
+  if (is_quiet()) return;
   std::string what;
   if (told > 0)
     what = fmt::format("{} job(s) have {} to save their work and end", told, show(left));
-  if (told < running_.size())
+  if (told < running_count())
     what += fmt::format("{}{} job(s) may go on for {}, and have {} more to end then",
-                        what.empty() ? "" : "; ", running_.size() - told, show(left - lead),
+                        what.empty() ? "" : "; ", running_count() - told, show(left - lead),
                         show(lead));
   notice(fmt::format("told to leave: {}; send SIGTERM again to stop them now", what));
 }
@@ -121,9 +128,9 @@ void Session::stop_now(int request) {
   nanoseconds lead = term_lead();
   if (request != SIGINT) lead = std::min(lead, kTermLead);
   if (drain_until_) lead = std::clamp(*drain_until_ - clock_.boot_now(), 0ns, lead);
-  if (!running_.empty())
+  if (!is_quiet())
     notice(fmt::format("stopping {} running job(s), which have {} to end; {} to kill them",
-                       running_.size(), show(lead), again(request)));
+                       running_count(), show(lead), again(request)));
   else if (!finishes_.empty())
     notice(fmt::format("{} result(s) are not reported yet: trying for {} more; {} to give them up",
                        finishes_.size(), show(kReportPatience), again(request)));
@@ -131,7 +138,7 @@ void Session::stop_now(int request) {
 }
 
 void Session::kill_now() {
-  if (!running_.empty()) notice(fmt::format("killing {} running job(s)", running_.size()));
+  if (!is_quiet()) notice(fmt::format("killing {} running job(s)", running_count()));
   for (const auto& [id, job] : running_) host_.kill(exec::RunId{id});
   for (const auto& [id, job] : armed_) host_.kill(exec::RunId{id});
   if (actions_ != nullptr) actions_->kill();
