@@ -491,21 +491,5 @@ TEST_F(Forged, more_actions_than_there_are_end_the_exchange) {
   EXPECT_FALSE(decode_action_tally(encode(actions)));
 }
 
-TEST_F(Forged, a_count_of_retries_takes_no_time) {
-  RetryRule rule;
-  rule.backoff = std::chrono::seconds(0);
-  EXPECT_EQ(backoff_of(rule, UINT32_MAX), std::chrono::seconds(0));
-  rule.backoff = std::chrono::seconds(-5);
-  EXPECT_EQ(backoff_of(rule, UINT32_MAX), std::chrono::seconds(0));
-}
-
-TEST_F(Forged, a_plan_of_more_jobs_than_a_workflow_can_have_is_not_written) {
-  store::MemoryState tx;
-  const auto written = write_plan(tx, plan_of({{kMaxJobs, 0}, {1, 0}}));
-  ASSERT_FALSE(written.ok());
-  EXPECT_EQ(written.error().kind, ErrorKind::invalid);
-  EXPECT_TRUE(write_plan(tx, plan_of({{kMaxJobs, 0}})).ok());
-}
-
 }  // namespace
 }  // namespace torc::claim

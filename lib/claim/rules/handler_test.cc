@@ -137,5 +137,13 @@ TEST(Handler, is_read_as_it_was_written) {
     EXPECT_FALSE(decode_handler(std::string_view(bytes).substr(0, n))) << n;
 }
 
+TEST(Handler, a_count_of_retries_takes_no_time) {
+  RetryRule rule;
+  rule.backoff = std::chrono::seconds(0);
+  EXPECT_EQ(backoff_of(rule, UINT32_MAX), std::chrono::seconds(0));
+  rule.backoff = std::chrono::seconds(-5);
+  EXPECT_EQ(backoff_of(rule, UINT32_MAX), std::chrono::seconds(0));
+}
+
 }  // namespace
 }  // namespace torc::claim

@@ -104,5 +104,13 @@ TEST(Plan, a_store_without_a_workflow_says_so) {
   EXPECT_EQ(read_workflow(tx).error().kind, ErrorKind::not_found);
 }
 
+TEST(Plan, of_more_jobs_than_a_workflow_can_have_is_not_written) {
+  store::MemoryState tx;
+  const auto written = write_plan(tx, plan_of({{kMaxJobs, 0}, {1, 0}}));
+  ASSERT_FALSE(written.ok());
+  EXPECT_EQ(written.error().kind, ErrorKind::invalid);
+  EXPECT_TRUE(write_plan(tx, plan_of({{kMaxJobs, 0}})).ok());
+}
+
 }  // namespace
 }  // namespace torc::claim
