@@ -133,6 +133,7 @@ std::vector<pid_t> Host::outside_group(RunKey key, const Run& run) const {
 void Host::end_everything() {
   for (int idle = 0; idle < 50;) {
     kill_all();
+    if (unsettled_) look_after_children();
     if (running() == 0 && strays_.empty()) return;
     epoll_event event{};
     if (epoll_wait(epoll_, &event, 1, 100) <= 0) ++idle;
