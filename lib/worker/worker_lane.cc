@@ -32,6 +32,8 @@ bool runs_script(const claim::Handler& handler) {
 bool Session::lane_pays() const {
   if (phase_ != Phase::working || end_ || is_starting() || runs_alone() || cpu_pool_) return false;
   if (lease_.paused() || lease_.fenced() || summary_.workflow.max_failures != 0) return false;
+  // A lane is not for more at a time; beside it nothing is started.
+  if (setup_.max_parallel_jobs.value_or(setup_.machine.cpus) > kDeepest) return false;
   const nanoseconds job_time = pace_.run_time();
   return job_time > 0ns && job_time <= kShort && clock_.boot_now() >= no_lane_before_ &&
          !share_.owes();
