@@ -11,7 +11,7 @@
 #include "lib/claim/rules/offer.h"
 #include "lib/claim/rules/pace.h"
 #include "lib/claim/rules/request.h"
-#include "lib/worker/lease_keeper.h"
+#include "lib/worker/lease/lease_keeper.h"
 
 namespace torc::bench {
 

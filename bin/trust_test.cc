@@ -1,6 +1,6 @@
 #include "bin/trust.h"
 
-#include "lib/worker/session_fixture.h"
+#include "lib/worker/loop/session_fixture.h"
 
 namespace torc::cli {
 namespace {

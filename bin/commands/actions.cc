@@ -22,7 +22,7 @@
 #include "lib/report/job_output.h"
 #include "lib/report/job_view.h"
 #include "lib/worker/action_runner.h"
-#include "lib/worker/worker_setup.h"
+#include "lib/worker/setup/worker_setup.h"
 #include "lib/workflow/plan_actions.h"
 
 namespace torc::cli {

@@ -19,8 +19,8 @@
 #include "lib/base/quote.h"
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
-#include "lib/worker/job_command.h"
-#include "lib/worker/worker_setup.h"
+#include "lib/worker/jobs/job_command.h"
+#include "lib/worker/setup/worker_setup.h"
 
 namespace torc::cli {
 namespace {

@@ -23,7 +23,7 @@
 #include "lib/claim/tables/tables.h"
 #include "lib/report/job_view.h"
 #include "lib/store/journal/chain.h"
-#include "lib/worker/worker_setup.h"
+#include "lib/worker/setup/worker_setup.h"
 #include "lib/workflow/workflow_plan.h"
 
 namespace torc::cli {

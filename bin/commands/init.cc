@@ -13,7 +13,7 @@
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/report/job_view.h"
-#include "lib/worker/worker_setup.h"
+#include "lib/worker/setup/worker_setup.h"
 #include "lib/workflow/make_store.h"
 #include "lib/workflow/sharing.h"
 

@@ -22,8 +22,8 @@
 #include "lib/claim/transactions/add.h"
 #include "lib/report/job_view.h"
 #include "lib/report/quota_view.h"
-#include "lib/worker/job_command.h"
-#include "lib/worker/worker_setup.h"
+#include "lib/worker/jobs/job_command.h"
+#include "lib/worker/setup/worker_setup.h"
 
 namespace torc::cli {
 namespace {

@@ -18,7 +18,7 @@
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/report/job_view.h"
-#include "lib/worker/worker_setup.h"
+#include "lib/worker/setup/worker_setup.h"
 
 namespace torc::cli {
 namespace {

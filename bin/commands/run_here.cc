@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "lib/worker/lives.h"
+#include "lib/worker/loop/lives.h"
 #include "lib/workflow/make_store.h"
 
 namespace torc::cli {

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "bin/app.h"
-#include "lib/worker/worker.h"
+#include "lib/worker/loop/worker.h"
 
 namespace torc::cli {
 

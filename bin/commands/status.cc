@@ -24,7 +24,7 @@
 #include "lib/claim/tables/state.h"
 #include "lib/report/job_view.h"
 #include "lib/report/quota_view.h"
-#include "lib/worker/worker_setup.h"
+#include "lib/worker/setup/worker_setup.h"
 
 namespace torc::cli {
 namespace {

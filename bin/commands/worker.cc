@@ -17,9 +17,9 @@
 #include "lib/claim/queries/queries.h"
 #include "lib/report/job_view.h"
 #include "lib/spec/text/diagnostic.h"
-#include "lib/worker/lives.h"
-#include "lib/worker/worker.h"
-#include "lib/worker/worker_setup.h"
+#include "lib/worker/loop/lives.h"
+#include "lib/worker/loop/worker.h"
+#include "lib/worker/setup/worker_setup.h"
 #include "lib/workflow/make_store.h"
 
 namespace torc::cli {

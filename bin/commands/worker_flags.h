@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bin/flags.h"
-#include "lib/worker/worker_setup.h"
+#include "lib/worker/setup/worker_setup.h"
 
 namespace torc::cli {
 

@@ -5,7 +5,7 @@
 
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/workers.h"
-#include "lib/worker/outcome_text.h"
+#include "lib/worker/text/outcome_text.h"
 
 namespace torc::report {
 namespace {

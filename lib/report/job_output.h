@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lib/exec/output/packed_reader.h"
-#include "lib/worker/job_command.h"
+#include "lib/worker/jobs/job_command.h"
 
 namespace torc::report {
 

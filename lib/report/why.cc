@@ -16,7 +16,7 @@
 #include "lib/report/quota_view.h"
 #include "lib/report/why_remedy.h"
 #include "lib/report/why_worker.h"
-#include "lib/worker/worker_setup.h"
+#include "lib/worker/setup/worker_setup.h"
 #include "lib/workflow/living.h"
 
 namespace torc::report {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/worker/session_fixture.h"
+#include "lib/worker/loop/session_fixture.h"
 
 namespace torc::report {
 namespace {

@@ -13,7 +13,7 @@
 #include "lib/exec/node/node_ledger.h"
 #include "lib/exec/node/node_member.h"
 #include "lib/report/why_remedy.h"
-#include "lib/worker/node_holders.h"
+#include "lib/worker/text/node_holders.h"
 #include "lib/workflow/living.h"
 
 namespace torc::report {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "lib/base/quote.h"
-#include "lib/worker/worker_setup.h"
+#include "lib/worker/setup/worker_setup.h"
 
 namespace torc::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "bin/app.h"
 #include "bin/commands/progress.h"
 #include "lib/report/job_output.h"
-#include "lib/worker/worker.h"
+#include "lib/worker/loop/worker.h"
 
 namespace torc::cli {
 

@@ -17,7 +17,7 @@
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/transactions/add.h"
 #include "lib/claim/transactions/live.h"
-#include "lib/worker/worker_setup.h"
+#include "lib/worker/setup/worker_setup.h"
 #include "lib/workflow/addition.h"
 #include "lib/workflow/make_store.h"
 #include "lib/workflow/sharing.h"

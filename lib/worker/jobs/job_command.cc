@@ -1,0 +1,215 @@
+#include "lib/worker/jobs/job_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/base/beneath.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/tables/origin.h"
+#include "lib/claim/transactions/add.h"
+#include "lib/exec/machine/gpus.h"
+
+namespace torc::worker {
+namespace {
+
+// Later entries win: env must not hold a name twice, since programs differ in which one they see.
+void set(std::vector<std::string>& env, std::string_view name, std::string_view value) {
+  for (std::string& entry : env) {
+    if (entry.size() > name.size() && entry[name.size()] == '=' && entry.starts_with(name)) {
+      entry = fmt::format("{}={}", name, value);
+      return;
+    }
+  }
+  env.push_back(fmt::format("{}={}", name, value));
+}
+
+// What the workflow sets it means within a job's own share; what this process was started with
+// numbers other GPUs, or those of another maker.
+std::shared_ptr<const std::vector<std::string>> without_gpus(const std::vector<std::string>& env,
+                                                             const spec::Environment& of_workflow) {
+  std::vector<std::string> left;
+  for (const std::string& entry : env) {
+    const std::string name = entry.substr(0, entry.find('='));
+    const bool meant = std::any_of(of_workflow.begin(), of_workflow.end(),
+                                   [&](const auto& set) { return set.first == name; });
+    if (meant || !exec::is_gpu_variable(name)) left.push_back(entry);
+  }
+  return std::make_shared<const std::vector<std::string>>(std::move(left));
+}
+
+}  // namespace
+
+Path default_output_dir(const Path& store) {
+  return store / "logs" / "jobs";
+}
+
+exec::OutputRoot output_root(const Path& store, const Path& output_dir, mode_t umask) {
+  if (beneath::name_below(store, output_dir).empty()) return exec::OutputRoot(output_dir, umask);
+  return exec::OutputRoot(store);
+}
+
+namespace {
+
+std::string output_stem(const std::string& output_dir, JobId id, std::uint32_t attempt) {
+  return fmt::format("{}/{:06}/{}.{}", output_dir, raw(id) / 1000, raw(id), attempt);
+}
+
+}  // namespace
+
+Path recovery_file(const Path& output_dir, JobId id, std::uint32_t attempt) {
+  return output_stem(output_dir, id, attempt) + ".recovery";
+}
+
+OutputFiles output_files(const std::string& output_dir, JobId id, std::uint32_t attempt,
+                         spec::StdioMode mode) {
+  if (mode == spec::StdioMode::none || mode == spec::StdioMode::packed) return {};
+  const std::string stem = output_stem(output_dir, id, attempt);
+  switch (mode) {
+    case spec::StdioMode::separate:
+      return {stem + ".out", stem + ".err"};
+    case spec::StdioMode::combined:
+      return {stem + ".out", stem + ".out"};
+    case spec::StdioMode::no_stdout:
+      return {"", stem + ".err"};
+    case spec::StdioMode::no_stderr:
+      return {stem + ".out", ""};
+    case spec::StdioMode::none:
+    case spec::StdioMode::packed:
+      break;
+  }
+  return {};
+}
+
+Path action_file(const Path& output_dir, std::uint32_t action, std::uint32_t nth,
+                 claim::WorkerEpoch of) {
+  return output_dir / "actions" /
+         (claim::raw(of) == 0 ? fmt::format("{}.{}.log", action, nth)
+                              : fmt::format("{}.worker{}.log", action, claim::raw(of)));
+}
+
+std::vector<std::string> worker_marks(const std::string& workflow_id, claim::WorkerEpoch self) {
+  return {fmt::format("TORC_WORKFLOW_ID={}", workflow_id),
+          fmt::format("TORC_WORKER={}", claim::raw(self))};
+}
+
+JobPreparer::JobPreparer(Path store, std::string workflow_id, workflow::WorkflowSettings settings,
+                         Path output_dir, char** environment, const exec::Machine& machine,
+                         claim::WorkerEpoch self)
+    : store_(std::move(store)),
+      settings_(std::move(settings)),
+      output_dir_(std::move(output_dir)),
+      worker_memory_(machine.memory) {
+  std::vector<std::string> base;
+  for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    // A worker that was itself started by a torc job must not pass that job's identity on.
+    if (text.starts_with("TORC_")) continue;
+    base.emplace_back(text);
+  }
+  for (const auto& [name, value] : settings_.run.env) set(base, name, value);
+  user_sets_omp_ = std::any_of(base.begin(), base.end(), [](const std::string& e) {
+    return e.starts_with("OMP_NUM_THREADS=");
+  });
+  base.push_back(fmt::format("TORC_STORE={}", store_.string()));
+  base.push_back(fmt::format("TORC_WORKFLOW_NAME={}", settings_.run.name));
+  for (std::string& mark : worker_marks(workflow_id, self)) base.push_back(std::move(mark));
+  base.push_back(fmt::format("TORC_OUTPUT_DIR={}", output_dir_.string()));
+  base_env_ = std::make_shared<const std::vector<std::string>>(std::move(base));
+  jobs_env_ =
+      machine.gpu_variable.empty() ? base_env_ : without_gpus(*base_env_, settings_.run.env);
+}
+
+exec::Command JobPreparer::plain_command(std::string line) const {
+  exec::Command command;
+  command.line = std::move(line);
+  command.common_env = base_env_;
+  command.directory = settings_.directory;
+  command.termination_signal = settings_.run.execution.termination_signal;
+  command.termination_lead = settings_.run.execution.sigterm_lead;
+  return command;
+}
+
+std::optional<PreparedJob> JobPreparer::prepare(workflow::RecipeBook& book,
+                                                const claim::Reader& reader,
+                                                const claim::Grant& grant) const {
+  const auto page = book.find(reader, grant.token.job);
+  if (!page) return std::nullopt;
+  const std::uint64_t index = raw(grant.token.job) - raw(page->job_template.first);
+  spec::RenderedJob job = page->recipe.render(index);
+  PreparedJob prepared;
+  prepared.grant = grant;
+  prepared.need = claim::read_class(reader, grant.job_class).need;
+  prepared.name = job.name;
+  prepared.stdio = job.stdio;
+  prepared.checkpoint_exit_code = job.checkpoint_exit_code;
+  if (grant.alone) {
+    const auto of = claim::read_template(reader, grant.token.job);
+    prepared.crash_limit = of && of->crash_limit != 0 ? of->crash_limit : kCrashLimit;
+  }
+  if (page->handler) {
+    prepared.handler = page->handler;
+    const auto record = claim::read_job(reader, grant.token.job);
+    if (record) prepared.retries = claim::read_retries(reader, grant.token.job, *record);
+    // Where this worker itself has more, nobody needs to look for one that has.
+    const bool has_more =
+        prepared.handler->memory_ceiling == ByteCount{} && prepared.need.memory < worker_memory_;
+    const Result<ByteCount> ceiling =
+        has_more ? worker_memory_ : claim::memory_ceiling(reader, *prepared.handler);
+    if (!ceiling) return std::nullopt;
+    prepared.memory_ceiling = *ceiling;
+  }
+  prepared.declared.inputs = std::move(job.input_files);
+  prepared.declared.outputs = std::move(job.output_files);
+  for (const std::string& name : job.input_user_data) {
+    const auto datum = claim::read_user_datum(reader, name);
+    const bool there = datum.ok() && datum->has_value();
+    prepared.declared.seen.user_data.push_back(there ? claim::user_data_mark((*datum)->value) : 0);
+  }
+  prepared.files = output_files(output_dir_, grant.token.job, grant.token.attempt, job.stdio.mode);
+
+  const spec::ExecutionConfig& execution = settings_.run.execution;
+  exec::Command& command = prepared.command;
+  command.line = std::move(job.command);
+  command.directory = settings_.directory;
+  command.stdout_path = prepared.files.out;
+  command.stderr_path = prepared.files.err;
+  command.termination_signal = execution.termination_signal;
+  command.termination_lead = execution.sigterm_lead;
+  if (settings_.run.monitor.time_series) command.sample_every = settings_.run.monitor.interval;
+  if (execution.limit_resources) {
+    command.time_limit = prepared.need.runtime;
+    // No program fits into what is counted for a job that declares none.
+    if (prepared.need.memory > spec::ResourceRequirements{}.memory)
+      command.memory_limit = prepared.need.memory;
+  }
+  command.common_env = jobs_env_;
+  command.env.reserve(job.env.size() + 13);
+  bool omp = user_sets_omp_;
+  for (const auto& [name, value] : job.env) {
+    set(command.env, name, value);
+    omp = omp || name == "OMP_NUM_THREADS";
+  }
+  const std::uint64_t id = raw(grant.token.job);
+  auto& env = command.env;
+  env.push_back(fmt::format("TORC_JOB_ID={}", id));
+  env.push_back(fmt::format("TORC_JOB_NAME={}", job.name));
+  env.push_back(fmt::format("TORC_ATTEMPT_ID={}", grant.token.attempt));
+  env.push_back(fmt::format("TORC_CLAIM_ID={}", grant.token.claim));
+  env.push_back(fmt::format("TORC_ATTEMPT_DIR={}/{:06}/{}.{}.d", output_dir_.string(), id / 1000,
+                            id, grant.token.attempt));
+  env.push_back(fmt::format("TORC_NUM_CPUS={}", prepared.need.cpus));
+  env.push_back(fmt::format("TORC_NUM_GPUS={}", prepared.need.gpus));
+  env.push_back(fmt::format("TORC_MEMORY_BYTES={}", prepared.need.memory.value));
+  const auto known = claim::read_origin(reader, grant.token.job);
+  if (!known.ok()) return std::nullopt;
+  const std::optional<claim::Origin>& origin = *known;
+  env.push_back(fmt::format("TORC_ITERATION={}", (origin ? origin->depth : 0) + 1));
+  if (origin && !origin->state.empty())
+    env.push_back(fmt::format("TORC_SPAWN_STATE={}", origin->state));
+  if (!omp) env.push_back(fmt::format("OMP_NUM_THREADS={}", prepared.need.cpus));
+  return prepared;
+}
+
+}  // namespace torc::worker

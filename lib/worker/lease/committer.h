@@ -1,0 +1,137 @@
+// The thread that owns a worker's store: it commits what the worker has to say while the worker
+// goes on starting and ending jobs, and keeps the lease. A filesystem that hangs stops this thread
+// only.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "lib/claim/rules/job.h"
+#include "lib/claim/rules/request.h"
+#include "lib/claim/rules/worker.h"
+#include "lib/exec/process/watched_lease.h"
+#include "lib/store/engine/store.h"
+#include "lib/worker/jobs/job_command.h"
+#include "lib/worker/lease/lease_keeper.h"
+#include "lib/workflow/context.h"
+
+namespace torc::worker {
+
+struct CommitReply {
+  // fenced, unknown: the lease is lost, nothing of this worker counts any more. no_space, busy, io:
+  // surely not committed; the exchange is to be sent again.
+  std::optional<Error> error;
+  claim::Answer answer;
+  std::vector<PreparedJob> jobs;  // the grants, in the order in which they should start
+  std::vector<claim::Refused> refused;
+  store::Commit commit;
+  std::uint64_t newest = 0;  // commit of anybody that was seen
+  bool ended_pause = false;  // the lease was paused, and is held again for this commit
+};
+
+class Committer {
+ public:
+  // Takes the store over; `self` was registered in it by a commit that began at `registered`. Says
+  // every renewal to `lease` too. Starts the thread.
+  Committer(const workflow::Context& context, std::unique_ptr<store::Store> store,
+            claim::WorkerEpoch self, claim::WorkerInfo info, BootTime registered,
+            const JobPreparer& preparer, slurm::RunProgram run_program, exec::WatchedLease& lease);
+  // Ends the thread; a commit under way is waited for.
+  ~Committer();
+  Committer(const Committer&) = delete;
+  Committer& operator=(const Committer&) = delete;
+
+  // Precondition: !busy().
+  void submit(claim::Exchange exchange);
+  [[nodiscard]] bool busy() const { return busy_; }
+
+  // Asks the store whether the paused lease still stands, by a commit that renews it; when it does,
+  // it is held again. One attempt; what comes of it is seen at the lease, and by lost(). A commit
+  // that was begun before the pause says nothing.
+  void ask();
+  [[nodiscard]] bool asking() const { return asking_; }
+  // The main thread starts a command, or has done so. It waits for the new process to execute its
+  // program, which is stopped with all others in a pause; then this thread asks by itself. Of each
+  // start only until the lease stands again once: one that hangs must not keep it for ever.
+  void starting(bool yes) { start_ = yes ? ++starts_ : 0; }
+  // Ends asking() when the attempt is over: fd() is readable then. Why it came to nothing, if it
+  // did and that may pass.
+  std::optional<Error> take_no_answer();
+
+  // Readable when a reply is there, another process changed the store, or the lease was lost.
+  [[nodiscard]] int fd() const { return notify_fd_; }
+  void clear_fd();
+  // The reply to the exchange submitted; nullopt: not yet.
+  std::optional<CommitReply> take_reply();
+  // Somebody else may have committed since the last call.
+  bool take_changed() { return changed_.exchange(false); }
+  // What was canceled while this worker held it, when it had nothing to say itself: noticed within
+  // a second of a commit on this node, whatever it last asked for, and with every tick of the
+  // lease.
+  std::vector<claim::ClaimToken> take_revoked();
+  // Set once when the lease was lost outside of an exchange.
+  std::optional<Error> lost();
+  // The main thread turned its loop at `now`. Without it for long, no beat claims that this worker
+  // lives.
+  void turn(BootTime now) { main_turned_ = now.count(); }
+  // The moment (boot time) from which the lease that was asked for counts: the newest sure renewal,
+  // later where that said more, as in a crowd.
+  [[nodiscard]] BootTime last_confirmed() const { return BootTime(last_confirmed_.load()); }
+
+  // Ends the thread and gives the store back: for the last commits of the worker.
+  std::unique_ptr<store::Store> stop();
+
+ private:
+  void serve();
+  enum class Purpose : std::uint8_t { exchange, renewal };
+  CommitReply process(claim::Exchange exchange, Purpose purpose);
+  void renew_paused();
+  [[nodiscard]] bool may_ask() const;
+  void confirm();
+  void keep_lease(const Result<void>& outcome);
+  void notify();
+  void look(bool idle);  // at what others of this node may have committed
+  bool others_committed();
+  void look_for_revoked();
+
+  const workflow::Context& context_;
+  store::World world_;
+  std::unique_ptr<store::Store> store_;
+  claim::WorkerEpoch self_;
+  const JobPreparer& preparer_;
+  exec::WatchedLease& lease_;
+  std::chrono::nanoseconds fencing_limit_;
+  std::chrono::nanoseconds patience_{};  // with a main thread that does not turn
+  LeaseKeeper keeper_;
+  workflow::RecipeBook book_;
+  BootTime last_commit_{};
+  std::uint64_t seen_sequence_ = 0;
+  int notify_fd_ = -1;
+  int request_fd_ = -1;
+  bool busy_ = false;
+  bool asking_ = false;
+  std::uint64_t starts_ = 0;      // main thread
+  std::uint64_t renewed_in_ = 0;  // this thread: the start in which it renewed the lease by itself
+
+  std::mutex mutex_;  // guards the next six
+  bool answered_ = false;
+  std::optional<Error> no_answer_;
+  std::optional<claim::Exchange> request_;
+  std::optional<CommitReply> reply_;
+  std::optional<Error> lost_;
+  std::vector<claim::ClaimToken> revoked_;
+
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> asked_{false};
+  std::atomic<std::uint64_t> start_{0};  // the number of the one under way; 0: none
+  std::atomic<bool> changed_{false};
+  std::atomic<std::int64_t> last_confirmed_{0};
+  std::atomic<std::int64_t> main_turned_{0};
+  std::thread thread_;
+};
+
+}  // namespace torc::worker

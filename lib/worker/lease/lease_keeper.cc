@@ -1,0 +1,369 @@
+#include "lib/worker/lease/lease_keeper.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/transactions/membership.h"
+#include "lib/exec/process/kill_tree.h"
+#include "lib/worker/jobs/job_command.h"
+#include "lib/workflow/living.h"
+
+namespace torc::worker {
+namespace {
+
+// One squeue a minute for each worker that has a suspect, at most: slurmctld serves the whole site.
+constexpr auto kSlurmInterval = std::chrono::seconds(60);
+
+// 0: not known.
+WallTime written_at(const Path& file) {
+  struct stat s {};
+  if (stat(file.c_str(), &s) != 0) return {};
+  return std::chrono::seconds(s.st_mtim.tv_sec) +
+         std::chrono::duration_cast<WallTime>(std::chrono::nanoseconds(s.st_mtim.tv_nsec));
+}
+
+// Descriptors that are left to everything else that a worker does.
+constexpr rlim_t kSpareDescriptors = 64;
+
+// -1: not to be had, or needed for something else. Says nothing of the process.
+int open_pidfd(std::uint64_t pid) {
+  const int fd = static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0U));
+  rlimit most{};
+  // The lowest free number is taken, so a high one means that there are few left.
+  const bool scarce = fd >= 0 && getrlimit(RLIMIT_NOFILE, &most) == 0 &&
+                      static_cast<rlim_t>(fd) + kSpareDescriptors >= most.rlim_cur;
+  if (!scarce) return fd;
+  close(fd);
+  return -1;
+}
+
+bool is_over(slurm::AllocationState state) {
+  return state == slurm::AllocationState::ended || state == slurm::AllocationState::cut_off;
+}
+
+slurm::Allocation allocation_of(const claim::WorkerInfo& info) {
+  return {info.cluster, info.allocation, info.allocation_start};
+}
+
+}  // namespace
+
+LeaseKeeper::LeaseKeeper(store::World world, store::Store& store, claim::WorkerEpoch self,
+                         claim::WorkerInfo info, BootTime registered, slurm::RunProgram run_program,
+                         store::MountFacts facts)
+    : world_(std::move(world)),
+      store_(store),
+      self_(self),
+      info_(std::move(info)),
+      facts_(facts),
+      own_beats_(claim::beat_place(claim::Worker{self, info_})),
+      inquiry_(std::move(run_program)),
+      next_tick_(world_.clock.boot_now()),
+      fenced_at_(registered + claim::fencing_limit(info_.lease_ttl)),
+      said_(info_.lease_ttl) {}
+
+LeaseKeeper::~LeaseKeeper() {
+  for (const Neighbour& n : neighbours_) close(n.fd);
+}
+
+std::chrono::nanoseconds LeaseKeeper::interval() const {
+  return claim::beat_of(said_, info_.lease_ttl, info_.lease_beat);
+}
+
+std::chrono::seconds LeaseKeeper::ttl(BootTime now) const {
+  return claim::promised_ttl(claim::lease_ttl(info_.lease_ttl, living_, info_.lease_beat),
+                             fenced_at_, now);
+}
+
+void LeaseKeeper::renewed(BootTime at, std::uint64_t living) {
+  said_ = ttl(at);
+  fenced_at_ = std::max(fenced_at_, at + claim::fencing_limit(said_));
+  living_ = living;
+}
+
+Result<void> LeaseKeeper::tick(BootTime last_commit, Beat beat_now) {
+  const BootTime now = world_.clock.boot_now();
+  // +-20 %: a thousand workers started together must not beat together.
+  const double jitter = 0.8 + 0.4 * static_cast<double>(world_.entropy.next() >> 11) * 0x1p-53;
+  const auto tick_in = [&] {
+    return std::chrono::nanoseconds(
+        static_cast<std::int64_t>(static_cast<double>(interval().count()) * jitter));
+  };
+  next_tick_ = now + tick_in();
+  beaten_before_ = written_at(store::beat_path(store_.state_directory(), own_beats_));
+  bool beaten = false;
+  if (beat_now == Beat::yes) {
+    TORC_ASSIGN(beaten, beat(last_commit, now));
+  }
+  const BootTime asked = world_.clock.boot_now();
+  const Result<Surroundings> seen = look_around();
+  if (!seen.ok()) {
+    // Whoever ended this worker's lease took its file away; a late beat made it anew.
+    if (seen.error().kind == ErrorKind::fenced)
+      (void)store::remove_beats(world_, store_.state_directory(), own_beats_, false);
+    return seen.error();
+  }
+  const Surroundings& around = *seen;
+  // Whatever goes wrong with the others from here on, this worker's own lease stands.
+  if (beaten) renewed(now, around.crowd.workers);
+  living_ = around.crowd.workers;
+  TORC_TRY(around.others);
+  watch_neighbours(around.neighbours);
+  return observe(around.successors, asked);
+}
+
+// Not when a commit said the same lately.
+Result<bool> LeaseKeeper::beat(BootTime last_commit, BootTime now) {
+  const std::chrono::seconds asked = ttl(now);
+  if (last_commit + interval() >= now) return false;
+  TORC_TRY(store::write_beat(world_, store_.state_directory(), own_beats_,
+                             {++beat_counter_, asked, known_}));
+  return true;
+}
+
+// What cannot be read of them takes nothing from this worker's own lease.
+Result<void> LeaseKeeper::look_at_others(const claim::Reader& reader, std::size_t watched,
+                                         Surroundings& around) const {
+  const auto add = [&](std::vector<claim::Worker>& to, claim::WorkerEpoch epoch) -> Result<void> {
+    TORC_ASSIGN(auto worker, claim::find_worker(reader, epoch));
+    if (worker) to.push_back(*std::move(worker));
+    return {};
+  };
+  TORC_ASSIGN(const auto here, claim::workers_on(reader, info_.host));
+  for (const auto epoch : here) TORC_TRY(add(around.neighbours, epoch));
+  TORC_ASSIGN(const auto next, claim::successors(reader, self_, watched));
+  for (const auto epoch : next) TORC_TRY(add(around.successors, epoch));
+  return {};
+}
+
+// Read from the newest state; fenced when this worker is not among the living.
+Result<LeaseKeeper::Surroundings> LeaseKeeper::look_around() {
+  Surroundings around;
+  bool alive = false;
+  const std::size_t watched = watch_.wanted(interval());
+  TORC_TRY(store_.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    around = {};
+    known_ = reader.sequence();
+    TORC_ASSIGN(around.crowd, claim::read_crowd(reader));
+    TORC_ASSIGN(const auto self, claim::find_worker(reader, self_));
+    alive = self && self->status == claim::WorkerStatus::living && !self->barred;
+    around.others = look_at_others(reader, watched, around);
+    return {};
+  }));
+  if (!alive) {
+    return Error{ErrorKind::fenced,
+                 fmt::format("the lease of this worker ({}) was ended by another one", raw(self_)),
+                 "its jobs were handed on; it must stop what it runs"};
+  }
+  return around;
+}
+
+bool LeaseKeeper::is_neighbour(const claim::WorkerInfo& info) const {
+  return workflow::is_here(info, info_.host, {info_.boot_id, info_.pid_namespace}) &&
+         !info.user.empty() && info.user == info_.user;
+}
+
+bool LeaseKeeper::is_earlier_life(const claim::WorkerInfo& info) const {
+  return is_neighbour(info) && info.pid == info_.pid && info.pid_start == info_.pid_start &&
+         info.pid_start != 0;
+}
+
+void LeaseKeeper::watch_neighbours(const std::vector<claim::Worker>& neighbours) {
+  std::erase_if(neighbours_, [&](const Neighbour& n) {
+    const bool gone = std::none_of(neighbours.begin(), neighbours.end(),
+                                   [&](const claim::Worker& w) { return w.epoch == n.epoch; });
+    if (gone) close(n.fd);
+    return gone;
+  });
+  const WallTime now = world_.clock.wall_now();
+  for (const claim::Worker& worker : neighbours) {
+    const claim::WorkerInfo& info = worker.info;
+    if (worker.epoch == self_ || !is_neighbour(info)) continue;
+    if (std::any_of(neighbours_.begin(), neighbours_.end(),
+                    [&](const Neighbour& n) { return n.epoch == worker.epoch; })) {
+      continue;
+    }
+    if (is_earlier_life(info)) {
+      // An earlier life of this very process: its jobs were killed when it lost its lease. They
+      // have not taken it with them, so that does not count against them. What left their sessions
+      // or waits for a disk may not have ended with them.
+      if (nothing_is_left_of(worker)) {
+        (void)expire(worker, std::nullopt, claim::EndCause::lease_lost, last_sign(worker, now),
+                     claim::Charge::no);
+      }
+      continue;
+    }
+    const int fd = open_pidfd(info.pid);
+    // The pid may be another process by now: only the start time proves who it is.
+    const exec::Presence presence = exec::presence_of({info.pid, info.pid_start});
+    if (presence == exec::Presence::here && fd >= 0) {
+      neighbours_.push_back({worker.epoch, fd});
+      continue;
+    }
+    if (fd >= 0) close(fd);
+    // A failure is repeated at the next tick. Of whom nothing is known the lease decides.
+    if (presence == exec::Presence::gone) (void)expire_dead(worker, last_sign(worker, now));
+  }
+}
+
+std::vector<int> LeaseKeeper::neighbour_fds() const {
+  std::vector<int> fds;
+  for (const Neighbour& n : neighbours_) fds.push_back(n.fd);
+  return fds;
+}
+
+Result<void> LeaseKeeper::neighbour_died(int fd) {
+  const auto it = std::find_if(neighbours_.begin(), neighbours_.end(),
+                               [&](const Neighbour& n) { return n.fd == fd; });
+  if (it == neighbours_.end()) return {};
+  const claim::WorkerEpoch epoch = it->epoch;
+  close(it->fd);
+  neighbours_.erase(it);
+  std::optional<claim::Worker> worker;
+  TORC_TRY(store_.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(worker, claim::find_worker(reader, epoch));
+    return {};
+  }));
+  if (!worker || worker->status != claim::WorkerStatus::living) return {};
+  // Its process was there until just now.
+  return expire_dead(*worker, world_.clock.wall_now());
+}
+
+// Its process on this node has gone. Its watchdog ends what it leaves, unless both were killed:
+// what they left then must not run beside the next attempt. What cannot be ended here, or not be
+// looked for, keeps its jobs until the lease has run out. Three steps, each of which another worker
+// may go on with: it is barred, so that nothing it says counts from here on; then what it left is
+// ended; only then are its jobs given to others.
+Result<void> LeaseKeeper::expire_dead(const claim::Worker& worker, WallTime alive_at) {
+  TORC_ASSIGN(const bool barred, bar(worker));
+  if (!barred) return {};
+  if (!nothing_is_left_of(worker)) return {};
+  TORC_TRY(expire(worker, std::nullopt, claim::EndCause::worker_lost, alive_at));
+  return {};
+}
+
+bool LeaseKeeper::nothing_is_left_of(const claim::Worker& worker) const {
+  const auto marks = worker_marks(store_.identity().instance_hex(), worker.epoch);
+  return exec::kill_marked(marks, {worker.info.pid_start, worker.info.above}) ==
+         exec::Leftovers::none;
+}
+
+Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, BootTime asked) {
+  std::vector<claim::WorkerEpoch> kept;
+  for (const claim::Worker& worker : successors) kept.push_back(worker.epoch);
+  watch_.keep_only(kept);
+  std::vector<slurm::Allocation> suspects;
+  for (const claim::Worker& worker : successors) {
+    const auto beat = read_beat(worker);
+    if (!beat) continue;  // nothing is known of it this time
+    const claim::Watch::Look look{
+        worker.epoch, worker.renewals, *beat ? std::optional((*beat)->counter) : std::nullopt,
+        std::max(worker.ttl, *beat ? (*beat)->ttl : std::chrono::seconds(0)), facts_.beat_age};
+    const auto verdict = watch_.look(look, asked, interval());
+    const bool silent = verdict == claim::Watch::Verdict::silent;
+    const auto state = allocations_.find(allocation_of(worker.info));
+    // Slurm's word shortens only the time in which a worker has fenced itself: a node that was cut
+    // off from Slurm may still run what Slurm has given up.
+    const bool ended = state != allocations_.end() &&
+                       watch_.silence_of(worker.epoch) >= claim::fencing_limit(look.ttl) + look.age;
+    if (verdict == claim::Watch::Verdict::expired || (silent && ended)) {
+      const WallTime heard = world_.clock.wall_now() -
+                             std::chrono::duration_cast<WallTime>(watch_.silence_of(worker.epoch));
+      // Whoever ended the allocation, and it was not a job, ended all of its jobs.
+      const bool innocent = ended && state->second == slurm::AllocationState::cut_off;
+      // Who barred it had found its process gone, and could not end what it left.
+      const claim::EndCause why = worker.barred && !innocent ? claim::EndCause::worker_lost
+                                  : ended                    ? claim::EndCause::allocation_ended
+                                                             : claim::EndCause::lease_lost;
+      const claim::Charge charge = innocent                       ? claim::Charge::stop
+                                   : is_earlier_life(worker.info) ? claim::Charge::no
+                                                                  : claim::Charge::yes;
+      TORC_TRY(
+          expire(worker, watch_.beats_of(worker.epoch), why, last_sign(worker, heard), charge));
+    } else if (silent && !worker.info.allocation.empty() && state == allocations_.end()) {
+      suspects.push_back(allocation_of(worker.info));
+    }
+  }
+  ask_slurm(std::move(suspects));
+  return {};
+}
+
+// Its newest commit, or its newest beat, of which nothing is known but when somebody wrote last
+// into the file that it shares: before this worker's own beat of this tick. A time stamp decides
+// nothing here but what is counted as used.
+WallTime LeaseKeeper::last_sign(const claim::Worker& worker, WallTime at_most) const {
+  const Path file = beat_file(worker);
+  const bool shared = file == store::beat_path(store_.state_directory(), own_beats_);
+  const WallTime beat = shared ? beaten_before_ : written_at(file);
+  return std::max(worker.last_seen, std::min(beat, at_most));
+}
+
+Path LeaseKeeper::beat_file(const claim::Worker& worker) const {
+  return store::beat_path(store_.state_directory(), claim::beat_place(worker));
+}
+
+Result<std::optional<store::Beat>> LeaseKeeper::read_beat(const claim::Worker& worker) {
+  return store::read_beat(world_, store_.state_directory(), claim::beat_place(worker),
+                          store::beat_caches(facts_.kind));
+}
+
+// Nothing counts any more that `worker` says, unless it renewed since it was read.
+Result<bool> LeaseKeeper::bar(const claim::Worker& worker) {
+  bool barred = false;
+  TORC_TRY(store_.commit(raw(self_), [&](claim::Transaction& tx) -> Result<void> {
+    TORC_ASSIGN(barred, claim::bar_worker(tx, worker.epoch, worker.renewals));
+    return {};
+  }));
+  return barred;
+}
+
+// Ends the lease of `worker` unless it renewed since it was read. `beats`, with which it fell
+// silent, is compared once more; nullopt: its process is known to be gone.
+Result<bool> LeaseKeeper::expire(const claim::Worker& worker, std::optional<std::uint64_t> beats,
+                                 claim::EndCause why, WallTime alive_at, claim::Charge charge) {
+  bool expired = false;
+  bool nobody_beside = false;
+  TORC_TRY(store_.commit(raw(self_), [&](claim::Transaction& tx) -> Result<void> {
+    expired = false;
+    if (beats) {
+      TORC_ASSIGN(const auto newest, read_beat(worker));
+      if (newest && newest->counter != *beats) return {};
+    }
+    TORC_ASSIGN(expired,
+                claim::expire_worker(tx, worker.epoch, worker.renewals, world_.clock.wall_now(),
+                                     kCrashLimit, why, alive_at, charge));
+    const store::EpochRange beside = store::epochs_beside(raw(worker.epoch));
+    TORC_ASSIGN(const bool anybody, claim::is_anybody_of(tx, beside.first, beside.last));
+    nobody_beside = !anybody;
+    return {};
+  }));
+  if (expired) {
+    (void)store::remove_beats(world_, store_.state_directory(), claim::beat_place(worker),
+                              nobody_beside);
+  }
+  return expired;
+}
+
+void LeaseKeeper::ask_slurm(std::vector<slurm::Allocation> suspects) {
+  const BootTime now = world_.clock.boot_now();
+  if (suspects.empty() || !inquiry_.possible() || now < next_slurm_query_) return;
+  next_slurm_query_ = now + std::min<std::chrono::nanoseconds>(kSlurmInterval, info_.lease_ttl);
+  inquiry_.ask(std::move(suspects));
+}
+
+void LeaseKeeper::answered() {
+  const AllocationInquiry::States answer = inquiry_.take();
+  for (const auto& [allocation, state] : answer) {
+    if (!is_over(state)) continue;
+    allocations_.emplace(allocation, state);
+    next_tick_ = world_.clock.boot_now();
+  }
+}
+
+}  // namespace torc::worker

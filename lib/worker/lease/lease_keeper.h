@@ -1,0 +1,116 @@
+// Keeps this worker's lease alive and ends those of dead ones: heartbeats, the ring of watchers,
+// the faster ways to learn of a death. Runs in the thread that owns the store.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/claim/rules/job.h"
+#include "lib/claim/rules/lease.h"
+#include "lib/claim/rules/transition.h"
+#include "lib/claim/rules/watch.h"
+#include "lib/claim/rules/worker.h"
+#include "lib/claim/tables/transaction.h"
+#include "lib/slurm/query.h"
+#include "lib/store/engine/beat.h"
+#include "lib/store/mount/mount_facts.h"
+#include "lib/worker/lease/allocation_inquiry.h"
+#include "lib/workflow/context.h"
+
+namespace torc::worker {
+
+class LeaseKeeper {
+ public:
+  // `self` was registered by a commit that began at `registered`.
+  // `facts`: of the mount that the store is on.
+  LeaseKeeper(store::World world, store::Store& store, claim::WorkerEpoch self,
+              claim::WorkerInfo info, BootTime registered, slurm::RunProgram run_program,
+              store::MountFacts facts);
+  ~LeaseKeeper();
+  LeaseKeeper(const LeaseKeeper&) = delete;
+  LeaseKeeper& operator=(const LeaseKeeper&) = delete;
+
+  [[nodiscard]] BootTime next_tick() const { return next_tick_; }
+  // Beats (unless a commit at `last_commit` did), looks at the successors, expires those that are
+  // dead. Error fenced: this worker itself was expired.
+  enum class Beat : std::uint8_t { no, yes };
+  Result<void> tick(BootTime last_commit, Beat beat);
+
+  // A commit of this worker that was begun at `at` said ttl(at); `living` workers are left.
+  void renewed(BootTime at, std::uint64_t living);
+  // The silence to ask for in a renewal at `now`.
+  [[nodiscard]] std::chrono::seconds ttl(BootTime now) const;
+  // Until when jobs may run in the name of the renewals so far.
+  [[nodiscard]] BootTime fenced_at() const { return fenced_at_; }
+
+  // Readable when Slurm has answered; then answered() makes the next tick due.
+  [[nodiscard]] int answer_fd() const { return inquiry_.fd(); }
+  void answered();
+
+  // Workers of this user on this node: a descriptor each that becomes readable when the process is
+  // gone (pidfd). Not of all where descriptors are scarce.
+  [[nodiscard]] std::vector<int> neighbour_fds() const;
+  // Expires the neighbour behind `fd` at once.
+  Result<void> neighbour_died(int fd);
+
+ private:
+  struct Neighbour {
+    claim::WorkerEpoch epoch{};
+    int fd = -1;
+  };
+
+  // What one look at the newest state tells; its cost does not depend on the number of workers.
+  struct Surroundings {
+    claim::Crowd crowd;
+    std::vector<claim::Worker> neighbours;  // of this node
+    std::vector<claim::Worker> successors;
+    Result<void> others;  // whether all of them could be read
+  };
+  // By what was said, not by the crowd: it has grown for others only when it was said to them.
+  [[nodiscard]] std::chrono::nanoseconds interval() const;
+  Result<bool> beat(BootTime last_commit, BootTime now);
+  Result<void> look_at_others(const claim::Reader& reader, std::size_t watched,
+                              Surroundings& around) const;
+  Result<Surroundings> look_around();
+  void watch_neighbours(const std::vector<claim::Worker>& neighbours);
+  Result<void> observe(const std::vector<claim::Worker>& successors, BootTime asked);
+  // When it gave a sign of life last, by the clocks of those who wrote it; no more than `at_most`.
+  [[nodiscard]] WallTime last_sign(const claim::Worker& worker, WallTime at_most) const;
+  // Whether its processes are this worker's to look at and to end.
+  [[nodiscard]] bool is_neighbour(const claim::WorkerInfo& info) const;
+  // Of this very process, which lost its lease and came back.
+  [[nodiscard]] bool is_earlier_life(const claim::WorkerInfo& info) const;
+  Result<void> expire_dead(const claim::Worker& worker, WallTime alive_at);
+  Result<bool> bar(const claim::Worker& worker);
+  // Ends what its jobs left on this node. False: something may be left all the same.
+  [[nodiscard]] bool nothing_is_left_of(const claim::Worker& worker) const;
+  Result<bool> expire(const claim::Worker& worker, std::optional<std::uint64_t> beats,
+                      claim::EndCause why, WallTime alive_at,
+                      claim::Charge charge = claim::Charge::yes);
+  [[nodiscard]] Result<std::optional<store::Beat>> read_beat(const claim::Worker& worker);
+  [[nodiscard]] Path beat_file(const claim::Worker& worker) const;
+  void ask_slurm(std::vector<slurm::Allocation> suspects);
+
+  store::World world_;
+  store::Store& store_;
+  claim::WorkerEpoch self_;
+  claim::WorkerInfo info_;
+  store::MountFacts facts_;
+  store::BeatPlace own_beats_;
+  AllocationInquiry inquiry_;
+  AllocationInquiry::States allocations_;  // Slurm's newest answer; what has ended stays so
+  BootTime next_tick_{};
+  BootTime fenced_at_;
+  BootTime next_slurm_query_{};
+  std::uint64_t beat_counter_ = 0;
+  std::uint64_t known_ = 0;   // the newest commit at the last look
+  WallTime beaten_before_{};  // when anybody wrote last into the file of this worker's beats
+  std::uint64_t living_ = 1;
+  std::chrono::seconds said_;  // in the newest renewal
+  claim::Watch watch_;
+  std::vector<Neighbour> neighbours_;
+};
+
+}  // namespace torc::worker

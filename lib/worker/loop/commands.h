@@ -1,0 +1,84 @@
+// The commands that a worker starts and ends: what its state machine orders, done with the host of
+// their processes and the files of their output.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/claim/rules/action.h"
+#include "lib/exec/process/process_host.h"
+#include "lib/exec/process/watched_lease.h"
+#include "lib/worker/jobs/output_keeper.h"
+#include "lib/worker/jobs/series_keeper.h"
+#include "lib/worker/lease/committer.h"
+#include "lib/worker/loop/load.h"
+#include "lib/worker/loop/runs.h"
+#include "lib/worker/loop/worker.h"
+#include "lib/worker/machine/command.h"
+#include "lib/worker/machine/event.h"
+
+namespace torc::worker {
+
+class HostedCommands {
+ public:
+  // What all of it refers to outlives this. `mounted`: mountinfo when the worker began.
+  struct World {
+    const workflow::Context& context;
+    const WorkerSetup& setup;
+    const WorkerEvents& events;
+    exec::ProcessHost& host;
+    exec::WatchedLease& lease;
+    Committer& committer;
+    const JobPreparer& preparer;
+    const std::vector<claim::Action>& actions;
+    claim::WorkerEpoch self{};
+    std::string mounted;
+    std::function<void(const std::string&)> notice;
+  };
+  explicit HostedCommands(World world);
+
+  // --- orders ---
+  event::StartAnswer start(const command::StartJob& order);
+  event::StartAnswer start(const command::StartRecovery& order);
+  event::StartAnswer start(const command::StartAction& order);
+  event::Armed arm(const command::ArmJobs& order);
+  event::TakenBack take_back();
+  void stop(Run run, std::chrono::nanoseconds lead);
+  void kill(Run run);
+  void forget(Run run);
+  void close_output(Run run, bool completed);
+  // The lease is lost: everything is ended, and its output left as it is.
+  void kill_all();
+  // A recovery script has failed: what it could not print itself.
+  void note_in_recovery_file(const Load& load, const exec::Ended& script);
+  // Nothing more is started; what was killed is waited for a while, so that its files can be
+  // closed.
+  void close();
+
+  // --- news ---
+  // What the host's threads have begun or could not begin, what has ended. Keeps the samples.
+  [[nodiscard]] std::vector<Event> news(const exec::ProcessHost::Wakeup& wakeup);
+  // What is due to what has ended, in their order.
+  [[nodiscard]] std::optional<event::Ended> ended(const exec::Ended& how);
+
+  [[nodiscard]] exec::RunId id_of(Run run);
+
+ private:
+  [[nodiscard]] std::optional<event::StartAnswer::Fault> fault(exec::RunId id,
+                                                               const exec::Command& command) const;
+  void put_in_place(PreparedJob& job, const std::vector<std::string>& gpus) const;
+  void look_at_inputs(JobFiles& declared) const;
+  [[nodiscard]] std::string signature_of(Load& load) const;
+  // As if it had never been opened.
+  void close_unused(Load& load);
+  void await_killed();
+
+  World world_;
+  OutputKeeper output_;
+  SeriesKeeper series_;
+  Runs runs_;
+  bool lost_ = false;  // the lease
+};
+
+}  // namespace torc::worker

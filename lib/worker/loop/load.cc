@@ -1,0 +1,22 @@
+#include "lib/worker/loop/load.h"
+
+#include <utility>
+
+namespace torc::worker {
+
+ClaimedJob claimed(PreparedJob job) {
+  ClaimedJob out;
+  out.grant = job.grant;
+  out.need = job.need;
+  out.handler = std::move(job.handler);
+  out.retries = std::move(job.retries);
+  out.memory_ceiling = job.memory_ceiling;
+  out.checkpoint_exit_code = job.checkpoint_exit_code;
+  out.crash_limit = job.crash_limit;
+  out.has_inputs = !job.declared.inputs.empty();
+  out.load = std::make_shared<Load>();
+  out.load->job = std::move(job);
+  return out;
+}
+
+}  // namespace torc::worker

@@ -1,0 +1,209 @@
+#include "lib/worker/loop/notice_text.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
+#include "lib/spec/text/quantity.h"
+#include "lib/worker/loop/load.h"
+#include "lib/worker/text/outcome_text.h"
+#include "lib/workflow/plan_actions.h"
+
+namespace torc::worker {
+namespace {
+
+using What = Notice::What;
+
+std::string show(std::chrono::nanoseconds d) {
+  return show_duration(
+      std::chrono::duration_cast<WallTime>(std::max(d, std::chrono::nanoseconds(0))));
+}
+
+std::string_view again(int number) {
+  return number == SIGINT ? "press Ctrl-C again" : "send SIGTERM again";
+}
+
+std::string name_of(const Notice& n) {
+  return n.job == nullptr ? "" : n.job->job.name;
+}
+
+std::string show_obstacle(const Notice& n) {
+  if (n.step == exec::StartStep::none) return n.text;
+  return fmt::format("the filesystem of {} does not answer ({})", exec::to_string(n.step),
+                     std::strerror(n.number));
+}
+
+std::string show_ceiling(const Notice& n) {
+  if (n.ceiling == claim::Ceiling::memory)
+    return fmt::format("'{}' is not tried again: ceiling reached, its memory cannot grow beyond {}",
+                       name_of(n), show_bytes(n.memory));
+  return fmt::format("'{}' is not tried again: ceiling reached, its runtime cannot grow beyond {}",
+                     name_of(n), show(n.time));
+}
+
+std::string show_leaving(const Notice& n) {
+  std::string what;
+  if (n.count > 0)
+    what = fmt::format("{} job(s) have {} to save their work and end", n.count, show(n.time));
+  if (n.other > 0)
+    what += fmt::format("{}{} job(s) may go on for {}, and have {} more to end then",
+                        what.empty() ? "" : "; ", n.other, show(n.time - n.lead), show(n.lead));
+  return fmt::format("told to leave: {}; send SIGTERM again to stop them now", what);
+}
+
+std::string show_awaited(const Notice& n) {
+  std::string what;
+  if (n.count > 0) what = fmt::format("{} canceled job(s) that another worker has to end", n.count);
+  if (n.other > 0)
+    what += fmt::format("{}{} action(s) that another worker runs", what.empty() ? "" : " and ",
+                        n.other);
+  return fmt::format("waiting for {}, or for the end of its lease", what);
+}
+
+std::string title(const Notice& n, const NoticeWorld& world) {
+  return fmt::format("action {} ({})", n.action.action,
+                     claim::to_string(world.actions[n.action.action - 1].trigger));
+}
+
+std::string command_of(const Notice& n, const NoticeWorld& world) {
+  const auto commands = workflow::decode_commands(world.actions[n.action.action - 1].recipe);
+  return commands && n.action.done < commands->size() ? printable((*commands)[n.action.done]) : "";
+}
+
+std::string show_refused(const claim::Refused& r) {
+  return fmt::format("the result of job #{} (attempt {}) was discarded: {}", raw(r.token.job),
+                     r.token.attempt,
+                     r.why == claim::Refusal::superseded
+                         ? fmt::format("worker {} has the job now", claim::raw(r.holder))
+                         : "the job has ended already");
+}
+
+}  // namespace
+
+std::string show_end_of(const Load& load, const claim::Outcome& outcome,
+                        const JobPreparer& preparer) {
+  return show_outcome(outcome, load.job.command.line, preparer.settings().directory);
+}
+
+std::string show_script_end(const exec::Ended& script) {
+  switch (script.how) {
+    case exec::Ending::not_started:
+      return fmt::format("it could not be started, {}: {}", exec::to_string(script.failed_at),
+                         std::strerror(script.os_errno));
+    case exec::Ending::timed_out:
+      return fmt::format("it took longer than {}", show_duration(kRecoveryLimit));
+    case exec::Ending::signaled:
+      return fmt::format("signal {}", script.signal);
+    case exec::Ending::out_of_memory:
+      return "out of memory";
+    case exec::Ending::exited:
+    case exec::Ending::stopped:
+      break;
+  }
+  return fmt::format("exit code {}", script.exit_code);
+}
+
+std::string show_notice(const Notice& n, const NoticeWorld& world) {
+  const auto ended = [&] { return show_end_of(*n.job, n.outcome, world.preparer); };
+  switch (n.what) {
+    case What::cannot_start:
+    case What::cannot_start_mount:
+      return fmt::format("cannot start '{}', trying again: {}", name_of(n), show_obstacle(n));
+    case What::runs_alone:
+      return fmt::format("'{}' runs alone{}: an earlier worker was lost with it", name_of(n),
+                         n.flag ? "" : " for a while");
+    case What::node_cannot_run:
+      return fmt::format("cannot run jobs here: {} of '{}': {}", exec::to_string(n.step),
+                         name_of(n), std::strerror(n.number));
+    case What::mount_stays_dead:
+      return fmt::format("cannot run jobs here, for {} minutes now: {}",
+                         std::chrono::duration_cast<std::chrono::minutes>(n.time).count(),
+                         show_obstacle(n));
+    case What::job_canceled:
+      return fmt::format("'{}' was canceled: ending it", name_of(n));
+    case What::tried_again:
+      return fmt::format(
+          "'{}' failed ({}) and is tried again{}: retry {} of {}", name_of(n), ended(),
+          n.time.count() > 0
+              ? " in " + spec::to_text(std::chrono::duration_cast<std::chrono::seconds>(n.time))
+              : "",
+          n.count, n.other);
+    case What::ceiling_reached:
+      return show_ceiling(n);
+    case What::failures_wait:
+      return "jobs that fail wait for a decision (use_pending_failed): `torc retry NAME` runs one "
+             "again, `torc cancel NAME` lets its failure stand";
+    case What::recovery_begins:
+      return fmt::format("'{}' failed ({}): running its recovery script", name_of(n), ended());
+    case What::recovery_not_started:
+      return fmt::format("cannot start the recovery script of '{}': {}", name_of(n), n.text);
+    case What::recovery_failed:
+      return fmt::format("the recovery script of '{}' failed ({}); see {}", name_of(n),
+                         show_script_end(n.ended),
+                         recovery_file(world.preparer.output_dir(), n.job->job.grant.token.job,
+                                       n.job->job.grant.token.attempt)
+                             .string());
+    case What::finishes_jobs:
+      return fmt::format("finishing {} running job(s); press Ctrl-C again to stop them", n.count);
+    case What::told_to_leave:
+      return show_leaving(n);
+    case What::stops_jobs:
+      return fmt::format("stopping {} running job(s), which have {} to end; {} to kill them",
+                         n.count, show(n.lead), again(n.number));
+    case What::results_left:
+      return fmt::format(
+          "{} result(s) are not reported yet: trying for {} more; {} to give them up", n.count,
+          show(n.lead), again(n.number));
+    case What::kills_jobs:
+      return fmt::format("killing {} running job(s)", n.count);
+    case What::no_time_left:
+      return fmt::format("no time is left: stopping {} running job(s)", n.count);
+    case What::lease_lost:
+      return n.text;
+    case What::too_late:
+      return "this worker could not renew its lease in time (frozen, or its filesystem hangs)";
+    case What::lease_stands:
+      if (world.running == 0) return "";
+      return fmt::format("its lease stands: {} running job(s) go on", world.running);
+    case What::lease_in_doubt:
+      if (world.running == 0) return "";
+      return fmt::format(
+          "stopped {} running job(s): this worker could not renew its lease in time, "
+          "or was stopped; asking the store whether it still has it",
+          world.running);
+    case What::no_answer:
+      return fmt::format("no answer about the lease yet: {}", n.text);
+    case What::cannot_write:
+      return fmt::format("the store cannot be written now, trying again: {}", n.text);
+    case What::can_write_again:
+      return "the store can be written again";
+    case What::result_refused:
+      return show_refused(n.refused);
+    case What::waits_for_new_jobs:
+      return fmt::format("nothing is left to do; waiting {} for new jobs", show(n.time));
+    case What::stays:
+      return "nothing is left to do; this worker stays until its time is up or it is told to stop "
+             "(compute_node_ignore_workflow_completion)";
+    case What::awaits_others:
+      return show_awaited(n);
+    case What::gave_up_results:
+      return fmt::format("gave up on reporting {} result(s), those jobs will run again: {}",
+                         n.count, n.text);
+    case What::node_is_taken:
+      return fmt::format("waits until CPUs of this node are free{}; see: torc node",
+                         world.holders.empty() ? "" : ": " + world.holders + " has them");
+    case What::action_not_started:
+      return fmt::format("cannot start {} here: {}", title(n, world),
+                         n.number != 0 ? std::strerror(n.number) : n.text);
+    case What::action_failed:
+      return fmt::format("{} failed: {}: {}", title(n, world), show_outcome(n.outcome),
+                         command_of(n, world));
+  }
+  return "";
+}
+
+}  // namespace torc::worker

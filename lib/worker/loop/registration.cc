@@ -1,0 +1,133 @@
+#include "lib/worker/loop/registration.h"
+
+#include <sys/signalfd.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <signal.h>
+
+#include <utility>
+
+#include "lib/claim/queries/action_runs.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/rules/lease.h"
+#include "lib/claim/transactions/membership.h"
+#include "lib/store/disk/filesystem.h"
+#include "lib/worker/jobs/job_command.h"
+
+namespace torc::worker {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+
+double roll(Entropy& entropy) {
+  return static_cast<double>(entropy.next() >> 11) * 0x1p-53;
+}
+
+// Whether it was told to end.
+Result<bool> wait_until(BootTime until, const Clock& clock, exec::ProcessHost& host,
+                        int signal_fd) {
+  while (clock.boot_now() < until) {
+    TORC_ASSIGN(const exec::ProcessHost::Wakeup wakeup, host.wait(until));
+    if (wakeup.readable.empty()) continue;
+    signalfd_siginfo info{};
+    while (read(signal_fd, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+      if (info.ssi_signo != SIGUSR1) return true;
+    }
+  }
+  return false;
+}
+
+claim::WorkerInfo describe(const workflow::Context& context, const WorkerSetup& setup,
+                           const exec::ProcessIdentity& process, const store::Store& store) {
+  claim::WorkerInfo info;
+  info.host = setup.machine.host;
+  info.pid = process.pid;
+  info.pid_start = process.start;
+  info.boot_id = exec::boot_id();
+  info.pid_namespace = exec::pid_namespace();
+  info.above = exec::ancestors_of(process);
+  info.user = exec::this_user();
+  info.allocation = setup.allocation;
+  info.cluster = setup.cluster;
+  info.allocation_start = setup.allocation_start;
+  info.scheduler = setup.scheduler;
+  info.label = setup.label;
+  info.any_binding = setup.any_scheduler;
+  info.ignores_resources = setup.max_parallel_jobs.has_value();
+  // Within the store it is left out, so that a store that was moved keeps its output.
+  if (setup.output_dir != default_output_dir(store.directory()))
+    info.output_dir = setup.output_dir.string();
+  info.cpus = setup.machine.cpus;
+  info.gpus = static_cast<std::uint32_t>(setup.machine.gpus.size());
+  info.memory = setup.machine.memory;
+  info.registered_at = context.clock.wall_now();
+  info.ends_at = setup.ends_at.value_or(WallTime{});
+  info.lease_ttl = setup.lease_ttl;
+  info.lease_beat = setup.lease_beat;
+  return info;
+}
+
+}  // namespace
+
+claim::Sharing sharing_of(const store::Store& store) {
+  struct statfs about {};
+  if (store.identity().engine != store::Engine::journal) return claim::Sharing::local;
+  if (statfs(store.directory().c_str(), &about) != 0) return claim::Sharing::shared;
+  const auto type = store::filesystem_type(static_cast<std::uint64_t>(about.f_type));
+  return type.sharing == store::Sharing::shared ? claim::Sharing::shared : claim::Sharing::local;
+}
+
+Result<bool> wait_for_turn(const workflow::Context& context, const WorkerSetup& setup,
+                           exec::ProcessHost& host, int signal_fd, store::Store& store) {
+  const claim::Sharing sharing = sharing_of(store);
+  if (sharing == claim::Sharing::local) return true;
+  Entropy& entropy = context.world2.entropy;
+  claim::Entrance entrance(sharing, setup.starters);
+  for (nanoseconds wait = entrance.delay(roll(entropy));;) {
+    TORC_ASSIGN(const bool told_to_end,
+                wait_until(context.clock.boot_now() + wait, context.clock, host, signal_fd));
+    if (told_to_end) return false;
+    claim::Crowd crowd;
+    std::uint64_t newest = 0;
+    TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+      newest = reader.sequence();
+      TORC_ASSIGN(crowd, claim::read_crowd(reader));
+      return {};
+    }));
+    wait = entrance.wait(context.clock.boot_now(), newest, crowd.workers, roll(entropy));
+    if (wait == 0ns) return true;
+  }
+}
+
+Result<Registration> register_self(const workflow::Context& context, const WorkerSetup& setup,
+                                   const exec::ProcessIdentity& process, store::Store& store) {
+  Registration r;
+  r.info = describe(context, setup, process, store);
+  std::string settings;
+  r.at = context.clock.boot_now();
+  TORC_TRY(store.commit(0, [&](claim::Transaction& tx) -> Result<void> {
+    claim::WorkerInfo& info = r.info;
+    std::optional<claim::Worker> before;
+    if (setup.staggered_start) {
+      TORC_ASSIGN(before, claim::newest_worker(tx));
+    }
+    info.claims_from =
+        before ? claim::turn_to_claim(before->info.claims_from, info.registered_at, setup.starters)
+               : info.registered_at;
+    TORC_ASSIGN(r.self, claim::register_worker(tx, info));
+    info.own_beat_file = claim::beat_place(tx, r.self).file == store::BeatFile::own;
+    TORC_ASSIGN(r.crowd, claim::read_crowd(tx));
+    TORC_ASSIGN(r.workflow, claim::read_workflow(tx));
+    settings = std::exchange(r.workflow.settings, {});
+    if (r.workflow.actions.actions > 0) {
+      TORC_ASSIGN(r.actions, claim::read_actions(tx));
+    }
+    return {};
+  }));
+  TORC_ASSIGN(r.settings, workflow::decode_workflow_settings(settings));
+  return r;
+}
+
+}  // namespace torc::worker

@@ -1,0 +1,39 @@
+// How a worker enters its workflow: it waits until it may, and says who it is.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/rules/pace.h"
+#include "lib/claim/rules/worker.h"
+#include "lib/exec/process/process_host.h"
+#include "lib/store/engine/store.h"
+#include "lib/worker/loop/worker.h"
+#include "lib/worker/machine/step.h"
+#include "lib/workflow/workflow_plan.h"
+
+namespace torc::worker {
+
+// Whether commits to this store cost anybody but this host: a journal on its own disk does not.
+[[nodiscard]] claim::Sharing sharing_of(const store::Store& store);
+
+// Waits for its turn to register; false: `signal_fd`, which `host` watches, told it to end before
+// that came.
+Result<bool> wait_for_turn(const workflow::Context& context, const WorkerSetup& setup,
+                           exec::ProcessHost& host, int signal_fd, store::Store& store);
+
+struct Registration {
+  claim::WorkerEpoch self{};
+  claim::WorkerInfo info;
+  BootTime at{};  // when the commit began
+  claim::Crowd crowd;
+  claim::WorkflowState workflow;  // without `settings`
+  workflow::WorkflowSettings settings;
+  std::vector<claim::Action> actions;  // all of the workflow, by number
+};
+// `process`: that the worker is known by.
+Result<Registration> register_self(const workflow::Context& context, const WorkerSetup& setup,
+                                   const exec::ProcessIdentity& process, store::Store& store);
+
+}  // namespace torc::worker

@@ -1,0 +1,444 @@
+#include "lib/worker/loop/session.h"
+
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/base/quantities.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/rules/lease.h"
+#include "lib/claim/transactions/exchange.h"
+#include "lib/claim/transactions/membership.h"
+#include "lib/store/engine/beat.h"
+#include "lib/worker/loop/notice_text.h"
+#include "lib/worker/loop/state_text.h"
+#include "lib/worker/text/node_holders.h"
+#include "lib/workflow/plan_actions.h"
+
+namespace torc::worker {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+
+int make_signal_fd() {
+  const sigset_t set = worker_signals();
+  return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+event::Answered to_event(CommitReply reply) {
+  event::Answered answered{std::move(reply.error), std::move(reply.answer), {},
+                           reply.commit.wrote,     reply.commit.cost,       reply.newest};
+  for (PreparedJob& job : reply.jobs) answered.jobs.push_back(claimed(std::move(job)));
+  return answered;
+}
+
+}  // namespace
+
+Session::Session(const workflow::Context& context, const WorkerSetup& setup,
+                 const WorkerEvents& events, exec::ProcessHost& host, exec::NodeLedger* ledger)
+    : context_(context),
+      clock_(context.clock),
+      setup_(setup),
+      events_(events),
+      host_(host),
+      ledger_(ledger),
+      lease_(context.watched != nullptr ? *context.watched : own_lease_),
+      signal_fd_(make_signal_fd()),
+      mounted_(setup.mountinfo ? setup.mountinfo() : std::string()),
+      begun_(clock_.boot_now()) {}
+
+Session::~Session() {
+  close(signal_fd_);
+}
+
+Result<WorkerSummary> Session::run(std::unique_ptr<store::Store> store) {
+  auto lived = live(std::move(store));
+  if (lived || !state_.summary.interrupted) return lived;
+  state_.summary.end = state_.end.value_or(WorkerEnd::interrupted);
+  state_.summary.failure = std::move(lived).error();
+  return state_.summary;
+}
+
+Result<WorkerSummary> Session::live(std::unique_ptr<store::Store> store) {
+  TORC_TRY(host_.watch(signal_fd_));
+  TORC_ASSIGN(const bool entered, wait_for_turn(context_, setup_, host_, signal_fd_, *store));
+  if (!entered) {
+    host_.unwatch(signal_fd_);
+    state_.summary.end = WorkerEnd::interrupted;
+    state_.summary.interrupted = true;
+    return state_.summary;
+  }
+  TORC_TRY(come(std::move(store)));
+  for (turn(); !state_.leaving.over; turn()) TORC_TRY(wait());
+  host_.unwatch(signal_fd_);
+  if (failure_) return *failure_;
+  return state_.summary;
+}
+
+// --- the beginning ---
+
+Terms Session::terms_of(const Registration& registration) const {
+  const spec::RunSettings& run = registration.settings.run;
+  Terms t;
+  t.self = registration.self;
+  t.machine = {setup_.machine.cpus, setup_.machine.memory, setup_.machine.gpus, {}};
+  if (ledger_ != nullptr)
+    t.machine.ledger_gpus = static_cast<std::uint32_t>(ledger_->member().gpus.size());
+  t.max_parallel_jobs = setup_.max_parallel_jobs;
+  t.in_allocation = !setup_.allocation.empty();
+  t.scheduler = setup_.scheduler;
+  t.label = setup_.label;
+  t.any_scheduler = setup_.any_scheduler;
+  t.begun = begun_;
+  if (setup_.ends_at)
+    t.ends_at = clock_.boot_now() + std::max<nanoseconds>(*setup_.ends_at - clock_.wall_now(), 0ns);
+  t.idle_timeout = setup_.idle_timeout;
+  t.grace = setup_.grace;
+  t.reserve = setup_.reserve;
+  t.lease_ttl = setup_.lease_ttl;
+  t.stays = setup_.stays;
+  t.sigterm_lead = run.execution.sigterm_lead;
+  t.wait_for_new_jobs = run.wait_for_new_jobs;
+  t.timeout_exit_code = run.execution.timeout_exit_code;
+  t.oom_exit_code = run.execution.oom_exit_code;
+  t.use_pending_failed = run.use_pending_failed;
+  for (const claim::Action& action : registration.actions) {
+    const auto commands = workflow::decode_commands(action.recipe);
+    t.actions.push_back({action.trigger, commands ? commands->size() : 0});
+  }
+  return t;
+}
+
+// Of the CPUs that this process may run on: those that the node's ledger gives this worker, or,
+// without one, as many as it may use.
+std::optional<exec::CpuPool> Session::cpus_to_bind() const {
+  if (!preparer_->settings().run.execution.enable_cpu_bind || setup_.max_parallel_jobs)
+    return std::nullopt;
+  auto cpus = exec::find_cpus();
+  if (!cpus) {
+    notice(fmt::format("jobs are not bound to CPUs: {}", cpus.error().what));
+    return std::nullopt;
+  }
+  if (ledger_ == nullptr && cpus->size() > setup_.machine.cpus) {
+    const auto mine = exec::CpuPool(*cpus).take(setup_.machine.cpus).value_or(exec::CpuList{});
+    std::erase_if(*cpus, [&](const exec::CpuPlace& place) {
+      return std::find(mine.begin(), mine.end(), place.cpu) == mine.end();
+    });
+  }
+  return exec::CpuPool(*std::move(cpus));
+}
+
+Result<void> Session::come(std::unique_ptr<store::Store> store) {
+  claim::Pace pace(sharing_of(*store));
+  TORC_ASSIGN(Registration me, register_self(context_, setup_, lease_.process(), *store));
+  // So that it claims enough at once.
+  pace.saw({me.at, claim::raw(me.self), me.crowd.workers, 0ns, me.crowd.job_time, me.crowd.ready});
+  lease_.hold(me.at, claim::fencing_limit(setup_.lease_ttl));
+  exec::Machine handed_out = setup_.machine;
+  if (setup_.max_parallel_jobs) handed_out.gpu_variable.clear();  // jobs take what they find
+  Birth birth;
+  birth.terms = terms_of(me);
+  birth.seed = context_.world2.entropy.next();
+  birth.pace = pace;
+  birth.workflow = std::move(me.workflow);
+  preparer_ = std::make_unique<JobPreparer>(store->directory(), store->identity().instance_hex(),
+                                            std::move(me.settings), setup_.output_dir,
+                                            context_.environment, handed_out, me.self);
+  birth.cpu_pool = cpus_to_bind();
+  if (me.info.claims_from > me.info.registered_at) {
+    const WallTime turn = me.info.claims_from - me.info.registered_at;
+    birth.first_claim = me.at + turn;
+    notice(fmt::format("its turn to claim comes in {} (staggered_start)", show_duration(turn)));
+  }
+  actions_ = std::move(me.actions);
+  committer_ = std::make_unique<Committer>(context_, std::move(store), me.self, me.info, me.at,
+                                           *preparer_, setup_.run_program, lease_);
+  commands_ = std::make_unique<HostedCommands>(HostedCommands::World{
+      context_, setup_, events_, host_, lease_, *committer_, *preparer_, actions_, me.self,
+      mounted_, [this](const std::string& line) { notice(line); }});
+  TORC_TRY(host_.watch(committer_->fd()));
+  if (lease_.news_fd() >= 0) TORC_TRY(host_.watch(lease_.news_fd()));
+  state_ = be_born(std::move(birth), now());
+  return {};
+}
+
+// --- the loop ---
+
+void Session::feed(Event event) {
+  step(state_, std::move(event), now(), orders_);
+  for (std::size_t i = 0; i < orders_.size(); ++i) {
+    Command order = std::move(orders_[i]);
+    if (auto answer = carry_out(order)) step(state_, *std::move(answer), now(), orders_);
+  }
+  orders_.clear();
+}
+
+// Everything that has happened was told.
+void Session::turn() {
+  if (store_ == nullptr) look_at_lease();
+  check_share();
+  const BootTime at = clock_.boot_now();
+  if (const auto look = state_.share.wake_at(); look && at >= *look) look_at_share();
+  if (const auto show = events_.show_at ? events_.show_at() : std::nullopt; show && at >= *show)
+    events_.show();
+  feed(event::Turn{ledger_ != nullptr ? ledger_->owed_to_others() : 0});
+}
+
+Result<void> Session::wait() {
+  const BootTime at = clock_.boot_now();
+  if (committer_ != nullptr) committer_->turn(at);
+  BootTime until = wake_at(state_, at);
+  if (const auto show = events_.show_at ? events_.show_at() : std::nullopt)
+    until = std::min(until, *show);
+  TORC_ASSIGN(const exec::ProcessHost::Wakeup wakeup, host_.wait(until));
+  // What runs; then what this worker was told, and what became of its jobs: the one explains the
+  // other.
+  for (Event& event : commands_->news(wakeup)) feed(std::move(event));
+  const auto is_readable = [&](int fd) {
+    return std::find(wakeup.readable.begin(), wakeup.readable.end(), fd) != wakeup.readable.end();
+  };
+  if (is_readable(signal_fd_)) hear_signals();
+  if (watched_bell_ >= 0 && is_readable(watched_bell_)) look_at_share();
+  if (store_ != nullptr) return {};
+  // Jobs that the watchdog ended, or its end, have not failed. Looked at after they were reaped:
+  // who kills them says so before.
+  look_at_lease();
+  for (const exec::Ended& how : wakeup.ended) {
+    if (auto ended = commands_->ended(how)) feed(*std::move(ended));
+  }
+  if (is_readable(committer_->fd())) hear_store();
+  return {};
+}
+
+std::optional<Event> Session::carry_out(Command& order) {
+  using Answer = std::optional<Event>;
+  return std::visit(
+      Overloaded{
+          [&](const command::StartJob& o) -> Answer { return commands_->start(o); },
+          [&](const command::StartRecovery& o) -> Answer { return commands_->start(o); },
+          [&](const command::StartAction& o) -> Answer { return commands_->start(o); },
+          [&](const command::ArmJobs& o) -> Answer { return commands_->arm(o); },
+          [&](const command::TakeBack&) -> Answer { return commands_->take_back(); },
+          [&](const command::LetRun& o) -> Answer {
+            host_.let_run(o.jobs);
+            return {};
+          },
+          [&](const command::StopRun& o) -> Answer {
+            commands_->stop(o.run, o.lead);
+            return {};
+          },
+          [&](const command::KillRun& o) -> Answer {
+            commands_->kill(o.run);
+            return {};
+          },
+          [&](const command::ForgetRun& o) -> Answer {
+            commands_->forget(o.run);
+            return {};
+          },
+          [&](const command::CloseOutput& o) -> Answer {
+            commands_->close_output(o.run, o.completed);
+            return {};
+          },
+          [&](command::Submit& o) -> Answer {
+            committer_->submit(std::move(o.exchange));
+            return {};
+          },
+          [&](const command::AskStore&) -> Answer {
+            committer_->ask();
+            return {};
+          },
+          [&](const command::LoseLease&) -> Answer {
+            lease_.lose();
+            commands_->kill_all();
+            return {};
+          },
+          [&](const command::LetGoOfLease&) -> Answer {
+            lease_.let_go();
+            return {};
+          },
+          [&](const command::TakeShare& o) -> Answer {
+            const exec::NodeLedger::Taken taken = ledger_->take(o.want);
+            return event::ShareTaken{ledger_->holding(), taken.complete, taken.again};
+          },
+          [&](const command::KeepShare& o) -> Answer {
+            ledger_->keep(o.rest);
+            return event::ShareHeld{ledger_->holding()};
+          },
+          [&](const command::WaitForShare& o) -> Answer {
+            ledger_->wait_for_more(o.waits);
+            watch_bell(o.waits);
+            return event::ShareHeld{ledger_->holding()};
+          },
+          [&](const command::Tell& o) -> Answer {
+            tell(o.notice);
+            return {};
+          },
+          [&](const command::ShowProgress&) -> Answer {
+            if (events_.progress) events_.progress(state_.summary.workflow);
+            return {};
+          },
+          [&](const command::TellJobOver& o) -> Answer {
+            if (events_.ended)
+              events_.ended({o.finished.token, state_.summary.epoch, o.load->label,
+                             o.finished.state, o.finished.outcome});
+            return {};
+          },
+          [&](const command::TellFailure& o) -> Answer {
+            if (events_.failure)
+              events_.failure(o.load->job.name, show_end_of(*o.load, o.outcome, *preparer_));
+            return {};
+          },
+          [&](const command::CloseShop&) -> Answer {
+            close_shop();
+            return {};
+          },
+          [&](const command::Goodbye& o) -> Answer { return say_goodbye(o); },
+          [&](const command::Leave& o) -> Answer {
+            leave(o);
+            return {};
+          },
+      },
+      order);
+}
+
+// --- what happens ---
+
+void Session::look_at_lease() {
+  if (state_.lost_lease()) return;
+  if (lease_.news_fd() >= 0) lease_.clear_news();
+  const bool asked = committer_->asking();
+  auto no_answer = committer_->take_no_answer();
+  if (asked && !committer_->asking()) feed(event::AskAnswered{std::move(no_answer)});
+  lease_.look(clock_.boot_now());
+  feed(event::LeaseSeen{lease_.stands(), lease_.fenced(), lease_.paused(), lease_.paused_since(),
+                        lease_.due()});
+}
+
+void Session::hear_signals() {
+  signalfd_siginfo info{};
+  while (read(signal_fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    const int number = static_cast<int>(info.ssi_signo);
+    if (number == SIGUSR1) {
+      if (asked_.is_new(number, clock_.boot_now())) describe();
+    } else {
+      feed(event::Signal{number});
+    }
+  }
+}
+
+void Session::hear_store() {
+  committer_->clear_fd();
+  // The answer may be older than the change.
+  if (auto reply = committer_->take_reply()) feed(to_event(*std::move(reply)));
+  if (committer_ != nullptr && committer_->take_changed()) feed(event::Changed{});
+  if (committer_ != nullptr) feed(event::Revoked{committer_->take_revoked()});
+  if (const auto lost = committer_->lost(); lost && !state_.lost_lease())
+    feed(event::LeaseLost{*lost});
+}
+
+// Before free parts are used: whether they are still this worker's. They are not after the ledger
+// was lost, or the worker was stopped for long.
+void Session::check_share() {
+  if (ledger_ == nullptr || ledger_->is_there()) return;
+  exec::NodeHolding used = state_.share.in_use();
+  used.waiting_since = {};
+  ledger_->reenter(used);
+  watch_bell(watched_bell_ >= 0);
+  feed(event::ShareLost{ledger_->holding()});
+}
+
+void Session::look_at_share() {
+  if (ledger_ == nullptr) return;
+  ledger_->silence_bell();
+  feed(event::ShareBell{ledger_->could_hold()});
+}
+
+void Session::watch_bell(bool watch) {
+  const int bell = watch ? ledger_->bell() : -1;
+  if (bell == watched_bell_) return;
+  if (watched_bell_ >= 0) host_.unwatch(watched_bell_);
+  watched_bell_ = bell >= 0 && host_.watch(bell) ? bell : -1;
+}
+
+// --- people ---
+
+void Session::tell(const Notice& what) {
+  NoticeWorld world{*preparer_, actions_, host_.running(), {}};
+  if (what.what == Notice::What::node_is_taken) {
+    const auto workers = exec::NodeLedger::look(setup_.node_place);
+    if (workers)
+      world.holders =
+          show_holders(context_, *workers, static_cast<std::uint64_t>(lease_.process().pid));
+  }
+  if (what.what == Notice::What::recovery_failed)
+    commands_->note_in_recovery_file(*what.job, what.ended);
+  notice(show_notice(what, world));
+}
+
+// What a person asks by SIGUSR1.
+void Session::describe() {
+  const auto tell_line = [this](const std::string& line) {
+    events_.asked ? events_.asked(line) : notice(line);
+  };
+  const BootTime confirmed = committer_ != nullptr ? committer_->last_confirmed() : BootTime{};
+  const auto leader = [this](Run run) { return host_.leader(commands_->id_of(run)); };
+  for (const std::string& line : show_state(state_, clock_.boot_now(), confirmed, leader))
+    tell_line(line);
+}
+
+// --- the end ---
+
+void Session::close_shop() {
+  host_.unwatch(committer_->fd());
+  if (lease_.news_fd() >= 0) host_.unwatch(lease_.news_fd());
+  if (watched_bell_ >= 0) host_.unwatch(std::exchange(watched_bell_, -1));
+  store_ = committer_->stop();
+  commands_->close();
+}
+
+event::GoodbyeAnswer Session::say_goodbye(const command::Goodbye& order) {
+  event::GoodbyeAnswer answer;
+  const claim::WorkerEpoch self = state_.terms.self;
+  std::vector<std::string> misfits;
+  bool nobody_beside = false;
+  store::BeatPlace beats;
+  auto left = store_->commit(claim::raw(self), [&](claim::Transaction& tx) -> Result<void> {
+    if (order.speaks) {
+      TORC_ASSIGN(answer.answer, claim::exchange(tx, order.words));
+    }
+    if (state_.end == WorkerEnd::nothing_fits)
+      misfits = explain_misfits(offer_of(state_, clock_.boot_now()), tx);
+    TORC_TRY(claim::release_worker(tx, self, order.words.now));
+    TORC_ASSIGN(answer.workflow, claim::read_workflow(tx));
+    beats = claim::beat_place(tx, self);
+    const store::EpochRange beside = store::epochs_beside(claim::raw(self));
+    TORC_ASSIGN(const bool anybody, claim::is_anybody_of(tx, beside.first, beside.last));
+    nobody_beside = !anybody;
+    return {};
+  });
+  if (!left) {
+    answer.error = std::move(left).error();
+    return answer;
+  }
+  (void)store::remove_beats(context_.world, store_->state_directory(), beats, nobody_beside);
+  state_.summary.misfits = std::move(misfits);
+  return answer;
+}
+
+void Session::leave(const command::Leave& order) {
+  failure_ = order.failure;
+  if (!failure_ && state_.summary.end == WorkerEnd::workflow_finished) store_->forget_copy();
+}
+
+}  // namespace torc::worker

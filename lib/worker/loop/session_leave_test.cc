@@ -1,0 +1,199 @@
+// How a worker says its last words: with a store that cannot be written, and when its lease is
+// lost.
+#include "lib/worker/loop/session_fixture.h"
+
+namespace torc::worker {
+namespace {
+
+using namespace std::chrono_literals;
+using claim::JobState;
+
+constexpr const char* kOne = "jobs: [{name: a, command: x}]\n";
+
+class Leaving : public SignaledSession {
+ protected:
+  void make_journal(const std::string& jobs) { make(jobs, store::Engine::journal); }
+  [[nodiscard]] std::function<void()> fill(bool full) {
+    return [this, full] { disk_.full = full; };
+  }
+  [[nodiscard]] std::function<void()> wait(std::chrono::nanoseconds time) {
+    return [this, time] { clock_.sleep_for(time); };
+  }
+  [[nodiscard]] std::function<void()> complete() {
+    return [this] { end_it(ScriptedHost::ended_by_itself(0)); };
+  }
+  [[nodiscard]] static std::function<void()> send(int signal) {
+    return [signal] { signal_to_worker(signal); };
+  }
+  // Runs while the disk is full from the end of the job until `until`, and tells what an Error of
+  // the session was.
+  Result<WorkerSummary> try_to_run() {
+    auto store = open();
+    Session session(context_, setup_, events_, host_, nullptr);
+    host_.awaits_store = [&] { return session.awaits_store(); };
+    return session.run(std::move(store));
+  }
+};
+
+TEST_F(Leaving, after_ctrl_c_results_wait_for_a_store_that_cannot_be_written_for_a_while) {
+  make_journal("jobs: [{name: \"j{i}\", command: x, parameters: {i: \"1:3\"}}]\n");
+  setup_.max_parallel_jobs = 3;
+  const auto nothing = [] {};
+  const WorkerSummary summary =
+      run_with({send(SIGINT), fill(true), complete(), wait(2s), nothing, wait(2s), complete(),
+                wait(2s), nothing, wait(20s), fill(false), wait(2s), complete()});
+  EXPECT_EQ(summary.completed, 3U);
+  for (const std::uint64_t id : {1U, 2U, 3U}) EXPECT_EQ(job(id).state, JobState::completed) << id;
+  EXPECT_TRUE(said("the store cannot be written now, trying again"));
+  EXPECT_FALSE(said("gave up"));
+}
+
+TEST_F(Leaving, the_last_commit_of_a_worker_is_tried_again_too) {
+  make_journal(kOne);
+  std::optional<BootTime> ended;
+  host_.meanwhile = [&](BootTime) {
+    if (!host_.running_now.empty()) {
+      if (!disk_.full) signal_to_worker(SIGTERM);
+      disk_.full = true;
+      ended = clock_.boot_now();
+      end_it(ScriptedHost::ended_by_itself(0));
+      return true;
+    }
+    if (ended && clock_.boot_now() - *ended > 5s) disk_.full = false;
+    return false;
+  };
+  EXPECT_EQ(run().completed, 1U);
+  EXPECT_EQ(job(1).state, JobState::completed);
+  EXPECT_EQ(seen_.back().of(JobState::completed), 1U);
+}
+
+TEST_F(Leaving, the_last_result_and_the_release_are_one_commit) {
+  make(kOne);
+  std::uint64_t before = 0;
+  const auto newest = [&] {
+    std::uint64_t n = 0;
+    const auto seen =
+        open()->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+          n = reader.sequence();
+          return {};
+        });
+    EXPECT_TRUE(seen.ok());
+    return n;
+  };
+  before = newest();
+  run_with({send(SIGINT), complete()});
+  // It registers, claims, and says the rest at once.
+  EXPECT_EQ(newest() - before, 3U);
+  EXPECT_EQ(job(1).state, JobState::completed);
+}
+
+TEST_F(Leaving, after_a_termination_signal_it_gives_up_on_a_dead_store_and_counts_nothing) {
+  make_journal(kOne);
+  std::optional<BootTime> ended;
+  host_.meanwhile = [&](BootTime) {
+    if (host_.running_now.empty()) return false;
+    if (!disk_.full) {
+      disk_.full = true;
+      signal_to_worker(SIGTERM);
+      return true;
+    }
+    if (host_.stops.empty()) return false;
+    ended = clock_.boot_now();
+    end_it(ScriptedHost::ended_by_itself(0));
+    return true;
+  };
+  const auto summary = try_to_run();
+  ASSERT_TRUE(summary.ok());
+  EXPECT_TRUE(summary->failure);  // it is not tried again
+  ASSERT_TRUE(ended);
+  EXPECT_GE(clock_.boot_now() - *ended, 19s);
+  EXPECT_LT(clock_.boot_now() - *ended, 30s);
+  EXPECT_TRUE(said("gave up on reporting 1 result(s), those jobs will run again"));
+}
+
+TEST_F(Leaving, a_third_signal_gives_up_on_a_dead_store_at_once) {
+  make_journal(kOne);
+  const auto summary = [&] {
+    std::vector<std::function<void()>> steps{send(SIGINT), fill(true), complete(),
+                                             wait(1s),     [] {},      wait(40s),
+                                             send(SIGINT), wait(1s),   send(SIGINT)};
+    std::size_t next = 0;
+    host_.meanwhile = [&, steps](BootTime) {
+      if (host_.running_now.empty() && next == 0) return false;
+      if (next >= steps.size()) return false;
+      steps[next++]();
+      return true;
+    };
+    return try_to_run();
+  }();
+  ASSERT_TRUE(summary.ok());
+  EXPECT_TRUE(summary->failure);
+  EXPECT_TRUE(said("1 result(s) are not reported yet: trying for 20.0 s more"));
+  EXPECT_TRUE(said("gave up on reporting 1 result(s)"));
+}
+
+// The store answers again just when the worker has given up waiting for it.
+TEST_F(Leaving, what_was_started_is_never_given_back_as_if_it_had_not_been) {
+  make_journal(kOne);
+  std::optional<BootTime> ended;
+  host_.meanwhile = [&](BootTime) {
+    if (host_.running_now.empty()) return false;
+    if (!disk_.full) {
+      disk_.full = true;  // before the start was told
+      signal_to_worker(SIGTERM);
+      return true;
+    }
+    if (host_.stops.empty()) return false;
+    ended = clock_.boot_now();
+    end_it(stopped_by(SIGTERM));
+    return true;
+  };
+  host_.readable = [&](int) {
+    if (ended && clock_.boot_now() - *ended >= 20s) disk_.full = false;
+  };
+  const auto summary = try_to_run();
+  ASSERT_TRUE(summary.ok()) << summary.error().text();
+  EXPECT_EQ(job(1).state, JobState::ready);
+  EXPECT_EQ(job(1).attempt, 1U) << "its next attempt must not have the number of this one";
+  EXPECT_EQ(job(1).stopped, 1U);
+}
+
+// --- a lost lease ---
+
+TEST_F(Leaving, what_was_not_committed_when_the_lease_was_lost_does_not_count) {
+  make_journal("jobs: [{name: \"j{i}\", command: x, parameters: {i: \"1:2\"}}]\n");
+  setup_.max_parallel_jobs = 2;
+  const WorkerSummary summary =
+      run_with({complete(), wait(1s), [] {}, fill(true), complete(), wait(1s), wait(10'000h)});
+  EXPECT_EQ(summary.end, WorkerEnd::lease_lost);
+  EXPECT_EQ(summary.completed, 1U);
+}
+
+std::size_t open_files_below(const Path& directory) {
+  std::size_t count = 0;
+  for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    const Path target = std::filesystem::read_symlink(fd, error);
+    if (!error && target.string().starts_with(directory.string() + "/")) ++count;
+  }
+  return count;
+}
+
+TEST_F(Leaving, a_worker_that_lost_its_lease_leaves_no_file_of_its_jobs_open_nor_empty) {
+  make_journal("jobs: [{name: \"j{i}\", command: x, parameters: {i: \"1:3\"}}]\n");
+  setup_.max_parallel_jobs = 3;
+  std::size_t open_before = 0;
+  const WorkerSummary summary = run_with({[&] {
+    open_before = open_files_below(setup_.output_dir);
+    disk_.full = true;
+    clock_.sleep_for(std::chrono::hours(10'000));
+  }});
+  EXPECT_EQ(summary.end, WorkerEnd::lease_lost);
+  EXPECT_EQ(open_before, 6U);
+  EXPECT_EQ(open_files_below(setup_.output_dir), 0U);
+  for (const auto& file : std::filesystem::recursive_directory_iterator(setup_.output_dir))
+    EXPECT_TRUE(file.is_directory()) << file.path();
+}
+
+}  // namespace
+}  // namespace torc::worker

@@ -1,0 +1,73 @@
+#include "lib/worker/loop/state_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/rules/lease.h"
+#include "lib/worker/loop/load.h"
+#include "lib/worker/text/misfit_text.h"
+
+namespace torc::worker {
+namespace {
+
+constexpr std::size_t kMostShown = 20;
+
+std::string show(std::chrono::nanoseconds d) {
+  return show_duration(
+      std::chrono::duration_cast<WallTime>(std::max(d, std::chrono::nanoseconds(0))));
+}
+
+}  // namespace
+
+std::vector<std::string> show_state(const State& w, BootTime now, BootTime confirmed,
+                                    const std::function<pid_t(Run)>& leader) {
+  std::string phase;
+  if (w.phase == Phase::stopping) {
+    phase = ", ends its jobs";
+  } else if (w.orders.stop_at) {
+    phase = fmt::format(", claims no more, ends its jobs in {}", show(*w.orders.stop_at - now));
+  } else if (w.phase == Phase::draining) {
+    phase = ", claims no more";
+  }
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format("running {}, waiting here {}, done {}, failed {}{}", w.running.size(),
+                              w.waiting(), w.summary.completed, w.summary.failed, phase));
+  const BootTime fenced =
+      confirmed +
+      claim::fencing_limit(std::chrono::duration_cast<std::chrono::seconds>(w.terms.lease_ttl));
+  const auto& last = w.talk.last_written;
+  lines.push_back(fmt::format(
+      "worker {}: last commit {}; its lease, not renewed, stops its jobs in {}", w.summary.epoch,
+      last ? show(now - *last) + " ago" : "not yet made", show(fenced - now)));
+  std::size_t shown = 0;
+  for (const auto& [run, job] : w.running) {
+    if (shown++ == kMostShown) {
+      lines.push_back(fmt::format("  and {} more", w.running.size() - kMostShown));
+      break;
+    }
+    lines.push_back(fmt::format("  '{}', attempt {}, for {}, process {}", job.job.load->job.name,
+                                job.token().attempt, show(now - job.started), leader(run)));
+  }
+  return lines;
+}
+
+std::vector<std::string> explain_misfits(const claim::Offer& whole, const claim::Reader& reader) {
+  constexpr std::size_t kMost = 3;
+  workflow::RecipeBook book;
+  std::vector<std::string> lines;
+  // What cannot be read explains nothing; the next exchange says so.
+  (void)claim::scan_ready_classes(reader, [&](const claim::JobClass& c, JobId head) {
+    const std::string why = show_misfits(c, whole);
+    if (!why.empty())
+      lines.push_back(
+          fmt::format("{}: {}", printable(workflow::job_name(book, reader, head)), why));
+    return lines.size() < kMost;
+  });
+  return lines;
+}
+
+}  // namespace torc::worker

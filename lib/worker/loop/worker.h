@@ -1,0 +1,88 @@
+// One worker: claims jobs that fit what it may use, runs them, reports their ends, until the
+// workflow is done, its time is up or it is told to stop.
+#pragma once
+
+#include <signal.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/claim/rules/job.h"
+#include "lib/claim/rules/workflow_state.h"
+#include "lib/exec/machine/machine.h"
+#include "lib/exec/node/node_member.h"
+#include "lib/slurm/query.h"
+#include "lib/worker/machine/summary.h"
+#include "lib/workflow/context.h"
+#include "lib/workflow/workflow_plan.h"
+
+namespace torc::worker {
+
+struct WorkerSetup {
+  exec::Machine machine;                           // what it may use, flags already applied
+  std::optional<std::uint64_t> max_parallel_jobs;  // queue-depth mode: count jobs, ignore resources
+  std::string allocation;                          // Slurm job id; empty without one
+  std::string cluster;                             // of that Slurm; empty: not known
+  WallTime allocation_start{};                     // as Slurm says it; 0: not known
+  std::string scheduler;
+  std::string label;
+  std::optional<WallTime> ends_at;  // its jobs must have ended by then
+  std::optional<std::chrono::seconds> idle_timeout;
+  // From SIGTERM to the SIGKILL of the last job, and what is left then to say how jobs ended.
+  std::chrono::nanoseconds grace = std::chrono::seconds(30);
+  std::chrono::nanoseconds reserve = std::chrono::seconds(5);
+  std::chrono::seconds lease_ttl{300};
+  std::chrono::seconds lease_beat{0};  // 0: a fifth of that
+  bool staggered_start = false;        // its first claim waits for its turn
+  bool stays = false;                  // also when the workflow is finished
+  Path output_dir;
+  std::uint64_t starters = 1;  // workers that are started together with this one, itself included
+  bool any_scheduler = false;  // `torc run`: serves jobs of every scheduler and label
+  // As what it enters the node ledger, but for its processes and store; none: it minds nobody.
+  std::optional<exec::NodeMember> node;
+  exec::NodePlace node_place;  // where the ledger may be
+  slurm::RunProgram run_program;
+  std::function<std::string()> mountinfo;  // what is mounted now; empty: not known
+  std::string warning;  // what the person who set it up should know; empty: nothing
+};
+
+// A job that is over, whatever it came to; not one that is tried again.
+struct JobEnd {
+  claim::ClaimToken token;
+  std::uint64_t worker = 0;  // that had it
+  std::string label;         // as WorkerEvents::label said when it started
+  claim::JobState state{};
+  claim::Outcome outcome;
+};
+
+struct PreparedJob;  // lib/worker/job_command.h
+
+// What a worker tells while it runs; any may be empty.
+struct WorkerEvents {
+  std::function<void(const claim::WorkflowState&)> progress;  // after every commit
+  // Something is to be shown at that moment, whatever else happens; then it is.
+  std::function<std::optional<BootTime>()> show_at;
+  std::function<void()> show;
+  std::function<std::string(const PreparedJob&)> label;  // for `ended`
+  std::function<void(const JobEnd&)> ended;  // before it is reported; its output is complete
+  std::function<void(const std::string& name, const std::string& how)> failure;
+  std::function<void(const std::string& line)> notice;  // something a person should read
+  std::function<void(const std::string& line)> asked;   // what a person asked for (SIGUSR1)
+};
+
+// Signals that a worker reads through a descriptor; blocked in every thread by
+// block_worker_signals().
+[[nodiscard]] sigset_t worker_signals();
+void block_worker_signals();
+
+// Registers, works and releases. An Error means that the store became unusable; jobs were ended
+// before.
+Result<WorkerSummary> work(const workflow::Context& context, std::unique_ptr<store::Store> store,
+                           const WorkerSetup& setup, const WorkerEvents& events);
+
+}  // namespace torc::worker

@@ -1,0 +1,140 @@
+// What a worker takes of its node, keeps, gives away and waits for, with a ledger made up here.
+#include "lib/worker/machine/node_share.h"
+
+#include <gtest/gtest.h>
+
+#include "lib/exec/node/node_ledger.h"
+
+namespace torc::worker {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Another worker holds `taken` CPUs of the four.
+struct World {
+  std::uint32_t taken = 0;
+  bool waits = false;
+  exec::NodeHolding holding;
+};
+
+// The ledger that a share's commands are for.
+class MadeUpLedger {
+ public:
+  explicit MadeUpLedger(World& world) : world_(world) {}
+  [[nodiscard]] exec::NodeHolding could_hold() const {
+    exec::NodeHolding more = world_.holding;
+    for (std::uint32_t cpu = 0; cpu < 4 && more.cpu_count() + world_.taken < 4; ++cpu)
+      more.cpus.add(cpu);
+    return more;
+  }
+  void carry_out(Commands& orders, NodeShare& share, BootTime now) {
+    for (std::size_t i = 0; i < orders.size(); ++i) {
+      if (const auto* take = std::get_if<command::TakeShare>(&orders[i])) {
+        const std::uint32_t before = world_.holding.cpu_count();
+        world_.holding = could_hold();
+        world_.holding.memory = {1000};
+        const bool complete = world_.holding.cpu_count() - before == take->want.cpus;
+        share.grown({world_.holding, complete, {}}, now, orders);
+      } else if (const auto* keep = std::get_if<command::KeepShare>(&orders[i])) {
+        world_.holding = keep->rest;
+      } else if (const auto* wait = std::get_if<command::WaitForShare>(&orders[i])) {
+        world_.waits = wait->waits;
+        share.held(world_.holding);
+      }
+    }
+    orders.clear();
+  }
+
+ private:
+  World& world_;
+};
+
+class NodeShareTest : public ::testing::Test {
+ protected:
+  static claim::Requirement need(std::uint32_t cpus) {
+    claim::Requirement n;
+    n.cpus = cpus;
+    n.memory = {1};
+    return n;
+  }
+
+  void grow() {
+    mine.grow(orders_);
+    carry_out();
+  }
+  void carry_out() { ledger_.carry_out(orders_, mine, now_); }
+  bool look() { return mine.look(ledger_.could_hold(), now_); }
+
+  World world_;
+  MadeUpLedger ledger_{world_};
+  Commands orders_;
+  BootTime now_ = 1h;
+  NodeShare mine{NodeShare::Most{4, {1000}, {}, 0}};
+};
+
+TEST_F(NodeShareTest, what_it_gave_others_and_nobody_took_is_its_own_again_after_their_head_start) {
+  grow();
+  ASSERT_EQ(mine.cpus(), 4U);
+  ASSERT_TRUE(mine.let_others(2, now_, orders_));
+  carry_out();
+  EXPECT_EQ(mine.cpus(), 2U);
+  EXPECT_FALSE(mine.may_grow()) << "it is their turn";
+  ASSERT_TRUE(mine.wake_at());
+  EXPECT_EQ(*mine.wake_at(), now_ + exec::NodeLedger::kHeadStart);
+  now_ += exec::NodeLedger::kHeadStart;
+  EXPECT_TRUE(look());
+  grow();
+  EXPECT_EQ(mine.cpus(), 4U);
+}
+
+TEST_F(NodeShareTest, it_waits_for_cpus_that_others_have) {
+  world_.taken = 3;
+  grow();
+  EXPECT_EQ(mine.cpus(), 1U);
+  EXPECT_FALSE(world_.waits) << "nothing says yet that it could use more";
+  mine.wait_for_more(now_, orders_);
+  carry_out();
+  EXPECT_TRUE(world_.waits);
+  world_.taken = 0;
+  EXPECT_TRUE(look());
+  grow();
+  EXPECT_EQ(mine.cpus(), 4U);
+  EXPECT_FALSE(world_.waits);
+}
+
+TEST_F(NodeShareTest, with_all_the_cpus_that_it_may_have_in_use_it_waits_for_nothing) {
+  grow();
+  (void)mine.take(need(4));
+  world_.taken = 4;  // more than there are: the ledger says that it is limited
+  grow();
+  mine.wait_for_more(now_, orders_);
+  carry_out();
+  EXPECT_FALSE(world_.waits);
+}
+
+TEST_F(NodeShareTest, who_starts_nothing_more_waits_for_nothing) {
+  world_.taken = 4;
+  grow();
+  mine.wait_for_more(now_, orders_);
+  carry_out();
+  ASSERT_TRUE(world_.waits);
+  mine.stop_waiting(orders_);
+  carry_out();
+  EXPECT_FALSE(world_.waits);
+  EXPECT_FALSE(mine.wake_at());
+}
+
+TEST_F(NodeShareTest, what_jobs_leave_over_is_given_back) {
+  grow();
+  (void)mine.take(need(1));
+  mine.give_back_free(NodeShare::Cpus::keep, orders_);
+  carry_out();
+  EXPECT_EQ(world_.holding.cpu_count(), 4U);
+  EXPECT_EQ(world_.holding.memory.value, 1U);
+  mine.give_back_free(NodeShare::Cpus::give, orders_);
+  carry_out();
+  EXPECT_EQ(world_.holding.cpu_count(), 1U);
+}
+
+}  // namespace
+}  // namespace torc::worker

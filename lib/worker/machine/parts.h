@@ -1,0 +1,166 @@
+// The parts of a step, and what they need of each other. Internal to lib/worker/machine.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "lib/worker/machine/step.h"
+
+namespace torc::worker {
+
+// One step: the state, the time, and what is to be done.
+struct Step {
+  State& w;
+  BootTime now;
+  WallTime wall;
+  Commands& out;
+
+  template <class C>
+  void order(C command) const {
+    out.emplace_back(std::move(command));
+  }
+  void tell(Notice notice) const { out.emplace_back(command::Tell{std::move(notice)}); }
+};
+
+// A number in [0, 1).
+[[nodiscard]] double roll(State& w);
+[[nodiscard]] Run next_run(State& w);
+
+// --- starts.cc: jobs that the worker starts one by one ---
+// False: an answer is awaited.
+bool start_jobs(const Step& s);
+void take_start(const Step& s, const event::StartAnswer& answer);
+void begin(const Step& s, Run run, ClaimedJob job, Running with, WallTime at, BootTime since);
+void note_start(const Step& s, JobId job);
+void release(State& w, const Running& job);
+
+// --- lane.cc: short jobs without a moment between them ---
+bool fill_lane(const Step& s);
+void narrow_lane(const Step& s);
+// What has not begun comes back to the queue. False: that is awaited; the event is run again then.
+bool settle_lane(const Step& s);
+void take_back(const Step& s, const event::TakenBack& answer);
+void take_armed(const Step& s, const event::Armed& answer);
+void take_begun(const Step& s, const event::Begun& begun);
+void take_declined(const Step& s, const event::Declined& declined);
+[[nodiscard]] std::size_t running_in_lane(const State& w);
+
+// --- queue.cc: jobs that were claimed ahead and do not fit ---
+[[nodiscard]] bool room_for_more(const State& w);
+[[nodiscard]] std::optional<BootTime> next_unfit(const State& w);
+void return_unfit(const Step& s);
+void narrow(const State& w, BootTime now, claim::Offer& offer);
+// All of it, and what the lane has not begun: others are to run it.
+void return_queue(const Step& s);
+
+// --- share.cc: what it leaves to other workers of its node ---
+void let_others(const Step& s);
+void settle_share(const Step& s);
+void look_at_share(const Step& s, const exec::NodeHolding& could_hold);
+
+// --- talk.cc: what it says to the store, and when ---
+[[nodiscard]] std::uint64_t slots(const State& w);
+[[nodiscard]] bool idle_slot(const State& w);
+[[nodiscard]] bool may_be_halted(const State& w);
+[[nodiscard]] bool runs_alone(const State& w, BootTime now);
+[[nodiscard]] bool wants_jobs(const State& w, BootTime now);
+[[nodiscard]] bool queue_stands(const State& w, BootTime now);
+[[nodiscard]] BootTime window_end(const State& w);
+[[nodiscard]] BootTime due_at(const State& w);
+// From the termination signal to SIGKILL; a worker with little time keeps most of it for work.
+[[nodiscard]] std::chrono::nanoseconds term_lead(const State& w);
+// False: an answer is awaited.
+bool send_if_due(const Step& s);
+
+// --- answer.cc ---
+// Whether something is to be ended or returned, for which the lane must be settled.
+[[nodiscard]] bool ends_something(const State& w, const event::Answered& answer);
+void take_answer(const Step& s, event::Answered& answer);
+void end_revoked(const Step& s, std::vector<claim::ClaimToken> tokens);
+void tell_refused(const Step& s, const std::vector<claim::Refused>& refused);
+
+// --- ends.cc: how jobs ended ---
+void job_ended(const Step& s, const event::Ended& ended);
+void conclude_suspects(const Step& s);
+void report_end(const Step& s, Running job, claim::Finished finished);
+// Whether a signal that ended a job was meant for its worker.
+[[nodiscard]] bool was_meant_for_worker(const State& w, const exec::Ended& ended, BootTime now);
+
+// --- recovery.cc: what follows a failure ---
+[[nodiscard]] bool may_be_checkpoint(const State& w, const Running& job, const exec::Ended& ended);
+[[nodiscard]] bool is_checkpoint(const State& w, const Running& job, const exec::Ended& ended,
+                                 BootTime now);
+// The rule by which the store will let the job be tried again after this end; null: it is final.
+[[nodiscard]] const claim::RetryRule* retry_rule(const Running& job, const claim::Finished& end);
+// Starts the recovery script in the place of the job, which keeps what it holds. False: none is
+// due, and `job` is as before.
+bool recover(const Step& s, Running& job, claim::Finished& end);
+void take_recovery_start(const Step& s, const event::StartAnswer& answer);
+void recovered(const Step& s, Running job, const exec::Ended& script);
+void tell_retry(const Step& s, const Running& job, const claim::Finished& end);
+void tell_final(const Step& s, const Running& job, const claim::Finished& end);
+
+// --- actions.cc ---
+[[nodiscard]] bool is_starting(const State& w);
+[[nodiscard]] bool wants_welcome(const State& w);
+[[nodiscard]] bool wants_farewell(const State& w);
+void ask_for_actions(const Step& s, claim::Exchange& exchange);
+void take_actions(const Step& s, const std::vector<claim::ActionGrant>& grants);
+// False: an answer is awaited.
+bool run_actions(const Step& s);
+void take_action_start(const Step& s, const event::StartAnswer& answer);
+// Whether this was one of its commands; `told`: a signal that ended it was meant for the worker.
+bool action_ended(const Step& s, const event::Ended& ended, bool told);
+bool awaits_actions(const Step& s, const claim::WorkflowState& workflow);
+// Nothing more is started: what waits is returned, the command that runs may end by itself.
+void drain_actions(State& w);
+// The same, and what runs is told to end.
+void stop_actions(const Step& s, std::chrono::nanoseconds lead);
+void kill_actions(const Step& s);
+// The lease is lost: nothing of them counts any more.
+void forget_actions(State& w);
+
+// --- lease.cc: doubts about its lease, and its loss ---
+void follow_lease(const Step& s, const event::LeaseSeen& seen);
+void lose_lease(const Step& s, Notice why);
+
+// --- orders.cc: what it is told from outside ---
+void take_signal(const Step& s, int number);
+[[nodiscard]] bool is_explained(const State& w, BootTime now);
+[[nodiscard]] std::chrono::nanoseconds patience_with(const State& w, const exec::Ended& ended,
+                                                     BootTime now);
+// What there is to say is said soon, whatever the window.
+void hurry(const Step& s);
+[[nodiscard]] bool gives_up(const State& w, BootTime now);
+
+// --- time.cc ---
+// False: an answer is awaited.
+bool check_time(const Step& s);
+void finish(const Step& s, WorkerEnd end);
+void stop_running(const Step& s, std::chrono::nanoseconds lead, claim::EndCause why);
+[[nodiscard]] bool is_idle(const State& w);
+
+// --- leave.cc ---
+[[nodiscard]] bool is_over(const State& w);
+[[nodiscard]] bool may_leave(const State& w, BootTime now);
+// Leaves, or goes on leaving. False: an answer is awaited.
+bool leave(const Step& s);
+void take_goodbye(const Step& s, event::GoodbyeAnswer& answer);
+// What was counted and not committed does not count.
+void forget_unconfirmed(State& w);
+void stop_trying(const Step& s);
+
+// An exchange that takes longer does not keep what its jobs could need from others on the node.
+inline constexpr std::chrono::nanoseconds kShareInFlight = std::chrono::seconds(1);
+
+// Surely not committed, and worth another try.
+[[nodiscard]] inline bool may_pass(const Error& error) {
+  return error.kind != ErrorKind::fenced && error.kind != ErrorKind::unknown &&
+         error.kind != ErrorKind::corrupt;
+}
+
+}  // namespace torc::worker

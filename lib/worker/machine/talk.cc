@@ -1,0 +1,191 @@
+// What a worker says to the store, and when.
+#include "lib/worker/machine/parts.h"
+
+namespace torc::worker {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+
+// Jobs of the queue that nothing but room keeps from being started.
+std::size_t startable(const State& w) {
+  return static_cast<std::size_t>(std::count_if(
+      w.queue.begin(), w.queue.end(), [](const ClaimedJob& job) { return job.refusals == 0; }));
+}
+
+// What is offered to others with the next exchange, taken off the queue until the answer is here.
+std::vector<claim::ClaimToken> spare_jobs(const Step& s) {
+  State& w = s.w;
+  const std::uint64_t kept = w.pace.keep(w.waiting(), slots(w), s.now);
+  std::vector<claim::ClaimToken> spares;
+  for (; !w.queue.empty() && w.waiting() > kept; w.queue.pop_back()) {
+    spares.push_back(w.queue.back().grant.token);
+    w.talk.offered.push_front(std::move(w.queue.back()));
+  }
+  return spares;
+}
+
+// Time between two commits: short while a slot is idle, longer while every slot has work.
+nanoseconds window(const State& w) {
+  const bool waits = idle_slot(w) || (!w.queue.empty() && may_be_halted(w));
+  return w.pace.window(waits ? claim::Pace::Need::work : claim::Pace::Need::report);
+}
+
+}  // namespace
+
+claim::Offer offer_of(const State& w, BootTime now) {
+  const Terms& terms = w.terms;
+  claim::Offer o;
+  o.total_cpus = terms.machine.cpus;
+  o.total_gpus = static_cast<std::uint32_t>(terms.machine.gpus.size());
+  o.total_memory = terms.machine.memory;
+  o.cpus = w.share.free_cpus();
+  o.memory = w.share.free_memory();
+  o.gpus = w.share.free_gpus();
+  // What does not fit keeps nothing from what does.
+  for (const ClaimedJob& job : w.queue) {
+    if (job.refusals > 0) continue;
+    if (job.need.cpus > o.cpus || job.need.memory > o.memory || job.need.gpus > o.gpus) continue;
+    o.cpus -= job.need.cpus;
+    o.memory = o.memory - job.need.memory;
+    o.gpus -= job.need.gpus;
+  }
+  narrow(w, now, o);
+  o.scheduler = terms.scheduler;
+  o.label = terms.label;
+  o.any_binding = terms.any_scheduler;
+  if (terms.ends_at) {
+    // Jobs get their termination signal before the end, so that much is not for them.
+    const auto left =
+        std::chrono::duration_cast<std::chrono::seconds>(*terms.ends_at - term_lead(w) - now);
+    o.remaining = std::max(left, 0s);
+  }
+  if (terms.max_parallel_jobs) {
+    o.ignore_resources = true;
+    const std::uint64_t used = w.running_count() + startable(w);
+    o.max_jobs = *terms.max_parallel_jobs > used ? *terms.max_parallel_jobs - used : 0;
+  } else {
+    o.max_jobs = o.cpus;
+  }
+  const std::uint64_t wanted = w.pace.ahead(slots(w), now);
+  o.ahead = wanted > w.waiting() ? wanted - w.waiting() : 0;
+  if (w.share.cpus() == 0 && !terms.max_parallel_jobs) o.ahead = 0;
+  return o;
+}
+
+// Jobs that run here at once when there are enough.
+std::uint64_t slots(const State& w) {
+  if (w.terms.max_parallel_jobs) return *w.terms.max_parallel_jobs;
+  const std::size_t in_lane = running_in_lane(w);
+  const std::uint64_t running =
+      w.running.size() - in_lane + std::max<std::uint64_t>(w.lane.held, in_lane);
+  if (w.waiting() > 0) return std::max<std::uint64_t>(1, running);
+  const std::uint64_t cpus = w.share.is_limited() ? w.share.cpus() : w.terms.machine.cpus;
+  if (running == 0) return cpus;
+  return running * cpus / std::max<std::uint64_t>(1, w.share.used_cpus());
+}
+
+bool queue_stands(const State& w, BootTime now) {
+  return !w.queue.empty() && w.phase == Phase::working && now >= w.pace.queue_stands_at();
+}
+
+bool idle_slot(const State& w) {
+  if (w.terms.max_parallel_jobs)
+    return w.running_count() + startable(w) < *w.terms.max_parallel_jobs;
+  if (startable(w) > 0) return room_for_more(w);
+  // One that has nothing asks all the same now and then: the workflow may be finished.
+  return w.share.free_cpus() > 0 || w.share.may_grow() || w.share.cpus() == 0;
+}
+
+// Whether failures that the store has not counted yet may be those after which nothing more is
+// started (max_failures). It decides, since a failure handler may let them run again; until it has,
+// what was claimed ahead waits.
+bool may_be_halted(const State& w) {
+  const claim::WorkflowState& workflow = w.summary.workflow;
+  if (workflow.max_failures == 0) return false;
+  std::uint64_t most =
+      workflow.of(claim::JobState::failed) + workflow.of(claim::JobState::terminated);
+  const auto add = [&most](const std::vector<claim::Finished>& ends) {
+    most += static_cast<std::uint64_t>(
+        std::count_if(ends.begin(), ends.end(), [](const claim::Finished& f) {
+          return f.state == claim::JobState::failed || f.state == claim::JobState::terminated;
+        }));
+  };
+  const std::size_t in_flight = w.talk.busy ? w.talk.in_flight.finishes.size() : 0;
+  if (most + w.talk.finishes.size() + in_flight < workflow.max_failures) return false;
+  add(w.talk.finishes);
+  if (in_flight > 0) add(w.talk.in_flight.finishes);
+  return most >= workflow.max_failures;
+}
+
+// A job that was lost with an earlier worker has this one to itself.
+bool runs_alone(const State& w, BootTime now) {
+  if (!w.queue.empty() && w.queue.front().grant.alone) return true;
+  return w.alone && now < w.alone->until;
+}
+
+bool wants_jobs(const State& w, BootTime now) {
+  if (w.phase != Phase::working || w.end || is_starting(w)) return false;
+  if (w.talk.nothing_claimable || runs_alone(w, now) || now < w.no_start_before) return false;
+  if (idle_slot(w)) return true;
+  // Others have everything.
+  if (w.share.cpus() == 0 && !w.terms.max_parallel_jobs) return false;
+  return w.waiting() < w.pace.next_window(slots(w), now);
+}
+
+nanoseconds term_lead(const State& w) {
+  const nanoseconds lead = w.terms.sigterm_lead;
+  return w.terms.ends_at ? std::min(lead, (*w.terms.ends_at - w.terms.begun) / 4) : lead;
+}
+
+BootTime window_end(const State& w) {
+  return w.talk.last_sent + window(w);
+}
+
+BootTime due_at(const State& w) {
+  const BootTime usual = window_end(w);
+  return std::max(w.talk.speak_by ? std::min(usual, *w.talk.speak_by) : usual, w.talk.not_before);
+}
+
+bool send_if_due(const Step& s) {
+  State& w = s.w;
+  Talk& talk = w.talk;
+  if (talk.busy || w.lease.paused) return true;
+  // The rest goes with the release.
+  if (is_over(w) && talk.retry_delay == kFirstRetry) return true;
+  const bool greets = wants_welcome(w) || wants_farewell(w);
+  if (!w.has_reports() && !wants_jobs(w, s.now) && !queue_stands(w, s.now) && !greets) return true;
+  if (s.now < due_at(w)) return true;
+  const bool offers =
+      w.phase == Phase::working && !w.end && !runs_alone(w, s.now) && s.now >= w.no_start_before;
+  // Always: what ends with this exchange may make anything ready.
+  if (offers && !w.terms.max_parallel_jobs && !std::exchange(w.share_asked, true) &&
+      w.share.grow(s.out)) {
+    w.awaited = Awaited::share;
+    return false;
+  }
+  claim::Exchange exchange;
+  // What is to be alone and cannot be started here is for somebody else.
+  if (runs_alone(w, s.now)) {
+    if (queue_stands(w, s.now)) return_queue(s);
+  } else {
+    exchange.spares = spare_jobs(s);
+  }
+  exchange.worker = w.terms.self;
+  exchange.now = s.wall;
+  exchange.starts = std::exchange(talk.starts, {});
+  exchange.finishes = std::exchange(talk.finishes, {});
+  exchange.returns = std::exchange(talk.returns, {});
+  if (offers) exchange.offer = offer_of(w, s.now);
+  if (!exchange.finishes.empty()) exchange.job_time = w.pace.job_time();
+  ask_for_actions(s, exchange);
+  talk.last_sent = s.now;
+  talk.speak_by.reset();
+  talk.in_flight_tally = std::exchange(talk.unsaid, {});
+  talk.in_flight = exchange;
+  talk.busy = true;
+  s.order(command::Submit{std::move(exchange)});
+  return true;
+}
+
+}  // namespace torc::worker

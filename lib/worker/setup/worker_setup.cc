@@ -1,0 +1,237 @@
+#include "lib/worker/setup/worker_setup.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+
+#include "lib/base/beneath.h"
+#include "lib/exec/machine/procfs.h"
+#include "lib/exec/node/node_ledger.h"
+#include "lib/exec/process/run_program.h"
+#include "lib/slurm/query.h"
+#include "lib/store/mount/mount_facts.h"
+#include "lib/worker/jobs/job_command.h"
+#include "lib/workflow/sharing.h"
+
+namespace torc::worker {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kQueryLimit = 20s;  // squeue and scontrol answer in milliseconds or not at all
+constexpr std::uint64_t kMostStarters = 100'000;  // a larger number is nonsense
+constexpr std::chrono::seconds kShortestLease{10};
+
+constexpr auto kConfigLimit = 2s;            // for what a good guess is known
+constexpr auto kUsualKillWait = 30s;         // Slurm's default
+constexpr std::chrono::seconds kReserve{5};  // of that, to say how jobs ended
+
+slurm::RunProgram query_program(const workflow::Context& context, std::chrono::nanoseconds limit) {
+  exec::ProgramRequest request;
+  for (char** entry = context.environment; entry != nullptr && *entry != nullptr; ++entry) {
+    request.environment.emplace_back(*entry);
+  }
+  request.time_limit = limit;
+  return [request](const std::vector<std::string>& argv) -> Result<slurm::CommandOutput> {
+    exec::ProgramRequest mine = request;
+    mine.argv = argv;
+    TORC_ASSIGN(exec::ProgramOutput output, exec::run_program(mine));
+    return slurm::CommandOutput{output.exit_code, std::move(output.out), std::move(output.err)};
+  };
+}
+
+// Array tasks are named "1234_7"; everything else by the job id alone.
+std::string allocation_of(const exec::GetEnv& env) {
+  const auto array = env("SLURM_ARRAY_JOB_ID");
+  const auto task = env("SLURM_ARRAY_TASK_ID");
+  if (array && task) return *array + "_" + *task;
+  return env("SLURM_JOB_ID").value_or("");
+}
+
+std::optional<std::uint64_t> number_of(const exec::GetEnv& env, const char* name) {
+  const std::string text = env(name).value_or("");
+  std::uint64_t n = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (error != std::errc() || n == 0 || end != text.data() + text.size()) return std::nullopt;
+  return n;
+}
+
+// What a job got is all that a torc inside of it has; GPUs are hidden from it already. A job that
+// does not say what memory it needs is not held to what is counted for it.
+void keep_to_the_job(exec::Machine& machine, const exec::GetEnv& env) {
+  constexpr const char* kCpus = "TORC_NUM_CPUS";
+  constexpr const char* kMemory = "TORC_MEMORY_BYTES";
+  if (const auto cpus = number_of(env, kCpus); cpus && *cpus < machine.cpus) {
+    machine.cpus = static_cast<std::uint32_t>(*cpus);
+    machine.cpus_from = kCpus;
+  }
+  const auto memory = number_of(env, kMemory);
+  if (memory && ByteCount{*memory} < machine.memory &&
+      ByteCount{*memory} > spec::ResourceRequirements{}.memory) {
+    machine.memory = ByteCount{*memory};
+    machine.memory_from = kMemory;
+  }
+}
+
+// Torc's batch scripts ask once for all workers. Without them a few may ask for themselves; a
+// thousand at once would be felt by the whole cluster.
+std::chrono::nanoseconds kill_wait(const workflow::Context& context) {
+  constexpr std::uint64_t kFew = 32;
+  constexpr std::uint64_t kMostSeconds = 24 * 3600;
+  if (const auto told = number_of(context.env, "TORC_KILL_WAIT"); told && *told <= kMostSeconds)
+    return std::chrono::seconds(*told);
+  if (number_of(context.env, "SLURM_NTASKS").value_or(1) > kFew) return kUsualKillWait;
+  return slurm::kill_wait(query_program(context, kConfigLimit)).value_or(kUsualKillWait);
+}
+
+// How long jobs may go on after SIGTERM: what the user says, else what the batch system allows.
+void set_grace(const workflow::Context& context, const WorkerOptions& options, WorkerSetup& setup) {
+  if (options.grace) {
+    setup.grace = *options.grace;
+  } else if (!setup.allocation.empty()) {
+    const std::chrono::nanoseconds wait = kill_wait(context);
+    setup.reserve = std::min<std::chrono::nanoseconds>(kReserve, wait / 3);
+    setup.grace = wait - setup.reserve;
+  }
+}
+
+// What its owner asked for stands; but it is told that living workers will lose their leases.
+std::chrono::seconds lease_on(const workflow::Context& context, const WorkerOptions& options,
+                              const Path& store, const spec::RunSettings& settings,
+                              std::string& warning) {
+  const store::MountFacts facts = store::facts_of(context.world.disk, store);
+  const auto asked = options.lease_ttl ? options.lease_ttl : settings.lease.ttl;
+  if (!asked) return std::max(spec::kUsualTtl, facts.least_lease);
+  warning = too_short(*asked, facts);
+  return *asked;
+}
+
+}  // namespace
+
+std::string too_short(std::chrono::seconds lease, const store::MountFacts& facts) {
+  if (lease >= facts.least_lease) return {};
+  return fmt::format(
+      "a lease of {}s is short for {}: {}; workers will lose their jobs though they live; take {}s "
+      "or "
+      "more",
+      lease.count(), to_string(facts.kind), facts.lease_why, facts.least_lease.count());
+}
+
+namespace {
+
+Result<void> make_output_dir(const workflow::Context& context, const Path& store,
+                             const Path& directory) {
+  const Path root = output_root(store, directory, context.umask).path;
+  Result<void> made;
+  if (root == directory) {
+    const workflow::OwnUmask outside(context);
+    std::error_code error;
+    std::filesystem::create_directories(directory, error);
+    if (error) made = os_error(error.value(), directory.string());
+  } else {
+    made = beneath::make_directories(root, beneath::name_below(root, directory));
+  }
+  if (made.ok()) return {};
+  Error error = std::move(made).error();
+  error.what = "cannot make the output directory: " + error.what;
+  error.remedy = "name another one with --output-dir";
+  return error;
+}
+
+}  // namespace
+
+Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
+                                      const WorkerOptions& options, const Path& store, Place place,
+                                      const spec::RunSettings& settings) {
+  WorkerSetup setup;
+  setup.machine = exec::detect(context.env);
+  exec::NodeMember node = exec::describe_member(setup.machine, context.env);
+  // Below a job of another worker it uses what that one has of the node already. Where jobs are
+  // counted, what they need is not known.
+  const bool below = context.env("TORC_RUN_ID").has_value();
+  if (below) keep_to_the_job(setup.machine, context.env);
+  if (options.cpus) {
+    setup.machine.cpus = *options.cpus;
+    setup.machine.cpus_from = "--num-cpus";
+  }
+  if (options.memory) {
+    setup.machine.memory = *options.memory;
+    setup.machine.memory_from = "--memory";
+  }
+  if (options.gpus) {
+    if (*options.gpus > setup.machine.gpus.size()) {
+      return Error{ErrorKind::invalid,
+                   fmt::format("--num-gpus {}: only {} GPU(s) found here ({})", *options.gpus,
+                               setup.machine.gpus.size(), setup.machine.gpus_from),
+                   "leave the flag out to use those"};
+    }
+    setup.machine.gpus.resize(*options.gpus);
+    setup.machine.gpus_from = "--num-gpus";
+  }
+  exec::apply_flags(node, setup.machine);
+  if (options.overcommit) exec::let_overcommit(node);
+  if (!below && !options.max_parallel_jobs) setup.node = std::move(node);
+  setup.node_place = exec::node_place(context.env, setup.machine.host);
+  setup.max_parallel_jobs = options.max_parallel_jobs;
+  setup.scheduler = options.scheduler;
+  setup.label = options.label;
+  setup.idle_timeout = options.idle_timeout;
+  setup.lease_ttl = lease_on(context, options, store, settings, setup.warning);
+  const auto beat = settings.lease.beat.value_or(0s);
+  if (3 * beat <= setup.lease_ttl) setup.lease_beat = beat;
+  if (setup.lease_ttl < kShortestLease) {
+    return Error{ErrorKind::invalid,
+                 fmt::format("--lease-ttl {}s is too short", setup.lease_ttl.count()),
+                 "at least 10s: a shorter silence happens to living workers"};
+  }
+  setup.output_dir = options.output_dir.empty()
+                         ? default_output_dir(store)
+                         : (context.directory / options.output_dir).lexically_normal();
+  TORC_TRY(make_output_dir(context, store, setup.output_dir));
+  setup.allocation = allocation_of(context.env);
+  for (const char* name : {"SLURM_NTASKS", "SLURM_ARRAY_TASK_COUNT"}) {
+    const std::string count = setup.allocation.empty() ? "" : context.env(name).value_or("");
+    std::uint64_t n = 0;
+    const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), n);
+    if (error == std::errc() && n > 0 && n <= kMostStarters) setup.starters *= n;
+  }
+  setup.any_scheduler =
+      place == Place::laptop && options.scheduler.empty() && options.label.empty();
+  setup.staggered_start = settings.execution.staggered_start;
+  setup.stays = place == Place::allocation && settings.workers_stay;
+  setup.run_program = query_program(context, kQueryLimit);
+  setup.mountinfo = [] { return exec::read_small_file("/proc/self/mountinfo").value_or(""); };
+  set_grace(context, options, setup);
+
+  const WallTime now = context.clock.wall_now();
+  std::optional<WallTime> end;
+  std::optional<WallTime> buffered;
+  if (!setup.allocation.empty()) {
+    setup.cluster = context.env("SLURM_CLUSTER_NAME").value_or("");
+    const slurm::AllocationTimes times = slurm::allocation_times(
+        setup.run_program, setup.cluster, context.env("SLURM_JOB_ID").value_or(""),
+        {context.env("SLURM_JOB_START_TIME"), context.env("SLURM_JOB_END_TIME")});
+    setup.allocation_start = times.start.value_or(WallTime{});
+    end = times.end;
+    if (end) buffered = *end - settings.expiration_buffer;
+  }
+  if (options.time_limit) {
+    if (options.time_limit->count() == 0) {
+      return Error{ErrorKind::invalid, "--time-limit 0 leaves no time for any job",
+                   "say how long, such as 2h, or leave it out: then there is no limit"};
+    }
+    const WallTime limit = now + *options.time_limit;
+    end = end ? std::min(*end, limit) : limit;
+  }
+  if (end) {
+    // A short allocation is not eaten up by its headroom.
+    const auto whole = std::max<WallTime>(*end - now, 0s);
+    setup.ends_at = *end - std::min<WallTime>(settings.execution.sigkill_headroom, whole / 10);
+    if (buffered) setup.ends_at = std::min(*setup.ends_at, *buffered);
+  }
+  return setup;
+}
+
+}  // namespace torc::worker

@@ -1,0 +1,46 @@
+// From flags, Slurm's environment and the machine to what a worker may use: shared by `torc worker`
+// and `torc run`.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "lib/store/mount/mount_facts.h"
+#include "lib/worker/loop/worker.h"
+#include "lib/worker/text/outcome_text.h"
+#include "lib/workflow/context.h"
+
+namespace torc::worker {
+
+// As the command line fills them.
+struct WorkerOptions {
+  std::string store;
+  std::optional<std::uint32_t> cpus;
+  std::optional<ByteCount> memory;
+  std::optional<std::uint32_t> gpus;
+  std::optional<std::uint64_t> max_parallel_jobs;
+  std::string scheduler;
+  std::string label;
+  std::optional<std::chrono::seconds> time_limit;
+  std::optional<std::chrono::seconds> idle_timeout;
+  std::optional<std::chrono::seconds> grace;  // from SIGTERM to the end of the last job
+  std::optional<std::chrono::seconds> lease_ttl;
+  std::string output_dir;
+  bool overcommit = false;  // takes no notice of other workers on the node
+  bool quiet = false;
+};
+
+enum class Place : unsigned char { allocation, laptop };  // `torc worker`, `torc run`
+
+// Why a lease of that length ends there although its worker lives; empty: it is long enough.
+[[nodiscard]] std::string too_short(std::chrono::seconds lease, const store::MountFacts& facts);
+
+// What the flags leave open, `settings` of the spec say: the lease, and what of an allocation is
+// kept free at its end.
+Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
+                                      const WorkerOptions& options, const Path& store, Place place,
+                                      const spec::RunSettings& settings);
+
+}  // namespace torc::worker

@@ -1,0 +1,111 @@
+#include "lib/worker/text/outcome_text.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "lib/base/quote.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/exec/process/process_host.h"
+
+namespace torc::worker {
+namespace {
+
+std::string show_missing_program(int os_errno, const std::string& line) {
+  const auto words = line.empty() ? std::vector<std::string>() : exec::argv_of(line);
+  const std::string name = words.empty() ? "" : fmt::format(" '{}'", printable(words.front()));
+  const bool is_path = name.find('/') != std::string::npos;
+  switch (os_errno) {
+    case ENOENT:
+      if (name.empty()) return "no such program";
+      return is_path ? fmt::format("no program{}, or none that its first line names", name)
+                     : fmt::format("no program{} in PATH", name);
+    case EACCES:
+      return fmt::format("the program{} may not be executed ({})", name, std::strerror(os_errno));
+    default:
+      return fmt::format("the program{}: {}", name, std::strerror(os_errno));
+  }
+}
+
+std::string show_start_fault(const claim::Outcome& o, const std::string& line,
+                             const Path& directory) {
+  const auto missing = [&](std::string_view what) {
+    return fmt::format("{}: {}", what, std::strerror(o.os_errno));
+  };
+  switch (o.fault) {
+    case claim::StartFault::unknown:
+      return std::strerror(o.os_errno);
+    case claim::StartFault::directory:
+      return missing(directory.empty()
+                         ? std::string("the working directory")
+                         : fmt::format("the working directory {}", printable(directory.string())));
+    case claim::StartFault::stdout_file:
+      return missing("the file for its standard output");
+    case claim::StartFault::stderr_file:
+      return missing("the file for its standard error");
+    case claim::StartFault::cpus:
+      return missing("the CPUs that it was bound to");
+    case claim::StartFault::program:
+      return show_missing_program(o.os_errno, line);
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::string show_outcome(const claim::Outcome& o, const std::string& line, const Path& directory) {
+  switch (o.cause) {
+    case claim::EndCause::none:
+      return "-";
+    case claim::EndCause::exited:
+      return fmt::format("exit code {}", o.exit_code);
+    case claim::EndCause::signaled:
+      return fmt::format("signal {} ({})", o.signal, strsignal(o.signal));
+    case claim::EndCause::timed_out:
+      return fmt::format("time limit (exit code {})", o.exit_code);
+    case claim::EndCause::out_of_memory:
+      return fmt::format("out of memory (exit code {})", o.exit_code);
+    case claim::EndCause::not_started:
+      return "could not start: " + show_start_fault(o, line, directory);
+    case claim::EndCause::worker_lost:
+      return "killed with its worker";
+    case claim::EndCause::lease_lost:
+      return "its worker fell silent: its node died, hung, or was cut off";
+    case claim::EndCause::stopped:
+      return "stopped: its worker was told to end";
+    case claim::EndCause::allocation_ended:
+      return "ended with its worker's time (end of the allocation)";
+    case claim::EndCause::unmet:
+      return "never needed: the condition on which it starts did not come true";
+    case claim::EndCause::upstream_failed:
+      return "canceled: a job that it depends on did not complete";
+    case claim::EndCause::canceled:
+      return "canceled";
+  }
+  return "?";
+}
+
+std::string show_outcome(const claim::Outcome& o) {
+  return show_outcome(o, "", {});
+}
+
+std::string show_end(const claim::Reader& reader, workflow::RecipeBook& book, JobId id,
+                     const claim::Outcome& o) {
+  if (o.cause != claim::EndCause::not_started) return show_outcome(o);
+  std::string line;
+  Path directory;
+  if (o.fault == claim::StartFault::program) {
+    if (const auto page = book.find(reader, id))
+      line = page->recipe.render(raw(id) - raw(page->job_template.first)).command;
+  }
+  if (o.fault == claim::StartFault::directory) {
+    if (const auto workflow = claim::read_workflow(reader)) {
+      if (const auto settings = workflow::decode_workflow_settings(workflow->settings))
+        directory = settings->directory;
+    }
+  }
+  return show_outcome(o, line, directory);
+}
+
+}  // namespace torc::worker
