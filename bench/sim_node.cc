@@ -7,6 +7,7 @@
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/transactions/exchange.h"
 #include "lib/claim/transactions/membership.h"
+#include "lib/worker/jobs/job_command.h"
 
 namespace torc::bench {
 namespace {

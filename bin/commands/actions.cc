@@ -21,7 +21,7 @@
 #include "lib/exec/output/packed_reader.h"
 #include "lib/report/job_output.h"
 #include "lib/report/job_view.h"
-#include "lib/worker/action_runner.h"
+#include "lib/worker/jobs/job_command.h"
 #include "lib/worker/setup/worker_setup.h"
 #include "lib/workflow/plan_actions.h"
 

@@ -10,24 +10,34 @@
 
 namespace torc::worker {
 
-// One thread uses it. An inquiry under way is not waited for at the end: it ends by itself, or with
-// the process.
-class AllocationInquiry {
+// As who keeps a lease needs it. One thread uses it.
+class SlurmInquiry {
  public:
   using States = std::map<slurm::Allocation, slurm::AllocationState>;
 
+  virtual ~SlurmInquiry() = default;
+  [[nodiscard]] virtual bool possible() const = 0;
+  // Precondition: possible().
+  virtual void ask(std::vector<slurm::Allocation> allocations) = 0;
+  // Readable when the answer is there; -1: somebody else says so.
+  [[nodiscard]] virtual int fd() const = 0;
+  // The answer, once; empty as long as there is none.
+  [[nodiscard]] virtual States take() = 0;
+};
+
+// An inquiry under way is not waited for at the end: it ends by itself, or with
+// the process.
+class AllocationInquiry final : public SlurmInquiry {
+ public:
   explicit AllocationInquiry(slurm::RunProgram run_program);  // an empty one: there is no Slurm
-  ~AllocationInquiry();
+  ~AllocationInquiry() override;
   AllocationInquiry(const AllocationInquiry&) = delete;
   AllocationInquiry& operator=(const AllocationInquiry&) = delete;
 
-  [[nodiscard]] bool possible() const { return run_program_ && !under_way_; }
-  // Precondition: possible().
-  void ask(std::vector<slurm::Allocation> allocations);
-  // Readable when the answer is there.
-  [[nodiscard]] int fd() const;
-  // The answer, once; empty as long as there is none.
-  [[nodiscard]] States take();
+  [[nodiscard]] bool possible() const override { return run_program_ && !under_way_; }
+  void ask(std::vector<slurm::Allocation> allocations) override;
+  [[nodiscard]] int fd() const override;
+  [[nodiscard]] States take() override;
 
  private:
   struct Shared;

@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "lib/claim/queries/workers.h"
-#include "lib/claim/transactions/exchange.h"
+#include "lib/store/mount/mount_facts.h"
+#include "lib/worker/jobs/load.h"
 
 namespace torc::worker {
 namespace {
@@ -19,10 +19,6 @@ constexpr auto kLookInterval = std::chrono::seconds(1);
 // A commit of another process can be heard a moment before it can be read: the last write of the
 // file is not its last step.
 constexpr auto kSettling = std::chrono::milliseconds(2);
-
-bool says_something(const claim::Exchange& e) {
-  return !e.starts.empty() || !e.finishes.empty() || !e.returns.empty() || !e.actions.empty();
-}
 
 void signal_fd(int fd) {
   const std::uint64_t one = 1;
@@ -41,20 +37,25 @@ Committer::Committer(const workflow::Context& context, std::unique_ptr<store::St
                      claim::WorkerEpoch self, claim::WorkerInfo info, BootTime registered,
                      const JobPreparer& preparer, slurm::RunProgram run_program,
                      exec::WatchedLease& lease)
-    : context_(context),
-      world_(context.world),
-      store_(std::move(store)),
-      self_(self),
+    : clock_(context.world.clock),
       preparer_(preparer),
       lease_(lease),
-      fencing_limit_(claim::fencing_limit(info.lease_ttl)),
       patience_(info.lease_ttl / 2),
-      keeper_(world_, *store_, self, std::move(info), registered, std::move(run_program),
-              store::facts_of(world_.disk, store_->directory())),
+      side_(
+          context.world, std::move(store), self, std::move(info), registered,
+          [this](const claim::Reader& reader,
+                 const claim::Grant& grant) -> std::optional<ClaimedJob> {
+            auto job = preparer_.prepare(book_, reader, grant);
+            if (!job) return std::nullopt;
+            return claimed(*std::move(job));
+          },
+          std::make_unique<SystemProcesses>(),
+          std::make_unique<AllocationInquiry>(std::move(run_program)),
+          store::facts_of(context.world.disk, store->directory()), lease),
       notify_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       request_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  confirm();
-  turn(world_.clock.boot_now());
+  last_confirmed_ = side_.confirmed().count();
+  turn(clock_.boot_now());
   thread_ = std::thread([this] { serve(); });
 }
 
@@ -70,7 +71,7 @@ std::unique_ptr<store::Store> Committer::stop() {
     signal_fd(request_fd_);
     thread_.join();
   }
-  return std::move(store_);
+  return side_.give_back();
 }
 
 void Committer::submit(claim::Exchange exchange) {
@@ -83,7 +84,7 @@ void Committer::submit(claim::Exchange exchange) {
 }
 
 void Committer::ask() {
-  turn(world_.clock.boot_now());
+  turn(clock_.boot_now());
   if (std::exchange(asking_, true)) return;
   asked_ = true;
   signal_fd(request_fd_);
@@ -110,11 +111,6 @@ std::optional<Error> Committer::lost() {
   return lost_;
 }
 
-void Committer::confirm() {
-  last_confirmed_ = (keeper_.fenced_at() - fencing_limit_).count();
-  lease_.renew(last_confirmed());
-}
-
 std::vector<claim::ClaimToken> Committer::take_revoked() {
   const std::lock_guard lock(mutex_);
   return std::exchange(revoked_, {});
@@ -126,18 +122,19 @@ void Committer::notify() {
 
 void Committer::serve() {
   bool idle = false;  // the newest exchange asked for jobs and got none
-  BootTime next_look = world_.clock.boot_now();
+  BootTime next_look = clock_.boot_now();
   BootTime last_look = BootTime::max();  // once more after the newest that was heard
   while (!stopping_) {
     std::vector<pollfd> fds{{request_fd_, POLLIN, 0}};
-    const bool listens = idle || world_.clock.boot_now() >= next_look;
-    if (listens && store_->changes_fd() >= 0) fds.push_back({store_->changes_fd(), POLLIN, 0});
+    const bool listens = idle || clock_.boot_now() >= next_look;
+    if (listens && side_.store().changes_fd() >= 0)
+      fds.push_back({side_.store().changes_fd(), POLLIN, 0});
     const std::size_t answer = fds.size();
-    fds.push_back({keeper_.answer_fd(), POLLIN, 0});
-    for (const int fd : keeper_.neighbour_fds()) fds.push_back({fd, POLLIN, 0});
-    BootTime until = std::min(last_look, keeper_.next_tick());
+    fds.push_back({side_.keeper().answer_fd(), POLLIN, 0});
+    for (const int fd : side_.keeper().neighbour_fds()) fds.push_back({fd, POLLIN, 0});
+    BootTime until = std::min(last_look, side_.keeper().next_tick());
     if (!listens) until = std::min(until, next_look);
-    const auto wait = std::max<BootTime>(until - world_.clock.boot_now(), BootTime(0));
+    const auto wait = std::max<BootTime>(until - clock_.boot_now(), BootTime(0));
     const timespec timeout{static_cast<time_t>(wait.count() / 1'000'000'000),
                            static_cast<long>(wait.count() % 1'000'000'000)};
     if (ppoll(fds.data(), fds.size(), &timeout, nullptr) < 0 && errno != EINTR) continue;
@@ -151,85 +148,57 @@ void Committer::serve() {
       }
       if (exchange) {
         const bool asked = exchange->offer.has_value();
-        CommitReply reply = process(*std::move(exchange), Purpose::exchange);
-        idle = asked && reply.jobs.empty();
-        {
-          const std::lock_guard lock(mutex_);
-          reply_ = std::move(reply);
-        }
-        notify();
+        idle = process(*std::move(exchange)) && asked;
       }
     } else if (answer == 2 && fds[1].revents != 0) {
-      world_.clock.sleep_for(kSettling);
+      clock_.sleep_for(kSettling);
       look(idle);
-      next_look = world_.clock.boot_now() + kLookInterval;
+      next_look = clock_.boot_now() + kLookInterval;
       last_look = next_look;
-    } else if (world_.clock.boot_now() >= last_look) {
+    } else if (clock_.boot_now() >= last_look) {
       last_look = BootTime::max();
       look(idle);
     }
     const bool by_itself = may_ask();
     if (asked_.exchange(false) || by_itself) renew_paused();
-    if (fds[answer].revents != 0) keeper_.answered();
+    if (fds[answer].revents != 0) side_.keeper().answered();
     for (std::size_t i = answer + 1; i < fds.size(); ++i) {
-      if (fds[i].revents != 0) keep_lease(keeper_.neighbour_died(fds[i].fd));
+      if (fds[i].revents != 0) lose(side_.neighbour_died(fds[i].fd));
     }
-    if (world_.clock.boot_now() >= keeper_.next_tick()) {
-      const BootTime turned{main_turned_.load()};
-      keep_lease(keeper_.tick(last_commit_, world_.clock.boot_now() - turned < patience_
-                                                ? LeaseKeeper::Beat::yes
-                                                : LeaseKeeper::Beat::no));
-      confirm();
-      look_for_revoked();
-      (void)store_->maintain();  // what failed is due again at the next tick
-    }
+    if (clock_.boot_now() >= side_.keeper().next_tick()) tick();
   }
 }
 
-// A failed beat or look is not yet a lost lease: the worker fences itself when none succeeds for
-// long enough.
-void Committer::keep_lease(const Result<void>& outcome) {
-  if (outcome || outcome.error().kind != ErrorKind::fenced) return;
+void Committer::lose(std::optional<Error> why) {
+  if (!why) return;
   {
     const std::lock_guard lock(mutex_);
-    lost_ = outcome.error();
+    lost_ = std::move(why);
   }
   notify();
 }
 
-// A poll of this or another process of the node that only applied what was known already, or a
-// commit of our own, wakes nobody.
-bool Committer::others_committed() {
-  std::uint64_t newest = 0;
-  const Result<void> seen =
-      store_->view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
-        newest = reader.sequence();
-        return {};
-      });
-  if (!seen || newest <= seen_sequence_) return false;
-  seen_sequence_ = newest;
-  return true;
+void Committer::tick() {
+  const BootTime turned{main_turned_.load()};
+  StoreSide::News news = side_.tick(clock_.boot_now() - turned < patience_);
+  last_confirmed_ = side_.confirmed().count();
+  lose(std::move(news.lost));
+  tell_revoked(std::move(news.revoked));
 }
 
 void Committer::look(bool idle) {
-  store_->clear_changes();
-  const bool news = !idle || others_committed();
+  side_.store().clear_changes();
+  const bool news = !idle || side_.others_committed();
   if (idle && news) {
     changed_ = true;
     notify();
   }
   // One that asked for jobs and got none may have all its slots full: it has jobs to end, too.
-  if (news) look_for_revoked();
+  if (news) tell_revoked(side_.look_for_revoked());
 }
 
-void Committer::look_for_revoked() {
-  std::vector<claim::ClaimToken> found;
-  const Result<void> seen =
-      store_->view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
-        found = claim::read_revoked(reader, self_);
-        return {};
-      });
-  if (!seen || found.empty()) return;
+void Committer::tell_revoked(std::vector<claim::ClaimToken> found) {
+  if (found.empty()) return;
   {
     const std::lock_guard lock(mutex_);
     revoked_ = std::move(found);
@@ -247,10 +216,8 @@ void Committer::renew_paused() {
   CommitReply reply;
   const std::uint64_t start = start_;
   if (lease_.paused()) {  // else another commit has told meanwhile
-    claim::Exchange words;
-    words.worker = self_;
-    words.now = world_.clock.wall_now();
-    reply = process(std::move(words), Purpose::renewal);
+    reply = side_.renew_paused();
+    last_confirmed_ = side_.confirmed().count();
     // What a newer pause made void has not helped, and that one is asked about.
     if (reply.ended_pause) renewed_in_ = start;
   }
@@ -265,53 +232,17 @@ void Committer::renew_paused() {
   notify();
 }
 
-CommitReply Committer::process(claim::Exchange exchange, Purpose purpose) {
-  CommitReply reply;
-  const std::optional<exec::Pause> pause = lease_.pause();  // before it is asked
-  bool nothing_to_do = false;  // says the body that ran last: its Error is none
-  const BootTime begun = world_.clock.boot_now();
-  exchange.ttl = keeper_.ttl(begun);
-  store_->clear_changes();
-  auto committed = store_->commit(raw(self_), [&](claim::Transaction& tx) -> Result<void> {
-    nothing_to_do = false;
-    reply.jobs.clear();
-    // The last look before it counts. An end that this worker itself brings about is not told.
-    if (!lease_.stands()) {
-      return Error{ErrorKind::fenced, "this worker lost its lease, or its watchdog died",
-                   "its jobs are ended, and others take them over"};
-    }
-    reply.newest = tx.sequence() - 1;
-    TORC_ASSIGN(reply.answer, claim::exchange(tx, exchange));
-    for (const claim::Grant& grant : reply.answer.grants) {
-      auto job = preparer_.prepare(book_, tx, grant);
-      if (!job) {
-        return Error{ErrorKind::corrupt, "a job's recipe in the store cannot be read",
-                     "run `torc verify` on the store"};
-      }
-      reply.jobs.push_back(*std::move(job));
-    }
-    if (reply.answer.grants.empty() && reply.answer.actions.empty() && !says_something(exchange) &&
-        !reply.answer.took_spares && !reply.answer.promoted && purpose == Purpose::exchange) {
-      // An idle worker that finds nothing must not write a commit to say so.
-      nothing_to_do = true;
-      return Error{ErrorKind::busy, "nothing to do", ""};
-    }
-    return {};
-  });
-  if (committed) {
-    reply.commit = *committed;
-    reply.newest = committed->sequence;
-    last_commit_ = begun;
-    keeper_.renewed(begun, reply.answer.living);
-    confirm();
-    reply.ended_pause = pause && lease_.confirm(*pause);
-    (void)store_->maintain();  // a checkpoint that fails is tried again after the next commit
-  } else if (!nothing_to_do) {
-    reply.error = std::move(committed).error();
-    reply.jobs.clear();
+// Whether it brought no jobs.
+bool Committer::process(claim::Exchange exchange) {
+  CommitReply reply = side_.exchange(std::move(exchange));
+  last_confirmed_ = side_.confirmed().count();
+  const bool idle = reply.jobs.empty();
+  {
+    const std::lock_guard lock(mutex_);
+    reply_ = std::move(reply);
   }
-  reply.refused = reply.answer.refused;
-  return reply;
+  notify();
+  return idle;
 }
 
 }  // namespace torc::worker

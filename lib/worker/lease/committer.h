@@ -16,22 +16,10 @@
 #include "lib/exec/process/watched_lease.h"
 #include "lib/store/engine/store.h"
 #include "lib/worker/jobs/job_command.h"
-#include "lib/worker/lease/lease_keeper.h"
+#include "lib/worker/lease/store_side.h"
 #include "lib/workflow/context.h"
 
 namespace torc::worker {
-
-struct CommitReply {
-  // fenced, unknown: the lease is lost, nothing of this worker counts any more. no_space, busy, io:
-  // surely not committed; the exchange is to be sent again.
-  std::optional<Error> error;
-  claim::Answer answer;
-  std::vector<PreparedJob> jobs;  // the grants, in the order in which they should start
-  std::vector<claim::Refused> refused;
-  store::Commit commit;
-  std::uint64_t newest = 0;  // commit of anybody that was seen
-  bool ended_pause = false;  // the lease was paused, and is held again for this commit
-};
 
 class Committer {
  public:
@@ -87,29 +75,21 @@ class Committer {
 
  private:
   void serve();
-  enum class Purpose : std::uint8_t { exchange, renewal };
-  CommitReply process(claim::Exchange exchange, Purpose purpose);
+  bool process(claim::Exchange exchange);
   void renew_paused();
   [[nodiscard]] bool may_ask() const;
-  void confirm();
-  void keep_lease(const Result<void>& outcome);
+  void tick();
+  void lose(std::optional<Error> why);
   void notify();
   void look(bool idle);  // at what others of this node may have committed
-  bool others_committed();
-  void look_for_revoked();
+  void tell_revoked(std::vector<claim::ClaimToken> found);
 
-  const workflow::Context& context_;
-  store::World world_;
-  std::unique_ptr<store::Store> store_;
-  claim::WorkerEpoch self_;
+  Clock& clock_;
   const JobPreparer& preparer_;
-  exec::WatchedLease& lease_;
-  std::chrono::nanoseconds fencing_limit_;
-  std::chrono::nanoseconds patience_{};  // with a main thread that does not turn
-  LeaseKeeper keeper_;
   workflow::RecipeBook book_;
-  BootTime last_commit_{};
-  std::uint64_t seen_sequence_ = 0;
+  exec::WatchedLease& lease_;
+  std::chrono::nanoseconds patience_{};  // with a main thread that does not turn
+  StoreSide side_;
   int notify_fd_ = -1;
   int request_fd_ = -1;
   bool busy_ = false;

@@ -1,10 +1,7 @@
 #include "lib/worker/lease/lease_keeper.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -29,21 +26,6 @@ WallTime written_at(const Path& file) {
          std::chrono::duration_cast<WallTime>(std::chrono::nanoseconds(s.st_mtim.tv_nsec));
 }
 
-// Descriptors that are left to everything else that a worker does.
-constexpr rlim_t kSpareDescriptors = 64;
-
-// -1: not to be had, or needed for something else. Says nothing of the process.
-int open_pidfd(std::uint64_t pid) {
-  const int fd = static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0U));
-  rlimit most{};
-  // The lowest free number is taken, so a high one means that there are few left.
-  const bool scarce = fd >= 0 && getrlimit(RLIMIT_NOFILE, &most) == 0 &&
-                      static_cast<rlim_t>(fd) + kSpareDescriptors >= most.rlim_cur;
-  if (!scarce) return fd;
-  close(fd);
-  return -1;
-}
-
 bool is_over(slurm::AllocationState state) {
   return state == slurm::AllocationState::ended || state == slurm::AllocationState::cut_off;
 }
@@ -55,21 +37,30 @@ slurm::Allocation allocation_of(const claim::WorkerInfo& info) {
 }  // namespace
 
 LeaseKeeper::LeaseKeeper(store::World world, store::Store& store, claim::WorkerEpoch self,
-                         claim::WorkerInfo info, BootTime registered, slurm::RunProgram run_program,
-                         store::MountFacts facts)
+                         claim::WorkerInfo info, BootTime registered,
+                         std::unique_ptr<NodeProcesses> processes,
+                         std::unique_ptr<SlurmInquiry> inquiry, store::MountFacts facts)
     : world_(std::move(world)),
       store_(store),
       self_(self),
       info_(std::move(info)),
       facts_(facts),
       own_beats_(claim::beat_place(claim::Worker{self, info_})),
-      inquiry_(std::move(run_program)),
+      processes_(std::move(processes)),
+      inquiry_(std::move(inquiry)),
       next_tick_(world_.clock.boot_now()),
       fenced_at_(registered + claim::fencing_limit(info_.lease_ttl)),
       said_(info_.lease_ttl) {}
 
+LeaseKeeper::LeaseKeeper(store::World world, store::Store& store, claim::WorkerEpoch self,
+                         claim::WorkerInfo info, BootTime registered, slurm::RunProgram run_program,
+                         store::MountFacts facts)
+    : LeaseKeeper(std::move(world), store, self, std::move(info), registered,
+                  std::make_unique<SystemProcesses>(),
+                  std::make_unique<AllocationInquiry>(std::move(run_program)), facts) {}
+
 LeaseKeeper::~LeaseKeeper() {
-  for (const Neighbour& n : neighbours_) close(n.fd);
+  for (const Neighbour& n : neighbours_) processes_->close(n.fd);
 }
 
 std::chrono::nanoseconds LeaseKeeper::interval() const {
@@ -178,7 +169,7 @@ void LeaseKeeper::watch_neighbours(const std::vector<claim::Worker>& neighbours)
   std::erase_if(neighbours_, [&](const Neighbour& n) {
     const bool gone = std::none_of(neighbours.begin(), neighbours.end(),
                                    [&](const claim::Worker& w) { return w.epoch == n.epoch; });
-    if (gone) close(n.fd);
+    if (gone) processes_->close(n.fd);
     return gone;
   });
   const WallTime now = world_.clock.wall_now();
@@ -199,14 +190,14 @@ void LeaseKeeper::watch_neighbours(const std::vector<claim::Worker>& neighbours)
       }
       continue;
     }
-    const int fd = open_pidfd(info.pid);
+    const int fd = processes_->watch(info.pid);
     // The pid may be another process by now: only the start time proves who it is.
-    const exec::Presence presence = exec::presence_of({info.pid, info.pid_start});
+    const exec::Presence presence = processes_->presence_of({info.pid, info.pid_start});
     if (presence == exec::Presence::here && fd >= 0) {
       neighbours_.push_back({worker.epoch, fd});
       continue;
     }
-    if (fd >= 0) close(fd);
+    if (fd >= 0) processes_->close(fd);
     // A failure is repeated at the next tick. Of whom nothing is known the lease decides.
     if (presence == exec::Presence::gone) (void)expire_dead(worker, last_sign(worker, now));
   }
@@ -223,7 +214,7 @@ Result<void> LeaseKeeper::neighbour_died(int fd) {
                                [&](const Neighbour& n) { return n.fd == fd; });
   if (it == neighbours_.end()) return {};
   const claim::WorkerEpoch epoch = it->epoch;
-  close(it->fd);
+  processes_->close(it->fd);
   neighbours_.erase(it);
   std::optional<claim::Worker> worker;
   TORC_TRY(store_.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
@@ -250,7 +241,7 @@ Result<void> LeaseKeeper::expire_dead(const claim::Worker& worker, WallTime aliv
 
 bool LeaseKeeper::nothing_is_left_of(const claim::Worker& worker) const {
   const auto marks = worker_marks(store_.identity().instance_hex(), worker.epoch);
-  return exec::kill_marked(marks, {worker.info.pid_start, worker.info.above}) ==
+  return processes_->kill_marked(marks, {worker.info.pid_start, worker.info.above}) ==
          exec::Leftovers::none;
 }
 
@@ -352,13 +343,13 @@ Result<bool> LeaseKeeper::expire(const claim::Worker& worker, std::optional<std:
 
 void LeaseKeeper::ask_slurm(std::vector<slurm::Allocation> suspects) {
   const BootTime now = world_.clock.boot_now();
-  if (suspects.empty() || !inquiry_.possible() || now < next_slurm_query_) return;
+  if (suspects.empty() || !inquiry_->possible() || now < next_slurm_query_) return;
   next_slurm_query_ = now + std::min<std::chrono::nanoseconds>(kSlurmInterval, info_.lease_ttl);
-  inquiry_.ask(std::move(suspects));
+  inquiry_->ask(std::move(suspects));
 }
 
 void LeaseKeeper::answered() {
-  const AllocationInquiry::States answer = inquiry_.take();
+  const SlurmInquiry::States answer = inquiry_->take();
   for (const auto& [allocation, state] : answer) {
     if (!is_over(state)) continue;
     allocations_.emplace(allocation, state);

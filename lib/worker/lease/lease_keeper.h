@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "lib/store/engine/beat.h"
 #include "lib/store/mount/mount_facts.h"
 #include "lib/worker/lease/allocation_inquiry.h"
+#include "lib/worker/lease/node_processes.h"
 #include "lib/workflow/context.h"
 
 namespace torc::worker {
@@ -25,6 +27,10 @@ class LeaseKeeper {
  public:
   // `self` was registered by a commit that began at `registered`.
   // `facts`: of the mount that the store is on.
+  LeaseKeeper(store::World world, store::Store& store, claim::WorkerEpoch self,
+              claim::WorkerInfo info, BootTime registered, std::unique_ptr<NodeProcesses> processes,
+              std::unique_ptr<SlurmInquiry> inquiry, store::MountFacts facts);
+  // With the processes of this system, and Slurm if `run_program` is not empty.
   LeaseKeeper(store::World world, store::Store& store, claim::WorkerEpoch self,
               claim::WorkerInfo info, BootTime registered, slurm::RunProgram run_program,
               store::MountFacts facts);
@@ -46,7 +52,7 @@ class LeaseKeeper {
   [[nodiscard]] BootTime fenced_at() const { return fenced_at_; }
 
   // Readable when Slurm has answered; then answered() makes the next tick due.
-  [[nodiscard]] int answer_fd() const { return inquiry_.fd(); }
+  [[nodiscard]] int answer_fd() const { return inquiry_->fd(); }
   void answered();
 
   // Workers of this user on this node: a descriptor each that becomes readable when the process is
@@ -99,8 +105,9 @@ class LeaseKeeper {
   claim::WorkerInfo info_;
   store::MountFacts facts_;
   store::BeatPlace own_beats_;
-  AllocationInquiry inquiry_;
-  AllocationInquiry::States allocations_;  // Slurm's newest answer; what has ended stays so
+  std::unique_ptr<NodeProcesses> processes_;
+  std::unique_ptr<SlurmInquiry> inquiry_;
+  SlurmInquiry::States allocations_;  // Slurm's newest answer; what has ended stays so
   BootTime next_tick_{};
   BootTime fenced_at_;
   BootTime next_slurm_query_{};

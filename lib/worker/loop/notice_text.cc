@@ -9,7 +9,7 @@
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/spec/text/quantity.h"
-#include "lib/worker/loop/load.h"
+#include "lib/worker/jobs/load.h"
 #include "lib/worker/text/outcome_text.h"
 #include "lib/workflow/plan_actions.h"
 

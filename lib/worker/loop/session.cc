@@ -37,10 +37,8 @@ int make_signal_fd() {
 }
 
 event::Answered to_event(CommitReply reply) {
-  event::Answered answered{std::move(reply.error), std::move(reply.answer), {},
-                           reply.commit.wrote,     reply.commit.cost,       reply.newest};
-  for (PreparedJob& job : reply.jobs) answered.jobs.push_back(claimed(std::move(job)));
-  return answered;
+  return {std::move(reply.error), std::move(reply.answer), std::move(reply.jobs),
+          reply.commit.wrote,     reply.commit.cost,       reply.newest};
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "lib/base/quote.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/lease.h"
-#include "lib/worker/loop/load.h"
+#include "lib/worker/jobs/load.h"
 #include "lib/worker/text/misfit_text.h"
 
 namespace torc::worker {

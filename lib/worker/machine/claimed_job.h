@@ -13,7 +13,7 @@
 
 namespace torc::worker {
 
-// Of a job, what only whoever starts it needs (lib/worker/loop/load.h; a simulation has its own).
+// Of a job, what only whoever starts it needs (lib/worker/jobs/load.h; a simulation has its own).
 struct Load;
 
 // One start of a command, numbered by the state machine; never reused in the life of a worker.

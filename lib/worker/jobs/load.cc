@@ -1,4 +1,4 @@
-#include "lib/worker/loop/load.h"
+#include "lib/worker/jobs/load.h"
 
 #include <utility>
 

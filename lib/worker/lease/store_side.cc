@@ -1,0 +1,137 @@
+#include "lib/worker/lease/store_side.h"
+
+#include <utility>
+
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/transactions/exchange.h"
+
+namespace torc::worker {
+namespace {
+
+bool says_something(const claim::Exchange& e) {
+  return !e.starts.empty() || !e.finishes.empty() || !e.returns.empty() || !e.actions.empty();
+}
+
+// A failed heartbeat or look is not yet a lost lease: the worker fences itself when none succeeds
+// for long enough.
+std::optional<Error> loss_in(Result<void> outcome) {
+  if (outcome || outcome.error().kind != ErrorKind::fenced) return std::nullopt;
+  return std::move(outcome).error();
+}
+
+}  // namespace
+
+StoreSide::StoreSide(store::World world, std::unique_ptr<store::Store> store,
+                     claim::WorkerEpoch self, claim::WorkerInfo info, BootTime registered,
+                     Prepare prepare, std::unique_ptr<NodeProcesses> processes,
+                     std::unique_ptr<SlurmInquiry> inquiry, const store::MountFacts& facts,
+                     exec::WatchedLease& lease)
+    : world_(std::move(world)),
+      store_(std::move(store)),
+      self_(self),
+      prepare_(std::move(prepare)),
+      lease_(lease),
+      fencing_limit_(claim::fencing_limit(info.lease_ttl)),
+      keeper_(world_, *store_, self, std::move(info), registered, std::move(processes),
+              std::move(inquiry), facts) {
+  confirm();
+}
+
+CommitReply StoreSide::exchange(claim::Exchange words) {
+  return commit(std::move(words), Purpose::exchange);
+}
+
+CommitReply StoreSide::renew_paused() {
+  claim::Exchange words;
+  words.worker = self_;
+  words.now = world_.clock.wall_now();
+  return commit(std::move(words), Purpose::renewal);
+}
+
+CommitReply StoreSide::commit(claim::Exchange words, Purpose purpose) {
+  CommitReply reply;
+  const std::optional<exec::Pause> pause = lease_.pause();  // before it is asked
+  bool nothing_to_do = false;  // says the body that ran last: its Error is none
+  const BootTime begun = world_.clock.boot_now();
+  words.ttl = keeper_.ttl(begun);
+  store_->clear_changes();
+  auto committed = store_->commit(raw(self_), [&](claim::Transaction& tx) -> Result<void> {
+    nothing_to_do = false;
+    reply.jobs.clear();
+    // The last look before it counts. An end that this worker itself brings about is not told.
+    if (!lease_.stands()) {
+      return Error{ErrorKind::fenced, "this worker lost its lease, or its watchdog died",
+                   "its jobs are ended, and others take them over"};
+    }
+    reply.newest = tx.sequence() - 1;
+    TORC_ASSIGN(reply.answer, claim::exchange(tx, words));
+    for (const claim::Grant& grant : reply.answer.grants) {
+      auto job = prepare_(tx, grant);
+      if (!job) {
+        return Error{ErrorKind::corrupt, "a job's recipe in the store cannot be read",
+                     "run `torc verify` on the store"};
+      }
+      reply.jobs.push_back(*std::move(job));
+    }
+    if (reply.answer.grants.empty() && reply.answer.actions.empty() && !says_something(words) &&
+        !reply.answer.took_spares && !reply.answer.promoted && purpose == Purpose::exchange) {
+      // An idle worker that finds nothing must not write a commit to say so.
+      nothing_to_do = true;
+      return Error{ErrorKind::busy, "nothing to do", ""};
+    }
+    return {};
+  });
+  if (committed) {
+    reply.commit = *committed;
+    reply.newest = committed->sequence;
+    last_commit_ = begun;
+    keeper_.renewed(begun, reply.answer.living);
+    confirm();
+    reply.ended_pause = pause && lease_.confirm(*pause);
+    (void)store_->maintain();  // a checkpoint that fails is tried again after the next commit
+  } else if (!nothing_to_do) {
+    reply.error = std::move(committed).error();
+    reply.jobs.clear();
+  }
+  return reply;
+}
+
+StoreSide::News StoreSide::tick(bool lives) {
+  News news;
+  news.lost =
+      loss_in(keeper_.tick(last_commit_, lives ? LeaseKeeper::Beat::yes : LeaseKeeper::Beat::no));
+  confirm();
+  news.revoked = look_for_revoked();
+  (void)store_->maintain();  // what failed is due again at the next tick
+  return news;
+}
+
+std::optional<Error> StoreSide::neighbour_died(int fd) {
+  return loss_in(keeper_.neighbour_died(fd));
+}
+
+std::vector<claim::ClaimToken> StoreSide::look_for_revoked() {
+  std::vector<claim::ClaimToken> found;
+  const Result<void> seen =
+      store_->view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
+        found = claim::read_revoked(reader, self_);
+        return {};
+      });
+  return seen ? found : std::vector<claim::ClaimToken>();
+}
+
+// A poll of this or another process of the node that only applied what was known already, or a
+// commit of our own, wakes nobody.
+bool StoreSide::others_committed() {
+  std::uint64_t newest = 0;
+  const Result<void> seen =
+      store_->view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
+        newest = reader.sequence();
+        return {};
+      });
+  if (!seen || newest <= seen_sequence_) return false;
+  seen_sequence_ = newest;
+  return true;
+}
+
+}  // namespace torc::worker

@@ -1,0 +1,128 @@
+// One simulated worker process: its main thread, which is the loop around the state machine, the
+// thread of its store, its watchdog, and the jobs that it runs.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/worker/lease/store_side.h"
+#include "lib/worker/machine/step.h"
+#include "tests/simulation/cluster.h"
+
+namespace torc::simulation {
+
+class Process final : public Waiter {
+ public:
+  Process(Cluster& cluster, Node& node, std::uint64_t pid, std::string allocation);
+  ~Process() override;
+
+  [[nodiscard]] Node& node() const { return node_; }
+  [[nodiscard]] std::uint64_t pid() const { return pid_; }
+  [[nodiscard]] const std::string& allocation() const { return allocation_; }
+  [[nodiscard]] std::string name() const;
+  // Its worker's epoch, while it has one.
+  [[nodiscard]] std::uint64_t epoch() const;
+
+  void begin();
+  void signal(int number);
+  // Its jobs end with it: their parent's death kills them, and the watchdog all that they started.
+  void kill();
+  void stand_still_until(Time until);
+  // The watchdog looks at the lease, and at whether the node runs.
+  void look_at_lease();
+  // A signal to the processes of its jobs, within so many nanoseconds.
+  void signal_jobs(int number, std::uint64_t spread);
+  void neighbour_ended(std::uint64_t pid);
+  [[nodiscard]] bool has_ended() const { return !alive_; }
+  [[nodiscard]] bool was_killed() const { return killed_; }
+
+  // --- Waiter, for the thread of its store ---
+  [[nodiscard]] bool alive() const override { return alive_; }
+  void wait(Time time) override;
+  void wait_for_filesystem() override;
+  [[nodiscard]] bool loses_replies() const override;
+
+ private:
+  struct JobRun {
+    worker::Run run{};
+    claim::ClaimToken token;
+    Time left{};
+    Time since{};
+    bool active = false;
+    std::uint64_t version = 0;  // of the event that ends it
+    std::optional<int> exit_code;
+    bool stopping = false;
+  };
+  struct Life {
+    exec::WatchedLease lease;
+    std::unique_ptr<worker::StoreSide> side;
+    worker::State state;
+    bool born = false;
+    // For the thread of the store:
+    std::optional<claim::Exchange> request;
+    std::optional<worker::command::Goodbye> goodbye;
+    bool asked = false;
+    bool closing = false;
+    std::vector<std::uint64_t> dead_neighbours;
+    // For the main thread:
+    std::vector<worker::Event> news;  // of the store
+    std::vector<worker::event::Ended> ends;
+    bool blocked = false;  // in its last words
+    BootTime turned{};
+    std::map<worker::Run, JobRun> runs;
+  };
+
+  // At a time when it runs, if it is the same life then.
+  void at(Time when, std::function<void()> what);
+  [[nodiscard]] Time world_time(BootTime boot) const;
+  [[nodiscard]] worker::Moment moment() const;
+
+  // --- the main thread ---
+  void wake_at(Time when);
+  void turn();
+  void feed(worker::Event event);
+  [[nodiscard]] std::optional<worker::Event> carry_out(worker::Command& order);
+  [[nodiscard]] worker::event::StartAnswer start(worker::Run run, const claim::ClaimToken& token);
+  void end_life();
+
+  // --- the thread of the store ---
+  void serve();
+  bool register_self();
+  void answer_requests();
+  void say_goodbye();
+  void poke();
+  void resume();
+
+  // --- jobs ---
+  void update_runs();
+  void set_active(JobRun& run, bool active);
+  void end_run(worker::Run run, exec::Ending how, int code);
+  void kill_runs();
+  [[nodiscard]] exec::Ended ended(exec::Ending how, int code) const;
+  void watch_lease();
+
+  Cluster& cluster_;
+  World& world_;
+  Node& node_;
+  std::uint64_t pid_;
+  std::string allocation_;
+  bool alive_ = true;
+  bool killed_ = false;
+  Time stands_until_{};  // SIGSTOP
+  std::vector<int> signals_;
+  int lives_ = 0;
+  std::unique_ptr<Life> life_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<Fiber> thread_;
+  bool in_thread_ = false;
+  bool serving_ = false;  // its thread waits for something to do
+  std::uint64_t resume_version_ = 0;
+  std::uint64_t wake_version_ = 0;
+  Time wake_due_ = Time::max();
+  Time lease_due_ = Time::max();
+};
+
+}  // namespace torc::simulation

@@ -1,0 +1,126 @@
+#include "tests/simulation/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lib/base/clock.h"
+
+namespace torc::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+using What = Fault::What;
+
+const char* name_of(What what) {
+  switch (what) {
+    case What::stall:
+      return "the filesystem answers nobody";
+    case What::partition:
+      return "the filesystem does not answer node";
+    case What::freeze:
+      return "stands still: node";
+    case What::suspend:
+      return "is suspended, and its clock with it: node";
+    case What::node_death:
+      return "dies: node";
+    case What::worker_kill:
+      return "SIGKILL to worker";
+    case What::worker_stop:
+      return "SIGSTOP to worker";
+    case What::worker_term:
+      return "SIGTERM to worker";
+    case What::allocation_kill:
+      return "Slurm ends everything on node";
+    case What::lost_replies:
+      return "replies of the filesystem are lost for node";
+    case What::full_disk:
+      return "the disk is full";
+    case What::clock_jump:
+      return "the wall clock jumps on node";
+    case What::cancel:
+      return "somebody cancels job";
+  }
+  return "?";
+}
+
+Time seconds(double s) {
+  return Time(static_cast<std::int64_t>(s * 1e9));
+}
+
+}  // namespace
+
+std::string show(Time time) {
+  return fmt::format("{:9.3f} s", std::chrono::duration<double>(time).count());
+}
+
+std::string show(const Fault& f) {
+  const bool of_all = f.what == What::stall || f.what == What::full_disk;
+  std::string text = fmt::format("from {}: {}", show(f.from), name_of(f.what));
+  if (!of_all) text += fmt::format(" {}", f.target);
+  if (f.until > f.from) text += fmt::format(", until {}", show(f.until));
+  return text;
+}
+
+std::string show(const Scenario& s) {
+  std::string text = fmt::format(
+      "seed {}: {} node(s) with {} worker(s) of {} CPUs each, {} job(s) of {:.1f} s{}{}, {} of "
+      "1000 "
+      "fail once, {} kill their worker, leases of {} s\n",
+      s.seed, s.nodes, s.workers_per_node, s.cpus, s.jobs, s.job_seconds,
+      s.chained ? ", the second half after the first" : "", s.in_slurm ? ", in Slurm" : "",
+      s.failing, s.crashing, s.lease.count());
+  for (const Fault& f : s.faults) text += "  " + show(f) + "\n";
+  return text;
+}
+
+Scenario scenario_of(std::uint64_t seed) {
+  SeededEntropy random(seed * 0x9E3779B97F4A7C15ULL + 1);
+  const auto pick = [&](std::uint64_t below) { return random.next() % below; };
+  const auto part = [&] { return static_cast<double>(random.next() >> 11) * 0x1p-53; };
+  Scenario s;
+  s.seed = seed;
+  // Mostly few: what goes wrong among many mostly goes wrong among few, and sooner.
+  const int workers =
+      pick(8) == 0 ? 16 + static_cast<int>(pick(49)) : 4 + static_cast<int>(pick(9));
+  s.workers_per_node = 1 + static_cast<int>(pick(3));
+  s.nodes = std::max(2, workers / s.workers_per_node);
+  s.cpus = 1 + static_cast<std::uint32_t>(pick(4));
+  s.job_seconds = pick(3) == 0 ? 60 * part() + 1 : 8 * part() + 0.2;
+  s.chained = pick(3) == 0;
+  s.in_slurm = pick(2) == 0;
+  s.failing = pick(3) == 0 ? static_cast<int>(pick(100)) : 0;
+  s.crashing = pick(6) == 0 ? 1 + static_cast<int>(pick(2)) : 0;
+  s.lease = std::chrono::seconds(20 + pick(60));
+  const double slots = s.nodes * s.workers_per_node * s.cpus;
+  const double work = static_cast<double>(s.jobs) * s.job_seconds / slots;
+  const double busy = std::clamp(work, 20.0, 600.0);
+  const auto faults = pick(10) == 0 ? 0 : 1 + pick(6);
+  const double lease = static_cast<double>(s.lease.count());
+  for (std::uint64_t i = 0; i < faults; ++i) {
+    Fault f;
+    f.what = static_cast<What>(pick(13));
+    f.target = static_cast<int>(pick(static_cast<std::uint64_t>(s.nodes)));
+    if (f.what == What::worker_kill || f.what == What::worker_stop || f.what == What::worker_term)
+      f.target = static_cast<int>(pick(static_cast<std::uint64_t>(s.nodes) *
+                                       static_cast<std::uint64_t>(s.workers_per_node)));
+    if (f.what == What::cancel) f.target = static_cast<int>(1 + pick(s.jobs));
+    f.from = seconds(busy * part());
+    const bool lasts = f.what != What::node_death && f.what != What::worker_kill &&
+                       f.what != What::worker_term && f.what != What::cancel &&
+                       f.what != What::allocation_kill;
+    // Around the lengths at which a lease is paused, fenced, expired.
+    if (lasts) f.until = f.from + seconds(lease * (pick(4) == 0 ? 6 * part() : 1.8 * part()));
+    s.faults.push_back(f);
+  }
+  std::sort(s.faults.begin(), s.faults.end(),
+            [](const Fault& a, const Fault& b) { return a.from < b.from; });
+  s.calm = seconds(busy);
+  for (const Fault& f : s.faults) s.calm = std::max(s.calm, f.until);
+  s.calm += 60s;
+  s.ends = s.calm + seconds(20 * lease + 40 * s.job_seconds + 2 * work) + 900s +
+           s.crashing * 5 * (120s + 3 * s.lease);
+  return s;
+}
+
+}  // namespace torc::simulation

@@ -1,0 +1,59 @@
+// What happens in one simulated life of a workflow: workers on nodes, jobs, and everything that
+// goes wrong. A value that follows from a seed; a smaller one that still fails says more
+// (shrink.h).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace torc::simulation {
+
+using Time = std::chrono::nanoseconds;  // since the beginning
+
+struct Fault {
+  enum class What : std::uint8_t {
+    stall,            // no node reaches the filesystem
+    partition,        // the node does not
+    freeze,           // the node stands still, jobs and all; its clock of time since boot goes on
+    suspend,          // the same, and its clock of time since boot misses the time
+    node_death,       // the node is gone, for good
+    worker_kill,      // SIGKILL to a worker; its jobs end with it
+    worker_stop,      // SIGSTOP to a worker, SIGCONT at the end
+    worker_term,      // SIGTERM to a worker
+    allocation_kill,  // SIGTERM to everything on the node, SIGKILL 30 s later; Slurm says so
+    lost_replies,     // of requests of the node to the filesystem
+    full_disk,        // nothing can be written
+    clock_jump,       // of the node's wall clock
+    cancel            // somebody cancels a job
+  };
+  What what = What::stall;
+  int target = 0;  // node, worker, or job
+  Time from{};
+  Time until{};
+};
+
+struct Scenario {
+  std::uint64_t seed = 1;
+  int nodes = 2;
+  int workers_per_node = 2;
+  std::uint32_t cpus = 2;  // of each worker
+  std::uint64_t jobs = 200;
+  double job_seconds = 5;  // on average
+  bool chained = false;    // the second half waits for the first
+  bool in_slurm = false;
+  int failing = 0;   // jobs of 1000 that fail once, and have a rule by which they are tried again
+  int crashing = 0;  // jobs that kill their worker, whenever they run
+  std::chrono::seconds lease{30};
+  std::vector<Fault> faults;
+  Time calm{};  // from here on nothing goes wrong, and whoever died has a successor
+  Time ends{};  // everything must be over by then
+};
+
+[[nodiscard]] Scenario scenario_of(std::uint64_t seed);
+[[nodiscard]] std::string show(const Scenario& scenario);
+[[nodiscard]] std::string show(const Fault& fault);
+[[nodiscard]] std::string show(Time time);
+
+}  // namespace torc::simulation
