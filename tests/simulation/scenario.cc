@@ -118,7 +118,9 @@ Scenario scenario_of(std::uint64_t seed) {
   s.calm = seconds(busy);
   for (const Fault& f : s.faults) s.calm = std::max(s.calm, f.until);
   s.calm += 60s;
-  s.ends = s.calm + seconds(20 * lease + 40 * s.job_seconds + 2 * work) + 900s +
+  // One worker must be able to do all of it.
+  const double alone = static_cast<double>(s.jobs) * s.job_seconds / s.cpus;
+  s.ends = s.calm + seconds(20 * lease + 40 * s.job_seconds + 2 * alone) + 900s +
            s.crashing * 5 * (120s + 3 * s.lease);
   return s;
 }

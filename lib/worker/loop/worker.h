@@ -60,7 +60,7 @@ struct JobEnd {
   claim::Outcome outcome;
 };
 
-struct PreparedJob;  // lib/worker/job_command.h
+struct PreparedJob;  // lib/worker/jobs/job_command.h
 
 // What a worker tells while it runs; any may be empty.
 struct WorkerEvents {
