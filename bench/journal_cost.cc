@@ -168,22 +168,9 @@ Result<RequestsPerCommit> measure_requests(const Path& scratch, std::uint64_t ho
   return out;
 }
 
-double JournalCost::catch_up(std::uint64_t commits) const {
-  const auto above = behind.lower_bound(commits);
-  if (above == behind.end()) {
-    return static_cast<double>(behind.rbegin()->second) * static_cast<double>(commits) /
-           static_cast<double>(behind.rbegin()->first);
-  }
-  if (above->first == commits || above == behind.begin()) return static_cast<double>(above->second);
-  const auto below = std::prev(above);
-  const double part = static_cast<double>(commits - below->first) /
-                      static_cast<double>(above->first - below->first);
-  return static_cast<double>(below->second) +
-         part * (static_cast<double>(above->second) - static_cast<double>(below->second));
-}
-
 Result<JournalCost> measure_journal(const Path& scratch) {
   JournalCost cost;
+  cost.behind.clear();
   Host writer(scratch, "writer", 1);
   Host reader(scratch, "reader", 2);
   store::Tuning tuning;

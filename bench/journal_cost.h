@@ -3,20 +3,15 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 
 #include "bench/measure.h"
+#include "tests/simulation/store_cost.h"
 
 namespace torc::bench {
 
-struct JournalCost {
-  std::uint64_t commit = 0;                       // requests to publish, nothing to catch up
-  std::uint64_t look = 0;                         // to learn that there is nothing new
-  std::map<std::uint64_t, std::uint64_t> behind;  // to catch up with so many commits, look included
+struct JournalCost : simulation::StoreCost {
   std::uint64_t most_files =
       0;  // at any time outside logs/, at 20 commits a second for half an hour
-  // Between the measured ones, by the straight line.
-  [[nodiscard]] double catch_up(std::uint64_t commits) const;
 };
 
 // What NFS clients send for a commit (lib/store/disk/request_count.h), over many commits of `hosts`

@@ -36,6 +36,20 @@ claim::Plan plan_of(const Scenario& s) {
   claim::Handler handler;
   handler.rules.push_back(rule);
   plan.handlers.push_back(handler);
+  if (s.chains > 0) {
+    const std::uint64_t chained = s.chains * s.chain_length;
+    claim::Template first_ones;
+    first_ones.first = JobId{1};
+    first_ones.count = chained;
+    first_ones.priority = 1;
+    claim::Template others;
+    others.first = JobId{chained + 1};
+    others.count = s.jobs - chained;
+    plan.templates = {first_ones, others};
+    for (std::uint64_t j = s.chains + 1; j <= chained; ++j)
+      plan.dependencies.push_back({{{JobId{j - s.chains}, 1}}, {{JobId{j}, 1}}});
+    return plan;
+  }
   // First those that fail once, then those that kill their worker, then the others.
   const std::uint64_t failing = s.jobs * static_cast<std::uint64_t>(s.failing) / 1000;
   const std::uint64_t crashing = std::min<std::uint64_t>(s.crashing, s.jobs - failing);
@@ -78,6 +92,8 @@ std::vector<JobFate> fates_of(const Scenario& s) {
 
 Cluster::Cluster(const Scenario& scenario, World& world, const Path& scratch)
     : scenario_(scenario), world_(world), entropy_(scenario.seed), fates_(fates_of(scenario)) {
+  world_.measured_from = scenario.measured_from;
+  ended_at_.resize(scenario.chains * scenario.chain_length);
   make_store(scratch);
   for (int n = 0; n < scenario.nodes; ++n) {
     nodes_.push_back(std::make_unique<Node>(world_, n));
@@ -110,6 +126,7 @@ void Cluster::make_store(const Path& scratch) {
     const auto made_directory = files.make_directory(at, part.string());
     if (made_directory.ok()) at = *files.lookup(at, part.string());
   }
+  world_.beats_directory = at;
 }
 
 // --- nodes, processes, Slurm ---
@@ -249,6 +266,20 @@ void Cluster::become_calm() {
 
 void Cluster::run_begins(const Process& process, std::uint64_t run, const claim::ClaimToken& token,
                          bool alone) {
+  if (world_.measures()) world_.measured.starts += 1;
+  const std::uint64_t job = raw(token.job);
+  if (scenario_.chains > 0 && job > scenario_.chains && job <= ended_at_.size()) {
+    if (const Time before = ended_at_[job - scenario_.chains - 1];
+        before > Time{} && world_.measures()) {
+      world_.measured.dependents += 1;
+      world_.measured.dependent_wait +=
+          std::chrono::duration<double>(world_.now() - before).count();
+    }
+  }
+  if (!scenario_.is_checked) {
+    unchecked_[{process.pid(), run}] = job;
+    return;
+  }
   auto& others = runs_of_[raw(token.job)];
   for (const RunKey& key : others) {
     const Run& other = runs_.at(key);
@@ -269,7 +300,18 @@ void Cluster::run_begins(const Process& process, std::uint64_t run, const claim:
   }
 }
 
+// The time for which slots have run something.
+void Cluster::count_busy(int more) {
+  const Time from = std::max(busy_since_, scenario_.measured_from);
+  if (world_.now() > from)
+    world_.measured.busy +=
+        std::chrono::duration<double>(world_.now() - from).count() * static_cast<double>(active_);
+  busy_since_ = world_.now();
+  active_ += more;
+}
+
 void Cluster::run_is_active(const Process& process, std::uint64_t run, bool active) {
+  if (!scenario_.is_checked) return count_busy(active ? 1 : -1);
   const RunKey key{process.pid(), run + (std::uint64_t{process.epoch()} << 24U)};
   Run& mine = runs_.at(key);
   mine.active = active;
@@ -284,6 +326,14 @@ void Cluster::run_is_active(const Process& process, std::uint64_t run, bool acti
 }
 
 void Cluster::run_ends(const Process& process, std::uint64_t run, bool by_itself, int exit_code) {
+  if (!scenario_.is_checked) {
+    count_busy(-1);
+    const auto found = unchecked_.find({process.pid(), run});
+    if (found == unchecked_.end()) return;
+    if (by_itself && found->second <= ended_at_.size()) ended_at_[found->second - 1] = world_.now();
+    unchecked_.erase(found);
+    return;
+  }
   const auto found = runs_.find({process.pid(), run + (std::uint64_t{process.epoch()} << 24U)});
   if (found == runs_.end()) return;
   Run& mine = found->second;
@@ -298,6 +348,7 @@ void Cluster::run_ends(const Process& process, std::uint64_t run, bool by_itself
 }
 
 void Cluster::committed(const store::Reader& reader) {
+  if (!scenario_.is_checked) return;
   const auto workflow = claim::read_workflow(reader);
   if (!workflow) return world_.violate("the state cannot be read: " + workflow.error().text());
   std::uint64_t sum = 0;
@@ -379,7 +430,11 @@ void Cluster::check_end() {
 std::string Cluster::run() {
   if (state_ == nullptr) return world_.violation();
   world_.run(scenario_.ends, [this] { return is_over(); });
-  if (world_.violation().empty()) check_end();
+  if (!scenario_.is_checked) {
+    count_busy(0);
+  } else if (world_.violation().empty()) {
+    check_end();
+  }
   figures.requests = world_.requests;
   figures.events = world_.events;
   return world_.violation();

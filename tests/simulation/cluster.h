@@ -93,6 +93,7 @@ class Cluster {
   void cancel(JobId job);
   [[nodiscard]] bool is_over();
   void check_end();
+  void count_busy(int more);
   void check_job(JobId id, const claim::Job& job);
 
   const Scenario& scenario_;
@@ -109,6 +110,11 @@ class Cluster {
   std::map<RunKey, Run> runs_;
   std::map<std::uint64_t, std::vector<RunKey>> runs_of_;  // by job
   std::uint64_t completed_ = 0;
+  // Where nothing is checked: the jobs of runs, when those of chains ended, what runs now.
+  std::map<RunKey, std::uint64_t> unchecked_;
+  std::vector<Time> ended_at_;
+  std::int64_t active_ = 0;
+  Time busy_since_{};
   bool all_over_ = false;
   bool given_up_ = false;  // a job was, for all that it was interrupted
 };

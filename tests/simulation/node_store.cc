@@ -1,12 +1,14 @@
 #include "tests/simulation/node_store.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace torc::simulation {
 namespace {
 
-constexpr int kListings = 2;  // requests before a commit is given its name
-constexpr int kAfter = 2;     // and after that
+// Requests from the last listing to the name of a commit, and from there to the answer.
+constexpr double kToName = 4;
+constexpr double kAfter = 2;
 
 Error killed() {
   return {ErrorKind::io, "the process was killed", ""};
@@ -55,19 +57,53 @@ Result<store::Commit> NodeStore::commit_now(std::uint64_t author, const Body& bo
   return done;
 }
 
+std::uint64_t NodeStore::newest() {
+  std::uint64_t sequence = 0;
+  (void)cluster_.state().view(store::Freshness::cached, [&](const store::Reader& reader) {
+    sequence = reader.sequence();
+    return Result<void>();
+  });
+  return sequence;
+}
+
+bool NodeStore::catch_up() {
+  World& world = cluster_.world();
+  const std::uint64_t there = newest();
+  const double requests = world.cost.catch_up(there - std::min(there, seen_));
+  const bool more = there > seen_;
+  seen_ = std::max(seen_, there);
+  world.count_requests(requests);
+  process_.wait(world.latency(requests));
+  return more;
+}
+
+void NodeStore::come_to_publish() {
+  World& world = cluster_.world();
+  for (;;) {
+    while (catch_up() && process_.alive()) {
+    }
+    process_.wait(world.latency(kToName));
+    process_.wait_for_filesystem();
+    if (!process_.alive() || newest() == seen_) return;
+    // Another was first: the file of this commit is made, the number is taken.
+    if (world.measures()) ++world.measured.conflicts;
+    world.count_requests(kToName + kAfter);
+  }
+}
+
 Result<store::Commit> NodeStore::commit(std::uint64_t author, const Body& body) {
   World& world = cluster_.world();
   const Time begun = world.now();
-  Time before{};
-  for (int i = 0; i < kListings; ++i) before += world.latency();
-  process_.wait(before);
-  process_.wait_for_filesystem();
+  come_to_publish();
   if (!process_.alive()) return killed();
   const Fate of_this = fate();
   auto done = commit_now(author, body, of_this);
-  Time after{};
-  for (int i = 0; i < kAfter; ++i) after += world.latency();
-  process_.wait(after);
+  if (done && done->wrote) {
+    seen_ = done->sequence;
+    world.count_commit();
+    world.count_requests(static_cast<double>(world.cost.commit - world.cost.look));
+  }
+  process_.wait(world.latency(kAfter));
   process_.wait_for_filesystem();
   if (!process_.alive()) return killed();
   if (done && done->wrote && of_this == Fate::unknown_done)
@@ -79,7 +115,7 @@ Result<store::Commit> NodeStore::commit(std::uint64_t author, const Body& body) 
 Result<void> NodeStore::view(store::Freshness freshness,
                              const std::function<Result<void>(const store::Reader&)>& body) {
   if (freshness == store::Freshness::latest) {
-    process_.wait(cluster_.world().latency());
+    (void)catch_up();
     process_.wait_for_filesystem();
     if (!process_.alive()) return killed();
   }

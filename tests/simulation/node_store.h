@@ -25,10 +25,16 @@ class NodeStore final : public store::Store {
  private:
   enum class Fate : std::uint8_t { done, refused, unknown_done, unknown_not_done, full };
   [[nodiscard]] Fate fate() const;
+  [[nodiscard]] std::uint64_t newest();
+  // Reads what others have committed. Whether there was anything.
+  bool catch_up();
+  // Until nobody else is first.
+  void come_to_publish();
   Result<store::Commit> commit_now(std::uint64_t author, const Body& body, Fate fate);
 
   Cluster& cluster_;
   Process& process_;
+  std::uint64_t seen_ = 0;
 };
 
 }  // namespace torc::simulation

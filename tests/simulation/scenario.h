@@ -45,7 +45,12 @@ struct Scenario {
   bool in_slurm = false;
   int failing = 0;   // jobs of 1000 that fail once, and have a rule by which they are tried again
   int crashing = 0;  // jobs that kill their worker, whenever they run
+  // Chains of jobs, each of which waits for the one before it, first of all.
+  std::uint64_t chains = 0;
+  std::uint64_t chain_length = 0;
   std::chrono::seconds lease{30};
+  bool is_checked = true;  // else only counted, from `measured_from` on
+  Time measured_from{};
   std::vector<Fault> faults;
   Time calm{};  // from here on nothing goes wrong, and whoever died has a successor
   Time ends{};  // everything must be over by then

@@ -48,5 +48,83 @@ TEST_F(Lives, are_the_same_from_the_same_seed) {
   EXPECT_FALSE(once.history.empty());
 }
 
+// Half an hour of work for eight workers, if nothing went wrong.
+Scenario calm_scenario() {
+  Scenario s;
+  s.seed = 3;
+  s.nodes = 8;
+  s.workers_per_node = 1;
+  s.cpus = 4;
+  s.jobs = 960;
+  s.job_seconds = 10;
+  s.lease = std::chrono::seconds(60);
+  s.calm = std::chrono::hours(1);
+  s.ends = std::chrono::hours(3);
+  return s;
+}
+
+TEST_F(Lives, a_stall_of_twenty_minutes_expires_nobody_and_a_short_one_costs_no_job) {
+  using namespace std::chrono_literals;
+  Scenario s = calm_scenario();
+  s.faults.push_back({Fault::What::stall, 0, 60s, 60s + 20min});
+  Lived lived = live(s, scratch_, false);
+  EXPECT_EQ(lived.violation, "");
+  EXPECT_EQ(lived.figures.lost, 8U) << "each stopped its jobs in time, and came again";
+  EXPECT_EQ(lived.figures.refused, 0U);
+  s.faults = {{Fault::What::stall, 0, 60s, 60s + 20s}};
+  lived = live(s, scratch_, false);
+  EXPECT_EQ(lived.violation, "");
+  EXPECT_EQ(lived.figures.lost, 0U);
+  EXPECT_EQ(lived.figures.runs, s.jobs);
+}
+
+TEST_F(Lives, a_node_that_stands_still_alone_loses_its_jobs_to_others) {
+  using namespace std::chrono_literals;
+  for (const auto what : {Fault::What::freeze, Fault::What::suspend, Fault::What::node_death}) {
+    Scenario s = calm_scenario();
+    s.faults.push_back({what, 3, 60s, 60s + 10min});
+    const Lived lived = live(s, scratch_, false);
+    EXPECT_EQ(lived.violation, "");
+    EXPECT_GT(lived.figures.runs, s.jobs) << "what it held ran again";
+  }
+}
+
+TEST_F(Lives, wall_clocks_that_jump_change_nothing) {
+  using namespace std::chrono_literals;
+  Scenario s = calm_scenario();
+  const Lived steady = live(s, scratch_, false);
+  for (int i = 0; i < 8; ++i) s.faults.push_back({Fault::What::clock_jump, i, 30s * (i + 1), {}});
+  const Lived jumping = live(s, scratch_, false);
+  EXPECT_EQ(jumping.violation, "");
+  EXPECT_EQ(jumping.figures.lost, 0U);
+  EXPECT_EQ(jumping.figures.runs, steady.figures.runs);
+}
+
+// The last jobs must not wait in the queue of one worker while others are idle.
+TEST_F(Lives, the_end_of_a_workflow_takes_little_longer_than_its_work) {
+  const Scenario s = calm_scenario();
+  const Lived lived = live(s, scratch_, false);
+  EXPECT_EQ(lived.figures.runs, s.jobs);
+  EXPECT_LE(std::chrono::duration<double>(lived.figures.ended).count(), 300 * 1.15);
+}
+
+// A history that breaks a promise is told by fewer faults. No rule is broken here: a job that is
+// found to be over too late stands for one.
+TEST_F(Lives, a_scenario_that_fails_is_shrunk_to_what_it_takes) {
+  using namespace std::chrono_literals;
+  Scenario s = calm_scenario();
+  s.jobs = 64;
+  s.ends = 130s;
+  s.calm = 5h;
+  s.faults = {{Fault::What::clock_jump, 1, 5s, {}},
+              {Fault::What::stall, 0, 10s, 125s},
+              {Fault::What::lost_replies, 2, 5s, 6s}};
+  ASSERT_NE(live(s, scratch_, false).violation, "");
+  const Scenario smaller = shrink(s, scratch_);
+  EXPECT_LE(smaller.faults.size(), 1U);
+  EXPECT_LT(smaller.jobs, s.jobs);
+  EXPECT_NE(live(smaller, scratch_, false).violation, "");
+}
+
 }  // namespace
 }  // namespace torc::simulation

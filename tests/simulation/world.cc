@@ -104,6 +104,28 @@ Time World::latency() {
   return Time(static_cast<std::int64_t>(seconds * 1e9));
 }
 
+Time World::latency(double of) {
+  Time sum{};
+  for (; of >= 1; of -= 1) sum += latency();
+  return sum + Time(static_cast<std::int64_t>(of * kRequest * 1e9));
+}
+
+void World::count_requests(double n) {
+  if (measures()) measured.requests += n;
+}
+
+void World::count_commit() {
+  const auto minute = std::chrono::duration_cast<std::chrono::minutes>(now_).count();
+  if (minute != minute_) commits_in_minute_ = 0;
+  minute_ = minute;
+  measured.most_commits = std::max(measured.most_commits, ++commits_in_minute_ / 60);
+  if (measures()) measured.commits += 1;
+}
+
+std::uint64_t World::beat_files() const {
+  return beats_directory == 0 ? 0 : server_.files.list(beats_directory)->size();
+}
+
 void World::tell(const std::string& line) {
   if (tells_) history_.push_back(show(now_) + "  " + line);
 }
@@ -116,6 +138,8 @@ void World::violate(const std::string& what) {
 
 RequestFate World::fate(const store::testing::Request& request) {
   ++requests;
+  count_requests(1);
+  if (measures() && std::string_view(request.name) == "WRITE") measured.beats += 1;
   if (caller == nullptr) return RequestFate::carried;
   if (!in_transaction) {
     caller->wait(latency());

@@ -11,10 +11,24 @@
 #include "lib/store/testing/test_nfs.h"
 #include "tests/property/fiber.h"
 #include "tests/simulation/scenario.h"
+#include "tests/simulation/store_cost.h"
 
 namespace torc::simulation {
 
 class World;
+
+// Over the time that is measured.
+struct Measured {
+  double commits = 0;
+  double requests = 0;
+  double beats = 0;
+  double starts = 0;
+  double busy = 0;  // seconds of slots
+  double dependents = 0;
+  double dependent_wait = 0;  // seconds
+  std::uint64_t conflicts = 0;
+  double most_commits = 0;  // a second, in the worst minute of all
+};
 
 // Of one thread of a simulated process that waits for the filesystem.
 class Waiter {
@@ -67,6 +81,8 @@ class World final : public store::testing::Network {
   Entropy& random() { return random_; }
   // That a request takes.
   [[nodiscard]] Time latency();
+  // Of so many, one after the other.
+  [[nodiscard]] Time latency(double requests);
 
   // The history, for who reads it.
   [[nodiscard]] bool tells() const { return tells_; }
@@ -82,6 +98,15 @@ class World final : public store::testing::Network {
   bool calm = false;            // nothing goes wrong any more
   bool full = false;            // nothing can be written
   std::uint64_t requests = 0;
+  StoreCost cost;
+  Measured measured;
+  store::testing::FileServer::Inode beats_directory = 0;
+  Time measured_from{};
+  void count_requests(double n);
+  void count_commit();
+  [[nodiscard]] bool measures() const { return now_ >= measured_from; }
+  // In the directory of the heartbeats.
+  [[nodiscard]] std::uint64_t beat_files() const;
   std::uint64_t events = 0;
 
   store::testing::NfsServer& server() { return server_; }
@@ -113,6 +138,8 @@ class World final : public store::testing::Network {
   std::vector<Entry> entries_;  // a heap
   std::vector<std::string> history_;
   std::string violation_;
+  std::int64_t minute_ = 0;
+  double commits_in_minute_ = 0;
   std::unique_ptr<Clock> server_clock_;
   store::testing::NfsServer server_;
 };

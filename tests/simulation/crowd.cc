@@ -1,0 +1,63 @@
+#include "tests/simulation/crowd.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tests/simulation/cluster.h"
+
+namespace torc::simulation {
+namespace {
+
+constexpr std::uint64_t kChains = 50;  // of jobs, each of which waits for the one before it
+
+}  // namespace
+
+Result<CrowdFigures> live_together(const CrowdScenario& crowd, const StoreCost& cost,
+                                   const Path& scratch) {
+  const double seconds = std::chrono::duration<double>(crowd.ends).count();
+  Scenario s;
+  s.seed = crowd.seed;
+  s.nodes = static_cast<int>(crowd.workers);
+  s.workers_per_node = 1;
+  s.cpus = crowd.slots;
+  s.job_seconds = crowd.job_seconds;
+  s.chains = kChains;
+  s.chain_length = static_cast<std::uint64_t>(std::clamp(seconds / crowd.job_seconds, 2.0, 200.0));
+  // More than can be done.
+  const double slots = static_cast<double>(crowd.workers) * crowd.slots;
+  s.jobs = s.chains * s.chain_length +
+           static_cast<std::uint64_t>(4 * slots * (1 + seconds / crowd.job_seconds));
+  s.lease = crowd.lease;
+  s.is_checked = false;
+  s.measured_from = crowd.measured_from;
+  s.calm = s.ends = crowd.ends;
+  s.calm += std::chrono::hours(1);  // nobody comes to help
+
+  const Path directory = scratch / "crowd";
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directories(directory);
+  CrowdFigures figures;
+  std::string violation;
+  {
+    World world(s.seed, false);
+    world.cost = cost;
+    Cluster cluster(s, world, directory);
+    violation = cluster.run();
+    const double measured = std::chrono::duration<double>(crowd.ends - crowd.measured_from).count();
+    const Measured& m = world.measured;
+    figures.commits = m.commits / measured;
+    figures.requests = m.requests / measured;
+    figures.beats = m.beats / measured;
+    figures.starts = m.starts / measured;
+    figures.most_commits = m.most_commits;
+    figures.busy = m.busy / (measured * slots);
+    figures.dependent = m.dependents == 0 ? 0 : m.dependent_wait / m.dependents;
+    figures.conflicts = m.conflicts;
+    figures.beat_files = world.beat_files();
+  }
+  std::filesystem::remove_all(directory);
+  if (!violation.empty()) return Error{ErrorKind::corrupt, violation, ""};
+  return figures;
+}
+
+}  // namespace torc::simulation

@@ -1,0 +1,39 @@
+// A crowd of workers with which nothing goes wrong: what it asks of the shared filesystem, and how
+// much of it works.
+#pragma once
+
+#include "lib/base/path.h"
+#include "lib/base/result.h"
+#include "tests/simulation/scenario.h"
+#include "tests/simulation/store_cost.h"
+
+namespace torc::simulation {
+
+struct CrowdScenario {
+  std::uint64_t workers = 10;
+  std::uint32_t slots = 16;  // jobs at once on each
+  double job_seconds = 10;   // of a job, +-50 %
+  std::chrono::seconds measured_from{0};
+  std::chrono::seconds ends{600};
+  std::chrono::seconds lease{300};
+  std::uint64_t seed = 1;
+};
+
+// Means over the measured time.
+struct CrowdFigures {
+  double commits = 0;   // a second, as the next
+  double requests = 0;  // to the shared filesystem
+  double beats = 0;
+  double starts = 0;        // of jobs
+  double most_commits = 0;  // a second, in the worst minute of the whole run
+  double busy = 0;          // part of the slots that runs a job
+  double dependent = 0;     // s: from the end of a job to the start of one that waited for it alone
+  std::uint64_t conflicts = 0;
+  std::uint64_t beat_files = 0;
+};
+
+// An Error: the claims contradicted themselves. `scratch`: a directory in memory.
+Result<CrowdFigures> live_together(const CrowdScenario& scenario, const StoreCost& cost,
+                                   const Path& scratch);
+
+}  // namespace torc::simulation
