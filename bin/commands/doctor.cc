@@ -19,7 +19,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct DoctorOptions {
   std::string directory = ".";
   bool two_node = false;
   std::chrono::seconds wait{300};  // for the other instance
@@ -75,7 +75,8 @@ std::string describe_mount(const store::Checkup& checkup) {
   return checkup.mount->type + " " + options;
 }
 
-Result<void> with_other_node(const App& app, const Options& options, doctor::Diagnosis& diagnosis) {
+Result<void> with_other_node(const App& app, const DoctorOptions& options,
+                             doctor::Diagnosis& diagnosis) {
   store::TwoNodeOptions two;
   two.filesystem = describe_mount(diagnosis.checkup);
   two.partner_wait = options.wait;
@@ -90,7 +91,7 @@ Result<void> with_other_node(const App& app, const Options& options, doctor::Dia
   return {};
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const DoctorOptions& options) {
   note_interrupts();
   store::ExamineOptions examine;
   examine.mountinfo = read_proc("/proc/self/mountinfo");
@@ -127,7 +128,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_doctor(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<DoctorOptions>();
   c.about("Try out whether a directory is a safe place for a store");
   c.argument("DIR", o.directory, "directory, or a store (default: the working directory)");
   c.flag("--two-node", o.two_node,
