@@ -13,15 +13,18 @@ $(BUILD)/build.ninja: CMakeLists.txt
 	scripts/install-deps.sh build test
 	cmake --preset release
 
+# Who has configured the build directory keeps that way of compiling; a fresh one takes the quickest from nothing.
+CONFIGURE = cmake $(if $(wildcard $(BUILD)/CMakeCache.txt),-B $(BUILD),--preset quick)
+
 demo:
 	scripts/install-deps.sh build
-	cmake --preset release -DTORC_TESTS=OFF -DTORC_BENCH=OFF
+	$(CONFIGURE) -DTORC_TESTS=OFF -DTORC_BENCH=OFF
 	cmake --build $(BUILD) --target torc
 	scripts/demo.sh $(BUILD)/torc
 
 test:
 	scripts/install-deps.sh build test
-	cmake --preset ci -DTORC_TESTS=ON
+	$(CONFIGURE) -DTORC_TESTS=ON -DTORC_BENCH=ON -DTORC_WERROR=ON
 	cmake --build $(BUILD)
 	ctest --test-dir $(BUILD) --output-on-failure -j $(TEST_JOBS)
 	cmake --preset fuzz

@@ -39,7 +39,7 @@ std::string read_proc(const char* file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-std::string describe_store(const App& app, const Path& directory) {
+std::string described_store(const App& app, const Path& directory) {
   const auto text = store::read_file(app.world.disk, directory / "META");
   if (!text) return {};
   const auto meta = store::decode_meta(*text, directory / "META");
@@ -102,7 +102,7 @@ Exit run(const App& app, const DoctorOptions& options) {
   doctor::Diagnosis diagnosis;
   diagnosis.checkup = *std::move(checkup);
   if (options.two_node) diagnosis.checkup.leftovers.clear();  // of the other instance
-  diagnosis.store = describe_store(app, diagnosis.checkup.directory);
+  diagnosis.store = described_store(app, diagnosis.checkup.directory);
   diagnosis.findings = store::judge(diagnosis.checkup);
   judge_store(app, diagnosis);
   if (options.two_node && diagnosis.checkup.publish) {
