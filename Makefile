@@ -4,7 +4,7 @@ JOBS  := $(shell nproc)
 # The tests hold few cores for long (they wait for events), so a few more run side by side.
 TEST_JOBS ?= $(shell expr 2 \* $$(nproc))
 
-.PHONY: all demo test torture test-nfs test-fs fuzz bench asan tsan format tidy clean
+.PHONY: all demo test torture test-nfs test-fs fuzz bench asan asan-unit tsan tsan-threads format tidy clean
 
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) --target torc
@@ -13,15 +13,18 @@ $(BUILD)/build.ninja: CMakeLists.txt
 	scripts/install-deps.sh build test
 	cmake --preset release
 
+# Who has configured the build directory keeps that way of compiling; a fresh one takes the quickest from nothing.
+CONFIGURE = cmake $(if $(wildcard $(BUILD)/CMakeCache.txt),-B $(BUILD),--preset quick)
+
 demo:
 	scripts/install-deps.sh build
-	cmake --preset release -DTORC_TESTS=OFF -DTORC_BENCH=OFF
+	$(CONFIGURE) -DTORC_TESTS=OFF -DTORC_BENCH=OFF
 	cmake --build $(BUILD) --target torc
 	scripts/demo.sh $(BUILD)/torc
 
 test:
 	scripts/install-deps.sh build test
-	cmake --preset ci -DTORC_TESTS=ON
+	$(CONFIGURE) -DTORC_TESTS=ON -DTORC_BENCH=ON -DTORC_WERROR=ON
 	cmake --build $(BUILD)
 	ctest --test-dir $(BUILD) --output-on-failure -j $(TEST_JOBS)
 	cmake --preset fuzz
@@ -78,12 +81,25 @@ tsan:
 	cmake --build build-tsan
 	ctest --test-dir build-tsan --output-on-failure -j $(TEST_JOBS)
 
+# Of both what CI has time for: unit and property tests, and those of what has threads.
+asan-unit:
+	scripts/install-deps.sh build test
+	cmake --preset asan -DTORC_QUICK=ON
+	cmake --build build-asan --target unit_tests
+	ctest --test-dir build-asan --output-on-failure -j $(TEST_JOBS) -L unit
+
+tsan-threads:
+	scripts/install-deps.sh build test
+	cmake --preset tsan -DTORC_QUICK=ON
+	cmake --build build-tsan --target worker_test exec_queued_test
+	ctest --test-dir build-tsan --output-on-failure -j $(TEST_JOBS) -R '^Queued|Committer|Session|Lease'
+
 format:
 	git ls-files '*.cc' '*.h' | xargs clang-format -i
 
+# SINCE=v0.1: what changed since then.
 tidy:
-	cmake --preset release -DTORC_TESTS=ON
-	git ls-files 'bin/*.cc' 'lib/*.cc' | xargs clang-tidy -p $(BUILD) --quiet
+	scripts/tidy.sh $(if $(SINCE),--since $(SINCE))
 
 clean:
 	rm -rf build build-*

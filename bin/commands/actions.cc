@@ -28,7 +28,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct ActionsOptions {
   std::string store;
   std::optional<std::uint32_t> output;  // print what this action printed
   bool json = false;
@@ -39,7 +39,7 @@ using nlohmann::ordered_json;
 constexpr std::size_t kStep = 1 << 20;  // bytes read at once
 
 // One row: an action that has not run, or one run of it.
-struct Row {
+struct ActionRow {
   std::uint32_t number = 0;
   claim::Action action;
   std::vector<std::string> commands;
@@ -50,7 +50,7 @@ struct Row {
   Path root;         // below which no link is followed to it
 };
 
-void fill_place(const claim::Reader& reader, const Path& store, Row& row) {
+void fill_place(const claim::Reader& reader, const Path& store, ActionRow& row) {
   if (claim::raw(row.run.worker) == 0) return;
   const auto worker = claim::read_worker(reader, row.run.worker);
   const bool elsewhere = worker && !worker->info.output_dir.empty();
@@ -61,8 +61,8 @@ void fill_place(const claim::Reader& reader, const Path& store, Row& row) {
   row.root = report::root_of_output(store, directory);
 }
 
-Result<std::vector<Row>> look(store::Store& store, std::optional<std::uint32_t> only) {
-  std::vector<Row> rows;
+Result<std::vector<ActionRow>> look(store::Store& store, std::optional<std::uint32_t> only) {
+  std::vector<ActionRow> rows;
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     rows.clear();
     TORC_ASSIGN(const std::vector<claim::Action> actions, claim::read_actions(reader));
@@ -73,14 +73,14 @@ Result<std::vector<Row>> look(store::Store& store, std::optional<std::uint32_t> 
     }
     for (std::uint32_t n = 1; n <= actions.size(); ++n) {
       if (only && n != *only) continue;
-      Row row;
+      ActionRow row;
       row.number = n;
       row.action = actions[n - 1];
       row.commands =
           workflow::decode_commands(row.action.recipe).value_or(std::vector<std::string>{});
       const std::size_t before = rows.size();
       const auto add = [&](claim::WorkerEpoch of, const claim::ActionRun& run) {
-        Row one = row;
+        ActionRow one = row;
         one.of = of;
         one.run = run;
         rows.push_back(std::move(one));
@@ -89,18 +89,18 @@ Result<std::vector<Row>> look(store::Store& store, std::optional<std::uint32_t> 
       if (const auto scanned = claim::scan_runs(reader, n, add); !scanned) return scanned;
       if (rows.size() == before) rows.push_back(std::move(row));
     }
-    for (Row& row : rows) fill_place(reader, store.directory(), row);
+    for (ActionRow& row : rows) fill_place(reader, store.directory(), row);
     return {};
   }));
   return rows;
 }
 
-std::string_view state_of(const Row& row) {
+std::string_view state_of(const ActionRow& row) {
   if (claim::is_failed(row.run)) return "failed";
   return claim::to_string(row.run.state);
 }
 
-std::string shown_commands(const Row& row) {
+std::string shown_commands(const ActionRow& row) {
   if (row.commands.empty()) return "?";
   std::string text = printable(row.commands.front());
   constexpr std::size_t kMost = 50;
@@ -109,7 +109,7 @@ std::string shown_commands(const Row& row) {
                                   : fmt::format("{} (and {} more)", text, row.commands.size() - 1);
 }
 
-void print(const App& app, const std::vector<Row>& rows) {
+void print(const App& app, const std::vector<ActionRow>& rows) {
   if (rows.empty()) {
     say(app.out, "the workflow has no actions\n");
     return;
@@ -123,7 +123,7 @@ void print(const App& app, const std::vector<Row>& rows) {
                {"done", Align::right},
                {"how it ended"},
                {"commands"}});
-  for (const Row& r : rows) {
+  for (const ActionRow& r : rows) {
     const bool ran = claim::raw(r.run.worker) != 0;
     table.add({std::to_string(r.number), std::string(claim::to_string(r.action.trigger)),
                std::string(state_of(r)), r.run.nth == 0 ? "-" : std::to_string(r.run.nth),
@@ -136,7 +136,7 @@ void print(const App& app, const std::vector<Row>& rows) {
   say(app.out, "{}", table.text());
 }
 
-ordered_json to_json(const Row& r) {
+ordered_json to_json(const ActionRow& r) {
   const auto time = [](WallTime t) {
     return t.count() == 0 ? ordered_json(nullptr)
                           : ordered_json(static_cast<double>(t.count()) / 1e6);
@@ -178,7 +178,7 @@ Result<bool> print_file(const App& app, const Path& root, const Path& file,
 }
 
 // The runs of a persistent action before its newest, where they are beside it.
-Result<void> print_earlier(const App& app, const Row& r) {
+Result<void> print_earlier(const App& app, const ActionRow& r) {
   for (std::uint32_t n = 1; n < r.run.nth; ++n) {
     const Path file = worker::action_file(r.file.parent_path().parent_path(), r.number, n, r.of);
     TORC_TRY(print_file(app, r.root, file, fmt::format("==> run {} <==\n", n)));
@@ -187,8 +187,8 @@ Result<void> print_earlier(const App& app, const Row& r) {
   return {};
 }
 
-Result<void> print_output(const App& app, const std::vector<Row>& rows) {
-  for (const Row& r : rows) {
+Result<void> print_output(const App& app, const std::vector<ActionRow>& rows) {
+  for (const ActionRow& r : rows) {
     if (r.file.empty()) {
       say(app.err, "torc: action {} has not run\n", r.number);
       continue;
@@ -202,7 +202,7 @@ Result<void> print_output(const App& app, const std::vector<Row>& rows) {
   return {};
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const ActionsOptions& options) {
   auto store = open_store(app, options.store);
   if (!store) return report(app, store.error());
   const auto rows = look(**store, options.output);
@@ -213,7 +213,7 @@ Exit run(const App& app, const Options& options) {
   }
   if (options.json) {
     ordered_json all = ordered_json::array();
-    for (const Row& r : *rows) all.push_back(to_json(r));
+    for (const ActionRow& r : *rows) all.push_back(to_json(r));
     say(app.out, "{}\n", report::json_text(all));
   } else {
     print(app, *rows);
@@ -224,7 +224,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_actions(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<ActionsOptions>();
   c.about("Show the actions of a workflow, how far they are, how they ended");
   c.argument("STORE", o.store, "store");
   const Flag output = c.option("--output", o.output, "print what action N printed").value("N");

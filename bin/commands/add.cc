@@ -11,13 +11,13 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct AddOptions {
   std::vector<std::string> words;  // FILE, or STORE FILE
   bool dry_run = false;
   bool json = false;
 };
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const AddOptions& options) {
   auto where = locate_store_and_name(app, options.words);
   if (!where) return report(app, where.error());
   const auto text = workflow::read_addition(app, where->name);
@@ -40,7 +40,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_add(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<AddOptions>();
   c.about("Add the jobs of a file to a workflow, also while it runs");
   c.argument("FILE", o.words, "[STORE] FILE: a file with 'jobs:'; - is stdin")
       .value("[STORE] FILE|-")

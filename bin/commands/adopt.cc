@@ -25,7 +25,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct AdoptOptions {
   std::string store;
   bool wait = false;  // until the leases of workers that are registered ran out
   bool json = false;
@@ -113,7 +113,7 @@ class Listener {
   std::map<claim::WorkerEpoch, BootTime> deaf_since_;  // of whom no heartbeat can be read
 };
 
-Result<void> check_nobody_works(const App& app, const Options& options, const Path& directory,
+Result<void> check_nobody_works(const App& app, const AdoptOptions& options, const Path& directory,
                                 const store::Meta& meta, const claim::Reader& reader) {
   TORC_ASSIGN(std::vector<claim::Worker> living, workflow::living_workers(app, reader));
   if (living.empty()) return {};
@@ -148,7 +148,7 @@ std::string text_of(store::Adoption adoption, const App& app) {
   return {};
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const AdoptOptions& options) {
   auto path = locate_store(app, options.store);
   if (!path) return report(app, path.error());
   const auto meta = store::look_at_meta(app.world, *path);
@@ -171,7 +171,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_adopt(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<AdoptOptions>();
   c.about("Make this machine the home of a store of engine lmdb");
   c.argument("STORE", o.store, "store");
   c.flag("--wait", o.wait,

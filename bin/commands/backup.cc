@@ -23,7 +23,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct BackupOptions {
   std::vector<std::string> words;  // DEST, or STORE DEST
   std::string engine = "same";     // same, auto, lmdb, journal
   bool json = false;
@@ -59,8 +59,8 @@ std::string show_counts(const claim::WorkflowState& workflow) {
   return out;
 }
 
-void print(const App& app, const Options& options, const store::BackedUp& made, const Path& target,
-           const Contents& contents) {
+void print(const App& app, const BackupOptions& options, const store::BackedUp& made,
+           const Path& target, const Contents& contents) {
   const bool journal = made.identity.engine == store::Engine::journal;
   if (options.json) {
     nlohmann::ordered_json counts;
@@ -94,7 +94,7 @@ void print(const App& app, const Options& options, const store::BackedUp& made, 
   say(app.out, "not in it: the output of jobs (logs/); its batch scripts name the original\n");
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const BackupOptions& options) {
   const bool both = options.words.size() == 2;
   auto source = locate_store(app, both ? options.words[0] : "");
   if (!source) return report(app, source.error());
@@ -122,7 +122,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_backup(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<BackupOptions>();
   c.about("Copy a store while workers go on; the copy is a store");
   c.argument("DEST", o.words, "[STORE] DEST; DEST must not be there yet")
       .required()

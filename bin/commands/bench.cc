@@ -24,7 +24,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct BenchOptions {
   std::string directory = ".";
   std::chrono::seconds seconds{10};
   std::uint64_t processes = 4;
@@ -120,7 +120,7 @@ Figure figure_of(std::string name, std::string field,
 
 class Bench {
  public:
-  Bench(const App& app, const Options& options) : app_(app), options_(options) {}
+  Bench(const App& app, const BenchOptions& options) : app_(app), options_(options) {}
   Exit run();
 
  private:
@@ -139,7 +139,7 @@ class Bench {
   void show_json() const;
 
   const App& app_;
-  const Options& options_;
+  const BenchOptions& options_;
   Path directory_;
   store::FilesystemType type_;
   store::Engine engine_ = store::Engine::journal;
@@ -277,14 +277,14 @@ Exit Bench::run() {
   return Exit::ok;
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const BenchOptions& options) {
   return Bench(app, options).run();
 }
 
 }  // namespace
 
 void add_bench(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<BenchOptions>();
   c.about("Measure what commits cost in a directory");
   c.argument("DIR", o.directory, "directory (default: the working directory)");
   c.option("--seconds", o.seconds, parse_duration, "how long in all (default 10)").value("TIME");

@@ -8,7 +8,7 @@ namespace {
 
 using claim::JobState;
 
-Exit run(const App& app, const ChangeOptions& options) {
+Exit run_cancel(const App& app, const ChangeOptions& options) {
   const ChangeKind kind{"canceled",
                         "would cancel",
                         {JobState::blocked, JobState::ready, JobState::claimed, JobState::running,
@@ -32,7 +32,7 @@ void add_cancel(Command& c) {
   add_all(c, o.jobs, "all jobs that are not over");
   add_state(c, o.jobs,
             {"blocked", "ready", "claimed", "running", "held", "delayed", "pending_failed"});
-  c.run([&o](const App& app) { return run(app, o); });
+  c.run([&o](const App& app) { return run_cancel(app, o); });
 }
 
 }  // namespace torc::cli

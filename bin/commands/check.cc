@@ -14,12 +14,12 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct CheckOptions {
   std::string spec;
   bool json = false;
 };
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const CheckOptions& options) {
   auto loaded = workflow::load_spec(app, options.spec, workflow::Purpose::look);
   if (!loaded) return report(app, loaded.error());
   const bool good = loaded->expansion.has_value();
@@ -45,7 +45,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_check(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<CheckOptions>();
   c.about("Check a workflow file and show all its mistakes");
   c.argument("SPEC", o.spec, "workflow file").required();
   c.flag("--json", o.json, "machine-readable output");

@@ -16,7 +16,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct CompactOptions {
   std::string store;
   bool json = false;
 };
@@ -49,7 +49,7 @@ Result<Outcome> act(const App& app, const Path& directory) {
   return out;
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const CompactOptions& options) {
   auto path = locate_store(app, options.store);
   if (!path) return report(app, path.error());
   auto done = act(app, *path);
@@ -79,7 +79,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_compact(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<CompactOptions>();
   c.about("Make a store as small as it may be");
   c.argument("STORE", o.store, "store");
   c.flag("--json", o.json, "machine-readable output");

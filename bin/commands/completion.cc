@@ -10,11 +10,11 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct CompletionOptions {
   std::string shell;
 };
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const CompletionOptions& options) {
   const auto script = completion_script(options.shell, describe_command_line().commands);
   if (!script) return report(app, script.error());
   say(app.out, "{}", *script);
@@ -24,7 +24,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_completion(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<CompletionOptions>();
   c.about("Print a script that completes torc's command line");
   c.argument("SHELL", o.shell, "bash, zsh or fish: source <(torc completion bash)")
       .required()

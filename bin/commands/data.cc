@@ -27,7 +27,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct DataOptions {
   std::string action;              // get, set, list, delete
   std::vector<std::string> words;  // [STORE] NAME [VALUE]
   bool text = false;    // get: a JSON string without its quotes; set: VALUE is plain text
@@ -108,7 +108,7 @@ ordered_json to_json(workflow::RecipeBook& book, const claim::Reader& reader, co
           {"changed_at", d.changed}};
 }
 
-Exit get(const App& app, const Options& o) {
+Exit get(const App& app, const DataOptions& o) {
   if (o.words.empty() || o.words.size() > 2) return report(app, bad_words("get [STORE] NAME"));
   const std::string name = o.words.back();
   const auto store = open_store(app, o.words.size() == 2 ? o.words[0] : "");
@@ -133,7 +133,7 @@ Exit get(const App& app, const Options& o) {
   return Exit::ok;
 }
 
-Exit list(const App& app, const Options& o) {
+Exit list(const App& app, const DataOptions& o) {
   if (o.words.size() > 1) return report(app, bad_words("list [STORE]"));
   const auto store = open_store(app, o.words.empty() ? "" : o.words[0]);
   if (!store) return report(app, store.error());
@@ -194,7 +194,7 @@ Error not_its_output(const claim::Reader& reader, const UserDatum& d, JobId job)
                "let that job set it, or declare another one as output_user_data of this job"};
 }
 
-Exit set(const App& app, const Options& o) {
+Exit set(const App& app, const DataOptions& o) {
   if (o.words.size() < 2 || o.words.size() > 3) {
     return report(app, bad_words("set [STORE] NAME JSON|@FILE|-"));
   }
@@ -230,7 +230,7 @@ Exit set(const App& app, const Options& o) {
   return Exit::ok;
 }
 
-Exit remove(const App& app, const Options& o) {
+Exit remove(const App& app, const DataOptions& o) {
   if (o.words.empty() || o.words.size() > 2) return report(app, bad_words("delete [STORE] NAME"));
   const std::string name = o.words.back();
   const auto store = open_store(app, o.words.size() == 2 ? o.words[0] : "");
@@ -250,7 +250,7 @@ Exit remove(const App& app, const Options& o) {
   return Exit::ok;
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const DataOptions& options) {
   if (options.action == "get") return get(app, options);
   if (options.action == "set") return set(app, options);
   if (options.action == "delete") return remove(app, options);
@@ -260,7 +260,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_data(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<DataOptions>();
   c.about("Read and write user data: small JSON values in the store");
   c.argument("ACTION", o.action,
              "get [STORE] NAME; set [STORE] NAME JSON|@FILE|-; list [STORE]; delete [STORE] NAME")

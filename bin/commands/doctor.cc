@@ -19,7 +19,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct DoctorOptions {
   std::string directory = ".";
   bool two_node = false;
   std::chrono::seconds wait{300};  // for the other instance
@@ -39,7 +39,7 @@ std::string read_proc(const char* file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-std::string describe_store(const App& app, const Path& directory) {
+std::string described_store(const App& app, const Path& directory) {
   const auto text = store::read_file(app.world.disk, directory / "META");
   if (!text) return {};
   const auto meta = store::decode_meta(*text, directory / "META");
@@ -75,7 +75,8 @@ std::string describe_mount(const store::Checkup& checkup) {
   return checkup.mount->type + " " + options;
 }
 
-Result<void> with_other_node(const App& app, const Options& options, doctor::Diagnosis& diagnosis) {
+Result<void> with_other_node(const App& app, const DoctorOptions& options,
+                             doctor::Diagnosis& diagnosis) {
   store::TwoNodeOptions two;
   two.filesystem = describe_mount(diagnosis.checkup);
   two.partner_wait = options.wait;
@@ -90,7 +91,7 @@ Result<void> with_other_node(const App& app, const Options& options, doctor::Dia
   return {};
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const DoctorOptions& options) {
   note_interrupts();
   store::ExamineOptions examine;
   examine.mountinfo = read_proc("/proc/self/mountinfo");
@@ -101,7 +102,7 @@ Exit run(const App& app, const Options& options) {
   doctor::Diagnosis diagnosis;
   diagnosis.checkup = *std::move(checkup);
   if (options.two_node) diagnosis.checkup.leftovers.clear();  // of the other instance
-  diagnosis.store = describe_store(app, diagnosis.checkup.directory);
+  diagnosis.store = described_store(app, diagnosis.checkup.directory);
   diagnosis.findings = store::judge(diagnosis.checkup);
   judge_store(app, diagnosis);
   if (options.two_node && diagnosis.checkup.publish) {
@@ -127,7 +128,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_doctor(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<DoctorOptions>();
   c.about("Try out whether a directory is a safe place for a store");
   c.argument("DIR", o.directory, "directory, or a store (default: the working directory)");
   c.flag("--two-node", o.two_node,

@@ -27,7 +27,7 @@ namespace {
 
 using claim::JobState;
 
-constexpr const char* kFooter = R"(
+constexpr const char* kExecFooter = R"(
 Examples:
   torc exec -c 'gzip -9 {}' *.log                  a job for each file, as many at a time as CPUs
   find . -name '*.png' | torc exec -j4 -c 'convert {} {.}.jpg' -
@@ -247,7 +247,7 @@ bool describes_jobs(const Command& c) {
 void add_exec(Command& c) {
   auto& o = c.options<ExecOptions>();
   c.about("Run a command for many values here, like GNU parallel");
-  c.footer(kFooter);
+  c.footer(kExecFooter);
   add_inputs(c, o);
   add_limits(c, o);
   c.flag("-k,--keep-order", o.keep_order, "print output in the order of the jobs");

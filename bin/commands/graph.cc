@@ -21,7 +21,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct GraphOptions {
   std::string target;  // a spec or a store
   std::string format = "dot";
   bool json = false;
@@ -59,7 +59,7 @@ Result<report::Graph> draw(const workflow::LoadedSpec& loaded, store::Store* sto
   return graph;
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const GraphOptions& options) {
   std::unique_ptr<store::Store> store;
   if (is_directory(app, options.target)) {
     auto opened = open_store(app, options.target);
@@ -93,7 +93,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_graph(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<GraphOptions>();
   c.about("Draw the dependencies; jobs of one entry are one node");
   c.argument("SPEC|STORE", o.target, "workflow file, - for stdin, or a store made by init")
       .required();

@@ -29,7 +29,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct HistoryOptions {
   std::string store;
   std::string job;  // name or #number; empty: all
   std::optional<std::uint64_t> worker;
@@ -42,7 +42,7 @@ using claim::Event;
 using claim::EventKind;
 using nlohmann::ordered_json;
 
-constexpr std::size_t kPage = 1000;
+constexpr std::size_t kEventsPage = 1000;
 
 // "2h", or a local time such as "2026-05-01 12:00".
 Result<WallTime> parse_since(const std::string& text, WallTime now) {
@@ -63,7 +63,7 @@ Result<WallTime> parse_since(const std::string& text, WallTime now) {
 
 class History {
  public:
-  History(const App& app, const Options& options) : app_(app), options_(options) {}
+  History(const App& app, const HistoryOptions& options) : app_(app), options_(options) {}
   Exit run();
 
  private:
@@ -82,7 +82,7 @@ class History {
   static std::string trigger_of(const claim::Reader& reader, const Event& event);
 
   const App& app_;
-  const Options& options_;
+  const HistoryOptions& options_;
   std::unique_ptr<store::Store> store_;
   std::optional<JobId> job_;
   WallTime since_{};
@@ -250,7 +250,7 @@ void History::show_table(const claim::Reader& reader, const std::vector<const Ev
                   ? "-"
                   : fmt::format("{}{}{}", claim::raw(e->worker), host.empty() ? "" : " on ", host),
               what(reader, *e)});
-    if (page.rows() < kPage) continue;
+    if (page.rows() < kEventsPage) continue;
     say(app_.out, "{}", page.text());
     page = new_page();
   }
@@ -323,14 +323,14 @@ Exit History::run() {
   return done ? Exit::ok : report(app_, done.error());
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const HistoryOptions& options) {
   return History(app, options).run();
 }
 
 }  // namespace
 
 void add_history(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<HistoryOptions>();
   c.about("Show who claimed, started, finished, lost what and when");
   c.argument("STORE", o.store, "store");
   c.option("--job", o.job, "of this job only: NAME, or #NUMBER").value("NAME");

@@ -7,7 +7,7 @@ namespace {
 
 using claim::JobState;
 
-Exit run(const App& app, const ChangeOptions& options) {
+Exit run_hold(const App& app, const ChangeOptions& options) {
   const ChangeKind kind{"held",
                         "would hold",
                         {JobState::blocked, JobState::ready, JobState::delayed},
@@ -21,7 +21,7 @@ void add_hold(Command& c) {
   auto& o = add_change(c, "Keep jobs from being claimed until they are released");
   add_all(c, o.jobs, "all jobs that are ready, delayed or blocked");
   add_state(c, o.jobs, {"blocked", "ready", "delayed"});
-  c.run([&o](const App& app) { return run(app, o); });
+  c.run([&o](const App& app) { return run_hold(app, o); });
 }
 
 }  // namespace torc::cli

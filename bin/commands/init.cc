@@ -20,7 +20,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct InitOptions {
   std::string spec;
   std::string store;            // empty: <workflow name>.torc in the working directory
   std::string engine = "auto";  // auto, lmdb, journal
@@ -61,7 +61,7 @@ void print_next_steps(const App& app, const workflow::MadeStore& made,
   }
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const InitOptions& options) {
   auto loaded = workflow::load_spec(app, options.spec);
   if (!loaded) return report(app, loaded.error());
   if (!loaded->expansion) {
@@ -119,7 +119,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_init(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<InitOptions>();
   c.about("Make a store and batch scripts from a workflow file");
   c.argument("SPEC", o.spec, "workflow file").required();
   c.option("--store", o.store, "directory of the store (default: NAME.torc here)").value("DIR");

@@ -31,7 +31,7 @@ namespace {
 using claim::JobState;
 using nlohmann::ordered_json;
 
-struct Options {
+struct JobOptions {
   std::vector<std::string> words;  // NAME, or STORE NAME
   bool json = false;
 };
@@ -201,7 +201,7 @@ ordered_json origin_json(const claim::Reader& reader, workflow::RecipeBook& book
   return out;
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const JobOptions& options) {
   auto where = locate_store_and_name(app, options.words);
   if (!where) return report(app, where.error());
   auto store = store::Store::open(app.world, where->store, store::Tuning{});
@@ -235,7 +235,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_job(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<JobOptions>();
   c.about("Show one job: command, state, attempts, where it ran");
   c.argument("NAME", o.words, "[STORE] NAME, or #NUMBER")
       .required()

@@ -19,7 +19,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct JobsOptions {
   std::string store;
   std::string state;
   std::string name;         // regular expression, searched in the name
@@ -31,7 +31,7 @@ using claim::JobState;
 
 // Rows of a table are kept only up to here; a longer list is printed in pages of this size, each
 // with its own widths, so that a million jobs need no memory.
-constexpr std::size_t kPage = 1000;
+constexpr std::size_t kJobsPage = 1000;
 
 std::optional<JobState> parse_state(const std::string& text) {
   for (std::size_t s = 0; s < claim::kJobStates; ++s) {
@@ -63,7 +63,7 @@ void add_row(Table& table, const claim::Reader& reader, workflow::RecipeBook& bo
              claim::raw(job.worker) == 0 ? "-" : std::to_string(claim::raw(job.worker))});
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const JobsOptions& options) {
   const std::optional<JobState> state = parse_state(options.state);
   const RE2 pattern(options.name, RE2::Quiet);
   if (!pattern.ok()) {
@@ -88,7 +88,7 @@ Exit run(const App& app, const Options& options) {
                 report::json_line(report::job_json(reader, book, id, job)));
           } else {
             add_row(page, reader, book, id, job);
-            if (page.rows() == kPage) {
+            if (page.rows() == kJobsPage) {
               say(app.out, "{}", page.text());
               page = new_page();
             }
@@ -110,7 +110,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_jobs(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<JobsOptions>();
   c.about("List jobs");
   c.argument("STORE", o.store, "store");
   c.option("--state", o.state, "only jobs in this state")

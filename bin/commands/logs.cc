@@ -23,7 +23,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct LogsOptions {
   std::vector<std::string> words;  // NAME, or STORE NAME; with `failed` STORE or nothing
   bool err = false;
   bool follow = false;                // until the job has ended
@@ -35,7 +35,7 @@ struct Options {
   bool json = false;
 };
 
-exec::Stream stream_of(const Options& options) {
+exec::Stream stream_of(const LogsOptions& options) {
   return options.err ? exec::Stream::err : exec::Stream::out;
 }
 
@@ -100,7 +100,7 @@ Result<void> explain_nothing(const App& app, const report::JobNow& now, exec::St
   return {};
 }
 
-Result<void> print_stream(const App& app, const report::JobNow& now, const Options& options) {
+Result<void> print_stream(const App& app, const report::JobNow& now, const LogsOptions& options) {
   const exec::Stream stream = stream_of(options);
   report::OutputReader reader;
   TORC_ASSIGN(const auto found, reader.read(now.output, stream, 0, 0));
@@ -113,7 +113,7 @@ Result<void> print_stream(const App& app, const report::JobNow& now, const Optio
   return {};
 }
 
-Result<void> print_path(const App& app, const report::JobNow& now, const Options& options) {
+Result<void> print_path(const App& app, const report::JobNow& now, const LogsOptions& options) {
   Path path = file_of(now.output, stream_of(options));
   if (path.empty()) {
     return usage(fmt::format("the output of '{}' is packed into one file with that of others",
@@ -179,7 +179,7 @@ Result<void> print_recovery(const App& app, const report::JobNow& now, bool path
 }
 
 Result<void> print_one(const App& app, store::Store& store, const std::string& name,
-                       const Options& options) {
+                       const LogsOptions& options) {
   workflow::RecipeBook book;
   TORC_ASSIGN(std::optional<report::JobNow> now, report::look_at_job(store, book, name));
   if (!now) return workflow::no_such_job(name);
@@ -194,7 +194,7 @@ Result<void> print_one(const App& app, store::Store& store, const std::string& n
   return options.path_only ? print_path(app, *now, options) : print_stream(app, *now, options);
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const LogsOptions& options) {
   if (options.failed) {
     if (options.words.size() > 1)
       return report(app, usage("--failed is about all jobs", "name no job, or leave it out"));
@@ -217,7 +217,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_logs(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<LogsOptions>();
   c.about("Print the output of a job, or of all that failed");
   c.argument("NAME", o.words, "[STORE] NAME, or #NUMBER; with --failed a STORE")
       .words(1, 2)

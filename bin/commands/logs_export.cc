@@ -22,7 +22,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct LogsExportOptions {
   std::vector<std::string> words;  // DIR, or STORE DIR
   bool all_attempts = false;
 };
@@ -124,7 +124,7 @@ Result<std::vector<report::JobNow>> jobs_that_ran(store::Store& store) {
   return jobs;
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const LogsExportOptions& options) {
   auto where = locate_store_and_name(app, options.words);
   if (!where) return report(app, where.error());
   auto store = store::Store::open(app.world, where->store, store::Tuning{});
@@ -149,7 +149,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_logs_export(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<LogsExportOptions>();
   c.about("Write the output of all jobs to files NAME.out, NAME.err");
   c.argument("DIR", o.words, "[STORE] DIR: a new or empty directory")
       .required()

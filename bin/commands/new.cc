@@ -14,12 +14,12 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct NewOptions {
   std::string kind;  // empty: list them
   std::string file;  // empty: to stdout
 };
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const NewOptions& options) {
   if (options.kind.empty()) {
     for (const Starter& s : starters()) say(app.out, "{:<14} {}\n", s.kind, s.about);
     say(app.out, "\ntorc new KIND FILE makes one\n");
@@ -49,7 +49,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_new(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<NewOptions>();
   c.about("Write a workflow file to start from");
   std::vector<std::string> kinds;
   for (const Starter& s : starters()) kinds.emplace_back(s.kind);

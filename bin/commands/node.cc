@@ -19,7 +19,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct NodeOptions {
   bool json = false;
 };
 
@@ -83,7 +83,7 @@ void print_table(const App& app, const std::vector<exec::NodeEntry>& workers) {
   say(app.out, "{}", table.text());
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const NodeOptions& options) {
   const exec::Machine machine = exec::detect(app.env);
   auto workers = exec::NodeLedger::look(exec::node_place(app.env, machine.host));
   if (!workers) return report(app, workers.error());
@@ -119,7 +119,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_node(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<NodeOptions>();
   c.about("Show which of your workers hold what of this node");
   c.flag("--json", o.json, "machine-readable output");
   c.run([&o](const App& app) { return run(app, o); });

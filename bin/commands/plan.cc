@@ -17,12 +17,12 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct PlanOptions {
   std::string spec;
   bool json = false;
 };
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const PlanOptions& options) {
   auto loaded = workflow::load_spec(app, options.spec, workflow::Purpose::look);
   if (!loaded) return report(app, loaded.error());
   if (!loaded->expansion) {
@@ -55,7 +55,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_plan(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<PlanOptions>();
   c.about("Show stages, critical path, core-hours and what nodes need");
   c.argument("SPEC", o.spec, "workflow file, or - for stdin").required();
   c.flag("--json", o.json, "machine-readable output");

@@ -15,13 +15,13 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::size_t kShownNames = 5;
+constexpr std::size_t kShownAdded = 5;
 
-std::string some(const std::vector<std::string>& names, std::uint64_t of) {
+std::string some_added(const std::vector<std::string>& names, std::uint64_t of) {
   std::string text;
-  for (std::size_t i = 0; i < names.size() && i < kShownNames; ++i)
+  for (std::size_t i = 0; i < names.size() && i < kShownAdded; ++i)
     text += (i == 0 ? "" : ", ") + printable(names[i]);
-  return text + (of > kShownNames ? ", …" : "");
+  return text + (of > kShownAdded ? ", …" : "");
 }
 
 }  // namespace
@@ -49,13 +49,13 @@ Exit print_added(const App& app, const store::Store& store, const workflow::Addi
   if (!added.good) return Exit::usage;
   if (added.jobs > 0) {
     say(app.out, "{} {} job(s): {}\n", dry_run ? "would add" : "added", show_count(added.jobs),
-        some(added.names, added.jobs));
+        some_added(added.names, added.jobs));
   } else {
     say(app.out, "nothing to add\n");
   }
   if (added.there > 0) {
     say(app.out, "there already: {} job(s): {}\n", show_count(added.there),
-        some(added.there_names, added.there));
+        some_added(added.there_names, added.there));
   }
   if (added.jobs > 0 && added.living && *added.living == 0 && !dry_run) {
     say(app.out, "no worker is registered now: torc run {}, or submit a batch script\n",

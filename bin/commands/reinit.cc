@@ -30,7 +30,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct ReinitOptions {
   std::string store;
   std::string spec;       // a new version of the workflow file; empty: as it was
   bool checksum = false;  // contents decide, where workers have hashed them
@@ -122,7 +122,7 @@ Result<void> change(const App& app, store::Transaction& tx,
   return {};
 }
 
-Result<Reinit> reinit(const App& app, store::Store& store, const Options& o,
+Result<Reinit> reinit(const App& app, store::Store& store, const ReinitOptions& o,
                       const workflow::LoadedSpec* loaded) {
   workflow::WorkflowSettings settings;
   std::optional<workflow::NewRecipes> recipes;
@@ -230,7 +230,7 @@ void print(const App& app, const Reinit& done, bool dry_run) {
   }
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const ReinitOptions& options) {
   const auto path = locate_store(app, options.store);
   if (!path) return report(app, path.error());
   auto store = store::Store::open(app.world, *path, store::Tuning{});
@@ -264,7 +264,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_reinit(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<ReinitOptions>();
   c.about("Run again what changed files, user data or commands made stale");
   c.argument("STORE", o.store, "store");
   c.option("--spec", o.spec, "the workflow file with changed commands, files or user data")

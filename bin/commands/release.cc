@@ -7,7 +7,7 @@ namespace {
 
 using claim::JobState;
 
-Exit run(const App& app, const ChangeOptions& options) {
+Exit run_release(const App& app, const ChangeOptions& options) {
   const ChangeKind kind{"released",
                         "would release",
                         {JobState::held},
@@ -22,7 +22,7 @@ Exit run(const App& app, const ChangeOptions& options) {
 void add_release(Command& c) {
   auto& o = add_change(c, "Let held jobs be claimed again");
   add_all(c, o.jobs, "all held jobs");
-  c.run([&o](const App& app) { return run(app, o); });
+  c.run([&o](const App& app) { return run_release(app, o); });
 }
 
 }  // namespace torc::cli

@@ -28,7 +28,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct RepairOptions {
   std::string store;
   std::string salvage;  // a directory to be made; empty: none
   bool quarantine_tail = false;
@@ -70,7 +70,7 @@ std::string utc_name(WallTime now) {
 
 class Repair {
  public:
-  Repair(const App& app, const Options& options, Path directory)
+  Repair(const App& app, const RepairOptions& options, Path directory)
       : app_(app), options_(options), directory_(std::move(directory)) {}
 
   Exit run();
@@ -86,7 +86,7 @@ class Repair {
   [[nodiscard]] std::string who(std::uint64_t author) const;
 
   const App& app_;
-  const Options& options_;
+  const RepairOptions& options_;
   Path directory_;
   std::unique_ptr<store::Repair> repair_;
   LostPart lost_;
@@ -265,7 +265,7 @@ Exit Repair::run() {
   return Exit::store;
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const RepairOptions& options) {
   auto path = locate_store(app, options.store);
   if (!path) return report(app, path.error());
   if (!options.salvage.empty())
@@ -276,7 +276,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_repair(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<RepairOptions>();
   c.about("Show how much of a damaged store is good; go on from there");
   c.argument("STORE", o.store, "store");
   const Flag tail =

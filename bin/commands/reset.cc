@@ -17,7 +17,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct ResetOptions {
   SelectOptions jobs;
   bool yes = false;    // accepted results may be discarded
   bool force = false;  // what runs is canceled
@@ -47,7 +47,7 @@ Error would_discard(std::uint64_t results) {
 }
 
 Result<ChangeReport> reset(const App& app, store::Store& store, const Selection& selection,
-                           const Options& o) {
+                           const ResetOptions& o) {
   claim::Change change;
   const claim::Force force = o.force ? claim::Force::yes : claim::Force::no;
   // The question whether results may be lost and the reset itself are one transaction: nothing can
@@ -65,7 +65,7 @@ Result<ChangeReport> reset(const App& app, store::Store& store, const Selection&
   return report_of(store, std::move(change));
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const ResetOptions& options) {
   auto where = locate_store_and_names(app, options.jobs.words);
   if (!where) return report(app, where.error());
   const Selection selection = selection_of(options.jobs, where->names);
@@ -91,7 +91,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_reset(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<ResetOptions>();
   c.about("Take jobs, and everything built on them, back to the start");
   add_names(c, o.jobs);
   c.flag("--dry-run", o.dry_run, "say what would change and change nothing");

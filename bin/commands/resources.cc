@@ -25,7 +25,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct ResourcesOptions {
   std::string store;
   std::string series;         // a job: how it went over time; empty: all jobs, summed up
   std::uint32_t attempt = 0;  // of it; 0: the newest
@@ -36,7 +36,7 @@ using claim::EndCause;
 using nlohmann::ordered_json;
 using std::chrono::microseconds;
 
-constexpr std::size_t kPage = 1000;
+constexpr std::size_t kUsesPage = 1000;
 // What is suggested beyond the most that was used.
 constexpr double kHeadroom = 1.25;
 // Above this share of what was asked for a job is near its limit, below that one it wastes.
@@ -156,7 +156,7 @@ std::vector<std::string> findings(const Use& use) {
   return found;
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string joined_words(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
   return text;
@@ -170,7 +170,7 @@ std::string entry_name(const Use& use) {
 
 class Resources {
  public:
-  Resources(const App& app, const Options& options) : app_(app), options_(options) {}
+  Resources(const App& app, const ResourcesOptions& options) : app_(app), options_(options) {}
   Result<void> show(const claim::Reader& reader);
 
  private:
@@ -179,7 +179,7 @@ class Resources {
   static Table new_page();
 
   const App& app_;
-  const Options& options_;
+  const ResourcesOptions& options_;
   Table page_ = new_page();
   std::uint64_t shown_ = 0;
 };
@@ -243,8 +243,8 @@ void Resources::add(const Use& use) {
              use.asked.runtime.count() == 0 ? "-" : show_duration(use.asked.runtime),
              show_duration(use.longest), show_duration(suggested_runtime(use)),
              use.io_seen > 0 ? show_bytes(use.io.read) : "-",
-             use.io_seen > 0 ? show_bytes(use.io.written) : "-", joined(findings(use))});
-  if (page_.rows() < kPage) return;
+             use.io_seen > 0 ? show_bytes(use.io.written) : "-", joined_words(findings(use))});
+  if (page_.rows() < kUsesPage) return;
   say(app_.out, "{}", page_.text());
   page_ = new_page();
 }
@@ -284,7 +284,7 @@ void Resources::add_json(const Use& use) {
   say(app_.out, "{}\n  {}", shown_++ == 0 ? "" : ",", report::json_line(row));
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const ResourcesOptions& options) {
   auto store = open_store(app, options.store);
   if (!store) return report(app, store.error());
   auto viewed =
@@ -297,7 +297,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_resources(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<ResourcesOptions>();
   c.about("Compare what jobs asked for with what they used");
   c.argument("STORE", o.store, "store");
   c.flag("--json", o.json, "machine-readable output");

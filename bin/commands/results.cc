@@ -29,7 +29,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct ResultsOptions {
   std::vector<std::string> words;  // [STORE] [NAME…]
   bool failed = false;             // jobs that ended as failed or terminated
   std::string state;               // empty: any
@@ -43,9 +43,9 @@ using claim::JobState;
 using nlohmann::ordered_json;
 
 // A longer list is printed in pages of this size, so that a million jobs need no memory.
-constexpr std::size_t kPage = 1000;
+constexpr std::size_t kResultsPage = 1000;
 
-struct Row {
+struct ResultRow {
   JobId job{};
   std::uint32_t attempt = 0;
   JobState state{};
@@ -54,13 +54,13 @@ struct Row {
 };
 
 // It saved its state when it was told to end, said so by its exit code, and goes on.
-bool is_checkpoint(const Row& row, const workflow::RecipeBook::Page* page) {
+bool is_checkpoint(const ResultRow& row, const workflow::RecipeBook::Page* page) {
   const std::int32_t code = page == nullptr ? 0 : page->recipe.checkpoint_exit_code();
   return code != 0 && row.state == JobState::ready && row.outcome.cause == EndCause::exited &&
          row.outcome.exit_code == code;
 }
 
-std::optional<JobState> parse_state(const std::string& text) {
+std::optional<JobState> state_of_result(const std::string& text) {
   for (std::size_t s = 0; s < claim::kJobStates; ++s) {
     if (claim::to_string(static_cast<JobState>(s)) == text) return static_cast<JobState>(s);
   }
@@ -78,7 +78,7 @@ std::chrono::microseconds runtime_of(const claim::Outcome& o) {
   return ran ? o.ended_at - o.started_at : WallTime{};
 }
 
-double seconds(std::chrono::microseconds time) {
+double result_seconds(std::chrono::microseconds time) {
   return static_cast<double>(time.count()) / 1e6;
 }
 
@@ -91,7 +91,7 @@ std::string csv_field(const std::string& text) {
 
 class Results {
  public:
-  Results(const App& app, const Options& options) : app_(app), options_(options) {}
+  Results(const App& app, const ResultsOptions& options) : app_(app), options_(options) {}
   Exit run();
 
  private:
@@ -99,24 +99,24 @@ class Results {
   Result<void> show(const claim::Reader& reader);
   [[nodiscard]] bool wanted(JobId id, JobState state) const;
   Result<void> visit(const claim::Reader& reader,
-                     const std::function<void(const Row&)>& tell) const;
+                     const std::function<void(const ResultRow&)>& tell) const;
   void begin();
-  void add(const claim::Reader& reader, const Row& row);
+  void add(const claim::Reader& reader, const ResultRow& row);
   void end();
   void say_extent() const;
-  [[nodiscard]] static ordered_json json_of(const Row& row, const std::string& name,
+  [[nodiscard]] static ordered_json json_of(const ResultRow& row, const std::string& name,
                                             const std::string& node);
-  [[nodiscard]] static std::string csv_of(const Row& row, const std::string& name,
+  [[nodiscard]] static std::string csv_of(const ResultRow& row, const std::string& name,
                                           const std::string& node);
   std::string node_of(const claim::Reader& reader, claim::WorkerEpoch worker);
   static Table new_page();
 
   const App& app_;
-  const Options& options_;
+  const ResultsOptions& options_;
   std::unique_ptr<store::Store> store_;
   std::vector<std::string> names_;
-  std::set<JobId> jobs_;  // those named; empty: all
-  std::vector<Row> old_;  // all attempts that the commits tell of
+  std::set<JobId> jobs_;        // those named; empty: all
+  std::vector<ResultRow> old_;  // all attempts that the commits tell of
   store::ChainExtent extent_;
   workflow::RecipeBook book_;
   std::map<claim::WorkerEpoch, std::string> nodes_;
@@ -160,18 +160,18 @@ Result<void> Results::collect_old() {
                                              std::string_view writes) {
                                            return historian.commit(sequence, author, writes);
                                          }));
-  std::stable_sort(old_.begin(), old_.end(), [](const Row& a, const Row& b) {
+  std::stable_sort(old_.begin(), old_.end(), [](const ResultRow& a, const ResultRow& b) {
     return std::pair(a.job, a.attempt) < std::pair(b.job, b.attempt);
   });
   return {};
 }
 
 Result<void> Results::visit(const claim::Reader& reader,
-                            const std::function<void(const Row&)>& tell) const {
+                            const std::function<void(const ResultRow&)>& tell) const {
   const auto job_at = [&](JobId id, const claim::Job& job) {
     if (!wanted(id, job.state)) return true;
     auto next = std::lower_bound(old_.begin(), old_.end(), id,
-                                 [](const Row& row, JobId at) { return row.job < at; });
+                                 [](const ResultRow& row, JobId at) { return row.job < at; });
     for (; next != old_.end() && next->job == id; ++next) {
       if (next->attempt < job.attempt || !is_result(job)) tell(*next);
     }
@@ -186,7 +186,7 @@ Result<void> Results::visit(const claim::Reader& reader,
     }
     return {};
   }
-  if (!options_.failed) return claim::scan_jobs(reader, parse_state(options_.state), job_at);
+  if (!options_.failed) return claim::scan_jobs(reader, state_of_result(options_.state), job_at);
   for (const JobState state : {JobState::failed, JobState::terminated, JobState::pending_failed})
     TORC_TRY(claim::scan_jobs(reader, state, job_at));
   return {};
@@ -201,7 +201,8 @@ std::string Results::node_of(const claim::Reader& reader, claim::WorkerEpoch wor
   return at->second;
 }
 
-ordered_json Results::json_of(const Row& row, const std::string& name, const std::string& node) {
+ordered_json Results::json_of(const ResultRow& row, const std::string& name,
+                              const std::string& node) {
   const claim::Outcome& o = row.outcome;
   const auto or_null = [](bool there, auto value) {
     return there ? ordered_json(value) : ordered_json(nullptr);
@@ -215,10 +216,10 @@ ordered_json Results::json_of(const Row& row, const std::string& name, const std
   out["exit_code"] = or_null(o.exit_code >= 0, o.exit_code);
   out["signal"] = or_null(o.signal > 0, o.signal);
   out["errno"] = or_null(o.os_errno != 0, o.os_errno);
-  out["started_at"] = or_null(o.started_at.count() != 0, seconds(o.started_at));
-  out["ended_at"] = or_null(o.ended_at.count() != 0, seconds(o.ended_at));
-  out["runtime_seconds"] = seconds(runtime_of(o));
-  out["cpu_seconds"] = seconds(o.cpu_time);
+  out["started_at"] = or_null(o.started_at.count() != 0, result_seconds(o.started_at));
+  out["ended_at"] = or_null(o.ended_at.count() != 0, result_seconds(o.ended_at));
+  out["runtime_seconds"] = result_seconds(runtime_of(o));
+  out["cpu_seconds"] = result_seconds(o.cpu_time);
   out["max_rss_bytes"] = or_null(o.max_rss.value > 0, o.max_rss.value);
   report::add_activity(out, o);
   out["host"] = or_null(!node.empty(), node);
@@ -226,23 +227,24 @@ ordered_json Results::json_of(const Row& row, const std::string& name, const std
   return out;
 }
 
-std::string Results::csv_of(const Row& row, const std::string& name, const std::string& node) {
+std::string Results::csv_of(const ResultRow& row, const std::string& name,
+                            const std::string& node) {
   const claim::Outcome& o = row.outcome;
   const auto known = [](bool there, std::uint64_t value) {
     return there ? std::to_string(value) : std::string();
   };
   const Activity& a = o.activity;
   const Traffic io = a.io.value_or(Traffic{});
-  return fmt::format("{},{},{},{},{},{},{},{},{:.6f},{:.6f},{},{},{},{},{},{},{},{}\n",
-                     raw(row.job), csv_field(name), row.attempt, claim::to_string(row.state),
-                     claim::to_string(o.cause), o.exit_code >= 0 ? std::to_string(o.exit_code) : "",
-                     o.signal > 0 ? std::to_string(o.signal) : "",
-                     o.os_errno != 0 ? std::to_string(o.os_errno) : "", seconds(runtime_of(o)),
-                     seconds(o.cpu_time), known(o.max_rss.value > 0, o.max_rss.value),
-                     known(a.io.has_value(), io.read.value),
-                     known(a.io.has_value(), io.written.value), a.storage.read.value,
-                     a.storage.written.value, a.voluntary_switches, a.involuntary_switches,
-                     csv_field(node));
+  return fmt::format(
+      "{},{},{},{},{},{},{},{},{:.6f},{:.6f},{},{},{},{},{},{},{},{}\n", raw(row.job),
+      csv_field(name), row.attempt, claim::to_string(row.state), claim::to_string(o.cause),
+      o.exit_code >= 0 ? std::to_string(o.exit_code) : "",
+      o.signal > 0 ? std::to_string(o.signal) : "",
+      o.os_errno != 0 ? std::to_string(o.os_errno) : "", result_seconds(runtime_of(o)),
+      result_seconds(o.cpu_time), known(o.max_rss.value > 0, o.max_rss.value),
+      known(a.io.has_value(), io.read.value), known(a.io.has_value(), io.written.value),
+      a.storage.read.value, a.storage.written.value, a.voluntary_switches, a.involuntary_switches,
+      csv_field(node));
 }
 
 void Results::begin() {
@@ -255,7 +257,7 @@ void Results::begin() {
   }
 }
 
-void Results::add(const claim::Reader& reader, const Row& row) {
+void Results::add(const claim::Reader& reader, const ResultRow& row) {
   const std::string name = workflow::job_name(book_, reader, row.job);
   const std::string node = node_of(reader, row.worker);
   const bool first = shown_++ == 0;
@@ -275,7 +277,7 @@ void Results::add(const claim::Reader& reader, const Row& row) {
              report::show_exit(o), show_duration(runtime_of(o)), show_duration(o.cpu_time),
              report::show_peak(o), report::show_read(o), report::show_written(o),
              node.empty() ? "-" : node});
-  if (page_.rows() < kPage) return;
+  if (page_.rows() < kResultsPage) return;
   say(app_.out, "{}", page_.text());
   page_ = new_page();
 }
@@ -302,7 +304,7 @@ void Results::say_extent() const {
 
 Result<void> Results::show(const claim::Reader& reader) {
   begin();
-  TORC_TRY(visit(reader, [&](const Row& row) { add(reader, row); }));
+  TORC_TRY(visit(reader, [&](const ResultRow& row) { add(reader, row); }));
   end();
   return {};
 }
@@ -331,14 +333,14 @@ Exit Results::run() {
   return done ? Exit::ok : report(app_, done.error());
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const ResultsOptions& options) {
   return Results(app, options).run();
 }
 
 }  // namespace
 
 void add_results(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<ResultsOptions>();
   c.about("Show how attempts ended, how long they took and what they used");
   c.argument("NAME", o.words, "[STORE] [NAME…], or #NUMBER (default: all jobs)")
       .value("[STORE] [NAME…]");

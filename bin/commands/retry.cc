@@ -5,7 +5,7 @@
 namespace torc::cli {
 namespace {
 
-Exit run(const App& app, const ChangeOptions& options) {
+Exit run_retry(const App& app, const ChangeOptions& options) {
   const ChangeKind kind{"to run again:", "would run again:", {}, claim::retry_jobs};
   return run_change(app, options, kind, [&](const ChangeReport& done, const Path& store) {
     say_without_workers(app, done, store);
@@ -19,7 +19,7 @@ void add_retry(Command& c) {
   c.flag("--failed", o.failed,
          "all that failed or were terminated, also those that wait for a decision");
   c.flag("--canceled", o.canceled, "all that were canceled");
-  c.run([&o](const App& app) { return run(app, o); });
+  c.run([&o](const App& app) { return run_retry(app, o); });
 }
 
 }  // namespace torc::cli

@@ -29,7 +29,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct RunOptions {
   std::string target;  // a spec or a store; empty: the store found as for other commands
   std::string store;   // for a spec: where to make the store
   std::string engine = "auto";
@@ -60,7 +60,7 @@ Result<void> refuse_other_work(const App& app, store::Store& store,
 }
 
 // Opens the store that belongs to a spec, or makes it. Error exists: it would run something else.
-Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const Options& options,
+Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOptions& options,
                                                     const workflow::LoadedSpec& loaded) {
   const Path directory = options.store.empty() ? workflow::default_store(app, loaded)
                                                : (app.directory / options.store).lexically_normal();
@@ -137,7 +137,7 @@ void print_summary(const App& app, const worker::WorkerSummary& summary, const P
   }
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const RunOptions& options) {
   std::unique_ptr<store::Store> store;
   std::error_code error;
   const Path target = (app.directory / options.target).lexically_normal();
@@ -194,7 +194,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_run(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<RunOptions>();
   c.about("Run a workflow on this machine, from a workflow file or a store");
   c.argument("SPEC|STORE", o.target, "workflow file, or a store made by init");
   c.option("--store", o.store, "for a workflow file: directory of the store").value("DIR");

@@ -20,7 +20,7 @@ using nlohmann::ordered_json;
 using std::chrono::microseconds;
 using Points = std::vector<SeriesPoint>;
 
-constexpr std::size_t kPage = 1000;
+constexpr std::size_t kSeriesPage = 1000;
 
 // nullopt: nobody kept any.
 Result<std::optional<Points>> points_of(const report::AttemptOutput& attempt) {
@@ -87,7 +87,7 @@ void show_table(const App& app, const Points& points) {
               i == 0 ? "-" : fmt::format("{:.2f}", busy(points, i)), show_duration(p.cpu_time),
               p.io ? show_bytes(p.io->read) : "-", p.io ? show_bytes(p.io->written) : "-",
               std::to_string(p.processes)});
-    if (page.rows() < kPage) continue;
+    if (page.rows() < kSeriesPage) continue;
     say(app.out, "{}", page.text());
     page = new_page();
   }

@@ -21,7 +21,7 @@ std::vector<JobState> all_but_completed() {
 }
 
 // The words are names and settings, KEY=VALUE.
-Exit run(const App& app, const ChangeOptions& options) {
+Exit run_set(const App& app, const ChangeOptions& options) {
   auto words = workflow::parse_setting(options.jobs.words);
   if (!words) return report(app, words.error());
   ChangeOptions named = options;
@@ -51,7 +51,7 @@ void add_set(Command& c) {
   add_state(c, o.jobs,
             {"blocked", "ready", "claimed", "running", "failed", "canceled", "terminated", "held",
              "delayed", "pending_failed"});
-  c.run([&o](const App& app) { return run(app, o); });
+  c.run([&o](const App& app) { return run_set(app, o); });
 }
 
 }  // namespace torc::cli

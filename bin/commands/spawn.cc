@@ -26,7 +26,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct SpawnOptions {
   std::string file;  // empty: one job by the flags below
   std::string name;
   std::string command;
@@ -106,7 +106,7 @@ Result<void> put_pair(ordered_json& to, const std::string& pair, std::string_vie
 
 class Spawn {
  public:
-  Spawn(const App& app, const Options& options, Spawner spawner, std::string state)
+  Spawn(const App& app, const SpawnOptions& options, Spawner spawner, std::string state)
       : app_(app),
         options_(options),
         spawner_(std::move(spawner)),
@@ -170,7 +170,7 @@ class Spawn {
   // A file of one job, as the flags say; what they do not say is as of the job that spawns.
   Result<std::string> job_text(workflow::LivingWorkflow& living, const spec::Living::Job& parent,
                                const claim::Origin& origin) const {
-    const Options& o = options_;
+    const SpawnOptions& o = options_;
     ordered_json job;
     job["name"] = !o.name.empty() ? o.name
                                   : fmt::format("{}.{}", living.job(raw(origin.root)).texts.name,
@@ -216,7 +216,7 @@ class Spawn {
   }
 
   const App& app_;
-  const Options& options_;
+  const SpawnOptions& options_;
   Spawner spawner_;
   std::string state_;
   WallTime now_;
@@ -263,13 +263,13 @@ void name_flags(const std::string& text, std::vector<spec::Diagnostic>& diagnost
   }
 }
 
-bool describes_a_job(const Options& o) {
+bool describes_a_job(const SpawnOptions& o) {
   return !o.name.empty() || !o.command.empty() || !o.depends_on.empty() || !o.parameters.empty() ||
          !o.env.empty() || !o.resources.empty() || !o.scheduler.empty() || !o.label.empty() ||
          o.priority.has_value();
 }
 
-Result<workflow::AdditionText> text_of(const App& app, const Options& o) {
+Result<workflow::AdditionText> text_of(const App& app, const SpawnOptions& o) {
   if (o.file.empty()) return workflow::AdditionText{"the flags", "", app.directory};
   if (describes_a_job(o)) {
     return Error{ErrorKind::invalid, "a file and flags that describe a job were given",
@@ -286,7 +286,7 @@ Result<std::unique_ptr<store::Store>> open_own_store(const App& app, const Spawn
                "leave TORC_STORE as the worker set it"};
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const SpawnOptions& options) {
   auto spawner = find_spawner(app);
   if (!spawner) return report(app, spawner.error());
   auto state = read_state(app, options.state);
@@ -316,7 +316,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_spawn(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<SpawnOptions>();
   c.about("Within a job: add further jobs, or its own next iteration");
   c.argument("FILE", o.file, "a file with 'jobs:', or - for stdin; else the flags describe one")
       .value("FILE|-");

@@ -29,7 +29,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct StatusOptions {
   std::string store;
   bool json = false;
 };
@@ -296,7 +296,7 @@ void print_picture(const App& app, const Picture& picture, const store::Store& s
   print_failures(app, picture, workflow::shown_path(app, store.directory()));
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const StatusOptions& options) {
   auto store = open_store(app, options.store);
   if (!store) return report(app, store.error());
   auto picture = look(**store, app.clock.wall_now());
@@ -311,7 +311,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_status(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<StatusOptions>();
   c.about("Show progress, workers and failures");
   c.argument("STORE", o.store, "store");
   c.flag("--json", o.json, "machine-readable output");

@@ -16,7 +16,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct TrustOptions {
   std::string store;  // empty: lists
   bool forget = false;
   bool json = false;
@@ -28,7 +28,7 @@ json json_of(const TrustedStore& s) {
   return {{"store", s.path.string()}, {"id", s.id}, {"owner", s.owner}};
 }
 
-Exit list(const App& app, const Options& o, const std::vector<TrustedStore>& trusted) {
+Exit list(const App& app, const TrustOptions& o, const std::vector<TrustedStore>& trusted) {
   if (o.json) {
     json all = json::array();
     for (const TrustedStore& s : trusted) all.push_back(json_of(s));
@@ -41,7 +41,7 @@ Exit list(const App& app, const Options& o, const std::vector<TrustedStore>& tru
   return Exit::ok;
 }
 
-Exit done(const App& app, const Options& o, const TrustedStore& store, bool is_trusted) {
+Exit done(const App& app, const TrustOptions& o, const TrustedStore& store, bool is_trusted) {
   if (o.json) {
     json answer = json_of(store);
     answer["trusted"] = is_trusted;
@@ -53,7 +53,7 @@ Exit done(const App& app, const Options& o, const TrustedStore& store, bool is_t
   return Exit::ok;
 }
 
-Exit run(const App& app, const Options& o) {
+Exit run(const App& app, const TrustOptions& o) {
   auto trusted = read_trusted(app);
   if (!trusted) return report(app, trusted.error());
   if (o.store.empty()) return list(app, o, *trusted);
@@ -83,7 +83,7 @@ Exit run(const App& app, const Options& o) {
 }  // namespace
 
 void add_trust(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<TrustOptions>();
   c.about("Let a store of another user be found, not only named");
   const Flag store =
       c.argument("STORE", o.store, "store; without one, those that are trusted are listed");

@@ -14,7 +14,7 @@ namespace torc::cli {
 
 namespace {
 
-struct Options {
+struct VerifyOptions {
   std::string store;
   bool json = false;
 };
@@ -28,7 +28,7 @@ Error with_remedy(Error error, const Path& store) {
   return error;
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const VerifyOptions& options) {
   auto path = locate_store(app, options.store);
   if (!path) return report(app, path.error());
   auto verified = store::verify(app.world, *path, claim::verify_state);
@@ -56,7 +56,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_verify(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<VerifyOptions>();
   c.about("Walk the whole store, recount everything, name the first wrong thing");
   c.argument("STORE", o.store, "store");
   c.flag("--json", o.json, "machine-readable output");

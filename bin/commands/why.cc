@@ -16,7 +16,7 @@
 namespace torc::cli {
 namespace {
 
-struct Options {
+struct WhyOptions {
   std::vector<std::string> words;  // NAME, or STORE NAME
   bool json = false;
 };
@@ -65,7 +65,7 @@ ordered_json to_json(const claim::Reader& reader, workflow::RecipeBook& book,
   return out;
 }
 
-Exit run(const App& app, const Options& options) {
+Exit run(const App& app, const WhyOptions& options) {
   auto where = locate_store_and_name(app, options.words);
   if (!where) return report(app, where.error());
   auto store = store::Store::open(app.world, where->store, store::Tuning{});
@@ -91,7 +91,7 @@ Exit run(const App& app, const Options& options) {
 }  // namespace
 
 void add_why(Command& c) {
-  auto& o = c.options<Options>();
+  auto& o = c.options<WhyOptions>();
   c.about("Tell what keeps a job from running, and what would let it run");
   c.argument("NAME", o.words, "[STORE] NAME, or #NUMBER")
       .required()

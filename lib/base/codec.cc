@@ -9,7 +9,7 @@ namespace {
 // Microseconds. Linux lets no clock be set beyond the year 2232 (TIME_SETTOD_SEC_MAX), which is
 // less.
 constexpr std::int64_t kLatest = std::int64_t{1} << 53;
-constexpr std::int64_t kLongest = std::int64_t{1} << 33;  // 272 years: in nanoseconds it fits
+constexpr std::int64_t kLongestTime = std::int64_t{1} << 33;  // 272 years: in nanoseconds it fits
 
 }  // namespace
 
@@ -18,7 +18,7 @@ std::chrono::microseconds in_reach(std::chrono::microseconds time) {
 }
 
 std::chrono::seconds in_reach(std::chrono::seconds time) {
-  return std::chrono::seconds(std::clamp(time.count(), -kLongest, kLongest));
+  return std::chrono::seconds(std::clamp(time.count(), -kLongestTime, kLongestTime));
 }
 
 Encoder& Encoder::u8(std::uint8_t v) {
@@ -140,7 +140,7 @@ std::chrono::microseconds Decoder::wall_time(std::chrono::microseconds from) {
 }
 
 std::chrono::seconds Decoder::seconds() {
-  return std::chrono::seconds(within(kLongest));
+  return std::chrono::seconds(within(kLongestTime));
 }
 
 std::string_view Decoder::text() {

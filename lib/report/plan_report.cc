@@ -86,12 +86,12 @@ std::string hours_text(double h) {
 }
 
 std::string stages_text(const PlanReport& plan, const workflow::LoadedSpec& loaded) {
-  Table table({{"stage", Align::right},
-               {"jobs", Align::right},
-               {"entry"},
-               {"each needs"},
-               {"scheduler"},
-               {"label"}});
+  torc::Table table({{"stage", Align::right},
+                     {"jobs", Align::right},
+                     {"entry"},
+                     {"each needs"},
+                     {"scheduler"},
+                     {"label"}});
   for (std::size_t s = 0; s < std::min(plan.stages.size(), kShownStages); ++s) {
     const std::vector<StagePart>& parts = plan.stages[s].parts;
     // Never a line that says that one line is left out.

@@ -90,7 +90,7 @@ std::string quota_text(const QuotaView& view) {
   if (view.budget) text += fmt::format("\nbudget: {}\n", show_budget(*view.budget));
   if (!view.beyond_budget.empty()) {
     text += "ready, but the budget keeps them from starting:\n";
-    Table table({{"job"}, {"cpus", Align::right}, {"nodes", Align::right}, {"runtime"}});
+    torc::Table table({{"job"}, {"cpus", Align::right}, {"nodes", Align::right}, {"runtime"}});
     for (const QuotaView::Held& held : view.beyond_budget) {
       table.add({printable(held.name), std::to_string(held.need.cpus),
                  std::to_string(held.need.nodes),
@@ -100,7 +100,7 @@ std::string quota_text(const QuotaView& view) {
   }
   if (view.full.empty()) return text;
   text += "\nready, but as many of their entry run as may:\n";
-  Table table({{"entry"}, {"running", Align::right}, {"limit", Align::right}});
+  torc::Table table({{"entry"}, {"running", Align::right}, {"limit", Align::right}});
   for (const claim::LimitState& one : view.full) {
     table.add({printable(one.limit.entry), show_count(one.used), show_count(one.limit.most)});
   }

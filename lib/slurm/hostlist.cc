@@ -14,7 +14,7 @@ using Hosts = std::vector<std::string>;
 constexpr std::size_t kMaxHostBytes = 255;  // of a name in the DNS
 constexpr std::size_t kMostShown = 200;
 
-Error invalid(std::string_view text, std::string_view why) {
+Error no_host_list(std::string_view text, std::string_view why) {
   const bool long_one = text.size() > kMostShown;
   return Error{ErrorKind::invalid,
                fmt::format("'{}{}' is no host list: {}", text.substr(0, kMostShown),
@@ -24,7 +24,7 @@ Error invalid(std::string_view text, std::string_view why) {
 
 // A short list could else ask for a hundred thousand long names.
 Error too_long(std::string_view text) {
-  return invalid(text, fmt::format("a host's name has more than {} bytes", kMaxHostBytes));
+  return no_host_list(text, fmt::format("a host's name has more than {} bytes", kMaxHostBytes));
 }
 
 std::optional<std::uint64_t> number(std::string_view digits) {
@@ -45,9 +45,12 @@ Result<Hosts> expand_ranges(std::string_view ranges, std::string_view text) {
     const auto low = range.substr(0, dash);
     const auto first = number(low);
     const auto last = dash == std::string_view::npos ? first : number(range.substr(dash + 1));
-    if (!first || !last) return invalid(text, fmt::format("'{}' is no range of numbers", range));
-    if (*last < *first) return invalid(text, fmt::format("the range '{}' runs backwards", range));
-    if (*last - *first >= kMaxHosts - numbers.size()) return invalid(text, "it has too many hosts");
+    if (!first || !last)
+      return no_host_list(text, fmt::format("'{}' is no range of numbers", range));
+    if (*last < *first)
+      return no_host_list(text, fmt::format("the range '{}' runs backwards", range));
+    if (*last - *first >= kMaxHosts - numbers.size())
+      return no_host_list(text, "it has too many hosts");
     if (low.size() > kMaxHostBytes) return too_long(text);
     // Counted, since a last number of 2^64 - 1 is never passed.
     for (std::uint64_t i = 0; i <= *last - *first; ++i)
@@ -68,16 +71,17 @@ Result<Hosts> expand_element(std::string_view element, std::string_view text) {
   while (!element.empty()) {
     const auto open = element.find('[');
     const auto literal = element.substr(0, open);
-    if (literal.find(']') != std::string_view::npos) return invalid(text, "a ']' has no '['");
+    if (literal.find(']') != std::string_view::npos) return no_host_list(text, "a ']' has no '['");
     longest += literal.size();
     if (longest > kMaxHostBytes) return too_long(text);
     for (auto& host : hosts) host += literal;
     if (open == std::string_view::npos) break;
     const auto close = element.find(']', open);
-    if (close == std::string_view::npos) return invalid(text, "a '[' has no ']'");
+    if (close == std::string_view::npos) return no_host_list(text, "a '[' has no ']'");
     TORC_ASSIGN(const auto numbers,
                 expand_ranges(element.substr(open + 1, close - open - 1), text));
-    if (hosts.size() * numbers.size() > kMaxHosts) return invalid(text, "it has too many hosts");
+    if (hosts.size() * numbers.size() > kMaxHosts)
+      return no_host_list(text, "it has too many hosts");
     longest += std::max_element(numbers.begin(), numbers.end(), by_size)->size();
     if (longest > kMaxHostBytes) return too_long(text);
     Hosts longer;
@@ -110,9 +114,9 @@ Result<std::vector<std::string>> expand_hostlist(std::string_view text) {
   if (rest.empty()) return hosts;
   while (true) {
     const auto end = element_end(rest);
-    if (end == 0) return invalid(text, "an element is empty");
+    if (end == 0) return no_host_list(text, "an element is empty");
     TORC_ASSIGN(auto more, expand_element(rest.substr(0, end), text));
-    if (hosts.size() + more.size() > kMaxHosts) return invalid(text, "it has too many hosts");
+    if (hosts.size() + more.size() > kMaxHosts) return no_host_list(text, "it has too many hosts");
     hosts.insert(hosts.end(), std::make_move_iterator(more.begin()),
                  std::make_move_iterator(more.end()));
     if (end == rest.size()) return hosts;

@@ -76,7 +76,7 @@ std::string_view look_up(const Table& table, std::string_view key) {
   return found == table.end() ? std::string_view{} : found->second;
 }
 
-Error invalid(std::string what, std::string remedy) {
+Error invalid_options(std::string what, std::string remedy) {
   return Error{ErrorKind::invalid, std::move(what), std::move(remedy)};
 }
 
@@ -98,7 +98,8 @@ Result<std::vector<std::string>> split_words(std::string_view text, std::string_
     const char c = text[i];
     if (quote != '\'' && c == '\\') {
       if (i + 1 == text.size()) {
-        return invalid(fmt::format("{} ends with a backslash: {}", where, text), "remove it");
+        return invalid_options(fmt::format("{} ends with a backslash: {}", where, text),
+                               "remove it");
       }
       word += text[++i];
       in_word = true;
@@ -120,8 +121,8 @@ Result<std::vector<std::string>> split_words(std::string_view text, std::string_
     }
   }
   if (quote != 0) {
-    return invalid(fmt::format("{} has an open {} quote: {}", where, quote, text),
-                   "close the quote");
+    return invalid_options(fmt::format("{} has an open {} quote: {}", where, quote, text),
+                           "close the quote");
   }
   if (in_word) words.push_back(std::move(word));
   return words;
@@ -134,18 +135,19 @@ Result<SbatchOption> begin_option(const std::string& word, std::string_view wher
     SbatchOption option{word.substr(2, equals == std::string::npos ? equals : equals - 2), {}};
     if (equals != std::string::npos) option.value = word.substr(equals + 1);
     if (is_option_name(option.name)) return option;
-    return invalid(fmt::format("{} holds '{}', which is no option of sbatch", where, word),
-                   "write options as --name=value");
+    return invalid_options(fmt::format("{} holds '{}', which is no option of sbatch", where, word),
+                           "write options as --name=value");
   }
   if (!word.starts_with("-")) {
-    return invalid(fmt::format("{} holds the stray word '{}'", where, word),
-                   "write options as --name=value and quote values that hold spaces");
+    return invalid_options(fmt::format("{} holds the stray word '{}'", where, word),
+                           "write options as --name=value and quote values that hold spaces");
   }
   const auto name = word.size() < 2 ? std::string_view{}
                                     : look_up(kShortOptions, std::string_view(word).substr(1, 1));
   if (name.empty() || (is_flag(name) && word.size() > 2)) {
-    return invalid(fmt::format("{} holds '{}', which is no short option of sbatch", where, word),
-                   "use the long form, --name=value");
+    return invalid_options(
+        fmt::format("{} holds '{}', which is no short option of sbatch", where, word),
+        "use the long form, --name=value");
   }
   SbatchOption option{std::string(name), {}};
   if (word.size() > 2) option.value = word.substr(2);
@@ -181,8 +183,8 @@ std::string SbatchOptions::directives() const {
 
 Result<std::vector<SbatchOption>> parse_options(std::string_view text, std::string_view where) {
   if (has_control_characters(text)) {
-    return invalid(fmt::format("{} holds a control character or a line break", where),
-                   "write all options on one line");
+    return invalid_options(fmt::format("{} holds a control character or a line break", where),
+                           "write all options on one line");
   }
   TORC_ASSIGN(const auto words, split_words(text, where));
   std::vector<SbatchOption> options;
@@ -191,8 +193,8 @@ Result<std::vector<SbatchOption>> parse_options(std::string_view text, std::stri
     const bool next_is_value = i + 1 < words.size() && !words[i + 1].starts_with("-");
     if (!option.value && !is_flag(option.name) && next_is_value) option.value = words[++i];
     if (option.value && option.value->empty()) {
-      return invalid(fmt::format("{} gives --{} an empty value", where, option.name),
-                     "give a value or leave the option out");
+      return invalid_options(fmt::format("{} gives --{} an empty value", where, option.name),
+                             "give a value or leave the option out");
     }
     options.push_back(std::move(option));
   }
@@ -201,13 +203,14 @@ Result<std::vector<SbatchOption>> parse_options(std::string_view text, std::stri
 
 Result<std::optional<SbatchOption>> default_option(std::string_view name, std::string_view value) {
   if (!is_option_name(name)) {
-    return invalid(
+    return invalid_options(
         fmt::format("slurm_defaults holds '{}', which is no long option of sbatch", name),
         "write the option's long name without dashes, for example 'constraint'");
   }
   if (has_control_characters(value)) {
-    return invalid(fmt::format("slurm_defaults.{} holds a control character or a line break", name),
-                   "write its value on one line");
+    return invalid_options(
+        fmt::format("slurm_defaults.{} holds a control character or a line break", name),
+        "write its value on one line");
   }
   if (is_flag(name) && value == "false") return std::optional<SbatchOption>{};
   if (value.empty() || (is_flag(name) && value == "true")) {

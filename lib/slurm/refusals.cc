@@ -12,7 +12,7 @@ namespace {
 
 using spec::SlurmScheduler;
 
-Error invalid(std::string what, std::string remedy) {
+Error refused_value(std::string what, std::string remedy) {
   return Error{ErrorKind::invalid, std::move(what), std::move(remedy)};
 }
 
@@ -49,7 +49,7 @@ struct Key {
 
   [[nodiscard]] Error wrong(std::string_view value, std::string_view kind,
                             std::string remedy) const {
-    return invalid(
+    return refused_value(
         fmt::format("slurm scheduler '{}': {} '{}' is not {}", scheduler.name, name, value, kind),
         std::move(remedy));
   }
@@ -69,8 +69,8 @@ Result<void> check_size(const Key& key, const std::string& value) {
 
 Result<void> check_scheduler_name(const SlurmScheduler& s) {
   if (s.name.empty() || has_control_characters(s.name)) {
-    return invalid(fmt::format("'{}' cannot be the name of a slurm scheduler", s.name),
-                   "use printable characters");
+    return refused_value(fmt::format("'{}' cannot be the name of a slurm scheduler", s.name),
+                         "use printable characters");
   }
   return {};
 }
@@ -100,10 +100,10 @@ Result<void> check_walltime(const SlurmScheduler& s) {
 Result<void> check_given(std::string_view option, std::string_view where, const SlurmScheduler& s) {
   const auto remedy = reserved_for(option);
   if (!remedy.empty()) {
-    return invalid(fmt::format("{} may not hold --{}", where, option), remedy);
+    return refused_value(fmt::format("{} may not hold --{}", where, option), remedy);
   }
   if (option == "dependency" && s.serialize_allocations) {
-    return invalid(
+    return refused_value(
         fmt::format("{} holds --dependency, but the scheduler '{}' has serialize_allocations",
                     where, s.name),
         "leave out one of the two");

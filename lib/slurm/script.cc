@@ -16,7 +16,7 @@ namespace {
 
 using spec::SlurmScheduler;
 
-Error invalid(std::string what, std::string remedy) {
+Error invalid_script(std::string what, std::string remedy) {
   return Error{ErrorKind::invalid, std::move(what), std::move(remedy)};
 }
 
@@ -32,11 +32,11 @@ std::string comment_text(std::string_view text) {
 Result<void> check_path(const std::filesystem::path& path, std::string_view what) {
   const auto& text = path.native();
   if (!path.is_absolute()) {
-    return invalid(fmt::format("the path of {} is not absolute: {}", what, text),
-                   "give the full path");
+    return invalid_script(fmt::format("the path of {} is not absolute: {}", what, text),
+                          "give the full path");
   }
   if (has_control_characters(text)) {
-    return invalid(
+    return invalid_script(
         fmt::format("the path of {} holds a line break or another control character", what),
         "use another directory name");
   }
@@ -49,7 +49,7 @@ Result<std::string> log_pattern(const std::filesystem::path& store) {
   std::string pattern;
   for (const char c : store.native()) {
     if (c == '\\') {
-      return invalid(
+      return invalid_script(
           fmt::format("sbatch cannot write to a path with a backslash: {}", store.native()),
           "put the store into a directory without one");
     }
@@ -123,7 +123,7 @@ Error unknown_placeholder(const ScriptTemplate& from, std::size_t at, std::strin
   const auto line =
       std::count(from.text.begin(), from.text.begin() + static_cast<long>(at), '\n') + 1;
   const std::string near = spec::nearest(name, names);
-  return invalid(
+  return invalid_script(
       fmt::format("{}, line {}: '{}' is no placeholder of batch scripts", printable(from.name),
                   line, printable(fmt::format("{{{{{}}}}}", name))),
       fmt::format("{}there are {}",
@@ -133,14 +133,16 @@ Error unknown_placeholder(const ScriptTemplate& from, std::size_t at, std::strin
 // What sbatch would refuse later, or run without what the workflow asks for.
 Result<void> check_template(const ScriptTemplate& from) {
   if (!from.text.starts_with("#!")) {
-    return invalid(fmt::format("{} is no batch script: its first line does not begin with '#!'",
-                               printable(from.name)),
-                   "begin it with #!/bin/bash");
+    return invalid_script(
+        fmt::format("{} is no batch script: its first line does not begin with '#!'",
+                    printable(from.name)),
+        "begin it with #!/bin/bash");
   }
   if (from.text.find('\0') != std::string::npos)
-    return invalid(fmt::format("{} holds a NUL byte", printable(from.name)), "a template is text");
+    return invalid_script(fmt::format("{} holds a NUL byte", printable(from.name)),
+                          "a template is text");
   if (from.text.find("{{directives}}") == std::string::npos) {
-    return invalid(
+    return invalid_script(
         fmt::format("{} has no {{{{directives}}}}: what the workflow asks of Slurm would "
                     "be dropped",
                     printable(from.name)),
@@ -184,8 +186,8 @@ Result<std::string> render_script(const ScriptContext& context,
   TORC_TRY(check_path(context.store, "the store"));
   TORC_TRY(check_path(context.torc, "torc"));
   if (context.job_name.empty() || has_control_characters(context.job_name)) {
-    return invalid("the Slurm job's name is empty or holds control characters",
-                   "rename the workflow");
+    return invalid_script("the Slurm job's name is empty or holds control characters",
+                          "rename the workflow");
   }
   if (const auto refusals = refusals_of_keys(scheduler); !refusals.empty())
     return refusals.front().error;

@@ -52,9 +52,10 @@ struct Members {
   const Upstream* upstream = nullptr;
 };
 
-class Comparison {
+class DependencyComparison {
  public:
-  Comparison(const claim::Reader& reader, const claim::Plan& plan, const Numbering& numbers)
+  DependencyComparison(const claim::Reader& reader, const claim::Plan& plan,
+                       const Numbering& numbers)
       : numbers_(numbers), state_(reader) {
     for (const claim::DependencySet& set : plan.dependencies) {
       const claim::DependencySet there = by_numbers_of_store(set, numbers);
@@ -149,7 +150,7 @@ Result<Triggers> triggers_there(const claim::Reader& reader) {
 Result<std::vector<JobId>> differing_dependencies(const claim::Reader& reader,
                                                   const claim::Plan& plan,
                                                   const Numbering& numbers) {
-  return Comparison(reader, plan, numbers).run();
+  return DependencyComparison(reader, plan, numbers).run();
 }
 
 Result<std::optional<std::uint32_t>> differing_action(const claim::Reader& reader,

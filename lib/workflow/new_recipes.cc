@@ -32,9 +32,10 @@ Result<std::uint64_t> first_addition(const claim::Reader& reader, std::uint64_t 
   return additions->count == 0 ? jobs + 1 : additions->first;
 }
 
-class Comparison {
+class RecipeComparison {
  public:
-  Comparison(const claim::Reader& reader, const claim::Plan& plan) : reader_(reader), plan_(plan) {}
+  RecipeComparison(const claim::Reader& reader, const claim::Plan& plan)
+      : reader_(reader), plan_(plan) {}
 
   Result<NewRecipes> run(std::vector<claim::UserDatum> user_data) {
     TORC_ASSIGN(const std::uint64_t jobs, claim::count_jobs(reader_));
@@ -286,7 +287,7 @@ class Comparison {
 
 Result<NewRecipes> compare_with_store(const claim::Reader& reader, const claim::Plan& plan,
                                       std::vector<claim::UserDatum> user_data) {
-  return Comparison(reader, plan).run(std::move(user_data));
+  return RecipeComparison(reader, plan).run(std::move(user_data));
 }
 
 }  // namespace torc::workflow

@@ -10,7 +10,7 @@ namespace torc::workflow {
 namespace {
 
 using spec::Range;
-using Upstream = std::map<claim::Condition, std::vector<Range>>;
+using ActionUpstream = std::map<claim::Condition, std::vector<Range>>;
 
 bool overlaps(const std::vector<Range>& ranges, const claim::JobRange& r) {
   const std::uint64_t first = raw(r.first);
@@ -20,8 +20,8 @@ bool overlaps(const std::vector<Range>& ranges, const claim::JobRange& r) {
 }
 
 // All that any of the jobs waits for.
-Upstream upstream_of(const claim::Plan& plan, const std::vector<Range>& jobs) {
-  Upstream all;
+ActionUpstream upstream_of(const claim::Plan& plan, const std::vector<Range>& jobs) {
+  ActionUpstream all;
   for (const claim::DependencySet& set : plan.dependencies) {
     const auto is_for = [&](const claim::JobRange& r) { return overlaps(jobs, r); };
     if (set.action != 0 || std::none_of(set.members.begin(), set.members.end(), is_for)) continue;
@@ -33,7 +33,7 @@ Upstream upstream_of(const claim::Plan& plan, const std::vector<Range>& jobs) {
   return all;
 }
 
-std::optional<claim::DependencySet> set_of(Upstream upstream, std::uint32_t action) {
+std::optional<claim::DependencySet> set_of(ActionUpstream upstream, std::uint32_t action) {
   if (upstream.empty()) return std::nullopt;
   claim::DependencySet set;
   set.action = action;
@@ -60,7 +60,7 @@ void add_actions(claim::Plan& plan, const spec::Workflow& workflow,
     plan.actions.push_back({static_cast<claim::Trigger>(from.trigger), from.persistent,
                             encode_commands(from.commands)});
     const auto number = static_cast<std::uint32_t>(plan.actions.size());
-    Upstream upstream;
+    ActionUpstream upstream;
     if (from.trigger == spec::Trigger::on_jobs_ready) upstream = upstream_of(plan, one.jobs);
     if (from.trigger == spec::Trigger::on_jobs_complete)
       upstream[claim::Condition::afterany] = one.jobs;

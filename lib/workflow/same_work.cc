@@ -94,10 +94,10 @@ Fact other_handler(const claim::Handler& before, const claim::Handler& now) {
   return "has another failure handler in the store";
 }
 
-class Comparison {
+class WorkComparison {
  public:
-  Comparison(const claim::Reader& reader, const claim::Plan& plan,
-             const std::vector<claim::UserDatum>& user_data, Directory directory)
+  WorkComparison(const claim::Reader& reader, const claim::Plan& plan,
+                 const std::vector<claim::UserDatum>& user_data, Directory directory)
       : reader_(reader),
         plan_(plan),
         user_data_(user_data),
@@ -106,9 +106,10 @@ class Comparison {
 
   Result<Fact> run() {
     for (const auto look :
-         {&Comparison::entries_in_place, &Comparison::entries_by_name, &Comparison::store_alone,
-          &Comparison::file_alone, &Comparison::dependencies, &Comparison::settings,
-          &Comparison::actions, &Comparison::bounds, &Comparison::user_data}) {
+         {&WorkComparison::entries_in_place, &WorkComparison::entries_by_name,
+          &WorkComparison::store_alone, &WorkComparison::file_alone, &WorkComparison::dependencies,
+          &WorkComparison::settings, &WorkComparison::actions, &WorkComparison::bounds,
+          &WorkComparison::user_data}) {
       TORC_ASSIGN(const Fact fact, (this->*look)());
       if (fact) return fact;
     }
@@ -353,7 +354,7 @@ class Comparison {
 Result<std::optional<std::string>> other_work(const claim::Reader& reader, const claim::Plan& plan,
                                               const std::vector<claim::UserDatum>& user_data,
                                               Directory directory) {
-  return Comparison(reader, plan, user_data, directory).run();
+  return WorkComparison(reader, plan, user_data, directory).run();
 }
 
 }  // namespace torc::workflow

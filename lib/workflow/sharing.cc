@@ -9,7 +9,7 @@
 namespace torc::workflow {
 namespace {
 
-constexpr unsigned kOthers = 007;
+constexpr unsigned kNothingForOthers = 007;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ Result<std::uint32_t> group_number(const std::string& group) {
 }
 
 void write_for_group() {
-  ::umask(kOthers);
+  ::umask(kNothingForOthers);
 }
 
 void write_for_group_of(const Context& context, const Path& store) {
@@ -33,7 +33,7 @@ void write_for_group_of(const Context& context, const Path& store) {
   if (::stat(store.c_str(), &now) < 0 || !S_ISDIR(now.st_mode) ||
       (now.st_mode & kShared) != kShared)
     return;
-  ::umask((now.st_mode & S_IROTH) != 0 ? context.umask & kOthers : kOthers);
+  ::umask((now.st_mode & S_IROTH) != 0 ? context.umask & kNothingForOthers : kNothingForOthers);
 }
 
 OwnUmask::OwnUmask(const Context& context) : before_(::umask(context.umask)) {}

@@ -10,7 +10,7 @@
 namespace torc::cli {
 namespace {
 
-constexpr std::size_t kStep = 1 << 18;  // bytes read at once
+constexpr std::size_t kReadAtOnce = 1 << 18;  // bytes read at once
 
 }  // namespace
 
@@ -56,7 +56,7 @@ void ExecOutput::copy(const worker::JobEnd& job, exec::Stream stream, const std:
   std::FILE* to = stream == exec::Stream::out ? app_.out : app_.err;
   char last = '\n';
   for (std::uint64_t from = 0;;) {
-    auto piece = reader_.read(output, stream, from, kStep);
+    auto piece = reader_.read(output, stream, from, kReadAtOnce);
     if (!piece) {
       say(app_.err, "torc: cannot read the output of {} (#{}): {}\n", printable(job.label),
           raw(job.token.job), piece.error().what);

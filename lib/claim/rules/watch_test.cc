@@ -10,16 +10,16 @@ using std::chrono::seconds;
 using Verdict = Watch::Verdict;
 
 constexpr auto kInterval = minutes(1);
-constexpr auto kTtl = minutes(5);
+constexpr auto kWatchTtl = minutes(5);
 constexpr WorkerEpoch kA{1};
 constexpr WorkerEpoch kB{2};
 
-Watch::Look at(WorkerEpoch worker, std::uint64_t beats, seconds ttl = kTtl) {
+Watch::Look at(WorkerEpoch worker, std::uint64_t beats, seconds ttl = kWatchTtl) {
   return {worker, 1, beats, ttl, {}};
 }
 
 // Looks once a minute until `n` looks were made; the last verdict.
-Verdict watch_silence(Watch& watch, BootTime& now, int n, seconds ttl = kTtl) {
+Verdict watch_silence(Watch& watch, BootTime& now, int n, seconds ttl = kWatchTtl) {
   Verdict last = Verdict::lives;
   for (int i = 0; i < n; ++i) last = watch.look(at(kA, 7, ttl), now += kInterval, kInterval);
   return last;
@@ -37,7 +37,7 @@ TEST(Watch, a_beat_that_cannot_be_read_is_no_beat_and_no_silence_is_forgiven_for
   Watch watch;
   BootTime now{};
   watch_silence(watch, now, 5);
-  const Watch::Look torn{kA, 1, std::nullopt, kTtl, {}};
+  const Watch::Look torn{kA, 1, std::nullopt, kWatchTtl, {}};
   EXPECT_EQ(watch.look(torn, now += kInterval, kInterval), Verdict::expired);
   EXPECT_EQ(watch.beats_of(kA), 7U);
 }
@@ -55,7 +55,7 @@ TEST(Watch, a_beat_that_cannot_be_read_takes_back_nothing_of_what_the_last_one_a
   Watch watch;
   BootTime now{};
   const auto look = [&](std::optional<std::uint64_t> beats) {
-    const seconds said = beats ? seconds(minutes(20)) : kTtl;
+    const seconds said = beats ? seconds(minutes(20)) : kWatchTtl;
     return watch.look({kA, 1, beats, said, {}}, now += kInterval, kInterval);
   };
   look(7);
@@ -67,7 +67,7 @@ TEST(Watch, a_silence_counts_only_beyond_the_age_of_what_the_mount_shows) {
   Watch watch;
   BootTime now{};
   const auto look = [&] {
-    return watch.look({kA, 1, 7, kTtl, minutes(3)}, now += kInterval, kInterval);
+    return watch.look({kA, 1, 7, kWatchTtl, minutes(3)}, now += kInterval, kInterval);
   };
   for (int i = 0; i < 5; ++i) EXPECT_EQ(look(), Verdict::lives) << i;
   for (int i = 5; i < 8; ++i) EXPECT_EQ(look(), Verdict::silent) << i;

@@ -22,9 +22,10 @@ JobClass Setting::applied_to(JobClass c) const {
 
 namespace {
 
-class Setter {
+class SettingWriter {
  public:
-  Setter(Transaction& tx, const Setting& setting) : setting_(setting), ledger_(tx, WallTime{}) {}
+  SettingWriter(Transaction& tx, const Setting& setting)
+      : setting_(setting), ledger_(tx, WallTime{}) {}
 
   Result<Change> run(JobRanges jobs) {
     for (const JobRange& range : jobs) visit(raw(range.first), raw(range.first) + range.count);
@@ -88,7 +89,7 @@ class Setter {
 }  // namespace
 
 Result<Change> set_jobs(Transaction& tx, JobRanges jobs, const Setting& setting) {
-  return Setter(tx, setting).run(jobs);
+  return SettingWriter(tx, setting).run(jobs);
 }
 
 }  // namespace torc::claim

@@ -11,7 +11,7 @@ namespace torc::exec {
 namespace {
 
 // Of a line "rchar: 1234".
-std::optional<ByteCount> field(std::string_view text, std::string_view name) {
+std::optional<ByteCount> bytes_of_field(std::string_view text, std::string_view name) {
   const auto at = text.find(name);
   if (at == std::string_view::npos) return std::nullopt;
   const auto digit = text.find_first_of("0123456789", at + name.size());
@@ -35,8 +35,8 @@ std::optional<Traffic> IoFile::read() const {
   const ssize_t n = fd_ >= 0 ? pread(fd_, buffer, sizeof buffer, 0) : -1;
   if (n <= 0) return std::nullopt;
   const std::string_view text(buffer, static_cast<std::size_t>(n));
-  const auto read_bytes = field(text, "rchar:");
-  const auto written = field(text, "wchar:");
+  const auto read_bytes = bytes_of_field(text, "rchar:");
+  const auto written = bytes_of_field(text, "wchar:");
   if (!read_bytes || !written) return std::nullopt;
   return Traffic{*read_bytes, *written};
 }

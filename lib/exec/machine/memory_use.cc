@@ -12,7 +12,7 @@ namespace torc::exec {
 namespace {
 
 // Of a line "VmRSS:      1234 kB".
-std::optional<ByteCount> field(std::string_view text, std::string_view name) {
+std::optional<ByteCount> kib_of_field(std::string_view text, std::string_view name) {
   auto at = text.starts_with(name) ? 0 : text.find(std::string("\n").append(name));
   if (at == std::string_view::npos) return std::nullopt;
   at = text.find(':', at);
@@ -35,17 +35,17 @@ std::string status_of(pid_t pid) {
 
 // Before Linux 4.5 the kinds are not told apart.
 ByteCount counted(const std::string& status) {
-  const auto anonymous = field(status, "RssAnon:");
-  if (!anonymous) return of(field(status, "VmRSS:"));
-  return *anonymous + of(field(status, "RssShmem:"));
+  const auto anonymous = kib_of_field(status, "RssAnon:");
+  if (!anonymous) return of(kib_of_field(status, "VmRSS:"));
+  return *anonymous + of(kib_of_field(status, "RssShmem:"));
 }
 
 std::optional<ByteCount> proportional(pid_t pid) {
   const auto rollup = read_small_file("/proc/" + std::to_string(pid) + "/smaps_rollup");
   if (!rollup || rollup->empty()) return std::nullopt;
-  const auto anonymous = field(*rollup, "Pss_Anon:");
-  if (!anonymous) return field(*rollup, "Pss:");
-  return *anonymous + of(field(*rollup, "Pss_Shmem:"));
+  const auto anonymous = kib_of_field(*rollup, "Pss_Anon:");
+  if (!anonymous) return kib_of_field(*rollup, "Pss:");
+  return *anonymous + of(kib_of_field(*rollup, "Pss_Shmem:"));
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ MemoryUse quick_memory_use(const std::vector<pid_t>& processes) {
   for (const pid_t pid : processes) {
     const std::string status = status_of(pid);
     use.now = use.now + counted(status);
-    use.largest_peak = std::max(use.largest_peak, of(field(status, "VmHWM:")));
+    use.largest_peak = std::max(use.largest_peak, of(kib_of_field(status, "VmHWM:")));
   }
   return use;
 }

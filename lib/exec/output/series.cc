@@ -23,7 +23,7 @@ constexpr std::size_t kReadAtOnce = 1 << 20;
 constexpr std::uint32_t kLongestFrame = 1 << 24;
 constexpr std::int64_t kMilli = 1000;  // microseconds
 constexpr std::int64_t kCenti = 10'000;
-constexpr std::string_view kIndexEnding = ".index";
+constexpr std::string_view kSeriesIndexEnding = ".index";
 // Sums and differences of times are reckoned without a look whether they fit.
 constexpr microseconds kMostTime = std::chrono::hours(24 * 365 * 1000);
 
@@ -160,7 +160,7 @@ class TrackReader {
 }  // namespace
 
 std::filesystem::path SeriesNames::index() const {
-  return directory / fmt::format("{}{}", worker, kIndexEnding);
+  return directory / fmt::format("{}{}", worker, kSeriesIndexEnding);
 }
 std::filesystem::path SeriesNames::data() const {
   return directory / fmt::format("{}.data", worker);
@@ -280,7 +280,7 @@ Result<std::optional<std::uint64_t>> series_worker(const beneath::Root& root,
   for (const std::string& name : *names) {
     std::uint64_t worker = 0;
     const auto [stopped, bad] = std::from_chars(name.data(), name.data() + name.size(), worker);
-    if (bad != std::errc() || std::string_view(stopped) != kIndexEnding) continue;
+    if (bad != std::errc() || std::string_view(stopped) != kSeriesIndexEnding) continue;
     TORC_ASSIGN(const auto entry, find_entry(root, directory / name, key));
     if (entry && worker >= newest.value_or(0)) newest = worker;
   }

@@ -14,7 +14,7 @@ int number(Leftovers left) {
   return static_cast<int>(left);
 }
 constexpr int kNone = static_cast<int>(Leftovers::none);
-constexpr int kUnknown = static_cast<int>(Leftovers::unknown);
+constexpr int kUnknownLeftovers = static_cast<int>(Leftovers::unknown);
 
 TEST(KillMarked, ends_those_that_have_all_marks_and_no_others) {
   const Sleeper marked({kMarks[0], "A=b", kMarks[1]});
@@ -46,7 +46,7 @@ TEST(KillMarked, without_a_descriptor_nothing_is_known) {
               use_up_descriptors();
               return number(kill_marked(kMarks, {}));
             }),
-            kUnknown);
+            kUnknownLeftovers);
 }
 
 // As a user without any other process: a process that cannot be read, its parent, and what is found
@@ -74,12 +74,12 @@ TEST(KillMarked, what_cannot_be_read_and_may_be_a_leftover_leaves_it_unknown) {
   EXPECT_EQ(with_hidden_process([](const auto& hidden, const auto&) {
               return kill_marked(kMarks, {hidden.start, {}});
             }),
-            kUnknown)
+            kUnknownLeftovers)
       << "who was above is not known: anybody may have adopted it";
   EXPECT_EQ(with_hidden_process([](const auto& hidden, const auto& parent) {
               return kill_marked(kMarks, {hidden.start, {parent.pid, 1}});
             }),
-            kUnknown)
+            kUnknownLeftovers)
       << "its parent may have adopted it";
 }
 
@@ -127,7 +127,7 @@ TEST(KillMarked, where_processes_are_hidden_nobody_knows_what_is_left) {
                       return marked.lives() ? 95 : seen;  // what is seen is ended
                     });
                   }),
-              kUnknown)
+              kUnknownLeftovers)
         << hidden;
   }
 }
@@ -135,7 +135,8 @@ TEST(KillMarked, where_processes_are_hidden_nobody_knows_what_is_left) {
 TEST(KillMarked, by_a_proc_of_another_namespace_nobody_is_killed) {
   if (geteuid() != 0) GTEST_SKIP() << "a pid namespace needs root";
   const Sleeper marked(kMarks);
-  EXPECT_EQ(in_namespace(nullptr, [] { return number(kill_marked(kMarks, {})); }), kUnknown);
+  EXPECT_EQ(in_namespace(nullptr, [] { return number(kill_marked(kMarks, {})); }),
+            kUnknownLeftovers);
   EXPECT_TRUE(marked.lives());
 }
 
@@ -146,10 +147,10 @@ TEST(KillBelow, says_that_nothing_is_left_only_when_it_could_look) {
               use_up_descriptors();
               return number(kill_below(getpid()));
             }),
-            kUnknown);
+            kUnknownLeftovers);
 }
 
-char state_of(pid_t pid) {
+char state_of_process(pid_t pid) {
   const auto stat = read_stat(pid);
   return stat ? stat->state : '-';
 }
@@ -161,9 +162,9 @@ TEST(StopBelow, says_that_all_were_told_when_it_saw_all) {
   ASSERT_EQ(stopped.stop_below(getpid()), Told::all);
   int status = 0;
   ASSERT_EQ(waitpid(pid, &status, WUNTRACED), pid);
-  EXPECT_EQ(state_of(pid), 'T');
+  EXPECT_EQ(state_of_process(pid), 'T');
   stopped.go_on();
-  EXPECT_NE(state_of(pid), 'T');
+  EXPECT_NE(state_of_process(pid), 'T');
 }
 
 // As Slurm does to all processes after a suspension.
@@ -175,11 +176,11 @@ TEST(StopBelow, what_somebody_else_continues_is_stopped_again) {
   for (int times = 0; times < 2; ++times) {
     ASSERT_EQ(stopped.stop_below(getpid()), Told::all);
     ASSERT_EQ(waitpid(pid, &status, WUNTRACED), pid);
-    EXPECT_EQ(state_of(pid), 'T');
+    EXPECT_EQ(state_of_process(pid), 'T');
     if (times == 0) kill(pid, SIGCONT);
   }
   stopped.go_on();
-  EXPECT_NE(state_of(pid), 'T');
+  EXPECT_NE(state_of_process(pid), 'T');
 }
 
 // As a command that is being started: it gets a session of its own before it executes.

@@ -183,14 +183,14 @@ TEST(Watchdog, that_has_gone_leaves_no_lease_that_stands) {
 
 // Moved by hand, in memory that all processes share. It stands far back, so that what is due by it
 // is due at once by the timers of the kernel: who waits for a time looks again and again.
-class SharedClock final : public Clock {
+class WatchedClock final : public Clock {
  public:
-  SharedClock()
+  WatchedClock()
       : shared_(new (mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Shared) {}
-  ~SharedClock() override { munmap(shared_, sizeof(Shared)); }
-  SharedClock(const SharedClock&) = delete;
-  SharedClock& operator=(const SharedClock&) = delete;
+  ~WatchedClock() override { munmap(shared_, sizeof(Shared)); }
+  WatchedClock(const WatchedClock&) = delete;
+  WatchedClock& operator=(const WatchedClock&) = delete;
   [[nodiscard]] BootTime boot_now() const override {
     ++shared_->looks;
     return BootTime(shared_->now.load());
@@ -225,7 +225,7 @@ void terminate_by_watchdog() {
 
 // One that drains may have been told long ago.
 TEST(Watchdog, takes_a_request_from_before_a_pause_for_no_haste_in_it) {
-  SharedClock clock;
+  WatchedClock clock;
   Pipe said;
   const int status = status_of(
       [&](WatchedLease& lease) -> int {

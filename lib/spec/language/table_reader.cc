@@ -17,7 +17,7 @@ namespace {
 
 using Column = std::vector<ParameterValue>;
 
-Error invalid(std::string what, std::string remedy) {
+Error invalid_table(std::string what, std::string remedy) {
   return {ErrorKind::invalid, std::move(what), std::move(remedy)};
 }
 
@@ -26,12 +26,13 @@ class Table {
  public:
   Result<void> name(std::string column) {
     if (!is_identifier(column)) {
-      return invalid(fmt::format("the column {} cannot be a parameter", spec::quoted(column)),
-                     "name the columns in the first line, by letters, digits and '_'");
+      return invalid_table(fmt::format("the column {} cannot be a parameter", spec::quoted(column)),
+                           "name the columns in the first line, by letters, digits and '_'");
     }
     for (const Parameter& p : parameters_) {
       if (p.name == column)
-        return invalid(fmt::format("two columns are named {}", spec::quoted(column)), "rename one");
+        return invalid_table(fmt::format("two columns are named {}", spec::quoted(column)),
+                             "rename one");
     }
     parameters_.push_back({std::move(column), Column{}});
     return {};
@@ -45,7 +46,7 @@ class Table {
   }
   Result<std::vector<Parameter>> take() && {
     if (parameters_.empty() || std::get<Column>(parameters_.front().values).empty())
-      return invalid("the table has no rows", "write a line for each set of values");
+      return invalid_table("the table has no rows", "write a line for each set of values");
     return std::move(parameters_);
   }
 
@@ -73,8 +74,8 @@ class CsvRows {
         TORC_TRY(take_cell(row.emplace_back()));
       } while (take(','));
       if (!take_line_end() && !rest_.empty()) {
-        return invalid(fmt::format("line {} has text behind a quote", line_),
-                       "put a comma between values");
+        return invalid_table(fmt::format("line {} has text behind a quote", line_),
+                             "put a comma between values");
       }
       const bool blank = row.size() == 1 && row[0].text.empty() && !row[0].in_quotes;
       if (!blank) return std::optional(std::move(row));
@@ -108,7 +109,7 @@ class CsvRows {
     while (true) {
       const std::size_t end = rest_.find('"');
       if (end == std::string_view::npos)
-        return invalid(fmt::format("a quote in line {} is never closed", line_), "close it");
+        return invalid_table(fmt::format("a quote in line {} is never closed", line_), "close it");
       const std::string_view part = rest_.substr(0, end);
       cell.text.append(part);
       next_line_ += static_cast<std::size_t>(std::count(part.begin(), part.end(), '\n'));
@@ -139,13 +140,14 @@ Result<std::vector<Parameter>> parse_csv(std::string_view text) {
     TORC_ASSIGN(auto row, rows.next());
     if (!row) return std::move(table).take();
     if (row->size() != table.width()) {
-      return invalid(fmt::format("line {} has {} values, and the first line names {} columns",
-                                 rows.line(), row->size(), table.width()),
-                     "give every row a value for every column; put quotes around one with a comma");
+      return invalid_table(
+          fmt::format("line {} has {} values, and the first line names {} columns", rows.line(),
+                      row->size(), table.width()),
+          "give every row a value for every column; put quotes around one with a comma");
     }
     for (std::size_t c = 0; c < row->size(); ++c) {
       if ((*row)[c].text.empty()) {
-        return invalid(
+        return invalid_table(
             fmt::format("line {} has no value for {}", rows.line(), spec::quoted(table.title(c))),
             "write a value");
       }
@@ -175,9 +177,9 @@ std::optional<ParameterValue> value_of(JsonCell cell) {
 Result<void> add_cell(Table& table, std::size_t column, JsonCell cell, std::size_t row) {
   std::optional<ParameterValue> value = value_of(std::move(cell));
   if (!value) {
-    return invalid(fmt::format("row {} has no number and no text for {}", row,
-                               spec::quoted(table.title(column))),
-                   "write a number within 64 bits, a text that is not empty, true or false");
+    return invalid_table(fmt::format("row {} has no number and no text for {}", row,
+                                     spec::quoted(table.title(column))),
+                         "write a number within 64 bits, a text that is not empty, true or false");
   }
   table.add(column, *std::move(value));
   return {};
@@ -189,13 +191,13 @@ Result<std::vector<Parameter>> columns_of(JsonTable json) {
   for (JsonTable::Part& part : json.parts) {
     TORC_TRY(table.name(part.key));
     if (part.kind != JsonTable::Part::Kind::list) {
-      return invalid(fmt::format("the column {} is no list", spec::quoted(part.key)),
-                     "write a list of objects, or an object of lists");
+      return invalid_table(fmt::format("the column {} is no list", spec::quoted(part.key)),
+                           "write a list of objects, or an object of lists");
     }
     const std::size_t column = table.width() - 1;
     if (column == 0) rows = part.cells.size();
     if (part.cells.size() != rows) {
-      return invalid(
+      return invalid_table(
           fmt::format("the column {} has {} values, and {} has {}", spec::quoted(part.key),
                       part.cells.size(), spec::quoted(table.title(0)), rows),
           "give all columns the same number of values");
@@ -211,8 +213,8 @@ Result<std::vector<Parameter>> rows_of(JsonTable json) {
   for (std::size_t r = 0; r < json.parts.size(); ++r) {
     JsonTable::Part& row = json.parts[r];
     if (row.kind != JsonTable::Part::Kind::object) {
-      return invalid(fmt::format("row {} is no object", r + 1),
-                     "write a list of objects, or an object of lists");
+      return invalid_table(fmt::format("row {} is no object", r + 1),
+                           "write a list of objects, or an object of lists");
     }
     if (r == 0) {
       for (const auto& [title, cell] : row.cells) TORC_TRY(table.name(title));
@@ -224,15 +226,15 @@ Result<std::vector<Parameter>> rows_of(JsonTable json) {
                              ? row.cells.begin() + static_cast<std::ptrdiff_t>(c)
                              : std::find_if(row.cells.begin(), row.cells.end(), is_it);
       if (found == row.cells.end()) {
-        return invalid(fmt::format("row {} has no {}", r + 1, spec::quoted(table.title(c))),
-                       "give every row a value for every column");
+        return invalid_table(fmt::format("row {} has no {}", r + 1, spec::quoted(table.title(c))),
+                             "give every row a value for every column");
       }
       TORC_TRY(add_cell(table, c, std::move(found->second), r + 1));
     }
     if (row.cells.size() != table.width()) {
-      return invalid(fmt::format("row {} has {} values, and the first row has {}", r + 1,
-                                 row.cells.size(), table.width()),
-                     "give every row the same columns");
+      return invalid_table(fmt::format("row {} has {} values, and the first row has {}", r + 1,
+                                       row.cells.size(), table.width()),
+                           "give every row the same columns");
     }
   }
   return std::move(table).take();

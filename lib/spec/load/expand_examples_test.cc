@@ -13,7 +13,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-Jobs jobs_of(const std::string& text) {
+Jobs jobs_of_example(const std::string& text) {
   const auto no_files = [](const std::string&) -> Result<std::string> {
     return Error{ErrorKind::not_found, "no such file", ""};
   };
@@ -26,7 +26,7 @@ Jobs jobs_of(const std::string& text) {
 }
 
 TEST(ExpandExamples, many_single_node_jobs_in_one_allocation) {
-  const Jobs jobs = jobs_of(R"(
+  const Jobs jobs = jobs_of_example(R"(
 name: chunks
 resource_requirements:
   - {name: one_node, num_cpus: 8, memory: 32g, runtime: PT1H}
@@ -64,7 +64,7 @@ TEST(ExpandExamples, one_job_on_four_nodes) {
 }
 
 TEST(ExpandExamples, preprocessing_before_a_job_that_waits_for_all_of_it) {
-  const Jobs jobs = jobs_of(R"(
+  const Jobs jobs = jobs_of_example(R"(
 name: stages
 resource_requirements:
   - {name: small, num_cpus: 4, memory: 16g, runtime: PT30M}
@@ -95,7 +95,7 @@ jobs:
 }
 
 TEST(ExpandExamples, shared_parameters_of_a_workflow) {
-  const Jobs jobs = jobs_of(R"(
+  const Jobs jobs = jobs_of_example(R"(
 name: shared
 parameters: {i: "1:3"}
 jobs:
@@ -107,7 +107,7 @@ jobs:
 }
 
 TEST(ExpandExamples, a_diamond_by_files) {
-  const Jobs jobs = jobs_of(R"(
+  const Jobs jobs = jobs_of_example(R"(
 name: diamond
 files:
   - {name: source, path: in.txt}
@@ -131,7 +131,7 @@ jobs:
 }
 
 TEST(ExpandExamples, learning_rates_as_names) {
-  const Jobs jobs = jobs_of(R"(
+  const Jobs jobs = jobs_of_example(R"(
 name: rates
 jobs:
   - name: train_lr{lr:.4f}_bs{bs}

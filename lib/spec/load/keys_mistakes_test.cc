@@ -394,7 +394,7 @@ wf.yaml:6:1: note: 'compute_node_wait_for_healthy_database_minutes' has no effec
 };
 // clang-format on
 
-INSTANTIATE_TEST_SUITE_P(Spec, KeysMistake, ::testing::ValuesIn(kKeys), name_of);
+INSTANTIATE_TEST_SUITE_P(Spec, KeysMistake, ::testing::ValuesIn(kKeys), mistake_name);
 
 }  // namespace
 }  // namespace torc::spec

@@ -768,7 +768,7 @@ wf.yaml:3:45: error: no job is named '模形_é'
 };
 // clang-format on
 
-INSTANTIATE_TEST_SUITE_P(Spec, LanguageMistake, ::testing::ValuesIn(kLanguage), name_of);
+INSTANTIATE_TEST_SUITE_P(Spec, LanguageMistake, ::testing::ValuesIn(kLanguage), mistake_name);
 
 }  // namespace
 }  // namespace torc::spec

@@ -21,7 +21,7 @@ inline std::ostream& operator<<(std::ostream& out, const Mistake& m) {
   return out << m.name;
 }
 
-inline std::string name_of(const ::testing::TestParamInfo<Mistake>& info) {
+inline std::string mistake_name(const ::testing::TestParamInfo<Mistake>& info) {
   return std::string(info.param.name);
 }
 

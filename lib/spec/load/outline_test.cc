@@ -21,7 +21,7 @@ Expansion expansion_of(const std::string& text) {
   return loaded.expansion ? *std::move(loaded.expansion) : Expansion{};
 }
 
-constexpr const char* kStages = R"(
+constexpr const char* kOutlined = R"(
 name: w
 resource_requirements:
   - {name: short, runtime: PT10M}
@@ -34,7 +34,7 @@ jobs:
 )";
 
 TEST(Outline, a_job_is_one_stage_behind_the_last_that_it_waits_for) {
-  const Expansion expansion = expansion_of(kStages);
+  const Expansion expansion = expansion_of(kOutlined);
   const Outline o = outline(expansion);
   EXPECT_EQ(o.stages, 3U);
   ASSERT_EQ(o.segments.size(), 4U);  // not a million
@@ -46,7 +46,7 @@ TEST(Outline, a_job_is_one_stage_behind_the_last_that_it_waits_for) {
 }
 
 TEST(Outline, the_critical_path_is_the_longest_chain_of_runtimes) {
-  const Expansion expansion = expansion_of(kStages);
+  const Expansion expansion = expansion_of(kOutlined);
   const Outline o = outline(expansion);
   EXPECT_EQ(o.length, hours(2) + minutes(10));
   std::vector<std::string> names;

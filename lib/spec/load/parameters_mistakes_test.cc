@@ -417,7 +417,7 @@ wf.yaml:6:16: error: variable 'n' takes no format ':03d'
 };
 // clang-format on
 
-INSTANTIATE_TEST_SUITE_P(Spec, ParametersMistake, ::testing::ValuesIn(kParameters), name_of);
+INSTANTIATE_TEST_SUITE_P(Spec, ParametersMistake, ::testing::ValuesIn(kParameters), mistake_name);
 
 }  // namespace
 }  // namespace torc::spec

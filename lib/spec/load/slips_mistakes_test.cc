@@ -298,7 +298,7 @@ wf.yaml:5:36: error: null is no value of the variable 'C'
 };
 // clang-format on
 
-INSTANTIATE_TEST_SUITE_P(Spec, SlipMistake, ::testing::ValuesIn(kSlips), name_of);
+INSTANTIATE_TEST_SUITE_P(Spec, SlipMistake, ::testing::ValuesIn(kSlips), mistake_name);
 
 }  // namespace
 }  // namespace torc::spec

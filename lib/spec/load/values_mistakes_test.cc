@@ -430,7 +430,7 @@ wf.yaml:5:26: error: 'work_(' is no regular expression: missing ): work_(
 };
 // clang-format on
 
-INSTANTIATE_TEST_SUITE_P(Spec, ValuesMistake, ::testing::ValuesIn(kValues), name_of);
+INSTANTIATE_TEST_SUITE_P(Spec, ValuesMistake, ::testing::ValuesIn(kValues), mistake_name);
 
 }  // namespace
 }  // namespace torc::spec

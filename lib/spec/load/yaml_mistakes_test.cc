@@ -259,7 +259,7 @@ wf.yaml:5:7: error: a text with a NUL character
 };
 // clang-format on
 
-INSTANTIATE_TEST_SUITE_P(Spec, YamlMistake, ::testing::ValuesIn(kYaml), name_of);
+INSTANTIATE_TEST_SUITE_P(Spec, YamlMistake, ::testing::ValuesIn(kYaml), mistake_name);
 
 }  // namespace
 }  // namespace torc::spec

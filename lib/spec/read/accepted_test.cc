@@ -8,13 +8,13 @@
 namespace torc::spec {
 namespace {
 
-Parsed read(std::string_view text) {
+Parsed read_spec(std::string_view text) {
   return parse(text, "wf.yaml", {});
 }
 
 // What a file says in words, when it is accepted without a remark.
 std::string remarks(std::string_view text) {
-  const Parsed parsed = read(text);
+  const Parsed parsed = read_spec(text);
   return parsed.workflow ? to_text(parsed.diagnostics) : "refused:\n" + to_text(parsed.diagnostics);
 }
 
@@ -52,7 +52,7 @@ actions:
     scheduler_type: slurm
     num_allocations: 1
 )";
-  const Parsed parsed = read(with_actions);
+  const Parsed parsed = read_spec(with_actions);
   ASSERT_EQ(parsed.diagnostics.size(),
             1U);  // the one thing that is not there yet, and nothing else
   EXPECT_EQ(
@@ -201,7 +201,7 @@ jobs:
 }
 
 TEST(Accepted, distributed_training_is_refused_for_its_nodes_alone) {
-  const Parsed parsed = read(R"(
+  const Parsed parsed = read_spec(R"(
 name: distributed_training_mpi
 execution_config:
   mode: direct

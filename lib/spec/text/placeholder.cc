@@ -8,7 +8,7 @@ namespace {
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
-bool is_digit(char c) {
+bool is_ascii_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
@@ -26,7 +26,7 @@ enum class Form : bool { right, wrong };  // of the format
 std::optional<Placeholder> placeholder_at(std::string_view text, std::size_t begin, Form form) {
   if (begin > 0 && (text[begin - 1] == '$' || text[begin - 1] == '{')) return {};
   std::size_t i = begin + 1;
-  while (i < text.size() && (is_letter(text[i]) || is_digit(text[i]))) ++i;
+  while (i < text.size() && (is_letter(text[i]) || is_ascii_digit(text[i]))) ++i;
   const std::string_view name = text.substr(begin + 1, i - begin - 1);
   if (!is_identifier(name) || i == text.size()) return {};
   if (text[i] == '}' && form == Form::right) return Placeholder{begin, i + 1, name, {}};
@@ -59,7 +59,7 @@ std::vector<Placeholder> all_of_form(std::string_view text, Form form) {
 bool is_identifier(std::string_view text) {
   if (text.empty() || !is_letter(text.front())) return false;
   for (const char c : text) {
-    if (!is_letter(c) && !is_digit(c)) return false;
+    if (!is_letter(c) && !is_ascii_digit(c)) return false;
   }
   return true;
 }

@@ -19,9 +19,9 @@ constexpr std::string_view kForm =
 
 // The position behind the brace that closes the one before `from`; braces between are balanced.
 std::optional<std::size_t> closing(std::string_view text, std::size_t from) {
-  constexpr std::size_t kLongest = 8192;  // of a path with much around it
+  constexpr std::size_t kLongestName = 8192;  // of a path with much around it
   int depth = 1;
-  for (std::size_t i = from; i < std::min(text.size(), from + kLongest); ++i) {
+  for (std::size_t i = from; i < std::min(text.size(), from + kLongestName); ++i) {
     if (text[i] == '{') ++depth;
     if (text[i] == '}' && --depth == 0) return i + 1;
   }

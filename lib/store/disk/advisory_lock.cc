@@ -6,8 +6,8 @@ namespace torc::store {
 namespace {
 
 constexpr std::chrono::nanoseconds kMemory = std::chrono::seconds(30);
-constexpr std::chrono::nanoseconds kFirstPause = std::chrono::milliseconds(2);
-constexpr std::chrono::nanoseconds kLongestPause = std::chrono::milliseconds(100);
+constexpr std::chrono::nanoseconds kFirstLockPause = std::chrono::milliseconds(2);
+constexpr std::chrono::nanoseconds kLongestLockPause = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -24,13 +24,13 @@ void AdvisoryLock::acquire(std::chrono::nanoseconds patience) {
     open_.emplace(*disk_, *handle);
   }
   const BootTime until = clock_->boot_now() + patience;
-  for (std::chrono::nanoseconds pause = kFirstPause; open_ && !try_once();) {
+  for (std::chrono::nanoseconds pause = kFirstLockPause; open_ && !try_once();) {
     if (!open_ || clock_->boot_now() >= until) return give_up();
     // Jitter of half the pause, so that waiting hosts do not ask in step.
     clock_->sleep_for(
         pause / 2 +
         std::chrono::nanoseconds(entropy_->next() % static_cast<std::uint64_t>(pause.count())));
-    pause = std::min(2 * pause, kLongestPause);
+    pause = std::min(2 * pause, kLongestLockPause);
   }
 }
 

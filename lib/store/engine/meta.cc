@@ -40,7 +40,7 @@ std::optional<Number> number_at(std::string_view text) {
   return out;
 }
 
-Error damaged(const Path& file, const std::string& how) {
+Error damaged_meta(const Path& file, const std::string& how) {
   return {ErrorKind::corrupt, file.string() + " is damaged: " + how,
           "restore this file from a copy of the store"};
 }
@@ -99,19 +99,19 @@ Result<Meta> decode_meta(std::string_view text, const Path& file) {
   const std::string_view format = lines["format"];
   unsigned number = 0;
   const auto parsed = std::from_chars(format.data(), format.data() + format.size(), number);
-  if (parsed.ec != std::errc{}) return damaged(file, "it names no format");
+  if (parsed.ec != std::errc{}) return damaged_meta(file, "it names no format");
   if (number != kFormat) return other_format(file, number);
   const std::size_t check = text.rfind("check: ");
   if (check == std::string_view::npos || text.substr(check) != check_line(text.substr(0, check))) {
-    return damaged(file, "its checksum is wrong");
+    return damaged_meta(file, "its checksum is wrong");
   }
   Meta out;
-  if (!from_hex(lines["id"], out.identity.id)) return damaged(file, "its store id is wrong");
+  if (!from_hex(lines["id"], out.identity.id)) return damaged_meta(file, "its store id is wrong");
   const std::string_view place = lines["place"];
   const auto inode = number_at<std::uint64_t>(place);
   const auto born = number_at<std::int64_t>(place.substr(std::min(place.find(' '), place.size())));
   if (!from_hex(lines["instance"], out.identity.instance) || !inode || !born)
-    return damaged(file, "its instance or its place is wrong");
+    return damaged_meta(file, "its instance or its place is wrong");
   out.inode = *inode;
   out.born = *born;
   out.identity.host = lines["host"];
@@ -121,7 +121,7 @@ Result<Meta> decode_meta(std::string_view text, const Path& file) {
     const std::string_view machine = lines["machine"];
     Hash128 id{};
     if (machine != kUnknown && !from_hex(machine, id))
-      return damaged(file, "the id of its machine is wrong");
+      return damaged_meta(file, "the id of its machine is wrong");
     if (machine != kUnknown) out.identity.machine = to_hex(id);
     return out;
   }
@@ -135,7 +135,7 @@ Result<Meta> decode_meta(std::string_view text, const Path& file) {
   out.names = *names;
   const auto retention = number_at<std::int64_t>(lines["retention"]);
   if (!retention || *retention < 0 || *retention > kMostRetention.count())
-    return damaged(file, "its retention is wrong");
+    return damaged_meta(file, "its retention is wrong");
   out.retention = std::chrono::seconds(*retention);
   return out;
 }

@@ -170,7 +170,7 @@ TEST_F(MountChange, old_listings_of_one_host_lengthen_the_retention_of_all) {
 }
 
 // Goes on listing one directory as it was, until it changes that itself.
-class OldListing final : public PosixDisk {
+class OldListingDisk final : public PosixDisk {
  public:
   Path of;
   Result<std::vector<std::string>> list(const Path& of_whom) override {
@@ -192,7 +192,7 @@ class OldListing final : public PosixDisk {
 
 TEST_F(MountChange, an_old_listing_hides_no_retention_that_was_asked_for_meanwhile) {
   tuning.checkpoint_commits = 70;
-  OldListing old;
+  OldListingDisk old;
   Node here(scratch.path(), "here", 3, &old);
   auto store = make(here);
   old.of = store->state_directory();

@@ -13,10 +13,10 @@ namespace {
 using namespace torc::store::testing;
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kExt4 = 0xef53;
+constexpr std::uint64_t kExt4Magic = 0xef53;
 constexpr std::uint64_t kCeph = 0x00c36400;
-constexpr std::uint64_t kNfs = 0x6969;
-constexpr std::uint64_t kFuse = 0x65735546;
+constexpr std::uint64_t kNfsMagic = 0x6969;
+constexpr std::uint64_t kFuseMagic = 0x65735546;
 
 class PlaceKey : public ::testing::Test {
  protected:
@@ -43,7 +43,7 @@ class PlaceKey : public ::testing::Test {
 };
 
 TEST_F(PlaceKey, on_a_network_filesystem_is_the_same_after_a_remount) {
-  disk.magic = kNfs;
+  disk.magic = kNfsMagic;
   disk.device = 51;
   mount("nfs4", "server:/export");
   const std::string before = key();
@@ -63,7 +63,7 @@ TEST_F(PlaceKey, of_a_snapshot_that_is_seen_inside_the_same_mount_is_another) {
 }
 
 TEST_F(PlaceKey, on_a_local_filesystem_is_the_same_after_a_remount) {
-  disk.magic = kExt4;
+  disk.magic = kExt4Magic;
   mount("ext4", "/dev/sdb1");
   disk.device = 51;
   disk.id = 0x1234;
@@ -77,13 +77,13 @@ TEST_F(PlaceKey, on_a_local_filesystem_is_the_same_after_a_remount) {
 }
 
 TEST_F(PlaceKey, tells_filesystems_apart_that_have_equal_inodes) {
-  disk.magic = kNfs;
+  disk.magic = kNfsMagic;
   mount("nfs4", "server:/export");
   const std::string nfs = key();
   mount("nfs4", "server:/other");
   EXPECT_NE(key(), nfs);
   // A clone of a disk has its number and inodes.
-  disk.magic = kExt4;
+  disk.magic = kExt4Magic;
   disk.id = 0x1234;
   mount("ext4", "/dev/sdb1");
   const std::string local = key();
@@ -97,7 +97,7 @@ TEST_F(PlaceKey, tells_filesystems_apart_that_have_equal_inodes) {
 }
 
 TEST_F(PlaceKey, follows_a_store_that_is_renamed_where_inodes_are_stable) {
-  disk.magic = kNfs;
+  disk.magic = kNfsMagic;
   mount("nfs4", "server:/export");
   const std::string before = key();
   fs::rename(directory, scratch.path() / "renamed.torc");
@@ -106,7 +106,7 @@ TEST_F(PlaceKey, follows_a_store_that_is_renamed_where_inodes_are_stable) {
 }
 
 TEST_F(PlaceKey, without_stable_inodes_is_the_path_inside_the_filesystem) {
-  disk.magic = kFuse;
+  disk.magic = kFuseMagic;
   mount("fuse.sshfs", "u@h:/e");
   const std::string whole = key();
   disk.device = 99;
@@ -118,7 +118,7 @@ TEST_F(PlaceKey, without_stable_inodes_is_the_path_inside_the_filesystem) {
 TEST(Remount, keeps_the_copy_of_a_node) {
   const ScratchDirectory scratch;
   FaultyDisk disk;
-  disk.magic = kNfs;
+  disk.magic = kNfsMagic;
   disk.tables = MountTables{"1 1 0:51 / / rw - nfs4 server:/export rw\n", ""};
   disk.device = 51;
   Node node(scratch.path(), "one", 1, &disk);

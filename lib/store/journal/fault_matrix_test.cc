@@ -141,12 +141,12 @@ int run(const Scene& scene) {
   return matrix.cases;
 }
 
-const std::map<std::string, Abilities> kEach{
+const std::map<std::string, Abilities> kEachFault{
     {"unnamed file and link", kLikeExt4}, {"link", kLikeNfs}, {"directory and rename", kLikeFuse}};
 
 TEST(EveryFault, of_creating_a_store_leaves_all_of_it_or_nothing) {
   int cases = 0;
-  for (const auto& [name, abilities] : kEach) {
+  for (const auto& [name, abilities] : kEachFault) {
     cases += run({.name = "create by " + name,
                   .abilities = abilities,
                   .act = [](FaultCase& c) { return c.create(); },
@@ -164,7 +164,7 @@ void one_second(FaultCase& c) {
 
 TEST(EveryFault, of_a_commit_leaves_it_wholly_there_or_wholly_not) {
   int cases = 0;
-  for (const auto& [name, abilities] : kEach) {
+  for (const auto& [name, abilities] : kEachFault) {
     cases += run({.name = "commit by " + name,
                   .abilities = abilities,
                   .before = [](FaultCase& c) { c.others_work(3); },
@@ -186,7 +186,7 @@ TEST(EveryFault, of_a_commit_leaves_it_wholly_there_or_wholly_not) {
 // meets a second blow.
 TEST(EveryFault, of_finding_out_what_became_of_a_commit_is_met) {
   int cases = 0;
-  for (const auto& [name, abilities] : kEach) {
+  for (const auto& [name, abilities] : kEachFault) {
     for (const bool happened : {false, true}) {
       const auto first = std::make_shared<bool>(true);
       cases += run({.name = "commit, reply lost, " + std::string(happened ? "done" : "not done") +
@@ -242,7 +242,7 @@ TEST(EveryFault, of_a_commit_that_loses_a_race_leaves_it_wholly_there_or_wholly_
 TEST(EveryFault, of_a_checkpoint_or_a_collection_takes_nothing_away) {
   const auto care = [](FaultCase& c) { return c.store()->maintain(); };
   int cases = 0;
-  for (const auto& [name, abilities] : kEach) {
+  for (const auto& [name, abilities] : kEachFault) {
     cases += run({.name = "checkpoint by " + name,
                   .abilities = abilities,
                   .before =

@@ -17,7 +17,7 @@ namespace torc::store {
 namespace {
 
 constexpr std::uint64_t kBlock = 512;  // of st_blocks
-constexpr std::size_t kLeastMap = 1U << 20U;
+constexpr std::size_t kLeastCompactMap = 1U << 20U;
 
 void add(const Path& file, StoreSize& size) {
   struct stat st {};
@@ -53,7 +53,7 @@ Result<void> copy_compacted(const Path& from, int to) {
   int rc = mdb_env_create(&env);
   // Not the map that the file records: under a low RLIMIT_AS that does not fit. LMDB maps at least
   // what the file uses.
-  if (rc == 0) rc = mdb_env_set_mapsize(env, kLeastMap);
+  if (rc == 0) rc = mdb_env_set_mapsize(env, kLeastCompactMap);
   // Nobody else has it open, so it is read without LMDB's lock file.
   if (rc == 0) rc = mdb_env_open(env, from.c_str(), MDB_RDONLY | MDB_NOLOCK, 0666);
   if (rc == 0) rc = mdb_env_copyfd2(env, to, MDB_CP_COMPACT);

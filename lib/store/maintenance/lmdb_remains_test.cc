@@ -17,7 +17,7 @@ namespace {
 
 using namespace testing;
 
-constexpr std::uint64_t kNone = ~std::uint64_t{0};
+constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
 
 // The pages of a file by what they say that they are.
 std::vector<std::size_t> pages_of_kind(const std::string& bytes, LmdbPageKind kind) {
@@ -246,7 +246,7 @@ TEST_F(LmdbRemain, do_not_believe_a_list_that_frees_what_the_root_leads_to) {
     if (node.overflow != 0 || node.size < 16 || changed) continue;
     const auto at = static_cast<std::size_t>(node.value.data() - bytes.data());
     const auto count = peek<std::uint64_t>(bytes, at);
-    const auto before = count > 1 ? peek<std::uint64_t>(bytes, at + 8 * (count - 1)) : kNone;
+    const auto before = count > 1 ? peek<std::uint64_t>(bytes, at + 8 * (count - 1)) : kNoPage;
     if (count == 0 || before <= *used) continue;
     poke<std::uint64_t>(bytes, at + 8 * count, *used);
     changed = true;

@@ -14,9 +14,9 @@ namespace {
 using namespace torc::store::testing;
 
 // Keeps listings for 21 s, unless this client changed the directory itself.
-class OldListings final : public PosixDisk {
+class OldListingsDisk final : public PosixDisk {
  public:
-  explicit OldListings(Clock& clock) : clock_(clock) {}
+  explicit OldListingsDisk(Clock& clock) : clock_(clock) {}
   bool stubborn = false;  // not even a change of its own makes it list anew
 
   Result<std::vector<std::string>> list(const Path& d) override {
@@ -85,7 +85,7 @@ class OldListing : public ::testing::Test {
   ScratchDirectory scratch;
   Node near{scratch.path(), "near", 1};
   ManualClock clock;
-  OldListings old{clock};
+  OldListingsDisk old{clock};
   FaultyDisk lagging{&old};
   Node far{scratch.path(), "far", 2, &lagging};
   Path directory = scratch.path() / "wf.torc";

@@ -106,9 +106,9 @@ class Child {
 };
 
 // Has the store open until it is killed.
-class Holder {
+class OpenHolder {
  public:
-  Holder(const World& world, const Path& directory, const Tuning& tuning) {
+  OpenHolder(const World& world, const Path& directory, const Tuning& tuning) {
     int ready[2];
     EXPECT_EQ(::pipe2(ready, O_CLOEXEC), 0);
     child_.emplace([&] {
@@ -188,7 +188,7 @@ TEST_P(Opening, goes_on_with_the_new_file_after_a_wait_during_which_it_was_repla
 }
 
 TEST_P(Opening, is_refused_while_somebody_has_the_file_of_before_open) {
-  Holder holder(node.world(), directory, tuning);
+  OpenHolder holder(node.world(), directory, tuning);
   replace_data_file(directory);
   Tuning brief = quick();
   brief.replica_wait = std::chrono::milliseconds(20);
@@ -205,7 +205,7 @@ TEST_P(Opening, is_refused_while_somebody_has_the_file_of_before_open) {
 }
 
 TEST_P(Opening, of_a_file_that_was_replaced_waits_until_the_last_who_had_it_is_gone) {
-  Holder holder(node.world(), directory, tuning);
+  OpenHolder holder(node.world(), directory, tuning);
   replace_data_file(directory);
   Child opener([&] { return read_and_commit(node.world(), directory, patient()); });
   while (!FirstByte::is_taken(directory / "open.lock")) std::this_thread::yield();
@@ -235,7 +235,7 @@ int put_back_with(const Path& directory, int count) {
 // may write.
 TEST_P(Opening, of_a_file_that_is_newer_than_the_table_loses_no_commit) {
   for (int ahead = 1; ahead < 4; ++ahead) {
-    Holder holder(node.world(), directory, tuning);
+    OpenHolder holder(node.world(), directory, tuning);
     ASSERT_EQ(put_back_with(directory, ahead), 0);
     Child writer([&] {
       const auto store = Store::open(node.world(), directory, quick());

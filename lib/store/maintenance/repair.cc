@@ -21,7 +21,7 @@
 namespace torc::store {
 namespace {
 
-constexpr int kLooks = 4;  // beside workers that go on
+constexpr int kLooksBesideWorkers = 4;  // beside workers that go on
 // For somebody who is opening a copy that is set aside.
 constexpr std::chrono::nanoseconds kCopyPatience = std::chrono::seconds(1);
 
@@ -558,7 +558,7 @@ Result<Path> JournalRepair::carry_out(const std::string& name) {
 Error changes_too_fast(const Path& directory) {
   return {ErrorKind::busy,
           "workers go on in " + directory.string() + ": it changed while it was looked at, " +
-              std::to_string(kLooks) + " times, so whether it is damaged is not known",
+              std::to_string(kLooksBesideWorkers) + " times, so whether it is damaged is not known",
           "end the workers and start again"};
 }
 
@@ -576,7 +576,7 @@ Result<std::unique_ptr<Repair>> Repair::examine(const World& world, const Path& 
     const bool damaged = looked.ok() ? repair->needed() : is_damage(looked.error());
     if (damaged) {
       TORC_ASSIGN(const bool outdated, repair->outdated());
-      if (outdated && tries < kLooks) continue;
+      if (outdated && tries < kLooksBesideWorkers) continue;
       if (outdated) return changes_too_fast(directory);
     }
     TORC_TRY(looked);

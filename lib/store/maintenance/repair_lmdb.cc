@@ -23,7 +23,7 @@
 namespace torc::store {
 namespace {
 
-constexpr int kLooks = 10;
+constexpr int kLooksAtLmdb = 10;
 constexpr std::chrono::nanoseconds kPatience = std::chrono::seconds(10);
 
 Result<void> copy_file(const Path& directory, const Path& from, const Path& to) {
@@ -157,7 +157,7 @@ Result<std::unique_ptr<Repair>> examine_lmdb(const World& world, const Path& dir
     const Result<void> looked = repair->look();
     if (looked.ok() && !repair->needed()) return std::unique_ptr<Repair>(std::move(repair));
     TORC_ASSIGN(const bool moved, repair->file().has_moved_on());
-    if (moved && tries < kLooks) continue;
+    if (moved && tries < kLooksAtLmdb) continue;
     if (moved) {
       return Error{ErrorKind::busy,
                    "workers go on in " + directory.string() + ": it changed while it was looked at",

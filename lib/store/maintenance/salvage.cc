@@ -10,7 +10,7 @@
 namespace torc::store {
 namespace {
 
-constexpr int kLooks = 10;
+constexpr int kSalvageLooks = 10;
 
 std::uint64_t sequence_in(const LmdbRemains& remains) {
   const auto at = remains.entries.find(kHeadKey);
@@ -47,7 +47,7 @@ Result<Salvaged> salvage(const World& world, const Path& directory) {
     return Error{ErrorKind::unsupported, directory.string() + " has engine journal",
                  "`torc repair` without --salvage goes on from its last good commit"};
   }
-  for (int tries = 0; tries < kLooks; ++tries) {
+  for (int tries = 0; tries < kSalvageLooks; ++tries) {
     TORC_ASSIGN(const LmdbFile file, LmdbFile::open(directory, LmdbFile::Heads::one));
     Result<Salvaged> out = look(file);
     TORC_ASSIGN(const bool moved, file.has_moved_on());

@@ -5,10 +5,10 @@
 namespace torc::store {
 namespace {
 
-constexpr std::uint64_t kFuse = 0x65735546;
-constexpr std::uint64_t kExt4 = 0xef53;
+constexpr std::uint64_t kFuseType = 0x65735546;
+constexpr std::uint64_t kExt4Type = 0xef53;
 
-MountKind kind_of(const std::string& line, std::uint64_t magic = kFuse) {
+MountKind kind_of(const std::string& line, std::uint64_t magic = kFuseType) {
   return mount_kind(mount_of("1 1 0:1 / / " + line, "/x"), magic);
 }
 
@@ -23,10 +23,10 @@ TEST(MountFacts, know_fuse_filesystems_by_type_and_source) {
 }
 
 TEST(MountFacts, of_a_mount_that_is_not_found_go_by_the_magic_number) {
-  EXPECT_EQ(mount_kind(std::nullopt, kExt4), MountKind::local);
+  EXPECT_EQ(mount_kind(std::nullopt, kExt4Type), MountKind::local);
   EXPECT_EQ(mount_kind(std::nullopt, 0x6969), MountKind::nfs);
   EXPECT_EQ(mount_kind(std::nullopt, 0x00c36400), MountKind::cephfs);
-  EXPECT_EQ(mount_kind(std::nullopt, kFuse), MountKind::fuse);
+  EXPECT_EQ(mount_kind(std::nullopt, kFuseType), MountKind::fuse);
   EXPECT_EQ(mount_kind(std::nullopt, 0), MountKind::unknown);
 }
 
@@ -48,25 +48,26 @@ MountFacts facts_with(const std::string& line, std::uint64_t magic) {
 }
 
 TEST(MountFacts, count_the_options_that_are_told) {
-  constexpr std::uint64_t kNfs = 0x6969;
-  EXPECT_EQ(facts_with("rw - nfs4 s:/x rw,vers=4.2,acdirmax=600", kNfs).retention,
+  constexpr std::uint64_t kNfsType = 0x6969;
+  EXPECT_EQ(facts_with("rw - nfs4 s:/x rw,vers=4.2,acdirmax=600", kNfsType).retention,
             std::chrono::seconds(10))
       << "a directory that is opened is asked for again";
-  EXPECT_EQ(facts_with("rw - nfs4 s:/x rw,nocto", kNfs).retention, std::chrono::seconds(120));
-  EXPECT_EQ(facts_with("rw - nfs4 s:/x rw,nocto,acdirmax=30", kNfs).retention,
+  EXPECT_EQ(facts_with("rw - nfs4 s:/x rw,nocto", kNfsType).retention, std::chrono::seconds(120));
+  EXPECT_EQ(facts_with("rw - nfs4 s:/x rw,nocto,acdirmax=30", kNfsType).retention,
             std::chrono::seconds(60));
-  EXPECT_EQ(facts_with("rw - nfs4 s:/x rw,nocto,noac", kNfs).retention, std::chrono::seconds(10));
-  EXPECT_GT(facts_with("rw - fuse.sshfs u@h:/ rw", kFuse).retention, std::chrono::seconds(21));
-  EXPECT_EQ(facts_with("rw - fuse.sshfs u@h:/ rw,dir_cache=no", kFuse).retention,
+  EXPECT_EQ(facts_with("rw - nfs4 s:/x rw,nocto,noac", kNfsType).retention,
             std::chrono::seconds(10));
-  EXPECT_GE(facts_with("rw - fuse.sshfs u@h:/ rw,dcache_timeout=100", kFuse).retention,
+  EXPECT_GT(facts_with("rw - fuse.sshfs u@h:/ rw", kFuseType).retention, std::chrono::seconds(21));
+  EXPECT_EQ(facts_with("rw - fuse.sshfs u@h:/ rw,dir_cache=no", kFuseType).retention,
+            std::chrono::seconds(10));
+  EXPECT_GE(facts_with("rw - fuse.sshfs u@h:/ rw,dcache_timeout=100", kFuseType).retention,
             std::chrono::seconds(200));
 }
 
 TEST(MountFacts, say_where_inode_numbers_mean_something) {
-  EXPECT_EQ(facts_with("rw - ext4 /dev/sda rw", kExt4).inodes, Inodes::stable);
+  EXPECT_EQ(facts_with("rw - ext4 /dev/sda rw", kExt4Type).inodes, Inodes::stable);
   EXPECT_EQ(facts_with("rw - nfs4 s:/x rw", 0x6969).inodes, Inodes::stable);
-  EXPECT_EQ(facts_with("rw - fuse.sshfs u@h:/ rw", kFuse).inodes, Inodes::unknown);
+  EXPECT_EQ(facts_with("rw - fuse.sshfs u@h:/ rw", kFuseType).inodes, Inodes::unknown);
   EXPECT_EQ(facts_with("rw - overlay overlay rw", 0x794c7630).inodes, Inodes::unknown);
 }
 

@@ -22,9 +22,9 @@ std::string seconds_of(nanoseconds t) {
   return std::to_string(ms / 1000) + "." + std::to_string(ms % 1000 / 100) + " s";
 }
 
-class Judge {
+class ProbeJudge {
  public:
-  explicit Judge(const Checkup& checkup) : c_(checkup) {}
+  explicit ProbeJudge(const Checkup& checkup) : c_(checkup) {}
 
   std::vector<Finding> run() {
     if (c_.mount) out_ = judge_mount(*c_.mount);
@@ -192,7 +192,7 @@ std::string engine_reason(const FilesystemType& type) {
 }
 
 std::vector<Finding> judge(const Checkup& checkup) {
-  return Judge(checkup).run();
+  return ProbeJudge(checkup).run();
 }
 
 bool is_fit(const std::vector<Finding>& findings) {

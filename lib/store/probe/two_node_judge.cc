@@ -22,9 +22,9 @@ std::string shown(nanoseconds t) {
   return ms < 10'000 ? std::to_string(ms) + " ms" : std::to_string(ms / 1000) + " s";
 }
 
-class Judge {
+class TwoNodeJudge {
  public:
-  explicit Judge(const TwoNodeReport& report) : r_(report) {}
+  explicit TwoNodeJudge(const TwoNodeReport& report) : r_(report) {}
 
   std::vector<Finding> run() {
     if (r_.same_host) {
@@ -161,7 +161,7 @@ class Judge {
 }  // namespace
 
 std::vector<Finding> judge(const TwoNodeReport& report) {
-  return Judge(report).run();
+  return TwoNodeJudge(report).run();
 }
 
 }  // namespace torc::store

@@ -18,7 +18,7 @@ namespace {
 
 using namespace testing;
 
-bool never() {
+bool never_ends() {
   return false;
 }
 
@@ -110,9 +110,9 @@ class TwoNode : public ::testing::Test {
   Pair run(LocksA& first_locks, LocksB& second_locks) {
     Pair out;
     std::thread other([&] {
-      out.second = run_two_node(second.world(), second_locks, place, options, quiet, never);
+      out.second = run_two_node(second.world(), second_locks, place, options, quiet, never_ends);
     });
-    out.first = run_two_node(first.world(), first_locks, place, options, quiet, never);
+    out.first = run_two_node(first.world(), first_locks, place, options, quiet, never_ends);
     other.join();
     return out;
   }
@@ -197,9 +197,9 @@ TEST_F(TwoNode, a_file_that_both_write_is_tried_and_the_worst_includes_what_did_
   PosixLocks first_locks(place), second_locks(place);
   Pair pair;
   std::thread other([&] {
-    pair.second = run_two_node(on(second, two), second_locks, place, options, quiet, never);
+    pair.second = run_two_node(on(second, two), second_locks, place, options, quiet, never_ends);
   });
-  pair.first = run_two_node(on(first, one), first_locks, place, options, quiet, never);
+  pair.first = run_two_node(on(first, one), first_locks, place, options, quiet, never_ends);
   other.join();
   ASSERT_TRUE(pair.first.ok()) << pair.first.error().text();
   ASSERT_TRUE(pair.second.ok()) << pair.second.error().text();
@@ -322,10 +322,10 @@ TEST_F(TwoNode, two_that_wait_in_different_rounds_find_each_other) {
     if (line.starts_with("waiting")) waits = true;
   };
   std::thread thread(
-      [&] { lower = run_two_node(first.world(), one, place, options, tell, never); });
+      [&] { lower = run_two_node(first.world(), one, place, options, tell, never_ends); });
   while (!waits) std::this_thread::yield();
   std::filesystem::create_directory(place / ".torc-two-node" / "2");
-  const auto upper = run_two_node(second.world(), two, place, options, quiet, never);
+  const auto upper = run_two_node(second.world(), two, place, options, quiet, never_ends);
   thread.join();
   ASSERT_TRUE(lower.ok()) << lower.error().text();
   ASSERT_TRUE(upper.ok()) << upper.error().text();
@@ -339,7 +339,7 @@ TEST_F(TwoNode, a_third_instance_does_not_disturb_two_others) {
   for (const char* seat : {"a", "b"}) std::ofstream(round / seat) << "somebody\n";
   PosixLocks locks(place);
   options.partner_wait = std::chrono::milliseconds(20);
-  const auto alone = run_two_node(first.world(), locks, place, options, quiet, never);
+  const auto alone = run_two_node(first.world(), locks, place, options, quiet, never_ends);
   ASSERT_FALSE(alone.ok());
   EXPECT_EQ(alone.error().kind, ErrorKind::not_found);
   EXPECT_TRUE(std::filesystem::exists(round / "a"));
@@ -350,7 +350,7 @@ TEST_F(TwoNode, an_instance_that_is_interrupted_cleans_up_and_ends_the_other) {
   PosixLocks one(place), two(place);
   Result<TwoNodeReport> other = Error{};
   std::thread thread(
-      [&] { other = run_two_node(second.world(), two, place, options, quiet, never); });
+      [&] { other = run_two_node(second.world(), two, place, options, quiet, never_ends); });
   bool testing = false;
   const Tell tell = [&](const std::string& line) { testing = testing || line == "locks"; };
   const auto ended =

@@ -8,12 +8,12 @@ namespace {
 
 constexpr std::chrono::nanoseconds kAttributesKnown = std::chrono::seconds(3);
 
-Error no(int e, const std::string& what) {
+Error refused(int e, const std::string& what) {
   return os_error(e, what);
 }
 // What a process that was killed is told, which nobody hears.
 Error gone() {
-  return no(EIO, "this process is gone");
+  return refused(EIO, "this process is gone");
 }
 
 }  // namespace
@@ -89,13 +89,13 @@ Result<T> NfsDisk::ask(const Request& request, std::function<Result<T>()> act) {
     case RequestFate::gone:
       return gone();
     case RequestFate::lost:
-      return no(network_.error(), std::string(request.name) + " got lost");
+      return refused(network_.error(), std::string(request.name) + " got lost");
     case RequestFate::late:
       network_.later([act = std::move(act)] { (void)act(); });
-      return no(network_.error(), std::string(request.name) + " was not answered in time");
+      return refused(network_.error(), std::string(request.name) + " was not answered in time");
     case RequestFate::reply_lost:
       (void)act();
-      return no(network_.error(), "the reply to " + std::string(request.name) + " got lost");
+      return refused(network_.error(), "the reply to " + std::string(request.name) + " got lost");
     case RequestFate::repeated:
       (void)act();
       break;
@@ -137,7 +137,7 @@ Result<FileServer::Inode> NfsDisk::lookup(Inode directory, const std::string& na
   if (known == Known::believed && found != names_.end() &&
       clock_.boot_now() < found->second.until) {
     if (found->second.inode) return *found->second.inode;
-    return no(ENOENT, name + " was not there a while ago");
+    return refused(ENOENT, name + " was not there a while ago");
   }
   NfsServer* const server = &server_;
   Result<Inode> asked =
@@ -221,7 +221,7 @@ FileHandle NfsDisk::hand_out(Inode inode) {
 Result<FileServer::Inode> NfsDisk::inode_of(FileHandle file) {
   if (!network_.alive()) return gone();
   const auto found = open_.find(file.fd);
-  if (found == open_.end()) return no(EBADF, "not an open handle");
+  if (found == open_.end()) return refused(EBADF, "not an open handle");
   return found->second.inode;
 }
 
@@ -236,7 +236,7 @@ Result<FileHandle> NfsDisk::open_read(const Path& file) {
     TORC_ASSIGN(const Inode inode, lookup(at.directory, at.name, known));
     const Result<Attributes> now = attributes(inode);
     if (!now.ok()) return now.error();
-    if (now->status.kind == FileKind::directory) return no(EISDIR, file.string());
+    if (now->status.kind == FileKind::directory) return refused(EISDIR, file.string());
     if (const auto held = data_.find(inode);
         held != data_.end() && held->second.change != now->change &&
         !(options_.keeps_own_pages && written_.contains(inode)))
@@ -273,7 +273,7 @@ Result<FileHandle> NfsDisk::create(const Path& file) {
 }
 
 Result<FileHandle> NfsDisk::create_unnamed(const Path&) {
-  return no(EOPNOTSUPP, "no unnamed files here");
+  return refused(EOPNOTSUPP, "no unnamed files here");
 }
 
 Result<std::string> NfsDisk::read(FileHandle file, std::uint64_t offset, std::size_t size) {
@@ -365,7 +365,7 @@ Result<void> NfsDisk::change_entry(const char* request, const Target& at,
 }
 
 Result<void> NfsDisk::link(const Path& from, const Path& to) {
-  if (!options_.hard_links) return no(EPERM, "no hard links here");
+  if (!options_.hard_links) return refused(EPERM, "no hard links here");
   return by_path<void>([&](Known known) -> Result<void> {
     TORC_ASSIGN(const Inode inode, walk(from, known));
     TORC_ASSIGN(const Target at, target(to, known));
@@ -379,7 +379,7 @@ Result<void> NfsDisk::link(const Path& from, const Path& to) {
 }
 
 Result<void> NfsDisk::link_unnamed(FileHandle, const Path&) {
-  return no(EOPNOTSUPP, "no unnamed files here");
+  return refused(EOPNOTSUPP, "no unnamed files here");
 }
 
 Result<void> NfsDisk::remove_or_hide(const Target& at) {
@@ -504,7 +504,7 @@ Result<std::uint64_t> NfsDisk::filesystem(const Path& path) {
 
 Result<bool> NfsDisk::try_lock(FileHandle file) {
   TORC_ASSIGN(const Inode inode, inode_of(file));
-  if (options_.locks == NfsLocks::always_fail) return no(ENOLCK, "no locks available");
+  if (options_.locks == NfsLocks::always_fail) return refused(ENOLCK, "no locks available");
   if (options_.locks == NfsLocks::always_succeed) return true;
   NfsServer* const server = &server_;
   const std::pair<const NfsDisk*, int> me(this, file.fd);

@@ -1,0 +1,2 @@
+// Only for its precompiled headers.
+#include "tests/integration/itest_headers.h"
