@@ -195,6 +195,9 @@ void Lane::settled() {
 void Lane::serve(const std::shared_ptr<Shared>& shared, std::size_t number) {
   Shared& s = *shared;
   auto launcher = Launcher::create();
+  // Beside others that want the CPUs a job is begun and seen to have ended without waiting for all
+  // of their turns, each of which is longer than a short job.
+  if (launcher) (*launcher)->take_short_turns();
   std::unique_lock lock(s.mutex);
   Slot& slot = s.slots[number];
   const auto may_begin = [&s] {

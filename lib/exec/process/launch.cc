@@ -33,12 +33,16 @@ constexpr std::size_t kStackSize = 256 << 10;
 constexpr unsigned kMarkCloseOnExec =
     4;  // CLOSE_RANGE_CLOEXEC, Linux 5.11; older kernels refuse, harmlessly
 
+// Long enough to make a process and execute a program without a break, shorter than any usual turn.
+constexpr std::uint64_t kShortTurn = 500'000;
+
 struct Shared {
   const LaunchPlan* plan;
   int null_fd;
   pid_t parent;
   const int* signals;  // to be reset
   std::size_t signal_count;
+  const SchedulingTerms* terms;  // null: none
   volatile int
       os_errno;  // written by the child, read by the parent, which the kernel holds meanwhile
   volatile StartStep failed_at;
@@ -145,6 +149,7 @@ TORC_IN_CHILD int child(void* argument) {
     leave();
   }
   if (plan.umask) umask(*plan.umask);
+  if (shared.terms != nullptr) syscall(SYS_sched_setattr, 0, shared.terms, 0);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -188,9 +193,31 @@ Launcher::~Launcher() {
   close(null_fd_);
 }
 
+void Launcher::take_short_turns() {
+  SchedulingTerms found;
+  const auto get = [](SchedulingTerms& terms) {
+    return syscall(SYS_sched_getattr, 0, &terms, sizeof terms, 0) == 0 && terms.turn != 0;
+  };
+  if (!get(found) || found.policy != SCHED_OTHER || found.turn <= kShortTurn) return;
+  // What somebody has chosen is not what there is without a choice.
+  SchedulingTerms usual = found;
+  usual.turn = 0;
+  SchedulingTerms now;
+  const bool asked = syscall(SYS_sched_setattr, 0, &usual, 0) == 0 && get(now);
+  SchedulingTerms next = found;
+  if (asked && now.turn == found.turn) next.turn = kShortTurn;
+  if (syscall(SYS_sched_setattr, 0, &next, 0) == 0 && next.turn == kShortTurn) usual_turns_ = usual;
+}
+
 Launched Launcher::launch(const LaunchPlan& plan) {
-  Shared shared{&plan, null_fd_,       getpid(), unusual_signals_.data(), unusual_signals_.size(),
-                0,     StartStep::none};
+  Shared shared{&plan,
+                null_fd_,
+                getpid(),
+                unusual_signals_.data(),
+                unusual_signals_.size(),
+                usual_turns_ ? &*usual_turns_ : nullptr,
+                0,
+                StartStep::none};
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
