@@ -36,6 +36,18 @@ constexpr unsigned kMarkCloseOnExec =
 // Long enough to make a process and execute a program without a break, shorter than any usual turn.
 constexpr std::uint64_t kShortTurn = 500'000;
 
+// Of this thread, where turns can be chosen for it.
+std::optional<SchedulingTerms> own_terms() {
+  SchedulingTerms terms;
+  if (syscall(SYS_sched_getattr, 0, &terms, sizeof terms, 0) != 0) return std::nullopt;
+  if (terms.policy != SCHED_OTHER || terms.turn == 0) return std::nullopt;
+  return terms;
+}
+
+bool set_terms(const SchedulingTerms& terms) {
+  return syscall(SYS_sched_setattr, 0, &terms, 0) == 0;
+}
+
 struct Shared {
   const LaunchPlan* plan;
   int null_fd;
@@ -186,27 +198,33 @@ Result<std::unique_ptr<Launcher>> Launcher::create() {
 }
 
 Launcher::Launcher(void* stack, int null_fd)
-    : stack_(stack), null_fd_(null_fd), unusual_signals_(unusual_signals()) {}
+    : stack_(stack), null_fd_(null_fd), unusual_signals_(unusual_signals()) {
+  // It has them of the thread that made it.
+  std::optional<SchedulingTerms> terms = own_terms();
+  if (!terms || terms->turn != kShortTurn) return;
+  terms->turn = 0;
+  usual_turns_ = terms;
+}
 
 Launcher::~Launcher() {
+  if (took_turns_) (void)set_terms(*usual_turns_);
   munmap(stack_, kStackSize);
   close(null_fd_);
 }
 
 void Launcher::take_short_turns() {
-  SchedulingTerms found;
-  const auto get = [](SchedulingTerms& terms) {
-    return syscall(SYS_sched_getattr, 0, &terms, sizeof terms, 0) == 0 && terms.turn != 0;
-  };
-  if (!get(found) || found.policy != SCHED_OTHER || found.turn <= kShortTurn) return;
+  if (usual_turns_) return;
+  const std::optional<SchedulingTerms> found = own_terms();
+  if (!found || found->turn <= kShortTurn) return;
   // What somebody has chosen is not what there is without a choice.
-  SchedulingTerms usual = found;
+  SchedulingTerms usual = *found;
   usual.turn = 0;
-  SchedulingTerms now;
-  const bool asked = syscall(SYS_sched_setattr, 0, &usual, 0) == 0 && get(now);
-  SchedulingTerms next = found;
-  if (asked && now.turn == found.turn) next.turn = kShortTurn;
-  if (syscall(SYS_sched_setattr, 0, &next, 0) == 0 && next.turn == kShortTurn) usual_turns_ = usual;
+  if (!set_terms(usual)) return;
+  const std::optional<SchedulingTerms> now = own_terms();
+  SchedulingTerms next = *found;
+  if (now && now->turn == found->turn) next.turn = kShortTurn;
+  took_turns_ = set_terms(next) && next.turn == kShortTurn;
+  if (took_turns_) usual_turns_ = usual;
 }
 
 Launched Launcher::launch(const LaunchPlan& plan) {

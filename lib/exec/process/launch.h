@@ -78,10 +78,11 @@ class Launcher {
   // are not looked for.
   [[nodiscard]] Launched launch(const LaunchPlan& plan);
 
-  // From now on the calling thread, which is to be the only one that uses this, and what it starts,
-  // until that executes its program, are given a CPU soon when others want it too: of the same
-  // share as before, in shorter turns. Does nothing where the kernel knows no such turns (before
-  // Linux 6.12), or whoever started this process has chosen them.
+  // From now on the calling thread, which is to be the only one that uses this and destroys it, and
+  // threads that it makes are given a CPU soon when others want it too: of the same share as
+  // before, in shorter turns. So is what they start, by whatever Launcher, until it executes its
+  // program. Does nothing where the kernel knows no such turns (before Linux 6.12), or whoever
+  // started this process has chosen them.
   void take_short_turns();
 
  private:
@@ -90,6 +91,7 @@ class Launcher {
   int null_fd_;
   std::vector<int> unusual_signals_;  // ignored or handled; a call for each of all 64 costs more
   std::optional<SchedulingTerms> usual_turns_;  // of what is executed; none: as this thread's
+  bool took_turns_ = false;
 };
 
 }  // namespace torc::exec

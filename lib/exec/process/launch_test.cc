@@ -67,6 +67,20 @@ TEST(Launcher, who_takes_short_turns_keeps_them_from_what_it_starts) {
   EXPECT_EQ(turns.of_child, usual);
 }
 
+TEST(Launcher, threads_of_who_takes_short_turns_keep_them_from_what_they_start) {
+  const std::uint64_t usual = turn_of(0);
+  if (usual == 0) GTEST_SKIP() << "this kernel knows no turns";
+  auto launcher = Launcher::create();
+  ASSERT_TRUE(launcher.ok());
+  (*launcher)->take_short_turns();
+  EXPECT_LT(turn_of(0), usual);
+  const Turns turns = turns_after(0);
+  EXPECT_LT(turns.own, usual);
+  EXPECT_EQ(turns.of_child, usual);
+  launcher->reset();
+  EXPECT_EQ(turn_of(0), usual);
+}
+
 TEST(Launcher, turns_that_somebody_has_chosen_stay) {
   const std::uint64_t usual = turn_of(0);
   if (usual == 0) GTEST_SKIP() << "this kernel knows no turns";
