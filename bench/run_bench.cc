@@ -1,12 +1,16 @@
 // How much of the machine is left for the jobs: `torc run` on the shortest command there is,
-// against a program that does nothing but posix_spawn it, two at a time.
+// against a program that does nothing but posix_spawn it and wait for it, in two threads.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "bench/measure.h"
 
@@ -45,7 +49,8 @@ std::string spec_of(int jobs, Output output) {
       jobs, name_of(output));
 }
 
-// Starts `true`; with files of its own when a directory is given, as torc does for separate output.
+// Starts `true` and waits for its end; with files of its own when a directory is given, as torc
+// does for separate output.
 Result<void> spawn_true(const Path& logs, int number) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -63,28 +68,26 @@ Result<void> spawn_true(const Path& logs, int number) {
   const int rc = posix_spawnp(&pid, name, &actions, nullptr, argv, environ);
   posix_spawn_file_actions_destroy(&actions);
   if (rc != 0) return os_error(rc, "cannot start true");
-  return {};
-}
-
-Result<void> wait_for_any() {
   int status = 0;
-  while (waitpid(-1, &status, 0) < 0) {
+  while (waitpid(pid, &status, 0) < 0) {
     if (errno != EINTR) return os_error(errno, "cannot wait for true");
   }
   return {};
 }
 
+// A thread for each that runs at a time: a single one would wait in each posix_spawn until the new
+// process has executed its program.
 Result<void> spawn_all(int jobs, int at_once, const Path& logs) {
-  int running = 0;
-  for (int i = 0; i < jobs; ++i) {
-    if (running == at_once) {
-      TORC_TRY(wait_for_any());
-      --running;
-    }
-    TORC_TRY(spawn_true(logs, i));
-    ++running;
+  std::atomic<int> next{0};
+  std::vector<Result<void>> outcomes(static_cast<std::size_t>(at_once));
+  std::vector<std::thread> threads;
+  for (Result<void>& outcome : outcomes) {
+    threads.emplace_back([&outcome, &next, &logs, jobs] {
+      for (int i = next++; i < jobs && outcome; i = next++) outcome = spawn_true(logs, i);
+    });
   }
-  for (; running > 0; --running) TORC_TRY(wait_for_any());
+  for (std::thread& thread : threads) thread.join();
+  for (Result<void>& outcome : outcomes) TORC_TRY(std::move(outcome));
   return {};
 }
 

@@ -3,8 +3,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "bin/commands/commands.h"
@@ -19,6 +21,7 @@
 #include "lib/base/dead_mount.h"
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
+#include "lib/report/file_count.h"
 #include "lib/report/job_view.h"
 #include "lib/worker/loop/worker.h"
 #include "lib/worker/setup/worker_setup.h"
@@ -34,14 +37,16 @@ struct RunOptions {
   std::string store;   // for a spec: where to make the store
   std::string engine = "auto";
   bool spec_flags = false;  // flags were given that only a spec can use
+  bool json = false;
   worker::WorkerOptions worker;
 };
 
 using claim::JobState;
 
 // What is run is what the store says: it is to be what the file says.
-Result<void> refuse_other_work(const App& app, store::Store& store,
-                               const workflow::LoadedSpec& loaded, workflow::Directory directory) {
+Result<void> refuse_what_differs(const App& app, store::Store& store,
+                                 const workflow::LoadedSpec& loaded,
+                                 workflow::Directory directory) {
   const claim::Plan plan = workflow::make_plan(loaded, app.directory);
   std::optional<std::string> other;
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
@@ -57,6 +62,20 @@ Result<void> refuse_other_work(const App& app, store::Store& store,
       fmt::format("`torc run {}` goes on with it as it is; `torc init --force {}` starts anew and "
                   "keeps the old one; --store names another place",
                   workflow::shown_path(app, store.directory()), shell_word(loaded.file))};
+}
+
+// Where the file says nothing of output, the store may have two files a job of any number of jobs:
+// so did versions that did not look at the number.
+Result<void> refuse_other_work(const App& app, store::Store& store,
+                               const workflow::LoadedSpec& loaded, workflow::Directory directory) {
+  Result<void> refused = refuse_what_differs(app, store, loaded, directory);
+  const spec::Stdio& output = loaded.workflow->execution_config.stdio;
+  if (refused || !output.by_size || output.mode == spec::StdioMode::separate) return refused;
+  TORC_ASSIGN(
+      const workflow::LoadedSpec before,
+      workflow::load_spec(app, loaded.file, workflow::Purpose::run, {}, spec::StdioMode::separate));
+  const bool same = before.expansion && refuse_what_differs(app, store, before, directory).ok();
+  return same ? Result<void>() : std::move(refused);
 }
 
 // Opens the store that belongs to a spec, or makes it. Error exists: it would run something else.
@@ -84,6 +103,53 @@ Result<std::unique_ptr<store::Store>> store_of_spec(const App& app, const RunOpt
   return store;
 }
 
+// More are not counted: a run has ended when its jobs have.
+constexpr std::uint64_t kMostFiles = 100'000;
+
+std::string show_files(const report::FileCount& files) {
+  if (!files.is_all) return fmt::format("more than {} files", show_count(files.files));
+  return files.files == 1 ? "1 file" : fmt::format("{} files", show_count(files.files));
+}
+
+std::string_view word_of(worker::WorkerEnd end) {
+  switch (end) {
+    case worker::WorkerEnd::workflow_finished:
+      return "workflow_finished";
+    case worker::WorkerEnd::nothing_fits:
+      return "nothing_fits";
+    case worker::WorkerEnd::time_up:
+      return "time_up";
+    case worker::WorkerEnd::idle:
+      return "idle";
+    case worker::WorkerEnd::interrupted:
+      return "interrupted";
+    case worker::WorkerEnd::broken:
+      return "broken";
+    case worker::WorkerEnd::lease_lost:
+      return "lease_lost";
+  }
+  return "?";
+}
+
+void print_json(const App& app, const worker::WorkerSummary& summary, const Path& store,
+                WallTime took) {
+  const claim::WorkflowState& w = summary.workflow;
+  nlohmann::ordered_json counts;
+  for (std::size_t s = 0; s < claim::kJobStates; ++s)
+    counts[std::string(claim::to_string(static_cast<JobState>(s)))] = w.counts[s];
+  const report::FileCount files = report::count_files(store, kMostFiles);
+  const nlohmann::ordered_json out = {{"workflow", w.name},
+                                      {"store", store.string()},
+                                      {"end", word_of(summary.end)},
+                                      {"jobs", w.jobs},
+                                      {"counts", std::move(counts)},
+                                      {"not_needed", w.unmet},
+                                      {"seconds", static_cast<double>(took.count()) / 1e6},
+                                      {"files", files.files},
+                                      {"more_files", !files.is_all}};
+  say(app.out, "{}\n", report::json_text(out));
+}
+
 void print_summary(const App& app, const worker::WorkerSummary& summary, const Path& store,
                    WallTime took) {
   const claim::WorkflowState& w = summary.workflow;
@@ -101,8 +167,9 @@ void print_summary(const App& app, const worker::WorkerSummary& summary, const P
   if (blocked > 0)
     say(app.out, ", {} {}", show_count(blocked),
         report::never_reached(w) ? "never reached" : "waiting");
-  say(app.out, " in {}\n", show_duration(took));
   const std::string shown = workflow::shown_path(app, store);
+  say(app.out, " in {}; {} in {}\n", show_duration(took),
+      show_files(report::count_files(store, kMostFiles)), shown);
   if (blocked > 0 && !report::never_reached(w))
     say(app.out, "{} job(s) {}\n", show_count(blocked), report::show_blocked(w));
   if (w.actions.failed > 0)
@@ -158,8 +225,11 @@ Exit run(const App& app, const RunOptions& options) {
   } else {
     auto loaded = workflow::load_spec(app, options.target);
     if (!loaded) return report(app, loaded.error());
-    print_diagnostics(app, *loaded, "nothing was made");
-    if (!loaded->expansion) return Exit::usage;
+    if (!options.json) print_diagnostics(app, *loaded, "nothing was made");
+    if (!loaded->expansion) {
+      if (options.json) say(app.out, "{}\n", report::json_text(diagnostics_json(*loaded)));
+      return Exit::usage;
+    }
     auto made = store_of_spec(app, options, *loaded);
     if (!made) return report(app, made.error());
     store = *std::move(made);
@@ -172,13 +242,13 @@ Exit run(const App& app, const RunOptions& options) {
   if (!setup) return report(app, setup.error());
   warn(app, *setup);
 
-  Progress progress(app, options.worker.quiet);
+  Progress progress(app, options.worker.quiet || options.json);
   worker::WorkerEvents events;
   events.progress = [&](const claim::WorkflowState& w) { progress.update(w); };
   events.show_at = [&] { return progress.due(); };
   events.show = [&] { progress.draw_now(); };
   events.notice = [&](const std::string& line) { progress.print(line); };
-  events.asked = [&](const std::string& line) { progress.answer(line); };
+  if (!options.json) events.asked = [&](const std::string& line) { progress.answer(line); };
   events.failure = [&](const std::string& name, const std::string& how) {
     progress.print(fmt::format("failed: {}: {}", printable(name), how));
   };
@@ -187,7 +257,11 @@ Exit run(const App& app, const RunOptions& options) {
   progress.close();
   if (!summary) return report(app, summary.error());
   const auto took = std::chrono::duration_cast<WallTime>(app.clock.boot_now() - begun);
-  if (!options.worker.quiet) print_summary(app, *summary, directory, took);
+  if (options.json) {
+    print_json(app, *summary, directory, took);
+  } else if (!options.worker.quiet) {
+    print_summary(app, *summary, directory, took);
+  }
   return exit_of(*summary);
 }
 
@@ -203,6 +277,7 @@ void add_run(Command& c) {
       .choices({"auto", "lmdb", "journal"})
       .shows_default();
   add_worker_flags(c, o.worker);
+  c.flag("--json", o.json, "print the summary as JSON, and nothing else");
   c.run([&c, &o](const App& app) {
     o.spec_flags = c.given("--store") || c.given("--engine");
     const std::string again =

@@ -120,7 +120,7 @@ bool refuse_what_cannot_run(std::vector<spec::Diagnostic>& all) {
 }
 
 Result<LoadedSpec> load_spec(const Context& context, const std::string& file, Purpose purpose,
-                             const Path& base) {
+                             const Path& base, std::optional<spec::StdioMode> mode) {
   LoadedSpec loaded;
   // What is run names its store after its file, and can be read again.
   const bool is_stdin = file == kStdin && purpose == Purpose::look;
@@ -147,7 +147,7 @@ Result<LoadedSpec> load_spec(const Context& context, const std::string& file, Pu
     if (bytes && std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
     return bytes;
   };
-  spec::Loaded checked = spec::load(loaded.text, loaded.file, read, check_slurm);
+  spec::Loaded checked = spec::load(loaded.text, loaded.file, read, check_slurm, mode);
   loaded.workflow = std::move(checked.workflow);
   loaded.expansion = std::move(checked.expansion);
   loaded.diagnostics = std::move(checked.diagnostics);

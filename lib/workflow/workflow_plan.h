@@ -36,9 +36,10 @@ struct LoadedSpec {
 enum class Purpose : std::uint8_t { look, run };
 
 // Error: the file itself cannot be read. `base`: where files that it names are looked for; empty:
-// in its own directory.
+// in its own directory. `mode`: as spec::load() has it.
 Result<LoadedSpec> load_spec(const Context& context, const std::string& file,
-                             Purpose purpose = Purpose::run, const Path& base = {});
+                             Purpose purpose = Purpose::run, const Path& base = {},
+                             std::optional<spec::StdioMode> mode = {});
 
 // Makes errors of the notes on what this version cannot run, for who would run it. Whether there
 // were any.

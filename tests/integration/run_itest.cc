@@ -12,6 +12,13 @@ namespace {
 
 using nlohmann::json;
 
+int files_below(const Path& directory) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory))
+    files += entry.is_regular_file() && !entry.is_symlink() ? 1 : 0;
+  return files;
+}
+
 TEST(Run, ends_with_0_when_every_job_completed_and_runs_nothing_again) {
   const Workplace here;
   here.write("wf.yaml", R"(name: wf
@@ -31,6 +38,50 @@ jobs:
   }
   EXPECT_EQ(here.run({"run"}).exit_code, 0) << "the only store here";
   EXPECT_EQ(read_text(here.path() / "log"), "a\nb\nc\n");
+}
+
+// Of that many `true` and one that says something.
+std::string many(int jobs, const std::string& settings) {
+  return "name: wf\n" + settings +
+         "jobs:\n"
+         "  - {name: 'quiet_{i}', command: 'true', parameters: {i: '1:" +
+         std::to_string(jobs) +
+         "'}}\n"
+         "  - {name: loud, command: echo said; echo so >&2}\n";
+}
+
+TEST(Run, packs_the_output_of_more_than_a_thousand_jobs_and_says_how_many_files_there_are) {
+  const Workplace here;
+  here.write("wf.yaml", many(1000, ""));
+  const Ended ended = here.run({"run", "wf.yaml"});
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_EQ(here.run({"logs", "loud"}).out, "said\n");
+  EXPECT_EQ(here.run({"logs", "loud", "--stderr"}).out, "so\n");
+  EXPECT_TRUE(std::filesystem::exists(here.path() / "wf.torc/logs/jobs/packed"));
+  const json again = here.json({"run", "wf.torc"});
+  EXPECT_EQ(again["files"], files_below(here.path() / "wf.torc"));
+  EXPECT_LT(again["files"], 40);
+  EXPECT_EQ(again["more_files"], false);
+  EXPECT_EQ(again["counts"]["completed"], 1001);
+  const auto lines = lines_of(ended.out);
+  const bool told = std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.starts_with("wf: 1,001 of 1,001 job(s) completed in ") &&
+           line.ends_with(" files in wf.torc");
+  });
+  EXPECT_TRUE(told) << ended;
+}
+
+TEST(Run, goes_on_with_a_store_that_has_two_files_a_job_where_the_workflow_file_says_nothing) {
+  const Workplace here;
+  here.write("wf.yaml", many(1000, "execution_config: {stdio: {mode: separate}}\n"));
+  ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  here.write("wf.yaml", many(1000, "execution_config: {stdio: {mode: none}}\n"));
+  const Ended refused = here.run({"run", "wf.yaml"});
+  EXPECT_EQ(refused.exit_code, 3) << refused;
+  EXPECT_TRUE(refused.says("keeps its output otherwise")) << refused;
+  here.write("wf.yaml", many(1000, ""));
+  EXPECT_EQ(here.run({"run", "wf.yaml"}).exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(here.path() / "wf.torc/logs/jobs/packed"));
 }
 
 TEST(Run, ends_with_1_when_a_job_failed_and_says_what_was_never_reached) {

@@ -212,6 +212,7 @@ void JsonSchema::look_at_files() {
   }
   EXPECT_EQ(take("init", {"init", "wf.yaml", "--engine", "journal"})["scripts"].size(), 1U);
   take("init", {"init", "bad.yaml"}, 2);
+  take("run", {"run", "bad.yaml"}, 2);
   take("graph", {"graph", "wf.torc"});
   take("status", {"status", "wf.torc"});
   take("resources", {"resources", "wf.torc"});
@@ -224,14 +225,15 @@ void JsonSchema::run_workflow() {
   take("hold", {"hold", "wf.torc", "--name", "^b", "--dry-run"});
   Fifo record(here_.path() / "record");
   Fifo gate(here_.path() / "gate");
-  const auto worker =
-      here_.start({"run", "wf.torc", "--num-cpus", "2", "--memory", "1g", "--num-gpus", "0"});
+  const auto worker = here_.start(
+      {"run", "wf.torc", "--json", "--num-cpus", "2", "--memory", "1g", "--num-gpus", "0"});
   ASSERT_TRUE(wait_for_line(record, "up", *worker)) << worker->err();
   look_while_it_runs();
   take("cancel", {"cancel", "wf.torc", "later"});
   gate.open_gate(1);
   const Ended ended = worker->wait();
   EXPECT_EQ(ended.exit_code, 1) << ended;
+  note("run", "torc run of a store", ended.out);
   note("spawn", "torc spawn within a job", read_text(here_.path() / "spawn.json"));
   note("spawn", "torc spawn --dry-run within a job", read_text(here_.path() / "dry-run.json"));
   note("spawn", "torc spawn of what is wrong", read_text(here_.path() / "wrong.json"));

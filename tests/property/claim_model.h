@@ -149,6 +149,10 @@ class ClaimModel {
   }
   // Whether what it says counts.
   [[nodiscard]] bool speaks(WorkerEpoch w) const { return lives(w) && !workers_.at(raw(w)).barred; }
+  [[nodiscard]] std::uint64_t fair_share() const {
+    const std::uint64_t ready = in_state(JobState::ready);
+    return living() <= 1 ? ready : ready / (2 * living());
+  }
   [[nodiscard]] std::uint64_t living() const {
     return static_cast<std::uint64_t>(
         std::count_if(workers_.begin(), workers_.end(),
@@ -470,7 +474,7 @@ class ClaimModel {
       if (allowed(t, request.worker, answer)) take_back(raw(t.job), request.now);
     }
     follow(sequence, request.now);
-    const std::uint64_t share = in_state(JobState::ready) / (2 * living());
+    const std::uint64_t share = fair_share();
     if (share == 0 && !request.spares.empty()) {
       answer.took_spares = true;
       for (const ClaimToken& t : request.spares) {
@@ -918,7 +922,7 @@ class ClaimModel {
       give(id, request, sequence, answer);
       if (alone) return;
     }
-    left = std::min(offer.ahead, in_state(JobState::ready) / (2 * living()));
+    left = std::min(offer.ahead, fair_share());
     std::vector<std::uint64_t> shares;
     for (std::size_t l = 0; l < limits_.size(); ++l) {
       const std::uint64_t used = slots()[l];

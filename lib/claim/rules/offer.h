@@ -30,8 +30,8 @@ struct Offer {
   bool any_binding = false;  // one machine serves everybody (`torc run`): neither of them binds
   bool ignore_resources = false;  // queue-depth mode (--max-parallel-jobs): only `max_jobs` counts
   std::uint64_t max_jobs = 0;     // at most this many jobs for free capacity, in either mode
-  // And up to this many more that will fit when capacity frees (claim-ahead), but no more than a
-  // fair share: (jobs that are still ready) / (2 * living workers).
+  // And up to this many more that will fit when capacity frees (claim-ahead), but where there are
+  // other workers no more than a fair share: (jobs that are still ready) / (2 * living workers).
   std::uint64_t ahead = 0;
 };
 

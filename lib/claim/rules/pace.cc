@@ -12,7 +12,9 @@ using std::chrono::nanoseconds;
 constexpr nanoseconds kUrgent = 250us;  // between commits while a slot is idle
 constexpr nanoseconds kCalm = 5ms;      // between commits while every slot has work; longer where
 constexpr int kCostShare = 20;          // a commit takes more than this part of that time,
-constexpr nanoseconds kCalmest = 20ms;  // but not so long that other workers wait for what ended
+constexpr nanoseconds kCalmest = 20ms;  // but not so long that other workers wait for what ended;
+constexpr int kCostShareAlone = 100;    // where there are none, only status waits, and what a crash
+constexpr nanoseconds kCalmestAlone = 50ms;  // would let run again
 constexpr double kMostAhead = 8192;
 constexpr double kWorthHolding = 0.25;         // ends in a window, below which no job is held ahead
 constexpr nanoseconds kQueueLimit = 2s;        // that a queue may stand, and a window;
@@ -91,8 +93,12 @@ nanoseconds Pace::window(Need need) const {
   switch (need) {
     case Need::work:
       return std::max({kUrgent, cost_ / 4, share()});
-    case Need::report:
-      return std::max({kCalm, std::min(kCostShare * cost_, kCalmest), 2 * cost_, share()});
+    case Need::report: {
+      const bool alone = living_ <= 1;
+      const nanoseconds calm = alone ? std::min(kCostShareAlone * cost_, kCalmestAlone)
+                                     : std::min(kCostShare * cost_, kCalmest);
+      return std::max({kCalm, calm, 2 * cost_, share()});
+    }
   }
   return kCalm;
 }

@@ -89,6 +89,17 @@ TEST(Pace, a_filesystem_of_this_host_alone_is_asked_as_often_as_it_can_answer) {
   EXPECT_GT(pace.window(Need::report), 20ms);
 }
 
+TEST(Pace, a_worker_that_is_alone_on_its_host_gives_a_smaller_part_of_its_time_to_commits) {
+  Pace pace(Sharing::local);
+  pace.saw({1s, 1, 2, 400us, 0ms});
+  const auto beside_another = pace.window(Need::report);
+  pace.saw({2s, 2, 1, 400us, 0ms});
+  EXPECT_GT(pace.window(Need::report), 3 * beside_another);
+  EXPECT_EQ(pace.window(Need::work), 250us);  // a slot without work waits no longer
+  pace.saw({3s, 3, 1, 3ms, 0ms});
+  EXPECT_EQ(pace.window(Need::report), 50ms);
+}
+
 TEST(Pace, it_holds_twice_what_ends_within_a_window) {
   Pace pace(Sharing::shared);
   pace.saw({1s, 1, 1000, 10ms, 0ms});  // a window of 100 s

@@ -121,10 +121,11 @@ class Session {
     answer_.took_spares = true;
   }
 
-  // Half of what each worker would get if all that is ready were shared out now.
+  // Half of what each worker would get if all that is ready were shared out now; of one alone, all.
   [[nodiscard]] std::uint64_t fair_share() {
     const Tally& tally = ledger_.tally();
-    return tally.of(JobState::ready) / (2 * std::max<std::uint64_t>(1, tally.living));
+    const std::uint64_t ready = tally.of(JobState::ready);
+    return tally.living <= 1 ? ready : ready / (2 * tally.living);
   }
 
   // A quarter of the way to what this worker says.

@@ -132,6 +132,14 @@ TEST(Claim, claim_ahead_takes_no_more_than_a_fair_share) {
   EXPECT_EQ(wf.claim(w, offer).size(), 3U);
 }
 
+TEST(Claim, a_worker_that_is_alone_claims_ahead_all_that_it_asks_for) {
+  TestWorkflow wf(plan_of({{12, 0}}));
+  const WorkerEpoch w = wf.join();
+  Offer offer = TestWorkflow::offer(2);
+  offer.ahead = 1000;
+  EXPECT_EQ(wf.claim(w, offer).size(), 12U);
+}
+
 TEST(Claim, a_sweep_of_ten_million_jobs_is_a_handful_of_keys) {
   store::MemoryState tx;
   Plan plan = plan_of({{10'000'000, 0}});

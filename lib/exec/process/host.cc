@@ -116,6 +116,9 @@ Result<void> Host::open() {
   TORC_TRY(add_to(epoll_, child_signals_));
   TORC_TRY(add_to(epoll_, timer_));
   TORC_ASSIGN(launcher_, Launcher::create());
+  // Beside others that want the CPUs, a command is begun and seen to have ended without waiting for
+  // all of their turns, each of which is longer than a short command.
+  launcher_->take_short_turns();
   // The kernel gives orphans to the first living thread of a subreaper, which is the main one.
   for (const pid_t tid : {process_, thread_}) {
     if (tid == process_ && !children_files_.empty()) continue;

@@ -25,7 +25,7 @@ Result<RunId> Host::queue(const Command& command) {
   if (command.memory_limit.value != 0 && groups() != nullptr)
     return refuse("it is to have a control group");
   if (command.line.find('\0') != std::string::npos) return refuse("it cannot be started");
-  auto order = std::make_unique<Order>();
+  auto order = lane_ != nullptr ? lane_->blank() : std::make_unique<Order>();
   order->key = last_key_ + 1;
   order->command = command;
   prepare(*order, nullptr);

@@ -111,7 +111,8 @@ JobGroups* Host::groups() {
   return groups_.get();
 }
 
-// Points into `order`, and into its command. What the program is, is not looked up.
+// Points into `order`, and into its command. What the program is, is not looked up. An order may
+// have been another one's before.
 void Host::prepare(Order& order, const JobGroup* group) {
   const Command& command = order.command;
   order.marker = kMarker;
@@ -121,11 +122,13 @@ void Host::prepare(Order& order, const JobGroup* group) {
   order.marker.append(identity_).append(".").append(std::to_string(order.key));
   point_to_environment(command, order.marker, order.environment);
   order.words = argv_of(command.line);
+  order.pointers.clear();
   order.pointers.push_back(order.shell.data());
   for (std::string& word : order.words) order.pointers.push_back(word.data());
   order.pointers.push_back(nullptr);
 
   LaunchPlan& plan = order.plan;
+  plan = {};
   plan.words = order.pointers.data();
   plan.environment = order.environment.data();
   plan.directory = path_or_null(command.directory);

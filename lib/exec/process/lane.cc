@@ -13,6 +13,7 @@ namespace torc::exec {
 namespace {
 
 constexpr std::chrono::seconds kPatience{5};
+constexpr std::size_t kMostBlanks = 256;
 constexpr int kShellSaysKilled = 128 + SIGKILL;
 
 // Until the child has ended, which stays to be reaped.
@@ -61,6 +62,7 @@ struct Lane::Shared {
   std::mutex mutex;  // guards the rest
   std::condition_variable changed;
   std::deque<std::unique_ptr<Order>> orders;
+  std::vector<std::unique_ptr<Order>> blanks;
   std::deque<Slot> slots;  // in place: a slot's thread has a reference
   std::size_t width = 0;
   std::size_t running = 0;  // slots that are taken
@@ -112,6 +114,18 @@ void Lane::set_width(std::size_t width) {
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   shared_->changed.notify_all();
+}
+
+std::unique_ptr<Order> Lane::blank() {
+  {
+    const std::lock_guard lock(shared_->mutex);
+    if (!shared_->blanks.empty()) {
+      std::unique_ptr<Order> order = std::move(shared_->blanks.back());
+      shared_->blanks.pop_back();
+      return order;
+    }
+  }
+  return std::make_unique<Order>();
 }
 
 void Lane::add(std::unique_ptr<Order> order) {
@@ -214,8 +228,8 @@ void Lane::serve(const std::shared_ptr<Shared>& shared, std::size_t number) {
     const Launched launched =
         launcher ? (*launcher)->launch(order->plan) : Launched{0, EMFILE, StartStep::none};
     const BootTime since = s.clock.boot_now();
-    order.reset();
     lock.lock();
+    if (s.blanks.size() < kMostBlanks) s.blanks.push_back(std::move(order));
     if (launched.pid == 0) {
       s.refusing = true;
       s.news.refused.push_back({slot.leader.key, launched});

@@ -95,6 +95,8 @@ class Lane {
 
   // At most so many orders run at the same time; those that run already go on.
   void set_width(std::size_t width);
+  // One that has been begun, to be filled anew, so that its memory is used again; else a new one.
+  std::unique_ptr<Order> blank();
   void add(std::unique_ptr<Order> order);
   // Those that no slot has begun; the newest last.
   std::vector<RunKey> take_back();

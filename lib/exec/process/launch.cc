@@ -33,12 +33,28 @@ constexpr std::size_t kStackSize = 256 << 10;
 constexpr unsigned kMarkCloseOnExec =
     4;  // CLOSE_RANGE_CLOEXEC, Linux 5.11; older kernels refuse, harmlessly
 
+// Long enough to make a process and execute a program without a break, shorter than any usual turn.
+constexpr std::uint64_t kShortTurn = 500'000;
+
+// Of this thread, where turns can be chosen for it.
+std::optional<SchedulingTerms> own_terms() {
+  SchedulingTerms terms;
+  if (syscall(SYS_sched_getattr, 0, &terms, sizeof terms, 0) != 0) return std::nullopt;
+  if (terms.policy != SCHED_OTHER || terms.turn == 0) return std::nullopt;
+  return terms;
+}
+
+bool set_terms(const SchedulingTerms& terms) {
+  return syscall(SYS_sched_setattr, 0, &terms, 0) == 0;
+}
+
 struct Shared {
   const LaunchPlan* plan;
   int null_fd;
   pid_t parent;
   const int* signals;  // to be reset
   std::size_t signal_count;
+  const SchedulingTerms* terms;  // null: none
   volatile int
       os_errno;  // written by the child, read by the parent, which the kernel holds meanwhile
   volatile StartStep failed_at;
@@ -145,6 +161,7 @@ TORC_IN_CHILD int child(void* argument) {
     leave();
   }
   if (plan.umask) umask(*plan.umask);
+  if (shared.terms != nullptr) syscall(SYS_sched_setattr, 0, shared.terms, 0);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -181,16 +198,44 @@ Result<std::unique_ptr<Launcher>> Launcher::create() {
 }
 
 Launcher::Launcher(void* stack, int null_fd)
-    : stack_(stack), null_fd_(null_fd), unusual_signals_(unusual_signals()) {}
+    : stack_(stack), null_fd_(null_fd), unusual_signals_(unusual_signals()) {
+  // It has them of the thread that made it.
+  std::optional<SchedulingTerms> terms = own_terms();
+  if (!terms || terms->turn != kShortTurn) return;
+  terms->turn = 0;
+  usual_turns_ = terms;
+}
 
 Launcher::~Launcher() {
+  if (took_turns_) (void)set_terms(*usual_turns_);
   munmap(stack_, kStackSize);
   close(null_fd_);
 }
 
+void Launcher::take_short_turns() {
+  if (usual_turns_) return;
+  const std::optional<SchedulingTerms> found = own_terms();
+  if (!found || found->turn <= kShortTurn) return;
+  // What somebody has chosen is not what there is without a choice.
+  SchedulingTerms usual = *found;
+  usual.turn = 0;
+  if (!set_terms(usual)) return;
+  const std::optional<SchedulingTerms> now = own_terms();
+  SchedulingTerms next = *found;
+  if (now && now->turn == found->turn) next.turn = kShortTurn;
+  took_turns_ = set_terms(next) && next.turn == kShortTurn;
+  if (took_turns_) usual_turns_ = usual;
+}
+
 Launched Launcher::launch(const LaunchPlan& plan) {
-  Shared shared{&plan, null_fd_,       getpid(), unusual_signals_.data(), unusual_signals_.size(),
-                0,     StartStep::none};
+  Shared shared{&plan,
+                null_fd_,
+                getpid(),
+                unusual_signals_.data(),
+                unusual_signals_.size(),
+                usual_turns_ ? &*usual_turns_ : nullptr,
+                0,
+                StartStep::none};
   sigset_t all;
   sigset_t before;
   sigfillset(&all);

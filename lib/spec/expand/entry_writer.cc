@@ -296,6 +296,7 @@ std::string EntryWriter::recipe(const JobEntry& entry, const Family& family, con
   for (const auto& [key, value] : texts.env) parts.env.emplace_back(key, &value);
   parts.checkpoint_exit_code = entry.checkpoint_exit_code;
   parts.stdio = entry.stdio.value_or(workflow_.execution_config.stdio);
+  if (parts.stdio.by_size) parts.stdio.mode = usual_mode_;
   Kept files;
   keep(
       things.files, files_, [&](std::size_t f) { return files_[f].mode; },

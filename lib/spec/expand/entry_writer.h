@@ -42,6 +42,9 @@ class EntryWriter {
     is_there_ = std::move(is_there);
   }
 
+  // Of jobs for which the file says none.
+  void set_usual_mode(StdioMode mode) { usual_mode_ = mode; }
+
   // Appends the entry's runs of jobs with equal resources, scheduler and label.
   void write(const JobEntry& entry, const Family& family, const EntryFiles& files,
              const EntryFiles& user_data, std::vector<ExpandedEntry>& out);
@@ -94,6 +97,7 @@ class EntryWriter {
                                                   const std::vector<RangeMap>& maps);
 
   const Workflow& workflow_;
+  StdioMode usual_mode_ = StdioMode::separate;
   const Families& files_;
   const std::vector<Pattern>& paths_;
   const Families& user_data_;

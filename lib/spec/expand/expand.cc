@@ -41,10 +41,11 @@ class Expander {
         job_files_(kFileKeys, jobs_, files_, file_names_, report_),
         job_data_(kUserDataKeys, jobs_, data_, data_names_, report_) {}
 
-  Expansion run() {
+  Expansion run(std::optional<StdioMode> mode = {}) {
     if (add_families(workflow_.files, "file", files_, file_names_, report_) &&
         add_families(workflow_.user_data, "user data", data_, data_names_, report_) &&
         add_families(workflow_.jobs, "job", jobs_, job_names_, report_)) {
+      expansion_.mode = mode.value_or(mode_by_size());
       paths_ = paths_of(workflow_.files, files_, report_);
       report_clashes(workflow_.files, "file", files_, report_);
       report_clashes(workflow_.user_data, "user data", data_, report_);
@@ -70,6 +71,7 @@ class Expander {
   }
 
  private:
+  [[nodiscard]] StdioMode mode_by_size() const;
   void look_around();
   void report_wrong_references();
   void write_dependencies();
@@ -95,6 +97,13 @@ class Expander {
   std::vector<Pattern> paths_;
   Expansion expansion_;
 };
+
+// What is added goes where the output of the workflow goes.
+StdioMode Expander::mode_by_size() const {
+  if (around_ == nullptr) return usual_mode(jobs_.members());
+  const StdioMode there = around_->living.settings().execution.stdio.mode;
+  return there == StdioMode::packed ? there : StdioMode::separate;
+}
 
 void Expander::look_around() {
   Living& living = around_->living;
@@ -154,6 +163,7 @@ void Expander::write_definitions() {
 
 void Expander::write_entries() {
   EntryWriter writer(workflow_, files_, paths_, data_, report_);
+  writer.set_usual_mode(expansion_.mode);
   if (around_ != nullptr) {
     writer.begin_addition(around_->resources,
                           [this](std::uint64_t job) { return living_jobs_->is_there(job); });
@@ -188,8 +198,8 @@ void Expander::write_actions(const std::vector<std::vector<Range>>& jobs) {
 
 }  // namespace
 
-Expansion expand(const Workflow& draft, Report& report) {
-  return Expander(draft, report).run();
+Expansion expand(const Workflow& draft, Report& report, std::optional<StdioMode> mode) {
+  return Expander(draft, report).run(mode);
 }
 
 Expansion expand_addition(const Workflow& draft, const Surroundings& around, Report& report) {

@@ -40,8 +40,9 @@ struct Expanded {
 
 // The same for what could be read of a workflow with errors: entries that are not sound have no
 // jobs, and what may refer to them is not reported. Precondition: Report::end_pass() was called.
-// The result means nothing when the report has an error.
-[[nodiscard]] Expansion expand(const Workflow& draft, Report& report);
+// The result means nothing when the report has an error. `mode`: as load() has it.
+[[nodiscard]] Expansion expand(const Workflow& draft, Report& report,
+                               std::optional<StdioMode> mode = {});
 
 class Living;
 

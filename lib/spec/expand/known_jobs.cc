@@ -88,7 +88,9 @@ class Comparison {
       return Difference{"list of output files", show(there.texts.output_files),
                         show(here.output_files)};
     }
-    if (there.texts.stdio.mode != here.stdio.mode ||
+    const std::optional<Stdio>& said = addition_.jobs[entry.source].stdio;
+    const bool says_mode = !said || !said->by_size;
+    if ((says_mode && there.texts.stdio.mode != here.stdio.mode) ||
         there.texts.stdio.delete_on_success != here.stdio.delete_on_success)
       return Difference{"stdio", "what it is there", "another one"};
     if (there.texts.checkpoint_exit_code != here.checkpoint_exit_code) {

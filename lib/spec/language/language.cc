@@ -127,7 +127,7 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::execution, .name = "stdio", .type = Type::map, .child = Where::stdio, .about = "what becomes of the jobs' output"},
 
     // stdio.
-    {.where = Where::stdio, .name = "mode", .type = Type::choice, .choices = kStdioModes, .about = "separate"},
+    {.where = Where::stdio, .name = "mode", .type = Type::choice, .choices = kStdioModes, .about = "separate; packed in a workflow of more than 1,000 jobs"},
     {.where = Where::stdio, .name = "delete_on_success", .type = Type::boolean, .about = "false"},
 
     // What `depends` holds: conditions, as Slurm names them.

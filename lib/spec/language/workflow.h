@@ -58,7 +58,13 @@ enum class StdioMode : std::uint8_t { separate, combined, no_stdout, no_stderr, 
 struct Stdio {
   StdioMode mode = StdioMode::separate;
   bool delete_on_success = false;
+  bool by_size = false;  // the file says no mode: it is usual_mode() of the workflow
 };
+// Of a workflow of so many jobs: two files for each job, but not thousands of files.
+constexpr std::uint64_t kMostSeparate = 1000;
+constexpr StdioMode usual_mode(std::uint64_t jobs) {
+  return jobs > kMostSeparate ? StdioMode::packed : StdioMode::separate;
+}
 
 struct ResourceRequirements {
   std::string name;
@@ -217,7 +223,7 @@ struct ExecutionConfig {
   bool enable_cpu_bind = false;
   std::string srun_mpi;
   bool staggered_start = false;
-  Stdio stdio;
+  Stdio stdio{.by_size = true};
 };
 
 enum class JobsSortMethod : std::uint8_t { none, gpus_runtime_memory, gpus_memory_runtime };

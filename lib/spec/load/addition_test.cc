@@ -65,6 +65,7 @@ class InMemory : public Living {
     return Definition{above->first, above->second};
   }
   const RunSettings& settings() const override { return settings_; }
+  void pack() { settings_.execution.stdio = {StdioMode::packed}; }
   std::uint64_t jobs() const override { return expansion_.jobs; }
   std::optional<std::uint64_t> find_job(std::string_view name) override {
     std::optional<std::uint64_t> found;
@@ -167,6 +168,30 @@ TEST_F(AdditionTo, jobs_that_are_there_are_left_alone) {
   ASSERT_TRUE(loaded.expansion) << to_text(loaded.diagnostics);
   EXPECT_TRUE(loaded.expansion->entries.empty());
   EXPECT_EQ(loaded.expansion->there, (std::vector<Range>{{1, 5}}));
+}
+
+TEST_F(AdditionTo, output_goes_where_that_of_the_workflow_does_unless_the_addition_says_where) {
+  living.pack();
+  const Loaded loaded = add(R"(jobs:
+  - {name: plain, command: c}
+  - {name: tidy, command: c, stdio: {delete_on_success: true}}
+  - {name: own, command: c, stdio: {mode: separate}}
+)");
+  ASSERT_TRUE(loaded.expansion) << to_text(loaded.diagnostics);
+  const auto mode_of = [&](std::size_t entry) {
+    return Recipe::decode(loaded.expansion->entries.at(entry).recipe)->render(0).stdio.mode;
+  };
+  EXPECT_EQ(mode_of(0), StdioMode::packed);
+  EXPECT_EQ(mode_of(1), StdioMode::packed);
+  EXPECT_EQ(mode_of(2), StdioMode::separate);
+}
+
+TEST_F(AdditionTo, a_mode_that_it_does_not_say_is_not_compared) {
+  living.pack();  // those that are there are not
+  constexpr const char* kSame =
+      "jobs: [{name: a, command: x, priority: 3, failure_handler: again, crash_limit: 2, "
+      "max_parallel: 1, stdio: {delete_on_success: false}}]";
+  EXPECT_EQ(mistake(kSame), "");
 }
 
 TEST_F(AdditionTo, a_job_that_differs_from_the_one_that_is_there_is_told_with_what_differs) {

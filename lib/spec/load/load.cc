@@ -14,7 +14,7 @@ namespace torc::spec {
 namespace {
 
 Loaded load(std::string_view text, const std::string& file, const ReadFile& read_named,
-            const ExtraCheck& extra, const Surroundings* around) {
+            const ExtraCheck& extra, std::optional<StdioMode> mode, const Surroundings* around) {
   const Source source(without_bom(text), file);
   Report report(source);
   Loaded loaded;
@@ -30,8 +30,10 @@ Loaded load(std::string_view text, const std::string& file, const ReadFile& read
     if (extra) extra(*workflow, report);
     report.end_pass();
     try {
-      Expansion expansion = around == nullptr ? expand(*workflow, report)
+      Expansion expansion = around == nullptr ? expand(*workflow, report, mode)
                                               : expand_addition(*workflow, *around, report);
+      Stdio& output = workflow->execution_config.stdio;
+      if (output.by_size) output.mode = expansion.mode;
       if (!report.has_error()) loaded.expansion = std::move(expansion);
     } catch (const std::exception& e) {  // memory
       report.error({}, fmt::format("the jobs cannot be worked out: {}", e.what()),
@@ -46,13 +48,13 @@ Loaded load(std::string_view text, const std::string& file, const ReadFile& read
 }  // namespace
 
 Loaded load(std::string_view text, const std::string& file, const ReadFile& read_named,
-            const ExtraCheck& extra) {
-  return load(text, file, read_named, extra, nullptr);
+            const ExtraCheck& extra, std::optional<StdioMode> mode) {
+  return load(text, file, read_named, extra, mode, nullptr);
 }
 
 Loaded load_addition(std::string_view text, const std::string& file, const ReadFile& read_named,
                      const Surroundings& around) {
-  return load(text, file, read_named, {}, &around);
+  return load(text, file, read_named, {}, std::nullopt, &around);
 }
 
 }  // namespace torc::spec

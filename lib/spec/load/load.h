@@ -25,9 +25,10 @@ struct Loaded {
 // A check by others of what could be read, which may be less than a whole workflow.
 using ExtraCheck = std::function<void(const Workflow& draft, Report& report)>;
 
-// Never throws, whatever the bytes.
+// Never throws, whatever the bytes. `mode`: of jobs for which the file says none, in place of the
+// one that follows from how many there are.
 [[nodiscard]] Loaded load(std::string_view text, const std::string& file, const ReadFile& read,
-                          const ExtraCheck& extra = {});
+                          const ExtraCheck& extra = {}, std::optional<StdioMode> mode = {});
 
 // The same for an addition to a living workflow: `jobs`, and what these need of their own (files,
 // user data, resource requirements, parameters, variables). Its expansion has the jobs that are

@@ -114,7 +114,8 @@ void read_variables(Session& session, const Node& map) {
 
 Stdio read_stdio(const Session& session, const Node& map) {
   const MapReader reader(session, map, Where::stdio);
-  return {stdio_mode(reader.text("mode")), reader.boolean("delete_on_success", false)};
+  return {stdio_mode(reader.text("mode")), reader.boolean("delete_on_success", false),
+          !reader.has("mode")};
 }
 
 ExecutionConfig read_execution(const Session& session, const Node& map) {

@@ -92,6 +92,7 @@ Result<RunSettings> decode_settings(std::string_view bytes) {
   const std::uint8_t stdio = in.u8();
   e.stdio.mode = static_cast<StdioMode>(stdio);
   e.stdio.delete_on_success = in.u8() != 0;
+  e.stdio.by_size = false;  // it was decided
   const auto iterations = in.u32();
   if (iterations > 0) settings.max_iterations = iterations;
   settings.wait_for_new_jobs = in.seconds();
