@@ -26,6 +26,7 @@ namespace event = worker::event;
 
 constexpr Time kStart = 2ms;       // a command takes so long to start
 constexpr Time kReaction = 300ms;  // of a job that is told to end
+constexpr Time kLaneNews = 10ms;   // the host keeps them so long
 constexpr std::size_t kMostLosses = 3;
 
 template <class... F>
@@ -238,15 +239,42 @@ void Process::end_run(worker::Run run, exec::Ending how, int code) {
   cluster_.run_ends(*this, raw(run), by_itself, code);
   // Whoever was told to end has been stopped, however it ended.
   life_->ends.push_back({run, ended(told ? exec::Ending::stopped : how, code), {}});
+  const bool of_lane = found->second.in_lane;
   life_->runs.erase(found);
-  wake_at(world_.now());
+  wake_at(world_.now() + (of_lane ? kLaneNews : 0s));
+  if (of_lane && alive_) run_lane();
 }
 
 void Process::kill_runs() {
+  life_->lane.clear();
   while (!life_->runs.empty()) end_run(life_->runs.begin()->first, exec::Ending::signaled, SIGKILL);
 }
 
-event::StartAnswer Process::start(worker::Run run, const claim::ClaimToken& token) {
+// They begin what is next without asking anybody, and tell of it a little later.
+void Process::run_lane() {
+  Life& life = *life_;
+  const auto running = [&] {
+    return static_cast<std::size_t>(std::count_if(life.runs.begin(), life.runs.end(),
+                                                  [](const auto& r) { return r.second.in_lane; }));
+  };
+  while (!life.lane.empty() && running() < life.lane_width && node_.runs()) {
+    const auto [run, token] = life.lane.front();
+    const auto answer = start(run, token, true);
+    if (answer.what != event::StartAnswer::What::started) {
+      // Nothing more is begun before the worker knows.
+      life.lane.pop_front();
+      life.lane_news.emplace_back(event::Declined{{run}});
+      life.lane_width = 0;
+      wake_at(world_.now());
+      return;
+    }
+    life.lane.pop_front();
+    life.lane_news.emplace_back(event::Begun{run, answer.at, node_.clock->boot_now()});
+    wake_at(world_.now() + kLaneNews);
+  }
+}
+
+event::StartAnswer Process::start(worker::Run run, const claim::ClaimToken& token, bool in_lane) {
   event::StartAnswer answer;
   answer.run = run;
   Life& life = *life_;
@@ -264,6 +292,7 @@ event::StartAnswer Process::start(worker::Run run, const claim::ClaimToken& toke
   JobRun job;
   job.run = run;
   job.token = token;
+  job.in_lane = in_lane;
   job.left = kStart + Time(static_cast<std::int64_t>(fate.seconds * (0.5 + world_.part()) * 1e9));
   job.exit_code = fate.fails_once && token.attempt == 1 ? 1 : 0;
   if (fate.crashes) {
@@ -308,6 +337,7 @@ void Process::turn() {
                           life.lease.paused_since(), life.lease.due()});
   };
   for (const int number : std::exchange(signals_, {})) feed(event::Signal{number});
+  for (Event& news : std::exchange(life.lane_news, {})) feed(std::move(news));
   see_lease();
   for (event::Ended& end : std::exchange(life.ends, {})) feed(std::move(end));
   for (Event& news : std::exchange(life.news, {})) feed(std::move(news));
@@ -327,12 +357,28 @@ std::optional<Event> Process::carry_out(Command& order) {
       Overloaded{
           [&](const command::StartJob& o) -> Answer {
             const worker::ClaimedJob& job = life.state.queue[life.state.scan];
-            auto answer = start(o.run, job.grant.token);
+            auto answer = start(o.run, job.grant.token, false);
             if (answer.what == event::StartAnswer::What::started)
               world_.tell(fmt::format("{} starts job {} (attempt {}, claim {})", name(),
                                       raw(job.grant.token.job), job.grant.token.attempt,
                                       job.grant.token.claim));
             return answer;
+          },
+          [&](const command::ArmJobs& o) -> Answer {
+            for (const auto& [run, load] : o.jobs)
+              life.lane.emplace_back(run, life.state.lane.armed.at(run).job.grant.token);
+            run_lane();
+            return event::Armed{};
+          },
+          [&](const command::LetRun& o) -> Answer {
+            life.lane_width = o.jobs;
+            run_lane();
+            return {};
+          },
+          [&](const command::TakeBack&) -> Answer {
+            event::TakenBack back;
+            for (const auto& [run, token] : std::exchange(life.lane, {})) back.runs.push_back(run);
+            return back;
           },
           [&](const command::StopRun& o) -> Answer {
             const auto found = life.runs.find(o.run);
@@ -590,7 +636,8 @@ void Process::serve() {
       answer_requests();
       if (!alive_) return;
     }
-    if (life.request || life.asked || life.goodbye || !life.dead_neighbours.empty()) continue;
+    const bool more = life.request || life.asked || !life.dead_neighbours.empty();
+    if (life.goodbye || (more && !life.closing)) continue;
     const Time next =
         life.closing ? Time(24h) : world_time(life.side->keeper().next_tick()) - world_.now();
     serving_ = true;

@@ -2,6 +2,7 @@
 // thread of its store, its watchdog, and the jobs that it runs.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -55,6 +56,7 @@ class Process final : public Waiter {
     std::uint64_t version = 0;  // of the event that ends it
     std::optional<int> exit_code;
     bool stopping = false;
+    bool in_lane = false;
   };
   struct Life {
     exec::WatchedLease lease;
@@ -68,11 +70,15 @@ class Process final : public Waiter {
     bool closing = false;
     std::vector<std::uint64_t> dead_neighbours;
     // For the main thread:
-    std::vector<worker::Event> news;  // of the store
+    std::vector<worker::Event> news;       // of the store
+    std::vector<worker::Event> lane_news;  // what the host's threads began
     std::vector<worker::event::Ended> ends;
     bool blocked = false;  // in its last words
     BootTime turned{};
     std::map<worker::Run, JobRun> runs;
+    // For the host's threads: what they begin next, and how many at the same time.
+    std::deque<std::pair<worker::Run, claim::ClaimToken>> lane;
+    std::size_t lane_width = 0;
   };
 
   // At a time when it runs, if it is the same life then.
@@ -85,7 +91,8 @@ class Process final : public Waiter {
   void turn();
   void feed(worker::Event event);
   [[nodiscard]] std::optional<worker::Event> carry_out(worker::Command& order);
-  [[nodiscard]] worker::event::StartAnswer start(worker::Run run, const claim::ClaimToken& token);
+  [[nodiscard]] worker::event::StartAnswer start(worker::Run run, const claim::ClaimToken& token,
+                                                 bool in_lane);
   void end_life();
 
   // --- the thread of the store ---
@@ -97,6 +104,7 @@ class Process final : public Waiter {
   void resume();
 
   // --- jobs ---
+  void run_lane();
   void update_runs();
   void set_active(JobRun& run, bool active);
   void end_run(worker::Run run, exec::Ending how, int code);

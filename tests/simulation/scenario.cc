@@ -87,6 +87,7 @@ Scenario scenario_of(std::uint64_t seed) {
   s.nodes = std::max(2, workers / s.workers_per_node);
   s.cpus = 1 + static_cast<std::uint32_t>(pick(4));
   s.job_seconds = pick(3) == 0 ? 60 * part() + 1 : 8 * part() + 0.2;
+  if (pick(8) == 0) s.job_seconds = 0.1 * part() + 0.01;  // so short that they go to the lane
   s.chained = pick(3) == 0;
   s.in_slurm = pick(2) == 0;
   s.failing = pick(3) == 0 ? static_cast<int>(pick(100)) : 0;

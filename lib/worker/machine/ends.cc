@@ -100,6 +100,13 @@ void conclude(const Step& s, const event::Ended& ended) {
   report_end(s, std::move(job), std::move(finished));
 }
 
+// What a lane tells, it tells a little later.
+std::chrono::nanoseconds run_time(const Running& job, const claim::Outcome& o, BootTime now) {
+  const std::chrono::nanoseconds since = now - job.started;
+  if (!job.in_lane) return since;
+  return std::clamp<std::chrono::nanoseconds>(o.ended_at - o.started_at, since.zero(), since);
+}
+
 }  // namespace
 
 // It ended of a signal that its worker got, too.
@@ -137,7 +144,7 @@ void report_end(const Step& s, Running job, claim::Finished finished) {
   const bool again = finished.state == claim::JobState::ready;
   const bool retried = retry_rule(job, finished) != nullptr;
   if (!job.revoked && !again && !retried) s.order(command::TellJobOver{job.job.load, finished});
-  w.pace.job_ended(s.now - job.started, s.now);
+  w.pace.job_ended(run_time(job, finished.outcome, s.now), s.now);
   if (!job.in_lane) release(w, job);
   if (w.alone && w.alone->token == job.token()) {
     w.alone.reset();
