@@ -17,7 +17,7 @@
 #include "lib/store/mount/mount.h"
 #include "lib/store/mount/mount_facts.h"
 
-namespace torc::store {
+namespace torc::doctor {
 
 // In the directory that two instances test together; see two_node.h.
 inline constexpr std::string_view kMeetingPlace = ".torc-two-node";
@@ -30,7 +30,7 @@ class TrialDirectory {
  public:
   // Names begin so; what begins so and is old was left by a doctor that was killed.
   static constexpr std::string_view kPrefix = ".torc-trial-";
-  static Result<TrialDirectory> make(Disk& disk, Entropy& entropy, const Path& parent);
+  static Result<TrialDirectory> make(store::Disk& disk, Entropy& entropy, const Path& parent);
   TrialDirectory(TrialDirectory&& other) noexcept
       : disk_(other.disk_), path_(std::move(other.path_)) {
     other.disk_ = nullptr;
@@ -40,8 +40,8 @@ class TrialDirectory {
   [[nodiscard]] const Path& path() const { return path_; }
 
  private:
-  TrialDirectory(Disk& disk, Path path) : disk_(&disk), path_(std::move(path)) {}
-  Disk* disk_;
+  TrialDirectory(store::Disk& disk, Path path) : disk_(&disk), path_(std::move(path)) {}
+  store::Disk* disk_;
   Path path_;
 };
 
@@ -84,20 +84,20 @@ struct Checkup {
   Path directory;  // without symbolic links
   std::string host;
   std::uint64_t magic = 0;
-  FilesystemType type;
-  std::optional<Mount> mount;
-  MountFacts facts;
-  std::optional<PublishMethod> publish;  // nullopt: `publish_error` says why
+  store::FilesystemType type;
+  std::optional<store::Mount> mount;
+  store::MountFacts facts;
+  std::optional<store::PublishMethod> publish;  // nullopt: `publish_error` says why
   Error publish_error;
-  std::vector<LockOutcome> locks;  // between two processes of this node
-  Latency sync;                    // a file of 256 bytes made, written and synced
-  Latency link;                    // the name given and made durable, as commits do it
-  Latency list;                    // a directory of a few names listed
-  Latency publication;             // all of it: what a commit costs at least
+  std::vector<store::LockOutcome> locks;  // between two processes of this node
+  store::Latency sync;                    // a file of 256 bytes made, written and synced
+  store::Latency link;                    // the name given and made durable, as commits do it
+  store::Latency list;                    // a directory of a few names listed
+  store::Latency publication;             // all of it: what a commit costs at least
   std::optional<ClockReading> clock;
   Space space;
-  std::vector<Quota> quotas;        // those that the filesystem told
-  Engine engine = Engine::journal;  // that `auto` would take
+  std::vector<Quota> quotas;                      // those that the filesystem told
+  store::Engine engine = store::Engine::journal;  // that `auto` would take
   std::vector<ReplicaPlace> replicas;
   std::vector<Limit> limits;
   std::vector<std::string> leftovers;  // of doctors that were killed
@@ -112,12 +112,12 @@ struct ExamineOptions {
 };
 
 // Error: the directory is not there, or nothing can be made in it.
-Result<Checkup> examine(const World& world, const Path& directory, const ExamineOptions& options,
-                        const Interrupted& interrupted);
+Result<Checkup> examine(const store::World& world, const Path& directory,
+                        const ExamineOptions& options, const Interrupted& interrupted);
 
-[[nodiscard]] std::vector<Finding> judge(const Checkup& checkup);
-[[nodiscard]] bool is_fit(const std::vector<Finding>& findings);
+[[nodiscard]] std::vector<store::Finding> judge(const Checkup& checkup);
+[[nodiscard]] bool is_fit(const std::vector<store::Finding>& findings);
 // Why `auto` takes this engine here: one sentence.
-[[nodiscard]] std::string engine_reason(const FilesystemType& type);
+[[nodiscard]] std::string engine_reason(const store::FilesystemType& type);
 
-}  // namespace torc::store
+}  // namespace torc::doctor

@@ -1,12 +1,13 @@
-#include "lib/store/probe/meeting.h"
+#include "lib/doctor/meeting.h"
 
 #include <signal.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 
-namespace torc::store {
+#include "lib/base/number.h"
+
+namespace torc::doctor {
 namespace {
 
 using std::chrono::milliseconds;
@@ -37,8 +38,7 @@ NodeCard decode(std::string_view text) {
   card.host = line();
   card.boot_id = line();
   card.pid_namespace = line();
-  const std::string pid = line();
-  std::from_chars(pid.data(), pid.data() + pid.size(), card.pid);
+  card.pid = leading_number<std::uint64_t>(line()).value_or(0);
   card.filesystem = line();
   return card;
 }
@@ -50,13 +50,13 @@ Error gone() {
 
 }  // namespace
 
-Meeting::Meeting(const World& world, Path directory, const TwoNodeOptions& options,
+Meeting::Meeting(const store::World& world, Path directory, const TwoNodeOptions& options,
                  const Interrupted& interrupted)
     : world_(world),
       place_(std::move(directory)),
       options_(options),
       interrupted_(interrupted),
-      publisher_(world.disk, world.entropy, options.publish, Durable::no) {
+      publisher_(world.disk, world.entropy, options.publish, store::Durable::no) {
   // Who else may write in the directory above could put links to anything there.
   world_.disk.protect(place_.parent_path());
 }
@@ -109,9 +109,9 @@ Result<void> Meeting::pause_for_names(BootTime since, BootTime until, const char
 
 // true: the name is ours; false: somebody else's; nullopt: the round was taken away.
 Result<std::optional<bool>> Meeting::take(const std::string& name, const std::string& text) {
-  TORC_ASSIGN(const Publication made, publisher_.publish(round_, name, text));
-  if (made.state == Publication::State::done) return std::optional<bool>(true);
-  if (made.state == Publication::State::taken) return std::optional<bool>(false);
+  TORC_ASSIGN(const store::Publication made, publisher_.publish(round_, name, text));
+  if (made.state == store::Publication::State::done) return std::optional<bool>(true);
+  if (made.state == store::Publication::State::taken) return std::optional<bool>(false);
   if (made.error.os_errno == ENOENT || made.error.os_errno == ESTALE) return std::optional<bool>();
   return made.error;
 }
@@ -147,9 +147,7 @@ Result<std::uint64_t> Meeting::newest_round() {
   if (!listed.ok() && listed.error().os_errno != ENOENT) return listed.error();
   std::uint64_t newest = 0;
   for (const std::string& name : listed.ok() ? *listed : std::vector<std::string>()) {
-    std::uint64_t number = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error == std::errc{} && end == name.data() + name.size()) newest = std::max(newest, number);
+    newest = std::max(newest, whole_number<std::uint64_t>(name).value_or(0));
   }
   return newest;
 }
@@ -293,4 +291,4 @@ Result<void> Meeting::part() {
   return bye.ok() ? Result<void>() : Result<void>(bye.error());
 }
 
-}  // namespace torc::store
+}  // namespace torc::doctor

@@ -1,4 +1,4 @@
-#include "lib/store/probe/probe.h"
+#include "lib/doctor/probe.h"
 
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -11,10 +11,10 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "lib/doctor/probe_node.h"
 #include "lib/store/disk/hash.h"
-#include "lib/store/probe/probe_node.h"
 
-namespace torc::store {
+namespace torc::doctor {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -47,18 +47,19 @@ Result<Path> resolved(const Path& directory) {
 }
 
 // One commit's worth of work, step by step.
-Result<void> time_round(const World& world, const Path& directory, Publisher& publisher,
-                        std::size_t round, std::vector<nanoseconds> (&samples)[4]) {
+Result<void> time_round(const store::World& world, const Path& directory,
+                        store::Publisher& publisher, std::size_t round,
+                        std::vector<nanoseconds> (&samples)[4]) {
   const auto now = [&] { return world.clock.boot_now(); };
   const Path file = directory / ("f" + std::to_string(round));
   const std::string content(kContent, 'x');
   BootTime begun = now();
-  TORC_TRY(write_file(world.disk, file, content, Durable::yes));
+  TORC_TRY(write_file(world.disk, file, content, store::Durable::yes));
   samples[0].push_back(now() - begun);
-  if (publisher.method().primitive != Primitive::rename_directory) {
+  if (publisher.method().primitive != store::Primitive::rename_directory) {
     begun = now();
     TORC_TRY(world.disk.link(file, directory / ("l" + std::to_string(round))));
-    if (publisher.method().name != DurableName::server)
+    if (publisher.method().name != store::DurableName::server)
       TORC_TRY(world.disk.sync_directory(directory));
     samples[1].push_back(now() - begun);
     TORC_TRY(world.disk.unlink(directory / ("l" + std::to_string(round))));
@@ -69,35 +70,35 @@ Result<void> time_round(const World& world, const Path& directory, Publisher& pu
   samples[2].push_back(now() - begun);
   begun = now();
   const std::string name = "p" + std::to_string(round);
-  TORC_ASSIGN(const Publication made, publisher.publish(directory, name, content));
+  TORC_ASSIGN(const store::Publication made, publisher.publish(directory, name, content));
   samples[3].push_back(now() - begun);
-  if (made.state != Publication::State::done) return made.error;
+  if (made.state != store::Publication::State::done) return made.error;
   return publisher.remove(directory, name);
 }
 
-Result<void> measure(const World& world, const Path& directory, const ExamineOptions& options,
-                     const Interrupted& interrupted, Checkup& out) {
+Result<void> measure(const store::World& world, const Path& directory,
+                     const ExamineOptions& options, const Interrupted& interrupted, Checkup& out) {
   if (!out.publish) return {};
-  Publisher publisher(world.disk, world.entropy, *out.publish, Durable::yes);
+  store::Publisher publisher(world.disk, world.entropy, *out.publish, store::Durable::yes);
   std::vector<nanoseconds> samples[4];
   const BootTime until = world.clock.boot_now() + options.budget;
   for (std::size_t round = 0; round < options.rounds; ++round) {
     if (interrupted() || (round > 0 && world.clock.boot_now() >= until)) break;
     TORC_TRY(time_round(world, directory, publisher, round, samples));
   }
-  out.sync = summarize(std::move(samples[0]));
-  out.link = summarize(std::move(samples[1]));
-  out.list = summarize(std::move(samples[2]));
-  out.publication = summarize(std::move(samples[3]));
+  out.sync = store::summarize(std::move(samples[0]));
+  out.link = store::summarize(std::move(samples[1]));
+  out.list = store::summarize(std::move(samples[2]));
+  out.publication = store::summarize(std::move(samples[3]));
   return {};
 }
 
 // The time stamp of a file that is new. Not a matter of Disk: the store never asks for one.
-std::optional<ClockReading> read_clocks(const World& world, const Path& directory,
+std::optional<ClockReading> read_clocks(const store::World& world, const Path& directory,
                                         nanoseconds wall_less_boot) {
   const Path file = directory / "clock";
   const WallTime before = world.clock.wall_now();
-  if (!write_file(world.disk, file, "x", Durable::yes).ok()) return std::nullopt;
+  if (!write_file(world.disk, file, "x", store::Durable::yes).ok()) return std::nullopt;
   const WallTime after = world.clock.wall_now();
   struct stat st {};
   if (::stat(file.c_str(), &st) < 0) return std::nullopt;
@@ -142,7 +143,7 @@ std::vector<Quota> read_quotas(const Path& directory) {
   return out;
 }
 
-void find_leftovers(Disk& disk, const Path& directory, const Path& own,
+void find_leftovers(store::Disk& disk, const Path& directory, const Path& own,
                     std::vector<std::string>& out) {
   const Result<std::vector<std::string>> names = disk.list(directory);
   if (!names.ok()) return;
@@ -156,7 +157,8 @@ void find_leftovers(Disk& disk, const Path& directory, const Path& own,
 
 }  // namespace
 
-Result<TrialDirectory> TrialDirectory::make(Disk& disk, Entropy& entropy, const Path& parent) {
+Result<TrialDirectory> TrialDirectory::make(store::Disk& disk, Entropy& entropy,
+                                            const Path& parent) {
   disk.protect(parent);
   const Path path = parent / (std::string(kPrefix) + random_name(entropy));
   TORC_TRY(disk.make_directory(path));
@@ -167,17 +169,18 @@ TrialDirectory::~TrialDirectory() {
   if (disk_ != nullptr) (void)remove_tree(*disk_, path_);
 }
 
-Result<Checkup> examine(const World& world, const Path& directory, const ExamineOptions& options,
-                        const Interrupted& interrupted) {
+Result<Checkup> examine(const store::World& world, const Path& directory,
+                        const ExamineOptions& options, const Interrupted& interrupted) {
   Checkup out;
   const nanoseconds wall_less_boot = nanoseconds(world.clock.wall_now()) - world.clock.boot_now();
   TORC_ASSIGN(out.directory, resolved(directory));
   out.host = world.host;
   TORC_ASSIGN(out.magic, world.disk.filesystem(out.directory));
-  out.type = filesystem_type(out.magic);
-  out.mount = mount_of(options.mountinfo, out.directory);
+  out.type = store::filesystem_type(out.magic);
+  out.mount = store::mount_of(options.mountinfo, out.directory);
   out.facts = mount_facts(mount_kind(out.mount, out.magic));
-  out.engine = out.type.sharing == Sharing::shared ? Engine::journal : Engine::lmdb;
+  out.engine =
+      out.type.sharing == store::Sharing::shared ? store::Engine::journal : store::Engine::lmdb;
   out.space = read_space(out.directory);
   out.quotas = read_quotas(out.directory);
   out.replicas = probe_replica_places(world);
@@ -186,16 +189,16 @@ Result<Checkup> examine(const World& world, const Path& directory, const Examine
   TORC_ASSIGN(const TrialDirectory trial,
               TrialDirectory::make(world.disk, world.entropy, out.directory));
   find_leftovers(world.disk, out.directory, trial.path(), out.leftovers);
-  Result<PublishMethod> method = probe_publish(world.disk, world.entropy, trial.path());
+  Result<store::PublishMethod> method = probe_publish(world.disk, world.entropy, trial.path());
   if (method.ok()) {
     out.publish = *method;
   } else {
     out.publish_error = std::move(method).error();
   }
-  for (const LockKind kind : kLockKinds) {
+  for (const store::LockKind kind : store::kLockKinds) {
     if (interrupted()) break;
     const Path file = trial.path() / ("lock-" + std::string(to_string(kind)));
-    const Result<LockOutcome> outcome = probe_lock(kind, trial.path().parent_path(), file);
+    const Result<store::LockOutcome> outcome = probe_lock(kind, trial.path().parent_path(), file);
     if (outcome.ok()) out.locks.push_back(*outcome);
   }
   const Path latencies = trial.path() / "t";
@@ -206,4 +209,4 @@ Result<Checkup> examine(const World& world, const Path& directory, const Examine
   return out;
 }
 
-}  // namespace torc::store
+}  // namespace torc::doctor

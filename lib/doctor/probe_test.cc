@@ -1,4 +1,4 @@
-#include "lib/store/probe/probe.h"
+#include "lib/doctor/probe.h"
 
 #include <gtest/gtest.h>
 
@@ -7,10 +7,10 @@
 #include "lib/store/testing/test_disk.h"
 #include "lib/store/testing/test_world.h"
 
-namespace torc::store {
+namespace torc::doctor {
 namespace {
 
-using namespace testing;
+using namespace store::testing;
 
 bool never() {
   return false;
@@ -28,7 +28,7 @@ class Probe : public ::testing::Test {
     const auto checkup = examine_here();
     if (!checkup.ok()) return checkup.error().text();
     std::string out;
-    for (const Finding& f : judge(*checkup))
+    for (const store::Finding& f : judge(*checkup))
       out += std::string(to_string(f.severity)) + ": " + f.check + ": " + f.text + "\n";
     return out;
   }
@@ -82,10 +82,10 @@ TEST_F(Probe, takes_renamed_directories_where_there_are_no_links) {
   const auto checkup = examine_here();
   ASSERT_TRUE(checkup.ok()) << checkup.error().text();
   ASSERT_TRUE(checkup->publish);
-  EXPECT_EQ(checkup->publish->primitive, Primitive::rename_directory);
+  EXPECT_EQ(checkup->publish->primitive, store::Primitive::rename_directory);
   EXPECT_EQ(checkup->publication.samples, 4U);
   EXPECT_EQ(checkup->link.samples, 0U);
-  EXPECT_EQ(checkup->engine, Engine::journal);
+  EXPECT_EQ(checkup->engine, store::Engine::journal);
 }
 
 TEST_F(Probe, of_a_directory_that_cannot_be_written_is_an_error) {
@@ -118,9 +118,9 @@ TEST_F(Probe, ends_early_when_interrupted) {
 
 Checkup healthy() {
   Checkup c;
-  c.publish = PublishMethod{};
-  c.type = {"nfs", Sharing::shared, false, true};
-  c.engine = Engine::journal;
+  c.publish = store::PublishMethod{};
+  c.type = {"nfs", store::Sharing::shared, false, true};
+  c.engine = store::Engine::journal;
   c.space = {{1ULL << 40}, {1ULL << 41}, 1'000'000, 2'000'000};
   c.replicas.push_back({"/dev/shm", std::nullopt, mebibytes(1024)});
   c.clock = ClockReading{};
@@ -129,7 +129,7 @@ Checkup healthy() {
 
 std::string judged(const Checkup& c) {
   std::string out;
-  for (const Finding& f : judge(c))
+  for (const store::Finding& f : judge(c))
     out += std::string(to_string(f.severity)) + ": " + f.check + ": " + f.text + "\n";
   return out;
 }
@@ -140,10 +140,10 @@ TEST(Judgement, of_a_healthy_place_is_silence) {
 
 TEST(Judgement, locks_that_exclude_nobody_spoil_lmdb_alone) {
   Checkup c = healthy();
-  c.locks.push_back({LockKind::fcntl, LockVerdict::given_to_all, 0});
+  c.locks.push_back({store::LockKind::fcntl, store::LockVerdict::given_to_all, 0});
   EXPECT_TRUE(is_fit(judge(c)));
   EXPECT_NE(judged(c).find("warning: locks"), std::string::npos);
-  c.engine = Engine::lmdb;
+  c.engine = store::Engine::lmdb;
   EXPECT_FALSE(is_fit(judge(c)));
 }
 
@@ -173,7 +173,7 @@ TEST(Judgement, without_a_place_for_the_copy_the_journal_cannot_be) {
   Checkup c = healthy();
   c.replicas[0].refusal = Error{ErrorKind::permission, "closed", {}};
   EXPECT_FALSE(is_fit(judge(c)));
-  c.engine = Engine::lmdb;
+  c.engine = store::Engine::lmdb;
   EXPECT_TRUE(is_fit(judge(c)));
 }
 
@@ -197,15 +197,15 @@ TEST(Judgement, low_limits_are_told) {
 TEST(Percentiles, are_by_nearest_rank_and_survive_text) {
   std::vector<std::chrono::nanoseconds> samples;
   for (int i = 100; i > 0; --i) samples.emplace_back(i);
-  const Latency l = summarize(samples);
+  const store::Latency l = store::summarize(samples);
   EXPECT_EQ(l.p50.count(), 50);
   EXPECT_EQ(l.p90.count(), 90);
   EXPECT_EQ(l.p99.count(), 99);
   EXPECT_EQ(l.max.count(), 100);
-  EXPECT_EQ(latency_of(to_text(l)).p90, l.p90);
-  EXPECT_EQ(latency_of("nonsense").samples, 0U);
-  EXPECT_EQ(summarize({}).samples, 0U);
+  EXPECT_EQ(store::latency_of(to_text(l)).p90, l.p90);
+  EXPECT_EQ(store::latency_of("nonsense").samples, 0U);
+  EXPECT_EQ(store::summarize({}).samples, 0U);
 }
 
 }  // namespace
-}  // namespace torc::store
+}  // namespace torc::doctor

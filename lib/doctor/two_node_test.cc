@@ -1,6 +1,6 @@
 // Two instances as two threads on one directory, on the real clock: what they wait for are names
 // that the other makes.
-#include "lib/store/probe/two_node.h"
+#include "lib/doctor/two_node.h"
 
 #include <gtest/gtest.h>
 
@@ -11,27 +11,30 @@
 #include <thread>
 
 #include "lib/store/testing/test_disk.h"
+#include "lib/store/testing/test_victim.h"
 #include "lib/store/testing/test_world.h"
 
-namespace torc::store {
+namespace torc::doctor {
 namespace {
 
-using namespace testing;
+using namespace store::testing;
 
 bool never() {
   return false;
 }
 
-class LyingLocks final : public Locks {
+class LyingLocks final : public store::Locks {
  public:
-  Result<bool> try_lock(LockKind, const Path&) override { return true; }
-  Result<void> unlock(LockKind, const Path&) override { return {}; }
+  Result<bool> try_lock(store::LockKind, const Path&) override { return true; }
+  Result<void> unlock(store::LockKind, const Path&) override { return {}; }
 };
 
-class RefusingLocks final : public Locks {
+class RefusingLocks final : public store::Locks {
  public:
-  Result<bool> try_lock(LockKind, const Path&) override { return os_error(ENOLCK, "no locks"); }
-  Result<void> unlock(LockKind, const Path&) override { return {}; }
+  Result<bool> try_lock(store::LockKind, const Path&) override {
+    return os_error(ENOLCK, "no locks");
+  }
+  Result<void> unlock(store::LockKind, const Path&) override { return {}; }
 };
 
 // The first to ask has it for ever.
@@ -40,14 +43,14 @@ class SharedHolder {
   std::mutex mutex;
   std::map<Path, const void*> holders;
 };
-class KeepingLocks final : public Locks {
+class KeepingLocks final : public store::Locks {
  public:
   explicit KeepingLocks(SharedHolder& shared) : shared_(shared) {}
-  Result<bool> try_lock(LockKind, const Path& file) override {
+  Result<bool> try_lock(store::LockKind, const Path& file) override {
     const std::lock_guard guard(shared_.mutex);
     return shared_.holders.try_emplace(file, this).first->second == this;
   }
-  Result<void> unlock(LockKind, const Path&) override { return {}; }
+  Result<void> unlock(store::LockKind, const Path&) override { return {}; }
 
  private:
   SharedHolder& shared_;
@@ -55,25 +58,25 @@ class KeepingLocks final : public Locks {
 
 // A client of NFS version 3 a few times: what was listed within the tick of the clock in which the
 // directory changed stays as it is until this client changes the directory itself.
-class StaleListings final : public PosixDisk {
+class StaleListings final : public store::PosixDisk {
  public:
   int left = 0;  // how often that happens
 
   Result<std::vector<std::string>> list(const Path& p) override {
     if (kept_.empty() && left > 0 && p.filename() == "1") {
       --left;
-      TORC_ASSIGN(kept_, PosixDisk::list(p));
+      TORC_ASSIGN(kept_, store::PosixDisk::list(p));
     }
     if (!kept_.empty() && p.filename() == "1") return kept_;
-    return PosixDisk::list(p);
+    return store::PosixDisk::list(p);
   }
   Result<void> link(const Path& a, const Path& b) override {
     kept_.clear();
-    return PosixDisk::link(a, b);
+    return store::PosixDisk::link(a, b);
   }
   Result<void> make_directory(const Path& p) override {
     kept_.clear();
-    return PosixDisk::make_directory(p);
+    return store::PosixDisk::make_directory(p);
   }
 
  private:
@@ -84,10 +87,10 @@ struct Instance {
   Instance(const Path& scratch, const std::string& name, std::uint64_t seed)
       : node(scratch, name, seed, &disk) {}
   StaleListings real;
-  World world() {
-    World w = node.world();
-    return World{w.disk,          clock, w.entropy,       w.host, w.boot_id,
-                 w.pid_namespace, w.uid, w.replica_roots, w.tell, w.machine};
+  store::World world() {
+    store::World w = node.world();
+    return store::World{w.disk,          clock, w.entropy,       w.host, w.boot_id,
+                        w.pid_namespace, w.uid, w.replica_roots, w.tell, w.machine};
   }
   FaultyDisk disk{&real};
   SystemClock clock;
@@ -100,7 +103,7 @@ class TwoNode : public ::testing::Test {
     std::filesystem::create_directory(place);
     options.race_groups = 3;
     options.early_wait = std::chrono::seconds(20);
-    options.publish = {Primitive::link, DurableName::directory};
+    options.publish = {store::Primitive::link, store::DurableName::directory};
   }
   struct Pair {
     Result<TwoNodeReport> first = Error{};
@@ -117,7 +120,7 @@ class TwoNode : public ::testing::Test {
     return out;
   }
   Pair run() {
-    PosixLocks one(place), two(place);
+    store::PosixLocks one(place), two(place);
     return run(one, two);
   }
   void expect_clean() { EXPECT_TRUE(std::filesystem::is_empty(place)); }
@@ -132,7 +135,7 @@ class TwoNode : public ::testing::Test {
 
 std::string texts(const TwoNodeReport& report) {
   std::string out;
-  for (const Finding& f : judge(report))
+  for (const store::Finding& f : judge(report))
     out += std::string(to_string(f.severity)) + ": " + f.text + "\n";
   return out;
 }
@@ -160,10 +163,10 @@ TEST_F(TwoNode, on_a_sound_filesystem_both_say_that_it_is) {
     EXPECT_EQ(r->early_a.never_seen + r->early_b.never_seen, 0U);
     ASSERT_EQ(r->locks.size(), 3U);
     // fcntl locks belong to the process, and both instances are one process here.
-    EXPECT_EQ(r->locks[0].from_a.verdict, LockVerdict::given_to_all);
+    EXPECT_EQ(r->locks[0].from_a.verdict, store::LockVerdict::given_to_all);
     for (const std::size_t i : {1U, 2U}) {
-      EXPECT_EQ(r->locks[i].from_a.verdict, LockVerdict::exclusive);
-      EXPECT_EQ(r->locks[i].from_b.verdict, LockVerdict::exclusive);
+      EXPECT_EQ(r->locks[i].from_a.verdict, store::LockVerdict::exclusive);
+      EXPECT_EQ(r->locks[i].from_b.verdict, store::LockVerdict::exclusive);
     }
     EXPECT_TRUE(is_fit(judge(*r)));
   }
@@ -173,11 +176,11 @@ TEST_F(TwoNode, on_a_sound_filesystem_both_say_that_it_is) {
 }
 
 // GlusterFS: who writes into a file himself goes on seeing what he first saw of it.
-class OwnPagesStay final : public PosixDisk {
+class OwnPagesStay final : public store::PosixDisk {
  public:
   Result<std::string> read_at(const Path& file, std::uint64_t offset, std::size_t size,
-                              Caches caches) override {
-    TORC_ASSIGN(std::string now, PosixDisk::read_at(file, offset, size, caches));
+                              store::Caches caches) override {
+    TORC_ASSIGN(std::string now, store::PosixDisk::read_at(file, offset, size, caches));
     if (file.filename() != "content-both") return now;
     return first_.try_emplace(offset, std::move(now)).first->second;
   }
@@ -188,13 +191,13 @@ class OwnPagesStay final : public PosixDisk {
 
 TEST_F(TwoNode, a_file_that_both_write_is_tried_and_the_worst_includes_what_did_not_come) {
   OwnPagesStay one, two;
-  const auto on = [](Instance& instance, Disk& disk) {
-    World w = instance.world();
-    return World{disk,      instance.clock,  w.entropy, w.host,
-                 w.boot_id, w.pid_namespace, w.uid,     w.replica_roots};
+  const auto on = [](Instance& instance, store::Disk& disk) {
+    store::World w = instance.world();
+    return store::World{disk,      instance.clock,  w.entropy, w.host,
+                        w.boot_id, w.pid_namespace, w.uid,     w.replica_roots};
   };
   options.content_wait = std::chrono::seconds(2);
-  PosixLocks first_locks(place), second_locks(place);
+  store::PosixLocks first_locks(place), second_locks(place);
   Pair pair;
   std::thread other([&] {
     pair.second = run_two_node(on(second, two), second_locks, place, options, quiet, never);
@@ -225,10 +228,10 @@ TEST(TwoNodeJudge, tells_of_names_that_were_raced_one_after_the_other) {
 
 TEST(TwoNodeJudge, takes_the_oldest_listing_and_refuses_what_is_older_than_torc_waits_for) {
   TwoNodeReport report;
-  report.facts = mount_facts(MountKind::sshfs);
-  report.new_name = summarize({std::chrono::seconds(1), std::chrono::seconds(2)});
+  report.facts = mount_facts(store::MountKind::sshfs);
+  report.new_name = store::summarize({std::chrono::seconds(1), std::chrono::seconds(2)});
   report.listed_b.longest = std::chrono::seconds(22);  // and that was not stirred
-  const std::vector<Finding> findings = judge(report);
+  const std::vector<store::Finding> findings = judge(report);
   ASSERT_FALSE(findings.empty());
   EXPECT_TRUE(is_fit(findings));
   EXPECT_NE(findings[0].text.find("22 s"), std::string::npos) << findings[0].text;
@@ -238,7 +241,7 @@ TEST(TwoNodeJudge, takes_the_oldest_listing_and_refuses_what_is_older_than_torc_
 }
 
 TEST_F(TwoNode, works_by_renamed_directories_too) {
-  options.publish = {Primitive::rename_directory, DurableName::directory};
+  options.publish = {store::Primitive::rename_directory, store::DurableName::directory};
   const Pair pair = run();
   ASSERT_TRUE(pair.first.ok()) << pair.first.error().text();
   EXPECT_EQ(pair.first->race.won_by_both + pair.first->race.won_by_none, 0U);
@@ -259,7 +262,7 @@ TEST_F(TwoNode, locks_that_are_refused_are_found) {
   RefusingLocks one, two;
   const Pair pair = run(one, two);
   ASSERT_TRUE(pair.first.ok()) << pair.first.error().text();
-  EXPECT_EQ(pair.first->locks[1].from_b.verdict, LockVerdict::fails);
+  EXPECT_EQ(pair.first->locks[1].from_b.verdict, store::LockVerdict::fails);
   EXPECT_EQ(pair.first->locks[1].from_b.os_errno, ENOLCK);
 }
 
@@ -269,8 +272,8 @@ TEST_F(TwoNode, locks_that_are_never_released_are_found) {
   KeepingLocks one(shared), two(shared);
   const Pair pair = run(one, two);
   ASSERT_TRUE(pair.first.ok()) << pair.first.error().text();
-  EXPECT_EQ(pair.first->locks[2].from_a.verdict, LockVerdict::stuck);
-  EXPECT_EQ(pair.second->locks[2].from_b.verdict, LockVerdict::stuck);
+  EXPECT_EQ(pair.first->locks[2].from_a.verdict, store::LockVerdict::stuck);
+  EXPECT_EQ(pair.second->locks[2].from_b.verdict, store::LockVerdict::stuck);
 }
 
 TEST_F(TwoNode, a_filesystem_that_gives_one_name_to_two_is_unfit) {
@@ -315,7 +318,7 @@ TEST_F(TwoNode, what_a_killed_instance_left_is_passed_over) {
 // As when one clears away what a killed one left while the other makes that round anew.
 TEST_F(TwoNode, two_that_wait_in_different_rounds_find_each_other) {
   options.start_wait = options.partner_wait = std::chrono::seconds(60);
-  PosixLocks one(place), two(place);
+  store::PosixLocks one(place), two(place);
   Result<TwoNodeReport> lower = Error{};
   std::atomic<bool> waits{false};
   const Tell tell = [&](const std::string& line) {
@@ -337,7 +340,7 @@ TEST_F(TwoNode, a_third_instance_does_not_disturb_two_others) {
   const Path round = place / ".torc-two-node" / "1";
   std::filesystem::create_directories(round);
   for (const char* seat : {"a", "b"}) std::ofstream(round / seat) << "somebody\n";
-  PosixLocks locks(place);
+  store::PosixLocks locks(place);
   options.partner_wait = std::chrono::milliseconds(20);
   const auto alone = run_two_node(first.world(), locks, place, options, quiet, never);
   ASSERT_FALSE(alone.ok());
@@ -347,7 +350,7 @@ TEST_F(TwoNode, a_third_instance_does_not_disturb_two_others) {
 }
 
 TEST_F(TwoNode, an_instance_that_is_interrupted_cleans_up_and_ends_the_other) {
-  PosixLocks one(place), two(place);
+  store::PosixLocks one(place), two(place);
   Result<TwoNodeReport> other = Error{};
   std::thread thread(
       [&] { other = run_two_node(second.world(), two, place, options, quiet, never); });
@@ -362,5 +365,30 @@ TEST_F(TwoNode, an_instance_that_is_interrupted_cleans_up_and_ends_the_other) {
   expect_clean();
 }
 
+// The meeting place may have been made by anybody, with anything in it.
+TEST(HostileMeeting, place_deletes_nothing_beyond_it) {
+  ScratchDirectory scratch;
+  const Victim victim(scratch.path() / "victim");
+  const Path shared = scratch.path() / "shared";
+  Node node(scratch.path());
+  TwoNodeOptions options;
+  options.partner_wait = std::chrono::milliseconds(300);
+  const auto meet = [&] {
+    RefusingLocks locks;
+    return run_two_node(
+        node.world(), locks, shared, options, [](const std::string&) {}, [] { return false; });
+  };
+  std::filesystem::create_directories(shared / ".torc-two-node");
+  std::filesystem::create_directory_symlink(victim.path, shared / ".torc-two-node" / "7");
+  EXPECT_FALSE(meet().ok());
+  victim.expect_untouched();
+  std::filesystem::remove_all(shared / ".torc-two-node");
+  std::filesystem::create_directories(victim.path / "7");
+  std::filesystem::create_directory_symlink(victim.path, shared / ".torc-two-node");
+  EXPECT_FALSE(meet().ok());
+  EXPECT_TRUE(std::filesystem::exists(victim.path / "7"));
+  EXPECT_TRUE(std::filesystem::exists(victim.path / "below/b"));
+}
+
 }  // namespace
-}  // namespace torc::store
+}  // namespace torc::doctor

@@ -1,4 +1,4 @@
-#include "lib/store/probe/probe_node.h"
+#include "lib/doctor/probe_node.h"
 
 #include <sys/resource.h>
 #include <sys/statvfs.h>
@@ -8,11 +8,11 @@
 
 #include "lib/store/journal/replica.h"
 
-namespace torc::store {
+namespace torc::doctor {
 namespace {
 
-StoreId nobodys_id(Entropy& entropy) {
-  StoreId id{};
+store::StoreId nobodys_id(Entropy& entropy) {
+  store::StoreId id{};
   for (std::uint8_t& byte : id) byte = static_cast<std::uint8_t>(entropy.next());
   return id;
 }
@@ -26,14 +26,14 @@ std::optional<std::uint64_t> number_in(const Path& file) {
 
 }  // namespace
 
-std::vector<ReplicaPlace> probe_replica_places(const World& world) {
+std::vector<ReplicaPlace> probe_replica_places(const store::World& world) {
   std::vector<ReplicaPlace> out;
   for (const Path& root : world.replica_roots) {
     ReplicaPlace place;
     place.root = root;
     struct statvfs fs {};
     if (::statvfs(root.c_str(), &fs) == 0) place.free = {fs.f_bavail * fs.f_frsize};
-    Result<Replica> opened = open_replica(world, root, nobodys_id(world.entropy), "none", 0);
+    Result<store::Replica> opened = open_replica(world, root, nobodys_id(world.entropy), "none", 0);
     if (!opened.ok()) {
       place.refusal = std::move(opened).error();
       out.push_back(std::move(place));
@@ -68,4 +68,4 @@ std::vector<Limit> read_limits(const Path& proc_sys) {
   return out;
 }
 
-}  // namespace torc::store
+}  // namespace torc::doctor

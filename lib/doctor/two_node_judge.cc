@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "lib/store/probe/two_node.h"
+#include "lib/doctor/two_node.h"
 
-namespace torc::store {
+namespace torc::doctor {
 namespace {
 
 using std::chrono::milliseconds;
@@ -26,15 +26,15 @@ class Judge {
  public:
   explicit Judge(const TwoNodeReport& report) : r_(report) {}
 
-  std::vector<Finding> run() {
+  std::vector<store::Finding> run() {
     if (r_.same_host) {
-      add(Severity::note, "two-node",
+      add(store::Severity::note, "two-node",
           "both instances ran on one machine (" + r_.self.host +
               "): unless they used two mounts, this proves nothing of two nodes",
           "start the second one on another node");
     }
     if (r_.self.filesystem != r_.other.filesystem) {
-      add(Severity::note, "two-node",
+      add(store::Severity::note, "two-node",
           "the two nodes mount it differently: here " + r_.self.filesystem + ", there " +
               r_.other.filesystem);
     }
@@ -45,23 +45,23 @@ class Judge {
   }
 
  private:
-  void add(Severity severity, const char* check, std::string text, std::string remedy = {}) {
+  void add(store::Severity severity, const char* check, std::string text, std::string remedy = {}) {
     out_.push_back({severity, check, std::move(text), std::move(remedy)});
   }
 
   void judge_lock(const PairLock& lock) {
     const std::string kind(to_string(lock.kind));
-    for (const LockOutcome& one : {lock.from_a, lock.from_b}) {
-      if (one.verdict == LockVerdict::exclusive) continue;
-      if (one.verdict == LockVerdict::given_to_all) {
-        add(Severity::warning, "locks", kind + " locks are given to both nodes at once",
+    for (const store::LockOutcome& one : {lock.from_a, lock.from_b}) {
+      if (one.verdict == store::LockVerdict::exclusive) continue;
+      if (one.verdict == store::LockVerdict::given_to_all) {
+        add(store::Severity::warning, "locks", kind + " locks are given to both nodes at once",
             "torc does not need them; programs on this filesystem must not rely on them");
-      } else if (one.verdict == LockVerdict::fails) {
-        add(Severity::note, "locks",
+      } else if (one.verdict == store::LockVerdict::fails) {
+        add(store::Severity::note, "locks",
             kind + " locks are refused: " + std::strerror(one.os_errno) +
                 "; torc goes on without them");
       } else {
-        add(Severity::warning, "locks", kind + " locks stay held after their holder let go",
+        add(store::Severity::warning, "locks", kind + " locks stay held after their holder let go",
             "torc goes on without them; other programs may hang");
       }
       return;  // once for both directions
@@ -71,25 +71,25 @@ class Judge {
   void judge_race() {
     const NameRace& race = r_.race;
     if (race.won_by_both > 0) {
-      add(Severity::unfit, "put-if-absent",
+      add(store::Severity::unfit, "put-if-absent",
           std::to_string(race.won_by_both) + " of " + std::to_string(race.names) +
               " names were given to both nodes: commits would be lost",
           "do not put a store here");
     }
     if (race.won_by_none > 0) {
-      add(Severity::unfit, "put-if-absent",
+      add(store::Severity::unfit, "put-if-absent",
           std::to_string(race.won_by_none) + " of " + std::to_string(race.names) +
               " names exist although both nodes were told that the other has them",
           "do not put a store here");
     }
     if (race.wrong_content > 0) {
-      add(Severity::unfit, "put-if-absent",
+      add(store::Severity::unfit, "put-if-absent",
           std::to_string(race.wrong_content) +
               " names did not show the content that their maker gave them",
           "do not put a store here");
     }
     if (race.names > 0 && race.overlapping < kFewRaced) {
-      add(Severity::warning, "put-if-absent",
+      add(store::Severity::warning, "put-if-absent",
           "the two nodes never reached for names at the same time (" +
               std::to_string(race.overlapping) + " of " + std::to_string(race.names) +
               " names in rounds that overlapped): that only one gets a name was not proven",
@@ -104,16 +104,16 @@ class Judge {
     const nanoseconds delay = std::max({r_.new_name.max, r_.listed_a.longest, r_.listed_b.longest});
     const std::string seen = "a new name was seen by the other node only after " +
                              std::string(never ? "more than " : "up to ") + shown(delay);
-    const bool sshfs = r_.facts.kind == MountKind::sshfs;
+    const bool sshfs = r_.facts.kind == store::MountKind::sshfs;
     const std::string remount =
         sshfs ? "mount with -o dir_cache=no,attr_timeout=0,entry_timeout=0 on every node" : "";
     if (r_.facts.retention > nanoseconds(0) && delay >= r_.facts.retention) {
-      add(Severity::unfit, "visibility",
+      add(store::Severity::unfit, "visibility",
           seen + ", and what listings decide waits only " + shown(r_.facts.retention) +
               " here: commits could be taken for lost",
           sshfs ? remount : "mount it so that listings are not kept in the client for so long");
     } else if (delay > kSlowName) {
-      add(Severity::warning, "visibility", seen + "; listings here may be that old",
+      add(store::Severity::warning, "visibility", seen + "; listings here may be that old",
           sshfs ? remount + ", or jobs that wait for others start late"
                 : "jobs that wait for others start late");
     }
@@ -121,7 +121,7 @@ class Judge {
 
   void judge_shared_file() {
     if (r_.shared_in_time && r_.shared_content.max <= 2 * r_.new_content.max + seconds(2)) return;
-    add(Severity::note, "visibility",
+    add(store::Severity::note, "visibility",
         "in a file that both nodes write, what the other wrote stays old for " +
             (r_.shared_in_time ? "up to " + shown(r_.shared_content.max)
                                : std::string("more than a minute")) +
@@ -133,21 +133,21 @@ class Judge {
     judge_shared_file();
     const nanoseconds early = std::max(r_.early_a.longest, r_.early_b.longest);
     if (r_.early_a.never_seen + r_.early_b.never_seen > 0) {
-      add(Severity::note, "visibility",
+      add(store::Severity::note, "visibility",
           "a name that was looked up before it existed stays absent for more than " +
               shown(seconds(45)) + "; torc never does that, scripts that wait for a file do");
     } else if (early > seconds(1)) {
-      add(Severity::note, "visibility",
+      add(store::Severity::note, "visibility",
           "a name that was looked up before it existed stays absent for up to " + shown(early) +
               "; torc never does that, scripts that wait for a file do");
     }
     if (!r_.content_in_time || r_.new_content.max > kOldContent) {
-      add(Severity::warning, "visibility",
+      add(store::Severity::warning, "visibility",
           "a file that was rewritten stays old on the other node for " +
               (r_.content_in_time ? "up to " + shown(r_.new_content.max) : "more than a minute"),
           "give workers a --lease-ttl of ten times that, or living ones may look dead");
     } else if (r_.facts.beat_age > nanoseconds(0) && r_.new_content.max > 2 * r_.facts.beat_age) {
-      add(Severity::note, "visibility",
+      add(store::Severity::note, "visibility",
           "heartbeats may be seen " + shown(r_.new_content.max) + " late, later than the " +
               shown(r_.facts.beat_age) + " that torc adds to each lease here",
           "give workers a --lease-ttl of ten times that");
@@ -155,13 +155,13 @@ class Judge {
   }
 
   const TwoNodeReport& r_;
-  std::vector<Finding> out_;
+  std::vector<store::Finding> out_;
 };
 
 }  // namespace
 
-std::vector<Finding> judge(const TwoNodeReport& report) {
+std::vector<store::Finding> judge(const TwoNodeReport& report) {
   return Judge(report).run();
 }
 
-}  // namespace torc::store
+}  // namespace torc::doctor

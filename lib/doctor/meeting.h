@@ -6,14 +6,14 @@
 #include <set>
 #include <string>
 
+#include "lib/doctor/two_node.h"
 #include "lib/store/disk/publisher.h"
-#include "lib/store/probe/two_node.h"
 
-namespace torc::store {
+namespace torc::doctor {
 
 class Meeting {
  public:
-  Meeting(const World& world, Path directory, const TwoNodeOptions& options,
+  Meeting(const store::World& world, Path directory, const TwoNodeOptions& options,
           const Interrupted& interrupted);
   ~Meeting();  // removes the round if it still stands
   Meeting(const Meeting&) = delete;
@@ -24,7 +24,7 @@ class Meeting {
   [[nodiscard]] bool is_a() const { return role_ == 'a'; }
   [[nodiscard]] const NodeCard& other() const { return other_; }
   [[nodiscard]] const Path& round() const { return round_; }
-  [[nodiscard]] Publisher& publisher() { return publisher_; }
+  [[nodiscard]] store::Publisher& publisher() { return publisher_; }
 
   // Each `step` is used once by each of the two.
   Result<void> send(const std::string& step, const std::string& text = "x");
@@ -55,11 +55,11 @@ class Meeting {
   [[nodiscard]] bool is_dead(const NodeCard& card) const;
   void leave();
 
-  World world_;
+  store::World world_;
   Path place_;
   TwoNodeOptions options_;
   const Interrupted& interrupted_;
-  Publisher publisher_;
+  store::Publisher publisher_;
   std::string self_text_;
   NodeCard self_;
   NodeCard other_;
@@ -71,4 +71,4 @@ class Meeting {
   BootTime stirred_{};  // when this instance last changed the round only to see it anew
 };
 
-}  // namespace torc::store
+}  // namespace torc::doctor

@@ -1,15 +1,15 @@
-#include "lib/store/probe/two_node.h"
+#include "lib/doctor/two_node.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <bitset>
-#include <charconv>
 #include <numeric>
 
-#include "lib/store/probe/meeting.h"
+#include "lib/base/number.h"
+#include "lib/doctor/meeting.h"
 
-namespace torc::store {
+namespace torc::doctor {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -32,16 +32,10 @@ std::string word_of(std::string_view words, std::size_t i) {
   return std::string(words.substr(0, words.find(' ')));
 }
 
-std::int64_t number_of_text(std::string_view text) {
-  std::int64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
 class TwoNodes {
  public:
-  TwoNodes(const World& world, Locks& locks, Meeting& meeting, const TwoNodeOptions& options,
-           const Tell& tell)
+  TwoNodes(const store::World& world, store::Locks& locks, Meeting& meeting,
+           const TwoNodeOptions& options, const Tell& tell)
       : world_(world), locks_(locks), meeting_(meeting), options_(options), tell_(tell) {}
 
   Result<TwoNodeReport> run();
@@ -56,7 +50,7 @@ class TwoNodes {
   Result<Answers> try_others(char holder);
   std::string try_all(char holder);
   void unlock_all(char holder);
-  static LockOutcome judge_lock(LockKind kind, const Answers& answers, std::size_t i);
+  static store::LockOutcome judge_lock(store::LockKind kind, const Answers& answers, std::size_t i);
   Result<void> race();
   Result<void> race_group(std::size_t group);
   Result<void> time_names();
@@ -71,8 +65,8 @@ class TwoNodes {
   struct Places {
     Place of_a, of_b;
   };
-  Result<void> rewrite(const Places& places, Latency& latency, bool& in_time);
-  Result<void> rewrite_as_a(const Places& places, Latency& latency, bool& in_time);
+  Result<void> rewrite(const Places& places, store::Latency& latency, bool& in_time);
+  Result<void> rewrite_as_a(const Places& places, store::Latency& latency, bool& in_time);
   Result<void> rewrite_as_b(const Places& places);
   Result<void> meet_at_once(std::size_t round);
   Result<void> write_content(const Place& place, std::string_view text);
@@ -80,12 +74,12 @@ class TwoNodes {
   Result<std::string> wait_for_content(const Place& place, const std::string& before);
   [[nodiscard]] BootTime now() const { return world_.clock.boot_now(); }
   [[nodiscard]] Path inside(const std::string& name) const { return meeting_.round() / name; }
-  [[nodiscard]] Path lock_file(char holder, LockKind kind) const {
+  [[nodiscard]] Path lock_file(char holder, store::LockKind kind) const {
     return inside(std::string("file-") + holder + "-" + std::string(to_string(kind)));
   }
 
-  World world_;
-  Locks& locks_;
+  store::World world_;
+  store::Locks& locks_;
   Meeting& meeting_;
   const TwoNodeOptions& options_;
   const Tell& tell_;
@@ -97,10 +91,11 @@ Result<void> TwoNodes::prepare() {
     for (const char* name : {"early-a", "early-b", "quiet-a", "quiet-b"})
       TORC_TRY(world_.disk.make_directory(inside(name)));
     for (const char* name : {"content-a", "content-b", "turn-a", "turn-b"})
-      TORC_TRY(write_file(world_.disk, inside(name), "00000000", Durable::yes));
+      TORC_TRY(write_file(world_.disk, inside(name), "00000000", store::Durable::yes));
     std::string both(kOwnPlace, '\0');
     both.replace(0, 8, "00000000");
-    TORC_TRY(write_file(world_.disk, inside("content-both"), both + "00000000", Durable::yes));
+    TORC_TRY(
+        write_file(world_.disk, inside("content-both"), both + "00000000", store::Durable::yes));
   }
   TORC_TRY(meeting_.exchange("ready"));
   return {};
@@ -114,9 +109,9 @@ Result<void> TwoNodes::test_locks() {
   for (const char holder : {'a', 'b'}) {
     const bool mine = (holder == 'a') == meeting_.is_a();
     TORC_ASSIGN(const Answers answers, mine ? hold(holder) : try_others(holder));
-    for (std::size_t i = 0; i < kLockKinds.size(); ++i) {
+    for (std::size_t i = 0; i < store::kLockKinds.size(); ++i) {
       PairLock& pair = out_.locks[i];
-      (holder == 'a' ? pair.from_a : pair.from_b) = judge_lock(kLockKinds[i], answers, i);
+      (holder == 'a' ? pair.from_a : pair.from_b) = judge_lock(store::kLockKinds[i], answers, i);
     }
   }
   return {};
@@ -124,29 +119,32 @@ Result<void> TwoNodes::test_locks() {
 
 // What became of the lock: `held` by the holder; `tried` meanwhile by the other, and `again`
 // afterwards.
-LockOutcome TwoNodes::judge_lock(LockKind kind, const Answers& answers, std::size_t i) {
+store::LockOutcome TwoNodes::judge_lock(store::LockKind kind, const Answers& answers,
+                                        std::size_t i) {
   const auto failure = [&](const std::string& word) {
-    return LockOutcome{kind, LockVerdict::fails, static_cast<int>(number_of_text(word))};
+    return store::LockOutcome{kind, store::LockVerdict::fails,
+                              static_cast<int>(leading_number<std::int64_t>(word).value_or(0))};
   };
   const std::string held = word_of(answers.held, i);
   const std::string tried = word_of(answers.tried, i);
   if (held != "got" && held != "refused") return failure(held);
-  if (held == "refused") return {kind, LockVerdict::stuck, 0};
-  if (tried == "got") return {kind, LockVerdict::given_to_all, 0};
+  if (held == "refused") return {kind, store::LockVerdict::stuck, 0};
+  if (tried == "got") return {kind, store::LockVerdict::given_to_all, 0};
   if (tried != "refused") return failure(tried);
   const bool free = word_of(answers.again, i) == "got";
-  return {kind, free ? LockVerdict::exclusive : LockVerdict::stuck, 0};
+  return {kind, free ? store::LockVerdict::exclusive : store::LockVerdict::stuck, 0};
 }
 
 std::string TwoNodes::try_all(char holder) {
   std::string words;
-  for (const LockKind kind : kLockKinds)
+  for (const store::LockKind kind : store::kLockKinds)
     words += answer_of(locks_.try_lock(kind, lock_file(holder, kind))) + ' ';
   return words;
 }
 
 void TwoNodes::unlock_all(char holder) {
-  for (const LockKind kind : kLockKinds) (void)locks_.unlock(kind, lock_file(holder, kind));
+  for (const store::LockKind kind : store::kLockKinds)
+    (void)locks_.unlock(kind, lock_file(holder, kind));
 }
 
 Result<TwoNodes::Answers> TwoNodes::hold(char holder) {
@@ -184,7 +182,7 @@ Result<TwoNodes::Answers> TwoNodes::try_others(char holder) {
 
 Result<void> TwoNodes::race_group(std::size_t group) {
   const Path place = inside("race-" + std::to_string(group));
-  Publisher& publisher = meeting_.publisher();
+  store::Publisher& publisher = meeting_.publisher();
   const std::string mine = meeting_.is_a() ? "A" : "B";
   std::vector<std::size_t> order(kGroup);
   std::iota(order.begin(), order.end(), 0U);
@@ -196,9 +194,10 @@ Result<void> TwoNodes::race_group(std::size_t group) {
   TORC_TRY(meet_at_once(group + 1));
   std::bitset<kGroup> won;
   for (const std::size_t i : order) {
-    TORC_ASSIGN(const Publication made, publisher.publish(place, "n" + std::to_string(i), mine));
-    if (made.state == Publication::State::absent) return made.error;
-    won[i] = made.state == Publication::State::done;
+    TORC_ASSIGN(const store::Publication made,
+                publisher.publish(place, "n" + std::to_string(i), mine));
+    if (made.state == store::Publication::State::absent) return made.error;
+    won[i] = made.state == store::Publication::State::done;
   }
   const std::string step = "raced-" + std::to_string(group);
   TORC_ASSIGN(const std::string answer, meeting_.exchange(step, won.to_string()));
@@ -240,7 +239,8 @@ Result<void> TwoNodes::race() {
   // What the other saw of the contents.
   TORC_ASSIGN(const std::string theirs,
               meeting_.exchange("race-wrong", std::to_string(out_.race.wrong_content)));
-  out_.race.wrong_content += static_cast<std::uint64_t>(number_of_text(theirs));
+  out_.race.wrong_content +=
+      static_cast<std::uint64_t>(leading_number<std::int64_t>(theirs).value_or(0));
   return {};
 }
 
@@ -263,7 +263,7 @@ Result<void> TwoNodes::time_names() {
     if (last) break;
     trips.push_back(now() - asked);
   }
-  out_.new_name = summarize(std::move(trips));
+  out_.new_name = store::summarize(std::move(trips));
   if (out_.new_name.p50 > kSlow) tell_("new names are seen late here: this will take some minutes");
   return {};
 }
@@ -277,7 +277,7 @@ Result<void> TwoNodes::early_names() {
   for (std::size_t i = 0; i < kEarlyNames; ++i) (void)world_.disk.status(name(own, i));
   TORC_TRY(meeting_.exchange("looked"));
   for (std::size_t i = 0; i < kEarlyNames; ++i)
-    TORC_TRY(write_file(world_.disk, name(other, i), "here", Durable::yes));
+    TORC_TRY(write_file(world_.disk, name(other, i), "here", store::Durable::yes));
   TORC_TRY(meeting_.exchange("made"));
   EarlyNames seen;
   seen.names = kEarlyNames;
@@ -306,10 +306,11 @@ Result<EarlyNames> TwoNodes::exchange_seen(const std::string& step, const EarlyN
   TORC_ASSIGN(const std::string answer, meeting_.exchange(step, text));
   EarlyNames theirs;
   theirs.names = seen.names;
-  theirs.never_seen = static_cast<std::uint64_t>(number_of_text(answer));
+  theirs.never_seen = static_cast<std::uint64_t>(leading_number<std::int64_t>(answer).value_or(0));
   const std::size_t blank = answer.find(' ');
   if (blank != std::string::npos)
-    theirs.longest = nanoseconds(number_of_text(std::string_view(answer).substr(blank + 1)));
+    theirs.longest = nanoseconds(
+        leading_number<std::int64_t>(std::string_view(answer).substr(blank + 1)).value_or(0));
   return theirs;
 }
 
@@ -319,7 +320,7 @@ Result<void> TwoNodes::old_listings() {
   const BootTime since = now();
   TORC_TRY(world_.disk.list(own));
   TORC_TRY(meeting_.exchange("listed"));
-  TORC_TRY(write_file(world_.disk, others / "new", "here", Durable::yes));
+  TORC_TRY(write_file(world_.disk, others / "new", "here", store::Durable::yes));
   TORC_TRY(meeting_.exchange("put"));
   EarlyNames seen;
   seen.names = 1;
@@ -342,14 +343,15 @@ Result<void> TwoNodes::old_listings() {
 
 // As heartbeats are written: in place, by an open and a close.
 Result<void> TwoNodes::write_content(const Place& place, std::string_view text) {
-  TORC_ASSIGN(const FileHandle handle, world_.disk.open_update(inside(place.name)));
-  OpenFile open(world_.disk, handle);
+  TORC_ASSIGN(const store::FileHandle handle, world_.disk.open_update(inside(place.name)));
+  store::OpenFile open(world_.disk, handle);
   TORC_TRY(world_.disk.write(handle, place.offset, text));
   return open.close();
 }
 
 Result<std::string> TwoNodes::read_content(const Place& place) {
-  return world_.disk.read_at(inside(place.name), place.offset, kLastContent.size(), Caches::trust);
+  return world_.disk.read_at(inside(place.name), place.offset, kLastContent.size(),
+                             store::Caches::trust);
 }
 
 Result<std::string> TwoNodes::wait_for_content(const Place& place, const std::string& before) {
@@ -374,7 +376,7 @@ Result<void> TwoNodes::meet_at_once(std::size_t round) {
   return !there.ok() && there.error().kind == ErrorKind::busy ? there.error() : Result<void>();
 }
 
-Result<void> TwoNodes::rewrite_as_a(const Places& places, Latency& latency, bool& in_time) {
+Result<void> TwoNodes::rewrite_as_a(const Places& places, store::Latency& latency, bool& in_time) {
   std::vector<nanoseconds> trips;
   std::string heard = content_of(0);
   const BootTime begun = now();
@@ -388,7 +390,7 @@ Result<void> TwoNodes::rewrite_as_a(const Places& places, Latency& latency, bool
     if (answer.ok()) heard = *answer;
   }
   TORC_TRY(write_content(places.of_a, kLastContent));
-  latency = summarize(std::move(trips));
+  latency = store::summarize(std::move(trips));
   return {};
 }
 
@@ -404,7 +406,7 @@ Result<void> TwoNodes::rewrite_as_b(const Places& places) {
   return {};
 }
 
-Result<void> TwoNodes::rewrite(const Places& places, Latency& latency, bool& in_time) {
+Result<void> TwoNodes::rewrite(const Places& places, store::Latency& latency, bool& in_time) {
   TORC_TRY(meeting_.exchange(std::string("rewrite-") + places.of_a.name));
   return meeting_.is_a() ? rewrite_as_a(places, latency, in_time) : rewrite_as_b(places);
 }
@@ -423,15 +425,15 @@ void take_results(std::string_view text, TwoNodeReport& report) {
     return;
   report.content_in_time = text[0] == '1';
   report.shared_in_time = text[1] == '1';
-  report.new_name = latency_of(text.substr(2, first - 2));
-  report.new_content = latency_of(text.substr(first + 1, second - first - 1));
-  report.shared_content = latency_of(text.substr(second + 1));
+  report.new_name = store::latency_of(text.substr(2, first - 2));
+  report.new_content = store::latency_of(text.substr(first + 1, second - first - 1));
+  report.shared_content = store::latency_of(text.substr(second + 1));
 }
 
 Result<TwoNodeReport> TwoNodes::run() {
   out_.role = meeting_.is_a() ? 'A' : 'B';
   out_.other = meeting_.other();
-  for (const LockKind kind : kLockKinds) out_.locks.push_back({kind, {}, {}});
+  for (const store::LockKind kind : store::kLockKinds) out_.locks.push_back({kind, {}, {}});
   TORC_TRY(prepare());
   tell_("how soon a new name is seen");
   TORC_TRY(time_names());
@@ -456,9 +458,9 @@ Result<TwoNodeReport> TwoNodes::run() {
 
 }  // namespace
 
-Result<TwoNodeReport> run_two_node(const World& world, Locks& locks, const Path& directory,
-                                   const TwoNodeOptions& options, const Tell& tell,
-                                   const Interrupted& interrupted) {
+Result<TwoNodeReport> run_two_node(const store::World& world, store::Locks& locks,
+                                   const Path& directory, const TwoNodeOptions& options,
+                                   const Tell& tell, const Interrupted& interrupted) {
   Meeting meeting(world, directory / kMeetingPlace, options, interrupted);
   const NodeCard self{world.host, world.boot_id, world.pid_namespace,
                       static_cast<std::uint64_t>(::getpid()), options.filesystem};
@@ -471,4 +473,4 @@ Result<TwoNodeReport> run_two_node(const World& world, Locks& locks, const Path&
   return report;
 }
 
-}  // namespace torc::store
+}  // namespace torc::doctor

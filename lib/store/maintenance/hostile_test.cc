@@ -18,8 +18,8 @@
 #include "lib/store/engine/beat.h"
 #include "lib/store/maintenance/backup.h"
 #include "lib/store/maintenance/compact.h"
-#include "lib/store/probe/two_node.h"
 #include "lib/store/testing/test_hosts.h"
+#include "lib/store/testing/test_victim.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 // LMDB forgets its list of spilled pages, 1 MiB, when a large transaction is aborted.
@@ -34,31 +34,6 @@ namespace {
 
 using namespace testing;
 namespace fs = std::filesystem;
-
-// Files and directories that look like those of a store, and are somebody else's.
-class Victim {
- public:
-  explicit Victim(Path at) : path(std::move(at)) {
-    fs::create_directories(path / "below");
-    for (const char* name : {"a", "000000000001", "below/b", "tmp-x"})
-      std::ofstream(path / name) << "precious";
-    before_ = look();
-  }
-  void expect_untouched() const { EXPECT_EQ(look(), before_); }
-  const Path path;
-
- private:
-  [[nodiscard]] std::map<std::string, std::string> look() const {
-    std::map<std::string, std::string> out;
-    for (const auto& entry : fs::recursive_directory_iterator(path)) {
-      std::ifstream in(entry.path());
-      out[entry.path().string()] =
-          entry.is_regular_file() ? std::string(std::istreambuf_iterator<char>(in), {}) : "";
-    }
-    return out;
-  }
-  std::map<std::string, std::string> before_;
-};
 
 class Hostile : public Hosts {
  protected:
@@ -339,12 +314,6 @@ TEST(HostileLmdb, neither_link_nor_fifo_in_place_of_its_files_is_opened) {
   EXPECT_TRUE(Store::open(node.world(), directory, quick()).ok());
 }
 
-class NoLocks final : public Locks {
- public:
-  Result<bool> try_lock(LockKind, const Path&) override { return os_error(ENOLCK, "no locks"); }
-  Result<void> unlock(LockKind, const Path&) override { return {}; }
-};
-
 // What takes the place of a file is given its owner and mode, and nothing that a link points to.
 TEST(HostileOwner, is_given_to_no_file_of_somebody_else) {
   ScratchDirectory scratch;
@@ -393,31 +362,6 @@ TEST(HostileLmdb, compact_writes_through_no_link_in_place_of_the_directory_that_
   faulty.after = [](const std::string&, const Path&) {};
   EXPECT_TRUE(compact(node.world(), directory, Workers::none).ok());
   EXPECT_EQ(value_of(**Store::open(node.world(), directory, quick()), "a"), "1");
-}
-
-// The meeting place may have been made by anybody, with anything in it.
-TEST(HostileMeeting, place_deletes_nothing_beyond_it) {
-  ScratchDirectory scratch;
-  const Victim victim(scratch.path() / "victim");
-  const Path shared = scratch.path() / "shared";
-  Node node(scratch.path());
-  TwoNodeOptions options;
-  options.partner_wait = std::chrono::milliseconds(300);
-  const auto meet = [&] {
-    NoLocks locks;
-    return run_two_node(
-        node.world(), locks, shared, options, [](const std::string&) {}, [] { return false; });
-  };
-  fs::create_directories(shared / ".torc-two-node");
-  fs::create_directory_symlink(victim.path, shared / ".torc-two-node" / "7");
-  EXPECT_FALSE(meet().ok());
-  victim.expect_untouched();
-  fs::remove_all(shared / ".torc-two-node");
-  fs::create_directories(victim.path / "7");
-  fs::create_directory_symlink(victim.path, shared / ".torc-two-node");
-  EXPECT_FALSE(meet().ok());
-  EXPECT_TRUE(fs::exists(victim.path / "7"));
-  EXPECT_TRUE(fs::exists(victim.path / "below/b"));
 }
 
 }  // namespace

@@ -16,13 +16,13 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/doctor/probe.h"
 #include "lib/store/disk/latency.h"
 #include "lib/store/mount/finding.h"
 #include "lib/store/mount/lock_probe.h"
 #include "lib/store/mount/mount_facts.h"
-#include "lib/store/probe/probe.h"
 
-namespace torc::store {
+namespace torc::doctor {
 
 // One of the two, as the other sees it.
 struct NodeCard {
@@ -35,9 +35,9 @@ struct NodeCard {
 
 // The outcome of one kind of lock in both directions; `from_a`: A held it, B tried.
 struct PairLock {
-  LockKind kind = LockKind::fcntl;
-  LockOutcome from_a;
-  LockOutcome from_b;
+  store::LockKind kind = store::LockKind::fcntl;
+  store::LockOutcome from_a;
+  store::LockOutcome from_b;
 };
 
 struct NameRace {
@@ -68,7 +68,7 @@ struct TwoNodeReport {
   NameRace race;
   // Round trips: made here, seen there by listing, answered, and seen here. One way may take all of
   // it. `worst` includes those that did not come in time.
-  Latency new_name;
+  store::Latency new_name;
   // Of a directory that a node only lists, and changes nothing in: how long a name of the other
   // stayed unseen, from before it was made. (Whoever waits in the tests above changes the
   // directory, to see it anew.)
@@ -77,11 +77,11 @@ struct TwoNodeReport {
   EarlyNames early_b;
   // The same of a file rewritten here and read anew there: each writes one of its own, as
   // heartbeats are; and both write into one, each at its own place.
-  Latency new_content;
+  store::Latency new_content;
   bool content_in_time = true;  // false: a rewritten file stayed old for longer than the patience
-  Latency shared_content;
+  store::Latency shared_content;
   bool shared_in_time = true;
-  MountFacts facts;  // what torc takes for granted of this mount
+  store::MountFacts facts;  // what torc takes for granted of this mount
 };
 
 struct TwoNodeOptions {
@@ -94,8 +94,8 @@ struct TwoNodeOptions {
   std::chrono::nanoseconds content_wait = std::chrono::seconds(60);
   std::size_t race_groups = 16;                                     // of 16 names each
   std::chrono::nanoseconds step_budget = std::chrono::seconds(15);  // for repetitions
-  PublishMethod publish;
-  MountFacts facts;
+  store::PublishMethod publish;
+  store::MountFacts facts;
 };
 
 // Tells a person what happens: one line.
@@ -104,10 +104,10 @@ using Tell = std::function<void(const std::string&)>;
 // `directory` is the same directory for both. Nothing is left behind, also after an error; what an
 // instance that was killed left is. Errors: not_found (no other instance came, or it ended early),
 // corrupt (put-if-absent gave one name to two), busy (interrupted).
-Result<TwoNodeReport> run_two_node(const World& world, Locks& locks, const Path& directory,
-                                   const TwoNodeOptions& options, const Tell& tell,
-                                   const Interrupted& interrupted);
+Result<TwoNodeReport> run_two_node(const store::World& world, store::Locks& locks,
+                                   const Path& directory, const TwoNodeOptions& options,
+                                   const Tell& tell, const Interrupted& interrupted);
 
-[[nodiscard]] std::vector<Finding> judge(const TwoNodeReport& report);
+[[nodiscard]] std::vector<store::Finding> judge(const TwoNodeReport& report);
 
-}  // namespace torc::store
+}  // namespace torc::doctor

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "lib/store/probe/probe.h"
+#include "lib/doctor/probe.h"
 
-namespace torc::store {
+namespace torc::doctor {
 
 struct BenchSamples {
   std::vector<std::chrono::nanoseconds> times;  // of each operation
@@ -20,18 +20,19 @@ struct BenchSamples {
 };
 
 // A record appended to an open file and fdatasync: the least.
-Result<BenchSamples> bench_append(const World& world, const Path& directory, BootTime until,
+Result<BenchSamples> bench_append(const store::World& world, const Path& directory, BootTime until,
                                   const Interrupted& interrupted);
 // A file made, synced and given its name, durably: what engine journal must do at least.
-Result<BenchSamples> bench_publish(const World& world, const Path& directory,
-                                   const PublishMethod& method, BootTime until,
+Result<BenchSamples> bench_publish(const store::World& world, const Path& directory,
+                                   const store::PublishMethod& method, BootTime until,
                                    const Interrupted& interrupted);
 
 // An empty store with records to change, as `directory`, which must not be there.
-Result<void> make_bench_store(const World& world, const Path& directory, Engine engine);
+Result<void> make_bench_store(const store::World& world, const Path& directory,
+                              store::Engine engine);
 // One worker's commits on it: a lease, a counter and two job records each, with the care that
 // workers take (checkpoints). Begins at `from`.
-Result<BenchSamples> bench_commits(const World& world, const Path& directory, BootTime from,
+Result<BenchSamples> bench_commits(const store::World& world, const Path& directory, BootTime from,
                                    BootTime until, const Interrupted& interrupted);
 
-}  // namespace torc::store
+}  // namespace torc::doctor

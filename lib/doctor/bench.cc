@@ -1,9 +1,9 @@
-#include "lib/store/probe/bench.h"
+#include "lib/doctor/bench.h"
 
 #include "lib/base/codec.h"
 #include "lib/store/disk/counting_disk.h"
 
-namespace torc::store {
+namespace torc::doctor {
 namespace {
 
 constexpr std::size_t kRecord = 256;
@@ -32,55 +32,57 @@ std::string key_of(char table, std::uint64_t id) {
 
 }  // namespace
 
-Result<BenchSamples> bench_append(const World& world, const Path& directory, BootTime until,
+Result<BenchSamples> bench_append(const store::World& world, const Path& directory, BootTime until,
                                   const Interrupted& interrupted) {
-  TORC_ASSIGN(const FileHandle handle, world.disk.open_update(directory / "append"));
-  const OpenFile open(world.disk, handle);
+  TORC_ASSIGN(const store::FileHandle handle, world.disk.open_update(directory / "append"));
+  const store::OpenFile open(world.disk, handle);
   const std::string record(kRecord, 'r');
   std::uint64_t end = 0;
   return repeat(world.clock, until, interrupted, [&]() -> Result<void> {
     TORC_TRY(world.disk.write(handle, end, record));
     end += record.size();
-    return world.disk.sync(handle, Sync::data);
+    return world.disk.sync(handle, store::Sync::data);
   });
 }
 
-Result<BenchSamples> bench_publish(const World& world, const Path& directory,
-                                   const PublishMethod& method, BootTime until,
+Result<BenchSamples> bench_publish(const store::World& world, const Path& directory,
+                                   const store::PublishMethod& method, BootTime until,
                                    const Interrupted& interrupted) {
-  Publisher publisher(world.disk, world.entropy, method, Durable::yes);
+  store::Publisher publisher(world.disk, world.entropy, method, store::Durable::yes);
   const std::string record(kRecord, 'r');
   std::uint64_t made = 0;
   return repeat(world.clock, until, interrupted, [&]() -> Result<void> {
-    TORC_ASSIGN(const Publication done,
+    TORC_ASSIGN(const store::Publication done,
                 publisher.publish(directory, "n" + std::to_string(made++), record));
-    return done.state == Publication::State::done ? Result<void>() : Result<void>(done.error);
+    return done.state == store::Publication::State::done ? Result<void>()
+                                                         : Result<void>(done.error);
   });
 }
 
-Result<void> make_bench_store(const World& world, const Path& directory, Engine engine) {
-  TORC_ASSIGN(const auto store, Store::create(world, directory, engine, Tuning{},
-                                              [](Transaction& tx) -> Result<void> {
-                                                const std::string value(kJobRecord, '.');
-                                                for (std::uint64_t id = 1; id <= kJobs; ++id)
-                                                  tx.put(key_of('J', id), value);
-                                                return {};
-                                              }));
+Result<void> make_bench_store(const store::World& world, const Path& directory,
+                              store::Engine engine) {
+  TORC_ASSIGN(const auto store, store::Store::create(world, directory, engine, store::Tuning{},
+                                                     [](store::Transaction& tx) -> Result<void> {
+                                                       const std::string value(kJobRecord, '.');
+                                                       for (std::uint64_t id = 1; id <= kJobs; ++id)
+                                                         tx.put(key_of('J', id), value);
+                                                       return {};
+                                                     }));
   return {};
 }
 
-Result<BenchSamples> bench_commits(const World& world, const Path& directory, BootTime from,
+Result<BenchSamples> bench_commits(const store::World& world, const Path& directory, BootTime from,
                                    BootTime until, const Interrupted& interrupted) {
-  CountingDisk disk(world.disk);
-  const World counted{disk,          world.clock,         world.entropy, world.host,
-                      world.boot_id, world.pid_namespace, world.uid,     world.replica_roots,
-                      world.tell,    world.machine};
-  TORC_ASSIGN(const auto store, Store::open(counted, directory, Tuning{}));
+  store::CountingDisk disk(world.disk);
+  const store::World counted{disk,          world.clock,         world.entropy, world.host,
+                             world.boot_id, world.pid_namespace, world.uid,     world.replica_roots,
+                             world.tell,    world.machine};
+  TORC_ASSIGN(const auto store, store::Store::open(counted, directory, store::Tuning{}));
   const std::uint64_t self = world.entropy.next() | 1U;
   world.clock.sleep_for(from - world.clock.boot_now());
   BenchSamples costs;
   std::uint64_t renewals = 0;
-  const auto body = [&](Transaction& tx) -> Result<void> {
+  const auto body = [&](store::Transaction& tx) -> Result<void> {
     std::string value(kJobRecord, '.');
     value += std::to_string(renewals);
     tx.put(key_of('V', self), value);
@@ -90,8 +92,8 @@ Result<BenchSamples> bench_commits(const World& world, const Path& directory, Bo
   };
   TORC_ASSIGN(BenchSamples out, repeat(world.clock, until, interrupted, [&]() -> Result<void> {
                 ++renewals;
-                const CountingDisk::Counts before = disk.counts();
-                TORC_ASSIGN(const Commit done, store->commit(self, body));
+                const store::CountingDisk::Counts before = disk.counts();
+                TORC_ASSIGN(const store::Commit done, store->commit(self, body));
                 costs.requests += disk.counts().requests - before.requests;
                 costs.modifying += disk.counts().modifying - before.modifying;
                 costs.conflicts += done.conflicts;
@@ -104,4 +106,4 @@ Result<BenchSamples> bench_commits(const World& world, const Path& directory, Bo
   return out;
 }
 
-}  // namespace torc::store
+}  // namespace torc::doctor
