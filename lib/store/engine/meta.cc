@@ -1,9 +1,9 @@
 #include "lib/store/engine/meta.h"
 
-#include <charconv>
 #include <cstdio>
 #include <map>
 
+#include "lib/base/number.h"
 #include "lib/store/disk/hash.h"
 
 namespace torc::store {
@@ -34,10 +34,7 @@ std::map<std::string_view, std::string_view> split(std::string_view lines) {
 template <class Number>
 std::optional<Number> number_at(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  Number out = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (parsed.ec != std::errc{}) return std::nullopt;
-  return out;
+  return leading_number<Number>(text);
 }
 
 Error damaged(const Path& file, const std::string& how) {
@@ -96,11 +93,9 @@ Result<Meta> decode_meta(std::string_view text, const Path& file) {
                  "name the directory that `torc init` made"};
   }
   auto lines = split(text);
-  const std::string_view format = lines["format"];
-  unsigned number = 0;
-  const auto parsed = std::from_chars(format.data(), format.data() + format.size(), number);
-  if (parsed.ec != std::errc{}) return damaged(file, "it names no format");
-  if (number != kFormat) return other_format(file, number);
+  const auto format = leading_number<unsigned>(lines["format"]);
+  if (!format) return damaged(file, "it names no format");
+  if (*format != kFormat) return other_format(file, *format);
   const std::size_t check = text.rfind("check: ");
   if (check == std::string_view::npos || text.substr(check) != check_line(text.substr(0, check))) {
     return damaged(file, "its checksum is wrong");
