@@ -11,7 +11,6 @@
 #include "lib/base/dead_mount.h"
 #include "lib/base/quantities.h"
 #include "lib/claim/rules/transition.h"
-#include "lib/spec/text/quantity.h"
 #include "lib/worker/worker_session.h"
 #include "lib/worker/worker_setup.h"
 
@@ -183,7 +182,7 @@ void Session::say_again(const Running& job, const claim::Finished& end) const {
   const auto delay = claim::backoff_of(by, nth);
   notice(fmt::format("'{}' failed ({}) and is tried again{}: retry {} of {}", job.name,
                      how_ended(job, end.outcome),
-                     delay.count() > 0 ? " in " + spec::to_text(delay) : "", nth, by.max_retries));
+                     delay.count() > 0 ? " in " + show_exactly(delay) : "", nth, by.max_retries));
 }
 
 void Session::say_ceiling(const Running& job, const claim::Finished& end) const {

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/utf8.h"
 #include "lib/spec/load/load.h"
 #include "lib/spec/load/outline.h"
 #include "lib/spec/sweep/recipe.h"
 #include "lib/spec/sweep/sweep.h"
-#include "lib/spec/text/utf8.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {

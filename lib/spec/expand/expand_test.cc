@@ -149,7 +149,7 @@ TEST(Expand, entries_are_split_where_label_or_scheduler_or_resources_change) {
   EXPECT_EQ(jobs.names, (Names{"t_small_1", "t_small_2", "t_big_1", "t_big_2"}));
   ASSERT_EQ(jobs.expansion.entries.size(), 2U);
   EXPECT_EQ(jobs.expansion.entries[1].first, 3U);
-  EXPECT_EQ(jobs.expansion.entries[1].resources.num_cpus, 8U);
+  EXPECT_EQ(jobs.expansion.entries[1].resources.cpus, 8U);
   EXPECT_EQ(jobs.expansion.entries[1].label, "on-big");
   EXPECT_EQ(jobs.rendered[3].command, "run 2");
 }

@@ -1,6 +1,6 @@
-#include "lib/spec/text/utf8.h"
+#include "lib/base/utf8.h"
 
-namespace torc::spec {
+namespace torc {
 namespace {
 
 struct Range {
@@ -71,4 +71,4 @@ std::string_view without_bom(std::string_view text) {
   return text.starts_with("\xEF\xBB\xBF") ? text.substr(3) : text;
 }
 
-}  // namespace torc::spec
+}  // namespace torc

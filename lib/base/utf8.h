@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace torc::spec {
+namespace torc {
 
 struct CodePoint {
   char32_t value = 0;
@@ -25,4 +25,4 @@ struct CodePoint {
 // A byte order mark, which no parser wants, is cut off. Offsets are into the result.
 [[nodiscard]] std::string_view without_bom(std::string_view text);
 
-}  // namespace torc::spec
+}  // namespace torc
