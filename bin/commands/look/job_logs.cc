@@ -198,7 +198,7 @@ Result<Exit> follow(const App& app, store::Store& store, const std::string& name
     if (superseded && attempt) return Exit::ok;
     if (superseded) {
       report::choose_attempt(now->output, wanted + 1);
-      TORC_ASSIGN(auto news, follower.print_news(now->output));
+      TORC_TRY(follower.print_news(now->output));
       continue;
     }
     if (claim::is_over(now->job.state)) return Exit::ok;

@@ -96,7 +96,7 @@ void Progress::update(const claim::WorkflowState& workflow) {
   const BootTime now = app_.clock.boot_now();
   if (first_ == BootTime{}) {
     first_ = now;
-    first_done_ = ended(workflow);
+    first_done_ = report::jobs_with(workflow, claim::trait::kTerminal);
   }
   const auto pause = app_.out_is_terminal ? BootTime(kRedraw) : BootTime(kPlainLine);
   if (last_draw_ != BootTime{} && now - last_draw_ < pause) return;
@@ -121,7 +121,7 @@ void Progress::draw_now() {
 
 void Progress::draw(BootTime now) {
   const double elapsed = std::chrono::duration<double>(now - first_).count();
-  const std::uint64_t done = ended(newest_);
+  const std::uint64_t done = report::jobs_with(newest_, claim::trait::kTerminal);
   const double rate =
       elapsed > 0.5 && done > first_done_ ? static_cast<double>(done - first_done_) / elapsed : 0;
   last_draw_ = now;
