@@ -55,7 +55,8 @@ jobs:
 
 TEST(ExpandExamples, one_job_on_four_nodes) {
   Workflow w;
-  w.resource_requirements = {{"gang", 32, 0, 4, mebibytes(128 * 1024), std::chrono::hours(8), {}}};
+  w.resource_requirements = {
+      {Resources{32, 0, 4, mebibytes(128 * 1024), std::chrono::hours(8)}, "gang", {}}};
   w.jobs = {job("train", "./train --all")};
   w.jobs[0].resource_requirements = "gang";
   const Jobs jobs = expand_all(w);
