@@ -160,7 +160,7 @@ jobs:
   EXPECT_EQ(ended.exit_code, 0) << ended;
   EXPECT_EQ(job("a")["attempt"], 3);
   const Ended shown = here.run({"job", "a"});
-  EXPECT_TRUE(shown.says("400.0 MiB")) << shown;
+  EXPECT_TRUE(shown.says("400 MiB")) << shown;
   EXPECT_TRUE(shown.says("retries      2 of 3")) << shown;
   expect_sound();
 }

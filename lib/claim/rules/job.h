@@ -85,7 +85,8 @@ using Counts = std::array<std::uint64_t, kJobStates>;  // indexed by JobState
   return (row_of(state).traits & trait) != 0;
 }
 [[nodiscard]] constexpr std::string_view to_string(JobState state) {
-  return row_of(state).name;
+  const auto at = static_cast<std::size_t>(state);
+  return at < kJobStates ? kStates[at].name : "?";
 }
 // nullopt: no state has that name.
 [[nodiscard]] std::optional<JobState> state_named(std::string_view name);
