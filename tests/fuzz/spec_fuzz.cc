@@ -48,7 +48,7 @@ bool check_places(const std::vector<Diagnostic>& all, std::string_view text) {
     TORC_MUST(d.place.line >= last && d.place.line <= lines.size());
     last = d.place.line;
     TORC_MUST(d.place.column >= 1 && d.place.length >= 1);
-    TORC_MUST(d.place.column <= count_characters(lines[d.place.line - 1]) + 1);
+    TORC_MUST(d.place.column <= torc::count_characters(lines[d.place.line - 1]) + 1);
   }
   return error;
 }
