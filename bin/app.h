@@ -49,5 +49,8 @@ void say(std::FILE* to, fmt::format_string<Args...> format, Args&&... args) {
 
 // Prints "torc: error: …" with the remedy below, and gives the exit code that fits the kind.
 Exit report(const App& app, const Error& error);
+// What a command does; an error is told by whoever called it.
+using RunCommand = std::function<Result<Exit>(const App&)>;
+Exit report(const App& app, const Result<Exit>& done);
 
 }  // namespace torc::cli

@@ -114,7 +114,7 @@ Exit run_command_line(const App& app, int argc, char** argv) {
   const auto line = make_command_line();
   const auto asked = line->parse(argc, argv);
   if (!asked) return report(app, asked.error());
-  if (asked->run) return asked->run(app);
+  if (asked->run) return report(app, asked->run(app));
   say(app.out, "{}", asked->text);
   return Exit::ok;
 }

@@ -96,7 +96,7 @@ class Command {
   // A command below this one, such as `torc logs export`.
   Command& add(const std::string& name);
   // What it does; once everything is parsed and good.
-  void run(std::function<Exit(const App&)> run) { run_ = std::move(run); }
+  void run(RunCommand run) { run_ = std::move(run); }
 
  private:
   friend class CommandLine;
@@ -108,7 +108,7 @@ class Command {
   CLI::App* app_;
   std::vector<std::shared_ptr<void>> kept_;
   std::vector<std::unique_ptr<Command>> commands_;
-  std::function<Exit(const App&)> run_;
+  RunCommand run_;
 };
 
 class CommandLine {
@@ -126,7 +126,7 @@ class CommandLine {
   // as long as this. Error invalid: they ask for nothing, with the --help that helps.
   struct Asked {
     std::string text;
-    std::function<Exit(const App&)> run;
+    RunCommand run;
   };
   Result<Asked> parse(int argc, char** argv);
 

@@ -19,8 +19,7 @@ bool is_from_a_person(int number) {
 
 }  // namespace
 
-Exit under_watchdog(const App& app, const std::string& again,
-                    const std::function<Exit(const App&)>& command) {
+Exit under_watchdog(const App& app, const std::string& again, const RunCommand& command) {
   std::fflush(nullptr);  // or both would print it
   auto split = exec::split_off_watchdog(app.clock);
   if (!split) return report(app, split.error());
@@ -28,7 +27,7 @@ Exit under_watchdog(const App& app, const std::string& again,
     App guarded = app;
     guarded.watched = lease->get();
     explain_crashes_and_die();
-    const Exit exit = command(guarded);
+    const Exit exit = report(guarded, command(guarded));
     std::clearerr(app.out);  // that its log could not be written says nothing of its work
     return exit;
   }

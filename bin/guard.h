@@ -11,7 +11,6 @@ namespace torc::cli {
 // `command` runs in a child of this process, with App::watched. This process waits for its end and
 // for everything that it left behind, and gives its exit code; it ends of the same signal. Of one
 // that nobody at the terminal sent it tells, and how to go on: with `again`, empty: by others.
-Exit under_watchdog(const App& app, const std::string& again,
-                    const std::function<Exit(const App&)>& command);
+Exit under_watchdog(const App& app, const std::string& again, const RunCommand& command);
 
 }  // namespace torc::cli

@@ -23,4 +23,8 @@ Exit report(const App& app, const Error& error) {
   }
 }
 
+Exit report(const App& app, const Result<Exit>& done) {
+  return done.ok() ? *done : report(app, done.error());
+}
+
 }  // namespace torc::cli

@@ -8,7 +8,7 @@ export PATH=$PATH:/usr/sbin:/sbin
 
 build_packages=(
   g++ cmake ninja-build pkg-config make
-  libfmt-dev libyaml-cpp-dev liblmdb-dev libzstd-dev libre2-dev libcli11-dev nlohmann-json3-dev libhwloc-dev
+  libfmt-dev libyaml-cpp-dev liblmdb-dev libzstd-dev libxxhash-dev libre2-dev libcli11-dev nlohmann-json3-dev libhwloc-dev
 )
 test_packages=(
   ccache libgtest-dev librapidcheck-dev clang-format clang-tidy-14 clang-14 libclang-rt-14-dev

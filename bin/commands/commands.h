@@ -1,5 +1,5 @@
-// The commands. Each has a file of its name with its flags, its help and what it does, and one
-// function that describes it; bin/cli.cc has the one table of them.
+// The commands. Each has a file of its name, in the folder of what it is for, with its flags, its
+// help and what it does, and one function that describes it; bin/cli.cc has the one table of them.
 #pragma once
 
 namespace torc::cli {

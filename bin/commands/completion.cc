@@ -14,10 +14,10 @@ struct CompletionOptions {
   std::string shell;
 };
 
-Exit run(const App& app, const CompletionOptions& options) {
-  const auto script = completion_script(options.shell, describe_command_line().commands);
-  if (!script) return report(app, script.error());
-  say(app.out, "{}", *script);
+Result<Exit> run(const App& app, const CompletionOptions& options) {
+  TORC_ASSIGN(const auto script,
+              completion_script(options.shell, describe_command_line().commands));
+  say(app.out, "{}", script);
   return Exit::ok;
 }
 

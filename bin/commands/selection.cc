@@ -61,10 +61,16 @@ void add_all(Command& c, SelectOptions& o, const std::string& help) {
   c.flag("--all", o.all, help);
 }
 
-void add_state(Command& c, SelectOptions& o, const std::vector<std::string>& states) {
+std::vector<std::string> names_of(const std::vector<claim::JobState>& states) {
+  std::vector<std::string> names;
+  for (const claim::JobState state : states) names.emplace_back(claim::to_string(state));
+  return names;
+}
+
+void add_state(Command& c, SelectOptions& o, const std::vector<claim::JobState>& states) {
   c.option("--state", o.state, "jobs in this state (with --name: those that match)")
       .value("STATE")
-      .choices(states);
+      .choices(names_of(states));
 }
 
 Result<StoreAndNames> locate_store_and_names(const App& app,

@@ -21,7 +21,9 @@ struct SelectOptions {
 inline constexpr const char* kNamesHelp = "[STORE] NAME…: jobs by name, or by #NUMBER";
 void add_names(Command& c, SelectOptions& o, const std::string& help = kNamesHelp);  // and --name
 void add_all(Command& c, SelectOptions& o, const std::string& help);
-void add_state(Command& c, SelectOptions& o, const std::vector<std::string>& states);
+void add_state(Command& c, SelectOptions& o, const std::vector<claim::JobState>& states);
+// For help and for choices.
+[[nodiscard]] std::vector<std::string> names_of(const std::vector<claim::JobState>& states);
 
 // The store and the names in "[STORE] NAME…": the first word is the store when a store is there, or
 // when it ends in .torc; else the store is found as for other commands.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "lib/report/job_view.h"
+
 namespace torc::cli {
 namespace {
 
@@ -58,6 +60,15 @@ nlohmann::ordered_json diagnostics_json(const workflow::LoadedSpec& loaded) {
           {"jobs", loaded.expansion ? loaded.expansion->jobs : 0},
           {"read", loaded.value_files},
           {"diagnostics", std::move(list)}};
+}
+
+Exit refuse_spec(const App& app, const workflow::LoadedSpec& loaded, bool json,
+                 std::string_view outcome) {
+  if (json)
+    say(app.out, "{}\n", report::json_text(diagnostics_json(loaded)));
+  else
+    print_diagnostics(app, loaded, outcome);
+  return Exit::usage;
 }
 
 }  // namespace torc::cli

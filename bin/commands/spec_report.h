@@ -13,6 +13,10 @@ namespace torc::cli {
 void print_diagnostics(const App& app, const workflow::LoadedSpec& loaded,
                        std::string_view outcome = {});
 
+// A spec with errors, as text or as JSON on stdout: how the command ends.
+Exit refuse_spec(const App& app, const workflow::LoadedSpec& loaded, bool json,
+                 std::string_view outcome = {});
+
 // {"file", "valid", "runs" (false: this version cannot run all of it), "jobs", "diagnostics":
 // [{"severity", "file", "line", "column", "message", "remedy", "text"}]}
 [[nodiscard]] nlohmann::ordered_json diagnostics_json(const workflow::LoadedSpec& loaded);

@@ -3,161 +3,282 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
+#include <array>
 #include <charconv>
-#include <ctime>
-#include <limits>
+#include <cmath>
+#include <system_error>
+
+#include "lib/base/quote.h"
 
 namespace torc {
 namespace {
 
-Error not_a(std::string_view kind, std::string_view text, std::string_view examples) {
-  return Error{ErrorKind::invalid, fmt::format("'{}' is no {}", text, kind),
-               fmt::format("write it like {}", examples)};
+using std::chrono::seconds;
+
+constexpr std::int64_t kMinute = 60;
+constexpr std::int64_t kHour = 60 * kMinute;
+constexpr std::int64_t kDay = 24 * kHour;
+constexpr double kMostSeconds = 3650 * kDay;
+constexpr double kMostOfSlurm = 36600 * kDay;
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 60;
+constexpr double kTooMuch = 1e300;
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool all_digits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+}
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
 }
 
-constexpr std::chrono::seconds kLongest = std::chrono::days(3650);  // as lib/spec/text/quantity.cc
-constexpr std::uint64_t kFar = std::uint64_t{1} << 60;
+constexpr std::string_view kMemoryForms = "write it like 512k, 100m, 2g or 1t";
+constexpr std::string_view kDurationForms = "write it like 90s, 30m, 4h, 1h30m, PT30M or 1:30:00";
+constexpr std::string_view kIsoForms = "write it like PT30M, PT1H30M or P1DT12H";
+constexpr std::string_view kWalltimeForms =
+    "write it like 30 (minutes), 01:30:00 (hours:minutes:seconds) or 2-00:00:00 (with days)";
 
-Result<std::chrono::seconds> bounded(std::chrono::seconds time, std::string_view text) {
-  if (time <= kLongest) return time;
-  return Error{ErrorKind::invalid, fmt::format("'{}' is longer than ten years", text),
-               "3650d is the most; most limits can be left out"};
+Error wrong(std::string_view text, std::string_view how, std::string_view forms) {
+  return {ErrorKind::invalid, fmt::format("{} {}", quoted(text), how), std::string(forms)};
 }
 
-// Reads "1h30m" and the like; nothing when it is not of that form.
-std::optional<std::chrono::seconds> unit_chain(std::string_view text) {
-  std::uint64_t total = 0;
+// Digits, then perhaps a point and digits; cut off the front of `text`.
+std::string_view take_number(std::string_view& text) {
+  std::size_t i = 0;
+  while (i < text.size() && is_digit(text[i])) ++i;
+  if (i > 0 && i + 1 < text.size() && text[i] == '.' && is_digit(text[i + 1])) {
+    ++i;
+    while (i < text.size() && is_digit(text[i])) ++i;
+  }
+  const std::string_view number = text.substr(0, i);
+  text.remove_prefix(i);
+  return number;
+}
+
+double value_of(std::string_view digits) {
+  return parse_decimal(digits).value_or(kTooMuch);
+}
+
+// The power of 1024 that a unit stands for; none: no such unit.
+std::optional<unsigned> power_of(std::string_view suffix) {
+  const std::string unit = lower(suffix);
+  if (unit.empty() || unit == "b") return 0;
+  const std::size_t power = std::string_view("kmgtp").find(unit[0]);
+  const std::string_view rest = std::string_view(unit).substr(1);
+  if (power == std::string_view::npos || (!rest.empty() && rest != "b" && rest != "ib")) return {};
+  return static_cast<unsigned>(power) + 1;
+}
+
+struct Unit {
+  char letter;
+  bool time;  // behind the T of ISO 8601
+  std::int64_t length;
+};
+constexpr std::array<Unit, 5> kUnits = {{{'w', false, 7 * kDay},
+                                         {'d', false, kDay},
+                                         {'h', true, kHour},
+                                         {'m', true, kMinute},
+                                         {'s', true, 1}}};
+
+// The seconds of "1h30m": units in any order; a number alone is of seconds. None: not of that form.
+std::optional<double> sum_of_units(std::string_view rest) {
+  double total = 0;
+  for (bool any = false; !any || !rest.empty(); any = true) {
+    const std::string_view number = take_number(rest);
+    if (number.empty() || number.find('.') != std::string_view::npos) return {};
+    if (rest.empty()) return any ? std::nullopt : std::optional(value_of(number));
+    const auto* const unit = std::find_if(kUnits.begin(), kUnits.end(),
+                                          [&](const Unit& u) { return u.letter == rest[0]; });
+    if (unit == kUnits.end()) return {};
+    total += value_of(number) * static_cast<double>(unit->length);
+    rest.remove_prefix(1);
+  }
+  return total;
+}
+
+// The seconds of "1dt12h", the P cut off: each unit at most once, the largest first, and only the
+// last number with a fraction. None: not of that form.
+std::optional<double> sum_of_iso_units(std::string_view rest) {
+  double total = 0;
+  bool time = false;
+  bool fraction = false;
+  std::size_t next = 0;  // of kUnits
   bool any = false;
-  while (!text.empty()) {
-    std::uint64_t n = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-    if (error != std::errc{} || n > 1'000'000'000) return std::nullopt;
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    std::uint64_t unit = 1;
-    if (text.empty()) {
-      if (any) return std::nullopt;  // "1h30" is ambiguous
-    } else {
-      switch (std::tolower(static_cast<unsigned char>(text.front()))) {
-        case 's':
-          unit = 1;
-          break;
-        case 'm':
-          unit = 60;
-          break;
-        case 'h':
-          unit = 3600;
-          break;
-        case 'd':
-          unit = 86400;
-          break;
-        case 'w':
-          unit = 604800;
-          break;
-        default:
-          return std::nullopt;
-      }
-      text.remove_prefix(1);
+  while (!rest.empty()) {
+    if (rest[0] == 't' && !time && rest.size() > 1) {
+      time = true;
+      rest.remove_prefix(1);
+      continue;
     }
-    total = std::min(total + n * unit, kFar);
+    const std::string_view number = take_number(rest);
+    if (number.empty() || rest.empty() || fraction) return {};
+    fraction = number.find('.') != std::string_view::npos;
+    while (next < kUnits.size() && (kUnits[next].letter != rest[0] || kUnits[next].time != time))
+      ++next;
+    if (next == kUnits.size()) return {};
+    total += value_of(number) * static_cast<double>(kUnits[next++].length);
+    rest.remove_prefix(1);
     any = true;
   }
-  if (!any) return std::nullopt;
-  return std::chrono::seconds(total);
+  return any ? std::optional(total) : std::nullopt;
+}
+
+// The seconds of "2-12:30:00" and its kind, as sbatch reads them. None: not of that form.
+std::optional<double> clock_seconds(std::string_view text) {
+  const std::size_t dash = text.find('-');
+  const bool days = dash != std::string_view::npos;
+  if (days && !all_digits(text.substr(0, dash))) return {};
+  double total = days ? value_of(text.substr(0, dash)) * kDay : 0;
+  const std::string_view clock = days ? text.substr(dash + 1) : text;
+  const auto colons = std::count(clock.begin(), clock.end(), ':');
+  if (colons > 2) return {};
+  auto unit = static_cast<double>(days || colons == 2 ? kHour : kMinute);
+  for (std::size_t at = 0; at <= clock.size(); unit /= 60) {
+    const std::size_t end = std::min(clock.find(':', at), clock.size());
+    if (!all_digits(clock.substr(at, end - at))) return {};
+    total += value_of(clock.substr(at, end - at)) * unit;
+    at = end + 1;
+  }
+  return total;
+}
+
+bool has_months_or_years(std::string_view iso) {
+  const std::string_view date = iso.substr(0, iso.find('t'));
+  return date.find_first_of("ym") != std::string_view::npos;
+}
+
+Result<seconds> bounded(double amount, std::string_view text, std::string_view forms) {
+  if (amount > kMostSeconds) return wrong(text, "is longer than 3650 days", forms);
+  return seconds(static_cast<std::int64_t>(std::ceil(amount)));
+}
+
+Result<seconds> positive(double amount, std::string_view text, std::string_view forms) {
+  if (amount <= 0) return wrong(text, "is no time at all", forms);
+  return bounded(amount, text, forms);
+}
+
+bool is_unlimited(std::string_view text) {
+  const std::string word = lower(text);
+  return word == "unlimited" || word == "infinite";
 }
 
 }  // namespace
 
+Result<std::optional<std::int64_t>> parse_integer(std::string_view text) {
+  using Number = std::optional<std::int64_t>;
+  std::string_view digits = text;
+  if (digits.starts_with('-') || digits.starts_with('+')) digits.remove_prefix(1);
+  if (!all_digits(digits) || (digits.size() > 1 && digits[0] == '0')) return Number{};
+  const std::string_view number = text.starts_with('+') ? digits : text;
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (error != std::errc{}) {
+    return wrong(text, "does not fit into 64 bits", "write a smaller number");
+  }
+  return Number{value};
+}
+
+std::optional<double> parse_decimal(std::string_view text) {
+  std::string_view number = text;
+  if (number.starts_with('-') || number.starts_with('+')) number.remove_prefix(1);
+  if (number.empty() || !(is_digit(number[0]) || number[0] == '.')) return {};
+  double value = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (error != std::errc{} || end != number.data() + number.size() || !std::isfinite(value))
+    return {};
+  return text.starts_with('-') ? -value : value;
+}
+
+int decimals_of(std::string_view text) {
+  const std::size_t e = text.find_first_of("eE");
+  const std::string_view mantissa = text.substr(0, e);
+  const std::size_t point = mantissa.find('.');
+  const auto written =
+      point == std::string_view::npos ? 0 : static_cast<std::int64_t>(mantissa.size() - point - 1);
+  std::int64_t exponent = 0;
+  if (e != std::string_view::npos) {
+    std::string_view digits = text.substr(e + 1);
+    if (digits.starts_with('+')) digits.remove_prefix(1);
+    std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
+  }
+  return static_cast<int>(std::clamp<std::int64_t>(written - exponent, 0, 1000));
+}
+
 Result<ByteCount> parse_bytes(std::string_view text) {
-  const auto bad = [&] { return not_a("amount of memory", text, "512m, 4g, 2GiB"); };
-  std::uint64_t n = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (error != std::errc{}) return bad();
-  std::string unit(end, text.data() + text.size());
-  for (char& c : unit) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (unit.ends_with("ib"))
-    unit.resize(unit.size() - 2);
-  else if (unit.ends_with("b"))
-    unit.resize(unit.size() - 1);
-  int shift = 0;
-  if (unit == "k")
-    shift = 10;
-  else if (unit == "m")
-    shift = 20;
-  else if (unit == "g")
-    shift = 30;
-  else if (unit == "t")
-    shift = 40;
-  else if (!unit.empty())
-    return bad();
-  if (n > (std::numeric_limits<std::uint64_t>::max() >> shift)) return bad();
-  return ByteCount{n << shift};
+  std::string_view rest = text;
+  const std::string_view number = take_number(rest);
+  if (rest.starts_with(' ')) rest.remove_prefix(1);
+  const std::optional<unsigned> power = power_of(rest);
+  if (number.empty() || !power) return wrong(text, "is no amount of memory", kMemoryForms);
+  // An integer is exact, also beyond the 53 bits of a double.
+  const double bytes = std::ldexp(value_of(number), static_cast<int>(10 * *power));
+  if (bytes > static_cast<double>(kMostBytes))
+    return wrong(text, "is more than 1 EiB", kMemoryForms);
+  std::uint64_t whole = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), whole);
+  if (end != number.data() + number.size()) return ByteCount{static_cast<std::uint64_t>(bytes)};
+  return ByteCount{std::min(whole << (10 * *power), kMostBytes)};
 }
 
-Result<std::chrono::seconds> parse_duration(std::string_view text) {
-  std::string_view body = text;
-  if (body.starts_with("PT") || body.starts_with("pt")) body.remove_prefix(2);
-  if (auto seconds = unit_chain(body)) return bounded(*seconds, text);
-  if (text.find(':') != std::string_view::npos || text.find('-') != std::string_view::npos) {
-    auto limit = parse_time_limit(text);
-    if (limit && *limit) return bounded(**limit, text);
+Result<ByteCount> parse_memory(std::string_view text) {
+  TORC_ASSIGN(const ByteCount bytes, parse_bytes(text));
+  if (bytes.value == 0) return wrong(text, "is no memory at all", kMemoryForms);
+  return bytes;
+}
+
+std::optional<ByteCount> parse_slurm_memory(std::string_view mem) {
+  if (mem.empty() || mem == "0") return {};
+  const auto bytes =
+      parse_memory(is_digit(mem.back()) ? fmt::format("{}m", mem) : std::string(mem));
+  if (!bytes.ok()) return {};
+  return *bytes;
+}
+
+Result<seconds> parse_duration(std::string_view text) {
+  const std::string form = lower(text);
+  std::optional<double> total = sum_of_units(form.starts_with("pt") ? form.substr(2) : form);
+  if (!total && form.starts_with('p') && !has_months_or_years(form.substr(1)))
+    total = sum_of_iso_units(std::string_view(form).substr(1));
+  if (!total) {
+    total = clock_seconds(form);
+    if (total == 0) total.reset();  // what Slurm takes for no limit
   }
-  return not_a("duration", text, "90s, 30m, 4h, 1h30m, PT30M or 1:30:00");
+  if (!total) return wrong(text, "is no duration", kDurationForms);
+  return bounded(*total, text, kDurationForms);
 }
 
-std::string show_bytes(ByteCount bytes) {
-  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  auto value = static_cast<double>(bytes.value);
-  std::size_t unit = 0;
-  while (value >= 1024 && unit + 1 < std::size(kUnits)) {
-    value /= 1024;
-    ++unit;
+Result<seconds> parse_iso_duration(std::string_view text) {
+  const std::string form = lower(text);
+  if (!form.starts_with('p')) return wrong(text, "is no ISO 8601 duration", kIsoForms);
+  const std::string_view iso = std::string_view(form).substr(1);
+  if (has_months_or_years(iso)) {
+    return Error{ErrorKind::invalid,
+                 fmt::format("{}: months and years have no fixed length", quoted(text)),
+                 "write days, as in P30D; minutes stand behind a T, as in PT30M"};
   }
-  return unit == 0 ? fmt::format("{} B", bytes.value)
-                   : fmt::format("{:.1f} {}", value, kUnits[unit]);
+  const std::optional<double> total = sum_of_iso_units(iso);
+  if (!total) return wrong(text, "is no ISO 8601 duration", kIsoForms);
+  return positive(*total, text, kIsoForms);
 }
 
-std::string show_duration(std::chrono::microseconds d) {
-  const auto us = d.count();
-  if (us < 1000) return fmt::format("{} us", us);
-  if (us < 1'000'000) return fmt::format("{:.0f} ms", static_cast<double>(us) / 1e3);
-  if (us < 60'000'000) return fmt::format("{:.1f} s", static_cast<double>(us) / 1e6);
-  const auto s = us / 1'000'000;
-  if (s < 3600) return fmt::format("{} min {} s", s / 60, s % 60);
-  if (s < 86400) return fmt::format("{} h {} min", s / 3600, s % 3600 / 60);
-  return fmt::format("{} d {} h", s / 86400, s % 86400 / 3600);
+Result<std::optional<seconds>> parse_walltime(std::string_view text) {
+  if (is_unlimited(text)) return std::optional<seconds>();
+  const std::optional<double> total = clock_seconds(text);
+  if (!total) return wrong(text, "is no time limit of Slurm", kWalltimeForms);
+  TORC_ASSIGN(const seconds limit, positive(*total, text, kWalltimeForms));
+  return std::optional(limit);
 }
 
-std::string show_estimate(double seconds) {
-  if (seconds < 1) return "<1 s";
-  if (seconds >= 1e9) return "years";
-  const auto s = static_cast<std::int64_t>(seconds + 0.5);
-  if (s < 90) return fmt::format("{} s", s);
-  if (s < 3600) return fmt::format("{} min", (s + 30) / 60);
-  return show_duration(std::chrono::seconds(s));
-}
-
-std::string show_time(WallTime t) {
-  if (t.count() == 0) return "-";
-  const std::time_t seconds = t.count() / 1'000'000;
-  std::tm parts{};
-  localtime_r(&seconds, &parts);
-  char buffer[32];
-  const std::size_t n = std::strftime(buffer, sizeof buffer, "%Y-%m-%d %H:%M:%S", &parts);
-  return {buffer, n};
-}
-
-std::string show_age(WallTime from, WallTime now) {
-  if (from.count() == 0) return "-";
-  // Wall clocks of two nodes differ: a time in the future is just "now".
-  if (now - from < std::chrono::seconds(1)) return "now";
-  return show_duration(now - from) + " ago";
-}
-
-std::string show_count(std::uint64_t n) {
-  std::string digits = std::to_string(n);
-  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
-  return digits;
+Result<std::optional<seconds>> parse_time_limit(std::string_view text) {
+  if (is_unlimited(text) || text == "-1") return std::optional<seconds>();
+  const std::optional<double> total = clock_seconds(text);
+  if (!total || *total > kMostOfSlurm)
+    return wrong(text, "is no time limit of Slurm", kWalltimeForms);
+  if (*total == 0) return std::optional<seconds>();
+  return std::optional(seconds(static_cast<std::int64_t>(*total)));
 }
 
 }  // namespace torc

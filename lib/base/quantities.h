@@ -1,4 +1,5 @@
-// Quantities as people write them in flags, and as tables show them.
+// Quantities as people write them, in flags and in workflow files, and as tables and messages show
+// them. Every error is of kind invalid and says what is wrong with the text and what to write.
 #pragma once
 
 #include <chrono>
@@ -13,20 +14,41 @@
 
 namespace torc {
 
-// "512k", "100m", "2g", "1t", "2GiB", "1048576" (bytes); binary multiples.
-Result<ByteCount> parse_bytes(std::string_view text);
-// At most ten years, as in workflow files. "90" and "90s", "30m", "4h", "2d", "1h30m", "PT30M",
-// "1:30:00", "2-12:00:00".
-Result<std::chrono::seconds> parse_duration(std::string_view text);
+// Decimal, with a sign or without; no leading zeros (010 is a name, not ten). None: not a number of
+// that form. An integer beyond 64 bits is an error.
+[[nodiscard]] Result<std::optional<std::int64_t>> parse_integer(std::string_view text);
+// A finite decimal number, with a point or an exponent or both, or an integer. None: anything else.
+[[nodiscard]] std::optional<double> parse_decimal(std::string_view text);
+// Digits after the point that the number needs: 2 for 0.25, 5 for 1e-5. Precondition:
+// parse_decimal() accepts it.
+[[nodiscard]] int decimals_of(std::string_view text);
 
-// A time limit as sbatch reads it: "90" (minutes), "1:30" (minutes:seconds), "1:30:00", "2-12"
-// (days-hours), "2-12:30", "3-04:05:06"; "UNLIMITED", "INFINITE", "-1" and zero: no limit
-// (nullopt). Errors: invalid.
-Result<std::optional<std::chrono::seconds>> parse_time_limit(std::string_view text);
+// 512k, 100m, 2g, 1t, 2GiB, 1.5g, 4096 (bytes). k is 1024, as everywhere in Slurm. At most 1 EiB.
+[[nodiscard]] Result<ByteCount> parse_bytes(std::string_view text);
+// The same, but more than nothing.
+[[nodiscard]] Result<ByteCount> parse_memory(std::string_view text);
+// What `sbatch --mem` takes, of one node; without a unit MiB. None: not given, or 0, which means
+// all of the node's.
+[[nodiscard]] std::optional<ByteCount> parse_slurm_memory(std::string_view mem);
 
-[[nodiscard]] std::string show_bytes(ByteCount bytes);  // "1.5 GiB"
+// A flag: 90 and 90s, 30m, 4h, 2d, 1h30m; what parse_iso_duration() takes; 1:30:00 and 2-12:00:00.
+// Perhaps nothing, at most 3650 days, in whole seconds (rounded up), as are all below.
+[[nodiscard]] Result<std::chrono::seconds> parse_duration(std::string_view text);
+// ISO 8601, as in workflow files: PT30M, P1DT12H, P2W. More than nothing.
+[[nodiscard]] Result<std::chrono::seconds> parse_iso_duration(std::string_view text);
+// What `sbatch --time` takes: minutes, minutes:seconds, hours:minutes:seconds, days-hours,
+// days-hours:minutes, days-hours:minutes:seconds; none for UNLIMITED and INFINITE. More than
+// nothing.
+[[nodiscard]] Result<std::optional<std::chrono::seconds>> parse_walltime(std::string_view text);
+// The same as Slurm itself writes it: up to a hundred years; none for zero and -1, too.
+[[nodiscard]] Result<std::optional<std::chrono::seconds>> parse_time_limit(std::string_view text);
+
+[[nodiscard]] std::string show_bytes(ByteCount bytes);  // "1.5 GiB", "4.0 GiB"
 [[nodiscard]] std::string show_duration(
     std::chrono::microseconds d);  // "0.25 s", "3 min 20 s", "2 h 5 min"
+// As somebody wrote it: "4 GiB", "1d 12h", "1min 30s".
+[[nodiscard]] std::string show_exactly(ByteCount bytes);
+[[nodiscard]] std::string show_exactly(std::chrono::seconds duration);
 // A time that is only guessed, in seconds: "<1 s", "40 s", "12 min", "2 h 5 min".
 [[nodiscard]] std::string show_estimate(double seconds);
 [[nodiscard]] std::string show_time(WallTime t);  // local time, "2026-05-01 12:00:00"; 0: "-"

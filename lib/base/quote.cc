@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "lib/base/utf8.h"
+
 namespace torc {
 namespace {
 
@@ -25,25 +27,10 @@ std::string escaped(unsigned char c) {
   }
 }
 
-// Bytes of the UTF-8 character that begins at `at`, C1 controls and what is no character: 0.
-std::size_t character_at(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-  };
-  const unsigned lead = byte(at);
-  const std::size_t size = lead < 0x80                   ? 1
-                           : lead >= 0xc2 && lead < 0xe0 ? 2
-                           : lead >= 0xe0 && lead < 0xf0 ? 3
-                           : lead >= 0xf0 && lead < 0xf5 ? 4
-                                                         : 0;
-  for (std::size_t i = 1; i < size; ++i) {
-    if ((byte(at + i) & 0xc0U) != 0x80U) return 0;
-  }
-  const unsigned second = byte(at + 1);
-  const bool overlong = (lead == 0xe0 && second < 0xa0) || (lead == 0xf0 && second < 0x90);
-  const bool no_scalar = (lead == 0xed && second >= 0xa0) || (lead == 0xf4 && second >= 0x90);
-  const bool c1_control = lead == 0xc2 && second < 0xa0;
-  return overlong || no_scalar || c1_control ? 0 : size;
+// Bytes of the UTF-8 character that begins at `at`; controls and what is no character: 0.
+std::size_t shown_bytes(std::string_view text, std::size_t at) {
+  const CodePoint c = decode_utf8(text, at);
+  return c.value < 0x20 || (c.value >= 0x7F && c.value < 0xA0) ? 0 : c.bytes;
 }
 
 bool needs_no_quotes(std::string_view text) {
@@ -88,10 +75,9 @@ namespace {
 
 // Appends what begins at `at` as it can be shown; where the next begins.
 std::size_t append_shown(std::string& out, std::string_view text, std::size_t at) {
-  const auto c = static_cast<unsigned char>(text[at]);
-  const std::size_t size = is_control(c) ? 0 : character_at(text, at);
+  const std::size_t size = shown_bytes(text, at);
   if (size == 0) {
-    out += escaped(c);
+    out += escaped(static_cast<unsigned char>(text[at]));
     return at + 1;
   }
   out += text.substr(at, size);
@@ -103,6 +89,29 @@ bool is_layout(char c) {
 }
 
 }  // namespace
+
+std::string quoted(std::string_view text) {
+  constexpr std::size_t kShown = 60;  // characters
+  std::string out = "'";
+  std::size_t shown = 0;
+  for (std::size_t at = 0; at < text.size(); ++shown) {
+    if (shown == kShown) {
+      out += "…";
+      break;
+    }
+    const CodePoint c = decode_utf8(text, at);
+    if (c.bytes == 0) {
+      out += "\uFFFD";
+    } else if (shown_bytes(text, at) > 0) {
+      out += text.substr(at, c.bytes);
+    } else {
+      out += c.value < 0x20 ? escaped(static_cast<unsigned char>(c.value))
+                            : fmt::format("\\x{:02x}", static_cast<unsigned>(c.value));
+    }
+    at += std::max<std::size_t>(c.bytes, 1);
+  }
+  return out + "'";
+}
 
 std::string printable(std::string_view text) {
   std::string out;

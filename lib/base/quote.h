@@ -12,6 +12,9 @@ namespace torc {
 // otherwise; control characters in the $'…' form of bash, zsh and ksh.
 [[nodiscard]] std::string shell_word(std::string_view text);
 
+// Text of a user as a message shows it: in single quotes, on one line, control characters escaped,
+// long text cut.
+[[nodiscard]] std::string quoted(std::string_view text);
 // The same text without power over a terminal: control characters as \n, \t, \x1b, bytes that are
 // no UTF-8 as \xff. A backslash stays one, so this is for reading, not for reading back.
 [[nodiscard]] std::string printable(std::string_view text);

@@ -12,7 +12,6 @@ namespace {
 
 using nlohmann::ordered_json;
 using std::chrono::nanoseconds;
-using store::Checkup;
 using store::Latency;
 using store::LockOutcome;
 
@@ -58,18 +57,18 @@ std::string show_lock(const LockOutcome& lock) {
   return "?";
 }
 
-ordered_json early_json(const store::EarlyNames& early) {
+ordered_json early_json(const EarlyNames& early) {
   return {{"names", early.names},
           {"never_seen", early.never_seen},
           {"longest_ms", milliseconds_of(early.longest)}};
 }
 
-ordered_json two_node_json(const store::TwoNodeReport& r) {
-  const auto card = [](const store::NodeCard& c) -> ordered_json {
+ordered_json two_node_json(const TwoNodeReport& r) {
+  const auto card = [](const NodeCard& c) -> ordered_json {
     return {{"host", c.host}, {"pid", c.pid}, {"filesystem", c.filesystem}};
   };
   ordered_json locks = ordered_json::array();
-  for (const store::PairLock& lock : r.locks) {
+  for (const PairLock& lock : r.locks) {
     locks.push_back({{"kind", to_string(lock.kind)},
                      {"held_by_a", to_string(lock.from_a.verdict)},
                      {"held_by_b", to_string(lock.from_b.verdict)}});
@@ -118,7 +117,7 @@ ordered_json facts_json(const store::MountFacts& f) {
 
 ordered_json space_json(const Checkup& c) {
   ordered_json quotas = ordered_json::array();
-  for (const store::Quota& q : c.quotas) {
+  for (const Quota& q : c.quotas) {
     quotas.push_back({{"of", q.of},
                       {"used_bytes", q.used.value},
                       {"limit_bytes", q.limit.value},
@@ -145,7 +144,7 @@ class Text {
                                   to_string(c_.publish->primitive), durable())
                     : "NONE WORKS: " + c_.publish_error.what);
     line("engine",
-         fmt::format("auto takes {}: {}", engine_name(c_.engine), store::engine_reason(c_.type)));
+         fmt::format("auto takes {}: {}", engine_name(c_.engine), engine_reason(c_.type)));
     facts();
     locks();
     latencies();
@@ -245,7 +244,7 @@ class Text {
       text += fmt::format(", {} more files", show_count(c_.space.inodes_free));
     line("space", text);
     if (c_.quotas.empty()) line("quota", "none told (many network filesystems do not tell)");
-    for (const store::Quota& q : c_.quotas) {
+    for (const Quota& q : c_.quotas) {
       line("quota",
            fmt::format("{}: {} used of {}, {} files of {}", q.of, show_bytes(q.used),
                        q.limit.value == 0 ? "no limit" : show_bytes(q.limit), show_count(q.files),
@@ -254,26 +253,26 @@ class Text {
   }
 
   void node() {
-    for (const store::ReplicaPlace& place : c_.replicas) {
+    for (const ReplicaPlace& place : c_.replicas) {
       line("node's copy",
            place.refusal
                ? fmt::format("not in {}: {}", place.root.string(), place.refusal->what)
                : fmt::format("in {} ({} free)", place.root.string(), show_bytes(place.free)));
     }
     std::string limits;
-    for (const store::Limit& limit : c_.limits) {
+    for (const Limit& limit : c_.limits) {
       limits += fmt::format("{}{} {}", limits.empty() ? "" : ", ", limit.name,
                             limit.value ? show_count(*limit.value) : "unlimited");
     }
     line("limits", limits);
   }
 
-  void two_nodes(const store::TwoNodeReport& r) {
-    const store::NodeCard& a = r.role == 'A' ? r.self : r.other;
-    const store::NodeCard& b = r.role == 'A' ? r.other : r.self;
+  void two_nodes(const TwoNodeReport& r) {
+    const NodeCard& a = r.role == 'A' ? r.self : r.other;
+    const NodeCard& b = r.role == 'A' ? r.other : r.self;
     out_ += fmt::format("\nbetween A = {} (pid {}) and B = {} (pid {}); this is {}\n", a.host,
                         a.pid, b.host, b.pid, r.role);
-    for (const store::PairLock& lock : r.locks) {
+    for (const PairLock& lock : r.locks) {
       line(fmt::format("  {}", to_string(lock.kind)),
            fmt::format("held by A: {}; held by B: {}", show_lock(lock.from_a),
                        show_lock(lock.from_b)));
@@ -300,7 +299,7 @@ class Text {
     return in_time ? "  (there and back)" : "  (there and back; the worst did not come in time)";
   }
 
-  static std::string show_early(const store::EarlyNames& early) {
+  static std::string show_early(const EarlyNames& early) {
     return early.never_seen > 0
                ? fmt::format("more than 45 s ({} of {})", early.never_seen, early.names)
                : show(early.longest);
@@ -351,14 +350,14 @@ ordered_json to_json(const Diagnosis& d) {
   ordered_json locks = ordered_json::array();
   for (const LockOutcome& lock : c.locks) locks.push_back(lock_json(lock));
   ordered_json copies = ordered_json::array();
-  for (const store::ReplicaPlace& place : c.replicas) {
+  for (const ReplicaPlace& place : c.replicas) {
     copies.push_back({{"root", place.root.string()},
                       {"usable", !place.refusal},
                       {"why", place.refusal ? ordered_json(place.refusal->text()) : nullptr},
                       {"free_bytes", place.free.value}});
   }
   ordered_json limits = ordered_json::object();
-  for (const store::Limit& limit : c.limits)
+  for (const Limit& limit : c.limits)
     limits[limit.name] = limit.value ? ordered_json(*limit.value) : ordered_json(nullptr);
   ordered_json findings = ordered_json::array();
   for (const store::Finding& f : d.findings) {
@@ -372,7 +371,7 @@ ordered_json to_json(const Diagnosis& d) {
                       {"verdict", is_fit(d.findings) ? "fit" : "unfit"},
                       {"filesystem", filesystem_json(c)},
                       {"engine", engine_name(c.engine)},
-                      {"engine_why", store::engine_reason(c.type)}};
+                      {"engine_why", engine_reason(c.type)}};
   out["put_if_absent"] = c.publish ? ordered_json(to_string(c.publish->primitive)) : nullptr;
   out["durable_name"] = c.publish ? ordered_json(to_string(c.publish->name)) : nullptr;
   out["taken_for_granted"] = facts_json(c.facts);

@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "lib/store/probe/probe.h"
-#include "lib/store/probe/two_node.h"
+#include "lib/doctor/probe.h"
+#include "lib/doctor/two_node.h"
 
 namespace torc::doctor {
 
 struct Diagnosis {
-  store::Checkup checkup;
-  std::optional<store::TwoNodeReport> two_node;
+  Checkup checkup;
+  std::optional<TwoNodeReport> two_node;
   std::vector<store::Finding> findings;
   std::string store;  // "engine journal, put-if-absent by link"; empty: the directory is no store
 };

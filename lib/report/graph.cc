@@ -9,7 +9,7 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
-#include "lib/spec/text/quantity.h"
+#include "lib/report/job_view.h"
 
 namespace torc::report {
 namespace {
@@ -85,7 +85,7 @@ class Collapse {
     std::vector<std::size_t> source_of;  // of each node's first entry
     for (const spec::Segment& segment : outline_.segments) {
       const spec::ExpandedEntry& entry = expansion_.entries[segment.entry];
-      const std::string needs = show_needs(entry.resources);
+      const std::string needs = show(entry.resources);
       const auto [it, fresh] =
           known.try_emplace(key_of(workflow_, expansion_, segment, grain), graph_.nodes.size());
       const std::string& written = workflow_.jobs[entry.source].name;
@@ -169,21 +169,11 @@ std::vector<std::string> lines_of(const GraphNode& node) {
   std::vector<std::string> lines{node.name};
   if (const std::string count = count_line(node); !count.empty()) lines.push_back(count);
   if (!node.needs.empty()) lines.push_back(node.needs);
-  if (const std::string states = show_states(node); !states.empty()) lines.push_back(states);
+  if (const std::string states = show_counts(node.states); !states.empty()) lines.push_back(states);
   return lines;
 }
 
 }  // namespace
-
-std::string show_needs(const spec::ResourceRequirements& needs) {
-  std::string out = fmt::format("{} CPU{}", needs.num_cpus, needs.num_cpus == 1 ? "" : "s");
-  if (needs.num_gpus > 0)
-    out += fmt::format(", {} GPU{}", needs.num_gpus, needs.num_gpus == 1 ? "" : "s");
-  out += ", " + spec::to_text(needs.memory);
-  if (needs.num_nodes > 1) out += fmt::format(", {} nodes", needs.num_nodes);
-  if (needs.runtime.count() > 0) out += ", " + spec::to_text(needs.runtime);
-  return out;
-}
 
 Graph make_graph(const spec::Workflow& workflow, const spec::Expansion& expansion,
                  const spec::Outline& outline, std::size_t most) {
@@ -213,7 +203,7 @@ std::string to_dot(const Graph& graph) {
     const std::string style =
         e.condition == spec::Condition::afterok
             ? ""
-            : fmt::format(" [style=dashed, label=\"{}\"]", spec::to_string(e.condition));
+            : fmt::format(" [style=dashed, label=\"{}\"]", to_string(e.condition));
     out += fmt::format("  n{} -> n{}{};\n", e.from + 1, e.to + 1, style);
   }
   return out + "}\n";
@@ -237,8 +227,7 @@ std::string to_mermaid(const Graph& graph) {
     if (e.condition == spec::Condition::afterok)
       out += fmt::format("  n{} --> n{}\n", e.from + 1, e.to + 1);
     else
-      out +=
-          fmt::format("  n{} -. {} .-> n{}\n", e.from + 1, spec::to_string(e.condition), e.to + 1);
+      out += fmt::format("  n{} -. {} .-> n{}\n", e.from + 1, to_string(e.condition), e.to + 1);
   }
   return out;
 }
@@ -253,17 +242,12 @@ nlohmann::ordered_json to_json(const Graph& graph) {
                      {"stage", node.stage + 1},
                      {"needs", node.needs}});
     if (!graph.living) continue;
-    nlohmann::ordered_json states = nlohmann::ordered_json::object();
-    for (std::size_t s = 0; s < claim::kJobStates; ++s) {
-      if (node.states[s] > 0)
-        states[std::string(claim::to_string(static_cast<claim::JobState>(s)))] = node.states[s];
-    }
-    nodes.back()["states"] = std::move(states);
+    nodes.back()["states"] = counts_json(node.states, States::present);
   }
   nlohmann::ordered_json edges = nlohmann::ordered_json::array();
   for (const GraphEdge& e : graph.edges) {
     edges.push_back(
-        {{"from", e.from + 1}, {"to", e.to + 1}, {"condition", spec::to_string(e.condition)}});
+        {{"from", e.from + 1}, {"to", e.to + 1}, {"condition", to_string(e.condition)}});
   }
   return {{"workflow", graph.title}, {"nodes", std::move(nodes)}, {"edges", std::move(edges)}};
 }

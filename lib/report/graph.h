@@ -62,11 +62,6 @@ struct NodeLook {
 };
 [[nodiscard]] const NodeLook& look_of(const GraphNode& node);
 [[nodiscard]] std::span<const NodeLook> all_looks();
-// "3 completed, 1 failed"; empty when it is not living.
-[[nodiscard]] std::string show_states(const GraphNode& node);
-
-// "4 CPUs, 2 GPUs, 16 GiB, 2 nodes, 1h"
-[[nodiscard]] std::string show_needs(const spec::ResourceRequirements& needs);
 
 [[nodiscard]] std::string to_dot(const Graph& graph);
 [[nodiscard]] std::string to_mermaid(const Graph& graph);

@@ -20,7 +20,7 @@ namespace {
 
 using claim::JobState;
 
-// In this order the first that a node has decides; completed and waiting ones only without others.
+// By claim::Tone.
 constexpr std::array<NodeLook, 7> kLooks{{{"failed", "#ffb3ad"},
                                           {"running", "#a8d1ff"},
                                           {"held", "#dcc6f5"},
@@ -89,10 +89,6 @@ std::vector<Graph::Owner> owners_in_store(const Graph& graph, const spec::Expans
   return owners;
 }
 
-std::uint64_t of(const GraphNode& node, JobState state) {
-  return node.states[static_cast<std::size_t>(state)];
-}
-
 }  // namespace
 
 std::span<const NodeLook> all_looks() {
@@ -100,26 +96,11 @@ std::span<const NodeLook> all_looks() {
 }
 
 const NodeLook& look_of(const GraphNode& node) {
-  const auto any = [&](std::initializer_list<JobState> states) {
-    return std::any_of(states.begin(), states.end(), [&](JobState s) { return of(node, s) > 0; });
-  };
-  if (any({JobState::failed, JobState::terminated, JobState::pending_failed})) return kLooks[0];
-  if (any({JobState::claimed, JobState::running})) return kLooks[1];
-  if (any({JobState::held})) return kLooks[2];
-  if (any({JobState::canceled})) return kLooks[3];
-  if (any({JobState::ready, JobState::delayed})) return kLooks[4];
-  if (any({JobState::blocked})) return kLooks[5];
-  return kLooks[6];
-}
-
-std::string show_states(const GraphNode& node) {
-  std::string text;
+  auto first = claim::Tone::completed;
   for (std::size_t s = 0; s < claim::kJobStates; ++s) {
-    if (node.states[s] == 0) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", show_count(node.states[s]),
-                        claim::to_string(static_cast<JobState>(s)));
+    if (node.states[s] > 0) first = std::min(first, claim::kStates[s].tone);
   }
-  return text;
+  return kLooks[static_cast<std::size_t>(first)];
 }
 
 Result<void> add_states(Graph& graph, const spec::Expansion& expansion,

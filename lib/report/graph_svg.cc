@@ -9,6 +9,7 @@
 
 #include "lib/base/quantities.h"
 #include "lib/report/graph.h"
+#include "lib/report/job_view.h"
 
 namespace torc::report {
 namespace {
@@ -92,7 +93,7 @@ std::string filled(std::string_view colour) {
 }
 
 std::string box(const GraphNode& node, Spot at, bool living) {
-  const std::string states = show_states(node);
+  const std::string states = show_counts(node.states);
   std::string out = fmt::format(
       "<g><title>{}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"8\"{}/>",
       escaped(states.empty() ? node.name : node.name + ": " + states), at.x, at.y, kWidth, kHeight,
@@ -120,7 +121,7 @@ std::string arrow(const GraphEdge& edge, Spot from, Spot to) {
                   x1 + bend, y1, x2 - bend, y2, x2, y2, plain ? "" : " stroke-dasharray=\"6 4\"");
   if (!plain) {
     out += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", (x1 + x2) / 2, (y1 + y2) / 2 - 4,
-                       spec::to_string(edge.condition));
+                       to_string(edge.condition));
   }
   return out;
 }

@@ -78,6 +78,46 @@ std::string with_controls_escaped(std::string json) {
 
 }  // namespace
 
+std::string show_counts(const claim::Counts& counts) {
+  std::string text;
+  for (std::size_t s = 0; s < claim::kJobStates; ++s) {
+    if (counts[s] == 0) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", show_count(counts[s]),
+                        claim::kStates[s].name);
+  }
+  return text;
+}
+
+std::uint64_t jobs_with(const claim::WorkflowState& workflow, unsigned traits) {
+  std::uint64_t jobs = 0;
+  for (std::size_t s = 0; s < claim::kJobStates; ++s) {
+    if ((claim::kStates[s].traits & traits) == traits) jobs += workflow.counts[s];
+  }
+  return jobs;
+}
+
+std::uint64_t failures(const claim::WorkflowState& workflow) {
+  return jobs_with(workflow, claim::trait::kTerminal | claim::trait::kTroubled);
+}
+
+ordered_json counts_json(const claim::Counts& counts, States which) {
+  ordered_json out = ordered_json::object();
+  for (std::size_t s = 0; s < claim::kJobStates; ++s) {
+    if (which == States::all || counts[s] > 0) out[std::string(claim::kStates[s].name)] = counts[s];
+  }
+  return out;
+}
+
+void add_needs(ordered_json& out, const Resources& needs) {
+  for (const ResourceKind& kind : kResourceKinds) out[json_name(kind)] = kind.get(needs);
+}
+
+void add_shared(ordered_json& out, const Resources& has, std::string_view prefix) {
+  for (const ResourceKind& kind : kResourceKinds) {
+    if (kind.shared) out[std::string(prefix) + json_name(kind)] = kind.get(has);
+  }
+}
+
 std::string json_text(const ordered_json& json) {
   return with_controls_escaped(json.dump(2, ' ', false, ordered_json::error_handler_t::replace));
 }
@@ -143,8 +183,7 @@ std::string show_blocked(const claim::WorkflowState& workflow) {
   add(w.of(JobState::pending_failed) > 0, "for the decision about what failed (pending_failed)");
   add(w.of(JobState::held) > 0, "for what is held");
   add(w.of(JobState::ready) > 0, "for what is not started any more");
-  add(w.of(JobState::failed) + w.of(JobState::terminated) + w.of(JobState::canceled) > w.unmet,
-      "in vain for what did not complete");
+  add(failures(w) + w.of(JobState::canceled) > w.unmet, "in vain for what did not complete");
   return "wait " + causes;
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "lib/base/resources.h"
 #include "lib/claim/rules/job.h"
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/claim/tables/transaction.h"
@@ -18,6 +19,21 @@ namespace torc::report {
 [[nodiscard]] nlohmann::ordered_json job_json(const claim::Reader& reader,
                                               workflow::RecipeBook& book, JobId id,
                                               const claim::Job& job);
+
+// "3 completed, 1 failed"; empty: no jobs.
+[[nodiscard]] std::string show_counts(const claim::Counts& counts);
+// Jobs in states of which all of `traits` holds (lib/claim/rules/job.h).
+[[nodiscard]] std::uint64_t jobs_with(const claim::WorkflowState& workflow, unsigned traits);
+// Those that failed for good, for whatever reason.
+[[nodiscard]] std::uint64_t failures(const claim::WorkflowState& workflow);
+// By the names of the states: those that have jobs, or every one.
+enum class States : std::uint8_t { present, all };
+[[nodiscard]] nlohmann::ordered_json counts_json(const claim::Counts& counts, States which);
+
+// Adds {cpus, memory_bytes, gpus, nodes, runtime_seconds}.
+void add_needs(nlohmann::ordered_json& out, const Resources& needs);
+// Of these the kinds that the jobs of a worker share.
+void add_shared(nlohmann::ordered_json& out, const Resources& has, std::string_view prefix = "");
 
 // As printed: indented, or on one line. Bytes that are no UTF-8 (a path may have them) are
 // replaced.

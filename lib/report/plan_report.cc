@@ -9,7 +9,7 @@
 #include "lib/base/quote.h"
 #include "lib/base/table.h"
 #include "lib/report/graph.h"
-#include "lib/spec/text/quantity.h"
+#include "lib/report/job_view.h"
 
 namespace torc::report {
 namespace {
@@ -25,10 +25,10 @@ double hours(std::chrono::seconds s) {
 }
 
 void add(Amount& amount, const spec::ResourceRequirements& needs, std::uint64_t jobs) {
-  const double n = static_cast<double>(jobs) * needs.num_nodes * hours(needs.runtime);
-  amount.core_hours += n * needs.num_cpus;
-  amount.gpu_hours += n * needs.num_gpus;
-  if (needs.num_nodes > 1) amount.node_hours += n;
+  const double n = static_cast<double>(jobs) * needs.nodes * hours(needs.runtime);
+  amount.core_hours += n * needs.cpus;
+  amount.gpu_hours += n * needs.gpus;
+  if (needs.nodes > 1) amount.node_hours += n;
   amount.jobs += jobs;
   if (needs.runtime.count() == 0) amount.without_runtime += jobs;
 }
@@ -36,11 +36,8 @@ void add(Amount& amount, const spec::ResourceRequirements& needs, std::uint64_t 
 void add(Demand& demand, const spec::ExpandedEntry& entry) {
   const spec::ResourceRequirements& needs = entry.resources;
   add(demand.amount, needs, entry.count);
-  demand.cpus = std::max(demand.cpus, needs.num_cpus);
-  demand.gpus = std::max(demand.gpus, needs.num_gpus);
-  demand.nodes = std::max(demand.nodes, needs.num_nodes);
-  demand.memory = std::max(demand.memory, needs.memory);
-  demand.runtime = std::max(demand.runtime, needs.runtime);
+  for (const ResourceKind& kind : kResourceKinds)
+    kind.put(demand.most, std::max(kind.get(demand.most), kind.get(needs)));
   const bool known =
       std::find(demand.labels.begin(), demand.labels.end(), entry.label) != demand.labels.end();
   if (!entry.label.empty() && !known) demand.labels.push_back(entry.label);
@@ -60,8 +57,8 @@ void add_stages(PlanReport& plan, const workflow::LoadedSpec& loaded) {
     PlanStage& stage = plan.stages[segment.stage];
     const spec::ResourceRequirements& needs = entry_at(loaded, segment.entry).resources;
     stage.jobs += segment.count;
-    stage.cpus += segment.count * needs.num_nodes * needs.num_cpus;
-    stage.gpus += segment.count * needs.num_nodes * needs.num_gpus;
+    stage.cpus += segment.count * needs.nodes * needs.cpus;
+    stage.gpus += segment.count * needs.nodes * needs.gpus;
     if (!stage.parts.empty() && stage.parts.back().entry == segment.entry)
       stage.parts.back().jobs += segment.count;
     else
@@ -99,7 +96,7 @@ std::string stages_text(const PlanReport& plan, const workflow::LoadedSpec& load
     for (std::size_t p = 0; p < shown; ++p) {
       const spec::ExpandedEntry& entry = entry_at(loaded, parts[p].entry);
       table.add({p == 0 ? std::to_string(s + 1) : "", show_count(parts[p].jobs),
-                 printable(written_name(loaded, parts[p].entry)), show_needs(entry.resources),
+                 printable(written_name(loaded, parts[p].entry)), show(entry.resources),
                  entry.scheduler.empty() ? "-" : entry.scheduler,
                  entry.label.empty() ? "-" : printable(entry.label)});
     }
@@ -126,7 +123,7 @@ std::string path_text(const PlanReport& plan, const workflow::LoadedSpec& loaded
     }
     const auto runtime = spec::entry_of(*loaded.expansion, path[i]).resources.runtime;
     out += printable(spec::name_of(*loaded.expansion, path[i]));
-    out += runtime.count() > 0 ? fmt::format(" ({})", spec::to_text(runtime)) : " (?)";
+    out += runtime.count() > 0 ? fmt::format(" ({})", show_exactly(runtime)) : " (?)";
     if (i + 1 < path.size()) out += " -> ";
   }
   return out;
@@ -160,13 +157,10 @@ std::string demands_text(const PlanReport& plan, const workflow::LoadedSpec& loa
   for (const auto& [name, demand] : plan.demands) {
     out += fmt::format("{}: {}, {}\n", name.empty() ? "any worker" : "scheduler " + name,
                        jobs_text(demand.amount.jobs), amount_text(demand.amount));
-    out += fmt::format(
-        "  a node must have {} CPU{}{}, {}", demand.cpus, demand.cpus == 1 ? "" : "s",
-        demand.gpus > 0 ? fmt::format(", {} GPU{}", demand.gpus, demand.gpus == 1 ? "" : "s") : "",
-        spec::to_text(demand.memory));
-    if (demand.nodes > 1) out += fmt::format("; {} nodes at a time", demand.nodes);
-    if (demand.runtime.count() > 0)
-      out += fmt::format("; walltime {} or more", spec::to_text(demand.runtime + headroom));
+    out += "  a node must have " + show_shared(demand.most);
+    if (demand.most.nodes > 1) out += fmt::format("; {} nodes at a time", demand.most.nodes);
+    if (demand.most.runtime.count() > 0)
+      out += fmt::format("; walltime {} or more", show_exactly(demand.most.runtime + headroom));
     out += '\n';
     for (const spec::SlurmScheduler& s : loaded.workflow->slurm_schedulers) {
       if (s.name == name) out += fmt::format("  it asks for {}\n", has_text(s));
@@ -210,7 +204,7 @@ std::string to_text(const PlanReport& plan, const workflow::LoadedSpec& loaded) 
                      widest.cpus == 1 ? "" : "s",
                      widest.gpus > 0 ? fmt::format(" and {} GPU(s)", show_count(widest.gpus)) : "");
   if (plan.outline.length.count() > 0) {
-    out += fmt::format("critical path: {}: {}\n", spec::to_text(plan.outline.length),
+    out += fmt::format("critical path: {}: {}\n", show_exactly(plan.outline.length),
                        path_text(plan, loaded));
   } else {
     out += "critical path: unknown, for no job declares a runtime\n";
@@ -229,14 +223,6 @@ ordered_json amount_json(const Amount& a) {
           {"jobs_without_runtime", a.without_runtime}};
 }
 
-ordered_json needs_json(const spec::ResourceRequirements& r) {
-  return {{"cpus", r.num_cpus},
-          {"gpus", r.num_gpus},
-          {"nodes", r.num_nodes},
-          {"memory_bytes", r.memory.value},
-          {"runtime_seconds", r.runtime.count()}};
-}
-
 }  // namespace
 
 ordered_json to_json(const PlanReport& plan, const workflow::LoadedSpec& loaded) {
@@ -246,7 +232,7 @@ ordered_json to_json(const PlanReport& plan, const workflow::LoadedSpec& loaded)
     for (const StagePart& part : stage.parts) {
       const spec::ExpandedEntry& entry = entry_at(loaded, part.entry);
       ordered_json one = {{"entry", written_name(loaded, part.entry)}, {"jobs", part.jobs}};
-      one.update(needs_json(entry.resources));
+      add_needs(one, entry.resources);
       one["scheduler"] = entry.scheduler;
       one["label"] = entry.label;
       parts.push_back(std::move(one));
@@ -264,11 +250,9 @@ ordered_json to_json(const PlanReport& plan, const workflow::LoadedSpec& loaded)
   for (const auto& [name, d] : plan.demands) {
     ordered_json one = {{"scheduler", name}};
     one.update(amount_json(d.amount));
-    one["node_cpus"] = d.cpus;
-    one["node_gpus"] = d.gpus;
-    one["node_memory_bytes"] = d.memory.value;
-    one["nodes"] = d.nodes;
-    one["walltime_seconds"] = d.runtime.count() > 0 ? (d.runtime + headroom).count() : 0;
+    add_shared(one, d.most, "node_");
+    one["nodes"] = d.most.nodes;
+    one["walltime_seconds"] = d.most.runtime.count() > 0 ? (d.most.runtime + headroom).count() : 0;
     one["labels"] = d.labels;
     demands.push_back(std::move(one));
   }

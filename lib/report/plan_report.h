@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/resources.h"
 #include "lib/spec/load/outline.h"
 #include "lib/workflow/workflow_plan.h"
 
@@ -37,11 +38,7 @@ struct Amount {
 // What its workers' nodes must offer so that every job that is bound to it can run.
 struct Demand {
   Amount amount;
-  std::uint32_t cpus = 0;
-  std::uint32_t gpus = 0;
-  std::uint32_t nodes = 0;
-  ByteCount memory;
-  std::chrono::seconds runtime{0};
+  Resources most = no_resources();  // of each kind, that one of the jobs needs
   std::vector<std::string> labels;
 };
 

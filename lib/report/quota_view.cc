@@ -116,7 +116,7 @@ std::vector<ObstacleLine> obstacle_lines(const claim::Reader& reader, workflow::
     const std::string text = printable(workflow::job_name(book, reader, a.job));
     return a.condition == claim::Condition::afterok
                ? text
-               : fmt::format("{} ({})", text, claim::to_string(a.condition));
+               : fmt::format("{} ({})", text, to_string(a.condition));
   };
   std::string names;
   for (std::size_t i = 0; i < found.awaited.size() && i < kNames; ++i)

@@ -13,6 +13,7 @@
 #include "lib/claim/queries/why.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/rules/transition.h"
+#include "lib/report/job_view.h"
 #include "lib/report/quota_view.h"
 #include "lib/report/why_remedy.h"
 #include "lib/report/why_worker.h"
@@ -240,11 +241,9 @@ class Inquiry {
     const auto workflow = claim::read_workflow(reader_);
     if (workflow.ok() && workflow->halted()) {
       add("max_failures",
-          fmt::format(
-              "{} job(s) of the workflow failed and max_failures is {}: nothing more is "
-              "claimed.",
-              show_count(workflow->of(JobState::failed) + workflow->of(JobState::terminated)),
-              show_count(workflow->max_failures)),
+          fmt::format("{} job(s) of the workflow failed and max_failures is {}: nothing more is "
+                      "claimed.",
+                      show_count(failures(*workflow)), show_count(workflow->max_failures)),
           fmt::format("torc retry {} --failed", store_));
     }
     if (workflow.ok() && workflow->actions.gates > 0) {
@@ -397,7 +396,7 @@ class Inquiry {
   std::string place_of(JobId id) {
     const auto job = claim::read_job(reader_, id);
     if (!job) return "";
-    if (job->state == JobState::failed || job->state == JobState::terminated)
+    if (claim::is_terminal(job->state) && claim::has(job->state, claim::trait::kTroubled))
       return fmt::format(" ({})", worker::show_end(reader_, book_, id, job->outcome));
     if (job->state != JobState::running) return "";
     const auto worker = claim::read_worker(reader_, job->worker);

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "lib/base/number.h"
 #include "lib/base/quantities.h"
 #include "lib/claim/queries/why.h"
 #include "lib/claim/rules/offer.h"
@@ -47,13 +47,12 @@ claim::WorkerInfo worker_here(const workflow::Context& context) {
   info.gpus = static_cast<std::uint32_t>(machine.gpus.size());
   info.memory = machine.memory;
   const std::string end = context.env("SLURM_JOB_END_TIME").value_or("");
-  std::int64_t seconds = 0;
-  const auto read = std::from_chars(end.data(), end.data() + end.size(), seconds);
-  if (read.ec == std::errc() && seconds > 0) info.ends_at = std::chrono::seconds(seconds);
+  const std::int64_t seconds = leading_number<std::int64_t>(end).value_or(0);
+  if (seconds > 0) info.ends_at = std::chrono::seconds(seconds);
   return info;
 }
 
-// "it needs 2 GPU(s), and there are 0"; empty: nothing.
+// "it needs 2 GPUs, and there are 0"; empty: nothing.
 std::string lacks_of(const claim::JobClass& job_class, const claim::Offer& here) {
   const std::uint8_t lacks = claim::misfits_of(job_class, here);
   const claim::Requirement& need = job_class.need;
@@ -63,10 +62,12 @@ std::string lacks_of(const claim::JobClass& job_class, const claim::Offer& here)
     if ((lacks & what) != 0) text += (text.empty() ? "it needs " : "; ") + why;
   };
   add(misfit::kNodes, fmt::format("{} nodes, and a worker has one", need.nodes));
-  add(misfit::kCpus, fmt::format("{} CPUs, and there are {}", need.cpus, here.total_cpus));
-  add(misfit::kMemory,
-      fmt::format("{}, and there are {}", show_bytes(need.memory), show_bytes(here.total_memory)));
-  add(misfit::kGpus, fmt::format("{} GPU(s), and there are {}", need.gpus, here.total_gpus));
+  const Resources total = claim::total_of(here);
+  for (const ResourceKind& kind : kResourceKinds) {
+    if (!kind.shared) continue;
+    add(misfit::of(kind), fmt::format("{}, and there are {}", show_amount(kind, kind.get(need)),
+                                      show_number(kind, kind.get(total))));
+  }
   add(misfit::kTime, fmt::format("{}, and {} are left", show_duration(need.runtime),
                                  show_duration(here.remaining.value_or(std::chrono::seconds(0)))));
   return text;

@@ -85,13 +85,13 @@ void WorkerInquiry::misfits(const claim::JobClass& job_class,
                             const std::vector<claim::Worker>& workers) {
   const claim::Requirement& need = job_class.need;
   const WallTime now = context_.clock.wall_now();
-  claim::Offer most;
+  Resources most = no_resources();
   std::chrono::seconds longest{0};
   for (const claim::Worker& w : workers) {
     const claim::Offer offer = claim::whole_offer(w.info, now);
-    most.total_cpus = std::max(most.total_cpus, offer.total_cpus);
-    most.total_gpus = std::max(most.total_gpus, offer.total_gpus);
-    most.total_memory = std::max(most.total_memory, offer.total_memory);
+    const Resources total = claim::total_of(offer);
+    for (const ResourceKind& kind : kResourceKinds)
+      kind.put(most, std::max(kind.get(most), kind.get(total)));
     if (offer.remaining) longest = std::max(longest, *offer.remaining);
   }
   const auto count = [&](std::uint8_t what) {
@@ -130,16 +130,13 @@ void WorkerInquiry::misfits(const claim::JobClass& job_class,
                    labels.empty() ? ", and they have none" : ", and they have " + labels),
        fmt::format("torc worker {} --label {}, or torc set {} {} label=", store_,
                    shell_word(job_class.label), store_, job_));
-  note(misfit::kCpus, "cpus",
-       fmt::format("it needs {} CPUs, and they have at most {}", need.cpus, most.total_cpus),
-       or_set("with more", "cpus=…"));
-  note(misfit::kMemory, "memory",
-       fmt::format("it needs {}, and they have at most {}", show_bytes(need.memory),
-                   show_bytes(most.total_memory)),
-       or_set("with more", "memory=…"));
-  note(misfit::kGpus, "gpus",
-       fmt::format("it needs {} GPUs, and they have at most {}", need.gpus, most.total_gpus),
-       or_set("with more", "gpus=…"));
+  for (const ResourceKind& kind : kResourceKinds) {
+    if (!kind.shared) continue;
+    note(misfit::of(kind), kind.word,
+         fmt::format("it needs {}, and they have at most {}", show_amount(kind, kind.get(need)),
+                     show_number(kind, kind.get(most))),
+         or_set("with more", fmt::format("{}=…", kind.word)));
+  }
   note(misfit::kTime, "time",
        fmt::format("it declares {}, and the longest time that they have left is {}",
                    show_duration(need.runtime), show_duration(longest)),

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 
+#include "lib/base/number.h"
 #include "lib/slurm/query.h"
 
 namespace torc::slurm {
@@ -27,14 +27,6 @@ Error too_long(std::string_view text) {
   return no_host_list(text, fmt::format("a host's name has more than {} bytes", kMaxHostBytes));
 }
 
-std::optional<std::uint64_t> number(std::string_view digits) {
-  std::uint64_t value = 0;
-  const auto* const end = digits.data() + digits.size();
-  const auto [stop, error] = std::from_chars(digits.data(), end, value);
-  if (error != std::errc{} || stop != end || digits.empty()) return std::nullopt;
-  return value;
-}
-
 // "01-04,7" -> 01 02 03 04 7. As wide as the range's first number is written.
 Result<Hosts> expand_ranges(std::string_view ranges, std::string_view text) {
   Hosts numbers;
@@ -43,8 +35,10 @@ Result<Hosts> expand_ranges(std::string_view ranges, std::string_view text) {
     const auto range = ranges.substr(0, comma);
     const auto dash = range.find('-');
     const auto low = range.substr(0, dash);
-    const auto first = number(low);
-    const auto last = dash == std::string_view::npos ? first : number(range.substr(dash + 1));
+    const auto first = whole_number<std::uint64_t>(low);
+    const auto last = dash == std::string_view::npos
+                          ? first
+                          : whole_number<std::uint64_t>(range.substr(dash + 1));
     if (!first || !last)
       return no_host_list(text, fmt::format("'{}' is no range of numbers", range));
     if (*last < *first)

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <ctime>
 #include <set>
 #include <utility>
+
+#include "lib/base/number.h"
 
 namespace torc::slurm {
 namespace {
@@ -64,11 +65,9 @@ std::vector<std::string_view> lines(std::string_view text) {
 }
 
 std::optional<WallTime> epoch_seconds(std::string_view text) {
-  std::int64_t seconds = 0;
-  const auto* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, seconds);
   constexpr std::int64_t kMost = 253'402'300'799;  // the year 9999
-  if (error != std::errc{} || stop != end || seconds <= 0 || seconds > kMost) return std::nullopt;
+  const std::int64_t seconds = whole_number<std::int64_t>(text).value_or(0);
+  if (seconds <= 0 || seconds > kMost) return std::nullopt;
   return std::chrono::duration_cast<WallTime>(std::chrono::seconds(seconds));
 }
 
@@ -176,11 +175,9 @@ std::optional<std::chrono::seconds> kill_wait(const RunProgram& run) {
   for (const auto line : lines(answer->out)) {
     const auto fields = words(line);  // KillWait = 30 sec
     if (fields.size() < 3 || fields[0] != "KillWait" || fields[1] != "=") continue;
-    std::uint32_t seconds = 0;
-    const auto* const end = fields[2].data() + fields[2].size();
-    const auto [stop, error] = std::from_chars(fields[2].data(), end, seconds);
-    if (error != std::errc{} || stop != end) return std::nullopt;
-    return std::chrono::seconds(seconds);
+    const auto seconds = whole_number<std::uint32_t>(fields[2]);
+    if (!seconds) return std::nullopt;
+    return std::chrono::seconds(*seconds);
   }
   return std::nullopt;
 }

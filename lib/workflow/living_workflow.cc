@@ -12,17 +12,7 @@ namespace {
 
 spec::FailureHandler to_spec(const claim::Handler& handler) {
   spec::FailureHandler out;
-  for (const claim::RetryRule& r : handler.rules) {
-    spec::FailureRule& rule = out.rules.emplace_back();
-    rule.exit_codes = r.exit_codes;
-    rule.match_all_exit_codes = r.all_exit_codes;
-    for (const claim::FailureCause c : r.on) rule.on.push_back(static_cast<spec::FailureCause>(c));
-    rule.recovery_script = r.script;
-    rule.max_retries = r.max_retries;
-    rule.memory_multiplier = r.memory_multiplier;
-    rule.runtime_multiplier = r.runtime_multiplier;
-    rule.backoff = r.backoff;
-  }
+  for (const RetryRule& rule : handler.rules) out.rules.push_back({rule, {}});
   return out;
 }
 
@@ -101,11 +91,7 @@ spec::Living::Job LivingWorkflow::job(std::uint64_t number) {
   const claim::Template& t = page->job_template;
   job.texts = page->recipe.render(number - raw(t.first));
   const claim::JobClass c = claim::read_class(*reader_, t.job_class);
-  job.resources.num_cpus = c.need.cpus;
-  job.resources.num_gpus = c.need.gpus;
-  job.resources.num_nodes = c.need.nodes;
-  job.resources.memory = c.need.memory;
-  job.resources.runtime = c.need.runtime;
+  static_cast<Resources&>(job.resources) = c.need;
   job.scheduler = c.scheduler;
   job.label = c.label;
   job.priority = t.priority;
@@ -117,9 +103,8 @@ spec::Living::Job LivingWorkflow::job(std::uint64_t number) {
   for (const claim::JobRange& r : set.upstream) job.upstream.push_back({raw(r.first), r.count});
   spec::normalise(job.upstream);
   for (const claim::Dependency& d : set.conditional) {
-    const auto condition = static_cast<spec::Condition>(d.condition);
-    if (job.conditional.empty() || job.conditional.back().first != condition)
-      job.conditional.push_back({condition, {}});
+    if (job.conditional.empty() || job.conditional.back().first != d.condition)
+      job.conditional.push_back({d.condition, {}});
     job.conditional.back().second.push_back({raw(d.jobs.first), d.jobs.count});
   }
   for (auto& [condition, jobs] : job.conditional) spec::normalise(jobs);

@@ -21,20 +21,6 @@ std::vector<claim::JobRange> to_claim(const std::vector<Range>& ranges) {
   return out;
 }
 
-claim::Condition to_claim(spec::Condition condition) {
-  switch (condition) {
-    case spec::Condition::afterok:
-      return claim::Condition::afterok;
-    case spec::Condition::afternotok:
-      return claim::Condition::afternotok;
-    case spec::Condition::afterany:
-      return claim::Condition::afterany;
-    case spec::Condition::after:
-      return claim::Condition::after;
-  }
-  return claim::Condition::afterok;
-}
-
 // All that one job waits for: its set of each condition, and whether failures cancel it.
 struct Bundle {
   std::array<const spec::DependencySet*, kConditions> sets{};
@@ -56,7 +42,7 @@ claim::DependencySet to_claim(const Bundle& bundle) {
       continue;
     }
     for (const claim::JobRange& r : to_claim(part->upstream))
-      set.conditional.push_back({r, to_claim(static_cast<spec::Condition>(c))});
+      set.conditional.push_back({r, static_cast<Condition>(c)});
   }
   return set;
 }

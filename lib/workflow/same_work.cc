@@ -75,11 +75,9 @@ Fact other_job(const spec::RenderedJob& before, const spec::RenderedJob& now) {
 
 // The key of the language for what differs; nullptr: nothing does.
 const char* other_need(const claim::JobClass& before, const claim::JobClass& now) {
-  if (before.need.cpus != now.need.cpus) return "num_cpus";
-  if (before.need.gpus != now.need.gpus) return "num_gpus";
-  if (before.need.nodes != now.need.nodes) return "num_nodes";
-  if (before.need.memory != now.need.memory) return "memory";
-  if (before.need.runtime != now.need.runtime) return "runtime";
+  for (const ResourceKind& kind : kResourceKinds) {
+    if (kind.get(before.need) != kind.get(now.need)) return kind.key.data();
+  }
   if (before.scheduler != now.scheduler) return "scheduler";
   return before.label != now.label ? "label" : nullptr;
 }

@@ -257,7 +257,7 @@ TEST(SameWork, what_happened_to_jobs_is_no_difference) {
   EXPECT_EQ(other(store.tx, kFile), "") << "it ran in part";
   const claim::JobRange all = claim::range(1, 5);
   claim::Setting more;
-  more.memory = mebibytes(4096);
+  more.needs["memory"] = mebibytes(4096).value;
   more.priority = 7;
   ASSERT_TRUE(claim::set_jobs(store.tx, {&all, 1}, more).ok());
   EXPECT_EQ(other(store.tx, kFile), "") << "its jobs were given more memory";

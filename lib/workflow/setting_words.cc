@@ -10,15 +10,11 @@
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/spec/text/diagnostic.h"
-#include "lib/spec/text/quantity.h"
 
 namespace torc::workflow {
 namespace {
 
 using claim::Setting;
-
-constexpr std::int64_t kMostCpus = 65'536;
-constexpr std::int64_t kMostGpus = 1024;
 
 struct SettingKey {
   std::string name;
@@ -26,30 +22,45 @@ struct SettingKey {
   std::function<bool(Setting&, const std::string& value)> read;  // false: not such a value
 };
 
-template <class T>
-auto number(std::optional<T> Setting::*field, std::int64_t least, std::int64_t most) {
-  return [=](Setting& setting, const std::string& value) {
-    const auto n = spec::parse_integer(value);
-    if (!n.ok() || !n->has_value() || **n < least || **n > most) return false;
-    setting.*field = static_cast<T>(**n);
-    return true;
-  };
+bool read_priority(Setting& setting, const std::string& value) {
+  const auto n = parse_integer(value);
+  if (!n.ok() || !n->has_value() || !std::in_range<std::int32_t>(**n)) return false;
+  setting.priority = static_cast<std::int32_t>(**n);
+  return true;
 }
 
-bool read_memory(Setting& setting, const std::string& value) {
-  const auto memory = spec::parse_memory(value);
-  if (memory.ok()) setting.memory = *memory;
-  return memory.ok();
-}
-
-bool read_runtime(Setting& setting, const std::string& value) {
-  if (value == "none") {
-    setting.runtime = std::chrono::seconds(0);
-    return true;
+// None: not such a value.
+std::optional<std::uint64_t> amount_in(const ResourceKind& kind, const std::string& value) {
+  switch (kind.measure) {
+    case Measure::count: {
+      const auto n = parse_integer(value);
+      if (!n.ok() || !n->has_value() || **n < 0) break;
+      const auto amount = static_cast<std::uint64_t>(**n);
+      if (amount >= kind.least && amount <= kind.most) return amount;
+      break;
+    }
+    case Measure::bytes:
+      if (const auto memory = parse_memory(value); memory.ok()) return memory->value;
+      break;
+    case Measure::seconds:
+      if (value == "none") return 0;
+      if (const auto time = parse_duration(value); time.ok() && time->count() > 0)
+        return static_cast<std::uint64_t>(time->count());
+      break;
   }
-  const auto runtime = parse_duration(value);
-  if (runtime.ok()) setting.runtime = *runtime;
-  return runtime.ok() && runtime->count() > 0;
+  return std::nullopt;
+}
+
+std::string example_of(const ResourceKind& kind) {
+  switch (kind.measure) {
+    case Measure::count:
+      return fmt::format("{} to {}", kind.least, kind.most);
+    case Measure::bytes:
+      return "512m, 8g or 1t";
+    case Measure::seconds:
+      return fmt::format("30m, PT30M or 1:30:00; {}=none removes it", kind.word);
+  }
+  return "";
 }
 
 bool read_label(Setting& setting, const std::string& value) {
@@ -58,24 +69,35 @@ bool read_label(Setting& setting, const std::string& value) {
 }
 
 const std::vector<SettingKey>& keys() {
-  static const std::vector<SettingKey> all = {
-      {"priority", "a whole number; higher ones go first: priority=10",
-       number(&Setting::priority, std::numeric_limits<std::int32_t>::min(),
-              std::numeric_limits<std::int32_t>::max())},
-      {"runtime", "30m, PT30M or 1:30:00; runtime=none removes it", read_runtime},
-      {"memory", "512m, 8g or 1t", read_memory},
-      {"cpus", "1 to 65536", number(&Setting::cpus, 1, kMostCpus)},
-      {"gpus", "0 to 1024", number(&Setting::gpus, 0, kMostGpus)},
-      {"label", "the label of workers; label= lets any worker run it", read_label}};
+  static const std::vector<SettingKey> all = [] {
+    std::vector<SettingKey> keys = {
+        {"priority", "a whole number; higher ones go first: priority=10", read_priority}};
+    for (const ResourceKind& kind : kResourceKinds) {
+      if (!kind.settable) continue;
+      const auto read = [&kind](Setting& setting, const std::string& value) {
+        const auto amount = amount_in(kind, value);
+        if (amount) setting.needs[kind.word] = *amount;
+        return amount.has_value();
+      };
+      keys.push_back({std::string(kind.word), example_of(kind), read});
+    }
+    keys.push_back({"label", "the label of workers; label= lets any worker run it", read_label});
+    return keys;
+  }();
   return all;
 }
 
 // Keys of a job in the workflow file that cannot be set: nobody who writes one means a job's name.
 constexpr std::string_view kOthers[] = {
-    "scheduler",       "name",     "command",    "env",          "depends_on",
-    "num_cpus",        "num_gpus", "num_nodes",  "nodes",        "resource_requirements",
-    "failure_handler", "stdio",    "parameters", "max_parallel", "crash_limit",
-    "state",           "walltime"};
+    "scheduler", "name",       "command",      "env",         "depends_on", "resource_requirements",
+    "stdio",     "parameters", "max_parallel", "crash_limit", "state",      "failure_handler",
+    "walltime"};
+
+bool is_other_key(std::string_view name) {
+  return std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers) ||
+         std::any_of(std::begin(kResourceKinds), std::end(kResourceKinds),
+                     [&](const ResourceKind& k) { return k.key == name || k.word == name; });
+}
 
 std::vector<std::string> key_names() {
   std::vector<std::string> names;
@@ -83,17 +105,17 @@ std::vector<std::string> key_names() {
   return names;
 }
 
-std::string list_of_keys() {
-  std::string list;
-  for (const std::string& name : key_names()) list += (list.empty() ? "" : ", ") + name;
-  return list;
-}
-
 Error invalid(std::string what, std::string remedy) {
   return {ErrorKind::invalid, std::move(what), std::move(remedy)};
 }
 
 }  // namespace
+
+std::string setting_keys() {
+  std::string list;
+  for (const std::string& name : key_names()) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
 
 Result<SettingWords> parse_setting(const std::vector<std::string>& words) {
   SettingWords out;
@@ -104,10 +126,10 @@ Result<SettingWords> parse_setting(const std::vector<std::string>& words) {
     const auto& all = keys();
     const auto key = std::find_if(all.begin(), all.end(), [&](auto& k) { return k.name == name; });
     if (key == all.end()) {
-      if (std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers)) {
+      if (is_other_key(name)) {
         return invalid(fmt::format("'{}' cannot be set for single jobs", name),
                        fmt::format("what can be set: {}; #NUMBER names a job whose name has a '='",
-                                   list_of_keys()));
+                                   setting_keys()));
       }
       const std::string near = name.empty() ? "" : spec::nearest(name, key_names());
       if (!near.empty()) {
@@ -127,7 +149,7 @@ Result<SettingWords> parse_setting(const std::vector<std::string>& words) {
     out.shown += (out.shown.empty() ? "" : " ") + word;
   }
   if (!given.empty()) return out;
-  return invalid("nothing is set", fmt::format("give KEY=VALUE; KEY is one of {}", list_of_keys()));
+  return invalid("nothing is set", fmt::format("give KEY=VALUE; KEY is one of {}", setting_keys()));
 }
 
 }  // namespace torc::workflow

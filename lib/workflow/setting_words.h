@@ -15,6 +15,9 @@ struct SettingWords {
   std::vector<std::string> names;  // the words that set nothing
 };
 
+// "priority, cpus, …": what can be set.
+[[nodiscard]] std::string setting_keys();
+
 // Errors (invalid): nothing is set, a key that is nearly one of those there are, a key given twice,
 // a value that the key does not take. A word with another text before its '=' is a name: jobs may
 // have such names.

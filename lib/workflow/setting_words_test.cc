@@ -17,9 +17,9 @@ TEST(SettingWords, names_and_settings_may_stand_in_any_order) {
   ASSERT_TRUE(parsed.ok()) << parsed.error().text();
   EXPECT_EQ(parsed->names, (Words{"a", "b"}));
   EXPECT_EQ(parsed->setting.priority, -5);
-  EXPECT_EQ(parsed->setting.memory, mebibytes(8192));
-  EXPECT_EQ(parsed->setting.cpus, 2U);
-  EXPECT_EQ(parsed->setting.gpus, 0U);
+  EXPECT_EQ(parsed->setting.needs.at("memory"), mebibytes(8192).value);
+  EXPECT_EQ(parsed->setting.needs.at("cpus"), 2U);
+  EXPECT_EQ(parsed->setting.needs.at("gpus"), 0U);
   EXPECT_EQ(parsed->setting.label, std::nullopt);
   EXPECT_EQ(parsed->shown, "priority=-5 memory=8g cpus=2 gpus=0");
 }
@@ -28,9 +28,9 @@ TEST(SettingWords, a_runtime_is_written_in_any_usual_form_or_taken_away) {
   for (const char* text : {"runtime=90m", "runtime=PT1H30M", "runtime=1:30:00"}) {
     const auto parsed = parse_setting({text});
     ASSERT_TRUE(parsed.ok()) << text;
-    EXPECT_EQ(parsed->setting.runtime, std::chrono::minutes(90)) << text;
+    EXPECT_EQ(parsed->setting.needs.at("runtime"), 90U * 60) << text;
   }
-  EXPECT_EQ(parse_setting({"runtime=none"})->setting.runtime, std::chrono::seconds(0));
+  EXPECT_EQ(parse_setting({"runtime=none"})->setting.needs.at("runtime"), 0U);
 }
 
 TEST(SettingWords, a_label_may_be_taken_away) {

@@ -4,7 +4,7 @@
 #include <grp.h>
 #include <sys/stat.h>
 
-#include <charconv>
+#include "lib/base/number.h"
 
 namespace torc::workflow {
 namespace {
@@ -15,10 +15,8 @@ constexpr unsigned kNothingForOthers = 007;
 
 Result<std::uint32_t> group_number(const std::string& group) {
   if (const struct group* found = ::getgrnam(group.c_str()); found != nullptr) return found->gr_gid;
-  std::uint32_t number = 0;
-  const char* const end = group.data() + group.size();
-  const auto [stop, error] = std::from_chars(group.data(), end, number);
-  if (error == std::errc{} && stop == end && number != static_cast<gid_t>(-1)) return number;
+  const auto number = whole_number<std::uint32_t>(group);
+  if (number && *number != static_cast<gid_t>(-1)) return *number;
   return Error{ErrorKind::invalid, fmt::format("there is no group '{}' here", group),
                "`id` lists the groups you are a member of"};
 }

@@ -3,18 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "lib/base/codec.h"
+#include "lib/base/number.h"
+#include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/retry_counts.h"
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/slurm/refusals.h"
-#include "lib/spec/text/quantity.h"
 #include "lib/store/disk/disk.h"
 #include "lib/workflow/plan_actions.h"
 #include "lib/workflow/plan_dependencies.h"
@@ -53,20 +53,16 @@ void check_slurm(const spec::Workflow& draft, spec::Report& report) {
   }
 }
 
-claim::Requirement to_claim(const spec::ResourceRequirements& r) {
-  return {r.num_cpus, r.num_gpus, r.num_nodes, r.memory, r.runtime};
-}
-
 // What the schedulers offer at most, as far as each of them says.
 void set_ceilings(const spec::Workflow& workflow, claim::Handler& handler) {
   bool memory = !workflow.slurm_schedulers.empty();
   bool runtime = memory;
   const auto headroom = workflow.kept_free();
   for (const spec::SlurmScheduler& s : workflow.slurm_schedulers) {
-    const auto mem = spec::parse_slurm_memory(s.mem);
+    const auto mem = parse_slurm_memory(s.mem);
     memory = memory && mem.has_value();
     if (mem) handler.memory_ceiling = std::max(handler.memory_ceiling, *mem);
-    const auto limit = spec::parse_walltime(s.walltime);
+    const auto limit = parse_walltime(s.walltime);
     const bool limited = !s.walltime.empty() && limit.ok() && limit->has_value();
     runtime = runtime && limited && **limit > headroom;
     if (limited) handler.runtime_ceiling = std::max(handler.runtime_ceiling, **limit - headroom);
@@ -79,18 +75,7 @@ std::vector<claim::Handler> handlers_of(const spec::Workflow& workflow) {
   std::vector<claim::Handler> handlers;
   for (const spec::FailureHandler& from : workflow.failure_handlers) {
     claim::Handler& to = handlers.emplace_back();
-    for (const spec::FailureRule& r : from.rules) {
-      claim::RetryRule& rule = to.rules.emplace_back();
-      rule.exit_codes = r.exit_codes;
-      rule.all_exit_codes = r.match_all_exit_codes;
-      for (const spec::FailureCause c : r.on)
-        rule.on.push_back(static_cast<claim::FailureCause>(c));
-      rule.script = r.recovery_script;
-      rule.max_retries = r.max_retries;
-      rule.memory_multiplier = r.memory_multiplier;
-      rule.runtime_multiplier = r.runtime_multiplier;
-      rule.backoff = r.backoff;
-    }
+    to.rules.assign(from.rules.begin(), from.rules.end());
     set_ceilings(workflow, to);
   }
   return handlers;
@@ -203,7 +188,7 @@ claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory, Sums sums
   plan.name = workflow.name;
   plan.settings = encode(WorkflowSettings{directory, spec::run_settings(workflow), sums});
   plan.pending_failed = workflow.use_pending_failed;
-  plan.sort = static_cast<claim::SortMethod>(workflow.sort);
+  plan.sort = workflow.sort;
   plan.max_failures = workflow.max_failures.value_or(0);
   plan.budget = plan_budget(workflow.budget);
   add_expansion(plan, workflow, *loaded.expansion);
@@ -220,7 +205,7 @@ void add_expansion(claim::Plan& plan, const spec::Workflow& workflow,
   plan.templates.reserve(expansion.entries.size());
   for (std::size_t e = 0; e < expansion.entries.size(); ++e) {
     const spec::ExpandedEntry& entry = expansion.entries[e];
-    const claim::JobClass job_class{to_claim(entry.resources), entry.scheduler, entry.label,
+    const claim::JobClass job_class{entry.resources, entry.scheduler, entry.label,
                                     limits.of_entry[e]};
     const auto [it, added] =
         classes.try_emplace(job_class, static_cast<std::uint32_t>(classes.size()));
@@ -325,10 +310,8 @@ Result<std::optional<JobId>> find_job(RecipeBook& book, const claim::Reader& rea
     return !found;
   }));
   if (found || !name.starts_with('#')) return found;
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), number);
-  if (error != std::errc{} || end != name.data() + name.size()) return found;
-  if (claim::read_template(reader, JobId{number})) found = JobId{number};
+  const auto number = whole_number<std::uint64_t>(std::string_view(name).substr(1));
+  if (number && claim::read_template(reader, JobId{*number})) found = JobId{*number};
   return found;
 }
 

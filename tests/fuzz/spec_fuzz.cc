@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/utf8.h"
 #include "lib/spec/load/load.h"
 #include "lib/spec/load/outline.h"
 #include "lib/spec/sweep/recipe.h"
 #include "lib/spec/sweep/sweep.h"
-#include "lib/spec/text/utf8.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {
@@ -48,7 +48,7 @@ bool check_places(const std::vector<Diagnostic>& all, std::string_view text) {
     TORC_MUST(d.place.line >= last && d.place.line <= lines.size());
     last = d.place.line;
     TORC_MUST(d.place.column >= 1 && d.place.length >= 1);
-    TORC_MUST(d.place.column <= count_characters(lines[d.place.line - 1]) + 1);
+    TORC_MUST(d.place.column <= torc::count_characters(lines[d.place.line - 1]) + 1);
   }
   return error;
 }

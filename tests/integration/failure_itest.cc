@@ -160,7 +160,7 @@ jobs:
   EXPECT_EQ(ended.exit_code, 0) << ended;
   EXPECT_EQ(job("a")["attempt"], 3);
   const Ended shown = here.run({"job", "a"});
-  EXPECT_TRUE(shown.says("400.0 MiB")) << shown;
+  EXPECT_TRUE(shown.says("400 MiB")) << shown;
   EXPECT_TRUE(shown.says("retries      2 of 3")) << shown;
   expect_sound();
 }
@@ -263,7 +263,7 @@ TEST_P(Failure, a_setting_says_what_it_changed_and_can_be_tried) {
   EXPECT_TRUE(done.says("set priority=7 cpus=2 memory=2g of 1 job(s): 1 ready")) << done;
   const Ended shown = here.run({"job", "j3"});
   EXPECT_TRUE(shown.says("priority     7")) << shown;
-  EXPECT_TRUE(shown.says("2 CPU(s), 2.0 GiB")) << shown;
+  EXPECT_TRUE(shown.says("2 CPUs, 2 GiB")) << shown;
   EXPECT_TRUE(here.run({"set", "j3", "priority=7"}).says("nothing to change"));
   EXPECT_EQ(here.json({"set", "--all", "label=big"})["changed"], 9);
   expect_sound();

@@ -288,7 +288,7 @@ jobs:
   const json unserved = here.json({"status"})["unserved"];
   ASSERT_EQ(unserved.size(), 1U);
   EXPECT_EQ(unserved[0]["name"], "wide");
-  EXPECT_EQ(unserved[0]["needs"], "999 CPU(s), 1.0 GiB");
+  EXPECT_EQ(unserved[0]["needs"], "999 CPUs, 1 GiB");
   EXPECT_TRUE(here.run({"status"}).says("none of these workers can take them"));
   process->kill(SIGTERM);
   process->wait();

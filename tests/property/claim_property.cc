@@ -461,7 +461,7 @@ class World {
               [](const JobRange& a, const JobRange& b) { return a.first < b.first; });
     Setting setting;
     if (one_in(2)) setting.priority = static_cast<std::int32_t>(below(3)) - 1;
-    if (one_in(2)) setting.cpus = static_cast<std::uint32_t>(below(4));
+    if (one_in(2)) setting.needs["cpus"] = below(4);
     if (one_in(4)) setting.label = one_in(2) ? "x" : "";
     const auto change = set_jobs(tx_, ranges, setting);
     RC_ASSERT(change.ok());

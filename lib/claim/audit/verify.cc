@@ -80,8 +80,7 @@ class Audit {
       return wrong(fmt::format("the record of job {} says what only its barrier can say", *id));
     }
     const bool closed = states_[*id] == JobState::blocked;
-    const bool waits = job->state == JobState::ready || job->state == JobState::held ||
-                       job->state == JobState::delayed;
+    const bool waits = has(job->state, trait::kWaits);
     if (closed && ((waits && job->attempt != job->forgiven) ||
                    (!waits && job->state != JobState::canceled))) {
       return wrong(fmt::format(

@@ -239,23 +239,18 @@ void scan_completed(State& state, const Visit& visit) {
 }
 
 void scan_state(State& state, JobState wanted, const Visit& visit) {
-  switch (wanted) {
-    case JobState::blocked:
+  switch (row_of(wanted).listing) {
+    case Listing::barriers:
       return scan_blocked(state, visit);
-    case JobState::ready:
+    case Listing::ready_queues:
       return scan_ready(state, visit);
-    case JobState::claimed:
-    case JobState::running:
+    case Listing::leases:
       return visit_listed(state, held_by_anyone(state), wanted, visit);
-    case JobState::failed:
-    case JobState::canceled:
-    case JobState::terminated:
-    case JobState::held:
-    case JobState::pending_failed:
+    case Listing::set_aside:
       return visit_listed(state, set_aside(state), wanted, visit);
-    case JobState::delayed:
+    case Listing::delayed:
       return visit_listed(state, delayed(state), wanted, visit);
-    case JobState::completed:
+    case Listing::records:
       return scan_completed(state, visit);
   }
 }

@@ -6,24 +6,10 @@ Signal signal_of(const Job& job) {
   // Its worker has not ended it yet.
   if (job.revoked != Revoked::no)
     return job.outcome.started_at == WallTime{} ? Signal::waits : Signal::runs;
-  switch (job.state) {
-    case JobState::running:
-      return Signal::runs;
-    case JobState::completed:
-      return Signal::completed;
-    case JobState::failed:
-    case JobState::terminated:
-      return Signal::failed;
-    case JobState::canceled:
-      return is_unmet(job) ? Signal::unmet : Signal::failed;
-    case JobState::blocked:
-    case JobState::ready:
-    case JobState::claimed:
-    case JobState::held:
-    case JobState::pending_failed:
-    case JobState::delayed:
-      break;
-  }
+  if (job.state == JobState::running) return Signal::runs;
+  if (job.state == JobState::completed) return Signal::completed;
+  if (is_unmet(job)) return Signal::unmet;
+  if (is_terminal(job.state)) return Signal::failed;
   return Signal::waits;
 }
 

@@ -1,7 +1,6 @@
 #include "lib/claim/rules/handler.h"
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cmath>
 #include <csignal>
@@ -45,16 +44,7 @@ std::string encode(const Handler& handler) {
   Encoder out;
   out.varint(handler.memory_ceiling.value).svarint(in_reach(handler.runtime_ceiling).count());
   out.varint(handler.rules.size());
-  for (const RetryRule& r : handler.rules) {
-    out.varint(r.exit_codes.size());
-    for (const std::int32_t code : r.exit_codes) out.svarint(code);
-    out.u8(r.all_exit_codes ? 1 : 0).varint(r.on.size());
-    for (const FailureCause c : r.on) out.u8(static_cast<std::uint8_t>(c));
-    out.text(r.script).varint(r.max_retries);
-    out.be64(std::bit_cast<std::uint64_t>(r.memory_multiplier));
-    out.be64(std::bit_cast<std::uint64_t>(r.runtime_multiplier));
-    out.svarint(in_reach(r.backoff).count());
-  }
+  for (const RetryRule& rule : handler.rules) write_rule(out, rule);
   return std::move(out).bytes();
 }
 
@@ -64,19 +54,9 @@ std::optional<Handler> decode_handler(std::string_view value) {
   handler.memory_ceiling.value = in.varint();
   handler.runtime_ceiling = in.seconds();
   for (std::uint64_t rules = in.varint(); rules > 0 && in.ok(); --rules) {
-    RetryRule& r = handler.rules.emplace_back();
-    for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) r.exit_codes.push_back(in.i32());
-    r.all_exit_codes = in.u8() != 0;
-    for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) {
-      const std::uint8_t cause = in.u8();
-      if (cause > static_cast<std::uint8_t>(FailureCause::node_death)) return std::nullopt;
-      r.on.push_back(static_cast<FailureCause>(cause));
-    }
-    r.script = in.text();
-    r.max_retries = in.u32();
-    r.memory_multiplier = std::bit_cast<double>(in.be64());
-    r.runtime_multiplier = std::bit_cast<double>(in.be64());
-    r.backoff = in.seconds();
+    std::optional<RetryRule> rule = read_rule(in);
+    if (!rule) return std::nullopt;
+    handler.rules.push_back(*std::move(rule));
   }
   if (!in.is_whole()) return std::nullopt;
   return handler;

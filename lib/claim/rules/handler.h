@@ -9,24 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/job_terms.h"
 #include "lib/base/units.h"
 #include "lib/claim/rules/job.h"
 
 namespace torc::claim {
 
-enum class FailureCause : std::uint8_t { oom, timeout, signal, node_death };
-
-struct RetryRule {
-  std::vector<std::int32_t> exit_codes;
-  bool all_exit_codes = false;
-  std::vector<FailureCause> on;
-  std::string script;  // recovery script; empty: none
-  std::uint32_t max_retries = 3;
-  double memory_multiplier = 1;
-  double runtime_multiplier = 1;
-  std::chrono::seconds backoff{0};
-  auto operator<=>(const RetryRule&) const = default;
-};
+using torc::FailureCause;
+using torc::RetryRule;
 
 struct Handler {
   std::vector<RetryRule> rules;

@@ -2,32 +2,23 @@
 
 namespace torc::claim {
 
-std::string_view to_string(JobState state) {
-  switch (state) {
-    case JobState::blocked:
-      return "blocked";
-    case JobState::ready:
-      return "ready";
-    case JobState::claimed:
-      return "claimed";
-    case JobState::running:
-      return "running";
-    case JobState::completed:
-      return "completed";
-    case JobState::failed:
-      return "failed";
-    case JobState::canceled:
-      return "canceled";
-    case JobState::terminated:
-      return "terminated";
-    case JobState::held:
-      return "held";
-    case JobState::pending_failed:
-      return "pending_failed";
-    case JobState::delayed:
-      return "delayed";
+std::vector<JobState> states_with(unsigned trait) {
+  std::vector<JobState> states;
+  for (std::size_t s = 0; s < kJobStates; ++s) {
+    if (has(static_cast<JobState>(s), trait)) states.push_back(static_cast<JobState>(s));
   }
-  return "?";
+  return states;
+}
+
+std::vector<JobState> all_states() {
+  return states_with(~0U);
+}
+
+std::optional<JobState> state_named(std::string_view name) {
+  for (std::size_t s = 0; s < kJobStates; ++s) {
+    if (kStates[s].name == name) return static_cast<JobState>(s);
+  }
+  return std::nullopt;
 }
 
 std::string_view to_string(EndCause cause) {

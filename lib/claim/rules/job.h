@@ -6,8 +6,10 @@
 #include <chrono>
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lib/base/activity.h"
 #include "lib/base/clock.h"
@@ -28,22 +30,82 @@ enum class JobState : std::uint8_t {
   pending_failed,  // failed by no rule's word: a person decides whether it runs again or has failed
   delayed          // failed, and waits a while before it is tried again
 };
-inline constexpr std::size_t kJobStates = 11;
-[[nodiscard]] std::string_view to_string(JobState state);
+// Where jobs of a state are found without a look at all others.
+enum class Listing : std::uint8_t { barriers, ready_queues, leases, set_aside, delayed, records };
+// How pictures show it; of several the first that there is.
+enum class Tone : std::uint8_t { failed, running, held, canceled, ready, blocked, completed };
+
+// What holds of a state: a set of these.
+namespace trait {
+inline constexpr unsigned kTerminal = 1;     // it has ended, and only a person has it run again
+inline constexpr unsigned kOver = 2;         // its newest attempt has ended; see is_over()
+inline constexpr unsigned kLive = 4;         // a worker holds it
+inline constexpr unsigned kWaits = 8;        // it has not begun, or will begin again
+inline constexpr unsigned kTroubled = 16;    // it went wrong
+inline constexpr unsigned kCancelable = 32;  // by a person
+inline constexpr unsigned kHoldable = 64;
+inline constexpr unsigned kResettable = 128;
+inline constexpr unsigned kSettable = 256;
+}  // namespace trait
+
+struct StateRow {
+  std::string_view name;
+  Tone tone;
+  Listing listing;
+  unsigned traits;
+};
+
+// All that is to be known of a state, by JobState. What a rule does with it is in transition.h.
+inline constexpr auto kStates = [] {
+  using namespace trait;
+  constexpr unsigned kAny = kCancelable | kSettable;
+  constexpr unsigned kEnded = kTerminal | kOver | kResettable;
+  return std::array{
+      StateRow{"blocked", Tone::blocked, Listing::barriers, kAny | kWaits | kHoldable},
+      StateRow{"ready", Tone::ready, Listing::ready_queues, kAny | kWaits | kHoldable},
+      StateRow{"claimed", Tone::running, Listing::leases, kAny | kLive},
+      StateRow{"running", Tone::running, Listing::leases, kAny | kLive},
+      StateRow{"completed", Tone::completed, Listing::records, kEnded},
+      StateRow{"failed", Tone::failed, Listing::set_aside, kEnded | kTroubled | kSettable},
+      StateRow{"canceled", Tone::canceled, Listing::set_aside, kEnded | kSettable},
+      StateRow{"terminated", Tone::failed, Listing::set_aside, kEnded | kTroubled | kSettable},
+      StateRow{"held", Tone::held, Listing::set_aside, kAny | kWaits},
+      StateRow{"pending_failed", Tone::failed, Listing::set_aside,
+               kAny | kOver | kTroubled | kResettable},
+      StateRow{"delayed", Tone::ready, Listing::delayed, kAny | kWaits | kHoldable},
+  };
+}();
+inline constexpr std::size_t kJobStates = kStates.size();
 using Counts = std::array<std::uint64_t, kJobStates>;  // indexed by JobState
+
+[[nodiscard]] constexpr const StateRow& row_of(JobState state) {
+  return kStates[static_cast<std::size_t>(state)];
+}
+[[nodiscard]] constexpr bool has(JobState state, unsigned trait) {
+  return (row_of(state).traits & trait) != 0;
+}
+[[nodiscard]] constexpr std::string_view to_string(JobState state) {
+  const auto at = static_cast<std::size_t>(state);
+  return at < kJobStates ? kStates[at].name : "?";
+}
+// nullopt: no state has that name.
+[[nodiscard]] std::optional<JobState> state_named(std::string_view name);
+[[nodiscard]] std::vector<JobState> all_states();
+[[nodiscard]] std::vector<JobState> states_with(unsigned trait);
+
 [[nodiscard]] constexpr bool is_terminal(JobState s) {
-  return s >= JobState::completed && s <= JobState::terminated;
+  return has(s, trait::kTerminal);
 }
 // Its newest attempt has ended, and nothing but a person's word starts another one.
 [[nodiscard]] constexpr bool is_over(JobState s) {
-  return is_terminal(s) || s == JobState::pending_failed;
+  return has(s, trait::kOver);
 }
 // Listed by itself, since nothing but a person's word makes it run.
 [[nodiscard]] constexpr bool is_set_aside(JobState s) {
-  return s >= JobState::failed && s <= JobState::pending_failed;
+  return row_of(s).listing == Listing::set_aside;
 }
 [[nodiscard]] constexpr bool is_live(JobState s) {
-  return s == JobState::claimed || s == JobState::running;
+  return has(s, trait::kLive);
 }
 
 // Identifies one worker process for ever: the sequence number of the commit that registered it. 0:

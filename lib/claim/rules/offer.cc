@@ -12,7 +12,42 @@ std::uint64_t quotient(std::uint64_t free, std::uint64_t need) {
   return need == 0 ? kUnlimited : free / need;
 }
 
+template <class Visit>
+void for_shared(Visit visit) {
+  for (const ResourceKind& kind : kResourceKinds) {
+    if (kind.shared) visit(kind);
+  }
+}
+
+Resources shared(std::uint32_t cpus, std::uint32_t gpus, ByteCount memory, Resources out) {
+  out.cpus = cpus;
+  out.gpus = gpus;
+  out.memory = memory;
+  return out;
+}
+
 }  // namespace
+
+Resources free_of(const Offer& offer) {
+  return shared(offer.cpus, offer.gpus, offer.memory, offer.more);
+}
+
+Resources total_of(const Offer& offer) {
+  return shared(offer.total_cpus, offer.total_gpus, offer.total_memory, offer.total_more);
+}
+
+Resources total_of(const WorkerInfo& info) {
+  return shared(info.cpus, info.gpus, info.memory, info.more);
+}
+
+std::uint8_t misfit::of(const ResourceKind& shared) {
+  std::uint8_t bit = kCpus;
+  for (const ResourceKind& kind : kResourceKinds) {
+    if (kind.word == shared.word) break;
+    if (kind.shared) bit = static_cast<std::uint8_t>(bit << 1U);
+  }
+  return bit;
+}
 
 std::uint8_t misfits_of(const JobClass& job_class, const Offer& offer) {
   const Requirement& need = job_class.need;
@@ -28,16 +63,15 @@ std::uint8_t misfits_of(const JobClass& job_class, const Offer& offer) {
   }
   note(offer.remaining && need.runtime > *offer.remaining, misfit::kTime);
   if (offer.ignore_resources) return found;
-  note(need.cpus > offer.total_cpus, misfit::kCpus);
-  note(need.gpus > offer.total_gpus, misfit::kGpus);
-  note(need.memory > offer.total_memory, misfit::kMemory);
+  const Resources total = total_of(offer);
+  for_shared(
+      [&](const ResourceKind& kind) { note(kind.get(need) > kind.get(total), misfit::of(kind)); });
   return found;
 }
 
 Capacity free_capacity(const Offer& offer) {
-  const bool untouched = offer.cpus == offer.total_cpus && offer.gpus == offer.total_gpus &&
-                         offer.memory == offer.total_memory;
-  return {offer.cpus, offer.gpus, offer.memory, untouched, Alone::no, false};
+  const Resources left = free_of(offer);
+  return {left, left == total_of(offer), Alone::no, false};
 }
 
 std::uint64_t how_many_fit(const JobClass& job_class, const Capacity& free, const Offer& offer) {
@@ -46,8 +80,11 @@ std::uint64_t how_many_fit(const JobClass& job_class, const Capacity& free, cons
   if (offer.ignore_resources) return most;
   const Requirement& need = job_class.need;
   if (need.nodes > 1) return free.untouched ? 1 : 0;
-  return std::min({most, quotient(free.cpus, need.cpus), quotient(free.gpus, need.gpus),
-                   quotient(free.memory.value, need.memory.value)});
+  std::uint64_t fitting = most;
+  for_shared([&](const ResourceKind& kind) {
+    fitting = std::min(fitting, quotient(kind.get(free.left), kind.get(need)));
+  });
+  return fitting;
 }
 
 void occupy(Capacity& free, const JobClass& job_class, std::uint64_t jobs, const Offer& offer) {
@@ -60,12 +97,12 @@ void occupy(Capacity& free, const JobClass& job_class, std::uint64_t jobs, const
   }
   if (offer.ignore_resources) return;
   if (need.nodes > 1) {
-    free = Capacity{0, 0, ByteCount{0}, false, Alone::no, false};
+    free = Capacity{no_resources(), false, Alone::no, false};
     return;
   }
-  free.cpus -= static_cast<std::uint32_t>(need.cpus * jobs);
-  free.gpus -= static_cast<std::uint32_t>(need.gpus * jobs);
-  free.memory.value -= need.memory.value * jobs;
+  for_shared([&](const ResourceKind& kind) {
+    kind.put(free.left, kind.get(free.left) - kind.get(need) * jobs);
+  });
 }
 
 bool could_fit(const JobClass& job_class, const Offer& offer) {
@@ -77,6 +114,7 @@ Offer whole_offer(const WorkerInfo& info, WallTime now) {
   offer.total_cpus = info.cpus;
   offer.total_gpus = info.gpus;
   offer.total_memory = info.memory;
+  offer.total_more = info.more;
   if (info.ends_at.count() != 0) {
     offer.remaining = std::chrono::duration_cast<std::chrono::seconds>(info.ends_at - now);
   }

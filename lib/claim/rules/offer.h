@@ -19,9 +19,11 @@ struct Offer {
   std::uint32_t cpus = 0;  // free now
   std::uint32_t gpus = 0;
   ByteCount memory;
-  std::uint32_t total_cpus = 0;  // a job that needs more than the total never fits
+  Resources more = no_resources();  // of the kinds that came later
+  std::uint32_t total_cpus = 0;     // a job that needs more than the total never fits
   std::uint32_t total_gpus = 0;
   ByteCount total_memory;
+  Resources total_more = no_resources();
   std::uint32_t nodes = 1;
   // Until the worker must have ended its jobs; none: unlimited.
   std::optional<std::chrono::seconds> remaining;
@@ -35,15 +37,22 @@ struct Offer {
   std::uint64_t ahead = 0;
 };
 
-// What keeps the jobs of a class from ever running on a worker: a set of these.
+// What it has free, and what it has, of each kind that jobs share; of the others nothing.
+[[nodiscard]] Resources free_of(const Offer& offer);
+[[nodiscard]] Resources total_of(const Offer& offer);
+[[nodiscard]] Resources total_of(const WorkerInfo& info);
+
+// What keeps the jobs of a class from ever running on a worker: a set of these. Those from kCpus on
+// are the kinds that jobs share, in the order of kResourceKinds.
 namespace misfit {
 inline constexpr std::uint8_t kNodes = 1;
 inline constexpr std::uint8_t kScheduler = 2;
 inline constexpr std::uint8_t kLabel = 4;
 inline constexpr std::uint8_t kTime = 8;
 inline constexpr std::uint8_t kCpus = 16;
-inline constexpr std::uint8_t kGpus = 32;
-inline constexpr std::uint8_t kMemory = 64;
+inline constexpr std::uint8_t kMemory = 32;
+inline constexpr std::uint8_t kGpus = 64;
+[[nodiscard]] std::uint8_t of(const ResourceKind& shared);
 }  // namespace misfit
 // 0: could_fit().
 [[nodiscard]] std::uint8_t misfits_of(const JobClass& job_class, const Offer& offer);
@@ -56,9 +65,7 @@ inline constexpr std::uint8_t kMemory = 64;
 
 // Resources that are free on a worker.
 struct Capacity {
-  std::uint32_t cpus = 0;
-  std::uint32_t gpus = 0;
-  ByteCount memory;
+  Resources left;         // of each kind that jobs share
   bool untouched = true;  // the whole worker is free: what a job of several nodes needs
   // What it has, and was granted, lets a job be as alone as that.
   Alone leaves = Alone::no;

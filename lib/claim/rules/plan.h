@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/job_terms.h"
+#include "lib/base/resources.h"
 #include "lib/base/units.h"
 #include "lib/claim/rules/action.h"
 #include "lib/claim/rules/handler.h"
@@ -16,14 +18,7 @@
 namespace torc::claim {
 
 // Per node, as the spec says.
-struct Requirement {
-  std::uint32_t cpus = 1;
-  std::uint32_t gpus = 0;
-  std::uint32_t nodes = 1;
-  ByteCount memory = mebibytes(1);
-  std::chrono::seconds runtime{0};  // 0: not declared; fits any remaining walltime
-  auto operator<=>(const Requirement&) const = default;
-};
+using Requirement = Resources;
 
 // One combination of everything that decides who may run a job. Jobs of one class share one ready
 // queue.
@@ -54,14 +49,8 @@ struct JobRange {
   std::uint64_t count = 0;
 };
 
-// When a job may start, as seen from one that it depends on; named after Slurm's.
-enum class Condition : std::uint8_t {
-  afterok,     // it has completed
-  afternotok,  // it failed, was terminated or canceled, and no attempt is left
-  afterany,    // it is over, in whatever way
-  after        // it runs or is over
-};
-[[nodiscard]] std::string_view to_string(Condition condition);
+using torc::Condition;
+using torc::SortMethod;
 
 // A run of jobs upstream on one condition.
 struct Dependency {
@@ -94,8 +83,6 @@ struct Usage {
   std::chrono::milliseconds node{};
   auto operator<=>(const Usage&) const = default;
 };
-
-enum class SortMethod : std::uint8_t { none, gpus_runtime_memory, gpus_memory_runtime };
 
 // What additions to the workflow may refer to by name besides its jobs. Opaque here: `key` is any
 // byte string of 1 to 30 bytes, chosen by whoever reads it.

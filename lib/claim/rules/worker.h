@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/base/clock.h"
+#include "lib/base/resources.h"
 #include "lib/base/units.h"
 #include "lib/claim/rules/job.h"
 
@@ -33,6 +34,7 @@ struct WorkerInfo {
   std::uint32_t cpus = 0;
   std::uint32_t gpus = 0;
   ByteCount memory;
+  Resources more = no_resources();  // of the kinds that came later
   WallTime registered_at{};
   WallTime ends_at{};                   // end of its walltime; 0: none
   std::chrono::seconds lease_ttl{300};  // as asked for; in a crowd leases are longer

@@ -221,24 +221,21 @@ std::optional<std::uint64_t> delayed_in(std::string_view key) {
 }
 
 std::string encode(const JobClass& job_class) {
-  const Requirement& need = job_class.need;
   Encoder out;
-  out.varint(need.cpus).varint(need.gpus).varint(need.nodes).varint(need.memory.value);
-  out.svarint(in_reach(need.runtime).count()).text(job_class.scheduler).text(job_class.label);
+  write_resources(out, job_class.need);
+  out.text(job_class.scheduler).text(job_class.label);
   const bool alone = job_class.alone != Alone::no;
-  if (job_class.limit != 0 || alone) out.varint(job_class.limit);
-  if (alone) out.u8(static_cast<std::uint8_t>(job_class.alone));
+  const bool later = has_later_resources(job_class.need);
+  if (job_class.limit != 0 || alone || later) out.varint(job_class.limit);
+  if (alone || later) out.u8(static_cast<std::uint8_t>(job_class.alone));
+  if (later) write_later_resources(out, job_class.need);
   return std::move(out).bytes();
 }
 
 std::optional<JobClass> decode_class(std::string_view value) {
   Decoder in(value);
   JobClass c;
-  c.need.cpus = in.u32();
-  c.need.gpus = in.u32();
-  c.need.nodes = in.u32();
-  c.need.memory.value = in.varint();
-  c.need.runtime = in.seconds();
+  c.need = read_resources(in);
   c.scheduler = in.text();
   c.label = in.text();
   if (!in.at_end()) c.limit = in.u32();
@@ -247,6 +244,7 @@ std::optional<JobClass> decode_class(std::string_view value) {
     if (alone > static_cast<std::uint8_t>(Alone::entirely)) return std::nullopt;
     c.alone = static_cast<Alone>(alone);
   }
+  read_later_resources(in, c.need);
   if (!in.is_whole()) return std::nullopt;
   return c;
 }
@@ -301,25 +299,34 @@ bool Tally::is_possible() const {
          unmet <= canceled && ending <= canceled;
 }
 
+// The states of the first stores stand first, those that came later last, and only where there are
+// such jobs.
+constexpr std::size_t kFirstStates = 11;
+
 Value encode(const Tally& tally) {
   Value out;
-  for (std::uint64_t n : tally.counts) out.varint(n);
+  std::size_t states = tally.counts.size();
+  while (states > kFirstStates && tally.counts[states - 1] == 0) --states;
+  for (std::size_t s = 0; s < kFirstStates; ++s) out.varint(tally.counts[s]);
   out.varint(tally.unmet).varint(tally.living).varint(tally.hosts);
   out.varint(static_cast<std::uint64_t>(tally.job_time.count()));
   out.u8(tally.rules).varint(tally.ending);
+  for (std::size_t s = kFirstStates; s < states; ++s) out.varint(tally.counts[s]);
   return out;
 }
 
 std::optional<Tally> decode_tally(std::string_view value) {
   Decoder in(value);
   Tally tally;
-  for (std::uint64_t& n : tally.counts) n = in.varint();
+  for (std::size_t s = 0; s < kFirstStates; ++s) tally.counts[s] = in.varint();
   tally.unmet = in.varint();
   tally.living = in.varint();
   tally.hosts = in.varint();
   tally.job_time = std::chrono::milliseconds(in.up_to(kLongestSpan));
   tally.rules = in.u8();
   tally.ending = in.varint();
+  for (std::size_t s = kFirstStates; s < kJobStates && !in.at_end(); ++s)
+    tally.counts[s] = in.varint();
   if (!tally.is_possible()) return std::nullopt;
   if (!in.is_whole()) return std::nullopt;
   return tally;

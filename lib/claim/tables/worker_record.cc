@@ -82,6 +82,7 @@ std::string encode_worker(const WorkerInfo& info, WorkerStatus status, const Lea
   out.svarint(in_reach(info.registered_at).count()).svarint(in_reach(info.ends_at).count());
   out.svarint(in_reach(info.lease_ttl).count()).svarint(in_reach(info.lease_beat).count());
   out.svarint(in_reach(info.claims_from).count());
+  if (has_later_resources(info.more)) write_later_resources(out, info.more);
   return std::move(out).bytes();
 }
 
@@ -123,6 +124,7 @@ std::optional<Worker> decode_worker(std::string_view value) {
   info.lease_ttl = in.seconds();
   info.lease_beat = in.seconds();
   info.claims_from = in.wall_time();
+  read_later_resources(in, info.more);
   if (!in.is_whole()) return std::nullopt;
   return w;
 }

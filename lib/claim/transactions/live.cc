@@ -165,9 +165,7 @@ Result<Change> retry_jobs(Transaction& tx, JobRanges jobs) {
 
 Result<Change> hold_jobs(Transaction& tx, JobRanges jobs) {
   return Visit(tx).run(jobs, [](const Job& job) -> std::optional<Job> {
-    const bool waits = job.state == JobState::ready || job.state == JobState::blocked ||
-                       job.state == JobState::delayed;
-    if (!waits) return std::nullopt;
+    if (!has(job.state, trait::kHoldable)) return std::nullopt;
     return hold(job);
   });
 }

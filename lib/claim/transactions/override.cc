@@ -11,10 +11,9 @@
 namespace torc::claim {
 
 JobClass Setting::applied_to(JobClass c) const {
-  c.need.cpus = cpus.value_or(c.need.cpus);
-  c.need.gpus = gpus.value_or(c.need.gpus);
-  c.need.memory = memory.value_or(c.need.memory);
-  c.need.runtime = runtime.value_or(c.need.runtime);
+  for (const ResourceKind& kind : kResourceKinds) {
+    if (const auto set = needs.find(kind.word); set != needs.end()) kind.put(c.need, set->second);
+  }
   if (label) c.label = *label;
   if (scheduler) c.scheduler = *scheduler;
   return c;

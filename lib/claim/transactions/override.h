@@ -2,13 +2,13 @@
 // wait by terms of their own from then on (rank.h).
 #pragma once
 
-#include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "lib/base/result.h"
-#include "lib/base/units.h"
 #include "lib/claim/rules/plan.h"
 #include "lib/claim/tables/transaction.h"
 #include "lib/claim/transactions/live.h"
@@ -18,12 +18,9 @@ namespace torc::claim {
 // What is to be different; what is not given stays.
 struct Setting {
   std::optional<std::int32_t> priority;
-  std::optional<std::uint32_t> cpus;
-  std::optional<std::uint32_t> gpus;
-  std::optional<ByteCount> memory;
-  std::optional<std::chrono::seconds> runtime;  // 0: none declared
-  std::optional<std::string> label;             // empty: any worker
-  std::optional<std::string> scheduler;         // empty: any worker
+  std::map<std::string_view, std::uint64_t> needs;  // by the word of a ResourceKind
+  std::optional<std::string> label;                 // empty: any worker
+  std::optional<std::string> scheduler;             // empty: any worker
   [[nodiscard]] JobClass applied_to(JobClass job_class) const;
 };
 

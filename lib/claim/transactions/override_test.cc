@@ -23,7 +23,7 @@ class Override : public testing::Test {
   }
   static Setting cpus(std::uint32_t n) {
     Setting s;
-    s.cpus = n;
+    s.needs["cpus"] = n;
     return s;
   }
   [[nodiscard]] std::uint64_t entries(Table table) const {

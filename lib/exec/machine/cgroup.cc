@@ -1,10 +1,10 @@
 #include "lib/exec/machine/cgroup.h"
 
 #include <algorithm>
-#include <charconv>
 #include <sstream>
 #include <vector>
 
+#include "lib/base/number.h"
 #include "lib/exec/machine/procfs.h"
 
 namespace torc::exec {
@@ -69,11 +69,7 @@ std::optional<Place> place_of(const std::string& line, const std::string& self) 
 }
 
 std::optional<std::uint64_t> number_in(const std::optional<std::string>& text) {
-  if (!text) return std::nullopt;
-  std::uint64_t value = 0;
-  const auto [end, failure] = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (failure != std::errc{} || end == text->data()) return std::nullopt;  // "max", "-1"
-  return value;
+  return text ? leading_number<std::uint64_t>(*text) : std::nullopt;  // of "max", "-1" none
 }
 
 std::optional<std::uint32_t> whole_cpus(std::optional<std::uint64_t> quota,

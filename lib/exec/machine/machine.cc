@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "lib/base/number.h"
 #include "lib/exec/machine/cgroup.h"
 #include "lib/exec/machine/gpus.h"
 #include "lib/exec/machine/procfs.h"
@@ -13,16 +13,9 @@
 namespace torc::exec {
 namespace {
 
-std::optional<std::uint64_t> number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 std::optional<std::uint64_t> variable_number(const GetEnv& env, std::string_view name) {
   const auto value = env(name);
-  return value ? number(*value) : std::nullopt;
+  return value ? whole_number<std::uint64_t>(*value) : std::nullopt;
 }
 
 // "0-3,8": 5. As Cpus_allowed_list of /proc/self/status has it.
@@ -32,8 +25,9 @@ std::uint32_t count_of_list(std::string_view list) {
     const auto comma = list.find(',');
     const std::string_view part = list.substr(0, comma);
     const auto dash = part.find('-');
-    const auto first = number(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : number(part.substr(dash + 1));
+    const auto first = whole_number<std::uint64_t>(part.substr(0, dash));
+    const auto last =
+        dash == std::string_view::npos ? first : whole_number<std::uint64_t>(part.substr(dash + 1));
     if (first && last && *last >= *first) count += *last - *first + 1;
     list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
   }
@@ -61,10 +55,10 @@ std::optional<std::uint64_t> cpus_of_node(std::string_view text,
     const std::string_view part = text.substr(0, comma);
     text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
     const auto times_at = part.find("(x");
-    const auto cpus = number(part.substr(0, times_at));
+    const auto cpus = whole_number<std::uint64_t>(part.substr(0, times_at));
     std::optional<std::uint64_t> times = 1;
     if (times_at != std::string_view::npos && part.ends_with(')')) {
-      times = number(part.substr(times_at + 2, part.size() - times_at - 3));
+      times = whole_number<std::uint64_t>(part.substr(times_at + 2, part.size() - times_at - 3));
     }
     if (!cpus || !times) return std::nullopt;
     if (node && *node >= first && *node < first + *times) return cpus;
@@ -125,7 +119,7 @@ ByteCount node_memory(const std::string& root_directory) {
   const std::string root = root_directory == "/" ? "" : root_directory;
   const auto text = read_small_file(root + "/proc/meminfo").value_or("");
   const std::string_view value = line_value(text, "MemTotal");
-  return {number(value.substr(0, value.find(' '))).value_or(0) << 10};
+  return {whole_number<std::uint64_t>(value.substr(0, value.find(' '))).value_or(0) << 10};
 }
 
 std::string allowed_cpu_list(const std::string& root_directory) {

@@ -1,11 +1,11 @@
 #include "lib/exec/machine/memory_use.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "lib/base/number.h"
 #include "lib/exec/machine/procfs.h"
 
 namespace torc::exec {
@@ -19,10 +19,9 @@ std::optional<ByteCount> kib_of_field(std::string_view text, std::string_view na
   if (at == std::string_view::npos) return std::nullopt;
   at = text.find_first_not_of(" \t", at + 1);
   if (at == std::string_view::npos) return std::nullopt;
-  std::uint64_t kib = 0;
-  const auto [end, failure] = std::from_chars(text.data() + at, text.data() + text.size(), kib);
-  if (failure != std::errc{}) return std::nullopt;
-  return ByteCount{kib << 10};
+  const auto kib = leading_number<std::uint64_t>(text.substr(at));
+  if (!kib) return std::nullopt;
+  return ByteCount{*kib << 10};
 }
 
 ByteCount of(std::optional<ByteCount> size) {

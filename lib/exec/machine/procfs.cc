@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <charconv>
 
+#include "lib/base/number.h"
+
 namespace torc::exec {
 namespace {
 
@@ -126,10 +128,7 @@ std::optional<ProcessStatus> read_status(pid_t pid) {
                                    : std::string_view(*text).substr(at + key.size());
   };
   const auto number_after = [&](std::string_view key) {
-    long number = 0;
-    const std::string_view rest = after(key);
-    std::from_chars(rest.data(), rest.data() + rest.size(), number);
-    return number;
+    return leading_number<long>(after(key)).value_or(0);
   };
   const std::string_view state = after("\nState:\t");
   if (state.empty()) return std::nullopt;
@@ -151,10 +150,7 @@ std::optional<std::vector<pid_t>> numbers_in(const std::string& directory) {
   std::vector<pid_t> numbers;
   errno = 0;
   while (const dirent* entry = readdir(dir)) {
-    const std::string_view name = entry->d_name;
-    pid_t number = 0;
-    const auto [end, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (failure == std::errc{} && end == name.data() + name.size()) numbers.push_back(number);
+    if (const auto number = whole_number<pid_t>(entry->d_name)) numbers.push_back(*number);
     errno = 0;
   }
   const bool whole = errno == 0;

@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "lib/base/codec.h"
+#include "lib/base/hash.h"
 #include "lib/exec/machine/cgroup.h"
 #include "lib/exec/machine/procfs.h"
 
@@ -18,11 +19,9 @@ constexpr std::size_t kMostPools = 24;
 constexpr std::size_t kLongestStore = 512;
 constexpr std::size_t kLongestGpu = 40;  // "MIG-" and a UUID
 
-// FNV-1a; 0 is kept for "nobody".
+// Workers of all versions share the ledger; 0 is kept for "nobody".
 std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return hash == 0 ? 1 : hash;
+  return std::max<std::uint64_t>(fnv1a(text), 1);
 }
 
 std::vector<std::string> words_of(std::string_view list) {

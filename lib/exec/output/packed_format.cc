@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 
 #include "lib/base/codec.h"
+#include "lib/base/number.h"
 
 namespace torc::exec {
 namespace {
@@ -23,14 +23,6 @@ constexpr std::array<std::uint32_t, 256> make_table() {
     table[i] = value;
   }
   return table;
-}
-
-std::optional<std::uint64_t> number_of(std::string_view text) {
-  std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stopped != end) return std::nullopt;
-  return number;
 }
 
 }  // namespace
@@ -97,7 +89,7 @@ std::filesystem::path packed_directory(const std::filesystem::path& output_direc
 
 std::optional<std::uint64_t> worker_of_index(std::string_view file_name) {
   if (!file_name.ends_with(kIndexEnding)) return std::nullopt;
-  return number_of(file_name.substr(0, file_name.size() - kIndexEnding.size()));
+  return whole_number<std::uint64_t>(file_name.substr(0, file_name.size() - kIndexEnding.size()));
 }
 
 std::optional<std::uint64_t> worker_of_own(std::string_view file_name, AttemptKey key) {
@@ -105,7 +97,7 @@ std::optional<std::uint64_t> worker_of_own(std::string_view file_name, AttemptKe
   if (dot == std::string_view::npos) return std::nullopt;
   const std::string rest = fmt::format(".job{}.{}.", key.job, key.attempt);
   if (!file_name.substr(dot).starts_with(rest)) return std::nullopt;
-  return number_of(file_name.substr(0, dot));
+  return whole_number<std::uint64_t>(file_name.substr(0, dot));
 }
 
 }  // namespace torc::exec

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 
 #include "lib/base/beneath.h"
+#include "lib/base/hash.h"
 #include "lib/base/result.h"
 #include "lib/exec/output/packed_format.h"
 
@@ -47,7 +49,8 @@ class PackedReader {
   };
   struct KeyHash {
     std::size_t operator()(const AttemptKey& key) const {
-      return std::hash<std::uint64_t>()(key.job * 0x9E3779B97F4A7C15ULL + key.attempt);
+      const std::uint64_t words[] = {key.job, key.attempt};
+      return hash64(std::as_bytes(std::span(words)));
     }
   };
   struct Index {

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 
+#include "lib/base/number.h"
 #include "lib/exec/machine/machine.h"
 
 namespace torc::exec {
@@ -21,9 +21,8 @@ bool blocks_child_signal(pid_t tid) {
   const auto status = read_small_file("/proc/self/task/" + std::to_string(tid) + "/status");
   const auto at = status ? status->find("SigBlk:\t") : std::string::npos;
   if (at == std::string::npos) return true;
-  const char* digits = status->data() + at + 8;
-  std::uint64_t mask = 0;
-  std::from_chars(digits, status->data() + status->size(), mask, 16);
+  const std::string_view digits = std::string_view(*status).substr(at + 8);
+  const std::uint64_t mask = leading_number<std::uint64_t>(digits, 16).value_or(0);
   return (mask >> (SIGCHLD - 1) & 1) != 0;
 }
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 
+#include "lib/base/number.h"
 #include "lib/exec/process/host.h"
 
 namespace torc::exec {
@@ -160,9 +160,7 @@ std::optional<RunKey> Host::owner_of(pid_t pid) const {
   const std::string part = identity_ + ".";
   const auto at = value->find(part);
   if (at == std::string::npos || (at != 0 && (*value)[at - 1] != '/')) return std::nullopt;
-  RunKey key = 0;
-  std::from_chars(value->data() + at + part.size(), value->data() + value->size(), key);
-  return key;
+  return leading_number<RunKey>(std::string_view(*value).substr(at + part.size())).value_or(0);
 }
 
 // Of each tree without a leader: kills what was found since, and reports it when nothing is left.

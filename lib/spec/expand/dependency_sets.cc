@@ -1,23 +1,11 @@
 #include "lib/spec/expand/dependency_sets.h"
 
 #include <algorithm>
+#include <span>
+
+#include "lib/base/hash.h"
 
 namespace torc::spec {
-namespace {
-
-std::uint64_t hash_of(const std::vector<Range>& ranges) {
-  std::uint64_t hash = ranges.size();
-  for (const Range& r : ranges) {
-    for (const std::uint64_t v : {r.first, r.count}) {
-      hash = (hash ^ v) * 0x9E3779B97F4A7C15;
-      hash ^= hash >> 29;
-    }
-  }
-  hash *= 0xD6E8FEB86659FD93;
-  return hash ^ (hash >> 32);
-}
-
-}  // namespace
 
 void DependencySetBuilder::grow() {
   slots_.assign(std::max<std::size_t>(64, slots_.size() * 2), 0);
@@ -31,7 +19,7 @@ void DependencySetBuilder::grow() {
 
 void DependencySetBuilder::add(const std::vector<Range>& upstream, Range members) {
   if (sets_.size() * 3 >= slots_.size() * 2) grow();
-  const std::uint64_t hash = hash_of(upstream);
+  const std::uint64_t hash = hash64(std::as_bytes(std::span(upstream)));
   const std::size_t mask = slots_.size() - 1;
   std::size_t at = hash & mask;
   for (; slots_[at] != 0; at = (at + 1) & mask) {

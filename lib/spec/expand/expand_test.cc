@@ -139,8 +139,7 @@ TEST(Expand, jobs_with_equal_dependencies_share_one_set_in_any_way_of_saying_it)
 
 TEST(Expand, entries_are_split_where_label_or_scheduler_or_resources_change) {
   Workflow w;
-  w.resource_requirements = {{"small", 1, 0, 1, mebibytes(1), {}, {}},
-                             {"big", 8, 0, 1, mebibytes(1), {}, {}}};
+  w.resource_requirements = {{Resources{}, "small", {}}, {Resources{.cpus = 8}, "big", {}}};
   w.jobs.push_back(job("t_{size}_{i}", "run {i}"));
   w.jobs[0].parameters = {{"size", texts({"small", "big"})}, {"i", IntegerRange{1, 2, 1}}};
   w.jobs[0].resource_requirements = "{size}";
@@ -149,7 +148,7 @@ TEST(Expand, entries_are_split_where_label_or_scheduler_or_resources_change) {
   EXPECT_EQ(jobs.names, (Names{"t_small_1", "t_small_2", "t_big_1", "t_big_2"}));
   ASSERT_EQ(jobs.expansion.entries.size(), 2U);
   EXPECT_EQ(jobs.expansion.entries[1].first, 3U);
-  EXPECT_EQ(jobs.expansion.entries[1].resources.num_cpus, 8U);
+  EXPECT_EQ(jobs.expansion.entries[1].resources.cpus, 8U);
   EXPECT_EQ(jobs.expansion.entries[1].label, "on-big");
   EXPECT_EQ(jobs.rendered[3].command, "run 2");
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "lib/base/quote.h"
 #include "lib/spec/sweep/pattern.h"
 #include "lib/spec/text/diagnostic.h"
 

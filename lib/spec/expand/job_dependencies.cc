@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "lib/base/quote.h"
 #include "lib/spec/text/diagnostic.h"
 
 namespace torc::spec {

@@ -8,10 +8,11 @@
 #include <unordered_map>
 #include <utility>
 
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
 #include "lib/spec/sweep/definitions.h"
 #include "lib/spec/sweep/recipe.h"
 #include "lib/spec/text/diagnostic.h"
-#include "lib/spec/text/quantity.h"
 
 namespace torc::spec {
 namespace {
@@ -38,19 +39,6 @@ std::string show(const Environment& env) {
   return show(all);
 }
 
-std::string show(const ResourceRequirements& r) {
-  std::string out = fmt::format("{} CPUs, {}", r.num_cpus, to_text(r.memory));
-  if (r.num_gpus > 0) out += fmt::format(", {} GPUs", r.num_gpus);
-  if (r.num_nodes > 1) out += fmt::format(", {} nodes", r.num_nodes);
-  if (r.runtime.count() > 0) out += fmt::format(", {}", to_text(r.runtime));
-  return out;
-}
-
-bool same(const ResourceRequirements& a, const ResourceRequirements& b) {
-  return a.num_cpus == b.num_cpus && a.num_gpus == b.num_gpus && a.num_nodes == b.num_nodes &&
-         a.memory == b.memory && a.runtime == b.runtime;
-}
-
 class Comparison {
  public:
   Comparison(const Workflow& addition, const Expansion& expansion, LivingJobs& jobs)
@@ -71,7 +59,7 @@ class Comparison {
       return Difference{"command", quoted(there.texts.command), quoted(here.command)};
     if (there.texts.env != here.env)
       return Difference{"environment", show(there.texts.env), show(here.env)};
-    if (!same(there.resources, entry.resources))
+    if (static_cast<const Resources&>(there.resources) != entry.resources)
       return Difference{"resources", show(there.resources), show(entry.resources)};
     if (there.scheduler != entry.scheduler)
       return Difference{"scheduler", quoted(there.scheduler), quoted(entry.scheduler)};

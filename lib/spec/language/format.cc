@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "lib/spec/text/quantity.h"
+#include "lib/base/quantities.h"
 
 namespace torc::spec {
 namespace {

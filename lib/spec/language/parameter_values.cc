@@ -6,9 +6,10 @@
 #include <cmath>
 #include <limits>
 
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
 #include "lib/spec/language/format.h"
 #include "lib/spec/text/diagnostic.h"
-#include "lib/spec/text/quantity.h"
 
 namespace torc::spec {
 namespace {

@@ -44,20 +44,6 @@ struct ValueAt {
 
 }  // namespace
 
-std::string_view to_string(Condition condition) {
-  switch (condition) {
-    case Condition::afterok:
-      return "afterok";
-    case Condition::afternotok:
-      return "afternotok";
-    case Condition::afterany:
-      return "afterany";
-    case Condition::after:
-      return "after";
-  }
-  return "?";
-}
-
 std::uint64_t count(const ParameterValues& values) {
   return std::visit(Count{}, values);
 }

@@ -11,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "lib/base/job_terms.h"
+#include "lib/base/resources.h"
 #include "lib/base/units.h"
 #include "lib/spec/text/diagnostic.h"
 
@@ -66,19 +68,14 @@ constexpr StdioMode usual_mode(std::uint64_t jobs) {
   return jobs > kMostSeparate ? StdioMode::packed : StdioMode::separate;
 }
 
-struct ResourceRequirements {
+struct ResourceRequirements : Resources {
   std::string name;
-  std::uint32_t num_cpus = 1;
-  std::uint32_t num_gpus = 0;
-  std::uint32_t num_nodes = 1;
-  ByteCount memory = mebibytes(1);
-  std::chrono::seconds runtime{0};  // 0: not declared
-  Place place;                      // of its name
+  Place place;  // of its name
 };
 
-// When a job may start, as seen from one that it depends on; named after Slurm's.
-enum class Condition : std::uint8_t { afterok, afternotok, afterany, after };
-[[nodiscard]] std::string_view to_string(Condition condition);
+using torc::Condition;
+using torc::FailureCause;
+using torc::SortMethod;
 
 using Environment = std::vector<std::pair<std::string, std::string>>;  // in the order of the file
 
@@ -172,16 +169,7 @@ struct Action {
   std::map<std::string, Place> places;  // as in JobEntry
 };
 
-enum class FailureCause : std::uint8_t { oom, timeout, signal, node_death };
-struct FailureRule {
-  std::vector<std::int32_t> exit_codes;
-  bool match_all_exit_codes = false;
-  std::vector<FailureCause> on;
-  std::string recovery_script;
-  std::uint32_t max_retries = 3;
-  double memory_multiplier = 1;
-  double runtime_multiplier = 1;
-  std::chrono::seconds backoff{0};
+struct FailureRule : RetryRule {
   Place place;  // of the map
 };
 struct FailureHandler {
@@ -226,8 +214,6 @@ struct ExecutionConfig {
   Stdio stdio{.by_size = true};
 };
 
-enum class JobsSortMethod : std::uint8_t { none, gpus_runtime_memory, gpus_memory_runtime };
-
 struct Workflow {
   std::string name;
   std::string user;
@@ -257,7 +243,7 @@ struct Workflow {
   std::chrono::seconds expiration_buffer{0};  // kept free at the end of an allocation
   bool use_pending_failed = false;
   ExecutionConfig execution_config;
-  JobsSortMethod sort = JobsSortMethod::none;
+  SortMethod sort = SortMethod::none;
   // From the latest end of jobs to the end of their allocation.
   [[nodiscard]] std::chrono::seconds kept_free() const {
     return std::max(execution_config.sigkill_headroom, expiration_buffer);

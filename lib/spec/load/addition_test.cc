@@ -281,7 +281,7 @@ TEST_F(AdditionTo, names_of_the_workflow_are_at_hand) {
       "jobs: [{name: n, command: \"cd {root}\", resource_requirements: big, depends_on_regexes: "
       "[^work]}]\n");
   ASSERT_TRUE(loaded.expansion) << to_text(loaded.diagnostics);
-  EXPECT_EQ(loaded.expansion->entries[0].resources.num_cpus, 8U);
+  EXPECT_EQ(loaded.expansion->entries[0].resources.cpus, 8U);
   EXPECT_EQ(Recipe::decode(loaded.expansion->entries[0].recipe)->render(0).command, "cd /data");
   EXPECT_EQ(loaded.expansion->dependencies[0].upstream, (std::vector<Range>{{1, 3}}));
   EXPECT_EQ(mistake("jobs: [{name: n, command: x, depends_on: [work_4]}]\n"),

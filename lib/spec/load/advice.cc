@@ -7,11 +7,12 @@
 #include <set>
 #include <utility>
 
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
+#include "lib/base/utf8.h"
 #include "lib/spec/expand/reference.h"
 #include "lib/spec/text/command_line.h"
-#include "lib/spec/text/quantity.h"
 #include "lib/spec/text/source.h"
-#include "lib/spec/text/utf8.h"
 
 namespace torc::spec {
 namespace {
@@ -43,16 +44,16 @@ class Adviser {
   }
 
   void totals(const ResourceRequirements& r) {
-    if (r.num_nodes < 2 || r.num_cpus % r.num_nodes != 0) return;
-    const std::uint32_t each = r.num_cpus / r.num_nodes;
+    if (r.nodes < 2 || r.cpus % r.nodes != 0) return;
+    const std::uint32_t each = r.cpus / r.nodes;
     if (each < kManyCpusEach) return;
     warn(r.place,
          fmt::format("{} asks for {} CPUs and {} on each of {} nodes: {} CPUs and {} in all",
-                     quoted(r.name), r.num_cpus, to_text(r.memory), r.num_nodes,
-                     std::uint64_t{r.num_cpus} * r.num_nodes,
-                     to_text(ByteCount{r.memory.value * r.num_nodes})),
-         fmt::format("amounts are those of one node; if {} CPUs are the total, write {}",
-                     r.num_cpus, each));
+                     quoted(r.name), r.cpus, show_exactly(r.memory), r.nodes,
+                     std::uint64_t{r.cpus} * r.nodes,
+                     show_exactly(ByteCount{r.memory.value * r.nodes})),
+         fmt::format("amounts are those of one node; if {} CPUs are the total, write {}", r.cpus,
+                     each));
   }
 
   // In mode slurm it was told when the spec was read.
@@ -68,7 +69,7 @@ class Adviser {
   }
 
   void independent(const JobEntry& job, const ExpandedEntry& entry) {
-    const std::uint32_t nodes = entry.resources.num_nodes;
+    const std::uint32_t nodes = entry.resources.nodes;
     if (nodes < 2 || entry.count < 2 || !told_.insert(entry.source).second) return;
     warn(job.place,
          fmt::format("each of the {} jobs of {} takes {} whole nodes for itself", entry.count,
@@ -92,12 +93,12 @@ class Adviser {
     if (runtime + headroom <= longest) return;
     warn(place_of(job, "resource_requirements"),
          fmt::format("{} may run {}, and no scheduler has a walltime of more than {}",
-                     quoted(job.name), to_text(runtime), to_text(longest)),
+                     quoted(job.name), show_exactly(runtime), show_exactly(longest)),
          runtime > longest
              ? "raise a walltime, or lower the runtime"
              : fmt::format("a job starts only where its runtime and {} more are left: raise a "
                            "walltime, or lower the runtime",
-                           to_text(headroom)));
+                           show_exactly(headroom)));
   }
 
   void label(const JobEntry& job, const ExpandedEntry& entry) {

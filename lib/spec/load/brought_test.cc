@@ -234,9 +234,9 @@ void expect_sweep(const Read& r, std::size_t first, std::size_t count, const std
 
 void expect_resources(const ExpandedEntry& entry, std::uint32_t cpus, std::uint64_t gibibytes,
                       std::uint32_t nodes, std::chrono::seconds runtime) {
-  EXPECT_EQ(entry.resources.num_cpus, cpus);
+  EXPECT_EQ(entry.resources.cpus, cpus);
   EXPECT_EQ(entry.resources.memory, mebibytes(gibibytes * 1024));
-  EXPECT_EQ(entry.resources.num_nodes, nodes);
+  EXPECT_EQ(entry.resources.nodes, nodes);
   EXPECT_EQ(entry.resources.runtime, runtime);
 }
 
@@ -330,7 +330,7 @@ jobs:
   EXPECT_EQ(r.jobs.rendered.at(1).command, "python train.py");
   expect_resources(r.jobs.expansion.entries.at(0), 2, 4, 1, minutes(30));
   expect_resources(r.jobs.expansion.entries.at(1), 16, 128, 1, hours(8));
-  EXPECT_EQ(r.jobs.expansion.entries[1].resources.num_gpus, 2U);
+  EXPECT_EQ(r.jobs.expansion.entries[1].resources.gpus, 2U);
   EXPECT_EQ(r.jobs.expansion.entries[0].priority, 10);
   EXPECT_EQ(r.jobs.expansion.entries[1].priority, 100);
 }
@@ -376,7 +376,7 @@ TEST(Brought, a_list_of_jobs_without_resources) {
   for (std::size_t k = 0; k < 102; ++k) {
     EXPECT_EQ(r.jobs.names[k], numbered("process_file_", k + 1));
     EXPECT_EQ(r.jobs.rendered[k].command, numbered("./process.sh file", k + 1) + ".txt");
-    EXPECT_EQ(r.jobs.expansion.entries[k].resources.num_cpus, 1U);
+    EXPECT_EQ(r.jobs.expansion.entries[k].resources.cpus, 1U);
     EXPECT_EQ(r.jobs.expansion.entries[k].resources.memory, mebibytes(1));
   }
 }
@@ -394,7 +394,7 @@ jobs:
 )");
   ASSERT_EQ(plain.jobs.names.size(), 100U);
   expect_sweep(plain, 0, 100, "work_", "bash my_script.sh ");
-  EXPECT_EQ(plain.jobs.expansion.entries.at(0).resources.num_cpus, 1U);
+  EXPECT_EQ(plain.jobs.expansion.entries.at(0).resources.cpus, 1U);
   const Read sized = read(R"(
 name: sized
 resource_requirements:

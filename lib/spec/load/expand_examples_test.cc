@@ -47,20 +47,21 @@ jobs:
   ASSERT_EQ(jobs.expansion.entries.size(), 1U);
   const ExpandedEntry& entry = jobs.expansion.entries[0];
   EXPECT_EQ(entry.scheduler, "wide");
-  EXPECT_EQ(entry.resources.num_cpus, 8U);
+  EXPECT_EQ(entry.resources.cpus, 8U);
   EXPECT_EQ(entry.resources.memory, mebibytes(32 * 1024));
-  EXPECT_EQ(entry.resources.num_nodes, 1U);
+  EXPECT_EQ(entry.resources.nodes, 1U);
   EXPECT_TRUE(jobs.expansion.dependencies.empty());
 }
 
 TEST(ExpandExamples, one_job_on_four_nodes) {
   Workflow w;
-  w.resource_requirements = {{"gang", 32, 0, 4, mebibytes(128 * 1024), std::chrono::hours(8), {}}};
+  w.resource_requirements = {
+      {Resources{32, 0, 4, mebibytes(128 * 1024), std::chrono::hours(8)}, "gang", {}}};
   w.jobs = {job("train", "./train --all")};
   w.jobs[0].resource_requirements = "gang";
   const Jobs jobs = expand_all(w);
   EXPECT_EQ(jobs.names, Names{"train"});
-  EXPECT_EQ(jobs.expansion.entries.at(0).resources.num_nodes, 4U);
+  EXPECT_EQ(jobs.expansion.entries.at(0).resources.nodes, 4U);
 }
 
 TEST(ExpandExamples, preprocessing_before_a_job_that_waits_for_all_of_it) {

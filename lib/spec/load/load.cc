@@ -6,9 +6,9 @@
 #include <exception>
 #include <utility>
 
+#include "lib/base/utf8.h"
 #include "lib/spec/read/parse.h"
 #include "lib/spec/text/source.h"
-#include "lib/spec/text/utf8.h"
 
 namespace torc::spec {
 namespace {

@@ -94,7 +94,7 @@ jobs:
 )");
   EXPECT_EQ(jobs.names, (Names{"a", "b", "c", "d"}));
   EXPECT_EQ(jobs.expansion.entries.at(2).priority, 3);
-  EXPECT_EQ(jobs.expansion.entries.at(2).resources.num_cpus, 8U);
+  EXPECT_EQ(jobs.expansion.entries.at(2).resources.cpus, 8U);
   EXPECT_EQ(jobs.upstream("d"), (Names{"a", "b"}));
 }
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
 #include "lib/spec/language/language.h"
 #include "lib/spec/read/check.h"
 #include "lib/spec/read/entry_lists.h"
@@ -16,15 +18,9 @@
 #include "lib/spec/read/workflow_reader.h"
 #include "lib/spec/sweep/definitions.h"
 #include "lib/spec/text/diagnostic.h"
-#include "lib/spec/text/quantity.h"
 
 namespace torc::spec {
 namespace {
-
-std::string show(const ResourceRequirements& r) {
-  return fmt::format("{} CPUs, {} GPUs, {} nodes, {}, runtime {} s", r.num_cpus, r.num_gpus,
-                     r.num_nodes, to_text(r.memory), r.runtime.count());
-}
 
 // Those of the workflow beside the addition's own, which must be the same where they have one name.
 void join_resources(const Session& session, const Living& living, Workflow& w) {
@@ -35,7 +31,7 @@ void join_resources(const Session& session, const Living& living, Workflow& w) {
       const ResourceRequirements& here = w.resource_requirements[i];
       if (here.name != there.name) continue;
       again = true;
-      if (show(here) == show(there)) continue;
+      if (static_cast<const Resources&>(here) == there) continue;
       session.report.error(
           here.place,
           fmt::format("the resource requirements {} are in the workflow already: there {}, here {}",
@@ -108,7 +104,7 @@ Workflow read_addition(Session& session, const Node& root, Living& living) {
   }
   w.execution_config = living.settings().execution;
   w.resource_requirements = read_all<ResourceRequirements>(reader, "resource_requirements",
-                                                           Where::resources, read_resources);
+                                                           Where::resources, read_requirements);
   join_resources(session, living, w);
   w.slurm_schedulers = known_schedulers(living);
   w.failure_handlers = read_all<FailureHandler>(reader, "failure_handlers", Where::failure_handler,

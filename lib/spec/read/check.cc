@@ -9,9 +9,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
 #include "lib/spec/text/command_line.h"
 #include "lib/spec/text/placeholder.h"
-#include "lib/spec/text/quantity.h"
 
 namespace torc::spec {
 namespace {
@@ -127,27 +128,28 @@ struct Fit {
     if (!limit.ok() || !limit->has_value() || needs.runtime.count() == 0) return;
     const std::string figures =
         fmt::format("job {} may run {}, and scheduler {} has a walltime of {}", quoted(job.name),
-                    to_text(needs.runtime), quoted(scheduler.name), to_text(**limit));
+                    show_exactly(needs.runtime), quoted(scheduler.name), show_exactly(**limit));
     if (needs.runtime > **limit) {
       impossible(figures, "raise the walltime, or lower the runtime in the resource requirements");
     } else if (needs.runtime + headroom > **limit) {
       session.report.add(Severity::warning, place(), figures,
                          fmt::format("a job starts only where its runtime and the {} of {} "
                                      "are left: raise the walltime",
-                                     to_text(headroom), headroom_from));
+                                     show_exactly(headroom), headroom_from));
     }
   }
   void check_amounts() const {
     const auto memory = parse_slurm_memory(scheduler.mem);
     if (memory && needs.memory > *memory) {
-      impossible(fmt::format("job {} needs {}, and a node of scheduler {} has {}", quoted(job.name),
-                             to_text(needs.memory), quoted(scheduler.name), to_text(*memory)),
-                 "raise mem, or lower the memory in the resource requirements");
+      impossible(
+          fmt::format("job {} needs {}, and a node of scheduler {} has {}", quoted(job.name),
+                      show_exactly(needs.memory), quoted(scheduler.name), show_exactly(*memory)),
+          "raise mem, or lower the memory in the resource requirements");
     }
     const auto gpus = gpus_of(scheduler.gres);
-    if (gpus && needs.num_gpus > *gpus) {
+    if (gpus && needs.gpus > *gpus) {
       impossible(fmt::format("job {} needs {} GPUs, and a node of scheduler {} has {}",
-                             quoted(job.name), needs.num_gpus, quoted(scheduler.name), *gpus),
+                             quoted(job.name), needs.gpus, quoted(scheduler.name), *gpus),
                  "raise gres, or lower num_gpus in the resource requirements");
     }
   }

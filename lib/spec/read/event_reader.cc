@@ -5,8 +5,9 @@
 #include <cstdlib>
 
 #include "lib/base/limits.h"
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
 #include "lib/spec/read/readers.h"
-#include "lib/spec/text/quantity.h"
 
 namespace torc::spec {
 namespace {
@@ -69,16 +70,16 @@ FailureRule read_rule(const Session& session, const Node& map) {
   FailureRule rule;
   for (const std::string& code : reader.words("exit_codes"))
     rule.exit_codes.push_back(std::atoi(code.c_str()));
-  rule.match_all_exit_codes = reader.boolean("match_all_exit_codes", false);
+  rule.all_exit_codes = reader.boolean("match_all_exit_codes", false);
   for (const std::string& cause : reader.words("on"))
     rule.on.push_back(chosen<FailureCause>(Where::failure_rule, "on", cause));
-  rule.recovery_script = reader.text("recovery_script");
+  rule.script = reader.text("recovery_script");
   if (const Node* script = reader.find("recovery_script")) refuse_references(session, *script);
   rule.max_retries = static_cast<std::uint32_t>(reader.integer("max_retries", rule.max_retries));
   rule.memory_multiplier = reader.decimal("memory_multiplier", 1);
   rule.runtime_multiplier = reader.decimal("runtime_multiplier", 1);
   if (reader.has("backoff")) {
-    const auto backoff = parse_duration(reader.text("backoff"));
+    const auto backoff = parse_iso_duration(reader.text("backoff"));
     if (backoff.ok()) rule.backoff = *backoff;
   }
   if (!gives(reader, "exit_codes") && !gives(reader, "match_all_exit_codes") &&
@@ -86,10 +87,10 @@ FailureRule read_rule(const Session& session, const Node& map) {
     session.error(map, "a rule that says not what it is for",
                   "add 'exit_codes: […]', 'match_all_exit_codes: true' or 'on: …'");
   } else if (const Node* codes = reader.find("exit_codes");
-             codes != nullptr && rule.match_all_exit_codes) {
+             codes != nullptr && rule.all_exit_codes) {
     session.error(*codes, "'exit_codes' beside 'match_all_exit_codes: true'",
                   "keep one of the two");
-  } else if (!rule.match_all_exit_codes && rule.exit_codes.empty() && rule.on.empty() &&
+  } else if (!rule.all_exit_codes && rule.exit_codes.empty() && rule.on.empty() &&
              !reader.rejected("exit_codes") && !reader.rejected("on")) {
     session.warn(map, "a rule that is for no end of a job",
                  "list exit_codes, say match_all_exit_codes: true or 'on: …', or remove it");
@@ -170,7 +171,8 @@ LeaseConfig read_lease(const Session& session, const Node& map) {
   const auto read = [&](std::string_view key, std::optional<std::chrono::seconds>& to) {
     const Node* node = reader.find(key);
     if (node == nullptr) return;
-    if (const auto duration = parse_duration(session.text(*node)); duration.ok()) to = *duration;
+    if (const auto duration = parse_iso_duration(session.text(*node)); duration.ok())
+      to = *duration;
   };
   read("ttl", lease.ttl);
   read("beat", lease.beat);

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "lib/base/quote.h"
 #include "lib/spec/text/command_line.h"
 #include "lib/spec/text/placeholder.h"
 
@@ -25,7 +26,7 @@ bool is_for(const FailureRule& rule, FailureCause cause) {
 }
 
 bool is_only_for_node_death(const FailureRule& rule) {
-  return !rule.match_all_exit_codes && rule.exit_codes.empty() && !rule.on.empty() &&
+  return !rule.all_exit_codes && rule.exit_codes.empty() && !rule.on.empty() &&
          std::all_of(rule.on.begin(), rule.on.end(),
                      [](FailureCause c) { return c == FailureCause::node_death; });
 }
@@ -64,12 +65,12 @@ class Finder {
         warn(rule.place, "a rule that is never reached: one before it matches all exit codes",
              "write it before that one; the first rule that is for an end counts");
       }
-      if (is_only_for_node_death(rule) && !rule.recovery_script.empty()) {
+      if (is_only_for_node_death(rule) && !rule.script.empty()) {
         warn(rule.place, "the recovery script of a rule for node_death is never run",
              "the worker that would run it is gone; let the job's own command look for what was "
              "left");
       }
-      all_codes = all_codes || rule.match_all_exit_codes;
+      all_codes = all_codes || rule.all_exit_codes;
     }
   }
 

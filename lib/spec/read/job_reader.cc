@@ -1,10 +1,11 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
 #include "lib/spec/read/parameter_reader.h"
 #include "lib/spec/read/readers.h"
 #include "lib/spec/text/placeholder.h"
-#include "lib/spec/text/quantity.h"
 
 namespace torc::spec {
 namespace {
@@ -144,29 +145,38 @@ FileEntry read_file(const Session& session, const Node& map) {
   return file;
 }
 
-ResourceRequirements read_resources(const Session& session, const Node& map) {
+ResourceRequirements read_requirements(const Session& session, const Node& map) {
   const MapReader reader(session, map, Where::resources);
   ResourceRequirements r;
   r.name = reader.name();
   r.place = reader.name_place();
-  r.num_cpus = static_cast<std::uint32_t>(reader.integer("num_cpus", r.num_cpus));
-  r.num_gpus = static_cast<std::uint32_t>(reader.integer("num_gpus", r.num_gpus));
-  r.num_nodes = static_cast<std::uint32_t>(reader.integer("num_nodes", r.num_nodes));
-  if (r.num_nodes > 1) {
+  for (const ResourceKind& kind : kResourceKinds) {
+    if (!reader.has(kind.key)) continue;
+    const std::string text = reader.text(kind.key);
+    switch (kind.measure) {
+      case Measure::count:
+        kind.put(r, static_cast<std::uint64_t>(
+                        reader.integer(kind.key, static_cast<std::int64_t>(kind.get(r)))));
+        break;
+      case Measure::bytes:
+        if (const auto bytes = parse_memory(text); bytes.ok()) kind.put(r, bytes->value);
+        break;
+      case Measure::seconds:
+        if (const auto time = parse_iso_duration(text); time.ok())
+          kind.put(r, static_cast<std::uint64_t>(time->count()));
+        break;
+    }
+  }
+  if (r.nodes > 1) {
     session.planned(*reader.find("num_nodes"), "'num_nodes' above 1",
                     "the nodes of an allocation stand in slurm_schedulers");
   }
   if (reader.has("memory")) {
     const std::string text = reader.text("memory");
-    if (const auto memory = parse_memory(text); memory.ok()) r.memory = *memory;
     if (r.memory < mebibytes(1) && text.find_first_not_of("0123456789") == std::string::npos) {
       session.warn(*reader.find("memory"), fmt::format("{} without a unit is {} bytes", text, text),
                    fmt::format("write {}m or {}g", text, text));
     }
-  }
-  if (reader.has("runtime")) {
-    if (const auto runtime = parse_duration(reader.text("runtime")); runtime.ok())
-      r.runtime = *runtime;
   }
   return r;
 }

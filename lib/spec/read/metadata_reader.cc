@@ -2,10 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
 #include "lib/spec/read/parameter_reader.h"
 #include "lib/spec/read/readers.h"
 #include "lib/spec/read/value_check.h"
-#include "lib/spec/text/quantity.h"
 
 namespace torc::spec {
 namespace {

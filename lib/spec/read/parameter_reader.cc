@@ -4,11 +4,12 @@
 
 #include <algorithm>
 
+#include "lib/base/quote.h"
+#include "lib/base/utf8.h"
 #include "lib/spec/language/parameter_values.h"
 #include "lib/spec/language/table_reader.h"
 #include "lib/spec/read/value_check.h"
 #include "lib/spec/text/placeholder.h"
-#include "lib/spec/text/utf8.h"
 #include "lib/spec/yaml/yaml_limits.h"
 
 namespace torc::spec {

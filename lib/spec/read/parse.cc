@@ -5,10 +5,10 @@
 #include <exception>
 #include <utility>
 
+#include "lib/base/utf8.h"
 #include "lib/spec/read/addition_reader.h"
 #include "lib/spec/read/session.h"
 #include "lib/spec/read/workflow_reader.h"
-#include "lib/spec/text/utf8.h"
 #include "lib/spec/yaml/yaml_tree.h"
 
 namespace torc::spec {

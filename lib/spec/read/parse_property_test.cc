@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/utf8.h"
 #include "lib/spec/read/parse.h"
-#include "lib/spec/text/utf8.h"
 
 namespace torc::spec {
 namespace {

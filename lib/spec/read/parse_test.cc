@@ -100,9 +100,9 @@ jobs:
   EXPECT_EQ(w.description, "two\nlines\n");
   EXPECT_EQ(w.metadata, R"({"run":7,"tags":["a","1"],"ok":true,"none":null})");
   EXPECT_EQ(w.env, (Environment{{"LEVEL", "1"}, {"FLAG", "yes"}}));
-  EXPECT_EQ(w.sort, JobsSortMethod::gpus_memory_runtime);
+  EXPECT_EQ(w.sort, SortMethod::gpus_memory_runtime);
   ASSERT_EQ(w.resource_requirements.size(), 1U);
-  EXPECT_EQ(w.resource_requirements[0].num_gpus, 2U);
+  EXPECT_EQ(w.resource_requirements[0].gpus, 2U);
   EXPECT_EQ(w.resource_requirements[0].memory.value, 32ULL << 30U);
   EXPECT_EQ(w.resource_requirements[0].runtime, std::chrono::hours(1));
   ASSERT_EQ(w.slurm_schedulers.size(), 1U);

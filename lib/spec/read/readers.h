@@ -13,7 +13,7 @@ namespace torc::spec {
 
 [[nodiscard]] JobEntry read_job(const Session& session, const Node& map);
 [[nodiscard]] FileEntry read_file(const Session& session, const Node& map);
-[[nodiscard]] ResourceRequirements read_resources(const Session& session, const Node& map);
+[[nodiscard]] ResourceRequirements read_requirements(const Session& session, const Node& map);
 [[nodiscard]] SlurmScheduler read_scheduler(const Session& session, const Node& map);
 [[nodiscard]] ResourceMonitor read_monitor(const Session& session, const Node& map);
 [[nodiscard]] ExecutionConfig read_execution(const Session& session, const Node& map);

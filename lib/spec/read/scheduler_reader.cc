@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
 #include "lib/spec/read/readers.h"
 #include "lib/spec/read/value_check.h"
-#include "lib/spec/text/quantity.h"
 
 namespace torc::spec {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lib/base/quote.h"
 #include "lib/spec/read/readers.h"
 #include "lib/spec/read/value_check.h"
 #include "lib/spec/text/placeholder.h"

@@ -7,8 +7,9 @@
 #include <csignal>
 #include <utility>
 
-#include "lib/spec/text/quantity.h"
-#include "lib/spec/text/utf8.h"
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
+#include "lib/base/utf8.h"
 
 namespace torc::spec {
 namespace {
@@ -241,7 +242,7 @@ bool check_value(const Session& session, const Key& key, std::string_view name, 
     case Type::memory:
       return check.scalar() && check.parses(parse_memory(session.text(value)));
     case Type::duration:
-      return check.scalar() && check.parses(parse_duration(session.text(value)));
+      return check.scalar() && check.parses(parse_iso_duration(session.text(value)));
     case Type::walltime:
       return check.scalar() && check.parses(parse_walltime(session.text(value)));
     case Type::signal:

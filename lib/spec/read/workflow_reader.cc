@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
 #include "lib/spec/language/language.h"
 #include "lib/spec/read/check.h"
 #include "lib/spec/read/entry_lists.h"
@@ -15,15 +17,14 @@
 #include "lib/spec/read/reader.h"
 #include "lib/spec/read/readers.h"
 #include "lib/spec/text/diagnostic.h"
-#include "lib/spec/text/quantity.h"
 
 namespace torc::spec {
 namespace {
 
-JobsSortMethod sort_method(std::string_view text) {
-  if (text == "gpus_runtime_memory") return JobsSortMethod::gpus_runtime_memory;
-  if (text == "gpus_memory_runtime") return JobsSortMethod::gpus_memory_runtime;
-  return JobsSortMethod::none;
+SortMethod sort_method(std::string_view text) {
+  if (text == "gpus_runtime_memory") return SortMethod::gpus_runtime_memory;
+  if (text == "gpus_memory_runtime") return SortMethod::gpus_memory_runtime;
+  return SortMethod::none;
 }
 
 // The name becomes that of the store's directory.
@@ -50,7 +51,7 @@ void check_expiration_buffer(const Session& session, const Node& node, const Wor
       continue;
     session.error(node,
                   fmt::format("the whole walltime of scheduler {}, {}, would be kept free",
-                              quoted(s.name), to_text(**limit)),
+                              quoted(s.name), show_exactly(**limit)),
                   "make it smaller, or the walltime longer");
   }
 }
@@ -83,7 +84,7 @@ Workflow read_workflow(Session& session, const Node& root) {
   if (const Node* node = reader.find("metadata")) w.metadata = read_metadata(session, *node);
   if (const Node* node = reader.find("env")) w.env = read_environment(session, *node);
   w.resource_requirements = read_all<ResourceRequirements>(reader, "resource_requirements",
-                                                           Where::resources, read_resources);
+                                                           Where::resources, read_requirements);
   w.slurm_schedulers =
       read_all<SlurmScheduler>(reader, "slurm_schedulers", Where::scheduler, read_scheduler);
   if (const Node* node = reader.find("slurm_defaults")) read_slurm_defaults(session, *node, w);

@@ -1,10 +1,10 @@
 #include "lib/spec/sweep/definitions.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <utility>
 
+#include "lib/base/hash.h"
 #include "lib/spec/sweep/sweep.h"
 
 namespace torc::spec {
@@ -27,9 +27,9 @@ constexpr std::uint32_t kSharedTable = std::numeric_limits<std::uint32_t>::max()
 
 // Stable, since it is stored: FNV-1a, twice from different beginnings.
 void put_hash(Encoder& out, std::string_view name) {
-  for (std::uint64_t h : {0xcbf29ce484222325U, 0x6c62272e07bb0142U}) {
-    for (const char c : name) h = (h ^ static_cast<std::uint8_t>(c)) * 0x100000001b3U;
-    out.be64(h ^ (h >> 29));
+  for (const std::uint64_t h : {kFnvBegin, std::uint64_t{0x6c62272e07bb0142}}) {
+    const std::uint64_t hash = fnv1a(name, h);
+    out.be64(hash ^ (hash >> 29));
   }
 }
 
@@ -66,48 +66,17 @@ std::vector<T> read_all(const Definitions& known, char kind, const Read& read) {
 }
 
 std::string encode(const ResourceRequirements& r) {
-  return Encoder()
-      .text(r.name)
-      .varint(r.num_cpus)
-      .varint(r.num_gpus)
-      .varint(r.num_nodes)
-      .varint(r.memory.value)
-      .svarint(r.runtime.count())
-      .bytes();
-}
-
-void encode(Encoder& out, const FailureRule& rule) {
-  out.varint(rule.exit_codes.size());
-  for (const std::int32_t code : rule.exit_codes) out.svarint(code);
-  out.u8(rule.match_all_exit_codes ? 1 : 0).varint(rule.on.size());
-  for (const FailureCause cause : rule.on) out.u8(static_cast<std::uint8_t>(cause));
-  out.text(rule.recovery_script).varint(rule.max_retries);
-  out.be64(std::bit_cast<std::uint64_t>(rule.memory_multiplier));
-  out.be64(std::bit_cast<std::uint64_t>(rule.runtime_multiplier));
-  out.svarint(rule.backoff.count());
-}
-
-FailureRule decode_rule(Decoder& in) {
-  FailureRule rule;
-  const std::uint64_t codes = in.varint();
-  for (std::uint64_t i = 0; i < codes && in.ok(); ++i)
-    rule.exit_codes.push_back(static_cast<std::int32_t>(in.svarint()));
-  rule.match_all_exit_codes = in.u8() != 0;
-  const std::uint64_t causes = in.varint();
-  for (std::uint64_t i = 0; i < causes && in.ok(); ++i)
-    rule.on.push_back(static_cast<FailureCause>(in.u8()));
-  rule.recovery_script = in.text();
-  rule.max_retries = static_cast<std::uint32_t>(in.varint());
-  rule.memory_multiplier = std::bit_cast<double>(in.be64());
-  rule.runtime_multiplier = std::bit_cast<double>(in.be64());
-  rule.backoff = std::chrono::seconds(in.svarint());
-  return rule;
+  Encoder out;
+  out.text(r.name);
+  write_resources(out, r);
+  if (has_later_resources(r)) write_later_resources(out, r);
+  return std::move(out).bytes();
 }
 
 std::string encode(const FailureHandler& h) {
   Encoder out;
   out.text(h.name).varint(h.rules.size());
-  for (const FailureRule& rule : h.rules) encode(out, rule);
+  for (const FailureRule& rule : h.rules) write_rule(out, rule);
   return std::move(out).bytes();
 }
 
@@ -163,11 +132,8 @@ std::vector<ResourceRequirements> known_resources(const Definitions& known) {
   return read_all<ResourceRequirements>(known, kResources, [](Decoder& in) {
     ResourceRequirements r;
     r.name = in.text();
-    r.num_cpus = static_cast<std::uint32_t>(in.varint());
-    r.num_gpus = static_cast<std::uint32_t>(in.varint());
-    r.num_nodes = static_cast<std::uint32_t>(in.varint());
-    r.memory.value = in.varint();
-    r.runtime = std::chrono::seconds(in.svarint());
+    static_cast<Resources&>(r) = read_resources(in);
+    read_later_resources(in, r);
     return r;
   });
 }
@@ -188,7 +154,11 @@ std::vector<FailureHandler> known_failure_handlers(const Definitions& known) {
     FailureHandler h;
     h.name = in.text();
     const std::uint64_t rules = in.varint();
-    for (std::uint64_t i = 0; i < rules && in.ok(); ++i) h.rules.push_back(decode_rule(in));
+    for (std::uint64_t i = 0; i < rules; ++i) {
+      std::optional<RetryRule> rule = read_rule(in);
+      if (!rule) break;
+      h.rules.push_back({*std::move(rule), {}});
+    }
     return h;
   });
 }

@@ -4,38 +4,15 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <iterator>
 #include <set>
 #include <utility>
 
+#include "lib/base/hash.h"
 #include "lib/spec/text/placeholder.h"
 
 namespace torc::spec {
 namespace {
-
-__extension__ using Wide = unsigned __int128;
-
-std::uint64_t fold(std::uint64_t a, std::uint64_t b) {
-  const Wide product = static_cast<Wide>(a) * b;
-  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-}
-
-// Multiply and fold, eight bytes a step; within one process only, never stored.
-std::uint64_t hash_of(std::string_view text) {
-  constexpr std::uint64_t kFirst = 0x9E3779B97F4A7C15;
-  constexpr std::uint64_t kSecond = 0xD6E8FEB86659FD93;
-  std::uint64_t hash = kFirst ^ text.size();
-  while (text.size() >= 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, text.data(), 8);
-    hash = fold(hash ^ word, kSecond);
-    text.remove_prefix(8);
-  }
-  std::uint64_t word = 0;
-  std::memcpy(&word, text.data(), text.size());
-  return fold(hash ^ word ^ kSecond, kFirst);
-}
 
 std::uint32_t tag_of(std::uint64_t hash) {
   return static_cast<std::uint32_t>(hash >> 32);
@@ -108,7 +85,7 @@ std::vector<Families::Clash> Families::index() {
     for (std::uint64_t k = 0; k < family.count; ++k) {
       name.clear();
       family.append_name(name, k);
-      const std::uint64_t hash = hash_of(name);
+      const std::uint64_t hash = hash64(name);
       std::uint64_t at = hash & mask;
       for (; slots_[at].id != 0; at = (at + 1) & mask) {
         if (slots_[at].tag == tag_of(hash) && has_name(slots_[at].id, name)) break;
@@ -126,7 +103,7 @@ std::vector<Families::Clash> Families::index() {
 
 std::optional<std::uint64_t> Families::find(std::string_view name) const {
   const std::uint64_t mask = slots_.size() - 1;
-  const std::uint64_t hash = hash_of(name);
+  const std::uint64_t hash = hash64(name);
   for (std::uint64_t at = hash & mask; slots_[at].id != 0; at = (at + 1) & mask) {
     if (slots_[at].tag == tag_of(hash) && has_name(slots_[at].id, name)) return slots_[at].id;
   }
@@ -143,7 +120,7 @@ const Families::OpenIndex& Families::open_index(std::size_t family, const OpenPa
   for (std::uint64_t k = 0; k < f.count; ++k) {
     name.clear();
     append_open_name(name, f, open, k);
-    index.members.emplace_back(hash_of(name), f.first + k);
+    index.members.emplace_back(hash64(name), f.first + k);
   }
   std::sort(index.members.begin(), index.members.end());
   return index;
@@ -173,9 +150,9 @@ bool Families::find_open(std::string_view text, std::vector<Range>& out) {
       continue;
     }
     const auto& members = open_index(f, open).members;
-    auto it = std::lower_bound(members.begin(), members.end(),
-                               std::pair(hash_of(text), std::uint64_t{0}));
-    for (const std::uint64_t hash = hash_of(text); it != members.end() && it->first == hash; ++it) {
+    auto it =
+        std::lower_bound(members.begin(), members.end(), std::pair(hash64(text), std::uint64_t{0}));
+    for (const std::uint64_t hash = hash64(text); it != members.end() && it->first == hash; ++it) {
       scratch_.clear();
       append_open_name(scratch_, family, open, it->second - family.first);
       if (scratch_ == text) append_member(out, it->second);

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "lib/base/quote.h"
 #include "lib/spec/text/diagnostic.h"
 #include "lib/spec/text/placeholder.h"
 

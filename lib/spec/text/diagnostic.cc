@@ -5,15 +5,14 @@
 #include <algorithm>
 #include <numeric>
 
-#include "lib/spec/text/utf8.h"
+#include "lib/base/utf8.h"
 
 namespace torc::spec {
 namespace {
 
 constexpr std::size_t kTabStop = 8;
-constexpr std::size_t kShownColumns = 96;     // of a source line; more is cut around the place
-constexpr std::size_t kColumnsBefore = 40;    // of those, before the place
-constexpr std::size_t kShownOfUserText = 60;  // characters of a quoted text
+constexpr std::size_t kShownColumns = 96;   // of a source line; more is cut around the place
+constexpr std::size_t kColumnsBefore = 40;  // of those, before the place
 constexpr std::string_view kCut = "…";
 constexpr std::string_view kUnprintable = "\uFFFD";
 
@@ -143,31 +142,6 @@ std::string containing(std::string_view name, const std::vector<std::string>& ca
 }
 
 }  // namespace
-
-std::string quoted(std::string_view text) {
-  std::string out = "'";
-  std::size_t shown = 0;
-  for (std::size_t i = 0; i < text.size(); ++shown) {
-    if (shown == kShownOfUserText) {
-      out += kCut;
-      break;
-    }
-    const CodePoint c = decode_utf8(text, i);
-    if (c.bytes == 0) {
-      out += kUnprintable;
-    } else if (c.value == '\n') {
-      out += "\\n";
-    } else if (c.value == '\t') {
-      out += "\\t";
-    } else if (is_control(c.value)) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned>(c.value));
-    } else {
-      out += text.substr(i, c.bytes);
-    }
-    i += c.bytes == 0 ? 1 : c.bytes;
-  }
-  return out + "'";
-}
 
 std::string to_text(const Diagnostic& d) {
   std::string out = d.file;

@@ -38,10 +38,6 @@ struct Diagnostic {
 [[nodiscard]] std::string to_text(const Diagnostic& d);
 [[nodiscard]] std::string to_text(const std::vector<Diagnostic>& all);
 
-// Text of a user as a message shows it: in single quotes, on one line, control characters escaped,
-// long text cut.
-[[nodiscard]] std::string quoted(std::string_view text);
-
 // The candidate nearest to `name` by edit distance, when near enough to be a likely slip; else
 // empty.
 [[nodiscard]] std::string nearest(std::string_view name,

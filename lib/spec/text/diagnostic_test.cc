@@ -1,4 +1,5 @@
 #include "lib/spec/text/diagnostic.h"
+#include "lib/base/quote.h"
 
 #include <gtest/gtest.h>
 
@@ -72,8 +73,8 @@ TEST(Diagnostic, an_underline_ends_with_the_line) {
 }
 
 TEST(Quoted, control_characters_are_written_out_and_long_text_is_cut) {
-  EXPECT_EQ(spec::quoted("a\nb\t\x1b\xff"), "'a\\nb\\t\\x1b\uFFFD'");
-  EXPECT_EQ(spec::quoted(std::string(100, 'x')), "'" + std::string(60, 'x') + "…'");
+  EXPECT_EQ(torc::quoted("a\nb\t\x1b\xff"), "'a\\nb\\t\\x1b\uFFFD'");
+  EXPECT_EQ(torc::quoted(std::string(100, 'x')), "'" + std::string(60, 'x') + "…'");
 }
 
 TEST(Nearest, finds_slips_and_nothing_else) {

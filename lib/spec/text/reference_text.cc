@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "lib/base/quote.h"
 #include "lib/spec/text/diagnostic.h"
 #include "lib/spec/text/placeholder.h"
 

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "lib/spec/text/utf8.h"
+#include "lib/base/utf8.h"
 
 namespace torc::spec {
 

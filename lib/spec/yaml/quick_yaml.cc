@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/base/quote.h"
 #include "lib/spec/yaml/yaml_limits.h"
 
 namespace torc::spec {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "lib/spec/text/utf8.h"
+#include "lib/base/utf8.h"
 #include "lib/spec/yaml/yaml_limits.h"
 
 namespace torc::spec {

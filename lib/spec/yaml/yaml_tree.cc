@@ -14,6 +14,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "lib/base/quote.h"
 #include "lib/spec/yaml/bare_text.h"
 #include "lib/spec/yaml/quick_yaml.h"
 #include "lib/spec/yaml/yaml_text.h"

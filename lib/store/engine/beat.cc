@@ -9,9 +9,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 
 #include "lib/base/codec.h"
+#include "lib/base/number.h"
 #include "lib/store/disk/disk.h"
 #include "lib/store/disk/hash.h"
 
@@ -92,15 +92,14 @@ Result<KnownCommit> newest_known(const World& world, const Path& state, Caches c
   KnownCommit newest;
   TORC_ASSIGN(const std::vector<std::string> names, list_directory(world.disk, state / "beats"));
   for (const std::string& name : names) {
-    std::uint64_t epoch = 0;
-    const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), epoch);
-    if (failed != std::errc{} || end != name.data() + name.size()) continue;
+    const auto epoch = whole_number<std::uint64_t>(name);
+    if (!epoch) continue;
     std::optional<Beat> beat;
     for (int looks = 0; !beat && looks < kLooks; ++looks) {  // it may just be rewritten
-      TORC_ASSIGN(beat, read_beat(world, state, {epoch, BeatFile::own}, caches));
+      TORC_ASSIGN(beat, read_beat(world, state, {*epoch, BeatFile::own}, caches));
     }
     if (!beat || beat->known > kMostCommits) continue;
-    if (beat->known > newest.sequence) newest = {beat->known, epoch};
+    if (beat->known > newest.sequence) newest = {beat->known, *epoch};
   }
   return newest;
 }

@@ -1,9 +1,9 @@
 #include "lib/store/engine/meta.h"
 
-#include <charconv>
 #include <cstdio>
 #include <map>
 
+#include "lib/base/number.h"
 #include "lib/store/disk/hash.h"
 
 namespace torc::store {
@@ -34,14 +34,11 @@ std::map<std::string_view, std::string_view> split(std::string_view lines) {
 template <class Number>
 std::optional<Number> number_at(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  Number out = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (parsed.ec != std::errc{}) return std::nullopt;
-  return out;
+  return leading_number<Number>(text);
 }
 
 Error damaged_meta(const Path& file, const std::string& how) {
-  return {ErrorKind::corrupt, file.string() + " is damaged: " + how,
+  return {ErrorKind::corrupt, file.string() + " is damaged_meta: " + how,
           "restore this file from a copy of the store"};
 }
 
@@ -96,11 +93,9 @@ Result<Meta> decode_meta(std::string_view text, const Path& file) {
                  "name the directory that `torc init` made"};
   }
   auto lines = split(text);
-  const std::string_view format = lines["format"];
-  unsigned number = 0;
-  const auto parsed = std::from_chars(format.data(), format.data() + format.size(), number);
-  if (parsed.ec != std::errc{}) return damaged_meta(file, "it names no format");
-  if (number != kFormat) return other_format(file, number);
+  const auto format = leading_number<unsigned>(lines["format"]);
+  if (!format) return damaged_meta(file, "it names no format");
+  if (*format != kFormat) return other_format(file, *format);
   const std::size_t check = text.rfind("check: ");
   if (check == std::string_view::npos || text.substr(check) != check_line(text.substr(0, check))) {
     return damaged_meta(file, "its checksum is wrong");

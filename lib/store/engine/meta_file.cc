@@ -1,7 +1,7 @@
 // The file META, and what hosts add to it.
 #include <cerrno>
-#include <charconv>
 
+#include "lib/base/number.h"
 #include "lib/store/disk/disk.h"
 #include "lib/store/disk/hash.h"
 #include "lib/store/disk/owner.h"
@@ -25,12 +25,9 @@ Path bench_of(const Path& directory, const Identity& identity) {
 std::optional<std::chrono::seconds> retention_of(std::string_view name) {
   if (!name.starts_with(kRetentionFile)) return std::nullopt;
   name.remove_prefix(kRetentionFile.size());
-  std::int64_t seconds = 0;
-  const auto parsed = std::from_chars(name.data(), name.data() + name.size(), seconds);
-  if (parsed.ec != std::errc{} || parsed.ptr != name.data() + name.size() || seconds < 0 ||
-      seconds > kMostRetention.count())
-    return std::nullopt;
-  return std::chrono::seconds(seconds);
+  const auto seconds = whole_number<std::int64_t>(name);
+  if (!seconds || *seconds < 0 || *seconds > kMostRetention.count()) return std::nullopt;
+  return std::chrono::seconds(*seconds);
 }
 
 // Durable. Root, or a member of the group, shall not lock the owner out.

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <functional>
+
+#include "lib/base/number.h"
 
 namespace torc::store {
 namespace {
@@ -19,11 +20,8 @@ std::string number_name(std::uint64_t number) {
 }
 
 std::optional<std::uint64_t> number_of(std::string_view name) {
-  std::uint64_t number = 0;
-  const auto [end, ec] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (ec != std::errc{} || end != name.data() + name.size() || number_name(number) != name)
-    return std::nullopt;
-  return number;
+  const auto number = whole_number<std::uint64_t>(name);
+  return number && number_name(*number) == name ? number : std::nullopt;
 }
 
 std::string SnapshotName::text() const {
@@ -49,9 +47,8 @@ std::optional<SegmentName> segment_name_of(std::string_view name) {
   if (dash == std::string_view::npos) return std::nullopt;
   const auto first = number_of(name.substr(0, dash));
   SegmentName out;
-  const auto [end, ec] =
-      std::from_chars(name.data() + dash + 1, name.data() + name.size(), out.count);
-  if (!first || ec != std::errc{} || out.count == 0) return std::nullopt;
+  out.count = leading_number<decltype(out.count)>(name.substr(dash + 1)).value_or(0);
+  if (!first || out.count == 0) return std::nullopt;
   if (out.count - 1 > UINT64_MAX - *first) return std::nullopt;  // beyond the last number there is
   out.first = *first;
   return out.text() == name ? std::optional(out) : std::nullopt;

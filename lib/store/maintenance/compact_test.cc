@@ -13,7 +13,6 @@
 
 #include "lib/base/sanitizer.h"
 #include "lib/store/disk/counting_disk.h"
-#include "lib/store/probe/bench.h"
 #include "lib/store/testing/test_hosts.h"
 
 namespace torc::store {
@@ -150,52 +149,6 @@ TEST_P(Compact, of_a_journal_under_workers_keeps_what_they_may_still_read) {
   ASSERT_TRUE(compact(node.world(), directory, Workers::may_live).ok());
   EXPECT_GE(size().files, before.files);
   EXPECT_EQ(value_of(*store, "b"), "2");
-}
-
-class BenchRun : public ::testing::Test {
- protected:
-  ScratchDirectory scratch;
-  Node node{scratch.path()};
-  SystemClock clock;
-  World world() {
-    const World w = node.world();
-    return World{w.disk,          clock, w.entropy,       w.host, w.boot_id,
-                 w.pid_namespace, w.uid, w.replica_roots, w.tell, w.machine};
-  }
-};
-
-// Stops after so many looks, so no time is waited for.
-Interrupted after(int looks) {
-  return [looks]() mutable { return looks-- <= 0; };
-}
-constexpr BootTime kFar = std::chrono::hours(24 * 365 * 100);
-
-TEST_F(BenchRun, counts_what_a_commit_asks_of_the_filesystem) {
-  const Path directory = scratch.path() / "b.torc";
-  ASSERT_TRUE(make_bench_store(world(), directory, Engine::journal).ok());
-  const auto done = bench_commits(world(), directory, BootTime{0}, kFar, after(50));
-  ASSERT_TRUE(done.ok()) << done.error().text();
-  EXPECT_EQ(done->times.size(), 50U);
-  EXPECT_EQ(done->conflicts, 0U);
-  EXPECT_LE(done->requests, 9U * 50U);
-  EXPECT_GT(done->modifying, 2U * 50U);
-  EXPECT_LT(done->modifying, done->requests);
-}
-
-TEST_F(BenchRun, asks_nothing_of_disk_with_engine_lmdb) {
-  const Path directory = scratch.path() / "b.torc";
-  ASSERT_TRUE(make_bench_store(world(), directory, Engine::lmdb).ok());
-  const auto done = bench_commits(world(), directory, BootTime{0}, kFar, after(5));
-  ASSERT_TRUE(done.ok()) << done.error().text();
-  EXPECT_EQ(done->requests, 0U);
-}
-
-TEST_F(BenchRun, baselines_end_when_the_time_is_up) {
-  ASSERT_TRUE(bench_append(world(), scratch.path(), BootTime{0}, after(5)).ok());
-  const auto made = bench_publish(world(), scratch.path(),
-                                  {Primitive::link, DurableName::directory}, kFar, after(3));
-  ASSERT_TRUE(made.ok()) << made.error().text();
-  EXPECT_EQ(made->times.size(), 3U);
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
 #include "lib/store/mount/mount_facts.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
+
+#include "lib/base/number.h"
 
 namespace torc::store {
 namespace {
@@ -106,11 +107,9 @@ Inodes inodes_of(MountKind kind, const FilesystemType& type) {
 
 std::optional<seconds> seconds_in(const Mount& mount, std::string_view option) {
   const std::string text = mount.value(option);
-  long long value = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || parsed.ec != std::errc{} || value < 0 || value > kMostSeconds)
-    return std::nullopt;
-  return seconds(value);
+  const auto value = leading_number<long long>(text);
+  if (!value || *value < 0 || *value > kMostSeconds) return std::nullopt;
+  return seconds(*value);
 }
 
 // More than a listing is old, since there is also the way to it.

@@ -8,7 +8,6 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
-#include "lib/spec/text/quantity.h"
 #include "lib/worker/jobs/load.h"
 #include "lib/worker/text/outcome_text.h"
 #include "lib/workflow/plan_actions.h"
@@ -129,7 +128,7 @@ std::string show_notice(const Notice& n, const NoticeWorld& world) {
       return fmt::format(
           "'{}' failed ({}) and is tried again{}: retry {} of {}", name_of(n), ended(),
           n.time.count() > 0
-              ? " in " + spec::to_text(std::chrono::duration_cast<std::chrono::seconds>(n.time))
+              ? " in " + show_exactly(std::chrono::duration_cast<std::chrono::seconds>(n.time))
               : "",
           n.count, n.other);
     case What::ceiling_reached:

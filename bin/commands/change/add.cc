@@ -1,0 +1,51 @@
+// torc add: jobs of a file are added to a living workflow.
+#include <string>
+#include <vector>
+
+#include "bin/commands/change/print_added.h"
+#include "bin/commands/commands.h"
+#include "bin/flags.h"
+#include "bin/locate.h"
+#include "lib/workflow/addition.h"
+
+namespace torc::cli {
+namespace {
+
+struct AddOptions {
+  std::vector<std::string> words;  // FILE, or STORE FILE
+  bool dry_run = false;
+  bool json = false;
+};
+
+Result<Exit> run(const App& app, const AddOptions& options) {
+  TORC_ASSIGN(auto where, locate_store_and_name(app, options.words));
+  TORC_ASSIGN(const auto text, workflow::read_addition(app, where.name));
+  auto store = store::Store::open(app.world, where.store, store::Tuning{});
+  if (!store) return store.error();
+  const WallTime now = app.clock.wall_now();
+  const auto admit = [&](const claim::Reader&,
+                         workflow::AdditionText&) -> Result<workflow::AdditionTerms> {
+    workflow::AdditionTerms terms;
+    terms.origin.at = now;
+    terms.origin.by = workflow::who_asks(app);
+    return terms;
+  };
+  TORC_ASSIGN(const auto added, workflow::add_to(app, **store, text, admit, options.dry_run));
+  return print_added(app, **store, text, added, options.dry_run, options.json);
+}
+
+}  // namespace
+
+void add_add(Command& c) {
+  auto& o = c.options<AddOptions>();
+  c.about("Add the jobs of a file to a workflow, also while it runs");
+  c.argument("FILE", o.words, "[STORE] FILE: a file with 'jobs:'; - is stdin")
+      .value("[STORE] FILE|-")
+      .required()
+      .words(1, 2);
+  c.flag("--dry-run", o.dry_run, "say what would be added and add nothing");
+  c.flag("--json", o.json, "machine-readable output");
+  c.run([&o](const App& app) { return run(app, o); });
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,138 @@
+#include "bin/commands/change/change_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/why.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/report/job_view.h"
+#include "lib/workflow/workflow_plan.h"
+
+namespace torc::cli {
+namespace {
+
+using claim::Change;
+using claim::JobState;
+using nlohmann::ordered_json;
+
+constexpr std::size_t kShownNames = 5;
+
+// The first of `all` jobs.
+std::string some(const std::vector<std::string>& first, std::uint64_t all) {
+  std::string names;
+  for (std::size_t i = 0; i < first.size() && i < kShownNames; ++i)
+    names += (i == 0 ? "" : ", ") + printable(first[i]);
+  return names + (all > kShownNames ? ", …" : "");
+}
+
+}  // namespace
+
+ChangeReport report_of(store::Store& store, Change change) {
+  ChangeReport report;
+  report.change = std::move(change);
+  std::uint64_t living = 0;
+  const auto seen = store.view(store::Freshness::cached, [&](const claim::Reader& reader) {
+    workflow::RecipeBook book;
+    report.names.clear();
+    for (const JobId id : report.change.first)
+      report.names.push_back(workflow::job_name(book, reader, id));
+    report.followers.clear();
+    for (const Change::Group& group : report.change.followers) {
+      std::vector<std::string>& names = report.followers.emplace_back();
+      for (const JobId id : group.first) names.push_back(workflow::job_name(book, reader, id));
+    }
+    report.passed_over.clear();
+    for (const JobId id : report.change.passed_over) {
+      const JobId root = claim::root_of_cancellation(reader, id);
+      report.passed_over.push_back({workflow::job_name(book, reader, id),
+                                    workflow::job_name(book, reader, root), root,
+                                    claim::read_job(reader, root).value_or(claim::Job{}).state});
+    }
+    living = 0;
+    return claim::scan_workers(reader, true, [&](const claim::Worker&) { return ++living > 0; });
+  });
+  if (seen.ok()) {
+    report.living = living;
+  } else {
+    report.unseen = seen.error();
+    // What was read in part may not fit what was changed.
+    report.names.clear();
+    report.passed_over.clear();
+    report.followers.assign(report.change.followers.size(), {});
+  }
+  return report;
+}
+
+void print_change_json(const App& app, const store::Store& store, const ChangeReport& report,
+                       bool dry_run) {
+  const Change& change = report.change;
+  ordered_json passed_over = ordered_json::array();
+  for (const ChangeReport::PassedOver& p : report.passed_over)
+    passed_over.push_back({{"name", p.name}, {"because", p.because}});
+  ordered_json followers = ordered_json::array();
+  for (std::size_t i = 0; i < report.followers.size(); ++i) {
+    const Change::Group& g = change.followers[i];
+    followers.push_back({{"from", claim::to_string(g.before)},
+                         {"to", claim::to_string(g.after)},
+                         {"changed", g.jobs},
+                         {"jobs", report.followers[i]}});
+  }
+  const ordered_json out = {
+      {"store", store.directory().string()},
+      {"dry_run", dry_run},
+      {"changed", change.total()},
+      {"by_state", report::counts_json(change.changed, report::States::present)},
+      {"left_alone", report::counts_json(change.left, report::States::present)},
+      {"passed_over", std::move(passed_over)},
+      {"followers", std::move(followers)},
+      {"ending", change.ending},
+      {"jobs", report.names}};
+  say(app.out, "{}\n", report::json_text(out));
+}
+
+void print_change(const App& app, const ChangeReport& report, std::string_view done, bool dry_run,
+                  const Path& store) {
+  if (report.unseen)
+    say(app.err, "torc: note: not all of it can be shown: {}\n", report.unseen->what);
+  const Change& change = report.change;
+  const std::uint64_t total = change.total();
+  if (total == 0) {
+    say(app.out, "nothing to change\n");
+  } else {
+    say(app.out, "{} {} job(s): {}\n", done, show_count(total),
+        report::show_counts(change.changed));
+    say(app.out, "  {}\n", some(report.names, total));
+  }
+  for (std::size_t i = 0; i < report.followers.size(); ++i) {
+    const Change::Group& g = change.followers[i];
+    say(app.out, "because of that {} job(s) {} {}, not {}: {}\n", show_count(g.jobs),
+        dry_run ? "would be" : "are now", claim::to_string(g.after), claim::to_string(g.before),
+        some(report.followers[i], g.jobs));
+  }
+  const std::string left = report::show_counts(change.left);
+  if (!left.empty()) say(app.out, "left alone: {}\n", left);
+  for (std::size_t i = 0; i < report.passed_over.size() && i < kShownNames; ++i) {
+    const ChangeReport::PassedOver& p = report.passed_over[i];
+    say(app.out,
+        "  {} was canceled because of {}, which is {}; it waits again with: torc {} {} {}\n",
+        printable(p.name), printable(p.because), claim::to_string(p.state),
+        p.state == JobState::completed ? "reset" : "retry", workflow::shown_path(app, store),
+        workflow::job_word(p.because, p.root));
+  }
+  if (change.ending > 0 && !dry_run) {
+    say(app.out, "{} of them still run; their workers were told to end them\n",
+        show_count(change.ending));
+  }
+}
+
+void say_without_workers(const App& app, const ChangeReport& report, const Path& store) {
+  if (!report.living || *report.living > 0) return;
+  say(app.out, "no worker is registered now: torc run {}, or submit a batch script\n",
+      workflow::shown_path(app, store));
+}
+
+}  // namespace torc::cli

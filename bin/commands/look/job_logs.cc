@@ -1,0 +1,209 @@
+#include "bin/commands/look/job_logs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "lib/base/quote.h"
+#include "lib/claim/queries/job_scan.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/worker/setup/worker_setup.h"
+
+namespace torc::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kTailWindow = 256 << 10;
+constexpr std::uint64_t kTailOfFailed = 20;  // lines of each stream
+// Nothing tells of news in a file on a network filesystem, so one looks, and ever less often.
+constexpr std::chrono::nanoseconds kFirstLook = 50ms;
+constexpr std::chrono::nanoseconds kLastLook = 2s;
+
+std::string_view last_lines(std::string_view text, std::uint64_t lines) {
+  std::size_t at = text.size();
+  if (at > 0 && text.back() == '\n') --at;  // ends the last line, and begins none
+  for (; lines > 0 && at > 0; --lines) {
+    const auto before = text.rfind('\n', at - 1);
+    if (before == std::string_view::npos) return text;
+    at = before;
+  }
+  return at < text.size() ? text.substr(at + 1) : std::string_view();
+}
+
+Result<std::vector<report::JobNow>> failed_jobs(const claim::Reader& reader, const Path& store) {
+  workflow::RecipeBook book;
+  std::vector<report::JobNow> found;
+  for (const auto state : claim::states_with(claim::trait::kTroubled)) {
+    TORC_TRY(claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
+      if (auto now = report::look_at_job(reader, book, store, id, job))
+        found.push_back(*std::move(now));
+      return true;
+    }));
+  }
+  std::sort(found.begin(), found.end(), [](const report::JobNow& a, const report::JobNow& b) {
+    return raw(a.output.job) < raw(b.output.job);
+  });
+  return found;
+}
+
+Result<void> print_one_failed(const App& app, report::OutputReader& reader,
+                              const report::JobNow& now, std::uint64_t lines) {
+  const report::AttemptOutput& output = now.output;
+  say(app.out, "==> {}: attempt {}, {}{} <==\n", printable(now.name), output.attempt, now.how,
+      output.host.empty() ? "" : ", on " + printable(output.host));
+  TORC_ASSIGN(bool any, print_tail(app, reader, output, exec::Stream::out, lines));
+  if (output.stdio.mode != spec::StdioMode::combined) {
+    TORC_ASSIGN(const auto err, reader.read(output, exec::Stream::err, 0, 0));
+    if (err && err->size > 0) {
+      if (any) say(app.out, "--> standard error <--\n");
+      TORC_ASSIGN(any, print_tail(app, reader, output, exec::Stream::err, lines));
+    }
+  }
+  if (!any) say(app.out, "(no output)\n");
+  return {};
+}
+
+// One stream of one job, watched.
+class Follower {
+ public:
+  Follower(const App& app, exec::Stream stream) : app_(app), stream_(stream) {}
+
+  // Prints what is new; whether there was any.
+  Result<bool> print_news(const report::AttemptOutput& output) {
+    if (output.attempt != attempt_) {
+      if (attempt_ != 0) say(app_.err, "torc: attempt {}\n", output.attempt);
+      attempt_ = output.attempt;
+      at_ = 0;
+    }
+    TORC_ASSIGN(const auto seen, reader_.read(output, stream_, 0, 0));
+    if (seen && seen->size < at_) {
+      say(app_.err, "torc: the job emptied its output\n");
+      at_ = 0;
+    }
+    TORC_ASSIGN(const std::uint64_t now, copy_out(app_, reader_, output, stream_, at_));
+    std::fflush(app_.out);
+    return std::exchange(at_, now) != now;
+  }
+  [[nodiscard]] std::uint32_t attempt() const { return attempt_; }
+
+ private:
+  const App& app_;
+  exec::Stream stream_;
+  report::OutputReader reader_;
+  std::uint32_t attempt_ = 0;
+  std::uint64_t at_ = 0;
+};
+
+// Whether a job that has not run yet will.
+enum class Start : std::uint8_t { by_itself, by_a_person, never };
+
+Result<Start> outlook(store::Store& store, const report::JobNow& now) {
+  Start start = Start::by_itself;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(const claim::WorkflowState w, claim::read_workflow(reader));
+    TORC_ASSIGN(const claim::Crowd crowd, claim::read_crowd(reader));
+    const bool waits_for_others = now.job.state == claim::JobState::blocked;
+    const bool person = w.of(claim::JobState::held) + w.of(claim::JobState::pending_failed) > 0;
+    start = Start::by_itself;
+    if (crowd.workers == 0) start = Start::by_a_person;
+    if (w.jobs_over()) start = waits_for_others && !person ? Start::never : Start::by_a_person;
+    return {};
+  }));
+  return start;
+}
+
+}  // namespace
+
+Result<std::uint64_t> copy_out(const App& app, report::OutputReader& reader,
+                               const report::AttemptOutput& output, exec::Stream stream,
+                               std::uint64_t from) {
+  for (;;) {
+    TORC_ASSIGN(const auto piece, reader.read(output, stream, from, kOutputStep));
+    if (!piece || piece->bytes.empty()) return from;
+    if (!write_raw(app.out, piece->bytes)) return os_error(errno, "cannot write the output");
+    from += piece->bytes.size();
+  }
+}
+
+Result<bool> print_tail(const App& app, report::OutputReader& reader,
+                        const report::AttemptOutput& output, exec::Stream stream,
+                        std::uint64_t lines) {
+  TORC_ASSIGN(const auto whole, reader.read(output, stream, 0, 0));
+  if (!whole || whole->size == 0) return false;
+  const std::uint64_t from = whole->size - std::min(whole->size, kTailWindow);
+  TORC_ASSIGN(const auto piece, reader.read(output, stream, from, kTailWindow));
+  if (!piece) return false;
+  const std::string_view tail = last_lines(piece->bytes, lines);
+  say(app.out, "{}{}", tail, !tail.empty() && tail.back() != '\n' ? "\n" : "");
+  return true;
+}
+
+Result<Exit> print_failed(const App& app, store::Store& store, std::optional<std::uint64_t> lines) {
+  std::vector<report::JobNow> found;
+  const auto viewed =
+      store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+        TORC_ASSIGN(found, failed_jobs(reader, store.directory()));
+        return {};
+      });
+  if (!viewed) return viewed.error();
+  report::OutputReader reader;
+  bool first = true;
+  for (const report::JobNow& now : found) {
+    if (!std::exchange(first, false)) say(app.out, "\n");
+    TORC_TRY(print_one_failed(app, reader, now, lines.value_or(kTailOfFailed)));
+  }
+  if (found.empty()) say(app.err, "no job has failed\n");
+  return Exit::ok;
+}
+
+Result<Exit> follow(const App& app, store::Store& store, const std::string& name,
+                    exec::Stream stream, std::optional<std::uint32_t> attempt) {
+  Follower follower(app, stream);
+  workflow::RecipeBook book;
+  bool told = false;
+  for (auto delay = kFirstLook;; delay = std::min(delay * 2, kLastLook)) {
+    // The state first: what an attempt wrote before it was over is there by then.
+    TORC_ASSIGN(auto now, report::look_at_job(store, book, name));
+    if (!now) return workflow::no_such_job(name);
+    const std::uint32_t newest = now->output.attempt;
+    // Each attempt to its end, also when there is another one already.
+    const std::uint32_t wanted =
+        attempt.value_or(follower.attempt() == 0 ? newest : follower.attempt());
+    const bool superseded = wanted < newest;
+    if (wanted > 0 && wanted <= newest) {
+      report::choose_attempt(now->output, wanted);
+      TORC_ASSIGN(auto news, follower.print_news(now->output));
+      if (news) delay = kFirstLook / 2;
+    } else if (claim::is_over(now->job.state)) {
+      say(app.err, "torc: {} has not run: it is {}\n", printable(name),
+          claim::to_string(now->job.state));
+    } else {
+      TORC_ASSIGN(auto start, outlook(store, *now));
+      const std::string why = fmt::format(
+          "torc why {} {}", workflow::shown_path(app, store.directory()), shell_word(name));
+      if (start == Start::never) {
+        say(app.err, "torc: {} is {}, and nothing is left that could let it start; see: {}\n",
+            printable(name), claim::to_string(now->job.state), why);
+        return Exit::unfinished;
+      }
+      if (!std::exchange(told, true))
+        say(app.err, "torc: waiting for {} to start{}\n", printable(name),
+            start == Start::by_a_person ? "; why it does not: " + why : "");
+    }
+    if (superseded && attempt) return Exit::ok;
+    if (superseded) {
+      report::choose_attempt(now->output, wanted + 1);
+      TORC_TRY(follower.print_news(now->output));
+      continue;
+    }
+    if (claim::is_over(now->job.state)) return Exit::ok;
+    app.clock.sleep_for(delay);
+  }
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,29 @@
+// What `torc job` and `torc why` share: "[STORE] NAME [--json]", answered from one view of the
+// store.
+#pragma once
+
+#include <string>
+
+#include "bin/app.h"
+#include "bin/flags.h"
+#include "lib/claim/tables/transaction.h"
+#include "lib/workflow/workflow_plan.h"
+
+namespace torc::cli {
+
+struct JobQuestion {
+  const App& app;
+  const claim::Reader& reader;
+  workflow::RecipeBook& book;
+  JobId id{};
+  std::string name;   // as it was typed
+  std::string store;  // as a word of a command
+  bool json = false;
+};
+
+// All that the command prints.
+using AnswerQuestion = Result<std::string> (*)(const JobQuestion& question);
+
+void add_job_question(Command& c, const std::string& about, AnswerQuestion answer);
+
+}  // namespace torc::cli

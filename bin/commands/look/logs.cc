@@ -1,0 +1,242 @@
+// torc logs: the output of a job, from where its worker put it.
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "bin/commands/commands.h"
+#include "bin/commands/look/job_logs.h"
+#include "bin/flags.h"
+#include "bin/locate.h"
+#include "lib/base/quote.h"
+#include "lib/claim/queries/job_scan.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/report/job_view.h"
+#include "lib/worker/setup/worker_setup.h"
+
+namespace torc::cli {
+namespace {
+
+struct LogsOptions {
+  std::vector<std::string> words;  // NAME, or STORE NAME; with `failed` STORE or nothing
+  bool err = false;
+  bool follow = false;                // until the job has ended
+  bool failed = false;                // of all jobs that failed
+  std::optional<std::uint64_t> tail;  // so many lines
+  bool recovery = false;              // that of the recovery script after the attempt
+  std::optional<std::uint32_t> attempt;
+  bool path_only = false;
+  bool json = false;
+};
+
+exec::Stream stream_of(const LogsOptions& options) {
+  return options.err ? exec::Stream::err : exec::Stream::out;
+}
+
+std::string_view name_of(exec::Stream stream) {
+  return stream == exec::Stream::err ? "standard error" : "standard output";
+}
+
+Error usage(std::string what, std::string remedy) {
+  return {ErrorKind::invalid, std::move(what), std::move(remedy)};
+}
+
+// Chooses the attempt that was asked for.
+Result<void> choose(report::JobNow& now, const std::string& name,
+                    std::optional<std::uint32_t> attempt) {
+  if (now.job.attempt == 0) {
+    return usage(fmt::format("'{}' has not run ({})", name, claim::to_string(now.job.state)),
+                 "`torc job` tells what it waits for");
+  }
+  const std::uint32_t wanted = attempt.value_or(now.job.attempt);
+  if (wanted == 0 || wanted > now.job.attempt) {
+    return usage(fmt::format("'{}' has no attempt {}", name, wanted),
+                 fmt::format("it had attempts 1 to {}", now.job.attempt));
+  }
+  report::choose_attempt(now.output, wanted);
+  return {};
+}
+
+// Where a stream would be, if it has a file of its own.
+Path file_of(const report::AttemptOutput& output, exec::Stream stream) {
+  const worker::OutputFiles files = worker::output_files(output.directories.front(), output.job,
+                                                         output.attempt, output.stdio.mode);
+  return stream == exec::Stream::err ? files.err : files.out;
+}
+
+// There is nothing to print. An Error where something should be there.
+Result<void> explain_nothing(const App& app, const report::JobNow& now, exec::Stream stream,
+                             bool traced) {
+  const report::AttemptOutput& output = now.output;
+  const bool newest = output.attempt == now.job.attempt;
+  const std::string whose = fmt::format("the {} of '{}'", name_of(stream), printable(now.name));
+  if (newest && now.job.state == claim::JobState::completed && output.stdio.delete_on_success) {
+    return Error{ErrorKind::not_found, whose + " was deleted",
+                 "the job completed, and its stdio setting delete_on_success says so"};
+  }
+  std::error_code error;
+  if (!traced && !std::filesystem::exists(output.directories.front(), error)) {
+    return os_error(
+        ENOENT, fmt::format("cannot read {}", output.directories.front().string()),
+        output.in_store
+            ? "it was deleted since"
+            : fmt::format("its worker ran on {} with an --output-dir; if that is a local disk, "
+                          "look there",
+                          output.host));
+  }
+  if (newest && claim::is_live(now.job.state)) {
+    say(app.err, "torc: nothing yet: {} is {}, and wrote nothing to its {} so far\n",
+        printable(now.name), claim::to_string(now.job.state), name_of(stream));
+  } else {
+    say(app.err, "torc: {} wrote nothing to its {}{}\n", printable(now.name), name_of(stream),
+        traced ? "" : ", or somebody deleted it");
+  }
+  return {};
+}
+
+Result<void> print_stream(const App& app, const report::JobNow& now, const LogsOptions& options) {
+  const exec::Stream stream = stream_of(options);
+  report::OutputReader reader;
+  TORC_ASSIGN(const auto found, reader.read(now.output, stream, 0, 0));
+  if (!found || found->size == 0) return explain_nothing(app, now, stream, found.has_value());
+  if (options.tail) {
+    TORC_TRY(print_tail(app, reader, now.output, stream, *options.tail));
+    return {};
+  }
+  TORC_TRY(copy_out(app, reader, now.output, stream, 0));
+  return {};
+}
+
+Result<void> print_path(const App& app, const report::JobNow& now, const LogsOptions& options) {
+  Path path = file_of(now.output, stream_of(options));
+  if (path.empty()) {
+    return usage(fmt::format("the output of '{}' is packed into one file with that of others",
+                             printable(now.name)),
+                 "`torc logs NAME` prints it, `torc logs export DIR` writes it to files");
+  }
+  say(app.out, "{}\n", path.string());
+  return {};
+}
+
+Result<nlohmann::ordered_json> stream_json(report::OutputReader& reader,
+                                           const report::AttemptOutput& output,
+                                           exec::Stream stream) {
+  if (!report::is_kept(output.stdio.mode, stream)) return nlohmann::ordered_json(nullptr);
+  TORC_ASSIGN(const auto found, reader.read(output, stream, 0, 0));
+  const Path file = file_of(output, stream);
+  nlohmann::ordered_json out;
+  out["path"] = file.empty()
+                    ? nlohmann::ordered_json(nullptr)
+                    : nlohmann::ordered_json(found && !found->file.empty() ? found->file.string()
+                                                                           : file.string());
+  out["bytes"] = found ? nlohmann::ordered_json(found->size) : nlohmann::ordered_json(nullptr);
+  return out;
+}
+
+Result<void> print_json(const App& app, const report::JobNow& now) {
+  report::OutputReader reader;
+  TORC_ASSIGN(auto out, stream_json(reader, now.output, exec::Stream::out));
+  TORC_ASSIGN(auto err, stream_json(reader, now.output, exec::Stream::err));
+  const nlohmann::ordered_json json = {{"name", now.name},
+                                       {"attempt", now.output.attempt},
+                                       {"stdout", std::move(out)},
+                                       {"stderr", std::move(err)}};
+  say(app.out, "{}\n", report::json_text(json));
+  return {};
+}
+
+Result<void> print_recovery(const App& app, const report::JobNow& now, bool path_only) {
+  Path path;
+  Path root;
+  for (const Path& directory : now.output.directories) {
+    root = report::root_of_output(now.output.store, directory);
+    path = worker::recovery_file(directory, now.output.job, now.output.attempt);
+    TORC_ASSIGN(const auto part, exec::read_part(root, path, 0, std::nullopt, 0, 1));
+    if (part) break;
+  }
+  if (path_only) {
+    say(app.out, "{}\n", path.string());
+    return {};
+  }
+  std::uint64_t from = 0;
+  for (;;) {
+    TORC_ASSIGN(const auto part, exec::read_part(root, path, 0, std::nullopt, from, kOutputStep));
+    if (!part) {
+      return os_error(
+          ENOENT, fmt::format("cannot read {}", path.string()),
+          "no recovery script ran after this attempt; --attempt N asks for another one");
+    }
+    if (part->bytes.empty()) return {};
+    say(app.out, "{}", part->bytes);
+    from += part->bytes.size();
+  }
+}
+
+Result<void> print_one(const App& app, store::Store& store, const std::string& name,
+                       const LogsOptions& options) {
+  workflow::RecipeBook book;
+  TORC_ASSIGN(std::optional<report::JobNow> now, report::look_at_job(store, book, name));
+  if (!now) return workflow::no_such_job(name);
+  TORC_TRY(choose(*now, name, options.attempt));
+  if (options.recovery) return print_recovery(app, *now, options.path_only);
+  if (options.json) return print_json(app, *now);
+  const exec::Stream stream = stream_of(options);
+  if (!report::is_kept(now->output.stdio.mode, stream)) {
+    return usage(fmt::format("the {} of '{}' is not kept (its stdio mode)", name_of(stream), name),
+                 "");
+  }
+  return options.path_only ? print_path(app, *now, options) : print_stream(app, *now, options);
+}
+
+Result<Exit> run(const App& app, const LogsOptions& options) {
+  if (options.failed) {
+    if (options.words.size() > 1)
+      return usage("--failed is about all jobs", "name no job, or leave it out");
+    auto store = open_store(app, options.words.empty() ? "" : options.words[0]);
+    return store ? print_failed(app, **store, options.tail) : report(app, store.error());
+  }
+  if (options.words.empty()) {
+    return usage("no job given",
+                 "torc logs [STORE] NAME, torc logs --failed, torc logs export DIR");
+  }
+  TORC_ASSIGN(auto where, locate_store_and_name(app, options.words));
+  auto store = store::Store::open(app.world, where.store, store::Tuning{});
+  if (!store) return store.error();
+  if (options.follow) return follow(app, **store, where.name, stream_of(options), options.attempt);
+  const auto printed = print_one(app, **store, where.name, options);
+  return printed ? Exit::ok : report(app, printed.error());
+}
+
+}  // namespace
+
+void add_logs(Command& c) {
+  auto& o = c.options<LogsOptions>();
+  c.about("Print the output of a job, or of all that failed");
+  c.argument("NAME", o.words, "[STORE] NAME, or #NUMBER; with --failed a STORE")
+      .words(1, 2)
+      .value("[STORE] NAME");
+  const Flag err = c.flag("--stderr", o.err, "its standard error instead of its standard output");
+  const Flag follow = c.flag("-f,--follow", o.follow,
+                             "print what comes until the job has ended, over all its attempts");
+  const Flag failed = c.flag("--failed", o.failed, "the end of what each failed job printed");
+  const Flag tail =
+      c.option("--tail", o.tail, "only the last N lines (with --failed: 20)").value("N");
+  const Flag recovery =
+      c.flag("--recovery", o.recovery, "what the recovery script printed after the attempt");
+  const Flag attempt =
+      c.option("--attempt", o.attempt, "of this attempt (default: the newest)").value("N");
+  const Flag path = c.flag("--path", o.path_only, "print the file's path instead");
+  const Flag json = c.flag("--json", o.json, "paths and sizes, machine-readable");
+  for (const Flag other : {tail, recovery, path, json}) follow.excludes(other);
+  for (const Flag other : {err, follow, recovery, attempt, path, json}) failed.excludes(other);
+  add_logs_export(c.add("export"));
+  c.run([&o](const App& app) { return run(app, o); });
+}
+
+}  // namespace torc::cli

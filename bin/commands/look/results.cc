@@ -1,0 +1,352 @@
+// torc results: a row for each attempt that ended.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bin/commands/commands.h"
+#include "bin/commands/selection.h"
+#include "bin/flags.h"
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
+#include "lib/base/table.h"
+#include "lib/claim/audit/history.h"
+#include "lib/claim/queries/job_scan.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/tables/tables.h"
+#include "lib/report/job_view.h"
+#include "lib/store/journal/chain.h"
+
+namespace torc::cli {
+namespace {
+
+struct ResultsOptions {
+  std::vector<std::string> words;  // [STORE] [NAME…]
+  bool failed = false;             // jobs that ended as failed or terminated
+  std::string state;               // empty: any
+  bool all_attempts = false;       // also those before the newest, from the commits
+  bool json = false;
+  bool csv = false;
+};
+
+using claim::EndCause;
+using claim::JobState;
+using nlohmann::ordered_json;
+
+// A longer list is printed in pages of this size, so that a million jobs need no memory.
+constexpr std::size_t kResultsPage = 1000;
+
+struct ResultRow {
+  JobId job{};
+  std::uint32_t attempt = 0;
+  JobState state{};
+  claim::WorkerEpoch worker{};
+  claim::Outcome outcome;
+};
+
+// It saved its state when it was told to end, said so by its exit code, and goes on.
+bool is_checkpoint(const ResultRow& row, const workflow::RecipeBook::Page* page) {
+  const std::int32_t code = page == nullptr ? 0 : page->recipe.checkpoint_exit_code();
+  return code != 0 && row.state == JobState::ready && row.outcome.cause == EndCause::exited &&
+         row.outcome.exit_code == code;
+}
+
+// A job that never ran has no attempt that ended.
+bool is_result(const claim::Job& job) {
+  return job.attempt > 0 && !claim::is_live(job.state) && job.outcome.cause != EndCause::none &&
+         !claim::is_passed_over(job);
+}
+
+std::chrono::microseconds runtime_of(const claim::Outcome& o) {
+  const bool ran = o.started_at.count() != 0 && o.ended_at > o.started_at;
+  return ran ? o.ended_at - o.started_at : WallTime{};
+}
+
+double result_seconds(std::chrono::microseconds time) {
+  return static_cast<double>(time.count()) / 1e6;
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
+  return quoted + "\"";
+}
+
+class Results {
+ public:
+  Results(const App& app, const ResultsOptions& options) : app_(app), options_(options) {}
+  Result<Exit> run();
+
+ private:
+  Result<void> collect_old();
+  Result<void> show(const claim::Reader& reader);
+  [[nodiscard]] bool wanted(JobId id, JobState state) const;
+  Result<void> visit(const claim::Reader& reader,
+                     const std::function<void(const ResultRow&)>& tell) const;
+  void begin();
+  void add(const claim::Reader& reader, const ResultRow& row);
+  void end();
+  void say_extent() const;
+  [[nodiscard]] static ordered_json json_of(const ResultRow& row, const std::string& name,
+                                            const std::string& node);
+  [[nodiscard]] static std::string csv_of(const ResultRow& row, const std::string& name,
+                                          const std::string& node);
+  std::string node_of(const claim::Reader& reader, claim::WorkerEpoch worker);
+  static Table new_page();
+
+  const App& app_;
+  const ResultsOptions& options_;
+  std::unique_ptr<store::Store> store_;
+  std::vector<std::string> names_;
+  std::set<JobId> jobs_;        // those named; empty: all
+  std::vector<ResultRow> old_;  // all attempts that the commits tell of
+  store::ChainExtent extent_;
+  workflow::RecipeBook book_;
+  std::map<claim::WorkerEpoch, std::string> nodes_;
+  Table page_ = new_page();
+  std::uint64_t shown_ = 0;
+};
+
+Table Results::new_page() {
+  return Table({{"job"},
+                {"attempt", Align::right},
+                {"state"},
+                {"ending"},
+                {"exit", Align::right},
+                {"time", Align::right},
+                {"CPU time", Align::right},
+                {"peak memory", Align::right},
+                {"read", Align::right},
+                {"written", Align::right},
+                {"node"}});
+}
+
+bool Results::wanted(JobId id, JobState state) const {
+  if (!jobs_.empty() && !jobs_.contains(id)) return false;
+  if (options_.failed) return claim::has(state, claim::trait::kTroubled);
+  return options_.state.empty() || claim::to_string(state) == options_.state;
+}
+
+// The attempts that the commits tell of, in the order of their ends. What they do not tell is
+// found in the state later, which is at least as new.
+Result<void> Results::collect_old() {
+  claim::Historian historian([&](const claim::Event& e) {
+    const bool ended = e.kind == claim::EventKind::finished || e.kind == claim::EventKind::requeued;
+    if (ended && (jobs_.empty() || jobs_.contains(e.job)))
+      old_.push_back({e.job, e.attempt, e.state, e.worker, e.outcome});
+  });
+  TORC_ASSIGN(extent_, store::read_chain(app_.world, store_->directory(),
+                                         [&](std::uint64_t sequence, std::uint64_t author,
+                                             std::string_view writes) {
+                                           return historian.commit(sequence, author, writes);
+                                         }));
+  std::stable_sort(old_.begin(), old_.end(), [](const ResultRow& a, const ResultRow& b) {
+    return std::pair(a.job, a.attempt) < std::pair(b.job, b.attempt);
+  });
+  return {};
+}
+
+Result<void> Results::visit(const claim::Reader& reader,
+                            const std::function<void(const ResultRow&)>& tell) const {
+  const auto job_at = [&](JobId id, const claim::Job& job) {
+    if (!wanted(id, job.state)) return true;
+    auto next = std::lower_bound(old_.begin(), old_.end(), id,
+                                 [](const ResultRow& row, JobId at) { return row.job < at; });
+    for (; next != old_.end() && next->job == id; ++next) {
+      if (next->attempt < job.attempt || !is_result(job)) tell(*next);
+    }
+    if (is_result(job)) tell({id, job.attempt, job.state, job.worker, job.outcome});
+    return true;
+  };
+  if (!jobs_.empty()) {
+    for (const JobId id : jobs_) {
+      const auto job = claim::read_job(reader, id);
+      if (!job) return workflow::damaged_job(fmt::format("#{}", raw(id)));
+      job_at(id, *job);
+    }
+    return {};
+  }
+  if (!options_.failed) return claim::scan_jobs(reader, claim::state_named(options_.state), job_at);
+  for (const JobState state : claim::states_with(claim::trait::kTroubled))
+    TORC_TRY(claim::scan_jobs(reader, state, job_at));
+  return {};
+}
+
+std::string Results::node_of(const claim::Reader& reader, claim::WorkerEpoch worker) {
+  if (claim::raw(worker) == 0) return {};
+  const auto [at, fresh] = nodes_.try_emplace(worker);
+  if (fresh) {
+    if (const auto known = claim::read_worker(reader, worker)) at->second = known->info.host;
+  }
+  return at->second;
+}
+
+ordered_json Results::json_of(const ResultRow& row, const std::string& name,
+                              const std::string& node) {
+  const claim::Outcome& o = row.outcome;
+  const auto or_null = [](bool there, auto value) {
+    return there ? ordered_json(value) : ordered_json(nullptr);
+  };
+  ordered_json out;
+  out["id"] = raw(row.job);
+  out["name"] = name;
+  out["attempt"] = row.attempt;
+  out["state"] = claim::to_string(row.state);
+  out["cause"] = claim::to_string(o.cause);
+  out["exit_code"] = or_null(o.exit_code >= 0, o.exit_code);
+  out["signal"] = or_null(o.signal > 0, o.signal);
+  out["errno"] = or_null(o.os_errno != 0, o.os_errno);
+  out["started_at"] = or_null(o.started_at.count() != 0, result_seconds(o.started_at));
+  out["ended_at"] = or_null(o.ended_at.count() != 0, result_seconds(o.ended_at));
+  out["runtime_seconds"] = result_seconds(runtime_of(o));
+  out["cpu_seconds"] = result_seconds(o.cpu_time);
+  out["max_rss_bytes"] = or_null(o.max_rss.value > 0, o.max_rss.value);
+  report::add_activity(out, o);
+  out["host"] = or_null(!node.empty(), node);
+  out["worker"] = or_null(claim::raw(row.worker) != 0, claim::raw(row.worker));
+  return out;
+}
+
+std::string Results::csv_of(const ResultRow& row, const std::string& name,
+                            const std::string& node) {
+  const claim::Outcome& o = row.outcome;
+  const auto known = [](bool there, std::uint64_t value) {
+    return there ? std::to_string(value) : std::string();
+  };
+  const Activity& a = o.activity;
+  const Traffic io = a.io.value_or(Traffic{});
+  return fmt::format(
+      "{},{},{},{},{},{},{},{},{:.6f},{:.6f},{},{},{},{},{},{},{},{}\n", raw(row.job),
+      csv_field(name), row.attempt, claim::to_string(row.state), claim::to_string(o.cause),
+      o.exit_code >= 0 ? std::to_string(o.exit_code) : "",
+      o.signal > 0 ? std::to_string(o.signal) : "",
+      o.os_errno != 0 ? std::to_string(o.os_errno) : "", result_seconds(runtime_of(o)),
+      result_seconds(o.cpu_time), known(o.max_rss.value > 0, o.max_rss.value),
+      known(a.io.has_value(), io.read.value), known(a.io.has_value(), io.written.value),
+      a.storage.read.value, a.storage.written.value, a.voluntary_switches, a.involuntary_switches,
+      csv_field(node));
+}
+
+void Results::begin() {
+  if (options_.json) say(app_.out, "[");
+  if (options_.csv) {
+    say(app_.out,
+        "id,name,attempt,state,cause,exit_code,signal,errno,runtime_seconds,cpu_seconds,"
+        "max_rss_bytes,read_bytes,written_bytes,storage_read_bytes,storage_written_bytes,"
+        "voluntary_switches,involuntary_switches,host\n");
+  }
+}
+
+void Results::add(const claim::Reader& reader, const ResultRow& row) {
+  const std::string name = workflow::job_name(book_, reader, row.job);
+  const std::string node = node_of(reader, row.worker);
+  const bool first = shown_++ == 0;
+  if (options_.json) {
+    say(app_.out, "{}\n  {}", first ? "" : ",", report::json_line(json_of(row, name, node)));
+    return;
+  }
+  if (options_.csv) {
+    say(app_.out, "{}", csv_of(row, name, node));
+    return;
+  }
+  const claim::Outcome& o = row.outcome;
+  page_.add({printable(name), std::to_string(row.attempt), std::string(claim::to_string(row.state)),
+             is_checkpoint(row, book_.find(reader, row.job).get())
+                 ? "checkpoint"
+                 : std::string(claim::to_string(o.cause)),
+             report::show_exit(o), show_duration(runtime_of(o)), show_duration(o.cpu_time),
+             report::show_peak(o), report::show_read(o), report::show_written(o),
+             node.empty() ? "-" : node});
+  if (page_.rows() < kResultsPage) return;
+  say(app_.out, "{}", page_.text());
+  page_ = new_page();
+}
+
+void Results::end() {
+  if (options_.json) say(app_.out, "{}]\n", shown_ == 0 ? "" : "\n");
+  if (options_.json || options_.csv) return;
+  if (!page_.empty()) say(app_.out, "{}", page_.text());
+  if (shown_ == 0) say(app_.out, "no attempt that fits has ended\n");
+}
+
+// Rows are for programs too, so this goes to the other stream.
+void Results::say_extent() const {
+  if (!options_.all_attempts) return;
+  const bool complete = extent_.first == 1 && extent_.without_gap && extent_.unreadable.empty();
+  if (complete) return;
+  if (extent_.first == 0) {
+    say(app_.err, "torc: no commits are kept: only the newest attempt of each job is known\n");
+  } else {
+    say(app_.err, "torc: commits from {} on are kept{}: earlier attempts are not shown\n",
+        extent_.first, extent_.without_gap ? "" : ", with gaps");
+  }
+}
+
+Result<void> Results::show(const claim::Reader& reader) {
+  begin();
+  TORC_TRY(visit(reader, [&](const ResultRow& row) { add(reader, row); }));
+  end();
+  return {};
+}
+
+Result<Exit> Results::run() {
+  TORC_ASSIGN(auto where, locate_store_and_names(app_, options_.words));
+  auto opened = store::Store::open(app_.world, where.store, store::Tuning{});
+  if (!opened) return opened.error();
+  store_ = *std::move(opened);
+  Result<void> done =
+      store_->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+        for (const std::string& name : where.names) {
+          TORC_ASSIGN(const auto id, workflow::find_job(book_, reader, name));
+          if (!id) return workflow::no_such_job(name);
+          jobs_.insert(*id);
+        }
+        return {};
+      });
+  if (done && options_.all_attempts) done = collect_old();
+  if (done) {
+    done = store_->view(store::Freshness::latest,
+                        [&](const claim::Reader& reader) { return show(reader); });
+  }
+  if (done) say_extent();
+  return done ? Exit::ok : report(app_, done.error());
+}
+
+Result<Exit> run(const App& app, const ResultsOptions& options) {
+  return Results(app, options).run();
+}
+
+}  // namespace
+
+void add_results(Command& c) {
+  auto& o = c.options<ResultsOptions>();
+  c.about("Show how attempts ended, how long they took and what they used");
+  c.argument("NAME", o.words, "[STORE] [NAME…], or #NUMBER (default: all jobs)")
+      .value("[STORE] [NAME…]");
+  const Flag failed = c.flag("--failed", o.failed, "only of jobs that failed or were terminated");
+  c.option("--state", o.state, "only of jobs in this state")
+      .value("STATE")
+      .choices(names_of(claim::all_states()))
+      .excludes(failed);
+  c.flag("--all-attempts", o.all_attempts,
+         "also attempts before the newest, of which commits are left");
+  const Flag json = c.flag("--json", o.json, "machine-readable output");
+  c.flag("--csv", o.csv, "comma-separated values with a line of titles").excludes(json);
+  c.footer(
+      "\nThe state keeps the newest attempt of each job that ended. Older ones are in the "
+      "commits,\n"
+      "as long as those are kept (`torc history`); engine lmdb keeps none.");
+  c.run([&o](const App& app) { return run(app, o); });
+}
+
+}  // namespace torc::cli

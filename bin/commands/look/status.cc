@@ -1,0 +1,312 @@
+// torc status: counts, workers, failures; from any node.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bin/commands/commands.h"
+#include "bin/commands/work/progress.h"
+#include "bin/flags.h"
+#include "bin/locate.h"
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
+#include "lib/base/table.h"
+#include "lib/claim/queries/delayed.h"
+#include "lib/claim/queries/job_scan.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/rules/offer.h"
+#include "lib/claim/tables/state.h"
+#include "lib/report/job_view.h"
+#include "lib/report/quota_view.h"
+#include "lib/worker/setup/worker_setup.h"
+
+namespace torc::cli {
+namespace {
+
+struct StatusOptions {
+  std::string store;
+  bool json = false;
+};
+
+using claim::JobState;
+using nlohmann::ordered_json;
+
+constexpr std::size_t kShownFailures = 10;
+constexpr std::size_t kShownWorkers = 50;
+
+struct Failure {
+  JobId id{};
+  std::string name;
+  claim::Job job;
+  std::string why;
+};
+
+// Ready jobs that no living worker could ever take.
+struct Unserved {
+  std::string name;  // of the first of them
+  claim::JobClass job_class;
+};
+
+struct Picture {
+  claim::WorkflowState workflow;
+  std::vector<claim::Worker> workers;  // living
+  std::vector<Unserved> unserved;
+  report::QuotaView quota;
+  std::vector<Failure> failures;                      // the first few
+  std::optional<std::chrono::microseconds> next_due;  // of the delayed jobs
+};
+
+// As a person asks for it: "64 CPUs, 1 GiB, scheduler 'big'".
+std::string show_need(const claim::JobClass& c) {
+  std::string text = show(c.need);
+  if (!c.scheduler.empty()) text += fmt::format(", scheduler '{}'", printable(c.scheduler));
+  if (!c.label.empty()) text += fmt::format(", label '{}'", printable(c.label));
+  return text;
+}
+
+Result<void> find_unserved(const claim::Reader& reader, WallTime now, workflow::RecipeBook& book,
+                           Picture& picture) {
+  if (picture.workers.empty()) return {};
+  std::vector<claim::Offer> offers;
+  for (const claim::Worker& worker : picture.workers)
+    offers.push_back(claim::whole_offer(worker.info, now));
+  return claim::scan_ready_classes(reader, [&](const claim::JobClass& c, JobId head) {
+    if (std::none_of(offers.begin(), offers.end(),
+                     [&](const claim::Offer& offer) { return claim::could_fit(c, offer); })) {
+      picture.unserved.push_back({workflow::job_name(book, reader, head), c});
+    }
+    return picture.unserved.size() < kShownFailures;
+  });
+}
+
+Result<Picture> look(store::Store& store, WallTime now) {
+  Picture picture;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    picture = {};
+    TORC_ASSIGN(picture.workflow, claim::read_workflow(reader));
+    const auto workers = claim::scan_workers(reader, true, [&](const claim::Worker& worker) {
+      picture.workers.push_back(worker);
+      return true;
+    });
+    if (!workers) return workers;
+    workflow::RecipeBook book;
+    if (const auto found = find_unserved(reader, now, book, picture); !found) return found;
+    TORC_ASSIGN(picture.quota, report::look_at_quota(reader, book));
+    claim::State state_of(reader);
+    picture.next_due = claim::next_due(state_of, now);
+    if (const auto sound = state_of.sound(); !sound) return sound;
+    std::vector<JobState> troubled = claim::states_with(claim::trait::kTroubled);
+    std::reverse(troubled.begin(), troubled.end());  // what a person is to decide comes first
+    for (const JobState state : troubled) {
+      // Else all that are set aside would be read to learn it.
+      if (picture.workflow.of(state) == 0) continue;
+      const auto scanned = claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
+        if (picture.failures.size() >= kShownFailures) return false;
+        picture.failures.push_back({id, workflow::job_name(book, reader, id), job,
+                                    worker::show_end(reader, book, id, job.outcome)});
+        return true;
+      });
+      if (!scanned) return scanned;
+    }
+    return {};
+  }));
+  return picture;
+}
+
+ordered_json actions_json(const claim::ActionTally& t) {
+  if (t.actions == 0) return nullptr;
+  return {{"actions", t.actions},
+          {"due", t.due},
+          {"running", t.running},
+          {"ended", t.ended},
+          {"failed", t.failed}};
+}
+
+void print_actions(const App& app, const claim::ActionTally& t) {
+  if (t.due + t.running + t.failed + t.gates == 0) return;
+  say(app.out, "\nactions: {} due, {} running, {} ended, {} of them failed; see torc actions\n",
+      show_count(t.due), show_count(t.running), show_count(t.ended), show_count(t.failed));
+  if (t.gates > 0)
+    say(app.out, "no job starts before the actions of on_workflow_start have ended\n");
+}
+
+ordered_json to_json(const Picture& picture, const store::Store& store) {
+  const claim::WorkflowState& w = picture.workflow;
+  ordered_json workers = ordered_json::array();
+  for (const claim::Worker& worker : picture.workers) {
+    ordered_json one = {
+        {"worker", claim::raw(worker.epoch)},
+        {"host", worker.info.host},
+        {"pid", worker.info.pid},
+        {"allocation", worker.info.allocation.empty() ? ordered_json(nullptr)
+                                                      : ordered_json(worker.info.allocation)},
+        {"scheduler", worker.info.scheduler.empty() ? ordered_json(nullptr)
+                                                    : ordered_json(worker.info.scheduler)},
+        {"label",
+         worker.info.label.empty() ? ordered_json(nullptr) : ordered_json(worker.info.label)},
+        {"jobs_held", worker.held},
+        {"jobs_finished", worker.finished},
+        {"registered_at", static_cast<double>(worker.info.registered_at.count()) / 1e6},
+        {"last_seen", static_cast<double>(worker.last_seen.count()) / 1e6}};
+    report::add_shared(one, claim::total_of(worker.info));
+    workers.push_back(std::move(one));
+  }
+  ordered_json unserved = ordered_json::array();
+  for (const Unserved& u : picture.unserved) {
+    unserved.push_back({{"name", u.name}, {"needs", show_need(u.job_class)}});
+  }
+  ordered_json failures = ordered_json::array();
+  for (const Failure& f : picture.failures) {
+    failures.push_back({{"id", raw(f.id)},
+                        {"name", f.name},
+                        {"state", claim::to_string(f.job.state)},
+                        {"why", f.why}});
+  }
+  return {{"workflow", w.name},
+          {"state", report::workflow_verdict(w, picture.workers.size())},
+          {"store", store.directory().string()},
+          {"id", store.identity().id_hex()},
+          {"engine", store.identity().engine == store::Engine::lmdb ? "lmdb" : "journal"},
+          {"jobs", w.jobs},
+          {"halted", w.halted()},
+          {"next_retry_seconds",
+           picture.next_due ? ordered_json(static_cast<double>(picture.next_due->count()) / 1e6)
+                            : ordered_json(nullptr)},
+          {"counts", report::counts_json(w.counts, report::States::all)},
+          {"workers", std::move(workers)},
+          {"unserved", std::move(unserved)},
+          {"not_needed", w.unmet},
+          {"limits", report::limits_json(picture.quota)},
+          {"budget", report::budget_json(picture.quota)},
+          {"actions", actions_json(w.actions)},
+          {"failures", std::move(failures)}};
+}
+
+void print_workers(const App& app, const Picture& picture) {
+  if (picture.workers.empty()) {
+    say(app.out, "no worker is registered now\n");
+    return;
+  }
+  const WallTime now = app.clock.wall_now();
+  std::vector<Table::Column> columns = {{"worker", Align::right}, {"host"}, {"allocation"}};
+  for (const ResourceKind& kind : kResourceKinds) {
+    if (kind.shared) columns.push_back({std::string(kind.word), Align::right});
+  }
+  columns.insert(columns.end(), {{"holds", Align::right}, {"done", Align::right}, {"last commit"}});
+  Table table(std::move(columns));
+  for (const claim::Worker& w : picture.workers) {
+    if (table.rows() == kShownWorkers) break;
+    std::vector<std::string> cells = {std::to_string(claim::raw(w.epoch)), w.info.host,
+                                      w.info.allocation.empty() ? "-" : w.info.allocation};
+    const Resources has = claim::total_of(w.info);
+    for (const ResourceKind& kind : kResourceKinds) {
+      if (kind.shared) cells.push_back(show_number(kind, kind.get(has)));
+    }
+    cells.insert(cells.end(),
+                 {show_count(w.held), show_count(w.finished), show_age(w.last_seen, now)});
+    table.add(std::move(cells));
+  }
+  say(app.out, "\n{}", table.text());
+  if (picture.workers.size() > kShownWorkers) {
+    say(app.out, "… and {} more (--json shows all)\n", picture.workers.size() - kShownWorkers);
+  }
+}
+
+void print_unserved(const App& app, const Picture& picture) {
+  if (picture.unserved.empty()) return;
+  say(app.out, "\nready, but none of these workers can take them:\n");
+  Table table({{"job"}, {"needs"}});
+  for (const Unserved& u : picture.unserved) table.add({printable(u.name), show_need(u.job_class)});
+  say(app.out, "{}", table.text());
+}
+
+void print_failures(const App& app, const Picture& picture, const std::string& store) {
+  const claim::WorkflowState& w = picture.workflow;
+  if (!picture.failures.empty()) {
+    Table table({{"failed job"}, {"attempt", Align::right}, {"why"}});
+    for (const Failure& f : picture.failures) {
+      table.add({printable(f.name), std::to_string(f.job.attempt), f.why});
+    }
+    say(app.out, "\n{}", table.text());
+    const std::uint64_t all = report::jobs_with(w, claim::trait::kTroubled);
+    if (all > picture.failures.size()) {
+      say(app.out, "… and {} more; all of them: torc results {} --failed\n",
+          show_count(all - picture.failures.size()), store);
+    }
+  }
+  if (w.halted()) {
+    say(app.out,
+        "\nnothing more is started: {} job(s) failed, and max_failures is {}. Go on with: "
+        "torc retry --failed\n",
+        show_count(report::failures(w)), show_count(w.max_failures));
+  }
+  if (picture.next_due) {
+    say(app.out, "\n{} job(s) failed and are tried again, the next {}\n",
+        show_count(w.of(JobState::delayed)),
+        picture.next_due->count() == 0 ? "as soon as a worker asks"
+                                       : "in " + show_duration(*picture.next_due));
+  }
+  if (const auto n = w.of(JobState::pending_failed); n > 0) {
+    say(app.out,
+        "\n{} job(s) failed and wait for a decision. They run again: torc retry --failed. They "
+        "have failed: torc cancel --state pending_failed\n",
+        show_count(n));
+  }
+  if (w.of(JobState::held) > 0) {
+    say(app.out, "\n{} job(s) are held: torc release --all\n", show_count(w.of(JobState::held)));
+  }
+  if (w.jobs_over() && w.of(JobState::blocked) > 0) {
+    say(app.out, "\n{} job(s) {}\n", show_count(w.of(JobState::blocked)), report::show_blocked(w));
+  }
+}
+
+void print_picture(const App& app, const Picture& picture, const store::Store& store) {
+  const claim::WorkflowState& w = picture.workflow;
+  say(app.out, "{}  {}  ({})\n{}\n\n", printable(w.name),
+      report::workflow_verdict(w, picture.workers.size()), store.directory().string(),
+      progress_text({w, 0},
+                    app.out_is_terminal ? std::optional(app.terminal_columns) : std::nullopt));
+  Table table({{"state"}, {"jobs", Align::right}});
+  for (std::size_t s = 0; s < claim::kJobStates; ++s) {
+    if (w.counts[s] == 0) continue;
+    table.add({std::string(claim::to_string(static_cast<JobState>(s))), show_count(w.counts[s])});
+  }
+  say(app.out, "{}", table.text());
+  if (w.unmet > 0) {
+    say(app.out, "{} of the canceled were not needed: their condition did not come true\n",
+        show_count(w.unmet));
+  }
+  if (!w.finished() || !picture.workers.empty()) print_workers(app, picture);
+  print_unserved(app, picture);
+  say(app.out, "{}", report::quota_text(picture.quota));
+  print_actions(app, w.actions);
+  print_failures(app, picture, workflow::shown_path(app, store.directory()));
+}
+
+Result<Exit> run(const App& app, const StatusOptions& options) {
+  TORC_ASSIGN(auto store, open_store(app, options.store));
+  TORC_ASSIGN(auto picture, look(*store, app.clock.wall_now()));
+  if (options.json)
+    say(app.out, "{}\n", report::json_text(to_json(picture, *store)));
+  else
+    print_picture(app, picture, *store);
+  return Exit::ok;
+}
+
+}  // namespace
+
+void add_status(Command& c) {
+  auto& o = c.options<StatusOptions>();
+  c.about("Show progress, workers and failures");
+  c.argument("STORE", o.store, "store");
+  c.flag("--json", o.json, "machine-readable output");
+  c.run([&o](const App& app) { return run(app, o); });
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,137 @@
+// torc init: check, expand, make the store and the batch scripts, say what to do next.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "bin/commands/commands.h"
+#include "bin/commands/spec_report.h"
+#include "bin/flags.h"
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
+#include "lib/report/job_view.h"
+#include "lib/worker/setup/worker_setup.h"
+#include "lib/workflow/make_store.h"
+#include "lib/workflow/sharing.h"
+
+namespace torc::cli {
+namespace {
+
+struct InitOptions {
+  std::string spec;
+  std::string store;            // empty: <workflow name>.torc in the working directory
+  std::string engine = "auto";  // auto, lmdb, journal
+  std::string group;            // name or number of a group that shares the store; empty: none
+  std::optional<std::chrono::seconds> retention;  // nullopt: what the filesystem here needs
+  bool force = false;                             // move an existing store aside
+  bool checksum = false;        // workers hash the files of jobs, for `reinit --checksum`
+  std::string script_template;  // a file or a name; empty: it is looked for
+  bool json = false;
+};
+
+void print_next_steps(const App& app, const workflow::MadeStore& made,
+                      const workflow::LoadedSpec& loaded) {
+  const store::Identity& identity = made.store->identity();
+  const std::string store = workflow::shown_path(app, made.store->directory());
+  say(app.out, "made {}: workflow '{}', {} job(s), engine {}\n", store,
+      printable(loaded.workflow->name), show_count(loaded.expansion->jobs),
+      identity.engine == store::Engine::lmdb ? "lmdb (this host only)" : "journal (any host)");
+  if (!made.moved.empty())
+    say(app.out, "the store that was there is now {}\n", workflow::shown_path(app, made.moved));
+  if (!made.script_template.empty()) {
+    say(app.out, "its batch scripts are made of {}\n",
+        workflow::shown_path(app, made.script_template));
+  }
+  say(app.out, "\nnext:\n");
+  if (identity.engine == store::Engine::journal || made.scripts.empty()) {
+    for (const Path& script : made.scripts)
+      say(app.out, "  sbatch {}\n", workflow::shown_path(app, script));
+  }
+  say(app.out, "  torc run {}      # work here\n  torc status {}   # how far it is\n", store,
+      store);
+  if (identity.engine == store::Engine::lmdb && !made.scripts.empty()) {
+    say(app.out,
+        "\nThis directory is on a local filesystem, so only this host can use the store. "
+        "For batch jobs on\n"
+        "other nodes make it on a shared filesystem, or with --engine journal if this one "
+        "is shared after all.\n");
+  }
+}
+
+Result<Exit> run(const App& app, const InitOptions& options) {
+  TORC_ASSIGN(auto loaded, workflow::load_spec(app, options.spec));
+  if (!loaded.expansion) return refuse_spec(app, loaded, options.json, "nothing was made");
+  if (!options.json) print_diagnostics(app, loaded, "nothing was made");
+  TORC_ASSIGN(const auto engine, workflow::parse_engine(options.engine));
+  const Path directory = options.store.empty() ? workflow::default_store(app, loaded)
+                                               : (app.directory / options.store).lexically_normal();
+  std::optional<std::uint32_t> group;
+  if (!options.group.empty()) {
+    TORC_ASSIGN(const auto found, workflow::group_number(options.group));
+    group = found;
+  }
+  if (const auto& asked = loaded.workflow->lease.ttl; asked) {
+    const std::string note =
+        worker::too_short(*asked, store::facts_of(app.world.disk, directory.parent_path()));
+    if (!note.empty() && !options.json) say(app.err, "torc: warning: {}\n", note);
+  }
+  auto made = workflow::make_store(
+      app, loaded, directory, engine,
+      options.force ? workflow::Existing::move_aside : workflow::Existing::refuse,
+      {group, options.checksum ? workflow::Sums::yes : workflow::Sums::no, options.retention,
+       options.script_template});
+  if (!made) return made.error();
+  if (!options.script_template.empty() && made->scripts.empty()) {
+    say(app.err,
+        "torc: note: the workflow has no slurm_schedulers: no batch script was made of --template "
+        "{}\n",
+        shell_word(options.script_template));
+  }
+  if (options.json) {
+    nlohmann::ordered_json scripts = nlohmann::ordered_json::array();
+    for (const Path& script : made->scripts) scripts.push_back(script.string());
+    const nlohmann::ordered_json out = {
+        {"workflow", loaded.workflow->name},
+        {"store", made->store->directory().string()},
+        {"id", made->store->identity().id_hex()},
+        {"engine", made->store->identity().engine == store::Engine::lmdb ? "lmdb" : "journal"},
+        {"jobs", loaded.expansion->jobs},
+        {"scripts", std::move(scripts)}};
+    say(app.out, "{}\n", report::json_text(out));
+  } else {
+    print_next_steps(app, *made, loaded);
+  }
+  return Exit::ok;
+}
+
+}  // namespace
+
+void add_init(Command& c) {
+  auto& o = c.options<InitOptions>();
+  c.about("Make a store and batch scripts from a workflow file");
+  c.argument("SPEC", o.spec, "workflow file").required();
+  c.option("--store", o.store, "directory of the store (default: NAME.torc here)").value("DIR");
+  c.option("--engine", o.engine, "lmdb: one host; journal: any shared filesystem")
+      .value("ENGINE")
+      .choices({"auto", "lmdb", "journal"})
+      .shows_default();
+  c.option("--group", o.group, "share the store with the members of this group").value("GROUP");
+  c.option("--retention", o.retention, parse_duration,
+           "how old a listing of a directory may be on any host that works on the store (default: "
+           "by what is known of the filesystem here)")
+      .value("TIME");
+  c.flag("--checksum", o.checksum,
+         "workers hash the files that jobs name, for `torc reinit --checksum`");
+  c.flag("--force", o.force, "move an existing store aside (it is kept, under another name)");
+  c.option("--template", o.script_template,
+           "template of the batch scripts (default: worker, looked for in ~/.config/torc/templates "
+           "and beside the program)")
+      .value("FILE|NAME");
+  c.flag("--json", o.json, "machine-readable output");
+  c.run([&o](const App& app) { return run(app, o); });
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,121 @@
+// torc backup: a copy of a store that is a store itself.
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bin/commands/commands.h"
+#include "bin/flags.h"
+#include "bin/locate.h"
+#include "lib/base/quantities.h"
+#include "lib/claim/audit/verify.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/rules/job.h"
+#include "lib/claim/rules/workflow_state.h"
+#include "lib/report/job_view.h"
+#include "lib/store/maintenance/backup.h"
+#include "lib/workflow/living.h"
+#include "lib/workflow/make_store.h"
+#include "lib/workflow/sharing.h"
+
+namespace torc::cli {
+namespace {
+
+struct BackupOptions {
+  std::vector<std::string> words;  // DEST, or STORE DEST
+  std::string engine = "same";     // same, auto, lmdb, journal
+  bool json = false;
+};
+
+struct Contents {
+  claim::WorkflowState workflow;
+  std::uint64_t workers = 0;  // registered as living when it was taken
+};
+
+// Opens it as any command would; what this made on the node is not left behind.
+Result<Contents> look_at(const App& app, const Path& copy) {
+  TORC_TRY(store::verify(app.world, copy, claim::verify_state));
+  TORC_ASSIGN(const auto opened, store::Store::open(app.world, copy, store::Tuning{}));
+  Contents out;
+  TORC_TRY(opened->view(store::Freshness::latest, [&](const store::Reader& r) -> Result<void> {
+    TORC_ASSIGN(out.workflow, claim::read_workflow(r));
+    TORC_ASSIGN(const auto living, workflow::living_workers(app, r));
+    out.workers = living.size();
+    return {};
+  }));
+  opened->forget_copy();
+  return out;
+}
+
+void print(const App& app, const BackupOptions& options, const store::BackedUp& made,
+           const Path& target, const Contents& contents) {
+  const bool journal = made.identity.engine == store::Engine::journal;
+  if (options.json) {
+    const nlohmann::ordered_json out = {
+        {"store", target.string()},
+        {"id", made.identity.id_hex()},
+        {"engine", journal ? "journal" : "lmdb"},
+        {"last_sequence", made.sequence},
+        {"workflow", contents.workflow.name},
+        {"jobs", contents.workflow.jobs},
+        {"counts", report::counts_json(contents.workflow.counts, report::States::all)},
+        {"living_workers", contents.workers},
+        {"verified", true}};
+    say(app.out, "{}\n", report::json_text(out));
+    return;
+  }
+  say(app.out, "{}: workflow '{}' as of commit {}, {} job(s): {}\n", target.string(),
+      contents.workflow.name, made.sequence, show_count(contents.workflow.jobs),
+      report::show_counts(contents.workflow.counts));
+  say(app.out, "verified; engine {}, a store of its own with id {}\n", journal ? "journal" : "lmdb",
+      made.identity.id_hex());
+  if (contents.workers > 0) {
+    say(app.out,
+        "{} worker(s) were at work: whoever works on the copy runs their jobs again when their "
+        "leases have run out\n",
+        contents.workers);
+  }
+  say(app.out, "not in it: the output of jobs (logs/); its batch scripts name the original\n");
+}
+
+Result<Exit> run(const App& app, const BackupOptions& options) {
+  const bool both = options.words.size() == 2;
+  TORC_ASSIGN(auto source, locate_store(app, both ? options.words[0] : ""));
+  store::BackupRequest request;
+  request.destination = (app.directory / options.words.back()).lexically_normal();
+  if (!request.destination.has_filename())
+    request.destination = request.destination.parent_path();  // "copy/"
+  if (options.engine != "same") {
+    TORC_ASSIGN(auto engine, workflow::parse_engine(options.engine));
+    request.engine = engine;
+  }
+  // Kept open: what the store needs is there then, and all that is made from here on is the copy's.
+  const auto opened = store::Store::open(app.world, source, store::Tuning{});
+  if (!opened) return opened.error();
+  const workflow::OwnUmask outside(app);
+  TORC_ASSIGN(auto made, store::backup(app.world, source, request));
+  TORC_ASSIGN(auto contents, look_at(app, request.destination));
+  print(app, options, made, request.destination, contents);
+  return Exit::ok;
+}
+
+}  // namespace
+
+void add_backup(Command& c) {
+  auto& o = c.options<BackupOptions>();
+  c.about("Copy a store while workers go on; the copy is a store");
+  c.argument("DEST", o.words, "[STORE] DEST; DEST must not be there yet")
+      .required()
+      .words(1, 2)
+      .value("[STORE] DEST");
+  c.option("--engine", o.engine, "of the copy")
+      .value("ENGINE")
+      .choices({"same", "auto", "lmdb", "journal"})
+      .shows_default();
+  c.flag("--json", o.json, "machine-readable output");
+  c.run([&o](const App& app) { return run(app, o); });
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,87 @@
+// torc compact: a snapshot now, and nothing that it makes superfluous.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bin/commands/commands.h"
+#include "bin/flags.h"
+#include "bin/locate.h"
+#include "lib/base/quantities.h"
+#include "lib/report/job_view.h"
+#include "lib/store/maintenance/compact.h"
+#include "lib/workflow/living.h"
+
+namespace torc::cli {
+namespace {
+
+struct CompactOptions {
+  std::string store;
+  bool json = false;
+};
+
+struct Outcome {
+  store::Engine engine = store::Engine::journal;
+  std::vector<claim::Worker> living;
+  store::StoreSize before;
+  store::StoreSize after;
+};
+
+Result<Outcome> act(const App& app, const Path& directory) {
+  Outcome out;
+  {
+    TORC_ASSIGN(const auto opened, store::Store::open(app.world, directory, store::Tuning{}));
+    out.engine = opened->identity().engine;
+    TORC_TRY(opened->view(store::Freshness::latest, [&](const store::Reader& r) -> Result<void> {
+      TORC_ASSIGN(out.living, workflow::living_workers(app, r));
+      return {};
+    }));
+  }
+  if (out.engine == store::Engine::lmdb && !out.living.empty()) {
+    return Error{ErrorKind::busy, workflow::show_workers(out.living) + " in " + directory.string(),
+                 "engine lmdb is compacted when nobody works: end them first"};
+  }
+  TORC_ASSIGN(out.before, store::size_of_state(app.world, directory));
+  TORC_TRY(store::compact(app.world, directory,
+                          out.living.empty() ? store::Workers::none : store::Workers::may_live));
+  TORC_ASSIGN(out.after, store::size_of_state(app.world, directory));
+  return out;
+}
+
+Result<Exit> run(const App& app, const CompactOptions& options) {
+  TORC_ASSIGN(auto path, locate_store(app, options.store));
+  TORC_ASSIGN(auto done, act(app, path));
+  if (options.json) {
+    const nlohmann::ordered_json out = {
+        {"store", path.string()},
+        {"engine", done.engine == store::Engine::lmdb ? "lmdb" : "journal"},
+        {"living_workers", done.living.size()},
+        {"files_before", done.before.files},
+        {"files_after", done.after.files},
+        {"bytes_before", done.before.bytes.value},
+        {"bytes_after", done.after.bytes.value}};
+    say(app.out, "{}\n", report::json_text(out));
+    return Exit::ok;
+  }
+  say(app.out, "{}: {} in {} file(s), before {} in {}\n", path.string(),
+      show_bytes(done.after.bytes), show_count(done.after.files), show_bytes(done.before.bytes),
+      show_count(done.before.files));
+  if (!done.living.empty()) {
+    say(app.out, "{}: what became superfluous less than ten minutes ago stays for them\n",
+        workflow::show_workers(done.living));
+  }
+  return Exit::ok;
+}
+
+}  // namespace
+
+void add_compact(Command& c) {
+  auto& o = c.options<CompactOptions>();
+  c.about("Make a store as small as it may be");
+  c.argument("STORE", o.store, "store");
+  c.flag("--json", o.json, "machine-readable output");
+  c.run([&o](const App& app) { return run(app, o); });
+}
+
+}  // namespace torc::cli

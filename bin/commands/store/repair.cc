@@ -1,0 +1,305 @@
+// torc repair: shows how much of a damaged store is good, and lets it go on from there when told
+// to.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <ctime>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bin/commands/commands.h"
+#include "bin/commands/store/salvage.h"
+#include "bin/flags.h"
+#include "bin/locate.h"
+#include "lib/base/quantities.h"
+#include "lib/base/table.h"
+#include "lib/claim/audit/history.h"
+#include "lib/claim/audit/verify.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/tables/tables.h"
+#include "lib/report/job_view.h"
+#include "lib/store/maintenance/repair.h"
+#include "lib/workflow/living.h"
+
+namespace torc::cli {
+namespace {
+
+struct RepairOptions {
+  std::string store;
+  std::string salvage;  // a directory to be made; empty: none
+  bool quarantine_tail = false;
+  bool yes = false;
+  bool force = false;  // although workers are registered as alive
+  bool json = false;
+};
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t kShown = 20;
+
+using EventCounts = std::array<std::uint64_t, claim::kEventKinds>;
+
+struct LostPart {
+  std::vector<EventCounts> commits;  // as Repair::lost()
+  EventCounts all{};
+  std::map<claim::WorkerEpoch, std::string> hosts;
+};
+
+std::string show_counts(const EventCounts& counts) {
+  std::string out;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", show_count(counts[i]),
+                       claim::to_string(static_cast<claim::EventKind>(i)));
+  }
+  return out.empty() ? "lease renewed" : out;
+}
+
+std::string utc_name(WallTime now) {
+  const std::time_t seconds = now.count() / 1'000'000;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[32];
+  const std::size_t n = std::strftime(text, sizeof text, "%Y%m%dT%H%M%SZ", &parts);
+  return {text, n};
+}
+
+class Repair {
+ public:
+  Repair(const App& app, const RepairOptions& options, Path directory)
+      : app_(app), options_(options), directory_(std::move(directory)) {}
+
+  Exit run();
+
+ private:
+  Result<void> look();
+  void show() const;
+  void show_lost() const;
+  [[nodiscard]] bool agreed() const;
+  Exit act();
+  Exit finish(const Error* error);
+  [[nodiscard]] ordered_json to_json() const;
+  [[nodiscard]] std::string who(std::uint64_t author) const;
+
+  const App& app_;
+  const RepairOptions& options_;
+  Path directory_;
+  std::unique_ptr<store::Repair> repair_;
+  LostPart lost_;
+  std::vector<claim::Worker> living_;
+  Path quarantine_;
+  bool verified_ = false;
+};
+
+Result<void> Repair::look() {
+  TORC_ASSIGN(repair_, store::Repair::examine(app_.world, directory_));
+  return repair_->view([&](const store::Reader& reader) -> Result<void> {
+    lost_ = {};
+    TORC_ASSIGN(living_, workflow::living_workers(app_, reader));
+    std::map<claim::WorkerEpoch, claim::Worker> registered;
+    TORC_TRY(claim::scan_workers(reader, false, [&](const claim::Worker& worker) {
+      lost_.hosts[worker.epoch] = worker.info.host;
+      return true;
+    }));
+    EventCounts* counts = nullptr;
+    claim::Historian historian(
+        [&](const claim::Event& event) { ++(*counts)[static_cast<std::size_t>(event.kind)]; });
+    reader.scan_prefix(claim::Key(claim::Table::job), [&](const store::Entry& e) {
+      historian.base(e.key, e.value);
+      return true;
+    });
+    for (const store::LostCommit& commit : repair_->lost()) {
+      EventCounts& mine = lost_.commits.emplace_back();
+      counts = &mine;
+      if (commit.damage.empty())
+        TORC_TRY(historian.commit(commit.sequence, commit.author, commit.writes));
+      for (std::size_t i = 0; i < mine.size(); ++i) lost_.all[i] += mine[i];
+    }
+    return {};
+  });
+}
+
+std::string Repair::who(std::uint64_t author) const {
+  if (author == 0) return "a command";
+  const auto host = lost_.hosts.find(claim::WorkerEpoch{author});
+  return host == lost_.hosts.end() ? fmt::format("worker {}", author)
+                                   : fmt::format("worker {} on {}", author, host->second);
+}
+
+void Repair::show_lost() const {
+  const auto& lost = repair_->lost();
+  if (lost.empty()) {
+    say(app_.out, "nothing is lost\n");
+    return;
+  }
+  Table table({{"lost commit", Align::right}, {"by"}, {"what"}});
+  for (std::size_t i = 0; i < lost.size(); ++i) {
+    // The first and the last ones tell most.
+    if (lost.size() > kShown && i == kShown / 2) i = lost.size() - kShown / 2;
+    const bool readable = lost[i].damage.empty();
+    table.add({std::to_string(lost[i].sequence), readable ? who(lost[i].author) : "?",
+               readable ? show_counts(lost_.commits[i]) : "cannot be read"});
+  }
+  say(app_.out, "\n{}", table.text());
+  if (lost.size() > kShown) say(app_.out, "… {} commits in all\n", lost.size());
+  say(app_.out,
+      "\ntogether: {}\njobs whose end is lost run again; jobs whose claim is lost are ready\n",
+      show_counts(lost_.all));
+}
+
+void Repair::show() const {
+  if (!repair_->needed()) {
+    say(app_.out, "{}: nothing to repair: the history is whole up to commit {}\n",
+        directory_.string(), repair_->last_good());
+    return;
+  }
+  say(app_.out, "{}: good up to commit {}\n", directory_.string(), repair_->last_good());
+  if (!repair_->from_copy().empty()) {
+    say(app_.out, "(as this node's copy has it: {})\n", repair_->from_copy().string());
+  }
+  for (const store::Damage& damage : repair_->damages())
+    say(app_.out, "damaged: {}\n", damage.what);
+  show_lost();
+  if (!living_.empty()) say(app_.out, "\n{}\n", workflow::show_workers(living_));
+}
+
+ordered_json Repair::to_json() const {
+  ordered_json damaged = ordered_json::array();
+  for (const store::Damage& d : repair_->damages())
+    damaged.push_back({{"file", d.file.string()}, {"what", d.what}});
+  ordered_json lost = ordered_json::array();
+  for (std::size_t i = 0; i < repair_->lost().size(); ++i) {
+    const store::LostCommit& commit = repair_->lost()[i];
+    ordered_json one = {{"sequence", commit.sequence}, {"file", commit.file.string()}};
+    one["worker"] = commit.damage.empty() && commit.author != 0 ? ordered_json(commit.author)
+                                                                : ordered_json(nullptr);
+    one["damage"] = commit.damage.empty() ? ordered_json(nullptr) : ordered_json(commit.damage);
+    ordered_json events = ordered_json::object();
+    for (std::size_t k = 0; k < claim::kEventKinds; ++k) {
+      if (lost_.commits[i][k] > 0)
+        events[std::string(claim::to_string(static_cast<claim::EventKind>(k)))] =
+            lost_.commits[i][k];
+    }
+    one["events"] = std::move(events);
+    lost.push_back(std::move(one));
+  }
+  const Path& copy = repair_->from_copy();
+  return {{"store", directory_.string()},
+          {"needed", repair_->needed()},
+          {"last_good", repair_->last_good()},
+          {"from_copy", copy.empty() ? ordered_json(nullptr) : ordered_json(copy.string())},
+          {"damaged", std::move(damaged)},
+          {"lost", std::move(lost)},
+          {"living_workers", living_.size()},
+          {"repaired", !quarantine_.empty()},
+          {"quarantine",
+           quarantine_.empty() ? ordered_json(nullptr) : ordered_json(quarantine_.string())},
+          {"verified", verified_}};
+}
+
+bool Repair::agreed() const {
+  if (options_.yes) return true;
+  if (isatty(STDIN_FILENO) != 1 || !app_.out_is_terminal) return false;
+  say(app_.out, "\nGo on from commit {}, without what is listed above? [y/N] ",
+      repair_->last_good());
+  std::fflush(app_.out);
+  char answer[16] = {};
+  return std::fgets(answer, sizeof answer, stdin) != nullptr &&
+         (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+Exit Repair::act() {
+  if (!living_.empty() && !options_.force) {
+    const Error error{ErrorKind::exists,
+                      workflow::show_workers(living_) + " in " + directory_.string(),
+                      "end them first (scancel, Ctrl-C); when they are surely gone, --force"};
+    return finish(&error);
+  }
+  if (!agreed()) {
+    const Error error{ErrorKind::invalid, "not repaired: nobody agreed",
+                      "add --yes to do it without a question"};
+    return finish(&error);
+  }
+  auto done = repair_->carry_out(utc_name(app_.clock.wall_now()));
+  if (!done) return finish(&done.error());
+  quarantine_ = *done;
+  const auto verified = store::verify(app_.world, directory_, claim::verify_state);
+  if (!verified) return finish(&verified.error());
+  verified_ = true;
+  if (!options_.json) {
+    say(app_.out, "\nrepaired and verified: the next commit is {}; what did not fit is in {}\n",
+        repair_->continues_at(), quarantine_.string());
+  }
+  return finish(nullptr);
+}
+
+Exit Repair::finish(const Error* error) {
+  if (options_.json) {
+    ordered_json out = to_json();
+    out["error"] = error == nullptr ? ordered_json(nullptr) : ordered_json(error->text());
+    say(app_.out, "{}\n", report::json_text(out));
+    return error == nullptr                    ? Exit::ok
+           : error->kind == ErrorKind::invalid ? Exit::usage
+                                               : Exit::store;
+  }
+  return error == nullptr ? Exit::ok : report(app_, *error);
+}
+
+Exit Repair::run() {
+  if (const Result<void> looked = look(); !looked) return report(app_, looked.error());
+  if (!options_.json) show();
+  if (!repair_->needed()) return finish(nullptr);
+  if (options_.quarantine_tail) return act();
+  if (!options_.json) {
+    say(app_.out,
+        "\nnothing was changed; `torc repair --quarantine-tail {}` goes on from commit {} and "
+        "moves the rest aside\n",
+        directory_.string(), repair_->last_good());
+  } else {
+    (void)finish(nullptr);
+  }
+  return Exit::store;
+}
+
+Result<Exit> run(const App& app, const RepairOptions& options) {
+  TORC_ASSIGN(auto path, locate_store(app, options.store));
+  if (!options.salvage.empty())
+    return run_salvage(app, path, {options.salvage, options.force, options.json});
+  return Repair(app, options, path).run();
+}
+
+}  // namespace
+
+void add_repair(Command& c) {
+  auto& o = c.options<RepairOptions>();
+  c.about("Show how much of a damaged store is good; go on from there");
+  c.argument("STORE", o.store, "store");
+  const Flag tail =
+      c.flag("--quarantine-tail", o.quarantine_tail,
+             "go on from the last good commit and move what follows to STORE/quarantine/");
+  c.option(
+       "--salvage", o.salvage,
+       "engine lmdb: put what can be read into a new directory, a store where nothing is missing")
+      .value("NEW")
+      .check([](const std::string& name) {
+        return name.empty() ? "names no directory" : std::string();
+      })
+      .excludes(tail);
+  c.flag("--yes", o.yes, "without a question");
+  c.flag("--force", o.force, "although workers are registered as alive (they are surely gone)");
+  c.flag("--json", o.json, "machine-readable output");
+  c.footer(
+      "\nWithout --quarantine-tail it only looks. Nothing is ever deleted, and --salvage changes\n"
+      "nothing in STORE. What it makes is a store only if no record is missing and they fit\n"
+      "together; else it is lists: jobs.jsonl and records.jsonl.\n"
+      "Exit codes: 0 nothing to repair, or repaired and verified, or salvaged as a store that is\n"
+      "verified; 3 damaged and not repaired;\n"
+      "2 nobody agreed to the repair, or wrong flags.");
+  c.run([&o](const App& app) { return run(app, o); });
+}
+
+}  // namespace torc::cli

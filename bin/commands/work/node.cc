@@ -1,0 +1,127 @@
+// torc node: which workers hold what of this node, and what is free.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bin/commands/commands.h"
+#include "bin/flags.h"
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
+#include "lib/base/table.h"
+#include "lib/exec/node/node_ledger.h"
+#include "lib/report/job_view.h"
+
+namespace torc::cli {
+namespace {
+
+struct NodeOptions {
+  bool json = false;
+};
+
+using nlohmann::ordered_json;
+
+std::vector<std::string> gpus_in(const exec::NodeMember& member, std::uint64_t held) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < member.gpus.size(); ++i) {
+    if ((held >> i & 1) != 0) names.push_back(member.gpus[i].name);
+  }
+  return names;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  return names.empty() ? "-" : fmt::format("{}", fmt::join(names, ","));
+}
+
+// Part of what a worker holds that other workers are kept from.
+ordered_json amounts(const exec::NodeMember& member, const exec::NodeHolding& h) {
+  return {{"cpus", h.cpu_count()},
+          {"cpu_list", exec::show(h.cpus)},
+          {"memory_bytes", (h.memory + h.own_memory).value},
+          {"gpus", gpus_in(member, h.gpus)}};
+}
+
+ordered_json record_of(const exec::NodeEntry& e, BootTime now) {
+  const exec::NodeMember& m = e.member;
+  const BootTime since = e.holding.waiting_since;
+  ordered_json waits = nullptr;
+  if (since != BootTime{}) waits = std::chrono::duration<double>(now - since).count();
+  std::vector<std::string> gpus;
+  for (const exec::NodeGpu& gpu : m.gpus) gpus.push_back(gpu.name);
+  return {
+      {"pid", m.watchdog.pid},
+      {"store", m.store},
+      {"since", static_cast<double>(m.since.count()) / 1e6},
+      {"holds", amounts(m, e.holding)},
+      {"may_use", {{"cpus", m.most_cpus}, {"memory_bytes", m.most_memory.value}, {"gpus", gpus}}},
+      {"waits_seconds", waits},
+      {"overcommits", m.overcommits}};
+}
+
+void print_table(const App& app, const std::vector<exec::NodeEntry>& workers) {
+  Table table({{"pid", Align::right},
+               {"CPUs", Align::right},
+               {"memory", Align::right},
+               {"GPUs"},
+               {"since"},
+               {"state"},
+               {"store"}});
+  for (const exec::NodeEntry& e : workers) {
+    const exec::NodeMember& m = e.member;
+    const exec::NodeHolding& h = e.holding;
+    table.add({std::to_string(m.watchdog.pid), fmt::format("{}/{}", h.cpu_count(), m.most_cpus),
+               show_bytes(h.memory + h.own_memory), joined(gpus_in(m, h.gpus)), show_time(m.since),
+               m.overcommits                   ? "overcommits"
+               : h.waiting_since != BootTime{} ? "waits"
+                                               : "works",
+               workflow::shown_path(app, m.store)});
+  }
+  say(app.out, "{}", table.text());
+}
+
+Result<Exit> run(const App& app, const NodeOptions& options) {
+  const exec::Machine machine = exec::detect(app.env);
+  TORC_ASSIGN(auto workers, exec::NodeLedger::look(exec::node_place(app.env, machine.host)));
+  // What a worker that was started here would get.
+  const exec::NodeMember fresh = exec::describe_member(machine, app.env);
+  const auto gpus = static_cast<std::uint32_t>(fresh.gpus.size());
+  const exec::NodeHolding free =
+      exec::add_free(fresh, {}, {machine.cpus, machine.memory, gpus}, workers);
+  if (options.json) {
+    ordered_json list = ordered_json::array();
+    for (const exec::NodeEntry& e : workers) list.push_back(record_of(e, app.clock.boot_now()));
+    const ordered_json all = {
+        {"host", machine.host},
+        {"workers", list},
+        {"free", amounts(fresh, free)},
+        {"total",
+         {{"cpus", machine.cpus}, {"memory_bytes", machine.memory.value}, {"gpus", machine.gpus}}}};
+    say(app.out, "{}\n", report::json_text(all));
+    return Exit::ok;
+  }
+  if (workers.empty()) {
+    say(app.out, "no worker of yours on {}\n", machine.host);
+  } else {
+    print_table(app, workers);
+  }
+  say(app.out, "free here: {} of {} CPU(s), {} of {}, {} of {} GPU(s){}\n", free.cpu_count(),
+      machine.cpus, show_bytes(free.memory + free.own_memory), show_bytes(machine.memory),
+      gpus_in(fresh, free.gpus).size(), gpus,
+      free.gpus == 0 ? "" : ": " + joined(gpus_in(fresh, free.gpus)));
+  return Exit::ok;
+}
+
+}  // namespace
+
+void add_node(Command& c) {
+  auto& o = c.options<NodeOptions>();
+  c.about("Show which of your workers hold what of this node");
+  c.flag("--json", o.json, "machine-readable output");
+  c.run([&o](const App& app) { return run(app, o); });
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,155 @@
+// torc worker: one worker of an allocation (or started by hand), until the workflow is done.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bin/commands/commands.h"
+#include "bin/commands/work/run_here.h"
+#include "bin/commands/work/worker_flags.h"
+#include "bin/flags.h"
+#include "bin/guard.h"
+#include "bin/locate.h"
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/report/job_view.h"
+#include "lib/spec/text/diagnostic.h"
+#include "lib/worker/loop/lives.h"
+#include "lib/worker/loop/worker.h"
+#include "lib/worker/setup/worker_setup.h"
+#include "lib/workflow/make_store.h"
+
+namespace torc::cli {
+namespace {
+
+std::string_view to_string(worker::WorkerEnd end) {
+  switch (end) {
+    case worker::WorkerEnd::workflow_finished:
+      return "the workflow is finished";
+    case worker::WorkerEnd::nothing_fits:
+      return "the jobs that are left do not fit this worker";
+    case worker::WorkerEnd::time_up:
+      return "its time is up";
+    case worker::WorkerEnd::idle:
+      return "idle for too long";
+    case worker::WorkerEnd::interrupted:
+      return "told to stop";
+    case worker::WorkerEnd::broken:
+      return "this node cannot run jobs";
+    case worker::WorkerEnd::lease_lost:
+      return "its lease was lost";
+  }
+  return "?";
+}
+
+void announce(const App& app, const worker::WorkerSetup& setup, const Path& store) {
+  const exec::Machine& m = setup.machine;
+  say(app.out, "{} worker on {} for {}: {} CPU(s) ({}), {} ({}), {} GPU(s){}{}\n",
+      show_time(app.clock.wall_now()), m.host, store.string(), m.cpus, m.cpus_from,
+      show_bytes(m.memory), m.memory_from, m.gpus.size(),
+      setup.allocation.empty() ? "" : ", allocation " + setup.allocation,
+      setup.ends_at ? ", until " + show_time(*setup.ends_at) : "");
+  std::fflush(app.out);
+}
+
+void tell_end(const App& app, const worker::WorkerSummary& summary) {
+  say(app.out, "{} worker {} leaves: {}; {} completed, {} failed{}\n",
+      show_time(app.clock.wall_now()), summary.epoch, to_string(summary.end), summary.completed,
+      summary.failed,
+      summary.given_back == 0 ? "" : fmt::format(", {} given back", summary.given_back));
+  for (const std::string& line : summary.misfits) say(app.out, "  {}\n", line);
+  if (const std::string left = report::show_left(summary.workflow); !left.empty())
+    say(app.out, "  {}\n", left);
+  std::fflush(app.out);
+}
+
+// A name that no job is bound to may be a slip. Not where it resembles none and there are unbound
+// jobs: then it is a scheduler that the spec declares and nothing is bound to.
+Result<void> note_unknown_bindings(const App& app, store::Store& store,
+                                   const worker::WorkerOptions& options) {
+  std::vector<std::string> schedulers;
+  std::vector<std::string> labels;
+  bool unbound = false;
+  TORC_TRY(store.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
+    schedulers.clear();
+    labels.clear();
+    unbound = false;
+    return claim::scan_classes(reader, [&](const claim::JobClass& c) {
+      if (!c.scheduler.empty()) schedulers.push_back(c.scheduler);
+      if (!c.label.empty()) labels.push_back(c.label);
+      unbound = unbound || (c.scheduler.empty() && c.label.empty());
+      return true;
+    });
+  }));
+  const auto note = [&](const char* flag, const std::string& name,
+                        const std::vector<std::string>& known) {
+    if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) return;
+    const std::string near = spec::nearest(name, known);
+    if (near.empty() && unbound) return;
+    say(app.err, "torc: note: no job asks for {} {}{}\n", flag, shell_word(name),
+        near.empty() ? ", and all ask for one"
+                     : fmt::format("; did you mean {}?", shell_word(near)));
+  };
+  note("--scheduler", options.scheduler, schedulers);
+  note("--label", options.label, labels);
+  return {};
+}
+
+Result<Exit> run(const App& app, const worker::WorkerOptions& options) {
+  TORC_ASSIGN(auto path, locate_store(app, options.store));
+  worker::WorkerEvents events;
+  if (!options.quiet) {
+    events.notice = [&](const std::string& line) {
+      say(app.out, "{} {}\n", show_time(app.clock.wall_now()), line);
+      std::fflush(app.out);
+    };
+    events.failure = [&](const std::string& name, const std::string& how) {
+      say(app.out, "{} failed: {}: {}\n", show_time(app.clock.wall_now()), printable(name), how);
+      std::fflush(app.out);
+    };
+  }
+  events.asked = [&](const std::string& line) {
+    say(app.out, "{} {}\n", show_time(app.clock.wall_now()), line);
+    std::fflush(app.out);
+  };
+  std::optional<WallTime> ends_at;  // decided once, whatever lives follow
+  const auto summary = live(app.clock, events, [&](int life) -> Result<worker::WorkerSummary> {
+    TORC_ASSIGN(auto store, store::Store::open(app.world, path, workflow::worker_tuning()));
+    app.world.disk.keep(path);
+    TORC_ASSIGN(const workflow::WorkflowSettings settings, workflow::read_settings(*store));
+    TORC_ASSIGN(
+        worker::WorkerSetup setup,
+        worker::make_worker_setup(app, options, path, worker::Place::allocation, settings.run));
+    warn(app, setup);
+    if (life == 1) {
+      ends_at = setup.ends_at;
+      TORC_TRY(note_unknown_bindings(app, *store, options));
+      if (!options.quiet) announce(app, setup, path);
+    }
+    setup.ends_at = ends_at;
+    TORC_ASSIGN(worker::WorkerSummary ended, work(app, std::move(store), setup, events));
+    if (!options.quiet) tell_end(app, ended);
+    return ended;
+  });
+  if (!summary) return summary.error();
+  if (summary->end == worker::WorkerEnd::broken) return Exit::store;
+  return summary->end == worker::WorkerEnd::lease_lost && !summary->interrupted ? Exit::store
+                                                                                : Exit::ok;
+}
+
+}  // namespace
+
+void add_worker(Command& c) {
+  auto& o = c.options<worker::WorkerOptions>();
+  c.about("Work for a store until its workflow is done (started by the batch scripts)");
+  c.argument("STORE", o.store, "store");
+  add_worker_flags(c, o);
+  c.run([&o](const App& app) {
+    return under_watchdog(app, "", [&](const App& guarded) { return run(guarded, o); });
+  });
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,197 @@
+#include "lib/report/job_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/why.h"
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/tables/origin.h"
+#include "lib/claim/transactions/add.h"
+#include "lib/report/job_view.h"
+#include "lib/report/quota_view.h"
+#include "lib/worker/text/outcome_text.h"
+
+namespace torc::report {
+namespace {
+
+using claim::JobState;
+using nlohmann::ordered_json;
+
+constexpr std::size_t kMostAwaited = 100;  // that are named
+
+// As far as it can be shown.
+std::optional<claim::Origin> origin_of(const claim::Reader& reader, JobId id) {
+  const auto origin = claim::read_origin(reader, id);
+  return origin.ok() ? *origin : std::nullopt;
+}
+
+// By the rules of its failure handler, in their order: "1 of 3, 0 of 5".
+std::string show_retries(const claim::Reader& reader, const claim::Handler& handler, JobId id,
+                         const claim::Job& job) {
+  const claim::RetryCounts counts = claim::read_retries(reader, id, job);
+  std::string text;
+  for (std::size_t i = 0; i < handler.rules.size(); ++i) {
+    text +=
+        fmt::format("{}{} of {}", i == 0 ? "" : ", ", counts.of(i), handler.rules[i].max_retries);
+  }
+  return text;
+}
+
+// Nothing of an attempt that never ran, or of which nobody can tell any more what it used.
+std::string use_text(const claim::Outcome& o) {
+  std::string out;
+  const auto line = [&](std::string_view name, const std::string& value) {
+    out += fmt::format("{:<12} {}\n", name, value);
+  };
+  if (o.started_at.count() == 0 || o.cause == claim::EndCause::not_started) return out;
+  const bool measured = is_measured(o);
+  line("used", show_duration(std::max<WallTime>(o.ended_at - o.started_at, WallTime{})) +
+                   (measured ? fmt::format(", {} CPU time, {} peak memory",
+                                           show_duration(o.cpu_time), show_peak(o))
+                             : ", not known what"));
+  if (!measured) return out;
+  const Activity& a = o.activity;
+  line("did", fmt::format("{} read, {} written ({} and {} of storage), waited {} time(s), gave way "
+                          "{} time(s)",
+                          show_read(o), show_written(o), show_bytes(a.storage.read),
+                          show_bytes(a.storage.written), show_count(a.voluntary_switches),
+                          show_count(a.involuntary_switches)));
+  return out;
+}
+
+// The first jobs that it waits for, how each has to be and is, and how many there are.
+void add_upstream(ordered_json& out, const claim::Reader& reader, workflow::RecipeBook& book,
+                  JobId id) {
+  const claim::Obstacles found = claim::obstacles_of(reader, id, kMostAwaited);
+  ordered_json names = ordered_json::array();
+  ordered_json conditions = ordered_json::array();
+  for (const claim::Awaited& a : found.awaited) {
+    const std::string name = workflow::job_name(book, reader, a.job);
+    names.push_back(name);
+    conditions.push_back({{"name", name},
+                          {"condition", to_string(a.condition)},
+                          {"state", claim::to_string(a.state)}});
+  }
+  out["waits_for"] = std::move(names);
+  out["waits_for_count"] = std::max<std::uint64_t>(found.awaiting, found.awaited.size());
+  out["conditions"] = std::move(conditions);
+}
+
+// null: it was there from the beginning.
+ordered_json origin_json(const claim::Reader& reader, workflow::RecipeBook& book, JobId id) {
+  const auto origin = origin_of(reader, id);
+  if (!origin) return nullptr;
+  ordered_json out = {{"at", static_cast<double>(origin->at.count()) / 1e6}, {"by", origin->by}};
+  const bool spawned = raw(origin->parent) != 0;
+  out["parent"] =
+      spawned ? ordered_json(workflow::job_name(book, reader, origin->parent)) : nullptr;
+  out["attempt"] = spawned ? ordered_json(origin->attempt) : nullptr;
+  out["iteration"] = origin->depth + 1;
+  const auto state = ordered_json::parse(origin->state, nullptr, false);
+  out["state"] = state.is_discarded() ? ordered_json(nullptr) : state;
+  return out;
+}
+
+}  // namespace
+
+spec::RenderedJob JobInStore::rendered() const {
+  return page.recipe.render(raw(id) - raw(page.job_template.first));
+}
+
+claim::Rank JobInStore::rank() const {
+  return claim::read_rank(reader, id)
+      .value_or(claim::Rank{page.job_template.job_class, page.job_template.priority});
+}
+
+std::string to_text(const JobInStore& in, const std::string& store) {
+  const auto& [reader, book, page, id, job] = in;
+  const spec::RenderedJob rendered = in.rendered();
+  std::string out;
+  const auto line = [&](std::string_view name, const std::string& value) {
+    out += fmt::format("{:<12} {}\n", name, value);
+  };
+  const claim::Outcome& o = job.outcome;
+  line("job", fmt::format("{} (#{})", printable(rendered.name), raw(id)));
+  line("state", std::string(claim::to_string(job.state)));
+  line("command", printable_lines(rendered.command, 13));
+  const claim::Rank rank = in.rank();
+  line("priority", std::to_string(rank.priority));
+  const claim::JobClass job_class = claim::read_class(reader, rank.job_class);
+  line("needs", show(job_class.need));
+  if (!job_class.scheduler.empty()) line("scheduler", job_class.scheduler);
+  if (!job_class.label.empty()) line("label", job_class.label);
+  line("attempts", std::to_string(job.attempt));
+  if (claim::is_suspect(job)) {
+    line("suspect", fmt::format("{} of its attempts took a worker with them, or may have; it is "
+                                "started alone on a worker",
+                                job.lost == 0 ? "one" : std::to_string(job.lost)));
+  }
+  if (claim::raw(job.worker) != 0) {
+    const auto worker = claim::read_worker(reader, job.worker);
+    line("worker",
+         fmt::format("{} on {}{}", claim::raw(job.worker), worker ? worker->info.host : "?",
+                     worker && !worker->info.allocation.empty()
+                         ? ", allocation " + worker->info.allocation
+                         : ""));
+    line("claimed", show_time(job.claimed_at));
+  }
+  if (o.started_at.count() != 0) line("started", show_time(o.started_at));
+  if (o.cause != claim::EndCause::none && !claim::is_live(job.state)) {
+    line("ended",
+         fmt::format("{}: {}", show_time(o.ended_at), worker::show_end(reader, book, id, o)));
+    out += use_text(o);
+  }
+  if (const auto origin = origin_of(reader, id)) {
+    const std::string parent =
+        raw(origin->parent) == 0
+            ? std::string()
+            : fmt::format("by {}, attempt {}, as iteration {}, ",
+                          printable(workflow::job_name(book, reader, origin->parent)),
+                          origin->attempt, origin->depth + 1);
+    line("added", fmt::format("{}: {}{}", show_time(origin->at), parent, printable(origin->by)));
+    if (!origin->state.empty()) line("state given", printable(origin->state));
+  }
+  if (job.state == JobState::pending_failed) {
+    const std::string word = workflow::job_word(rendered.name, id);
+    line("decide", fmt::format("torc retry {} {}: it runs again; torc cancel {} {}: it has failed",
+                               store, word, store, word));
+  }
+  if (job.state == JobState::delayed) line("tried again", show_time(job.not_before));
+  if (job.state == JobState::ready && job.outcome.cause == claim::EndCause::exited &&
+      rendered.checkpoint_exit_code != 0 && job.outcome.exit_code == rendered.checkpoint_exit_code)
+    line("checkpoint", "it was told to end, saved its state and goes on from there");
+  if (page.handler != nullptr) line("retries", show_retries(reader, *page.handler, id, job));
+  for (const ObstacleLine& l : obstacle_lines(reader, book, id)) line(l.name, l.text);
+  if (job.attempt > 0) {
+    line("output",
+         fmt::format("torc logs {} {} [--stderr]", store, workflow::job_word(rendered.name, id)));
+  }
+  return out;
+}
+
+ordered_json to_json(const JobInStore& in) {
+  const auto& [reader, book, page, id, job] = in;
+  ordered_json out = job_json(reader, book, id, job);
+  add_activity(out, job.outcome);
+  out["command"] = in.rendered().command;
+  const claim::Rank rank = in.rank();
+  const claim::JobClass c = claim::read_class(reader, rank.job_class);
+  const auto text = [](const std::string& t) {
+    return t.empty() ? ordered_json(nullptr) : ordered_json(t);
+  };
+  out["priority"] = rank.priority;
+  add_needs(out, c.need);
+  if (c.need.runtime.count() == 0) out["runtime_seconds"] = nullptr;
+  out["scheduler"] = text(c.scheduler);
+  out["label"] = text(c.label);
+  add_upstream(out, reader, book, id);
+  out["added"] = origin_json(reader, book, id);
+  return out;
+}
+
+}  // namespace torc::report
