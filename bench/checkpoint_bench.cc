@@ -43,13 +43,13 @@ std::uint64_t snapshots(const store::Store& store) {
 }
 
 // Commits until `enough` says so; the longest.
-Result<Seconds> longest_turn(BatchWorker& worker, store::Store* cared_for,
+Result<Seconds> longest_turn(BatchWorker& worker, store::Store* maintained,
                              const std::function<bool(std::uint64_t)>& enough) {
   Seconds longest{};
   for (std::uint64_t i = 0; !enough(i); ++i) {
     TORC_ASSIGN(const Seconds took, timed([&]() -> Result<void> {
                   TORC_TRY(worker.turn(kBatch));
-                  return cared_for != nullptr ? cared_for->maintain() : Result<void>();
+                  return maintained != nullptr ? maintained->maintain() : Result<void>();
                 }));
     longest = std::max(longest, took);
     std::this_thread::sleep_for(kPoll);

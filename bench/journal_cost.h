@@ -20,7 +20,7 @@ struct JournalCost : simulation::StoreCost {
 struct RequestsPerCommit {
   double all = 0;
   double modifying = 0;               // of them
-  std::uint64_t least_modifying = 0;  // of one commit alone, without the care for older ones
+  std::uint64_t least_modifying = 0;  // of one commit alone, without the maintenance of older ones
 };
 Result<RequestsPerCommit> measure_requests(const Path& scratch, std::uint64_t hosts, int commits);
 

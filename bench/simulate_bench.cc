@@ -32,7 +32,7 @@ void show_row(const CrowdScenario& s, const CrowdFigures& f, std::uint64_t files
   fmt::print(stderr,
              "{:>7} {:>5} {:>5.0f} {:>9.1f} {:>9.1f} {:>7.2f} {:>10.0f} {:>6} {:>7} {:>12.0f} "
              "{:>6.1f}\n",
-             s.workers, s.slots, s.job_seconds, f.commits, f.most_commits, f.beats, f.requests,
+             s.workers, s.slots, s.job_seconds, f.commits, f.most_commits, f.heartbeats, f.requests,
              files, f.conflicts, f.starts, 100 * f.busy);
 }
 
@@ -55,10 +55,10 @@ Result<void> add_requests(Table& table, const Path& scratch) {
                   std::move(floor), value));
   };
   const auto least = static_cast<double>(alone.least_modifying);
-  add("requests per commit, one host, all care included", alone.all, most(9, "<= 9"));
+  add("requests per commit, one host, maintenance included", alone.all, most(9, "<= 9"));
   add("modifying requests of the commit itself", least, most(5, "<= 5"));
-  add("modifying requests per commit, all care included", alone.modifying, Floor{});
-  add("requests per commit, two hosts by turns, all care included", turns.all, Floor{});
+  add("modifying requests per commit, maintenance included", alone.modifying, Floor{});
+  add("requests per commit, two hosts by turns, maintenance included", turns.all, Floor{});
   return {};
 }
 
@@ -76,11 +76,11 @@ Result<void> measure(const Options& options, Table& table) {
     for (const double job : {1.0, 10.0, 60.0}) {
       const CrowdScenario s = scenario_of(workers, job, options.quick);
       TORC_ASSIGN(const CrowdFigures f, simulation::live_together(s, cost, scratch.path()));
-      files = std::max(files, cost.most_files + f.beat_files);
-      show_row(s, f, cost.most_files + f.beat_files);
+      files = std::max(files, cost.most_files + f.heartbeat_files);
+      show_row(s, f, cost.most_files + f.heartbeat_files);
       worst.commits = std::max(worst.commits, f.commits);
       worst.most_commits = std::max(worst.most_commits, f.most_commits);
-      worst.beats = std::max(worst.beats, f.beats);
+      worst.heartbeats = std::max(worst.heartbeats, f.heartbeats);
       // A start and an end each.
       if (workers == 1000 && job == 1) {
         table.add(row("simulated: 1,000 workers, jobs of 1 s: transitions", show_rate(2 * f.starts),
@@ -96,7 +96,7 @@ Result<void> measure(const Options& options, Table& table) {
     table.add(row(fmt::format("simulated: {} workers: commits, worst minute", workers),
                   fmt::format("{:.1f}/s", worst.most_commits), Floor{}, worst.most_commits));
     table.add(row(fmt::format("simulated: {} workers: heartbeats", workers),
-                  fmt::format("{:.1f}/s", worst.beats), most(5, "<= 5/s"), worst.beats));
+                  fmt::format("{:.1f}/s", worst.heartbeats), most(5, "<= 5/s"), worst.heartbeats));
     table.add(row(fmt::format("simulated: {} workers: files outside logs/", workers),
                   fmt::format("{}", files), most(1000, "<= 1,000"), static_cast<double>(files)));
   }

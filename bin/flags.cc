@@ -35,9 +35,9 @@ std::string wrong_as_count(const std::string& text) {
              : fmt::format("'{}' is no whole number above 0", text);
 }
 
-// What is between two marks: CLI11 describes an option as "ENGINE:{auto,lmdb,journal}" or "N:UINT
-// in [1 - 256]".
-std::string between_marks(const std::string& type, char opens, char closes) {
+// What is between two delimiters: CLI11 describes an option as "ENGINE:{auto,lmdb,journal}" or
+// "N:UINT in [1 - 256]".
+std::string between_delimiters(const std::string& type, char opens, char closes) {
   const std::size_t open = type.find(opens);
   const std::size_t close = type.rfind(closes);
   if (open == std::string::npos || close == std::string::npos || close < open) return {};
@@ -63,13 +63,13 @@ FlagHelp describe(const CLI::Option& option) {
     // The brackets of "[STORE] NAME" are no limits.
     help.names.push_back(type.starts_with('[') ? type : option.get_name(true));
   } else if (help.takes_value) {
-    help.limits = between_marks(type, '[', ']');
+    help.limits = between_delimiters(type, '[', ']');
     if (const auto dash = help.limits.find(" - "); dash != std::string::npos)
       help.limits.replace(dash, 3, " to ");
     help.value = type.substr(0, type.find_first_of(": "));
     if (help.value == "UINT" || help.value == "INT") help.value = "N";
   }
-  const std::string choices = between_marks(type, '{', '}');
+  const std::string choices = between_delimiters(type, '{', '}');
   if (!choices.empty()) help.choices = CLI::detail::split(choices, ',');
   help.default_value = option.get_default_str();
   help.required = option.get_required();

@@ -30,8 +30,8 @@ Result<BenchSamples> bench_publish(const store::World& world, const Path& direct
 // An empty store with records to change, as `directory`, which must not be there.
 Result<void> make_bench_store(const store::World& world, const Path& directory,
                               store::Engine engine);
-// One worker's commits on it: a lease, a counter and two job records each, with the care that
-// workers take (checkpoints). Begins at `from`.
+// One worker's commits on it: a lease, a counter and two job records each, with the maintenance
+// that workers take (checkpoints). Begins at `from`.
 Result<BenchSamples> bench_commits(const store::World& world, const Path& directory, BootTime from,
                                    BootTime until, const Interrupted& interrupted);
 

@@ -110,7 +110,7 @@ ordered_json facts_json(const store::MountFacts& f) {
   return {{"kind", to_string(f.kind)},
           {"commits_are_learnt_by", to_string(f.learning)},
           {"listing_age_ms", milliseconds_of(f.listing_age)},
-          {"heartbeat_age_ms", milliseconds_of(f.beat_age)},
+          {"heartbeat_age_ms", milliseconds_of(f.heartbeat_age)},
           {"retention_ms", milliseconds_of(f.retention)},
           {"least_lease_s", f.least_lease.count()}};
 }
@@ -205,7 +205,7 @@ class Text {
          fmt::format("{}: commits of others are learnt by {}", to_string(f.kind), learnt()));
     line("",
          fmt::format("a listing may be {} old, a heartbeat {}; what was collected is kept for {}",
-                     show(f.listing_age), show(f.beat_age), show(f.retention)));
+                     show(f.listing_age), show(f.heartbeat_age), show(f.retention)));
     if (f.least_lease.count() > 0)
       line("", fmt::format("leases of {} or more: {}", show(f.least_lease), f.lease_why));
   }

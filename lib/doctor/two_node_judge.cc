@@ -11,8 +11,8 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-// A lease is judged by beats a minute apart (at the default time to live); content that is older
-// than half of that makes living workers look silent.
+// A lease is judged by heartbeats a minute apart (at the default time to live); content that is
+// older than half of that makes live workers look silent.
 constexpr nanoseconds kOldContent = seconds(30);
 constexpr std::uint64_t kFewRaced = 16;
 constexpr nanoseconds kSlowName = seconds(5);
@@ -146,10 +146,11 @@ class TwoNodeJudge {
           "a file that was rewritten stays old on the other node for " +
               (r_.content_in_time ? "up to " + shown(r_.new_content.max) : "more than a minute"),
           "give workers a --lease-ttl of ten times that, or living ones may look dead");
-    } else if (r_.facts.beat_age > nanoseconds(0) && r_.new_content.max > 2 * r_.facts.beat_age) {
+    } else if (r_.facts.heartbeat_age > nanoseconds(0) &&
+               r_.new_content.max > 2 * r_.facts.heartbeat_age) {
       add(store::Severity::note, "visibility",
           "heartbeats may be seen " + shown(r_.new_content.max) + " late, later than the " +
-              shown(r_.facts.beat_age) + " that torc adds to each lease here",
+              shown(r_.facts.heartbeat_age) + " that torc adds to each lease here",
           "give workers a --lease-ttl of ten times that");
     }
   }

@@ -192,13 +192,13 @@ std::string to_dot(const Graph& graph) {
     std::string label;
     for (const std::string& line : lines_of(graph.nodes[n]))
       label += (label.empty() ? "" : "\\n") + quoted(line);
-    const std::string fill = graph.living
+    const std::string fill = graph.has_states
                                  ? fmt::format(", style=\"rounded,filled\", fillcolor=\"{}\"",
                                                look_of(graph.nodes[n]).fill)
                                  : "";
     out += fmt::format("  n{} [label=\"{}\"{}];\n", n + 1, label, fill);
   }
-  if (graph.living) out += dot_legend();
+  if (graph.has_states) out += dot_legend();
   for (const GraphEdge& e : graph.edges) {
     const std::string style =
         e.condition == spec::Condition::afterok
@@ -220,7 +220,7 @@ std::string to_mermaid(const Graph& graph) {
     for (const std::string& line : lines_of(graph.nodes[n]))
       label += (label.empty() ? "" : "<br/>") + quoted(line);
     out += fmt::format("  n{}[\"{}\"]\n", n + 1, label);
-    if (graph.living)
+    if (graph.has_states)
       out += fmt::format("  style n{} fill:{}\n", n + 1, look_of(graph.nodes[n]).fill);
   }
   for (const GraphEdge& e : graph.edges) {
@@ -241,7 +241,7 @@ nlohmann::ordered_json to_json(const Graph& graph) {
                      {"jobs", node.jobs},
                      {"stage", node.stage + 1},
                      {"needs", node.needs}});
-    if (!graph.living) continue;
+    if (!graph.has_states) continue;
     nodes.back()["states"] = counts_json(node.states, States::present);
   }
   nlohmann::ordered_json edges = nlohmann::ordered_json::array();

@@ -22,7 +22,7 @@ struct GraphNode {
   std::uint64_t jobs = 0;
   std::uint32_t stage = 0;  // of its first jobs, from 0
   std::string needs;        // "4 CPUs, 16 GiB"; empty where its jobs differ
-  claim::Counts states{};   // of a living workflow
+  claim::Counts states{};   // of a workflow in a store
 };
 
 struct GraphEdge {
@@ -42,7 +42,7 @@ struct Graph {
     std::size_t node = 0;
   };
   std::vector<Owner> owners;
-  bool living = false;  // states are known
+  bool has_states = false;  // states are known
 };
 
 // One node for each entry of the spec. Where these would be more than `most`, entries of one stage
@@ -55,7 +55,7 @@ struct Graph {
 Result<void> add_states(Graph& graph, const spec::Expansion& expansion,
                         const claim::Reader& reader);
 
-// How a node of a living workflow is shown: by what is most worth seeing among its jobs.
+// How a node is shown whose states are known: by what is most worth seeing among its jobs.
 struct NodeLook {
   std::string_view name;
   std::string_view fill;  // #rrggbb

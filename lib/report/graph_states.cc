@@ -106,7 +106,7 @@ const NodeLook& look_of(const GraphNode& node) {
 Result<void> add_states(Graph& graph, const spec::Expansion& expansion,
                         const claim::Reader& reader) {
   TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(reader));
-  graph.living = true;
+  graph.has_states = true;
   TORC_ASSIGN(const std::vector<std::uint64_t> numbers, numbers_in_store(expansion, reader));
   const std::size_t rest = graph.nodes.size();
   graph.owners = owners_in_store(graph, expansion, numbers, rest);

@@ -92,19 +92,19 @@ std::string filled(std::string_view colour) {
   return fmt::format(" style=\"fill:{}\"", colour);
 }
 
-std::string box(const GraphNode& node, Spot at, bool living) {
+std::string box(const GraphNode& node, Spot at, bool has_states) {
   const std::string states = show_counts(node.states);
   std::string out = fmt::format(
       "<g><title>{}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"8\"{}/>",
       escaped(states.empty() ? node.name : node.name + ": " + states), at.x, at.y, kWidth, kHeight,
-      living ? filled(look_of(node).fill) : "");
+      has_states ? filled(look_of(node).fill) : "");
   const auto line = [&](int row, std::string_view style, const std::string& text) {
     out += fmt::format("<text x=\"{}\" y=\"{}\"{}>{}</text>", at.x + kWidth / 2, at.y + 20 * row,
                        style, escaped(text));
   };
   line(1, " class=\"name\"", cut(node.name));
   if (node.jobs > 1) line(2, "", show_count(node.jobs) + " jobs");
-  const std::string& last = living ? states : node.needs;
+  const std::string& last = has_states ? states : node.needs;
   if (!last.empty()) line(node.jobs > 1 ? 3 : 2, "", cut(last));
   return out + "</g>\n";
 }
@@ -146,9 +146,9 @@ std::string to_svg(const Graph& graph) {
   std::size_t tallest = 1;
   for (const auto& [stage, column] : columns) tallest = std::max(tallest, column.size());
   const int height =
-      2 * kMargin + static_cast<int>(tallest) * kRow + (graph.living ? kLegendRow : 0);
+      2 * kMargin + static_cast<int>(tallest) * kRow + (graph.has_states ? kLegendRow : 0);
   int width = 2 * kMargin + (static_cast<int>(columns.size()) - 1) * kColumn + kWidth;
-  if (graph.living) {
+  if (graph.has_states) {
     width = std::max(width, 2 * kMargin + static_cast<int>(all_looks().size()) * kLegendColumn);
   }
   std::vector<Spot> spots(graph.nodes.size());
@@ -177,8 +177,8 @@ std::string to_svg(const Graph& graph) {
     if (e.from != e.to) out += arrow(e, spots[e.from], spots[e.to]);
   }
   for (std::size_t n = 0; n < graph.nodes.size(); ++n)
-    out += box(graph.nodes[n], spots[n], graph.living);
-  if (graph.living) out += legend(height - kMargin - kLegendRow / 2);
+    out += box(graph.nodes[n], spots[n], graph.has_states);
+  if (graph.has_states) out += legend(height - kMargin - kLegendRow / 2);
   return out + "</svg>\n";
 }
 

@@ -199,7 +199,8 @@ std::string show_left(const claim::WorkflowState& workflow) {
   return left;
 }
 
-std::string_view workflow_verdict(const claim::WorkflowState& workflow, std::uint64_t living) {
+std::string_view workflow_verdict(const claim::WorkflowState& workflow,
+                                  std::uint64_t live_workers) {
   if (workflow.all_completed() && workflow.finished()) return "completed";
   if (workflow.finished()) {
     const bool waits = workflow.of(JobState::held) + workflow.of(JobState::pending_failed) > 0;
@@ -207,7 +208,7 @@ std::string_view workflow_verdict(const claim::WorkflowState& workflow, std::uin
   }
   const std::uint64_t held =
       workflow.of(JobState::claimed) + workflow.of(JobState::running) + workflow.ending;
-  return living > 0 || held + workflow.actions.running > 0 ? "running" : "waiting";
+  return live_workers > 0 || held + workflow.actions.running > 0 ? "running" : "waiting";
 }
 
 }  // namespace torc::report

@@ -67,6 +67,6 @@ void add_activity(nlohmann::ordered_json& out, const claim::Outcome& ended);
 // Whole-workflow verdict: completed, failed, running, waiting (jobs are ready, nobody
 // works; or all that is left is held).
 [[nodiscard]] std::string_view workflow_verdict(const claim::WorkflowState& workflow,
-                                                std::uint64_t living);
+                                                std::uint64_t live_workers);
 
 }  // namespace torc::report

@@ -18,7 +18,7 @@
 #include "lib/report/why_remedy.h"
 #include "lib/report/why_worker.h"
 #include "lib/worker/setup/worker_setup.h"
-#include "lib/workflow/living.h"
+#include "lib/workflow/live_workers.h"
 
 namespace torc::report {
 namespace {
@@ -224,9 +224,9 @@ class Inquiry {
                                       : "in " + show_duration(left),
                     retries()),
         fmt::format("nothing needs to be done; {} makes it wait no longer", command("retry")));
-    const auto living = workflow::living_workers(context_, reader_);
-    if (!living) return note(living.error());
-    if (living->empty()) no_worker();
+    const auto live_workers = workflow::live_workers(context_, reader_);
+    if (!live_workers) return note(live_workers.error());
+    if (live_workers->empty()) no_worker();
   }
 
   // ": retry 2 of 3", of the rule that let it be tried again; else nothing.

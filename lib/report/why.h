@@ -1,5 +1,5 @@
 // Why a job is where it is: what keeps it from running and what would let it run, where it runs, or
-// how it ended. Costs what the job, the jobs that it waits for, the living workers and the resource
+// how it ended. Costs what the job, the jobs that it waits for, the live workers and the resource
 // classes cost; nothing here grows with the number of jobs.
 #pragma once
 

@@ -54,22 +54,23 @@ claim::WorkerInfo worker_here(const workflow::Context& context) {
 
 // "it needs 2 GPUs, and there are 0"; empty: nothing.
 std::string lacks_of(const claim::JobClass& job_class, const claim::Offer& here) {
-  const std::uint8_t lacks = claim::misfits_of(job_class, here);
+  const std::uint8_t lacks = claim::mismatches_of(job_class, here);
   const claim::Requirement& need = job_class.need;
-  namespace misfit = claim::misfit;
+  namespace mismatch = claim::mismatch;
   std::string text;
   const auto add = [&](std::uint8_t what, const std::string& why) {
     if ((lacks & what) != 0) text += (text.empty() ? "it needs " : "; ") + why;
   };
-  add(misfit::kNodes, fmt::format("{} nodes, and a worker has one", need.nodes));
+  add(mismatch::kNodes, fmt::format("{} nodes, and a worker has one", need.nodes));
   const Resources total = claim::total_of(here);
   for (const ResourceKind& kind : kResourceKinds) {
     if (!kind.shared) continue;
-    add(misfit::of(kind), fmt::format("{}, and there are {}", show_amount(kind, kind.get(need)),
-                                      show_number(kind, kind.get(total))));
+    add(mismatch::of(kind), fmt::format("{}, and there are {}", show_amount(kind, kind.get(need)),
+                                        show_number(kind, kind.get(total))));
   }
-  add(misfit::kTime, fmt::format("{}, and {} are left", show_duration(need.runtime),
-                                 show_duration(here.remaining.value_or(std::chrono::seconds(0)))));
+  add(mismatch::kTime,
+      fmt::format("{}, and {} are left", show_duration(need.runtime),
+                  show_duration(here.remaining.value_or(std::chrono::seconds(0)))));
   return text;
 }
 

@@ -14,13 +14,13 @@
 #include "lib/exec/node/node_member.h"
 #include "lib/report/why_remedy.h"
 #include "lib/worker/text/node_holders.h"
-#include "lib/workflow/living.h"
+#include "lib/workflow/live_workers.h"
 
 namespace torc::report {
 namespace {
 
 using claim::JobState;
-namespace misfit = claim::misfit;
+namespace mismatch = claim::mismatch;
 
 constexpr std::size_t kShownNames = 5;
 
@@ -64,7 +64,7 @@ Result<std::vector<Reason>> WorkerInquiry::look(const claim::JobClass& job_class
                  return claim::could_fit(job_class, claim::whole_offer(w.info, now));
                });
   if (fitting.empty()) {
-    misfits(job_class, workers);
+    mismatches(job_class, workers);
   } else {
     queue(job_class, priority, fitting, workers.size(), held_back);
   }
@@ -81,8 +81,8 @@ void WorkerInquiry::nobody(const claim::JobClass& job_class, std::uint64_t gone)
 }
 
 // One reason for each thing that some worker lacks, that of most workers first.
-void WorkerInquiry::misfits(const claim::JobClass& job_class,
-                            const std::vector<claim::Worker>& workers) {
+void WorkerInquiry::mismatches(const claim::JobClass& job_class,
+                               const std::vector<claim::Worker>& workers) {
   const claim::Requirement& need = job_class.need;
   const WallTime now = context_.clock.wall_now();
   Resources most = no_resources();
@@ -97,7 +97,7 @@ void WorkerInquiry::misfits(const claim::JobClass& job_class,
   const auto count = [&](std::uint8_t what) {
     return static_cast<std::uint64_t>(
         std::count_if(workers.begin(), workers.end(), [&](const claim::Worker& w) {
-          return (claim::misfits_of(job_class, claim::whole_offer(w.info, now)) & what) != 0;
+          return (claim::mismatches_of(job_class, claim::whole_offer(w.info, now)) & what) != 0;
         }));
   };
   std::vector<std::pair<std::uint64_t, Reason>> found;
@@ -116,28 +116,28 @@ void WorkerInquiry::misfits(const claim::JobClass& job_class,
     return fmt::format("start a worker {}, or let it need less: torc set {} {} {}", worker, store_,
                        job_, setting);
   };
-  note(misfit::kNodes, "nodes", fmt::format("it needs {} nodes", need.nodes),
+  note(mismatch::kNodes, "nodes", fmt::format("it needs {} nodes", need.nodes),
        "workers of this version have one node each");
   const std::string schedulers = names_of(workers, &claim::WorkerInfo::scheduler);
-  note(misfit::kScheduler, "scheduler",
+  note(mismatch::kScheduler, "scheduler",
        fmt::format("it is bound to scheduler '{}'{}", printable(job_class.scheduler),
                    schedulers.empty() ? ", and they serve none" : ", and they serve " + schedulers),
        fmt::format("torc worker {} --scheduler {}, or submit that scheduler's batch script", store_,
                    shell_word(job_class.scheduler)));
   const std::string labels = names_of(workers, &claim::WorkerInfo::label);
-  note(misfit::kLabel, "label",
+  note(mismatch::kLabel, "label",
        fmt::format("it asks for label '{}'{}", printable(job_class.label),
                    labels.empty() ? ", and they have none" : ", and they have " + labels),
        fmt::format("torc worker {} --label {}, or torc set {} {} label=", store_,
                    shell_word(job_class.label), store_, job_));
   for (const ResourceKind& kind : kResourceKinds) {
     if (!kind.shared) continue;
-    note(misfit::of(kind), kind.word,
+    note(mismatch::of(kind), kind.word,
          fmt::format("it needs {}, and they have at most {}", show_amount(kind, kind.get(need)),
                      show_number(kind, kind.get(most))),
          or_set("with more", fmt::format("{}=…", kind.word)));
   }
-  note(misfit::kTime, "time",
+  note(mismatch::kTime, "time",
        fmt::format("it declares {}, and the longest time that they have left is {}",
                    show_duration(need.runtime), show_duration(longest)),
        or_set("with more time", "runtime=…"));
@@ -157,8 +157,8 @@ void WorkerInquiry::queue(const claim::JobClass& job_class, std::int32_t priorit
     if (w.held == 0) idle.push_back(w);
   }
   if (!idle.empty() && starved(idle)) return;
-  const auto crowd = claim::read_crowd(reader_);
-  const std::uint64_t ready = crowd.ok() ? crowd->ready : 1;
+  const auto load = claim::read_load(reader_);
+  const std::uint64_t ready = load.ok() ? load->ready : 1;
   std::string text = fmt::format(
       "{} of {} worker(s) can take it; they have {} job(s) now. {} job(s) are ready, "
       "and those with a priority above {} go before it.",

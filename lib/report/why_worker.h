@@ -27,7 +27,7 @@ class WorkerInquiry {
 
  private:
   void nobody(const claim::JobClass& job_class, std::uint64_t gone);
-  void misfits(const claim::JobClass& job_class, const std::vector<claim::Worker>& workers);
+  void mismatches(const claim::JobClass& job_class, const std::vector<claim::Worker>& workers);
   void queue(const claim::JobClass& job_class, std::int32_t priority,
              const std::vector<claim::Worker>& fitting, std::size_t all, bool held_back);
   // Of workers that have nothing to do: whether all wait for others of this node; tells it then.

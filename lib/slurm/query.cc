@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 3> kEnded{"COMPLETED", "FAILED", "OUT_OF_
 // Such states that no process of the allocation brings about.
 constexpr std::array<std::string_view, 4> kCutOff{"CANCELLED", "DEADLINE", "PREEMPTED", "TIMEOUT"};
 // States in which it is at work, or will be. What is in neither list is not acted upon.
-constexpr std::array<std::string_view, 15> kLiving{
+constexpr std::array<std::string_view, 15> kActiveStates{
     "COMPLETING",   "CONFIGURING",  "PENDING",  "RUNNING",       "REQUEUED",
     "REQUEUE_FED",  "REQUEUE_HOLD", "RESIZING", "RESV_DEL_HOLD", "SIGNALING",
     "SPECIAL_EXIT", "STAGE_OUT",    "STOPPED",  "SUSPENDED",     "EXPEDITING"};
@@ -31,7 +31,7 @@ bool holds(const List& list, std::string_view word) {
 AllocationState state_of(std::string_view word) {
   if (holds(kEnded, word)) return AllocationState::ended;
   if (holds(kCutOff, word)) return AllocationState::cut_off;
-  if (holds(kLiving, word)) return AllocationState::active;
+  if (holds(kActiveStates, word)) return AllocationState::active;
   return AllocationState::unknown;
 }
 

@@ -14,8 +14,8 @@
 #include "lib/spec/text/source.h"
 #include "lib/spec/yaml/yaml_tree.h"
 #include "lib/store/disk/disk.h"
-#include "lib/workflow/living_workflow.h"
 #include "lib/workflow/spec_text.h"
+#include "lib/workflow/stored_workflow.h"
 #include "lib/workflow/trial.h"
 
 namespace torc::workflow {
@@ -67,18 +67,18 @@ class Attempt {
     added_ = {};
     AdditionText text = text_;
     TORC_ASSIGN(AdditionTerms terms, admit_(tx, text));
-    TORC_ASSIGN(LivingWorkflow living, LivingWorkflow::of(tx));
+    TORC_ASSIGN(StoredWorkflow stored, StoredWorkflow::of(tx));
     const spec::ReadFile read = [&](const std::string& name) {
       return store::read_file(context_.world.disk, (text.directory / name).lexically_normal());
     };
     spec::Loaded loaded =
-        spec::load_addition(text.text, text.file, read, {living, terms.after, terms.resources});
-    TORC_TRY(living.sound());
+        spec::load_addition(text.text, text.file, read, {stored, terms.after, terms.resources});
+    TORC_TRY(stored.sound());
     (void)refuse_what_cannot_run(loaded.diagnostics);
     added_.good = loaded.expansion && !has_error(loaded.diagnostics);
     added_.diagnostics = std::move(loaded.diagnostics);
     if (!added_.good) return Error{ErrorKind::invalid, "the addition has mistakes", ""};
-    tell_names(living, *loaded.expansion);
+    tell_names(stored, *loaded.expansion);
     claim::Plan plan;
     add_expansion(plan, *loaded.workflow, *loaded.expansion);
     TORC_TRY(claim::add_jobs(tx, std::move(plan), std::move(terms.origin)));
@@ -93,7 +93,7 @@ class Attempt {
   [[nodiscard]] const Added& added() const { return added_; }
 
  private:
-  void tell_names(LivingWorkflow& living, const spec::Expansion& expansion) {
+  void tell_names(StoredWorkflow& stored, const spec::Expansion& expansion) {
     for (const spec::ExpandedEntry& entry : expansion.entries) {
       added_.jobs += entry.count;
       const auto recipe = spec::Recipe::decode(entry.recipe);
@@ -105,7 +105,7 @@ class Attempt {
       added_.there += r.count;
       for (std::uint64_t id = r.first; id < r.end() && added_.there_names.size() < Added::kNames;
            ++id)
-        added_.there_names.push_back(living.job(id).texts.name);
+        added_.there_names.push_back(stored.job(id).texts.name);
     }
   }
 
@@ -141,13 +141,14 @@ Result<Added> add_to(const Context& context, store::Store& store, const Addition
   const bool refused = !attempt.added().good && !attempt.added().diagnostics.empty();
   if (!done && !refused) return done.error();
   Added added = attempt.take();
-  std::uint64_t living = 0;
+  std::uint64_t live_workers = 0;
   const auto seen = store.view(store::Freshness::cached, [&](const claim::Reader& reader) {
-    living = 0;
-    return claim::scan_workers(reader, true, [&](const claim::Worker&) { return ++living > 0; });
+    live_workers = 0;
+    return claim::scan_workers(reader, true,
+                               [&](const claim::Worker&) { return ++live_workers > 0; });
   });
   // What was committed counts, whatever can be seen of it now.
-  if (seen.ok()) added.living = living;
+  if (seen.ok()) added.live_workers = live_workers;
   return added;
 }
 

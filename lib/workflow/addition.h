@@ -11,7 +11,7 @@
 #include "lib/claim/tables/origin.h"
 #include "lib/claim/tables/transaction.h"
 #include "lib/claim/transactions/add.h"
-#include "lib/spec/sweep/living.h"
+#include "lib/spec/sweep/existing_workflow.h"
 #include "lib/spec/text/diagnostic.h"
 #include "lib/store/engine/store.h"
 #include "lib/workflow/context.h"
@@ -44,7 +44,7 @@ struct Added {
   std::uint64_t there = 0;         // left alone
   std::vector<std::string> there_names;
   // Workers; nullopt: it could not be seen once the addition was there.
-  std::optional<std::uint64_t> living;
+  std::optional<std::uint64_t> live_workers;
 };
 
 // One transaction; with `dry_run` it is given up. Errors are those of `admit` and of the store.

@@ -11,7 +11,7 @@
 #include "lib/claim/transactions/plan_writing.h"
 #include "lib/claim/transactions/user_data.h"
 #include "lib/slurm/script.h"
-#include "lib/workflow/living.h"
+#include "lib/workflow/live_workers.h"
 #include "lib/workflow/script_template.h"
 #include "lib/workflow/sharing.h"
 
@@ -55,7 +55,7 @@ Result<std::vector<store::Store::File>> initial_files(const Context& context,
 }
 
 // A worker finds its store by its path: one that lives would go on in whatever is put there.
-Result<void> refuse_living_workers(const Context& context, const Path& directory) {
+Result<void> refuse_live_workers(const Context& context, const Path& directory) {
   auto old = store::Store::open(context.world, directory, store::Tuning{});
   if (!old) {
     // No store, or a damaged one: nobody can work in it. One that cannot be opened here and now may
@@ -68,23 +68,23 @@ Result<void> refuse_living_workers(const Context& context, const Path& directory
                  "move it aside yourself if there are none, or name another place with --store",
                  old.error().os_errno};
   }
-  std::uint64_t living = 0;
+  std::uint64_t live_workers = 0;
   TORC_TRY((*old)->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    living = 0;
+    live_workers = 0;
     return claim::scan_workers(reader, true, [&](const claim::Worker& worker) {
-      if (may_live(context, worker.info)) ++living;
+      if (may_live(context, worker.info)) ++live_workers;
       return true;
     });
   }));
-  if (living == 0) return {};
+  if (live_workers == 0) return {};
   return Error{ErrorKind::exists,
-               fmt::format("{} worker(s) are registered in {}", living, directory.string()),
+               fmt::format("{} worker(s) are registered in {}", live_workers, directory.string()),
                "end them first (scancel, Ctrl-C; `torc status` lists them), or name another place "
                "with --store"};
 }
 
 Result<Path> move_aside(const Context& context, const Path& directory) {
-  TORC_TRY(refuse_living_workers(context, directory));
+  TORC_TRY(refuse_live_workers(context, directory));
   for (int n = 1; n < 10000; ++n) {
     const Path target = fmt::format("{}.old{}", directory.string(), n);
     std::error_code error;

@@ -19,7 +19,7 @@ enum class Existing : unsigned char { refuse, move_aside };
 // What a store may be besides.
 struct StoreWishes {
   std::optional<std::uint32_t> group = {};             // number of one whose members share it
-  Sums sums = Sums::no;                                // for its workers, see file_marks.h
+  Sums sums = Sums::no;                                // for its workers, see file_fingerprints.h
   std::optional<std::chrono::seconds> retention = {};  // as `init --retention` tells it
   std::string script_template = {};  // of the batch scripts, as find_template() takes it
 };

@@ -36,7 +36,7 @@ Upstream upstream_of(const std::vector<JobRange>& completed,
 }
 
 claim::DependencySet by_numbers_of_store(const claim::DependencySet& set,
-                                         const Numbering& numbers) {
+                                         const JobNumberMap& numbers) {
   claim::DependencySet there;
   there.upstream = numbers.numbers_of(set.upstream);
   for (const claim::Dependency& d : set.conditional) {
@@ -55,7 +55,7 @@ struct Members {
 class DependencyComparison {
  public:
   DependencyComparison(const claim::Reader& reader, const claim::Plan& plan,
-                       const Numbering& numbers)
+                       const JobNumberMap& numbers)
       : numbers_(numbers), state_(reader) {
     for (const claim::DependencySet& set : plan.dependencies) {
       const claim::DependencySet there = by_numbers_of_store(set, numbers);
@@ -63,7 +63,7 @@ class DependencyComparison {
           sets_.emplace_back(upstream_of(there.upstream, there.conditional, there.cancels));
       if (upstream.by_condition.empty()) continue;
       for (const JobRange& members : set.members) {
-        for (const Numbering::Piece& piece : numbers.pieces(members)) {
+        for (const JobNumberMap::Piece& piece : numbers.pieces(members)) {
           if (!piece.is_new) members_.push_back({piece.jobs, &upstream});
         }
       }
@@ -73,7 +73,7 @@ class DependencyComparison {
   }
 
   Result<std::vector<JobId>> run() {
-    for (const Numbering::Entry& entry : numbers_.entries()) {
+    for (const JobNumberMap::Entry& entry : numbers_.entries()) {
       if (!entry.is_new) compare(entry.there, entry.there + entry.count);
     }
     TORC_TRY(state_.sound());
@@ -117,7 +117,7 @@ class DependencyComparison {
     return at->second;
   }
 
-  const Numbering& numbers_;
+  const JobNumberMap& numbers_;
   claim::State state_;
   std::deque<Upstream> sets_;
   std::vector<Members> members_;
@@ -149,13 +149,13 @@ Result<Triggers> triggers_there(const claim::Reader& reader) {
 
 Result<std::vector<JobId>> differing_dependencies(const claim::Reader& reader,
                                                   const claim::Plan& plan,
-                                                  const Numbering& numbers) {
+                                                  const JobNumberMap& numbers) {
   return DependencyComparison(reader, plan, numbers).run();
 }
 
 Result<std::optional<std::uint32_t>> differing_action(const claim::Reader& reader,
                                                       const claim::Plan& plan,
-                                                      const Numbering& numbers) {
+                                                      const JobNumberMap& numbers) {
   Triggers here;
   for (const claim::DependencySet& set : plan.dependencies) {
     if (set.action == 0) continue;
@@ -171,12 +171,12 @@ Result<std::optional<std::uint32_t>> differing_action(const claim::Reader& reade
 }
 
 std::vector<claim::DependencySet> new_dependencies(const claim::Plan& plan,
-                                                   const Numbering& numbers) {
+                                                   const JobNumberMap& numbers) {
   std::vector<claim::DependencySet> sets;
   for (const claim::DependencySet& set : plan.dependencies) {
     std::vector<JobRange> members;
     for (const JobRange& range : set.members) {
-      for (const Numbering::Piece& piece : numbers.pieces(range)) {
+      for (const JobNumberMap::Piece& piece : numbers.pieces(range)) {
         if (piece.is_new) members.push_back(piece.jobs);
       }
     }

@@ -237,7 +237,7 @@ class RecipeComparison {
   void add_new_jobs() {
     claim::Plan& added = found_.added;
     for (std::size_t i = 0; i < plan_.templates.size(); ++i) {
-      const Numbering::Entry& entry = numbers_.entries()[i];
+      const JobNumberMap::Entry& entry = numbers_.entries()[i];
       if (!entry.is_new) continue;
       claim::Template& t = added.templates.emplace_back(plan_.templates[i]);
       t.first = JobId{entry.there};
@@ -277,7 +277,7 @@ class RecipeComparison {
   const claim::Plan& plan_;
   std::vector<std::uint64_t> there_;   // by entry of the file: its first job in the store; 0: none
   std::vector<claim::Template> left_;  // of the store, not in the file
-  Numbering numbers_;
+  JobNumberMap numbers_;
   Refusals refusals_;
   bool has_other_sizes_ = false;  // then nobody can say who waits for whom
   NewRecipes found_;

@@ -344,7 +344,7 @@ class WorkComparison {
   claim::State state_;
   std::vector<std::uint64_t> there_;   // by entry of the file: its first job in the store; 0: none
   std::vector<claim::Template> left_;  // of the store, not in the file
-  Numbering numbers_;
+  JobNumberMap numbers_;
 };
 
 }  // namespace

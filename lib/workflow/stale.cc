@@ -16,7 +16,7 @@
 namespace torc::workflow {
 namespace {
 
-using claim::FileMark;
+using claim::FileFingerprint;
 using claim::JobState;
 
 constexpr std::size_t kPart = 4096;  // jobs a view
@@ -25,8 +25,8 @@ bool has_ended(JobState state) {
   return claim::is_over(state) && state != JobState::canceled;
 }
 
-std::string show_change(std::string_view kind, const std::string& path, const FileMark& before,
-                        const FileMark& now) {
+std::string show_change(std::string_view kind, const std::string& path,
+                        const FileFingerprint& before, const FileFingerprint& now) {
   const std::string file = fmt::format("{} {}", kind, printable(path));
   if (!now.exists) return file + " is not there";
   if (!before.exists) return file + " was not there";
@@ -39,10 +39,10 @@ std::string show_change(std::string_view kind, const std::string& path, const Fi
 }
 
 void compare_files(std::string_view kind, const std::vector<std::string>& paths,
-                   const std::vector<FileMark>& before, const std::vector<FileMark>& now,
-                   std::vector<std::string>& reasons) {
+                   const std::vector<FileFingerprint>& before,
+                   const std::vector<FileFingerprint>& now, std::vector<std::string>& reasons) {
   if (paths.size() > claim::Signature::kMostFiles) {
-    const std::vector<FileMark> one = claim::folded(now);
+    const std::vector<FileFingerprint> one = claim::folded(now);
     if (before.size() == 1 && !claim::looks_alike(before[0], one[0]))
       reasons.push_back(
           fmt::format("one of its {} {} files changed", show_count(paths.size()), kind));
@@ -64,9 +64,9 @@ const NewRecipes::Entry* StaleSearch::new_entry(JobId first) const {
   return at != all.end() && at->first == first ? &*at : nullptr;
 }
 
-std::uint64_t StaleSearch::mark_of(const claim::Reader& reader, const std::string& name) {
-  const auto known = marks_.find(name);
-  if (known != marks_.end()) return known->second;
+std::uint64_t StaleSearch::fingerprint_of(const claim::Reader& reader, const std::string& name) {
+  const auto known = fingerprints_.find(name);
+  if (known != fingerprints_.end()) return known->second;
   const auto datum = claim::read_user_datum(reader, name);
   std::string value = datum.ok() && datum->has_value() ? (*datum)->value : "";
   // What a new version of the workflow file will set.
@@ -76,7 +76,7 @@ std::uint64_t StaleSearch::mark_of(const claim::Reader& reader, const std::strin
         value = d.initial;
     }
   }
-  return marks_.emplace(name, claim::user_data_mark(value)).first->second;
+  return fingerprints_.emplace(name, claim::user_data_fingerprint(value)).first->second;
 }
 
 void StaleSearch::compare_recipes(Candidate& c, const spec::RenderedJob& old) const {
@@ -93,9 +93,9 @@ void StaleSearch::compare_recipes(Candidate& c, const spec::RenderedJob& old) co
 
 void StaleSearch::look_at_user_data(const claim::Reader& reader, Candidate& c) {
   for (const std::string& name : c.now.input_user_data)
-    c.user_data.push_back(mark_of(reader, name));
+    c.user_data.push_back(fingerprint_of(reader, name));
   for (const std::string& name : c.now.output_user_data)
-    c.outputs_set.push_back(mark_of(reader, name) != 0);
+    c.outputs_set.push_back(fingerprint_of(reader, name) != 0);
 }
 
 Result<void> StaleSearch::gather_from(const claim::Reader& reader, const claim::Template& t) {
@@ -134,7 +134,7 @@ Result<void> StaleSearch::gather_from(const claim::Reader& reader, const claim::
 }
 
 Result<void> StaleSearch::gather(const claim::Reader& reader) {
-  marks_.clear();  // of another state
+  fingerprints_.clear();  // of another state
   while (part_.size() < kPart) {
     const auto t = claim::read_template(reader, JobId{next_});
     if (!t) {
@@ -150,15 +150,15 @@ Result<std::vector<std::string>> StaleSearch::reasons_of(Candidate& c) const {
   std::vector<std::string> reasons = std::move(c.reasons);
   if (!reasons.empty()) return reasons;
   // Sums cost a reading of the file: only where there is something to compare them with.
-  const auto sums = [&](const std::vector<FileMark>& before) {
-    const bool any =
-        std::any_of(before.begin(), before.end(), [](const FileMark& m) { return m.sum != 0; });
+  const auto sums = [&](const std::vector<FileFingerprint>& before) {
+    const bool any = std::any_of(before.begin(), before.end(),
+                                 [](const FileFingerprint& m) { return m.sum != 0; });
     return any || before.size() == 1 ? sums_ : Sums::no;
   };
   const bool completed = c.state == JobState::completed;
   if (c.before) {
-    TORC_ASSIGN(const std::vector<FileMark> inputs,
-                marks_of(settings_.directory, c.now.input_files, sums(c.before->inputs)));
+    TORC_ASSIGN(const std::vector<FileFingerprint> inputs,
+                fingerprints_of(settings_.directory, c.now.input_files, sums(c.before->inputs)));
     compare_files("input", c.now.input_files, c.before->inputs, inputs, reasons);
     for (std::size_t i = 0; i < c.user_data.size() && i < c.before->user_data.size(); ++i) {
       if (c.user_data[i] != c.before->user_data[i])
@@ -166,10 +166,10 @@ Result<std::vector<std::string>> StaleSearch::reasons_of(Candidate& c) const {
     }
   }
   if (!completed) return reasons;
-  const std::vector<FileMark> none;
-  const std::vector<FileMark>& before = c.before ? c.before->outputs : none;
-  TORC_ASSIGN(const std::vector<FileMark> outputs,
-              marks_of(settings_.directory, c.now.output_files, sums(before)));
+  const std::vector<FileFingerprint> none;
+  const std::vector<FileFingerprint>& before = c.before ? c.before->outputs : none;
+  TORC_ASSIGN(const std::vector<FileFingerprint> outputs,
+              fingerprints_of(settings_.directory, c.now.output_files, sums(before)));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].exists)
       reasons.push_back(fmt::format("output {} is not there", printable(c.now.output_files[i])));
@@ -241,10 +241,10 @@ Result<std::vector<MissingInput>> StaleSearch::missing_inputs(
     return scanned ? state.sound() : scanned;
   }));
   for (const Taken& t : taken) {
-    TORC_ASSIGN(const std::vector<FileMark> marks,
-                marks_of(settings_.directory, t.paths, Sums::no));
-    for (std::size_t i = 0; i < marks.size(); ++i) {
-      if (marks[i].exists) continue;
+    TORC_ASSIGN(const std::vector<FileFingerprint> fingerprints,
+                fingerprints_of(settings_.directory, t.paths, Sums::no));
+    for (std::size_t i = 0; i < fingerprints.size(); ++i) {
+      if (fingerprints[i].exists) continue;
       missing.push_back({t.job, t.paths[i]});
       wanted.insert(place(t.paths[i]));
     }

@@ -13,7 +13,7 @@
 #include "lib/claim/tables/transaction.h"
 #include "lib/claim/tables/user_datum.h"
 #include "lib/workflow/context.h"
-#include "lib/workflow/file_marks.h"
+#include "lib/workflow/file_fingerprints.h"
 #include "lib/workflow/workflow_plan.h"
 
 namespace torc::workflow {
@@ -92,7 +92,7 @@ class StaleSearch {
   void look_at_user_data(const claim::Reader& reader, Candidate& candidate);
   [[nodiscard]] Result<std::vector<std::string>> reasons_of(Candidate& candidate) const;
   const NewRecipes::Entry* new_entry(JobId first) const;
-  std::uint64_t mark_of(const claim::Reader& reader, const std::string& name);
+  std::uint64_t fingerprint_of(const claim::Reader& reader, const std::string& name);
 
   store::Store& store_;
   const WorkflowSettings& settings_;
@@ -101,7 +101,7 @@ class StaleSearch {
   std::uint64_t next_ = 1;  // job to go on from
   bool more_ = true;
   std::vector<Candidate> part_;
-  std::map<std::string, std::uint64_t> marks_;  // of user data
+  std::map<std::string, std::uint64_t> fingerprints_;  // of user data
 };
 
 }  // namespace torc::workflow

@@ -17,7 +17,7 @@
 #include "lib/spec/load/load.h"
 #include "lib/spec/sweep/recipe.h"
 #include "lib/workflow/context.h"
-#include "lib/workflow/file_marks.h"
+#include "lib/workflow/file_fingerprints.h"
 
 namespace torc::workflow {
 
@@ -61,7 +61,8 @@ Result<WorkflowSettings> read_settings(store::Store& store);
 // Beside the plan in the first commit of a store.
 [[nodiscard]] std::vector<claim::UserDatum> user_data_of(const spec::Expansion& expansion);
 
-// Puts an expansion's jobs into a plan: of a whole workflow, or of an addition to a living one.
+// Puts an expansion's jobs into a plan: of a whole workflow, or of an addition to one that is
+// there.
 void add_expansion(claim::Plan& plan, const spec::Workflow& workflow,
                    const spec::Expansion& expansion);
 

@@ -151,7 +151,7 @@ int main(int argc, char** argv) {
     keep_as_segment(entry.path() / "journal", corpus);
     keep_files(entry.path() / "segment", corpus, "segment", 4);
     keep_files(entry.path() / "snapshot", corpus, "snapshot", 4);
-    keep_files(entry.path() / "beats", corpus, "beat", 4);
+    keep_files(entry.path() / "beats", corpus, "heartbeat", 4);
   }
   keep_output(directory / "logs/jobs", corpus);
   keep_ledger(corpus);

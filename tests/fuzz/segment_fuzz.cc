@@ -82,9 +82,10 @@ void check(std::string_view bytes) {
   TORC_MUST(!is_whole_segment(id, name, whole, last.substr(1)));
 
   torc::fuzz::OneFileJournal only(id, name.text(), whole);
-  SegmentShelf shelf(only.journal);
-  for (std::size_t i = 0; i < commits.size(); ++i) TORC_MUST(shelf.find(first + i) == commits[i]);
-  TORC_MUST(!shelf.find(first + commits.size()));
+  SegmentReader segment_reader(only.journal);
+  for (std::size_t i = 0; i < commits.size(); ++i)
+    TORC_MUST(segment_reader.find(first + i) == commits[i]);
+  TORC_MUST(!segment_reader.find(first + commits.size()));
 }
 
 void check_names(std::string_view text) {

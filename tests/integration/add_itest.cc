@@ -1,4 +1,4 @@
-// Jobs are added to a living workflow: by people from files, by running jobs themselves.
+// Jobs are added to a workflow in a store: by people from files, by running jobs themselves.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -86,7 +86,7 @@ TEST_F(Adopt, who_adopts_a_store_on_which_nobody_works_has_it) {
   EXPECT_SAYS(before, "belongs to machine two");
 }
 
-TEST_F(Adopt, is_refused_beside_a_living_worker_and_waits_for_the_lease_of_a_dead_one) {
+TEST_F(Adopt, is_refused_beside_a_live_worker_and_waits_for_the_lease_of_a_dead_one) {
   Fifo record(disk_ / "record");
   Fifo gate(disk_ / "gate");
   {

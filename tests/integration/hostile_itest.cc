@@ -124,7 +124,7 @@ class AttackFromWithin : public Attack {
         by(kAda, {"init", "wf.yaml", "--engine", "journal", "--group", std::to_string(kGroup)}));
     ASSERT_EQ(made.exit_code, 0) << made;
   }
-  [[nodiscard]] Path beats_of(const std::string& store) const {
+  [[nodiscard]] Path heartbeats_of(const std::string& store) const {
     for (const auto& entry : fs::directory_iterator(here.path() / store))
       if (entry.path().filename().string().starts_with("state-")) return entry.path() / "beats";
     ADD_FAILURE() << "no state in " << store;
@@ -191,10 +191,10 @@ TEST_F(AttackFromWithin, heartbeats_are_written_into_no_file_of_somebody_else) {
       run(by(kAda, {"init", "long.yaml", "--engine", "journal", "--group", std::to_string(kGroup)}))
           .exit_code,
       0);
-  const Path beats = beats_of("long.torc");
+  const Path heartbeats = heartbeats_of("long.torc");
   // Of every worker that may come.
-  act(kEve, "for n in 0 1 2 3 4 5 6 7 8 9; do ln -s " + precious.string() + " " + beats.string() +
-                "/$n; done");
+  act(kEve, "for n in 0 1 2 3 4 5 6 7 8 9; do ln -s " + precious.string() + " " +
+                heartbeats.string() + "/$n; done");
   const Ended worked = run(by(kAda, {"worker", "long.torc", "--lease-ttl", "10s"}));
   EXPECT_FALSE(worked.timed_out) << worked;
   expect_untouched();

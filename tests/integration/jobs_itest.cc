@@ -272,7 +272,7 @@ TEST(Job, whose_output_is_gone_says_where_it_was) {
   EXPECT_TRUE(elsewhere.says("with an --output-dir")) << elsewhere;
 }
 
-TEST(Job, that_no_living_worker_could_take_is_shown_by_status_with_its_needs) {
+TEST(Job, that_no_live_worker_could_take_is_shown_by_status_with_its_needs) {
   const Workplace here;
   Fifo record(here.path() / "record");
   Fifo gate(here.path() / "gate");

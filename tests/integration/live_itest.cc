@@ -117,7 +117,7 @@ TEST_P(Live, a_worker_without_a_free_slot_ends_at_once_what_is_taken_from_it) {
 // but its own looking.
 class LiveOnNodes : public Live {};
 
-TEST_P(LiveOnNodes, a_worker_of_another_node_hears_of_a_cancel_with_its_next_beat) {
+TEST_P(LiveOnNodes, a_worker_of_another_node_hears_of_a_cancel_with_its_next_heartbeat) {
   Launch launch = here.torc({"worker", "wf.torc", "--num-cpus", "4", "--lease-ttl", "10s"});
   launch.env["TMPDIR"] = here.new_tmpdir("elsewhere");
   Process worker(launch);

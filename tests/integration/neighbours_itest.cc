@@ -38,7 +38,7 @@ class Neighbours : public testing::Test {
 };
 
 // From too few to open the store to enough for everything.
-TEST_F(Neighbours, with_few_descriptors_nobody_kills_the_job_of_a_living_worker) {
+TEST_F(Neighbours, with_few_descriptors_nobody_kills_the_job_of_a_live_worker) {
   here_.write("wf.yaml", R"(name: wf
 jobs: [{name: a, command: "echo attempt $TORC_ATTEMPT_ID > record; read x < gate"}]
 )");

@@ -106,7 +106,7 @@ jobs:
 }
 
 // Each job counts those that run beside it; mkdir is atomic on every filesystem.
-constexpr const char* kCrowd = R"(name: wf
+constexpr const char* kManyJobs = R"(name: wf
 limits: {"free_{i}": 3}
 jobs:
   - name: work_{i}
@@ -124,7 +124,7 @@ jobs:
 )";
 
 TEST_P(Quota, no_more_jobs_of_an_entry_run_than_may_whoever_runs_them) {
-  make(kCrowd);
+  make(kManyJobs);
   Fifo gate(here.path() / "gate");
   std::vector<std::unique_ptr<Process>> workers;
   for (int w = 0; w < 2; ++w)

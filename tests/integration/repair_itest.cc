@@ -20,7 +20,7 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-class Care : public testing::Test {
+class Maintenance : public testing::Test {
  protected:
   // A store of engine journal in which 40 jobs were done, by many commits.
   void make_history() {
@@ -58,7 +58,7 @@ class Care : public testing::Test {
   mutable int nodes_ = 0;
 };
 
-TEST_F(Care, verify_names_the_damaged_file_and_the_way_out) {
+TEST_F(Maintenance, verify_names_the_damaged_file_and_the_way_out) {
   make_history();
   const Path victim = *(commit_files().end() - 8);
   damage(victim);
@@ -68,7 +68,7 @@ TEST_F(Care, verify_names_the_damaged_file_and_the_way_out) {
   EXPECT_TRUE(ended.says("torc repair")) << ended;
 }
 
-TEST_F(Care, repair_only_looks_unless_it_is_told_to_act) {
+TEST_F(Maintenance, repair_only_looks_unless_it_is_told_to_act) {
   make_history();
   damage(*(commit_files().end() - 8));
   const auto before = contents(here_.path() / "wf.torc");
@@ -83,7 +83,7 @@ TEST_F(Care, repair_only_looks_unless_it_is_told_to_act) {
   EXPECT_EQ(contents(here_.path() / "wf.torc"), before);
 }
 
-TEST_F(Care, after_a_repair_the_store_is_clean_and_the_workflow_can_be_finished) {
+TEST_F(Maintenance, after_a_repair_the_store_is_clean_and_the_workflow_can_be_finished) {
   make_history();
   damage(*(commit_files().end() - 8));
   const Ended repaired = run(elsewhere({"repair", "--quarantine-tail", "--yes", "--json"}));
@@ -106,7 +106,7 @@ TEST_F(Care, after_a_repair_the_store_is_clean_and_the_workflow_can_be_finished)
   EXPECT_TRUE(again.says("nothing to repair")) << again;
 }
 
-TEST_F(Care, repair_is_refused_while_a_worker_lives) {
+TEST_F(Maintenance, repair_is_refused_while_a_worker_lives) {
   Fifo record(here_.path() / "record");
   Fifo gate(here_.path() / "gate");
   here_.write("wf.yaml",
@@ -129,7 +129,7 @@ TEST_F(Care, repair_is_refused_while_a_worker_lives) {
   EXPECT_EQ(repaired.exit_code, 0) << repaired;
 }
 
-TEST_F(Care, a_store_of_engine_lmdb_goes_on_from_the_state_before_a_damaged_one) {
+TEST_F(Maintenance, a_store_of_engine_lmdb_goes_on_from_the_state_before_a_damaged_one) {
   here_.write("wf.yaml", "name: wf\njobs:\n  - {name: a, command: \"true\"}\n");
   ASSERT_EQ(here_.run({"init", "wf.yaml", "--engine", "lmdb"}).exit_code, 0);
   EXPECT_TRUE(here_.run({"repair"}).says("nothing to repair"));
@@ -192,7 +192,7 @@ class LmdbPages {
   std::vector<bool> older_;
 };
 
-class Salvage : public Care {
+class Salvage : public Maintenance {
  protected:
   void SetUp() override {
     here_.write("wf.yaml",
@@ -301,7 +301,7 @@ TEST_F(Salvage, makes_no_store_of_records_that_do_not_fit_together) {
   EXPECT_FALSE(fs::exists(here_.path() / "left/META"));
 }
 
-TEST_F(Care, a_backup_taken_while_workers_work_is_a_whole_store) {
+TEST_F(Maintenance, a_backup_taken_while_workers_work_is_a_whole_store) {
   for (const char* engine : {"journal", "lmdb"}) {
     const std::string name = std::string("w") + engine;
     Fifo record(here_.path() / ("record-" + name));

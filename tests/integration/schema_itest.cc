@@ -190,7 +190,7 @@ class JsonSchema : public testing::Test {
   void look_at_each_job();
   void use_data();
   void change_jobs();
-  void care_for_the_store();
+  void maintain_the_store();
   void repair_a_journal();
   void go_on_with_lmdb();
   void try_out_a_directory();
@@ -323,7 +323,7 @@ void JsonSchema::change_jobs() {
   take("reset", {"reset", "wf.torc", "--all", "--yes"});
 }
 
-void JsonSchema::care_for_the_store() {
+void JsonSchema::maintain_the_store() {
   take("verify", {"verify", "wf.torc"});
   take("repair", {"repair", "wf.torc"});
   take("compact", {"compact", "wf.torc"});
@@ -423,7 +423,7 @@ TEST_F(JsonSchema, every_command_with_json_has_one_and_prints_what_it_says) {
   look_afterwards();
   use_data();
   change_jobs();
-  care_for_the_store();
+  maintain_the_store();
   repair_a_journal();
   go_on_with_lmdb();
   try_out_a_directory();

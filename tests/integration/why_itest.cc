@@ -271,7 +271,7 @@ TEST_F(WhyWorkers, a_job_that_waits_for_room_and_one_that_runs_say_where) {
   EXPECT_TRUE(has(text(), "still registered and are gone")) << text();
 }
 
-TEST_F(WhyWorkers, a_full_limit_and_a_claim_ahead_are_told) {
+TEST_F(WhyWorkers, a_full_limit_and_a_prefetch_are_told) {
   make_beside_busy(R"(
   - {name: "work_{i}", command: "echo work > record; read x < gate", max_parallel: 1, parameters: {i: "1:2"}}
 )");

@@ -9,7 +9,7 @@
 #include "lib/exec/output/packed_format.h"
 #include "lib/exec/output/series.h"
 #include "lib/store/disk/hash.h"
-#include "lib/store/engine/beat.h"
+#include "lib/store/engine/heartbeat.h"
 #include "lib/store/engine/meta.h"
 #include "tests/integration/harness.h"
 #include "tests/mutation/mutation.h"
@@ -70,15 +70,16 @@ std::vector<Path> indexes_of(const Path& directory) {
 
 }  // namespace
 
-std::string forge_beat(const Target& target, Random& random) {
+std::string forge_heartbeat(const Target& target, Random& random) {
   const Path meta_file = target.store / "META";
   const auto meta = store::decode_meta(read_text(meta_file), meta_file);
   if (!meta.ok()) return {};
   const Path state = meta->identity.state_directory(target.store);
   const bool shared = random.one_in(3);
-  const store::BeatPlace place{1 + random.below(kWorkers),
-                               shared ? store::BeatFile::shared : store::BeatFile::own};
-  const Path file = store::beat_path(state, place);
+  const store::HeartbeatPlace place{1 + random.below(kWorkers), shared
+                                                                    ? store::HeartbeatFile::shared
+                                                                    : store::HeartbeatFile::own};
+  const Path file = store::heartbeat_path(state, place);
   if (!fs::exists(file.parent_path())) return {};
   const std::uint64_t counter = any_number(random);
   const std::uint64_t silence = random.one_in(3) ? 300 : any_number(random);

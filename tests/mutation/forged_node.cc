@@ -24,7 +24,7 @@ using itest::read_text;
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 constexpr std::string_view kOrders = "\x1b[31m\r\nred\x07\xc2\x9b";
 
-exec::NodeMember living_member() {
+exec::NodeMember live_member() {
   exec::NodeMember member;
   member.worker = member.watchdog = exec::this_process();
   member.since = WallTime(1'700'000'000'000'000);
@@ -123,7 +123,7 @@ std::uint64_t any_number(Random& random) {
 
 void put_ledger(const Target& target) {
   make_ledger(target, [](exec::NodeFile&, exec::NodeTable& table) {
-    (void)table.enter(living_member(), {});
+    (void)table.enter(live_member(), {});
   });
 }
 
@@ -132,7 +132,7 @@ std::string forge_ledger(const Target& target, Random& random) {
   make_ledger(target, [&](exec::NodeFile& file, exec::NodeTable& table) {
     const std::size_t members = 1 + random.below(3);
     for (std::size_t i = 0; i < members; ++i) {
-      exec::NodeMember member = living_member();
+      exec::NodeMember member = live_member();
       forge_member(member, random);
       (void)table.enter(member, any_holding(random));
     }

@@ -331,7 +331,7 @@ const std::vector<MutationKind>& mutation_kinds() {
       {"packed", forge_packed, 1, {"logs"}},
       {"record", forge_record, 4},
       {"segment", forge_segment, 2, {"verify", "repair", "status"}},
-      {"beat", forge_beat, 2, {"status", "adopt", "worker", "why", "verify", "run"}},
+      {"heartbeat", forge_heartbeat, 2, {"status", "adopt", "worker", "why", "verify", "run"}},
       {"series", forge_series, 2, {"resources"}},
       {"gate", forge_gate, 2, {"status", "worker", "compact", "set"}},
       {"ledger", forge_ledger, 2, {"node", "worker", "run", "why"}},

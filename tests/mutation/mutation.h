@@ -59,7 +59,7 @@ inline constexpr const char* kKeepingPlaces[] = {"tmp", "node", "home"};
 // follow chained to it (forged_history.cc).
 [[nodiscard]] std::string forge_segment(const Target& target, Random& random);
 // What workers say of themselves and of their jobs (forged_measures.cc).
-[[nodiscard]] std::string forge_beat(const Target& target, Random& random);
+[[nodiscard]] std::string forge_heartbeat(const Target& target, Random& random);
 [[nodiscard]] std::string forge_series(const Target& target, Random& random);
 // What a node and a user keep (forged_node.cc).
 [[nodiscard]] std::string forge_gate(const Target& target, Random& random);

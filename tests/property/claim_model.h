@@ -25,7 +25,7 @@
 namespace torc::claim {
 
 struct ModelWorker {
-  WorkerStatus status = WorkerStatus::living;
+  WorkerStatus status = WorkerStatus::registered;
   std::uint64_t renewals = 1;
   std::uint64_t finished = 0;
   bool barred = false;
@@ -145,18 +145,18 @@ class ClaimModel {
   [[nodiscard]] const std::map<std::uint64_t, ModelWorker>& workers() const { return workers_; }
   [[nodiscard]] bool lives(WorkerEpoch w) const {
     const auto it = workers_.find(raw(w));
-    return it != workers_.end() && it->second.status == WorkerStatus::living;
+    return it != workers_.end() && it->second.status == WorkerStatus::registered;
   }
   // Whether what it says counts.
   [[nodiscard]] bool speaks(WorkerEpoch w) const { return lives(w) && !workers_.at(raw(w)).barred; }
   [[nodiscard]] std::uint64_t fair_share() const {
     const std::uint64_t ready = in_state(JobState::ready);
-    return living() <= 1 ? ready : ready / (2 * living());
+    return live_workers() <= 1 ? ready : ready / (2 * live_workers());
   }
-  [[nodiscard]] std::uint64_t living() const {
+  [[nodiscard]] std::uint64_t live_workers() const {
     return static_cast<std::uint64_t>(
         std::count_if(workers_.begin(), workers_.end(),
-                      [](const auto& w) { return w.second.status == WorkerStatus::living; }));
+                      [](const auto& w) { return w.second.status == WorkerStatus::registered; }));
   }
   [[nodiscard]] std::uint64_t in_state(JobState s) const {
     return static_cast<std::uint64_t>(std::count_if(
@@ -181,7 +181,7 @@ class ClaimModel {
   [[nodiscard]] std::uint64_t hosts() const {
     std::set<std::string> names;
     for (const auto& [epoch, w] : workers_) {
-      if (w.status == WorkerStatus::living) names.insert(w.host);
+      if (w.status == WorkerStatus::registered) names.insert(w.host);
     }
     return names.size();
   }
@@ -922,11 +922,12 @@ class ClaimModel {
       give(id, request, sequence, answer);
       if (alone) return;
     }
-    left = std::min(offer.ahead, fair_share());
+    left = std::min(offer.prefetch, fair_share());
     std::vector<std::uint64_t> shares;
     for (std::size_t l = 0; l < limits_.size(); ++l) {
       const std::uint64_t used = slots()[l];
-      shares.push_back(used >= limits_[l].most ? 0 : (limits_[l].most - used) / (2 * living()));
+      shares.push_back(used >= limits_[l].most ? 0
+                                               : (limits_[l].most - used) / (2 * live_workers()));
     }
     for (std::uint64_t id : queue()) {
       if (left == 0) break;

@@ -155,7 +155,7 @@ Offer any_offer() {
   o.any_binding = one_in(5);
   o.ignore_resources = one_in(5);
   o.max_jobs = below(10);
-  o.ahead = one_in(2) ? 0 : below(20);
+  o.prefetch = one_in(2) ? 0 : below(20);
   return o;
 }
 
@@ -204,7 +204,7 @@ class World {
     if (one_in(20)) now_ += std::chrono::seconds(below(20'000));
     const std::uint64_t dice = below(33);
     if (dice >= 31) return set();
-    if (dice < 2 || model_.living() == 0) return enter();
+    if (dice < 2 || model_.live_workers() == 0) return enter();
     if (dice == 2) return leave();
     if (dice == 3) return one_in(3) ? bar() : expire();
     if (dice == 30) return add();
@@ -253,7 +253,7 @@ class World {
   void run_dry() {
     ++tx_.state.number;
     for (const auto& [epoch, worker] : model_.workers()) {
-      if (worker.status != WorkerStatus::living) continue;
+      if (worker.status != WorkerStatus::registered) continue;
       const std::uint64_t observed = worker.renewals;
       RC_ASSERT(
           *expire_worker(tx_, WorkerEpoch{epoch}, observed, now_, 0, EndCause::worker_lost, now_));
@@ -350,15 +350,16 @@ class World {
       RC_ASSERT(w.barred == (model_.lives(w.epoch) && expected.barred));
       RC_ASSERT(w.finished == expected.finished);
       RC_ASSERT(w.held == model_.held_by(w.epoch).size());
-      if (w.status == WorkerStatus::living) RC_ASSERT(w.ending == model_.ending_by(w.epoch).size());
+      if (w.status == WorkerStatus::registered)
+        RC_ASSERT(w.ending == model_.ending_by(w.epoch).size());
       return ++seen > 0;
     });
     RC_ASSERT(scanned.ok());
     RC_ASSERT(seen == model_.workers().size());
-    const auto crowd = read_crowd(tx_);
-    RC_ASSERT(crowd.ok());
-    RC_ASSERT(crowd->workers == model_.living());
-    RC_ASSERT(crowd->hosts == model_.hosts());
+    const auto load = read_load(tx_);
+    RC_ASSERT(load.ok());
+    RC_ASSERT(load->workers == model_.live_workers());
+    RC_ASSERT(load->hosts == model_.hosts());
   }
 
   void enter() {
@@ -565,7 +566,7 @@ class World {
     RC_ASSERT(answer.took_spares == expected.took_spares);
     RC_ASSERT(answer.promoted == expected.promoted);
     RC_ASSERT(answer.revoked == expected.revoked);
-    RC_ASSERT(answer.living == model_.living());
+    RC_ASSERT(answer.live_workers == model_.live_workers());
     RC_ASSERT(answer.workflow.jobs == model_.jobs());
   }
 

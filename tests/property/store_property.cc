@@ -113,22 +113,22 @@ class Simulation {
   }
 
   // From the nth operation on: one failure, or the death of the process.
-  enum class Blow : std::uint8_t { refuse, lose_reply, die_before, die_after };
-  void strike(Host& host, std::uint64_t nth, Blow blow) {
+  enum class Fault : std::uint8_t { refuse, lose_reply, die_before, die_after };
+  void strike(Host& host, std::uint64_t nth, Fault fault) {
     auto count = std::make_shared<std::uint64_t>(0);
     static constexpr int kErrors[] = {EIO, ENOSPC, ESTALE, EDQUOT, ETIMEDOUT};
     const int e = kErrors[pick(std::size(kErrors))];
     host.disk.oracle = [=](const std::string&, const Path&) {
       const std::uint64_t at = (*count)++;
       if (at < nth) return proceed();
-      switch (blow) {
-        case Blow::refuse:
+      switch (fault) {
+        case Fault::refuse:
           return at == nth ? refuse(e) : proceed();
-        case Blow::lose_reply:
+        case Fault::lose_reply:
           return at == nth ? lose_reply(e) : proceed();
-        case Blow::die_before:
+        case Fault::die_before:
           return refuse(EIO);
-        case Blow::die_after:
+        case Fault::die_after:
           return at == nth ? lose_reply(EIO) : refuse(EIO);
       }
       return proceed();
@@ -155,10 +155,10 @@ class Simulation {
         break;
       case 4:
       case 5:
-        commit_under(host, pick(2) == 0 ? Blow::refuse : Blow::lose_reply);
+        commit_under(host, pick(2) == 0 ? Fault::refuse : Fault::lose_reply);
         break;
       case 6:
-        commit_under(host, pick(2) == 0 ? Blow::die_before : Blow::die_after);
+        commit_under(host, pick(2) == 0 ? Fault::die_before : Fault::die_after);
         break;
       case 7:
         frozen_commit(host);
@@ -173,13 +173,13 @@ class Simulation {
         host.store.reset();
         break;
       default:
-        care(host);
+        maintenance(host);
         break;
     }
     record_files();
   }
 
-  void care(Host& host) {
+  void maintenance(Host& host) {
     const auto done = host.store->maintain();
     RC_ASSERT(done.ok());
   }
@@ -207,11 +207,11 @@ class Simulation {
     judge(tag, done);
   }
 
-  void commit_under(Host& host, Blow blow) {
+  void commit_under(Host& host, Fault fault) {
     const std::string tag = new_tag();
-    strike(host, pick(14), blow);
+    strike(host, pick(14), fault);
     const auto done = host.store->commit(1, write(tag));
-    const bool dies = blow == Blow::die_before || blow == Blow::die_after;
+    const bool dies = fault == Fault::die_before || fault == Fault::die_after;
     if (done.ok() || !dies)
       judge(tag, done);  // what a dying process believes it cannot tell anybody
     if (dies) host.store.reset();
@@ -233,7 +233,7 @@ class Simulation {
       if ((*count)++ != nth) return;
       for (std::uint64_t i = 0; i < work; ++i) {
         commit(*other);
-        if (i % 4 == 0) care(*other);
+        if (i % 4 == 0) maintenance(*other);
         if (i % 16 == 0) other->node.clock.advance(std::chrono::seconds(15));
         record_files();
       }

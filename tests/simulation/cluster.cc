@@ -126,7 +126,7 @@ void Cluster::make_store(const Path& scratch) {
     const auto made_directory = files.make_directory(at, part.string());
     if (made_directory.ok()) at = *files.lookup(at, part.string());
   }
-  world_.beats_directory = at;
+  world_.heartbeats_directory = at;
 }
 
 // --- nodes, processes, Slurm ---

@@ -12,25 +12,25 @@ constexpr std::uint64_t kChains = 50;  // of jobs, each of which waits for the o
 
 }  // namespace
 
-Result<CrowdFigures> live_together(const CrowdScenario& crowd, const StoreCost& cost,
+Result<CrowdFigures> live_together(const CrowdScenario& load, const StoreCost& cost,
                                    const Path& scratch) {
-  const double seconds = std::chrono::duration<double>(crowd.ends).count();
+  const double seconds = std::chrono::duration<double>(load.ends).count();
   Scenario s;
-  s.seed = crowd.seed;
-  s.nodes = static_cast<int>(crowd.workers);
+  s.seed = load.seed;
+  s.nodes = static_cast<int>(load.workers);
   s.workers_per_node = 1;
-  s.cpus = crowd.slots;
-  s.job_seconds = crowd.job_seconds;
+  s.cpus = load.slots;
+  s.job_seconds = load.job_seconds;
   s.chains = kChains;
-  s.chain_length = static_cast<std::uint64_t>(std::clamp(seconds / crowd.job_seconds, 2.0, 200.0));
+  s.chain_length = static_cast<std::uint64_t>(std::clamp(seconds / load.job_seconds, 2.0, 200.0));
   // More than can be done.
-  const double slots = static_cast<double>(crowd.workers) * crowd.slots;
+  const double slots = static_cast<double>(load.workers) * load.slots;
   s.jobs = s.chains * s.chain_length +
-           static_cast<std::uint64_t>(4 * slots * (1 + seconds / crowd.job_seconds));
-  s.lease = crowd.lease;
+           static_cast<std::uint64_t>(4 * slots * (1 + seconds / load.job_seconds));
+  s.lease = load.lease;
   s.is_checked = false;
-  s.measured_from = crowd.measured_from;
-  s.calm = s.ends = crowd.ends;
+  s.measured_from = load.measured_from;
+  s.calm = s.ends = load.ends;
   s.calm += std::chrono::hours(1);  // nobody comes to help
 
   const Path directory = scratch / "crowd";
@@ -43,17 +43,17 @@ Result<CrowdFigures> live_together(const CrowdScenario& crowd, const StoreCost& 
     world.cost = cost;
     Cluster cluster(s, world, directory);
     violation = cluster.run();
-    const double measured = std::chrono::duration<double>(crowd.ends - crowd.measured_from).count();
+    const double measured = std::chrono::duration<double>(load.ends - load.measured_from).count();
     const Measured& m = world.measured;
     figures.commits = m.commits / measured;
     figures.requests = m.requests / measured;
-    figures.beats = m.beats / measured;
+    figures.heartbeats = m.heartbeats / measured;
     figures.starts = m.starts / measured;
     figures.most_commits = m.most_commits;
     figures.busy = m.busy / (measured * slots);
     figures.dependent = m.dependents == 0 ? 0 : m.dependent_wait / m.dependents;
     figures.conflicts = m.conflicts;
-    figures.beat_files = world.beat_files();
+    figures.heartbeat_files = world.heartbeat_files();
   }
   std::filesystem::remove_all(directory);
   if (!violation.empty()) return Error{ErrorKind::corrupt, violation, ""};

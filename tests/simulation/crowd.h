@@ -23,13 +23,13 @@ struct CrowdScenario {
 struct CrowdFigures {
   double commits = 0;   // a second, as the next
   double requests = 0;  // to the shared filesystem
-  double beats = 0;
+  double heartbeats = 0;
   double starts = 0;        // of jobs
   double most_commits = 0;  // a second, in the worst minute of the whole run
   double busy = 0;          // part of the slots that runs a job
   double dependent = 0;     // s: from the end of a job to the start of one that waited for it alone
   std::uint64_t conflicts = 0;
-  std::uint64_t beat_files = 0;
+  std::uint64_t heartbeat_files = 0;
 };
 
 // An Error: the claims contradicted themselves. `scratch`: a directory in memory.

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "lib/base/sanitizer.h"
-#include "lib/store/engine/beat.h"
+#include "lib/store/engine/heartbeat.h"
 
 namespace torc::simulation {
 namespace {
@@ -32,7 +32,7 @@ TEST(Crowds, a_hundred_workers_keep_the_budget_of_commits_and_are_busy) {
   const CrowdFigures f = run(s);
   EXPECT_LE(f.commits, 20.5);
   EXPECT_LE(f.most_commits, 24);  // while they come
-  EXPECT_LE(f.beats, 5);
+  EXPECT_LE(f.heartbeats, 5);
   EXPECT_GE(f.busy, 0.95);
 }
 
@@ -44,9 +44,9 @@ TEST(Crowds, idle_workers_write_heartbeats_within_the_budget) {
   s.measured_from = 1500s;
   s.ends = kSanitized ? 2000s : 3000s;
   const CrowdFigures f = run(s);
-  EXPECT_GT(f.beats, 0.3);
-  EXPECT_LE(f.beats, 5);
-  EXPECT_LE(f.beat_files, store::kOwnBeatFiles + 10);
+  EXPECT_GT(f.heartbeats, 0.3);
+  EXPECT_LE(f.heartbeats, 5);
+  EXPECT_LE(f.heartbeat_files, store::kOwnHeartbeatFiles + 10);
 }
 
 }  // namespace

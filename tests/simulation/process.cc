@@ -48,7 +48,7 @@ class SeenProcesses final : public worker::NodeProcesses {
     if (other == nullptr || &other->node() != &self_.node()) return exec::Presence::unknown;
     return other->has_ended() ? exec::Presence::gone : exec::Presence::here;
   }
-  exec::Leftovers kill_marked(const std::vector<std::string>&, const exec::Origin&) override {
+  exec::Leftovers kill_tagged(const std::vector<std::string>&, const exec::Origin&) override {
     return exec::Leftovers::none;
   }
 
@@ -516,11 +516,12 @@ bool Process::register_self() {
   store_ = std::make_unique<NodeStore>(cluster_, *this);
   worker::Birth birth;
   const BootTime at = node_.clock->boot_now();
-  claim::Crowd crowd;
+  claim::WorkflowLoad load;
   const auto done = store_->commit(0, [&](store::Transaction& tx) -> Result<void> {
     TORC_ASSIGN(birth.terms.self, claim::register_worker(tx, info));
-    info.own_beat_file = claim::beat_place(tx, birth.terms.self).file == store::BeatFile::own;
-    TORC_ASSIGN(crowd, claim::read_crowd(tx));
+    info.own_heartbeat_file =
+        claim::heartbeat_place(tx, birth.terms.self).file == store::HeartbeatFile::own;
+    TORC_ASSIGN(load, claim::read_load(tx));
     TORC_ASSIGN(birth.workflow, claim::read_workflow(tx));
     return {};
   });
@@ -537,7 +538,7 @@ bool Process::register_self() {
   terms.sigterm_lead = 10s;
   birth.seed = world_.random().next();
   birth.pace = claim::Pace(claim::Sharing::shared);
-  birth.pace.saw({at, claim::raw(terms.self), crowd.workers, 0ns, crowd.job_time, crowd.ready});
+  birth.pace.saw({at, claim::raw(terms.self), load.workers, 0ns, load.job_time, load.ready});
   life.lease.hold(at, claim::fencing_limit(info.lease_ttl));
   const auto prepare = [](const claim::Reader& reader,
                           const claim::Grant& grant) -> std::optional<worker::ClaimedJob> {

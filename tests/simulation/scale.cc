@@ -59,8 +59,8 @@ int main(int argc, char** argv) {
       fmt::print(
           "| {} | {} | {:.0f} s | {:.1f} | {:.1f} | {:.0f} | {:.2f} | {} | {:.1f} | {:.1f} s | "
           "{:.1f} % |\n",
-          workers, s.slots, job, f->commits, f->most_commits, f->requests, f->beats, f->beat_files,
-          f->starts, f->dependent, 100 * f->busy);
+          workers, s.slots, job, f->commits, f->most_commits, f->requests, f->heartbeats,
+          f->heartbeat_files, f->starts, f->dependent, 100 * f->busy);
       std::fflush(stdout);
     }
   }

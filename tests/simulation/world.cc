@@ -122,8 +122,8 @@ void World::count_commit() {
   if (measures()) measured.commits += 1;
 }
 
-std::uint64_t World::beat_files() const {
-  return beats_directory == 0 ? 0 : server_.files.list(beats_directory)->size();
+std::uint64_t World::heartbeat_files() const {
+  return heartbeats_directory == 0 ? 0 : server_.files.list(heartbeats_directory)->size();
 }
 
 void World::tell(const std::string& line) {
@@ -139,7 +139,7 @@ void World::violate(const std::string& what) {
 RequestFate World::fate(const store::testing::Request& request) {
   ++requests;
   count_requests(1);
-  if (measures() && std::string_view(request.name) == "WRITE") measured.beats += 1;
+  if (measures() && std::string_view(request.name) == "WRITE") measured.heartbeats += 1;
   if (caller == nullptr) return RequestFate::carried;
   if (!in_transaction) {
     caller->wait(latency());

@@ -21,7 +21,7 @@ class World;
 struct Measured {
   double commits = 0;
   double requests = 0;
-  double beats = 0;
+  double heartbeats = 0;
   double starts = 0;
   double busy = 0;  // seconds of slots
   double dependents = 0;
@@ -100,13 +100,13 @@ class World final : public store::testing::Network {
   std::uint64_t requests = 0;
   StoreCost cost;
   Measured measured;
-  store::testing::FileServer::Inode beats_directory = 0;
+  store::testing::FileServer::Inode heartbeats_directory = 0;
   Time measured_from{};
   void count_requests(double n);
   void count_commit();
   [[nodiscard]] bool measures() const { return now_ >= measured_from; }
   // In the directory of the heartbeats.
-  [[nodiscard]] std::uint64_t beat_files() const;
+  [[nodiscard]] std::uint64_t heartbeat_files() const;
   std::uint64_t events = 0;
 
   store::testing::NfsServer& server() { return server_; }

@@ -168,7 +168,7 @@ class Replay {
     if (dead || own_past) return;
     const auto last = last_by_.find(epoch);
     const std::int64_t silent = step.at - (last == last_by_.end() ? 0 : last->second);
-    // It may only beat, so that silence in the chain proves nothing. A renewal does.
+    // It may only write heartbeats, so that silence in the chain proves nothing. A renewal does.
     const std::int64_t lease = kLease.count() * kSecond;
     if (silent < lease - kTick || !ledger_.anybody_stood_still(step.at - 2 * lease, step.at)) {
       wrong(step, fmt::format("worker {} (process {}) was expired {:.3f} s after its last commit, "

@@ -176,7 +176,7 @@ void Member::strike(Target target, int signal) {
   }
   if (signal != SIGKILL || child == 0) return;
   // Neither survives the other. A parent whose child was killed ends by itself, and may be dealt a
-  // second blow before its end is noticed here: what counts is this moment.
+  // second fault before its end is noticed here: what counts is this moment.
   note(child, SIGKILL);
   ledger_.ended(parent);
 }

@@ -29,7 +29,8 @@ void declare(CLI::App& app, Options& options, std::string& replicas) {
                  "jobs of a round that run for longer than a lease");
   app.add_flag("--ctrl-z", options.ctrl_z,
                "half of the stops are a person's: SIGTSTP to all of it");
-  app.add_flag("--care", options.care, "compact, backup and repair are among those who read");
+  app.add_flag("--maintenance", options.maintenance,
+               "compact, backup and repair are among those who read");
   app.add_option("--workers", options.workers, "workers at a time")->check(CLI::Range(2, 64));
   app.add_option("--slots", options.slots, "jobs that a worker runs at a time");
   app.add_option("--jobs", options.jobs, "jobs of a round")->check(CLI::Range(20, 100000));
@@ -49,13 +50,13 @@ void declare(CLI::App& app, Options& options, std::string& replicas) {
   app.add_flag("--keep", options.keep, "keep the stores of good rounds, too");
 }
 
-void add(Blows& all, const Blows& more) {
+void add(Faults& all, const Faults& more) {
   all.kills += more.kills;
   all.in_commit += more.in_commit;
   all.readers += more.readers;
   all.stops += more.stops;
   all.long_stops += more.long_stops;
-  all.care += more.care;
+  all.maintenance += more.maintenance;
   all.full_disks += more.full_disks;
 }
 
@@ -70,44 +71,45 @@ void add(Account& all, const Account& more) {
   all.not_replayed += more.not_replayed;
 }
 
-std::string describe(const Blows& blows, const Account& account) {
+std::string describe(const Faults& faults, const Account& account) {
   return fmt::format(
       "{} kills ({} in a commit), {} readers killed, {} stops, {} beyond the lease, {} full disks, "
       "{} compact, backup, repair; {} attempts, {} jobs ran twice, {} given up, {} not reached, {} "
       "killed themselves; {} commits, {} leases expired, {} not replayed",
-      blows.kills, blows.in_commit, blows.readers, blows.stops + blows.long_stops, blows.long_stops,
-      blows.full_disks, blows.care, account.attempts, account.ran_twice, account.given_up,
-      account.not_reached, account.killed, account.commits, account.expired, account.not_replayed);
+      faults.kills, faults.in_commit, faults.readers, faults.stops + faults.long_stops,
+      faults.long_stops, faults.full_disks, faults.maintenance, account.attempts, account.ran_twice,
+      account.given_up, account.not_reached, account.killed, account.commits, account.expired,
+      account.not_replayed);
 }
 
 // 0: nothing was violated.
 int torture(const Options& options) {
   std::mt19937_64 random(options.seed);
-  Blows blows;
+  Faults faults;
   Account account;
   std::uint64_t jobs = 0;
   std::uint64_t number = 0;
   const std::int64_t begun = boot_now();
-  while (number < options.rounds || blows.kills < options.kills ||
-         blows.long_stops < options.long_stops) {
+  while (number < options.rounds || faults.kills < options.kills ||
+         faults.long_stops < options.long_stops) {
     const Path directory = options.directory / fmt::format("round{}", ++number);
     const std::int64_t since = boot_now();
     // One frozen worker a round at most: it takes as long as a lease.
-    Blows budget;
-    budget.kills = options.kills > blows.kills ? options.kills - blows.kills : 0;
+    Faults budget;
+    budget.kills = options.kills > faults.kills ? options.kills - faults.kills : 0;
     if (number <= options.rounds) budget.kills = UINT64_MAX;
-    budget.long_stops = options.long_stops > blows.long_stops ? 1 : 0;
+    budget.long_stops = options.long_stops > faults.long_stops ? 1 : 0;
     Round round(options, directory, random(), budget);
     try {
       std::filesystem::create_directories(directory);
       round.run();
     } catch (const Violation& violation) {
-      add(blows, round.dealt());
+      add(faults, round.dealt());
       fmt::print("round {}: VIOLATION after {} kills: {}\nseed {}; the store is kept in {}\n",
-                 number, blows.kills, violation.what, options.seed, directory.string());
+                 number, faults.kills, violation.what, options.seed, directory.string());
       return 1;
     }
-    add(blows, round.dealt());
+    add(faults, round.dealt());
     add(account, round.account());
     jobs += options.jobs;
     fmt::print("round {}: {:.1f} s: {}\n", number, static_cast<double>(boot_now() - since) * 1e-9,
@@ -116,7 +118,7 @@ int torture(const Options& options) {
     if (!options.keep) std::filesystem::remove_all(directory);
   }
   fmt::print("{} rounds, {} jobs, {:.0f} s: {}; 0 violations\n", number, jobs,
-             static_cast<double>(boot_now() - begun) * 1e-9, describe(blows, account));
+             static_cast<double>(boot_now() - begun) * 1e-9, describe(faults, account));
   return 0;
 }
 

@@ -24,11 +24,11 @@ struct Options {
   std::uint64_t deadly = 0;  // jobs that kill themselves, their group or their worker, of a round
   std::uint64_t long_jobs = 0;  // jobs that run for longer than a lease, of a round
   bool ctrl_z = false;          // every other stop is a person's, by SIGTSTP to the whole job
-  bool care = false;            // compact, backup and repair are among those who read
+  bool maintenance = false;     // compact, backup and repair are among those who read
   std::uint64_t workers = 4;    // at a time
   std::uint64_t slots = 2;      // jobs that a worker runs at a time
   std::uint64_t jobs = 300;     // of a round
-  std::uint64_t spacing = 25;   // lines of jobs between two blows, on average
+  std::uint64_t spacing = 25;   // lines of jobs between two faults, on average
   std::uint64_t seed = 0;
   std::string engine = "journal";
   Replicas replicas = Replicas::shared;

@@ -8,7 +8,7 @@
 namespace torc::torture {
 namespace {
 
-// Most jobs end at once, some run long enough to be met by several blows.
+// Most jobs end at once, some run long enough to be met by several faults.
 int random_duration(std::mt19937_64& random) {
   const int kind = between(random, 0, 99);
   if (kind < 50) return 0;

@@ -39,7 +39,7 @@ bool is_for_want_of_space(const itest::Ended& end) {
 
 }  // namespace
 
-Round::Round(const Options& options, const Path& directory, std::uint64_t seed, Blows budget)
+Round::Round(const Options& options, const Path& directory, std::uint64_t seed, Faults budget)
     : options_(options),
       directory_(directory),
       store_(directory / (options.full_disks > 0 ? "disk/wf.torc" : "wf.torc")),
@@ -135,7 +135,7 @@ void Round::prepare() {
     members_.back()->start();
   }
   last_event_ = last_look_ = boot_now();
-  until_blow_ = between<std::int64_t>(random_, 1, 20);
+  until_fault_ = between<std::int64_t>(random_, 1, 20);
 }
 
 // --- the loop ---
@@ -179,13 +179,13 @@ void Round::tend() {
   events_->pump();
   if (const auto count = static_cast<std::int64_t>(events_->take()); count > 0) {
     last_event_ = boot_now();
-    until_blow_ -= count;
-    if (until_blow_ <= 0) {
-      until_blow_ =
+    until_fault_ -= count;
+    if (until_fault_ <= 0) {
+      until_fault_ =
           between<std::int64_t>(random_, 1, 2 * static_cast<std::int64_t>(options_.spacing));
       // Not at the event but somewhere after it: often in the middle of the next commit.
       at(boot_now() + between<std::int64_t>(random_, 0, 700 * kMicrosecond),
-         [this] { deal_blow(); });
+         [this] { inject_fault(); });
     }
   }
   std::vector<pid_t> own;
@@ -266,15 +266,15 @@ std::string Round::evidence() const {
   return text;
 }
 
-// --- blows ---
+// --- faults ---
 
-void Round::deal_blow() {
+void Round::inject_fault() {
   if (finished_) return;
   Member& member = some_member();
   const int kind = between(random_, 0, 99);
-  const int readers = options_.care ? 24 : 12;
+  const int readers = options_.maintenance ? 24 : 12;
   if (kind < readers) {
-    options_.care&& between(random_, 0, 1) == 0 ? start_care() : start_reader();
+    options_.maintenance&& between(random_, 0, 1) == 0 ? start_maintenance() : start_reader();
   } else if (kind < readers + 8 && dealt_.full_disks < options_.full_disks && !full_) {
     fill_disk();
   } else if (kind < readers + 16 || dealt_.kills >= budget_.kills) {
@@ -345,13 +345,13 @@ void Round::strike_reader() {
 }
 
 // What people do to a store while workers go on. Where it is refused it says why, and does nothing.
-void Round::start_care() {
-  ++dealt_.care;
+void Round::start_maintenance() {
+  ++dealt_.maintenance;
   const int kind = between(random_, 0, options_.engine == "journal" ? 2 : 1);
   if (kind == 0) {
     ask("compact", some_tmpdir(), {"compact", store_}, {});
   } else if (kind == 1) {
-    const Path copy = directory_ / fmt::format("backup{}", dealt_.care);
+    const Path copy = directory_ / fmt::format("backup{}", dealt_.maintenance);
     ask("backup", some_tmpdir(), {"backup", store_, copy}, [this, copy](const itest::Ended& end) {
       std::error_code gone;
       if (end.exit_code == 0) std::filesystem::remove_all(copy, gone);

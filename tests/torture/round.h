@@ -1,6 +1,6 @@
 // One round: a store with a workflow, workers that are killed and frozen while they work on it
 // until it is finished, and the audit of what they leave. Nothing is timed by the clock but how
-// long somebody stays frozen: blows follow what happens (lines of jobs), so a slow
+// long somebody stays frozen: faults follow what happens (lines of jobs), so a slow
 // machine sees the same number of them for the same work.
 #pragma once
 
@@ -23,20 +23,20 @@
 namespace torc::torture {
 
 // What was done in a round, or in all.
-struct Blows {
+struct Faults {
   std::uint64_t kills = 0;      // workers
   std::uint64_t in_commit = 0;  // of these while they wrote, synced, linked or listed
   std::uint64_t readers = 0;
   std::uint64_t stops = 0;
   std::uint64_t long_stops = 0;
-  std::uint64_t care = 0;  // compact, backup, repair
+  std::uint64_t maintenance = 0;  // compact, backup, repair
   std::uint64_t full_disks = 0;
 };
 
 class Round {
  public:
-  // At most so many blows of each kind are dealt.
-  Round(const Options& options, const Path& directory, std::uint64_t seed, Blows budget);
+  // At most so many faults of each kind are dealt.
+  Round(const Options& options, const Path& directory, std::uint64_t seed, Faults budget);
 
   ~Round();
   Round(const Round&) = delete;
@@ -44,7 +44,7 @@ class Round {
 
   // Throws Violation.
   void run();
-  [[nodiscard]] const Blows& dealt() const { return dealt_; }
+  [[nodiscard]] const Faults& dealt() const { return dealt_; }
   [[nodiscard]] const Account& account() const { return account_; }
 
  private:
@@ -73,11 +73,11 @@ class Round {
   void tend();
   void worker_ended(Member& member);
   void ask_whether_finished();
-  void deal_blow();
+  void inject_fault();
   void kill_worker(Member& member);
   void stop_worker(Member& member, bool beyond_lease);
   void start_reader();
-  void start_care();
+  void start_maintenance();
   void strike_reader();
   void fill_disk();
   void keep_what_is_on_the_disk() const;
@@ -92,8 +92,8 @@ class Round {
   Path store_;
   Path record_;
   std::mt19937_64 random_;
-  Blows budget_;
-  Blows dealt_;
+  Faults budget_;
+  Faults dealt_;
   Plan plan_;
   Ledger ledger_;
   Accepted accepted_;
@@ -103,7 +103,7 @@ class Round {
   std::vector<Reader> readers_;
   std::unique_ptr<Events> events_;
   std::multimap<std::int64_t, std::function<void()>> due_;  // by boot time
-  std::int64_t until_blow_ = 0;                             // events
+  std::int64_t until_fault_ = 0;                            // events
   std::int64_t last_event_ = 0;
   std::int64_t last_look_ = 0;
   Member* frozen_ = nullptr;  // beyond its lease

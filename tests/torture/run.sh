@@ -7,11 +7,11 @@ set -u
 program=$1 kills=$2 rounds=${3:-0}
 log=${LOG:-torture.log}
 modes=(
-  "--engine journal --replica shared --care --deadly 3"
+  "--engine journal --replica shared --maintenance --deadly 3"
   "--engine journal --replica pairs --ctrl-z --full-disks 2"
-  "--engine lmdb --care --deadly 3"
+  "--engine lmdb --maintenance --deadly 3"
   "--engine journal --replica own --locks fail --ctrl-z"
-  "--engine journal --replica own --locks succeed --care"
+  "--engine journal --replica own --locks succeed --maintenance"
   "--engine journal --replica own --locks stuck --deadly 3"
 )
 each=$(((kills + ${#modes[@]} - 1) / ${#modes[@]}))

@@ -1,4 +1,4 @@
-// torc add: jobs of a file are added to a living workflow.
+// torc add: jobs of a file are added to a workflow in a store.
 #include <string>
 #include <vector>
 

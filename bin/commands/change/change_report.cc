@@ -34,7 +34,7 @@ std::string some(const std::vector<std::string>& first, std::uint64_t all) {
 ChangeReport report_of(store::Store& store, Change change) {
   ChangeReport report;
   report.change = std::move(change);
-  std::uint64_t living = 0;
+  std::uint64_t live_workers = 0;
   const auto seen = store.view(store::Freshness::cached, [&](const claim::Reader& reader) {
     workflow::RecipeBook book;
     report.names.clear();
@@ -52,11 +52,12 @@ ChangeReport report_of(store::Store& store, Change change) {
                                     workflow::job_name(book, reader, root), root,
                                     claim::read_job(reader, root).value_or(claim::Job{}).state});
     }
-    living = 0;
-    return claim::scan_workers(reader, true, [&](const claim::Worker&) { return ++living > 0; });
+    live_workers = 0;
+    return claim::scan_workers(reader, true,
+                               [&](const claim::Worker&) { return ++live_workers > 0; });
   });
   if (seen.ok()) {
-    report.living = living;
+    report.live_workers = live_workers;
   } else {
     report.unseen = seen.error();
     // What was read in part may not fit what was changed.
@@ -130,7 +131,7 @@ void print_change(const App& app, const ChangeReport& report, std::string_view d
 }
 
 void say_without_workers(const App& app, const ChangeReport& report, const Path& store) {
-  if (!report.living || *report.living > 0) return;
+  if (!report.live_workers || *report.live_workers > 0) return;
   say(app.out, "no worker is registered now: torc run {}, or submit a batch script\n",
       workflow::shown_path(app, store));
 }

@@ -12,8 +12,8 @@ namespace torc::cli {
 
 struct ChangeReport {
   claim::Change change;
-  std::optional<std::uint64_t> living = {};  // workers; nullopt: it could not be seen
-  std::vector<std::string> names;            // of change.first
+  std::optional<std::uint64_t> live_workers = {};  // workers; nullopt: it could not be seen
+  std::vector<std::string> names;                  // of change.first
   // Left alone because it was canceled for what became of another job, with which that began.
   struct PassedOver {
     std::string name;

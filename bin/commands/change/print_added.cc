@@ -40,7 +40,7 @@ Exit print_added(const App& app, const store::Store& store, const workflow::Addi
         {"jobs", added.names},
         {"there", added.there},
         {"jobs_there", added.there_names},
-        {"living_workers", added.living ? ordered_json(*added.living) : nullptr},
+        {"living_workers", added.live_workers ? ordered_json(*added.live_workers) : nullptr},
         {"diagnostics", diagnostics_json(shown)["diagnostics"]}};
     say(app.out, "{}\n", report::json_text(out));
     return added.good ? Exit::ok : Exit::usage;
@@ -57,7 +57,7 @@ Exit print_added(const App& app, const store::Store& store, const workflow::Addi
     say(app.out, "there already: {} job(s): {}\n", show_count(added.there),
         some_added(added.there_names, added.there));
   }
-  if (added.jobs > 0 && added.living && *added.living == 0 && !dry_run) {
+  if (added.jobs > 0 && added.live_workers && *added.live_workers == 0 && !dry_run) {
     say(app.out, "no worker is registered now: torc run {}, or submit a batch script\n",
         workflow::shown_path(app, store.directory()));
   }

@@ -21,7 +21,7 @@
 #include "lib/spec/sweep/definitions.h"
 #include "lib/store/disk/disk.h"
 #include "lib/workflow/addition.h"
-#include "lib/workflow/living_workflow.h"
+#include "lib/workflow/stored_workflow.h"
 
 namespace torc::cli {
 namespace {
@@ -115,13 +115,13 @@ class Spawn {
   Result<workflow::AdditionTerms> admit(const claim::Reader& reader, workflow::AdditionText& text) {
     limit_reached_ = false;
     TORC_TRY(check_holder(reader));
-    TORC_ASSIGN(workflow::LivingWorkflow living, workflow::LivingWorkflow::of(reader));
+    TORC_ASSIGN(workflow::StoredWorkflow live_workers, workflow::StoredWorkflow::of(reader));
     workflow::AdditionTerms terms;
-    TORC_ASSIGN(terms.origin, origin(reader, living));
+    TORC_ASSIGN(terms.origin, origin(reader, live_workers));
     if (!options_.now) terms.after = raw(spawner_.token.job);
     if (options_.file.empty()) {
-      const spec::Living::Job parent = living.job(raw(spawner_.token.job));
-      TORC_ASSIGN(text.text, job_text(living, parent, terms.origin));
+      const spec::ExistingWorkflow::Job parent = live_workers.job(raw(spawner_.token.job));
+      TORC_ASSIGN(text.text, job_text(live_workers, parent, terms.origin));
       terms.resources = parent.resources;
     }
     return terms;
@@ -144,7 +144,8 @@ class Spawn {
                  "end this process: what it does no longer counts"};
   }
 
-  Result<claim::Origin> origin(const claim::Reader& reader, workflow::LivingWorkflow& living) {
+  Result<claim::Origin> origin(const claim::Reader& reader,
+                               workflow::StoredWorkflow& live_workers) {
     claim::Origin origin;
     origin.parent = spawner_.token.job;
     origin.attempt = spawner_.token.attempt;
@@ -154,24 +155,27 @@ class Spawn {
     TORC_ASSIGN(const auto before, claim::read_origin(reader, spawner_.token.job));
     origin.depth = (before ? before->depth : 0) + 1;
     origin.root = before && before->depth > 0 ? before->root : spawner_.token.job;
-    const std::uint32_t most = living.settings().max_iterations.value_or(spec::kMaxIterations);
+    const std::uint32_t most =
+        live_workers.settings().max_iterations.value_or(spec::kMaxIterations);
     if (origin.depth < most) return origin;
     limit_reached_ = true;
     return Error{
         ErrorKind::invalid,
         fmt::format("'{}' has had its {} iteration(s): this is number {}; nothing was added",
-                    living.job(raw(origin.root)).texts.name, most, origin.depth),
+                    live_workers.job(raw(origin.root)).texts.name, most, origin.depth),
         "dynamic_jobs: {max_iterations} in the workflow file is the limit of a lineage"};
   }
 
   // A file of one job, as the flags say; what they do not say is as of the job that spawns.
-  Result<std::string> job_text(workflow::LivingWorkflow& living, const spec::Living::Job& parent,
+  Result<std::string> job_text(workflow::StoredWorkflow& live_workers,
+                               const spec::ExistingWorkflow::Job& parent,
                                const claim::Origin& origin) const {
     const SpawnOptions& o = options_;
     ordered_json job;
-    job["name"] = !o.name.empty() ? o.name
-                                  : fmt::format("{}.{}", living.job(raw(origin.root)).texts.name,
-                                                origin.depth + 1);
+    job["name"] =
+        !o.name.empty()
+            ? o.name
+            : fmt::format("{}.{}", live_workers.job(raw(origin.root)).texts.name, origin.depth + 1);
     job["command"] = o.command.empty() ? parent.texts.command : o.command;
     if (!o.depends_on.empty()) job["depends_on"] = o.depends_on;
     for (const std::string& pair : o.parameters)
@@ -184,16 +188,16 @@ class Spawn {
     if (!scheduler.empty()) job["scheduler"] = scheduler;
     if (!label.empty()) job["label"] = label;
     job["priority"] = o.priority.value_or(parent.priority);
-    inherit(job, living, parent);
+    inherit(job, live_workers, parent);
     return ordered_json{{"jobs", ordered_json::array({job})}}.dump(
         2, ' ', false, ordered_json::error_handler_t::replace);
   }
 
   // Keys for which there is no flag.
-  static void inherit(ordered_json& job, const workflow::LivingWorkflow& living,
-                      const spec::Living::Job& parent) {
+  static void inherit(ordered_json& job, const workflow::StoredWorkflow& live_workers,
+                      const spec::ExistingWorkflow::Job& parent) {
     const spec::Stdio& stdio = parent.texts.stdio;
-    const spec::Stdio& usual = living.settings().execution.stdio;
+    const spec::Stdio& usual = live_workers.settings().execution.stdio;
     if (stdio.mode != usual.mode || stdio.delete_on_success != usual.delete_on_success) {
       const auto modes = spec::words_of(spec::find_key(spec::Where::stdio, "mode")->choices);
       job["stdio"] = {{"mode", modes.at(static_cast<std::size_t>(stdio.mode))},
@@ -204,7 +208,7 @@ class Spawn {
     if (parent.crash_limit != 0) job["crash_limit"] = parent.crash_limit;
     if (parent.cancels) job["cancel_on_blocking_job_failure"] = true;
     if (!parent.failure_handler) return;
-    for (spec::FailureHandler& known : spec::known_failure_handlers(living)) {
+    for (spec::FailureHandler& known : spec::known_failure_handlers(live_workers)) {
       const std::string name = std::exchange(known.name, parent.failure_handler->name);
       if (!spec::same_rules(known, *parent.failure_handler)) continue;
       job["failure_handler"] = name;

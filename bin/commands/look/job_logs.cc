@@ -106,11 +106,11 @@ Result<Start> outlook(store::Store& store, const report::JobNow& now) {
   Start start = Start::by_itself;
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     TORC_ASSIGN(const claim::WorkflowState w, claim::read_workflow(reader));
-    TORC_ASSIGN(const claim::Crowd crowd, claim::read_crowd(reader));
+    TORC_ASSIGN(const claim::WorkflowLoad load, claim::read_load(reader));
     const bool waits_for_others = now.job.state == claim::JobState::blocked;
     const bool person = w.of(claim::JobState::held) + w.of(claim::JobState::pending_failed) > 0;
     start = Start::by_itself;
-    if (crowd.workers == 0) start = Start::by_a_person;
+    if (load.workers == 0) start = Start::by_a_person;
     if (w.jobs_over()) start = waits_for_others && !person ? Start::never : Start::by_a_person;
     return {};
   }));

@@ -47,7 +47,7 @@ struct Failure {
   std::string why;
 };
 
-// Ready jobs that no living worker could ever take.
+// Ready jobs that no live worker could ever take.
 struct Unserved {
   std::string name;  // of the first of them
   claim::JobClass job_class;
@@ -55,7 +55,7 @@ struct Unserved {
 
 struct Picture {
   claim::WorkflowState workflow;
-  std::vector<claim::Worker> workers;  // living
+  std::vector<claim::Worker> workers;  // live
   std::vector<Unserved> unserved;
   report::QuotaView quota;
   std::vector<Failure> failures;                      // the first few

@@ -17,10 +17,10 @@
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/rules/watch.h"
 #include "lib/report/job_view.h"
-#include "lib/store/engine/beat.h"
 #include "lib/store/engine/engines.h"
+#include "lib/store/engine/heartbeat.h"
 #include "lib/store/maintenance/adopt.h"
-#include "lib/workflow/living.h"
+#include "lib/workflow/live_workers.h"
 
 namespace torc::cli {
 namespace {
@@ -44,14 +44,14 @@ class Listener {
   // Also by what their heartbeats promise.
   Result<void> look_at_promises() {
     for (const claim::Worker& worker : workers_) {
-      TORC_ASSIGN(const auto beat, beat_of(worker));
-      if (beat) longest_ = std::max(longest_, beat->ttl);
+      TORC_ASSIGN(const auto heartbeat, heartbeat_of(worker));
+      if (heartbeat) longest_ = std::max(longest_, heartbeat->ttl);
     }
     return {};
   }
 
   // As long as nothing may be heard before they count as gone.
-  [[nodiscard]] nanoseconds silence() const { return longest_ + facts_.beat_age; }
+  [[nodiscard]] nanoseconds silence() const { return longest_ + facts_.heartbeat_age; }
 
   Result<void> listen() {
     const nanoseconds interval = std::max<nanoseconds>(longest_ / kLooks, kShortestPause);
@@ -71,9 +71,10 @@ class Listener {
   static constexpr nanoseconds kShortestPause = std::chrono::milliseconds(100);
 
   // nullopt: there is none. One that cannot be read says nothing: neither that it is late.
-  [[nodiscard]] Result<std::optional<store::Beat>> beat_of(const claim::Worker& worker) const {
-    return store::read_beat(app_.world, state_, claim::beat_place(worker),
-                            store::beat_caches(facts_.kind));
+  [[nodiscard]] Result<std::optional<store::Heartbeat>> heartbeat_of(
+      const claim::Worker& worker) const {
+    return store::read_heartbeat(app_.world, state_, claim::heartbeat_place(worker),
+                                 store::heartbeat_caches(facts_.kind));
   }
   // For a while that is a filesystem's affair; whoever could hear nothing for as long as a lease
   // takes knows nothing.
@@ -84,13 +85,13 @@ class Listener {
   }
   Result<bool> look(const claim::Worker& worker, nanoseconds interval) {
     const BootTime asked = app_.clock.boot_now();
-    const auto read = beat_of(worker);
+    const auto read = heartbeat_of(worker);
     if (!read.ok()) return hear_nothing(worker, read.error(), asked);
     deaf_since_.erase(worker.epoch);
-    const std::optional<store::Beat>& beat = *read;
-    if (beat) {
-      const auto first = first_.emplace(worker.epoch, beat->counter).first->second;
-      if (beat->counter != first) {
+    const std::optional<store::Heartbeat>& heartbeat = *read;
+    if (heartbeat) {
+      const auto first = first_.emplace(worker.epoch, heartbeat->counter).first->second;
+      if (heartbeat->counter != first) {
         return Error{ErrorKind::busy,
                      fmt::format("worker {} on {} lives: its heartbeat was heard",
                                  claim::raw(worker.epoch), worker.info.host),
@@ -98,8 +99,9 @@ class Listener {
       }
     }
     const claim::Watch::Look seen{
-        worker.epoch, worker.renewals, beat ? std::optional(beat->counter) : std::nullopt,
-        std::max(worker.ttl, beat ? beat->ttl : std::chrono::seconds(0)), facts_.beat_age};
+        worker.epoch, worker.renewals, heartbeat ? std::optional(heartbeat->counter) : std::nullopt,
+        std::max(worker.ttl, heartbeat ? heartbeat->ttl : std::chrono::seconds(0)),
+        facts_.heartbeat_age};
     return watch_.look(seen, asked, interval) == claim::Watch::Verdict::expired;
   }
 
@@ -108,18 +110,19 @@ class Listener {
   store::MountFacts facts_;
   std::vector<claim::Worker> workers_;
   std::chrono::seconds longest_{0};
-  std::map<claim::WorkerEpoch, std::uint64_t> first_;  // beat counters when they were first heard
+  std::map<claim::WorkerEpoch, std::uint64_t>
+      first_;  // heartbeat counters when they were first heard
   claim::Watch watch_;
   std::map<claim::WorkerEpoch, BootTime> deaf_since_;  // of whom no heartbeat can be read
 };
 
 Result<void> check_nobody_works(const App& app, const AdoptOptions& options, const Path& directory,
                                 const store::Meta& meta, const claim::Reader& reader) {
-  TORC_ASSIGN(std::vector<claim::Worker> living, workflow::living_workers(app, reader));
-  if (living.empty()) return {};
-  const std::string who = workflow::show_workers(living) + " in " + directory.string();
+  TORC_ASSIGN(std::vector<claim::Worker> live_workers, workflow::live_workers(app, reader));
+  if (live_workers.empty()) return {};
+  const std::string who = workflow::show_workers(live_workers) + " in " + directory.string();
   Listener listener(app, meta.identity.state_directory(directory), meta.place.facts,
-                    std::move(living));
+                    std::move(live_workers));
   TORC_TRY(listener.look_at_promises());
   const auto silence = std::chrono::duration_cast<std::chrono::microseconds>(listener.silence());
   const std::string until = show_time(app.clock.wall_now() + silence);

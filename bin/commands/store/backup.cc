@@ -16,7 +16,7 @@
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/report/job_view.h"
 #include "lib/store/maintenance/backup.h"
-#include "lib/workflow/living.h"
+#include "lib/workflow/live_workers.h"
 #include "lib/workflow/make_store.h"
 #include "lib/workflow/sharing.h"
 
@@ -31,7 +31,7 @@ struct BackupOptions {
 
 struct Contents {
   claim::WorkflowState workflow;
-  std::uint64_t workers = 0;  // registered as living when it was taken
+  std::uint64_t workers = 0;  // registered and live when it was taken
 };
 
 // Opens it as any command would; what this made on the node is not left behind.
@@ -41,8 +41,8 @@ Result<Contents> look_at(const App& app, const Path& copy) {
   Contents out;
   TORC_TRY(opened->view(store::Freshness::latest, [&](const store::Reader& r) -> Result<void> {
     TORC_ASSIGN(out.workflow, claim::read_workflow(r));
-    TORC_ASSIGN(const auto living, workflow::living_workers(app, r));
-    out.workers = living.size();
+    TORC_ASSIGN(const auto live_workers, workflow::live_workers(app, r));
+    out.workers = live_workers.size();
     return {};
   }));
   opened->forget_copy();

@@ -11,7 +11,7 @@
 #include "lib/base/quantities.h"
 #include "lib/report/job_view.h"
 #include "lib/store/maintenance/compact.h"
-#include "lib/workflow/living.h"
+#include "lib/workflow/live_workers.h"
 
 namespace torc::cli {
 namespace {
@@ -23,7 +23,7 @@ struct CompactOptions {
 
 struct Outcome {
   store::Engine engine = store::Engine::journal;
-  std::vector<claim::Worker> living;
+  std::vector<claim::Worker> live_workers;
   store::StoreSize before;
   store::StoreSize after;
 };
@@ -34,17 +34,19 @@ Result<Outcome> act(const App& app, const Path& directory) {
     TORC_ASSIGN(const auto opened, store::Store::open(app.world, directory, store::Tuning{}));
     out.engine = opened->identity().engine;
     TORC_TRY(opened->view(store::Freshness::latest, [&](const store::Reader& r) -> Result<void> {
-      TORC_ASSIGN(out.living, workflow::living_workers(app, r));
+      TORC_ASSIGN(out.live_workers, workflow::live_workers(app, r));
       return {};
     }));
   }
-  if (out.engine == store::Engine::lmdb && !out.living.empty()) {
-    return Error{ErrorKind::busy, workflow::show_workers(out.living) + " in " + directory.string(),
+  if (out.engine == store::Engine::lmdb && !out.live_workers.empty()) {
+    return Error{ErrorKind::busy,
+                 workflow::show_workers(out.live_workers) + " in " + directory.string(),
                  "engine lmdb is compacted when nobody works: end them first"};
   }
   TORC_ASSIGN(out.before, store::size_of_state(app.world, directory));
-  TORC_TRY(store::compact(app.world, directory,
-                          out.living.empty() ? store::Workers::none : store::Workers::may_live));
+  TORC_TRY(
+      store::compact(app.world, directory,
+                     out.live_workers.empty() ? store::Workers::none : store::Workers::may_live));
   TORC_ASSIGN(out.after, store::size_of_state(app.world, directory));
   return out;
 }
@@ -56,7 +58,7 @@ Result<Exit> run(const App& app, const CompactOptions& options) {
     const nlohmann::ordered_json out = {
         {"store", path.string()},
         {"engine", done.engine == store::Engine::lmdb ? "lmdb" : "journal"},
-        {"living_workers", done.living.size()},
+        {"living_workers", done.live_workers.size()},
         {"files_before", done.before.files},
         {"files_after", done.after.files},
         {"bytes_before", done.before.bytes.value},
@@ -67,9 +69,9 @@ Result<Exit> run(const App& app, const CompactOptions& options) {
   say(app.out, "{}: {} in {} file(s), before {} in {}\n", path.string(),
       show_bytes(done.after.bytes), show_count(done.after.files), show_bytes(done.before.bytes),
       show_count(done.before.files));
-  if (!done.living.empty()) {
+  if (!done.live_workers.empty()) {
     say(app.out, "{}: what became superfluous less than ten minutes ago stays for them\n",
-        workflow::show_workers(done.living));
+        workflow::show_workers(done.live_workers));
   }
   return Exit::ok;
 }

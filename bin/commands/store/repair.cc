@@ -23,7 +23,7 @@
 #include "lib/claim/tables/tables.h"
 #include "lib/report/job_view.h"
 #include "lib/store/maintenance/repair.h"
-#include "lib/workflow/living.h"
+#include "lib/workflow/live_workers.h"
 
 namespace torc::cli {
 namespace {
@@ -90,7 +90,7 @@ class Repair {
   Path directory_;
   std::unique_ptr<store::Repair> repair_;
   LostPart lost_;
-  std::vector<claim::Worker> living_;
+  std::vector<claim::Worker> live_workers_;
   Path quarantine_;
   bool verified_ = false;
 };
@@ -99,7 +99,7 @@ Result<void> Repair::look() {
   TORC_ASSIGN(repair_, store::Repair::examine(app_.world, directory_));
   return repair_->view([&](const store::Reader& reader) -> Result<void> {
     lost_ = {};
-    TORC_ASSIGN(living_, workflow::living_workers(app_, reader));
+    TORC_ASSIGN(live_workers_, workflow::live_workers(app_, reader));
     std::map<claim::WorkerEpoch, claim::Worker> registered;
     TORC_TRY(claim::scan_workers(reader, false, [&](const claim::Worker& worker) {
       lost_.hosts[worker.epoch] = worker.info.host;
@@ -164,7 +164,7 @@ void Repair::show() const {
   for (const store::Damage& damage : repair_->damages())
     say(app_.out, "damaged: {}\n", damage.what);
   show_lost();
-  if (!living_.empty()) say(app_.out, "\n{}\n", workflow::show_workers(living_));
+  if (!live_workers_.empty()) say(app_.out, "\n{}\n", workflow::show_workers(live_workers_));
 }
 
 ordered_json Repair::to_json() const {
@@ -194,7 +194,7 @@ ordered_json Repair::to_json() const {
           {"from_copy", copy.empty() ? ordered_json(nullptr) : ordered_json(copy.string())},
           {"damaged", std::move(damaged)},
           {"lost", std::move(lost)},
-          {"living_workers", living_.size()},
+          {"living_workers", live_workers_.size()},
           {"repaired", !quarantine_.empty()},
           {"quarantine",
            quarantine_.empty() ? ordered_json(nullptr) : ordered_json(quarantine_.string())},
@@ -213,9 +213,9 @@ bool Repair::agreed() const {
 }
 
 Exit Repair::act() {
-  if (!living_.empty() && !options_.force) {
+  if (!live_workers_.empty() && !options_.force) {
     const Error error{ErrorKind::exists,
-                      workflow::show_workers(living_) + " in " + directory_.string(),
+                      workflow::show_workers(live_workers_) + " in " + directory_.string(),
                       "end them first (scancel, Ctrl-C); when they are surely gone, --force"};
     return finish(&error);
   }

@@ -16,7 +16,7 @@
 #include "lib/store/disk/disk.h"
 #include "lib/store/maintenance/backup.h"
 #include "lib/store/maintenance/salvage.h"
-#include "lib/workflow/living.h"
+#include "lib/workflow/live_workers.h"
 #include "lib/workflow/sharing.h"
 
 namespace torc::cli {
@@ -116,9 +116,9 @@ class Salvage {
   store::MemoryState state_;
   std::string why_not_;  // it is no store; empty: it is one
   report::LostRecords lost_;
-  std::vector<claim::Worker> living_;  // that the damaged store has
-  std::uint64_t jobs_ = 0;             // that have a record
-  std::uint64_t older_ = 0;            // of these, by what an older page says
+  std::vector<claim::Worker> live_workers_;  // that the damaged store has
+  std::uint64_t jobs_ = 0;                   // that have a record
+  std::uint64_t older_ = 0;                  // of these, by what an older page says
 };
 
 // Whether what is left can be run: whole, and by the same check as `torc verify`.
@@ -136,9 +136,9 @@ void Salvage::judge() {
     return;
   }
   if (const Result<void> fits = claim::verify_state(state_); !fits) why_not_ = fits.error().what;
-  auto living = workflow::living_workers(app_, state_);
-  if (!living.ok() && why_not_.empty()) why_not_ = living.error().what;
-  if (living.ok()) living_ = *std::move(living);
+  auto live_workers = workflow::live_workers(app_, state_);
+  if (!live_workers.ok() && why_not_.empty()) why_not_ = live_workers.error().what;
+  if (live_workers.ok()) live_workers_ = *std::move(live_workers);
 }
 
 Result<void> Salvage::write_store() {
@@ -245,7 +245,7 @@ ordered_json Salvage::to_json() const {
           {"older_cut", remains.older_cut},
           {"may_be_missing", lost_.kinds},
           {"unknown_jobs", std::move(unknown)},
-          {"living_workers", living_.size()},
+          {"living_workers", live_workers_.size()},
           {"jobs", store ? ordered_json(nullptr) : ordered_json(jobs_)},
           {"older_jobs", store ? ordered_json(nullptr) : ordered_json(older_)}};
 }
@@ -268,10 +268,10 @@ Exit Salvage::run() {
   if (!options_.json) show();
   const workflow::OwnUmask outside(app_);
   const bool is_store = why_not_.empty();
-  if (is_store && !living_.empty() && !options_.force) {
+  if (is_store && !live_workers_.empty() && !options_.force) {
     const Error busy{ErrorKind::busy,
                      fmt::format("{} in {}: what they run would run again in the new store",
-                                 workflow::show_workers(living_), source_.string()),
+                                 workflow::show_workers(live_workers_), source_.string()),
                      "end them first (scancel, Ctrl-C); when they are surely gone, --force"};
     return finish(&busy);
   }
@@ -281,9 +281,9 @@ Exit Salvage::run() {
     if (!options_.json) {
       say(app_.out, "\n{}: a store of its own, verified; the next commit is {}\n", target_.string(),
           salvaged_.sequence + 1);
-      if (!living_.empty()) {
+      if (!live_workers_.empty()) {
         say(app_.out, "{}: whoever works on the new store runs their jobs again\n",
-            workflow::show_workers(living_));
+            workflow::show_workers(live_workers_));
       }
       say(app_.out,
           "not in it: the output of jobs (logs/); its batch scripts name the damaged store\n");

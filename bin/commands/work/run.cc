@@ -197,7 +197,7 @@ void print_summary(const App& app, const worker::WorkerSummary& summary, const P
   } else if (summary.end == worker::WorkerEnd::nothing_fits) {
     say(app.out, "{} ready job(s) cannot run on this worker; see `torc jobs {} --state ready`\n",
         show_count(w.of(JobState::ready)), shown);
-    for (const std::string& line : summary.misfits) say(app.out, "  {}\n", line);
+    for (const std::string& line : summary.mismatches) say(app.out, "  {}\n", line);
   } else if (!w.finished()) {
     say(app.out, "go on with: torc run {}\n", shown);
   }

@@ -60,7 +60,7 @@ void tell_end(const App& app, const worker::WorkerSummary& summary) {
       show_time(app.clock.wall_now()), summary.epoch, to_string(summary.end), summary.completed,
       summary.failed,
       summary.given_back == 0 ? "" : fmt::format(", {} given back", summary.given_back));
-  for (const std::string& line : summary.misfits) say(app.out, "  {}\n", line);
+  for (const std::string& line : summary.mismatches) say(app.out, "  {}\n", line);
   if (const std::string left = report::show_left(summary.workflow); !left.empty())
     say(app.out, "  {}\n", left);
   std::fflush(app.out);

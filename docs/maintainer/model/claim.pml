@@ -26,7 +26,7 @@
 #define IS_LIVE (state == CLAIMED || state == RUNNING)
 #define NOBODY 0
 
-/* --- the store: Job, and the leases of the living */
+/* --- the store: Job, and the leases of the live workers */
 byte state = READY;
 byte attempt, claim, holder;     /* of the newest attempt; holder is an epoch */
 bit lease[WORKERS * LIVES + 1];  /* by epoch */

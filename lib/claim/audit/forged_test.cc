@@ -339,8 +339,8 @@ TEST_F(Forged, a_limit_that_cannot_be_read_is_not_the_last) {
 }
 
 TEST_F(Forged, a_worker_that_cannot_be_read_is_not_the_last) {
-  const auto scan = [&](bool living) {
-    return scan_workers(wf.tx, living, [](const Worker&) { return true; });
+  const auto scan = [&](bool live_workers) {
+    return scan_workers(wf.tx, live_workers, [](const Worker&) { return true; });
   };
   EXPECT_TRUE(scan(true).ok());
   EXPECT_TRUE(scan(false).ok());

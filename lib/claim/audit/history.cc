@@ -101,7 +101,7 @@ void Historian::worker_written(const Context& c, const Worker& worker) {
   event.author = c.author;
   event.worker = worker.epoch;
   switch (worker.status) {
-    case WorkerStatus::living:
+    case WorkerStatus::registered:
       event.kind = EventKind::registered;
       event.at = worker.info.registered_at;
       break;
@@ -193,10 +193,10 @@ void Historian::rest(std::string_view key, std::string_view value) {
   const auto found = known_.find(*epoch);
   const auto told = found == known_.end() ? std::nullopt : std::optional(found->second);
   if (!told) {
-    worker->status = WorkerStatus::living;
+    worker->status = WorkerStatus::registered;
     worker_written({*epoch, worker->epoch, {}}, *worker);  // its epoch is the commit's number
   }
-  if (status == WorkerStatus::living || told == status) return;
+  if (status == WorkerStatus::registered || told == status) return;
   worker->status = status;
   worker_written({0, {}, worker->gone_at}, *worker);
 }

@@ -33,7 +33,7 @@ enum class EventKind : std::uint8_t {
   requeued,    // it ended, and the job is ready again
   returned,    // a claim that was given back before it started
   canceled,
-  added,  // jobs, to a living workflow: `count` from `job` on
+  added,  // jobs, to a workflow in a store: `count` from `job` on
   action_started,
   action_ended,
   action_returned  // to be run by another worker

@@ -221,10 +221,10 @@ class Audit {
       const auto epoch = id_in(Table::lease, e.key);
       const auto lease = decode_lease(e.value);
       if (!epoch || !lease) return unreadable(e.key);
-      ++living_;
+      ++live_workers_;
       const auto worker = state.worker(WorkerEpoch{*epoch});
       if (worker) hosts_[name_hash(worker->info.host)].insert(*epoch);
-      if (!worker || worker->status != WorkerStatus::living) {
+      if (!worker || worker->status != WorkerStatus::registered) {
         return wrong(fmt::format("worker {} has a lease and is not living", *epoch));
       }
       held += lease->held.size();
@@ -254,7 +254,7 @@ class Audit {
       const auto epoch = id_in(Table::worker, e.key);
       const auto worker = decode_worker(e.value);
       if (!epoch || !worker) return unreadable(e.key);
-      if (worker->status == WorkerStatus::living && !reader_.get(Key(Table::lease, *epoch))) {
+      if (worker->status == WorkerStatus::registered && !reader_.get(Key(Table::lease, *epoch))) {
         return wrong(fmt::format("worker {} is living and has no lease", *epoch));
       }
       return {};
@@ -377,9 +377,9 @@ class Audit {
     // Whether failures wait for a person nothing else in the tables tells.
     const unsigned told = stored.rules & ~unsigned{rule::kPendingFailed};
     if (told != plan_.rules) return wrong("what counts in this workflow is written wrong");
-    if (stored.living != living_) {
-      return wrong(
-          fmt::format("{} workers are counted as living where {} are", stored.living, living_));
+    if (stored.live_workers != live_workers_) {
+      return wrong(fmt::format("{} workers are counted as living where {} are", stored.live_workers,
+                               live_workers_));
     }
     if (stored.hosts != hosts_.size()) {
       return wrong(fmt::format("{} hosts are counted where living workers are on {}", stored.hosts,
@@ -399,8 +399,8 @@ class Audit {
   std::map<std::uint64_t, std::uint64_t> ending_;  // canceled job -> worker that is to end it
   std::map<std::uint64_t, WallTime> delayed_;
   std::map<std::uint64_t, Alone> suspects_;
-  std::uint64_t living_ = 0;
-  std::map<std::uint64_t, std::set<std::uint64_t>> hosts_;  // hash of the name -> living workers
+  std::uint64_t live_workers_ = 0;
+  std::map<std::uint64_t, std::set<std::uint64_t>> hosts_;  // hash of the name -> live workers
 };
 
 }  // namespace

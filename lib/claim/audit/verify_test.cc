@@ -117,9 +117,9 @@ TEST_F(Verify, a_wrong_counter_is_found) {
   expect_wrong("1 jobs are counted as ready where 2 are");
 }
 
-TEST_F(Verify, a_wrong_number_of_living_workers_is_found) {
+TEST_F(Verify, a_wrong_number_of_live_workers_is_found) {
   Tally tally = *decode_tally(*wf.tx.get(Key(Table::tally)));
-  ++tally.living;
+  ++tally.live_workers;
   wf.tx.put(Key(Table::tally), encode(tally));
   expect_wrong("2 workers are counted as living where 1");
 }
@@ -176,8 +176,8 @@ TEST_F(Verify, a_live_job_that_nobody_holds_is_found) {
   expect_wrong("by a worker that does not hold it");
 }
 
-TEST_F(Verify, a_living_worker_without_a_lease_is_found) {
-  wf.tx.put(Key(Table::worker, 1), encode_worker({}, WorkerStatus::living, {}, {}));
+TEST_F(Verify, a_live_worker_without_a_lease_is_found) {
+  wf.tx.put(Key(Table::worker, 1), encode_worker({}, WorkerStatus::registered, {}, {}));
   expect_wrong("worker 1 is living and has no lease");
 }
 

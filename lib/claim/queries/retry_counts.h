@@ -35,7 +35,7 @@ struct RetryCounts {
 [[nodiscard]] RetryCounts read_retries(const Reader& reader, JobId id, const Job& job);
 
 // What a job may be given at most by `handler`: what schedulers offer or, where nobody said, what
-// the largest living worker has (a look at each of them).
+// the largest live worker has (a look at each of them).
 Result<ByteCount> memory_ceiling(const Reader& reader, const Handler& handler);
 
 }  // namespace torc::claim

@@ -7,7 +7,7 @@
 namespace torc::claim {
 namespace {
 
-// Fills in what the lease of a living worker says.
+// Fills in what the lease of a live worker says.
 Worker with_lease(Worker worker, const std::optional<Lease>& lease) {
   if (!lease) return worker;
   worker.renewals = lease->renewals;
@@ -57,9 +57,9 @@ std::optional<Worker> read_worker(const Reader& reader, WorkerEpoch epoch) {
   return found.ok() ? *std::move(found) : std::nullopt;
 }
 
-Result<void> scan_workers(const Reader& reader, bool living_only,
+Result<void> scan_workers(const Reader& reader, bool live_only,
                           const std::function<bool(const Worker&)>& visit) {
-  const Table table = living_only ? Table::lease : Table::worker;
+  const Table table = live_only ? Table::lease : Table::worker;
   State state(reader);
   std::string from(1, static_cast<char>(table));
   while (const auto entry = reader.seek(from)) {
@@ -75,11 +75,11 @@ Result<void> scan_workers(const Reader& reader, bool living_only,
   return state.sound();
 }
 
-Result<Crowd> read_crowd(const Reader& reader) {
+Result<WorkflowLoad> read_load(const Reader& reader) {
   State state(reader);
   const Tally tally = state.tally();
   TORC_TRY(state.sound());
-  return Crowd{tally.living, tally.hosts, tally.job_time, tally.of(JobState::ready)};
+  return WorkflowLoad{tally.live_workers, tally.hosts, tally.job_time, tally.of(JobState::ready)};
 }
 
 Result<std::optional<Worker>> newest_worker(const Reader& reader) {
@@ -91,14 +91,15 @@ Result<std::optional<Worker>> newest_worker(const Reader& reader) {
   return find_worker(reader, WorkerEpoch{*epoch});
 }
 
-store::BeatPlace beat_place(const Worker& worker) {
-  return {raw(worker.epoch),
-          worker.info.own_beat_file ? store::BeatFile::own : store::BeatFile::shared};
+store::HeartbeatPlace heartbeat_place(const Worker& worker) {
+  return {raw(worker.epoch), worker.info.own_heartbeat_file ? store::HeartbeatFile::own
+                                                            : store::HeartbeatFile::shared};
 }
 
-store::BeatPlace beat_place(const Reader& reader, WorkerEpoch worker) {
+store::HeartbeatPlace heartbeat_place(const Reader& reader, WorkerEpoch worker) {
   const auto known = read_worker(reader, worker);
-  return known ? beat_place(*known) : store::BeatPlace{raw(worker), store::BeatFile::own};
+  return known ? heartbeat_place(*known)
+               : store::HeartbeatPlace{raw(worker), store::HeartbeatFile::own};
 }
 
 Result<bool> is_anybody_of(const Reader& reader, std::uint64_t first, std::uint64_t last) {

@@ -14,31 +14,31 @@
 #include "lib/claim/rules/worker.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/claim/tables/transaction.h"
-#include "lib/store/engine/beat.h"
+#include "lib/store/engine/heartbeat.h"
 
 namespace torc::claim {
 
 class State;
 
-[[nodiscard]] Result<Crowd> read_crowd(const Reader& reader);
+[[nodiscard]] Result<WorkflowLoad> read_load(const Reader& reader);
 
 // For decisions. nullopt: it never registered; Error corrupt: its record or lease cannot be read.
 [[nodiscard]] Result<std::optional<Worker>> find_worker(const Reader& reader, WorkerEpoch epoch);
 // For what is shown: nullopt also where its record cannot be read.
 [[nodiscard]] std::optional<Worker> read_worker(const Reader& reader, WorkerEpoch epoch);
 // In the order of their epochs. This and what follows: Error corrupt when a record cannot be read.
-Result<void> scan_workers(const Reader& reader, bool living_only,
+Result<void> scan_workers(const Reader& reader, bool live_only,
                           const std::function<bool(const Worker&)>& visit);
-// The living worker that registered last.
+// The live worker that registered last.
 Result<std::optional<Worker>> newest_worker(const Reader& reader);
 // Where the worker's heartbeats are; they stay there for as long as it lives.
-[[nodiscard]] store::BeatPlace beat_place(const Worker& worker);
-[[nodiscard]] store::BeatPlace beat_place(const Reader& reader, WorkerEpoch worker);
-// Whether a living worker has an epoch in [first, last]. One seek.
+[[nodiscard]] store::HeartbeatPlace heartbeat_place(const Worker& worker);
+[[nodiscard]] store::HeartbeatPlace heartbeat_place(const Reader& reader, WorkerEpoch worker);
+// Whether a live worker has an epoch in [first, last]. One seek.
 Result<bool> is_anybody_of(const Reader& reader, std::uint64_t first, std::uint64_t last);
-// The living workers on a host of this name, a seek each.
+// The live workers on a host of this name, a seek each.
 Result<std::vector<WorkerEpoch>> workers_on(const Reader& reader, std::string_view host);
-// The next `count` living workers after `self` in the ring of epochs, `self` excluded; all others
+// The next `count` live workers after `self` in the ring of epochs, `self` excluded; all others
 // when fewer.
 Result<std::vector<WorkerEpoch>> successors(const Reader& reader, WorkerEpoch self,
                                             std::size_t count);
@@ -49,7 +49,7 @@ Result<std::vector<WorkerEpoch>> successors(const Reader& reader, WorkerEpoch se
 // --- by host, as listed ---
 
 [[nodiscard]] Key host_key(std::string_view host, WorkerEpoch epoch);
-// The first living worker on the host with an epoch of at least `from`.
+// The first live worker on the host with an epoch of at least `from`.
 [[nodiscard]] std::optional<WorkerEpoch> first_on(State& state, std::string_view host,
                                                   std::uint64_t from);
 

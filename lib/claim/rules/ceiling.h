@@ -11,7 +11,7 @@
 
 namespace torc::claim {
 
-// Nothing grows beyond what schedulers offer or, where nobody said, beyond the largest living
+// Nothing grows beyond what schedulers offer or, where nobody said, beyond the largest live
 // worker and this.
 inline constexpr std::chrono::seconds kLongestRuntime = std::chrono::hours(30 * 24);
 

@@ -10,27 +10,27 @@
 
 namespace torc::claim {
 
-// How often an idle worker says that it lives: ttl / 5, or as `beat` asks (0: it does not), but at
-// least so long that `workers` of them together write at most 5 beats a second.
-[[nodiscard]] std::chrono::nanoseconds beat_interval(std::chrono::nanoseconds ttl,
-                                                     std::uint64_t workers,
-                                                     std::chrono::nanoseconds beat = {});
+// How often an idle worker says that it lives: ttl / 5, or as `heartbeat` asks (0: it does not),
+// but at least so long that `workers` of them together write at most 5 heartbeats a second.
+[[nodiscard]] std::chrono::nanoseconds heartbeat_interval(std::chrono::nanoseconds ttl,
+                                                          std::uint64_t workers,
+                                                          std::chrono::nanoseconds heartbeat = {});
 
-// The lease that goes with it: as many beats as in `asked`, so `asked` or, in a crowd, longer. As
-// crowds grow and shrink a worker says anew with every renewal how long it may be silent; observers
-// go by what it said, never by a crowd that they see themselves.
+// The lease that goes with it: as many heartbeats as in `asked`, so `asked` or, among many workers,
+// longer. As workers come and go, each of them says anew with every renewal how long it may be
+// silent; observers go by what it said, never by the number that they count themselves.
 [[nodiscard]] std::chrono::seconds lease_ttl(std::chrono::seconds asked, std::uint64_t workers,
-                                             std::chrono::seconds beat = {});
-// The beats of one who has said that it may be silent for `said`, where a lease of `asked` goes
-// with `beat`.
-[[nodiscard]] std::chrono::nanoseconds beat_of(std::chrono::seconds said,
-                                               std::chrono::seconds asked,
-                                               std::chrono::seconds beat);
+                                             std::chrono::seconds heartbeat = {});
+// The heartbeats of one who has said that it may be silent for `said`, where a lease of `asked`
+// goes with `heartbeat`.
+[[nodiscard]] std::chrono::nanoseconds heartbeat_of(std::chrono::seconds said,
+                                                    std::chrono::seconds asked,
+                                                    std::chrono::seconds heartbeat);
 
 // What one observer knows of one worker. A value: observe() returns the next one.
 struct Observation {
   std::uint64_t renewals = 0;  // the counters last seen
-  std::uint64_t beats = 0;
+  std::uint64_t heartbeats = 0;
   BootTime last_look{};
   std::chrono::nanoseconds silent{};  // healthy time since a counter last changed
   std::uint32_t looks = 0;            // spaced looks since then
@@ -38,9 +38,11 @@ struct Observation {
 
 // `healthy_gap`: the longest gap between two looks that counts as healthy; of a longer gap (this
 // process was frozen, its filesystem hung) nothing counts.
-[[nodiscard]] Observation first_look(std::uint64_t renewals, std::uint64_t beats, BootTime now);
-[[nodiscard]] Observation observe(Observation before, std::uint64_t renewals, std::uint64_t beats,
-                                  BootTime now, std::chrono::nanoseconds healthy_gap);
+[[nodiscard]] Observation first_look(std::uint64_t renewals, std::uint64_t heartbeats,
+                                     BootTime now);
+[[nodiscard]] Observation observe(Observation before, std::uint64_t renewals,
+                                  std::uint64_t heartbeats, BootTime now,
+                                  std::chrono::nanoseconds healthy_gap);
 
 // At least ttl of silent healthy time and at least three spaced looks.
 [[nodiscard]] bool is_expired(const Observation& observation, std::chrono::nanoseconds ttl);
@@ -49,9 +51,9 @@ struct Observation {
 // others take them over after the whole of it.
 [[nodiscard]] std::chrono::nanoseconds fencing_limit(std::chrono::nanoseconds ttl);
 
-// What a worker says at `now` of the silence that it may keep. Its crowd allows `wanted`; but what
-// it does in the name of an earlier renewal goes on until `fenced_at`, so it says no less than goes
-// with that: the moment at which it must stop its jobs never moves back.
+// What a worker says at `now` of the silence that it may keep. The number of workers allows
+// `wanted`; but what it does in the name of an earlier renewal goes on until `fenced_at`, so it
+// says no less than goes with that: the moment at which it must stop its jobs never moves back.
 [[nodiscard]] std::chrono::seconds promised_ttl(std::chrono::seconds wanted, BootTime fenced_at,
                                                 BootTime now);
 

@@ -11,11 +11,11 @@ using std::chrono::seconds;
 constexpr auto kTtl = minutes(5);
 constexpr auto kGap = minutes(3);
 
-TEST(Lease, a_beat_is_a_fifth_of_the_ttl_until_the_crowd_is_large) {
-  EXPECT_EQ(beat_interval(minutes(5), 10), seconds(60));
-  EXPECT_EQ(beat_interval(minutes(5), 300), seconds(60));
-  EXPECT_EQ(beat_interval(minutes(5), 1000), seconds(200));
-  EXPECT_EQ(beat_interval(seconds(10), 1), seconds(2));
+TEST(Lease, a_heartbeat_is_a_fifth_of_the_ttl_until_there_are_many_workers) {
+  EXPECT_EQ(heartbeat_interval(minutes(5), 10), seconds(60));
+  EXPECT_EQ(heartbeat_interval(minutes(5), 300), seconds(60));
+  EXPECT_EQ(heartbeat_interval(minutes(5), 1000), seconds(200));
+  EXPECT_EQ(heartbeat_interval(seconds(10), 1), seconds(2));
 }
 
 TEST(Lease, silence_of_a_whole_ttl_in_spaced_looks_expires) {
@@ -29,10 +29,10 @@ TEST(Lease, silence_of_a_whole_ttl_in_spaced_looks_expires) {
 }
 
 TEST(Lease, either_counter_that_changes_starts_the_silence_again) {
-  for (auto [renewals, beats] : {std::pair{2, 1}, {1, 2}, {0, 1}}) {
+  for (auto [renewals, heartbeats] : {std::pair{2, 1}, {1, 2}, {0, 1}}) {
     Observation o = first_look(1, 1, minutes(1));
     o = observe(o, 1, 1, minutes(3), kGap);
-    o = observe(o, static_cast<std::uint64_t>(renewals), static_cast<std::uint64_t>(beats),
+    o = observe(o, static_cast<std::uint64_t>(renewals), static_cast<std::uint64_t>(heartbeats),
                 minutes(5), kGap);
     EXPECT_EQ(o.silent, minutes(0));
     EXPECT_EQ(o.looks, 0U);
@@ -66,7 +66,7 @@ TEST(Lease, an_observer_that_was_stalled_itself_starts_over) {
   EXPECT_EQ(o.looks, 0U);
 }
 
-TEST(Lease, a_crowd_has_longer_leases) {
+TEST(Lease, many_workers_have_longer_leases) {
   EXPECT_EQ(lease_ttl(seconds(300), 1), seconds(300));
   EXPECT_EQ(lease_ttl(seconds(300), 4000), seconds(4000));
   EXPECT_EQ(lease_ttl(seconds(10), 1), seconds(10));
@@ -85,18 +85,18 @@ TEST(Lease, a_worker_fences_itself_well_before_others_may_expire_it) {
   EXPECT_EQ(fencing_limit(kTtl), kTtl * 6 / 10);
 }
 
-TEST(Lease, beats_come_as_asked_and_in_a_crowd_the_lease_grows_with_them) {
+TEST(Lease, heartbeats_come_as_asked_and_among_many_workers_the_lease_grows_with_them) {
   using std::chrono::seconds;
-  EXPECT_EQ(beat_interval(seconds(300), 10, seconds(20)), seconds(20));
+  EXPECT_EQ(heartbeat_interval(seconds(300), 10, seconds(20)), seconds(20));
   EXPECT_EQ(lease_ttl(seconds(300), 10, seconds(20)), seconds(300));
-  EXPECT_EQ(beat_interval(seconds(300), 200, seconds(20)), seconds(40));
+  EXPECT_EQ(heartbeat_interval(seconds(300), 200, seconds(20)), seconds(40));
   EXPECT_EQ(lease_ttl(seconds(300), 200, seconds(20)), seconds(600));
   // What no flag gives, and a forged record may.
   const seconds most(std::int64_t{1} << 33);
-  EXPECT_EQ(beat_of(most, seconds(1), most), seconds(8'000'000'000));
+  EXPECT_EQ(heartbeat_of(most, seconds(1), most), seconds(8'000'000'000));
   EXPECT_EQ(lease_ttl(most, UINT32_MAX, seconds(1)), seconds(8'000'000'000));
-  EXPECT_EQ(beat_of(seconds(600), seconds(300), seconds(20)), seconds(40));
-  EXPECT_EQ(beat_of(seconds(600), seconds(300), seconds(0)), seconds(120));
+  EXPECT_EQ(heartbeat_of(seconds(600), seconds(300), seconds(20)), seconds(40));
+  EXPECT_EQ(heartbeat_of(seconds(600), seconds(300), seconds(0)), seconds(120));
 }
 
 }  // namespace

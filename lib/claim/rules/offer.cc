@@ -40,7 +40,7 @@ Resources total_of(const WorkerInfo& info) {
   return shared(info.cpus, info.gpus, info.memory, info.more);
 }
 
-std::uint8_t misfit::of(const ResourceKind& shared) {
+std::uint8_t mismatch::of(const ResourceKind& shared) {
   std::uint8_t bit = kCpus;
   for (const ResourceKind& kind : kResourceKinds) {
     if (kind.word == shared.word) break;
@@ -49,23 +49,24 @@ std::uint8_t misfit::of(const ResourceKind& shared) {
   return bit;
 }
 
-std::uint8_t misfits_of(const JobClass& job_class, const Offer& offer) {
+std::uint8_t mismatches_of(const JobClass& job_class, const Offer& offer) {
   const Requirement& need = job_class.need;
   std::uint8_t found = 0;
   const auto note = [&found](bool misses, std::uint8_t what) {
     if (misses) found = static_cast<std::uint8_t>(found | what);
   };
-  note(need.nodes > offer.nodes, misfit::kNodes);
+  note(need.nodes > offer.nodes, mismatch::kNodes);
   if (!offer.any_binding) {
     note(!job_class.scheduler.empty() && job_class.scheduler != offer.scheduler,
-         misfit::kScheduler);
-    note(!job_class.label.empty() && job_class.label != offer.label, misfit::kLabel);
+         mismatch::kScheduler);
+    note(!job_class.label.empty() && job_class.label != offer.label, mismatch::kLabel);
   }
-  note(offer.remaining && need.runtime > *offer.remaining, misfit::kTime);
+  note(offer.remaining && need.runtime > *offer.remaining, mismatch::kTime);
   if (offer.ignore_resources) return found;
   const Resources total = total_of(offer);
-  for_shared(
-      [&](const ResourceKind& kind) { note(kind.get(need) > kind.get(total), misfit::of(kind)); });
+  for_shared([&](const ResourceKind& kind) {
+    note(kind.get(need) > kind.get(total), mismatch::of(kind));
+  });
   return found;
 }
 
@@ -106,7 +107,7 @@ void occupy(Capacity& free, const JobClass& job_class, std::uint64_t jobs, const
 }
 
 bool could_fit(const JobClass& job_class, const Offer& offer) {
-  return misfits_of(job_class, offer) == 0;
+  return mismatches_of(job_class, offer) == 0;
 }
 
 Offer whole_offer(const WorkerInfo& info, WallTime now) {

@@ -32,9 +32,9 @@ struct Offer {
   bool any_binding = false;  // one machine serves everybody (`torc run`): neither of them binds
   bool ignore_resources = false;  // queue-depth mode (--max-parallel-jobs): only `max_jobs` counts
   std::uint64_t max_jobs = 0;     // at most this many jobs for free capacity, in either mode
-  // And up to this many more that will fit when capacity frees (claim-ahead), but where there are
-  // other workers no more than a fair share: (jobs that are still ready) / (2 * living workers).
-  std::uint64_t ahead = 0;
+  // And up to this many more that will fit when capacity frees (prefetch), but where there are
+  // other workers no more than a fair share: (jobs that are still ready) / (2 * live workers).
+  std::uint64_t prefetch = 0;
 };
 
 // What it has free, and what it has, of each kind that jobs share; of the others nothing.
@@ -44,7 +44,7 @@ struct Offer {
 
 // What keeps the jobs of a class from ever running on a worker: a set of these. Those from kCpus on
 // are the kinds that jobs share, in the order of kResourceKinds.
-namespace misfit {
+namespace mismatch {
 inline constexpr std::uint8_t kNodes = 1;
 inline constexpr std::uint8_t kScheduler = 2;
 inline constexpr std::uint8_t kLabel = 4;
@@ -53,9 +53,9 @@ inline constexpr std::uint8_t kCpus = 16;
 inline constexpr std::uint8_t kMemory = 32;
 inline constexpr std::uint8_t kGpus = 64;
 [[nodiscard]] std::uint8_t of(const ResourceKind& shared);
-}  // namespace misfit
+}  // namespace mismatch
 // 0: could_fit().
-[[nodiscard]] std::uint8_t misfits_of(const JobClass& job_class, const Offer& offer);
+[[nodiscard]] std::uint8_t mismatches_of(const JobClass& job_class, const Offer& offer);
 
 // Whether a job of this class could ever run on a worker that offers this: used to explain waiting.
 [[nodiscard]] bool could_fit(const JobClass& job_class, const Offer& offer);

@@ -15,8 +15,8 @@ constexpr int kCostShare = 20;          // a commit takes more than this part of
 constexpr nanoseconds kCalmest = 20ms;  // but not so long that other workers wait for what ended;
 constexpr int kCostShareAlone = 100;    // where there are none, only status waits, and what a crash
 constexpr nanoseconds kCalmestAlone = 50ms;  // would let run again
-constexpr double kMostAhead = 8192;
-constexpr double kWorthHolding = 0.25;         // ends in a window, below which no job is held ahead
+constexpr double kMostPrefetch = 8192;
+constexpr double kWorthHolding = 0.25;         // ends in a window, below which no job is prefetched
 constexpr nanoseconds kQueueLimit = 2s;        // that a queue may stand, and a window;
 constexpr nanoseconds kLongestPatience = 30s;  // longer each time when nobody wants it
 constexpr nanoseconds kFirstPoll = 1s;
@@ -29,18 +29,18 @@ constexpr double kMostShares = 2;
 // are stable the fastest (docs/maintainer/claims.md).
 constexpr double kSteepness = 3;
 constexpr double kDamping = 1 / (1 + kSteepness);
-// And how much shorter at most, so that a crowd that begins to work all at once is seen in time.
+// And how much shorter at most, so that many that begin to work all at once are seen in time.
 constexpr double kLeastShares = 0.01;
 constexpr double kLeastShare = 1e-3;  // seconds
 constexpr nanoseconds kSample = 1s;   // the shortest time over which a load is measured
 
 // Registering and the first claims are two commits, and those who came before have things to say.
-constexpr double kPartsOfEntrance = 3;
+constexpr double kPartsOfRegistrationDelay = 3;
 constexpr int kMostLooks = 8;             // of one that wants to register
 constexpr std::uint64_t kFewEnough = 20;  // workers: they may all register within a second
 
-constexpr nanoseconds kLongestParting = 5s;
-constexpr std::uint64_t kMostInParting = 1'000'000;  // more make no difference
+constexpr nanoseconds kLongestDeparture = 5s;
+constexpr std::uint64_t kMostInDeparture = 1'000'000;  // more make no difference
 
 double seconds_of(nanoseconds t) {
   return std::chrono::duration<double>(t).count();
@@ -50,8 +50,8 @@ nanoseconds nanoseconds_of(double seconds) {
 }
 
 // The window with which every worker alike would keep the budget.
-double equal_share(std::uint64_t living) {
-  return static_cast<double>(std::max<std::uint64_t>(1, living)) / kCommitsPerSecond;
+double equal_share(std::uint64_t live_workers) {
+  return static_cast<double>(std::max<std::uint64_t>(1, live_workers)) / kCommitsPerSecond;
 }
 
 // Commits made between two looks, as a part of the budget.
@@ -62,12 +62,12 @@ double load_of(std::uint64_t newest, std::uint64_t before, double elapsed) {
 }  // namespace
 
 void Pace::saw(const Seen& seen) {
-  living_ = std::max<std::uint64_t>(1, seen.living);
+  live_workers_ = std::max<std::uint64_t>(1, seen.live_workers);
   if (seen.cost.count() > 0) cost_ = (3 * cost_ + seen.cost) / 4;
   hint_ = seconds_of(seen.job_time);
-  scarce_ = seen.ready < 2 * living_;
+  scarce_ = seen.ready < 2 * live_workers_;
   if (sharing_ == Sharing::local) return;
-  const double equal = equal_share(living_);
+  const double equal = equal_share(live_workers_);
   const double elapsed = seconds_of(seen.at - seen_at_);
   if (!share_) {
     share_ = kMostShares * equal;  // others may be coming too
@@ -86,7 +86,7 @@ void Pace::saw(const Seen& seen) {
 
 nanoseconds Pace::share() const {
   if (sharing_ == Sharing::local) return 0ns;
-  return nanoseconds_of(share_.value_or(equal_share(living_)));
+  return nanoseconds_of(share_.value_or(equal_share(live_workers_)));
 }
 
 nanoseconds Pace::window(Need need) const {
@@ -94,7 +94,7 @@ nanoseconds Pace::window(Need need) const {
     case Need::work:
       return std::max({kUrgent, cost_ / 4, share()});
     case Need::report: {
-      const bool alone = living_ <= 1;
+      const bool alone = live_workers_ <= 1;
       const nanoseconds calm = alone ? std::min(kCostShareAlone * cost_, kCalmestAlone)
                                      : std::min(kCostShare * cost_, kCalmest);
       return std::max({kCalm, calm, 2 * cost_, share()});
@@ -126,17 +126,17 @@ double Pace::ends_within(nanoseconds time, std::uint64_t running, BootTime now) 
   return static_cast<double>(running) / std::max(mean, 1e-6) * seconds_of(time);
 }
 
-std::uint64_t Pace::ahead(std::uint64_t running, BootTime now) const {
-  const nanoseconds crowded =
-      sharing_ == Sharing::local ? 0ns : nanoseconds_of(equal_share(living_));
-  const double ends = ends_within(std::max(window(Need::report), crowded), running, now);
+std::uint64_t Pace::prefetch(std::uint64_t running, BootTime now) const {
+  const nanoseconds shared_window =
+      sharing_ == Sharing::local ? 0ns : nanoseconds_of(equal_share(live_workers_));
+  const double ends = ends_within(std::max(window(Need::report), shared_window), running, now);
   if (ends < kWorthHolding) return 0;
-  return static_cast<std::uint64_t>(std::min(std::ceil(2 * ends), kMostAhead));
+  return static_cast<std::uint64_t>(std::min(std::ceil(2 * ends), kMostPrefetch));
 }
 
 std::uint64_t Pace::next_window(std::uint64_t running, BootTime now) const {
   return static_cast<std::uint64_t>(
-      std::min(ends_within(window(Need::report), running, now), kMostAhead));
+      std::min(ends_within(window(Need::report), running, now), kMostPrefetch));
 }
 
 void Pace::queue_moves(BootTime now) {
@@ -168,7 +168,8 @@ std::chrono::milliseconds Pace::job_time() const {
 }
 
 nanoseconds Pace::next_poll(double dice) {
-  const nanoseconds equal = sharing_ == Sharing::local ? 0ns : nanoseconds_of(equal_share(living_));
+  const nanoseconds equal =
+      sharing_ == Sharing::local ? 0ns : nanoseconds_of(equal_share(live_workers_));
   const nanoseconds last = std::max(kLastPoll, equal);
   const nanoseconds first = std::max(kFirstPoll, equal / 4);
   const nanoseconds base = std::min<nanoseconds>(last, first * (1LL << std::min(polls_, 16U)));
@@ -176,28 +177,29 @@ nanoseconds Pace::next_poll(double dice) {
   return nanoseconds_of(seconds_of(base) * (0.75 + 0.5 * dice));
 }
 
-nanoseconds Entrance::delay(double dice) const {
+nanoseconds RegistrationDelay::delay(double dice) const {
   if (sharing_ == Sharing::local || starters_ <= 1) return 0ns;
-  return nanoseconds_of(dice * kPartsOfEntrance * equal_share(starters_));
+  return nanoseconds_of(dice * kPartsOfRegistrationDelay * equal_share(starters_));
 }
 
-nanoseconds Entrance::wait(BootTime now, std::uint64_t sequence, std::uint64_t living,
-                           double dice) {
+nanoseconds RegistrationDelay::wait(BootTime now, std::uint64_t sequence,
+                                    std::uint64_t live_workers, double dice) {
   const int look = looks_++;
   if (sharing_ == Sharing::local || look >= kMostLooks) return 0ns;
-  if (look == 0 && living < kFewEnough) return 0ns;
+  if (look == 0 && live_workers < kFewEnough) return 0ns;
   if (look > 0) {
     if (load_of(sequence, sequence_, std::max(seconds_of(now - looked_at_), 1e-6)) <= 1) return 0ns;
-    patience_ = std::min(2 * patience_, std::max(nanoseconds_of(equal_share(living)), kSample));
+    patience_ =
+        std::min(2 * patience_, std::max(nanoseconds_of(equal_share(live_workers)), kSample));
   }
   looked_at_ = now;
   sequence_ = sequence;
   return nanoseconds_of(seconds_of(patience_) * (0.5 + dice));
 }
 
-nanoseconds parting_delay(std::uint64_t living, nanoseconds left, double dice) {
-  const nanoseconds crowd = nanoseconds_of(equal_share(std::min(living, kMostInParting)));
-  const nanoseconds most = std::min({kLongestParting, crowd, std::max(left, 0ns) / 4});
+nanoseconds departure_delay(std::uint64_t live_workers, nanoseconds left, double dice) {
+  const nanoseconds spread = nanoseconds_of(equal_share(std::min(live_workers, kMostInDeparture)));
+  const nanoseconds most = std::min({kLongestDeparture, spread, std::max(left, 0ns) / 4});
   return nanoseconds_of(seconds_of(most) * dice);
 }
 

@@ -1,4 +1,4 @@
-// When a worker talks to the store and how many jobs it holds ahead: the policy that keeps any
+// When a worker talks to the store and how many jobs it prefetches: the policy that keeps any
 // number of workers within the budgets of a shared filesystem and still busy. A value that is told
 // what happened; it has no clock and does nothing. docs/maintainer/claims.md ("Pace") derives the
 // rules.
@@ -26,7 +26,7 @@ class Pace {
   struct Seen {
     BootTime at{};
     std::uint64_t sequence = 0;            // newest commit of anybody
-    std::uint64_t living = 1;              // workers
+    std::uint64_t live_workers = 1;        // workers
     std::chrono::nanoseconds cost{};       // of its own commit; 0: it wrote none
     std::chrono::milliseconds job_time{};  // how long jobs run, as others say; 0: not known
     std::uint64_t ready = 0;               // jobs
@@ -48,10 +48,10 @@ class Pace {
 
   // Jobs to hold beyond the `running` ones: twice what ends within a window, since ends come in
   // bursts; of the window that it would have if everybody began to talk now.
-  [[nodiscard]] std::uint64_t ahead(std::uint64_t running, BootTime now) const;
+  [[nodiscard]] std::uint64_t prefetch(std::uint64_t running, BootTime now) const;
   // Of those, what will start before the next exchange.
   [[nodiscard]] std::uint64_t next_window(std::uint64_t running, BootTime now) const;
-  // The queue of jobs that are held ahead is not empty any more. (One leaves it: job_started.)
+  // The queue of jobs that are prefetched is not empty any more. (One leaves it: job_started.)
   void queue_moves(BootTime now);
   // From when on a queue that has not moved since stands: others may have room for what is in it.
   [[nodiscard]] BootTime queue_stands_at() const;
@@ -64,8 +64,8 @@ class Pace {
   // How long jobs of this worker run, for others to plan by; 0: none has ended.
   [[nodiscard]] std::chrono::milliseconds job_time() const;
 
-  // Nothing could be claimed: the time to the next look, backing off from 1 s to 30 s, in a crowd
-  // more. `dice` in [0, 1).
+  // Nothing could be claimed: the time to the next look, backing off from 1 s to 30 s, among many
+  // workers more. `dice` in [0, 1).
   std::chrono::nanoseconds next_poll(double dice);
   void found_work() { polls_ = 0; }
 
@@ -75,7 +75,7 @@ class Pace {
                                    BootTime now) const;
 
   Sharing sharing_;
-  std::uint64_t living_ = 1;
+  std::uint64_t live_workers_ = 1;
   std::chrono::nanoseconds cost_{std::chrono::microseconds(250)};
   std::optional<double> share_;  // seconds; nullopt: nothing seen yet
   BootTime seen_at_{};
@@ -94,14 +94,15 @@ class Pace {
 // Spreads the registrations of workers that start at once, since each is a commit. Told how many
 // start together (a batch system knows), it draws a moment; and it waits on while it sees that more
 // commits are made than the budget has.
-class Entrance {
+class RegistrationDelay {
  public:
-  Entrance(Sharing sharing, std::uint64_t starters) : sharing_(sharing), starters_(starters) {}
+  RegistrationDelay(Sharing sharing, std::uint64_t starters)
+      : sharing_(sharing), starters_(starters) {}
 
   // Before the first look at the store. `dice` in [0, 1).
   [[nodiscard]] std::chrono::nanoseconds delay(double dice) const;
   // After a look: 0: register now; else look again after so long.
-  std::chrono::nanoseconds wait(BootTime now, std::uint64_t sequence, std::uint64_t living,
+  std::chrono::nanoseconds wait(BootTime now, std::uint64_t sequence, std::uint64_t live_workers,
                                 double dice);
 
  private:
@@ -114,9 +115,9 @@ class Entrance {
 };
 
 // Workers that are told to leave all at once spread what they still have to say: how long one of
-// `living` waits that has `left` to say it. `dice` in [0, 1).
-[[nodiscard]] std::chrono::nanoseconds parting_delay(std::uint64_t living,
-                                                     std::chrono::nanoseconds left, double dice);
+// `live_workers` waits that has `left` to say it. `dice` in [0, 1).
+[[nodiscard]] std::chrono::nanoseconds departure_delay(std::uint64_t live_workers,
+                                                       std::chrono::nanoseconds left, double dice);
 
 // When a worker that registers at `now` may claim for the first time where workers are to start one
 // after the other: a second after the one before it (`before`: WorkerInfo::claims_from), or sooner

@@ -23,7 +23,7 @@ struct Settled {
   double shortest = 0;  // of the windows at the end, s
   double longest = 0;
 };
-Settled settle(std::uint64_t living, std::uint64_t active, BootTime apart = 10ms) {
+Settled settle(std::uint64_t live_workers, std::uint64_t active, BootTime apart = 10ms) {
   struct Turn {
     BootTime at;
     std::size_t who;
@@ -32,7 +32,7 @@ Settled settle(std::uint64_t living, std::uint64_t active, BootTime apart = 10ms
   std::vector<Pace> paces(active, Pace(Sharing::shared));
   std::priority_queue<Turn> turns;
   for (std::size_t i = 0; i < active; ++i) turns.push({1s + static_cast<int>(i) * apart, i});
-  const BootTime window(std::chrono::seconds(std::max<std::uint64_t>(living / 20, 1)));
+  const BootTime window(std::chrono::seconds(std::max<std::uint64_t>(live_workers / 20, 1)));
   const BootTime begin = 12 * window + 60s;
   const BootTime end = begin + 4 * window + 60s;
   std::uint64_t sequence = 0;
@@ -43,7 +43,7 @@ Settled settle(std::uint64_t living, std::uint64_t active, BootTime apart = 10ms
     ++sequence;
     if (turn.at >= begin) ++counted;
     Pace& pace = paces[turn.who];
-    pace.saw({turn.at, sequence, living, 10ms, 0ms});
+    pace.saw({turn.at, sequence, live_workers, 10ms, 0ms});
     turns.push({turn.at + pace.window(Need::report), turn.who});
   }
   Settled out;
@@ -70,7 +70,7 @@ TEST(Pace, workers_that_began_at_different_times_end_up_with_equal_windows) {
   EXPECT_LE(s.longest, 1.6 * s.shortest);
 }
 
-TEST(Pace, the_few_that_have_something_to_say_in_a_large_crowd_wait_much_shorter) {
+TEST(Pace, the_few_of_many_workers_that_have_something_to_say_wait_much_shorter) {
   EXPECT_LE(settle(1000, 1).longest, 1.0);
   EXPECT_LE(settle(1000, 20).longest, 5.0);  // an equal share would be 50 s
   EXPECT_LE(settle(1000, 20).commits, 20);
@@ -102,18 +102,18 @@ TEST(Pace, a_worker_that_is_alone_on_its_host_gives_a_smaller_part_of_its_time_t
 
 TEST(Pace, it_holds_twice_what_ends_within_a_window) {
   Pace pace(Sharing::shared);
-  pace.saw({1s, 1, 1000, 10ms, 0ms});  // a window of 100 s
-  EXPECT_EQ(pace.ahead(16, 1s), 0U);   // nothing is known of the jobs
+  pace.saw({1s, 1, 1000, 10ms, 0ms});    // a window of 100 s
+  EXPECT_EQ(pace.prefetch(16, 1s), 0U);  // nothing is known of the jobs
   pace.job_ended(10s, 11s);
   EXPECT_EQ(pace.next_window(16, 11s), 160U);
-  EXPECT_EQ(pace.ahead(16, 11s), 320U);
+  EXPECT_EQ(pace.prefetch(16, 11s), 320U);
   EXPECT_EQ(pace.job_time(), 10s);
 }
 
 TEST(Pace, a_new_worker_believes_what_others_say_of_the_jobs) {
   Pace pace(Sharing::shared);
   pace.saw({1s, 1, 1000, 10ms, 1000ms});
-  EXPECT_EQ(pace.ahead(16, 1s), 3200U);
+  EXPECT_EQ(pace.prefetch(16, 1s), 3200U);
   EXPECT_EQ(pace.job_time(), 0s);  // and does not repeat it
 }
 
@@ -129,13 +129,13 @@ TEST(Pace, when_nothing_ends_any_more_it_holds_less) {
   EXPECT_EQ(pace.next_window(16, 1000s), 31U);  // that nothing runs at all says nothing of jobs
 }
 
-TEST(Pace, no_job_is_held_ahead_where_one_ends_in_many_windows) {
+TEST(Pace, no_job_is_prefetched_where_one_ends_in_many_windows) {
   Pace pace(Sharing::local);
   pace.job_ended(3600s, 3600s);
-  EXPECT_EQ(pace.ahead(64, 3600s), 0U);
+  EXPECT_EQ(pace.prefetch(64, 3600s), 0U);
 }
 
-TEST(Pace, an_idle_worker_looks_ever_more_rarely_and_in_a_crowd_more_rarely_still) {
+TEST(Pace, an_idle_worker_looks_ever_more_rarely_and_among_many_more_rarely_still) {
   Pace few(Sharing::shared);
   EXPECT_EQ(few.next_poll(0.5), 1s);
   EXPECT_EQ(few.next_poll(0.5), 2s);
@@ -151,26 +151,26 @@ TEST(Pace, an_idle_worker_looks_ever_more_rarely_and_in_a_crowd_more_rarely_stil
   EXPECT_EQ(many.next_poll(0.5), 200s);
 }
 
-TEST(Entrance, those_who_start_together_are_spread_over_the_budget) {
-  EXPECT_EQ(Entrance(Sharing::shared, 1).delay(0.9), 0s);
-  EXPECT_EQ(Entrance(Sharing::shared, 1000).delay(0.5), 75s);
-  EXPECT_EQ(Entrance(Sharing::local, 1000).delay(0.5), 0s);
+TEST(RegistrationDelay, those_who_start_together_are_spread_over_the_budget) {
+  EXPECT_EQ(RegistrationDelay(Sharing::shared, 1).delay(0.9), 0s);
+  EXPECT_EQ(RegistrationDelay(Sharing::shared, 1000).delay(0.5), 75s);
+  EXPECT_EQ(RegistrationDelay(Sharing::local, 1000).delay(0.5), 0s);
 }
 
-TEST(Entrance, one_that_comes_while_too_many_commit_waits_but_not_for_ever) {
-  Entrance entrance(Sharing::shared, 1);
+TEST(RegistrationDelay, one_that_comes_while_too_many_commit_waits_but_not_for_ever) {
+  RegistrationDelay registration_delay(Sharing::shared, 1);
   BootTime now = 1s;
   std::uint64_t sequence = 100;
   int looks = 0;
-  for (nanoseconds wait; (wait = entrance.wait(now, sequence, 1000, 0.5)) > 0s; ++looks) {
+  for (nanoseconds wait; (wait = registration_delay.wait(now, sequence, 1000, 0.5)) > 0s; ++looks) {
     now += wait;
     sequence += static_cast<std::uint64_t>(40 * seconds_of(wait));
   }
   EXPECT_EQ(looks, 8);
-  Entrance calm(Sharing::shared, 1);
+  RegistrationDelay calm(Sharing::shared, 1);
   EXPECT_EQ(calm.wait(1s, 100, 1000, 0.5), 1s);
   EXPECT_EQ(calm.wait(2s, 110, 1000, 0.5), 0s);
-  EXPECT_EQ(Entrance(Sharing::shared, 1).wait(1s, 100, 5, 0.5), 0s);
+  EXPECT_EQ(RegistrationDelay(Sharing::shared, 1).wait(1s, 100, 5, 0.5), 0s);
 }
 
 TEST(Stagger, workers_claim_a_second_one_after_the_other) {
@@ -191,16 +191,16 @@ TEST(Stagger, a_thousand_workers_have_all_claimed_within_a_minute) {
   EXPECT_EQ(turn_to_claim(now + std::chrono::hours(9), now, 4), now + kLongestStagger);
 }
 
-TEST(Parting, one_worker_hardly_waits_and_a_crowd_spreads_over_seconds) {
-  EXPECT_LE(parting_delay(1, 25s, 0.99), 50ms);
-  EXPECT_EQ(parting_delay(400, 25s, 0), 0s);
-  EXPECT_EQ(parting_delay(400, 25s, 0.5), 2500ms);
+TEST(Departure, one_worker_hardly_waits_and_many_spread_over_seconds) {
+  EXPECT_LE(departure_delay(1, 25s, 0.99), 50ms);
+  EXPECT_EQ(departure_delay(400, 25s, 0), 0s);
+  EXPECT_EQ(departure_delay(400, 25s, 0.5), 2500ms);
 }
 
-TEST(Parting, nobody_waits_longer_than_a_quarter_of_what_is_left) {
-  EXPECT_EQ(parting_delay(400, 2s, 0.5), 250ms);
-  EXPECT_EQ(parting_delay(400, 0s, 0.5), 0s);
-  EXPECT_EQ(parting_delay(400, -1s, 0.5), 0s);
+TEST(Departure, nobody_waits_longer_than_a_quarter_of_what_is_left) {
+  EXPECT_EQ(departure_delay(400, 2s, 0.5), 250ms);
+  EXPECT_EQ(departure_delay(400, 0s, 0.5), 0s);
+  EXPECT_EQ(departure_delay(400, -1s, 0.5), 0s);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ struct Exchange {
   // reported as running counts as stopped, its attempt as used up.
   std::vector<ClaimToken> returns;
   // Claimed, not to be started before the next exchange. While ready jobs are scarce (fewer than
-  // two for each living worker) they go back like `returns`, and Answer::took_spares says so.
+  // two for each live worker) they go back like `returns`, and Answer::took_spares says so.
   std::vector<ClaimToken> spares;
   // None: claim nothing (draining). As long as a suspect is in its probation or runs alone to its
   // end there is none: the store takes an offer for the word that none is.
@@ -62,7 +62,7 @@ struct Answer {
   std::vector<Refused> refused;
   std::vector<ActionGrant> actions;      // in the order in which they should run
   WorkflowState workflow;                // after this exchange; `settings` left empty
-  std::uint64_t living = 0;              // workers
+  std::uint64_t live_workers = 0;        // workers
   std::chrono::milliseconds job_time{};  // how long jobs run lately, on all workers; 0: not known
   bool took_spares = false;
   bool promoted = false;  // jobs whose delay is over were made ready

@@ -67,7 +67,7 @@ TEST(Transition, a_job_that_its_worker_died_with_is_a_suspect_until_it_ends) {
   EXPECT_FALSE(is_suspect(retry(cancel(lose(job, 9, kNow), kNow))));
 }
 
-TEST(Transition, what_ends_under_a_living_worker_was_charged_wrongly) {
+TEST(Transition, what_ends_under_a_live_worker_was_charged_wrongly) {
   const Job once = claim(lose(running(), 3, kNow), kBob, 8, kNow);
   ASSERT_EQ(once.lost, 1U);
   EXPECT_EQ(std::get<Job>(finish(once, kBob, end(2, 8, JobState::ready))).lost, 0U);

@@ -20,18 +20,18 @@ std::size_t Watch::wanted(std::chrono::nanoseconds interval) const {
 }
 
 Watch::Verdict Watch::look(const Look& look, BootTime asked, std::chrono::nanoseconds interval) {
-  const std::uint64_t beats = look.beats.value_or(beats_of(look.worker));
+  const std::uint64_t heartbeats = look.heartbeats.value_or(heartbeats_of(look.worker));
   const auto before = seen_.find(look.worker);
   Seen seen;
   if (before == seen_.end()) {
-    seen.observation = first_look(look.renewals, beats, asked);
+    seen.observation = first_look(look.renewals, heartbeats, asked);
   } else {
     seen = before->second;
     seen.observation =
-        observe(seen.observation, look.renewals, beats, asked, kHealthyIntervals * interval);
+        observe(seen.observation, look.renewals, heartbeats, asked, kHealthyIntervals * interval);
   }
-  // What a beat allowed stands also while the next one cannot be read.
-  if (look.beats) seen.ttl = look.ttl;
+  // What a heartbeat allowed stands also while the next one cannot be read.
+  if (look.heartbeats) seen.ttl = look.ttl;
   seen_.insert_or_assign(look.worker, seen);
   if (is_expired(seen.observation, std::max(look.ttl, seen.ttl) + look.age))
     return Verdict::expired;
@@ -39,9 +39,9 @@ Watch::Verdict Watch::look(const Look& look, BootTime asked, std::chrono::nanose
                                                                            : Verdict::lives;
 }
 
-std::uint64_t Watch::beats_of(WorkerEpoch worker) const {
+std::uint64_t Watch::heartbeats_of(WorkerEpoch worker) const {
   const auto it = seen_.find(worker);
-  return it == seen_.end() ? 0 : it->second.observation.beats;
+  return it == seen_.end() ? 0 : it->second.observation.heartbeats;
 }
 
 std::chrono::nanoseconds Watch::silence_of(WorkerEpoch worker) const {

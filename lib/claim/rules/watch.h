@@ -1,9 +1,9 @@
-// One worker's watch over its successors in the ring of the living: whom it looks at, and what its
-// looks add up to. Values in, verdicts out; the looking itself is done by the caller.
+// One worker's watch over its successors in the ring of the live workers: whom it looks at, and
+// what its looks add up to. Values in, verdicts out; the looking itself is done by the caller.
 //
 // Every worker watches the next few, so a thousand workers cost a thousand times a few small reads
-// a beat. The more of them are silent the further it looks, so that one survivor finds all the dead
-// of a large allocation within a few leases.
+// a heartbeat. The more of them are silent the further it looks, so that one survivor finds all the
+// dead of a large allocation within a few leases.
 #pragma once
 
 #include <chrono>
@@ -22,9 +22,9 @@ class Watch {
   // What a look at a worker found.
   struct Look {
     WorkerEpoch worker{};
-    std::uint64_t renewals = 0;          // of the newest state
-    std::optional<std::uint64_t> beats;  // nullopt: none, or one that was just being rewritten
-    std::chrono::seconds ttl{};          // the longest silence that its last words allow it
+    std::uint64_t renewals = 0;               // of the newest state
+    std::optional<std::uint64_t> heartbeats;  // nullopt: none, or one that was just being rewritten
+    std::chrono::seconds ttl{};               // the longest silence that its last words allow it
     // So old may be what the look shows: of a silence so much may be the filesystem's.
     std::chrono::nanoseconds age{};
   };
@@ -37,13 +37,13 @@ class Watch {
   // How many successors to look at now.
   [[nodiscard]] std::size_t wanted(std::chrono::nanoseconds interval) const;
 
-  // `asked`: the moment just before the state and the beat were read, so that a read which hung
-  // counts as silence of nobody. `interval`: between two rounds of looks of this worker. A gap of
-  // more than three of them was not healthy (this process or its filesystem stood still) and counts
-  // for nothing.
+  // `asked`: the moment just before the state and the heartbeat were read, so that a read which
+  // hung counts as silence of nobody. `interval`: between two rounds of looks of this worker. A gap
+  // of more than three of them was not healthy (this process or its filesystem stood still) and
+  // counts for nothing.
   Verdict look(const Look& look, BootTime asked, std::chrono::nanoseconds interval);
-  // The beat counter that `worker` was last seen with; 0: none.
-  [[nodiscard]] std::uint64_t beats_of(WorkerEpoch worker) const;
+  // The heartbeat counter that `worker` was last seen with; 0: none.
+  [[nodiscard]] std::uint64_t heartbeats_of(WorkerEpoch worker) const;
   // Since when nothing was heard of `worker`, healthy time only.
   [[nodiscard]] std::chrono::nanoseconds silence_of(WorkerEpoch worker) const;
 
@@ -53,7 +53,7 @@ class Watch {
  private:
   struct Seen {
     Observation observation;
-    std::chrono::seconds ttl{};  // with the newest beat that could be read
+    std::chrono::seconds ttl{};  // with the newest heartbeat that could be read
   };
   std::map<WorkerEpoch, Seen> seen_;
 };

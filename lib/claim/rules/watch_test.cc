@@ -14,8 +14,8 @@ constexpr auto kWatchTtl = minutes(5);
 constexpr WorkerEpoch kA{1};
 constexpr WorkerEpoch kB{2};
 
-Watch::Look at(WorkerEpoch worker, std::uint64_t beats, seconds ttl = kWatchTtl) {
-  return {worker, 1, beats, ttl, {}};
+Watch::Look at(WorkerEpoch worker, std::uint64_t heartbeats, seconds ttl = kWatchTtl) {
+  return {worker, 1, heartbeats, ttl, {}};
 }
 
 // Looks once a minute until `n` looks were made; the last verdict.
@@ -33,30 +33,30 @@ TEST(Watch, a_worker_that_falls_silent_is_suspected_after_two_intervals_and_expi
   EXPECT_EQ(watch_silence(watch, now, 1), Verdict::expired);
 }
 
-TEST(Watch, a_beat_that_cannot_be_read_is_no_beat_and_no_silence_is_forgiven_for_it) {
+TEST(Watch, a_heartbeat_that_cannot_be_read_is_no_heartbeat_and_no_silence_is_forgiven_for_it) {
   Watch watch;
   BootTime now{};
   watch_silence(watch, now, 5);
   const Watch::Look torn{kA, 1, std::nullopt, kWatchTtl, {}};
   EXPECT_EQ(watch.look(torn, now += kInterval, kInterval), Verdict::expired);
-  EXPECT_EQ(watch.beats_of(kA), 7U);
+  EXPECT_EQ(watch.heartbeats_of(kA), 7U);
 }
 
 TEST(Watch, silence_counts_against_what_the_worker_asked_for_last) {
   Watch watch;
   BootTime now{};
   watch_silence(watch, now, 5);
-  // Its last words were of a crowd, in which it beats every four minutes.
+  // Its last words were of many workers, among which it writes one every four minutes.
   EXPECT_EQ(watch_silence(watch, now, 10, minutes(20)), Verdict::silent);
   EXPECT_EQ(watch_silence(watch, now, 6, minutes(20)), Verdict::expired);
 }
 
-TEST(Watch, a_beat_that_cannot_be_read_takes_back_nothing_of_what_the_last_one_allowed) {
+TEST(Watch, a_heartbeat_that_cannot_be_read_takes_back_nothing_of_what_the_last_one_allowed) {
   Watch watch;
   BootTime now{};
-  const auto look = [&](std::optional<std::uint64_t> beats) {
-    const seconds said = beats ? seconds(minutes(20)) : kWatchTtl;
-    return watch.look({kA, 1, beats, said, {}}, now += kInterval, kInterval);
+  const auto look = [&](std::optional<std::uint64_t> heartbeats) {
+    const seconds said = heartbeats ? seconds(minutes(20)) : kWatchTtl;
+    return watch.look({kA, 1, heartbeats, said, {}}, now += kInterval, kInterval);
   };
   look(7);
   for (int torn = 0; torn < 19; ++torn) EXPECT_NE(look(std::nullopt), Verdict::expired) << torn;

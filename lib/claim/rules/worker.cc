@@ -4,7 +4,7 @@ namespace torc::claim {
 
 std::string_view to_string(WorkerStatus status) {
   switch (status) {
-    case WorkerStatus::living:
+    case WorkerStatus::registered:
       return "living";
     case WorkerStatus::released:
       return "released";

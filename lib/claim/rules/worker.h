@@ -36,20 +36,21 @@ struct WorkerInfo {
   ByteCount memory;
   Resources more = no_resources();  // of the kinds that came later
   WallTime registered_at{};
-  WallTime ends_at{};                   // end of its walltime; 0: none
-  std::chrono::seconds lease_ttl{300};  // as asked for; in a crowd leases are longer
-  std::chrono::seconds lease_beat{0};   // as asked for; 0: a fifth of that
-  WallTime claims_from{};      // when its first claim is due, see turn_to_claim() of pace.h
-  bool own_beat_file = false;  // set by register_worker(): one of the first store::kOwnBeatFiles
+  WallTime ends_at{};                       // end of its walltime; 0: none
+  std::chrono::seconds lease_ttl{300};      // as asked for; among many workers leases are longer
+  std::chrono::seconds lease_heartbeat{0};  // as asked for; 0: a fifth of that
+  WallTime claims_from{};  // when its first claim is due, see turn_to_claim() of pace.h
+  bool own_heartbeat_file =
+      false;  // set by register_worker(): one of the first store::kOwnHeartbeatFiles
 };
 
-enum class WorkerStatus : std::uint8_t { living, released, expired };
+enum class WorkerStatus : std::uint8_t { registered, released, expired };
 [[nodiscard]] std::string_view to_string(WorkerStatus status);
 
 struct Worker {
   WorkerEpoch epoch{};
   WorkerInfo info;
-  WorkerStatus status = WorkerStatus::living;
+  WorkerStatus status = WorkerStatus::registered;
   WallTime last_seen{};        // wall time that it wrote with its newest commit; for people
   WallTime gone_at{};          // when it left, or another one ended its lease; 0: it lives
   std::uint64_t renewals = 0;  // counter that changes with every commit of the worker
@@ -61,8 +62,8 @@ struct Worker {
 };
 
 // How many take part. O(1).
-struct Crowd {
-  std::uint64_t workers = 0;             // living
+struct WorkflowLoad {
+  std::uint64_t workers = 0;             // live
   std::uint64_t hosts = 0;               // with at least one of them
   std::chrono::milliseconds job_time{};  // how long jobs run lately; 0: not known
   std::uint64_t ready = 0;               // jobs

@@ -84,7 +84,7 @@ class Ledger {
   std::map<std::pair<std::uint32_t, Alone>, std::uint32_t> counterparts_;  // of classes
 };
 
-// The error of a worker that is not, or no longer, one of the living.
+// The error of a worker that is not, or no longer, one of the live workers.
 [[nodiscard]] Error fenced(WorkerEpoch epoch);
 
 }  // namespace torc::claim

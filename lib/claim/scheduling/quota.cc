@@ -5,7 +5,7 @@
 namespace torc::claim {
 
 Quota::Quota(Transaction& tx, State& state, std::uint8_t rules)
-    : state_(state), rules_(rules), slots_(tx, state), purse_(tx, state) {}
+    : state_(state), rules_(rules), slots_(tx, state), budget_account_(tx, state) {}
 
 std::uint64_t Quota::room(const JobClass& job_class, WorkerEpoch worker) {
   std::uint64_t room = UINT64_MAX;
@@ -17,16 +17,16 @@ std::uint64_t Quota::room(const JobClass& job_class, WorkerEpoch worker) {
     }
   }
   if (!has(rule::kBudget) || room == 0) return room;
-  const std::uint64_t affordable = purse_.affordable(job_class.need, cpus_of(worker));
+  const std::uint64_t affordable = budget_account_.affordable(job_class.need, cpus_of(worker));
   if (affordable == 0) budget_holds_ = true;
   return std::min(room, affordable);
 }
 
-void Quota::begin_ahead(std::uint64_t living) {
-  sharers_ = std::max<std::uint64_t>(1, living);
+void Quota::begin_prefetch(std::uint64_t live_workers) {
+  sharers_ = std::max<std::uint64_t>(1, live_workers);
 }
 
-void Quota::take_ahead(const JobClass& job_class, std::uint64_t jobs) {
+void Quota::take_prefetch(const JobClass& job_class, std::uint64_t jobs) {
   if (const auto share = shares_.find(job_class.limit); share != shares_.end())
     share->second -= std::min(share->second, jobs);
 }
@@ -40,22 +40,22 @@ void Quota::change(std::uint64_t id, const Job& before, const Job& after) {
   }
   if (!has(rule::kBudget)) return;
   const std::uint32_t cpus = cpus_of(begins ? after.worker : before.worker);
-  if (begins) return purse_.begin(job_class.need, cpus);
+  if (begins) return budget_account_.begin(job_class.need, cpus);
   // A claim that was given back has left the outcome of the attempt before.
   const bool began = after.attempt == before.attempt;
-  purse_.end(job_class.need, cpus, began ? &after.outcome : nullptr);
+  budget_account_.end(job_class.need, cpus, began ? &after.outcome : nullptr);
 }
 
 void Quota::store() {
   slots_.store();
-  purse_.store();
+  budget_account_.store();
 }
 
 void Quota::change_class(WorkerEpoch worker, std::uint32_t from, std::uint32_t to) {
   if (!has(rule::kBudget)) return;
   const std::uint32_t cpus = cpus_of(worker);
-  purse_.end(job_class(from).need, cpus, nullptr);
-  purse_.begin(job_class(to).need, cpus);
+  budget_account_.end(job_class(from).need, cpus, nullptr);
+  budget_account_.begin(job_class(to).need, cpus);
 }
 
 const JobClass& Quota::class_of(std::uint64_t id) {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "lib/claim/rules/job.h"
-#include "lib/claim/scheduling/purse.h"
+#include "lib/claim/scheduling/budget_account.h"
 #include "lib/claim/scheduling/slots.h"
 #include "lib/claim/tables/state.h"
 #include "lib/claim/tables/transaction.h"
@@ -24,10 +24,10 @@ class Quota {
   // Whether the budget left no room for what was asked for.
   [[nodiscard]] bool budget_holds() const { return budget_holds_; }
 
-  // From here on claims are ahead of time. A slot held ahead keeps others from starting: of each
-  // limit only a fair share is given, half of what each worker would get of the free ones.
-  void begin_ahead(std::uint64_t living);
-  void take_ahead(const JobClass& job_class, std::uint64_t jobs);
+  // From here on claims are prefetches. The slot of a prefetched job keeps others from starting: of
+  // each limit only a fair share is given, half of what each worker would get of the free ones.
+  void begin_prefetch(std::uint64_t live_workers);
+  void take_prefetch(const JobClass& job_class, std::uint64_t jobs);
 
   // Precondition: before and after are what the job was and is.
   void change(std::uint64_t id, const Job& before, const Job& after);
@@ -44,9 +44,9 @@ class Quota {
   State& state_;
   std::uint8_t rules_;
   Slots slots_;
-  Purse purse_;
+  BudgetAccount budget_account_;
   bool budget_holds_ = false;
-  std::uint64_t sharers_ = 0;                      // 0: claims are not ahead of time
+  std::uint64_t sharers_ = 0;                      // 0: claims are no prefetches
   std::map<std::uint32_t, std::uint64_t> shares_;  // what is left of them, by limit
   std::map<std::uint32_t, JobClass> classes_;
   std::map<WorkerEpoch, std::uint32_t> cpus_;

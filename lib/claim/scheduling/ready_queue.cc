@@ -160,7 +160,7 @@ std::optional<ReadyHeads::Take> ReadyHeads::take(Capacity* free, std::uint64_t l
     count = std::min(count, how_many_fit(best->job_class, *free, offer_));
     occupy(*free, best->job_class, count, offer_);
   } else {
-    quota_.take_ahead(best->job_class, count);
+    quota_.take_prefetch(best->job_class, count);
   }
   const Take taken{best->range.job_class, best->range.priority, best->first(), count};
   best->taken += count;

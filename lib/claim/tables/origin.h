@@ -1,5 +1,5 @@
-// Where the jobs come from that were added to a living workflow (add.h): how that is written and
-// read.
+// Where the jobs come from that were added to a workflow in a store (add.h): how that is written
+// and read.
 #pragma once
 
 #include <cstdint>

@@ -7,11 +7,11 @@
 namespace torc::claim {
 namespace {
 
-enum MarkFlag : std::uint8_t { kExists = 1, kSum = 2 };
+enum FingerprintFlag : std::uint8_t { kExists = 1, kSum = 2 };
 
-void encode(Encoder& out, const std::vector<FileMark>& marks) {
-  out.varint(marks.size());
-  for (const FileMark& m : marks) {
+void encode(Encoder& out, const std::vector<FileFingerprint>& fingerprints) {
+  out.varint(fingerprints.size());
+  for (const FileFingerprint& m : fingerprints) {
     out.u8(static_cast<std::uint8_t>((m.exists ? kExists : 0) | (m.sum != 0 ? kSum : 0)));
     if (!m.exists) continue;
     out.varint(m.size).svarint(m.mtime);
@@ -19,11 +19,11 @@ void encode(Encoder& out, const std::vector<FileMark>& marks) {
   }
 }
 
-bool decode(Decoder& in, std::vector<FileMark>& marks) {
+bool decode(Decoder& in, std::vector<FileFingerprint>& fingerprints) {
   const std::uint64_t n = in.varint();
   if (n > Signature::kMostFiles) return false;
   for (std::uint64_t i = 0; i < n && in.ok(); ++i) {
-    FileMark m;
+    FileFingerprint m;
     const std::uint8_t flags = in.u8();
     m.exists = (flags & kExists) != 0;
     if (m.exists) {
@@ -31,34 +31,35 @@ bool decode(Decoder& in, std::vector<FileMark>& marks) {
       m.mtime = in.svarint();
       if ((flags & kSum) != 0) m.sum = in.be64();
     }
-    marks.push_back(m);
+    fingerprints.push_back(m);
   }
   return in.ok();
 }
 
 }  // namespace
 
-bool looks_alike(const FileMark& a, const FileMark& b) {
+bool looks_alike(const FileFingerprint& a, const FileFingerprint& b) {
   if (a.exists != b.exists || a.size != b.size) return false;
   if (a.sum != 0 && b.sum != 0) return a.sum == b.sum;
   return a.mtime == b.mtime;
 }
 
-std::vector<FileMark> folded(std::vector<FileMark> marks) {
-  if (marks.size() <= Signature::kMostFiles) return marks;
+std::vector<FileFingerprint> folded(std::vector<FileFingerprint> fingerprints) {
+  if (fingerprints.size() <= Signature::kMostFiles) return fingerprints;
   Encoder all;
-  FileMark one;
+  FileFingerprint one;
   one.exists = true;
-  for (FileMark& m : marks) {
+  for (FileFingerprint& m : fingerprints) {
     one.exists = one.exists && m.exists;
     one.size += m.size;
     // Times of single files must not show where their contents decide.
     if (m.sum != 0) m.mtime = 0;
   }
-  encode(all, marks);
-  // A hash in the place of the time, so that marks with and without sums are never taken for alike.
+  encode(all, fingerprints);
+  // A hash in the place of the time, so that fingerprints with and without sums are never taken for
+  // alike.
   one.mtime = static_cast<std::int64_t>(name_hash(all.bytes()));
-  if (!one.exists) return {FileMark{}};
+  if (!one.exists) return {FileFingerprint{}};
   return {one};
 }
 

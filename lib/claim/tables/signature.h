@@ -15,23 +15,23 @@
 namespace torc::claim {
 
 // How one file looked. Enough to see that it is another one now.
-struct FileMark {
+struct FileFingerprint {
   bool exists = false;
   std::uint64_t size = 0;  // bytes; of a directory 0
   std::int64_t mtime = 0;  // nanoseconds since 1970 by the clock of its filesystem
   std::uint64_t sum = 0;   // hash of the content; 0: not taken
-  auto operator<=>(const FileMark&) const = default;
+  auto operator<=>(const FileFingerprint&) const = default;
 };
 
-// The same bytes as far as the marks tell: where both have a sum, the sums decide.
-[[nodiscard]] bool looks_alike(const FileMark& a, const FileMark& b);
+// The same bytes as far as the fingerprints tell: where both have a sum, the sums decide.
+[[nodiscard]] bool looks_alike(const FileFingerprint& a, const FileFingerprint& b);
 
 struct Signature {
   // Files of one side of a job: more than so many are remembered as one.
   static constexpr std::size_t kMostFiles = 64;
 
-  std::vector<FileMark> inputs;   // before its start, in the order of the job's recipe
-  std::vector<FileMark> outputs;  // at its end
+  std::vector<FileFingerprint> inputs;   // before its start, in the order of the job's recipe
+  std::vector<FileFingerprint> outputs;  // at its end
   // Hash of each value of user data that it takes, when it was claimed; 0: nothing.
   std::vector<std::uint64_t> user_data;
 
@@ -41,8 +41,9 @@ struct Signature {
   bool operator==(const Signature&) const = default;
 };
 
-// As they are kept: themselves, or of more than kMostFiles one mark that stands for all of them.
-[[nodiscard]] std::vector<FileMark> folded(std::vector<FileMark> marks);
+// As they are kept: themselves, or of more than kMostFiles one fingerprint that stands for all of
+// them.
+[[nodiscard]] std::vector<FileFingerprint> folded(std::vector<FileFingerprint> fingerprints);
 
 // Folds both sides.
 [[nodiscard]] std::string encode(Signature signature);

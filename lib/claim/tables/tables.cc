@@ -295,7 +295,7 @@ bool Tally::is_possible() const {
   const bool few =
       std::all_of(counts.begin(), counts.end(), [](std::uint64_t n) { return n <= kMaxJobs; });
   const std::uint64_t canceled = of(JobState::canceled);
-  return few && living <= UINT32_MAX && hosts <= UINT32_MAX && jobs() <= kMaxJobs &&
+  return few && live_workers <= UINT32_MAX && hosts <= UINT32_MAX && jobs() <= kMaxJobs &&
          unmet <= canceled && ending <= canceled;
 }
 
@@ -308,7 +308,7 @@ Value encode(const Tally& tally) {
   std::size_t states = tally.counts.size();
   while (states > kFirstStates && tally.counts[states - 1] == 0) --states;
   for (std::size_t s = 0; s < kFirstStates; ++s) out.varint(tally.counts[s]);
-  out.varint(tally.unmet).varint(tally.living).varint(tally.hosts);
+  out.varint(tally.unmet).varint(tally.live_workers).varint(tally.hosts);
   out.varint(static_cast<std::uint64_t>(tally.job_time.count()));
   out.u8(tally.rules).varint(tally.ending);
   for (std::size_t s = kFirstStates; s < states; ++s) out.varint(tally.counts[s]);
@@ -320,7 +320,7 @@ std::optional<Tally> decode_tally(std::string_view value) {
   Tally tally;
   for (std::size_t s = 0; s < kFirstStates; ++s) tally.counts[s] = in.varint();
   tally.unmet = in.varint();
-  tally.living = in.varint();
+  tally.live_workers = in.varint();
   tally.hosts = in.varint();
   tally.job_time = std::chrono::milliseconds(in.up_to(kLongestSpan));
   tally.rules = in.u8();

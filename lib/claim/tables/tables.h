@@ -34,7 +34,7 @@ enum class Table : char {
   retries = 'E',     // + job: retries so far by the rules of its failure handler
   set_aside = 'F',   // + job: failed, canceled, terminated or held
   upstream = 'G',    // + first job of a run of jobs that the same barriers wait for
-  host = 'H',        // + hash of a host's name + epoch of a living worker on it; empty
+  host = 'H',        // + hash of a host's name + epoch of a live worker on it; empty
   job = 'J',         // + job
   tally = 'K',       // one key
   limit = 'L',       // + number, immutable
@@ -47,7 +47,7 @@ enum class Table : char {
   span = 'S',        // + first job
   job_template = 'T',  // + first job
   user_data = 'U',     // + name; with no name: how many there are
-  lease = 'V',         // + epoch, living workers only
+  lease = 'V',         // + epoch, live workers only
   worker = 'W',        // + epoch
   expense = 'X',       // one key, where there is a budget
   barrier = 'b',       // + barrier, immutable
@@ -217,11 +217,11 @@ struct Rank {
 
 struct Tally {
   Counts counts{};
-  std::uint64_t unmet = 0;   // of the canceled: those that were not needed
-  std::uint64_t ending = 0;  // of the canceled: those that a worker still has to end
-  std::uint8_t rules = 0;    // of `rule`
-  std::uint64_t living = 0;  // workers
-  std::uint64_t hosts = 0;   // with at least one living worker
+  std::uint64_t unmet = 0;         // of the canceled: those that were not needed
+  std::uint64_t ending = 0;        // of the canceled: those that a worker still has to end
+  std::uint8_t rules = 0;          // of `rule`
+  std::uint64_t live_workers = 0;  // workers
+  std::uint64_t hosts = 0;         // with at least one live worker
   // How long a job runs, as workers said lately; 0: nobody knows yet. A hint, never a rule.
   std::chrono::milliseconds job_time{};
   void move(JobState from, JobState to, std::uint64_t n = 1) {
@@ -248,7 +248,7 @@ struct RunName {
 [[nodiscard]] std::optional<RunName> run_in(std::string_view key);
 [[nodiscard]] Key due_key(std::uint32_t number);
 
-// What changes with every commit of a living worker, in one value: one page is written for it.
+// What changes with every commit of a live worker, in one value: one page is written for it.
 struct Lease {
   static constexpr std::uint64_t kMaxHeld = 1 << 20;  // more is refused as unreadable
   std::uint64_t renewals = 0;

@@ -120,8 +120,8 @@ TEST(Tables, a_time_further_off_than_any_clock_is_written_as_far_as_it_is_read) 
   EXPECT_EQ(read->outcome.ended_at, -kLatest);
   WorkerInfo info;
   info.ends_at = info.claims_from = WallTime::max();
-  info.lease_ttl = info.lease_beat = std::chrono::seconds::max();
-  EXPECT_TRUE(decode_worker(encode_worker(info, WorkerStatus::living, {}, WallTime::max())));
+  info.lease_ttl = info.lease_heartbeat = std::chrono::seconds::max();
+  EXPECT_TRUE(decode_worker(encode_worker(info, WorkerStatus::registered, {}, WallTime::max())));
   Lease lease;
   lease.ttl = std::chrono::seconds::max();
   EXPECT_TRUE(decode_lease(encode(lease)));

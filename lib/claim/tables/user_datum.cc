@@ -95,7 +95,7 @@ Result<void> scan_user_data(const Reader& reader,
   return state.sound();
 }
 
-std::uint64_t user_data_mark(std::string_view value) {
+std::uint64_t user_data_fingerprint(std::string_view value) {
   return value.empty() ? 0 : name_hash(value);
 }
 

@@ -33,7 +33,7 @@ Result<void> scan_user_data(const Reader& reader,
                             const std::function<bool(const UserDatum&)>& visit);
 
 // As a Signature keeps it; 0: nothing.
-[[nodiscard]] std::uint64_t user_data_mark(std::string_view value);
+[[nodiscard]] std::uint64_t user_data_fingerprint(std::string_view value);
 
 // --- as written ---
 

@@ -76,11 +76,11 @@ std::string encode_worker(const WorkerInfo& info, WorkerStatus status, const Lea
   out.text(info.user).text(info.allocation).text(info.cluster);
   out.svarint(in_reach(info.allocation_start).count()).text(info.scheduler).text(info.label);
   out.u8(static_cast<std::uint8_t>((info.any_binding ? 1 : 0) + (info.ignores_resources ? 2 : 0) +
-                                   (info.own_beat_file ? 4 : 0)));
+                                   (info.own_heartbeat_file ? 4 : 0)));
   out.text(info.output_dir);
   out.varint(info.cpus).varint(info.gpus).varint(info.memory.value);
   out.svarint(in_reach(info.registered_at).count()).svarint(in_reach(info.ends_at).count());
-  out.svarint(in_reach(info.lease_ttl).count()).svarint(in_reach(info.lease_beat).count());
+  out.svarint(in_reach(info.lease_ttl).count()).svarint(in_reach(info.lease_heartbeat).count());
   out.svarint(in_reach(info.claims_from).count());
   if (has_later_resources(info.more)) write_later_resources(out, info.more);
   return std::move(out).bytes();
@@ -114,7 +114,7 @@ std::optional<Worker> decode_worker(std::string_view value) {
   const std::uint8_t serves = in.u8();
   info.any_binding = (serves & 1U) != 0;
   info.ignores_resources = (serves & 2U) != 0;
-  info.own_beat_file = (serves & 4U) != 0;
+  info.own_heartbeat_file = (serves & 4U) != 0;
   info.output_dir = in.text();
   info.cpus = in.u32();
   info.gpus = in.u32();
@@ -122,7 +122,7 @@ std::optional<Worker> decode_worker(std::string_view value) {
   info.registered_at = in.wall_time();
   info.ends_at = in.wall_time();
   info.lease_ttl = in.seconds();
-  info.lease_beat = in.seconds();
+  info.lease_heartbeat = in.seconds();
   info.claims_from = in.wall_time();
   read_later_resources(in, info.more);
   if (!in.is_whole()) return std::nullopt;

@@ -1,5 +1,5 @@
-// Jobs that are added to a living workflow, by a person or by a job of it. One transaction, which
-// costs what is added and what that waits for, however large the workflow is.
+// Jobs that are added to a workflow in a store, by a person or by a job of it. One transaction,
+// which costs what is added and what that waits for, however large the workflow is.
 #pragma once
 
 #include <cstdint>

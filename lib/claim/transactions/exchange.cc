@@ -62,7 +62,7 @@ class Session {
     answer_.workflow.ending = ledger_.tally().ending;
     answer_.workflow.budget_holds = ledger_.quota().budget_holds();
     for (std::uint64_t n : answer_.workflow.counts) answer_.workflow.jobs += n;
-    answer_.living = ledger_.tally().living;
+    answer_.live_workers = ledger_.tally().live_workers;
     answer_.job_time = ledger_.tally().job_time;
     return std::move(answer_);
   }
@@ -125,7 +125,7 @@ class Session {
   [[nodiscard]] std::uint64_t fair_share() {
     const Tally& tally = ledger_.tally();
     const std::uint64_t ready = tally.of(JobState::ready);
-    return tally.living <= 1 ? ready : ready / (2 * tally.living);
+    return tally.live_workers <= 1 ? ready : ready / (2 * tally.live_workers);
   }
 
   // A quarter of the way to what this worker says.
@@ -198,9 +198,9 @@ class Session {
       grant(*taken);
     }
     room = free.taken_whole ? 0 : room - answer_.grants.size();
-    ledger_.quota().begin_ahead(ledger_.tally().living);
-    // A fair share only: what one worker holds ahead, no other can start.
-    for (std::uint64_t left = std::min({offer.ahead, fair_share(), room}); left > 0;) {
+    ledger_.quota().begin_prefetch(ledger_.tally().live_workers);
+    // A fair share only: what one worker prefetches, no other can start.
+    for (std::uint64_t left = std::min({offer.prefetch, fair_share(), room}); left > 0;) {
       const auto taken = heads.take_any(left);
       if (!taken) break;
       left -= taken->count;

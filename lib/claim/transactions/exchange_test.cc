@@ -120,15 +120,15 @@ TEST(Claim, the_sort_method_packs_the_largest_first_within_a_priority) {
   }
 }
 
-TEST(Claim, claim_ahead_takes_no_more_than_a_fair_share) {
+TEST(Claim, prefetch_takes_no_more_than_a_fair_share) {
   TestWorkflow wf(plan_of({{102, 0}}));
   const WorkerEpoch w = wf.join();
   wf.join();
   Offer offer = TestWorkflow::offer(2);
-  offer.ahead = 1000;
+  offer.prefetch = 1000;
   EXPECT_EQ(wf.claim(w, offer).size(), 2U + 100U / (2 * 2));
   offer.cpus = 0;
-  offer.ahead = 3;
+  offer.prefetch = 3;
   EXPECT_EQ(wf.claim(w, offer).size(), 3U);
 }
 
@@ -136,7 +136,7 @@ TEST(Claim, a_worker_that_is_alone_claims_ahead_all_that_it_asks_for) {
   TestWorkflow wf(plan_of({{12, 0}}));
   const WorkerEpoch w = wf.join();
   Offer offer = TestWorkflow::offer(2);
-  offer.ahead = 1000;
+  offer.prefetch = 1000;
   EXPECT_EQ(wf.claim(w, offer).size(), 12U);
 }
 

@@ -13,12 +13,12 @@
 namespace torc::claim {
 namespace {
 
-// Takes the worker off the list of the living and keeps its last words.
-void bury(Ledger& ledger, WorkerEpoch epoch, WorkerStatus status, const Lease& lease,
-          WallTime now) {
+// Takes the worker off the list of the live workers and keeps its last words.
+void end_registration(Ledger& ledger, WorkerEpoch epoch, WorkerStatus status, const Lease& lease,
+                      WallTime now) {
   const Key key(Table::worker, raw(epoch));
   ledger.tx().erase(Key(Table::lease, raw(epoch)));
-  --ledger.tally().living;
+  --ledger.tally().live_workers;
   const auto worker = ledger.state().worker(epoch);
   if (!worker) return ledger.state().damaged(key);
   ledger.tx().put(key, encode_worker(worker->info, status, lease, now));
@@ -74,13 +74,14 @@ Result<WorkerEpoch> register_worker(Transaction& tx, WorkerInfo info) {
   Lease lease;
   lease.renewals = 1;
   lease.last_seen = info.registered_at;
-  lease.ttl = lease_ttl(info.lease_ttl, ledger.tally().living + 1, info.lease_beat);
-  info.own_beat_file = ledger.tally().living < store::kOwnBeatFiles;
+  lease.ttl = lease_ttl(info.lease_ttl, ledger.tally().live_workers + 1, info.lease_heartbeat);
+  info.own_heartbeat_file = ledger.tally().live_workers < store::kOwnHeartbeatFiles;
   if (!first_on(ledger.state(), info.host, 0)) ++ledger.tally().hosts;
   tx.put(host_key(info.host, epoch), {});
-  tx.put(Key(Table::worker, raw(epoch)), encode_worker(info, WorkerStatus::living, Lease{}, {}));
+  tx.put(Key(Table::worker, raw(epoch)),
+         encode_worker(info, WorkerStatus::registered, Lease{}, {}));
   tx.put(Key(Table::lease, raw(epoch)), encode(lease));
-  ++ledger.tally().living;
+  ++ledger.tally().live_workers;
   TORC_TRY(ledger.close());
   return epoch;
 }
@@ -102,7 +103,7 @@ Result<void> release_worker(Transaction& tx, WorkerEpoch worker, WallTime now) {
   lease->actions.clear();
   ++lease->renewals;
   lease->last_seen = now;
-  bury(ledger, worker, WorkerStatus::released, *lease, now);
+  end_registration(ledger, worker, WorkerStatus::released, *lease, now);
   return ledger.close();
 }
 
@@ -134,7 +135,7 @@ Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t ob
   }
   conclude_revoked(ledger, *lease, worker);
   drop_runs(tx, ledger.state(), worker, *lease, {why, charge, now});
-  bury(ledger, worker, WorkerStatus::expired, *lease, now);
+  end_registration(ledger, worker, WorkerStatus::expired, *lease, now);
   TORC_TRY(ledger.close());
   return true;
 }

@@ -13,7 +13,7 @@
 namespace torc::claim {
 
 // The epoch is tx.sequence(): one registration a commit. Its lease is the one asked for, or longer
-// in a crowd (lease_ttl() of lease.h).
+// among many workers (lease_ttl() of lease.h).
 Result<WorkerEpoch> register_worker(Transaction& tx, WorkerInfo info);
 // Gives back the jobs that it holds, and leaves: claimed ones as never started; one that it
 // reported as running will run again with its attempt used up (EndCause::stopped). Refused (fenced)
@@ -37,7 +37,7 @@ Result<bool> bar_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t obser
 // time is counted in which nothing ran. `charge` no: `lost` stays, no limit ends a job, no handler
 // is asked; stop: cut_off(), with allocation_ended. Of the suspects that it held the one that was
 // granted last is the prime one afterwards. false: it renewed meanwhile or is gone already. (The
-// beat counter is compared by the caller just before, in the same body.)
+// heartbeat counter is compared by the caller just before, in the same body.)
 Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t observed,
                            WallTime now, std::uint32_t crash_limit,
                            EndCause why = EndCause::worker_lost, WallTime alive_at = {},

@@ -142,7 +142,7 @@ TEST(Worker, a_busy_worker_passes_over_suspects_also_when_it_counts_jobs_only) {
   ASSERT_TRUE(*expire(wf, w, 5));
   Offer offer = TestWorkflow::offer(8);
   offer.ignore_resources = true;
-  offer.ahead = 8;
+  offer.prefetch = 8;
   EXPECT_EQ(ids(wf.claim(busy, offer)), (Ids{3}));
   EXPECT_EQ(ids(wf.claim(busy, offer)), (Ids{}));
   EXPECT_EQ(ids(wf.claim(wf.join(), offer)), (Ids{2}));
@@ -203,7 +203,7 @@ TEST(Worker, of_a_barred_worker_nothing_counts_and_nobody_has_its_jobs_until_it_
   ASSERT_TRUE(*bar_worker(wf.tx, w, observed));
   wf.check();
   EXPECT_TRUE(read_worker(wf.tx, w)->barred);
-  EXPECT_EQ(read_worker(wf.tx, w)->status, WorkerStatus::living);
+  EXPECT_EQ(read_worker(wf.tx, w)->status, WorkerStatus::registered);
   auto before = wf.tx.entries;
   EXPECT_TRUE(*bar_worker(wf.tx, w, observed)) << "another one comes to the same";
   Exchange words;
@@ -317,7 +317,7 @@ TEST(Worker, what_a_worker_registers_is_read_back) {
   EXPECT_EQ(w->last_seen, kNoon);
 }
 
-TEST(Worker, successors_go_round_the_ring_of_the_living) {
+TEST(Worker, successors_go_round_the_ring_of_live_workers) {
   TestWorkflow wf(plan_of({{1, 0}}));
   const WorkerEpoch a = wf.join();
   const WorkerEpoch b = wf.join();
@@ -328,11 +328,11 @@ TEST(Worker, successors_go_round_the_ring_of_the_living) {
   EXPECT_EQ(*successors(wf.tx, c, 2), (std::vector{d, a}));
   EXPECT_EQ(*successors(wf.tx, c, 9), (std::vector{d, a}));
   EXPECT_EQ(*successors(wf.tx, a, 1), (std::vector{c}));
-  std::vector<WorkerEpoch> living;
+  std::vector<WorkerEpoch> live_workers;
   EXPECT_TRUE(scan_workers(wf.tx, true, [&](const Worker& w) {
-                return living.push_back(w.epoch), true;
+                return live_workers.push_back(w.epoch), true;
               }).ok());
-  EXPECT_EQ(living, (std::vector{a, c, d}));
+  EXPECT_EQ(live_workers, (std::vector{a, c, d}));
   std::vector<WorkerEpoch> all;
   EXPECT_TRUE(scan_workers(wf.tx, false, [&](const Worker& w) {
                 return all.push_back(w.epoch), true;
@@ -354,14 +354,14 @@ TEST(Worker, the_workers_of_a_host_and_the_hosts_are_known_without_a_walk) {
   wf.check();
   EXPECT_EQ(*workers_on(wf.tx, "n1"), (std::vector{a, c}));
   EXPECT_EQ(*workers_on(wf.tx, "n"), (std::vector<WorkerEpoch>{}));
-  EXPECT_EQ(read_crowd(wf.tx)->workers, 3U);
-  EXPECT_EQ(read_crowd(wf.tx)->hosts, 2U);
+  EXPECT_EQ(read_load(wf.tx)->workers, 3U);
+  EXPECT_EQ(read_load(wf.tx)->hosts, 2U);
   ASSERT_TRUE(*expire(wf, b, 5));
   EXPECT_EQ(*workers_on(wf.tx, "n2"), (std::vector<WorkerEpoch>{}));
-  EXPECT_EQ(read_crowd(wf.tx)->hosts, 1U);
+  EXPECT_EQ(read_load(wf.tx)->hosts, 1U);
   ASSERT_TRUE(*expire(wf, a, 5));
   EXPECT_EQ(*workers_on(wf.tx, "n1"), (std::vector{c}));
-  EXPECT_EQ(read_crowd(wf.tx)->hosts, 1U);
+  EXPECT_EQ(read_load(wf.tx)->hosts, 1U);
   EXPECT_TRUE(*is_anybody_of(wf.tx, raw(c), raw(c)));
   EXPECT_FALSE(*is_anybody_of(wf.tx, 0, raw(c) - 1));
   EXPECT_FALSE(*is_anybody_of(wf.tx, raw(c) + 1, UINT64_MAX));

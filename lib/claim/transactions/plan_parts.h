@@ -1,4 +1,5 @@
-// How a plan becomes tables: shared by write_plan() of a new store and add_jobs() of a living one.
+// How a plan becomes tables: shared by write_plan() of a new store and add_jobs() of one that is
+// there.
 #pragma once
 
 #include <cstdint>

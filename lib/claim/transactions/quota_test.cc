@@ -79,11 +79,11 @@ TEST(Limits, a_canceled_job_keeps_its_slot_until_its_worker_ended_it) {
   EXPECT_EQ(ids(wf.claim(worker, 9)), std::vector<std::uint64_t>{2});
 }
 
-TEST(Limits, a_claim_ahead_takes_half_of_its_share_of_the_slots) {
+TEST(Limits, a_prefetch_takes_half_of_its_share_of_the_slots) {
   TestWorkflow wf(limited(100, 21));
   const WorkerEpoch worker = wf.join();
   Offer offer = TestWorkflow::offer(1);
-  offer.ahead = 100;
+  offer.prefetch = 100;
   EXPECT_EQ(wf.claim(worker, offer).size(), 1U + 20 / 2);
 }
 

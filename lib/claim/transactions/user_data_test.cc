@@ -174,7 +174,7 @@ TEST(Signatures, come_back_as_they_were) {
 }
 
 TEST(Signatures, sums_decide_where_both_sides_have_one) {
-  const FileMark a{true, 5, 1, 10};
+  const FileFingerprint a{true, 5, 1, 10};
   EXPECT_TRUE(looks_alike(a, {true, 5, 2, 10}));
   EXPECT_FALSE(looks_alike(a, {true, 5, 1, 11}));
   EXPECT_FALSE(looks_alike(a, {true, 5, 2, 0}));
@@ -184,7 +184,7 @@ TEST(Signatures, sums_decide_where_both_sides_have_one) {
 }
 
 TEST(Signatures, many_files_are_kept_as_one_in_which_each_counts) {
-  std::vector<FileMark> many(1000, FileMark{true, 5, 1, 0});
+  std::vector<FileFingerprint> many(1000, FileFingerprint{true, 5, 1, 0});
   const auto before = folded(many);
   EXPECT_LT(encode(Signature{many, {}, {}}).size(), 100U);
   many[700].mtime = 2;

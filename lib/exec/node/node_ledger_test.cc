@@ -248,7 +248,7 @@ TEST_F(Ledgers, of_whom_nothing_is_known_keeps_what_it_had) {
 }
 
 // The lock of a ledger needs no descriptor, a look at /proc does.
-TEST_F(Ledgers, without_a_descriptor_nobody_takes_what_a_living_one_has) {
+TEST_F(Ledgers, without_a_descriptor_nobody_takes_what_a_live_one_has) {
   const auto a = enter();
   const auto b = enter();
   b->take(kAll);

@@ -228,9 +228,9 @@ TEST_F(Table, an_entry_that_is_cut_off_anywhere_is_there_whole_or_not_at_all) {
 }
 
 // Random workers over one table; each step of each can be its last.
-class Crowd {
+class RandomWorkers {
  public:
-  explicit Crowd(std::uint64_t seed) : random_(seed) { (void)table_.prepare(BootTime(1)); }
+  explicit RandomWorkers(std::uint64_t seed) : random_(seed) { (void)table_.prepare(BootTime(1)); }
 
   void step() {
     Worker& w = workers_[below(workers_.size())];
@@ -384,12 +384,12 @@ TEST(NodeTableProperty, nothing_is_given_twice_or_lost_whoever_dies_where) {
   for (int round = 0; round < 40; ++round) {
     const std::uint64_t seed = entropy.next();
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Crowd crowd(seed);
+    RandomWorkers workers(seed);
     for (int step = 0; step < 500; ++step) {
-      crowd.step();
+      workers.step();
       if (::testing::Test::HasFatalFailure()) return;
     }
-    crowd.end();
+    workers.end();
     if (::testing::Test::HasFailure()) return;
   }
 }

@@ -57,7 +57,7 @@ class Host final : public ProcessHost {
   JobGroups* groups();  // nullptr: none to be had
   void prepare(Order& order, const JobGroup* group);
   Launched launch(Order& order);
-  static void point_to_environment(const Command& command, std::string& marker,
+  static void point_to_environment(const Command& command, std::string& run_tag,
                                    std::vector<char*>& environment);
   static RunTerms terms_of(const Command& command);
   void record_start(const Leader& leader, const RunTerms& terms, std::unique_ptr<JobGroup> group);

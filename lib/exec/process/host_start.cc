@@ -10,7 +10,7 @@
 namespace torc::exec {
 namespace {
 
-constexpr std::string_view kMarker = "TORC_RUN_ID";
+constexpr std::string_view kRunTag = "TORC_RUN_ID";
 
 bool is_for_lack_of_resources(const Launched& launched) {
   switch (launched.os_errno) {
@@ -38,9 +38,9 @@ const char* path_or_null(const std::string& path) {
   return path.empty() ? nullptr : path.c_str();
 }
 
-bool is_marker(std::string_view entry) {
-  return entry.size() > kMarker.size() && entry[kMarker.size()] == '=' &&
-         entry.starts_with(kMarker);
+bool is_run_tag(std::string_view entry) {
+  return entry.size() > kRunTag.size() && entry[kRunTag.size()] == '=' &&
+         entry.starts_with(kRunTag);
 }
 
 std::optional<BootTime> deadline_of(std::chrono::nanoseconds time_limit, BootTime now) {
@@ -69,7 +69,7 @@ const char* variable_of(const Command& command, std::string_view name) {
   return variable(*command.common_env, name);
 }
 
-void Host::point_to_environment(const Command& command, std::string& marker,
+void Host::point_to_environment(const Command& command, std::string& run_tag,
                                 std::vector<char*>& environment) {
   environment.clear();
   // By their first letters most of the common ones are known not to be set again.
@@ -81,12 +81,12 @@ void Host::point_to_environment(const Command& command, std::string& marker,
     if (!entry.empty()) begins[static_cast<unsigned char>(entry.front())] = true;
   };
   for (const std::string& entry : command.env) {
-    if (is_marker(entry)) continue;
+    if (is_run_tag(entry)) continue;
     environment.push_back(const_cast<char*>(entry.c_str()));
     if (command.common_env != nullptr) add_name(entry);
   }
   if (command.common_env != nullptr) {
-    add_name(marker);
+    add_name(run_tag);
     for (const std::string& entry : *command.common_env) {
       if (!entry.empty() && begins[static_cast<unsigned char>(entry.front())]) {
         const std::string_view name = std::string_view(entry).substr(0, entry.find('='));
@@ -95,7 +95,7 @@ void Host::point_to_environment(const Command& command, std::string& marker,
       environment.push_back(const_cast<char*>(entry.c_str()));
     }
   }
-  environment.push_back(marker.data());
+  environment.push_back(run_tag.data());
   environment.push_back(nullptr);
 }
 
@@ -115,12 +115,12 @@ JobGroups* Host::groups() {
 // have been another one's before.
 void Host::prepare(Order& order, const JobGroup* group) {
   const Command& command = order.command;
-  order.marker = kMarker;
-  order.marker.push_back('=');
+  order.run_tag = kRunTag;
+  order.run_tag.push_back('=');
   // A torc within a job of another one: the outer torc still finds its own part.
-  if (const char* outer = variable_of(command, kMarker)) order.marker.append(outer).push_back('/');
-  order.marker.append(identity_).append(".").append(std::to_string(order.key));
-  point_to_environment(command, order.marker, order.environment);
+  if (const char* outer = variable_of(command, kRunTag)) order.run_tag.append(outer).push_back('/');
+  order.run_tag.append(identity_).append(".").append(std::to_string(order.key));
+  point_to_environment(command, order.run_tag, order.environment);
   order.words = argv_of(command.line);
   order.pointers.clear();
   order.pointers.push_back(order.shell.data());

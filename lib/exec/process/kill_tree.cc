@@ -105,14 +105,14 @@ void StoppedProcesses::forget() {
 
 namespace {
 
-using Marked = std::set<std::pair<pid_t, std::uint64_t>>;
+using Tagged = std::set<std::pair<pid_t, std::uint64_t>>;
 
-enum class Found : std::uint8_t { nothing, marked, unknown };
+enum class Found : std::uint8_t { nothing, tagged, unknown };
 
-bool has_all(const std::string& environment, const std::vector<std::string>& marks) {
+bool has_all(const std::string& environment, const std::vector<std::string>& tags) {
   const std::string all = '\0' + environment;
-  return std::all_of(marks.begin(), marks.end(), [&](const std::string& mark) {
-    return all.find('\0' + mark + '\0') != std::string::npos;
+  return std::all_of(tags.begin(), tags.end(), [&](const std::string& tag) {
+    return all.find('\0' + tag + '\0') != std::string::npos;
   });
 }
 
@@ -138,7 +138,7 @@ std::optional<bool> is_of_this_user(pid_t pid, const std::string& proc) {
 // Of one that cannot be read itself, by those above it. An orphan is adopted by the first process
 // or by one that was above its worker.
 bool may_come_from(const Origin& origin, const ProcessStat& stat,
-                   const std::vector<std::string>& marks, const std::string& proc) {
+                   const std::vector<std::string>& tags, const std::string& proc) {
   constexpr int kLongestLine = 1000;
   pid_t parent = stat.parent;
   for (int i = 0; i < kLongestLine && parent > 1; ++i) {
@@ -149,25 +149,25 @@ bool may_come_from(const Origin& origin, const ProcessStat& stat,
       return line.empty() ||
              std::find(line.begin(), line.end(), static_cast<std::uint64_t>(parent)) != line.end();
     }
-    if (const auto environment = environment_of(parent, proc)) return has_all(*environment, marks);
+    if (const auto environment = environment_of(parent, proc)) return has_all(*environment, tags);
     parent = above->parent;
   }
   return true;
 }
 
-Found look_at(pid_t pid, const ProcessStat& stat, const std::vector<std::string>& marks,
+Found look_at(pid_t pid, const ProcessStat& stat, const std::vector<std::string>& tags,
               const Origin& origin, const std::string& proc) {
   if (has_ended(stat) || stat.start < origin.start) return Found::nothing;
   if (const auto environment = environment_of(pid, proc))
-    return has_all(*environment, marks) ? Found::marked : Found::nothing;
+    return has_all(*environment, tags) ? Found::tagged : Found::nothing;
   if (is_free(pid) || is_of_this_user(pid, proc) == false) return Found::nothing;
-  return may_come_from(origin, stat, marks, proc) ? Found::unknown : Found::nothing;
+  return may_come_from(origin, stat, tags, proc) ? Found::unknown : Found::nothing;
 }
 
 // Those that have not ended, or of which it is not known.
-Marked alive(const Marked& marked, const std::string& proc) {
-  Marked left;
-  for (const auto& [pid, start] : marked) {
+Tagged alive(const Tagged& tagged, const std::string& proc) {
+  Tagged left;
+  for (const auto& [pid, start] : tagged) {
     if (presence_of({static_cast<std::uint64_t>(pid), start}, proc) != Presence::gone)
       left.emplace(pid, start);
   }
@@ -185,7 +185,7 @@ std::optional<std::vector<pid_t>> everybody(const std::string& proc) {
 
 }  // namespace
 
-Leftovers kill_marked(const std::vector<std::string>& marks, const Origin& origin,
+Leftovers kill_tagged(const std::vector<std::string>& tags, const Origin& origin,
                       const std::string& proc) {
   constexpr timespec kNap{0, 1'000'000};
   constexpr int kMostNaps = 1000;
@@ -195,8 +195,8 @@ Leftovers kill_marked(const std::vector<std::string>& marks, const Origin& origi
   if (presence_of(this_process(), proc) != Presence::here) return Leftovers::unknown;
   const auto own = environment_of(getpid(), proc);
   if (!own) return Leftovers::unknown;
-  if (has_all(*own, marks)) return Leftovers::some;
-  Marked told;
+  if (has_all(*own, tags)) return Leftovers::some;
+  Tagged told;
   bool complete = true;
   int looks_again = kMostLooksAgain;  // one may be in the middle of an execution, or just ending
   for (bool any_new = true; any_new || (!complete && looks_again-- > 0);) {
@@ -212,9 +212,9 @@ Leftovers kill_marked(const std::vector<std::string>& marks, const Origin& origi
         continue;
       }
       if (told.contains({pid, stat->start})) continue;
-      const Found found = look_at(pid, *stat, marks, origin, proc);
+      const Found found = look_at(pid, *stat, tags, origin, proc);
       complete = complete && found != Found::unknown;
-      if (found != Found::marked || (::kill(pid, SIGKILL) != 0 && errno == ESRCH)) continue;
+      if (found != Found::tagged || (::kill(pid, SIGKILL) != 0 && errno == ESRCH)) continue;
       told.emplace(pid, stat->start);  // one that may not be killed is left over, too
       any_new = true;
     }

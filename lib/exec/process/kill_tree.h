@@ -38,7 +38,7 @@ struct Origin {
   std::uint64_t start = 0;           // of the process that has gone, see ProcessIdentity
   std::vector<std::uint64_t> above;  // ancestors_of() it; empty: not known
 };
-Leftovers kill_marked(const std::vector<std::string>& marks, const Origin& origin,
+Leftovers kill_tagged(const std::vector<std::string>& tags, const Origin& origin,
                       const std::string& proc = "/proc");
 
 // Who was told to stop.

@@ -7,8 +7,8 @@ namespace torc::exec {
 namespace {
 
 // Other tests run beside this one, on the same machine.
-const std::vector<std::string> kMarks{"TORC_TEST_MARK=" + std::to_string(getpid()),
-                                      "TORC_TEST_OTHER=" + std::to_string(getpid())};
+const std::vector<std::string> kTags{"TORC_TEST_MARK=" + std::to_string(getpid()),
+                                     "TORC_TEST_OTHER=" + std::to_string(getpid())};
 
 int number(Leftovers left) {
   return static_cast<int>(left);
@@ -16,35 +16,35 @@ int number(Leftovers left) {
 constexpr int kNone = static_cast<int>(Leftovers::none);
 constexpr int kUnknownLeftovers = static_cast<int>(Leftovers::unknown);
 
-TEST(KillMarked, ends_those_that_have_all_marks_and_no_others) {
-  const Sleeper marked({kMarks[0], "A=b", kMarks[1]});
-  const Sleeper half({kMarks[0], "A=" + kMarks[1]});
+TEST(KillTagged, ends_those_that_have_all_tags_and_no_others) {
+  const Sleeper tagged({kTags[0], "A=b", kTags[1]});
+  const Sleeper half({kTags[0], "A=" + kTags[1]});
   const Sleeper bare({});
-  EXPECT_NE(kill_marked(kMarks, {marked.identity().start, {}}), Leftovers::some);
-  EXPECT_FALSE(marked.lives());
+  EXPECT_NE(kill_tagged(kTags, {tagged.identity().start, {}}), Leftovers::some);
+  EXPECT_FALSE(tagged.lives());
   EXPECT_TRUE(half.lives());
   EXPECT_TRUE(bare.lives());
 }
 
-TEST(KillMarked, what_is_older_than_its_worker_is_not_of_it) {
-  const Sleeper marked(kMarks);
-  EXPECT_NE(kill_marked(kMarks, {marked.identity().start + 1, {}}), Leftovers::some);
-  EXPECT_TRUE(marked.lives());
+TEST(KillTagged, what_is_older_than_its_worker_is_not_of_it) {
+  const Sleeper tagged(kTags);
+  EXPECT_NE(kill_tagged(kTags, {tagged.identity().start + 1, {}}), Leftovers::some);
+  EXPECT_TRUE(tagged.lives());
 }
 
-TEST(KillMarked, who_is_marked_itself_is_a_leftover) {
-  const Sleeper marked(kMarks);
+TEST(KillTagged, who_is_tagged_itself_is_a_leftover) {
+  const Sleeper tagged(kTags);
   const auto own = environment_of(getpid());
   ASSERT_TRUE(own && !own->empty());
-  EXPECT_EQ(kill_marked({own->substr(0, own->find('\0'))}, {}), Leftovers::some);
-  EXPECT_TRUE(marked.lives());
+  EXPECT_EQ(kill_tagged({own->substr(0, own->find('\0'))}, {}), Leftovers::some);
+  EXPECT_TRUE(tagged.lives());
 }
 
-TEST(KillMarked, without_a_descriptor_nothing_is_known) {
-  const Sleeper marked(kMarks);
+TEST(KillTagged, without_a_descriptor_nothing_is_known) {
+  const Sleeper tagged(kTags);
   EXPECT_EQ(in_child([] {
               use_up_descriptors();
-              return number(kill_marked(kMarks, {}));
+              return number(kill_tagged(kTags, {}));
             }),
             kUnknownLeftovers);
 }
@@ -58,7 +58,7 @@ int with_hidden_process(const Ask& ask) {
       if (!become_somebody()) return 96;
       const ProcessIdentity parent = this_process();
       for (int tries = 0; tries < 10'000; ++tries) {
-        const Sleeper hidden(kMarks, Sleeper::Dumpable::no);
+        const Sleeper hidden(kTags, Sleeper::Dumpable::no);
         if (hidden.identity().start == parent.start) continue;  // within one tick of the clock
         if (environment_of(static_cast<pid_t>(hidden.identity().pid))) return 95;
         return number(ask(hidden.identity(), parent));
@@ -69,75 +69,75 @@ int with_hidden_process(const Ask& ask) {
 }
 
 // Root may read everything.
-TEST(KillMarked, what_cannot_be_read_and_may_be_a_leftover_leaves_it_unknown) {
+TEST(KillTagged, what_cannot_be_read_and_may_be_a_leftover_leaves_it_unknown) {
   if (geteuid() != 0) GTEST_SKIP() << "a user without other processes needs root";
   EXPECT_EQ(with_hidden_process([](const auto& hidden, const auto&) {
-              return kill_marked(kMarks, {hidden.start, {}});
+              return kill_tagged(kTags, {hidden.start, {}});
             }),
             kUnknownLeftovers)
       << "who was above is not known: anybody may have adopted it";
   EXPECT_EQ(with_hidden_process([](const auto& hidden, const auto& parent) {
-              return kill_marked(kMarks, {hidden.start, {parent.pid, 1}});
+              return kill_tagged(kTags, {hidden.start, {parent.pid, 1}});
             }),
             kUnknownLeftovers)
       << "its parent may have adopted it";
 }
 
-TEST(KillMarked, what_cannot_be_read_is_no_leftover_by_its_age_or_its_parent) {
+TEST(KillTagged, what_cannot_be_read_is_no_leftover_by_its_age_or_its_parent) {
   if (geteuid() != 0) GTEST_SKIP() << "a user without other processes needs root";
   EXPECT_EQ(with_hidden_process([](const auto& hidden, const auto&) {
-              return kill_marked(kMarks, {hidden.start + 1, {}});
+              return kill_tagged(kTags, {hidden.start + 1, {}});
             }),
             kNone);
   EXPECT_EQ(with_hidden_process([](const auto& hidden, const auto&) {
-              return kill_marked(kMarks, {hidden.start, {1}});
+              return kill_tagged(kTags, {hidden.start, {1}});
             }),
             kNone)
       << "its parent is older than what is looked for, and was not above it";
   EXPECT_EQ(with_hidden_process([](const auto&, const auto& parent) {
-              return kill_marked(kMarks, {parent.start, {}});
+              return kill_tagged(kTags, {parent.start, {}});
             }),
             kNone)
       << "its parent is not marked";
 }
 
-TEST(KillMarked, processes_of_other_users_are_theirs) {
+TEST(KillTagged, processes_of_other_users_are_theirs) {
   if (geteuid() != 0) GTEST_SKIP() << "another user needs root";
   EXPECT_EQ(in_namespace("",
                          [] {
-                           const Sleeper roots(kMarks);
+                           const Sleeper roots(kTags);
                            return in_child([] {
                              if (!become_somebody()) return 96;
-                             return number(kill_marked(kMarks, {}));
+                             return number(kill_tagged(kTags, {}));
                            });
                          }),
             kNone);
 }
 
-TEST(KillMarked, where_processes_are_hidden_nobody_knows_what_is_left) {
+TEST(KillTagged, where_processes_are_hidden_nobody_knows_what_is_left) {
   if (geteuid() != 0) GTEST_SKIP() << "another user, and a /proc with hidepid, need root";
   for (const char* hidden : {"hidepid=1", "hidepid=2"}) {
-    EXPECT_EQ(in_namespace(
-                  hidden,
-                  [] {
-                    return in_child([] {
-                      if (!become_somebody()) return 96;
-                      const Sleeper marked(kMarks);
-                      const int seen = number(kill_marked(kMarks, {marked.identity().start, {}}));
-                      return marked.lives() ? 95 : seen;  // what is seen is ended
-                    });
-                  }),
-              kUnknownLeftovers)
+    EXPECT_EQ(
+        in_namespace(hidden,
+                     [] {
+                       return in_child([] {
+                         if (!become_somebody()) return 96;
+                         const Sleeper tagged(kTags);
+                         const int seen = number(kill_tagged(kTags, {tagged.identity().start, {}}));
+                         return tagged.lives() ? 95 : seen;  // what is seen is ended
+                       });
+                     }),
+        kUnknownLeftovers)
         << hidden;
   }
 }
 
-TEST(KillMarked, by_a_proc_of_another_namespace_nobody_is_killed) {
+TEST(KillTagged, by_a_proc_of_another_namespace_nobody_is_killed) {
   if (geteuid() != 0) GTEST_SKIP() << "a pid namespace needs root";
-  const Sleeper marked(kMarks);
-  EXPECT_EQ(in_namespace(nullptr, [] { return number(kill_marked(kMarks, {})); }),
+  const Sleeper tagged(kTags);
+  EXPECT_EQ(in_namespace(nullptr, [] { return number(kill_tagged(kTags, {})); }),
             kUnknownLeftovers);
-  EXPECT_TRUE(marked.lives());
+  EXPECT_TRUE(tagged.lives());
 }
 
 TEST(KillBelow, says_that_nothing_is_left_only_when_it_could_look) {

@@ -37,7 +37,7 @@ struct Order {
   std::string shell = "/bin/sh";
   std::vector<std::string> words;
   std::vector<char*> pointers;     // of `words`, as LaunchPlan::words
-  std::string marker;              // TORC_RUN_ID=…
+  std::string run_tag;             // TORC_RUN_ID=…
   std::vector<char*> environment;  // of `command` and `marker`
   std::vector<unsigned long> cpus;
   LaunchPlan plan;

@@ -63,14 +63,14 @@ TEST_F(ProcessHostTest, a_command_runs_in_its_directory) {
   EXPECT_EQ(text_of("out"), "here\n");
 }
 
-TEST_F(ProcessHostTest, the_environment_is_the_given_one_and_the_mark) {
+TEST_F(ProcessHostTest, the_environment_is_the_given_one_and_the_tag) {
   Command printing = command("env");
   printing.env.push_back("GREETING=hello world");
   end_of(start(printing));
   const std::string out = text_of("out");
-  const auto mark = out.find("TORC_RUN_ID=");
-  ASSERT_NE(mark, std::string::npos);
-  EXPECT_EQ(out.substr(0, mark), "PATH=/usr/local/bin:/usr/bin:/bin\nGREETING=hello world\n");
+  const auto tag = out.find("TORC_RUN_ID=");
+  ASSERT_NE(tag, std::string::npos);
+  EXPECT_EQ(out.substr(0, tag), "PATH=/usr/local/bin:/usr/bin:/bin\nGREETING=hello world\n");
 }
 
 TEST_F(ProcessHostTest, what_commands_have_in_common_is_added_unless_they_set_it_themselves) {
@@ -81,15 +81,15 @@ TEST_F(ProcessHostTest, what_commands_have_in_common_is_added_unless_they_set_it
                                "GREET=short", "TORC_RUN_ID=nor this", "TORC_STORE=/s"});
   end_of(start(printing));
   const std::string out = text_of("out");
-  const auto mark = out.find("TORC_RUN_ID=9-9.9/");
-  ASSERT_NE(mark, std::string::npos) << out;
-  EXPECT_EQ(out.substr(0, mark),
+  const auto tag = out.find("TORC_RUN_ID=9-9.9/");
+  ASSERT_NE(tag, std::string::npos) << out;
+  EXPECT_EQ(out.substr(0, tag),
             "GREETING=hello\nGREETINGS=many\nPATH=/usr/local/bin:/usr/bin:/bin\nGREET=short\n"
             "TORC_STORE=/s\n");
-  EXPECT_EQ(out.find("TORC_RUN_ID=", mark + 1), std::string::npos);
+  EXPECT_EQ(out.find("TORC_RUN_ID=", tag + 1), std::string::npos);
 }
 
-TEST_F(ProcessHostTest, the_mark_of_an_outer_torc_is_kept_before_the_own) {
+TEST_F(ProcessHostTest, the_tag_of_an_outer_torc_is_kept_before_the_own) {
   Command nested = command("printenv TORC_RUN_ID");
   nested.env.push_back("TORC_RUN_ID=12-34.5");
   end_of(start(nested));

@@ -54,7 +54,7 @@ class LeasePage {
   }
   // The pause that is to be asked about now.
   [[nodiscard]] std::optional<Pause> pause() const;
-  // A commit that was begun after pause() gave this one found the lease standing: it is held again.
+  // A commit that was begun after pause() gave this one found the lease in force: it is held again.
   // False: it was paused anew meanwhile, or fenced, and nothing goes on.
   bool confirm(Pause asked);
 

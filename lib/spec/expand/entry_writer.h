@@ -34,8 +34,8 @@ class EntryWriter {
   EntryWriter(const Workflow& workflow, const Families& files, const std::vector<Pattern>& paths,
               const Families& user_data, Report& report);
 
-  // What follows is added to a living workflow. `resources`: of jobs that name none; `is_there`:
-  // whether the workflow has the job of this number.
+  // What follows is added to a workflow in a store. `resources`: of jobs that name none;
+  // `is_there`: whether the workflow has the job of this number.
   void begin_addition(const ResourceRequirements& resources,
                       std::function<bool(std::uint64_t)> is_there) {
     default_ = resources;

@@ -11,14 +11,14 @@
 #include "lib/spec/expand/cycle_report.h"
 #include "lib/spec/expand/entry_families.h"
 #include "lib/spec/expand/entry_writer.h"
+#include "lib/spec/expand/existing_names.h"
 #include "lib/spec/expand/file_paths.h"
 #include "lib/spec/expand/job_dependencies.h"
 #include "lib/spec/expand/job_files.h"
 #include "lib/spec/expand/known_jobs.h"
-#include "lib/spec/expand/living_names.h"
 #include "lib/spec/expand/reference.h"
+#include "lib/spec/sweep/existing_workflow.h"
 #include "lib/spec/sweep/families.h"
-#include "lib/spec/sweep/living.h"
 #include "lib/spec/sweep/pattern.h"
 #include "lib/spec/sweep/range.h"
 #include "lib/spec/text/reference_text.h"
@@ -34,7 +34,7 @@ class Expander {
       : workflow_(workflow),
         report_(report),
         around_(around),
-        jobs_(around == nullptr ? 1 : around->living.jobs() + 1),
+        jobs_(around == nullptr ? 1 : around->existing.jobs() + 1),
         job_names_(jobs_, "job", report_),
         file_names_(files_, "file", report_),
         data_names_(data_, "user data", report_),
@@ -83,8 +83,8 @@ class Expander {
   const Workflow& workflow_;
   Report& report_;
   const Surroundings* around_;
-  std::unique_ptr<LivingJobs> living_jobs_;
-  std::unique_ptr<LivingFiles> living_files_, living_data_;
+  std::unique_ptr<ExistingJobs> existing_jobs_;
+  std::unique_ptr<ExistingFiles> existing_files_, existing_data_;
   std::vector<Pattern> data_paths_;
   Families jobs_;
   Families files_;
@@ -101,24 +101,25 @@ class Expander {
 // What is added goes where the output of the workflow goes.
 StdioMode Expander::mode_by_size() const {
   if (around_ == nullptr) return usual_mode(jobs_.members());
-  const StdioMode there = around_->living.settings().execution.stdio.mode;
+  const StdioMode there = around_->existing.settings().execution.stdio.mode;
   return there == StdioMode::packed ? there : StdioMode::separate;
 }
 
 void Expander::look_around() {
-  Living& living = around_->living;
-  living_jobs_ = std::make_unique<LivingJobs>(living, jobs_);
-  living_jobs_->look_up_added();
-  living_files_ = std::make_unique<LivingFiles>(Kept::files, *living_jobs_, living, files_, paths_);
-  living_files_->look_up_added(workflow_.files, report_);
-  living_data_ =
-      std::make_unique<LivingFiles>(Kept::user_data, *living_jobs_, living, data_, data_paths_);
-  living_data_->look_up_added(workflow_.user_data, report_);
-  job_names_.look_also_in(*living_jobs_);
-  file_names_.look_also_in(*living_files_);
-  data_names_.look_also_in(*living_data_);
-  job_files_.ask_also(*living_files_);
-  job_data_.ask_also(*living_data_);
+  ExistingWorkflow& existing = around_->existing;
+  existing_jobs_ = std::make_unique<ExistingJobs>(existing, jobs_);
+  existing_jobs_->look_up_added();
+  existing_files_ =
+      std::make_unique<ExistingFiles>(Kept::files, *existing_jobs_, existing, files_, paths_);
+  existing_files_->look_up_added(workflow_.files, report_);
+  existing_data_ = std::make_unique<ExistingFiles>(Kept::user_data, *existing_jobs_, existing,
+                                                   data_, data_paths_);
+  existing_data_->look_up_added(workflow_.user_data, report_);
+  job_names_.look_also_in(*existing_jobs_);
+  file_names_.look_also_in(*existing_files_);
+  data_names_.look_also_in(*existing_data_);
+  job_files_.ask_also(*existing_files_);
+  job_data_.ask_also(*existing_data_);
 }
 
 void Expander::report_wrong_references() {
@@ -149,16 +150,16 @@ void Expander::write_definitions() {
                                   std::make_move_iterator(more.begin()),
                                   std::make_move_iterator(more.end()));
   };
-  take(definitions_of(workflow_, around_ == nullptr ? nullptr : &around_->living));
+  take(definitions_of(workflow_, around_ == nullptr ? nullptr : &around_->existing));
   if (around_ == nullptr) {
     take(define_files(Kept::files, files_, job_files_));
     take(define_files(Kept::user_data, data_, job_data_));
     return;
   }
-  compare_known(workflow_, expansion_, *living_jobs_, report_);
-  leave_known_out(expansion_, *living_jobs_);
-  take(living_files_->definitions(job_files_));
-  take(living_data_->definitions(job_data_));
+  compare_known(workflow_, expansion_, *existing_jobs_, report_);
+  leave_known_out(expansion_, *existing_jobs_);
+  take(existing_files_->definitions(job_files_));
+  take(existing_data_->definitions(job_data_));
 }
 
 void Expander::write_entries() {
@@ -166,7 +167,7 @@ void Expander::write_entries() {
   writer.set_usual_mode(expansion_.mode);
   if (around_ != nullptr) {
     writer.begin_addition(around_->resources,
-                          [this](std::uint64_t job) { return living_jobs_->is_there(job); });
+                          [this](std::uint64_t job) { return existing_jobs_->is_there(job); });
   }
   for (std::size_t e = 0; e < jobs_.size(); ++e) {
     writer.write(workflow_.jobs[e], jobs_[e], job_files_.of(e), job_data_.of(e),
@@ -180,12 +181,12 @@ void Expander::write_user_data() {
     const UserDataEntry& entry = workflow_.user_data[d];
     if (data_[d].count == 0) continue;
     const std::uint64_t maker = job_data_.maker(data_[d].first);
-    const bool is_known = maker == 0 || !living_jobs_;
+    const bool is_known = maker == 0 || !existing_jobs_;
     expansion_.user_data.push_back({entry.name, entry.data, entry.is_ephemeral,
-                                    is_known ? maker : living_jobs_->number_of(maker)});
+                                    is_known ? maker : existing_jobs_->number_of(maker)});
   }
-  if (!living_data_) return;
-  for (auto& [name, maker] : living_data_->newly_made(job_data_))
+  if (!existing_data_) return;
+  for (auto& [name, maker] : existing_data_->newly_made(job_data_))
     expansion_.user_data.push_back({std::move(name), "", false, maker, true});
 }
 

@@ -44,18 +44,18 @@ struct Expanded {
 [[nodiscard]] Expansion expand(const Workflow& draft, Report& report,
                                std::optional<StdioMode> mode = {});
 
-class Living;
+class ExistingWorkflow;
 
 // What an addition is made to.
 struct Surroundings {
-  Living& living;
+  ExistingWorkflow& existing;
   std::uint64_t after = 0;         // a job that all added ones wait for; 0: none
   ResourceRequirements resources;  // of jobs that name none
 };
 
-// The same for an addition to a living workflow. Jobs are numbered on from those there are; names
-// that are nowhere in the addition are looked for in the workflow; jobs that it has already are
-// left out, and reported when anything about them differs.
+// The same for an addition to a workflow in a store. Jobs are numbered on from those there are;
+// names that are nowhere in the addition are looked for in the workflow; jobs that it has already
+// are left out, and reported when anything about them differs.
 [[nodiscard]] Expansion expand_addition(const Workflow& draft, const Surroundings& around,
                                         Report& report);
 

@@ -29,7 +29,7 @@ struct ExpandedEntry {
   std::int32_t priority = 0;
   std::string recipe;      // encoded Recipe, see recipe.h
   std::size_t source = 0;  // position in Workflow::jobs
-  bool there = false;      // in a living workflow already
+  bool there = false;      // in the workflow already
 };
 
 // Members start on another condition than the completion of their upstream. A job may be a member

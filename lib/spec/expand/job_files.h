@@ -36,7 +36,7 @@ struct JobFileKeys {
 extern const JobFileKeys kFileKeys;
 extern const JobFileKeys kUserDataKeys;
 
-// Who makes the files that a living workflow has.
+// Who makes the files that the workflow in the store has.
 class OtherMakers {
  public:
   virtual ~OtherMakers() = default;

@@ -41,7 +41,7 @@ std::string show(const Environment& env) {
 
 class Comparison {
  public:
-  Comparison(const Workflow& addition, const Expansion& expansion, LivingJobs& jobs)
+  Comparison(const Workflow& addition, const Expansion& expansion, ExistingJobs& jobs)
       : addition_(addition), jobs_(jobs) {
     for (const DependencySet& set : expansion.dependencies) add(Condition::afterok, set);
     for (const ConditionalSet& one : expansion.conditional) add(one.condition, one.set);
@@ -53,7 +53,7 @@ class Comparison {
 
   std::optional<Difference> compare(const ExpandedEntry& entry, const Recipe& recipe,
                                     std::uint64_t k) {
-    const Living::Job there = jobs_.living().job(jobs_.number_of(entry.first + k));
+    const ExistingWorkflow::Job there = jobs_.existing().job(jobs_.number_of(entry.first + k));
     const RenderedJob here = recipe.render(k);
     if (there.texts.command != here.command)
       return Difference{"command", quoted(there.texts.command), quoted(here.command)};
@@ -101,7 +101,7 @@ class Comparison {
   // What is to happen when it fails, and how many run at a time. A limit of the workflow file
   // counts for its entry, as which the job may not be written here: who says nothing of a limit
   // means it.
-  std::optional<Difference> rules(const JobEntry& here, const Living::Job& there) const {
+  std::optional<Difference> rules(const JobEntry& here, const ExistingWorkflow::Job& there) const {
     if (!same_handler(here.failure_handler, there.failure_handler)) {
       return Difference{"failure handler", there.failure_handler ? "one with other rules" : "none",
                         here.failure_handler.empty() ? "none" : quoted(here.failure_handler)};
@@ -126,7 +126,7 @@ class Comparison {
   }
 
   std::optional<Difference> conditions(const ExpandedEntry& entry, std::uint64_t k,
-                                       const Living::Job& there) {
+                                       const ExistingWorkflow::Job& there) {
     for (const Condition condition :
          {Condition::afternotok, Condition::afterany, Condition::after}) {
       std::vector<Range> was;
@@ -151,7 +151,7 @@ class Comparison {
   // Expressions mean more as the workflow grows: then it is enough that it still waits for nothing
   // else.
   std::optional<Difference> upstream(const ExpandedEntry& entry, std::uint64_t k,
-                                     const Living::Job& there) {
+                                     const ExistingWorkflow::Job& there) {
     if (auto found = conditions(entry, k, there)) return found;
     const std::vector<Range>& here = upstream_of(Condition::afterok, entry.first + k);
     if (here == there.upstream) return {};
@@ -184,20 +184,20 @@ class Comparison {
       for (std::uint64_t id = r.first; id < r.end(); ++id) {
         if (all.size() == kShown)
           return show(all) + fmt::format(" and {} more", total(jobs) - kShown);
-        all.push_back(id <= jobs_.living().jobs() ? jobs_.living().job(id).texts.name
-                                                  : "one that is added");
+        all.push_back(id <= jobs_.existing().jobs() ? jobs_.existing().job(id).texts.name
+                                                    : "one that is added");
       }
     }
     return show(all);
   }
 
   const Workflow& addition_;
-  LivingJobs& jobs_;
+  ExistingJobs& jobs_;
   std::map<Condition, Members> members_;
   std::unordered_map<const DependencySet*, std::vector<Range>> numbered_;
 };
 
-DependencySet renumbered(const DependencySet& set, const LivingJobs& jobs) {
+DependencySet renumbered(const DependencySet& set, const ExistingJobs& jobs) {
   std::vector<Range> members;
   for (const Range& r : set.members) {
     for (std::uint64_t id = r.first; id < r.end(); ++id) {
@@ -214,7 +214,7 @@ DependencySet renumbered(const DependencySet& set, const LivingJobs& jobs) {
 
 }  // namespace
 
-void compare_known(const Workflow& addition, const Expansion& expansion, LivingJobs& jobs,
+void compare_known(const Workflow& addition, const Expansion& expansion, ExistingJobs& jobs,
                    Report& report) {
   Comparison comparison(addition, expansion, jobs);
   for (const ExpandedEntry& entry : expansion.entries) {
@@ -234,7 +234,7 @@ void compare_known(const Workflow& addition, const Expansion& expansion, LivingJ
   }
 }
 
-void leave_known_out(Expansion& expansion, const LivingJobs& jobs) {
+void leave_known_out(Expansion& expansion, const ExistingJobs& jobs) {
   for (const ExpandedEntry& entry : expansion.entries) {
     if (entry.there) expansion.there.push_back({entry.first, entry.count});
   }

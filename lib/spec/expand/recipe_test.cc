@@ -191,7 +191,7 @@ TEST(RunSettings, come_back_as_they_were_written) {
   EXPECT_TRUE(back->execution.staggered_start && back->workers_stay && back->use_pending_failed);
   EXPECT_EQ(back->expiration_buffer, std::chrono::seconds(180));
   EXPECT_EQ(back->lease.ttl, std::chrono::seconds(60));
-  EXPECT_EQ(back->lease.beat, std::chrono::seconds(10));
+  EXPECT_EQ(back->lease.heartbeat, std::chrono::seconds(10));
   EXPECT_FALSE(decode_settings(encode(RunSettings{}))->lease.ttl.has_value());
 }
 

@@ -36,7 +36,7 @@ struct Reference {
   Place place;
 };
 
-// Names that are not in the file: those of a living workflow that is added to.
+// Names that are not in the file: those of the workflow that is added to.
 class Elsewhere {
  public:
   virtual ~Elsewhere() = default;

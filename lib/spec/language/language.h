@@ -31,7 +31,7 @@ enum class Where : std::uint8_t {
   monitor,
   monitor_part,
   depends,
-  addition,  // to a living workflow: some keys of the workflow
+  addition,  // to a workflow in a store: some keys of the workflow
   none
 };
 

@@ -185,7 +185,7 @@ struct Budget {
 inline constexpr std::chrono::seconds kUsualTtl{300};
 struct LeaseConfig {
   std::optional<std::chrono::seconds> ttl;
-  std::optional<std::chrono::seconds> beat;
+  std::optional<std::chrono::seconds> heartbeat;
 };
 struct ResourceMonitor {
   bool time_series = false;

@@ -1,10 +1,10 @@
-// Additions to a living workflow, against one that lives in memory.
+// Additions to a workflow in a store, against one that lives in memory.
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "lib/spec/load/load.h"
-#include "lib/spec/sweep/living.h"
+#include "lib/spec/sweep/existing_workflow.h"
 
 namespace torc::spec {
 namespace {
@@ -35,7 +35,7 @@ jobs:
   - {name: b, command: x, depends_on: [a], depends: {afternotok: work_1}, cancel_on_blocking_job_failure: true}
 )";
 
-class InMemory : public Living {
+class InMemory : public ExistingWorkflow {
  public:
   InMemory() {
     Loaded loaded = load(kThere, "wf.yaml", rows);
@@ -124,7 +124,7 @@ class InMemory : public Living {
 class AdditionTo : public ::testing::Test {
  protected:
   Loaded add(const std::string& text) {
-    return load_addition(text, "more.yaml", no_file, {living, 0, {}});
+    return load_addition(text, "more.yaml", no_file, {existing, 0, {}});
   }
   // The first message, or "" when there is none.
   std::string mistake(const std::string& text) {
@@ -132,7 +132,7 @@ class AdditionTo : public ::testing::Test {
     EXPECT_EQ(loaded.expansion.has_value(), loaded.diagnostics.empty());
     return loaded.diagnostics.empty() ? "" : loaded.diagnostics.front().message;
   }
-  InMemory living;
+  InMemory existing;
 };
 
 TEST_F(AdditionTo, new_jobs_are_numbered_on_and_wait_for_those_that_are_there) {
@@ -171,7 +171,7 @@ TEST_F(AdditionTo, jobs_that_are_there_are_left_alone) {
 }
 
 TEST_F(AdditionTo, output_goes_where_that_of_the_workflow_does_unless_the_addition_says_where) {
-  living.pack();
+  existing.pack();
   const Loaded loaded = add(R"(jobs:
   - {name: plain, command: c}
   - {name: tidy, command: c, stdio: {delete_on_success: true}}
@@ -187,7 +187,7 @@ TEST_F(AdditionTo, output_goes_where_that_of_the_workflow_does_unless_the_additi
 }
 
 TEST_F(AdditionTo, a_mode_that_it_does_not_say_is_not_compared) {
-  living.pack();  // those that are there are not
+  existing.pack();  // those that are there are not
   constexpr const char* kSame =
       "jobs: [{name: a, command: x, priority: 3, failure_handler: again, crash_limit: 2, "
       "max_parallel: 1, stdio: {delete_on_success: false}}]";

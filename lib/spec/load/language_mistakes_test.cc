@@ -531,10 +531,10 @@ wf.yaml:2:14: error: a ttl of less than 10 seconds
     2 | lease: {ttl: PT5S, beat: PT3S}
       |              ^~~~
       = write PT10S or more
-wf.yaml:2:26: error: fewer than three beats in one ttl
+wf.yaml:2:26: error: fewer than three heartbeats in one ttl
     2 | lease: {ttl: PT5S, beat: PT3S}
       |                          ^~~~
-      = make ttl longer or beat shorter; five beats are usual
+      = make ttl longer or beat shorter; five heartbeats are usual
 )"},
     {"a_lease_that_is_too_long", R"(
 name: w
@@ -555,10 +555,10 @@ name: w
 lease: {beat: PT3M}
 jobs: [{name: a, command: b}]
 )", R"(
-wf.yaml:2:15: error: fewer than three beats in a ttl of 5 minutes
+wf.yaml:2:15: error: fewer than three heartbeats in a ttl of 5 minutes
     2 | lease: {beat: PT3M}
       |               ^~~~
-      = give a longer ttl too; five beats are usual
+      = give a longer ttl too; five heartbeats are usual
 )"},
     {"a_walltime_that_is_all_kept_free", R"(
 name: w

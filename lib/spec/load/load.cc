@@ -19,7 +19,7 @@ Loaded load(std::string_view text, const std::string& file, const ReadFile& read
   Report report(source);
   Loaded loaded;
   std::optional<Workflow> workflow =
-      read_draft(source, report, read_named, around == nullptr ? nullptr : &around->living);
+      read_draft(source, report, read_named, around == nullptr ? nullptr : &around->existing);
   if (workflow) {
     // Nothing may be left out unawares.
     const bool sound = std::all_of(workflow->jobs.begin(), workflow->jobs.end(),

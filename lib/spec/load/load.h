@@ -30,9 +30,9 @@ using ExtraCheck = std::function<void(const Workflow& draft, Report& report)>;
 [[nodiscard]] Loaded load(std::string_view text, const std::string& file, const ReadFile& read,
                           const ExtraCheck& extra = {}, std::optional<StdioMode> mode = {});
 
-// The same for an addition to a living workflow: `jobs`, and what these need of their own (files,
-// user data, resource requirements, parameters, variables). Its expansion has the jobs that are
-// new.
+// The same for an addition to a workflow in a store: `jobs`, and what these need of their own
+// (files, user data, resource requirements, parameters, variables). Its expansion has the jobs that
+// are new.
 [[nodiscard]] Loaded load_addition(std::string_view text, const std::string& file,
                                    const ReadFile& read, const Surroundings& around);
 

@@ -175,7 +175,7 @@ LeaseConfig read_lease(const Session& session, const Node& map) {
       to = *duration;
   };
   read("ttl", lease.ttl);
-  read("beat", lease.beat);
+  read("beat", lease.heartbeat);
   constexpr std::chrono::seconds kShortest{10};
   constexpr std::chrono::hours kLongest{24};
   if (lease.ttl && *lease.ttl < kShortest) {
@@ -185,15 +185,15 @@ LeaseConfig read_lease(const Session& session, const Node& map) {
     session.error(*reader.find("ttl"), "a ttl of more than a day",
                   "write P1D or less: so long the jobs of a dead worker would wait");
   }
-  if (!lease.ttl && lease.beat && *lease.beat * 3 > kUsualTtl) {
-    session.error(*reader.find("beat"), "fewer than three beats in a ttl of 5 minutes",
-                  "give a longer ttl too; five beats are usual");
+  if (!lease.ttl && lease.heartbeat && *lease.heartbeat * 3 > kUsualTtl) {
+    session.error(*reader.find("beat"), "fewer than three heartbeats in a ttl of 5 minutes",
+                  "give a longer ttl too; five heartbeats are usual");
   }
-  // A worker is given up after several beats that nobody saw; fewer would take a slow disk for
+  // A worker is given up after several heartbeats that nobody saw; fewer would take a slow disk for
   // death.
-  if (lease.ttl && lease.beat && *lease.beat * 3 > *lease.ttl) {
-    session.error(*reader.find("beat"), "fewer than three beats in one ttl",
-                  "make ttl longer or beat shorter; five beats are usual");
+  if (lease.ttl && lease.heartbeat && *lease.heartbeat * 3 > *lease.ttl) {
+    session.error(*reader.find("beat"), "fewer than three heartbeats in one ttl",
+                  "make ttl longer or beat shorter; five heartbeats are usual");
   }
   return lease;
 }

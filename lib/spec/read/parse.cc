@@ -14,37 +14,37 @@
 namespace torc::spec {
 namespace {
 
-// `living`: null, or what the text is to be added to.
+// `existing`: null, or what the text is to be added to.
 std::optional<Workflow> read(const Source& source, Report& report, const ReadFile& read_file_named,
-                             Living* living) {
+                             ExistingWorkflow* existing) {
   const Tree tree = read_yaml(source, report);
   if (tree.root == nullptr) {
     if (!report.has_error()) {
       report.error({}, "the file is empty",
-                   living == nullptr ? "a workflow needs at least 'name' and 'jobs'"
-                                     : "an addition needs at least 'jobs'");
+                   existing == nullptr ? "a workflow needs at least 'name' and 'jobs'"
+                                       : "an addition needs at least 'jobs'");
     }
     return {};
   }
   if (tree.root->kind != NodeKind::map) {
     report.error(place_of(source, *tree.root),
-                 living == nullptr ? "a workflow is a map, and this is none"
-                                   : "an addition is a map, and this is none",
-                 living == nullptr ? "write 'name: …' and 'jobs:' at the left margin"
-                                   : "write 'jobs:' at the left margin");
+                 existing == nullptr ? "a workflow is a map, and this is none"
+                                     : "an addition is a map, and this is none",
+                 existing == nullptr ? "write 'name: …' and 'jobs:' at the left margin"
+                                     : "write 'jobs:' at the left margin");
     return {};
   }
   Session session{source, report, read_file_named, {}, {}};
-  return living == nullptr ? read_workflow(session, *tree.root)
-                           : read_addition(session, *tree.root, *living);
+  return existing == nullptr ? read_workflow(session, *tree.root)
+                             : read_addition(session, *tree.root, *existing);
 }
 
 }  // namespace
 
 std::optional<Workflow> read_draft(const Source& source, Report& report, const ReadFile& read_named,
-                                   Living* living) {
+                                   ExistingWorkflow* existing) {
   try {
-    return read(source, report, read_named, living);
+    return read(source, report, read_named, existing);
   } catch (const std::exception& e) {  // memory, or a ReadFile that throws
     report.error({}, fmt::format("the spec cannot be read: {}", e.what()), "make it smaller");
     return {};

@@ -21,12 +21,13 @@ struct Parsed {
 // `file` is the name that diagnostics show. Never throws, whatever the bytes.
 [[nodiscard]] Parsed parse(std::string_view text, const std::string& file, const ReadFile& read);
 
-class Living;
+class ExistingWorkflow;
 
 // The same for who goes on with what could be read, also when there were errors; the report has
-// them. `living`: null, or the workflow that the text is an addition to. nullopt: nothing could be
-// read. `source` is without a byte order mark.
+// them. `existing`: null, or the workflow that the text is an addition to. nullopt: nothing could
+// be read. `source` is without a byte order mark.
 [[nodiscard]] std::optional<Workflow> read_draft(const Source& source, Report& report,
-                                                 const ReadFile& read, Living* living = nullptr);
+                                                 const ReadFile& read,
+                                                 ExistingWorkflow* existing = nullptr);
 
 }  // namespace torc::spec

@@ -20,7 +20,7 @@ Error bad_format(std::string_view placeholder, std::string_view what) {
 }
 
 // The first value that `format` does not fit, as a part of a message; empty: it fits all.
-std::string misfit(const ParameterValues& values, const Format& format) {
+std::string format_mismatch(const ParameterValues& values, const Format& format) {
   const auto describe = [&](std::uint64_t i) {
     std::string text;
     append_value(text, values, i, Format{});
@@ -99,7 +99,8 @@ std::vector<BadPlaceholder> find_bad_placeholders(std::string_view text,
     if (!format) {
       take(p, "is not known");
     } else if (!format->is_plain()) {
-      if (const std::string why = misfit(parameter->values, *format); !why.empty()) take(p, why);
+      if (const std::string why = format_mismatch(parameter->values, *format); !why.empty())
+        take(p, why);
     }
   }
   std::sort(bad.begin(), bad.end(),

@@ -62,7 +62,7 @@ std::string encode(const RunSettings& settings) {
                                    (settings.use_pending_failed ? kPending : 0) |
                                    (e.staggered_start ? kStaggered : 0)));
   out.svarint(in_reach(settings.lease.ttl.value_or(std::chrono::seconds(0))).count());
-  out.svarint(in_reach(settings.lease.beat.value_or(std::chrono::seconds(0))).count());
+  out.svarint(in_reach(settings.lease.heartbeat.value_or(std::chrono::seconds(0))).count());
   return std::move(out).bytes();
 }
 
@@ -102,7 +102,7 @@ Result<RunSettings> decode_settings(std::string_view bytes) {
   settings.use_pending_failed = (flags & kPending) != 0;
   e.staggered_start = (flags & kStaggered) != 0;
   settings.lease.ttl = decode_given_seconds(in);
-  settings.lease.beat = decode_given_seconds(in);
+  settings.lease.heartbeat = decode_given_seconds(in);
   if (!in.is_whole() || format != kSettingsFormat ||
       mode > static_cast<std::uint8_t>(ExecutionMode::slurm) ||
       stdio > static_cast<std::uint8_t>(StdioMode::packed)) {

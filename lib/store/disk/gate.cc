@@ -94,8 +94,8 @@ bool has_possible_times(const Gate::Shared& shared) {
   const auto is_possible = [](std::int64_t time) { return time >= 0; };
   return is_possible(shared.held_since) && is_possible(shared.confirmed) &&
          is_possible(shared.snapshot_begun) && is_possible(shared.seen_at) &&
-         std::all_of(shared.marks.begin(), shared.marks.end(),
-                     [&](const Gate::Mark& mark) { return is_possible(mark.at); });
+         std::all_of(shared.snapshot_notes.begin(), shared.snapshot_notes.end(),
+                     [&](const Gate::SnapshotNote& note) { return is_possible(note.at); });
 }
 
 // `spoiled`: a gate that somebody cut short, emptied or filled with zeros.

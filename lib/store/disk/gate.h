@@ -30,7 +30,7 @@ namespace torc::store {
 class Gate {
  public:
   // A moment at which this node knew of the snapshot with this number.
-  struct Mark {
+  struct SnapshotNote {
     std::int64_t at = 0;  // boot time, ns; 0: none
     std::uint64_t sequence = 0;
   };
@@ -44,8 +44,8 @@ class Gate {
     std::atomic<std::int64_t>
         snapshot_begun;               // boot time, ns, of a snapshot that is being written; 0: none
     std::atomic<std::uint64_t> owed;  // a snapshot of this node that nothing was collected for; 0
-    std::atomic<std::uint64_t> collected;  // below this number everything is collected
-    std::array<Mark, 16> marks;            // only under the gate
+    std::atomic<std::uint64_t> collected;         // below this number everything is collected
+    std::array<SnapshotNote, 16> snapshot_notes;  // only under the gate
     // The commit whose file was last seen to be what the replica holds, and when (boot time, ns).
     std::atomic<std::uint64_t> seen;
     std::atomic<std::int64_t> seen_at;

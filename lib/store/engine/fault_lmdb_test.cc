@@ -1,4 +1,4 @@
-// Every blow at every operation that engine lmdb does through Disk (its data it writes itself; a
+// Every fault at every operation that engine lmdb does through Disk (its data it writes itself; a
 // full disk under that is in tests/integration), and at those of the heartbeats.
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "lib/store/disk/gate.h"
-#include "lib/store/engine/beat.h"
+#include "lib/store/engine/heartbeat.h"
 #include "lib/store/testing/test_fault_case.h"
 
 namespace torc::store {
@@ -19,18 +19,18 @@ namespace {
 using namespace torc::store::testing;
 namespace fs = std::filesystem;
 
-// Counts operations, and lets the blow fall on the nth.
+// Counts operations, and lets the fault strike at the nth.
 struct Struck {
-  explicit Struck(FaultyDisk& disk, std::uint64_t nth, Blow blow) {
-    disk.oracle = [this, nth, blow](const std::string& name, const Path&) {
+  explicit Struck(FaultyDisk& disk, std::uint64_t nth, Fault fault) {
+    disk.oracle = [this, nth, fault](const std::string& name, const Path&) {
       names.push_back(name);
-      return names.size() <= nth ? proceed() : blow.fate(names.size() == nth + 1);
+      return names.size() <= nth ? proceed() : fault.fate(names.size() == nth + 1);
     };
   }
   std::vector<std::string> names;
 };
 
-const Blow kNone{Blow::Kind::refuse, 0};
+const Fault kNone{Fault::Kind::refuse, 0};
 constexpr std::uint64_t kNever = 1U << 30U;
 
 void heal(FaultyDisk& disk) {
@@ -38,9 +38,9 @@ void heal(FaultyDisk& disk) {
 }
 
 // A power cut is beyond what this disk can do.
-std::vector<Blow> blows(const std::vector<std::string>& names, std::size_t nth) {
-  std::vector<Blow> out = blows_on(names[nth], nth + 1 == names.size());
-  std::erase_if(out, [](const Blow& b) { return b.kind > Blow::Kind::crash_after; });
+std::vector<Fault> faults(const std::vector<std::string>& names, std::size_t nth) {
+  std::vector<Fault> out = faults_on(names[nth], nth + 1 == names.size());
+  std::erase_if(out, [](const Fault& b) { return b.kind > Fault::Kind::crash_after; });
   return out;
 }
 
@@ -76,8 +76,8 @@ class OneHost {
   std::unique_ptr<Store> store;
 };
 
-int each_blow(const char* what, const std::function<Result<void>(OneHost&)>& before,
-              const std::function<Result<void>(OneHost&)>& act) {
+int each_fault(const char* what, const std::function<Result<void>(OneHost&)>& before,
+               const std::function<Result<void>(OneHost&)>& act) {
   std::vector<std::string> names;
   {
     OneHost host;
@@ -88,21 +88,21 @@ int each_blow(const char* what, const std::function<Result<void>(OneHost&)>& bef
   }
   int cases = 0;
   for (std::size_t nth = 0; nth < names.size(); ++nth) {
-    for (const Blow& blow : blows(names, nth)) {
+    for (const Fault& fault : faults(names, nth)) {
       ++cases;
       OneHost host;
       (void)before(host);
       {
-        const Struck struck(host.disk, nth, blow);
+        const Struck struck(host.disk, nth, fault);
         const Result<void> told = act(host);
-        EXPECT_TRUE(!told.ok() || blow.ends_process() || fs::exists(host.directory));
+        EXPECT_TRUE(!told.ok() || fault.ends_process() || fs::exists(host.directory));
         heal(host.disk);
       }
       const std::string wrong = host.check();
       // A disk that lied: the error must name the file.
-      const bool named = blow.lies() && wrong.starts_with((host.directory / "").string());
+      const bool named = fault.lies() && wrong.starts_with((host.directory / "").string());
       EXPECT_TRUE(wrong.empty() || named) << what << ": operation " << nth << " (" << names[nth]
-                                          << ") " << blow.text() << "\n  " << wrong;
+                                          << ") " << fault.text() << "\n  " << wrong;
     }
   }
   std::printf("%-44s %4zu operations %6d cases\n", what, names.size(), cases);
@@ -111,9 +111,9 @@ int each_blow(const char* what, const std::function<Result<void>(OneHost&)>& bef
 
 TEST(EveryFault, of_the_embedded_engine_leaves_all_of_a_store_or_nothing) {
   const auto nothing_before = [](OneHost&) { return Result<void>(); };
-  EXPECT_GE(each_blow("create with lmdb", nothing_before, [](OneHost& h) { return h.create(); }),
+  EXPECT_GE(each_fault("create with lmdb", nothing_before, [](OneHost& h) { return h.create(); }),
             300);
-  EXPECT_GE(each_blow(
+  EXPECT_GE(each_fault(
                 "open with lmdb",
                 [](OneHost& h) {
                   const auto made = h.create();
@@ -178,11 +178,11 @@ TEST(FullDisk, others_may_enter_while_the_environment_is_opened_anew) {
   EXPECT_EQ(status, 0) << WEXITSTATUS(status);
 }
 
-TEST(EveryFault, of_a_heartbeat_shows_an_old_beat_or_a_new_one_or_none) {
+TEST(EveryFault, of_a_heartbeat_shows_an_old_one_or_a_new_one_or_none) {
   int cases = 0;
   std::size_t operations = 1;
   for (std::size_t nth = 0; nth < operations; ++nth) {
-    for (const Blow& blow : blows_on("write", true)) {
+    for (const Fault& fault : faults_on("write", true)) {
       ++cases;
       FileServer server;
       MemoryDisk memory(server, kLikeNfs);
@@ -190,27 +190,27 @@ TEST(EveryFault, of_a_heartbeat_shows_an_old_beat_or_a_new_one_or_none) {
       const ScratchDirectory scratch;
       Node node(scratch.path(), "node", 1, &disk);
       ASSERT_TRUE(memory.make_directory("/beats").ok());
-      ASSERT_TRUE(write_beat(node.world(), "/", {7}, {41, {}}).ok());
+      ASSERT_TRUE(write_heartbeat(node.world(), "/", {7}, {41, {}}).ok());
       bool told = false;
       std::optional<std::uint64_t> under;
       {
-        const Struck struck(disk, nth, blow);
-        told = write_beat(node.world(), "/", {7}, {42, {}}).ok();
-        if (const auto seen = read_beat(node.world(), "/", {7}, Caches::trust);
+        const Struck struck(disk, nth, fault);
+        told = write_heartbeat(node.world(), "/", {7}, {42, {}}).ok();
+        if (const auto seen = read_heartbeat(node.world(), "/", {7}, Caches::trust);
             seen.ok() && *seen) {
           under = (*seen)->counter;
         }
         operations = std::max(operations, struck.names.size());
         heal(disk);
       }
-      const auto seen = read_beat(node.world(), "/", {7}, Caches::trust);
-      ASSERT_TRUE(seen.ok()) << blow.text();
+      const auto seen = read_heartbeat(node.world(), "/", {7}, Caches::trust);
+      ASSERT_TRUE(seen.ok()) << fault.text();
       const std::uint64_t counter = *seen ? (*seen)->counter : 0;
-      EXPECT_TRUE(!*seen || counter == 41 || counter == 42) << blow.text();
-      EXPECT_TRUE(!under || *under == 41 || *under == 42) << blow.text();
-      EXPECT_TRUE(!told || blow.lies() || blow.ends_process() || counter == 42) << blow.text();
-      EXPECT_TRUE(remove_beats(node.world(), "/", {7}, true).ok());
-      EXPECT_EQ(memory.open_handles(), 0u) << blow.text();
+      EXPECT_TRUE(!*seen || counter == 41 || counter == 42) << fault.text();
+      EXPECT_TRUE(!under || *under == 41 || *under == 42) << fault.text();
+      EXPECT_TRUE(!told || fault.lies() || fault.ends_process() || counter == 42) << fault.text();
+      EXPECT_TRUE(remove_heartbeats(node.world(), "/", {7}, true).ok());
+      EXPECT_EQ(memory.open_handles(), 0u) << fault.text();
     }
   }
   std::printf("%-44s %4zu operations %6d cases\n", "heartbeat", operations, cases);

@@ -202,8 +202,8 @@ TEST_F(MountChange, an_old_listing_hides_no_retention_that_was_asked_for_meanwhi
   work_and_keep(*store, here);
 }
 
-// The marks of a node are shared by its processes: one that thinks of a shorter time writes them so
-// often that none grows old.
+// The snapshot notes of a node are shared by its processes: one that thinks of a shorter time
+// writes them so often that none grows old.
 TEST_F(MountChange, short_lived_processes_know_the_retention_that_was_agreed) {
   tuning.sync = false;
   tuning.checkpoint_commits = 1;

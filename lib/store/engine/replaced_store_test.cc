@@ -4,7 +4,7 @@
 #include <fstream>
 #include <map>
 
-#include "lib/store/engine/beat.h"
+#include "lib/store/engine/heartbeat.h"
 #include "lib/store/testing/test_world.h"
 
 namespace torc::store {
@@ -70,7 +70,7 @@ TEST_P(Replaced, by_another_is_not_written_to_by_who_worked_on_the_first) {
   expect_refused(old->commit(1, put("z", "1")), "replaced");
   expect_refused(old->view(Freshness::latest, no_check), "replaced");
   (void)old->maintain();
-  EXPECT_FALSE(write_beat(worker.world(), old->state_directory(), {3}, {1, {}}).ok());
+  EXPECT_FALSE(write_heartbeat(worker.world(), old->state_directory(), {3}, {1, {}}).ok());
   EXPECT_EQ(contents(directory), before);
   EXPECT_EQ(value_of(*fresh, "a"), "new");
   EXPECT_TRUE(fresh->commit(1, put("z", "2")).ok());

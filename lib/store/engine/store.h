@@ -135,7 +135,7 @@ class Store {
   virtual Result<void> view(Freshness freshness,
                             const std::function<Result<void>(const Reader&)>& body) = 0;
 
-  // What recurring care is due (checkpoint, collection); cheap when none is. Workers call it
+  // What recurring maintenance is due (checkpoint, collection); cheap when none is. Workers call it
   // between commits.
   virtual Result<void> maintain() = 0;
 

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "lib/store/engine/beat.h"
+#include "lib/store/engine/heartbeat.h"
 #include "lib/store/engine/meta.h"
 #include "lib/store/testing/test_disk.h"
 #include "lib/store/testing/test_world.h"
@@ -228,39 +228,39 @@ TEST_P(BothEngines, changes_wake_a_watcher) {
   EXPECT_GT(::read(store->changes_fd(), events, sizeof events), 0);
 }
 
-TEST_P(BothEngines, beats_are_read_back_and_a_torn_one_is_none) {
+TEST_P(BothEngines, heartbeats_are_read_back_and_a_torn_one_is_none) {
   const auto store = make();
   const World world = node.world();
   const Path state = store->state_directory();
   using std::chrono::seconds;
-  for (const BeatFile file : {BeatFile::own, BeatFile::shared}) {
+  for (const HeartbeatFile file : {HeartbeatFile::own, HeartbeatFile::shared}) {
     for (const Caches caches : {Caches::trust, Caches::bypass}) {
-      const BeatPlace place{5, file};
-      const auto read = [&] { return *read_beat(world, state, place, caches); };
+      const HeartbeatPlace place{5, file};
+      const auto read = [&] { return *read_heartbeat(world, state, place, caches); };
       EXPECT_FALSE(read());
-      ASSERT_TRUE(write_beat(world, state, place, {41, seconds(300)}).ok());
-      ASSERT_TRUE(write_beat(world, state, place, {42, seconds(400)}).ok());
+      ASSERT_TRUE(write_heartbeat(world, state, place, {41, seconds(300)}).ok());
+      ASSERT_TRUE(write_heartbeat(world, state, place, {42, seconds(400)}).ok());
       ASSERT_TRUE(read());
       EXPECT_EQ(read()->counter, 42U);
       EXPECT_EQ(read()->ttl, seconds(400));
-      std::filesystem::resize_file(beat_path(state, place),
-                                   (file == BeatFile::own ? 0 : 5 * 65536) + 12);
+      std::filesystem::resize_file(heartbeat_path(state, place),
+                                   (file == HeartbeatFile::own ? 0 : 5 * 65536) + 12);
       EXPECT_FALSE(read());
       for (int twice = 0; twice < 2; ++twice)
-        ASSERT_TRUE(remove_beats(world, state, place, file == BeatFile::shared).ok());
+        ASSERT_TRUE(remove_heartbeats(world, state, place, file == HeartbeatFile::shared).ok());
       EXPECT_FALSE(read());
     }
   }
 }
 
-TEST_P(BothEngines, a_beat_that_promises_more_than_a_hundred_years_is_none) {
+TEST_P(BothEngines, a_heartbeat_that_promises_more_than_a_hundred_years_is_none) {
   const auto store = make();
   const World world = node.world();
   const Path state = store->state_directory();
-  constexpr BeatPlace kPlace{5, BeatFile::own};
+  constexpr HeartbeatPlace kPlace{5, HeartbeatFile::own};
   const auto is_read = [&](std::chrono::seconds silence) {
-    EXPECT_TRUE(write_beat(world, state, kPlace, {41, silence}).ok());
-    return read_beat(world, state, kPlace, Caches::trust)->has_value();
+    EXPECT_TRUE(write_heartbeat(world, state, kPlace, {41, silence}).ok());
+    return read_heartbeat(world, state, kPlace, Caches::trust)->has_value();
   };
   constexpr std::chrono::seconds kMost = std::chrono::hours(24 * 36'500);
   EXPECT_TRUE(is_read(kMost));
@@ -269,16 +269,16 @@ TEST_P(BothEngines, a_beat_that_promises_more_than_a_hundred_years_is_none) {
   EXPECT_FALSE(is_read(std::chrono::seconds(-1)));
 }
 
-TEST_P(BothEngines, the_beats_of_a_crowd_share_a_file_and_no_page) {
+TEST_P(BothEngines, the_heartbeats_of_many_workers_share_a_file_and_no_page) {
   const auto store = make();
   const Path state = store->state_directory();
   const World world = node.world();
   const EpochRange beside = epochs_beside(2000);
   const auto write = [&](std::uint64_t epoch, std::uint64_t counter) {
-    return write_beat(world, state, {epoch, BeatFile::shared}, {counter, {}}).ok();
+    return write_heartbeat(world, state, {epoch, HeartbeatFile::shared}, {counter, {}}).ok();
   };
   const auto read = [&](std::uint64_t epoch) {
-    return *read_beat(world, state, {epoch, BeatFile::shared}, Caches::bypass);
+    return *read_heartbeat(world, state, {epoch, HeartbeatFile::shared}, Caches::bypass);
   };
   ASSERT_TRUE(write(beside.first, 1) && write(beside.last, 2) && write(beside.last + 1, 3));
   EXPECT_EQ(read(beside.first)->counter, 1U);

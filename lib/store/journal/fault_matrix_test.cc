@@ -1,5 +1,6 @@
-// Every blow at every operation of everything that a store does with its files: each errno, replies
-// that are lost, a disk that stays broken, a disk that lies, the end of the process, a power cut.
+// Every fault at every operation of everything that a store does with its files: each errno,
+// replies that are lost, a disk that stays broken, a disk that lies, the end of the process, a
+// power cut.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -13,7 +14,7 @@ namespace {
 
 using namespace torc::store::testing;
 
-enum class Blows : std::uint8_t { every, some };
+enum class Faults : std::uint8_t { every, some };
 
 struct Scene {
   std::string name;
@@ -24,12 +25,12 @@ struct Scene {
   std::function<void(FaultCase&)> ready = [](FaultCase& c) { (void)c.open(); };
   // With a healthy disk, after `ready`: what others do meanwhile.
   std::function<void(FaultCase&)> meanwhile = {};
-  // Under the blow.
+  // Under the fault.
   std::function<Result<void>(FaultCase&)> act = [](FaultCase& c) { return c.commit(); };
   // What the scene needs to happen at each operation besides.
   FaultyDisk::Oracle always = {};
   bool creates = false;
-  Blows blows = Blows::every;
+  Faults faults = Faults::every;
   std::uint64_t at_least = 0;  // operations: so that a scene cannot become empty unseen
 };
 
@@ -47,8 +48,8 @@ std::string general(const Path& path) {
 }
 
 // Hundreds of deletions in a row are one situation: the first two and the last of a kind get every
-// blow, those between a few, in turn. So do all of a scene that differs little from another.
-std::vector<Blow> blows_for(const std::vector<Operation>& all, std::size_t nth, Blows scene) {
+// fault, those between a few, in turn. So do all of a scene that differs little from another.
+std::vector<Fault> faults_for(const std::vector<Operation>& all, std::size_t nth, Faults scene) {
   const auto kind = [&](std::size_t i) {
     return all[i].name + general(all[i].path) + (i > 0 ? all[i - 1].name : "") +
            (i + 1 < all.size() ? all[i + 1].name : "");
@@ -57,9 +58,9 @@ std::vector<Blow> blows_for(const std::vector<Operation>& all, std::size_t nth, 
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (i != nth && kind(i) == kind(nth)) (i < nth ? before : after)++;
   }
-  const std::vector<Blow> every = blows_on(all[nth].name, nth + 1 == all.size());
-  if (scene == Blows::every && (before < 2 || after == 0)) return every;
-  std::vector<Blow> out;
+  const std::vector<Fault> every = faults_on(all[nth].name, nth + 1 == all.size());
+  if (scene == Faults::every && (before < 2 || after == 0)) return every;
+  std::vector<Fault> out;
   for (std::size_t i = nth % 6; i < every.size(); i += 6) out.push_back(every[i]);
   return out;
 }
@@ -84,7 +85,7 @@ class Matrix {
     });
     EXPECT_GE(all.size(), scene_.at_least) << scene_.name;
     for (std::size_t nth = 0; nth < all.size(); ++nth) {
-      for (const Blow& blow : blows_for(all, nth, scene_.blows)) strike(all, nth, blow);
+      for (const Fault& fault : faults_for(all, nth, scene_.faults)) strike(all, nth, fault);
     }
     std::printf("%-44s %4zu operations %6d cases\n", scene_.name.c_str(), all.size(), cases);
   }
@@ -118,14 +119,14 @@ class Matrix {
     if (!wrong.empty()) ADD_FAILURE() << where_ << "\n  " << wrong;
   }
 
-  void strike(const std::vector<Operation>& all, std::size_t nth, const Blow& blow) {
+  void strike(const std::vector<Operation>& all, std::size_t nth, const Fault& fault) {
     ++cases;
     where_ = scene_.name + ": operation " + std::to_string(nth) + " (" + all[nth].name + " " +
-             all[nth].path.string() + ") " + blow.text();
+             all[nth].path.string() + ") " + fault.text();
     one([&](FaultCase& c) {
-      c.strike(scene_.always, nth, blow);
+      c.strike(scene_.always, nth, fault);
       const Result<void> told = scene_.act(c);
-      return scene_.creates ? c.check_created(blow, told) : c.check(blow);
+      return scene_.creates ? c.check_created(fault, told) : c.check(fault);
     });
   }
 
@@ -151,7 +152,7 @@ TEST(EveryFault, of_creating_a_store_leaves_all_of_it_or_nothing) {
                   .abilities = abilities,
                   .act = [](FaultCase& c) { return c.create(); },
                   .creates = true,
-                  .blows = name == "link" ? Blows::every : Blows::some,
+                  .faults = name == "link" ? Faults::every : Faults::some,
                   .at_least = 40});
   }
   EXPECT_GE(cases, 2000);
@@ -183,7 +184,7 @@ TEST(EveryFault, of_a_commit_leaves_it_wholly_there_or_wholly_not) {
 }
 
 // The reply to the first naming call is lost (it happened, or not): what is then done to find out
-// meets a second blow.
+// meets a second fault.
 TEST(EveryFault, of_finding_out_what_became_of_a_commit_is_met) {
   int cases = 0;
   for (const auto& [name, abilities] : kEachFault) {
@@ -240,7 +241,7 @@ TEST(EveryFault, of_a_commit_that_loses_a_race_leaves_it_wholly_there_or_wholly_
 }
 
 TEST(EveryFault, of_a_checkpoint_or_a_collection_takes_nothing_away) {
-  const auto care = [](FaultCase& c) { return c.store()->maintain(); };
+  const auto maintenance = [](FaultCase& c) { return c.store()->maintain(); };
   int cases = 0;
   for (const auto& [name, abilities] : kEachFault) {
     cases += run({.name = "checkpoint by " + name,
@@ -249,7 +250,7 @@ TEST(EveryFault, of_a_checkpoint_or_a_collection_takes_nothing_away) {
                       [](FaultCase& c) {
                         for (int i = 0; i < 55; ++i) (void)c.commit();
                       },
-                  .act = care,
+                  .act = maintenance,
                   .at_least = 6});
     cases += run({.name = "collection by " + name,
                   .abilities = abilities,
@@ -268,7 +269,7 @@ TEST(EveryFault, of_a_checkpoint_or_a_collection_takes_nothing_away) {
                         }
                         c.first().clock.advance(std::chrono::hours(2));
                       },
-                  .act = care,
+                  .act = maintenance,
                   .at_least = 70});
   }
   EXPECT_GE(cases, 3500);

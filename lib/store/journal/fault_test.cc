@@ -5,7 +5,7 @@
 #include <fstream>
 #include <map>
 
-#include "lib/store/engine/beat.h"
+#include "lib/store/engine/heartbeat.h"
 #include "lib/store/journal/journal_store.h"
 #include "lib/store/testing/test_disk.h"
 #include "lib/store/testing/test_world.h"
@@ -280,7 +280,7 @@ TEST_P(EachPrimitive, a_failed_sync_is_not_repeated_on_the_same_file) {
 }
 
 // Of them 3 are the look at the commit before: opened, read, closed, of which a network filesystem
-// sees one (manners_test.cc counts requests).
+// sees one (request_budget_test.cc counts requests).
 TEST_P(EachPrimitive, a_commit_costs_few_operations) {
   const auto base = only(GetParam());
   std::map<std::string, int> seen;
@@ -306,19 +306,19 @@ TEST_P(EachPrimitive, a_commit_costs_few_operations) {
   EXPECT_EQ(seen["list"], 3);
 }
 
-TEST(ABeat, is_not_missing_where_its_directory_cannot_be_listed) {
+TEST(AHeartbeat, is_not_missing_where_its_directory_cannot_be_listed) {
   ScratchDirectory scratch;
   FaultyDisk disk;
   Node node(scratch.path(), "one", 1, &disk);
   fs::create_directory(scratch.path() / "beats");
-  const auto none = read_beat(node.world(), scratch.path(), {7}, Caches::trust);
+  const auto none = read_heartbeat(node.world(), scratch.path(), {7}, Caches::trust);
   ASSERT_TRUE(none.ok()) << none.error().text();
   EXPECT_FALSE(*none);
   for (const int e : {EIO, EACCES, ENOENT}) {
     disk.oracle = [&](const std::string& operation, const Path&) {
       return operation == "list" ? refuse(e) : proceed();
     };
-    EXPECT_FALSE(read_beat(node.world(), scratch.path(), {7}, Caches::trust).ok()) << e;
+    EXPECT_FALSE(read_heartbeat(node.world(), scratch.path(), {7}, Caches::trust).ok()) << e;
   }
 }
 

@@ -155,9 +155,9 @@ Result<bool> JournalStore::is_newest(const Head& head, const Extent& extent, Boo
   }
   if (head.sequence == 0) return true;
   if (!extent.shows_head || !seen_lately(head, asked)) {
-    TORC_ASSIGN(const Standing standing, standing_of(head));
-    if (standing == Standing::covered) return false;
-    if (standing != Standing::stands) return finding(standing, head);
+    TORC_ASSIGN(const Agreement agreement, agreement_of(head));
+    if (agreement == Agreement::covered) return false;
+    if (agreement != Agreement::agrees) return finding(agreement, head);
   }
   if (extent.hole != 0) TORC_TRY(check_hole(head, extent.hole));
   return true;
@@ -226,9 +226,9 @@ Result<void> JournalStore::validate() {
   TORC_ASSIGN(const Head head, read_local_head());
   TORC_ASSIGN(const SnapshotName newest, look_at_snapshots());
   if (head.sequence == 0) return newest.sequence == 0 ? Result<void>() : reload();
-  TORC_ASSIGN(const Standing standing, standing_of(head));
-  if (standing == Standing::stands) return check_directories(head);
-  if (standing != Standing::covered) return finding(standing, head);
+  TORC_ASSIGN(const Agreement agreement, agreement_of(head));
+  if (agreement == Agreement::agrees) return check_directories(head);
+  if (agreement != Agreement::covered) return finding(agreement, head);
   return {};  // by the files after it, or the snapshot
 }
 
@@ -259,9 +259,9 @@ Result<void> JournalStore::apply(Txn& txn, const CommitFile& file, std::string_v
 // files come after.
 Result<void> JournalStore::apply_segments(Txn& txn, Head& head, std::uint64_t most,
                                           Passed& passed) {
-  SegmentShelf shelf(journal_);
+  SegmentReader segment_reader(journal_);
   while (head.sequence < most) {
-    const auto bytes = shelf.find(head.sequence + 1);
+    const auto bytes = segment_reader.find(head.sequence + 1);
     if (!bytes) return {};
     const Result<CommitFile> file =
         decode_commit(identity_.id, head.sequence + 1, *bytes, journal_.segment_directory());
@@ -327,11 +327,11 @@ Result<JournalStore::Applied> JournalStore::apply_files(const Head& start, std::
     // The rule of the reader: a number that was collected is free for a moment to an author that
     // stood still. While the file of the commit before is there, none after it ever was: what was
     // read before that look is the chain.
-    Standing standing = Standing::stands;
+    Agreement agreement = Agreement::agrees;
     if (start.sequence > 0) {
-      TORC_ASSIGN(standing, standing_of(start));
-      if (standing == Standing::stands) return keep();
-      if (standing != Standing::covered) return finding(standing, start);
+      TORC_ASSIGN(agreement, agreement_of(start));
+      if (agreement == Agreement::agrees) return keep();
+      if (agreement != Agreement::covered) return finding(agreement, start);
     }
     // Where it was collected a snapshot tells. What that says of the chain is final, so a stray
     // file is told from the real one by its hash.
@@ -359,8 +359,8 @@ Result<void> JournalStore::reload() {
     bool vanished = false;
     for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 2); ++i) {
       if (head.sequence > 0 && all[i].sequence <= head.sequence) break;
-      Result<Standing> loaded = load(all[i]);
-      if (loaded.ok() && *loaded == Standing::differs) return finding(*loaded, head);
+      Result<Agreement> loaded = load(all[i]);
+      if (loaded.ok() && *loaded == Agreement::differs) return finding(*loaded, head);
       if (loaded.ok()) return {};
       if (broken_ || grow_) return std::move(loaded).error();
       last = std::move(loaded).error();
@@ -371,7 +371,7 @@ Result<void> JournalStore::reload() {
   return last;
 }
 
-Result<JournalStore::Standing> JournalStore::load(const SnapshotName& name) {
+Result<JournalStore::Agreement> JournalStore::load(const SnapshotName& name) {
   Result<Txn> txn = Txn::begin(replica_.environment, Access::write);
   if (!txn.ok()) {
     broken_ = true;
@@ -398,13 +398,13 @@ Result<JournalStore::Standing> JournalStore::load(const SnapshotName& name) {
   // After a repair the slot may be empty: what was told to be lost is not kept.
   if (rc == 0 && common > 0 && known.sequence == common && there.sequence == common &&
       known.id != there.id)
-    return Standing::differs;
+    return Agreement::differs;
   if (rc == 0) rc = write_head(*txn, head);
   if (rc != 0) return local_failure(rc, "cannot load a snapshot");
   confirm(BootTime{0});
   if (Result<void> done = txn->commit(); !done.ok())
     return local_failure(done.error().os_errno, "cannot write");
-  return Standing::covered;
+  return Agreement::covered;
 }
 
 }  // namespace torc::store

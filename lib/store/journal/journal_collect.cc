@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view kDead = ".dead-";
 constexpr std::size_t kSnapshotsKept = 2;
-constexpr int kMarkSpacing =
-    12;  // marks per retention; Shared::marks has room for more than one retention
+constexpr int kNoteSpacing =
+    12;  // notes per retention; Shared::snapshot_notes has room for more than one retention
 // A temporary file that has been there so long has lost its author, or its author nothing but time.
 constexpr std::chrono::nanoseconds kTemporaryPatience = std::chrono::minutes(10);
 
@@ -24,16 +24,19 @@ bool is_directory(Disk& disk, const Path& path) {
 
 }  // namespace
 
-// Inside the gate. The marks are shared by the processes of the node, so workers that live for less
+// Inside the gate. The notes are shared by the processes of the node, so workers that live for less
 // than the retention add up.
 void JournalStore::note_snapshot(const SnapshotName& newest) {
-  auto& marks = shared().marks;
-  const auto by_age = [](const Gate::Mark& a, const Gate::Mark& b) { return a.at < b.at; };
-  const Gate::Mark last = *std::max_element(marks.begin(), marks.end(), by_age);
+  auto& snapshot_notes = shared().snapshot_notes;
+  const auto by_age = [](const Gate::SnapshotNote& a, const Gate::SnapshotNote& b) {
+    return a.at < b.at;
+  };
+  const Gate::SnapshotNote last =
+      *std::max_element(snapshot_notes.begin(), snapshot_notes.end(), by_age);
   const std::int64_t now = world_.clock.boot_now().count();
   if (newest.sequence <= last.sequence) return;
-  if (last.at != 0 && now - last.at < retention().count() / kMarkSpacing) return;
-  *std::min_element(marks.begin(), marks.end(), by_age) = {now, newest.sequence};
+  if (last.at != 0 && now - last.at < retention().count() / kNoteSpacing) return;
+  *std::min_element(snapshot_notes.begin(), snapshot_notes.end(), by_age) = {now, newest.sequence};
 }
 
 // The newest snapshot that this node knew a retention ago. No time of another machine is asked,
@@ -44,9 +47,9 @@ std::uint64_t JournalStore::matured() {
   note_snapshot(snapshot_);
   const std::int64_t now = world_.clock.boot_now().count();
   std::uint64_t floor = 0;
-  for (const Gate::Mark& mark : shared().marks) {
-    if (mark.at != 0 && now - mark.at >= retention().count())
-      floor = std::max(floor, mark.sequence);
+  for (const Gate::SnapshotNote& note : shared().snapshot_notes) {
+    if (note.at != 0 && now - note.at >= retention().count())
+      floor = std::max(floor, note.sequence);
   }
   return floor;
 }
@@ -76,7 +79,7 @@ Result<void> JournalStore::collect() {
   if (all.empty()) return {};
   const std::uint64_t newest = all.front().sequence;
   const std::uint64_t second = all.size() < kSnapshotsKept ? 0 : all[kSnapshotsKept - 1].sequence;
-  // Marks of another history (a store put back from a copy) say nothing of this one.
+  // Notes of another history (a store put back from a copy) say nothing of this one.
   TORC_TRY(collect_directories(std::min(known, newest), second));
   for (std::size_t i = kSnapshotsKept; i < all.size(); ++i) {
     if (all[i].sequence < known)
@@ -101,7 +104,7 @@ Result<void> JournalStore::collect_directories(std::uint64_t floor, std::uint64_
     const bool dead = name.starts_with(kDead);  // of one who died, or is at it
     const auto first = number_of(std::string_view(name).substr(dead ? kDead.size() : 0));
     if (!first || *first + kPerDirectory - 1 > floor) continue;
-    // Nothing goes before what comes before it is gone, see journal_standing.cc.
+    // Nothing goes before what comes before it is gone, see journal_agreement.cc.
     if (!(dead ? sweep(journal / name) : collect_directory(*first, second))) {
       kept = std::min(kept, *first);
       break;
@@ -122,7 +125,7 @@ bool JournalStore::collect_directory(std::uint64_t first, std::uint64_t second) 
 
 // Deletes the files of a directory that was renamed away, in ascending order and none before the
 // one before it is surely gone: an author with an old handle may still link a number there, and
-// knows by the file of the commit before that it came too late (journal_standing.cc). Temporary
+// knows by the file of the commit before that it came too late (journal_agreement.cc). Temporary
 // files come first. false: something is left.
 bool JournalStore::sweep(const Path& dead) {
   Result<std::vector<std::string>> names = list_directory(world_.disk, dead);

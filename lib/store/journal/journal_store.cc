@@ -51,7 +51,7 @@ JournalStore::JournalStore(const World& world, const Path& directory, const Meta
 }
 
 Result<void> JournalStore::start() {
-  // Before the first mark that the node's processes share, see note_snapshot().
+  // Before the first note that the node's processes share, see note_snapshot().
   TORC_TRY(read_retention());
   return view(Freshness::latest, [](const Reader&) { return Result<void>(); });
 }
@@ -394,17 +394,17 @@ Result<JournalStore::Attempt> JournalStore::publish(Txn& txn, std::uint64_t auth
   // this one is: while its file is there, no number after it was ever free again. Without that a
   // name that nobody has, or somebody else, may have been ours before a lost reply, and been
   // collected.
-  const Result<Standing> standing = standing_of(head);
-  if (!standing.ok()) {
+  const Result<Agreement> agreement = agreement_of(head);
+  if (!agreement.ok()) {
     if (published->state == Publication::State::absent && !published->asked)
       return std::move(published->error);
-    return unknown_outcome(directory_, header.sequence, standing.error().what, {});
+    return unknown_outcome(directory_, header.sequence, agreement.error().what, {});
   }
   if (published->state == Publication::State::absent && published->asked && moved()) {
     return unknown_outcome(directory_, header.sequence,
                            "something was mounted or unmounted while it was made", {});
   }
-  if (*standing == Standing::covered) {
+  if (*agreement == Agreement::covered) {
     txn.abort();
     return decide_by_ring(header.sequence, header.id);
   }
@@ -412,12 +412,12 @@ Result<JournalStore::Attempt> JournalStore::publish(Txn& txn, std::uint64_t auth
     taken_ = header.sequence;  // and so there, even if no listing shows it yet
     return Attempt{Attempt::Outcome::conflict, head.sequence, {}};
   }
-  if (*standing != Standing::stands) {
-    const Error why = finding(*standing, head);
+  if (*agreement != Agreement::agrees) {
+    const Error why = finding(*agreement, head);
     if (published->state == Publication::State::absent) return why;
     // Nobody can build on our file where another commit has the number before it. Where that one
     // is lost it stays: a repair may put back what it continues.
-    if (*standing == Standing::differs) remove_own(header.sequence, header.id);
+    if (*agreement == Agreement::differs) remove_own(header.sequence, header.id);
     return unknown_outcome(directory_, header.sequence, why.what, why.remedy);
   }
   if (published->state == Publication::State::absent) {
@@ -443,7 +443,7 @@ Result<JournalStore::Attempt> JournalStore::publish(Txn& txn, std::uint64_t auth
 // Nobody has the number, and nothing of ours can get it any more, since its directory is not there.
 // Its maker is the author of the number before its first, who made it before that number got its
 // name: so it was collected, or is lost. It is made again only here, where that number's file shows
-// that nothing after it was ever collected (Standing::stands).
+// that nothing after it was ever collected (Agreement::agrees).
 Result<JournalStore::Attempt> JournalStore::without_directory(Txn& txn, const Head& head,
                                                               const CommitHeader& header) {
   const Result<bool> asked_anew = refresh_snapshots();

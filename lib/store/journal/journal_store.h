@@ -3,7 +3,7 @@
 // parts of it are
 //   journal_store.cc     the commit, and which replica is in use
 //   journal_catch_up.cc  bringing the replica to the newest state
-//   journal_standing.cc  whether the files still say what the replica holds
+//   journal_agreement.cc  whether the files still say what the replica holds
 //   journal_maintain.cc      segments and snapshots
 //   journal_collect.cc   collection
 #pragma once
@@ -62,8 +62,8 @@ class JournalStore final : public Store {
                              // has it; 0: none
   };
   // What the files say of the replica's newest commit. Where nothing can be learned: an Error.
-  enum class Standing : std::uint8_t {
-    stands,   // its file is there and is that commit; nothing of its directory was ever collected
+  enum class Agreement : std::uint8_t {
+    agrees,   // its file is there and is that commit; nothing of its directory was ever collected
     covered,  // a snapshot goes beyond it
     lost,     // its file is gone and no snapshot explains it: copies alone have it
     differs   // another commit has its number: it was lost, and the number used again
@@ -123,17 +123,17 @@ class JournalStore final : public Store {
   Result<void> reload();
   // covered: the replica is what the snapshot says. differs: it has a commit that the snapshot
   // contradicts, and was left as it is.
-  Result<Standing> load(const SnapshotName& name);
+  Result<Agreement> load(const SnapshotName& name);
   Result<SnapshotName> look_at_snapshots();
   [[nodiscard]] bool view_is_old(BootTime now);
   void confirm(BootTime asked) { shared().confirmed = asked.count(); }
 
-  // --- whether the files still say what the replica holds (journal_standing.cc)
-  Result<Standing> standing_of(const Head& head);
-  Result<Standing> standing_without_file(const Head& head);
+  // --- whether the files still say what the replica holds (journal_agreement.cc)
+  Result<Agreement> agreement_of(const Head& head);
+  Result<Agreement> agreement_without_file(const Head& head);
   [[nodiscard]] bool seen_lately(const Head& head, BootTime now);
   void note_seen(std::uint64_t sequence);
-  Error finding(Standing standing, const Head& head);
+  Error finding(Agreement agreement, const Head& head);
   Result<Next> explain(const Head& head, const Extent& extent);
   Result<void> check_hole(const Head& head, std::uint64_t number);
   Result<void> check_directories(const Head& head);

@@ -193,7 +193,7 @@ TEST_F(Hosts, an_empty_directory_of_a_collected_number_does_not_look_like_the_en
   EXPECT_EQ(value_of(*a, "w1"), "291");
 }
 
-// --- care ---
+// --- maintenance ---
 
 TEST_F(Hosts, collection_keeps_two_snapshots_and_what_comes_after_the_older) {
   work(*b, 500);

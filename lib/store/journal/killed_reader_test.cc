@@ -65,8 +65,8 @@ class KilledReader : public ::testing::TestWithParam<Engine> {
       const auto done = store.commit(1, put("k", value));
       ASSERT_TRUE(done.ok()) << done.error().text();
       node.clock.advance(std::chrono::milliseconds(100));
-      const auto cared = store.maintain();
-      ASSERT_TRUE(cared.ok()) << cared.error().text();
+      const auto maintained = store.maintain();
+      ASSERT_TRUE(maintained.ok()) << maintained.error().text();
     }
   }
   ScratchDirectory scratch;

@@ -110,7 +110,7 @@ TEST_F(Hosts, a_rename_that_arrives_late_finds_its_directory_whole_or_gone) {
   EXPECT_TRUE(opened.ok()) << opened.error().text();
 }
 
-TEST_F(Hosts, marks_of_the_history_before_a_restored_copy_collect_nothing_of_the_new_one) {
+TEST_F(Hosts, snapshot_notes_of_the_history_before_a_restored_copy_collect_nothing_of_the_new_one) {
   tuning.retention = std::chrono::minutes(10);
   b = open(second);
   work(*b, 140);

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <optional>
 
-#include "lib/store/engine/beat.h"
+#include "lib/store/engine/heartbeat.h"
 #include "lib/store/journal/journal_store.h"
 #include "lib/store/testing/test_nfs.h"
 #include "lib/store/testing/test_world.h"
@@ -108,14 +108,14 @@ TEST_F(TwoClients, a_heartbeat_that_was_looked_for_too_early_is_seen_when_it_com
   const ScratchDirectory scratch;
   Node writer(scratch.path(), "a", 1, &a), reader(scratch.path(), "b", 2, &b);
   ASSERT_TRUE(a.make_directory("/beats").ok());
-  EXPECT_FALSE(*read_beat(reader.world(), "/", {7}, Caches::trust));
-  ASSERT_TRUE(write_beat(writer.world(), "/", {7}, {1, {}}).ok());
-  const auto seen = read_beat(reader.world(), "/", {7}, Caches::trust);
+  EXPECT_FALSE(*read_heartbeat(reader.world(), "/", {7}, Caches::trust));
+  ASSERT_TRUE(write_heartbeat(writer.world(), "/", {7}, {1, {}}).ok());
+  const auto seen = read_heartbeat(reader.world(), "/", {7}, Caches::trust);
   ASSERT_TRUE(seen.ok() && *seen) << "absent, says the client's memory";
   EXPECT_EQ((*seen)->counter, 1U);
 }
 
-// With one file for all, each of two workers that beat takes the other for dead.
+// With one file for all, each of two workers that write heartbeats takes the other for dead.
 TEST_F(TwoClients, heartbeats_are_seen_where_own_writes_keep_a_clients_pages) {
   NfsOptions gluster;
   gluster.keeps_own_pages = true;
@@ -123,20 +123,20 @@ TEST_F(TwoClients, heartbeats_are_seen_where_own_writes_keep_a_clients_pages) {
   const ScratchDirectory scratch;
   Node one(scratch.path(), "a", 1, &a), two(scratch.path(), "b", 2, &b);
   ASSERT_TRUE(a.make_directory("/beats").ok());
-  const auto counters = [&](BeatFile file) {
+  const auto counters = [&](HeartbeatFile file) {
     for (std::uint64_t n = 1; n <= 5; ++n) {
-      EXPECT_TRUE(write_beat(one.world(), "/", {1, file}, {n, {}}).ok());
-      EXPECT_TRUE(write_beat(two.world(), "/", {2, file}, {n, {}}).ok());
+      EXPECT_TRUE(write_heartbeat(one.world(), "/", {1, file}, {n, {}}).ok());
+      EXPECT_TRUE(write_heartbeat(two.world(), "/", {2, file}, {n, {}}).ok());
     }
     const auto of = [&](Node& reader, std::uint64_t epoch) {
-      const auto beat = read_beat(reader.world(), "/", {epoch, file}, Caches::trust);
-      return beat.ok() && *beat ? (*beat)->counter : 0;
+      const auto heartbeat = read_heartbeat(reader.world(), "/", {epoch, file}, Caches::trust);
+      return heartbeat.ok() && *heartbeat ? (*heartbeat)->counter : 0;
     };
     return std::pair(of(one, 2), of(two, 1));
   };
   using Pair = std::pair<std::uint64_t, std::uint64_t>;
-  EXPECT_EQ(counters(BeatFile::own), Pair(5, 5));
-  EXPECT_NE(counters(BeatFile::shared), Pair(5, 5)) << "or this shows nothing";
+  EXPECT_EQ(counters(HeartbeatFile::own), Pair(5, 5));
+  EXPECT_NE(counters(HeartbeatFile::shared), Pair(5, 5)) << "or this shows nothing";
 }
 
 class OnNfs : public TwoClients {

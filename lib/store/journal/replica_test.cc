@@ -120,7 +120,7 @@ TEST(Gate, of_which_a_time_is_before_the_boot_is_refused) {
     EXPECT_EQ(again.error().kind, ErrorKind::corrupt);
     std::filesystem::remove(file);
   }
-  (*Gate::open(file))->shared().marks[3] = {-1, 7};
+  (*Gate::open(file))->shared().snapshot_notes[3] = {-1, 7};
   EXPECT_FALSE(Gate::open(file).ok());
 }
 

@@ -28,12 +28,12 @@ bool is_whole_segment(const StoreId& store, const SegmentName& name, std::string
   return bytes.empty() && newest == last;
 }
 
-SegmentShelf::SegmentShelf(Journal& journal) : journal_(&journal) {
+SegmentReader::SegmentReader(Journal& journal) : journal_(&journal) {
   Result<std::vector<SegmentName>> names = journal.segments();
   if (names.ok()) names_ = std::move(*names);
 }
 
-std::optional<std::string_view> SegmentShelf::find(std::uint64_t sequence) {
+std::optional<std::string_view> SegmentReader::find(std::uint64_t sequence) {
   for (;;) {
     if (const auto at = commits_.find(sequence); at != commits_.end()) return at->second;
     const auto better = [&](const SegmentName& a, const SegmentName& b) {
@@ -53,7 +53,7 @@ std::optional<std::string_view> SegmentShelf::find(std::uint64_t sequence) {
 }
 
 // What comes after the first commit that is not whole is left out.
-bool SegmentShelf::load(const SegmentName& name) {
+bool SegmentReader::load(const SegmentName& name) {
   Result<std::string> bytes =
       read_file(journal_->disk(), journal_->segment_path(name), kMostSegment);
   if (!bytes.ok()) return false;

@@ -35,10 +35,10 @@ inline constexpr std::uint64_t kLargeSegment = kPerDirectory;
 
 // Finds commit files in segments, for a reader that goes through them in order: holds one segment
 // in memory at a time.
-class SegmentShelf {
+class SegmentReader {
  public:
-  // An empty shelf when the directory cannot be listed.
-  explicit SegmentShelf(Journal& journal);
+  // Without segments when the directory cannot be listed.
+  explicit SegmentReader(Journal& journal);
 
   // The bytes of a commit, not yet checked; valid until the next call. nullopt: no segment has it.
   std::optional<std::string_view> find(std::uint64_t sequence);

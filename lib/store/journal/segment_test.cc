@@ -27,7 +27,7 @@ class Segments : public Hosts {
     a = open(first);
     b = open(second);
   }
-  // By both hosts in turn, with their care.
+  // By both hosts in turn, with their maintenance.
   void work_by_turns(int count) {
     for (int i = 0; i < count; ++i) work(i % 2 == 0 ? *b : *c_, 1);
   }

@@ -42,11 +42,11 @@ class MadeBeside : public ::testing::Test {
       out += entry.is_regular_file() ? 1 : 0;
     return out;
   }
-  // Cares until a snapshot is there: each turn begins one or finds one being made.
-  void care_until_published() {
+  // Does the maintenance until a snapshot is there: each turn begins one or finds one being made.
+  void maintain_until_published() {
     while (snapshots() == 0) {
-      const auto cared = store->maintain();
-      ASSERT_TRUE(cared.ok()) << cared.error().text();
+      const auto maintained = store->maintain();
+      ASSERT_TRUE(maintained.ok()) << maintained.error().text();
       sched_yield();
     }
   }
@@ -62,7 +62,7 @@ TEST_F(MadeBeside, commits_go_on_and_the_snapshot_is_of_one_state) {
   fill(8);
   ASSERT_TRUE(store->maintain().ok());
   ASSERT_TRUE(store->commit(1, put("a", "2")).ok());
-  care_until_published();
+  maintain_until_published();
   Node other(scratch.path(), "h2", 2);
   auto late = Store::open(other.world(), directory, quick());
   ASSERT_TRUE(late.ok()) << late.error().text();
@@ -78,7 +78,7 @@ TEST_F(MadeBeside, commits_go_on_while_the_copy_has_to_grow) {
   ASSERT_TRUE(store->maintain().ok());
   fill(96);
   EXPECT_EQ(value_of(*store, "r95.0").size() / 1024, 1u);
-  care_until_published();
+  maintain_until_published();
 }
 
 TEST_F(MadeBeside, a_store_that_is_closed_meanwhile_leaves_the_snapshot_to_the_next) {
@@ -88,7 +88,7 @@ TEST_F(MadeBeside, a_store_that_is_closed_meanwhile_leaves_the_snapshot_to_the_n
   auto again = Store::open(node.world(), directory, tuning);
   ASSERT_TRUE(again.ok()) << again.error().text();
   store = *std::move(again);
-  care_until_published();
+  maintain_until_published();
 }
 
 TEST_F(MadeBeside, a_copy_that_is_forgotten_meanwhile_takes_the_snapshot_with_it) {

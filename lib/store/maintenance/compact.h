@@ -15,7 +15,7 @@ Result<StoreSize> size_of_state(const World& world, const Path& directory);
 enum class Workers : std::uint8_t { none, may_live };
 
 // Engine journal: takes a snapshot of the newest state unless there is one, and collects what two
-// snapshots have made superfluous; with living workers only what has been so for the retention, as
+// snapshots have made superfluous; with live workers only what has been so for the retention, as
 // they do themselves. Engine lmdb: writes the environment anew without its free pages; needs that
 // no process has the store open, which is made sure by LMDB's own lock and, against those that are
 // about to open it, by OpenLock, for which it waits at most `patience`. Error busy: one has.

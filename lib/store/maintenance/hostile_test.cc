@@ -15,7 +15,7 @@
 #include "lib/base/sanitizer.h"
 #include "lib/store/disk/open_lock.h"
 #include "lib/store/disk/owner.h"
-#include "lib/store/engine/beat.h"
+#include "lib/store/engine/heartbeat.h"
 #include "lib/store/maintenance/backup.h"
 #include "lib/store/maintenance/compact.h"
 #include "lib/store/testing/test_hosts.h"
@@ -137,16 +137,18 @@ TEST_F(Hostile, a_store_that_is_kept_is_not_taken_anew_after_it_was_exchanged) {
   EXPECT_TRUE(beneath::is_exchanged(again.error())) << again.error().text();
 }
 
-TEST_F(Hostile, no_beat_is_written_through_a_link_of_either_kind) {
-  const BeatPlace place{7, BeatFile::own};
-  const Path file = beat_path(state, place);
+TEST_F(Hostile, no_heartbeat_is_written_through_a_link_of_either_kind) {
+  const HeartbeatPlace place{7, HeartbeatFile::own};
+  const Path file = heartbeat_path(state, place);
   fs::create_symlink(victim.path / "a", file);
-  EXPECT_EQ(write_beat(first.world(), state, place, Beat{}).error().kind, ErrorKind::corrupt);
+  EXPECT_EQ(write_heartbeat(first.world(), state, place, Heartbeat{}).error().kind,
+            ErrorKind::corrupt);
   fs::remove(file);
   fs::create_hard_link(victim.path / "a", file);
-  EXPECT_EQ(write_beat(first.world(), state, place, Beat{}).error().kind, ErrorKind::corrupt);
+  EXPECT_EQ(write_heartbeat(first.world(), state, place, Heartbeat{}).error().kind,
+            ErrorKind::corrupt);
   fs::remove(file);
-  EXPECT_TRUE(write_beat(first.world(), state, place, Beat{}).ok());
+  EXPECT_TRUE(write_heartbeat(first.world(), state, place, Heartbeat{}).ok());
   victim.expect_untouched();
 }
 

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "lib/store/engine/beat.h"
 #include "lib/store/engine/engines.h"
+#include "lib/store/engine/heartbeat.h"
 #include "lib/store/journal/journal.h"
 #include "lib/store/journal/replica.h"
 #include "lib/store/journal/segment.h"
@@ -77,7 +77,7 @@ class JournalRepair final : public Repair {
   }
   Result<Inventory> inventory() { return take_inventory(journal_, place_.facts.learning); }
   Result<CommitFile> read(std::uint64_t number);
-  Result<CommitFile> read(std::uint64_t number, SegmentShelf& shelf);
+  Result<CommitFile> read(std::uint64_t number, SegmentReader& segment_reader);
   Result<void> look_into_copies();
   enum class Kinship : std::uint8_t { same_history, other_history, unknown };
   Result<Kinship> kinship_of(const Txn& copy, std::uint64_t number);

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "lib/store/engine/beat.h"
+#include "lib/store/engine/heartbeat.h"
 #include "lib/store/engine/place.h"
 #include "lib/store/maintenance/compact.h"
 #include "lib/store/maintenance/repair.h"
@@ -334,8 +334,8 @@ TEST_F(Lost, all_files_of_the_history_too) {
 // The third node has no copy, but a worker of the first one had seen the commit.
 TEST_F(Lost, a_last_commit_that_a_worker_elsewhere_has_seen_is_told_and_not_cut_off) {
   commit_up_to(20);
-  ASSERT_TRUE(write_beat(first.world(), state, {7}, {5, {}, 20}).ok());
-  ASSERT_TRUE(write_beat(first.world(), state, {8}, {5, {}, 17}).ok());
+  ASSERT_TRUE(write_heartbeat(first.world(), state, {7}, {5, {}, 20}).ok());
+  ASSERT_TRUE(write_heartbeat(first.world(), state, {8}, {5, {}, 17}).ok());
   EXPECT_TRUE(verify(third.world(), directory, no_check).ok());
   EXPECT_FALSE((*Repair::examine(third.world(), directory))->needed());
   Node without(scratch.path(), "without", 4);  // a copy
@@ -356,12 +356,12 @@ TEST_F(Lost, a_last_commit_that_a_worker_elsewhere_has_seen_is_told_and_not_cut_
 }
 
 // Which commits were seen is then not known, so nothing is concluded.
-TEST_F(Lost, beats_that_cannot_be_listed_or_read_are_an_error) {
+TEST_F(Lost, heartbeats_that_cannot_be_listed_or_read_are_an_error) {
   commit_up_to(20);
-  ASSERT_TRUE(write_beat(first.world(), state, {7}, {5, {}, 20}).ok());
+  ASSERT_TRUE(write_heartbeat(first.world(), state, {7}, {5, {}, 20}).ok());
   FaultyDisk unlucky;
   Node without(scratch.path(), "without", 4, &unlucky);
-  for (const Path& of : {state / "beats", beat_path(state, {7})}) {
+  for (const Path& of : {state / "beats", heartbeat_path(state, {7})}) {
     unlucky.oracle = [&](const std::string&, const Path& path) {
       return path == of ? refuse(EIO) : proceed();
     };
@@ -371,19 +371,19 @@ TEST_F(Lost, beats_that_cannot_be_listed_or_read_are_an_error) {
 }
 
 // Nobody has it any more.
-TEST_F(Lost, a_commit_that_a_worker_had_seen_is_cut_off_when_its_beats_are_deleted) {
+TEST_F(Lost, a_commit_that_a_worker_had_seen_is_cut_off_when_its_heartbeats_are_deleted) {
   commit_up_to(20);
-  ASSERT_TRUE(write_beat(first.world(), state, {7}, {5, {}, 20}).ok());
+  ASSERT_TRUE(write_heartbeat(first.world(), state, {7}, {5, {}, 20}).ok());
   fs::remove(commit_file(20));
   ASSERT_FALSE((*Repair::examine(third.world(), directory))->carry_out("now").ok());
-  fs::remove(beat_path(state, {7}));
+  fs::remove(heartbeat_path(state, {7}));
   EXPECT_FALSE((*Repair::examine(third.world(), directory))->needed());
 }
 
-TEST_F(Lost, no_store_has_as_many_commits_as_a_spoilt_beat_may_say) {
+TEST_F(Lost, no_store_has_as_many_commits_as_a_spoilt_heartbeat_may_say) {
   commit_up_to(20);
-  ASSERT_TRUE(write_beat(first.world(), state, {7}, {5, {}, ~std::uint64_t{0}}).ok());
-  std::ofstream(beat_path(state, {8})) << "no beat";
+  ASSERT_TRUE(write_heartbeat(first.world(), state, {7}, {5, {}, ~std::uint64_t{0}}).ok());
+  std::ofstream(heartbeat_path(state, {8})) << "no heartbeat";
   std::ofstream(state / "beats" / "8x") << "of nobody";
   EXPECT_TRUE(verify(third.world(), directory, no_check).ok());
   EXPECT_FALSE((*Repair::examine(third.world(), directory))->needed());

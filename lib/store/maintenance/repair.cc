@@ -33,7 +33,7 @@ Result<void> JournalRepair::run() {
 
 Result<KnownCommit> JournalRepair::known() {
   (void)journal_.refresh(state_ / "beats");
-  return newest_known(world_, state_, beat_caches(place_.facts.kind));
+  return newest_known(world_, state_, heartbeat_caches(place_.facts.kind));
 }
 
 // false: it is damaged, and noted.
@@ -82,13 +82,13 @@ Result<CommitFile> JournalRepair::read(std::uint64_t number) {
   return decode_commit(journal_.id(), number, bytes, journal_.commit_path(number));
 }
 
-Result<CommitFile> JournalRepair::read(std::uint64_t number, SegmentShelf& shelf) {
+Result<CommitFile> JournalRepair::read(std::uint64_t number, SegmentReader& segment_reader) {
   const bool listed =
       std::binary_search(inventory_.numbers.begin(), inventory_.numbers.end(), number);
   Result<CommitFile> file = listed ? read(number) : journal_.read(number);
   if (file.ok() || file.error().kind != ErrorKind::not_found) return file;
   // Between the two newest snapshots a segment stands in for the single files.
-  const auto bytes = shelf.find(number);
+  const auto bytes = segment_reader.find(number);
   if (!bytes) return listed ? std::move(file) : read(number);
   Result<CommitFile> merged =
       decode_commit(journal_.id(), number, *bytes, journal_.segment_directory());
@@ -107,12 +107,12 @@ void JournalRepair::note_end(std::uint64_t next, const Result<CommitFile>& file)
 
 // Applies commit files as long as each continues the one before.
 Result<void> JournalRepair::follow() {
-  SegmentShelf shelf(journal_);
+  SegmentReader segment_reader(journal_);
   TORC_ASSIGN(Txn txn, Txn::begin(bench_.environment(), Access::write));
   for (;;) {
     const std::uint64_t next = head_.sequence + 1;
     if (next > highest_) break;
-    Result<CommitFile> file = read(next, shelf);
+    Result<CommitFile> file = read(next, segment_reader);
     if (!file.ok() && !is_damage(file.error())) return std::move(file).error();
     if (!file.ok() || file->header.before != head_.chain) {
       note_end(next, file);

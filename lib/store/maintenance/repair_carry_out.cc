@@ -74,12 +74,12 @@ Result<void> JournalRepair::move_segments(const Path& quarantine) {
 Result<void> JournalRepair::check_workers() {
   TORC_ASSIGN(known_, known());
   if (known_.sequence <= head_.sequence) return {};
-  return Error{ErrorKind::busy,
-               seen_by_worker() + ", and neither the files nor this node's copies have it",
-               "run this on the node of that worker, whose copy may have it, and with "
-               "the TMPDIR of that worker (`torc status` says where it runs); if nothing there has "
-               "it either, delete " +
-                   beat_path(state_, {known_.epoch}).string() + ", and what was committed is lost"};
+  return Error{
+      ErrorKind::busy, seen_by_worker() + ", and neither the files nor this node's copies have it",
+      "run this on the node of that worker, whose copy may have it, and with "
+      "the TMPDIR of that worker (`torc status` says where it runs); if nothing there has "
+      "it either, delete " +
+          heartbeat_path(state_, {known_.epoch}).string() + ", and what was committed is lost"};
 }
 
 // Nothing seems to be lost; a copy may know better.

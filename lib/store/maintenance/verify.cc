@@ -4,8 +4,8 @@
 #include <cerrno>
 #include <optional>
 
-#include "lib/store/engine/beat.h"
 #include "lib/store/engine/engines.h"
+#include "lib/store/engine/heartbeat.h"
 #include "lib/store/engine/memory_state.h"
 #include "lib/store/engine/place.h"
 #include "lib/store/journal/journal_store.h"
@@ -57,7 +57,7 @@ class Walk {
   Result<void> compare_with(const SnapshotName& name);
 
   Journal journal_;
-  SegmentShelf shelf_{journal_};
+  SegmentReader segment_reader_{journal_};
   std::vector<SnapshotName> snapshots_;  // oldest first
   std::vector<std::uint64_t> numbers_;   // of the commit files, ascending
   Replayed replayed_;
@@ -91,7 +91,7 @@ Result<void> Walk::pass_over_leftovers() {
       snapshots_.erase(snapshots_.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
-  while (snapshots_.size() > 1 && !shelf_.find(snapshots_[0].sequence + 1) &&
+  while (snapshots_.size() > 1 && !segment_reader_.find(snapshots_[0].sequence + 1) &&
          !has_single(snapshots_[0].sequence + 1)) {
     snapshots_.erase(snapshots_.begin());
   }
@@ -141,7 +141,7 @@ Result<CommitFile> Walk::read(std::uint64_t sequence) {
       return decode_commit(journal_.id(), sequence, *anew, journal_.commit_path(sequence));
     if (anew.error().kind != ErrorKind::not_found) return anew.error();
   }
-  const auto bytes = shelf_.find(sequence);
+  const auto bytes = segment_reader_.find(sequence);
   if (!bytes) return single;
   Result<CommitFile> file =
       decode_commit(journal_.id(), sequence, *bytes, journal_.segment_directory());
@@ -289,7 +289,7 @@ Result<Verified> verify_journal(const World& world, const Path& directory, const
       });
   TORC_TRY(copies);
   TORC_TRY(compare_known(walk, world, meta.identity.state_directory(directory),
-                         beat_caches(place.facts.kind)));
+                         heartbeat_caches(place.facts.kind)));
   TORC_ASSIGN(const std::unique_ptr<Store> store,
               open_journal_store(world, directory, meta, Tuning{}));
   const Result<void> same =

@@ -21,7 +21,7 @@ struct Known {
   std::string_view name;
   Learning learning;
   nanoseconds listing_age;
-  nanoseconds beat_age;
+  nanoseconds heartbeat_age;
   nanoseconds retention;
   seconds least_lease;
   std::string_view lease_why;
@@ -163,14 +163,21 @@ MountKind mount_kind(const std::optional<Mount>& mount, std::uint64_t magic) {
 
 MountFacts mount_facts(MountKind kind) {
   const Known& k = known(kind);
-  return {
-      k.kind, k.learning, k.listing_age, k.beat_age, k.retention, k.least_lease, k.lease_why, {},
-      {},     {}};
+  return {k.kind,
+          k.learning,
+          k.listing_age,
+          k.heartbeat_age,
+          k.retention,
+          k.least_lease,
+          k.lease_why,
+          {},
+          {},
+          {}};
 }
 
 // A kernel's own client asks the server when a file is opened. What a FUSE client does, its author
 // knows; all that are known take O_DIRECT for "ask".
-Caches beat_caches(MountKind kind) {
+Caches heartbeat_caches(MountKind kind) {
   switch (kind) {
     case MountKind::local:
     case MountKind::nfs:

@@ -45,8 +45,8 @@ enum class Inodes : std::uint8_t { stable, unknown };
 struct MountFacts {
   MountKind kind = MountKind::unknown;
   Learning learning = Learning::listing;
-  std::chrono::nanoseconds listing_age{};  // so old may a listing be
-  std::chrono::nanoseconds beat_age{};     // so late may a heartbeat be seen that is read anew
+  std::chrono::nanoseconds listing_age{};    // so old may a listing be
+  std::chrono::nanoseconds heartbeat_age{};  // so late may a heartbeat be seen that is read anew
   // Collected files and everything else that a listing decides wait at least so long.
   std::chrono::nanoseconds retention{};
   // A lease that is shorter ends although its worker lives, when another client dies or is cut off;
@@ -65,7 +65,7 @@ struct MountFacts {
 // The same with what the options of the mount change.
 [[nodiscard]] MountFacts mount_facts(std::uint64_t magic, const std::optional<Mount>& mount);
 // How heartbeats are read there.
-[[nodiscard]] Caches beat_caches(MountKind kind);
+[[nodiscard]] Caches heartbeat_caches(MountKind kind);
 [[nodiscard]] std::string_view to_string(MountKind kind);
 [[nodiscard]] std::string_view to_string(Learning learning);
 

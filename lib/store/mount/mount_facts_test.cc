@@ -37,7 +37,7 @@ TEST(MountFacts, of_what_is_not_known_are_the_careful_ones) {
     const MountFacts facts = mount_facts(kind);
     const MountFacts unknown = mount_facts(MountKind::unknown);
     EXPECT_LE(facts.listing_age, unknown.listing_age) << to_string(kind);
-    EXPECT_LE(facts.beat_age, unknown.beat_age) << to_string(kind);
+    EXPECT_LE(facts.heartbeat_age, unknown.heartbeat_age) << to_string(kind);
     EXPECT_LE(facts.retention, unknown.retention) << to_string(kind);
     EXPECT_GE(facts.retention, 2 * facts.listing_age) << to_string(kind);
   }

@@ -8,25 +8,25 @@ namespace {
 constexpr int kErrors[] = {EIO,    ENOSPC,    EDQUOT, EROFS,  ESTALE, EACCES,
                            EMFILE, ETIMEDOUT, EINTR,  ENOLCK, ENOSYS};
 
-std::string name_of(Blow::Kind kind) {
+std::string name_of(Fault::Kind kind) {
   switch (kind) {
-    case Blow::Kind::refuse:
+    case Fault::Kind::refuse:
       return "fails";
-    case Blow::Kind::refuse_on:
+    case Fault::Kind::refuse_on:
       return "and all after it fail";
-    case Blow::Kind::lose_reply:
+    case Fault::Kind::lose_reply:
       return "happens, but is said to fail";
-    case Blow::Kind::short_write:
+    case Fault::Kind::short_write:
       return "writes the half and says nothing";
-    case Blow::Kind::crash_before:
+    case Fault::Kind::crash_before:
       return "is not reached";
-    case Blow::Kind::crash_after:
+    case Fault::Kind::crash_after:
       return "is the last of the process";
-    case Blow::Kind::power_cut_before:
+    case Fault::Kind::power_cut_before:
       return "is not reached before the power is cut";
-    case Blow::Kind::power_cut_after:
+    case Fault::Kind::power_cut_after:
       return "is the last before the power is cut";
-    case Blow::Kind::power_cut_keeping_names:
+    case Fault::Kind::power_cut_keeping_names:
       return "is the last before the power is cut, names survive";
   }
   return "?";
@@ -34,7 +34,7 @@ std::string name_of(Blow::Kind kind) {
 
 }  // namespace
 
-Fate Blow::fate(bool now) const {
+Fate Fault::fate(bool now) const {
   switch (kind) {
     case Kind::refuse:
       return now ? refuse(os_errno) : proceed();
@@ -55,28 +55,28 @@ Fate Blow::fate(bool now) const {
   return proceed();
 }
 
-std::string Blow::text() const {
+std::string Fault::text() const {
   return name_of(kind) + (os_errno == 0 ? "" : std::string(" with ") + strerrorname_np(os_errno));
 }
 
-std::vector<Blow> blows_on(const std::string& operation, bool last) {
+std::vector<Fault> faults_on(const std::string& operation, bool last) {
   const bool only_asks = operation == "open_read" || operation == "read" || operation == "list" ||
                          operation == "status" || operation == "filesystem";
-  std::vector<Blow> out;
+  std::vector<Fault> out;
   for (const int e : kErrors) {
-    out.push_back({Blow::Kind::refuse, e});
-    if (!only_asks) out.push_back({Blow::Kind::lose_reply, e});
+    out.push_back({Fault::Kind::refuse, e});
+    if (!only_asks) out.push_back({Fault::Kind::lose_reply, e});
     if (e == EIO || e == ENOSPC || e == ESTALE || e == ENOSYS)
-      out.push_back({Blow::Kind::refuse_on, e});
+      out.push_back({Fault::Kind::refuse_on, e});
   }
-  if (operation == "write") out.push_back({Blow::Kind::short_write, 0});
-  out.push_back({Blow::Kind::crash_before, 0});
-  out.push_back({Blow::Kind::power_cut_before, 0});
+  if (operation == "write") out.push_back({Fault::Kind::short_write, 0});
+  out.push_back({Fault::Kind::crash_before, 0});
+  out.push_back({Fault::Kind::power_cut_before, 0});
   if (last) {
-    out.push_back({Blow::Kind::crash_after, 0});
-    out.push_back({Blow::Kind::power_cut_after, 0});
+    out.push_back({Fault::Kind::crash_after, 0});
+    out.push_back({Fault::Kind::power_cut_after, 0});
   }
-  if (last || !only_asks) out.push_back({Blow::Kind::power_cut_keeping_names, 0});
+  if (last || !only_asks) out.push_back({Fault::Kind::power_cut_keeping_names, 0});
   return out;
 }
 
@@ -157,14 +157,14 @@ void FaultCase::others_work(int count) {
   }
 }
 
-void FaultCase::strike(const FaultyDisk::Oracle& always, std::uint64_t nth, const Blow& blow) {
+void FaultCase::strike(const FaultyDisk::Oracle& always, std::uint64_t nth, const Fault& fault) {
   auto count = std::make_shared<std::uint64_t>(0);
   faulty_.oracle = [=, this](const std::string& name, const Path& path) {
     const std::uint64_t at = (*count)++;
     if (at <= nth) operations_.push_back({name, path});
     const Fate needed = always ? always(name, path) : proceed();
     if (at < nth || (at == nth && needed.what != Fate::What::proceed)) return needed;
-    const Fate fate = blow.fate(at == nth);
+    const Fate fate = fault.fate(at == nth);
     return fate.what == Fate::What::proceed ? needed : fate;
   };
 }
@@ -180,12 +180,12 @@ void FaultCase::heal() {
   faulty_.oracle = [](const std::string&, const Path&) { return proceed(); };
 }
 
-void FaultCase::end_process(const Blow& blow) {
+void FaultCase::end_process(const Fault& fault) {
   store_.reset();  // its last operations fail: it is gone
   heal();
-  if (blow.kind == Blow::Kind::power_cut_before || blow.kind == Blow::Kind::power_cut_after)
+  if (fault.kind == Fault::Kind::power_cut_before || fault.kind == Fault::Kind::power_cut_after)
     server_.power_cut(FileServer::KeepNames::no);
-  if (blow.kind == Blow::Kind::power_cut_keeping_names)
+  if (fault.kind == Fault::Kind::power_cut_keeping_names)
     server_.power_cut(FileServer::KeepNames::yes);
 }
 
@@ -203,7 +203,7 @@ std::string FaultCase::check_state(const Reader& reader) {
   return {};
 }
 
-std::string FaultCase::check_by_another_host(const Blow& blow) {
+std::string FaultCase::check_by_another_host(const Fault& fault) {
   Node inspector(scratch_, "inspector", 99, &healthy_);
   std::string wrong;
   const Result<Verified> verified =
@@ -216,7 +216,7 @@ std::string FaultCase::check_by_another_host(const Blow& blow) {
   // A disk that lied: the error must lead to what is wrong.
   const bool named = error.kind == ErrorKind::corrupt &&
                      error.what.find(directory().string() + "/") != std::string::npos;
-  return blow.lies() && named ? "" : "verify: " + error.text();
+  return fault.lies() && named ? "" : "verify: " + error.text();
 }
 
 // The process goes on, or another in its place.
@@ -230,35 +230,35 @@ std::string FaultCase::check_going_on() {
   return {};
 }
 
-std::string FaultCase::check(const Blow& blow, Then then) {
-  if (blow.ends_process()) end_process(blow);
+std::string FaultCase::check(const Fault& fault, Then then) {
+  if (fault.ends_process()) end_process(fault);
   heal();
   first_.clock.advance(std::chrono::seconds(1));
   std::string wrong = check_going_on();
-  if (blow.lies()) wrong.clear();  // it may stop there, with an error
+  if (fault.lies()) wrong.clear();  // it may stop there, with an error
   store_.reset();
   if (wrong.empty() && memory_.open_handles() > 0) wrong = "a file was left open";
   if (wrong.empty() && memory_.misused_handles() > 0) wrong = "a file was used after its close";
-  // What was acknowledged in spite of the blow and after it is durable too.
-  if (!blow.lies() && then == Then::cut_power) server_.power_cut(FileServer::KeepNames::no);
-  return wrong.empty() ? check_by_another_host(blow) : wrong;
+  // What was acknowledged in spite of the fault and after it is durable too.
+  if (!fault.lies() && then == Then::cut_power) server_.power_cut(FileServer::KeepNames::no);
+  return wrong.empty() ? check_by_another_host(fault) : wrong;
 }
 
-std::string FaultCase::check_created(const Blow& blow, const Result<void>& told) {
-  if (blow.ends_process()) end_process(blow);
+std::string FaultCase::check_created(const Fault& fault, const Result<void>& told) {
+  if (fault.ends_process()) end_process(fault);
   heal();
   if (healthy_.status(directory()).ok()) {
     for (const char* file : {"spec.yaml", "slurm/a.sbatch"}) {
       if (!healthy_.status(directory() / file).ok()) return std::string(file) + " is missing";
     }
     // Who was told that making it failed knows nothing of its name in the directory above.
-    return check(blow, told.ok() ? Then::cut_power : Then::look);
+    return check(fault, told.ok() ? Then::cut_power : Then::look);
   }
-  if (told.ok() && !blow.ends_process()) return "told, and not there";
+  if (told.ok() && !fault.ends_process()) return "told, and not there";
   store_.reset();
   acknowledged_.clear();
   if (Result<void> again = create(); !again.ok()) return "again: " + again.error().text();
-  return check(blow);
+  return check(fault);
 }
 
 }  // namespace torc::store::testing

@@ -1,4 +1,4 @@
-// One run of a scene with one blow: a store on files in memory, a host that acts, and what it was
+// One run of a scene with one fault: a store on files in memory, a host that acts, and what it was
 // told. Afterwards the promises of store.h are checked by another host on a healthy disk.
 #pragma once
 
@@ -16,7 +16,7 @@
 namespace torc::store::testing {
 
 // What happens at one operation, and afterwards.
-struct Blow {
+struct Fault {
   enum class Kind : std::uint8_t {
     refuse,        // this operation fails
     refuse_on,     // this one and all after it fail
@@ -37,7 +37,7 @@ struct Blow {
 };
 // All that make a difference on this operation. Its reply can be lost only if it changes something;
 // the end of the process after it is the end before the next one.
-[[nodiscard]] std::vector<Blow> blows_on(const std::string& operation, bool last);
+[[nodiscard]] std::vector<Fault> faults_on(const std::string& operation, bool last);
 
 struct Operation {
   std::string name;
@@ -64,32 +64,32 @@ class FaultCase {
   Result<void> commit();
   Result<void> open();
   Result<void> create();
-  // `count` commits by the colleague, with his care: snapshots and collection at once.
+  // `count` commits by the colleague, with the maintenance: snapshots and collection at once.
   void others_work(int count);
   [[nodiscard]] Prepared keep() const;
   // Lets the files become what they became in another case that began the same way.
   void move_on(const Prepared& later);
 
-  // From now on: each operation is noted, and the blow falls on operation number `nth`.
+  // From now on: each operation is noted, and the fault strikes at operation number `nth`.
   // `always` is asked first, for what a scene needs.
-  void strike(const FaultyDisk::Oracle& always, std::uint64_t nth, const Blow& blow);
+  void strike(const FaultyDisk::Oracle& always, std::uint64_t nth, const Fault& fault);
   void only_note(const FaultyDisk::Oracle& always);
   void heal();
   [[nodiscard]] const std::vector<Operation>& operations() const { return operations_; }
 
-  // What must hold after the blow, also if the power is cut a little later; empty: all of it.
+  // What must hold after the fault, also if the power is cut a little later; empty: all of it.
   enum class Then : std::uint8_t { cut_power, look };
-  [[nodiscard]] std::string check(const Blow& blow, Then then = Then::cut_power);
-  // After a blow on create: nothing under the name, or all of it.
-  [[nodiscard]] std::string check_created(const Blow& blow, const Result<void>& told);
+  [[nodiscard]] std::string check(const Fault& fault, Then then = Then::cut_power);
+  // After a fault on create: nothing under the name, or all of it.
+  [[nodiscard]] std::string check_created(const Fault& fault, const Result<void>& told);
 
   Tuning tuning;
 
  private:
   Store::Body transition(const std::string& tag);
-  void end_process(const Blow& blow);
+  void end_process(const Fault& fault);
   [[nodiscard]] std::string check_state(const Reader& reader);
-  [[nodiscard]] std::string check_by_another_host(const Blow& blow);
+  [[nodiscard]] std::string check_by_another_host(const Fault& fault);
   [[nodiscard]] std::string check_going_on();
 
   FileServer server_;

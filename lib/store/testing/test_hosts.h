@@ -31,15 +31,15 @@ class Hosts : public ::testing::Test {
     EXPECT_TRUE(opened.ok()) << opened.error().text();
     return opened.ok() ? std::move(*opened) : nullptr;
   }
-  // `count` commits by `store`, with the care that makes snapshots and collects at once (retention
-  // 0).
+  // `count` commits by `store`, with the maintenance that makes snapshots and collects at once
+  // (retention 0).
   void work(Store& store, int count) {
     for (int i = 0; i < count; ++i) {
       const auto done = store.commit(
           2, put(numbered("w", static_cast<std::uint64_t>(i % 10)), numbered("", worked++)));
       ASSERT_TRUE(done.ok()) << done.error().text();
-      const auto cared = store.maintain();
-      ASSERT_TRUE(cared.ok()) << cared.error().text();
+      const auto maintained = store.maintain();
+      ASSERT_TRUE(maintained.ok()) << maintained.error().text();
     }
   }
   [[nodiscard]] Path commit_file(std::uint64_t n) const {

@@ -89,7 +89,7 @@ Path action_file(const Path& output_dir, std::uint32_t action, std::uint32_t nth
                               : fmt::format("{}.worker{}.log", action, claim::raw(of)));
 }
 
-std::vector<std::string> worker_marks(const std::string& workflow_id, claim::WorkerEpoch self) {
+std::vector<std::string> worker_tags(const std::string& workflow_id, claim::WorkerEpoch self) {
   return {fmt::format("TORC_WORKFLOW_ID={}", workflow_id),
           fmt::format("TORC_WORKER={}", claim::raw(self))};
 }
@@ -114,7 +114,7 @@ JobPreparer::JobPreparer(Path store, std::string workflow_id, workflow::Workflow
   });
   base.push_back(fmt::format("TORC_STORE={}", store_.string()));
   base.push_back(fmt::format("TORC_WORKFLOW_NAME={}", settings_.run.name));
-  for (std::string& mark : worker_marks(workflow_id, self)) base.push_back(std::move(mark));
+  for (std::string& tag : worker_tags(workflow_id, self)) base.push_back(std::move(tag));
   base.push_back(fmt::format("TORC_OUTPUT_DIR={}", output_dir_.string()));
   base_env_ = std::make_shared<const std::vector<std::string>>(std::move(base));
   jobs_env_ =
@@ -165,7 +165,8 @@ std::optional<PreparedJob> JobPreparer::prepare(workflow::RecipeBook& book,
   for (const std::string& name : job.input_user_data) {
     const auto datum = claim::read_user_datum(reader, name);
     const bool there = datum.ok() && datum->has_value();
-    prepared.declared.seen.user_data.push_back(there ? claim::user_data_mark((*datum)->value) : 0);
+    prepared.declared.seen.user_data.push_back(there ? claim::user_data_fingerprint((*datum)->value)
+                                                     : 0);
   }
   prepared.files = output_files(output_dir_, grant.token.job, grant.token.attempt, job.stdio.mode);
 

@@ -67,8 +67,8 @@ struct PreparedJob {
 };
 
 // The variables by which all that runs for a worker is known, "NAME=value".
-[[nodiscard]] std::vector<std::string> worker_marks(const std::string& workflow_id,
-                                                    claim::WorkerEpoch self);
+[[nodiscard]] std::vector<std::string> worker_tags(const std::string& workflow_id,
+                                                   claim::WorkerEpoch self);
 
 // Where the output of a run of an action is kept, of all its commands and both streams. `of` 0: a
 // run of the workflow's, its `nth`; else of this worker.

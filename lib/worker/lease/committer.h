@@ -63,11 +63,11 @@ class Committer {
   std::vector<claim::ClaimToken> take_revoked();
   // Set once when the lease was lost outside of an exchange.
   std::optional<Error> lost();
-  // The main thread turned its loop at `now`. Without it for long, no beat claims that this worker
-  // lives.
+  // The main thread turned its loop at `now`. Without it for long, no heartbeat claims that this
+  // worker lives.
   void turn(BootTime now) { main_turned_ = now.count(); }
   // The moment (boot time) from which the lease that was asked for counts: the newest sure renewal,
-  // later where that said more, as in a crowd.
+  // later where that said more, as among many workers.
   [[nodiscard]] BootTime last_confirmed() const { return BootTime(last_confirmed_.load()); }
 
   // Ends the thread and gives the store back: for the last commits of the worker.

@@ -10,7 +10,7 @@
 #include "lib/claim/transactions/membership.h"
 #include "lib/exec/process/kill_tree.h"
 #include "lib/worker/jobs/job_command.h"
-#include "lib/workflow/living.h"
+#include "lib/workflow/live_workers.h"
 
 namespace torc::worker {
 namespace {
@@ -45,7 +45,7 @@ LeaseKeeper::LeaseKeeper(store::World world, store::Store& store, claim::WorkerE
       self_(self),
       info_(std::move(info)),
       facts_(facts),
-      own_beats_(claim::beat_place(claim::Worker{self, info_})),
+      own_heartbeats_(claim::heartbeat_place(claim::Worker{self, info_})),
       processes_(std::move(processes)),
       inquiry_(std::move(inquiry)),
       next_tick_(world_.clock.boot_now()),
@@ -64,57 +64,57 @@ LeaseKeeper::~LeaseKeeper() {
 }
 
 std::chrono::nanoseconds LeaseKeeper::interval() const {
-  return claim::beat_of(said_, info_.lease_ttl, info_.lease_beat);
+  return claim::heartbeat_of(said_, info_.lease_ttl, info_.lease_heartbeat);
 }
 
 std::chrono::seconds LeaseKeeper::ttl(BootTime now) const {
-  return claim::promised_ttl(claim::lease_ttl(info_.lease_ttl, living_, info_.lease_beat),
-                             fenced_at_, now);
+  return claim::promised_ttl(
+      claim::lease_ttl(info_.lease_ttl, live_workers_, info_.lease_heartbeat), fenced_at_, now);
 }
 
-void LeaseKeeper::renewed(BootTime at, std::uint64_t living) {
+void LeaseKeeper::renewed(BootTime at, std::uint64_t live_workers) {
   said_ = ttl(at);
   fenced_at_ = std::max(fenced_at_, at + claim::fencing_limit(said_));
-  living_ = living;
+  live_workers_ = live_workers;
 }
 
-Result<void> LeaseKeeper::tick(BootTime last_commit, Beat beat_now) {
+Result<void> LeaseKeeper::tick(BootTime last_commit, Heartbeat heartbeat_now) {
   const BootTime now = world_.clock.boot_now();
-  // +-20 %: a thousand workers started together must not beat together.
+  // +-20 %: a thousand workers started together must not write heartbeats together.
   const double jitter = 0.8 + 0.4 * static_cast<double>(world_.entropy.next() >> 11) * 0x1p-53;
   const auto tick_in = [&] {
     return std::chrono::nanoseconds(
         static_cast<std::int64_t>(static_cast<double>(interval().count()) * jitter));
   };
   next_tick_ = now + tick_in();
-  beaten_before_ = written_at(store::beat_path(store_.state_directory(), own_beats_));
-  bool beaten = false;
-  if (beat_now == Beat::yes) {
-    TORC_ASSIGN(beaten, beat(last_commit, now));
+  heartbeat_before_ = written_at(store::heartbeat_path(store_.state_directory(), own_heartbeats_));
+  bool heartbeat_written = false;
+  if (heartbeat_now == Heartbeat::yes) {
+    TORC_ASSIGN(heartbeat_written, heartbeat(last_commit, now));
   }
   const BootTime asked = world_.clock.boot_now();
   const Result<Surroundings> seen = look_around();
   if (!seen.ok()) {
-    // Whoever ended this worker's lease took its file away; a late beat made it anew.
+    // Whoever ended this worker's lease took its file away; a late heartbeat made it anew.
     if (seen.error().kind == ErrorKind::fenced)
-      (void)store::remove_beats(world_, store_.state_directory(), own_beats_, false);
+      (void)store::remove_heartbeats(world_, store_.state_directory(), own_heartbeats_, false);
     return seen.error();
   }
   const Surroundings& around = *seen;
   // Whatever goes wrong with the others from here on, this worker's own lease stands.
-  if (beaten) renewed(now, around.crowd.workers);
-  living_ = around.crowd.workers;
+  if (heartbeat_written) renewed(now, around.load.workers);
+  live_workers_ = around.load.workers;
   TORC_TRY(around.others);
   watch_neighbours(around.neighbours);
   return observe(around.successors, asked);
 }
 
 // Not when a commit said the same lately.
-Result<bool> LeaseKeeper::beat(BootTime last_commit, BootTime now) {
+Result<bool> LeaseKeeper::heartbeat(BootTime last_commit, BootTime now) {
   const std::chrono::seconds asked = ttl(now);
   if (last_commit + interval() >= now) return false;
-  TORC_TRY(store::write_beat(world_, store_.state_directory(), own_beats_,
-                             {++beat_counter_, asked, known_}));
+  TORC_TRY(store::write_heartbeat(world_, store_.state_directory(), own_heartbeats_,
+                                  {++heartbeat_counter_, asked, known_}));
   return true;
 }
 
@@ -133,7 +133,7 @@ Result<void> LeaseKeeper::look_at_others(const claim::Reader& reader, std::size_
   return {};
 }
 
-// Read from the newest state; fenced when this worker is not among the living.
+// Read from the newest state; fenced when this worker is not among the live workers.
 Result<LeaseKeeper::Surroundings> LeaseKeeper::look_around() {
   Surroundings around;
   bool alive = false;
@@ -141,9 +141,9 @@ Result<LeaseKeeper::Surroundings> LeaseKeeper::look_around() {
   TORC_TRY(store_.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     around = {};
     known_ = reader.sequence();
-    TORC_ASSIGN(around.crowd, claim::read_crowd(reader));
+    TORC_ASSIGN(around.load, claim::read_load(reader));
     TORC_ASSIGN(const auto self, claim::find_worker(reader, self_));
-    alive = self && self->status == claim::WorkerStatus::living && !self->barred;
+    alive = self && self->status == claim::WorkerStatus::registered && !self->barred;
     around.others = look_at_others(reader, watched, around);
     return {};
   }));
@@ -221,7 +221,7 @@ Result<void> LeaseKeeper::neighbour_died(int fd) {
     TORC_ASSIGN(worker, claim::find_worker(reader, epoch));
     return {};
   }));
-  if (!worker || worker->status != claim::WorkerStatus::living) return {};
+  if (!worker || worker->status != claim::WorkerStatus::registered) return {};
   // Its process was there until just now.
   return expire_dead(*worker, world_.clock.wall_now());
 }
@@ -240,8 +240,8 @@ Result<void> LeaseKeeper::expire_dead(const claim::Worker& worker, WallTime aliv
 }
 
 bool LeaseKeeper::nothing_is_left_of(const claim::Worker& worker) const {
-  const auto marks = worker_marks(store_.identity().instance_hex(), worker.epoch);
-  return processes_->kill_marked(marks, {worker.info.pid_start, worker.info.above}) ==
+  const auto tags = worker_tags(store_.identity().instance_hex(), worker.epoch);
+  return processes_->kill_tagged(tags, {worker.info.pid_start, worker.info.above}) ==
          exec::Leftovers::none;
 }
 
@@ -251,11 +251,13 @@ Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, 
   watch_.keep_only(kept);
   std::vector<slurm::Allocation> suspects;
   for (const claim::Worker& worker : successors) {
-    const auto beat = read_beat(worker);
-    if (!beat) continue;  // nothing is known of it this time
+    const auto heartbeat = read_heartbeat(worker);
+    if (!heartbeat) continue;  // nothing is known of it this time
     const claim::Watch::Look look{
-        worker.epoch, worker.renewals, *beat ? std::optional((*beat)->counter) : std::nullopt,
-        std::max(worker.ttl, *beat ? (*beat)->ttl : std::chrono::seconds(0)), facts_.beat_age};
+        worker.epoch, worker.renewals,
+        *heartbeat ? std::optional((*heartbeat)->counter) : std::nullopt,
+        std::max(worker.ttl, *heartbeat ? (*heartbeat)->ttl : std::chrono::seconds(0)),
+        facts_.heartbeat_age};
     const auto verdict = watch_.look(look, asked, interval());
     const bool silent = verdict == claim::Watch::Verdict::silent;
     const auto state = allocations_.find(allocation_of(worker.info));
@@ -275,8 +277,8 @@ Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, 
       const claim::Charge charge = innocent                       ? claim::Charge::stop
                                    : is_earlier_life(worker.info) ? claim::Charge::no
                                                                   : claim::Charge::yes;
-      TORC_TRY(
-          expire(worker, watch_.beats_of(worker.epoch), why, last_sign(worker, heard), charge));
+      TORC_TRY(expire(worker, watch_.heartbeats_of(worker.epoch), why, last_sign(worker, heard),
+                      charge));
     } else if (silent && !worker.info.allocation.empty() && state == allocations_.end()) {
       suspects.push_back(allocation_of(worker.info));
     }
@@ -285,23 +287,23 @@ Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, 
   return {};
 }
 
-// Its newest commit, or its newest beat, of which nothing is known but when somebody wrote last
-// into the file that it shares: before this worker's own beat of this tick. A time stamp decides
-// nothing here but what is counted as used.
+// Its newest commit, or its newest heartbeat, of which nothing is known but when somebody wrote
+// last into the file that it shares: before this worker's own heartbeat of this tick. A time stamp
+// decides nothing here but what is counted as used.
 WallTime LeaseKeeper::last_sign(const claim::Worker& worker, WallTime at_most) const {
-  const Path file = beat_file(worker);
-  const bool shared = file == store::beat_path(store_.state_directory(), own_beats_);
-  const WallTime beat = shared ? beaten_before_ : written_at(file);
-  return std::max(worker.last_seen, std::min(beat, at_most));
+  const Path file = heartbeat_file(worker);
+  const bool shared = file == store::heartbeat_path(store_.state_directory(), own_heartbeats_);
+  const WallTime heartbeat = shared ? heartbeat_before_ : written_at(file);
+  return std::max(worker.last_seen, std::min(heartbeat, at_most));
 }
 
-Path LeaseKeeper::beat_file(const claim::Worker& worker) const {
-  return store::beat_path(store_.state_directory(), claim::beat_place(worker));
+Path LeaseKeeper::heartbeat_file(const claim::Worker& worker) const {
+  return store::heartbeat_path(store_.state_directory(), claim::heartbeat_place(worker));
 }
 
-Result<std::optional<store::Beat>> LeaseKeeper::read_beat(const claim::Worker& worker) {
-  return store::read_beat(world_, store_.state_directory(), claim::beat_place(worker),
-                          store::beat_caches(facts_.kind));
+Result<std::optional<store::Heartbeat>> LeaseKeeper::read_heartbeat(const claim::Worker& worker) {
+  return store::read_heartbeat(world_, store_.state_directory(), claim::heartbeat_place(worker),
+                               store::heartbeat_caches(facts_.kind));
 }
 
 // Nothing counts any more that `worker` says, unless it renewed since it was read.
@@ -314,17 +316,18 @@ Result<bool> LeaseKeeper::bar(const claim::Worker& worker) {
   return barred;
 }
 
-// Ends the lease of `worker` unless it renewed since it was read. `beats`, with which it fell
+// Ends the lease of `worker` unless it renewed since it was read. `heartbeats`, with which it fell
 // silent, is compared once more; nullopt: its process is known to be gone.
-Result<bool> LeaseKeeper::expire(const claim::Worker& worker, std::optional<std::uint64_t> beats,
-                                 claim::EndCause why, WallTime alive_at, claim::Charge charge) {
+Result<bool> LeaseKeeper::expire(const claim::Worker& worker,
+                                 std::optional<std::uint64_t> heartbeats, claim::EndCause why,
+                                 WallTime alive_at, claim::Charge charge) {
   bool expired = false;
   bool nobody_beside = false;
   TORC_TRY(store_.commit(raw(self_), [&](claim::Transaction& tx) -> Result<void> {
     expired = false;
-    if (beats) {
-      TORC_ASSIGN(const auto newest, read_beat(worker));
-      if (newest && newest->counter != *beats) return {};
+    if (heartbeats) {
+      TORC_ASSIGN(const auto newest, read_heartbeat(worker));
+      if (newest && newest->counter != *heartbeats) return {};
     }
     TORC_ASSIGN(expired,
                 claim::expire_worker(tx, worker.epoch, worker.renewals, world_.clock.wall_now(),
@@ -335,8 +338,8 @@ Result<bool> LeaseKeeper::expire(const claim::Worker& worker, std::optional<std:
     return {};
   }));
   if (expired) {
-    (void)store::remove_beats(world_, store_.state_directory(), claim::beat_place(worker),
-                              nobody_beside);
+    (void)store::remove_heartbeats(world_, store_.state_directory(), claim::heartbeat_place(worker),
+                                   nobody_beside);
   }
   return expired;
 }

@@ -15,7 +15,7 @@
 #include "lib/claim/rules/worker.h"
 #include "lib/claim/tables/transaction.h"
 #include "lib/slurm/query.h"
-#include "lib/store/engine/beat.h"
+#include "lib/store/engine/heartbeat.h"
 #include "lib/store/mount/mount_facts.h"
 #include "lib/worker/lease/allocation_inquiry.h"
 #include "lib/worker/lease/node_processes.h"
@@ -39,13 +39,13 @@ class LeaseKeeper {
   LeaseKeeper& operator=(const LeaseKeeper&) = delete;
 
   [[nodiscard]] BootTime next_tick() const { return next_tick_; }
-  // Beats (unless a commit at `last_commit` did), looks at the successors, expires those that are
-  // dead. Error fenced: this worker itself was expired.
-  enum class Beat : std::uint8_t { no, yes };
-  Result<void> tick(BootTime last_commit, Beat beat);
+  // Writes a heartbeat (unless a commit at `last_commit` did), looks at the successors, expires
+  // those that are dead. Error fenced: this worker itself was expired.
+  enum class Heartbeat : std::uint8_t { no, yes };
+  Result<void> tick(BootTime last_commit, Heartbeat heartbeat);
 
-  // A commit of this worker that was begun at `at` said ttl(at); `living` workers are left.
-  void renewed(BootTime at, std::uint64_t living);
+  // A commit of this worker that was begun at `at` said ttl(at); `live_workers` are left.
+  void renewed(BootTime at, std::uint64_t live_workers);
   // The silence to ask for in a renewal at `now`.
   [[nodiscard]] std::chrono::seconds ttl(BootTime now) const;
   // Until when jobs may run in the name of the renewals so far.
@@ -69,14 +69,15 @@ class LeaseKeeper {
 
   // What one look at the newest state tells; its cost does not depend on the number of workers.
   struct Surroundings {
-    claim::Crowd crowd;
+    claim::WorkflowLoad load;
     std::vector<claim::Worker> neighbours;  // of this node
     std::vector<claim::Worker> successors;
     Result<void> others;  // whether all of them could be read
   };
-  // By what was said, not by the crowd: it has grown for others only when it was said to them.
+  // By what was said, not by the number of workers: it has grown for others only when it was said
+  // to them.
   [[nodiscard]] std::chrono::nanoseconds interval() const;
-  Result<bool> beat(BootTime last_commit, BootTime now);
+  Result<bool> heartbeat(BootTime last_commit, BootTime now);
   Result<void> look_at_others(const claim::Reader& reader, std::size_t watched,
                               Surroundings& around) const;
   Result<Surroundings> look_around();
@@ -92,11 +93,11 @@ class LeaseKeeper {
   Result<bool> bar(const claim::Worker& worker);
   // Ends what its jobs left on this node. False: something may be left all the same.
   [[nodiscard]] bool nothing_is_left_of(const claim::Worker& worker) const;
-  Result<bool> expire(const claim::Worker& worker, std::optional<std::uint64_t> beats,
+  Result<bool> expire(const claim::Worker& worker, std::optional<std::uint64_t> heartbeats,
                       claim::EndCause why, WallTime alive_at,
                       claim::Charge charge = claim::Charge::yes);
-  [[nodiscard]] Result<std::optional<store::Beat>> read_beat(const claim::Worker& worker);
-  [[nodiscard]] Path beat_file(const claim::Worker& worker) const;
+  [[nodiscard]] Result<std::optional<store::Heartbeat>> read_heartbeat(const claim::Worker& worker);
+  [[nodiscard]] Path heartbeat_file(const claim::Worker& worker) const;
   void ask_slurm(std::vector<slurm::Allocation> suspects);
 
   store::World world_;
@@ -104,17 +105,18 @@ class LeaseKeeper {
   claim::WorkerEpoch self_;
   claim::WorkerInfo info_;
   store::MountFacts facts_;
-  store::BeatPlace own_beats_;
+  store::HeartbeatPlace own_heartbeats_;
   std::unique_ptr<NodeProcesses> processes_;
   std::unique_ptr<SlurmInquiry> inquiry_;
   SlurmInquiry::States allocations_;  // Slurm's newest answer; what has ended stays so
   BootTime next_tick_{};
   BootTime fenced_at_;
   BootTime next_slurm_query_{};
-  std::uint64_t beat_counter_ = 0;
-  std::uint64_t known_ = 0;   // the newest commit at the last look
-  WallTime beaten_before_{};  // when anybody wrote last into the file of this worker's beats
-  std::uint64_t living_ = 1;
+  std::uint64_t heartbeat_counter_ = 0;
+  std::uint64_t known_ = 0;  // the newest commit at the last look
+  WallTime
+      heartbeat_before_{};  // when anybody wrote last into the file of this worker's heartbeats
+  std::uint64_t live_workers_ = 1;
   std::chrono::seconds said_;  // in the newest renewal
   claim::Watch watch_;
   std::vector<Neighbour> neighbours_;

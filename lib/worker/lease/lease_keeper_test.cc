@@ -76,40 +76,41 @@ class LeaseKeeperTest : public SessionTest {
     return epoch;
   }
   LeaseKeeper keeper(claim::WorkerEpoch self, claim::WorkerInfo info, slurm::RunProgram run = {}) {
-    info.own_beat_file = place_of(self).file == store::BeatFile::own;
+    info.own_heartbeat_file = place_of(self).file == store::HeartbeatFile::own;
     return LeaseKeeper(context_.world, *store_here_, self, info, clock_.boot_now(), std::move(run),
                        facts_);
   }
   bool lives(claim::WorkerEpoch epoch) {
-    bool living = false;
+    bool live_workers = false;
     const auto seen = store_here_->view(
         store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
           const auto worker = claim::read_worker(reader, epoch);
-          living = worker && worker->status == claim::WorkerStatus::living;
+          live_workers = worker && worker->status == claim::WorkerStatus::registered;
           return {};
         });
     EXPECT_TRUE(seen.ok());
-    return living;
+    return live_workers;
   }
-  store::BeatPlace place_of(claim::WorkerEpoch epoch) {
-    store::BeatPlace place;
+  store::HeartbeatPlace place_of(claim::WorkerEpoch epoch) {
+    store::HeartbeatPlace place;
     EXPECT_TRUE(store_here_
                     ->view(store::Freshness::latest,
                            [&](const claim::Reader& reader) -> Result<void> {
-                             place = claim::beat_place(reader, epoch);
+                             place = claim::heartbeat_place(reader, epoch);
                              return {};
                            })
                     .ok());
     return place;
   }
-  // As if the newest beat in the file of this worker had been written then.
-  void write_beat(claim::WorkerEpoch epoch, WallTime at) {
+  // As if the newest heartbeat in the file of this worker had been written then.
+  void write_heartbeat(claim::WorkerEpoch epoch, WallTime at) {
     const Path state = store_here_->state_directory();
-    ASSERT_TRUE(store::write_beat(context_.world, state, place_of(epoch), {1, 10s}).ok());
+    ASSERT_TRUE(store::write_heartbeat(context_.world, state, place_of(epoch), {1, 10s}).ok());
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at);
     const timespec when{seconds.count(), 0};
     const timespec both[] = {when, when};
-    ASSERT_EQ(utimensat(AT_FDCWD, store::beat_path(state, place_of(epoch)).c_str(), both, 0), 0);
+    ASSERT_EQ(utimensat(AT_FDCWD, store::heartbeat_path(state, place_of(epoch)).c_str(), both, 0),
+              0);
   }
   // The worker claims the only job and says that it started it.
   void start_job(claim::WorkerEpoch worker) {
@@ -134,10 +135,11 @@ class LeaseKeeperTest : public SessionTest {
     exchange.starts = {{granted.grants[0].token, clock_.wall_now()}};
     talk();
   }
-  bool has_beaten(claim::WorkerEpoch epoch) {
-    const auto beat = store::read_beat(context_.world, store_here_->state_directory(),
-                                       place_of(epoch), store::beat_caches(facts_.kind));
-    return beat.ok() && beat->has_value();
+  bool has_heartbeat(claim::WorkerEpoch epoch) {
+    const auto heartbeat =
+        store::read_heartbeat(context_.world, store_here_->state_directory(), place_of(epoch),
+                              store::heartbeat_caches(facts_.kind));
+    return heartbeat.ok() && heartbeat->has_value();
   }
 
   std::unique_ptr<store::Store> store_here_;
@@ -151,7 +153,7 @@ TEST_F(LeaseKeeperTest, an_earlier_life_of_the_same_process_is_ended_at_once) {
   const auto self = join(info);
   auto kept = keeper(self, info);
   start_job(earlier);
-  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
+  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::yes).ok());
   EXPECT_FALSE(lives(earlier));
   EXPECT_TRUE(lives(self));
   EXPECT_EQ(job(1).outcome.cause, claim::EndCause::lease_lost) << "it ended its jobs itself";
@@ -176,12 +178,12 @@ TEST_F(LeaseKeeperTest, a_record_that_cannot_be_read_fences_nobody) {
   spoil(other);
   const BootTime before = kept.fenced_at();
   clock_.sleep_for(5s);
-  const auto of_another = kept.tick({}, LeaseKeeper::Beat::yes);
+  const auto of_another = kept.tick({}, LeaseKeeper::Heartbeat::yes);
   ASSERT_FALSE(of_another.ok());
   EXPECT_EQ(of_another.error().kind, ErrorKind::corrupt) << of_another.error().text();
   EXPECT_GT(kept.fenced_at(), before) << "its own lease was renewed";
   spoil(self);
-  const auto of_itself = kept.tick({}, LeaseKeeper::Beat::yes);
+  const auto of_itself = kept.tick({}, LeaseKeeper::Heartbeat::yes);
   ASSERT_FALSE(of_itself.ok());
   EXPECT_EQ(of_itself.error().kind, ErrorKind::corrupt) << of_itself.error().text();
 }
@@ -193,7 +195,7 @@ TEST_F(LeaseKeeperTest, a_neighbour_whose_process_has_gone_is_ended_at_once) {
   const auto elsewhere = join(on("n2", self_process_.pid, self_process_.start + 1));
   auto kept = keeper(self, info);
   start_job(gone);
-  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
+  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::yes).ok());
   EXPECT_FALSE(lives(gone)) << "its number is another process's now";
   EXPECT_TRUE(lives(elsewhere)) << "of another node nothing is known by that";
   EXPECT_EQ(job(1).outcome.cause, claim::EndCause::worker_lost);
@@ -207,27 +209,28 @@ TEST_F(LeaseKeeperTest, an_attempt_ends_with_the_last_sign_of_life_and_not_with_
   clock_.jump_to(clock_.boot_now() + 12h);
   const auto self = join(info);
   auto kept = keeper(self, info);
-  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::no).ok());
+  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::no).ok());
   EXPECT_EQ(job(1).outcome.cause, claim::EndCause::worker_lost);
-  EXPECT_EQ(job(1).outcome.ended_at, started) << "its newest commit: it has not beaten";
+  EXPECT_EQ(job(1).outcome.ended_at, started)
+      << "its newest commit: it has not written a heartbeat";
 }
 
-TEST_F(LeaseKeeperTest, a_beat_is_a_sign_of_life) {
+TEST_F(LeaseKeeperTest, a_heartbeat_is_a_sign_of_life) {
   const auto info = on("n1", self_process_.pid, self_process_.start);
   const auto gone = join(on("n1", self_process_.pid, self_process_.start + 1));
   start_job(gone);
   const WallTime started = clock_.wall_now();
-  write_beat(gone, started + 3h);
+  write_heartbeat(gone, started + 3h);
   clock_.jump_to(clock_.boot_now() + 12h);
   const auto self = join(info);
   auto kept = keeper(self, info);
-  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
-  EXPECT_TRUE(has_beaten(self));
+  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::yes).ok());
+  EXPECT_TRUE(has_heartbeat(self));
   EXPECT_EQ(job(1).outcome.ended_at, started + 3h);
 }
 
-// What it says was there for as long as two beats are apart.
-TEST_F(LeaseKeeperTest, a_beat_says_which_commit_its_worker_saw_when_it_beat_before) {
+// What it says was there for as long as two heartbeats are apart.
+TEST_F(LeaseKeeperTest, a_heartbeat_says_which_commit_its_worker_saw_at_the_one_before) {
   const auto info = on("n1", self_process_.pid, self_process_.start);
   const auto self = join(info);
   auto kept = keeper(self, info);
@@ -243,17 +246,17 @@ TEST_F(LeaseKeeperTest, a_beat_says_which_commit_its_worker_saw_when_it_beat_bef
     return newest;
   };
   const auto said = [&] {
-    const auto beat = store::read_beat(context_.world, store_here_->state_directory(),
-                                       place_of(self), store::Caches::trust);
-    return beat.ok() && *beat ? (*beat)->known : 99'999;
+    const auto heartbeat = store::read_heartbeat(context_.world, store_here_->state_directory(),
+                                                 place_of(self), store::Caches::trust);
+    return heartbeat.ok() && *heartbeat ? (*heartbeat)->known : 99'999;
   };
-  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
+  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::yes).ok());
   EXPECT_EQ(said(), 0U);
   const std::uint64_t before = sequence();
   join(on("n2", 1, 1));
   ASSERT_GT(sequence(), before);
   clock_.jump_to(kept.next_tick());
-  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
+  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::yes).ok());
   EXPECT_EQ(said(), before);
 }
 
@@ -263,10 +266,10 @@ TEST_F(LeaseKeeperTest, no_sign_of_life_is_later_than_the_silence_that_was_watch
   const auto silent = join(on("n2", 1, 1));
   start_job(silent);
   const WallTime started = clock_.wall_now();
-  write_beat(silent, started + 1h);  // by a clock that is ahead
+  write_heartbeat(silent, started + 1h);  // by a clock that is ahead
   auto kept = keeper(self, info);
   for (int i = 0; i < 40 && lives(silent); ++i) {
-    ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::no).ok());
+    ASSERT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::no).ok());
     clock_.jump_to(kept.next_tick());
   }
   ASSERT_FALSE(lives(silent));
@@ -275,33 +278,34 @@ TEST_F(LeaseKeeperTest, no_sign_of_life_is_later_than_the_silence_that_was_watch
 
 // A file that both wrote would be read late for ever on GlusterFS; and a thousand files for a
 // thousand workers would be too many.
-TEST_F(LeaseKeeperTest, the_first_workers_beat_in_files_of_their_own_and_a_crowd_in_one) {
+TEST_F(LeaseKeeperTest,
+       the_first_workers_write_heartbeats_into_files_of_their_own_and_later_ones_into_one) {
   const auto info = on("n2", 1, 1);
   std::vector<claim::WorkerEpoch> all;
-  for (std::uint64_t n = 0; n < store::kOwnBeatFiles + 2; ++n) all.push_back(join(info));
-  for (std::uint64_t n = 0; n < store::kOwnBeatFiles + 2; ++n) {
-    EXPECT_EQ(place_of(all[n]).file,
-              n < store::kOwnBeatFiles ? store::BeatFile::own : store::BeatFile::shared)
+  for (std::uint64_t n = 0; n < store::kOwnHeartbeatFiles + 2; ++n) all.push_back(join(info));
+  for (std::uint64_t n = 0; n < store::kOwnHeartbeatFiles + 2; ++n) {
+    EXPECT_EQ(place_of(all[n]).file, n < store::kOwnHeartbeatFiles ? store::HeartbeatFile::own
+                                                                   : store::HeartbeatFile::shared)
         << n;
   }
 }
 
 TEST_F(LeaseKeeperTest, a_silence_that_may_be_the_filesystems_ends_nobodys_lease) {
-  facts_.beat_age = 30s;  // beats are seen so late here
+  facts_.heartbeat_age = 30s;  // heartbeats are seen so late here
   const auto info = on("n1", self_process_.pid, self_process_.start);
   const auto self = join(info);
   const auto silent = join(on("n2", 1, 1));
   auto kept = keeper(self, info);
   const BootTime since = clock_.boot_now();
   while (lives(silent) && clock_.boot_now() - since < 120s) {
-    ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
+    ASSERT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::yes).ok());
     clock_.jump_to(kept.next_tick());
   }
   EXPECT_FALSE(lives(silent));
   EXPECT_GE(clock_.boot_now() - since, 40s) << "a lease of 10 s and what the mount adds";
 }
 
-TEST_F(LeaseKeeperTest, a_worker_that_was_ended_leaves_no_file_of_its_late_beat) {
+TEST_F(LeaseKeeperTest, a_worker_that_was_ended_leaves_no_file_of_its_late_heartbeat) {
   const auto info = on("n1", self_process_.pid, self_process_.start);
   const auto self = join(info);
   auto kept = keeper(self, info);
@@ -315,25 +319,25 @@ TEST_F(LeaseKeeperTest, a_worker_that_was_ended_leaves_no_file_of_its_late_beat)
                              return {};
                            })
                   .ok());
-  EXPECT_EQ(kept.tick({}, LeaseKeeper::Beat::yes).error().kind, ErrorKind::fenced);
-  EXPECT_FALSE(has_beaten(self));
+  EXPECT_EQ(kept.tick({}, LeaseKeeper::Heartbeat::yes).error().kind, ErrorKind::fenced);
+  EXPECT_FALSE(has_heartbeat(self));
 }
 
-TEST_F(LeaseKeeperTest, no_beat_claims_that_a_worker_lives_whose_main_thread_stands_still) {
+TEST_F(LeaseKeeperTest, no_heartbeat_claims_that_a_worker_lives_whose_main_thread_stands_still) {
   const auto info = on("n1", self_process_.pid, self_process_.start);
   const auto self = join(info);
   auto kept = keeper(self, info);
   const BootTime before = kept.fenced_at();
   clock_.jump_to(clock_.boot_now() + 5s);
-  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::no).ok());
-  EXPECT_FALSE(has_beaten(self));
+  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::no).ok());
+  EXPECT_FALSE(has_heartbeat(self));
   EXPECT_EQ(kept.fenced_at(), before);
-  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
-  EXPECT_TRUE(has_beaten(self));
+  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::yes).ok());
+  EXPECT_TRUE(has_heartbeat(self));
   EXPECT_GT(kept.fenced_at(), before);
 }
 
-TEST_F(LeaseKeeperTest, with_few_descriptors_a_living_neighbour_is_left_alone) {
+TEST_F(LeaseKeeperTest, with_few_descriptors_a_live_neighbour_is_left_alone) {
   const auto info = on("n1", self_process_.pid, self_process_.start);
   const auto self = join(info);
   const auto parent = exec::read_stat(getppid());
@@ -344,7 +348,7 @@ TEST_F(LeaseKeeperTest, with_few_descriptors_a_living_neighbour_is_left_alone) {
     auto kept = keeper(self, info);
     {
       const FewDescriptors few(left);
-      for (int i = 0; i < 3; ++i) (void)kept.tick({}, LeaseKeeper::Beat::no);
+      for (int i = 0; i < 3; ++i) (void)kept.tick({}, LeaseKeeper::Heartbeat::no);
     }
     EXPECT_TRUE(lives(neighbour)) << left;
     EXPECT_TRUE(kept.neighbour_fds().empty()) << "the last ones are for its jobs";
@@ -360,7 +364,7 @@ TEST_F(LeaseKeeperTest, of_a_neighbour_that_cannot_be_looked_at_the_lease_decide
   auto kept = keeper(self, info);
   int ticks = 0;
   for (; ticks < 40 && lives(neighbour); ++ticks) {
-    ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::no).ok());
+    ASSERT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::no).ok());
     clock_.jump_to(kept.next_tick());
   }
   EXPECT_GE(ticks, 4);
@@ -376,7 +380,7 @@ TEST_F(LeaseKeeperTest, what_another_user_left_is_not_looked_for_and_waits_for_t
     other.user = user;
     const auto gone = join(other);
     auto kept = keeper(self, info);
-    ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
+    ASSERT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::yes).ok());
     EXPECT_TRUE(lives(gone)) << user;
     EXPECT_TRUE(kept.neighbour_fds().empty());
   }
@@ -391,7 +395,7 @@ TEST_F(LeaseKeeperTest, where_boots_or_namespaces_are_not_known_no_process_is_kn
     const auto self = join(info);
     const auto unknown = join(other);
     auto kept = keeper(self, info);
-    ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
+    ASSERT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::yes).ok());
     EXPECT_TRUE(lives(unknown));
   }
 }
@@ -417,7 +421,7 @@ class SlurmWord : public LeaseKeeperTest {
     });
     const BootTime begun = clock_.boot_now();
     for (int i = 0; i < 40; ++i) {
-      EXPECT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
+      EXPECT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::yes).ok());
       if (!lives(silent_)) return clock_.boot_now() - begun;
       pollfd told{kept.answer_fd(), POLLIN, 0};
       // Asked after two silent intervals, so it answers before the worker must have fenced itself.
@@ -481,7 +485,7 @@ TEST_F(SlurmWord, that_it_is_revoked_ends_nobody_early) {
   EXPECT_EQ(job(1).outcome.cause, claim::EndCause::lease_lost);
 }
 
-TEST_F(SlurmWord, is_waited_for_by_no_beat) {
+TEST_F(SlurmWord, is_waited_for_by_no_heartbeat) {
   begin();
   std::promise<void> gate;
   std::shared_future<void> open_gate = gate.get_future().share();
@@ -492,8 +496,8 @@ TEST_F(SlurmWord, is_waited_for_by_no_beat) {
   });
   for (int i = 0; i < 4; ++i) {  // 8 s of silence at most, give or take the jitter
     const BootTime fenced_at = kept.fenced_at();
-    ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
-    EXPECT_TRUE(i == 0 || kept.fenced_at() > fenced_at) << "no beat while Slurm is asked";
+    ASSERT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::yes).ok());
+    EXPECT_TRUE(i == 0 || kept.fenced_at() > fenced_at) << "no heartbeat while Slurm is asked";
     ASSERT_TRUE(lives(silent_));
     clock_.jump_to(kept.next_tick());
   }
@@ -503,7 +507,7 @@ TEST_F(SlurmWord, is_waited_for_by_no_beat) {
   kept.answered();
   EXPECT_LE(kept.next_tick(), clock_.boot_now());
   for (int i = 0; i < 2 && lives(silent_); ++i) {  // as soon as it must have fenced itself
-    ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
+    ASSERT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::yes).ok());
     clock_.jump_to(kept.next_tick());
   }
   EXPECT_FALSE(lives(silent_));
@@ -517,7 +521,7 @@ TEST_F(LeaseKeeperTest, of_a_worker_that_fell_silent_it_is_told_that_its_lease_w
   start_job(silent);
   auto kept = keeper(self, info);
   for (int i = 0; i < 40 && lives(silent); ++i) {
-    ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
+    ASSERT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::yes).ok());
     clock_.jump_to(kept.next_tick());
   }
   EXPECT_FALSE(lives(silent));
@@ -542,7 +546,7 @@ class ListeningDisk final : public store::PosixDisk {
 // A process that a job of this worker left behind.
 class Leftover {
  public:
-  explicit Leftover(const std::vector<std::string>& marks) {
+  explicit Leftover(const std::vector<std::string>& tags) {
     int block[2], executed[2];
     EXPECT_EQ(pipe(block), 0);
     EXPECT_EQ(pipe2(executed, O_CLOEXEC), 0);
@@ -551,7 +555,7 @@ class Leftover {
       dup2(block[0], 0);
       close(block[1]);
       std::vector<char*> environment;
-      for (const std::string& mark : marks) environment.push_back(const_cast<char*>(mark.c_str()));
+      for (const std::string& tag : tags) environment.push_back(const_cast<char*>(tag.c_str()));
       environment.push_back(nullptr);
       execle("/bin/cat", "cat", nullptr, environment.data());
       _exit(1);
@@ -588,8 +592,8 @@ TEST_F(LeaseKeeperTest, what_an_earlier_life_left_is_ended_before_its_jobs_are_o
   const auto self = join(info);
   auto kept = keeper(self, info);
   start_job(earlier);
-  const Leftover leftover(worker_marks(store_here_->identity().instance_hex(), earlier));
-  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
+  const Leftover leftover(worker_tags(store_here_->identity().instance_hex(), earlier));
+  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::yes).ok());
   EXPECT_FALSE(leftover.runs());
   EXPECT_FALSE(lives(earlier));
 }
@@ -608,7 +612,7 @@ TEST_F(LeaseKeeperTest, of_a_worker_that_was_barred_it_is_told_that_it_was_lost)
   ASSERT_TRUE(barred.ok()) << barred.error().text();
   auto kept = keeper(self, info);
   for (int i = 0; i < 40 && lives(gone); ++i) {
-    ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::yes).ok());
+    ASSERT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::yes).ok());
     clock_.jump_to(kept.next_tick());
   }
   EXPECT_FALSE(lives(gone));
@@ -631,12 +635,12 @@ TEST_F(LeaseKeeperTest, a_dead_worker_is_barred_before_what_it_left_is_ended_and
   const auto self = join(info);
   const auto gone = join(on("n1", self_process_.pid, self_process_.start + 1));
   start_job(gone);
-  const Leftover leftover(worker_marks(store_here_->identity().instance_hex(), gone));
+  const Leftover leftover(worker_tags(store_here_->identity().instance_hex(), gone));
   std::vector<bool> ran;  // at each commit
   disk.before = [&] { ran.push_back(leftover.runs()); };
   LeaseKeeper kept(world, *store_here_, self, info, clock_.boot_now(), {},
                    store::mount_facts(store::MountKind::local));
-  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Beat::no).ok());
+  ASSERT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::no).ok());
   disk.before = [] {};
   EXPECT_EQ(ran, (std::vector<bool>{true, false}));
   EXPECT_FALSE(lives(gone));

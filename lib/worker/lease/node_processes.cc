@@ -31,9 +31,9 @@ exec::Presence SystemProcesses::presence_of(const exec::ProcessIdentity& process
   return exec::presence_of(process);
 }
 
-exec::Leftovers SystemProcesses::kill_marked(const std::vector<std::string>& marks,
+exec::Leftovers SystemProcesses::kill_tagged(const std::vector<std::string>& tags,
                                              const exec::Origin& origin) {
-  return exec::kill_marked(marks, origin);
+  return exec::kill_tagged(tags, origin);
 }
 
 }  // namespace torc::worker

@@ -18,8 +18,8 @@ class NodeProcesses {
   virtual int watch(std::uint64_t pid) = 0;
   virtual void close(int fd) = 0;
   virtual exec::Presence presence_of(const exec::ProcessIdentity& process) = 0;
-  // See exec::kill_marked().
-  virtual exec::Leftovers kill_marked(const std::vector<std::string>& marks,
+  // See exec::kill_tagged().
+  virtual exec::Leftovers kill_tagged(const std::vector<std::string>& tags,
                                       const exec::Origin& origin) = 0;
 };
 
@@ -29,7 +29,7 @@ class SystemProcesses final : public NodeProcesses {
   int watch(std::uint64_t pid) override;
   void close(int fd) override;
   exec::Presence presence_of(const exec::ProcessIdentity& process) override;
-  exec::Leftovers kill_marked(const std::vector<std::string>& marks,
+  exec::Leftovers kill_tagged(const std::vector<std::string>& tags,
                               const exec::Origin& origin) override;
 };
 

@@ -85,7 +85,7 @@ CommitReply StoreSide::commit(claim::Exchange words, Purpose purpose) {
     reply.commit = *committed;
     reply.newest = committed->sequence;
     last_commit_ = begun;
-    keeper_.renewed(begun, reply.answer.living);
+    keeper_.renewed(begun, reply.answer.live_workers);
     confirm();
     reply.ended_pause = pause && lease_.confirm(*pause);
     (void)store_->maintain();  // a checkpoint that fails is tried again after the next commit
@@ -98,8 +98,8 @@ CommitReply StoreSide::commit(claim::Exchange words, Purpose purpose) {
 
 StoreSide::News StoreSide::tick(bool lives) {
   News news;
-  news.lost =
-      loss_in(keeper_.tick(last_commit_, lives ? LeaseKeeper::Beat::yes : LeaseKeeper::Beat::no));
+  news.lost = loss_in(
+      keeper_.tick(last_commit_, lives ? LeaseKeeper::Heartbeat::yes : LeaseKeeper::Heartbeat::no));
   confirm();
   news.revoked = look_for_revoked();
   (void)store_->maintain();  // what failed is due again at the next tick

@@ -63,7 +63,7 @@ class StoreSide {
   bool others_committed();
 
   // The moment from which the lease that was asked for counts: the newest sure renewal, later where
-  // that said more, as in a crowd.
+  // that said more, as among many workers.
   [[nodiscard]] BootTime confirmed() const { return keeper_.fenced_at() - fencing_limit_; }
   [[nodiscard]] store::Store& store() { return *store_; }
   [[nodiscard]] LeaseKeeper& keeper() { return keeper_; }

@@ -83,8 +83,8 @@ void HostedCommands::look_at_inputs(JobFiles& declared) const {
   if (declared.inputs.empty()) return;
   const workflow::WorkflowSettings& settings = world_.preparer.settings();
   // What could not be looked at is not told: it makes nothing stale later.
-  auto marks = workflow::marks_of(settings.directory, declared.inputs, settings.sums);
-  if (marks) declared.seen.inputs = *std::move(marks);
+  auto fingerprints = workflow::fingerprints_of(settings.directory, declared.inputs, settings.sums);
+  if (fingerprints) declared.seen.inputs = *std::move(fingerprints);
 }
 
 // Empty for most jobs: they declare nothing, and nothing is kept of them.
@@ -92,8 +92,9 @@ std::string HostedCommands::signature_of(Load& load) const {
   JobFiles& declared = load.job.declared;
   if (!declared.any()) return {};
   const workflow::WorkflowSettings& settings = world_.preparer.settings();
-  auto marks = workflow::marks_of(settings.directory, declared.outputs, settings.sums);
-  if (marks) declared.seen.outputs = *std::move(marks);
+  auto fingerprints =
+      workflow::fingerprints_of(settings.directory, declared.outputs, settings.sums);
+  if (fingerprints) declared.seen.outputs = *std::move(fingerprints);
   return claim::encode(declared.seen);
 }
 

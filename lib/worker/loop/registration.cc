@@ -65,7 +65,7 @@ claim::WorkerInfo describe(const workflow::Context& context, const WorkerSetup& 
   info.registered_at = context.clock.wall_now();
   info.ends_at = setup.ends_at.value_or(WallTime{});
   info.lease_ttl = setup.lease_ttl;
-  info.lease_beat = setup.lease_beat;
+  info.lease_heartbeat = setup.lease_heartbeat;
   return info;
 }
 
@@ -84,19 +84,19 @@ Result<bool> wait_for_turn(const workflow::Context& context, const WorkerSetup& 
   const claim::Sharing sharing = sharing_of(store);
   if (sharing == claim::Sharing::local) return true;
   Entropy& entropy = context.world2.entropy;
-  claim::Entrance entrance(sharing, setup.starters);
-  for (nanoseconds wait = entrance.delay(roll(entropy));;) {
+  claim::RegistrationDelay registration_delay(sharing, setup.starters);
+  for (nanoseconds wait = registration_delay.delay(roll(entropy));;) {
     TORC_ASSIGN(const bool told_to_end,
                 wait_until(context.clock.boot_now() + wait, context.clock, host, signal_fd));
     if (told_to_end) return false;
-    claim::Crowd crowd;
+    claim::WorkflowLoad load;
     std::uint64_t newest = 0;
     TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
       newest = reader.sequence();
-      TORC_ASSIGN(crowd, claim::read_crowd(reader));
+      TORC_ASSIGN(load, claim::read_load(reader));
       return {};
     }));
-    wait = entrance.wait(context.clock.boot_now(), newest, crowd.workers, roll(entropy));
+    wait = registration_delay.wait(context.clock.boot_now(), newest, load.workers, roll(entropy));
     if (wait == 0ns) return true;
   }
 }
@@ -117,8 +117,8 @@ Result<Registration> register_self(const workflow::Context& context, const Worke
         before ? claim::turn_to_claim(before->info.claims_from, info.registered_at, setup.starters)
                : info.registered_at;
     TORC_ASSIGN(r.self, claim::register_worker(tx, info));
-    info.own_beat_file = claim::beat_place(tx, r.self).file == store::BeatFile::own;
-    TORC_ASSIGN(r.crowd, claim::read_crowd(tx));
+    info.own_heartbeat_file = claim::heartbeat_place(tx, r.self).file == store::HeartbeatFile::own;
+    TORC_ASSIGN(r.load, claim::read_load(tx));
     TORC_ASSIGN(r.workflow, claim::read_workflow(tx));
     settings = std::exchange(r.workflow.settings, {});
     if (r.workflow.actions.actions > 0) {

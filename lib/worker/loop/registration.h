@@ -27,7 +27,7 @@ struct Registration {
   claim::WorkerEpoch self{};
   claim::WorkerInfo info;
   BootTime at{};  // when the commit began
-  claim::Crowd crowd;
+  claim::WorkflowLoad load;
   claim::WorkflowState workflow;  // without `settings`
   workflow::WorkflowSettings settings;
   std::vector<claim::Action> actions;  // all of the workflow, by number

@@ -14,7 +14,7 @@
 #include "lib/claim/rules/lease.h"
 #include "lib/claim/transactions/exchange.h"
 #include "lib/claim/transactions/membership.h"
-#include "lib/store/engine/beat.h"
+#include "lib/store/engine/heartbeat.h"
 #include "lib/worker/loop/notice_text.h"
 #include "lib/worker/loop/state_text.h"
 #include "lib/worker/text/node_holders.h"
@@ -141,7 +141,7 @@ Result<void> Session::come(std::unique_ptr<store::Store> store) {
   claim::Pace pace(sharing_of(*store));
   TORC_ASSIGN(Registration me, register_self(context_, setup_, lease_.process(), *store));
   // So that it claims enough at once.
-  pace.saw({me.at, claim::raw(me.self), me.crowd.workers, 0ns, me.crowd.job_time, me.crowd.ready});
+  pace.saw({me.at, claim::raw(me.self), me.load.workers, 0ns, me.load.job_time, me.load.ready});
   lease_.hold(me.at, claim::fencing_limit(setup_.lease_ttl));
   exec::Machine handed_out = setup_.machine;
   if (setup_.max_parallel_jobs) handed_out.gpu_variable.clear();  // jobs take what they find
@@ -408,18 +408,18 @@ void Session::close_shop() {
 event::GoodbyeAnswer Session::say_goodbye(const command::Goodbye& order) {
   event::GoodbyeAnswer answer;
   const claim::WorkerEpoch self = state_.terms.self;
-  std::vector<std::string> misfits;
+  std::vector<std::string> mismatches;
   bool nobody_beside = false;
-  store::BeatPlace beats;
+  store::HeartbeatPlace heartbeats;
   auto left = store_->commit(claim::raw(self), [&](claim::Transaction& tx) -> Result<void> {
     if (order.speaks) {
       TORC_ASSIGN(answer.answer, claim::exchange(tx, order.words));
     }
     if (state_.end == WorkerEnd::nothing_fits)
-      misfits = explain_misfits(offer_of(state_, clock_.boot_now()), tx);
+      mismatches = explain_misfits(offer_of(state_, clock_.boot_now()), tx);
     TORC_TRY(claim::release_worker(tx, self, order.words.now));
     TORC_ASSIGN(answer.workflow, claim::read_workflow(tx));
-    beats = claim::beat_place(tx, self);
+    heartbeats = claim::heartbeat_place(tx, self);
     const store::EpochRange beside = store::epochs_beside(claim::raw(self));
     TORC_ASSIGN(const bool anybody, claim::is_anybody_of(tx, beside.first, beside.last));
     nobody_beside = !anybody;
@@ -429,8 +429,9 @@ event::GoodbyeAnswer Session::say_goodbye(const command::Goodbye& order) {
     answer.error = std::move(left).error();
     return answer;
   }
-  (void)store::remove_beats(context_.world, store_->state_directory(), beats, nobody_beside);
-  state_.summary.misfits = std::move(misfits);
+  (void)store::remove_heartbeats(context_.world, store_->state_directory(), heartbeats,
+                                 nobody_beside);
+  state_.summary.mismatches = std::move(mismatches);
   return answer;
 }
 

@@ -178,7 +178,7 @@ TEST_F(FailureTest, nothing_more_is_started_after_so_many_failures_not_even_what
   EXPECT_TRUE(summary.workflow.halted());
   EXPECT_EQ(host_.started, 2);
   EXPECT_EQ(summary.failed, 2U);
-  EXPECT_EQ(summary.workflow.of(JobState::ready), 1998U) << "what it held ahead went back";
+  EXPECT_EQ(summary.workflow.of(JobState::ready), 1998U) << "what it prefetched went back";
 }
 
 TEST_F(FailureTest, a_failure_that_a_handler_takes_back_does_not_count_against_max_failures) {

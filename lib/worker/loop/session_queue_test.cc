@@ -66,7 +66,7 @@ TEST_F(QueueSession, jobs_queued_behind_a_long_one_go_back_after_two_seconds) {
   EXPECT_LT(*returned - *stuck, 3s);
 }
 
-// A wide job is held ahead, a long one keeps the CPU that it lacks; small ones are to use the
+// A wide job is prefetched, a long one keeps the CPU that it lacks; small ones are to use the
 // other.
 TEST_F(QueueSession, what_does_not_fit_keeps_no_slot_from_what_does_and_goes_back) {
   constexpr int kSmall = 200;

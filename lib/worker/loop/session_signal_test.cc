@@ -216,7 +216,7 @@ TEST_F(SignaledSession, a_first_termination_signal_when_time_is_up_shortens_it_a
   EXPECT_EQ(job(1).outcome.cause, EndCause::allocation_ended);
 }
 
-TEST_F(SignaledSession, jobs_claimed_ahead_go_back_on_a_termination_signal_at_once) {
+TEST_F(SignaledSession, prefetched_jobs_go_back_on_a_termination_signal_at_once) {
   make("jobs: [{name: \"j{i}\", command: x, parameters: {i: \"1:11\"}}]\n");
   constexpr int kShort = 8;
   std::optional<BootTime> told, returned;

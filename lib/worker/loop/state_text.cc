@@ -61,7 +61,7 @@ std::vector<std::string> explain_misfits(const claim::Offer& whole, const claim:
   std::vector<std::string> lines;
   // What cannot be read explains nothing; the next exchange says so.
   (void)claim::scan_ready_classes(reader, [&](const claim::JobClass& c, JobId head) {
-    const std::string why = show_misfits(c, whole);
+    const std::string why = show_mismatches(c, whole);
     if (!why.empty())
       lines.push_back(
           fmt::format("{}: {}", printable(workflow::job_name(book, reader, head)), why));

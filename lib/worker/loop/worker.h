@@ -37,9 +37,9 @@ struct WorkerSetup {
   std::chrono::nanoseconds grace = std::chrono::seconds(30);
   std::chrono::nanoseconds reserve = std::chrono::seconds(5);
   std::chrono::seconds lease_ttl{300};
-  std::chrono::seconds lease_beat{0};  // 0: a fifth of that
-  bool staggered_start = false;        // its first claim waits for its turn
-  bool stays = false;                  // also when the workflow is finished
+  std::chrono::seconds lease_heartbeat{0};  // 0: a fifth of that
+  bool staggered_start = false;             // its first claim waits for its turn
+  bool stays = false;                       // also when the workflow is finished
   Path output_dir;
   std::uint64_t starters = 1;  // workers that are started together with this one, itself included
   bool any_scheduler = false;  // `torc run`: serves jobs of every scheduler and label

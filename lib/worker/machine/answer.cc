@@ -103,8 +103,8 @@ void take_nothing(const Step& s, const claim::Answer& answer) {
   if (std::exchange(talk.heard_bell, false)) w.share.look_soon(s.now);
   talk.next_poll = s.now + w.pace.next_poll(roll(w));
   if (answer.next_due) {
-    // A job comes back then; a crowd does not ask for it all at once.
-    const auto spread = nanoseconds(50ms) * static_cast<std::int64_t>(answer.living);
+    // A job comes back then; workers do not all ask for it at once.
+    const auto spread = nanoseconds(50ms) * static_cast<std::int64_t>(answer.live_workers);
     const auto share = static_cast<std::int64_t>(static_cast<double>(spread.count()) * roll(w));
     talk.next_poll = std::min(talk.next_poll, s.now + *answer.next_due + nanoseconds(share));
   }
@@ -137,9 +137,9 @@ void take_answer(const Step& s, event::Answered& answered) {
   if (talk.retry_delay != kFirstRetry) s.tell({.what = Notice::What::can_write_again});
   talk.retry_delay = kFirstRetry;
   talk.in_flight_tally = {};
-  w.living = answer.living;
+  w.live_workers = answer.live_workers;
   if (answered.wrote) talk.last_written = s.now;
-  w.pace.saw({s.now, answered.newest, answer.living, answered.wrote ? answered.cost : 0ns,
+  w.pace.saw({s.now, answered.newest, answer.live_workers, answered.wrote ? answered.cost : 0ns,
               answer.job_time, answer.workflow.of(claim::JobState::ready)});
   tell_refused(s, answer.refused);
   w.summary.workflow = answer.workflow;

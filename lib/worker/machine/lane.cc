@@ -13,7 +13,7 @@ using std::chrono::nanoseconds;
 // Of jobs that run for longer, a moment between two is not felt.
 constexpr nanoseconds kShort = 100ms;
 // For which what is handed over lasts, several times as long as the host keeps its news.
-constexpr nanoseconds kAhead = 40ms;
+constexpr nanoseconds kPrefetch = 40ms;
 constexpr std::size_t kDeepest = 128;
 // After a start that failed: what it fails for is looked at one by one.
 constexpr nanoseconds kOneByOne = 2s;
@@ -43,7 +43,7 @@ bool lane_serves(const Lane& lane, const ClaimedJob& job) {
 std::size_t lane_depth(const State& w) {
   const std::size_t held = w.lane.held;
   const auto each =
-      static_cast<std::size_t>(kAhead / std::max<nanoseconds>(w.pace.run_time(), 1us));
+      static_cast<std::size_t>(kPrefetch / std::max<nanoseconds>(w.pace.run_time(), 1us));
   return std::min(held * (2 + each), std::max(2 * held, kDeepest));
 }
 

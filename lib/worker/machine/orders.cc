@@ -141,7 +141,7 @@ void hurry(const Step& s) {
     until = *w.orders.drain_until + w.terms.reserve;
   else if (w.terms.ends_at)
     until = std::max(s.now, *w.terms.ends_at) + w.terms.reserve;
-  w.talk.speak_by = s.now + claim::parting_delay(w.living, until - s.now, roll(w));
+  w.talk.speak_by = s.now + claim::departure_delay(w.live_workers, until - s.now, roll(w));
   w.talk.not_before = std::min(w.talk.not_before, s.now + kFirstRetry);
 }
 

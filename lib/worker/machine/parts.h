@@ -49,7 +49,7 @@ void take_begun(const Step& s, const event::Begun& begun);
 void take_declined(const Step& s, const event::Declined& declined);
 [[nodiscard]] std::size_t running_in_lane(const State& w);
 
-// --- queue.cc: jobs that were claimed ahead and do not fit ---
+// --- queue.cc: jobs that were prefetched and do not fit ---
 [[nodiscard]] bool room_for_more(const State& w);
 [[nodiscard]] std::optional<BootTime> next_unfit(const State& w);
 void return_unfit(const Step& s);

@@ -1,4 +1,4 @@
-// Jobs that were claimed ahead and do not fit into what is free: they must neither keep smaller
+// Jobs that were prefetched and do not fit into what is free: they must neither keep smaller
 // ones from a free slot nor stay here for ever while larger workers could run them.
 #include "lib/worker/machine/parts.h"
 
@@ -10,7 +10,7 @@ using std::chrono::nanoseconds;
 
 constexpr nanoseconds kUnfit = 2s;    // in the queue, beside a free slot
 constexpr nanoseconds kPassed = 30s;  // in the queue, while others behind it start
-constexpr nanoseconds kNarrow = 60s;  // for which no job so large is claimed ahead again
+constexpr nanoseconds kNarrow = 60s;  // for which no job so large is prefetched again
 constexpr int kPassedWindows = 4;     // or so many windows: a queue is meant to last for two
 
 }  // namespace

@@ -27,7 +27,7 @@ void let_others(const Step& s) {
   if (w.phase != Phase::working || w.terms.max_parallel_jobs ||
       !w.share.let_others(w.owed_to_others, s.now, s.out))
     return;
-  // What was claimed ahead is not kept from workers that can run it.
+  // What was prefetched is not kept from workers that can run it.
   if (w.share.cpus() == 0) return_queue(s);
 }
 

@@ -264,7 +264,7 @@ struct State {
   Actions actions;
   Doubt doubt;
   Leaving leaving;
-  std::uint64_t living = 1;  // workers, as the newest answer said
+  std::uint64_t live_workers = 1;  // workers, as the newest answer said
 
   BootTime idle_since{};
   BootTime quiet_since{};                  // stopping began, or the last job ended then

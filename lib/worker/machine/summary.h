@@ -33,7 +33,7 @@ struct WorkerSummary {
   std::optional<Error> failure;
   claim::WorkflowState workflow;  // as last seen
   // nothing_fits: of the first ready jobs, why it cannot take them.
-  std::vector<std::string> misfits;
+  std::vector<std::string> mismatches;
 };
 
 }  // namespace torc::worker

@@ -67,9 +67,9 @@ claim::Offer offer_of(const State& w, BootTime now) {
   } else {
     o.max_jobs = o.cpus;
   }
-  const std::uint64_t wanted = w.pace.ahead(slots(w), now);
-  o.ahead = wanted > w.waiting() ? wanted - w.waiting() : 0;
-  if (w.share.cpus() == 0 && !terms.max_parallel_jobs) o.ahead = 0;
+  const std::uint64_t wanted = w.pace.prefetch(slots(w), now);
+  o.prefetch = wanted > w.waiting() ? wanted - w.waiting() : 0;
+  if (w.share.cpus() == 0 && !terms.max_parallel_jobs) o.prefetch = 0;
   return o;
 }
 
@@ -99,7 +99,7 @@ bool idle_slot(const State& w) {
 
 // Whether failures that the store has not counted yet may be those after which nothing more is
 // started (max_failures). It decides, since a failure handler may let them run again; until it has,
-// what was claimed ahead waits.
+// what was prefetched waits.
 bool may_be_halted(const State& w) {
   const claim::WorkflowState& workflow = w.summary.workflow;
   if (workflow.max_failures == 0) return false;

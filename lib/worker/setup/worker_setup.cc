@@ -97,7 +97,7 @@ void set_grace(const workflow::Context& context, const WorkerOptions& options, W
   }
 }
 
-// What its owner asked for stands; but it is told that living workers will lose their leases.
+// What its owner asked for stands; but it is told that live workers will lose their leases.
 std::chrono::seconds lease_on(const workflow::Context& context, const WorkerOptions& options,
                               const Path& store, const spec::RunSettings& settings,
                               std::string& warning) {
@@ -179,12 +179,12 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
   setup.label = options.label;
   setup.idle_timeout = options.idle_timeout;
   setup.lease_ttl = lease_on(context, options, store, settings, setup.warning);
-  const auto beat = settings.lease.beat.value_or(0s);
-  if (3 * beat <= setup.lease_ttl) setup.lease_beat = beat;
+  const auto heartbeat = settings.lease.heartbeat.value_or(0s);
+  if (3 * heartbeat <= setup.lease_ttl) setup.lease_heartbeat = heartbeat;
   if (setup.lease_ttl < kShortestLease) {
     return Error{ErrorKind::invalid,
                  fmt::format("--lease-ttl {}s is too short", setup.lease_ttl.count()),
-                 "at least 10s: a shorter silence happens to living workers"};
+                 "at least 10s: a shorter silence happens to live workers"};
   }
   setup.output_dir = options.output_dir.empty()
                          ? default_output_dir(store)

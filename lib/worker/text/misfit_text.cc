@@ -15,24 +15,24 @@ std::string bound(std::string_view to, const std::string& asked, const std::stri
 
 }  // namespace
 
-std::string show_misfits(const claim::JobClass& job_class, const claim::Offer& worker) {
-  namespace misfit = claim::misfit;
-  const std::uint8_t found = claim::misfits_of(job_class, worker);
+std::string show_mismatches(const claim::JobClass& job_class, const claim::Offer& worker) {
+  namespace mismatch = claim::mismatch;
+  const std::uint8_t found = claim::mismatches_of(job_class, worker);
   const claim::Requirement& need = job_class.need;
   std::string text;
   const auto note = [&](std::uint8_t what, const std::string& fact) {
     if ((found & what) != 0) text += (text.empty() ? "" : "; ") + fact;
   };
-  note(misfit::kNodes, fmt::format("it needs {} nodes", need.nodes));
-  note(misfit::kScheduler, bound("scheduler", job_class.scheduler, worker.scheduler));
-  note(misfit::kLabel, bound("label", job_class.label, worker.label));
-  note(misfit::kCpus, fmt::format("it needs {} CPUs of {}", need.cpus, worker.total_cpus));
-  note(misfit::kMemory,
+  note(mismatch::kNodes, fmt::format("it needs {} nodes", need.nodes));
+  note(mismatch::kScheduler, bound("scheduler", job_class.scheduler, worker.scheduler));
+  note(mismatch::kLabel, bound("label", job_class.label, worker.label));
+  note(mismatch::kCpus, fmt::format("it needs {} CPUs of {}", need.cpus, worker.total_cpus));
+  note(mismatch::kMemory,
        fmt::format("it needs {} of {}", show_bytes(need.memory), show_bytes(worker.total_memory)));
-  note(misfit::kGpus, fmt::format("it needs {} GPUs of {}", need.gpus, worker.total_gpus));
+  note(mismatch::kGpus, fmt::format("it needs {} GPUs of {}", need.gpus, worker.total_gpus));
   const auto left = worker.remaining.value_or(std::chrono::seconds(0));
-  note(misfit::kTime, fmt::format("it declares {}, and this worker has {} left",
-                                  show_duration(need.runtime), show_duration(left)));
+  note(mismatch::kTime, fmt::format("it declares {}, and this worker has {} left",
+                                    show_duration(need.runtime), show_duration(left)));
   return text;
 }
 

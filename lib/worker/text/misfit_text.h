@@ -9,7 +9,7 @@
 namespace torc::worker {
 
 // "it asks for label 'big', and this worker has none; it needs 8 CPUs of 2". Empty: it can.
-[[nodiscard]] std::string show_misfits(const claim::JobClass& job_class,
-                                       const claim::Offer& worker);
+[[nodiscard]] std::string show_mismatches(const claim::JobClass& job_class,
+                                          const claim::Offer& worker);
 
 }  // namespace torc::worker

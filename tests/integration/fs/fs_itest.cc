@@ -151,7 +151,7 @@ TEST_P(OnFilesystem, workers_of_two_clients_finish_a_workflow) {
 }
 
 // Nothing is said of them but by heartbeats, for several leases.
-TEST_P(OnFilesystem, nobody_is_expired_who_only_beats) {
+TEST_P(OnFilesystem, nobody_is_expired_who_only_writes_heartbeats) {
   const auto busy = 4 * GetParam().lease;
   init(
       fmt::format("name: long\njobs:\n  - {{name: one, command: sleep {0}}}\n  - {{name: two, "

@@ -1,10 +1,10 @@
-#include "lib/workflow/numbering.h"
+#include "lib/workflow/job_number_map.h"
 
 #include <algorithm>
 
 namespace torc::workflow {
 
-std::vector<Numbering::Piece> Numbering::pieces(const claim::JobRange& here) const {
+std::vector<JobNumberMap::Piece> JobNumberMap::pieces(const claim::JobRange& here) const {
   std::vector<Piece> found;
   std::uint64_t at = raw(here.first);
   const std::uint64_t end = at + here.count;
@@ -20,7 +20,8 @@ std::vector<Numbering::Piece> Numbering::pieces(const claim::JobRange& here) con
   return found;
 }
 
-std::vector<claim::JobRange> Numbering::numbers_of(const std::vector<claim::JobRange>& here) const {
+std::vector<claim::JobRange> JobNumberMap::numbers_of(
+    const std::vector<claim::JobRange>& here) const {
   std::vector<claim::JobRange> there;
   for (const claim::JobRange& range : here) {
     for (const Piece& piece : pieces(range)) there.push_back(piece.jobs);
@@ -28,7 +29,7 @@ std::vector<claim::JobRange> Numbering::numbers_of(const std::vector<claim::JobR
   return joined(std::move(there));
 }
 
-JobId Numbering::number_of(JobId here) const {
+JobId JobNumberMap::number_of(JobId here) const {
   if (raw(here) == 0) return here;
   const auto found = pieces({here, 1});
   return found.empty() ? JobId{} : found.front().jobs.first;

@@ -1,4 +1,4 @@
-// The names of a living workflow beside those of an addition to it: which of these are there
+// The names of a workflow in a store beside those of an addition to it: which of these are there
 // already, and where references lead that the addition itself does not resolve.
 #pragma once
 
@@ -12,16 +12,17 @@
 
 #include "lib/spec/expand/job_files.h"
 #include "lib/spec/expand/reference.h"
+#include "lib/spec/sweep/existing_workflow.h"
 #include "lib/spec/sweep/families.h"
-#include "lib/spec/sweep/living.h"
 #include "lib/spec/text/source.h"
 
 namespace torc::spec {
 
-class LivingJobs : public Elsewhere {
+class ExistingJobs : public Elsewhere {
  public:
-  // Both outlive this. The first of `added` has the number living.jobs() + 1.
-  LivingJobs(Living& living, const Families& added) : living_(living), added_(added) {}
+  // Both outlive this. The first of `added` has the number existing.jobs() + 1.
+  ExistingJobs(ExistingWorkflow& existing, const Families& added)
+      : existing_(existing), added_(added) {}
 
   // Looks up all added names. To be called once, after Families::index().
   void look_up_added();
@@ -30,7 +31,7 @@ class LivingJobs : public Elsewhere {
   [[nodiscard]] std::uint64_t number_of(std::uint64_t job) const;
   [[nodiscard]] bool is_there(std::uint64_t job) const;
   [[nodiscard]] std::vector<Range> numbers_of(const std::vector<Range>& jobs) const;  // normalised
-  [[nodiscard]] Living& living() { return living_; }
+  [[nodiscard]] ExistingWorkflow& existing() { return existing_; }
 
   std::optional<std::uint64_t> find(std::string_view name) override;
   void find_open(std::string_view text, std::vector<Range>& out) override;
@@ -46,19 +47,19 @@ class LivingJobs : public Elsewhere {
   };
   [[nodiscard]] const Piece& piece_of(std::uint64_t job) const;
 
-  Living& living_;
+  ExistingWorkflow& existing_;
   const Families& added_;
   std::vector<Piece> pieces_;
 };
 
 // Files or user data. Those of the workflow that are referred to become families beside the added
 // ones.
-class LivingFiles : public Elsewhere, public OtherMakers {
+class ExistingFiles : public Elsewhere, public OtherMakers {
  public:
   // All outlive this. `paths`: of each family.
-  LivingFiles(Kept kind, const LivingJobs& jobs, Living& living, Families& files,
-              std::vector<Pattern>& paths)
-      : kind_(kind), jobs_(jobs), living_(living), files_(files), paths_(paths) {}
+  ExistingFiles(Kept kind, const ExistingJobs& jobs, ExistingWorkflow& existing, Families& files,
+                std::vector<Pattern>& paths)
+      : kind_(kind), jobs_(jobs), existing_(existing), files_(files), paths_(paths) {}
 
   // Looks up all added names; one that is there with another path is reported. To be called once,
   // after Families::index(). `entries`: of the families.
@@ -111,8 +112,8 @@ class LivingFiles : public Elsewhere, public OtherMakers {
   [[nodiscard]] static std::string path_at(const Place& place);
 
   Kept kind_;
-  const LivingJobs& jobs_;
-  Living& living_;
+  const ExistingJobs& jobs_;
+  ExistingWorkflow& existing_;
   Families& files_;
   std::vector<Pattern>& paths_;
   std::size_t own_ = 0;               // families of the addition

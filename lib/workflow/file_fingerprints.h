@@ -19,8 +19,7 @@ inline constexpr std::uint64_t kMostSummed = std::uint64_t{64} << 20U;
 // Of each path, relative ones being in `directory`. A file is not there when its name is not
 // (ENOENT), and `directory` is; of one that cannot be looked at (EIO, EACCES, EMFILE, a filesystem
 // that is not mounted) nothing is known: an Error. A file that changes while it is read has no sum.
-[[nodiscard]] Result<std::vector<claim::FileMark>> marks_of(const Path& directory,
-                                                            const std::vector<std::string>& paths,
-                                                            Sums sums);
+[[nodiscard]] Result<std::vector<claim::FileFingerprint>> fingerprints_of(
+    const Path& directory, const std::vector<std::string>& paths, Sums sums);
 
 }  // namespace torc::workflow

@@ -1,11 +1,12 @@
 // 36 bytes a worker: epoch be64, counter be64, seconds of silence that it asks for be64, a commit
 // that it has seen be64, CRC-32C be32 of all that. Rewritten in place, since a new name for each
-// beat would cost three more requests; a reader that meets a half-written one sees no beat.
+// heartbeat would cost three more requests; a reader that meets a half-written one sees no
+// heartbeat.
 //
 // A shared file holds those of 1,024 epochs. Each has 64 KiB of it to itself (a hole, but for the
 // first block): clients of network filesystems write back whole pages, of up to that size, and
-// would undo the beats of neighbours in the same page.
-#include "lib/store/engine/beat.h"
+// would undo the heartbeats of neighbours in the same page.
+#include "lib/store/engine/heartbeat.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -27,8 +28,8 @@ constexpr std::uint64_t kMostCommits = std::uint64_t{1} << 48;  // of a store; m
 // in nanoseconds.
 constexpr std::uint64_t kMostSilence = std::uint64_t{36'500} * 24 * 3600;
 
-std::uint64_t beat_offset(BeatPlace place) {
-  return place.file == BeatFile::own ? 0 : place.epoch % kPerFile * kStride;
+std::uint64_t heartbeat_offset(HeartbeatPlace place) {
+  return place.file == HeartbeatFile::own ? 0 : place.epoch % kPerFile * kStride;
 }
 
 Result<void> remove(Disk& disk, const Path& file) {
@@ -39,10 +40,10 @@ Result<void> remove(Disk& disk, const Path& file) {
 
 }  // namespace
 
-Path beat_path(const Path& state, BeatPlace place) {
+Path heartbeat_path(const Path& state, HeartbeatPlace place) {
   return state / "beats" /
-         (place.file == BeatFile::own ? std::to_string(place.epoch)
-                                      : "shared-" + std::to_string(place.epoch / kPerFile));
+         (place.file == HeartbeatFile::own ? std::to_string(place.epoch)
+                                           : "shared-" + std::to_string(place.epoch / kPerFile));
 }
 
 EpochRange epochs_beside(std::uint64_t epoch) {
@@ -50,42 +51,46 @@ EpochRange epochs_beside(std::uint64_t epoch) {
   return {first, first + kPerFile - 1};
 }
 
-Result<void> write_beat(const World& world, const Path& state, BeatPlace place, Beat beat) {
+Result<void> write_heartbeat(const World& world, const Path& state, HeartbeatPlace place,
+                             Heartbeat heartbeat) {
   Encoder record;
-  record.be64(place.epoch).be64(beat.counter);
-  record.be64(static_cast<std::uint64_t>(beat.ttl.count())).be64(beat.known);
+  record.be64(place.epoch).be64(heartbeat.counter);
+  record.be64(static_cast<std::uint64_t>(heartbeat.ttl.count())).be64(heartbeat.known);
   record.be32(crc32c(record.bytes()));
-  TORC_ASSIGN(const FileHandle handle, world.disk.open_update(beat_path(state, place)));
+  TORC_ASSIGN(const FileHandle handle, world.disk.open_update(heartbeat_path(state, place)));
   OpenFile open(world.disk, handle);
-  TORC_TRY(world.disk.write(handle, beat_offset(place), record.bytes()));
+  TORC_TRY(world.disk.write(handle, heartbeat_offset(place), record.bytes()));
   return open.close();  // on NFS this is what sends it
 }
 
-Result<std::optional<Beat>> read_beat(const World& world, const Path& state, BeatPlace place,
-                                      Caches caches) {
-  const Path file = beat_path(state, place);
-  const auto look = [&] { return world.disk.read_at(file, beat_offset(place), kSize, caches); };
+Result<std::optional<Heartbeat>> read_heartbeat(const World& world, const Path& state,
+                                                HeartbeatPlace place, Caches caches) {
+  const Path file = heartbeat_path(state, place);
+  const auto look = [&] {
+    return world.disk.read_at(file, heartbeat_offset(place), kSize, caches);
+  };
   Result<std::string> bytes = look();
   if (!bytes.ok() && bytes.error().kind == ErrorKind::not_found) {
     // A client that looked for it too early may go on saying so until it lists the directory.
     TORC_TRY(list_directory(world.disk, file.parent_path()));
     bytes = look();
-    if (!bytes.ok() && bytes.error().kind == ErrorKind::not_found) return std::optional<Beat>();
+    if (!bytes.ok() && bytes.error().kind == ErrorKind::not_found)
+      return std::optional<Heartbeat>();
   }
   if (!bytes.ok()) return std::move(bytes).error();
   Decoder in(*bytes);
   const std::uint64_t of = in.be64();
-  Beat beat;
-  beat.counter = in.be64();
+  Heartbeat heartbeat;
+  heartbeat.counter = in.be64();
   const std::uint64_t silence = in.be64();
-  beat.ttl = std::chrono::seconds(std::min(silence, kMostSilence));
-  beat.known = in.be64();
+  heartbeat.ttl = std::chrono::seconds(std::min(silence, kMostSilence));
+  heartbeat.known = in.be64();
   const std::uint32_t crc = in.be32();
   if (!in.ok() || of != place.epoch || silence > kMostSilence ||
       crc != crc32c(std::string_view(*bytes).substr(0, kSize - 4))) {
-    return std::optional<Beat>();
+    return std::optional<Heartbeat>();
   }
-  return std::optional<Beat>(beat);
+  return std::optional<Heartbeat>(heartbeat);
 }
 
 Result<KnownCommit> newest_known(const World& world, const Path& state, Caches caches) {
@@ -94,22 +99,22 @@ Result<KnownCommit> newest_known(const World& world, const Path& state, Caches c
   for (const std::string& name : names) {
     const auto epoch = whole_number<std::uint64_t>(name);
     if (!epoch) continue;
-    std::optional<Beat> beat;
-    for (int looks = 0; !beat && looks < kLooks; ++looks) {  // it may just be rewritten
-      TORC_ASSIGN(beat, read_beat(world, state, {*epoch, BeatFile::own}, caches));
+    std::optional<Heartbeat> heartbeat;
+    for (int looks = 0; !heartbeat && looks < kLooks; ++looks) {  // it may just be rewritten
+      TORC_ASSIGN(heartbeat, read_heartbeat(world, state, {*epoch, HeartbeatFile::own}, caches));
     }
-    if (!beat || beat->known > kMostCommits) continue;
-    if (beat->known > newest.sequence) newest = {beat->known, *epoch};
+    if (!heartbeat || heartbeat->known > kMostCommits) continue;
+    if (heartbeat->known > newest.sequence) newest = {heartbeat->known, *epoch};
   }
   return newest;
 }
 
-Result<void> remove_beats(const World& world, const Path& state, BeatPlace place,
-                          bool nobody_beside) {
+Result<void> remove_heartbeats(const World& world, const Path& state, HeartbeatPlace place,
+                               bool nobody_beside) {
   if (nobody_beside)
-    TORC_TRY(remove(world.disk, beat_path(state, {place.epoch, BeatFile::shared})));
-  if (place.file == BeatFile::shared) return {};
-  return remove(world.disk, beat_path(state, place));
+    TORC_TRY(remove(world.disk, heartbeat_path(state, {place.epoch, HeartbeatFile::shared})));
+  if (place.file == HeartbeatFile::shared) return {};
+  return remove(world.disk, heartbeat_path(state, place));
 }
 
 }  // namespace torc::store

@@ -20,8 +20,8 @@ namespace torc::workflow {
 // All but those that are known to be gone.
 [[nodiscard]] bool may_live(const Context& context, const claim::WorkerInfo& info);
 // Those of `reader` that may live.
-Result<std::vector<claim::Worker>> living_workers(const Context& context,
-                                                  const claim::Reader& reader);
+Result<std::vector<claim::Worker>> live_workers(const Context& context,
+                                                const claim::Reader& reader);
 // "3 workers are registered (12 on node5, 14 on node6, …)".
 [[nodiscard]] std::string show_workers(const std::vector<claim::Worker>& workers);
 

@@ -1,4 +1,4 @@
-#include "lib/workflow/living_workflow.h"
+#include "lib/workflow/stored_workflow.h"
 
 #include <utility>
 
@@ -18,35 +18,35 @@ spec::FailureHandler to_spec(const claim::Handler& handler) {
 
 }  // namespace
 
-Result<LivingWorkflow> LivingWorkflow::of(const claim::Reader& reader) {
+Result<StoredWorkflow> StoredWorkflow::of(const claim::Reader& reader) {
   TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(reader));
   TORC_ASSIGN(WorkflowSettings settings, decode_workflow_settings(workflow.settings));
-  return LivingWorkflow(reader, std::move(settings), workflow.jobs);
+  return StoredWorkflow(reader, std::move(settings), workflow.jobs);
 }
 
-std::optional<std::string> LivingWorkflow::definition(std::string_view key) const {
+std::optional<std::string> StoredWorkflow::definition(std::string_view key) const {
   return claim::read_definition(*reader_, key);
 }
 
-void LivingWorkflow::each_definition(
+void StoredWorkflow::each_definition(
     std::string_view prefix, const std::function<bool(const spec::Definition&)>& visit) const {
   claim::scan_definitions(*reader_, prefix, [&](const claim::Definition& d) {
     return visit({d.key, d.value});
   });
 }
 
-std::optional<spec::Definition> LivingWorkflow::definition_up_to(std::string_view prefix,
+std::optional<spec::Definition> StoredWorkflow::definition_up_to(std::string_view prefix,
                                                                  std::string_view key) const {
   auto found = claim::definition_up_to(*reader_, prefix, key);
   if (!found) return {};
   return spec::Definition{std::move(found->key), std::move(found->value)};
 }
 
-void LivingWorkflow::note(Result<void> read) {
+void StoredWorkflow::note(Result<void> read) {
   if (sound_.ok()) sound_ = std::move(read);
 }
 
-void LivingWorkflow::read_sweeps_once() {
+void StoredWorkflow::read_sweeps_once() {
   if (sweeps_) return;
   sweeps_.emplace();
   note(claim::scan_sweeps(*reader_, [&](const claim::Template& t) {
@@ -55,7 +55,7 @@ void LivingWorkflow::read_sweeps_once() {
   }));
 }
 
-std::optional<std::uint64_t> LivingWorkflow::find_job(std::string_view name) {
+std::optional<std::uint64_t> StoredWorkflow::find_job(std::string_view name) {
   const auto named = claim::find_by_name_hash(*reader_, claim::name_hash(name));
   if (!named) note(named.error());
   for (const JobId id : named ? *named : std::vector<JobId>()) {
@@ -68,7 +68,7 @@ std::optional<std::uint64_t> LivingWorkflow::find_job(std::string_view name) {
   return {};
 }
 
-void LivingWorkflow::each_entry(
+void StoredWorkflow::each_entry(
     Entries which,
     const std::function<bool(std::uint64_t first, const spec::Recipe& recipe)>& visit) {
   if (which == Entries::sweeps) {
@@ -84,7 +84,7 @@ void LivingWorkflow::each_entry(
   }));
 }
 
-spec::Living::Job LivingWorkflow::job(std::uint64_t number) {
+spec::ExistingWorkflow::Job StoredWorkflow::job(std::uint64_t number) {
   Job job;
   const auto page = book_.find(*reader_, JobId{number});
   if (!page) return job;
@@ -111,7 +111,7 @@ spec::Living::Job LivingWorkflow::job(std::uint64_t number) {
   return job;
 }
 
-std::optional<std::uint32_t> LivingWorkflow::limit_of(std::string_view entry) {
+std::optional<std::uint32_t> StoredWorkflow::limit_of(std::string_view entry) {
   if (!limits_) {
     limits_.emplace();
     note(claim::scan_limits(*reader_, [&](const claim::LimitState& one) {

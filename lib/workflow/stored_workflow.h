@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "lib/claim/tables/transaction.h"
-#include "lib/spec/sweep/living.h"
+#include "lib/spec/sweep/existing_workflow.h"
 #include "lib/workflow/workflow_plan.h"
 
 namespace torc::workflow {
 
-class LivingWorkflow : public spec::Living {
+class StoredWorkflow : public spec::ExistingWorkflow {
  public:
   // `reader` outlives this, and nothing is written to it meanwhile.
-  static Result<LivingWorkflow> of(const claim::Reader& reader);
+  static Result<StoredWorkflow> of(const claim::Reader& reader);
 
   [[nodiscard]] std::optional<std::string> definition(std::string_view key) const override;
   void each_definition(std::string_view prefix,
@@ -39,7 +39,7 @@ class LivingWorkflow : public spec::Living {
   [[nodiscard]] const Result<void>& sound() const { return sound_; }
 
  private:
-  LivingWorkflow(const claim::Reader& reader, WorkflowSettings settings, std::uint64_t jobs)
+  StoredWorkflow(const claim::Reader& reader, WorkflowSettings settings, std::uint64_t jobs)
       : reader_(&reader), settings_(std::move(settings)), jobs_(jobs) {}
   void read_sweeps_once();
   void note(Result<void> read);

@@ -1,4 +1,4 @@
-#include "lib/workflow/living.h"
+#include "lib/workflow/live_workers.h"
 
 #include <fmt/format.h>
 
@@ -22,8 +22,8 @@ bool may_live(const Context& context, const claim::WorkerInfo& info) {
   return presence_of(context, info) != exec::Presence::gone;
 }
 
-Result<std::vector<claim::Worker>> living_workers(const Context& context,
-                                                  const claim::Reader& reader) {
+Result<std::vector<claim::Worker>> live_workers(const Context& context,
+                                                const claim::Reader& reader) {
   std::vector<claim::Worker> out;
   TORC_TRY(claim::scan_workers(reader, true, [&](const claim::Worker& worker) {
     if (may_live(context, worker.info)) out.push_back(worker);

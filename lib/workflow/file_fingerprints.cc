@@ -1,4 +1,4 @@
-#include "lib/workflow/file_marks.h"
+#include "lib/workflow/file_fingerprints.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,12 +16,13 @@
 namespace torc::workflow {
 namespace {
 
-claim::FileMark mark_of(const struct stat& s) {
-  claim::FileMark mark;
-  mark.exists = true;
-  mark.size = S_ISREG(s.st_mode) ? static_cast<std::uint64_t>(s.st_size) : 0;
-  mark.mtime = static_cast<std::int64_t>(s.st_mtim.tv_sec) * 1'000'000'000 + s.st_mtim.tv_nsec;
-  return mark;
+claim::FileFingerprint fingerprint_of(const struct stat& s) {
+  claim::FileFingerprint fingerprint;
+  fingerprint.exists = true;
+  fingerprint.size = S_ISREG(s.st_mode) ? static_cast<std::uint64_t>(s.st_size) : 0;
+  fingerprint.mtime =
+      static_cast<std::int64_t>(s.st_mtim.tv_sec) * 1'000'000'000 + s.st_mtim.tv_nsec;
+  return fingerprint;
 }
 
 // 0: it cannot be read to its end.
@@ -50,12 +51,12 @@ Error cannot_look(int os_errno, const Path& path) {
 
 // A network filesystem asks its server how a file is when the file is opened, and else believes
 // what it knew some seconds ago. What cannot be opened is looked at as well as may be.
-Result<claim::FileMark> mark_file(const Path& path, Sums sums, std::uint64_t& left) {
+Result<claim::FileFingerprint> fingerprint_file(const Path& path, Sums sums, std::uint64_t& left) {
   struct stat s {};
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) {
-    if (stat(path.c_str(), &s) == 0) return mark_of(s);
-    if (errno == ENOENT || errno == ENOTDIR) return claim::FileMark{};
+    if (stat(path.c_str(), &s) == 0) return fingerprint_of(s);
+    if (errno == ENOENT || errno == ENOTDIR) return claim::FileFingerprint{};
     return cannot_look(errno, path);
   }
   if (fstat(fd, &s) != 0) {
@@ -63,14 +64,14 @@ Result<claim::FileMark> mark_file(const Path& path, Sums sums, std::uint64_t& le
     close(fd);
     return cannot_look(why, path);
   }
-  claim::FileMark mark = mark_of(s);
-  if (sums == Sums::yes && S_ISREG(s.st_mode) && mark.size <= left) {
-    left -= mark.size;
+  claim::FileFingerprint fingerprint = fingerprint_of(s);
+  if (sums == Sums::yes && S_ISREG(s.st_mode) && fingerprint.size <= left) {
+    left -= fingerprint.size;
     const std::uint64_t sum = sum_of(fd);
-    if (fstat(fd, &s) == 0 && mark_of(s) == mark) mark.sum = sum;
+    if (fstat(fd, &s) == 0 && fingerprint_of(s) == fingerprint) fingerprint.sum = sum;
   }
   close(fd);
-  return mark;
+  return fingerprint;
 }
 
 // A name that is not there while a filesystem that should be mounted above it is not.
@@ -86,21 +87,23 @@ Result<void> check_mounts(const Path& path) {
 
 }  // namespace
 
-Result<std::vector<claim::FileMark>> marks_of(const Path& directory,
-                                              const std::vector<std::string>& paths, Sums sums) {
-  std::vector<claim::FileMark> marks;
-  marks.reserve(paths.size());
+Result<std::vector<claim::FileFingerprint>> fingerprints_of(const Path& directory,
+                                                            const std::vector<std::string>& paths,
+                                                            Sums sums) {
+  std::vector<claim::FileFingerprint> fingerprints;
+  fingerprints.reserve(paths.size());
   std::uint64_t left = kMostSummed;
   bool all = true;
   for (const std::string& path : paths) {
-    TORC_ASSIGN(const claim::FileMark mark, mark_file(directory / path, sums, left));
-    if (!mark.exists) TORC_TRY(check_mounts(directory / path));
-    all = all && mark.exists;
-    marks.push_back(mark);
+    TORC_ASSIGN(const claim::FileFingerprint fingerprint,
+                fingerprint_file(directory / path, sums, left));
+    if (!fingerprint.exists) TORC_TRY(check_mounts(directory / path));
+    all = all && fingerprint.exists;
+    fingerprints.push_back(fingerprint);
   }
   struct stat s {};
   if (!all && stat(directory.c_str(), &s) != 0) return cannot_look(errno, directory);
-  return marks;
+  return fingerprints;
 }
 
 }  // namespace torc::workflow

@@ -1,11 +1,11 @@
-#include "lib/claim/scheduling/purse.h"
+#include "lib/claim/scheduling/budget_account.h"
 
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/tables/tables.h"
 
 namespace torc::claim {
 
-Expense& Purse::expense() {
+Expense& BudgetAccount::expense() {
   if (expense_) return *expense_;
   const auto known = read_expense(tx_);
   if (!known) state_.damaged(Key(Table::expense));
@@ -13,15 +13,16 @@ Expense& Purse::expense() {
   return *expense_;
 }
 
-std::uint64_t Purse::affordable(const Requirement& need, std::uint32_t worker_cpus) {
+std::uint64_t BudgetAccount::affordable(const Requirement& need, std::uint32_t worker_cpus) {
   return claim::affordable(expense(), cost(rate_of(need, worker_cpus), need.runtime));
 }
 
-void Purse::begin(const Requirement& need, std::uint32_t worker_cpus) {
+void BudgetAccount::begin(const Requirement& need, std::uint32_t worker_cpus) {
   add(expense().promised, cost(rate_of(need, worker_cpus), need.runtime));
 }
 
-void Purse::end(const Requirement& need, std::uint32_t worker_cpus, const Outcome* outcome) {
+void BudgetAccount::end(const Requirement& need, std::uint32_t worker_cpus,
+                        const Outcome* outcome) {
   const Rate rate = rate_of(need, worker_cpus);
   const Usage promised = cost(rate, need.runtime);
   Expense& e = expense();
@@ -32,7 +33,7 @@ void Purse::end(const Requirement& need, std::uint32_t worker_cpus, const Outcom
   if (outcome != nullptr) add(e.spent, cost(rate, time_of(*outcome)));
 }
 
-void Purse::store() {
+void BudgetAccount::store() {
   if (!expense_ || *expense_ == stored_) return;
   stored_ = *expense_;
   tx_.put(Key(Table::expense), encode(stored_));

@@ -9,7 +9,7 @@
 
 namespace torc::workflow {
 
-class Numbering {
+class JobNumberMap {
  public:
   struct Entry {
     std::uint64_t here = 0;  // number of its first job in the file

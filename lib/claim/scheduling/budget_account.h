@@ -10,10 +10,10 @@
 
 namespace torc::claim {
 
-class Purse {
+class BudgetAccount {
  public:
   // Both outlive this. Reads nothing before it is asked.
-  Purse(Transaction& tx, State& state) : tx_(tx), state_(state) {}
+  BudgetAccount(Transaction& tx, State& state) : tx_(tx), state_(state) {}
 
   [[nodiscard]] std::uint64_t affordable(const Requirement& need, std::uint32_t worker_cpus);
   void begin(const Requirement& need, std::uint32_t worker_cpus);

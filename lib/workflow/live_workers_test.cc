@@ -1,5 +1,5 @@
 // Which registered workers are known to be gone.
-#include "lib/workflow/living.h"
+#include "lib/workflow/live_workers.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,9 +10,9 @@
 namespace torc::workflow {
 namespace {
 
-class Living : public testing::Test {
+class LiveWorkers : public testing::Test {
  protected:
-  Living() {
+  LiveWorkers() {
     const exec::ProcessIdentity self = exec::this_process();
     info_.host = context_.world.host;
     info_.boot_id = context_.world.boot_id;
@@ -29,14 +29,14 @@ class Living : public testing::Test {
   claim::WorkerInfo info_;
 };
 
-TEST_F(Living, a_worker_of_this_node_is_here_or_gone) {
+TEST_F(LiveWorkers, a_worker_of_this_node_is_here_or_gone) {
   EXPECT_EQ(presence_of(context_, info_), exec::Presence::here);
   ++info_.pid_start;
   EXPECT_EQ(presence_of(context_, info_), exec::Presence::gone);
   EXPECT_FALSE(may_live(context_, info_));
 }
 
-TEST_F(Living, of_a_worker_elsewhere_nothing_is_known) {
+TEST_F(LiveWorkers, of_a_worker_elsewhere_nothing_is_known) {
   ++info_.pid_start;  // here it would be gone
   for (std::string claim::WorkerInfo::*where :
        {&claim::WorkerInfo::host, &claim::WorkerInfo::boot_id, &claim::WorkerInfo::pid_namespace}) {
@@ -49,7 +49,7 @@ TEST_F(Living, of_a_worker_elsewhere_nothing_is_known) {
   }
 }
 
-TEST_F(Living, what_is_not_known_on_either_side_is_not_the_same) {
+TEST_F(LiveWorkers, what_is_not_known_on_either_side_is_not_the_same) {
   ++info_.pid_start;
   info_.boot_id.clear();
   EXPECT_FALSE(is_here(info_, info_.host, {"", info_.pid_namespace}));

@@ -3,7 +3,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/store/disk/hash.h"
-#include "lib/store/engine/beat.h"
+#include "lib/store/engine/heartbeat.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/one_file_disk.h"
 
@@ -12,12 +12,12 @@ namespace {
 using torc::Path;
 using namespace torc::store;
 
-constexpr std::size_t kBeat = 36, kCrc = 4;
+constexpr std::size_t kHeartbeat = 36, kCrc = 4;
 
 // One file that can be read at any name, and remembers what is written.
-class BeatDisk final : public PosixDisk {
+class HeartbeatDisk final : public PosixDisk {
  public:
-  explicit BeatDisk(std::string_view bytes) : bytes_(bytes) {}
+  explicit HeartbeatDisk(std::string_view bytes) : bytes_(bytes) {}
 
   torc::Result<std::string> read_at(const Path&, std::uint64_t offset, std::size_t size,
                                     Caches) override {
@@ -42,36 +42,36 @@ class BeatDisk final : public PosixDisk {
 };
 
 void check(std::string_view bytes) {
-  BeatDisk disk(bytes);
+  HeartbeatDisk disk(bytes);
   torc::ManualClock clock;
   torc::SeededEntropy entropy(1);
   const World world{disk, clock, entropy, "host", "boot", "pid", 0, {}};
   const std::uint64_t epoch = bytes.size() < 8 ? 0 : torc::fuzz::be64_at(bytes, 0);
-  const BeatPlace place{epoch, BeatFile::own};
+  const HeartbeatPlace place{epoch, HeartbeatFile::own};
   disk.name = std::to_string(epoch);
-  const auto beat = read_beat(world, "/state", place, Caches::trust);
-  TORC_MUST(beat.ok());
+  const auto heartbeat = read_heartbeat(world, "/state", place, Caches::trust);
+  TORC_MUST(heartbeat.ok());
   const auto known = newest_known(world, "/state", Caches::trust);
   TORC_MUST(known.ok() && known->sequence <= std::uint64_t{1} << 48);
-  TORC_MUST(known->sequence == 0 || (*beat && (*beat)->known == known->sequence));
-  if (!*beat) return;
+  TORC_MUST(known->sequence == 0 || (*heartbeat && (*heartbeat)->known == known->sequence));
+  if (!*heartbeat) return;
   // Added to any age that a filesystem has it is still a time.
-  TORC_MUST((*beat)->ttl.count() >= 0 &&
-            std::chrono::nanoseconds((*beat)->ttl) <= std::chrono::hours(24 * 365 * 100));
+  TORC_MUST((*heartbeat)->ttl.count() >= 0 &&
+            std::chrono::nanoseconds((*heartbeat)->ttl) <= std::chrono::hours(24 * 365 * 100));
   // Nobody else's, and what its worker would have written.
-  TORC_MUST(!*read_beat(world, "/state", {epoch + 1, BeatFile::own}, Caches::trust));
-  BeatDisk again({});
+  TORC_MUST(!*read_heartbeat(world, "/state", {epoch + 1, HeartbeatFile::own}, Caches::trust));
+  HeartbeatDisk again({});
   const World other{again, clock, entropy, "host", "boot", "pid", 0, {}};
-  TORC_MUST(write_beat(other, "/state", place, **beat).ok());
-  TORC_MUST(again.bytes() == bytes.substr(0, kBeat));
+  TORC_MUST(write_heartbeat(other, "/state", place, **heartbeat).ok());
+  TORC_MUST(again.bytes() == bytes.substr(0, kHeartbeat));
 }
 
 }  // namespace
 
-TORC_FUZZ_TARGET(beat) {
+TORC_FUZZ_TARGET(heartbeat) {
   check(input);
-  if (input.size() < kBeat) return;
+  if (input.size() < kHeartbeat) return;
   std::string sealed(input);
-  torc::fuzz::put_be32(sealed, kBeat - kCrc, crc32c(input.substr(0, kBeat - kCrc)));
+  torc::fuzz::put_be32(sealed, kHeartbeat - kCrc, crc32c(input.substr(0, kHeartbeat - kCrc)));
   check(sealed);
 }

@@ -31,34 +31,34 @@ bool JournalStore::seen_lately(const Head& head, BootTime now) {
   return shared().seen == head.sequence && now - BootTime(shared().seen_at.load()) < kSeenLately;
 }
 
-Result<JournalStore::Standing> JournalStore::standing_of(const Head& head) {
-  if (head.sequence == 0) return snapshot_.sequence > 0 ? Standing::covered : Standing::stands;
+Result<JournalStore::Agreement> JournalStore::agreement_of(const Head& head) {
+  if (head.sequence == 0) return snapshot_.sequence > 0 ? Agreement::covered : Agreement::agrees;
   Result<std::string> bytes = journal_.read_bytes(head.sequence);
   if (!bytes.ok() && bytes.error().kind != ErrorKind::not_found && bytes.error().os_errno != ESTALE)
     return std::move(bytes).error();
   if (bytes.ok() && hash128(identity_.id, *bytes) == head.chain) {
     note_seen(head.sequence);
-    return Standing::stands;
+    return Agreement::agrees;
   }
-  TORC_ASSIGN(const Standing standing, standing_without_file(head));
+  TORC_ASSIGN(const Agreement agreement, agreement_without_file(head));
   // What had the name may be a stray file in a directory that was collected and made again, or what
   // this client remembered. Only where nothing newer is known does it say something.
-  if (bytes.ok() && standing == Standing::lost) {
+  if (bytes.ok() && agreement == Agreement::lost) {
     const auto file =
         decode_commit(identity_.id, head.sequence, *bytes, journal_.commit_path(head.sequence));
     if (!file.ok()) return file.error();
-    return Standing::differs;
+    return Agreement::differs;
   }
-  return standing;
+  return agreement;
 }
 
-Result<JournalStore::Standing> JournalStore::standing_without_file(const Head& head) {
+Result<JournalStore::Agreement> JournalStore::agreement_without_file(const Head& head) {
   TORC_TRY(look_at_snapshots());
-  if (snapshot_.sequence > head.sequence) return Standing::covered;
+  if (snapshot_.sequence > head.sequence) return Agreement::covered;
   TORC_ASSIGN(const bool asked_anew, refresh_snapshots());
-  if (snapshot_.sequence > head.sequence) return Standing::covered;
+  if (snapshot_.sequence > head.sequence) return Agreement::covered;
   if (snapshot_.sequence == head.sequence)
-    return snapshot_.chain == head.chain ? Standing::stands : Standing::differs;
+    return snapshot_.chain == head.chain ? Agreement::agrees : Agreement::differs;
   const Error perhaps{ErrorKind::busy,
                       journal_.commit_path(head.sequence).string() +
                           " is not there for this node, and why cannot be learned here",
@@ -69,18 +69,18 @@ Result<JournalStore::Standing> JournalStore::standing_without_file(const Head& h
     if (bytes.error().kind != ErrorKind::not_found) return bytes.error();
     // It may have been collected since the snapshots were looked at.
     TORC_ASSIGN(const bool asked_again, refresh_snapshots());
-    if (snapshot_.sequence > head.sequence) return Standing::covered;
+    if (snapshot_.sequence > head.sequence) return Agreement::covered;
     if (!asked_again) return perhaps;
-    return Standing::lost;
+    return Agreement::lost;
   }
   if (hash128(identity_.id, *bytes) != head.chain) {
     const auto file =
         decode_commit(identity_.id, head.sequence, *bytes, journal_.commit_path(head.sequence));
     if (!file.ok()) return file.error();  // damaged, and so no commit of anybody
-    return Standing::differs;
+    return Agreement::differs;
   }
   note_seen(head.sequence);
-  return Standing::stands;
+  return Agreement::agrees;
 }
 
 // Lists snapshot/ past what this client remembers of it. false: nothing can be made there, so the
@@ -91,11 +91,11 @@ Result<bool> JournalStore::refresh_snapshots() {
   return touched.ok() || place_.facts.listing_age == std::chrono::nanoseconds(0);
 }
 
-Error JournalStore::finding(Standing standing, const Head& head) {
+Error JournalStore::finding(Agreement agreement, const Head& head) {
   own_newest_ = 0;  // the next commit looks first
   const std::string file = journal_.commit_path(head.sequence).string();
   const std::string copy = "this node's copy of the store (" + replica_directory().string() + ")";
-  if (standing == Standing::differs) {
+  if (agreement == Agreement::differs) {
     return {ErrorKind::corrupt,
             file + " is not the commit " + std::to_string(head.sequence) + " that " + copy +
                 " holds: that one was lost and its number used again",
@@ -108,9 +108,9 @@ Error JournalStore::finding(Standing standing, const Head& head) {
 // There is no way on from `head` to what is listed.
 Result<JournalStore::Next> JournalStore::explain(const Head& head, const Extent& extent) {
   if (snapshot_.sequence > head.sequence) return Next::snapshot;
-  TORC_ASSIGN(const Standing standing, standing_of(head));
-  if (standing == Standing::covered) return Next::snapshot;
-  if (standing != Standing::stands) return finding(standing, head);
+  TORC_ASSIGN(const Agreement agreement, agreement_of(head));
+  if (agreement == Agreement::covered) return Next::snapshot;
+  if (agreement != Agreement::agrees) return finding(agreement, head);
   TORC_ASSIGN(const bool asked_anew, refresh_snapshots());
   if (snapshot_.sequence > head.sequence) return Next::snapshot;
   if (missing_ == 0) {

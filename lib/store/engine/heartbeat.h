@@ -3,8 +3,8 @@
 //
 // A client of a network filesystem may go on reading what it has of a file for as long as it writes
 // into that file itself (GlusterFS: without end). So a worker has a file of its own while few live,
-// and nobody who reads it writes into it. Of a crowd the later ones share files, so that a thousand
-// workers make no thousand files; those are read around the caches.
+// and nobody who reads it writes into it. Where there are many, the later ones share files, so that
+// a thousand workers make no thousand files; those are read around the caches.
 #pragma once
 
 #include <chrono>
@@ -16,31 +16,32 @@
 
 namespace torc::store {
 
-struct Beat {
+struct Heartbeat {
   std::uint64_t counter = 0;
   std::chrono::seconds ttl{};  // the silence that the worker may keep from here on
   std::uint64_t known = 0;     // a commit that it had seen an interval ago or more; 0: none yet
 };
 
-enum class BeatFile : std::uint8_t { own, shared };
-// Where the beats of one worker are. Its record says which.
-struct BeatPlace {
+enum class HeartbeatFile : std::uint8_t { own, shared };
+// Where the heartbeats of one worker are. Its record says which.
+struct HeartbeatPlace {
   std::uint64_t epoch = 0;
-  BeatFile file = BeatFile::own;
+  HeartbeatFile file = HeartbeatFile::own;
 };
 // At most so many workers that live at a time have a file of their own.
-inline constexpr std::uint64_t kOwnBeatFiles = 64;
+inline constexpr std::uint64_t kOwnHeartbeatFiles = 64;
 
-[[nodiscard]] Path beat_path(const Path& state, BeatPlace place);
+[[nodiscard]] Path heartbeat_path(const Path& state, HeartbeatPlace place);
 
 // Only its worker does so.
-Result<void> write_beat(const World& world, const Path& state, BeatPlace place, Beat beat);
+Result<void> write_heartbeat(const World& world, const Path& state, HeartbeatPlace place,
+                             Heartbeat heartbeat);
 
-// nullopt: no beat, one that was being rewritten, or one that no worker writes. What a client
+// nullopt: no heartbeat, one that was being rewritten, or one that no worker writes. What a client
 // remembers of the directory and of the file is asked for anew where `caches` says so or the file
 // seems not to be there.
-Result<std::optional<Beat>> read_beat(const World& world, const Path& state, BeatPlace place,
-                                      Caches caches);
+Result<std::optional<Heartbeat>> read_heartbeat(const World& world, const Path& state,
+                                                HeartbeatPlace place, Caches caches);
 
 // The newest commit that a worker says to have seen, of those that have a file of their own; it was
 // there before this was asked. `sequence` 0: nobody says so. A file that is never whole says
@@ -51,15 +52,15 @@ struct KnownCommit {
 };
 Result<KnownCommit> newest_known(const World& world, const Path& state, Caches caches);
 
-// Whose beats may be in the same shared file.
+// Whose heartbeats may be in the same shared file.
 struct EpochRange {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
 };
 [[nodiscard]] EpochRange epochs_beside(std::uint64_t epoch);
 // Deletes the file of a worker that has left; a shared one only when nobody lives in
-// epochs_beside() any more (`nobody_beside`). Who beats there all the same makes it anew.
-Result<void> remove_beats(const World& world, const Path& state, BeatPlace place,
-                          bool nobody_beside);
+// epochs_beside() any more (`nobody_beside`). Who writes there all the same makes it anew.
+Result<void> remove_heartbeats(const World& world, const Path& state, HeartbeatPlace place,
+                               bool nobody_beside);
 
 }  // namespace torc::store

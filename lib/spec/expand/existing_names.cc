@@ -1,4 +1,4 @@
-#include "lib/spec/expand/living_names.h"
+#include "lib/spec/expand/existing_names.h"
 
 #include <fmt/format.h>
 #include <re2/re2.h>
@@ -47,10 +47,10 @@ KeptFiles kept_of(const Family& family, Range combinations, std::uint64_t first)
 
 }  // namespace
 
-void LivingJobs::look_up_added() {
-  std::uint64_t next = living_.jobs() + 1;
+void ExistingJobs::look_up_added() {
+  std::uint64_t next = existing_.jobs() + 1;
   for (std::uint64_t id = next; id <= added_.total(); ++id) {
-    const auto found = living_.find_job(added_.name(id));
+    const auto found = existing_.find_job(added_.name(id));
     const std::uint64_t number = found ? *found : next++;
     const bool goes_on = !pieces_.empty() && pieces_.back().there == found.has_value() &&
                          pieces_.back().number + pieces_.back().added.count == number;
@@ -62,29 +62,29 @@ void LivingJobs::look_up_added() {
   }
 }
 
-const LivingJobs::Piece& LivingJobs::piece_of(std::uint64_t job) const {
+const ExistingJobs::Piece& ExistingJobs::piece_of(std::uint64_t job) const {
   const auto above =
       std::upper_bound(pieces_.begin(), pieces_.end(), job,
                        [](std::uint64_t v, const Piece& p) { return v < p.added.first; });
   return *std::prev(above);
 }
 
-std::uint64_t LivingJobs::number_of(std::uint64_t job) const {
-  if (job <= living_.jobs()) return job;
+std::uint64_t ExistingJobs::number_of(std::uint64_t job) const {
+  if (job <= existing_.jobs()) return job;
   const Piece& piece = piece_of(job);
   return piece.number + (job - piece.added.first);
 }
 
-bool LivingJobs::is_there(std::uint64_t job) const {
-  return job <= living_.jobs() || piece_of(job).there;
+bool ExistingJobs::is_there(std::uint64_t job) const {
+  return job <= existing_.jobs() || piece_of(job).there;
 }
 
-std::vector<Range> LivingJobs::numbers_of(const std::vector<Range>& jobs) const {
+std::vector<Range> ExistingJobs::numbers_of(const std::vector<Range>& jobs) const {
   std::vector<Range> out;
   for (const Range& r : jobs) {
     for (std::uint64_t at = r.first; at < r.end();) {
-      std::uint64_t end = std::min(r.end(), living_.jobs() + 1);
-      if (at > living_.jobs()) end = std::min(r.end(), piece_of(at).added.end());
+      std::uint64_t end = std::min(r.end(), existing_.jobs() + 1);
+      if (at > existing_.jobs()) end = std::min(r.end(), piece_of(at).added.end());
       out.push_back({number_of(at), end - at});
       at = end;
     }
@@ -93,37 +93,40 @@ std::vector<Range> LivingJobs::numbers_of(const std::vector<Range>& jobs) const 
   return out;
 }
 
-std::optional<std::uint64_t> LivingJobs::find(std::string_view name) {
-  return living_.find_job(name);
+std::optional<std::uint64_t> ExistingJobs::find(std::string_view name) {
+  return existing_.find_job(name);
 }
 
-void LivingJobs::find_open(std::string_view text, std::vector<Range>& out) {
-  living_.each_entry(Living::Entries::sweeps, [&](std::uint64_t first, const Recipe& recipe) {
-    std::vector<Range> found;
-    recipe.find_open(text, found);
-    for (const Range& r : found) out.push_back({first + r.first, r.count});
-    return true;
-  });
+void ExistingJobs::find_open(std::string_view text, std::vector<Range>& out) {
+  existing_.each_entry(ExistingWorkflow::Entries::sweeps,
+                       [&](std::uint64_t first, const Recipe& recipe) {
+                         std::vector<Range> found;
+                         recipe.find_open(text, found);
+                         for (const Range& r : found) out.push_back({first + r.first, r.count});
+                         return true;
+                       });
 }
 
-void LivingJobs::match(const re2::RE2& expression, std::vector<Range>& out) {
-  living_.each_entry(Living::Entries::all, [&](std::uint64_t first, const Recipe& recipe) {
-    for (std::uint64_t k = 0; k < recipe.count(); ++k) {
-      if (re2::RE2::PartialMatch(recipe.name(k), expression)) append_id(out, first + k);
-    }
-    return true;
-  });
+void ExistingJobs::match(const re2::RE2& expression, std::vector<Range>& out) {
+  existing_.each_entry(ExistingWorkflow::Entries::all,
+                       [&](std::uint64_t first, const Recipe& recipe) {
+                         for (std::uint64_t k = 0; k < recipe.count(); ++k) {
+                           if (re2::RE2::PartialMatch(recipe.name(k), expression))
+                             append_id(out, first + k);
+                         }
+                         return true;
+                       });
 }
 
-void LivingJobs::add_names(std::vector<std::string>& out, std::size_t most) {
-  living_.each_entry(Living::Entries::all, [&](std::uint64_t, const Recipe& recipe) {
+void ExistingJobs::add_names(std::vector<std::string>& out, std::size_t most) {
+  existing_.each_entry(ExistingWorkflow::Entries::all, [&](std::uint64_t, const Recipe& recipe) {
     for (std::uint64_t k = 0; k < recipe.count() && out.size() < most; ++k)
       out.push_back(recipe.name(k));
     return out.size() < most;
   });
 }
 
-LivingFiles::Known& LivingFiles::keep(KeptFiles kept) {
+ExistingFiles::Known& ExistingFiles::keep(KeptFiles kept) {
   Known& known = known_.emplace_back();
   known.kept = std::move(kept);
   known.name = compiled(known.kept.entry.name, known.kept.entry.parameters);
@@ -131,15 +134,15 @@ LivingFiles::Known& LivingFiles::keep(KeptFiles kept) {
   return known;
 }
 
-void LivingFiles::read_sweeps_once() {
+void ExistingFiles::read_sweeps_once() {
   if (std::exchange(sweeps_read_, true)) return;
-  for (KeptFiles& kept : read_sweeps(living_, kind_)) sweeps_.push_back(&keep(std::move(kept)));
+  for (KeptFiles& kept : read_sweeps(existing_, kind_)) sweeps_.push_back(&keep(std::move(kept)));
 }
 
-std::optional<LivingFiles::Place> LivingFiles::place_of(std::string_view name) {
+std::optional<ExistingFiles::Place> ExistingFiles::place_of(std::string_view name) {
   const auto [at, fresh] = singles_.try_emplace(std::string(name), nullptr);
   if (fresh) {
-    if (auto kept = read_single(living_, kind_, name)) at->second = &keep(*std::move(kept));
+    if (auto kept = read_single(existing_, kind_, name)) at->second = &keep(*std::move(kept));
   }
   if (at->second != nullptr) return Place{at->second, 0};
   read_sweeps_once();
@@ -152,7 +155,7 @@ std::optional<LivingFiles::Place> LivingFiles::place_of(std::string_view name) {
   return {};
 }
 
-std::uint64_t LivingFiles::local(const Place& place) {
+std::uint64_t ExistingFiles::local(const Place& place) {
   Known& known = *place.of;
   if (known.first == 0) {
     const FileEntry& entry = known.kept.entry;
@@ -171,7 +174,7 @@ std::uint64_t LivingFiles::local(const Place& place) {
   return known.first + place.combination;
 }
 
-std::uint64_t LivingFiles::number_of(std::uint64_t file) const {
+std::uint64_t ExistingFiles::number_of(std::uint64_t file) const {
   if (file < there_.size()) return there_[file];
   const auto known = by_family_.find(files_.family_of(file));
   if (known == by_family_.end()) return 0;
@@ -179,13 +182,13 @@ std::uint64_t LivingFiles::number_of(std::uint64_t file) const {
   return kept.first + (file - known->second->first - kept.offset);
 }
 
-std::string LivingFiles::path_at(const Place& place) {
+std::string ExistingFiles::path_at(const Place& place) {
   const FileEntry& entry = place.of->kept.entry;
   return text_of(compiled(entry.path, entry.parameters), entry.parameters, place.of->sweep,
                  place.combination);
 }
 
-std::string LivingFiles::look_up(std::size_t family) {
+std::string ExistingFiles::look_up(std::size_t family) {
   const Family& f = files_[family];
   for (std::uint64_t k = 0; k < f.count; ++k) {
     const std::string name = text_of(f.name, f.parameters, f.sweep, k);
@@ -202,12 +205,12 @@ std::string LivingFiles::look_up(std::size_t family) {
   return {};
 }
 
-std::optional<std::uint64_t> LivingFiles::find(std::string_view name) {
+std::optional<std::uint64_t> ExistingFiles::find(std::string_view name) {
   const auto place = place_of(name);
   return place ? std::optional(local(*place)) : std::nullopt;
 }
 
-void LivingFiles::find_open(std::string_view text, std::vector<Range>& out) {
+void ExistingFiles::find_open(std::string_view text, std::vector<Range>& out) {
   read_sweeps_once();
   for (Known* known : sweeps_) {
     const FileEntry& entry = known->kept.entry;
@@ -222,9 +225,9 @@ void LivingFiles::find_open(std::string_view text, std::vector<Range>& out) {
   }
 }
 
-void LivingFiles::match(const re2::RE2& expression, std::vector<Range>& out) {
+void ExistingFiles::match(const re2::RE2& expression, std::vector<Range>& out) {
   std::vector<std::string> singles;
-  each_single(living_, kind_, [&](const KeptFiles& kept) {
+  each_single(existing_, kind_, [&](const KeptFiles& kept) {
     if (re2::RE2::PartialMatch(kept.entry.name, expression)) singles.push_back(kept.entry.name);
   });
   for (const std::string& name : singles) append_id(out, *find(name));
@@ -238,28 +241,28 @@ void LivingFiles::match(const re2::RE2& expression, std::vector<Range>& out) {
   }
 }
 
-void LivingFiles::add_names(std::vector<std::string>& out, std::size_t most) {
+void ExistingFiles::add_names(std::vector<std::string>& out, std::size_t most) {
   read_sweeps_once();
   for (const Known* known : sweeps_) out.push_back(known->kept.entry.name);
-  add_single_names(living_, kind_, out, most);
+  add_single_names(existing_, kind_, out, most);
 }
 
-std::uint64_t LivingFiles::maker_of(std::uint64_t file) {
+std::uint64_t ExistingFiles::maker_of(std::uint64_t file) {
   const std::uint64_t number = number_of(file);
-  return number == 0 ? 0 : spec::maker_of(living_, kind_, number);
+  return number == 0 ? 0 : spec::maker_of(existing_, kind_, number);
 }
 
-bool LivingFiles::is_same(std::uint64_t job, std::uint64_t maker) {
+bool ExistingFiles::is_same(std::uint64_t job, std::uint64_t maker) {
   return jobs_.number_of(job) == maker;
 }
 
-std::string LivingFiles::name_of(std::uint64_t maker) {
-  return living_.job(maker).texts.name;
+std::string ExistingFiles::name_of(std::uint64_t maker) {
+  return existing_.job(maker).texts.name;
 }
 
-std::vector<Definition> LivingFiles::definitions(const JobFiles& made) {
+std::vector<Definition> ExistingFiles::definitions(const JobFiles& made) {
   std::vector<Definition> all;
-  std::uint64_t next = next_number(living_, kind_);
+  std::uint64_t next = next_number(existing_, kind_);
   const std::uint64_t before = next;
   for (std::size_t f = 0; f < own_; ++f) {
     const Family& family = files_[f];
@@ -276,7 +279,7 @@ std::vector<Definition> LivingFiles::definitions(const JobFiles& made) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> makers;
   made.each_made([&](std::uint64_t file, std::uint64_t job) {
     const std::uint64_t number = number_of(file);
-    if (spec::maker_of(living_, kind_, number) == 0)
+    if (spec::maker_of(existing_, kind_, number) == 0)
       makers.emplace_back(number, jobs_.number_of(job));
   });
   std::sort(makers.begin(), makers.end());
@@ -286,7 +289,7 @@ std::vector<Definition> LivingFiles::definitions(const JobFiles& made) {
   return all;
 }
 
-std::vector<std::pair<std::string, std::uint64_t>> LivingFiles::newly_made(const JobFiles& made) {
+std::vector<std::pair<std::string, std::uint64_t>> ExistingFiles::newly_made(const JobFiles& made) {
   std::vector<std::pair<std::string, std::uint64_t>> out;
   made.each_made([&](std::uint64_t file, std::uint64_t job) {
     const auto known = by_family_.find(files_.family_of(file));

@@ -45,7 +45,7 @@ struct Host {
   std::unique_ptr<Store> store;
 };
 
-class Manners : public ::testing::Test {
+class RequestBudget : public ::testing::Test {
  protected:
   void begin(std::size_t count, std::uint64_t checkpoint_commits = Tuning{}.checkpoint_commits) {
     tuning.checkpoint_commits = checkpoint_commits;
@@ -96,14 +96,14 @@ class Manners : public ::testing::Test {
   int commits_made = 0;
 };
 
-TEST_F(Manners, hours_at_the_full_rate_leave_less_than_a_thousand_files) {
+TEST_F(RequestBudget, hours_at_the_full_rate_leave_less_than_a_thousand_files) {
   begin(4);
   const std::size_t most = most_files(60 * 60 * 20);
   std::printf("small state: at most %zu files\n", most);
   EXPECT_LE(most, 1000u);
 }
 
-TEST_F(Manners, of_a_large_state_too) {
+TEST_F(RequestBudget, of_a_large_state_too) {
   begin(4, 2 * Tuning{}.checkpoint_commits);
   const std::size_t most = most_files(20 * 60 * 20);
   std::printf("large state: at most %zu files\n", most);
@@ -141,7 +141,7 @@ Cost cost_of(const std::vector<std::unique_ptr<Host>>& hosts, const std::functio
   return out;
 }
 
-TEST_F(Manners, a_commit_and_all_care_for_it_cost_few_requests) {
+TEST_F(RequestBudget, a_commit_and_all_maintenance_for_it_cost_few_requests) {
   begin(1);
   const Cost cost = cost_of(
       hosts,
@@ -157,7 +157,7 @@ TEST_F(Manners, a_commit_and_all_care_for_it_cost_few_requests) {
 
 // A host that is not alone looks for others before each commit (1), reads what they committed (2)
 // and makes sure of it (1: the commit before, whose content it has).
-TEST_F(Manners, of_two_hosts_by_turns_each_pays_for_what_it_reads_besides) {
+TEST_F(RequestBudget, of_two_hosts_by_turns_each_pays_for_what_it_reads_besides) {
   begin(2);
   for (const auto pause : {kBetweenCommits, kBetweenCommits / 10}) {
     between_commits = pause;

@@ -16,7 +16,7 @@
 
 namespace torc::spec {
 
-class Living : public Definitions {
+class ExistingWorkflow : public Definitions {
  public:
   // Of the workflow and all its jobs.
   [[nodiscard]] virtual const RunSettings& settings() const = 0;
