@@ -6,6 +6,7 @@
 #    the number of places and the reason; a new place there needs a reason, too.
 # 2. Libraries print nothing; what a command prints goes through say() or write_raw() of bin/app.h, so that no text has
 #    power over a terminal.
+# 3. Things and files of bin and lib have the names of docs/glossary.md, not words that were given up for them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -39,6 +40,19 @@ prints=$(met '\bfmt::print\(|\bstd::(cout|cerr)\b|\b(f?printf|fputs|puts|fwrite)
 if [[ -n $prints ]]; then
   echo "$prints"
   echo 'use say() of bin/app.h, or write_raw() for what jobs wrote'
+  failed=1
+fi
+
+retired='beats?|misfits?|numbering|cared?|living|ahead|crowd|shelf|standing|blows?|purse|entrance|parting|file_marks?'
+# Without comments and texts, and FileMark as file_mark. What is ahead in time, not claimed ahead, may say so.
+named=$(grep -Hn '' $(sources bin lib) |
+  sed -E 's://.*::; s/"([^"\\]|\\.)*"/""/g; s/(signal|mtime)_ahead//g; s/([a-z0-9])([A-Z])/\1_\2/g; s/([A-Z])([A-Z][a-z])/\1_\2/g' |
+  grep -iP "^[^:]+:\d+:.*(?<![a-z0-9])($retired)(?![a-z0-9])" |
+  while IFS=: read -r file line _; do echo "$file:$line:$(sed -n "${line}p" "$file")"; done || true)
+files=$(find bin lib -type f | grep -P "(?<![a-z0-9])($retired)(?![a-z0-9])[^/]*$" || true)
+if [[ -n $named$files ]]; then
+  printf '%s\n' ${named:+"$named"} ${files:+"$files"}
+  echo 'docs/glossary.md has another word for this'
   failed=1
 fi
 exit $failed

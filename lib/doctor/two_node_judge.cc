@@ -145,7 +145,7 @@ class TwoNodeJudge {
       add(store::Severity::warning, "visibility",
           "a file that was rewritten stays old on the other node for " +
               (r_.content_in_time ? "up to " + shown(r_.new_content.max) : "more than a minute"),
-          "give workers a --lease-ttl of ten times that, or living ones may look dead");
+          "give workers a --lease-ttl of ten times that, or live ones may look dead");
     } else if (r_.facts.heartbeat_age > nanoseconds(0) &&
                r_.new_content.max > 2 * r_.facts.heartbeat_age) {
       add(store::Severity::note, "visibility",

@@ -28,7 +28,7 @@ constexpr Kind kKinds[] = {
     {Table::job, "jobs"},
     {Table::tally, "the counters of jobs"},
     {Table::limit, "limits"},
-    {Table::signature, "marks of files"},
+    {Table::signature, "file fingerprints"},
     {Table::name, "the index of names"},
     {Table::own_rank, "ranks of single jobs"},
     {Table::sweep, "the list of templates"},

@@ -110,8 +110,8 @@ class Listener {
   store::MountFacts facts_;
   std::vector<claim::Worker> workers_;
   std::chrono::seconds longest_{0};
-  std::map<claim::WorkerEpoch, std::uint64_t>
-      first_;  // heartbeat counters when they were first heard
+  // Heartbeat counters when they were first heard.
+  std::map<claim::WorkerEpoch, std::uint64_t> first_;
   claim::Watch watch_;
   std::map<claim::WorkerEpoch, BootTime> deaf_since_;  // of whom no heartbeat can be read
 };

@@ -225,7 +225,7 @@ class Audit {
       const auto worker = state.worker(WorkerEpoch{*epoch});
       if (worker) hosts_[name_hash(worker->info.host)].insert(*epoch);
       if (!worker || worker->status != WorkerStatus::registered) {
-        return wrong(fmt::format("worker {} has a lease and is not living", *epoch));
+        return wrong(fmt::format("worker {} has a lease and is not registered", *epoch));
       }
       held += lease->held.size();
       for (std::uint64_t id : lease->held) {
@@ -255,7 +255,7 @@ class Audit {
       const auto worker = decode_worker(e.value);
       if (!epoch || !worker) return unreadable(e.key);
       if (worker->status == WorkerStatus::registered && !reader_.get(Key(Table::lease, *epoch))) {
-        return wrong(fmt::format("worker {} is living and has no lease", *epoch));
+        return wrong(fmt::format("worker {} is registered and has no lease", *epoch));
       }
       return {};
     });
@@ -274,7 +274,7 @@ class Audit {
       return {};
     }));
     if (listed == hosts_) return {};
-    return wrong("the living workers are not those that are listed by host");
+    return wrong("the workers that are listed by host are not those that are registered");
   }
 
   Result<void> check_set_aside() {
@@ -378,12 +378,12 @@ class Audit {
     const unsigned told = stored.rules & ~unsigned{rule::kPendingFailed};
     if (told != plan_.rules) return wrong("what counts in this workflow is written wrong");
     if (stored.live_workers != live_workers_) {
-      return wrong(fmt::format("{} workers are counted as living where {} are", stored.live_workers,
-                               live_workers_));
+      return wrong(fmt::format("{} workers are counted as registered where {} are",
+                               stored.live_workers, live_workers_));
     }
     if (stored.hosts != hosts_.size()) {
-      return wrong(fmt::format("{} hosts are counted where living workers are on {}", stored.hosts,
-                               hosts_.size()));
+      return wrong(fmt::format("{} hosts are counted where registered workers are on {}",
+                               stored.hosts, hosts_.size()));
     }
     return {};
   }

@@ -121,19 +121,19 @@ TEST_F(Verify, a_wrong_number_of_live_workers_is_found) {
   Tally tally = *decode_tally(*wf.tx.get(Key(Table::tally)));
   ++tally.live_workers;
   wf.tx.put(Key(Table::tally), encode(tally));
-  expect_wrong("2 workers are counted as living where 1");
+  expect_wrong("2 workers are counted as registered where 1");
 }
 
 TEST_F(Verify, a_wrong_number_of_hosts_is_found) {
   Tally tally = *decode_tally(*wf.tx.get(Key(Table::tally)));
   ++tally.hosts;
   wf.tx.put(Key(Table::tally), encode(tally));
-  expect_wrong("2 hosts are counted where living workers are on 1");
+  expect_wrong("2 hosts are counted where registered workers are on 1");
 }
 
 TEST_F(Verify, a_worker_listed_at_a_host_where_it_is_not_is_found) {
   wf.tx.put(Key(Table::host, name_hash("elsewhere")).be64(2), {});
-  expect_wrong("not those that are listed by host");
+  expect_wrong("listed by host are not those that are registered");
 }
 
 TEST_F(Verify, a_ready_job_in_no_queue_is_found) {
@@ -178,12 +178,12 @@ TEST_F(Verify, a_live_job_that_nobody_holds_is_found) {
 
 TEST_F(Verify, a_live_worker_without_a_lease_is_found) {
   wf.tx.put(Key(Table::worker, 1), encode_worker({}, WorkerStatus::registered, {}, {}));
-  expect_wrong("worker 1 is living and has no lease");
+  expect_wrong("worker 1 is registered and has no lease");
 }
 
 TEST_F(Verify, a_lease_of_a_worker_that_left_is_found) {
   wf.tx.put(Key(Table::worker, 2), encode_worker({}, WorkerStatus::released, {}, {}));
-  expect_wrong("worker 2 has a lease and is not living");
+  expect_wrong("worker 2 has a lease and is not registered");
 }
 
 TEST_F(Verify, a_failed_job_missing_from_the_list_is_found) {

@@ -5,7 +5,7 @@ namespace torc::claim {
 std::string_view to_string(WorkerStatus status) {
   switch (status) {
     case WorkerStatus::registered:
-      return "living";
+      return "registered";
     case WorkerStatus::released:
       return "released";
     case WorkerStatus::expired:

@@ -40,8 +40,8 @@ struct WorkerInfo {
   std::chrono::seconds lease_ttl{300};      // as asked for; among many workers leases are longer
   std::chrono::seconds lease_heartbeat{0};  // as asked for; 0: a fifth of that
   WallTime claims_from{};  // when its first claim is due, see turn_to_claim() of pace.h
-  bool own_heartbeat_file =
-      false;  // set by register_worker(): one of the first store::kOwnHeartbeatFiles
+  // Set by register_worker(): one of the first store::kOwnHeartbeatFiles.
+  bool own_heartbeat_file = false;
 };
 
 enum class WorkerStatus : std::uint8_t { registered, released, expired };
@@ -61,9 +61,9 @@ struct Worker {
   bool barred = false;         // by bar_worker()
 };
 
-// How many take part. O(1).
+// How much there is to do, and among how many. O(1).
 struct WorkflowLoad {
-  std::uint64_t workers = 0;             // live
+  std::uint64_t workers = 0;             // registered
   std::uint64_t hosts = 0;               // with at least one of them
   std::chrono::milliseconds job_time{};  // how long jobs run lately; 0: not known
   std::uint64_t ready = 0;               // jobs

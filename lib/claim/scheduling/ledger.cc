@@ -211,10 +211,10 @@ Result<void> Ledger::close() {
 }
 
 Error fenced(WorkerEpoch epoch) {
-  return Error{ErrorKind::fenced,
-               fmt::format("worker {} is no longer one of the living: its lease expired or it left",
-                           raw(epoch)),
-               "stop its jobs; they are given to others. A new worker may be started"};
+  return Error{
+      ErrorKind::fenced,
+      fmt::format("worker {} is no longer registered: its lease expired or it left", raw(epoch)),
+      "stop its jobs; they are given to others. A new worker may be started"};
 }
 
 }  // namespace torc::claim

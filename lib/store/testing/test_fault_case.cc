@@ -226,7 +226,7 @@ std::string FaultCase::check_going_on() {
   }
   if (Result<void> done = commit(); !done.ok()) return "the next commit: " + done.error().text();
   if (Result<void> done = store_->maintain(); !done.ok())
-    return "the next care: " + done.error().text();
+    return "the next maintenance: " + done.error().text();
   return {};
 }
 
