@@ -16,21 +16,21 @@ constexpr std::uintptr_t kFree = 0;
 constexpr std::uintptr_t kTaken = 1;  // by somebody who is about to write the range
 
 // What a signal handler can look at: a table that never moves, of atomics without locks.
-struct Range {
+struct MappedRange {
   std::atomic<std::uintptr_t> begin = kFree;
   std::atomic<std::uintptr_t> end = 0;
   std::atomic<bool> lost = false;
 };
 static_assert(std::atomic<std::uintptr_t>::is_always_lock_free);
 static_assert(std::atomic<bool>::is_always_lock_free);
-constinit std::array<Range, SharedMapping::kMost> ranges;
+constinit std::array<MappedRange, SharedMapping::kMost> mapped_ranges;
 
 std::uintptr_t page_size = 4096;
 struct sigaction before {};
 
 // A page of zeros in place of the one that is not there.
 bool mend(std::uintptr_t address) {
-  for (Range& range : ranges) {
+  for (MappedRange& range : mapped_ranges) {
     const std::uintptr_t begin = range.begin.load(std::memory_order_acquire);
     if (begin <= kTaken || address < begin || address >= range.end.load()) continue;
     range.lost.store(true);
@@ -78,11 +78,11 @@ Result<SharedMapping> SharedMapping::map(int fd, std::size_t bytes,
 SharedMapping::SharedMapping(void* at, std::size_t bytes) : at_(at), bytes_(bytes) {
   for (std::size_t i = 0; i < kMost; ++i) {
     std::uintptr_t expected = kFree;
-    if (!ranges[i].begin.compare_exchange_strong(expected, kTaken)) continue;
+    if (!mapped_ranges[i].begin.compare_exchange_strong(expected, kTaken)) continue;
     slot_ = i;
-    ranges[i].lost.store(false);
-    ranges[i].end.store(reinterpret_cast<std::uintptr_t>(at) + bytes);
-    ranges[i].begin.store(reinterpret_cast<std::uintptr_t>(at), std::memory_order_release);
+    mapped_ranges[i].lost.store(false);
+    mapped_ranges[i].end.store(reinterpret_cast<std::uintptr_t>(at) + bytes);
+    mapped_ranges[i].begin.store(reinterpret_cast<std::uintptr_t>(at), std::memory_order_release);
     return;
   }
 }
@@ -93,12 +93,12 @@ SharedMapping::SharedMapping(SharedMapping&& other) noexcept
       slot_(std::exchange(other.slot_, kMost)) {}
 
 SharedMapping::~SharedMapping() {
-  if (slot_ < kMost) ranges[slot_].begin.store(kFree);
+  if (slot_ < kMost) mapped_ranges[slot_].begin.store(kFree);
   if (at_ != nullptr) ::munmap(at_, bytes_);
 }
 
 bool SharedMapping::lost() const {
-  return slot_ < kMost && ranges[slot_].lost.load();
+  return slot_ < kMost && mapped_ranges[slot_].lost.load();
 }
 
 void SharedMapping::leave_mapped() {

@@ -8,16 +8,16 @@
 namespace torc {
 namespace {
 
-constexpr std::string_view kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+constexpr std::string_view kSizeUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
 
 struct Scaled {
   double value = 0;
-  std::size_t unit = 0;  // of kUnits
+  std::size_t unit = 0;  // of kSizeUnits
 };
 
 Scaled scaled(ByteCount bytes) {
   Scaled out{static_cast<double>(bytes.value)};
-  for (; out.value >= 1024 && out.unit + 1 < std::size(kUnits); ++out.unit) out.value /= 1024;
+  for (; out.value >= 1024 && out.unit + 1 < std::size(kSizeUnits); ++out.unit) out.value /= 1024;
   return out;
 }
 
@@ -26,12 +26,12 @@ Scaled scaled(ByteCount bytes) {
 std::string show_bytes(ByteCount bytes) {
   const Scaled s = scaled(bytes);
   return s.unit == 0 ? fmt::format("{} B", bytes.value)
-                     : fmt::format("{:.1f} {}", s.value, kUnits[s.unit]);
+                     : fmt::format("{:.1f} {}", s.value, kSizeUnits[s.unit]);
 }
 
 std::string show_exactly(ByteCount bytes) {
   const Scaled s = scaled(bytes);
-  return fmt::format("{:.4g} {}", s.value, kUnits[s.unit]);
+  return fmt::format("{:.4g} {}", s.value, kSizeUnits[s.unit]);
 }
 
 std::string show_exactly(std::chrono::seconds duration) {

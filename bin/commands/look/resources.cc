@@ -168,9 +168,9 @@ std::string entry_name(const Use& use) {
   return use.page->job_template.count == 1 ? recipe.name(0) : recipe.entry_name();
 }
 
-class Resources {
+class ResourcesView {
  public:
-  Resources(const App& app, const ResourcesOptions& options) : app_(app), options_(options) {}
+  ResourcesView(const App& app, const ResourcesOptions& options) : app_(app), options_(options) {}
   Result<void> show(const claim::Reader& reader);
 
  private:
@@ -184,7 +184,7 @@ class Resources {
   std::uint64_t shown_ = 0;
 };
 
-Table Resources::new_page() {
+Table ResourcesView::new_page() {
   return Table({{"jobs"},
                 {"ended", Align::right},
                 {"memory", Align::right},
@@ -202,7 +202,7 @@ Table Resources::new_page() {
 }
 
 // Jobs come in the order of their numbers, and an entry's are in a row: one is kept at a time.
-Result<void> Resources::show(const claim::Reader& reader) {
+Result<void> ResourcesView::show(const claim::Reader& reader) {
   workflow::RecipeBook book;
   Use use;
   if (options_.json) say(app_.out, "[");
@@ -228,7 +228,7 @@ Result<void> Resources::show(const claim::Reader& reader) {
   return {};
 }
 
-void Resources::add(const Use& use) {
+void ResourcesView::add(const Use& use) {
   if (options_.json) return add_json(use);
   ++shown_;
   const double busy = share(static_cast<double>(use.cpu_time.count()),
@@ -249,7 +249,7 @@ void Resources::add(const Use& use) {
   page_ = new_page();
 }
 
-void Resources::add_json(const Use& use) {
+void ResourcesView::add_json(const Use& use) {
   const auto or_null = [](bool there, auto value) {
     return there ? ordered_json(value) : ordered_json(nullptr);
   };
@@ -288,7 +288,7 @@ Result<Exit> run(const App& app, const ResourcesOptions& options) {
   TORC_ASSIGN(auto store, open_store(app, options.store));
   auto viewed =
       store->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-        return Resources(app, options).show(reader);
+        return ResourcesView(app, options).show(reader);
       });
   return viewed ? Exit::ok : report(app, viewed.error());
 }

@@ -109,25 +109,25 @@ Family family_of(const Entry& entry, Resolver& resolver, Report& report) {
   for (const Parameter& p : family.parameters) {
     const Parameter& first = family.parameters.front();
     if (count(p.values) == 0) {
-      return broken(
-          fmt::format("parameter {} of {} has no values", quoted(p.name), quoted(entry.name)),
-          "give it at least one");
+      return broken(fmt::format("parameter {} of {} has no values", torc::quoted(p.name),
+                                torc::quoted(entry.name)),
+                    "give it at least one");
     }
     if (mode_of(entry) == ParameterMode::zip && count(p.values) != count(first.values)) {
       return broken(fmt::format("parameters {} and {} of {} are zipped but have {} and {} values",
-                                quoted(first.name), quoted(p.name), quoted(entry.name),
-                                count(first.values), count(p.values)),
+                                torc::quoted(first.name), torc::quoted(p.name),
+                                torc::quoted(entry.name), count(first.values), count(p.values)),
                     "give both the same number of values, or use parameter_mode: product");
     }
   }
   family.sweep = Sweep(family.parameters, mode_of(entry));
   if (const std::string bad = unprintable_value(family); !bad.empty()) {
     return broken(fmt::format("the value {} has control characters, but is part of the name {}",
-                              quoted(bad), quoted(entry.name)),
+                              torc::quoted(bad), torc::quoted(entry.name)),
                   "take it out of the name");
   }
   if (has_empty_name(family)) {
-    return broken(fmt::format("{} gives an empty name", quoted(entry.name)),
+    return broken(fmt::format("{} gives an empty name", torc::quoted(entry.name)),
                   "put a word before the placeholder");
   }
   return family;
@@ -138,7 +138,7 @@ bool is_within_limit(const Families& families, const Entry& entry, std::string_v
                      Report& report) {
   if (families.total() <= kMaxJobs) return true;
   report.error(entry.place,
-               fmt::format("with {} the workflow has {} {}s or more", quoted(entry.name),
+               fmt::format("with {} the workflow has {} {}s or more", torc::quoted(entry.name),
                            families.total(), kind),
                fmt::format("a workflow can have {} {}s; take fewer values, or let one job do "
                            "several steps",
@@ -191,21 +191,22 @@ void report_clashes(const std::vector<Entry>& entries, std::string_view kind, Fa
   for (const Families::Clash& clash : families.index()) {
     const std::size_t a = families.family_of(clash.first);
     const std::size_t b = families.family_of(clash.second);
-    const std::string name = quoted(families.name(clash.first));
+    const std::string name = torc::quoted(families.name(clash.first));
     if (a == b) {
-      report.error(entries[b].place,
-                   fmt::format("{} {} and {} of {} would both be named {}", kind,
-                               clash.first - families[a].first + 1,
-                               clash.second - families[a].first + 1, quoted(entries[a].name), name),
-                   how_to_tell_apart(entries[a], families[a], clash.first - families[a].first,
-                                     clash.second - families[a].first));
+      report.error(
+          entries[b].place,
+          fmt::format("{} {} and {} of {} would both be named {}", kind,
+                      clash.first - families[a].first + 1, clash.second - families[a].first + 1,
+                      torc::quoted(entries[a].name), name),
+          how_to_tell_apart(entries[a], families[a], clash.first - families[a].first,
+                            clash.second - families[a].first));
       continue;
     }
     report.error(
         entries[b].place,
         fmt::format("two {}{} are named {}: one of {} on line {}, one of {} on line {}", kind,
-                    kind == "user data" ? "" : "s", name, quoted(entries[a].name),
-                    entries[a].place.line, quoted(entries[b].name), entries[b].place.line),
+                    kind == "user data" ? "" : "s", name, torc::quoted(entries[a].name),
+                    entries[a].place.line, torc::quoted(entries[b].name), entries[b].place.line),
         is_alias(report.source(), entries[b].place)
             ? "an alias repeats the name as well: write '<<: *…' in a map with another name"
             : "rename one of them");

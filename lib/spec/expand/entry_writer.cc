@@ -25,7 +25,7 @@ std::vector<std::string> names_of(const std::vector<Named>& all) {
 std::string suggestion(std::string_view name, const std::vector<std::string>& known,
                        std::string_view section) {
   const std::string near = nearest(name, known);
-  if (!near.empty()) return fmt::format("did you mean {}?", quoted(near));
+  if (!near.empty()) return fmt::format("did you mean {}?", torc::quoted(near));
   return fmt::format("describe it under {}", section);
 }
 
@@ -76,7 +76,7 @@ void EntryWriter::check_lengths(const JobEntry& entry, const Family& family, con
   const auto name = [&](std::uint64_t k) { return text_at(family.name, family, k); };
   if (const auto k = first_beyond(family.name.bound(family.parameters), kMaxNameBytes, name)) {
     report_.error(entry.place,
-                  fmt::format("the name {} has {} bytes; the limit is {}", quoted(name(*k)),
+                  fmt::format("the name {} has {} bytes; the limit is {}", torc::quoted(name(*k)),
                               name(*k).size(), kMaxNameBytes),
                   "shorten it");
     return;
@@ -90,7 +90,7 @@ void EntryWriter::check_lengths(const JobEntry& entry, const Family& family, con
     if (k) {
       report_.error(place_of(entry, "command"),
                     fmt::format("the command of {} has {} bytes; Linux starts none of more than {}",
-                                quoted(name(*k)), command(*k).size(), kMaxArgumentBytes),
+                                torc::quoted(name(*k)), command(*k).size(), kMaxArgumentBytes),
                     "put it into a script, and run that");
     }
   }
@@ -102,7 +102,8 @@ void EntryWriter::check_lengths(const JobEntry& entry, const Family& family, con
       report_.error(place_of(entry, "env"),
                     fmt::format("the variable {} of {} has {} bytes; Linux takes none of more than "
                                 "{} with its name",
-                                quoted(key), quoted(name(*k)), text(*k).size(), kMaxArgumentBytes),
+                                torc::quoted(key), torc::quoted(name(*k)), text(*k).size(),
+                                kMaxArgumentBytes),
                     "put it into a file");
     }
   }
@@ -154,7 +155,7 @@ const ResourceRequirements* EntryWriter::resources_of(const JobEntry& entry, con
       !schedulers_.contains(terms.scheduler)) {
     report_.error(
         place_of(entry, "scheduler"),
-        fmt::format("no scheduler is named {}", quoted(terms.scheduler)),
+        fmt::format("no scheduler is named {}", torc::quoted(terms.scheduler)),
         suggestion(terms.scheduler, names_of(workflow_.slurm_schedulers), "slurm_schedulers"));
   }
   if (terms.resources.empty()) return &default_;
@@ -162,7 +163,7 @@ const ResourceRequirements* EntryWriter::resources_of(const JobEntry& entry, con
   if (found != resources_.end()) return found->second;
   if (!texts.resources.has_parameters()) return &default_;
   report_.error(place_of(entry, "resource_requirements"),
-                fmt::format("no resource requirements are named {}", quoted(terms.resources)),
+                fmt::format("no resource requirements are named {}", torc::quoted(terms.resources)),
                 suggestion(terms.resources, names_of(workflow_.resource_requirements),
                            "resource_requirements"));
   return &default_;

@@ -200,7 +200,7 @@ std::string ExistingFiles::look_up(std::size_t family) {
     const std::string there = path_at(*found);
     if (here == there) continue;
     return fmt::format("the file {} is in the workflow already, with the path {}, and here {}",
-                       quoted(name), quoted(there), quoted(here));
+                       torc::quoted(name), torc::quoted(there), torc::quoted(here));
   }
   return {};
 }

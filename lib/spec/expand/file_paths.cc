@@ -54,13 +54,14 @@ void report_shared_paths(const Workflow& workflow, const Families& files, const 
     const bool is_made = made.maker(first) != 0 || made.maker(second) != 0;
     const FileEntry& entry = workflow.files[b];
     const auto place = entry.places.find("path");
-    report.add(is_made ? Severity::error : Severity::warning,
-               place == entry.places.end() ? entry.place : place->second,
-               fmt::format("the files {} and {} have the same path {}", quoted(files.name(first)),
-                           quoted(files.name(second)), quoted(paths.name(clash.first))),
-               is_made ? "use one name for both: a job that takes the one does not wait for a job "
-                         "that makes the other"
-                       : "use one name for both, or give each a path of its own");
+    report.add(
+        is_made ? Severity::error : Severity::warning,
+        place == entry.places.end() ? entry.place : place->second,
+        fmt::format("the files {} and {} have the same path {}", torc::quoted(files.name(first)),
+                    torc::quoted(files.name(second)), torc::quoted(paths.name(clash.first))),
+        is_made ? "use one name for both: a job that takes the one does not wait for a job "
+                  "that makes the other"
+                : "use one name for both, or give each a path of its own");
   }
 }
 

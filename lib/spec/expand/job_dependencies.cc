@@ -73,9 +73,10 @@ void JobDependencies::report_self(const Family& family, const Upstream& upstream
     jobs.clear();
     upstream.jobs.append_to(jobs, k);
     if (jobs.size() == 1 && jobs[0] == Range{family.first + k, 1}) {
-      report_.error(upstream.place,
-                    fmt::format("job {} depends on itself", quoted(jobs_.name(jobs[0].first))),
-                    "take it out of its dependencies");
+      report_.error(
+          upstream.place,
+          fmt::format("job {} depends on itself", torc::quoted(jobs_.name(jobs[0].first))),
+          "take it out of its dependencies");
       return;
     }
   }
@@ -110,10 +111,11 @@ void JobDependencies::warn_of_both(const Family& family, const std::vector<Upstr
       std::string name;
       family.append_name(name, k);
       const bool is_here = job >= jobs_[0].first;  // and not in a workflow that is added to
-      report_.add(Severity::warning, upstream.place,
-                  fmt::format("{} can never start: {} would have to complete, and to fail",
-                              quoted(name), is_here ? quoted(jobs_.name(job)) : "a job"),
-                  "keep one of the two conditions; afterany is for either end");
+      report_.add(
+          Severity::warning, upstream.place,
+          fmt::format("{} can never start: {} would have to complete, and to fail",
+                      torc::quoted(name), is_here ? torc::quoted(jobs_.name(job)) : "a job"),
+          "keep one of the two conditions; afterany is for either end");
       return;
     }
   }

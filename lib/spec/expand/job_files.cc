@@ -50,11 +50,12 @@ void JobFiles::add_command(const JobEntry& entry, const std::string& key, const 
       found.clear();
       map->append_to(found, n * map->period());
       if (total(found) == 1) continue;
-      report_.error(place,
-                    fmt::format("{} in the command stands for {} {}{}", quoted(reference.name),
-                                total(found), keys_.kind, keys_.kind == "file" ? "s" : ""),
-                    fmt::format("name one here, and the others in {} or {}", keys_.inputs.key,
-                                keys_.outputs.key));
+      report_.error(
+          place,
+          fmt::format("{} in the command stands for {} {}{}", torc::quoted(reference.name),
+                      total(found), keys_.kind, keys_.kind == "file" ? "s" : ""),
+          fmt::format("name one here, and the others in {} or {}", keys_.inputs.key,
+                      keys_.outputs.key));
       break;
     }
     if (reference.side == FileSide::output) {
@@ -101,8 +102,9 @@ void JobFiles::claim(const Family& family, const RangeMap& outputs, Place place)
         if (makers_[f] == job) continue;
         report_.error(
             place,
-            fmt::format("two jobs output the {} {}: {} and {}", keys_.kind, quoted(files_.name(f)),
-                        quoted(jobs_.name(makers_[f])), quoted(jobs_.name(job))),
+            fmt::format("two jobs output the {} {}: {} and {}", keys_.kind,
+                        torc::quoted(files_.name(f)), torc::quoted(jobs_.name(makers_[f])),
+                        torc::quoted(jobs_.name(job))),
             fmt::format("let one job make it, or give each job a {} of its own",
                         keys_.kind == "file" ? "file" : "name"));
         return;
@@ -116,8 +118,8 @@ bool JobFiles::is_made_elsewhere(std::uint64_t file, std::uint64_t job, Place pl
   if (maker == 0 || others_->is_same(job, maker)) return false;
   report_.error(place,
                 fmt::format("the {} {} is made by {} of the workflow already, and here by {}",
-                            keys_.kind, quoted(files_.name(file)), quoted(others_->name_of(maker)),
-                            quoted(jobs_.name(job))),
+                            keys_.kind, torc::quoted(files_.name(file)),
+                            torc::quoted(others_->name_of(maker)), torc::quoted(jobs_.name(job))),
                 fmt::format("let one job make it, or give each job a {} of its own",
                             keys_.kind == "file" ? "file" : "name"));
   return true;

@@ -28,7 +28,7 @@ struct Difference {
 std::string show(const std::vector<std::string>& all) {
   std::string out;
   for (std::size_t i = 0; i < all.size() && i < kShown; ++i)
-    out += (i == 0 ? "" : ", ") + quoted(all[i]);
+    out += (i == 0 ? "" : ", ") + torc::quoted(all[i]);
   if (all.size() > kShown) out += fmt::format(" and {} more", all.size() - kShown);
   return out.empty() ? "none" : out;
 }
@@ -56,15 +56,15 @@ class Comparison {
     const ExistingWorkflow::Job there = jobs_.existing().job(jobs_.number_of(entry.first + k));
     const RenderedJob here = recipe.render(k);
     if (there.texts.command != here.command)
-      return Difference{"command", quoted(there.texts.command), quoted(here.command)};
+      return Difference{"command", torc::quoted(there.texts.command), torc::quoted(here.command)};
     if (there.texts.env != here.env)
       return Difference{"environment", show(there.texts.env), show(here.env)};
     if (static_cast<const Resources&>(there.resources) != entry.resources)
       return Difference{"resources", show(there.resources), show(entry.resources)};
     if (there.scheduler != entry.scheduler)
-      return Difference{"scheduler", quoted(there.scheduler), quoted(entry.scheduler)};
+      return Difference{"scheduler", torc::quoted(there.scheduler), torc::quoted(entry.scheduler)};
     if (there.label != entry.label)
-      return Difference{"label", quoted(there.label), quoted(entry.label)};
+      return Difference{"label", torc::quoted(there.label), torc::quoted(entry.label)};
     if (there.priority != entry.priority) {
       return Difference{"priority", fmt::to_string(there.priority), fmt::to_string(entry.priority)};
     }
@@ -104,7 +104,7 @@ class Comparison {
   std::optional<Difference> rules(const JobEntry& here, const ExistingWorkflow::Job& there) const {
     if (!same_handler(here.failure_handler, there.failure_handler)) {
       return Difference{"failure handler", there.failure_handler ? "one with other rules" : "none",
-                        here.failure_handler.empty() ? "none" : quoted(here.failure_handler)};
+                        here.failure_handler.empty() ? "none" : torc::quoted(here.failure_handler)};
     }
     const std::uint32_t crashes = here.crash_limit.value_or(0);
     if (there.crash_limit != crashes)
@@ -224,11 +224,12 @@ void compare_known(const Workflow& addition, const Expansion& expansion, Existin
     for (std::uint64_t k = 0; k < entry.count; ++k) {
       const auto found = comparison.compare(entry, *recipe, k);
       if (!found) continue;
-      report.error(addition.jobs[entry.source].place,
-                   fmt::format("the job {} is in the workflow already with another {}: there {}, "
-                               "here {}",
-                               quoted(recipe->name(k)), found->what, found->there, found->here),
-                   "give it another name; a job that is there is left alone when it is the same");
+      report.error(
+          addition.jobs[entry.source].place,
+          fmt::format("the job {} is in the workflow already with another {}: there {}, "
+                      "here {}",
+                      torc::quoted(recipe->name(k)), found->what, found->there, found->here),
+          "give it another name; a job that is there is left alone when it is the same");
       break;
     }
   }

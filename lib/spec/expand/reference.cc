@@ -139,10 +139,10 @@ void Resolver::report_unknown(const Reference& reference, const Unknown& unknown
                   [&](const std::string& written) { return may_be(written, unknown.first); })) {
     return;
   }
-  std::string message = fmt::format("no {} is named {}", kind_, quoted(unknown.first));
+  std::string message = fmt::format("no {} is named {}", kind_, torc::quoted(unknown.first));
   if (unknown.count > 1) {
-    message +=
-        fmt::format(", nor {} more that {} stands for", unknown.count - 1, quoted(reference.text));
+    message += fmt::format(", nor {} more that {} stands for", unknown.count - 1,
+                           torc::quoted(reference.text));
   }
   std::string near;
   if (suggestions_++ < kMaxSuggestions) near = nearest(unknown.first, candidates());
@@ -152,7 +152,7 @@ void Resolver::report_unknown(const Reference& reference, const Unknown& unknown
       near.empty() ? fmt::format("name {}{} of this file{}, as it reads when its "
                                  "parameters are filled in",
                                  article, kind_, elsewhere_ == nullptr ? "" : " or of the workflow")
-                   : fmt::format("did you mean {}?", quoted(near)));
+                   : fmt::format("did you mean {}?", torc::quoted(near)));
 }
 
 const std::vector<std::string>& Resolver::candidates() {
@@ -190,7 +190,7 @@ std::optional<RangeMap> Resolver::expression(const Reference& reference) {
   }
   if (empty > 0 && forgiven_.empty()) {
     report_.add(Severity::warning, reference.place,
-                fmt::format("{} matches no {}", quoted(first_empty), kind_),
+                fmt::format("{} matches no {}", torc::quoted(first_empty), kind_),
                 "an expression matches anywhere in a name; ^ and $ stand for its ends");
   }
   return map;
@@ -209,10 +209,10 @@ const std::vector<Range>* Resolver::matches(const std::string& expression, Place
   const re2::RE2 compiled(expression, re2::RE2::Quiet);
   if (!compiled.ok()) {
     matches_.erase(it);
-    report_.error(
-        place,
-        fmt::format("{} is not a regular expression: {}", quoted(expression), compiled.error()),
-        "see https://github.com/google/re2/wiki/Syntax for what can be written");
+    report_.error(place,
+                  fmt::format("{} is not a regular expression: {}", torc::quoted(expression),
+                              compiled.error()),
+                  "see https://github.com/google/re2/wiki/Syntax for what can be written");
     return nullptr;
   }
   targets_.match(compiled, found);

@@ -38,20 +38,20 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 }
 
 Error too_many(std::string_view text) {
-  return invalid(fmt::format("{} has more than {} values", quoted(text), kMaxParameterValues),
+  return invalid(fmt::format("{} has more than {} values", torc::quoted(text), kMaxParameterValues),
                  "use a larger step, or several parameters");
 }
 
 // What ranges of integers and of decimals have in common.
 template <class Number>
 Result<void> check_bounds(std::string_view text, Number first, Number last, Number step) {
-  if (step == 0) return invalid(fmt::format("the step of {} is zero", quoted(text)));
+  if (step == 0) return invalid(fmt::format("the step of {} is zero", torc::quoted(text)));
   if (step < 0) {
-    return invalid(fmt::format("the step of {} is negative", quoted(text)),
+    return invalid(fmt::format("the step of {} is negative", torc::quoted(text)),
                    "write the smaller bound first and a positive step");
   }
   if (last < first) {
-    return invalid(fmt::format("the range {} is empty", quoted(text)),
+    return invalid(fmt::format("the range {} is empty", torc::quoted(text)),
                    "write the smaller bound first");
   }
   return {};
@@ -112,7 +112,7 @@ std::optional<Error> leading_zeros(std::string_view text,
                          part.substr(digits + zeros));
   }
   if (width == 0) return {};
-  return invalid(fmt::format("the bounds of {} have leading zeros", quoted(text)),
+  return invalid(fmt::format("the bounds of {} have leading zeros", torc::quoted(text)),
                  whole ? fmt::format("write {}, and a format such as {{i:0{}d}} where they are to "
                                      "be seen; a list in quotes for a text, like ['{}']",
                                      plain, width, text)
@@ -128,7 +128,7 @@ ParameterValue spelled(std::variant<std::int64_t, double> number, std::string_vi
 Result<ParameterValues> parse_range(std::string_view text) {
   const std::vector<std::string_view> parts = split(text, ':');
   const Error bad =
-      invalid(fmt::format("{} is no range", quoted(text)),
+      invalid(fmt::format("{} is no range", torc::quoted(text)),
               "write first:last or first:last:step; a list in quotes for a text with ':', "
               "like ['a:b']");
   if (parts.size() > 3) return bad;
@@ -154,18 +154,19 @@ Result<ParameterValue> take_element(std::string_view& rest, std::string_view who
     const std::size_t end = std::min(rest.find(','), rest.size());
     const std::string_view element = trim(rest.substr(0, end));
     rest.remove_prefix(end);
-    if (element.empty()) return invalid(fmt::format("{} has an empty element", quoted(whole)));
+    if (element.empty())
+      return invalid(fmt::format("{} has an empty element", torc::quoted(whole)));
     return parse_value(element);
   }
   const std::size_t close = rest.find(quote, 1);
   if (close == std::string_view::npos) {
-    return invalid(fmt::format("a {} in {} is never closed", quote, quoted(whole)),
+    return invalid(fmt::format("a {} in {} is never closed", quote, torc::quoted(whole)),
                    "close the quote");
   }
   std::string element(rest.substr(1, close - 1));
   rest = trim(rest.substr(close + 1));
   if (!rest.empty() && rest[0] != ',') {
-    return invalid(fmt::format("{} has text behind a quote", quoted(whole)),
+    return invalid(fmt::format("{} has text behind a quote", torc::quoted(whole)),
                    "put a comma between elements");
   }
   return ParameterValue{std::move(element)};
@@ -173,9 +174,9 @@ Result<ParameterValue> take_element(std::string_view& rest, std::string_view who
 
 Result<ParameterValues> parse_list(std::string_view text) {
   if (!text.ends_with(']'))
-    return invalid(fmt::format("the list {} has no ']' at its end", quoted(text)));
+    return invalid(fmt::format("the list {} has no ']' at its end", torc::quoted(text)));
   std::string_view rest = trim(text.substr(1, text.size() - 2));
-  if (rest.empty()) return invalid(fmt::format("the list {} is empty", quoted(text)));
+  if (rest.empty()) return invalid(fmt::format("the list {} is empty", torc::quoted(text)));
   std::vector<ParameterValue> values;
   while (true) {
     TORC_ASSIGN(ParameterValue value, take_element(rest, text));
@@ -196,7 +197,7 @@ Result<ParameterValue> parse_value(std::string_view text) {
   constexpr std::string_view kNotFinite[] = {".inf", "-.inf", "+.inf", ".nan",
                                              ".Inf", "-.Inf", ".NaN"};
   if (std::find(std::begin(kNotFinite), std::end(kNotFinite), text) != std::end(kNotFinite)) {
-    return invalid(fmt::format("{} is no finite number", quoted(text)),
+    return invalid(fmt::format("{} is no finite number", torc::quoted(text)),
                    "put quotes around it to use it as text");
   }
   // With a leading zero it is a name that only looks like a number: 007, but not 0.7.

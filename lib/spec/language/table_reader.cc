@@ -27,12 +27,13 @@ class Table {
  public:
   Result<void> name(std::string column) {
     if (!is_identifier(column)) {
-      return invalid_table(fmt::format("the column {} cannot be a parameter", quoted(column)),
+      return invalid_table(fmt::format("the column {} cannot be a parameter", torc::quoted(column)),
                            "name the columns in the first line, by letters, digits and '_'");
     }
     for (const Parameter& p : parameters_) {
       if (p.name == column)
-        return invalid_table(fmt::format("two columns are named {}", quoted(column)), "rename one");
+        return invalid_table(fmt::format("two columns are named {}", torc::quoted(column)),
+                             "rename one");
     }
     parameters_.push_back({std::move(column), Column{}});
     return {};
@@ -148,7 +149,7 @@ Result<std::vector<Parameter>> parse_csv(std::string_view text) {
     for (std::size_t c = 0; c < row->size(); ++c) {
       if ((*row)[c].text.empty()) {
         return invalid_table(
-            fmt::format("line {} has no value for {}", rows.line(), quoted(table.title(c))),
+            fmt::format("line {} has no value for {}", rows.line(), torc::quoted(table.title(c))),
             "write a value");
       }
       table.add(c, value_of(std::move((*row)[c])));
@@ -177,9 +178,9 @@ std::optional<ParameterValue> value_of(JsonCell cell) {
 Result<void> add_cell(Table& table, std::size_t column, JsonCell cell, std::size_t row) {
   std::optional<ParameterValue> value = value_of(std::move(cell));
   if (!value) {
-    return invalid_table(
-        fmt::format("row {} has no number and no text for {}", row, quoted(table.title(column))),
-        "write a number within 64 bits, a text that is not empty, true or false");
+    return invalid_table(fmt::format("row {} has no number and no text for {}", row,
+                                     torc::quoted(table.title(column))),
+                         "write a number within 64 bits, a text that is not empty, true or false");
   }
   table.add(column, *std::move(value));
   return {};
@@ -191,15 +192,15 @@ Result<std::vector<Parameter>> columns_of(JsonTable json) {
   for (JsonTable::Part& part : json.parts) {
     TORC_TRY(table.name(part.key));
     if (part.kind != JsonTable::Part::Kind::list) {
-      return invalid_table(fmt::format("the column {} is no list", quoted(part.key)),
+      return invalid_table(fmt::format("the column {} is no list", torc::quoted(part.key)),
                            "write a list of objects, or an object of lists");
     }
     const std::size_t column = table.width() - 1;
     if (column == 0) rows = part.cells.size();
     if (part.cells.size() != rows) {
       return invalid_table(
-          fmt::format("the column {} has {} values, and {} has {}", quoted(part.key),
-                      part.cells.size(), quoted(table.title(0)), rows),
+          fmt::format("the column {} has {} values, and {} has {}", torc::quoted(part.key),
+                      part.cells.size(), torc::quoted(table.title(0)), rows),
           "give all columns the same number of values");
     }
     for (std::size_t r = 0; r < rows; ++r)
@@ -226,7 +227,7 @@ Result<std::vector<Parameter>> rows_of(JsonTable json) {
                              ? row.cells.begin() + static_cast<std::ptrdiff_t>(c)
                              : std::find_if(row.cells.begin(), row.cells.end(), is_it);
       if (found == row.cells.end()) {
-        return invalid_table(fmt::format("row {} has no {}", r + 1, quoted(table.title(c))),
+        return invalid_table(fmt::format("row {} has no {}", r + 1, torc::quoted(table.title(c))),
                              "give every row a value for every column");
       }
       TORC_TRY(add_cell(table, c, std::move(found->second), r + 1));

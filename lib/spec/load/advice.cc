@@ -49,7 +49,7 @@ class Adviser {
     if (each < kManyCpusEach) return;
     warn(r.place,
          fmt::format("{} asks for {} CPUs and {} on each of {} nodes: {} CPUs and {} in all",
-                     quoted(r.name), r.cpus, show_exactly(r.memory), r.nodes,
+                     torc::quoted(r.name), r.cpus, show_exactly(r.memory), r.nodes,
                      std::uint64_t{r.cpus} * r.nodes,
                      show_exactly(ByteCount{r.memory.value * r.nodes})),
          fmt::format("amounts are those of one node; if {} CPUs are the total, write {}", r.cpus,
@@ -73,7 +73,7 @@ class Adviser {
     if (nodes < 2 || entry.count < 2 || !told_.insert(entry.source).second) return;
     warn(job.place,
          fmt::format("each of the {} jobs of {} takes {} whole nodes for itself", entry.count,
-                     quoted(job.name), nodes),
+                     torc::quoted(job.name), nodes),
          "num_nodes is for one job that spans nodes; for independent jobs leave it at 1, and give "
          "the scheduler more nodes");
   }
@@ -93,7 +93,7 @@ class Adviser {
     if (runtime + headroom <= longest) return;
     warn(place_of(job, "resource_requirements"),
          fmt::format("{} may run {}, and no scheduler has a walltime of more than {}",
-                     quoted(job.name), show_exactly(runtime), show_exactly(longest)),
+                     torc::quoted(job.name), show_exactly(runtime), show_exactly(longest)),
          runtime > longest
              ? "raise a walltime, or lower the runtime"
              : fmt::format("a job starts only where its runtime and {} more are left: raise a "
@@ -104,7 +104,7 @@ class Adviser {
   void label(const JobEntry& job, const ExpandedEntry& entry) {
     if (entry.label.empty() || !labels_.insert(entry.label).second) return;
     warn(place_of(job, "label"),
-         fmt::format("no batch script starts workers with the label {}", quoted(entry.label)),
+         fmt::format("no batch script starts workers with the label {}", torc::quoted(entry.label)),
          fmt::format("start some with 'torc worker --label {}', or submit with "
                      "TORC_WORKER_FLAGS='--label {}'",
                      entry.label, entry.label));
@@ -122,7 +122,8 @@ class Adviser {
       if (entry.scheduler.empty() || served.contains(entry.scheduler)) continue;
       if (!told.insert(entry.scheduler).second) continue;
       warn(place_of(workflow_.jobs[entry.source], "scheduler"),
-           fmt::format("no action starts allocations of scheduler {}", quoted(entry.scheduler)),
+           fmt::format("no action starts allocations of scheduler {}",
+                       torc::quoted(entry.scheduler)),
            "add an action with schedule_nodes for it, or submit its batch script yourself");
     }
   }

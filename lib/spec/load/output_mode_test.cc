@@ -11,7 +11,7 @@
 namespace torc::spec {
 namespace {
 
-Result<std::string> no_file(const std::string& name) {
+Result<std::string> no_other_file(const std::string& name) {
   return Error{ErrorKind::not_found, name, ""};
 }
 
@@ -32,7 +32,7 @@ Modes modes_of(int sweep, const std::string& execution, const std::string& own =
                            "'}}\n"
                            "  - {name: b, command: x" +
                            own + "}\n";
-  const Loaded loaded = load(text, "wf.yaml", no_file, {}, mode);
+  const Loaded loaded = load(text, "wf.yaml", no_other_file, {}, mode);
   EXPECT_TRUE(loaded.expansion) << to_text(loaded.diagnostics);
   const auto mode_of = [&](std::size_t entry) {
     return Recipe::decode(loaded.expansion->entries.at(entry).recipe)->render(0).stdio.mode;

@@ -35,7 +35,7 @@ void join_resources(const Session& session, const ExistingWorkflow& existing, Wo
       session.report.error(
           here.place,
           fmt::format("the resource requirements {} are in the workflow already: there {}, here {}",
-                      quoted(here.name), show(there), show(here)),
+                      torc::quoted(here.name), show(there), show(here)),
           "give them another name");
     }
     if (!again) w.resource_requirements.push_back(std::move(there));
@@ -55,7 +55,7 @@ void join_failure_handlers(const Session& session, const ExistingWorkflow& exist
       session.report.error(
           here.place,
           fmt::format("the failure handler {} is in the workflow already with other rules",
-                      quoted(here.name)),
+                      torc::quoted(here.name)),
           "give it another name");
     }
     if (!again) w.failure_handlers.push_back(std::move(there));
@@ -71,7 +71,7 @@ void take_limits(const Session& session, ExistingWorkflow& existing, Workflow& w
       session.report.error(
           job.places.at("max_parallel"),
           fmt::format("entry {} of the workflow runs at most {} jobs at a time, and here {}",
-                      quoted(job.name), *most, *job.max_parallel),
+                      torc::quoted(job.name), *most, *job.max_parallel),
           "give the entry another name, or leave the limit out: it counts for these jobs too");
     }
     const bool again = std::any_of(w.limits.begin(), w.limits.end(),
@@ -99,7 +99,8 @@ Workflow read_addition(Session& session, const Node& root, ExistingWorkflow& exi
   Workflow w;
   w.name = existing.settings().name;
   if (const Node* node = reader.find("name"); node != nullptr && session.text(*node) != w.name) {
-    session.error(*node, fmt::format("this is to be added to the workflow {}", quoted(w.name)),
+    session.error(*node,
+                  fmt::format("this is to be added to the workflow {}", torc::quoted(w.name)),
                   "name that one, or leave the name out");
   }
   w.execution_config = existing.settings().execution;

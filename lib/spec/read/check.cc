@@ -32,7 +32,7 @@ ByName<T> index(const Session& session, const std::vector<T>& all, std::string_v
     const auto [found, is_new] = by_name.emplace(one.name, &one);
     if (is_new || one.name.empty()) continue;
     session.report.error(
-        one.place, fmt::format("{} {} is defined twice", kind, quoted(one.name)),
+        one.place, fmt::format("{} {} is defined twice", kind, torc::quoted(one.name)),
         fmt::format("rename one; the other is in line {}", found->second->place.line));
   }
   return by_name;
@@ -77,10 +77,10 @@ class Unknown {
   void report(const Session& session) const {
     for (const auto& [name, use] : uses_) {
       const std::string others = use.count == 1 ? "" : fmt::format(" ({} name it)", use.count);
-      session.report.error(use.place,
-                           fmt::format("no {} is called {}{}", kind_, quoted(name), others),
-                           use.guess.empty() ? fmt::format("define it under {}", section_)
-                                             : fmt::format("did you mean {}?", quoted(use.guess)));
+      session.report.error(
+          use.place, fmt::format("no {} is called {}{}", kind_, torc::quoted(name), others),
+          use.guess.empty() ? fmt::format("define it under {}", section_)
+                            : fmt::format("did you mean {}?", torc::quoted(use.guess)));
     }
   }
 
@@ -126,9 +126,9 @@ struct Fit {
   void check_time() const {
     const auto limit = parse_walltime(scheduler.walltime);
     if (!limit.ok() || !limit->has_value() || needs.runtime.count() == 0) return;
-    const std::string figures =
-        fmt::format("job {} may run {}, and scheduler {} has a walltime of {}", quoted(job.name),
-                    show_exactly(needs.runtime), quoted(scheduler.name), show_exactly(**limit));
+    const std::string figures = fmt::format(
+        "job {} may run {}, and scheduler {} has a walltime of {}", torc::quoted(job.name),
+        show_exactly(needs.runtime), torc::quoted(scheduler.name), show_exactly(**limit));
     if (needs.runtime > **limit) {
       impossible(figures, "raise the walltime, or lower the runtime in the resource requirements");
     } else if (needs.runtime + headroom > **limit) {
@@ -141,16 +141,17 @@ struct Fit {
   void check_amounts() const {
     const auto memory = parse_slurm_memory(scheduler.mem);
     if (memory && needs.memory > *memory) {
-      impossible(
-          fmt::format("job {} needs {}, and a node of scheduler {} has {}", quoted(job.name),
-                      show_exactly(needs.memory), quoted(scheduler.name), show_exactly(*memory)),
-          "raise mem, or lower the memory in the resource requirements");
+      impossible(fmt::format("job {} needs {}, and a node of scheduler {} has {}",
+                             torc::quoted(job.name), show_exactly(needs.memory),
+                             torc::quoted(scheduler.name), show_exactly(*memory)),
+                 "raise mem, or lower the memory in the resource requirements");
     }
     const auto gpus = gpus_of(scheduler.gres);
     if (gpus && needs.gpus > *gpus) {
-      impossible(fmt::format("job {} needs {} GPUs, and a node of scheduler {} has {}",
-                             quoted(job.name), needs.gpus, quoted(scheduler.name), *gpus),
-                 "raise gres, or lower num_gpus in the resource requirements");
+      impossible(
+          fmt::format("job {} needs {} GPUs, and a node of scheduler {} has {}",
+                      torc::quoted(job.name), needs.gpus, torc::quoted(scheduler.name), *gpus),
+          "raise gres, or lower num_gpus in the resource requirements");
     }
   }
 };
@@ -185,10 +186,10 @@ void check_labels(const Session& session, const Workflow& workflow) {
     }
     const std::string guess = jobs.size() == 1 ? nearest(label, commoner) : "";
     if (guess.empty()) continue;
-    session.report.add(
-        Severity::warning, place_of_key(*jobs.front(), "label"),
-        fmt::format("only this job has the label {}", quoted(label)),
-        fmt::format("did you mean {}, as {} others have?", quoted(guess), users[guess].size()));
+    session.report.add(Severity::warning, place_of_key(*jobs.front(), "label"),
+                       fmt::format("only this job has the label {}", torc::quoted(label)),
+                       fmt::format("did you mean {}, as {} others have?", torc::quoted(guess),
+                                   users[guess].size()));
   }
 }
 
@@ -201,9 +202,9 @@ void check_limits(const Session& session, const Workflow& workflow) {
     if (std::find(entries.begin(), entries.end(), limit.entry) != entries.end()) continue;
     const std::string guess = nearest(limit.entry, entries);
     session.report.error(limit.place,
-                         fmt::format("no entry of 'jobs' is named {}", quoted(limit.entry)),
+                         fmt::format("no entry of 'jobs' is named {}", torc::quoted(limit.entry)),
                          guess.empty() ? "name an entry as it is written, with its braces"
-                                       : fmt::format("did you mean {}?", quoted(guess)));
+                                       : fmt::format("did you mean {}?", torc::quoted(guess)));
   }
 }
 

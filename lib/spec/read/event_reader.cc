@@ -33,7 +33,7 @@ void check_partners(const MapReader& reader, const Action& action) {
   const Session& session = reader.session();
   const auto stray = [&](std::string_view key, std::string_view owner) {
     if (const Node* node = reader.find(key)) {
-      session.error(*node, fmt::format("{} belongs to {}", quoted(key), owner),
+      session.error(*node, fmt::format("{} belongs to {}", torc::quoted(key), owner),
                     "remove it, or change the action");
     }
   };

@@ -47,7 +47,8 @@ class Finder {
     }
     for (const FailureHandler& handler : workflow_.failure_handlers) {
       if (any_handler_ || used.contains(handler.name) || handler.name.empty()) continue;
-      warn(handler.place, fmt::format("no job has the failure handler {}", quoted(handler.name)),
+      warn(handler.place,
+           fmt::format("no job has the failure handler {}", torc::quoted(handler.name)),
            "name it in the jobs that it is for (failure_handler), or remove it");
     }
     for (const Action& action : workflow_.actions) persistent(action);
@@ -99,14 +100,14 @@ class Finder {
         told_runtime_.insert(handler->name).second) {
       warn(place,
            fmt::format("{} declares no runtime, so the runtime_multiplier of {} changes nothing",
-                       quoted(job.name), quoted(handler->name)),
+                       torc::quoted(job.name), torc::quoted(handler->name)),
            "give its resource requirements a runtime");
     }
     if (needs->memory <= defaults.memory && any(&FailureRule::memory_multiplier) &&
         told_memory_.insert(handler->name).second) {
       warn(place,
            fmt::format("{} declares no memory, so the memory_multiplier of {} changes nothing",
-                       quoted(job.name), quoted(handler->name)),
+                       torc::quoted(job.name), torc::quoted(handler->name)),
            "give its resource requirements a memory: without one a job may use any");
     }
   }

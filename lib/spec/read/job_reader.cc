@@ -55,7 +55,8 @@ void check_expressions(const MapReader& reader, std::string_view key) {
     const RE2 expression(with_samples(text), quiet);
     if (expression.ok()) continue;
     reader.session().error(
-        *item, fmt::format("{} is no regular expression: {}", quoted(text), expression.error()),
+        *item,
+        fmt::format("{} is no regular expression: {}", torc::quoted(text), expression.error()),
         "write it in RE2's syntax, and in single quotes, where '\\' needs no doubling");
   }
 }

@@ -90,7 +90,7 @@ std::string read_json_value(const Session& session, std::string_view key, const 
   std::string json;
   append_json(json, session, node);
   if (json.size() <= most) return json;
-  session.error(node, fmt::format("{} is more than {} KiB as JSON", quoted(key), most >> 10U),
+  session.error(node, fmt::format("{} is more than {} KiB as JSON", torc::quoted(key), most >> 10U),
                 "keep it in a file");
   return {};
 }

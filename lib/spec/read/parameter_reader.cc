@@ -73,7 +73,7 @@ bool is_elsewhere(std::string_view path) {
 // The bytes of a file that the spec names; none: reported.
 std::optional<std::string> read_named_file(const Session& session, const Node& node,
                                            const std::string& path) {
-  const std::string shown = quoted(path);
+  const std::string shown = torc::quoted(path);
   if (!session.read) {
     session.error(node, fmt::format("the file {} cannot be read here", shown),
                   "write the values as a list");
@@ -104,7 +104,7 @@ std::optional<std::string> read_named_file(const Session& session, const Node& n
 
 std::optional<ParameterValues> read_value_file(const Session& session, const Node& node,
                                                const std::string& path) {
-  const std::string shown = quoted(path);
+  const std::string shown = torc::quoted(path);
   if (is_table(path)) {
     session.error(node, fmt::format("the columns of the table {} are parameters", shown),
                   fmt::format("write parameters: \"@{}\"", path));
@@ -128,10 +128,10 @@ std::optional<ParameterValues> read_value_file(const Session& session, const Nod
 std::vector<Parameter> read_table(const Session& session, const Node& node) {
   const std::string path = session.text(node).substr(1);
   if (!is_table(path)) {
-    session.error(node,
-                  fmt::format("the table {} is neither CSV nor JSON by its name", quoted(path)),
-                  "name a file that ends in .csv or .json; a list of values belongs to one "
-                  "parameter, as name: \"@file\"");
+    session.error(
+        node, fmt::format("the table {} is neither CSV nor JSON by its name", torc::quoted(path)),
+        "name a file that ends in .csv or .json; a list of values belongs to one "
+        "parameter, as name: \"@file\"");
     return {};
   }
   const std::optional<std::string> bytes = read_named_file(session, node, path);
@@ -157,7 +157,7 @@ std::optional<ParameterValue> read_element(const Session& session, const Node& i
   }
   const Result<ParameterValues> range = parse_values(text);
   if (range.ok() && !std::holds_alternative<std::vector<ParameterValue>>(*range)) {
-    session.warn(item, fmt::format("{} in a list is a text, not a range", quoted(text)),
+    session.warn(item, fmt::format("{} in a list is a text, not a range", torc::quoted(text)),
                  "write the range alone, without [ ]; or put quotes around it");
   }
   return *std::move(value);
@@ -198,7 +198,7 @@ std::optional<ParameterValues> read_parameter(const Session& session, const Node
     return {};
   }
   if (value.kind == NodeKind::null && value.text.empty()) {
-    session.error(name, fmt::format("parameter {} has no values", quoted(name.text)),
+    session.error(name, fmt::format("parameter {} has no values", torc::quoted(name.text)),
                   std::string(kForms));
     return {};
   }
@@ -207,12 +207,13 @@ std::optional<ParameterValues> read_parameter(const Session& session, const Node
 
 bool check_name(const Session& session, const Node& name) {
   if (!is_identifier(name.text)) {
-    session.error(name, fmt::format("{} cannot be the name of a parameter", quoted(name.text)),
+    session.error(name,
+                  fmt::format("{} cannot be the name of a parameter", torc::quoted(name.text)),
                   "use letters, digits and '_', a letter first");
     return false;
   }
   if (session.variables.contains(name.text)) {
-    session.error(name, fmt::format("{} is a variable and a parameter", quoted(name.text)),
+    session.error(name, fmt::format("{} is a variable and a parameter", torc::quoted(name.text)),
                   "rename one of the two");
     return false;
   }
@@ -237,9 +238,9 @@ bool take_from_workflow(const Session& session, const Node& list, std::vector<Pa
     }
     sound = false;
     const std::string guess = nearest(name, names_of(session.parameters));
-    session.error(*item, fmt::format("the workflow has no parameter {}", quoted(name)),
+    session.error(*item, fmt::format("the workflow has no parameter {}", torc::quoted(name)),
                   guess.empty() ? "define it under 'parameters' of the workflow"
-                                : fmt::format("did you mean {}?", quoted(guess)));
+                                : fmt::format("did you mean {}?", torc::quoted(guess)));
   }
   return sound;
 }
@@ -254,7 +255,8 @@ bool check_lengths(const MapReader& reader, const OwnParameters& own) {
     reader.session().error(
         *reader.find("parameter_mode"),
         fmt::format("zip needs equal lengths, but {} has {} values and {} has {}",
-                    quoted(first.name), count(first.values), quoted(p.name), count(p.values)),
+                    torc::quoted(first.name), count(first.values), torc::quoted(p.name),
+                    count(p.values)),
         "make the lengths equal, or use parameter_mode: product");
     return false;
   }
@@ -324,7 +326,7 @@ bool check_placeholders(const Session& session, const Node& node,
     if (in_name == InName::yes) {
       sound = false;
       session.report.error(
-          place, fmt::format("no parameter and no variable is called {}", quoted(p.name)),
+          place, fmt::format("no parameter and no variable is called {}", torc::quoted(p.name)),
           remedy.empty() ? "define it under 'parameters', or write the name without braces"
                          : remedy);
     } else if (!remedy.empty()) {

@@ -24,7 +24,7 @@ std::string remedy_for_unknown(Where where, std::string_view name) {
     return "the workflow keeps what its own file said of that; remove it here";
   if (!homes.empty()) return fmt::format("it belongs to {}", fmt::join(homes, " or "));
   const std::string guess = nearest(name, key_names(where));
-  return guess.empty() ? "remove it" : fmt::format("did you mean {}?", quoted(guess));
+  return guess.empty() ? "remove it" : fmt::format("did you mean {}?", torc::quoted(guess));
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ void MapReader::add(const Node& key_node, const Node& value) {
   const Key* key = find_key(where_, name);
   if (key == nullptr) {
     session_->error(key_node,
-                    fmt::format("unknown key {} in {}", quoted(name), with_article(where_)),
+                    fmt::format("unknown key {} in {}", torc::quoted(name), with_article(where_)),
                     remedy_for_unknown(where_, name));
     if (value.kind == NodeKind::scalar && !nearest(name, {"name"}).empty()) seems_name_ = &value;
     return;
@@ -51,14 +51,15 @@ void MapReader::add(const Node& key_node, const Node& value) {
   named_.push_back(meant);
   tell_support(*key, key_node, value);
   if (again && meant != key) {
-    session_->error(key_node,
-                    fmt::format("{} and {} are the same key", quoted(name), quoted(meant->name)),
-                    "keep one of the two");
+    session_->error(
+        key_node,
+        fmt::format("{} and {} are the same key", torc::quoted(name), torc::quoted(meant->name)),
+        "keep one of the two");
     return;
   }
   if (value.kind == NodeKind::null) {
     if (key->required)
-      session_->error(key_node, fmt::format("{} is empty", quoted(name)), "write its value");
+      session_->error(key_node, fmt::format("{} is empty", torc::quoted(name)), "write its value");
     return;
   }
   if (check_value(*session_, *key, name, value)) {
@@ -74,10 +75,10 @@ void MapReader::tell_support(const Key& key, const Node& key_node, const Node& v
   if (value.kind == NodeKind::null || as_boolean(value) == false) return;
   if (key.support == Support::ignored) {
     session_->report.add(Severity::note, session_->place(key_node),
-                         fmt::format("{} has no effect here", quoted(key.name)),
+                         fmt::format("{} has no effect here", torc::quoted(key.name)),
                          std::string(key.about));
   } else if (key.support == Support::planned) {
-    session_->planned(key_node, quoted(key.name), key.instead);
+    session_->planned(key_node, torc::quoted(key.name), key.instead);
   }
 }
 
@@ -85,7 +86,7 @@ void MapReader::check_missing() {
   for (const Key& key : language()) {
     if (key.where != where_ || !key.required) continue;
     if (std::find(named_.begin(), named_.end(), &key) != named_.end()) continue;
-    session_->error(*map_, fmt::format("{} has no {}", subject(), quoted(key.name)),
+    session_->error(*map_, fmt::format("{} has no {}", subject(), torc::quoted(key.name)),
                     fmt::format("add '{}: …'", key.name));
   }
 }
@@ -95,7 +96,7 @@ std::string MapReader::subject() const {
   if (name == nullptr || where_ == Where::workflow) return std::string(with_article(where_));
   std::string_view kind = with_article(where_);
   if (kind.starts_with("a ")) kind.remove_prefix(2);
-  return fmt::format("{} {}", kind, quoted(name->text));
+  return fmt::format("{} {}", kind, torc::quoted(name->text));
 }
 
 const Node* MapReader::find(std::string_view key) const {

@@ -23,7 +23,8 @@ void check_slurm_text(const MapReader& reader, std::string_view key, std::string
                       return is_alnum(c) || signs.find(c) != std::string_view::npos;
                     });
   if (fine) return;
-  reader.session().error(*node, fmt::format("{} cannot be {}", quoted(key), quoted(text)),
+  reader.session().error(*node,
+                         fmt::format("{} cannot be {}", torc::quoted(key), torc::quoted(text)),
                          fmt::format("use letters, digits and any of {}", signs));
 }
 
@@ -39,7 +40,7 @@ void check_slurm_size(const MapReader& reader, std::string_view key) {
                     digits.find_first_not_of("0123456789") == std::string_view::npos;
   if (fine) return;
   reader.session().error(
-      *node, fmt::format("{} is no size of sbatch", quoted(text)),
+      *node, fmt::format("{} is no size of sbatch", torc::quoted(text)),
       "write a whole number with K, M, G or T, like 64G; without a unit it means MiB");
 }
 
@@ -52,14 +53,14 @@ bool check_option(const Session& session, const Node& name) {
       !option.empty() && option[0] != '-' && option.back() != '-' &&
       option.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
   if (!sound) {
-    session.error(name, fmt::format("{} is no long option of sbatch", quoted(option)),
+    session.error(name, fmt::format("{} is no long option of sbatch", torc::quoted(option)),
                   option.starts_with("-") ? "write it without the leading '-'"
                                           : "use small letters and '-', as in cpus-per-task");
     return false;
   }
   if (std::find(std::begin(kManaged), std::end(kManaged), option) != std::end(kManaged)) {
     session.error(
-        name, fmt::format("torc sets {} itself", quoted(option)),
+        name, fmt::format("torc sets {} itself", torc::quoted(option)),
         option == "name" || option == "job-name"
             ? "remove it"
             : "remove it; partition, nodes, walltime, mem and gres stand in slurm_schedulers");
@@ -108,7 +109,8 @@ void read_slurm_defaults(const Session& session, const Node& map, Workflow& work
     workflow.slurm_default_places.emplace(name.text, session.place(name));
     if (value.kind == NodeKind::null) {
       options.emplace_back(name.text, "");
-    } else if (check_line(session, value, fmt::format("the value of {}", quoted(name.text)))) {
+    } else if (check_line(session, value,
+                          fmt::format("the value of {}", torc::quoted(name.text)))) {
       options.emplace_back(name.text, session.text(value));
     }
   }

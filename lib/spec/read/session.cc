@@ -20,7 +20,7 @@ std::string Session::text(const Node& node) const {
   for (const Placeholder& p : misformatted(node.text)) {
     if (variables.contains(p.name)) {
       report.error(place_within(source, place(node), node.text, p.begin, p.end - p.begin),
-                   fmt::format("variable {} takes no format ':{}'", quoted(p.name), p.format),
+                   fmt::format("variable {} takes no format ':{}'", torc::quoted(p.name), p.format),
                    "write the value as it shall look, and {name} alone");
     }
   }
@@ -31,7 +31,7 @@ std::string Session::text(const Node& node) const {
     if (variable == variables.end()) continue;
     if (!p.format.empty()) {
       report.error(place_within(source, place(node), node.text, p.begin, p.end - p.begin),
-                   fmt::format("variable {} takes no format ':{}'", quoted(p.name), p.format),
+                   fmt::format("variable {} takes no format ':{}'", torc::quoted(p.name), p.format),
                    "write the value as it shall look, and {name} alone");
     }
     put_in += variable->second.size();

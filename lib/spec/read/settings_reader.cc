@@ -23,7 +23,7 @@ constexpr std::string_view kReserved[] = {
 // Null: what follows is wrong and has been reported.
 bool check_variable_name(const Session& session, const Node& name) {
   if (!is_identifier(name.text)) {
-    session.error(name, fmt::format("{} cannot be the name of a variable", quoted(name.text)),
+    session.error(name, fmt::format("{} cannot be the name of a variable", torc::quoted(name.text)),
                   "use letters, digits and '_', a letter first");
     return false;
   }
@@ -46,7 +46,8 @@ void check_modes(const MapReader& reader, std::string_view mode) {
     if (key.where != Where::execution || key.mode.empty() || key.mode == mode) continue;
     if (const Node* node = reader.find(key.name)) {
       reader.session().error(
-          *node, fmt::format("{} belongs to mode {}, not to {}", quoted(key.name), key.mode, mode),
+          *node,
+          fmt::format("{} belongs to mode {}, not to {}", torc::quoted(key.name), key.mode, mode),
           "remove it, or change the mode");
     }
   }
@@ -60,7 +61,7 @@ void refuse_references(const Session& session, const Node& node) {
     session.report.error(
         place_within(session.source, session.place(node), text, r.begin, r.end - r.begin),
         fmt::format("{} means something in 'command' and 'invocation_script' of a job only",
-                    quoted(text.substr(r.begin, r.end - r.begin))),
+                    torc::quoted(text.substr(r.begin, r.end - r.begin))),
         "write the path, or the name of the user data, itself");
   }
 }
@@ -72,15 +73,16 @@ Environment read_environment(const Session& session, const Node& map) {
     const Node& value = *map.items[i + 1];
     if (!check_variable_name(session, name)) continue;
     if (std::find(std::begin(kReserved), std::end(kReserved), name.text) != std::end(kReserved)) {
-      session.error(name, fmt::format("torc sets {} itself", quoted(name.text)),
+      session.error(name, fmt::format("torc sets {} itself", torc::quoted(name.text)),
                     "use another name");
     } else if (value.kind == NodeKind::sequence || value.kind == NodeKind::map) {
-      session.error(value, fmt::format("the value of {} must be a text", quoted(name.text)),
+      session.error(value, fmt::format("the value of {} must be a text", torc::quoted(name.text)),
                     "put quotes around a text that starts with '{' or '['");
     } else if (value.kind == NodeKind::null && !value.text.empty()) {
-      session.error(value,
-                    fmt::format("{} is no value of the variable {}", value.text, quoted(name.text)),
-                    fmt::format("write '{}' for this text, '' for an empty one", value.text));
+      session.error(
+          value,
+          fmt::format("{} is no value of the variable {}", value.text, torc::quoted(name.text)),
+          fmt::format("write '{}' for this text, '' for an empty one", value.text));
     } else {
       refuse_references(session, value);
       env.emplace_back(name.text, session.text(value));
@@ -95,7 +97,8 @@ void read_variables(Session& session, const Node& map) {
     const Node& value = *map.items[i + 1];
     if (!check_variable_name(session, name)) continue;
     if (value.kind == NodeKind::sequence || value.kind == NodeKind::map) {
-      session.error(value, fmt::format("variable {} must be a text or a number", quoted(name.text)),
+      session.error(value,
+                    fmt::format("variable {} must be a text or a number", torc::quoted(name.text)),
                     "for several values use 'parameters'");
       continue;
     }
@@ -105,7 +108,7 @@ void read_variables(Session& session, const Node& map) {
         if (map.items[later]->text != p.name) continue;
         session.error(value,
                       fmt::format("variable {} uses {}, which is not defined before it",
-                                  quoted(name.text), quoted(p.name)),
+                                  torc::quoted(name.text), torc::quoted(p.name)),
                       "define it above");
       }
     }

@@ -43,9 +43,9 @@ struct Check {
     return false;
   }
   bool wrong_type() const {
-    return wrong(
-        fmt::format("{} must be {}, not {}", quoted(name), with_article(key.type), kind_of(value)),
-        remedy());
+    return wrong(fmt::format("{} must be {}, not {}", torc::quoted(name), with_article(key.type),
+                             kind_of(value)),
+                 remedy());
   }
   // {i} without quotes is a map in YAML, [a] a list: the slip that everybody makes once.
   std::string remedy() const {
@@ -83,22 +83,22 @@ bool Check::text(bool empty_allowed, bool lines_allowed) const {
   if (!scalar()) return false;
   const std::string text = session.text(value);
   if (!empty_allowed && text.find_first_not_of(" \t\r\n") == std::string::npos) {
-    return wrong(fmt::format("{} is empty", quoted(name)), "write a text");
+    return wrong(fmt::format("{} is empty", torc::quoted(name)), "write a text");
   }
   if (!lines_allowed && text.find_first_of("\r\n") != std::string::npos) {
-    return wrong(fmt::format("{} must be on one line", quoted(name)),
+    return wrong(fmt::format("{} must be on one line", torc::quoted(name)),
                  "write it without '|' and line ends");
   }
   if (!empty_allowed && !lines_allowed && text.find('\t') != std::string::npos) {
-    return wrong(fmt::format("{} has a tab", quoted(name)), "write a blank instead");
+    return wrong(fmt::format("{} has a tab", torc::quoted(name)), "write a blank instead");
   }
   if (!lines_allowed) {
     if (const std::string sign = invisible_in(text); !sign.empty())
-      return wrong(fmt::format("{} has the {}", quoted(name), sign), "remove it");
+      return wrong(fmt::format("{} has the {}", torc::quoted(name), sign), "remove it");
     if (text.size() > kMaxLine) {
-      return wrong(
-          fmt::format("{} has {} bytes; the limit is {}", quoted(name), text.size(), kMaxLine),
-          "shorten it");
+      return wrong(fmt::format("{} has {} bytes; the limit is {}", torc::quoted(name), text.size(),
+                               kMaxLine),
+                   "shorten it");
     }
   }
   return true;
@@ -115,15 +115,16 @@ bool Check::integer() const {
     return fmt::format("from {} to {}", key.min, key.max);
   };
   if (!number->has_value()) {
-    return wrong(fmt::format("{} must be a whole number, not {}", quoted(name), quoted(text)),
-                 fmt::format("write a whole number {}", range()));
+    return wrong(
+        fmt::format("{} must be a whole number, not {}", torc::quoted(name), torc::quoted(text)),
+        fmt::format("write a whole number {}", range()));
   }
   if (!value.plain) {
-    return wrong(fmt::format("{} must be a number, not a text in quotes", quoted(name)),
+    return wrong(fmt::format("{} must be a number, not a text in quotes", torc::quoted(name)),
                  "remove the quotes");
   }
   if (**number < key.min || **number > key.max) {
-    return wrong(fmt::format("{} is out of range for {}", **number, quoted(name)),
+    return wrong(fmt::format("{} is out of range for {}", **number, torc::quoted(name)),
                  fmt::format("write a whole number {}", range()));
   }
   return true;
@@ -132,7 +133,8 @@ bool Check::integer() const {
 bool Check::boolean() const {
   if (!scalar()) return false;
   return as_boolean(value).has_value() ||
-         wrong(fmt::format("{} must be true or false, not {}", quoted(name), quoted(value.text)),
+         wrong(fmt::format("{} must be true or false, not {}", torc::quoted(name),
+                           torc::quoted(value.text)),
                value.plain ? "write true or false" : "write true or false, without quotes");
 }
 
@@ -147,25 +149,25 @@ bool Check::choice_of(const Node& node) const {
     return std::find(list.begin(), list.end(), text) != list.end();
   };
   if (in(words_of(key.planned))) {
-    session.planned(node, fmt::format("{} {}", name, quoted(text)),
+    session.planned(node, fmt::format("{} {}", name, torc::quoted(text)),
                     key.instead.empty() ? "choose another one" : key.instead);
   }
   if (in(choices)) return true;
   const std::string guess = nearest(text, choices);
-  session.error(node, fmt::format("{} cannot be {}", quoted(name), quoted(text)),
+  session.error(node, fmt::format("{} cannot be {}", torc::quoted(name), torc::quoted(text)),
                 guess.empty() ? fmt::format("one of {}", fmt::join(choices, ", "))
-                              : fmt::format("did you mean {}?", quoted(guess)));
+                              : fmt::format("did you mean {}?", torc::quoted(guess)));
   return false;
 }
 
 bool Check::names() const {
   if (value.kind == NodeKind::scalar) {
-    return check_line(session, value, fmt::format("the value of {}", quoted(name)));
+    return check_line(session, value, fmt::format("the value of {}", torc::quoted(name)));
   }
   if (value.kind != NodeKind::sequence) return wrong_type();
   bool fine = true;
   for (const Node* item : value.items) {
-    fine = check_line(session, *item, fmt::format("an element of {}", quoted(name))) && fine;
+    fine = check_line(session, *item, fmt::format("an element of {}", torc::quoted(name))) && fine;
   }
   return fine;
 }
@@ -184,7 +186,7 @@ bool Check::decimal() const {
   const std::string text = session.text(value);
   const std::optional<double> number = value.plain ? parse_decimal(text) : std::nullopt;
   if (number && *number > 0 && *number <= static_cast<double>(key.max)) return true;
-  return wrong(fmt::format("{} cannot be {}", quoted(name), quoted(text)),
+  return wrong(fmt::format("{} cannot be {}", torc::quoted(name), torc::quoted(text)),
                fmt::format("write a number above 0, at most {}, without quotes", key.max));
 }
 
@@ -193,7 +195,7 @@ bool Check::selection() const {
   if (value.kind != NodeKind::sequence) return wrong_type();
   bool fine = true;
   for (const Node* item : value.items) {
-    fine = check_line(session, *item, fmt::format("an element of {}", quoted(name))) &&
+    fine = check_line(session, *item, fmt::format("an element of {}", torc::quoted(name))) &&
            choice_of(*item) && fine;
   }
   return fine;
@@ -216,7 +218,7 @@ bool Check::signal_ahead() const {
                                                : parse_integer(text.substr(at + 1));
   const bool sound = as_signal(text.substr(0, at)) && seconds.ok() && seconds->has_value() &&
                      **seconds >= 0 && **seconds <= 65'535;
-  return sound || wrong(fmt::format("{} is no signal with its time", quoted(text)),
+  return sound || wrong(fmt::format("{} is no signal with its time", torc::quoted(text)),
                         "write a signal, '@' and seconds, as TERM@120");
 }
 
@@ -248,7 +250,7 @@ bool check_value(const Session& session, const Key& key, std::string_view name, 
     case Type::signal:
       return check.scalar() && (as_signal(session.text(value)).has_value() ||
                                 check.wrong(fmt::format("{} is no signal that ends a process",
-                                                        quoted(session.text(value))),
+                                                        torc::quoted(session.text(value))),
                                             "write a name or a number, as SIGTERM, INT or 10"));
     case Type::names:
       return check.names();

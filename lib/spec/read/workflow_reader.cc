@@ -34,7 +34,8 @@ void check_workflow_name(const MapReader& reader) {
   if (node == nullptr) return;
   const std::string name = reader.session().text(*node);
   if (name.find('/') != std::string::npos || name.starts_with('.') || name.starts_with('-')) {
-    reader.session().error(*node, fmt::format("the workflow cannot be called {}", quoted(name)),
+    reader.session().error(*node,
+                           fmt::format("the workflow cannot be called {}", torc::quoted(name)),
                            "the store is named after it: no '/', and no '.' or '-' at the start");
   } else if (name.size() > kLongest) {
     reader.session().error(*node,
@@ -51,7 +52,7 @@ void check_expiration_buffer(const Session& session, const Node& node, const Wor
       continue;
     session.error(node,
                   fmt::format("the whole walltime of scheduler {}, {}, would be kept free",
-                              quoted(s.name), show_exactly(**limit)),
+                              torc::quoted(s.name), show_exactly(**limit)),
                   "make it smaller, or the walltime longer");
   }
 }

@@ -14,7 +14,7 @@ namespace torc::spec {
 namespace {
 
 Error bad_format(std::string_view placeholder, std::string_view what) {
-  return {ErrorKind::invalid, fmt::format("the format of {} {}", quoted(placeholder), what),
+  return {ErrorKind::invalid, fmt::format("the format of {} {}", torc::quoted(placeholder), what),
           "formats are like {i:03d} for integers, {x:.4f} or {x:.2e} for numbers and {s:>10} for "
           "text"};
 }
@@ -24,7 +24,7 @@ std::string format_mismatch(const ParameterValues& values, const Format& format)
   const auto describe = [&](std::uint64_t i) {
     std::string text;
     append_value(text, values, i, Format{});
-    return "does not fit the value " + quoted(text);
+    return "does not fit the value " + torc::quoted(text);
   };
   if (const auto* list = std::get_if<std::vector<ParameterValue>>(&values)) {
     for (std::size_t i = 0; i < list->size(); ++i) {

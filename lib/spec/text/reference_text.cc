@@ -56,7 +56,7 @@ std::optional<ReferenceText> reference_at(std::string_view text, std::size_t beg
   const auto end = closing(text, dot);
   r.end = end.value_or(dot);
   if (!end) {
-    r.message = fmt::format("{} is never closed", quoted(text.substr(begin, dot - begin)));
+    r.message = fmt::format("{} is never closed", torc::quoted(text.substr(begin, dot - begin)));
     r.remedy = "add the '}'";
     return r;
   }
@@ -65,8 +65,8 @@ std::optional<ReferenceText> reference_at(std::string_view text, std::size_t beg
   const std::string_view side = rest.substr(0, second);
   if (second != std::string_view::npos) r.name = rest.substr(second + 1);
   judge(r, section, side);
-  r.message =
-      fmt::format("{} names no file and no user data", quoted(text.substr(begin, r.end - begin)));
+  r.message = fmt::format("{} names no file and no user data",
+                          torc::quoted(text.substr(begin, r.end - begin)));
   return r;
 }
 

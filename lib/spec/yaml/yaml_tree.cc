@@ -191,7 +191,7 @@ class Builder final : public YAML::EventHandler {
       node.plain = tag.substr(kCore.size()) != "str";
       return;
     }
-    report_.error(source_.place(node.offset), fmt::format("unknown tag {}", quoted(tag)),
+    report_.error(source_.place(node.offset), fmt::format("unknown tag {}", torc::quoted(tag)),
                   "remove the tag: a spec needs none");
   }
 
@@ -214,7 +214,8 @@ class Builder final : public YAML::EventHandler {
         report_.error(place_of(source_, key), "a key must be a name, not a list or a map",
                       "put quotes around it if it is meant as text");
       } else if (!seen.insert(key.text).second) {
-        report_.error(place_of(source_, key), fmt::format("duplicate key {}", quoted(key.text)),
+        report_.error(place_of(source_, key),
+                      fmt::format("duplicate key {}", torc::quoted(key.text)),
                       "keep one of the two");
       }
     }

@@ -18,7 +18,7 @@ namespace torc::worker {
 namespace {
 
 using namespace std::chrono_literals;
-using What = event::StartAnswer::What;
+using Start = event::StartAnswer::What;
 
 constexpr std::chrono::nanoseconds kKillPatience = 5s;  // with processes that were killed
 
@@ -118,7 +118,7 @@ std::optional<event::StartAnswer::Fault> HostedCommands::fault(exec::RunId id,
 }
 
 event::StartAnswer HostedCommands::start(const command::StartJob& order) {
-  event::StartAnswer answer{order.run, What::postponed, {}, {}, {}};
+  event::StartAnswer answer{order.run, Start::postponed, {}, {}, {}};
   if (world_.lease.fenced() || world_.lease.paused()) return answer;
   Load& load = *order.load;
   PreparedJob& job = load.job;
@@ -132,11 +132,11 @@ event::StartAnswer HostedCommands::start(const command::StartJob& order) {
   }();
   if (!id) {
     close_unused(load);
-    answer.what = What::refused;
+    answer.what = Start::refused;
     answer.why = id.error().what;
     return answer;
   }
-  answer.what = What::started;
+  answer.what = Start::started;
   answer.fault = fault(*id, job.command);
   answer.at = world_.context.clock.wall_now();
   if (world_.events.label) load.label = world_.events.label(job);
@@ -181,7 +181,7 @@ event::TakenBack HostedCommands::take_back() {
 // --- recovery scripts and actions ---
 
 event::StartAnswer HostedCommands::start(const command::StartRecovery& order) {
-  event::StartAnswer answer{order.run, What::refused, {}, {}, {}};
+  event::StartAnswer answer{order.run, Start::refused, {}, {}, {}};
   const claim::ClaimToken& token = order.failed.token;
   exec::Command command = order.load->job.command;
   command.line = order.script;
@@ -202,13 +202,13 @@ event::StartAnswer HostedCommands::start(const command::StartRecovery& order) {
     answer.why = id.error().what;
     return answer;
   }
-  answer.what = What::started;
+  answer.what = Start::started;
   runs_.add({order.run, *id, HostedRun::Kind::recovery, order.load});
   return answer;
 }
 
 event::StartAnswer HostedCommands::start(const command::StartAction& order) {
-  event::StartAnswer answer{order.run, What::postponed, {}, {}, {}};
+  event::StartAnswer answer{order.run, Start::postponed, {}, {}, {}};
   if (world_.lease.fenced() || world_.lease.paused()) return answer;
   const claim::ActionGrant& grant = order.grant;
   const claim::Action& action = world_.actions[grant.action - 1];
@@ -233,11 +233,11 @@ event::StartAnswer HostedCommands::start(const command::StartAction& order) {
   const Starting now(world_.committer);
   const auto id = world_.host.start(command);
   if (!id) {
-    answer.what = What::refused;
+    answer.what = Start::refused;
     answer.why = id.error().what;
     return answer;
   }
-  answer.what = What::started;
+  answer.what = Start::started;
   answer.fault = fault(*id, command);
   runs_.add({order.run, *id, HostedRun::Kind::action, nullptr});
   return answer;

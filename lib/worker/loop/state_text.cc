@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMostShown = 20;
 
-std::string show(std::chrono::nanoseconds d) {
+std::string show_time(std::chrono::nanoseconds d) {
   return show_duration(
       std::chrono::duration_cast<WallTime>(std::max(d, std::chrono::nanoseconds(0))));
 }
@@ -29,7 +29,8 @@ std::vector<std::string> show_state(const State& w, BootTime now, BootTime confi
   if (w.phase == Phase::stopping) {
     phase = ", ends its jobs";
   } else if (w.orders.stop_at) {
-    phase = fmt::format(", claims no more, ends its jobs in {}", show(*w.orders.stop_at - now));
+    phase =
+        fmt::format(", claims no more, ends its jobs in {}", show_time(*w.orders.stop_at - now));
   } else if (w.phase == Phase::draining) {
     phase = ", claims no more";
   }
@@ -42,7 +43,7 @@ std::vector<std::string> show_state(const State& w, BootTime now, BootTime confi
   const auto& last = w.talk.last_written;
   lines.push_back(fmt::format(
       "worker {}: last commit {}; its lease, not renewed, stops its jobs in {}", w.summary.epoch,
-      last ? show(now - *last) + " ago" : "not yet made", show(fenced - now)));
+      last ? show_time(now - *last) + " ago" : "not yet made", show_time(fenced - now)));
   std::size_t shown = 0;
   for (const auto& [run, job] : w.running) {
     if (shown++ == kMostShown) {
@@ -50,7 +51,7 @@ std::vector<std::string> show_state(const State& w, BootTime now, BootTime confi
       break;
     }
     lines.push_back(fmt::format("  '{}', attempt {}, for {}, process {}", job.job.load->job.name,
-                                job.token().attempt, show(now - job.started), leader(run)));
+                                job.token().attempt, show_time(now - job.started), leader(run)));
   }
   return lines;
 }

@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
-using What = claim::ActionReport::What;
+using ReportKind = claim::ActionReport::What;
 
 // For what follows a signal: whoever sent it will not wait for long.
 constexpr nanoseconds kFarewell = 15s;
@@ -62,7 +62,7 @@ claim::Outcome of_cause(claim::EndCause cause) {
   return outcome;
 }
 
-void report(State& w, const claim::ActionGrant& grant, What what, claim::Outcome outcome) {
+void report(State& w, const claim::ActionGrant& grant, ReportKind what, claim::Outcome outcome) {
   w.actions.reports.push_back({grant.action, grant.claim, what, grant.done, std::move(outcome)});
 }
 
@@ -95,7 +95,7 @@ bool start_next(const Step& s) {
     // All of it had run before; only its end was not told.
     claim::Outcome outcome = of_cause(claim::EndCause::exited);
     outcome.exit_code = 0;
-    report(w, grant, What::ended, outcome);
+    report(w, grant, ReportKind::ended, outcome);
   }
   if (!actions.current || !actions.between) return true;
   w.starting = next_run(w);
@@ -187,7 +187,7 @@ void take_action_start(const Step& s, const event::StartAnswer& answer) {
           .number = unanswered ? answer.fault->os_errno : 0,
           .text = answer.why,
           .action = *actions.current});
-  report(w, *actions.current, What::returned, of_cause(claim::EndCause::stopped));
+  report(w, *actions.current, ReportKind::returned, of_cause(claim::EndCause::stopped));
   actions.current.reset();
   actions.between = false;
 }
@@ -202,16 +202,16 @@ bool action_ended(const Step& s, const event::Ended& ended, bool told) {
   if (outcome.cause == claim::EndCause::exited && outcome.exit_code == 0) {
     const bool more = ++grant.done < commands_of(w, grant);
     if (more && !actions.stopping) {
-      report(w, grant, What::went_on, {});
+      report(w, grant, ReportKind::went_on, {});
       actions.between = true;
       return true;
     }
-    report(w, grant, more ? What::returned : What::ended, outcome);
+    report(w, grant, more ? ReportKind::returned : ReportKind::ended, outcome);
   } else if (outcome.cause == claim::EndCause::stopped) {
-    report(w, grant, What::returned, outcome);
+    report(w, grant, ReportKind::returned, outcome);
   } else {
     s.tell({.what = Notice::What::action_failed, .outcome = outcome, .action = grant});
-    report(w, grant, What::ended, outcome);
+    report(w, grant, ReportKind::ended, outcome);
   }
   actions.current.reset();
   return true;
@@ -238,9 +238,9 @@ void drain_actions(State& w) {
   actions.stopping = true;
   const claim::Outcome stopped = of_cause(claim::EndCause::stopped);
   for (const claim::ActionGrant& grant : std::exchange(actions.waiting, {}))
-    report(w, grant, What::returned, stopped);
+    report(w, grant, ReportKind::returned, stopped);
   if (!actions.current || !actions.between) return;
-  report(w, *actions.current, What::returned, stopped);
+  report(w, *actions.current, ReportKind::returned, stopped);
   actions.current.reset();
   actions.between = false;
 }

@@ -12,8 +12,6 @@ using std::chrono::nanoseconds;
 // A filesystem that answers again is asked by all workers at once.
 constexpr nanoseconds kFirstDelay = std::chrono::seconds(1);
 constexpr int kDelaysInLease = 30;
-// A job that ends of a signal so soon after the worker got one ended of the same.
-constexpr nanoseconds kExplains = std::chrono::seconds(5);
 
 // In a pause nothing ends and nothing proves itself: what waits for that waits the longer.
 void go_on_after_pause(const Step& s) {

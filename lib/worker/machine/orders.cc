@@ -13,8 +13,6 @@ using std::chrono::nanoseconds;
 constexpr nanoseconds kTermLead = 15s;  // who sends SIGTERM will not wait for long
 // Slurm sends SIGTERM to every process of a step, and srun passes its own on: one request.
 constexpr nanoseconds kStepEcho = 5s;
-// A job that ends of a signal so soon after the worker got one ended of the same.
-constexpr nanoseconds kExplains = 5s;
 // An end may come before the worker's own signal, or its SIGKILL. Slurm tells the processes of a
 // step one by one; outside of it the kernel does it for a whole control group, or somebody for all
 // processes of a user.

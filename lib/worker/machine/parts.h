@@ -157,6 +157,9 @@ void stop_trying(const Step& s);
 // An exchange that takes longer does not keep what its jobs could need from others on the node.
 inline constexpr std::chrono::nanoseconds kShareInFlight = std::chrono::seconds(1);
 
+// A job that ends of a signal so soon after the worker got one ended of the same.
+inline constexpr std::chrono::nanoseconds kExplains = std::chrono::seconds(5);
+
 // Surely not committed, and worth another try.
 [[nodiscard]] inline bool may_pass(const Error& error) {
   return error.kind != ErrorKind::fenced && error.kind != ErrorKind::unknown &&
