@@ -41,7 +41,7 @@ std::string with(std::string_view from, std::string_view to) {
   return text.replace(at, from.size(), to);
 }
 
-LoadedSpec load(std::string_view text) {
+LoadedSpec load_file(std::string_view text) {
   const spec::ReadFile none = [](const std::string&) -> Result<std::string> {
     return Error{ErrorKind::not_found, "there are no files", ""};
   };
@@ -54,20 +54,20 @@ LoadedSpec load(std::string_view text) {
 }
 
 claim::Plan plan(std::string_view text, const Path& directory = "/here") {
-  return make_plan(load(text), directory);
+  return make_plan(load_file(text), directory);
 }
 
 // Empty: the store would run what the file says.
 std::string other(const claim::Reader& store, std::string_view file,
                   Directory directory = Directory::compared) {
-  const auto found = other_work(store, plan(file), user_data_of(*load(file).expansion), directory);
+  const auto found = other_work(store, plan(file), user_data_of(*load_file(file).expansion), directory);
   EXPECT_TRUE(found.ok()) << found.error().text();
   return found.ok() && *found ? **found : "";
 }
 
 // Further jobs, as `torc add` makes them.
 void add(claim::TestWorkflow& store, const std::string& jobs) {
-  const LoadedSpec loaded = load("name: wf\njobs:\n" + jobs);
+  const LoadedSpec loaded = load_file("name: wf\njobs:\n" + jobs);
   claim::Plan addition;
   add_expansion(addition, *loaded.workflow, *loaded.expansion);
   const auto before = claim::count_jobs(store.tx);
@@ -198,7 +198,7 @@ TEST(SameWork, what_user_data_begin_as_is_compared_and_their_values_are_not) {
   };
   claim::TestWorkflow store(plan(file));
   EXPECT_EQ(other(store.tx, file), "the user data 'lr' of the file are not declared in the store");
-  ASSERT_TRUE(claim::write_user_data(store.tx, user_data_of(*load(file).expansion)).ok());
+  ASSERT_TRUE(claim::write_user_data(store.tx, user_data_of(*load_file(file).expansion)).ok());
   EXPECT_EQ(other(store.tx, file), "");
   ASSERT_TRUE(claim::set_user_datum(store.tx, "lr", "7", {}, claim::Create::no).ok());
   EXPECT_EQ(other(store.tx, file), "");

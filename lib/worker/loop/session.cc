@@ -416,7 +416,7 @@ event::GoodbyeAnswer Session::say_goodbye(const command::Goodbye& order) {
       TORC_ASSIGN(answer.answer, claim::exchange(tx, order.words));
     }
     if (state_.end == WorkerEnd::nothing_fits)
-      mismatches = explain_misfits(offer_of(state_, clock_.boot_now()), tx);
+      mismatches = explain_mismatches(offer_of(state_, clock_.boot_now()), tx);
     TORC_TRY(claim::release_worker(tx, self, order.words.now));
     TORC_ASSIGN(answer.workflow, claim::read_workflow(tx));
     heartbeats = claim::heartbeat_place(tx, self);

@@ -9,7 +9,7 @@
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/lease.h"
 #include "lib/worker/jobs/load.h"
-#include "lib/worker/text/misfit_text.h"
+#include "lib/worker/text/mismatch_text.h"
 
 namespace torc::worker {
 namespace {
@@ -56,7 +56,8 @@ std::vector<std::string> show_state(const State& w, BootTime now, BootTime confi
   return lines;
 }
 
-std::vector<std::string> explain_misfits(const claim::Offer& whole, const claim::Reader& reader) {
+std::vector<std::string> explain_mismatches(const claim::Offer& whole,
+                                            const claim::Reader& reader) {
   constexpr std::size_t kMost = 3;
   workflow::RecipeBook book;
   std::vector<std::string> lines;

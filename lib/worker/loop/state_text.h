@@ -20,7 +20,7 @@ namespace torc::worker {
                                                   const std::function<pid_t(Run)>& leader);
 
 // Of the first ready jobs, why a worker that offers this cannot take them.
-[[nodiscard]] std::vector<std::string> explain_misfits(const claim::Offer& whole,
-                                                       const claim::Reader& reader);
+[[nodiscard]] std::vector<std::string> explain_mismatches(const claim::Offer& whole,
+                                                          const claim::Reader& reader);
 
 }  // namespace torc::worker

@@ -1,4 +1,4 @@
-#include "lib/worker/text/misfit_text.h"
+#include "lib/worker/text/mismatch_text.h"
 
 #include <fmt/format.h>
 
