@@ -60,7 +60,8 @@ claim::Plan plan(std::string_view text, const Path& directory = "/here") {
 // Empty: the store would run what the file says.
 std::string other(const claim::Reader& store, std::string_view file,
                   Directory directory = Directory::compared) {
-  const auto found = other_work(store, plan(file), user_data_of(*load_file(file).expansion), directory);
+  const auto found =
+      other_work(store, plan(file), user_data_of(*load_file(file).expansion), directory);
   EXPECT_TRUE(found.ok()) << found.error().text();
   return found.ok() && *found ? **found : "";
 }
