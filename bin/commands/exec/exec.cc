@@ -12,7 +12,7 @@
 #include "bin/commands/exec/options.h"
 #include "bin/commands/exec/output.h"
 #include "bin/commands/exec/store.h"
-#include "bin/commands/work/run_here.h"
+#include "bin/commands/run/run_here.h"
 #include "bin/flags.h"
 #include "bin/guard.h"
 #include "lib/base/quantities.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bin/app.h"
-#include "bin/commands/work/progress.h"
+#include "bin/commands/run/progress.h"
 #include "lib/report/job_output.h"
 #include "lib/worker/loop/worker.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bin/commands/commands.h"
-#include "bin/commands/work/progress.h"
+#include "bin/commands/run/progress.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
 #include "lib/base/quantities.h"

@@ -1,4 +1,4 @@
-#include "bin/commands/work/worker_flags.h"
+#include "bin/commands/run/worker_flags.h"
 
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-#include "bin/commands/work/run_here.h"
+#include "bin/commands/run/run_here.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "bin/commands/work/progress.h"
+#include "bin/commands/run/progress.h"
 
 #include <gtest/gtest.h>
 

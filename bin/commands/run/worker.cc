@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "bin/commands/commands.h"
-#include "bin/commands/work/run_here.h"
-#include "bin/commands/work/worker_flags.h"
+#include "bin/commands/run/run_here.h"
+#include "bin/commands/run/worker_flags.h"
 #include "bin/flags.h"
 #include "bin/guard.h"
 #include "bin/locate.h"

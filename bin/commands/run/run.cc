@@ -10,10 +10,10 @@
 #include <system_error>
 
 #include "bin/commands/commands.h"
+#include "bin/commands/run/progress.h"
+#include "bin/commands/run/run_here.h"
+#include "bin/commands/run/worker_flags.h"
 #include "bin/commands/spec_report.h"
-#include "bin/commands/work/progress.h"
-#include "bin/commands/work/run_here.h"
-#include "bin/commands/work/worker_flags.h"
 #include "bin/flags.h"
 #include "bin/guard.h"
 #include "bin/locate.h"
