@@ -155,7 +155,9 @@ bool Host::ask_later(RunId id, std::optional<std::chrono::nanoseconds> lead) {
   const auto key = static_cast<RunKey>(id);
   if (lane_ == nullptr || !is_of_lane(key) || runs_.find(key) != nullptr) return false;
   if (lane_->is_starting(key)) {
-    asked_later_.insert_or_assign(key, lead);
+    // As of one that runs: nothing that is asked later gives it more time.
+    const auto [before, first] = asked_later_.emplace(key, lead);
+    if (!first && before->second) before->second = lead ? std::min(*before->second, *lead) : lead;
     return true;
   }
   know_leaders(std::chrono::nanoseconds(0));

@@ -141,6 +141,20 @@ TEST_F(LaneRace, what_begins_while_it_is_told_to_end_is_told) {
   EXPECT_EQ(ended->how, Ending::stopped);
 }
 
+TEST_F(LaneRace, what_was_killed_before_its_process_was_known_has_no_time_to_end) {
+  clock_.close();
+  const RunId id = queue("trap '' TERM; exec 9>fifo; echo up >&9; read line <gate");
+  ASSERT_EQ(mkfifo((directory_ / "gate").c_str(), 0600), 0);
+  wait_for("up");
+  clock_.await_slot();
+  host_->kill(id);
+  host_->stop(id, 60s);
+  clock_.open();
+  const auto ended = soon_end_of(id);
+  ASSERT_TRUE(ended) << "it was only asked to end";
+  EXPECT_EQ(ended->signal, SIGKILL);
+}
+
 TEST_F(LaneRace, an_orphan_of_one_of_which_nobody_knows_yet_is_left_alone) {
   clock_.close();
   const RunId holds = queue("exec 9>fifo; (setsid sleep 1000 &); echo up >&9; read line <gate");
