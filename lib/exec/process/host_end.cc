@@ -140,8 +140,10 @@ void Host::adopt() {
 void Host::adopt_one(pid_t pid) {
   const auto owner = owner_of(pid);
   Run* run = owner ? runs_.find(*owner) : nullptr;
-  if (owner && run == nullptr) {  // of a command whose end was reported: it had hidden then
-    ::kill(pid, SIGKILL);
+  if (owner && run == nullptr) {
+    // A slot has not told yet that the command began, or how it ended: this is found again then.
+    if (is_of_lane(*owner)) return;
+    ::kill(pid, SIGKILL);  // of a command whose end was reported: it had hidden then
     return;
   }
   // Without `children` files those of other threads, which are not ours, look the same.

@@ -149,15 +149,19 @@ void Host::take_lane_end(const LeaderEnd& end) {
   unsettled_ = true;
 }
 
-// Of a command whose process is being made: as soon as it is there.
+// Of a command whose process is being made: as soon as it is there. That is asked first: it can be
+// there a moment later, and is found among those that have begun then.
 bool Host::ask_later(RunId id, std::optional<std::chrono::nanoseconds> lead) {
   const auto key = static_cast<RunKey>(id);
-  if (lane_ == nullptr || !is_of_lane(key)) return false;
-  if (runs_.find(key) == nullptr) know_leaders(std::chrono::nanoseconds(0));
-  if (runs_.find(key) != nullptr) return false;
-  if (!lane_->is_starting(key)) return true;  // queued, or its end is in the news
-  asked_later_.insert_or_assign(key, lead);
-  return true;
+  if (lane_ == nullptr || !is_of_lane(key) || runs_.find(key) != nullptr) return false;
+  if (lane_->is_starting(key)) {
+    // As of one that runs: nothing that is asked later gives it more time.
+    const auto [before, first] = asked_later_.emplace(key, lead);
+    if (!first && before->second) before->second = lead ? std::min(*before->second, *lead) : lead;
+    return true;
+  }
+  know_leaders(std::chrono::nanoseconds(0));
+  return runs_.find(key) == nullptr;  // queued, or its end is in the news
 }
 
 }  // namespace torc::exec

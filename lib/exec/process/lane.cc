@@ -254,6 +254,7 @@ void Lane::serve(const std::shared_ptr<Shared>& shared, std::size_t number) {
       lock.unlock();
       // A dead leader keeps the number of its group from others until it is reaped.
       ::kill(-launched.pid, SIGKILL);
+      end.status = SIGKILL;  // an end that nobody can tell of was no success
       while (wait4(launched.pid, &end.status, 0, &end.usage) < 0 && errno == EINTR) {
       }
       end.group_gone = ::kill(-launched.pid, 0) != 0;

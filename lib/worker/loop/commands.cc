@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "lib/base/beneath.h"
+#include "lib/claim/rules/transition.h"
 #include "lib/exec/machine/gpus.h"
 #include "lib/worker/jobs/blame.h"
 #include "lib/worker/loop/notice_text.h"
@@ -33,6 +34,11 @@ class Starting {
  private:
   Committer& committer_;
 };
+
+// Of what was told to end nothing is kept, and who told it has no time for its files.
+bool runs_again(const exec::Ended& how, const Load& load) {
+  return how.how == exec::Ending::stopped && load.job.grant.stopped + 1 < claim::kMostStops;
+}
 
 // Open to append, with the command as a heading.
 Result<Descriptor> open_action_output(const exec::OutputRoot& root, const Path& file,
@@ -320,7 +326,8 @@ std::optional<event::Ended> HostedCommands::ended(const exec::Ended& how) {
   if (lost_ && run.kind == HostedRun::Kind::job) output_.close(run.load->output, false);
   if (lost_ || run.kind != HostedRun::Kind::job) runs_.remove(run);
   event::Ended event{run.run, how, {}};
-  if (!lost_ && run.load != nullptr) event.signature = signature_of(*run.load);
+  if (!lost_ && run.load != nullptr && !runs_again(how, *run.load))
+    event.signature = signature_of(*run.load);
   return event;
 }
 
@@ -342,6 +349,7 @@ void HostedCommands::await_killed() {
   while (!runs_.empty() && clock.boot_now() < until) {
     const auto wakeup = world_.host.wait(until);
     if (!wakeup) break;
+    (void)news(*wakeup);  // what a slot was about to begin may not have begun
     for (const exec::Ended& how : wakeup->ended) (void)ended(how);
   }
   for (const HostedRun& run : runs_.all()) OutputKeeper::abandon(run.load->output);

@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -87,6 +88,11 @@ class ScriptedHost final : public exec::ProcessHost {
   bool has_lane = false;
   std::function<bool()> begins = [] { return true; };
   std::deque<std::pair<exec::RunId, exec::Command>> lane;
+  // Whether a slot makes the process of what is next and does not come to an end of that: only
+  // after kill_all() it has failed.
+  std::function<bool()> stalls = [] { return false; };
+  std::vector<exec::RunId> stalled;
+  std::optional<BootTime> all_killed_at;
   std::vector<exec::RunId> lane_now;
   std::map<exec::RunId, std::string> line_of;  // of all that was begun
   std::size_t width = 0;
@@ -147,6 +153,10 @@ class ScriptedHost final : public exec::ProcessHost {
     while (!lane.empty() && lane_now.size() < width && begins()) {
       const auto [id, command] = std::move(lane.front());
       lane.pop_front();
+      if (stalls()) {
+        stalled.push_back(id);
+        return;
+      }
       if (refuses()) {
         wakeup.declined.push_back({id});
         return;
@@ -179,6 +189,9 @@ class ScriptedHost final : public exec::ProcessHost {
   Result<Wakeup> wait(std::optional<BootTime> deadline) override {
     Wakeup wakeup;
     begin_in_lane(wakeup);
+    if (all_killed_at) {
+      for (const exec::RunId id : std::exchange(stalled, {})) wakeup.declined.push_back({id});
+    }
     const bool patient = ended_.empty() && wakeup.begun.empty() && awaits_store();
     if (poll(fds_.data(), fds_.size(), patient ? 60'000 : 0) == 0 && patient) {
       return Error{ErrorKind::io, "the store did not answer", ""};
@@ -202,6 +215,7 @@ class ScriptedHost final : public exec::ProcessHost {
     end(id, ended);
   }
   void kill_all() override {
+    all_killed_at = clock_.boot_now();
     for (const exec::RunId id : std::vector(running_now)) kill(id);
   }
   [[nodiscard]] std::size_t running() const override { return running_now.size(); }

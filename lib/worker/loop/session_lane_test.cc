@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "lib/claim/queries/workers.h"
 #include "lib/claim/transactions/live.h"
+#include "lib/claim/transactions/membership.h"
 #include "lib/worker/loop/session_fixture.h"
 
 namespace torc::worker {
@@ -113,6 +115,26 @@ TEST_F(LaneSession, what_it_cannot_begin_is_started_one_by_one) {
   std::vector<std::string> expected;
   for (int i = 1; i <= 30; ++i) expected.push_back("x " + std::to_string(i));
   EXPECT_EQ(lines(), expected);
+}
+
+TEST_F(LaneSession, who_lost_its_lease_does_not_wait_for_what_could_not_begin_then) {
+  make("jobs: [{name: \"j{i}\", command: \"x {i}\", parameters: {i: \"1:30\"}}]\n");
+  host_.stalls = [&] { return host_.began_in_lane >= 3 && host_.stalled.empty(); };
+  host_.begins = [&] { return host_.stalled.empty(); };
+  host_.meanwhile = [&](BootTime) {
+    if (done_ || host_.stalled.empty()) return false;
+    done_ = true;
+    const auto expired = open()->commit(0, [&](claim::Transaction& tx) -> Result<void> {
+      TORC_ASSIGN(const auto worker, claim::newest_worker(tx));
+      TORC_TRY(claim::expire_worker(tx, worker->epoch, worker->renewals, clock_.wall_now(), 5));
+      return {};
+    });
+    EXPECT_TRUE(expired.ok()) << expired.error().text();
+    return true;
+  };
+  EXPECT_EQ(run().end, WorkerEnd::lease_lost);
+  ASSERT_TRUE(host_.all_killed_at);
+  EXPECT_EQ(clock_.boot_now(), *host_.all_killed_at);
 }
 
 TEST_F(LaneSession, does_not_serve_what_may_be_halted) {

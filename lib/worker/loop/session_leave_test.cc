@@ -1,5 +1,10 @@
 // How a worker says its last words: with a store that cannot be written, and when its lease is
 // lost.
+#include <sys/inotify.h>
+
+#include <fstream>
+#include <set>
+
 #include "lib/worker/loop/session_fixture.h"
 
 namespace torc::worker {
@@ -193,6 +198,50 @@ TEST_F(Leaving, a_worker_that_lost_its_lease_leaves_no_file_of_its_jobs_open_nor
   EXPECT_EQ(open_files_below(setup_.output_dir), 0U);
   for (const auto& file : std::filesystem::recursive_directory_iterator(setup_.output_dir))
     EXPECT_TRUE(file.is_directory()) << file.path();
+}
+
+// The names of what is opened in a directory.
+class Opened {
+ public:
+  explicit Opened(const Path& directory) : fd_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+    EXPECT_GE(inotify_add_watch(fd_, directory.c_str(), IN_OPEN), 0);
+  }
+  ~Opened() { close(fd_); }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+  [[nodiscard]] std::set<std::string> names() const {
+    alignas(inotify_event) char buffer[65536];
+    std::set<std::string> found;
+    for (ssize_t n = 0; (n = read(fd_, buffer, sizeof buffer)) > 0;) {
+      for (const char* at = buffer; at < buffer + n;) {
+        const auto* event = reinterpret_cast<const inotify_event*>(at);
+        if (event->len > 0) found.insert(event->name);
+        at += sizeof(inotify_event) + event->len;
+      }
+    }
+    return found;
+  }
+
+ private:
+  int fd_;
+};
+
+TEST_F(Leaving, the_files_of_jobs_that_it_stops_are_not_looked_at) {
+  make(
+      "files: [{name: f1, path: made1}, {name: f2, path: made2}]\n"
+      "jobs:\n"
+      "  - {name: a, command: a, output_files: [f1]}\n"
+      "  - {name: b, command: b, output_files: [f2]}\n");
+  setup_.max_parallel_jobs = 2;
+  for (const char* name : {"made1", "made2"}) std::ofstream(directory_ / name) << "text";
+  const Opened opened(directory_);
+  run_with(
+      {complete(), send(SIGTERM), wait(1s), send(SIGTERM), [&] { end_it(stopped_by(SIGTERM)); }});
+  EXPECT_EQ(job(1).state, JobState::completed);
+  EXPECT_EQ(job(2).state, JobState::ready);
+  const std::set<std::string> names = opened.names();
+  EXPECT_TRUE(names.contains("made1"));
+  EXPECT_FALSE(names.contains("made2"));
 }
 
 }  // namespace

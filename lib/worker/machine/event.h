@@ -64,7 +64,7 @@ struct Begun {
   BootTime since{};
 };
 struct Declined {
-  std::vector<Run> runs;  // in the order in which they were handed over
+  std::vector<Run> runs;
 };
 
 // Another process committed something.

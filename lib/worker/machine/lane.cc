@@ -69,7 +69,13 @@ bool widen_lane(const Step& s) {
 // Back to the queue, as if it had never left it. Precondition: those behind it are there already.
 void disarm(State& w, Run run) {
   auto found = w.lane.armed.extract(run);
-  if (!found.empty()) w.queue.push_front(std::move(found.mapped().job));
+  if (found.empty()) return;
+  ArmedJob& armed = found.mapped();
+  if (armed.revoked) {
+    w.talk.returns.push_back(armed.job.grant.token);
+  } else {
+    w.queue.push_front(std::move(armed.job));
+  }
 }
 
 }  // namespace
@@ -157,8 +163,12 @@ void take_begun(const Step& s, const event::Begun& begun) {
 
 void take_declined(const Step& s, const event::Declined& declined) {
   State& w = s.w;
-  for (auto run = declined.runs.rbegin(); run != declined.runs.rend(); ++run) disarm(w, *run);
+  std::vector<Run> runs = declined.runs;
+  std::sort(runs.begin(), runs.end());  // as they were handed over
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) disarm(w, *run);
   w.lane.not_before = s.now + kOneByOne;
+  // A slot had it when all others were taken back, for good.
+  if (w.phase != Phase::working) return_queue(s);
 }
 
 }  // namespace torc::worker

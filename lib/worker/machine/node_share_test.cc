@@ -124,6 +124,26 @@ TEST_F(NodeShareTest, who_starts_nothing_more_waits_for_nothing) {
   EXPECT_FALSE(mine.wake_at());
 }
 
+// Its worker would be woken for nothing, again and again, if it did not ask for more then.
+TEST_F(NodeShareTest, who_has_seen_that_there_is_more_waits_for_nothing) {
+  world_.taken = 3;
+  grow();
+  mine.wait_for_more(now_, orders_);
+  carry_out();
+  world_.taken = 2;
+  ASSERT_TRUE(look());
+  EXPECT_FALSE(mine.wake_at());
+}
+
+TEST_F(NodeShareTest, who_has_lost_the_ledger_waits_for_nothing_there) {
+  world_.taken = 3;
+  grow();
+  mine.wait_for_more(now_, orders_);
+  carry_out();
+  mine.lost(mine.in_use());
+  EXPECT_FALSE(mine.wake_at());
+}
+
 TEST_F(NodeShareTest, what_jobs_leave_over_is_given_back) {
   grow();
   (void)mine.take(need(1));

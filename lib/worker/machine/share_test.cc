@@ -1,0 +1,36 @@
+// A worker that shares its node, seen by the state machine alone.
+#include "lib/worker/machine/step_fixture.h"
+
+namespace torc::worker {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ShareStep : public StepTest {
+ protected:
+  void SetUp() override {
+    be_born(4, true);
+    could_hold_ = 1;
+  }
+};
+
+TEST_F(ShareStep, who_got_a_part_of_what_it_waited_for_sleeps_while_its_jobs_run) {
+  grant({}, 5);
+  ASSERT_TRUE(state_.share.wake_at()) << "it waits for more";
+  could_hold_ = 2;
+  pass(10s);
+  turn();
+  grant({job(1), job(2)});
+  ASSERT_EQ(state_.running.size(), 2U);
+  const BootTime until = now_ + 1h;
+  int turns = 0;
+  for (; turns < 10'000 && now_ < until; ++turns) {
+    pass(std::max<std::chrono::nanoseconds>(wake_at(state_, now_) - now_, 1us));
+    turn();
+    if (state_.talk.busy) grant({});
+  }
+  EXPECT_LT(turns, 2'000);
+}
+
+}  // namespace
+}  // namespace torc::worker
