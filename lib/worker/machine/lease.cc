@@ -16,7 +16,7 @@ constexpr int kDelaysInLease = 30;
 // In a pause nothing ends and nothing proves itself: what waits for that waits the longer.
 void go_on_after_pause(const Step& s) {
   State& w = s.w;
-  const BootTime since = w.lease.paused_since;
+  const BootTime since = w.doubt.since;
   auto& terminated_at = w.orders.terminated_at;
   if (terminated_at && since <= *terminated_at + kExplains)
     *terminated_at += s.now - std::max(since, *terminated_at);
@@ -40,6 +40,9 @@ void follow_lease(const Step& s, const event::LeaseSeen& seen) {
   }
   if (!doubt.ask_at) {
     doubt.ask_at = s.now;
+    // Renewed and paused again before anybody looked is one pause: `seen` would tell of its last
+    // part.
+    doubt.since = seen.paused_since;
     doubt.delay = kFirstDelay;
     doubt.told_no_answer = false;
     s.tell({.what = Notice::What::lease_in_doubt});

@@ -201,6 +201,7 @@ struct Actions {
 // What is doubtful about its lease.
 struct Doubt {
   std::optional<BootTime> ask_at;  // the store, again; nothing: the lease is not paused
+  BootTime since{};                // it was paused, and for all that was seen never stood since
   std::chrono::nanoseconds delay{};
   bool asking = false;
   bool told_no_answer = false;

@@ -1,0 +1,63 @@
+// What a worker makes of the time in which its lease was in doubt.
+#include <signal.h>
+
+#include "lib/worker/machine/step_fixture.h"
+
+namespace torc::worker {
+namespace {
+
+using namespace std::chrono_literals;
+
+class LeaseStep : public StepTest {
+ protected:
+  void see(bool paused, BootTime since) {
+    event::LeaseSeen seen;
+    seen.paused = paused;
+    seen.paused_since = since;
+    feed(seen);
+    turn();
+  }
+  // How the worker says, or is about to say, that its only job ended.
+  [[nodiscard]] std::optional<claim::Finished> finish() const {
+    const auto first = [](const std::vector<claim::Finished>& all) {
+      return all.empty() ? std::nullopt : std::optional(all.front());
+    };
+    for (const Command& order : done_) {
+      if (const auto* submit = std::get_if<command::Submit>(&order)) {
+        if (auto found = first(submit->exchange.finishes)) return found;
+      }
+      if (const auto* last = std::get_if<command::Goodbye>(&order)) {
+        if (auto found = first(last->words.finishes)) return found;
+      }
+    }
+    return first(state_.talk.finishes);
+  }
+};
+
+// Slurm ends a step on a node that stood still: the job has its signal first. Nothing is concluded
+// while the lease is in doubt, and the doubt outlasts by far what a signal explains.
+TEST_F(LeaseStep, a_signal_explains_an_end_of_before_two_pauses_that_follow_at_once) {
+  be_born(1);
+  jobs_run_for(1h);
+  grant({job(1)});
+  const BootTime stood_still = now_;
+  see(true, stood_still);
+  event::Ended ended;
+  ended.run = state_.running.begin()->first;
+  ended.how.how = exec::Ending::signaled;
+  ended.how.signal = SIGTERM;
+  feed(std::move(ended));
+  turn();
+  feed(event::Signal{SIGTERM});
+  pass(17s);
+  see(true, now_);  // it was renewed and paused again, and nobody has looked in between
+  pass(20ms);
+  see(false, now_);
+  const auto told = finish();
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->outcome.cause, claim::EndCause::stopped);
+  EXPECT_EQ(told->state, claim::JobState::ready);
+}
+
+}  // namespace
+}  // namespace torc::worker
