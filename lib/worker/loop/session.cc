@@ -1,4 +1,5 @@
 #include "lib/worker/loop/session.h"
+#include "lib/base/overloaded.h"
 
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -25,11 +26,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
-
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
 
 int make_signal_fd() {
   const sigset_t set = worker_signals();

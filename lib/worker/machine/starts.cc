@@ -59,13 +59,13 @@ bool share_gives(const Step& s, const ClaimedJob& job) {
 // it is the job's own files that nobody can use.
 bool is_prevented_by_mount(const Step& s, JobId job) {
   DeadMount& mount = s.w.dead_mount;
-  auto& of_job = mount.of_jobs.try_emplace(job, s.now, s.now).first->second;
+  auto& of_job = mount.of_jobs.try_emplace(job, DeadMount::Failures{s.now, s.now}).first->second;
   of_job.add(s.now, kMountPatience);  // it may have been elsewhere meanwhile
   if (mount.last_start > of_job.first && s.now >= of_job.first + kMountPatience) {
     mount.of_jobs.erase(job);
     return false;
   }
-  if (!mount.here) mount.here.emplace(s.now, s.now);
+  if (!mount.here) mount.here = {s.now, s.now};
   mount.here->add(s.now, kMostBetween);
   return true;
 }

@@ -1,14 +1,10 @@
 #include "lib/worker/machine/step.h"
+#include "lib/base/overloaded.h"
 
 #include "lib/worker/machine/parts.h"
 
 namespace torc::worker {
 namespace {
-
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
 
 // Everything that is to be done now that all that has happened was told. Each stage that must wait
 // for an answer is run again when it is here.
