@@ -26,10 +26,6 @@ Result<void> check_ours(const struct stat& about, const Path& path, std::uint32_
   return {};
 }
 
-struct Close {
-  void operator()(DIR* dir) const { ::closedir(dir); }
-};
-
 }  // namespace
 
 std::string fixed_name(std::uint32_t uid) {
@@ -39,7 +35,7 @@ std::string fixed_name(std::uint32_t uid) {
 Result<std::vector<std::string>> random_names(int root, const Path& shown, std::uint32_t uid,
                                               Modes modes, std::size_t most_names) {
   Descriptor fd(::openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const std::unique_ptr<DIR, Close> dir(fd ? ::fdopendir(fd.get()) : nullptr);
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(fd ? ::fdopendir(fd.get()) : nullptr, ::closedir);
   if (!dir) return os_error(errno, "cannot list " + shown.string());
   (void)fd.release();
   const std::string start = fixed_name(uid) + "-";
@@ -66,7 +62,7 @@ Result<std::vector<std::string>> random_names(int root, const Path& shown, std::
       found.push_back(name);
   }
   if (errno != 0) return os_error(errno, "cannot list " + shown.string());
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 

@@ -1,6 +1,6 @@
 // Mistakes in the parts of the language that say more than names and commands, and what comes when
 // several kinds meet: all in one round.
-#include "lib/spec/load/mistake_cases.h"
+#include "lib/spec/testing/test_mistakes.h"
 
 namespace torc::spec {
 namespace {

@@ -6,13 +6,11 @@
 #include <cstdio>
 #include <utility>
 
-#include "lib/base/quote.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/transactions/add.h"
 #include "lib/claim/transactions/user_data.h"
 #include "lib/spec/load/load.h"
 #include "lib/spec/text/source.h"
-#include "lib/spec/yaml/yaml_tree.h"
 #include "lib/store/disk/disk.h"
 #include "lib/workflow/change/stored_workflow.h"
 #include "lib/workflow/change/trial.h"
@@ -21,19 +19,9 @@
 namespace torc::workflow {
 namespace {
 
-std::string read_stdin() {
-  std::string text;
-  char buffer[65536];
-  while (const std::size_t n = std::fread(buffer, 1, sizeof buffer, stdin)) {
-    text.append(buffer, n);
-    if (text.size() > spec::kMaxSpecBytes) break;  // the parser says so
-  }
-  return text;
-}
-
 bool has_error(const std::vector<spec::Diagnostic>& all) {
-  return std::any_of(all.begin(), all.end(),
-                     [](const spec::Diagnostic& d) { return d.severity == spec::Severity::error; });
+  return std::ranges::any_of(
+      all, [](const spec::Diagnostic& d) { return d.severity == spec::Severity::error; });
 }
 
 // User data that are there already and differ, each with its place in the addition.
@@ -77,7 +65,7 @@ class Attempt {
     (void)refuse_what_cannot_run(loaded.diagnostics);
     added_.good = loaded.expansion && !has_error(loaded.diagnostics);
     added_.diagnostics = std::move(loaded.diagnostics);
-    if (!added_.good) return Error{ErrorKind::invalid, "the addition has mistakes", ""};
+    if (!added_.good) return invalid("the addition has mistakes", "");
     tell_names(stored, *loaded.expansion);
     claim::Plan plan;
     add_expansion(plan, *loaded.workflow, *loaded.expansion);
@@ -118,19 +106,13 @@ class Attempt {
 }  // namespace
 
 Result<AdditionText> read_addition(const Context& context, const std::string& file) {
-  if (file == "-") return AdditionText{"<stdin>", read_stdin(), context.directory};
   const Path path = (context.directory / file).lexically_normal();
-  auto text = read_spec_text(context, path);
-  if (!text) {
-    Error error = std::move(text).error();
-    if (error.kind == ErrorKind::not_found) {
-      return Error{ErrorKind::invalid, fmt::format("there is no file '{}'", file),
-                   "name a file with 'jobs:', or - for stdin"};
-    }
-    error.kind = ErrorKind::invalid;
-    return error;
-  }
-  return AdditionText{file, *std::move(text), path.parent_path()};
+  const bool is_stdin = file == kStdin;
+  auto text = is_stdin ? read_spec_stream(stdin) : read_spec_text(context, path);
+  if (!text)
+    return unreadable(std::move(text).error(), file, "name a file with 'jobs:', or - for stdin");
+  return AdditionText{is_stdin ? "<stdin>" : file, *std::move(text),
+                      is_stdin ? context.directory : path.parent_path()};
 }
 
 Result<Added> add_to(const Context& context, store::Store& store, const AdditionText& text,

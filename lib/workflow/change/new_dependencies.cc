@@ -9,6 +9,50 @@
 #include "lib/claim/tables/tables.h"
 
 namespace torc::workflow {
+
+std::vector<JobNumberMap::Piece> JobNumberMap::pieces(const claim::JobRange& here) const {
+  std::vector<Piece> found;
+  std::uint64_t at = raw(here.first);
+  const std::uint64_t end = at + here.count;
+  auto entry = std::ranges::upper_bound(entries_, at, {}, &Entry::here);
+  if (entry != entries_.begin()) --entry;
+  for (; entry != entries_.end() && at < end; ++entry) {
+    const std::uint64_t to = std::min(end, entry->here + entry->count);
+    if (to <= at) continue;
+    found.push_back({{JobId{entry->there + (at - entry->here)}, to - at}, entry->is_new});
+    at = to;
+  }
+  return found;
+}
+
+std::vector<claim::JobRange> JobNumberMap::numbers_of(
+    const std::vector<claim::JobRange>& here) const {
+  std::vector<claim::JobRange> there;
+  for (const claim::JobRange& range : here) {
+    for (const Piece& piece : pieces(range)) there.push_back(piece.jobs);
+  }
+  return joined(std::move(there));
+}
+
+JobId JobNumberMap::number_of(JobId here) const {
+  if (raw(here) == 0) return here;
+  const auto found = pieces({here, 1});
+  return found.empty() ? JobId{} : found.front().jobs.first;
+}
+
+std::vector<claim::JobRange> joined(std::vector<claim::JobRange> ranges) {
+  std::ranges::sort(ranges, {}, &claim::JobRange::first);
+  std::vector<claim::JobRange> out;
+  for (const claim::JobRange& r : ranges) {
+    if (!out.empty() && raw(out.back().first) + out.back().count == raw(r.first)) {
+      out.back().count += r.count;
+    } else {
+      out.push_back(r);
+    }
+  }
+  return out;
+}
+
 namespace {
 
 using claim::Condition;
@@ -68,8 +112,7 @@ class DependencyComparison {
         }
       }
     }
-    std::sort(members_.begin(), members_.end(),
-              [](const Members& a, const Members& b) { return a.jobs.first < b.jobs.first; });
+    std::ranges::sort(members_, {}, [](const Members& m) { return m.jobs.first; });
   }
 
   Result<std::vector<JobId>> run() {
@@ -97,9 +140,8 @@ class DependencyComparison {
 
   // Of job `id`; `to` becomes where that ends.
   const Upstream* upstream_at(std::uint64_t id, std::uint64_t& to) const {
-    auto next =
-        std::upper_bound(members_.begin(), members_.end(), id,
-                         [](std::uint64_t v, const Members& m) { return v < raw(m.jobs.first); });
+    auto next = std::ranges::upper_bound(members_, id, {},
+                                         [](const Members& m) { return raw(m.jobs.first); });
     if (next != members_.end()) to = std::min(to, raw(next->jobs.first));
     if (next == members_.begin()) return nullptr;
     --next;

@@ -7,17 +7,58 @@
 #include <unordered_map>
 #include <utility>
 
+#include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/claim/queries/limit.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/tables/origin.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/workflow/change/new_dependencies.h"
-#include "lib/workflow/change/refusals.h"
 #include "lib/workflow/change/stale.h"
 
 namespace torc::workflow {
 namespace {
+
+// Everything that is wrong with one request, told at once: whoever mends the first thing should not
+// have to find the second one by asking again.
+class Refusals {
+ public:
+  // So many are told; the others are counted.
+  static constexpr std::size_t kShown = 20;
+
+  void add(std::string what, std::string remedy);
+  [[nodiscard]] bool none() const { return count_ == 0; }
+  // Error invalid: the one refusal as it is, or all of them behind `summary` ("the file cannot be
+  // taken over"), those with the same remedy together. Precondition: !none().
+  [[nodiscard]] Error error(const std::string& summary) const;
+
+ private:
+  struct Group {
+    std::string remedy;
+    std::vector<std::string> facts;
+  };
+  std::vector<Group> groups_;
+  std::size_t count_ = 0;
+};
+
+void Refusals::add(std::string what, std::string remedy) {
+  if (++count_ > kShown) return;
+  auto group = std::ranges::find(groups_, remedy, &Group::remedy);
+  if (group == groups_.end()) group = groups_.insert(groups_.end(), Group{std::move(remedy), {}});
+  group->facts.push_back(std::move(what));
+}
+
+Error Refusals::error(const std::string& summary) const {
+  if (count_ == 1) return invalid(groups_.front().facts.front(), groups_.front().remedy);
+  std::string text;
+  for (const Group& group : groups_) {
+    for (const std::string& fact : group.facts)
+      text += fmt::format("{}- {}", text.empty() ? "" : "\n  ", fact);
+    text += fmt::format("\n    {}", group.remedy);
+  }
+  if (count_ > kShown) text += fmt::format("\n  and {} more", show_count(count_ - kShown));
+  return invalid(fmt::format("{}, for {} reasons", summary, show_count(count_)), std::move(text));
+}
 
 constexpr const char* kElse = "or make a new store with `torc init`";
 
@@ -46,8 +87,7 @@ class RecipeComparison {
     TORC_TRY(check_new_names());
     number_entries(jobs + 1);
     if (!has_other_sizes_) TORC_TRY(refuse_other_dependencies());
-    std::sort(found_.changed.begin(), found_.changed.end(),
-              [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::sort(found_.changed, {}, &NewRecipes::Entry::first);
     add_new_jobs();
     for (claim::UserDatum& d : user_data) d.maker = numbers_.number_of(d.maker);
     found_.user_data = std::move(user_data);
@@ -92,7 +132,7 @@ class RecipeComparison {
       TORC_ASSIGN(const spec::Recipe recipe, spec::Recipe::decode(left_[i].recipe));
       by_name.emplace(recipe.name(0), i);
     }
-    std::set<std::size_t> taken;
+    std::set<JobId> taken;
     for (std::size_t i = 0; i < plan_.templates.size(); ++i) {
       if (there_[i] != 0) continue;
       TORC_ASSIGN(const spec::Recipe recipe, spec::Recipe::decode(plan_.templates[i].recipe));
@@ -104,13 +144,9 @@ class RecipeComparison {
       } else {
         refuse_size(recipe.name(0), t, i);
       }
-      taken.insert(at->second);
+      taken.insert(t.first);
     }
-    std::vector<claim::Template> left;
-    for (std::size_t i = 0; i < left_.size(); ++i) {
-      if (!taken.contains(i)) left.push_back(std::move(left_[i]));
-    }
-    left_ = std::move(left);
+    std::erase_if(left_, [&](const claim::Template& t) { return taken.contains(t.first); });
     return {};
   }
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <set>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "lib/base/quote.h"
@@ -141,23 +141,19 @@ class WorkComparison {
       TORC_ASSIGN(const spec::Recipe recipe, recipe_of(left_[k]));
       by_name.emplace(recipe.name(0), k);
     }
-    std::vector<bool> taken(left_.size());
+    std::set<JobId> taken;
     for (std::size_t i = 0; i < plan_.templates.size(); ++i) {
       if (there_[i] != 0) continue;
       TORC_ASSIGN(const spec::Recipe now, spec::Recipe::decode(plan_.templates[i].recipe));
       const auto at = by_name.find(now.name(0));
-      if (at == by_name.end() || taken[at->second]) continue;
+      if (at == by_name.end() || taken.contains(left_[at->second].first)) continue;
       const claim::Template& t = left_[at->second];
       TORC_ASSIGN(const Fact fact, other_entry(t, i, now));
       if (fact) return fact;
-      taken[at->second] = true;
+      taken.insert(t.first);
       there_[i] = raw(t.first);
     }
-    std::vector<claim::Template> left;
-    for (std::size_t k = 0; k < left_.size(); ++k) {
-      if (!taken[k]) left.push_back(std::move(left_[k]));
-    }
-    left_ = std::move(left);
+    std::erase_if(left_, [&](const claim::Template& t) { return taken.contains(t.first); });
     return Fact{};
   }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <set>
 
 #include "lib/base/quantities.h"
@@ -94,19 +93,16 @@ constexpr std::string_view kOthers[] = {
     "walltime"};
 
 bool is_other_key(std::string_view name) {
-  return std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers) ||
-         std::any_of(std::begin(kResourceKinds), std::end(kResourceKinds),
-                     [&](const ResourceKind& k) { return k.key == name || k.word == name; });
+  return std::ranges::find(kOthers, name) != std::end(kOthers) ||
+         std::ranges::any_of(kResourceKinds, [&](const ResourceKind& k) {
+           return k.key == name || k.word == name;
+         });
 }
 
 std::vector<std::string> key_names() {
   std::vector<std::string> names;
   for (const SettingKey& key : keys()) names.push_back(key.name);
   return names;
-}
-
-Error invalid(std::string what, std::string remedy) {
-  return {ErrorKind::invalid, std::move(what), std::move(remedy)};
 }
 
 }  // namespace
@@ -124,7 +120,7 @@ Result<SettingWords> parse_setting(const std::vector<std::string>& words) {
     const std::size_t equals = word.find('=');
     const std::string name = equals == std::string::npos ? "" : word.substr(0, equals);
     const auto& all = keys();
-    const auto key = std::find_if(all.begin(), all.end(), [&](auto& k) { return k.name == name; });
+    const auto key = std::ranges::find_if(all, [&](auto& k) { return k.name == name; });
     if (key == all.end()) {
       if (is_other_key(name)) {
         return invalid(fmt::format("'{}' cannot be set for single jobs", name),

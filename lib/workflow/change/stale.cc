@@ -151,8 +151,8 @@ Result<std::vector<std::string>> StaleSearch::reasons_of(Candidate& c) const {
   if (!reasons.empty()) return reasons;
   // Sums cost a reading of the file: only where there is something to compare them with.
   const auto sums = [&](const std::vector<FileFingerprint>& before) {
-    const bool any = std::any_of(before.begin(), before.end(),
-                                 [](const FileFingerprint& m) { return m.sum != 0; });
+    const bool any =
+        std::ranges::any_of(before, [](const FileFingerprint& m) { return m.sum != 0; });
     return any || before.size() == 1 ? sums_ : Sums::no;
   };
   const bool completed = c.state == JobState::completed;

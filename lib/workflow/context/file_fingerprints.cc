@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 
+#include "lib/base/file/descriptor.h"
 #include "lib/store/disk/disk.h"
 #include "lib/store/disk/hash.h"
 #include "lib/store/mount/mount.h"
@@ -53,24 +53,19 @@ Error cannot_look(int os_errno, const Path& path) {
 // what it knew some seconds ago. What cannot be opened is looked at as well as may be.
 Result<claim::FileFingerprint> fingerprint_file(const Path& path, Sums sums, std::uint64_t& left) {
   struct stat s {};
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0) {
+  const Descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd) {
     if (stat(path.c_str(), &s) == 0) return fingerprint_of(s);
     if (errno == ENOENT || errno == ENOTDIR) return claim::FileFingerprint{};
     return cannot_look(errno, path);
   }
-  if (fstat(fd, &s) != 0) {
-    const int why = errno;
-    close(fd);
-    return cannot_look(why, path);
-  }
+  if (fstat(fd.get(), &s) != 0) return cannot_look(errno, path);
   claim::FileFingerprint fingerprint = fingerprint_of(s);
   if (sums == Sums::yes && S_ISREG(s.st_mode) && fingerprint.size <= left) {
     left -= fingerprint.size;
-    const std::uint64_t sum = sum_of(fd);
-    if (fstat(fd, &s) == 0 && fingerprint_of(s) == fingerprint) fingerprint.sum = sum;
+    const std::uint64_t sum = sum_of(fd.get());
+    if (fstat(fd.get(), &s) == 0 && fingerprint_of(s) == fingerprint) fingerprint.sum = sum;
   }
-  close(fd);
   return fingerprint;
 }
 

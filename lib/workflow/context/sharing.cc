@@ -17,8 +17,8 @@ Result<std::uint32_t> group_number(const std::string& group) {
   if (const struct group* found = ::getgrnam(group.c_str()); found != nullptr) return found->gr_gid;
   const auto number = whole_number<std::uint32_t>(group);
   if (number && *number != static_cast<gid_t>(-1)) return *number;
-  return Error{ErrorKind::invalid, fmt::format("there is no group '{}' here", group),
-               "`id` lists the groups you are a member of"};
+  return invalid(fmt::format("there is no group '{}' here", group),
+                 "`id` lists the groups you are a member of");
 }
 
 void write_for_group() {

@@ -20,15 +20,21 @@ Result<std::string> read_spec_text(const Context& context, const Path& path) {
   return read_spec_stream(stream.get());
 }
 
+Error unreadable(Error error, const std::string& file, std::string remedy) {
+  if (error.kind == ErrorKind::not_found)
+    return invalid(fmt::format("there is no file '{}'", file), std::move(remedy));
+  error.kind = ErrorKind::invalid;
+  return error;
+}
+
 Result<std::string> read_spec_stream(std::FILE* stream) {
   std::string all;
   std::array<char, 65536> buffer{};
   while (const std::size_t n = std::fread(buffer.data(), 1, buffer.size(), stream)) {
     all.append(buffer.data(), n);
     if (all.size() > spec::kMaxSpecBytes) {
-      return Error{ErrorKind::invalid,
-                   fmt::format("a workflow file of more than {} MiB", spec::kMaxSpecBytes >> 20U),
-                   "write many similar jobs as one with parameters"};
+      return invalid(fmt::format("a workflow file of more than {} MiB", spec::kMaxSpecBytes >> 20U),
+                     "write many similar jobs as one with parameters");
     }
   }
   if (std::ferror(stream) != 0) return os_error(errno, "cannot read the workflow file");

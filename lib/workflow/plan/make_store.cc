@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cctype>
 #include <set>
 #include <system_error>
 
-#include "lib/claim/queries/workers.h"
 #include "lib/claim/transactions/plan_writing.h"
 #include "lib/claim/transactions/user_data.h"
 #include "lib/slurm/script.h"
@@ -68,17 +66,15 @@ Result<void> refuse_live_workers(const Context& context, const Path& directory) 
                  "move it aside yourself if there are none, or name another place with --store",
                  old.error().os_errno};
   }
-  std::uint64_t live_workers = 0;
+  std::size_t count = 0;
   TORC_TRY((*old)->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    live_workers = 0;
-    return claim::scan_workers(reader, true, [&](const claim::Worker& worker) {
-      if (may_live(context, worker.info)) ++live_workers;
-      return true;
-    });
+    TORC_ASSIGN(const auto workers, live_workers(context, reader));
+    count = workers.size();
+    return {};
   }));
-  if (live_workers == 0) return {};
+  if (count == 0) return {};
   return Error{ErrorKind::exists,
-               fmt::format("{} worker(s) are registered in {}", live_workers, directory.string()),
+               fmt::format("{} worker(s) are registered in {}", count, directory.string()),
                "end them first (scancel, Ctrl-C; `torc status` lists them), or name another place "
                "with --store"};
 }
@@ -118,7 +114,7 @@ Result<store::Engine> parse_engine(const std::string& text) {
   if (text == "auto") return store::Engine::automatic;
   if (text == "lmdb") return store::Engine::lmdb;
   if (text == "journal") return store::Engine::journal;
-  return Error{ErrorKind::invalid, fmt::format("'{}' is no engine", text), "auto, lmdb or journal"};
+  return invalid(fmt::format("'{}' is no engine", text), "auto, lmdb or journal");
 }
 
 Result<MadeStore> make_store(const Context& context, const LoadedSpec& loaded,

@@ -14,8 +14,7 @@ using ActionUpstream = std::map<claim::Condition, std::vector<Range>>;
 
 bool overlaps(const std::vector<Range>& ranges, const claim::JobRange& r) {
   const std::uint64_t first = raw(r.first);
-  const auto it = std::upper_bound(ranges.begin(), ranges.end(), first,
-                                   [](std::uint64_t at, const Range& a) { return at < a.end(); });
+  const auto it = std::ranges::upper_bound(ranges, first, {}, &Range::end);
   return it != ranges.end() && it->first < first + r.count;
 }
 
@@ -24,7 +23,7 @@ ActionUpstream upstream_of(const claim::Plan& plan, const std::vector<Range>& jo
   ActionUpstream all;
   for (const claim::DependencySet& set : plan.dependencies) {
     const auto is_for = [&](const claim::JobRange& r) { return overlaps(jobs, r); };
-    if (set.action != 0 || std::none_of(set.members.begin(), set.members.end(), is_for)) continue;
+    if (set.action != 0 || std::ranges::none_of(set.members, is_for)) continue;
     for (const claim::JobRange& r : set.upstream)
       all[claim::Condition::afterok].push_back({raw(r.first), r.count});
     for (const claim::Dependency& d : set.conditional)

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <tuple>
 
 namespace torc::workflow {
 namespace {
@@ -26,7 +25,7 @@ struct Bundle {
   std::array<const spec::DependencySet*, kConditions> sets{};
   bool cancels = false;
   [[nodiscard]] bool is_empty() const {
-    return std::all_of(sets.begin(), sets.end(), [](const auto* s) { return s == nullptr; });
+    return std::ranges::all_of(sets, [](const auto* s) { return s == nullptr; });
   }
   auto operator<=>(const Bundle&) const = default;
 };
@@ -106,8 +105,9 @@ std::vector<claim::DependencySet> bundled(const std::vector<Cut>& cuts) {
 
 bool is_plain(const spec::Workflow& workflow, const spec::Expansion& expansion) {
   return expansion.conditional.empty() &&
-         std::none_of(workflow.jobs.begin(), workflow.jobs.end(),
-                      [](const spec::JobEntry& job) { return job.cancel_on_blocking_job_failure; });
+         std::ranges::none_of(workflow.jobs, [](const spec::JobEntry& job) {
+           return job.cancel_on_blocking_job_failure;
+         });
 }
 
 }  // namespace

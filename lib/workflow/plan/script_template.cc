@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -48,9 +47,8 @@ Result<std::string> read_all(int fd, const Path& file) {
     size += static_cast<std::size_t>(n);
   }
   if (size > kMost) {
-    return Error{ErrorKind::invalid,
-                 fmt::format("{} is longer than a batch script may be: 1 MiB", file.string()),
-                 "name a template of batch scripts"};
+    return invalid(fmt::format("{} is longer than a batch script may be: 1 MiB", file.string()),
+                   "name a template of batch scripts");
   }
   text.resize(size);
   return text;
@@ -78,7 +76,7 @@ Result<FoundTemplate> read_template(const Context& context, const Path& file, By
   if (!fd) {
     Error error = std::move(fd).error();
     if (error.kind != ErrorKind::corrupt) return error;
-    return Error{ErrorKind::invalid, error.what, "name a template of batch scripts"};
+    return invalid(error.what, "name a template of batch scripts");
   }
   if (found == By::looking) TORC_TRY(check_owner(context, fd->get(), file));
   TORC_ASSIGN(std::string text, read_all(fd->get(), file));
@@ -93,7 +91,7 @@ std::string names_there_are(const std::vector<Path>& places) {
   for (const Path& place : places) {
     auto names = beneath::list(beneath::Root(place.parent_path()), place.filename());
     if (!names) continue;
-    std::sort(names->begin(), names->end());
+    std::ranges::sort(*names);
     for (const std::string& name : *names) {
       const Path file = place / name;
       if (file.extension() != kExtension || !told.insert(file.stem().string()).second) continue;
@@ -110,8 +108,8 @@ Result<FoundTemplate> find_template(const Context& context, const std::string& n
     const Path file = (context.directory / named).lexically_normal();
     auto read = read_template(context, file, By::the_user);
     if (read.ok() || read.error().kind != ErrorKind::not_found) return read;
-    return Error{ErrorKind::invalid, fmt::format("there is no file '{}'", printable(named)),
-                 "--template names a template of batch scripts; without it one is looked for"};
+    return invalid(fmt::format("there is no file '{}'", printable(named)),
+                   "--template names a template of batch scripts; without it one is looked for");
   }
   const std::string name = named.empty() ? kDefault : named;
   const std::vector<Path> looked = places(context);
@@ -120,10 +118,9 @@ Result<FoundTemplate> find_template(const Context& context, const std::string& n
     if (read.ok() || read.error().kind != ErrorKind::not_found) return read;
   }
   if (name == kDefault) return FoundTemplate{slurm::built_in_template(), {}};
-  return Error{ErrorKind::invalid,
-               fmt::format("there is no template '{}' of batch scripts", printable(name)),
-               fmt::format("there are {}; a file is named with its directory: ./{}",
-                           names_there_are(looked), printable(name))};
+  return invalid(fmt::format("there is no template '{}' of batch scripts", printable(name)),
+                 fmt::format("there are {}; a file is named with its directory: ./{}",
+                             names_there_are(looked), printable(name)));
 }
 
 }  // namespace torc::workflow

@@ -44,7 +44,6 @@ void check_slurm(const spec::Workflow& draft, spec::Report& report) {
                      refusal.error.remedy);
       }
     };
-    tell(slurm::refusals_of_keys(scheduler), scheduler.places);
     tell(slurm::refusals_of_extra(scheduler), scheduler.places);
     std::vector<slurm::Refusal> defaults =
         slurm::refusals_of_defaults(scheduler, draft.slurm_defaults);
@@ -84,8 +83,7 @@ std::vector<claim::Handler> handlers_of(const spec::Workflow& workflow) {
 // From 1; 0: none.
 std::uint32_t handler_number(const spec::Workflow& workflow, const std::string& name) {
   const auto& all = workflow.failure_handlers;
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const auto& h) { return h.name == name; });
+  const auto found = std::ranges::find(all, name, &spec::FailureHandler::name);
   return found == all.end() ? 0 : static_cast<std::uint32_t>(found - all.begin() + 1);
 }
 
@@ -116,20 +114,15 @@ Result<LoadedSpec> load_spec(const Context& context, const std::string& file, Pu
               : base.empty() ? read_spec_text(context, path)
                              : store::read_file(context.world.disk, path);
   if (!text) {
-    Error error = std::move(text).error();
-    if (error.kind == ErrorKind::not_found) {
-      return Error{ErrorKind::invalid, fmt::format("there is no file '{}'", file),
-                   "name a workflow file; `torc check FILE` tells what is wrong with one"};
-    }
-    error.kind = ErrorKind::invalid;
-    return error;
+    return unreadable(std::move(text).error(), file,
+                      "name a workflow file; `torc check FILE` tells what is wrong with one");
   }
   loaded.text = *std::move(text);
   const Path directory = base.empty() ? path.parent_path() : base;
   const spec::ReadFile read = [&context, &loaded, directory](const std::string& name) {
     auto bytes = store::read_file(context.world.disk, (directory / name).lexically_normal());
     std::vector<std::string>& all = loaded.value_files;
-    if (bytes && std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
+    if (bytes && std::ranges::find(all, name) == all.end()) all.push_back(name);
     return bytes;
   };
   spec::Loaded checked = spec::load(loaded.text, loaded.file, read, check_slurm, mode);
@@ -186,7 +179,7 @@ claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory, Sums sums
   const spec::Workflow& workflow = *loaded.workflow;
   claim::Plan plan;
   plan.name = workflow.name;
-  plan.settings = encode(WorkflowSettings{directory, spec::run_settings(workflow), sums});
+  plan.settings = encode(WorkflowSettings{directory, workflow, sums});
   plan.pending_failed = workflow.use_pending_failed;
   plan.sort = workflow.sort;
   plan.max_failures = workflow.max_failures.value_or(0);
@@ -316,8 +309,8 @@ Result<std::optional<JobId>> find_job(RecipeBook& book, const claim::Reader& rea
 }
 
 Error no_such_job(std::string_view name) {
-  return Error{ErrorKind::invalid, fmt::format("there is no job '{}'", name),
-               "`torc jobs --name REGEX` searches; #17 means job number 17"};
+  return invalid(fmt::format("there is no job '{}'", name),
+                 "`torc jobs --name REGEX` searches; #17 means job number 17");
 }
 
 Error damaged_job(std::string_view name) {

@@ -11,6 +11,7 @@
 
 #include "lib/spec/expand/expand.h"
 #include "lib/spec/sweep/recipe.h"
+#include "lib/spec/testing/test_ranges.h"
 
 namespace torc::spec {
 
