@@ -11,7 +11,7 @@
 
 #include "lib/base/quote.h"
 #include "lib/base/result.h"
-#include "lib/workflow/context.h"
+#include "lib/workflow/context/context.h"
 
 namespace torc::cli {
 

@@ -9,7 +9,7 @@
 
 #include "bin/trust.h"
 #include "bin/waiting_disk.h"
-#include "lib/workflow/sharing.h"
+#include "lib/workflow/context/sharing.h"
 
 namespace torc::cli {
 namespace fs = std::filesystem;

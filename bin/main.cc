@@ -14,7 +14,7 @@
 #include "bin/cli.h"
 #include "bin/signals.h"
 #include "bin/waiting_disk.h"
-#include "lib/base/shared_mapping.h"
+#include "lib/base/file/shared_mapping.h"
 #include "lib/exec/machine/machine.h"
 #include "lib/store/mount/home.h"
 

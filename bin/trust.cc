@@ -11,10 +11,10 @@
 #include <optional>
 #include <utility>
 
-#include "lib/base/beneath.h"
+#include "lib/base/file/beneath.h"
 #include "lib/base/quote.h"
 #include "lib/store/engine/engines.h"
-#include "lib/workflow/sharing.h"
+#include "lib/workflow/context/sharing.h"
 
 namespace torc::cli {
 namespace {

@@ -2,7 +2,7 @@
 # What the compiler does not check. Exit 1: a rule is broken.
 #
 # 1. Files below a store, or below any directory in which others may write, are opened, made, removed and renamed in one
-#    room, lib/base/beneath.h, which follows no symbolic link. Whoever opens a file otherwise is in lint-files.txt with
+#    room, lib/base/file/beneath.h, which follows no symbolic link. Whoever opens a file otherwise is in lint-files.txt with
 #    the number of places and the reason; a new place there needs a reason, too.
 # 2. Libraries print nothing; what a command prints goes through say() or write_raw() of bin/app.h, so that no text has
 #    power over a terminal.
@@ -28,10 +28,10 @@ met() {
 }
 
 failed=0
-found=$(met "$opens" $(sources bin lib | grep -v '^lib/base/beneath\.') | cut -d: -f1 | uniq -c | awk '{print $2, $1}')
+found=$(met "$opens" $(sources bin lib | grep -v '^lib/base/file/beneath\.') | cut -d: -f1 | uniq -c | awk '{print $2, $1}')
 allowed=$(grep -v '^#' scripts/lint-files.txt | awk '{print $1, $2}')
 while read -r sign file count; do
-  [[ $sign == '>' ]] && echo "scripts/lint-files.txt: $file opens files in $count place(s): say why there, or use lib/base/beneath.h" ||
+  [[ $sign == '>' ]] && echo "scripts/lint-files.txt: $file opens files in $count place(s): say why there, or use lib/base/file/beneath.h" ||
     echo "scripts/lint-files.txt: $file does not open files in $count place(s) any more"
   failed=1
 done < <(diff <(echo "$allowed" | sort) <(echo "$found" | sort) | grep '^[<>]' || true)

@@ -58,7 +58,7 @@ defined, needed = {}, {}
 for archive in sorted((build / 'lib').rglob('libtorc_*.a')):
     room = archive.stem[len('libtorc_'):]
     # A group of rooms has no library of its own: this one is of an earlier layout.
-    if room not in arrows or any(other.startswith(room + '_') for other in arrows):
+    if room not in arrows or any(below.startswith(room + '_') for below in arrows[room]):
         continue
     for line in subprocess.run(['nm', '-P', archive], capture_output=True, text=True, check=True).stdout.splitlines():
         symbol, _, kind = line.partition(' ')

@@ -6,7 +6,7 @@
 #include "lib/claim/tables/tables.h"
 #include "lib/claim/testing/test_workflow.h"
 #include "lib/spec/load/load.h"
-#include "lib/workflow/workflow_plan.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::cli {
 namespace {

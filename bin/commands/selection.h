@@ -7,7 +7,7 @@
 #include "bin/app.h"
 #include "bin/flags.h"
 #include "lib/claim/transactions/live.h"
-#include "lib/workflow/workflow_plan.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::cli {
 

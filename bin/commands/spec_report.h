@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "bin/app.h"
-#include "lib/workflow/workflow_plan.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::cli {
 

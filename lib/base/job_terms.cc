@@ -2,20 +2,13 @@
 
 #include <bit>
 
+#include "lib/base/text.h"
+
 namespace torc {
 
 std::string_view to_string(Condition condition) {
-  switch (condition) {
-    case Condition::afterok:
-      return "afterok";
-    case Condition::afternotok:
-      return "afternotok";
-    case Condition::afterany:
-      return "afterany";
-    case Condition::after:
-      return "after";
-  }
-  return "?";
+  constexpr std::string_view kWords[] = {"afterok", "afternotok", "afterany", "after"};
+  return word_of(condition, kWords);
 }
 
 void write_rule(Encoder& out, const RetryRule& rule) {

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "lib/base/quote.h"
+#include "lib/base/text.h"
 
 namespace torc {
 namespace {
@@ -23,15 +24,12 @@ constexpr double kMostOfSlurm = 36600 * kDay;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 60;
 constexpr double kTooMuch = 1e300;
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool all_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+  return !text.empty() && std::ranges::all_of(text, is_digit);
 }
 std::string lower(std::string_view text) {
   std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (char& c : out) c = torc::lower(c);
   return out;
 }
 
@@ -42,7 +40,7 @@ constexpr std::string_view kWalltimeForms =
     "write it like 30 (minutes), 01:30:00 (hours:minutes:seconds) or 2-00:00:00 (with days)";
 
 Error wrong(std::string_view text, std::string_view how, std::string_view forms) {
-  return {ErrorKind::invalid, fmt::format("{} {}", quoted(text), how), std::string(forms)};
+  return invalid(fmt::format("{} {}", quoted(text), how), std::string(forms));
 }
 
 // Digits, then perhaps a point and digits; cut off the front of `text`.
@@ -90,8 +88,7 @@ std::optional<double> sum_of_units(std::string_view rest) {
     const std::string_view number = take_number(rest);
     if (number.empty() || number.find('.') != std::string_view::npos) return {};
     if (rest.empty()) return any ? std::nullopt : std::optional(value_of(number));
-    const auto* const unit = std::find_if(kUnits.begin(), kUnits.end(),
-                                          [&](const Unit& u) { return u.letter == rest[0]; });
+    const auto* const unit = std::ranges::find(kUnits, rest[0], &Unit::letter);
     if (unit == kUnits.end()) return {};
     total += value_of(number) * static_cast<double>(unit->length);
     rest.remove_prefix(1);
@@ -255,9 +252,8 @@ Result<seconds> parse_iso_duration(std::string_view text) {
   if (!form.starts_with('p')) return wrong(text, "is no ISO 8601 duration", kIsoForms);
   const std::string_view iso = std::string_view(form).substr(1);
   if (has_months_or_years(iso)) {
-    return Error{ErrorKind::invalid,
-                 fmt::format("{}: months and years have no fixed length", quoted(text)),
-                 "write days, as in P30D; minutes stand behind a T, as in PT30M"};
+    return invalid(fmt::format("{}: months and years have no fixed length", quoted(text)),
+                   "write days, as in P30D; minutes stand behind a T, as in PT30M");
   }
   const std::optional<double> total = sum_of_iso_units(iso);
   if (!total) return wrong(text, "is no ISO 8601 duration", kIsoForms);

@@ -34,7 +34,7 @@ std::size_t shown_bytes(std::string_view text, std::size_t at) {
 }
 
 bool needs_no_quotes(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
     return std::isalnum(c) != 0 ||
            std::string_view("_./:=@%+,-").find(static_cast<char>(c)) != std::string_view::npos;
   });
@@ -56,7 +56,7 @@ std::string shell_quote(std::string_view text) {
 
 std::string shell_word(std::string_view text) {
   if (needs_no_quotes(text)) return std::string(text);
-  if (std::none_of(text.begin(), text.end(), is_control)) return shell_quote(text);
+  if (std::ranges::none_of(text, is_control)) return shell_quote(text);
   std::string word = "$'";
   for (const char c : text) {
     if (c == '\'' || c == '\\') {
@@ -120,8 +120,8 @@ std::string printable(std::string_view text) {
 }
 
 std::string terminal_text(std::string text) {
-  const bool plain = std::all_of(text.begin(), text.end(),
-                                 [](char c) { return is_layout(c) || (c >= 0x20 && c < 0x7f); });
+  const bool plain =
+      std::ranges::all_of(text, [](char c) { return is_layout(c) || (c >= 0x20 && c < 0x7f); });
   if (plain) return text;
   std::string out;
   for (std::size_t at = 0; at < text.size();) {

@@ -67,8 +67,8 @@ void write_resources(Encoder& out, const Resources& r) {
 }
 
 bool has_later_resources(const Resources& resources) {
-  return std::any_of(std::begin(kResourceKinds), std::end(kResourceKinds),
-                     [&](const ResourceKind& k) { return k.later && k.get(resources) != 0; });
+  return std::ranges::any_of(
+      kResourceKinds, [&](const ResourceKind& k) { return k.later && k.get(resources) != 0; });
 }
 
 void write_later_resources(Encoder& out, const Resources& resources) {

@@ -3,63 +3,50 @@
 #include <cerrno>
 #include <cstring>
 
+#include "lib/base/text.h"
+
 namespace torc {
+namespace {
+
+ErrorKind kind_of(int os_errno) {
+  switch (os_errno) {
+    case ENOENT:
+    case ENOTDIR:
+      return ErrorKind::not_found;
+    case ENOSPC:
+    case EDQUOT:
+    case EROFS:
+      return ErrorKind::no_space;
+    case EACCES:
+    case EPERM:
+      return ErrorKind::permission;
+    case EEXIST:
+      return ErrorKind::exists;
+    default:
+      return ErrorKind::io;
+  }
+}
+
+}  // namespace
 
 std::string_view to_string(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::invalid:
-      return "invalid";
-    case ErrorKind::not_found:
-      return "not found";
-    case ErrorKind::exists:
-      return "exists";
-    case ErrorKind::permission:
-      return "permission";
-    case ErrorKind::no_space:
-      return "no space";
-    case ErrorKind::corrupt:
-      return "corrupt";
-    case ErrorKind::unsupported:
-      return "unsupported";
-    case ErrorKind::unknown:
-      return "unknown outcome";
-    case ErrorKind::fenced:
-      return "fenced";
-    case ErrorKind::busy:
-      return "busy";
-    case ErrorKind::io:
-      return "i/o";
-  }
-  return "?";
+  constexpr std::string_view kWords[] = {"invalid",  "not found", "exists",      "permission",
+                                         "no space", "corrupt",   "unsupported", "unknown outcome",
+                                         "fenced",   "busy",      "i/o"};
+  return word_of(kind, kWords);
 }
 
 std::string Error::text() const {
   return remedy.empty() ? what : what + "\n  " + remedy;
 }
 
+Error invalid(std::string what, std::string remedy) {
+  return {ErrorKind::invalid, std::move(what), std::move(remedy)};
+}
+
 Error os_error(int os_errno, std::string what, std::string remedy) {
-  ErrorKind kind = ErrorKind::io;
-  switch (os_errno) {
-    case ENOENT:
-    case ENOTDIR:
-      kind = ErrorKind::not_found;
-      break;
-    case ENOSPC:
-    case EDQUOT:
-    case EROFS:
-      kind = ErrorKind::no_space;
-      break;
-    case EACCES:
-    case EPERM:
-      kind = ErrorKind::permission;
-      break;
-    case EEXIST:
-      kind = ErrorKind::exists;
-      break;
-    default:
-      break;
-  }
-  return Error{kind, std::move(what) + ": " + std::strerror(os_errno), std::move(remedy), os_errno};
+  return Error{kind_of(os_errno), std::move(what) + ": " + std::strerror(os_errno),
+               std::move(remedy), os_errno};
 }
 
 }  // namespace torc

@@ -38,6 +38,8 @@ struct Error {
   [[nodiscard]] std::string text() const;
 };
 
+// Somebody's input is wrong.
+[[nodiscard]] Error invalid(std::string what, std::string remedy);
 // `what` completed by the text of `os_errno`; the kind follows from the number (ENOENT: not_found,
 // ENOSPC, EDQUOT, EROFS: no_space, EACCES, EPERM: permission, else io).
 [[nodiscard]] Error os_error(int os_errno, std::string what, std::string remedy = {});

@@ -3,19 +3,14 @@
 #include <algorithm>
 
 #include "lib/base/quote.h"
+#include "lib/base/utf8.h"
 
 namespace torc {
 namespace {
 
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;  // not a UTF-8 continuation byte
-  }));
-}
-
 void append_cell(std::string& line, const std::string& cell, std::size_t width, Align align,
                  bool last) {
-  const std::size_t own = width_of(cell);
+  const std::size_t own = count_characters(cell);
   const std::string padding(width > own ? width - own : 0, ' ');
   if (align == Align::right)
     line += padding + cell;
@@ -33,10 +28,10 @@ void Table::add(std::vector<std::string> cells) {
 
 std::string Table::text() const {
   std::vector<std::size_t> widths;
-  for (const Column& column : columns_) widths.push_back(width_of(column.title));
+  for (const Column& column : columns_) widths.push_back(count_characters(column.title));
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i) {
-      widths[i] = std::max(widths[i], width_of(row[i]));
+      widths[i] = std::max(widths[i], count_characters(row[i]));
     }
   }
   std::string out;

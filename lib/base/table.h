@@ -1,7 +1,6 @@
 // Tables for people: columns line up, the last one is free to be long.
 #pragma once
 
-#include <cstdio>
 #include <string>
 #include <vector>
 

@@ -1,5 +1,7 @@
 #include "lib/base/utf8.h"
 
+#include <algorithm>
+
 namespace torc {
 namespace {
 
@@ -17,10 +19,7 @@ constexpr Range kCombining[] = {
 
 template <std::size_t N>
 bool in(const Range (&ranges)[N], char32_t c) {
-  for (const Range& r : ranges) {
-    if (c >= r.first && c <= r.last) return true;
-  }
-  return false;
+  return std::ranges::any_of(ranges, [c](Range r) { return c >= r.first && c <= r.last; });
 }
 
 struct Lead {
@@ -45,9 +44,9 @@ CodePoint decode_utf8(std::string_view text, std::size_t offset) {
   if (lead.bytes == 0 || lead.bytes > text.size() - offset) return {};
   char32_t value = lead.bits;
   for (std::size_t i = 1; i < lead.bytes; ++i) {
-    const auto b = static_cast<unsigned char>(text[offset + i]);
-    if ((b & 0xC0U) != 0x80) return {};
-    value = (value << 6U) | (b & 0x3FU);
+    const char b = text[offset + i];
+    if (!continues_character(b)) return {};
+    value = (value << 6U) | (static_cast<unsigned char>(b) & 0x3FU);
   }
   if (value < lead.smallest || value > 0x10FFFF || (value >= 0xD800 && value < 0xE000)) return {};
   return {value, lead.bytes};
@@ -56,8 +55,7 @@ CodePoint decode_utf8(std::string_view text, std::size_t offset) {
 std::size_t count_characters(std::string_view text) {
   std::size_t n = 0;
   for (std::size_t i = 0; i < text.size(); ++n) {
-    const std::size_t bytes = decode_utf8(text, i).bytes;
-    i += bytes == 0 ? 1 : bytes;
+    i += std::max<std::size_t>(decode_utf8(text, i).bytes, 1);
   }
   return n;
 }

@@ -18,6 +18,11 @@ struct CodePoint {
 // Code points in `text`; a byte that is not UTF-8 counts as one.
 [[nodiscard]] std::size_t count_characters(std::string_view text);
 
+// Whether a character goes on with this byte: nothing may be cut in front of it.
+constexpr bool continues_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80;
+}
+
 // Columns that a terminal gives to it: 0 for combining marks, 2 for wide characters. An
 // approximation by ranges.
 [[nodiscard]] std::size_t terminal_width(char32_t c);

@@ -13,7 +13,7 @@
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/report/graph.h"
 #include "lib/spec/expand/expand.h"
-#include "lib/workflow/workflow_plan.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::report {
 namespace {

@@ -8,7 +8,7 @@
 #include "lib/claim/tables/tables.h"
 #include "lib/claim/tables/transaction.h"
 #include "lib/spec/sweep/recipe.h"
-#include "lib/workflow/workflow_plan.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::report {
 

@@ -8,8 +8,8 @@
 #include "lib/claim/rules/job.h"
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/claim/tables/transaction.h"
-#include "lib/workflow/context.h"
-#include "lib/workflow/workflow_plan.h"
+#include "lib/workflow/context/context.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::report {
 

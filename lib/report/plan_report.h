@@ -10,7 +10,7 @@
 
 #include "lib/base/resources.h"
 #include "lib/spec/load/outline.h"
-#include "lib/workflow/workflow_plan.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::report {
 

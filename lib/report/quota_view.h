@@ -13,8 +13,8 @@
 #include "lib/claim/rules/budget.h"
 #include "lib/claim/rules/plan.h"
 #include "lib/claim/tables/transaction.h"
-#include "lib/workflow/context.h"
-#include "lib/workflow/workflow_plan.h"
+#include "lib/workflow/context/context.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::report {
 

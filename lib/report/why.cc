@@ -18,7 +18,7 @@
 #include "lib/report/why_remedy.h"
 #include "lib/report/why_worker.h"
 #include "lib/worker/setup/worker_setup.h"
-#include "lib/workflow/live_workers.h"
+#include "lib/workflow/context/live_workers.h"
 
 namespace torc::report {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "lib/claim/rules/job.h"
 #include "lib/claim/rules/plan.h"
-#include "lib/workflow/context.h"
+#include "lib/workflow/context/context.h"
 
 namespace torc::report {
 

@@ -14,7 +14,7 @@
 #include "lib/exec/node/node_member.h"
 #include "lib/report/why_remedy.h"
 #include "lib/worker/text/node_holders.h"
-#include "lib/workflow/live_workers.h"
+#include "lib/workflow/context/live_workers.h"
 
 namespace torc::report {
 namespace {

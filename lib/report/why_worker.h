@@ -9,7 +9,7 @@
 #include "lib/claim/rules/worker.h"
 #include "lib/claim/tables/transaction.h"
 #include "lib/report/why.h"
-#include "lib/workflow/context.h"
+#include "lib/workflow/context/context.h"
 
 namespace torc::report {
 

@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "lib/base/text.h"
+
 namespace torc::slurm {
 namespace {
 
@@ -66,26 +68,19 @@ constexpr std::array kReserved = std::to_array<Pair>({
 });
 
 bool is_flag(std::string_view name) {
-  return std::find(kFlags.begin(), kFlags.end(), name) != kFlags.end();
+  return std::ranges::find(kFlags, name) != kFlags.end();
 }
 
 template <class Table>
 std::string_view look_up(const Table& table, std::string_view key) {
-  const auto* const found =
-      std::find_if(table.begin(), table.end(), [&](const Pair& pair) { return pair.first == key; });
+  const auto* const found = std::ranges::find(table, key, &Pair::first);
   return found == table.end() ? std::string_view{} : found->second;
 }
 
-Error invalid_options(std::string what, std::string remedy) {
-  return Error{ErrorKind::invalid, std::move(what), std::move(remedy)};
-}
-
 bool is_option_name(std::string_view name) {
-  const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  };
-  return !name.empty() && name.front() >= 'a' && name.front() <= 'z' &&
-         std::all_of(name.begin(), name.end(), plain);
+  const auto is_small = [](char c) { return c >= 'a' && c <= 'z'; };
+  return !name.empty() && is_small(name.front()) &&
+         std::ranges::all_of(name, [&](char c) { return is_small(c) || is_digit(c) || c == '-'; });
 }
 
 // Splits as a shell does, but expands nothing.
@@ -98,17 +93,14 @@ Result<std::vector<std::string>> split_words(std::string_view text, std::string_
     const char c = text[i];
     if (quote != '\'' && c == '\\') {
       if (i + 1 == text.size()) {
-        return invalid_options(fmt::format("{} ends with a backslash: {}", where, text),
-                               "remove it");
+        return invalid(fmt::format("{} ends with a backslash: {}", where, text), "remove it");
       }
       word += text[++i];
       in_word = true;
+    } else if (quote == c) {
+      quote = 0;
     } else if (quote != 0) {
-      if (c == quote) {
-        quote = 0;
-      } else {
-        word += c;
-      }
+      word += c;
     } else if (c == '\'' || c == '"') {
       quote = c;
       in_word = true;
@@ -121,8 +113,8 @@ Result<std::vector<std::string>> split_words(std::string_view text, std::string_
     }
   }
   if (quote != 0) {
-    return invalid_options(fmt::format("{} has an open {} quote: {}", where, quote, text),
-                           "close the quote");
+    return invalid(fmt::format("{} has an open {} quote: {}", where, quote, text),
+                   "close the quote");
   }
   if (in_word) words.push_back(std::move(word));
   return words;
@@ -135,19 +127,18 @@ Result<SbatchOption> begin_option(const std::string& word, std::string_view wher
     SbatchOption option{word.substr(2, equals == std::string::npos ? equals : equals - 2), {}};
     if (equals != std::string::npos) option.value = word.substr(equals + 1);
     if (is_option_name(option.name)) return option;
-    return invalid_options(fmt::format("{} holds '{}', which is no option of sbatch", where, word),
-                           "write options as --name=value");
+    return invalid(fmt::format("{} holds '{}', which is no option of sbatch", where, word),
+                   "write options as --name=value");
   }
   if (!word.starts_with("-")) {
-    return invalid_options(fmt::format("{} holds the stray word '{}'", where, word),
-                           "write options as --name=value and quote values that hold spaces");
+    return invalid(fmt::format("{} holds the stray word '{}'", where, word),
+                   "write options as --name=value and quote values that hold spaces");
   }
   const auto name = word.size() < 2 ? std::string_view{}
                                     : look_up(kShortOptions, std::string_view(word).substr(1, 1));
   if (name.empty() || (is_flag(name) && word.size() > 2)) {
-    return invalid_options(
-        fmt::format("{} holds '{}', which is no short option of sbatch", where, word),
-        "use the long form, --name=value");
+    return invalid(fmt::format("{} holds '{}', which is no short option of sbatch", where, word),
+                   "use the long form, --name=value");
   }
   SbatchOption option{std::string(name), {}};
   if (word.size() > 2) option.value = word.substr(2);
@@ -167,8 +158,7 @@ void SbatchOptions::set(std::string name, std::optional<std::string> value) {
 }
 
 bool SbatchOptions::contains(std::string_view name) const {
-  return std::any_of(options_.begin(), options_.end(),
-                     [&](const SbatchOption& option) { return option.name == name; });
+  return std::ranges::find(options_, name, &SbatchOption::name) != options_.end();
 }
 
 std::string SbatchOptions::directives() const {
@@ -183,8 +173,8 @@ std::string SbatchOptions::directives() const {
 
 Result<std::vector<SbatchOption>> parse_options(std::string_view text, std::string_view where) {
   if (has_control_characters(text)) {
-    return invalid_options(fmt::format("{} holds a control character or a line break", where),
-                           "write all options on one line");
+    return invalid(fmt::format("{} holds a control character or a line break", where),
+                   "write all options on one line");
   }
   TORC_ASSIGN(const auto words, split_words(text, where));
   std::vector<SbatchOption> options;
@@ -193,8 +183,8 @@ Result<std::vector<SbatchOption>> parse_options(std::string_view text, std::stri
     const bool next_is_value = i + 1 < words.size() && !words[i + 1].starts_with("-");
     if (!option.value && !is_flag(option.name) && next_is_value) option.value = words[++i];
     if (option.value && option.value->empty()) {
-      return invalid_options(fmt::format("{} gives --{} an empty value", where, option.name),
-                             "give a value or leave the option out");
+      return invalid(fmt::format("{} gives --{} an empty value", where, option.name),
+                     "give a value or leave the option out");
     }
     options.push_back(std::move(option));
   }
@@ -203,14 +193,13 @@ Result<std::vector<SbatchOption>> parse_options(std::string_view text, std::stri
 
 Result<std::optional<SbatchOption>> default_option(std::string_view name, std::string_view value) {
   if (!is_option_name(name)) {
-    return invalid_options(
+    return invalid(
         fmt::format("slurm_defaults holds '{}', which is no long option of sbatch", name),
         "write the option's long name without dashes, for example 'constraint'");
   }
   if (has_control_characters(value)) {
-    return invalid_options(
-        fmt::format("slurm_defaults.{} holds a control character or a line break", name),
-        "write its value on one line");
+    return invalid(fmt::format("slurm_defaults.{} holds a control character or a line break", name),
+                   "write its value on one line");
   }
   if (is_flag(name) && value == "false") return std::optional<SbatchOption>{};
   if (value.empty() || (is_flag(name) && value == "true")) {
@@ -238,7 +227,7 @@ std::string directive_quote(std::string_view text) {
 }
 
 bool has_control_characters(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), [](char c) {
+  return std::ranges::any_of(text, [](char c) {
     const auto byte = static_cast<unsigned char>(c);
     return byte < 0x20 || byte == 0x7f;
   });

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lib/base/number.h"
+#include "lib/base/text.h"
 
 namespace torc::slurm {
 namespace {
@@ -25,7 +26,7 @@ constexpr std::array<std::string_view, 15> kActiveStates{
 
 template <class List>
 bool holds(const List& list, std::string_view word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
+  return std::ranges::find(list, word) != list.end();
 }
 
 AllocationState state_of(std::string_view word) {
@@ -37,9 +38,8 @@ AllocationState state_of(std::string_view word) {
 
 // "1234", and "1234_7" of an array: what may stand on a command line.
 bool is_job_id(std::string_view id) {
-  const auto good = [](char c) { return (c >= '0' && c <= '9') || c == '_'; };
-  return !id.empty() && id.front() != '_' && id.size() < 32 &&
-         std::all_of(id.begin(), id.end(), good);
+  const auto good = [](char c) { return is_digit(c) || c == '_'; };
+  return !id.empty() && id.front() != '_' && id.size() < 32 && std::ranges::all_of(id, good);
 }
 
 std::vector<std::string_view> words(std::string_view line) {
@@ -52,16 +52,6 @@ std::vector<std::string_view> words(std::string_view line) {
     found.push_back(line.substr(0, end));
     line.remove_prefix(end);
   }
-}
-
-std::vector<std::string_view> lines(std::string_view text) {
-  std::vector<std::string_view> found;
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    found.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return found;
 }
 
 std::optional<WallTime> epoch_seconds(std::string_view text) {
@@ -91,20 +81,12 @@ std::optional<WallTime> time_of(std::string_view text) {
 
 // Of this host's own cluster, whatever the user's variables say, with jobs of all partitions.
 std::vector<std::string> squeue(std::string ids, std::string columns) {
-  return {"env",
-          "-u",
-          "SLURM_CLUSTERS",
-          "SLURM_TIME_FORMAT=%s",
-          "squeue",
-          "--local",
-          "-a",
-          "-h",
-          "-t",
-          "all",
-          "-j",
-          std::move(ids),
-          "-O",
-          std::move(columns)};
+  constexpr std::string_view kQuestion =
+      "env -u SLURM_CLUSTERS SLURM_TIME_FORMAT=%s squeue --local -a -h -t all -j";
+  const auto question = split(kQuestion, ' ');
+  std::vector<std::string> argv(question.begin(), question.end());
+  argv.insert(argv.end(), {std::move(ids), "-O", std::move(columns)});
+  return argv;
 }
 
 bool may_be_asked(const Allocation& a) {
@@ -146,7 +128,7 @@ std::map<Allocation, AllocationState> allocation_states(
   // It fails when it knows none of them: that says nothing of any.
   if (!answer.ok() || answer->exit_code != 0) return states;
   std::set<Allocation> seen;
-  for (const auto line : lines(answer->out)) note(line, asked, seen);
+  for (const auto line : split(answer->out, '\n')) note(line, asked, seen);
   for (const auto& [a, state] : asked) states[a] = state;
   return states;
 }
@@ -159,7 +141,7 @@ AllocationTimes allocation_times(const RunProgram& run, const std::string& clust
   if (times.end || !is_job_id(job_id)) return times;
   const auto answer = run(squeue(job_id, "JobID:24,Cluster:64,StartTime:32,EndTime:32"));
   if (!answer.ok() || answer->exit_code != 0) return times;
-  for (const auto line : lines(answer->out)) {
+  for (const auto line : split(answer->out, '\n')) {
     const auto fields = words(line);
     if (fields.size() != 4 || fields[0] != job_id) continue;  // another element of its array
     if (!cluster.empty() && fields[1] != cluster) continue;
@@ -172,7 +154,7 @@ AllocationTimes allocation_times(const RunProgram& run, const std::string& clust
 std::optional<std::chrono::seconds> kill_wait(const RunProgram& run) {
   const auto answer = run({"scontrol", "show", "config"});
   if (!answer.ok() || answer->exit_code != 0) return std::nullopt;
-  for (const auto line : lines(answer->out)) {
+  for (const auto line : split(answer->out, '\n')) {
     const auto fields = words(line);  // KillWait = 30 sec
     if (fields.size() < 3 || fields[0] != "KillWait" || fields[1] != "=") continue;
     const auto seconds = whole_number<std::uint32_t>(fields[2]);

@@ -2,13 +2,11 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "lib/base/clock.h"
@@ -72,11 +70,5 @@ struct AllocationVariables {
 // From SIGTERM to SIGKILL, as this cluster has it (KillWait of `scontrol show config`). nullopt:
 // not known.
 [[nodiscard]] std::optional<std::chrono::seconds> kill_wait(const RunProgram& run);
-
-// "n[1-3,7],login1" -> n1 n2 n3 n7 login1; "r[0-1]n[08-10]" -> r0n08 r0n09 r0n10 r1n08 …: zero
-// padding is kept, the last bracket varies fastest. Errors: invalid (brackets that do not match or
-// nest, a range that runs backwards, more than kMaxHosts hosts, a name of more than 255 bytes).
-inline constexpr std::size_t kMaxHosts = 100'000;
-Result<std::vector<std::string>> expand_hostlist(std::string_view text);
 
 }  // namespace torc::slurm

@@ -1,5 +1,5 @@
-// What sbatch, or torc with it, would refuse of a scheduler's keys and options: all of it, before
-// there is a store.
+// What sbatch, or torc with it, would refuse of a scheduler's options: all of it, before there is a
+// store. Its keys are checked where they are read (lib/spec/read/scheduler_reader.cc).
 #pragma once
 
 #include <string>
@@ -20,8 +20,6 @@ struct Refusal {
   Error error;      // invalid
 };
 
-// In the order of the keys.
-[[nodiscard]] std::vector<Refusal> refusals_of_keys(const spec::SlurmScheduler& scheduler);
 // Of its key `extra`. `options`, when given, receives those that are fine.
 [[nodiscard]] std::vector<Refusal> refusals_of_extra(const spec::SlurmScheduler& scheduler,
                                                      std::vector<SbatchOption>* options = nullptr);

@@ -8,17 +8,12 @@
 #include "lib/base/quote.h"
 #include "lib/slurm/options.h"
 #include "lib/slurm/refusals.h"
-#include "lib/slurm/templates.h"
 #include "lib/spec/text/diagnostic.h"
 
 namespace torc::slurm {
 namespace {
 
 using spec::SlurmScheduler;
-
-Error invalid_script(std::string what, std::string remedy) {
-  return Error{ErrorKind::invalid, std::move(what), std::move(remedy)};
-}
 
 // A name within a comment of the script: nothing can end the line.
 std::string comment_text(std::string_view text) {
@@ -32,11 +27,11 @@ std::string comment_text(std::string_view text) {
 Result<void> check_path(const std::filesystem::path& path, std::string_view what) {
   const auto& text = path.native();
   if (!path.is_absolute()) {
-    return invalid_script(fmt::format("the path of {} is not absolute: {}", what, text),
-                          "give the full path");
+    return invalid(fmt::format("the path of {} is not absolute: {}", what, text),
+                   "give the full path");
   }
   if (has_control_characters(text)) {
-    return invalid_script(
+    return invalid(
         fmt::format("the path of {} holds a line break or another control character", what),
         "use another directory name");
   }
@@ -49,7 +44,7 @@ Result<std::string> log_pattern(const std::filesystem::path& store) {
   std::string pattern;
   for (const char c : store.native()) {
     if (c == '\\') {
-      return invalid_script(
+      return invalid(
           fmt::format("sbatch cannot write to a path with a backslash: {}", store.native()),
           "put the store into a directory without one");
     }
@@ -57,10 +52,6 @@ Result<std::string> log_pattern(const std::filesystem::path& store) {
     if (c == '%') pattern += c;
   }
   return pattern + "/logs/slurm-%j.out";
-}
-
-void set_if(SbatchOptions& options, std::string name, const std::string& value) {
-  if (!value.empty()) options.set(std::move(name), value);
 }
 
 Result<void> apply(SbatchOptions& options, std::vector<SbatchOption> given,
@@ -71,13 +62,12 @@ Result<void> apply(SbatchOptions& options, std::vector<SbatchOption> given,
 }
 
 void apply_keys(SbatchOptions& options, const SlurmScheduler& s) {
-  set_if(options, "account", s.account);
-  set_if(options, "partition", s.partition);
-  set_if(options, "qos", s.qos);
-  set_if(options, "time", s.walltime);
-  set_if(options, "mem", s.mem);
-  set_if(options, "gres", s.gres);
-  set_if(options, "tmp", s.tmp);
+  for (const auto& [name, value] :
+       {std::pair("account", &s.account), std::pair("partition", &s.partition),
+        std::pair("qos", &s.qos), std::pair("time", &s.walltime), std::pair("mem", &s.mem),
+        std::pair("gres", &s.gres), std::pair("tmp", &s.tmp)}) {
+    if (!value->empty()) options.set(name, *value);
+  }
   if (s.ntasks_per_node) options.set("ntasks-per-node", std::to_string(*s.ntasks_per_node));
   if (s.serialize_allocations) options.set("dependency", "singleton");
 }
@@ -85,8 +75,7 @@ void apply_keys(SbatchOptions& options, const SlurmScheduler& s) {
 // Without a task count of the user's the allocation is made for what runs in it: one worker a node.
 void apply_own_defaults(SbatchOptions& options) {
   const auto counts = {"ntasks-per-node", "ntasks", "ntasks-per-socket", "ntasks-per-core"};
-  if (std::none_of(counts.begin(), counts.end(),
-                   [&](auto name) { return options.contains(name); })) {
+  if (std::ranges::none_of(counts, [&](auto name) { return options.contains(name); })) {
     options.set("ntasks-per-node", "1");
   }
   if (!options.contains("no-kill")) options.set("no-kill", {});
@@ -123,7 +112,7 @@ Error unknown_placeholder(const ScriptTemplate& from, std::size_t at, std::strin
   const auto line =
       std::count(from.text.begin(), from.text.begin() + static_cast<long>(at), '\n') + 1;
   const std::string near = spec::nearest(name, names);
-  return invalid_script(
+  return invalid(
       fmt::format("{}, line {}: '{}' is no placeholder of batch scripts", printable(from.name),
                   line, printable(fmt::format("{{{{{}}}}}", name))),
       fmt::format("{}there are {}",
@@ -133,16 +122,14 @@ Error unknown_placeholder(const ScriptTemplate& from, std::size_t at, std::strin
 // What sbatch would refuse later, or run without what the workflow asks for.
 Result<void> check_template(const ScriptTemplate& from) {
   if (!from.text.starts_with("#!")) {
-    return invalid_script(
-        fmt::format("{} is no batch script: its first line does not begin with '#!'",
-                    printable(from.name)),
-        "begin it with #!/bin/bash");
+    return invalid(fmt::format("{} is no batch script: its first line does not begin with '#!'",
+                               printable(from.name)),
+                   "begin it with #!/bin/bash");
   }
   if (from.text.find('\0') != std::string::npos)
-    return invalid_script(fmt::format("{} holds a NUL byte", printable(from.name)),
-                          "a template is text");
+    return invalid(fmt::format("{} holds a NUL byte", printable(from.name)), "a template is text");
   if (from.text.find("{{directives}}") == std::string::npos) {
-    return invalid_script(
+    return invalid(
         fmt::format("{} has no {{{{directives}}}}: what the workflow asks of Slurm would "
                     "be dropped",
                     printable(from.name)),
@@ -152,10 +139,6 @@ Result<void> check_template(const ScriptTemplate& from) {
 }
 
 }  // namespace
-
-ScriptTemplate built_in_template() {
-  return {"the built-in template", std::string(worker_template())};
-}
 
 Result<std::string> fill_template(const ScriptTemplate& from, const Values& values) {
   const std::string_view text = from.text;
@@ -172,8 +155,7 @@ Result<std::string> fill_template(const ScriptTemplate& from, const Values& valu
       continue;
     }
     const auto name = text.substr(open + 2, close - open - 2);
-    const auto value = std::find_if(values.begin(), values.end(),
-                                    [&](const auto& pair) { return pair.first == name; });
+    const auto value = std::ranges::find(values, name, &Values::value_type::first);
     if (value == values.end()) return unknown_placeholder(from, open, name, values);
     out.append(value->second);
     at = close + 2;
@@ -186,11 +168,9 @@ Result<std::string> render_script(const ScriptContext& context,
   TORC_TRY(check_path(context.store, "the store"));
   TORC_TRY(check_path(context.torc, "torc"));
   if (context.job_name.empty() || has_control_characters(context.job_name)) {
-    return invalid_script("the Slurm job's name is empty or holds control characters",
-                          "rename the workflow");
+    return invalid("the Slurm job's name is empty or holds control characters",
+                   "rename the workflow");
   }
-  if (const auto refusals = refusals_of_keys(scheduler); !refusals.empty())
-    return refusals.front().error;
   TORC_ASSIGN(const auto options, options_of(context, scheduler, defaults));
   return fill_template(context.from, {{"directives", options.directives()},
                                       {"workflow", comment_text(context.workflow)},

@@ -181,49 +181,6 @@ TEST(Script, bad_defaults_are_refused_by_name) {
   }
 }
 
-TEST(Script, bad_values_name_the_scheduler_the_key_and_the_value) {
-  using Set = void (*)(spec::SlurmScheduler&);
-  const std::vector<std::pair<const char*, Set>> cases = {
-      {"account 'a b'", [](auto& s) { s.account = "a b"; }},
-      {"partition '$(id)'", [](auto& s) { s.partition = "$(id)"; }},
-      {"partition '-p'", [](auto& s) { s.partition = "-p"; }},
-      {"qos 'q;q'", [](auto& s) { s.qos = "q;q"; }},
-      {"gres 'gpu 2'", [](auto& s) { s.gres = "gpu 2"; }},
-      {"mem '100 GB'", [](auto& s) { s.mem = "100 GB"; }},
-      {"mem '1.5G'", [](auto& s) { s.mem = "1.5G"; }},
-      {"mem '1GiB'", [](auto& s) { s.mem = "1GiB"; }},
-      {"mem 'G'", [](auto& s) { s.mem = "G"; }},
-      {"tmp 'much'", [](auto& s) { s.tmp = "much"; }},
-      {"walltime 'PT4H'", [](auto& s) { s.walltime = "PT4H"; }},
-      {"nodes '0'", [](auto& s) { s.nodes = 0; }},
-      {"ntasks_per_node '0'", [](auto& s) { s.ntasks_per_node = 0; }},
-  };
-  for (const auto& [words, set] : cases) {
-    auto s = scheduler();
-    set(s);
-    const auto error = refusal(s);
-    EXPECT_NE(error.what.find(words), std::string::npos) << error.what;
-    EXPECT_NE(error.what.find("'cpu'"), std::string::npos) << error.what;
-    EXPECT_FALSE(error.remedy.empty());
-  }
-}
-
-TEST(Script, a_scheduler_without_a_printable_name_is_refused) {
-  for (const auto* name : {"", "a\nb"}) {
-    auto s = scheduler();
-    s.name = name;
-    EXPECT_EQ(refusal(s).kind, ErrorKind::invalid) << name;
-  }
-}
-
-TEST(Script, sizes_that_slurm_reads_are_accepted) {
-  for (const auto* mem : {"0", "512", "512M", "100g", "1GB", "2T", "64K"}) {
-    auto s = scheduler();
-    s.mem = mem;
-    EXPECT_TRUE(has_line(script(s), std::string("#SBATCH --mem='") + mem + "'")) << mem;
-  }
-}
-
 TEST(Template, values_are_put_in_once_and_not_looked_at_again) {
   const auto text =
       fill_template({"t", "{{a}}-{{b}}-{{a}} ${X:-} {"}, {{"a", "{{b}}"}, {"b", "2"}});

@@ -14,7 +14,7 @@
 #include "lib/store/disk/disk.h"
 #include "lib/store/engine/store.h"
 #include "lib/store/mount/home.h"
-#include "lib/workflow/workflow_plan.h"
+#include "lib/workflow/plan/workflow_plan.h"
 #include "tests/integration/harness.h"
 
 namespace torc::itest {

@@ -101,9 +101,9 @@ class SlurmTest : public testing::Test {
   [[nodiscard]] Words nodes_of(const std::string& id) const {
     const auto list = login({"squeue", "-h", "-j", id, "-o", "%N"});
     const auto hosts =
-        slurm::expand_hostlist(std::string_view(list.out).substr(0, list.out.find('\n')));
-    EXPECT_TRUE(hosts.ok()) << list;
-    return hosts.ok() ? *hosts : Words{};
+        login({"scontrol", "show", "hostnames", list.out.substr(0, list.out.find('\n'))});
+    EXPECT_EQ(hosts.exit_code, 0) << hosts;
+    return split(hosts.out);
   }
   // Waits until these allocations have ended by themselves. Slurm says when: it starts what depends
   // on them.

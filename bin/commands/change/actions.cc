@@ -23,7 +23,7 @@
 #include "lib/report/job_view.h"
 #include "lib/worker/jobs/job_command.h"
 #include "lib/worker/setup/worker_setup.h"
-#include "lib/workflow/plan_actions.h"
+#include "lib/workflow/plan/plan_actions.h"
 
 namespace torc::cli {
 namespace {

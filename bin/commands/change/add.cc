@@ -6,7 +6,7 @@
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
-#include "lib/workflow/addition.h"
+#include "lib/workflow/change/addition.h"
 
 namespace torc::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "bin/commands/selection.h"
-#include "lib/workflow/trial.h"
+#include "lib/workflow/change/trial.h"
 
 namespace torc::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "lib/claim/queries/why.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/report/job_view.h"
-#include "lib/workflow/workflow_plan.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::cli {
 namespace {

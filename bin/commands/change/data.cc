@@ -22,7 +22,7 @@
 #include "lib/report/job_view.h"
 #include "lib/spec/text/diagnostic.h"
 #include "lib/store/disk/disk.h"
-#include "lib/workflow/workflow_plan.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/report/job_view.h"
-#include "lib/workflow/workflow_plan.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::cli {
 namespace {

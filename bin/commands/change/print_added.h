@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bin/app.h"
-#include "lib/workflow/addition.h"
+#include "lib/workflow/change/addition.h"
 
 namespace torc::cli {
 

@@ -23,9 +23,9 @@
 #include "lib/claim/transactions/user_data.h"
 #include "lib/report/job_view.h"
 #include "lib/store/disk/disk.h"
-#include "lib/workflow/addition.h"
-#include "lib/workflow/stale.h"
-#include "lib/workflow/trial.h"
+#include "lib/workflow/change/addition.h"
+#include "lib/workflow/change/stale.h"
+#include "lib/workflow/change/trial.h"
 
 namespace torc::cli {
 namespace {

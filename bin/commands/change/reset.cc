@@ -12,7 +12,7 @@
 #include "lib/base/quantities.h"
 #include "lib/claim/transactions/reset.h"
 #include "lib/claim/transactions/user_data.h"
-#include "lib/workflow/trial.h"
+#include "lib/workflow/change/trial.h"
 
 namespace torc::cli {
 namespace {

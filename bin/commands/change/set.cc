@@ -5,7 +5,7 @@
 #include "bin/commands/change/change.h"
 #include "bin/commands/commands.h"
 #include "lib/base/quantities.h"
-#include "lib/workflow/setting_words.h"
+#include "lib/workflow/change/setting_words.h"
 
 namespace torc::cli {
 namespace {

@@ -20,8 +20,8 @@
 #include "lib/spec/language/language.h"
 #include "lib/spec/sweep/definitions.h"
 #include "lib/store/disk/disk.h"
-#include "lib/workflow/addition.h"
-#include "lib/workflow/stored_workflow.h"
+#include "lib/workflow/change/addition.h"
+#include "lib/workflow/change/stored_workflow.h"
 
 namespace torc::cli {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "bin/app.h"
 #include "bin/commands/exec/options.h"
-#include "lib/workflow/workflow_plan.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::cli {
 

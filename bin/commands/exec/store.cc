@@ -18,9 +18,9 @@
 #include "lib/claim/transactions/add.h"
 #include "lib/claim/transactions/live.h"
 #include "lib/worker/setup/worker_setup.h"
-#include "lib/workflow/addition.h"
-#include "lib/workflow/make_store.h"
-#include "lib/workflow/sharing.h"
+#include "lib/workflow/change/addition.h"
+#include "lib/workflow/context/sharing.h"
+#include "lib/workflow/plan/make_store.h"
 
 namespace torc::cli {
 namespace {

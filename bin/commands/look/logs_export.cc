@@ -12,12 +12,12 @@
 #include "bin/commands/look/job_logs.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
-#include "lib/base/descriptor.h"
+#include "lib/base/file/descriptor.h"
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/claim/queries/job_scan.h"
 #include "lib/exec/output/output_disk.h"
-#include "lib/workflow/sharing.h"
+#include "lib/workflow/context/sharing.h"
 
 namespace torc::cli {
 namespace {

@@ -20,7 +20,7 @@
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/report/job_view.h"
-#include "lib/workflow/workflow_plan.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::cli {
 namespace {

@@ -16,7 +16,7 @@
 #include "lib/claim/tables/transaction.h"
 #include "lib/report/graph.h"
 #include "lib/report/job_view.h"
-#include "lib/workflow/workflow_plan.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::cli {
 namespace {

@@ -14,8 +14,8 @@
 #include "lib/base/quote.h"
 #include "lib/report/job_view.h"
 #include "lib/worker/setup/worker_setup.h"
-#include "lib/workflow/make_store.h"
-#include "lib/workflow/sharing.h"
+#include "lib/workflow/context/sharing.h"
+#include "lib/workflow/plan/make_store.h"
 
 namespace torc::cli {
 namespace {

@@ -1,5 +1,5 @@
 // torc schema: the workflow language for editors.
-#include "lib/spec/language/schema.h"
+#include "lib/spec/language/language.h"
 
 #include "bin/commands/commands.h"
 #include "bin/flags.h"

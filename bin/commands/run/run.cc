@@ -25,9 +25,9 @@
 #include "lib/report/job_view.h"
 #include "lib/worker/loop/worker.h"
 #include "lib/worker/setup/worker_setup.h"
-#include "lib/workflow/make_store.h"
-#include "lib/workflow/same_work.h"
-#include "lib/workflow/sharing.h"
+#include "lib/workflow/change/same_work.h"
+#include "lib/workflow/context/sharing.h"
+#include "lib/workflow/plan/make_store.h"
 
 namespace torc::cli {
 namespace {
@@ -69,7 +69,7 @@ Result<void> refuse_what_differs(const App& app, store::Store& store,
 Result<void> refuse_other_work(const App& app, store::Store& store,
                                const workflow::LoadedSpec& loaded, workflow::Directory directory) {
   Result<void> refused = refuse_what_differs(app, store, loaded, directory);
-  const spec::Stdio& output = loaded.workflow->execution_config.stdio;
+  const spec::Stdio& output = loaded.workflow->execution.stdio;
   if (refused || !output.by_size || output.mode == spec::StdioMode::separate) return refused;
   TORC_ASSIGN(
       const workflow::LoadedSpec before,

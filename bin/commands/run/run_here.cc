@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "lib/worker/loop/lives.h"
-#include "lib/workflow/make_store.h"
+#include "lib/workflow/plan/make_store.h"
 
 namespace torc::cli {
 

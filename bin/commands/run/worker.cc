@@ -20,7 +20,7 @@
 #include "lib/worker/loop/lives.h"
 #include "lib/worker/loop/worker.h"
 #include "lib/worker/setup/worker_setup.h"
-#include "lib/workflow/make_store.h"
+#include "lib/workflow/plan/make_store.h"
 
 namespace torc::cli {
 namespace {

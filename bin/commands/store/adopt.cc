@@ -20,7 +20,7 @@
 #include "lib/store/engine/engines.h"
 #include "lib/store/engine/heartbeat.h"
 #include "lib/store/maintenance/adopt.h"
-#include "lib/workflow/live_workers.h"
+#include "lib/workflow/context/live_workers.h"
 
 namespace torc::cli {
 namespace {

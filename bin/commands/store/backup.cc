@@ -16,9 +16,9 @@
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/report/job_view.h"
 #include "lib/store/maintenance/backup.h"
-#include "lib/workflow/live_workers.h"
-#include "lib/workflow/make_store.h"
-#include "lib/workflow/sharing.h"
+#include "lib/workflow/context/live_workers.h"
+#include "lib/workflow/context/sharing.h"
+#include "lib/workflow/plan/make_store.h"
 
 namespace torc::cli {
 namespace {

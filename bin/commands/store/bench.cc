@@ -19,7 +19,7 @@
 #include "lib/doctor/probe_node.h"
 #include "lib/report/job_view.h"
 #include "lib/store/disk/disk.h"
-#include "lib/workflow/make_store.h"
+#include "lib/workflow/plan/make_store.h"
 
 namespace torc::cli {
 namespace {

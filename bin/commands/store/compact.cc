@@ -11,7 +11,7 @@
 #include "lib/base/quantities.h"
 #include "lib/report/job_view.h"
 #include "lib/store/maintenance/compact.h"
-#include "lib/workflow/live_workers.h"
+#include "lib/workflow/context/live_workers.h"
 
 namespace torc::cli {
 namespace {

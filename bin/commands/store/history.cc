@@ -24,7 +24,7 @@
 #include "lib/report/job_view.h"
 #include "lib/store/journal/chain.h"
 #include "lib/worker/setup/worker_setup.h"
-#include "lib/workflow/workflow_plan.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::cli {
 namespace {

@@ -23,7 +23,7 @@
 #include "lib/claim/tables/tables.h"
 #include "lib/report/job_view.h"
 #include "lib/store/maintenance/repair.h"
-#include "lib/workflow/live_workers.h"
+#include "lib/workflow/context/live_workers.h"
 
 namespace torc::cli {
 namespace {

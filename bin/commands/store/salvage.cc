@@ -16,8 +16,8 @@
 #include "lib/store/disk/disk.h"
 #include "lib/store/maintenance/backup.h"
 #include "lib/store/maintenance/salvage.h"
-#include "lib/workflow/live_workers.h"
-#include "lib/workflow/sharing.h"
+#include "lib/workflow/context/live_workers.h"
+#include "lib/workflow/context/sharing.h"
 
 namespace torc::cli {
 namespace {

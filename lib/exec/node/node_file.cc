@@ -13,7 +13,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "lib/base/user_directory.h"
+#include "lib/base/file/user_directory.h"
 #include "lib/exec/machine/machine.h"
 
 namespace torc::exec {

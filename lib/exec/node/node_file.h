@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "lib/base/descriptor.h"
+#include "lib/base/file/descriptor.h"
+#include "lib/base/file/shared_mapping.h"
 #include "lib/base/result.h"
-#include "lib/base/shared_mapping.h"
 #include "lib/exec/node/node_table.h"
 
 namespace torc::exec {

@@ -15,7 +15,7 @@
 #include <atomic>
 #include <bit>
 
-#include "lib/base/shared_mapping.h"
+#include "lib/base/file/shared_mapping.h"
 #include "lib/exec/machine/machine.h"
 #include "lib/exec/machine/other_process.h"
 #include "lib/exec/machine/procfs.h"

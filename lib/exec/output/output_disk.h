@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "lib/base/beneath.h"
+#include "lib/base/file/beneath.h"
 #include "lib/base/result.h"
 
 namespace torc::exec {
@@ -49,7 +49,7 @@ struct OutputRoot {
 };
 
 // Below `root` no symbolic link is followed, and nothing that somebody else put there is written to
-// (lib/base/beneath.h). Paths that are not below it are refused.
+// (lib/base/file/beneath.h). Paths that are not below it are refused.
 class PosixOutputDisk final : public OutputDisk {
  public:
   explicit PosixOutputDisk(OutputRoot root) : root_(std::move(root)), at_(root_.path) {}

@@ -8,7 +8,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "lib/base/beneath.h"
+#include "lib/base/file/beneath.h"
 #include "lib/base/hash.h"
 #include "lib/base/result.h"
 #include "lib/exec/output/packed_format.h"

@@ -51,81 +51,12 @@ Cycle from_its_lowest(Cycle cycle) {
   return cycle;
 }
 
-// Depth-first search over jobs. A job is finished once and then skipped by all ranges in almost
-// constant time.
+// Depth-first search over jobs, with the path cut into groups of jobs that wait for each other: a
+// way back to a job on the path joins all above it (Gabow 2000, without the ways to jobs that were
+// left: these could only join groups that have cycles of their own).
 class Search {
  public:
   Search(std::uint64_t jobs, const std::vector<DependencySet>& sets)
-      : sets_(sets), set_of_(sets_of_jobs(jobs, sets)), unfinished_(jobs), open_(jobs + 2, false) {}
-
-  Cycle run() {
-    for (std::uint64_t root = unfinished_.from(1); !unfinished_.is_end(root);
-         root = unfinished_.from(root)) {
-      enter(root);
-      while (!path_.empty()) {
-        const std::uint64_t below = first_unfinished_upstream(path_.back());
-        if (below == 0) {
-          leave();
-        } else if (open_[below]) {
-          return cycle_from(below);
-        } else {
-          enter(below);
-        }
-      }
-    }
-    return {};
-  }
-
- private:
-  struct Frame {
-    std::uint32_t job = 0;
-    std::uint32_t range = 0;  // of the job's upstream: all before it are finished
-  };
-
-  void enter(std::uint64_t job) {
-    open_[job] = true;
-    path_.push_back({static_cast<std::uint32_t>(job), 0});
-  }
-
-  void leave() {
-    const std::uint32_t job = path_.back().job;
-    open_[job] = false;
-    unfinished_.skip(job);
-    path_.pop_back();
-  }
-
-  std::uint64_t first_unfinished_upstream(Frame& frame) {
-    const std::uint32_t set = set_of_[frame.job];
-    if (set == 0) return 0;
-    const std::vector<Range>& upstream = sets_[set - 1].upstream;
-    for (; frame.range < upstream.size(); ++frame.range) {
-      const std::uint64_t j = unfinished_.from(upstream[frame.range].first);
-      if (j < upstream[frame.range].end()) return j;
-    }
-    return 0;
-  }
-
-  Cycle cycle_from(std::uint64_t job) const {
-    Cycle cycle;
-    auto it =
-        std::find_if(path_.begin(), path_.end(), [&](const Frame& f) { return f.job == job; });
-    for (; it != path_.end(); ++it) cycle.push_back(it->job);
-    return from_its_lowest(std::move(cycle));
-  }
-
-  const std::vector<DependencySet>& sets_;
-  std::vector<std::uint32_t> set_of_;
-  Skipping unfinished_;
-  std::vector<bool> open_;  // on the path
-  std::vector<Frame> path_;
-};
-
-// The same search to its end, with the path cut into groups of jobs that wait for each other: a way
-// back to a job on the path joins all above it (Gabow 2000, without the ways to jobs that were
-// left: these could only join groups that have cycles of their own).
-class FullSearch {
- public:
-  FullSearch(std::uint64_t jobs, const std::vector<DependencySet>& sets)
       : sets_(sets), set_of_(sets_of_jobs(jobs, sets)), unvisited_(jobs) {}
 
   std::vector<Cycle> run() {
@@ -140,7 +71,7 @@ class FullSearch {
           enter(below);
       }
     }
-    std::sort(cycles_.begin(), cycles_.end());
+    std::ranges::sort(cycles_);
     return std::move(cycles_);
   }
 
@@ -211,22 +142,17 @@ class FullSearch {
 
 // Everything waits for lower numbers only: most workflows are written in the order of their stages.
 bool is_in_order(const std::vector<DependencySet>& sets) {
-  return std::all_of(sets.begin(), sets.end(), [](const DependencySet& set) {
+  return std::ranges::all_of(sets, [](const DependencySet& set) {
     return set.upstream.back().end() <= set.members.front().first;
   });
 }
 
 }  // namespace
 
-std::vector<std::uint64_t> find_cycle(std::uint64_t jobs, const std::vector<DependencySet>& sets) {
-  if (is_in_order(sets)) return {};
-  return Search(jobs, sets).run();
-}
-
 std::vector<std::vector<std::uint64_t>> find_cycles(std::uint64_t jobs,
                                                     const std::vector<DependencySet>& sets) {
-  if (find_cycle(jobs, sets).empty()) return {};
-  return FullSearch(jobs, sets).run();
+  if (is_in_order(sets)) return {};
+  return Search(jobs, sets).run();
 }
 
 }  // namespace torc::spec

@@ -1,4 +1,4 @@
-#include "lib/spec/expand/cycle_report.h"
+#include "lib/spec/expand/cycle.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "lib/spec/expand/cycle.h"
-#include "lib/spec/expand/dependency_sets.h"
-#include "lib/spec/expand/reference.h"
-#include "lib/spec/sweep/range.h"
 
 namespace torc::spec {
 namespace {
@@ -52,7 +47,7 @@ void report_cycle(const Workflow& workflow, const Families& jobs,
   text += jobs.name(cycle.front());
   if (like_it > 0) text += fmt::format(" (and {} more like it)", like_it);
   const JobEntry& entry = workflow.jobs[jobs.family_of(cycle.front())];
-  report.error(place_of(entry, "depends_on"), "jobs wait for each other in a circle: " + text,
+  report.error(entry.place_of("depends_on"), "jobs wait for each other in a circle: " + text,
                "remove one of these dependencies ('->' is 'waits for'; files count too)");
 }
 

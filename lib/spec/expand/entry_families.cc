@@ -25,7 +25,7 @@ std::string unprintable_value(const Family& family) {
     if (list == nullptr || !family.name.uses(p)) continue;
     for (const ParameterValue& value : *list) {
       const auto* text = std::get_if<std::string>(&value);
-      if (text != nullptr && std::any_of(text->begin(), text->end(), is_control)) return *text;
+      if (text != nullptr && std::ranges::any_of(*text, is_control)) return *text;
     }
   }
   return {};
@@ -36,7 +36,7 @@ bool may_be_empty(const Family& family, const Piece& piece) {
   if (piece.kind == Piece::Kind::literal || piece.format.width > 0) return false;
   const auto* list =
       std::get_if<std::vector<ParameterValue>>(&family.parameters[piece.index].values);
-  return list != nullptr && std::any_of(list->begin(), list->end(), [](const ParameterValue& v) {
+  return list != nullptr && std::ranges::any_of(*list, [](const ParameterValue& v) {
            const auto* text = std::get_if<std::string>(&v);
            return text != nullptr && text->empty();
          });
@@ -45,8 +45,7 @@ bool may_be_empty(const Family& family, const Piece& piece) {
 // Asked before it is known that the combinations are few enough to go through.
 bool has_empty_name(const Family& family) {
   const auto& pieces = family.name.pieces();
-  if (!std::all_of(pieces.begin(), pieces.end(),
-                   [&](const Piece& p) { return may_be_empty(family, p); })) {
+  if (!std::ranges::all_of(pieces, [&](const Piece& p) { return may_be_empty(family, p); })) {
     return false;
   }
   std::string name;
@@ -58,33 +57,11 @@ bool has_empty_name(const Family& family) {
   return false;
 }
 
-// Entries without parameters, as families have them.
-const std::vector<Parameter>& parameters_of(const JobEntry& entry) {
-  return entry.parameters;
-}
-const std::vector<Parameter>& parameters_of(const FileEntry& entry) {
-  return entry.parameters;
-}
-const std::vector<Parameter>& parameters_of(const UserDataEntry& /*entry*/) {
-  static const std::vector<Parameter> kNone;
-  return kNone;
-}
-ParameterMode mode_of(const JobEntry& entry) {
-  return entry.mode;
-}
-ParameterMode mode_of(const FileEntry& entry) {
-  return entry.mode;
-}
-ParameterMode mode_of(const UserDataEntry& /*entry*/) {
-  return ParameterMode::product;
-}
-
 // An entry that is broken becomes a family of none, so that positions stay those of the entries.
-template <class Entry>
-Family family_of(const Entry& entry, Resolver& resolver, Report& report) {
+Family family_of(const Entry& entry, std::string_view path, Resolver& resolver, Report& report) {
   Family family;
   family.text = entry.name;
-  family.parameters = parameters_of(entry);
+  family.parameters = entry.parameters;
   const auto left_out = [&] {
     if (!entry.name.empty()) resolver.forgive(entry.name);
     family.parameters = {};
@@ -104,8 +81,8 @@ Family family_of(const Entry& entry, Resolver& resolver, Report& report) {
     return left_out();
   }
   family.name = *std::move(name);
-  family.mode = mode_of(entry);
-  if constexpr (requires { entry.path; }) family.path = entry.path;
+  family.mode = entry.mode;
+  family.path = path;
   for (const Parameter& p : family.parameters) {
     const Parameter& first = family.parameters.front();
     if (count(p.values) == 0) {
@@ -113,14 +90,14 @@ Family family_of(const Entry& entry, Resolver& resolver, Report& report) {
                                 torc::quoted(entry.name)),
                     "give it at least one");
     }
-    if (mode_of(entry) == ParameterMode::zip && count(p.values) != count(first.values)) {
+    if (entry.mode == ParameterMode::zip && count(p.values) != count(first.values)) {
       return broken(fmt::format("parameters {} and {} of {} are zipped but have {} and {} values",
                                 torc::quoted(first.name), torc::quoted(p.name),
                                 torc::quoted(entry.name), count(first.values), count(p.values)),
                     "give both the same number of values, or use parameter_mode: product");
     }
   }
-  family.sweep = Sweep(family.parameters, mode_of(entry));
+  family.sweep = Sweep(family.parameters, entry.mode);
   if (const std::string bad = unprintable_value(family); !bad.empty()) {
     return broken(fmt::format("the value {} has control characters, but is part of the name {}",
                               torc::quoted(bad), torc::quoted(entry.name)),
@@ -133,7 +110,6 @@ Family family_of(const Entry& entry, Resolver& resolver, Report& report) {
   return family;
 }
 
-template <class Entry>
 bool is_within_limit(const Families& families, const Entry& entry, std::string_view kind,
                      Report& report) {
   if (families.total() <= kMaxJobs) return true;
@@ -146,7 +122,6 @@ bool is_within_limit(const Families& families, const Entry& entry, std::string_v
   return false;
 }
 
-template <class Entry>
 std::string how_to_tell_apart(const Entry& entry, const Family& family, std::uint64_t a,
                               std::uint64_t b) {
   std::string missing;
@@ -162,7 +137,7 @@ std::string how_to_tell_apart(const Entry& entry, const Family& family, std::uin
     if (family.name.uses(p) || count(values) < 2) continue;
     missing += (missing.empty() ? "{" : " and {") + family.parameters[p].name + "}";
   }
-  if (parameters_of(entry).empty()) return "rename one of them";
+  if (entry.parameters.empty()) return "rename one of them";
   if (!differ) return "their values are the same: take one of the two out of the list or the table";
   if (!missing.empty()) return fmt::format("put {} into the name", missing);
   return "give the parameters values, or the name a format, that tell them apart";
@@ -175,18 +150,20 @@ bool is_alias(const Source& source, Place place) {
 
 }  // namespace
 
-template <class Entry>
-bool add_families(const std::vector<Entry>& entries, std::string_view kind, Families& families,
+template <class One>
+bool add_families(const std::vector<One>& entries, std::string_view kind, Families& families,
                   Resolver& resolver, Report& report) {
-  for (const Entry& entry : entries) {
-    families.add(family_of(entry, resolver, report));
+  for (const One& entry : entries) {
+    std::string_view path;
+    if constexpr (requires { entry.path; }) path = entry.path;
+    families.add(family_of(entry, path, resolver, report));
     if (!is_within_limit(families, entry, kind, report)) return false;
   }
   return true;
 }
 
-template <class Entry>
-void report_clashes(const std::vector<Entry>& entries, std::string_view kind, Families& families,
+template <class One>
+void report_clashes(const std::vector<One>& entries, std::string_view kind, Families& families,
                     Report& report) {
   for (const Families::Clash& clash : families.index()) {
     const std::size_t a = families.family_of(clash.first);
@@ -218,11 +195,8 @@ std::vector<Pattern> paths_of(const std::vector<FileEntry>& entries, const Famil
   std::vector<Pattern> paths;
   for (const FileEntry& entry : entries) {
     auto path = Pattern::compile(entry.path, entry.parameters);
-    if (!path) {
-      const auto place = entry.places.find("path");
-      report_bad_placeholders(report, place == entry.places.end() ? entry.place : place->second,
-                              entry.path, entry.parameters);
-    }
+    if (!path)
+      report_bad_placeholders(report, entry.place_of("path"), entry.path, entry.parameters);
     // What was left out has no parameters any more that its path could name.
     const bool left_out = files[paths.size()].count == 0;
     paths.push_back(path && !left_out ? *std::move(path) : Pattern());

@@ -12,19 +12,19 @@
 
 namespace torc::spec {
 
-// Entry is JobEntry, FileEntry or UserDataEntry; `kind` is "job", "file" or "user data", as a
+// One is JobEntry, FileEntry or UserDataEntry; `kind` is "job", "file" or "user data", as a
 // message has it.
 
 // Adds a family for each entry, in their order. One that is broken is reported, and becomes a
 // family of none, so that positions stay those of the entries; `resolver` forgives its name. False:
 // there are more than kMaxJobs, which was reported, and what follows was not looked at.
-template <class Entry>
-[[nodiscard]] bool add_families(const std::vector<Entry>& entries, std::string_view kind,
+template <class One>
+[[nodiscard]] bool add_families(const std::vector<One>& entries, std::string_view kind,
                                 Families& families, Resolver& resolver, Report& report);
 
 // Calls Families::index(), and reports the clashes that it finds.
-template <class Entry>
-void report_clashes(const std::vector<Entry>& entries, std::string_view kind, Families& families,
+template <class One>
+void report_clashes(const std::vector<One>& entries, std::string_view kind, Families& families,
                     Report& report);
 
 // The path of each of the file families, which are those of `entries`.

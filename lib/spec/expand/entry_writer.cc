@@ -29,12 +29,6 @@ std::string suggestion(std::string_view name, const std::vector<std::string>& kn
   return fmt::format("describe it under {}", section);
 }
 
-std::string text_at(const Pattern& pattern, const Family& family, std::uint64_t k) {
-  std::string out;
-  pattern.append_to(out, family.parameters, family.sweep, k);
-  return out;
-}
-
 // The maps of the jobs of a run, counted from its first.
 std::vector<RangeMap> cut(const std::vector<RangeMap>& maps, Range run, std::uint64_t whole) {
   if (run.count == whole) return maps;
@@ -73,7 +67,7 @@ void EntryWriter::check_lengths(const JobEntry& entry, const Family& family, con
     }
     return {};
   };
-  const auto name = [&](std::uint64_t k) { return text_at(family.name, family, k); };
+  const auto name = [&](std::uint64_t k) { return family.name_of(k); };
   if (const auto k = first_beyond(family.name.bound(family.parameters), kMaxNameBytes, name)) {
     report_.error(entry.place,
                   fmt::format("the name {} has {} bytes; the limit is {}", torc::quoted(name(*k)),
@@ -88,7 +82,7 @@ void EntryWriter::check_lengths(const JobEntry& entry, const Family& family, con
     const auto command = [&](std::uint64_t k) { return whole->render(k).command; };
     const auto k = whole.ok() ? first_beyond(bound, kMaxArgumentBytes, command) : std::nullopt;
     if (k) {
-      report_.error(place_of(entry, "command"),
+      report_.error(entry.place_of("command"),
                     fmt::format("the command of {} has {} bytes; Linux starts none of more than {}",
                                 torc::quoted(name(*k)), command(*k).size(), kMaxArgumentBytes),
                     "put it into a script, and run that");
@@ -97,9 +91,9 @@ void EntryWriter::check_lengths(const JobEntry& entry, const Family& family, con
   for (const auto& [key, pattern] : texts.env) {
     const std::uint64_t limit = kMaxArgumentBytes - key.size() - 1;
     const Pattern& value = pattern;
-    const auto text = [&](std::uint64_t k) { return text_at(value, family, k); };
+    const auto text = [&](std::uint64_t k) { return family.filled(value, k); };
     if (const auto k = first_beyond(value.bound(family.parameters), limit, text)) {
-      report_.error(place_of(entry, "env"),
+      report_.error(entry.place_of("env"),
                     fmt::format("the variable {} of {} has {} bytes; Linux takes none of more than "
                                 "{} with its name",
                                 torc::quoted(key), torc::quoted(name(*k)), text(*k).size(),
@@ -111,41 +105,32 @@ void EntryWriter::check_lengths(const JobEntry& entry, const Family& family, con
 
 bool EntryWriter::compile(const JobEntry& entry, Texts& texts) {
   bool ok = true;
-  const auto one = [&](const std::string& text, const std::string& key, Pattern& out) {
-    auto pattern = Pattern::compile(text, entry.parameters);
-    if (pattern) {
-      out = *std::move(pattern);
-    } else {
-      report_bad_placeholders(report_, place_of(entry, key), text, entry.parameters);
-      ok = false;
-    }
+  const auto take = [&](Result<Pattern> pattern, const std::string& text, const std::string& key) {
+    if (pattern) return *std::move(pattern);
+    report_bad_placeholders(report_, entry.place_of(key), text, entry.parameters);
+    ok = false;
+    return Pattern();
+  };
+  const auto one = [&](const std::string& text, const std::string& key) {
+    return take(Pattern::compile(text, entry.parameters), text, key);
   };
   Pattern::Named named;
-  const auto command = [&](const std::string& text, const std::string& key, Pattern& out) {
-    auto pattern = Pattern::compile_command(text, entry.parameters, named);
-    if (pattern) {
-      out = *std::move(pattern);
-    } else {
-      report_bad_placeholders(report_, place_of(entry, key), text, entry.parameters);
-      ok = false;
-    }
+  const auto command = [&](const std::string& text, const std::string& key) {
+    return take(Pattern::compile_command(text, entry.parameters, named), text, key);
   };
-  command(entry.invocation_script, "invocation_script", texts.invocation_script);
-  command(entry.command, "command", texts.command);
-  one(entry.resource_requirements, "resource_requirements", texts.resources);
-  one(entry.scheduler, "scheduler", texts.scheduler);
-  one(entry.label, "label", texts.label);
-  for (const auto& [key, value] : entry.env) {
-    texts.env.emplace_back(key, Pattern());
-    one(value, "env", texts.env.back().second);
-  }
+  texts.invocation_script = command(entry.invocation_script, "invocation_script");
+  texts.command = command(entry.command, "command");
+  texts.resources = one(entry.resource_requirements, "resource_requirements");
+  texts.scheduler = one(entry.scheduler, "scheduler");
+  texts.label = one(entry.label, "label");
+  for (const auto& [key, value] : entry.env) texts.env.emplace_back(key, one(value, "env"));
   return ok;
 }
 
 EntryWriter::Terms EntryWriter::terms_of(const Texts& texts, const Family& family,
                                          std::uint64_t k) const {
-  return {text_at(texts.resources, family, k), text_at(texts.scheduler, family, k),
-          text_at(texts.label, family, k), is_there_ && is_there_(family.first + k)};
+  return {family.filled(texts.resources, k), family.filled(texts.scheduler, k),
+          family.filled(texts.label, k), is_there_ && is_there_(family.first + k)};
 }
 
 // Names that do not vary were looked up when the spec was read.
@@ -154,7 +139,7 @@ const ResourceRequirements* EntryWriter::resources_of(const JobEntry& entry, con
   if (texts.scheduler.has_parameters() && !terms.scheduler.empty() &&
       !schedulers_.contains(terms.scheduler)) {
     report_.error(
-        place_of(entry, "scheduler"),
+        entry.place_of("scheduler"),
         fmt::format("no scheduler is named {}", torc::quoted(terms.scheduler)),
         suggestion(terms.scheduler, names_of(workflow_.slurm_schedulers), "slurm_schedulers"));
   }
@@ -162,7 +147,7 @@ const ResourceRequirements* EntryWriter::resources_of(const JobEntry& entry, con
   const auto found = resources_.find(terms.resources);
   if (found != resources_.end()) return found->second;
   if (!texts.resources.has_parameters()) return &default_;
-  report_.error(place_of(entry, "resource_requirements"),
+  report_.error(entry.place_of("resource_requirements"),
                 fmt::format("no resource requirements are named {}", torc::quoted(terms.resources)),
                 suggestion(terms.resources, names_of(workflow_.resource_requirements),
                            "resource_requirements"));
@@ -269,9 +254,7 @@ void EntryWriter::keep(const EntryFiles& of, const Families& families, const Mod
       ranges.clear();
       map.append_to(ranges, n * map.period());
       for (Range& range : ranges) {
-        const auto above =
-            std::upper_bound(slices.begin(), slices.end(), range.first,
-                             [](std::uint64_t v, const Needed& s) { return v < s.lowest; });
+        const auto above = std::ranges::upper_bound(slices, range.first, {}, &Needed::lowest);
         const Needed& slice = *std::prev(above);
         range.first = slice.local + (range.first - slice.lowest);
       }
@@ -297,7 +280,7 @@ std::string EntryWriter::recipe(const JobEntry& entry, const Family& family, con
   parts.command = &texts.command;
   for (const auto& [key, value] : texts.env) parts.env.emplace_back(key, &value);
   parts.checkpoint_exit_code = entry.checkpoint_exit_code;
-  parts.stdio = entry.stdio.value_or(workflow_.execution_config.stdio);
+  parts.stdio = entry.stdio.value_or(workflow_.execution.stdio);
   if (parts.stdio.by_size) parts.stdio.mode = usual_mode_;
   Kept files;
   keep(

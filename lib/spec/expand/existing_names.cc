@@ -13,21 +13,6 @@
 namespace torc::spec {
 namespace {
 
-void append_id(std::vector<Range>& out, std::uint64_t id) {
-  if (!out.empty() && out.back().end() == id) {
-    ++out.back().count;
-  } else {
-    out.push_back({id, 1});
-  }
-}
-
-std::string text_of(const Pattern& pattern, std::span<const Parameter> parameters,
-                    const Sweep& sweep, std::uint64_t k) {
-  std::string out;
-  pattern.append_to(out, parameters, sweep, k);
-  return out;
-}
-
 Pattern compiled(std::string_view text, std::span<const Parameter> parameters) {
   auto pattern = Pattern::compile(text, parameters);
   return pattern ? *std::move(pattern) : Pattern();
@@ -64,8 +49,7 @@ void ExistingJobs::look_up_added() {
 
 const ExistingJobs::Piece& ExistingJobs::piece_of(std::uint64_t job) const {
   const auto above =
-      std::upper_bound(pieces_.begin(), pieces_.end(), job,
-                       [](std::uint64_t v, const Piece& p) { return v < p.added.first; });
+      std::ranges::upper_bound(pieces_, job, {}, [](const Piece& p) { return p.added.first; });
   return *std::prev(above);
 }
 
@@ -112,7 +96,7 @@ void ExistingJobs::match(const re2::RE2& expression, std::vector<Range>& out) {
                        [&](std::uint64_t first, const Recipe& recipe) {
                          for (std::uint64_t k = 0; k < recipe.count(); ++k) {
                            if (re2::RE2::PartialMatch(recipe.name(k), expression))
-                             append_id(out, first + k);
+                             append(out, first + k);
                          }
                          return true;
                        });
@@ -184,19 +168,19 @@ std::uint64_t ExistingFiles::number_of(std::uint64_t file) const {
 
 std::string ExistingFiles::path_at(const Place& place) {
   const FileEntry& entry = place.of->kept.entry;
-  return text_of(compiled(entry.path, entry.parameters), entry.parameters, place.of->sweep,
-                 place.combination);
+  return compiled(entry.path, entry.parameters)
+      .text(entry.parameters, place.of->sweep, place.combination);
 }
 
 std::string ExistingFiles::look_up(std::size_t family) {
   const Family& f = files_[family];
   for (std::uint64_t k = 0; k < f.count; ++k) {
-    const std::string name = text_of(f.name, f.parameters, f.sweep, k);
+    const std::string name = f.name_of(k);
     const auto found = place_of(name);
     if (!found) continue;
     there_[f.first + k] = found->of->kept.first + (found->combination - found->of->kept.offset);
     if (kind_ != Kept::files) continue;
-    const std::string here = text_of(paths_[family], f.parameters, f.sweep, k);
+    const std::string here = f.filled(paths_[family], k);
     const std::string there = path_at(*found);
     if (here == there) continue;
     return fmt::format("the file {} is in the workflow already, with the path {}, and here {}",
@@ -218,9 +202,9 @@ void ExistingFiles::find_open(std::string_view text, std::vector<Range>& out) {
     if (!pattern || !pattern->has_parameters() || !text.starts_with(known->name.prefix())) continue;
     const std::uint64_t end = known->kept.offset + known->kept.count;
     for (std::uint64_t k = known->kept.offset; k < end; ++k) {
-      const std::string name = text_of(known->name, entry.parameters, known->sweep, k);
-      if (text == entry.name || text_of(*pattern, entry.parameters, known->sweep, k) == name)
-        append_id(out, local({known, k}));
+      const std::string name = known->name.text(entry.parameters, known->sweep, k);
+      if (text == entry.name || pattern->text(entry.parameters, known->sweep, k) == name)
+        append(out, local({known, k}));
     }
   }
 }
@@ -229,14 +213,15 @@ void ExistingFiles::match(const re2::RE2& expression, std::vector<Range>& out) {
   std::vector<std::string> singles;
   each_single(existing_, kind_, [&](const KeptFiles& kept) {
     if (re2::RE2::PartialMatch(kept.entry.name, expression)) singles.push_back(kept.entry.name);
+    return true;
   });
-  for (const std::string& name : singles) append_id(out, *find(name));
+  for (const std::string& name : singles) append(out, *find(name));
   read_sweeps_once();
   for (Known* known : sweeps_) {
     const std::uint64_t end = known->kept.offset + known->kept.count;
     for (std::uint64_t k = known->kept.offset; k < end; ++k) {
-      const std::string name = text_of(known->name, known->kept.entry.parameters, known->sweep, k);
-      if (re2::RE2::PartialMatch(name, expression)) append_id(out, local({known, k}));
+      const std::string name = known->name.text(known->kept.entry.parameters, known->sweep, k);
+      if (re2::RE2::PartialMatch(name, expression)) append(out, local({known, k}));
     }
   }
 }
@@ -244,7 +229,10 @@ void ExistingFiles::match(const re2::RE2& expression, std::vector<Range>& out) {
 void ExistingFiles::add_names(std::vector<std::string>& out, std::size_t most) {
   read_sweeps_once();
   for (const Known* known : sweeps_) out.push_back(known->kept.entry.name);
-  add_single_names(existing_, kind_, out, most);
+  each_single(existing_, kind_, [&](const KeptFiles& kept) {
+    out.push_back(kept.entry.name);
+    return out.size() < most;
+  });
 }
 
 std::uint64_t ExistingFiles::maker_of(std::uint64_t file) {
@@ -282,7 +270,7 @@ std::vector<Definition> ExistingFiles::definitions(const JobFiles& made) {
     if (spec::maker_of(existing_, kind_, number) == 0)
       makers.emplace_back(number, jobs_.number_of(job));
   });
-  std::sort(makers.begin(), makers.end());
+  std::ranges::sort(makers);
   std::vector<Made> runs;
   for (const auto& [file, job] : makers) append(runs, file, job);
   for (const Made& run : runs) all.push_back(define(kind_, run));

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/spec/expand/expansion.h"
 #include "lib/spec/expand/job_files.h"
 #include "lib/spec/expand/reference.h"
 #include "lib/spec/sweep/existing_workflow.h"
@@ -124,6 +125,13 @@ class ExistingFiles : public Elsewhere, public OtherMakers {
   bool sweeps_read_ = false;
   std::map<std::size_t, Known*> by_family_;
 };
+
+// Compares each entry of `expansion` that is there with what the workflow has; the first difference
+// of each is reported: a job that is there is left alone when nothing about it differs.
+void compare_known(const Workflow& addition, const Expansion& expansion, ExistingJobs& jobs,
+                   Report& report);
+// Takes them out, and numbers the others as the workflow will.
+void leave_known_out(Expansion& expansion, const ExistingJobs& jobs);
 
 // Of a whole workflow: all its files, and who makes which.
 [[nodiscard]] std::vector<Definition> define_files(Kept kind, const Families& files,

@@ -1,21 +1,24 @@
 #include "lib/spec/expand/expand.h"
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <iterator>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "lib/spec/expand/action_jobs.h"
-#include "lib/spec/expand/cycle_report.h"
+#include "lib/base/quote.h"
+#include "lib/base/text.h"
+#include "lib/spec/expand/cycle.h"
 #include "lib/spec/expand/entry_families.h"
 #include "lib/spec/expand/entry_writer.h"
 #include "lib/spec/expand/existing_names.h"
-#include "lib/spec/expand/file_paths.h"
 #include "lib/spec/expand/job_dependencies.h"
 #include "lib/spec/expand/job_files.h"
-#include "lib/spec/expand/known_jobs.h"
 #include "lib/spec/expand/reference.h"
 #include "lib/spec/sweep/existing_workflow.h"
 #include "lib/spec/sweep/families.h"
@@ -26,6 +29,82 @@
 
 namespace torc::spec {
 namespace {
+
+// Of each action, in the order of Workflow::actions, the jobs that it names: normalised. Reports
+// names that are not there, and actions about jobs that are about none.
+std::vector<std::vector<Range>> jobs_of_actions(const Workflow& workflow, Resolver& job_names,
+                                                Report& report) {
+  std::vector<std::vector<Range>> all;
+  const Family nobody;
+  for (const Action& action : workflow.actions) {
+    std::vector<Range>& jobs = all.emplace_back();
+    bool sound = true;
+    const auto take = [&](const std::optional<RangeMap>& found) {
+      sound = sound && found.has_value();
+      if (found) found->append_to(jobs, 0);
+    };
+    for (std::size_t i = 0; i < action.jobs.size(); ++i)
+      take(job_names.names({&nobody, action.jobs[i], action.place_of("jobs", i)}));
+    for (std::size_t i = 0; i < action.job_name_regexes.size(); ++i) {
+      take(job_names.expression(
+          {&nobody, action.job_name_regexes[i], action.place_of("job_name_regexes", i)}));
+    }
+    normalise(jobs);
+    const bool of_jobs =
+        action.trigger == Trigger::on_jobs_ready || action.trigger == Trigger::on_jobs_complete;
+    const bool named = !action.jobs.empty() || !action.job_name_regexes.empty();
+    if (of_jobs && named && sound && jobs.empty())
+      report.error(action.place, "the action is about no job", "name jobs that there are");
+  }
+  return all;
+}
+
+// Without what changes nothing: '.' between slashes, and slashes after slashes.
+std::string normal(std::string_view path) {
+  std::string out;
+  if (path.starts_with('/')) out = "/";
+  for (const std::string_view part : split(path, '/')) {
+    if (part.empty() || part == ".") continue;
+    if (!out.empty() && out.back() != '/') out += '/';
+    out += part;
+  }
+  return out;
+}
+
+// Reports those of `files` (the families of workflow.files) that have one path, `./out` and `out`
+// being the same: an error where a job makes one of them, since who takes the other would not wait
+// for it, else a warning. What cannot be read of a path was reported before.
+void report_shared_paths(const Workflow& workflow, const Families& files, const JobFiles& made,
+                         Report& report) {
+  std::deque<std::string> texts;  // that the families view
+  Families paths;
+  for (std::size_t f = 0; f < workflow.files.size(); ++f) {
+    Family family = files[f];
+    texts.push_back(normal(workflow.files[f].path));
+    family.text = texts.back();
+    auto pattern = Pattern::compile(texts.back(), family.parameters);
+    if (pattern) family.name = *std::move(pattern);
+    if (!pattern || texts.back().empty())
+      family.sweep = Sweep(std::vector<Parameter>{{"", std::vector<ParameterValue>{}}},
+                           ParameterMode::product);
+    paths.add(std::move(family));
+  }
+  for (const Families::Clash& clash : paths.index()) {
+    const std::size_t a = paths.family_of(clash.first);
+    const std::size_t b = paths.family_of(clash.second);
+    const std::uint64_t first = files[a].first + (clash.first - paths[a].first);
+    const std::uint64_t second = files[b].first + (clash.second - paths[b].first);
+    const bool is_made = made.maker(first) != 0 || made.maker(second) != 0;
+    const FileEntry& entry = workflow.files[b];
+    report.add(
+        is_made ? Severity::error : Severity::warning, entry.place_of("path"),
+        fmt::format("the files {} and {} have the same path {}", torc::quoted(files.name(first)),
+                    torc::quoted(files.name(second)), torc::quoted(paths.name(clash.first))),
+        is_made ? "use one name for both: a job that takes the one does not wait for a job "
+                  "that makes the other"
+                : "use one name for both, or give each a path of its own");
+  }
+}
 
 class Expander {
  public:
@@ -129,7 +208,7 @@ void Expander::report_wrong_references() {
       for (const ReferenceText& r : reference_texts(*text)) {
         if (r.section != ReferenceText::Section::wrong) continue;
         report_.error(
-            place_within(report_.source(), place_of(entry, key), *text, r.begin, r.end - r.begin),
+            place_within(report_.source(), entry.place_of(key), *text, r.begin, r.end - r.begin),
             r.message, r.remedy);
       }
     }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/spec/expand/expand_fixture.h"
+#include "lib/spec/testing/test_expansion.h"
 
 namespace torc::spec {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "lib/spec/expand/expand_fixture.h"
 #include "lib/spec/sweep/recipe.h"
+#include "lib/spec/testing/test_expansion.h"
 
 namespace torc::spec {
 namespace {

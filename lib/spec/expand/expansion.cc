@@ -22,7 +22,7 @@ std::vector<DependencySet> all_dependencies(const Expansion& expansion) {
   };
   for (const DependencySet& set : expansion.dependencies) add(set);
   for (const ConditionalSet& one : expansion.conditional) add(one.set);
-  std::sort(cuts.begin(), cuts.end(), [](const Cut& a, const Cut& b) { return a.at < b.at; });
+  std::ranges::sort(cuts, {}, &Cut::at);
   DependencySetBuilder sets;
   std::vector<const DependencySet*> open;
   std::vector<Range> upstream;

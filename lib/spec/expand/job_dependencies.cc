@@ -34,34 +34,33 @@ std::vector<JobDependencies::Upstream> JobDependencies::upstreams_of(std::size_t
   const JobEntry& entry = workflow_.jobs[e];
   const Family& family = jobs_[e];
   std::vector<Upstream> all;
+  const auto take = [&](std::optional<RangeMap> map, Place place, bool by_name,
+                        Condition condition) {
+    if (map) all.push_back({*std::move(map), place, by_name, condition});
+  };
   for (std::size_t i = 0; i < entry.depends_on.size(); ++i) {
-    const Place place = place_of(entry, "depends_on", i);
-    if (auto map = names_.names({&family, entry.depends_on[i], place})) {
-      all.push_back({*std::move(map), place, true, Condition::afterok});
-    }
+    const Place place = entry.place_of("depends_on", i);
+    take(names_.names({&family, entry.depends_on[i], place}), place, true, Condition::afterok);
   }
   for (std::size_t i = 0; i < entry.depends.size(); ++i) {
     const auto& [condition, name] = entry.depends[i];
-    const Place place = place_of(entry, "depends", i);
-    if (auto map = names_.names({&family, name, place})) {
-      all.push_back({*std::move(map), place, true, condition});
-    }
+    const Place place = entry.place_of("depends", i);
+    take(names_.names({&family, name, place}), place, true, condition);
   }
   for (std::size_t i = 0; i < entry.depends_on_regexes.size(); ++i) {
-    const Place place = place_of(entry, "depends_on_regexes", i);
-    if (auto map = names_.expression({&family, entry.depends_on_regexes[i], place})) {
-      all.push_back({*std::move(map), place, false, Condition::afterok});
-    }
+    const Reference expression{&family, entry.depends_on_regexes[i],
+                               entry.place_of("depends_on_regexes", i)};
+    take(names_.expression(expression), expression.place, false, Condition::afterok);
   }
   if (after_ != 0) {
     RangeMap spawner;
     spawner.push({{after_, 1}});
-    all.push_back({std::move(spawner), {}, false, Condition::afterok});
+    take(std::move(spawner), {}, false, Condition::afterok);
   }
   for (const JobFiles* files : {&files_, &user_data_}) {
     for (const RangeMap& inputs : files->of(e).inputs) {
       RangeMap makers = files->makers(inputs);
-      if (!makers.is_empty()) all.push_back({std::move(makers), {}, false, Condition::afterok});
+      if (!makers.is_empty()) take(std::move(makers), {}, false, Condition::afterok);
     }
   }
   return all;
@@ -85,8 +84,7 @@ void JobDependencies::report_self(const Family& family, const Upstream& upstream
 // Nothing completes and fails.
 void JobDependencies::warn_of_both(const Family& family, const std::vector<Upstream>& all) {
   const auto has = [&](Condition condition) {
-    return std::any_of(all.begin(), all.end(),
-                       [&](const Upstream& u) { return u.condition == condition; });
+    return std::ranges::find(all, condition, &Upstream::condition) != all.end();
   };
   if (!has(Condition::afternotok) || !has(Condition::afterok)) return;
   std::uint64_t block = family.count;  // as in add_sets()

@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "lib/base/quote.h"
-#include "lib/spec/sweep/pattern.h"
 #include "lib/spec/text/diagnostic.h"
 
 namespace torc::spec {
@@ -38,7 +36,7 @@ void JobFiles::add_command(const JobEntry& entry, const std::string& key, const 
                            const Family& family, EntryFiles& files) {
   // A bad format in the command is reported where its recipe is written.
   if (!find_bad_placeholders(text, entry.parameters).empty()) return;
-  const Place whole = place_of(entry, key);
+  const Place whole = entry.place_of(key);
   for (const ReferenceText& reference : reference_texts(text)) {
     if (reference.section != keys_.section) continue;
     const Place place = place_within(report_.source(), whole, text, reference.begin,
@@ -71,7 +69,7 @@ void JobFiles::add_lists(const JobEntry& entry, const Family& family, EntryFiles
   const auto each = [&](const JobFileKeys::Keyed& keyed, const auto& resolve, const auto& use) {
     const std::vector<std::string>& list = entry.*keyed.list;
     for (std::size_t i = 0; i < list.size(); ++i) {
-      const Place place = place_of(entry, keyed.key, i);
+      const Place place = entry.place_of(keyed.key, i);
       if (auto map = resolve(Reference{&family, list[i], place})) use(*std::move(map), place);
     }
   };
@@ -86,6 +84,11 @@ void JobFiles::add_lists(const JobEntry& entry, const Family& family, EntryFiles
   each(keys_.input_regexes, expression, input);
   each(keys_.outputs, names, output);
   each(keys_.output_regexes, expression, output);
+}
+
+std::string JobFiles::remedy() const {
+  return fmt::format("let one job make it, or give each job a {} of its own",
+                     keys_.kind == "file" ? "file" : "name");
 }
 
 void JobFiles::claim(const Family& family, const RangeMap& outputs, Place place) {
@@ -105,8 +108,7 @@ void JobFiles::claim(const Family& family, const RangeMap& outputs, Place place)
             fmt::format("two jobs output the {} {}: {} and {}", keys_.kind,
                         torc::quoted(files_.name(f)), torc::quoted(jobs_.name(makers_[f])),
                         torc::quoted(jobs_.name(job))),
-            fmt::format("let one job make it, or give each job a {} of its own",
-                        keys_.kind == "file" ? "file" : "name"));
+            remedy());
         return;
       }
     }
@@ -120,8 +122,7 @@ bool JobFiles::is_made_elsewhere(std::uint64_t file, std::uint64_t job, Place pl
                 fmt::format("the {} {} is made by {} of the workflow already, and here by {}",
                             keys_.kind, torc::quoted(files_.name(file)),
                             torc::quoted(others_->name_of(maker)), torc::quoted(jobs_.name(job))),
-                fmt::format("let one job make it, or give each job a {} of its own",
-                            keys_.kind == "file" ? "file" : "name"));
+                remedy());
   return true;
 }
 
@@ -141,12 +142,7 @@ RangeMap JobFiles::makers(const RangeMap& inputs) const {
     for (const Range& range : files) {
       for (std::uint64_t f = range.first; f < range.end(); ++f) {
         const std::uint64_t job = maker_of(f);
-        if (job == 0) continue;
-        if (!jobs.empty() && jobs.back().end() == job) {
-          ++jobs.back().count;
-        } else {
-          jobs.push_back({job, 1});
-        }
+        if (job != 0) append(jobs, job);
       }
     }
     normalise(jobs);

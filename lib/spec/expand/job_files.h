@@ -80,6 +80,7 @@ class JobFiles {
   // One of the texts of its command, the value of `key`.
   void add_command(const JobEntry& entry, const std::string& key, const std::string& text,
                    const Family& family, EntryFiles& files);
+  [[nodiscard]] std::string remedy() const;  // of what two jobs make
   void claim(const Family& family, const RangeMap& outputs, Place place);
 
   [[nodiscard]] std::uint64_t maker_of(std::uint64_t file) const;

@@ -1,4 +1,4 @@
-#include "lib/spec/expand/known_jobs.h"
+#include "lib/spec/expand/existing_names.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,6 @@
 #include "lib/base/quote.h"
 #include "lib/spec/sweep/definitions.h"
 #include "lib/spec/sweep/recipe.h"
-#include "lib/spec/text/diagnostic.h"
 
 namespace torc::spec {
 namespace {
@@ -46,8 +45,7 @@ class Comparison {
     for (const DependencySet& set : expansion.dependencies) add(Condition::afterok, set);
     for (const ConditionalSet& one : expansion.conditional) add(one.condition, one.set);
     for (auto& [condition, members] : members_) {
-      std::sort(members.begin(), members.end(),
-                [](const auto& a, const auto& b) { return a.first.first < b.first.first; });
+      std::ranges::sort(members, {}, [](const auto& member) { return member.first.first; });
     }
   }
 
@@ -168,9 +166,8 @@ class Comparison {
   const std::vector<Range>& upstream_of(Condition condition, std::uint64_t job) {
     static const std::vector<Range> kNone;
     const Members& members = members_[condition];
-    const auto above =
-        std::upper_bound(members.begin(), members.end(), job,
-                         [](std::uint64_t v, const auto& m) { return v < m.first.first; });
+    const auto above = std::ranges::upper_bound(
+        members, job, {}, [](const auto& member) { return member.first.first; });
     if (above == members.begin() || std::prev(above)->first.end() <= job) return kNone;
     const DependencySet* set = std::prev(above)->second;
     const auto [at, fresh] = numbered_.try_emplace(set);
@@ -201,12 +198,7 @@ DependencySet renumbered(const DependencySet& set, const ExistingJobs& jobs) {
   std::vector<Range> members;
   for (const Range& r : set.members) {
     for (std::uint64_t id = r.first; id < r.end(); ++id) {
-      if (jobs.is_there(id)) continue;
-      if (!members.empty() && members.back().end() == id) {
-        ++members.back().count;
-      } else {
-        members.push_back({id, 1});
-      }
+      if (!jobs.is_there(id)) append(members, id);
     }
   }
   return {jobs.numbers_of(set.upstream), jobs.numbers_of(members)};

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/spec/expand/expand_fixture.h"
+#include "lib/spec/testing/test_expansion.h"
 
 namespace torc::spec {
 namespace {
@@ -50,7 +50,7 @@ TEST(Recipe, an_invocation_script_of_whole_lines_stands_above_the_command) {
 
 TEST(Recipe, the_workflow_says_where_output_goes_unless_the_job_does) {
   Workflow w;
-  w.execution_config.stdio = {StdioMode::none};
+  w.execution.stdio = {StdioMode::none};
   w.jobs.push_back(job("a"));
   EXPECT_EQ(recipe_of(w).render(0).stdio.mode, StdioMode::none);
 }

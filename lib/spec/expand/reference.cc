@@ -62,16 +62,6 @@ bool may_be(std::string_view written, std::string_view name) {
 
 }  // namespace
 
-Place place_of(const JobEntry& entry, const std::string& key) {
-  const auto found = entry.places.find(key);
-  return found == entry.places.end() ? entry.place : found->second;
-}
-
-Place place_of(const JobEntry& entry, std::string_view list, std::size_t element) {
-  const auto found = entry.places.find(fmt::format("{}[{}]", list, element));
-  return found == entry.places.end() ? place_of(entry, std::string(list)) : found->second;
-}
-
 void report_bad_placeholders(Report& report, Place place, std::string_view text,
                              std::span<const Parameter> parameters) {
   for (BadPlaceholder& bad : find_bad_placeholders(text, parameters)) {
@@ -83,15 +73,6 @@ void report_bad_placeholders(Report& report, Place place, std::string_view text,
 std::optional<RangeMap> Resolver::names(const Reference& reference) {
   Unknown unknown;
   std::vector<Range> found;
-  if (reference.from->parameters.empty()) {
-    RangeMap map;
-    if (look_up(std::string(reference.text), found, unknown)) {
-      map.push(found);
-      return map;
-    }
-    report_unknown(reference, unknown);
-    return {};
-  }
   const auto pattern = Pattern::compile(reference.text, reference.from->parameters);
   if (!pattern) {
     report_bad_placeholders(report_, reference.place, reference.text, reference.from->parameters);
@@ -135,8 +116,8 @@ bool Resolver::look_up(const std::string& name, std::vector<Range>& out, Unknown
 }
 
 void Resolver::report_unknown(const Reference& reference, const Unknown& unknown) {
-  if (std::any_of(forgiven_.begin(), forgiven_.end(),
-                  [&](const std::string& written) { return may_be(written, unknown.first); })) {
+  if (std::ranges::any_of(
+          forgiven_, [&](const std::string& written) { return may_be(written, unknown.first); })) {
     return;
   }
   std::string message = fmt::format("no {} is named {}", kind_, torc::quoted(unknown.first));

@@ -20,11 +20,6 @@ class RE2;
 
 namespace torc::spec {
 
-// Where the value of `key` ("depends_on", or "depends_on[2]" of a list) stands, or else the entry's
-// name.
-[[nodiscard]] Place place_of(const JobEntry& entry, const std::string& key);
-[[nodiscard]] Place place_of(const JobEntry& entry, std::string_view list, std::size_t element);
-
 // Says what find_bad_placeholders() finds in the text of a value that stands at `place`.
 void report_bad_placeholders(Report& report, Place place, std::string_view text,
                              std::span<const Parameter> parameters);

@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "lib/base/quantities.h"
+#include "lib/base/text.h"
+#include "lib/base/utf8.h"
 
 namespace torc::spec {
 namespace {
@@ -21,7 +23,7 @@ bool take(std::string_view& text, char c) {
 // False: more digits than any sensible width has.
 bool take_number(std::string_view& text, int& value) {
   value = 0;
-  while (!text.empty() && text.front() >= '0' && text.front() <= '9') {
+  while (!text.empty() && is_digit(text.front())) {
     value = value * 10 + (text.front() - '0');
     if (value > kMaxWidth) return false;
     text.remove_prefix(1);
@@ -29,13 +31,8 @@ bool take_number(std::string_view& text, int& value) {
   return true;
 }
 
-std::size_t characters(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 void pad(std::string& out, std::string_view text, const Format& format, char natural) {
-  const std::size_t length = characters(text);
+  const std::size_t length = count_characters(text);
   const std::size_t missing = format.width > length ? format.width - length : 0;
   const char align = format.align == 0 ? natural : format.align;
   const std::size_t left = align == '<' ? 0 : align == '>' ? missing : missing / 2;
@@ -52,12 +49,6 @@ void append_number(std::string& out, bool negative, std::string_view digits, con
     out.append(sign).append(digits);
   } else {
     pad(out, std::string(sign).append(digits), format, '>');
-  }
-}
-
-void upper_case(char* begin, const char* end) {
-  for (; begin != end; ++begin) {
-    if (*begin >= 'a' && *begin <= 'z') *begin = static_cast<char>(*begin - 'a' + 'A');
   }
 }
 
@@ -86,7 +77,7 @@ std::optional<Format> parse_format(std::string_view text) {
   if (!take_number(text, number)) return {};
   format.width = static_cast<std::uint16_t>(number);
   if (take(text, '.')) {
-    if (text.empty() || text.front() < '0' || text.front() > '9') return {};
+    if (text.empty() || !is_digit(text.front())) return {};
     if (!take_number(text, number)) return {};
     format.precision = static_cast<std::int16_t>(number);
   }
@@ -134,7 +125,7 @@ void append(std::string& out, std::int64_t value, const Format& format) {
   const std::uint64_t magnitude = value < 0 ? 0 - bits : bits;
   const bool hex = format.kind == 'x' || format.kind == 'X';
   char* end = std::to_chars(buffer.begin(), buffer.end(), magnitude, hex ? 16 : 10).ptr;
-  if (format.kind == 'X') upper_case(buffer.begin(), end);
+  if (format.kind == 'X') std::transform(buffer.data(), end, buffer.data(), upper);
   append_number(out, value < 0, {buffer.data(), static_cast<std::size_t>(end - buffer.data())},
                 format);
 }
@@ -159,7 +150,7 @@ void append(std::string& out, double value, const Format& format) {
                        : kind == 'e' || kind == 'E' ? std::chars_format::scientific
                                                     : std::chars_format::general;
     end = std::to_chars(begin, buffer.end(), magnitude, style, precision).ptr;
-    if (kind == 'F' || kind == 'E' || kind == 'G') upper_case(begin, end);
+    if (kind == 'F' || kind == 'E' || kind == 'G') std::transform(begin, end, begin, upper);
   }
   append_number(out, std::signbit(value), {begin, static_cast<std::size_t>(end - begin)}, format);
 }

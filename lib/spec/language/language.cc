@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "lib/base/text.h"
+
 namespace torc::spec {
 namespace {
 
@@ -189,6 +191,44 @@ constexpr auto kAdditionKeys =
     std::to_array<std::string_view>({"name", "jobs", "files", "user_data", "resource_requirements",
                                      "failure_handlers", "parameters", "variables"});
 
+// Both in the order of Where.
+constexpr std::string_view kWithArticle[] = {"the workflow",
+                                             "a job",
+                                             "a file",
+                                             "user data",
+                                             "resource requirements",
+                                             "a Slurm scheduler",
+                                             "execution_config",
+                                             "stdio",
+                                             "dynamic_jobs",
+                                             "an action",
+                                             "a failure handler",
+                                             "a rule of a failure handler",
+                                             "budget",
+                                             "lease",
+                                             "resource_monitor",
+                                             "a part of resource_monitor",
+                                             "depends",
+                                             "an addition to a workflow",
+                                             "this"};
+constexpr std::string_view kSchemaNames[] = {"workflow",
+                                             "job",
+                                             "file",
+                                             "user_data",
+                                             "resource_requirements",
+                                             "slurm_scheduler",
+                                             "execution_config",
+                                             "stdio",
+                                             "dynamic_jobs",
+                                             "action",
+                                             "failure_handler",
+                                             "failure_rule",
+                                             "budget",
+                                             "lease",
+                                             "resource_monitor",
+                                             "resource_monitor_part",
+                                             "depends"};
+
 }  // namespace
 
 std::span<const Key> language() {
@@ -197,12 +237,11 @@ std::span<const Key> language() {
 
 const Key* find_key(Where where, std::string_view name) {
   if (where == Where::addition) {
-    const bool allowed =
-        std::find(kAdditionKeys.begin(), kAdditionKeys.end(), name) != kAdditionKeys.end();
+    const bool allowed = std::ranges::find(kAdditionKeys, name) != kAdditionKeys.end();
     return allowed ? find_key(Where::workflow, name) : nullptr;
   }
-  const auto found = std::find_if(kLanguage.begin(), kLanguage.end(),
-                                  [&](const Key& k) { return k.where == where && k.name == name; });
+  const auto found = std::ranges::find_if(
+      kLanguage, [&](const Key& k) { return k.where == where && k.name == name; });
   return found == kLanguage.end() ? nullptr : &*found;
 }
 
@@ -220,47 +259,11 @@ std::vector<std::string> key_names(Where where) {
 }
 
 std::string_view with_article(Where where) {
-  switch (where) {
-    case Where::workflow:
-      return "the workflow";
-    case Where::job:
-      return "a job";
-    case Where::file:
-      return "a file";
-    case Where::user_data:
-      return "user data";
-    case Where::resources:
-      return "resource requirements";
-    case Where::scheduler:
-      return "a Slurm scheduler";
-    case Where::execution:
-      return "execution_config";
-    case Where::stdio:
-      return "stdio";
-    case Where::dynamic_jobs:
-      return "dynamic_jobs";
-    case Where::action:
-      return "an action";
-    case Where::failure_handler:
-      return "a failure handler";
-    case Where::failure_rule:
-      return "a rule of a failure handler";
-    case Where::budget:
-      return "budget";
-    case Where::lease:
-      return "lease";
-    case Where::monitor:
-      return "resource_monitor";
-    case Where::monitor_part:
-      return "a part of resource_monitor";
-    case Where::depends:
-      return "depends";
-    case Where::addition:
-      return "an addition to a workflow";
-    case Where::none:
-      break;
-  }
-  return "this";
+  return word_of(where, kWithArticle);
+}
+
+std::string_view schema_name(Where where) {
+  return word_of(where, kSchemaNames);
 }
 
 std::string_view with_article(Type type) {
@@ -292,13 +295,8 @@ std::string_view with_article(Type type) {
 }
 
 std::vector<std::string> words_of(std::string_view list) {
-  std::vector<std::string> words;
-  while (!list.empty()) {
-    const std::size_t end = std::min(list.find(' '), list.size());
-    words.emplace_back(list.substr(0, end));
-    list.remove_prefix(std::min(end + 1, list.size()));
-  }
-  return words;
+  const auto words = split(list, ' ');
+  return {words.begin(), words.end()};
 }
 
 }  // namespace torc::spec

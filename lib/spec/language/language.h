@@ -97,10 +97,19 @@ struct Key {
 
 // As a sentence has it: "a job", "the workflow".
 [[nodiscard]] std::string_view with_article(Where where);
+// As the schema has it: "job", "workflow".
+[[nodiscard]] std::string_view schema_name(Where where);
 // "a list of texts", "a whole number".
 [[nodiscard]] std::string_view with_article(Type type);
 
 // The words of a blank-separated list.
 [[nodiscard]] std::vector<std::string> words_of(std::string_view list);
+
+// The language as a JSON Schema (draft 2020-12), for editors: made from the table that the parser
+// reads by, so it cannot fall behind.
+// It accepts every file that the parser accepts, and some that it refuses: what no schema can say
+// (names that must exist, jobs that wait for each other) is for `torc check`. Numbers and booleans
+// may hold placeholders nowhere; texts may be written as numbers, as YAML allows.
+[[nodiscard]] std::string json_schema();
 
 }  // namespace torc::spec

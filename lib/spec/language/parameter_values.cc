@@ -4,37 +4,25 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
+#include "lib/base/text.h"
 #include "lib/spec/language/format.h"
 #include "lib/spec/text/diagnostic.h"
 
 namespace torc::spec {
 namespace {
 
-constexpr std::string_view kForms =
+constexpr const char* kForms =
     "write a range like \"1:100\" or \"0.0:1.0:0.1\", or a list like [1, 5, 10]";
 
-Error invalid(std::string what, std::string_view remedy = kForms) {
-  return {ErrorKind::invalid, std::move(what), std::string(remedy)};
-}
-
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    parts.push_back(trim(text.substr(0, end)));
-    if (end == text.size()) return parts;
-    text.remove_prefix(end + 1);
-  }
+// The numbers of a range; an empty one at its end counts.
+std::vector<std::string_view> bounds_of(std::string_view text) {
+  std::vector<std::string_view> parts = split(text, ':');
+  if (text.ends_with(':')) parts.emplace_back();
+  for (std::string_view& part : parts) part = trimmed(part);
+  return parts;
 }
 
 Error too_many(std::string_view text) {
@@ -45,7 +33,7 @@ Error too_many(std::string_view text) {
 // What ranges of integers and of decimals have in common.
 template <class Number>
 Result<void> check_bounds(std::string_view text, Number first, Number last, Number step) {
-  if (step == 0) return invalid(fmt::format("the step of {} is zero", torc::quoted(text)));
+  if (step == 0) return invalid(fmt::format("the step of {} is zero", torc::quoted(text)), kForms);
   if (step < 0) {
     return invalid(fmt::format("the step of {} is negative", torc::quoted(text)),
                    "write the smaller bound first and a positive step");
@@ -91,8 +79,7 @@ Result<ParameterValues> decimal_range(std::string_view text,
 std::size_t idle_zeros(std::string_view number) {
   const std::size_t sign = number.starts_with('+') || number.starts_with('-') ? 1 : 0;
   std::size_t i = sign;
-  while (i + 1 < number.size() && number[i] == '0' && number[i + 1] >= '0' && number[i + 1] <= '9')
-    ++i;
+  while (i + 1 < number.size() && number[i] == '0' && is_digit(number[i + 1])) ++i;
   return i - sign;
 }
 
@@ -126,7 +113,7 @@ ParameterValue spelled(std::variant<std::int64_t, double> number, std::string_vi
 }
 
 Result<ParameterValues> parse_range(std::string_view text) {
-  const std::vector<std::string_view> parts = split(text, ':');
+  const std::vector<std::string_view> parts = bounds_of(text);
   const Error bad =
       invalid(fmt::format("{} is no range", torc::quoted(text)),
               "write first:last or first:last:step; a list in quotes for a text with ':', "
@@ -148,14 +135,14 @@ Result<ParameterValues> parse_range(std::string_view text) {
 
 // One element of a list in a text, cut off its front; in quotes it stays text.
 Result<ParameterValue> take_element(std::string_view& rest, std::string_view whole) {
-  rest = trim(rest);
+  rest = trimmed(rest);
   const char quote = rest.empty() ? ' ' : rest[0];
   if (quote != '\'' && quote != '"') {
     const std::size_t end = std::min(rest.find(','), rest.size());
-    const std::string_view element = trim(rest.substr(0, end));
+    const std::string_view element = trimmed(rest.substr(0, end));
     rest.remove_prefix(end);
     if (element.empty())
-      return invalid(fmt::format("{} has an empty element", torc::quoted(whole)));
+      return invalid(fmt::format("{} has an empty element", torc::quoted(whole)), kForms);
     return parse_value(element);
   }
   const std::size_t close = rest.find(quote, 1);
@@ -164,7 +151,7 @@ Result<ParameterValue> take_element(std::string_view& rest, std::string_view who
                    "close the quote");
   }
   std::string element(rest.substr(1, close - 1));
-  rest = trim(rest.substr(close + 1));
+  rest = trimmed(rest.substr(close + 1));
   if (!rest.empty() && rest[0] != ',') {
     return invalid(fmt::format("{} has text behind a quote", torc::quoted(whole)),
                    "put a comma between elements");
@@ -174,9 +161,9 @@ Result<ParameterValue> take_element(std::string_view& rest, std::string_view who
 
 Result<ParameterValues> parse_list(std::string_view text) {
   if (!text.ends_with(']'))
-    return invalid(fmt::format("the list {} has no ']' at its end", torc::quoted(text)));
-  std::string_view rest = trim(text.substr(1, text.size() - 2));
-  if (rest.empty()) return invalid(fmt::format("the list {} is empty", torc::quoted(text)));
+    return invalid(fmt::format("the list {} has no ']' at its end", torc::quoted(text)), kForms);
+  std::string_view rest = trimmed(text.substr(1, text.size() - 2));
+  if (rest.empty()) return invalid(fmt::format("the list {} is empty", torc::quoted(text)), kForms);
   std::vector<ParameterValue> values;
   while (true) {
     TORC_ASSIGN(ParameterValue value, take_element(rest, text));
@@ -196,7 +183,7 @@ Result<ParameterValue> parse_value(std::string_view text) {
   if (integer->has_value()) return spelled(**integer, text);
   constexpr std::string_view kNotFinite[] = {".inf", "-.inf", "+.inf", ".nan",
                                              ".Inf", "-.Inf", ".NaN"};
-  if (std::find(std::begin(kNotFinite), std::end(kNotFinite), text) != std::end(kNotFinite)) {
+  if (std::ranges::find(kNotFinite, text) != std::end(kNotFinite)) {
     return invalid(fmt::format("{} is no finite number", torc::quoted(text)),
                    "put quotes around it to use it as text");
   }
@@ -208,8 +195,8 @@ Result<ParameterValue> parse_value(std::string_view text) {
 }
 
 Result<ParameterValues> parse_values(std::string_view text) {
-  text = trim(text);
-  if (text.empty()) return invalid("a parameter without values");
+  text = trimmed(text);
+  if (text.empty()) return invalid("a parameter without values", kForms);
   if (text[0] == '[') return parse_list(text);
   if (text.find(':') != std::string_view::npos) return parse_range(text);
   TORC_ASSIGN(ParameterValue value, parse_value(text));

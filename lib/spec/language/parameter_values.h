@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "lib/base/result.h"
 #include "lib/spec/language/workflow.h"
@@ -15,5 +16,17 @@ namespace torc::spec {
 // otherwise; anything else stays text (010 too: it is no decimal number). Error: a number that no
 // 64 bits hold.
 [[nodiscard]] Result<ParameterValue> parse_value(std::string_view text);
+
+// --- tables: each column a parameter, each row one value of all of them ---
+
+// By the ending of the name: .csv or .json.
+[[nodiscard]] bool is_table(std::string_view path);
+
+// CSV as RFC 4180 has it, separated by commas, with a first line that names the columns; what
+// stands in quotes, and numbers with leading zeros, are texts. JSON: a list of objects with the
+// same keys, or one object of lists of equal length. Numbers keep their spelling. Errors (invalid)
+// name the row.
+[[nodiscard]] Result<std::vector<Parameter>> parse_table(std::string_view bytes,
+                                                         std::string_view path);
 
 }  // namespace torc::spec

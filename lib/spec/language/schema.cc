@@ -1,8 +1,6 @@
-#include "lib/spec/language/schema.h"
+#include "lib/spec/language/language.h"
 
 #include <nlohmann/json.hpp>
-
-#include "lib/spec/language/language.h"
 
 namespace torc::spec {
 namespace {
@@ -97,51 +95,8 @@ Json values_of(const Key& key) {
   return Json::object();
 }
 
-std::string name_of(Where where) {
-  switch (where) {
-    case Where::workflow:
-      return "workflow";
-    case Where::job:
-      return "job";
-    case Where::file:
-      return "file";
-    case Where::user_data:
-      return "user_data";
-    case Where::resources:
-      return "resource_requirements";
-    case Where::scheduler:
-      return "slurm_scheduler";
-    case Where::execution:
-      return "execution_config";
-    case Where::stdio:
-      return "stdio";
-    case Where::dynamic_jobs:
-      return "dynamic_jobs";
-    case Where::action:
-      return "action";
-    case Where::failure_handler:
-      return "failure_handler";
-    case Where::failure_rule:
-      return "failure_rule";
-    case Where::budget:
-      return "budget";
-    case Where::lease:
-      return "lease";
-    case Where::monitor:
-      return "resource_monitor";
-    case Where::monitor_part:
-      return "resource_monitor_part";
-    case Where::depends:
-      return "depends";
-    case Where::addition:
-    case Where::none:
-      break;
-  }
-  return "none";
-}
-
 Json reference_to(Where where) {
-  return {{"$ref", "#/$defs/" + name_of(where)}};
+  return {{"$ref", "#/$defs/" + std::string(schema_name(where))}};
 }
 
 // Any key may be empty, which is as if it were not there, unless it is required.
@@ -178,8 +133,9 @@ Json object_of(Where where) {
 std::string json_schema() {
   Json definitions = Json::object();
   for (const Key& key : language()) {
-    if (key.where != Where::workflow && !definitions.contains(name_of(key.where)))
-      definitions[name_of(key.where)] = object_of(key.where);
+    const std::string name(schema_name(key.where));
+    if (key.where != Where::workflow && !definitions.contains(name))
+      definitions[name] = object_of(key.where);
   }
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                  {"title", "torc workflow"}};

@@ -1,4 +1,3 @@
-#include "lib/spec/language/table_reader.h"
 
 #include <fmt/format.h>
 
@@ -7,9 +6,9 @@
 #include <utility>
 
 #include "lib/base/quote.h"
+#include "lib/base/text.h"
 #include "lib/base/utf8.h"
 #include "lib/spec/language/parameter_values.h"
-#include "lib/spec/text/diagnostic.h"
 #include "lib/spec/text/json_table.h"
 #include "lib/spec/text/placeholder.h"
 
@@ -18,22 +17,17 @@ namespace {
 
 using Column = std::vector<ParameterValue>;
 
-Error invalid_table(std::string what, std::string remedy) {
-  return {ErrorKind::invalid, std::move(what), std::move(remedy)};
-}
-
 // Columns by name, in their order, filled row by row.
 class Table {
  public:
   Result<void> name(std::string column) {
     if (!is_identifier(column)) {
-      return invalid_table(fmt::format("the column {} cannot be a parameter", torc::quoted(column)),
-                           "name the columns in the first line, by letters, digits and '_'");
+      return invalid(fmt::format("the column {} cannot be a parameter", torc::quoted(column)),
+                     "name the columns in the first line, by letters, digits and '_'");
     }
     for (const Parameter& p : parameters_) {
       if (p.name == column)
-        return invalid_table(fmt::format("two columns are named {}", torc::quoted(column)),
-                             "rename one");
+        return invalid(fmt::format("two columns are named {}", torc::quoted(column)), "rename one");
     }
     parameters_.push_back({std::move(column), Column{}});
     return {};
@@ -47,7 +41,7 @@ class Table {
   }
   Result<std::vector<Parameter>> take() && {
     if (parameters_.empty() || std::get<Column>(parameters_.front().values).empty())
-      return invalid_table("the table has no rows", "write a line for each set of values");
+      return invalid("the table has no rows", "write a line for each set of values");
     return std::move(parameters_);
   }
 
@@ -75,8 +69,8 @@ class CsvRows {
         TORC_TRY(take_cell(row.emplace_back()));
       } while (take(','));
       if (!take_line_end() && !rest_.empty()) {
-        return invalid_table(fmt::format("line {} has text behind a quote", line_),
-                             "put a comma between values");
+        return invalid(fmt::format("line {} has text behind a quote", line_),
+                       "put a comma between values");
       }
       const bool blank = row.size() == 1 && row[0].text.empty() && !row[0].in_quotes;
       if (!blank) return std::optional(std::move(row));
@@ -99,18 +93,15 @@ class CsvRows {
   Result<void> take_cell(Cell& cell) {
     if (!take('"')) {
       const std::size_t end = std::min(rest_.find_first_of(",\r\n"), rest_.size());
-      std::string_view text = rest_.substr(0, end);
+      cell.text = trimmed(rest_.substr(0, end), " \t");
       rest_.remove_prefix(end);
-      while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
-      while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
-      cell.text = text;
       return {};
     }
     cell.in_quotes = true;
     while (true) {
       const std::size_t end = rest_.find('"');
       if (end == std::string_view::npos)
-        return invalid_table(fmt::format("a quote in line {} is never closed", line_), "close it");
+        return invalid(fmt::format("a quote in line {} is never closed", line_), "close it");
       const std::string_view part = rest_.substr(0, end);
       cell.text.append(part);
       next_line_ += static_cast<std::size_t>(std::count(part.begin(), part.end(), '\n'));
@@ -141,14 +132,13 @@ Result<std::vector<Parameter>> parse_csv(std::string_view text) {
     TORC_ASSIGN(auto row, rows.next());
     if (!row) return std::move(table).take();
     if (row->size() != table.width()) {
-      return invalid_table(
-          fmt::format("line {} has {} values, and the first line names {} columns", rows.line(),
-                      row->size(), table.width()),
-          "give every row a value for every column; put quotes around one with a comma");
+      return invalid(fmt::format("line {} has {} values, and the first line names {} columns",
+                                 rows.line(), row->size(), table.width()),
+                     "give every row a value for every column; put quotes around one with a comma");
     }
     for (std::size_t c = 0; c < row->size(); ++c) {
       if ((*row)[c].text.empty()) {
-        return invalid_table(
+        return invalid(
             fmt::format("line {} has no value for {}", rows.line(), torc::quoted(table.title(c))),
             "write a value");
       }
@@ -178,9 +168,9 @@ std::optional<ParameterValue> value_of(JsonCell cell) {
 Result<void> add_cell(Table& table, std::size_t column, JsonCell cell, std::size_t row) {
   std::optional<ParameterValue> value = value_of(std::move(cell));
   if (!value) {
-    return invalid_table(fmt::format("row {} has no number and no text for {}", row,
-                                     torc::quoted(table.title(column))),
-                         "write a number within 64 bits, a text that is not empty, true or false");
+    return invalid(fmt::format("row {} has no number and no text for {}", row,
+                               torc::quoted(table.title(column))),
+                   "write a number within 64 bits, a text that is not empty, true or false");
   }
   table.add(column, *std::move(value));
   return {};
@@ -192,13 +182,13 @@ Result<std::vector<Parameter>> columns_of(JsonTable json) {
   for (JsonTable::Part& part : json.parts) {
     TORC_TRY(table.name(part.key));
     if (part.kind != JsonTable::Part::Kind::list) {
-      return invalid_table(fmt::format("the column {} is no list", torc::quoted(part.key)),
-                           "write a list of objects, or an object of lists");
+      return invalid(fmt::format("the column {} is no list", torc::quoted(part.key)),
+                     "write a list of objects, or an object of lists");
     }
     const std::size_t column = table.width() - 1;
     if (column == 0) rows = part.cells.size();
     if (part.cells.size() != rows) {
-      return invalid_table(
+      return invalid(
           fmt::format("the column {} has {} values, and {} has {}", torc::quoted(part.key),
                       part.cells.size(), torc::quoted(table.title(0)), rows),
           "give all columns the same number of values");
@@ -214,8 +204,8 @@ Result<std::vector<Parameter>> rows_of(JsonTable json) {
   for (std::size_t r = 0; r < json.parts.size(); ++r) {
     JsonTable::Part& row = json.parts[r];
     if (row.kind != JsonTable::Part::Kind::object) {
-      return invalid_table(fmt::format("row {} is no object", r + 1),
-                           "write a list of objects, or an object of lists");
+      return invalid(fmt::format("row {} is no object", r + 1),
+                     "write a list of objects, or an object of lists");
     }
     if (r == 0) {
       for (const auto& [title, cell] : row.cells) TORC_TRY(table.name(title));
@@ -225,17 +215,17 @@ Result<std::vector<Parameter>> rows_of(JsonTable json) {
       // Most rows have the order of the first.
       const auto found = c < row.cells.size() && is_it(row.cells[c])
                              ? row.cells.begin() + static_cast<std::ptrdiff_t>(c)
-                             : std::find_if(row.cells.begin(), row.cells.end(), is_it);
+                             : std::ranges::find_if(row.cells, is_it);
       if (found == row.cells.end()) {
-        return invalid_table(fmt::format("row {} has no {}", r + 1, torc::quoted(table.title(c))),
-                             "give every row a value for every column");
+        return invalid(fmt::format("row {} has no {}", r + 1, torc::quoted(table.title(c))),
+                       "give every row a value for every column");
       }
       TORC_TRY(add_cell(table, c, std::move(found->second), r + 1));
     }
     if (row.cells.size() != table.width()) {
-      return invalid_table(fmt::format("row {} has {} values, and the first row has {}", r + 1,
-                                       row.cells.size(), table.width()),
-                           "give every row the same columns");
+      return invalid(fmt::format("row {} has {} values, and the first row has {}", r + 1,
+                                 row.cells.size(), table.width()),
+                     "give every row the same columns");
     }
   }
   return std::move(table).take();

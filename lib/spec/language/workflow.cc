@@ -1,5 +1,7 @@
 #include "lib/spec/language/workflow.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 namespace torc::spec {
@@ -43,6 +45,16 @@ struct ValueAt {
 };
 
 }  // namespace
+
+Place Placed::place_of(const std::string& key) const {
+  const auto found = places.find(key);
+  return found == places.end() ? place : found->second;
+}
+
+Place Placed::place_of(std::string_view list, std::size_t element) const {
+  const auto found = places.find(fmt::format("{}[{}]", list, element));
+  return found == places.end() ? place_of(std::string(list)) : found->second;
+}
 
 std::uint64_t count(const ParameterValues& values) {
   return std::visit(Count{}, values);

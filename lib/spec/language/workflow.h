@@ -13,7 +13,6 @@
 
 #include "lib/base/job_terms.h"
 #include "lib/base/resources.h"
-#include "lib/base/units.h"
 #include "lib/spec/text/diagnostic.h"
 
 namespace torc::spec {
@@ -68,6 +67,24 @@ constexpr StdioMode usual_mode(std::uint64_t jobs) {
   return jobs > kMostSeparate ? StdioMode::packed : StdioMode::separate;
 }
 
+// Where the file says something.
+struct Placed {
+  Place place;                          // of its name; of what has none, of its map
+  std::map<std::string, Place> places;  // of each key's value ("depends_on[2]" for elements)
+  // Of the value of `key`, or of an element of the list that it is; `place` where none is known.
+  [[nodiscard]] Place place_of(const std::string& key) const;
+  [[nodiscard]] Place place_of(std::string_view list, std::size_t element) const;
+};
+
+// What stands for one or, with parameters, for many of its kind.
+struct Entry : Placed {
+  std::string name;  // may hold {param} and {param:format}
+  std::vector<Parameter>
+      parameters;  // own in the order of the file, then those taken by use_parameters
+  ParameterMode mode = ParameterMode::product;
+  bool sound = true;  // false: name or parameters could not be read, which was reported
+};
+
 struct ResourceRequirements : Resources {
   std::string name;
   Place place;  // of its name
@@ -79,9 +96,8 @@ using torc::SortMethod;
 
 using Environment = std::vector<std::pair<std::string, std::string>>;  // in the order of the file
 
-struct JobEntry {
-  std::string name;     // may hold {param} and {param:format}
-  std::string command;  // the same, and ${files.input.NAME}
+struct JobEntry : Entry {
+  std::string command;  // as the name, and ${files.input.NAME}
   std::int32_t priority = 0;
   std::string invocation_script;
   Environment env;
@@ -95,40 +111,25 @@ struct JobEntry {
   std::vector<std::string> input_file_regexes, output_file_regexes;
   std::vector<std::string> input_user_data, output_user_data;
   std::vector<std::string> input_user_data_regexes, output_user_data_regexes;
-  std::vector<Parameter>
-      parameters;  // own in the order of the file, then those taken by use_parameters
-  ParameterMode mode = ParameterMode::product;
   std::optional<Stdio> stdio;   // none: the workflow's
   std::string failure_handler;  // a name; empty: none
   bool cancel_on_blocking_job_failure = false;
   std::optional<std::uint32_t> max_parallel;
   std::optional<std::uint32_t> crash_limit;
   std::int32_t checkpoint_exit_code = 0;  // 0: none
-  Place place;                            // of its name, for later diagnostics
-  std::map<std::string, Place> places;    // of each key's value ("depends_on[2]" for elements)
-  bool sound = true;  // false: name or parameters could not be read, which was reported
 };
 
-struct FileEntry {
-  std::string name;
+struct FileEntry : Entry {
   std::string path;
-  std::vector<Parameter> parameters;
-  ParameterMode mode = ParameterMode::product;
-  Place place;                          // of its name
-  std::map<std::string, Place> places;  // as in JobEntry
-  bool sound = true;                    // as in JobEntry
 };
 
-// Its name and value are within the limits of lib/base/limits.h.
-struct UserDataEntry {
-  std::string name;
+// Its name and value are within the limits of lib/base/limits.h. It has no parameters.
+struct UserDataEntry : Entry {
   std::string data;  // JSON text; empty: nothing yet
   bool is_ephemeral = false;
-  Place place;  // of its name
-  bool sound = true;
 };
 
-struct SlurmScheduler {
+struct SlurmScheduler : Placed {
   std::string name;
   std::string account;
   std::string partition;
@@ -141,8 +142,6 @@ struct SlurmScheduler {
   std::string tmp;
   std::string extra;  // further sbatch options, one string
   bool serialize_allocations = false;
-  Place place;
-  std::map<std::string, Place> places;  // of each key's value
 };
 
 enum class Trigger : std::uint8_t {
@@ -153,7 +152,7 @@ enum class Trigger : std::uint8_t {
   on_worker_start,
   on_worker_complete
 };
-struct Action {
+struct Action : Placed {
   Trigger trigger = Trigger::on_workflow_start;
   enum class Kind : std::uint8_t { run_commands, schedule_nodes };
   Kind kind = Kind::run_commands;
@@ -161,12 +160,8 @@ struct Action {
   std::vector<std::string> job_name_regexes;
   std::vector<std::string> commands;
   std::string scheduler;
-  std::uint32_t num_allocations = 1;
   bool start_one_worker_per_node = false;
-  std::optional<std::uint32_t> max_parallel_jobs;
   bool persistent = false;
-  Place place;                          // of the map
-  std::map<std::string, Place> places;  // as in JobEntry
 };
 
 struct FailureRule : RetryRule {
@@ -207,20 +202,29 @@ struct ExecutionConfig {
   std::chrono::seconds sigkill_headroom{60};
   int timeout_exit_code = 152;
   int oom_exit_code = 137;
-  std::string srun_termination_signal;  // as written, TERM@120; empty: not given
   bool enable_cpu_bind = false;
-  std::string srun_mpi;
   bool staggered_start = false;
   Stdio stdio{.by_size = true};
 };
 
-struct Workflow {
+// A lineage has at most so many iterations unless dynamic_jobs says otherwise.
+constexpr std::uint32_t kMaxIterations = 1000;
+
+// What a worker needs of the workflow besides its jobs.
+struct RunSettings {
   std::string name;
-  std::string user;
-  std::string description;
-  std::string project;
-  std::string metadata;  // JSON text
   Environment env;
+  ExecutionConfig execution;
+  std::optional<std::uint32_t> max_iterations;  // of dynamic_jobs
+  std::chrono::seconds wait_for_new_jobs{0};    // before a worker leaves a finished workflow
+  bool workers_stay = false;                    // in a finished workflow
+  std::chrono::seconds expiration_buffer{0};    // kept free at the end of an allocation
+  bool use_pending_failed = false;
+  LeaseConfig lease;
+  ResourceMonitor monitor;
+};
+
+struct Workflow : RunSettings {
   Environment variables;
   std::vector<Parameter> shared_parameters;
   std::vector<JobEntry> jobs;
@@ -234,19 +238,11 @@ struct Workflow {
   std::vector<Action> actions;
   std::vector<Limit> limits;
   Budget budget;
-  LeaseConfig lease;
-  ResourceMonitor monitor;
-  std::optional<std::uint32_t> max_iterations;  // of dynamic_jobs
   std::optional<std::uint32_t> max_failures;
-  std::chrono::seconds wait_for_new_jobs{0};  // before a worker leaves a finished workflow
-  bool workers_stay = false;                  // in a finished workflow
-  std::chrono::seconds expiration_buffer{0};  // kept free at the end of an allocation
-  bool use_pending_failed = false;
-  ExecutionConfig execution_config;
   SortMethod sort = SortMethod::none;
   // From the latest end of jobs to the end of their allocation.
   [[nodiscard]] std::chrono::seconds kept_free() const {
-    return std::max(execution_config.sigkill_headroom, expiration_buffer);
+    return std::max(execution.sigkill_headroom, expiration_buffer);
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include "lib/spec/load/load.h"
 #include "lib/spec/sweep/existing_workflow.h"
+#include "lib/spec/testing/test_ranges.h"
 
 namespace torc::spec {
 namespace {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -59,9 +58,9 @@ class Adviser {
   // In mode slurm it was told when the spec was read.
   void launcher(const JobEntry& job, const ExpandedEntry& entry) {
     const std::string_view word = program_of(job.command);
-    const bool undecided = workflow_.execution_config.mode == ExecutionMode::automatic;
+    const bool undecided = workflow_.execution.mode == ExecutionMode::automatic;
     if (!undecided || entry.scheduler.empty() || !is_launcher(word)) return;
-    warn(place_within(report_.source(), place_of(job, "command"), job.command,
+    warn(place_within(report_.source(), job.place_of("command"), job.command,
                       static_cast<std::size_t>(word.data() - job.command.data()), word.size()),
          fmt::format("in mode slurm srun starts every job, and this {} would start tasks within it",
                      word.substr(word.rfind('/') + 1)),
@@ -91,7 +90,7 @@ class Adviser {
     }
     const auto headroom = workflow_.kept_free();
     if (runtime + headroom <= longest) return;
-    warn(place_of(job, "resource_requirements"),
+    warn(job.place_of("resource_requirements"),
          fmt::format("{} may run {}, and no scheduler has a walltime of more than {}",
                      torc::quoted(job.name), show_exactly(runtime), show_exactly(longest)),
          runtime > longest
@@ -103,7 +102,7 @@ class Adviser {
 
   void label(const JobEntry& job, const ExpandedEntry& entry) {
     if (entry.label.empty() || !labels_.insert(entry.label).second) return;
-    warn(place_of(job, "label"),
+    warn(job.place_of("label"),
          fmt::format("no batch script starts workers with the label {}", torc::quoted(entry.label)),
          fmt::format("start some with 'torc worker --label {}', or submit with "
                      "TORC_WORKER_FLAGS='--label {}'",
@@ -121,7 +120,7 @@ class Adviser {
     for (const ExpandedEntry& entry : expansion_.entries) {
       if (entry.scheduler.empty() || served.contains(entry.scheduler)) continue;
       if (!told.insert(entry.scheduler).second) continue;
-      warn(place_of(workflow_.jobs[entry.source], "scheduler"),
+      warn(workflow_.jobs[entry.source].place_of("scheduler"),
            fmt::format("no action starts allocations of scheduler {}",
                        torc::quoted(entry.scheduler)),
            "add an action with schedule_nodes for it, or submit its batch script yourself");

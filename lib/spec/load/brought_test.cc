@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/spec/expand/expand_fixture.h"
 #include "lib/spec/load/load.h"
+#include "lib/spec/testing/test_expansion.h"
 
 namespace torc::spec {
 namespace {
@@ -244,7 +244,6 @@ void expect_allocation(const Action& action, Trigger trigger, const std::string&
   EXPECT_EQ(action.trigger, trigger);
   EXPECT_EQ(action.kind, Action::Kind::schedule_nodes);
   EXPECT_EQ(action.scheduler, scheduler);
-  EXPECT_EQ(action.num_allocations, 1U);
 }
 
 TEST(Brought, a_hundred_jobs_of_one_node_on_an_allocation_of_four) {
@@ -267,7 +266,7 @@ TEST(Brought, the_same_with_a_worker_on_every_node) {
   ASSERT_EQ(r.jobs.names.size(), 20U);
   expect_sweep(r, 0, 20, "analyze_", "python analyze.py --chunk ");
   expect_resources(r.jobs.expansion.entries.at(0), 5, 2, 1, minutes(3));
-  EXPECT_EQ(r.workflow.execution_config.mode, ExecutionMode::direct);
+  EXPECT_EQ(r.workflow.execution.mode, ExecutionMode::direct);
   EXPECT_TRUE(r.workflow.actions.at(0).start_one_worker_per_node);
 }
 
@@ -285,7 +284,7 @@ TEST(Brought, one_job_that_brings_its_own_launcher) {
   EXPECT_EQ(r.jobs.names, Names{"train"});
   EXPECT_EQ(r.jobs.rendered.at(0).command, "mpirun python train.py");
   expect_resources(r.jobs.expansion.entries.at(0), 32, 128, 4, hours(8));
-  EXPECT_EQ(r.workflow.execution_config.mode, ExecutionMode::direct);
+  EXPECT_EQ(r.workflow.execution.mode, ExecutionMode::direct);
 }
 
 TEST(Brought, preparation_on_few_nodes_before_a_job_on_many) {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/spec/expand/expand_fixture.h"
-#include "lib/spec/read/parse.h"
+#include "lib/spec/testing/test_expansion.h"
+#include "lib/spec/testing/test_parse.h"
 
 namespace torc::spec {
 namespace {

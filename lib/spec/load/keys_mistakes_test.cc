@@ -1,6 +1,6 @@
 // Keys that are unknown, missing, misplaced or of the wrong type. Each is shown with its place, its
 // line, a caret and a remedy.
-#include "lib/spec/load/mistake_cases.h"
+#include "lib/spec/testing/test_mistakes.h"
 
 namespace torc::spec {
 namespace {

@@ -22,8 +22,8 @@ Loaded load(std::string_view text, const std::string& file, const ReadFile& read
       read_draft(source, report, read_named, around == nullptr ? nullptr : &around->existing);
   if (workflow) {
     // Nothing may be left out unawares.
-    const bool sound = std::all_of(workflow->jobs.begin(), workflow->jobs.end(),
-                                   [](const JobEntry& job) { return job.sound; });
+    const bool sound =
+        std::ranges::all_of(workflow->jobs, [](const JobEntry& job) { return job.sound; });
     if (!sound && !report.has_error())
       report.error({}, "a job cannot be read", "report this: torc should have said which, and why");
     report.end_pass();
@@ -32,7 +32,7 @@ Loaded load(std::string_view text, const std::string& file, const ReadFile& read
     try {
       Expansion expansion = around == nullptr ? expand(*workflow, report, mode)
                                               : expand_addition(*workflow, *around, report);
-      Stdio& output = workflow->execution_config.stdio;
+      Stdio& output = workflow->execution.stdio;
       if (output.by_size) output.mode = expansion.mode;
       if (!report.has_error()) loaded.expansion = std::move(expansion);
     } catch (const std::exception& e) {  // memory

@@ -1,5 +1,5 @@
-// From text to jobs in one go, with everything that is wrong on the way: what parse() finds does
-// not hide what expand() would find.
+// From text to jobs in one go, with everything that is wrong on the way: what the reading
+// finds does not hide what expand() would find.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 #include "lib/spec/expand/expand.h"
 #include "lib/spec/language/workflow.h"
-#include "lib/spec/read/read_file.h"
+#include "lib/spec/read/parse.h"
 #include "lib/spec/text/diagnostic.h"
 #include "lib/spec/text/source.h"
 

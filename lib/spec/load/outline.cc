@@ -19,8 +19,7 @@ std::vector<Members> members_of(const std::vector<DependencySet>& sets) {
   for (std::size_t s = 0; s < sets.size(); ++s) {
     for (const Range& range : sets[s].members) all.push_back({range, s});
   }
-  std::sort(all.begin(), all.end(),
-            [](const Members& a, const Members& b) { return a.range.first < b.range.first; });
+  std::ranges::sort(all, {}, [](const Members& m) { return m.range.first; });
   return all;
 }
 
@@ -157,16 +156,12 @@ Outline outline(const Expansion& expansion) {
 }
 
 std::size_t segment_of(const std::vector<Segment>& segments, std::uint64_t job) {
-  const auto above =
-      std::upper_bound(segments.begin(), segments.end(), job,
-                       [](std::uint64_t v, const Segment& s) { return v < s.first; });
+  const auto above = std::ranges::upper_bound(segments, job, {}, &Segment::first);
   return static_cast<std::size_t>(above - segments.begin()) - 1;
 }
 
 const ExpandedEntry& entry_of(const Expansion& expansion, std::uint64_t job) {
-  const auto above =
-      std::upper_bound(expansion.entries.begin(), expansion.entries.end(), job,
-                       [](std::uint64_t v, const ExpandedEntry& e) { return v < e.first; });
+  const auto above = std::ranges::upper_bound(expansion.entries, job, {}, &ExpandedEntry::first);
   return *std::prev(above);
 }
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "lib/spec/expand/expand_fixture.h"
 #include "lib/spec/load/load.h"
+#include "lib/spec/testing/test_expansion.h"
 
 namespace torc::spec {
 namespace {

@@ -37,7 +37,7 @@ Modes modes_of(int sweep, const std::string& execution, const std::string& own =
   const auto mode_of = [&](std::size_t entry) {
     return Recipe::decode(loaded.expansion->entries.at(entry).recipe)->render(0).stdio.mode;
   };
-  return {loaded.workflow->execution_config.stdio.mode, mode_of(0), mode_of(1)};
+  return {loaded.workflow->execution.stdio.mode, mode_of(0), mode_of(1)};
 }
 
 constexpr Modes all(StdioMode mode) {

@@ -1,5 +1,5 @@
 // Slips that users made with the program in hand, and what they are told.
-#include "lib/spec/load/mistake_cases.h"
+#include "lib/spec/testing/test_mistakes.h"
 
 namespace torc::spec {
 namespace {

@@ -1,6 +1,6 @@
 // Amounts, names and combinations that cannot be. Each is shown with its place, its line, a caret
 // and a remedy.
-#include "lib/spec/load/mistake_cases.h"
+#include "lib/spec/testing/test_mistakes.h"
 
 namespace torc::spec {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "lib/spec/expand/expand_fixture.h"
 #include "lib/spec/load/load.h"
 #include "lib/spec/load/outline.h"
 #include "lib/spec/sweep/recipe.h"
+#include "lib/spec/testing/test_expansion.h"
 
 namespace torc::spec {
 namespace {

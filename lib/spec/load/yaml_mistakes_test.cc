@@ -1,6 +1,6 @@
 // What is no YAML, or not the YAML of a spec. Each is shown with its place, its line, a caret and a
 // remedy.
-#include "lib/spec/load/mistake_cases.h"
+#include "lib/spec/testing/test_mistakes.h"
 
 namespace torc::spec {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "lib/spec/read/parse.h"
+#include "lib/spec/testing/test_parse.h"
 
 namespace torc::spec {
 namespace {

@@ -1,64 +1,35 @@
-#include "lib/spec/read/addition_reader.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string>
 #include <string_view>
 #include <utility>
 
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/spec/language/language.h"
-#include "lib/spec/read/check.h"
-#include "lib/spec/read/entry_lists.h"
 #include "lib/spec/read/parameter_reader.h"
 #include "lib/spec/read/reader.h"
 #include "lib/spec/read/readers.h"
-#include "lib/spec/read/workflow_reader.h"
 #include "lib/spec/sweep/definitions.h"
-#include "lib/spec/text/diagnostic.h"
+#include "lib/spec/sweep/existing_workflow.h"
 
 namespace torc::spec {
 namespace {
 
-// Those of the workflow beside the addition's own, which must be the same where they have one name.
-void join_resources(const Session& session, const ExistingWorkflow& existing, Workflow& w) {
-  const std::size_t own = w.resource_requirements.size();
-  for (ResourceRequirements& there : known_resources(existing)) {
+// Those of the workflow beside the addition's own. `check` looks at one of its own and the one of
+// the workflow that has the same name.
+template <class T, class Check>
+void join(std::vector<T>& own, std::vector<T> known, const Check& check) {
+  const std::size_t count = own.size();
+  for (T& there : known) {
     bool again = false;
-    for (std::size_t i = 0; i < own; ++i) {
-      const ResourceRequirements& here = w.resource_requirements[i];
-      if (here.name != there.name) continue;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (own[i].name != there.name) continue;
       again = true;
-      if (static_cast<const Resources&>(here) == there) continue;
-      session.report.error(
-          here.place,
-          fmt::format("the resource requirements {} are in the workflow already: there {}, here {}",
-                      torc::quoted(here.name), show(there), show(here)),
-          "give them another name");
+      check(own[i], there);
     }
-    if (!again) w.resource_requirements.push_back(std::move(there));
-  }
-}
-
-// The same of failure handlers.
-void join_failure_handlers(const Session& session, const ExistingWorkflow& existing, Workflow& w) {
-  const std::size_t own = w.failure_handlers.size();
-  for (FailureHandler& there : known_failure_handlers(existing)) {
-    bool again = false;
-    for (std::size_t i = 0; i < own; ++i) {
-      const FailureHandler& here = w.failure_handlers[i];
-      if (here.name != there.name) continue;
-      again = true;
-      if (same_rules(here, there)) continue;
-      session.report.error(
-          here.place,
-          fmt::format("the failure handler {} is in the workflow already with other rules",
-                      torc::quoted(here.name)),
-          "give it another name");
-    }
-    if (!again) w.failure_handlers.push_back(std::move(there));
+    if (!again) own.push_back(std::move(there));
   }
 }
 
@@ -74,8 +45,7 @@ void take_limits(const Session& session, ExistingWorkflow& existing, Workflow& w
                       torc::quoted(job.name), *most, *job.max_parallel),
           "give the entry another name, or leave the limit out: it counts for these jobs too");
     }
-    const bool again = std::any_of(w.limits.begin(), w.limits.end(),
-                                   [&](const Limit& one) { return one.entry == job.name; });
+    const bool again = std::ranges::find(w.limits, job.name, &Limit::entry) != w.limits.end();
     if (!again) w.limits.push_back({job.name, *most, job.place});
   }
 }
@@ -90,11 +60,8 @@ Workflow read_addition(Session& session, const Node& root, ExistingWorkflow& exi
     session.parameters = read_parameters(session, *node);
   // They may be lists of any length: read only when somebody takes one.
   if (session.source.text().find("use_parameters") != std::string_view::npos) {
-    for (Parameter& p : known_parameters(existing)) {
-      const bool own = std::any_of(session.parameters.begin(), session.parameters.end(),
-                                   [&](const Parameter& q) { return q.name == p.name; });
-      if (!own) session.parameters.push_back(std::move(p));
-    }
+    join(session.parameters, known_parameters(existing),
+         [](const Parameter&, const Parameter&) {});  // an addition's own win
   }
   Workflow w;
   w.name = existing.settings().name;
@@ -103,14 +70,31 @@ Workflow read_addition(Session& session, const Node& root, ExistingWorkflow& exi
                   fmt::format("this is to be added to the workflow {}", torc::quoted(w.name)),
                   "name that one, or leave the name out");
   }
-  w.execution_config = existing.settings().execution;
+  w.execution = existing.settings().execution;
   w.resource_requirements = read_all<ResourceRequirements>(reader, "resource_requirements",
                                                            Where::resources, read_requirements);
-  join_resources(session, existing, w);
+  join(w.resource_requirements, known_resources(existing),
+       [&](const ResourceRequirements& here, const ResourceRequirements& there) {
+         if (static_cast<const Resources&>(here) == there) return;
+         session.report.error(
+             here.place,
+             fmt::format(
+                 "the resource requirements {} are in the workflow already: there {}, here {}",
+                 torc::quoted(here.name), show(there), show(here)),
+             "give them another name");
+       });
   w.slurm_schedulers = known_schedulers(existing);
   w.failure_handlers = read_all<FailureHandler>(reader, "failure_handlers", Where::failure_handler,
                                                 read_failure_handler);
-  join_failure_handlers(session, existing, w);
+  join(w.failure_handlers, known_failure_handlers(existing),
+       [&](const FailureHandler& here, const FailureHandler& there) {
+         if (same_rules(here, there)) return;
+         session.report.error(
+             here.place,
+             fmt::format("the failure handler {} is in the workflow already with other rules",
+                         torc::quoted(here.name)),
+             "give it another name");
+       });
   w.files = read_all<FileEntry>(reader, "files", Where::file, read_file);
   w.user_data = read_all<UserDataEntry>(reader, "user_data", Where::user_data, read_user_data);
   w.jobs = read_all<JobEntry>(reader, "jobs", Where::job, read_job);

@@ -1,4 +1,4 @@
-#include "lib/spec/read/check.h"
+#include "lib/spec/read/readers.h"
 
 #include <fmt/format.h>
 
@@ -11,16 +11,12 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
+#include "lib/base/text.h"
 #include "lib/spec/text/command_line.h"
 #include "lib/spec/text/placeholder.h"
 
 namespace torc::spec {
 namespace {
-
-Place place_of_key(const JobEntry& job, const std::string& key) {
-  const auto found = job.places.find(key);
-  return found == job.places.end() ? job.place : found->second;
-}
 
 template <class T>
 using ByName = std::unordered_map<std::string, const T*>;
@@ -56,7 +52,7 @@ class Unknown {
 
   template <class T>
   const T* look_up(const ByName<T>& by_name, const std::string& name, const JobEntry& job) {
-    return varies(job, name) ? nullptr : look_up(by_name, name, place_of_key(job, job_key_));
+    return varies(job, name) ? nullptr : look_up(by_name, name, job.place_of(job_key_));
   }
   template <class T>
   const T* look_up(const ByName<T>& by_name, const std::string& name, Place place) {
@@ -67,7 +63,7 @@ class Unknown {
     if (first) {
       std::vector<std::string> names;
       for (const auto& [known, value] : by_name) names.push_back(known);
-      std::sort(names.begin(), names.end());
+      std::ranges::sort(names);
       use->second.guess = nearest(name, names);
     }
     ++use->second.count;
@@ -99,14 +95,10 @@ class Unknown {
 // GPUs of a node by gres like gpu:2, gpu:a100:4, lustre:1,gpu:1; none: it does not say.
 std::optional<std::uint64_t> gpus_of(std::string_view gres) {
   std::optional<std::uint64_t> gpus;
-  while (!gres.empty()) {
-    const std::size_t end = std::min(gres.find(','), gres.size());
-    const std::string_view one = gres.substr(0, end);
-    if (one == "gpu" || one.starts_with("gpu:")) {
-      const auto number = parse_integer(one.substr(one.rfind(':') + 1));
-      gpus = gpus.value_or(0) + static_cast<std::uint64_t>(number.ok() ? number->value_or(1) : 1);
-    }
-    gres.remove_prefix(std::min(end + 1, gres.size()));
+  for (const std::string_view one : split(gres, ',')) {
+    if (one != "gpu" && !one.starts_with("gpu:")) continue;
+    const auto number = parse_integer(one.substr(one.rfind(':') + 1));
+    gpus = gpus.value_or(0) + static_cast<std::uint64_t>(number.ok() ? number->value_or(1) : 1);
   }
   return gpus;
 }
@@ -119,7 +111,7 @@ struct Fit {
   std::chrono::seconds headroom;
   std::string_view headroom_from;  // the key that says so
 
-  [[nodiscard]] Place place() const { return place_of_key(job, "scheduler"); }
+  [[nodiscard]] Place place() const { return job.place_of("scheduler"); }
   void impossible(std::string message, std::string remedy) const {
     session.report.error(place(), std::move(message), std::move(remedy));
   }
@@ -164,7 +156,7 @@ void check_launcher(const Session& session, const JobEntry& job) {
     if (!is_launcher(program)) continue;
     session.report.add(
         Severity::warning,
-        place_within(session.source, place_of_key(job, key), *text,
+        place_within(session.source, job.place_of(key), *text,
                      static_cast<std::size_t>(word.data() - text->data()), word.size()),
         fmt::format("in mode slurm every job is started by srun, so this {} starts tasks within it",
                     program),
@@ -186,7 +178,7 @@ void check_labels(const Session& session, const Workflow& workflow) {
     }
     const std::string guess = jobs.size() == 1 ? nearest(label, commoner) : "";
     if (guess.empty()) continue;
-    session.report.add(Severity::warning, place_of_key(*jobs.front(), "label"),
+    session.report.add(Severity::warning, jobs.front()->place_of("label"),
                        fmt::format("only this job has the label {}", torc::quoted(label)),
                        fmt::format("did you mean {}, as {} others have?", torc::quoted(guess),
                                    users[guess].size()));
@@ -199,7 +191,7 @@ void check_limits(const Session& session, const Workflow& workflow) {
     if (!job.name.empty()) entries.push_back(job.name);
   }
   for (const Limit& limit : workflow.limits) {
-    if (std::find(entries.begin(), entries.end(), limit.entry) != entries.end()) continue;
+    if (std::ranges::find(entries, limit.entry) != entries.end()) continue;
     const std::string guess = nearest(limit.entry, entries);
     session.report.error(limit.place,
                          fmt::format("no entry of 'jobs' is named {}", torc::quoted(limit.entry)),
@@ -211,14 +203,9 @@ void check_limits(const Session& session, const Workflow& workflow) {
 void check_actions(const Session& session, const Workflow& workflow,
                    const ByName<SlurmScheduler>& schedulers, Unknown& no_scheduler) {
   for (const Action& action : workflow.actions) {
-    const auto place = [&](const std::string& key) {
-      const auto found = action.places.find(key);
-      return found == action.places.end() ? action.place : found->second;
-    };
-    (void)no_scheduler.look_up(schedulers, action.scheduler, place("scheduler"));
-    if (action.start_one_worker_per_node &&
-        workflow.execution_config.mode == ExecutionMode::slurm) {
-      session.report.error(place("start_one_worker_per_node"),
+    (void)no_scheduler.look_up(schedulers, action.scheduler, action.place_of("scheduler"));
+    if (action.start_one_worker_per_node && workflow.execution.mode == ExecutionMode::slurm) {
+      session.report.error(action.place_of("start_one_worker_per_node"),
                            "'start_one_worker_per_node' belongs to mode direct, not to slurm",
                            "remove it: in mode slurm one worker serves all nodes of an allocation");
     }
@@ -239,8 +226,8 @@ void check_references(const Session& session, const Workflow& workflow) {
   Unknown no_handler("failure handler", "failure_handlers", "failure_handler");
   for (const JobEntry& job : workflow.jobs) {
     // One for all jobs of an entry: parameters are not filled in.
-    (void)no_handler.look_up(handlers, job.failure_handler, place_of_key(job, "failure_handler"));
-    if (workflow.execution_config.mode == ExecutionMode::slurm) check_launcher(session, job);
+    (void)no_handler.look_up(handlers, job.failure_handler, job.place_of("failure_handler"));
+    if (workflow.execution.mode == ExecutionMode::slurm) check_launcher(session, job);
     const ResourceRequirements* needs =
         no_resources.look_up(resources, job.resource_requirements, job);
     const SlurmScheduler* scheduler = no_scheduler.look_up(schedulers, job.scheduler, job);
@@ -252,7 +239,7 @@ void check_references(const Session& session, const Workflow& workflow) {
                   needs == nullptr ? defaults : *needs,
                   *scheduler,
                   workflow.kept_free(),
-                  workflow.expiration_buffer > workflow.execution_config.sigkill_headroom
+                  workflow.expiration_buffer > workflow.execution.sigkill_headroom
                       ? "compute_node_expiration_buffer_seconds"
                       : "sigkill_headroom_seconds"};
     fit.check_time();

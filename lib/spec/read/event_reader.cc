@@ -1,7 +1,6 @@
 // What a spec says about events: actions, failures, and the limits of the whole workflow.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "lib/base/limits.h"
@@ -11,14 +10,6 @@
 
 namespace torc::spec {
 namespace {
-
-// The position of the chosen word among the choices of the table, which the enumerations follow.
-template <class Enum>
-Enum chosen(Where where, std::string_view key, std::string_view word) {
-  const std::vector<std::string> choices = words_of(find_key(where, key)->choices);
-  const auto found = std::find(choices.begin(), choices.end(), word);
-  return static_cast<Enum>(found == choices.end() ? 0 : found - choices.begin());
-}
 
 bool names_jobs(Trigger trigger) {
   return trigger == Trigger::on_jobs_ready || trigger == Trigger::on_jobs_complete;
@@ -72,10 +63,10 @@ FailureRule read_rule(const Session& session, const Node& map) {
     rule.exit_codes.push_back(std::atoi(code.c_str()));
   rule.all_exit_codes = reader.boolean("match_all_exit_codes", false);
   for (const std::string& cause : reader.words("on"))
-    rule.on.push_back(chosen<FailureCause>(Where::failure_rule, "on", cause));
+    rule.on.push_back(static_cast<FailureCause>(reader.position_of("on", cause)));
   rule.script = reader.text("recovery_script");
   if (const Node* script = reader.find("recovery_script")) refuse_references(session, *script);
-  rule.max_retries = static_cast<std::uint32_t>(reader.integer("max_retries", rule.max_retries));
+  rule.max_retries = reader.integer("max_retries", rule.max_retries);
   rule.memory_multiplier = reader.decimal("memory_multiplier", 1);
   rule.runtime_multiplier = reader.decimal("runtime_multiplier", 1);
   if (reader.has("backoff")) {
@@ -123,15 +114,13 @@ UserDataEntry read_user_data(const Session& session, const Node& map) {
 Action read_action(const Session& session, const Node& map) {
   const MapReader reader(session, map, Where::action);
   Action action;
-  action.trigger = chosen<Trigger>(Where::action, "trigger_type", reader.text("trigger_type"));
-  action.kind = chosen<Action::Kind>(Where::action, "action_type", reader.text("action_type"));
+  action.trigger = reader.choice<Trigger>("trigger_type");
+  action.kind = reader.choice<Action::Kind>("action_type");
   action.jobs = reader.words("jobs");
   action.job_name_regexes = reader.words("job_name_regexes");
   action.commands = reader.words("commands");
   action.scheduler = reader.text("scheduler");
-  action.num_allocations = static_cast<std::uint32_t>(reader.integer("num_allocations", 1));
   action.start_one_worker_per_node = reader.boolean("start_one_worker_per_node", false);
-  action.max_parallel_jobs = reader.positive("max_parallel_jobs");
   action.persistent = reader.boolean("persistent", false);
   action.place = session.place(map);
   action.places = reader.places();

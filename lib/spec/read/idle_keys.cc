@@ -1,9 +1,8 @@
-#include "lib/spec/read/idle_keys.h"
+#include "lib/spec/read/readers.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -15,20 +14,13 @@
 namespace torc::spec {
 namespace {
 
-Place place_of_key(const std::map<std::string, Place>& places, const std::string& key,
-                   Place otherwise) {
-  const auto found = places.find(key);
-  return found == places.end() ? otherwise : found->second;
-}
-
 bool is_for(const FailureRule& rule, FailureCause cause) {
-  return std::find(rule.on.begin(), rule.on.end(), cause) != rule.on.end();
+  return std::ranges::find(rule.on, cause) != rule.on.end();
 }
 
 bool is_only_for_node_death(const FailureRule& rule) {
   return !rule.all_exit_codes && rule.exit_codes.empty() && !rule.on.empty() &&
-         std::all_of(rule.on.begin(), rule.on.end(),
-                     [](FailureCause c) { return c == FailureCause::node_death; });
+         std::ranges::all_of(rule.on, [](FailureCause c) { return c == FailureCause::node_death; });
 }
 
 class Finder {
@@ -77,8 +69,7 @@ class Finder {
 
   template <class T>
   static const T* named(const std::vector<T>& all, const std::string& name) {
-    const auto found =
-        std::find_if(all.begin(), all.end(), [&](const T& one) { return one.name == name; });
+    const auto found = std::ranges::find(all, name, &T::name);
     return found == all.end() ? nullptr : &*found;
   }
 
@@ -91,10 +82,10 @@ class Finder {
         named(workflow_.resource_requirements, job.resource_requirements);
     if (needs == nullptr && job.resource_requirements.empty()) needs = &defaults;
     if (handler == nullptr || needs == nullptr) return;
-    const Place place = place_of_key(job.places, "failure_handler", job.place);
+    const Place place = job.place_of("failure_handler");
     const auto any = [&](double FailureRule::*multiplier) {
-      return std::any_of(handler->rules.begin(), handler->rules.end(),
-                         [&](const FailureRule& r) { return r.*multiplier != 1; });
+      return std::ranges::any_of(handler->rules,
+                                 [&](const FailureRule& r) { return r.*multiplier != 1; });
     };
     if (needs->runtime.count() == 0 && any(&FailureRule::runtime_multiplier) &&
         told_runtime_.insert(handler->name).second) {
@@ -117,7 +108,7 @@ class Finder {
     if (script.empty()) return;
     const std::string_view separator = command_separator(job.command);
     if (separator.empty()) return;
-    warn(place_of_key(job.places, "invocation_script", job.place),
+    warn(job.place_of("invocation_script"),
          fmt::format("the invocation_script stands before the first of several commands only ({})",
                      separator == "\n" ? "the command has several lines"
                                        : fmt::format("the command has a '{}'", separator)),
@@ -126,7 +117,7 @@ class Finder {
 
   void persistent(const Action& action) {
     if (!action.persistent) return;
-    const Place place = place_of_key(action.places, "persistent", action.place);
+    const Place place = action.place_of("persistent");
     switch (action.trigger) {
       case Trigger::on_workflow_start:
         return warn(place, "'persistent: true' changes nothing for on_workflow_start",

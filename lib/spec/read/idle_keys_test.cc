@@ -1,8 +1,8 @@
-#include "lib/spec/read/idle_keys.h"
+#include "lib/spec/read/readers.h"
 
 #include <gtest/gtest.h>
 
-#include "lib/spec/read/parse.h"
+#include "lib/spec/testing/test_parse.h"
 
 namespace torc::spec {
 namespace {

@@ -88,7 +88,7 @@ JobEntry read_job(const Session& session, const Node& map) {
   JobEntry job;
   job.name = reader.name();
   job.command = reader.text("command");
-  job.priority = static_cast<std::int32_t>(reader.integer("priority", 0));
+  job.priority = reader.integer("priority", 0);
   job.invocation_script = reader.text("invocation_script");
   if (const Node* env = reader.find("env")) job.env = read_environment(session, *env);
   job.label = reader.text("label");
@@ -106,7 +106,7 @@ JobEntry read_job(const Session& session, const Node& map) {
   job.cancel_on_blocking_job_failure = reader.boolean("cancel_on_blocking_job_failure", false);
   job.max_parallel = reader.positive("max_parallel");
   job.crash_limit = reader.positive("crash_limit");
-  job.checkpoint_exit_code = static_cast<std::int32_t>(reader.integer("checkpoint_exit_code", 0));
+  job.checkpoint_exit_code = reader.integer("checkpoint_exit_code", 0);
   OwnParameters own = read_own_parameters(reader);
   job.parameters = std::move(own.parameters);
   job.mode = own.mode;
@@ -156,8 +156,7 @@ ResourceRequirements read_requirements(const Session& session, const Node& map) 
     const std::string text = reader.text(kind.key);
     switch (kind.measure) {
       case Measure::count:
-        kind.put(r, static_cast<std::uint64_t>(
-                        reader.integer(kind.key, static_cast<std::int64_t>(kind.get(r)))));
+        kind.put(r, reader.integer(kind.key, kind.get(r)));
         break;
       case Measure::bytes:
         if (const auto bytes = parse_memory(text); bytes.ok()) kind.put(r, bytes->value);

@@ -4,7 +4,6 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
-#include "lib/spec/read/parameter_reader.h"
 #include "lib/spec/read/readers.h"
 #include "lib/spec/read/value_check.h"
 
@@ -71,18 +70,13 @@ void append_json(std::string& out, const Session& session, const Node& node) {
 
 }  // namespace
 
-std::string read_metadata(const Session& session, const Node& node) {
-  std::string json;
-  if (node.kind == NodeKind::scalar) {
-    json = session.text(node);
-    if (!nlohmann::json::accept(json)) {
-      session.error(node, "'metadata' is a text that is no JSON",
-                    "write a map, or JSON in single quotes: '{\"key\": 1}'");
-      return {};
-    }
-    return json;
+void check_metadata(const Session& session, const Node& node) {
+  if (node.kind != NodeKind::scalar) {
+    (void)read_json_value(session, "metadata", node, kMaxJson);
+  } else if (!nlohmann::json::accept(session.text(node))) {
+    session.error(node, "'metadata' is a text that is no JSON",
+                  "write a map, or JSON in single quotes: '{\"key\": 1}'");
   }
-  return read_json_value(session, "metadata", node, kMaxJson);
 }
 
 std::string read_json_value(const Session& session, std::string_view key, const Node& node,

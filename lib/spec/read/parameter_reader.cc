@@ -5,12 +5,12 @@
 #include <algorithm>
 
 #include "lib/base/quote.h"
+#include "lib/base/text.h"
 #include "lib/base/utf8.h"
 #include "lib/spec/language/parameter_values.h"
-#include "lib/spec/language/table_reader.h"
 #include "lib/spec/read/value_check.h"
 #include "lib/spec/text/placeholder.h"
-#include "lib/spec/yaml/yaml_limits.h"
+#include "lib/spec/yaml/yaml_node.h"
 
 namespace torc::spec {
 namespace {
@@ -23,22 +23,15 @@ std::vector<std::string> names_of(const std::vector<Parameter>& parameters) {
 }
 
 const Parameter* find(const std::vector<Parameter>& parameters, std::string_view name) {
-  const auto found = std::find_if(parameters.begin(), parameters.end(),
-                                  [&](const Parameter& p) { return p.name == name; });
+  const auto found = std::ranges::find(parameters, name, &Parameter::name);
   return found == parameters.end() ? nullptr : &*found;
 }
 
+// Those that are not blank.
 std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t')) {
-      line.remove_suffix(1);
-    }
-    if (!line.empty()) lines.push_back(line);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  std::vector<std::string_view> lines = split(text, '\n');
+  for (std::string_view& line : lines) line = line.substr(0, line.find_last_not_of("\r \t") + 1);
+  std::erase(lines, "");
   return lines;
 }
 
@@ -60,8 +53,8 @@ std::string beyond_limits(std::string_view bytes, const std::string& path) {
                : fmt::format("has more than {} MiB", kMaxSpecBytes >> 20U);
   }
   const bool table = is_table(path);
-  const std::ptrdiff_t values = std::count_if(
-      bytes.begin(), bytes.end(), [&](char c) { return c == '\n' || (table && c == ','); });
+  const std::ptrdiff_t values =
+      std::ranges::count_if(bytes, [&](char c) { return c == '\n' || (table && c == ','); });
   return values <= kMostValues ? "" : fmt::format("has more than {} values", kMostValues);
 }
 
@@ -307,7 +300,7 @@ OwnParameters read_own_parameters(const MapReader& reader) {
     own.complete = own.complete && !reader.rejected(key);
   if (const Node* list = reader.find("use_parameters"))
     own.complete = take_from_workflow(reader.session(), *list, own.parameters) && own.complete;
-  if (reader.text("parameter_mode") == "zip") own.mode = ParameterMode::zip;
+  own.mode = reader.choice<ParameterMode>("parameter_mode");
   own.sound = check_lengths(reader, own) && own.complete;
   for (const Parameter& p : own.parameters) own.sound = own.sound && count(p.values) > 0;
   return own;

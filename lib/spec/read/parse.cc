@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <exception>
-#include <utility>
 
-#include "lib/base/utf8.h"
-#include "lib/spec/read/addition_reader.h"
+#include "lib/spec/read/readers.h"
 #include "lib/spec/read/session.h"
-#include "lib/spec/read/workflow_reader.h"
 #include "lib/spec/yaml/yaml_tree.h"
 
 namespace torc::spec {
@@ -49,16 +46,6 @@ std::optional<Workflow> read_draft(const Source& source, Report& report, const R
     report.error({}, fmt::format("the spec cannot be read: {}", e.what()), "make it smaller");
     return {};
   }
-}
-
-Parsed parse(std::string_view text, const std::string& file, const ReadFile& read_named) {
-  const Source source(without_bom(text), file);
-  Report report(source);
-  std::optional<Workflow> workflow = read_draft(source, report, read_named);
-  Parsed parsed;
-  if (!report.has_error()) parsed.workflow = std::move(workflow);
-  parsed.diagnostics = std::move(report).sorted();
-  return parsed;
 }
 
 }  // namespace torc::spec

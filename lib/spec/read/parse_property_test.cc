@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lib/base/utf8.h"
-#include "lib/spec/read/parse.h"
+#include "lib/spec/testing/test_parse.h"
 
 namespace torc::spec {
 namespace {

@@ -1,4 +1,4 @@
-#include "lib/spec/read/parse.h"
+#include "lib/spec/testing/test_parse.h"
 
 #include <gtest/gtest.h>
 
@@ -95,10 +95,12 @@ jobs:
     output_files: []
     input_file_regexes: [r.*]
     stdio: {mode: none}
+user_data:
+  - {name: start, data: {run: 7, tags: [a, "1"], ok: true, none: null}}
 )");
   EXPECT_EQ(w.name, "all");
-  EXPECT_EQ(w.description, "two\nlines\n");
-  EXPECT_EQ(w.metadata, R"({"run":7,"tags":["a","1"],"ok":true,"none":null})");
+  ASSERT_EQ(w.user_data.size(), 1U);
+  EXPECT_EQ(w.user_data[0].data, R"({"run":7,"tags":["a","1"],"ok":true,"none":null})");
   EXPECT_EQ(w.env, (Environment{{"LEVEL", "1"}, {"FLAG", "yes"}}));
   EXPECT_EQ(w.sort, SortMethod::gpus_memory_runtime);
   ASSERT_EQ(w.resource_requirements.size(), 1U);
@@ -112,11 +114,11 @@ jobs:
   EXPECT_EQ(w.slurm_defaults,
             (std::vector<std::pair<std::string, std::string>>{
                 {"cpus-per-task", "4"}, {"exclusive", ""}, {"mail-type", "END,FAIL"}}));
-  EXPECT_EQ(w.execution_config.mode, ExecutionMode::direct);
-  EXPECT_FALSE(w.execution_config.limit_resources);
-  EXPECT_EQ(w.execution_config.termination_signal, 2);
-  EXPECT_EQ(w.execution_config.sigkill_headroom, std::chrono::seconds(20));
-  EXPECT_EQ(w.execution_config.stdio.mode, StdioMode::combined);
+  EXPECT_EQ(w.execution.mode, ExecutionMode::direct);
+  EXPECT_FALSE(w.execution.limit_resources);
+  EXPECT_EQ(w.execution.termination_signal, 2);
+  EXPECT_EQ(w.execution.sigkill_headroom, std::chrono::seconds(20));
+  EXPECT_EQ(w.execution.stdio.mode, StdioMode::combined);
   ASSERT_EQ(w.jobs.size(), 1U);
   const JobEntry& job = w.jobs[0];
   EXPECT_EQ(job.priority, -3);

@@ -47,7 +47,7 @@ void MapReader::add(const Node& key_node, const Node& value) {
     return;
   }
   const Key* meant = meaning_of(*key);
-  const bool again = std::find(named_.begin(), named_.end(), meant) != named_.end();
+  const bool again = std::ranges::find(named_, meant) != named_.end();
   named_.push_back(meant);
   tell_support(*key, key_node, value);
   if (again && meant != key) {
@@ -85,7 +85,7 @@ void MapReader::tell_support(const Key& key, const Node& key_node, const Node& v
 void MapReader::check_missing() {
   for (const Key& key : language()) {
     if (key.where != where_ || !key.required) continue;
-    if (std::find(named_.begin(), named_.end(), &key) != named_.end()) continue;
+    if (std::ranges::find(named_, &key) != named_.end()) continue;
     session_->error(*map_, fmt::format("{} has no {}", subject(), torc::quoted(key.name)),
                     fmt::format("add '{}: …'", key.name));
   }
@@ -117,11 +117,11 @@ std::string MapReader::name() const {
   return node == nullptr ? std::string() : session_->text(*node);
 }
 
-std::int64_t MapReader::integer(std::string_view key, std::int64_t fallback) const {
+std::optional<std::int64_t> MapReader::whole(std::string_view key) const {
   const Node* node = find(key);
-  if (node == nullptr) return fallback;
+  if (node == nullptr) return {};
   const auto number = parse_integer(session_->text(*node));
-  return number.ok() ? number->value_or(fallback) : fallback;
+  return number.ok() ? *number : std::nullopt;
 }
 
 bool MapReader::boolean(std::string_view key, bool fallback) const {
@@ -134,14 +134,19 @@ double MapReader::decimal(std::string_view key, double fallback) const {
   return node == nullptr ? fallback : parse_decimal(session_->text(*node)).value_or(fallback);
 }
 
+std::size_t MapReader::position_of(std::string_view key, std::string_view choice) const {
+  const std::vector<std::string> choices = words_of(find_key(where_, key)->choices);
+  const auto found = std::ranges::find(choices, choice);
+  return found == choices.end() ? 0 : static_cast<std::size_t>(found - choices.begin());
+}
+
 std::optional<std::uint32_t> MapReader::positive(std::string_view key) const {
   if (!has(key)) return {};
-  return static_cast<std::uint32_t>(integer(key, 1));
+  return integer(key, std::uint32_t{1});
 }
 
 bool MapReader::rejected(std::string_view key) const {
-  return std::any_of(rejected_.begin(), rejected_.end(),
-                     [&](const Key* k) { return k->name == key; });
+  return std::ranges::any_of(rejected_, [&](const Key* k) { return k->name == key; });
 }
 
 std::vector<std::string> MapReader::words(std::string_view key) const {

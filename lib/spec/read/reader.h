@@ -3,6 +3,7 @@
 // left, or defaults.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -31,9 +32,22 @@ class MapReader {
 
   // What was written, or else `fallback`.
   [[nodiscard]] std::string text(std::string_view key, std::string fallback = {}) const;
-  [[nodiscard]] std::int64_t integer(std::string_view key, std::int64_t fallback) const;
+  template <class Integer>
+  [[nodiscard]] Integer integer(std::string_view key, Integer fallback) const {
+    return static_cast<Integer>(whole(key).value_or(static_cast<std::int64_t>(fallback)));
+  }
+  [[nodiscard]] std::chrono::seconds seconds(std::string_view key,
+                                             std::chrono::seconds fallback) const {
+    return std::chrono::seconds(integer(key, fallback.count()));
+  }
   [[nodiscard]] bool boolean(std::string_view key, bool fallback) const;
   [[nodiscard]] double decimal(std::string_view key, double fallback) const;
+  // Of an enumeration that follows the choices of the table; the first when nothing was chosen.
+  template <class Enum>
+  [[nodiscard]] Enum choice(std::string_view key) const {
+    return static_cast<Enum>(position_of(key, text(key)));
+  }
+  [[nodiscard]] std::size_t position_of(std::string_view key, std::string_view choice) const;
   [[nodiscard]] std::optional<std::uint32_t> positive(std::string_view key) const;
   [[nodiscard]] std::vector<std::string> words(std::string_view key) const;  // also of one text
 
@@ -53,6 +67,7 @@ class MapReader {
     const Node* value;
   };
 
+  [[nodiscard]] std::optional<std::int64_t> whole(std::string_view key) const;
   void add(const Node& key_node, const Node& value);
   void tell_support(const Key& key, const Node& key_node, const Node& value) const;
   void check_missing();
@@ -70,5 +85,30 @@ class MapReader {
 // The elements of a list of maps, each a map; others are reported and left out.
 [[nodiscard]] std::vector<const Node*> maps_in(const Session& session, const Node& list,
                                                Where child);
+
+// A nameless entry stands for what could not be read: whoever looks for a name knows that it may
+// have been there.
+template <class T>
+T unreadable() {
+  T entry;
+  if constexpr (requires { entry.sound; }) entry.sound = false;
+  return entry;
+}
+
+// The elements of the list that is the value of `key`, each read by `read_one` from its map.
+template <class T, class Read>
+std::vector<T> read_all(const MapReader& reader, std::string_view key, Where where, Read read_one) {
+  std::vector<T> all;
+  const Node* list = reader.find(key);
+  if (list == nullptr) {
+    if (reader.rejected(key)) all.push_back(unreadable<T>());
+    return all;
+  }
+  const std::vector<const Node*> maps = maps_in(reader.session(), *list, where);
+  all.reserve(maps.size());
+  for (const Node* map : maps) all.push_back(read_one(reader.session(), *map));
+  if (maps.size() < list->items.size()) all.push_back(unreadable<T>());
+  return all;
+}
 
 }  // namespace torc::spec

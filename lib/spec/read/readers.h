@@ -1,15 +1,16 @@
-// The parts of a workflow, each read from its map. All report what is wrong and give what could be
+// A workflow and its parts, each read from its map. All report what is wrong and give what could be
 // read.
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "lib/spec/language/workflow.h"
 #include "lib/spec/read/reader.h"
 
 namespace torc::spec {
+
+class ExistingWorkflow;
 
 [[nodiscard]] JobEntry read_job(const Session& session, const Node& map);
 [[nodiscard]] FileEntry read_file(const Session& session, const Node& map);
@@ -36,10 +37,29 @@ void refuse_references(const Session& session, const Node& node);
 // Constants by name; a value may use those above it.
 void read_variables(Session& session, const Node& map);
 void read_slurm_defaults(const Session& session, const Node& map, Workflow& workflow);
-// The JSON text of a map, or a scalar's text that is JSON.
-[[nodiscard]] std::string read_metadata(const Session& session, const Node& node);
+// Reports what is no JSON: a text that is none, or more than a MiB.
+void check_metadata(const Session& session, const Node& node);
 // Any value as JSON text; a text becomes a JSON string. More than `most` bytes are reported.
 [[nodiscard]] std::string read_json_value(const Session& session, std::string_view key,
                                           const Node& node, std::size_t most);
+
+// Reads the variables of `root` before anything else of it, wherever the file has them: everything
+// else may use them.
+void read_variables_first(Session& session, const Node& root);
+
+// A whole workflow. Precondition of both: `root` is a map.
+[[nodiscard]] Workflow read_workflow(Session& session, const Node& root);
+// An addition to a workflow in a store; what it may use of the workflow stands beside its own.
+[[nodiscard]] Workflow read_addition(Session& session, const Node& root,
+                                     ExistingWorkflow& existing);
+
+// What no single map shows: unknown names of resource requirements, schedulers, failure handlers
+// and entries; each name defined once; jobs that do not fit into the scheduler that they are bound
+// to; labels that look like slips; launchers within launchers.
+void check_references(const Session& session, const Workflow& workflow);
+// Warns of keys that are accepted and change nothing where they stand: rules that no end of a job
+// reaches, multipliers of nothing, handlers that no job has. Where a name differs between the jobs
+// of an entry nothing is said of it.
+void warn_of_idle_keys(const Session& session, const Workflow& workflow);
 
 }  // namespace torc::spec

@@ -2,25 +2,21 @@
 
 #include <algorithm>
 
-#include "lib/base/quantities.h"
 #include "lib/base/quote.h"
+#include "lib/base/text.h"
 #include "lib/spec/read/readers.h"
 #include "lib/spec/read/value_check.h"
 
 namespace torc::spec {
 namespace {
 
-bool is_alnum(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 // Names in Slurm: what its configuration allows, and the signs of lists and of gres.
 void check_slurm_text(const MapReader& reader, std::string_view key, std::string_view signs) {
   const Node* node = reader.find(key);
   if (node == nullptr) return;
   const std::string text = reader.session().text(*node);
-  const bool fine = text[0] != '-' && std::all_of(text.begin(), text.end(), [&](char c) {
-                      return is_alnum(c) || signs.find(c) != std::string_view::npos;
+  const bool fine = text[0] != '-' && std::ranges::all_of(text, [&](char c) {
+                      return is_letter(c) || is_digit(c) || signs.find(c) != std::string_view::npos;
                     });
   if (fine) return;
   reader.session().error(*node,
@@ -58,7 +54,7 @@ bool check_option(const Session& session, const Node& name) {
                                           : "use small letters and '-', as in cpus-per-task");
     return false;
   }
-  if (std::find(std::begin(kManaged), std::end(kManaged), option) != std::end(kManaged)) {
+  if (std::ranges::find(kManaged, option) != std::end(kManaged)) {
     session.error(
         name, fmt::format("torc sets {} itself", torc::quoted(option)),
         option == "name" || option == "job-name"
@@ -84,14 +80,12 @@ SlurmScheduler read_scheduler(const Session& session, const Node& map) {
   s.name = reader.name();
   s.account = reader.text("account");
   s.partition = reader.text("partition");
-  s.nodes = static_cast<std::uint32_t>(reader.integer("nodes", s.nodes));
+  s.nodes = reader.integer("nodes", s.nodes);
   s.walltime = reader.text("walltime");
   s.mem = reader.text("mem");
   s.gres = reader.text("gres");
   s.qos = reader.text("qos");
-  if (reader.has("ntasks_per_node")) {
-    s.ntasks_per_node = static_cast<std::uint32_t>(reader.integer("ntasks_per_node", 1));
-  }
+  s.ntasks_per_node = reader.positive("ntasks_per_node");
   s.tmp = reader.text("tmp");
   s.extra = reader.text("extra");
   s.serialize_allocations = reader.boolean("serialize_allocations", false);

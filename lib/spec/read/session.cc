@@ -4,7 +4,7 @@
 
 #include "lib/base/quote.h"
 #include "lib/spec/text/placeholder.h"
-#include "lib/spec/yaml/yaml_limits.h"
+#include "lib/spec/yaml/yaml_node.h"
 
 namespace torc::spec {
 
@@ -17,23 +17,20 @@ void Session::planned(const Node& node, std::string_view what, std::string_view 
 
 std::string Session::text(const Node& node) const {
   if (variables.empty() || node.text.find('{') == std::string::npos) return node.text;
+  const auto refuse_format = [&](const Placeholder& p) {
+    report.error(place_within(source, place(node), node.text, p.begin, p.end - p.begin),
+                 fmt::format("variable {} takes no format ':{}'", torc::quoted(p.name), p.format),
+                 "write the value as it shall look, and {name} alone");
+  };
   for (const Placeholder& p : misformatted(node.text)) {
-    if (variables.contains(p.name)) {
-      report.error(place_within(source, place(node), node.text, p.begin, p.end - p.begin),
-                   fmt::format("variable {} takes no format ':{}'", torc::quoted(p.name), p.format),
-                   "write the value as it shall look, and {name} alone");
-    }
+    if (variables.contains(p.name)) refuse_format(p);
   }
   std::string out;
   std::size_t done = 0;
   for (const Placeholder& p : placeholders(node.text)) {
     const auto variable = variables.find(p.name);
     if (variable == variables.end()) continue;
-    if (!p.format.empty()) {
-      report.error(place_within(source, place(node), node.text, p.begin, p.end - p.begin),
-                   fmt::format("variable {} takes no format ':{}'", torc::quoted(p.name), p.format),
-                   "write the value as it shall look, and {name} alone");
-    }
+    if (!p.format.empty()) refuse_format(p);
     put_in += variable->second.size();
     const bool too_long = out.size() + variable->second.size() > kMaxTextBytes;
     if (too_long || put_in > kMaxPutIn) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "lib/spec/language/workflow.h"
-#include "lib/spec/read/read_file.h"
+#include "lib/spec/read/parse.h"
 #include "lib/spec/text/diagnostic.h"
 #include "lib/spec/text/source.h"
 #include "lib/spec/yaml/yaml_node.h"

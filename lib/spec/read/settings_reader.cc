@@ -30,15 +30,6 @@ bool check_variable_name(const Session& session, const Node& name) {
   return true;
 }
 
-StdioMode stdio_mode(std::string_view text) {
-  if (text == "combined") return StdioMode::combined;
-  if (text == "no_stdout") return StdioMode::no_stdout;
-  if (text == "no_stderr") return StdioMode::no_stderr;
-  if (text == "none") return StdioMode::none;
-  if (text == "packed") return StdioMode::packed;
-  return StdioMode::separate;
-}
-
 // A key of one mode in a spec of another.
 void check_modes(const MapReader& reader, std::string_view mode) {
   if (mode.empty() || mode == "auto") return;
@@ -72,7 +63,7 @@ Environment read_environment(const Session& session, const Node& map) {
     const Node& name = *map.items[i];
     const Node& value = *map.items[i + 1];
     if (!check_variable_name(session, name)) continue;
-    if (std::find(std::begin(kReserved), std::end(kReserved), name.text) != std::end(kReserved)) {
+    if (std::ranges::find(kReserved, name.text) != std::end(kReserved)) {
       session.error(name, fmt::format("torc sets {} itself", torc::quoted(name.text)),
                     "use another name");
     } else if (value.kind == NodeKind::sequence || value.kind == NodeKind::map) {
@@ -118,7 +109,7 @@ void read_variables(Session& session, const Node& map) {
 
 Stdio read_stdio(const Session& session, const Node& map) {
   const MapReader reader(session, map, Where::stdio);
-  return {stdio_mode(reader.text("mode")), reader.boolean("delete_on_success", false),
+  return {reader.choice<StdioMode>("mode"), reader.boolean("delete_on_success", false),
           !reader.has("mode")};
 }
 
@@ -132,15 +123,11 @@ ExecutionConfig read_execution(const Session& session, const Node& map) {
   c.limit_resources = reader.boolean("limit_resources", c.limit_resources);
   c.termination_signal =
       as_signal(reader.text("termination_signal")).value_or(c.termination_signal);
-  c.sigterm_lead =
-      std::chrono::seconds(reader.integer("sigterm_lead_seconds", c.sigterm_lead.count()));
-  c.sigkill_headroom =
-      std::chrono::seconds(reader.integer("sigkill_headroom_seconds", c.sigkill_headroom.count()));
-  c.timeout_exit_code = static_cast<int>(reader.integer("timeout_exit_code", c.timeout_exit_code));
-  c.oom_exit_code = static_cast<int>(reader.integer("oom_exit_code", c.oom_exit_code));
-  c.srun_termination_signal = reader.text("srun_termination_signal");
+  c.sigterm_lead = reader.seconds("sigterm_lead_seconds", c.sigterm_lead);
+  c.sigkill_headroom = reader.seconds("sigkill_headroom_seconds", c.sigkill_headroom);
+  c.timeout_exit_code = reader.integer("timeout_exit_code", c.timeout_exit_code);
+  c.oom_exit_code = reader.integer("oom_exit_code", c.oom_exit_code);
   c.enable_cpu_bind = reader.boolean("enable_cpu_bind", false);
-  c.srun_mpi = reader.text("srun_mpi");
   c.staggered_start = reader.boolean("staggered_start", false);
   if (const Node* stdio = reader.find("stdio")) c.stdio = read_stdio(session, *stdio);
   return c;
@@ -151,8 +138,7 @@ ResourceMonitor read_monitor(const Session& session, const Node& map) {
   ResourceMonitor monitor;
   bool enabled = reader.boolean("enabled", true);
   std::string granularity = reader.text("granularity");
-  monitor.interval =
-      std::chrono::seconds(reader.integer("sample_interval_seconds", monitor.interval.count()));
+  monitor.interval = reader.seconds("sample_interval_seconds", monitor.interval);
   if (const Node* node = reader.find("jobs")) {
     const MapReader jobs(session, *node, Where::monitor_part);
     enabled = jobs.boolean("enabled", enabled);

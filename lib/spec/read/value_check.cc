@@ -9,6 +9,7 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
+#include "lib/base/text.h"
 #include "lib/base/utf8.h"
 
 namespace torc::spec {
@@ -17,19 +18,8 @@ namespace {
 // Longer than a path may be; names, labels and the like are one line for people.
 constexpr std::size_t kMaxLine = 4'096;
 
-std::string_view kind_of(const Node& node) {
-  switch (node.kind) {
-    case NodeKind::null:
-      return "empty";
-    case NodeKind::scalar:
-      return "a text";
-    case NodeKind::sequence:
-      return "a list";
-    case NodeKind::map:
-      return "a map";
-  }
-  return "something else";
-}
+// In the order of NodeKind.
+constexpr std::string_view kKinds[] = {"empty", "a text", "a list", "a map"};
 
 // One value of a type at a place: what every check below needs.
 struct Check {
@@ -44,7 +34,7 @@ struct Check {
   }
   bool wrong_type() const {
     return wrong(fmt::format("{} must be {}, not {}", torc::quoted(name), with_article(key.type),
-                             kind_of(value)),
+                             word_of(value.kind, kKinds)),
                  remedy());
   }
   // {i} without quotes is a map in YAML, [a] a list: the slip that everybody makes once.
@@ -65,13 +55,23 @@ struct Check {
   bool text(bool empty_allowed, bool lines_allowed) const;
   bool integer() const;
   bool boolean() const;
-  bool choice() const;
   bool names() const;
   bool integers() const;
   bool decimal() const;
   bool selection() const;
   bool counts() const;
   bool choice_of(const Node& node) const;
+  bool element(const Node& item) const {
+    return check_line(session, item, fmt::format("an element of {}", torc::quoted(name)));
+  }
+  // All of a list, also behind one that is wrong.
+  template <class CheckOne>
+  bool each(const CheckOne& check_one) const {
+    if (value.kind != NodeKind::sequence) return wrong_type();
+    bool fine = true;
+    for (const Node* item : value.items) fine = check_one(*item) && fine;
+    return fine;
+  }
   bool signal_ahead() const;
   template <class T>
   bool parses(const Result<T>& result) const {
@@ -138,15 +138,11 @@ bool Check::boolean() const {
                value.plain ? "write true or false" : "write true or false, without quotes");
 }
 
-bool Check::choice() const {
-  return scalar() && choice_of(value);
-}
-
 bool Check::choice_of(const Node& node) const {
   const std::string text = session.text(node);
   const std::vector<std::string> choices = words_of(key.choices);
   const auto in = [&](const std::vector<std::string>& list) {
-    return std::find(list.begin(), list.end(), text) != list.end();
+    return std::ranges::find(list, text) != list.end();
   };
   if (in(words_of(key.planned))) {
     session.planned(node, fmt::format("{} {}", name, torc::quoted(text)),
@@ -161,24 +157,13 @@ bool Check::choice_of(const Node& node) const {
 }
 
 bool Check::names() const {
-  if (value.kind == NodeKind::scalar) {
+  if (value.kind == NodeKind::scalar)
     return check_line(session, value, fmt::format("the value of {}", torc::quoted(name)));
-  }
-  if (value.kind != NodeKind::sequence) return wrong_type();
-  bool fine = true;
-  for (const Node* item : value.items) {
-    fine = check_line(session, *item, fmt::format("an element of {}", torc::quoted(name))) && fine;
-  }
-  return fine;
+  return each([&](const Node& item) { return element(item); });
 }
 
 bool Check::integers() const {
-  if (value.kind != NodeKind::sequence) return wrong_type();
-  bool fine = true;
-  for (const Node* item : value.items) {
-    fine = Check{session, key, name, *item}.integer() && fine;
-  }
-  return fine;
+  return each([&](const Node& item) { return Check{session, key, name, item}.integer(); });
 }
 
 bool Check::decimal() const {
@@ -192,13 +177,7 @@ bool Check::decimal() const {
 
 bool Check::selection() const {
   if (value.kind == NodeKind::scalar) return choice_of(value);
-  if (value.kind != NodeKind::sequence) return wrong_type();
-  bool fine = true;
-  for (const Node* item : value.items) {
-    fine = check_line(session, *item, fmt::format("an element of {}", torc::quoted(name))) &&
-           choice_of(*item) && fine;
-  }
-  return fine;
+  return each([&](const Node& item) { return element(item) && choice_of(item); });
 }
 
 // A wrong number leaves the names to be checked.
@@ -240,7 +219,7 @@ bool check_value(const Session& session, const Key& key, std::string_view name, 
     case Type::boolean:
       return check.boolean();
     case Type::choice:
-      return check.choice();
+      return check.scalar() && check.choice_of(value);
     case Type::memory:
       return check.scalar() && check.parses(parse_memory(session.text(value)));
     case Type::duration:
@@ -334,9 +313,7 @@ std::optional<int> as_signal(std::string_view text) {
       {"KILL", SIGKILL}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"ALRM", SIGALRM},
       {"TERM", SIGTERM}, {"XCPU", SIGXCPU}};
   std::string name(text);
-  std::transform(name.begin(), name.end(), name.begin(), [](char c) {
-    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  });
+  std::transform(name.begin(), name.end(), name.begin(), upper);
   if (name.starts_with("SIG")) name.erase(0, 3);
   for (const auto& [known, number] : kSignals) {
     if (name == known || name == std::to_string(number)) return number;

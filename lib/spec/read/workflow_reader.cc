@@ -1,4 +1,3 @@
-#include "lib/spec/read/workflow_reader.h"
 
 #include <fmt/format.h>
 
@@ -10,22 +9,12 @@
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/spec/language/language.h"
-#include "lib/spec/read/check.h"
-#include "lib/spec/read/entry_lists.h"
-#include "lib/spec/read/idle_keys.h"
 #include "lib/spec/read/parameter_reader.h"
 #include "lib/spec/read/reader.h"
 #include "lib/spec/read/readers.h"
-#include "lib/spec/text/diagnostic.h"
 
 namespace torc::spec {
 namespace {
-
-SortMethod sort_method(std::string_view text) {
-  if (text == "gpus_runtime_memory") return SortMethod::gpus_runtime_memory;
-  if (text == "gpus_memory_runtime") return SortMethod::gpus_memory_runtime;
-  return SortMethod::none;
-}
 
 // The name becomes that of the store's directory.
 void check_workflow_name(const MapReader& reader) {
@@ -79,10 +68,7 @@ Workflow read_workflow(Session& session, const Node& root) {
   check_workflow_name(reader);
   Workflow w;
   w.name = reader.text("name");
-  w.user = reader.text("user");
-  w.description = reader.text("description");
-  w.project = reader.text("project");
-  if (const Node* node = reader.find("metadata")) w.metadata = read_metadata(session, *node);
+  if (const Node* node = reader.find("metadata")) check_metadata(session, *node);
   if (const Node* node = reader.find("env")) w.env = read_environment(session, *node);
   w.resource_requirements = read_all<ResourceRequirements>(reader, "resource_requirements",
                                                            Where::resources, read_requirements);
@@ -90,8 +76,8 @@ Workflow read_workflow(Session& session, const Node& root) {
       read_all<SlurmScheduler>(reader, "slurm_schedulers", Where::scheduler, read_scheduler);
   if (const Node* node = reader.find("slurm_defaults")) read_slurm_defaults(session, *node, w);
   if (const Node* node = reader.find("execution_config"))
-    w.execution_config = read_execution(session, *node);
-  w.sort = sort_method(reader.text("jobs_sort_method"));
+    w.execution = read_execution(session, *node);
+  w.sort = reader.choice<SortMethod>("jobs_sort_method");
   w.files = read_all<FileEntry>(reader, "files", Where::file, read_file);
   w.user_data = read_all<UserDataEntry>(reader, "user_data", Where::user_data, read_user_data);
   w.failure_handlers = read_all<FailureHandler>(reader, "failure_handlers", Where::failure_handler,
@@ -103,13 +89,11 @@ Workflow read_workflow(Session& session, const Node& root) {
   w.max_failures = reader.positive("max_failures");
   if (const Node* node = reader.find("dynamic_jobs"))
     w.max_iterations = MapReader(session, *node, Where::dynamic_jobs).positive("max_iterations");
-  w.wait_for_new_jobs =
-      std::chrono::seconds(reader.integer("compute_node_wait_for_new_jobs_seconds", 0));
+  w.wait_for_new_jobs = reader.seconds("compute_node_wait_for_new_jobs_seconds", {});
   w.workers_stay = reader.boolean("compute_node_ignore_workflow_completion", false);
   w.use_pending_failed = reader.boolean("use_pending_failed", false);
   if (const Node* node = reader.find("compute_node_expiration_buffer_seconds")) {
-    w.expiration_buffer =
-        std::chrono::seconds(reader.integer("compute_node_expiration_buffer_seconds", 0));
+    w.expiration_buffer = reader.seconds("compute_node_expiration_buffer_seconds", {});
     check_expiration_buffer(session, *node, w);
   }
   if (const Node* node = reader.find("resource_monitor")) w.monitor = read_monitor(session, *node);

@@ -1,6 +1,5 @@
 #include "lib/spec/sweep/definitions.h"
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -219,19 +218,9 @@ std::vector<KeptFiles> read_sweeps(const Definitions& known, Kept kind) {
 }
 
 void each_single(const Definitions& known, Kept kind,
-                 const std::function<void(const KeptFiles&)>& visit) {
-  known.each_definition(prefix_of(kSingle, kind), [&](const Definition& d) {
-    visit(decode_files(d.key, d.value));
-    return true;
-  });
-}
-
-void add_single_names(const Definitions& known, Kept kind, std::vector<std::string>& out,
-                      std::size_t most) {
-  known.each_definition(prefix_of(kSingle, kind), [&](const Definition& d) {
-    out.push_back(decode_files(d.key, d.value).entry.name);
-    return out.size() < most;
-  });
+                 const std::function<bool(const KeptFiles&)>& visit) {
+  known.each_definition(prefix_of(kSingle, kind),
+                        [&](const Definition& d) { return visit(decode_files(d.key, d.value)); });
 }
 
 void append(std::vector<Made>& runs, std::uint64_t file, std::uint64_t job) {

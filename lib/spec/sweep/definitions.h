@@ -68,12 +68,9 @@ struct KeptFiles {
 [[nodiscard]] std::optional<KeptFiles> read_single(const Definitions& known, Kept kind,
                                                    std::string_view name);
 [[nodiscard]] std::vector<KeptFiles> read_sweeps(const Definitions& known, Kept kind);
-// Some names of those without parameters.
-void add_single_names(const Definitions& known, Kept kind, std::vector<std::string>& out,
-                      std::size_t most);
-// All those without parameters: for expressions.
+// All those without parameters, until `visit` returns false: for expressions, and near names.
 void each_single(const Definitions& known, Kept kind,
-                 const std::function<void(const KeptFiles&)>& visit);
+                 const std::function<bool(const KeptFiles&)>& visit);
 
 // File first + n is made by job `job + n * step`.
 struct Made {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <iterator>
 #include <set>
 #include <utility>
 
@@ -31,14 +30,6 @@ void append_open_name(std::string& out, const Family& family, const std::vector<
   }
 }
 
-void append_member(std::vector<Range>& out, std::uint64_t id) {
-  if (!out.empty() && out.back().end() == id) {
-    ++out.back().count;
-  } else {
-    out.push_back({id, 1});
-  }
-}
-
 }  // namespace
 
 std::size_t Families::add(Family family) {
@@ -53,16 +44,13 @@ std::size_t Families::add(Family family) {
 std::size_t Families::family_of(std::uint64_t id) const {
   if (members() == families_.size() && sweeps_.empty())
     return id - first_;  // single jobs throughout
-  const auto above = std::upper_bound(families_.begin(), families_.end(), id,
-                                      [](std::uint64_t v, const Family& f) { return v < f.first; });
+  const auto above = std::ranges::upper_bound(families_, id, {}, &Family::first);
   return static_cast<std::size_t>(above - families_.begin()) - 1;
 }
 
 std::string Families::name(std::uint64_t id) const {
   const Family& family = families_[family_of(id)];
-  std::string out;
-  family.append_name(out, id - family.first);
-  return out;
+  return family.name_of(id - family.first);
 }
 
 bool Families::has_name(std::uint64_t id, std::string_view name) const {
@@ -122,7 +110,7 @@ const Families::OpenIndex& Families::open_index(std::size_t family, const OpenPa
     append_open_name(name, f, open, k);
     index.members.emplace_back(hash64(name), f.first + k);
   }
-  std::sort(index.members.begin(), index.members.end());
+  std::ranges::sort(index.members);
   return index;
 }
 
@@ -138,9 +126,8 @@ bool Families::find_open(std::string_view text, std::vector<Range>& out) {
     bool any = false;
     bool all = true;
     for (std::size_t p = 0; p < open.size(); ++p) {
-      open[p] = std::any_of(left.begin(), left.end(), [&](const Placeholder& h) {
-        return h.name == family.parameters[p].name;
-      });
+      open[p] = std::ranges::any_of(
+          left, [&](const Placeholder& h) { return h.name == family.parameters[p].name; });
       any = any || open[p];
       all = all && (open[p] || !family.name.uses(p));
     }
@@ -150,12 +137,11 @@ bool Families::find_open(std::string_view text, std::vector<Range>& out) {
       continue;
     }
     const auto& members = open_index(f, open).members;
-    auto it =
-        std::lower_bound(members.begin(), members.end(), std::pair(hash64(text), std::uint64_t{0}));
+    auto it = std::ranges::lower_bound(members, std::pair(hash64(text), std::uint64_t{0}));
     for (const std::uint64_t hash = hash64(text); it != members.end() && it->first == hash; ++it) {
       scratch_.clear();
       append_open_name(scratch_, family, open, it->second - family.first);
-      if (scratch_ == text) append_member(out, it->second);
+      if (scratch_ == text) append(out, it->second);
     }
   }
   return out.size() > before;
@@ -168,7 +154,7 @@ void Families::match(const re2::RE2& expression, std::vector<Range>& out) const 
     for (std::uint64_t k = 0; k < family.count; ++k) {
       name.clear();
       family.append_name(name, k);
-      if (re2::RE2::PartialMatch(name, expression)) append_member(out, family.first + k);
+      if (re2::RE2::PartialMatch(name, expression)) append(out, family.first + k);
     }
   }
 }

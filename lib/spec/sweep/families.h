@@ -37,6 +37,10 @@ struct Family {
   void append_name(std::string& out, std::uint64_t k) const {
     name.append_to(out, parameters, sweep, k);
   }
+  [[nodiscard]] std::string filled(const Pattern& pattern, std::uint64_t k) const {
+    return pattern.text(parameters, sweep, k);
+  }
+  [[nodiscard]] std::string name_of(std::uint64_t k) const { return filled(name, k); }
 };
 
 class Families {

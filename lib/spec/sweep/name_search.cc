@@ -6,18 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/text.h"
+
 namespace torc::spec {
 namespace {
 
 constexpr std::size_t kMaxPieces = 64;  // bounds the recursion
 constexpr int kMaxSteps = 100'000;      // bounds the backtracking
 constexpr std::size_t kMaxDigits = 32;  // of a number in a name, besides its width
-
-std::string_view trim(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(' ');
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
-}
 
 template <class Number, class... How>
 std::optional<Number> read(std::string_view text, How... how) {
@@ -72,7 +68,7 @@ class ProductSearch {
         name_.size() - at,
         kMaxDigits + format.width + static_cast<std::size_t>(std::max<int>(format.precision, 0)));
     for (std::size_t length = longest; length > 0; --length) {
-      const std::string_view segment = trim(name_.substr(at, length));
+      const std::string_view segment = trimmed(name_.substr(at, length), " ");
       const auto index = std::holds_alternative<IntegerRange>(values)
                              ? index_of(std::get<IntegerRange>(values), format, segment)
                              : index_of(std::get<FloatRange>(values), segment);

@@ -7,16 +7,16 @@
 #include <utility>
 
 #include "lib/base/quote.h"
-#include "lib/spec/text/diagnostic.h"
 #include "lib/spec/text/placeholder.h"
 
 namespace torc::spec {
 namespace {
 
 Error bad_format(std::string_view placeholder, std::string_view what) {
-  return {ErrorKind::invalid, fmt::format("the format of {} {}", torc::quoted(placeholder), what),
-          "formats are like {i:03d} for integers, {x:.4f} or {x:.2e} for numbers and {s:>10} for "
-          "text"};
+  return invalid(
+      fmt::format("the format of {} {}", torc::quoted(placeholder), what),
+      "formats are like {i:03d} for integers, {x:.4f} or {x:.2e} for numbers and {s:>10} for "
+      "text");
 }
 
 // The first value that `format` does not fit, as a part of a message; empty: it fits all.
@@ -36,8 +36,7 @@ std::string format_mismatch(const ParameterValues& values, const Format& format)
 }
 
 const Parameter* parameter_of(const Placeholder& p, std::span<const Parameter> parameters) {
-  const auto found = std::find_if(parameters.begin(), parameters.end(),
-                                  [&](const Parameter& q) { return q.name == p.name; });
+  const auto found = std::ranges::find(parameters, p.name, &Parameter::name);
   return found == parameters.end() ? nullptr : &*found;
 }
 
@@ -103,8 +102,7 @@ std::vector<BadPlaceholder> find_bad_placeholders(std::string_view text,
         take(p, why);
     }
   }
-  std::sort(bad.begin(), bad.end(),
-            [](const BadPlaceholder& a, const BadPlaceholder& b) { return a.begin < b.begin; });
+  std::ranges::sort(bad, {}, &BadPlaceholder::begin);
   return bad;
 }
 
@@ -175,7 +173,7 @@ std::uint64_t Pattern::bound(std::span<const Parameter> parameters,
 }
 
 bool Pattern::uses(std::size_t parameter) const {
-  return std::any_of(pieces_.begin(), pieces_.end(), [&](const Piece& p) {
+  return std::ranges::any_of(pieces_, [&](const Piece& p) {
     return p.kind == Piece::Kind::parameter && p.index == parameter;
   });
 }

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -70,6 +68,12 @@ class Pattern {
   // Text of combination k. Precondition: no file pieces.
   void append_to(std::string& out, std::span<const Parameter> parameters, const Sweep& sweep,
                  std::uint64_t k) const;
+  [[nodiscard]] std::string text(std::span<const Parameter> parameters, const Sweep& sweep,
+                                 std::uint64_t k) const {
+    std::string out;
+    append_to(out, parameters, sweep, k);
+    return out;
+  }
 
   void encode(Encoder& out) const;
   // Damage shows in in.ok(). What comes back has parameter indices below `parameters`, and pieces

@@ -5,13 +5,19 @@
 
 namespace torc::spec {
 
+void append(std::vector<Range>& ranges, std::uint64_t id) {
+  if (!ranges.empty() && ranges.back().end() == id) {
+    ++ranges.back().count;
+  } else {
+    ranges.push_back({id, 1});
+  }
+}
+
 void normalise(std::vector<Range>& ranges) {
   std::erase_if(ranges, [](const Range& r) { return r.count == 0; });
   if (ranges.size() < 2) return;
-  const auto before = [](const Range& a, const Range& b) { return a.first < b.first; };
-  if (!std::is_sorted(ranges.begin(), ranges.end(), before)) {
-    std::sort(ranges.begin(), ranges.end(), before);
-  }
+  if (!std::ranges::is_sorted(ranges, {}, &Range::first))
+    std::ranges::sort(ranges, {}, &Range::first);
   std::size_t last = 0;
   for (std::size_t i = 1; i < ranges.size(); ++i) {
     if (ranges[i].first <= ranges[last].end()) {
@@ -23,27 +29,11 @@ void normalise(std::vector<Range>& ranges) {
   ranges.resize(last + 1);
 }
 
-namespace {
-
-// The range that holds `id`, or the end.
-std::vector<Range>::const_iterator holder(const std::vector<Range>& ranges, std::uint64_t id) {
-  const auto above = std::upper_bound(ranges.begin(), ranges.end(), id,
-                                      [](std::uint64_t v, const Range& r) { return v < r.first; });
-  if (above == ranges.begin()) return ranges.end();
-  const auto it = std::prev(above);
-  return id < it->end() ? it : ranges.end();
-}
-
-}  // namespace
-
-bool contains(const std::vector<Range>& ranges, std::uint64_t id) {
-  return holder(ranges, id) != ranges.end();
-}
-
 void remove(std::vector<Range>& ranges, std::uint64_t id) {
-  const auto found = holder(ranges, id);
-  if (found == ranges.end()) return;
-  const auto at = ranges.begin() + (found - ranges.cbegin());
+  const auto next = std::ranges::upper_bound(ranges, id, {}, &Range::first);
+  if (next == ranges.begin()) return;
+  const auto at = std::prev(next);
+  if (id >= at->end()) return;
   const Range below{at->first, id - at->first};
   const Range above{id + 1, at->end() - id - 1};
   if (below.count == 0 && above.count == 0) {
@@ -96,8 +86,7 @@ void RangeMap::append_to(std::vector<Range>& out, std::uint64_t k) const {
   for (const Track& track : tracks_) {
     auto run = track.begin();
     if (track.size() > 1) {
-      run = std::prev(std::upper_bound(track.begin(), track.end(), position,
-                                       [](std::uint64_t v, const Run& r) { return v < r.from; }));
+      run = std::prev(std::ranges::upper_bound(track, position, {}, &Run::from));
     }
     if (run->width > 0) {
       out.push_back({run->first + (position - run->from) * run->step, run->width});

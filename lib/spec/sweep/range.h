@@ -1,7 +1,6 @@
 // Runs of consecutive numbers (of jobs, of files), and maps from an index to such runs.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -16,12 +15,13 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
+// Appends a number, to the last range where that goes on with it.
+void append(std::vector<Range>& ranges, std::uint64_t id);
 // Sorts, merges what overlaps or touches, drops what is empty.
 void normalise(std::vector<Range>& ranges);
 // Takes `id` out of normalised ranges, which stay normalised.
 void remove(std::vector<Range>& ranges, std::uint64_t id);
-// Precondition of both: normalised.
-[[nodiscard]] bool contains(const std::vector<Range>& ranges, std::uint64_t id);
+// Precondition: normalised.
 [[nodiscard]] std::uint64_t total(const std::vector<Range>& ranges);
 
 // For each index k of an entry some ranges, stored as arithmetic runs: what a sweep of a million

@@ -133,9 +133,7 @@ struct Things {
   }
 
   void append(std::string& out, std::uint64_t number) const {
-    const auto above =
-        std::upper_bound(tables.begin(), tables.end(), number,
-                         [](std::uint64_t v, const Table& t) { return v < t.first; });
+    const auto above = std::ranges::upper_bound(tables, number, {}, &Table::first);
     if (above == tables.begin()) return;
     const Table& table = *std::prev(above);
     const std::uint64_t index = number - table.first;
@@ -285,12 +283,7 @@ void Recipe::find_open(std::string_view text, std::vector<Range>& out) const {
   for (std::uint64_t k = 0; k < c.count; ++k) {
     filled.clear();
     c.append(filled, *pattern, k);
-    if (filled != name(k)) continue;
-    if (!out.empty() && out.back().end() == k) {
-      ++out.back().count;
-    } else {
-      out.push_back({k, 1});
-    }
+    if (filled == name(k)) spec::append(out, k);
   }
 }
 

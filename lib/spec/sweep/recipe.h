@@ -57,23 +57,6 @@ class Recipe {
   std::shared_ptr<const Data> data_;
 };
 
-// A lineage has at most so many iterations unless dynamic_jobs says otherwise.
-constexpr std::uint32_t kMaxIterations = 1000;
-
-// What a worker needs of the workflow besides its jobs.
-struct RunSettings {
-  std::string name;
-  Environment env;
-  ExecutionConfig execution;
-  std::optional<std::uint32_t> max_iterations;
-  std::chrono::seconds wait_for_new_jobs{0};
-  bool workers_stay = false;
-  std::chrono::seconds expiration_buffer{0};
-  bool use_pending_failed = false;
-  LeaseConfig lease;
-  ResourceMonitor monitor;
-};
-[[nodiscard]] RunSettings run_settings(const Workflow& workflow);
 [[nodiscard]] std::string encode(const RunSettings& settings);
 [[nodiscard]] Result<RunSettings> decode_settings(std::string_view bytes);
 

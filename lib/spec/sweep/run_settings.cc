@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <utility>
 
 #include "lib/base/codec.h"
@@ -25,21 +24,6 @@ std::optional<std::chrono::seconds> decode_given_seconds(Decoder& in) {
 }
 
 }  // namespace
-
-RunSettings run_settings(const Workflow& workflow) {
-  RunSettings s;
-  s.name = workflow.name;
-  s.env = workflow.env;
-  s.execution = workflow.execution_config;
-  s.max_iterations = workflow.max_iterations;
-  s.wait_for_new_jobs = workflow.wait_for_new_jobs;
-  s.workers_stay = workflow.workers_stay;
-  s.expiration_buffer = workflow.expiration_buffer;
-  s.use_pending_failed = workflow.use_pending_failed;
-  s.lease = workflow.lease;
-  s.monitor = workflow.monitor;
-  return s;
-}
 
 std::string encode(const RunSettings& settings) {
   Encoder out;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "lib/base/text.h"
 #include "lib/base/utf8.h"
 
 namespace torc::spec {
@@ -13,6 +14,7 @@ namespace {
 constexpr std::size_t kTabStop = 8;
 constexpr std::size_t kShownColumns = 96;   // of a source line; more is cut around the place
 constexpr std::size_t kColumnsBefore = 40;  // of those, before the place
+constexpr std::string_view kSeverities[] = {"error", "warning", "note"};
 constexpr std::string_view kCut = "…";
 constexpr std::string_view kUnprintable = "\uFFFD";
 
@@ -92,18 +94,6 @@ std::string excerpt(const Diagnostic& d) {
                      source, std::string(before, ' '), std::string(width - 1, '~'));
 }
 
-std::string_view word(Severity severity) {
-  switch (severity) {
-    case Severity::error:
-      return "error";
-    case Severity::warning:
-      return "warning";
-    case Severity::note:
-      return "note";
-  }
-  return "error";
-}
-
 // Edits (insert, delete, replace, swap of neighbours) from a to b, or anything above `limit` when
 // they are more.
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
@@ -146,13 +136,10 @@ std::string containing(std::string_view name, const std::vector<std::string>& ca
 std::string to_text(const Diagnostic& d) {
   std::string out = d.file;
   if (d.place.line > 0) out += fmt::format(":{}:{}", d.place.line, d.place.column);
-  out += fmt::format(": {}: {}\n", word(d.severity), d.message);
+  out += fmt::format(": {}: {}\n", word_of(d.severity, kSeverities), d.message);
   if (d.place.line > 0) out += excerpt(d);
-  for (std::string_view rest = d.remedy; !rest.empty();) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    out += fmt::format("      = {}\n", rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
+  for (const std::string_view line : split(d.remedy, '\n'))
+    out += fmt::format("      = {}\n", line);
   return out;
 }
 

@@ -89,7 +89,7 @@ Result<JsonTable> read_json_table(std::string_view text) {
   Reader reader;
   const bool sound = Json::sax_parse(text.begin(), text.end(), &reader);
   if (sound && !reader.is_scalar) return std::move(reader.table);
-  if (sound) return Error{ErrorKind::invalid, "the table is one value", std::string(kForms)};
+  if (sound) return invalid("the table is one value", std::string(kForms));
   const std::string_view before = text.substr(0, std::min(reader.bad_at, text.size()));
   const auto lines = std::count(before.begin(), before.end(), '\n');
   return Error{

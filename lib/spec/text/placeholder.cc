@@ -1,22 +1,25 @@
 #include "lib/spec/text/placeholder.h"
 
+#include <algorithm>
 #include <optional>
+
+#include "lib/base/text.h"
 
 namespace torc::spec {
 namespace {
 
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+bool begins_name(char c) {
+  return is_letter(c) || c == '_';
 }
-bool is_ascii_digit(char c) {
-  return c >= '0' && c <= '9';
+bool is_of_name(char c) {
+  return begins_name(c) || is_digit(c);
 }
 
 // Flags, width and precision, then at most one letter for the kind: what printf and Python have in
 // common.
 bool is_format(std::string_view text) {
   if (text.empty()) return false;
-  if (is_letter(text.back()) && text.back() != '_') text.remove_suffix(1);
+  if (is_letter(text.back())) text.remove_suffix(1);
   return text.find_first_not_of("-+#0123456789.<>^=,") == std::string_view::npos;
 }
 
@@ -26,7 +29,7 @@ enum class Form : bool { right, wrong };  // of the format
 std::optional<Placeholder> placeholder_at(std::string_view text, std::size_t begin, Form form) {
   if (begin > 0 && (text[begin - 1] == '$' || text[begin - 1] == '{')) return {};
   std::size_t i = begin + 1;
-  while (i < text.size() && (is_letter(text[i]) || is_ascii_digit(text[i]))) ++i;
+  while (i < text.size() && is_of_name(text[i])) ++i;
   const std::string_view name = text.substr(begin + 1, i - begin - 1);
   if (!is_identifier(name) || i == text.size()) return {};
   if (text[i] == '}' && form == Form::right) return Placeholder{begin, i + 1, name, {}};
@@ -57,11 +60,7 @@ std::vector<Placeholder> all_of_form(std::string_view text, Form form) {
 }  // namespace
 
 bool is_identifier(std::string_view text) {
-  if (text.empty() || !is_letter(text.front())) return false;
-  for (const char c : text) {
-    if (!is_letter(c) && !is_ascii_digit(c)) return false;
-  }
-  return true;
+  return !text.empty() && begins_name(text.front()) && std::ranges::all_of(text, is_of_name);
 }
 
 std::vector<Placeholder> placeholders(std::string_view text) {

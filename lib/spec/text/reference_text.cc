@@ -7,7 +7,6 @@
 
 #include "lib/base/quote.h"
 #include "lib/spec/text/diagnostic.h"
-#include "lib/spec/text/placeholder.h"
 
 namespace torc::spec {
 namespace {

@@ -18,7 +18,7 @@ Source::Source(std::string_view text, std::string file) : text_(text), file_(std
 }
 
 std::size_t Source::line_start(std::size_t offset) const {
-  const auto after = std::upper_bound(starts_.begin(), starts_.end(), offset);
+  const auto after = std::ranges::upper_bound(starts_, offset);
   return *std::prev(after);
 }
 
@@ -33,7 +33,7 @@ std::string_view Source::line(std::size_t number) const {
 
 Place Source::place(std::size_t offset, std::size_t bytes) const {
   offset = std::min(offset, text_.size());
-  const auto after = std::upper_bound(starts_.begin(), starts_.end(), offset);
+  const auto after = std::ranges::upper_bound(starts_, offset);
   const auto number = static_cast<std::size_t>(after - starts_.begin());
   const std::size_t start = starts_[number - 1];
   const std::string_view whole = line(number);
@@ -60,8 +60,7 @@ void show_line(const Source& source, Diagnostic& d) {
   if (line.size() > kShown) {
     const std::size_t at = source.offset_of(d.place) - source.offset_of({d.place.line, 1, 1});
     begin = at - std::min(at, kShown / 4);
-    while (begin < line.size() && (static_cast<unsigned char>(line[begin]) & 0xc0U) == 0x80)
-      ++begin;
+    while (begin < line.size() && continues_character(line[begin])) ++begin;
   }
   d.skipped = count_characters(line.substr(0, begin));
   d.source_line = line.substr(begin, kShown);

@@ -1,4 +1,3 @@
-#include "lib/spec/yaml/bare_text.h"
 
 #include <algorithm>
 

@@ -1,21 +1,16 @@
-#include "lib/spec/yaml/quick_yaml.h"
+#include "lib/spec/yaml/yaml_tree.h"
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
 
-#include "lib/base/quote.h"
-#include "lib/spec/yaml/yaml_limits.h"
+#include "lib/base/text.h"
 
 namespace torc::spec {
 namespace {
 
 constexpr bool is_name_start(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-constexpr bool is_digit(char c) {
-  return c >= '0' && c <= '9';
+  return is_letter(c) || c == '_';
 }
 
 enum Class : unsigned char {
@@ -67,7 +62,7 @@ class Quick {
   void next_line() {
     while (at_ < text_.size()) {
       const std::size_t begin = at_;
-      while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+      skip_blanks();
       if (at_ == text_.size()) break;
       if (text_[at_] == '#') {
         while (at_ < text_.size() && text_[at_] != '\n') {
@@ -122,7 +117,7 @@ class Quick {
     while (node != nullptr && !done_ && indent_ == column && at_dash()) {
       const std::size_t dash = at_;
       at_ += 2;
-      while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+      skip_blanks();
       if (at_ == text_.size() || text_[at_] == '\n') return fail();
       const std::size_t inner = column + (at_ - dash);
       Node* item = nullptr;
@@ -154,19 +149,23 @@ class Quick {
         // A list at the column of its key's map ends here; anything else is not for this reader.
         return at_dash() && !node->items.empty() ? node : fail();
       }
-      Node* key = make(NodeKind::scalar, at_);
-      if (key == nullptr) return nullptr;
-      const std::size_t begin = at_;
-      at_ = text_.find(':', at_);
-      key->text = text_.substr(begin, at_ - begin);
-      if (means_null(key->text) || has_key(*node, key->text)) return fail();
-      ++at_;
+      const Node* key = take_key(*node);
+      if (key == nullptr) return fail();
       Node* value = value_of(column);
       if (value == nullptr) return nullptr;
       append(*node, *key);
       append(*node, *value);
     }
     return !done_ && indent_ > column ? fail() : node;
+  }
+
+  // The key that starts here, with its colon. Null: it means nothing, or stands there twice.
+  Node* take_key(const Node& map) {
+    Node* key = make(NodeKind::scalar, at_);
+    if (key == nullptr) return nullptr;
+    const std::size_t begin = std::exchange(at_, text_.find(':', at_));
+    key->text = text_.substr(begin, at_++ - begin);
+    return means_null(key->text) || has_key(map, key->text) ? nullptr : key;
   }
 
   static bool has_key(const Node& map, std::string_view key) {
@@ -178,7 +177,7 @@ class Quick {
 
   // What follows the colon of a key at `column`.
   Node* value_of(std::size_t column) {
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+    skip_blanks();
     if (at_ < text_.size() && text_[at_] != '\n') return text_or_flow(column);
     next_line();
     if (done_) return fail();  // nothing: where that stands the general parser knows
@@ -191,7 +190,7 @@ class Quick {
   Node* text_or_flow(std::size_t column) {
     Node* node = text_[at_] == '[' || text_[at_] == '{' ? flow() : text();
     if (node == nullptr) return nullptr;
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+    skip_blanks();
     if (at_ < text_.size() && text_[at_] != '\n') return fail();
     next_line();
     return !done_ && indent_ > column ? fail() : node;
@@ -267,14 +266,9 @@ class Quick {
   // A key with its colon, up to the value. False: something else.
   bool flow_key(Node& map) {
     if (!starts_key()) return false;
-    Node* key = make(NodeKind::scalar, at_);
+    const Node* key = take_key(map);
     if (key == nullptr) return false;
-    const std::size_t begin = at_;
-    at_ = text_.find(':', at_);
-    key->text = text_.substr(begin, at_ - begin);
-    if (means_null(key->text) || has_key(map, key->text)) return false;
     append(map, *key);
-    ++at_;
     skip_blanks();
     return at_ < text_.size();
   }

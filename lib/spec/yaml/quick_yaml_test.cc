@@ -1,4 +1,3 @@
-#include "lib/spec/yaml/quick_yaml.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

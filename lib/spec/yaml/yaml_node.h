@@ -1,4 +1,4 @@
-// The tree that a YAML text becomes.
+// The tree that a YAML text becomes, and how large a text may be.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,14 @@
 #include "lib/spec/text/source.h"
 
 namespace torc::spec {
+
+// Beyond these there is an error that names the limit.
+constexpr std::size_t kMaxSpecBytes = 64U << 20U;
+constexpr std::size_t kMaxDepth = 64;  // sequences and maps within each other
+// With every alias counted as what it repeats, and a long text as one for each kBytesOfOne.
+constexpr std::uint64_t kMaxNodes = 5'000'000;
+constexpr std::size_t kBytesOfOne = 64;
+constexpr std::size_t kMaxTextBytes = 1U << 20U;  // of one value, variables put in
 
 enum class NodeKind : std::uint8_t { null, scalar, sequence, map };
 

@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "lib/base/utf8.h"
-#include "lib/spec/yaml/yaml_limits.h"
+#include "lib/spec/yaml/yaml_node.h"
 
 namespace torc::spec {
 namespace {
@@ -68,7 +68,7 @@ unsigned pair_at(std::string_view text, std::size_t at) {
 }  // namespace
 
 std::size_t JoinedEscapes::original(std::size_t offset) const {
-  const auto before = std::upper_bound(cuts.begin(), cuts.end(), offset) - cuts.begin();
+  const auto before = std::ranges::upper_bound(cuts, offset) - cuts.begin();
   return offset + kCut * static_cast<std::size_t>(before);
 }
 

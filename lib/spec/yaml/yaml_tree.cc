@@ -15,8 +15,6 @@
 #include <utility>
 
 #include "lib/base/quote.h"
-#include "lib/spec/yaml/bare_text.h"
-#include "lib/spec/yaml/quick_yaml.h"
 #include "lib/spec/yaml/yaml_text.h"
 
 namespace torc::spec {
@@ -251,8 +249,7 @@ class Builder final : public YAML::EventHandler {
       return;
     }
     const auto is_map = [](const Node* n) { return n->kind == NodeKind::map; };
-    if (value.kind == NodeKind::sequence &&
-        std::all_of(value.items.begin(), value.items.end(), is_map)) {
+    if (value.kind == NodeKind::sequence && std::ranges::all_of(value.items, is_map)) {
       sources.insert(sources.end(), value.items.begin(), value.items.end());
       return;
     }

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/base/descriptor.h"
+#include "lib/base/file/descriptor.h"
 #include "lib/base/path.h"
 #include "lib/base/result.h"
 #include "lib/base/units.h"
@@ -114,10 +114,10 @@ class Disk {
   virtual Path resolved(const Path& path) { return path; }
 
   // From now on nothing below `root` is reached through a symbolic link, whoever puts one there
-  // meanwhile (lib/base/beneath.h); links on the way to `root` are the user's own. Whoever works in
-  // a directory says so first: Store, verify, doctor. It stays the directory that it is at the
-  // first use: another one in its place on the same filesystem is Error fenced. Of a directory that
-  // this process made, under a name of its own, a link in its place is not followed either.
+  // meanwhile (lib/base/file/beneath.h); links on the way to `root` are the user's own. Whoever
+  // works in a directory says so first: Store, verify, doctor. It stays the directory that it is at
+  // the first use: another one in its place on the same filesystem is Error fenced. Of a directory
+  // that this process made, under a name of its own, a link in its place is not followed either.
   virtual void protect(const Path& root, Root kind = Root::named) {
     (void)root;
     (void)kind;

@@ -14,7 +14,7 @@
 #include <string>
 #include <thread>
 
-#include "lib/base/descriptor.h"
+#include "lib/base/file/descriptor.h"
 
 namespace torc::store {
 namespace {

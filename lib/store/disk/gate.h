@@ -17,9 +17,9 @@
 #include <string>
 
 #include "lib/base/clock.h"
-#include "lib/base/descriptor.h"
+#include "lib/base/file/descriptor.h"
+#include "lib/base/file/shared_mapping.h"
 #include "lib/base/result.h"
-#include "lib/base/shared_mapping.h"
 #include "lib/store/disk/disk.h"
 
 namespace torc::store {

@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "lib/base/beneath.h"
+#include "lib/base/file/beneath.h"
 
 namespace torc::store {
 

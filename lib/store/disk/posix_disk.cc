@@ -11,7 +11,7 @@
 #include <iterator>
 #include <memory>
 
-#include "lib/base/beneath.h"
+#include "lib/base/file/beneath.h"
 #include "lib/store/disk/disk.h"
 
 namespace torc::store {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <thread>
 
-#include "lib/base/shared_mapping.h"
+#include "lib/base/file/shared_mapping.h"
 #include "lib/store/journal/journal_store.h"
 #include "lib/store/testing/test_world.h"
 

@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "lib/base/user_directory.h"
+#include "lib/base/file/user_directory.h"
 #include "lib/store/disk/filesystem.h"
 #include "lib/store/disk/open_lock.h"
 #include "lib/store/lmdb/lmdb_transaction.h"

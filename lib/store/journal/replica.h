@@ -1,7 +1,7 @@
 // The directory in which this node keeps its copy of a `journal` store:
 //   <root>/torc-<uid>/<store id>-<boot id>-<pid
 //   namespace>[-g<n>]/{data.mdb,lock.mdb,open.lock,gate}
-// Where somebody else has the name `torc-<uid>` it is another one: lib/base/user_directory.h.
+// Where somebody else has the name `torc-<uid>` it is another one: lib/base/file/user_directory.h.
 // Private to the user. A cache: unsynced, disposable, rebuilt when in doubt. `-g<n>` is a further
 // generation, begun when a process is stuck inside an earlier one.
 #pragma once

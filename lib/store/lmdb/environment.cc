@@ -13,7 +13,7 @@
 #include <thread>
 #include <utility>
 
-#include "lib/base/beneath.h"
+#include "lib/base/file/beneath.h"
 #include "lib/store/disk/gate.h"
 #include "lib/store/lmdb/lmdb_file.h"
 

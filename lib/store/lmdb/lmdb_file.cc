@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/base/beneath.h"
+#include "lib/base/file/beneath.h"
 #include "lib/store/engine/commit_file.h"
 #include "lib/store/lmdb/lmdb_page.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/base/descriptor.h"
+#include "lib/base/file/descriptor.h"
 #include "lib/base/result.h"
 #include "lib/store/disk/disk.h"
 

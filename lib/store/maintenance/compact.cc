@@ -4,7 +4,7 @@
 #include <lmdb.h>
 #include <sys/stat.h>
 
-#include "lib/base/beneath.h"
+#include "lib/base/file/beneath.h"
 #include "lib/store/disk/disk.h"
 #include "lib/store/disk/open_lock.h"
 #include "lib/store/disk/owner.h"

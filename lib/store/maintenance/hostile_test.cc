@@ -11,7 +11,7 @@
 #include <map>
 #include <random>
 
-#include "lib/base/beneath.h"
+#include "lib/base/file/beneath.h"
 #include "lib/base/sanitizer.h"
 #include "lib/store/disk/open_lock.h"
 #include "lib/store/disk/owner.h"

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "lib/base/beneath.h"
+#include "lib/base/file/beneath.h"
 #include "lib/store/disk/disk.h"
 #include "lib/store/disk/open_lock.h"
 #include "lib/store/disk/owner.h"

@@ -7,7 +7,7 @@
 #include <map>
 #include <string_view>
 
-#include "lib/base/beneath.h"
+#include "lib/base/file/beneath.h"
 #include "lib/store/disk/disk.h"
 
 namespace torc::store {

@@ -16,8 +16,8 @@
 #include "lib/exec/machine/machine.h"
 #include "lib/exec/output/output_disk.h"
 #include "lib/exec/process/process_host.h"
-#include "lib/workflow/context.h"
-#include "lib/workflow/workflow_plan.h"
+#include "lib/workflow/context/context.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::worker {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lib/exec/output/series.h"
-#include "lib/workflow/context.h"
+#include "lib/workflow/context/context.h"
 
 namespace torc::worker {
 

@@ -17,7 +17,7 @@
 #include "lib/store/engine/store.h"
 #include "lib/worker/jobs/job_command.h"
 #include "lib/worker/lease/store_side.h"
-#include "lib/workflow/context.h"
+#include "lib/workflow/context/context.h"
 
 namespace torc::worker {
 

@@ -10,7 +10,7 @@
 #include "lib/claim/transactions/membership.h"
 #include "lib/exec/process/kill_tree.h"
 #include "lib/worker/jobs/job_command.h"
-#include "lib/workflow/live_workers.h"
+#include "lib/workflow/context/live_workers.h"
 
 namespace torc::worker {
 namespace {

@@ -19,7 +19,7 @@
 #include "lib/store/mount/mount_facts.h"
 #include "lib/worker/lease/allocation_inquiry.h"
 #include "lib/worker/lease/node_processes.h"
-#include "lib/workflow/context.h"
+#include "lib/workflow/context/context.h"
 
 namespace torc::worker {
 

@@ -8,12 +8,12 @@
 #include <string_view>
 #include <utility>
 
-#include "lib/base/beneath.h"
+#include "lib/base/file/beneath.h"
 #include "lib/claim/rules/transition.h"
 #include "lib/exec/machine/gpus.h"
 #include "lib/worker/jobs/blame.h"
 #include "lib/worker/loop/notice_text.h"
-#include "lib/workflow/plan_actions.h"
+#include "lib/workflow/plan/plan_actions.h"
 
 namespace torc::worker {
 namespace {

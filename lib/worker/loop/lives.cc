@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <deque>
 
-#include "lib/base/beneath.h"
+#include "lib/base/file/beneath.h"
 #include "lib/base/quantities.h"
 
 namespace torc::worker {

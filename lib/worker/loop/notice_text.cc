@@ -10,7 +10,7 @@
 #include "lib/base/quote.h"
 #include "lib/worker/jobs/load.h"
 #include "lib/worker/text/outcome_text.h"
-#include "lib/workflow/plan_actions.h"
+#include "lib/workflow/plan/plan_actions.h"
 
 namespace torc::worker {
 namespace {

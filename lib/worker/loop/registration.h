@@ -11,7 +11,7 @@
 #include "lib/store/engine/store.h"
 #include "lib/worker/loop/worker.h"
 #include "lib/worker/machine/step.h"
-#include "lib/workflow/workflow_plan.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::worker {
 

@@ -19,7 +19,7 @@
 #include "lib/worker/loop/notice_text.h"
 #include "lib/worker/loop/state_text.h"
 #include "lib/worker/text/node_holders.h"
-#include "lib/workflow/plan_actions.h"
+#include "lib/workflow/plan/plan_actions.h"
 
 namespace torc::worker {
 namespace {

@@ -24,8 +24,8 @@
 #include "lib/claim/queries/queries.h"
 #include "lib/store/disk/disk.h"
 #include "lib/worker/loop/session.h"
-#include "lib/workflow/make_store.h"
-#include "lib/workflow/workflow_plan.h"
+#include "lib/workflow/plan/make_store.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::worker {
 

@@ -5,7 +5,7 @@
 #include "lib/claim/transactions/exchange.h"
 #include "lib/claim/transactions/membership.h"
 #include "lib/worker/loop/session_fixture.h"
-#include "lib/workflow/addition.h"
+#include "lib/workflow/change/addition.h"
 
 namespace torc::worker {
 namespace {

@@ -18,8 +18,8 @@
 #include "lib/exec/node/node_member.h"
 #include "lib/slurm/query.h"
 #include "lib/worker/machine/summary.h"
-#include "lib/workflow/context.h"
-#include "lib/workflow/workflow_plan.h"
+#include "lib/workflow/context/context.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::worker {
 

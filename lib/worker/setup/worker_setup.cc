@@ -6,14 +6,14 @@
 #include <charconv>
 #include <system_error>
 
-#include "lib/base/beneath.h"
+#include "lib/base/file/beneath.h"
 #include "lib/exec/machine/procfs.h"
 #include "lib/exec/node/node_ledger.h"
 #include "lib/exec/process/run_program.h"
 #include "lib/slurm/query.h"
 #include "lib/store/mount/mount_facts.h"
 #include "lib/worker/jobs/job_command.h"
-#include "lib/workflow/sharing.h"
+#include "lib/workflow/context/sharing.h"
 
 namespace torc::worker {
 namespace {

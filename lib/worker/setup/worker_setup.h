@@ -10,7 +10,7 @@
 #include "lib/store/mount/mount_facts.h"
 #include "lib/worker/loop/worker.h"
 #include "lib/worker/text/outcome_text.h"
-#include "lib/workflow/context.h"
+#include "lib/workflow/context/context.h"
 
 namespace torc::worker {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lib/exec/node/node_table.h"
-#include "lib/workflow/context.h"
+#include "lib/workflow/context/context.h"
 
 namespace torc::worker {
 

@@ -5,7 +5,7 @@
 
 #include "lib/claim/rules/job.h"
 #include "lib/claim/tables/transaction.h"
-#include "lib/workflow/workflow_plan.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::worker {
 

@@ -1,0 +1,144 @@
+#include "lib/workflow/change/addition.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "lib/claim/queries/workers.h"
+#include "lib/claim/transactions/add.h"
+#include "lib/claim/transactions/user_data.h"
+#include "lib/spec/load/load.h"
+#include "lib/spec/text/source.h"
+#include "lib/store/disk/disk.h"
+#include "lib/workflow/change/stored_workflow.h"
+#include "lib/workflow/change/trial.h"
+#include "lib/workflow/context/spec_text.h"
+
+namespace torc::workflow {
+namespace {
+
+bool has_error(const std::vector<spec::Diagnostic>& all) {
+  return std::ranges::any_of(
+      all, [](const spec::Diagnostic& d) { return d.severity == spec::Severity::error; });
+}
+
+// User data that are there already and differ, each with its place in the addition.
+std::vector<spec::Diagnostic> conflicts_of(store::Transaction& tx, const AdditionText& text,
+                                           const spec::Workflow& workflow,
+                                           const std::vector<claim::UserDatum>& user_data) {
+  const spec::Source source(text.text, text.file);
+  std::vector<spec::Diagnostic> found;
+  for (const claim::UserDatum& d : user_data) {
+    const auto added = claim::add_user_data(tx, {d});
+    if (added.ok()) continue;
+    spec::Diagnostic& one = found.emplace_back();
+    one.file = text.file;
+    one.message = added.error().what;
+    one.remedy = added.error().remedy;
+    for (const spec::UserDataEntry& entry : workflow.user_data) {
+      if (entry.name == d.name) one.place = entry.place;
+    }
+    show_line(source, one);
+  }
+  return found;
+}
+
+class Attempt {
+ public:
+  Attempt(const Context& context, const AdditionText& text, const AdmitAddition& admit)
+      : context_(context), text_(text), admit_(admit) {}
+
+  // An Error with diagnostics in added(): nothing is wrong with the store, but with the addition.
+  Result<void> run(store::Transaction& tx) {
+    added_ = {};
+    AdditionText text = text_;
+    TORC_ASSIGN(AdditionTerms terms, admit_(tx, text));
+    TORC_ASSIGN(StoredWorkflow stored, StoredWorkflow::of(tx));
+    const spec::ReadFile read = [&](const std::string& name) {
+      return store::read_file(context_.world.disk, (text.directory / name).lexically_normal());
+    };
+    spec::Loaded loaded =
+        spec::load_addition(text.text, text.file, read, {stored, terms.after, terms.resources});
+    TORC_TRY(stored.sound());
+    (void)refuse_what_cannot_run(loaded.diagnostics);
+    added_.good = loaded.expansion && !has_error(loaded.diagnostics);
+    added_.diagnostics = std::move(loaded.diagnostics);
+    if (!added_.good) return invalid("the addition has mistakes", "");
+    tell_names(stored, *loaded.expansion);
+    claim::Plan plan;
+    add_expansion(plan, *loaded.workflow, *loaded.expansion);
+    TORC_TRY(claim::add_jobs(tx, std::move(plan), std::move(terms.origin)));
+    const std::vector<claim::UserDatum> user_data = user_data_of(*loaded.expansion);
+    Result<void> declared = claim::add_user_data(tx, user_data);
+    if (declared.ok() || declared.error().kind != ErrorKind::invalid) return declared;
+    added_.diagnostics = conflicts_of(tx, text, *loaded.workflow, user_data);
+    added_.good = false;
+    return declared;
+  }
+  Added take() { return std::move(added_); }
+  [[nodiscard]] const Added& added() const { return added_; }
+
+ private:
+  void tell_names(StoredWorkflow& stored, const spec::Expansion& expansion) {
+    for (const spec::ExpandedEntry& entry : expansion.entries) {
+      added_.jobs += entry.count;
+      const auto recipe = spec::Recipe::decode(entry.recipe);
+      for (std::uint64_t k = 0; recipe && k < entry.count && added_.names.size() < Added::kNames;
+           ++k)
+        added_.names.push_back(recipe->name(k));
+    }
+    for (const spec::Range& r : expansion.there) {
+      added_.there += r.count;
+      for (std::uint64_t id = r.first; id < r.end() && added_.there_names.size() < Added::kNames;
+           ++id)
+        added_.there_names.push_back(stored.job(id).texts.name);
+    }
+  }
+
+  const Context& context_;
+  const AdditionText& text_;
+  const AdmitAddition& admit_;
+  Added added_;
+};
+
+}  // namespace
+
+Result<AdditionText> read_addition(const Context& context, const std::string& file) {
+  const Path path = (context.directory / file).lexically_normal();
+  const bool is_stdin = file == kStdin;
+  auto text = is_stdin ? read_spec_stream(stdin) : read_spec_text(context, path);
+  if (!text)
+    return unreadable(std::move(text).error(), file, "name a file with 'jobs:', or - for stdin");
+  return AdditionText{is_stdin ? "<stdin>" : file, *std::move(text),
+                      is_stdin ? context.directory : path.parent_path()};
+}
+
+Result<Added> add_to(const Context& context, store::Store& store, const AdditionText& text,
+                     const AdmitAddition& admit, bool dry_run) {
+  Attempt attempt(context, text, admit);
+  const auto done =
+      commit_or_try(store, dry_run, [&](store::Transaction& tx) { return attempt.run(tx); });
+  const bool refused = !attempt.added().good && !attempt.added().diagnostics.empty();
+  if (!done && !refused) return done.error();
+  Added added = attempt.take();
+  std::uint64_t live_workers = 0;
+  const auto seen = store.view(store::Freshness::cached, [&](const claim::Reader& reader) {
+    live_workers = 0;
+    return claim::scan_workers(reader, true,
+                               [&](const claim::Worker&) { return ++live_workers > 0; });
+  });
+  // What was committed counts, whatever can be seen of it now.
+  if (seen.ok()) added.live_workers = live_workers;
+  return added;
+}
+
+std::string who_asks(const Context& context) {
+  std::string user = context.env("USER").value_or("");
+  if (user.empty()) user = context.env("LOGNAME").value_or("");
+  if (user.empty()) user = fmt::format("uid {}", context.world.uid);
+  return fmt::format("{}@{}", user, context.world.host);
+}
+
+}  // namespace torc::workflow

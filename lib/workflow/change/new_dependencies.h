@@ -1,0 +1,62 @@
+// Who waits for whom in a new workflow file, against the store that was made from an older one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/claim/rules/plan.h"
+#include "lib/claim/tables/transaction.h"
+
+namespace torc::workflow {
+
+// The jobs of the file by the numbers that they have in the store: those that are there by the
+// numbers there, further ones from the next number on.
+class JobNumberMap {
+ public:
+  struct Entry {
+    std::uint64_t here = 0;  // number of its first job in the file
+    std::uint64_t count = 0;
+    std::uint64_t there = 0;  // in the store
+    bool is_new = false;
+  };
+  // Part of one entry, by the numbers of the store.
+  struct Piece {
+    claim::JobRange jobs;
+    bool is_new = false;
+  };
+
+  void add(const Entry& entry) { entries_.push_back(entry); }  // in the order of the file
+  [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
+  [[nodiscard]] std::vector<Piece> pieces(const claim::JobRange& here) const;
+  // Sorted, those that follow each other joined.
+  [[nodiscard]] std::vector<claim::JobRange> numbers_of(
+      const std::vector<claim::JobRange>& here) const;
+  // 0: none.
+  [[nodiscard]] JobId number_of(JobId here) const;
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+// Sorted by first job, neighbours joined.
+[[nodiscard]] std::vector<claim::JobRange> joined(std::vector<claim::JobRange> ranges);
+
+// The jobs that are there and wait for other ones there than in the file, or on other conditions:
+// of each entry the first. Costs what the dependencies cost, not what the jobs do.
+Result<std::vector<JobId>> differing_dependencies(const claim::Reader& reader,
+                                                  const claim::Plan& plan,
+                                                  const JobNumberMap& numbers);
+
+// The number of the first action that other jobs set off there than in the file; nullopt: none.
+// Looks at all that jobs and actions wait for.
+Result<std::optional<std::uint32_t>> differing_action(const claim::Reader& reader,
+                                                      const claim::Plan& plan,
+                                                      const JobNumberMap& numbers);
+
+// What the jobs that are new wait for, by the numbers of the store.
+[[nodiscard]] std::vector<claim::DependencySet> new_dependencies(const claim::Plan& plan,
+                                                                 const JobNumberMap& numbers);
+
+}  // namespace torc::workflow

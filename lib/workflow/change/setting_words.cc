@@ -1,0 +1,151 @@
+#include "lib/workflow/change/setting_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "lib/base/quantities.h"
+#include "lib/base/quote.h"
+#include "lib/spec/text/diagnostic.h"
+
+namespace torc::workflow {
+namespace {
+
+using claim::Setting;
+
+struct SettingKey {
+  std::string name;
+  std::string example;
+  std::function<bool(Setting&, const std::string& value)> read;  // false: not such a value
+};
+
+bool read_priority(Setting& setting, const std::string& value) {
+  const auto n = parse_integer(value);
+  if (!n.ok() || !n->has_value() || !std::in_range<std::int32_t>(**n)) return false;
+  setting.priority = static_cast<std::int32_t>(**n);
+  return true;
+}
+
+// None: not such a value.
+std::optional<std::uint64_t> amount_in(const ResourceKind& kind, const std::string& value) {
+  switch (kind.measure) {
+    case Measure::count: {
+      const auto n = parse_integer(value);
+      if (!n.ok() || !n->has_value() || **n < 0) break;
+      const auto amount = static_cast<std::uint64_t>(**n);
+      if (amount >= kind.least && amount <= kind.most) return amount;
+      break;
+    }
+    case Measure::bytes:
+      if (const auto memory = parse_memory(value); memory.ok()) return memory->value;
+      break;
+    case Measure::seconds:
+      if (value == "none") return 0;
+      if (const auto time = parse_duration(value); time.ok() && time->count() > 0)
+        return static_cast<std::uint64_t>(time->count());
+      break;
+  }
+  return std::nullopt;
+}
+
+std::string example_of(const ResourceKind& kind) {
+  switch (kind.measure) {
+    case Measure::count:
+      return fmt::format("{} to {}", kind.least, kind.most);
+    case Measure::bytes:
+      return "512m, 8g or 1t";
+    case Measure::seconds:
+      return fmt::format("30m, PT30M or 1:30:00; {}=none removes it", kind.word);
+  }
+  return "";
+}
+
+bool read_label(Setting& setting, const std::string& value) {
+  setting.label = value;
+  return printable(value) == value;
+}
+
+const std::vector<SettingKey>& keys() {
+  static const std::vector<SettingKey> all = [] {
+    std::vector<SettingKey> keys = {
+        {"priority", "a whole number; higher ones go first: priority=10", read_priority}};
+    for (const ResourceKind& kind : kResourceKinds) {
+      if (!kind.settable) continue;
+      const auto read = [&kind](Setting& setting, const std::string& value) {
+        const auto amount = amount_in(kind, value);
+        if (amount) setting.needs[kind.word] = *amount;
+        return amount.has_value();
+      };
+      keys.push_back({std::string(kind.word), example_of(kind), read});
+    }
+    keys.push_back({"label", "the label of workers; label= lets any worker run it", read_label});
+    return keys;
+  }();
+  return all;
+}
+
+// Keys of a job in the workflow file that cannot be set: nobody who writes one means a job's name.
+constexpr std::string_view kOthers[] = {
+    "scheduler", "name",       "command",      "env",         "depends_on", "resource_requirements",
+    "stdio",     "parameters", "max_parallel", "crash_limit", "state",      "failure_handler",
+    "walltime"};
+
+bool is_other_key(std::string_view name) {
+  return std::ranges::find(kOthers, name) != std::end(kOthers) ||
+         std::ranges::any_of(kResourceKinds, [&](const ResourceKind& k) {
+           return k.key == name || k.word == name;
+         });
+}
+
+std::vector<std::string> key_names() {
+  std::vector<std::string> names;
+  for (const SettingKey& key : keys()) names.push_back(key.name);
+  return names;
+}
+
+}  // namespace
+
+std::string setting_keys() {
+  std::string list;
+  for (const std::string& name : key_names()) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
+Result<SettingWords> parse_setting(const std::vector<std::string>& words) {
+  SettingWords out;
+  std::set<std::string> given;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    const std::string name = equals == std::string::npos ? "" : word.substr(0, equals);
+    const auto& all = keys();
+    const auto key = std::ranges::find_if(all, [&](auto& k) { return k.name == name; });
+    if (key == all.end()) {
+      if (is_other_key(name)) {
+        return invalid(fmt::format("'{}' cannot be set for single jobs", name),
+                       fmt::format("what can be set: {}; #NUMBER names a job whose name has a '='",
+                                   setting_keys()));
+      }
+      const std::string near = name.empty() ? "" : spec::nearest(name, key_names());
+      if (!near.empty()) {
+        return invalid(
+            fmt::format("'{}' is nothing that can be set", name),
+            fmt::format("did you mean '{}'? #NUMBER names a job whose name has a '='", near));
+      }
+      out.names.push_back(word);
+      continue;
+    }
+    if (!given.insert(name).second) return invalid(fmt::format("{} is set twice", name), "once");
+    const std::string value = word.substr(equals + 1);
+    if (!key->read(out.setting, value)) {
+      return invalid(fmt::format("{} cannot be '{}'", name, value),
+                     fmt::format("{}", key->example));
+    }
+    out.shown += (out.shown.empty() ? "" : " ") + word;
+  }
+  if (!given.empty()) return out;
+  return invalid("nothing is set", fmt::format("give KEY=VALUE; KEY is one of {}", setting_keys()));
+}
+
+}  // namespace torc::workflow

@@ -1,0 +1,68 @@
+#include "lib/workflow/change/setting_words.h"
+
+#include <gtest/gtest.h>
+
+namespace torc::workflow {
+namespace {
+
+using Words = std::vector<std::string>;
+
+std::string error_of(const Words& words) {
+  const auto parsed = parse_setting(words);
+  return parsed ? "" : parsed.error().text();
+}
+
+TEST(SettingWords, names_and_settings_may_stand_in_any_order) {
+  const auto parsed = parse_setting({"a", "priority=-5", "b", "memory=8g", "cpus=2", "gpus=0"});
+  ASSERT_TRUE(parsed.ok()) << parsed.error().text();
+  EXPECT_EQ(parsed->names, (Words{"a", "b"}));
+  EXPECT_EQ(parsed->setting.priority, -5);
+  EXPECT_EQ(parsed->setting.needs.at("memory"), mebibytes(8192).value);
+  EXPECT_EQ(parsed->setting.needs.at("cpus"), 2U);
+  EXPECT_EQ(parsed->setting.needs.at("gpus"), 0U);
+  EXPECT_EQ(parsed->setting.label, std::nullopt);
+  EXPECT_EQ(parsed->shown, "priority=-5 memory=8g cpus=2 gpus=0");
+}
+
+TEST(SettingWords, a_runtime_is_written_in_any_usual_form_or_taken_away) {
+  for (const char* text : {"runtime=90m", "runtime=PT1H30M", "runtime=1:30:00"}) {
+    const auto parsed = parse_setting({text});
+    ASSERT_TRUE(parsed.ok()) << text;
+    EXPECT_EQ(parsed->setting.needs.at("runtime"), 90U * 60) << text;
+  }
+  EXPECT_EQ(parse_setting({"runtime=none"})->setting.needs.at("runtime"), 0U);
+}
+
+TEST(SettingWords, a_label_may_be_taken_away) {
+  EXPECT_EQ(parse_setting({"label="})->setting.label, "");
+  EXPECT_EQ(parse_setting({"label=gpu=2"})->setting.label, "gpu=2");
+}
+
+TEST(SettingWords, a_slip_is_told_with_what_was_probably_meant) {
+  EXPECT_NE(error_of({"a", "prioritie=3"}).find("did you mean 'priority'?"), std::string::npos);
+  EXPECT_NE(error_of({"a", "memroy=3g"}).find("did you mean 'memory'?"), std::string::npos);
+}
+
+TEST(SettingWords, what_cannot_be_set_is_not_taken_for_the_name_of_a_job) {
+  EXPECT_NE(error_of({"a", "scheduler=x"}).find("'scheduler' cannot be set"), std::string::npos);
+  EXPECT_NE(error_of({"a", "priority=1", "scheduler=x"}).find("'scheduler' cannot be set"),
+            std::string::npos);
+}
+
+TEST(SettingWords, jobs_may_have_names_with_an_equals_sign) {
+  const auto parsed = parse_setting({"train_lr=0.1", "priority=1"});
+  ASSERT_TRUE(parsed.ok());
+  EXPECT_EQ(parsed->names, Words{"train_lr=0.1"});
+}
+
+TEST(SettingWords, values_that_a_key_does_not_take_are_refused_with_those_that_it_takes) {
+  for (const char* text : {"priority=high", "priority=99999999999", "cpus=0", "gpus=-1",
+                           "memory=much", "memory=0", "runtime=0s", "runtime=soon", "label=a\nb"}) {
+    EXPECT_NE(error_of({"a", text}).find("cannot be"), std::string::npos) << text;
+  }
+  EXPECT_NE(error_of({"cpus=1", "cpus=2"}).find("set twice"), std::string::npos);
+  EXPECT_NE(error_of({"a"}).find("nothing is set"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace torc::workflow
