@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "lib/base/quote.h"
-#include "lib/claim/queries/limit.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/tables/origin.h"
 #include "lib/claim/tables/tables.h"

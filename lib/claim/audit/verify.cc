@@ -265,12 +265,7 @@ class Audit {
     std::map<std::uint64_t, std::set<std::uint64_t>> listed;
     TORC_TRY(each(reader_, Table::host, [&](const store::Entry& e) -> Result<void> {
       if (e.key.size() != 17) return unreadable(e.key);
-      const auto number = [&](std::size_t at) {
-        std::uint64_t n = 0;
-        for (const char c : e.key.substr(at, 8)) n = (n << 8) | static_cast<std::uint8_t>(c);
-        return n;
-      };
-      listed[number(1)].insert(number(9));
+      listed[number_at(e.key, 1, 8)].insert(number_at(e.key, 9, 8));
       return {};
     }));
     if (listed == hosts_) return {};

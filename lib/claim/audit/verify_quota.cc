@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "lib/claim/queries/limit.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/budget.h"
 #include "lib/claim/tables/corruption.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "lib/claim/queries/limit.h"
+#include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/budget.h"
 #include "lib/claim/rules/job.h"
 #include "lib/claim/rules/plan.h"

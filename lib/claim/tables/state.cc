@@ -4,7 +4,16 @@
 
 #include <utility>
 
+#include "lib/claim/tables/corruption.h"
+
 namespace torc::claim {
+
+std::optional<store::Entry> last_of(const Reader& reader, Table table) {
+  const char after_all = static_cast<char>(static_cast<char>(table) + 1);
+  auto entry = reader.seek_before({&after_all, 1});
+  if (entry && !is_in(table, entry->key)) entry.reset();
+  return entry;
+}
 
 std::optional<Job> State::record(std::uint64_t id) {
   auto job = open_record(id);
@@ -83,6 +92,13 @@ std::optional<Barrier> State::barrier(std::uint64_t id) {
   return sound_or_damaged(key, value ? decode_barrier(*value) : std::nullopt);
 }
 
+std::optional<UpstreamRun> State::upstream_run(std::uint64_t id) {
+  const auto e = reader_.seek_before(Key(Table::upstream, id + 1));
+  if (!e || !is_in(Table::upstream, e->key)) return std::nullopt;
+  auto run = sound_or_damaged(e->key, decode_upstream(e->key, e->value));
+  return run && id - run->first < run->count ? run : std::nullopt;
+}
+
 Tally State::tally() {
   const Key key(Table::tally);
   const auto value = reader_.get(key);
@@ -122,10 +138,7 @@ std::optional<std::uint64_t> State::id_of(Table table, const std::optional<store
 }
 
 void State::damaged(std::string_view key) {
-  if (!damage_.empty()) return;
-  damage_ =
-      fmt::format("the state of the jobs cannot be read at table '{}', key", key.substr(0, 1));
-  for (char c : key.substr(1)) damage_ += fmt::format(" {:02x}", static_cast<unsigned char>(c));
+  if (damage_.empty()) damage_ = "the state of the jobs cannot be read at " + show_key(key);
 }
 
 void State::note(const Error& of_a_scan) {
@@ -140,6 +153,33 @@ Result<void> State::sound() const {
   if (damage_.empty()) return {};
   return Error{ErrorKind::corrupt, damage_,
                "run `torc verify` on the store; a newer torc may have written it"};
+}
+
+std::uint64_t extent(State& state) {
+  const std::uint64_t jobs = state.tally().jobs();
+  const auto check = [&](Table table, std::string_view what, const auto& end_of) {
+    const auto entry = last_of(state.reader(), table);
+    std::optional<std::uint64_t> end = 1;
+    if (entry) end = end_of(*entry);
+    if (!end) {
+      state.damaged(entry->key);
+    } else if (*end != jobs + 1) {
+      state.contradicts(
+          fmt::format("the {} end at job {} where {} are counted", what, *end - 1, jobs));
+    }
+  };
+  check(Table::span, "spans", [](const store::Entry& e) {
+    const auto s = decode_span(e.key, e.value);
+    return s ? std::optional(s->end()) : std::nullopt;
+  });
+  check(Table::job_template, "templates", [](const store::Entry& e) {
+    const auto t = decode_template(e.key, e.value);
+    return t ? std::optional(raw(t->first) + t->count) : std::nullopt;
+  });
+  const auto first = state.reader().seek(Key(Table::job));
+  if (first && first->key < std::string_view(Key(Table::job, 1)) && is_in(Table::job, first->key))
+    state.damaged(first->key);
+  return jobs;
 }
 
 }  // namespace torc::claim

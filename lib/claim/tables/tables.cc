@@ -11,12 +11,6 @@ namespace {
 // Of milliseconds, as kMost of budget.cc: sums of two stay within the type.
 constexpr std::uint64_t kLongestSpan = std::uint64_t{1} << 61;
 
-std::uint64_t number_at(std::string_view key, std::size_t at, std::size_t size) {
-  std::uint64_t v = 0;
-  for (char c : key.substr(at, size)) v = (v << 8) | static_cast<std::uint8_t>(c);
-  return v;
-}
-
 // High priorities first in key order.
 std::uint32_t inverted(std::int32_t priority) {
   return ~(static_cast<std::uint32_t>(priority) ^ 0x80000000U);
@@ -73,7 +67,19 @@ bool take_conditions(Decoder& in, Barrier& barrier) {
   return cancels <= 1;
 }
 
+// The job of a key that is a table byte, another number and it.
+std::optional<std::uint64_t> second_id_in(Table table, std::string_view key) {
+  if (!is_in(table, key) || key.size() != 17) return std::nullopt;
+  return number_at(key, 9, 8);
+}
+
 }  // namespace
+
+std::uint64_t number_at(std::string_view key, std::size_t at, std::size_t size) {
+  std::uint64_t v = 0;
+  for (char c : key.substr(at, size)) v = (v << 8) | static_cast<std::uint8_t>(c);
+  return v;
+}
 
 std::optional<std::uint64_t> id_in(Table table, std::string_view key) {
   if (!is_in(table, key) || key.size() != 9) return std::nullopt;
@@ -206,8 +212,7 @@ std::optional<Countdown> decode_countdown(std::string_view value) {
 }
 
 std::optional<std::uint64_t> named_in(std::string_view key) {
-  if (!is_in(Table::name, key) || key.size() != 17) return std::nullopt;
-  return number_at(key, 9, 8);
+  return second_id_in(Table::name, key);
 }
 
 Key delayed_key(WallTime not_before, std::uint64_t id) {
@@ -216,8 +221,7 @@ Key delayed_key(WallTime not_before, std::uint64_t id) {
 }
 
 std::optional<std::uint64_t> delayed_in(std::string_view key) {
-  if (!is_in(Table::delayed, key) || key.size() != 17) return std::nullopt;
-  return number_at(key, 9, 8);
+  return second_id_in(Table::delayed, key);
 }
 
 std::string encode(const JobClass& job_class) {

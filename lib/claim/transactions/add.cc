@@ -6,7 +6,6 @@
 #include <map>
 
 #include "lib/base/codec.h"
-#include "lib/claim/queries/limit.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/condition.h"
 #include "lib/claim/scheduling/ledger.h"
@@ -21,8 +20,7 @@ namespace {
 
 // The highest number of a barrier.
 std::uint64_t last_barrier(State& state) {
-  const char after_all = static_cast<char>(static_cast<char>(Table::barrier) + 1);
-  return state.id_of(Table::barrier, state.reader().seek_before({&after_all, 1})).value_or(0);
+  return state.id_of(Table::barrier, last_of(state.reader(), Table::barrier)).value_or(0);
 }
 
 // Finds the classes of the addition again among those there are, and puts down the others.
@@ -101,14 +99,6 @@ void renumber_handlers(Transaction& tx, State& state, Plan& plan) {
   for (Template& t : plan.templates) t.handler = numbers[t.handler];
 }
 
-std::optional<UpstreamRun> run_at(State& state, std::uint64_t id) {
-  const auto e = state.reader().seek_before(Key(Table::upstream, id + 1));
-  if (!e || !is_in(Table::upstream, e->key)) return {};
-  auto run = decode_upstream(e->key, e->value);
-  if (!run) state.damaged(e->key);
-  return run && id - run->first < run->count ? run : std::nullopt;
-}
-
 void put_run(Transaction& tx, std::uint64_t first, std::uint64_t end, std::vector<Waiter> waiters) {
   if (first >= end) return;
   tx.put(Key(Table::upstream, first), encode(UpstreamRun{first, end - first, std::move(waiters)}));
@@ -119,7 +109,7 @@ void put_run(Transaction& tx, std::uint64_t first, std::uint64_t end, std::vecto
 void extend_upstream(Transaction& tx, State& state, const UpstreamRun& added, std::uint64_t fresh) {
   const std::uint64_t end = added.first + added.count;
   for (std::uint64_t at = added.first; at < end;) {
-    const auto run = at < fresh ? run_at(state, at) : std::nullopt;
+    const auto run = at < fresh ? state.upstream_run(at) : std::nullopt;
     if (!run) {
       std::uint64_t to = end;
       const auto next = at < fresh ? tx.seek(Key(Table::upstream, at)) : std::nullopt;
@@ -172,7 +162,7 @@ bool same(const std::vector<JobRange>& a, const std::vector<JobRange>& b) {
 
 // As a barrier that waits for the completion of the same jobs already knows.
 std::optional<Countdown> countdown_of_twin(State& state, const Barrier& barrier) {
-  const auto run = run_at(state, raw(barrier.upstream.front().first));
+  const auto run = state.upstream_run(raw(barrier.upstream.front().first));
   if (!run) return {};
   for (const Waiter& w : run->waiters) {
     if (w.condition != Condition::afterok || w.cancels) continue;

@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "lib/claim/queries/action_runs.h"
-#include "lib/claim/queries/delayed.h"
+#include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/transition.h"
 #include "lib/claim/scheduling/firing.h"
 #include "lib/claim/scheduling/ledger.h"
@@ -192,7 +191,7 @@ class Session {
     free.leaves = leaves();
     std::uint64_t room = Lease::kMaxHeld - lease_.held.size();
     for (std::uint64_t left = std::min(offer.max_jobs, room); left > 0;) {
-      const auto taken = heads.take_fitting(free, left);
+      const auto taken = heads.take(&free, left);
       if (!taken) break;
       left -= taken->count;
       grant(*taken);
@@ -201,7 +200,7 @@ class Session {
     ledger_.quota().begin_prefetch(ledger_.tally().live_workers);
     // A fair share only: what one worker prefetches, no other can start.
     for (std::uint64_t left = std::min({offer.prefetch, fair_share(), room}); left > 0;) {
-      const auto taken = heads.take_any(left);
+      const auto taken = heads.take(nullptr, left);
       if (!taken) break;
       left -= taken->count;
       grant(*taken);
