@@ -118,10 +118,13 @@ Result<std::vector<WorkerEpoch>> workers_on(const Reader& reader, std::string_vi
 
 std::vector<ClaimToken> read_revoked(const Reader& reader, WorkerEpoch worker) {
   State state(reader);
-  std::vector<ClaimToken> tokens;
   const auto lease = state.lease(worker);
-  if (!lease) return tokens;
-  for (std::uint64_t id : lease->ending) {
+  return lease ? tokens_of(state, lease->ending) : std::vector<ClaimToken>();
+}
+
+std::vector<ClaimToken> tokens_of(State& state, const std::vector<std::uint64_t>& jobs) {
+  std::vector<ClaimToken> tokens;
+  for (std::uint64_t id : jobs) {
     if (const auto job = state.open_record(id)) tokens.push_back(token_of(JobId{id}, *job));
   }
   return tokens;

@@ -9,7 +9,6 @@
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/condition.h"
 #include "lib/claim/scheduling/ledger.h"
-#include "lib/claim/scheduling/ready_queue.h"
 #include "lib/claim/tables/definition.h"
 #include "lib/claim/tables/state.h"
 #include "lib/claim/tables/tables.h"
@@ -216,18 +215,6 @@ Begun write_barriers(Transaction& tx, State& state, const Plan& plan, std::uint6
   return begun;
 }
 
-void write_spans(Transaction& tx, Tally& tally, const std::vector<Span>& spans,
-                 const std::vector<std::uint64_t>& open) {
-  for (const Span& s : spans) {
-    tx.put(Key(Table::span, s.first), encode(s));
-    const bool opened = std::binary_search(open.begin(), open.end(), s.barrier);
-    const bool ready = s.barrier == 0 || opened;
-    tally.counts[static_cast<std::size_t>(ready ? JobState::ready : JobState::blocked)] += s.count;
-    if (ready)
-      put_ready(tx, {s.job_class, s.priority, opened ? tx.sequence() : 0, s.first, s.count});
-  }
-}
-
 void note_origin(Transaction& tx, State& state, const Origin& origin) {
   const Key all(Table::addition);
   const auto stored = tx.get(all);
@@ -238,10 +225,6 @@ void note_origin(Transaction& tx, State& state, const Origin& origin) {
   tx.put(all, Value().varint(additions.count).varint(additions.first));
   tx.put(Key(Table::addition, raw(origin.jobs.first)), encode(origin));
 }
-
-}  // namespace
-
-namespace {
 
 Result<void> pass_over_members(Transaction& tx, const std::vector<std::uint64_t>& barriers,
                                WallTime now) {

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/workers.h"
 #include "lib/claim/rules/transition.h"
 #include "lib/claim/scheduling/firing.h"
 #include "lib/claim/scheduling/ledger.h"
@@ -54,7 +55,7 @@ class Session {
     }
     if (has_actions_) take_actions();
     write_lease();
-    answer_.revoked = revoked();
+    answer_.revoked = tokens_of(ledger_.state(), lease_.ending);
     TORC_TRY(ledger_.close());
     answer_.workflow.counts = ledger_.tally().counts;
     answer_.workflow.unmet = ledger_.tally().unmet;
@@ -145,15 +146,6 @@ class Session {
     std::erase(lease_.ending, id);
     (void)refuse(token, Refusal::canceled, Job{});
     return true;
-  }
-
-  std::vector<ClaimToken> revoked() {
-    std::vector<ClaimToken> tokens;
-    for (std::uint64_t id : lease_.ending) {
-      if (const auto job = ledger_.state().open_record(id))
-        tokens.push_back(token_of(JobId{id}, *job));
-    }
-    return tokens;
   }
 
   // Whether it changed the job.
