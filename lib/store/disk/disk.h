@@ -185,6 +185,7 @@ class PosixDisk : public Disk {
     [[nodiscard]] int at() const { return directory ? directory.get() : AT_FDCWD; }
   };
   Result<Spot> spot(const Path& path, const char* verb) const;
+  Result<Descriptor> open_named(const Path& path, int flags, int outside, const char* verb) const;
   Result<FileHandle> open(const Path& path, int flags, const char* verb) const;
   Result<Descriptor> open_directory(const Path& directory, const char* verb) const;
   Result<void> give_to_group(const Path& directory, std::uint32_t group) const;
