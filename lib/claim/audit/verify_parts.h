@@ -5,8 +5,6 @@
 
 #include <cstdint>
 #include <map>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "lib/base/result.h"

@@ -37,8 +37,4 @@ struct Obstacles {
 // was not itself passed over. Any other job: itself.
 [[nodiscard]] JobId root_of_cancellation(const Reader& reader, JobId id);
 
-// The conditions on which the job waits for `upstream`; in the order of Condition.
-[[nodiscard]] std::vector<Condition> conditions_between(const Reader& reader, JobId id,
-                                                        JobId upstream);
-
 }  // namespace torc::claim

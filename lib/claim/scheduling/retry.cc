@@ -1,7 +1,5 @@
 #include "lib/claim/scheduling/retry.h"
 
-#include <algorithm>
-
 #include "lib/base/codec.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/retry_counts.h"

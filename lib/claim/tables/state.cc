@@ -22,10 +22,7 @@ std::optional<Job> State::record(std::uint64_t id) {
 }
 
 std::optional<Job> State::open_record(std::uint64_t id) {
-  const Key key(Table::job, id);
-  const auto value = reader_.get(key);
-  if (!value) return std::nullopt;
-  return sound_or_damaged(key, decode_job(*value));
+  return read(Key(Table::job, id), decode_job);
 }
 
 std::optional<Job> State::job(std::uint64_t id) {
@@ -56,10 +53,8 @@ std::optional<Rank> State::rank_of(std::uint64_t id) {
 
 bool State::is_open(std::uint64_t barrier) {
   if (barrier == 0) return true;
-  const Key key(Table::countdown, barrier);
-  const auto value = reader_.get(key);  // absent: closed, and its record need not be looked at
-  if (!value) return false;
-  const auto countdown = sound_or_damaged(key, decode_countdown(*value));
+  // Absent: closed, and its record need not be looked at.
+  const auto countdown = read(Key(Table::countdown, barrier), decode_countdown);
   return countdown && countdown->opened;
 }
 
@@ -106,17 +101,11 @@ Tally State::tally() {
 }
 
 std::optional<Lease> State::lease(WorkerEpoch epoch) {
-  const Key key(Table::lease, raw(epoch));
-  const auto value = reader_.get(key);
-  if (!value) return std::nullopt;
-  return sound_or_damaged(key, decode_lease(*value));
+  return read(Key(Table::lease, raw(epoch)), decode_lease);
 }
 
 std::optional<Worker> State::worker(WorkerEpoch epoch) {
-  const Key key(Table::worker, raw(epoch));
-  const auto value = reader_.get(key);
-  if (!value) return std::nullopt;
-  auto worker = sound_or_damaged(key, decode_worker(*value));
+  auto worker = read(Key(Table::worker, raw(epoch)), decode_worker);
   if (worker) worker->epoch = epoch;
   return worker;
 }

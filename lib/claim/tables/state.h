@@ -64,6 +64,13 @@ class State {
     return value;
   }
 
+  // What `decode` makes of the value of `key`; nullopt: there is none, or it is damaged.
+  template <class Decode>
+  auto read(std::string_view key, const Decode& decode) {
+    const auto value = reader_.get(key);
+    return value ? sound_or_damaged(key, decode(*value)) : decltype(decode(*value))();
+  }
+
   const Reader& reader_;
   std::optional<Span> span_;
   std::string damage_;  // the first that was found

@@ -1,6 +1,5 @@
 #include "lib/claim/transactions/override.h"
 
-#include <algorithm>
 #include <map>
 
 #include "lib/claim/scheduling/ledger.h"

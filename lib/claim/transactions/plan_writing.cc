@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/scheduling/firing.h"

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/base/descriptor.h"
@@ -118,15 +119,11 @@ class Disk {
   // a directory says so first: Store, verify, doctor. It stays the directory that it is at the
   // first use: another one in its place on the same filesystem is Error fenced. Of a directory that
   // this process made, under a name of its own, a link in its place is not followed either.
-  virtual void protect(const Path& root, Root kind = Root::named) {
-    (void)root;
-    (void)kind;
-  }
+  virtual void protect(const Path& /*root*/, Root /*kind*/ = Root::named) {}
   // From now on no protect() of it takes another one: whoever works there for long means this one.
-  virtual void keep(const Path& root) { (void)root; }
+  virtual void keep(const Path& /*root*/) {}
   // The same, for the directory that is open as `opened`, and no other one that gets its place.
-  virtual Result<void> protect_opened(const Path& root, Descriptor opened) {
-    (void)opened;
+  virtual Result<void> protect_opened(const Path& root, Descriptor /*opened*/) {
     protect(root);
     return {};
   }
@@ -234,12 +231,8 @@ class OpenFile {
     other.handle_.fd = -1;
   }
   OpenFile& operator=(OpenFile&& other) noexcept {
-    if (this != &other) {
-      (void)close();
-      disk_ = other.disk_;
-      handle_ = other.handle_;
-      other.handle_.fd = -1;
-    }
+    std::swap(disk_, other.disk_);  // what it had is closed with the other
+    std::swap(handle_, other.handle_);
     return *this;
   }
   ~OpenFile() { (void)close(); }
