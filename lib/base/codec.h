@@ -6,8 +6,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace torc {
 
@@ -59,6 +61,11 @@ class Decoder {
 
   [[nodiscard]] bool ok() const { return ok_; }
   [[nodiscard]] bool is_whole() const { return ok_ && in_.empty(); }  // and nothing is left
+  // What was decoded, if that is all there is.
+  template <class T>
+  [[nodiscard]] std::optional<T> whole(T decoded) const {
+    return is_whole() ? std::optional<T>(std::move(decoded)) : std::nullopt;
+  }
   [[nodiscard]] bool at_end() const { return in_.empty(); }
   [[nodiscard]] std::string_view rest() const { return in_; }
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/claim/queries/limit.h"
+#include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/budget.h"
 #include "lib/claim/rules/plan.h"
 #include "lib/claim/tables/transaction.h"

@@ -9,7 +9,6 @@
 
 #include "lib/claim/audit/verify.h"
 #include "lib/claim/queries/job_scan.h"
-#include "lib/claim/queries/limit.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/transactions/add.h"

@@ -15,7 +15,7 @@
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/base/table.h"
-#include "lib/claim/queries/action_runs.h"
+#include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/scheduling/firing.h"
 #include "lib/exec/output/packed_reader.h"

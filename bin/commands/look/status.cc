@@ -16,7 +16,6 @@
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/base/table.h"
-#include "lib/claim/queries/delayed.h"
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/workers.h"

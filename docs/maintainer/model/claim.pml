@@ -43,7 +43,7 @@ byte results;                    /* accepted ends for good */
 byte executed;                   /* the highest attempt whose command was executed */
 byte kills;                      /* workers that the job killed in a row */
 
-/* transition.cc: check_token, and exchange.cc: a worker without a lease is fenced before anything is looked at */
+/* transition.cc: refusal_of, and exchange.cc: a worker without a lease is fenced before anything is looked at */
 #ifdef NO_LEASE_CHECK
 #define FENCED(e) false
 #else

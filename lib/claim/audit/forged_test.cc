@@ -2,9 +2,8 @@
 // disk: whoever meets one says so, and neither goes on for ever nor asks for all memory.
 #include <gtest/gtest.h>
 
-#include "lib/claim/queries/action_runs.h"
 #include "lib/claim/queries/job_scan.h"
-#include "lib/claim/queries/limit.h"
+#include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/rules/action.h"
 #include "lib/claim/rules/transition.h"

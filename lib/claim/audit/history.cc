@@ -13,6 +13,14 @@ std::string_view to_string(EventKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
+Event Historian::event_of(const Context& c) {
+  Event event;
+  event.sequence = c.sequence;
+  event.author = c.author;
+  event.at = c.at;
+  return event;
+}
+
 void Historian::tell_attempt(Event event, const Job& job, bool claimed, bool started) {
   if (claimed) {
     Event claim = event;
@@ -56,10 +64,7 @@ void Historian::job_written(const Context& c, std::uint64_t id, const Job& after
   const auto known = jobs_.find(id);
   const Before before = known == jobs_.end() ? Before{} : known->second;
   jobs_[id] = {after.state, after.attempt, after.claim, after.worker};
-  Event event;
-  event.sequence = c.sequence;
-  event.author = c.author;
-  event.at = c.at;
+  Event event = event_of(c);
   event.job = JobId{id};
   event.attempt = after.attempt;
   event.worker = after.worker;
@@ -82,10 +87,7 @@ void Historian::job_written(const Context& c, std::uint64_t id, const Job& after
 void Historian::job_erased(const Context& c, std::uint64_t id) {
   const auto known = jobs_.find(id);
   if (known == jobs_.end()) return;
-  Event event;
-  event.sequence = c.sequence;
-  event.author = c.author;
-  event.at = c.at;
+  Event event = event_of(c);
   event.kind = EventKind::returned;
   event.job = JobId{id};
   event.attempt = known->second.attempt;
@@ -96,24 +98,13 @@ void Historian::job_erased(const Context& c, std::uint64_t id) {
 
 void Historian::worker_written(const Context& c, const Worker& worker) {
   known_[raw(worker.epoch)] = worker.status;
-  Event event;
-  event.sequence = c.sequence;
-  event.author = c.author;
+  Event event = event_of(c);
   event.worker = worker.epoch;
-  switch (worker.status) {
-    case WorkerStatus::registered:
-      event.kind = EventKind::registered;
-      event.at = worker.info.registered_at;
-      break;
-    case WorkerStatus::released:
-      event.kind = EventKind::released;
-      event.at = worker.gone_at;
-      break;
-    case WorkerStatus::expired:
-      event.kind = EventKind::expired;
-      event.at = worker.gone_at;
-      break;
-  }
+  const bool came = worker.status == WorkerStatus::registered;
+  event.at = came ? worker.info.registered_at : worker.gone_at;
+  event.kind = came                                      ? EventKind::registered
+               : worker.status == WorkerStatus::released ? EventKind::released
+                                                         : EventKind::expired;
   tell_(event);
 }
 
@@ -121,9 +112,7 @@ void Historian::run_written(const Context& c, std::string_view key, const Action
   const auto name = run_in(key);
   if (!name) return;
   ActionRun& before = runs_[std::string(key)];
-  Event event;
-  event.sequence = c.sequence;
-  event.author = c.author;
+  Event event = event_of(c);
   event.action = name->action;
   event.worker = run.worker;
   if (run.claim != 0 && run.claim != before.claim) {
@@ -142,7 +131,6 @@ void Historian::run_written(const Context& c, std::string_view key, const Action
     tell_(event);
   } else if (run.state == RunState::due && before.state == RunState::running) {
     event.kind = EventKind::action_returned;
-    event.at = c.at;
     tell_(event);
   }
   before = run;

@@ -88,6 +88,7 @@ class Historian {
     WallTime at{};
   };
 
+  static Event event_of(const Context& c);
   void job_written(const Context& c, std::uint64_t id, const Job& after);
   void job_erased(const Context& c, std::uint64_t id);
   void worker_written(const Context& c, const Worker& worker);

@@ -8,9 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "lib/claim/audit/verify_plan.h"
-#include "lib/claim/audit/verify_quota.h"
-#include "lib/claim/audit/verify_user_data.h"
+#include "lib/claim/audit/verify_parts.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/retry_counts.h"
 #include "lib/claim/rules/condition.h"
@@ -40,7 +38,7 @@ class Audit {
     occupied.insert(ending_.begin(), ending_.end());
     TORC_TRY(audit_quota(reader_, plan_, occupied));
     TORC_TRY(check_signatures());
-    TORC_TRY(verify_user_data(reader_, plan_.jobs));
+    TORC_TRY(audit_user_data(reader_, plan_.jobs));
     return check_tally();
   }
 
@@ -60,7 +58,8 @@ class Audit {
       std::fill_n(states_.begin() + static_cast<std::ptrdiff_t>(s.first), s.count,
                   JobState::blocked);
     }
-    TORC_TRY(each(reader_, Table::job, [&](const store::Entry& e) { return read_job(e); }));
+    TORC_TRY(each_record(reader_, Table::job, decode_job,
+                         [&](std::uint64_t id, const Job& job) { return read_job(id, job); }));
     for (std::size_t s = 1; s < kSignals; ++s) {
       const bool told_apart = as_seen_by(static_cast<Signal>(s), plan_.rules) != Signal::waits;
       if (!told_apart) continue;
@@ -71,44 +70,40 @@ class Audit {
     return {};
   }
 
-  Result<void> read_job(const store::Entry& e) {
-    const auto id = id_in(Table::job, e.key);
-    const auto job = decode_job(e.value);
-    if (!id || !job) return unreadable(e.key);
-    if (*id == 0 || *id >= states_.size()) return wrong(fmt::format("job {} does not exist", *id));
-    if (job->state == JobState::blocked) {
-      return wrong(fmt::format("the record of job {} says what only its barrier can say", *id));
+  Result<void> read_job(std::uint64_t id, const Job& job) {
+    if (id == 0 || id >= states_.size()) return wrong(fmt::format("job {} does not exist", id));
+    if (job.state == JobState::blocked) {
+      return wrong(fmt::format("the record of job {} says what only its barrier can say", id));
     }
-    const bool closed = states_[*id] == JobState::blocked;
-    const bool waits = has(job->state, trait::kWaits);
-    if (closed && ((waits && job->attempt != job->forgiven) ||
-                   (!waits && job->state != JobState::canceled))) {
+    const bool closed = states_[id] == JobState::blocked;
+    const bool waits = has(job.state, trait::kWaits);
+    if (closed &&
+        ((waits && job.attempt != job.forgiven) || (!waits && job.state != JobState::canceled))) {
       return wrong(fmt::format(
-          "job {} is {} at attempt {} although jobs that it depends on have not completed", *id,
-          to_string(waits ? JobState::blocked : job->state), job->attempt));
+          "job {} is {} at attempt {} although jobs that it depends on have not completed", id,
+          to_string(waits ? JobState::blocked : job.state), job.attempt));
     }
-    const bool needs_claim = is_live(job->state) || job->state == JobState::delayed ||
-                             (is_over(job->state) && job->state != JobState::canceled);
-    if (needs_claim && (job->attempt == 0 || job->claim == 0 || raw(job->worker) == 0)) {
-      return wrong(fmt::format("job {} is {} and was never claimed", *id, to_string(job->state)));
+    const bool needs_claim = is_live(job.state) || job.state == JobState::delayed ||
+                             (is_over(job.state) && job.state != JobState::canceled);
+    if (needs_claim && (job.attempt == 0 || job.claim == 0 || raw(job.worker) == 0)) {
+      return wrong(fmt::format("job {} is {} and was never claimed", id, to_string(job.state)));
     }
-    if (job->forgiven > job->attempt || job->lost > job->attempt - job->forgiven ||
-        job->stopped > job->attempt - job->forgiven - job->lost ||
-        job->claim > reader_.sequence()) {
-      return wrong(fmt::format("job {} has impossible numbers", *id));
+    if (job.forgiven > job.attempt || job.lost > job.attempt - job.forgiven ||
+        job.stopped > job.attempt - job.forgiven - job.lost || job.claim > reader_.sequence()) {
+      return wrong(fmt::format("job {} has impossible numbers", id));
     }
-    if (job->revoked != Revoked::no) {
-      if (job->state != JobState::canceled || job->claim == 0) {
-        return wrong(fmt::format("job {} is {} and is to be ended", *id, to_string(job->state)));
+    if (job.revoked != Revoked::no) {
+      if (job.state != JobState::canceled || job.claim == 0) {
+        return wrong(fmt::format("job {} is {} and is to be ended", id, to_string(job.state)));
       }
-      ending_[*id] = raw(job->worker);
+      ending_[id] = raw(job.worker);
     }
-    if (is_suspect(*job)) suspects_[*id] = claim::alone(*job);
-    if (is_passed_over(*job)) passed_over_.emplace_back(*id, job->outcome);
-    signals_[*id] = signal_of(*job);
-    if (job->state != JobState::ready) states_[*id] = job->state;
-    if (job->state == JobState::delayed) delayed_[*id] = job->not_before;
-    if (is_live(job->state)) live_[*id] = raw(job->worker);
+    if (is_suspect(job)) suspects_[id] = claim::alone(job);
+    if (is_passed_over(job)) passed_over_.emplace_back(id, job.outcome);
+    signals_[id] = signal_of(job);
+    if (job.state != JobState::ready) states_[id] = job.state;
+    if (job.state == JobState::delayed) delayed_[id] = job.not_before;
+    if (is_live(job.state)) live_[id] = raw(job.worker);
     return {};
   }
 
@@ -217,60 +212,51 @@ class Audit {
     std::uint64_t held = 0;
     std::uint64_t ending = 0;
     State state(reader_);
-    TORC_TRY(each(reader_, Table::lease, [&](const store::Entry& e) -> Result<void> {
-      const auto epoch = id_in(Table::lease, e.key);
-      const auto lease = decode_lease(e.value);
-      if (!epoch || !lease) return unreadable(e.key);
+    const auto look = [&](std::uint64_t epoch, const Lease& lease) -> Result<void> {
       ++live_workers_;
-      const auto worker = state.worker(WorkerEpoch{*epoch});
-      if (worker) hosts_[name_hash(worker->info.host)].insert(*epoch);
+      const auto worker = state.worker(WorkerEpoch{epoch});
+      if (worker) hosts_[name_hash(worker->info.host)].insert(epoch);
       if (!worker || worker->status != WorkerStatus::registered) {
-        return wrong(fmt::format("worker {} has a lease and is not registered", *epoch));
+        return wrong(fmt::format("worker {} has a lease and is not registered", epoch));
       }
-      held += lease->held.size();
-      for (std::uint64_t id : lease->held) {
+      held += lease.held.size();
+      for (std::uint64_t id : lease.held) {
         const auto it = live_.find(id);
-        if (it == live_.end() || it->second != *epoch) {
+        if (it == live_.end() || it->second != epoch) {
           return wrong(
-              fmt::format("worker {} claims to hold job {}, which it does not", *epoch, id));
+              fmt::format("worker {} claims to hold job {}, which it does not", epoch, id));
         }
       }
-      ending += lease->ending.size();
-      for (std::uint64_t id : lease->ending) {
+      ending += lease.ending.size();
+      for (std::uint64_t id : lease.ending) {
         const auto it = ending_.find(id);
-        if (it == ending_.end() || it->second != *epoch) {
+        if (it == ending_.end() || it->second != epoch) {
           return wrong(
-              fmt::format("worker {} is to end job {}, which was not canceled", *epoch, id));
+              fmt::format("worker {} is to end job {}, which was not canceled", epoch, id));
         }
       }
       return {};
-    }));
+    };
+    TORC_TRY(each_record(reader_, Table::lease, decode_lease, look));
     if (held != live_.size())
       return wrong("a job is claimed or running by a worker that does not hold it");
     if (ending != ending_.size())
       return wrong("a canceled job is to be ended by a worker that does not know of it");
     TORC_TRY(check_hosts());
-    return each(reader_, Table::worker, [&](const store::Entry& e) -> Result<void> {
-      const auto epoch = id_in(Table::worker, e.key);
-      const auto worker = decode_worker(e.value);
-      if (!epoch || !worker) return unreadable(e.key);
-      if (worker->status == WorkerStatus::registered && !reader_.get(Key(Table::lease, *epoch))) {
-        return wrong(fmt::format("worker {} is registered and has no lease", *epoch));
+    const auto has_lease = [&](std::uint64_t epoch, const Worker& worker) -> Result<void> {
+      if (worker.status == WorkerStatus::registered && !reader_.get(Key(Table::lease, epoch))) {
+        return wrong(fmt::format("worker {} is registered and has no lease", epoch));
       }
       return {};
-    });
+    };
+    return each_record(reader_, Table::worker, decode_worker, has_lease);
   }
 
   Result<void> check_hosts() {
     std::map<std::uint64_t, std::set<std::uint64_t>> listed;
     TORC_TRY(each(reader_, Table::host, [&](const store::Entry& e) -> Result<void> {
       if (e.key.size() != 17) return unreadable(e.key);
-      const auto number = [&](std::size_t at) {
-        std::uint64_t n = 0;
-        for (const char c : e.key.substr(at, 8)) n = (n << 8) | static_cast<std::uint8_t>(c);
-        return n;
-      };
-      listed[number(1)].insert(number(9));
+      listed[number_at(e.key, 1, 8)].insert(number_at(e.key, 9, 8));
       return {};
     }));
     if (listed == hosts_) return {};
@@ -312,46 +298,40 @@ class Audit {
   // What single jobs have of their own.
   Result<void> check_overrides() {
     std::size_t alone = 0;
-    TORC_TRY(each(reader_, Table::own_rank, [&](const store::Entry& e) -> Result<void> {
-      const auto id = id_in(Table::own_rank, e.key);
-      const auto rank = decode_rank(e.value);
-      if (!id || !rank) return unreadable(e.key);
-      if (*id == 0 || *id > plan_.jobs) return wrong(fmt::format("job {} does not exist", *id));
-      const auto value = reader_.get(Key(Table::job_class).be32(rank->job_class));
+    const auto look = [&](std::uint64_t id, const Rank& rank) -> Result<void> {
+      if (id == 0 || id > plan_.jobs) return wrong(fmt::format("job {} does not exist", id));
+      const auto value = reader_.get(Key(Table::job_class).be32(rank.job_class));
       const auto job_class = value ? decode_class(*value) : std::nullopt;
       if (!job_class) {
-        return wrong(fmt::format("job {} has no readable resource class of its own", *id));
+        return wrong(fmt::format("job {} has no readable resource class of its own", id));
       }
       if (job_class->alone == Alone::no) return {};
-      const auto suspect = suspects_.find(*id);
+      const auto suspect = suspects_.find(id);
       if (suspect == suspects_.end())
-        return wrong(fmt::format("job {} is no suspect and is to run alone", *id));
+        return wrong(fmt::format("job {} is no suspect and is to run alone", id));
       if (suspect->second != job_class->alone)
-        return wrong(fmt::format("job {} is another suspect than its class says", *id));
+        return wrong(fmt::format("job {} is another suspect than its class says", id));
       ++alone;
       return {};
-    }));
+    };
+    TORC_TRY(each_record(reader_, Table::own_rank, decode_rank, look));
     if (alone != suspects_.size()) return wrong("a suspect is not to run alone");
-    TORC_TRY(each(reader_, Table::handler, [&](const store::Entry& e) -> Result<void> {
-      if (id_in(Table::handler, e.key) && decode_handler(e.value)) return {};
-      return unreadable(e.key);
-    }));
-    return each(reader_, Table::retries, [&](const store::Entry& e) -> Result<void> {
-      const auto id = id_in(Table::retries, e.key);
-      if (!id || !decode_retries(e.value)) return unreadable(e.key);
-      if (*id == 0 || *id > plan_.jobs) return wrong(fmt::format("job {} does not exist", *id));
+    TORC_TRY(each_record(reader_, Table::handler, decode_handler,
+                         [](std::uint64_t, const Handler&) { return Result<void>(); }));
+    const auto exists = [&](std::uint64_t id, const RetryCounts&) -> Result<void> {
+      if (id == 0 || id > plan_.jobs) return wrong(fmt::format("job {} does not exist", id));
       return {};
-    });
+    };
+    return each_record(reader_, Table::retries, decode_retries, exists);
   }
 
   Result<void> check_signatures() {
-    return each(reader_, Table::signature, [&](const store::Entry& e) -> Result<void> {
-      const auto id = id_in(Table::signature, e.key);
-      if (!id || !decode_signature(e.value)) return unreadable(e.key);
-      if (*id == 0 || *id >= states_.size())
-        return wrong(fmt::format("job {}, which does not exist, has files", *id));
+    const auto look = [&](std::uint64_t id, const Signature&) -> Result<void> {
+      if (id == 0 || id >= states_.size())
+        return wrong(fmt::format("job {}, which does not exist, has files", id));
       return {};
-    });
+    };
+    return each_record(reader_, Table::signature, decode_signature, look);
   }
 
   Result<void> check_tally() {

@@ -3,7 +3,7 @@
 #include <set>
 #include <utility>
 
-#include "lib/claim/audit/verify_quota.h"
+#include "lib/claim/audit/verify_parts.h"
 #include "lib/claim/rules/action.h"
 #include "lib/claim/tables/corruption.h"
 #include "lib/claim/tables/tables.h"
@@ -52,13 +52,11 @@ class ActionAudit {
   }
 
   Result<void> read_leases() {
-    return each(reader_, Table::lease, [&](const store::Entry& e) -> Result<void> {
-      const auto epoch = id_in(Table::lease, e.key);
-      const auto lease = decode_lease(e.value);
-      if (!epoch || !lease) return unreadable(e.key);
-      for (const std::uint64_t number : lease->actions) held_.emplace(*epoch, number);
+    const auto note = [&](std::uint64_t epoch, const Lease& lease) -> Result<void> {
+      for (const std::uint64_t number : lease.actions) held_.emplace(epoch, number);
       return {};
-    });
+    };
+    return each_record(reader_, Table::lease, decode_lease, note);
   }
 
   Result<void> read_runs() {

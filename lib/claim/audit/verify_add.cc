@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "lib/claim/audit/verify_plan.h"
+#include "lib/claim/audit/verify_parts.h"
 #include "lib/claim/tables/corruption.h"
 #include "lib/claim/tables/definition.h"
 #include "lib/claim/tables/origin.h"

@@ -1,4 +1,4 @@
-#include "lib/claim/audit/verify_plan.h"
+#include "lib/claim/audit/verify_parts.h"
 
 #include <fmt/format.h>
 
@@ -104,32 +104,27 @@ class PlanAudit {
   }
 
   Result<void> check_index_sizes(std::uint64_t sweeps, std::uint64_t names) const {
-    const auto count = [&](Table table) {
-      std::uint64_t n = 0;
-      reader_.scan_prefix(Key(table), [&](const store::Entry&) { return ++n > 0; });
-      return n;
-    };
-    if (count(Table::sweep) != sweeps) return wrong("the list of sweeps names one that is none");
-    if (count(Table::name) != names) return wrong("the index of names names a job that is none");
+    if (count_entries(reader_, Table::sweep) != sweeps)
+      return wrong("the list of sweeps names one that is none");
+    if (count_entries(reader_, Table::name) != names)
+      return wrong("the index of names names a job that is none");
     return {};
   }
 
   Result<void> read_barriers() {
-    TORC_TRY(each(reader_, Table::barrier, [&](const store::Entry& e) -> Result<void> {
-      const auto id = id_in(Table::barrier, e.key);
-      auto barrier = decode_barrier(e.value);
-      if (!id || !barrier) return unreadable(e.key);
-      if (sum_of_conditions(*barrier) != barrier->total || barrier->total == 0) {
-        return wrong(fmt::format("barrier {} waits for jobs that do not exist", *id));
+    const auto look = [&](std::uint64_t id, Barrier& barrier) -> Result<void> {
+      if (sum_of_conditions(barrier) != barrier.total || barrier.total == 0) {
+        return wrong(fmt::format("barrier {} waits for jobs that do not exist", id));
       }
-      if (const Result<void> members = check_members(*id, *barrier); !members) return members;
-      if (barrier->cancels || !barrier->conditional.empty()) tables_.rules |= rule::kEnds;
-      for (const Dependency& d : barrier->conditional) {
+      TORC_TRY(check_members(id, barrier));
+      if (barrier.cancels || !barrier.conditional.empty()) tables_.rules |= rule::kEnds;
+      for (const Dependency& d : barrier.conditional) {
         if (d.condition == Condition::after) tables_.rules |= rule::kStarts;
       }
-      tables_.barriers.emplace(*id, *std::move(barrier));
+      tables_.barriers.emplace(id, std::move(barrier));
       return {};
-    }));
+    };
+    TORC_TRY(each_record(reader_, Table::barrier, decode_barrier, look));
     for (const auto& [id, members] : members_) {
       if (!tables_.barriers.contains(id)) return wrong(fmt::format("barrier {} has no record", id));
     }

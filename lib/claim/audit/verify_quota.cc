@@ -1,8 +1,7 @@
-#include "lib/claim/audit/verify_quota.h"
+#include "lib/claim/audit/verify_parts.h"
 
 #include <fmt/format.h>
 
-#include "lib/claim/queries/limit.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/budget.h"
 #include "lib/claim/tables/corruption.h"
@@ -56,12 +55,8 @@ class QuotaAudit {
       if (taken-- == 0) return wrong("slots are taken of a limit that is none");
       return {};
     }));
-    std::uint64_t listed = 0;
-    TORC_TRY(each(reader_, Table::limit, [&](const store::Entry&) -> Result<void> {
-      ++listed;
-      return {};
-    }));
-    if (listed != limits_.size()) return wrong("a limit is missing or unreadable");
+    if (count_entries(reader_, Table::limit) != limits_.size())
+      return wrong("a limit is missing or unreadable");
     return each(reader_, Table::job_class, [&](const store::Entry& e) -> Result<void> {
       const auto job_class = decode_class(e.value);
       if (!job_class) return unreadable(e.key);

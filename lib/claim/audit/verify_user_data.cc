@@ -1,4 +1,4 @@
-#include "lib/claim/audit/verify_user_data.h"
+#include "lib/claim/audit/verify_parts.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 namespace torc::claim {
 
-Result<void> verify_user_data(const Reader& reader, std::uint64_t jobs) {
+Result<void> audit_user_data(const Reader& reader, std::uint64_t jobs) {
   std::uint64_t there = 0;
   std::uint64_t ephemeral = 0;
   TORC_TRY(each(reader, Table::user_data, [&](const store::Entry& e) -> Result<void> {
@@ -25,16 +25,12 @@ Result<void> verify_user_data(const Reader& reader, std::uint64_t jobs) {
     if (reader.get(ephemeral_key(datum->maker, datum->name))) return {};
     return wrong(fmt::format("user data '{}' is not listed with its job", datum->name));
   }));
-  std::uint64_t listed = 0;
-  TORC_TRY(each(reader, Table::ephemeral, [&](const store::Entry&) -> Result<void> {
-    ++listed;
-    return {};
-  }));
   if (there != count_user_data(reader)) {
     return wrong(
         fmt::format("{} user data are counted where {} are", count_user_data(reader), there));
   }
-  if (listed != ephemeral) return wrong("user data is listed as ephemeral that is not");
+  if (count_entries(reader, Table::ephemeral) != ephemeral)
+    return wrong("user data is listed as ephemeral that is not");
   return {};
 }
 

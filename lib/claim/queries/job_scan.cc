@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "lib/claim/queries/extent.h"
 #include "lib/claim/rules/condition.h"
 #include "lib/claim/rules/plan.h"
 #include "lib/claim/tables/state.h"
@@ -125,13 +124,9 @@ void scan_blocked(State& state, const Visit& visit) {
 // The queues hold each ready job once, and nothing else.
 std::vector<JobRange> ready_ranges(State& state) {
   std::vector<JobRange> ranges;
-  state.reader().scan_prefix(Key(Table::ready), [&](const store::Entry& e) {
-    const auto r = decode_ready(e.key, e.value);
-    if (!r) {
-      state.damaged(e.key);
-      return false;
-    }
-    ranges.push_back({JobId{r->first}, r->count});
+  const auto decode = [](const store::Entry& e) { return decode_ready(e.key, e.value); };
+  each_readable(state, Key(Table::ready), decode, [&](const ReadyRange& r) {
+    ranges.push_back({JobId{r.first}, r.count});
     return true;
   });
   std::sort(ranges.begin(), ranges.end(),
@@ -183,18 +178,16 @@ std::vector<std::uint64_t> held_by_anyone(State& state) {
   const Tally tally = state.tally();
   const std::uint64_t most = tally.of(JobState::claimed) + tally.of(JobState::running);
   std::vector<std::uint64_t> ids;
-  state.reader().scan_prefix(Key(Table::lease), [&](const store::Entry& e) {
-    const auto lease = id_in(Table::lease, e.key) ? decode_lease(e.value) : std::nullopt;
-    if (!lease) {
-      state.damaged(e.key);
-      return false;
-    }
+  const auto decode = [](const store::Entry& e) {
+    return id_in(Table::lease, e.key) ? decode_lease(e.value) : std::nullopt;
+  };
+  each_readable(state, Key(Table::lease), decode, [&](const Lease& lease) {
     // A lease of few bytes can name a million jobs: many of them must not be gathered for nothing.
-    if (lease->held.size() > most - ids.size()) {
+    if (lease.held.size() > most - ids.size()) {
       state.contradicts(fmt::format("workers hold more jobs than the {} that are counted", most));
       return false;
     }
-    ids.insert(ids.end(), lease->held.begin(), lease->held.end());
+    ids.insert(ids.end(), lease.held.begin(), lease.held.end());
     return true;
   });
   return ids;
@@ -204,25 +197,16 @@ std::vector<std::uint64_t> held_by_anyone(State& state) {
 std::vector<std::uint64_t> listed_in(State& state, Table table,
                                      std::optional<std::uint64_t> (*id_of)(std::string_view)) {
   std::vector<std::uint64_t> ids;
-  state.reader().scan_prefix(Key(table), [&](const store::Entry& e) {
-    const auto id = id_of(e.key);
-    if (!id) {
-      state.damaged(e.key);
-      return false;
-    }
-    ids.push_back(*id);
+  const auto decode = [&](const store::Entry& e) { return id_of(e.key); };
+  each_readable(state, Key(table), decode, [&](std::uint64_t id) {
+    ids.push_back(id);
     return true;
   });
   return ids;
 }
 
-std::vector<std::uint64_t> set_aside(State& state) {
-  return listed_in(state, Table::set_aside,
-                   [](std::string_view key) { return id_in(Table::set_aside, key); });
-}
-
-std::vector<std::uint64_t> delayed(State& state) {
-  return listed_in(state, Table::delayed, delayed_in);
+std::optional<std::uint64_t> set_aside_in(std::string_view key) {
+  return id_in(Table::set_aside, key);
 }
 
 void scan_completed(State& state, const Visit& visit) {
@@ -247,9 +231,9 @@ void scan_state(State& state, JobState wanted, const Visit& visit) {
     case Listing::leases:
       return visit_listed(state, held_by_anyone(state), wanted, visit);
     case Listing::set_aside:
-      return visit_listed(state, set_aside(state), wanted, visit);
+      return visit_listed(state, listed_in(state, Table::set_aside, set_aside_in), wanted, visit);
     case Listing::delayed:
-      return visit_listed(state, delayed(state), wanted, visit);
+      return visit_listed(state, listed_in(state, Table::delayed, delayed_in), wanted, visit);
     case Listing::records:
       return scan_completed(state, visit);
   }

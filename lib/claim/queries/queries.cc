@@ -2,16 +2,22 @@
 
 #include <fmt/format.h>
 
-#include <limits>
+#include <algorithm>
 
 #include "lib/base/codec.h"
-#include "lib/claim/queries/extent.h"
-#include "lib/claim/rules/action.h"
 #include "lib/claim/rules/transition.h"
 #include "lib/claim/tables/state.h"
 #include "lib/claim/tables/tables.h"
 
 namespace torc::claim {
+namespace {
+
+std::uint64_t used_of(const Reader& reader, std::uint32_t limit) {
+  const auto value = reader.get(slots_key(limit));
+  return value ? decode_total(*value) : 0;
+}
+
+}  // namespace
 
 Result<WorkflowState> read_workflow(const Reader& reader) {
   const auto value = reader.get(Key(Table::workflow));
@@ -110,11 +116,10 @@ Result<void> scan_templates(const Reader& reader,
 Result<std::vector<JobId>> find_by_name_hash(const Reader& reader, std::uint64_t hash) {
   State state(reader);
   std::vector<JobId> ids;
-  reader.scan_prefix(Key(Table::name, hash), [&](const store::Entry& e) {
-    const auto id = named_in(e.key);
-    if (!id) state.damaged(e.key);
-    if (id) ids.push_back(JobId{*id});
-    return id.has_value();
+  const auto decode = [](const store::Entry& e) { return named_in(e.key); };
+  each_readable(state, Key(Table::name, hash), decode, [&](std::uint64_t id) {
+    ids.push_back(JobId{id});
+    return true;
   });
   TORC_TRY(state.sound());
   return ids;
@@ -123,32 +128,33 @@ Result<std::vector<JobId>> find_by_name_hash(const Reader& reader, std::uint64_t
 Result<void> scan_classes(const Reader& reader, const std::function<bool(const JobClass&)>& visit) {
   State state(reader);
   std::uint32_t next = 0;
-  reader.scan_prefix(Key(Table::job_class), [&](const store::Entry& e) {
+  const auto decode = [&](const store::Entry& e) {
     const bool follows = e.key == std::string_view(Key(Table::job_class).be32(next++));
-    const auto c = follows ? decode_class(e.value) : std::nullopt;
-    if (!c) state.damaged(e.key);
-    return c && visit(*c);
-  });
+    return follows ? decode_class(e.value) : std::nullopt;
+  };
+  each_readable(state, Key(Table::job_class), decode, visit);
   return state.sound();
 }
 
 Result<void> scan_ready_classes(const Reader& reader,
                                 const std::function<bool(const JobClass&, JobId head)>& visit) {
   State state(reader);
+  each_ready_head(state, [&](const ReadyRange& range) {
+    const JobClass job_class = state.job_class(range.job_class);
+    return state.sound() && visit(job_class, JobId{range.first});
+  });
+  return state.sound();
+}
+
+void each_ready_head(State& state, const std::function<bool(const ReadyRange&)>& visit) {
   Key from(Table::ready);
-  while (const auto entry = reader.seek(from)) {
-    if (!is_in(Table::ready, entry->key)) break;
+  while (const auto entry = state.reader().seek(from)) {
+    if (!is_in(Table::ready, entry->key)) return;
     const auto range = decode_ready(entry->key, entry->value);
-    if (!range) {
-      state.damaged(entry->key);
-      break;
-    }
-    const JobClass job_class = state.job_class(range->job_class);
-    if (!state.sound() || !visit(job_class, JobId{range->first})) break;
-    if (range->job_class == std::numeric_limits<std::uint32_t>::max()) break;
+    if (!range) return state.damaged(entry->key);
+    if (!visit(*range) || range->job_class == UINT32_MAX) return;
     from = Key(Table::ready).be32(range->job_class + 1);
   }
-  return state.sound();
 }
 
 std::optional<Expense> read_expense(const Reader& reader) {
@@ -178,6 +184,77 @@ DependencySet read_dependencies(const Reader& reader, JobId id) {
 
 std::optional<Rank> read_rank(const Reader& reader, JobId id) {
   return State(reader).rank_of(raw(id));
+}
+
+std::optional<LimitState> read_limit(const Reader& reader, std::uint32_t limit) {
+  const auto value = reader.get(Key(Table::limit).be32(limit));
+  const auto known = value ? decode_limit(*value) : std::nullopt;
+  if (!known) return std::nullopt;
+  return LimitState{*known, used_of(reader, limit)};
+}
+
+Result<void> scan_limits(const Reader& reader,
+                         const std::function<bool(const LimitState&)>& visit) {
+  State state(reader);
+  std::uint32_t next = 1;
+  const auto decode = [&](const store::Entry& e) {
+    const bool follows = e.key == std::string_view(Key(Table::limit).be32(next));
+    return follows ? decode_limit(e.value) : std::nullopt;
+  };
+  each_readable(state, Key(Table::limit), decode, [&](const Limit& limit) {
+    return visit({limit, used_of(reader, next++)});
+  });
+  return state.sound();
+}
+
+Result<std::vector<Action>> read_actions(const Reader& reader) {
+  std::vector<Action> all;
+  State state(reader);
+  const std::uint64_t count = read_action_tally(reader).actions;
+  for (std::uint32_t n = 1; n <= count; ++n) {
+    const auto value = reader.get(action_key(n));
+    auto one = value ? decode_action(*value) : std::nullopt;
+    if (!one) state.damaged(action_key(n));
+    TORC_TRY(state.sound());
+    all.push_back(*std::move(one));
+  }
+  return all;
+}
+
+ActionTally read_action_tally(const Reader& reader) {
+  const auto value = reader.get(Key(Table::action));
+  return value ? decode_action_tally(*value).value_or(ActionTally{}) : ActionTally{};
+}
+
+Result<void> scan_runs(const Reader& reader, std::uint32_t number,
+                       const std::function<bool(WorkerEpoch, const ActionRun&)>& visit) {
+  State state(reader);
+  reader.scan_prefix(Key(Table::action_run).be32(number), [&](const store::Entry& e) {
+    const auto name = run_in(e.key);
+    const auto run = decode_run(e.value);
+    if (!name || !run) state.damaged(e.key);
+    return name && run && visit(name->worker, *run);
+  });
+  return state.sound();
+}
+
+bool is_due(WallTime not_before, std::chrono::seconds delay, WallTime now) {
+  return now >= not_before || not_before - now > 2 * delay;
+}
+
+std::optional<std::uint64_t> listed_id(State& state, const std::optional<store::Entry>& entry) {
+  if (!entry || !is_in(Table::delayed, entry->key)) return std::nullopt;
+  const auto id = delayed_in(entry->key);
+  if (!id) state.damaged(entry->key);
+  return id;
+}
+
+std::optional<std::chrono::microseconds> next_due(State& state, WallTime now) {
+  const auto id = listed_id(state, state.reader().seek(Key(Table::delayed)));
+  if (!id) return std::nullopt;
+  const auto job = state.open_record(*id);
+  if (!job) return std::nullopt;
+  return std::max<std::chrono::microseconds>(job->not_before - now, std::chrono::microseconds(0));
 }
 
 }  // namespace torc::claim

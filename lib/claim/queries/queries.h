@@ -1,17 +1,21 @@
-// What a workflow is and how far it is, read without changing anything: single jobs, entries and
-// classes. job_scan.h visits jobs, workers.h workers.
+// What a workflow is and how far it is, read without changing anything: single jobs, entries,
+// classes, limits, actions. job_scan.h visits jobs, workers.h workers.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
 
+#include "lib/base/clock.h"
 #include "lib/base/result.h"
+#include "lib/claim/rules/action.h"
 #include "lib/claim/rules/budget.h"
 #include "lib/claim/rules/job.h"
 #include "lib/claim/rules/plan.h"
 #include "lib/claim/rules/workflow_state.h"
+#include "lib/claim/tables/state.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/claim/tables/transaction.h"
 
@@ -53,5 +57,44 @@ Result<void> scan_classes(const Reader& reader, const std::function<bool(const J
 // Every class that has ready jobs, with the job of each that a claim would look at first.
 Result<void> scan_ready_classes(const Reader& reader,
                                 const std::function<bool(const JobClass&, JobId head)>& visit);
+// The first range of the queue of each class, as stored. A seek each.
+void each_ready_head(State& state, const std::function<bool(const ReadyRange&)>& visit);
+
+// How many jobs of an entry run, of those that may at a time.
+struct LimitState {
+  Limit limit;
+  std::uint64_t used = 0;
+  [[nodiscard]] bool is_full() const { return used >= limit.most; }
+};
+// nullopt: there is no such limit. One look each.
+[[nodiscard]] std::optional<LimitState> read_limit(const Reader& reader, std::uint32_t limit);
+// In the order of their numbers, which follow one another from 1. Error corrupt when they do not,
+// or when one cannot be read.
+Result<void> scan_limits(const Reader& reader, const std::function<bool(const LimitState&)>& visit);
+
+// The actions by number; nothing where there are none. Error corrupt: one of them cannot be read.
+[[nodiscard]] Result<std::vector<Action>> read_actions(const Reader& reader);
+// For reading commands.
+[[nodiscard]] ActionTally read_action_tally(const Reader& reader);
+// The runs of an action, of the workflow or by worker. Error corrupt: one of them cannot be read.
+Result<void> scan_runs(const Reader& reader, std::uint32_t number,
+                       const std::function<bool(WorkerEpoch, const ActionRun&)>& visit);
+
+// --- jobs that have failed and wait a while before they are tried again ---
+//
+// A delayed job carries a moment by the clock of the worker that reported its failure, and is made
+// ready by the first worker that asks for jobs after that moment by its own clock. No two clocks
+// are trusted to agree: one that is wrong shifts a delay, and as long as the clocks run on, to no
+// more than twice its length.
+
+// May the job be tried again? Also when the moment lies more than twice the delay ahead: then it
+// was written by a clock that is not this one's.
+[[nodiscard]] bool is_due(WallTime not_before, std::chrono::seconds delay, WallTime now);
+
+// The job in the key that a look into the list of delayed ones found; nullopt: its end.
+[[nodiscard]] std::optional<std::uint64_t> listed_id(State& state,
+                                                     const std::optional<store::Entry>& entry);
+// From `now` until the next delayed job is due; nullopt: none is delayed.
+[[nodiscard]] std::optional<std::chrono::microseconds> next_due(State& state, WallTime now);
 
 }  // namespace torc::claim

@@ -20,8 +20,7 @@ std::optional<RetryCounts> decode_retries(std::string_view value) {
   RetryCounts counts;
   counts.since = in.u32();
   for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n) counts.by_rule.push_back(in.u32());
-  if (!in.is_whole()) return std::nullopt;
-  return counts;
+  return in.whole(std::move(counts));
 }
 
 std::optional<Handler> read_handler(const Reader& reader, const Template& of) {

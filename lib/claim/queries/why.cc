@@ -17,6 +17,23 @@ bool holds(const JobRange& range, JobId id) {
   return raw(id) - raw(range.first) < range.count;
 }
 
+// On which the job waits for `upstream`; in the order of Condition.
+std::vector<Condition> conditions_between(const Reader& reader, JobId id, JobId upstream) {
+  State state(reader);
+  std::vector<Condition> found;
+  const Span* span = state.span_of(raw(id));
+  const auto barrier =
+      span == nullptr || span->barrier == 0 ? std::nullopt : state.barrier(span->barrier);
+  if (!barrier) return found;
+  const auto in = [&](const JobRange& r) { return holds(r, upstream); };
+  if (std::any_of(barrier->upstream.begin(), barrier->upstream.end(), in))
+    found.push_back(Condition::afterok);
+  for (const Dependency& d : barrier->conditional) {
+    if (in(d.jobs)) found.push_back(d.condition);
+  }
+  return found;
+}
+
 // The condition that is not met; afterok when all are.
 Condition open_condition(const Reader& reader, JobId id, JobId upstream, const Job& job) {
   for (const Condition c : conditions_between(reader, id, upstream)) {
@@ -39,22 +56,6 @@ JobId root_of_cancellation(const Reader& reader, JobId id) {
     id = job->outcome.because;
   }
   return id;
-}
-
-std::vector<Condition> conditions_between(const Reader& reader, JobId id, JobId upstream) {
-  State state(reader);
-  std::vector<Condition> found;
-  const Span* span = state.span_of(raw(id));
-  const auto barrier =
-      span == nullptr || span->barrier == 0 ? std::nullopt : state.barrier(span->barrier);
-  if (!barrier) return found;
-  const auto in = [&](const JobRange& r) { return holds(r, upstream); };
-  if (std::any_of(barrier->upstream.begin(), barrier->upstream.end(), in))
-    found.push_back(Condition::afterok);
-  for (const Dependency& d : barrier->conditional) {
-    if (in(d.jobs)) found.push_back(d.condition);
-  }
-  return found;
 }
 
 Obstacles obstacles_of(const Reader& reader, JobId id, std::size_t most) {

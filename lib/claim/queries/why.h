@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "lib/claim/queries/limit.h"
+#include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/budget.h"
 #include "lib/claim/rules/job.h"
 #include "lib/claim/rules/plan.h"
@@ -36,9 +36,5 @@ struct Obstacles {
 // Of a job that was canceled for what became of another one: the job with which that began, which
 // was not itself passed over. Any other job: itself.
 [[nodiscard]] JobId root_of_cancellation(const Reader& reader, JobId id);
-
-// The conditions on which the job waits for `upstream`; in the order of Condition.
-[[nodiscard]] std::vector<Condition> conditions_between(const Reader& reader, JobId id,
-                                                        JobId upstream);
 
 }  // namespace torc::claim

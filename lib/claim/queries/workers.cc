@@ -36,11 +36,7 @@ std::optional<WorkerEpoch> first_on(State& state, std::string_view host, std::ui
     state.damaged(entry->key);
     return std::nullopt;
   }
-  std::uint64_t epoch = 0;
-  for (const char c : entry->key.substr(std::string_view(prefix).size())) {
-    epoch = (epoch << 8) | static_cast<std::uint8_t>(c);
-  }
-  return WorkerEpoch{epoch};
+  return WorkerEpoch{number_at(entry->key, std::string_view(prefix).size(), 8)};
 }
 
 Result<std::optional<Worker>> find_worker(const Reader& reader, WorkerEpoch epoch) {
@@ -83,9 +79,8 @@ Result<WorkflowLoad> read_load(const Reader& reader) {
 }
 
 Result<std::optional<Worker>> newest_worker(const Reader& reader) {
-  const char after_all = static_cast<char>(static_cast<char>(Table::lease) + 1);
   State state(reader);
-  const auto epoch = state.id_of(Table::lease, reader.seek_before({&after_all, 1}));
+  const auto epoch = state.id_of(Table::lease, last_of(reader, Table::lease));
   TORC_TRY(state.sound());
   if (!epoch) return std::optional<Worker>();
   return find_worker(reader, WorkerEpoch{*epoch});
@@ -123,10 +118,13 @@ Result<std::vector<WorkerEpoch>> workers_on(const Reader& reader, std::string_vi
 
 std::vector<ClaimToken> read_revoked(const Reader& reader, WorkerEpoch worker) {
   State state(reader);
-  std::vector<ClaimToken> tokens;
   const auto lease = state.lease(worker);
-  if (!lease) return tokens;
-  for (std::uint64_t id : lease->ending) {
+  return lease ? tokens_of(state, lease->ending) : std::vector<ClaimToken>();
+}
+
+std::vector<ClaimToken> tokens_of(State& state, const std::vector<std::uint64_t>& jobs) {
+  std::vector<ClaimToken> tokens;
+  for (std::uint64_t id : jobs) {
     if (const auto job = state.open_record(id)) tokens.push_back(token_of(JobId{id}, *job));
   }
   return tokens;

@@ -46,6 +46,10 @@ Result<std::vector<WorkerEpoch>> successors(const Reader& reader, WorkerEpoch se
 // What `worker` has to end, as in Answer::revoked: for one that has nothing to say for a while.
 [[nodiscard]] std::vector<ClaimToken> read_revoked(const Reader& reader, WorkerEpoch worker);
 
+// Of the newest attempts of these jobs.
+[[nodiscard]] std::vector<ClaimToken> tokens_of(State& state,
+                                                const std::vector<std::uint64_t>& jobs);
+
 // --- by host, as listed ---
 
 [[nodiscard]] Key host_key(std::string_view host, WorkerEpoch epoch);

@@ -12,7 +12,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "lib/base/clock.h"
 #include "lib/claim/rules/job.h"

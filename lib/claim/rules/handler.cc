@@ -58,8 +58,7 @@ std::optional<Handler> decode_handler(std::string_view value) {
     if (!rule) return std::nullopt;
     handler.rules.push_back(*std::move(rule));
   }
-  if (!in.is_whole()) return std::nullopt;
-  return handler;
+  return in.whole(std::move(handler));
 }
 
 int return_code(const Outcome& outcome) {

@@ -22,35 +22,12 @@ std::optional<JobState> state_named(std::string_view name) {
 }
 
 std::string_view to_string(EndCause cause) {
-  switch (cause) {
-    case EndCause::none:
-      return "none";
-    case EndCause::exited:
-      return "exited";
-    case EndCause::signaled:
-      return "signaled";
-    case EndCause::timed_out:
-      return "timed_out";
-    case EndCause::out_of_memory:
-      return "out_of_memory";
-    case EndCause::not_started:
-      return "not_started";
-    case EndCause::worker_lost:
-      return "worker_lost";
-    case EndCause::stopped:
-      return "stopped";
-    case EndCause::canceled:
-      return "canceled";
-    case EndCause::unmet:
-      return "unmet";
-    case EndCause::upstream_failed:
-      return "upstream_failed";
-    case EndCause::allocation_ended:
-      return "allocation_ended";
-    case EndCause::lease_lost:
-      return "lease_lost";
-  }
-  return "?";
+  static constexpr std::array<std::string_view, static_cast<std::size_t>(kLastEndCause) + 1> kNames{
+      "none",        "exited",  "signaled", "timed_out", "out_of_memory",   "not_started",
+      "worker_lost", "stopped", "canceled", "unmet",     "upstream_failed", "allocation_ended",
+      "lease_lost"};
+  const auto at = static_cast<std::size_t>(cause);
+  return at < kNames.size() ? kNames[at] : "?";
 }
 
 }  // namespace torc::claim

@@ -7,7 +7,6 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -217,7 +216,7 @@ struct Job {
   WorkerEpoch worker{};     // holder of the newest attempt
   WallTime claimed_at{};
   // Of a delayed job: when it may be tried again, by the clock of whoever reported its failure, and
-  // how long after that. See is_due() in delayed.h.
+  // how long after that. See is_due() in queries.h.
   WallTime not_before{};
   std::chrono::seconds delay{0};
   Outcome outcome;  // of the newest attempt that ended; started_at also while running

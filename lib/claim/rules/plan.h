@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/hash.h"
 #include "lib/base/job_terms.h"
 #include "lib/base/resources.h"
 #include "lib/base/units.h"
@@ -120,6 +121,12 @@ inline constexpr std::uint8_t kActions = 32;
 }  // namespace rule
 
 // 64-bit hash of a job name, as the name index keys it (FNV-1a with a finaliser). Never 0.
-[[nodiscard]] std::uint64_t name_hash(std::string_view name);
+[[nodiscard]] inline std::uint64_t name_hash(std::string_view name) {
+  std::uint64_t h = fnv1a(name);
+  h = (h ^ (h >> 33)) * 0xff51afd7ed558ccdU;
+  h = (h ^ (h >> 33)) * 0xc4ceb9fe1a85ec53U;
+  h ^= h >> 33;
+  return h == 0 ? 1 : h;
+}
 
 }  // namespace torc::claim

@@ -1,6 +1,7 @@
 #include "lib/claim/rules/transition.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace torc::claim {
 namespace {
@@ -23,6 +24,15 @@ bool is_unheard_of(const Job& job, std::uint32_t crash_limit) {
   return crash_limit != 0 && job.attempt - job.forgiven >= kUnheard * crash_limit;
 }
 
+// Why `worker` does not hold `job` by `token`; nullopt: it does.
+std::optional<Refusal> refusal_of(const Job& job, const ClaimToken& token, WorkerEpoch worker) {
+  if (!is_newest(job, token, worker)) return Refusal::superseded;
+  if (job.state == JobState::canceled) return Refusal::canceled;
+  if (is_over(job.state)) return Refusal::finished;
+  if (!is_live(job.state)) return Refusal::superseded;
+  return std::nullopt;
+}
+
 }  // namespace
 
 Job claim(Job job, WorkerEpoch worker, std::uint64_t sequence, WallTime now) {
@@ -38,15 +48,6 @@ ClaimToken token_of(JobId id, const Job& job) {
   return {id, job.attempt, job.claim};
 }
 
-std::variant<Unchanged, Refusal> check_token(const Job& job, const ClaimToken& token,
-                                             WorkerEpoch worker) {
-  if (!is_newest(job, token, worker)) return Refusal::superseded;
-  if (job.state == JobState::canceled) return Refusal::canceled;
-  if (is_over(job.state)) return Refusal::finished;
-  if (!is_live(job.state)) return Refusal::superseded;
-  return Unchanged{};
-}
-
 Decision start(const Job& job, WorkerEpoch worker, const Started& event) {
   if (!is_newest(job, event.token, worker)) return Refusal::superseded;
   if (job.state == JobState::canceled) return Refusal::canceled;
@@ -59,8 +60,7 @@ Decision start(const Job& job, WorkerEpoch worker, const Started& event) {
 }
 
 Decision finish(const Job& job, WorkerEpoch worker, const Finished& event) {
-  const auto held = check_token(job, event.token, worker);
-  if (const auto* why = std::get_if<Refusal>(&held)) return *why;
+  if (const auto refusal = refusal_of(job, event.token, worker)) return *refusal;
   Job after = job;
   after.state = event.state;
   after.outcome = event.outcome;
@@ -88,8 +88,7 @@ Decision finish(const Job& job, WorkerEpoch worker, const Finished& event) {
 }
 
 Decision give_back(const Job& job, WorkerEpoch worker, const ClaimToken& token, WallTime now) {
-  const auto held = check_token(job, token, worker);
-  if (const auto* why = std::get_if<Refusal>(&held)) return *why;
+  if (const auto refusal = refusal_of(job, token, worker)) return *refusal;
   Job after = job;
   after.state = JobState::ready;
   if (job.state == JobState::running) {

@@ -49,10 +49,6 @@ inline constexpr std::uint32_t kMostStops = 5;
 // The token of the newest attempt of `job`.
 [[nodiscard]] ClaimToken token_of(JobId id, const Job& job);
 
-// Whether `worker` holds `job` by `token`; else why not.
-[[nodiscard]] std::variant<Unchanged, Refusal> check_token(const Job& job, const ClaimToken& token,
-                                                           WorkerEpoch worker);
-
 [[nodiscard]] Decision start(const Job& job, WorkerEpoch worker, const Started& event);
 
 // Precondition: event.state is completed, failed, terminated or ready.

@@ -45,7 +45,10 @@ struct WorkerInfo {
 };
 
 enum class WorkerStatus : std::uint8_t { registered, released, expired };
-[[nodiscard]] std::string_view to_string(WorkerStatus status);
+[[nodiscard]] constexpr std::string_view to_string(WorkerStatus status) {
+  constexpr std::string_view kNames[] = {"registered", "released", "expired"};
+  return kNames[static_cast<std::size_t>(status)];
+}
 
 struct Worker {
   WorkerEpoch epoch{};

@@ -27,18 +27,10 @@ struct Alike {
   std::uint64_t first;
 };
 
-// The run that holds `id`, or nothing, and then in `skip_to` the first job of the next run.
-std::optional<UpstreamRun> run_of(State& state, std::uint64_t id, std::uint64_t& skip_to) {
-  const Reader& reader = state.reader();
-  if (const auto e = reader.seek_before(Key(Table::upstream, id + 1));
-      e && is_in(Table::upstream, e->key)) {
-    auto run = decode_upstream(e->key, e->value);
-    if (!run) state.damaged(e->key);
-    if (run && id - run->first < run->count) return run;
-  }
-  skip_to =
-      state.id_of(Table::upstream, reader.seek(Key(Table::upstream, id + 1))).value_or(UINT64_MAX);
-  return std::nullopt;
+// The first job behind `id` that a barrier waits for.
+std::uint64_t next_upstream(State& state, std::uint64_t id) {
+  const auto found = state.reader().seek(Key(Table::upstream, id + 1));
+  return state.id_of(Table::upstream, found).value_or(UINT64_MAX);
 }
 
 using Moves = std::span<const Move>;
@@ -76,9 +68,9 @@ Delta delta_of(const Waiter& waiter, const std::vector<Alike>& kinds) {
 std::vector<Delta> deltas_of(State& state, Moves moves) {
   std::vector<Delta> out;
   for (std::size_t i = 0; i < moves.size();) {
-    std::uint64_t end = moves[i].job + 1;  // of the jobs that share what was found for this one
-    const auto run = run_of(state, moves[i].job, end);
-    if (run) end = run->first + run->count;
+    const auto run = state.upstream_run(moves[i].job);
+    // Of the jobs that share what was found for this one.
+    const std::uint64_t end = run ? run->first + run->count : next_upstream(state, moves[i].job);
     std::size_t n = 1;
     while (i + n < moves.size() && moves[i + n].job < end) ++n;
     if (run) {
@@ -128,37 +120,25 @@ void each_waiting(State& state, std::uint64_t first, std::uint64_t end, const Vi
   run(end);
 }
 
-void open(Transaction& tx, State& state, Tally& tally, std::uint64_t id,
-          std::vector<Followers>* followers) {
-  each_part(state, id, [&](const Span& span, std::uint64_t first, std::uint64_t end) {
-    each_waiting(state, first, end, [&](std::uint64_t from, std::uint64_t n) {
-      each_rank(state, span, from, n, [&](const Rank& rank, std::uint64_t at, std::uint64_t some) {
-        put_ready(tx, {rank.job_class, rank.priority, tx.sequence(), at, some});
+// The barrier opens (`to` ready) or closes (`to` blocked): moves its members that wait into the
+// queues, or out of them.
+void move_members(Transaction& tx, State& state, Tally& tally, std::uint64_t id, JobState to,
+                  std::vector<Followers>* followers) {
+  const bool opens = to == JobState::ready;
+  const JobState from = opens ? JobState::blocked : JobState::ready;
+  each_part(state, id, [&](const Span& span, std::uint64_t begin, std::uint64_t end) {
+    each_waiting(state, begin, end, [&](std::uint64_t first, std::uint64_t n) {
+      each_rank(state, span, first, n, [&](const Rank& rank, std::uint64_t at, std::uint64_t some) {
+        if (opens) {
+          put_ready(tx, {rank.job_class, rank.priority, tx.sequence(), at, some});
+        } else {
+          withdraw(tx, state, ReadyJob{rank.job_class, rank.priority, at}, some);
+        }
       });
-      tally.move(JobState::blocked, JobState::ready, n);
-      if (followers != nullptr)
-        note_followers(*followers, {{JobId{from}, n}, JobState::blocked, JobState::ready});
+      tally.move(from, to, n);
+      if (followers != nullptr) note_followers(*followers, {{JobId{first}, n}, from, to});
     });
   });
-}
-
-void close(Transaction& tx, State& state, Tally& tally, std::uint64_t id,
-           std::vector<Followers>* followers) {
-  each_part(state, id, [&](const Span& span, std::uint64_t first, std::uint64_t end) {
-    each_waiting(state, first, end, [&](std::uint64_t from, std::uint64_t n) {
-      each_rank(state, span, from, n, [&](const Rank& rank, std::uint64_t at, std::uint64_t some) {
-        withdraw(tx, state, ReadyJob{rank.job_class, rank.priority, at}, some);
-      });
-      tally.move(JobState::ready, JobState::blocked, n);
-      if (followers != nullptr)
-        note_followers(*followers, {{JobId{from}, n}, JobState::ready, JobState::blocked});
-    });
-  });
-}
-
-void set_off(Transaction& tx, State& state, std::uint64_t id) {
-  const auto barrier = state.barrier(id);
-  if (barrier && barrier->action != 0) fire(tx, state, barrier->action);
 }
 
 // One for each barrier, sorted.
@@ -202,22 +182,19 @@ std::optional<Turn> turn(Transaction& tx, State& state, Tally& tally, const Delt
   if (now.opened && now.left > 0 && reopen == Reopen::closes) now.opened.reset();
   if (now.left == 0 && !now.opened) now.opened = tx.sequence();
   if (now == before) return std::nullopt;
-  if (before.opened && !now.opened) close(tx, state, tally, delta.barrier, followers);
+  if (before.opened && !now.opened)
+    move_members(tx, state, tally, delta.barrier, JobState::blocked, followers);
   tx.put(key, encode(now));
   if (!before.opened && now.opened) {
-    open(tx, state, tally, delta.barrier, followers);
-    if ((tally.rules & rule::kActions) != 0) set_off(tx, state, delta.barrier);
+    move_members(tx, state, tally, delta.barrier, JobState::ready, followers);
+    if ((tally.rules & rule::kActions) != 0) {
+      const auto barrier = state.barrier(delta.barrier);
+      if (barrier && barrier->action != 0) fire(tx, state, barrier->action);
+    }
   }
   if (before.doom() == now.doom()) return std::nullopt;
   const std::uint64_t because = now.doom() == EndCause::unmet ? delta.unmet : delta.failed;
   return Turn{delta.barrier, before.doom(), now.doom(), JobId{because == UINT64_MAX ? 0 : because}};
-}
-
-// Visits the ranges upstream with the condition of each.
-template <class Visit>
-void each_upstream(const Barrier& barrier, const Visit& visit) {
-  for (const JobRange& r : barrier.upstream) visit(r, Condition::afterok);
-  for (const Dependency& d : barrier.conditional) visit(d.jobs, d.condition);
 }
 
 }  // namespace
@@ -253,7 +230,7 @@ JobId culprit(State& state, std::uint64_t id, EndCause why) {
   const auto barrier = state.barrier(id);
   if (!barrier) return JobId{};
   const Edge lost = why == EndCause::unmet ? Edge::unmet : Edge::failed;
-  each_upstream(*barrier, [&](const JobRange& range, Condition condition) {
+  const auto look = [&](const JobRange& range, Condition condition) {
     const std::uint64_t end = std::min(lowest, raw(range.first) + range.count);
     for (auto at = state.next_record(raw(range.first)); at && *at < end;
          at = state.next_record(*at + 1)) {
@@ -262,7 +239,9 @@ JobId culprit(State& state, std::uint64_t id, EndCause why) {
       lowest = *at;
       return;
     }
-  });
+  };
+  for (const JobRange& r : barrier->upstream) look(r, Condition::afterok);
+  for (const Dependency& d : barrier->conditional) look(d.jobs, d.condition);
   return JobId{lowest == UINT64_MAX ? 0 : lowest};
 }
 

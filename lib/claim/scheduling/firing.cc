@@ -8,12 +8,6 @@ namespace {
 
 constexpr WorkerEpoch kNobody{};
 
-std::uint32_t number_at(std::string_view bytes) {
-  std::uint32_t number = 0;
-  for (const char c : bytes.substr(0, 4)) number = (number << 8) | static_cast<std::uint8_t>(c);
-  return number;
-}
-
 }  // namespace
 
 void write_actions(Transaction& tx, const Plan& plan) {
@@ -184,7 +178,7 @@ std::optional<std::uint32_t> Firing::first_due() {
     state_.damaged(entry->key);
     return std::nullopt;
   }
-  return number_at(entry->key.substr(1));
+  return static_cast<std::uint32_t>(number_at(entry->key, 1, 4));
 }
 
 // Not before what else was set off has ended: it is the last thing that happens.

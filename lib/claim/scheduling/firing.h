@@ -2,9 +2,7 @@
 // a workflow without actions pays is one look at a flag of the tally.
 #pragma once
 
-#include <functional>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "lib/claim/rules/action.h"

@@ -2,7 +2,82 @@
 
 #include <algorithm>
 
+#include "lib/claim/queries/queries.h"
+
 namespace torc::claim {
+
+Slots::Counter& Slots::at(std::uint32_t limit) {
+  const auto [it, added] = counters_.try_emplace(limit);
+  if (!added) return it->second;
+  const auto known = read_limit(tx_, limit);
+  if (!known) {
+    state_.damaged(Key(Table::limit).be32(limit));
+    return it->second;
+  }
+  it->second = {known->limit.most, known->used, known->used};
+  return it->second;
+}
+
+std::uint64_t Slots::free(std::uint32_t limit) {
+  const Counter& c = at(limit);
+  return c.used >= c.most ? 0 : c.most - c.used;
+}
+
+void Slots::take(std::uint32_t limit) {
+  ++at(limit).used;
+}
+
+void Slots::give_back(std::uint32_t limit) {
+  Counter& c = at(limit);
+  if (c.used == 0) return state_.damaged(slots_key(limit));
+  --c.used;
+}
+
+void Slots::store() {
+  for (auto& [limit, c] : counters_) {
+    if (c.used == c.stored) continue;
+    c.stored = c.used;
+    if (c.used == 0) {
+      tx_.erase(slots_key(limit));
+    } else {
+      tx_.put(slots_key(limit), Value().varint(c.used));
+    }
+  }
+}
+
+Expense& BudgetAccount::expense() {
+  if (expense_) return *expense_;
+  const auto known = read_expense(tx_);
+  if (!known) state_.damaged(Key(Table::expense));
+  expense_ = stored_ = known.value_or(Expense{});
+  return *expense_;
+}
+
+std::uint64_t BudgetAccount::affordable(const Requirement& need, std::uint32_t worker_cpus) {
+  return claim::affordable(expense(), cost(rate_of(need, worker_cpus), need.runtime));
+}
+
+void BudgetAccount::begin(const Requirement& need, std::uint32_t worker_cpus) {
+  add(expense().promised, cost(rate_of(need, worker_cpus), need.runtime));
+}
+
+void BudgetAccount::end(const Requirement& need, std::uint32_t worker_cpus,
+                        const Outcome* outcome) {
+  const Rate rate = rate_of(need, worker_cpus);
+  const Usage promised = cost(rate, need.runtime);
+  Expense& e = expense();
+  if (promised.core > e.promised.core || promised.node > e.promised.node)
+    return state_.damaged(Key(Table::expense));
+  e.promised.core -= promised.core;
+  e.promised.node -= promised.node;
+  if (outcome != nullptr) add(e.spent, cost(rate, time_of(*outcome)));
+}
+
+void BudgetAccount::store() {
+  if (!expense_ || *expense_ == stored_) return;
+  stored_ = *expense_;
+  tx_.put(Key(Table::expense), encode(stored_));
+}
 
 Quota::Quota(Transaction& tx, State& state, std::uint8_t rules)
     : state_(state), rules_(rules), slots_(tx, state), budget_account_(tx, state) {}

@@ -4,14 +4,62 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 
+#include "lib/claim/rules/budget.h"
 #include "lib/claim/rules/job.h"
-#include "lib/claim/scheduling/budget_account.h"
-#include "lib/claim/scheduling/slots.h"
 #include "lib/claim/tables/state.h"
 #include "lib/claim/tables/transaction.h"
 
 namespace torc::claim {
+
+// How many jobs of an entry run at a time: one counter for each limit, of the jobs that are
+// claimed, run, or were canceled and not yet ended. Reads and writes only the counters that are
+// asked for.
+class Slots {
+ public:
+  // Both outlive this.
+  Slots(Transaction& tx, State& state) : tx_(tx), state_(state) {}
+
+  // `limit`: number of a limit, from 1.
+  [[nodiscard]] std::uint64_t free(std::uint32_t limit);
+  void take(std::uint32_t limit);
+  void give_back(std::uint32_t limit);
+  void store();
+
+ private:
+  struct Counter {
+    std::uint64_t most = 0;
+    std::uint64_t used = 0;
+    std::uint64_t stored = 0;
+  };
+  Counter& at(std::uint32_t limit);
+
+  Transaction& tx_;
+  State& state_;
+  std::map<std::uint32_t, Counter> counters_;
+};
+
+// The budget: what attempts promise and spend of it (budget.h).
+class BudgetAccount {
+ public:
+  // Both outlive this. Reads nothing before it is asked.
+  BudgetAccount(Transaction& tx, State& state) : tx_(tx), state_(state) {}
+
+  [[nodiscard]] std::uint64_t affordable(const Requirement& need, std::uint32_t worker_cpus);
+  void begin(const Requirement& need, std::uint32_t worker_cpus);
+  // `outcome`: of the attempt that is over; none: it never began.
+  void end(const Requirement& need, std::uint32_t worker_cpus, const Outcome* outcome);
+  void store();
+
+ private:
+  Expense& expense();
+
+  Transaction& tx_;
+  State& state_;
+  std::optional<Expense> expense_;
+  Expense stored_;
+};
 
 class Quota {
  public:

@@ -1,7 +1,8 @@
 #include "lib/claim/scheduling/ready_queue.h"
 
 #include <algorithm>
-#include <limits>
+
+#include "lib/claim/queries/queries.h"
 
 namespace torc::claim {
 namespace {
@@ -108,22 +109,14 @@ void put_ready_again(Transaction& tx, std::vector<ReadyJob>& jobs) {
 ReadyHeads::ReadyHeads(Transaction& tx, State& state, Quota& quota, WorkerEpoch worker,
                        const Offer& offer, SortMethod sort)
     : tx_(tx), state_(state), quota_(quota), worker_(worker), offer_(offer) {
-  Key from(Table::ready);
-  while (const auto entry = tx_.seek(from)) {
-    if (!is_in(Table::ready, entry->key)) break;
-    const auto range = decode_ready(entry->key, entry->value);
-    if (!range) {
-      state_.damaged(entry->key);
-      return;
-    }
-    JobClass job_class = state_.job_class(range->job_class);
+  each_ready_head(state_, [&](const ReadyRange& range) {
+    JobClass job_class = state_.job_class(range.job_class);
     if (could_fit(job_class, offer)) {
       const auto size = size_of(job_class.need, sort);
-      heads_.push_back({std::move(job_class), size, *range, 0, false});
+      heads_.push_back({std::move(job_class), size, range, 0, false});
     }
-    if (range->job_class == std::numeric_limits<std::uint32_t>::max()) break;
-    from = Key(Table::ready).be32(range->job_class + 1);
-  }
+    return true;
+  });
 }
 
 bool ReadyHeads::before(const Head& a, const Head& b) {
@@ -131,14 +124,6 @@ bool ReadyHeads::before(const Head& a, const Head& b) {
   if (a.size != b.size) return a.size > b.size;
   if (a.range.age != b.range.age) return a.range.age < b.range.age;
   return a.first() < b.first();
-}
-
-std::optional<ReadyHeads::Take> ReadyHeads::take_fitting(Capacity& free, std::uint64_t limit) {
-  return take(&free, limit);
-}
-
-std::optional<ReadyHeads::Take> ReadyHeads::take_any(std::uint64_t limit) {
-  return take(nullptr, limit);
 }
 
 std::optional<ReadyHeads::Take> ReadyHeads::take(Capacity* free, std::uint64_t limit) {

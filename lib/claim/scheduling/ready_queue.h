@@ -51,10 +51,9 @@ class ReadyHeads {
   ReadyHeads(Transaction& tx, State& state, Quota& quota, WorkerEpoch worker, const Offer& offer,
              SortMethod sort);
 
-  // The next jobs that fit into `free`, which shrinks by them; at most `limit`.
-  std::optional<Take> take_fitting(Capacity& free, std::uint64_t limit);
-  // The next jobs that the worker could run when it is empty; at most `limit`.
-  std::optional<Take> take_any(std::uint64_t limit);
+  // The next jobs, at most `limit`: that fit into `free`, which shrinks by them; without it, that
+  // the worker could run when it is empty.
+  std::optional<Take> take(Capacity* free, std::uint64_t limit);
   // Writes what is left of the ranges that were taken from. Call once, at the end.
   void write_back();
 
@@ -70,7 +69,6 @@ class ReadyHeads {
   };
 
   static bool before(const Head& a, const Head& b);
-  std::optional<Take> take(Capacity* free, std::uint64_t limit);
   void advance(Head& head);
 
   Transaction& tx_;

@@ -1,9 +1,6 @@
 #include "lib/claim/scheduling/retry.h"
 
-#include <algorithm>
-
 #include "lib/base/codec.h"
-#include "lib/claim/queries/delayed.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/retry_counts.h"
 #include "lib/claim/rules/ceiling.h"
@@ -33,13 +30,12 @@ std::optional<Job> due_job(State& state, const std::optional<store::Entry>& entr
 
 bool promote_due(Ledger& ledger, WallTime now) {
   State& state = ledger.state();
-  const char after_all = static_cast<char>(static_cast<char>(Table::delayed) + 1);
   std::size_t promoted = 0;
   while (promoted < kMostPromoted) {
     std::uint64_t id = 0;
     // Those that are due stand first; what a clock far ahead wrote stands last.
     auto job = due_job(state, ledger.tx().seek(Key(Table::delayed)), now, id);
-    if (!job) job = due_job(state, ledger.tx().seek_before({&after_all, 1}), now, id);
+    if (!job) job = due_job(state, last_of(ledger.tx(), Table::delayed), now, id);
     if (!job) break;
     Job after = *job;
     after.state = JobState::ready;

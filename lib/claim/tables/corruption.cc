@@ -21,4 +21,10 @@ Error unreadable(std::string_view key) {
   return wrong("unreadable value at " + show_key(key));
 }
 
+std::uint64_t count_entries(const Reader& reader, Table table) {
+  std::uint64_t n = 0;
+  reader.scan_prefix(Key(table), [&](const store::Entry&) { return ++n > 0; });
+  return n;
+}
+
 }  // namespace torc::claim

@@ -25,4 +25,18 @@ Result<void> each(const Reader& reader, Table table, const Visit& visit) {
   return result;
 }
 
+// The same of a table of one record for each id. What cannot be read ends it.
+template <class Decode, class Visit>
+Result<void> each_record(const Reader& reader, Table table, const Decode& decode,
+                         const Visit& visit) {
+  return each(reader, table, [&](const store::Entry& e) -> Result<void> {
+    const auto id = id_in(table, e.key);
+    auto record = decode(e.value);
+    if (!id || !record) return unreadable(e.key);
+    return visit(*id, *record);
+  });
+}
+
+[[nodiscard]] std::uint64_t count_entries(const Reader& reader, Table table);
+
 }  // namespace torc::claim

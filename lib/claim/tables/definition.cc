@@ -33,8 +33,7 @@ void scan_definitions(const Reader& reader, std::string_view prefix,
 std::optional<std::uint64_t> decode_definition_count(std::string_view value) {
   Decoder in(value);
   const std::uint64_t n = in.varint();
-  if (!in.is_whole()) return {};
-  return n;
+  return in.whole(n);
 }
 
 }  // namespace torc::claim

@@ -42,8 +42,7 @@ std::optional<Origin> decode_origin(std::string_view key, std::string_view value
   origin.at = in.wall_time();
   origin.by = in.text();
   origin.state = in.text();
-  if (!in.is_whole()) return {};
-  return origin;
+  return in.whole(std::move(origin));
 }
 
 std::optional<Additions> decode_additions(std::string_view value) {
@@ -51,8 +50,7 @@ std::optional<Additions> decode_additions(std::string_view value) {
   Additions additions;
   additions.count = in.varint();
   additions.first = in.varint();
-  if (!in.is_whole()) return {};
-  return additions;
+  return in.whole(additions);
 }
 
 }  // namespace torc::claim

@@ -78,8 +78,7 @@ std::optional<Signature> decode_signature(std::string_view bytes) {
   if (!decode(in, signature.inputs) || !decode(in, signature.outputs)) return std::nullopt;
   for (std::uint64_t n = in.varint(); n > 0 && in.ok(); --n)
     signature.user_data.push_back(in.be64());
-  if (!in.is_whole()) return std::nullopt;
-  return signature;
+  return in.whole(std::move(signature));
 }
 
 std::optional<Signature> read_signature(const Reader& reader, JobId id) {

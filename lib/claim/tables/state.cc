@@ -4,7 +4,16 @@
 
 #include <utility>
 
+#include "lib/claim/tables/corruption.h"
+
 namespace torc::claim {
+
+std::optional<store::Entry> last_of(const Reader& reader, Table table) {
+  const char after_all = static_cast<char>(static_cast<char>(table) + 1);
+  auto entry = reader.seek_before({&after_all, 1});
+  if (entry && !is_in(table, entry->key)) entry.reset();
+  return entry;
+}
 
 std::optional<Job> State::record(std::uint64_t id) {
   auto job = open_record(id);
@@ -13,10 +22,7 @@ std::optional<Job> State::record(std::uint64_t id) {
 }
 
 std::optional<Job> State::open_record(std::uint64_t id) {
-  const Key key(Table::job, id);
-  const auto value = reader_.get(key);
-  if (!value) return std::nullopt;
-  return sound_or_damaged(key, decode_job(*value));
+  return read(Key(Table::job, id), decode_job);
 }
 
 std::optional<Job> State::job(std::uint64_t id) {
@@ -47,10 +53,8 @@ std::optional<Rank> State::rank_of(std::uint64_t id) {
 
 bool State::is_open(std::uint64_t barrier) {
   if (barrier == 0) return true;
-  const Key key(Table::countdown, barrier);
-  const auto value = reader_.get(key);  // absent: closed, and its record need not be looked at
-  if (!value) return false;
-  const auto countdown = sound_or_damaged(key, decode_countdown(*value));
+  // Absent: closed, and its record need not be looked at.
+  const auto countdown = read(Key(Table::countdown, barrier), decode_countdown);
   return countdown && countdown->opened;
 }
 
@@ -83,6 +87,13 @@ std::optional<Barrier> State::barrier(std::uint64_t id) {
   return sound_or_damaged(key, value ? decode_barrier(*value) : std::nullopt);
 }
 
+std::optional<UpstreamRun> State::upstream_run(std::uint64_t id) {
+  const auto e = reader_.seek_before(Key(Table::upstream, id + 1));
+  if (!e || !is_in(Table::upstream, e->key)) return std::nullopt;
+  auto run = sound_or_damaged(e->key, decode_upstream(e->key, e->value));
+  return run && id - run->first < run->count ? run : std::nullopt;
+}
+
 Tally State::tally() {
   const Key key(Table::tally);
   const auto value = reader_.get(key);
@@ -90,17 +101,11 @@ Tally State::tally() {
 }
 
 std::optional<Lease> State::lease(WorkerEpoch epoch) {
-  const Key key(Table::lease, raw(epoch));
-  const auto value = reader_.get(key);
-  if (!value) return std::nullopt;
-  return sound_or_damaged(key, decode_lease(*value));
+  return read(Key(Table::lease, raw(epoch)), decode_lease);
 }
 
 std::optional<Worker> State::worker(WorkerEpoch epoch) {
-  const Key key(Table::worker, raw(epoch));
-  const auto value = reader_.get(key);
-  if (!value) return std::nullopt;
-  auto worker = sound_or_damaged(key, decode_worker(*value));
+  auto worker = read(Key(Table::worker, raw(epoch)), decode_worker);
   if (worker) worker->epoch = epoch;
   return worker;
 }
@@ -122,10 +127,7 @@ std::optional<std::uint64_t> State::id_of(Table table, const std::optional<store
 }
 
 void State::damaged(std::string_view key) {
-  if (!damage_.empty()) return;
-  damage_ =
-      fmt::format("the state of the jobs cannot be read at table '{}', key", key.substr(0, 1));
-  for (char c : key.substr(1)) damage_ += fmt::format(" {:02x}", static_cast<unsigned char>(c));
+  if (damage_.empty()) damage_ = "the state of the jobs cannot be read at " + show_key(key);
 }
 
 void State::note(const Error& of_a_scan) {
@@ -140,6 +142,33 @@ Result<void> State::sound() const {
   if (damage_.empty()) return {};
   return Error{ErrorKind::corrupt, damage_,
                "run `torc verify` on the store; a newer torc may have written it"};
+}
+
+std::uint64_t extent(State& state) {
+  const std::uint64_t jobs = state.tally().jobs();
+  const auto check = [&](Table table, std::string_view what, const auto& end_of) {
+    const auto entry = last_of(state.reader(), table);
+    std::optional<std::uint64_t> end = 1;
+    if (entry) end = end_of(*entry);
+    if (!end) {
+      state.damaged(entry->key);
+    } else if (*end != jobs + 1) {
+      state.contradicts(
+          fmt::format("the {} end at job {} where {} are counted", what, *end - 1, jobs));
+    }
+  };
+  check(Table::span, "spans", [](const store::Entry& e) {
+    const auto s = decode_span(e.key, e.value);
+    return s ? std::optional(s->end()) : std::nullopt;
+  });
+  check(Table::job_template, "templates", [](const store::Entry& e) {
+    const auto t = decode_template(e.key, e.value);
+    return t ? std::optional(raw(t->first) + t->count) : std::nullopt;
+  });
+  const auto first = state.reader().seek(Key(Table::job));
+  if (first && first->key < std::string_view(Key(Table::job, 1)) && is_in(Table::job, first->key))
+    state.damaged(first->key);
+  return jobs;
 }
 
 }  // namespace torc::claim

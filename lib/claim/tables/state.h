@@ -13,6 +13,9 @@
 
 namespace torc::claim {
 
+// The last entry of a table; nullopt: it is empty.
+[[nodiscard]] std::optional<store::Entry> last_of(const Reader& reader, Table table);
+
 class State {
  public:
   // `reader` outlives this. The spans are cached: they never change once written.
@@ -35,6 +38,8 @@ class State {
   // Sequence number of the commit that opened it; 0: it is closed, or there is none.
   [[nodiscard]] std::uint64_t opened_at(std::uint64_t barrier);
   [[nodiscard]] std::optional<Barrier> barrier(std::uint64_t id);
+  // The run of jobs with `id` in it that barriers wait for; nullopt: none waits for it.
+  [[nodiscard]] std::optional<UpstreamRun> upstream_run(std::uint64_t id);
   [[nodiscard]] Tally tally();
   [[nodiscard]] std::optional<Lease> lease(WorkerEpoch epoch);
   [[nodiscard]] std::optional<Worker> worker(WorkerEpoch epoch);
@@ -59,9 +64,33 @@ class State {
     return value;
   }
 
+  // What `decode` makes of the value of `key`; nullopt: there is none, or it is damaged.
+  template <class Decode>
+  auto read(std::string_view key, const Decode& decode) {
+    const auto value = reader_.get(key);
+    return value ? sound_or_damaged(key, decode(*value)) : decltype(decode(*value))();
+  }
+
   const Reader& reader_;
   std::optional<Span> span_;
   std::string damage_;  // the first that was found
 };
+
+// Visits what `decode` makes of the entries below `prefix` until `visit` says false. What it makes
+// nothing of is damage, and the end.
+template <class Decode, class Visit>
+void each_readable(State& state, std::string_view prefix, const Decode& decode,
+                   const Visit& visit) {
+  state.reader().scan_prefix(prefix, [&](const store::Entry& e) {
+    const auto found = decode(e);
+    if (!found) state.damaged(e.key);
+    return found && visit(*found);
+  });
+}
+
+// How many jobs there are. That the counters, the spans and the templates agree in it costs two
+// looks, and leaves nothing that a walk over all jobs could be made endless with. A third one: no
+// record stands before that of the first job, where a walk that begins there would not see it.
+[[nodiscard]] std::uint64_t extent(State& state);
 
 }  // namespace torc::claim

@@ -11,12 +11,6 @@ namespace {
 // Of milliseconds, as kMost of budget.cc: sums of two stay within the type.
 constexpr std::uint64_t kLongestSpan = std::uint64_t{1} << 61;
 
-std::uint64_t number_at(std::string_view key, std::size_t at, std::size_t size) {
-  std::uint64_t v = 0;
-  for (char c : key.substr(at, size)) v = (v << 8) | static_cast<std::uint8_t>(c);
-  return v;
-}
-
 // High priorities first in key order.
 std::uint32_t inverted(std::int32_t priority) {
   return ~(static_cast<std::uint32_t>(priority) ^ 0x80000000U);
@@ -73,7 +67,19 @@ bool take_conditions(Decoder& in, Barrier& barrier) {
   return cancels <= 1;
 }
 
+// The job of a key that is a table byte, another number and it.
+std::optional<std::uint64_t> second_id_in(Table table, std::string_view key) {
+  if (!is_in(table, key) || key.size() != 17) return std::nullopt;
+  return number_at(key, 9, 8);
+}
+
 }  // namespace
+
+std::uint64_t number_at(std::string_view key, std::size_t at, std::size_t size) {
+  std::uint64_t v = 0;
+  for (char c : key.substr(at, size)) v = (v << 8) | static_cast<std::uint8_t>(c);
+  return v;
+}
 
 std::optional<std::uint64_t> id_in(Table table, std::string_view key) {
   if (!is_in(table, key) || key.size() != 9) return std::nullopt;
@@ -99,8 +105,7 @@ std::optional<Span> decode_span(std::string_view key, std::string_view value) {
   s.job_class = in.u32();
   s.priority = in.i32();
   if (!are_jobs(s.first, s.count)) return std::nullopt;
-  if (!in.is_whole()) return std::nullopt;
-  return s;
+  return in.whole(s);
 }
 
 Key ready_key(const ReadyRange& range) {
@@ -119,8 +124,7 @@ std::optional<ReadyRange> decode_ready(std::string_view key, std::string_view va
   r.first = number_at(key, 17, 8);
   r.count = in.varint();
   if (!are_jobs(r.first, r.count)) return std::nullopt;
-  if (!in.is_whole()) return std::nullopt;
-  return r;
+  return in.whole(r);
 }
 
 std::string encode(const UpstreamRun& run) {
@@ -149,8 +153,7 @@ std::optional<UpstreamRun> decode_upstream(std::string_view key, std::string_vie
     before += next >> 3;
     run.waiters.push_back({before, static_cast<Condition>(next & 3U), (next & kCancels) != 0});
   }
-  if (!in.is_whole()) return std::nullopt;
-  return run;
+  return in.whole(std::move(run));
 }
 
 std::string encode(const Barrier& barrier) {
@@ -171,8 +174,7 @@ std::optional<Barrier> decode_barrier(std::string_view value) {
   if (!take_ranges(in, b.members) || !take_ranges(in, b.upstream)) return std::nullopt;
   if (!in.at_end() && !take_conditions(in, b)) return std::nullopt;
   if (!in.at_end()) b.action = in.u32();
-  if (!in.is_whole()) return std::nullopt;
-  return b;
+  return in.whole(std::move(b));
 }
 
 std::uint64_t decode_total(std::string_view value) {
@@ -201,13 +203,11 @@ std::optional<Countdown> decode_countdown(std::string_view value) {
     c.unmet = in.varint();
     c.failed = in.varint();
   }
-  if (!in.is_whole()) return std::nullopt;
-  return c;
+  return in.whole(c);
 }
 
 std::optional<std::uint64_t> named_in(std::string_view key) {
-  if (!is_in(Table::name, key) || key.size() != 17) return std::nullopt;
-  return number_at(key, 9, 8);
+  return second_id_in(Table::name, key);
 }
 
 Key delayed_key(WallTime not_before, std::uint64_t id) {
@@ -216,8 +216,7 @@ Key delayed_key(WallTime not_before, std::uint64_t id) {
 }
 
 std::optional<std::uint64_t> delayed_in(std::string_view key) {
-  if (!is_in(Table::delayed, key) || key.size() != 17) return std::nullopt;
-  return number_at(key, 9, 8);
+  return second_id_in(Table::delayed, key);
 }
 
 std::string encode(const JobClass& job_class) {
@@ -245,8 +244,7 @@ std::optional<JobClass> decode_class(std::string_view value) {
     c.alone = static_cast<Alone>(alone);
   }
   read_later_resources(in, c.need);
-  if (!in.is_whole()) return std::nullopt;
-  return c;
+  return in.whole(c);
 }
 
 std::string encode(const Template& t) {
@@ -282,8 +280,7 @@ std::optional<Rank> decode_rank(std::string_view value) {
   Rank rank;
   rank.job_class = in.u32();
   rank.priority = in.i32();
-  if (!in.is_whole()) return std::nullopt;
-  return rank;
+  return in.whole(rank);
 }
 
 std::uint64_t Tally::jobs() const {
@@ -328,8 +325,7 @@ std::optional<Tally> decode_tally(std::string_view value) {
   for (std::size_t s = kFirstStates; s < kJobStates && !in.at_end(); ++s)
     tally.counts[s] = in.varint();
   if (!tally.is_possible()) return std::nullopt;
-  if (!in.is_whole()) return std::nullopt;
-  return tally;
+  return in.whole(tally);
 }
 
 Key action_key(std::uint32_t number) {
@@ -362,8 +358,7 @@ std::optional<Limit> decode_limit(std::string_view value) {
   Limit limit;
   limit.most = in.u32();
   limit.entry = in.text();
-  if (!in.is_whole()) return std::nullopt;
-  return limit;
+  return in.whole(std::move(limit));
 }
 
 Key slots_key(std::uint32_t limit) {
@@ -386,8 +381,7 @@ std::optional<Expense> decode_expense(std::string_view value) {
     u->core = std::chrono::milliseconds(in.up_to(kLongestSpan));
     u->node = std::chrono::milliseconds(in.up_to(kLongestSpan));
   }
-  if (!in.is_whole()) return std::nullopt;
-  return expense;
+  return in.whole(expense);
 }
 
 std::string encode(const WorkflowRecord& record) {
@@ -404,8 +398,7 @@ std::optional<WorkflowRecord> decode_workflow(std::string_view value) {
   record.sort = static_cast<SortMethod>(sort);
   record.name = in.text();
   record.max_failures = in.u32();
-  if (!in.is_whole()) return std::nullopt;
-  return record;
+  return in.whole(record);
 }
 
 }  // namespace torc::claim

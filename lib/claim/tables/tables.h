@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -104,6 +103,8 @@ class Value {
 [[nodiscard]] inline bool is_in(Table table, std::string_view key) {
   return !key.empty() && key[0] == static_cast<char>(table);
 }
+// The big-endian number that is `size` bytes of a key from `at` on.
+[[nodiscard]] std::uint64_t number_at(std::string_view key, std::size_t at, std::size_t size);
 // The id of a key that is a table byte and one id.
 [[nodiscard]] std::optional<std::uint64_t> id_in(Table table, std::string_view key);
 

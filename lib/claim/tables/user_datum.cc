@@ -46,8 +46,7 @@ std::optional<UserDatum> decode_user_datum(std::string_view key, std::string_vie
   d.by = JobId{in.varint()};
   d.initial = in.text();
   d.value = in.text();
-  if (!in.is_whole()) return std::nullopt;
-  return d;
+  return in.whole(std::move(d));
 }
 
 std::uint64_t count_user_data(const Reader& reader) {

@@ -59,8 +59,7 @@ std::optional<Lease> decode_lease(std::string_view value) {
   if (!take_ids(in, kMaxJobs, lease.held)) return std::nullopt;
   if (!in.at_end() && !take_ids(in, kMaxJobs, lease.ending)) return std::nullopt;
   if (!in.at_end() && !take_ids(in, UINT32_MAX, lease.actions)) return std::nullopt;
-  if (!in.is_whole()) return std::nullopt;
-  return lease;
+  return in.whole(std::move(lease));
 }
 
 std::string encode_worker(const WorkerInfo& info, WorkerStatus status, const Lease& lease,
@@ -125,8 +124,7 @@ std::optional<Worker> decode_worker(std::string_view value) {
   info.lease_heartbeat = in.seconds();
   info.claims_from = in.wall_time();
   read_later_resources(in, info.more);
-  if (!in.is_whole()) return std::nullopt;
-  return w;
+  return in.whole(std::move(w));
 }
 
 }  // namespace torc::claim

@@ -6,11 +6,9 @@
 #include <map>
 
 #include "lib/base/codec.h"
-#include "lib/claim/queries/limit.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/condition.h"
 #include "lib/claim/scheduling/ledger.h"
-#include "lib/claim/scheduling/ready_queue.h"
 #include "lib/claim/tables/definition.h"
 #include "lib/claim/tables/state.h"
 #include "lib/claim/tables/tables.h"
@@ -21,8 +19,7 @@ namespace {
 
 // The highest number of a barrier.
 std::uint64_t last_barrier(State& state) {
-  const char after_all = static_cast<char>(static_cast<char>(Table::barrier) + 1);
-  return state.id_of(Table::barrier, state.reader().seek_before({&after_all, 1})).value_or(0);
+  return state.id_of(Table::barrier, last_of(state.reader(), Table::barrier)).value_or(0);
 }
 
 // Finds the classes of the addition again among those there are, and puts down the others.
@@ -101,14 +98,6 @@ void renumber_handlers(Transaction& tx, State& state, Plan& plan) {
   for (Template& t : plan.templates) t.handler = numbers[t.handler];
 }
 
-std::optional<UpstreamRun> run_at(State& state, std::uint64_t id) {
-  const auto e = state.reader().seek_before(Key(Table::upstream, id + 1));
-  if (!e || !is_in(Table::upstream, e->key)) return {};
-  auto run = decode_upstream(e->key, e->value);
-  if (!run) state.damaged(e->key);
-  return run && id - run->first < run->count ? run : std::nullopt;
-}
-
 void put_run(Transaction& tx, std::uint64_t first, std::uint64_t end, std::vector<Waiter> waiters) {
   if (first >= end) return;
   tx.put(Key(Table::upstream, first), encode(UpstreamRun{first, end - first, std::move(waiters)}));
@@ -119,7 +108,7 @@ void put_run(Transaction& tx, std::uint64_t first, std::uint64_t end, std::vecto
 void extend_upstream(Transaction& tx, State& state, const UpstreamRun& added, std::uint64_t fresh) {
   const std::uint64_t end = added.first + added.count;
   for (std::uint64_t at = added.first; at < end;) {
-    const auto run = at < fresh ? run_at(state, at) : std::nullopt;
+    const auto run = at < fresh ? state.upstream_run(at) : std::nullopt;
     if (!run) {
       std::uint64_t to = end;
       const auto next = at < fresh ? tx.seek(Key(Table::upstream, at)) : std::nullopt;
@@ -172,7 +161,7 @@ bool same(const std::vector<JobRange>& a, const std::vector<JobRange>& b) {
 
 // As a barrier that waits for the completion of the same jobs already knows.
 std::optional<Countdown> countdown_of_twin(State& state, const Barrier& barrier) {
-  const auto run = run_at(state, raw(barrier.upstream.front().first));
+  const auto run = state.upstream_run(raw(barrier.upstream.front().first));
   if (!run) return {};
   for (const Waiter& w : run->waiters) {
     if (w.condition != Condition::afterok || w.cancels) continue;
@@ -226,18 +215,6 @@ Begun write_barriers(Transaction& tx, State& state, const Plan& plan, std::uint6
   return begun;
 }
 
-void write_spans(Transaction& tx, Tally& tally, const std::vector<Span>& spans,
-                 const std::vector<std::uint64_t>& open) {
-  for (const Span& s : spans) {
-    tx.put(Key(Table::span, s.first), encode(s));
-    const bool opened = std::binary_search(open.begin(), open.end(), s.barrier);
-    const bool ready = s.barrier == 0 || opened;
-    tally.counts[static_cast<std::size_t>(ready ? JobState::ready : JobState::blocked)] += s.count;
-    if (ready)
-      put_ready(tx, {s.job_class, s.priority, opened ? tx.sequence() : 0, s.first, s.count});
-  }
-}
-
 void note_origin(Transaction& tx, State& state, const Origin& origin) {
   const Key all(Table::addition);
   const auto stored = tx.get(all);
@@ -248,10 +225,6 @@ void note_origin(Transaction& tx, State& state, const Origin& origin) {
   tx.put(all, Value().varint(additions.count).varint(additions.first));
   tx.put(Key(Table::addition, raw(origin.jobs.first)), encode(origin));
 }
-
-}  // namespace
-
-namespace {
 
 Result<void> pass_over_members(Transaction& tx, const std::vector<std::uint64_t>& barriers,
                                WallTime now) {

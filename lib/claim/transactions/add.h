@@ -2,13 +2,6 @@
 // which costs what is added and what that waits for, however large the workflow is.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "lib/base/result.h"
 #include "lib/claim/rules/plan.h"
 #include "lib/claim/tables/origin.h"

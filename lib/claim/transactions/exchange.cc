@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "lib/claim/queries/action_runs.h"
-#include "lib/claim/queries/delayed.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/workers.h"
 #include "lib/claim/rules/transition.h"
 #include "lib/claim/scheduling/firing.h"
 #include "lib/claim/scheduling/ledger.h"
@@ -55,7 +55,7 @@ class Session {
     }
     if (has_actions_) take_actions();
     write_lease();
-    answer_.revoked = revoked();
+    answer_.revoked = tokens_of(ledger_.state(), lease_.ending);
     TORC_TRY(ledger_.close());
     answer_.workflow.counts = ledger_.tally().counts;
     answer_.workflow.unmet = ledger_.tally().unmet;
@@ -148,15 +148,6 @@ class Session {
     return true;
   }
 
-  std::vector<ClaimToken> revoked() {
-    std::vector<ClaimToken> tokens;
-    for (std::uint64_t id : lease_.ending) {
-      if (const auto job = ledger_.state().open_record(id))
-        tokens.push_back(token_of(JobId{id}, *job));
-    }
-    return tokens;
-  }
-
   // Whether it changed the job.
   template <class Rule>
   bool apply(const ClaimToken& token, const Rule& rule) {
@@ -192,7 +183,7 @@ class Session {
     free.leaves = leaves();
     std::uint64_t room = Lease::kMaxHeld - lease_.held.size();
     for (std::uint64_t left = std::min(offer.max_jobs, room); left > 0;) {
-      const auto taken = heads.take_fitting(free, left);
+      const auto taken = heads.take(&free, left);
       if (!taken) break;
       left -= taken->count;
       grant(*taken);
@@ -201,7 +192,7 @@ class Session {
     ledger_.quota().begin_prefetch(ledger_.tally().live_workers);
     // A fair share only: what one worker prefetches, no other can start.
     for (std::uint64_t left = std::min({offer.prefetch, fair_share(), room}); left > 0;) {
-      const auto taken = heads.take_any(left);
+      const auto taken = heads.take(nullptr, left);
       if (!taken) break;
       left -= taken->count;
       grant(*taken);

@@ -1,5 +1,5 @@
 #include "lib/claim/scheduling/firing.h"
-#include "lib/claim/queries/action_runs.h"
+#include "lib/claim/queries/queries.h"
 
 #include <gtest/gtest.h>
 

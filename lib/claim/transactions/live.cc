@@ -19,8 +19,18 @@ class Visit {
   // `rule` answers the job after the change, or nothing when it does not concern it.
   template <class Rule>
   Result<Change> run(JobRanges jobs, const Rule& rule) {
-    for (const JobRange& range : jobs)
-      visit(raw(range.first), raw(range.first) + range.count, rule);
+    each_job(ledger_.state(), jobs, [&](std::uint64_t id, const Job& job) {
+      const std::optional<Job> after = rule(job);
+      if (after) {
+        ledger_.change(id, job, *after);
+        change_.note(JobId{id}, job, *after);
+        add_to(changed_, id);
+      } else if (is_passed_over(job)) {
+        passed_over_.push_back(JobId{id});
+      } else {
+        ++change_.left[static_cast<std::size_t>(job.state)];
+      }
+    });
     TORC_TRY(ledger_.close());
     change_.note_followers(followers_, changed_);
     change_.leave_passed_over(ledger_.state(), passed_over_);
@@ -28,36 +38,6 @@ class Visit {
   }
 
  private:
-  template <class Rule>
-  void visit(std::uint64_t first, std::uint64_t end, const Rule& rule) {
-    State& state = ledger_.state();
-    std::uint64_t recorded = state.next_record(first).value_or(UINT64_MAX);
-    for (std::uint64_t id = first; id < end; ++id) {
-      Job job;
-      if (id == recorded) {
-        job = state.record(id).value_or(Job{});
-        recorded = state.next_record(id + 1).value_or(UINT64_MAX);
-      } else {
-        if (state.span_of(id) == nullptr) return;  // no such job, nor any after it
-        job.state = state.waiting_state(id);
-      }
-      const std::optional<Job> after = rule(job);
-      if (after) {
-        apply(id, job, *after);
-      } else if (is_passed_over(job)) {
-        passed_over_.push_back(JobId{id});
-      } else {
-        ++change_.left[static_cast<std::size_t>(job.state)];
-      }
-    }
-  }
-
-  void apply(std::uint64_t id, const Job& before, const Job& after) {
-    ledger_.change(id, before, after);
-    change_.note(JobId{id}, before, after);
-    add_to(changed_, id);
-  }
-
   std::vector<Followers> followers_;
   Ledger ledger_;
   Change change_;
@@ -69,6 +49,25 @@ class Visit {
 
 std::uint64_t Change::total() const {
   return std::accumulate(changed.begin(), changed.end(), std::uint64_t{0});
+}
+
+void each_job(State& state, JobRanges jobs,
+              const std::function<void(std::uint64_t id, const Job& job)>& visit) {
+  for (const JobRange& range : jobs) {
+    const std::uint64_t first = raw(range.first);
+    std::uint64_t recorded = state.next_record(first).value_or(UINT64_MAX);
+    for (std::uint64_t id = first; id < first + range.count; ++id) {
+      Job job;
+      if (id == recorded) {
+        job = state.record(id).value_or(Job{});
+        recorded = state.next_record(id + 1).value_or(UINT64_MAX);
+      } else {
+        if (state.span_of(id) == nullptr) break;  // no such job, nor any after it
+        job.state = state.waiting_state(id);
+      }
+      visit(id, job);
+    }
+  }
 }
 
 void Change::note(JobId id, const Job& before, const Job& after) {
@@ -94,23 +93,22 @@ void Change::note_followers(const std::vector<Followers>& all,
         [](std::uint64_t id, const JobRange& r) { return id < raw(r.first) + r.count; });
     for (std::uint64_t at = raw(f.jobs.first); at < end;) {
       const std::uint64_t from = next == changed_jobs.end() ? end : std::min(end, raw(next->first));
-      if (at < from) add_group({f.before, f.after, from - at, {}}, at);
+      if (at < from) {
+        Group& group = group_of(f.before, f.after);
+        group.jobs += from - at;
+        for (; at < from && group.first.size() < kFirst; ++at) group.first.push_back(JobId{at});
+      }
       at = next == changed_jobs.end() ? end : std::max(from, raw(next->first) + next->count);
       if (next != changed_jobs.end()) ++next;
     }
   }
 }
 
-// `more`: so many jobs from `first` on.
-void Change::add_group(const Group& more, std::uint64_t first_id) {
-  auto group = std::find_if(followers.begin(), followers.end(), [&](const Group& g) {
-    return g.before == more.before && g.after == more.after;
+Change::Group& Change::group_of(JobState before, JobState after) {
+  const auto known = std::find_if(followers.begin(), followers.end(), [&](const Group& g) {
+    return g.before == before && g.after == after;
   });
-  if (group == followers.end())
-    group = followers.insert(followers.end(), {more.before, more.after, 0, {}});
-  group->jobs += more.jobs;
-  for (std::uint64_t i = 0; i < more.jobs && group->first.size() < kFirst; ++i)
-    group->first.push_back(JobId{first_id + i});
+  return known != followers.end() ? *known : followers.emplace_back(Group{before, after, 0, {}});
 }
 
 void Change::leave_passed_over(State& state, const std::vector<JobId>& jobs) {
@@ -134,12 +132,9 @@ void Change::add(const Change& other) {
     to.insert(to.end(), more.begin(), more.begin() + some);
   };
   for (const Group& g : other.followers) {
-    add_group({g.before, g.after, 0, {}}, 0);
-    for (Group& mine : followers) {
-      if (mine.before != g.before || mine.after != g.after) continue;
-      mine.jobs += g.jobs;
-      append(mine.first, g.first);
-    }
+    Group& mine = group_of(g.before, g.after);
+    mine.jobs += g.jobs;
+    append(mine.first, g.first);
   }
   append(first, other.first);
   append(passed_over, other.passed_over);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -47,8 +48,12 @@ struct Change {
   void add(const Change& other);  // of a later part of the same request
 
  private:
-  void add_group(const Group& more, std::uint64_t first_id);
+  Group& group_of(JobState before, JobState after);
 };
+
+// Visits those of `jobs` that there are, in order and as they are now. The visitor may change them.
+void each_job(State& state, JobRanges jobs,
+              const std::function<void(std::uint64_t id, const Job& job)>& visit);
 
 // One more job, behind all that are there.
 void add_to(std::vector<JobRange>& ranges, std::uint64_t id);

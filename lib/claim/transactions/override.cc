@@ -1,6 +1,5 @@
 #include "lib/claim/transactions/override.h"
 
-#include <algorithm>
 #include <map>
 
 #include "lib/claim/scheduling/ledger.h"
@@ -27,41 +26,24 @@ class SettingWriter {
       : setting_(setting), ledger_(tx, WallTime{}) {}
 
   Result<Change> run(JobRanges jobs) {
-    for (const JobRange& range : jobs) visit(raw(range.first), raw(range.first) + range.count);
+    each_job(ledger_.state(), jobs, [&](std::uint64_t id, const Job& job) { set(id, job); });
     TORC_TRY(ledger_.close());
     return std::move(change_);
   }
 
  private:
-  void visit(std::uint64_t first, std::uint64_t end) {
-    State& state = ledger_.state();
-    std::uint64_t recorded = state.next_record(first).value_or(UINT64_MAX);
-    for (std::uint64_t id = first; id < end; ++id) {
-      const auto rank = state.rank_of(id);
-      if (!rank) return;  // no such job, nor any after it
-      Job job;
-      if (id == recorded) {
-        job = state.record(id).value_or(Job{});
-        recorded = state.next_record(id + 1).value_or(UINT64_MAX);
-      } else {
-        job.state = state.waiting_state(id);
-      }
-      set(id, job, *rank);
-    }
-  }
-
-  void set(std::uint64_t id, const Job& job, const Rank& before) {
-    if (job.state == JobState::completed) {
-      ++change_.left[static_cast<std::size_t>(job.state)];
-      return;
-    }
-    const Rank after{class_for(before.job_class), setting_.priority.value_or(before.priority)};
-    if (after == before) {
+  void set(std::uint64_t id, const Job& job) {
+    const auto before = ledger_.state().rank_of(id);
+    if (!before) return ledger_.state().damaged(Key(Table::span, id));
+    Rank after = *before;
+    if (job.state != JobState::completed)
+      after = {class_for(before->job_class), setting_.priority.value_or(before->priority)};
+    if (after == *before) {
       ++change_.left[static_cast<std::size_t>(job.state)];
       return;
     }
     put_rank(ledger_.tx(), ledger_.state(), id, after);
-    ledger_.change_rank(id, job, before, after);
+    ledger_.change_rank(id, job, *before, after);
     Job plain = job;
     plain.revoked = Revoked::no;  // that it is to be ended is none of this change
     change_.note(JobId{id}, job, plain);

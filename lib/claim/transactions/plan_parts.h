@@ -4,9 +4,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -40,6 +38,9 @@ struct CheckedPlan {
 [[nodiscard]] std::vector<Span> make_spans(const Plan& plan, const std::vector<Bound>& members);
 [[nodiscard]] std::vector<std::pair<std::uint64_t, Barrier>> barriers_of(const Plan& plan,
                                                                          std::uint64_t barriers);
+// The spans and the queues of what is ready. `open`: barriers that are open from the start, sorted.
+void write_spans(Transaction& tx, Tally& tally, const std::vector<Span>& spans,
+                 const std::vector<std::uint64_t>& open);
 // The pieces of upstream jobs that count for the same barriers, in order.
 void cut_upstream(const std::vector<Bound>& bounds,
                   const std::function<void(const UpstreamRun&)>& visit);

@@ -5,11 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/scheduling/firing.h"
-#include "lib/claim/scheduling/ready_queue.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/claim/transactions/plan_parts.h"
 
@@ -21,19 +19,6 @@ void write_quota(Transaction& tx, const Plan& plan) {
     tx.put(Key(Table::limit).be32(static_cast<std::uint32_t>(i + 1)), encode(plan.limits[i]));
   }
   if (plan.budget != Usage{}) tx.put(Key(Table::expense), encode(Expense{plan.budget, {}, {}}));
-}
-
-Tally write_spans(Transaction& tx, const std::vector<Span>& spans) {
-  Tally tally;
-  for (const Span& s : spans) {
-    tx.put(Key(Table::span, s.first), encode(s));
-    const JobState state = s.barrier == 0 ? JobState::ready : JobState::blocked;
-    tally.counts[static_cast<std::size_t>(state)] += s.count;
-  }
-  for (const Span& s : spans) {
-    if (s.barrier == 0) put_ready(tx, {s.job_class, s.priority, 0, s.first, s.count});
-  }
-  return tally;
 }
 
 }  // namespace
@@ -56,7 +41,8 @@ Result<void> write_plan(Transaction& tx, const Plan& plan) {
   });
   write_quota(tx, plan);
   write_actions(tx, plan);
-  Tally tally = write_spans(tx, make_spans(plan, checked.members));
+  Tally tally;
+  write_spans(tx, tally, make_spans(plan, checked.members), {});
   tally.rules = rules_of(plan);
   tx.put(Key(Table::tally), encode(tally));
   return {};

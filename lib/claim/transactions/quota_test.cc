@@ -1,5 +1,5 @@
 #include "lib/claim/scheduling/quota.h"
-#include "lib/claim/queries/limit.h"
+#include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/budget.h"
 
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "lib/claim/queries/delayed.h"
+#include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/transition.h"
 #include "lib/claim/testing/test_retries.h"
 #include "lib/claim/testing/test_workflow.h"

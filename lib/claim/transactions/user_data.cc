@@ -17,6 +17,21 @@ void put(Transaction& tx, const UserDatum& d) {
   tx.put(user_data_key(d.name), encode(d));
 }
 
+void put_value(Transaction& tx, UserDatum& datum, std::string_view value, JobId by) {
+  datum.value = value;
+  datum.changed = tx.sequence();
+  datum.by = by;
+  put(tx, datum);
+}
+
+// Writes what a new version or an addition makes of one, and where it is listed.
+void replace(Transaction& tx, const std::optional<UserDatum>& before, const UserDatum& after) {
+  if (before == after) return;
+  if (before && before->is_ephemeral) tx.erase(ephemeral_key(before->maker, before->name));
+  if (after.is_ephemeral) tx.put(ephemeral_key(after.maker, after.name), {});
+  put(tx, after);
+}
+
 Error no_such(std::string_view name) {
   return Error{ErrorKind::invalid, fmt::format("there is no user data '{}'", name),
                "`torc data list` shows what there is"};
@@ -42,8 +57,7 @@ Result<void> write_user_data(Transaction& tx, const std::vector<UserDatum>& all)
       return Error{ErrorKind::invalid, fmt::format("two user data are named '{}'", d.name), ""};
     UserDatum first = d;
     first.value = d.initial;
-    put(tx, first);
-    if (d.is_ephemeral) tx.put(ephemeral_key(d.maker, d.name), {});
+    replace(tx, std::nullopt, first);
   }
   put_count(tx, all.size());
   return {};
@@ -65,10 +79,7 @@ Result<void> update_user_data(Transaction& tx, const std::vector<UserDatum>& all
       after.changed = tx.sequence();
       after.by = JobId{};
     }
-    if (before && *before == after) continue;
-    if (before && before->is_ephemeral) tx.erase(ephemeral_key(before->maker, d.name));
-    if (after.is_ephemeral) tx.put(ephemeral_key(after.maker, d.name), {});
-    put(tx, after);
+    replace(tx, before, after);
   }
   if (made > 0) put_count(tx, count_user_data(tx) + made);
   return {};
@@ -107,11 +118,8 @@ Result<void> add_user_data(Transaction& tx, const std::vector<UserDatum>& all) {
         after.initial = d.initial;
       }
       if (raw(after.maker) == 0) after.maker = d.maker;
-      if (after == *before) continue;
-      if (before->is_ephemeral) tx.erase(ephemeral_key(before->maker, d.name));
     }
-    if (after.is_ephemeral) tx.put(ephemeral_key(after.maker, d.name), {});
-    put(tx, after);
+    replace(tx, before, after);
   }
   if (made > 0) put_count(tx, count_user_data(tx) + made);
   return {};
@@ -131,10 +139,7 @@ Result<bool> set_user_datum(Transaction& tx, std::string_view name, std::string_
   } else if (datum->value == value) {
     return false;
   }
-  datum->value = value;
-  datum->changed = tx.sequence();
-  datum->by = setter.token.job;
-  put(tx, *datum);
+  put_value(tx, *datum, value, setter.token.job);
   return true;
 }
 
@@ -147,10 +152,7 @@ Result<bool> delete_user_datum(Transaction& tx, std::string_view name) {
     return true;
   }
   if (datum->value.empty()) return false;
-  datum->value.clear();
-  datum->changed = tx.sequence();
-  datum->by = JobId{};
-  put(tx, *datum);
+  put_value(tx, *datum, {}, JobId{});
   return true;
 }
 
@@ -173,10 +175,7 @@ Result<void> clear_ephemeral(Transaction& tx, const JobRange& makers) {
   for (const std::string& name : names) {
     TORC_ASSIGN(std::optional<UserDatum> datum, read_user_datum(tx, name));
     if (!datum || datum->value == datum->initial) continue;
-    datum->value = datum->initial;
-    datum->changed = tx.sequence();
-    datum->by = JobId{};
-    put(tx, *datum);
+    put_value(tx, *datum, datum->initial, JobId{});
   }
   return {};
 }

@@ -4,9 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 

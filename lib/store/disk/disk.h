@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/base/file/descriptor.h"
@@ -114,19 +115,15 @@ class Disk {
   virtual Path resolved(const Path& path) { return path; }
 
   // From now on nothing below `root` is reached through a symbolic link, whoever puts one there
-  // meanwhile (lib/base/file/beneath.h); links on the way to `root` are the user's own. Whoever
-  // works in a directory says so first: Store, verify, doctor. It stays the directory that it is at
-  // the first use: another one in its place on the same filesystem is Error fenced. Of a directory
-  // that this process made, under a name of its own, a link in its place is not followed either.
-  virtual void protect(const Path& root, Root kind = Root::named) {
-    (void)root;
-    (void)kind;
-  }
+  // meanwhile (lib/base/file/beneath.h); links on the way to `root` are the user's own. Whoever works in
+  // a directory says so first: Store, verify, doctor. It stays the directory that it is at the
+  // first use: another one in its place on the same filesystem is Error fenced. Of a directory that
+  // this process made, under a name of its own, a link in its place is not followed either.
+  virtual void protect(const Path& /*root*/, Root /*kind*/ = Root::named) {}
   // From now on no protect() of it takes another one: whoever works there for long means this one.
-  virtual void keep(const Path& root) { (void)root; }
+  virtual void keep(const Path& /*root*/) {}
   // The same, for the directory that is open as `opened`, and no other one that gets its place.
-  virtual Result<void> protect_opened(const Path& root, Descriptor opened) {
-    (void)opened;
+  virtual Result<void> protect_opened(const Path& root, Descriptor /*opened*/) {
     protect(root);
     return {};
   }
@@ -185,6 +182,7 @@ class PosixDisk : public Disk {
     [[nodiscard]] int at() const { return directory ? directory.get() : AT_FDCWD; }
   };
   Result<Spot> spot(const Path& path, const char* verb) const;
+  Result<Descriptor> open_named(const Path& path, int flags, int outside, const char* verb) const;
   Result<FileHandle> open(const Path& path, int flags, const char* verb) const;
   Result<Descriptor> open_directory(const Path& directory, const char* verb) const;
   Result<void> give_to_group(const Path& directory, std::uint32_t group) const;
@@ -233,12 +231,8 @@ class OpenFile {
     other.handle_.fd = -1;
   }
   OpenFile& operator=(OpenFile&& other) noexcept {
-    if (this != &other) {
-      (void)close();
-      disk_ = other.disk_;
-      handle_ = other.handle_;
-      other.handle_.fd = -1;
-    }
+    std::swap(disk_, other.disk_);  // what it had is closed with the other
+    std::swap(handle_, other.handle_);
     return *this;
   }
   ~OpenFile() { (void)close(); }

@@ -42,6 +42,13 @@ int hex_digit(char c) {
 
 }  // namespace
 
+Bytes16 random_bytes(Entropy& entropy) {
+  Bytes16 out{};
+  put_little64(out.data(), entropy.next());
+  put_little64(out.data() + 8, entropy.next());
+  return out;
+}
+
 std::string to_hex(const Bytes16& bytes) {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string out;

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "lib/base/clock.h"
+
 namespace torc::store {
 
 using Bytes16 = std::array<std::uint8_t, 16>;
@@ -15,6 +17,7 @@ using StoreId = Bytes16;
 using CommitId = Bytes16;
 using Hash128 = Bytes16;
 
+[[nodiscard]] Bytes16 random_bytes(Entropy& entropy);
 [[nodiscard]] std::string to_hex(const Bytes16& bytes);                  // 32 lower-case digits
 [[nodiscard]] bool from_hex(std::string_view hex, Bytes16& bytes);       // false: not 32 hex digits
 [[nodiscard]] std::string_view as_text(const Bytes16& bytes);            // the 16 bytes themselves

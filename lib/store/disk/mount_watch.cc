@@ -2,21 +2,16 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <unistd.h>
 
 namespace torc::store {
 
-MountWatch::~MountWatch() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 std::uint64_t MountWatch::changes() {
   const std::lock_guard<std::mutex> hold(mutex_);
-  if (fd_ < 0) {
-    fd_ = ::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+  if (!fd_) {
+    fd_ = Descriptor(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));
     return changes_;
   }
-  pollfd watched{fd_, POLLPRI, 0};
+  pollfd watched{fd_.get(), POLLPRI, 0};
   if (::poll(&watched, 1, 0) > 0 && (watched.revents & (POLLPRI | POLLERR)) != 0) ++changes_;
   return changes_;
 }

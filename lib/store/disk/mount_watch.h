@@ -5,22 +5,19 @@
 #include <cstdint>
 #include <mutex>
 
+#include "lib/base/file/descriptor.h"
+
 namespace torc::store {
 
 class MountWatch {
  public:
-  MountWatch() = default;
-  ~MountWatch();
-  MountWatch(const MountWatch&) = delete;
-  MountWatch& operator=(const MountWatch&) = delete;
-
   // A number that is another one after a change. Stays the same for ever where /proc cannot be
   // read. For any thread.
   std::uint64_t changes();
 
  private:
   std::mutex mutex_;
-  int fd_ = -1;
+  Descriptor fd_;
   std::uint64_t changes_ = 0;
 };
 

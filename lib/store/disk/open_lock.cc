@@ -10,7 +10,6 @@
 #include <charconv>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "lib/store/disk/gate.h"
 
@@ -102,12 +101,6 @@ Result<OpenLock> OpenLock::take(const Path& directory, std::string_view purpose,
   }
 }
 
-OpenLock::OpenLock(OpenLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-
-OpenLock::~OpenLock() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 Result<ExclusiveEnvironment> ExclusiveEnvironment::take(const Path& directory) {
   const Path file = directory / "lock.mdb";
   const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -117,13 +110,6 @@ Result<ExclusiveEnvironment> ExclusiveEnvironment::take(const Path& directory) {
   if (got) return out;
   return Error{ErrorKind::busy, directory.string() + " is open in another process",
                "end its workers and other commands on it first"};
-}
-
-ExclusiveEnvironment::ExclusiveEnvironment(ExclusiveEnvironment&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)) {}
-
-ExclusiveEnvironment::~ExclusiveEnvironment() {
-  if (fd_ >= 0) ::close(fd_);
 }
 
 }  // namespace torc::store

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <string_view>
 
+#include "lib/base/file/descriptor.h"
 #include "lib/base/result.h"
 #include "lib/store/disk/disk.h"
 
@@ -26,13 +27,10 @@ class OpenLock {
   // it was not had; the text names the holder and what its process is doing.
   static Result<OpenLock> take(const Path& directory, std::string_view purpose,
                                std::chrono::nanoseconds patience);
-  OpenLock(OpenLock&& other) noexcept;
-  OpenLock& operator=(OpenLock&&) = delete;
-  ~OpenLock();
 
  private:
   explicit OpenLock(int fd) : fd_(fd) {}
-  int fd_;
+  Descriptor fd_;
 };
 
 // What LMDB itself locks: nobody has the environment open, and nobody can open it, as long as this
@@ -41,13 +39,10 @@ class OpenLock {
 class ExclusiveEnvironment {
  public:
   static Result<ExclusiveEnvironment> take(const Path& directory);
-  ExclusiveEnvironment(ExclusiveEnvironment&& other) noexcept;
-  ExclusiveEnvironment& operator=(ExclusiveEnvironment&&) = delete;
-  ~ExclusiveEnvironment();
 
  private:
   explicit ExclusiveEnvironment(int fd) : fd_(fd) {}
-  int fd_;
+  Descriptor fd_;
 };
 
 }  // namespace torc::store

@@ -152,16 +152,15 @@ Result<PosixDisk::Spot> PosixDisk::spot(const Path& named, const char* verb) con
   return Spot{std::move(entry->directory), std::move(entry->name)};
 }
 
-// Outside of a protected root links are followed, as the user has named it.
-Result<FileHandle> PosixDisk::open(const Path& named, int flags, const char* verb) const {
-  const Path path = plain(named);
+// Outside of a protected root links are followed, as the user has named it, unless `outside` says
+// O_NOFOLLOW.
+Result<Descriptor> PosixDisk::open_named(const Path& path, int flags, int outside,
+                                         const char* verb) const {
   const auto root = root_of(path);
-  constexpr int kAlways = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   const auto open_once = [&]() -> Result<Descriptor> {
-    if (!root) return Descriptor(::open(path.c_str(), flags | kAlways, 0666));
+    if (!root) return Descriptor(::open(path.c_str(), flags | outside, 0666));
     TORC_ASSIGN(const Descriptor at, root->open());
-    return Descriptor(
-        beneath::open_at(at.get(), below(*root, path).c_str(), flags | kAlways, 0666));
+    return Descriptor(beneath::open_at(at.get(), below(*root, path).c_str(), flags, 0666));
   };
   for (int tries = 0;; ++tries) {
     Result<Descriptor> out = open_once();
@@ -171,36 +170,24 @@ Result<FileHandle> PosixDisk::open(const Path& named, int flags, const char* ver
     } else if (e == EAGAIN && tries < kLeaseTries) {
       beneath::pause_for_lease();
     } else if (e != EINTR) {
-      if (!out.ok()) return std::move(out).error();
-      if (e != 0) return beneath::open_error(e, verb, path);
-      TORC_TRY(beneath::check_regular(out->get(), path));
-      beneath::make_blocking(out->get());
-      return FileHandle{out->release()};
+      if (out.ok() && e != 0) return beneath::open_error(e, verb, path);
+      return out;
     }
   }
 }
 
+Result<FileHandle> PosixDisk::open(const Path& named, int flags, const char* verb) const {
+  const Path path = plain(named);
+  TORC_ASSIGN(Descriptor out, open_named(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0, verb));
+  TORC_TRY(beneath::check_regular(out.get(), path));
+  beneath::make_blocking(out.get());
+  return FileHandle{out.release()};
+}
+
 Result<Descriptor> PosixDisk::open_directory(const Path& named, const char* verb) const {
   const Path directory = plain(named);
-  const auto root = root_of(directory);
-  constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
   const int links = is_made_here(directory) ? O_NOFOLLOW : 0;
-  const auto open_once = [&]() -> Result<Descriptor> {
-    if (!root) return Descriptor(::open(directory.c_str(), kFlags | links));
-    TORC_ASSIGN(const Descriptor at, root->open());
-    return Descriptor(beneath::open_at(at.get(), below(*root, directory).c_str(), kFlags));
-  };
-  for (int tries = 0;; ++tries) {
-    Result<Descriptor> out = open_once();
-    const int e = !out.ok() ? out.error().os_errno : *out ? 0 : errno;
-    if (e == ESTALE && tries == 0) {
-      ask_anew(directory);
-    } else if (e != EINTR) {
-      if (!out.ok()) return std::move(out).error();
-      if (e != 0) return beneath::open_error(e, verb, directory);
-      return out;
-    }
-  }
+  return open_named(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, links, verb);
 }
 
 // The mode after the owner, which takes the set-group-ID bit away; the kernel does so too, in

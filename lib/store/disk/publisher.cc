@@ -13,13 +13,8 @@ namespace {
 constexpr std::string_view kInside = "c";  // the file inside a published directory
 constexpr int kPrepareTries = 2;
 
-std::string random_hex(Entropy& entropy) {
-  Bytes16 bytes{};
-  for (int half = 0; half < 2; ++half) {
-    std::uint64_t word = entropy.next();
-    for (int i = 0; i < 8; ++i, word >>= 8) bytes[half * 8 + i] = static_cast<std::uint8_t>(word);
-  }
-  return to_hex(bytes).substr(0, 16);
+std::string temporary_name(Entropy& entropy) {
+  return std::string(Publisher::kTemporary) + to_hex(random_bytes(entropy)).substr(0, 16);
 }
 
 // What open(2) answers where O_TMPFILE is not known.
@@ -32,30 +27,22 @@ bool may_try_again(const Error& error) {
   return error.os_errno == EIO || error.os_errno == ESTALE;
 }
 
+// It may have been made all the same.
+Error with_unknown_outcome(Error error) {
+  error.kind = ErrorKind::unknown;
+  return error;
+}
+
 }  // namespace
 
 std::string_view to_string(Primitive p) {
-  switch (p) {
-    case Primitive::tmpfile_link:
-      return "tmpfile-link";
-    case Primitive::link:
-      return "link";
-    case Primitive::rename_directory:
-      return "rename-dir";
-  }
-  return "?";
+  static constexpr std::string_view kNames[] = {"tmpfile-link", "link", "rename-dir"};
+  return kNames[static_cast<std::size_t>(p)];
 }
 
 std::string_view to_string(DurableName d) {
-  switch (d) {
-    case DurableName::file:
-      return "file";
-    case DurableName::directory:
-      return "directory";
-    case DurableName::server:
-      return "server";
-  }
-  return "?";
+  static constexpr std::string_view kNames[] = {"file", "directory", "server"};
+  return kNames[static_cast<std::size_t>(d)];
 }
 
 std::string_view to_string(Names n) {
@@ -118,7 +105,7 @@ Result<Publisher::Prepared> Publisher::prepare(const Path& directory, std::strin
     if (durable_ == Durable::yes) TORC_TRY(disk_->sync(*handle, Sync::data));
     return out;
   }
-  out.path = directory / (std::string(kTemporary) + random_hex(*entropy_));
+  out.path = directory / temporary_name(*entropy_);
   Path file = out.path;
   if (method_.primitive == Primitive::rename_directory) {
     TORC_TRY(disk_->make_directory(out.path));
@@ -159,8 +146,7 @@ Result<void> Publisher::discard(Prepared& prepared) {
   Result<void> gone = {};
   if (method_.primitive == Primitive::rename_directory) {
     // Taken away in one step: a late request of ours must find all of it or nothing.
-    const Path aside =
-        prepared.path.parent_path() / (std::string(kTemporary) + random_hex(*entropy_));
+    const Path aside = prepared.path.parent_path() / temporary_name(*entropy_);
     gone = disk_->rename(prepared.path, aside, Replace::no);
     if (gone.ok()) {
       (void)disk_->unlink(aside / kInside);
@@ -178,18 +164,14 @@ Result<std::optional<bool>> Publisher::holds_ours(const Path& file, std::string_
   Result<std::string> there = read_file(*disk_, file);
   if (there.ok()) return std::optional<bool>(*there == bytes);
   if (there.error().os_errno == ENOENT) return std::optional<bool>();
-  Error error = std::move(there).error();
-  error.kind = ErrorKind::unknown;
-  return error;
+  return with_unknown_outcome(std::move(there).error());
 }
 
 Result<bool> Publisher::is_listed(const Path& directory, const std::string& name) {
   Result<std::vector<std::string>> names = list_directory(*disk_, directory);
   if (names.ok()) return std::find(names->begin(), names->end(), name) != names->end();
   if (names.error().os_errno == ENOENT) return false;  // nor is its directory there
-  Error error = std::move(names).error();
-  error.kind = ErrorKind::unknown;
-  return error;
+  return with_unknown_outcome(std::move(names).error());
 }
 
 // The name was not given, or so it seems: look who has it. Who looks for a name that is not there
@@ -212,11 +194,7 @@ Result<Publication> Publisher::settle(Prepared& prepared, const Path& directory,
     // A request of ours may still be on its way to the server. Without its source it cannot succeed
     // any more; only after that is "nobody has it" final.
     Result<void> gone = discard(prepared);
-    if (!gone.ok()) {
-      Error lost = std::move(gone).error();
-      lost.kind = ErrorKind::unknown;
-      return lost;
-    }
+    if (!gone.ok()) return with_unknown_outcome(std::move(gone).error());
     TORC_TRY(is_listed(directory, name));
     TORC_ASSIGN(ours, holds_ours(file, bytes));
     if (!ours.has_value()) return Publication{Publication::State::absent, std::move(error)};
@@ -262,9 +240,7 @@ Result<Publication> Publisher::publish(const Path& directory, const std::string&
   // it will stay.
   if (Result<void> durable = make_name_durable(*prepared, directory); !durable.ok()) {
     (void)discard(*prepared);
-    Error error = std::move(durable).error();
-    error.kind = ErrorKind::unknown;
-    return error;
+    return with_unknown_outcome(std::move(durable).error());
   }
   // After a rename nothing is left to delete. A temporary that cannot be deleted is collected
   // later.
@@ -274,7 +250,7 @@ Result<Publication> Publisher::publish(const Path& directory, const std::string&
 
 Result<void> Publisher::replace(const Path& directory, const std::string& name,
                                 std::string_view bytes) {
-  const Path aside = directory / (std::string(kTemporary) + random_hex(*entropy_));
+  const Path aside = directory / temporary_name(*entropy_);
   TORC_TRY(write_file(*disk_, aside, bytes, durable_));
   Result<void> named = disk_->rename(aside, directory / name, Replace::yes);
   if (!named.ok()) (void)disk_->unlink(aside);
@@ -282,7 +258,7 @@ Result<void> Publisher::replace(const Path& directory, const std::string& name,
 }
 
 Result<void> Publisher::touch(const Path& directory) {
-  const Path name = directory / (std::string(kTemporary) + random_hex(*entropy_));
+  const Path name = directory / temporary_name(*entropy_);
   TORC_TRY(write_file(*disk_, name, {}, Durable::no));
   return disk_->unlink(name);
 }

@@ -10,14 +10,11 @@ class FileWatch {
  public:
   explicit FileWatch(const Path& file);
   void add(const Path& file);
-  ~FileWatch();
-  FileWatch(const FileWatch&) = delete;
-  FileWatch& operator=(const FileWatch&) = delete;
-  [[nodiscard]] int fd() const { return fd_; }
+  [[nodiscard]] int fd() const { return fd_.get(); }
   void clear();
 
  private:
-  int fd_ = -1;
+  Descriptor fd_;
 };
 
 }  // namespace torc::store

@@ -1,6 +1,7 @@
 #include "lib/store/engine/meta.h"
 
-#include <cstdio>
+#include <fmt/format.h>
+
 #include <map>
 
 #include "lib/base/number.h"
@@ -13,9 +14,7 @@ constexpr std::string_view kFirstLine = "torc store\n";
 const std::string kUnknown = "unknown";
 
 std::string check_line(std::string_view lines) {
-  char text[24];
-  std::snprintf(text, sizeof text, "check: %08x\n", crc32c(lines));
-  return text;
+  return fmt::format("check: {:08x}\n", crc32c(lines));
 }
 
 std::map<std::string_view, std::string_view> split(std::string_view lines) {
@@ -38,7 +37,7 @@ std::optional<Number> number_at(std::string_view text) {
 }
 
 Error damaged_meta(const Path& file, const std::string& how) {
-  return {ErrorKind::corrupt, file.string() + " is damaged_meta: " + how,
+  return {ErrorKind::corrupt, file.string() + " is damaged: " + how,
           "restore this file from a copy of the store"};
 }
 

@@ -1,5 +1,4 @@
 // The file META, and what hosts add to it.
-#include <cerrno>
 
 #include "lib/base/number.h"
 #include "lib/store/disk/disk.h"

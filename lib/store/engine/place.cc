@@ -1,18 +1,13 @@
 #include "lib/store/engine/place.h"
 
+#include <fmt/format.h>
+
 #include <cerrno>
-#include <cstdio>
 
 #include "lib/store/disk/hash.h"
 
 namespace torc::store {
 namespace {
-
-std::string hex(std::uint64_t number) {
-  char text[20];
-  std::snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(number));
-  return text;
-}
 
 // What names the filesystem, also after it was mounted anew, which gives it another device number
 // where that is no number of a disk (network and FUSE filesystems, btrfs, tmpfs). Of a clone of a
@@ -29,7 +24,7 @@ std::string filesystem_name(Disk& disk, const Path& directory, const Place& plac
     if (const std::uint64_t id = disk.filesystem_id(directory); id != 0) number = id;
   }
   return (place.mount ? place.mount->type + '\0' + place.mount->source : std::string()) + '\0' +
-         hex(number);
+         fmt::format("{:x}", number);
 }
 
 // Where inode numbers come and go with the caches of a client (sshfs), the path has to do: a copy
@@ -45,7 +40,7 @@ std::string key_of(Disk& disk, const Path& directory, const Path& resolved, cons
     return to_hex(hash128({}, text)).substr(0, 16);
   };
   if (place.inode == 0) return "p" + digits(filesystem + '\0' + path_inside(place, resolved));
-  return digits(filesystem) + "-" + hex(place.inode);
+  return fmt::format("{}-{:x}", digits(filesystem), place.inode);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "lib/store/journal/segment.h"
 
@@ -193,15 +192,21 @@ Result<Commit> JournalStore::inside(const std::function<Result<Commit>()>& work)
   return last;
 }
 
-Result<Head> JournalStore::read_local_head() {
-  Result<Txn> txn = Txn::begin(replica_.environment, Access::read);
+// Of the replica, with its head.
+Result<Txn> JournalStore::begin(Access access, Head& head) {
+  Result<Txn> txn = Txn::begin(replica_.environment, access);
   if (!txn.ok()) {
     broken_ = true;
-    return std::move(txn).error();
+    return txn;
   }
-  Head head;
   if (const int rc = read_head(*txn, head); rc != 0)
     return local_failure(rc, "cannot read the head");
+  return txn;
+}
+
+Result<Head> JournalStore::read_local_head() {
+  Head head;
+  TORC_TRY(begin(Access::read, head));
   return head;
 }
 
@@ -221,15 +226,9 @@ Result<void> JournalStore::view(Freshness freshness,
       if (!caught.ok()) return caught.error();
     }
   }
-  Result<Txn> txn = Txn::begin(replica_.environment, Access::read);
-  if (!txn.ok()) {
-    broken_ = true;
-    return std::move(txn).error();
-  }
   Head head;
-  if (const int rc = read_head(*txn, head); rc != 0)
-    return local_failure(rc, "cannot read the head");
-  const LmdbTransaction reader(*txn, head.sequence);
+  TORC_ASSIGN(Txn txn, begin(Access::read, head));
+  const LmdbTransaction reader(txn, head.sequence);
   Result<void> answer = body(reader);
   if (Result<void> health = reader.health(); !health.ok()) {
     broken_ = health.error().kind != ErrorKind::invalid;
@@ -259,13 +258,6 @@ void JournalStore::forget_copy() {
 }
 
 // --- the commit ---
-
-CommitId JournalStore::new_commit_id() {
-  CommitId id{};
-  const std::uint64_t words[2] = {world_.entropy.next(), world_.entropy.next()};
-  std::memcpy(id.data(), words, sizeof words);
-  return id;
-}
 
 Result<Commit> JournalStore::commit(std::uint64_t author, const Body& body) {
   const BootTime begun = world_.clock.boot_now();
@@ -325,17 +317,11 @@ Result<Commit> JournalStore::commit_inside(std::uint64_t author, const Body& bod
 }
 
 Result<JournalStore::Attempt> JournalStore::attempt(std::uint64_t author, const Body& body) {
-  Result<Txn> txn = Txn::begin(replica_.environment, Access::write);
-  if (!txn.ok()) {
-    broken_ = true;
-    return std::move(txn).error();
-  }
   Head head;
-  if (const int rc = read_head(*txn, head); rc != 0)
-    return local_failure(rc, "cannot read the head");
+  TORC_ASSIGN(Txn txn, begin(Access::write, head));
   WriteSet writes;
   {
-    LmdbTransaction transaction(*txn, head.sequence + 1, &writes);
+    LmdbTransaction transaction(txn, head.sequence + 1, &writes);
     Result<void> answer = body(transaction);
     if (Result<void> health = transaction.health(); !health.ok()) {
       if (health.error().kind == ErrorKind::invalid) return std::move(health).error();
@@ -345,7 +331,7 @@ Result<JournalStore::Attempt> JournalStore::attempt(std::uint64_t author, const 
       return Attempt{Attempt::Outcome::refused, head.sequence, std::move(answer).error()};
   }
   if (writes.empty()) return Attempt{Attempt::Outcome::nothing, head.sequence, {}};
-  return publish(*txn, author, head, writes);
+  return publish(txn, author, head, writes);
 }
 
 Result<JournalStore::Attempt> JournalStore::publish(Txn& txn, std::uint64_t author,
@@ -356,7 +342,7 @@ Result<JournalStore::Attempt> JournalStore::publish(Txn& txn, std::uint64_t auth
                      std::to_string(kMostWrites) + " is the most",
                  "say it in several smaller ones"};
   }
-  const CommitHeader header{head.sequence + 1, head.chain, new_commit_id(), author};
+  const CommitHeader header{head.sequence + 1, head.chain, random_bytes(world_.entropy), author};
   const std::string bytes = encode_commit(identity_.id, header, writes.bytes());
   const Head next{header.sequence, hash128(identity_.id, bytes), head.bytes + bytes.size(), author};
   // Everything that may fail in the replica comes before the commit becomes visible.

@@ -89,6 +89,7 @@ class JournalStore final : public Store {
   void leave_replica(bool stuck);
   Result<Commit> inside(const std::function<Result<Commit>()>& work);
   Error local_failure(int rc, const char* what);
+  Result<Txn> begin(Access access, Head& head);
   Result<Head> read_local_head();
   [[nodiscard]] Gate::Shared& shared() { return replica_.gate->shared(); }
 
@@ -100,7 +101,6 @@ class JournalStore final : public Store {
   void remove_own(std::uint64_t sequence, const CommitId& id);
   Result<Attempt> decide_by_ring(std::uint64_t sequence, const CommitId& id);
   Result<bool> may_skip_listing();
-  [[nodiscard]] CommitId new_commit_id();
 
   // --- catching up (journal_catch_up.cc); all inside the gate, but quiet()
   Result<bool> quiet();

@@ -6,10 +6,8 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 
@@ -223,13 +221,8 @@ void visit_replicas(
 
 Result<void> remove_replica(Entropy& entropy, const Path& copy, std::chrono::nanoseconds patience) {
   TORC_ASSIGN(const OpenLock lock, OpenLock::take(copy, "removing it", patience));
-  Bytes16 words{};
-  for (std::size_t i = 0; i < words.size(); i += sizeof(std::uint64_t)) {
-    const std::uint64_t word = entropy.next();
-    std::memcpy(words.data() + i, &word, sizeof word);
-  }
   Path aside = copy;
-  aside += ".gone-" + to_hex(words);
+  aside += ".gone-" + to_hex(random_bytes(entropy));
   std::error_code failed;
   std::filesystem::rename(copy, aside, failed);
   if (failed) return os_error(failed.value(), "cannot remove " + copy.string());

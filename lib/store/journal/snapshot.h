@@ -39,7 +39,4 @@ Result<void> write_snapshot(Journal& journal, const Txn& txn, const Head& head);
 Result<Head> read_snapshot(Journal& journal, const SnapshotName& name,
                            const std::function<bool(const Entry&)>& visit);
 
-// Only the head of the file.
-Result<Head> read_snapshot_head(Journal& journal, const SnapshotName& name);
-
 }  // namespace torc::store

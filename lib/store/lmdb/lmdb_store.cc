@@ -1,7 +1,6 @@
 // Engine `lmdb`: one host, a local filesystem; the environment in the store directory is the truth.
 #include <sys/statvfs.h>
 
-#include <algorithm>
 #include <cctype>
 #include <cerrno>
 

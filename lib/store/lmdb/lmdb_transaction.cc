@@ -13,6 +13,19 @@ std::string_view text_of(const MDB_val& v) {
   return {static_cast<const char*>(v.mv_data), v.mv_size};
 }
 
+// LMDB's code. `value` is valid until the transaction ends or writes.
+int get_entry(const Txn& txn, std::string_view key, std::string_view& value) {
+  MDB_val k = value_of(key);
+  MDB_val v{};
+  const int rc = mdb_get(txn.raw(), txn.dbi(), &k, &v);
+  if (rc == 0) value = text_of(v);
+  return rc;
+}
+
+std::string tail_key(std::uint64_t sequence) {
+  return Encoder().raw(kTailPrefix).u8(static_cast<std::uint8_t>(sequence % kTailSize)).bytes();
+}
+
 }  // namespace
 
 std::string ring_key(std::uint64_t sequence) {
@@ -73,10 +86,9 @@ MDB_cursor* LmdbTransaction::opened(MDB_cursor*& cursor) const {
 
 std::optional<std::string_view> LmdbTransaction::get(std::string_view key) const {
   if (!usable(key)) return std::nullopt;
-  MDB_val k = value_of(key);
-  MDB_val v{};
-  const int rc = mdb_get(txn_.raw(), txn_.dbi(), &k, &v);
-  if (rc == 0) return text_of(v);
+  std::string_view value;
+  const int rc = get_entry(txn_, key, value);
+  if (rc == 0) return value;
   if (rc != MDB_NOTFOUND) spoil(rc);
   return std::nullopt;
 }
@@ -171,13 +183,12 @@ std::optional<Head> decode_head(std::string_view value) {
 }
 
 int read_head(const Txn& txn, Head& head) {
-  MDB_val k = value_of(kHeadKey);
-  MDB_val v{};
-  const int rc = mdb_get(txn.raw(), txn.dbi(), &k, &v);
+  std::string_view value;
+  const int rc = get_entry(txn, kHeadKey, value);
   head = {};
   if (rc == MDB_NOTFOUND) return 0;
   if (rc != 0) return rc;
-  const auto known = decode_head(text_of(v));
+  const auto known = decode_head(value);
   if (!known) return MDB_INVALID;
   head = *known;
   return 0;
@@ -194,26 +205,16 @@ int write_ring(Txn& txn, std::uint64_t sequence, const CommitId& id) {
 }
 
 int read_ring(const Txn& txn, std::uint64_t sequence, RingEntry& entry) {
-  const std::string key = ring_key(sequence);
-  MDB_val k = value_of(key);
-  MDB_val v{};
+  std::string_view value;
+  const int rc = get_entry(txn, ring_key(sequence), value);
   entry = {};
-  const int rc = mdb_get(txn.raw(), txn.dbi(), &k, &v);
   if (rc == MDB_NOTFOUND) return 0;
   if (rc != 0) return rc;
-  Decoder in(text_of(v));
+  Decoder in(value);
   entry.sequence = in.be64();
   (void)from_text(in.raw(16), entry.id);
-  return in.ok() && in.at_end() ? 0 : MDB_INVALID;
+  return in.is_whole() ? 0 : MDB_INVALID;
 }
-
-namespace {
-
-std::string tail_key(std::uint64_t sequence) {
-  return Encoder().raw(kTailPrefix).u8(static_cast<std::uint8_t>(sequence % kTailSize)).bytes();
-}
-
-}  // namespace
 
 int write_tail(Txn& txn, std::uint64_t sequence, std::string_view file) {
   const std::string key = tail_key(sequence);
@@ -229,11 +230,9 @@ int write_tail(Txn& txn, std::uint64_t sequence, std::string_view file) {
 }
 
 std::optional<std::string_view> read_tail(const Txn& txn, std::uint64_t sequence) {
-  const std::string key = tail_key(sequence);
-  MDB_val k = value_of(key);
-  MDB_val v{};
-  if (mdb_get(txn.raw(), txn.dbi(), &k, &v) != 0) return std::nullopt;
-  Decoder in(text_of(v));
+  std::string_view value;
+  if (get_entry(txn, tail_key(sequence), value) != 0) return std::nullopt;
+  Decoder in(value);
   if (in.be64() != sequence || !in.ok()) return std::nullopt;
   return in.rest();
 }

@@ -47,28 +47,15 @@ std::string_view to_string(LockKind kind) {
 }
 
 std::string_view to_string(LockVerdict verdict) {
-  switch (verdict) {
-    case LockVerdict::exclusive:
-      return "exclusive";
-    case LockVerdict::given_to_all:
-      return "given-to-all";
-    case LockVerdict::fails:
-      return "fails";
-    case LockVerdict::stuck:
-      return "stuck";
-  }
-  return "?";
-}
-
-PosixLocks::~PosixLocks() {
-  for (const auto& [file, fd] : open_) ::close(fd);
+  static constexpr std::string_view kNames[] = {"exclusive", "given-to-all", "fails", "stuck"};
+  return kNames[static_cast<std::size_t>(verdict)];
 }
 
 Result<int> PosixLocks::descriptor(const Path& file) {
-  if (const auto found = open_.find(file); found != open_.end()) return found->second;
+  if (const auto found = open_.find(file); found != open_.end()) return found->second.get();
   TORC_ASSIGN(Descriptor opened,
               beneath::open_file(root_, beneath::name_below(root_.path(), file), O_RDWR | O_CREAT));
-  return open_.emplace(file, opened.release()).first->second;
+  return open_.emplace(file, std::move(opened)).first->second.get();
 }
 
 Result<bool> PosixLocks::try_lock(LockKind kind, const Path& file) {

@@ -49,16 +49,13 @@ class PosixLocks final : public Locks {
  public:
   // Of files below `root`, where no link is followed.
   explicit PosixLocks(const Path& root) : root_(root) {}
-  ~PosixLocks() override;
-  PosixLocks(const PosixLocks&) = delete;
-  PosixLocks& operator=(const PosixLocks&) = delete;
   Result<bool> try_lock(LockKind kind, const Path& file) override;
   Result<void> unlock(LockKind kind, const Path& file) override;
 
  private:
   Result<int> descriptor(const Path& file);
   beneath::Root root_;
-  std::map<Path, int> open_;
+  std::map<Path, Descriptor> open_;
 };
 
 // Two processes of this node: this one and a child (fork; the child makes system calls only). Says

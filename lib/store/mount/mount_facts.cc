@@ -8,7 +8,7 @@
 namespace torc::store {
 namespace {
 
-using std::chrono::milliseconds;
+using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
@@ -20,52 +20,45 @@ struct Known {
   MountKind kind;
   std::string_view name;
   Learning learning;
-  nanoseconds listing_age;
-  nanoseconds heartbeat_age;
-  nanoseconds retention;
-  seconds least_lease;
-  std::string_view lease_why;
+  seconds listing_age;
+  seconds heartbeat_age;
+  seconds retention;
+  Inodes inodes;
+  Caches heartbeat_caches;
+  seconds least_lease = {};
+  std::string_view lease_why = {};
 };
+
+constexpr Learning kListing = Learning::listing;
+constexpr Inodes kStable = Inodes::stable;
+constexpr Inodes kUnstable = Inodes::unknown;
+constexpr Caches kTrust = Caches::trust;
+constexpr Caches kBypass = Caches::bypass;
 
 // Ages: the longest that was seen, rounded up. NFS: a directory that is opened anew is asked for;
 // the rest of the retention is for time stamps of the server's clock. sshfs: its own caches of
 // directories and attributes, 20 s each. CephFS: a client that died in somebody's way keeps its
 // rights for the session timeout, 60 s where nobody set it.
+//
+// Inodes: Lustre, GPFS, BeeGFS, CephFS, NFS and MooseFS tell the numbers of their servers,
+// GlusterFS makes them from its own ids. sshfs counts what it has in its cache, so a directory gets
+// another one when it comes back to it.
+//
+// Caches: a kernel's own client asks the server when a file is opened. What a FUSE client does, its
+// author knows; all that are known take O_DIRECT for "ask".
 constexpr Known kKnown[] = {
-    {MountKind::local, "local", Learning::listing, {}, {}, kUsualRetention, {}, {}},
-    {MountKind::nfs, "nfs", Learning::listing, seconds(1), seconds(1), kUsualRetention, {}, {}},
-    {MountKind::lustre, "lustre", Learning::listing, {}, {}, kUsualRetention, {}, {}},
-    {MountKind::gpfs, "gpfs", Learning::listing, {}, {}, kUsualRetention, {}, {}},
-    {MountKind::beegfs,
-     "beegfs",
-     Learning::listing,
-     seconds(1),
-     seconds(1),
-     kUsualRetention,
-     {},
-     {}},
-    {MountKind::sshfs, "sshfs", Learning::both, seconds(25), seconds(21), seconds(60), {}, {}},
-    {MountKind::moosefs,
-     "moosefs",
-     Learning::listing,
-     seconds(1),
-     seconds(1),
-     kUsualRetention,
-     {},
-     {}},
-    {MountKind::glusterfs,
-     "glusterfs",
-     Learning::both,
-     seconds(1),
-     seconds(2),
-     seconds(15),
-     {},
-     {}},
-    {MountKind::cephfs, "cephfs", Learning::listing, seconds(1), seconds(5), seconds(15),
-     seconds(180),
+    {MountKind::local, "local", kListing, 0s, 0s, kUsualRetention, kStable, kTrust},
+    {MountKind::nfs, "nfs", kListing, 1s, 1s, kUsualRetention, kStable, kTrust},
+    {MountKind::lustre, "lustre", kListing, 0s, 0s, kUsualRetention, kStable, kTrust},
+    {MountKind::gpfs, "gpfs", kListing, 0s, 0s, kUsualRetention, kStable, kTrust},
+    {MountKind::beegfs, "beegfs", kListing, 1s, 1s, kUsualRetention, kStable, kTrust},
+    {MountKind::sshfs, "sshfs", Learning::both, 25s, 21s, 60s, kUnstable, kBypass},
+    {MountKind::moosefs, "moosefs", kListing, 1s, 1s, kUsualRetention, kStable, kBypass},
+    {MountKind::glusterfs, "glusterfs", Learning::both, 1s, 2s, 15s, kStable, kBypass},
+    {MountKind::cephfs, "cephfs", kListing, 1s, 5s, 15s, kStable, kBypass, 180s,
      "the session of a client that died ends only after 60 s, and holds up the others"},
-    {MountKind::fuse, "fuse", Learning::both, seconds(25), seconds(21), seconds(60), {}, {}},
-    {MountKind::unknown, "unknown", Learning::both, seconds(25), seconds(21), seconds(60), {}, {}},
+    {MountKind::fuse, "fuse", Learning::both, 25s, 21s, 60s, kUnstable, kBypass},
+    {MountKind::unknown, "unknown", Learning::both, 25s, 21s, 60s, kUnstable, kBypass},
 };
 
 const Known& known(MountKind kind) {
@@ -80,29 +73,6 @@ bool is_moosefs(const Mount& mount) {
   return mount.type == "fuse.mfs" || mount.type == "fuse.moosefs" ||
          (mount.type == "fuse" &&
           (mount.source.starts_with("mfs#") || mount.source.starts_with("mfs\\043")));
-}
-
-// Lustre, GPFS, BeeGFS, CephFS, NFS and MooseFS tell the numbers of their servers, GlusterFS makes
-// them from its own ids. sshfs counts what it has in its cache, so a directory gets another one
-// when it comes back to it.
-Inodes inodes_of(MountKind kind, const FilesystemType& type) {
-  switch (kind) {
-    case MountKind::local:
-      return type.name == "overlay" ? Inodes::unknown : Inodes::stable;
-    case MountKind::nfs:
-    case MountKind::lustre:
-    case MountKind::gpfs:
-    case MountKind::beegfs:
-    case MountKind::moosefs:
-    case MountKind::glusterfs:
-    case MountKind::cephfs:
-      return Inodes::stable;
-    case MountKind::sshfs:
-    case MountKind::fuse:
-    case MountKind::unknown:
-      return Inodes::unknown;
-  }
-  return Inodes::unknown;
 }
 
 std::optional<seconds> seconds_in(const Mount& mount, std::string_view option) {
@@ -163,37 +133,20 @@ MountKind mount_kind(const std::optional<Mount>& mount, std::uint64_t magic) {
 
 MountFacts mount_facts(MountKind kind) {
   const Known& k = known(kind);
-  return {k.kind,
-          k.learning,
-          k.listing_age,
-          k.heartbeat_age,
-          k.retention,
-          k.least_lease,
-          k.lease_why,
-          {},
-          {},
-          {}};
+  MountFacts out;
+  out.kind = k.kind;
+  out.learning = k.learning;
+  out.listing_age = k.listing_age;
+  out.heartbeat_age = k.heartbeat_age;
+  out.retention = k.retention;
+  out.least_lease = k.least_lease;
+  out.lease_why = k.lease_why;
+  out.inodes = k.inodes;
+  return out;
 }
 
-// A kernel's own client asks the server when a file is opened. What a FUSE client does, its author
-// knows; all that are known take O_DIRECT for "ask".
 Caches heartbeat_caches(MountKind kind) {
-  switch (kind) {
-    case MountKind::local:
-    case MountKind::nfs:
-    case MountKind::lustre:
-    case MountKind::gpfs:
-    case MountKind::beegfs:
-      return Caches::trust;
-    case MountKind::sshfs:
-    case MountKind::moosefs:
-    case MountKind::glusterfs:
-    case MountKind::cephfs:
-    case MountKind::fuse:
-    case MountKind::unknown:
-      return Caches::bypass;
-  }
-  return Caches::bypass;
+  return known(kind).heartbeat_caches;
 }
 
 std::string_view to_string(MountKind kind) {
@@ -201,21 +154,14 @@ std::string_view to_string(MountKind kind) {
 }
 
 std::string_view to_string(Learning learning) {
-  switch (learning) {
-    case Learning::listing:
-      return "listing";
-    case Learning::next_number:
-      return "next-number";
-    case Learning::both:
-      return "both";
-  }
-  return "?";
+  static constexpr std::string_view kNames[] = {"listing", "next-number", "both"};
+  return kNames[static_cast<std::size_t>(learning)];
 }
 
 MountFacts mount_facts(std::uint64_t magic, const std::optional<Mount>& mount) {
   MountFacts out = mount_facts(mount_kind(mount, magic));
   out.type = filesystem_type(magic);
-  out.inodes = inodes_of(out.kind, out.type);
+  if (out.kind == MountKind::local && out.type.name == "overlay") out.inodes = Inodes::unknown;
   if (!mount) return out;
   if (out.kind == MountKind::nfs) apply_nfs_options(*mount, out);
   if (out.kind == MountKind::sshfs) apply_sshfs_options(*mount, out);

@@ -10,7 +10,6 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "lib/store/disk/filesystem.h"

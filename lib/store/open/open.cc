@@ -1,7 +1,6 @@
 // Making a store, and opening the one that is there.
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <set>
 
 #include "lib/store/disk/disk.h"
@@ -13,17 +12,6 @@
 
 namespace torc::store {
 namespace {
-
-std::optional<Path> missing_mount_of(Disk& disk, const Path& directory) {
-  return missing_mount(disk.mount_tables(), disk.resolved(directory));
-}
-
-StoreId new_id(Entropy& entropy) {
-  StoreId id{};
-  const std::uint64_t words[2] = {entropy.next(), entropy.next()};
-  std::memcpy(id.data(), words, sizeof words);
-  return id;
-}
 
 Result<Engine> choose_engine(Engine wanted, const FilesystemType& type, const Path& directory) {
   const bool shared = type.sharing == Sharing::shared;
@@ -82,7 +70,7 @@ Result<void> build(const World& world, const Path& root, Engine engine, const Mo
   Disk& disk = world.disk;
   const Durable durable = tuning.sync ? Durable::yes : Durable::no;
   Meta meta;
-  meta.identity = {new_id(world.entropy), engine, world.host, {}, {}};
+  meta.identity = {random_bytes(world.entropy), engine, world.host, {}, {}};
   if (engine == Engine::lmdb) meta.identity.machine = world.machine;
   meta.identity.instance = meta.identity.id;
   meta.filesystem = facts.type.name;
@@ -167,13 +155,14 @@ Result<std::unique_ptr<Store>> Store::create(const World& world, const Path& dir
   TORC_TRY(check_target(world.disk, directory));
   TORC_ASSIGN(const MountFacts facts, look_at_mount(world.disk, directory.parent_path()));
   TORC_ASSIGN(const Engine chosen, choose_engine(engine, facts.type, directory));
-  if (const auto missing = missing_mount_of(world.disk, directory); missing && world.tell) {
+  const auto missing = missing_mount(world.disk.mount_tables(), world.disk.resolved(directory));
+  if (missing && world.tell) {
     world.tell("nothing is mounted at " + missing->string() +
                " though /etc/fstab names it: the store is made on the filesystem below, and hidden "
                "once it is mounted");
   }
-  const StoreId random = new_id(world.entropy);
-  const Path root = directory.string() + ".tmp-" + to_hex(random).substr(0, 16);
+  const std::string random = to_hex(random_bytes(world.entropy)).substr(0, 16);
+  const Path root = directory.string() + ".tmp-" + random;
   TORC_TRY(world.disk.make_directory(root));
   world.disk.protect(root, Root::made_here);
   world.disk.protect(directory);

@@ -8,7 +8,6 @@
 #include "lib/base/file/beneath.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/tables/origin.h"
-#include "lib/claim/transactions/add.h"
 #include "lib/exec/machine/gpus.h"
 
 namespace torc::worker {
@@ -39,6 +38,10 @@ std::shared_ptr<const std::vector<std::string>> without_gpus(const std::vector<s
   return std::make_shared<const std::vector<std::string>>(std::move(left));
 }
 
+std::string output_stem(const std::string& output_dir, JobId id, std::uint32_t attempt) {
+  return fmt::format("{}/{:06}/{}.{}", output_dir, raw(id) / 1000, raw(id), attempt);
+}
+
 }  // namespace
 
 Path default_output_dir(const Path& store) {
@@ -50,36 +53,20 @@ exec::OutputRoot output_root(const Path& store, const Path& output_dir, mode_t u
   return exec::OutputRoot(store);
 }
 
-namespace {
-
-std::string output_stem(const std::string& output_dir, JobId id, std::uint32_t attempt) {
-  return fmt::format("{}/{:06}/{}.{}", output_dir, raw(id) / 1000, raw(id), attempt);
-}
-
-}  // namespace
-
 Path recovery_file(const Path& output_dir, JobId id, std::uint32_t attempt) {
   return output_stem(output_dir, id, attempt) + ".recovery";
 }
 
 OutputFiles output_files(const std::string& output_dir, JobId id, std::uint32_t attempt,
                          spec::StdioMode mode) {
-  if (mode == spec::StdioMode::none || mode == spec::StdioMode::packed) return {};
+  using spec::StdioMode;
+  OutputFiles files;
+  if (mode == StdioMode::none || mode == StdioMode::packed) return files;
   const std::string stem = output_stem(output_dir, id, attempt);
-  switch (mode) {
-    case spec::StdioMode::separate:
-      return {stem + ".out", stem + ".err"};
-    case spec::StdioMode::combined:
-      return {stem + ".out", stem + ".out"};
-    case spec::StdioMode::no_stdout:
-      return {"", stem + ".err"};
-    case spec::StdioMode::no_stderr:
-      return {stem + ".out", ""};
-    case spec::StdioMode::none:
-    case spec::StdioMode::packed:
-      break;
-  }
-  return {};
+  if (mode != StdioMode::no_stdout) files.out = stem + ".out";
+  if (mode != StdioMode::no_stderr)
+    files.err = mode == StdioMode::combined ? files.out : stem + ".err";
+  return files;
 }
 
 Path action_file(const Path& output_dir, std::uint32_t action, std::uint32_t nth,
@@ -171,13 +158,11 @@ std::optional<PreparedJob> JobPreparer::prepare(workflow::RecipeBook& book,
   prepared.files = output_files(output_dir_, grant.token.job, grant.token.attempt, job.stdio.mode);
 
   const spec::ExecutionConfig& execution = settings_.run.execution;
+  prepared.command = plain_command(std::move(job.command));
   exec::Command& command = prepared.command;
-  command.line = std::move(job.command);
-  command.directory = settings_.directory;
+  command.common_env = jobs_env_;
   command.stdout_path = prepared.files.out;
   command.stderr_path = prepared.files.err;
-  command.termination_signal = execution.termination_signal;
-  command.termination_lead = execution.sigterm_lead;
   if (settings_.run.monitor.time_series) command.sample_every = settings_.run.monitor.interval;
   if (execution.limit_resources) {
     command.time_limit = prepared.need.runtime;
@@ -185,7 +170,6 @@ std::optional<PreparedJob> JobPreparer::prepare(workflow::RecipeBook& book,
     if (prepared.need.memory > spec::ResourceRequirements{}.memory)
       command.memory_limit = prepared.need.memory;
   }
-  command.common_env = jobs_env_;
   command.env.reserve(job.env.size() + 13);
   bool omp = user_sets_omp_;
   for (const auto& [name, value] : job.env) {
@@ -198,8 +182,9 @@ std::optional<PreparedJob> JobPreparer::prepare(workflow::RecipeBook& book,
   env.push_back(fmt::format("TORC_JOB_NAME={}", job.name));
   env.push_back(fmt::format("TORC_ATTEMPT_ID={}", grant.token.attempt));
   env.push_back(fmt::format("TORC_CLAIM_ID={}", grant.token.claim));
-  env.push_back(fmt::format("TORC_ATTEMPT_DIR={}/{:06}/{}.{}.d", output_dir_.string(), id / 1000,
-                            id, grant.token.attempt));
+  env.push_back(
+      fmt::format("TORC_ATTEMPT_DIR={}.d",
+                  output_stem(output_dir_.string(), grant.token.job, grant.token.attempt)));
   env.push_back(fmt::format("TORC_NUM_CPUS={}", prepared.need.cpus));
   env.push_back(fmt::format("TORC_NUM_GPUS={}", prepared.need.gpus));
   env.push_back(fmt::format("TORC_MEMORY_BYTES={}", prepared.need.memory.value));

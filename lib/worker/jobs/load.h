@@ -1,7 +1,6 @@
 // What travels with a claimed job through the state machine, which does not look at it.
 #pragma once
 
-#include <memory>
 #include <string>
 
 #include "lib/worker/jobs/job_command.h"

@@ -8,7 +8,6 @@
 
 #include <utility>
 
-#include "lib/claim/queries/action_runs.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/lease.h"
 #include "lib/claim/transactions/membership.h"

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <system_error>
 
 #include "lib/base/file/beneath.h"
+#include "lib/base/number.h"
 #include "lib/exec/machine/procfs.h"
 #include "lib/exec/node/node_ledger.h"
 #include "lib/exec/process/run_program.h"
@@ -51,11 +51,8 @@ std::string allocation_of(const exec::GetEnv& env) {
 }
 
 std::optional<std::uint64_t> number_of(const exec::GetEnv& env, const char* name) {
-  const std::string text = env(name).value_or("");
-  std::uint64_t n = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (error != std::errc() || n == 0 || end != text.data() + text.size()) return std::nullopt;
-  return n;
+  const auto n = whole_number<std::uint64_t>(env(name).value_or(""));
+  return n && *n != 0 ? n : std::nullopt;
 }
 
 // What a job got is all that a torc inside of it has; GPUs are hidden from it already. A job that
@@ -192,10 +189,8 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
   TORC_TRY(make_output_dir(context, store, setup.output_dir));
   setup.allocation = allocation_of(context.env);
   for (const char* name : {"SLURM_NTASKS", "SLURM_ARRAY_TASK_COUNT"}) {
-    const std::string count = setup.allocation.empty() ? "" : context.env(name).value_or("");
-    std::uint64_t n = 0;
-    const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), n);
-    if (error == std::errc() && n > 0 && n <= kMostStarters) setup.starters *= n;
+    const auto n = leading_number<std::uint64_t>(context.env(name).value_or(""));
+    if (!setup.allocation.empty() && n && *n > 0 && *n <= kMostStarters) setup.starters *= *n;
   }
   setup.any_scheduler =
       place == Place::laptop && options.scheduler.empty() && options.label.empty();

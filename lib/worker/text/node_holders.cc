@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "lib/base/quote.h"
-
 namespace torc::worker {
 namespace {
 

@@ -86,10 +86,6 @@ std::string show_outcome(const claim::Outcome& o, const std::string& line, const
   return "?";
 }
 
-std::string show_outcome(const claim::Outcome& o) {
-  return show_outcome(o, "", {});
-}
-
 std::string show_end(const claim::Reader& reader, workflow::RecipeBook& book, JobId id,
                      const claim::Outcome& o) {
   if (o.cause != claim::EndCause::not_started) return show_outcome(o);

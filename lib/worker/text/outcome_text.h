@@ -10,13 +10,10 @@
 namespace torc::worker {
 
 // "exit code 3", "signal 9 (Killed)", "out of memory (exit code 137)". Of an attempt that could not
-// start also what was missing, as far as the outcome tells.
-[[nodiscard]] std::string show_outcome(const claim::Outcome& o);
-
-// The same, with the name of what was missing. `line`: the command; `directory`: where it was to
-// run. Either may be empty: not known.
-[[nodiscard]] std::string show_outcome(const claim::Outcome& o, const std::string& line,
-                                       const Path& directory);
+// start also what was missing, as far as the outcome tells, and its name: `line` is the command,
+// `directory` where it was to run. Either may be empty: not known.
+[[nodiscard]] std::string show_outcome(const claim::Outcome& o, const std::string& line = {},
+                                       const Path& directory = {});
 
 // The same for the newest attempt of a job that is in the store: name and directory are looked up
 // where they are needed.

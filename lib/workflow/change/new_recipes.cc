@@ -9,7 +9,6 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
-#include "lib/claim/queries/limit.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/tables/origin.h"
 #include "lib/claim/tables/tables.h"

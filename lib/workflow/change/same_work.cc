@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "lib/base/quote.h"
-#include "lib/claim/queries/limit.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/retry_counts.h"
 #include "lib/claim/rules/workflow_state.h"

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "lib/claim/queries/limit.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/claim/tables/definition.h"

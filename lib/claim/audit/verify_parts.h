@@ -1,11 +1,10 @@
-// The part of verify_state that never changes once written: spans, templates, barriers and who is
-// upstream of them. What it learns serves the checks of the part that does change.
+// The parts of verify_state. The first is what never changes once written: spans, templates,
+// barriers and who is upstream of them. What it learns serves the checks of the part that does
+// change.
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "lib/base/result.h"
@@ -27,5 +26,16 @@ Result<PlanTables> audit_plan(const Reader& reader);
 
 // Where added jobs come from, and that no definition is lost. `jobs`: how many there are.
 Result<void> audit_additions(const Reader& reader, std::uint64_t jobs);
+
+// Limits and the budget: recounts what they say is taken. `occupied`: the jobs that are claimed,
+// run, or were canceled and not yet ended, with the worker of each.
+Result<void> audit_quota(const Reader& reader, const PlanTables& plan,
+                         const std::map<std::uint64_t, std::uint64_t>& occupied);
+
+// The counters of actions, who runs which, and that each one that is due is listed.
+Result<void> audit_actions(const Reader& reader);
+
+// `jobs`: how many there are.
+Result<void> audit_user_data(const Reader& reader, std::uint64_t jobs);
 
 }  // namespace torc::claim
