@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <cmath>
 
 #include <ctime>
 #include <utility>
@@ -62,7 +63,7 @@ std::string show_duration(std::chrono::microseconds d) {
 std::string show_estimate(double seconds) {
   if (seconds < 1) return "<1 s";
   if (seconds >= 1e9) return "years";
-  const auto s = static_cast<std::int64_t>(seconds + 0.5);
+  const auto s = std::llround(seconds);
   if (s < 90) return fmt::format("{} s", s);
   if (s < 3600) return fmt::format("{} min", (s + 30) / 60);
   return show_duration(std::chrono::seconds(s));

@@ -107,7 +107,7 @@ LostRecords describe_lost(const claim::Reader& left, const std::vector<store::Ke
       out.kinds.emplace_back(kind.words);
   }
   const std::uint64_t jobs = number_of_jobs(left);
-  const std::string begin(claim::Key(Table::job));
+  const std::string begin{std::string_view(claim::Key(Table::job))};
   for (const store::KeyRange& range : lost) {
     if (!touches(range, Table::job)) continue;
     const std::uint64_t first =

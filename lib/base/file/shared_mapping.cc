@@ -34,7 +34,7 @@ bool mend(std::uintptr_t address) {
     const std::uintptr_t begin = range.begin.load(std::memory_order_acquire);
     if (begin <= kTaken || address < begin || address >= range.end.load()) continue;
     range.lost.store(true);
-    void* page = reinterpret_cast<void*>(address & ~(page_size - 1));
+    void* page = reinterpret_cast<void*>(address & ~(page_size - 1));  // NOLINT: of siginfo_t
     return ::mmap(page, page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
                   -1, 0) != MAP_FAILED;
   }

@@ -6,7 +6,7 @@
 namespace torc::claim {
 
 std::string definition_key(std::string_view key) {
-  std::string whole(Key(Table::definition));
+  std::string whole{std::string_view(Key(Table::definition))};
   return whole.append(key);
 }
 

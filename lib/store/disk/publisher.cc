@@ -290,8 +290,7 @@ Result<PublishMethod> probe_publish(Disk& disk, Entropy& entropy, const Path& di
     }
     (void)publisher.remove(directory, name);
     if (works) return method;
-    if (!first.ok()) last = std::move(first).error();
-    if (first.ok()) last = first->error;
+    last = first.ok() ? first->error : std::move(first).error();
     // EPERM is how a filesystem says that it has no hard links; these say that nothing can be made
     // at all.
     if (last.kind == ErrorKind::no_space || last.os_errno == EACCES) return last;

@@ -20,7 +20,7 @@ namespace torc::store {
 namespace {
 
 constexpr std::uint64_t kPerFile = 1024;
-constexpr std::uint64_t kStride = 64 * 1024;
+constexpr std::uint64_t kStride = 64UL * 1024;
 constexpr std::size_t kSize = 36;
 constexpr int kLooks = 3;
 constexpr std::uint64_t kMostCommits = std::uint64_t{1} << 48;  // of a store; more is not believed

@@ -247,6 +247,7 @@ bool LeaseKeeper::nothing_is_left_of(const claim::Worker& worker) const {
 
 Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, BootTime asked) {
   std::vector<claim::WorkerEpoch> kept;
+  kept.reserve(successors.size());
   for (const claim::Worker& worker : successors) kept.push_back(worker.epoch);
   watch_.keep_only(kept);
   std::vector<slurm::Allocation> suspects;

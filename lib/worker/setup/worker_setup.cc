@@ -76,7 +76,7 @@ void keep_to_the_job(exec::Machine& machine, const exec::GetEnv& env) {
 // thousand at once would be felt by the whole cluster.
 std::chrono::nanoseconds kill_wait(const workflow::Context& context) {
   constexpr std::uint64_t kFew = 32;
-  constexpr std::uint64_t kMostSeconds = 24 * 3600;
+  constexpr std::uint64_t kMostSeconds = 24UL * 3600;
   if (const auto told = number_of(context.env, "TORC_KILL_WAIT"); told && *told <= kMostSeconds)
     return std::chrono::seconds(*told);
   if (number_of(context.env, "SLURM_NTASKS").value_or(1) > kFew) return kUsualKillWait;
