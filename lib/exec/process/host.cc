@@ -65,24 +65,6 @@ std::vector<RunId> ProcessHost::take_back() {
   return {};
 }
 
-std::string_view to_string(StartStep step) {
-  switch (step) {
-    case StartStep::none:
-      return "the process";
-    case StartStep::directory:
-      return "the working directory";
-    case StartStep::stdout_file:
-      return "the file for its standard output";
-    case StartStep::stderr_file:
-      return "the file for its standard error";
-    case StartStep::cpus:
-      return "the CPUs that it is bound to";
-    case StartStep::execute:
-      return "the program";
-  }
-  return "?";
-}
-
 Host::Host(Clock& clock, WatchedLease* lease)
     : clock_(clock),
       lease_(lease),

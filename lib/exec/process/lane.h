@@ -24,8 +24,8 @@
 
 #include "lib/base/clock.h"
 #include "lib/exec/machine/procfs.h"
-#include "lib/exec/process/launch.h"
 #include "lib/exec/process/run_table.h"
+#include "lib/exec/start/launch.h"
 
 namespace torc::exec {
 

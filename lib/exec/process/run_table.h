@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "lib/exec/end/job_groups.h"
 #include "lib/exec/machine/io_use.h"
-#include "lib/exec/process/job_groups.h"
 #include "lib/exec/process/process_host.h"
 
 namespace torc::exec {

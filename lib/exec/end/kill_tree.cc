@@ -1,4 +1,4 @@
-#include "lib/exec/process/kill_tree.h"
+#include "lib/exec/end/kill_tree.h"
 
 #include <signal.h>
 #include <time.h>

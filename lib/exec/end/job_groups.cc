@@ -1,4 +1,4 @@
-#include "lib/exec/process/job_groups.h"
+#include "lib/exec/end/job_groups.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "lib/exec/process/run_program.h"
+#include "lib/exec/start/run_program.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -15,8 +15,8 @@
 #include <system_error>
 #include <thread>
 
-#include "lib/exec/process/launch.h"
-#include "lib/exec/process/program_path.h"
+#include "lib/exec/start/launch.h"
+#include "lib/exec/start/program_path.h"
 
 namespace torc::exec {
 namespace {

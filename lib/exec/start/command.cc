@@ -1,9 +1,7 @@
+#include "lib/exec/start/command.h"
+
 #include <algorithm>
 #include <array>
-#include <optional>
-#include <string_view>
-
-#include "lib/exec/process/process_host.h"
 
 namespace torc::exec {
 namespace {
@@ -95,6 +93,24 @@ std::vector<std::string> argv_of(const std::string& line) {
     if (words && !needs_shell(*words)) return *std::move(words);
   }
   return {"/bin/sh", "-c", line};
+}
+
+std::string_view to_string(StartStep step) {
+  switch (step) {
+    case StartStep::none:
+      return "the process";
+    case StartStep::directory:
+      return "the working directory";
+    case StartStep::stdout_file:
+      return "the file for its standard output";
+    case StartStep::stderr_file:
+      return "the file for its standard error";
+    case StartStep::cpus:
+      return "the CPUs that it is bound to";
+    case StartStep::execute:
+      return "the program";
+  }
+  return "?";
 }
 
 }  // namespace torc::exec
