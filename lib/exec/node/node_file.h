@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <vector>
 
 #include "lib/base/descriptor.h"
 #include "lib/base/result.h"

@@ -96,21 +96,13 @@ std::vector<std::string> argv_of(const std::string& line) {
 }
 
 std::string_view to_string(StartStep step) {
-  switch (step) {
-    case StartStep::none:
-      return "the process";
-    case StartStep::directory:
-      return "the working directory";
-    case StartStep::stdout_file:
-      return "the file for its standard output";
-    case StartStep::stderr_file:
-      return "the file for its standard error";
-    case StartStep::cpus:
-      return "the CPUs that it is bound to";
-    case StartStep::execute:
-      return "the program";
-  }
-  return "?";
+  constexpr std::array<std::string_view, 6> kWords = {"the process",
+                                                      "the working directory",
+                                                      "the file for its standard output",
+                                                      "the file for its standard error",
+                                                      "the CPUs that it is bound to",
+                                                      "the program"};
+  return kWords.at(static_cast<std::size_t>(step));
 }
 
 }  // namespace torc::exec
