@@ -6,7 +6,7 @@
 
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
-#include "bin/help/help_files.h"
+#include "bin/help/man_pages.h"
 #include "lib/store/disk/disk.h"
 
 namespace torc::cli {

@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include <cstring>
-#include <utility>
 
 #include "bin/signals.h"
 #include "lib/exec/watchdog/watchdog.h"

@@ -1,7 +1,6 @@
 // Runs a command that works for a store as a process of its own, below a watchdog.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "bin/app.h"

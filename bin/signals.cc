@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <initializer_list>
@@ -61,10 +62,7 @@ void explain_crashes_and_die() {
 }
 
 bool is_crash(int signal) {
-  for (const int number : kCrashes) {
-    if (signal == number) return true;
-  }
-  return false;
+  return std::find(kCrashes.begin(), kCrashes.end(), signal) != kCrashes.end();
 }
 
 void note_interrupts() {
@@ -76,10 +74,6 @@ void note_interrupts() {
 
 bool interrupted() {
   return g_noted != 0;
-}
-
-int interrupting_signal() {
-  return g_noted;
 }
 
 }  // namespace torc::cli

@@ -18,7 +18,5 @@ void explain_crashes_and_die();
 // first SIGINT, SIGTERM or SIGHUP is only noted; the second one ends the process.
 void note_interrupts();
 [[nodiscard]] bool interrupted();
-// The signal that was noted; 0: none.
-[[nodiscard]] int interrupting_signal();
 
 }  // namespace torc::cli

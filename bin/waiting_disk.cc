@@ -4,8 +4,6 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include <utility>
-
 #include "lib/base/dead_mount.h"
 #include "lib/store/mount/mount.h"
 

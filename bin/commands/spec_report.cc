@@ -11,15 +11,9 @@ namespace torc::cli {
 namespace {
 
 std::string_view to_string(spec::Severity severity) {
-  switch (severity) {
-    case spec::Severity::error:
-      return "error";
-    case spec::Severity::warning:
-      return "warning";
-    case spec::Severity::note:
-      return "note";
-  }
-  return "?";
+  return severity == spec::Severity::error     ? "error"
+         : severity == spec::Severity::warning ? "warning"
+                                               : "note";
 }
 
 }  // namespace

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
-#include <vector>
+#include <utility>
+
+#include "bin/help/completion.h"
 
 namespace torc::cli {
 namespace {
@@ -30,6 +32,9 @@ Character character_at(std::string_view text, std::size_t at) {
   }
   return {code, size};
 }
+
+constexpr std::pair<std::uint32_t, std::string_view> kEscapes[] = {
+    {'\\', "\\(rs"}, {'-', "\\-"}, {'\'', "\\(aq"}, {'`', "\\(ga"}, {'^', "\\(ha"}, {'~', "\\(ti"}};
 
 std::string bold(std::string_view text) {
   return fmt::format("\\fB{}\\fR", roff_text(text));
@@ -148,6 +153,13 @@ std::string synopsis(const std::string& program, const CommandHelp& command) {
   return out;
 }
 
+// "torc-logs-export" of the command "logs export", "torc" of the program.
+std::string man_page_name(const CommandHelp& command) {
+  std::string name = command.name == "torc" ? "torc" : "torc-" + command.name;
+  std::replace(name.begin(), name.end(), ' ', '-');
+  return name;
+}
+
 std::string title(const CommandHelp& command, std::string_view version, std::string_view about) {
   const std::string name = man_page_name(command);
   std::string capitals = name;
@@ -165,52 +177,6 @@ std::string list_of(const std::vector<CommandHelp>& commands) {
   return out;
 }
 
-}  // namespace
-
-std::string roff_text(std::string_view text) {
-  std::string out;
-  bool at_start = true;
-  for (std::size_t at = 0; at < text.size();) {
-    const Character c = character_at(text, at);
-    if (at_start && (c.code == '.' || c.code == '\'')) out += "\\&";
-    at_start = c.code == '\n';
-    switch (c.code) {
-      case '\\':
-        out += "\\(rs";
-        break;
-      case '-':
-        out += "\\-";
-        break;
-      case '\'':
-        out += "\\(aq";
-        break;
-      case '`':
-        out += "\\(ga";
-        break;
-      case '^':
-        out += "\\(ha";
-        break;
-      case '~':
-        out += "\\(ti";
-        break;
-      default:
-        if (c.code < 0x80) {
-          out += static_cast<char>(c.code);
-        } else {
-          out += fmt::format("\\[u{:04X}]", c.code);
-        }
-    }
-    at += c.size;
-  }
-  return out;
-}
-
-std::string man_page_name(const CommandHelp& command) {
-  std::string name = command.name == "torc" ? "torc" : "torc-" + command.name;
-  std::replace(name.begin(), name.end(), ' ', '-');
-  return name;
-}
-
 std::string program_man_page(const CommandHelp& torc, std::string_view version) {
   // "torc: runs workflows …"
   const std::string_view about = std::string_view(torc.about).substr(torc.about.find(' ') + 1);
@@ -222,6 +188,38 @@ std::string program_man_page(const CommandHelp& torc, std::string_view version) 
          notes.examples;
 }
 
+void add_man_pages(std::vector<HelpFile>& files, const std::vector<CommandHelp>& commands,
+                   std::string_view version) {
+  for (const CommandHelp& command : commands) {
+    files.push_back(
+        {Path("man/man1") / (man_page_name(command) + ".1"), command_man_page(command, version)});
+    add_man_pages(files, command.commands, version);
+  }
+}
+
+}  // namespace
+
+std::string roff_text(std::string_view text) {
+  std::string out;
+  bool at_start = true;
+  for (std::size_t at = 0; at < text.size();) {
+    const Character c = character_at(text, at);
+    if (at_start && (c.code == '.' || c.code == '\'')) out += "\\&";
+    at_start = c.code == '\n';
+    const auto named = std::find_if(std::begin(kEscapes), std::end(kEscapes),
+                                    [&](const auto& e) { return e.first == c.code; });
+    if (named != std::end(kEscapes)) {
+      out += named->second;
+    } else if (c.code < 0x80) {
+      out += static_cast<char>(c.code);
+    } else {
+      out += fmt::format("\\[u{:04X}]", c.code);
+    }
+    at += c.size;
+  }
+  return out;
+}
+
 std::string command_man_page(const CommandHelp& command, std::string_view version) {
   const Notes notes = notes_of(command.footer);
   std::string out = title(command, version, command.about) + heading("SYNOPSIS") +
@@ -231,6 +229,17 @@ std::string command_man_page(const CommandHelp& command, std::string_view versio
   if (!notes.exit_status.empty()) out += heading("EXIT STATUS") + notes.exit_status;
   if (!notes.examples.empty()) out += heading("EXAMPLES") + notes.examples;
   return out + heading("SEE ALSO") + bold("torc") + "(1)\n";
+}
+
+std::vector<HelpFile> help_files(const CommandHelp& torc, std::string_view version) {
+  const std::vector<CommandHelp>& commands = torc.commands;
+  std::vector<HelpFile> files{
+      {"man/man1/torc.1", program_man_page(torc, version)},
+      {"bash-completion/completions/torc", *completion_script("bash", commands)},
+      {"zsh/site-functions/_torc", zsh_site_function(commands)},
+      {"fish/vendor_completions.d/torc.fish", *completion_script("fish", commands)}};
+  add_man_pages(files, commands, version);
+  return files;
 }
 
 }  // namespace torc::cli

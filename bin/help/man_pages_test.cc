@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "bin/cli.h"
-#include "bin/help/help_files.h"
 
 namespace torc::cli {
 namespace {

@@ -9,9 +9,7 @@
 #include <sys/quota.h>
 
 #include <algorithm>
-#include <cerrno>
 
-#include "lib/doctor/probe_node.h"
 #include "lib/store/disk/hash.h"
 
 namespace torc::doctor {

@@ -115,6 +115,12 @@ struct ExamineOptions {
 Result<Checkup> examine(const store::World& world, const Path& directory,
                         const ExamineOptions& options, const Interrupted& interrupted);
 
+// What a store needs of the node itself. Tries each root as engine `journal` would, up to the first
+// that works: makes a copy of an empty store there and removes it again.
+[[nodiscard]] std::vector<ReplicaPlace> probe_replica_places(const store::World& world);
+// Limits of this process and of this user's inotify. `proc_sys`: /proc/sys.
+[[nodiscard]] std::vector<Limit> read_limits(const Path& proc_sys);
+
 [[nodiscard]] std::vector<store::Finding> judge(const Checkup& checkup);
 [[nodiscard]] bool is_fit(const std::vector<store::Finding>& findings);
 // Why `auto` takes this engine here: one sentence.

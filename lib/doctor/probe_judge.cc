@@ -1,4 +1,5 @@
 // What the readings of a checkup mean. Pure.
+#include <algorithm>
 #include <cstring>
 
 #include "lib/doctor/probe.h"
@@ -197,10 +198,9 @@ std::vector<store::Finding> judge(const Checkup& checkup) {
 }
 
 bool is_fit(const std::vector<store::Finding>& findings) {
-  for (const store::Finding& finding : findings) {
-    if (finding.severity == store::Severity::unfit) return false;
-  }
-  return true;
+  return std::none_of(findings.begin(), findings.end(), [](const store::Finding& finding) {
+    return finding.severity == store::Severity::unfit;
+  });
 }
 
 }  // namespace torc::doctor

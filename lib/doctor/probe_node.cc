@@ -1,11 +1,10 @@
-#include "lib/doctor/probe_node.h"
-
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <fstream>
 
+#include "lib/doctor/probe.h"
 #include "lib/store/journal/replica.h"
 
 namespace torc::doctor {

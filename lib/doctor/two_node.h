@@ -13,7 +13,6 @@
 
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "lib/doctor/probe.h"

@@ -70,24 +70,16 @@ class TwoNodeJudge {
 
   void judge_race() {
     const NameRace& race = r_.race;
-    if (race.won_by_both > 0) {
-      add(store::Severity::unfit, "put-if-absent",
-          std::to_string(race.won_by_both) + " of " + std::to_string(race.names) +
-              " names were given to both nodes: commits would be lost",
-          "do not put a store here");
-    }
-    if (race.won_by_none > 0) {
-      add(store::Severity::unfit, "put-if-absent",
-          std::to_string(race.won_by_none) + " of " + std::to_string(race.names) +
-              " names exist although both nodes were told that the other has them",
-          "do not put a store here");
-    }
-    if (race.wrong_content > 0) {
-      add(store::Severity::unfit, "put-if-absent",
-          std::to_string(race.wrong_content) +
-              " names did not show the content that their maker gave them",
-          "do not put a store here");
-    }
+    const std::string of_all = " of " + std::to_string(race.names);
+    const auto unfit = [&](std::uint64_t names, const std::string& what) {
+      if (names > 0)
+        add(store::Severity::unfit, "put-if-absent", std::to_string(names) + what,
+            "do not put a store here");
+    };
+    unfit(race.won_by_both, of_all + " names were given to both nodes: commits would be lost");
+    unfit(race.won_by_none,
+          of_all + " names exist although both nodes were told that the other has them");
+    unfit(race.wrong_content, " names did not show the content that their maker gave them");
     if (race.names > 0 && race.overlapping < kFewRaced) {
       add(store::Severity::warning, "put-if-absent",
           "the two nodes never reached for names at the same time (" +
@@ -132,13 +124,11 @@ class TwoNodeJudge {
     judge_names();
     judge_shared_file();
     const nanoseconds early = std::max(r_.early_a.longest, r_.early_b.longest);
-    if (r_.early_a.never_seen + r_.early_b.never_seen > 0) {
+    const bool never = r_.early_a.never_seen + r_.early_b.never_seen > 0;
+    if (never || early > seconds(1)) {
       add(store::Severity::note, "visibility",
-          "a name that was looked up before it existed stays absent for more than " +
-              shown(seconds(45)) + "; torc never does that, scripts that wait for a file do");
-    } else if (early > seconds(1)) {
-      add(store::Severity::note, "visibility",
-          "a name that was looked up before it existed stays absent for up to " + shown(early) +
+          "a name that was looked up before it existed stays absent for " +
+              (never ? "more than " + shown(seconds(45)) : "up to " + shown(early)) +
               "; torc never does that, scripts that wait for a file do");
     }
     if (!r_.content_in_time || r_.new_content.max > kOldContent) {

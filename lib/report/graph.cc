@@ -27,33 +27,22 @@ std::string without_numbers(std::string_view name) {
   return out;
 }
 
-// How segments are put together into nodes: what one of them is called, and its key.
+// How segments are put together into nodes.
 enum class Grain : unsigned char { entry, numbers, stage };
 
-std::string key_of(const spec::Workflow& workflow, const spec::Expansion& expansion,
-                   const spec::Segment& segment, Grain grain) {
-  const std::size_t source = expansion.entries[segment.entry].source;
-  switch (grain) {
-    case Grain::entry:
-      return fmt::format("{:020}", source);
-    case Grain::numbers:
-      return fmt::format("{:010} {}", segment.stage, without_numbers(workflow.jobs[source].name));
-    case Grain::stage:
-      break;
-  }
-  return fmt::format("{:010}", segment.stage);
-}
+// What segments of one node have in common, and what a node of several entries is called.
+struct Common {
+  std::string key;
+  std::string title;
+};
 
-std::string title_of(const spec::JobEntry& entry, const spec::Segment& segment, Grain grain) {
-  switch (grain) {
-    case Grain::entry:
-      return printable(entry.name);
-    case Grain::numbers:
-      return printable(without_numbers(entry.name));
-    case Grain::stage:
-      break;
-  }
-  return fmt::format("stage {}", segment.stage + 1);
+Common common_of(const spec::JobEntry& entry, std::size_t source, const spec::Segment& segment,
+                 Grain grain) {
+  if (grain == Grain::entry) return {fmt::format("{:020}", source), printable(entry.name)};
+  if (grain == Grain::stage)
+    return {fmt::format("{:010}", segment.stage), fmt::format("stage {}", segment.stage + 1)};
+  const std::string name = without_numbers(entry.name);
+  return {fmt::format("{:010} {}", segment.stage, name), printable(name)};
 }
 
 class Collapse {
@@ -86,21 +75,16 @@ class Collapse {
     for (const spec::Segment& segment : outline_.segments) {
       const spec::ExpandedEntry& entry = expansion_.entries[segment.entry];
       const std::string needs = show(entry.resources);
-      const auto [it, fresh] =
-          known.try_emplace(key_of(workflow_, expansion_, segment, grain), graph_.nodes.size());
-      const std::string& written = workflow_.jobs[entry.source].name;
+      const spec::JobEntry& written = workflow_.jobs[entry.source];
+      const Common common = common_of(written, entry.source, segment, grain);
+      const auto [it, fresh] = known.try_emplace(common.key, graph_.nodes.size());
       if (fresh) {
         // One entry alone keeps its name, whatever it could have been put together with.
-        graph_.nodes.push_back({grain == Grain::stage
-                                    ? title_of(workflow_.jobs[entry.source], segment, grain)
-                                    : printable(written),
-                                0,
-                                segment.stage,
-                                needs,
-                                {}});
+        const std::string title = grain == Grain::stage ? common.title : printable(written.name);
+        graph_.nodes.push_back({title, 0, segment.stage, needs, {}});
         source_of.push_back(entry.source);
       } else if (source_of[it->second] != entry.source) {
-        graph_.nodes[it->second].name = title_of(workflow_.jobs[entry.source], segment, grain);
+        graph_.nodes[it->second].name = common.title;
       }
       GraphNode& node = graph_.nodes[it->second];
       node.jobs += segment.count;

@@ -1,5 +1,4 @@
 // What has become of the jobs of a graph's nodes.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -7,12 +6,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lib/base/quantities.h"
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/report/graph.h"
-#include "lib/spec/expand/expand.h"
 #include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::report {

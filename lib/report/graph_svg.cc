@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "lib/base/quantities.h"
 #include "lib/report/graph.h"

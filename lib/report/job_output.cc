@@ -72,19 +72,9 @@ void choose_attempt(AttemptOutput& output, std::uint32_t attempt) {
 }
 
 bool is_kept(spec::StdioMode mode, exec::Stream stream) {
-  switch (mode) {
-    case spec::StdioMode::separate:
-    case spec::StdioMode::combined:
-    case spec::StdioMode::packed:
-      return true;
-    case spec::StdioMode::no_stdout:
-      return stream == exec::Stream::err;
-    case spec::StdioMode::no_stderr:
-      return stream == exec::Stream::out;
-    case spec::StdioMode::none:
-      return false;
-  }
-  return false;
+  const auto without =
+      stream == exec::Stream::out ? spec::StdioMode::no_stdout : spec::StdioMode::no_stderr;
+  return mode != spec::StdioMode::none && mode != without;
 }
 
 Result<std::optional<OutputReader::Piece>> OutputReader::read_packed(const AttemptOutput& output,

@@ -11,7 +11,6 @@
 #include "lib/claim/queries/why.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/tables/origin.h"
-#include "lib/claim/transactions/add.h"
 #include "lib/report/job_view.h"
 #include "lib/report/quota_view.h"
 #include "lib/worker/text/outcome_text.h"

@@ -1,7 +1,6 @@
 // What a workflow takes: stages, the critical path, core-hours, and what nodes must offer.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>

@@ -2,7 +2,6 @@
 // `torc status` and `torc job`.
 #pragma once
 
-#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>

@@ -3,6 +3,7 @@
 // classes cost; nothing here grows with the number of jobs.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,5 +37,11 @@ struct Explanation {
 Result<std::optional<Explanation>> explain(const workflow::Context& context,
                                            const claim::Reader& reader, workflow::RecipeBook& book,
                                            const std::string& store, JobId id);
+
+// As `torc why` shows it, in lines of at most `columns`.
+[[nodiscard]] std::string to_text(const Explanation& found, std::size_t columns);
+// job_json(), and {reasons: [{kind, text, remedy}]}.
+[[nodiscard]] nlohmann::ordered_json to_json(const claim::Reader& reader,
+                                             workflow::RecipeBook& book, const Explanation& found);
 
 }  // namespace torc::report

@@ -6,7 +6,6 @@
 
 #include "lib/base/number.h"
 #include "lib/base/quantities.h"
-#include "lib/claim/queries/why.h"
 #include "lib/claim/rules/offer.h"
 #include "lib/claim/rules/worker.h"
 #include "lib/exec/machine/machine.h"

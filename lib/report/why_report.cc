@@ -1,5 +1,3 @@
-#include "lib/report/why_report.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 
 #include "lib/base/quote.h"
 #include "lib/report/job_view.h"
+#include "lib/report/why.h"
 
 namespace torc::report {
 namespace {

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -206,8 +205,8 @@ Result<Exit> run(const App& app, const ActionsOptions& options) {
   TORC_ASSIGN(auto store, open_store(app, options.store));
   TORC_ASSIGN(const auto rows, look(*store, options.output));
   if (options.output) {
-    const Result<void> printed = print_output(app, rows);
-    return printed ? Exit::ok : report(app, printed.error());
+    TORC_TRY(print_output(app, rows));
+    return Exit::ok;
   }
   if (options.json) {
     ordered_json all = ordered_json::array();

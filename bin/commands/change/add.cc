@@ -20,8 +20,7 @@ struct AddOptions {
 Result<Exit> run(const App& app, const AddOptions& options) {
   TORC_ASSIGN(auto where, locate_store_and_name(app, options.words));
   TORC_ASSIGN(const auto text, workflow::read_addition(app, where.name));
-  auto store = store::Store::open(app.world, where.store, store::Tuning{});
-  if (!store) return store.error();
+  TORC_ASSIGN(const auto store, store::Store::open(app.world, where.store, store::Tuning{}));
   const WallTime now = app.clock.wall_now();
   const auto admit = [&](const claim::Reader&,
                          workflow::AdditionText&) -> Result<workflow::AdditionTerms> {
@@ -30,8 +29,8 @@ Result<Exit> run(const App& app, const AddOptions& options) {
     terms.origin.by = workflow::who_asks(app);
     return terms;
   };
-  TORC_ASSIGN(const auto added, workflow::add_to(app, **store, text, admit, options.dry_run));
-  return print_added(app, **store, text, added, options.dry_run, options.json);
+  TORC_ASSIGN(const auto added, workflow::add_to(app, *store, text, admit, options.dry_run));
+  return print_added(app, *store, text, added, options.dry_run, options.json);
 }
 
 }  // namespace

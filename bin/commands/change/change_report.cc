@@ -21,14 +21,6 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kShownNames = 5;
 
-// The first of `all` jobs.
-std::string some(const std::vector<std::string>& first, std::uint64_t all) {
-  std::string names;
-  for (std::size_t i = 0; i < first.size() && i < kShownNames; ++i)
-    names += (i == 0 ? "" : ", ") + printable(first[i]);
-  return names + (all > kShownNames ? ", …" : "");
-}
-
 }  // namespace
 
 ChangeReport report_of(store::Store& store, Change change) {
@@ -106,13 +98,13 @@ void print_change(const App& app, const ChangeReport& report, std::string_view d
   } else {
     say(app.out, "{} {} job(s): {}\n", done, show_count(total),
         report::show_counts(change.changed));
-    say(app.out, "  {}\n", some(report.names, total));
+    say(app.out, "  {}\n", show_first(report.names, total));
   }
   for (std::size_t i = 0; i < report.followers.size(); ++i) {
     const Change::Group& g = change.followers[i];
     say(app.out, "because of that {} job(s) {} {}, not {}: {}\n", show_count(g.jobs),
         dry_run ? "would be" : "are now", claim::to_string(g.after), claim::to_string(g.before),
-        some(report.followers[i], g.jobs));
+        show_first(report.followers[i], g.jobs));
   }
   const std::string left = report::show_counts(change.left);
   if (!left.empty()) say(app.out, "left alone: {}\n", left);
@@ -130,10 +122,18 @@ void print_change(const App& app, const ChangeReport& report, std::string_view d
   }
 }
 
-void say_without_workers(const App& app, const ChangeReport& report, const Path& store) {
-  if (!report.live_workers || *report.live_workers > 0) return;
+void say_without_workers(const App& app, std::optional<std::uint64_t> live_workers,
+                         const Path& store) {
+  if (live_workers != std::uint64_t{0}) return;
   say(app.out, "no worker is registered now: torc run {}, or submit a batch script\n",
       workflow::shown_path(app, store));
+}
+
+std::string show_first(const std::vector<std::string>& names, std::uint64_t all) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < kShownNames; ++i)
+    text += (i == 0 ? "" : ", ") + printable(names[i]);
+  return text + (all > kShownNames ? ", …" : "");
 }
 
 }  // namespace torc::cli

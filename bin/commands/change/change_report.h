@@ -37,6 +37,10 @@ void print_change_json(const App& app, const store::Store& store, const ChangeRe
                        bool dry_run);
 
 // For changes that let jobs run: when nobody is there to run them.
-void say_without_workers(const App& app, const ChangeReport& report, const Path& store);
+void say_without_workers(const App& app, std::optional<std::uint64_t> live_workers,
+                         const Path& store);
+
+// The first of `all` jobs.
+[[nodiscard]] std::string show_first(const std::vector<std::string>& names, std::uint64_t all);
 
 }  // namespace torc::cli

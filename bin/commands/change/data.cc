@@ -1,7 +1,6 @@
 // torc data: the small JSON values of a workflow, from anywhere and from inside its jobs.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -151,7 +150,7 @@ Result<Exit> list(const App& app, const DataOptions& o) {
           return true;
         });
       });
-  if (!seen) return seen.error();
+  TORC_TRY(seen);
   if (o.json)
     say(app.out, "{}\n", report::json_text(all));
   else
@@ -171,9 +170,7 @@ Result<std::string> value_of(const App& app, const std::string& word, bool text)
     TORC_ASSIGN(bytes, store::read_file(app.world.disk, (app.directory / from).lexically_normal()));
   }
   if (text) {
-    if (word == "-" || word.starts_with('@')) {
-      if (bytes.ends_with('\n')) bytes.pop_back();
-    }
+    if (bytes.ends_with('\n') && (word == "-" || word.starts_with('@'))) bytes.pop_back();
     return json_string(bytes, from);
   }
   return minified_json(bytes, from);

@@ -232,8 +232,7 @@ void print(const App& app, const Reinit& done, bool dry_run) {
 
 Result<Exit> run(const App& app, const ReinitOptions& options) {
   TORC_ASSIGN(const auto path, locate_store(app, options.store));
-  auto store = store::Store::open(app.world, path, store::Tuning{});
-  if (!store) return store.error();
+  TORC_ASSIGN(const auto store, store::Store::open(app.world, path, store::Tuning{}));
   std::optional<workflow::LoadedSpec> loaded;
   if (!options.spec.empty()) {
     TORC_ASSIGN(auto read, workflow::load_spec(app, options.spec));
@@ -243,18 +242,18 @@ Result<Exit> run(const App& app, const ReinitOptions& options) {
       return Exit::usage;
     }
   }
-  TORC_ASSIGN(const auto done, reinit(app, **store, options, loaded ? &*loaded : nullptr));
+  TORC_ASSIGN(const auto done, reinit(app, *store, options, loaded ? &*loaded : nullptr));
   if (loaded && !options.dry_run) {
     if (const auto replaced = replace_spec(app, path, loaded->text); !replaced)
       (void)report(app, replaced.error());
   }
   if (options.json) {
-    print_json(app, **store, done, options.dry_run);
+    print_json(app, *store, done, options.dry_run);
     return Exit::ok;
   }
   print(app, done, options.dry_run);
   if (options.dry_run || (done.change.total() == 0 && done.added == 0)) return Exit::ok;
-  say_without_workers(app, report_of(**store, done.change), path);
+  say_without_workers(app, report_of(*store, done.change).live_workers, path);
   return Exit::ok;
 }
 

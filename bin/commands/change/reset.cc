@@ -65,9 +65,8 @@ Result<ChangeReport> reset(const App& app, store::Store& store, const Selection&
 Result<Exit> run(const App& app, const ResetOptions& options) {
   TORC_ASSIGN(auto where, locate_store_and_names(app, options.jobs.words));
   const Selection selection = selection_of(options.jobs, where.names);
-  auto store = store::Store::open(app.world, where.store, store::Tuning{});
-  if (!store) return store.error();
-  const auto done = reset(app, **store, selection, options);
+  TORC_ASSIGN(const auto store, store::Store::open(app.world, where.store, store::Tuning{}));
+  const auto done = reset(app, *store, selection, options);
   if (!done) {
     // What runs is in the way, not the store.
     const bool busy = done.error().kind == ErrorKind::busy;
@@ -75,11 +74,12 @@ Result<Exit> run(const App& app, const ResetOptions& options) {
     return busy || done.error().kind == ErrorKind::invalid ? Exit::usage : Exit::store;
   }
   if (options.json) {
-    print_change_json(app, **store, *done, options.dry_run);
+    print_change_json(app, *store, *done, options.dry_run);
     return Exit::ok;
   }
   print_change(app, *done, options.dry_run ? "would reset" : "reset", options.dry_run, where.store);
-  if (!options.dry_run && done->change.total() > 0) say_without_workers(app, *done, where.store);
+  if (!options.dry_run && done->change.total() > 0)
+    say_without_workers(app, done->live_workers, where.store);
   return Exit::ok;
 }
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
 #include "bin/commands/commands.h"
@@ -12,7 +11,7 @@
 #include "bin/commands/exec/options.h"
 #include "bin/commands/exec/output.h"
 #include "bin/commands/exec/store.h"
-#include "bin/commands/run/run_here.h"
+#include "bin/commands/run/working.h"
 #include "bin/flags.h"
 #include "bin/guard.h"
 #include "lib/base/quantities.h"
@@ -59,19 +58,19 @@ std::string label_of(const worker::PreparedJob& job) {
 // By number; of what ended in an earlier run.
 Result<std::vector<bool>> find_over(store::Store& store) {
   std::vector<bool> over;
-  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+  const auto look = [&](const claim::Reader& reader) -> Result<void> {
     TORC_ASSIGN(const claim::WorkflowState workflow, claim::read_workflow(reader));
     over.assign(workflow.jobs + 1, false);
     for (const JobState state : claim::states_with(claim::trait::kTerminal)) {
       if (workflow.of(state) == 0) continue;
-      const auto scanned = claim::scan_jobs(reader, state, [&](JobId id, const claim::Job&) {
+      TORC_TRY(claim::scan_jobs(reader, state, [&](JobId id, const claim::Job&) {
         if (raw(id) < over.size()) over[raw(id)] = true;
         return true;
-      });
-      if (!scanned) return scanned;
+      }));
     }
     return {};
-  }));
+  };
+  TORC_TRY(store.view(store::Freshness::latest, look));
   return over;
 }
 
@@ -120,8 +119,7 @@ Result<Exit> run_jobs_of(const App& app, const ExecOptions& o,
   warn(app, setup);
   std::vector<bool> over;
   if (o.keep_order && (o.resume || o.resume_failed)) {
-    TORC_ASSIGN(auto found, find_over(*store));
-    over = std::move(found);
+    TORC_ASSIGN(over, find_over(*store));
   }
 
   const App beside = beside_output(app);
@@ -145,10 +143,10 @@ Result<Exit> run_jobs_of(const App& app, const ExecOptions& o,
     say(app.err, "torc: nobody reads the output any more: nothing more is started\n");
     (void)::kill(::getpid(), SIGINT);  // as Ctrl-C would
   };
-  auto summary = work_here(app, std::move(store), setup, events);
+  const auto summary = work_here(app, std::move(store), setup, events);
   output.flush();
   progress.close();
-  if (!summary) return summary.error();
+  TORC_TRY(summary);
   say_end(app, o, *summary, directory);
   return exit_of(*summary);
 }

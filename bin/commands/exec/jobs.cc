@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "lib/slurm/script.h"
 #include "lib/spec/expand/expand.h"
 #include "lib/spec/load/load.h"
 #include "lib/spec/text/placeholder.h"

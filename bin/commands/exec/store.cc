@@ -13,7 +13,6 @@
 #include "bin/commands/selection.h"
 #include "bin/commands/spec_report.h"
 #include "bin/trust.h"
-#include "lib/base/quote.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/transactions/add.h"
 #include "lib/claim/transactions/live.h"
@@ -132,20 +131,19 @@ Result<void> refuse_existing(const Path& place) {
 // Numbers that began at 1 go on from those there are.
 Result<void> add_part(const App& app, store::Store& store, const workflow::LoadedSpec& part) {
   const WallTime now = app.clock.wall_now();
-  TORC_ASSIGN(const store::Commit done,
-              store.commit(0, [&](store::Transaction& tx) -> Result<void> {
-                TORC_ASSIGN(const std::uint64_t before, claim::count_jobs(tx));
-                claim::Plan plan;
-                workflow::add_expansion(plan, *part.workflow, *part.expansion);
-                for (claim::Template& t : plan.templates) t.first = JobId{raw(t.first) + before};
-                plan.definitions.clear();  // those of the first part
-                claim::Origin origin;
-                origin.at = now;
-                origin.by = workflow::who_asks(app);
-                TORC_TRY(claim::add_jobs(tx, std::move(plan), std::move(origin)));
-                return {};
-              }));
-  (void)done;
+  const auto add = [&](store::Transaction& tx) -> Result<void> {
+    TORC_ASSIGN(const std::uint64_t before, claim::count_jobs(tx));
+    claim::Plan plan;
+    workflow::add_expansion(plan, *part.workflow, *part.expansion);
+    for (claim::Template& t : plan.templates) t.first = JobId{raw(t.first) + before};
+    plan.definitions.clear();  // those of the first part
+    claim::Origin origin;
+    origin.at = now;
+    origin.by = workflow::who_asks(app);
+    TORC_TRY(claim::add_jobs(tx, std::move(plan), std::move(origin)));
+    return {};
+  };
+  TORC_TRY(store.commit(0, add));
   return {};
 }
 
@@ -219,11 +217,11 @@ Result<void> retry_failed(store::Store& store) {
     std::vector<claim::JobRange> part;
     for (std::uint64_t n = 0; first < jobs.size() && n < kJobsAtOnce; n += jobs[first++].count)
       part.push_back(jobs[first]);
-    const auto done = store.commit(0, [&](store::Transaction& tx) -> Result<void> {
+    const auto retry = [&](store::Transaction& tx) -> Result<void> {
       TORC_TRY(claim::retry_jobs(tx, part));
       return {};
-    });
-    if (!done) return done.error();
+    };
+    TORC_TRY(store.commit(0, retry));
   }
   return {};
 }

@@ -145,12 +145,10 @@ Result<bool> print_tail(const App& app, report::OutputReader& reader,
 
 Result<Exit> print_failed(const App& app, store::Store& store, std::optional<std::uint64_t> lines) {
   std::vector<report::JobNow> found;
-  const auto viewed =
-      store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-        TORC_ASSIGN(found, failed_jobs(reader, store.directory()));
-        return {};
-      });
-  if (!viewed) return viewed.error();
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(found, failed_jobs(reader, store.directory()));
+    return {};
+  }));
   report::OutputReader reader;
   bool first = true;
   for (const report::JobNow& now : found) {

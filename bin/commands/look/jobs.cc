@@ -67,31 +67,30 @@ Result<Exit> run(const App& app, const JobsOptions& options) {
   TORC_ASSIGN(auto store, open_store(app, options.store));
   Table page = new_page();
   std::uint64_t shown = 0;
-  auto viewed =
-      store->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-        workflow::RecipeBook book;
-        if (options.json) say(app.out, "[");
-        TORC_TRY(claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
-          if (!options.name.empty() &&
-              !RE2::PartialMatch(workflow::job_name(book, reader, id), pattern))
-            return true;
-          if (options.json) {
-            say(app.out, "{}\n  {}", shown == 0 ? "" : ",",
-                report::json_line(report::job_json(reader, book, id, job)));
-          } else {
-            add_row(page, reader, book, id, job);
-            if (page.rows() == kJobsPage) {
-              say(app.out, "{}", page.text());
-              page = new_page();
-            }
-          }
-          ++shown;
-          return options.limit == 0 || shown < options.limit;
-        }));
-        if (options.json) say(app.out, "{}]\n", shown == 0 ? "" : "\n");
-        return {};
-      });
-  if (!viewed) return viewed.error();
+  const auto list = [&](const claim::Reader& reader) -> Result<void> {
+    workflow::RecipeBook book;
+    if (options.json) say(app.out, "[");
+    TORC_TRY(claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
+      if (!options.name.empty() &&
+          !RE2::PartialMatch(workflow::job_name(book, reader, id), pattern))
+        return true;
+      if (options.json) {
+        say(app.out, "{}\n  {}", shown == 0 ? "" : ",",
+            report::json_line(report::job_json(reader, book, id, job)));
+      } else {
+        add_row(page, reader, book, id, job);
+        if (page.rows() == kJobsPage) {
+          say(app.out, "{}", page.text());
+          page = new_page();
+        }
+      }
+      ++shown;
+      return options.limit == 0 || shown < options.limit;
+    }));
+    if (options.json) say(app.out, "{}]\n", shown == 0 ? "" : "\n");
+    return {};
+  };
+  TORC_TRY(store->view(store::Freshness::latest, list));
   if (!options.json) {
     if (!page.empty()) say(app.out, "{}", page.text());
     if (shown == 0) say(app.out, "no such jobs\n");

@@ -198,19 +198,18 @@ Result<Exit> run(const App& app, const LogsOptions& options) {
   if (options.failed) {
     if (options.words.size() > 1)
       return usage("--failed is about all jobs", "name no job, or leave it out");
-    auto store = open_store(app, options.words.empty() ? "" : options.words[0]);
-    return store ? print_failed(app, **store, options.tail) : report(app, store.error());
+    TORC_ASSIGN(const auto store, open_store(app, options.words.empty() ? "" : options.words[0]));
+    return print_failed(app, *store, options.tail);
   }
   if (options.words.empty()) {
     return usage("no job given",
                  "torc logs [STORE] NAME, torc logs --failed, torc logs export DIR");
   }
   TORC_ASSIGN(auto where, locate_store_and_name(app, options.words));
-  auto store = store::Store::open(app.world, where.store, store::Tuning{});
-  if (!store) return store.error();
-  if (options.follow) return follow(app, **store, where.name, stream_of(options), options.attempt);
-  const auto printed = print_one(app, **store, where.name, options);
-  return printed ? Exit::ok : report(app, printed.error());
+  TORC_ASSIGN(const auto store, store::Store::open(app.world, where.store, store::Tuning{}));
+  if (options.follow) return follow(app, *store, where.name, stream_of(options), options.attempt);
+  TORC_TRY(print_one(app, *store, where.name, options));
+  return Exit::ok;
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // torc logs export: the output of all jobs as files that bear their names.
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,7 +13,6 @@
 #include "bin/locate.h"
 #include "lib/base/file/descriptor.h"
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
 #include "lib/claim/queries/job_scan.h"
 #include "lib/exec/output/output_disk.h"
 #include "lib/workflow/context/sharing.h"
@@ -126,16 +124,13 @@ Result<std::vector<report::JobNow>> jobs_that_ran(store::Store& store) {
 
 Result<Exit> run(const App& app, const LogsExportOptions& options) {
   TORC_ASSIGN(auto where, locate_store_and_name(app, options.words));
-  auto store = store::Store::open(app.world, where.store, store::Tuning{});
-  if (!store) return store.error();
+  TORC_ASSIGN(const auto store, store::Store::open(app.world, where.store, store::Tuning{}));
   const workflow::OwnUmask outside(app);  // what the store needs is there since it was opened
   const Path directory = (app.directory / where.name).lexically_normal();
   TORC_TRY(make_empty_directory(directory));
-  TORC_ASSIGN(auto jobs, jobs_that_ran(**store));
+  TORC_ASSIGN(auto jobs, jobs_that_ran(*store));
   Exporter exporter(directory, options.all_attempts);
-  for (report::JobNow& now : jobs) {
-    TORC_TRY(exporter.write(std::move(now)));
-  }
+  for (report::JobNow& now : jobs) TORC_TRY(exporter.write(std::move(now)));
   const std::uint64_t silent = jobs.size() - exporter.jobs();
   say(app.out, "{} file(s) in {}: what {} job(s) wrote{}\n", show_count(exporter.files()),
       workflow::shown_path(app, directory), show_count(exporter.jobs()),

@@ -156,12 +156,6 @@ std::vector<std::string> findings(const Use& use) {
   return found;
 }
 
-std::string joined_words(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 // "work_{i}"; of one job its name.
 std::string entry_name(const Use& use) {
   const spec::Recipe& recipe = use.page->recipe;
@@ -243,7 +237,8 @@ void ResourcesView::add(const Use& use) {
              use.asked.runtime.count() == 0 ? "-" : show_duration(use.asked.runtime),
              show_duration(use.longest), show_duration(suggested_runtime(use)),
              use.io_seen > 0 ? show_bytes(use.io.read) : "-",
-             use.io_seen > 0 ? show_bytes(use.io.written) : "-", joined_words(findings(use))});
+             use.io_seen > 0 ? show_bytes(use.io.written) : "-",
+             fmt::format("{}", fmt::join(findings(use), ", "))});
   if (page_.rows() < kUsesPage) return;
   say(app_.out, "{}", page_.text());
   page_ = new_page();
@@ -285,12 +280,11 @@ void ResourcesView::add_json(const Use& use) {
 }
 
 Result<Exit> run(const App& app, const ResourcesOptions& options) {
-  TORC_ASSIGN(auto store, open_store(app, options.store));
-  auto viewed =
-      store->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-        return ResourcesView(app, options).show(reader);
-      });
-  return viewed ? Exit::ok : report(app, viewed.error());
+  TORC_ASSIGN(const auto store, open_store(app, options.store));
+  TORC_TRY(store->view(store::Freshness::latest, [&](const claim::Reader& reader) {
+    return ResourcesView(app, options).show(reader);
+  }));
+  return Exit::ok;
 }
 
 }  // namespace

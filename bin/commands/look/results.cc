@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -300,30 +299,21 @@ Result<void> Results::show(const claim::Reader& reader) {
 }
 
 Result<Exit> Results::run() {
-  TORC_ASSIGN(auto where, locate_store_and_names(app_, options_.words));
-  auto opened = store::Store::open(app_.world, where.store, store::Tuning{});
-  if (!opened) return opened.error();
-  store_ = *std::move(opened);
-  Result<void> done =
-      store_->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-        for (const std::string& name : where.names) {
-          TORC_ASSIGN(const auto id, workflow::find_job(book_, reader, name));
-          if (!id) return workflow::no_such_job(name);
-          jobs_.insert(*id);
-        }
-        return {};
-      });
-  if (done && options_.all_attempts) done = collect_old();
-  if (done) {
-    done = store_->view(store::Freshness::latest,
-                        [&](const claim::Reader& reader) { return show(reader); });
-  }
-  if (done) say_extent();
-  return done ? Exit::ok : report(app_, done.error());
-}
-
-Result<Exit> run(const App& app, const ResultsOptions& options) {
-  return Results(app, options).run();
+  TORC_ASSIGN(const auto where, locate_store_and_names(app_, options_.words));
+  TORC_ASSIGN(store_, store::Store::open(app_.world, where.store, store::Tuning{}));
+  TORC_TRY(store_->view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    for (const std::string& name : where.names) {
+      TORC_ASSIGN(const auto id, workflow::find_job(book_, reader, name));
+      if (!id) return workflow::no_such_job(name);
+      jobs_.insert(*id);
+    }
+    return {};
+  }));
+  if (options_.all_attempts) TORC_TRY(collect_old());
+  TORC_TRY(store_->view(store::Freshness::latest,
+                        [&](const claim::Reader& reader) { return show(reader); }));
+  say_extent();
+  return Exit::ok;
 }
 
 }  // namespace
@@ -346,7 +336,7 @@ void add_results(Command& c) {
       "\nThe state keeps the newest attempt of each job that ended. Older ones are in the "
       "commits,\n"
       "as long as those are kept (`torc history`); engine lmdb keeps none.");
-  c.run([&o](const App& app) { return run(app, o); });
+  c.run([&o](const App& app) { return Results(app, o).run(); });
 }
 
 }  // namespace torc::cli

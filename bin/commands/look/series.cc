@@ -104,13 +104,12 @@ Result<Exit> print_series(const App& app, const std::string& named, const Series
   if (options.attempt > 0) report::choose_attempt(now->output, options.attempt);
   TORC_ASSIGN(auto points, points_of(now->output));
   if (!points) {
-    return report(
-        app, Error{ErrorKind::invalid,
-                   fmt::format("there is no time series of '{}', attempt {}", options.job,
-                               now->output.attempt),
-                   "workers keep one of each job that runs for 0.1 s or longer when the workflow "
-                   "has `resource_monitor: {granularity: time_series}` and no `enabled: false` in "
-                   "it, also not under its `jobs`"});
+    return Error{ErrorKind::invalid,
+                 fmt::format("there is no time series of '{}', attempt {}", options.job,
+                             now->output.attempt),
+                 "workers keep one of each job that runs for 0.1 s or longer when the workflow "
+                 "has `resource_monitor: {granularity: time_series}` and no `enabled: false` in "
+                 "it, also not under its `jobs`"};
   }
   if (options.json) {
     show_json(app, *now, *points);

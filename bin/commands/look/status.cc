@@ -86,35 +86,34 @@ Result<void> find_unserved(const claim::Reader& reader, WallTime now, workflow::
 
 Result<Picture> look(store::Store& store, WallTime now) {
   Picture picture;
-  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+  const auto fill = [&](const claim::Reader& reader) -> Result<void> {
     picture = {};
     TORC_ASSIGN(picture.workflow, claim::read_workflow(reader));
-    const auto workers = claim::scan_workers(reader, true, [&](const claim::Worker& worker) {
+    TORC_TRY(claim::scan_workers(reader, true, [&](const claim::Worker& worker) {
       picture.workers.push_back(worker);
       return true;
-    });
-    if (!workers) return workers;
+    }));
     workflow::RecipeBook book;
-    if (const auto found = find_unserved(reader, now, book, picture); !found) return found;
+    TORC_TRY(find_unserved(reader, now, book, picture));
     TORC_ASSIGN(picture.quota, report::look_at_quota(reader, book));
     claim::State state_of(reader);
     picture.next_due = claim::next_due(state_of, now);
-    if (const auto sound = state_of.sound(); !sound) return sound;
+    TORC_TRY(state_of.sound());
     std::vector<JobState> troubled = claim::states_with(claim::trait::kTroubled);
     std::reverse(troubled.begin(), troubled.end());  // what a person is to decide comes first
     for (const JobState state : troubled) {
       // Else all that are set aside would be read to learn it.
       if (picture.workflow.of(state) == 0) continue;
-      const auto scanned = claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
+      TORC_TRY(claim::scan_jobs(reader, state, [&](JobId id, const claim::Job& job) {
         if (picture.failures.size() >= kShownFailures) return false;
         picture.failures.push_back({id, workflow::job_name(book, reader, id), job,
                                     worker::show_end(reader, book, id, job.outcome)});
         return true;
-      });
-      if (!scanned) return scanned;
+      }));
     }
     return {};
-  }));
+  };
+  TORC_TRY(store.view(store::Freshness::latest, fill));
   return picture;
 }
 

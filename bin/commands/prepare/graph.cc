@@ -10,7 +10,6 @@
 #include "bin/commands/spec_report.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
-#include "lib/base/quote.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/claim/tables/transaction.h"
@@ -62,15 +61,13 @@ Result<report::Graph> draw(const workflow::LoadedSpec& loaded, store::Store* sto
 Result<Exit> run(const App& app, const GraphOptions& options) {
   std::unique_ptr<store::Store> store;
   if (is_directory(app, options.target)) {
-    TORC_ASSIGN(auto opened, open_store(app, options.target));
-    store = std::move(opened);
+    TORC_ASSIGN(store, open_store(app, options.target));
   }
   TORC_ASSIGN(const auto loaded,
               store ? load_from_store(app, *store)
                     : workflow::load_spec(app, options.target, workflow::Purpose::look));
   if (!loaded.expansion) return refuse_spec(app, loaded, options.json);
-  TORC_ASSIGN(const auto drawn, draw(loaded, store.get()));
-  const report::Graph& graph = drawn;
+  TORC_ASSIGN(const report::Graph graph, draw(loaded, store.get()));
   if (options.json)
     say(app.out, "{}\n", report::json_text(to_json(graph)));
   else if (options.format == "svg")

@@ -70,21 +70,20 @@ Result<Exit> run(const App& app, const InitOptions& options) {
                                                : (app.directory / options.store).lexically_normal();
   std::optional<std::uint32_t> group;
   if (!options.group.empty()) {
-    TORC_ASSIGN(const auto found, workflow::group_number(options.group));
-    group = found;
+    TORC_ASSIGN(group, workflow::group_number(options.group));
   }
   if (const auto& asked = loaded.workflow->lease.ttl; asked) {
     const std::string note =
         worker::too_short(*asked, store::facts_of(app.world.disk, directory.parent_path()));
     if (!note.empty() && !options.json) say(app.err, "torc: warning: {}\n", note);
   }
-  auto made = workflow::make_store(
-      app, loaded, directory, engine,
-      options.force ? workflow::Existing::move_aside : workflow::Existing::refuse,
-      {group, options.checksum ? workflow::Sums::yes : workflow::Sums::no, options.retention,
-       options.script_template});
-  if (!made) return made.error();
-  if (!options.script_template.empty() && made->scripts.empty()) {
+  TORC_ASSIGN(const auto made,
+              workflow::make_store(
+                  app, loaded, directory, engine,
+                  options.force ? workflow::Existing::move_aside : workflow::Existing::refuse,
+                  {group, options.checksum ? workflow::Sums::yes : workflow::Sums::no,
+                   options.retention, options.script_template}));
+  if (!options.script_template.empty() && made.scripts.empty()) {
     say(app.err,
         "torc: note: the workflow has no slurm_schedulers: no batch script was made of --template "
         "{}\n",
@@ -92,17 +91,17 @@ Result<Exit> run(const App& app, const InitOptions& options) {
   }
   if (options.json) {
     nlohmann::ordered_json scripts = nlohmann::ordered_json::array();
-    for (const Path& script : made->scripts) scripts.push_back(script.string());
+    for (const Path& script : made.scripts) scripts.push_back(script.string());
     const nlohmann::ordered_json out = {
         {"workflow", loaded.workflow->name},
-        {"store", made->store->directory().string()},
-        {"id", made->store->identity().id_hex()},
-        {"engine", made->store->identity().engine == store::Engine::lmdb ? "lmdb" : "journal"},
+        {"store", made.store->directory().string()},
+        {"id", made.store->identity().id_hex()},
+        {"engine", made.store->identity().engine == store::Engine::lmdb ? "lmdb" : "journal"},
         {"jobs", loaded.expansion->jobs},
         {"scripts", std::move(scripts)}};
     say(app.out, "{}\n", report::json_text(out));
   } else {
-    print_next_steps(app, *made, loaded);
+    print_next_steps(app, made, loaded);
   }
   return Exit::ok;
 }

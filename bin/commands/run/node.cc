@@ -1,7 +1,6 @@
 // torc node: which workers hold what of this node, and what is free.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -11,7 +10,6 @@
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
 #include "lib/base/table.h"
 #include "lib/exec/node/node_ledger.h"
 #include "lib/report/job_view.h"

@@ -2,7 +2,6 @@
 // elsewhere.
 #pragma once
 
-#include <cstdio>
 #include <optional>
 #include <string>
 

@@ -11,8 +11,7 @@
 
 #include "bin/commands/commands.h"
 #include "bin/commands/run/progress.h"
-#include "bin/commands/run/run_here.h"
-#include "bin/commands/run/worker_flags.h"
+#include "bin/commands/run/working.h"
 #include "bin/commands/spec_report.h"
 #include "bin/flags.h"
 #include "bin/guard.h"
@@ -111,42 +110,20 @@ std::string show_files(const report::FileCount& files) {
   return files.files == 1 ? "1 file" : fmt::format("{} files", show_count(files.files));
 }
 
-std::string_view word_of(worker::WorkerEnd end) {
-  switch (end) {
-    case worker::WorkerEnd::workflow_finished:
-      return "workflow_finished";
-    case worker::WorkerEnd::nothing_fits:
-      return "nothing_fits";
-    case worker::WorkerEnd::time_up:
-      return "time_up";
-    case worker::WorkerEnd::idle:
-      return "idle";
-    case worker::WorkerEnd::interrupted:
-      return "interrupted";
-    case worker::WorkerEnd::broken:
-      return "broken";
-    case worker::WorkerEnd::lease_lost:
-      return "lease_lost";
-  }
-  return "?";
-}
-
 void print_json(const App& app, const worker::WorkerSummary& summary, const Path& store,
                 WallTime took) {
   const claim::WorkflowState& w = summary.workflow;
-  nlohmann::ordered_json counts;
-  for (std::size_t s = 0; s < claim::kJobStates; ++s)
-    counts[std::string(claim::to_string(static_cast<JobState>(s)))] = w.counts[s];
   const report::FileCount files = report::count_files(store, kMostFiles);
-  const nlohmann::ordered_json out = {{"workflow", w.name},
-                                      {"store", store.string()},
-                                      {"end", word_of(summary.end)},
-                                      {"jobs", w.jobs},
-                                      {"counts", std::move(counts)},
-                                      {"not_needed", w.unmet},
-                                      {"seconds", static_cast<double>(took.count()) / 1e6},
-                                      {"files", files.files},
-                                      {"more_files", !files.is_all}};
+  const nlohmann::ordered_json out = {
+      {"workflow", w.name},
+      {"store", store.string()},
+      {"end", words_of(summary.end).name},
+      {"jobs", w.jobs},
+      {"counts", report::counts_json(w.counts, report::States::all)},
+      {"not_needed", w.unmet},
+      {"seconds", static_cast<double>(took.count()) / 1e6},
+      {"files", files.files},
+      {"more_files", !files.is_all}};
   say(app.out, "{}\n", report::json_text(out));
 }
 
@@ -210,16 +187,15 @@ Result<Exit> run(const App& app, const RunOptions& options) {
   const bool is_store = options.target.empty() || std::filesystem::is_directory(target, error);
   // Of what is on a dead mount nobody knows whether it is a store.
   if (is_of_dead_mount(error.value()))
-    return report(app, os_error(error.value(), "cannot look at " + target.string(),
-                                "mount its filesystem anew, then try again"));
+    return os_error(error.value(), "cannot look at " + target.string(),
+                    "mount its filesystem anew, then try again");
   if (is_store) {
     if (options.spec_flags) {
-      return report(app, Error{ErrorKind::invalid,
-                               "--store and --engine say how to make a store from a workflow file",
-                               "name the file, or leave them out to go on with a store"});
+      return Error{ErrorKind::invalid,
+                   "--store and --engine say how to make a store from a workflow file",
+                   "name the file, or leave them out to go on with a store"};
     }
-    TORC_ASSIGN(auto opened, open_store(app, options.target));
-    store = std::move(opened);
+    TORC_ASSIGN(store, open_store(app, options.target));
   } else {
     TORC_ASSIGN(auto loaded, workflow::load_spec(app, options.target));
     if (!options.json) print_diagnostics(app, loaded, "nothing was made");
@@ -227,8 +203,7 @@ Result<Exit> run(const App& app, const RunOptions& options) {
       if (options.json) say(app.out, "{}\n", report::json_text(diagnostics_json(loaded)));
       return Exit::usage;
     }
-    TORC_ASSIGN(auto made, store_of_spec(app, options, loaded));
-    store = std::move(made);
+    TORC_ASSIGN(store, store_of_spec(app, options, loaded));
   }
   const Path directory = store->directory();
   TORC_ASSIGN(auto settings, workflow::read_settings(*store));
@@ -247,9 +222,9 @@ Result<Exit> run(const App& app, const RunOptions& options) {
     progress.print(fmt::format("failed: {}: {}", printable(name), how));
   };
   const BootTime begun = app.clock.boot_now();
-  auto summary = work_here(app, std::move(store), setup, events);
+  const auto summary = work_here(app, std::move(store), setup, events);
   progress.close();
-  if (!summary) return summary.error();
+  TORC_TRY(summary);
   const auto took = std::chrono::duration_cast<WallTime>(app.clock.boot_now() - begun);
   if (options.json) {
     print_json(app, *summary, directory, took);

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "bin/commands/commands.h"
-#include "bin/commands/run/run_here.h"
-#include "bin/commands/run/worker_flags.h"
+#include "bin/commands/run/working.h"
 #include "bin/flags.h"
 #include "bin/guard.h"
 #include "bin/locate.h"
@@ -25,26 +24,6 @@
 namespace torc::cli {
 namespace {
 
-std::string_view to_string(worker::WorkerEnd end) {
-  switch (end) {
-    case worker::WorkerEnd::workflow_finished:
-      return "the workflow is finished";
-    case worker::WorkerEnd::nothing_fits:
-      return "the jobs that are left do not fit this worker";
-    case worker::WorkerEnd::time_up:
-      return "its time is up";
-    case worker::WorkerEnd::idle:
-      return "idle for too long";
-    case worker::WorkerEnd::interrupted:
-      return "told to stop";
-    case worker::WorkerEnd::broken:
-      return "this node cannot run jobs";
-    case worker::WorkerEnd::lease_lost:
-      return "its lease was lost";
-  }
-  return "?";
-}
-
 void announce(const App& app, const worker::WorkerSetup& setup, const Path& store) {
   const exec::Machine& m = setup.machine;
   say(app.out, "{} worker on {} for {}: {} CPU(s) ({}), {} ({}), {} GPU(s){}{}\n",
@@ -57,8 +36,8 @@ void announce(const App& app, const worker::WorkerSetup& setup, const Path& stor
 
 void tell_end(const App& app, const worker::WorkerSummary& summary) {
   say(app.out, "{} worker {} leaves: {}; {} completed, {} failed{}\n",
-      show_time(app.clock.wall_now()), summary.epoch, to_string(summary.end), summary.completed,
-      summary.failed,
+      show_time(app.clock.wall_now()), summary.epoch, words_of(summary.end).sentence,
+      summary.completed, summary.failed,
       summary.given_back == 0 ? "" : fmt::format(", {} given back", summary.given_back));
   for (const std::string& line : summary.mismatches) say(app.out, "  {}\n", line);
   if (const std::string left = report::show_left(summary.workflow); !left.empty())
@@ -101,20 +80,16 @@ Result<void> note_unknown_bindings(const App& app, store::Store& store,
 Result<Exit> run(const App& app, const worker::WorkerOptions& options) {
   TORC_ASSIGN(auto path, locate_store(app, options.store));
   worker::WorkerEvents events;
-  if (!options.quiet) {
-    events.notice = [&](const std::string& line) {
-      say(app.out, "{} {}\n", show_time(app.clock.wall_now()), line);
-      std::fflush(app.out);
-    };
-    events.failure = [&](const std::string& name, const std::string& how) {
-      say(app.out, "{} failed: {}: {}\n", show_time(app.clock.wall_now()), printable(name), how);
-      std::fflush(app.out);
-    };
-  }
   events.asked = [&](const std::string& line) {
     say(app.out, "{} {}\n", show_time(app.clock.wall_now()), line);
     std::fflush(app.out);
   };
+  if (!options.quiet) {
+    events.notice = events.asked;
+    events.failure = [&](const std::string& name, const std::string& how) {
+      events.asked(fmt::format("failed: {}: {}", printable(name), how));
+    };
+  }
   std::optional<WallTime> ends_at;  // decided once, whatever lives follow
   const auto summary = live(app.clock, events, [&](int life) -> Result<worker::WorkerSummary> {
     TORC_ASSIGN(auto store, store::Store::open(app.world, path, workflow::worker_tuning()));

@@ -12,7 +12,6 @@
 #include "lib/base/quantities.h"
 #include "lib/claim/audit/verify.h"
 #include "lib/claim/queries/queries.h"
-#include "lib/claim/rules/job.h"
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/report/job_view.h"
 #include "lib/store/maintenance/backup.h"
@@ -92,8 +91,7 @@ Result<Exit> run(const App& app, const BackupOptions& options) {
     request.engine = engine;
   }
   // Kept open: what the store needs is there then, and all that is made from here on is the copy's.
-  const auto opened = store::Store::open(app.world, source, store::Tuning{});
-  if (!opened) return opened.error();
+  TORC_ASSIGN(const auto opened, store::Store::open(app.world, source, store::Tuning{}));
   const workflow::OwnUmask outside(app);
   TORC_ASSIGN(auto made, store::backup(app.world, source, request));
   TORC_ASSIGN(auto contents, look_at(app, request.destination));

@@ -16,7 +16,6 @@
 #include "lib/base/quantities.h"
 #include "lib/base/table.h"
 #include "lib/doctor/doctor_report.h"
-#include "lib/doctor/probe_node.h"
 #include "lib/report/job_view.h"
 #include "lib/store/disk/disk.h"
 #include "lib/workflow/plan/make_store.h"
@@ -121,7 +120,7 @@ Figure figure_of(std::string name, std::string field,
 class Bench {
  public:
   Bench(const App& app, const BenchOptions& options) : app_(app), options_(options) {}
-  Exit run();
+  Result<Exit> run();
 
  private:
   Result<void> measure();
@@ -265,20 +264,16 @@ void Bench::show_json() const {
   say(app_.out, "{}\n", report::json_text(out));
 }
 
-Exit Bench::run() {
+Result<Exit> Bench::run() {
   note_interrupts();
   const Result<void> done = measure();
   if (interrupted()) {
     say(app_.err, "torc: interrupted; nothing was left behind\n");
     return Exit::store;
   }
-  if (!done) return report(app_, done.error());
+  TORC_TRY(done);
   options_.json ? show_json() : show();
   return Exit::ok;
-}
-
-Exit run(const App& app, const BenchOptions& options) {
-  return Bench(app, options).run();
 }
 
 }  // namespace
@@ -295,7 +290,7 @@ void add_bench(Command& c) {
       .shows_default();
   c.flag("--json", o.json, "machine-readable output");
   c.footer("\nIt makes a store of its own in DIR and removes it again.");
-  c.run([&o](const App& app) { return run(app, o); });
+  c.run([&o](const App& app) { return Bench(app, o).run(); });
 }
 
 }  // namespace torc::cli

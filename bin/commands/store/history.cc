@@ -64,7 +64,7 @@ Result<WallTime> parse_since(const std::string& text, WallTime now) {
 class History {
  public:
   History(const App& app, const HistoryOptions& options) : app_(app), options_(options) {}
-  Exit run();
+  Result<Exit> run();
 
  private:
   Result<void> prepare();
@@ -317,14 +317,10 @@ void History::show(const claim::Reader& reader) {
   }
 }
 
-Exit History::run() {
-  Result<void> done = prepare();
-  if (done) done = collect();
-  return done ? Exit::ok : report(app_, done.error());
-}
-
-Exit run(const App& app, const HistoryOptions& options) {
-  return History(app, options).run();
+Result<Exit> History::run() {
+  TORC_TRY(prepare());
+  TORC_TRY(collect());
+  return Exit::ok;
 }
 
 }  // namespace
@@ -341,7 +337,7 @@ void add_history(Command& c) {
   c.footer(
       "\nIt is told from the commits that are still there; of what is older, and for engine lmdb,\n"
       "the state tells the newest attempt of each job. Times are those of the workers' clocks.");
-  c.run([&o](const App& app) { return run(app, o); });
+  c.run([&o](const App& app) { return History(app, o).run(); });
 }
 
 }  // namespace torc::cli

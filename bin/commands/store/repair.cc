@@ -73,15 +73,16 @@ class Repair {
   Repair(const App& app, const RepairOptions& options, Path directory)
       : app_(app), options_(options), directory_(std::move(directory)) {}
 
-  Exit run();
+  Result<Exit> run();
 
  private:
   Result<void> look();
   void show() const;
   void show_lost() const;
   [[nodiscard]] bool agreed() const;
-  Exit act();
-  Exit finish(const Error* error);
+  Result<Exit> act();
+  // As JSON all is told here; else the caller tells of an Error.
+  [[nodiscard]] Result<Exit> finish(Result<Exit> end) const;
   [[nodiscard]] ordered_json to_json() const;
   [[nodiscard]] std::string who(std::uint64_t author) const;
 
@@ -212,57 +213,50 @@ bool Repair::agreed() const {
          (answer[0] == 'y' || answer[0] == 'Y');
 }
 
-Exit Repair::act() {
+Result<Exit> Repair::act() {
   if (!live_workers_.empty() && !options_.force) {
-    const Error error{ErrorKind::exists,
-                      workflow::show_workers(live_workers_) + " in " + directory_.string(),
-                      "end them first (scancel, Ctrl-C); when they are surely gone, --force"};
-    return finish(&error);
+    return finish(Error{ErrorKind::exists,
+                        workflow::show_workers(live_workers_) + " in " + directory_.string(),
+                        "end them first (scancel, Ctrl-C); when they are surely gone, --force"});
   }
   if (!agreed()) {
-    const Error error{ErrorKind::invalid, "not repaired: nobody agreed",
-                      "add --yes to do it without a question"};
-    return finish(&error);
+    return finish(Error{ErrorKind::invalid, "not repaired: nobody agreed",
+                        "add --yes to do it without a question"});
   }
   auto done = repair_->carry_out(utc_name(app_.clock.wall_now()));
-  if (!done) return finish(&done.error());
+  if (!done) return finish(done.error());
   quarantine_ = *done;
   const auto verified = store::verify(app_.world, directory_, claim::verify_state);
-  if (!verified) return finish(&verified.error());
+  if (!verified) return finish(verified.error());
   verified_ = true;
   if (!options_.json) {
     say(app_.out, "\nrepaired and verified: the next commit is {}; what did not fit is in {}\n",
         repair_->continues_at(), quarantine_.string());
   }
-  return finish(nullptr);
+  return finish(Exit::ok);
 }
 
-Exit Repair::finish(const Error* error) {
-  if (options_.json) {
-    ordered_json out = to_json();
-    out["error"] = error == nullptr ? ordered_json(nullptr) : ordered_json(error->text());
-    say(app_.out, "{}\n", report::json_text(out));
-    return error == nullptr                    ? Exit::ok
-           : error->kind == ErrorKind::invalid ? Exit::usage
-                                               : Exit::store;
-  }
-  return error == nullptr ? Exit::ok : report(app_, *error);
+Result<Exit> Repair::finish(Result<Exit> end) const {
+  if (!options_.json) return end;
+  ordered_json out = to_json();
+  out["error"] = end ? ordered_json(nullptr) : ordered_json(end.error().text());
+  say(app_.out, "{}\n", report::json_text(out));
+  if (end) return end;
+  return end.error().kind == ErrorKind::invalid ? Exit::usage : Exit::store;
 }
 
-Exit Repair::run() {
-  if (const Result<void> looked = look(); !looked) return report(app_, looked.error());
+Result<Exit> Repair::run() {
+  TORC_TRY(look());
   if (!options_.json) show();
-  if (!repair_->needed()) return finish(nullptr);
+  if (!repair_->needed()) return finish(Exit::ok);
   if (options_.quarantine_tail) return act();
   if (!options_.json) {
     say(app_.out,
         "\nnothing was changed; `torc repair --quarantine-tail {}` goes on from commit {} and "
         "moves the rest aside\n",
         directory_.string(), repair_->last_good());
-  } else {
-    (void)finish(nullptr);
   }
-  return Exit::store;
+  return finish(Exit::store);
 }
 
 Result<Exit> run(const App& app, const RepairOptions& options) {

@@ -4,11 +4,9 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <tuple>
 
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
 #include "lib/claim/audit/verify.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/report/job_view.h"
@@ -95,7 +93,7 @@ class Salvage {
         target_((app.directory / options.target).lexically_normal()) {
     if (!target_.has_filename()) target_ = target_.parent_path();  // "new/"
   }
-  Exit run();
+  Result<Exit> run();
 
  private:
   void judge();
@@ -104,7 +102,8 @@ class Salvage {
   Result<void> list_jobs(ListFile& file);
   Result<void> list_records(ListFile& file) const;
   void show() const;
-  Exit finish(const Error* error) const;
+  // As JSON all is told here; else the caller tells of an Error.
+  [[nodiscard]] Result<Exit> finish(const Result<void>& done) const;
   [[nodiscard]] Error no_store() const;
   [[nodiscard]] ordered_json to_json() const;
 
@@ -250,33 +249,31 @@ ordered_json Salvage::to_json() const {
           {"older_jobs", store ? ordered_json(nullptr) : ordered_json(older_)}};
 }
 
-Exit Salvage::finish(const Error* error) const {
+Result<Exit> Salvage::finish(const Result<void>& done) const {
   if (options_.json) {
     ordered_json out = to_json();
-    out["error"] = error == nullptr ? ordered_json(nullptr) : ordered_json(error->text());
+    out["error"] = done ? ordered_json(nullptr) : ordered_json(done.error().text());
     say(app_.out, "{}\n", report::json_text(out));
-    return error == nullptr ? Exit::ok : Exit::store;
+    return done ? Exit::ok : Exit::store;
   }
-  return error == nullptr ? Exit::ok : report(app_, *error);
+  TORC_TRY(done);
+  return Exit::ok;
 }
 
-Exit Salvage::run() {
-  auto salvaged = store::salvage(app_.world, source_);
-  if (!salvaged) return report(app_, salvaged.error());
-  salvaged_ = *std::move(salvaged);
+Result<Exit> Salvage::run() {
+  TORC_ASSIGN(salvaged_, store::salvage(app_.world, source_));
   judge();
   if (!options_.json) show();
   const workflow::OwnUmask outside(app_);
   const bool is_store = why_not_.empty();
   if (is_store && !live_workers_.empty() && !options_.force) {
-    const Error busy{ErrorKind::busy,
-                     fmt::format("{} in {}: what they run would run again in the new store",
-                                 workflow::show_workers(live_workers_), source_.string()),
-                     "end them first (scancel, Ctrl-C); when they are surely gone, --force"};
-    return finish(&busy);
+    return finish(Error{ErrorKind::busy,
+                        fmt::format("{} in {}: what they run would run again in the new store",
+                                    workflow::show_workers(live_workers_), source_.string()),
+                        "end them first (scancel, Ctrl-C); when they are surely gone, --force"});
   }
   if (const Result<void> written = is_store ? write_store() : write_lists(); !written)
-    return finish(&written.error());
+    return finish(written);
   if (is_store) {
     if (!options_.json) {
       say(app_.out, "\n{}: a store of its own, verified; the next commit is {}\n", target_.string(),
@@ -288,7 +285,7 @@ Exit Salvage::run() {
       say(app_.out,
           "not in it: the output of jobs (logs/); its batch scripts name the damaged store\n");
     }
-    return finish(nullptr);
+    return finish({});
   }
   if (!options_.json) {
     say(app_.out,
@@ -296,13 +293,12 @@ Exit Salvage::run() {
         "overtaken; jobs that are not in it have not run, or nothing is known of them\n",
         target_.string(), show_count(jobs_), show_count(older_));
   }
-  const Error error = no_store();
-  return finish(&error);
+  return finish(no_store());
 }
 
 }  // namespace
 
-Exit run_salvage(const App& app, const Path& store, const SalvageOptions& options) {
+Result<Exit> run_salvage(const App& app, const Path& store, const SalvageOptions& options) {
   return Salvage(app, options, store).run();
 }
 

@@ -16,6 +16,6 @@ struct SalvageOptions {
 };
 
 // Changes nothing in `store`.
-Exit run_salvage(const App& app, const Path& store, const SalvageOptions& options);
+Result<Exit> run_salvage(const App& app, const Path& store, const SalvageOptions& options);
 
 }  // namespace torc::cli

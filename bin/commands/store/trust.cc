@@ -62,9 +62,9 @@ Result<Exit> run(const App& app, const TrustOptions& o) {
     const auto found = std::find_if(trusted.begin(), trusted.end(),
                                     [&](const TrustedStore& s) { return s.path == place; });
     if (found == trusted.end()) {
-      return report(app, Error{ErrorKind::invalid,
-                               fmt::format("{} is not among the trusted stores", path.string()),
-                               "`torc trust` lists them"});
+      return Error{ErrorKind::invalid,
+                   fmt::format("{} is not among the trusted stores", path.string()),
+                   "`torc trust` lists them"};
     }
     const TrustedStore store = *found;
     trusted.erase(found);

@@ -1,7 +1,6 @@
 #include "lib/exec/machine/cgroup.h"
 
 #include <algorithm>
-#include <sstream>
 #include <vector>
 
 #include "lib/base/number.h"
@@ -17,13 +16,6 @@ struct Place {
   std::string mount;                     // directory below `root`
   std::string group;                     // relative to the mount: "" or "/a/b"
 };
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::istringstream in(text);
-  for (std::string part; std::getline(in, part, separator);) parts.push_back(part);
-  return parts;
-}
 
 bool contains(const std::vector<std::string>& list, const std::string& item) {
   return std::find(list.begin(), list.end(), item) != list.end();
@@ -66,6 +58,18 @@ std::optional<Place> place_of(const std::string& line, const std::string& self) 
   if (top != "/") place.group = group->starts_with(top) ? group->substr(top.size()) : "";
   if (place.group == "/") place.group.clear();
   return place;
+}
+
+// Of all hierarchies that are mounted.
+std::vector<Place> places_in(const std::string& root) {
+  std::vector<Place> places;
+  const auto self = read_small_file(root + "/proc/self/cgroup");
+  const auto mounts = read_small_file(root + "/proc/self/mountinfo");
+  if (!self || !mounts) return places;
+  for (const std::string& line : split(*mounts, '\n')) {
+    if (auto place = place_of(line, *self)) places.push_back(*std::move(place));
+  }
+  return places;
 }
 
 std::optional<std::uint64_t> number_in(const std::optional<std::string>& text) {
@@ -123,12 +127,7 @@ void read_upwards(const Place& place, const std::string& root, std::vector<Cgrou
 
 std::vector<CgroupLevel> cgroup_levels(const std::string& root) {
   std::vector<CgroupLevel> levels;
-  const auto self = read_small_file(root + "/proc/self/cgroup");
-  const auto mounts = read_small_file(root + "/proc/self/mountinfo");
-  if (!self || !mounts) return levels;
-  for (const std::string& line : split(*mounts, '\n')) {
-    if (const auto place = place_of(line, *self)) read_upwards(*place, root, levels);
-  }
+  for (const Place& place : places_in(root)) read_upwards(place, root, levels);
   return levels;
 }
 
@@ -142,36 +141,25 @@ CgroupLimits cgroup_limits(const std::string& root) {
 }
 
 std::optional<std::string> own_group(const std::string& root) {
-  const auto self = read_small_file(root + "/proc/self/cgroup");
-  const auto mounts = read_small_file(root + "/proc/self/mountinfo");
-  if (!self || !mounts) return std::nullopt;
-  for (const std::string& line : split(*mounts, '\n')) {
-    const auto place = place_of(line, *self);
-    if (place && place->version2) return root + place->mount + place->group;
+  for (const Place& place : places_in(root)) {
+    if (place.version2) return root + place.mount + place.group;
   }
   return std::nullopt;
 }
 
 OomKills::OomKills(const std::string& root) {
-  const auto self = read_small_file(root + "/proc/self/cgroup");
-  const auto mounts = read_small_file(root + "/proc/self/mountinfo");
-  if (!self || !mounts) return;
-  for (const std::string& line : split(*mounts, '\n')) {
-    const auto place = place_of(line, *self);
-    if (!place || !(place->version2 || contains(place->controllers, "memory"))) continue;
-    const std::string file = root + place->mount + place->group +
-                             (place->version2 ? "/memory.events" : "/memory.oom_control");
+  for (const Place& place : places_in(root)) {
+    if (!place.version2 && !contains(place.controllers, "memory")) continue;
+    const std::string file = root + place.mount + place.group +
+                             (place.version2 ? "/memory.events" : "/memory.oom_control");
     if (read_small_file(file)) file_ = file;
   }
   counted_ = count();
 }
 
 std::uint64_t OomKills::count() const {
-  constexpr std::string_view kName = "oom_kill ";
-  const auto text = file_.empty() ? std::nullopt : read_small_file(file_);
-  const auto line = text ? ("\n" + *text).find("\n" + std::string(kName)) : std::string::npos;
-  if (line == std::string::npos) return 0;
-  return number_in(text->substr(line + kName.size())).value_or(0);
+  if (file_.empty()) return 0;
+  return line_number(read_small_file(file_).value_or(""), "oom_kill ").value_or(0);
 }
 
 void OomKills::look(BootTime now) {

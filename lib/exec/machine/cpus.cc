@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <memory>
 #include <set>
 
 namespace torc::exec {
@@ -15,13 +16,13 @@ struct Destroy {
 };
 using Topology = std::unique_ptr<hwloc_topology, Destroy>;
 
-// `synthetic` null: this machine.
-Result<Topology> load(const char* synthetic) {
+// `synthetic` empty: this machine.
+Result<Topology> load(const std::string& synthetic) {
   hwloc_topology_t made = nullptr;
   if (hwloc_topology_init(&made) != 0) return os_error(ENOMEM, "cannot look at the CPUs");
   Topology topology(made);
-  if (synthetic != nullptr && hwloc_topology_set_synthetic(made, synthetic) != 0) {
-    return Error{ErrorKind::invalid, std::string("hwloc does not understand '") + synthetic + "'",
+  if (!synthetic.empty() && hwloc_topology_set_synthetic(made, synthetic.c_str()) != 0) {
+    return Error{ErrorKind::invalid, "hwloc does not understand '" + synthetic + "'",
                  "see hwloc(7)", errno};
   }
   if (hwloc_topology_load(made) != 0) return os_error(errno, "hwloc cannot look at the CPUs");
@@ -33,12 +34,11 @@ constexpr std::uint32_t number_of(const hwloc_obj* object) {
 }
 
 // The largest cache that the CPU shares with others, or has.
-const hwloc_obj* last_cache(hwloc_topology_t topology, hwloc_obj* cpu) {
+const hwloc_obj* last_cache(const hwloc_obj* cpu) {
   const hwloc_obj* last = nullptr;
-  for (hwloc_obj* at = cpu->parent; at != nullptr; at = at->parent) {
+  for (const hwloc_obj* at = cpu->parent; at != nullptr; at = at->parent) {
     if (hwloc_obj_type_is_dcache(at->type)) last = at;
   }
-  (void)topology;
   return last;
 }
 
@@ -59,7 +59,7 @@ std::vector<CpuPlace> places_in(hwloc_topology_t topology, hwloc_const_cpuset_t 
     CpuPlace place;
     place.cpu = cpu->os_index;
     place.node = node_of(topology, cpu);
-    place.cache = number_of(last_cache(topology, cpu));
+    place.cache = number_of(last_cache(cpu));
     const hwloc_obj* core = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, cpu);
     place.core = core == nullptr ? number_of(cpu) : number_of(core);
     place.thread = threads[place.core]++;
@@ -78,26 +78,17 @@ struct Bitmap {
 
 }  // namespace
 
-Result<std::vector<CpuPlace>> find_cpus() {
-  TORC_ASSIGN(const Topology topology, load(nullptr));
+Result<std::vector<CpuPlace>> find_cpus(const std::string& synthetic) {
+  TORC_ASSIGN(const Topology topology, load(synthetic));
   const Bitmap allowed;
-  if (hwloc_get_cpubind(topology.get(), allowed.bits, HWLOC_CPUBIND_THREAD) != 0)
+  if (!synthetic.empty() ||
+      hwloc_get_cpubind(topology.get(), allowed.bits, HWLOC_CPUBIND_THREAD) != 0)
     hwloc_bitmap_copy(allowed.bits, hwloc_topology_get_allowed_cpuset(topology.get()));
   return places_in(topology.get(), allowed.bits);
 }
 
-Result<std::vector<CpuPlace>> find_cpus(const std::string& synthetic) {
-  TORC_ASSIGN(const Topology topology, load(synthetic.c_str()));
-  return places_in(topology.get(), hwloc_topology_get_allowed_cpuset(topology.get()));
-}
-
 CpuPool::CpuPool(std::vector<CpuPlace> cpus) {
   for (const CpuPlace& place : cpus) slots_.push_back({place});
-}
-
-std::size_t CpuPool::free() const {
-  return static_cast<std::size_t>(
-      std::count_if(slots_.begin(), slots_.end(), [](const Slot& s) { return !s.taken; }));
 }
 
 // The first free CPU of each core that nobody uses, near ones side by side.
@@ -143,10 +134,6 @@ CpuPool::Indexes CpuPool::best_group(const Indexes& candidates, Level level,
   }
   if (!best.empty()) best.resize(count);
   return best;
-}
-
-std::optional<CpuList> CpuPool::take(std::uint32_t count) {
-  return take(count, [](std::uint32_t) { return true; });
 }
 
 std::optional<CpuList> CpuPool::take(std::uint32_t count, const Usable& usable) {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,8 +26,7 @@ struct CpuPlace {
 
 // The CPUs on which this process may run. Error: hwloc cannot tell. `synthetic`: a machine that
 // does not exist, as hwloc(7) describes one ("numa:2 l3:1 core:4 pu:2"), for tests.
-Result<std::vector<CpuPlace>> find_cpus();
-Result<std::vector<CpuPlace>> find_cpus(const std::string& synthetic);
+Result<std::vector<CpuPlace>> find_cpus(const std::string& synthetic = {});
 
 // Hands out CPUs of one worker; never one twice at a time. No threads, no system calls.
 //
@@ -38,13 +36,12 @@ Result<std::vector<CpuPlace>> find_cpus(const std::string& synthetic);
 class CpuPool {
  public:
   explicit CpuPool(std::vector<CpuPlace> cpus);
-  // nothing: fewer are free, or `count` is 0.
-  [[nodiscard]] std::optional<CpuList> take(std::uint32_t count);
-  // Only of those that `usable` allows now: others may have been lent to other workers.
+  // Only of those that `usable` allows now: others may have been lent to other workers. nothing:
+  // fewer are free, or `count` is 0.
   using Usable = std::function<bool(std::uint32_t cpu)>;
-  [[nodiscard]] std::optional<CpuList> take(std::uint32_t count, const Usable& usable);
+  [[nodiscard]] std::optional<CpuList> take(
+      std::uint32_t count, const Usable& usable = [](std::uint32_t) { return true; });
   void give_back(const CpuList& cpus);
-  [[nodiscard]] std::size_t free() const;
 
  private:
   struct Slot {

@@ -40,10 +40,8 @@ bool is_number(std::string_view text) {
 // "NoDevFiles").
 std::vector<std::string> devices_in(std::string_view text) {
   std::vector<std::string> ids;
-  while (!text.empty()) {
-    const auto comma = text.find(',');
-    std::string_view id = text.substr(0, comma);
-    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+  for (const std::string& part : split(text, ',')) {
+    std::string_view id = part;
     while (id.starts_with(' ')) id.remove_prefix(1);
     while (id.ends_with(' ')) id.remove_suffix(1);
     if (id.empty() || id == "NoDevFiles" || id == "none" || id == "void" || id.starts_with('-') ||

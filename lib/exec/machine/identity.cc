@@ -75,22 +75,4 @@ std::string this_user() {
   return space.empty() ? space : std::to_string(geteuid()) + " " + space;
 }
 
-GpuPool::GpuPool(std::vector<std::string> ids) : free_(std::move(ids)) {}
-
-std::optional<std::vector<std::string>> GpuPool::take(std::uint32_t count) {
-  if (count > free_.size()) return std::nullopt;
-  const auto end = free_.begin() + static_cast<std::ptrdiff_t>(count);
-  std::vector<std::string> taken(free_.begin(), end);
-  free_.erase(free_.begin(), end);
-  return taken;
-}
-
-void GpuPool::give_back(const std::vector<std::string>& ids) {
-  free_.insert(free_.end(), ids.begin(), ids.end());
-}
-
-std::size_t GpuPool::free() const {
-  return free_.size();
-}
-
 }  // namespace torc::exec

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <thread>
 
-#include "lib/exec/machine/other_process.h"
+#include "lib/exec/testing/other_process.h"
 
 namespace torc::exec {
 namespace {

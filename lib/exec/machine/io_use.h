@@ -6,9 +6,9 @@
 #include <sys/types.h>
 
 #include <optional>
-#include <utility>
 
 #include "lib/base/activity.h"
+#include "lib/base/file/descriptor.h"
 
 namespace torc::exec {
 
@@ -18,18 +18,12 @@ class IoFile {
  public:
   IoFile() = default;
   explicit IoFile(pid_t pid);
-  ~IoFile();
-  IoFile(IoFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  IoFile& operator=(IoFile&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
 
-  [[nodiscard]] bool there() const { return fd_ >= 0; }
+  [[nodiscard]] bool there() const { return static_cast<bool>(file_); }
   [[nodiscard]] std::optional<Traffic> read() const;  // nothing: it does not let itself be read
 
  private:
-  int fd_ = -1;
+  Descriptor file_;
 };
 
 [[nodiscard]] constexpr Traffic operator+(const Traffic& a, const Traffic& b) {

@@ -21,28 +21,14 @@ std::optional<std::uint64_t> variable_number(const GetEnv& env, std::string_view
 // "0-3,8": 5. As Cpus_allowed_list of /proc/self/status has it.
 std::uint32_t count_of_list(std::string_view list) {
   std::uint64_t count = 0;
-  while (!list.empty()) {
-    const auto comma = list.find(',');
-    const std::string_view part = list.substr(0, comma);
+  for (const std::string& part : split(list, ',')) {
     const auto dash = part.find('-');
     const auto first = whole_number<std::uint64_t>(part.substr(0, dash));
     const auto last =
-        dash == std::string_view::npos ? first : whole_number<std::uint64_t>(part.substr(dash + 1));
+        dash == std::string::npos ? first : whole_number<std::uint64_t>(part.substr(dash + 1));
     if (first && last && *last >= *first) count += *last - *first + 1;
-    list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
   }
   return static_cast<std::uint32_t>(count);
-}
-
-// The value of a line "Name:\tvalue" of a file of /proc.
-std::string_view line_value(std::string_view text, std::string_view name) {
-  const std::string start = std::string(name) + ":";
-  std::size_t at = text.starts_with(start) ? 0 : text.find("\n" + start);
-  if (at == std::string_view::npos) return {};
-  text.remove_prefix(text.find(':', at) + 1);
-  text = text.substr(0, text.find('\n'));
-  const auto begin = text.find_first_not_of(" \t");
-  return begin == std::string_view::npos ? std::string_view{} : text.substr(begin);
 }
 
 // "4(x2),2": nodes 0 and 1 have 4, node 2 has 2. The smallest when this node's number is not known.
@@ -50,14 +36,11 @@ std::optional<std::uint64_t> cpus_of_node(std::string_view text,
                                           std::optional<std::uint64_t> node) {
   std::optional<std::uint64_t> least;
   std::uint64_t first = 0;
-  while (!text.empty()) {
-    const auto comma = text.find(',');
-    const std::string_view part = text.substr(0, comma);
-    text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+  for (const std::string& part : split(text, ',')) {
     const auto times_at = part.find("(x");
     const auto cpus = whole_number<std::uint64_t>(part.substr(0, times_at));
     std::optional<std::uint64_t> times = 1;
-    if (times_at != std::string_view::npos && part.ends_with(')')) {
+    if (times_at != std::string::npos && part.ends_with(')')) {
       times = whole_number<std::uint64_t>(part.substr(times_at + 2, part.size() - times_at - 3));
     }
     if (!cpus || !times) return std::nullopt;
@@ -118,14 +101,13 @@ std::uint64_t online_cpus(const std::string& root) {
 ByteCount node_memory(const std::string& root_directory) {
   const std::string root = root_directory == "/" ? "" : root_directory;
   const auto text = read_small_file(root + "/proc/meminfo").value_or("");
-  const std::string_view value = line_value(text, "MemTotal");
-  return {whole_number<std::uint64_t>(value.substr(0, value.find(' '))).value_or(0) << 10};
+  return {line_number(text, "MemTotal:").value_or(0) << 10};
 }
 
 std::string allowed_cpu_list(const std::string& root_directory) {
   const std::string root = root_directory == "/" ? "" : root_directory;
   const auto status = read_small_file(root + "/proc/self/status").value_or("");
-  return std::string(line_value(status, "Cpus_allowed_list"));
+  return std::string(line_value(status, "Cpus_allowed_list:"));
 }
 
 // A job's step has its own part of the job's CPUs; memory is granted to the job.

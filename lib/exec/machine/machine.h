@@ -79,16 +79,4 @@ struct ProcessSpace {
 // Processes of an equal user can be looked into and killed. Empty: not known.
 [[nodiscard]] std::string this_user();
 
-// Hands out GPU ids of one worker; never one twice at a time.
-class GpuPool {
- public:
-  explicit GpuPool(std::vector<std::string> ids);
-  [[nodiscard]] std::optional<std::vector<std::string>> take(std::uint32_t count);
-  void give_back(const std::vector<std::string>& ids);
-  [[nodiscard]] std::size_t free() const;
-
- private:
-  std::vector<std::string> free_;
-};
-
 }  // namespace torc::exec

@@ -283,17 +283,5 @@ TEST(Detect, finds_something_on_the_real_machine) {
   EXPECT_GT(found.memory, mebibytes(16));
 }
 
-TEST(GpuPool, never_gives_one_away_twice) {
-  GpuPool pool({"0", "1", "2"});
-  const auto two = pool.take(2);
-  ASSERT_TRUE(two);
-  EXPECT_EQ(*two, (std::vector<std::string>{"0", "1"}));
-  EXPECT_FALSE(pool.take(2));
-  EXPECT_EQ(pool.free(), 1u);
-  pool.give_back(*two);
-  EXPECT_EQ(pool.free(), 3u);
-  EXPECT_EQ(pool.take(0)->size(), 0u);
-}
-
 }  // namespace
 }  // namespace torc::exec

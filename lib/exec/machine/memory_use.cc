@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "lib/base/number.h"
 #include "lib/exec/machine/procfs.h"
 
 namespace torc::exec {
@@ -13,15 +12,8 @@ namespace {
 
 // Of a line "VmRSS:      1234 kB".
 std::optional<ByteCount> kib_of_field(std::string_view text, std::string_view name) {
-  auto at = text.starts_with(name) ? 0 : text.find(std::string("\n").append(name));
-  if (at == std::string_view::npos) return std::nullopt;
-  at = text.find(':', at);
-  if (at == std::string_view::npos) return std::nullopt;
-  at = text.find_first_not_of(" \t", at + 1);
-  if (at == std::string_view::npos) return std::nullopt;
-  const auto kib = leading_number<std::uint64_t>(text.substr(at));
-  if (!kib) return std::nullopt;
-  return ByteCount{*kib << 10};
+  const auto kib = line_number(text, name);
+  return kib ? std::optional(ByteCount{*kib << 10}) : std::nullopt;
 }
 
 ByteCount of(std::optional<ByteCount> size) {

@@ -34,6 +34,15 @@ std::vector<pid_t> parse_numbers(std::string_view text) {
   return numbers;
 }
 
+// Of /proc/PID/stat from the third field on. Before it the name stands in parentheses, and may hold
+// anything, parentheses and blanks included.
+std::optional<std::string> stat_fields(pid_t pid, const std::string& proc) {
+  const auto text = read_small_file(proc + "/" + std::to_string(pid) + "/stat");
+  const auto name_end = text ? text->rfind(')') : std::string::npos;
+  if (name_end == std::string::npos || name_end + 2 >= text->size()) return std::nullopt;
+  return text->substr(name_end + 2);
+}
+
 // nullopt: it was cut off by an error.
 std::optional<std::string> read_from(int fd, bool from_start) {
   std::string text;
@@ -46,10 +55,6 @@ std::optional<std::string> read_from(int fd, bool from_start) {
     if (n == 0) return text;
     text.append(buffer, static_cast<std::size_t>(n));
   }
-}
-
-bool is_free(pid_t number) {
-  return ::kill(number, 0) != 0 && errno == ESRCH;
 }
 
 Family children_by_scan(pid_t parent) {
@@ -74,13 +79,40 @@ std::optional<std::string> read_small_file(const std::string& path) {
   return text;
 }
 
+std::string_view line_value(std::string_view text, std::string_view name) {
+  for (std::size_t at = 0; (at = text.find(name, at)) != std::string_view::npos; ++at) {
+    if (at > 0 && text[at - 1] != '\n') continue;
+    std::string_view value = text.substr(at + name.size());
+    value = value.substr(0, value.find('\n'));
+    value.remove_prefix(std::min(value.find_first_not_of(" \t"), value.size()));
+    return value;
+  }
+  return {};
+}
+
+std::optional<std::uint64_t> line_number(std::string_view text, std::string_view name, int base) {
+  return leading_number<std::uint64_t>(line_value(text, name), base);
+}
+
+std::vector<std::string> split(std::string_view list, char separator) {
+  std::vector<std::string> parts;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(separator), list.size());
+    parts.emplace_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return parts;
+}
+
+bool is_free(pid_t number) {
+  return ::kill(number, 0) != 0 && errno == ESRCH;
+}
+
 std::optional<ProcessStat> read_stat(pid_t pid, const std::string& proc) {
   constexpr int kLast = 22;
-  const auto text = read_small_file(proc + "/" + std::to_string(pid) + "/stat");
-  // The name stands in parentheses and may hold anything, parentheses and blanks included.
-  const auto name_end = text ? text->rfind(')') : std::string::npos;
-  if (name_end == std::string::npos || name_end + 2 >= text->size()) return std::nullopt;
-  std::string_view rest = std::string_view(*text).substr(name_end + 2);
+  const auto text = stat_fields(pid, proc);
+  if (!text) return std::nullopt;
+  std::string_view rest = *text;
   ProcessStat stat;
   std::uint64_t ticks = 0;
   bool whole = false;
@@ -120,24 +152,12 @@ bool has_ended(const ProcessStat& stat) {
 }
 
 std::optional<ProcessStatus> read_status(pid_t pid) {
-  const auto text = read_small_file("/proc/" + std::to_string(pid) + "/status");
-  if (!text) return std::nullopt;
-  const auto after = [&](std::string_view key) -> std::string_view {
-    const auto at = text->find(key);
-    return at == std::string::npos ? std::string_view()
-                                   : std::string_view(*text).substr(at + key.size());
-  };
-  const auto number_after = [&](std::string_view key) {
-    return leading_number<long>(after(key)).value_or(0);
-  };
-  const std::string_view state = after("\nState:\t");
+  const std::string text = read_small_file("/proc/" + std::to_string(pid) + "/status").value_or("");
+  const std::string_view state = line_value(text, "State:");
   if (state.empty()) return std::nullopt;
-  ProcessStatus status;
-  status.state = state.front();
-  status.parent = static_cast<pid_t>(number_after("\nPPid:\t"));
-  status.session = static_cast<pid_t>(number_after("\nNSsid:\t"));
-  status.threads = number_after("\nThreads:\t");
-  return status;
+  const auto number = [&](std::string_view name) { return line_number(text, name).value_or(0); };
+  return ProcessStatus{state.front(), static_cast<pid_t>(number("PPid:")),
+                       static_cast<pid_t>(number("NSsid:")), number("Threads:")};
 }
 
 bool has_ended(const ProcessStatus& status) {
@@ -167,10 +187,9 @@ std::optional<bool> is_being_executed(pid_t pid, const std::string& proc) {
   constexpr int kState = 3;
   constexpr int kSize = 23;
   constexpr int kEnvironmentEnd = 51;
-  const auto text = read_small_file(proc + "/" + std::to_string(pid) + "/stat");
-  const auto name_end = text ? text->rfind(')') : std::string::npos;
-  if (name_end == std::string::npos || name_end + 2 >= text->size()) return std::nullopt;
-  std::string_view rest = std::string_view(*text).substr(name_end + 2);
+  const auto text = stat_fields(pid, proc);
+  if (!text) return std::nullopt;
+  std::string_view rest = *text;
   for (int field = kState; !rest.empty(); ++field) {
     const std::string_view word = rest.substr(0, rest.find_first_of(" \n"));
     if (field == kSize && word == "0") return false;
@@ -258,20 +277,16 @@ Family descendants_of(pid_t pid) {
 }
 
 ChildrenFile::ChildrenFile(pid_t tid)
-    : fd_(open(("/proc/self/task/" + std::to_string(tid) + "/children").c_str(),
-               O_RDONLY | O_CLOEXEC)) {}
-
-ChildrenFile::~ChildrenFile() {
-  if (fd_ >= 0) close(fd_);
-}
+    : file_(open(("/proc/self/task/" + std::to_string(tid) + "/children").c_str(),
+                 O_RDONLY | O_CLOEXEC)) {}
 
 std::vector<pid_t> ChildrenFile::read() const {
-  return parse_numbers(read_from(fd_, true).value_or(""));
+  return parse_numbers(read_from(file_.get(), true).value_or(""));
 }
 
 bool ChildrenFile::is_empty() const {
   char byte = 0;
-  return fd_ >= 0 && pread(fd_, &byte, 1, 0) == 0;
+  return file_ && pread(file_.get(), &byte, 1, 0) == 0;
 }
 
 }  // namespace torc::exec

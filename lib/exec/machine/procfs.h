@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/file/descriptor.h"
+
 namespace torc::exec {
 
 struct ProcessStat {
@@ -36,7 +38,7 @@ struct ProcessStatus {
   char state = '?';
   pid_t parent = 0;
   pid_t session = 0;  // 0: this kernel does not say
-  long threads = 0;
+  std::uint64_t threads = 0;
 };
 [[nodiscard]] std::optional<ProcessStatus> read_status(pid_t pid);
 [[nodiscard]] bool has_ended(const ProcessStatus& status);
@@ -44,6 +46,15 @@ struct ProcessStatus {
 // The whole of a file of /proc or /sys, where sizes are not known in advance; nullopt when it
 // cannot be read to its end.
 [[nodiscard]] std::optional<std::string> read_small_file(const std::string& path);
+
+// What stands on the line of `text` that begins with `name` ("VmRSS:", "oom_kill "), behind that
+// and blanks; empty: there is no such line.
+[[nodiscard]] std::string_view line_value(std::string_view text, std::string_view name);
+// The number with which that begins.
+[[nodiscard]] std::optional<std::uint64_t> line_number(std::string_view text, std::string_view name,
+                                                       int base = 10);
+// "0-3,8", "/a/b": the parts of a list; an empty last one is none.
+[[nodiscard]] std::vector<std::string> split(std::string_view list, char separator);
 
 // All decimal numbers that are names in a directory: processes of /proc, threads of /proc/PID/task.
 // nullopt when it cannot be listed to its end.
@@ -56,6 +67,9 @@ struct ProcessStatus {
                                                         const std::string& proc = "/proc");
 // A variable of it.
 [[nodiscard]] std::optional<std::string> environment_value(pid_t pid, std::string_view name);
+
+// No process has this number now.
+[[nodiscard]] bool is_free(pid_t number);
 
 // Processes by descent. `complete`: there were no others. Else something could not be looked at,
 // and there may be.
@@ -74,18 +88,15 @@ struct Family {
 class ChildrenFile {
  public:
   explicit ChildrenFile(pid_t tid);
-  ~ChildrenFile();
-  ChildrenFile(const ChildrenFile&) = delete;
-  ChildrenFile& operator=(const ChildrenFile&) = delete;
 
-  [[nodiscard]] bool there() const { return fd_ >= 0; }
+  [[nodiscard]] bool there() const { return static_cast<bool>(file_); }
   // Complete: a child leaves this list only when this process reaps it.
   [[nodiscard]] std::vector<pid_t> read() const;
   // There is surely none. Any thread.
   [[nodiscard]] bool is_empty() const;
 
  private:
-  int fd_;
+  Descriptor file_;
 };
 
 }  // namespace torc::exec

@@ -63,6 +63,14 @@ Error refused(const fs::path& path, const std::string& why) {
           "remove it, or set TORC_NODE_DIR to a directory of this node that is yours"};
 }
 
+// nullopt: one of them cannot be looked at.
+std::optional<bool> are_same(const Descriptor& one, const Descriptor& other) {
+  struct stat a {};
+  struct stat b {};
+  if (fstat(one.get(), &a) != 0 || fstat(other.get(), &b) != 0) return std::nullopt;
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 }  // namespace
 
 NodeFile::NodeFile(fs::path path, Descriptor file, Descriptor directory, SharedMapping mapping)
@@ -172,10 +180,7 @@ bool NodeFile::is_named() const {
 }
 
 bool NodeFile::is_same(const NodeFile& other) const {
-  struct stat a {};
-  struct stat b {};
-  return ::fstat(file_.get(), &a) == 0 && ::fstat(other.file_.get(), &b) == 0 &&
-         a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+  return are_same(file_, other.file_) == true;
 }
 
 bool NodeFile::is_where_others_look() const {
@@ -183,12 +188,7 @@ bool NodeFile::is_where_others_look() const {
   const Descriptor top(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   const auto found =
       user_directory::open(top.get(), root, geteuid(), user_directory::Missing::fail);
-  if (!found) return true;
-  struct stat theirs {};
-  struct stat ours {};
-  if (fstat(found->directory.get(), &theirs) != 0 || fstat(directory_.get(), &ours) != 0)
-    return true;
-  return theirs.st_ino == ours.st_ino && theirs.st_dev == ours.st_dev;
+  return !found || are_same(found->directory, directory_).value_or(true);
 }
 
 void NodeFile::remove() {

@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <vector>
 
 #include "lib/base/file/descriptor.h"
 #include "lib/base/file/shared_mapping.h"

@@ -14,10 +14,8 @@
 // job. One thread. Where others may cut it short: mind_shared_mappings() (shared_mapping.h).
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "lib/base/clock.h"

@@ -17,9 +17,9 @@
 
 #include "lib/base/file/shared_mapping.h"
 #include "lib/exec/machine/machine.h"
-#include "lib/exec/machine/other_process.h"
 #include "lib/exec/machine/procfs.h"
 #include "lib/exec/node/node_file.h"
+#include "lib/exec/testing/other_process.h"
 
 namespace torc::exec {
 namespace {

@@ -24,23 +24,13 @@ std::uint64_t hash_of(std::string_view text) {
   return std::max<std::uint64_t>(fnv1a(text), 1);
 }
 
-std::vector<std::string> words_of(std::string_view list) {
-  std::vector<std::string> words;
-  while (!list.empty()) {
-    const auto comma = list.find(',');
-    words.emplace_back(list.substr(0, comma));
-    list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
-  }
-  return words;
-}
-
 // Where control groups hide devices, every allocation's first GPU is called "0". Slurm tells the
 // real numbers beside; else such a number means something within its allocation only. The name of a
 // device by UUID is the same for everybody.
 std::vector<NodeGpu> gpus_of(const Machine& machine, const GetEnv& env) {
   std::vector<std::string> global;
   for (const char* name : {"SLURM_STEP_GPUS", "SLURM_JOB_GPUS"}) {
-    global = words_of(env(name).value_or(""));
+    global = split(env(name).value_or(""), ',');
     if (global.size() == machine.gpus.size()) break;
     global.clear();
   }
@@ -103,7 +93,7 @@ CpuSet operator-(CpuSet a, const CpuSet& b) {
 
 CpuSet parse_cpus(std::string_view list) {
   CpuSet set;
-  for (const std::string& part : words_of(list)) {
+  for (const std::string& part : split(list, ',')) {
     std::size_t first = 0;
     const char* end = part.data() + part.size();
     const auto [at, bad] = std::from_chars(part.data(), end, first);

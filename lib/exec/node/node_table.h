@@ -11,7 +11,6 @@
 // sum over all slots and therefore needs the lock; holding less is true at any time and needs none.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "lib/base/clock.h"

@@ -101,7 +101,7 @@ Result<void> PackedWriter::end(std::uint32_t number, Keep keep) {
   slot.busy = false;
   // What could not be packed stays where it is, under the last name that the index knows for it: no
   // other attempt gets this slot.
-  if (!done || slot.gone[0] || slot.gone[1]) retire(number);
+  if (!done || slot.gone[0] || slot.gone[1]) retire(found);
   return done;
 }
 
@@ -141,25 +141,20 @@ Result<void> PackedWriter::empty(Slot& slot, const std::uint64_t (&sizes)[2]) {
   return {};
 }
 
-void PackedWriter::retire(std::uint32_t number) {
-  const auto slot =
-      std::find_if(slots_.begin(), slots_.end(), [&](const Slot& s) { return s.number == number; });
+PackedWriter::Slots::iterator PackedWriter::retire(Slots::iterator slot) {
   for (const Stream stream : kStreams) {
     const int fd = slot->fds[at(stream)];
     const auto size = disk_.size(fd);
     if (!slot->gone[at(stream)] && size && *size == 0)
-      (void)disk_.remove(names_.scratch(number, stream));
+      (void)disk_.remove(names_.scratch(slot->number, stream));
     close(fd);
   }
-  slots_.erase(slot);
+  return slots_.erase(slot);
 }
 
 void PackedWriter::tidy() {
-  std::vector<std::uint32_t> idle;
-  for (const Slot& slot : slots_) {
-    if (!slot.busy) idle.push_back(slot.number);
-  }
-  for (const std::uint32_t number : idle) retire(number);
+  for (auto slot = slots_.begin(); slot != slots_.end();)
+    slot = slot->busy ? std::next(slot) : retire(slot);
 }
 
 }  // namespace torc::exec

@@ -63,6 +63,7 @@ class PackedWriter {
     bool gone[2] = {false, false};  // renamed
     bool busy = false;
   };
+  using Slots = std::vector<Slot>;
 
   PackedWriter(OutputDisk& disk, PackedNames names, Coherence coherence)
       : disk_(disk), names_(std::move(names)), coherence_(coherence) {}
@@ -72,7 +73,7 @@ class PackedWriter {
   Result<void> pack(Slot& slot, const std::uint64_t (&sizes)[2]);
   Result<void> keep_apart(Slot& slot, Stream stream);
   Result<void> empty(Slot& slot, const std::uint64_t (&sizes)[2]);
-  void retire(std::uint32_t slot);
+  Slots::iterator retire(Slots::iterator slot);  // gives the next one
 
   OutputDisk& disk_;
   PackedNames names_;
@@ -82,7 +83,7 @@ class PackedWriter {
   std::uint64_t index_size_ = 0;
   std::uint64_t data_size_ = 0;
   std::uint32_t next_slot_ = 0;
-  std::vector<Slot> slots_;  // as many as ever ran at once
+  Slots slots_;  // as many as ever ran at once
 };
 
 }  // namespace torc::exec

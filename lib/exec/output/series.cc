@@ -1,10 +1,8 @@
 #include "lib/exec/output/series.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 
 #include "lib/base/codec.h"
@@ -23,7 +21,6 @@ constexpr std::size_t kReadAtOnce = 1 << 20;
 constexpr std::uint32_t kLongestFrame = 1 << 24;
 constexpr std::int64_t kMilli = 1000;  // microseconds
 constexpr std::int64_t kCenti = 10'000;
-constexpr std::string_view kSeriesIndexEnding = ".index";
 // Sums and differences of times are reckoned without a look whether they fit.
 constexpr microseconds kMostTime = std::chrono::hours(24 * 365 * 1000);
 
@@ -159,12 +156,6 @@ class TrackReader {
 
 }  // namespace
 
-std::filesystem::path SeriesNames::index() const {
-  return directory / fmt::format("{}{}", worker, kSeriesIndexEnding);
-}
-std::filesystem::path SeriesNames::data() const {
-  return directory / fmt::format("{}.data", worker);
-}
 std::filesystem::path series_directory(const std::filesystem::path& output_directory) {
   return output_directory / "series";
 }
@@ -278,11 +269,10 @@ Result<std::optional<std::uint64_t>> series_worker(const beneath::Root& root,
   if (!names.ok() && names.error().kind == ErrorKind::not_found) return newest;
   if (!names.ok()) return names.error();
   for (const std::string& name : *names) {
-    std::uint64_t worker = 0;
-    const auto [stopped, bad] = std::from_chars(name.data(), name.data() + name.size(), worker);
-    if (bad != std::errc() || std::string_view(stopped) != kSeriesIndexEnding) continue;
+    const auto worker = worker_of_index(name);
+    if (!worker) continue;
     TORC_ASSIGN(const auto entry, find_entry(root, directory / name, key));
-    if (entry && worker >= newest.value_or(0)) newest = worker;
+    if (entry) newest = std::max(newest, worker);
   }
   return newest;
 }

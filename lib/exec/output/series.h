@@ -32,12 +32,7 @@ struct SeriesPoint {
   auto operator<=>(const SeriesPoint&) const = default;
 };
 
-struct SeriesNames {
-  std::filesystem::path directory;
-  std::uint64_t worker = 0;  // its epoch: no two workers of a store share one
-  [[nodiscard]] std::filesystem::path index() const;
-  [[nodiscard]] std::filesystem::path data() const;
-};
+using SeriesNames = PackedNames;  // in a directory of their own
 // Where series lie below a directory of job output.
 [[nodiscard]] std::filesystem::path series_directory(const std::filesystem::path& output_directory);
 

@@ -6,7 +6,6 @@
 // after a SIGKILL it stays.
 #pragma once
 
-#include <cstddef>
 #include <vector>
 
 #include "lib/base/result.h"

@@ -24,7 +24,7 @@ std::vector<CpuPlace> machine(const std::string& text) {
 
 CpuList take(CpuPool& pool, std::uint32_t count) {
   const auto taken = pool.take(count);
-  EXPECT_TRUE(taken) << count << " of " << pool.free();
+  EXPECT_TRUE(taken) << count;
   return taken.value_or(CpuList{});
 }
 
@@ -119,7 +119,6 @@ RC_GTEST_PROP(Cpus, no_cpu_is_given_twice_and_all_come_back, ()) {
       for (const std::uint32_t cpu : *got) RC_ASSERT(taken.insert(cpu).second);
       held.push_back(*got);
     }
-    RC_ASSERT(pool.free() == cpus.size() - taken.size());
   }
 }
 

@@ -9,7 +9,6 @@
 
 #include <cerrno>
 
-#include "lib/base/number.h"
 #include "lib/exec/machine/machine.h"
 
 namespace torc::exec {
@@ -19,11 +18,8 @@ namespace {
 // blocks it.
 bool blocks_child_signal(pid_t tid) {
   const auto status = read_small_file("/proc/self/task/" + std::to_string(tid) + "/status");
-  const auto at = status ? status->find("SigBlk:\t") : std::string::npos;
-  if (at == std::string::npos) return true;
-  const std::string_view digits = std::string_view(*status).substr(at + 8);
-  const std::uint64_t mask = leading_number<std::uint64_t>(digits, 16).value_or(0);
-  return (mask >> (SIGCHLD - 1) & 1) != 0;
+  const auto mask = line_number(status.value_or(""), "SigBlk:", 16);
+  return !mask || (*mask >> (SIGCHLD - 1) & 1) != 0;
 }
 
 // A thread that takes SIGCHLD drops it, since nobody handles it there, and wait() would sleep
@@ -63,24 +59,6 @@ void ProcessHost::let_run(std::size_t /*commands*/) {}
 
 std::vector<RunId> ProcessHost::take_back() {
   return {};
-}
-
-std::string_view to_string(StartStep step) {
-  switch (step) {
-    case StartStep::none:
-      return "the process";
-    case StartStep::directory:
-      return "the working directory";
-    case StartStep::stdout_file:
-      return "the file for its standard output";
-    case StartStep::stderr_file:
-      return "the file for its standard error";
-    case StartStep::cpus:
-      return "the CPUs that it is bound to";
-    case StartStep::execute:
-      return "the program";
-  }
-  return "?";
 }
 
 Host::Host(Clock& clock, WatchedLease* lease)

@@ -12,14 +12,14 @@
 
 #include <unordered_set>
 
+#include "lib/exec/end/kill_tree.h"
+#include "lib/exec/end/watched_lease.h"
 #include "lib/exec/machine/cgroup.h"
 #include "lib/exec/machine/procfs.h"
-#include "lib/exec/process/kill_tree.h"
 #include "lib/exec/process/lane.h"
-#include "lib/exec/process/launch.h"
-#include "lib/exec/process/program_path.h"
 #include "lib/exec/process/run_table.h"
-#include "lib/exec/process/watched_lease.h"
+#include "lib/exec/start/launch.h"
+#include "lib/exec/start/program_path.h"
 
 namespace torc::exec {
 

@@ -4,7 +4,6 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "lib/exec/process/host.h"

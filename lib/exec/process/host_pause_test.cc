@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <thread>
 
+#include "lib/exec/end/watched_lease.h"
 #include "lib/exec/machine/procfs.h"
 #include "lib/exec/process/host_fixture.h"
-#include "lib/exec/process/watched_lease.h"
 
 namespace torc::exec {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <map>
 
+#include "lib/exec/end/watched_lease.h"
 #include "lib/exec/machine/procfs.h"
 #include "lib/exec/process/host_fixture.h"
-#include "lib/exec/process/watched_lease.h"
 
 namespace torc::exec {
 namespace {
@@ -49,7 +49,7 @@ class Queue : public HostTest {
 TEST_F(Queue, thousands_run_in_their_order_and_leave_nothing_behind) {
   constexpr std::size_t kJobs = 2000;
   Command quick = command("true");
-  quick.stdout_path = quick.stderr_path = Path();
+  quick.stdout_path = quick.stderr_path = "";
   std::vector<RunId> queued;
   for (std::size_t i = 0; i < kJobs; ++i) queued.push_back(queue(quick));
   host_->let_run(3);

@@ -1,8 +1,6 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <utility>
 
 #include "lib/exec/process/host.h"

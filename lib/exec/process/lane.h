@@ -13,19 +13,14 @@
 
 #include <sys/resource.h>
 
-#include <condition_variable>
-#include <deque>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "lib/base/clock.h"
-#include "lib/exec/machine/procfs.h"
-#include "lib/exec/process/launch.h"
 #include "lib/exec/process/run_table.h"
+#include "lib/exec/start/launch.h"
 
 namespace torc::exec {
 

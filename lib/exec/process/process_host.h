@@ -8,57 +8,17 @@
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "lib/base/activity.h"
 #include "lib/base/clock.h"
-#include "lib/base/path.h"
 #include "lib/base/result.h"
 #include "lib/base/units.h"
+#include "lib/exec/start/command.h"
 
 namespace torc::exec {
-
-// How a command is to be run. Paths absolute.
-struct Command {
-  std::string line;              // as the user wrote it; see argv_of() for when a shell is used
-  std::vector<std::string> env;  // environment, "NAME=value"
-  // More of it, that many commands have in common: what `env` does not set. May be null.
-  std::shared_ptr<const std::vector<std::string>> common_env;
-  std::string directory;    // working directory
-  std::string stdout_path;  // empty: /dev/null
-  std::string stderr_path;  // empty: /dev/null; equal to stdout_path: both to one file
-  // Open files in place of these paths; 3 or higher, -1: none. The caller closes them, after the
-  // end of the command if it wants.
-  int stdout_fd = -1;
-  int stderr_fd = -1;
-  // Why they could not be opened for these paths: the start fails with it, and opens nothing; 0:
-  // nothing is known of that.
-  int stdout_errno = 0;
-  int stderr_errno = 0;
-  // Of the command itself, not of these files, which are made under the caller's; none: as that.
-  std::optional<mode_t> umask;
-  std::chrono::nanoseconds time_limit{0};  // 0: none
-  // Of the whole tree, as memory_use.h counts it: beyond this it is killed; 0: none. It is looked
-  // at from 100 ms after the start on, at least once a second, and more often as it comes near.
-  ByteCount memory_limit;
-  std::vector<std::uint32_t> cpus;  // logical CPUs that it may run on; empty: as this process
-  // How often Wakeup::samples is to tell of it, as often as the share of processor time that looks
-  // may take allows; 0: not at all.
-  std::chrono::nanoseconds sample_every{0};
-  int termination_signal = 15;
-  std::chrono::nanoseconds termination_lead = std::chrono::seconds(30);  // signal -> SIGKILL
-};
-
-// The words of a command that needs no shell, or {"/bin/sh", "-c", line}. No shell is needed when
-// the line has no character with a meaning to it beyond blanks and simple quotes, and its first
-// word is no builtin or keyword
-// (`true`, `false` and plain `echo` are run as the programs of that name, which do the same).
-[[nodiscard]] std::vector<std::string> argv_of(const std::string& line);
 
 // Identifies one started command within its host; never reused.
 enum class RunId : std::uint64_t {};
@@ -71,10 +31,6 @@ enum class Ending : std::uint8_t {
   not_started,
   out_of_memory  // beyond its memory_limit; or the kernel killed it for lack of memory
 };
-
-// What could not be done when a command was not started.
-enum class StartStep : std::uint8_t { none, directory, stdout_file, stderr_file, cpus, execute };
-[[nodiscard]] std::string_view to_string(StartStep step);  // "the working directory", …
 
 struct Ended {
   RunId id{};

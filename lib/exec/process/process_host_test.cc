@@ -50,7 +50,7 @@ TEST_F(ProcessHostTest, combined_output_keeps_its_order) {
 
 TEST_F(ProcessHostTest, output_without_a_path_goes_nowhere_and_input_is_empty) {
   Command silent = command("cat; echo lost; echo lost >&2");
-  silent.stdout_path = silent.stderr_path = Path();
+  silent.stdout_path = silent.stderr_path = "";
   EXPECT_EQ(end_of(start(silent)).exit_code, 0);
   EXPECT_FALSE(std::filesystem::exists(directory_ / "out"));
 }
@@ -238,7 +238,7 @@ TEST_F(ProcessHostTest, waiting_ends_at_its_deadline_and_not_before) {
 TEST_F(ProcessHostTest, thousands_of_commands_leave_nothing_behind) {
   constexpr int kJobs = 2000;
   Command quick = command("true");
-  quick.stdout_path = quick.stderr_path = Path();
+  quick.stdout_path = quick.stderr_path = "";
   int started = 0;
   for (int ended = 0; ended < kJobs;) {
     for (; started < kJobs && started - ended < 4; ++started) start(quick);

@@ -34,11 +34,6 @@ Run* RunTable::find(RunKey key) {
   return it == runs_.end() ? nullptr : &it->second;
 }
 
-const Run* RunTable::find(RunKey key) const {
-  const auto it = runs_.find(key);
-  return it == runs_.end() ? nullptr : &it->second;
-}
-
 std::optional<RunKey> RunTable::by_session(pid_t session) const {
   const auto it = by_group_.find(session);
   if (it == by_group_.end()) return std::nullopt;

@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "lib/exec/end/job_groups.h"
 #include "lib/exec/machine/io_use.h"
-#include "lib/exec/process/job_groups.h"
 #include "lib/exec/process/process_host.h"
 
 namespace torc::exec {
@@ -77,7 +77,6 @@ class RunTable {
   void set_deadline(RunKey key, std::optional<BootTime> deadline);
 
   [[nodiscard]] Run* find(RunKey key);
-  [[nodiscard]] const Run* find(RunKey key) const;
   // The run whose leader has, or had, this process id, which is the number of its session.
   [[nodiscard]] std::optional<RunKey> by_session(pid_t session) const;
   [[nodiscard]] std::optional<BootTime> next_deadline() const;

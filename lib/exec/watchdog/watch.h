@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "lib/base/clock.h"
-#include "lib/exec/process/kill_tree.h"
+#include "lib/exec/end/kill_tree.h"
 #include "lib/exec/watchdog/watchdog.h"
 
 namespace torc::exec {

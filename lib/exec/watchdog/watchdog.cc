@@ -16,7 +16,7 @@
 #include <thread>
 #include <utility>
 
-#include "lib/exec/process/kill_tree.h"
+#include "lib/exec/end/kill_tree.h"
 #include "lib/exec/watchdog/watch.h"
 
 namespace torc::exec {

@@ -13,7 +13,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/result.h"
-#include "lib/exec/process/watched_lease.h"
+#include "lib/exec/end/watched_lease.h"
 
 namespace torc::exec {
 

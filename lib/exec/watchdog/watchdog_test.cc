@@ -19,7 +19,7 @@
 #include <string>
 
 #include "lib/exec/machine/procfs.h"
-#include "lib/exec/process/launch.h"
+#include "lib/exec/start/launch.h"
 
 namespace torc::exec {
 namespace {

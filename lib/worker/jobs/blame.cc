@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "lib/base/dead_mount.h"
-#include "lib/exec/process/program_path.h"
+#include "lib/exec/start/program_path.h"
 #include "lib/store/mount/mount.h"
 
 namespace torc::worker {

@@ -13,7 +13,7 @@
 #include "lib/claim/rules/job.h"
 #include "lib/claim/rules/request.h"
 #include "lib/claim/rules/worker.h"
-#include "lib/exec/process/watched_lease.h"
+#include "lib/exec/end/watched_lease.h"
 #include "lib/store/engine/store.h"
 #include "lib/worker/jobs/job_command.h"
 #include "lib/worker/lease/store_side.h"

@@ -8,7 +8,7 @@
 
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/transactions/membership.h"
-#include "lib/exec/process/kill_tree.h"
+#include "lib/exec/end/kill_tree.h"
 #include "lib/worker/jobs/job_command.h"
 #include "lib/workflow/context/live_workers.h"
 

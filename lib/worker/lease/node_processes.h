@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/exec/end/kill_tree.h"
 #include "lib/exec/machine/machine.h"
-#include "lib/exec/process/kill_tree.h"
 
 namespace torc::worker {
 

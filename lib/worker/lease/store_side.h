@@ -12,7 +12,7 @@
 #include "lib/claim/rules/request.h"
 #include "lib/claim/rules/worker.h"
 #include "lib/claim/tables/transaction.h"
-#include "lib/exec/process/watched_lease.h"
+#include "lib/exec/end/watched_lease.h"
 #include "lib/store/engine/store.h"
 #include "lib/worker/lease/lease_keeper.h"
 #include "lib/worker/machine/claimed_job.h"

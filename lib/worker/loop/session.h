@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "lib/exec/end/watched_lease.h"
 #include "lib/exec/node/node_ledger.h"
 #include "lib/exec/process/process_host.h"
-#include "lib/exec/process/watched_lease.h"
 #include "lib/worker/lease/committer.h"
 #include "lib/worker/loop/commands.h"
 #include "lib/worker/loop/registration.h"

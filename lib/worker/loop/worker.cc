@@ -6,8 +6,8 @@
 
 #include <utility>
 
+#include "lib/exec/end/watched_lease.h"
 #include "lib/exec/node/node_ledger.h"
-#include "lib/exec/process/watched_lease.h"
 #include "lib/worker/loop/session.h"
 
 namespace torc::worker {

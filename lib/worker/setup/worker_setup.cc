@@ -9,7 +9,7 @@
 #include "lib/base/number.h"
 #include "lib/exec/machine/procfs.h"
 #include "lib/exec/node/node_ledger.h"
-#include "lib/exec/process/run_program.h"
+#include "lib/exec/start/run_program.h"
 #include "lib/slurm/query.h"
 #include "lib/store/mount/mount_facts.h"
 #include "lib/worker/jobs/job_command.h"

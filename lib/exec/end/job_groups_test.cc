@@ -1,6 +1,6 @@
 // Control groups of single commands. On a machine whose groups of version 2 have no memory
 // controller, or are not this process's to change, what needs them is skipped.
-#include "lib/exec/process/job_groups.h"
+#include "lib/exec/end/job_groups.h"
 
 #include "lib/exec/machine/cgroup.h"
 #include "lib/exec/machine/procfs.h"

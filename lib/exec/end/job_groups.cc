@@ -1,13 +1,13 @@
-#include "lib/exec/process/job_groups.h"
+#include "lib/exec/end/job_groups.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <sstream>
 
+#include "lib/base/number.h"
 #include "lib/exec/machine/cgroup.h"
 #include "lib/exec/machine/procfs.h"
 
@@ -35,13 +35,6 @@ std::vector<pid_t> members(const std::string& group) {
   std::istringstream in(read_small_file(group + "/cgroup.procs").value_or(""));
   for (pid_t pid = 0; in >> pid;) pids.push_back(pid);
   return pids;
-}
-
-std::optional<std::uint64_t> number(const std::string& text, std::size_t at) {
-  std::uint64_t value = 0;
-  const auto [end, bad] = std::from_chars(text.data() + at, text.data() + text.size(), value);
-  if (bad != std::errc()) return std::nullopt;
-  return value;
 }
 
 // Undone unless it all worked: what was there before must be as it was.
@@ -91,17 +84,14 @@ void JobGroup::kill() const {
 }
 
 std::uint64_t JobGroup::oom_kills() const {
-  const std::string text = "\n" + read_small_file(directory_ + "/memory.events").value_or("");
-  constexpr std::string_view kName = "\noom_kill ";
-  const auto at = text.find(kName);
-  return at == std::string::npos ? 0 : number(text, at + kName.size()).value_or(0);
+  const auto events = read_small_file(directory_ + "/memory.events").value_or("");
+  return line_number(events, "oom_kill ").value_or(0);
 }
 
 std::optional<ByteCount> JobGroup::peak() const {
   const auto text = read_small_file(directory_ + "/memory.peak");
-  const auto bytes = text ? number(*text, 0) : std::nullopt;
-  if (!bytes) return std::nullopt;
-  return ByteCount{*bytes};
+  const auto bytes = leading_number<std::uint64_t>(text.value_or(""));
+  return bytes ? std::optional(ByteCount{*bytes}) : std::nullopt;
 }
 
 std::unique_ptr<JobGroups> JobGroups::create(const std::string& root,

@@ -1,7 +1,7 @@
 // Ending what a worker left behind: what was not looked at is not said to be gone.
-#include "lib/exec/process/kill_tree.h"
+#include "lib/exec/end/kill_tree.h"
 
-#include "lib/exec/machine/other_process.h"
+#include "lib/exec/testing/other_process.h"
 
 namespace torc::exec {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "lib/exec/process/process_host.h"
+#include "lib/exec/start/command.h"
 
 namespace torc::exec {
 namespace {

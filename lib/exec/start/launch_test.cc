@@ -1,5 +1,5 @@
 // How what is started is scheduled.
-#include "lib/exec/process/launch.h"
+#include "lib/exec/start/launch.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

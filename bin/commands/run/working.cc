@@ -1,8 +1,12 @@
-#include "bin/commands/run/worker_flags.h"
+#include "bin/commands/run/working.h"
 
+#include <array>
 #include <cstdint>
+#include <utility>
 
 #include "lib/base/quantities.h"
+#include "lib/worker/loop/lives.h"
+#include "lib/workflow/plan/make_store.h"
 
 namespace torc::cli {
 
@@ -37,6 +41,42 @@ void add_worker_flags(Command& c, worker::WorkerOptions& o) {
   c.option("--output-dir", o.output_dir, "where job output goes (default: STORE/logs/jobs)")
       .value("DIR");
   c.flag("-q,--quiet", o.quiet, "print nothing but errors");
+}
+
+Result<worker::WorkerSummary> work_here(const App& app, std::unique_ptr<store::Store> store,
+                                        const worker::WorkerSetup& setup,
+                                        const worker::WorkerEvents& events) {
+  const Path directory = store->directory();
+  app.world.disk.keep(directory);
+  return worker::live(app.clock, events, [&](int life) -> Result<worker::WorkerSummary> {
+    if (life > 1) {
+      TORC_ASSIGN(store, store::Store::open(app.world, directory, workflow::worker_tuning()));
+    }
+    return worker::work(app, std::move(store), setup, events);
+  });
+}
+
+void warn(const App& app, const worker::WorkerSetup& setup) {
+  if (!setup.warning.empty()) say(app.err, "torc: warning: {}\n", setup.warning);
+}
+
+Exit exit_of(const worker::WorkerSummary& summary) {
+  if (summary.end == worker::WorkerEnd::lease_lost || summary.end == worker::WorkerEnd::broken)
+    return Exit::store;
+  const claim::WorkflowState& w = summary.workflow;
+  return w.all_completed() && w.finished() ? Exit::ok : Exit::unfinished;
+}
+
+const EndWords& words_of(worker::WorkerEnd end) {
+  static constexpr std::array<EndWords, 7> kWords = {
+      {{"workflow_finished", "the workflow is finished"},
+       {"nothing_fits", "the jobs that are left do not fit this worker"},
+       {"time_up", "its time is up"},
+       {"idle", "idle for too long"},
+       {"interrupted", "told to stop"},
+       {"broken", "this node cannot run jobs"},
+       {"lease_lost", "its lease was lost"}}};
+  return kWords.at(static_cast<std::size_t>(end));
 }
 
 }  // namespace torc::cli

@@ -1,4 +1,4 @@
-#include "lib/exec/process/program_path.h"
+#include "lib/exec/start/program_path.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "lib/exec/process/run_program.h"
+#include "lib/exec/start/run_program.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -15,28 +15,12 @@
 #include <system_error>
 #include <thread>
 
-#include "lib/exec/process/launch.h"
-#include "lib/exec/process/program_path.h"
+#include "lib/base/file/descriptor.h"
+#include "lib/exec/start/launch.h"
+#include "lib/exec/start/program_path.h"
 
 namespace torc::exec {
 namespace {
-
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() { reset(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const { return fd_; }
-  void reset(int fd = -1) {
-    if (fd_ >= 0) close(fd_);
-    fd_ = fd;
-  }
-
- private:
-  int fd_ = -1;
-};
 
 struct Pipe {
   Descriptor read_end;
@@ -46,10 +30,10 @@ struct Pipe {
 bool make_pipe(Pipe& made) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return false;
-  made.read_end.reset(ends[0]);
-  made.write_end.reset(fcntl(ends[1], F_DUPFD_CLOEXEC, 3));
+  made.read_end = Descriptor(ends[0]);
+  made.write_end = Descriptor(fcntl(ends[1], F_DUPFD_CLOEXEC, 3));
   close(ends[1]);
-  return made.write_end.get() >= 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
+  return made.write_end && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
 }
 
 Error no_resources(const char* what) {
@@ -157,9 +141,9 @@ struct Channels {
 
 bool open_channels(Channels& channels, std::chrono::nanoseconds limit) {
   if (!make_pipe(channels.out) || !make_pipe(channels.err)) return false;
-  channels.ended.reset(eventfd(0, EFD_CLOEXEC));
-  channels.timer.reset(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC));
-  if (channels.ended.get() < 0 || channels.timer.get() < 0) return false;
+  channels.ended = Descriptor(eventfd(0, EFD_CLOEXEC));
+  channels.timer = Descriptor(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC));
+  if (!channels.ended || !channels.timer) return false;
   limit = std::max(limit, std::chrono::nanoseconds(1));
   itimerspec when{};
   when.it_value.tv_sec = static_cast<time_t>(limit / std::chrono::seconds(1));

@@ -1,4 +1,4 @@
-#include "lib/exec/process/kill_tree.h"
+#include "lib/exec/end/kill_tree.h"
 
 #include <signal.h>
 #include <time.h>
@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <set>
@@ -17,14 +16,6 @@
 #include "lib/exec/machine/procfs.h"
 
 namespace torc::exec {
-namespace {
-
-bool is_free(pid_t number) {
-  return ::kill(number, 0) != 0 && errno == ESRCH;
-}
-
-}  // namespace
-
 // Nothing here may wait for a process that is executing: see ProcessStatus.
 Leftovers kill_below(pid_t top) {
   std::set<pid_t> told;
@@ -118,21 +109,12 @@ bool has_all(const std::string& environment, const std::vector<std::string>& tag
 
 // By its real, effective, saved or filesystem user, which anybody may read. nullopt: not known.
 std::optional<bool> is_of_this_user(pid_t pid, const std::string& proc) {
-  constexpr std::string_view kLine = "\nUid:";
   const auto status = read_small_file(proc + "/" + std::to_string(pid) + "/status");
-  const auto at = status ? status->find(kLine) : std::string::npos;
-  if (at == std::string::npos) return std::nullopt;
-  const char* next = status->data() + at + kLine.size();
-  const char* const end = status->data() + status->size();
-  for (int i = 0; i < 4; ++i) {
-    while (next != end && (*next == '\t' || *next == ' ')) ++next;
-    uid_t uid = 0;
-    const auto [stop, failure] = std::from_chars(next, end, uid);
-    if (failure != std::errc{}) return std::nullopt;
-    if (uid == geteuid() || uid == getuid()) return true;
-    next = stop;
-  }
-  return false;
+  const auto users = split(line_value(status.value_or(""), "Uid:"), '\t');
+  if (users.size() != 4) return std::nullopt;
+  return std::any_of(users.begin(), users.end(), [](const std::string& user) {
+    return user == std::to_string(geteuid()) || user == std::to_string(getuid());
+  });
 }
 
 // Of one that cannot be read itself, by those above it. An orphan is adopted by the first process

@@ -1,4 +1,4 @@
-#include "lib/exec/process/watched_lease.h"
+#include "lib/exec/end/watched_lease.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,7 @@
+#include "lib/exec/start/command.h"
+
 #include <algorithm>
 #include <array>
-#include <optional>
-#include <string_view>
-
-#include "lib/exec/process/process_host.h"
 
 namespace torc::exec {
 namespace {
@@ -95,6 +93,16 @@ std::vector<std::string> argv_of(const std::string& line) {
     if (words && !needs_shell(*words)) return *std::move(words);
   }
   return {"/bin/sh", "-c", line};
+}
+
+std::string_view to_string(StartStep step) {
+  constexpr std::array<std::string_view, 6> kWords = {"the process",
+                                                      "the working directory",
+                                                      "the file for its standard output",
+                                                      "the file for its standard error",
+                                                      "the CPUs that it is bound to",
+                                                      "the program"};
+  return kWords.at(static_cast<std::size_t>(step));
 }
 
 }  // namespace torc::exec

@@ -1,4 +1,4 @@
-#include "lib/exec/process/run_program.h"
+#include "lib/exec/start/run_program.h"
 
 #include <gtest/gtest.h>
 

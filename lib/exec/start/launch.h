@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "lib/base/result.h"
-#include "lib/exec/process/process_host.h"
+#include "lib/exec/start/command.h"
 
 namespace torc::exec {
 

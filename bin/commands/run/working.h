@@ -1,12 +1,25 @@
-// Working for a store on this machine until it is done: shared by `torc run` and `torc exec`.
+// Working for a store on this machine: what `torc run`, `torc worker` and `torc exec` share.
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "bin/app.h"
+#include "bin/flags.h"
 #include "lib/worker/loop/worker.h"
+#include "lib/worker/setup/worker_setup.h"
 
 namespace torc::cli {
+
+// The flags that `torc run` and `torc worker` share.
+void add_worker_flags(Command& c, worker::WorkerOptions& o);
+
+// Why a worker left: for scripts, and for people.
+struct EndWords {
+  std::string_view name;
+  std::string_view sentence;
+};
+[[nodiscard]] const EndWords& words_of(worker::WorkerEnd end);
 
 // A laptop that slept loses its lease and goes on as a new worker, a few times.
 Result<worker::WorkerSummary> work_here(const App& app, std::unique_ptr<store::Store> store,

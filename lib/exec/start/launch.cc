@@ -1,4 +1,4 @@
-#include "lib/exec/process/launch.h"
+#include "lib/exec/start/launch.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <csignal>
 
-#include "lib/exec/process/watched_lease.h"
+#include "lib/exec/end/watched_lease.h"
 
 // The child runs on a stack and in a state that sanitizers know nothing of.
 #define TORC_IN_CHILD __attribute__((no_sanitize("address", "thread", "undefined")))
