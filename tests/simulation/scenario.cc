@@ -80,10 +80,9 @@ Scenario scenario_of(std::uint64_t seed) {
   const auto part = [&] { return static_cast<double>(random.next() >> 11) * 0x1p-53; };
   Scenario s;
   s.seed = seed;
-  // No more than have files of heartbeats of their own: a shared one is megabytes in memory here,
-  // on each node. Mostly few: what goes wrong among many mostly goes wrong among few, and sooner.
+  // Mostly few: what goes wrong among many mostly goes wrong among few, and sooner.
   const int workers =
-      pick(8) == 0 ? 16 + static_cast<int>(pick(33)) : 4 + static_cast<int>(pick(9));
+      pick(8) == 0 ? 16 + static_cast<int>(pick(49)) : 4 + static_cast<int>(pick(9));
   s.workers_per_node = 1 + static_cast<int>(pick(3));
   s.nodes = std::max(2, workers / s.workers_per_node);
   s.cpus = 1 + static_cast<std::uint32_t>(pick(4));

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "lib/store/disk/disk.h"
+#include "lib/store/testing/test_file_content.h"
 
 namespace torc::store::testing {
 
@@ -43,7 +44,7 @@ class FileServer {
   [[nodiscard]] Result<Inode> walk(const Path& path) const;
   [[nodiscard]] Result<Attributes> attributes(Inode inode) const;
   [[nodiscard]] Result<std::map<std::string, Inode>> list(Inode directory) const;
-  [[nodiscard]] Result<std::shared_ptr<const std::string>> content(Inode file) const;
+  [[nodiscard]] Result<std::shared_ptr<const FileContent>> content(Inode file) const;
 
   Result<Inode> create(Inode directory, const std::string& name);
   Inode create_unnamed();
@@ -69,8 +70,8 @@ class FileServer {
  private:
   struct Node {
     FileKind kind = FileKind::regular;
-    std::shared_ptr<const std::string> bytes;
-    std::shared_ptr<const std::string> durable_bytes;
+    std::shared_ptr<const FileContent> bytes;
+    std::shared_ptr<const FileContent> durable_bytes;
     std::map<std::string, Inode> entries;
     std::map<std::string, Inode> durable_entries;
     std::uint64_t links = 0;

@@ -24,7 +24,7 @@ void NfsServer::recall(FileServer::Inode file, const NfsDisk* reader) {
   for (NfsDisk* client : clients_) {
     const auto held = client->unsent_.find(file);
     if (client == reader || held == client->unsent_.end() || client->options_.close_sends) continue;
-    (void)files.write(file, 0, *held->second);
+    held->second->send_to(files, file);
     client->unsent_.erase(held);
   }
 }
@@ -32,10 +32,10 @@ void NfsServer::recall(FileServer::Inode file, const NfsDisk* reader) {
 std::string NfsServer::content(FileServer::Inode file) const {
   for (const NfsDisk* client : clients_) {
     if (const auto held = client->unsent_.find(file); held != client->unsent_.end())
-      return *held->second;
+      return held->second->content.text();
   }
   const auto bytes = files.content(file);
-  return bytes.ok() ? **bytes : std::string();
+  return bytes.ok() ? (*bytes)->text() : std::string();
 }
 
 void NfsServer::remember(FileServer::Inode directory, const std::string& name,
@@ -174,13 +174,14 @@ Result<FileServer::Attributes> NfsDisk::attributes(Inode inode) {
   return now;
 }
 
-Result<std::shared_ptr<const std::string>> NfsDisk::content(Inode inode) {
-  if (const auto held = unsent_.find(inode); held != unsent_.end()) return held->second;
+Result<std::shared_ptr<const FileContent>> NfsDisk::content(Inode inode) {
+  if (const auto held = unsent_.find(inode); held != unsent_.end())
+    return std::shared_ptr<const FileContent>(held->second, &held->second->content);
   if (const auto held = data_.find(inode); held != data_.end() && held->second.bytes)
     return held->second.bytes;
   NfsServer* const server = &server_;
   const NfsDisk* const self = this;
-  TORC_ASSIGN(const auto bytes, ask<std::shared_ptr<const std::string>>({"READ", false}, [=] {
+  TORC_ASSIGN(const auto bytes, ask<std::shared_ptr<const FileContent>>({"READ", false}, [=] {
                 server->recall(inode, self);
                 return server->files.content(inode);
               }));
@@ -188,27 +189,41 @@ Result<std::shared_ptr<const std::string>> NfsDisk::content(Inode inode) {
   return bytes;
 }
 
+void NfsDisk::Unsent::send_to(FileServer& files, Inode inode) const {
+  for (const std::uint64_t page : pages) {
+    const std::uint64_t at = page * FileContent::kPage;
+    (void)files.write(inode, at, content.read(at, FileContent::kPage));
+  }
+}
+
 // All that was written and not sent, durably. What cannot be sent is lost, and the error told once.
 Result<void> NfsDisk::send(Inode inode) {
   const auto held = unsent_.find(inode);
   if (held == unsent_.end()) return {};
   NfsServer* const server = &server_;
-  const auto bytes = held->second;
-  Result<void> sent = ask<void>({"WRITE", true}, [=]() -> Result<void> {
-    TORC_TRY(server->files.write(inode, 0, *bytes));
-    server->files.sync(inode, Sync::data);
-    return {};
-  });
-  if (const auto now = unsent_.find(inode); now != unsent_.end() && now->second == bytes)
+  const auto unsent = held->second;
+  // The change that the server had seen last before this one.
+  const Result<std::uint64_t> sent =
+      ask<std::uint64_t>({"WRITE", true}, [=]() -> Result<std::uint64_t> {
+        TORC_ASSIGN(const Attributes before, server->files.attributes(inode));
+        unsent->send_to(server->files, inode);
+        server->files.sync(inode, Sync::data);
+        return before.change;
+      });
+  if (const auto now = unsent_.find(inode); now != unsent_.end() && now->second == unsent)
     unsent_.erase(now);
-  if (sent.ok()) {
-    written_.insert(inode);
-    data_[inode] = {0, bytes};
-    if (const auto a = server_.files.attributes(inode); a.ok()) data_[inode].change = a->change;
-  } else {
+  if (!sent.ok()) {
     data_.erase(inode);
+    return sent.error();
   }
-  return sent;
+  written_.insert(inode);
+  const std::uint64_t known = data_[inode].change;
+  data_.erase(inode);
+  // Where others have written meanwhile, what is held of their pages is old.
+  if (known != 0 && known != *sent && !options_.keeps_own_pages) return {};
+  data_[inode].bytes = std::shared_ptr<const FileContent>(unsent, &unsent->content);
+  if (const auto a = server_.files.attributes(inode); a.ok()) data_[inode].change = a->change;
+  return {};
 }
 
 // --- client: handles ---
@@ -267,7 +282,7 @@ Result<FileHandle> NfsDisk::create(const Path& file) {
     forget(at);
     if (!made.ok()) return std::move(made).error();
     know(at, *made);
-    data_[*made].bytes = std::make_shared<const std::string>();
+    data_[*made].bytes = std::make_shared<const FileContent>();
     return hand_out(*made);
   });
 }
@@ -279,16 +294,20 @@ Result<FileHandle> NfsDisk::create_unnamed(const Path&) {
 Result<std::string> NfsDisk::read(FileHandle file, std::uint64_t offset, std::size_t size) {
   TORC_ASSIGN(const Inode inode, inode_of(file));
   TORC_ASSIGN(const auto bytes, content(inode));
-  return offset < bytes->size() ? bytes->substr(offset, size) : std::string();
+  return bytes->read(offset, size);
 }
 
 Result<void> NfsDisk::write(FileHandle file, std::uint64_t offset, std::string_view bytes) {
   TORC_ASSIGN(const Inode inode, inode_of(file));
   TORC_ASSIGN(const auto before, content(inode));
-  std::string now = *before;
-  if (now.size() < offset + bytes.size()) now.resize(offset + bytes.size());
-  now.replace(offset, bytes.size(), bytes);
-  unsent_[inode] = std::make_shared<const std::string>(std::move(now));
+  Unsent now;
+  if (const auto held = unsent_.find(inode); held != unsent_.end()) now.pages = held->second->pages;
+  now.content = *before;
+  now.content.write(offset, bytes);
+  for (std::uint64_t at = offset; at < offset + bytes.size(); at += FileContent::kPage)
+    now.pages.insert(at / FileContent::kPage);
+  if (!bytes.empty()) now.pages.insert((offset + bytes.size() - 1) / FileContent::kPage);
+  unsent_[inode] = std::make_shared<const Unsent>(std::move(now));
   return {};
 }
 
@@ -328,7 +347,7 @@ void NfsDisk::process_ended(int process) {
   for (const int fd : its) {
     const Inode inode = open_.at(fd).inode;
     if (const auto held = unsent_.find(inode); held != unsent_.end() && options_.close_sends) {
-      (void)server_.files.write(inode, 0, *held->second);
+      held->second->send_to(server_.files, inode);
       unsent_.erase(held);
     }
     close_now(fd);

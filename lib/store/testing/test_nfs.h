@@ -167,7 +167,14 @@ class NfsDisk final : public Disk {
   };
   struct KnownData {
     std::uint64_t change = 0;
-    std::shared_ptr<const std::string> bytes;
+    std::shared_ptr<const FileContent> bytes;
+  };
+  // Written and not sent: of the whole content, these pages. Nothing else of the file is sent, so
+  // that what others wrote into other pages meanwhile stays.
+  struct Unsent {
+    FileContent content;
+    std::set<std::uint64_t> pages;
+    void send_to(FileServer& files, Inode inode) const;
   };
   struct Open {
     Inode inode = 0;
@@ -188,7 +195,7 @@ class NfsDisk final : public Disk {
   Result<Inode> walk(const Path& path, Known known);
   Result<Target> target(const Path& path, Known known);
   Result<Attributes> attributes(Inode inode);
-  Result<std::shared_ptr<const std::string>> content(Inode inode);
+  Result<std::shared_ptr<const FileContent>> content(Inode inode);
   Result<void> send(Inode inode);
   Result<void> change_entry(const char* request, const Target& at,
                             const std::function<Result<void>()>& act);
@@ -208,7 +215,7 @@ class NfsDisk final : public Disk {
   NfsOptions options_;
   std::map<std::pair<Inode, std::string>, KnownName> names_;
   std::map<Inode, KnownData> data_;
-  std::map<Inode, std::shared_ptr<const std::string>> unsent_;
+  std::map<Inode, std::shared_ptr<const Unsent>> unsent_;
   std::set<Inode> written_;  // into which this client wrote
   std::map<Inode, std::pair<std::uint64_t, std::vector<std::string>>> listings_;
   std::map<Inode, std::pair<Attributes, BootTime>> attributes_;
