@@ -83,6 +83,7 @@ void NodeShare::lost(const exec::NodeHolding& holding) {
   has_ = holding;
   waits_ = false;
   tried_.reset();
+  wake_at_.reset();
 }
 
 exec::NodeHolding NodeShare::in_use() const {
@@ -172,8 +173,11 @@ bool NodeShare::look(const exec::NodeHolding& could, BootTime now) {
   const bool more = rest(could.cpu_count(), used_.cpus) > tried_->cpus ||
                     rest(could.memory + could.own_memory, used_.memory) > tried_->memory ||
                     count(could.gpus & ~used_.gpus) > tried_->gpus;
-  if (more) tried_.reset();
-  return more;
+  if (!more) return false;
+  // Nothing is looked for until something was asked for in vain again.
+  tried_.reset();
+  wake_at_.reset();
+  return true;
 }
 
 std::vector<std::string> NodeShare::take(const claim::Requirement& need) {
