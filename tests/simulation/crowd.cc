@@ -17,6 +17,7 @@ Result<CrowdFigures> live_together(const CrowdScenario& load, const StoreCost& c
   const double seconds = std::chrono::duration<double>(load.ends).count();
   Scenario s;
   s.seed = load.seed;
+  s.starters = static_cast<int>(load.workers);
   s.nodes = static_cast<int>(load.workers);
   s.workers_per_node = 1;
   s.cpus = load.slots;
