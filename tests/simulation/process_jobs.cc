@@ -61,7 +61,7 @@ void Process::end_run(worker::Run run, exec::Ending how, int code) {
   const bool of_lane = found->second.in_lane;
   life_->runs.erase(found);
   wake_at(world_.now() + (of_lane ? kLaneNews : 0s));
-  if (of_lane && alive_) run_lane();
+  if (of_lane && alive_) stands_still() ? at(world_.now(), [this] { run_lane(); }) : run_lane();
 }
 
 void Process::kill_runs() {
@@ -162,6 +162,11 @@ event::StartAnswer Process::start(worker::Run run, const claim::ClaimToken& toke
 event::StartAnswer Process::start(const worker::command::StartRecovery& order) {
   event::StartAnswer answer;
   answer.run = order.run;
+  if (life_->ledger != nullptr && !life_->ledger->is_there()) {
+    answer.what = event::StartAnswer::What::refused;
+    answer.why = "others may use what the job had";
+    return answer;
+  }
   // Nothing asks for the lease here: no job is judged while it is in doubt.
   if (!can_start(answer, Lease::not_needed)) return answer;
   if (std::exchange(answer.fault, std::nullopt)) {

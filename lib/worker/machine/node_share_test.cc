@@ -129,6 +129,24 @@ TEST_F(NodeShareTest, who_has_found_more_or_lost_the_ledger_looks_no_more_until_
   }
 }
 
+TEST_F(NodeShareTest, what_jobs_leave_that_ran_when_the_ledger_was_lost_is_not_kept_for_others) {
+  grow();
+  (void)mine.take(need(2));
+  world_.holding = mine.in_use();
+  mine.lost(world_.holding);
+  EXPECT_TRUE(mine.is_doubtful());
+  EXPECT_EQ(mine.cpus(), 2U);
+  mine.put_back(need(1), {});
+  mine.give_back_free(NodeShare::Cpus::keep, orders_);
+  carry_out();
+  EXPECT_EQ(world_.holding.cpu_count(), 1U);
+  mine.put_back(need(1), {});
+  mine.give_back_free(NodeShare::Cpus::keep, orders_);
+  carry_out();
+  EXPECT_EQ(world_.holding.cpu_count(), 0U);
+  EXPECT_FALSE(mine.is_doubtful());
+}
+
 TEST_F(NodeShareTest, with_all_the_cpus_that_it_may_have_in_use_it_waits_for_nothing) {
   grow();
   (void)mine.take(need(4));
