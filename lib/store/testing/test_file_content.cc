@@ -46,6 +46,26 @@ void FileContent::write(std::uint64_t offset, std::string_view bytes) {
   }
 }
 
+void FileContent::take_page(const FileContent& from, std::uint64_t number) {
+  const std::uint64_t group = number / kPagesOfGroup;
+  size_ = std::max(size_, std::min(from.size_, (number + 1) * kPage));
+  if (from.page(number) == nullptr && page(number) == nullptr) return;
+  if (group >= groups_.size()) groups_.resize(group + 1);
+  auto next = groups_[group] == nullptr ? std::make_shared<Group>()
+                                        : std::make_shared<Group>(*groups_[group]);
+  (*next)[number % kPagesOfGroup] =
+      from.page(number) == nullptr ? nullptr : (*from.groups_[group])[number % kPagesOfGroup];
+  groups_[group] = std::move(next);
+}
+
+FileContent FileContent::part(std::uint64_t offset, std::uint64_t size) const {
+  FileContent out;
+  for (std::uint64_t number = offset / kPage; number * kPage < offset + size; ++number)
+    out.take_page(*this, number);
+  out.size_ = size_;
+  return out;
+}
+
 void FileContent::write_in_page(std::uint64_t number, std::uint64_t at, std::string_view bytes) {
   const std::uint64_t group = number / kPagesOfGroup;
   if (group >= groups_.size()) groups_.resize(group + 1);

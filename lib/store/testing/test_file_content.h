@@ -22,6 +22,10 @@ class FileContent {
   [[nodiscard]] std::string read(std::uint64_t offset, std::uint64_t size) const;
   [[nodiscard]] std::string text() const { return read(0, size_); }
   void write(std::uint64_t offset, std::string_view bytes);
+  // A page becomes that of another content, and is shared with it.
+  void take_page(const FileContent& from, std::uint64_t number);
+  // As long as this one, with nothing but the pages of that part.
+  [[nodiscard]] FileContent part(std::uint64_t offset, std::uint64_t size) const;
 
  private:
   // Zeros follow what is there of a page.

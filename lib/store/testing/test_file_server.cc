@@ -1,7 +1,6 @@
 #include "lib/store/testing/test_file_server.h"
 
 #include <cerrno>
-#include <set>
 #include <utility>
 
 namespace torc::store::testing {
@@ -119,6 +118,23 @@ Result<void> FileServer::write(Inode file, std::uint64_t offset, std::string_vie
   TORC_ASSIGN(Node * node, at(file, FileKind::regular));
   FileContent next = *node->bytes;
   next.write(offset, bytes);
+  changed(file).bytes = std::make_shared<const FileContent>(std::move(next));
+  return {};
+}
+
+Result<void> FileServer::write_pages(Inode file, const FileContent& from,
+                                     const std::set<std::uint64_t>& pages) {
+  TORC_ASSIGN(Node * node, at(file, FileKind::regular));
+  FileContent next = *node->bytes;
+  for (const std::uint64_t page : pages) {
+    const std::uint64_t at = page * FileContent::kPage;
+    // What others have appended stays.
+    if (next.size() > from.size() && from.size() < at + FileContent::kPage) {
+      next.write(at, from.read(at, FileContent::kPage));
+    } else {
+      next.take_page(from, page);
+    }
+  }
   changed(file).bytes = std::make_shared<const FileContent>(std::move(next));
   return {};
 }

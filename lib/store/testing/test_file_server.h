@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,8 @@ class FileServer {
   Result<Inode> create(Inode directory, const std::string& name);
   Inode create_unnamed();
   Result<void> write(Inode file, std::uint64_t offset, std::string_view bytes);
+  Result<void> write_pages(Inode file, const FileContent& from,
+                           const std::set<std::uint64_t>& pages);
   Result<void> link(Inode file, Inode directory, const std::string& name);
   Result<void> unlink(Inode directory, const std::string& name);
   Result<Inode> make_directory(Inode directory, const std::string& name);

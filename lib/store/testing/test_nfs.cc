@@ -7,6 +7,7 @@ namespace torc::store::testing {
 namespace {
 
 constexpr std::chrono::nanoseconds kAttributesKnown = std::chrono::seconds(3);
+constexpr std::uint64_t kReadWhole = std::uint64_t{1} << 20U;  // a file that is read as a whole
 
 Error refused(int e, const std::string& what) {
   return os_error(e, what);
@@ -21,9 +22,9 @@ Error gone() {
 // --- server ---
 
 void NfsServer::recall(FileServer::Inode file, const NfsDisk* reader) {
-  for (NfsDisk* client : clients_) {
+  for (NfsDisk* client : keepers_) {
     const auto held = client->unsent_.find(file);
-    if (client == reader || held == client->unsent_.end() || client->options_.close_sends) continue;
+    if (client == reader || held == client->unsent_.end()) continue;
     held->second->send_to(files, file);
     client->unsent_.erase(held);
   }
@@ -73,10 +74,12 @@ Result<std::map<std::string, FileServer::Inode>> NfsServer::list(FileServer::Ino
 NfsDisk::NfsDisk(NfsServer& server, const Clock& clock, Network& network, NfsOptions options)
     : server_(server), clock_(clock), network_(network), options_(options) {
   server_.clients_.insert(this);
+  if (!options_.close_sends) server_.keepers_.insert(this);
 }
 
 NfsDisk::~NfsDisk() {
   server_.clients_.erase(this);
+  server_.keepers_.erase(this);
 }
 
 // `act` may run later or twice: it captures by value.
@@ -174,26 +177,40 @@ Result<FileServer::Attributes> NfsDisk::attributes(Inode inode) {
   return now;
 }
 
-Result<std::shared_ptr<const FileContent>> NfsDisk::content(Inode inode) {
-  if (const auto held = unsent_.find(inode); held != unsent_.end())
-    return std::shared_ptr<const FileContent>(held->second, &held->second->content);
-  if (const auto held = data_.find(inode); held != data_.end() && held->second.bytes)
-    return held->second.bytes;
+Result<NfsDisk::Part> NfsDisk::content(Inode inode, std::uint64_t offset, std::uint64_t size) {
+  const auto unsent = unsent_.find(inode);
+  if (unsent != unsent_.end() && unsent->second->extent.has(offset, size))
+    return Part{{unsent->second, &unsent->second->content}, unsent->second->extent};
+  const auto held = data_.find(inode);
+  if (unsent == unsent_.end() && held != data_.end() && held->second.bytes &&
+      held->second.extent.has(offset, size))
+    return Part{held->second.bytes, held->second.extent};
   NfsServer* const server = &server_;
   const NfsDisk* const self = this;
-  TORC_ASSIGN(const auto bytes, ask<std::shared_ptr<const FileContent>>({"READ", false}, [=] {
+  TORC_ASSIGN(auto bytes, ask<std::shared_ptr<const FileContent>>({"READ", false}, [=] {
                 server->recall(inode, self);
                 return server->files.content(inode);
               }));
+  Extent extent;
+  if (bytes->size() > kReadWhole) {
+    extent = {offset / FileContent::kPage * FileContent::kPage, offset + size};
+    bytes =
+        std::make_shared<const FileContent>(bytes->part(extent.first, extent.end - extent.first));
+  }
+  // What was written here meanwhile, or before, is newer.
+  if (const auto newer = unsent_.find(inode); newer != unsent_.end()) {
+    FileContent both = *bytes;
+    for (const std::uint64_t page : newer->second->pages)
+      both.take_page(newer->second->content, page);
+    return Part{std::make_shared<const FileContent>(std::move(both)), extent};
+  }
   data_[inode].bytes = bytes;
-  return bytes;
+  data_[inode].extent = extent;
+  return Part{bytes, extent};
 }
 
 void NfsDisk::Unsent::send_to(FileServer& files, Inode inode) const {
-  for (const std::uint64_t page : pages) {
-    const std::uint64_t at = page * FileContent::kPage;
-    (void)files.write(inode, at, content.read(at, FileContent::kPage));
-  }
+  (void)files.write_pages(inode, content, pages);
 }
 
 // All that was written and not sent, durably. What cannot be sent is lost, and the error told once.
@@ -222,6 +239,7 @@ Result<void> NfsDisk::send(Inode inode) {
   // Where others have written meanwhile, what is held of their pages is old.
   if (known != 0 && known != *sent && !options_.keeps_own_pages) return {};
   data_[inode].bytes = std::shared_ptr<const FileContent>(unsent, &unsent->content);
+  data_[inode].extent = unsent->extent;
   if (const auto a = server_.files.attributes(inode); a.ok()) data_[inode].change = a->change;
   return {};
 }
@@ -293,16 +311,17 @@ Result<FileHandle> NfsDisk::create_unnamed(const Path&) {
 
 Result<std::string> NfsDisk::read(FileHandle file, std::uint64_t offset, std::size_t size) {
   TORC_ASSIGN(const Inode inode, inode_of(file));
-  TORC_ASSIGN(const auto bytes, content(inode));
-  return bytes->read(offset, size);
+  TORC_ASSIGN(const Part part, content(inode, offset, size));
+  return part.bytes->read(offset, size);
 }
 
 Result<void> NfsDisk::write(FileHandle file, std::uint64_t offset, std::string_view bytes) {
   TORC_ASSIGN(const Inode inode, inode_of(file));
-  TORC_ASSIGN(const auto before, content(inode));
+  TORC_ASSIGN(const Part before, content(inode, offset, bytes.size()));
   Unsent now;
   if (const auto held = unsent_.find(inode); held != unsent_.end()) now.pages = held->second->pages;
-  now.content = *before;
+  now.content = *before.bytes;
+  now.extent = before.extent;
   now.content.write(offset, bytes);
   for (std::uint64_t at = offset; at < offset + bytes.size(); at += FileContent::kPage)
     now.pages.insert(at / FileContent::kPage);

@@ -117,6 +117,7 @@ class NfsServer {
   };
   const Clock& clock_;
   std::set<NfsDisk*> clients_;
+  std::set<NfsDisk*> keepers_;  // of these, those that keep what was written when they close
   std::map<FileServer::Inode, std::deque<Past>> past_;
   std::map<FileServer::Inode, std::pair<const NfsDisk*, int>> locks_;
 };
@@ -165,14 +166,24 @@ class NfsDisk final : public Disk {
     std::optional<Inode> inode;  // none: known not to be there
     BootTime until;
   };
+  // What a client has of a file: all of a small one, of a large one what was asked for.
+  struct Extent {
+    std::uint64_t first = 0;
+    std::uint64_t end = UINT64_MAX;
+    [[nodiscard]] bool has(std::uint64_t offset, std::uint64_t size) const {
+      return offset >= first && offset + size <= end;
+    }
+  };
   struct KnownData {
     std::uint64_t change = 0;
     std::shared_ptr<const FileContent> bytes;
+    Extent extent;
   };
-  // Written and not sent: of the whole content, these pages. Nothing else of the file is sent, so
+  // Written and not sent: of the content, these pages. Nothing else of the file is sent, so
   // that what others wrote into other pages meanwhile stays.
   struct Unsent {
     FileContent content;
+    Extent extent;
     std::set<std::uint64_t> pages;
     void send_to(FileServer& files, Inode inode) const;
   };
@@ -195,7 +206,11 @@ class NfsDisk final : public Disk {
   Result<Inode> walk(const Path& path, Known known);
   Result<Target> target(const Path& path, Known known);
   Result<Attributes> attributes(Inode inode);
-  Result<std::shared_ptr<const FileContent>> content(Inode inode);
+  struct Part {
+    std::shared_ptr<const FileContent> bytes;
+    Extent extent;
+  };
+  Result<Part> content(Inode inode, std::uint64_t offset, std::uint64_t size);
   Result<void> send(Inode inode);
   Result<void> change_entry(const char* request, const Target& at,
                             const std::function<Result<void>()>& act);
