@@ -168,6 +168,10 @@ event::StartAnswer Process::start(const worker::command::StartRecovery& order) {
     return answer;
   }
   // Nothing asks for the lease here: no job is judged while it is in doubt.
+  if (life_->lease.paused() || life_->lease.fenced())
+    world_.violate(
+        fmt::format("{} starts the recovery script of job {} while its lease is in doubt", name(),
+                    raw(order.failed.token.job)));
   if (!can_start(answer, Lease::not_needed)) return answer;
   if (std::exchange(answer.fault, std::nullopt)) {
     run_in_vain(order.run);

@@ -184,7 +184,11 @@ std::optional<Event> Process::carry_out(Command& order) {
 }
 
 void Process::end_life() {
-  const worker::WorkerSummary& summary = life_->state.summary;
+  const worker::State& state = life_->state;
+  if (state.lost_lease() && (!state.queue.empty() || state.has_reports() || !state.is_quiet()))
+    world_.violate(name() +
+                   " has lost its lease, and has something to start or to say all the same");
+  const worker::WorkerSummary& summary = state.summary;
   world_.tell(fmt::format(
       "{} ends: {}", name(),
       summary.end == worker::WorkerEnd::lease_lost ? "its lease is lost" : "it leaves"));
