@@ -1,18 +1,16 @@
-// The simulated cluster: the store that all nodes share, the nodes, their processes, Slurm, and
-// what must hold whatever happens.
+// The simulated cluster: the store that all nodes share, the nodes, their processes, Slurm.
 //
 // Real: the worker's state machine (lib/worker/machine), what its store's thread does
-// (worker::StoreSide with the LeaseKeeper and its heartbeats), the claims (lib/claim on a store of
-// engine lmdb). Simulated: time, the filesystem below the heartbeats (lib/store/testing/test_nfs.h:
-// stale names, lost replies), commits that take time, hang, are refused or have an unknown outcome,
-// processes, signals, the watchdog of each worker, Slurm. The journal protocol itself is explored
-// by tests/property (nfs_property).
+// (worker::StoreSide with the LeaseKeeper and its heartbeats), when it registers
+// (claim::RegistrationDelay), the claims (lib/claim on a store of engine lmdb), what is free on a
+// node that workers share (exec::add_free). Simulated: time, the filesystem below the heartbeats
+// (lib/store/testing/test_nfs.h: stale names, lost replies), commits that take time, hang, are
+// refused or have an unknown outcome, processes, signals, the watchdog of each worker, Slurm. The
+// journal protocol itself is explored by tests/property (nfs_property).
 #pragma once
 
 #include <map>
 #include <memory>
-#include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -20,22 +18,18 @@
 #include "lib/slurm/query.h"
 #include "lib/store/disk/disk.h"
 #include "lib/store/engine/store.h"
+#include "tests/simulation/promises.h"
 #include "tests/simulation/world.h"
 
 namespace torc::simulation {
 
 class Process;
 
-// What a job is fated to do.
-struct JobFate {
-  double seconds = 1;
-  bool fails_once = false;
-  bool crashes = false;
-};
-
 struct Figures {
   std::uint64_t commits = 0;
   std::uint64_t runs = 0;     // starts of jobs
+  std::uint64_t scripts = 0;  // of recovery scripts
+  std::uint64_t actions = 0;  // of commands of actions
   std::uint64_t lives = 0;    // registrations of workers
   std::uint64_t lost = 0;     // leases
   std::uint64_t refused = 0;  // results
@@ -55,36 +49,17 @@ class Cluster {
   [[nodiscard]] const Scenario& scenario() const { return scenario_; }
   World& world() { return world_; }
   store::Store& state() { return *state_; }
-  [[nodiscard]] const JobFate& fate_of(JobId job) const { return fates_[raw(job)]; }
+  Promises& promises() { return promises_; }
   Figures figures;
-
-  // --- what happens to jobs, for the checks ---
-  // One attempt begins to run, on a node; goes on or stands still; is over.
-  void run_begins(const Process& process, std::uint64_t run, const claim::ClaimToken& token,
-                  bool alone);
-  void run_is_active(const Process& process, std::uint64_t run, bool active);
-  void run_ends(const Process& process, std::uint64_t run, bool by_itself, int exit_code);
-  // After each commit.
-  void committed(const store::Reader& reader);
 
   // --- the node and Slurm ---
   [[nodiscard]] Process* process(std::uint64_t pid);
   [[nodiscard]] slurm::AllocationState state_of(const slurm::Allocation& allocation) const;
   [[nodiscard]] std::vector<Process*> processes_on(const Node& node);
-  void start_process(Node& node);
+  // With so many others that know of each other.
+  void start_process(Node& node, int starters = 1);
 
  private:
-  struct Run {
-    const Process* process = nullptr;
-    claim::ClaimToken token;
-    bool alone = false;
-    bool active = false;
-    bool over = false;
-    bool by_itself = false;
-    int exit_code = 0;
-  };
-  using RunKey = std::pair<std::uint64_t, std::uint64_t>;  // process, run
-
   void make_store(const Path& scratch);
   void schedule(const Fault& fault);
   void happen(const Fault& fault);
@@ -92,9 +67,6 @@ class Cluster {
   void become_calm();
   void cancel(JobId job);
   [[nodiscard]] bool is_over();
-  void check_end();
-  void count_busy(int more);
-  void check_job(JobId id, const claim::Job& job);
 
   const Scenario& scenario_;
   World& world_;
@@ -102,21 +74,10 @@ class Cluster {
   store::PosixDisk disk_;
   SystemClock clock_;
   SeededEntropy entropy_;
-  std::vector<JobFate> fates_;
-  std::set<std::uint64_t> canceled_;
+  Promises promises_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::map<std::string, slurm::AllocationState> ended_allocations_;
-  std::map<RunKey, Run> runs_;
-  std::map<std::uint64_t, std::vector<RunKey>> runs_of_;  // by job
-  std::uint64_t completed_ = 0;
-  // Where nothing is checked: the jobs of runs, when those of chains ended, what runs now.
-  std::map<RunKey, std::uint64_t> unchecked_;
-  std::vector<Time> ended_at_;
-  std::int64_t active_ = 0;
-  Time busy_since_{};
-  bool all_over_ = false;
-  bool given_up_ = false;  // a job was, for all that it was interrupted
 };
 
 }  // namespace torc::simulation

@@ -17,6 +17,7 @@ Result<CrowdFigures> live_together(const CrowdScenario& load, const StoreCost& c
   const double seconds = std::chrono::duration<double>(load.ends).count();
   Scenario s;
   s.seed = load.seed;
+  s.starters = static_cast<int>(load.workers);
   s.nodes = static_cast<int>(load.workers);
   s.workers_per_node = 1;
   s.cpus = load.slots;
@@ -26,7 +27,7 @@ Result<CrowdFigures> live_together(const CrowdScenario& load, const StoreCost& c
   // More than can be done.
   const double slots = static_cast<double>(load.workers) * load.slots;
   s.jobs = s.chains * s.chain_length +
-           static_cast<std::uint64_t>(4 * slots * (1 + seconds / load.job_seconds));
+           static_cast<std::uint64_t>(1.5 * slots * (1 + seconds / load.job_seconds));
   s.lease = load.lease;
   s.is_checked = false;
   s.measured_from = load.measured_from;

@@ -6,6 +6,9 @@
 
 #include <filesystem>
 
+#include "lib/base/sanitizer.h"
+#include "lib/store/engine/heartbeat.h"
+
 namespace torc::simulation {
 namespace {
 
@@ -31,6 +34,19 @@ TEST(Crowds, a_hundred_workers_keep_the_budget_of_commits_and_are_busy) {
   EXPECT_LE(f.most_commits, 24);  // while they come
   EXPECT_LE(f.heartbeats, 5);
   EXPECT_GE(f.busy, 0.95);
+}
+
+TEST(Crowds, idle_workers_write_heartbeats_within_the_budget) {
+  CrowdScenario s;
+  s.workers = kSanitized ? 200 : 1000;
+  s.slots = 1;
+  s.job_seconds = 100'000;  // nothing to report for a day
+  s.measured_from = 1500s;
+  s.ends = kSanitized ? 2000s : 3000s;
+  const CrowdFigures f = run(s);
+  EXPECT_GT(f.heartbeats, 0.3);
+  EXPECT_LE(f.heartbeats, 5);
+  EXPECT_LE(f.heartbeat_files, store::kOwnHeartbeatFiles + 10);
 }
 
 }  // namespace

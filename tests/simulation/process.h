@@ -17,7 +17,7 @@ namespace torc::simulation {
 
 class Process final : public Waiter {
  public:
-  Process(Cluster& cluster, Node& node, std::uint64_t pid, std::string allocation);
+  Process(Cluster& cluster, Node& node, std::uint64_t pid, std::string allocation, int starters);
   ~Process() override;
 
   [[nodiscard]] Node& node() const { return node_; }
@@ -39,6 +39,11 @@ class Process final : public Waiter {
   void neighbour_ended(std::uint64_t pid);
   [[nodiscard]] bool has_ended() const { return !alive_; }
   [[nodiscard]] bool was_killed() const { return killed_; }
+  // It alone, by SIGSTOP.
+  [[nodiscard]] bool stands_still() const { return stands_until_ > world_.now(); }
+  [[nodiscard]] bool has_runs() const { return life_ != nullptr && !life_->runs.empty(); }
+  // Of the node's ledger.
+  void hear_bell();
 
   // --- Waiter, for the thread of its store ---
   [[nodiscard]] bool alive() const override { return alive_; }
@@ -47,14 +52,15 @@ class Process final : public Waiter {
   [[nodiscard]] bool loses_replies() const override;
 
  private:
-  struct JobRun {
+  // A command that runs, of a job or another.
+  struct HostedRun {
     worker::Run run{};
-    claim::ClaimToken token;
     Time left{};
     Time since{};
     bool active = false;
-    std::uint64_t version = 0;  // of the event that ends it
-    std::optional<int> exit_code;
+    std::uint64_t version = 0;     // of the event that ends it
+    std::optional<int> exit_code;  // none: it takes its worker with it
+    bool timed_out = false;        // it will have been
     bool stopping = false;
     bool in_lane = false;
   };
@@ -73,9 +79,11 @@ class Process final : public Waiter {
     std::vector<worker::Event> news;       // of the store
     std::vector<worker::Event> lane_news;  // what the host's threads began
     std::vector<worker::event::Ended> ends;
-    bool blocked = false;  // in its last words
+    bool blocked = false;                      // in its last words
+    bool bell = false;                         // rang
+    std::unique_ptr<exec::NodeLedger> ledger;  // none: it has its part of the node to itself
     BootTime turned{};
-    std::map<worker::Run, JobRun> runs;
+    std::map<worker::Run, HostedRun> runs;
     // For the host's threads: what they begin next, and how many at the same time.
     std::deque<std::pair<worker::Run, claim::ClaimToken>> lane;
     std::size_t lane_width = 0;
@@ -91,22 +99,38 @@ class Process final : public Waiter {
   void turn();
   void feed(worker::Event event);
   [[nodiscard]] std::optional<worker::Event> carry_out(worker::Command& order);
-  [[nodiscard]] worker::event::StartAnswer start(worker::Run run, const claim::ClaimToken& token,
-                                                 bool in_lane);
+  void look_at_share();
   void end_life();
 
   // --- the thread of the store ---
   void serve();
+  // False: it must be tried again.
+  bool wait_for_turn();
   bool register_self();
+  [[nodiscard]] claim::WorkerInfo describe() const;
+  void be_born(worker::Birth birth, const claim::WorkerInfo& info, BootTime registered);
   void answer_requests();
   void say_goodbye();
   void poke();
   void resume();
 
   // --- jobs ---
+  enum class From : std::uint8_t { queue, lane };
+  [[nodiscard]] worker::event::StartAnswer start(worker::Run run, const claim::ClaimToken& token,
+                                                 From from);
+  [[nodiscard]] worker::event::StartAnswer start(const worker::command::StartRecovery& order);
+  [[nodiscard]] worker::event::StartAnswer start(const worker::command::StartAction& order);
+  // Whether the node starts anything now; says so in the answer.
+  enum class Lease : std::uint8_t { needed, not_needed };
+  bool can_start(worker::event::StartAnswer& answer, Lease lease);
+  // Its file cannot be had: the answer to its start has said so.
+  void run_in_vain(worker::Run run);
+  void begin_run(HostedRun run);
+  void stop_run(worker::Run run, std::chrono::nanoseconds lead);
+  void kill_run(worker::Run run);
   void run_lane();
   void update_runs();
-  void set_active(JobRun& run, bool active);
+  void set_active(HostedRun& run, bool active);
   void end_run(worker::Run run, exec::Ending how, int code);
   void kill_runs();
   [[nodiscard]] exec::Ended ended(exec::Ending how, int code) const;
@@ -117,6 +141,7 @@ class Process final : public Waiter {
   Node& node_;
   std::uint64_t pid_;
   std::string allocation_;
+  int starters_;
   bool alive_ = true;
   bool killed_ = false;
   Time stands_until_{};  // SIGSTOP

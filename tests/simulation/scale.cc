@@ -1,13 +1,17 @@
-// scale [--most N]: the table of docs/scale.md, from 10 workers to N (100,000), with jobs of a
-// second, a minute and an hour.
+// scale [--most N] [--workers N] [--job SECONDS]: the table of docs/scale.md, from 10 workers to N
+// (100,000), with jobs of a second (of 10, from 10,000 workers on), a minute and an hour; or only
+// the rows of so many workers, of such jobs. What each row took goes to standard error.
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "tests/simulation/crowd.h"
 
@@ -20,13 +24,13 @@ CrowdScenario scenario_of(std::uint64_t workers, double job_seconds) {
   CrowdScenario s;
   s.workers = workers;
   s.job_seconds = job_seconds;
-  // As many events as a machine can take: of a crowd, four slots each, and then one.
-  s.slots = workers >= 100'000 ? 1 : workers >= 1000 ? 4 : 16;
-  // Everybody has come and has found its pace; then for a window and a minute, and as long as jobs
-  // need to show something.
+  // As many events as a machine can take.
+  s.slots = workers >= 10'000 ? 1 : workers >= 1000 ? 4 : 16;
+  // Everybody has come, for which 3 * workers / 20 s are taken, and has found its pace; then for a
+  // window and a minute, and as long as jobs need to show something.
   const auto window = std::chrono::seconds(workers / 20);
-  s.measured_from = 2 * window + std::chrono::seconds(60);
-  s.ends = s.measured_from + window / 2 + std::chrono::seconds(60);
+  s.measured_from = 7 * window + std::chrono::seconds(60);
+  s.ends = s.measured_from + window + std::chrono::seconds(60);
   if (job_seconds > 1000) {
     s.measured_from += std::chrono::hours(2);
     s.ends += std::chrono::hours(4);
@@ -34,37 +38,76 @@ CrowdScenario scenario_of(std::uint64_t workers, double job_seconds) {
   return s;
 }
 
+struct Options {
+  std::uint64_t most = 100'000;
+  std::uint64_t workers = 0;  // 0: all rows
+  double job_seconds = 0;     // the same
+};
+
+std::optional<Options> read(int argc, char** argv) {
+  Options o;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string_view flag = argv[i];
+    if (flag == "--most") {
+      o.most = std::strtoull(argv[i + 1], nullptr, 10);
+    } else if (flag == "--workers") {
+      o.workers = std::strtoull(argv[i + 1], nullptr, 10);
+    } else if (flag == "--job") {
+      o.job_seconds = std::strtod(argv[i + 1], nullptr);
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (argc % 2 == 0) return std::nullopt;
+  return o;
+}
+
+bool add_row(std::uint64_t workers, double job, const Path& scratch) {
+  const auto begun = std::chrono::steady_clock::now();
+  const CrowdScenario s = scenario_of(workers, job);
+  const auto f = live_together(s, StoreCost{}, scratch);
+  if (!f) {
+    fmt::print(stderr, "{}\n", f.error().text());
+    return false;
+  }
+  fmt::print(
+      "| {} | {} | {:.0f} s | {:.1f} | {:.1f} | {:.0f} | {:.2f} | {} | {:.1f} | {} | {:.1f} % |\n",
+      workers, s.slots, job, f->commits, f->most_commits, f->requests, f->heartbeats,
+      f->heartbeat_files, f->starts, f->dependent > 0 ? fmt::format("{:.1f} s", f->dependent) : "-",
+      100 * f->busy);
+  std::fflush(stdout);
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  fmt::print(stderr, "{:.0f} s, {} MiB at most so far\n",
+             std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count(),
+             used.ru_maxrss / 1024);
+  return true;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::uint64_t most = argc == 3 && std::strcmp(argv[1], "--most") == 0
-                                 ? std::strtoull(argv[2], nullptr, 10)
-                                 : 100'000;
+  const auto options = read(argc, argv);
+  if (!options) {
+    fmt::print(stderr, "usage: scale [--most N] [--workers N] [--job SECONDS]\n");
+    return 2;
+  }
   std::string name =
       access("/dev/shm", W_OK) == 0 ? "/dev/shm/torc-scale-XXXXXX" : "/tmp/torc-scale-XXXXXX";
   if (mkdtemp(name.data()) == nullptr) return 2;
   fmt::print(
       "| workers | slots | jobs of | commits/s | worst minute | requests/s | heartbeats/s | files "
-      "of "
-      "heartbeats | job starts/s | a dependent starts after | busy |\n"
+      "of heartbeats | job starts/s | a dependent starts after | busy |\n"
       "|---|---|---|---|---|---|---|---|---|---|---|\n");
-  for (std::uint64_t workers = 10; workers <= most; workers *= 10) {
-    for (const double job : {1.0, 60.0, 3600.0}) {
-      const CrowdScenario s = scenario_of(workers, job);
-      const auto f = live_together(s, StoreCost{}, name);
-      if (!f) {
-        fmt::print(stderr, "{}\n", f.error().text());
-        return 1;
-      }
-      fmt::print(
-          "| {} | {} | {:.0f} s | {:.1f} | {:.1f} | {:.0f} | {:.2f} | {} | {:.1f} | {:.1f} s | "
-          "{:.1f} % |\n",
-          workers, s.slots, job, f->commits, f->most_commits, f->requests, f->heartbeats,
-          f->heartbeat_files, f->starts, f->dependent, 100 * f->busy);
-      std::fflush(stdout);
+  bool good = true;
+  for (std::uint64_t workers = 10; good && workers <= options->most; workers *= 10) {
+    if (options->workers != 0 && options->workers != workers) continue;
+    for (const double job : {workers < 10'000 ? 1.0 : 10.0, 60.0, 3600.0}) {
+      if (options->job_seconds == 0 || options->job_seconds == job)
+        good = good && add_row(workers, job, name);
     }
   }
   std::error_code ignored;
   std::filesystem::remove_all(name, ignored);
-  return 0;
+  return good ? 0 : 1;
 }

@@ -40,15 +40,52 @@ const char* name_of(What what) {
       return "the wall clock jumps on node";
     case What::cancel:
       return "somebody cancels job";
+    case What::ledger_loss:
+      return "the ledger is deleted on node";
+    case What::dead_mount:
+      return "files of jobs do not answer on node";
   }
   return "?";
 }
 
-Time seconds(double s) {
-  return Time(static_cast<std::int64_t>(s * 1e9));
+std::string show(const ActionPlan& a) {
+  return fmt::format("{} ({} command(s) of {:.1f} s{})", claim::to_string(a.trigger), a.commands,
+                     a.seconds, a.fails ? ", the last one fails" : "");
+}
+
+// What workers of one node share, recovery scripts, actions.
+template <class Pick, class Part>
+void add_what_is_rarer(Scenario& s, const Pick& pick, const Part& part) {
+  if (s.workers_per_node > 1 && pick(2) == 0) {
+    const auto all = s.cpus * static_cast<std::uint32_t>(s.workers_per_node);
+    s.node_cpus = s.cpus + static_cast<std::uint32_t>(pick(1 + all - s.cpus));
+    s.wide = pick(2) == 0 ? static_cast<int>(pick(300)) : 0;
+    s.large = pick(2) == 0 ? static_cast<int>(pick(300)) : 0;
+  }
+  if (pick(4) == 0) {
+    s.recovered = 10 + static_cast<int>(pick(90));
+    s.good_scripts = pick(2) == 0 ? 100 : static_cast<int>(pick(101));
+    s.script_seconds = pick(2) == 0 ? 0.1 : 40 * part();
+  }
+  if (pick(3) == 0) {
+    const auto actions = 1 + pick(4);
+    for (std::uint64_t i = 0; i < actions; ++i) {
+      ActionPlan a;
+      a.trigger = static_cast<claim::Trigger>(pick(claim::kTriggers));
+      a.commands = 1 + static_cast<int>(pick(3));
+      a.seconds = pick(2) == 0 ? 0.2 : 30 * part();
+      a.fails = pick(6) == 0;
+      s.actions.push_back(a);
+    }
+  }
+  if (s.in_slurm && pick(2) == 0) s.starters = s.nodes * s.workers_per_node;
 }
 
 }  // namespace
+
+Time of_seconds(double s) {
+  return Time(static_cast<std::int64_t>(s * 1e9));
+}
 
 std::string show(Time time) {
   return fmt::format("{:9.3f} s", std::chrono::duration<double>(time).count());
@@ -70,6 +107,18 @@ std::string show(const Scenario& s) {
       s.seed, s.nodes, s.workers_per_node, s.cpus, s.jobs, s.job_seconds,
       s.chained ? ", the second half after the first" : "", s.in_slurm ? ", in Slurm" : "",
       s.failing, s.crashing, s.lease.count());
+  if (s.starters > 1) text += fmt::format("  {} workers start together\n", s.starters);
+  if (s.node_cpus > 0)
+    text += fmt::format(
+        "  the workers of a node share {} CPUs, and as many units of memory; of 1000 jobs {} need "
+        "two CPUs, {} two units\n",
+        s.node_cpus, s.wide, s.large);
+  if (s.recovered > 0)
+    text += fmt::format(
+        "  {} of 1000 fail once and have a recovery script of {:.1f} s, which succeeds for {} of "
+        "100\n",
+        s.recovered, s.script_seconds, s.good_scripts);
+  for (const ActionPlan& a : s.actions) text += "  " + show(a) + "\n";
   for (const Fault& f : s.faults) text += "  " + show(f) + "\n";
   return text;
 }
@@ -80,10 +129,9 @@ Scenario scenario_of(std::uint64_t seed) {
   const auto part = [&] { return static_cast<double>(random.next() >> 11) * 0x1p-53; };
   Scenario s;
   s.seed = seed;
-  // No more than have files of heartbeats of their own: a shared one is megabytes in memory here,
-  // on each node. Mostly few: what goes wrong among many mostly goes wrong among few, and sooner.
+  // Mostly few: what goes wrong among many mostly goes wrong among few, and sooner.
   const int workers =
-      pick(8) == 0 ? 16 + static_cast<int>(pick(33)) : 4 + static_cast<int>(pick(9));
+      pick(8) == 0 ? 16 + static_cast<int>(pick(49)) : 4 + static_cast<int>(pick(9));
   s.workers_per_node = 1 + static_cast<int>(pick(3));
   s.nodes = std::max(2, workers / s.workers_per_node);
   s.cpus = 1 + static_cast<std::uint32_t>(pick(4));
@@ -94,6 +142,7 @@ Scenario scenario_of(std::uint64_t seed) {
   s.failing = pick(3) == 0 ? static_cast<int>(pick(100)) : 0;
   s.crashing = pick(6) == 0 ? 1 + static_cast<int>(pick(2)) : 0;
   s.lease = std::chrono::seconds(20 + pick(60));
+  add_what_is_rarer(s, pick, part);
   const double slots = s.nodes * s.workers_per_node * s.cpus;
   const double work = static_cast<double>(s.jobs) * s.job_seconds / slots;
   const double busy = std::clamp(work, 20.0, 600.0);
@@ -101,28 +150,30 @@ Scenario scenario_of(std::uint64_t seed) {
   const double lease = static_cast<double>(s.lease.count());
   for (std::uint64_t i = 0; i < faults; ++i) {
     Fault f;
-    f.what = static_cast<What>(pick(13));
+    f.what = static_cast<What>(pick(kFaults));
     f.target = static_cast<int>(pick(static_cast<std::uint64_t>(s.nodes)));
     if (f.what == What::worker_kill || f.what == What::worker_stop || f.what == What::worker_term)
       f.target = static_cast<int>(pick(static_cast<std::uint64_t>(s.nodes) *
                                        static_cast<std::uint64_t>(s.workers_per_node)));
     if (f.what == What::cancel) f.target = static_cast<int>(1 + pick(s.jobs));
-    f.from = seconds(busy * part());
+    f.from = of_seconds(busy * part());
     const bool lasts = f.what != What::node_death && f.what != What::worker_kill &&
                        f.what != What::worker_term && f.what != What::cancel &&
-                       f.what != What::allocation_kill;
+                       f.what != What::allocation_kill && f.what != What::ledger_loss;
     // Around the lengths at which a lease is paused, fenced, expired.
-    if (lasts) f.until = f.from + seconds(lease * (pick(4) == 0 ? 6 * part() : 1.8 * part()));
+    if (lasts) f.until = f.from + of_seconds(lease * (pick(4) == 0 ? 6 * part() : 1.8 * part()));
     s.faults.push_back(f);
   }
   std::sort(s.faults.begin(), s.faults.end(),
             [](const Fault& a, const Fault& b) { return a.from < b.from; });
-  s.calm = seconds(busy);
+  s.calm = of_seconds(busy);
   for (const Fault& f : s.faults) s.calm = std::max(s.calm, f.until);
   s.calm += 60s;
   // One worker must be able to do all of it.
-  const double alone = static_cast<double>(s.jobs) * s.job_seconds / s.cpus;
-  s.ends = s.calm + seconds(20 * lease + 40 * s.job_seconds + 2 * alone) + 900s +
+  double alone = static_cast<double>(s.jobs) * s.job_seconds / s.cpus;
+  alone += s.recovered * 2 * s.script_seconds / s.cpus;
+  for (const ActionPlan& a : s.actions) alone += 10 * a.commands * a.seconds;
+  s.ends = s.calm + of_seconds(20 * lease + 40 * s.job_seconds + 2 * alone) + 900s +
            s.crashing * 5 * (120s + 3 * s.lease);
   return s;
 }

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/claim/rules/action.h"
+
 namespace torc::simulation {
 
 using Time = std::chrono::nanoseconds;  // since the beginning
@@ -26,12 +28,24 @@ struct Fault {
     lost_replies,     // of requests of the node to the filesystem
     full_disk,        // nothing can be written
     clock_jump,       // of the node's wall clock
-    cancel            // somebody cancels a job
+    cancel,           // somebody cancels a job
+    ledger_loss,      // somebody deletes the node's ledger
+    dead_mount        // a filesystem that the jobs of the node need does not answer
   };
   What what = What::stall;
   int target = 0;  // node, worker, or job
   Time from{};
   Time until{};
+};
+
+inline constexpr std::uint64_t kFaults = 15;
+
+// An action of the workflow. Its commands end well, but the last one of one that fails.
+struct ActionPlan {
+  claim::Trigger trigger = claim::Trigger::workflow_start;
+  int commands = 1;
+  double seconds = 1;  // of a command, on average
+  bool fails = false;
 };
 
 struct Scenario {
@@ -49,6 +63,17 @@ struct Scenario {
   std::uint64_t chains = 0;
   std::uint64_t chain_length = 0;
   std::chrono::seconds lease{30};
+  // Workers of a node share so many CPUs, and as many units of memory, by its ledger; 0: each has
+  // its own. Of 1,000 jobs so many need two CPUs, or two units of memory, where there are two.
+  std::uint32_t node_cpus = 0;
+  int wide = 0;
+  int large = 0;
+  // Jobs of 1000 that fail once and have a recovery script, which succeeds for so many of 100.
+  int recovered = 0;
+  int good_scripts = 100;
+  double script_seconds = 1;  // on average
+  std::vector<ActionPlan> actions;
+  int starters = 1;        // workers that know of each other that they start together
   bool is_checked = true;  // else only counted, from `measured_from` on
   Time measured_from{};
   std::vector<Fault> faults;
@@ -60,5 +85,6 @@ struct Scenario {
 [[nodiscard]] std::string show(const Scenario& scenario);
 [[nodiscard]] std::string show(const Fault& fault);
 [[nodiscard]] std::string show(Time time);
+[[nodiscard]] Time of_seconds(double seconds);
 
 }  // namespace torc::simulation

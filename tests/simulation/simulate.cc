@@ -106,6 +106,8 @@ Explored explore(const Options& options, std::uint64_t nth, std::uint64_t of,
     Figures& sum = explored.sum;
     sum.commits += lived.figures.commits;
     sum.runs += lived.figures.runs;
+    sum.scripts += lived.figures.scripts;
+    sum.actions += lived.figures.actions;
     sum.lives += lived.figures.lives;
     sum.lost += lived.figures.lost;
     sum.refused += lived.figures.refused;
@@ -158,6 +160,8 @@ int main(int argc, char** argv) {
     all.failed = all.failed || one.failed;
     all.sum.commits += one.sum.commits;
     all.sum.runs += one.sum.runs;
+    all.sum.scripts += one.sum.scripts;
+    all.sum.actions += one.sum.actions;
     all.sum.lives += one.sum.lives;
     all.sum.lost += one.sum.lost;
     all.sum.refused += one.sum.refused;
@@ -165,9 +169,11 @@ int main(int argc, char** argv) {
   }
   fmt::print(
       "{} lives from seed {} in {:.1f} minutes ({:.0f} a minute): {} workers, {} runs of jobs, {} "
+      "of recovery scripts, {} of commands of actions, {} "
       "commits, {} leases lost, {} results refused, {} events\n",
       all.lives, options->seed, deadline.passed(),
       static_cast<double>(all.lives) / deadline.passed(), all.sum.lives, all.sum.runs,
-      all.sum.commits, all.sum.lost, all.sum.refused, all.sum.events);
+      all.sum.scripts, all.sum.actions, all.sum.commits, all.sum.lost, all.sum.refused,
+      all.sum.events);
   return all.failed ? 1 : 0;
 }

@@ -62,6 +62,20 @@ Scenario shrink(Scenario scenario, const Path& scratch) {
     attempt([](Scenario& s) { return s.workers_per_node > 1 && (--s.workers_per_node, true); });
     attempt([](Scenario& s) { return s.cpus > 1 && (--s.cpus, true); });
     attempt([](Scenario& s) { return s.failing > 0 && (s.failing = 0, true); });
+    for (std::size_t i = 0; i < scenario.actions.size();) {
+      Scenario less = scenario;
+      less.actions.erase(less.actions.begin() + static_cast<std::ptrdiff_t>(i));
+      if (keep_if_failing(less)) {
+        smaller = true;
+      } else {
+        ++i;
+      }
+    }
+    attempt([](Scenario& s) { return s.recovered > 0 && (s.recovered = 0, true); });
+    attempt([](Scenario& s) { return s.node_cpus > 0 && (s.node_cpus = 0, true); });
+    attempt([](Scenario& s) { return s.wide > 0 && (s.wide = 0, true); });
+    attempt([](Scenario& s) { return s.large > 0 && (s.large = 0, true); });
+    attempt([](Scenario& s) { return s.starters > 1 && (s.starters = 1, true); });
     attempt([](Scenario& s) { return s.crashing > 0 && (s.crashing = 0, true); });
     attempt([](Scenario& s) { return s.chained && (s.chained = false, true); });
     attempt([](Scenario& s) { return s.in_slurm && (s.in_slurm = false, true); });

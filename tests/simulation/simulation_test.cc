@@ -100,6 +100,26 @@ TEST_F(Lives, wall_clocks_that_jump_change_nothing) {
   EXPECT_EQ(jumping.figures.runs, steady.figures.runs);
 }
 
+// What a worker had of its node is others' when it stands still and nothing of it runs any more.
+TEST_F(Lives, a_worker_that_stood_still_uses_nothing_that_others_of_its_node_have_by_now) {
+  using namespace std::chrono_literals;
+  for (const double seconds : {0.05, 5.0}) {  // in the lane, one by one
+    Scenario s = calm_scenario();
+    s.nodes = 4;
+    s.workers_per_node = 2;
+    s.cpus = s.node_cpus = 2;
+    s.jobs = seconds < 1 ? 4000 : 400;
+    s.job_seconds = seconds;
+    s.recovered = 300;
+    s.script_seconds = 10;
+    for (int i = 0; i < 40; ++i)
+      s.faults.push_back({Fault::What::worker_stop, i % 8, 1s * i, 1s * i + 9s});
+    const Lived lived = live(s, scratch_, false);
+    EXPECT_EQ(lived.violation, "");
+    EXPECT_GT(lived.figures.scripts, 0U);
+  }
+}
+
 // The last jobs must not wait in the queue of one worker while others are idle.
 TEST_F(Lives, the_end_of_a_workflow_takes_little_longer_than_its_work) {
   const Scenario s = calm_scenario();

@@ -91,10 +91,19 @@ void World::run(Time until, const std::function<bool()>& is_over) {
     Entry entry = std::move(entries_.back());
     entries_.pop_back();
     now_ = std::max(now_, entry.at);
-    ++events;
+    count_event();
     entry.what();
     if (is_over()) return;
   }
+}
+
+void World::count_event() {
+  ++events;
+  const auto second = std::chrono::duration_cast<std::chrono::seconds>(now_).count();
+  if (second != second_) events_in_second_ = 0;
+  second_ = second;
+  if (++events_in_second_ > most_events_a_second && most_events_a_second > 0)
+    violate("somebody goes round in circles: more events in a second than are possible");
 }
 
 Time World::latency() {

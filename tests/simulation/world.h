@@ -11,6 +11,7 @@
 #include "lib/store/testing/test_nfs.h"
 #include "tests/property/fiber.h"
 #include "tests/simulation/scenario.h"
+#include "tests/simulation/shared_node.h"
 #include "tests/simulation/store_cost.h"
 
 namespace torc::simulation {
@@ -58,6 +59,9 @@ class Node final {
   Time cut_off_until{};  // from the filesystem
   Time loses_replies_until{};
   Time lost{};  // by its clock of time since boot
+  Time dead_mount_until{};
+  SharedNode shared;
+  bool lost_ledger = false;  // workers may have taken what others used, until all had found out
   WallTime wall_offset{};
   std::unique_ptr<Clock> clock;
   std::unique_ptr<store::testing::NfsDisk> disk;
@@ -108,6 +112,8 @@ class World final : public store::testing::Network {
   // In the directory of the heartbeats.
   [[nodiscard]] std::uint64_t heartbeat_files() const;
   std::uint64_t events = 0;
+  // In one second of simulated time more than these break a promise, too; 0: any number is good.
+  std::uint64_t most_events_a_second = 0;
 
   store::testing::NfsServer& server() { return server_; }
 
@@ -138,6 +144,10 @@ class World final : public store::testing::Network {
   std::vector<Entry> entries_;  // a heap
   std::vector<std::string> history_;
   std::string violation_;
+  void count_event();
+
+  std::int64_t second_ = 0;
+  std::uint64_t events_in_second_ = 0;
   std::int64_t minute_ = 0;
   double commits_in_minute_ = 0;
   std::unique_ptr<Clock> server_clock_;

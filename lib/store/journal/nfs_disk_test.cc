@@ -70,6 +70,25 @@ TEST_F(TwoClients, a_reader_sees_what_was_closed_before_it_opened) {
   EXPECT_EQ(*read_file(b, "/x"), "2");
 }
 
+// Where two clients write at once, whole pages are sent, and nothing but pages.
+TEST_F(TwoClients, clients_undo_each_others_writes_in_the_same_page_only) {
+  constexpr std::uint64_t kFar = FileContent::kPage;
+  NfsDisk a = client(), b = client();
+  ASSERT_TRUE(write(a, "/x", "aabb"));
+  const auto of_a = a.open_update("/x"), of_b = b.open_update("/x");
+  ASSERT_TRUE(a.write(*of_a, 0, "AA").ok());
+  ASSERT_TRUE(a.write(*of_a, kFar, "far").ok());
+  ASSERT_TRUE(b.write(*of_b, 2, "BB").ok());
+  ASSERT_TRUE(b.write(*of_b, 2 * kFar, "farther").ok());
+  ASSERT_TRUE(a.close(*of_a).ok());
+  ASSERT_TRUE(b.close(*of_b).ok());
+  for (NfsDisk* disk : {&a, &b}) {
+    EXPECT_EQ(*disk->read_at("/x", 0, 4, Caches::trust), "aaBB");
+    EXPECT_EQ(*disk->read_at("/x", kFar, 4, Caches::trust), std::string("far\0", 4));
+    EXPECT_EQ(*disk->read_at("/x", 2 * kFar, 99, Caches::trust), "farther");
+  }
+}
+
 TEST_F(TwoClients, what_was_not_synced_dies_with_its_host) {
   NfsOptions write_back;
   write_back.close_sends = false;

@@ -1,7 +1,6 @@
 #include "lib/store/testing/test_file_server.h"
 
 #include <cerrno>
-#include <set>
 #include <utility>
 
 namespace torc::store::testing {
@@ -10,8 +9,8 @@ namespace {
 Error no(int e, const std::string& what) {
   return os_error(e, what);
 }
-const std::shared_ptr<const std::string>& nothing_in_it() {
-  static const auto empty = std::make_shared<const std::string>();
+const std::shared_ptr<const FileContent>& nothing_in_it() {
+  static const auto empty = std::make_shared<const FileContent>();
   return empty;
 }
 
@@ -95,7 +94,7 @@ Result<std::map<std::string, FileServer::Inode>> FileServer::list(Inode director
   return node->entries;
 }
 
-Result<std::shared_ptr<const std::string>> FileServer::content(Inode file) const {
+Result<std::shared_ptr<const FileContent>> FileServer::content(Inode file) const {
   TORC_ASSIGN(const Node* node, at(file, FileKind::regular));
   return node->bytes;
 }
@@ -117,10 +116,26 @@ Result<FileServer::Inode> FileServer::create(Inode directory, const std::string&
 
 Result<void> FileServer::write(Inode file, std::uint64_t offset, std::string_view bytes) {
   TORC_ASSIGN(Node * node, at(file, FileKind::regular));
-  std::string next = *node->bytes;
-  if (next.size() < offset + bytes.size()) next.resize(offset + bytes.size());
-  next.replace(offset, bytes.size(), bytes);
-  changed(file).bytes = std::make_shared<const std::string>(std::move(next));
+  FileContent next = *node->bytes;
+  next.write(offset, bytes);
+  changed(file).bytes = std::make_shared<const FileContent>(std::move(next));
+  return {};
+}
+
+Result<void> FileServer::write_pages(Inode file, const FileContent& from,
+                                     const std::set<std::uint64_t>& pages) {
+  TORC_ASSIGN(Node * node, at(file, FileKind::regular));
+  FileContent next = *node->bytes;
+  for (const std::uint64_t page : pages) {
+    const std::uint64_t at = page * FileContent::kPage;
+    // What others have appended stays.
+    if (next.size() > from.size() && from.size() < at + FileContent::kPage) {
+      next.write(at, from.read(at, FileContent::kPage));
+    } else {
+      next.take_page(from, page);
+    }
+  }
+  changed(file).bytes = std::make_shared<const FileContent>(std::move(next));
   return {};
 }
 

@@ -9,11 +9,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lib/store/disk/disk.h"
+#include "lib/store/testing/test_file_content.h"
 
 namespace torc::store::testing {
 
@@ -43,11 +45,13 @@ class FileServer {
   [[nodiscard]] Result<Inode> walk(const Path& path) const;
   [[nodiscard]] Result<Attributes> attributes(Inode inode) const;
   [[nodiscard]] Result<std::map<std::string, Inode>> list(Inode directory) const;
-  [[nodiscard]] Result<std::shared_ptr<const std::string>> content(Inode file) const;
+  [[nodiscard]] Result<std::shared_ptr<const FileContent>> content(Inode file) const;
 
   Result<Inode> create(Inode directory, const std::string& name);
   Inode create_unnamed();
   Result<void> write(Inode file, std::uint64_t offset, std::string_view bytes);
+  Result<void> write_pages(Inode file, const FileContent& from,
+                           const std::set<std::uint64_t>& pages);
   Result<void> link(Inode file, Inode directory, const std::string& name);
   Result<void> unlink(Inode directory, const std::string& name);
   Result<Inode> make_directory(Inode directory, const std::string& name);
@@ -69,8 +73,8 @@ class FileServer {
  private:
   struct Node {
     FileKind kind = FileKind::regular;
-    std::shared_ptr<const std::string> bytes;
-    std::shared_ptr<const std::string> durable_bytes;
+    std::shared_ptr<const FileContent> bytes;
+    std::shared_ptr<const FileContent> durable_bytes;
     std::map<std::string, Inode> entries;
     std::map<std::string, Inode> durable_entries;
     std::uint64_t links = 0;

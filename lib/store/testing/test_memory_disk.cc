@@ -45,7 +45,7 @@ Result<FileHandle> MemoryDisk::create_unnamed(const Path& directory) {
 Result<std::string> MemoryDisk::read(FileHandle file, std::uint64_t offset, std::size_t size) {
   TORC_ASSIGN(const Inode inode, inode_of(file));
   TORC_ASSIGN(const auto bytes, server_.content(inode));
-  return offset < bytes->size() ? bytes->substr(offset, size) : std::string();
+  return bytes->read(offset, size);
 }
 
 Result<void> MemoryDisk::write(FileHandle file, std::uint64_t offset, std::string_view bytes) {

@@ -7,6 +7,7 @@ namespace torc::store::testing {
 namespace {
 
 constexpr std::chrono::nanoseconds kAttributesKnown = std::chrono::seconds(3);
+constexpr std::uint64_t kReadWhole = std::uint64_t{1} << 20U;  // a file that is read as a whole
 
 Error refused(int e, const std::string& what) {
   return os_error(e, what);
@@ -21,10 +22,10 @@ Error gone() {
 // --- server ---
 
 void NfsServer::recall(FileServer::Inode file, const NfsDisk* reader) {
-  for (NfsDisk* client : clients_) {
+  for (NfsDisk* client : keepers_) {
     const auto held = client->unsent_.find(file);
-    if (client == reader || held == client->unsent_.end() || client->options_.close_sends) continue;
-    (void)files.write(file, 0, *held->second);
+    if (client == reader || held == client->unsent_.end()) continue;
+    held->second->send_to(files, file);
     client->unsent_.erase(held);
   }
 }
@@ -32,10 +33,10 @@ void NfsServer::recall(FileServer::Inode file, const NfsDisk* reader) {
 std::string NfsServer::content(FileServer::Inode file) const {
   for (const NfsDisk* client : clients_) {
     if (const auto held = client->unsent_.find(file); held != client->unsent_.end())
-      return *held->second;
+      return held->second->content.text();
   }
   const auto bytes = files.content(file);
-  return bytes.ok() ? **bytes : std::string();
+  return bytes.ok() ? (*bytes)->text() : std::string();
 }
 
 void NfsServer::remember(FileServer::Inode directory, const std::string& name,
@@ -73,10 +74,12 @@ Result<std::map<std::string, FileServer::Inode>> NfsServer::list(FileServer::Ino
 NfsDisk::NfsDisk(NfsServer& server, const Clock& clock, Network& network, NfsOptions options)
     : server_(server), clock_(clock), network_(network), options_(options) {
   server_.clients_.insert(this);
+  if (!options_.close_sends) server_.keepers_.insert(this);
 }
 
 NfsDisk::~NfsDisk() {
   server_.clients_.erase(this);
+  server_.keepers_.erase(this);
 }
 
 // `act` may run later or twice: it captures by value.
@@ -174,18 +177,40 @@ Result<FileServer::Attributes> NfsDisk::attributes(Inode inode) {
   return now;
 }
 
-Result<std::shared_ptr<const std::string>> NfsDisk::content(Inode inode) {
-  if (const auto held = unsent_.find(inode); held != unsent_.end()) return held->second;
-  if (const auto held = data_.find(inode); held != data_.end() && held->second.bytes)
-    return held->second.bytes;
+Result<NfsDisk::Part> NfsDisk::content(Inode inode, std::uint64_t offset, std::uint64_t size) {
+  const auto unsent = unsent_.find(inode);
+  if (unsent != unsent_.end() && unsent->second->extent.has(offset, size))
+    return Part{{unsent->second, &unsent->second->content}, unsent->second->extent};
+  const auto held = data_.find(inode);
+  if (unsent == unsent_.end() && held != data_.end() && held->second.bytes &&
+      held->second.extent.has(offset, size))
+    return Part{held->second.bytes, held->second.extent};
   NfsServer* const server = &server_;
   const NfsDisk* const self = this;
-  TORC_ASSIGN(const auto bytes, ask<std::shared_ptr<const std::string>>({"READ", false}, [=] {
+  TORC_ASSIGN(auto bytes, ask<std::shared_ptr<const FileContent>>({"READ", false}, [=] {
                 server->recall(inode, self);
                 return server->files.content(inode);
               }));
+  Extent extent;
+  if (bytes->size() > kReadWhole) {
+    extent = {offset / FileContent::kPage * FileContent::kPage, offset + size};
+    bytes =
+        std::make_shared<const FileContent>(bytes->part(extent.first, extent.end - extent.first));
+  }
+  // What was written here meanwhile, or before, is newer.
+  if (const auto newer = unsent_.find(inode); newer != unsent_.end()) {
+    FileContent both = *bytes;
+    for (const std::uint64_t page : newer->second->pages)
+      both.take_page(newer->second->content, page);
+    return Part{std::make_shared<const FileContent>(std::move(both)), extent};
+  }
   data_[inode].bytes = bytes;
-  return bytes;
+  data_[inode].extent = extent;
+  return Part{bytes, extent};
+}
+
+void NfsDisk::Unsent::send_to(FileServer& files, Inode inode) const {
+  (void)files.write_pages(inode, content, pages);
 }
 
 // All that was written and not sent, durably. What cannot be sent is lost, and the error told once.
@@ -193,22 +218,30 @@ Result<void> NfsDisk::send(Inode inode) {
   const auto held = unsent_.find(inode);
   if (held == unsent_.end()) return {};
   NfsServer* const server = &server_;
-  const auto bytes = held->second;
-  Result<void> sent = ask<void>({"WRITE", true}, [=]() -> Result<void> {
-    TORC_TRY(server->files.write(inode, 0, *bytes));
-    server->files.sync(inode, Sync::data);
-    return {};
-  });
-  if (const auto now = unsent_.find(inode); now != unsent_.end() && now->second == bytes)
+  const auto unsent = held->second;
+  // The change that the server had seen last before this one.
+  const Result<std::uint64_t> sent =
+      ask<std::uint64_t>({"WRITE", true}, [=]() -> Result<std::uint64_t> {
+        TORC_ASSIGN(const Attributes before, server->files.attributes(inode));
+        unsent->send_to(server->files, inode);
+        server->files.sync(inode, Sync::data);
+        return before.change;
+      });
+  if (const auto now = unsent_.find(inode); now != unsent_.end() && now->second == unsent)
     unsent_.erase(now);
-  if (sent.ok()) {
-    written_.insert(inode);
-    data_[inode] = {0, bytes};
-    if (const auto a = server_.files.attributes(inode); a.ok()) data_[inode].change = a->change;
-  } else {
+  if (!sent.ok()) {
     data_.erase(inode);
+    return sent.error();
   }
-  return sent;
+  written_.insert(inode);
+  const std::uint64_t known = data_[inode].change;
+  data_.erase(inode);
+  // Where others have written meanwhile, what is held of their pages is old.
+  if (known != 0 && known != *sent && !options_.keeps_own_pages) return {};
+  data_[inode].bytes = std::shared_ptr<const FileContent>(unsent, &unsent->content);
+  data_[inode].extent = unsent->extent;
+  if (const auto a = server_.files.attributes(inode); a.ok()) data_[inode].change = a->change;
+  return {};
 }
 
 // --- client: handles ---
@@ -267,7 +300,7 @@ Result<FileHandle> NfsDisk::create(const Path& file) {
     forget(at);
     if (!made.ok()) return std::move(made).error();
     know(at, *made);
-    data_[*made].bytes = std::make_shared<const std::string>();
+    data_[*made].bytes = std::make_shared<const FileContent>();
     return hand_out(*made);
   });
 }
@@ -278,17 +311,22 @@ Result<FileHandle> NfsDisk::create_unnamed(const Path&) {
 
 Result<std::string> NfsDisk::read(FileHandle file, std::uint64_t offset, std::size_t size) {
   TORC_ASSIGN(const Inode inode, inode_of(file));
-  TORC_ASSIGN(const auto bytes, content(inode));
-  return offset < bytes->size() ? bytes->substr(offset, size) : std::string();
+  TORC_ASSIGN(const Part part, content(inode, offset, size));
+  return part.bytes->read(offset, size);
 }
 
 Result<void> NfsDisk::write(FileHandle file, std::uint64_t offset, std::string_view bytes) {
   TORC_ASSIGN(const Inode inode, inode_of(file));
-  TORC_ASSIGN(const auto before, content(inode));
-  std::string now = *before;
-  if (now.size() < offset + bytes.size()) now.resize(offset + bytes.size());
-  now.replace(offset, bytes.size(), bytes);
-  unsent_[inode] = std::make_shared<const std::string>(std::move(now));
+  TORC_ASSIGN(const Part before, content(inode, offset, bytes.size()));
+  Unsent now;
+  if (const auto held = unsent_.find(inode); held != unsent_.end()) now.pages = held->second->pages;
+  now.content = *before.bytes;
+  now.extent = before.extent;
+  now.content.write(offset, bytes);
+  for (std::uint64_t at = offset; at < offset + bytes.size(); at += FileContent::kPage)
+    now.pages.insert(at / FileContent::kPage);
+  if (!bytes.empty()) now.pages.insert((offset + bytes.size() - 1) / FileContent::kPage);
+  unsent_[inode] = std::make_shared<const Unsent>(std::move(now));
   return {};
 }
 
@@ -328,7 +366,7 @@ void NfsDisk::process_ended(int process) {
   for (const int fd : its) {
     const Inode inode = open_.at(fd).inode;
     if (const auto held = unsent_.find(inode); held != unsent_.end() && options_.close_sends) {
-      (void)server_.files.write(inode, 0, *held->second);
+      held->second->send_to(server_.files, inode);
       unsent_.erase(held);
     }
     close_now(fd);

@@ -117,6 +117,7 @@ class NfsServer {
   };
   const Clock& clock_;
   std::set<NfsDisk*> clients_;
+  std::set<NfsDisk*> keepers_;  // of these, those that keep what was written when they close
   std::map<FileServer::Inode, std::deque<Past>> past_;
   std::map<FileServer::Inode, std::pair<const NfsDisk*, int>> locks_;
 };
@@ -165,9 +166,26 @@ class NfsDisk final : public Disk {
     std::optional<Inode> inode;  // none: known not to be there
     BootTime until;
   };
+  // What a client has of a file: all of a small one, of a large one what was asked for.
+  struct Extent {
+    std::uint64_t first = 0;
+    std::uint64_t end = UINT64_MAX;
+    [[nodiscard]] bool has(std::uint64_t offset, std::uint64_t size) const {
+      return offset >= first && offset + size <= end;
+    }
+  };
   struct KnownData {
     std::uint64_t change = 0;
-    std::shared_ptr<const std::string> bytes;
+    std::shared_ptr<const FileContent> bytes;
+    Extent extent;
+  };
+  // Written and not sent: of the content, these pages. Nothing else of the file is sent, so
+  // that what others wrote into other pages meanwhile stays.
+  struct Unsent {
+    FileContent content;
+    Extent extent;
+    std::set<std::uint64_t> pages;
+    void send_to(FileServer& files, Inode inode) const;
   };
   struct Open {
     Inode inode = 0;
@@ -188,7 +206,11 @@ class NfsDisk final : public Disk {
   Result<Inode> walk(const Path& path, Known known);
   Result<Target> target(const Path& path, Known known);
   Result<Attributes> attributes(Inode inode);
-  Result<std::shared_ptr<const std::string>> content(Inode inode);
+  struct Part {
+    std::shared_ptr<const FileContent> bytes;
+    Extent extent;
+  };
+  Result<Part> content(Inode inode, std::uint64_t offset, std::uint64_t size);
   Result<void> send(Inode inode);
   Result<void> change_entry(const char* request, const Target& at,
                             const std::function<Result<void>()>& act);
@@ -208,7 +230,7 @@ class NfsDisk final : public Disk {
   NfsOptions options_;
   std::map<std::pair<Inode, std::string>, KnownName> names_;
   std::map<Inode, KnownData> data_;
-  std::map<Inode, std::shared_ptr<const std::string>> unsent_;
+  std::map<Inode, std::shared_ptr<const Unsent>> unsent_;
   std::set<Inode> written_;  // into which this client wrote
   std::map<Inode, std::pair<std::uint64_t, std::vector<std::string>>> listings_;
   std::map<Inode, std::pair<Attributes, BootTime>> attributes_;

@@ -220,7 +220,10 @@ std::optional<Event> Session::carry_out(Command& order) {
   return std::visit(
       Overloaded{
           [&](const command::StartJob& o) -> Answer { return commands_->start(o); },
-          [&](const command::StartRecovery& o) -> Answer { return commands_->start(o); },
+          [&](const command::StartRecovery& o) -> Answer {
+            if (is_share_there()) return commands_->start(o);
+            return event::StartAnswer{o.run, event::StartAnswer::What::refused, {}, {}, kShareLost};
+          },
           [&](const command::StartAction& o) -> Answer { return commands_->start(o); },
           [&](const command::ArmJobs& o) -> Answer { return commands_->arm(o); },
           [&](const command::TakeBack&) -> Answer { return commands_->take_back(); },
@@ -343,8 +346,12 @@ void Session::hear_store() {
 
 // Before free parts are used: whether they are still this worker's. They are not after the ledger
 // was lost, or the worker was stopped for long.
+bool Session::is_share_there() const {
+  return ledger_ == nullptr || ledger_->is_there();
+}
+
 void Session::check_share() {
-  if (ledger_ == nullptr || ledger_->is_there()) return;
+  if (is_share_there()) return;
   exec::NodeHolding used = state_.share.in_use();
   used.waiting_since = {};
   ledger_->reenter(used);

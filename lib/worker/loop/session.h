@@ -51,6 +51,7 @@ class Session {
   void close_shop();
   void leave(const command::Leave& order);
   void look_at_lease();
+  [[nodiscard]] bool is_share_there() const;
   void check_share();
   void look_at_share();
   void watch_bell(bool watch);

@@ -31,7 +31,7 @@ bool lane_pays(const State& w, BootTime now) {
   if (w.terms.max_parallel_jobs.value_or(w.terms.machine.cpus) > kDeepest) return false;
   const nanoseconds job_time = w.pace.run_time();
   return job_time > 0ns && job_time <= kShort && now >= w.lane.not_before &&
-         !w.share.is_overdrawn() && w.owed_to_others == 0;
+         !w.share.is_overdrawn() && !w.share.is_doubtful() && w.owed_to_others == 0;
 }
 
 bool lane_serves(const Lane& lane, const ClaimedJob& job) {

@@ -84,6 +84,7 @@ void NodeShare::lost(const exec::NodeHolding& holding) {
   waits_ = false;
   tried_.reset();
   wake_at_.reset();
+  doubtful_ = used_.cpus > 0;
 }
 
 exec::NodeHolding NodeShare::in_use() const {
@@ -111,6 +112,8 @@ void NodeShare::keep(const exec::NodeHolding& rest, Commands& out) {
 
 void NodeShare::give_back_free(Cpus cpus, Commands& out) {
   if (!has_ledger()) return;
+  if (doubtful_) cpus = Cpus::give;
+  doubtful_ = doubtful_ && used_.cpus > 0;
   const bool gives_cpus = cpus == Cpus::give && free_cpus() > 0;
   if (!gives_cpus && free_memory() == ByteCount{} && free_gpus() == 0) return;
   exec::NodeHolding kept = in_use();
@@ -174,6 +177,7 @@ bool NodeShare::look(const exec::NodeHolding& could, BootTime now) {
                     rest(could.memory + could.own_memory, used_.memory) > tried_->memory ||
                     count(could.gpus & ~used_.gpus) > tried_->gpus;
   if (!more) return false;
+  // Nothing is looked for until something was asked for in vain again.
   tried_.reset();
   wake_at_.reset();
   return true;

@@ -20,6 +20,10 @@
 
 namespace torc::worker {
 
+// Why no recovery script is started in the place of a job.
+inline constexpr const char* kShareLost =
+    "other workers may use by now what the job had of this node";
+
 class NodeShare {
  public:
   // The most that the worker may use. The first 64 GPUs count.
@@ -88,6 +92,9 @@ class NodeShare {
   [[nodiscard]] BootTime starved_since() const {
     return tried_ && cpus() == 0 ? has_.waiting_since : BootTime{};
   }
+  // What it has may be others', too: jobs that ran when the ledger was lost go on on it. What such
+  // jobs leave is given back, and asked for again, before anything else is started on it.
+  [[nodiscard]] bool is_doubtful() const { return doubtful_; }
   // What the ledger must be told when it was lost.
   [[nodiscard]] exec::NodeHolding in_use() const;
 
@@ -105,6 +112,7 @@ class NodeShare {
   exec::NodeHolding has_;
   Used used_;
   exec::CpuSet pinned_;
+  bool doubtful_ = false;
   bool limited_ = false;
   bool waits_ = false;                            // the ledger was told so
   std::optional<claim::Requirement> wanted_for_;  // what was asked for is for this job

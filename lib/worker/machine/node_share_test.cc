@@ -102,6 +102,51 @@ TEST_F(NodeShareTest, it_waits_for_cpus_that_others_have) {
   EXPECT_FALSE(world_.waits);
 }
 
+// A time in the past at which it is to look, and never does, would wake its worker without end.
+TEST_F(NodeShareTest, who_has_found_more_or_lost_the_ledger_looks_no_more_until_it_waits_again) {
+  for (const bool finds_more : {true, false}) {
+    world_ = {};
+    world_.taken = 3;
+    mine = NodeShare(NodeShare::Most{4, {1000}, {}, 0});
+    grow();
+    mine.wait_for_more(now_, orders_);
+    carry_out();
+    ASSERT_TRUE(mine.wake_at());
+    now_ = *mine.wake_at();
+    if (finds_more) {
+      world_.taken = 2;
+      ASSERT_TRUE(look());
+      grow();  // limited still, and nothing says yet that it could use more than that
+    } else {
+      EXPECT_FALSE(look());
+      EXPECT_GT(*mine.wake_at(), now_);
+      mine.lost({});
+    }
+    EXPECT_FALSE(mine.wake_at());
+    mine.wait_for_more(now_, orders_);
+    carry_out();
+    EXPECT_TRUE(mine.wake_at());
+  }
+}
+
+TEST_F(NodeShareTest, what_jobs_leave_that_ran_when_the_ledger_was_lost_is_not_kept_for_others) {
+  grow();
+  (void)mine.take(need(2));
+  world_.holding = mine.in_use();
+  mine.lost(world_.holding);
+  EXPECT_TRUE(mine.is_doubtful());
+  EXPECT_EQ(mine.cpus(), 2U);
+  mine.put_back(need(1), {});
+  mine.give_back_free(NodeShare::Cpus::keep, orders_);
+  carry_out();
+  EXPECT_EQ(world_.holding.cpu_count(), 1U);
+  mine.put_back(need(1), {});
+  mine.give_back_free(NodeShare::Cpus::keep, orders_);
+  carry_out();
+  EXPECT_EQ(world_.holding.cpu_count(), 0U);
+  EXPECT_FALSE(mine.is_doubtful());
+}
+
 TEST_F(NodeShareTest, with_all_the_cpus_that_it_may_have_in_use_it_waits_for_nothing) {
   grow();
   (void)mine.take(need(4));

@@ -78,6 +78,11 @@ bool recover(const Step& s, Running& job, claim::Finished& end) {
     interrupt(job, end, w.stop_cause);
     return false;
   }
+  if (job.doubtful) {
+    s.tell({.what = Notice::What::recovery_not_started, .job = job.job.load, .text = kShareLost});
+    interrupt(job, end, w.stop_cause);
+    return false;
+  }
   const Run run = next_run(w);
   s.order(command::StartRecovery{run, job.job.load, end, rule->script});
   job.failed = end;

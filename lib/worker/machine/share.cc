@@ -24,6 +24,7 @@ void say_who_holds_the_node(const Step& s) {
 // After jobs have ended: others wait, who have less.
 void let_others(const Step& s) {
   State& w = s.w;
+  if (w.share.is_doubtful()) w.share.give_back_free(NodeShare::Cpus::give, s.out);
   if (w.phase != Phase::working || w.terms.max_parallel_jobs ||
       !w.share.let_others(w.owed_to_others, s.now, s.out))
     return;

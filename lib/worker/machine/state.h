@@ -84,6 +84,7 @@ struct Running {
   exec::CpuList cpus;               // that it is bound to; empty: to none
   bool revoked = false;             // canceled: it was told to end, and its result does not count
   bool in_lane = false;             // what it uses is held for the lane
+  bool doubtful = false;            // it ran when the node's ledger was lost
   event::StartAnswer::Fault fault;  // when it was not started; of nobody else then
   // How it ended, while its recovery script runs in its place.
   std::optional<claim::Finished> failed;

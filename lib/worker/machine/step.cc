@@ -100,6 +100,7 @@ bool run(const Step& s, Event& event) {
                         },
                         [&](const event::ShareLost& e) {
                           w.share.lost(e.holding);
+                          for (auto& [number, job] : w.running) job.doubtful = true;
                           return true;
                         },
                         [&](event::Answered& e) {

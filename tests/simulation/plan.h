@@ -1,0 +1,30 @@
+// The workflow of a scenario, and what its jobs, scripts and actions are fated to do.
+#pragma once
+
+#include <vector>
+
+#include "lib/claim/rules/plan.h"
+#include "tests/simulation/scenario.h"
+
+namespace torc::simulation {
+
+inline constexpr ByteCount kMemoryUnit{std::uint64_t{1} << 30U};
+
+struct JobFate {
+  double seconds = 1;
+  bool fails_once = false;
+  bool crashes = false;
+  claim::Requirement need;
+  // Of its recovery script, if it has one.
+  double script_seconds = 0;
+  bool script_succeeds = true;
+};
+
+[[nodiscard]] claim::Plan plan_of(const Scenario& scenario);
+// By job number.
+[[nodiscard]] std::vector<JobFate> fates_of(const Scenario& scenario);
+
+// Whether the job waits for others before it may run.
+[[nodiscard]] bool waits_for_others(const Scenario& scenario, JobId job);
+
+}  // namespace torc::simulation
