@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "lib/base/clock.h"
-#include "lib/workflow/plan_actions.h"
+#include "lib/workflow/plan/plan_actions.h"
 
 namespace torc::simulation {
 namespace {

@@ -12,7 +12,7 @@
 #include "lib/claim/transactions/exchange.h"
 #include "lib/claim/transactions/membership.h"
 #include "lib/worker/jobs/job_command.h"
-#include "lib/workflow/plan_actions.h"
+#include "lib/workflow/plan/plan_actions.h"
 #include "tests/simulation/node_store.h"
 #include "tests/simulation/process.h"
 

@@ -116,8 +116,10 @@ Result<void> Repair::look() {
     for (const store::LostCommit& commit : repair_->lost()) {
       EventCounts& mine = lost_.commits.emplace_back();
       counts = &mine;
-      if (commit.damage.empty())
-        TORC_TRY(historian.commit(commit.sequence, commit.author, commit.writes));
+      if (commit.damage.empty()) {
+        TORC_ASSIGN(const std::string writes, repair_->writes_of(commit));
+        TORC_TRY(historian.commit(commit.sequence, commit.author, writes));
+      }
       for (std::size_t i = 0; i < mine.size(); ++i) lost_.all[i] += mine[i];
     }
     return {};

@@ -112,7 +112,6 @@ class Salvage {
   Path source_;
   Path target_;
   Salvaged salvaged_;
-  store::MemoryState state_;
   std::string why_not_;  // it is no store; empty: it is one
   report::LostRecords lost_;
   std::vector<claim::Worker> live_workers_;  // that the damaged store has
@@ -122,8 +121,8 @@ class Salvage {
 
 // Whether what is left can be run: whole, and by the same check as `torc verify`.
 void Salvage::judge() {
-  state_ = salvaged_.state();
-  lost_ = report::describe_lost(state_, salvaged_.remains.lost);
+  const store::EntriesReader state = salvaged_.state();
+  lost_ = report::describe_lost(state, salvaged_.remains.lost);
   const std::size_t read = salvaged_.remains.entries.size();
   if (!salvaged_.remains.complete()) {
     why_not_ = fmt::format("{} of its {} records can be read", show_count(read),
@@ -134,8 +133,8 @@ void Salvage::judge() {
     why_not_ = "it does not say how far its history goes";
     return;
   }
-  if (const Result<void> fits = claim::verify_state(state_); !fits) why_not_ = fits.error().what;
-  auto live_workers = workflow::live_workers(app_, state_);
+  if (const Result<void> fits = claim::verify_state(state); !fits) why_not_ = fits.error().what;
+  auto live_workers = workflow::live_workers(app_, state);
   if (!live_workers.ok() && why_not_.empty()) why_not_ = live_workers.error().what;
   if (live_workers.ok()) live_workers_ = *std::move(live_workers);
 }
@@ -148,14 +147,15 @@ Result<void> Salvage::write_store() {
 
 Result<void> Salvage::list_jobs(ListFile& file) {
   workflow::RecipeBook book;
+  const store::EntriesReader state = salvaged_.state();
   const auto add = [&](std::uint64_t id, const claim::Job& job, const char* as_of) {
-    ordered_json line = report::job_json(state_, book, JobId{id}, job);
+    ordered_json line = report::job_json(state, book, JobId{id}, job);
     line["as_of"] = as_of;
     ++jobs_;
     return file.add(line);
   };
   Result<void> done = {};
-  state_.scan_prefix(claim::Key(claim::Table::job), [&](const store::Entry& e) {
+  state.scan_prefix(claim::Key(claim::Table::job), [&](const store::Entry& e) {
     const auto id = claim::id_in(claim::Table::job, e.key);
     const auto job = claim::decode_job(e.value);
     if (id && job && *id != 0 && *id <= kMaxJobs) done = add(*id, *job, "state");

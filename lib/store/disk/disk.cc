@@ -10,19 +10,6 @@ constexpr int kStaleTries = 4;
 constexpr std::size_t kFirstPart = std::size_t{1} << 20;  // most files are no larger
 constexpr std::size_t kPart = std::size_t{8} << 20;
 
-// A handle does not know its path, a person wants it.
-Error naming(Error error, const Path& file) {
-  error.what = file.string() + ": " + error.what;
-  return error;
-}
-
-Error too_large(const Path& file, std::size_t most) {
-  return {
-      ErrorKind::corrupt,
-      file.string() + " has more than " + std::to_string(most) + " bytes, which torc never writes",
-      "somebody put it there; look at it with `ls -l`"};
-}
-
 Result<std::string> read_once(Disk& disk, const Path& file, std::size_t most) {
   TORC_ASSIGN(const FileHandle handle, disk.open_read(file));
   OpenFile open(disk, handle);
@@ -54,6 +41,18 @@ Result<void> fill(Disk& disk, FileHandle handle, std::string_view bytes, Durable
 }
 
 }  // namespace
+
+Error naming(Error error, const Path& file) {
+  error.what = file.string() + ": " + error.what;
+  return error;
+}
+
+Error too_large(const Path& file, std::uint64_t most) {
+  return {
+      ErrorKind::corrupt,
+      file.string() + " has more than " + std::to_string(most) + " bytes, which torc never writes",
+      "somebody put it there; look at it with `ls -l`"};
+}
 
 Result<std::string> Disk::read_at(const Path& file, std::uint64_t offset, std::size_t size,
                                   Caches) {

@@ -203,6 +203,10 @@ class PosixDisk : public Disk {
   std::vector<std::shared_ptr<beneath::Root>> roots_;
 };
 
+// What a handle cannot say: of which file the error is.
+[[nodiscard]] Error naming(Error error, const Path& file);
+[[nodiscard]] Error too_large(const Path& file, std::uint64_t most);
+
 // Of any file of a store, in bytes; nothing that torc writes is as large.
 inline constexpr std::size_t kMostOfAFile = std::size_t{1} << 29;
 

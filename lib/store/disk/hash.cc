@@ -81,10 +81,10 @@ bool from_text(std::string_view sixteen, Bytes16& bytes) {
   return true;
 }
 
-std::uint32_t crc32c(std::string_view bytes) {
+std::uint32_t crc32c(std::string_view bytes, std::uint32_t before) {
   const auto* p = reinterpret_cast<const std::uint8_t*>(bytes.data());
   std::size_t left = bytes.size();
-  std::uint32_t crc = ~std::uint32_t{0};
+  std::uint32_t crc = ~before;
   for (; left >= 8; left -= 8, p += 8) {
     const std::uint64_t w = little64(p) ^ crc;
     crc = 0;

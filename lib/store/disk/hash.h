@@ -24,7 +24,8 @@ using Hash128 = Bytes16;
 [[nodiscard]] bool from_text(std::string_view sixteen, Bytes16& bytes);  // false: not 16 bytes
 
 // CRC-32C (Castagnoli), as in iSCSI, RFC 3720; "123456789" gives 0xe3069283.
-[[nodiscard]] std::uint32_t crc32c(std::string_view bytes);
+// `before`: that of the bytes before these, where there are some.
+[[nodiscard]] std::uint32_t crc32c(std::string_view bytes, std::uint32_t before = 0);
 
 // SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, "SipHash: a fast short-input PRF",
 // 2012), keyed by the store id. A keyed pseudo-random function of 128 bits: no two histories of one

@@ -17,6 +17,13 @@ TEST(Crc32c, agrees_with_the_published_check_values) {
   EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62a8ab43u);
 }
 
+TEST(Crc32c, goes_on_from_the_bytes_before) {
+  for (std::size_t first = 0; first <= 9; ++first) {
+    const std::string_view text = "123456789";
+    EXPECT_EQ(crc32c(text.substr(first), crc32c(text.substr(0, first))), 0xe3069283u) << first;
+  }
+}
+
 TEST(SipHash, agrees_with_the_vectors_of_its_authors) {
   EXPECT_EQ(to_hex(hash128(counting(), "")), "a3817f04ba25a8e66df67214c7550293");
   EXPECT_EQ(to_hex(hash128(counting(), std::string(1, '\0'))), "da87c1d86b99af44347659119b22fc45");

@@ -2,6 +2,11 @@
 
 #include <zstd.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "lib/base/pages.h"
+
 namespace torc::store {
 namespace {
 
@@ -10,6 +15,12 @@ constexpr std::uint32_t kZstd = 1;
 constexpr std::size_t kCompressFrom = 1024;
 // What a byte of zstd can become: a block of 128 KiB is at least four bytes (RFC 8878, 3.1.1.2).
 constexpr std::uint64_t kMostOfAByte = (std::uint64_t{128} << 10) / 4;
+// What zstd remembers of what it has decompressed, as a power of two: torc's frames ask for less
+// than 1 MiB, a forged one may ask for 128.
+constexpr int kMostWindow = 23;
+constexpr std::size_t kMostOfFrameHead = 18;  // RFC 8878, 3.1.1.1, with its magic number
+constexpr std::size_t kHeadBytes = 8 + 16 + 8 + 16 + 16 + 8 + 4 + 8 + 8;
+constexpr std::size_t kFootBytes = 4;
 
 // Empty when compression does not pay.
 std::string compressed(std::string_view raw) {
@@ -19,18 +30,6 @@ std::string compressed(std::string_view raw) {
   if (ZSTD_isError(n) != 0 || n >= raw.size()) return {};
   out.resize(n);
   return out;
-}
-
-bool decompress(std::string_view payload, std::uint64_t raw_size, std::string& out) {
-  // The frame names its own size too; they must agree, and be possible, before anything of that
-  // size is allocated.
-  if (raw_size > kMostWrites || payload.size() >= raw_size ||
-      raw_size > payload.size() * kMostOfAByte ||
-      ZSTD_getFrameContentSize(payload.data(), payload.size()) != raw_size) {
-    return false;
-  }
-  out.resize(raw_size);
-  return ZSTD_decompress(out.data(), out.size(), payload.data(), payload.size()) == raw_size;
 }
 
 Error damaged(const Path& file, const std::string& how) {
@@ -53,55 +52,143 @@ std::string encode_commit(const StoreId& store, const CommitHeader& header,
   return std::move(out).bytes();
 }
 
-Result<CommitFile> decode_commit(const StoreId& store, std::uint64_t sequence,
-                                 std::string_view bytes, const Path& file) {
-  Decoder in(bytes);
-  if (in.raw(kMagic.size()) != kMagic) return damaged(file, "it does not begin like a commit file");
-  StoreId id{};
-  CommitFile out;
-  (void)from_text(in.raw(16), id);
-  out.header.sequence = in.be64();
-  (void)from_text(in.raw(16), out.header.before);
-  (void)from_text(in.raw(16), out.header.id);
-  out.header.author = in.be64();
-  const std::uint32_t flags = in.be32();
-  const std::uint64_t raw_size = in.be64();
-  const std::uint64_t size = in.be64();
-  const std::string_view payload = in.raw(size);
-  const std::uint32_t crc = in.be32();
-  if (!in.ok() || !in.at_end())
+CommitDecoder::CommitDecoder(const StoreId& store, std::uint64_t sequence)
+    : store_(store), sequence_(sequence), hash_(store), stream_(nullptr, ZSTD_freeDCtx) {}
+
+CommitDecoder::~CommitDecoder() = default;
+
+bool CommitDecoder::add(std::string_view part) {
+  hash_.add(part);
+  if (head_.size() < kHeadBytes) {
+    const std::string_view more = part.substr(0, kHeadBytes - head_.size());
+    head_.append(more);
+    part.remove_prefix(more.size());
+    if (!std::string_view(head_).starts_with(kMagic.substr(0, head_.size()))) return false;
+    if (head_.size() < kHeadBytes) return true;
+    begin_payload();
+  }
+  const std::string_view payload = part.substr(0, payload_left_);
+  crc_ = crc32c(payload, crc_);
+  payload_left_ -= payload.size();
+  if (good_ && !payload.empty()) add_payload(payload);
+  part.remove_prefix(payload.size());
+  const std::string_view foot = part.substr(0, kFootBytes - foot_.size());
+  foot_.append(foot);
+  too_long_ = foot.size() < part.size();
+  return !too_long_;
+}
+
+// What is wrong with the head is said at the end. Nothing is made of the payload then, and nothing
+// of an impossible size.
+void CommitDecoder::begin_payload() {
+  Decoder in(std::string_view(head_).substr(kMagic.size()));
+  (void)from_text(in.raw(16), id_);
+  header_.sequence = in.be64();
+  (void)from_text(in.raw(16), header_.before);
+  (void)from_text(in.raw(16), header_.id);
+  header_.author = in.be64();
+  flags_ = in.be32();
+  raw_size_ = in.be64();
+  payload_size_ = payload_left_ = in.be64();
+  crc_ = crc32c(head_);
+  const bool possible = (flags_ & kZstd) == 0 ? payload_size_ == raw_size_
+                                              : payload_size_ < raw_size_ &&
+                                                    raw_size_ / kMostOfAByte <= payload_size_;
+  good_ = id_ == store_ && header_.sequence == sequence_ && (flags_ & ~kZstd) == 0 && possible &&
+          raw_size_ <= kMostWrites;
+}
+
+void CommitDecoder::add_payload(std::string_view part) {
+  if ((flags_ & kZstd) == 0) {
+    if (writes_.empty()) writes_.reserve(raw_size_);
+    writes_.append(part);
+  } else if (stream_) {
+    decompress(part);
+  } else {
+    const bool enough = part.size() >= kMostOfFrameHead || payload_left_ == 0;
+    if (!enough || !frame_head_.empty()) part = frame_head_.append(part);
+    if (part.size() < kMostOfFrameHead && payload_left_ > 0) return;
+    // The frame names its own size, too, which must be the same.
+    good_ = ZSTD_getFrameContentSize(part.data(), part.size()) == raw_size_;
+    if (!good_) return;
+    stream_.reset(ZSTD_createDCtx());
+    (void)ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, kMostWindow);
+    writes_.resize(raw_size_);
+    decompress(part);
+  }
+}
+
+// Straight to where it belongs.
+void CommitDecoder::decompress(std::string_view part) {
+  ZSTD_inBuffer in{part.data(), part.size(), 0};
+  while (good_ && in.pos < in.size) {
+    const std::size_t read = in.pos;
+    ZSTD_outBuffer out{writes_.data(), writes_.size(), written_};
+    frame_left_ = ZSTD_decompressStream(stream_.get(), &out, &in);
+    // Nothing follows a frame, and nothing is left of it when all is there that it said.
+    good_ = ZSTD_isError(frame_left_) == 0 && (frame_left_ != 0 || in.pos == in.size) &&
+            (in.pos > read || out.pos > written_);
+    written_ = out.pos;
+  }
+}
+
+Result<CommitFile> CommitDecoder::finish(const Path& file) && {
+  if (!std::string_view(head_).starts_with(kMagic))
+    return damaged(file, "it does not begin like a commit file");
+  if (head_.size() < kHeadBytes || payload_left_ > 0 || foot_.size() < kFootBytes || too_long_)
     return damaged(file, "its length is wrong (cut off, or something was added)");
-  if (crc != crc32c(bytes.substr(0, bytes.size() - 4)))
-    return damaged(file, "its checksum is wrong");
-  if (id != store) return damaged(file, "it belongs to another store, " + to_hex(id));
-  if (out.header.sequence != sequence) {
-    return damaged(file, "it contains commit " + std::to_string(out.header.sequence));
-  }
-  if ((flags & ~kZstd) != 0) return damaged(file, "it has flags that this program does not know");
-  if ((flags & kZstd) == 0) {
-    if (payload.size() > kMostWrites) return damaged(file, "its payload is too large");
-    out.writes = payload;
-  } else if (!decompress(payload, raw_size, out.writes)) {
+  if (Decoder(foot_).be32() != crc_) return damaged(file, "its checksum is wrong");
+  if (id_ != store_) return damaged(file, "it belongs to another store, " + to_hex(id_));
+  if (header_.sequence != sequence_)
+    return damaged(file, "it contains commit " + std::to_string(header_.sequence));
+  if ((flags_ & ~kZstd) != 0) return damaged(file, "it has flags that this program does not know");
+  const bool packed = (flags_ & kZstd) != 0;
+  if (packed && (!good_ || frame_left_ != 0 || written_ != raw_size_))
     return damaged(file, "its payload does not decompress");
-  }
-  if (out.writes.size() != raw_size) return damaged(file, "its payload has the wrong length");
-  out.after = hash128(store, bytes);
-  out.size = bytes.size();
+  if (payload_size_ > kMostWrites) return damaged(file, "its payload is too large");
+  if (!packed && payload_size_ != raw_size_)
+    return damaged(file, "its payload has the wrong length");
+  CommitFile out;
+  out.header = header_;
+  out.writes = std::move(writes_);
+  out.after = hash_.finish();
+  out.size = kHeadBytes + payload_size_ + kFootBytes;
   return out;
 }
 
+Result<CommitFile> decode_commit(const StoreId& store, std::uint64_t sequence,
+                                 std::string_view bytes, const Path& file) {
+  CommitDecoder decoder(store, sequence);
+  (void)decoder.add(bytes);
+  return std::move(decoder).finish(file);
+}
+
+Result<CommitFile> decode_large_commit(const StoreId& store, std::uint64_t sequence,
+                                       std::string bytes, const Path& file) {
+  CommitDecoder decoder(store, sequence);
+  for (std::string_view rest = bytes; !rest.empty();) {
+    const std::string_view part = rest.substr(0, kManyPages);
+    if (!decoder.add(part)) break;
+    give_back_pages(part);
+    rest.remove_prefix(part.size());
+  }
+  return std::move(decoder).finish(file);
+}
+
 std::optional<std::uint64_t> commit_length(std::string_view bytes) {
-  constexpr std::size_t kBeforeLength = 8 + 16 + 8 + 16 + 16 + 8 + 4 + 8;
+  constexpr std::size_t kBeforeLength = kHeadBytes - 8;
   Decoder in(bytes);
   if (in.raw(kBeforeLength).substr(0, kMagic.size()) != kMagic) return std::nullopt;
   const std::uint64_t payload = in.be64();
   if (!in.ok() || payload > kMostWrites) return std::nullopt;
-  return kBeforeLength + 8 + payload + 4;
+  return kHeadBytes + payload + kFootBytes;
 }
 
-bool replay(std::string_view writes,
-            const std::function<void(std::string_view, std::string_view)>& put,
-            const std::function<void(std::string_view)>& erase) {
+namespace {
+
+// `after`: how many bytes are replayed.
+template <class Put, class Erase, class After>
+bool replay_all(std::string_view writes, const Put& put, const Erase& erase, const After& after) {
   Decoder in(writes);
   while (!in.at_end()) {
     const std::uint8_t op = in.u8();
@@ -115,8 +202,28 @@ bool replay(std::string_view writes,
     } else {
       return false;
     }
+    after(writes.size() - in.rest().size());
   }
   return true;
+}
+
+}  // namespace
+
+bool replay(std::string_view writes,
+            const std::function<void(std::string_view, std::string_view)>& put,
+            const std::function<void(std::string_view)>& erase) {
+  return replay_all(writes, put, erase, [](std::size_t) {});
+}
+
+bool replay_once(std::string writes,
+                 const std::function<void(std::string_view, std::string_view)>& put,
+                 const std::function<void(std::string_view)>& erase) {
+  std::size_t given_back = 0;
+  return replay_all(writes, put, erase, [&](std::size_t replayed) {
+    if (replayed - given_back < kManyPages) return;
+    give_back_pages(std::string_view(writes).substr(given_back, replayed - given_back));
+    given_back = replayed;
+  });
 }
 
 }  // namespace torc::store

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -17,6 +18,8 @@
 #include "lib/base/result.h"
 #include "lib/store/disk/disk.h"
 #include "lib/store/disk/hash.h"
+
+struct ZSTD_DCtx_s;
 
 namespace torc::store {
 
@@ -42,15 +45,61 @@ struct CommitFile {
 Result<CommitFile> decode_commit(const StoreId& store, std::uint64_t sequence,
                                  std::string_view bytes, const Path& file);
 
+// The same of bytes that come one part after the other: of a large file there are its writes and a
+// part at a time, never all of the file beside them.
+class CommitDecoder {
+ public:
+  CommitDecoder(const StoreId& store, std::uint64_t sequence);
+  ~CommitDecoder();
+  CommitDecoder(const CommitDecoder&) = delete;
+  CommitDecoder& operator=(const CommitDecoder&) = delete;
+
+  // false: enough, whatever follows it is no commit file.
+  [[nodiscard]] bool add(std::string_view part);
+  // After the last part.
+  Result<CommitFile> finish(const Path& file) &&;
+
+ private:
+  void begin_payload();
+  void add_payload(std::string_view part);
+  void decompress(std::string_view part);
+
+  StoreId store_;
+  std::uint64_t sequence_;
+  Hasher hash_;
+  std::uint32_t crc_ = 0;
+  std::string head_;
+  std::string foot_;
+  bool too_long_ = false;  // something follows the foot
+  // What the head says.
+  StoreId id_{};
+  CommitHeader header_;
+  std::uint32_t flags_ = 0;
+  std::uint64_t raw_size_ = 0;
+  std::uint64_t payload_size_ = 0;
+  // The payload, as far as it came.
+  std::uint64_t payload_left_ = 0;
+  bool good_ = true;
+  std::string frame_head_;  // too little to begin with
+  std::string writes_;
+  std::size_t written_ = 0;     // of writes_, decompressed
+  std::size_t frame_left_ = 1;  // 0: the frame has ended
+  std::unique_ptr<ZSTD_DCtx_s, std::size_t (*)(ZSTD_DCtx_s*)> stream_;
+};
+
+// The same of a large file that is there as a whole, and is given back as its writes come.
+Result<CommitFile> decode_large_commit(const StoreId& store, std::uint64_t sequence,
+                                       std::string bytes, const Path& file);
+
 // How long the commit file at the beginning of `bytes` is by what its head says; nullopt: there is
 // no whole head. Nothing is checked.
 [[nodiscard]] std::optional<std::uint64_t> commit_length(std::string_view bytes);
 
 // Of one commit, in bytes, before they are compressed, and of one value in it. Who reads a commit
-// has its file, then its writes beside the pages that LMDB keeps of them, and `torc verify` the
-// state, too: three times this is less than 1 GiB. It is what the texts of a workflow file may have
-// (64 MiB, and 256 MiB that variables put in); to cancel eight million jobs takes as much. Whoever
-// would write more is told so, with either engine as far as it is about one value.
+// has its writes, which go as LMDB's pages of them come, and one value twice: together that is less
+// than half a gibibyte. It is what the texts of a workflow file may have (64 MiB, and 256 MiB that
+// variables put in); to cancel eight million jobs takes as much. Whoever would write more is told
+// so, with either engine as far as it is about one value.
 inline constexpr std::size_t kMostWrites = std::size_t{320} << 20;
 inline constexpr std::size_t kMostValue = std::size_t{128} << 20;
 
@@ -70,5 +119,11 @@ class WriteSet {
 [[nodiscard]] bool replay(std::string_view writes,
                           const std::function<void(std::string_view, std::string_view)>& put,
                           const std::function<void(std::string_view)>& erase);
+
+// The same of writes that nobody reads again: their memory is given back on the way, so that they
+// are never there beside all that is made of them.
+[[nodiscard]] bool replay_once(std::string writes,
+                               const std::function<void(std::string_view, std::string_view)>& put,
+                               const std::function<void(std::string_view)>& erase);
 
 }  // namespace torc::store

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "lib/base/codec.h"
 
 namespace torc::store {
@@ -40,6 +43,68 @@ TEST(CommitFile, what_compresses_best_is_read_all_the_same) {
   const auto file = decode_commit({}, 7, bytes, "c");
   ASSERT_TRUE(file.ok()) << file.error().text();
   EXPECT_EQ(file->writes, writes.bytes());
+}
+
+WriteSet some_writes(bool compressible) {
+  WriteSet out;
+  out.put("k", "v");
+  out.erase("l");
+  if (compressible) out.put("m", std::string(5'000, 'a') + "b" + std::string(5'000, 'c'));
+  return out;
+}
+
+TEST(CommitFile, does_not_depend_on_the_parts_in_which_it_comes) {
+  for (const bool compressible : {false, true}) {
+    const WriteSet writes = some_writes(compressible);
+    const std::string bytes = encode_commit({}, {7, {}, {}, 1}, writes.bytes());
+    const auto whole = decode_commit({}, 7, bytes, "c");
+    ASSERT_TRUE(whole.ok()) << whole.error().text();
+    for (std::size_t size = 1; size <= bytes.size(); ++size) {
+      CommitDecoder decoder({}, 7);
+      for (std::size_t at = 0; at < bytes.size(); at += size)
+        ASSERT_TRUE(decoder.add(std::string_view(bytes).substr(at, size)));
+      const auto file = std::move(decoder).finish("c");
+      ASSERT_TRUE(file.ok()) << file.error().text() << " in parts of " << size;
+      EXPECT_EQ(file->writes, writes.bytes());
+      EXPECT_EQ(file->after, whole->after);
+      EXPECT_EQ(file->size, bytes.size());
+    }
+    EXPECT_EQ(decode_large_commit({}, 7, bytes, "c")->after, whole->after);
+  }
+}
+
+TEST(CommitFile, is_refused_in_parts_as_it_is_as_a_whole) {
+  const std::string good = encode_commit({}, {7, {}, {}, 1}, some_writes(true).bytes());
+  std::vector<std::string> bad{"", "x", good + "x", good.substr(0, 50)};
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    bad.push_back(good);
+    bad.back()[i] ^= 1;
+    bad.push_back(good.substr(0, i));
+  }
+  for (const std::string& bytes : bad) {
+    const auto whole = decode_commit({}, 7, bytes, "c");
+    ASSERT_FALSE(whole.ok());
+    CommitDecoder decoder({}, 7);
+    for (const char& byte : bytes) {
+      if (!decoder.add({&byte, 1})) break;
+    }
+    const auto file = std::move(decoder).finish("c");
+    ASSERT_FALSE(file.ok());
+    EXPECT_EQ(file.error().what, whole.error().what);
+  }
+}
+
+TEST(CommitFile, writes_that_are_given_back_on_the_way_are_the_same_writes) {
+  WriteSet writes;
+  for (char c = 'a'; c < 'k'; ++c) {
+    writes.put(std::string(1, c), std::string(700'000, c));
+    writes.erase("gone");
+  }
+  WriteSet again;
+  EXPECT_TRUE(replay_once(
+      writes.bytes(), [&](std::string_view k, std::string_view v) { again.put(k, v); },
+      [&](std::string_view k) { again.erase(k); }));
+  EXPECT_EQ(again.bytes(), writes.bytes());
 }
 
 }  // namespace

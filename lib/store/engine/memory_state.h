@@ -44,4 +44,44 @@ class MemoryState final : public Transaction {
   std::uint64_t number = 1;
 };
 
+// Of entries that somebody else keeps, those of the store's callers.
+class EntriesReader final : public Reader {
+ public:
+  using Entries = std::map<std::string, std::string, std::less<>>;
+  EntriesReader(const Entries& entries, std::uint64_t number)
+      : entries_(&entries), first_(entries.lower_bound(kFirstUserKey)), number_(number) {}
+
+  [[nodiscard]] std::optional<std::string_view> get(std::string_view key) const override {
+    const auto at = key < kFirstUserKey ? entries_->end() : entries_->find(key);
+    if (at == entries_->end()) return std::nullopt;
+    return at->second;
+  }
+  [[nodiscard]] std::optional<Entry> seek(std::string_view from) const override {
+    const auto at = from_on(from);
+    if (at == entries_->end()) return std::nullopt;
+    return Entry{at->first, at->second};
+  }
+  [[nodiscard]] std::optional<Entry> seek_before(std::string_view before) const override {
+    auto at = from_on(before);
+    if (at == first_) return std::nullopt;
+    --at;
+    return Entry{at->first, at->second};
+  }
+  void scan(std::string_view from, const std::function<bool(const Entry&)>& visit) const override {
+    for (auto at = from_on(from); at != entries_->end(); ++at) {
+      if (!visit({at->first, at->second})) return;
+    }
+  }
+  [[nodiscard]] std::uint64_t sequence() const override { return number_; }
+
+ private:
+  [[nodiscard]] Entries::const_iterator from_on(std::string_view key) const {
+    return key < kFirstUserKey ? first_ : entries_->lower_bound(key);
+  }
+
+  const Entries* entries_;
+  Entries::const_iterator first_;
+  std::uint64_t number_;
+};
+
 }  // namespace torc::store

@@ -13,6 +13,7 @@ namespace torc::store {
 // LMDB's limit is 511. Keys are never empty. Keys that begin with byte 0x00 belong to the store
 // itself.
 inline constexpr std::size_t kMaxKeySize = 500;
+inline constexpr std::string_view kFirstUserKey{"\1", 1};
 
 struct Entry {
   std::string_view key;

@@ -5,11 +5,13 @@
 #include <functional>
 
 #include "lib/base/number.h"
+#include "lib/store/disk/file_parts.h"
 
 namespace torc::store {
 namespace {
 
 constexpr std::size_t kDigits = 12;
+constexpr std::size_t kMostOfACommit = kMostWrites + (std::size_t{1} << 20);
 
 }  // namespace
 
@@ -105,8 +107,7 @@ bool Journal::refresh(const Path& directory) {
 }
 
 Result<std::string> Journal::read_bytes(std::uint64_t sequence) {
-  constexpr std::size_t kBesideWrites = std::size_t{1} << 20;
-  return read_file(*disk_, commit_path(sequence), kMostWrites + kBesideWrites);
+  return read_file(*disk_, commit_path(sequence), kMostOfACommit);
 }
 
 Result<std::string> Journal::read_bytes_anew(std::uint64_t sequence) {
@@ -136,9 +137,26 @@ Result<std::string> Journal::read_bytes_anew(std::uint64_t sequence) {
   return bytes;
 }
 
-Result<CommitFile> Journal::read(std::uint64_t sequence) {
-  TORC_ASSIGN(const std::string bytes, read_bytes(sequence));
-  return decode_commit(id_, sequence, bytes, commit_path(sequence));
+Result<CommitFile> Journal::read_anew(std::uint64_t sequence) {
+  TORC_ASSIGN(std::string bytes, read_bytes_anew(sequence));
+  return decode_large_commit(id_, sequence, std::move(bytes), commit_path(sequence));
+}
+
+Result<CommitFile> Journal::read(std::uint64_t sequence, std::string* bytes) {
+  const Path file = commit_path(sequence);
+  FileParts parts(*disk_, file, kMostOfACommit);
+  CommitDecoder decoder(id_, sequence);
+  for (;;) {
+    TORC_ASSIGN(std::string part, parts.next());
+    if (part.empty() || !decoder.add(part)) break;
+    if (part.size() == FileParts::kPart) {
+      bytes = nullptr;
+    } else {
+      if (bytes != nullptr) *bytes = std::move(part);
+      break;
+    }
+  }
+  return std::move(decoder).finish(file);
 }
 
 Result<Publication> Journal::publish(std::uint64_t sequence, std::string_view bytes) {

@@ -61,11 +61,13 @@ class Journal {
   // Makes this client forget what it remembers of a directory, by a change of its own: a temporary
   // file, made and removed. false: it could not be made.
   bool refresh(const Path& directory);
-  // Error kind not_found: no such file. Kind corrupt names it.
-  Result<CommitFile> read(std::uint64_t sequence);
+  // Error kind not_found: no such file. Kind corrupt names it. `bytes` (may be null) is given those
+  // of the file where a tail may have them; of a larger one they are never there as a whole.
+  Result<CommitFile> read(std::uint64_t sequence, std::string* bytes = nullptr);
   Result<std::string> read_bytes(std::uint64_t sequence);
   // Asked past what this client remembers of names: before it is concluded that a file is missing.
   Result<std::string> read_bytes_anew(std::uint64_t sequence);
+  Result<CommitFile> read_anew(std::uint64_t sequence);
   Result<Publication> publish(std::uint64_t sequence, std::string_view bytes);
   // Removes a commit file that is not part of the history.
   Result<void> remove(std::uint64_t sequence);

@@ -44,8 +44,8 @@ Result<JournalStore::Agreement> JournalStore::agreement_of(const Head& head) {
   // What had the name may be a stray file in a directory that was collected and made again, or what
   // this client remembered. Only where nothing newer is known does it say something.
   if (bytes.ok() && agreement == Agreement::lost) {
-    const auto file =
-        decode_commit(identity_.id, head.sequence, *bytes, journal_.commit_path(head.sequence));
+    const auto file = decode_large_commit(identity_.id, head.sequence, *std::move(bytes),
+                                          journal_.commit_path(head.sequence));
     if (!file.ok()) return file.error();
     return Agreement::differs;
   }
@@ -64,7 +64,7 @@ Result<JournalStore::Agreement> JournalStore::agreement_without_file(const Head&
                           " is not there for this node, and why cannot be learned here",
                       "try again in a few seconds"};
   if (!asked_anew) return perhaps;
-  const Result<std::string> bytes = journal_.read_bytes_anew(head.sequence);
+  Result<std::string> bytes = journal_.read_bytes_anew(head.sequence);
   if (!bytes.ok()) {
     if (bytes.error().kind != ErrorKind::not_found) return bytes.error();
     // It may have been collected since the snapshots were looked at.
@@ -74,8 +74,8 @@ Result<JournalStore::Agreement> JournalStore::agreement_without_file(const Head&
     return Agreement::lost;
   }
   if (hash128(identity_.id, *bytes) != head.chain) {
-    const auto file =
-        decode_commit(identity_.id, head.sequence, *bytes, journal_.commit_path(head.sequence));
+    const auto file = decode_large_commit(identity_.id, head.sequence, *std::move(bytes),
+                                          journal_.commit_path(head.sequence));
     if (!file.ok()) return file.error();  // damaged, and so no commit of anybody
     return Agreement::differs;
   }

@@ -232,14 +232,13 @@ Result<void> JournalStore::validate() {
   return {};  // by the files after it, or the snapshot
 }
 
-Result<void> JournalStore::apply(Txn& txn, const CommitFile& file, std::string_view bytes,
-                                 Head& head) {
+Result<void> JournalStore::apply(Txn& txn, CommitFile file, std::string_view bytes, Head& head) {
   int rc = 0;
   const auto keep = [&](int code) {
     if (rc == 0) rc = code;
   };
-  const bool good = replay(
-      file.writes,
+  const bool good = replay_once(
+      std::move(file.writes),
       [&](std::string_view key, std::string_view value) { keep(put_entry(txn, key, value)); },
       [&](std::string_view key) { keep(erase_entry(txn, key)); });
   keep(write_ring(txn, file.header.sequence, file.header.id));
@@ -263,10 +262,10 @@ Result<void> JournalStore::apply_segments(Txn& txn, Head& head, std::uint64_t mo
   while (head.sequence < most) {
     const auto bytes = segment_reader.find(head.sequence + 1);
     if (!bytes) return {};
-    const Result<CommitFile> file =
+    Result<CommitFile> file =
         decode_commit(identity_.id, head.sequence + 1, *bytes, journal_.segment_directory());
     if (!file.ok() || file->header.before != head.chain) return {};
-    TORC_TRY(apply(txn, *file, *bytes, head));
+    TORC_TRY(apply(txn, *std::move(file), *bytes, head));
     passed.emplace(head.sequence, head.chain);
     segments_used_ = true;
   }
@@ -281,21 +280,18 @@ Result<JournalStore::Applied> JournalStore::apply_run(Txn& txn, Head& head, std:
   if (segments_usable_ && highest - head.sequence >= kManyFiles)
     TORC_TRY(apply_segments(txn, head, highest - 1, passed));
   while (head.sequence < highest) {
-    Result<std::string> bytes = journal_.read_bytes(head.sequence + 1);
-    if (!bytes.ok() && bytes.error().kind == ErrorKind::not_found) {
+    std::string bytes;
+    Result<CommitFile> file = journal_.read(head.sequence + 1, &bytes);
+    if (!file.ok() && file.error().kind == ErrorKind::not_found) {
       missing_ = head.sequence + 1;
       return Applied::vanished;
     }
-    if (!bytes.ok()) return bytes.error();
-    TORC_ASSIGN(const CommitFile file, decode_commit(identity_.id, head.sequence + 1, *bytes,
-                                                     journal_.commit_path(head.sequence + 1)));
-    if (file.header.before != head.chain) {
+    if (!file.ok()) return std::move(file).error();
+    if (file->header.before != head.chain) {
       missing_ = head.sequence + 1;
       return Applied::contradicted;
     }
-    // Of a large one nothing is kept, and the writes need the room.
-    if (bytes->size() > kMostOfTail) std::string().swap(*bytes);
-    TORC_TRY(apply(txn, file, *bytes, head));
+    TORC_TRY(apply(txn, *std::move(file), bytes, head));
     passed.emplace(head.sequence, head.chain);
   }
   return Applied::accepted;

@@ -154,7 +154,7 @@ bool JournalStore::have_segment_of(std::uint64_t first) {
   const SegmentName name{first, kLargeSegment};
   const std::uint64_t last = name.last();
   const Result<std::string> single = journal_.read_bytes(last);
-  if (!single.ok()) return false;
+  if (!single.ok() || single->size() > kMostSegment) return false;
   for (int tries = 0; tries < 2; ++tries) {
     const Result<std::string> bytes =
         read_file(world_.disk, journal_.segment_path(name), kMostSegment);

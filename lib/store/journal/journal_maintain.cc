@@ -84,6 +84,7 @@ Result<std::string> JournalStore::commits_in(const SegmentName& name) {
       out += *known;
     } else {
       TORC_ASSIGN(const std::string bytes, journal_.read_bytes(n));
+      if (bytes.size() > kMostSegment) return std::string();
       out += bytes;
     }
     if (out.size() > kMostSegment) return std::string();

@@ -119,7 +119,7 @@ class JournalStore final : public Store {
   Result<Applied> apply_run(Txn& txn, Head& head, std::uint64_t highest, Passed& passed);
   Result<void> apply_segments(Txn& txn, Head& head, std::uint64_t most, Passed& passed);
   // `bytes`: of the file; empty where they are more than kMostOfTail.
-  Result<void> apply(Txn& txn, const CommitFile& file, std::string_view bytes, Head& head);
+  Result<void> apply(Txn& txn, CommitFile file, std::string_view bytes, Head& head);
   Result<void> reload();
   // covered: the replica is what the snapshot says. differs: it has a commit that the snapshot
   // contradicts, and was left as it is.

@@ -3,16 +3,19 @@
 #include <zstd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <limits>
 #include <memory>
-#include <optional>
+
+#include "lib/base/pages.h"
+#include "lib/store/disk/file_parts.h"
 
 namespace torc::store {
 namespace {
 
 // Compressed, in bytes: of a state of any size that fits into the memory of a node.
 constexpr std::size_t kMostOfASnapshot = std::numeric_limits<std::uint32_t>::max();
+
+constexpr std::uint64_t kMostReserved = std::uint64_t{1} << 29;
 
 constexpr std::string_view kMagic = "torcSNP1";
 constexpr std::string_view kEnd = "torcEND1";
@@ -65,7 +68,14 @@ class Packer {
     const bool is_long = entry.value.size() >= kChunk;
     if (!is_long) buffer_.raw(entry.value);
     if (is_long || buffer_.bytes().size() >= kChunk) flush(ZSTD_e_continue);
-    if (is_long) compress(entry.value, ZSTD_e_continue);
+    if (!is_long) return;
+    // A page of the state that was read is of no use any more.
+    for (std::string_view rest = entry.value; !rest.empty();) {
+      const std::string_view part = rest.substr(0, kManyPages);
+      compress(part, ZSTD_e_continue);
+      if (part.size() == kManyPages) give_back_pages(part);
+      rest.remove_prefix(part.size());
+    }
   }
   [[nodiscard]] bool finish() {
     flush(ZSTD_e_end);
@@ -182,57 +192,13 @@ class Frame {
   std::size_t left_ = 1;
 };
 
-// The bytes of a file one part after the other. Met by ESTALE it opens the file again from its path
-// and goes on: a snapshot never changes, and its hash tells if it did.
-class Parts {
- public:
-  Parts(Disk& disk, const Path& file) : disk_(disk), file_(file) {}
-
-  // Empty: that was all.
-  Result<std::string> next() {
-    if (ended_) return std::string();
-    for (int tries = 1;; ++tries) {
-      Result<std::string> part = read();
-      if (!part.ok() && part.error().os_errno == ESTALE && tries < kStaleTries) {
-        open_.reset();
-        continue;
-      }
-      if (!part.ok()) return part;
-      at_ += part->size();
-      ended_ = part->size() < kPart;
-      if (at_ > kMostOfASnapshot) return damaged(file_, "it has more bytes than torc ever writes");
-      return part;
-    }
-  }
-
- private:
-  static constexpr std::size_t kPart = std::size_t{1} << 20;
-  static constexpr int kStaleTries = 4;
-
-  Result<std::string> read() {
-    if (!open_) {
-      TORC_ASSIGN(const FileHandle handle, disk_.open_read(file_));
-      open_.emplace(disk_, handle);
-    }
-    Result<std::string> part = disk_.read(open_->handle(), at_, kPart);
-    if (part.ok()) return part;
-    Error error = std::move(part).error();
-    error.what = file_.string() + ": " + error.what;
-    return error;
-  }
-
-  Disk& disk_;
-  Path file_;
-  std::optional<OpenFile> open_;
-  std::uint64_t at_ = 0;
-  bool ended_ = false;
-};
-
 }  // namespace
 
 Result<PackedSnapshot> pack_snapshot(const StoreId& id, const Txn& txn, const Head& head,
                                      const std::atomic<bool>* canceled) {
   PackedSnapshot out{head, encode_head(id, head)};
+  // Not by growing, which would have it there twice. What is not needed of it is never touched.
+  out.bytes.reserve(std::min<std::uint64_t>(state_size(txn), kMostReserved));
   Packer packer(id, out.bytes);
   bool stopped = false;
   const int rc = scan_state(txn, [&](const Entry& e) {
@@ -265,7 +231,7 @@ Result<void> write_snapshot(Journal& journal, const Txn& txn, const Head& head) 
 Result<Head> read_snapshot(Journal& journal, const SnapshotName& name,
                            const std::function<bool(const Entry&)>& visit) {
   const Path file = journal.snapshot_path(name);
-  Parts parts(journal.disk(), file);
+  FileParts parts(journal.disk(), file, kMostOfASnapshot);
   TORC_ASSIGN(std::string bytes, parts.next());
   if (bytes.size() < kHeadSize + kFootSize) return damaged(file, "it is too short");
   TORC_ASSIGN(const Head head, decode_head(journal.id(), bytes, name, file));

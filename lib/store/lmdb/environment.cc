@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "lib/base/file/beneath.h"
+#include "lib/base/pages.h"
 #include "lib/store/disk/gate.h"
 #include "lib/store/lmdb/lmdb_file.h"
 
@@ -352,7 +353,7 @@ void Environment::forget_dead_readers(BootTime now) {
 }
 
 Result<Txn> Txn::begin(std::shared_ptr<Environment> environment, Access access) {
-  Txn out(std::move(environment));
+  Txn out(std::move(environment), access);
   Environment& env = *out.environment_;
   const unsigned flags = access == Access::read ? MDB_RDONLY : 0;
   int rc = 0;
@@ -379,6 +380,7 @@ Result<Txn> Txn::begin(std::shared_ptr<Environment> environment, Access access) 
 
 Txn::Txn(Txn&& other) noexcept
     : environment_(std::move(other.environment_)),
+      access_(other.access_),
       open_(std::move(other.open_)),
       txn_(std::exchange(other.txn_, nullptr)) {}
 
@@ -397,6 +399,10 @@ void Txn::abort() {
   if (txn_ == nullptr) return;
   mdb_txn_abort(std::exchange(txn_, nullptr));
   release();
+}
+
+void Txn::have_read(std::string_view value) const {
+  if (access_ == Access::read && value.size() >= kManyPages) give_back_pages(value);
 }
 
 void Txn::release() {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <string_view>
 #include <utility>
 
 #include "lib/base/clock.h"
@@ -110,12 +111,17 @@ class Txn {
   [[nodiscard]] MDB_txn* raw() const { return txn_; }
   [[nodiscard]] MDB_dbi dbi() const { return environment_->dbi(); }
   [[nodiscard]] const Path& directory() const { return environment_->directory(); }
+  // Who has read a long value: its pages go out of the process's memory, and come back when it is
+  // read again. What a write transaction shows is not in the file yet, and stays.
+  void have_read(std::string_view value) const;
 
  private:
-  explicit Txn(std::shared_ptr<Environment> environment) : environment_(std::move(environment)) {}
+  Txn(std::shared_ptr<Environment> environment, Access access)
+      : environment_(std::move(environment)), access_(access) {}
   void release();
 
   std::shared_ptr<Environment> environment_;
+  Access access_;
   std::shared_lock<std::shared_mutex> open_;
   MDB_txn* txn_ = nullptr;
 };

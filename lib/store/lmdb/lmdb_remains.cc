@@ -134,7 +134,8 @@ class Collector {
     if (!bytes.ok()) return std::move(bytes).error();
     for (std::uint64_t i = 0; claim == Claim::yes && i < pages; ++i)
       seen_[node.overflow + i] = true;
-    return std::optional(bytes->substr(kLmdbPageHeader));
+    bytes->erase(0, kLmdbPageHeader);  // in its place
+    return std::optional(*std::move(bytes));
   }
 
   // How many a long value has; 0: not what it should be.

@@ -133,7 +133,10 @@ void LmdbTransaction::scan(std::string_view from,
   MDB_val k = value_of(std::max(from, kFirstUserKey));
   MDB_val v{};
   rc = mdb_cursor_get(at, &k, &v, MDB_SET_RANGE);
-  while (rc == 0 && visit({text_of(k), text_of(v)})) rc = mdb_cursor_get(at, &k, &v, MDB_NEXT);
+  while (rc == 0 && visit({text_of(k), text_of(v)})) {
+    txn_.have_read(text_of(v));
+    rc = mdb_cursor_get(at, &k, &v, MDB_NEXT);
+  }
   mdb_cursor_close(at);
   if (rc != 0 && rc != MDB_NOTFOUND) spoil(rc);
 }
@@ -269,6 +272,7 @@ int scan_state(const Txn& txn, const std::function<bool(const Entry&)>& visit) {
        rc = mdb_cursor_get(at, &k, &v, MDB_NEXT)) {
     const bool local = text_of(k) == kHeadKey || text_of(k).starts_with(kTailPrefix);
     if (!local && !visit({text_of(k), text_of(v)})) break;
+    txn.have_read(text_of(v));
   }
   mdb_cursor_close(at);
   return rc == MDB_NOTFOUND ? 0 : rc;

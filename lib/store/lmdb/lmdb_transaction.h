@@ -19,7 +19,6 @@ inline constexpr std::string_view kRingPrefix{"\0r", 2};
 // node has and another need not, so not part of a snapshot.
 inline constexpr std::string_view kTailPrefix{"\0t", 2};
 inline constexpr std::uint64_t kTailSize = 64;
-inline constexpr std::string_view kFirstUserKey{"\1", 1};
 inline constexpr std::uint64_t kRingSize = 8192;
 
 struct Head {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "lib/base/pages.h"
 #include "lib/store/disk/disk.h"
 #include "lib/store/disk/open_lock.h"
 #include "lib/store/engine/engines.h"
@@ -64,6 +65,7 @@ class Untouched {
     for (rc = mdb_cursor_get(cursor, &key, &value, MDB_FIRST); rc == 0;
          rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) {
       if (text(key) >= kFirstUserKey) state.put(text(key), text(value));
+      give_back_pages(text(value));
     }
     mdb_cursor_close(cursor);
     return rc == MDB_NOTFOUND ? 0 : rc;

@@ -59,6 +59,7 @@ class JournalRepair final : public Repair {
   [[nodiscard]] const std::vector<LostCommit>& lost() const override { return lost_; }
   [[nodiscard]] const std::vector<Damage>& damages() const override { return damages_; }
   [[nodiscard]] const std::vector<Path>& other_copies() const override { return others_; }
+  Result<std::string> writes_of(const LostCommit& commit) override;
   Result<void> view(const std::function<Result<void>(const Reader&)>& body) override;
   Result<Path> carry_out(const std::string& name) override;
 
@@ -88,13 +89,6 @@ class JournalRepair final : public Repair {
   Result<void> set_aside(const Path& copy, const Path& quarantine);
   Result<void> check_older_snapshots();
   Result<void> list_lost();
-  // For who tells what was lost. All together no more than one commit may have: then it is told
-  // of the first ones, and that the others are lost.
-  void keep_writes(LostCommit& lost, CommitFile& file) {
-    if (file.writes.size() > kMostWrites - kept_writes_) return;
-    kept_writes_ += file.writes.size();
-    lost.writes = std::move(file.writes);
-  }
   void note(const Path& file, const Error& error) { damages_.push_back({file, error.what}); }
   Result<void> tell_unclear() const;
   Result<void> check_copies() const;
@@ -119,9 +113,8 @@ class JournalRepair final : public Repair {
   KnownCommit known_;  // that a worker of any node has seen
   Path from_copy_;
   std::vector<LostCommit> lost_;
-  std::size_t kept_writes_ = 0;  // bytes
-  std::uint64_t cut_off_ = 0;    // how many of them are files of the store
-  std::vector<Path> others_;     // copies that went another way
+  std::uint64_t cut_off_ = 0;  // how many of them are files of the store
+  std::vector<Path> others_;   // copies that went another way
   std::map<Path, std::vector<std::pair<std::uint64_t, std::string>>> tails_;  // their lost commits
   // Copies of which it could not be learned what they hold, with the number of their newest commit
   // (nullopt: not even that) and why.

@@ -410,7 +410,7 @@ TEST_F(Lost, a_commit_whose_number_was_used_again_is_told_and_what_the_copy_has_
   ASSERT_EQ((*repair)->lost().size(), 1U);
   EXPECT_EQ((*repair)->lost()[0].sequence, 20U);
   EXPECT_EQ((*repair)->lost()[0].author, 7U);
-  EXPECT_NE((*repair)->lost()[0].writes.find("20"), std::string::npos);
+  EXPECT_NE((*repair)->writes_of((*repair)->lost()[0])->find("20"), std::string::npos);
   const auto kept = (*repair)->carry_out("now");
   ASSERT_TRUE(kept.ok()) << kept.error().text();
   std::size_t files = 0;

@@ -78,8 +78,7 @@ Result<void> JournalRepair::begin_at_snapshot() {
 Result<CommitFile> JournalRepair::read(std::uint64_t number) {
   Result<CommitFile> file = journal_.read(number);
   if (file.ok() || file.error().kind != ErrorKind::not_found) return file;
-  TORC_ASSIGN(const std::string bytes, journal_.read_bytes_anew(number));
-  return decode_commit(journal_.id(), number, bytes, journal_.commit_path(number));
+  return journal_.read_anew(number);
 }
 
 Result<CommitFile> JournalRepair::read(std::uint64_t number, SegmentReader& segment_reader) {
@@ -122,8 +121,8 @@ Result<void> JournalRepair::follow() {
     const auto keep = [&](int code) {
       if (rc == 0) rc = code;
     };
-    const bool good = replay(
-        file->writes,
+    const bool good = replay_once(
+        std::move(file->writes),
         [&](std::string_view key, std::string_view value) { keep(put_entry(txn, key, value)); },
         [&](std::string_view key) { keep(erase_entry(txn, key)); });
     keep(write_ring(txn, next, file->header.id));

@@ -27,7 +27,6 @@ struct LostCommit {
   Path file;           // of a copy on this node: the copy
   std::string damage;  // why it cannot be read; empty: it can, but what it builds on is lost
   std::uint64_t author = 0;
-  std::string writes;  // the write set of a readable one
 };
 
 struct Damage {
@@ -51,6 +50,9 @@ class Repair {
   // has commits of the same history that the files have no more.
   [[nodiscard]] virtual const Path& from_copy() const = 0;
   [[nodiscard]] virtual const std::vector<LostCommit>& lost() const = 0;
+  // The write set of one of them that can be read: read again, since all of them together may be
+  // more than fits into memory.
+  virtual Result<std::string> writes_of(const LostCommit& commit) = 0;
   [[nodiscard]] virtual const std::vector<Damage>& damages() const = 0;
   // The state of the good part.
   virtual Result<void> view(const std::function<Result<void>(const Reader&)>& body) = 0;

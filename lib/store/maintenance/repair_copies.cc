@@ -123,13 +123,12 @@ Result<void> JournalRepair::note_other(const Path& path, const Txn& copy, const 
   others_.push_back(path);
   highest_ = std::max(highest_, head.sequence);
   for (std::uint64_t n = common + 1; n <= head.sequence; ++n) {
-    LostCommit lost{n, path, "the copy has only its newest commits as they were", 0, {}};
+    LostCommit lost{n, path, "the copy has only its newest commits as they were", 0};
     if (const auto bytes = read_tail(copy, n)) {
       tails_[path].emplace_back(n, *bytes);
-      Result<CommitFile> file = decode_commit(journal_.id(), n, *bytes, path);
+      const Result<CommitFile> file = decode_commit(journal_.id(), n, *bytes, path);
       lost.damage = file.ok() ? std::string() : file.error().what;
       if (file.ok()) lost.author = file->header.author;
-      if (file.ok()) keep_writes(lost, *file);
     }
     lost_.push_back(std::move(lost));
   }
@@ -146,15 +145,28 @@ Result<void> JournalRepair::set_aside(const Path& copy, const Path& quarantine) 
   return remove_replica(world_.entropy, copy, kCopyPatience);
 }
 
+Result<std::string> JournalRepair::writes_of(const LostCommit& commit) {
+  const auto tail = tails_.find(commit.file);
+  if (tail == tails_.end()) {
+    TORC_ASSIGN(CommitFile file, read(commit.sequence));
+    return std::move(file.writes);
+  }
+  for (const auto& [number, bytes] : tail->second) {
+    if (number != commit.sequence) continue;
+    TORC_ASSIGN(CommitFile file, decode_commit(journal_.id(), number, bytes, commit.file));
+    return std::move(file.writes);
+  }
+  return std::string();
+}
+
 Result<void> JournalRepair::list_lost() {
   for (const std::uint64_t number : inventory_.numbers) {
     if (number <= head_.sequence) continue;
-    Result<CommitFile> file = read(number);
-    if (!file.ok() && !is_damage(file.error())) return std::move(file).error();
-    LostCommit lost{number, journal_.commit_path(number), {}, 0, {}};
+    const Result<CommitFile> file = read(number);
+    if (!file.ok() && !is_damage(file.error())) return file.error();
+    LostCommit lost{number, journal_.commit_path(number), {}, 0};
     if (file.ok()) {
       lost.author = file->header.author;
-      keep_writes(lost, *file);
     } else {
       lost.damage = file.error().what;
     }

@@ -54,10 +54,11 @@ class LmdbRepair final : public Repair {
   [[nodiscard]] const LmdbFile& file() const { return file_; }
 
   [[nodiscard]] bool needed() const override { return !damages_.empty(); }
-  [[nodiscard]] std::uint64_t last_good() const override { return state_.number; }
-  [[nodiscard]] std::uint64_t continues_at() const override { return state_.number + 1; }
+  [[nodiscard]] std::uint64_t last_good() const override { return number_; }
+  [[nodiscard]] std::uint64_t continues_at() const override { return number_ + 1; }
   [[nodiscard]] const Path& from_copy() const override { return none_; }
   [[nodiscard]] const std::vector<LostCommit>& lost() const override { return lost_; }
+  Result<std::string> writes_of(const LostCommit&) override { return std::string(); }
   [[nodiscard]] const std::vector<Damage>& damages() const override { return damages_; }
   [[nodiscard]] const std::vector<Path>& other_copies() const override { return no_copies_; }
   Result<void> view(const std::function<Result<void>(const Reader&)>& body) override;
@@ -70,7 +71,8 @@ class LmdbRepair final : public Repair {
   World world_;
   Path directory_;
   LmdbFile file_;
-  MemoryState state_;  // with the store's own entries
+  LmdbEntries entries_;  // with the store's own
+  std::uint64_t number_ = 0;
   std::vector<Damage> damages_;
   std::vector<LostCommit> lost_;
   Path none_;
@@ -78,12 +80,13 @@ class LmdbRepair final : public Repair {
 };
 
 Result<bool> LmdbRepair::take(const LmdbHead& head) {
+  entries_.clear();  // never two states at a time
   TORC_ASSIGN(LmdbRemains remains, remains_of(file_, head));
   const bool complete = remains.complete();
-  state_.entries = std::move(remains.entries);
-  const auto place = state_.get(kHeadKey);
-  const auto known = place ? decode_head(*place) : std::nullopt;
-  state_.number = known ? known->sequence : 0;
+  entries_ = std::move(remains.entries);
+  const auto place = entries_.find(kHeadKey);
+  const auto known = place != entries_.end() ? decode_head(place->second) : std::nullopt;
+  number_ = known ? known->sequence : 0;
   return complete && known.has_value();
 }
 
@@ -96,7 +99,7 @@ Result<void> LmdbRepair::look() {
       {data, whole.ok() ? data.string() + " has no head of its history" : whole.error().what});
   if (newest) return {};  // no entry is on what is damaged
   const std::uint64_t had = file_.newest().main.entries;
-  const std::uint64_t unread = had - std::min<std::uint64_t>(had, state_.entries.size());
+  const std::uint64_t unread = had - std::min<std::uint64_t>(had, entries_.size());
   TORC_ASSIGN(const bool older, take(file_.older()));
   if (!older) {
     return Error{ErrorKind::corrupt,
@@ -107,15 +110,12 @@ Result<void> LmdbRepair::look() {
                      directory_.string() +
                      " --salvage NEW` gives back what can be read, and leaves it as it is"};
   }
-  lost_.push_back({state_.number + 1, data, damages_.front().what, 0, {}});
+  lost_.push_back({number_ + 1, data, damages_.front().what, 0});
   return {};
 }
 
 Result<void> LmdbRepair::view(const std::function<Result<void>(const Reader&)>& body) {
-  MemoryState seen;
-  seen.number = state_.number;
-  seen.entries.insert(state_.entries.lower_bound(kFirstUserKey), state_.entries.end());
-  return body(seen);
+  return body(EntriesReader(entries_, number_));
 }
 
 Result<Path> LmdbRepair::carry_out(const std::string& name) {
@@ -137,7 +137,7 @@ Result<Path> LmdbRepair::carry_out(const std::string& name) {
   const Path bench = directory_ / (".repair-" + std::to_string(world_.entropy.next()));
   TORC_TRY(world_.disk.make_directory(bench));
   const auto work = [&]() -> Result<void> {
-    TORC_TRY(write_entries(bench, state_.entries));
+    TORC_TRY(write_entries(bench, entries_));
     TORC_TRY(take_over_owner(directory_, directory_ / "data.mdb", bench / "data.mdb"));
     TORC_TRY(world_.disk.rename(bench / "data.mdb", directory_ / "data.mdb", Replace::yes));
     return world_.disk.sync_directory(directory_);

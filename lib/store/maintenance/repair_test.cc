@@ -86,7 +86,7 @@ TEST_F(Repairs, what_would_be_lost_is_told_and_nothing_touched) {
   EXPECT_NE(repair->lost()[0].damage, "");
   EXPECT_EQ(repair->lost()[1].damage, "");
   EXPECT_EQ(repair->lost()[1].author, 7U);
-  EXPECT_NE(repair->lost()[1].writes.find("19"), std::string::npos);
+  EXPECT_NE(repair->writes_of(repair->lost()[1])->find("19"), std::string::npos);
   EXPECT_FALSE(fs::exists(directory / "quarantine"));
 }
 

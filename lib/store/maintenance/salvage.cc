@@ -11,6 +11,7 @@ namespace torc::store {
 namespace {
 
 constexpr int kSalvageLooks = 10;
+constexpr std::size_t kMostAtATime = std::size_t{16} << 20;  // bytes of values, and one value more
 
 std::uint64_t sequence_in(const LmdbRemains& remains) {
   const auto at = remains.entries.find(kHeadKey);
@@ -25,21 +26,18 @@ Result<Salvaged> look(const LmdbFile& file) {
   TORC_ASSIGN(out.remains, remains_of(file, file.newest()));
   out.sequence = sequence_in(out.remains);
   if (out.is_whole() || !both) return out;
-  Salvaged before;
-  before.which = Salvaged::Which::before;
-  TORC_ASSIGN(before.remains, remains_of(file, file.older()));
-  before.sequence = sequence_in(before.remains);
-  return before.is_whole() ? std::move(before) : std::move(out);
+  out = {};  // never two states at a time
+  out.which = Salvaged::Which::before;
+  TORC_ASSIGN(out.remains, remains_of(file, file.older()));
+  out.sequence = sequence_in(out.remains);
+  if (out.is_whole()) return out;
+  out = {};
+  TORC_ASSIGN(out.remains, remains_of(file, file.newest()));
+  out.sequence = sequence_in(out.remains);
+  return out;
 }
 
 }  // namespace
-
-MemoryState Salvaged::state() const {
-  MemoryState out;
-  out.number = sequence;
-  out.entries.insert(remains.entries.lower_bound(kFirstUserKey), remains.entries.end());
-  return out;
-}
 
 Result<Salvaged> salvage(const World& world, const Path& directory) {
   TORC_ASSIGN(const Meta meta, read_meta(world, directory));
@@ -60,17 +58,26 @@ Result<Salvaged> salvage(const World& world, const Path& directory) {
 
 Result<void> write_entries(const Path& directory, const LmdbEntries& entries) {
   TORC_ASSIGN(const auto environment, Environment::open(directory, Durable::yes));
-  for (;;) {
+  for (auto first = entries.begin(); first != entries.end();) {
     TORC_ASSIGN(Txn txn, Txn::begin(environment, Access::write));
     int rc = 0;
-    for (auto at = entries.begin(); rc == 0 && at != entries.end(); ++at)
+    std::size_t bytes = 0;
+    auto at = first;
+    for (; rc == 0 && bytes < kMostAtATime && at != entries.end(); ++at) {
       rc = put_entry(txn, at->first, at->second);
-    if (rc == 0) return txn.commit();
+      bytes += at->second.size();
+    }
+    if (rc == 0) {
+      TORC_TRY(txn.commit());
+      first = at;
+      continue;
+    }
     txn.abort();
     if (rc != MDB_MAP_FULL)
       return lmdb_error(rc, "cannot write " + (directory / "data.mdb").string());
     TORC_TRY(environment->grow());
   }
+  return {};
 }
 
 Result<void> write_salvaged(const World& world, const Path& source, const Path& target,

@@ -20,7 +20,7 @@ struct Salvaged {
   LmdbRemains remains;
   std::uint64_t sequence = 0;  // of its last commit; 0: not known
   // The state without what is the store's own, as a Reader. Valid as long as this is.
-  [[nodiscard]] MemoryState state() const;
+  [[nodiscard]] EntriesReader state() const { return {remains.entries, sequence}; }
   // Not an entry is missing, and it is known where its history goes on. What its entries say to
   // each other is for lib/claim to check.
   [[nodiscard]] bool is_whole() const { return sequence > 0 && remains.complete(); }
@@ -31,8 +31,8 @@ struct Salvaged {
 // during each look: workers go on).
 Result<Salvaged> salvage(const World& world, const Path& directory);
 
-// Puts them into the environment of `directory`, which is made when there is none, in one
-// transaction.
+// Puts them into the environment of `directory`, which is made when there is none and which nobody
+// uses yet: in several transactions, so that they are not all there twice.
 Result<void> write_entries(const Path& directory, const LmdbEntries& entries);
 
 // Makes `target` a store of its own, with another id, that has the entries of `salvaged` and the

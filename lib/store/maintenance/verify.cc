@@ -2,11 +2,13 @@
 // the code that makes replicas is trusted.
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "lib/store/engine/engines.h"
 #include "lib/store/engine/heartbeat.h"
-#include "lib/store/engine/memory_state.h"
 #include "lib/store/engine/place.h"
 #include "lib/store/journal/journal_store.h"
 #include "lib/store/journal/replica.h"
@@ -26,19 +28,78 @@ Error wrong(const std::string& what) {
   return {ErrorKind::corrupt, what, "keep a copy of the store directory before anything else"};
 }
 
+// An entry's value, or instead of a long one what tells it from others: the largest commit is to
+// be verified without being there.
+struct KnownValue {
+  std::string text;
+  bool is_hash = false;
+  bool operator==(const KnownValue&) const = default;
+};
+
 // The replayed state, with its place in history.
-struct Replayed {
-  MemoryState state;
+class Replayed {
+ public:
+  explicit Replayed(const StoreId& key) : key_(key) {}
+
+  void clear() { entries_.clear(); }
+  void put(std::string_view key, std::string_view value) {
+    const auto at = entries_.find(key);
+    if (at != entries_.end()) {
+      at->second = known(value);
+    } else {
+      entries_.emplace(key, known(value));
+    }
+  }
+  void erase(std::string_view key) {
+    if (const auto at = entries_.find(key); at != entries_.end()) entries_.erase(at);
+  }
+  // nullopt: it is not there, or is long.
+  [[nodiscard]] std::optional<std::string_view> short_value(std::string_view key) const {
+    const auto at = entries_.find(key);
+    if (at == entries_.end() || at->second.is_hash) return std::nullopt;
+    return at->second.text;
+  }
+
+  // Whether it has just the entries that are added, in their order, of those from `from` on.
+  class Comparison {
+   public:
+    Comparison(const Replayed& state, std::string_view from)
+        : state_(state), at_(state.entries_.lower_bound(from)) {}
+    // false: no, whatever follows.
+    bool add(const Entry& e) {
+      same_ = same_ && at_ != state_.entries_.end() && at_->first == e.key &&
+              at_->second == state_.known(e.value);
+      if (same_) ++at_;
+      return same_;
+    }
+    [[nodiscard]] bool finish() const { return same_ && at_ == state_.entries_.end(); }
+
+   private:
+    const Replayed& state_;
+    std::map<std::string, KnownValue, std::less<>>::const_iterator at_;
+    bool same_ = true;
+  };
+
+  std::uint64_t number = 0;
   Hash128 chain{};
+
+ private:
+  [[nodiscard]] KnownValue known(std::string_view value) const {
+    constexpr std::size_t kLong = 4096;
+    if (value.size() < kLong) return {std::string(value), false};
+    return {Encoder().be64(value.size()).raw(as_text(hash128(key_, value))).bytes(), true};
+  }
+
+  StoreId key_;
+  std::map<std::string, KnownValue, std::less<>> entries_;
 };
 
 class Walk {
  public:
   Walk(const World& world, const Path& directory, const Meta& meta)
       : journal_(world.disk, directory, meta.identity.id,
-                 Publisher(world.disk, world.entropy, meta.publish, Durable::no)) {
-    replayed_.state.number = 0;
-  }
+                 Publisher(world.disk, world.entropy, meta.publish, Durable::no)),
+        replayed_(meta.identity.id) {}
 
   Result<Verified> run();
   // Goes on to `sequence` if the files are there.
@@ -103,13 +164,12 @@ bool Walk::has_single(std::uint64_t sequence) const {
 }
 
 Result<void> Walk::begin_at(const SnapshotName& name) {
-  auto& entries = replayed_.state.entries;
-  entries.clear();
+  replayed_.clear();
   TORC_ASSIGN(const Head head, read_snapshot(journal_, name, [&](const Entry& e) {
-                entries.emplace(e.key, e.value);
+                replayed_.put(e.key, e.value);
                 return true;
               }));
-  replayed_.state.number = head.sequence;
+  replayed_.number = head.sequence;
   replayed_.chain = head.chain;
   return {};
 }
@@ -136,10 +196,8 @@ Result<CommitFile> Walk::read(std::uint64_t sequence) {
   if (single.ok() || single.error().kind != ErrorKind::not_found) return single;
   // Listed, and not there: this client may have looked for it too early, and remember that.
   if (has_single(sequence)) {
-    const Result<std::string> anew = journal_.read_bytes_anew(sequence);
-    if (anew.ok())
-      return decode_commit(journal_.id(), sequence, *anew, journal_.commit_path(sequence));
-    if (anew.error().kind != ErrorKind::not_found) return anew.error();
+    Result<CommitFile> anew = journal_.read_anew(sequence);
+    if (anew.ok() || anew.error().kind != ErrorKind::not_found) return anew;
   }
   const auto bytes = segment_reader_.find(sequence);
   if (!bytes) return single;
@@ -150,17 +208,16 @@ Result<CommitFile> Walk::read(std::uint64_t sequence) {
 }
 
 Result<void> Walk::step(std::uint64_t sequence) {
-  TORC_ASSIGN(const CommitFile file, read(sequence));
+  TORC_ASSIGN(CommitFile file, read(sequence));
   const std::string path = journal_.commit_path(sequence).string();
   if (file.header.before != replayed_.chain)
     return wrong(path + " does not continue the commit before it");
-  auto& state = replayed_.state;
-  const bool good = replay(
-      file.writes, [&](std::string_view k, std::string_view v) { state.put(k, v); },
-      [&](std::string_view k) { state.erase(k); });
+  const bool good = replay_once(
+      std::move(file.writes), [&](std::string_view k, std::string_view v) { replayed_.put(k, v); },
+      [&](std::string_view k) { replayed_.erase(k); });
   if (!good) return wrong(path + ": its write set is not one");
-  state.put(ring_key(sequence), ring_value(sequence, file.header.id));
-  state.number = sequence;
+  replayed_.put(ring_key(sequence), ring_value(sequence, file.header.id));
+  replayed_.number = sequence;
   replayed_.chain = file.after;
   return {};
 }
@@ -169,20 +226,17 @@ Result<void> Walk::compare_with(const SnapshotName& name) {
   const std::string path = journal_.snapshot_path(name).string();
   if (name.chain != replayed_.chain)
     return wrong(path + " is of another history than the commit files");
-  auto at = replayed_.state.entries.begin();
-  const auto end = replayed_.state.entries.end();
-  bool same = true;
+  Replayed::Comparison same(replayed_, {});
   TORC_TRY(read_snapshot(journal_, name, [&](const Entry& e) {
-    same = same && at != end && at->first == e.key && at->second == e.value;
-    if (same) ++at;
+    (void)same.add(e);
     return true;
   }));
-  if (!same || at != end) return wrong(path + " differs from the state that the commit files give");
+  if (!same.finish()) return wrong(path + " differs from the state that the commit files give");
   return {};
 }
 
 Result<void> Walk::replay_to(std::uint64_t sequence) {
-  while (replayed_.state.number < sequence) TORC_TRY(step(replayed_.state.number + 1));
+  while (replayed_.number < sequence) TORC_TRY(step(replayed_.number + 1));
   return {};
 }
 
@@ -211,18 +265,10 @@ Result<Verified> Walk::run() {
   return out;
 }
 
-Result<void> compare_replica(const Reader& replica, const MemoryState& state) {
-  auto at = state.entries.lower_bound(kFirstUserKey);
-  std::string difference;
-  replica.scan(kFirstUserKey, [&](const Entry& e) {
-    if (at == state.entries.end() || at->first != e.key || at->second != e.value) {
-      difference = "differs";
-      return false;
-    }
-    ++at;
-    return true;
-  });
-  if (!difference.empty() || at != state.entries.end()) {
+Result<void> compare_replica(const Reader& replica, const Replayed& state) {
+  Replayed::Comparison same(state, kFirstUserKey);
+  replica.scan(kFirstUserKey, [&](const Entry& e) { return same.add(e); });
+  if (!same.finish()) {
     return wrong(
         "this node's copy of the store differs from the state that the commit files give, at "
         "commit " +
@@ -247,7 +293,7 @@ Result<void> compare_copy(Walk& walk, const Path& path, const std::shared_ptr<En
     error.remedy = "`torc repair` on this node says what the copy still has";
     return error;
   }
-  const auto here = walk.replayed().state.get(ring_key(head.sequence));
+  const auto here = walk.replayed().short_value(ring_key(head.sequence));
   const std::string same = ring_value(head.sequence, there.id);
   // The slot may be that of another number.
   const bool of_it = here && here->size() == same.size() && here->substr(0, 8) == same.substr(0, 8);
@@ -261,7 +307,7 @@ Result<void> compare_copy(Walk& walk, const Path& path, const std::shared_ptr<En
 // What a worker has seen was there, whether its node's copy is at hand or not.
 Result<void> compare_known(Walk& walk, const World& world, const Path& state, Caches caches) {
   TORC_ASSIGN(const KnownCommit known, newest_known(world, state, caches));
-  if (known.sequence <= walk.replayed().state.number) return {};
+  if (known.sequence <= walk.replayed().number) return {};
   const Result<void> gone_on = walk.replay_to(known.sequence);
   if (gone_on.ok()) return {};
   Error error = gone_on.error();
@@ -298,13 +344,12 @@ Result<Verified> verify_journal(const World& world, const Path& directory, const
           return wrong("this node's copy of the store is behind its files and cannot catch up");
         }
         TORC_TRY(walk.replay_to(replica.sequence()));
-        return compare_replica(replica, walk.replayed().state);
+        TORC_TRY(compare_replica(replica, walk.replayed()));
+        // It has every entry of the files' state, and the long ones in full.
+        return check(replica);
       });
   TORC_TRY(same);
-  MemoryState& state = walk.replayed().state;
-  out.last_sequence = state.number;
-  state.entries.erase(state.entries.begin(), state.entries.lower_bound(kFirstUserKey));
-  TORC_TRY(check(state));
+  out.last_sequence = walk.replayed().number;
   return out;
 }
 
