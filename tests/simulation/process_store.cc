@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "lib/claim/queries/action_runs.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/retry_counts.h"
 #include "lib/claim/queries/workers.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "lib/claim/audit/verify.h"
-#include "lib/claim/queries/action_runs.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/transition.h"
 #include "tests/simulation/process.h"
