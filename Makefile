@@ -97,9 +97,9 @@ tsan-threads:
 format:
 	git ls-files '*.cc' '*.h' | xargs clang-format -i
 
-# SINCE=v0.1: what changed since then.
+# IN=lib/worker: only folders with that in their path.
 tidy:
-	scripts/tidy.sh $(if $(SINCE),--since $(SINCE))
+	scripts/tidy.sh $(IN)
 
 clean:
 	rm -rf build build-*
