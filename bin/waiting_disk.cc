@@ -4,12 +4,9 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include "lib/base/dead_mount.h"
 #include "lib/store/mount/mount.h"
 
 namespace torc::cli {
-
-using store::FileHandle;
 
 WaitingDisk::WaitingDisk(std::FILE* err, std::chrono::milliseconds patience)
     : err_(err), patience_(patience) {}
@@ -69,93 +66,11 @@ std::optional<Path> WaitingDisk::dead() const {
   return dead_;
 }
 
-Path WaitingDisk::path_of(FileHandle file) const {
+Path WaitingDisk::path_of(store::FileHandle file) const {
   if (!watched_) return {};
   const std::lock_guard lock(mutex_);
   const auto found = open_.find(file.fd);
   return found == open_.end() ? Path("the store") : found->second;
-}
-
-template <class Call>
-auto WaitingDisk::ask(const Path& path, const Call& call) -> decltype(call()) {
-  begin(path);
-  auto answer = call();
-  end();
-  if (!answer && !path.empty() && is_of_dead_mount(answer.error().os_errno)) {
-    const std::lock_guard lock(mutex_);
-    dead_ = path;
-  }
-  return answer;
-}
-
-template <class Call>
-auto WaitingDisk::ask_open(const Path& path, const Call& call) -> decltype(call()) {
-  auto handle = ask(path, call);
-  if (handle && watched_) {
-    const std::lock_guard lock(mutex_);
-    open_[handle->fd] = path;
-  }
-  return handle;
-}
-
-Result<FileHandle> WaitingDisk::open_read(const Path& file) {
-  return ask_open(file, [&] { return PosixDisk::open_read(file); });
-}
-Result<FileHandle> WaitingDisk::open_update(const Path& file) {
-  return ask_open(file, [&] { return PosixDisk::open_update(file); });
-}
-Result<FileHandle> WaitingDisk::create(const Path& file) {
-  return ask_open(file, [&] { return PosixDisk::create(file); });
-}
-Result<FileHandle> WaitingDisk::create_unnamed(const Path& directory) {
-  return ask_open(directory, [&] { return PosixDisk::create_unnamed(directory); });
-}
-Result<std::string> WaitingDisk::read(FileHandle file, std::uint64_t offset, std::size_t size) {
-  return ask(path_of(file), [&] { return PosixDisk::read(file, offset, size); });
-}
-Result<void> WaitingDisk::write(FileHandle file, std::uint64_t offset, std::string_view bytes) {
-  return ask(path_of(file), [&] { return PosixDisk::write(file, offset, bytes); });
-}
-Result<void> WaitingDisk::sync(FileHandle file, store::Sync what) {
-  return ask(path_of(file), [&] { return PosixDisk::sync(file, what); });
-}
-Result<void> WaitingDisk::close(FileHandle file) {
-  const Path path = path_of(file);
-  if (watched_) {
-    const std::lock_guard lock(mutex_);
-    open_.erase(file.fd);  // the number may be another's at once
-  }
-  return ask(path, [&] { return PosixDisk::close(file); });
-}
-Result<void> WaitingDisk::link(const Path& from, const Path& to) {
-  return ask(to, [&] { return PosixDisk::link(from, to); });
-}
-Result<void> WaitingDisk::link_unnamed(FileHandle file, const Path& to) {
-  return ask(to, [&] { return PosixDisk::link_unnamed(file, to); });
-}
-Result<void> WaitingDisk::unlink(const Path& file) {
-  return ask(file, [&] { return PosixDisk::unlink(file); });
-}
-Result<void> WaitingDisk::make_directory(const Path& directory) {
-  return ask(directory, [&] { return PosixDisk::make_directory(directory); });
-}
-Result<void> WaitingDisk::remove_directory(const Path& directory) {
-  return ask(directory, [&] { return PosixDisk::remove_directory(directory); });
-}
-Result<void> WaitingDisk::rename(const Path& from, const Path& to, store::Replace replace) {
-  return ask(to, [&] { return PosixDisk::rename(from, to, replace); });
-}
-Result<void> WaitingDisk::sync_directory(const Path& directory) {
-  return ask(directory, [&] { return PosixDisk::sync_directory(directory); });
-}
-Result<std::vector<std::string>> WaitingDisk::list(const Path& directory) {
-  return ask(directory, [&] { return PosixDisk::list(directory); });
-}
-Result<store::FileStatus> WaitingDisk::status(const Path& path) {
-  return ask(path, [&] { return PosixDisk::status(path); });
-}
-Result<std::uint64_t> WaitingDisk::filesystem(const Path& path) {
-  return ask(path, [&] { return PosixDisk::filesystem(path); });
 }
 
 WaitingDisk* waiting_disk(const App& app) {

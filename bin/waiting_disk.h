@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "bin/app.h"
+#include "lib/base/dead_mount.h"
 #include "lib/store/disk/disk.h"
 
 namespace torc::cli {
@@ -45,24 +46,67 @@ class WaitingDisk final : public store::PosixDisk {
   // (ENOTCONN, EIO, …).
   [[nodiscard]] std::optional<Path> dead() const;
 
-  Result<store::FileHandle> open_read(const Path& file) override;
-  Result<store::FileHandle> open_update(const Path& file) override;
-  Result<store::FileHandle> create(const Path& file) override;
-  Result<store::FileHandle> create_unnamed(const Path& directory) override;
-  Result<std::string> read(store::FileHandle file, std::uint64_t offset, std::size_t size) override;
-  Result<void> write(store::FileHandle file, std::uint64_t offset, std::string_view bytes) override;
-  Result<void> sync(store::FileHandle file, store::Sync what) override;
-  Result<void> close(store::FileHandle file) override;
-  Result<void> link(const Path& from, const Path& to) override;
-  Result<void> link_unnamed(store::FileHandle file, const Path& to) override;
-  Result<void> unlink(const Path& file) override;
-  Result<void> make_directory(const Path& directory) override;
-  Result<void> remove_directory(const Path& directory) override;
-  Result<void> rename(const Path& from, const Path& to, store::Replace replace) override;
-  Result<void> sync_directory(const Path& directory) override;
-  Result<std::vector<std::string>> list(const Path& directory) override;
-  Result<store::FileStatus> status(const Path& path) override;
-  Result<std::uint64_t> filesystem(const Path& path) override;
+  Result<store::FileHandle> open_read(const Path& file) override {
+    return ask_open(file, [&] { return PosixDisk::open_read(file); });
+  }
+  Result<store::FileHandle> open_update(const Path& file) override {
+    return ask_open(file, [&] { return PosixDisk::open_update(file); });
+  }
+  Result<store::FileHandle> create(const Path& file) override {
+    return ask_open(file, [&] { return PosixDisk::create(file); });
+  }
+  Result<store::FileHandle> create_unnamed(const Path& directory) override {
+    return ask_open(directory, [&] { return PosixDisk::create_unnamed(directory); });
+  }
+  Result<std::string> read(store::FileHandle file, std::uint64_t offset,
+                           std::size_t size) override {
+    return ask(path_of(file), [&] { return PosixDisk::read(file, offset, size); });
+  }
+  Result<void> write(store::FileHandle file, std::uint64_t offset,
+                     std::string_view bytes) override {
+    return ask(path_of(file), [&] { return PosixDisk::write(file, offset, bytes); });
+  }
+  Result<void> sync(store::FileHandle file, store::Sync what) override {
+    return ask(path_of(file), [&] { return PosixDisk::sync(file, what); });
+  }
+  Result<void> close(store::FileHandle file) override {
+    const Path path = path_of(file);
+    if (watched_) {
+      const std::lock_guard lock(mutex_);
+      open_.erase(file.fd);  // the number may be another's at once
+    }
+    return ask(path, [&] { return PosixDisk::close(file); });
+  }
+  Result<void> link(const Path& from, const Path& to) override {
+    return ask(to, [&] { return PosixDisk::link(from, to); });
+  }
+  Result<void> link_unnamed(store::FileHandle file, const Path& to) override {
+    return ask(to, [&] { return PosixDisk::link_unnamed(file, to); });
+  }
+  Result<void> unlink(const Path& file) override {
+    return ask(file, [&] { return PosixDisk::unlink(file); });
+  }
+  Result<void> make_directory(const Path& directory) override {
+    return ask(directory, [&] { return PosixDisk::make_directory(directory); });
+  }
+  Result<void> remove_directory(const Path& directory) override {
+    return ask(directory, [&] { return PosixDisk::remove_directory(directory); });
+  }
+  Result<void> rename(const Path& from, const Path& to, store::Replace replace) override {
+    return ask(to, [&] { return PosixDisk::rename(from, to, replace); });
+  }
+  Result<void> sync_directory(const Path& directory) override {
+    return ask(directory, [&] { return PosixDisk::sync_directory(directory); });
+  }
+  Result<std::vector<std::string>> list(const Path& directory) override {
+    return ask(directory, [&] { return PosixDisk::list(directory); });
+  }
+  Result<store::FileStatus> status(const Path& path) override {
+    return ask(path, [&] { return PosixDisk::status(path); });
+  }
+  Result<std::uint64_t> filesystem(const Path& path) override {
+    return ask(path, [&] { return PosixDisk::filesystem(path); });
+  }
 
  private:
   using Steady = std::chrono::steady_clock;
@@ -71,9 +115,27 @@ class WaitingDisk final : public store::PosixDisk {
   void end();
   void serve();
   template <class Call>
-  auto ask(const Path& path, const Call& call) -> decltype(call());
+  auto ask(const Path& path, const Call& call) -> decltype(call()) {
+    begin(path);
+    auto answer = call();
+    end();
+    if (!answer && !path.empty() && is_of_dead_mount(answer.error().os_errno)) {
+      const std::lock_guard lock(mutex_);
+      dead_ = path;
+    }
+    return answer;
+  }
+
   template <class Call>
-  auto ask_open(const Path& path, const Call& call) -> decltype(call());
+  auto ask_open(const Path& path, const Call& call) -> decltype(call()) {
+    auto handle = ask(path, call);
+    if (handle && watched_) {
+      const std::lock_guard lock(mutex_);
+      open_[handle->fd] = path;
+    }
+    return handle;
+  }
+
   [[nodiscard]] Path path_of(store::FileHandle file) const;
 
   bool watched_ = false;  // set before other threads use it

@@ -153,13 +153,6 @@ std::string synopsis(const std::string& program, const CommandHelp& command) {
   return out;
 }
 
-// "torc-logs-export" of the command "logs export", "torc" of the program.
-std::string man_page_name(const CommandHelp& command) {
-  std::string name = command.name == "torc" ? "torc" : "torc-" + command.name;
-  std::replace(name.begin(), name.end(), ' ', '-');
-  return name;
-}
-
 std::string title(const CommandHelp& command, std::string_view version, std::string_view about) {
   const std::string name = man_page_name(command);
   std::string capitals = name;
@@ -218,6 +211,12 @@ std::string roff_text(std::string_view text) {
     at += c.size;
   }
   return out;
+}
+
+std::string man_page_name(const CommandHelp& command) {
+  std::string name = command.name == "torc" ? "torc" : "torc-" + command.name;
+  std::replace(name.begin(), name.end(), ' ', '-');
+  return name;
 }
 
 std::string command_man_page(const CommandHelp& command, std::string_view version) {

@@ -18,6 +18,9 @@ struct HelpFile {
 };
 [[nodiscard]] std::vector<HelpFile> help_files(const CommandHelp& torc, std::string_view version);
 
+// "torc-logs-export" of the command "logs export", "torc" of the program.
+[[nodiscard]] std::string man_page_name(const CommandHelp& command);
+
 // In the language of man(7).
 [[nodiscard]] std::string command_man_page(const CommandHelp& command, std::string_view version);
 

@@ -59,7 +59,6 @@ class Host final : public ProcessHost {
   Launched launch(Order& order);
   static void point_to_environment(const Command& command, std::string& run_tag,
                                    std::vector<char*>& environment);
-  static RunTerms terms_of(const Command& command);
   void record_start(const Leader& leader, const RunTerms& terms, std::unique_ptr<JobGroup> group);
 
   // host_lane.cc

@@ -41,7 +41,7 @@ Result<RunId> Host::queue(const Command& command) {
     lane_->set_width(lane_width_);
   }
   const RunKey key = ++last_key_;
-  lane_terms_.emplace(key, terms_of(command));
+  lane_terms_.emplace(key, command);
   mute_child_signals(true);
   lane_->add(std::move(order));
   return RunId{key};

@@ -161,11 +161,6 @@ Launched Host::launch(Order& order) {
   }
 }
 
-RunTerms Host::terms_of(const Command& command) {
-  return {command.time_limit, command.memory_limit, command.sample_every,
-          command.termination_signal, command.termination_lead};
-}
-
 void Host::record_start(const Leader& leader, const RunTerms& terms,
                         std::unique_ptr<JobGroup> group) {
   Run run;
@@ -198,8 +193,7 @@ Result<RunId> Host::start(const Command& command) {
   last_key_ = order.key;
   const RunId id{order.key};
   if (launched.pid != 0) {
-    record_start({order.key, launched.pid, at, clock_.boot_now()}, terms_of(command),
-                 std::move(group));
+    record_start({order.key, launched.pid, at, clock_.boot_now()}, command, std::move(group));
     return id;
   }
   Ended ended;

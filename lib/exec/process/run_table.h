@@ -61,15 +61,6 @@ struct Run {
 
 using RunKey = std::uint64_t;  // the value of a RunId
 
-// What is to be known of a command once it runs; see Command.
-struct RunTerms {
-  std::chrono::nanoseconds time_limit{};
-  ByteCount memory_limit;
-  std::chrono::nanoseconds sample_every{};
-  int termination_signal = 15;
-  std::chrono::nanoseconds termination_lead{};
-};
-
 class RunTable {
  public:
   Run& add(RunKey key, Run run);

@@ -15,8 +15,21 @@
 
 namespace torc::exec {
 
+// What is to be known of a command once it runs.
+struct RunTerms {
+  std::chrono::nanoseconds time_limit{0};  // 0: none
+  // Of the whole tree, as memory_use.h counts it: beyond this it is killed; 0: none. It is looked
+  // at from 100 ms after the start on, at least once a second, and more often as it comes near.
+  ByteCount memory_limit;
+  // How often Wakeup::samples is to tell of it, as often as the share of processor time that looks
+  // may take allows; 0: not at all.
+  std::chrono::nanoseconds sample_every{0};
+  int termination_signal = 15;
+  std::chrono::nanoseconds termination_lead = std::chrono::seconds(30);  // signal -> SIGKILL
+};
+
 // Paths absolute.
-struct Command {
+struct Command : RunTerms {
   std::string line;              // as the user wrote it; see argv_of() for when a shell is used
   std::vector<std::string> env;  // environment, "NAME=value"
   // More of it, that many commands have in common: what `env` does not set. May be null.
@@ -34,16 +47,7 @@ struct Command {
   int stderr_errno = 0;
   // Of the command itself, not of these files, which are made under the caller's; none: as that.
   std::optional<mode_t> umask;
-  std::chrono::nanoseconds time_limit{0};  // 0: none
-  // Of the whole tree, as memory_use.h counts it: beyond this it is killed; 0: none. It is looked
-  // at from 100 ms after the start on, at least once a second, and more often as it comes near.
-  ByteCount memory_limit;
   std::vector<std::uint32_t> cpus;  // logical CPUs that it may run on; empty: as this process
-  // How often Wakeup::samples is to tell of it, as often as the share of processor time that looks
-  // may take allows; 0: not at all.
-  std::chrono::nanoseconds sample_every{0};
-  int termination_signal = 15;
-  std::chrono::nanoseconds termination_lead = std::chrono::seconds(30);  // signal -> SIGKILL
 };
 
 // The words of a command that needs no shell, or {"/bin/sh", "-c", line}. No shell is needed when
