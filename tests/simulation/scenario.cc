@@ -62,8 +62,8 @@ void add_what_is_rarer(Scenario& s, const Pick& pick, const Part& part) {
     s.wide = pick(2) == 0 ? static_cast<int>(pick(300)) : 0;
     s.large = pick(2) == 0 ? static_cast<int>(pick(300)) : 0;
   }
-  if (pick(4) == 0) {
-    s.recovered = 10 + static_cast<int>(pick(90));
+  if (pick(3) == 0) {
+    s.recovered = 10 + static_cast<int>(pick(290));
     s.good_scripts = pick(2) == 0 ? 100 : static_cast<int>(pick(101));
     s.script_seconds = pick(2) == 0 ? 0.1 : 40 * part();
   }

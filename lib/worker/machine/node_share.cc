@@ -72,6 +72,12 @@ void NodeShare::grown(const event::ShareTaken& answer, BootTime now, Commands& o
   again_ = answer.again;
   limited_ = !answer.complete;
   const auto wanted = std::exchange(wanted_for_, std::nullopt);
+  if (tried_ && (free_cpus() > tried_->cpus || free_memory() > tried_->memory ||
+                 free_gpus() > tried_->gpus)) {
+    // What was waited for may be here: a job of the queue may ask for it.
+    tried_.reset();
+    wake_at_.reset();
+  }
   if (!limited_) {
     stop_waiting(out);
   } else if (wanted && !fits(*wanted)) {

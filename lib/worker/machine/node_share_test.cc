@@ -102,6 +102,25 @@ TEST_F(NodeShareTest, it_waits_for_cpus_that_others_have) {
   EXPECT_FALSE(world_.waits);
 }
 
+// Else the worker would go on taking it for an exchange that is not needed any more, and giving it
+// back, as long as the job that it is for may not ask.
+TEST_F(NodeShareTest, more_that_was_taken_for_an_exchange_ends_the_wait_of_a_job) {
+  world_.taken = 3;
+  grow();
+  ASSERT_TRUE(mine.grow_for(need(3), orders_));
+  carry_out();
+  ASSERT_FALSE(mine.grow_for(need(3), orders_)) << "that was in vain";
+  grow();
+  ASSERT_FALSE(mine.grow_for(need(3), orders_)) << "there was no more";
+  world_.taken = 1;
+  grow();
+  mine.give_back_free(NodeShare::Cpus::give, orders_);
+  carry_out();
+  EXPECT_TRUE(mine.grow_for(need(3), orders_));
+  carry_out();
+  EXPECT_TRUE(mine.fits(need(3)));
+}
+
 // A time in the past at which it is to look, and never does, would wake its worker without end.
 TEST_F(NodeShareTest, who_has_found_more_or_lost_the_ledger_looks_no_more_until_it_waits_again) {
   for (const bool finds_more : {true, false}) {
