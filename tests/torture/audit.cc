@@ -139,10 +139,17 @@ void audit_files(const Plan& plan, const Path& record, const json& jobs, std::in
                                     attempt.ends.size())};
       }
       for (const std::size_t need : planned.needs) {
-        if (accepted_end[need] == 0 || attempt.starts.front() < accepted_end[need] - clocks) {
-          throw Violation{fmt::format("attempt {} of {} ran before {} was done", number,
-                                      planned.name, plan[need].name)};
-        }
+        const std::int64_t early = accepted_end[need] - clocks - attempt.starts.front();
+        if (accepted_end[need] != 0 && early <= 0) continue;
+        const std::string& before = plan[need].name;
+        const auto its = recorded.find(before);
+        throw Violation{fmt::format(
+            "attempt {} of {} ran before {} was done ({})\n{}{} as recorded:\n{}", number,
+            planned.name, before,
+            accepted_end[need] == 0 ? std::string("of whose accepted attempt no end is recorded")
+                                    : fmt::format("{:.6f} s", static_cast<double>(early) * 1e-9),
+            timeline(attempts), before,
+            its == recorded.end() ? std::string("  nothing\n") : timeline(its->second))};
       }
     }
     // A machine that was frozen as a whole may end a job in the moment in which it goes on, before
