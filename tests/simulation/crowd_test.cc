@@ -45,7 +45,7 @@ TEST(Crowds, idle_workers_write_heartbeats_within_the_budget) {
   s.ends = kSanitized ? 2000s : 3000s;
   const CrowdFigures f = run(s);
   EXPECT_GT(f.heartbeats, 0.3);
-  EXPECT_LE(f.heartbeats, 5.1);  // 7.5 of each were due; chance has some write an eighth
+  EXPECT_LE(f.heartbeats, 5.05) << "5 on average; a part of a round of all is in the window, too";
   EXPECT_LE(f.heartbeat_files, store::kOwnHeartbeatFiles + 10);
 }
 

@@ -2,6 +2,7 @@
 // workflow, from a fresh seed on if none is told. The first that breaks a promise is shrunk and
 // told as text; exit code 1. A single seed: `--seed S --lives 1`.
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <random>
@@ -91,7 +93,7 @@ class Deadline {
 
 // Every `of`th seed from `first` on.
 Explored explore(const Options& options, std::uint64_t nth, std::uint64_t of,
-                 const Deadline& deadline) {
+                 const Deadline& deadline, std::uint64_t& at) {
   using namespace torc::simulation;
   Explored explored;
   std::string name =
@@ -100,6 +102,7 @@ Explored explore(const Options& options, std::uint64_t nth, std::uint64_t of,
   const Path scratch = name;
   for (std::uint64_t n = nth; n < options.lives && !deadline.is_over(); n += of) {
     const std::uint64_t seed = options.seed + n;
+    at = seed;  // for who asks when this process has died of it
     const Lived lived = live(scenario_of(seed), scratch, options.tells);
     for (const std::string& line : lived.history) fmt::print("{}\n", line);
     ++explored.lives;
@@ -135,6 +138,10 @@ int main(int argc, char** argv) {
   const std::uint64_t processes = std::min(options->processes, options->lives);
   fmt::print("lives from seed {} on\n", options->seed);
   std::fflush(stdout);
+  void* const memory = mmap(nullptr, processes * sizeof(std::uint64_t), PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return 2;
+  auto* const seeds = static_cast<std::uint64_t*>(memory);
   std::vector<std::pair<pid_t, int>> children;
   for (std::uint64_t n = 0; n < processes; ++n) {
     int ends[2];
@@ -142,7 +149,7 @@ int main(int argc, char** argv) {
     const pid_t child = fork();
     if (child == 0) {
       close(ends[0]);
-      const Explored explored = explore(*options, n, processes, deadline);
+      const Explored explored = explore(*options, n, processes, deadline, seeds[n]);
       std::fflush(stdout);
       (void)!write(ends[1], &explored, sizeof explored);
       _exit(0);
@@ -151,11 +158,16 @@ int main(int argc, char** argv) {
     children.emplace_back(child, ends[0]);
   }
   Explored all;
-  for (const auto& [child, from] : children) {
+  for (std::size_t n = 0; n < children.size(); ++n) {
+    const auto [child, from] = children[n];
     Explored one;
     one.failed = true;  // unless it says otherwise
-    (void)!::read(from, &one, sizeof one);
-    waitpid(child, nullptr, 0);
+    const bool told = ::read(from, &one, sizeof one) == sizeof one;
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (!told)
+      fmt::print("seed {} has ended its process ({})\n", seeds[n],
+                 WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "it ran out of something");
     all.lives += one.lives;
     all.failed = all.failed || one.failed;
     all.sum.commits += one.sum.commits;
