@@ -37,7 +37,26 @@ std::string Error::text() const {
   return remedy.empty() ? what : what + "\n  " + remedy;
 }
 
+namespace {
+
+// Of what nobody knows better: what people do about it is the same wherever it happens.
+std::string usual_remedy(int os_errno) {
+  switch (os_errno) {
+    case ENOSPC:
+      return "make room on that filesystem: `df -h` and `df -i` say what is left";
+    case EDQUOT:
+      return "make room within your quota there: `quota -s` says what is left";
+    case EROFS:
+      return "the filesystem is mounted read-only: have it mounted for writing";
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
 Error os_error(int os_errno, std::string what, std::string remedy) {
+  if (remedy.empty()) remedy = usual_remedy(os_errno);
   ErrorKind kind = ErrorKind::io;
   switch (os_errno) {
     case ENOENT:

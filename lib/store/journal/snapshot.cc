@@ -264,8 +264,8 @@ Result<Head> read_snapshot_head(Journal& journal, const SnapshotName& name) {
   const Path file = journal.snapshot_path(name);
   Disk& disk = journal.disk();
   TORC_ASSIGN(const FileHandle handle, disk.open_read(file));
-  OpenFile open(disk, handle);
-  TORC_ASSIGN(const std::string bytes, disk.read(handle, 0, kHeadSize));
+  const OpenFile open(disk, handle, file);
+  TORC_ASSIGN(const std::string bytes, open.read(0, kHeadSize));
   return decode_head(journal.id(), bytes, name, file);
 }
 
