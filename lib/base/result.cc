@@ -27,6 +27,20 @@ ErrorKind kind_of(int os_errno) {
   }
 }
 
+// Of what nobody knows better: what people do about it is the same wherever it happens.
+std::string usual_remedy(int os_errno) {
+  switch (os_errno) {
+    case ENOSPC:
+      return "make room on that filesystem: `df -h` and `df -i` say what is left";
+    case EDQUOT:
+      return "make room within your quota there: `quota -s` says what is left";
+    case EROFS:
+      return "the filesystem is mounted read-only: have it mounted for writing";
+    default:
+      return {};
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(ErrorKind kind) {
@@ -45,6 +59,7 @@ Error invalid(std::string what, std::string remedy) {
 }
 
 Error os_error(int os_errno, std::string what, std::string remedy) {
+  if (remedy.empty()) remedy = usual_remedy(os_errno);
   return Error{kind_of(os_errno), std::move(what) + ": " + std::strerror(os_errno),
                std::move(remedy), os_errno};
 }

@@ -34,14 +34,15 @@ std::string key_of(char table, std::uint64_t id) {
 
 Result<BenchSamples> bench_append(const store::World& world, const Path& directory, BootTime until,
                                   const Interrupted& interrupted) {
-  TORC_ASSIGN(const store::FileHandle handle, world.disk.open_update(directory / "append"));
-  const store::OpenFile open(world.disk, handle);
+  const Path file = directory / "append";
+  TORC_ASSIGN(const store::FileHandle handle, world.disk.open_update(file));
+  const store::OpenFile open(world.disk, handle, file);
   const std::string record(kRecord, 'r');
   std::uint64_t end = 0;
   return repeat(world.clock, until, interrupted, [&]() -> Result<void> {
-    TORC_TRY(world.disk.write(handle, end, record));
+    TORC_TRY(open.write(end, record));
     end += record.size();
-    return world.disk.sync(handle, store::Sync::data);
+    return open.sync(store::Sync::data);
   });
 }
 

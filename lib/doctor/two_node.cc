@@ -343,9 +343,10 @@ Result<void> TwoNodes::old_listings() {
 
 // As heartbeats are written: in place, by an open and a close.
 Result<void> TwoNodes::write_content(const Place& place, std::string_view text) {
-  TORC_ASSIGN(const store::FileHandle handle, world_.disk.open_update(inside(place.name)));
-  store::OpenFile open(world_.disk, handle);
-  TORC_TRY(world_.disk.write(handle, place.offset, text));
+  const Path file = inside(place.name);
+  TORC_ASSIGN(const store::FileHandle handle, world_.disk.open_update(file));
+  store::OpenFile open(world_.disk, handle, file);
+  TORC_TRY(open.write(place.offset, text));
   return open.close();
 }
 

@@ -100,6 +100,23 @@ jobs: [{name: a, command: exit 3, failure_handler: h}]
   EXPECT_EQ(said.err.empty(), kept) << said;
 }
 
+TEST_P(Results, a_job_that_was_held_has_no_attempt_for_it) {
+  here_.write("wf.yaml", R"(name: wf
+failure_handlers: [{name: h, rules: [{exit_codes: [3], max_retries: 1, backoff: PT1H}]}]
+jobs: [{name: never, command: "true"}, {name: once, command: exit 3, failure_handler: h}]
+)");
+  ASSERT_EQ(here_.run({"init", "wf.yaml", "--engine", GetParam()}).exit_code, 0);
+  ASSERT_EQ(here_.run({"hold", "wf.torc", "never"}).exit_code, 0);
+  (void)here_.run({"run", "wf.torc", "--num-cpus", "1", "--idle-timeout", "1s"});
+  for (const char* then : {"hold", "release", "hold"})
+    ASSERT_EQ(here_.run({then, "wf.torc", "once"}).exit_code, 0) << then;
+  const json all = here_.json({"results", "--all-attempts"});
+  ASSERT_EQ(all.size(), 1U) << all;
+  EXPECT_EQ(all[0]["name"], "once");
+  EXPECT_EQ(all[0]["attempt"], 1);
+  EXPECT_EQ(all[0]["exit_code"], 3);
+}
+
 TEST_P(Results, resources_tell_who_wastes_and_who_needs_more) {
   run(kJobs);
   std::map<std::string, json> entries;

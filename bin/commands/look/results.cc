@@ -141,7 +141,9 @@ bool Results::wanted(JobId id, JobState state) const {
 Result<void> Results::collect_old() {
   claim::Historian historian([&](const claim::Event& e) {
     const bool ended = e.kind == claim::EventKind::finished || e.kind == claim::EventKind::requeued;
-    if (ended && (jobs_.empty() || jobs_.contains(e.job)))
+    // A job that is held or released has a new state and no new end.
+    const bool of_attempt = e.attempt > 0 && e.outcome.cause != EndCause::none;
+    if (ended && of_attempt && (jobs_.empty() || jobs_.contains(e.job)))
       old_.push_back({e.job, e.attempt, e.state, e.worker, e.outcome});
   });
   TORC_ASSIGN(extent_, store::read_chain(app_.world, store_->directory(),
@@ -152,6 +154,10 @@ Result<void> Results::collect_old() {
   std::stable_sort(old_.begin(), old_.end(), [](const ResultRow& a, const ResultRow& b) {
     return std::pair(a.job, a.attempt) < std::pair(b.job, b.attempt);
   });
+  const auto told_again = [](const ResultRow& a, const ResultRow& b) {
+    return a.job == b.job && a.attempt == b.attempt && a.outcome.ended_at == b.outcome.ended_at;
+  };
+  old_.erase(std::unique(old_.begin(), old_.end(), told_again), old_.end());
   return {};
 }
 

@@ -223,8 +223,9 @@ Result<Exit> run(const App& app, const NewOptions& options) {
     return Error{ErrorKind::invalid, fmt::format("{} exists already", options.file),
                  "name another file, or remove it"};
   }
-  auto written = disk.write(*file, 0, found->text);
-  auto closed = disk.close(*file);
+  store::OpenFile open(disk, *file, path);
+  auto written = open.write(0, found->text);
+  auto closed = open.close();
   if (!written || !closed) return written ? closed.error() : written.error();
   say(app.out, "made {}\nnext: torc check {}\n", options.file, shell_word(options.file));
   return Exit::ok;

@@ -29,7 +29,7 @@ class ListFile {
  public:
   static Result<ListFile> make(store::Disk& disk, const Path& file) {
     TORC_ASSIGN(const store::FileHandle handle, disk.create(file));
-    return ListFile(disk, handle);
+    return ListFile(store::OpenFile(disk, handle, file));
   }
   Result<void> add(const ordered_json& line) {
     text_ += report::json_line(line) + "\n";
@@ -37,21 +37,20 @@ class ListFile {
   }
   Result<void> finish() {
     TORC_TRY(flush());
-    TORC_TRY(disk_->sync(file_.handle(), store::Sync::all));
+    TORC_TRY(file_.sync(store::Sync::all));
     return file_.close();
   }
 
  private:
   static constexpr std::size_t kPiece = std::size_t{1} << 20;
-  ListFile(store::Disk& disk, store::FileHandle handle) : disk_(&disk), file_(disk, handle) {}
+  explicit ListFile(store::OpenFile file) : file_(std::move(file)) {}
   Result<void> flush() {
-    TORC_TRY(disk_->write(file_.handle(), written_, text_));
+    TORC_TRY(file_.write(written_, text_));
     written_ += text_.size();
     text_.clear();
     return {};
   }
 
-  store::Disk* disk_;
   store::OpenFile file_;
   std::string text_;
   std::uint64_t written_ = 0;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 namespace torc::exec {
 namespace {
@@ -45,6 +46,13 @@ Result<void> copy_by_hand(int from, std::uint64_t begin, std::uint64_t end, int 
 }
 
 }  // namespace
+
+Result<void> named(const std::filesystem::path& file, Result<void> result) {
+  if (result.ok()) return result;
+  Error error = std::move(result).error();
+  error.what = file.string() + ": " + error.what;
+  return error;
+}
 
 Result<std::filesystem::path> PosixOutputDisk::name_of(const std::filesystem::path& path) const {
   std::filesystem::path name = beneath::name_below(root_.path, path);

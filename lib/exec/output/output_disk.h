@@ -21,6 +21,7 @@ enum class OpenAs : std::uint8_t {
   output    // new, in place of what has the name
 };
 
+// What fails of an open file is told without its name: named().
 class OutputDisk {
  public:
   virtual ~OutputDisk() = default;
@@ -35,6 +36,9 @@ class OutputDisk {
   virtual Result<void> remove(const std::filesystem::path& path) = 0;
   virtual Result<void> sync(int fd) = 0;
 };
+
+// An operation on an open file does not know its path, a person wants it.
+[[nodiscard]] Result<void> named(const std::filesystem::path& file, Result<void> result);
 
 // Where output lies, and what permissions nothing new in it gets, beyond the umask: this process
 // may have one for its store's group, which has no business elsewhere.

@@ -77,8 +77,8 @@ Result<PackedWriter::Place> PackedWriter::begin(AttemptKey key) {
 // somebody may have read that part.
 Result<void> PackedWriter::note(std::string_view records) {
   const std::uint64_t place = std::exchange(index_size_, index_size_ + records.size());
-  TORC_TRY(disk_.write_at(index_, records, place));
-  if (coherence_ == Coherence::delayed) TORC_TRY(disk_.sync(index_));
+  TORC_TRY(named(names_.index(), disk_.write_at(index_, records, place)));
+  if (coherence_ == Coherence::delayed) TORC_TRY(named(names_.index(), disk_.sync(index_)));
   return {};
 }
 
@@ -93,7 +93,7 @@ Result<void> PackedWriter::end(std::uint32_t number, Keep keep) {
     if (size) {
       sizes[at(stream)] = *size;
     } else if (done) {
-      done = std::move(size).error();
+      done = named(names_.scratch(number, stream), std::move(size).error());
     }
   }
   if (done && keep == Keep::yes) done = pack(slot, sizes);
@@ -122,7 +122,7 @@ Result<void> PackedWriter::pack(Slot& slot, const std::uint64_t (&sizes)[2]) {
     end += size;
   }
   if (records.empty()) return {};
-  if (coherence_ == Coherence::delayed) TORC_TRY(disk_.sync(data_));
+  if (coherence_ == Coherence::delayed) TORC_TRY(named(names_.data(), disk_.sync(data_)));
   data_size_ = end;  // whether or not it is noted: another attempt gets another place
   return note(records);
 }
@@ -136,7 +136,7 @@ Result<void> PackedWriter::keep_apart(Slot& slot, Stream stream) {
 Result<void> PackedWriter::empty(Slot& slot, const std::uint64_t (&sizes)[2]) {
   for (const Stream stream : kStreams) {
     if (sizes[at(stream)] == 0 || slot.gone[at(stream)]) continue;
-    TORC_TRY(disk_.empty(slot.fds[at(stream)]));
+    TORC_TRY(named(names_.scratch(slot.number, stream), disk_.empty(slot.fds[at(stream)])));
   }
   return {};
 }

@@ -168,7 +168,7 @@ Result<std::unique_ptr<SeriesWriter>> SeriesWriter::create(OutputDisk& disk,
     close(index);
     return std::move(data).error();
   }
-  return std::unique_ptr<SeriesWriter>(new SeriesWriter(disk, index, *data));
+  return std::unique_ptr<SeriesWriter>(new SeriesWriter(disk, names, index, *data));
 }
 
 SeriesWriter::~SeriesWriter() {
@@ -214,10 +214,10 @@ Result<void> SeriesWriter::add(const std::vector<std::pair<AttemptKey, SeriesPoi
   }
   if (payload.empty()) return {};
   const std::string frame = framed(payload);
-  TORC_TRY(disk_.write_at(data_, frame, data_size_));
+  TORC_TRY(named(names_.data(), disk_.write_at(data_, frame, data_size_)));
   data_size_ += frame.size();
   if (entries.empty()) return {};
-  TORC_TRY(disk_.write_at(index_, entries, index_size_));
+  TORC_TRY(named(names_.index(), disk_.write_at(index_, entries, index_size_)));
   index_size_ += entries.size();
   return {};
 }

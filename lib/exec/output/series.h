@@ -55,10 +55,12 @@ class SeriesWriter {
     std::uint64_t number = 0;
     SeriesPoint last;
   };
-  SeriesWriter(OutputDisk& disk, int index, int data) : disk_(disk), index_(index), data_(data) {}
+  SeriesWriter(OutputDisk& disk, SeriesNames names, int index, int data)
+      : disk_(disk), names_(std::move(names)), index_(index), data_(data) {}
   static void put(std::string& payload, Track& track, const SeriesPoint& point);
 
   OutputDisk& disk_;
+  SeriesNames names_;
   int index_;
   int data_;
   std::uint64_t index_size_ = 0;

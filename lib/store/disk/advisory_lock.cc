@@ -21,7 +21,7 @@ void AdvisoryLock::acquire(std::chrono::nanoseconds patience) {
   if (!open_) {
     Result<FileHandle> handle = disk_->open_update(file_);
     if (!handle.ok()) return give_up();
-    open_.emplace(*disk_, *handle);
+    open_.emplace(*disk_, *handle, file_);
   }
   const BootTime until = clock_->boot_now() + patience;
   for (std::chrono::nanoseconds pause = kFirstLockPause; open_ && !try_once();) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace torc::store {
 namespace {
@@ -12,8 +13,8 @@ constexpr std::size_t kPart = std::size_t{8} << 20;
 
 Result<std::string> read_once(Disk& disk, const Path& file, std::size_t most) {
   TORC_ASSIGN(const FileHandle handle, disk.open_read(file));
-  OpenFile open(disk, handle);
-  Result<std::string> bytes = disk.read(handle, 0, std::min(most + 1, kFirstPart));
+  const OpenFile open(disk, handle, file);
+  Result<std::string> bytes = open.read(0, std::min(most + 1, kFirstPart));
   if (bytes.ok() && bytes->size() == kFirstPart) {
     // By its name, which may be gone by now: then it is read as far as it may be.
     const Result<FileStatus> status = disk.status(file);
@@ -22,29 +23,48 @@ Result<std::string> read_once(Disk& disk, const Path& file, std::size_t most) {
     if (status.ok()) bytes->reserve(status->size.value);
     for (std::size_t wanted = kPart; wanted == kPart && bytes->size() <= most;) {
       wanted = std::min(kPart, most + 1 - bytes->size());
-      const Result<std::string> part = disk.read(handle, bytes->size(), wanted);
-      if (!part.ok()) return naming(part.error(), file);
+      const Result<std::string> part = open.read(bytes->size(), wanted);
+      if (!part.ok()) return part;
       bytes->append(*part);
       if (part->size() < wanted) break;
     }
   }
-  if (!bytes.ok()) return naming(std::move(bytes).error(), file);
+  if (!bytes.ok()) return bytes;
   if (bytes->size() > most) return too_large(file, most);
   return bytes;  // nothing was written: what close says of a reader decides nothing
 }
 
-Result<void> fill(Disk& disk, FileHandle handle, std::string_view bytes, Durable durable) {
-  OpenFile open(disk, handle);
-  TORC_TRY(disk.write(handle, 0, bytes));
-  if (durable == Durable::yes) TORC_TRY(disk.sync(handle, Sync::all));
-  return open.close();
+Result<void> fill(OpenFile file, std::string_view bytes, Durable durable) {
+  TORC_TRY(file.write(0, bytes));
+  if (durable == Durable::yes) TORC_TRY(file.sync(Sync::all));
+  return file.close();
 }
 
 }  // namespace
 
-Error naming(Error error, const Path& file) {
-  error.what = file.string() + ": " + error.what;
+template <class T>
+Result<T> OpenFile::named(Result<T> result) const {
+  if (result.ok()) return result;
+  Error error = std::move(result).error();
+  error.what = file_.string() + ": " + error.what;
   return error;
+}
+
+Result<std::string> OpenFile::read(std::uint64_t offset, std::size_t size) const {
+  return named(disk_->read(handle_, offset, size));
+}
+
+Result<void> OpenFile::write(std::uint64_t offset, std::string_view bytes) const {
+  return named(disk_->write(handle_, offset, bytes));
+}
+
+Result<void> OpenFile::sync(Sync what) const {
+  return named(disk_->sync(handle_, what));
+}
+
+Result<void> OpenFile::close() {
+  if (handle_.fd < 0) return {};
+  return named(disk_->close(std::exchange(handle_, FileHandle{})));
 }
 
 Error too_large(const Path& file, std::uint64_t most) {
@@ -57,8 +77,8 @@ Error too_large(const Path& file, std::uint64_t most) {
 Result<std::string> Disk::read_at(const Path& file, std::uint64_t offset, std::size_t size,
                                   Caches) {
   TORC_ASSIGN(const FileHandle handle, open_read(file));
-  const OpenFile open(*this, handle);
-  return read(handle, offset, size);
+  const OpenFile opened(*this, handle, file);
+  return opened.read(offset, size);
 }
 
 Result<std::string> read_file(Disk& disk, const Path& file, std::size_t most) {
@@ -77,10 +97,9 @@ Result<std::vector<std::string>> list_directory(Disk& disk, const Path& director
 
 Result<void> write_file(Disk& disk, const Path& file, std::string_view bytes, Durable durable) {
   TORC_ASSIGN(const FileHandle handle, disk.create(file));
-  Result<void> written = fill(disk, handle, bytes, durable);
-  if (written.ok()) return {};
-  (void)disk.unlink(file);
-  return naming(std::move(written).error(), file);
+  Result<void> written = fill(OpenFile(disk, handle, file), bytes, durable);
+  if (!written.ok()) (void)disk.unlink(file);
+  return written;
 }
 
 namespace {

@@ -203,8 +203,7 @@ class PosixDisk : public Disk {
   std::vector<std::shared_ptr<beneath::Root>> roots_;
 };
 
-// What a handle cannot say: of which file the error is.
-[[nodiscard]] Error naming(Error error, const Path& file);
+// Error corrupt.
 [[nodiscard]] Error too_large(const Path& file, std::uint64_t most);
 
 // Of any file of a store, in bytes; nothing that torc writes is as large.
@@ -227,30 +226,38 @@ Result<void> write_file(Disk& disk, const Path& file, std::string_view bytes, Du
 // protected root (Disk::protect) that holds whatever others do meanwhile.
 Result<void> remove_tree(Disk& disk, const Path& directory);
 
-// Closes on scope exit, ignoring errors; close() closes now and tells.
+// Closes on scope exit, ignoring errors; close() closes now and tells. A handle does not know its
+// path: what fails here is told with that of `file`, or of the directory where it has no name.
 class OpenFile {
  public:
-  OpenFile(Disk& disk, FileHandle handle) : disk_(&disk), handle_(handle) {}
-  OpenFile(OpenFile&& other) noexcept : disk_(other.disk_), handle_(other.handle_) {
+  OpenFile(Disk& disk, FileHandle handle, Path file)
+      : disk_(&disk), handle_(handle), file_(std::move(file)) {}
+  OpenFile(OpenFile&& other) noexcept
+      : disk_(other.disk_), handle_(other.handle_), file_(std::move(other.file_)) {
     other.handle_.fd = -1;
   }
   OpenFile& operator=(OpenFile&& other) noexcept {
     std::swap(disk_, other.disk_);  // what it had is closed with the other
     std::swap(handle_, other.handle_);
+    std::swap(file_, other.file_);
     return *this;
   }
   ~OpenFile() { (void)close(); }
-  Result<void> close() {
-    if (handle_.fd < 0) return {};
-    const FileHandle handle = handle_;
-    handle_.fd = -1;
-    return disk_->close(handle);
-  }
+
+  // As Disk has them.
+  Result<std::string> read(std::uint64_t offset, std::size_t size) const;
+  Result<void> write(std::uint64_t offset, std::string_view bytes) const;
+  Result<void> sync(Sync what) const;
+  Result<void> close();
   [[nodiscard]] FileHandle handle() const { return handle_; }
 
  private:
+  template <class T>
+  Result<T> named(Result<T> result) const;
+
   Disk* disk_;
   FileHandle handle_;
+  Path file_;
 };
 
 }  // namespace torc::store

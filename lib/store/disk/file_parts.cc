@@ -28,11 +28,9 @@ Result<std::string> FileParts::next() {
 Result<std::string> FileParts::read() {
   if (!open_) {
     TORC_ASSIGN(const FileHandle handle, disk_.open_read(file_));
-    open_.emplace(disk_, handle);
+    open_.emplace(disk_, handle, file_);
   }
-  Result<std::string> part = disk_.read(open_->handle(), at_, kPart);
-  if (part.ok()) return part;
-  return naming(std::move(part).error(), file_);
+  return open_->read(at_, kPart);
 }
 
 }  // namespace torc::store

@@ -100,9 +100,9 @@ Result<Publisher::Prepared> Publisher::prepare(const Path& directory, std::strin
   if (method_.primitive == Primitive::tmpfile_link) {
     Result<FileHandle> handle = disk_->create_unnamed(directory);
     if (!handle.ok()) return std::move(handle).error();
-    out.open.emplace(*disk_, *handle);
-    TORC_TRY(disk_->write(*handle, 0, bytes));
-    if (durable_ == Durable::yes) TORC_TRY(disk_->sync(*handle, Sync::data));
+    out.open.emplace(*disk_, *handle, directory);
+    TORC_TRY(out.open->write(0, bytes));
+    if (durable_ == Durable::yes) TORC_TRY(out.open->sync(Sync::data));
     return out;
   }
   out.path = directory / temporary_name(*entropy_);
@@ -132,7 +132,7 @@ Result<void> Publisher::give_name(const Prepared& prepared, const Path& final_pa
 Result<void> Publisher::make_name_durable(const Prepared& prepared, const Path& directory) {
   if (durable_ == Durable::no || method_.name == DurableName::server) return {};
   if (method_.name == DurableName::file && prepared.open) {
-    return disk_->sync(prepared.open->handle(), Sync::all);
+    return prepared.open->sync(Sync::all);
   }
   return disk_->sync_directory(directory);
 }

@@ -57,9 +57,10 @@ Result<void> write_heartbeat(const World& world, const Path& state, HeartbeatPla
   record.be64(place.epoch).be64(heartbeat.counter);
   record.be64(static_cast<std::uint64_t>(heartbeat.ttl.count())).be64(heartbeat.known);
   record.be32(crc32c(record.bytes()));
-  TORC_ASSIGN(const FileHandle handle, world.disk.open_update(heartbeat_path(state, place)));
-  OpenFile open(world.disk, handle);
-  TORC_TRY(world.disk.write(handle, heartbeat_offset(place), record.bytes()));
+  const Path file = heartbeat_path(state, place);
+  TORC_ASSIGN(const FileHandle handle, world.disk.open_update(file));
+  OpenFile open(world.disk, handle, file);
+  TORC_TRY(open.write(heartbeat_offset(place), record.bytes()));
   return open.close();  // on NFS this is what sends it
 }
 

@@ -33,8 +33,8 @@ std::optional<std::chrono::seconds> retention_of(std::string_view name) {
 Result<void> keep_owner(Disk& disk, const Path& root, const Path& file, const Path& fresh) {
   TORC_TRY(take_over_owner(root, file, fresh));
   TORC_ASSIGN(const FileHandle handle, disk.open_read(fresh));
-  OpenFile open(disk, handle);
-  TORC_TRY(disk.sync(handle, Sync::all));
+  OpenFile open(disk, handle, fresh);
+  TORC_TRY(open.sync(Sync::all));
   return open.close();
 }
 

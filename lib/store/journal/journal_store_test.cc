@@ -273,7 +273,7 @@ TEST_F(Hosts, locks_that_fail_or_are_never_had_change_nothing) {
     // Both hosts race, so that the lock is asked for; another open file holds it in the second
     // round.
     PosixDisk disk;
-    OpenFile holder(disk, *disk.open_update(state / "lock"));
+    OpenFile holder(disk, *disk.open_update(state / "lock"), state / "lock");
     if (!fails) {
       ASSERT_TRUE(*disk.try_lock(holder.handle()));
     }

@@ -171,7 +171,7 @@ Result<Commit> LmdbStore::commit_inside(std::uint64_t author, const Body& body, 
   TORC_ASSIGN(Txn txn, Txn::begin(environment_, Access::write));
   Head head;
   if (const int rc = read_head(txn, head); rc != 0)
-    return lmdb_error(rc, "cannot read the head of the store");
+    return lmdb_error(rc, "cannot read the head of " + (directory_ / "data.mdb").string());
   {
     LmdbTransaction transaction(txn, head.sequence + 1);
     Result<void> answer = body(transaction);
@@ -184,7 +184,7 @@ Result<Commit> LmdbStore::commit_inside(std::uint64_t author, const Body& body, 
   head.author = author;
   if (const int rc = write_head(txn, head); rc != 0) {
     grow = rc == MDB_MAP_FULL;
-    return lmdb_error(rc, "cannot write the head of the store");
+    return lmdb_error(rc, "cannot write the head of " + (directory_ / "data.mdb").string());
   }
   if (Result<void> done = txn.commit(); !done.ok()) {
     refused_ = head.sequence;
@@ -240,7 +240,7 @@ Result<void> LmdbStore::view(Freshness, const std::function<Result<void>(const R
   TORC_ASSIGN(Txn txn, begin_read());
   Head head;
   if (const int rc = read_head(txn, head); rc != 0)
-    return lmdb_error(rc, "cannot read the head of the store");
+    return lmdb_error(rc, "cannot read the head of " + (directory_ / "data.mdb").string());
   const LmdbTransaction reader(txn, head.sequence);
   Result<void> answer = body(reader);
   TORC_TRY(reader.health());

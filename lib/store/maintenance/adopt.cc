@@ -38,14 +38,14 @@ class Untouched {
     MDB_envinfo info{};
     return mdb_env_info(env_.get(), &info) == 0 ? info.me_last_txnid : 0;
   }
-  Result<void> read(MemoryState& state) const {
+  Result<void> read(const Path& directory, MemoryState& state) const {
     MDB_txn* txn = nullptr;
     int rc = mdb_txn_begin(env_.get(), nullptr, MDB_RDONLY, &txn);
     if (rc == 0) {
       rc = scan(txn, state);
       mdb_txn_abort(txn);
     }
-    if (rc != 0) return lmdb_error(rc, "cannot read the store");
+    if (rc != 0) return lmdb_error(rc, "cannot read " + (directory / "data.mdb").string());
     return {};
   }
 
@@ -81,7 +81,7 @@ Result<void> ask(const Path& directory,
   {
     TORC_ASSIGN(const Untouched data, Untouched::open(directory));
     before = data.last_transaction();
-    TORC_TRY(data.read(state));
+    TORC_TRY(data.read(directory, state));
   }
   TORC_TRY(nobody_works(state));
   TORC_ASSIGN(const Untouched data, Untouched::open(directory));

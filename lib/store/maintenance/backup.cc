@@ -103,7 +103,7 @@ Result<BackedUp> fill(const World& world, const Path& copy, const Txn& from) {
   TORC_ASSIGN(const Meta meta, read_meta(world, copy));
   Head head;
   if (const int rc = read_head(from, head); rc != 0)
-    return lmdb_error(rc, "cannot read the state of the store");
+    return lmdb_error(rc, "cannot read the state in " + from.directory().string());
   if (head.sequence > 0) {
     TORC_TRY(meta.identity.engine == Engine::journal ? fill_journal(world, copy, meta, from, head)
                                                      : fill_lmdb(copy, from, head));
@@ -127,7 +127,7 @@ Result<std::optional<Txn>> begin_reading(Store& store) {
   TORC_ASSIGN(Txn from, Txn::begin(*environment, Access::read));
   Head head;
   if (const int rc = read_head(from, head); rc != 0)
-    return lmdb_error(rc, "cannot read the state of the store");
+    return lmdb_error(rc, "cannot read the state in " + from.directory().string());
   if (head.sequence < newest) return std::optional<Txn>();
   return std::optional<Txn>(std::move(from));
 }

@@ -80,7 +80,11 @@ Result<void> compact_lmdb(const World& world, const Path& directory,
                 beneath::open_fresh(directory, bench / "data.mdb", O_WRONLY));
     TORC_TRY(copy_compacted(directory, file.get()));
     TORC_TRY(take_over_owner(directory, directory / "data.mdb", fresh));
-    TORC_TRY(world.disk.sync(FileHandle{file.get()}, Sync::all));
+    if (Result<void> synced = world.disk.sync(FileHandle{file.get()}, Sync::all); !synced.ok()) {
+      Error error = std::move(synced).error();
+      error.what = fresh.string() + ": " + error.what;
+      return error;
+    }
     TORC_TRY(world.disk.rename(fresh, directory / "data.mdb", Replace::yes));
     return world.disk.sync_directory(directory);
   };

@@ -44,14 +44,18 @@ Result<bool> JournalRepair::load(const SnapshotName& name) {
     if (rc == 0) rc = put_entry(txn, e.key, e.value);
     return rc == 0;
   });
-  if (rc != 0) return lmdb_error(rc, "cannot put the state together");
+  if (rc != 0)
+    return lmdb_error(
+        rc, "cannot put the state together in " + bench_.environment()->directory().string());
   if (!read.ok()) {
     if (!is_damage(read.error())) return read.error();
     note(journal_.snapshot_path(name), read.error());
     return false;
   }
   rc = write_head(txn, *read);
-  if (rc != 0) return lmdb_error(rc, "cannot put the state together");
+  if (rc != 0)
+    return lmdb_error(
+        rc, "cannot put the state together in " + bench_.environment()->directory().string());
   TORC_TRY(txn.commit());
   head_ = *read;
   return true;
@@ -126,7 +130,9 @@ Result<void> JournalRepair::follow() {
         [&](std::string_view key, std::string_view value) { keep(put_entry(txn, key, value)); },
         [&](std::string_view key) { keep(erase_entry(txn, key)); });
     keep(write_ring(txn, next, file->header.id));
-    if (rc != 0) return lmdb_error(rc, "cannot put the state together");
+    if (rc != 0)
+      return lmdb_error(
+          rc, "cannot put the state together in " + bench_.environment()->directory().string());
     if (!good)
       return Error{ErrorKind::corrupt,
                    journal_.commit_path(next).string() + ": its write set is not one",
@@ -136,7 +142,8 @@ Result<void> JournalRepair::follow() {
   files_good_ = head_.sequence;
   files_chain_ = head_.chain;
   if (const int rc = write_head(txn, head_); rc != 0)
-    return lmdb_error(rc, "cannot put the state together");
+    return lmdb_error(
+        rc, "cannot put the state together in " + bench_.environment()->directory().string());
   return txn.commit();
 }
 

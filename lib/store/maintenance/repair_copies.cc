@@ -100,7 +100,9 @@ Result<void> JournalRepair::take_from(const Txn& from, const Head& head) {
   });
   if (rc == 0) rc = scanned;
   if (rc == 0) rc = write_head(txn, head);
-  if (rc != 0) return lmdb_error(rc, "cannot put the state together");
+  if (rc != 0)
+    return lmdb_error(
+        rc, "cannot put the state together in " + bench_.environment()->directory().string());
   TORC_TRY(txn.commit());
   if (damages_.empty()) {
     const Path file = journal_.commit_path(files_good_ + 1);

@@ -36,9 +36,11 @@ Result<void> copy_file(const Path& directory, const Path& from, const Path& to) 
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return os_error(errno, "cannot read " + (directory / from).string());
     if (n == 0) break;
-    if (::pwrite(target.get(), buffer.data(), static_cast<std::size_t>(n), at) != n)
-      return os_error(errno, "cannot write " + (directory / to).string());
-    at += n;
+    // On a disk that is nearly full a part of it is written first.
+    const ssize_t written = ::pwrite(target.get(), buffer.data(), static_cast<std::size_t>(n), at);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return os_error(errno, "cannot write " + (directory / to).string());
+    at += written;
   }
   if (::fsync(target.get()) != 0)
     return os_error(errno, "cannot write " + (directory / to).string());

@@ -170,7 +170,7 @@ class FaultyDisk final : public Disk {
     ++operations;
     const Fate fate = oracle(operation, path);
     if (fate.what == Fate::What::refuse || fate.what == Fate::What::dead)
-      return os_error(fate.os_errno, "injected failure of " + operation);
+      return os_error(fate.os_errno, "injected failure of " + operation + " " + path.string());
     Result<FileHandle> done = act();
     if (fate.what == Fate::What::lose_reply) {
       if (done.ok()) (void)real_.close(*done);

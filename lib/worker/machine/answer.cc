@@ -1,6 +1,7 @@
 // What a worker makes of the store's answers.
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include "lib/worker/machine/parts.h"
 
@@ -155,6 +156,8 @@ void take_answer(const Step& s, event::Answered& answered) {
   if (w.summary.workflow.halted()) return_queue(s);  // should it go on, anybody may have them
   if (w.end || w.phase != Phase::working) return return_queue(s);
   if (!talk.in_flight.offer) return;
+  // Until now there may have been work for it all the time.
+  if (!std::exchange(talk.was_answered, true)) w.idle_since = s.now;
   if (!got_jobs) return take_nothing(s, answer);
   talk.nothing_claimable = false;
   w.finished_since.reset();

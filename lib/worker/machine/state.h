@@ -162,6 +162,7 @@ struct Talk {
   std::deque<ClaimedJob> offered;  // the end of the queue, offered as spare in it
   // Canceled, and not known here before the answer that is awaited is read.
   std::vector<claim::ClaimToken> unplaced;
+  bool was_answered = false;  // an offer, at least once
   BootTime last_sent{};
   std::optional<BootTime> last_written;  // a commit of ours
   BootTime not_before{};                 // after a failed commit
@@ -268,7 +269,7 @@ struct State {
   Leaving leaving;
   std::uint64_t live_workers = 1;  // workers, as the newest answer said
 
-  BootTime idle_since{};
+  BootTime idle_since{};                   // not before the first answer
   BootTime quiet_since{};                  // stopping began, or the last job ended then
   std::optional<BootTime> finished_since;  // the workflow, as the answers say without a break
   bool told_awaited = false;

@@ -56,8 +56,13 @@ void stop_running(const Step& s, nanoseconds lead, claim::EndCause why) {
   if (!w.actions.asked_farewell) stop_actions(s, lead);
 }
 
+// Who has asked for jobs and has no answer yet may have some in a moment: the store is slow, or
+// cannot be asked now.
 bool is_idle(const State& w) {
-  return w.is_quiet() && w.queue.empty() && !w.has_reports() && !w.actions.active() && !w.end;
+  const bool asks = !w.talk.was_answered || (w.talk.busy && w.talk.in_flight.offer) ||
+                    w.talk.retry_delay != kFirstRetry;
+  return w.is_quiet() && w.queue.empty() && !w.has_reports() && !w.actions.active() && !asks &&
+         !w.end;
 }
 
 BootTime wake_at(const State& w, BootTime now) {
