@@ -9,8 +9,10 @@ case ${1:-} in -h | --help) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 
 
 # A directory of its own, where many sources are one translation unit: what they include is read once.
 cmake --preset quick -B build-tidy -DTORC_TESTS=OFF -DTORC_BENCH=OFF >/dev/null
+patterns=()
+for text in "${@:-/}"; do patterns+=(-e "$text"); done
 mapfile -t units < <(sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' build-tidy/compile_commands.json |
-  grep -F -e "${1:-/}" "${@:2}" || true)
+  grep -F "${patterns[@]}" || true)
 if [ ${#units[@]} -eq 0 ]; then
   echo "tidy.sh: nothing is compiled from '$*'" >&2
   exit 2

@@ -115,10 +115,10 @@ class Disk {
   virtual Path resolved(const Path& path) { return path; }
 
   // From now on nothing below `root` is reached through a symbolic link, whoever puts one there
-  // meanwhile (lib/base/file/beneath.h); links on the way to `root` are the user's own. Whoever works in
-  // a directory says so first: Store, verify, doctor. It stays the directory that it is at the
-  // first use: another one in its place on the same filesystem is Error fenced. Of a directory that
-  // this process made, under a name of its own, a link in its place is not followed either.
+  // meanwhile (lib/base/file/beneath.h); links on the way to `root` are the user's own. Whoever
+  // works in a directory says so first: Store, verify, doctor. It stays the directory that it is at
+  // the first use: another one in its place on the same filesystem is Error fenced. Of a directory
+  // that this process made, under a name of its own, a link in its place is not followed either.
   virtual void protect(const Path& /*root*/, Root /*kind*/ = Root::named) {}
   // From now on no protect() of it takes another one: whoever works there for long means this one.
   virtual void keep(const Path& /*root*/) {}
