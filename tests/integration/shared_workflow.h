@@ -46,6 +46,7 @@ class SharedWorkflow : public testing::Test {
   // Copies the store into `directory_`, whole.
   virtual void fetch_store() = 0;
 
+  void clocks_are_apart(std::int64_t ns) { terms_.clocks_apart = ns; }
   // Where files of this test lie on this machine, and what holds for it. Before all else.
   void set_up(const Path& scratch, Terms terms);
   // Makes the shared directory and a store in it.
