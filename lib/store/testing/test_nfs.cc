@@ -19,56 +19,6 @@ Error gone() {
 
 }  // namespace
 
-// --- server ---
-
-void NfsServer::recall(FileServer::Inode file, const NfsDisk* reader) {
-  for (NfsDisk* client : keepers_) {
-    const auto held = client->unsent_.find(file);
-    if (client == reader || held == client->unsent_.end()) continue;
-    held->second->send_to(files, file);
-    client->unsent_.erase(held);
-  }
-}
-
-std::string NfsServer::content(FileServer::Inode file) const {
-  for (const NfsDisk* client : clients_) {
-    if (const auto held = client->unsent_.find(file); held != client->unsent_.end())
-      return held->second->content.text();
-  }
-  const auto bytes = files.content(file);
-  return bytes.ok() ? (*bytes)->text() : std::string();
-}
-
-void NfsServer::remember(FileServer::Inode directory, const std::string& name,
-                         std::chrono::nanoseconds lag) {
-  if (lag.count() == 0) return;
-  const auto before = files.lookup(directory, name);
-  auto& past = past_[directory];
-  const BootTime now = clock_.boot_now();
-  past.push_back({now, name, before.ok() ? std::optional(*before) : std::nullopt});
-  while (now - past.front().until > lag) past.pop_front();
-}
-
-Result<std::map<std::string, FileServer::Inode>> NfsServer::list(FileServer::Inode directory,
-                                                                 std::chrono::nanoseconds lag,
-                                                                 Network& network) const {
-  TORC_ASSIGN(auto entries, files.list(directory));
-  const auto past = past_.find(directory);
-  if (lag.count() == 0 || past == past_.end()) return entries;
-  // Each name on its own: a listing takes several requests and is no snapshot.
-  const BootTime now = clock_.boot_now();
-  for (auto change = past->second.rbegin(); change != past->second.rend(); ++change) {
-    if (now - change->until > lag) break;
-    if (!network.coin()) continue;
-    if (change->before) {
-      entries.insert_or_assign(change->name, *change->before);
-    } else {
-      entries.erase(change->name);
-    }
-  }
-  return entries;
-}
-
 // --- client: requests and caches ---
 
 NfsDisk::NfsDisk(NfsServer& server, const Clock& clock, Network& network, NfsOptions options)
@@ -209,10 +159,6 @@ Result<NfsDisk::Part> NfsDisk::content(Inode inode, std::uint64_t offset, std::u
   return Part{bytes, extent};
 }
 
-void NfsDisk::Unsent::send_to(FileServer& files, Inode inode) const {
-  (void)files.write_pages(inode, content, pages);
-}
-
 // All that was written and not sent, durably. What cannot be sent is lost, and the error told once.
 Result<void> NfsDisk::send(Inode inode) {
   const auto held = unsent_.find(inode);
@@ -245,23 +191,6 @@ Result<void> NfsDisk::send(Inode inode) {
 }
 
 // --- client: handles ---
-
-FileHandle NfsDisk::hand_out(Inode inode) {
-  open_[next_] = {inode, network_.process()};
-  return {next_++};
-}
-
-Result<FileServer::Inode> NfsDisk::inode_of(FileHandle file) {
-  if (!network_.alive()) return gone();
-  const auto found = open_.find(file.fd);
-  if (found == open_.end()) return refused(EBADF, "not an open handle");
-  return found->second.inode;
-}
-
-bool NfsDisk::is_open(Inode inode) const {
-  return std::any_of(open_.begin(), open_.end(),
-                     [&](const auto& o) { return o.second.inode == inode; });
-}
 
 Result<FileHandle> NfsDisk::open_read(const Path& file) {
   return by_path<FileHandle>([&](Known known) -> Result<FileHandle> {
@@ -335,56 +264,12 @@ Result<void> NfsDisk::sync(FileHandle file, Sync) {
   return send(inode);
 }
 
-void NfsDisk::close_now(int fd) {
-  const auto found = open_.find(fd);
-  if (found == open_.end()) return;
-  const Inode inode = found->second.inode;
-  open_.erase(found);
-  const auto lock = server_.locks_.find(inode);
-  if (lock != server_.locks_.end() && lock->second == std::pair<const NfsDisk*, int>(this, fd) &&
-      options_.locks != NfsLocks::never_released)
-    server_.locks_.erase(lock);
-  const auto hidden = hidden_.find(inode);
-  if (hidden == hidden_.end() || is_open(inode)) return;
-  (void)server_.files.unlink(hidden->second.directory, hidden->second.name);
-  hidden_.erase(hidden);
-}
-
 Result<void> NfsDisk::close(FileHandle file) {
   const auto inode = inode_of(file);
   if (!inode.ok()) return inode.error();
   Result<void> sent = options_.close_sends ? send(*inode) : Result<void>();
   close_now(file.fd);
   return sent;
-}
-
-void NfsDisk::process_ended(int process) {
-  std::vector<int> its;
-  for (const auto& [fd, open] : open_) {
-    if (open.process == process) its.push_back(fd);
-  }
-  for (const int fd : its) {
-    const Inode inode = open_.at(fd).inode;
-    if (const auto held = unsent_.find(inode); held != unsent_.end() && options_.close_sends) {
-      held->second->send_to(server_.files, inode);
-      unsent_.erase(held);
-    }
-    close_now(fd);
-  }
-}
-
-void NfsDisk::power_off() {
-  for (auto lock = server_.locks_.begin(); lock != server_.locks_.end();) {
-    const bool ours = lock->second.first == this && options_.locks != NfsLocks::never_released;
-    lock = ours ? server_.locks_.erase(lock) : std::next(lock);
-  }
-  names_.clear();
-  data_.clear();
-  unsent_.clear();
-  listings_.clear();
-  attributes_.clear();
-  hidden_.clear();  // .nfs… files stay for ever
-  open_.clear();
 }
 
 // --- client: names ---
