@@ -12,6 +12,8 @@
 #include <mutex>
 #include <utility>
 
+#include "lib/exec/machine/procfs.h"
+
 namespace torc::exec {
 namespace {
 
