@@ -9,6 +9,7 @@
 #include "bench/batch_worker.h"
 #include "bench/local_world.h"
 #include "bench/measure.h"
+#include "lib/base/limits.h"
 #include "lib/claim/transactions/plan_writing.h"
 
 namespace torc::bench {
@@ -71,7 +72,7 @@ Result<Scene> make_scene(const Options& options) {
   TORC_ASSIGN(scene.here, LocalWorld::make());
   TORC_ASSIGN(scene.there, LocalWorld::make());
   // A job has no record before something happens to it: so it happens to all of them.
-  const std::uint64_t spare = 20'000'000;
+  const std::uint64_t spare = kMaxJobs - scene.jobs;
   TORC_ASSIGN(scene.store,
               store::Store::create(scene.here->world(), scene.directory, store::Engine::journal,
                                    never(), [&](store::Transaction& tx) {

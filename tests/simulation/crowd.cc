@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "lib/base/limits.h"
 #include "tests/simulation/cluster.h"
 
 namespace torc::simulation {
@@ -26,8 +27,9 @@ Result<CrowdFigures> live_together(const CrowdScenario& load, const StoreCost& c
   s.chain_length = static_cast<std::uint64_t>(std::clamp(seconds / load.job_seconds, 2.0, 200.0));
   // More than can be done.
   const double slots = static_cast<double>(load.workers) * load.slots;
-  s.jobs = s.chains * s.chain_length +
-           static_cast<std::uint64_t>(1.5 * slots * (1 + seconds / load.job_seconds));
+  s.jobs = std::min(kMaxJobs,
+                    s.chains * s.chain_length +
+                        static_cast<std::uint64_t>(1.5 * slots * (1 + seconds / load.job_seconds)));
   s.lease = load.lease;
   s.is_checked = false;
   s.measured_from = load.measured_from;

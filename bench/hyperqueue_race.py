@@ -1,6 +1,6 @@
 """Runs `true` JOBS times on a HyperQueue worker with two CPUs and writes the seconds from submitting to the last end.
 
-usage: hyperqueue.py JOBS FILE
+usage: hyperqueue_race.py JOBS FILE
 
 Neither the start of its server nor the making of the list of tasks counts. Needs the Python package `hyperqueue`
 (pip install hyperqueue). Exit code 1: that package is not there.
