@@ -1,6 +1,5 @@
-// The commands. Each is in a file of its name, or with others that differ in little (look/job.cc,
-// change/change.cc), in the folder of what it is for: its flags, its help and what it does, and one
-// function that describes it. bin/cli.cc has the one table of them.
+// The commands. Each is in a file of its name, in the folder of what it is for: its flags, its help
+// and what it does, and one function that describes it. bin/cli.cc has the one table of them.
 #pragma once
 
 namespace torc::cli {

@@ -1,0 +1,101 @@
+#include "bin/commands/change/change_jobs.h"
+
+#include <algorithm>
+
+#include "lib/workflow/change/trial.h"
+
+namespace torc::cli {
+namespace {
+
+using claim::Change;
+using claim::JobState;
+
+// One transaction changes at most so many jobs; a larger request is a series of them. Each holds by
+// itself, so that a series that is cut off can simply be asked for again.
+constexpr std::uint64_t kJobsACommit = 100'000;
+
+// The next at most `most` jobs of `left`, which shrinks by them.
+std::vector<claim::JobRange> take(std::vector<claim::JobRange>& left, std::uint64_t most) {
+  std::vector<claim::JobRange> part;
+  auto it = left.begin();
+  for (; it != left.end() && most > 0; ++it) {
+    const std::uint64_t n = std::min(most, it->count);
+    part.push_back({it->first, n});
+    most -= n;
+    if (n < it->count) {
+      *it = {JobId{raw(it->first) + n}, it->count - n};
+      break;
+    }
+  }
+  left.erase(left.begin(), it);
+  return part;
+}
+
+Result<ChangeReport> change_jobs(store::Store& store, const Selection& selection,
+                                 const ChangeKind& kind, bool dry_run) {
+  std::vector<claim::JobRange> jobs;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(jobs, select_jobs(reader, selection));
+    return {};
+  }));
+  Change done;
+  while (!jobs.empty()) {
+    const auto part = take(jobs, kJobsACommit);
+    Change change;
+    TORC_TRY(workflow::commit_or_try(store, dry_run, [&](store::Transaction& tx) -> Result<void> {
+      TORC_ASSIGN(change, kind.apply(tx, part));
+      return {};
+    }));
+    done.add(change);
+  }
+  return report_of(store, std::move(done));
+}
+
+bool is_given(const ChangeOptions& o) {
+  return !o.jobs.name.empty() || !o.jobs.state.empty() || o.jobs.all || o.failed || o.canceled;
+}
+
+Selection selection_of(const ChangeOptions& o, std::vector<std::string> names,
+                       const ChangeKind& kind) {
+  Selection selection;
+  selection.names = std::move(names);
+  selection.regex = o.jobs.name;
+  if (const auto state = claim::state_named(o.jobs.state)) selection.states = {*state};
+  if (o.failed) selection.states = claim::states_with(claim::trait::kTroubled);
+  if (o.canceled) selection.states.push_back(JobState::canceled);
+  if (o.jobs.all) selection.states = kind.all;
+  return selection;
+}
+
+}  // namespace
+
+ChangeOptions& add_change(Command& c, const std::string& about, const std::string& names) {
+  auto& o = c.options<ChangeOptions>();
+  c.about(about);
+  add_names(c, o.jobs, names);
+  c.flag("--dry-run", o.dry_run, "say what would change and change nothing");
+  c.flag("--json", o.json, "machine-readable output");
+  return o;
+}
+
+Result<Exit> run_change(const App& app, const ChangeOptions& options, const ChangeKind& kind,
+                        const std::function<void(const ChangeReport&, const Path&)>& after) {
+  TORC_ASSIGN(auto where, locate_store_and_names(app, options.jobs.words));
+  if (where.names.empty() && !is_given(options)) {
+    return Error{ErrorKind::invalid, "no job was named",
+                 "name jobs, or choose some by a flag; --help lists them"};
+  }
+  TORC_ASSIGN(const auto store, store::Store::open(app.world, where.store, store::Tuning{}));
+  TORC_ASSIGN(const auto changed,
+              change_jobs(*store, selection_of(options, where.names, kind), kind, options.dry_run));
+  if (options.json) {
+    print_change_json(app, *store, changed, options.dry_run);
+  } else {
+    print_change(app, changed, options.dry_run ? kind.would : kind.done, options.dry_run,
+                 where.store);
+    if (after && !options.dry_run && changed.change.total() > 0) after(changed, where.store);
+  }
+  return Exit::ok;
+}
+
+}  // namespace torc::cli

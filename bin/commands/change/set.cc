@@ -1,0 +1,42 @@
+// torc set: jobs get other needs, another label or priority.
+#include "bin/commands/change/change_jobs.h"
+#include "lib/base/quantities.h"
+#include "lib/workflow/change/setting_words.h"
+
+namespace torc::cli {
+namespace {
+
+using claim::JobState;
+
+// The words are names and settings, KEY=VALUE.
+Result<Exit> run_set(const App& app, const ChangeOptions& options) {
+  TORC_ASSIGN(auto words, workflow::parse_setting(options.jobs.words));
+  ChangeOptions named = options;
+  named.jobs.words = words.names;
+  const ChangeKind kind{fmt::format("set {} of", words.shown),
+                        fmt::format("would set {} of", words.shown),
+                        claim::states_with(claim::trait::kSettable),
+                        [&](claim::Transaction& tx, claim::JobRanges jobs) {
+                          return claim::set_jobs(tx, jobs, words.setting);
+                        }};
+  return run_change(app, named, kind, [&](const ChangeReport& report, const Path&) {
+    const auto n = report.change.changed[static_cast<std::size_t>(JobState::claimed)] +
+                   report.change.changed[static_cast<std::size_t>(JobState::running)];
+    if (n > 0) {
+      say(app.out, "{} of them are claimed or run: only another attempt would have it\n",
+          show_count(n));
+    }
+  });
+}
+
+}  // namespace
+
+void add_set(Command& c) {
+  auto& o = add_change(c, "Change what jobs need, their label or their priority",
+                       "[STORE] NAME… KEY=VALUE…: " + workflow::setting_keys());
+  add_all(c, o.jobs, "all jobs that have not completed");
+  add_state(c, o.jobs, claim::states_with(claim::trait::kSettable));
+  c.run([&o](const App& app) { return run_set(app, o); });
+}
+
+}  // namespace torc::cli

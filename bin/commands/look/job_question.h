@@ -1,0 +1,30 @@
+// What `torc job` and `torc why` have in common: one job is named, and the answer is a text.
+#pragma once
+
+#include <string>
+
+#include "bin/app.h"
+#include "bin/commands/commands.h"
+#include "bin/flags.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/report/job_view.h"
+
+namespace torc::cli {
+
+// "[STORE] NAME [--json]", answered from one view of the store.
+struct JobQuestion {
+  const App& app;
+  const claim::Reader& reader;
+  workflow::RecipeBook& book;
+  JobId id{};
+  std::string name;   // as it was typed
+  std::string store;  // as a word of a command
+  bool json = false;
+};
+
+// All that the command prints.
+using AnswerQuestion = Result<std::string> (*)(const JobQuestion& question);
+
+void add_job_question(Command& c, const std::string& about, AnswerQuestion answer);
+
+}  // namespace torc::cli
