@@ -18,14 +18,13 @@
 #include "lib/store/engine/heartbeat.h"
 #include "lib/worker/loop/notice_text.h"
 #include "lib/worker/loop/state_text.h"
+#include "lib/worker/loop/terms.h"
 #include "lib/worker/text/node_holders.h"
-#include "lib/workflow/plan/plan_actions.h"
 
 namespace torc::worker {
 namespace {
 
 using namespace std::chrono_literals;
-using std::chrono::nanoseconds;
 
 int make_signal_fd() {
   const sigset_t set = worker_signals();
@@ -82,57 +81,6 @@ Result<WorkerSummary> Session::live(std::unique_ptr<store::Store> store) {
 
 // --- the beginning ---
 
-Terms Session::terms_of(const Registration& registration) const {
-  const spec::RunSettings& run = registration.settings.run;
-  Terms t;
-  t.self = registration.self;
-  t.machine = {setup_.machine.cpus, setup_.machine.memory, setup_.machine.gpus, {}};
-  if (ledger_ != nullptr)
-    t.machine.ledger_gpus = static_cast<std::uint32_t>(ledger_->member().gpus.size());
-  t.max_parallel_jobs = setup_.max_parallel_jobs;
-  t.in_allocation = !setup_.allocation.empty();
-  t.scheduler = setup_.scheduler;
-  t.label = setup_.label;
-  t.any_scheduler = setup_.any_scheduler;
-  t.begun = begun_;
-  if (setup_.ends_at)
-    t.ends_at = clock_.boot_now() + std::max<nanoseconds>(*setup_.ends_at - clock_.wall_now(), 0ns);
-  t.idle_timeout = setup_.idle_timeout;
-  t.grace = setup_.grace;
-  t.reserve = setup_.reserve;
-  t.lease_ttl = setup_.lease_ttl;
-  t.stays = setup_.stays;
-  t.sigterm_lead = run.execution.sigterm_lead;
-  t.wait_for_new_jobs = run.wait_for_new_jobs;
-  t.timeout_exit_code = run.execution.timeout_exit_code;
-  t.oom_exit_code = run.execution.oom_exit_code;
-  t.use_pending_failed = run.use_pending_failed;
-  for (const claim::Action& action : registration.actions) {
-    const auto commands = workflow::decode_commands(action.recipe);
-    t.actions.push_back({action.trigger, commands ? commands->size() : 0});
-  }
-  return t;
-}
-
-// Of the CPUs that this process may run on: those that the node's ledger gives this worker, or,
-// without one, as many as it may use.
-std::optional<exec::CpuPool> Session::cpus_to_bind() const {
-  if (!preparer_->settings().run.execution.enable_cpu_bind || setup_.max_parallel_jobs)
-    return std::nullopt;
-  auto cpus = exec::find_cpus();
-  if (!cpus) {
-    notice(fmt::format("jobs are not bound to CPUs: {}", cpus.error().what));
-    return std::nullopt;
-  }
-  if (ledger_ == nullptr && cpus->size() > setup_.machine.cpus) {
-    const auto mine = exec::CpuPool(*cpus).take(setup_.machine.cpus).value_or(exec::CpuList{});
-    std::erase_if(*cpus, [&](const exec::CpuPlace& place) {
-      return std::find(mine.begin(), mine.end(), place.cpu) == mine.end();
-    });
-  }
-  return exec::CpuPool(*std::move(cpus));
-}
-
 Result<void> Session::come(std::unique_ptr<store::Store> store) {
   claim::Pace pace(sharing_of(*store));
   TORC_ASSIGN(Registration me, register_self(context_, setup_, lease_.process(), *store));
@@ -142,14 +90,20 @@ Result<void> Session::come(std::unique_ptr<store::Store> store) {
   exec::Machine handed_out = setup_.machine;
   if (setup_.max_parallel_jobs) handed_out.gpu_variable.clear();  // jobs take what they find
   Birth birth;
-  birth.terms = terms_of(me);
+  birth.terms = terms_of(me, setup_, ledger_, clock_, begun_);
   birth.seed = context_.world2.entropy.next();
   birth.pace = pace;
   birth.workflow = std::move(me.workflow);
   preparer_ = std::make_unique<JobPreparer>(store->directory(), store->identity().instance_hex(),
                                             std::move(me.settings), setup_.output_dir,
                                             context_.environment, handed_out, me.self);
-  birth.cpu_pool = cpus_to_bind();
+  if (preparer_->settings().run.execution.enable_cpu_bind && !setup_.max_parallel_jobs) {
+    if (auto cpus = cpus_to_bind(setup_, ledger_)) {
+      birth.cpu_pool = *std::move(cpus);
+    } else {
+      notice(fmt::format("jobs are not bound to CPUs: {}", cpus.error().what));
+    }
+  }
   if (me.info.claims_from > me.info.registered_at) {
     const WallTime turn = me.info.claims_from - me.info.registered_at;
     birth.first_claim = me.at + turn;

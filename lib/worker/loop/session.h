@@ -38,8 +38,6 @@ class Session {
  private:
   Result<WorkerSummary> live(std::unique_ptr<store::Store> store);
   Result<void> come(std::unique_ptr<store::Store> store);
-  [[nodiscard]] Terms terms_of(const Registration& registration) const;
-  [[nodiscard]] std::optional<exec::CpuPool> cpus_to_bind() const;
 
   // The three steps of the loop.
   void turn();
