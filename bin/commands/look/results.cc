@@ -141,7 +141,6 @@ bool Results::wanted(JobId id, JobState state) const {
 Result<void> Results::collect_old() {
   claim::Historian historian([&](const claim::Event& e) {
     const bool ended = e.kind == claim::EventKind::finished || e.kind == claim::EventKind::requeued;
-    // A job that is held or released has a new state and no new end.
     const bool of_attempt = e.attempt > 0 && e.outcome.cause != EndCause::none;
     if (ended && of_attempt && (jobs_.empty() || jobs_.contains(e.job)))
       old_.push_back({e.job, e.attempt, e.state, e.worker, e.outcome});

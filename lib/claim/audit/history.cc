@@ -7,9 +7,9 @@ namespace torc::claim {
 
 std::string_view to_string(EventKind kind) {
   static constexpr std::string_view kNames[kEventKinds] = {
-      "created", "registered",     "released",     "expired",        "claimed",
-      "started", "finished",       "requeued",     "returned",       "canceled",
-      "added",   "action started", "action ended", "action returned"};
+      "created",  "registered", "released",       "expired",      "claimed",        "started",
+      "finished", "requeued",   "returned",       "canceled",     "held",           "hold released",
+      "retried",  "added",      "action started", "action ended", "action returned"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -60,6 +60,15 @@ void Historian::tell_end(Event event, const Before& before, const Job& after) {
   tell_(event);
 }
 
+// A person's word about a job that nobody had; nullopt: it was another one.
+std::optional<EventKind> Historian::word_on(const Before& before, const Job& after) {
+  if (is_over(after.state)) return std::nullopt;
+  if (after.state == JobState::held) return EventKind::held;
+  if (before.state == JobState::held) return EventKind::hold_released;
+  if (is_over(before.state)) return EventKind::retried;
+  return std::nullopt;
+}
+
 void Historian::job_written(const Context& c, std::uint64_t id, const Job& after) {
   const auto known = jobs_.find(id);
   const Before before = known == jobs_.end() ? Before{} : known->second;
@@ -80,19 +89,33 @@ void Historian::job_written(const Context& c, std::uint64_t id, const Job& after
   const bool confirmed = before.state == JobState::pending_failed && is_terminal(after.state);
   const bool ended = !is_live(after.state) && !promoted && !confirmed &&
                      (live_before || after.state != before.state);
-  if (ended) tell_end(event, before, after);
+  if (!ended) return;
+  if (const auto word = live_before ? std::nullopt : word_on(before, after)) {
+    event.kind = *word;
+    event.worker = {};
+    event.state = after.state;
+    tell_(event);
+    return;
+  }
+  tell_end(event, before, after);
 }
 
-// A claim that was given back and left no record: no attempt of the job has ended before.
+// What left no record is as if it had never been claimed: a claim was given back, or a person's
+// word took back all that there was.
 void Historian::job_erased(const Context& c, std::uint64_t id) {
   const auto known = jobs_.find(id);
   if (known == jobs_.end()) return;
-  Event event = event_of(c);
-  event.kind = EventKind::returned;
-  event.job = JobId{id};
-  event.attempt = known->second.attempt;
-  event.worker = known->second.worker;
+  const Before before = known->second;
   jobs_.erase(known);
+  Event event = event_of(c);
+  event.job = JobId{id};
+  event.attempt = before.attempt;
+  if (const auto word = word_on(before, Job{})) {
+    event.kind = *word;
+  } else {
+    event.kind = EventKind::returned;
+    event.worker = before.worker;
+  }
   tell_(event);
 }
 

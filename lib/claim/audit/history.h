@@ -33,12 +33,15 @@ enum class EventKind : std::uint8_t {
   requeued,    // it ended, and the job is ready again
   returned,    // a claim that was given back before it started
   canceled,
-  added,  // jobs, to a workflow in a store: `count` from `job` on
+  held,           // until a person releases it
+  hold_released,  // by a person
+  retried,        // its newest attempt was over, and a person lets it run again
+  added,          // jobs, to a workflow in a store: `count` from `job` on
   action_started,
   action_ended,
   action_returned  // to be run by another worker
 };
-inline constexpr std::size_t kEventKinds = 14;
+inline constexpr std::size_t kEventKinds = 17;
 [[nodiscard]] std::string_view to_string(EventKind kind);
 
 struct Event {
@@ -89,6 +92,7 @@ class Historian {
   };
 
   static Event event_of(const Context& c);
+  static std::optional<EventKind> word_on(const Before& before, const Job& after);
   void job_written(const Context& c, std::uint64_t id, const Job& after);
   void job_erased(const Context& c, std::uint64_t id);
   void worker_written(const Context& c, const Worker& worker);

@@ -5,6 +5,7 @@
 
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/testing/test_workflow.h"
+#include "lib/claim/transactions/live.h"
 #include "lib/store/engine/commit_file.h"
 
 namespace torc::claim {
@@ -161,6 +162,26 @@ TEST_F(History, tells_a_claim_that_was_given_back) {
   give_back(w, token);
   EXPECT_EQ(events.at(0).at, kNoon + std::chrono::seconds(2));
   EXPECT_EQ(told(), "returned 1.1 w2; ");
+}
+
+TEST_F(History, tells_a_hold_and_its_end_as_a_persons_word) {
+  const JobRange first{JobId{1}, 1};
+  must_commit(0, [&] { return hold_jobs(workflow.tx, {&first, 1}); });
+  EXPECT_EQ(told(), "held 1.0; ");
+  must_commit(0, [&] { return release_jobs(workflow.tx, {&first, 1}, kNoon); });
+  EXPECT_EQ(told(), "hold released 1.0; ");
+}
+
+TEST_F(History, tells_a_retry_as_a_persons_word) {
+  const WorkerEpoch w = join();
+  const ClaimToken token = claim(w);
+  must_commit(raw(w), [&] { return workflow.finish(w, token, JobState::failed); });
+  told();
+  const JobRange first{JobId{1}, 1};
+  must_commit(0, [&] { return retry_jobs(workflow.tx, {&first, 1}); });
+  EXPECT_EQ(told(), "retried 1.1; ");
+  must_commit(0, [&] { return hold_jobs(workflow.tx, {&first, 1}); });
+  EXPECT_EQ(told(), "held 1.1; ");
 }
 
 TEST_F(History, tells_of_a_lost_worker_and_whose_jobs_run_again) {
