@@ -285,8 +285,9 @@ void JsonSchema::look_afterwards() {
   std::set<std::string> kinds;
   const json history = take("history", {"history", "wf.torc"});
   for (const json& event : history["events"]) kinds.insert(event["event"]);
-  for (const char* kind : {"created", "registered", "claimed", "started", "finished", "requeued",
-                           "added", "canceled", "action started", "action ended", "released"})
+  for (const char* kind :
+       {"created", "registered", "claimed", "started", "finished", "requeued", "added", "canceled",
+        "held", "action started", "action ended", "released"})
     EXPECT_TRUE(kinds.contains(kind)) << kind;
 }
 
