@@ -263,6 +263,56 @@ TEST_F(SlurmTest,
   EXPECT_EQ(verified.exit_code, 0) << verified;
 }
 
+// Each says who it is, of how many, where it runs, and where its job does.
+constexpr const char* kSteps = R"yaml(name: steps
+resource_requirements:
+  - {name: one, num_cpus: 1, memory: 50m}
+  - {name: two, num_cpus: 2, memory: 50m}
+slurm_schedulers:
+  - {name: pair, nodes: 2, walltime: "00:10:00", extra: --exclusive}
+jobs:
+  - name: bare_{i}
+    parameters: {i: "1:4"}
+    scheduler: pair
+    resource_requirements: one
+    command: |
+      srun sh -c 'echo "$TORC_JOB_NAME $SLURM_PROCID/$SLURM_NTASKS $(hostname) $0" > starts; read go < gate' $(hostname)
+  - name: both
+    scheduler: pair
+    resource_requirements: two
+    depends_on_regexes: ["^bare_"]
+    command: |
+      srun -n2 -c1 sh -c 'echo "$TORC_JOB_NAME $SLURM_PROCID/$SLURM_NTASKS $(hostname) $0" > starts' $(hostname)
+)yaml";
+
+TEST_F(SlurmTest, srun_in_a_job_starts_its_tasks_on_the_jobs_own_node_beside_those_of_others) {
+  Fifo starts(work_ / "starts");
+  Fifo gate(work_ / "gate");
+  itest::write_text(work_ / "steps.yaml", kSteps);
+  const auto init = torc({"init", "steps.yaml", "--engine", "journal"});
+  ASSERT_EQ(init.exit_code, 0) << init;
+  const auto allocation = submit("steps.torc/slurm/pair.sbatch");
+  // Two jobs fit a node: each has a step at the same time.
+  ASSERT_TRUE(lines_arrive(starts, 4));
+  gate.open_gate(4);
+  ASSERT_TRUE(lines_arrive(starts, 6));
+  expect_end_of({allocation});
+  std::multiset<std::string> tasks;
+  std::map<std::string, int> on_node;
+  for (const auto& line : starts.lines()) {
+    const auto words = split(line);
+    ASSERT_EQ(words.size(), 4U) << line;
+    EXPECT_EQ(words[2], words[3]) << line;
+    tasks.insert(words[0] + " " + words[1]);
+    if (words[0] != "both") ++on_node[words[2]];
+  }
+  EXPECT_EQ(tasks, (std::multiset<std::string>{"bare_1 0/1", "bare_2 0/1", "bare_3 0/1",
+                                               "bare_4 0/1", "both 0/2", "both 1/2"}));
+  EXPECT_EQ(on_node.size(), 2U) << "on both nodes there were jobs";
+  const auto status = parsed(torc({"status", "steps.torc", "--json"}));
+  EXPECT_EQ(status.at("counts").at("completed"), 5);
+}
+
 constexpr const char* kOneJob = R"yaml(name: again
 resource_requirements:
   - {name: one, num_cpus: 1, memory: 50m}

@@ -1,6 +1,8 @@
 #include "lib/worker/jobs/job_command.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -9,6 +11,7 @@
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/tables/origin.h"
 #include "lib/exec/machine/gpus.h"
+#include "lib/slurm/job_share.h"
 
 namespace torc::worker {
 namespace {
@@ -36,6 +39,19 @@ std::shared_ptr<const std::vector<std::string>> without_gpus(const std::vector<s
     if (meant || !exec::is_gpu_variable(name)) left.push_back(entry);
   }
   return std::make_shared<const std::vector<std::string>>(std::move(left));
+}
+
+// Where a task of Slurm runs, as Slurm names it; empty: this is none.
+std::string slurm_node(char** environment) {
+  constexpr std::string_view kNode = "SLURMD_NODENAME=";
+  std::string node;
+  bool in_allocation = false;
+  for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (text.starts_with(kNode)) node = text.substr(kNode.size());
+    in_allocation = in_allocation || text.starts_with("SLURM_JOB_ID=");
+  }
+  return in_allocation ? node : std::string();
 }
 
 std::string output_stem(const std::string& output_dir, JobId id, std::uint32_t attempt) {
@@ -87,14 +103,17 @@ JobPreparer::JobPreparer(Path store, std::string workflow_id, workflow::Workflow
     : store_(std::move(store)),
       settings_(std::move(settings)),
       output_dir_(std::move(output_dir)),
-      worker_memory_(machine.memory) {
+      machine_(machine) {
+  const std::string node = slurm_node(environment);
   std::vector<std::string> base;
   for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     // A worker that was itself started by a torc job must not pass that job's identity on.
     if (text.starts_with("TORC_")) continue;
+    if (!node.empty() && slurm::is_of_step(text)) continue;
     base.emplace_back(text);
   }
+  if (!node.empty()) enter_slurm(base, node);
   for (const auto& [name, value] : settings_.run.env) set(base, name, value);
   user_sets_omp_ = std::any_of(base.begin(), base.end(), [](const std::string& e) {
     return e.starts_with("OMP_NUM_THREADS=");
@@ -108,10 +127,39 @@ JobPreparer::JobPreparer(Path store, std::string workflow_id, workflow::Workflow
       machine.gpu_variable.empty() ? base_env_ : without_gpus(*base_env_, settings_.run.env);
 }
 
+// srun reads the file by the name that it has as an open file of this process, on this node alone.
+void JobPreparer::enter_slurm(std::vector<std::string>& base, const std::string& node) {
+  slurm_hosts_ = Descriptor(memfd_create("slurm-hosts", MFD_CLOEXEC));
+  if (!slurm_hosts_) return;
+  std::string lines;
+  for (std::uint32_t i = 0; i < machine_.cpus; ++i) lines += node + "\n";
+  const ssize_t wrote = write(slurm_hosts_.get(), lines.data(), lines.size());
+  if (wrote != static_cast<ssize_t>(lines.size())) return;
+  in_slurm_ = true;
+  const std::string file = fmt::format("/proc/{}/fd/{}", getpid(), slurm_hosts_.get());
+  for (std::string& variable : slurm::node_variables({node, file}))
+    base.push_back(std::move(variable));
+}
+
+// Of the node's memory a job that declares none has as much as of its CPUs.
+void JobPreparer::set_share(std::vector<std::string>& env, const claim::Requirement& need) const {
+  slurm::JobShare share{need.cpus, need.memory, {}};
+  if (need.memory <= spec::ResourceRequirements{}.memory)
+    share.memory = ByteCount{machine_.memory.value / std::max(machine_.cpus, 1U) * need.cpus};
+  if (!machine_.gpus.empty()) share.gpus = need.gpus;
+  for (std::string& variable : slurm::job_variables(share)) {
+    const std::string name = variable.substr(0, variable.find('='));
+    const auto& meant = settings_.run.env;
+    if (std::none_of(meant.begin(), meant.end(), [&](const auto& e) { return e.first == name; }))
+      env.push_back(std::move(variable));
+  }
+}
+
 exec::Command JobPreparer::plain_command(std::string line) const {
   exec::Command command;
   command.line = std::move(line);
   command.common_env = base_env_;
+  if (in_slurm_) command.env = slurm::overlap_variables();
   command.directory = settings_.directory;
   command.termination_signal = settings_.run.execution.termination_signal;
   command.termination_lead = settings_.run.execution.sigterm_lead;
@@ -141,9 +189,9 @@ std::optional<PreparedJob> JobPreparer::prepare(workflow::RecipeBook& book,
     if (record) prepared.retries = claim::read_retries(reader, grant.token.job, *record);
     // Where this worker itself has more, nobody needs to look for one that has.
     const bool has_more =
-        prepared.handler->memory_ceiling == ByteCount{} && prepared.need.memory < worker_memory_;
+        prepared.handler->memory_ceiling == ByteCount{} && prepared.need.memory < machine_.memory;
     const Result<ByteCount> ceiling =
-        has_more ? worker_memory_ : claim::memory_ceiling(reader, *prepared.handler);
+        has_more ? machine_.memory : claim::memory_ceiling(reader, *prepared.handler);
     if (!ceiling) return std::nullopt;
     prepared.memory_ceiling = *ceiling;
   }
@@ -161,6 +209,8 @@ std::optional<PreparedJob> JobPreparer::prepare(workflow::RecipeBook& book,
   prepared.command = plain_command(std::move(job.command));
   exec::Command& command = prepared.command;
   command.common_env = jobs_env_;
+  command.env.clear();
+  if (in_slurm_) set_share(command.env, prepared.need);
   command.stdout_path = prepared.files.out;
   command.stderr_path = prepared.files.err;
   if (settings_.run.monitor.time_series) command.sample_every = settings_.run.monitor.interval;
@@ -170,7 +220,7 @@ std::optional<PreparedJob> JobPreparer::prepare(workflow::RecipeBook& book,
     if (prepared.need.memory > spec::ResourceRequirements{}.memory)
       command.memory_limit = prepared.need.memory;
   }
-  command.env.reserve(job.env.size() + 13);
+  command.env.reserve(command.env.size() + job.env.size() + 13);
   bool omp = user_sets_omp_;
   for (const auto& [name, value] : job.env) {
     set(command.env, name, value);

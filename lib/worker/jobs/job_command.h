@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/file/descriptor.h"
 #include "lib/claim/queries/retry_counts.h"
 #include "lib/claim/rules/handler.h"
 #include "lib/claim/rules/job.h"
@@ -97,13 +98,18 @@ class JobPreparer {
   }
 
  private:
+  void enter_slurm(std::vector<std::string>& base, const std::string& node);
+  void set_share(std::vector<std::string>& env, const claim::Requirement& need) const;
+
   Path store_;
   workflow::WorkflowSettings settings_;
   Path output_dir_;
-  ByteCount worker_memory_;
   std::shared_ptr<const std::vector<std::string>> base_env_;  // of actions
   std::shared_ptr<const std::vector<std::string>> jobs_env_;  // without what tells of all GPUs
   bool user_sets_omp_ = false;
+  exec::Machine machine_;
+  bool in_slurm_ = false;   // the worker is a task of Slurm
+  Descriptor slurm_hosts_;  // the hosts file of its jobs' steps
 };
 
 }  // namespace torc::worker
