@@ -177,10 +177,10 @@ nanoseconds Pace::next_poll(double dice) {
   if (sharing_ == Sharing::shared) {
     constexpr std::uint64_t kMany = kLastPoll / kPollShare;
     const nanoseconds equal = nanoseconds_of(equal_share(live_workers_));
-    const nanoseconds crowd =
+    const nanoseconds together =
         kPollShare * static_cast<std::int64_t>(std::min(live_workers_, kMany));
     first = std::max(kFirstPoll, equal / 4);
-    last = std::max({first, crowd, equal});
+    last = std::max({first, together, equal});
   }
   const nanoseconds base = std::min<nanoseconds>(last, first * (1LL << std::min(polls_, 16U)));
   ++polls_;
