@@ -133,20 +133,33 @@ std::map<Allocation, AllocationState> allocation_states(
   return states;
 }
 
-AllocationTimes allocation_times(const RunProgram& run, const std::string& cluster,
-                                 const std::string& job_id, const AllocationVariables& variables) {
-  AllocationTimes times;
-  if (variables.start) times.start = epoch_seconds(*variables.start);
-  if (variables.end) times.end = epoch_seconds(*variables.end);
-  if (times.end || !is_job_id(job_id)) return times;
+namespace {
+
+// Of this very job and cluster; nothing where the answer does not say it.
+void ask_times(const RunProgram& run, const std::string& cluster, const std::string& job_id,
+               AllocationTimes& times) {
   const auto answer = run(squeue(job_id, "JobID:24,Cluster:64,StartTime:32,EndTime:32"));
-  if (!answer.ok() || answer->exit_code != 0) return times;
+  if (!answer.ok() || answer->exit_code != 0) return;
   for (const auto line : split(answer->out, '\n')) {
     const auto fields = words(line);
     if (fields.size() != 4 || fields[0] != job_id) continue;  // another element of its array
     if (!cluster.empty() && fields[1] != cluster) continue;
     times.end = time_of(fields[3]);
     if (!cluster.empty()) times.start = time_of(fields[2]);
+  }
+}
+
+}  // namespace
+
+AllocationTimes allocation_times(const RunProgram& run, const std::string& cluster,
+                                 const std::string& job_id, const AllocationVariables& variables) {
+  AllocationTimes times;
+  if (variables.start) times.start = epoch_seconds(*variables.start);
+  if (variables.end) times.end = epoch_seconds(*variables.end);
+  if (!times.end && run && is_job_id(job_id)) ask_times(run, cluster, job_id, times);
+  if (!times.end && variables.latest_end) {
+    times.end = epoch_seconds(*variables.latest_end);
+    times.assumed = times.end.has_value();
   }
   return times;
 }

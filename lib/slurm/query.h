@@ -55,14 +55,19 @@ enum class AllocationState : std::uint8_t {
 struct AllocationTimes {
   std::optional<WallTime> start;
   std::optional<WallTime> end;
+  bool assumed = false;  // the end: Slurm told none, and the batch script has a walltime
 };
-// The variables SLURM_JOB_START_TIME and SLURM_JOB_END_TIME, seconds since 1970.
+// The variables SLURM_JOB_START_TIME and SLURM_JOB_END_TIME, which Slurm sets from 23.02 on and
+// before that torc's batch scripts, who ask squeue once for all workers; and TORC_LATEST_END, when
+// such a script began and its walltime. Seconds since 1970.
 struct AllocationVariables {
   std::optional<std::string> start;
   std::optional<std::string> end;
+  std::optional<std::string> latest_end = {};
 };
 // What the variables say where there is an end in them, else what one squeue does of this very job
-// id and cluster; without a cluster only its end is believed.
+// id and cluster; without a cluster only its end is believed. Where that says nothing, the latest
+// end. No `run`: Slurm is not asked.
 [[nodiscard]] AllocationTimes allocation_times(const RunProgram& run, const std::string& cluster,
                                                const std::string& job_id,
                                                const AllocationVariables& variables);

@@ -231,6 +231,26 @@ TEST(AllocationTimes, no_limit_and_no_answer_are_no_end) {
   EXPECT_EQ(allocation_times(slurm.run(), "alpha", "", {}).end, std::nullopt);
 }
 
+TEST(AllocationTimes, without_an_answer_the_walltime_of_the_script_counts) {
+  const AllocationVariables script{{}, {}, "1795239900"};
+  for (const auto* answer : {"", "slurm_load_jobs error\n", "Welcome to alpha!\n",
+                             "8 alpha 1795239000 1795239166\n", "7 alpha 1795239000"}) {
+    RecordedSlurm slurm;
+    slurm.answers(kAskTimes, {0, answer, ""});
+    const auto times = allocation_times(slurm.run(), "alpha", "7", script);
+    EXPECT_EQ(times.end, at(1795239900)) << answer;
+    EXPECT_TRUE(times.assumed);
+    EXPECT_EQ(times.start, std::nullopt) << "an assumption names no run of an allocation";
+  }
+  RecordedSlurm slurm;  // it fails
+  EXPECT_EQ(allocation_times(slurm.run(), "alpha", "7", script).end, at(1795239900));
+  EXPECT_EQ(allocation_times({}, "alpha", "7", script).end, at(1795239900)) << "nobody may ask";
+  slurm.answers(kAskTimes, {0, "7 alpha 1795239000 1795239166\n", ""});
+  const auto told = allocation_times(slurm.run(), "alpha", "7", script);
+  EXPECT_EQ(told.end, at(1795239166));
+  EXPECT_FALSE(told.assumed);
+}
+
 TEST(KillWait, is_what_the_configuration_says) {
   RecordedSlurm slurm;
   EXPECT_EQ(kill_wait(slurm.run()), std::nullopt) << "the controller is away";

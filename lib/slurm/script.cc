@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/slurm/options.h"
 #include "lib/slurm/refusals.h"
@@ -138,6 +139,13 @@ Result<void> check_template(const ScriptTemplate& from) {
   return {};
 }
 
+// Of a walltime as sbatch takes it; empty: none, or no limit.
+std::string seconds_of(const std::string& walltime) {
+  if (walltime.empty()) return {};
+  const auto limit = parse_walltime(walltime);
+  return limit.ok() && *limit ? std::to_string((*limit)->count()) : std::string();
+}
+
 }  // namespace
 
 Result<std::string> fill_template(const ScriptTemplate& from, const Values& values) {
@@ -177,7 +185,8 @@ Result<std::string> render_script(const ScriptContext& context,
                                       {"scheduler_name", comment_text(scheduler.name)},
                                       {"store", shell_quote(context.store.native())},
                                       {"torc", shell_quote(context.torc.native())},
-                                      {"scheduler", shell_quote(scheduler.name)}});
+                                      {"scheduler", shell_quote(scheduler.name)},
+                                      {"walltime_seconds", seconds_of(scheduler.walltime)}});
 }
 
 }  // namespace torc::slurm

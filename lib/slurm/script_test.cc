@@ -63,6 +63,15 @@ TEST(Script, starts_one_worker_a_node_that_outlives_the_others) {
   EXPECT_EQ(text.find("{{"), std::string::npos);
 }
 
+TEST(Script, knows_the_walltime_that_it_asks_for) {
+  EXPECT_TRUE(has_line(script(scheduler()), "torc_walltime=14400"));
+  auto s = scheduler();
+  for (const auto* none : {"", "UNLIMITED"}) {
+    s.walltime = none;
+    EXPECT_TRUE(has_line(script(s), "torc_walltime=")) << none;
+  }
+}
+
 TEST(Script, a_requeued_allocation_appends_to_its_log_in_the_store) {
   const auto text = script(scheduler());
   EXPECT_TRUE(has_line(text, "#SBATCH --output='/data/run 7.torc/logs/slurm-%j.out'"));

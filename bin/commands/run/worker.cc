@@ -24,13 +24,21 @@
 namespace torc::cli {
 namespace {
 
+// ", until 2026-05-01 12:00:00"
+std::string show_end(const worker::WorkerSetup& setup) {
+  if (setup.ends_at) {
+    return ", until " + show_time(*setup.ends_at) +
+           (setup.end_is_assumed ? " (by the script's walltime: Slurm told no end)" : "");
+  }
+  return setup.allocation.empty() ? "" : ", without a known end (Slurm told none)";
+}
+
 void announce(const App& app, const worker::WorkerSetup& setup, const Path& store) {
   const exec::Machine& m = setup.machine;
   say(app.out, "{} worker on {} for {}: {} CPU(s) ({}), {} ({}), {} GPU(s){}{}\n",
       show_time(app.clock.wall_now()), m.host, store.string(), m.cpus, m.cpus_from,
       show_bytes(m.memory), m.memory_from, m.gpus.size(),
-      setup.allocation.empty() ? "" : ", allocation " + setup.allocation,
-      setup.ends_at ? ", until " + show_time(*setup.ends_at) : "");
+      setup.allocation.empty() ? "" : ", allocation " + setup.allocation, show_end(setup));
   std::fflush(app.out);
 }
 

@@ -32,6 +32,7 @@ struct WorkerSetup {
   std::string scheduler;
   std::string label;
   std::optional<WallTime> ends_at;  // its jobs must have ended by then
+  bool end_is_assumed = false;      // by the batch script's walltime: Slurm told no end
   std::optional<std::chrono::seconds> idle_timeout;
   // From SIGTERM to the SIGKILL of the last job, and what is left then to say how jobs ended.
   std::chrono::nanoseconds grace = std::chrono::seconds(30);

@@ -72,14 +72,18 @@ void keep_to_the_job(exec::Machine& machine, const exec::GetEnv& env) {
   }
 }
 
-// Torc's batch scripts ask once for all workers. Without them a few may ask for themselves; a
-// thousand at once would be felt by the whole cluster.
-std::chrono::nanoseconds kill_wait(const workflow::Context& context) {
+// Torc's batch scripts ask once for all workers. Without them, or where they had no answer, a few
+// may ask for themselves; a thousand at once would be felt by the whole cluster.
+bool may_ask(const workflow::Context& context) {
   constexpr std::uint64_t kFew = 32;
+  return number_of(context.env, "SLURM_NTASKS").value_or(1) <= kFew;
+}
+
+std::chrono::nanoseconds kill_wait(const workflow::Context& context) {
   constexpr std::uint64_t kMostSeconds = 24UL * 3600;
   if (const auto told = number_of(context.env, "TORC_KILL_WAIT"); told && *told <= kMostSeconds)
     return std::chrono::seconds(*told);
-  if (number_of(context.env, "SLURM_NTASKS").value_or(1) > kFew) return kUsualKillWait;
+  if (!may_ask(context)) return kUsualKillWait;
   return slurm::kill_wait(query_program(context, kConfigLimit)).value_or(kUsualKillWait);
 }
 
@@ -206,10 +210,13 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
   if (!setup.allocation.empty()) {
     setup.cluster = context.env("SLURM_CLUSTER_NAME").value_or("");
     const slurm::AllocationTimes times = slurm::allocation_times(
-        setup.run_program, setup.cluster, context.env("SLURM_JOB_ID").value_or(""),
-        {context.env("SLURM_JOB_START_TIME"), context.env("SLURM_JOB_END_TIME")});
+        may_ask(context) ? setup.run_program : slurm::RunProgram(), setup.cluster,
+        context.env("SLURM_JOB_ID").value_or(""),
+        {context.env("SLURM_JOB_START_TIME"), context.env("SLURM_JOB_END_TIME"),
+         context.env("TORC_LATEST_END")});
     setup.allocation_start = times.start.value_or(WallTime{});
     end = times.end;
+    setup.end_is_assumed = times.assumed;
     if (end) buffered = *end - settings.expiration_buffer;
   }
   if (options.time_limit) {
