@@ -46,6 +46,7 @@ std::string between_delimiters(const std::string& type, char opens, char closes)
 
 std::vector<std::string> names_of(const std::set<CLI::Option*>& options) {
   std::vector<std::string> names;
+  names.reserve(options.size());
   for (const CLI::Option* option : options) names.push_back(option->get_name());
   std::sort(names.begin(), names.end());  // the set is in the order of addresses
   return names;

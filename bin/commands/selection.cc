@@ -63,6 +63,7 @@ void add_all(Command& c, SelectOptions& o, const std::string& help) {
 
 std::vector<std::string> names_of(const std::vector<claim::JobState>& states) {
   std::vector<std::string> names;
+  names.reserve(states.size());
   for (const claim::JobState state : states) names.emplace_back(claim::to_string(state));
   return names;
 }

@@ -17,6 +17,7 @@ std::string flag_words(const CommandHelp& command) {
 
 std::string command_words(const std::vector<CommandHelp>& commands) {
   std::vector<std::string> words;
+  words.reserve(commands.size());
   for (const CommandHelp& command : commands) words.push_back(command.name);
   return fmt::format("{}", fmt::join(words, " "));
 }

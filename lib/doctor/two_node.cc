@@ -18,7 +18,7 @@ constexpr std::size_t kGroup = 16;
 constexpr std::size_t kRoundTrips = 50;
 constexpr std::size_t kRewrites = 20;
 constexpr std::size_t kEarlyNames = 5;
-constexpr std::uint64_t kOwnPlace = 64 * 1024;  // in a file that both write
+constexpr std::uint64_t kOwnPlace = 64UL * 1024;  // in a file that both write
 constexpr nanoseconds kSlow = std::chrono::seconds(1);
 constexpr std::string_view kLastContent = "99999999";
 

@@ -1,6 +1,7 @@
 #include "lib/report/plan_report.h"
 
 #include <fmt/format.h>
+#include <cmath>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -79,7 +80,8 @@ std::string jobs_text(std::uint64_t n) {
 }
 
 std::string hours_text(double h) {
-  return h < 10 ? fmt::format("{:.2g}", h) : show_count(static_cast<std::uint64_t>(h + 0.5));
+  return h < 10 ? fmt::format("{:.2g}", h)
+                : show_count(static_cast<std::uint64_t>(std::llround(h)));
 }
 
 std::string stages_text(const PlanReport& plan, const workflow::LoadedSpec& loaded) {

@@ -155,13 +155,15 @@ Result<std::unique_ptr<store::Store>> build(const App& app, const ExecOptions& o
   const Path making = place.string() + kUnfinished;
   std::unique_ptr<store::Store> store;
   std::error_code error;
-  const auto all = each_part(app, o, [&](workflow::LoadedSpec part, bool more) -> Result<void> {
-    if (store != nullptr) return add_part(app, *store, part);
-    TORC_ASSIGN(workflow::MadeStore made, workflow::make_store(app, part, more ? making : place,
-                                                               engine, workflow::Existing::refuse));
-    store = std::move(made.store);
-    return {};
-  });
+  const auto all =
+      each_part(app, o, [&](const workflow::LoadedSpec& part, bool more) -> Result<void> {
+        if (store != nullptr) return add_part(app, *store, part);
+        TORC_ASSIGN(workflow::MadeStore made,
+                    workflow::make_store(app, part, more ? making : place, engine,
+                                         workflow::Existing::refuse));
+        store = std::move(made.store);
+        return {};
+      });
   good = all.ok() && *all;
   const bool in_parts = store != nullptr && store->directory() == making;
   if (!good || !in_parts) {

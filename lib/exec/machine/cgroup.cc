@@ -112,7 +112,8 @@ void read_upwards(const Place& place, const std::string& root, std::vector<Cgrou
   if (!cpu && !memory) return;
   std::string group = place.group;
   for (;;) {
-    const std::string directory = root + place.mount + group;
+    std::string directory = root;
+    directory.append(place.mount).append(group);
     CgroupLimits limits;
     if (cpu) limits.cpus = cpus_at(place, directory);
     if (memory) limits.memory = memory_at(place, directory);

@@ -87,7 +87,8 @@ Result<std::vector<CpuPlace>> find_cpus(const std::string& synthetic) {
   return places_in(topology.get(), allowed.bits);
 }
 
-CpuPool::CpuPool(std::vector<CpuPlace> cpus) {
+CpuPool::CpuPool(const std::vector<CpuPlace>& cpus) {
+  slots_.reserve(cpus.size());
   for (const CpuPlace& place : cpus) slots_.push_back({place});
 }
 

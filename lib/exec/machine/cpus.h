@@ -35,7 +35,7 @@ Result<std::vector<CpuPlace>> find_cpus(const std::string& synthetic = {});
 // the fewest free CPUs (so that large places stay whole), else anywhere.
 class CpuPool {
  public:
-  explicit CpuPool(std::vector<CpuPlace> cpus);
+  explicit CpuPool(const std::vector<CpuPlace>& cpus);
   // Only of those that `usable` allows now: others may have been lent to other workers. nothing:
   // fewer are free, or `count` is 0.
   using Usable = std::function<bool(std::uint32_t cpu)>;

@@ -36,7 +36,7 @@ Result<RunId> Host::queue(const Command& command) {
   if (lane_ == nullptr) {
     std::vector<pid_t> threads{process_};
     if (thread_ != process_) threads.push_back(thread_);
-    lane_ = std::make_unique<Lane>(clock_, std::move(threads));
+    lane_ = std::make_unique<Lane>(clock_, threads);
     TORC_TRY(watch(lane_->fd()));
     lane_->set_width(lane_width_);
   }

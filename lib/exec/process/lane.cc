@@ -76,7 +76,7 @@ struct Lane::Shared {
   LaneNews news;
 };
 
-Lane::Lane(const Clock& clock, std::vector<pid_t> orphans)
+Lane::Lane(const Clock& clock, const std::vector<pid_t>& orphans)
     : shared_(std::make_shared<Shared>(clock)) {
   for (const pid_t thread : orphans)
     shared_->orphans.push_back(std::make_unique<ChildrenFile>(thread));

@@ -81,7 +81,7 @@ class Lane {
 
   // `orphans`: the lists to which the kernel adds what has lost its parents. `clock` outlives all
   // threads.
-  Lane(const Clock& clock, std::vector<pid_t> orphans);
+  Lane(const Clock& clock, const std::vector<pid_t>& orphans);
   // Waits for the ends of what runs, but no longer than for `kPatience`: a slot that hangs in the
   // kernel is left to the end of the process.
   ~Lane();

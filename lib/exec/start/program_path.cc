@@ -54,7 +54,8 @@ ProgramPaths::Found ProgramPaths::find(const std::string& word, const char* path
     more = colon != std::string_view::npos;
     if (more) rest.remove_prefix(colon + 1);
     const bool absolute = candidate.starts_with('/');
-    if (!absolute) candidate = candidate.empty() ? directory : directory + "/" + candidate;
+    if (!absolute && !candidate.empty()) candidate.insert(0, "/");
+    if (!absolute) candidate.insert(0, directory);
     candidate.append("/").append(word);
     const int failure = obstacle(candidate);
     if (failure == 0) {

@@ -83,8 +83,9 @@ void report_shared_paths(const Workflow& workflow, const Families& files, const 
     texts.push_back(normal(workflow.files[f].path));
     family.text = texts.back();
     auto pattern = Pattern::compile(texts.back(), family.parameters);
+    const bool has_name = pattern && !texts.back().empty();
     if (pattern) family.name = *std::move(pattern);
-    if (!pattern || texts.back().empty())
+    if (!has_name)
       family.sweep = Sweep(std::vector<Parameter>{{"", std::vector<ParameterValue>{}}},
                            ParameterMode::product);
     paths.add(std::move(family));

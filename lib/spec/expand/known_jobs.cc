@@ -34,7 +34,7 @@ std::string show(const std::vector<std::string>& all) {
 
 std::string show(const Environment& env) {
   std::vector<std::string> all;
-  for (const auto& [name, value] : env) all.push_back(name + "=" + value);
+  for (const auto& [name, value] : env) all.push_back(fmt::format("{}={}", name, value));
   return show(all);
 }
 

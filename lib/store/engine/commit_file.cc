@@ -164,7 +164,7 @@ Result<CommitFile> decode_commit(const StoreId& store, std::uint64_t sequence,
 }
 
 Result<CommitFile> decode_large_commit(const StoreId& store, std::uint64_t sequence,
-                                       std::string bytes, const Path& file) {
+                                       std::string&& bytes, const Path& file) {
   CommitDecoder decoder(store, sequence);
   for (std::string_view rest = bytes; !rest.empty();) {
     const std::string_view part = rest.substr(0, kManyPages);

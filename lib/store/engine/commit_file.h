@@ -89,7 +89,7 @@ class CommitDecoder {
 
 // The same of a large file that is there as a whole, and is given back as its writes come.
 Result<CommitFile> decode_large_commit(const StoreId& store, std::uint64_t sequence,
-                                       std::string bytes, const Path& file);
+                                       std::string&& bytes, const Path& file);
 
 // How long the commit file at the beginning of `bytes` is by what its head says; nullopt: there is
 // no whole head. Nothing is checked.

@@ -69,7 +69,7 @@ TEST(CommitFile, does_not_depend_on_the_parts_in_which_it_comes) {
       EXPECT_EQ(file->after, whole->after);
       EXPECT_EQ(file->size, bytes.size());
     }
-    EXPECT_EQ(decode_large_commit({}, 7, bytes, "c")->after, whole->after);
+    EXPECT_EQ(decode_large_commit({}, 7, std::string(bytes), "c")->after, whole->after);
   }
 }
 

@@ -97,9 +97,9 @@ std::vector<std::string> worker_tags(const std::string& workflow_id, claim::Work
           fmt::format("TORC_WORKER={}", claim::raw(self))};
 }
 
-JobPreparer::JobPreparer(Path store, std::string workflow_id, workflow::WorkflowSettings settings,
-                         Path output_dir, char** environment, const exec::Machine& machine,
-                         claim::WorkerEpoch self)
+JobPreparer::JobPreparer(Path store, const std::string& workflow_id,
+                         workflow::WorkflowSettings settings, Path output_dir, char** environment,
+                         const exec::Machine& machine, claim::WorkerEpoch self)
     : store_(std::move(store)),
       settings_(std::move(settings)),
       output_dir_(std::move(output_dir)),

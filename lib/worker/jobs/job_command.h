@@ -81,7 +81,7 @@ struct PreparedJob {
 class JobPreparer {
  public:
   // `self`: 0 for a worker that is none yet.
-  JobPreparer(Path store, std::string workflow_id, workflow::WorkflowSettings settings,
+  JobPreparer(Path store, const std::string& workflow_id, workflow::WorkflowSettings settings,
               Path output_dir, char** environment, const exec::Machine& machine,
               claim::WorkerEpoch self = {});
 

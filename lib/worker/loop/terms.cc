@@ -50,7 +50,7 @@ Result<exec::CpuPool> cpus_to_bind(const WorkerSetup& setup, const exec::NodeLed
       return std::find(mine.begin(), mine.end(), place.cpu) == mine.end();
     });
   }
-  return exec::CpuPool(std::move(cpus));
+  return exec::CpuPool(cpus);
 }
 
 }  // namespace torc::worker

@@ -97,7 +97,7 @@ void conclude(const Step& s, const event::Ended& ended) {
                                !job.revoked && finished.state == claim::JobState::completed});
   finished.signature = ended.signature;
   if (!job.revoked && recover(s, job, finished)) return;
-  report_end(s, std::move(job), std::move(finished));
+  report_end(s, job, std::move(finished));
 }
 
 // What a lane tells, it tells a little later.
@@ -139,7 +139,7 @@ void conclude_suspects(const Step& s) {
   }
 }
 
-void report_end(const Step& s, Running job, claim::Finished finished) {
+void report_end(const Step& s, const Running& job, claim::Finished finished) {
   State& w = s.w;
   const bool again = finished.state == claim::JobState::ready;
   const bool retried = retry_rule(job, finished) != nullptr;

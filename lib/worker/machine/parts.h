@@ -86,7 +86,7 @@ void tell_refused(const Step& s, const std::vector<claim::Refused>& refused);
 // --- ends.cc: how jobs ended ---
 void job_ended(const Step& s, const event::Ended& ended);
 void conclude_suspects(const Step& s);
-void report_end(const Step& s, Running job, claim::Finished finished);
+void report_end(const Step& s, const Running& job, claim::Finished finished);
 // Whether a signal that ended a job was meant for its worker.
 [[nodiscard]] bool was_meant_for_worker(const State& w, const exec::Ended& ended, BootTime now);
 

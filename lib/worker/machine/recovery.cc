@@ -105,7 +105,7 @@ void take_recovery_start(const Step& s, const event::StartAnswer& answer) {
   claim::Finished end = *std::exchange(job.failed, std::nullopt);
   s.tell({.what = Notice::What::recovery_not_started, .job = job.job.load, .text = answer.why});
   interrupt(job, end, w.stop_cause);
-  report_end(s, std::move(job), std::move(end));
+  report_end(s, job, std::move(end));
 }
 
 void recovered(const Step& s, Running job, const exec::Ended& script) {
@@ -119,7 +119,7 @@ void recovered(const Step& s, Running job, const exec::Ended& script) {
   } else {
     s.tell({.what = Notice::What::recovery_failed, .job = job.job.load, .ended = script});
   }
-  report_end(s, std::move(job), std::move(end));
+  report_end(s, job, std::move(end));
 }
 
 void tell_retry(const Step& s, const Running& job, const claim::Finished& end) {

@@ -32,7 +32,7 @@ ActionUpstream upstream_of(const claim::Plan& plan, const std::vector<Range>& jo
   return all;
 }
 
-std::optional<claim::DependencySet> set_of(ActionUpstream upstream, std::uint32_t action) {
+std::optional<claim::DependencySet> set_of(ActionUpstream&& upstream, std::uint32_t action) {
   if (upstream.empty()) return std::nullopt;
   claim::DependencySet set;
   set.action = action;

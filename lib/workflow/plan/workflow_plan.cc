@@ -179,7 +179,8 @@ claim::Plan make_plan(const LoadedSpec& loaded, const Path& directory, Sums sums
   const spec::Workflow& workflow = *loaded.workflow;
   claim::Plan plan;
   plan.name = workflow.name;
-  plan.settings = encode(WorkflowSettings{directory, workflow, sums});
+  plan.settings =
+      encode(WorkflowSettings{directory, static_cast<const spec::RunSettings&>(workflow), sums});
   plan.pending_failed = workflow.use_pending_failed;
   plan.sort = workflow.sort;
   plan.max_failures = workflow.max_failures.value_or(0);
@@ -198,8 +199,8 @@ void add_expansion(claim::Plan& plan, const spec::Workflow& workflow,
   plan.templates.reserve(expansion.entries.size());
   for (std::size_t e = 0; e < expansion.entries.size(); ++e) {
     const spec::ExpandedEntry& entry = expansion.entries[e];
-    const claim::JobClass job_class{entry.resources, entry.scheduler, entry.label,
-                                    limits.of_entry[e]};
+    const claim::JobClass job_class{static_cast<const Resources&>(entry.resources), entry.scheduler,
+                                    entry.label, limits.of_entry[e]};
     const auto [it, added] =
         classes.try_emplace(job_class, static_cast<std::uint32_t>(classes.size()));
     if (added) plan.classes.push_back(job_class);
