@@ -11,6 +11,7 @@
 
 #include <future>
 
+#include "lib/base/sanitizer.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/transactions/exchange.h"
 #include "lib/claim/transactions/membership.h"
