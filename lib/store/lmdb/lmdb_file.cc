@@ -176,7 +176,10 @@ Result<bool> LmdbFile::has_moved_on() const {
 class LmdbWalk {
  public:
   LmdbWalk(const LmdbFile& file, const LmdbHead& head)
-      : file_(file), head_(head), seen_(file.pages(), false) {}
+      : file_(file),
+        head_(head),
+        seen_(std::max(file.pages(), std::min(head.last_page + 1, file.pages() + kMostUnwritten))) {
+  }
 
   Result<void> check() {
     if (head_.last_page >= (file_.size_ / head_.page_size) + kMostUnwritten)
@@ -189,6 +192,7 @@ class LmdbWalk {
   // The pages that are free, and those of the list of them.
   Result<std::vector<bool>> unused() {
     TORC_TRY(walk(head_.free, Tree::free));
+    seen_.resize(file_.pages());
     return std::move(seen_);
   }
 
@@ -212,7 +216,7 @@ class LmdbWalk {
 
   Result<void> claim_page(std::uint64_t page) {
     if (page < 2 || page > head_.last_page) return wrong(page, "is named, and cannot be");
-    if (page >= seen_.size()) return wrong(page, "lies beyond the end of the file");
+    if (page >= file_.pages()) return wrong(page, "lies beyond the end of the file");
     if (seen_[page]) return wrong(page, "is used twice");
     seen_[page] = true;
     return {};
@@ -289,8 +293,10 @@ class LmdbWalk {
       const auto free = lmdb_word<std::uint64_t>(value, i * kWord);
       if (free >= before) return wrong(page, "has free pages out of order");
       if (free < 2 || free > head_.last_page) return wrong(page, "frees a page that cannot be");
+      // Also beyond the end of the file: LMDB gives out a page as often as it is listed, and ends
+      // the process by an assertion when it has one twice.
       if (free < seen_.size()) {
-        if (seen_[free]) return wrong(free, "is used, and free");
+        if (seen_[free]) return wrong(free, "is used and free, or free twice");
         seen_[free] = true;
       }
       before = free;
@@ -300,7 +306,7 @@ class LmdbWalk {
 
   const LmdbFile& file_;
   const LmdbHead& head_;
-  std::vector<bool> seen_;
+  std::vector<bool> seen_;  // of the file, and of those that are not written yet
   std::optional<std::string> last_;
   bool bound_ = false;
   std::uint64_t entries_ = 0;

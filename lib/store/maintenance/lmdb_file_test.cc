@@ -11,7 +11,9 @@
 #include <cstdlib>
 #include <random>
 #include <thread>
+#include <vector>
 
+#include "lib/store/lmdb/lmdb_page.h"
 #include "lib/store/lmdb/lmdb_remains.h"
 #include "lib/store/maintenance/repair.h"
 #include "lib/store/testing/test_lmdb.h"
@@ -190,6 +192,37 @@ TEST_P(LmdbDamage, is_told_with_its_page_and_no_opening_reads_on) {
   ASSERT_FALSE(damaged.ok());
   EXPECT_EQ(damaged.error().kind, ErrorKind::corrupt);
   EXPECT_NE(damaged.error().what.find(GetParam().told), std::string::npos)
+      << damaged.error().text();
+}
+
+// A page that is free twice is given out twice, also where the file ends before it: LMDB lets such
+// pages be that were never written.
+TEST_F(LmdbFiles, with_a_page_beyond_their_end_free_twice_are_damaged) {
+  fill(60, 11);
+  std::string bytes = read_bytes(data);
+  const auto file = LmdbFile::open(scratch.path());
+  ASSERT_TRUE(file.ok());
+  ASSERT_EQ(file->newest().free.depth, 1);
+  const std::uint64_t root = file->newest().free.root;
+  const std::uint64_t last = file->newest().last_page + 10;
+  for (const std::size_t head : {std::size_t{0}, kPage}) poke(bytes, head + 136, last);
+  const std::string page = bytes.substr(root * kPage, kPage);
+  std::vector<LmdbNode> lists;
+  ASSERT_EQ(read_lmdb_page(page, root, LmdbPageKind::leaf, lists), nullptr);
+  ASSERT_GE(lists.size(), 2U);
+  const auto first_of = [&](std::size_t list) {
+    return (root * kPage) + static_cast<std::size_t>(lists[list].value.data() - page.data()) + 8;
+  };
+  poke(bytes, first_of(0), last - 1);
+  poke(bytes, first_of(1), last - 2);
+  write_bytes(data, bytes);
+  EXPECT_TRUE(check().ok()) << "each is free once";
+  poke(bytes, first_of(1), last - 1);
+  write_bytes(data, bytes);
+  const Result<void> damaged = check();
+  ASSERT_FALSE(damaged.ok());
+  EXPECT_NE(damaged.error().what.find("page " + std::to_string(last - 1) + " is used and free"),
+            std::string::npos)
       << damaged.error().text();
 }
 
