@@ -89,6 +89,13 @@ void StoppedProcesses::go_on() {
   forget();
 }
 
+void StoppedProcesses::end_children_of(pid_t parent) const {
+  for (const pid_t pid : order_) {
+    const auto status = read_status(pid);
+    if (status && status->state == 'T' && status->parent == parent) ::kill(pid, SIGKILL);
+  }
+}
+
 void StoppedProcesses::forget() {
   order_.clear();
   told_.clear();

@@ -63,6 +63,10 @@ class StoppedProcesses {
   void go_on();
   // They are ended by somebody.
   void forget();
+  // SIGKILL to those that are still stopped and children of `parent`, this process, which has not
+  // reaped them: so the numbers are theirs. One that is just being started is among them, of which
+  // nobody else knows and for which its starter waits.
+  void end_children_of(pid_t parent) const;
   [[nodiscard]] bool empty() const { return order_.empty(); }
 
  private:

@@ -26,6 +26,8 @@ bool Host::follow_lease() {
   if (paused_) {
     stop_commands();
   } else if (before && lease_->fenced()) {
+    // Also what a slot of the lane is just starting, and waits for.
+    stopped_.end_children_of(process_);
     stopped_.forget();
   } else if (before) {
     shift_deadlines(clock_.boot_now() - lease_->paused_since());

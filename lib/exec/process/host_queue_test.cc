@@ -176,6 +176,31 @@ TEST_F(Queue, everything_is_killed_at_once) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "never"));
 }
 
+// It is stopped with all others, and its slot waits for it until it executes.
+TEST_F(Queue, one_that_is_being_started_when_the_lease_is_in_doubt_never_begins) {
+  WatchedLease lease;
+  open_host(system_clock_, &lease);
+  lease.hold(system_clock_.boot_now(), 1h);
+  Command blocked = command("touch begun");
+  ASSERT_EQ(mkfifo((directory_ / "nobody_reads").c_str(), 0600), 0);
+  blocked.stdout_path = directory_ / "nobody_reads";
+  const RunId id = queue(blocked);
+  host_->let_run(1);
+  // It leads its session, and opens its output.
+  const auto waits = [] {
+    for (const pid_t pid : descendants_of(getpid()).pids) {
+      const auto status = read_status(pid);
+      if (status && status->session == pid) return true;
+    }
+    return false;
+  };
+  while (!waits()) ASSERT_TRUE(host_->wait(system_clock_.boot_now() + 1ms).ok());
+  lease.hold(system_clock_.boot_now() - 1h, 100ms);
+  wait_for_ends(1);
+  EXPECT_EQ(declined_, std::vector<RunId>{id});
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "begun"));
+}
+
 TEST_F(Queue, nothing_begins_while_the_lease_is_in_doubt) {
   WatchedLease lease;
   open_host(system_clock_, &lease);

@@ -165,9 +165,9 @@ TORC_IN_CHILD int child(void* argument) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  if (plan.lease != nullptr && !LeasePage::permits(*plan.lease)) {
-    shared.os_errno = kLeaseInDoubt;
-    leave();
+  if (plan.lease != nullptr) {
+    if (!LeasePage::permits(*plan.lease)) leave();
+    shared.os_errno = 0;
   }
   execve(plan.program, plan.words + 1, plan.environment);
   if (errno == ENOEXEC) {
@@ -228,14 +228,10 @@ void Launcher::take_short_turns() {
 }
 
 Launched Launcher::launch(const LaunchPlan& plan) {
-  Shared shared{&plan,
-                null_fd_,
-                getpid(),
-                unusual_signals_.data(),
-                unusual_signals_.size(),
+  Shared shared{&plan, null_fd_, getpid(), unusual_signals_.data(), unusual_signals_.size(),
                 usual_turns_ ? &*usual_turns_ : nullptr,
-                0,
-                StartStep::none};
+                // Until it has looked at the lease: what is killed before has not begun.
+                plan.lease != nullptr ? kLeaseInDoubt : 0, StartStep::none};
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
