@@ -62,7 +62,10 @@ bool NodeShare::grow(Commands& out) {
 }
 
 bool NodeShare::grow_for(const claim::Requirement& need, Commands& out) {
-  if (tried_ || !grow(out)) return false;
+  // What was tried was there, though it was not enough for what it was tried for.
+  const bool in_vain = tried_ && (need.cpus > tried_->cpus || need.memory > tried_->memory ||
+                                  need.gpus > tried_->gpus);
+  if (in_vain || !grow(out)) return false;
   wanted_for_ = need;
   return true;
 }

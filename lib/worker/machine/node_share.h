@@ -53,7 +53,7 @@ class NodeShare {
 
   // Asks for everything there is. False: there is nothing to ask for.
   bool grow(Commands& out);
-  // The same for a job that does not fit, unless that was tried with no less.
+  // The same for a job that does not fit, unless it needs more than what was tried in vain.
   bool grow_for(const claim::Requirement& need, Commands& out);
   void grown(const event::ShareTaken& answer, BootTime now, Commands& out);
   void held(const exec::NodeHolding& holding) { has_ = holding; }

@@ -121,6 +121,22 @@ TEST_F(NodeShareTest, more_that_was_taken_for_an_exchange_ends_the_wait_of_a_job
   EXPECT_TRUE(mine.fits(need(3)));
 }
 
+// A queued job waits for it: its worker would take it for each exchange, see that a job fits and
+// that no exchange is needed, and give it back, without end (simulation, seed 40022031).
+TEST_F(NodeShareTest, what_was_tried_in_vain_for_the_store_is_there_for_a_job_that_needs_no_more) {
+  world_.taken = 3;
+  grow();
+  mine.wait_for_more(now_, orders_);  // no job of the store's was for one CPU and all the memory
+  carry_out();
+  mine.give_back_free(NodeShare::Cpus::keep, orders_);
+  carry_out();
+  ASSERT_FALSE(mine.fits(need(1))) << "without memory";
+  EXPECT_FALSE(mine.grow_for(need(2), orders_)) << "so many CPUs there were not";
+  ASSERT_TRUE(mine.grow_for(need(1), orders_));
+  carry_out();
+  EXPECT_TRUE(mine.fits(need(1)));
+}
+
 // A time in the past at which it is to look, and never does, would wake its worker without end.
 TEST_F(NodeShareTest, who_has_found_more_or_lost_the_ledger_looks_no_more_until_it_waits_again) {
   for (const bool finds_more : {true, false}) {
