@@ -3,11 +3,11 @@
 // It wires parts together, each of which has a header that says what it does alone:
 //
 //   Events           what wakes it: ends of children, an alarm, descriptors
-//   Starter          from a command to a process (with Order, RunTag)
-//   LaneRuns         short commands that a Lane starts without it
 //   RunTable         what is known of each command that runs (Run), and what is due when
-//   OwnChildren      the children of this process, as the kernel lists them
-//   RunTrees         which processes are whose, what was adopted (Strays), signals to a tree
+//   Starter          from a command to a process (with Order, RunTag)
+//   OwnChildren      the children of this process, and which of them were adopted (Strays)
+//   LaneRuns         short commands that a Lane starts without it
+//   RunTrees         which processes are whose, adoption, signals to a tree
 //   LeasePause       commands stop and go on with the lease
 //   Termination      from running to killed: on request, and at the time limit
 //   Reaper           what has ended, and how
