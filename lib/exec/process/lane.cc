@@ -267,7 +267,7 @@ void Lane::serve(const std::shared_ptr<Shared>& shared, std::size_t number) {
       end.ended_at = s.clock.wall_now();
       lock.lock();
     }
-    const bool free = end.reaped && end.left == Left::nothing;
+    const bool free = end.is_whole();
     if (free) --s.running;
     s.news.ended.push_back(std::move(end));
     if (!free || s.orders.empty()) s.wake();
