@@ -1,6 +1,6 @@
 // One word for one thing in all that --json prints (docs/user/commands.md, "What --json looks
-// like"): what of these rules can be seen in the schemas of docs/schema. That the output fits them
-// is held by schema_itest.cc.
+// like"): what of these rules can be seen in the schemas of docs/schema, and that they have the
+// values that the program has. That the output fits them is held by schema_itest.cc.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -11,6 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/json_value.h"
+#include "lib/claim/audit/history.h"
+#include "lib/claim/rules/action.h"
+#include "lib/claim/rules/condition.h"
+#include "lib/claim/rules/job.h"
 #include "tests/integration/harness.h"
 
 namespace torc::itest {
@@ -19,11 +24,13 @@ namespace {
 using nlohmann::json;
 using Schemas = std::map<std::string, json>;  // by file name; without that of workflow files
 using Lines = std::vector<std::string>;
+namespace fs = std::filesystem;
+
+const Path kSchemas = Path(TORC_SOURCE_DIR) / "docs/schema";
 
 Schemas read_schemas() {
   Schemas schemas;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(Path(TORC_SOURCE_DIR) / "docs/schema")) {
+  for (const auto& entry : fs::directory_iterator(kSchemas)) {
     if (entry.path().filename() != "workflow.json")
       schemas[entry.path().filename()] = json::parse(read_text(entry.path()));
   }
@@ -276,6 +283,60 @@ INSTANTIATE_TEST_SUITE_P(
         Slip{"meaning", "jobs", field("integer", "jobs of the workflow"), "here and"},
         Slip{"type", "host", field("integer", "name of the host"), "another type"}),
     [](const auto& tested) { return tested.param.name; });
+
+// --- what is kept twice ---
+
+std::set<std::string> values_of(const json& schema) {
+  return schema["enum"].get<std::set<std::string>>();
+}
+
+// All that `name` says of 0, 1, …, up to the first that it does not know.
+template <class Value>
+std::set<std::string> names_of(std::size_t first = 0) {
+  std::set<std::string> names;
+  for (std::size_t i = first;; ++i) {
+    const std::string name(to_string(static_cast<Value>(i)));
+    if (name == "?") return names;
+    names.insert(name);
+  }
+}
+
+TEST(SchemaValues, are_those_of_the_program) {
+  const json common = json::parse(read_text(kSchemas / "common.json"))["$defs"];
+  EXPECT_EQ(values_of(common["job_state"]), names_of<claim::JobState>());
+  EXPECT_EQ(values_of(common["end_cause"]), names_of<claim::EndCause>(1)) << "0 is: none yet";
+  EXPECT_EQ(values_of(common["condition"]), names_of<claim::Condition>());
+  std::set<std::string> events;
+  for (std::size_t i = 0; i < claim::kEventKinds; ++i)
+    events.emplace(json_word(claim::to_string(static_cast<claim::EventKind>(i))));
+  EXPECT_EQ(values_of(common["event_kind"]), events);
+  std::set<std::string> triggers;
+  for (std::size_t i = 0; i < claim::kTriggers; ++i)
+    triggers.emplace(claim::to_string(static_cast<claim::Trigger>(i)));
+  const json actions = json::parse(read_text(kSchemas / "actions.json"));
+  EXPECT_EQ(values_of(actions["items"]["properties"]["trigger"]), triggers);
+}
+
+TEST(WorkflowSchema, in_the_documents_is_the_one_that_the_program_prints) {
+  const Workplace here;
+  EXPECT_TRUE(read_text(kSchemas / "workflow.json") == here.run({"schema"}).out)
+      << "make it anew: build/torc schema > docs/schema/workflow.json";
+}
+
+TEST(WorkflowSchema, is_named_by_every_example) {
+  std::size_t examples = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(Path(TORC_SOURCE_DIR) / "examples")) {
+    if (entry.path().extension() != ".yaml") continue;
+    ++examples;
+    const std::string mark = "# yaml-language-server: $schema=";
+    const std::string line = lines_of(read_text(entry.path())).at(0);
+    ASSERT_TRUE(line.starts_with(mark)) << entry.path();
+    EXPECT_TRUE(fs::equivalent(entry.path().parent_path() / line.substr(mark.size()),
+                               kSchemas / "workflow.json"))
+        << entry.path();
+  }
+  EXPECT_GE(examples, 4U);
+}
 
 }  // namespace
 }  // namespace torc::itest
