@@ -34,7 +34,7 @@ inline nlohmann::ordered_json json_time(WallTime at) {
   return json_if(at != WallTime{}, json_seconds(at));
 }
 
-// "hold released", "given-to-all": one word as keys and values of JSON have it, "hold_released".
+// "open files", "given-to-all": as keys and values of JSON have them, "open_files".
 inline std::string json_word(std::string_view text) {
   std::string word(text);
   for (char& c : word) {

@@ -18,7 +18,7 @@ TEST(Bench, measures_within_its_time_and_leaves_nothing_behind) {
     const json report = here.json(
         {"bench", "place", "--seconds", "2", "--processes", "2", "--engine", engine, "--json"});
     const bool journal = std::string(engine) == "journal";
-    for (const char* field : {"append", "publish", "one_worker", "workers"}) {
+    for (const char* field : {"append", "publish", "one_worker", "several_workers"}) {
       ASSERT_TRUE(report[field].is_object()) << field << report;
       EXPECT_GT(report[field]["operations"], 0) << field;
     }

@@ -183,7 +183,7 @@ jobs:
   const json& last = series["points"].back();
   EXPECT_GE(last["written_bytes"], 3'000'000);
   EXPECT_GE(last["processes"], 1);
-  EXPECT_GT(last["memory_bytes"], 0);
+  EXPECT_GT(last["used_memory_bytes"], 0);
   EXPECT_TRUE(here_.run({"resources", "wf.torc", "--series", "a", "--attempt", "1"}).says("CPUs"));
   const Ended none = here_.run({"resources", "--series", "b"});
   EXPECT_EQ(none.exit_code, 2);

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "lib/base/json_value.h"
 #include "lib/claim/audit/history.h"
 #include "lib/claim/rules/action.h"
 #include "lib/claim/rules/condition.h"
@@ -308,7 +307,7 @@ TEST(SchemaValues, are_those_of_the_program) {
   EXPECT_EQ(values_of(common["condition"]), names_of<claim::Condition>());
   std::set<std::string> events;
   for (std::size_t i = 0; i < claim::kEventKinds; ++i)
-    events.emplace(json_word(claim::to_string(static_cast<claim::EventKind>(i))));
+    events.emplace(claim::to_string(static_cast<claim::EventKind>(i)));
   EXPECT_EQ(values_of(common["event_kind"]), events);
   std::set<std::string> triggers;
   for (std::size_t i = 0; i < claim::kTriggers; ++i)

@@ -276,7 +276,7 @@ void History::show_json(const claim::Reader& reader, const std::vector<const Eve
     ordered_json row;
     row["at"] = json_time(e->at);
     row["commit"] = json_or_null(e->sequence);
-    row["event"] = json_word(claim::to_string(e->kind));
+    row["event"] = claim::to_string(e->kind);
     row["job_id"] = json_or_null(raw(e->job));
     row["job"] = report::job_name_json(reader, book_, e->job);
     row["attempt"] = json_if(!added && e->attempt != 0, e->attempt);

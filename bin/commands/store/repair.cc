@@ -180,7 +180,7 @@ ordered_json Repair::to_json() const {
     const store::LostCommit& commit = repair_->lost()[i];
     ordered_json events;
     for (std::size_t k = 0; k < claim::kEventKinds; ++k)
-      events[json_word(claim::to_string(static_cast<claim::EventKind>(k)))] = lost_.commits[i][k];
+      events[std::string(claim::to_string(static_cast<claim::EventKind>(k)))] = lost_.commits[i][k];
     lost.push_back({{"commit", commit.sequence},
                     {"file", commit.file.string()},
                     {"author", json_if(commit.damage.empty() && commit.author != 0, commit.author)},
