@@ -116,7 +116,7 @@ ordered_json space_json(const Checkup& c) {
   }
   return {{"free_bytes", c.space.free.value},
           {"total_bytes", c.space.total.value},
-          {"free_inodes", c.space.inodes_free},
+          {"free_inodes", json_if(c.space.inodes_total > 0, c.space.inodes_free)},
           {"total_inodes", json_or_null(c.space.inodes_total)},
           {"quotas", std::move(quotas)}};
 }

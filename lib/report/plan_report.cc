@@ -264,7 +264,7 @@ ordered_json to_json(const PlanReport& plan, const workflow::LoadedSpec& loaded)
           {"jobs", loaded.expansion->jobs},
           {"stages", std::move(stages)},
           {"widest_stage", plan.widest + 1},
-          {"critical_path_seconds", plan.outline.length.count()},
+          {"critical_path_seconds", json_or_null(plan.outline.length.count())},
           {"critical_path", std::move(path)},
           {"total", amount_json(plan.total)},
           {"schedulers", std::move(demands)}};

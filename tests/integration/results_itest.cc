@@ -81,6 +81,8 @@ TEST_P(Results, tell_every_ending_apart) {
   EXPECT_EQ(here_.run({"results", "nobody"}).exit_code, 2);
   const auto csv = lines_of(here_.run({"results", "--csv"}).out);
   ASSERT_EQ(csv.size(), 6U);
+  EXPECT_TRUE(csv[0].starts_with("job_id,job,attempt,state,cause,exit_code,signal,errno,"))
+      << csv[0];
   EXPECT_TRUE(csv[3].starts_with("3,killed,1,failed,signaled,,9,,")) << csv[3];
   EXPECT_EQ(here_.run({"results", "--csv", "--json"}).exit_code, 2);
 }

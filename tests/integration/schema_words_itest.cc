@@ -243,6 +243,10 @@ struct Slip {
   std::string told;
 };
 
+void PrintTo(const Slip& slip, std::ostream* out) {
+  *out << slip.name;
+}
+
 class SchemaSlip : public testing::TestWithParam<Slip> {};
 
 TEST_P(SchemaSlip, is_told) {
