@@ -1,6 +1,5 @@
-// docs/schema/: what torc prints with --json, and what it takes for a workflow file, as JSON
-// Schemas say it. Every command that has the flag, as its own help tells, is run and held to its
-// schema.
+// docs/schema/: what torc prints with --json, as JSON Schemas say it. Every command that has the
+// flag, as its own help tells, is run and held to its schema.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -216,8 +215,7 @@ void JsonSchema::look_at_files() {
 }
 
 void JsonSchema::run_workflow() {
-  take("hold", {"hold", "wf.torc", "kept"});
-  take("hold", {"hold", "wf.torc", "kept"});
+  for (int i = 0; i < 2; ++i) take("hold", {"hold", "wf.torc", "kept"});
   take("hold", {"hold", "wf.torc", "--name", "^b", "--dry-run"});
   Fifo record(here_.path() / "record");
   Fifo gate(here_.path() / "gate");
@@ -293,8 +291,7 @@ void JsonSchema::use_data() {
   take("data-get", {"data", "get", "wf.torc", "found"});
   take("data-set", {"data", "set", "wf.torc", "new", "{\"a\": 1}", "--create"});
   take("data-set", {"data", "set", "wf.torc", "new", "{\"a\": 1}"});
-  take("data-delete", {"data", "delete", "wf.torc", "found"});
-  take("data-delete", {"data", "delete", "wf.torc", "found"});
+  for (int i = 0; i < 2; ++i) take("data-delete", {"data", "delete", "wf.torc", "found"});
   take("data-get", {"data", "get", "wf.torc", "found"});
 }
 
@@ -376,17 +373,16 @@ jobs:
   take("verify", {"verify", "small.torc"});
   take("adopt", {"adopt", "small.torc"});
   take("compact", {"compact", "small.torc"});
-  EXPECT_EQ(
-      take("repair-salvage", {"repair", "small.torc", "--salvage", "whole.torc"})["salvaged_as"],
-      "store");
+  const json whole = take("repair-salvage", {"repair", "small.torc", "--salvage", "whole.torc"});
+  EXPECT_EQ(whole["salvaged_as"], "store") << whole;
   const Path data = here_.path() / "small.torc/data.mdb";
   std::string bytes = read_text(data);
   constexpr std::size_t kPage = 4096;
   for (std::size_t page = 8; page < bytes.size() / kPage; page += 2)
     bytes.replace(page * kPage, kPage, kPage, '\0');
   write_text(data, bytes);
-  EXPECT_EQ(take("repair-salvage", {"repair", "small.torc", "--salvage", "left"}, 3)["salvaged_as"],
-            "lists");
+  const json left = take("repair-salvage", {"repair", "small.torc", "--salvage", "left"}, 3);
+  EXPECT_EQ(left["salvaged_as"], "lists") << left;
 }
 
 void JsonSchema::try_out_a_directory() {
