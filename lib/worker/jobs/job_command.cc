@@ -141,11 +141,9 @@ void JobPreparer::enter_slurm(std::vector<std::string>& base, const std::string&
     base.push_back(std::move(variable));
 }
 
-// Of the node's memory a job that declares none has as much as of its CPUs.
 void JobPreparer::set_share(std::vector<std::string>& env, const claim::Requirement& need) const {
-  slurm::JobShare share{need.cpus, need.memory, {}};
-  if (need.memory <= spec::ResourceRequirements{}.memory)
-    share.memory = ByteCount{machine_.memory.value / std::max(machine_.cpus, 1U) * need.cpus};
+  slurm::JobShare share{need.cpus, {}, {}};
+  if (need.memory > spec::ResourceRequirements{}.memory) share.memory = need.memory;
   if (!machine_.gpus.empty()) share.gpus = need.gpus;
   for (std::string& variable : slurm::job_variables(share)) {
     const std::string name = variable.substr(0, variable.find('='));
