@@ -52,10 +52,11 @@ void Host::kill_all() {
 }
 
 // Also what left the group. SIGCONT, because a stopped process gets no other signal than SIGKILL.
+// What was stopped with a lease that is lost by now must not go on: the job may be another's.
 void Host::terminate(RunKey key, Ending cause, std::chrono::nanoseconds lead) {
   Run& run = *runs_.find(key);
   run.cause = cause;
-  if (lead.count() <= 0) {
+  if (lead.count() <= 0 || (lease_ != nullptr && lease_->fenced())) {
     kill_run(key);
     return;
   }
