@@ -265,7 +265,8 @@ Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, 
     // Slurm's word shortens only the time in which a worker has fenced itself: a node that was cut
     // off from Slurm may still run what Slurm has given up.
     const bool ended = state != allocations_.end() &&
-                       watch_.silence_of(worker.epoch) >= claim::fencing_limit(look.ttl) + look.age;
+                       watch_.silence_of(worker.epoch) >=
+                           claim::fencing_limit(watch_.ttl_of(worker.epoch)) + look.age;
     if (verdict == claim::Watch::Verdict::expired || (silent && ended)) {
       const WallTime heard = world_.clock.wall_now() -
                              std::chrono::duration_cast<WallTime>(watch_.silence_of(worker.epoch));
