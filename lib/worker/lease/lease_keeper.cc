@@ -241,7 +241,8 @@ Result<void> LeaseKeeper::expire_dead(const claim::Worker& worker, WallTime aliv
 
 bool LeaseKeeper::nothing_is_left_of(const claim::Worker& worker) const {
   const auto tags = worker_tags(store_.identity().instance_hex(), worker.epoch);
-  return processes_->kill_tagged(tags, {worker.info.pid_start, worker.info.above}) ==
+  const claim::WorkerInfo& info = worker.info;
+  return processes_->kill_tagged(tags, {info.pid_start, info.above, info.allocation}) ==
          exec::Leftovers::none;
 }
 
