@@ -313,6 +313,49 @@ TEST_F(SlurmTest, srun_in_a_job_starts_its_tasks_on_the_jobs_own_node_beside_tho
   EXPECT_EQ(status.at("jobs_by_state").at("completed"), 5);
 }
 
+constexpr const char* kFirst = R"yaml(name: first
+resource_requirements:
+  - {name: one, num_cpus: 1, memory: 50m}
+slurm_schedulers:
+  - {name: one, nodes: 1, walltime: "00:30:00"}
+jobs:
+  - name: submits
+    scheduler: one
+    resource_requirements: one
+    command: sbatch --parsable next.torc/slurm/whole.sbatch > next_id && echo "$TORC_END_TIME" > first_end
+)yaml";
+constexpr const char* kNext = R"yaml(name: next
+resource_requirements:
+  - {name: more, num_cpus: 2, memory: 200m}
+slurm_schedulers:
+  - {name: whole, nodes: 1, walltime: "00:05:00", extra: --exclusive}
+jobs:
+  - name: larger
+    scheduler: whole
+    resource_requirements: more
+    command: echo "$TORC_END_TIME" > next_end
+  - {name: of_any_memory, scheduler: whole, command: srun true}
+)yaml";
+
+TEST_F(SlurmTest, an_allocation_that_a_job_submits_has_a_share_and_an_end_of_its_own) {
+  itest::write_text(work_ / "first.yaml", kFirst);
+  itest::write_text(work_ / "next.yaml", kNext);
+  for (const auto* spec : {"first.yaml", "next.yaml"}) {
+    const auto init = torc({"init", spec, "--engine", "journal"});
+    ASSERT_EQ(init.exit_code, 0) << init;
+  }
+  expect_end_of({submit("first.torc/slurm/one.sbatch")});
+  const auto next = split(itest::read_text(work_ / "next_id"));
+  ASSERT_EQ(next.size(), 1U);
+  expect_end_of(next);
+  const auto status = parsed(torc({"status", "next.torc", "--json"}));
+  EXPECT_EQ(status.at("counts").at("completed"), 2) << status;
+  const auto end = [this](const char* file) {
+    return std::atol(itest::read_text(work_ / file).c_str());
+  };
+  EXPECT_LT(end("next_end") + 20 * 60, end("first_end"));
+}
+
 constexpr const char* kOneJob = R"yaml(name: again
 resource_requirements:
   - {name: one, num_cpus: 1, memory: 50m}

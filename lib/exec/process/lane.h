@@ -69,7 +69,8 @@ class Lane {
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  // At most so many orders run at the same time; those that run already go on.
+  // At most so many orders run at the same time; those that run already go on. Where no thread can
+  // be had for one of them, what waits and what is added is refused until the next call.
   void set_width(std::size_t width);
   // One that has been begun, to be filled anew, so that its memory is used again; else a new one.
   std::unique_ptr<Order> blank();

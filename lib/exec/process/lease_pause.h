@@ -23,6 +23,8 @@ class LeasePause {
 
   // As of the last follow().
   [[nodiscard]] bool is_on() const { return on_; }
+  // The lease was lost: nothing goes on in its name.
+  [[nodiscard]] bool is_lost() const { return lease_ != nullptr && lease_->fenced(); }
   // While it is on: when follow() is to be called again, because not all that is to stand still
   // could be looked at.
   [[nodiscard]] std::optional<BootTime> next_stop() const { return next_stop_; }

@@ -42,10 +42,11 @@ void Termination::kill_all() {
 }
 
 // Also what left the group. SIGCONT, because a stopped process gets no other signal than SIGKILL.
+// What was stopped with a lease that is lost by now must not go on: the job may be another's.
 void Termination::terminate(RunKey key, Ending cause, std::chrono::nanoseconds lead) {
   Run& run = *trees_.runs().find(key);
   run.cause = cause;
-  if (lead.count() <= 0) {
+  if (lead.count() <= 0 || pause_.is_lost()) {
     trees_.kill(key);
     return;
   }
