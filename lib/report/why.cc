@@ -16,6 +16,7 @@
 #include "lib/report/job_view.h"
 #include "lib/report/quota_view.h"
 #include "lib/report/why_remedy.h"
+#include "lib/report/why_words.h"
 #include "lib/report/why_worker.h"
 #include "lib/worker/setup/worker_setup.h"
 #include "lib/workflow/context/live_workers.h"
@@ -52,7 +53,7 @@ class Inquiry {
       : context_(context),
         reader_(reader),
         book_(book),
-        store_(std::move(store)),
+        words_(reader, book, std::move(store)),
         id_(id),
         page_(page),
         job_(job),
@@ -114,7 +115,8 @@ class Inquiry {
       add("dependency",
           fmt::format("And it waits for {} more job(s) that are not as they have to be.",
                       show_count(all - found.awaited.size())),
-          fmt::format("look at them by name; torc results {} --failed shows what failed", store_));
+          fmt::format("look at them by name; torc results {} --failed shows what failed",
+                      words_.store()));
     }
     // What can no longer be comes first, then what a person holds back.
     std::stable_sort(reasons_.begin(), reasons_.end(), [](const Reason& a, const Reason& b) {
@@ -123,40 +125,43 @@ class Inquiry {
   }
 
   void depends_on(const claim::Awaited& a) {
-    const std::string who = shown(a.job);
+    const std::string who = words_.name(a.job);
     const std::string text =
         fmt::format("It waits for {}, which {}, and is {}{}.", who, condition_words(a.condition),
-                    claim::to_string(a.state), place_of(a.job));
+                    claim::to_string(a.state), words_.place_of(a.job));
     switch (a.state) {
       case JobState::failed:
       case JobState::terminated:
-        return add("upstream", text, command("retry", a.job));
+        return add("upstream", text, words_.command("retry", a.job));
       case JobState::canceled: {
         const JobId root = claim::root_of_cancellation(reader_, a.job);
-        if (root == a.job) return add("upstream", text, command("retry", a.job));
+        if (root == a.job) return add("upstream", text, words_.command("retry", a.job));
         return add("upstream",
-                   fmt::format("{} It was canceled because of {}.", text, state_of(root)),
-                   remedy_for(root));
+                   fmt::format("{} It was canceled because of {}.", text, words_.state_of(root)),
+                   words_.remedy_for(root));
       }
       case JobState::completed:
-        return add("upstream", text + " That can no longer come true.", command("reset", a.job));
+        return add("upstream", text + " That can no longer come true.",
+                   words_.command("reset", a.job));
       case JobState::held:
-        return add("upstream", text, command("release", a.job));
+        return add("upstream", text, words_.command("release", a.job));
       case JobState::pending_failed:
         return add("upstream", text,
-                   fmt::format("{}, or {}: then it has failed", command("retry", a.job),
-                               command("cancel", a.job)));
+                   fmt::format("{}, or {}: then it has failed", words_.command("retry", a.job),
+                               words_.command("cancel", a.job)));
       case JobState::blocked: {
         const JobId root = root_of(a.job);
         const claim::Job at = claim::read_job(reader_, root).value_or(claim::Job{});
-        return add("dependency",
-                   fmt::format("{} What holds it up begins with {}, which is {}{}.", text,
-                               shown(root), claim::to_string(at.state), place_of(root)),
-                   fmt::format("see torc why {} {}", store_, word(root)));
+        return add(
+            "dependency",
+            fmt::format("{} What holds it up begins with {}, which is {}{}.", text,
+                        words_.name(root), claim::to_string(at.state), words_.place_of(root)),
+            fmt::format("see torc why {} {}", words_.store(), words_.word(root)));
       }
       case JobState::ready:
       case JobState::delayed:
-        return add("dependency", text, fmt::format("see torc why {} {}", store_, word(a.job)));
+        return add("dependency", text,
+                   fmt::format("see torc why {} {}", words_.store(), words_.word(a.job)));
       case JobState::claimed:
       case JobState::running:
         return add("dependency", text, "nothing needs to be done");
@@ -181,9 +186,9 @@ class Inquiry {
     } else if (claim::is_passed_over(job_)) {
       const JobId root = claim::root_of_cancellation(reader_, id_);
       const std::string because =
-          root == o.because
-              ? state_of(root)
-              : fmt::format("{}, and that because of {}", state_of(o.because), state_of(root));
+          root == o.because ? words_.state_of(root)
+                            : fmt::format("{}, and that because of {}", words_.state_of(o.because),
+                                          words_.state_of(root));
       if (o.cause == claim::EndCause::unmet) {
         add("canceled",
             fmt::format("It is not needed: the condition on which it starts can no longer come "
@@ -194,24 +199,12 @@ class Inquiry {
         add("canceled",
             fmt::format("It was canceled because of {}: it has cancel_on_blocking_job_failure.",
                         because),
-            remedy_for(root));
+            words_.remedy_for(root));
       }
     } else {
       add("canceled", fmt::format("It was canceled on request, {}.", show_time(o.ended_at)),
           command("retry"));
     }
-  }
-
-  // "b, which is failed (exit code 1)".
-  std::string state_of(JobId id) {
-    const claim::Job job = claim::read_job(reader_, id).value_or(claim::Job{});
-    return fmt::format("{}, which is {}{}", shown(id), claim::to_string(job.state), place_of(id));
-  }
-
-  // What lets those run again that were canceled because of this job.
-  std::string remedy_for(JobId root) {
-    const claim::Job job = claim::read_job(reader_, root).value_or(claim::Job{});
-    return command(job.state == JobState::completed ? "reset" : "retry", root);
   }
 
   void delayed() {
@@ -244,21 +237,21 @@ class Inquiry {
           fmt::format("{} job(s) of the workflow failed and max_failures is {}: nothing more is "
                       "claimed.",
                       show_count(failures(*workflow)), show_count(workflow->max_failures)),
-          fmt::format("torc retry {} --failed", store_));
+          fmt::format("torc retry {} --failed", words_.store()));
     }
     if (workflow.ok() && workflow->actions.gates > 0) {
       add("action",
           fmt::format("No job starts before the actions of on_workflow_start have ended; {} of "
                       "them have not.",
                       show_count(workflow->actions.gates)),
-          fmt::format("torc actions {} shows how far they are", store_));
+          fmt::format("torc actions {} shows how far they are", words_.store()));
     }
     const claim::Obstacles found = claim::obstacles_of(reader_, id_, kNames);
     if (found.budget) {
       add("budget", fmt::format("The budget keeps it waiting: {}.", show_budget(*found.budget)),
           fmt::format("give it less with torc set {} {} runtime=… cpus=…, or wait for what is "
                       "promised to running jobs and not used up",
-                      store_, word(id_)));
+                      words_.store(), words_.word(id_)));
     }
     if (found.limit) {
       add("limit",
@@ -279,7 +272,7 @@ class Inquiry {
     }
     const claim::Rank rank = claim::read_rank(reader_, id_).value_or(claim::Rank{});
     const bool held_back = !reasons_.empty();
-    WorkerInquiry workers(context_, reader_, store_, word(id_));
+    WorkerInquiry workers(context_, reader_, words_.store(), words_.word(id_));
     auto more = workers.look(claim::read_class(reader_, rank.job_class), rank.priority, held_back);
     if (!more) return note(more.error());
     for (Reason& r : *more) reasons_.push_back(std::move(r));
@@ -301,14 +294,14 @@ class Inquiry {
                     claim::kMostStops),
         fmt::format("torc set {} {} runtime=… with what it needs: no worker that has less time "
                     "left takes it then",
-                    store_, word(id_)));
+                    words_.store(), words_.word(id_)));
   }
 
   void no_worker() { add("no_worker", "No worker is at work.", how_to_start()); }
 
   void live() {
     const auto worker = claim::read_worker(reader_, job_.worker);
-    const std::string where = worker ? place(*worker) : "?";
+    const std::string where = worker ? WhyWords::place(*worker) : "?";
     const bool gone = worker && !workflow::may_live(context_, worker->info);
     const WallTime now = context_.clock.wall_now();
     if (job_.state == JobState::claimed) {
@@ -325,7 +318,7 @@ class Inquiry {
       add("running",
           fmt::format("It runs, attempt {}, with {}, since {}{}.", job_.attempt, where,
                       show_time(job_.outcome.started_at), limit),
-          fmt::format("torc logs {} {} -f shows what it prints", store_, word(id_)));
+          fmt::format("torc logs {} {} -f shows what it prints", words_.store(), words_.word(id_)));
     }
     if (gone) {
       add("no_worker",
@@ -338,8 +331,8 @@ class Inquiry {
   }
 
   std::string how_to_start() const {
-    return remedy_without_worker(context_, claim::read_class(reader_, rank_class()), store_,
-                                 word(id_));
+    return remedy_without_worker(context_, claim::read_class(reader_, rank_class()), words_.store(),
+                                 words_.word(id_));
   }
 
   std::uint32_t rank_class() const {
@@ -379,7 +372,7 @@ class Inquiry {
       return;
     }
     const auto need = claim::read_class(reader_, rank_class()).need;
-    const auto more = more_of_it(o, need, store_, word(id_));
+    const auto more = more_of_it(o, need, words_.store(), words_.word(id_));
     add("failed", std::move(text),
         more ? fmt::format("{}; {} shows what it printed", *more, logs())
              : fmt::format("{} shows what it printed; {} lets it run again", logs(),
@@ -388,41 +381,16 @@ class Inquiry {
 
   std::string logs() const {
     const bool by_signal = job_.state != JobState::completed;
-    return fmt::format("torc logs {} {}{}", store_, word(id_), by_signal ? " --stderr" : "");
-  }
-
-  // " since …, with worker 3 on node7" behind what somebody waits for; nothing where it says
-  // nothing.
-  std::string place_of(JobId id) {
-    const auto job = claim::read_job(reader_, id);
-    if (!job) return "";
-    if (claim::is_terminal(job->state) && claim::has(job->state, claim::trait::kTroubled))
-      return fmt::format(" ({})", worker::show_end(reader_, book_, id, job->outcome));
-    if (job->state != JobState::running) return "";
-    const auto worker = claim::read_worker(reader_, job->worker);
-    return fmt::format(" since {}{}", show_time(job->outcome.started_at),
-                       worker ? ", with " + place(*worker) : "");
+    return fmt::format("torc logs {} {}{}", words_.store(), words_.word(id_),
+                       by_signal ? " --stderr" : "");
   }
 
   std::string with_worker() const {
     const auto worker = claim::read_worker(reader_, job_.worker);
-    return worker ? ", with " + place(*worker) : "";
+    return worker ? ", with " + WhyWords::place(*worker) : "";
   }
 
-  static std::string place(const claim::Worker& worker) {
-    const claim::WorkerInfo& i = worker.info;
-    return fmt::format("worker {} on {}{}", claim::raw(worker.epoch), printable(i.host),
-                       i.allocation.empty() ? "" : ", allocation " + i.allocation);
-  }
-
-  std::string shown(JobId id) { return printable(workflow::job_name(book_, reader_, id)); }
-  std::string word(JobId id) const {
-    return workflow::job_word(workflow::job_name(book_, reader_, id), id);
-  }
-  std::string command(const char* what) const { return command(what, id_); }
-  std::string command(const char* what, JobId id) const {
-    return fmt::format("torc {} {} {}", what, store_, word(id));
-  }
+  std::string command(const char* what) const { return words_.command(what, id_); }
   void add(std::string_view kind, std::string text, std::string remedy) {
     reasons_.push_back({kind, std::move(text), std::move(remedy)});
   }
@@ -430,7 +398,7 @@ class Inquiry {
   const workflow::Context& context_;
   const claim::Reader& reader_;
   workflow::RecipeBook& book_;
-  const std::string store_;
+  const WhyWords words_;
   const JobId id_;
   const workflow::RecipeBook::Page& page_;
   const claim::Job& job_;

@@ -72,7 +72,7 @@ void Process::look_at_share() {
   Life& life = *life_;
   if (life.ledger == nullptr) return;
   if (!life.ledger->is_there()) {
-    exec::NodeHolding used = life.state.share.in_use();
+    exec::NodeHolding used = life.state.share.use().in_use();
     used.waiting_since = {};
     life.ledger->reenter(used);
     feed(event::ShareLost{life.ledger->holding()});

@@ -279,7 +279,7 @@ idle:
     fi
   };
 
-/* --- JournalStore::publish, Journal::publish */
+/* --- ChainWriter::publish, Journal::publish */
 plan:
   atomic {
     n = replica[w] + 1; result = DONE;
@@ -403,7 +403,7 @@ make_durable:                                   /* and delete the temporary */
     goto rule_of_writer
   };
 
-/* --- JournalStore::publish: has the number been covered by a snapshot? */
+/* --- ChainWriter::settle: has the number been covered by a snapshot? */
 rule_of_writer:
   atomic {
 #ifdef TAKEN_IS_A_CONFLICT
@@ -490,7 +490,7 @@ commit_replica:
     goto acknowledge
   };
 
-/* --- JournalStore::catch_up */
+/* --- CatchUp::run */
 catch_up:
   atomic {
     result = 0; newest = 0; highest = 0; at = 0; stray = 0;
@@ -643,7 +643,7 @@ cannot_catch_up:
     fi
   };
 
-/* --- JournalStore::decide_by_ring */
+/* --- ChainWriter::decide_by_ring */
 caught_up:
   atomic {
     seg = SEG_MAY;

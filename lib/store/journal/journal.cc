@@ -15,6 +15,14 @@ constexpr std::size_t kMostOfACommit = kMostWrites + (std::size_t{1} << 20);
 
 }  // namespace
 
+std::uint64_t first_missing(const std::vector<std::uint64_t>& numbers, std::uint64_t from,
+                            std::uint64_t to) {
+  for (std::uint64_t n = std::max<std::uint64_t>(from, 1); n <= to; ++n) {
+    if (!std::binary_search(numbers.begin(), numbers.end(), n)) return n;
+  }
+  return 0;
+}
+
 std::string number_name(std::uint64_t number) {
   std::string digits = std::to_string(number);
   if (digits.size() < kDigits) digits.insert(0, kDigits - digits.size(), '0');

@@ -27,6 +27,9 @@ inline constexpr std::uint64_t kPerDirectory = 64;
 [[nodiscard]] constexpr std::uint64_t first_of_directory(std::uint64_t sequence) {
   return sequence - sequence % kPerDirectory;
 }
+// Of from … to the first number that is not among the ascending `numbers`; 0: all are.
+[[nodiscard]] std::uint64_t first_missing(const std::vector<std::uint64_t>& numbers,
+                                          std::uint64_t from, std::uint64_t to);
 [[nodiscard]] std::string number_name(std::uint64_t number);  // 12 digits or more
 [[nodiscard]] std::optional<std::uint64_t> number_of(std::string_view name);
 

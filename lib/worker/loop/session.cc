@@ -307,7 +307,7 @@ bool Session::is_share_there() const {
 
 void Session::check_share() {
   if (is_share_there()) return;
-  exec::NodeHolding used = state_.share.in_use();
+  exec::NodeHolding used = state_.share.use().in_use();
   used.waiting_since = {};
   ledger_->reenter(used);
   watch_bell(watched_bell_ >= 0);

@@ -31,7 +31,7 @@ bool lane_pays(const State& w, BootTime now) {
   if (w.terms.max_parallel_jobs.value_or(w.terms.machine.cpus) > kDeepest) return false;
   const nanoseconds job_time = w.pace.run_time();
   return job_time > 0ns && job_time <= kShort && now >= w.lane.not_before &&
-         !w.share.is_overdrawn() && !w.share.is_doubtful() && w.owed_to_others == 0;
+         !w.share.use().is_overdrawn() && !w.share.is_doubtful() && w.owed_to_others == 0;
 }
 
 bool lane_serves(const Lane& lane, const ClaimedJob& job) {
@@ -59,7 +59,8 @@ bool widen_lane(const Step& s) {
     lane.held = std::max(lane.held, most);
     return true;
   }
-  for (; lane.held < most && w.share.fits(lane.need); ++lane.held) (void)w.share.take(lane.need);
+  for (; lane.held < most && w.share.use().fits(lane.need); ++lane.held)
+    (void)w.share.use().take(lane.need);
   if (lane.held >= most || w.share_asked || !w.share.grow_for(lane.need, s.out)) return true;
   w.share_asked = true;
   w.awaited = Awaited::share;
@@ -123,7 +124,7 @@ void narrow_lane(const Step& s) {
   const std::size_t used =
       lane.held == 0 ? 0 : std::min(lane.held, lane.armed.size() + running_in_lane(w));
   for (; lane.held > used; --lane.held) {
-    if (!w.terms.max_parallel_jobs) w.share.put_back(lane.need, {});
+    if (!w.terms.max_parallel_jobs) w.share.use().put_back(lane.need, {});
   }
   if (std::exchange(lane.let_run, lane.held) != lane.held) s.order(command::LetRun{lane.held});
 }

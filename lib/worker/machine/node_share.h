@@ -1,6 +1,7 @@
-// What a worker has of its node for the jobs that it runs: all that it may use when it is alone, a
-// part when it shares the node with other workers (lib/exec/node/node_ledger.h). A value: what is
-// to be taken, kept or waited for is a command, and the answer tells what became of it.
+// How a worker comes to what it has of its node for the jobs that it runs: all that it may use when
+// it is alone, a part when it shares the node with other workers (lib/exec/node/node_ledger.h).
+// What jobs do with it is in share_use.h. A value: what is to be taken, kept or waited for is a
+// command, and the answer tells what became of it.
 //
 // It is taken in blocks: everything there is before an exchange with the store, so that the worker
 // claims what it can run; what the claimed jobs do not need is given back after the answer, and
@@ -17,6 +18,7 @@
 #include "lib/exec/node/node_table.h"
 #include "lib/worker/machine/command.h"
 #include "lib/worker/machine/event.h"
+#include "lib/worker/machine/share_use.h"
 
 namespace torc::worker {
 
@@ -37,26 +39,21 @@ class NodeShare {
   NodeShare() : NodeShare(Most{}) {}
   explicit NodeShare(Most most);
 
-  // Of what it has now, in use by no job.
-  [[nodiscard]] std::uint32_t free_cpus() const;
-  [[nodiscard]] ByteCount free_memory() const;
-  [[nodiscard]] std::uint32_t free_gpus() const;
-  // In use or not.
-  [[nodiscard]] std::uint32_t cpus() const { return has_.cpu_count(); }
-  [[nodiscard]] std::uint32_t used_cpus() const { return used_.cpus; }
-  [[nodiscard]] bool fits(const claim::Requirement& need) const;
+  // What it has now, and what jobs use of it.
+  [[nodiscard]] const ShareUse& use() const { return use_; }
+  [[nodiscard]] ShareUse& use() { return use_; }
 
   // Others have what it might use beyond what it has; as of the newest answer.
   [[nodiscard]] bool is_limited() const { return limited_; }
   // It could have more CPUs, as far as is known.
-  [[nodiscard]] bool may_grow() const { return !tried_ && cpus() < most_.cpus; }
+  [[nodiscard]] bool may_grow() const { return !tried_ && use_.cpus() < most_.cpus; }
 
   // Asks for everything there is. False: there is nothing to ask for.
   bool grow(Commands& out);
   // The same for a job that does not fit, unless it needs more than what was tried in vain.
   bool grow_for(const claim::Requirement& need, Commands& out);
   void grown(const event::ShareTaken& answer, BootTime now, Commands& out);
-  void held(const exec::NodeHolding& holding) { has_ = holding; }
+  void held(const exec::NodeHolding& holding) { use_.now_has(holding); }
   void lost(const exec::NodeHolding& holding);
   // Gives back what no job uses; CPUs only if they are not to be kept for jobs that come soon.
   enum class Cpus : std::uint8_t { keep, give };
@@ -65,21 +62,10 @@ class NodeShare {
   void wait_for_more(BootTime now, Commands& out);
   // It starts nothing more.
   void stop_waiting(Commands& out);
-  // It uses more than it has.
-  [[nodiscard]] bool is_overdrawn() const { return used_.cpus > cpus(); }
   // Gives up to `owed` CPUs of what is free to others who have less and wait; whether it did.
   bool let_others(std::uint32_t owed, BootTime now, Commands& out);
 
-  // Names of the GPUs that the job gets. Precondition: fits(), unless resources are ignored.
-  std::vector<std::string> take(const claim::Requirement& need);
-  void put_back(const claim::Requirement& need, const std::vector<std::string>& gpus);
-
-  // Which CPUs, for jobs that are bound to theirs. Pinned ones are kept as long as they are.
-  // Without a ledger a worker has so many CPUs, and none by number.
   [[nodiscard]] bool has_ledger() const { return most_.ledger_gpus.has_value(); }
-  [[nodiscard]] exec::CpuSet unpinned_cpus() const { return has_.cpus - pinned_; }
-  void pin(const exec::CpuSet& cpus) { pinned_ = pinned_ | cpus; }
-  void unpin(const exec::CpuSet& cpus) { pinned_ = pinned_ - cpus; }
 
   // When to look whether there is more, at the latest; nullopt: nothing is waited for.
   [[nodiscard]] std::optional<BootTime> wake_at() const { return wake_at_; }
@@ -90,28 +76,18 @@ class NodeShare {
   bool look(const exec::NodeHolding& could_hold, BootTime now);
   // Since when it waits for more and has no CPU at all; 0: it has some, or does not wait.
   [[nodiscard]] BootTime starved_since() const {
-    return tried_ && cpus() == 0 ? has_.waiting_since : BootTime{};
+    return tried_ && use_.cpus() == 0 ? use_.holding().waiting_since : BootTime{};
   }
   // What it has may be others', too: jobs that ran when the ledger was lost go on on it. What such
   // jobs leave is given back, and asked for again, before anything else is started on it.
   [[nodiscard]] bool is_doubtful() const { return doubtful_; }
-  // What the ledger must be told when it was lost.
-  [[nodiscard]] exec::NodeHolding in_use() const;
 
  private:
-  struct Used {
-    std::uint32_t cpus = 0;
-    ByteCount memory;
-    std::uint64_t gpus = 0;
-  };
-  [[nodiscard]] ByteCount memory() const { return has_.memory + has_.own_memory; }
   void keep(const exec::NodeHolding& rest, Commands& out);
   void wait(BootTime now, Commands& out);
 
   Most most_;
-  exec::NodeHolding has_;
-  Used used_;
-  exec::CpuSet pinned_;
+  ShareUse use_;
   bool doubtful_ = false;
   bool limited_ = false;
   bool waits_ = false;                            // the ledger was told so

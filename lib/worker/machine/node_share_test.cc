@@ -74,23 +74,23 @@ class NodeShareTest : public ::testing::Test {
 
 TEST_F(NodeShareTest, what_it_gave_others_and_nobody_took_is_its_own_again_after_their_head_start) {
   grow();
-  ASSERT_EQ(mine.cpus(), 4U);
+  ASSERT_EQ(mine.use().cpus(), 4U);
   ASSERT_TRUE(mine.let_others(2, now_, orders_));
   carry_out();
-  EXPECT_EQ(mine.cpus(), 2U);
+  EXPECT_EQ(mine.use().cpus(), 2U);
   EXPECT_FALSE(mine.may_grow()) << "it is their turn";
   ASSERT_TRUE(mine.wake_at());
   EXPECT_EQ(*mine.wake_at(), now_ + exec::NodeLedger::kHeadStart);
   now_ += exec::NodeLedger::kHeadStart;
   EXPECT_TRUE(look());
   grow();
-  EXPECT_EQ(mine.cpus(), 4U);
+  EXPECT_EQ(mine.use().cpus(), 4U);
 }
 
 TEST_F(NodeShareTest, it_waits_for_cpus_that_others_have) {
   world_.taken = 3;
   grow();
-  EXPECT_EQ(mine.cpus(), 1U);
+  EXPECT_EQ(mine.use().cpus(), 1U);
   EXPECT_FALSE(world_.waits) << "nothing says yet that it could use more";
   mine.wait_for_more(now_, orders_);
   carry_out();
@@ -98,7 +98,7 @@ TEST_F(NodeShareTest, it_waits_for_cpus_that_others_have) {
   world_.taken = 0;
   EXPECT_TRUE(look());
   grow();
-  EXPECT_EQ(mine.cpus(), 4U);
+  EXPECT_EQ(mine.use().cpus(), 4U);
   EXPECT_FALSE(world_.waits);
 }
 
@@ -118,7 +118,7 @@ TEST_F(NodeShareTest, more_that_was_taken_for_an_exchange_ends_the_wait_of_a_job
   carry_out();
   EXPECT_TRUE(mine.grow_for(need(3), orders_));
   carry_out();
-  EXPECT_TRUE(mine.fits(need(3)));
+  EXPECT_TRUE(mine.use().fits(need(3)));
 }
 
 // A queued job waits for it: its worker would take it for each exchange, see that a job fits and
@@ -130,11 +130,11 @@ TEST_F(NodeShareTest, what_was_tried_in_vain_for_the_store_is_there_for_a_job_th
   carry_out();
   mine.give_back_free(NodeShare::Cpus::keep, orders_);
   carry_out();
-  ASSERT_FALSE(mine.fits(need(1))) << "without memory";
+  ASSERT_FALSE(mine.use().fits(need(1))) << "without memory";
   EXPECT_FALSE(mine.grow_for(need(2), orders_)) << "so many CPUs there were not";
   ASSERT_TRUE(mine.grow_for(need(1), orders_));
   carry_out();
-  EXPECT_TRUE(mine.fits(need(1)));
+  EXPECT_TRUE(mine.use().fits(need(1)));
 }
 
 // A time in the past at which it is to look, and never does, would wake its worker without end.
@@ -166,16 +166,16 @@ TEST_F(NodeShareTest, who_has_found_more_or_lost_the_ledger_looks_no_more_until_
 
 TEST_F(NodeShareTest, what_jobs_leave_that_ran_when_the_ledger_was_lost_is_not_kept_for_others) {
   grow();
-  (void)mine.take(need(2));
-  world_.holding = mine.in_use();
+  (void)mine.use().take(need(2));
+  world_.holding = mine.use().in_use();
   mine.lost(world_.holding);
   EXPECT_TRUE(mine.is_doubtful());
-  EXPECT_EQ(mine.cpus(), 2U);
-  mine.put_back(need(1), {});
+  EXPECT_EQ(mine.use().cpus(), 2U);
+  mine.use().put_back(need(1), {});
   mine.give_back_free(NodeShare::Cpus::keep, orders_);
   carry_out();
   EXPECT_EQ(world_.holding.cpu_count(), 1U);
-  mine.put_back(need(1), {});
+  mine.use().put_back(need(1), {});
   mine.give_back_free(NodeShare::Cpus::keep, orders_);
   carry_out();
   EXPECT_EQ(world_.holding.cpu_count(), 0U);
@@ -184,7 +184,7 @@ TEST_F(NodeShareTest, what_jobs_leave_that_ran_when_the_ledger_was_lost_is_not_k
 
 TEST_F(NodeShareTest, with_all_the_cpus_that_it_may_have_in_use_it_waits_for_nothing) {
   grow();
-  (void)mine.take(need(4));
+  (void)mine.use().take(need(4));
   world_.taken = 4;  // more than there are: the ledger says that it is limited
   grow();
   mine.wait_for_more(now_, orders_);
@@ -220,13 +220,13 @@ TEST_F(NodeShareTest, who_has_lost_the_ledger_waits_for_nothing_there) {
   grow();
   mine.wait_for_more(now_, orders_);
   carry_out();
-  mine.lost(mine.in_use());
+  mine.lost(mine.use().in_use());
   EXPECT_FALSE(mine.wake_at());
 }
 
 TEST_F(NodeShareTest, what_jobs_leave_over_is_given_back) {
   grow();
-  (void)mine.take(need(1));
+  (void)mine.use().take(need(1));
   mine.give_back_free(NodeShare::Cpus::keep, orders_);
   carry_out();
   EXPECT_EQ(world_.holding.cpu_count(), 4U);

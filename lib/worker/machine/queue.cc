@@ -17,9 +17,9 @@ constexpr int kPassedWindows = 4;     // or so many windows: a queue is meant to
 
 // A slot is free and nothing that is queued is for it.
 bool room_for_more(const State& w) {
-  if (w.share.free_cpus() == 0) return false;
+  if (w.share.use().free().cpus == 0) return false;
   return std::none_of(w.queue.begin(), w.queue.end(), [&](const ClaimedJob& job) {
-    return job.refusals == 0 && w.share.fits(job.need);
+    return job.refusals == 0 && w.share.use().fits(job.need);
   });
 }
 
@@ -32,13 +32,13 @@ std::optional<BootTime> next_unfit(const State& w) {
   const nanoseconds passed =
       std::max<nanoseconds>(kPassed, kPassedWindows * w.pace.window(claim::Pace::Need::report));
   // What is passed over gathers at the front.
-  if (w.share.free_cpus() == 0) {
+  if (w.share.use().free().cpus == 0) {
     const ClaimedJob& oldest = w.queue.front();
     return oldest.passed_over ? std::optional(oldest.queued_at + passed) : std::nullopt;
   }
   std::optional<BootTime> at;
   for (const ClaimedJob& job : w.queue) {
-    if (w.share.fits(job.need)) continue;
+    if (w.share.use().fits(job.need)) continue;
     const BootTime due = job.queued_at + kUnfit;
     at = at ? std::min(*at, due) : due;
   }
@@ -49,20 +49,20 @@ void return_unfit(const Step& s) {
   State& w = s.w;
   const auto due = next_unfit(w);
   if (!due || s.now < *due) return;
-  const bool room = w.share.free_cpus() > 0;
+  const bool room = w.share.use().free().cpus > 0;
   const BootTime since = s.now - (room ? kUnfit : kPassed);
   if (s.now >= w.narrow.until) w.narrow = {};
   for (auto it = w.queue.begin(); it != w.queue.end();) {
     const claim::Requirement& need = it->need;
-    if (it->queued_at > since || !(room || it->passed_over) || w.share.fits(need)) {
+    if (it->queued_at > since || !(room || it->passed_over) || w.share.use().fits(need)) {
       ++it;
       continue;
     }
     Narrow& narrow = w.narrow;
     narrow.until = s.now + kNarrow;
-    if (need.cpus > w.share.free_cpus()) narrow.cpus = std::min(narrow.cpus, need.cpus - 1);
-    if (need.gpus > w.share.free_gpus()) narrow.gpus = std::min(narrow.gpus, need.gpus - 1);
-    if (need.memory > w.share.free_memory())
+    if (need.cpus > w.share.use().free().cpus) narrow.cpus = std::min(narrow.cpus, need.cpus - 1);
+    if (need.gpus > w.share.use().free().gpus) narrow.gpus = std::min(narrow.gpus, need.gpus - 1);
+    if (need.memory > w.share.use().free().memory)
       narrow.memory = std::min(narrow.memory, need.memory - ByteCount{1});
     w.talk.returns.push_back(it->grant.token);
     it = w.queue.erase(it);

@@ -12,7 +12,7 @@ constexpr std::chrono::nanoseconds kStarving = 2s;
 void say_who_holds_the_node(const Step& s) {
   State& w = s.w;
   const BootTime since = w.share.starved_since();
-  if (w.share.cpus() > 0) w.told_starved = false;
+  if (w.share.use().cpus() > 0) w.told_starved = false;
   if (since == BootTime{} || w.told_starved || s.now < since + kStarving) return;
   if (w.summary.workflow.of(claim::JobState::ready) == 0) return;
   w.told_starved = true;
@@ -29,7 +29,7 @@ void let_others(const Step& s) {
       !w.share.let_others(w.owed_to_others, s.now, s.out))
     return;
   // What was prefetched is not kept from workers that can run it.
-  if (w.share.cpus() == 0) return_queue(s);
+  if (w.share.use().cpus() == 0) return_queue(s);
 }
 
 // Nothing is kept that no job uses, but while the store is asked for jobs (a store that hangs must

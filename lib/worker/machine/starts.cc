@@ -24,11 +24,11 @@ exec::CpuSet set_of(const exec::CpuList& cpus) {
 exec::CpuList take_cpus(State& w, const ClaimedJob& job) {
   if (!w.cpu_pool) return {};
   if (!w.share.has_ledger()) return w.cpu_pool->take(job.need.cpus).value_or(exec::CpuList{});
-  const exec::CpuSet mine = w.share.unpinned_cpus();
+  const exec::CpuSet mine = w.share.use().unpinned_cpus();
   const auto taken =
       w.cpu_pool->take(job.need.cpus, [&](std::uint32_t cpu) { return mine.has(cpu); });
   if (!taken) return {};
-  w.share.pin(set_of(*taken));
+  w.share.use().pin(set_of(*taken));
   return *taken;
 }
 
@@ -46,7 +46,7 @@ bool may_start_beside(const State& w, const ClaimedJob& job, BootTime now) {
 bool share_gives(const Step& s, const ClaimedJob& job) {
   State& w = s.w;
   if (w.terms.max_parallel_jobs) return w.running.size() < *w.terms.max_parallel_jobs;
-  if (w.share.fits(job.need)) return true;
+  if (w.share.use().fits(job.need)) return true;
   if (!w.share_asked && w.share.grow_for(job.need, s.out)) {
     w.share_asked = true;
     w.awaited = Awaited::share;
@@ -117,7 +117,7 @@ bool start_jobs(const Step& s) {
     const ClaimedJob& job = w.queue[w.scan];
     if (w.lease.paused || w.lease.fenced || !may_start_beside(w, job, s.now)) return true;
     if (job.not_before <= s.now) {
-      if (!w.terms.max_parallel_jobs && w.share.free_cpus() == 0 && !w.share.may_grow())
+      if (!w.terms.max_parallel_jobs && w.share.use().free().cpus == 0 && !w.share.may_grow())
         return true;
       const bool given = share_gives(s, job);
       if (w.awaited != Awaited::nothing) return false;
@@ -132,7 +132,7 @@ bool start_jobs(const Step& s) {
   w.starting = next_run(w);
   w.awaited = Awaited::start;
   Running& next = w.running[w.starting];
-  if (!w.terms.max_parallel_jobs) next.gpus = w.share.take(job.need);
+  if (!w.terms.max_parallel_jobs) next.gpus = w.share.use().take(job.need);
   next.cpus = take_cpus(w, job);
   s.order(command::StartJob{w.starting, job.load, next.gpus, next.cpus});
   return false;
@@ -191,9 +191,9 @@ void note_start(const Step& s, JobId job) {
 void release(State& w, const Running& job) {
   if (w.cpu_pool) {
     w.cpu_pool->give_back(job.cpus);
-    w.share.unpin(set_of(job.cpus));
+    w.share.use().unpin(set_of(job.cpus));
   }
-  if (!w.terms.max_parallel_jobs) w.share.put_back(job.job.need, job.gpus);
+  if (!w.terms.max_parallel_jobs) w.share.use().put_back(job.job.need, job.gpus);
 }
 
 }  // namespace torc::worker

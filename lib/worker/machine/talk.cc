@@ -39,9 +39,9 @@ claim::Offer offer_of(const State& w, BootTime now) {
   o.total_cpus = terms.machine.cpus;
   o.total_gpus = static_cast<std::uint32_t>(terms.machine.gpus.size());
   o.total_memory = terms.machine.memory;
-  o.cpus = w.share.free_cpus();
-  o.memory = w.share.free_memory();
-  o.gpus = w.share.free_gpus();
+  o.cpus = w.share.use().free().cpus;
+  o.memory = w.share.use().free().memory;
+  o.gpus = w.share.use().free().gpus;
   // What does not fit keeps nothing from what does.
   for (const ClaimedJob& job : w.queue) {
     if (job.refusals > 0) continue;
@@ -69,7 +69,7 @@ claim::Offer offer_of(const State& w, BootTime now) {
   }
   const std::uint64_t wanted = w.pace.prefetch(slots(w), now);
   o.prefetch = wanted > w.waiting() ? wanted - w.waiting() : 0;
-  if (w.share.cpus() == 0 && !terms.max_parallel_jobs) o.prefetch = 0;
+  if (w.share.use().cpus() == 0 && !terms.max_parallel_jobs) o.prefetch = 0;
   return o;
 }
 
@@ -80,9 +80,9 @@ std::uint64_t slots(const State& w) {
   const std::uint64_t running =
       w.running.size() - in_lane + std::max<std::uint64_t>(w.lane.held, in_lane);
   if (w.waiting() > 0) return std::max<std::uint64_t>(1, running);
-  const std::uint64_t cpus = w.share.is_limited() ? w.share.cpus() : w.terms.machine.cpus;
+  const std::uint64_t cpus = w.share.is_limited() ? w.share.use().cpus() : w.terms.machine.cpus;
   if (running == 0) return cpus;
-  return running * cpus / std::max<std::uint64_t>(1, w.share.used_cpus());
+  return running * cpus / std::max<std::uint64_t>(1, w.share.use().used_cpus());
 }
 
 bool queue_stands(const State& w, BootTime now) {
@@ -94,7 +94,7 @@ bool idle_slot(const State& w) {
     return w.running_count() + startable(w) < *w.terms.max_parallel_jobs;
   if (startable(w) > 0) return room_for_more(w);
   // One that has nothing asks all the same now and then: the workflow may be finished.
-  return w.share.free_cpus() > 0 || w.share.may_grow() || w.share.cpus() == 0;
+  return w.share.use().free().cpus > 0 || w.share.may_grow() || w.share.use().cpus() == 0;
 }
 
 // Whether failures that the store has not counted yet may be those after which nothing more is
@@ -129,7 +129,7 @@ bool wants_jobs(const State& w, BootTime now) {
   if (w.talk.nothing_claimable || runs_alone(w, now) || now < w.no_start_before) return false;
   if (idle_slot(w)) return true;
   // Others have everything.
-  if (w.share.cpus() == 0 && !w.terms.max_parallel_jobs) return false;
+  if (w.share.use().cpus() == 0 && !w.terms.max_parallel_jobs) return false;
   return w.waiting() < w.pace.next_window(slots(w), now);
 }
 
