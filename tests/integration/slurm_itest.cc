@@ -393,7 +393,8 @@ class WorkerStepTest : public SlurmTest {
   void submit_stand_in(const spec::SlurmScheduler& scheduler) {
     const auto program = work_ / "fake torc";
     itest::write_text(program,
-                      "#!/bin/sh\necho \"$(hostname) $SLURM_NTASKS $SLURM_CPUS_ON_NODE "
+                      "#!/bin/sh\n[ $1 != supervise ] || { shift 2; exec \"$@\"; }\necho "
+                      "\"$(hostname) $SLURM_NTASKS $SLURM_CPUS_ON_NODE "
                       "store=$TORC_STORE args=$*\" > '" +
                           (work_ / "seen").string() + "'\n");
     fs::permissions(program, fs::perms::owner_all);
