@@ -24,8 +24,8 @@ using exec::KeptChild;
 
 constexpr auto kAskLimit = 5s;         // squeue and scancel answer in milliseconds or not at all
 constexpr auto kLookAgain = 500ms;     // at the step whose srun has gone
-constexpr auto kHandOver = 30s;        // for its workers to end their jobs
-constexpr auto kPatience = 60s;        // for the step to go at all
+constexpr auto kHandOver = 20s;        // for its workers to end their jobs
+constexpr auto kPatience = 30s;        // for the step to go at all
 constexpr auto kForSrunToReturn = 3s;  // when the last worker has left
 
 struct SuperviseOptions {
@@ -52,7 +52,7 @@ class Supervisor {
       if (all_left_ && ended_here_) return Exit::ok;
       const bool again = !all_left_ && exec::step_was_killed(child_.end(), stopped(), start);
       if (!again || !may_start_again()) return exit_code();
-      wait_for_step_to_go();
+      if (child_.end().signal != 0) wait_for_step_to_go();
       if (stopped()) return exit_code();
       argv = argv_;
       if (const auto left = nodes()) argv = slurm::with_nodes(std::move(argv), *left);
@@ -112,7 +112,8 @@ class Supervisor {
     return may;
   }
 
-  // Its workers may live on without their srun.
+  // Of an srun that was killed, whose workers may live on without it. One that returned has seen to
+  // that, and its step may be shown for ever: where nobody tells of its end (slurmstepd).
   void wait_for_step_to_go() {
     if (!allocation_) return;
     const BootTime begin = app_.clock.boot_now();
