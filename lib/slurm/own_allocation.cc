@@ -87,7 +87,7 @@ bool has_lost(const RunProgram& run, const std::string& allocation, const std::s
         !host.empty() && host.front() != '-' && std::ranges::all_of(host, [](char c) {
           return is_digit(c) || is_letter(c) || c == '-' || c == '_' || c == '.';
         });
-    if (!plain || host == own) return false;
+    if (!plain) return false;
     list += (list.empty() ? "" : ",") + host;
   }
   return is_on(run, allocation, list) == false && is_on(run, allocation, own) == true;

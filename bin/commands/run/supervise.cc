@@ -41,13 +41,15 @@ class Supervisor {
         allocation_(slurm::own_allocation(app.env)) {
     for (char** entry = app.environment; entry != nullptr && *entry != nullptr; ++entry)
       environment_.emplace_back(*entry);
-    environment_.push_back(fmt::format("{}=1", kSupervised));
   }
 
   Result<Exit> run() {
     auto argv = argv_;
     for (auto start = exec::Start::first;; start = exec::Start::replacement) {
-      TORC_TRY(child_.start(argv, environment_));
+      auto environment = environment_;
+      const auto now = std::chrono::floor<std::chrono::seconds>(app_.clock.wall_now());
+      environment.push_back(fmt::format("{}={}", kSupervised, now.count()));
+      TORC_TRY(child_.start(argv, environment));
       wait_for_end();
       if (all_left_ && ended_here_) return Exit::ok;
       const bool again = !all_left_ && exec::step_was_killed(child_.end(), stopped(), start);

@@ -12,6 +12,7 @@
 #include "bin/flags.h"
 #include "bin/guard.h"
 #include "bin/locate.h"
+#include "lib/base/number.h"
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/claim/queries/queries.h"
@@ -126,7 +127,9 @@ Result<Exit> run(const App& app, const worker::WorkerOptions& options) {
                               summary->end != worker::WorkerEnd::interrupted &&
                               summary->end != worker::WorkerEnd::lease_lost;
   if (is_supervised(app) && left_by_itself) {
+    const auto since = whole_number<std::uint32_t>(app.env(kSupervised).value_or(""));
     worker::see_to_end_of_allocation(app, path, claim::WorkerEpoch{summary->epoch},
+                                     std::chrono::seconds(since.value_or(0)),
                                      worker::query_program(app, kEndLimit), events.asked);
   }
   if (summary->end == worker::WorkerEnd::broken) return Exit::store;

@@ -5,8 +5,10 @@
 #include <time.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
+#include "lib/base/number.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/slurm/own_allocation.h"
 #include "lib/store/engine/heartbeat.h"
@@ -16,7 +18,8 @@
 
 namespace torc::worker {
 
-LastWorker::Verdict LastWorker::look(const std::vector<Other>& others, BootTime now) {
+LastWorker::Verdict LastWorker::look(const std::vector<Other>& others, std::uint64_t to_come,
+                                     BootTime now) {
   using claim::WorkerStatus;
   const auto lives = [](const Other& o) { return o.status == WorkerStatus::registered; };
   if (!seen_) {
@@ -25,9 +28,9 @@ LastWorker::Verdict LastWorker::look(const std::vector<Other>& others, BootTime 
       if (lives(other)) seen_->emplace(other.epoch, Seen{other, now});
     }
     if (seen_->size() > kFew) return Verdict::another;
-    return seen_->empty() ? Verdict::last : Verdict::unclear;
+    return seen_->empty() && to_come == 0 ? Verdict::last : Verdict::unclear;
   }
-  bool silent = true;
+  bool silent = to_come == 0;
   for (const Other& other : others) {
     const auto known = seen_->find(other.epoch);
     if (known == seen_->end()) {
@@ -47,11 +50,17 @@ LastWorker::Verdict LastWorker::look(const std::vector<Other>& others, BootTime 
   return silent ? Verdict::last : Verdict::unclear;
 }
 
+std::uint64_t still_to_come(std::uint64_t started, std::uint64_t came, WallTime since,
+                            WallTime now) {
+  return now >= since + kToCome ? 0 : started - std::min(started, came);
+}
+
 namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
+constexpr WallTime kSkew = 2s;  // between the clocks of an allocation's nodes
 constexpr nanoseconds kFirstLook = 500ms;
 constexpr nanoseconds kLastLook = 5s;
 constexpr nanoseconds kAskSlurmAfter = 2s;  // of silence
@@ -78,10 +87,13 @@ void listen_to_batch_script() {
 
 class Allocation {
  public:
-  Allocation(const workflow::Context& context, store::Store& store, claim::WorkerEpoch self)
+  Allocation(const workflow::Context& context, store::Store& store, claim::WorkerEpoch self,
+             WallTime since)
       : context_(context),
         store_(store),
         self_(self),
+        since_(since - kSkew),
+        started_(whole_number<std::uint64_t>(context.env("SLURM_NTASKS").value_or("")).value_or(1)),
         caches_(
             store::heartbeat_caches(store::facts_of(context.world.disk, store.directory()).kind)) {}
 
@@ -104,6 +116,9 @@ class Allocation {
     }
     return others;
   }
+  [[nodiscard]] std::uint64_t to_come() const {
+    return still_to_come(started_, came_, since_, context_.clock.wall_now());
+  }
   [[nodiscard]] const std::string& host() const { return host_; }
   [[nodiscard]] const std::vector<std::string>& hosts() const { return hosts_; }
 
@@ -117,10 +132,15 @@ class Allocation {
     TORC_ASSIGN(const auto own, claim::find_worker(reader, self_));
     if (!own) return {};
     host_ = own->info.host;
-    TORC_TRY(claim::scan_workers(reader, true, [&](const claim::Worker& worker) {
-      if (worker.epoch != self_ && is_same(worker.info, own->info)) found.push_back(worker);
+    std::set<std::string> came;
+    TORC_TRY(claim::scan_workers(reader, false, [&](const claim::Worker& worker) {
+      if (!is_same(worker.info, own->info)) return true;
+      if (worker.info.registered_at >= since_) came.insert(worker.info.host);
+      const bool lives = worker.status == claim::WorkerStatus::registered;
+      if (lives && worker.epoch != self_) found.push_back(worker);
       return found.size() <= LastWorker::kFew;
     }));
+    came_ = came.size();
     for (const auto epoch : known_) {
       if (std::ranges::find(found, epoch, &claim::Worker::epoch) != found.end()) continue;
       TORC_ASSIGN(auto gone, claim::find_worker(reader, epoch));
@@ -139,6 +159,9 @@ class Allocation {
   const workflow::Context& context_;
   store::Store& store_;
   claim::WorkerEpoch self_;
+  WallTime since_;
+  std::uint64_t started_;   // tasks of the step, one a node
+  std::uint64_t came_ = 0;  // hosts of which one has registered since
   store::Caches caches_;
   std::vector<claim::WorkerEpoch> known_;
   std::vector<std::string> hosts_;  // of those that are registered
@@ -147,10 +170,10 @@ class Allocation {
 
 // False: another one sees to the end, or nothing can be known.
 bool is_last(const workflow::Context& context, const Path& directory, claim::WorkerEpoch self,
-             const std::string& id, const slurm::RunProgram& run) {
+             WallTime started, const std::string& id, const slurm::RunProgram& run) {
   auto store = store::Store::open(context.world, directory, workflow::worker_tuning());
   if (!store) return false;
-  Allocation allocation(context, **store, self);
+  Allocation allocation(context, **store, self, started);
   LastWorker last;
   const BootTime begin = context.clock.boot_now();
   BootTime ask_at = begin + kAskSlurmAfter;
@@ -158,9 +181,9 @@ bool is_last(const workflow::Context& context, const Path& directory, claim::Wor
     const auto others = allocation.others();
     if (!others) return false;
     const BootTime now = context.clock.boot_now();
-    const auto verdict = last.look(*others, now);
+    const auto verdict = last.look(*others, allocation.to_come(), now);
     if (verdict != LastWorker::Verdict::unclear) return verdict == LastWorker::Verdict::last;
-    if (now >= ask_at) {
+    if (now >= ask_at && allocation.to_come() == 0) {
       if (slurm::has_lost(run, id, allocation.host(), allocation.hosts())) return true;
       ask_at = now + kLastLook;
     }
@@ -171,12 +194,13 @@ bool is_last(const workflow::Context& context, const Path& directory, claim::Wor
 }  // namespace
 
 void see_to_end_of_allocation(const workflow::Context& context, const Path& store,
-                              claim::WorkerEpoch self, const slurm::RunProgram& run,
+                              claim::WorkerEpoch self, WallTime started,
+                              const slurm::RunProgram& run,
                               const std::function<void(const std::string&)>& notice) {
   const auto id = slurm::own_allocation(context.env);
   if (!id) return;
   listen_to_batch_script();
-  if (!is_last(context, store, self, *id, run)) return;
+  if (!is_last(context, store, self, started, *id, run)) return;
   const auto steps = slurm::steps_of(run, *id);
   if (!steps || !slurm::are_of_workers(*steps)) return;
   // Where the batch script is there it answers, and all end as they do without this.

@@ -34,10 +34,9 @@ class LastWorker {
   enum class Verdict : std::uint8_t { last, another, unclear };
   // Of more than so many at least one lives: they are not waited for.
   static constexpr std::size_t kFew = 8;
-
-  // `others`: who is registered, and whoever was at an earlier look. At the first look this worker
-  // has left.
-  Verdict look(const std::vector<Other>& others, BootTime now);
+  // `others`: who is registered, and whoever was at an earlier look; `to_come`: how many of those
+  // that were started have not registered yet. At the first look this worker has left.
+  Verdict look(const std::vector<Other>& others, std::uint64_t to_come, BootTime now);
 
  private:
   struct Seen {
@@ -47,11 +46,20 @@ class LastWorker {
   std::optional<std::map<claim::WorkerEpoch, Seen>> seen_;
 };
 
+// How many of `started` workers, on a host each, are still to register, where those on `came` hosts
+// have. One that has nothing to do leaves at once, while others are still opening the store. Since
+// `since` they start; who has not come after kToCome is not waited for.
+inline constexpr std::chrono::seconds kToCome{120};
+[[nodiscard]] std::uint64_t still_to_come(std::uint64_t started, std::uint64_t came, WallTime since,
+                                          WallTime now);
+
 // After worker `self` has left the store at `store`. Blocks until another one sees to the end of
 // the allocation, or Slurm was told to end it, or a signal of worker_signals() came, which the
-// caller has blocked. The allocation is ended only if nothing else than workers runs in it.
+// caller has blocked. The allocation is ended only if nothing else than workers runs in it. Since
+// `started` it and others, as many as Slurm's variables say, have been starting.
 void see_to_end_of_allocation(const workflow::Context& context, const Path& store,
-                              claim::WorkerEpoch self, const slurm::RunProgram& run,
+                              claim::WorkerEpoch self, WallTime started,
+                              const slurm::RunProgram& run,
                               const std::function<void(const std::string&)>& notice);
 
 }  // namespace torc::worker
