@@ -44,6 +44,7 @@ constexpr Entry kCommands[] = {
     {"run", add_run},
     {"exec", add_exec},
     {"worker", add_worker},
+    {"supervise", add_supervise},
     {"node", add_node},
     {"status", add_status},
     {"jobs", add_jobs},

@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "bin/signals.h"
+#include "lib/base/quantities.h"
+#include "lib/exec/watchdog/kept_child.h"
 #include "lib/exec/watchdog/watchdog.h"
 
 namespace torc::cli {
@@ -40,6 +42,34 @@ Exit under_watchdog(const App& app, const std::string& again, const RunCommand& 
   if (is_crash(ended.signal)) return Exit::store;  // it has said so itself
   if (ended.signal != 0) exec::die_of(ended.signal);
   return static_cast<Exit>(ended.exit_code);
+}
+
+Result<Exit> replaced_when_killed(const App& app, const RunCommand& command) {
+  std::fflush(nullptr);  // or both would print it
+  bool given_up = false;
+  const auto tell = [&](const exec::ChildEnd&, std::size_t replacements) {
+    given_up = replacements == 0;
+    const auto within = show_duration(exec::kReplacementsWithin);
+    if (given_up) {
+      say(app.err,
+          "{} torc: the worker on {} was killed again, after {} new ones within {}: no further one "
+          "is started, this node is left to others\n",
+          show_time(app.clock.wall_now()), app.world.host, exec::kMostReplacements, within);
+    } else {
+      say(app.err,
+          "{} torc: the worker on {} was killed; a new one takes its place ({} of at most {} "
+          "within "
+          "{})\n",
+          show_time(app.clock.wall_now()), app.world.host, replacements, exec::kMostReplacements,
+          within);
+    }
+    std::fflush(app.err);
+  };
+  TORC_ASSIGN(const auto ended, exec::replace_when_killed(app.clock, tell));
+  if (!ended) return command(app);
+  if (given_up) return Exit::store;
+  if (ended->signal != 0) exec::die_of(ended->signal);
+  return static_cast<Exit>(ended->exit_code);
 }
 
 }  // namespace torc::cli

@@ -12,4 +12,14 @@ namespace torc::cli {
 // that nobody at the terminal sent it tells, and how to go on: with `again`, empty: by others.
 Exit under_watchdog(const App& app, const std::string& again, const RunCommand& command);
 
+// `command` runs in a child of this process, and anew in another one each time that was killed
+// (SIGKILL), at most exec::kMostReplacements times within exec::kReplacementsWithin. For what
+// nobody else would start again: `torc supervise` says so by kSupervised in the environment.
+Result<Exit> replaced_when_killed(const App& app, const RunCommand& command);
+
+inline constexpr const char* kSupervised = "TORC_SUPERVISED";  // since when: seconds since 1970
+[[nodiscard]] inline bool is_supervised(const App& app) {
+  return app.env(kSupervised).has_value();
+}
+
 }  // namespace torc::cli

@@ -40,6 +40,7 @@ void add_schema(Command& c);
 void add_set(Command& c);
 void add_spawn(Command& c);
 void add_status(Command& c);
+void add_supervise(Command& c);
 void add_trust(Command& c);
 void add_verify(Command& c);
 void add_why(Command& c);

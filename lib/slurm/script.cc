@@ -39,9 +39,9 @@ Result<void> check_path(const std::filesystem::path& path, std::string_view what
   return {};
 }
 
-// <store>/logs/slurm-%j.out; a percent sign of the store's own path is doubled. Slurm reads a
-// backslash as "no patterns here", so such a path cannot be written.
-Result<std::string> log_pattern(const std::filesystem::path& store) {
+// <store>/logs/`name`; a percent sign of the store's own path is doubled. Slurm reads a backslash
+// as "no patterns here", so such a path cannot be written.
+Result<std::string> log_pattern(const std::filesystem::path& store, std::string_view name) {
   std::string pattern;
   for (const char c : store.native()) {
     if (c == '\\') {
@@ -52,7 +52,7 @@ Result<std::string> log_pattern(const std::filesystem::path& store) {
     pattern += c;
     if (c == '%') pattern += c;
   }
-  return pattern + "/logs/slurm-%j.out";
+  return pattern.append("/logs/").append(name);
 }
 
 Result<void> apply(SbatchOptions& options, std::vector<SbatchOption> given,
@@ -86,7 +86,7 @@ Result<SbatchOptions> options_of(const ScriptContext& context, const SlurmSchedu
                                  const Defaults& defaults) {
   SbatchOptions options;
   options.set("job-name", context.job_name);
-  TORC_ASSIGN(auto log, log_pattern(context.store));
+  TORC_ASSIGN(auto log, log_pattern(context.store, "slurm-%j.out"));
   options.set("output", std::move(log));
   options.set("open-mode", "append");
   options.set("nodes", std::to_string(s.nodes));
@@ -180,12 +180,14 @@ Result<std::string> render_script(const ScriptContext& context,
                    "rename the workflow");
   }
   TORC_ASSIGN(const auto options, options_of(context, scheduler, defaults));
+  TORC_ASSIGN(const auto worker_log, log_pattern(context.store, "slurm-%j.%N.out"));
   return fill_template(context.from, {{"directives", options.directives()},
                                       {"workflow", comment_text(context.workflow)},
                                       {"scheduler_name", comment_text(scheduler.name)},
                                       {"store", shell_quote(context.store.native())},
                                       {"torc", shell_quote(context.torc.native())},
                                       {"scheduler", shell_quote(scheduler.name)},
+                                      {"worker_log", shell_quote(worker_log)},
                                       {"walltime_seconds", seconds_of(scheduler.walltime)}});
 }
 

@@ -1,147 +1,24 @@
 // torc on a real Slurm: slurmctld, four nodes that share nothing but files, real sbatch and srun.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
-#include <iostream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "lib/slurm/query.h"
 #include "lib/slurm/script.h"
-#include "tests/integration/harness.h"
+#include "tests/integration/slurm/slurm_test.h"
 
-namespace torc {
+namespace torc::itest {
 namespace {
 
 namespace fs = std::filesystem;
-using itest::Ended;
-using itest::Fifo;
 using nlohmann::json;
-
-constexpr int kNodes = 4;
-constexpr int kCpusOfNode = 2;  // as the fixture's slurm.conf says
-constexpr int kCannot = 77;     // cluster.sh: this machine cannot do it
-
-using Words = std::vector<std::string>;
-
-Words operator+(Words left, const Words& right) {
-  left.insert(left.end(), right.begin(), right.end());
-  return left;
-}
-
-Words split(const std::string& text) {
-  std::istringstream in(text);
-  return {std::istream_iterator<std::string>(in), {}};
-}
-
-class SlurmTest : public testing::Test {
- protected:
-  void SetUp() override {
-    if (std::getenv("TORC_TEST_SKIP_SLURM") != nullptr) {
-      GTEST_SKIP() << "TORC_TEST_SKIP_SLURM is set";
-    }
-    fs::create_directory(work_);
-    // Tests of several checkouts may run at once; the system's own ports for clients begin above.
-    const int port = 20000 + getpid() % 1000 * 10;
-    const auto start =
-        cluster({"start", std::to_string(kNodes), std::to_string(port), std::to_string(getpid())});
-    started_ = start.exit_code != kCannot;
-    ASSERT_TRUE(started_) << start
-                          << "To go without the tests on a real Slurm, set TORC_TEST_SKIP_SLURM=1.";
-    ASSERT_EQ(start.exit_code, 0) << start;
-  }
-
-  void TearDown() override {
-    if (!started_) return;
-    if (HasFailure()) print_logs();
-    const auto stop = cluster({"stop"});
-    EXPECT_EQ(stop.exit_code, 0) << stop;
-  }
-
-  // On the login side, in the directory of the workflow.
-  [[nodiscard]] Ended login(const Words& argv,
-                            const std::map<std::string, std::string>& env = {}) const {
-    auto launch = itest::Launch{Words{"/usr/bin/env"} + argv, env, work_, {}, {}};
-    launch.env["SLURM_CONF"] = (cluster_ / "slurm.conf").string();
-    return itest::run(launch);
-  }
-  [[nodiscard]] Ended cluster(const Words& arguments) const {
-    return itest::run({Words{std::string(TORC_SOURCE_DIR) + "/tests/integration/slurm/cluster.sh",
-                             cluster_.string()} +
-                           arguments,
-                       {},
-                       work_,
-                       {},
-                       {}});
-  }
-  [[nodiscard]] Ended torc(const Words& arguments) const {
-    return login(Words{TORC_PROGRAM} + arguments);
-  }
-  [[nodiscard]] Ended torc_on(const std::string& node, const Words& arguments) const {
-    return cluster(Words{"exec", node, TORC_PROGRAM} + arguments);
-  }
-
-  // The id of a new allocation whose workers have short leases.
-  [[nodiscard]] std::string submit(const std::string& script) const {
-    const auto submitted =
-        login({"sbatch", "--parsable", script}, {{"TORC_WORKER_FLAGS", "--lease-ttl 10s"}});
-    EXPECT_EQ(submitted.exit_code, 0) << submitted;
-    return submitted.out.substr(0, submitted.out.find('\n'));
-  }
-  // Its nodes, the one that runs the batch script first.
-  [[nodiscard]] Words nodes_of(const std::string& id) const {
-    const auto list = login({"squeue", "-h", "-j", id, "-o", "%N"});
-    const auto hosts =
-        login({"scontrol", "show", "hostnames", list.out.substr(0, list.out.find('\n'))});
-    EXPECT_EQ(hosts.exit_code, 0) << hosts;
-    return split(hosts.out);
-  }
-  // Waits until these allocations have ended by themselves. Slurm says when: it starts what depends
-  // on them.
-  void expect_end_of(const Words& ids) const {
-    std::string dependency = "--dependency=afterany";
-    for (const auto& id : ids) dependency += ":" + id;
-    const auto after = login({"srun", "-Q", "-n1", "--mem=10", dependency, "true"});
-    EXPECT_EQ(after.exit_code, 0) << "an allocation has not ended by itself: " << after;
-  }
-
-  itest::Scratch scratch_;
-  const fs::path work_ = scratch_.path() / "shared files";  // also a test of quoting
-
- private:
-  // Everything that says why, before the directory goes.
-  void print_logs() const {
-    std::error_code ignored;
-    for (const auto& entry : fs::recursive_directory_iterator(work_, ignored)) {
-      if (entry.path().extension() != ".out") continue;
-      std::cerr << "---- " << entry.path() << '\n' << itest::read_text(entry.path());
-    }
-    for (const auto& entry : fs::directory_iterator(cluster_ / "log", ignored)) {
-      if (entry.path().extension() != ".log") continue;
-      const auto text = itest::read_text(entry.path());
-      const auto from = text.size() > 3000 ? text.size() - 3000 : 0;
-      std::cerr << "---- " << entry.path() << '\n' << text.substr(from);
-    }
-  }
-
-  const fs::path cluster_ = scratch_.path() / "cluster";
-  bool started_ = false;
-};
-
-json parsed(const Ended& ended) {
-  auto value = json::parse(ended.out, nullptr, false);
-  EXPECT_FALSE(value.is_discarded()) << ended;
-  return value;
-}
 
 // A job that says where it runs and goes on when it is let; a second stage that needs all of the
 // first.
@@ -167,36 +44,11 @@ jobs:
 )yaml";
 constexpr std::size_t kHolds = 12;
 
-struct Start {
-  std::string job;
-  int attempt = 0;
-  std::string host;
-};
-
-std::vector<Start> starts_in(const Fifo& fifo) {
-  std::vector<Start> starts;
-  for (const auto& line : fifo.lines()) {
-    const auto words = split(line);
-    EXPECT_EQ(words.size(), 3U) << line;
-    if (words.size() == 3) starts.push_back({words[0], std::atoi(words[1].c_str()), words[2]});
-  }
-  return starts;
-}
-
-::testing::AssertionResult lines_arrive(Fifo& fifo, std::size_t count) {
-  if (itest::wait_until({&fifo}, [&] { return fifo.lines().size() >= count; })) {
-    return ::testing::AssertionSuccess();
-  }
-  auto failure = ::testing::AssertionFailure() << "of " << count << " lines only came:\n";
-  for (const auto& line : fifo.lines()) failure << line << '\n';
-  return failure;
-}
-
 TEST_F(SlurmTest,
        jobs_of_a_node_that_dies_are_finished_by_another_and_all_workers_leave_by_themselves) {
   Fifo starts(work_ / "starts");
   Fifo gate(work_ / "gate");
-  itest::write_text(work_ / "night.yaml", kWorkflow);
+  write_text(work_ / "night.yaml", kWorkflow);
   // On one machine `auto` would choose the engine of one machine.
   const auto init = torc({"init", "night.yaml", "--engine", "journal"});
   ASSERT_EQ(init.exit_code, 0) << init;
@@ -257,7 +109,7 @@ TEST_F(SlurmTest,
     EXPECT_EQ(job.at("host"), last[name].host) << name;
   }
   EXPECT_EQ(names.size(), kHolds + 1);
-  const auto joined = itest::read_text(work_ / "joined");
+  const auto joined = read_text(work_ / "joined");
   EXPECT_EQ(std::count(joined.begin(), joined.end(), '\n'), kHolds);
   const auto verified = torc({"verify", "night.torc"});
   EXPECT_EQ(verified.exit_code, 0) << verified;
@@ -288,7 +140,7 @@ jobs:
 TEST_F(SlurmTest, srun_in_a_job_starts_its_tasks_on_the_jobs_own_node_beside_those_of_others) {
   Fifo starts(work_ / "starts");
   Fifo gate(work_ / "gate");
-  itest::write_text(work_ / "steps.yaml", kSteps);
+  write_text(work_ / "steps.yaml", kSteps);
   const auto init = torc({"init", "steps.yaml", "--engine", "journal"});
   ASSERT_EQ(init.exit_code, 0) << init;
   const auto allocation = submit("steps.torc/slurm/pair.sbatch");
@@ -338,20 +190,20 @@ jobs:
 )yaml";
 
 TEST_F(SlurmTest, an_allocation_that_a_job_submits_has_a_share_and_an_end_of_its_own) {
-  itest::write_text(work_ / "first.yaml", kFirst);
-  itest::write_text(work_ / "next.yaml", kNext);
+  write_text(work_ / "first.yaml", kFirst);
+  write_text(work_ / "next.yaml", kNext);
   for (const auto* spec : {"first.yaml", "next.yaml"}) {
     const auto init = torc({"init", spec, "--engine", "journal"});
     ASSERT_EQ(init.exit_code, 0) << init;
   }
   expect_end_of({submit("first.torc/slurm/one.sbatch")});
-  const auto next = split(itest::read_text(work_ / "next_id"));
+  const auto next = split(read_text(work_ / "next_id"));
   ASSERT_EQ(next.size(), 1U);
   expect_end_of(next);
   const auto status = parsed(torc({"status", "next.torc", "--json"}));
-  EXPECT_EQ(status.at("counts").at("completed"), 2) << status;
+  EXPECT_EQ(status.at("jobs_by_state").at("completed"), 2) << status;
   const auto end = [this](const char* file) {
-    return std::atol(itest::read_text(work_ / file).c_str());
+    return std::atol(read_text(work_ / file).c_str());
   };
   EXPECT_LT(end("next_end") + 20 * 60, end("first_end"));
 }
@@ -409,7 +261,7 @@ TEST_F(SlurmTest, an_allocation_has_ended_when_its_id_cluster_and_start_are_told
 TEST_F(SlurmTest, a_requeued_allocation_keeps_its_log_and_its_worker_comes_back) {
   Fifo starts(work_ / "starts");
   Fifo gate(work_ / "gate");
-  itest::write_text(work_ / "again.yaml", kOneJob);
+  write_text(work_ / "again.yaml", kOneJob);
   const auto init = torc({"init", "again.yaml", "--engine", "journal"});
   ASSERT_EQ(init.exit_code, 0) << init;
   const auto id = submit("again.torc/slurm/one.sbatch");
@@ -423,7 +275,7 @@ TEST_F(SlurmTest, a_requeued_allocation_keeps_its_log_and_its_worker_comes_back)
 
   EXPECT_EQ(parsed(torc({"status", "again.torc", "--json"})).at("jobs_by_state").at("completed"),
             1);
-  const auto log = itest::read_text(work_ / ("again.torc/logs/slurm-" + id + ".out"));
+  const auto log = read_text(work_ / ("again.torc/logs/slurm-" + id + ".out"));
   const auto restart = log.find("restarted allocation " + id);
   ASSERT_NE(restart, std::string::npos) << log;
   EXPECT_GT(restart, 0U) << "what the first run wrote is gone:\n" << log;
@@ -436,16 +288,17 @@ class WorkerStepTest : public SlurmTest {
 
   void submit_stand_in(const spec::SlurmScheduler& scheduler) {
     const auto program = work_ / "fake torc";
-    itest::write_text(program,
-                      "#!/bin/sh\necho \"$(hostname) $SLURM_NTASKS $SLURM_CPUS_ON_NODE "
-                      "store=$TORC_STORE args=$*\" > '" +
-                          (work_ / "seen").string() + "'\n");
+    write_text(program,
+               "#!/bin/sh\n[ $1 != supervise ] || { shift 2; exec \"$@\"; }\necho "
+               "\"$(hostname) $SLURM_NTASKS $SLURM_CPUS_ON_NODE "
+               "store=$TORC_STORE args=$*\" > '" +
+                   (work_ / "seen").string() + "'\n");
     fs::permissions(program, fs::perms::owner_all);
     fs::create_directories(store_ / "logs");
     const auto text = slurm::render_script({"it's a test", store_, program, "a job"}, scheduler,
                                            {{"comment", "it's 100% \"quoted\" # here"}});
     ASSERT_TRUE(text.ok()) << text.error().text();
-    itest::write_text(work_ / "job.sbatch", *text);
+    write_text(work_ / "job.sbatch", *text);
     const auto submitted = login({"sbatch", "job.sbatch"}, {{"TORC_WORKER_FLAGS", "--one --two"}});
     EXPECT_EQ(submitted.exit_code, 0) << submitted;
   }
@@ -484,4 +337,4 @@ TEST_F(WorkerStepTest, each_node_gets_one_worker_that_sees_all_of_its_share_what
 }
 
 }  // namespace
-}  // namespace torc
+}  // namespace torc::itest

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,11 +12,13 @@
 #include "bin/flags.h"
 #include "bin/guard.h"
 #include "bin/locate.h"
+#include "lib/base/number.h"
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/report/job_view.h"
 #include "lib/spec/text/diagnostic.h"
+#include "lib/worker/loop/last_worker.h"
 #include "lib/worker/loop/lives.h"
 #include "lib/worker/loop/worker.h"
 #include "lib/worker/setup/worker_setup.h"
@@ -23,6 +26,8 @@
 
 namespace torc::cli {
 namespace {
+
+constexpr std::chrono::seconds kEndLimit{5};  // squeue and scancel, of this allocation's end
 
 // ", until 2026-05-01 12:00:00"
 std::string show_end(const worker::WorkerSetup& setup) {
@@ -118,6 +123,15 @@ Result<Exit> run(const App& app, const worker::WorkerOptions& options) {
     return ended;
   });
   if (!summary) return summary.error();
+  const bool left_by_itself = !summary->interrupted &&
+                              summary->end != worker::WorkerEnd::interrupted &&
+                              summary->end != worker::WorkerEnd::lease_lost;
+  if (is_supervised(app) && left_by_itself) {
+    const auto since = whole_number<std::uint32_t>(app.env(kSupervised).value_or(""));
+    worker::see_to_end_of_allocation(app, path, claim::WorkerEpoch{summary->epoch},
+                                     std::chrono::seconds(since.value_or(0)),
+                                     worker::query_program(app, kEndLimit), events.asked);
+  }
   if (summary->end == worker::WorkerEnd::broken) return Exit::store;
   return summary->end == worker::WorkerEnd::lease_lost && !summary->interrupted ? Exit::store
                                                                                 : Exit::ok;
@@ -131,7 +145,10 @@ void add_worker(Command& c) {
   c.argument("STORE", o.store, "store");
   add_worker_flags(c, o);
   c.run([&o](const App& app) {
-    return under_watchdog(app, "", [&](const App& guarded) { return run(guarded, o); });
+    const RunCommand watched = [&o](const App& one) -> Result<Exit> {
+      return under_watchdog(one, "", [&o](const App& guarded) { return run(guarded, o); });
+    };
+    return is_supervised(app) ? replaced_when_killed(app, watched) : watched(app);
   });
 }
 

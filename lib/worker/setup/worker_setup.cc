@@ -16,17 +16,6 @@
 #include "lib/workflow/context/sharing.h"
 
 namespace torc::worker {
-namespace {
-
-using namespace std::chrono_literals;
-
-constexpr auto kQueryLimit = 20s;  // squeue and scontrol answer in milliseconds or not at all
-constexpr std::uint64_t kMostStarters = 100'000;  // a larger number is nonsense
-constexpr std::chrono::seconds kShortestLease{10};
-
-constexpr auto kConfigLimit = 2s;            // for what a good guess is known
-constexpr auto kUsualKillWait = 30s;         // Slurm's default
-constexpr std::chrono::seconds kReserve{5};  // of that, to say how jobs ended
 
 slurm::RunProgram query_program(const workflow::Context& context, std::chrono::nanoseconds limit) {
   exec::ProgramRequest request;
@@ -41,6 +30,18 @@ slurm::RunProgram query_program(const workflow::Context& context, std::chrono::n
     return slurm::CommandOutput{output.exit_code, std::move(output.out), std::move(output.err)};
   };
 }
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kQueryLimit = 20s;  // squeue and scontrol answer in milliseconds or not at all
+constexpr std::uint64_t kMostStarters = 100'000;  // a larger number is nonsense
+constexpr std::chrono::seconds kShortestLease{10};
+
+constexpr auto kConfigLimit = 2s;            // for what a good guess is known
+constexpr auto kUsualKillWait = 30s;         // Slurm's default
+constexpr std::chrono::seconds kReserve{5};  // of that, to say how jobs ended
 
 // Array tasks are named "1234_7"; everything else by the job id alone.
 std::string allocation_of(const exec::GetEnv& env) {

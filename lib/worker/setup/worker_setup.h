@@ -34,6 +34,11 @@ struct WorkerOptions {
 
 enum class Place : unsigned char { allocation, laptop };  // `torc worker`, `torc run`
 
+// Runs programs with the environment of this process, each for at most `limit`: squeue and the
+// like.
+[[nodiscard]] slurm::RunProgram query_program(const workflow::Context& context,
+                                              std::chrono::nanoseconds limit);
+
 // Why a lease of that length ends there although its worker lives; empty: it is long enough.
 [[nodiscard]] std::string too_short(std::chrono::seconds lease, const store::MountFacts& facts);
 

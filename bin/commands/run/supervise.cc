@@ -1,0 +1,179 @@
+// torc supervise: starts the workers of an allocation by a command (srun), and again when that, or
+// its step, was killed. It is the batch script's last command, and ends with what it started.
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bin/commands/commands.h"
+#include "bin/flags.h"
+#include "bin/guard.h"
+#include "lib/base/quantities.h"
+#include "lib/exec/watchdog/kept_child.h"
+#include "lib/slurm/own_allocation.h"
+#include "lib/worker/setup/worker_setup.h"
+
+namespace torc::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using exec::KeptChild;
+
+constexpr auto kAskLimit = 5s;         // squeue and scancel answer in milliseconds or not at all
+constexpr auto kLookAgain = 500ms;     // at the step whose srun has gone
+constexpr auto kHandOver = 20s;        // for its workers to end their jobs
+constexpr auto kPatience = 30s;        // for the step to go at all
+constexpr auto kForSrunToReturn = 3s;  // when the last worker has left
+
+struct SuperviseOptions {
+  std::vector<std::string> words;
+};
+
+class Supervisor {
+ public:
+  Supervisor(const App& app, std::vector<std::string> argv)
+      : app_(app),
+        argv_(std::move(argv)),
+        run_program_(worker::query_program(app, kAskLimit)),
+        allocation_(slurm::own_allocation(app.env)) {
+    for (char** entry = app.environment; entry != nullptr && *entry != nullptr; ++entry)
+      environment_.emplace_back(*entry);
+  }
+
+  Result<Exit> run() {
+    auto argv = argv_;
+    for (auto start = exec::Start::first;; start = exec::Start::replacement) {
+      auto environment = environment_;
+      const auto now = std::chrono::floor<std::chrono::seconds>(app_.clock.wall_now());
+      environment.push_back(fmt::format("{}={}", kSupervised, now.count()));
+      TORC_TRY(child_.start(argv, environment));
+      wait_for_end();
+      if (all_left_ && ended_here_) return Exit::ok;
+      const bool again = !all_left_ && exec::step_was_killed(child_.end(), stopped(), start);
+      if (!again || !may_start_again()) return exit_code();
+      if (child_.end().signal != 0) wait_for_step_to_go();
+      if (stopped()) return exit_code();
+      argv = argv_;
+      if (const auto left = nodes()) argv = slurm::with_nodes(std::move(argv), *left);
+    }
+  }
+
+ private:
+  [[nodiscard]] bool stopped() const { return child_.told_to_stop(); }
+
+  template <class... Args>
+  void tell(fmt::format_string<Args...> format, Args&&... args) {
+    say(app_.err, "{} torc: {}\n", show_time(app_.clock.wall_now()),
+        fmt::format(format, std::forward<Args>(args)...));
+    std::fflush(app_.err);
+  }
+
+  void wait_for_end() {
+    std::optional<std::chrono::nanoseconds> patience;
+    for (;;) {
+      const int number = child_.wait(patience);
+      if (number == SIGCHLD) return;
+      if (number == 0) {
+        tell("all workers have left, and {} does not return: ending it", argv_.front());
+        ended_here_ = true;
+        patience.reset();
+        child_.send(SIGKILL);
+      } else if (number == SIGURG) {
+        // The last worker waits for this word, and leaves; srun returns then, unless it waits for
+        // one that nobody tells it of.
+        all_left_ = true;
+        child_.send(SIGUSR2);
+        patience = kForSrunToReturn;
+      } else if (number == SIGUSR1 || number == SIGUSR2 || !child_.from_parent()) {
+        // What Slurm sends to stop all is sent to all, and srun answers it by killing its tasks.
+        child_.send(number);
+      }
+    }
+  }
+
+  [[nodiscard]] std::string how() const {
+    const exec::ChildEnd& end = child_.end();
+    return end.signal != 0 ? fmt::format("was killed by signal {}", end.signal)
+                           : fmt::format("ended with exit code {}", end.exit_code);
+  }
+
+  bool may_start_again() {
+    const BootTime now = app_.clock.boot_now();
+    const bool may = replacements_.allow(now);
+    const auto within = show_duration(exec::kReplacementsWithin);
+    if (may) {
+      tell("{} {}; starting the workers again ({} of at most {} times within {})", argv_.front(),
+           how(), replacements_.recent(now), exec::kMostReplacements, within);
+    } else {
+      tell("{} {}, again after {} new starts within {}: this allocation is left", argv_.front(),
+           how(), exec::kMostReplacements, within);
+    }
+    return may;
+  }
+
+  // Of an srun that was killed, whose workers may live on without it. One that returned has seen to
+  // that, and its step may be shown for ever: where nobody tells of its end (slurmstepd).
+  void wait_for_step_to_go() {
+    if (!allocation_) return;
+    const BootTime begin = app_.clock.boot_now();
+    bool asked = false;
+    bool killed = false;
+    for (;;) {
+      const auto steps = slurm::steps_of(run_program_, *allocation_);
+      bool any = !steps;  // not known
+      for (const auto& step : steps.value_or(std::vector<slurm::Step>())) {
+        if (step.name != slurm::kWorkerStep) continue;
+        any = true;
+        const auto waited = app_.clock.boot_now() - begin;
+        if (!asked) slurm::signal_step(run_program_, step.id, "TERM");
+        if (waited > kHandOver && !killed) {
+          killed = true;
+          slurm::signal_step(run_program_, step.id, "KILL");
+        }
+      }
+      asked = asked || (steps && any);
+      if (!any || app_.clock.boot_now() - begin > kPatience) return;
+      (void)child_.wait(kLookAgain);
+      if (stopped()) return;
+    }
+  }
+
+  // That the allocation still has.
+  [[nodiscard]] std::optional<std::uint64_t> nodes() const {
+    if (!allocation_) return std::nullopt;
+    const auto left = slurm::nodes_of(run_program_, *allocation_);
+    return left && *left > 0 ? left : std::nullopt;
+  }
+
+  [[nodiscard]] Exit exit_code() const {
+    constexpr int kSignals = 128;  // as a shell says it
+    const exec::ChildEnd& end = child_.end();
+    return static_cast<Exit>(end.signal != 0 ? kSignals + end.signal : end.exit_code);
+  }
+
+  const App& app_;
+  std::vector<std::string> argv_;
+  std::vector<std::string> environment_;
+  slurm::RunProgram run_program_;
+  std::optional<std::string> allocation_;
+  KeptChild child_;
+  exec::Replacements replacements_;
+  bool all_left_ = false;    // the last worker has said so
+  bool ended_here_ = false;  // and srun did not return
+};
+
+}  // namespace
+
+void add_supervise(Command& c) {
+  auto& o = c.options<SuperviseOptions>();
+  c.about("Start the workers of an allocation, again when they were killed (by the batch scripts)");
+  c.argument("COMMAND", o.words, "-- srun [OPTIONS…] torc worker STORE")
+      .value("-- COMMAND…")
+      .required();
+  c.run([&o](const App& app) { return Supervisor(app, o.words).run(); });
+}
+
+}  // namespace torc::cli

@@ -1,0 +1,106 @@
+#include "lib/worker/loop/last_worker.h"
+
+#include <gtest/gtest.h>
+
+namespace torc::worker {
+namespace {
+
+using namespace std::chrono_literals;
+using claim::WorkerEpoch;
+using claim::WorkerStatus;
+using Other = LastWorker::Other;
+using Verdict = LastWorker::Verdict;
+
+Other other(std::uint64_t epoch, WorkerStatus status = WorkerStatus::registered) {
+  Other one;
+  one.epoch = WorkerEpoch{epoch};
+  one.status = status;
+  one.renewals = 5;
+  one.ttl = 300s;
+  return one;
+}
+
+TEST(LastWorker, is_who_finds_nobody_else) {
+  EXPECT_EQ(LastWorker().look({}, 0, 1h), Verdict::last);
+}
+
+TEST(LastWorker, is_not_who_left_before_another_one) {
+  LastWorker last;
+  ASSERT_EQ(last.look({other(1)}, 0, 1h), Verdict::unclear);
+  EXPECT_EQ(last.look({other(1)}, 0, 1h + 1s), Verdict::unclear);
+  EXPECT_EQ(last.look({other(1, WorkerStatus::released)}, 0, 1h + 2s), Verdict::another);
+}
+
+TEST(LastWorker, is_who_sees_the_others_ended_by_others) {
+  LastWorker last;
+  ASSERT_EQ(last.look({other(1), other(2)}, 0, 1h), Verdict::unclear);
+  EXPECT_EQ(last.look({other(1, WorkerStatus::expired), other(2)}, 0, 1h + 1s), Verdict::unclear);
+  EXPECT_EQ(
+      last.look({other(1, WorkerStatus::expired), other(2, WorkerStatus::expired)}, 0, 1h + 2s),
+      Verdict::last);
+}
+
+TEST(LastWorker, is_not_who_sees_a_sign_of_life_of_another_one) {
+  {
+    LastWorker last;
+    ASSERT_EQ(last.look({other(1), other(2)}, 0, 1h), Verdict::unclear);
+    Other renewed = other(2);
+    ++renewed.renewals;
+    EXPECT_EQ(last.look({other(1), renewed}, 0, 1h + 1s), Verdict::another);
+  }
+  {
+    LastWorker last;
+    Other beating = other(1);
+    ASSERT_EQ(last.look({beating}, 0, 1h), Verdict::unclear);
+    beating.heartbeats = 7;  // it may have been there before
+    ASSERT_EQ(last.look({beating}, 0, 1h + 1s), Verdict::unclear);
+    beating.heartbeats = 8;
+    EXPECT_EQ(last.look({beating}, 0, 1h + 2s), Verdict::another);
+  }
+  LastWorker last;
+  ASSERT_EQ(last.look({other(1)}, 0, 1h), Verdict::unclear);
+  EXPECT_EQ(last.look({other(1, WorkerStatus::expired), other(3)}, 0, 1h + 1s), Verdict::another)
+      << "one has come";
+}
+
+TEST(LastWorker, waits_for_silent_ones_for_as_long_as_their_leases_are) {
+  LastWorker last;
+  Other longer = other(2);
+  longer.ttl = 400s;
+  ASSERT_EQ(last.look({other(1), longer}, 0, 1h), Verdict::unclear);
+  EXPECT_EQ(last.look({other(1), longer}, 0, 1h + 399s), Verdict::unclear);
+  EXPECT_EQ(last.look({other(1), longer}, 0, 1h + 400s), Verdict::last);
+}
+
+TEST(LastWorker, waits_for_those_that_were_started_with_it_and_have_not_come_yet) {
+  {
+    LastWorker last;
+    ASSERT_EQ(last.look({}, 1, 1h), Verdict::unclear);
+    EXPECT_EQ(last.look({}, 1, 1h + 1s), Verdict::unclear);
+    EXPECT_EQ(last.look({other(1)}, 0, 1h + 2s), Verdict::another);
+  }
+  {
+    LastWorker last;  // it came and left between two looks
+    ASSERT_EQ(last.look({}, 1, 1h), Verdict::unclear);
+    EXPECT_EQ(last.look({}, 0, 1h + 1s), Verdict::last);
+  }
+}
+
+TEST(LastWorker, waits_only_so_long_for_one_that_never_comes) {
+  EXPECT_EQ(still_to_come(4, 1, 1h, 1h), 3U);
+  EXPECT_EQ(still_to_come(4, 4, 1h, 1h), 0U);
+  EXPECT_EQ(still_to_come(1, 2, 1h, 1h), 0U);
+  EXPECT_EQ(still_to_come(4, 1, 1h, 1h + kToCome - 1s), 3U);
+  EXPECT_EQ(still_to_come(4, 1, 1h, 1h + kToCome), 0U);
+}
+
+TEST(LastWorker, leaves_it_to_the_others_where_they_are_many) {
+  std::vector<Other> others;
+  for (std::uint64_t i = 1; i <= LastWorker::kFew; ++i) others.push_back(other(i));
+  EXPECT_EQ(LastWorker().look(others, 0, 1h), Verdict::unclear);
+  others.push_back(other(100));
+  EXPECT_EQ(LastWorker().look(others, 0, 1h), Verdict::another);
+}
+
+}  // namespace
+}  // namespace torc::worker

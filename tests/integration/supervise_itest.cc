@@ -1,0 +1,269 @@
+// What stands above a worker in an allocation: who is killed is replaced, on its node by its keeper
+// and as a whole by `torc supervise`; who leaves last ends the allocation. Slurm is a few scripts
+// here; slurm_itest has the real one.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/integration/harness.h"
+
+namespace torc::itest {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Below `above`, of the program that `of` is; 0: none.
+pid_t torc_below(pid_t above, pid_t of) {
+  const auto program_of = [](pid_t pid) {
+    std::error_code error;
+    return fs::read_symlink("/proc/" + std::to_string(pid) + "/exe", error);
+  };
+  const std::string name = std::to_string(above);
+  std::istringstream children(read_text("/proc/" + name + "/task/" + name + "/children"));
+  for (pid_t child = 0; children >> child;) {
+    if (program_of(child) == program_of(of)) return child;
+  }
+  return 0;
+}
+
+class Supervised : public testing::Test {
+ protected:
+  // Its first three attempts never end, the later ones when the gate is open.
+  void make_store() {
+    here_.write("wf.yaml",
+                "name: wf\njobs:\n  - name: b\n    command: |\n"
+                "      echo start $TORC_ATTEMPT_ID > record; read x < gate\n");
+    const Ended made = here_.run({"init", "wf.yaml"});
+    ASSERT_EQ(made.exit_code, 0) << made;
+  }
+  std::unique_ptr<Process> supervise(const std::vector<std::string>& words) const {
+    std::vector<std::string> all = {"supervise", "--"};
+    all.insert(all.end(), words.begin(), words.end());
+    return here_.start(all);
+  }
+  [[nodiscard]] std::vector<std::string> worker_words() const {
+    return {TORC_PROGRAM, "worker", "wf.torc"};
+  }
+  struct Family {
+    pid_t keeper = 0;
+    pid_t watchdog = 0;
+    pid_t worker = 0;
+  };
+  static Family family_of(const Process& supervisor) {
+    Family f;
+    f.keeper = torc_below(supervisor.pid(), supervisor.pid());
+    f.watchdog = torc_below(f.keeper, supervisor.pid());
+    f.worker = torc_below(f.watchdog, supervisor.pid());
+    return f;
+  }
+  void expect_done(Process& supervisor, int attempt) {
+    gate_.open_gate(1);
+    const Ended ended = supervisor.wait();
+    EXPECT_EQ(ended.exit_code, 0) << ended;
+    const auto job = here_.json({"job", "wf.torc", "b"});
+    EXPECT_EQ(job.at("state"), "completed");
+    EXPECT_EQ(job.at("attempt"), attempt);
+  }
+
+  Workplace here_;
+  Fifo record_{here_.path() / "record"};
+  Fifo gate_{here_.path() / "gate"};
+};
+
+TEST_F(Supervised, a_worker_that_is_killed_gets_another_one_in_its_place) {
+  make_store();
+  auto process = supervise(worker_words());
+  ASSERT_TRUE(wait_for_line(record_, "start 1", *process)) << process->err();
+  const Family first = family_of(*process);
+  ASSERT_GT(first.worker, 0);
+  ::kill(first.worker, SIGKILL);
+  ASSERT_TRUE(wait_for_line(record_, "start 2", *process)) << process->err();
+  EXPECT_EQ(family_of(*process).keeper, first.keeper);
+  EXPECT_NE(process->err().find("a new one takes its place (1 of at most 3"), std::string::npos)
+      << process->err();
+  expect_done(*process, 2);
+}
+
+TEST_F(Supervised, a_watchdog_that_is_killed_gets_another_one_with_its_worker) {
+  make_store();
+  auto process = supervise(worker_words());
+  ASSERT_TRUE(wait_for_line(record_, "start 1", *process)) << process->err();
+  const Family first = family_of(*process);
+  ASSERT_GT(first.worker, 0);
+  ::kill(first.watchdog, SIGKILL);
+  ASSERT_TRUE(wait_for_line(record_, "start 2", *process)) << process->err();
+  EXPECT_EQ(::kill(first.worker, 0), -1) << "the old worker is beside the new one";
+  expect_done(*process, 2);
+}
+
+TEST_F(Supervised, both_are_replaced_when_both_are_killed) {
+  make_store();
+  auto process = supervise(worker_words());
+  ASSERT_TRUE(wait_for_line(record_, "start 1", *process)) << process->err();
+  const Family first = family_of(*process);
+  ASSERT_GT(first.worker, 0);
+  ::kill(first.watchdog, SIGSTOP);  // so that neither can do anything about the other
+  ::kill(first.worker, SIGSTOP);
+  ::kill(first.worker, SIGKILL);
+  ::kill(first.watchdog, SIGKILL);
+  ASSERT_TRUE(wait_for_line(record_, "start 2", *process)) << process->err();
+  expect_done(*process, 2);
+}
+
+TEST_F(Supervised, a_node_on_which_workers_are_killed_again_and_again_is_left) {
+  make_store();
+  auto process = supervise(worker_words());
+  for (const char* start : {"start 1", "start 2", "start 3", "start 4"}) {
+    ASSERT_TRUE(wait_for_line(record_, start, *process)) << process->err();
+    const pid_t worker = family_of(*process).worker;
+    ASSERT_GT(worker, 0);
+    ::kill(worker, SIGKILL);
+  }
+  const Ended ended = process->wait();
+  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_TRUE(ended.says("this node is left to others")) << ended;
+}
+
+TEST_F(Supervised, a_worker_that_was_told_to_stop_is_not_replaced) {
+  make_store();
+  auto process = supervise({TORC_PROGRAM, "worker", "wf.torc", "--grace", "1s"});
+  ASSERT_TRUE(wait_for_line(record_, "start 1", *process)) << process->err();
+  ::kill(family_of(*process).watchdog, SIGTERM);
+  const Ended ended = process->wait();
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_FALSE(ended.says("takes its place")) << ended;
+}
+
+TEST_F(Supervised, a_worker_without_a_supervisor_is_not_replaced) {
+  make_store();
+  auto process = here_.start({"worker", "wf.torc"});
+  ASSERT_TRUE(wait_for_line(record_, "start 1", *process)) << process->err();
+  ::kill(process->worker(), SIGKILL);
+  EXPECT_EQ(process->wait().signal, SIGKILL);
+}
+
+// --- torc supervise alone ---
+
+TEST_F(Supervised, a_command_that_was_killed_is_started_again_at_most_three_times) {
+  auto process = supervise({"sh", "-c", "echo pid $$ > record; read x < gate"});
+  for (std::size_t n = 1; n <= 4; ++n) {
+    ASSERT_TRUE(wait_until({&record_, process.get()}, [&] { return record_.lines().size() >= n; }))
+        << process->err();
+    ::kill(std::stoi(record_.lines().back().substr(4)), SIGKILL);
+  }
+  const Ended ended = process->wait();
+  EXPECT_EQ(ended.exit_code, 128 + SIGKILL) << ended;
+  EXPECT_TRUE(ended.says("this allocation is left")) << ended;
+}
+
+TEST_F(Supervised, a_command_that_ends_by_itself_gives_its_exit_code) {
+  for (const int code : {0, 1, 3}) {
+    const Ended ended = supervise({"sh", "-c", "exit " + std::to_string(code)})->wait();
+    EXPECT_EQ(ended.exit_code, code) << ended;
+    EXPECT_FALSE(ended.says("again")) << ended;
+  }
+}
+
+// Programs of Slurm that tell what they were called with. squeue answers with what files hold.
+class FakeSlurm : public Supervised {
+ protected:
+  FakeSlurm() {
+    program("squeue",
+            "case \"$*\" in\n*' -s '*) cat steps;;\n*%D*) cat nodes;;\n*) exit 1;;\nesac\n");
+    program("scancel", "echo scancel $* > record\n[ ! -e answer ] || sh answer\n");
+    program("srun", "trap '' USR2\necho srun $1 $2 pid $$ > record; read x < gate\n");
+    here_.write("steps", "");
+    here_.write("nodes", "4\n");
+  }
+  void program(const std::string& name, const std::string& text) const {
+    fs::create_directories(here_.path() / "bin");
+    const Path file = here_.write("bin/" + name, "#!/bin/sh\n" + text);
+    fs::permissions(file, fs::perms::owner_all);
+  }
+  [[nodiscard]] Launch in_allocation(const std::vector<std::string>& words) const {
+    Launch launch = here_.torc(words);
+    launch.env["PATH"] = (here_.path() / "bin").string() + ":/usr/bin:/bin";
+    launch.env["SLURM_JOB_ID"] = "12";
+    return launch;
+  }
+};
+
+TEST_F(FakeSlurm, a_killed_srun_is_started_again_on_the_nodes_that_are_left) {
+  here_.write("steps", "12.0 torc-workers\n12.1 bash\n12.batch batch\n");
+  here_.write("nodes", "3\n");
+  here_.write("answer", "printf '12.1 bash\\n12.batch batch\\n' > steps\n");
+  Process process(in_allocation({"supervise", "--", "srun", "--nodes=4", "--ntasks=4", "x"}));
+  ASSERT_TRUE(wait_until({&record_, &process}, [&] { return !record_.lines().empty(); }));
+  const std::string first = record_.lines().front();
+  ASSERT_TRUE(first.starts_with("srun --nodes=4 --ntasks=4 pid ")) << first;
+  ::kill(std::stoi(first.substr(first.rfind(' ') + 1)), SIGKILL);
+  ASSERT_TRUE(wait_until({&record_, &process}, [&] { return record_.lines().size() >= 3; }))
+      << process.err();
+  EXPECT_EQ(record_.lines()[1], "scancel --signal=TERM 12.0");
+  EXPECT_TRUE(record_.lines()[2].starts_with("srun --nodes=3 --ntasks=3 pid "))
+      << record_.lines()[2];
+  gate_.open_gate(1);
+  EXPECT_EQ(process.wait().exit_code, 0);
+}
+
+TEST_F(FakeSlurm, an_srun_that_does_not_return_is_ended_once_all_workers_have_left) {
+  Process process(in_allocation({"supervise", "--", "srun", "--nodes=4", "--ntasks=4", "x"}));
+  ASSERT_TRUE(wait_until({&record_, &process}, [&] { return !record_.lines().empty(); }));
+  ::kill(process.pid(), SIGURG);
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_EQ(record_.lines().size(), 1U) << "it was started again";
+}
+
+// A worker that finds its workflow finished.
+class Last : public FakeSlurm {
+ protected:
+  void SetUp() override {
+    here_.write("wf.yaml", "name: wf\njobs:\n  - {name: b, command: \"true\"}\n");
+    const Ended made = here_.run({"init", "wf.yaml"});
+    ASSERT_EQ(made.exit_code, 0) << made;
+  }
+  [[nodiscard]] Ended work() const {
+    Launch launch = in_allocation({"worker", "wf.torc"});
+    launch.env["TORC_SUPERVISED"] = "1";
+    return itest::run(launch);
+  }
+};
+
+TEST_F(Last, tells_the_batch_script_and_leaves_when_that_answers) {
+  here_.write("steps", "12.0 torc-workers\n12.batch batch\n12.extern extern\n");
+  // Above scancel: env, the worker.
+  here_.write("answer", "kill -USR2 $(cut -d' ' -f4 /proc/$PPID/stat)\n");
+  const Ended ended = work();
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  record_.pump();
+  EXPECT_EQ(record_.lines(), (std::vector<std::string>{"scancel --batch --signal=URG 12"}));
+}
+
+TEST_F(Last, ends_the_allocation_when_the_batch_script_does_not_answer) {
+  here_.write("steps", "12.0 torc-workers\n");
+  const Ended ended = work();
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_TRUE(ended.says("whose batch script does not answer: ending it")) << ended;
+  record_.pump();
+  EXPECT_EQ(record_.lines(),
+            (std::vector<std::string>{"scancel --batch --signal=URG 12", "scancel 12"}));
+}
+
+TEST_F(Last, ends_nothing_where_something_else_runs_or_Slurm_does_not_say) {
+  here_.write("steps", "12.0 torc-workers\n12.3 bash\n");
+  EXPECT_EQ(work().exit_code, 0);
+  fs::remove(here_.path() / "steps");
+  EXPECT_EQ(work().exit_code, 0);
+  record_.pump();
+  EXPECT_TRUE(record_.lines().empty()) << record_.lines().front();
+}
+
+}  // namespace
+}  // namespace torc::itest
