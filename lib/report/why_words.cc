@@ -5,6 +5,7 @@
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/workers.h"
 #include "lib/claim/rules/transition.h"
 #include "lib/worker/text/outcome_text.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/store/engine/engines.h"
 #include "lib/store/maintenance/journal_repair.h"
 #include "lib/store/maintenance/quarantine.h"
 
