@@ -24,9 +24,11 @@ jobs:
     command: |
       echo "$TORC_JOB_NAME $TORC_ATTEMPT_ID $(hostname)" > starts
       read go < gate
+      [ "$SLURM_JOB_NAME" = hold-pair ]
 )yaml";
 
-// Two nodes with a job each.
+// Two nodes with a job each, which sees the name of its allocation and not that of its worker's
+// step.
 class KilledTest : public SlurmTest {
  protected:
   void begin() {

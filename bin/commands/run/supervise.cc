@@ -41,6 +41,8 @@ class Supervisor {
         allocation_(slurm::own_allocation(app.env)) {
     for (char** entry = app.environment; entry != nullptr && *entry != nullptr; ++entry)
       environment_.emplace_back(*entry);
+    if (const auto name = app.env("SLURM_JOB_NAME"))
+      environment_.push_back("TORC_ALLOCATION_NAME=" + *name);
   }
 
   Result<Exit> run() {

@@ -104,15 +104,20 @@ JobPreparer::JobPreparer(Path store, const std::string& workflow_id,
       settings_(std::move(settings)),
       output_dir_(std::move(output_dir)),
       machine_(machine) {
+  constexpr std::string_view kAllocationName = "TORC_ALLOCATION_NAME=";  // of torc supervise
+  std::string allocation_name;
   std::vector<std::string> base;
   enter_slurm(base, slurm_node(environment));
   for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
+    if (text.starts_with(kAllocationName)) allocation_name = text.substr(kAllocationName.size());
     // A worker that was itself started by a torc job must not pass that job's identity on.
     if (text.starts_with("TORC_")) continue;
     if (in_slurm_ && slurm::is_of_step(text)) continue;
     base.emplace_back(text);
   }
+  // There srun has put the name of the workers' step.
+  if (in_slurm_ && !allocation_name.empty()) set(base, "SLURM_JOB_NAME", allocation_name);
   for (const auto& [name, value] : settings_.run.env) set(base, name, value);
   user_sets_omp_ = std::any_of(base.begin(), base.end(), [](const std::string& e) {
     return e.starts_with("OMP_NUM_THREADS=");
