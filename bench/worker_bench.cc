@@ -133,7 +133,7 @@ Result<Seconds> median_gap(const Options& options, const Path& store) {
   for (const json& job : jobs) {
     if (!job["started_at"].is_number() || !job["ended_at"].is_number())
       return Error{ErrorKind::io, "a job of the chain has not run", ""};
-    times[job["id"]] = {job["started_at"], job["ended_at"]};
+    times[job["job_id"]] = {job["started_at"], job["ended_at"]};
   }
   std::vector<double> gaps;
   for (auto it = std::next(times.begin()); it != times.end(); ++it)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json_value.h"
 #include "lib/report/job_view.h"
 
 namespace torc::cli {
@@ -40,19 +41,20 @@ nlohmann::ordered_json diagnostics_json(const workflow::LoadedSpec& loaded) {
   for (const spec::Diagnostic& d : loaded.diagnostics) {
     list.push_back({{"severity", to_string(d.severity)},
                     {"file", d.file},
-                    {"line", d.place.line},
-                    {"column", d.place.column},
+                    {"line", json_or_null(d.place.line)},
+                    {"column", json_or_null(d.place.column)},
                     {"message", d.message},
-                    {"remedy", d.remedy},
-                    {"text", spec::to_text(d)}});
+                    {"remedy", json_or_null(d.remedy)},
+                    {"rendered", spec::to_text(d)}});
   }
   const bool asks_too_much = std::any_of(loaded.diagnostics.begin(), loaded.diagnostics.end(),
                                          [](const spec::Diagnostic& d) { return d.blocks_run; });
-  return {{"file", loaded.file},
-          {"valid", loaded.expansion.has_value()},
-          {"runs", loaded.expansion.has_value() && !asks_too_much},
-          {"jobs", loaded.expansion ? loaded.expansion->jobs : 0},
-          {"read", loaded.value_files},
+  const bool valid = loaded.expansion.has_value();
+  return {{"spec", loaded.file},
+          {"valid", valid},
+          {"runnable", valid && !asks_too_much},
+          {"jobs", json_if(valid, valid ? loaded.expansion->jobs : 0)},
+          {"read_files", loaded.value_files},
           {"diagnostics", std::move(list)}};
 }
 

@@ -5,7 +5,9 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
+#include "lib/store/engine/engine_name.h"
 
 namespace torc::doctor {
 namespace {
@@ -14,14 +16,6 @@ using nlohmann::ordered_json;
 using std::chrono::nanoseconds;
 using store::Latency;
 using store::LockOutcome;
-
-double milliseconds_of(nanoseconds t) {
-  return static_cast<double>(t.count()) / 1e6;
-}
-
-double microseconds_of(nanoseconds t) {
-  return static_cast<double>(t.count()) / 1e3;
-}
 
 std::string show(nanoseconds t) {
   return show_duration(std::chrono::duration_cast<std::chrono::microseconds>(t));
@@ -33,14 +27,10 @@ std::string_view sharing_name(store::Sharing sharing) {
                                               : "shared";
 }
 
-std::string_view engine_name(store::Engine engine) {
-  return engine == store::Engine::lmdb ? "lmdb" : "journal";
-}
-
 ordered_json lock_json(const LockOutcome& lock) {
-  ordered_json out = {{"kind", to_string(lock.kind)}, {"verdict", to_string(lock.verdict)}};
-  out["errno"] = lock.os_errno == 0 ? ordered_json(nullptr) : ordered_json(lock.os_errno);
-  return out;
+  return {{"lock", to_string(lock.kind)},
+          {"result", json_word(to_string(lock.verdict))},
+          {"errno", json_or_null(lock.os_errno)}};
 }
 
 std::string show_lock(const LockOutcome& lock) {
@@ -58,40 +48,40 @@ std::string show_lock(const LockOutcome& lock) {
 }
 
 ordered_json early_json(const EarlyNames& early) {
-  return {{"names", early.names},
+  return {{"files", early.names},
           {"never_seen", early.never_seen},
-          {"longest_ms", milliseconds_of(early.longest)}};
+          {"max_seconds", json_seconds(early.longest)}};
 }
 
 ordered_json two_node_json(const TwoNodeReport& r) {
   const auto card = [](const NodeCard& c) -> ordered_json {
-    return {{"host", c.host}, {"pid", c.pid}, {"filesystem", c.filesystem}};
+    return {{"host", c.host}, {"pid", c.pid}, {"mount", c.filesystem}};
   };
   ordered_json locks = ordered_json::array();
   for (const PairLock& lock : r.locks) {
-    locks.push_back({{"kind", to_string(lock.kind)},
-                     {"held_by_a", to_string(lock.from_a.verdict)},
-                     {"held_by_b", to_string(lock.from_b.verdict)}});
+    locks.push_back({{"lock", to_string(lock.kind)},
+                     {"held_by_a", json_word(to_string(lock.from_a.verdict))},
+                     {"held_by_b", json_word(to_string(lock.from_b.verdict))}});
   }
-  return {{"role", std::string(1, r.role)},
+  return {{"role", r.role == 'A' ? "a" : "b"},
           {"self", card(r.self)},
           {"other", card(r.other)},
           {"same_host", r.same_host},
           {"locks", std::move(locks)},
-          {"put_if_absent",
-           {{"names", r.race.names},
+          {"put_if_absent_race",
+           {{"files", r.race.names},
             {"won_by_a", r.race.won_by_a},
             {"won_by_b", r.race.won_by_b},
             {"won_by_both", r.race.won_by_both},
             {"won_by_none", r.race.won_by_none},
             {"overlapping", r.race.overlapping},
             {"wrong_content", r.race.wrong_content}}},
-          {"new_name_us", to_json(r.new_name)},
-          {"listed_names", {{"a", early_json(r.listed_a)}, {"b", early_json(r.listed_b)}}},
-          {"early_names", {{"a", early_json(r.early_a)}, {"b", early_json(r.early_b)}}},
-          {"new_content_us", to_json(r.new_content)},
+          {"new_name_latency", to_json(r.new_name)},
+          {"listing", {{"a", early_json(r.listed_a)}, {"b", early_json(r.listed_b)}}},
+          {"early_lookup", {{"a", early_json(r.early_a)}, {"b", early_json(r.early_b)}}},
+          {"new_content_latency", to_json(r.new_content)},
           {"new_content_in_time", r.content_in_time},
-          {"shared_file_content_us", to_json(r.shared_content)},
+          {"shared_file_content_latency", to_json(r.shared_content)},
           {"shared_file_content_in_time", r.shared_in_time}};
 }
 
@@ -107,12 +97,12 @@ ordered_json filesystem_json(const Checkup& c) {
 }
 
 ordered_json facts_json(const store::MountFacts& f) {
-  return {{"kind", to_string(f.kind)},
-          {"commits_are_learnt_by", to_string(f.learning)},
-          {"listing_age_ms", milliseconds_of(f.listing_age)},
-          {"heartbeat_age_ms", milliseconds_of(f.heartbeat_age)},
-          {"retention_ms", milliseconds_of(f.retention)},
-          {"least_lease_s", f.least_lease.count()}};
+  return {{"treated_as", to_string(f.kind)},
+          {"commits_are_learnt_by", json_word(to_string(f.learning))},
+          {"listing_age_seconds", json_seconds(f.listing_age)},
+          {"heartbeat_age_seconds", json_seconds(f.heartbeat_age)},
+          {"retention_seconds", json_seconds(f.retention)},
+          {"least_lease_seconds", json_or_null(f.least_lease.count())}};
 }
 
 ordered_json space_json(const Checkup& c) {
@@ -120,14 +110,14 @@ ordered_json space_json(const Checkup& c) {
   for (const Quota& q : c.quotas) {
     quotas.push_back({{"of", q.of},
                       {"used_bytes", q.used.value},
-                      {"limit_bytes", q.limit.value},
-                      {"files", q.files},
-                      {"files_limit", q.files_limit}});
+                      {"limit_bytes", json_or_null(q.limit.value)},
+                      {"used_files", q.files},
+                      {"limit_files", json_or_null(q.files_limit)}});
   }
   return {{"free_bytes", c.space.free.value},
           {"total_bytes", c.space.total.value},
-          {"free_inodes", c.space.inodes_free},
-          {"total_inodes", c.space.inodes_total},
+          {"free_inodes", json_if(c.space.inodes_total > 0, c.space.inodes_free)},
+          {"total_inodes", json_or_null(c.space.inodes_total)},
           {"quotas", std::move(quotas)}};
 }
 
@@ -143,8 +133,7 @@ class Text {
          c_.publish ? fmt::format("{}; a second attempt is refused; names are made durable by {}",
                                   to_string(c_.publish->primitive), durable())
                     : "NONE WORKS: " + c_.publish_error.what);
-    line("engine",
-         fmt::format("auto takes {}: {}", engine_name(c_.engine), engine_reason(c_.type)));
+    line("engine", fmt::format("auto takes {}: {}", to_string(c_.engine), engine_reason(c_.type)));
     facts();
     locks();
     latencies();
@@ -333,10 +322,10 @@ class Text {
 ordered_json to_json(const Latency& l) {
   if (l.samples == 0) return nullptr;
   return {{"samples", l.samples},
-          {"p50", microseconds_of(l.p50)},
-          {"p90", microseconds_of(l.p90)},
-          {"p99", microseconds_of(l.p99)},
-          {"max", microseconds_of(l.max)}};
+          {"p50_seconds", json_seconds(l.p50)},
+          {"p90_seconds", json_seconds(l.p90)},
+          {"p99_seconds", json_seconds(l.p99)},
+          {"max_seconds", json_seconds(l.max)}};
 }
 
 std::string show_latency(const Latency& l) {
@@ -351,41 +340,43 @@ ordered_json to_json(const Diagnosis& d) {
   for (const LockOutcome& lock : c.locks) locks.push_back(lock_json(lock));
   ordered_json copies = ordered_json::array();
   for (const ReplicaPlace& place : c.replicas) {
-    copies.push_back({{"root", place.root.string()},
+    copies.push_back({{"directory", place.root.string()},
                       {"usable", !place.refusal},
-                      {"why", place.refusal ? ordered_json(place.refusal->text()) : nullptr},
+                      {"reason", place.refusal ? ordered_json(place.refusal->text()) : nullptr},
                       {"free_bytes", place.free.value}});
   }
   ordered_json limits = ordered_json::object();
-  for (const Limit& limit : c.limits)
-    limits[limit.name] = limit.value ? ordered_json(*limit.value) : ordered_json(nullptr);
+  for (const Limit& limit : c.limits) {
+    limits[json_word(limit.name) + (limit.is_in_bytes ? "_bytes" : "")] =
+        json_if(limit.value.has_value(), limit.value.value_or(0));
+  }
   ordered_json findings = ordered_json::array();
   for (const store::Finding& f : d.findings) {
-    findings.push_back({{"severity", to_string(f.severity)},
-                        {"check", f.check},
-                        {"text", f.text},
-                        {"remedy", f.remedy}});
+    findings.push_back(
+        {{"severity", f.severity == store::Severity::unfit ? "error" : to_string(f.severity)},
+         {"check", json_word(f.check)},
+         {"message", f.text},
+         {"remedy", json_or_null(f.remedy)}});
   }
-  ordered_json out = {{"directory", c.directory.string()},
-                      {"host", c.host},
-                      {"verdict", is_fit(d.findings) ? "fit" : "unfit"},
-                      {"filesystem", filesystem_json(c)},
-                      {"engine", engine_name(c.engine)},
-                      {"engine_why", engine_reason(c.type)}};
-  out["put_if_absent"] = c.publish ? ordered_json(to_string(c.publish->primitive)) : nullptr;
+  ordered_json out = {
+      {"directory", c.directory.string()}, {"host", c.host},
+      {"fit", is_fit(d.findings)},         {"filesystem", filesystem_json(c)},
+      {"engine", to_string(c.engine)},     {"engine_reason", engine_reason(c.type)}};
+  out["put_if_absent"] =
+      c.publish ? ordered_json(json_word(to_string(c.publish->primitive))) : nullptr;
   out["durable_name"] = c.publish ? ordered_json(to_string(c.publish->name)) : nullptr;
   out["taken_for_granted"] = facts_json(c.facts);
   out["locks"] = std::move(locks);
-  out["latency_us"] = {{"sync", to_json(c.sync)},
-                       {"link", to_json(c.link)},
-                       {"list", to_json(c.list)},
-                       {"commit", to_json(c.publication)}};
-  out["clock"] = c.clock ? ordered_json{{"mtime_ahead_ms", milliseconds_of(c.clock->mtime_ahead)},
-                                        {"stepped_ms", milliseconds_of(c.clock->stepped)}}
+  out["sync_latency"] = to_json(c.sync);
+  out["link_latency"] = to_json(c.link);
+  out["list_latency"] = to_json(c.list);
+  out["commit_latency"] = to_json(c.publication);
+  out["clock"] = c.clock ? ordered_json{{"mtime_ahead_seconds", json_seconds(c.clock->mtime_ahead)},
+                                        {"stepped_seconds", json_seconds(c.clock->stepped)}}
                          : ordered_json(nullptr);
   out["space"] = space_json(c);
-  out["copy"] = std::move(copies);
-  out["limits"] = std::move(limits);
+  out["copy_places"] = std::move(copies);
+  out["process_limits"] = std::move(limits);
   out["two_node"] = d.two_node ? two_node_json(*d.two_node) : ordered_json(nullptr);
   out["findings"] = std::move(findings);
   return out;

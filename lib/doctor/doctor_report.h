@@ -20,7 +20,7 @@ struct Diagnosis {
 
 [[nodiscard]] nlohmann::ordered_json to_json(const Diagnosis& diagnosis);
 [[nodiscard]] std::string to_text(const Diagnosis& diagnosis);
-[[nodiscard]] nlohmann::ordered_json to_json(const store::Latency& latency);  // in microseconds
+[[nodiscard]] nlohmann::ordered_json to_json(const store::Latency& latency);
 [[nodiscard]] std::string show_latency(const store::Latency& latency);
 
 }  // namespace torc::doctor

@@ -78,6 +78,7 @@ struct ReplicaPlace {
 struct Limit {
   std::string name;                    // "open files", "address space", …
   std::optional<std::uint64_t> value;  // nullopt: unlimited, or unknown
+  bool is_in_bytes = false;
 };
 
 struct Checkup {

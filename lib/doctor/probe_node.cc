@@ -51,16 +51,15 @@ std::vector<ReplicaPlace> probe_replica_places(const store::World& world) {
 
 std::vector<Limit> read_limits(const Path& proc_sys) {
   std::vector<Limit> out;
-  const auto add = [&](const char* name, __rlimit_resource resource) {
+  const auto add = [&](const char* name, __rlimit_resource resource, bool is_in_bytes = false) {
     rlimit limit{};
-    if (::getrlimit(resource, &limit) != 0) return;
-    out.push_back({name, limit.rlim_cur == RLIM_INFINITY
-                             ? std::nullopt
-                             : std::optional<std::uint64_t>(limit.rlim_cur)});
+    const bool known = ::getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    out.push_back(
+        {name, known ? std::optional<std::uint64_t>(limit.rlim_cur) : std::nullopt, is_in_bytes});
   };
   add("open files", RLIMIT_NOFILE);
-  add("address space", RLIMIT_AS);
-  add("file size", RLIMIT_FSIZE);
+  add("address space", RLIMIT_AS, true);
+  add("file size", RLIMIT_FSIZE, true);
   add("processes", RLIMIT_NPROC);
   out.push_back({"inotify instances", number_in(proc_sys / "fs/inotify/max_user_instances")});
   out.push_back({"inotify watches", number_in(proc_sys / "fs/inotify/max_user_watches")});

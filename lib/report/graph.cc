@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/report/job_view.h"
@@ -217,23 +218,23 @@ std::string to_mermaid(const Graph& graph) {
 }
 
 nlohmann::ordered_json to_json(const Graph& graph) {
-  nlohmann::ordered_json nodes = nlohmann::ordered_json::array();
+  nlohmann::ordered_json vertices = nlohmann::ordered_json::array();
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     const GraphNode& node = graph.nodes[n];
-    nodes.push_back({{"id", n + 1},
-                     {"name", node.name},
-                     {"jobs", node.jobs},
-                     {"stage", node.stage + 1},
-                     {"needs", node.needs}});
-    if (!graph.has_states) continue;
-    nodes.back()["states"] = counts_json(node.states, States::present);
+    vertices.push_back({{"vertex", n + 1},
+                        {"entry", node.name},
+                        {"jobs", node.jobs},
+                        {"stage", node.stage + 1},
+                        {"needs", json_or_null(node.needs)},
+                        {"jobs_by_state", json_if(graph.has_states, counts_json(node.states))}});
   }
   nlohmann::ordered_json edges = nlohmann::ordered_json::array();
   for (const GraphEdge& e : graph.edges) {
     edges.push_back(
         {{"from", e.from + 1}, {"to", e.to + 1}, {"condition", to_string(e.condition)}});
   }
-  return {{"workflow", graph.title}, {"nodes", std::move(nodes)}, {"edges", std::move(edges)}};
+  return {
+      {"workflow", graph.title}, {"vertices", std::move(vertices)}, {"edges", std::move(edges)}};
 }
 
 }  // namespace torc::report

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/claim/queries/queries.h"
@@ -67,33 +68,27 @@ std::string use_text(const claim::Outcome& o) {
 void add_upstream(ordered_json& out, const claim::Reader& reader, workflow::RecipeBook& book,
                   JobId id) {
   const claim::Obstacles found = claim::obstacles_of(reader, id, kMostAwaited);
-  ordered_json names = ordered_json::array();
-  ordered_json conditions = ordered_json::array();
+  ordered_json awaited = ordered_json::array();
   for (const claim::Awaited& a : found.awaited) {
-    const std::string name = workflow::job_name(book, reader, a.job);
-    names.push_back(name);
-    conditions.push_back({{"name", name},
-                          {"condition", to_string(a.condition)},
-                          {"state", claim::to_string(a.state)}});
+    awaited.push_back({{"job", workflow::job_name(book, reader, a.job)},
+                       {"condition", to_string(a.condition)},
+                       {"state", claim::to_string(a.state)}});
   }
-  out["waits_for"] = std::move(names);
-  out["waits_for_count"] = std::max<std::uint64_t>(found.awaiting, found.awaited.size());
-  out["conditions"] = std::move(conditions);
+  out["waits_for"] = std::move(awaited);
+  out["unmet_conditions"] = std::max<std::uint64_t>(found.awaiting, found.awaited.size());
 }
 
 // null: it was there from the beginning.
 ordered_json origin_json(const claim::Reader& reader, workflow::RecipeBook& book, JobId id) {
   const auto origin = origin_of(reader, id);
   if (!origin) return nullptr;
-  ordered_json out = {{"at", static_cast<double>(origin->at.count()) / 1e6}, {"by", origin->by}};
-  const bool spawned = raw(origin->parent) != 0;
-  out["parent"] =
-      spawned ? ordered_json(workflow::job_name(book, reader, origin->parent)) : nullptr;
-  out["attempt"] = spawned ? ordered_json(origin->attempt) : nullptr;
-  out["iteration"] = origin->depth + 1;
   const auto state = ordered_json::parse(origin->state, nullptr, false);
-  out["state"] = state.is_discarded() ? ordered_json(nullptr) : state;
-  return out;
+  return {{"added_at", json_seconds(origin->at)},
+          {"added_by", origin->by},
+          {"parent", job_name_json(reader, book, origin->parent)},
+          {"parent_attempt", json_if(raw(origin->parent) != 0, origin->attempt)},
+          {"iteration", origin->depth + 1},
+          {"spawn_state", json_if(!state.is_discarded(), state)}};
 }
 
 }  // namespace
@@ -180,16 +175,12 @@ ordered_json to_json(const JobInStore& in) {
   out["command"] = in.rendered().command;
   const claim::Rank rank = in.rank();
   const claim::JobClass c = claim::read_class(reader, rank.job_class);
-  const auto text = [](const std::string& t) {
-    return t.empty() ? ordered_json(nullptr) : ordered_json(t);
-  };
   out["priority"] = rank.priority;
   add_needs(out, c.need);
-  if (c.need.runtime.count() == 0) out["runtime_seconds"] = nullptr;
-  out["scheduler"] = text(c.scheduler);
-  out["label"] = text(c.label);
+  out["scheduler"] = json_or_null(c.scheduler);
+  out["label"] = json_or_null(c.label);
   add_upstream(out, reader, book, id);
-  out["added"] = origin_json(reader, book, id);
+  out["origin"] = origin_json(reader, book, id);
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/claim/queries/workers.h"
 
@@ -14,12 +15,27 @@ namespace {
 using claim::JobState;
 using nlohmann::ordered_json;
 
-ordered_json seconds_or_null(WallTime t) {
-  if (t.count() == 0) return nullptr;
-  return static_cast<double>(t.count()) / 1e6;
+}  // namespace
+
+void add_end(ordered_json& out, const claim::Outcome& o, bool ended) {
+  out["cause"] = json_if(ended, claim::to_string(o.cause));
+  out["exit_code"] = json_if(ended && o.exit_code >= 0, o.exit_code);
+  out["signal"] = json_if(ended && o.signal > 0, o.signal);
 }
 
-}  // namespace
+void add_use(ordered_json& out, const claim::Outcome& o, bool ended) {
+  out["cpu_seconds"] = json_if(ended && is_measured(o), json_seconds(o.cpu_time));
+  out["peak_memory_bytes"] = json_if(ended && o.max_rss.value > 0, o.max_rss.value);
+}
+
+void add_worker(ordered_json& out, claim::WorkerEpoch worker, const std::string& host) {
+  out["worker"] = json_or_null(claim::raw(worker));
+  out["host"] = json_or_null(host);
+}
+
+ordered_json job_name_json(const claim::Reader& reader, workflow::RecipeBook& book, JobId id) {
+  return raw(id) == 0 ? ordered_json(nullptr) : ordered_json(workflow::job_name(book, reader, id));
+}
 
 ordered_json job_json(const claim::Reader& reader, workflow::RecipeBook& book, JobId id,
                       const claim::Job& job) {
@@ -30,29 +46,20 @@ ordered_json job_json(const claim::Reader& reader, workflow::RecipeBook& book, J
     if (const auto worker = claim::read_worker(reader, job.worker)) host = worker->info.host;
   }
   ordered_json out;
-  out["id"] = raw(id);
-  out["name"] = workflow::job_name(book, reader, id);
+  out["job_id"] = raw(id);
+  out["job"] = workflow::job_name(book, reader, id);
   out["state"] = claim::to_string(job.state);
-  out["attempt"] = job.attempt;
+  out["attempt"] = json_or_null(job.attempt);
   out["suspect"] = claim::is_suspect(job);
-  out["exit_code"] = ended && o.exit_code >= 0 ? ordered_json(o.exit_code) : ordered_json(nullptr);
-  out["signal"] = ended && o.signal > 0 ? ordered_json(o.signal) : ordered_json(nullptr);
-  out["cause"] = ended ? ordered_json(claim::to_string(o.cause)) : ordered_json(nullptr);
-  out["because"] = claim::is_passed_over(job)
-                       ? ordered_json(workflow::job_name(book, reader, o.because))
-                       : ordered_json(nullptr);
-  out["host"] = host.empty() ? ordered_json(nullptr) : ordered_json(host);
-  out["worker"] =
-      claim::raw(job.worker) == 0 ? ordered_json(nullptr) : ordered_json(claim::raw(job.worker));
-  out["claimed_at"] = seconds_or_null(job.claimed_at);
-  out["started_at"] = seconds_or_null(o.started_at);
-  out["ended_at"] = seconds_or_null(o.ended_at);
-  out["not_before"] = seconds_or_null(job.not_before);
-  const bool peak_known = ended && o.max_rss.value > 0;
-  out["max_rss_bytes"] = peak_known ? ordered_json(o.max_rss.value) : ordered_json(nullptr);
-  out["cpu_seconds"] = ended && is_measured(o)
-                           ? ordered_json(static_cast<double>(o.cpu_time.count()) / 1e6)
-                           : ordered_json(nullptr);
+  add_end(out, o, ended);
+  out["canceled_for"] =
+      job_name_json(reader, book, claim::is_passed_over(job) ? o.because : JobId{});
+  add_worker(out, job.worker, host);
+  out["claimed_at"] = json_time(job.claimed_at);
+  out["started_at"] = json_time(o.started_at);
+  out["ended_at"] = json_time(o.ended_at);
+  out["retry_at"] = json_time(job.not_before);
+  add_use(out, o, ended);
   return out;
 }
 
@@ -100,16 +107,18 @@ std::uint64_t failures(const claim::WorkflowState& workflow) {
   return jobs_with(workflow, claim::trait::kTerminal | claim::trait::kTroubled);
 }
 
-ordered_json counts_json(const claim::Counts& counts, States which) {
-  ordered_json out = ordered_json::object();
-  for (std::size_t s = 0; s < claim::kJobStates; ++s) {
-    if (which == States::all || counts[s] > 0) out[std::string(claim::kStates[s].name)] = counts[s];
-  }
+ordered_json counts_json(const claim::Counts& counts) {
+  ordered_json out;
+  for (std::size_t s = 0; s < claim::kJobStates; ++s)
+    out[std::string(claim::kStates[s].name)] = counts[s];
   return out;
 }
 
 void add_needs(ordered_json& out, const Resources& needs) {
-  for (const ResourceKind& kind : kResourceKinds) out[json_name(kind)] = kind.get(needs);
+  for (const ResourceKind& kind : kResourceKinds) {
+    const std::uint64_t need = kind.get(needs);
+    out[json_name(kind)] = json_if(kind.measure != Measure::seconds || need > 0, need);
+  }
 }
 
 void add_shared(ordered_json& out, const Resources& has, std::string_view prefix) {
@@ -148,13 +157,17 @@ std::string show_written(const claim::Outcome& ended) {
   return ended.activity.io ? show_bytes(ended.activity.io->written) : "-";
 }
 
+void add_io(ordered_json& out, const std::optional<Traffic>& io) {
+  out["read_bytes"] = json_if(io.has_value(), io.value_or(Traffic{}).read.value);
+  out["written_bytes"] = json_if(io.has_value(), io.value_or(Traffic{}).written.value);
+}
+
 void add_activity(ordered_json& out, const claim::Outcome& ended) {
   const Activity& a = ended.activity;
-  out["read_bytes"] = a.io ? ordered_json(a.io->read.value) : ordered_json(nullptr);
-  out["written_bytes"] = a.io ? ordered_json(a.io->written.value) : ordered_json(nullptr);
+  add_io(out, a.io);
   const bool measured = is_measured(ended);
   const auto put = [&](const char* key, std::uint64_t value) {
-    out[key] = measured ? ordered_json(value) : ordered_json(nullptr);
+    out[key] = json_if(measured, value);
   };
   put("storage_read_bytes", a.storage.read.value);
   put("storage_written_bytes", a.storage.written.value);

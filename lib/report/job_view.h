@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "lib/base/resources.h"
@@ -13,9 +14,7 @@
 
 namespace torc::report {
 
-// {id, name, state, attempt, exit_code, signal, host, worker, claimed_at, started_at, ended_at,
-// not_before, max_rss_bytes, cpu_seconds, cause, because}; times in seconds since 1970, null where
-// there is nothing.
+// An item of `torc jobs --json` (job_record of docs/schema/common.json).
 [[nodiscard]] nlohmann::ordered_json job_json(const claim::Reader& reader,
                                               workflow::RecipeBook& book, JobId id,
                                               const claim::Job& job);
@@ -26,9 +25,22 @@ namespace torc::report {
 [[nodiscard]] std::uint64_t jobs_with(const claim::WorkflowState& workflow, unsigned traits);
 // Those that failed for good, for whatever reason.
 [[nodiscard]] std::uint64_t failures(const claim::WorkflowState& workflow);
-// By the names of the states: those that have jobs, or every one.
-enum class States : std::uint8_t { present, all };
-[[nodiscard]] nlohmann::ordered_json counts_json(const claim::Counts& counts, States which);
+// By the names of all states.
+[[nodiscard]] nlohmann::ordered_json counts_json(const claim::Counts& counts);
+
+// What several documents have in common, each as its schema in docs/schema says; null where it has
+// not ended, is not known, or there is none.
+// Adds {cause, exit_code, signal}.
+void add_end(nlohmann::ordered_json& out, const claim::Outcome& outcome, bool ended);
+// Adds {cpu_seconds, peak_memory_bytes}.
+void add_use(nlohmann::ordered_json& out, const claim::Outcome& outcome, bool ended);
+// Adds {worker, host}.
+void add_worker(nlohmann::ordered_json& out, claim::WorkerEpoch worker, const std::string& host);
+// null: there is no job 0.
+[[nodiscard]] nlohmann::ordered_json job_name_json(const claim::Reader& reader,
+                                                   workflow::RecipeBook& book, JobId id);
+// Adds {read_bytes, written_bytes}.
+void add_io(nlohmann::ordered_json& out, const std::optional<Traffic>& io);
 
 // Adds {cpus, memory_bytes, gpus, nodes, runtime_seconds}.
 void add_needs(nlohmann::ordered_json& out, const Resources& needs);

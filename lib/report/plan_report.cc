@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/base/table.h"
@@ -235,8 +236,8 @@ ordered_json to_json(const PlanReport& plan, const workflow::LoadedSpec& loaded)
       const spec::ExpandedEntry& entry = entry_at(loaded, part.entry);
       ordered_json one = {{"entry", written_name(loaded, part.entry)}, {"jobs", part.jobs}};
       add_needs(one, entry.resources);
-      one["scheduler"] = entry.scheduler;
-      one["label"] = entry.label;
+      one["scheduler"] = json_or_null(entry.scheduler);
+      one["label"] = json_or_null(entry.label);
       parts.push_back(std::move(one));
     }
     stages.push_back({{"jobs", stage.jobs},
@@ -250,11 +251,12 @@ ordered_json to_json(const PlanReport& plan, const workflow::LoadedSpec& loaded)
   ordered_json demands = ordered_json::array();
   const auto headroom = loaded.workflow->kept_free();
   for (const auto& [name, d] : plan.demands) {
-    ordered_json one = {{"scheduler", name}};
+    ordered_json one = {{"scheduler", json_or_null(name)}};
     one.update(amount_json(d.amount));
     add_shared(one, d.most, "node_");
     one["nodes"] = d.most.nodes;
-    one["walltime_seconds"] = d.most.runtime.count() > 0 ? (d.most.runtime + headroom).count() : 0;
+    one["walltime_seconds"] =
+        json_if(d.most.runtime.count() > 0, (d.most.runtime + headroom).count());
     one["labels"] = d.labels;
     demands.push_back(std::move(one));
   }
@@ -262,7 +264,7 @@ ordered_json to_json(const PlanReport& plan, const workflow::LoadedSpec& loaded)
           {"jobs", loaded.expansion->jobs},
           {"stages", std::move(stages)},
           {"widest_stage", plan.widest + 1},
-          {"critical_path_seconds", plan.outline.length.count()},
+          {"critical_path_seconds", json_or_null(plan.outline.length.count())},
           {"critical_path", std::move(path)},
           {"total", amount_json(plan.total)},
           {"schedulers", std::move(demands)}};

@@ -31,7 +31,7 @@ std::string show_hours(milliseconds t) {
 
 struct Axis {
   std::string_view name;
-  std::string_view key;
+  const char* key;
   milliseconds most, spent, promised, left;
 };
 
@@ -39,11 +39,9 @@ std::vector<Axis> axes_of(const claim::Expense& e) {
   const claim::Usage rest = claim::left(e);
   std::vector<Axis> axes;
   if (e.most.core.count() > 0)
-    axes.push_back(
-        {"core hours", "core_hours", e.most.core, e.spent.core, e.promised.core, rest.core});
+    axes.push_back({"core hours", "core", e.most.core, e.spent.core, e.promised.core, rest.core});
   if (e.most.node.count() > 0)
-    axes.push_back(
-        {"node hours", "node_hours", e.most.node, e.spent.node, e.promised.node, rest.node});
+    axes.push_back({"node hours", "node", e.most.node, e.spent.node, e.promised.node, rest.node});
   return axes;
 }
 
@@ -138,14 +136,14 @@ std::vector<ObstacleLine> obstacle_lines(const claim::Reader& reader, workflow::
 
 ordered_json budget_json(const QuotaView& view) {
   if (!view.budget) return nullptr;
-  ordered_json out;
+  ordered_json out = {
+      {"core", nullptr}, {"node", nullptr}, {"ready_jobs_wait", !view.beyond_budget.empty()}};
   for (const Axis& a : axes_of(*view.budget)) {
-    out[std::string(a.key)] = {{"most", hours(a.most)},
-                               {"used", hours(a.spent)},
-                               {"promised", hours(a.promised)},
-                               {"left", hours(a.left)}};
+    out[a.key] = {{"limit_hours", hours(a.most)},
+                  {"used_hours", hours(a.spent)},
+                  {"promised_hours", hours(a.promised)},
+                  {"left_hours", hours(a.left)}};
   }
-  out["holds_jobs"] = !view.beyond_budget.empty();
   return out;
 }
 
@@ -153,9 +151,9 @@ ordered_json limits_json(const QuotaView& view) {
   ordered_json out = ordered_json::array();
   for (const claim::LimitState& one : view.limits) {
     out.push_back({{"entry", one.limit.entry},
-                   {"most", one.limit.most},
-                   {"running", one.used},
-                   {"holds_jobs", is_among(view.full, one.limit.entry)}});
+                   {"limit", one.limit.most},
+                   {"running_jobs", one.used},
+                   {"ready_jobs_wait", is_among(view.full, one.limit.entry)}});
   }
   return out;
 }

@@ -40,7 +40,7 @@ Result<std::optional<Explanation>> explain(const workflow::Context& context,
 
 // As `torc why` shows it, in lines of at most `columns`.
 [[nodiscard]] std::string to_text(const Explanation& found, std::size_t columns);
-// job_json(), and {reasons: [{kind, text, remedy}]}.
+// job_json(), and {reasons: [{kind, message, remedy}]}.
 [[nodiscard]] nlohmann::ordered_json to_json(const claim::Reader& reader,
                                              workflow::RecipeBook& book, const Explanation& found);
 

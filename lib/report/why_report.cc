@@ -48,7 +48,7 @@ nlohmann::ordered_json to_json(const claim::Reader& reader, workflow::RecipeBook
   nlohmann::ordered_json out = job_json(reader, book, found.id, found.job);
   nlohmann::ordered_json reasons = nlohmann::ordered_json::array();
   for (const Reason& r : found.reasons)
-    reasons.push_back({{"kind", r.kind}, {"text", r.text}, {"remedy", r.remedy}});
+    reasons.push_back({{"kind", r.kind}, {"message", r.text}, {"remedy", r.remedy}});
   out["reasons"] = std::move(reasons);
   return out;
 }

@@ -67,14 +67,14 @@ std::vector<std::string> node_variables(const NodeShare& node) {
 // by SLURM_TASKS_PER_NODE, or SLURM_JOB_CPUS_PER_NODE.
 std::vector<std::string> job_variables(const JobShare& share) {
   constexpr std::uint64_t kMegabyte = 1 << 20;
-  std::vector<std::string> variables{
-      fmt::format("SLURM_CPUS_PER_TASK={}", share.cpus),
-      fmt::format("SRUN_CPUS_PER_TASK={}", share.cpus),
-      fmt::format("SLURM_CPUS_ON_NODE={}", share.cpus),
-      fmt::format("SLURM_JOB_CPUS_PER_NODE={}", share.cpus),
-      fmt::format("SLURM_TASKS_PER_NODE={}", share.cpus),
-      fmt::format("SLURM_MEM_PER_NODE={}",
-                  std::max<std::uint64_t>(share.memory.value / kMegabyte, 1))};
+  const std::uint64_t memory =
+      share.memory == ByteCount{} ? 0 : std::max<std::uint64_t>(share.memory.value / kMegabyte, 1);
+  std::vector<std::string> variables{fmt::format("SLURM_CPUS_PER_TASK={}", share.cpus),
+                                     fmt::format("SRUN_CPUS_PER_TASK={}", share.cpus),
+                                     fmt::format("SLURM_CPUS_ON_NODE={}", share.cpus),
+                                     fmt::format("SLURM_JOB_CPUS_PER_NODE={}", share.cpus),
+                                     fmt::format("SLURM_TASKS_PER_NODE={}", share.cpus),
+                                     fmt::format("SLURM_MEM_PER_NODE={}", memory)};
   if (share.gpus) {
     variables.push_back(*share.gpus == 0 ? "SLURM_GRES=none"
                                          : fmt::format("SLURM_GRES=gpu:{}", *share.gpus));

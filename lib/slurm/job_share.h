@@ -28,6 +28,8 @@ struct NodeShare {
 [[nodiscard]] std::vector<std::string> node_variables(const NodeShare& node);
 struct JobShare {
   std::uint32_t cpus = 1;
+  // 0: none is declared. Its steps may use all that the allocation has, and take nothing of it from
+  // others. The worker's own idea of the node would be no share: Slurm may have granted less.
   ByteCount memory;
   std::optional<std::uint32_t> gpus;  // of the node's; nullopt: the node has none
 };

@@ -57,9 +57,10 @@ struct AllocationTimes {
   std::optional<WallTime> end;
   bool assumed = false;  // the end: Slurm told none, and the batch script has a walltime
 };
-// The variables SLURM_JOB_START_TIME and SLURM_JOB_END_TIME, which Slurm sets from 23.02 on and
-// before that torc's batch scripts, who ask squeue once for all workers; and TORC_LATEST_END, when
-// such a script began and its walltime. Seconds since 1970.
+// The variables SLURM_JOB_START_TIME and SLURM_JOB_END_TIME, which Slurm sets from 23.02 on, or
+// TORC_ALLOCATION_START and TORC_ALLOCATION_END, which torc's batch scripts set before that, who
+// ask squeue once for all workers; and TORC_LATEST_END, when such a script began and its walltime.
+// Seconds since 1970.
 struct AllocationVariables {
   std::optional<std::string> start;
   std::optional<std::string> end;

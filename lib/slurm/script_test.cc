@@ -5,6 +5,9 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "lib/base/quote.h"
 #include "lib/slurm/options.h"
@@ -234,9 +237,7 @@ TEST(Template, of_a_site_is_filled_like_the_built_in_one) {
   EXPECT_TRUE(has_line(text, "'/opt/torc/bin/torc' worker '/data/run 7.torc'"));
 }
 
-// What a real shell makes of a word.
-std::string through_shell(const std::string& word) {
-  const std::string command = "printf %s " + word;
+std::string output_of(const std::string& command) {
   std::string out;
   std::FILE* pipe =
       popen(command.c_str(), "r");  // NOLINT(cert-env33-c): the shell is what is tested
@@ -245,6 +246,64 @@ std::string through_shell(const std::string& word) {
     out.append(buffer.data(), n);
   pclose(pipe);
   return out;
+}
+
+// The environment that the script gives to its step. `variables`: its own. Slurm's programs are
+// stand-ins: squeue says `squeue`, the others nothing.
+std::string environment_of_step(const std::string& variables, const std::string& squeue = {}) {
+  namespace fs = std::filesystem;
+  std::string name = (fs::temp_directory_path() / "torc-script-XXXXXX").string();
+  EXPECT_NE(mkdtemp(name.data()), nullptr);
+  const fs::path here = name;
+  const auto program = [&](const char* file, const std::string& text) {
+    std::ofstream(here / file) << text;
+    fs::permissions(here / file, fs::perms::owner_all);
+  };
+  program("srun", "#!/bin/sh\nexec env\n");
+  program("scontrol", "#!/bin/sh\nexit 1\n");
+  program("squeue", "#!/bin/sh\necho '" + squeue + "'\n");
+  program("batch", script(scheduler()));
+  const std::string out =
+      output_of("env -i PATH=" + name + ":/usr/bin:/bin SLURM_JOB_ID=8 SLURM_JOB_NUM_NODES=1 " +
+                variables + " bash " + name + "/batch");
+  fs::remove_all(here);
+  return out;
+}
+
+TEST(Script, that_a_job_submits_takes_nothing_of_the_jobs_share_for_its_own) {
+  const std::string job =
+      "TORC_RUN_ID=9-9-9.1 TORC_NUM_CPUS=1 TORC_MEMORY_BYTES=52428800 TORC_WORKFLOW_ID=w "
+      "TORC_WORKER=5 TORC_WORKER_FLAGS=--one SLURM_HOSTFILE=/proc/9/fd/9 SLURM_GRES=none "
+      "SLURM_OVERLAP=1 ";
+  const auto step = environment_of_step(job + "SLURM_MEM_PER_NODE=50");
+  for (const auto* name :
+       {"TORC_RUN_ID", "TORC_NUM_CPUS", "TORC_MEMORY_BYTES", "TORC_WORKFLOW_ID", "TORC_WORKER",
+        "SLURM_HOSTFILE", "SLURM_GRES", "SLURM_OVERLAP", "SLURM_MEM_PER_NODE"})
+    EXPECT_EQ(("\n" + step).find("\n" + std::string(name) + "="), std::string::npos) << step;
+  EXPECT_TRUE(has_line(step, "TORC_WORKER_FLAGS=--one"));
+  EXPECT_TRUE(has_line(step, "TORC_STORE=/data/run 7.torc"));
+  const auto asked = environment_of_step(job + "SLURM_MEM_PER_NODE=200");
+  EXPECT_TRUE(has_line(asked, "SLURM_MEM_PER_NODE=200")) << "Slurm's own: not the job's";
+  const auto usual = environment_of_step("SLURM_MEM_PER_NODE=50 TORC_MEMORY_BYTES=52428800");
+  EXPECT_TRUE(has_line(usual, "SLURM_MEM_PER_NODE=50")) << "no job submitted it";
+}
+
+// Not in Slurm's variables: sbatch in a job would pass them on to the next allocation.
+TEST(Script, tells_the_end_to_its_own_workers_alone) {
+  const auto asked = environment_of_step("", "8 1000 2000");
+  EXPECT_TRUE(has_line(asked, "TORC_ALLOCATION_START=1000")) << asked;
+  EXPECT_TRUE(has_line(asked, "TORC_ALLOCATION_END=2000")) << asked;
+  EXPECT_TRUE(has_line(asked, "TORC_LATEST_END=15400")) << asked;
+  EXPECT_EQ(asked.find("SLURM_JOB_END_TIME"), std::string::npos) << asked;
+  const auto told =
+      environment_of_step("SLURM_JOB_START_TIME=3000 SLURM_JOB_END_TIME=4000", "8 1000 2000");
+  EXPECT_EQ(told.find("TORC_ALLOCATION_END"), std::string::npos) << told;
+  EXPECT_TRUE(has_line(told, "TORC_LATEST_END=17400")) << told;
+}
+
+// What a real shell makes of a word.
+std::string through_shell(const std::string& word) {
+  return output_of("printf %s " + word);
 }
 
 RC_GTEST_PROP(Quoting, a_shell_gives_back_every_text, ()) {

@@ -62,7 +62,7 @@ TEST_P(Actions, each_trigger_sets_its_action_off_once_and_in_its_place) {
   const json all = here.json({"actions"});
   EXPECT_EQ(all.size(), 6U) << all;
   for (const json& one : all) {
-    EXPECT_EQ(one["state"], "ended") << one;
+    EXPECT_EQ(one["state"], "completed") << one;
     EXPECT_EQ(one["run"], 1) << one;
     EXPECT_EQ(one["exit_code"], 0) << one;
   }
@@ -83,7 +83,7 @@ TEST_P(Actions, each_trigger_sets_its_action_off_once_and_in_its_place) {
   expect_sound();
   const json events = here.json({"history"})["events"];
   const auto ended = std::count_if(events.begin(), events.end(),
-                                   [](const json& e) { return e["event"] == "action ended"; });
+                                   [](const json& e) { return e["event"] == "action_ended"; });
   EXPECT_EQ(ended, 8) << events;
 }
 
@@ -114,11 +114,11 @@ jobs: [{name: a, command: "true"}]
   EXPECT_TRUE(trace().empty());
   const json one = action(0);
   EXPECT_EQ(one["state"], "failed") << one;
-  EXPECT_EQ(one["commands_done"], 1) << one;
+  EXPECT_EQ(one["completed_commands"], 1) << one;
   EXPECT_EQ(one["exit_code"], 3) << one;
   const Ended output = here.run({"actions", "--output", "1"});
   EXPECT_TRUE(output.says("one\ntwo\n")) << output;
-  EXPECT_EQ(here.json({"status"})["actions"]["failed"], 1);
+  EXPECT_EQ(here.json({"status"})["action_runs_by_state"]["failed"], 1);
   EXPECT_EQ(here.run({"actions", "--output", "2"}).exit_code, 2);
   expect_sound();
 }
@@ -193,8 +193,8 @@ TEST_P(Actions, of_a_worker_that_dies_another_one_takes_the_commands_that_are_le
   EXPECT_EQ(second->wait().exit_code, 0);
   EXPECT_EQ(trace(), (std::vector<std::string>{"first", "second", "third", "a"}));
   const json one = action(0);
-  EXPECT_EQ(one["state"], "ended") << one;
-  EXPECT_EQ(one["workers_lost"], 1) << one;
+  EXPECT_EQ(one["state"], "completed") << one;
+  EXPECT_EQ(one["lost_workers"], 1) << one;
   expect_sound();
 }
 
@@ -215,7 +215,7 @@ TEST_P(Actions, a_worker_that_is_told_to_stop_gives_its_action_back_and_says_goo
   gate.open_gate(1);
   EXPECT_EQ(second->wait().exit_code, 0);
   EXPECT_EQ(trace(), (std::vector<std::string>{"first", "second", "third", "a"}));
-  EXPECT_EQ(action(0)["workers_lost"], 0);
+  EXPECT_EQ(action(0)["lost_workers"], 0);
   expect_sound();
 }
 

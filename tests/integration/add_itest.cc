@@ -34,14 +34,14 @@ jobs:
 };
 
 TEST_P(Adding, jobs_of_a_file_are_added_once_and_wait_for_those_that_are_there) {
-  EXPECT_EQ(here.json({"add", "more.yaml"})["added"], 4);
+  EXPECT_EQ(here.json({"add", "more.yaml"})["added_jobs"], 4);
   const json again = here.json({"add", "more.yaml"});
-  EXPECT_EQ(again["added"], 0);
-  EXPECT_EQ(again["there"], 4);
-  EXPECT_EQ(here.json({"job", "merge"})["waits_for"], json({"work_1", "work_2"}));
+  EXPECT_EQ(again["added_jobs"], 0);
+  EXPECT_EQ(again["existing_jobs"], 4);
+  EXPECT_EQ(here.json({"job", "merge"})["waits_for"][1]["job"], "work_2");
   EXPECT_EQ(here.run({"run"}).exit_code, 0);
-  EXPECT_EQ(here.json({"status"})["counts"]["completed"], 7);
-  EXPECT_EQ(here.json({"add", "more.yaml"})["added"], 0);
+  EXPECT_EQ(here.json({"status"})["jobs_by_state"]["completed"], 7);
+  EXPECT_EQ(here.json({"add", "more.yaml"})["added_jobs"], 0);
   EXPECT_EQ(here.run({"verify"}).exit_code, 0);
 }
 
@@ -120,8 +120,8 @@ TEST_P(Adding, two_that_add_the_same_at_once_add_it_once) {
     const Ended ended = one->wait();
     ASSERT_EQ(ended.exit_code, 0) << ended;
     const json told = json::parse(ended.out);
-    added += told["added"].get<std::uint64_t>();
-    EXPECT_EQ(told["added"].get<int>() + told["there"].get<int>(), 200);
+    added += told["added_jobs"].get<std::uint64_t>();
+    EXPECT_EQ(told["added_jobs"].get<int>() + told["existing_jobs"].get<int>(), 200);
   }
   EXPECT_EQ(added, 200U);
   EXPECT_EQ(here.json({"status"})["jobs"], 203);
@@ -133,11 +133,11 @@ TEST_P(Adding, it_is_told_who_added_a_job) {
   json events = here.json({"history", "--job", "more_2"})["events"];
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(events[0]["event"], "added");
-  EXPECT_EQ(events[0]["name"], "merge") << "the first of those that were added with it";
-  EXPECT_EQ(events[0]["jobs"], 4);
+  EXPECT_EQ(events[0]["job"], "merge") << "the first of those that were added with it";
+  EXPECT_EQ(events[0]["addition"]["added_jobs"], 4);
   EXPECT_EQ(events[0]["commit"].is_null(), std::string(GetParam()) == "lmdb");
-  EXPECT_EQ(here.json({"job", "more_2"})["added"]["by"], events[0]["added_by"]);
-  EXPECT_TRUE(here.json({"job", "work_2"})["added"].is_null());
+  EXPECT_EQ(here.json({"job", "more_2"})["origin"]["added_by"], events[0]["addition"]["added_by"]);
+  EXPECT_TRUE(here.json({"job", "work_2"})["origin"].is_null());
 }
 
 TEST_P(Adding, failure_handlers_and_user_data_come_with_it) {
@@ -148,8 +148,8 @@ jobs:
     command: "echo ${user_data.input.seed} > told; test $TORC_ATTEMPT_ID = 2 || exit 3"
     failure_handler: again
 )");
-  EXPECT_EQ(here.json({"add", "mend.yaml"})["added"], 1);
-  EXPECT_EQ(here.json({"add", "mend.yaml"})["there"], 1);
+  EXPECT_EQ(here.json({"add", "mend.yaml"})["added_jobs"], 1);
+  EXPECT_EQ(here.json({"add", "mend.yaml"})["existing_jobs"], 1);
   EXPECT_EQ(here.run({"run"}).exit_code, 0);
   EXPECT_EQ(here.json({"job", "shaky"})["attempt"], 2);
   EXPECT_EQ(here.run({"data", "get", "seed"}).out, "{\"a\":1}\n");
@@ -182,9 +182,9 @@ jobs:
   EXPECT_EQ(ran.exit_code, 0) << ran;
   EXPECT_EQ(read_text(here.path() / "trace"), "{\"from\":1}\n");
   EXPECT_EQ(here.json({"jobs"}).size(), 2U);
-  const json told = here.json({"job", "b"})["added"];
+  const json told = here.json({"job", "b"})["origin"];
   EXPECT_EQ(told["parent"], "a");
-  EXPECT_EQ(told["attempt"], 1);
+  EXPECT_EQ(told["parent_attempt"], 1);
   EXPECT_EQ(told["iteration"], 2);
   EXPECT_EQ(here.run({"verify"}).exit_code, 0);
 }

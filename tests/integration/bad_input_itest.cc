@@ -139,10 +139,10 @@ TEST(BadSpec, scripts_and_people_are_told_the_same) {
   ASSERT_TRUE(report.is_object());
   std::string texts;
   for (const json& d : report["diagnostics"]) {
-    texts += d["text"].get<std::string>();
-    EXPECT_EQ(d["text"].get<std::string>().find(d["file"].get<std::string>() + ":" +
-                                                std::to_string(d["line"].get<int>()) + ":" +
-                                                std::to_string(d["column"].get<int>()) + ":"),
+    texts += d["rendered"].get<std::string>();
+    EXPECT_EQ(d["rendered"].get<std::string>().find(d["file"].get<std::string>() + ":" +
+                                                    std::to_string(d["line"].get<int>()) + ":" +
+                                                    std::to_string(d["column"].get<int>()) + ":"),
               0U)
         << d;
   }

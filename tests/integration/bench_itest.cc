@@ -18,12 +18,12 @@ TEST(Bench, measures_within_its_time_and_leaves_nothing_behind) {
     const json report = here.json(
         {"bench", "place", "--seconds", "2", "--processes", "2", "--engine", engine, "--json"});
     const bool journal = std::string(engine) == "journal";
-    for (const char* field : {"append", "publish", "one_worker", "workers"}) {
+    for (const char* field : {"append", "publish", "one_worker", "several_workers"}) {
       ASSERT_TRUE(report[field].is_object()) << field << report;
       EXPECT_GT(report[field]["operations"], 0) << field;
     }
-    EXPECT_EQ(report["workers"]["writers"], 2);
-    EXPECT_EQ(report["nodes"].is_object(), journal);
+    EXPECT_EQ(report["several_workers"]["writers"], 2);
+    EXPECT_EQ(report["several_nodes"].is_object(), journal);
     if (journal) {
       EXPECT_LE(report["one_worker"]["requests_per_commit"], 9.0);
     }
@@ -60,7 +60,7 @@ jobs:
     const Ended under = here.run({"compact", "--json"});
     if (std::string(engine) == "journal") {
       EXPECT_EQ(under.exit_code, 0) << under;
-      EXPECT_EQ(json::parse(under.out, nullptr, false).value("living_workers", 0), 1) << under;
+      EXPECT_EQ(json::parse(under.out, nullptr, false).value("registered_workers", 0), 1) << under;
     } else {
       EXPECT_EQ(under.exit_code, 3) << under;
       EXPECT_TRUE(under.says("registered as alive")) << under;
@@ -70,10 +70,10 @@ jobs:
     const json after = here.json({"compact"});
     // A journal of a few commits is smaller than the snapshot beside it.
     if (std::string(engine) == "lmdb") {
-      EXPECT_LE(after["bytes_after"], after["bytes_before"]);
+      EXPECT_LE(after["after"]["size_bytes"], after["before"]["size_bytes"]);
     }
     EXPECT_EQ(here.run({"verify"}).exit_code, 0);
-    EXPECT_EQ(here.json({"status"})["counts"]["completed"], 201);
+    EXPECT_EQ(here.json({"status"})["jobs_by_state"]["completed"], 201);
   }
 }
 

@@ -223,7 +223,7 @@ TEST(Exec, tries_again_ends_what_takes_too_long_and_stops_after_failures) {
   const Ended halted = here.run({"exec", "-j1", "--max-failures", "1", "--store", "h", "-c",
                                  "false #", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j"});
   EXPECT_EQ(halted.exit_code, 1) << halted;
-  EXPECT_GT(here.json({"status", "h"})["counts"]["ready"], 0) << halted;
+  EXPECT_GT(here.json({"status", "h"})["jobs_by_state"]["ready"], 0) << halted;
 }
 
 TEST(Exec, runs_as_many_at_a_time_as_asked) {
@@ -251,7 +251,7 @@ TEST(Exec, makes_jobs_of_more_lines_than_it_holds_at_a_time) {
   EXPECT_EQ(ended.exit_code, 1) << ended;
   EXPECT_EQ(here.json({"status", "s"})["jobs"], kLines);
   EXPECT_EQ(here.json({"job", "s", "70000"})["command"], "test 'value 70000' != 'value 1'");
-  EXPECT_EQ(here.json({"job", "s", "#65537"})["name"], "65537");
+  EXPECT_EQ(here.json({"job", "s", "#65537"})["job"], "65537");
   EXPECT_EQ(here.run({"verify", "s"}).exit_code, 0);
   EXPECT_FALSE(std::filesystem::exists(here.path() / "s.making"));
 }

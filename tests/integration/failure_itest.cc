@@ -69,7 +69,7 @@ jobs:
   EXPECT_EQ(job("rescue")["state"], "blocked");
   const json status = here.json({"status"});
   EXPECT_EQ(status["state"], "waiting") << status;
-  EXPECT_EQ(status["counts"]["pending_failed"], 2) << status;
+  EXPECT_EQ(status["jobs_by_state"]["pending_failed"], 2) << status;
   EXPECT_TRUE(here.run({"status"}).says("2 job(s) failed and wait for a decision"));
   EXPECT_EQ(here.json({"jobs", "--state", "pending_failed"}).size(), 2U);
   EXPECT_EQ(here.json({"results", "--failed"}).size(), 2U);
@@ -179,13 +179,13 @@ jobs:
   ASSERT_TRUE(worker->wait_for_output("is tried again in 1h: retry 1 of 3")) << worker->err();
   ASSERT_TRUE(wait_for_line(record, "c", *worker)) << worker->err();
   EXPECT_EQ(job("a")["state"], "delayed");
-  EXPECT_EQ(here.json({"jobs", "--state", "delayed"}).at(0)["name"], "a");
+  EXPECT_EQ(here.json({"jobs", "--state", "delayed"}).at(0)["job"], "a");
   const json status = here.json({"status"});
   EXPECT_EQ(status["state"], "running");
-  EXPECT_EQ(status["counts"]["delayed"], 1);
-  EXPECT_GT(status["next_retry_seconds"], 3500.0);
+  EXPECT_EQ(status["jobs_by_state"]["delayed"], 1);
+  EXPECT_EQ(status["next_retry_at"], job("a")["retry_at"]);
   EXPECT_TRUE(here.run({"status"}).says("1 job(s) failed and are tried again, the next in 59 min"));
-  EXPECT_EQ(here.json({"retry", "a"})["changed"], 1);
+  EXPECT_EQ(here.json({"retry", "a"})["changed_jobs"], 1);
   const Ended left = worker->wait();
   EXPECT_EQ(left.exit_code, 0) << left;
   EXPECT_EQ(job("a")["state"], "completed");
@@ -204,8 +204,8 @@ jobs:
   const json status = here.json({"status"});
   EXPECT_EQ(status["halted"], true);
   EXPECT_EQ(status["state"], "failed");
-  EXPECT_EQ(status["counts"]["failed"], 2);
-  EXPECT_GT(status["counts"]["ready"], 0);
+  EXPECT_EQ(status["jobs_by_state"]["failed"], 2);
+  EXPECT_GT(status["jobs_by_state"]["ready"], 0);
   EXPECT_TRUE(here.run({"status"}).says("nothing more is started: 2 job(s) failed"));
   expect_sound();
 }
@@ -255,8 +255,8 @@ jobs:
 TEST_P(Failure, a_setting_says_what_it_changed_and_can_be_tried) {
   init("name: wf\njobs: [{name: \"j{i}\", command: \"true\", parameters: {i: \"1:9\"}}]\n");
   const json tried = here.json({"set", "j3", "priority=7", "--dry-run"});
-  EXPECT_EQ(tried["changed"], 1);
-  EXPECT_EQ(tried["jobs"], json({"j3"}));
+  EXPECT_EQ(tried["changed_jobs"], 1);
+  EXPECT_EQ(tried["changed_names"], json({"j3"}));
   EXPECT_TRUE(here.run({"job", "j3"}).says("priority     0"));
   const Ended done = here.run({"set", "j3", "priority=7", "cpus=2", "memory=2g"});
   EXPECT_EQ(done.exit_code, 0) << done;
@@ -265,7 +265,7 @@ TEST_P(Failure, a_setting_says_what_it_changed_and_can_be_tried) {
   EXPECT_TRUE(shown.says("priority     7")) << shown;
   EXPECT_TRUE(shown.says("2 CPUs, 2 GiB")) << shown;
   EXPECT_TRUE(here.run({"set", "j3", "priority=7"}).says("nothing to change"));
-  EXPECT_EQ(here.json({"set", "--all", "label=big"})["changed"], 9);
+  EXPECT_EQ(here.json({"set", "--all", "label=big"})["changed_jobs"], 9);
   expect_sound();
 }
 

@@ -120,7 +120,7 @@ nlohmann::json Workplace::json(std::vector<std::string> arguments) const {
 
 std::map<std::string, nlohmann::json> Workplace::jobs(const std::string& store) const {
   std::map<std::string, nlohmann::json> jobs;
-  for (const nlohmann::json& job : json({"jobs", store})) jobs[job.value("name", "")] = job;
+  for (const nlohmann::json& job : json({"jobs", store})) jobs[job.value("job", "")] = job;
   return jobs;
 }
 

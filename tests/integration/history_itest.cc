@@ -40,7 +40,7 @@ TEST_P(History, tells_who_did_what_and_when) {
   EXPECT_EQ(kinds(bad), (std::vector<std::string>{"claimed", "started", "finished"}));
   EXPECT_EQ(bad[2]["exit_code"], 3);
   EXPECT_EQ(bad[2]["state"], "failed");
-  EXPECT_LE(bad[0]["time"], bad[2]["time"]);
+  EXPECT_LE(bad[0]["at"], bad[2]["at"]);
   const json worker = here_.json({"history", "--worker", bad[0]["worker"].dump()})["events"];
   EXPECT_EQ(kinds(worker).front(), "registered");
   EXPECT_EQ(kinds(worker).back(), "released");

@@ -58,8 +58,8 @@ TEST_P(Live, a_running_job_that_is_canceled_is_ended_by_its_worker_which_then_le
   ASSERT_TRUE(wait_for_line(record, "slow", *worker)) << worker->err();
   ASSERT_TRUE(wait_for_line(record, "other", *worker)) << worker->err();
   const json done = here.json({"cancel", "slow", "other"});
-  EXPECT_EQ(done["changed"], 2) << done;
-  EXPECT_EQ(done["jobs"], json({"slow", "other"})) << done;
+  EXPECT_EQ(done["changed_jobs"], 2) << done;
+  EXPECT_EQ(done["changed_names"], json({"slow", "other"})) << done;
   EXPECT_EQ(state_of("slow"), "canceled");
   const Ended left = worker->wait();
   expect_code(left, 0);
@@ -67,7 +67,7 @@ TEST_P(Live, a_running_job_that_is_canceled_is_ended_by_its_worker_which_then_le
   EXPECT_EQ(state_of("slow"), "canceled");
   EXPECT_EQ(here.json({"job", "slow"})["cause"], "canceled");
   EXPECT_EQ(state_of("later"), "blocked");
-  EXPECT_EQ(here.json({"cancel", "--all"})["changed"], 1) << "what was never reached";
+  EXPECT_EQ(here.json({"cancel", "--all"})["changed_jobs"], 1) << "what was never reached";
   expect_sound();
   record.pump();
   EXPECT_FALSE(record.has("never"));
@@ -155,9 +155,9 @@ TEST_P(Live, a_job_that_failed_is_retried_while_a_worker_lives_and_by_a_later_on
   // Its commit comes after its notice.
   json done;
   const auto limit = std::chrono::steady_clock::now() + kLongEnough;
-  while ((done.is_null() || done["changed"] == 0) && std::chrono::steady_clock::now() < limit)
+  while ((done.is_null() || done["changed_jobs"] == 0) && std::chrono::steady_clock::now() < limit)
     done = here.json({"retry", "--failed"});
-  EXPECT_EQ(done["changed"], 1) << done;
+  EXPECT_EQ(done["changed_jobs"], 1) << done;
   ASSERT_TRUE(wait_for_line(record, "flaky 2", *worker)) << worker->out();
   gate.open_gate(1);
   gate2.open_gate(1);
@@ -170,11 +170,11 @@ TEST_P(Live, held_jobs_wait_until_they_are_released) {
   expect_code(here.run({"hold", "--name", "^(slow|other|later)$"}), 0);
   expect_code(here.run({"run", "wf.torc"}), 1);  // flaky fails, the rest is held
   EXPECT_EQ(state_of("slow"), "held");
-  EXPECT_EQ(here.json({"status"})["counts"]["held"], 3);
+  EXPECT_EQ(here.json({"status"})["jobs_by_state"]["held"], 3);
   EXPECT_TRUE(here.run({"status"}).says("3 job(s) are held: torc release"));
   expect_code(here.run({"retry", "wf.torc", "--failed"}), 0);
   const json released = here.json({"release", "--all"});
-  EXPECT_EQ(released["changed"], 3) << released;
+  EXPECT_EQ(released["changed_jobs"], 3) << released;
   EXPECT_EQ(state_of("later"), "blocked");
   gate.open_gate(1);
   gate2.open_gate(1);
@@ -193,8 +193,8 @@ TEST_P(Live, a_reset_runs_a_job_and_what_was_built_on_it_again_but_discards_noth
   EXPECT_TRUE(asked.says("2 completed job(s) would lose their results")) << asked;
   EXPECT_EQ(state_of("later"), "completed");
   const json planned = here.json({"reset", "slow", "--dry-run"});
-  EXPECT_EQ(planned["jobs"], json({"slow", "later"})) << planned;
-  EXPECT_EQ(here.json({"reset", "slow", "--yes"})["by_state"]["completed"], 2);
+  EXPECT_EQ(planned["changed_names"], json({"slow", "later"})) << planned;
+  EXPECT_EQ(here.json({"reset", "slow", "--yes"})["changed_by_state"]["completed"], 2);
   EXPECT_EQ(state_of("slow"), "ready");
   EXPECT_EQ(state_of("later"), "blocked");
   gate.open_gate(1);
@@ -210,7 +210,7 @@ TEST_P(Live, a_reset_of_what_runs_is_refused_or_forced) {
   const Ended refused = here.run({"reset", "slow"});
   expect_code(refused, 2);
   EXPECT_TRUE(refused.says("1 of the jobs to be reset are claimed or running")) << refused;
-  EXPECT_EQ(here.json({"reset", "slow", "--force"})["ending"], 1);
+  EXPECT_EQ(here.json({"reset", "slow", "--force"})["ending_jobs"], 1);
   std::vector<Source*> sources{&record, worker.get()};
   const auto starts = [&] {
     return std::count(record.lines().begin(), record.lines().end(), "slow");
@@ -230,7 +230,7 @@ TEST_P(Live, a_dry_run_says_what_would_change_and_changes_nothing) {
   EXPECT_EQ(state_of("slow"), "ready");
   const json planned = here.json({"hold", "--name", "low|lat", "--dry-run"});
   EXPECT_EQ(planned["dry_run"], true);
-  EXPECT_EQ(planned["jobs"], json({"slow", "later"}));
+  EXPECT_EQ(planned["changed_names"], json({"slow", "later"}));
   EXPECT_EQ(state_of("later"), "blocked");
 }
 
@@ -252,10 +252,10 @@ jobs:
       << canceled;
   const json retried = here.json({"retry", "n.torc", "bad"});
   ASSERT_EQ(retried["followers"].size(), 1U) << retried;
-  EXPECT_EQ(retried["followers"][0]["from"], "canceled");
-  EXPECT_EQ(retried["followers"][0]["to"], "blocked");
-  EXPECT_EQ(retried["followers"][0]["changed"], 1);
-  EXPECT_EQ(retried["followers"][0]["jobs"], json::array({"n1"}));
+  EXPECT_EQ(retried["followers"][0]["state_before"], "canceled");
+  EXPECT_EQ(retried["followers"][0]["state_after"], "blocked");
+  EXPECT_EQ(retried["followers"][0]["changed_jobs"], 1);
+  EXPECT_EQ(retried["followers"][0]["changed_names"], json::array({"n1"}));
 }
 
 TEST_P(Live, a_request_that_names_no_job_is_refused) {

@@ -175,7 +175,7 @@ jobs:
   EXPECT_EQ(here.run({"logs", "c"}).out, "third\n");
   const Ended path = here.run({"logs", "a", "--path"});
   EXPECT_EQ(path.exit_code, 2) << path;
-  EXPECT_EQ(here.json({"logs", "a"})["stdout"]["bytes"], 6);
+  EXPECT_EQ(here.json({"logs", "a"})["stdout"]["size_bytes"], 6);
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ TEST_F(Node, a_worker_that_finds_everything_taken_claims_nothing_until_something
     node = here_.json({"node"});
     const auto& workers = node["workers"];
     if (std::any_of(workers.begin(), workers.end(),
-                    [](const json& w) { return !w["waits_seconds"].is_null(); }))
+                    [](const json& w) { return !w["waited_seconds"].is_null(); }))
       break;
   }
   ASSERT_FALSE(late.passed()) << node.dump(2);
@@ -95,7 +95,7 @@ TEST_F(Node, a_worker_that_finds_everything_taken_claims_nothing_until_something
   const json why = here_.json({"why", "two.torc", "two_1"});
   ASSERT_EQ(why["reasons"].size(), 1U) << why;
   EXPECT_EQ(why["reasons"][0]["kind"], "node") << why;
-  EXPECT_NE(why["reasons"][0]["text"].get<std::string>().find(holder), std::string::npos) << why;
+  EXPECT_NE(why["reasons"][0]["message"].get<std::string>().find(holder), std::string::npos) << why;
   gate_.open_gate(static_cast<std::size_t>(cpus + 1));
   EXPECT_EQ(one->wait().exit_code, 0);
   EXPECT_EQ(two->wait().exit_code, 0);

@@ -47,12 +47,12 @@ TEST_P(Quota, a_workflow_whose_rescue_was_not_needed_has_succeeded) {
   EXPECT_TRUE(ran.says("2 not needed")) << ran;
   const json status = here.json({"status"});
   EXPECT_EQ(status["state"], "completed") << status;
-  EXPECT_EQ(status["not_needed"], 2);
+  EXPECT_EQ(status["not_needed_jobs"], 2);
   const json rescue = here.json({"job", "rescue"});
   EXPECT_EQ(rescue["state"], "canceled");
   EXPECT_EQ(rescue["cause"], "unmet");
-  EXPECT_EQ(rescue["because"], "train");
-  EXPECT_EQ(here.json({"job", "report"})["because"], "rescue");
+  EXPECT_EQ(rescue["canceled_for"], "train");
+  EXPECT_EQ(here.json({"job", "report"})["canceled_for"], "rescue");
   EXPECT_EQ(state_of("cleanup"), "completed");
   EXPECT_TRUE(here.run({"job", "rescue"}).says("train (afternotok), which is completed"));
   expect_sound();
@@ -93,8 +93,8 @@ jobs:
 )");
   EXPECT_EQ(run_all().exit_code, 1);
   EXPECT_EQ(here.json({"job", "b"})["cause"], "upstream_failed");
-  EXPECT_EQ(here.json({"job", "b"})["because"], "a");
-  EXPECT_EQ(here.json({"job", "c"})["because"], "b");
+  EXPECT_EQ(here.json({"job", "b"})["canceled_for"], "a");
+  EXPECT_EQ(here.json({"job", "c"})["canceled_for"], "b");
   EXPECT_EQ(state_of("d"), "blocked");
   expect_sound();
   here.write("good", "");
@@ -134,7 +134,7 @@ TEST_P(Quota, no_more_jobs_of_an_entry_run_than_may_whoever_runs_them) {
   const json status = here.json({"status"});
   EXPECT_EQ(status["state"], "completed") << status;
   EXPECT_EQ(status["limits"].size(), 2U);
-  EXPECT_EQ(status["limits"][0]["running"], 0);
+  EXPECT_EQ(status["limits"][0]["running_jobs"], 0);
   expect_sound();
 }
 
@@ -152,8 +152,8 @@ jobs:
   ASSERT_TRUE(wait_for_line(record, "in", *worker)) << worker->err();
   const json limit = here.json({"status"})["limits"][0];
   EXPECT_EQ(limit["entry"], "work_{i}");
-  EXPECT_EQ(limit["running"], 1);
-  EXPECT_EQ(limit["holds_jobs"], true);
+  EXPECT_EQ(limit["running_jobs"], 1);
+  EXPECT_EQ(limit["ready_jobs_wait"], true);
   EXPECT_TRUE(here.run({"status"}).says("as many of their entry run as may"));
   EXPECT_TRUE(here.run({"job", "work_2"}).says("a slot: 1 of 1 of its entry run"));
   gate.open_gate(2);
@@ -178,13 +178,13 @@ jobs:
   const Ended left = worker->wait();
   EXPECT_EQ(left.exit_code, 0) << left;
   const json status = here.json({"status"});
-  EXPECT_EQ(status["counts"]["completed"], 3) << status;
-  EXPECT_EQ(status["counts"]["ready"], 1);
-  const json hours = status["budget"]["core_hours"];
-  EXPECT_EQ(hours["most"], 2.5);
-  EXPECT_EQ(hours["promised"], 0);
-  EXPECT_LT(hours["used"].get<double>(), 0.1);
-  EXPECT_EQ(status["budget"]["holds_jobs"], true);
+  EXPECT_EQ(status["jobs_by_state"]["completed"], 3) << status;
+  EXPECT_EQ(status["jobs_by_state"]["ready"], 1);
+  const json hours = status["budget"]["core"];
+  EXPECT_EQ(hours["limit_hours"], 2.5);
+  EXPECT_EQ(hours["promised_hours"], 0);
+  EXPECT_LT(hours["used_hours"].get<double>(), 0.1);
+  EXPECT_EQ(status["budget"]["ready_jobs_wait"], true);
   const Ended told = here.run({"status"});
   EXPECT_TRUE(told.says("the budget keeps them from starting")) << told;
   EXPECT_TRUE(here.run({"job", "dear"}).says("the budget: 0.0")) << here.run({"job", "dear"});

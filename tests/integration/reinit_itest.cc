@@ -27,7 +27,7 @@ jobs:
 
 std::vector<std::string> names(const json& stale) {
   std::vector<std::string> all;
-  for (const json& job : stale) all.push_back(job["name"].get<std::string>());
+  for (const json& job : stale) all.push_back(job["job"].get<std::string>());
   return all;
 }
 
@@ -86,7 +86,7 @@ TEST_P(Reinit, takes_no_file_for_missing_that_it_cannot_look_at) {
   const Ended refused = here.run({"reinit", "wf.torc"});
   EXPECT_EQ(refused.exit_code, 3) << refused;
   EXPECT_TRUE(refused.says("cannot look at " + end.string())) << refused;
-  EXPECT_EQ(here.json({"status", "wf.torc"})["counts"]["completed"], 4);
+  EXPECT_EQ(here.json({"status", "wf.torc"})["jobs_by_state"]["completed"], 4);
   std::filesystem::remove(end);
   const Path away = here.path().parent_path() / "away";
   std::filesystem::rename(here.path() / "wf.torc", here.path().parent_path() / "wf.torc");
@@ -113,9 +113,9 @@ TEST_P(Reinit, takes_no_file_for_missing_whose_filesystem_is_not_mounted) {
   const Ended refused = itest::run(launch);
   EXPECT_EQ(refused.exit_code, 3) << refused;
   EXPECT_TRUE(refused.says("nothing is mounted at " + here.path().string())) << refused;
-  EXPECT_EQ(here.json({"status", "wf.torc"})["counts"]["completed"], 4);
+  EXPECT_EQ(here.json({"status", "wf.torc"})["jobs_by_state"]["completed"], 4);
   EXPECT_EQ(here.run({"reinit", "wf.torc"}).exit_code, 0) << "it was never one";
-  EXPECT_EQ(here.json({"status", "wf.torc"})["counts"]["completed"], 2);
+  EXPECT_EQ(here.json({"status", "wf.torc"})["jobs_by_state"]["completed"], 2);
 }
 
 TEST_P(Reinit, runs_what_took_a_changed_file_and_what_follows_from_it_again) {
@@ -126,16 +126,16 @@ TEST_P(Reinit, runs_what_took_a_changed_file_and_what_follows_from_it_again) {
   here.write("raw.txt", "22");
   const json tried = reinit({"--dry-run"});
   EXPECT_EQ(names(tried["stale"]), std::vector<std::string>{"a"}) << tried;
-  EXPECT_EQ(tried["stale"][0]["reasons"],
+  EXPECT_EQ(tried["stale"][0]["changes"],
             json({"input raw.txt changed: it has 2 bytes and had 1"}));
-  EXPECT_EQ(tried["following"], json({"b", "c"})) << tried;
+  EXPECT_EQ(tried["following_names"], json({"b", "c"})) << tried;
   run();
   EXPECT_EQ(ran(), "") << "a dry run changes nothing";
-  EXPECT_EQ(reinit()["changed"], 3);
+  EXPECT_EQ(reinit()["changed_jobs"], 3);
   run();
   EXPECT_EQ(ran(), "abc");
   EXPECT_EQ(read_text(here.path() / "end.txt"), "22");
-  EXPECT_EQ(reinit()["changed"], 0);
+  EXPECT_EQ(reinit()["changed_jobs"], 0);
 }
 
 TEST_P(Reinit, makes_missing_and_changed_outputs_again_and_nothing_above_them) {
@@ -145,8 +145,8 @@ TEST_P(Reinit, makes_missing_and_changed_outputs_again_and_nothing_above_them) {
   (void)ran();
   std::filesystem::remove(here.path() / "end.txt");
   const json tried = reinit({"--dry-run"});
-  EXPECT_EQ(tried["stale"][0]["reasons"], json({"output end.txt is not there"})) << tried;
-  EXPECT_EQ(reinit()["changed"], 2);
+  EXPECT_EQ(tried["stale"][0]["changes"], json({"output end.txt is not there"})) << tried;
+  EXPECT_EQ(reinit()["changed_jobs"], 2);
   run();
   EXPECT_EQ(ran(), "bc");
   here.write("mid.txt", "tampered");
@@ -166,7 +166,7 @@ TEST_P(Reinit, names_inputs_that_are_gone_and_that_nobody_makes_and_changes_noth
   EXPECT_EQ(ended.exit_code, 2) << ended;
   EXPECT_TRUE(ended.says("'raw.txt' of job 'a'")) << ended;
   here.write("raw.txt", "1");
-  EXPECT_EQ(here.json({"status"})["counts"]["completed"], 4);
+  EXPECT_EQ(here.json({"status"})["jobs_by_state"]["completed"], 4);
 }
 
 TEST_P(Reinit, takes_new_commands_and_leaves_the_jobs_whose_command_is_the_same) {
@@ -180,7 +180,7 @@ TEST_P(Reinit, takes_new_commands_and_leaves_the_jobs_whose_command_is_the_same)
   here.write("new.yaml", spec);
   const json tried = reinit({"--spec", "new.yaml", "--dry-run"});
   EXPECT_EQ(names(tried["stale"]), std::vector<std::string>{"c"}) << tried;
-  EXPECT_EQ(reinit({"--spec", "new.yaml"})["changed"], 1);
+  EXPECT_EQ(reinit({"--spec", "new.yaml"})["changed_jobs"], 1);
   EXPECT_EQ(read_text(here.path() / "wf.torc" / "spec.yaml"), spec);
   run();
   EXPECT_EQ(ran(), "C");
@@ -193,8 +193,8 @@ TEST_P(Reinit, takes_new_commands_and_leaves_the_jobs_whose_command_is_the_same)
   EXPECT_TRUE(refused.says("torc cancel")) << refused;
   run();
   const json taken = reinit({"--spec", "other.yaml"});
-  EXPECT_EQ(taken["left_out"], 4) << taken;
-  EXPECT_EQ(taken["added"], 1) << taken;
+  EXPECT_EQ(taken["left_out_jobs"], 4) << taken;
+  EXPECT_EQ(taken["added_jobs"], 1) << taken;
 }
 
 TEST_P(Reinit, adds_the_jobs_that_a_new_file_has_wherever_they_stand_in_it) {
@@ -210,20 +210,20 @@ TEST_P(Reinit, adds_the_jobs_that_a_new_file_has_wherever_they_stand_in_it) {
   spec.replace(spec.find(old), old.size(), "echo C >> log");
   here.write("new.yaml", spec);
   const json tried = reinit({"--spec", "new.yaml", "--dry-run"});
-  EXPECT_EQ(tried["added_jobs"], json({"x", "y"})) << tried;
+  EXPECT_EQ(tried["added_names"], json({"x", "y"})) << tried;
   EXPECT_EQ(here.json({"status"})["jobs"], 4);
   const json done = reinit({"--spec", "new.yaml"});
-  EXPECT_EQ(done["added"], 2) << done;
+  EXPECT_EQ(done["added_jobs"], 2) << done;
   EXPECT_EQ(names(done["stale"]), std::vector<std::string>{"c"}) << done;
   run();
   EXPECT_EQ(ran(), "Cxy");
   const json again = reinit({"--spec", "new.yaml"});
-  EXPECT_EQ(again["added"], 0) << again;
-  EXPECT_EQ(again["changed"], 0) << again;
+  EXPECT_EQ(again["added_jobs"], 0) << again;
+  EXPECT_EQ(again["changed_jobs"], 0) << again;
   const json graph = here.json({"graph", "wf.torc"});
-  for (const json& node : graph["nodes"]) {
-    EXPECT_EQ(node["states"], json({{"completed", 1}})) << node;
-    EXPECT_NE(node["name"], "added jobs");
+  for (const json& node : graph["vertices"]) {
+    EXPECT_EQ(node["jobs_by_state"]["completed"], node["jobs"]) << node;
+    EXPECT_NE(node["entry"], "added jobs");
   }
 }
 
@@ -240,7 +240,7 @@ TEST_P(Reinit, takes_a_new_file_also_after_jobs_were_added_to_the_store) {
   here.write("new.yaml", spec);
   const json done = reinit({"--spec", "new.yaml"});
   EXPECT_EQ(names(done["stale"]), std::vector<std::string>{"d"}) << done;
-  EXPECT_EQ(done["following"], json({"later"})) << done;
+  EXPECT_EQ(done["following_names"], json({"later"})) << done;
   run();
   EXPECT_EQ(ran(), "Dl");
 }
@@ -284,10 +284,10 @@ TEST_P(Reinit, with_checksums_takes_a_file_that_was_written_again_alike_for_the_
   std::filesystem::last_write_time(
       here.path() / "raw.txt",
       std::filesystem::file_time_type::clock::now() - std::chrono::hours(3));
-  EXPECT_EQ(reinit({"--dry-run"})["changed"], 3);
-  EXPECT_EQ(reinit({"--checksum"})["changed"], 0);
+  EXPECT_EQ(reinit({"--dry-run"})["changed_jobs"], 3);
+  EXPECT_EQ(reinit({"--checksum"})["changed_jobs"], 0);
   here.write("raw.txt", "2");
-  EXPECT_EQ(reinit({"--checksum"})["changed"], 3);
+  EXPECT_EQ(reinit({"--checksum"})["changed_jobs"], 3);
 }
 
 TEST_P(Reinit, ends_a_running_job_whose_input_is_to_be_made_again) {
@@ -305,7 +305,7 @@ jobs:
   ASSERT_TRUE(wait_for_line(record, "b 1", *worker)) << worker->err();
   here.write("raw.txt", "22");
   const json done = reinit();
-  EXPECT_EQ(done["ending"], 1) << done;
+  EXPECT_EQ(done["ending_jobs"], 1) << done;
   ASSERT_TRUE(wait_for_line(record, "b 2", *worker)) << worker->err();
   gate.open_gate(1);
   ASSERT_TRUE(wait_for_line(record, "done", *worker)) << worker->err();
@@ -352,19 +352,19 @@ TEST_P(Reinit, jobs_hand_user_data_on_and_run_again_when_it_changes) {
   EXPECT_EQ(all[0]["name"], "best_1");
   EXPECT_EQ(all[0]["output_of"], "best_1");
   EXPECT_EQ(all[0]["set_by"], "best_1");
-  EXPECT_EQ(reinit()["changed"], 0);
+  EXPECT_EQ(reinit()["changed_jobs"], 0);
 
   EXPECT_EQ(here.run({"data", "set", "found", " { \"x\" : 2 } "}).exit_code, 0);
   const json tried = reinit({"--dry-run"});
   EXPECT_EQ(names(tried["stale"]), (std::vector<std::string>{"best_1", "best_2"})) << tried;
-  EXPECT_EQ(tried["stale"][0]["reasons"], json({"user data found changed"}));
-  EXPECT_EQ(reinit()["changed"], 3);
+  EXPECT_EQ(tried["stale"][0]["changes"], json({"user data found changed"}));
+  EXPECT_EQ(reinit()["changed_jobs"], 3);
   run();
   EXPECT_EQ(ran(), "+12");
   EXPECT_EQ(read_text(here.path() / "found_1"), "{\"x\":2}\n");
 
   EXPECT_EQ(here.run({"data", "delete", "found"}).exit_code, 0);
-  EXPECT_EQ(reinit()["changed"], 4);
+  EXPECT_EQ(reinit()["changed_jobs"], 4);
   run();
   EXPECT_EQ(ran(), "+12s");
 }

@@ -91,7 +91,7 @@ TEST_F(Maintenance, after_a_repair_the_store_is_clean_and_the_workflow_can_be_fi
   const json report = json::parse(repaired.out, nullptr, false);
   EXPECT_TRUE(report.value("repaired", false)) << repaired;
   EXPECT_TRUE(report.value("verified", false)) << repaired;
-  EXPECT_EQ(report["lost"].size(), 8U);
+  EXPECT_EQ(report["lost_commits"].size(), 8U);
   EXPECT_TRUE(fs::exists(report.value("quarantine", "")));
   EXPECT_EQ(run(elsewhere({"verify"})).exit_code, 0);
   // The lost part held the release of the worker: it is registered as alive and its process is
@@ -99,7 +99,7 @@ TEST_F(Maintenance, after_a_repair_the_store_is_clean_and_the_workflow_can_be_fi
   const Ended ended = run(elsewhere({"run", "wf.torc"}));
   EXPECT_EQ(ended.exit_code, 0) << ended;
   // On the node whose copy had the lost part, as on any other.
-  EXPECT_EQ(here_.json({"status"})["counts"]["completed"], 40);
+  EXPECT_EQ(here_.json({"status"})["jobs_by_state"]["completed"], 40);
   EXPECT_EQ(here_.run({"verify"}).exit_code, 0);
   const Ended again = here_.run({"repair"});
   EXPECT_EQ(again.exit_code, 0) << again;
@@ -116,7 +116,7 @@ TEST_F(Maintenance, repair_is_refused_while_a_worker_lives) {
   ASSERT_TRUE(wait_for_line(record, "a", *worker));
   // That it runs is the last commit; the one before it made the worker known.
   ASSERT_TRUE(wait_until({worker.get()}, [&] {
-    return here_.json({"status", "wf.torc"})["counts"].value("running", 0) == 1;
+    return here_.json({"status", "wf.torc"})["jobs_by_state"].value("running", 0) == 1;
   }));
   damage(commit_files().back());
   const Ended refused = run(elsewhere({"repair", "--quarantine-tail", "--yes"}));
@@ -218,23 +218,24 @@ TEST_F(Salvage, gives_back_what_is_left_of_the_jobs_and_nothing_that_could_be_ru
   EXPECT_EQ(ended.exit_code, 3) << ended;
   EXPECT_EQ(contents(here_.path() / "wf.torc"), before);
   const json report = json::parse(ended.out, nullptr, false);
-  EXPECT_FALSE(report.value("is_store", true)) << ended;
+  EXPECT_EQ(report.value("salvaged_as", ""), "lists") << ended;
   EXPECT_TRUE(ended.says("records can be read")) << ended;
   EXPECT_EQ(report["may_be_missing"], json::array({"jobs"})) << ended;
-  ASSERT_EQ(report["unknown_jobs"].size(), 1U) << ended;
-  const auto lost = report["unknown_jobs"][0];
+  ASSERT_EQ(report["unknown_job_ids"].size(), 1U) << ended;
+  const auto lost = report["unknown_job_ids"][0];
   std::ifstream lines(here_.path() / "left/jobs.jsonl");
   std::uint64_t jobs = 0;
   for (std::string line; std::getline(lines, line);) {
     const json job = json::parse(line, nullptr, false);
-    const auto id = job.value("id", std::uint64_t{0});
+    const auto id = job.value("job_id", std::uint64_t{0});
     if (job["as_of"] != "state") continue;
     ++jobs;
-    EXPECT_EQ(job["name"], fmt::format("a_{}", id));
+    EXPECT_EQ(job["job"], fmt::format("a_{}", id));
     EXPECT_EQ(job["exit_code"], id % 7);
-    EXPECT_TRUE(id < lost["first"] || id > lost["last"]) << line;
+    EXPECT_TRUE(id < lost["first_job_id"] || id > lost["last_job_id"]) << line;
   }
-  const std::uint64_t gone = lost["last"].get<std::uint64_t>() - lost["first"].get<std::uint64_t>();
+  const std::uint64_t gone =
+      lost["last_job_id"].get<std::uint64_t>() - lost["first_job_id"].get<std::uint64_t>();
   EXPECT_EQ(jobs + gone + 1, 2000U);
   EXPECT_EQ(here_.run({"run", "left"}).exit_code, 3);
   const Ended again = here_.run({"repair", "wf.torc", "--salvage", "left"});
@@ -320,13 +321,14 @@ jobs:
     EXPECT_EQ(backed.exit_code, 0) << backed;
     const json report = json::parse(backed.out, nullptr, false);
     EXPECT_EQ(report.value("jobs", 0), 6);
-    EXPECT_EQ(report.value("living_workers", 0), 1);
-    EXPECT_NE(report.value("id", ""), here_.json({"status", name + ".torc"}).value("id", ""));
+    EXPECT_EQ(report.value("registered_workers", 0), 1);
+    EXPECT_NE(report.value("store_id", ""),
+              here_.json({"status", name + ".torc"}).value("store_id", ""));
     gate.open_gate(6);
     EXPECT_EQ(worker->wait().exit_code, 0);
     // The original went on; the copy did not.
-    EXPECT_EQ(here_.json({"status", name + ".torc"})["counts"]["completed"], 6);
-    EXPECT_LT(here_.json({"status", name + "-copy.torc"})["counts"]["completed"], 6);
+    EXPECT_EQ(here_.json({"status", name + ".torc"})["jobs_by_state"]["completed"], 6);
+    EXPECT_LT(here_.json({"status", name + "-copy.torc"})["jobs_by_state"]["completed"], 6);
     EXPECT_EQ(here_.run({"verify", name + "-copy.torc"}).exit_code, 0);
     EXPECT_EQ(here_.run({"backup", name + ".torc", name + "-copy.torc"}).exit_code, 3);
     // Its registered worker is known to be gone on this node, so its jobs are run again at once.

@@ -41,7 +41,7 @@ class Results : public testing::TestWithParam<const char*> {
   }
   std::map<std::string, json> by_name(std::vector<std::string> arguments) {
     std::map<std::string, json> found;
-    for (const json& row : here_.json(std::move(arguments))) found[row["name"]] = row;
+    for (const json& row : here_.json(std::move(arguments))) found[row["job"]] = row;
     return found;
   }
   Workplace here_;
@@ -63,11 +63,11 @@ TEST_P(Results, tell_every_ending_apart) {
   EXPECT_EQ(rows["missing"]["errno"], ENOENT);
   EXPECT_EQ(rows["greedy"]["cause"], "out_of_memory");
   EXPECT_EQ(rows["greedy"]["exit_code"], 99);
-  EXPECT_GT(rows["greedy"]["max_rss_bytes"], 64 << 20);
+  EXPECT_GT(rows["greedy"]["peak_memory_bytes"], 64 << 20);
   EXPECT_FALSE(rows["greedy"]["host"].is_null());
   EXPECT_GT(rows["good"]["voluntary_switches"], 0);
-  if (rows["bad"]["runtime_seconds"].get<double>() < 0.05) {  // it may have waited for a processor
-    EXPECT_TRUE(rows["bad"]["max_rss_bytes"].is_null()) << "too short to be looked at";
+  if (rows["bad"]["elapsed_seconds"].get<double>() < 0.05) {  // it may have waited for a processor
+    EXPECT_TRUE(rows["bad"]["peak_memory_bytes"].is_null()) << "too short to be looked at";
     EXPECT_TRUE(rows["bad"]["read_bytes"].is_null());
   }
   EXPECT_FALSE(here_.run({"job", "missing"}).says("used")) << "it never ran";
@@ -81,6 +81,8 @@ TEST_P(Results, tell_every_ending_apart) {
   EXPECT_EQ(here_.run({"results", "nobody"}).exit_code, 2);
   const auto csv = lines_of(here_.run({"results", "--csv"}).out);
   ASSERT_EQ(csv.size(), 6U);
+  EXPECT_TRUE(csv[0].starts_with("job_id,job,attempt,state,cause,exit_code,signal,errno,"))
+      << csv[0];
   EXPECT_TRUE(csv[3].starts_with("3,killed,1,failed,signaled,,9,,")) << csv[3];
   EXPECT_EQ(here_.run({"results", "--csv", "--json"}).exit_code, 2);
 }
@@ -112,7 +114,7 @@ jobs: [{name: never, command: "true"}, {name: once, command: exit 3, failure_han
     ASSERT_EQ(here_.run({then, "wf.torc", "once"}).exit_code, 0) << then;
   const json all = here_.json({"results", "--all-attempts"});
   ASSERT_EQ(all.size(), 1U) << all;
-  EXPECT_EQ(all[0]["name"], "once");
+  EXPECT_EQ(all[0]["job"], "once");
   EXPECT_EQ(all[0]["attempt"], 1);
   EXPECT_EQ(all[0]["exit_code"], 3);
 }
@@ -120,11 +122,11 @@ jobs: [{name: never, command: "true"}, {name: once, command: exit 3, failure_han
 TEST_P(Results, resources_tell_who_wastes_and_who_needs_more) {
   run(kJobs);
   std::map<std::string, json> entries;
-  for (const json& row : here_.json({"resources"})) entries[row["first"]] = row;
+  for (const json& row : here_.json({"resources"})) entries[row["first_job"]] = row;
   EXPECT_EQ(entries.size(), 4U) << "of what did not run nothing is known";
-  EXPECT_EQ(entries["good"]["findings"], json::array({"wastes memory"}));
+  EXPECT_EQ(entries["good"]["problems"], json::array({"wastes_memory"}));
   EXPECT_LT(entries["good"]["suggested_memory_bytes"], 900 << 20);
-  EXPECT_EQ(entries["greedy"]["findings"], json::array({"1 out of memory"}));
+  EXPECT_EQ(entries["greedy"]["problems"], json::array({"out_of_memory"}));
   EXPECT_GE(entries["greedy"]["suggested_memory_bytes"], 128 << 20);
   EXPECT_TRUE(entries["bad"]["memory_bytes"].is_null()) << "it declares none";
   EXPECT_TRUE(here_.run({"resources"}).says("wastes memory"));
@@ -177,13 +179,13 @@ jobs:
   const Ended ended = here_.run({"run", "wf.torc", "--num-cpus", "2", "--num-gpus", "0"});
   ASSERT_EQ(ended.exit_code, 0) << ended;
   const json series = here_.json({"resources", "--series", "a"});
-  EXPECT_EQ(series["name"], "a");
+  EXPECT_EQ(series["job"], "a");
   EXPECT_EQ(series["attempt"], 1);
   ASSERT_GE(series["points"].size(), 1U);
   const json& last = series["points"].back();
   EXPECT_GE(last["written_bytes"], 3'000'000);
   EXPECT_GE(last["processes"], 1);
-  EXPECT_GT(last["memory_bytes"], 0);
+  EXPECT_GT(last["used_memory_bytes"], 0);
   EXPECT_TRUE(here_.run({"resources", "wf.torc", "--series", "a", "--attempt", "1"}).says("CPUs"));
   const Ended none = here_.run({"resources", "--series", "b"});
   EXPECT_EQ(none.exit_code, 2);

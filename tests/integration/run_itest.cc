@@ -61,8 +61,8 @@ TEST(Run, packs_the_output_of_more_than_a_thousand_jobs_and_says_how_many_files_
   const json again = here.json({"run", "wf.torc"});
   EXPECT_EQ(again["files"], files_below(here.path() / "wf.torc"));
   EXPECT_LT(again["files"], 40);
-  EXPECT_EQ(again["more_files"], false);
-  EXPECT_EQ(again["counts"]["completed"], 1001);
+  EXPECT_EQ(again["all_files_counted"], true);
+  EXPECT_EQ(again["jobs_by_state"]["completed"], 1001);
   const auto lines = lines_of(ended.out);
   const bool told = std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
     return line.starts_with("wf: 1,001 of 1,001 job(s) completed in ") &&
@@ -100,15 +100,15 @@ jobs:
 
   const json status = here.json({"status"});
   EXPECT_EQ(status["state"], "failed");
-  EXPECT_EQ(status["counts"]["completed"], 1);
-  EXPECT_EQ(status["counts"]["failed"], 1);
-  EXPECT_EQ(status["counts"]["blocked"], 1);
+  EXPECT_EQ(status["jobs_by_state"]["completed"], 1);
+  EXPECT_EQ(status["jobs_by_state"]["failed"], 1);
+  EXPECT_EQ(status["jobs_by_state"]["blocked"], 1);
   ASSERT_EQ(status["failures"].size(), 1U);
-  EXPECT_EQ(status["failures"][0]["name"], "bad");
+  EXPECT_EQ(status["failures"][0]["job"], "bad");
   const Ended shown = here.run({"status"});
   EXPECT_EQ(shown.exit_code, 0) << shown;
   EXPECT_TRUE(shown.says("never reached")) << shown;
-  EXPECT_EQ(here.json({"job", "after"})["waits_for"], json::array({"bad"}));
+  EXPECT_EQ(here.json({"job", "after"})["waits_for"][0]["job"], "bad");
   EXPECT_EQ(here.run({"logs", "bad", "--stderr"}).out, "why\n");
   EXPECT_EQ(here.run({"run"}).exit_code, 1);
 }

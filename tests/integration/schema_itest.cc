@@ -1,6 +1,5 @@
-// docs/schema/: what torc prints with --json, and what it takes for a workflow file, as JSON
-// Schemas say it. Every command that has the flag, as its own help tells, is run and held to its
-// schema.
+// docs/schema/: what torc prints with --json, as JSON Schemas say it. Every command that has the
+// flag, as its own help tells, is run and held to its schema.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,10 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "lib/claim/audit/history.h"
-#include "lib/claim/rules/action.h"
-#include "lib/claim/rules/condition.h"
-#include "lib/claim/rules/job.h"
 #include "tests/integration/harness.h"
 
 namespace torc::itest {
@@ -220,8 +215,7 @@ void JsonSchema::look_at_files() {
 }
 
 void JsonSchema::run_workflow() {
-  take("hold", {"hold", "wf.torc", "kept"});
-  take("hold", {"hold", "wf.torc", "kept"});
+  for (int i = 0; i < 2; ++i) take("hold", {"hold", "wf.torc", "kept"});
   take("hold", {"hold", "wf.torc", "--name", "^b", "--dry-run"});
   Fifo record(here_.path() / "record");
   Fifo gate(here_.path() / "gate");
@@ -242,10 +236,10 @@ void JsonSchema::run_workflow() {
 
 void JsonSchema::look_while_it_runs() {
   const json status = take("status", {"status", "wf.torc"});
-  EXPECT_EQ(status["counts"]["running"], 1) << status;
+  EXPECT_EQ(status["jobs_by_state"]["running"], 1) << status;
   EXPECT_EQ(status["workers"].size(), 1U) << status;
   EXPECT_EQ(status["unserved"].size(), 1U) << status;
-  EXPECT_EQ(status["counts"]["delayed"], 1) << status;
+  EXPECT_EQ(status["jobs_by_state"]["delayed"], 1) << status;
   EXPECT_GE(take("node", {"node"})["workers"].size(), 1U) << "others of this node count, too";
   take("logs", {"logs", "wf.torc", "waiting"});
   take("actions", {"actions", "wf.torc"});
@@ -256,7 +250,7 @@ void JsonSchema::look_while_it_runs() {
 
 void JsonSchema::look_at_each_job() {
   for (const json& job : take("jobs", {"jobs", "wf.torc"})) {
-    const std::string name = job["name"];
+    const std::string name = job["job"];
     take("job", {"job", "wf.torc", name});
     take("why", {"why", "wf.torc", name});
   }
@@ -265,9 +259,9 @@ void JsonSchema::look_at_each_job() {
 void JsonSchema::look_afterwards() {
   const json status = take("status", {"status", "wf.torc"});
   for (const char* state : {"completed", "failed", "canceled", "blocked", "held", "ready"})
-    EXPECT_GE(status["counts"][state], 1) << state << status;
+    EXPECT_GE(status["jobs_by_state"][state], 1) << state << status;
   EXPECT_TRUE(status["budget"].is_object()) << status;
-  EXPECT_TRUE(status["actions"].is_object()) << status;
+  EXPECT_EQ(status["actions"], 4) << status;
   EXPECT_EQ(status["limits"].size(), 1U) << status;
   EXPECT_GE(status["failures"].size(), 3U) << status;
   look_at_each_job();
@@ -287,7 +281,7 @@ void JsonSchema::look_afterwards() {
   for (const json& event : history["events"]) kinds.insert(event["event"]);
   for (const char* kind :
        {"created", "registered", "claimed", "started", "finished", "requeued", "added", "canceled",
-        "held", "action started", "action ended", "released"})
+        "held", "action_started", "action_ended", "released"})
     EXPECT_TRUE(kinds.contains(kind)) << kind;
 }
 
@@ -297,8 +291,7 @@ void JsonSchema::use_data() {
   take("data-get", {"data", "get", "wf.torc", "found"});
   take("data-set", {"data", "set", "wf.torc", "new", "{\"a\": 1}", "--create"});
   take("data-set", {"data", "set", "wf.torc", "new", "{\"a\": 1}"});
-  take("data-delete", {"data", "delete", "wf.torc", "found"});
-  take("data-delete", {"data", "delete", "wf.torc", "found"});
+  for (int i = 0; i < 2; ++i) take("data-delete", {"data", "delete", "wf.torc", "found"});
   take("data-get", {"data", "get", "wf.torc", "found"});
 }
 
@@ -353,7 +346,7 @@ jobs:
   std::fstream(*(commits.end() - 3), std::ios::in | std::ios::out | std::ios::binary).seekp(60)
       << "XX";
   take("verify", elsewhere({"verify", "long.torc"}), 3);
-  EXPECT_GE(take("repair", elsewhere({"repair", "long.torc"}), 3)["lost"].size(), 3U);
+  EXPECT_GE(take("repair", elsewhere({"repair", "long.torc"}), 3)["lost_commits"].size(), 3U);
   take("repair", elsewhere({"repair", "long.torc", "--quarantine-tail"}), 2);
   take("repair", elsewhere({"repair", "long.torc", "--quarantine-tail", "--yes"}));
   take("history", elsewhere({"history", "long.torc"}));
@@ -380,16 +373,16 @@ jobs:
   take("verify", {"verify", "small.torc"});
   take("adopt", {"adopt", "small.torc"});
   take("compact", {"compact", "small.torc"});
-  EXPECT_EQ(take("repair-salvage", {"repair", "small.torc", "--salvage", "whole.torc"})["is_store"],
-            true);
+  const json whole = take("repair-salvage", {"repair", "small.torc", "--salvage", "whole.torc"});
+  EXPECT_EQ(whole["salvaged_as"], "store") << whole;
   const Path data = here_.path() / "small.torc/data.mdb";
   std::string bytes = read_text(data);
   constexpr std::size_t kPage = 4096;
   for (std::size_t page = 8; page < bytes.size() / kPage; page += 2)
     bytes.replace(page * kPage, kPage, kPage, '\0');
   write_text(data, bytes);
-  EXPECT_EQ(take("repair-salvage", {"repair", "small.torc", "--salvage", "left"}, 3)["is_store"],
-            false);
+  const json left = take("repair-salvage", {"repair", "small.torc", "--salvage", "left"}, 3);
+  EXPECT_EQ(left["salvaged_as"], "lists") << left;
 }
 
 void JsonSchema::try_out_a_directory() {
@@ -501,60 +494,6 @@ TEST_F(BrokenSchema, that_takes_any_field_is_told) {
   const Ended ended =
       validate_with("status", [](json& schema) { schema.erase("additionalProperties"); });
   EXPECT_TOLD(ended, "status.json takes a field that is in no schema");
-}
-
-// --- what is kept twice ---
-
-std::set<std::string> values_of(const json& schema) {
-  return schema["enum"].get<std::set<std::string>>();
-}
-
-// All that `name` says of 0, 1, …, up to the first that it does not know.
-template <class Value>
-std::set<std::string> names_of(std::size_t first = 0) {
-  std::set<std::string> names;
-  for (std::size_t i = first;; ++i) {
-    const std::string name(to_string(static_cast<Value>(i)));
-    if (name == "?") return names;
-    names.insert(name);
-  }
-}
-
-TEST(SchemaValues, are_those_of_the_program) {
-  const json common = json::parse(read_text(kSchemas / "common.json"))["$defs"];
-  EXPECT_EQ(values_of(common["job_state"]), names_of<claim::JobState>());
-  EXPECT_EQ(values_of(common["end_cause"]), names_of<claim::EndCause>(1)) << "0 is: none yet";
-  EXPECT_EQ(values_of(common["condition"]), names_of<claim::Condition>());
-  std::set<std::string> events;
-  for (std::size_t i = 0; i < claim::kEventKinds; ++i)
-    events.emplace(claim::to_string(static_cast<claim::EventKind>(i)));
-  EXPECT_EQ(values_of(common["event_kind"]), events);
-  std::set<std::string> triggers;
-  for (std::size_t i = 0; i < claim::kTriggers; ++i)
-    triggers.emplace(claim::to_string(static_cast<claim::Trigger>(i)));
-  const json actions = json::parse(read_text(kSchemas / "actions.json"));
-  EXPECT_EQ(values_of(actions["$defs"]["trigger"]), triggers);
-}
-
-TEST(WorkflowSchema, in_the_documents_is_the_one_that_the_program_prints) {
-  const Workplace here;
-  EXPECT_TRUE(read_text(kSchemas / "workflow.json") == here.run({"schema"}).out)
-      << "make it anew: build/torc schema > docs/schema/workflow.json";
-}
-
-TEST(WorkflowSchema, is_named_by_every_example) {
-  std::size_t examples = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(Path(TORC_SOURCE_DIR) / "examples")) {
-    if (entry.path().extension() != ".yaml") continue;
-    ++examples;
-    const std::string mark = "# yaml-language-server: $schema=";
-    const std::string line = lines_of(read_text(entry.path())).at(0);
-    ASSERT_TRUE(line.starts_with(mark)) << entry.path();
-    EXPECT_TRUE(fs::equivalent(entry.path().parent_path() / line.substr(mark.size()),
-                               kSchemas / "workflow.json"))
-        << entry.path();
-  }
-  EXPECT_GE(examples, 4U);
 }
 
 }  // namespace

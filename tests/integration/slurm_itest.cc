@@ -215,8 +215,8 @@ TEST_F(SlurmTest,
   for (const auto& status : {parsed(torc({"status", "night.torc", "--json"})),
                              parsed(torc_on("n2", {"status", "night.torc", "--json"}))}) {
     EXPECT_EQ(status.at("workflow"), "night");
-    EXPECT_EQ(status.at("counts").at("blocked"), 1);
-    EXPECT_EQ(status.at("counts").at("completed"), 0);
+    EXPECT_EQ(status.at("jobs_by_state").at("blocked"), 1);
+    EXPECT_EQ(status.at("jobs_by_state").at("completed"), 0);
     std::set<std::string> seen;
     for (const auto& worker : status.at("workers")) seen.insert(worker.at("allocation"));
     EXPECT_EQ(status.at("workers").size(), std::size_t{kNodes});
@@ -243,11 +243,11 @@ TEST_F(SlurmTest,
     for (const auto& job : jobs) EXPECT_EQ(last[job].attempt, node == lost ? 2 : 1) << job;
   }
   const auto status = parsed(torc({"status", "night.torc", "--json"}));
-  EXPECT_EQ(status.at("counts").at("completed"), kHolds + 1);
+  EXPECT_EQ(status.at("jobs_by_state").at("completed"), kHolds + 1);
   EXPECT_EQ(status.at("state"), "completed");
   std::set<std::string> names;
   for (const auto& job : parsed(torc({"jobs", "night.torc", "--json"}))) {
-    const auto name = job.at("name").get<std::string>();
+    const auto name = job.at("job").get<std::string>();
     EXPECT_TRUE(names.insert(name).second) << name << " is listed twice";
     EXPECT_EQ(job.at("state"), "completed") << name;
     EXPECT_EQ(job.at("exit_code"), 0) << name;
@@ -310,7 +310,50 @@ TEST_F(SlurmTest, srun_in_a_job_starts_its_tasks_on_the_jobs_own_node_beside_tho
                                                "bare_4 0/1", "both 0/2", "both 1/2"}));
   EXPECT_EQ(on_node.size(), 2U) << "on both nodes there were jobs";
   const auto status = parsed(torc({"status", "steps.torc", "--json"}));
-  EXPECT_EQ(status.at("counts").at("completed"), 5);
+  EXPECT_EQ(status.at("jobs_by_state").at("completed"), 5);
+}
+
+constexpr const char* kFirst = R"yaml(name: first
+resource_requirements:
+  - {name: one, num_cpus: 1, memory: 50m}
+slurm_schedulers:
+  - {name: one, nodes: 1, walltime: "00:30:00"}
+jobs:
+  - name: submits
+    scheduler: one
+    resource_requirements: one
+    command: sbatch --parsable next.torc/slurm/whole.sbatch > next_id && echo "$TORC_END_TIME" > first_end
+)yaml";
+constexpr const char* kNext = R"yaml(name: next
+resource_requirements:
+  - {name: more, num_cpus: 2, memory: 200m}
+slurm_schedulers:
+  - {name: whole, nodes: 1, walltime: "00:05:00", extra: --exclusive}
+jobs:
+  - name: larger
+    scheduler: whole
+    resource_requirements: more
+    command: echo "$TORC_END_TIME" > next_end
+  - {name: of_any_memory, scheduler: whole, command: srun true}
+)yaml";
+
+TEST_F(SlurmTest, an_allocation_that_a_job_submits_has_a_share_and_an_end_of_its_own) {
+  itest::write_text(work_ / "first.yaml", kFirst);
+  itest::write_text(work_ / "next.yaml", kNext);
+  for (const auto* spec : {"first.yaml", "next.yaml"}) {
+    const auto init = torc({"init", spec, "--engine", "journal"});
+    ASSERT_EQ(init.exit_code, 0) << init;
+  }
+  expect_end_of({submit("first.torc/slurm/one.sbatch")});
+  const auto next = split(itest::read_text(work_ / "next_id"));
+  ASSERT_EQ(next.size(), 1U);
+  expect_end_of(next);
+  const auto status = parsed(torc({"status", "next.torc", "--json"}));
+  EXPECT_EQ(status.at("counts").at("completed"), 2) << status;
+  const auto end = [this](const char* file) {
+    return std::atol(itest::read_text(work_ / file).c_str());
+  };
+  EXPECT_LT(end("next_end") + 20 * 60, end("first_end"));
 }
 
 constexpr const char* kOneJob = R"yaml(name: again
@@ -378,7 +421,8 @@ TEST_F(SlurmTest, a_requeued_allocation_keeps_its_log_and_its_worker_comes_back)
   gate.open_gate(2);
   expect_end_of({id});
 
-  EXPECT_EQ(parsed(torc({"status", "again.torc", "--json"})).at("counts").at("completed"), 1);
+  EXPECT_EQ(parsed(torc({"status", "again.torc", "--json"})).at("jobs_by_state").at("completed"),
+            1);
   const auto log = itest::read_text(work_ / ("again.torc/logs/slurm-" + id + ".out"));
   const auto restart = log.find("restarted allocation " + id);
   ASSERT_NE(restart, std::string::npos) << log;

@@ -147,7 +147,7 @@ TEST(Graph, draws_one_node_for_each_entry) {
 )");
   const json graph = json::parse(here.run({"graph", "wf.yaml", "--json"}).out, nullptr, false);
   ASSERT_TRUE(graph.is_object());
-  EXPECT_EQ(graph["nodes"].size(), 3U);
+  EXPECT_EQ(graph["vertices"].size(), 3U);
   EXPECT_EQ(graph["edges"][1], json({{"from", 2}, {"to", 3}, {"condition", "afterany"}}));
   const std::string svg = here.run({"graph", "wf.yaml", "--format", "svg"}).out;
   EXPECT_TRUE(svg.starts_with("<svg ")) << svg;
@@ -166,9 +166,9 @@ TEST(Graph, of_thousands_of_entries_stays_readable) {
   }
   here.write("wf.yaml", text);
   const json graph = json::parse(here.run({"graph", "wf.yaml", "--json"}).out, nullptr, false);
-  ASSERT_EQ(graph["nodes"].size(), 2U) << graph;
-  EXPECT_EQ(graph["nodes"][1]["name"], "work_#");
-  EXPECT_EQ(graph["nodes"][1]["jobs"], 3000);
+  ASSERT_EQ(graph["vertices"].size(), 2U) << graph;
+  EXPECT_EQ(graph["vertices"][1]["entry"], "work_#");
+  EXPECT_EQ(graph["vertices"][1]["jobs"], 3000);
   EXPECT_EQ(graph["edges"].size(), 1U);
 }
 
@@ -183,11 +183,12 @@ TEST(Graph, of_a_store_shows_what_has_become_of_its_jobs) {
   ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
   EXPECT_EQ(here.run({"run", "wf.torc", "-q"}).exit_code, 1);
   const json graph = here.json({"graph", "wf.torc"});
-  ASSERT_EQ(graph["nodes"].size(), 3U) << graph;
-  EXPECT_EQ(graph["nodes"][0]["states"], json({{"completed", 1}, {"failed", 1}}));
-  EXPECT_EQ(graph["nodes"][1]["states"], json({{"blocked", 1}}));
+  ASSERT_EQ(graph["vertices"].size(), 3U) << graph;
+  EXPECT_EQ(graph["vertices"][0]["jobs_by_state"]["completed"], 1);
+  EXPECT_EQ(graph["vertices"][0]["jobs_by_state"]["failed"], 1);
+  EXPECT_EQ(graph["vertices"][1]["jobs_by_state"]["blocked"], 1);
   EXPECT_EQ(graph["edges"], here.json({"graph", "wf.yaml"})["edges"]);
-  EXPECT_FALSE(here.json({"graph", "wf.yaml"})["nodes"][0].contains("states"));
+  EXPECT_TRUE(here.json({"graph", "wf.yaml"})["vertices"][0]["jobs_by_state"].is_null());
   const Ended dot = here.run({"graph", "wf.torc"});
   EXPECT_SAYS(dot, "1 completed, 1 failed\", style=\"rounded,filled\", fillcolor=\"#ffb3ad\"];");
   EXPECT_SAYS(dot, "subgraph cluster_legend");

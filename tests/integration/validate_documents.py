@@ -18,7 +18,7 @@ except ImportError as missing:
     print(missing)
     sys.exit(77)
 
-FREE = {"data", "state"}  # in the objects below these users keep what they like
+FREE = {"data", "spawn_state"}  # in the objects below these users keep what they like
 
 
 class Schemas:

@@ -196,7 +196,7 @@ void Crew::expect_a_clean_end() {
 
   const json status = workplace_.json({"status", "stages.torc"});
   EXPECT_EQ(status["state"], "completed") << status;
-  EXPECT_EQ(status["counts"]["completed"], kJobs) << status;
+  EXPECT_EQ(status["jobs_by_state"]["completed"], kJobs) << status;
   // One that was killed with nothing claimed is nobody's concern: its lease may still run.
   for (const json& worker : status["workers"])
     EXPECT_TRUE(killed_.contains(worker["pid"].get<pid_t>())) << worker;

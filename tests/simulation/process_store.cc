@@ -192,7 +192,8 @@ bool Process::register_self() {
   }
   birth.seed = world_.random().next();
   birth.pace = claim::Pace(claim::Sharing::shared);
-  birth.pace.saw({at, claim::raw(terms.self), load.workers, 0ns, load.job_time, load.ready});
+  birth.pace.saw(
+      {at, claim::raw(terms.self), load.workers, 0ns, load.job_time, load.ready, world_.part()});
   be_born(std::move(birth), info, at);
   return true;
 }

@@ -1,7 +1,8 @@
 // scale --deep: the table of a deep graph, with and without bells.
 // scale [--most N] [--workers N] [--job SECONDS]: the other table of docs/scale.md, from 10 workers
-// to N (100,000), with jobs of a second (of 10, from 10,000 workers on), a minute and an hour; or
-// only the rows of so many workers, of such jobs. What each row took goes to standard error.
+// to N (100,000), with jobs of a second (of 10 among 10,000 workers, of 600 among 100,000), a
+// minute (not among 100,000) and an hour; or only the rows of so many workers, of such jobs. What
+// each row took goes to standard error.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tests/simulation/crowd.h"
 
@@ -31,13 +33,19 @@ CrowdScenario scenario_of(std::uint64_t workers, double job_seconds) {
   // Everybody has come, for which 3 * workers / 20 s are taken, and has found its pace; then for a
   // window and a minute, and as long as jobs need to show something.
   const auto window = std::chrono::seconds(workers / 20);
-  s.measured_from = 7 * window + std::chrono::seconds(60);
+  s.measured_from = 10 * window + std::chrono::seconds(60);
   s.ends = s.measured_from + window + std::chrono::seconds(60);
   if (job_seconds > 1000) {
     s.measured_from += std::chrono::hours(2);
     s.ends += std::chrono::hours(4);
   }
   return s;
+}
+
+// As many ends of jobs as a machine can take, again. Seconds.
+std::vector<double> jobs_among(std::uint64_t workers) {
+  if (workers >= 100'000) return {600, 3600};
+  return {workers < 10'000 ? 1.0 : 10.0, 60, 3600};
 }
 
 struct Options {
@@ -156,7 +164,7 @@ int main(int argc, char** argv) {
   bool good = true;
   for (std::uint64_t workers = 10; good && workers <= options->most; workers *= 10) {
     if (options->workers != 0 && options->workers != workers) continue;
-    for (const double job : {workers < 10'000 ? 1.0 : 10.0, 60.0, 3600.0}) {
+    for (const double job : jobs_among(workers)) {
       if (options->job_seconds == 0 || options->job_seconds == job)
         good = good && add_row(workers, job, name);
     }

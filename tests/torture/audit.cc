@@ -49,7 +49,7 @@ std::map<std::string, Attempts> read_record(const Path& record) {
 
 std::map<std::string, const json*> by_name(const json& jobs) {
   std::map<std::string, const json*> map;
-  for (const json& job : jobs) map[job.at("name").get<std::string>()] = &job;
+  for (const json& job : jobs) map[job.at("job").get<std::string>()] = &job;
   return map;
 }
 
@@ -95,7 +95,7 @@ enum class Excuse : std::uint8_t { none, crash_limit, upstream };
 void Accepted::see(const json& jobs) {
   for (const json& job : jobs) {
     if (job.at("state") != "completed") continue;
-    const auto name = job.at("name").get<std::string>();
+    const auto name = job.at("job").get<std::string>();
     const std::string result = job.dump();
     const auto [known, fresh] = results_.emplace(name, result);
     if (!fresh && known->second != result) {
@@ -108,7 +108,7 @@ void Accepted::see(const json& jobs) {
 void audit_counts(const json& jobs, const json& status) {
   std::map<std::string, std::uint64_t> recount;
   for (const json& job : jobs) ++recount[job.at("state").get<std::string>()];
-  for (const auto& [state, count] : status.at("counts").items()) {
+  for (const auto& [state, count] : status.at("jobs_by_state").items()) {
     if (recount[state] != count.get<std::uint64_t>()) {
       throw Violation{fmt::format("the counter of {} says {}, a recount {}", state,
                                   count.get<std::uint64_t>(), recount[state])};

@@ -75,7 +75,7 @@ class Replay {
     std::map<std::string, std::size_t> index;
     for (std::size_t i = 0; i < plan.size(); ++i) index[plan[i].name] = i;
     for (const json& job : jobs)
-      index_[job.at("id").get<std::uint64_t>()] = index.at(job.at("name").get<std::string>());
+      index_[job.at("job_id").get<std::uint64_t>()] = index.at(job.at("job").get<std::string>());
     states_.resize(plan.size());
   }
 

@@ -11,6 +11,7 @@
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
+#include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/base/table.h"
@@ -96,6 +97,7 @@ Result<std::vector<ActionRow>> look(store::Store& store, std::optional<std::uint
 
 std::string_view state_of(const ActionRow& row) {
   if (claim::is_failed(row.run)) return "failed";
+  if (row.run.state == claim::RunState::ended) return "completed";
   return claim::to_string(row.run.state);
 }
 
@@ -136,30 +138,22 @@ void print(const App& app, const std::vector<ActionRow>& rows) {
 }
 
 ordered_json to_json(const ActionRow& r) {
-  const auto time = [](WallTime t) {
-    return t.count() == 0 ? ordered_json(nullptr)
-                          : ordered_json(static_cast<double>(t.count()) / 1e6);
-  };
   const claim::Outcome& o = r.run.outcome;
   const bool ended = r.run.state == claim::RunState::ended;
-  const bool ran = claim::raw(r.run.worker) != 0;
   ordered_json out;
   out["action"] = r.number;
   out["trigger"] = claim::to_string(r.action.trigger);
   out["persistent"] = r.action.persistent;
   out["commands"] = r.commands;
   out["state"] = state_of(r);
-  out["run"] = r.run.nth;
-  out["workers_lost"] = r.run.lost;
-  out["commands_done"] = r.run.done;
-  out["worker"] = ran ? ordered_json(claim::raw(r.run.worker)) : ordered_json(nullptr);
-  out["host"] = r.host.empty() ? ordered_json(nullptr) : ordered_json(r.host);
-  out["started_at"] = time(o.started_at);
-  out["ended_at"] = ended ? time(o.ended_at) : ordered_json(nullptr);
-  out["cause"] = ended ? ordered_json(claim::to_string(o.cause)) : ordered_json(nullptr);
-  out["exit_code"] = ended && o.exit_code >= 0 ? ordered_json(o.exit_code) : ordered_json(nullptr);
-  out["signal"] = ended && o.signal > 0 ? ordered_json(o.signal) : ordered_json(nullptr);
-  out["output"] = r.file.empty() ? ordered_json(nullptr) : ordered_json(r.file.string());
+  out["run"] = json_or_null(r.run.nth);
+  out["lost_workers"] = r.run.lost;
+  out["completed_commands"] = r.run.done;
+  report::add_worker(out, r.run.worker, r.host);
+  out["started_at"] = json_time(o.started_at);
+  out["ended_at"] = json_time(ended ? o.ended_at : WallTime{});
+  report::add_end(out, o, ended);
+  out["output_file"] = json_or_null(r.file.string());
   return out;
 }
 

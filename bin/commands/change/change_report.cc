@@ -65,25 +65,24 @@ void print_change_json(const App& app, const store::Store& store, const ChangeRe
   const Change& change = report.change;
   ordered_json passed_over = ordered_json::array();
   for (const ChangeReport::PassedOver& p : report.passed_over)
-    passed_over.push_back({{"name", p.name}, {"because", p.because}});
+    passed_over.push_back({{"job", p.name}, {"root_job", p.because}});
   ordered_json followers = ordered_json::array();
   for (std::size_t i = 0; i < report.followers.size(); ++i) {
     const Change::Group& g = change.followers[i];
-    followers.push_back({{"from", claim::to_string(g.before)},
-                         {"to", claim::to_string(g.after)},
-                         {"changed", g.jobs},
-                         {"jobs", report.followers[i]}});
+    followers.push_back({{"state_before", claim::to_string(g.before)},
+                         {"state_after", claim::to_string(g.after)},
+                         {"changed_jobs", g.jobs},
+                         {"changed_names", report.followers[i]}});
   }
-  const ordered_json out = {
-      {"store", store.directory().string()},
-      {"dry_run", dry_run},
-      {"changed", change.total()},
-      {"by_state", report::counts_json(change.changed, report::States::present)},
-      {"left_alone", report::counts_json(change.left, report::States::present)},
-      {"passed_over", std::move(passed_over)},
-      {"followers", std::move(followers)},
-      {"ending", change.ending},
-      {"jobs", report.names}};
+  const ordered_json out = {{"store", store.directory().string()},
+                            {"dry_run", dry_run},
+                            {"changed_jobs", change.total()},
+                            {"changed_names", report.names},
+                            {"changed_by_state", report::counts_json(change.changed)},
+                            {"ending_jobs", change.ending},
+                            {"left_alone_by_state", report::counts_json(change.left)},
+                            {"passed_over", std::move(passed_over)},
+                            {"followers", std::move(followers)}};
   say(app.out, "{}\n", report::json_text(out));
 }
 

@@ -12,6 +12,7 @@
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
+#include "lib/base/json_value.h"
 #include "lib/base/limits.h"
 #include "lib/base/number.h"
 #include "lib/base/quantities.h"
@@ -89,18 +90,14 @@ ordered_json value_json(const std::string& text) {
 }
 
 ordered_json to_json(workflow::RecipeBook& book, const claim::Reader& reader, const UserDatum& d) {
-  const auto job = [&](JobId id) {
-    return raw(id) == 0 ? ordered_json(nullptr)
-                        : ordered_json(workflow::job_name(book, reader, id));
-  };
   return {{"name", d.name},
           {"data", value_json(d.value)},
-          {"is_set", !d.value.empty()},
-          {"is_ephemeral", d.is_ephemeral},
+          {"set", !d.value.empty()},
+          {"ephemeral", d.is_ephemeral},
           {"declared", d.is_declared},
-          {"output_of", job(d.maker)},
-          {"set_by", job(d.by)},
-          {"changed_at", d.changed}};
+          {"output_of", report::job_name_json(reader, book, d.maker)},
+          {"set_by", report::job_name_json(reader, book, d.by)},
+          {"commit", json_or_null(d.changed)}};
 }
 
 Result<Exit> get(const App& app, const DataOptions& o) {

@@ -6,6 +6,7 @@
 
 #include "bin/commands/change/change_report.h"
 #include "bin/commands/spec_report.h"
+#include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/report/job_view.h"
 #include "lib/workflow/plan/workflow_plan.h"
@@ -21,12 +22,12 @@ Exit print_added(const App& app, const store::Store& store, const workflow::Addi
         {"store", store.directory().string()},
         {"dry_run", dry_run},
         {"valid", added.good},
-        {"added", added.jobs},
-        {"jobs", added.names},
-        {"there", added.there},
-        {"jobs_there", added.there_names},
-        {"living_workers",
-         added.live_workers ? nlohmann::ordered_json(*added.live_workers) : nullptr},
+        {"added_jobs", added.jobs},
+        {"added_names", added.names},
+        {"existing_jobs", added.there},
+        {"existing_names", added.there_names},
+        {"registered_workers",
+         json_if(added.live_workers.has_value(), added.live_workers.value_or(0))},
         {"diagnostics", diagnostics_json(shown)["diagnostics"]}};
     say(app.out, "{}\n", report::json_text(out));
     return added.good ? Exit::ok : Exit::usage;

@@ -174,19 +174,19 @@ Result<void> replace_spec(const App& app, const Path& store, const std::string& 
 void print_json(const App& app, const store::Store& store, const Reinit& done, bool dry_run) {
   ordered_json stale = ordered_json::array();
   for (std::size_t i = 0; i < done.stale.size() && i < kShownJobs; ++i)
-    stale.push_back({{"name", done.stale[i].name}, {"reasons", done.stale[i].reasons}});
+    stale.push_back({{"job", done.stale[i].name}, {"changes", done.stale[i].reasons}});
   const ordered_json out = {{"store", store.directory().string()},
                             {"dry_run", dry_run},
-                            {"changed", done.change.total()},
+                            {"changed_jobs", done.change.total()},
                             {"stale_jobs", done.stale.size()},
                             {"following_jobs", done.followers},
-                            {"ending", done.change.ending},
+                            {"ending_jobs", done.change.ending},
                             {"stale", std::move(stale)},
-                            {"following", done.following},
-                            {"added", done.added},
-                            {"added_jobs", done.added_names},
-                            {"left_out", done.left_out},
-                            {"left_out_jobs", done.left_out_names}};
+                            {"following_names", done.following},
+                            {"added_jobs", done.added},
+                            {"added_names", done.added_names},
+                            {"left_out_jobs", done.left_out},
+                            {"left_out_names", done.left_out_names}};
   say(app.out, "{}\n", report::json_text(out));
 }
 

@@ -13,6 +13,7 @@
 #include "bin/commands/look/job_logs.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
+#include "lib/base/json_value.h"
 #include "lib/base/quote.h"
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
@@ -130,20 +131,18 @@ Result<nlohmann::ordered_json> stream_json(report::OutputReader& reader,
   if (!report::is_kept(output.stdio.mode, stream)) return nlohmann::ordered_json(nullptr);
   TORC_ASSIGN(const auto found, reader.read(output, stream, 0, 0));
   const Path file = file_of(output, stream);
-  nlohmann::ordered_json out;
-  out["path"] = file.empty()
-                    ? nlohmann::ordered_json(nullptr)
-                    : nlohmann::ordered_json(found && !found->file.empty() ? found->file.string()
-                                                                           : file.string());
-  out["bytes"] = found ? nlohmann::ordered_json(found->size) : nlohmann::ordered_json(nullptr);
-  return out;
+  const Path& where = !file.empty() && found && !found->file.empty() ? found->file : file;
+  return nlohmann::ordered_json{
+      {"file", json_or_null(where.string())},
+      {"size_bytes", json_if(found.has_value(), found ? found->size : 0)}};
 }
 
 Result<void> print_json(const App& app, const report::JobNow& now) {
   report::OutputReader reader;
   TORC_ASSIGN(auto out, stream_json(reader, now.output, exec::Stream::out));
   TORC_ASSIGN(auto err, stream_json(reader, now.output, exec::Stream::err));
-  const nlohmann::ordered_json json = {{"name", now.name},
+  const nlohmann::ordered_json json = {{"job_id", raw(now.output.job)},
+                                       {"job", now.name},
                                        {"attempt", now.output.attempt},
                                        {"stdout", std::move(out)},
                                        {"stderr", std::move(err)}};

@@ -14,6 +14,7 @@
 #include "bin/commands/look/series.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
+#include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/base/table.h"
@@ -131,28 +132,37 @@ std::uint32_t suggested_cpus(const Use& use) {
                                    std::max(1U, use.asked.cpus));
 }
 
-std::vector<std::string> findings(const Use& use) {
-  std::vector<std::string> found;
+struct Problem {
+  std::string word;  // for scripts
+  std::string text;
+};
+
+std::vector<Problem> problems_of(const Use& use) {
+  std::vector<Problem> found;
   const double memory = share(static_cast<double>(use.most_memory.value),
                               static_cast<double>(use.asked.memory.value));
-  if (use.out_of_memory > 0) found.push_back(fmt::format("{} out of memory", use.out_of_memory));
+  if (use.out_of_memory > 0)
+    found.push_back({"out_of_memory", fmt::format("{} out of memory", use.out_of_memory)});
   if (declares_memory(use) && use.measured > 0) {
     if (use.out_of_memory == 0 && memory > 1) {
-      found.emplace_back("above its memory");
+      found.push_back({"above_memory", "above its memory"});
     } else if (use.out_of_memory == 0 && memory >= kNear) {
-      found.emplace_back("near its memory");
+      found.push_back({"near_memory", "near its memory"});
     } else if (memory < kIdle && use.asked.memory >= kSmallMemory) {
-      found.emplace_back("wastes memory");
+      found.push_back({"wastes_memory", "wastes memory"});
     }
   }
-  if (use.timed_out > 0) found.push_back(fmt::format("{} timed out", use.timed_out));
+  if (use.timed_out > 0) found.push_back({"timed_out", fmt::format("{} timed out", use.timed_out)});
   const double limit = static_cast<double>(use.asked.runtime.count()) * 1e6;
   const auto longest = static_cast<double>(use.longest.count());
-  if (use.timed_out == 0 && limit > 0 && longest >= kNear * limit)
-    found.emplace_back(longest > limit ? "above its runtime" : "near its runtime");
+  if (use.timed_out == 0 && limit > 0 && longest >= kNear * limit) {
+    found.push_back(longest > limit ? Problem{"above_runtime", "above its runtime"}
+                                    : Problem{"near_runtime", "near its runtime"});
+  }
   const double cpus = share(static_cast<double>(use.cpu_time.count()),
                             static_cast<double>(use.time.count()) * use.asked.cpus);
-  if (use.asked.cpus > 1 && use.time.count() > 0 && cpus < kIdle) found.emplace_back("wastes CPUs");
+  if (use.asked.cpus > 1 && use.time.count() > 0 && cpus < kIdle)
+    found.push_back({"wastes_cpus", "wastes CPUs"});
   return found;
 }
 
@@ -227,6 +237,8 @@ void ResourcesView::add(const Use& use) {
   ++shown_;
   const double busy = share(static_cast<double>(use.cpu_time.count()),
                             static_cast<double>(use.time.count()) * use.asked.cpus);
+  std::string wrong;
+  for (const Problem& p : problems_of(use)) wrong += (wrong.empty() ? "" : ", ") + p.text;
   page_.add({printable(entry_name(use)), std::to_string(use.ended),
              declares_memory(use) ? show_bytes(use.asked.memory) : "-",
              use.measured > 0 ? show_bytes(use.most_memory) : "-",
@@ -237,45 +249,41 @@ void ResourcesView::add(const Use& use) {
              use.asked.runtime.count() == 0 ? "-" : show_duration(use.asked.runtime),
              show_duration(use.longest), show_duration(suggested_runtime(use)),
              use.io_seen > 0 ? show_bytes(use.io.read) : "-",
-             use.io_seen > 0 ? show_bytes(use.io.written) : "-",
-             fmt::format("{}", fmt::join(findings(use), ", "))});
+             use.io_seen > 0 ? show_bytes(use.io.written) : "-", wrong});
   if (page_.rows() < kUsesPage) return;
   say(app_.out, "{}", page_.text());
   page_ = new_page();
 }
 
 void ResourcesView::add_json(const Use& use) {
-  const auto or_null = [](bool there, auto value) {
-    return there ? ordered_json(value) : ordered_json(nullptr);
-  };
   const bool measured = use.time.count() > 0;
   constexpr std::uint64_t kOne = 1;
   ordered_json row;
-  row["first"] = use.page->recipe.name(0);
+  row["first_job"] = use.page->recipe.name(0);
   row["jobs"] = use.page->job_template.count;
-  row["ended"] = use.ended;
-  row["out_of_memory"] = use.out_of_memory;
-  row["timed_out"] = use.timed_out;
-  row["memory_bytes"] = or_null(declares_memory(use), use.asked.memory.value);
+  row["ended_jobs"] = use.ended;
+  row["out_of_memory_jobs"] = use.out_of_memory;
+  row["timed_out_jobs"] = use.timed_out;
+  row["memory_bytes"] = json_if(declares_memory(use), use.asked.memory.value);
   const bool memory = use.measured > 0;
-  row["most_memory_bytes"] = or_null(memory, use.most_memory.value);
-  row["mean_memory_bytes"] =
-      or_null(memory, static_cast<std::uint64_t>(
+  row["max_peak_memory_bytes"] = json_if(memory, use.most_memory.value);
+  row["mean_peak_memory_bytes"] =
+      json_if(memory, static_cast<std::uint64_t>(
                           use.memory_sum / static_cast<double>(std::max(use.measured, kOne))));
-  row["suggested_memory_bytes"] = or_null(memory, suggested_memory(use).value);
+  row["suggested_memory_bytes"] = json_if(memory, suggested_memory(use).value);
   row["cpus"] = use.asked.cpus;
   row["busy_share"] =
-      or_null(measured, share(static_cast<double>(use.cpu_time.count()),
+      json_if(measured, share(static_cast<double>(use.cpu_time.count()),
                               static_cast<double>(use.time.count()) * use.asked.cpus));
   row["suggested_cpus"] = suggested_cpus(use);
-  row["runtime_seconds"] = or_null(use.asked.runtime.count() > 0, use.asked.runtime.count());
-  row["longest_seconds"] = static_cast<double>(use.longest.count()) / 1e6;
+  row["runtime_seconds"] = json_if(use.asked.runtime.count() > 0, use.asked.runtime.count());
+  row["max_elapsed_seconds"] = json_seconds(use.longest);
   row["suggested_runtime_seconds"] = suggested_runtime(use).count();
-  row["read_bytes"] = or_null(use.io_seen > 0, use.io.read.value);
-  row["written_bytes"] = or_null(use.io_seen > 0, use.io.written.value);
+  report::add_io(row, use.io_seen > 0 ? std::optional(use.io) : std::nullopt);
   row["voluntary_switches"] = use.voluntary_switches;
   row["involuntary_switches"] = use.involuntary_switches;
-  row["findings"] = findings(use);
+  row["problems"] = ordered_json::array();
+  for (const Problem& p : problems_of(use)) row["problems"].push_back(p.word);
   say(app_.out, "{}\n  {}", shown_++ == 0 ? "" : ",", report::json_line(row));
 }
 

@@ -14,6 +14,7 @@
 #include "bin/commands/commands.h"
 #include "bin/commands/selection.h"
 #include "bin/flags.h"
+#include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/base/table.h"
@@ -70,11 +71,10 @@ std::chrono::microseconds runtime_of(const claim::Outcome& o) {
   return ran ? o.ended_at - o.started_at : WallTime{};
 }
 
-double result_seconds(std::chrono::microseconds time) {
-  return static_cast<double>(time.count()) / 1e6;
-}
-
-std::string csv_field(const std::string& text) {
+std::string csv_field(const ordered_json& value) {
+  if (value.is_null()) return {};
+  if (!value.is_string()) return value.dump();
+  const auto text = value.get<std::string>();
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
@@ -98,8 +98,6 @@ class Results {
   void say_extent() const;
   [[nodiscard]] static ordered_json json_of(const ResultRow& row, const std::string& name,
                                             const std::string& node);
-  [[nodiscard]] static std::string csv_of(const ResultRow& row, const std::string& name,
-                                          const std::string& node);
   std::string node_of(const claim::Reader& reader, claim::WorkerEpoch worker);
   static Table new_page();
 
@@ -198,57 +196,29 @@ std::string Results::node_of(const claim::Reader& reader, claim::WorkerEpoch wor
 ordered_json Results::json_of(const ResultRow& row, const std::string& name,
                               const std::string& node) {
   const claim::Outcome& o = row.outcome;
-  const auto or_null = [](bool there, auto value) {
-    return there ? ordered_json(value) : ordered_json(nullptr);
-  };
   ordered_json out;
-  out["id"] = raw(row.job);
-  out["name"] = name;
+  out["job_id"] = raw(row.job);
+  out["job"] = name;
   out["attempt"] = row.attempt;
   out["state"] = claim::to_string(row.state);
-  out["cause"] = claim::to_string(o.cause);
-  out["exit_code"] = or_null(o.exit_code >= 0, o.exit_code);
-  out["signal"] = or_null(o.signal > 0, o.signal);
-  out["errno"] = or_null(o.os_errno != 0, o.os_errno);
-  out["started_at"] = or_null(o.started_at.count() != 0, result_seconds(o.started_at));
-  out["ended_at"] = or_null(o.ended_at.count() != 0, result_seconds(o.ended_at));
-  out["runtime_seconds"] = result_seconds(runtime_of(o));
-  out["cpu_seconds"] = result_seconds(o.cpu_time);
-  out["max_rss_bytes"] = or_null(o.max_rss.value > 0, o.max_rss.value);
+  report::add_end(out, o, true);
+  out["errno"] = json_or_null(o.os_errno);
+  out["started_at"] = json_time(o.started_at);
+  out["ended_at"] = json_time(o.ended_at);
+  out["elapsed_seconds"] = json_if(o.started_at.count() != 0, json_seconds(runtime_of(o)));
+  report::add_use(out, o, true);
   report::add_activity(out, o);
-  out["host"] = or_null(!node.empty(), node);
-  out["worker"] = or_null(claim::raw(row.worker) != 0, claim::raw(row.worker));
+  report::add_worker(out, row.worker, node);
   return out;
-}
-
-std::string Results::csv_of(const ResultRow& row, const std::string& name,
-                            const std::string& node) {
-  const claim::Outcome& o = row.outcome;
-  const auto known = [](bool there, std::uint64_t value) {
-    return there ? std::to_string(value) : std::string();
-  };
-  const Activity& a = o.activity;
-  const Traffic io = a.io.value_or(Traffic{});
-  return fmt::format(
-      "{},{},{},{},{},{},{},{},{:.6f},{:.6f},{},{},{},{},{},{},{},{}\n", raw(row.job),
-      csv_field(name), row.attempt, claim::to_string(row.state), claim::to_string(o.cause),
-      o.exit_code >= 0 ? std::to_string(o.exit_code) : "",
-      o.signal > 0 ? std::to_string(o.signal) : "",
-      o.os_errno != 0 ? std::to_string(o.os_errno) : "", result_seconds(runtime_of(o)),
-      result_seconds(o.cpu_time), known(o.max_rss.value > 0, o.max_rss.value),
-      known(a.io.has_value(), io.read.value), known(a.io.has_value(), io.written.value),
-      a.storage.read.value, a.storage.written.value, a.voluntary_switches, a.involuntary_switches,
-      csv_field(node));
 }
 
 void Results::begin() {
   if (options_.json) say(app_.out, "[");
-  if (options_.csv) {
-    say(app_.out,
-        "id,name,attempt,state,cause,exit_code,signal,errno,runtime_seconds,cpu_seconds,"
-        "max_rss_bytes,read_bytes,written_bytes,storage_read_bytes,storage_written_bytes,"
-        "voluntary_switches,involuntary_switches,host\n");
-  }
+  if (!options_.csv) return;
+  const ordered_json fields = json_of({}, {}, {});
+  std::string titles;
+  for (const auto& [key, value] : fields.items()) titles += (titles.empty() ? "" : ",") + key;
+  say(app_.out, "{}\n", titles);
 }
 
 void Results::add(const claim::Reader& reader, const ResultRow& row) {
@@ -260,7 +230,10 @@ void Results::add(const claim::Reader& reader, const ResultRow& row) {
     return;
   }
   if (options_.csv) {
-    say(app_.out, "{}", csv_of(row, name, node));
+    std::string line;
+    for (const ordered_json& value : json_of(row, name, node))
+      line += (line.empty() ? "" : ",") + csv_field(value);
+    say(app_.out, "{}\n", line);
     return;
   }
   const claim::Outcome& o = row.outcome;

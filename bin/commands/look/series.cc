@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bin/locate.h"
+#include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/table.h"
 #include "lib/exec/output/series.h"
@@ -39,31 +40,27 @@ Result<std::optional<Points>> points_of(const report::AttemptOutput& attempt) {
   return std::optional<Points>();
 }
 
-double seconds(microseconds time) {
-  return static_cast<double>(time.count()) / 1e6;
-}
-
 // CPUs that were busy since the point before.
 double busy(const Points& points, std::size_t i) {
   if (i == 0) return 0;
-  const double time = seconds(points[i].at - points[i - 1].at);
-  const double used = seconds(points[i].cpu_time - points[i - 1].cpu_time);
+  const double time = json_seconds(points[i].at - points[i - 1].at);
+  const double used = json_seconds(points[i].cpu_time - points[i - 1].cpu_time);
   return time > 0 ? std::max(used, 0.0) / time : 0;
 }
 
 void show_json(const App& app, const report::JobNow& now, const Points& points) {
-  ordered_json head = {{"name", now.name}, {"attempt", now.output.attempt}};
+  const ordered_json head = {
+      {"job_id", raw(now.output.job)}, {"job", now.name}, {"attempt", now.output.attempt}};
   std::string text = report::json_text(head);
   text.erase(text.rfind('\n'));
   say(app.out, "{},\n  \"points\": [", text);
   for (std::size_t i = 0; i < points.size(); ++i) {
     const SeriesPoint& p = points[i];
     ordered_json row;
-    row["time"] = seconds(p.at);
-    row["memory_bytes"] = p.memory.value;
-    row["cpu_seconds"] = seconds(p.cpu_time);
-    row["read_bytes"] = p.io ? ordered_json(p.io->read.value) : ordered_json(nullptr);
-    row["written_bytes"] = p.io ? ordered_json(p.io->written.value) : ordered_json(nullptr);
+    row["at"] = json_seconds(p.at);
+    row["used_memory_bytes"] = p.memory.value;
+    row["cpu_seconds"] = json_seconds(p.cpu_time);
+    report::add_io(row, p.io);
     row["processes"] = p.processes;
     say(app.out, "{}\n    {}", i == 0 ? "" : ",", report::json_line(row));
   }

@@ -13,6 +13,7 @@
 #include "bin/commands/run/progress.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
+#include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/base/table.h"
@@ -23,6 +24,7 @@
 #include "lib/claim/tables/state.h"
 #include "lib/report/job_view.h"
 #include "lib/report/quota_view.h"
+#include "lib/store/engine/engine_name.h"
 #include "lib/worker/setup/worker_setup.h"
 
 namespace torc::cli {
@@ -43,7 +45,7 @@ struct Failure {
   JobId id{};
   std::string name;
   claim::Job job;
-  std::string why;
+  std::string reason;
 };
 
 // Ready jobs that no live worker could ever take.
@@ -117,12 +119,10 @@ Result<Picture> look(store::Store& store, WallTime now) {
   return picture;
 }
 
-ordered_json actions_json(const claim::ActionTally& t) {
-  if (t.actions == 0) return nullptr;
-  return {{"actions", t.actions},
-          {"due", t.due},
+ordered_json runs_json(const claim::ActionTally& t) {
+  return {{"due", t.due},
           {"running", t.running},
-          {"ended", t.ended},
+          {"completed", t.ended - std::min(t.ended, t.failed)},
           {"failed", t.failed}};
 }
 
@@ -134,55 +134,51 @@ void print_actions(const App& app, const claim::ActionTally& t) {
     say(app.out, "no job starts before the actions of on_workflow_start have ended\n");
 }
 
-ordered_json to_json(const Picture& picture, const store::Store& store) {
+ordered_json to_json(const Picture& picture, const store::Store& store, WallTime now) {
   const claim::WorkflowState& w = picture.workflow;
   ordered_json workers = ordered_json::array();
   for (const claim::Worker& worker : picture.workers) {
-    ordered_json one = {
-        {"worker", claim::raw(worker.epoch)},
-        {"host", worker.info.host},
-        {"pid", worker.info.pid},
-        {"allocation", worker.info.allocation.empty() ? ordered_json(nullptr)
-                                                      : ordered_json(worker.info.allocation)},
-        {"scheduler", worker.info.scheduler.empty() ? ordered_json(nullptr)
-                                                    : ordered_json(worker.info.scheduler)},
-        {"label",
-         worker.info.label.empty() ? ordered_json(nullptr) : ordered_json(worker.info.label)},
-        {"jobs_held", worker.held},
-        {"jobs_finished", worker.finished},
-        {"registered_at", static_cast<double>(worker.info.registered_at.count()) / 1e6},
-        {"last_seen", static_cast<double>(worker.last_seen.count()) / 1e6}};
+    ordered_json one = {{"worker", claim::raw(worker.epoch)},
+                        {"host", worker.info.host},
+                        {"pid", worker.info.pid},
+                        {"allocation", json_or_null(worker.info.allocation)},
+                        {"scheduler", json_or_null(worker.info.scheduler)},
+                        {"label", json_or_null(worker.info.label)},
+                        {"jobs", worker.held},
+                        {"finished_jobs", worker.finished},
+                        {"registered_at", json_seconds(worker.info.registered_at)},
+                        {"last_commit_at", json_seconds(worker.last_seen)}};
     report::add_shared(one, claim::total_of(worker.info));
     workers.push_back(std::move(one));
   }
   ordered_json unserved = ordered_json::array();
   for (const Unserved& u : picture.unserved) {
-    unserved.push_back({{"name", u.name}, {"needs", show_need(u.job_class)}});
+    unserved.push_back({{"first_job", u.name}, {"needs", show_need(u.job_class)}});
   }
   ordered_json failures = ordered_json::array();
   for (const Failure& f : picture.failures) {
-    failures.push_back({{"id", raw(f.id)},
-                        {"name", f.name},
+    failures.push_back({{"job_id", raw(f.id)},
+                        {"job", f.name},
                         {"state", claim::to_string(f.job.state)},
-                        {"why", f.why}});
+                        {"reason", f.reason}});
   }
   return {{"workflow", w.name},
           {"state", report::workflow_verdict(w, picture.workers.size())},
           {"store", store.directory().string()},
-          {"id", store.identity().id_hex()},
-          {"engine", store.identity().engine == store::Engine::lmdb ? "lmdb" : "journal"},
+          {"store_id", store.identity().id_hex()},
+          {"engine", to_string(store.identity().engine)},
           {"jobs", w.jobs},
+          {"jobs_by_state", report::counts_json(w.counts)},
+          {"not_needed_jobs", w.unmet},
           {"halted", w.halted()},
-          {"next_retry_seconds",
-           picture.next_due ? ordered_json(static_cast<double>(picture.next_due->count()) / 1e6)
-                            : ordered_json(nullptr)},
-          {"counts", report::counts_json(w.counts, report::States::all)},
+          {"next_retry_at", json_if(picture.next_due.has_value(),
+                                    json_seconds(now + picture.next_due.value_or(WallTime{})))},
           {"workers", std::move(workers)},
           {"unserved", std::move(unserved)},
-          {"not_needed", w.unmet},
           {"limits", report::limits_json(picture.quota)},
           {"budget", report::budget_json(picture.quota)},
-          {"actions", actions_json(w.actions)},
+          {"actions", w.actions.actions},
+          {"action_runs_by_state", runs_json(w.actions)},
           {"failures", std::move(failures)}};
 }
 
@@ -229,7 +225,7 @@ void print_failures(const App& app, const Picture& picture, const std::string& s
   if (!picture.failures.empty()) {
     Table table({{"failed job"}, {"attempt", Align::right}, {"why"}});
     for (const Failure& f : picture.failures) {
-      table.add({printable(f.name), std::to_string(f.job.attempt), f.why});
+      table.add({printable(f.name), std::to_string(f.job.attempt), f.reason});
     }
     say(app.out, "\n{}", table.text());
     const std::uint64_t all = report::jobs_with(w, claim::trait::kTroubled);
@@ -289,9 +285,10 @@ void print_picture(const App& app, const Picture& picture, const store::Store& s
 
 Result<Exit> run(const App& app, const StatusOptions& options) {
   TORC_ASSIGN(auto store, open_store(app, options.store));
-  TORC_ASSIGN(auto picture, look(*store, app.clock.wall_now()));
+  const WallTime now = app.clock.wall_now();
+  TORC_ASSIGN(auto picture, look(*store, now));
   if (options.json)
-    say(app.out, "{}\n", report::json_text(to_json(picture, *store)));
+    say(app.out, "{}\n", report::json_text(to_json(picture, *store, now)));
   else
     print_picture(app, picture, *store);
   return Exit::ok;

@@ -90,7 +90,7 @@ void add_graph(Command& c) {
       .value("FORMAT")
       .choices({"dot", "mermaid", "svg"})
       .shows_default();
-  c.flag("--json", o.json, "nodes and edges, machine-readable");
+  c.flag("--json", o.json, "vertices and edges, machine-readable");
   c.run([&o](const App& app) { return run(app, o); });
 }
 

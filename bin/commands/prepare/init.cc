@@ -13,6 +13,7 @@
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/report/job_view.h"
+#include "lib/store/engine/engine_name.h"
 #include "lib/worker/setup/worker_setup.h"
 #include "lib/workflow/context/sharing.h"
 #include "lib/workflow/plan/make_store.h"
@@ -92,13 +93,12 @@ Result<Exit> run(const App& app, const InitOptions& options) {
   if (options.json) {
     nlohmann::ordered_json scripts = nlohmann::ordered_json::array();
     for (const Path& script : made.scripts) scripts.push_back(script.string());
-    const nlohmann::ordered_json out = {
-        {"workflow", loaded.workflow->name},
-        {"store", made.store->directory().string()},
-        {"id", made.store->identity().id_hex()},
-        {"engine", made.store->identity().engine == store::Engine::lmdb ? "lmdb" : "journal"},
-        {"jobs", loaded.expansion->jobs},
-        {"scripts", std::move(scripts)}};
+    const nlohmann::ordered_json out = {{"workflow", loaded.workflow->name},
+                                        {"store", made.store->directory().string()},
+                                        {"store_id", made.store->identity().id_hex()},
+                                        {"engine", to_string(made.store->identity().engine)},
+                                        {"jobs", loaded.expansion->jobs},
+                                        {"scripts", std::move(scripts)}};
     say(app.out, "{}\n", report::json_text(out));
   } else {
     print_next_steps(app, made, loaded);

@@ -9,6 +9,7 @@
 
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
+#include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/table.h"
 #include "lib/exec/node/node_ledger.h"
@@ -35,29 +36,32 @@ std::string joined(const std::vector<std::string>& names) {
   return names.empty() ? "-" : fmt::format("{}", fmt::join(names, ","));
 }
 
+ordered_json amounts(std::uint64_t cpus, ByteCount memory, const std::vector<std::string>& gpus) {
+  return {{"cpus", cpus},
+          {"memory_bytes", memory.value},
+          {"gpus", gpus.size()},
+          {"gpu_list", json_if(!gpus.empty(), fmt::format("{}", fmt::join(gpus, ",")))}};
+}
+
 // Part of what a worker holds that other workers are kept from.
 ordered_json amounts(const exec::NodeMember& member, const exec::NodeHolding& h) {
-  return {{"cpus", h.cpu_count()},
-          {"cpu_list", exec::show(h.cpus)},
-          {"memory_bytes", (h.memory + h.own_memory).value},
-          {"gpus", gpus_in(member, h.gpus)}};
+  ordered_json out = amounts(h.cpu_count(), h.memory + h.own_memory, gpus_in(member, h.gpus));
+  out["cpu_list"] = json_or_null(exec::show(h.cpus));
+  return out;
 }
 
 ordered_json record_of(const exec::NodeEntry& e, BootTime now) {
   const exec::NodeMember& m = e.member;
   const BootTime since = e.holding.waiting_since;
-  ordered_json waits = nullptr;
-  if (since != BootTime{}) waits = std::chrono::duration<double>(now - since).count();
   std::vector<std::string> gpus;
   for (const exec::NodeGpu& gpu : m.gpus) gpus.push_back(gpu.name);
-  return {
-      {"pid", m.watchdog.pid},
-      {"store", m.store},
-      {"since", static_cast<double>(m.since.count()) / 1e6},
-      {"holds", amounts(m, e.holding)},
-      {"may_use", {{"cpus", m.most_cpus}, {"memory_bytes", m.most_memory.value}, {"gpus", gpus}}},
-      {"waits_seconds", waits},
-      {"overcommits", m.overcommits}};
+  return {{"pid", m.watchdog.pid},
+          {"store", m.store},
+          {"joined_at", json_seconds(m.since)},
+          {"holds", amounts(m, e.holding)},
+          {"may_use", amounts(m.most_cpus, m.most_memory, gpus)},
+          {"waited_seconds", json_if(since != BootTime{}, json_seconds(now - since))},
+          {"overcommits", m.overcommits}};
 }
 
 void print_table(const App& app, const std::vector<exec::NodeEntry>& workers) {
@@ -92,12 +96,10 @@ Result<Exit> run(const App& app, const NodeOptions& options) {
   if (options.json) {
     ordered_json list = ordered_json::array();
     for (const exec::NodeEntry& e : workers) list.push_back(record_of(e, app.clock.boot_now()));
-    const ordered_json all = {
-        {"host", machine.host},
-        {"workers", list},
-        {"free", amounts(fresh, free)},
-        {"total",
-         {{"cpus", machine.cpus}, {"memory_bytes", machine.memory.value}, {"gpus", machine.gpus}}}};
+    const ordered_json all = {{"host", machine.host},
+                              {"workers", list},
+                              {"free", amounts(fresh, free)},
+                              {"total", amounts(machine.cpus, machine.memory, machine.gpus)}};
     say(app.out, "{}\n", report::json_text(all));
     return Exit::ok;
   }

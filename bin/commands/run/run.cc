@@ -18,6 +18,7 @@
 #include "bin/locate.h"
 #include "bin/trust.h"
 #include "lib/base/dead_mount.h"
+#include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/report/file_count.h"
@@ -114,16 +115,15 @@ void print_json(const App& app, const worker::WorkerSummary& summary, const Path
                 WallTime took) {
   const claim::WorkflowState& w = summary.workflow;
   const report::FileCount files = report::count_files(store, kMostFiles);
-  const nlohmann::ordered_json out = {
-      {"workflow", w.name},
-      {"store", store.string()},
-      {"end", words_of(summary.end).name},
-      {"jobs", w.jobs},
-      {"counts", report::counts_json(w.counts, report::States::all)},
-      {"not_needed", w.unmet},
-      {"seconds", static_cast<double>(took.count()) / 1e6},
-      {"files", files.files},
-      {"more_files", !files.is_all}};
+  const nlohmann::ordered_json out = {{"workflow", w.name},
+                                      {"store", store.string()},
+                                      {"end", words_of(summary.end).name},
+                                      {"jobs", w.jobs},
+                                      {"jobs_by_state", report::counts_json(w.counts)},
+                                      {"not_needed_jobs", w.unmet},
+                                      {"elapsed_seconds", json_seconds(took)},
+                                      {"files", files.files},
+                                      {"all_files_counted", files.is_all}};
   say(app.out, "{}\n", report::json_text(out));
 }
 

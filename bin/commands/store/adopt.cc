@@ -160,7 +160,7 @@ Result<Exit> run(const App& app, const AdoptOptions& options) {
   if (!done) return done.error();
   if (options.json) {
     const nlohmann::ordered_json out = {{"store", path.string()},
-                                        {"adopted", *done == store::Adoption::adopted},
+                                        {"changed", *done == store::Adoption::adopted},
                                         {"host", app.world.host}};
     say(app.out, "{}\n", report::json_text(out));
     return Exit::ok;

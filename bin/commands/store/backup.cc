@@ -14,6 +14,7 @@
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/report/job_view.h"
+#include "lib/store/engine/engine_name.h"
 #include "lib/store/maintenance/backup.h"
 #include "lib/workflow/context/live_workers.h"
 #include "lib/workflow/context/sharing.h"
@@ -50,17 +51,16 @@ Result<Contents> look_at(const App& app, const Path& copy) {
 
 void print(const App& app, const BackupOptions& options, const store::BackedUp& made,
            const Path& target, const Contents& contents) {
-  const bool journal = made.identity.engine == store::Engine::journal;
   if (options.json) {
     const nlohmann::ordered_json out = {
         {"store", target.string()},
-        {"id", made.identity.id_hex()},
-        {"engine", journal ? "journal" : "lmdb"},
-        {"last_sequence", made.sequence},
+        {"store_id", made.identity.id_hex()},
+        {"engine", to_string(made.identity.engine)},
+        {"last_commit", made.sequence},
         {"workflow", contents.workflow.name},
         {"jobs", contents.workflow.jobs},
-        {"counts", report::counts_json(contents.workflow.counts, report::States::all)},
-        {"living_workers", contents.workers},
+        {"jobs_by_state", report::counts_json(contents.workflow.counts)},
+        {"registered_workers", contents.workers},
         {"verified", true}};
     say(app.out, "{}\n", report::json_text(out));
     return;
@@ -68,8 +68,8 @@ void print(const App& app, const BackupOptions& options, const store::BackedUp& 
   say(app.out, "{}: workflow '{}' as of commit {}, {} job(s): {}\n", target.string(),
       contents.workflow.name, made.sequence, show_count(contents.workflow.jobs),
       report::show_counts(contents.workflow.counts));
-  say(app.out, "verified; engine {}, a store of its own with id {}\n", journal ? "journal" : "lmdb",
-      made.identity.id_hex());
+  say(app.out, "verified; engine {}, a store of its own with id {}\n",
+      to_string(made.identity.engine), made.identity.id_hex());
   if (contents.workers > 0) {
     say(app.out,
         "{} worker(s) were at work: whoever works on the copy runs their jobs again when their "

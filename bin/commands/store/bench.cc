@@ -13,11 +13,13 @@
 #include "bin/commands/store/bench_processes.h"
 #include "bin/flags.h"
 #include "bin/signals.h"
+#include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/table.h"
 #include "lib/doctor/doctor_report.h"
 #include "lib/report/job_view.h"
 #include "lib/store/disk/disk.h"
+#include "lib/store/engine/engine_name.h"
 #include "lib/workflow/plan/make_store.h"
 
 namespace torc::cli {
@@ -190,12 +192,12 @@ Result<void> Bench::commits(const Path& trial, store::Engine engine) {
                         kOneShare));
   if (options_.processes < 2) return {};
   TORC_TRY(in_processes(fmt::format("commits of {} workers of this node", options_.processes),
-                        "workers", store,
+                        "several_workers", store,
                         std::vector<Path>(options_.processes, copies.roots().front()), kManyShare));
   if (engine_ != store::Engine::journal) return {};
   return in_processes(
-      fmt::format("commits of {} workers as if on nodes of their own", options_.processes), "nodes",
-      store, copies.roots(), kManyShare);
+      fmt::format("commits of {} workers as if on nodes of their own", options_.processes),
+      "several_nodes", store, copies.roots(), kManyShare);
 }
 
 Result<void> Bench::measure() {
@@ -219,8 +221,7 @@ Result<void> Bench::measure() {
 }
 
 void Bench::show() const {
-  say(app_.out, "{}: {}, engine {}\n", directory_.string(), type_.name,
-      engine_ == store::Engine::lmdb ? "lmdb" : "journal");
+  say(app_.out, "{}: {}, engine {}\n", directory_.string(), type_.name, to_string(engine_));
   Table table({{"what"},
                {"per second", Align::right},
                {"median", Align::right},
@@ -245,21 +246,22 @@ void Bench::show() const {
 
 void Bench::show_json() const {
   ordered_json out = {{"directory", directory_.string()},
-                      {"filesystem", type_.name},
-                      {"engine", engine_ == store::Engine::lmdb ? "lmdb" : "journal"}};
-  out["put_if_absent"] = method_ ? ordered_json(to_string(method_->primitive)) : nullptr;
-  out["seconds"] = options_.seconds.count();
-  for (const char* field : {"append", "publish", "one_worker", "workers", "nodes"})
+                      {"filesystem_type", type_.name},
+                      {"engine", to_string(engine_)}};
+  out["put_if_absent"] = method_ ? ordered_json(json_word(to_string(method_->primitive))) : nullptr;
+  out["requested_seconds"] = options_.seconds.count();
+  for (const char* field : {"append", "publish", "one_worker", "several_workers", "several_nodes"})
     out[field] = nullptr;
   for (const Figure& f : figures_) {
-    ordered_json one = {{"writers", f.writers},
-                        {"operations", f.operations},
-                        {"per_second", f.per_second},
-                        {"latency_us", doctor::to_json(f.latency)}};
-    one["requests_per_commit"] = f.requests ? ordered_json(*f.requests) : nullptr;
-    one["modifying_per_commit"] = f.modifying ? ordered_json(*f.modifying) : nullptr;
-    one["conflicts"] = f.requests ? ordered_json(f.conflicts) : nullptr;
-    out[f.field] = std::move(one);
+    out[f.field] = {
+        {"writers", f.writers},
+        {"operations", f.operations},
+        {"operations_per_second", f.per_second},
+        {"latency", doctor::to_json(f.latency)},
+        {"requests_per_commit", json_if(f.requests.has_value(), f.requests.value_or(0))},
+        {"modifying_requests_per_commit",
+         json_if(f.modifying.has_value(), f.modifying.value_or(0))},
+        {"conflicts", json_if(f.requests.has_value(), f.conflicts)}};
   }
   say(app_.out, "{}\n", report::json_text(out));
 }

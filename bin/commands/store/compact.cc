@@ -10,6 +10,7 @@
 #include "bin/locate.h"
 #include "lib/base/quantities.h"
 #include "lib/report/job_view.h"
+#include "lib/store/engine/engine_name.h"
 #include "lib/store/maintenance/compact.h"
 #include "lib/workflow/context/live_workers.h"
 
@@ -55,14 +56,14 @@ Result<Exit> run(const App& app, const CompactOptions& options) {
   TORC_ASSIGN(auto path, locate_store(app, options.store));
   TORC_ASSIGN(auto done, act(app, path));
   if (options.json) {
-    const nlohmann::ordered_json out = {
-        {"store", path.string()},
-        {"engine", done.engine == store::Engine::lmdb ? "lmdb" : "journal"},
-        {"living_workers", done.live_workers.size()},
-        {"files_before", done.before.files},
-        {"files_after", done.after.files},
-        {"bytes_before", done.before.bytes.value},
-        {"bytes_after", done.after.bytes.value}};
+    const auto size = [](const store::StoreSize& s) -> nlohmann::ordered_json {
+      return {{"files", s.files}, {"size_bytes", s.bytes.value}};
+    };
+    const nlohmann::ordered_json out = {{"store", path.string()},
+                                        {"engine", to_string(done.engine)},
+                                        {"registered_workers", done.live_workers.size()},
+                                        {"before", size(done.before)},
+                                        {"after", size(done.after)}};
     say(app.out, "{}\n", report::json_text(out));
     return Exit::ok;
   }

@@ -15,6 +15,7 @@
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
+#include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/quote.h"
 #include "lib/base/table.h"
@@ -22,6 +23,7 @@
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/report/job_view.h"
+#include "lib/store/engine/engine_name.h"
 #include "lib/store/journal/chain.h"
 #include "lib/worker/setup/worker_setup.h"
 #include "lib/workflow/plan/workflow_plan.h"
@@ -259,47 +261,36 @@ void History::show_table(const claim::Reader& reader, const std::vector<const Ev
 }
 
 void History::show_json(const claim::Reader& reader, const std::vector<const Event*>& events) {
-  const auto or_null = [](auto value) {
-    return value == 0 ? ordered_json(nullptr) : ordered_json(value);
-  };
-  ordered_json head = {
+  const ordered_json head = {
       {"store", store_->directory().string()},
-      {"engine", store_->identity().engine == store::Engine::lmdb ? "lmdb" : "journal"}};
-  head["first_commit"] = or_null(extent_.first);
-  head["last_commit"] = or_null(extent_.last);
-  head["complete"] = extent_.first == 1 && extent_.without_gap && extent_.unreadable.empty();
+      {"engine", to_string(store_->identity().engine)},
+      {"first_commit", json_or_null(extent_.first)},
+      {"last_commit", json_or_null(extent_.last)},
+      {"complete", extent_.first == 1 && extent_.without_gap && extent_.unreadable.empty()}};
   std::string text = report::json_text(head);
   text.erase(text.rfind('\n'));
   say(app_.out, "{},\n  \"events\": [", text);
   bool first = true;
   for (const Event* e : events) {
-    const claim::Outcome& o = e->outcome;
-    const bool ended = o.cause != claim::EndCause::none;
+    const bool added = e->kind == EventKind::added;
     ordered_json row;
-    row["time"] = e->at.count() == 0 ? ordered_json(nullptr)
-                                     : ordered_json(static_cast<double>(e->at.count()) / 1e6);
-    row["commit"] = or_null(e->sequence);
+    row["at"] = json_time(e->at);
+    row["commit"] = json_or_null(e->sequence);
     row["event"] = claim::to_string(e->kind);
-    row["job"] = or_null(raw(e->job));
-    row["name"] = raw(e->job) == 0 ? ordered_json(nullptr) : ordered_json(name_of(reader, e->job));
-    row["attempt"] = or_null(e->attempt);
-    row["worker"] = or_null(claim::raw(e->worker));
-    const std::string host = host_of(reader, e->worker);
-    row["host"] = host.empty() ? ordered_json(nullptr) : ordered_json(host);
-    row["by"] = or_null(claim::raw(e->author));
-    row["action"] = or_null(e->action);
-    row["state"] = raw(e->job) == 0 || e->kind == EventKind::added
-                       ? ordered_json(nullptr)
-                       : ordered_json(claim::to_string(e->state));
-    row["cause"] = ended ? ordered_json(claim::to_string(o.cause)) : ordered_json(nullptr);
-    row["exit_code"] =
-        ended && o.exit_code >= 0 ? ordered_json(o.exit_code) : ordered_json(nullptr);
-    row["signal"] = ended ? or_null(o.signal) : ordered_json(nullptr);
-    if (e->kind == EventKind::added) {
-      row["jobs"] = e->count;
-      row["added_by"] = e->by;
-      row["parent"] =
-          raw(e->parent) == 0 ? ordered_json(nullptr) : ordered_json(name_of(reader, e->parent));
+    row["job_id"] = json_or_null(raw(e->job));
+    row["job"] = report::job_name_json(reader, book_, e->job);
+    row["attempt"] = json_if(!added && e->attempt != 0, e->attempt);
+    report::add_worker(row, e->worker, host_of(reader, e->worker));
+    row["author"] = json_or_null(claim::raw(e->author));
+    row["action"] = json_or_null(e->action);
+    row["state"] = json_if(!added && raw(e->job) != 0, claim::to_string(e->state));
+    report::add_end(row, e->outcome, e->outcome.cause != claim::EndCause::none);
+    row["addition"] = nullptr;
+    if (added) {
+      row["addition"] = {{"added_jobs", e->count},
+                         {"added_by", e->by},
+                         {"parent", report::job_name_json(reader, book_, e->parent)},
+                         {"parent_attempt", json_if(raw(e->parent) != 0, e->attempt)}};
     }
     say(app_.out, "{}\n    {}", first ? "" : ",", report::json_line(row));
     first = false;

@@ -15,6 +15,7 @@
 #include "bin/commands/store/salvage.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
+#include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/table.h"
 #include "lib/claim/audit/history.h"
@@ -173,34 +174,28 @@ void Repair::show() const {
 ordered_json Repair::to_json() const {
   ordered_json damaged = ordered_json::array();
   for (const store::Damage& d : repair_->damages())
-    damaged.push_back({{"file", d.file.string()}, {"what", d.what}});
+    damaged.push_back({{"file", d.file.string()}, {"damage", d.what}});
   ordered_json lost = ordered_json::array();
   for (std::size_t i = 0; i < repair_->lost().size(); ++i) {
     const store::LostCommit& commit = repair_->lost()[i];
-    ordered_json one = {{"sequence", commit.sequence}, {"file", commit.file.string()}};
-    one["worker"] = commit.damage.empty() && commit.author != 0 ? ordered_json(commit.author)
-                                                                : ordered_json(nullptr);
-    one["damage"] = commit.damage.empty() ? ordered_json(nullptr) : ordered_json(commit.damage);
-    ordered_json events = ordered_json::object();
-    for (std::size_t k = 0; k < claim::kEventKinds; ++k) {
-      if (lost_.commits[i][k] > 0)
-        events[std::string(claim::to_string(static_cast<claim::EventKind>(k)))] =
-            lost_.commits[i][k];
-    }
-    one["events"] = std::move(events);
-    lost.push_back(std::move(one));
+    ordered_json events;
+    for (std::size_t k = 0; k < claim::kEventKinds; ++k)
+      events[std::string(claim::to_string(static_cast<claim::EventKind>(k)))] = lost_.commits[i][k];
+    lost.push_back({{"commit", commit.sequence},
+                    {"file", commit.file.string()},
+                    {"author", json_if(commit.damage.empty() && commit.author != 0, commit.author)},
+                    {"damage", json_or_null(commit.damage)},
+                    {"events_by_kind", std::move(events)}});
   }
-  const Path& copy = repair_->from_copy();
   return {{"store", directory_.string()},
-          {"needed", repair_->needed()},
-          {"last_good", repair_->last_good()},
-          {"from_copy", copy.empty() ? ordered_json(nullptr) : ordered_json(copy.string())},
-          {"damaged", std::move(damaged)},
-          {"lost", std::move(lost)},
-          {"living_workers", live_workers_.size()},
+          {"clean", !repair_->needed()},
+          {"last_good_commit", repair_->last_good()},
+          {"from_copy", json_or_null(repair_->from_copy().string())},
+          {"damaged_files", std::move(damaged)},
+          {"lost_commits", std::move(lost)},
+          {"registered_workers", live_workers_.size()},
           {"repaired", !quarantine_.empty()},
-          {"quarantine",
-           quarantine_.empty() ? ordered_json(nullptr) : ordered_json(quarantine_.string())},
+          {"quarantine", json_or_null(quarantine_.string())},
           {"verified", verified_}};
 }
 

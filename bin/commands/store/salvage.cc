@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/claim/audit/verify.h"
 #include "lib/claim/tables/tables.h"
@@ -229,23 +230,23 @@ ordered_json Salvage::to_json() const {
   const bool store = why_not_.empty();
   ordered_json unknown = ordered_json::array();
   for (const report::LostRecords::Jobs& jobs : lost_.jobs)
-    unknown.push_back({{"first", jobs.first}, {"last", jobs.last}});
+    unknown.push_back({{"first_job_id", jobs.first}, {"last_job_id", jobs.last}});
   return {{"store", source_.string()},
-          {"salvaged", target_.string()},
-          {"is_store", store},
-          {"reason", store ? ordered_json(nullptr) : ordered_json(why_not_)},
-          {"state", kWhich[static_cast<std::size_t>(salvaged_.which)]},
-          {"last_sequence", salvaged_.sequence},
+          {"directory", target_.string()},
+          {"salvaged_as", store ? "store" : "lists"},
+          {"reason", json_or_null(why_not_)},
+          {"salvaged_state", kWhich[static_cast<std::size_t>(salvaged_.which)]},
+          {"last_commit", json_or_null(salvaged_.sequence)},
           {"records", remains.entries.size()},
-          {"expected", remains.expected},
+          {"expected_records", remains.expected},
           {"lost_pages", remains.lost_pages},
-          {"knows_lost_pages", remains.knows_used_pages},
-          {"older_cut", remains.older_cut},
+          {"all_lost_pages_known", remains.knows_used_pages},
+          {"all_older_pages_read", !remains.older_cut},
           {"may_be_missing", lost_.kinds},
-          {"unknown_jobs", std::move(unknown)},
-          {"living_workers", live_workers_.size()},
-          {"jobs", store ? ordered_json(nullptr) : ordered_json(jobs_)},
-          {"older_jobs", store ? ordered_json(nullptr) : ordered_json(older_)}};
+          {"unknown_job_ids", std::move(unknown)},
+          {"registered_workers", live_workers_.size()},
+          {"listed_jobs", json_if(!store, jobs_)},
+          {"older_jobs", json_if(!store, older_)}};
 }
 
 Result<Exit> Salvage::finish(const Result<void>& done) const {

@@ -22,15 +22,15 @@ struct TrustOptions {
   bool json = false;
 };
 
-using nlohmann::json;
+using nlohmann::ordered_json;
 
-json json_of(const TrustedStore& s) {
-  return {{"store", s.path.string()}, {"id", s.id}, {"owner", s.owner}};
+ordered_json json_of(const TrustedStore& s) {
+  return {{"store", s.path.string()}, {"store_id", s.id}, {"owner_uid", s.owner}};
 }
 
 Exit list(const App& app, const TrustOptions& o, const std::vector<TrustedStore>& trusted) {
   if (o.json) {
-    json all = json::array();
+    ordered_json all = ordered_json::array();
     for (const TrustedStore& s : trusted) all.push_back(json_of(s));
     say(app.out, "{}\n", report::json_text(all));
     return Exit::ok;
@@ -43,7 +43,7 @@ Exit list(const App& app, const TrustOptions& o, const std::vector<TrustedStore>
 
 Exit done(const App& app, const TrustOptions& o, const TrustedStore& store, bool is_trusted) {
   if (o.json) {
-    json answer = json_of(store);
+    ordered_json answer = json_of(store);
     answer["trusted"] = is_trusted;
     say(app.out, "{}\n", report::json_text(answer));
   } else {

@@ -7,6 +7,7 @@
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
+#include "lib/base/json_value.h"
 #include "lib/claim/audit/verify.h"
 #include "lib/report/job_view.h"
 
@@ -34,15 +35,15 @@ Result<Exit> run(const App& app, const VerifyOptions& options) {
   if (!verified && verified.error().kind == ErrorKind::corrupt)
     verified = with_remedy(verified.error(), path);
   if (options.json) {
-    nlohmann::ordered_json out = {{"store", path.string()}, {"clean", verified.ok()}};
-    if (verified) {
-      out["first_sequence"] = verified->first_sequence;
-      out["last_sequence"] = verified->last_sequence;
-      out["newest_snapshot"] = verified->newest_snapshot;
-      out["files"] = verified->files;
-    } else {
-      out["error"] = verified.error().text();
-    }
+    const store::Verified seen = verified ? *verified : store::Verified{};
+    const nlohmann::ordered_json out = {
+        {"store", path.string()},
+        {"clean", verified.ok()},
+        {"first_commit", json_or_null(seen.first_sequence)},
+        {"last_commit", json_if(verified.ok(), seen.last_sequence)},
+        {"snapshot_commit", json_or_null(seen.newest_snapshot)},
+        {"files", json_if(verified.ok(), seen.files)},
+        {"error", json_or_null(verified ? std::string() : verified.error().text())}};
     say(app.out, "{}\n", report::json_text(out));
     return verified ? Exit::ok : Exit::store;
   }

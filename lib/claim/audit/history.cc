@@ -8,8 +8,8 @@ namespace torc::claim {
 std::string_view to_string(EventKind kind) {
   static constexpr std::string_view kNames[kEventKinds] = {
       "created",  "registered", "released",       "expired",      "claimed",        "started",
-      "finished", "requeued",   "returned",       "canceled",     "held",           "hold released",
-      "retried",  "added",      "action started", "action ended", "action returned"};
+      "finished", "requeued",   "returned",       "canceled",     "held",           "hold_released",
+      "retried",  "added",      "action_started", "action_ended", "action_returned"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

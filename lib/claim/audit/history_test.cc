@@ -169,7 +169,7 @@ TEST_F(History, tells_a_hold_and_its_end_as_a_persons_word) {
   must_commit(0, [&] { return hold_jobs(workflow.tx, {&first, 1}); });
   EXPECT_EQ(told(), "held 1.0; ");
   must_commit(0, [&] { return release_jobs(workflow.tx, {&first, 1}, kNoon); });
-  EXPECT_EQ(told(), "hold released 1.0; ");
+  EXPECT_EQ(told(), "hold_released 1.0; ");
 }
 
 TEST_F(History, tells_a_retry_as_a_persons_word) {

@@ -25,14 +25,27 @@ constexpr nanoseconds kLastPoll = 30s;
 // look four times a second, until kLastPoll is more. A look that finds nothing is no commit.
 constexpr nanoseconds kPollShare = 250ms;
 
-// How much longer than its equal part of the budget a worker's window may grow while the budget is
-// exceeded, as while others register.
-constexpr double kMostShares = 2;
+// How much longer than its equal part of the budget a worker's window may be. While others come,
+// each of whom registers and claims, a third of the budget is left for those who are there: as much
+// as they ask for with such windows.
+constexpr double kMostShares = 3;
+constexpr double kMostSharesOfFew = 2;  // where one second is enough for all of them
 // The exponent by which the window follows the load, and the damping that goes with it: of all that
 // are stable the fastest (docs/maintainer/claims.md).
 constexpr double kSteepness = 3;
 constexpr double kDamping = 1 / (1 + kSteepness);
-// And how much shorter at most, so that many that begin to work all at once are seen in time.
+// Who held back that much comes down no faster than by the cube root: most of a crowd that has come
+// hold back alike, and would all begin to talk at the same time.
+constexpr double kHeldBack = 1.5;
+// Windows of many workers are so much longer or shorter at random, so that those who came together
+// do not talk together ever after.
+constexpr double kSpread = 0.5;
+// Where windows are longer than a minute, chance decides how many of them end in one: 1,200 +-35.
+// So that hardly any minute has more than a twentieth too many, so much of the budget is left.
+constexpr double kHeadroom = 0.03;
+constexpr double kCounted = 60;  // seconds
+// How much shorter than an equal part at most, so that many that begin to work all at once are seen
+// in time.
 constexpr double kLeastShares = 0.01;
 constexpr double kLeastShare = 1e-3;  // seconds
 constexpr nanoseconds kSample = 1s;   // the shortest time over which a load is measured
@@ -57,6 +70,11 @@ double equal_share(std::uint64_t live_workers) {
   return static_cast<double>(std::max<std::uint64_t>(1, live_workers)) / kCommitsPerSecond;
 }
 
+// What a worker aims at, as a part of the budget.
+double aim_of(double equal_share) {
+  return 1 - kHeadroom * std::min(1.0, equal_share / kCounted);
+}
+
 // Commits made between two looks, as a part of the budget.
 double load_of(std::uint64_t newest, std::uint64_t before, double elapsed) {
   return static_cast<double>(newest - std::min(newest, before)) / elapsed / kCommitsPerSecond;
@@ -70,40 +88,46 @@ void Pace::saw(const Seen& seen) {
   hint_ = seconds_of(seen.job_time);
   scarce_ = seen.ready < 2 * live_workers_;
   if (sharing_ == Sharing::local) return;
-  const double equal = equal_share(live_workers_);
-  const double elapsed = seconds_of(seen.at - seen_at_);
-  if (!share_) {
-    share_ = kMostShares * equal;  // others may be coming too
+  const bool few = live_workers_ < kFewEnough;
+  const double most = few ? kMostSharesOfFew : kMostShares;
+  if (!shares_) {
+    shares_ = most;  // others may be coming too
   } else {
     if (seen.at - seen_at_ < kSample) return;
-    const double load = load_of(seen.sequence, seen_sequence_, elapsed);
-    const double least = std::max(kLeastShare, kLeastShares * equal);
-    const double goal = std::max(equal * std::pow(std::min(load, 1.0), kSteepness), least);
-    double next = std::pow(*share_, 1 - kDamping) * std::pow(goal, kDamping);
-    if (load > 1) next = std::max(next, *share_ * load);
-    share_ = std::clamp(next, least, kMostShares * equal);
+    const double before = *shares_;
+    const double load =
+        load_of(seen.sequence, seen_sequence_, seconds_of(seen.at - seen_at_)) / aim_of(equal());
+    const double least = std::max(kLeastShare / equal(), kLeastShares);
+    const double goal = std::max(std::pow(std::min(load, 1.0), kSteepness), least);
+    double next = std::pow(before, 1 - kDamping) * std::pow(goal, kDamping);
+    if (load > 1) next = std::max(next, before * load);
+    if (before > kHeldBack) next = std::max(next, std::cbrt(before));
+    shares_ = std::clamp(next, least, most);
   }
+  spread_ = few ? 1 : 1 + kSpread * (2 * seen.dice - 1);
   seen_at_ = seen.at;
   seen_sequence_ = seen.sequence;
 }
 
+double Pace::equal() const {
+  return sharing_ == Sharing::local ? 0 : equal_share(live_workers_);
+}
+
+// In shares, not in seconds: while a crowd grows, so do the windows of all who are in it.
 nanoseconds Pace::share() const {
-  if (sharing_ == Sharing::local) return 0ns;
-  return nanoseconds_of(share_.value_or(equal_share(live_workers_)));
+  return nanoseconds_of(shares_.value_or(1) * equal());
+}
+
+nanoseconds Pace::calm(nanoseconds share) const {
+  const bool alone = live_workers_ <= 1;
+  const nanoseconds by_cost = alone ? std::min(kCostShareAlone * cost_, kCalmestAlone)
+                                    : std::min(kCostShare * cost_, kCalmest);
+  return std::max({kCalm, by_cost, 2 * cost_, share});
 }
 
 nanoseconds Pace::window(Need need) const {
-  switch (need) {
-    case Need::work:
-      return std::max({kUrgent, cost_ / 4, share()});
-    case Need::report: {
-      const bool alone = live_workers_ <= 1;
-      const nanoseconds calm = alone ? std::min(kCostShareAlone * cost_, kCalmestAlone)
-                                     : std::min(kCostShare * cost_, kCalmest);
-      return std::max({kCalm, calm, 2 * cost_, share()});
-    }
-  }
-  return kCalm;
+  const nanoseconds mine = nanoseconds_of(spread_ * seconds_of(share()));
+  return need == Need::work ? std::max({kUrgent, cost_ / 4, mine}) : calm(mine);
 }
 
 void Pace::job_started(BootTime now) {
@@ -130,9 +154,7 @@ double Pace::ends_within(nanoseconds time, std::uint64_t running, BootTime now) 
 }
 
 std::uint64_t Pace::prefetch(std::uint64_t running, BootTime now) const {
-  const nanoseconds shared_window =
-      sharing_ == Sharing::local ? 0ns : nanoseconds_of(equal_share(live_workers_));
-  const double ends = ends_within(std::max(window(Need::report), shared_window), running, now);
+  const double ends = ends_within(std::max(calm(share()), nanoseconds_of(equal())), running, now);
   if (ends < kWorthHolding) return 0;
   return static_cast<std::uint64_t>(std::min(std::ceil(2 * ends), kMostPrefetch));
 }
@@ -176,11 +198,11 @@ nanoseconds Pace::next_poll(double dice) {
   nanoseconds last = kLastPoll;
   if (sharing_ == Sharing::shared) {
     constexpr std::uint64_t kMany = kLastPoll / kPollShare;
-    const nanoseconds equal = nanoseconds_of(equal_share(live_workers_));
+    const nanoseconds shared = nanoseconds_of(equal());
     const nanoseconds together =
         kPollShare * static_cast<std::int64_t>(std::min(live_workers_, kMany));
-    first = std::max(kFirstPoll, equal / 4);
-    last = std::max({first, together, equal});
+    first = std::max(kFirstPoll, shared / 4);
+    last = std::max({first, together, shared});
   }
   const nanoseconds base = std::min<nanoseconds>(last, first * (1LL << std::min(polls_, 16U)));
   ++polls_;

@@ -30,6 +30,7 @@ class Pace {
     std::chrono::nanoseconds cost{};       // of its own commit; 0: it wrote none
     std::chrono::milliseconds job_time{};  // how long jobs run, as others say; 0: not known
     std::uint64_t ready = 0;               // jobs
+    double dice = 0.5;                     // in [0, 1): windows of many workers differ by it
   };
 
   explicit Pace(Sharing sharing) : sharing_(sharing) {}
@@ -71,14 +72,17 @@ class Pace {
   void found_work() { polls_ = 0; }
 
  private:
+  [[nodiscard]] double equal() const;
   [[nodiscard]] std::chrono::nanoseconds share() const;
+  [[nodiscard]] std::chrono::nanoseconds calm(std::chrono::nanoseconds share) const;
   [[nodiscard]] double ends_within(std::chrono::nanoseconds time, std::uint64_t running,
                                    BootTime now) const;
 
   Sharing sharing_;
   std::uint64_t live_workers_ = 1;
   std::chrono::nanoseconds cost_{std::chrono::microseconds(250)};
-  std::optional<double> share_;  // seconds; nullopt: nothing seen yet
+  std::optional<double> shares_;  // the window in equal parts of the budget; nullopt: nothing seen
+  double spread_ = 1;             // of the window that goes on now
   BootTime seen_at_{};
   std::uint64_t seen_sequence_ = 0;
   double mean_run_ = 0;  // seconds

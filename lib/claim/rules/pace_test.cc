@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <queue>
 #include <vector>
 
@@ -76,6 +77,132 @@ TEST(Pace, the_few_of_many_workers_that_have_something_to_say_wait_much_shorter)
   EXPECT_LE(settle(1000, 20).commits, 20);
 }
 
+// Workers that are started together and have something to say at all times from then on: how many
+// commits all of them made, a second, in each minute.
+struct Arrival {
+  double worst = 0;            // of all minutes
+  double worst_with_all = 0;   // once all have come
+  double last_registered = 0;  // s
+};
+Arrival arrive(std::uint64_t workers, std::uint64_t seed) {
+  struct Worker {
+    RegistrationDelay delay;
+    Pace pace{Sharing::shared};
+    bool registered = false;
+  };
+  struct Turn {
+    BootTime at;
+    std::size_t who;
+    bool operator<(const Turn& o) const { return at > o.at; }
+  };
+  SeededEntropy random(seed);
+  const auto part = [&] { return static_cast<double>(random.next() >> 11) * 0x1p-53; };
+  std::vector<Worker> all(workers, Worker{RegistrationDelay(Sharing::shared, workers)});
+  std::priority_queue<Turn> turns;
+  for (std::size_t i = 0; i < workers; ++i) turns.push({1s + all[i].delay.delay(part()), i});
+  const BootTime end = std::chrono::seconds(10 * workers / 20) + 120s;
+  std::vector<double> by_minute(static_cast<std::size_t>(end / 1min) + 1);
+  std::uint64_t sequence = 0;
+  std::uint64_t live = 0;
+  Arrival out;
+  for (; turns.top().at < end;) {
+    const Turn turn = turns.top();
+    turns.pop();
+    Worker& worker = all[turn.who];
+    nanoseconds next = 10ms;  // to the first claim
+    if (worker.registered) {
+      worker.pace.saw({turn.at, ++sequence, live, 10ms, 0ms, 0, part()});
+      next = worker.pace.window(Need::report);
+    } else {
+      const nanoseconds wait = worker.delay.wait(turn.at, sequence, live, part());
+      worker.registered = wait == 0s;
+      if (worker.registered) {
+        worker.pace.saw({turn.at, ++sequence, ++live, 0ns, 0ms, 0, part()});
+        out.last_registered = seconds_of(turn.at);
+      } else {
+        next = wait;
+      }
+    }
+    if (worker.registered) by_minute[static_cast<std::size_t>(turn.at / 1min)] += 1.0 / 60;
+    turns.push({turn.at + next, turn.who});
+  }
+  by_minute.pop_back();
+  for (std::size_t m = 0; m < by_minute.size(); ++m) {
+    out.worst = std::max(out.worst, by_minute[m]);
+    if (static_cast<double>(m) * 60 > out.last_registered)
+      out.worst_with_all = std::max(out.worst_with_all, by_minute[m]);
+  }
+  return out;
+}
+
+TEST(Pace, a_crowd_that_comes_keeps_the_budget_in_every_minute) {
+  for (const std::uint64_t n : {100, 1000, 4000, 10'000}) {
+    for (const std::uint64_t seed : {1, 2, 3}) {
+      const Arrival a = arrive(n, seed);
+      EXPECT_LE(a.worst, 21) << n << ", seed " << seed;
+      EXPECT_LE(a.worst_with_all, 21) << n << ", seed " << seed;
+      EXPECT_LE(a.last_registered, 0.25 * static_cast<double>(n)) << n << ", seed " << seed;
+    }
+  }
+}
+
+TEST(Pace, while_a_crowd_grows_the_windows_of_those_in_it_grow_as_much) {
+  Pace pace(Sharing::shared);
+  pace.saw({1s, 1, 1000, 10ms, 0ms});
+  const auto before = pace.window(Need::report);
+  pace.saw({101s, 2001, 2000, 10ms, 0ms});  // the budget is used, and a little more
+  EXPECT_GE(pace.window(Need::report), 2 * before);
+}
+
+TEST(Pace, of_few_a_worker_has_its_second_word_sooner) {
+  Pace few(Sharing::shared);
+  few.saw({1s, 1, 4, 10ms, 0ms, 0, 0.99});
+  EXPECT_EQ(few.window(Need::report), 400ms);
+  Pace many(Sharing::shared);
+  many.saw({1s, 1, 40, 10ms, 0ms});
+  EXPECT_EQ(many.window(Need::report), 6s);
+}
+
+TEST(Pace, who_held_back_does_not_begin_to_talk_as_if_nobody_else_did) {
+  Pace pace(Sharing::shared);
+  pace.saw({1s, 1, 1000, 10ms, 0ms});
+  pace.saw({151s, 601, 1000, 10ms, 0ms});  // a fifth of the budget
+  EXPECT_GE(pace.window(Need::report), 70s);
+  pace.saw({301s, 1201, 1000, 10ms, 0ms});
+  EXPECT_LE(pace.window(Need::report), 50s);
+}
+
+TEST(Pace, workers_that_came_together_do_not_talk_together_for_ever) {
+  const auto window_with = [](double dice) {
+    Pace pace(Sharing::shared);
+    pace.saw({1s, 1, 1000, 10ms, 1000ms, 0, dice});
+    EXPECT_EQ(pace.prefetch(1, 1s), 300U) << "whatever the next window is";
+    return pace.window(Need::report);
+  };
+  EXPECT_EQ(window_with(0), 75s);
+  EXPECT_EQ(window_with(0.5), 150s);
+  EXPECT_EQ(window_with(0.75), 187500ms);
+}
+
+TEST(Pace, where_chance_decides_what_a_minute_gets_a_part_of_the_budget_is_left) {
+  const auto settled = [](std::uint64_t workers) {
+    Pace pace(Sharing::shared);
+    BootTime now = 1s;
+    std::uint64_t sequence = 0;
+    pace.saw({now, sequence, workers, 10ms, 0ms});
+    for (int i = 0; i < 60; ++i) {
+      now += 600s;  // in which all that are alike make so many
+      sequence += static_cast<std::uint64_t>(600 * static_cast<double>(workers) /
+                                             seconds_of(pace.window(Need::report)));
+      pace.saw({now, sequence, workers, 10ms, 0ms});
+    }
+    return static_cast<double>(workers) / seconds_of(pace.window(Need::report));
+  };
+  EXPECT_NEAR(settled(40), 20, 0.1);
+  EXPECT_LE(settled(10'000), 19.6);
+  EXPECT_GE(settled(10'000), 19.2);
+}
+
 TEST(Pace, a_filesystem_of_this_host_alone_is_asked_as_often_as_it_can_answer) {
   Pace pace(Sharing::local);
   pace.saw({1s, 1, 1000, 200us, 0ms});
@@ -102,18 +229,18 @@ TEST(Pace, a_worker_that_is_alone_on_its_host_gives_a_smaller_part_of_its_time_t
 
 TEST(Pace, it_holds_twice_what_ends_within_a_window) {
   Pace pace(Sharing::shared);
-  pace.saw({1s, 1, 1000, 10ms, 0ms});    // a window of 100 s
+  pace.saw({1s, 1, 1000, 10ms, 0ms});    // a window of 150 s
   EXPECT_EQ(pace.prefetch(16, 1s), 0U);  // nothing is known of the jobs
   pace.job_ended(10s, 11s);
-  EXPECT_EQ(pace.next_window(16, 11s), 160U);
-  EXPECT_EQ(pace.prefetch(16, 11s), 320U);
+  EXPECT_EQ(pace.next_window(16, 11s), 240U);
+  EXPECT_EQ(pace.prefetch(16, 11s), 480U);
   EXPECT_EQ(pace.job_time(), 10s);
 }
 
 TEST(Pace, a_new_worker_believes_what_others_say_of_the_jobs) {
   Pace pace(Sharing::shared);
   pace.saw({1s, 1, 1000, 10ms, 1000ms});
-  EXPECT_EQ(pace.prefetch(16, 1s), 3200U);
+  EXPECT_EQ(pace.prefetch(16, 1s), 4800U);
   EXPECT_EQ(pace.job_time(), 0s);  // and does not repeat it
 }
 
@@ -123,9 +250,9 @@ TEST(Pace, when_nothing_ends_any_more_it_holds_less) {
   pace.job_started(1s);
   pace.job_started(1s);
   pace.job_ended(1s, 2s);
-  EXPECT_EQ(pace.next_window(16, 3s), 1600U);
-  EXPECT_EQ(pace.next_window(16, 102s), 16U);
-  pace.job_ended(101s, 102s);
+  EXPECT_EQ(pace.next_window(16, 3s), 2400U);
+  EXPECT_EQ(pace.next_window(16, 152s), 16U);
+  pace.job_ended(151s, 152s);
   EXPECT_EQ(pace.next_window(16, 1000s), 31U);  // that nothing runs at all says nothing of jobs
 }
 

@@ -32,9 +32,9 @@ Watch::Verdict Watch::look(const Look& look, BootTime asked, std::chrono::nanose
   }
   // What a heartbeat allowed stands also while the next one cannot be read.
   if (look.heartbeats) seen.ttl = look.ttl;
+  seen.allowed = std::max(look.ttl, seen.ttl);
   seen_.insert_or_assign(look.worker, seen);
-  if (is_expired(seen.observation, std::max(look.ttl, seen.ttl) + look.age))
-    return Verdict::expired;
+  if (is_expired(seen.observation, seen.allowed + look.age)) return Verdict::expired;
   return seen.observation.silent >= kSilentIntervals * interval + look.age ? Verdict::silent
                                                                            : Verdict::lives;
 }
@@ -42,6 +42,11 @@ Watch::Verdict Watch::look(const Look& look, BootTime asked, std::chrono::nanose
 std::uint64_t Watch::heartbeats_of(WorkerEpoch worker) const {
   const auto it = seen_.find(worker);
   return it == seen_.end() ? 0 : it->second.observation.heartbeats;
+}
+
+std::chrono::seconds Watch::ttl_of(WorkerEpoch worker) const {
+  const auto it = seen_.find(worker);
+  return it == seen_.end() ? std::chrono::seconds(0) : it->second.allowed;
 }
 
 std::chrono::nanoseconds Watch::silence_of(WorkerEpoch worker) const {

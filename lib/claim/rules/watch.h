@@ -44,6 +44,9 @@ class Watch {
   Verdict look(const Look& look, BootTime asked, std::chrono::nanoseconds interval);
   // The heartbeat counter that `worker` was last seen with; 0: none.
   [[nodiscard]] std::uint64_t heartbeats_of(WorkerEpoch worker) const;
+  // The longest silence that the last words of `worker` allow it, be they a heartbeat that cannot
+  // be read any more; 0: it was not looked at.
+  [[nodiscard]] std::chrono::seconds ttl_of(WorkerEpoch worker) const;
   // Since when nothing was heard of `worker`, healthy time only.
   [[nodiscard]] std::chrono::nanoseconds silence_of(WorkerEpoch worker) const;
 
@@ -53,7 +56,8 @@ class Watch {
  private:
   struct Seen {
     Observation observation;
-    std::chrono::seconds ttl{};  // with the newest heartbeat that could be read
+    std::chrono::seconds ttl{};      // with the newest heartbeat that could be read
+    std::chrono::seconds allowed{};  // see ttl_of()
   };
   std::map<WorkerEpoch, Seen> seen_;
 };

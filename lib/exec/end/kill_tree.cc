@@ -114,6 +114,25 @@ bool has_all(const std::string& environment, const std::vector<std::string>& tag
   });
 }
 
+std::string_view value_in(std::string_view environment, std::string_view name) {
+  while (!environment.empty()) {
+    const std::string_view entry = environment.substr(0, environment.find('\0'));
+    if (entry.size() > name.size() && entry[name.size()] == '=' && entry.starts_with(name))
+      return entry.substr(name.size() + 1);
+    environment.remove_prefix(std::min(environment.size(), entry.size() + 1));
+  }
+  return {};
+}
+
+// One without a number of Slurm's may have dropped it, and is in no other.
+bool is_in_another(const std::string& allocation, const std::string& environment) {
+  const std::string_view job = value_in(environment, "SLURM_JOB_ID");
+  if (allocation.empty() || job.empty() || job == allocation) return false;
+  std::string element(value_in(environment, "SLURM_ARRAY_JOB_ID"));
+  element.append("_").append(value_in(environment, "SLURM_ARRAY_TASK_ID"));
+  return element != allocation;
+}
+
 // By its real, effective, saved or filesystem user, which anybody may read. nullopt: not known.
 std::optional<bool> is_of_this_user(pid_t pid, const std::string& proc) {
   const auto status = read_small_file(proc + "/" + std::to_string(pid) + "/status");
@@ -147,8 +166,10 @@ bool may_come_from(const Origin& origin, const ProcessStat& stat,
 Found look_at(pid_t pid, const ProcessStat& stat, const std::vector<std::string>& tags,
               const Origin& origin, const std::string& proc) {
   if (has_ended(stat) || stat.start < origin.start) return Found::nothing;
-  if (const auto environment = environment_of(pid, proc))
-    return has_all(*environment, tags) ? Found::tagged : Found::nothing;
+  if (const auto environment = environment_of(pid, proc)) {
+    const bool its_own = !is_in_another(origin.allocation, *environment);
+    return its_own && has_all(*environment, tags) ? Found::tagged : Found::nothing;
+  }
   if (is_free(pid) || is_of_this_user(pid, proc) == false) return Found::nothing;
   return may_come_from(origin, stat, tags, proc) ? Found::unknown : Found::nothing;
 }

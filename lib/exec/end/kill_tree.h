@@ -36,6 +36,9 @@ Leftovers kill_below(pid_t top);
 struct Origin {
   std::uint64_t start = 0;           // of the process that has gone, see ProcessIdentity
   std::vector<std::uint64_t> above;  // ancestors_of() it; empty: not known
+  // Of Slurm, of which it was a part ("1234", "1234_7"): what it submitted inherits its variables,
+  // but Slurm names another one there, and no leftover. Empty: none, or not known.
+  std::string allocation = {};
 };
 Leftovers kill_tagged(const std::vector<std::string>& tags, const Origin& origin,
                       const std::string& proc = "/proc");

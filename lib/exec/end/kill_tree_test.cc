@@ -32,6 +32,25 @@ TEST(KillTagged, what_is_older_than_its_worker_is_not_of_it) {
   EXPECT_TRUE(tagged.lives());
 }
 
+// sbatch passes on the variables of the job that called it, and Slurm may choose the same node.
+TEST(KillTagged, what_runs_in_another_allocation_was_submitted_and_not_left_behind) {
+  const auto with = [](std::vector<std::string> more) {
+    more.insert(more.end(), kTags.begin(), kTags.end());
+    return more;
+  };
+  const Sleeper submitted(with({"SLURM_JOB_ID=8"}));
+  const Sleeper left(with({"SLURM_JOB_ID=7"}));
+  const Sleeper hides(with({}));
+  EXPECT_NE(kill_tagged(kTags, {submitted.identity().start, {}, "7"}), Leftovers::some);
+  EXPECT_TRUE(submitted.lives());
+  EXPECT_FALSE(left.lives());
+  EXPECT_FALSE(hides.lives());
+  const Sleeper of_array(with({"SLURM_JOB_ID=9", "SLURM_ARRAY_JOB_ID=7", "SLURM_ARRAY_TASK_ID=3"}));
+  EXPECT_NE(kill_tagged(kTags, {submitted.identity().start, {}, "7_3"}), Leftovers::some);
+  EXPECT_FALSE(of_array.lives());
+  EXPECT_TRUE(submitted.lives());
+}
+
 TEST(KillTagged, who_is_tagged_itself_is_a_leftover) {
   const Sleeper tagged(kTags);
   const auto own = environment_of(getpid());

@@ -110,6 +110,21 @@ TEST_F(HostPause, what_a_command_had_stopped_itself_stays_stopped) {
   EXPECT_EQ(state_of(other()), 'T');
 }
 
+// Another worker may have the job by then.
+TEST_F(HostPause,
+       what_was_stopped_does_not_go_on_when_the_lease_is_fenced_though_its_limit_passed) {
+  const RunId id = started("trap 'exit 0' TERM; echo ready >&9; sleep 1000 & wait");
+  const pid_t leader = host_->leader(id);
+  pause();
+  ASSERT_TRUE(stops(leader));
+  clock_.advance(1h);
+  page_.lose();
+  pass(0s);
+  host_->kill(id);
+  const Ended ended = end_of(id);
+  EXPECT_EQ(ended.signal, SIGKILL) << "exit code " << ended.exit_code;
+}
+
 TEST_F(HostPause, the_time_of_a_pause_does_not_count) {
   const RunId id = started("echo ready >&9; exec sleep 1000");
   pass(50s);

@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
 #include "lib/exec/machine/procfs.h"
@@ -60,6 +61,14 @@ struct Lane::Shared {
                        [](const auto& file) { return file->is_empty(); });
   }
 
+  // Who calls it has the mutex.
+  void refuse_what_waits() {
+    for (const auto& order : orders)
+      news.refused.push_back({order->key, {0, EAGAIN, StartStep::none}});
+    orders.clear();
+    wake();
+  }
+
   const Clock& clock;
   const int fd;
   std::vector<std::unique_ptr<ChildrenFile>> orphans;
@@ -72,6 +81,7 @@ struct Lane::Shared {
   std::size_t width = 0;
   std::size_t running = 0;  // slots that are taken
   bool refusing = false;
+  bool lacks_slots = false;  // no thread could be had for one
   bool stopping = false;
   LaneNews news;
 };
@@ -111,10 +121,18 @@ void Lane::set_width(std::size_t width) {
   {
     const std::lock_guard lock(shared_->mutex);
     shared_->width = width;
+    shared_->lacks_slots = false;
     while (shared_->slots.size() < width) {
       const std::size_t number = shared_->slots.size();
       shared_->slots.emplace_back();
-      threads_.emplace_back([shared = shared_, number] { serve(shared, number); });
+      try {
+        threads_.emplace_back([shared = shared_, number] { serve(shared, number); });
+      } catch (const std::system_error&) {
+        shared_->slots.pop_back();
+        shared_->lacks_slots = true;
+        shared_->refuse_what_waits();
+        break;
+      }
     }
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -138,6 +156,7 @@ void Lane::add(std::unique_ptr<Order> order) {
   {
     const std::lock_guard lock(shared_->mutex);
     shared_->orders.push_back(std::move(order));
+    if (shared_->lacks_slots) shared_->refuse_what_waits();
     idle = shared_->running < shared_->width;
   }
   if (idle) shared_->changed.notify_one();
@@ -267,7 +286,7 @@ void Lane::serve(const std::shared_ptr<Shared>& shared, std::size_t number) {
       end.ended_at = s.clock.wall_now();
       lock.lock();
     }
-    const bool free = end.reaped && end.left == Left::nothing;
+    const bool free = end.is_whole();
     if (free) --s.running;
     s.news.ended.push_back(std::move(end));
     if (!free || s.orders.empty()) s.wake();

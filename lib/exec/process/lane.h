@@ -5,7 +5,7 @@
 // A slot ends by itself only what is plain: the leader of a command that the owner has not looked
 // at yet, that was not killed, whose process group is empty once it is reaped, while no orphan of
 // anything has come to this process. All else is left to the owner, who has the means for it
-// (host_end.cc). So a tree has ended, when this says so, by the same signs as there.
+// (reaper.h). So a tree has ended, when this says so, by the same signs as there.
 //
 // Which of the two reaps a leader is settled by one word a slot: a slot takes only what is `young`,
 // and the owner makes it `known` first.
@@ -14,37 +14,15 @@
 #include <sys/resource.h>
 
 #include <memory>
-#include <string>
 #include <thread>
 #include <vector>
 
 #include "lib/base/clock.h"
-#include "lib/exec/process/run_table.h"
+#include "lib/exec/process/order.h"
+#include "lib/exec/process/run.h"
 #include "lib/exec/start/launch.h"
 
 namespace torc::exec {
-
-// A command with all that its start needs: nothing is looked up or allocated any more.
-struct Order {
-  RunKey key = 0;
-  Command command;
-  std::string program;  // path
-  std::string shell = "/bin/sh";
-  std::vector<std::string> words;
-  std::vector<char*> pointers;     // of `words`, as LaunchPlan::words
-  std::string run_tag;             // TORC_RUN_ID=…
-  std::vector<char*> environment;  // of `command` and `marker`
-  std::vector<unsigned long> cpus;
-  LaunchPlan plan;
-};
-
-// The leader of a command that was started here.
-struct Leader {
-  RunKey key = 0;
-  pid_t pid = 0;
-  WallTime at{};
-  BootTime since{};
-};
 
 enum class Left : std::uint8_t {
   nothing,   // of the whole tree
@@ -59,6 +37,9 @@ struct LeaderEnd {
   int status = 0;
   struct rusage usage {};
   WallTime ended_at{};
+
+  // The command has ended, and nothing is left to be done about it.
+  [[nodiscard]] bool is_whole() const { return reaped && left == Left::nothing; }
 };
 
 // What has become of orders since the last look, in the order in which it happened in each slot.
@@ -88,7 +69,8 @@ class Lane {
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  // At most so many orders run at the same time; those that run already go on.
+  // At most so many orders run at the same time; those that run already go on. Where no thread can
+  // be had for one of them, what waits and what is added is refused until the next call.
   void set_width(std::size_t width);
   // One that has been begun, to be filled anew, so that its memory is used again; else a new one.
   std::unique_ptr<Order> blank();

@@ -1,95 +1,69 @@
-// What a ProcessHost knows of the commands it started and of the processes that left their
-// sessions. Values and look-ups; no system calls.
+// The commands that a ProcessHost started and whose ends it has not reported, and by which moment
+// something is to be done about one of them. Values and look-ups; no system calls. Internal to
+// lib/exec: include process_host.h.
 #pragma once
 
 #include <sys/types.h>
 
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
-#include "lib/exec/end/job_groups.h"
-#include "lib/exec/machine/io_use.h"
-#include "lib/exec/process/process_host.h"
+#include "lib/exec/process/run.h"
 
 namespace torc::exec {
 
-enum class Phase : std::uint8_t {
-  running,      // as it likes
-  terminating,  // has the termination signal, and time until its deadline
-  killed        // SIGKILL was sent to all that was found; what is found later gets it at once
-};
-
-// What is known of the memory that a tree uses.
-struct MemoryWatch {
-  ByteCount limit;     // 0: none
-  ByteCount peak;      // 0: it was not looked at yet
-  ByteCount before;    // quick figure of the last look
-  ByteCount exact_at;  // the largest quick figure at which the exact one was asked for
-  BootTime since{};
-  BootTime last{};
-  BootTime next{};
-};
-
-struct Run {
-  pid_t group = 0;  // process id of the leader, and number of its process group and session
-  bool leader_gone =
-      false;  // reaped; `group` is still no other process's while the group has members
-  bool group_gone = false;  // the group has no members: its number may be used again by others
-  Phase phase = Phase::running;
-  std::optional<Ending>
-      cause;  // timed_out, stopped or out_of_memory, when that came before the leader's end
-  std::size_t strays = 0;  // adopted processes attributed to it that are not reaped yet
-  int status = 0;          // the leader's, from wait4
-  WallTime started_at{};
-  std::chrono::microseconds cpu_time{};
-  ByteCount max_rss;               // of a single process, from wait4
-  Activity activity;               // of what was reaped: io as far as it could be read
-  IoFile io_file;                  // of the leader, from the first look on
-  std::optional<Traffic> io_seen;  // of the whole tree, at the newest look
-  MemoryWatch memory;
-  std::unique_ptr<JobGroup> limits;         // null: none
-  std::chrono::nanoseconds sample_every{};  // 0: never
-  BootTime next_sample{};
-  int termination_signal = 15;
-  std::chrono::nanoseconds lead{};
-  std::optional<BootTime> deadline;  // of the phase: its time limit, or the end of its lead
-};
-
-using RunKey = std::uint64_t;  // the value of a RunId
-
+// A Run stays where it is until remove(): references and iterators to others survive add() and
+// remove().
 class RunTable {
  public:
+  // The key that take_key() gave last; 0: none yet. Keys grow with time and are never used again.
+  [[nodiscard]] RunKey last_key() const { return last_key_; }
+  RunKey take_key() { return ++last_key_; }
+
+  // An older run with the same group has surely lost its own: the kernel gave the number again.
+  // Wants a look at memory.next.
   Run& add(RunKey key, Run run);
   void remove(RunKey key);
-  void set_deadline(RunKey key, std::optional<BootTime> deadline);
+  // Its leader was reaped, and ended with this status, as wait4 has it.
+  void lose_leader(RunKey key, int status);
 
   [[nodiscard]] Run* find(RunKey key);
   // The run whose leader has, or had, this process id, which is the number of its session.
   [[nodiscard]] std::optional<RunKey> by_session(pid_t session) const;
+  // The first run, in the order of their starts, and the next one behind a key.
+  [[nodiscard]] std::optional<RunKey> oldest() const;
+  [[nodiscard]] std::optional<RunKey> after(RunKey key) const;
+  // Those without a leader, in the order in which they lost them.
+  [[nodiscard]] const std::vector<RunKey>& leaderless() const { return leaderless_; }
+
+  void set_deadline(RunKey key, std::optional<BootTime> deadline);
+  // All deadlines, by time that does not count.
+  void shift_deadlines(std::chrono::nanoseconds by);
   [[nodiscard]] std::optional<BootTime> next_deadline() const;
   // A run whose deadline is not after `now`.
   [[nodiscard]] std::optional<RunKey> due(BootTime now) const;
-  // The first run, in the order of their starts.
-  [[nodiscard]] std::optional<RunKey> oldest() const;
+
+  // When the next look at what runs use is due; nullopt: nobody wants one. Who looks says when the
+  // next one is.
+  [[nodiscard]] std::optional<BootTime> next_look() const { return next_look_; }
+  void set_next_look(std::optional<BootTime> at) { next_look_ = at; }
+  void want_look(BootTime at);  // then, unless one is due before
 
   [[nodiscard]] std::size_t size() const { return runs_.size(); }
   [[nodiscard]] std::map<RunKey, Run>& all() { return runs_; }
   [[nodiscard]] const std::map<RunKey, Run>& all() const { return runs_; }
 
  private:
+  RunKey last_key_ = 0;
   std::map<RunKey, Run> runs_;
   std::unordered_map<pid_t, RunKey> by_group_;
   std::set<std::pair<BootTime, RunKey>> deadlines_;
-};
-
-// An adopted process: a descendant of a command whose parents have ended.
-struct Stray {
-  std::optional<RunKey> owner;  // nothing: it hides whose it is
-  RunKey newest = 0;            // the newest run when it was found: its owner is no newer
+  std::vector<RunKey> leaderless_;
+  std::optional<BootTime> next_look_;
 };
 
 }  // namespace torc::exec

@@ -104,16 +104,15 @@ JobPreparer::JobPreparer(Path store, const std::string& workflow_id,
       settings_(std::move(settings)),
       output_dir_(std::move(output_dir)),
       machine_(machine) {
-  const std::string node = slurm_node(environment);
   std::vector<std::string> base;
+  enter_slurm(base, slurm_node(environment));
   for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     // A worker that was itself started by a torc job must not pass that job's identity on.
     if (text.starts_with("TORC_")) continue;
-    if (!node.empty() && slurm::is_of_step(text)) continue;
+    if (in_slurm_ && slurm::is_of_step(text)) continue;
     base.emplace_back(text);
   }
-  if (!node.empty()) enter_slurm(base, node);
   for (const auto& [name, value] : settings_.run.env) set(base, name, value);
   user_sets_omp_ = std::any_of(base.begin(), base.end(), [](const std::string& e) {
     return e.starts_with("OMP_NUM_THREADS=");
@@ -129,6 +128,7 @@ JobPreparer::JobPreparer(Path store, const std::string& workflow_id,
 
 // srun reads the file by the name that it has as an open file of this process, on this node alone.
 void JobPreparer::enter_slurm(std::vector<std::string>& base, const std::string& node) {
+  if (node.empty()) return;
   slurm_hosts_ = Descriptor(memfd_create("slurm-hosts", MFD_CLOEXEC));
   if (!slurm_hosts_) return;
   std::string lines;
@@ -141,11 +141,9 @@ void JobPreparer::enter_slurm(std::vector<std::string>& base, const std::string&
     base.push_back(std::move(variable));
 }
 
-// Of the node's memory a job that declares none has as much as of its CPUs.
 void JobPreparer::set_share(std::vector<std::string>& env, const claim::Requirement& need) const {
-  slurm::JobShare share{need.cpus, need.memory, {}};
-  if (need.memory <= spec::ResourceRequirements{}.memory)
-    share.memory = ByteCount{machine_.memory.value / std::max(machine_.cpus, 1U) * need.cpus};
+  slurm::JobShare share{need.cpus, {}, {}};
+  if (need.memory > spec::ResourceRequirements{}.memory) share.memory = need.memory;
   if (!machine_.gpus.empty()) share.gpus = need.gpus;
   for (std::string& variable : slurm::job_variables(share)) {
     const std::string name = variable.substr(0, variable.find('='));

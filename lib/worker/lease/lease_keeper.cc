@@ -241,7 +241,8 @@ Result<void> LeaseKeeper::expire_dead(const claim::Worker& worker, WallTime aliv
 
 bool LeaseKeeper::nothing_is_left_of(const claim::Worker& worker) const {
   const auto tags = worker_tags(store_.identity().instance_hex(), worker.epoch);
-  return processes_->kill_tagged(tags, {worker.info.pid_start, worker.info.above}) ==
+  const claim::WorkerInfo& info = worker.info;
+  return processes_->kill_tagged(tags, {info.pid_start, info.above, info.allocation}) ==
          exec::Leftovers::none;
 }
 
@@ -265,7 +266,8 @@ Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, 
     // Slurm's word shortens only the time in which a worker has fenced itself: a node that was cut
     // off from Slurm may still run what Slurm has given up.
     const bool ended = state != allocations_.end() &&
-                       watch_.silence_of(worker.epoch) >= claim::fencing_limit(look.ttl) + look.age;
+                       watch_.silence_of(worker.epoch) >=
+                           claim::fencing_limit(watch_.ttl_of(worker.epoch)) + look.age;
     if (verdict == claim::Watch::Verdict::expired || (silent && ended)) {
       const WallTime heard = world_.clock.wall_now() -
                              std::chrono::duration_cast<WallTime>(watch_.silence_of(worker.epoch));

@@ -416,15 +416,17 @@ class SlurmWord : public LeaseKeeperTest {
     silent_ = join(other);
     start_job(silent_);
   }
-  // Ticks until the silent worker is expired; how long that took.
-  std::chrono::nanoseconds silence_with(const std::string& answer) {
-    begin();
+  // Ticks until the silent worker is expired; how long that took. `seen`: after the first tick.
+  std::chrono::nanoseconds silence_with(
+      const std::string& answer, const std::function<void()>& seen = [] {}) {
+    if (raw(self_) == 0) begin();
     auto kept = keeper(self_, info_, [answer](const std::vector<std::string>&) {
       return Result<slurm::CommandOutput>(slurm::CommandOutput{0, answer, ""});
     });
     const BootTime begun = clock_.boot_now();
     for (int i = 0; i < 40; ++i) {
       EXPECT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::yes).ok());
+      if (i == 0) seen();
       if (!lives(silent_)) return clock_.boot_now() - begun;
       pollfd told{kept.answer_fd(), POLLIN, 0};
       // Asked after two silent intervals, so it answers before the worker must have fenced itself.
@@ -486,6 +488,18 @@ TEST_F(SlurmWord, of_a_requeued_allocation_ends_nobody_early) {
 TEST_F(SlurmWord, that_it_is_revoked_ends_nobody_early) {
   EXPECT_GE(silence_with("99 99 REVOKED alpha 1795342086\n"), 10s);
   EXPECT_EQ(job(1).outcome.cause, claim::EndCause::lease_lost);
+}
+
+// Its last heartbeat allowed it a longer silence than its last commit, and it keeps to that.
+TEST_F(SlurmWord, counts_no_earlier_for_a_heartbeat_that_cannot_be_read_any_more) {
+  begin();
+  const Path state = store_here_->state_directory();
+  ASSERT_TRUE(store::write_heartbeat(context_.world, state, place_of(silent_), {1, 30s}).ok());
+  const auto silence = silence_with("99 99 COMPLETED alpha 1795342086\n", [&] {
+    std::filesystem::resize_file(store::heartbeat_path(state, place_of(silent_)), 20);
+  });
+  EXPECT_GE(silence, 18s) << "only then it has fenced itself";
+  EXPECT_LT(silence, 27s);
 }
 
 TEST_F(SlurmWord, is_waited_for_by_no_heartbeat) {

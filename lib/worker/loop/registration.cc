@@ -20,10 +20,6 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 
-double roll(Entropy& entropy) {
-  return static_cast<double>(entropy.next() >> 11) * 0x1p-53;
-}
-
 // Whether it was told to end.
 Result<bool> wait_until(BootTime until, const Clock& clock, exec::ProcessHost& host,
                         int signal_fd) {
@@ -69,6 +65,10 @@ claim::WorkerInfo describe(const workflow::Context& context, const WorkerSetup& 
 }
 
 }  // namespace
+
+double roll(Entropy& entropy) {
+  return static_cast<double>(entropy.next() >> 11) * 0x1p-53;
+}
 
 claim::Sharing sharing_of(const store::Store& store) {
   struct statfs about {};

@@ -19,6 +19,9 @@ namespace torc::worker {
 // Whether commits to this store cost anybody but this host: a journal on its own disk does not.
 [[nodiscard]] claim::Sharing sharing_of(const store::Store& store);
 
+// In [0, 1).
+[[nodiscard]] double roll(Entropy& entropy);
+
 // Waits for its turn to register; false: `signal_fd`, which `host` watches, told it to end before
 // that came.
 Result<bool> wait_for_turn(const workflow::Context& context, const WorkerSetup& setup,

@@ -88,7 +88,8 @@ Result<void> Session::come(std::unique_ptr<store::Store> store) {
               register_self(context_, setup_, lease_.process(),
                             bell_ ? std::optional(bell_->place()) : std::nullopt, *store));
   // So that it claims enough at once.
-  pace.saw({me.at, claim::raw(me.self), me.load.workers, 0ns, me.load.job_time, me.load.ready});
+  pace.saw({me.at, claim::raw(me.self), me.load.workers, 0ns, me.load.job_time, me.load.ready,
+            roll(context_.world2.entropy)});
   lease_.hold(me.at, claim::fencing_limit(setup_.lease_ttl));
   exec::Machine handed_out = setup_.machine;
   if (setup_.max_parallel_jobs) handed_out.gpu_variable.clear();  // jobs take what they find

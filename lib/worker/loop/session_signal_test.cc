@@ -263,6 +263,27 @@ TEST_F(SignaledSession, a_job_that_ended_of_the_signal_meant_for_its_worker_has_
   }
 }
 
+// As Java does, mpirun, and a shell whose child the signal ended.
+TEST_F(SignaledSession,
+       a_job_that_says_by_its_exit_code_that_it_ended_of_that_signal_has_not_failed) {
+  make(kOne);
+  setup_.allocation = "17";
+  const auto end = [&](int signal) {
+    return [this, signal] { end_it(ScriptedHost::ended_by_itself(128 + signal)); };
+  };
+  run_with({end(SIGTERM), [] { signal_to_worker(SIGTERM); }});
+  EXPECT_EQ(job(1).state, JobState::ready) << "it ended first";
+  EXPECT_EQ(job(1).outcome.cause, EndCause::stopped);
+  clock_.sleep_for(1min);
+  run_with({[] { signal_to_worker(SIGTERM); }, end(SIGKILL)});
+  EXPECT_EQ(job(1).state, JobState::ready) << "it ended later";
+  EXPECT_EQ(job(1).stopped, 2U);
+  clock_.sleep_for(1min);
+  run_with({end(SIGTERM)});
+  EXPECT_EQ(job(1).state, JobState::failed) << "nobody told the worker to leave";
+  EXPECT_EQ(job(1).outcome.exit_code, 143);
+}
+
 TEST_F(SignaledSession, a_job_that_ended_of_a_signal_of_its_own_has_failed_a_second_later) {
   make(kOne);
   setup_.allocation = "17";

@@ -1,6 +1,8 @@
 // What jobs are told of Slurm by a worker that is a task of a step on several nodes.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 
@@ -68,7 +70,8 @@ TEST_F(SlurmSession, a_job_sees_its_share_of_the_node_and_nothing_of_the_step) {
   EXPECT_EQ(hosts, "n3\nn3\nn3\nn3\n");
 }
 
-TEST_F(SlurmSession, steps_of_a_job_that_declares_no_memory_have_as_much_as_of_the_cpus) {
+// What the worker takes for the node's memory may be more than what Slurm granted.
+TEST_F(SlurmSession, steps_of_a_job_that_declares_no_memory_use_what_the_allocation_has) {
   setup_.machine.cpus = 4;
   setup_.machine.memory = ByteCount{std::uint64_t{4000} << 20};
   setup_.machine.gpus = {"0"};
@@ -77,7 +80,7 @@ TEST_F(SlurmSession, steps_of_a_job_that_declares_no_memory_have_as_much_as_of_t
   has("SLURMD_NODENAME=n3");
   make("jobs: [{name: a, command: x}]\n");
   run();
-  EXPECT_EQ(value("SLURM_MEM_PER_NODE"), "1000");
+  EXPECT_EQ(value("SLURM_MEM_PER_NODE"), "0");
   EXPECT_EQ(value("SLURM_GRES"), "none") << "else it would wait for the GPUs of others";
 }
 
@@ -88,6 +91,23 @@ TEST_F(SlurmSession, what_the_workflow_sets_wins) {
   run();
   EXPECT_EQ(value("SLURM_MEM_PER_NODE"), "5");
   EXPECT_EQ(value("SLURM_NTASKS"), "2");
+}
+
+// Half of it would be worse: a bare srun would choose the allocation's first node.
+TEST_F(SlurmSession, where_no_file_can_name_its_node_nothing_is_changed) {
+  has("SLURM_JOB_ID=7");
+  has("SLURMD_NODENAME=n3");
+  has("SLURM_NTASKS=4");
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const JobPreparer preparer("/s", "w", {}, "/o", context_.environment, setup_.machine, {});
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  const exec::Command command = preparer.plain_command("x");
+  const auto& env = *command.common_env;
+  EXPECT_NE(std::find(env.begin(), env.end(), "SLURM_NTASKS=4"), env.end());
+  EXPECT_TRUE(command.env.empty());
 }
 
 TEST_F(SlurmSession, beside_an_allocation_nothing_is_changed) {

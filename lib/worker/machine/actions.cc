@@ -198,7 +198,7 @@ bool action_ended(const Step& s, const event::Ended& ended, bool told) {
   if (!actions.current || actions.between || actions.run != ended.run) return false;
   claim::ActionGrant& grant = *actions.current;
   claim::Outcome outcome = outcome_of(ended.how);
-  if (told && outcome.cause == claim::EndCause::signaled) outcome.cause = claim::EndCause::stopped;
+  if (told) outcome.cause = claim::EndCause::stopped;
   if (outcome.cause == claim::EndCause::exited && outcome.exit_code == 0) {
     const bool more = ++grant.done < commands_of(w, grant);
     if (more && !actions.stopping) {

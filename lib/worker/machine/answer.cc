@@ -143,7 +143,7 @@ void take_answer(const Step& s, event::Answered& answered) {
   if (answered.wrote) talk.last_written = s.now;
   talk.bells.saw(answered.newest);
   w.pace.saw({s.now, answered.newest, answer.live_workers, answered.wrote ? answered.cost : 0ns,
-              answer.job_time, answer.workflow.of(claim::JobState::ready)});
+              answer.job_time, answer.workflow.of(claim::JobState::ready), roll(w)});
   tell_refused(s, answer.refused);
   w.summary.workflow = answer.workflow;
   s.order(command::ShowProgress{});

@@ -109,10 +109,17 @@ std::chrono::nanoseconds run_time(const Running& job, const claim::Outcome& o, B
 
 }  // namespace
 
+bool ended_of_signal(const exec::Ended& ended) {
+  constexpr int kSaysSignal = 128;
+  int signal = 0;
+  if (ended.how == exec::Ending::signaled) signal = ended.signal;
+  if (ended.how == exec::Ending::exited) signal = ended.exit_code - kSaysSignal;
+  return signal == SIGTERM || signal == SIGKILL || signal == SIGHUP;
+}
+
 // It ended of a signal that its worker got, too.
 bool was_meant_for_worker(const State& w, const exec::Ended& ended, BootTime now) {
-  return is_explained(w, now) && ended.how == exec::Ending::signaled &&
-         (ended.signal == SIGTERM || ended.signal == SIGKILL || ended.signal == SIGHUP);
+  return is_explained(w, now) && ended_of_signal(ended);
 }
 
 // Whoever stops a worker signals all of its processes, one after the other: a job can end of the

@@ -1,6 +1,6 @@
 // Short jobs without a moment between them: the first of the queue are handed to the host, whose
 // threads begin the next one when one has ended. What they are told by their ends is heard of a
-// little later, in batches (exec/process/host_lane.cc). All of them need the same, so that each
+// little later, in batches (exec/process/lane_runs.h). All of them need the same, so that each
 // fits where another one was; and nothing but their order decides which is next, as without a lane.
 #include "lib/worker/machine/parts.h"
 

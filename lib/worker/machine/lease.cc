@@ -1,6 +1,6 @@
 // What a worker does while it is not sure of its lease: it could not renew it in time, it was
 // stopped, or its machine was suspended. Its jobs are stopped meanwhile
-// (exec/process/host_pause.cc, and by the watchdog). Nothing is taken for lost before the store has
+// (exec/process/lease_pause.h, and by the watchdog). Nothing is taken for lost before the store has
 // said so, or has not answered for long.
 #include "lib/worker/machine/parts.h"
 

@@ -126,8 +126,7 @@ bool is_explained(const State& w, BootTime now) {
 
 // How long the end of a job waits for an explanation.
 nanoseconds patience_with(const State& w, const exec::Ended& ended, BootTime now) {
-  if (ended.how != exec::Ending::signaled || is_explained(w, now)) return 0ns;
-  if (ended.signal != SIGTERM && ended.signal != SIGHUP && ended.signal != SIGKILL) return 0ns;
+  if (!ended_of_signal(ended) || is_explained(w, now)) return 0ns;
   return w.terms.in_allocation ? kExplanationOfSlurm : kExplanation;
 }
 

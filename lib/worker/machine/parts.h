@@ -88,6 +88,9 @@ void tell_refused(const Step& s, const std::vector<claim::Refused>& refused);
 void job_ended(const Step& s, const event::Ended& ended);
 void conclude_suspects(const Step& s);
 void report_end(const Step& s, const Running& job, claim::Finished finished);
+// Whether it ended of a signal that ends whole groups, or says so by its exit code (128 and the
+// number): so do programs that end in their own way, and a shell whose child was ended.
+[[nodiscard]] bool ended_of_signal(const exec::Ended& ended);
 // Whether a signal that ended a job was meant for its worker.
 [[nodiscard]] bool was_meant_for_worker(const State& w, const exec::Ended& ended, BootTime now);
 

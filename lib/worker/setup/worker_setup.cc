@@ -50,6 +50,11 @@ std::string allocation_of(const exec::GetEnv& env) {
   return env("SLURM_JOB_ID").value_or("");
 }
 
+std::optional<std::string> either(const exec::GetEnv& env, const char* name, const char* other) {
+  const auto value = env(name);
+  return value ? value : env(other);
+}
+
 std::optional<std::uint64_t> number_of(const exec::GetEnv& env, const char* name) {
   const auto n = whole_number<std::uint64_t>(env(name).value_or(""));
   return n && *n != 0 ? n : std::nullopt;
@@ -214,7 +219,8 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
     const slurm::AllocationTimes times = slurm::allocation_times(
         may_ask(context) ? setup.run_program : slurm::RunProgram(), setup.cluster,
         context.env("SLURM_JOB_ID").value_or(""),
-        {context.env("SLURM_JOB_START_TIME"), context.env("SLURM_JOB_END_TIME"),
+        {either(context.env, "SLURM_JOB_START_TIME", "TORC_ALLOCATION_START"),
+         either(context.env, "SLURM_JOB_END_TIME", "TORC_ALLOCATION_END"),
          context.env("TORC_LATEST_END")});
     setup.allocation_start = times.start.value_or(WallTime{});
     end = times.end;

@@ -153,7 +153,7 @@ class OnNfs : public itest::SharedWorkflow, public testing::WithParamInterface<c
                                                     at_the_server().string()));
     EXPECT_EQ(verified.exit_code, 0) << verified;
     const json parsed = json::parse(verified.out, nullptr, false);
-    return parsed.is_discarded() ? 0.0 : parsed.value("last_sequence", 0.0);
+    return parsed.is_discarded() ? 0.0 : parsed.value("last_commit", 0.0);
   }
   // What the NFS clients of `nodes` have sent since they were mounted, by the name of the request.
   using Requests = std::map<std::string, double>;
