@@ -89,6 +89,14 @@ TEST_F(IdleWorkers, who_is_full_is_not_however_few_jobs_filled_it) {
   EXPECT_TRUE(idle().empty());
 }
 
+TEST_F(IdleWorkers, who_counts_jobs_and_got_as_many_as_it_asked_for_is_not) {
+  const WorkerEpoch a = join();
+  Offer offer = TestWorkflow::offer(2);
+  offer.ignore_resources = true;
+  ASSERT_EQ(wf.claim(a, offer).size(), 2U);
+  EXPECT_TRUE(idle().empty());
+}
+
 TEST_F(IdleWorkers, who_has_left_or_has_no_bell_is_not) {
   const WorkerEpoch a = join();
   const WorkerEpoch b = join();

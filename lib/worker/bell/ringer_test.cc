@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <utility>
 
 #include "lib/claim/testing/test_workflow.h"
@@ -51,10 +52,11 @@ class Rings : public ::testing::Test {
     plan.dependencies.push_back({{claim::range(1, 1)}, {claim::range(2, 3)}});
     return plan;
   }
-  WorkerEpoch join(std::uint8_t number, const std::string& host = "node1", std::uint8_t net = 10) {
+  WorkerEpoch join(std::uint8_t number, const std::string& host = "node1", std::uint8_t net = 10,
+                   std::uint32_t cpus = 1) {
     claim::WorkerInfo info;
     info.host = info.boot_id = host;
-    info.cpus = 1;
+    info.cpus = cpus;
     info.memory = mebibytes(1 << 20);
     info.registered_at = claim::kNoon;
     const std::string address{static_cast<char>(net), 0, 0, static_cast<char>(number)};
@@ -62,8 +64,8 @@ class Rings : public ::testing::Test {
     ++wf.tx.number;
     return *claim::register_worker(wf.tx, info);
   }
-  // Worker `self` has job 1, and reports its end; it asks for `more` jobs.
-  void end_first_job(WorkerEpoch self, std::uint64_t more) {
+  // Worker `self` has job 1, and reports its end; it asks for `more` jobs, or not at all.
+  void end_first_job(WorkerEpoch self, std::optional<std::uint64_t> more) {
     const auto grants = wf.claim(self, 1);
     ASSERT_EQ(grants.size(), 1U);
     Ringer ringer(&sent, self, "node1");
@@ -74,7 +76,7 @@ class Rings : public ::testing::Test {
     f.token = grants[0].token;
     f.state = claim::JobState::completed;
     words.finishes.push_back(f);
-    if (more > 0) words.offer = TestWorkflow::offer(more);
+    if (more) words.offer = TestWorkflow::offer(*more);
     ringer.before(wf.tx);
     const auto answer = wf.say(words);
     ASSERT_TRUE(answer.ok());
@@ -101,11 +103,38 @@ TEST_F(Rings, idle_workers_are_told_the_commit_each_with_its_own_key_and_place) 
   EXPECT_NE(sent.all[0].first, sent.all[1].first);
 }
 
+TEST_F(Rings, nobody_rings_itself) {
+  const WorkerEpoch self = join(1);
+  join(2);
+  end_first_job(self, 0);  // idle, since it has none and asks
+  ASSERT_EQ(sent.all.size(), 1U);
+  EXPECT_EQ(sent.all[0].first.port, 2);
+}
+
+TEST_F(Rings, who_could_run_nothing_of_what_is_ready_is_rung_at_the_end_alone) {
+  const WorkerEpoch self = join(1);
+  join(2, "node2", 10, 0);
+  end_first_job(self, std::nullopt);
+  EXPECT_TRUE(sent.all.empty());
+  const auto rest = wf.claim(self, 3);
+  ASSERT_EQ(rest.size(), 3U);
+  for (const claim::Grant& grant : rest) {
+    Ringer ringer(&sent, self, "node1");
+    EXPECT_TRUE(sent.all.empty()) << "others are left";
+    ringer.before(wf.tx);
+    ASSERT_TRUE(wf.finish(self, grant.token).ok());
+    ringer.after(wf.tx, false, claim::kNoon);
+    ringer.ring(wf.tx.number, kStore);
+  }
+  ASSERT_EQ(sent.all.size(), 1U);
+  EXPECT_EQ(sent.all[0].first.port, 2);
+}
+
 TEST_F(Rings, a_loopback_address_is_only_for_workers_of_the_same_host) {
   const WorkerEpoch self = join(1);
   join(2, "node2", 127);
   join(3, "node1", 127);
-  end_first_job(self, 0);
+  end_first_job(self, std::nullopt);
   ASSERT_EQ(sent.all.size(), 1U);
   EXPECT_EQ(sent.all[0].first.port, 3);
 }
