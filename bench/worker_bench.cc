@@ -176,6 +176,47 @@ Result<void> measure_dependents(const Options& options, Table& table, const char
   return {};
 }
 
+// Two workers that share nothing but the store, as on two nodes: each has a copy of its own, and so
+// hears nothing of the other's commits but by looking, or by the bell.
+Result<void> measure_hops(const Options& options, Table& table, bool bell) {
+  const int length = options.quick ? (bell ? 20 : 6) : (bell ? 200 : 20);
+  TORC_ASSIGN(const Path store,
+              make_store(options, bell ? "rung" : "polled", chain(length, true), "journal"));
+  std::vector<std::unique_ptr<Background>> workers;
+  for (const char* label : {"a", "b"}) {
+    const Path own = options.scratch / fmt::format("{}-{}", store.stem().string(), label);
+    std::filesystem::create_directories(own);
+    std::vector<std::string> argv{
+        "env", "TMPDIR=" + own.string(), TORC_PROGRAM, "worker", store, "--num-cpus",
+        "1",   "--overcommit",           "--label",    label};
+    if (bell) {
+      argv.insert(argv.end(), {"--bell-interface", "127.0.0.1"});
+    } else {
+      argv.emplace_back("--no-bell");
+    }
+    TORC_ASSIGN(auto worker, Background::start(argv, options.scratch));
+    workers.push_back(std::move(worker));
+  }
+  for (const auto& worker : workers) worker->wait();
+  TORC_ASSIGN(const Seconds hop, median_gap(options, store));
+  if (bell) {
+    table.add({"the same, a worker of another node, journal, with the bell",
+               show(hop),
+               "-",
+               {},
+               {Floor::Kind::at_most, 20e-3, "<= 20 ms"},
+               hop.count()});
+  } else {
+    table.add({"the same, a worker of another node, journal, --no-bell",
+               show(hop),
+               "-",
+               {},
+               {},  // as often as it polls
+               hop.count()});
+  }
+  return {};
+}
+
 // --- memory ---
 
 // Resident, without what is mapped from the replica or the store, which the page cache has anyway.
@@ -328,6 +369,7 @@ int main(int argc, char** argv) {
       TORC_TRY(measure_dependents(options, table, engine));
       TORC_TRY(measure_idle(options, table, engine));
     }
+    for (const bool bell : {false, true}) TORC_TRY(measure_hops(options, table, bell));
     return measure_memory(options, table);
   });
 }

@@ -28,7 +28,11 @@ constexpr Time kRestart = 30s;  // until somebody starts a worker in the place o
 }  // namespace
 
 Cluster::Cluster(const Scenario& scenario, World& world, const Path& scratch)
-    : scenario_(scenario), world_(world), entropy_(scenario.seed), promises_(scenario, world) {
+    : scenario_(scenario),
+      world_(world),
+      entropy_(scenario.seed),
+      promises_(scenario, world),
+      bells_(*this, scenario.seed) {
   world_.measured_from = scenario.measured_from;
   if (scenario.is_checked) world_.most_events_a_second = 1'000'000;
   make_store(scratch);

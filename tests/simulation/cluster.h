@@ -5,8 +5,9 @@
 // (claim::RegistrationDelay), the claims (lib/claim on a store of engine lmdb), what is free on a
 // node that workers share (exec::add_free). Simulated: time, the filesystem below the heartbeats
 // (lib/store/testing/test_nfs.h: stale names, lost replies), commits that take time, hang, are
-// refused or have an unknown outcome, processes, signals, the watchdog of each worker, Slurm. The
-// journal protocol itself is explored by tests/property (nfs_property).
+// refused or have an unknown outcome, the net between the workers' bells, processes, signals, the
+// watchdog of each worker, Slurm. The journal protocol itself is explored by tests/property
+// (nfs_property).
 #pragma once
 
 #include <map>
@@ -18,6 +19,7 @@
 #include "lib/slurm/query.h"
 #include "lib/store/disk/disk.h"
 #include "lib/store/engine/store.h"
+#include "tests/simulation/bell_net.h"
 #include "tests/simulation/promises.h"
 #include "tests/simulation/world.h"
 
@@ -54,6 +56,7 @@ class Cluster {
 
   // --- the node and Slurm ---
   [[nodiscard]] Process* process(std::uint64_t pid);
+  BellNet& bells() { return bells_; }
   [[nodiscard]] slurm::AllocationState state_of(const slurm::Allocation& allocation) const;
   [[nodiscard]] std::vector<Process*> processes_on(const Node& node);
   // With so many others that know of each other.
@@ -75,6 +78,7 @@ class Cluster {
   SystemClock clock_;
   SeededEntropy entropy_;
   Promises promises_;
+  BellNet bells_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::map<std::string, slurm::AllocationState> ended_allocations_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 
 #include "lib/base/limits.h"
 #include "tests/simulation/cluster.h"
@@ -10,6 +11,16 @@ namespace torc::simulation {
 namespace {
 
 constexpr std::uint64_t kChains = 50;  // of jobs, each of which waits for the one before it
+
+constexpr std::uint64_t kGraph = 100'000;  // jobs of a deep graph, at least
+
+CrowdFigures::Spread spread_of(std::vector<double>& values) {
+  if (values.empty()) return {};
+  std::sort(values.begin(), values.end());
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+  const std::size_t n = values.size();
+  return {values[n / 2], sum / static_cast<double>(n), values[n - 1 - n / 20]};
+}
 
 }  // namespace
 
@@ -30,6 +41,15 @@ Result<CrowdFigures> live_together(const CrowdScenario& load, const StoreCost& c
   s.jobs = std::min(kMaxJobs,
                     s.chains * s.chain_length +
                         static_cast<std::uint64_t>(1.5 * slots * (1 + seconds / load.job_seconds)));
+  if (load.width > 0) {
+    s.crossed = true;
+    s.chains = load.width;
+    s.chain_length = std::max(kGraph / load.width,
+                              static_cast<std::uint64_t>(2 * seconds / load.job_seconds) + 2);
+    s.jobs = s.chains * s.chain_length;
+  }
+  s.bells = load.bells;
+  s.bell_trouble = load.bell_trouble;
   s.lease = load.lease;
   s.is_checked = false;
   s.measured_from = load.measured_from;
@@ -47,14 +67,16 @@ Result<CrowdFigures> live_together(const CrowdScenario& load, const StoreCost& c
     Cluster cluster(s, world, directory);
     violation = cluster.run();
     const double measured = std::chrono::duration<double>(load.ends - load.measured_from).count();
-    const Measured& m = world.measured;
+    Measured& m = world.measured;
     figures.commits = m.commits / measured;
     figures.requests = m.requests / measured;
     figures.heartbeats = m.heartbeats / measured;
     figures.starts = m.starts / measured;
     figures.most_commits = m.most_commits;
     figures.busy = m.busy / (measured * slots);
-    figures.dependent = m.dependents == 0 ? 0 : m.dependent_wait / m.dependents;
+    figures.bells = static_cast<double>(m.bells) / measured;
+    figures.dependent = spread_of(m.waits).mean;
+    figures.ready = spread_of(m.ready_waits);
     figures.conflicts = m.conflicts;
     figures.heartbeat_files = world.heartbeat_files();
   }

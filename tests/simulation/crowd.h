@@ -17,6 +17,11 @@ struct CrowdScenario {
   std::chrono::seconds ends{600};
   std::chrono::seconds lease{300};
   std::uint64_t seed = 1;
+  // A graph of so many jobs beside each other, each of which waits for two, and nothing else; 0:
+  // chains beside more jobs than can be done.
+  std::uint64_t width = 0;
+  bool bells = true;
+  int bell_trouble = 0;  // of 100 datagrams
 };
 
 // Means over the measured time.
@@ -27,7 +32,14 @@ struct CrowdFigures {
   double starts = 0;        // of jobs
   double most_commits = 0;  // a second, in the worst minute of the whole run
   double busy = 0;          // part of the slots that runs a job
-  double dependent = 0;     // s: from the end of a job to the start of one that waited for it alone
+  // s: from the end of the last job that one waited for to its own start.
+  double dependent = 0;  // on average
+  // The same from the commit that told of that end.
+  struct Spread {
+    double median = 0, mean = 0, late = 0;  // of 20 one is later
+  };
+  Spread ready;
+  double bells = 0;  // datagrams a second
   std::uint64_t conflicts = 0;
   std::uint64_t heartbeat_files = 0;
 };

@@ -50,6 +50,7 @@ Result<store::Commit> NodeStore::commit_now(std::uint64_t author, const Body& bo
   if (done && done->wrote) {
     ++cluster_.figures.commits;
     (void)cluster_.state().view(store::Freshness::cached, [&](const store::Reader& reader) {
+      cluster_.promises().measure_commit(reader);
       cluster_.promises().committed(reader);
       return Result<void>();
     });

@@ -60,8 +60,13 @@ claim::Plan plan_of_chains(const Scenario& s) {
   others.first = JobId{chained + 1};
   others.count = s.jobs - chained;
   plan.templates = {first_ones, others};
-  for (std::uint64_t j = s.chains + 1; j <= chained; ++j)
-    plan.dependencies.push_back({{{JobId{j - s.chains}, 1}}, {{JobId{j}, 1}}});
+  if (others.count == 0) plan.templates.pop_back();
+  for (std::uint64_t j = s.chains + 1; j <= chained; ++j) {
+    claim::DependencySet set;
+    for (const std::uint64_t before : upstream_of(s, j)) set.upstream.push_back({JobId{before}, 1});
+    set.members.push_back({JobId{j}, 1});
+    plan.dependencies.push_back(std::move(set));
+  }
   return plan;
 }
 
@@ -156,6 +161,17 @@ std::vector<JobFate> fates_of(const Scenario& s) {
     fate.script_succeeds = part() * 100 < s.good_scripts;
   }
   return fates;
+}
+
+std::vector<std::uint64_t> upstream_of(const Scenario& s, std::uint64_t job) {
+  if (job <= s.chains || job > s.chains * s.chain_length) return {};
+  const std::uint64_t before = job - s.chains;
+  if (!s.crossed) return {before};
+  // Of a layer each is waited for by two of the next one.
+  const std::uint64_t layer = (before - 1) / s.chains;
+  const std::uint64_t other = layer * s.chains + (before - 1 + 1 + 7 * layer) % s.chains + 1;
+  if (other == before) return {before};
+  return {std::min(before, other), std::max(before, other)};
 }
 
 bool waits_for_others(const Scenario& s, JobId job) {

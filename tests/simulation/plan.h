@@ -24,6 +24,9 @@ struct JobFate {
 // By job number.
 [[nodiscard]] std::vector<JobFate> fates_of(const Scenario& scenario);
 
+// What a job of a chain waits for; none: it is the first of its own, or of none.
+[[nodiscard]] std::vector<std::uint64_t> upstream_of(const Scenario& scenario, std::uint64_t job);
+
 // Whether the job waits for others before it may run.
 [[nodiscard]] bool waits_for_others(const Scenario& scenario, JobId job);
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/worker/bell/message.h"
+
 namespace torc::simulation {
 
 using namespace std::chrono_literals;
@@ -85,6 +87,26 @@ void Process::stand_still_until(Time until) {
 void Process::hear_bell() {
   if (!alive_ || life_ == nullptr || !life_->born) return;
   life_->bell = true;
+  wake_at(world_.now());
+}
+
+void Process::look(const std::function<void(const store::Reader&)>& body) const {
+  (void)cluster_.state().view(store::Freshness::cached, [&](const store::Reader& reader) {
+    body(reader);
+    return Result<void>();
+  });
+}
+
+std::optional<claim::BellPlace> Process::bell() const {
+  if (!cluster_.scenario().bells) return std::nullopt;
+  return cluster_.bells().place_of(pid_);
+}
+
+void Process::hear_datagram(const std::string& bytes) {
+  if (!alive_ || life_ == nullptr || !life_->born) return;
+  const auto message = worker::read_bell(bytes, cluster_.state().identity().instance, bell()->key);
+  if (!message) return;
+  life_->news.emplace_back(worker::event::Bell{message->commit, message->place});
   wake_at(world_.now());
 }
 

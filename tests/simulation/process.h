@@ -44,6 +44,12 @@ class Process final : public Waiter {
   [[nodiscard]] bool has_runs() const { return life_ != nullptr && !life_->runs.empty(); }
   // Of the node's ledger.
   void hear_bell();
+  // Whatever came to its port.
+  void hear_datagram(const std::string& bytes);
+  // At the state of the moment, as nobody in this world could.
+  void look(const std::function<void(const store::Reader&)>& body) const;
+  // Where it hears; none: nowhere.
+  [[nodiscard]] std::optional<claim::BellPlace> bell() const;
 
   // --- Waiter, for the thread of its store ---
   [[nodiscard]] bool alive() const override { return alive_; }

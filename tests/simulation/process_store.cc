@@ -10,6 +10,7 @@
 #include "lib/claim/rules/lease.h"
 #include "lib/claim/transactions/exchange.h"
 #include "lib/claim/transactions/membership.h"
+#include "lib/worker/bell/ringer.h"
 #include "lib/worker/jobs/job_command.h"
 #include "lib/workflow/plan/plan_actions.h"
 #include "tests/simulation/node_store.h"
@@ -145,6 +146,7 @@ claim::WorkerInfo Process::describe() const {
   info.cpus = scenario.cpus;
   info.memory = life_->ledger != nullptr ? life_->ledger->member().most_memory : mebibytes(1 << 20);
   info.lease_ttl = scenario.lease;
+  info.bell = bell();
   info.registered_at = info.claims_from = node_.clock->wall_now();
   if (scenario.in_slurm) {
     info.cluster = "c";
@@ -207,7 +209,8 @@ void Process::be_born(worker::Birth birth, const claim::WorkerInfo& info, BootTi
   life.side = std::make_unique<worker::StoreSide>(
       std::move(world), std::make_unique<NodeStore>(cluster_, *this), life.state.terms.self, info,
       registered, prepare, std::make_unique<SeenProcesses>(cluster_, *this),
-      std::make_unique<SeenSlurm>(cluster_, cluster_.scenario().in_slurm), facts, life.lease);
+      std::make_unique<SeenSlurm>(cluster_, cluster_.scenario().in_slurm), facts, life.lease,
+      cluster_.scenario().bells ? &cluster_.bells() : nullptr);
   life.turned = node_.clock->boot_now();
   life.born = true;
   world_.tell(fmt::format("{} has registered", name()));
@@ -218,14 +221,18 @@ void Process::say_goodbye() {
   const command::Goodbye order = *std::exchange(life.goodbye, std::nullopt);
   event::GoodbyeAnswer answer;
   const claim::WorkerEpoch self = life.state.terms.self;
+  worker::Ringer ringer(cluster_.scenario().bells ? &cluster_.bells() : nullptr, self, node_.name);
   const auto left = store_->commit(raw(self), [&](store::Transaction& tx) -> Result<void> {
+    ringer.before(tx);
     if (order.speaks) {
       TORC_ASSIGN(answer.answer, claim::exchange(tx, order.words));
     }
     TORC_TRY(claim::release_worker(tx, self, order.words.now));
     TORC_ASSIGN(answer.workflow, claim::read_workflow(tx));
+    ringer.after(tx, false, order.words.now);
     return {};
   });
+  if (left) ringer.ring(left->sequence, cluster_.state().identity().instance);
   if (!left) answer.error = left.error();
   if (!alive_) return;
   life.blocked = false;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lib/claim/queries/queries.h"
+#include "lib/claim/tables/state.h"
 #include "tests/simulation/process.h"
 
 namespace torc::simulation {
@@ -222,16 +223,29 @@ void Promises::committed(const store::Reader& reader) {
 
 // --- where nothing is checked ---
 
+// From the end of what it waited for, and from the commit that told of it.
+void Promises::measure_wait(const Process& process, std::uint64_t job) {
+  const auto seconds_since = [this](Time time) {
+    return std::chrono::duration<double>(world_.now() - time).count();
+  };
+  Time ended{};
+  for (const std::uint64_t before : upstream_of(scenario_, job))
+    ended = std::max(ended, ended_at_[before - 1]);
+  if (ended == Time{}) return;
+  world_.measured.waits.push_back(seconds_since(ended));
+  process.look([&](const store::Reader& reader) {
+    claim::State state(reader);
+    const claim::Span* span = state.span_of(job);
+    const auto told =
+        span == nullptr ? committed_at_.end() : committed_at_.find(state.opened_at(span->barrier));
+    if (told != committed_at_.end())
+      world_.measured.ready_waits.push_back(seconds_since(told->second));
+  });
+}
+
 void Promises::measure_begin(const Process& process, std::uint64_t run, std::uint64_t job) {
   if (world_.measures()) world_.measured.starts += 1;
-  if (job > scenario_.chains && job <= ended_at_.size()) {
-    const Time before = ended_at_[job - scenario_.chains - 1];
-    if (before > Time{} && world_.measures()) {
-      world_.measured.dependents += 1;
-      world_.measured.dependent_wait +=
-          std::chrono::duration<double>(world_.now() - before).count();
-    }
-  }
+  if (world_.measures()) measure_wait(process, job);
   if (job <= ended_at_.size()) unchecked_[{process.pid(), run}] = job;
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,10 @@ class Promises {
   void is_active(const Process& process, std::uint64_t run, bool active);
   void ends(const Process& process, std::uint64_t run, RunEnd end);
 
+  // Where nothing is checked: a commit, after which the state is this.
+  void measure_commit(const store::Reader& reader) {
+    committed_at_[reader.sequence()] = world_.now();
+  }
   // After each commit.
   void committed(const store::Reader& reader);
   // The workflow, its actions too.
@@ -75,6 +80,7 @@ class Promises {
   Run& add(const Process& process, std::uint64_t run, Run with);
 
   void measure_begin(const Process& process, std::uint64_t run, std::uint64_t job);
+  void measure_wait(const Process& process, std::uint64_t job);
   void count_busy(int more);
   void check_room(const Process& process);
   void check_beside_suspect(const Run& mine);
@@ -100,6 +106,7 @@ class Promises {
   // Where nothing is checked: the jobs of runs, when those of chains ended, what runs now.
   std::map<RunKey, std::uint64_t> unchecked_;
   std::vector<Time> ended_at_;
+  std::unordered_map<std::uint64_t, Time> committed_at_;
   std::int64_t active_ = 0;
   Time busy_since_{};
 };

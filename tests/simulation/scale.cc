@@ -1,11 +1,13 @@
-// scale [--most N] [--workers N] [--job SECONDS]: the table of docs/scale.md, from 10 workers to N
-// (100,000), with jobs of a second (of 10 among 10,000 workers, of 600 among 100,000), a minute
-// (not among 100,000) and an hour; or only the rows of so many workers, of such jobs. What each row
-// took goes to standard error.
+// scale --deep: the table of a deep graph, with and without bells.
+// scale [--most N] [--workers N] [--job SECONDS]: the other table of docs/scale.md, from 10 workers
+// to N (100,000), with jobs of a second (of 10 among 10,000 workers, of 600 among 100,000), a
+// minute (not among 100,000) and an hour; or only the rows of so many workers, of such jobs. What
+// each row took goes to standard error.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -92,17 +94,69 @@ bool add_row(std::uint64_t workers, double job, const Path& scratch) {
   return true;
 }
 
+// Workers of one slot and a graph of 10^5 jobs or more in which so many are beside each other; each
+// waits for two of those before it. At most five of them end in a second.
+bool add_deep_row(std::uint64_t workers, std::uint64_t width, int trouble, const Path& scratch) {
+  CrowdScenario s;
+  s.workers = workers;
+  s.slots = 1;
+  s.job_seconds = std::max(10.0, static_cast<double>(width) / 5);
+  s.width = width;
+  s.bells = trouble >= 0;
+  s.bell_trouble = std::max(trouble, 0);
+  s.measured_from = std::chrono::seconds(400);
+  s.ends = s.measured_from + std::chrono::seconds(600);
+  const auto f = live_together(s, StoreCost{}, scratch);
+  if (!f) {
+    fmt::print(stderr, "{}\n", f.error().text());
+    return false;
+  }
+  fmt::print(
+      "| {} | {} | {:.0f} s | {} | {:.3f} s | {:.2f} s | {:.2f} s | {:.2f} s | {:.1f} | {:.1f} | "
+      "{:.0f} | {:.1f} |\n",
+      workers, width, s.job_seconds,
+      trouble < 0    ? "no"
+      : trouble == 0 ? "yes"
+                     : fmt::format("yes, trouble with {} %", trouble),
+      f->ready.median, f->ready.mean, f->ready.late, f->dependent, f->commits, f->most_commits,
+      f->requests, f->bells);
+  std::fflush(stdout);
+  return true;
+}
+
+bool show_deep(const Path& scratch) {
+  fmt::print(
+      "| workers | jobs beside each other | jobs of | bell | from ready to started: median | mean "
+      "| "
+      "95 % | from the end before | commits/s | worst minute | requests/s | datagrams/s |\n"
+      "|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+  struct Shape {
+    std::uint64_t workers, width;
+  };
+  for (const Shape shape : {Shape{4, 2}, {100, 50}, {1000, 50}, {1000, 500}, {1000, 950}}) {
+    for (const int trouble : {-1, 0, 30})
+      if (!add_deep_row(shape.workers, shape.width, trouble, scratch)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto options = read(argc, argv);
+  const bool deep = argc == 2 && std::string_view(argv[1]) == "--deep";
+  const auto options = deep ? Options{} : read(argc, argv);
   if (!options) {
-    fmt::print(stderr, "usage: scale [--most N] [--workers N] [--job SECONDS]\n");
+    fmt::print(stderr, "usage: scale --deep | [--most N] [--workers N] [--job SECONDS]\n");
     return 2;
   }
   std::string name =
       access("/dev/shm", W_OK) == 0 ? "/dev/shm/torc-scale-XXXXXX" : "/tmp/torc-scale-XXXXXX";
   if (mkdtemp(name.data()) == nullptr) return 2;
+  if (deep) {
+    const bool shown = show_deep(name);
+    std::filesystem::remove_all(name);
+    return shown ? 0 : 1;
+  }
   fmt::print(
       "| workers | slots | jobs of | commits/s | worst minute | requests/s | heartbeats/s | files "
       "of heartbeats | job starts/s | a dependent starts after | busy |\n"

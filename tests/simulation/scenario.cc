@@ -166,6 +166,10 @@ Scenario scenario_of(std::uint64_t seed) {
   }
   std::sort(s.faults.begin(), s.faults.end(),
             [](const Fault& a, const Fault& b) { return a.from < b.from; });
+  // Of its own, so that all else is as it was before there were bells.
+  SeededEntropy about_bells(seed * 0xD6E8FEB86659FD93ULL + 1);
+  s.bells = about_bells.next() % 4 != 0;
+  if (s.bells) s.bell_trouble = about_bells.next() % 2 == 0 ? 0 : 30;
   s.calm = of_seconds(busy);
   for (const Fault& f : s.faults) s.calm = std::max(s.calm, f.until);
   s.calm += 60s;

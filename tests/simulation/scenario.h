@@ -62,6 +62,7 @@ struct Scenario {
   // Chains of jobs, each of which waits for the one before it, first of all.
   std::uint64_t chains = 0;
   std::uint64_t chain_length = 0;
+  bool crossed = false;  // each of them waits for one of another chain, too: a deep graph
   std::chrono::seconds lease{30};
   // Workers of a node share so many CPUs, and as many units of memory, by its ledger; 0: each has
   // its own. Of 1,000 jobs so many need two CPUs, or two units of memory, where there are two.
@@ -73,6 +74,9 @@ struct Scenario {
   int good_scripts = 100;
   double script_seconds = 1;  // on average
   std::vector<ActionPlan> actions;
+  // Workers ring each other; so many of 100 datagrams are lost, late, repeated or forged.
+  bool bells = false;
+  int bell_trouble = 0;
   int starters = 1;        // workers that know of each other that they start together
   bool is_checked = true;  // else only counted, from `measured_from` on
   Time measured_from{};

@@ -75,6 +75,8 @@ Scenario shrink(Scenario scenario, const Path& scratch) {
     attempt([](Scenario& s) { return s.node_cpus > 0 && (s.node_cpus = 0, true); });
     attempt([](Scenario& s) { return s.wide > 0 && (s.wide = 0, true); });
     attempt([](Scenario& s) { return s.large > 0 && (s.large = 0, true); });
+    attempt([](Scenario& s) { return s.bell_trouble > 0 && (s.bell_trouble = 0, true); });
+    attempt([](Scenario& s) { return s.bells && (s.bells = false, true); });
     attempt([](Scenario& s) { return s.starters > 1 && (s.starters = 1, true); });
     attempt([](Scenario& s) { return s.crashing > 0 && (s.crashing = 0, true); });
     attempt([](Scenario& s) { return s.chained && (s.chained = false, true); });

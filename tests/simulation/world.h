@@ -24,9 +24,10 @@ struct Measured {
   double requests = 0;
   double heartbeats = 0;
   double starts = 0;
-  double busy = 0;  // seconds of slots
-  double dependents = 0;
-  double dependent_wait = 0;  // seconds
+  double busy = 0;            // seconds of slots
+  std::vector<double> waits;  // of dependents for the end before them to be told, and their start
+  std::vector<double> ready_waits;  // for their start alone; both in seconds
+  std::uint64_t bells = 0;          // datagrams
   std::uint64_t conflicts = 0;
   double most_commits = 0;  // a second, in the worst minute of all
 };

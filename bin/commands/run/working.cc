@@ -38,6 +38,11 @@ void add_worker_flags(Command& c, worker::WorkerOptions& o) {
   c.option("--lease-ttl", o.lease_ttl, parse_duration,
            "silence after which others take this worker's jobs over (default 5m, at least 10s)")
       .value("TIME");
+  c.flag("--no-bell", o.no_bell,
+         "open no UDP port to hear of work at once, and send nothing to those of other workers");
+  c.option("--bell-interface", o.bell_interface,
+           "where that port is (default: what this host's name stands for)")
+      .value("NAME|ADDRESS");
   c.option("--output-dir", o.output_dir, "where job output goes (default: STORE/logs/jobs)")
       .value("DIR");
   c.flag("-q,--quiet", o.quiet, "print nothing but errors");

@@ -216,6 +216,10 @@ class Audit {
       ++live_workers_;
       const auto worker = state.worker(WorkerEpoch{epoch});
       if (worker) hosts_[name_hash(worker->info.host)].insert(epoch);
+      if (lease.idle) idle_.insert(epoch);
+      if (worker && lease.has_bell != worker->info.bell.has_value())
+        return wrong(
+            fmt::format("the lease of worker {} and its record differ about its bell", epoch));
       if (!worker || worker->status != WorkerStatus::registered) {
         return wrong(fmt::format("worker {} has a lease and is not registered", epoch));
       }
@@ -243,6 +247,7 @@ class Audit {
     if (ending != ending_.size())
       return wrong("a canceled job is to be ended by a worker that does not know of it");
     TORC_TRY(check_hosts());
+    TORC_TRY(check_idle());
     const auto has_lease = [&](std::uint64_t epoch, const Worker& worker) -> Result<void> {
       if (worker.status == WorkerStatus::registered && !reader_.get(Key(Table::lease, epoch))) {
         return wrong(fmt::format("worker {} is registered and has no lease", epoch));
@@ -261,6 +266,18 @@ class Audit {
     }));
     if (listed == hosts_) return {};
     return wrong("the workers that are listed by host are not those that are registered");
+  }
+
+  Result<void> check_idle() {
+    std::set<std::uint64_t> listed;
+    TORC_TRY(each(reader_, Table::idle, [&](const store::Entry& e) -> Result<void> {
+      const auto epoch = id_in(Table::idle, e.key);
+      if (!epoch) return unreadable(e.key);
+      listed.insert(*epoch);
+      return {};
+    }));
+    if (listed == idle_) return {};
+    return wrong("the workers that are listed as idle are not those whose leases say so");
   }
 
   Result<void> check_set_aside() {
@@ -380,6 +397,7 @@ class Audit {
   std::map<std::uint64_t, WallTime> delayed_;
   std::map<std::uint64_t, Alone> suspects_;
   std::uint64_t live_workers_ = 0;
+  std::set<std::uint64_t> idle_;                            // workers, as their leases say
   std::map<std::uint64_t, std::set<std::uint64_t>> hosts_;  // hash of the name -> live workers
 };
 

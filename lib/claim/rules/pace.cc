@@ -21,6 +21,9 @@ constexpr nanoseconds kQueueLimit = 2s;        // that a queue may stand, and a 
 constexpr nanoseconds kLongestPatience = 30s;  // longer each time when nobody wants it
 constexpr nanoseconds kFirstPoll = 1s;
 constexpr nanoseconds kLastPoll = 30s;
+// Between two looks of the same worker on a shared filesystem, for each worker: so many together
+// look four times a second, until kLastPoll is more. A look that finds nothing is no commit.
+constexpr nanoseconds kPollShare = 250ms;
 
 // How much longer than its equal part of the budget a worker's window may be. While others come,
 // each of whom registers and claims, a third of the budget is left for those who are there: as much
@@ -189,10 +192,18 @@ std::chrono::milliseconds Pace::job_time() const {
                   std::chrono::duration_cast<std::chrono::milliseconds>(nanoseconds_of(mean_run_)));
 }
 
+// On its own disk a host hears of every change, and looks only in case that it did not.
 nanoseconds Pace::next_poll(double dice) {
-  const nanoseconds shared = nanoseconds_of(equal());
-  const nanoseconds last = std::max(kLastPoll, shared);
-  const nanoseconds first = std::max(kFirstPoll, shared / 4);
+  nanoseconds first = kFirstPoll;
+  nanoseconds last = kLastPoll;
+  if (sharing_ == Sharing::shared) {
+    constexpr std::uint64_t kMany = kLastPoll / kPollShare;
+    const nanoseconds shared = nanoseconds_of(equal());
+    const nanoseconds together =
+        kPollShare * static_cast<std::int64_t>(std::min(live_workers_, kMany));
+    first = std::max(kFirstPoll, shared / 4);
+    last = std::max({first, together, shared});
+  }
   const nanoseconds base = std::min<nanoseconds>(last, first * (1LL << std::min(polls_, 16U)));
   ++polls_;
   return nanoseconds_of(seconds_of(base) * (0.75 + 0.5 * dice));

@@ -65,8 +65,9 @@ class Pace {
   // How long jobs of this worker run, for others to plan by; 0: none has ended.
   [[nodiscard]] std::chrono::milliseconds job_time() const;
 
-  // Nothing could be claimed: the time to the next look, backing off from 1 s to 30 s, among many
-  // workers more. `dice` in [0, 1).
+  // Nothing could be claimed: the time to the next look, backing off from 1 s to as many quarters
+  // of a second as there are workers (30 s on a disk of this host alone), among many workers more.
+  // `dice` in [0, 1).
   std::chrono::nanoseconds next_poll(double dice);
   void found_work() { polls_ = 0; }
 

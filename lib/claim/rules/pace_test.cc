@@ -262,20 +262,33 @@ TEST(Pace, no_job_is_prefetched_where_one_ends_in_many_windows) {
   EXPECT_EQ(pace.prefetch(64, 3600s), 0U);
 }
 
-TEST(Pace, an_idle_worker_looks_ever_more_rarely_and_among_many_more_rarely_still) {
-  Pace few(Sharing::shared);
-  EXPECT_EQ(few.next_poll(0.5), 1s);
-  EXPECT_EQ(few.next_poll(0.5), 2s);
-  for (int i = 0; i < 100; ++i) few.next_poll(0.5);
-  EXPECT_EQ(few.next_poll(0.5), 30s);
-  EXPECT_EQ(few.next_poll(0), 22500ms);
-  few.found_work();
-  EXPECT_EQ(few.next_poll(0.5), 1s);
-  Pace many(Sharing::shared);
-  many.saw({1s, 1, 4000, 0ns, 0ms});
-  EXPECT_EQ(many.next_poll(0.5), 50s);
-  for (int i = 0; i < 100; ++i) many.next_poll(0.5);
-  EXPECT_EQ(many.next_poll(0.5), 200s);
+TEST(Pace, idle_workers_of_a_shared_filesystem_look_four_times_a_second_together) {
+  const auto last_poll = [](std::uint64_t workers) {
+    Pace pace(Sharing::shared);
+    pace.saw({1s, 1, workers, 0ns, 0ms});
+    for (int i = 0; i < 100; ++i) pace.next_poll(0.5);
+    return pace.next_poll(0.5);
+  };
+  EXPECT_EQ(last_poll(1), 1s);
+  EXPECT_EQ(last_poll(4), 1s);
+  EXPECT_EQ(last_poll(40), 10s);
+  EXPECT_EQ(last_poll(400), 30s);
+  EXPECT_EQ(last_poll(4000), 200s) << "the window of a commit";
+}
+
+TEST(Pace, an_idle_worker_looks_ever_more_rarely) {
+  Pace pace(Sharing::shared);
+  pace.saw({1s, 1, 400, 0ns, 0ms});
+  EXPECT_EQ(pace.next_poll(0.5), 5s);
+  EXPECT_EQ(pace.next_poll(0.5), 10s);
+  for (int i = 0; i < 100; ++i) pace.next_poll(0.5);
+  EXPECT_EQ(pace.next_poll(0), 22500ms);
+  pace.found_work();
+  EXPECT_EQ(pace.next_poll(0.5), 5s);
+  Pace local(Sharing::local);
+  EXPECT_EQ(local.next_poll(0.5), 1s);
+  for (int i = 0; i < 100; ++i) local.next_poll(0.5);
+  EXPECT_EQ(local.next_poll(0.5), 30s) << "it hears of changes";
 }
 
 TEST(RegistrationDelay, those_who_start_together_are_spread_over_the_budget) {

@@ -3,17 +3,34 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lib/base/clock.h"
 #include "lib/base/resources.h"
+#include "lib/base/siphash.h"
 #include "lib/base/units.h"
 #include "lib/claim/rules/job.h"
 
 namespace torc::claim {
+
+// Where a worker hears that there may be work (lib/worker/bell), and the secret that such a word is
+// made with.
+struct BellAddress {
+  std::string address;  // 4 bytes of IPv4 or 16 of IPv6, in the order of the network
+  std::uint16_t port = 0;
+  auto operator<=>(const BellAddress&) const = default;
+};
+inline constexpr std::size_t kMostBellAddresses = 4;
+struct BellPlace {
+  std::vector<BellAddress> addresses;  // one to kMostBellAddresses of them
+  SipKey key{};
+  auto operator<=>(const BellPlace&) const = default;
+};
 
 struct WorkerInfo {
   std::string host;
@@ -39,7 +56,8 @@ struct WorkerInfo {
   WallTime ends_at{};                       // end of its walltime; 0: none
   std::chrono::seconds lease_ttl{300};      // as asked for; among many workers leases are longer
   std::chrono::seconds lease_heartbeat{0};  // as asked for; 0: a fifth of that
-  WallTime claims_from{};  // when its first claim is due, see turn_to_claim() of pace.h
+  WallTime claims_from{};         // when its first claim is due, see turn_to_claim() of pace.h
+  std::optional<BellPlace> bell;  // none: it only looks now and then
   // Set by register_worker(): one of the first store::kOwnHeartbeatFiles.
   bool own_heartbeat_file = false;
 };

@@ -34,6 +34,7 @@ enum class Table : char {
   set_aside = 'F',   // + job: failed, canceled, terminated or held
   upstream = 'G',    // + first job of a run of jobs that the same barriers wait for
   host = 'H',        // + hash of a host's name + epoch of a live worker on it; empty
+  idle = 'I',        // + epoch of a live worker with a bell that got less than it asked for; empty
   job = 'J',         // + job
   tally = 'K',       // one key
   limit = 'L',       // + number, immutable
@@ -257,6 +258,8 @@ struct Lease {
   std::uint64_t finished = 0;
   std::chrono::seconds ttl{};       // the silence that it may keep from here on
   bool barred = false;              // see bar_worker(): nothing that it says counts any more
+  bool has_bell = false;            // the worker registered with one
+  bool idle = false;                // it is listed in Table::idle
   std::vector<std::uint64_t> held;  // job ids, ascending
   // Jobs that were canceled while it held them, until it says that it ended them.
   std::vector<std::uint64_t> ending;

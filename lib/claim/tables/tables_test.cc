@@ -64,11 +64,15 @@ RC_GTEST_PROP(Tables, a_lease_is_read_back_as_it_was_written, ()) {
     (gap == 1 ? lease.held : lease.ending).push_back(id += gap);
   }
   lease.barred = *rc::gen::arbitrary<bool>();
+  lease.has_bell = *rc::gen::arbitrary<bool>();
+  lease.idle = lease.has_bell && *rc::gen::arbitrary<bool>();
   const auto back = decode_lease(encode(lease));
   RC_ASSERT(back.has_value());
   RC_ASSERT(back->held == lease.held);
   RC_ASSERT(back->ending == lease.ending);
   RC_ASSERT(back->barred == lease.barred);
+  RC_ASSERT(back->has_bell == lease.has_bell);
+  RC_ASSERT(back->idle == lease.idle);
   RC_ASSERT(back->renewals == lease.renewals);
 }
 
@@ -128,6 +132,43 @@ TEST(Tables, a_time_further_off_than_any_clock_is_written_as_far_as_it_is_read) 
   JobClass one;
   one.need.runtime = std::chrono::seconds::max();
   EXPECT_TRUE(decode_class(encode(one)));
+}
+
+TEST(Tables, a_worker_with_a_bell_is_read_back_and_one_without_is_written_as_before) {
+  WorkerInfo info;
+  info.host = "node1";
+  info.above = {7};
+  info.claims_from = WallTime(5);
+  const std::string without = encode_worker(info, WorkerStatus::registered, {}, {});
+  ASSERT_TRUE(decode_worker(without).has_value());
+  EXPECT_FALSE(decode_worker(without)->info.bell.has_value());
+  info.bell =
+      BellPlace{{{std::string("\x0a\0\0\x01", 4), 40000}, {std::string(16, '\x20'), 1}}, {}};
+  info.bell->key[15] = 9;
+  const std::string with = encode_worker(info, WorkerStatus::registered, {}, {});
+  ASSERT_TRUE(decode_worker(with).has_value());
+  EXPECT_EQ(decode_worker(with)->info.bell, info.bell);
+  EXPECT_EQ(with.size(), without.size() + 16 + 1 + (1 + 4 + 3) + (1 + 16 + 1));
+  EXPECT_FALSE(decode_worker(with.substr(0, with.size() - 1)).has_value());
+  // As every store before had it: nothing but a bit and what follows is new.
+  const std::string stripped = with.substr(0, without.size());
+  for (std::size_t i = 0; i < stripped.size(); ++i) {
+    if (stripped[i] == without[i]) continue;
+    EXPECT_EQ(stripped[i], without[i] | 8) << i;
+  }
+}
+
+TEST(Tables, a_bell_without_an_address_or_with_one_of_no_family_is_refused) {
+  WorkerInfo info;
+  const auto is_read = [&](std::vector<BellAddress> addresses) {
+    info.bell = BellPlace{std::move(addresses), {}};
+    return decode_worker(encode_worker(info, WorkerStatus::registered, {}, {})).has_value();
+  };
+  EXPECT_TRUE(is_read({{"1234", 1}}));
+  EXPECT_TRUE(is_read(std::vector<BellAddress>(kMostBellAddresses, {"1234", 1})));
+  EXPECT_FALSE(is_read({}));
+  EXPECT_FALSE(is_read({{"12345", 1}}));
+  EXPECT_FALSE(is_read(std::vector<BellAddress>(kMostBellAddresses + 1, {"1234", 1})));
 }
 
 TEST(Tables, key_order_of_ready_ranges_is_the_order_of_claiming) {

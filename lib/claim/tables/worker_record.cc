@@ -1,4 +1,7 @@
 // How a worker and its lease are written. See tables.h.
+#include <algorithm>
+#include <utility>
+
 #include "lib/base/codec.h"
 #include "lib/claim/tables/tables.h"
 
@@ -34,12 +37,41 @@ bool take_ids(Decoder& in, std::uint64_t highest, std::vector<std::uint64_t>& id
   return in.ok();
 }
 
+void put_bell(Encoder& out, const BellPlace& bell) {
+  out.raw({reinterpret_cast<const char*>(bell.key.data()), bell.key.size()});
+  out.varint(bell.addresses.size());
+  for (const BellAddress& a : bell.addresses) out.text(a.address).varint(a.port);
+}
+
+std::optional<BellPlace> take_bell(Decoder& in) {
+  BellPlace bell;
+  const std::string_view key = in.raw(bell.key.size());
+  std::copy(key.begin(), key.end(), bell.key.begin());
+  const std::uint64_t addresses = in.varint();
+  if (!in.ok() || addresses == 0 || addresses > kMostBellAddresses) return std::nullopt;
+  for (std::uint64_t left = addresses; left > 0; --left) {
+    BellAddress a;
+    a.address = in.text();
+    a.port = static_cast<std::uint16_t>(in.up_to(UINT16_MAX));
+    if (a.address.size() != 4 && a.address.size() != 16) return std::nullopt;
+    bell.addresses.push_back(std::move(a));
+  }
+  return bell;
+}
+
+// What a lease says by a bit.
+constexpr unsigned kBarred = 1;
+constexpr unsigned kHasBell = 2;
+constexpr unsigned kIdle = 4;
+
 }  // namespace
 
 std::string encode(const Lease& lease) {
   Encoder out;
   out.varint(lease.renewals).svarint(in_reach(lease.last_seen).count()).varint(lease.finished);
-  out.svarint(in_reach(lease.ttl).count()).u8(lease.barred ? 1 : 0);
+  out.svarint(in_reach(lease.ttl).count())
+      .u8(static_cast<std::uint8_t>((lease.barred ? kBarred : 0U) |
+                                    (lease.has_bell ? kHasBell : 0U) | (lease.idle ? kIdle : 0U)));
   put_ids(out, lease.held);
   if (!lease.ending.empty() || !lease.actions.empty()) put_ids(out, lease.ending);
   if (!lease.actions.empty()) put_ids(out, lease.actions);
@@ -53,9 +85,12 @@ std::optional<Lease> decode_lease(std::string_view value) {
   lease.last_seen = in.wall_time();
   lease.finished = in.varint();
   lease.ttl = in.seconds();
-  const std::uint8_t barred = in.u8();
-  if (barred > 1) return std::nullopt;
-  lease.barred = barred == 1;
+  const std::uint8_t is = in.u8();
+  if (is > (kBarred | kHasBell | kIdle)) return std::nullopt;
+  lease.barred = (is & kBarred) != 0;
+  lease.has_bell = (is & kHasBell) != 0;
+  lease.idle = (is & kIdle) != 0;
+  if (lease.idle && !lease.has_bell) return std::nullopt;
   if (!take_ids(in, kMaxJobs, lease.held)) return std::nullopt;
   if (!in.at_end() && !take_ids(in, kMaxJobs, lease.ending)) return std::nullopt;
   if (!in.at_end() && !take_ids(in, UINT32_MAX, lease.actions)) return std::nullopt;
@@ -75,12 +110,13 @@ std::string encode_worker(const WorkerInfo& info, WorkerStatus status, const Lea
   out.text(info.user).text(info.allocation).text(info.cluster);
   out.svarint(in_reach(info.allocation_start).count()).text(info.scheduler).text(info.label);
   out.u8(static_cast<std::uint8_t>((info.any_binding ? 1 : 0) + (info.ignores_resources ? 2 : 0) +
-                                   (info.own_heartbeat_file ? 4 : 0)));
+                                   (info.own_heartbeat_file ? 4 : 0) + (info.bell ? 8 : 0)));
   out.text(info.output_dir);
   out.varint(info.cpus).varint(info.gpus).varint(info.memory.value);
   out.svarint(in_reach(info.registered_at).count()).svarint(in_reach(info.ends_at).count());
   out.svarint(in_reach(info.lease_ttl).count()).svarint(in_reach(info.lease_heartbeat).count());
   out.svarint(in_reach(info.claims_from).count());
+  if (info.bell) put_bell(out, *info.bell);
   if (has_later_resources(info.more)) write_later_resources(out, info.more);
   return std::move(out).bytes();
 }
@@ -123,6 +159,7 @@ std::optional<Worker> decode_worker(std::string_view value) {
   info.lease_ttl = in.seconds();
   info.lease_heartbeat = in.seconds();
   info.claims_from = in.wall_time();
+  if ((serves & 8U) != 0 && !(info.bell = take_bell(in))) return std::nullopt;
   read_later_resources(in, info.more);
   return in.whole(std::move(w));
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/workers.h"
@@ -46,6 +47,7 @@ class Session {
     answer_.workflow.name = workflow.name;
     answer_.workflow.max_failures = workflow.max_failures;
     if (request_.offer) {
+      idle_ = request_.offer->max_jobs > 0;
       answer_.promoted = promote_due(ledger_, request_.now);
       ledger_.settle();
       answer_.workflow.counts = ledger_.tally().counts;
@@ -188,6 +190,8 @@ class Session {
       left -= taken->count;
       grant(*taken);
     }
+    idle_ = answer_.grants.size() < offer.max_jobs && !free.taken_whole &&
+            (offer.ignore_resources || free.left.cpus > 0);
     room = free.taken_whole ? 0 : room - answer_.grants.size();
     ledger_.quota().begin_prefetch(ledger_.tally().live_workers);
     // A fair share only: what one worker prefetches, no other can start.
@@ -239,6 +243,15 @@ class Session {
     }
   }
 
+  // Who hears that there is work is told so when it asked for jobs and got less, or has none: what
+  // it had of its node others may have for now.
+  void list_as_idle() {
+    const bool idle = lease_.has_bell && (idle_ || (request_.offer && lease_.held.empty()));
+    if (idle == std::exchange(lease_.idle, idle)) return;
+    const Key key(Table::idle, raw(request_.worker));
+    idle ? tx_.put(key, {}) : tx_.erase(key);
+  }
+
   void write_lease() {
     ++lease_.renewals;
     lease_.last_seen = request_.now;
@@ -252,6 +265,7 @@ class Session {
     lease_.held.clear();
     std::merge(kept.begin(), kept.end(), added_.begin(), added_.end(),
                std::back_inserter(lease_.held));
+    list_as_idle();
     tx_.put(Key(Table::lease, raw(request_.worker)), encode(lease_));
   }
 
@@ -262,6 +276,7 @@ class Session {
   Retries retries_;
   Firing firing_;
   bool has_actions_;
+  bool idle_ = false;  // it asked for jobs and got less
   Answer answer_;
   std::vector<std::uint64_t> dropped_;  // jobs that the worker no longer holds
   std::vector<std::uint64_t> added_;

@@ -18,9 +18,11 @@ void end_registration(Ledger& ledger, WorkerEpoch epoch, WorkerStatus status, co
                       WallTime now) {
   const Key key(Table::worker, raw(epoch));
   ledger.tx().erase(Key(Table::lease, raw(epoch)));
+  if (lease.idle) ledger.tx().erase(Key(Table::idle, raw(epoch)));
   --ledger.tally().live_workers;
-  const auto worker = ledger.state().worker(epoch);
+  auto worker = ledger.state().worker(epoch);
   if (!worker) return ledger.state().damaged(key);
+  worker->info.bell.reset();
   ledger.tx().put(key, encode_worker(worker->info, status, lease, now));
   const Key at_host = host_key(worker->info.host, epoch);
   if (!ledger.tx().get(at_host)) return ledger.state().damaged(at_host);
@@ -80,6 +82,8 @@ Result<WorkerEpoch> register_worker(Transaction& tx, WorkerInfo info) {
   tx.put(host_key(info.host, epoch), {});
   tx.put(Key(Table::worker, raw(epoch)),
          encode_worker(info, WorkerStatus::registered, Lease{}, {}));
+  lease.has_bell = lease.idle = info.bell.has_value();  // it has had no job yet
+  if (lease.idle) tx.put(Key(Table::idle, raw(epoch)), {});
   tx.put(Key(Table::lease, raw(epoch)), encode(lease));
   ++ledger.tally().live_workers;
   TORC_TRY(ledger.close());

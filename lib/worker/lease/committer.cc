@@ -36,7 +36,7 @@ void drain_fd(int fd) {
 Committer::Committer(const workflow::Context& context, std::unique_ptr<store::Store> store,
                      claim::WorkerEpoch self, claim::WorkerInfo info, BootTime registered,
                      const JobPreparer& preparer, slurm::RunProgram run_program,
-                     exec::WatchedLease& lease)
+                     exec::WatchedLease& lease, Datagrams* datagrams)
     : clock_(context.world.clock),
       preparer_(preparer),
       lease_(lease),
@@ -51,7 +51,7 @@ Committer::Committer(const workflow::Context& context, std::unique_ptr<store::St
           },
           std::make_unique<SystemProcesses>(),
           std::make_unique<AllocationInquiry>(std::move(run_program)),
-          store::facts_of(context.world.disk, store->directory()), lease),
+          store::facts_of(context.world.disk, store->directory()), lease, datagrams),
       notify_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       request_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   last_confirmed_ = side_.confirmed().count();

@@ -326,21 +326,26 @@ Result<bool> LeaseKeeper::expire(const claim::Worker& worker,
                                  WallTime alive_at, claim::Charge charge) {
   bool expired = false;
   bool nobody_beside = false;
-  TORC_TRY(store_.commit(raw(self_), [&](claim::Transaction& tx) -> Result<void> {
-    expired = false;
-    if (heartbeats) {
-      TORC_ASSIGN(const auto newest, read_heartbeat(worker));
-      if (newest && newest->counter != *heartbeats) return {};
-    }
-    TORC_ASSIGN(expired,
-                claim::expire_worker(tx, worker.epoch, worker.renewals, world_.clock.wall_now(),
-                                     kCrashLimit, why, alive_at, charge));
-    const store::EpochRange beside = store::epochs_beside(raw(worker.epoch));
-    TORC_ASSIGN(const bool anybody, claim::is_anybody_of(tx, beside.first, beside.last));
-    nobody_beside = !anybody;
-    return {};
-  }));
+  TORC_ASSIGN(
+      const store::Commit done,
+      store_.commit(raw(self_), [&](claim::Transaction& tx) -> Result<void> {
+        expired = false;
+        if (ringer_ != nullptr) ringer_->before(tx);
+        if (heartbeats) {
+          TORC_ASSIGN(const auto newest, read_heartbeat(worker));
+          if (newest && newest->counter != *heartbeats) return {};
+        }
+        TORC_ASSIGN(expired,
+                    claim::expire_worker(tx, worker.epoch, worker.renewals, world_.clock.wall_now(),
+                                         kCrashLimit, why, alive_at, charge));
+        if (ringer_ != nullptr) ringer_->after(tx, false, world_.clock.wall_now());
+        const store::EpochRange beside = store::epochs_beside(raw(worker.epoch));
+        TORC_ASSIGN(const bool anybody, claim::is_anybody_of(tx, beside.first, beside.last));
+        nobody_beside = !anybody;
+        return {};
+      }));
   if (expired) {
+    if (ringer_ != nullptr) ringer_->ring(done.sequence, store_.identity().instance);
     (void)store::remove_heartbeats(world_, store_.state_directory(), claim::heartbeat_place(worker),
                                    nobody_beside);
   }

@@ -17,6 +17,7 @@
 #include "lib/slurm/query.h"
 #include "lib/store/engine/heartbeat.h"
 #include "lib/store/mount/mount_facts.h"
+#include "lib/worker/bell/ringer.h"
 #include "lib/worker/lease/allocation_inquiry.h"
 #include "lib/worker/lease/node_processes.h"
 #include "lib/workflow/context/context.h"
@@ -57,6 +58,8 @@ class LeaseKeeper {
 
   // Workers of this user on this node: a descriptor each that becomes readable when the process is
   // gone (pidfd). Not of all where descriptors are scarce.
+  // Rings idle workers for the jobs of those whose leases it ends. It outlives this.
+  void ring_by(Ringer* ringer) { ringer_ = ringer; }
   [[nodiscard]] std::vector<int> neighbour_fds() const;
   // Expires the neighbour behind `fd` at once.
   Result<void> neighbour_died(int fd);
@@ -119,6 +122,7 @@ class LeaseKeeper {
   std::uint64_t live_workers_ = 1;
   std::chrono::seconds said_;  // in the newest renewal
   claim::Watch watch_;
+  Ringer* ringer_ = nullptr;
   std::vector<Neighbour> neighbours_;
 };
 

@@ -25,15 +25,17 @@ StoreSide::StoreSide(store::World world, std::unique_ptr<store::Store> store,
                      claim::WorkerEpoch self, claim::WorkerInfo info, BootTime registered,
                      Prepare prepare, std::unique_ptr<NodeProcesses> processes,
                      std::unique_ptr<SlurmInquiry> inquiry, const store::MountFacts& facts,
-                     exec::WatchedLease& lease)
+                     exec::WatchedLease& lease, Datagrams* datagrams)
     : world_(std::move(world)),
       store_(std::move(store)),
       self_(self),
       prepare_(std::move(prepare)),
       lease_(lease),
       fencing_limit_(claim::fencing_limit(info.lease_ttl)),
+      ringer_(datagrams, self, info.boot_id),
       keeper_(world_, *store_, self, std::move(info), registered, std::move(processes),
               std::move(inquiry), facts) {
+  keeper_.ring_by(&ringer_);
   confirm();
 }
 
@@ -64,7 +66,9 @@ CommitReply StoreSide::commit(claim::Exchange words, Purpose purpose) {
                    "its jobs are ended, and others take them over"};
     }
     reply.newest = tx.sequence() - 1;
+    ringer_.before(tx);
     TORC_ASSIGN(reply.answer, claim::exchange(tx, words));
+    ringer_.after(tx, !reply.answer.grants.empty(), words.now);
     for (const claim::Grant& grant : reply.answer.grants) {
       auto job = prepare_(tx, grant);
       if (!job) {
@@ -88,6 +92,7 @@ CommitReply StoreSide::commit(claim::Exchange words, Purpose purpose) {
     keeper_.renewed(begun, reply.answer.live_workers);
     confirm();
     reply.ended_pause = pause && lease_.confirm(*pause);
+    ringer_.ring(committed->sequence, store_->identity().instance);
     (void)store_->maintain();  // a checkpoint that fails is tried again after the next commit
   } else if (!nothing_to_do) {
     reply.error = std::move(committed).error();

@@ -14,6 +14,7 @@
 #include "lib/claim/tables/transaction.h"
 #include "lib/exec/end/watched_lease.h"
 #include "lib/store/engine/store.h"
+#include "lib/worker/bell/ringer.h"
 #include "lib/worker/lease/lease_keeper.h"
 #include "lib/worker/machine/claimed_job.h"
 
@@ -37,11 +38,13 @@ class StoreSide {
       std::function<std::optional<ClaimedJob>(const claim::Reader&, const claim::Grant&)>;
 
   // Takes the store over; `self` was registered in it by a commit that began at `registered`. Says
-  // every renewal to `lease` too. `facts`: of the mount that the store is on.
+  // every renewal to `lease` too. `facts`: of the mount that the store is on. `datagrams`: by which
+  // it rings idle workers; null: it rings nobody.
   StoreSide(store::World world, std::unique_ptr<store::Store> store, claim::WorkerEpoch self,
             claim::WorkerInfo info, BootTime registered, Prepare prepare,
             std::unique_ptr<NodeProcesses> processes, std::unique_ptr<SlurmInquiry> inquiry,
-            const store::MountFacts& facts, exec::WatchedLease& lease);
+            const store::MountFacts& facts, exec::WatchedLease& lease,
+            Datagrams* datagrams = nullptr);
 
   CommitReply exchange(claim::Exchange words);
   // Asks whether a paused lease still stands, by a commit that renews it; when it does, it is held
@@ -80,6 +83,7 @@ class StoreSide {
   Prepare prepare_;
   exec::WatchedLease& lease_;
   std::chrono::nanoseconds fencing_limit_;
+  Ringer ringer_;
   LeaseKeeper keeper_;
   BootTime last_commit_{};
   std::uint64_t seen_sequence_ = 0;

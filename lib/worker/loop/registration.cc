@@ -101,9 +101,12 @@ Result<bool> wait_for_turn(const workflow::Context& context, const WorkerSetup& 
 }
 
 Result<Registration> register_self(const workflow::Context& context, const WorkerSetup& setup,
-                                   const exec::ProcessIdentity& process, store::Store& store) {
+                                   const exec::ProcessIdentity& process,
+                                   const std::optional<claim::BellPlace>& bell,
+                                   store::Store& store) {
   Registration r;
   r.info = describe(context, setup, process, store);
+  r.info.bell = bell;
   std::string settings;
   r.at = context.clock.boot_now();
   TORC_TRY(store.commit(0, [&](claim::Transaction& tx) -> Result<void> {

@@ -1,6 +1,7 @@
 // How a worker enters its workflow: it waits until it may, and says who it is.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,10 @@ struct Registration {
   workflow::WorkflowSettings settings;
   std::vector<claim::Action> actions;  // all of the workflow, by number
 };
-// `process`: that the worker is known by.
+// `process`: that the worker is known by; `bell`: where it hears of work.
 Result<Registration> register_self(const workflow::Context& context, const WorkerSetup& setup,
-                                   const exec::ProcessIdentity& process, store::Store& store);
+                                   const exec::ProcessIdentity& process,
+                                   const std::optional<claim::BellPlace>& bell,
+                                   store::Store& store);
 
 }  // namespace torc::worker

@@ -83,7 +83,10 @@ Result<WorkerSummary> Session::live(std::unique_ptr<store::Store> store) {
 
 Result<void> Session::come(std::unique_ptr<store::Store> store) {
   claim::Pace pace(sharing_of(*store));
-  TORC_ASSIGN(Registration me, register_self(context_, setup_, lease_.process(), *store));
+  open_bell(*store);
+  TORC_ASSIGN(Registration me,
+              register_self(context_, setup_, lease_.process(),
+                            bell_ ? std::optional(bell_->place()) : std::nullopt, *store));
   // So that it claims enough at once.
   pace.saw({me.at, claim::raw(me.self), me.load.workers, 0ns, me.load.job_time, me.load.ready,
             roll(context_.world2.entropy)});
@@ -111,15 +114,29 @@ Result<void> Session::come(std::unique_ptr<store::Store> store) {
     notice(fmt::format("its turn to claim comes in {} (staggered_start)", show_duration(turn)));
   }
   actions_ = std::move(me.actions);
+  if (bell_) bell_->listen(store->identity().instance);  // known since the registration
   committer_ = std::make_unique<Committer>(context_, std::move(store), me.self, me.info, me.at,
-                                           *preparer_, setup_.run_program, lease_);
+                                           *preparer_, setup_.run_program, lease_, bell_.get());
   commands_ = std::make_unique<HostedCommands>(HostedCommands::World{
       context_, setup_, events_, host_, lease_, *committer_, *preparer_, actions_, me.self,
       mounted_, [this](const std::string& line) { notice(line); }});
   TORC_TRY(host_.watch(committer_->fd()));
+  if (bell_) TORC_TRY(host_.watch(bell_->fd()));
   if (lease_.news_fd() >= 0) TORC_TRY(host_.watch(lease_.news_fd()));
   state_ = be_born(std::move(birth), now());
   return {};
+}
+
+// Where all workers are on this host they hear of each other's commits anyway.
+void Session::open_bell(const store::Store& store) {
+  if (!setup_.bell || store.identity().engine != store::Engine::journal) return;
+  auto opened = UdpBell::open(setup_.bell_interface, context_.world2.entropy);
+  if (opened) {
+    bell_ = *std::move(opened);
+  } else if (!setup_.any_scheduler || !setup_.bell_interface.empty()) {
+    notice(fmt::format("looks for work now and then, since it has no bell: {}",
+                       opened.error().text()));
+  }
 }
 
 // --- the loop ---
@@ -167,6 +184,7 @@ Result<void> Session::wait() {
     if (auto ended = commands_->ended(how)) feed(*std::move(ended));
   }
   if (is_readable(committer_->fd())) hear_store();
+  if (bell_ && is_readable(bell_->fd())) hear_bells();
   return {};
 }
 
@@ -299,6 +317,10 @@ void Session::hear_store() {
     feed(event::LeaseLost{*lost});
 }
 
+void Session::hear_bells() {
+  for (const BellMessage& bell : bell_->take()) feed(event::Bell{bell.commit, bell.place});
+}
+
 // Before free parts are used: whether they are still this worker's. They are not after the ledger
 // was lost, or the worker was stopped for long.
 bool Session::is_share_there() const {
@@ -357,6 +379,7 @@ void Session::describe() {
 
 void Session::close_shop() {
   host_.unwatch(committer_->fd());
+  if (bell_) host_.unwatch(bell_->fd());
   if (lease_.news_fd() >= 0) host_.unwatch(lease_.news_fd());
   if (watched_bell_ >= 0) host_.unwatch(std::exchange(watched_bell_, -1));
   store_ = committer_->stop();
@@ -369,7 +392,9 @@ event::GoodbyeAnswer Session::say_goodbye(const command::Goodbye& order) {
   std::vector<std::string> mismatches;
   bool nobody_beside = false;
   store::HeartbeatPlace heartbeats;
+  Ringer ringer(bell_.get(), self, exec::boot_id());
   auto left = store_->commit(claim::raw(self), [&](claim::Transaction& tx) -> Result<void> {
+    ringer.before(tx);
     if (order.speaks) {
       TORC_ASSIGN(answer.answer, claim::exchange(tx, order.words));
     }
@@ -377,6 +402,7 @@ event::GoodbyeAnswer Session::say_goodbye(const command::Goodbye& order) {
       mismatches = explain_mismatches(offer_of(state_, clock_.boot_now()), tx);
     TORC_TRY(claim::release_worker(tx, self, order.words.now));
     TORC_ASSIGN(answer.workflow, claim::read_workflow(tx));
+    ringer.after(tx, false, order.words.now);
     heartbeats = claim::heartbeat_place(tx, self);
     const store::EpochRange beside = store::epochs_beside(claim::raw(self));
     TORC_ASSIGN(const bool anybody, claim::is_anybody_of(tx, beside.first, beside.last));
@@ -387,6 +413,7 @@ event::GoodbyeAnswer Session::say_goodbye(const command::Goodbye& order) {
     answer.error = std::move(left).error();
     return answer;
   }
+  ringer.ring(left->sequence, store_->identity().instance);
   (void)store::remove_heartbeats(context_.world, store_->state_directory(), heartbeats,
                                  nobody_beside);
   state_.summary.mismatches = std::move(mismatches);

@@ -11,6 +11,7 @@
 #include "lib/exec/end/watched_lease.h"
 #include "lib/exec/node/node_ledger.h"
 #include "lib/exec/process/process_host.h"
+#include "lib/worker/bell/udp_bell.h"
 #include "lib/worker/lease/committer.h"
 #include "lib/worker/loop/commands.h"
 #include "lib/worker/loop/registration.h"
@@ -55,6 +56,8 @@ class Session {
   void watch_bell(bool watch);
   void hear_signals();
   void hear_store();
+  void open_bell(const store::Store& store);
+  void hear_bells();
   void tell(const Notice& notice);
   void describe();
   [[nodiscard]] Moment now() const { return {clock_.boot_now(), clock_.wall_now()}; }
@@ -77,6 +80,7 @@ class Session {
 
   std::vector<claim::Action> actions_;
   std::unique_ptr<JobPreparer> preparer_;
+  std::unique_ptr<UdpBell> bell_;  // null: it only looks now and then
   std::unique_ptr<Committer> committer_;
   std::unique_ptr<HostedCommands> commands_;
   std::unique_ptr<store::Store> store_;  // after the committer's end

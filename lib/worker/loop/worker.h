@@ -41,6 +41,8 @@ struct WorkerSetup {
   std::chrono::seconds lease_heartbeat{0};  // 0: a fifth of that
   bool staggered_start = false;             // its first claim waits for its turn
   bool stays = false;                       // also when the workflow is finished
+  bool bell = false;           // it hears others, and rings them, where they may be elsewhere
+  std::string bell_interface;  // its name or an address; empty: what the host's name stands for
   Path output_dir;
   std::uint64_t starters = 1;  // workers that are started together with this one, itself included
   bool any_scheduler = false;  // `torc run`: serves jobs of every scheduler and label

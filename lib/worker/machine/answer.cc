@@ -109,6 +109,7 @@ void take_nothing(const Step& s, const claim::Answer& answer) {
     const auto share = static_cast<std::int64_t>(static_cast<double>(spread.count()) * roll(w));
     talk.next_poll = std::min(talk.next_poll, s.now + *answer.next_due + nanoseconds(share));
   }
+  if (const auto bell = talk.bells.due()) talk.next_poll = std::min(talk.next_poll, *bell);
   check_done(s, answer.workflow);
 }
 
@@ -140,6 +141,7 @@ void take_answer(const Step& s, event::Answered& answered) {
   talk.in_flight_tally = {};
   w.live_workers = answer.live_workers;
   if (answered.wrote) talk.last_written = s.now;
+  talk.bells.saw(answered.newest);
   w.pace.saw({s.now, answered.newest, answer.live_workers, answered.wrote ? answered.cost : 0ns,
               answer.job_time, answer.workflow.of(claim::JobState::ready), roll(w)});
   tell_refused(s, answer.refused);
@@ -158,6 +160,7 @@ void take_answer(const Step& s, event::Answered& answered) {
   if (!talk.in_flight.offer) return;
   // Until now there may have been work for it all the time.
   if (!std::exchange(talk.was_answered, true)) w.idle_since = s.now;
+  talk.bells.found(got_jobs, s.now);
   if (!got_jobs) return take_nothing(s, answer);
   talk.nothing_claimable = false;
   w.finished_since.reset();

@@ -70,6 +70,12 @@ struct Declined {
 // Another process committed something.
 struct Changed {};
 
+// Another worker says that there is work for this one since a commit, see bell_hearing.h.
+struct Bell {
+  std::uint64_t commit = 0;
+  std::uint32_t place = 0;
+};
+
 // What was canceled while this worker held it.
 struct Revoked {
   std::vector<claim::ClaimToken> tokens;
@@ -163,9 +169,9 @@ struct GoodbyeAnswer {
 }  // namespace event
 
 using Event = std::variant<event::Turn, event::LeaseSeen, event::Signal, event::Ended, event::Begun,
-                           event::Declined, event::Changed, event::Revoked, event::LeaseLost,
-                           event::ShareBell, event::ShareLost, event::Answered, event::AskAnswered,
-                           event::StartAnswer, event::Armed, event::TakenBack, event::ShareTaken,
-                           event::ShareHeld, event::GoodbyeAnswer>;
+                           event::Declined, event::Changed, event::Bell, event::Revoked,
+                           event::LeaseLost, event::ShareBell, event::ShareLost, event::Answered,
+                           event::AskAnswered, event::StartAnswer, event::Armed, event::TakenBack,
+                           event::ShareTaken, event::ShareHeld, event::GoodbyeAnswer>;
 
 }  // namespace torc::worker

@@ -75,6 +75,7 @@ void look_at_share(const Step& s, const exec::NodeHolding& could_hold);
 [[nodiscard]] std::chrono::nanoseconds term_lead(const State& w);
 // False: an answer is awaited.
 bool send_if_due(const Step& s);
+void hear_bell(const Step& s, const event::Bell& bell);
 
 // --- answer.cc ---
 // Whether something is to be ended or returned, for which the lane must be settled.

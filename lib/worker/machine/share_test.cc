@@ -32,5 +32,24 @@ TEST_F(ShareStep, who_got_a_part_of_what_it_waited_for_sleeps_while_its_jobs_run
   EXPECT_LT(turns, 2'000);
 }
 
+// Two workers of a node with two CPUs, each of which has one and claimed jobs that need both.
+TEST_F(ShareStep, what_suffices_for_none_of_its_jobs_is_left_to_others_after_a_while) {
+  be_born(2, true);
+  could_hold_ = 1;
+  ClaimedJob wide = job(1);
+  wide.need.cpus = 2;
+  grant({wide}, 5);
+  EXPECT_EQ(state_.share.cpus(), 1U) << "the other CPU may be free in a moment";
+  pass(3s);
+  turn();
+  if (state_.talk.busy) grant({}, 5);
+  EXPECT_EQ(state_.share.cpus(), 0U);
+  EXPECT_EQ(state_.waiting(), 1U) << "it is still this worker's";
+  could_hold_ = 2;
+  pass(3s);
+  turn();
+  EXPECT_EQ(state_.running.size(), 1U);
+}
+
 }  // namespace
 }  // namespace torc::worker

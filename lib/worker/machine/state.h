@@ -18,6 +18,7 @@
 #include "lib/claim/rules/pace.h"
 #include "lib/claim/rules/request.h"
 #include "lib/exec/machine/cpus.h"
+#include "lib/worker/machine/bell_hearing.h"
 #include "lib/worker/machine/claimed_job.h"
 #include "lib/worker/machine/event.h"
 #include "lib/worker/machine/node_share.h"
@@ -172,6 +173,7 @@ struct Talk {
   bool nothing_claimable = false;
   BootTime next_poll{};
   bool heard_bell = false;  // of the node, while an exchange was under way
+  BellHearing bells;        // of other workers
   // It tries once more to say what it has to say, with its release, and leaves whatever comes of
   // it.
   bool tries_no_more = false;

@@ -83,6 +83,10 @@ bool run(const Step& s, Event& event) {
                           w.talk.nothing_claimable = false;
                           return true;
                         },
+                        [&](const event::Bell& e) {
+                          hear_bell(s, e);
+                          return true;
+                        },
                         [&](const event::Revoked& e) {
                           if ((!e.tokens.empty() || !w.talk.unplaced.empty()) && !settle_lane(s))
                             return false;

@@ -147,6 +147,14 @@ BootTime due_at(const State& w) {
   return std::max(w.talk.speak_by ? std::min(usual, *w.talk.speak_by) : usual, w.talk.not_before);
 }
 
+// One that has no room looks as soon as it has some.
+void hear_bell(const Step& s, const event::Bell& bell) {
+  Talk& talk = s.w.talk;
+  talk.bells.heard(bell.commit, bell.place, s.now);
+  if (const auto due = talk.bells.due(); due && talk.nothing_claimable)
+    talk.next_poll = std::min(talk.next_poll, *due);
+}
+
 bool send_if_due(const Step& s) {
   State& w = s.w;
   Talk& talk = w.talk;
@@ -176,7 +184,10 @@ bool send_if_due(const Step& s) {
   exchange.starts = std::exchange(talk.starts, {});
   exchange.finishes = std::exchange(talk.finishes, {});
   exchange.returns = std::exchange(talk.returns, {});
-  if (offers) exchange.offer = offer_of(w, s.now);
+  if (offers) {
+    exchange.offer = offer_of(w, s.now);
+    talk.bells.looks(s.now);
+  }
   if (!exchange.finishes.empty()) exchange.job_time = w.pace.job_time();
   ask_for_actions(s, exchange);
   talk.last_sent = s.now;

@@ -184,6 +184,8 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
   setup.max_parallel_jobs = options.max_parallel_jobs;
   setup.scheduler = options.scheduler;
   setup.label = options.label;
+  setup.bell = !options.no_bell;
+  setup.bell_interface = options.bell_interface;
   setup.idle_timeout = options.idle_timeout;
   setup.lease_ttl = lease_on(context, options, store, settings, setup.warning);
   const auto heartbeat = settings.lease.heartbeat.value_or(0s);

@@ -28,6 +28,8 @@ struct WorkerOptions {
   std::optional<std::chrono::seconds> grace;  // from SIGTERM to the end of the last job
   std::optional<std::chrono::seconds> lease_ttl;
   std::string output_dir;
+  bool no_bell = false;  // it only looks now and then
+  std::string bell_interface;
   bool overcommit = false;  // takes no notice of other workers on the node
   bool quiet = false;
 };

@@ -1,0 +1,56 @@
+#include "lib/worker/bell/ringer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/claim/tables/state.h"
+#include "lib/worker/bell/addresses.h"
+
+namespace torc::worker {
+namespace {
+
+WorkSeen seen_in(const claim::Reader& reader) {
+  claim::State state(reader);
+  const claim::Tally tally = state.tally();
+  claim::WorkflowState workflow;
+  workflow.counts = tally.counts;
+  workflow.ending = tally.ending;
+  return {tally.of(claim::JobState::ready), workflow.jobs_over()};
+}
+
+}  // namespace
+
+RingPlan whom_to_ring(const WorkSeen& before, const WorkSeen& after, bool took_jobs) {
+  if (after.over) return before.over ? RingPlan{} : RingPlan{kMostRungAtEnd, true};
+  const std::uint64_t more = after.ready - std::min(after.ready, before.ready);
+  const std::uint64_t left = took_jobs && after.ready > 0 ? 1 : 0;
+  return {static_cast<std::size_t>(std::min<std::uint64_t>(std::max(more, left), kMostRung)),
+          false};
+}
+
+void Ringer::before(const claim::Reader& reader) {
+  idle_.clear();
+  if (datagrams_ != nullptr) before_ = seen_in(reader);
+}
+
+void Ringer::after(const claim::Reader& reader, bool took_jobs, WallTime now) {
+  if (datagrams_ == nullptr) return;
+  const RingPlan plan = whom_to_ring(before_, seen_in(reader), took_jobs);
+  if (plan.most == 0) return;
+  auto found =
+      claim::find_idle_workers(reader, {self_, plan.most, reader.sequence(), !plan.at_end, now});
+  if (found) idle_ = *std::move(found);
+}
+
+void Ringer::ring(std::uint64_t commit, const StoreInstance& store) {
+  std::uint32_t place = 0;
+  for (const claim::IdleWorker& worker : std::exchange(idle_, {})) {
+    const std::string bell = render_bell({commit, place++}, store, worker.bell.key);
+    for (const claim::BellAddress& to : worker.bell.addresses) {
+      // That of another host is this one's.
+      if (!is_loopback(to) || worker.boot_id == boot_id_) datagrams_->send(to, bell);
+    }
+  }
+}
+
+}  // namespace torc::worker

@@ -1,0 +1,151 @@
+#include "lib/worker/bell/ringer.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <utility>
+
+#include "lib/claim/testing/test_workflow.h"
+
+namespace torc::worker {
+namespace {
+
+using claim::TestWorkflow;
+using claim::WorkerEpoch;
+
+constexpr StoreInstance kStore{4, 2};
+
+TEST(WhomToRing, as_many_are_rung_as_jobs_became_ready_and_were_not_taken) {
+  const auto most = [](std::uint64_t before, std::uint64_t after, bool took) {
+    return whom_to_ring({before, false}, {after, false}, took).most;
+  };
+  EXPECT_EQ(most(0, 0, false), 0U);
+  EXPECT_EQ(most(0, 3, false), 3U);
+  EXPECT_EQ(most(5, 8, true), 3U);
+  EXPECT_EQ(most(8, 8, false), 0U) << "others were told of these";
+  EXPECT_EQ(most(8, 5, false), 0U);
+  EXPECT_EQ(most(8, 5, true), 1U) << "who took some knows that there are more of the kind";
+  EXPECT_EQ(most(8, 0, true), 0U);
+  EXPECT_EQ(most(0, 1'000'000, false), kMostRung);
+}
+
+TEST(WhomToRing, all_are_rung_at_the_end_once) {
+  const RingPlan end = whom_to_ring({0, false}, {0, true}, false);
+  EXPECT_EQ(end.most, kMostRungAtEnd);
+  EXPECT_TRUE(end.at_end);
+  EXPECT_EQ(whom_to_ring({0, true}, {0, true}, false).most, 0U);
+  EXPECT_EQ(whom_to_ring({0, true}, {2, false}, false).most, 2U) << "jobs were added";
+}
+
+class Sent final : public Datagrams {
+ public:
+  void send(const claim::BellAddress& to, std::string_view bytes) override {
+    all.emplace_back(to, bytes);
+  }
+  std::vector<std::pair<claim::BellAddress, std::string>> all;
+};
+
+class Rings : public ::testing::Test {
+ protected:
+  static claim::Plan plan() {  // 2 to 4 wait for 1
+    claim::Plan plan = claim::plan_of({{1, 0}, {3, 0}});
+    plan.dependencies.push_back({{claim::range(1, 1)}, {claim::range(2, 3)}});
+    return plan;
+  }
+  WorkerEpoch join(std::uint8_t number, const std::string& host = "node1", std::uint8_t net = 10,
+                   std::uint32_t cpus = 1) {
+    claim::WorkerInfo info;
+    info.host = info.boot_id = host;
+    info.cpus = cpus;
+    info.memory = mebibytes(1 << 20);
+    info.registered_at = claim::kNoon;
+    const std::string address{static_cast<char>(net), 0, 0, static_cast<char>(number)};
+    info.bell = claim::BellPlace{{{address, number}}, {number}};
+    ++wf.tx.number;
+    return *claim::register_worker(wf.tx, info);
+  }
+  // Worker `self` has job 1, and reports its end; it asks for `more` jobs, or not at all.
+  void end_first_job(WorkerEpoch self, std::optional<std::uint64_t> more) {
+    const auto grants = wf.claim(self, 1);
+    ASSERT_EQ(grants.size(), 1U);
+    Ringer ringer(&sent, self, "node1");
+    claim::Exchange words;
+    words.worker = self;
+    words.now = claim::kNoon;
+    claim::Finished f;
+    f.token = grants[0].token;
+    f.state = claim::JobState::completed;
+    words.finishes.push_back(f);
+    if (more) words.offer = TestWorkflow::offer(*more);
+    ringer.before(wf.tx);
+    const auto answer = wf.say(words);
+    ASSERT_TRUE(answer.ok());
+    ringer.after(wf.tx, !answer->grants.empty(), claim::kNoon);
+    EXPECT_TRUE(sent.all.empty()) << "nothing is said before it is in the chain";
+    ringer.ring(wf.tx.number, kStore);
+  }
+
+  TestWorkflow wf{plan()};
+  Sent sent;
+};
+
+TEST_F(Rings, idle_workers_are_told_the_commit_each_with_its_own_key_and_place) {
+  const WorkerEpoch self = join(1);
+  for (std::uint8_t i = 2; i <= 9; ++i) join(i);
+  end_first_job(self, 1);
+  ASSERT_EQ(sent.all.size(), 2U) << "of three jobs it took one itself";
+  for (std::uint32_t place = 0; place < 2; ++place) {
+    const auto& [to, bytes] = sent.all[place];
+    const auto message = read_bell(bytes, kStore, SipKey{static_cast<std::uint8_t>(to.port)});
+    EXPECT_EQ(message, (BellMessage{wf.tx.number, place}));
+    EXPECT_NE(to.port, 1) << "itself";
+  }
+  EXPECT_NE(sent.all[0].first, sent.all[1].first);
+}
+
+TEST_F(Rings, nobody_rings_itself) {
+  const WorkerEpoch self = join(1);
+  join(2);
+  end_first_job(self, 0);  // idle, since it has none and asks
+  ASSERT_EQ(sent.all.size(), 1U);
+  EXPECT_EQ(sent.all[0].first.port, 2);
+}
+
+TEST_F(Rings, who_could_run_nothing_of_what_is_ready_is_rung_at_the_end_alone) {
+  const WorkerEpoch self = join(1);
+  join(2, "node2", 10, 0);
+  end_first_job(self, std::nullopt);
+  EXPECT_TRUE(sent.all.empty());
+  const auto rest = wf.claim(self, 3);
+  ASSERT_EQ(rest.size(), 3U);
+  for (const claim::Grant& grant : rest) {
+    Ringer ringer(&sent, self, "node1");
+    EXPECT_TRUE(sent.all.empty()) << "others are left";
+    ringer.before(wf.tx);
+    ASSERT_TRUE(wf.finish(self, grant.token).ok());
+    ringer.after(wf.tx, false, claim::kNoon);
+    ringer.ring(wf.tx.number, kStore);
+  }
+  ASSERT_EQ(sent.all.size(), 1U);
+  EXPECT_EQ(sent.all[0].first.port, 2);
+}
+
+TEST_F(Rings, a_loopback_address_is_only_for_workers_of_the_same_host) {
+  const WorkerEpoch self = join(1);
+  join(2, "node2", 127);
+  join(3, "node1", 127);
+  end_first_job(self, std::nullopt);
+  ASSERT_EQ(sent.all.size(), 1U);
+  EXPECT_EQ(sent.all[0].first.port, 3);
+}
+
+TEST_F(Rings, without_a_net_nobody_is_looked_for) {
+  Ringer ringer(nullptr, WorkerEpoch{1}, "node1");
+  ringer.before(wf.tx);
+  ringer.after(wf.tx, true, claim::kNoon);
+  ringer.ring(1, kStore);
+  EXPECT_TRUE(sent.all.empty());
+}
+
+}  // namespace
+}  // namespace torc::worker
