@@ -41,7 +41,7 @@ bool holds_in_vain(const Step& s) {
   const State& w = s.w;
   if (!w.is_quiet() || w.queue.empty()) return false;
   const auto may_start = [&](const ClaimedJob& job) {
-    return w.share.fits(job.need) || s.now < job.queued_at + kInVain;
+    return w.share.use().fits(job.need) || s.now < job.queued_at + kInVain;
   };
   return std::none_of(w.queue.begin(), w.queue.end(), may_start);
 }

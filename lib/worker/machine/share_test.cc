@@ -39,11 +39,11 @@ TEST_F(ShareStep, what_suffices_for_none_of_its_jobs_is_left_to_others_after_a_w
   ClaimedJob wide = job(1);
   wide.need.cpus = 2;
   grant({wide}, 5);
-  EXPECT_EQ(state_.share.cpus(), 1U) << "the other CPU may be free in a moment";
+  EXPECT_EQ(state_.share.use().cpus(), 1U) << "the other CPU may be free in a moment";
   pass(3s);
   turn();
   if (state_.talk.busy) grant({}, 5);
-  EXPECT_EQ(state_.share.cpus(), 0U);
+  EXPECT_EQ(state_.share.use().cpus(), 0U);
   EXPECT_EQ(state_.waiting(), 1U) << "it is still this worker's";
   could_hold_ = 2;
   pass(3s);
