@@ -202,9 +202,7 @@ TEST_F(SlurmTest, an_allocation_that_a_job_submits_has_a_share_and_an_end_of_its
   expect_end_of(next);
   const auto status = parsed(torc({"status", "next.torc", "--json"}));
   EXPECT_EQ(status.at("jobs_by_state").at("completed"), 2) << status;
-  const auto end = [this](const char* file) {
-    return std::atol(read_text(work_ / file).c_str());
-  };
+  const auto end = [this](const char* file) { return std::atol(read_text(work_ / file).c_str()); };
   EXPECT_LT(end("next_end") + 20 * 60, end("first_end"));
 }
 
