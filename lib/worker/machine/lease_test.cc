@@ -59,5 +59,51 @@ TEST_F(LeaseStep, a_signal_explains_an_end_of_before_two_pauses_that_follow_at_o
   EXPECT_EQ(told->state, claim::JobState::ready);
 }
 
+// The recovery script of a job gets the same SIGTERM, and its node stands still before its end is
+// seen (simulation, seed 51002888).
+TEST_F(LeaseStep, a_signal_explains_an_end_that_is_seen_after_the_worker_stood_still) {
+  for (const auto between : {10s, 4s}) {
+    be_born(1);
+    done_.clear();
+    jobs_run_for(1h);
+    grant({job(1)});
+    feed(event::Signal{SIGTERM});
+    turn();
+    pass(between);
+    event::Ended ended;
+    ended.run = state_.running.begin()->first;
+    ended.how.how = exec::Ending::signaled;
+    ended.how.signal = SIGTERM;
+    feed(std::move(ended));
+    turn();
+    const auto told = finish();
+    ASSERT_TRUE(told);
+    EXPECT_EQ(told->outcome.cause, claim::EndCause::stopped);
+  }
+}
+
+TEST_F(LeaseStep, a_signal_does_not_explain_an_end_long_after_it) {
+  be_born(1);
+  jobs_run_for(1h);
+  grant({job(1)});
+  feed(event::Signal{SIGTERM});
+  turn();
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_LE(wake_at(state_, now_), i < 5 ? now_ + 1s : BootTime::max());
+    pass(1s);
+    turn();
+  }
+  event::Ended ended;
+  ended.run = state_.running.begin()->first;
+  ended.how.how = exec::Ending::signaled;
+  ended.how.signal = SIGTERM;
+  feed(std::move(ended));
+  pass(1s);
+  turn();
+  const auto told = finish();
+  ASSERT_TRUE(told);
+  EXPECT_NE(told->outcome.cause, claim::EndCause::stopped);
+}
+
 }  // namespace
 }  // namespace torc::worker

@@ -135,6 +135,10 @@ void lose_lease(const Step& s, Notice why);
 // --- orders.cc: what it is told from outside ---
 void take_signal(const Step& s, int number);
 [[nodiscard]] bool is_explained(const State& w, BootTime now);
+// While a signal may explain ends: this process looks so often at least, or it stood still.
+[[nodiscard]] std::optional<BootTime> next_sign_of_life(const State& w, BootTime now);
+// Before an event is looked at: time in which nothing could happen here explains nothing away.
+void note_lost_time(const Step& s);
 [[nodiscard]] std::chrono::nanoseconds patience_with(const State& w, const exec::Ended& ended,
                                                      BootTime now);
 // What there is to say is said soon, whatever the window.

@@ -216,9 +216,11 @@ struct Doubt {
 struct Orders {
   Asked asked = Asked::nothing;
   RepeatedSignals repeated;
-  std::optional<BootTime> terminated_at;  // the newest SIGTERM or SIGHUP, echo or not
-  std::optional<BootTime> drain_until;    // its jobs must have ended by then …
-  std::optional<BootTime> stop_at;        // … and are told so then
+  // The newest SIGTERM or SIGHUP, echo or not; later by the time in which the worker stood still.
+  std::optional<BootTime> terminated_at;
+  std::optional<BootTime> expected_by;  // the next event, while that time is measured
+  std::optional<BootTime> drain_until;  // its jobs must have ended by then …
+  std::optional<BootTime> stop_at;      // … and are told so then
 };
 
 // After its last job.

@@ -199,6 +199,7 @@ State be_born(Birth birth, Moment now) {
 void step(State& state, Event event, Moment now, Commands& commands) {
   const Step s{state, now.boot, now.wall, commands};
   State& w = state;
+  note_lost_time(s);
   const bool goes_on = take_at_once(s, event);
   if (!goes_on) {
     w.agenda.push_back(std::move(event));
@@ -213,6 +214,7 @@ void step(State& state, Event event, Moment now, Commands& commands) {
     if (!run(s, w.agenda.front())) return;
     w.agenda.pop_front();
   }
+  w.orders.expected_by = next_sign_of_life(w, s.now);
 }
 
 }  // namespace torc::worker

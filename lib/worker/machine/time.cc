@@ -89,6 +89,7 @@ BootTime wake_at(const State& w, BootTime now) {
     if (w.terms.ends_at) by(*w.terms.ends_at - term_lead(w));
   }
   if (w.lease.paused && !w.lost_lease()) return at;  // all else waits
+  by(next_sign_of_life(w, now));
   if (!talk.busy &&
       (w.has_reports() || wants_jobs(w, now) || wants_welcome(w) || wants_farewell(w)))
     by(due_at(w));
