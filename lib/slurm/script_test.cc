@@ -252,8 +252,8 @@ std::string output_of(const std::string& command) {
   return out;
 }
 
-// The environment that the script gives to its step. `variables`: its own. Slurm's programs are
-// stand-ins: squeue says `squeue`, the others nothing.
+// The environment that the script gives to its step. `variables`: its own. Slurm's programs and
+// torc are stand-ins: squeue says `squeue`, the others nothing.
 std::string environment_of_step(const std::string& variables, const std::string& squeue = {}) {
   namespace fs = std::filesystem;
   std::string name = (fs::temp_directory_path() / "torc-script-XXXXXX").string();
@@ -263,10 +263,12 @@ std::string environment_of_step(const std::string& variables, const std::string&
     std::ofstream(here / file) << text;
     fs::permissions(here / file, fs::perms::owner_all);
   };
-  program("srun", "#!/bin/sh\nexec env\n");
+  program("torc", "#!/bin/sh\nexec env\n");  // supervise
   program("scontrol", "#!/bin/sh\nexit 1\n");
   program("squeue", "#!/bin/sh\necho '" + squeue + "'\n");
-  program("batch", script(scheduler()));
+  auto c = context();
+  c.torc = here / "torc";
+  program("batch", script(scheduler(), {}, c));
   const std::string out =
       output_of("env -i PATH=" + name + ":/usr/bin:/bin SLURM_JOB_ID=8 SLURM_JOB_NUM_NODES=1 " +
                 variables + " bash " + name + "/batch");
