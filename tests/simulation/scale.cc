@@ -39,6 +39,9 @@ CrowdScenario scenario_of(std::uint64_t workers, double job_seconds) {
     s.measured_from += std::chrono::hours(2);
     s.ends += std::chrono::hours(4);
   }
+  // As long as it becomes among so many (claim::lease_ttl): heartbeats are the same. But a worker's
+  // loop turns at least five times in the lease that it asked for, which would be most of the work.
+  s.lease = std::max<std::chrono::seconds>(s.lease, std::chrono::seconds(workers));
   return s;
 }
 
@@ -72,6 +75,15 @@ std::optional<Options> read(int argc, char** argv) {
   return o;
 }
 
+// As the table writes them.
+std::string show_count(std::uint64_t n) {
+  return n < 1000 ? fmt::format("{}", n) : fmt::format("{},{:03}", n / 1000, n % 1000);
+}
+std::string show_job(double seconds) {
+  return seconds < 3600 ? fmt::format("{:.0f} s", seconds)
+                        : fmt::format("{:.0f} h", seconds / 3600);
+}
+
 bool add_row(std::uint64_t workers, double job, const Path& scratch) {
   const auto begun = std::chrono::steady_clock::now();
   const CrowdScenario s = scenario_of(workers, job);
@@ -80,11 +92,10 @@ bool add_row(std::uint64_t workers, double job, const Path& scratch) {
     fmt::print(stderr, "{}\n", f.error().text());
     return false;
   }
-  fmt::print(
-      "| {} | {} | {:.0f} s | {:.1f} | {:.1f} | {:.0f} | {:.2f} | {} | {:.1f} | {} | {:.1f} % |\n",
-      workers, s.slots, job, f->commits, f->most_commits, f->requests, f->heartbeats,
-      f->heartbeat_files, f->starts, f->dependent > 0 ? fmt::format("{:.1f} s", f->dependent) : "-",
-      100 * f->busy);
+  fmt::print("| {} | {} | {} | {:.1f} | {:.1f} | {:.0f} | {:.2f} | {} | {:.1f} | {} | {:.1f} % |\n",
+             show_count(workers), s.slots, show_job(job), f->commits, f->most_commits, f->requests,
+             f->heartbeats, f->heartbeat_files, f->starts,
+             f->dependent > 0 ? fmt::format("{:.1f} s", f->dependent) : "-", 100 * f->busy);
   std::fflush(stdout);
   rusage used{};
   getrusage(RUSAGE_SELF, &used);

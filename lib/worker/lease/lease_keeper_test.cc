@@ -11,7 +11,6 @@
 
 #include <future>
 
-#include "lib/base/sanitizer.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/transactions/exchange.h"
 #include "lib/claim/transactions/membership.h"
