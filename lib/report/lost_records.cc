@@ -25,6 +25,7 @@ constexpr Kind kKinds[] = {
     {Table::set_aside, "the list of failed jobs"},
     {Table::upstream, "dependencies"},
     {Table::host, "the list of hosts"},
+    {Table::inquiry, "what Slurm said"},
     {Table::job, "jobs"},
     {Table::tally, "the counters of jobs"},
     {Table::limit, "limits"},

@@ -53,7 +53,8 @@ void Promises::job_begins(const Process& process, std::uint64_t run, const claim
     const Run& other = runs_.at(key);
     // A node whose clock has missed time knows nothing of what was done meanwhile; what it has to
     // say is refused.
-    if (other.token >= token && !process.node().lost_time && !other.process->was_killed())
+    if (other.token >= token && !process.node().lost_time && !other.process->was_killed() &&
+        !may_run_twice(process))
       world_.violate(fmt::format("{} starts job {} by claim {} after claim {} of it ran",
                                  process.name(), job, token.claim, other.token.claim));
   }
@@ -71,6 +72,12 @@ void Promises::job_begins(const Process& process, std::uint64_t run, const claim
   mine.alone = alone == Alone::yes;
   check_beside_suspect(add(process, run, mine));
   check_room(process);
+}
+
+// A node that Slurm gave up, and that cannot know it before it reaches the store, works on until
+// its lease is paused: what it says afterwards is refused.
+bool Promises::may_run_twice(const Process& process) const {
+  return process.is_given_up();
 }
 
 void Promises::check_beside_suspect(const Run& mine) {
@@ -122,7 +129,8 @@ void Promises::script_begins(const Process& process, std::uint64_t run,
       world_.violate(what + " a second time");
     if (other.kind == Kind::job && other.token == token && !other.over)
       world_.violate(what + " beside the job itself");
-    if (other.token > token && !process.node().lost_time && !other.process->was_killed())
+    if (other.token > token && !process.node().lost_time && !other.process->was_killed() &&
+        !may_run_twice(process))
       world_.violate(what + fmt::format(" after claim {} of it ran", other.token.claim));
   }
   Run mine;
@@ -144,7 +152,7 @@ void Promises::action_begins(const Process& process, std::uint64_t run,
     if (other.action.claim == grant.claim && other.action.done >= grant.done)
       world_.violate(what + fmt::format(" after command {}", other.action.done));
     if (other.action.claim > grant.claim && !process.node().lost_time &&
-        !other.process->was_killed())
+        !other.process->was_killed() && !may_run_twice(process))
       world_.violate(what + fmt::format(" after claim {} of it ran", other.action.claim));
   }
   if (grant.nth > 1) world_.violate(what + fmt::format(", its run {}", grant.nth));
@@ -165,6 +173,7 @@ void Promises::is_active(const Process& process, std::uint64_t run, bool active)
   for (const RunKey& k : runs_beside(mine)) {
     const Run& other = runs_.at(k);
     if (&other == &mine || other.over || !other.active || other.process->node().lost_time) continue;
+    if (may_run_twice(process) || may_run_twice(*other.process)) continue;
     if (mine.kind == Kind::action) {
       world_.violate(fmt::format("action {} runs twice: by {} and by {}", mine.action.action,
                                  process.name(), other.process->name()));

@@ -77,6 +77,7 @@ class Promises {
   void measure_begin(const Process& process, std::uint64_t run, std::uint64_t job);
   void count_busy(int more);
   void check_room(const Process& process);
+  [[nodiscard]] bool may_run_twice(const Process& process) const;
   void check_beside_suspect(const Run& mine);
   // Somebody may wait for ever for what was canceled or has failed.
   [[nodiscard]] bool may_be_blocked() const { return !canceled_.empty() || given_up_; }

@@ -33,6 +33,7 @@ enum class Table : char {
   retries = 'E',     // + job: retries so far by the rules of its failure handler
   set_aside = 'F',   // + job: failed, canceled, terminated or held
   upstream = 'G',    // + first job of a run of jobs that the same barriers wait for
+  inquiry = 'I',     // one key: who asks the batch system, what it said; absent: nobody has asked
   host = 'H',        // + hash of a host's name + epoch of a live worker on it; empty
   job = 'J',         // + job
   tally = 'K',       // one key

@@ -38,9 +38,12 @@ class LeasePage {
   [[nodiscard]] BootTime paused_since() const { return BootTime(paused_since_); }
 
   // --- the worker ---
-  // A lease begins that was surely held at `renewed`; it must be renewed every `limit`. Waits for
-  // the end of a sweep, which shall not hit the jobs of the new lease.
-  void hold(BootTime renewed, std::chrono::nanoseconds limit);
+  // A lease begins that was surely held at `renewed`; it must be renewed every `limit`. Not renewed
+  // for `pause_after` (0: `limit`, which is the most) it is paused; that the store has not answered
+  // counts from `limit` on all the same. Waits for the end of a sweep, which shall not hit the jobs
+  // of the new lease.
+  void hold(BootTime renewed, std::chrono::nanoseconds limit,
+            std::chrono::nanoseconds pause_after = {});
   void renew(BootTime at);  // the lease was surely held then; an earlier moment changes nothing
   void lose();    // before anything is ended: what ran in the name of the lease counts no more
   void let_go();  // nothing runs in its name, and it is not needed any more
@@ -86,6 +89,7 @@ class LeasePage {
   std::atomic<std::uint64_t> word_{0};
   std::atomic<std::int64_t> renewed_{0};
   std::atomic<std::int64_t> limit_{0};
+  std::atomic<std::int64_t> pause_after_{0};
   std::atomic<std::int64_t> paused_since_{0};
   std::atomic<std::int64_t> answer_by_{0};
   std::atomic<bool> sweeping_{false};
@@ -113,7 +117,8 @@ class WatchedLease {
   WatchedLease(const WatchedLease&) = delete;
   WatchedLease& operator=(const WatchedLease&) = delete;
 
-  void hold(BootTime renewed, std::chrono::nanoseconds limit);
+  void hold(BootTime renewed, std::chrono::nanoseconds limit,
+            std::chrono::nanoseconds pause_after = {});
   void renew(BootTime at) { page_.renew(at); }
   void lose();
   void let_go() { page_.let_go(); }

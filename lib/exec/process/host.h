@@ -71,6 +71,7 @@ class Host final : public ProcessHost {
   bool ask_later(RunId id, std::optional<std::chrono::nanoseconds> lead);
 
   // host_wait.cc
+  std::optional<BootTime> tick();
   Result<void> arm(std::optional<BootTime> deadline);
   Result<void> sleep_for_events(bool at_once, Wakeup& wakeup);
   void expire_deadlines();
@@ -120,10 +121,12 @@ class Host final : public ProcessHost {
   [[nodiscard]] bool killed_in_group(const Run& run);
 
   Clock& clock_;
-  WatchedLease* lease_;                // null: none
-  bool paused_ = false;                // with the lease: all commands are stopped
-  StoppedProcesses stopped_;           // by this process
-  std::optional<BootTime> next_stop_;  // not all that is to stand still could be looked at
+  WatchedLease* lease_;       // null: none
+  bool paused_ = false;       // with the lease: all commands are stopped
+  StoppedProcesses stopped_;  // by this process
+  BootTime next_tick_{};
+  std::chrono::nanoseconds stood_still_{};  // for the next wait()
+  std::optional<BootTime> next_stop_;       // not all that is to stand still could be looked at
   pid_t process_ = 0;
   pid_t thread_ = 0;
   std::string identity_;  // "<pid>-<start time>-<moment>": names this host in TORC_RUN_ID

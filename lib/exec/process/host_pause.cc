@@ -52,7 +52,9 @@ void Host::note_lost_time(std::optional<BootTime> alarm) {
   if (!alarm) return;
   BootTime now = clock_.boot_now();
   if (paused_) now = std::min(now, lease_->paused_since());
-  if (now > *alarm + kPunctual) shift_deadlines(now - *alarm);
+  if (now <= *alarm + kPunctual) return;
+  shift_deadlines(now - *alarm);
+  stood_still_ += now - *alarm;
 }
 
 void Host::shift_deadlines(std::chrono::nanoseconds by) {

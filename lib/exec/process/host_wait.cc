@@ -14,6 +14,9 @@ namespace {
 
 // What slots of the lane have done is taken in so often, unless one of them waits for something.
 constexpr std::chrono::nanoseconds kLaneLook = std::chrono::milliseconds(10);
+// While commands run this process wakes so often at least: how long it stood still is known to
+// that.
+constexpr std::chrono::nanoseconds kTick = std::chrono::seconds(2);
 
 std::optional<BootTime> earlier(std::optional<BootTime> a, std::optional<BootTime> b) {
   if (!a || !b) return a ? a : b;
@@ -88,6 +91,14 @@ void Host::expire_deadlines() {
   }
 }
 
+// Of a busy worker one moment serves many waits.
+std::optional<BootTime> Host::tick() {
+  if (runs_.all().empty() || paused_) return std::nullopt;
+  const BootTime now = clock_.boot_now();
+  if (now >= next_tick_) next_tick_ = now + kTick;
+  return next_tick_;
+}
+
 Result<ProcessHost::Wakeup> Host::wait(std::optional<BootTime> deadline) {
   Wakeup wakeup;
   adopted_ = false;
@@ -96,6 +107,7 @@ Result<ProcessHost::Wakeup> Host::wait(std::optional<BootTime> deadline) {
     const bool late = deadline && clock_.boot_now() >= *deadline;
     std::optional<BootTime> next = deadline;
     if (muted_) next = earlier(next, clock_.boot_now() + kLaneLook);
+    next = earlier(next, tick());
     next = earlier(next, paused_ ? next_stop_ : earlier(runs_.next_deadline(), next_look_));
     const bool at_once = late || !ended_.empty() || (next && clock_.boot_now() >= *next);
     if (!at_once) TORC_TRY(arm(next));
@@ -110,11 +122,13 @@ Result<ProcessHost::Wakeup> Host::wait(std::optional<BootTime> deadline) {
     }
     if (unsettled_) look_after_children();
     const bool news = !begun_.empty() || !declined_.empty() || !ended_.empty();
-    if (late || lease_changed || news || !samples_.empty() || !wakeup.readable.empty()) {
+    if (late || lease_changed || news || stood_still_.count() > 0 || !samples_.empty() ||
+        !wakeup.readable.empty()) {
       wakeup.begun = std::exchange(begun_, {});
       wakeup.declined = std::exchange(declined_, {});
       wakeup.ended = std::exchange(ended_, {});
       wakeup.samples = std::exchange(samples_, {});
+      wakeup.stood_still = std::exchange(stood_still_, {});
       return wakeup;
     }
   }

@@ -25,7 +25,7 @@ StoreSide::StoreSide(store::World world, std::unique_ptr<store::Store> store,
                      claim::WorkerEpoch self, claim::WorkerInfo info, BootTime registered,
                      Prepare prepare, std::unique_ptr<NodeProcesses> processes,
                      std::unique_ptr<SlurmInquiry> inquiry, const store::MountFacts& facts,
-                     exec::WatchedLease& lease)
+                     exec::WatchedLease& lease, const EndMargins& margins)
     : world_(std::move(world)),
       store_(std::move(store)),
       self_(self),
@@ -33,7 +33,7 @@ StoreSide::StoreSide(store::World world, std::unique_ptr<store::Store> store,
       lease_(lease),
       fencing_limit_(claim::fencing_limit(info.lease_ttl)),
       keeper_(world_, *store_, self, std::move(info), registered, std::move(processes),
-              std::move(inquiry), facts) {
+              std::move(inquiry), facts, margins) {
   confirm();
 }
 
@@ -98,9 +98,12 @@ CommitReply StoreSide::commit(claim::Exchange words, Purpose purpose) {
 
 StoreSide::News StoreSide::tick(bool lives) {
   News news;
+  const std::uint64_t expired = keeper_.expired();
   news.lost = loss_in(
       keeper_.tick(last_commit_, lives ? LeaseKeeper::Heartbeat::yes : LeaseKeeper::Heartbeat::no));
   confirm();
+  news.freed = keeper_.expired() != expired;
+  news.ends_at = keeper_.take_moved_end();
   news.revoked = look_for_revoked();
   (void)store_->maintain();  // what failed is due again at the next tick
   return news;

@@ -41,7 +41,8 @@ class StoreSide {
   StoreSide(store::World world, std::unique_ptr<store::Store> store, claim::WorkerEpoch self,
             claim::WorkerInfo info, BootTime registered, Prepare prepare,
             std::unique_ptr<NodeProcesses> processes, std::unique_ptr<SlurmInquiry> inquiry,
-            const store::MountFacts& facts, exec::WatchedLease& lease);
+            const store::MountFacts& facts, exec::WatchedLease& lease,
+            const EndMargins& margins = {});
 
   CommitReply exchange(claim::Exchange words);
   // Asks whether a paused lease still stands, by a commit that renews it; when it does, it is held
@@ -53,6 +54,8 @@ class StoreSide {
   struct News {
     std::optional<Error> lost;               // the lease was
     std::vector<claim::ClaimToken> revoked;  // what was canceled while this worker held it
+    bool freed = false;                      // others were expired: what they had may be claimed
+    std::optional<WallTime> ends_at;         // its jobs must have ended by then: that has moved
   };
   News tick(bool lives);
   // A neighbour's process has ended, see LeaseKeeper::neighbour_fds().

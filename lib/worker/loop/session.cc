@@ -86,7 +86,10 @@ Result<void> Session::come(std::unique_ptr<store::Store> store) {
   TORC_ASSIGN(Registration me, register_self(context_, setup_, lease_.process(), *store));
   // So that it claims enough at once.
   pace.saw({me.at, claim::raw(me.self), me.load.workers, 0ns, me.load.job_time, me.load.ready});
-  lease_.hold(me.at, claim::fencing_limit(setup_.lease_ttl));
+  const auto heartbeat =
+      claim::heartbeat_interval(setup_.lease_ttl, me.load.workers, setup_.lease_heartbeat);
+  lease_.hold(me.at, claim::fencing_limit(setup_.lease_ttl),
+              claim::pause_limit(setup_.lease_ttl, heartbeat, setup_.node_timeout));
   exec::Machine handed_out = setup_.machine;
   if (setup_.max_parallel_jobs) handed_out.gpu_variable.clear();  // jobs take what they find
   Birth birth;
@@ -111,7 +114,7 @@ Result<void> Session::come(std::unique_ptr<store::Store> store) {
   }
   actions_ = std::move(me.actions);
   committer_ = std::make_unique<Committer>(context_, std::move(store), me.self, me.info, me.at,
-                                           *preparer_, setup_.run_program, lease_);
+                                           *preparer_, setup_.run_program, lease_, setup_.margins);
   commands_ = std::make_unique<HostedCommands>(HostedCommands::World{
       context_, setup_, events_, host_, lease_, *committer_, *preparer_, actions_, me.self,
       mounted_, [this](const std::string& line) { notice(line); }});
@@ -150,6 +153,7 @@ Result<void> Session::wait() {
   if (const auto show = events_.show_at ? events_.show_at() : std::nullopt)
     until = std::min(until, *show);
   TORC_ASSIGN(const exec::ProcessHost::Wakeup wakeup, host_.wait(until));
+  if (wakeup.stood_still.count() > 0) feed(event::StoodStill{wakeup.stood_still});
   // What runs; then what this worker was told, and what became of its jobs: the one explains the
   // other.
   for (Event& event : commands_->news(wakeup)) feed(std::move(event));
@@ -294,8 +298,20 @@ void Session::hear_store() {
   if (auto reply = committer_->take_reply()) feed(to_event(*std::move(reply)));
   if (committer_ != nullptr && committer_->take_changed()) feed(event::Changed{});
   if (committer_ != nullptr) feed(event::Revoked{committer_->take_revoked()});
+  if (committer_ != nullptr) {
+    if (const auto ends_at = committer_->take_moved_end()) move_end(*ends_at);
+  }
   if (const auto lost = committer_->lost(); lost && !state_.lost_lease())
     feed(event::LeaseLost{*lost});
+}
+
+// As terms_of() does it at the beginning.
+void Session::move_end(WallTime ends_at) {
+  commands_->set_end(ends_at);
+  notice(fmt::format("Slurm has moved the end of the allocation: jobs must end by {}",
+                     show_time(ends_at)));
+  const auto left = std::max<std::chrono::nanoseconds>(ends_at - clock_.wall_now(), 0ns);
+  feed(event::EndMoved{clock_.boot_now() + left});
 }
 
 // Before free parts are used: whether they are still this worker's. They are not after the ledger

@@ -55,6 +55,7 @@ class Session {
   void watch_bell(bool watch);
   void hear_signals();
   void hear_store();
+  void move_end(WallTime ends_at);
   void tell(const Notice& notice);
   void describe();
   [[nodiscard]] Moment now() const { return {clock_.boot_now(), clock_.wall_now()}; }

@@ -17,6 +17,7 @@
 #include "lib/exec/machine/machine.h"
 #include "lib/exec/node/node_member.h"
 #include "lib/slurm/query.h"
+#include "lib/worker/lease/end_margins.h"
 #include "lib/worker/machine/summary.h"
 #include "lib/workflow/context/context.h"
 #include "lib/workflow/plan/workflow_plan.h"
@@ -29,16 +30,19 @@ struct WorkerSetup {
   std::string allocation;                          // Slurm job id; empty without one
   std::string cluster;                             // of that Slurm; empty: not known
   WallTime allocation_start{};                     // as Slurm says it; 0: not known
+  std::string slurm_node;                          // Slurm's name of this node; empty: not known
   std::string scheduler;
   std::string label;
   std::optional<WallTime> ends_at;  // its jobs must have ended by then
   bool end_is_assumed = false;      // by the batch script's walltime: Slurm told no end
+  EndMargins margins;               // by which ends_at was found, and will be when Slurm moves it
   std::optional<std::chrono::seconds> idle_timeout;
   // From SIGTERM to the SIGKILL of the last job, and what is left then to say how jobs ended.
   std::chrono::nanoseconds grace = std::chrono::seconds(30);
   std::chrono::nanoseconds reserve = std::chrono::seconds(5);
   std::chrono::seconds lease_ttl{300};
-  std::chrono::seconds lease_heartbeat{0};  // 0: a fifth of that
+  std::chrono::seconds lease_heartbeat{0};  // 0: as heartbeat_interval() has it
+  std::chrono::seconds node_timeout{0};     // after which Slurm gives a node up; 0: not known
   bool staggered_start = false;             // its first claim waits for its turn
   bool stays = false;                       // also when the workflow is finished
   Path output_dir;

@@ -59,5 +59,59 @@ TEST_F(LeaseStep, a_signal_explains_an_end_of_before_two_pauses_that_follow_at_o
   EXPECT_EQ(told->state, claim::JobState::ready);
 }
 
+// --- the time that it has ---
+
+TEST_F(LeaseStep, time_in_which_it_stood_still_is_no_runtime_and_none_of_its_allocation) {
+  be_born(1);
+  state_.terms.in_allocation = true;
+  state_.terms.ends_at = now_ + 1h;
+  jobs_run_for(1h);
+  grant({job(1)});
+  const Running before = state_.running.begin()->second;
+  const BootTime ends_at = *state_.terms.ends_at;
+  pass(80s);
+  feed(event::StoodStill{80s});
+  EXPECT_EQ(state_.running.begin()->second.started, before.started + 80s);
+  EXPECT_EQ(state_.terms.ends_at, ends_at + 80s);
+}
+
+TEST_F(LeaseStep, who_has_no_allocation_is_given_no_time_back) {
+  be_born(1);
+  state_.terms.ends_at = now_ + 1h;
+  const BootTime ends_at = *state_.terms.ends_at;
+  feed(event::StoodStill{80s});
+  EXPECT_EQ(state_.terms.ends_at, ends_at) << "a limit that its user gave";
+}
+
+TEST_F(LeaseStep, it_leaves_by_the_end_that_has_moved_to_be_sooner) {
+  be_born(1);
+  state_.terms.in_allocation = true;
+  state_.terms.ends_at = now_ + 10h;
+  jobs_run_for(1h);
+  grant({job(1)});
+  feed(event::EndMoved{now_ + 10min});
+  turn();
+  EXPECT_EQ(state_.phase, Phase::working);
+  EXPECT_LT(wake_at(state_, now_), now_ + 10min);
+  pass(10min);
+  turn();
+  EXPECT_EQ(state_.phase, Phase::stopping);
+}
+
+TEST_F(LeaseStep, it_asks_at_once_for_what_fits_an_end_that_has_moved_to_be_later) {
+  be_born(2);
+  state_.terms.in_allocation = true;
+  state_.terms.ends_at = now_ + 10min;
+  grant({job(1)}, 5);
+  state_.talk.nothing_claimable = true;
+  feed(event::EndMoved{now_ + 5min});
+  EXPECT_TRUE(state_.talk.nothing_claimable);
+  feed(event::EndMoved{now_ + 10h});
+  EXPECT_FALSE(state_.talk.nothing_claimable);
+  pass(20min);
+  turn();
+  EXPECT_EQ(state_.phase, Phase::working);
+}
+
 }  // namespace
 }  // namespace torc::worker

@@ -140,6 +140,8 @@ void hurry(const Step& s);
 // --- time.cc ---
 // False: an answer is awaited.
 bool check_time(const Step& s);
+void stand_still(State& w, std::chrono::nanoseconds time);
+void move_end(State& w, BootTime ends_at);
 void finish(const Step& s, WorkerEnd end);
 void stop_running(const Step& s, std::chrono::nanoseconds lead, claim::EndCause why);
 [[nodiscard]] bool is_idle(const State& w);

@@ -32,7 +32,7 @@ inline constexpr std::chrono::nanoseconds kLastRetry = std::chrono::seconds(30);
 inline constexpr std::chrono::nanoseconds kRetryLeaving = std::chrono::seconds(2);  // or here when
                                                                                     // told to leave
 
-// What does not change in the life of a worker.
+// What does not change in the life of a worker, but for the end of its time.
 struct Terms {
   claim::WorkerEpoch self{};
   NodeShare::Most machine;                         // what it may use

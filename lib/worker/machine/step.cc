@@ -61,6 +61,14 @@ bool run(const Step& s, Event& event) {
                           follow_lease(s, e);
                           return true;
                         },
+                        [&](const event::StoodStill& e) {
+                          stand_still(w, e.time);
+                          return true;
+                        },
+                        [&](const event::EndMoved& e) {
+                          move_end(w, e.ends_at);
+                          return true;
+                        },
                         [&](const event::Signal& e) {
                           if (!settle_lane(s)) return false;
                           take_signal(s, e.number);
