@@ -124,6 +124,22 @@ std::map<std::string, nlohmann::json> Workplace::jobs(const std::string& store) 
   return jobs;
 }
 
+Path Workplace::journal(const std::string& store) const {
+  for (const auto& entry : fs::directory_iterator(directory_ / store)) {
+    if (entry.path().filename().string().starts_with("state-")) return entry.path() / "journal";
+  }
+  ADD_FAILURE() << "there is no state in the store " << store;
+  return {};
+}
+
+bool Workplace::wait_for_state(const std::string& store, const std::string& job,
+                               std::string_view state) const {
+  NewNames commits(journal(store));
+  return wait_until({&commits}, [&] {
+    return json({"job", store, job}).value("state", "") == state;
+  });
+}
+
 bool own_mounts() {
   // As root the mounts alone; else as the root of a user namespace, where small disks can be
   // mounted, too.

@@ -229,6 +229,12 @@ class Workplace {
   [[nodiscard]] nlohmann::json json(std::vector<std::string> arguments) const;
   // {name: record} of `torc jobs`.
   [[nodiscard]] std::map<std::string, nlohmann::json> jobs(const std::string& store) const;
+  // Where the commits of a store are, in one with a journal.
+  [[nodiscard]] Path journal(const std::string& store) const;
+  // Waits until the job is in this state, in a store with a journal. A job that runs is reported a
+  // moment after its start.
+  [[nodiscard]] bool wait_for_state(const std::string& store, const std::string& job,
+                                    std::string_view state) const;
 
  private:
   Scratch scratch_;

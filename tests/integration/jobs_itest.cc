@@ -124,13 +124,14 @@ jobs:
   - {name: b, command: echo b > record; read x < gate, depends_on: [a]}
   - {name: c, command: "true", depends_on: [b]}
 )");
-  const json made = here.json({"init", "wf.yaml"});
+  const json made = here.json({"init", "wf.yaml", "--engine", "journal"});
   EXPECT_EQ(made["jobs"], 3);
   EXPECT_EQ(made["store"], (here.path() / "wf.torc").string());
   EXPECT_EQ(made["scripts"], json::array({(here.path() / "wf.torc/slurm/big.sbatch").string()}));
 
   const auto process = here.start({"run"});
   ASSERT_TRUE(wait_for_line(record, "b", *process));
+  ASSERT_TRUE(here.wait_for_state("wf.torc", "b", "running"));
   const json status = here.json({"status"});
   EXPECT_EQ(status["workflow"], "wf");
   EXPECT_EQ(status["state"], "running");

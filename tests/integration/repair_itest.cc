@@ -115,9 +115,7 @@ TEST_F(Maintenance, repair_is_refused_while_a_worker_lives) {
   const auto worker = here_.start({"run", "wf.torc"});
   ASSERT_TRUE(wait_for_line(record, "a", *worker));
   // That it runs is the last commit; the one before it made the worker known.
-  ASSERT_TRUE(wait_until({worker.get()}, [&] {
-    return here_.json({"status", "wf.torc"})["jobs_by_state"].value("running", 0) == 1;
-  }));
+  ASSERT_TRUE(here_.wait_for_state("wf.torc", "a", "running"));
   damage(commit_files().back());
   const Ended refused = run(elsewhere({"repair", "--quarantine-tail", "--yes"}));
   EXPECT_EQ(refused.exit_code, 3) << refused;

@@ -192,10 +192,7 @@ class WhyWorkers : public Why {
     flags.insert(flags.begin(), {"worker", "wf.torc", "--lease-ttl", "10s", "--grace", "0s"});
     worker = here.start(std::move(flags));
     ASSERT_TRUE(wait_for_line(record, "busy", *worker)) << worker->err();
-    NewNames commits(journal());
-    EXPECT_TRUE(wait_until({&commits}, [&] {
-      return here.json({"job", "busy"})["state"] == "running";
-    }));
+    EXPECT_TRUE(here.wait_for_state("wf.torc", "busy", "running"));
   }
   void make_beside_busy(const std::string& more) {
     make(R"(name: wf
@@ -209,13 +206,6 @@ slurm_schedulers: [{name: big, account: x, walltime: "10:00:00"}]
 jobs:
   - {name: busy, command: "echo busy > record; read x < gate", priority: 9}
 )" + more);
-  }
-  [[nodiscard]] std::filesystem::path journal() const {
-    for (const auto& entry : std::filesystem::directory_iterator(here.path() / "wf.torc")) {
-      if (entry.path().filename().string().starts_with("state-")) return entry.path() / "journal";
-    }
-    ADD_FAILURE() << "there is no state in the store";
-    return {};
   }
   void end() {
     worker->kill(SIGTERM);

@@ -51,5 +51,31 @@ TEST_F(ShareStep, what_suffices_for_none_of_its_jobs_is_left_to_others_after_a_w
   EXPECT_EQ(state_.running.size(), 1U);
 }
 
+// With its memory, which is asked for before each exchange, a job fits that only the lane keeps
+// waiting.
+TEST_F(ShareStep,
+       who_is_given_enough_for_a_job_that_waits_for_the_lane_does_not_give_it_back_at_once) {
+  could_hold_ = 3;
+  jobs_run_for(5ms);
+  std::vector<ClaimedJob> jobs{job(1), job(2), job(3)};
+  for (ClaimedJob& granted : jobs) {
+    granted.need.cpus = 2;
+    granted.need.memory = mebibytes(512);
+  }
+  jobs.back().need.cpus = 1;
+  grant(jobs, 5);
+  (void)begin_next();
+  ASSERT_EQ(state_.queue.size(), 1U);
+  const BootTime until = now_ + 100ms;
+  int turns = 0;
+  for (; turns < 10'000 && now_ < until; ++turns) {
+    pass(std::max<std::chrono::nanoseconds>(wake_at(state_, now_) - now_, 1us));
+    turn();
+    if (state_.talk.busy) grant({}, 5);
+  }
+  EXPECT_LT(turns, 100);
+  EXPECT_EQ(state_.queue.size(), 1U) << "the lane goes on";
+}
+
 }  // namespace
 }  // namespace torc::worker

@@ -157,7 +157,8 @@ struct Talk {
   std::vector<claim::Finished> finishes;
   std::vector<claim::ClaimToken> returns;
   Tally unsaid;
-  bool busy = false;  // with `in_flight`
+  bool took_share = false;  // everything free of the node was asked for, for the exchange due now
+  bool busy = false;        // with `in_flight`
   claim::Exchange in_flight;
   Tally in_flight_tally;
   std::deque<ClaimedJob> offered;  // the end of the queue, offered as spare in it

@@ -161,14 +161,20 @@ bool send_if_due(const Step& s) {
   if (talk.busy || w.lease.paused) return true;
   // The rest goes with the release.
   if (is_over(w) && talk.retry_delay == kFirstRetry) return true;
-  const bool greets = wants_welcome(w) || wants_farewell(w);
-  if (!w.has_reports() && !wants_jobs(w, s.now) && !queue_stands(w, s.now) && !greets) return true;
-  if (s.now < due_at(w)) return true;
+  // What it was given of its node for the exchange may be enough for a job of the queue. Who thinks
+  // again then, and gives it back, does that without end where the lane keeps that job waiting.
+  if (!std::exchange(talk.took_share, false)) {
+    const bool greets = wants_welcome(w) || wants_farewell(w);
+    if (!w.has_reports() && !wants_jobs(w, s.now) && !queue_stands(w, s.now) && !greets)
+      return true;
+    if (s.now < due_at(w)) return true;
+  }
   const bool offers =
       w.phase == Phase::working && !w.end && !runs_alone(w, s.now) && s.now >= w.no_start_before;
   // Always: what ends with this exchange may make anything ready.
   if (offers && !w.terms.max_parallel_jobs && !std::exchange(w.share_asked, true) &&
       w.share.grow(s.out)) {
+    talk.took_share = true;
     w.awaited = Awaited::share;
     return false;
   }
