@@ -26,6 +26,7 @@ constexpr Kind kKinds[] = {
     {Table::upstream, "dependencies"},
     {Table::host, "the list of hosts"},
     {Table::idle, "the list of idle workers"},
+    {Table::inquiry, "what Slurm said"},
     {Table::job, "jobs"},
     {Table::tally, "the counters of jobs"},
     {Table::limit, "limits"},

@@ -32,23 +32,44 @@ struct Allocation {
   auto operator<=>(const Allocation&) const = default;
 };
 
-// `ended` and `cut_off` are only what Slurm shows to have ended, see allocation_states().
+// `ended`, `cut_off` and `given_up` are only what Slurm shows, see ask_about().
 enum class AllocationState : std::uint8_t {
   active,
   ended,
-  cut_off,  // ended by its time limit or on somebody's word: not by what ran in it
+  cut_off,   // ended by its time limit or on somebody's word: not by what ran in it
+  given_up,  // this run of it: Slurm has heard nothing of a node, or begins another run
   unknown
 };
 
-// States of several allocations by one squeue; each that was asked for is in the answer. `ended`:
-// the Slurm that this host asks shows that id, names that cluster as its own, tells that start, and
-// a state that an allocation reaches when its processes have ended, and never leaves; `cut_off`:
-// such a state that says why: CANCELLED, DEADLINE, PREEMPTED or TIMEOUT. Everything
-// else is `unknown` or `active`: an id that is not known (any more, or to another cluster), another
-// start (requeued), REVOKED (it runs on another cluster of the federation), NODE_FAIL and BOOT_FAIL
-// (Slurm hears nothing of a node, on which processes may go on), a failure of any kind.
-[[nodiscard]] std::map<Allocation, AllocationState> allocation_states(
-    const RunProgram& run, const std::vector<Allocation>& allocations);
+// What Slurm says of one run of an allocation.
+struct AllocationNow {
+  AllocationState state = AllocationState::unknown;
+  std::vector<std::string> nodes = {};  // that belong to it now; of an active one, never empty
+  WallTime start = {};                  // of an active one
+  std::optional<WallTime> end = {};     // of an active one; nullopt: no limit, or not told
+  bool operator==(const AllocationNow&) const = default;
+};
+
+// Several allocations by one squeue; each that was asked for is in the answer. Only a whole line
+// counts, in which the Slurm that this host asks shows that id and names that cluster as its own:
+//   ended     it tells that start, and a state that an allocation reaches when its processes have
+//             ended, and never leaves
+//   cut_off   such a state that says why: CANCELLED, DEADLINE, PREEMPTED or TIMEOUT
+//   given_up  it tells that start and NODE_FAIL or BOOT_FAIL; or the id runs, or waits for its run,
+//             with a later start: it was requeued. On a node that Slurm does not reach its
+//             processes may go on.
+//   active    it tells that start and that it runs, with as many nodes as it says it has; where no
+//             start was asked for, which is all that can be said then, any start
+// Everything else is `unknown`: an id that is not known (any more, or to another cluster), REVOKED
+// (it runs on another cluster of the federation), two lines that disagree, a list of nodes that was
+// cut, a failure of any kind.
+using AllocationAnswer = std::map<Allocation, AllocationNow>;
+[[nodiscard]] AllocationAnswer ask_about(const RunProgram& run,
+                                         const std::vector<Allocation>& allocations);
+
+// What an answer says of the part that ran on `node` (Slurm's name of it; empty: not known). Of an
+// active allocation that does not have the node any more: given_up.
+[[nodiscard]] AllocationState state_on(const AllocationNow& allocation, const std::string& node);
 
 // When an allocation began and will end. nullopt: no limit, or not known. The end can change while
 // the allocation runs (scontrol update).
@@ -73,8 +94,17 @@ struct AllocationVariables {
                                                const std::string& job_id,
                                                const AllocationVariables& variables);
 
-// From SIGTERM to SIGKILL, as this cluster has it (KillWait of `scontrol show config`). nullopt:
-// not known.
-[[nodiscard]] std::optional<std::chrono::seconds> kill_wait(const RunProgram& run);
+// The name by which Slurm calls the node of a step (SLURMD_NODENAME), where the nodes of its
+// allocation (SLURM_JOB_NODELIST) have it; empty: not known, so a list of nodes says nothing of it.
+[[nodiscard]] std::string node_name(const std::optional<std::string>& own,
+                                    const std::optional<std::string>& all);
+
+// What this cluster is configured to, as `scontrol show config` says it; nullopt: not known.
+struct ClusterTimes {
+  std::optional<std::chrono::seconds> kill_wait;  // from SIGTERM to SIGKILL
+  // SlurmdTimeout: a node that was not heard of for so long is given up.
+  std::optional<std::chrono::seconds> slurmd_timeout;
+};
+[[nodiscard]] ClusterTimes cluster_times(const RunProgram& run);
 
 }  // namespace torc::slurm

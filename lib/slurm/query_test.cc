@@ -11,6 +11,12 @@ namespace {
 using State = AllocationState;
 using States = std::map<Allocation, State>;
 
+States states_of(const AllocationAnswer& answer) {
+  States states;
+  for (const auto& [asked, now] : answer) states[asked] = now.state;
+  return states;
+}
+
 // A Slurm of recorded answers, by command line. What was not recorded fails like a controller that
 // is away.
 class RecordedSlurm {
@@ -54,26 +60,34 @@ std::string squeue(const std::string& ids, const std::string& columns) {
          " -O " + columns;
 }
 std::string squeue(const std::string& ids) {
-  return squeue(ids, "JobID:24,JobArrayID:48,State:24,Cluster:64,StartTime:32");
+  return squeue(ids,
+                "JobID:24,JobArrayID:48,Cluster:64,NodeList:16384,NumNodes:12,State:24,"
+                "StartTime:32,EndTime:32");
 }
-// As squeue of 22.05 prints it: columns of fixed width.
+// As squeue of 22.05 prints it: columns of fixed width. An allocation that waits has no nodes.
 std::string line(const std::string& id, const std::string& array_id, const std::string& state,
-                 const std::string& cluster = "alpha", const std::string& start = "1795342086") {
-  return id + "    " + array_id + "      " + state + "   " + cluster + "     " + start + "   \n";
+                 const std::string& cluster = "alpha", const std::string& start = "1795342086",
+                 const std::string& nodes = "n[1-3]", const std::string& number = "3") {
+  return id + "    " + array_id + "      " + cluster + "   " + nodes + "     " + number + "  " +
+         state + "   " + start + "  1795349000   \n";
 }
-State state_of(const std::string& out, const Allocation& asked = of("7")) {
+AllocationNow now_of(const std::string& out, const Allocation& asked = of("7")) {
   RecordedSlurm slurm;
   slurm.answers(squeue(asked.id), {0, out, ""});
-  return allocation_states(slurm.run(), {asked}).at(asked);
+  return ask_about(slurm.run(), {asked}).at(asked);
+}
+State state_of(const std::string& out, const Allocation& asked = of("7")) {
+  return now_of(out, asked).state;
 }
 
 TEST(AllocationStates, one_squeue_answers_for_all_that_it_lists) {
   RecordedSlurm slurm;
-  slurm.answers(squeue("7,8,9,10"), {0,
-                                     line("7", "7", "RUNNING") + line("8", "8", "COMPLETED") +
-                                         line("9", "9", "PENDING") + line("10", "10", "COMPLETING"),
-                                     ""});
-  EXPECT_EQ(allocation_states(slurm.run(), {of("7"), of("8"), of("9"), of("10")}),
+  slurm.answers(squeue("7,8,9,10"),
+                {0,
+                 line("7", "7", "RUNNING") + line("8", "8", "COMPLETED") +
+                     line("9", "9", "SUSPENDED") + line("10", "10", "COMPLETING"),
+                 ""});
+  EXPECT_EQ(states_of(ask_about(slurm.run(), {of("7"), of("8"), of("9"), of("10")})),
             (States{{of("7"), State::active},
                     {of("8"), State::ended},
                     {of("9"), State::active},
@@ -84,10 +98,11 @@ TEST(AllocationStates, one_squeue_answers_for_all_that_it_lists) {
 TEST(AllocationStates, an_id_that_is_not_known_here_says_nothing) {
   RecordedSlurm slurm;
   slurm.answers(squeue("7,8"), {0, line("7", "7", "RUNNING"), ""});
-  EXPECT_EQ(allocation_states(slurm.run(), {of("7"), of("8")}),
+  EXPECT_EQ(states_of(ask_about(slurm.run(), {of("7"), of("8")})),
             (States{{of("7"), State::active}, {of("8"), State::unknown}}));
   slurm.answers(squeue("99999"), kInvalidId);
-  EXPECT_EQ(allocation_states(slurm.run(), {of("99999")}), (States{{of("99999"), State::unknown}}));
+  EXPECT_EQ(states_of(ask_about(slurm.run(), {of("99999")})),
+            (States{{of("99999"), State::unknown}}));
 }
 
 TEST(AllocationStates, an_end_of_the_same_id_on_another_cluster_is_not_of_it) {
@@ -100,7 +115,7 @@ TEST(AllocationStates, an_end_of_the_same_id_on_another_cluster_is_not_of_it) {
 
 TEST(AllocationStates, an_end_of_another_start_is_not_of_it) {
   EXPECT_EQ(state_of(line("7", "7", "COMPLETED", "alpha", "1795349999")), State::unknown)
-      << "requeued: whether its first run has ended everywhere nobody says";
+      << "of which run it is the end nobody says";
   EXPECT_EQ(state_of(line("7", "7", "COMPLETED", "alpha", "N/A")), State::unknown);
 }
 
@@ -115,43 +130,110 @@ TEST(AllocationStates, only_a_state_in_which_its_processes_have_ended_is_an_end)
     EXPECT_EQ(state_of(line("7", "7", ended)), State::ended) << ended;
   for (const char* cut_off : {"CANCELLED", "DEADLINE", "PREEMPTED", "TIMEOUT"})
     EXPECT_EQ(state_of(line("7", "7", cut_off)), State::cut_off) << cut_off;
-  for (const char* living : {"RUNNING", "PENDING", "COMPLETING", "SUSPENDED", "REQUEUED"})
+  for (const char* living : {"RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED"})
     EXPECT_EQ(state_of(line("7", "7", living)), State::active) << living;
-  for (const char* neither : {"REVOKED", "NODE_FAIL", "BOOT_FAIL", "HIBERNATING"})
+  for (const char* silent : {"NODE_FAIL", "BOOT_FAIL"})
+    EXPECT_EQ(state_of(line("7", "7", silent)), State::given_up) << silent;
+  for (const char* neither : {"REVOKED", "HIBERNATING", "PENDING", "REQUEUED"})
     EXPECT_EQ(state_of(line("7", "7", neither)), State::unknown) << neither;
+}
+
+TEST(AllocationStates, of_one_that_runs_its_nodes_and_its_end_are_told) {
+  const AllocationNow told = now_of(line("7", "7", "RUNNING"));
+  EXPECT_EQ(told.nodes, (std::vector<std::string>{"n1", "n2", "n3"}));
+  EXPECT_EQ(told.start, kStart);
+  EXPECT_EQ(told.end, at(1795349000));
+  EXPECT_TRUE(now_of(line("7", "7", "COMPLETED")).nodes.empty());
+}
+
+TEST(AllocationStates, a_later_run_of_the_same_id_has_given_up_the_one_before) {
+  for (const char* state : {"RUNNING", "CONFIGURING", "SUSPENDED"})
+    EXPECT_EQ(state_of(line("7", "7", state, "alpha", "1795349999")), State::given_up) << state;
+  for (const char* state : {"RUNNING", "CONFIGURING", "SUSPENDED"})
+    EXPECT_EQ(state_of(line("7", "7", state, "alpha", "1795340000")), State::unknown)
+        << "an earlier one is of another history";
+  EXPECT_EQ(state_of(line("7", "7", "PENDING", "alpha", "1795349999", "", "3")), State::given_up);
+  EXPECT_EQ(state_of(line("7", "7", "PENDING", "alpha", "N/A", "", "3")), State::given_up);
+  EXPECT_EQ(state_of(line("7", "7", "PENDING", "alpha", "1795342086", "", "3")), State::unknown);
+  EXPECT_EQ(state_of(line("7", "7", "PENDING", "beta", "1795349999", "", "3")), State::unknown);
+  EXPECT_EQ(state_of(line("7", "7", "RUNNING", "alpha", "N/A")), State::unknown);
+}
+
+TEST(AllocationStates, a_node_that_is_not_in_the_whole_list_of_nodes_is_given_up) {
+  const AllocationNow told = now_of(line("7", "7", "RUNNING", "alpha", "1795342086", "n[1-2,4]"));
+  EXPECT_EQ(state_on(told, "n2"), State::active);
+  EXPECT_EQ(state_on(told, "n3"), State::given_up);
+  EXPECT_EQ(state_on(told, ""), State::active) << "its name is not known";
+  EXPECT_EQ(state_on(now_of(line("7", "7", "CANCELLED")), "n3"), State::cut_off);
+}
+
+// What is too long for its column runs into the next one, and one whose end is missing has fewer.
+TEST(AllocationStates, of_a_list_of_nodes_that_was_cut_nothing_is_known) {
+  for (const auto& [nodes, number] :
+       std::vector<std::pair<std::string, std::string>>{{"n[1-2]", "3"},
+                                                        {"n[1-", "3"},
+                                                        {"n1,n2,", "2"},
+                                                        {"n[1-3]", "0"},
+                                                        {"n[1-3]", "many"},
+                                                        {"", "3"},
+                                                        {"(null)", "3"}}) {
+    const AllocationNow told =
+        now_of(line("7", "7", "RUNNING", "alpha", "1795342086", nodes, number));
+    EXPECT_EQ(state_on(told, "n3"), State::unknown) << nodes;
+  }
+  EXPECT_EQ(state_of("7 7 alpha n[1-3]3 RUNNING 1795342086 1795349000\n"), State::unknown);
+  std::string cut = line("7", "7", "RUNNING", "alpha", "1795349999");
+  cut.pop_back();
+  EXPECT_EQ(state_of(cut), State::unknown) << "the last line does not end";
+}
+
+// It says when it began to who lives in it, and nothing against anybody.
+TEST(AllocationStates, one_whose_start_is_not_known_can_only_be_found_to_run) {
+  const Allocation vague = of("7", "alpha", {});
+  EXPECT_EQ(now_of(line("7", "7", "RUNNING"), vague).start, kStart);
+  for (const char* state : {"COMPLETED", "TIMEOUT", "NODE_FAIL", "PENDING"})
+    EXPECT_EQ(state_of(line("7", "7", state), vague), State::unknown) << state;
+}
+
+TEST(NodeName, is_known_only_where_the_allocation_has_a_node_of_that_name) {
+  EXPECT_EQ(node_name("n3", "n[1-4]"), "n3");
+  EXPECT_EQ(node_name("n3.site", "n[1-4]"), "");
+  EXPECT_EQ(node_name("n3", "n[1-4"), "");
+  EXPECT_EQ(node_name(std::nullopt, "n[1-4]"), "");
+  EXPECT_EQ(node_name("n3", std::nullopt), "");
 }
 
 TEST(AllocationStates, what_is_not_fully_named_is_not_asked_about) {
   RecordedSlurm slurm;
-  const std::vector<Allocation> vague{of("7", ""), of("7", "alpha", {}), of("", "alpha")};
-  for (const auto& [asked, state] : allocation_states(slurm.run(), vague))
-    EXPECT_EQ(state, State::unknown);
+  const std::vector<Allocation> vague{of("7", ""), of("", "alpha")};
+  for (const auto& [asked, now] : ask_about(slurm.run(), vague))
+    EXPECT_EQ(now.state, State::unknown);
   EXPECT_TRUE(slurm.asked().empty());
 }
 
 TEST(AllocationStates, a_controller_that_is_away_ends_nothing) {
   RecordedSlurm slurm;
-  EXPECT_EQ(allocation_states(slurm.run(), {of("7")}), (States{{of("7"), State::unknown}}));
+  EXPECT_EQ(states_of(ask_about(slurm.run(), {of("7")})), (States{{of("7"), State::unknown}}));
   EXPECT_EQ(slurm.asked().size(), 1U) << "no second question to a controller that does not answer";
   slurm.answers(squeue("7"), {1, line("7", "7", "COMPLETED"), "Zero Bytes were transmitted\n"});
-  EXPECT_EQ(allocation_states(slurm.run(), {of("7")}), (States{{of("7"), State::unknown}}));
+  EXPECT_EQ(states_of(ask_about(slurm.run(), {of("7")})), (States{{of("7"), State::unknown}}));
 }
 
 TEST(AllocationStates, without_slurm_everything_is_unknown) {
   const RunProgram missing = [](const auto&) -> Result<CommandOutput> {
     return CommandOutput{127, "", ""};
   };
-  EXPECT_EQ(allocation_states(missing, {of("7")}), (States{{of("7"), State::unknown}}));
+  EXPECT_EQ(states_of(ask_about(missing, {of("7")})), (States{{of("7"), State::unknown}}));
   const RunProgram failing = [](const auto&) -> Result<CommandOutput> {
     return Error{ErrorKind::busy, "squeue did not answer within 10 s", ""};
   };
-  EXPECT_EQ(allocation_states(failing, {of("7")}), (States{{of("7"), State::unknown}}));
+  EXPECT_EQ(states_of(ask_about(failing, {of("7")})), (States{{of("7"), State::unknown}}));
 }
 
 TEST(AllocationStates, garbage_ends_nothing) {
   for (const std::string& garbage :
        {std::string("Loading site profile ...\n7 7\n\0\xff\n", 33), line("7", "7", "COMPLETED BY"),
-        std::string("7 7 COMPLETED\n"), std::string("7 7 COMPLETED alpha\n"),
+        std::string("7 7 COMPLETED\n"), std::string("7 7 alpha n1 1 COMPLETED\n"),
         line("77", "77", "COMPLETED"), line("7", "7", "COMPLETE"),
         line("7", "7", "COMPLETED", "alph"), line("7", "7", "COMPLETED", "alpha", "179534208"),
         line("7", "7", "COMPLETED", "alpha", "1795342086s")})
@@ -162,7 +244,7 @@ TEST(AllocationStates, elements_of_an_array_are_found_by_either_number) {
   RecordedSlurm slurm;
   slurm.answers(squeue("30_1,31"),
                 {0, line("31", "30_0", "RUNNING") + line("32", "30_1", "FAILED"), ""});
-  EXPECT_EQ(allocation_states(slurm.run(), {of("30_1"), of("31")}),
+  EXPECT_EQ(states_of(ask_about(slurm.run(), {of("30_1"), of("31")})),
             (States{{of("31"), State::active}, {of("30_1"), State::ended}}));
 }
 
@@ -179,8 +261,8 @@ TEST(AllocationStates, what_is_no_job_id_never_reaches_a_command_line) {
   RecordedSlurm slurm;
   std::vector<Allocation> strange;
   for (const char* id : {"", "--help", "7;rm", "a", "_1"}) strange.push_back(of(id));
-  for (const auto& [asked, state] : allocation_states(slurm.run(), strange))
-    EXPECT_EQ(state, State::unknown) << asked.id;
+  for (const auto& [asked, now] : ask_about(slurm.run(), strange))
+    EXPECT_EQ(now.state, State::unknown) << asked.id;
   EXPECT_TRUE(slurm.asked().empty());
 }
 
@@ -251,19 +333,21 @@ TEST(AllocationTimes, without_an_answer_the_walltime_of_the_script_counts) {
   EXPECT_FALSE(told.assumed);
 }
 
-TEST(KillWait, is_what_the_configuration_says) {
+TEST(ClusterTimes, are_what_the_configuration_says) {
   RecordedSlurm slurm;
-  EXPECT_EQ(kill_wait(slurm.run()), std::nullopt) << "the controller is away";
+  EXPECT_EQ(cluster_times(slurm.run()).kill_wait, std::nullopt) << "the controller is away";
   slurm.answers("scontrol show config", {0,
                                          "Configuration data as of 2024-05-01T12:00:00\n"
                                          "KeepAliveTime           = SYSTEM_DEFAULT\n"
                                          "KillOnBadExit           = 0\n"
                                          "KillWait                = 45 sec\n"
-                                         "LaunchParameters        = (null)\n",
+                                         "LaunchParameters        = (null)\n"
+                                         "SlurmdTimeout           = 300 sec\n",
                                          ""});
-  EXPECT_EQ(kill_wait(slurm.run()), std::chrono::seconds(45));
+  EXPECT_EQ(cluster_times(slurm.run()).kill_wait, std::chrono::seconds(45));
+  EXPECT_EQ(cluster_times(slurm.run()).slurmd_timeout, std::chrono::seconds(300));
   slurm.answers("scontrol show config", {0, "KillWait = soon\nKillWait\n", ""});
-  EXPECT_EQ(kill_wait(slurm.run()), std::nullopt);
+  EXPECT_EQ(cluster_times(slurm.run()).kill_wait, std::nullopt);
 }
 
 }  // namespace

@@ -65,13 +65,18 @@ TORC_FUZZ_TARGET(slurm) {
     for (const char c : *(list + 1)) TORC_MUST((c >= '0' && c <= '9') || c == '_' || c == ',');
     return squeue;
   };
-  const auto states = allocation_states(run, allocations);
+  const auto answer = ask_about(run, allocations);
   const bool may_end = squeue.exit_code == 0 && names_an_end(squeue.out);
-  for (const Allocation& a : allocations) TORC_MUST(states.count(a) == 1);
-  for (const auto& [a, state] : states) {
+  for (const Allocation& a : allocations) TORC_MUST(answer.count(a) == 1);
+  for (const auto& [a, now] : answer) {
     TORC_MUST(std::find(allocations.begin(), allocations.end(), a) != allocations.end());
-    const bool over = state == AllocationState::ended || state == AllocationState::cut_off;
+    const bool over = now.state == AllocationState::ended || now.state == AllocationState::cut_off;
     TORC_MUST(!over || may_end);
+    const bool is_active = now.state == AllocationState::active;
+    TORC_MUST(is_active == !now.nodes.empty());
+    TORC_MUST(!is_active || squeue.out.find('\n') != std::string::npos);
+    for (const std::string& node : now.nodes) TORC_MUST(state_on(now, node) == now.state);
+    TORC_MUST(now.state == AllocationState::unknown || squeue.exit_code == 0);
   }
   const std::optional<std::string> variable =
       ids.size() > 1 ? std::optional(ids.back()) : std::nullopt;

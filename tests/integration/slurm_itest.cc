@@ -244,16 +244,56 @@ TEST_F(SlurmTest, an_allocation_has_ended_when_its_id_cluster_and_start_are_told
   const slurm::Allocation requeued{told[0], element, *times.start - std::chrono::seconds(1)};
   const slurm::Allocation never{told[0], "999999", *times.start};
   using slurm::AllocationState;
-  const auto states = [&] {
-    return slurm::allocation_states(ask, {same, elsewhere, requeued, never});
-  };
-  EXPECT_EQ(states().at(same), AllocationState::active);
+  const auto states = [&] { return slurm::ask_about(ask, {same, elsewhere, requeued, never}); };
+  const slurm::AllocationNow running = states().at(same);
+  EXPECT_EQ(running.state, AllocationState::active);
+  EXPECT_EQ(running.nodes.size(), 1U);
+  EXPECT_EQ(running.end, times.end);
+  EXPECT_EQ(states().at(requeued).state, AllocationState::given_up);
+  ASSERT_EQ(login({"scontrol", "update", "JobId=" + told[1], "TimeLimit=7"}).exit_code, 0);
+  EXPECT_EQ(states().at(same).end, *times.start + std::chrono::minutes(7));
   gate.open_gate(1);
   expect_end_of({told[1]});
   const auto after = states();
-  EXPECT_EQ(after.at(same), AllocationState::ended);
+  EXPECT_EQ(after.at(same).state, AllocationState::ended);
   for (const auto& other : {elsewhere, requeued, never})
-    EXPECT_EQ(after.at(other), AllocationState::unknown);
+    EXPECT_EQ(after.at(other).state, AllocationState::unknown);
+}
+
+TEST_F(SlurmTest, a_node_that_is_set_down_is_given_up_by_an_allocation_that_goes_on) {
+  const slurm::RunProgram ask = [this](const Words& argv) -> Result<slurm::CommandOutput> {
+    const Ended ended = login(argv);
+    return slurm::CommandOutput{ended.exit_code, ended.out, ended.err};
+  };
+  Fifo gate(work_ / "gate");
+  Fifo said(work_ / "said");
+  const auto submitted =
+      login({"sbatch", "--parsable", "-N3", "--no-kill", "--output=/dev/null", "--wrap",
+             "echo $SLURM_CLUSTER_NAME $SLURM_JOB_ID $SLURMD_NODENAME "
+             "$SLURM_JOB_NODELIST > said; read x < gate"});
+  ASSERT_EQ(submitted.exit_code, 0) << submitted;
+  ASSERT_TRUE(lines_arrive(said, 1));
+  const Words told = split(said.lines().front());
+  ASSERT_EQ(told.size(), 4U);
+  EXPECT_EQ(slurm::node_name(told[2], told[3]), told[2]);
+  const slurm::AllocationTimes times = slurm::allocation_times(ask, told[0], told[1], {});
+  ASSERT_TRUE(times.start);
+  const slurm::Allocation run{told[0], told[1], *times.start};
+  const Words nodes = nodes_of(told[1]);
+  ASSERT_EQ(nodes.size(), 3U);
+  using slurm::AllocationState;
+  for (const auto& node : nodes)
+    EXPECT_EQ(slurm::state_on(slurm::ask_about(ask, {run}).at(run), node), AllocationState::active);
+  ASSERT_EQ(
+      login({"scontrol", "update", "NodeName=" + nodes[1], "State=DOWN", "Reason=test"}).exit_code,
+      0);
+  const slurm::AllocationNow now = slurm::ask_about(ask, {run}).at(run);
+  EXPECT_EQ(now.state, AllocationState::active);
+  EXPECT_EQ(slurm::state_on(now, nodes[1]), AllocationState::given_up);
+  EXPECT_EQ(slurm::state_on(now, nodes[0]), AllocationState::active);
+  EXPECT_EQ(slurm::state_on(now, nodes[2]), AllocationState::active);
+  gate.open_gate(1);
+  expect_end_of({told[1]});
 }
 
 TEST_F(SlurmTest, a_requeued_allocation_keeps_its_log_and_its_worker_comes_back) {

@@ -73,9 +73,10 @@ void Cluster::make_store(const Path& scratch) {
 
 // --- nodes, processes, Slurm ---
 
-void Cluster::start_process(Node& node, int starters) {
+void Cluster::start_process(Node& node, int starters, std::string allocation) {
   const std::uint64_t pid = 1000 + processes_.size();
-  const std::string allocation = fmt::format("{}", 100 + pid);
+  if (allocation.empty()) allocation = fmt::format("{}", 100 + pid);
+  allocations_[allocation].node = node.name;
   processes_.push_back(std::make_unique<Process>(*this, node, pid, allocation, starters));
   processes_.back()->begin();
 }
@@ -93,11 +94,6 @@ std::vector<Process*> Cluster::processes_on(const Node& node) {
   return found;
 }
 
-slurm::AllocationState Cluster::state_of(const slurm::Allocation& allocation) const {
-  const auto found = ended_allocations_.find(allocation.id);
-  return found == ended_allocations_.end() ? slurm::AllocationState::active : found->second;
-}
-
 // --- what goes wrong ---
 
 void Cluster::schedule(const Fault& fault) {
@@ -111,14 +107,6 @@ void Cluster::happen(const Fault& fault) {
   const auto number = static_cast<std::size_t>(fault.target);
   Node& node = *nodes_[number % nodes_.size()];
   Process& process = *processes_[number % processes_.size()];
-  const auto die = [this](Process& p, slurm::AllocationState how) {
-    if (p.has_ended()) return;
-    ended_allocations_[p.allocation()] = how;
-    Node& where = p.node();
-    p.kill();
-    for (Process* other : processes_on(where)) other->neighbour_ended(p.pid());
-    world_.at(world_.now() + kRestart, where, [this, &where] { start_process(where); });
-  };
   switch (fault.what) {
     case What::stall:
       for (auto& n : nodes_) n->cut_off_until = std::max(n->cut_off_until, fault.until);
@@ -136,6 +124,8 @@ void Cluster::happen(const Fault& fault) {
         if (suspended) {
           node.lost += world_.now() - from;
           node.lost_time = true;
+        } else {
+          stood_still(node, world_.now() - from);
         }
         for (Process* p : processes_on(node)) p->look_at_lease();
       });
@@ -145,25 +135,18 @@ void Cluster::happen(const Fault& fault) {
       for (Process* p : processes_on(node)) p->kill();
       node.dead = true;
       node.disk->power_off();
+      world_.at(world_.now() + scenario_.slurmd_timeout, [this, &node] { drop(node); });
       return;
     case What::worker_kill:
-      return die(process, slurm::AllocationState::active);
+      return die(process, std::nullopt);
     case What::worker_stop:
       process.stand_still_until(fault.until);
       return;
     case What::worker_term:
       return process.signal(SIGTERM);
     case What::allocation_kill:
-      for (Process* p : processes_on(node)) {
-        const auto soon = [&] {
-          return world_.now() + Time(world_.pick(spread_of_signals(scenario_)));
-        };
-        world_.at(soon(), node, [p] { p->signal(SIGTERM); });
-        if (world_.one_in(2)) p->signal_jobs(SIGTERM, spread_of_signals(scenario_));
-        world_.at(world_.now() + kKillWait, [die, p] {
-          if (!p->has_ended()) die(*p, slurm::AllocationState::cut_off);
-        });
-      }
+      for (Process* p : processes_on(node))
+        end_allocation(*p, slurm::AllocationState::cut_off, Then::another);
       return;
     case What::lost_replies:
       node.loses_replies_until = std::max(node.loses_replies_until, fault.until);
@@ -183,6 +166,16 @@ void Cluster::happen(const Fault& fault) {
     case What::dead_mount:
       node.dead_mount_until = std::max(node.dead_mount_until, fault.until);
       return;
+    case What::node_lost:
+      node.cut_off_until = std::max(node.cut_off_until, fault.until);
+      if (fault.until - fault.from > scenario_.slurmd_timeout)
+        world_.at(world_.now() + scenario_.slurmd_timeout, [this, &node] { drop(node); });
+      return;
+    case What::requeue:
+      return requeue(node);
+    case What::end_moved:
+      for (Process* p : processes_on(node)) move_end(*p, fault.until);
+      return;
   }
 }
 
@@ -196,6 +189,97 @@ void Cluster::cancel(JobId job) {
     return {};
   });
   if (!done) world_.violate("a job cannot be canceled: " + done.error().text());
+}
+
+// --- Slurm ---
+
+slurm::AllocationNow Cluster::what_of(const slurm::Allocation& allocation) const {
+  using slurm::AllocationState;
+  const auto found = allocations_.find(allocation.id);
+  if (found == allocations_.end()) return {};
+  const SlurmRun& run = found->second;
+  if (run.start != allocation.start)
+    return {run.start > allocation.start ? AllocationState::given_up : AllocationState::unknown};
+  if (run.over) return {*run.over};
+  slurm::AllocationNow now{AllocationState::active, {"another"}, run.start, {}};
+  if (!run.dropped) now.nodes.push_back(run.node);
+  if (run.end) now.end = world_.wall(*run.end);
+  return now;
+}
+
+WallTime Cluster::start_of(const std::string& allocation) const {
+  return allocations_.at(allocation).start;
+}
+
+void Cluster::die(Process& process, std::optional<slurm::AllocationState> how, Then then) {
+  if (process.has_ended()) return;
+  if (how) allocations_.at(process.allocation()).over = how;
+  Node& where = process.node();
+  process.kill();
+  for (Process* other : processes_on(where)) other->neighbour_ended(process.pid());
+  const std::string id = then == Then::again ? process.allocation() : std::string();
+  world_.at(world_.now() + kRestart, where, [this, &where, id] { start_process(where, 1, id); });
+}
+
+// SIGTERM to everything, and SIGKILL later to what is left.
+void Cluster::end_allocation(Process& process, std::optional<slurm::AllocationState> how,
+                             Then then) {
+  Process* const p = &process;
+  const auto soon = world_.now() + Time(world_.pick(spread_of_signals(scenario_)));
+  world_.at(soon, process.node(), [p] { p->signal(SIGTERM); });
+  if (world_.one_in(2)) process.signal_jobs(SIGTERM, spread_of_signals(scenario_));
+  world_.at(world_.now() + kKillWait, [this, p, how, then] {
+    if (then == Then::again) allocations_.at(p->allocation()).start += 1s;
+    die(*p, how, then);
+  });
+}
+
+// For good: what comes back finds itself in an allocation without its node.
+void Cluster::drop(Node& node) {
+  const bool reached = !node.dead && node.cut_off_until <= world_.now();
+  if (!scenario_.in_slurm || reached) return;
+  world_.tell("Slurm drops " + node.name);
+  for (auto& process : processes_) {
+    if (&process->node() == &node && (node.dead || !process->has_ended()))
+      allocations_.at(process->allocation()).dropped = true;
+  }
+}
+
+void Cluster::requeue(Node& node) {
+  for (Process* p : processes_on(node)) end_allocation(*p, std::nullopt, Then::again);
+}
+
+void Cluster::move_end(Process& process, Time end) {
+  Process* const p = &process;
+  SlurmRun& run = allocations_.at(process.allocation());
+  run.end = end;
+  const std::uint64_t epoch = process.epoch();
+  // Alone, so that nothing else explains what it does not know.
+  if (scenario_.faults.size() == 1 && scenario_.is_checked)
+    world_.at(world_.now() + 600s, [this, p, end, epoch] { check_end_is_known(*p, end, epoch); });
+  world_.at(end, [this, p, end] {
+    const auto still = allocations_.at(p->allocation()).end;
+    if (p->has_ended() || still != end) return;
+    end_allocation(*p, slurm::AllocationState::cut_off, Then::another);
+  });
+}
+
+// As after `scontrol suspend`: Slurm gives the time back.
+void Cluster::stood_still(Node& node, Time time) {
+  for (Process* p : processes_on(node)) {
+    p->stood_still(time);
+    if (const auto end = allocations_.at(p->allocation()).end; end && *end > world_.now())
+      move_end(*p, *end + time);
+  }
+}
+
+// Slurm is asked every few minutes, and again when it does not answer.
+void Cluster::check_end_is_known(const Process& process, Time end, std::uint64_t epoch) {
+  if (process.has_ended() || epoch == 0 || process.epoch() != epoch || end < world_.now()) return;
+  const auto known = process.ends_at();
+  if (!known || *known > end + 2s || *known < end - 2s)
+    world_.violate(
+        fmt::format("{} does not know that its allocation ends at {}", process.name(), show(end)));
 }
 
 // Somebody starts workers again, on a node that is well, as often as it takes.

@@ -12,6 +12,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,16 +58,33 @@ class Cluster {
   // --- the node and Slurm ---
   [[nodiscard]] Process* process(std::uint64_t pid);
   BellNet& bells() { return bells_; }
-  [[nodiscard]] slurm::AllocationState state_of(const slurm::Allocation& allocation) const;
+  // What squeue says of it.
+  [[nodiscard]] slurm::AllocationNow what_of(const slurm::Allocation& allocation) const;
+  [[nodiscard]] WallTime start_of(const std::string& allocation) const;
   [[nodiscard]] std::vector<Process*> processes_on(const Node& node);
   // With so many others that know of each other.
-  void start_process(Node& node, int starters = 1);
+  void start_process(Node& node, int starters = 1, std::string allocation = {});
 
  private:
+  // An allocation of one node of its own, and of another one that never dies.
+  struct SlurmRun {
+    WallTime start{1};
+    std::string node;
+    bool dropped = false;  // the node, or this run for another
+    std::optional<slurm::AllocationState> over;
+    std::optional<Time> end;
+  };
   void make_store(const Path& scratch);
   void schedule(const Fault& fault);
   void happen(const Fault& fault);
-  void thaw(Node& node);
+  enum class Then : std::uint8_t { another, again };
+  void die(Process& process, std::optional<slurm::AllocationState> how, Then then = Then::another);
+  void end_allocation(Process& process, std::optional<slurm::AllocationState> how, Then then);
+  void drop(Node& node);
+  void requeue(Node& node);
+  void move_end(Process& process, Time end);
+  void stood_still(Node& node, Time time);
+  void check_end_is_known(const Process& process, Time end, std::uint64_t epoch);
   void become_calm();
   void cancel(JobId job);
   [[nodiscard]] bool is_over();
@@ -81,7 +99,7 @@ class Cluster {
   BellNet bells_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<Process>> processes_;
-  std::map<std::string, slurm::AllocationState> ended_allocations_;
+  std::map<std::string, SlurmRun> allocations_;
 };
 
 }  // namespace torc::simulation

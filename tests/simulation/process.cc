@@ -18,6 +18,7 @@ Process::Process(Cluster& cluster, Node& node, std::uint64_t pid, std::string al
       node_(node),
       pid_(pid),
       allocation_(std::move(allocation)),
+      allocation_start_(cluster.start_of(allocation_)),
       starters_(starters) {}
 
 Process::~Process() {
@@ -82,6 +83,17 @@ void Process::kill() {
 
 void Process::stand_still_until(Time until) {
   stands_until_ = std::max(stands_until_, until);
+}
+
+void Process::stood_still(Time time) {
+  if (!alive_ || life_ == nullptr || !life_->born) return;
+  life_->news.insert(life_->news.begin(), worker::event::StoodStill{time});
+  wake_at(world_.now());
+}
+
+std::optional<Time> Process::ends_at() const {
+  if (life_ == nullptr || !life_->state.terms.ends_at) return std::nullopt;
+  return world_.now() + (*life_->state.terms.ends_at - node_.clock->boot_now());
 }
 
 void Process::hear_bell() {

@@ -23,6 +23,9 @@ class Process final : public Waiter {
   [[nodiscard]] Node& node() const { return node_; }
   [[nodiscard]] std::uint64_t pid() const { return pid_; }
   [[nodiscard]] const std::string& allocation() const { return allocation_; }
+  [[nodiscard]] WallTime allocation_start() const { return allocation_start_; }
+  // When its time ends, as its worker has it.
+  [[nodiscard]] std::optional<Time> ends_at() const;
   [[nodiscard]] std::string name() const;
   // Its worker's epoch, while it has one.
   [[nodiscard]] std::uint64_t epoch() const;
@@ -32,6 +35,8 @@ class Process final : public Waiter {
   // Its jobs end with it: their parent's death kills them, and the watchdog all that they started.
   void kill();
   void stand_still_until(Time until);
+  // It did, for so long; its host notices.
+  void stood_still(Time time);
   // The watchdog looks at the lease, and at whether the node runs.
   void look_at_lease();
   // A signal to the processes of its jobs, within so many nanoseconds.
@@ -147,6 +152,7 @@ class Process final : public Waiter {
   Node& node_;
   std::uint64_t pid_;
   std::string allocation_;
+  WallTime allocation_start_{};
   int starters_;
   bool alive_ = true;
   bool killed_ = false;

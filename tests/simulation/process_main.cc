@@ -54,6 +54,11 @@ void Process::turn() {
   };
   for (const int number : std::exchange(signals_, {})) feed(event::Signal{number});
   for (Event& news : std::exchange(life.lane_news, {})) feed(std::move(news));
+  for (Event& news : life.news) {
+    if (std::holds_alternative<event::StoodStill>(news)) feed(news);
+  }
+  std::erase_if(life.news,
+                [](const Event& news) { return std::holds_alternative<event::StoodStill>(news); });
   see_lease();
   for (event::Ended& end : std::exchange(life.ends, {})) feed(std::move(end));
   for (Event& news : std::exchange(life.news, {})) feed(std::move(news));

@@ -53,15 +53,15 @@ class SeenSlurm final : public worker::SlurmInquiry {
   [[nodiscard]] bool possible() const override { return there_ && answer_.empty(); }
   void ask(std::vector<slurm::Allocation> allocations) override {
     if (cluster_.world().one_in(4)) return;
-    for (const slurm::Allocation& a : allocations) answer_[a] = cluster_.state_of(a);
+    for (const slurm::Allocation& a : allocations) answer_[a] = cluster_.what_of(a);
   }
   [[nodiscard]] int fd() const override { return -1; }
-  States take() override { return std::exchange(answer_, {}); }
+  Answer take() override { return std::exchange(answer_, {}); }
 
  private:
   Cluster& cluster_;
   bool there_;
-  States answer_;
+  Answer answer_;
 };
 
 std::optional<worker::ClaimedJob> prepare(const claim::Reader& reader, const claim::Grant& grant) {
@@ -151,7 +151,8 @@ claim::WorkerInfo Process::describe() const {
   if (scenario.in_slurm) {
     info.cluster = "c";
     info.allocation = allocation_;
-    info.allocation_start = WallTime(1);
+    info.allocation_start = allocation_start_;
+    info.node = node_.name;
   }
   return info;
 }
@@ -201,6 +202,8 @@ bool Process::register_self() {
 void Process::be_born(worker::Birth birth, const claim::WorkerInfo& info, BootTime registered) {
   Life& life = *life_;
   life.lease.hold(registered, claim::fencing_limit(info.lease_ttl));
+  worker::SlurmTerms slurm;
+  if (cluster_.scenario().in_slurm) slurm.node_timeout = cluster_.scenario().slurmd_timeout;
   store::World world{
       *node_.disk, *node_.clock, world_.random(), node_.name, node_.name, "pid:[1]", 0, {}};
   store::MountFacts facts;
@@ -209,7 +212,7 @@ void Process::be_born(worker::Birth birth, const claim::WorkerInfo& info, BootTi
   life.side = std::make_unique<worker::StoreSide>(
       std::move(world), std::make_unique<NodeStore>(cluster_, *this), life.state.terms.self, info,
       registered, prepare, std::make_unique<SeenProcesses>(cluster_, *this),
-      std::make_unique<SeenSlurm>(cluster_, cluster_.scenario().in_slurm), facts, life.lease,
+      std::make_unique<SeenSlurm>(cluster_, cluster_.scenario().in_slurm), facts, life.lease, slurm,
       cluster_.scenario().bells ? &cluster_.bells() : nullptr);
   life.turned = node_.clock->boot_now();
   life.born = true;
@@ -270,6 +273,11 @@ void Process::answer_requests() {
   worker::StoreSide::News news =
       side.tick(node_.clock->boot_now() - life.turned < life.state.terms.lease_ttl / 2);
   if (news.lost) life.news.emplace_back(event::LeaseLost{*std::move(news.lost)});
+  if (news.freed) life.news.emplace_back(event::Changed{});
+  if (news.ends_at) {
+    const Time left = std::max<Time>(*news.ends_at - node_.clock->wall_now(), 0s);
+    life.news.emplace_back(event::EndMoved{node_.clock->boot_now() + left});
+  }
   if (!news.revoked.empty()) life.news.emplace_back(event::Revoked{std::move(news.revoked)});
   if (!life.news.empty()) wake_at(world_.now());
 }

@@ -44,6 +44,12 @@ const char* name_of(What what) {
       return "the ledger is deleted on node";
     case What::dead_mount:
       return "files of jobs do not answer on node";
+    case What::node_lost:
+      return "reaches neither the filesystem nor Slurm: node";
+    case What::requeue:
+      return "Slurm requeues what runs on node";
+    case What::end_moved:
+      return "somebody moves the end of what runs on node";
   }
   return "?";
 }
@@ -81,6 +87,23 @@ void add_what_is_rarer(Scenario& s, const Pick& pick, const Part& part) {
   if (s.in_slurm && pick(2) == 0) s.starters = s.nodes * s.workers_per_node;
 }
 
+template <class Pick, class Part>
+void add_faults_of_slurm(Scenario& s, const Pick& pick, const Part& part, double busy) {
+  s.slurmd_timeout = std::chrono::seconds(pick(2) == 0 ? 6 + pick(30) : 60 + pick(240));
+  if (pick(2) == 0) return;
+  for (auto left = 1 + pick(2); left > 0; --left) {
+    Fault f;
+    f.what = static_cast<What>(kFaults + pick(kSlurmFaults));
+    f.target = static_cast<int>(pick(static_cast<std::uint64_t>(s.nodes)));
+    f.from = of_seconds(busy * part());
+    if (f.what == What::node_lost)
+      f.until = f.from + of_seconds(static_cast<double>(s.lease.count()) * 2 * part());
+    // The new end.
+    if (f.what == What::end_moved) f.until = f.from + of_seconds(pick(2) == 0 ? 60 : 900 * part());
+    s.faults.push_back(f);
+  }
+}
+
 }  // namespace
 
 Time of_seconds(double s) {
@@ -105,7 +128,10 @@ std::string show(const Scenario& s) {
       "1000 "
       "fail once, {} kill their worker, leases of {} s\n",
       s.seed, s.nodes, s.workers_per_node, s.cpus, s.jobs, s.job_seconds,
-      s.chained ? ", the second half after the first" : "", s.in_slurm ? ", in Slurm" : "",
+      s.chained ? ", the second half after the first" : "",
+      s.in_slurm
+          ? fmt::format(", in Slurm, which drops a node after {} s", s.slurmd_timeout.count())
+          : "",
       s.failing, s.crashing, s.lease.count());
   if (s.starters > 1) text += fmt::format("  {} workers start together\n", s.starters);
   if (s.node_cpus > 0)
@@ -164,6 +190,7 @@ Scenario scenario_of(std::uint64_t seed) {
     if (lasts) f.until = f.from + of_seconds(lease * (pick(4) == 0 ? 6 * part() : 1.8 * part()));
     s.faults.push_back(f);
   }
+  if (s.in_slurm) add_faults_of_slurm(s, pick, part, busy);
   std::sort(s.faults.begin(), s.faults.end(),
             [](const Fault& a, const Fault& b) { return a.from < b.from; });
   // Of its own, so that all else is as it was before there were bells.

@@ -30,7 +30,11 @@ struct Fault {
     clock_jump,       // of the node's wall clock
     cancel,           // somebody cancels a job
     ledger_loss,      // somebody deletes the node's ledger
-    dead_mount        // a filesystem that the jobs of the node need does not answer
+    dead_mount,       // a filesystem that the jobs of the node need does not answer
+    // In Slurm only:
+    node_lost,  // the node reaches neither the filesystem nor Slurm, which drops it after a while
+    requeue,    // SIGTERM to all on the node, SIGKILL 30 s later, and another run of the same id
+    end_moved   // the end of an allocation is another one
   };
   What what = What::stall;
   int target = 0;  // node, worker, or job
@@ -38,7 +42,8 @@ struct Fault {
   Time until{};
 };
 
-inline constexpr std::uint64_t kFaults = 15;
+inline constexpr std::uint64_t kFaults = 15;  // without those in Slurm only
+inline constexpr std::uint64_t kSlurmFaults = 3;
 
 // An action of the workflow. Its commands end well, but the last one of one that fails.
 struct ActionPlan {
@@ -57,6 +62,8 @@ struct Scenario {
   double job_seconds = 5;  // on average
   bool chained = false;    // the second half waits for the first
   bool in_slurm = false;
+  std::chrono::seconds slurmd_timeout{
+      300};          // after which Slurm drops a node that it does not reach
   int failing = 0;   // jobs of 1000 that fail once, and have a rule by which they are tried again
   int crashing = 0;  // jobs that kill their worker, whenever they run
   // Chains of jobs, each of which waits for the one before it, first of all.

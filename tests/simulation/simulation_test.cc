@@ -71,6 +71,35 @@ Scenario calm_scenario() {
   return s;
 }
 
+// Whatever the answers that do not come: one in four.
+TEST_F(Lives, notice_within_minutes_that_the_end_of_their_allocation_has_moved) {
+  using namespace std::chrono_literals;
+  Scenario s = calm_scenario();
+  s.in_slurm = true;
+  s.jobs = 4000;
+  s.faults.push_back({Fault::What::end_moved, 0, 200s, 1000s});
+  EXPECT_EQ(live(s, scratch_, false).violation, "");
+}
+
+// Of the same life, but for what Slurm says of the node: the jobs of the dead run again while the
+// lease still stands.
+TEST_F(Lives, find_a_node_that_slurm_has_dropped_long_before_its_lease_runs_out) {
+  using namespace std::chrono_literals;
+  Scenario s = calm_scenario();
+  s.lease = 600s;
+  s.jobs = 160;
+  s.job_seconds = 20;
+  s.faults.push_back({Fault::What::node_death, 0, 60s, 60s});
+  const Lived silent = live(s, scratch_, false);
+  EXPECT_EQ(silent.violation, "");
+  EXPECT_GT(silent.figures.ended, 600s);
+  s.in_slurm = true;
+  s.slurmd_timeout = 15s;
+  const Lived told = live(s, scratch_, false);
+  EXPECT_EQ(told.violation, "");
+  EXPECT_LT(told.figures.ended, 240s);
+}
+
 TEST_F(Lives, a_stall_of_twenty_minutes_expires_nobody_and_a_short_one_costs_no_job) {
   using namespace std::chrono_literals;
   Scenario s = calm_scenario();

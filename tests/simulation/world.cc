@@ -54,6 +54,10 @@ class World::ServerClock final : public Clock {
   World& world_;
 };
 
+WallTime World::wall(Time time) {
+  return kEpoch + std::chrono::duration_cast<WallTime>(time);
+}
+
 Node::Node(World& of, int n)
     : world(of),
       number(n),

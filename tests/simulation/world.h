@@ -74,6 +74,8 @@ class World final : public store::testing::Network {
   explicit World(std::uint64_t seed, bool tells);
 
   [[nodiscard]] Time now() const { return now_; }
+  // As clocks tell it that go right.
+  [[nodiscard]] static WallTime wall(Time time);
   void at(Time when, std::function<void()> what);
   // When the node runs. Not at all when it dies first.
   void at(Time when, const Node& node, std::function<void()> what);

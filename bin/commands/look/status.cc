@@ -182,6 +182,22 @@ ordered_json to_json(const Picture& picture, const store::Store& store, WallTime
           {"failures", std::move(failures)}};
 }
 
+// Of whom nobody knows how much time they have left.
+void print_unknown_ends(const App& app, const Picture& picture) {
+  std::uint64_t assumed = 0;
+  std::uint64_t unknown = 0;
+  for (const claim::Worker& w : picture.workers) {
+    if (w.info.allocation.empty() || w.info.end_is_told) continue;
+    ++(w.info.ends_at.count() != 0 ? assumed : unknown);
+  }
+  if (assumed > 0)
+    say(app.out, "Slurm has told {} no end of its time: the walltime of the batch script counts\n",
+        assumed == 1 ? "one worker" : fmt::format("{} workers", assumed));
+  if (unknown > 0)
+    say(app.out, "Slurm has told {} no end of its time, and none is known\n",
+        unknown == 1 ? "one worker" : fmt::format("{} workers", unknown));
+}
+
 void print_workers(const App& app, const Picture& picture) {
   if (picture.workers.empty()) {
     say(app.out, "no worker is registered now\n");
@@ -210,6 +226,7 @@ void print_workers(const App& app, const Picture& picture) {
   if (picture.workers.size() > kShownWorkers) {
     say(app.out, "… and {} more (--json shows all)\n", picture.workers.size() - kShownWorkers);
   }
+  print_unknown_ends(app, picture);
 }
 
 void print_unserved(const App& app, const Picture& picture) {

@@ -11,11 +11,31 @@ using std::chrono::seconds;
 constexpr auto kTtl = minutes(5);
 constexpr auto kGap = minutes(3);
 
-TEST(Lease, a_heartbeat_is_a_fifth_of_the_ttl_until_there_are_many_workers) {
-  EXPECT_EQ(heartbeat_interval(minutes(5), 10), seconds(60));
+TEST(Lease, heartbeats_come_every_ten_seconds_until_there_are_many_workers) {
+  EXPECT_EQ(heartbeat_interval(minutes(5), 10), seconds(10));
+  EXPECT_EQ(heartbeat_interval(minutes(5), 50), seconds(10));
   EXPECT_EQ(heartbeat_interval(minutes(5), 300), seconds(60));
   EXPECT_EQ(heartbeat_interval(minutes(5), 1000), seconds(200));
   EXPECT_EQ(heartbeat_interval(seconds(10), 1), seconds(2));
+}
+
+TEST(Lease, heartbeats_are_never_fewer_than_go_with_what_was_said) {
+  EXPECT_EQ(heartbeat_of(minutes(5), minutes(5), seconds(0), 10), seconds(10));
+  EXPECT_EQ(heartbeat_of(minutes(5), minutes(5), seconds(0), 1000), seconds(60))
+      << "that they are a thousand it has not said yet";
+  EXPECT_EQ(heartbeat_of(seconds(1000), minutes(5), seconds(0), 1000), seconds(200));
+}
+
+TEST(Lease, whoever_lives_and_writes_is_never_silent_for_as_long_as_a_missed_heartbeat) {
+  const auto heartbeat = seconds(10);
+  EXPECT_LE(counts_as_heartbeat(heartbeat) + heartbeat * 12 / 10, missed_heartbeat(heartbeat));
+}
+
+TEST(Lease, all_workers_together_look_no_more_often_than_five_times_a_second_or_they_write) {
+  EXPECT_EQ(look_interval(seconds(10), 4), seconds(5));
+  EXPECT_EQ(look_interval(seconds(10), 40), seconds(8));
+  EXPECT_EQ(look_interval(seconds(10), 50), seconds(10));
+  EXPECT_EQ(look_interval(seconds(200), 1000), seconds(200));
 }
 
 TEST(Lease, silence_of_a_whole_ttl_in_spaced_looks_expires) {
@@ -85,6 +105,13 @@ TEST(Lease, a_worker_fences_itself_well_before_others_may_expire_it) {
   EXPECT_EQ(fencing_limit(kTtl), kTtl * 6 / 10);
 }
 
+TEST(Lease, jobs_are_stopped_early_only_where_the_batch_system_gives_nodes_up_early) {
+  EXPECT_EQ(pause_limit(minutes(5), seconds(10), seconds(0)), fencing_limit(minutes(5)));
+  EXPECT_EQ(pause_limit(minutes(5), seconds(10), seconds(300)), fencing_limit(minutes(5)));
+  EXPECT_EQ(pause_limit(minutes(5), seconds(10), seconds(60)), seconds(60));
+  EXPECT_EQ(pause_limit(minutes(5), seconds(10), seconds(6)), seconds(25));
+}
+
 TEST(Lease, heartbeats_come_as_asked_and_among_many_workers_the_lease_grows_with_them) {
   using std::chrono::seconds;
   EXPECT_EQ(heartbeat_interval(seconds(300), 10, seconds(20)), seconds(20));
@@ -93,10 +120,9 @@ TEST(Lease, heartbeats_come_as_asked_and_among_many_workers_the_lease_grows_with
   EXPECT_EQ(lease_ttl(seconds(300), 200, seconds(20)), seconds(600));
   // What no flag gives, and a forged record may.
   const seconds most(std::int64_t{1} << 33);
-  EXPECT_EQ(heartbeat_of(most, seconds(1), most), seconds(8'000'000'000));
+  EXPECT_EQ(heartbeat_of(most, seconds(1), most, 1), seconds(8'000'000'000));
   EXPECT_EQ(lease_ttl(most, UINT32_MAX, seconds(1)), seconds(8'000'000'000));
-  EXPECT_EQ(heartbeat_of(seconds(600), seconds(300), seconds(20)), seconds(40));
-  EXPECT_EQ(heartbeat_of(seconds(600), seconds(300), seconds(0)), seconds(120));
+  EXPECT_EQ(heartbeat_of(seconds(600), seconds(300), seconds(20), 200), seconds(40));
 }
 
 }  // namespace

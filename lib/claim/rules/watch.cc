@@ -8,14 +8,14 @@ namespace {
 constexpr std::size_t kWatched = 3;
 constexpr std::size_t kFurtherForEachSilent = 2;
 constexpr int kHealthyIntervals = 3;
-constexpr int kSilentIntervals = 2;
+constexpr int kSilentIntervals = 2;  // of one that others are to be watched for as well
 
 }  // namespace
 
 std::size_t Watch::wanted(std::chrono::nanoseconds interval) const {
   std::size_t n = kWatched;
   for (const auto& [worker, seen] : seen_)
-    n += seen.observation.silent >= interval ? kFurtherForEachSilent : 0;
+    n += seen.observation.silent >= kSilentIntervals * interval ? kFurtherForEachSilent : 0;
   return n;
 }
 
@@ -35,8 +35,9 @@ Watch::Verdict Watch::look(const Look& look, BootTime asked, std::chrono::nanose
   seen.allowed = std::max(look.ttl, seen.ttl);
   seen_.insert_or_assign(look.worker, seen);
   if (is_expired(seen.observation, seen.allowed + look.age)) return Verdict::expired;
-  return seen.observation.silent >= kSilentIntervals * interval + look.age ? Verdict::silent
-                                                                           : Verdict::lives;
+  const std::chrono::nanoseconds silent = seen.observation.silent;
+  if (silent >= missed_heartbeat(look.heartbeat) + look.age) return Verdict::silent;
+  return silent > look.heartbeat / 2 ? Verdict::late : Verdict::lives;
 }
 
 std::uint64_t Watch::heartbeats_of(WorkerEpoch worker) const {

@@ -27,10 +27,12 @@ class Watch {
     std::chrono::seconds ttl{};               // the longest silence that its last words allow it
     // So old may be what the look shows: of a silence so much may be the filesystem's.
     std::chrono::nanoseconds age{};
+    std::chrono::nanoseconds heartbeat{};  // between two of its own, see heartbeat_of()
   };
   enum class Verdict : std::uint8_t {
     lives,
-    silent,  // for two intervals: worth asking the batch system about
+    late,    // to be looked at more often
+    silent,  // it missed a heartbeat: worth asking the batch system about
     expired
   };
 

@@ -15,7 +15,7 @@ constexpr WorkerEpoch kA{1};
 constexpr WorkerEpoch kB{2};
 
 Watch::Look at(WorkerEpoch worker, std::uint64_t heartbeats, seconds ttl = kWatchTtl) {
-  return {worker, 1, heartbeats, ttl, {}};
+  return {worker, 1, heartbeats, ttl, {}, kInterval};
 }
 
 // Looks once a minute until `n` looks were made; the last verdict.
@@ -25,10 +25,11 @@ Verdict watch_silence(Watch& watch, BootTime& now, int n, seconds ttl = kWatchTt
   return last;
 }
 
-TEST(Watch, a_worker_that_falls_silent_is_suspected_after_two_intervals_and_expires_after_a_lease) {
+TEST(Watch, a_worker_that_misses_a_heartbeat_is_suspected_and_expires_after_a_lease) {
   Watch watch;
   BootTime now{};
-  EXPECT_EQ(watch_silence(watch, now, 2), Verdict::lives);
+  EXPECT_EQ(watch_silence(watch, now, 1), Verdict::lives);
+  EXPECT_EQ(watch_silence(watch, now, 1), Verdict::late);
   EXPECT_EQ(watch_silence(watch, now, 3), Verdict::silent);
   EXPECT_EQ(watch_silence(watch, now, 1), Verdict::expired);
 }
@@ -37,9 +38,23 @@ TEST(Watch, a_heartbeat_that_cannot_be_read_is_no_heartbeat_and_no_silence_is_fo
   Watch watch;
   BootTime now{};
   watch_silence(watch, now, 5);
-  const Watch::Look torn{kA, 1, std::nullopt, kWatchTtl, {}};
+  const Watch::Look torn{kA, 1, std::nullopt, kWatchTtl, {}, kInterval};
   EXPECT_EQ(watch.look(torn, now += kInterval, kInterval), Verdict::expired);
   EXPECT_EQ(watch.heartbeats_of(kA), 7U);
+}
+
+TEST(Watch, what_a_missed_heartbeat_is_goes_by_how_often_that_worker_writes) {
+  Watch watch;
+  BootTime now{};
+  const auto look = [&](seconds heartbeat) {
+    return watch.look({kA, 1, 7, kWatchTtl, {}, heartbeat}, now += seconds(10), seconds(10));
+  };
+  look(seconds(10));
+  EXPECT_EQ(look(seconds(10)), Verdict::late);
+  EXPECT_EQ(look(seconds(10)), Verdict::silent);
+  EXPECT_EQ(look(seconds(20)), Verdict::silent);
+  EXPECT_EQ(look(seconds(40)), Verdict::late);
+  EXPECT_EQ(look(seconds(200)), Verdict::lives);
 }
 
 TEST(Watch, silence_counts_against_what_the_worker_asked_for_last) {
@@ -56,7 +71,7 @@ TEST(Watch, a_heartbeat_that_cannot_be_read_takes_back_nothing_of_what_the_last_
   BootTime now{};
   const auto look = [&](std::optional<std::uint64_t> heartbeats) {
     const seconds said = heartbeats ? seconds(minutes(20)) : kWatchTtl;
-    return watch.look({kA, 1, heartbeats, said, {}}, now += kInterval, kInterval);
+    return watch.look({kA, 1, heartbeats, said, {}, kInterval}, now += kInterval, kInterval);
   };
   look(7);
   for (int torn = 0; torn < 19; ++torn) EXPECT_NE(look(std::nullopt), Verdict::expired) << torn;
@@ -67,9 +82,10 @@ TEST(Watch, a_silence_counts_only_beyond_the_age_of_what_the_mount_shows) {
   Watch watch;
   BootTime now{};
   const auto look = [&] {
-    return watch.look({kA, 1, 7, kWatchTtl, minutes(3)}, now += kInterval, kInterval);
+    return watch.look({kA, 1, 7, kWatchTtl, minutes(3), kInterval}, now += kInterval, kInterval);
   };
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(look(), Verdict::lives) << i;
+  EXPECT_EQ(look(), Verdict::lives);
+  for (int i = 1; i < 5; ++i) EXPECT_EQ(look(), Verdict::late) << i;
   for (int i = 5; i < 8; ++i) EXPECT_EQ(look(), Verdict::silent) << i;
   EXPECT_EQ(look(), Verdict::expired);
 }
@@ -110,7 +126,7 @@ TEST(Watch, the_more_successors_are_silent_the_further_it_looks) {
   Watch watch;
   EXPECT_EQ(watch.wanted(kInterval), 3U);
   BootTime now{};
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 3; ++i) {
     now += kInterval;
     watch.look(at(kA, 7), now, kInterval);
     watch.look(at(kB, static_cast<std::uint64_t>(i)), now, kInterval);

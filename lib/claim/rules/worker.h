@@ -43,6 +43,7 @@ struct WorkerInfo {
   std::string allocation;  // Slurm job id ("1234", "1234_7"); empty without one
   std::string cluster;     // of which Slurm the id is; empty: not known, so the id means nothing
   WallTime allocation_start{};  // as Slurm says it; a requeued one has another; 0: not known
+  std::string node;             // Slurm's name of this node, as in its lists; empty: not known
   std::string scheduler;
   std::string label;
   bool any_binding = false;        // it serves every scheduler and label (`torc run`)
@@ -53,9 +54,10 @@ struct WorkerInfo {
   ByteCount memory;
   Resources more = no_resources();  // of the kinds that came later
   WallTime registered_at{};
-  WallTime ends_at{};                       // end of its walltime; 0: none
+  WallTime ends_at{};                       // end of its walltime; 0: none, or not known
+  bool end_is_told = false;                 // by Slurm: else it is assumed, or there is none
   std::chrono::seconds lease_ttl{300};      // as asked for; among many workers leases are longer
-  std::chrono::seconds lease_heartbeat{0};  // as asked for; 0: a fifth of that
+  std::chrono::seconds lease_heartbeat{0};  // as asked for; 0: as heartbeat_interval() has it
   WallTime claims_from{};         // when its first claim is due, see turn_to_claim() of pace.h
   std::optional<BellPlace> bell;  // none: it only looks now and then
   // Set by register_worker(): one of the first store::kOwnHeartbeatFiles.

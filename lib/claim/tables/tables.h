@@ -51,6 +51,7 @@ enum class Table : char {
   worker = 'W',        // + epoch
   expense = 'X',       // one key, where there is a budget
   barrier = 'b',       // + barrier, immutable
+  inquiry = 'q',       // one key: who asks the batch system, what it said; absent: nobody has
   edition = 'e',       // one key: number of the commit that changed recipes last; absent: none
   handler = 'h',       // + number from 1, immutable
   slots = 'l',         // + number of a limit: how many are taken; absent: none

@@ -17,7 +17,7 @@ namespace {
 using What = ActionReport::What;
 
 // Jobs 1-2, and 3 behind them.
-Plan plan_with(std::vector<std::pair<Trigger, bool>> actions) {
+Plan plan_with_actions(std::vector<std::pair<Trigger, bool>> actions) {
   Plan plan = plan_of({{2, 0}, {1, 0}});
   plan.dependencies.push_back({{range(1, 2)}, {range(3, 1)}});
   for (const auto& [trigger, persistent] : actions) {
@@ -35,7 +35,7 @@ Plan plan_with(std::vector<std::pair<Trigger, bool>> actions) {
 class Firings : public ::testing::Test {
  protected:
   void make(std::vector<std::pair<Trigger, bool>> actions) {
-    wf = std::make_unique<TestWorkflow>(plan_with(std::move(actions)));
+    wf = std::make_unique<TestWorkflow>(plan_with_actions(std::move(actions)));
     w = wf->join();
   }
   Answer say(WorkerEpoch worker, ActionWish wish, std::vector<ActionReport> reports = {},

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <limits>
 #include <thread>
 
@@ -36,6 +37,7 @@ void LeasePage::hold(BootTime renewed, std::chrono::nanoseconds limit) {
   let_go();
   renewed_ = renewed.count();
   limit_ = limit.count();
+  pause_after_ = limit.count();
   paused_since_ = answer_by_ = 0;
   word_ = next(word_, Phase::held);
   // Either the watchdog sees the line above, or this sees that it has begun.
@@ -60,6 +62,11 @@ void LeasePage::lose() {
   }
 }
 
+bool LeasePage::pause_early(std::chrono::nanoseconds by) {
+  const std::int64_t after = std::max<std::int64_t>(limit_ - by.count(), 1);
+  return pause_after_.exchange(after) != after;
+}
+
 void LeasePage::let_go() {
   word_ = same(word_, Phase::none);
 }
@@ -67,7 +74,7 @@ void LeasePage::let_go() {
 std::optional<BootTime> LeasePage::due() const {
   switch (phase_of(word_)) {
     case Phase::held:
-      return BootTime(renewed_) + std::chrono::nanoseconds(limit_);
+      return BootTime(renewed_) + std::chrono::nanoseconds(pause_after_);
     case Phase::paused:
       return BootTime(answer_by_);
     case Phase::none:
@@ -83,12 +90,13 @@ LeasePage::Phase LeasePage::look(BootTime now) {
   std::uint64_t word = word_;
   const std::chrono::nanoseconds limit(limit_);
   if (phase_of(word) == Phase::held) {
+    if (now < BootTime(renewed_) + std::chrono::nanoseconds(pause_after_)) return Phase::held;
     const BootTime due = BootTime(renewed_) + limit;
-    if (now < due) return Phase::held;
     const bool in_time = is_in_time(now, due, limit);
     raise(paused_since_, now.count());
     raise(answer_by_,
-          (now + (in_time ? patience_in_time(limit) : patience_too_late(limit))).count());
+          (in_time ? std::max(now, due) + patience_in_time(limit) : now + patience_too_late(limit))
+              .count());
     word_.compare_exchange_strong(word, next(word, Phase::paused));
   } else if (phase_of(word) == Phase::paused && now >= BootTime(answer_by_)) {
     word_.compare_exchange_strong(word, same(word, Phase::fenced));
@@ -177,6 +185,10 @@ bool WatchedLease::stands() {
 void WatchedLease::hold(BootTime renewed, std::chrono::nanoseconds limit) {
   page_.hold(renewed, limit);
   wake();
+}
+
+void WatchedLease::pause_early(std::chrono::nanoseconds by) {
+  if (page_.pause_early(by)) wake();
 }
 
 }  // namespace torc::exec

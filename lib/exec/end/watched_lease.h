@@ -38,9 +38,12 @@ class LeasePage {
   [[nodiscard]] BootTime paused_since() const { return BootTime(paused_since_); }
 
   // --- the worker ---
-  // A lease begins that was surely held at `renewed`; it must be renewed every `limit`. Waits for
-  // the end of a sweep, which shall not hit the jobs of the new lease.
+  // A lease begins that was surely held at `renewed`; not renewed for `limit` it is paused. Waits
+  // for the end of a sweep, which shall not hit the jobs of the new lease.
   void hold(BootTime renewed, std::chrono::nanoseconds limit);
+  // From here on this lease is paused so long before `limit`; that the store has not answered
+  // counts from `limit` on all the same. Whether that is another moment than before.
+  bool pause_early(std::chrono::nanoseconds by);
   void renew(BootTime at);  // the lease was surely held then; an earlier moment changes nothing
   void lose();    // before anything is ended: what ran in the name of the lease counts no more
   void let_go();  // nothing runs in its name, and it is not needed any more
@@ -86,6 +89,7 @@ class LeasePage {
   std::atomic<std::uint64_t> word_{0};
   std::atomic<std::int64_t> renewed_{0};
   std::atomic<std::int64_t> limit_{0};
+  std::atomic<std::int64_t> pause_after_{0};
   std::atomic<std::int64_t> paused_since_{0};
   std::atomic<std::int64_t> answer_by_{0};
   std::atomic<bool> sweeping_{false};
@@ -114,6 +118,7 @@ class WatchedLease {
   WatchedLease& operator=(const WatchedLease&) = delete;
 
   void hold(BootTime renewed, std::chrono::nanoseconds limit);
+  void pause_early(std::chrono::nanoseconds by);
   void renew(BootTime at) { page_.renew(at); }
   void lose();
   void let_go() { page_.let_go(); }

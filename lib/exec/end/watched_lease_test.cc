@@ -47,6 +47,20 @@ TEST(LeasePage, a_lease_that_is_not_renewed_is_paused_and_then_fenced_before_oth
   EXPECT_FALSE(page.due());
 }
 
+// So that no job is ended for what costs it nothing today.
+TEST(LeasePage, an_early_pause_brings_the_end_of_the_jobs_no_nearer) {
+  LeasePage page;
+  page.hold(BootTime(100s), 60s);
+  EXPECT_TRUE(page.pause_early(40s));
+  EXPECT_FALSE(page.pause_early(40s));
+  EXPECT_EQ(page.due(), BootTime(120s));
+  EXPECT_EQ(page.look(BootTime(119s)), LeasePage::Phase::held);
+  EXPECT_EQ(page.look(BootTime(120s)), LeasePage::Phase::paused);
+  EXPECT_EQ(page.due(), BootTime(160s) + patience_in_time(60s));
+  EXPECT_EQ(page.look(BootTime(189s)), LeasePage::Phase::paused);
+  EXPECT_EQ(page.look(BootTime(190s)), LeasePage::Phase::fenced);
+}
+
 // The machine was suspended: others may have had it for long, or there are none.
 TEST(LeasePage, a_lease_that_is_found_unrenewed_late_has_a_whole_lease_of_time_to_be_asked_about) {
   LeasePage page;

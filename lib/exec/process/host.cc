@@ -12,6 +12,10 @@ namespace {
 // What slots of the lane have done is taken in so often, unless one of them waits for something.
 constexpr std::chrono::nanoseconds kLaneLook = std::chrono::milliseconds(10);
 
+// While commands run this process wakes so often at least: how long it stood still is known to
+// that.
+constexpr std::chrono::nanoseconds kTick = std::chrono::seconds(2);
+
 constexpr std::chrono::nanoseconds kNoLead{0};
 
 std::optional<BootTime> earlier(std::optional<BootTime> a, std::optional<BootTime> b) {
@@ -160,8 +164,16 @@ pid_t Host::leader(RunId id) {
   return run == nullptr || run->leader_gone ? 0 : run->group;
 }
 
-std::optional<BootTime> Host::next_alarm(std::optional<BootTime> deadline) const {
-  std::optional<BootTime> next = deadline;
+// Of a busy worker one moment serves many waits.
+std::optional<BootTime> Host::tick() {
+  if (runs_.all().empty() || pause_.is_on()) return std::nullopt;
+  const BootTime now = clock_.boot_now();
+  if (now >= next_tick_) next_tick_ = now + kTick;
+  return next_tick_;
+}
+
+std::optional<BootTime> Host::next_alarm(std::optional<BootTime> deadline) {
+  std::optional<BootTime> next = earlier(deadline, tick());
   if (events_.children_muted()) next = earlier(next, clock_.boot_now() + kLaneLook);
   if (pause_.is_on()) return earlier(next, pause_.next_stop());
   return earlier(next, earlier(runs_.next_deadline(), runs_.next_look()));
@@ -178,7 +190,7 @@ Result<ProcessHost::Wakeup> Host::wait(std::optional<BootTime> deadline) {
     TORC_TRY(sleep(at_once));
     look_at_lane();
     const bool lease_changed = pause_.follow();
-    if (!at_once) pause_.note_lost_time(alarm);
+    if (!at_once) news_.stood_still += pause_.note_lost_time(alarm);
     // After the children: a command that ended just in time has not timed out.
     if (!pause_.is_on()) {
       termination_.expire_deadlines();
@@ -191,7 +203,7 @@ Result<ProcessHost::Wakeup> Host::wait(std::optional<BootTime> deadline) {
 
 bool Host::has_news() const {
   return !news_.begun.empty() || !news_.declined.empty() || !news_.ended.empty() ||
-         !news_.readable.empty() || !news_.samples.empty();
+         !news_.readable.empty() || !news_.samples.empty() || news_.stood_still.count() > 0;
 }
 
 Result<void> Host::sleep(bool at_once) {

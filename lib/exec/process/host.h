@@ -57,8 +57,9 @@ class Host final : public ProcessHost {
   [[nodiscard]] pid_t leader(RunId id) override;
 
  private:
+  std::optional<BootTime> tick();
   // The moment at which something is to be done unless something happens before.
-  [[nodiscard]] std::optional<BootTime> next_alarm(std::optional<BootTime> deadline) const;
+  [[nodiscard]] std::optional<BootTime> next_alarm(std::optional<BootTime> deadline);
   Result<void> sleep(bool at_once);
   void look_after_children();
   void look_at_lane();
@@ -79,6 +80,7 @@ class Host final : public ProcessHost {
   Termination termination_;
   Reaper reaper_;
   ResourceMonitor monitor_;
+  BootTime next_tick_{};
   Wakeup news_;  // for the next wait()
 };
 

@@ -183,6 +183,34 @@ TEST_F(HostPause, time_in_which_the_machine_did_not_run_does_not_count) {
   EXPECT_EQ(end_of(id).how, Ending::timed_out);
 }
 
+// As by `scontrol suspend`: this process and its commands stood still for long, well before any
+// limit.
+TEST_F(HostPause, time_in_which_it_was_stopped_is_told_and_does_not_count) {
+  const RunId id = started("echo ready >&9; exec sleep 1000");
+  int news[2];
+  ASSERT_EQ(pipe2(news, O_CLOEXEC | O_NONBLOCK), 0);
+  ASSERT_TRUE(host_->watch(news[0]).ok());
+  const pid_t sleeper = getpid();
+  std::thread suspends([&] {
+    while (!is_in_epoll(sleeper)) std::this_thread::yield();
+    clock_.advance(8h);
+    (void)!write(news[1], "x", 1);
+  });
+  auto wakeup = host_->wait(clock_.boot_now() + 1000h);
+  suspends.join();
+  ASSERT_TRUE(wakeup.ok());
+  remember(*wakeup);
+  host_->unwatch(news[0]);
+  close(news[0]);
+  close(news[1]);
+  EXPECT_GE(wakeup->stood_still, 8h - 2s);
+  EXPECT_LE(wakeup->stood_still, 8h);
+  pass(50s);
+  EXPECT_NE(host_->leader(id), 0);
+  pass(12s);
+  EXPECT_EQ(end_of(id).how, Ending::timed_out);
+}
+
 // The child hangs as it opens its output, as on a filesystem that does not answer. Others may have
 // the job by the time at which it goes on.
 TEST_F(HostPause, what_hung_as_it_started_is_not_executed_when_the_lease_is_in_doubt_by_then) {

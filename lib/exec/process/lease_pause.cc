@@ -42,11 +42,13 @@ void LeasePause::stop_commands() {
   next_stop_ = told == Told::all ? std::nullopt : std::optional(clock_.boot_now() + kStopAgain);
 }
 
-void LeasePause::note_lost_time(std::optional<BootTime> alarm) {
-  if (!alarm) return;
+std::chrono::nanoseconds LeasePause::note_lost_time(std::optional<BootTime> alarm) {
+  if (!alarm) return {};
   BootTime now = clock_.boot_now();
   if (on_) now = std::min(now, lease_->paused_since());
-  if (now > *alarm + kPunctual) trees_.runs().shift_deadlines(now - *alarm);
+  if (now <= *alarm + kPunctual) return {};
+  trees_.runs().shift_deadlines(now - *alarm);
+  return now - *alarm;
 }
 
 }  // namespace torc::exec

@@ -34,9 +34,9 @@ class LeasePause {
   // deadlines by the time that the pause took. Whether it has begun or ended.
   bool follow();
   // After a sleep that was to end at `alarm` (nullopt: whenever something happens): if it ended
-  // later than can be, this process did not run, and deadlines are shifted by that. Of a pause only
-  // the time before it, the rest when it is over.
-  void note_lost_time(std::optional<BootTime> alarm);
+  // later than can be, this process did not run, and deadlines are shifted by that, which is the
+  // result. Of a pause only the time before it, the rest when it is over.
+  std::chrono::nanoseconds note_lost_time(std::optional<BootTime> alarm);
 
  private:
   void stop_commands();

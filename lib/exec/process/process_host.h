@@ -123,6 +123,10 @@ class ProcessHost {
     std::vector<Ended> ended;        // their whole process trees are gone
     std::vector<int> readable;       // registered descriptors
     std::vector<Sample> samples;
+    // So long this process did not run, nor did its commands, since the last call, to two seconds
+    // (it was stopped, as by `scontrol suspend`, or the machine suspended). None of it counts
+    // against a limit. A pause of the lease is none.
+    std::chrono::nanoseconds stood_still{};
   };
   // Sleeps until something happens, also to the lease, or `deadline` (boot time; nullopt: no limit)
   // passes.

@@ -16,7 +16,7 @@ struct AllocationInquiry::Shared {
   ~Shared() { close(fd); }
   int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   std::mutex mutex;
-  std::optional<States> answer;  // guarded by `mutex`
+  std::optional<Answer> answer;  // guarded by `mutex`
 };
 
 AllocationInquiry::AllocationInquiry(slurm::RunProgram run_program)
@@ -30,9 +30,9 @@ int AllocationInquiry::fd() const {
 
 void AllocationInquiry::ask(std::vector<slurm::Allocation> allocations) {
   const auto inquire = [run = run_program_, shared = shared_, ids = std::move(allocations)] {
-    States states = slurm::allocation_states(run, ids);
+    Answer answer = slurm::ask_about(run, ids);
     const std::lock_guard lock(shared->mutex);
-    shared->answer = std::move(states);
+    shared->answer = std::move(answer);
     const std::uint64_t one = 1;
     (void)!write(shared->fd, &one, sizeof one);
   };
@@ -44,7 +44,7 @@ void AllocationInquiry::ask(std::vector<slurm::Allocation> allocations) {
   }
 }
 
-AllocationInquiry::States AllocationInquiry::take() {
+AllocationInquiry::Answer AllocationInquiry::take() {
   const std::lock_guard lock(shared_->mutex);
   std::uint64_t value = 0;
   (void)!read(shared_->fd, &value, sizeof value);

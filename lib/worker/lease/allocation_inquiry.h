@@ -2,7 +2,6 @@
 // whoever waits for it renews no lease.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -13,7 +12,7 @@ namespace torc::worker {
 // As who keeps a lease needs it. One thread uses it.
 class SlurmInquiry {
  public:
-  using States = std::map<slurm::Allocation, slurm::AllocationState>;
+  using Answer = slurm::AllocationAnswer;
 
   virtual ~SlurmInquiry() = default;
   [[nodiscard]] virtual bool possible() const = 0;
@@ -21,8 +20,8 @@ class SlurmInquiry {
   virtual void ask(std::vector<slurm::Allocation> allocations) = 0;
   // Readable when the answer is there; -1: somebody else says so.
   [[nodiscard]] virtual int fd() const = 0;
-  // The answer, once; empty as long as there is none.
-  [[nodiscard]] virtual States take() = 0;
+  // The answer, once, with each allocation that was asked for; empty as long as there is none.
+  [[nodiscard]] virtual Answer take() = 0;
 };
 
 // An inquiry under way is not waited for at the end: it ends by itself, or with
@@ -37,7 +36,7 @@ class AllocationInquiry final : public SlurmInquiry {
   [[nodiscard]] bool possible() const override { return run_program_ && !under_way_; }
   void ask(std::vector<slurm::Allocation> allocations) override;
   [[nodiscard]] int fd() const override;
-  [[nodiscard]] States take() override;
+  [[nodiscard]] Answer take() override;
 
  private:
   struct Shared;

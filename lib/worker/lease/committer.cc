@@ -36,7 +36,7 @@ void drain_fd(int fd) {
 Committer::Committer(const workflow::Context& context, std::unique_ptr<store::Store> store,
                      claim::WorkerEpoch self, claim::WorkerInfo info, BootTime registered,
                      const JobPreparer& preparer, slurm::RunProgram run_program,
-                     exec::WatchedLease& lease, Datagrams* datagrams)
+                     exec::WatchedLease& lease, const SlurmTerms& slurm, Datagrams* datagrams)
     : clock_(context.world.clock),
       preparer_(preparer),
       lease_(lease),
@@ -51,7 +51,7 @@ Committer::Committer(const workflow::Context& context, std::unique_ptr<store::St
           },
           std::make_unique<SystemProcesses>(),
           std::make_unique<AllocationInquiry>(std::move(run_program)),
-          store::facts_of(context.world.disk, store->directory()), lease, datagrams),
+          store::facts_of(context.world.disk, store->directory()), lease, slurm, datagrams),
       notify_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       request_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   last_confirmed_ = side_.confirmed().count();
@@ -114,6 +114,11 @@ std::optional<Error> Committer::lost() {
 std::vector<claim::ClaimToken> Committer::take_revoked() {
   const std::lock_guard lock(mutex_);
   return std::exchange(revoked_, {});
+}
+
+std::optional<WallTime> Committer::take_moved_end() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(moved_end_, std::nullopt);
 }
 
 void Committer::notify() {
@@ -184,6 +189,13 @@ void Committer::tick() {
   last_confirmed_ = side_.confirmed().count();
   lose(std::move(news.lost));
   tell_revoked(std::move(news.revoked));
+  if (!news.freed && !news.ends_at) return;
+  if (news.freed) changed_ = true;
+  if (news.ends_at) {
+    const std::lock_guard lock(mutex_);
+    moved_end_ = news.ends_at;
+  }
+  notify();
 }
 
 void Committer::look(bool idle) {

@@ -29,7 +29,7 @@ class Committer {
   Committer(const workflow::Context& context, std::unique_ptr<store::Store> store,
             claim::WorkerEpoch self, claim::WorkerInfo info, BootTime registered,
             const JobPreparer& preparer, slurm::RunProgram run_program, exec::WatchedLease& lease,
-            Datagrams* datagrams = nullptr);
+            const SlurmTerms& slurm = {}, Datagrams* datagrams = nullptr);
   // Ends the thread; a commit under way is waited for.
   ~Committer();
   Committer(const Committer&) = delete;
@@ -65,6 +65,8 @@ class Committer {
   std::vector<claim::ClaimToken> take_revoked();
   // Set once when the lease was lost outside of an exchange.
   std::optional<Error> lost();
+  // By when jobs must have ended, once, when Slurm has moved that.
+  std::optional<WallTime> take_moved_end();
   // The main thread turned its loop at `now`. Without it for long, no heartbeat claims that this
   // worker lives.
   void turn(BootTime now) { main_turned_ = now.count(); }
@@ -99,13 +101,14 @@ class Committer {
   std::uint64_t starts_ = 0;      // main thread
   std::uint64_t renewed_in_ = 0;  // this thread: the start in which it renewed the lease by itself
 
-  std::mutex mutex_;  // guards the next six
+  std::mutex mutex_;  // guards the next seven
   bool answered_ = false;
   std::optional<Error> no_answer_;
   std::optional<claim::Exchange> request_;
   std::optional<CommitReply> reply_;
   std::optional<Error> lost_;
   std::vector<claim::ClaimToken> revoked_;
+  std::optional<WallTime> moved_end_;
 
   std::atomic<bool> stopping_{false};
   std::atomic<bool> asked_{false};

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lib/claim/queries/workers.h"
+#include "lib/claim/transactions/asking.h"
 #include "lib/claim/transactions/membership.h"
 #include "lib/exec/end/kill_tree.h"
 #include "lib/worker/jobs/job_command.h"
@@ -14,9 +15,6 @@
 
 namespace torc::worker {
 namespace {
-
-// One squeue a minute for each worker that has a suspect, at most: slurmctld serves the whole site.
-constexpr auto kSlurmInterval = std::chrono::seconds(60);
 
 // 0: not known.
 WallTime written_at(const Path& file) {
@@ -26,12 +24,24 @@ WallTime written_at(const Path& file) {
          std::chrono::duration_cast<WallTime>(std::chrono::nanoseconds(s.st_mtim.tv_nsec));
 }
 
-bool is_over(slurm::AllocationState state) {
-  return state == slurm::AllocationState::ended || state == slurm::AllocationState::cut_off;
-}
+// How a worker ends of which Slurm said that it has it no longer, whatever else is known.
+struct End {
+  claim::EndCause why = claim::EndCause::lease_lost;
+  claim::Charge charge = claim::Charge::yes;
+};
 
-slurm::Allocation allocation_of(const claim::WorkerInfo& info) {
-  return {info.cluster, info.allocation, info.allocation_start};
+// What Slurm hears nothing of says no more against its jobs than a lease that ran out. Whoever
+// ended an allocation, and it was not a job, ended all of its jobs.
+End end_by(claim::Gone word) {
+  switch (word) {
+    case claim::Gone::ended:
+      return {claim::EndCause::allocation_ended, claim::Charge::yes};
+    case claim::Gone::cut_off:
+      return {claim::EndCause::allocation_ended, claim::Charge::stop};
+    case claim::Gone::given_up:
+      break;
+  }
+  return {};
 }
 
 }  // namespace
@@ -39,7 +49,8 @@ slurm::Allocation allocation_of(const claim::WorkerInfo& info) {
 LeaseKeeper::LeaseKeeper(store::World world, store::Store& store, claim::WorkerEpoch self,
                          claim::WorkerInfo info, BootTime registered,
                          std::unique_ptr<NodeProcesses> processes,
-                         std::unique_ptr<SlurmInquiry> inquiry, store::MountFacts facts)
+                         std::unique_ptr<SlurmInquiry> inquiry, store::MountFacts facts,
+                         const SlurmTerms& slurm)
     : world_(std::move(world)),
       store_(store),
       self_(self),
@@ -47,7 +58,8 @@ LeaseKeeper::LeaseKeeper(store::World world, store::Store& store, claim::WorkerE
       facts_(facts),
       own_heartbeats_(claim::heartbeat_place(claim::Worker{self, info_})),
       processes_(std::move(processes)),
-      inquiry_(std::move(inquiry)),
+      slurm_(world_, store_, self_, info_, std::move(inquiry), slurm.margins),
+      node_timeout_(slurm.node_timeout),
       next_tick_(world_.clock.boot_now()),
       fenced_at_(registered + claim::fencing_limit(info_.lease_ttl)),
       said_(info_.lease_ttl) {}
@@ -64,7 +76,7 @@ LeaseKeeper::~LeaseKeeper() {
 }
 
 std::chrono::nanoseconds LeaseKeeper::interval() const {
-  return claim::heartbeat_of(said_, info_.lease_ttl, info_.lease_heartbeat);
+  return claim::heartbeat_of(said_, info_.lease_ttl, info_.lease_heartbeat, live_workers_);
 }
 
 std::chrono::seconds LeaseKeeper::ttl(BootTime now) const {
@@ -78,20 +90,32 @@ void LeaseKeeper::renewed(BootTime at, std::uint64_t live_workers) {
   live_workers_ = live_workers;
 }
 
+std::chrono::nanoseconds LeaseKeeper::pause_lead() const {
+  return claim::fencing_limit(said_) - claim::pause_limit(said_, interval(), node_timeout_);
+}
+
+// +-20 %: a thousand workers started together must not write heartbeats together.
+BootTime LeaseKeeper::in_about(std::chrono::nanoseconds time, BootTime now) {
+  const double jitter = 0.8 + 0.4 * static_cast<double>(world_.entropy.next() >> 11) * 0x1p-53;
+  return now + std::chrono::nanoseconds(
+                   static_cast<std::int64_t>(static_cast<double>(time.count()) * jitter));
+}
+
 Result<void> LeaseKeeper::tick(BootTime last_commit, Heartbeat heartbeat_now) {
   const BootTime now = world_.clock.boot_now();
-  // +-20 %: a thousand workers started together must not write heartbeats together.
-  const double jitter = 0.8 + 0.4 * static_cast<double>(world_.entropy.next() >> 11) * 0x1p-53;
-  const auto tick_in = [&] {
-    return std::chrono::nanoseconds(
-        static_cast<std::int64_t>(static_cast<double>(interval().count()) * jitter));
-  };
-  next_tick_ = now + tick_in();
-  heartbeat_before_ = written_at(store::heartbeat_path(store_.state_directory(), own_heartbeats_));
+  const BootTime before = std::exchange(ticked_at_, now);
+  if (before.count() != 0 && now - before > 3 * interval()) slurm_.stood_still(now);
+  next_tick_ = in_about(claim::look_interval(interval(), live_workers_), now);
+  // One that must not be written now is due again at the next look.
+  const bool is_due = now >= next_heartbeat_ && heartbeat_now == Heartbeat::yes;
   bool heartbeat_written = false;
-  if (heartbeat_now == Heartbeat::yes) {
+  if (is_due) {
+    next_heartbeat_ = in_about(interval(), now);
+    heartbeat_before_ =
+        written_at(store::heartbeat_path(store_.state_directory(), own_heartbeats_));
     TORC_ASSIGN(heartbeat_written, heartbeat(last_commit, now));
   }
+  if (next_heartbeat_ > now) next_tick_ = std::min(next_tick_, next_heartbeat_);
   const BootTime asked = world_.clock.boot_now();
   const Result<Surroundings> seen = look_around();
   if (!seen.ok()) {
@@ -101,9 +125,11 @@ Result<void> LeaseKeeper::tick(BootTime last_commit, Heartbeat heartbeat_now) {
     return seen.error();
   }
   const Surroundings& around = *seen;
+  if (is_due) known_ = around.newest;
   // Whatever goes wrong with the others from here on, this worker's own lease stands.
   if (heartbeat_written) renewed(now, around.load.workers);
   live_workers_ = around.load.workers;
+  slurm_.saw(around.inquiry, asked);
   TORC_TRY(around.others);
   watch_neighbours(around.neighbours);
   return observe(around.successors, asked);
@@ -112,7 +138,7 @@ Result<void> LeaseKeeper::tick(BootTime last_commit, Heartbeat heartbeat_now) {
 // Not when a commit said the same lately.
 Result<bool> LeaseKeeper::heartbeat(BootTime last_commit, BootTime now) {
   const std::chrono::seconds asked = ttl(now);
-  if (last_commit + interval() >= now) return false;
+  if (last_commit + claim::counts_as_heartbeat(interval()) >= now) return false;
   TORC_TRY(store::write_heartbeat(world_, store_.state_directory(), own_heartbeats_,
                                   {++heartbeat_counter_, asked, known_}));
   return true;
@@ -140,10 +166,11 @@ Result<LeaseKeeper::Surroundings> LeaseKeeper::look_around() {
   const std::size_t watched = watch_.wanted(interval());
   TORC_TRY(store_.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     around = {};
-    known_ = reader.sequence();
+    around.newest = reader.sequence();
     TORC_ASSIGN(around.load, claim::read_load(reader));
     TORC_ASSIGN(const auto self, claim::find_worker(reader, self_));
     alive = self && self->status == claim::WorkerStatus::registered && !self->barred;
+    around.inquiry = claim::read_inquiry(reader);
     around.others = look_at_others(reader, watched, around);
     return {};
   }));
@@ -251,42 +278,46 @@ Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, 
   kept.reserve(successors.size());
   for (const claim::Worker& worker : successors) kept.push_back(worker.epoch);
   watch_.keep_only(kept);
-  std::vector<slurm::Allocation> suspects;
+  bool has_suspects = false;
+  bool is_close = false;
   for (const claim::Worker& worker : successors) {
     const auto heartbeat = read_heartbeat(worker);
     if (!heartbeat) continue;  // nothing is known of it this time
-    const claim::Watch::Look look{
-        worker.epoch, worker.renewals,
-        *heartbeat ? std::optional((*heartbeat)->counter) : std::nullopt,
-        std::max(worker.ttl, *heartbeat ? (*heartbeat)->ttl : std::chrono::seconds(0)),
-        facts_.heartbeat_age};
+    const std::chrono::seconds may =
+        std::max(worker.ttl, *heartbeat ? (*heartbeat)->ttl : std::chrono::seconds(0));
+    const claim::Watch::Look look{worker.epoch,
+                                  worker.renewals,
+                                  *heartbeat ? std::optional((*heartbeat)->counter) : std::nullopt,
+                                  may,
+                                  facts_.heartbeat_age,
+                                  claim::heartbeat_of(may, worker.info.lease_ttl,
+                                                      worker.info.lease_heartbeat, live_workers_)};
     const auto verdict = watch_.look(look, asked, interval());
-    const bool silent = verdict == claim::Watch::Verdict::silent;
-    const auto state = allocations_.find(allocation_of(worker.info));
-    // Slurm's word shortens only the time in which a worker has fenced itself: a node that was cut
-    // off from Slurm may still run what Slurm has given up.
-    const bool ended = state != allocations_.end() &&
-                       watch_.silence_of(worker.epoch) >=
-                           claim::fencing_limit(watch_.ttl_of(worker.epoch)) + look.age;
-    if (verdict == claim::Watch::Verdict::expired || (silent && ended)) {
+    is_close = is_close || verdict != claim::Watch::Verdict::lives;
+    // A worker that renews is never ended by what Slurm says; nor one that may still run its jobs,
+    // cut off from Slurm and the store.
+    const std::chrono::nanoseconds paused =
+        claim::pause_limit(watch_.ttl_of(worker.epoch), look.heartbeat, node_timeout_) + look.age;
+    const auto word =
+        watch_.silence_of(worker.epoch) >= paused ? slurm_.word_of(worker.epoch) : std::nullopt;
+    if (verdict == claim::Watch::Verdict::expired || word) {
       const WallTime heard = world_.clock.wall_now() -
                              std::chrono::duration_cast<WallTime>(watch_.silence_of(worker.epoch));
-      // Whoever ended the allocation, and it was not a job, ended all of its jobs.
-      const bool innocent = ended && state->second == slurm::AllocationState::cut_off;
+      End end = word ? end_by(*word) : End{};
       // Who barred it had found its process gone, and could not end what it left.
-      const claim::EndCause why = worker.barred && !innocent ? claim::EndCause::worker_lost
-                                  : ended                    ? claim::EndCause::allocation_ended
-                                                             : claim::EndCause::lease_lost;
-      const claim::Charge charge = innocent                       ? claim::Charge::stop
-                                   : is_earlier_life(worker.info) ? claim::Charge::no
-                                                                  : claim::Charge::yes;
-      TORC_TRY(expire(worker, watch_.heartbeats_of(worker.epoch), why, last_sign(worker, heard),
-                      charge));
-    } else if (silent && !worker.info.allocation.empty() && state == allocations_.end()) {
-      suspects.push_back(allocation_of(worker.info));
+      if (worker.barred && end.charge != claim::Charge::stop)
+        end.why = claim::EndCause::worker_lost;
+      if (is_earlier_life(worker.info) && end.charge == claim::Charge::yes)
+        end.charge = claim::Charge::no;
+      TORC_TRY(expire(worker, watch_.heartbeats_of(worker.epoch), end.why, last_sign(worker, heard),
+                      end.charge));
+    } else if (verdict == claim::Watch::Verdict::silent) {
+      has_suspects = has_suspects || slurm_.may_know(worker);
     }
   }
-  ask_slurm(std::move(suspects));
+  const BootTime now = world_.clock.boot_now();
+  slurm_.ask(has_suspects, now);
+  if (is_close) next_tick_ = std::min(next_tick_, now + claim::closer_look(interval()));
   return {};
 }
 
@@ -345,6 +376,7 @@ Result<bool> LeaseKeeper::expire(const claim::Worker& worker,
         return {};
       }));
   if (expired) {
+    ++expired_;
     if (ringer_ != nullptr) ringer_->ring(done.sequence, store_.identity().instance);
     (void)store::remove_heartbeats(world_, store_.state_directory(), claim::heartbeat_place(worker),
                                    nobody_beside);
@@ -352,20 +384,9 @@ Result<bool> LeaseKeeper::expire(const claim::Worker& worker,
   return expired;
 }
 
-void LeaseKeeper::ask_slurm(std::vector<slurm::Allocation> suspects) {
-  const BootTime now = world_.clock.boot_now();
-  if (suspects.empty() || !inquiry_->possible() || now < next_slurm_query_) return;
-  next_slurm_query_ = now + std::min<std::chrono::nanoseconds>(kSlurmInterval, info_.lease_ttl);
-  inquiry_->ask(std::move(suspects));
-}
-
 void LeaseKeeper::answered() {
-  const SlurmInquiry::States answer = inquiry_->take();
-  for (const auto& [allocation, state] : answer) {
-    if (!is_over(state)) continue;
-    allocations_.emplace(allocation, state);
-    next_tick_ = world_.clock.boot_now();
-  }
+  slurm_.answered();
+  next_tick_ = world_.clock.boot_now();
 }
 
 }  // namespace torc::worker

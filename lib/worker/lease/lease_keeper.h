@@ -20,6 +20,8 @@
 #include "lib/worker/bell/ringer.h"
 #include "lib/worker/lease/allocation_inquiry.h"
 #include "lib/worker/lease/node_processes.h"
+#include "lib/worker/lease/slurm_side.h"
+#include "lib/worker/lease/slurm_terms.h"
 #include "lib/workflow/context/context.h"
 
 namespace torc::worker {
@@ -30,7 +32,8 @@ class LeaseKeeper {
   // `facts`: of the mount that the store is on.
   LeaseKeeper(store::World world, store::Store& store, claim::WorkerEpoch self,
               claim::WorkerInfo info, BootTime registered, std::unique_ptr<NodeProcesses> processes,
-              std::unique_ptr<SlurmInquiry> inquiry, store::MountFacts facts);
+              std::unique_ptr<SlurmInquiry> inquiry, store::MountFacts facts,
+              const SlurmTerms& slurm = {});
   // With the processes of this system, and Slurm if `run_program` is not empty.
   LeaseKeeper(store::World world, store::Store& store, claim::WorkerEpoch self,
               claim::WorkerInfo info, BootTime registered, slurm::RunProgram run_program,
@@ -40,8 +43,9 @@ class LeaseKeeper {
   LeaseKeeper& operator=(const LeaseKeeper&) = delete;
 
   [[nodiscard]] BootTime next_tick() const { return next_tick_; }
-  // Writes a heartbeat (unless a commit at `last_commit` did), looks at the successors, expires
-  // those that are dead. Error fenced: this worker itself was expired.
+  // Writes a heartbeat when one is due (unless a commit at `last_commit` did), looks at the
+  // successors, expires those that are dead, asks Slurm. Error fenced: this worker itself was
+  // expired.
   enum class Heartbeat : std::uint8_t { no, yes };
   Result<void> tick(BootTime last_commit, Heartbeat heartbeat);
 
@@ -52,14 +56,22 @@ class LeaseKeeper {
   // Until when jobs may run in the name of the renewals so far.
   [[nodiscard]] BootTime fenced_at() const { return fenced_at_; }
 
-  // Readable when Slurm has answered; then answered() makes the next tick due.
-  [[nodiscard]] int answer_fd() const { return inquiry_->fd(); }
-  void answered();
+  // So long before that they are paused: lest they run beside others where Slurm gives this node up
+  // (claim::pause_limit()).
+  [[nodiscard]] std::chrono::nanoseconds pause_lead() const;
 
-  // Workers of this user on this node: a descriptor each that becomes readable when the process is
-  // gone (pidfd). Not of all where descriptors are scarce.
+  // Readable when Slurm has answered; then answered() makes the next tick due.
+  [[nodiscard]] int answer_fd() const { return slurm_.fd(); }
+  void answered();
+  // How many others this worker has expired: what they had may be claimed.
+  [[nodiscard]] std::uint64_t expired() const { return expired_; }
+  // By when this worker's jobs must have ended, once, when Slurm has moved that.
+  [[nodiscard]] std::optional<WallTime> take_moved_end() { return slurm_.take_moved_end(); }
+
   // Rings idle workers for the jobs of those whose leases it ends. It outlives this.
   void ring_by(Ringer* ringer) { ringer_ = ringer; }
+  // Workers of this user on this node: a descriptor each that becomes readable when the process is
+  // gone (pidfd). Not of all where descriptors are scarce.
   [[nodiscard]] std::vector<int> neighbour_fds() const;
   // Expires the neighbour behind `fd` at once.
   Result<void> neighbour_died(int fd);
@@ -72,9 +84,11 @@ class LeaseKeeper {
 
   // What one look at the newest state tells; its cost does not depend on the number of workers.
   struct Surroundings {
+    std::uint64_t newest = 0;  // commit
     claim::WorkflowLoad load;
     std::vector<claim::Worker> neighbours;  // of this node
     std::vector<claim::Worker> successors;
+    claim::Inquiry inquiry;
     Result<void> others;  // whether all of them could be read
   };
   // By what was said, not by the number of workers: it has grown for others only when it was said
@@ -101,7 +115,8 @@ class LeaseKeeper {
                       claim::Charge charge = claim::Charge::yes);
   [[nodiscard]] Result<std::optional<store::Heartbeat>> read_heartbeat(const claim::Worker& worker);
   [[nodiscard]] Path heartbeat_file(const claim::Worker& worker) const;
-  void ask_slurm(std::vector<slurm::Allocation> suspects);
+  // A moment about so long from now.
+  [[nodiscard]] BootTime in_about(std::chrono::nanoseconds time, BootTime now);
 
   store::World world_;
   store::Store& store_;
@@ -110,13 +125,15 @@ class LeaseKeeper {
   store::MountFacts facts_;
   store::HeartbeatPlace own_heartbeats_;
   std::unique_ptr<NodeProcesses> processes_;
-  std::unique_ptr<SlurmInquiry> inquiry_;
-  SlurmInquiry::States allocations_;  // Slurm's newest answer; what has ended stays so
+  SlurmSide slurm_;
+  std::chrono::seconds node_timeout_;
   BootTime next_tick_{};
+  BootTime next_heartbeat_{};
+  BootTime ticked_at_{};
   BootTime fenced_at_;
-  BootTime next_slurm_query_{};
+  std::uint64_t expired_ = 0;
   std::uint64_t heartbeat_counter_ = 0;
-  std::uint64_t known_ = 0;  // the newest commit at the last look
+  std::uint64_t known_ = 0;  // the newest commit at the look that came with the last heartbeat
   WallTime
       heartbeat_before_{};  // when anybody wrote last into the file of this worker's heartbeats
   std::uint64_t live_workers_ = 1;

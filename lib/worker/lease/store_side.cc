@@ -25,7 +25,7 @@ StoreSide::StoreSide(store::World world, std::unique_ptr<store::Store> store,
                      claim::WorkerEpoch self, claim::WorkerInfo info, BootTime registered,
                      Prepare prepare, std::unique_ptr<NodeProcesses> processes,
                      std::unique_ptr<SlurmInquiry> inquiry, const store::MountFacts& facts,
-                     exec::WatchedLease& lease, Datagrams* datagrams)
+                     exec::WatchedLease& lease, const SlurmTerms& slurm, Datagrams* datagrams)
     : world_(std::move(world)),
       store_(std::move(store)),
       self_(self),
@@ -34,7 +34,7 @@ StoreSide::StoreSide(store::World world, std::unique_ptr<store::Store> store,
       fencing_limit_(claim::fencing_limit(info.lease_ttl)),
       ringer_(datagrams, self, info.boot_id),
       keeper_(world_, *store_, self, std::move(info), registered, std::move(processes),
-              std::move(inquiry), facts) {
+              std::move(inquiry), facts, slurm) {
   keeper_.ring_by(&ringer_);
   confirm();
 }
@@ -103,9 +103,12 @@ CommitReply StoreSide::commit(claim::Exchange words, Purpose purpose) {
 
 StoreSide::News StoreSide::tick(bool lives) {
   News news;
+  const std::uint64_t expired = keeper_.expired();
   news.lost = loss_in(
       keeper_.tick(last_commit_, lives ? LeaseKeeper::Heartbeat::yes : LeaseKeeper::Heartbeat::no));
   confirm();
+  news.freed = keeper_.expired() != expired;
+  news.ends_at = keeper_.take_moved_end();
   news.revoked = look_for_revoked();
   (void)store_->maintain();  // what failed is due again at the next tick
   return news;

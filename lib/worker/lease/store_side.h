@@ -16,6 +16,7 @@
 #include "lib/store/engine/store.h"
 #include "lib/worker/bell/ringer.h"
 #include "lib/worker/lease/lease_keeper.h"
+#include "lib/worker/lease/slurm_terms.h"
 #include "lib/worker/machine/claimed_job.h"
 
 namespace torc::worker {
@@ -43,7 +44,7 @@ class StoreSide {
   StoreSide(store::World world, std::unique_ptr<store::Store> store, claim::WorkerEpoch self,
             claim::WorkerInfo info, BootTime registered, Prepare prepare,
             std::unique_ptr<NodeProcesses> processes, std::unique_ptr<SlurmInquiry> inquiry,
-            const store::MountFacts& facts, exec::WatchedLease& lease,
+            const store::MountFacts& facts, exec::WatchedLease& lease, const SlurmTerms& slurm = {},
             Datagrams* datagrams = nullptr);
 
   CommitReply exchange(claim::Exchange words);
@@ -56,6 +57,8 @@ class StoreSide {
   struct News {
     std::optional<Error> lost;               // the lease was
     std::vector<claim::ClaimToken> revoked;  // what was canceled while this worker held it
+    bool freed = false;                      // others were expired: what they had may be claimed
+    std::optional<WallTime> ends_at;         // its jobs must have ended by then: that has moved
   };
   News tick(bool lives);
   // A neighbour's process has ended, see LeaseKeeper::neighbour_fds().
@@ -75,7 +78,10 @@ class StoreSide {
  private:
   enum class Purpose : std::uint8_t { exchange, renewal };
   CommitReply commit(claim::Exchange words, Purpose purpose);
-  void confirm() { lease_.renew(confirmed()); }
+  void confirm() {
+    lease_.pause_early(keeper_.pause_lead());
+    lease_.renew(confirmed());
+  }
 
   store::World world_;
   std::unique_ptr<store::Store> store_;

@@ -62,6 +62,7 @@ Result<Descriptor> open_recovery_output(const exec::OutputRoot& root, const Path
 
 HostedCommands::HostedCommands(World world)
     : world_(std::move(world)),
+      ends_at_(world_.setup.ends_at),
       output_(world_.preparer.output_root(world_.context.umask), world_.setup.output_dir,
               claim::raw(world_.self), world_.notice),
       series_(world_.preparer.output_root(world_.context.umask), world_.setup.output_dir,
@@ -81,7 +82,7 @@ void HostedCommands::put_in_place(PreparedJob& job, const std::vector<std::strin
     const std::string& variable = setup.machine.gpu_variable;
     set(variable, exec::visible_gpus(variable, gpus));
   }
-  if (setup.ends_at) set("TORC_END_TIME", std::to_string(setup.ends_at->count() / 1'000'000));
+  if (ends_at_) set("TORC_END_TIME", std::to_string(ends_at_->count() / 1'000'000));
   job.command.umask = world_.context.umask;
 }
 

@@ -55,6 +55,8 @@ class HostedCommands {
   // Nothing more is started; what was killed is waited for a while, so that its files can be
   // closed.
   void close();
+  // The end of this worker's time is another one, for what starts from here on.
+  void set_end(WallTime ends_at) { ends_at_ = ends_at; }
 
   // --- news ---
   // What the host's threads have begun or could not begin, what has ended. Keeps the samples.
@@ -75,6 +77,7 @@ class HostedCommands {
   void await_killed();
 
   World world_;
+  std::optional<WallTime> ends_at_;
   OutputKeeper output_;
   SeriesKeeper series_;
   Runs runs_;

@@ -124,8 +124,10 @@ class Allocation {
 
  private:
   static bool is_same(const claim::WorkerInfo& a, const claim::WorkerInfo& b) {
-    return a.allocation == b.allocation && a.cluster == b.cluster &&
-           a.allocation_start == b.allocation_start;
+    // Who did not know at its begin when that was learns it later.
+    const bool one_run = a.allocation_start == b.allocation_start ||
+                         a.allocation_start.count() == 0 || b.allocation_start.count() == 0;
+    return a.allocation == b.allocation && a.cluster == b.cluster && one_run;
   }
   Result<void> find(const claim::Reader& reader, std::vector<claim::Worker>& found) {
     found.clear();

@@ -47,6 +47,7 @@ claim::WorkerInfo describe(const workflow::Context& context, const WorkerSetup& 
   info.allocation = setup.allocation;
   info.cluster = setup.cluster;
   info.allocation_start = setup.allocation_start;
+  info.node = setup.slurm_node;
   info.scheduler = setup.scheduler;
   info.label = setup.label;
   info.any_binding = setup.any_scheduler;
@@ -59,6 +60,7 @@ claim::WorkerInfo describe(const workflow::Context& context, const WorkerSetup& 
   info.memory = setup.machine.memory;
   info.registered_at = context.clock.wall_now();
   info.ends_at = setup.ends_at.value_or(WallTime{});
+  info.end_is_told = !setup.allocation.empty() && setup.ends_at && !setup.end_is_assumed;
   info.lease_ttl = setup.lease_ttl;
   info.lease_heartbeat = setup.lease_heartbeat;
   return info;

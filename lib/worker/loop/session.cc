@@ -115,8 +115,9 @@ Result<void> Session::come(std::unique_ptr<store::Store> store) {
   }
   actions_ = std::move(me.actions);
   if (bell_) bell_->listen(store->identity().instance);  // known since the registration
-  committer_ = std::make_unique<Committer>(context_, std::move(store), me.self, me.info, me.at,
-                                           *preparer_, setup_.run_program, lease_, bell_.get());
+  committer_ =
+      std::make_unique<Committer>(context_, std::move(store), me.self, me.info, me.at, *preparer_,
+                                  setup_.run_program, lease_, setup_.slurm, bell_.get());
   commands_ = std::make_unique<HostedCommands>(HostedCommands::World{
       context_, setup_, events_, host_, lease_, *committer_, *preparer_, actions_, me.self,
       mounted_, [this](const std::string& line) { notice(line); }});
@@ -168,6 +169,7 @@ Result<void> Session::wait() {
   if (const auto show = events_.show_at ? events_.show_at() : std::nullopt)
     until = std::min(until, *show);
   TORC_ASSIGN(const exec::ProcessHost::Wakeup wakeup, host_.wait(until));
+  if (wakeup.stood_still.count() > 0) feed(event::StoodStill{wakeup.stood_still});
   // What runs; then what this worker was told, and what became of its jobs: the one explains the
   // other.
   for (Event& event : commands_->news(wakeup)) feed(std::move(event));
@@ -313,12 +315,24 @@ void Session::hear_store() {
   if (auto reply = committer_->take_reply()) feed(to_event(*std::move(reply)));
   if (committer_ != nullptr && committer_->take_changed()) feed(event::Changed{});
   if (committer_ != nullptr) feed(event::Revoked{committer_->take_revoked()});
+  if (committer_ != nullptr) {
+    if (const auto ends_at = committer_->take_moved_end()) move_end(*ends_at);
+  }
   if (const auto lost = committer_->lost(); lost && !state_.lost_lease())
     feed(event::LeaseLost{*lost});
 }
 
 void Session::hear_bells() {
   for (const BellMessage& bell : bell_->take()) feed(event::Bell{bell.commit, bell.place});
+}
+
+// As terms_of() does it at the beginning.
+void Session::move_end(WallTime ends_at) {
+  commands_->set_end(ends_at);
+  notice(fmt::format("Slurm has moved the end of the allocation: jobs must end by {}",
+                     show_time(ends_at)));
+  const auto left = std::max<std::chrono::nanoseconds>(ends_at - clock_.wall_now(), 0ns);
+  feed(event::EndMoved{clock_.boot_now() + left});
 }
 
 // Before free parts are used: whether they are still this worker's. They are not after the ledger

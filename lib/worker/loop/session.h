@@ -58,6 +58,7 @@ class Session {
   void hear_store();
   void open_bell(const store::Store& store);
   void hear_bells();
+  void move_end(WallTime ends_at);
   void tell(const Notice& notice);
   void describe();
   [[nodiscard]] Moment now() const { return {clock_.boot_now(), clock_.wall_now()}; }

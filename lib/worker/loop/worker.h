@@ -17,6 +17,7 @@
 #include "lib/exec/machine/machine.h"
 #include "lib/exec/node/node_member.h"
 #include "lib/slurm/query.h"
+#include "lib/worker/lease/slurm_terms.h"
 #include "lib/worker/machine/summary.h"
 #include "lib/workflow/context/context.h"
 #include "lib/workflow/plan/workflow_plan.h"
@@ -29,16 +30,18 @@ struct WorkerSetup {
   std::string allocation;                          // Slurm job id; empty without one
   std::string cluster;                             // of that Slurm; empty: not known
   WallTime allocation_start{};                     // as Slurm says it; 0: not known
+  std::string slurm_node;                          // Slurm's name of this node; empty: not known
   std::string scheduler;
   std::string label;
   std::optional<WallTime> ends_at;  // its jobs must have ended by then
   bool end_is_assumed = false;      // by the batch script's walltime: Slurm told no end
+  SlurmTerms slurm;                 // by whose margins ends_at was found
   std::optional<std::chrono::seconds> idle_timeout;
   // From SIGTERM to the SIGKILL of the last job, and what is left then to say how jobs ended.
   std::chrono::nanoseconds grace = std::chrono::seconds(30);
   std::chrono::nanoseconds reserve = std::chrono::seconds(5);
   std::chrono::seconds lease_ttl{300};
-  std::chrono::seconds lease_heartbeat{0};  // 0: a fifth of that
+  std::chrono::seconds lease_heartbeat{0};  // 0: as heartbeat_interval() has it
   bool staggered_start = false;             // its first claim waits for its turn
   bool stays = false;                       // also when the workflow is finished
   bool bell = false;           // it hears others, and rings them, where they may be elsewhere

@@ -45,6 +45,16 @@ struct LeaseSeen {
   std::optional<BootTime> due;
 };
 
+// This process did not run for so long, nor did its jobs (`scontrol suspend`).
+struct StoodStill {
+  std::chrono::nanoseconds time{};
+};
+
+// The batch system has moved the end of the allocation.
+struct EndMoved {
+  BootTime ends_at{};  // as Terms::ends_at
+};
+
 // A signal to this process; SIGUSR1 is not the state machine's.
 struct Signal {
   int number = 0;
@@ -168,10 +178,11 @@ struct GoodbyeAnswer {
 
 }  // namespace event
 
-using Event = std::variant<event::Turn, event::LeaseSeen, event::Signal, event::Ended, event::Begun,
-                           event::Declined, event::Changed, event::Bell, event::Revoked,
-                           event::LeaseLost, event::ShareBell, event::ShareLost, event::Answered,
-                           event::AskAnswered, event::StartAnswer, event::Armed, event::TakenBack,
-                           event::ShareTaken, event::ShareHeld, event::GoodbyeAnswer>;
+using Event =
+    std::variant<event::Turn, event::LeaseSeen, event::StoodStill, event::EndMoved, event::Signal,
+                 event::Ended, event::Begun, event::Declined, event::Changed, event::Bell,
+                 event::Revoked, event::LeaseLost, event::ShareBell, event::ShareLost,
+                 event::Answered, event::AskAnswered, event::StartAnswer, event::Armed,
+                 event::TakenBack, event::ShareTaken, event::ShareHeld, event::GoodbyeAnswer>;
 
 }  // namespace torc::worker

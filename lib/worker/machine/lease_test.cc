@@ -70,6 +70,7 @@ TEST_F(LeaseStep, a_signal_explains_an_end_that_is_seen_after_the_worker_stood_s
     feed(event::Signal{SIGTERM});
     turn();
     pass(between);
+    feed(event::StoodStill{between - 1s});
     event::Ended ended;
     ended.run = state_.running.begin()->first;
     ended.how.how = exec::Ending::signaled;
@@ -88,11 +89,8 @@ TEST_F(LeaseStep, a_signal_does_not_explain_an_end_long_after_it) {
   grant({job(1)});
   feed(event::Signal{SIGTERM});
   turn();
-  for (int i = 0; i < 8; ++i) {
-    EXPECT_LE(wake_at(state_, now_), i < 5 ? now_ + 1s : BootTime::max());
-    pass(1s);
-    turn();
-  }
+  pass(8s);
+  turn();
   event::Ended ended;
   ended.run = state_.running.begin()->first;
   ended.how.how = exec::Ending::signaled;
@@ -103,6 +101,60 @@ TEST_F(LeaseStep, a_signal_does_not_explain_an_end_long_after_it) {
   const auto told = finish();
   ASSERT_TRUE(told);
   EXPECT_NE(told->outcome.cause, claim::EndCause::stopped);
+}
+
+// --- the time that it has ---
+
+TEST_F(LeaseStep, time_in_which_it_stood_still_is_no_runtime_and_none_of_its_allocation) {
+  be_born(1);
+  state_.terms.in_allocation = true;
+  state_.terms.ends_at = now_ + 1h;
+  jobs_run_for(1h);
+  grant({job(1)});
+  const Running before = state_.running.begin()->second;
+  const BootTime ends_at = *state_.terms.ends_at;
+  pass(80s);
+  feed(event::StoodStill{80s});
+  EXPECT_EQ(state_.running.begin()->second.started, before.started + 80s);
+  EXPECT_EQ(state_.terms.ends_at, ends_at + 80s);
+}
+
+TEST_F(LeaseStep, who_has_no_allocation_is_given_no_time_back) {
+  be_born(1);
+  state_.terms.ends_at = now_ + 1h;
+  const BootTime ends_at = *state_.terms.ends_at;
+  feed(event::StoodStill{80s});
+  EXPECT_EQ(state_.terms.ends_at, ends_at) << "a limit that its user gave";
+}
+
+TEST_F(LeaseStep, it_leaves_by_the_end_that_has_moved_to_be_sooner) {
+  be_born(1);
+  state_.terms.in_allocation = true;
+  state_.terms.ends_at = now_ + 10h;
+  jobs_run_for(1h);
+  grant({job(1)});
+  feed(event::EndMoved{now_ + 10min});
+  turn();
+  EXPECT_EQ(state_.phase, Phase::working);
+  EXPECT_LT(wake_at(state_, now_), now_ + 10min);
+  pass(10min);
+  turn();
+  EXPECT_EQ(state_.phase, Phase::stopping);
+}
+
+TEST_F(LeaseStep, it_asks_at_once_for_what_fits_an_end_that_has_moved_to_be_later) {
+  be_born(2);
+  state_.terms.in_allocation = true;
+  state_.terms.ends_at = now_ + 10min;
+  grant({job(1)}, 5);
+  state_.talk.nothing_claimable = true;
+  feed(event::EndMoved{now_ + 5min});
+  EXPECT_TRUE(state_.talk.nothing_claimable);
+  feed(event::EndMoved{now_ + 10h});
+  EXPECT_FALSE(state_.talk.nothing_claimable);
+  pass(20min);
+  turn();
+  EXPECT_EQ(state_.phase, Phase::working);
 }
 
 }  // namespace

@@ -20,8 +20,6 @@ constexpr nanoseconds kStepEcho = 5s;
 // processes of a user.
 constexpr nanoseconds kExplanationOfSlurm = 1s;
 constexpr nanoseconds kExplanation = 200ms;
-// Between two looks of a worker that was told to leave; and how late one may be.
-constexpr nanoseconds kSignOfLife = 1s;
 // With a store that cannot be written, of one told to leave.
 constexpr nanoseconds kReportPatience = 20s;
 
@@ -126,20 +124,6 @@ void take_signal(const Step& s, int number) {
 
 bool is_explained(const State& w, BootTime now) {
   return w.orders.terminated_at && now < *w.orders.terminated_at + kExplains;
-}
-
-std::optional<BootTime> next_sign_of_life(const State& w, BootTime now) {
-  if (!is_explained(w, now) || w.lease.paused) return std::nullopt;
-  return now + kSignOfLife;
-}
-
-// A node that stands still between a signal and the ends that it brought about is no later for them
-// when it goes on.
-void note_lost_time(const Step& s) {
-  State& w = s.w;
-  const auto expected = std::exchange(w.orders.expected_by, std::nullopt);
-  if (expected && w.orders.terminated_at && s.now > *expected + kSignOfLife)
-    *w.orders.terminated_at += s.now - *expected;
 }
 
 // How long the end of a job waits for an explanation.

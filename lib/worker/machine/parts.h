@@ -135,10 +135,6 @@ void lose_lease(const Step& s, Notice why);
 // --- orders.cc: what it is told from outside ---
 void take_signal(const Step& s, int number);
 [[nodiscard]] bool is_explained(const State& w, BootTime now);
-// While a signal may explain ends: this process looks so often at least, or it stood still.
-[[nodiscard]] std::optional<BootTime> next_sign_of_life(const State& w, BootTime now);
-// Before an event is looked at: time in which nothing could happen here explains nothing away.
-void note_lost_time(const Step& s);
 [[nodiscard]] std::chrono::nanoseconds patience_with(const State& w, const exec::Ended& ended,
                                                      BootTime now);
 // What there is to say is said soon, whatever the window.
@@ -148,6 +144,8 @@ void hurry(const Step& s);
 // --- time.cc ---
 // False: an answer is awaited.
 bool check_time(const Step& s);
+void stand_still(State& w, std::chrono::nanoseconds time);
+void move_end(State& w, BootTime ends_at);
 void finish(const Step& s, WorkerEnd end);
 void stop_running(const Step& s, std::chrono::nanoseconds lead, claim::EndCause why);
 [[nodiscard]] bool is_idle(const State& w);

@@ -33,7 +33,7 @@ inline constexpr std::chrono::nanoseconds kLastRetry = std::chrono::seconds(30);
 inline constexpr std::chrono::nanoseconds kRetryLeaving = std::chrono::seconds(2);  // or here when
                                                                                     // told to leave
 
-// What does not change in the life of a worker.
+// What does not change in the life of a worker, but for the end of its time.
 struct Terms {
   claim::WorkerEpoch self{};
   NodeShare::Most machine;                         // what it may use
@@ -219,7 +219,6 @@ struct Orders {
   RepeatedSignals repeated;
   // The newest SIGTERM or SIGHUP, echo or not; later by the time in which the worker stood still.
   std::optional<BootTime> terminated_at;
-  std::optional<BootTime> expected_by;  // the next event, while that time is measured
   std::optional<BootTime> drain_until;  // its jobs must have ended by then …
   std::optional<BootTime> stop_at;      // … and are told so then
 };

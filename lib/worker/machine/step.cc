@@ -61,6 +61,14 @@ bool run(const Step& s, Event& event) {
                           follow_lease(s, e);
                           return true;
                         },
+                        [&](const event::StoodStill& e) {
+                          stand_still(w, e.time);
+                          return true;
+                        },
+                        [&](const event::EndMoved& e) {
+                          move_end(w, e.ends_at);
+                          return true;
+                        },
                         [&](const event::Signal& e) {
                           if (!settle_lane(s)) return false;
                           take_signal(s, e.number);
@@ -199,7 +207,6 @@ State be_born(Birth birth, Moment now) {
 void step(State& state, Event event, Moment now, Commands& commands) {
   const Step s{state, now.boot, now.wall, commands};
   State& w = state;
-  note_lost_time(s);
   const bool goes_on = take_at_once(s, event);
   if (!goes_on) {
     w.agenda.push_back(std::move(event));
@@ -214,7 +221,6 @@ void step(State& state, Event event, Moment now, Commands& commands) {
     if (!run(s, w.agenda.front())) return;
     w.agenda.pop_front();
   }
-  w.orders.expected_by = next_sign_of_life(w, s.now);
 }
 
 }  // namespace torc::worker

@@ -37,6 +37,21 @@ bool check_time(const Step& s) {
   return true;
 }
 
+// Nor did anything that it runs. Of its allocation that is Slurm's doing, so that its time goes on
+// as much longer; should it have been another's, Slurm says so when it is asked next.
+void stand_still(State& w, nanoseconds time) {
+  for (auto& [run, job] : w.running) job.started += time;
+  // What a signal before that brought about is no later for it.
+  if (w.orders.terminated_at) *w.orders.terminated_at += time;
+  if (w.terms.ends_at && w.terms.in_allocation) *w.terms.ends_at += time;
+}
+
+void move_end(State& w, BootTime ends_at) {
+  const bool longer = w.terms.ends_at && ends_at > *w.terms.ends_at;
+  w.terms.ends_at = ends_at;
+  if (longer) w.talk.nothing_claimable = false;  // more may fit now
+}
+
 void finish(const Step& s, WorkerEnd end) {
   State& w = s.w;
   if (!w.end) w.end = end;
@@ -89,7 +104,6 @@ BootTime wake_at(const State& w, BootTime now) {
     if (w.terms.ends_at) by(*w.terms.ends_at - term_lead(w));
   }
   if (w.lease.paused && !w.lost_lease()) return at;  // all else waits
-  by(next_sign_of_life(w, now));
   if (!talk.busy &&
       (w.has_reports() || wants_jobs(w, now) || wants_welcome(w) || wants_farewell(w)))
     by(due_at(w));

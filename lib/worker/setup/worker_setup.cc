@@ -85,20 +85,29 @@ bool may_ask(const workflow::Context& context) {
   return number_of(context.env, "SLURM_NTASKS").value_or(1) <= kFew;
 }
 
-std::chrono::nanoseconds kill_wait(const workflow::Context& context) {
+// As the batch script asked for them; else a few workers ask themselves.
+slurm::ClusterTimes cluster_times(const workflow::Context& context) {
   constexpr std::uint64_t kMostSeconds = 24UL * 3600;
-  if (const auto told = number_of(context.env, "TORC_KILL_WAIT"); told && *told <= kMostSeconds)
-    return std::chrono::seconds(*told);
-  if (!may_ask(context)) return kUsualKillWait;
-  return slurm::kill_wait(query_program(context, kConfigLimit)).value_or(kUsualKillWait);
+  const auto told = [&](const char* name) -> std::optional<std::chrono::seconds> {
+    const auto seconds = number_of(context.env, name);
+    if (!seconds || *seconds > kMostSeconds) return std::nullopt;
+    return std::chrono::seconds(*seconds);
+  };
+  slurm::ClusterTimes times{told("TORC_KILL_WAIT"), told("TORC_SLURMD_TIMEOUT")};
+  if (!times.kill_wait && may_ask(context))
+    times = slurm::cluster_times(query_program(context, kConfigLimit));
+  return times;
 }
 
 // How long jobs may go on after SIGTERM: what the user says, else what the batch system allows.
 void set_grace(const workflow::Context& context, const WorkerOptions& options, WorkerSetup& setup) {
+  slurm::ClusterTimes times;
+  if (!setup.allocation.empty()) times = cluster_times(context);
+  setup.slurm.node_timeout = times.slurmd_timeout.value_or(0s);
   if (options.grace) {
     setup.grace = *options.grace;
   } else if (!setup.allocation.empty()) {
-    const std::chrono::nanoseconds wait = kill_wait(context);
+    const std::chrono::nanoseconds wait = times.kill_wait.value_or(kUsualKillWait);
     setup.reserve = std::min<std::chrono::nanoseconds>(kReserve, wait / 3);
     setup.grace = wait - setup.reserve;
   }
@@ -212,11 +221,15 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
   setup.mountinfo = [] { return exec::read_small_file("/proc/self/mountinfo").value_or(""); };
   set_grace(context, options, setup);
 
-  const WallTime now = context.clock.wall_now();
+  EndMargins& margins = setup.slurm.margins;
+  margins.begun = context.clock.wall_now();
+  margins.headroom = settings.execution.sigkill_headroom;
+  margins.buffer = settings.expiration_buffer;
   std::optional<WallTime> end;
-  std::optional<WallTime> buffered;
   if (!setup.allocation.empty()) {
     setup.cluster = context.env("SLURM_CLUSTER_NAME").value_or("");
+    setup.slurm_node =
+        slurm::node_name(context.env("SLURMD_NODENAME"), context.env("SLURM_JOB_NODELIST"));
     const slurm::AllocationTimes times = slurm::allocation_times(
         may_ask(context) ? setup.run_program : slurm::RunProgram(), setup.cluster,
         context.env("SLURM_JOB_ID").value_or(""),
@@ -226,22 +239,15 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
     setup.allocation_start = times.start.value_or(WallTime{});
     end = times.end;
     setup.end_is_assumed = times.assumed;
-    if (end) buffered = *end - settings.expiration_buffer;
   }
   if (options.time_limit) {
     if (options.time_limit->count() == 0) {
       return Error{ErrorKind::invalid, "--time-limit 0 leaves no time for any job",
                    "say how long, such as 2h, or leave it out: then there is no limit"};
     }
-    const WallTime limit = now + *options.time_limit;
-    end = end ? std::min(*end, limit) : limit;
+    margins.limit = margins.begun + *options.time_limit;
   }
-  if (end) {
-    // A short allocation is not eaten up by its headroom.
-    const auto whole = std::max<WallTime>(*end - now, 0s);
-    setup.ends_at = *end - std::min<WallTime>(settings.execution.sigkill_headroom, whole / 10);
-    if (buffered) setup.ends_at = std::min(*setup.ends_at, *buffered);
-  }
+  setup.ends_at = usable_until(end, margins);
   return setup;
 }
 

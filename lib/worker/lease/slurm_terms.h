@@ -1,0 +1,17 @@
+// What of Slurm's configuration, and of its user's wishes, the lease and the end of a worker depend
+// on.
+#pragma once
+
+#include <chrono>
+
+#include "lib/worker/lease/end_margins.h"
+
+namespace torc::worker {
+
+struct SlurmTerms {
+  EndMargins margins;  // by which the end of its time is found whenever Slurm moves it
+  // After which Slurm gives up a node that it does not hear of (SlurmdTimeout); 0: not known.
+  std::chrono::seconds node_timeout{0};
+};
+
+}  // namespace torc::worker
