@@ -1,0 +1,79 @@
+#include "lib/workflow/plan/slurm_question.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "lib/base/quantities.h"
+#include "lib/exec/start/program_path.h"
+#include "lib/exec/start/run_program.h"
+
+namespace torc::workflow {
+namespace {
+
+constexpr const char* kSbatch = "sbatch";
+
+slurm::Answer unanswered(std::string why) {
+  return {slurm::Verdict::unanswered, {}, std::move(why)};
+}
+
+exec::ProgramRequest question_of(const Context& context, const BatchScript& script, ReadFrom from) {
+  exec::ProgramRequest request;
+  request.argv = {kSbatch, "--test-only"};
+  if (from == ReadFrom::its_file) {
+    request.argv.push_back(script.file.string());
+  } else {
+    request.input = script.text;
+  }
+  for (char** entry = context.environment; entry != nullptr && *entry != nullptr; ++entry) {
+    if (slurm::is_for_sbatch(*entry)) request.environment.emplace_back(*entry);
+  }
+  return request;
+}
+
+// `limit`: of all questions.
+slurm::Answer ask(const exec::ProgramRequest& request, const std::string& limit) {
+  auto output = exec::run_program(request);
+  if (!output) return unanswered(std::move(output).error().what);
+  auto answer = slurm::judge({output->exit_code, output->signal, output->timed_out,
+                              output->truncated, std::move(output->out), std::move(output->err)});
+  if (output->timed_out) {
+    answer.why = fmt::format(
+        "sbatch did not answer within the {} for all batch scripts, and was killed", limit);
+  }
+  return answer;
+}
+
+bool is_there(const exec::ProgramRequest& request, const Context& context) {
+  const auto found = exec::ProgramPaths().find(kSbatch, exec::variable(request.environment, "PATH"),
+                                               context.directory.string());
+  return !found.path.empty() || found.os_errno != ENOENT;
+}
+
+}  // namespace
+
+std::optional<std::vector<slurm::Answer>> ask_slurm(const Context& context,
+                                                    const std::vector<BatchScript>& scripts,
+                                                    ReadFrom from, std::chrono::nanoseconds limit) {
+  const BootTime deadline = context.clock.boot_now() + limit;
+  const std::string all =
+      show_duration(std::chrono::duration_cast<std::chrono::microseconds>(limit));
+  std::vector<slurm::Answer> answers;
+  for (const BatchScript& script : scripts) {
+    exec::ProgramRequest request = question_of(context, script, from);
+    if (answers.empty() && !is_there(request, context)) return std::nullopt;
+    request.time_limit = deadline - context.clock.boot_now();
+    if (request.time_limit <= std::chrono::nanoseconds::zero()) {
+      answers.push_back(
+          unanswered(fmt::format("it was left out: the {} for all batch scripts were over", all)));
+    } else {
+      answers.push_back(ask(request, all));
+    }
+  }
+  if (answers.empty()) return std::nullopt;
+  return answers;
+}
+
+}  // namespace torc::workflow
