@@ -61,19 +61,19 @@ constexpr std::array<std::string_view, 32> kNotReached{"Unable to contact slurm 
 constexpr std::array<std::string_view, 5> kOfTheUser{
     "SLURM_CLUSTERS", "SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JWT", "SLURM_TIME_FORMAT"};
 
-bool holds(std::string_view text, std::string_view part) {
+bool says(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
 bool is_not_reached(std::string_view line) {
-  return std::ranges::any_of(kNotReached, [&](auto words) { return holds(line, words); });
+  return std::ranges::any_of(kNotReached, [&](auto words) { return says(line, words); });
 }
 
 // "sbatch: error: …", "/usr/bin/sbatch.real: unrecognized option …": what a program of that name
 // says.
 bool is_of_sbatch(std::string_view line) {
   const std::string_view program = line.substr(0, line.find(": "));
-  if (program.size() == line.size() || holds(program, " ")) return false;
+  if (program.size() == line.size() || says(program, " ")) return false;
   return program.substr(program.rfind('/') + 1).starts_with("sbatch");
 }
 
@@ -114,7 +114,7 @@ std::vector<std::string> shown(Lines lines) {
 // What it says of the start; empty: nothing.
 Lines start_in(const Lines& lines) {
   const auto begins = std::ranges::find_if(
-      lines, [](auto line) { return is_of_sbatch(line) && holds(line, kStart); });
+      lines, [](auto line) { return is_of_sbatch(line) && says(line, kStart); });
   Lines found(begins, lines.end());
   for (std::string_view& line : found) {
     if (is_of_sbatch(line)) line = trimmed(line.substr(line.find(": ") + 2));

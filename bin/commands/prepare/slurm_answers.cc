@@ -86,7 +86,7 @@ nlohmann::ordered_json to_json(const SlurmAnswers& all) {
     const slurm::Answer& answer = all.answers->at(i);
     list.push_back({{"scheduler", all.scripts[i].scheduler},
                     {"script", json_if(are_made(all), all.scripts[i].file.string())},
-                    {"verdict", to_string(answer.verdict)},
+                    {"answer", to_string(answer.verdict)},
                     {"words", answer.words},
                     {"reason", json_or_null(answer.why)}});
   }

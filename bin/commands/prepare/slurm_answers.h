@@ -21,7 +21,7 @@ struct SlurmAnswers {
   [[nodiscard]] std::size_t refused() const;
 };
 
-// [{"scheduler", "script" (null: there is no file), "verdict", "words", "reason"}]; null: Slurm was
+// [{"scheduler", "script" (null: there is no file), "answer", "words", "reason"}]; null: Slurm was
 // not asked.
 [[nodiscard]] nlohmann::ordered_json to_json(const SlurmAnswers& all);
 

@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "lib/base/quantities.h"
 #include "lib/exec/start/program_path.h"
 #include "lib/exec/start/run_program.h"
 
@@ -58,16 +57,15 @@ std::optional<std::vector<slurm::Answer>> ask_slurm(const Context& context,
                                                     const std::vector<BatchScript>& scripts,
                                                     ReadFrom from, std::chrono::nanoseconds limit) {
   const BootTime deadline = context.clock.boot_now() + limit;
-  const std::string all =
-      show_duration(std::chrono::duration_cast<std::chrono::microseconds>(limit));
+  const std::string all = fmt::format("{} s", std::chrono::duration<double>(limit).count());
   std::vector<slurm::Answer> answers;
   for (const BatchScript& script : scripts) {
     exec::ProgramRequest request = question_of(context, script, from);
     if (answers.empty() && !is_there(request, context)) return std::nullopt;
     request.time_limit = deadline - context.clock.boot_now();
     if (request.time_limit <= std::chrono::nanoseconds::zero()) {
-      answers.push_back(
-          unanswered(fmt::format("it was left out: the {} for all batch scripts were over", all)));
+      answers.push_back(unanswered(
+          fmt::format("sbatch was not asked: the {} for all batch scripts were over", all)));
     } else {
       answers.push_back(ask(request, all));
     }
