@@ -24,7 +24,7 @@ constexpr std::string_view kCut = "…";
 
 // Of slurm_strerror(3) and of what sbatch says before it gets as far: no word of a controller that
 // looked at the script.
-constexpr std::array<std::string_view, 32> kNotReached{"Unable to contact slurm controller",
+constexpr std::array<std::string_view, 36> kNotReached{"Unable to contact slurm controller",
                                                        "Socket timed out",
                                                        "Communication connection failure",
                                                        "Communication shutdown failure",
@@ -55,6 +55,10 @@ constexpr std::array<std::string_view, 32> kNotReached{"Unable to contact slurm 
                                                        "try again",
                                                        "Connection refused",
                                                        "Connection reset",
+                                                       "No route to host",
+                                                       "Network is unreachable",
+                                                       "name resolution",
+                                                       "temporarily unable",
                                                        "Resource temporarily unavailable"};
 
 // Where Slurm is and how to talk to it, and how it shows times: of the user, or of the site.

@@ -134,6 +134,9 @@ TEST_F(BesideSbatch, nothing_is_asked_or_said_without_sbatch_or_with_no_slurm) {
   const Ended told = torc({"check", "wf.yaml", "--no-slurm"});
   EXPECT_EQ(told.out, without.out);
   EXPECT_EQ(told.exit_code, 0) << told;
+  here_.write("config/torc/templates/worker.sbatch", "no template");
+  EXPECT_EQ(torc({"check", "wf.yaml"}, laptop).exit_code, 0) << "no script is made of it";
+  fs::remove(here_.path() / "config/torc/templates/worker.sbatch");
   EXPECT_EQ(slurm({"check", "wf.yaml", "--no-slurm"}, 0), json());
   EXPECT_EQ(slurm({"init", "wf.yaml", "--store", "b.torc", "--no-slurm"}, 0), json());
   EXPECT_FALSE(fs::exists(here_.path() / "log"));
@@ -161,9 +164,11 @@ TEST_F(BesideSbatch, the_script_that_is_asked_about_is_the_one_of_init) {
   here_.write("gpu.sbatch", own + "# named\n");
   EXPECT_EQ(torc({"check", "wf.yaml", "--template", "gpu.sbatch"}).exit_code, 0);
   EXPECT_NE(seen().find("# named\n"), std::string::npos) << seen();
-  const Ended missing = torc({"check", "wf.yaml", "--template", "none.sbatch"});
-  EXPECT_EQ(missing.exit_code, 2) << missing;
-  EXPECT_SAYS(missing, "there is no file 'none.sbatch'");
+  for (const Words& flags : {Words{}, Words{"--no-slurm"}}) {
+    const Ended missing = torc(Words{"check", "wf.yaml", "--template", "none.sbatch"} + flags);
+    EXPECT_EQ(missing.exit_code, 2) << missing;
+    EXPECT_SAYS(missing, "there is no file 'none.sbatch'");
+  }
 }
 
 TEST_F(BesideSbatch, an_allocation_around_it_does_not_shape_the_answer) {
@@ -186,6 +191,33 @@ TEST_F(BesideSbatch, what_it_prints_has_no_power_over_a_terminal) {
   EXPECT_EQ(ended.err.find('\x1b'), std::string::npos);
   EXPECT_EQ(slurm({"check", "wf.yaml"}, 2)[0]["words"],
             json::array({R"(sbatch: error: \x1b]0;mine\x07no)"}));
+}
+
+TEST_F(BesideSbatch, json_is_as_the_schemas_say_whatever_slurm_answers) {
+  json documents = json::array();
+  for (const std::string& script :
+       {std::string("echo 'sbatch: ") + kStart + "' >&2",
+        std::string("echo 'sbatch: error: invalid partition' >&2; exit 1"),
+        std::string("exit 1")}) {
+    sbatch("#!/bin/sh\n" + script + "\n");
+    for (const std::string command : {"check", "init"}) {
+      const Ended ended = torc(Words{command, "wf.yaml", "--json"} +
+                               (command == "init" ? Words{"--force"} : Words{}));
+      documents.push_back(
+          {{"schema", command}, {"from", command + ": " + script}, {"document", parsed(ended)}});
+    }
+  }
+  const std::string source = TORC_SOURCE_DIR;
+  here_.write("documents.json", documents.dump());
+  const Ended ended =
+      run({{"/usr/bin/env", "python3", source + "/tests/integration/validate_documents.py",
+            source + "/docs/schema", "documents.json"},
+           {},
+           here_.path(),
+           {},
+           {}});
+  if (ended.exit_code == 77) GTEST_SKIP() << ended.out;
+  EXPECT_EQ(ended.exit_code, 0) << ended;
 }
 
 // --- a real Slurm: four nodes, 2 CPUs and 1000 MB each, an hour at most ---

@@ -179,9 +179,6 @@ class JsonSchema : public testing::Test {
   }
 
   void look_at_files();
-  // What `torc check` and `torc init` say with this script as sbatch; `checked` is the exit code of
-  // the first.
-  void ask_slurm(const std::string& answer, const std::string& sbatch, int checked);
   void run_workflow();
   void look_while_it_runs();
   void look_afterwards();
@@ -211,29 +208,10 @@ void JsonSchema::look_at_files() {
   EXPECT_EQ(take("init", {"init", "wf.yaml", "--engine", "journal"})["scripts"].size(), 1U);
   take("init", {"init", "bad.yaml"}, 2);
   take("run", {"run", "bad.yaml"}, 2);
-  ask_slurm("accepted", "echo 'sbatch: Job 7 to start at noon on nodes n1' >&2", 0);
-  ask_slurm("refused", "echo 'allocation failure: Invalid partition' >&2; exit 1", 2);
-  ask_slurm("unanswered", "exit 1", 0);
   take("graph", {"graph", "wf.torc"});
   take("status", {"status", "wf.torc"});
   take("resources", {"resources", "wf.torc"});
   take("results", {"results", "wf.torc"});
-}
-
-void JsonSchema::ask_slurm(const std::string& answer, const std::string& sbatch, int checked) {
-  here_.write("slurm/sbatch", "#!/bin/sh\n" + sbatch + "\n");
-  fs::permissions(here_.path() / "slurm/sbatch", fs::perms::owner_all);
-  const auto with_sbatch = [&](const Words& words) {
-    Launch launch = here_.torc(words);
-    launch.env["PATH"] = here_.path() / "slurm";
-    return launch;
-  };
-  const json check = take("check", with_sbatch({"check", "wf.yaml"}), checked);
-  EXPECT_EQ(check["slurm"][0]["answer"], answer) << check;
-  const json init =
-      take("init", with_sbatch({"init", "wf.yaml", "--store", "slurm/" + answer + ".torc"}));
-  EXPECT_EQ(init["slurm"][0]["answer"], answer) << init;
-  EXPECT_EQ(init["slurm"][0]["script"], init["scripts"][0]) << init;
 }
 
 void JsonSchema::run_workflow() {

@@ -23,16 +23,18 @@ struct CheckOptions {
   bool json = false;
 };
 
-// Of the scripts that `torc init` would make.
+// Of the scripts that `torc init` would make. They are rendered where Slurm can be asked, or a
+// template is named that may have mistakes.
 Result<SlurmAnswers> ask(const App& app, const workflow::LoadedSpec& loaded,
                          const CheckOptions& options) {
   SlurmAnswers all;
-  if (options.no_slurm) return all;
+  const bool asks = !options.no_slurm && workflow::can_ask_slurm(app);
+  if (!asks && options.script_template.empty()) return all;
   TORC_ASSIGN(auto scripts,
               workflow::render_scripts(app, loaded, workflow::default_store(app, loaded),
                                        options.script_template));
   all.scripts = std::move(scripts.all);
-  all.answers = workflow::ask_slurm(app, all.scripts, all.from);
+  if (asks) all.answers = workflow::ask_slurm(app, all.scripts, all.from);
   return all;
 }
 
@@ -52,6 +54,7 @@ void print_good(const App& app, const workflow::LoadedSpec& loaded) {
 Result<Exit> run(const App& app, const CheckOptions& options) {
   TORC_ASSIGN(auto loaded, workflow::load_spec(app, options.spec, workflow::Purpose::look));
   if (!loaded.expansion) return refuse_spec(app, loaded, options.json);
+  if (!options.json) print_diagnostics(app, loaded);
   TORC_ASSIGN(const SlurmAnswers slurm, ask(app, loaded, options));
   const std::size_t refused = slurm.refused();
   const Exit exit = refused == 0 ? Exit::ok : Exit::usage;
@@ -61,7 +64,6 @@ Result<Exit> run(const App& app, const CheckOptions& options) {
     say(app.out, "{}\n", report::json_text(out));
     return exit;
   }
-  print_diagnostics(app, loaded);
   if (refused == 0) print_good(app, loaded);
   print(app, loaded, slurm);
   if (refused != 0) {

@@ -100,7 +100,8 @@ Result<Exit> run(const App& app, const InitOptions& options) {
   }
   SlurmAnswers slurm{made.scripts.all, workflow::ReadFrom::its_file};
   if (!options.json) print_made(app, made, loaded);
-  if (!options.no_slurm) slurm.answers = workflow::ask_slurm(app, slurm.scripts, slurm.from);
+  if (!options.no_slurm && workflow::can_ask_slurm(app))
+    slurm.answers = workflow::ask_slurm(app, slurm.scripts, slurm.from);
   if (options.json) {
     nlohmann::ordered_json scripts = nlohmann::ordered_json::array();
     for (const workflow::BatchScript& script : slurm.scripts)

@@ -18,6 +18,14 @@ slurm::Answer unanswered(std::string why) {
   return {slurm::Verdict::unanswered, {}, std::move(why)};
 }
 
+std::vector<std::string> environment_of(const Context& context) {
+  std::vector<std::string> environment;
+  for (char** entry = context.environment; entry != nullptr && *entry != nullptr; ++entry) {
+    if (slurm::is_for_sbatch(*entry)) environment.emplace_back(*entry);
+  }
+  return environment;
+}
+
 exec::ProgramRequest question_of(const Context& context, const BatchScript& script, ReadFrom from) {
   exec::ProgramRequest request;
   request.argv = {kSbatch, "--test-only"};
@@ -26,9 +34,7 @@ exec::ProgramRequest question_of(const Context& context, const BatchScript& scri
   } else {
     request.input = script.text;
   }
-  for (char** entry = context.environment; entry != nullptr && *entry != nullptr; ++entry) {
-    if (slurm::is_for_sbatch(*entry)) request.environment.emplace_back(*entry);
-  }
+  request.environment = environment_of(context);
   return request;
 }
 
@@ -45,13 +51,14 @@ slurm::Answer ask(const exec::ProgramRequest& request, const std::string& limit)
   return answer;
 }
 
-bool is_there(const exec::ProgramRequest& request, const Context& context) {
-  const auto found = exec::ProgramPaths().find(kSbatch, exec::variable(request.environment, "PATH"),
+}  // namespace
+
+bool can_ask_slurm(const Context& context) {
+  const std::vector<std::string> environment = environment_of(context);
+  const auto found = exec::ProgramPaths().find(kSbatch, exec::variable(environment, "PATH"),
                                                context.directory.string());
   return !found.path.empty() || found.os_errno != ENOENT;
 }
-
-}  // namespace
 
 std::optional<std::vector<slurm::Answer>> ask_slurm(const Context& context,
                                                     const std::vector<BatchScript>& scripts,
@@ -61,7 +68,6 @@ std::optional<std::vector<slurm::Answer>> ask_slurm(const Context& context,
   std::vector<slurm::Answer> answers;
   for (const BatchScript& script : scripts) {
     exec::ProgramRequest request = question_of(context, script, from);
-    if (answers.empty() && !is_there(request, context)) return std::nullopt;
     request.time_limit = deadline - context.clock.boot_now();
     if (request.time_limit <= std::chrono::nanoseconds::zero()) {
       answers.push_back(unanswered(

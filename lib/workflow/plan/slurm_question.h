@@ -20,11 +20,14 @@ enum class ReadFrom : std::uint8_t { its_file, standard_input };
 // For all scripts together: who types a command is not kept waiting by a Slurm that is stuck.
 inline constexpr std::chrono::seconds kForAllScripts{5};
 
+// Whether there is an sbatch on PATH.
+[[nodiscard]] bool can_ask_slurm(const Context& context);
+
 // What sbatch says of each script, in their order, asked once each, one after the other. After
 // `limit` the sbatch that runs is killed with all that it has started (SIGKILL to its process
 // group), and the remaining scripts are not asked about; both are `unanswered`. Blocks for as long,
-// and for as long as the kernel needs to end that sbatch. nullopt: nothing was asked, since there
-// are no scripts, or there is no sbatch on PATH.
+// and for as long as the kernel needs to end that sbatch. nullopt: there are no scripts.
+// Precondition: can_ask_slurm(), else none is answered.
 //
 // The environment is the user's, SBATCH_… included, without what an allocation would add to it
 // (slurm::is_for_sbatch()).

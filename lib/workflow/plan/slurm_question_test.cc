@@ -106,12 +106,16 @@ TEST_F(SlurmQuestion, each_script_is_asked_about_once_and_has_an_answer_of_its_o
   EXPECT_EQ(text("log"), "asked\nasked\nasked\n");
 }
 
-TEST_F(SlurmQuestion, without_sbatch_or_without_scripts_nothing_is_asked) {
+TEST_F(SlurmQuestion, without_sbatch_or_without_scripts_nothing_can_be_asked) {
   EXPECT_EQ(ask_slurm(context_, {}, ReadFrom::standard_input), std::nullopt);
+  sbatch(kAccepts);
+  EXPECT_TRUE(can_ask_slurm(context_));
+  fs::remove(root_ / "bin" / "sbatch");
   for (const Words& environment :
        {Words{"PATH=" + root_.string()}, Words{"PATH=" + (root_ / "bin").string()}}) {
     set(environment);
-    EXPECT_EQ(ask_slurm(context_, {gpu_}, ReadFrom::standard_input), std::nullopt);
+    EXPECT_FALSE(can_ask_slurm(context_));
+    EXPECT_EQ(ask().verdict, Verdict::unanswered);
   }
 }
 
@@ -119,6 +123,7 @@ TEST_F(SlurmQuestion, an_sbatch_that_cannot_be_executed_is_told) {
   set({"PATH=" + (root_ / "bin").string()});
   sbatch(kAccepts);
   fs::permissions(root_ / "bin" / "sbatch", fs::perms::owner_read);
+  EXPECT_TRUE(can_ask_slurm(context_));
   EXPECT_EQ(ask().verdict, Verdict::unanswered);
 }
 
