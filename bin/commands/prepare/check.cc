@@ -85,6 +85,11 @@ void add_check(Command& c) {
   c.flag("--no-slurm", o.no_slurm,
          "do not ask Slurm whether it takes the batch scripts (sbatch --test-only)");
   c.flag("--json", o.json, "machine-readable output");
+  c.footer(
+      "Where there is an sbatch, Slurm is asked for 5 s at most whether it would take the batch "
+      "scripts.\n\n"
+      "Exit codes: 0 no mistakes, and Slurm refuses no batch script, as far as it answered;\n"
+      "2 wrong flags, mistakes in the file, or a batch script that Slurm refuses.");
   c.run([&o](const App& app) { return run(app, o); });
 }
 
