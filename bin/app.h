@@ -19,7 +19,7 @@ namespace torc::cli {
 enum class Exit : int {
   ok = 0,          // all jobs completed; the command did what was asked
   unfinished = 1,  // some job failed or was never reached
-  usage = 2,       // wrong flags, or a spec with errors
+  usage = 2,       // wrong flags, or a spec with errors, or what Slurm refuses
   store = 3        // the store cannot be used: not found, damaged, no space, no permission, …
 };
 

@@ -55,7 +55,8 @@ nlohmann::ordered_json diagnostics_json(const workflow::LoadedSpec& loaded) {
           {"runnable", valid && !asks_too_much},
           {"jobs", json_if(valid, valid ? loaded.expansion->jobs : 0)},
           {"read_files", loaded.value_files},
-          {"diagnostics", std::move(list)}};
+          {"diagnostics", std::move(list)},
+          {"slurm", nullptr}};
 }
 
 Exit refuse_spec(const App& app, const workflow::LoadedSpec& loaded, bool json,

@@ -97,6 +97,7 @@ Launch Workplace::torc(std::vector<std::string> arguments) const {
   launch.argv = {TORC_PROGRAM};
   launch.argv.insert(launch.argv.end(), arguments.begin(), arguments.end());
   launch.env["TMPDIR"] = scratch_.path() / "tmp";
+  launch.env["SLURM_CONF"] = "/dev/null";
   launch.directory = directory_;
   return launch;
 }

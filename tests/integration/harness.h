@@ -213,7 +213,8 @@ class Timer final : public Source {
 [[nodiscard]] bool wait_for_line(Fifo& fifo, std::string_view line, Process& writer);
 
 // A directory to work in, as a user has it: torc is run there, its replicas go to a $TMPDIR inside,
-// and all of it is removed at the end.
+// and all of it is removed at the end. Where this machine has a Slurm it is not asked: its commands
+// find no configuration.
 class Workplace {
  public:
   Workplace();

@@ -15,6 +15,7 @@
 #include "lib/claim/rules/action.h"
 #include "lib/claim/rules/condition.h"
 #include "lib/claim/rules/job.h"
+#include "lib/slurm/verdict.h"
 #include "tests/integration/harness.h"
 
 namespace torc::itest {
@@ -309,6 +310,8 @@ TEST(SchemaValues, are_those_of_the_program) {
   EXPECT_EQ(values_of(common["job_state"]), names_of<claim::JobState>());
   EXPECT_EQ(values_of(common["end_cause"]), names_of<claim::EndCause>(1)) << "0 is: none yet";
   EXPECT_EQ(values_of(common["condition"]), names_of<claim::Condition>());
+  EXPECT_EQ(values_of(common["slurm"]["items"]["properties"]["answer"]),
+            names_of<slurm::Verdict>());
   std::set<std::string> events;
   for (std::size_t i = 0; i < claim::kEventKinds; ++i)
     events.emplace(claim::to_string(static_cast<claim::EventKind>(i)));

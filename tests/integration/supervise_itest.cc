@@ -194,6 +194,20 @@ class FakeSlurm : public Supervised {
   }
 };
 
+// With proctrack/cgroup slurmstepd signals its own children and nobody else. Here this test is the
+// parent.
+TEST_F(FakeSlurm, what_the_first_process_of_a_node_alone_is_told_by_its_parent_reaches_the_worker) {
+  make_store();
+  Launch launch = in_allocation({"worker", "wf.torc", "--grace", "1s"});
+  launch.env["TORC_SUPERVISED"] = "1";
+  Process process(launch);
+  ASSERT_TRUE(wait_for_line(record_, "start 1", process)) << process.err();
+  ::kill(process.pid(), SIGTERM);
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_FALSE(ended.says("takes its place")) << ended;
+}
+
 TEST_F(FakeSlurm, a_killed_srun_is_started_again_on_the_nodes_that_are_left) {
   here_.write("steps", "12.0 torc-workers\n12.1 bash\n12.batch batch\n");
   here_.write("nodes", "3\n");

@@ -1,11 +1,13 @@
-// torc check: validate only.
+// torc check: validate only, and ask Slurm whether it would take the batch scripts.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "bin/commands/commands.h"
+#include "bin/commands/prepare/slurm_answers.h"
 #include "bin/commands/spec_report.h"
 #include "bin/flags.h"
 #include "lib/base/quantities.h"
@@ -16,18 +18,27 @@ namespace {
 
 struct CheckOptions {
   std::string spec;
+  std::string script_template;  // a file or a name; empty: it is looked for
+  bool no_slurm = false;        // Slurm is not asked about the scripts
   bool json = false;
 };
 
-Result<Exit> run(const App& app, const CheckOptions& options) {
-  TORC_ASSIGN(auto loaded, workflow::load_spec(app, options.spec, workflow::Purpose::look));
-  const bool good = loaded.expansion.has_value();
-  if (options.json) {
-    say(app.out, "{}\n", report::json_text(diagnostics_json(loaded)));
-    return good ? Exit::ok : Exit::usage;
-  }
-  print_diagnostics(app, loaded);
-  if (!good) return Exit::usage;
+// Of the scripts that `torc init` would make. They are rendered where Slurm can be asked, or a
+// template is named that may have mistakes.
+Result<SlurmAnswers> ask(const App& app, const workflow::LoadedSpec& loaded,
+                         const CheckOptions& options) {
+  SlurmAnswers all;
+  const bool asks = !options.no_slurm && workflow::can_ask_slurm(app);
+  if (!asks && options.script_template.empty()) return all;
+  TORC_ASSIGN(auto scripts,
+              workflow::render_scripts(app, loaded, workflow::default_store(app, loaded),
+                                       options.script_template));
+  all.scripts = std::move(scripts.all);
+  if (asks) all.answers = workflow::ask_slurm(app, all.scripts, all.from);
+  return all;
+}
+
+void print_good(const App& app, const workflow::LoadedSpec& loaded) {
   const bool runs = std::none_of(loaded.diagnostics.begin(), loaded.diagnostics.end(),
                                  [](const spec::Diagnostic& d) { return d.blocks_run; });
   const std::string values =
@@ -38,7 +49,28 @@ Result<Exit> run(const App& app, const CheckOptions& options) {
       runs ? "good" : "good, but more than this version runs (see the notes)",
       loaded.workflow->name, show_count(loaded.expansion->jobs), loaded.workflow->jobs.size(),
       loaded.workflow->jobs.size() == 1 ? "y" : "ies", values);
-  return Exit::ok;
+}
+
+Result<Exit> run(const App& app, const CheckOptions& options) {
+  TORC_ASSIGN(auto loaded, workflow::load_spec(app, options.spec, workflow::Purpose::look));
+  if (!loaded.expansion) return refuse_spec(app, loaded, options.json);
+  if (!options.json) print_diagnostics(app, loaded);
+  TORC_ASSIGN(const SlurmAnswers slurm, ask(app, loaded, options));
+  const std::size_t refused = slurm.refused();
+  const Exit exit = refused == 0 ? Exit::ok : Exit::usage;
+  if (options.json) {
+    nlohmann::ordered_json out = diagnostics_json(loaded);
+    out["slurm"] = to_json(slurm);
+    say(app.out, "{}\n", report::json_text(out));
+    return exit;
+  }
+  if (refused == 0) print_good(app, loaded);
+  print(app, loaded, slurm);
+  if (refused != 0) {
+    say(app.err, "torc: error: Slurm refuses {} of {} batch script{} of {}\n", refused,
+        slurm.scripts.size(), slurm.scripts.size() == 1 ? "" : "s", loaded.file);
+  }
+  return exit;
 }
 
 }  // namespace
@@ -47,7 +79,17 @@ void add_check(Command& c) {
   auto& o = c.options<CheckOptions>();
   c.about("Check a workflow file and show all its mistakes");
   c.argument("SPEC", o.spec, "workflow file").required();
+  c.option("--template", o.script_template,
+           "template of the batch scripts that Slurm is asked about, as `torc init` takes it")
+      .value("FILE|NAME");
+  c.flag("--no-slurm", o.no_slurm,
+         "do not ask Slurm whether it takes the batch scripts (sbatch --test-only)");
   c.flag("--json", o.json, "machine-readable output");
+  c.footer(
+      "Where there is an sbatch, Slurm is asked for 5 s at most whether it would take the batch "
+      "scripts.\n\n"
+      "Exit codes: 0 no mistakes, and Slurm refuses no batch script, as far as it answered;\n"
+      "2 wrong flags, mistakes in the file, or a batch script that Slurm refuses.");
   c.run([&o](const App& app) { return run(app, o); });
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bin/commands/commands.h"
+#include "bin/commands/prepare/slurm_answers.h"
 #include "bin/commands/spec_report.h"
 #include "bin/flags.h"
 #include "lib/base/quantities.h"
@@ -30,11 +31,12 @@ struct InitOptions {
   bool force = false;                             // move an existing store aside
   bool checksum = false;        // workers hash the files of jobs, for `reinit --checksum`
   std::string script_template;  // a file or a name; empty: it is looked for
+  bool no_slurm = false;        // Slurm is not asked about the scripts
   bool json = false;
 };
 
-void print_next_steps(const App& app, const workflow::MadeStore& made,
-                      const workflow::LoadedSpec& loaded) {
+void print_made(const App& app, const workflow::MadeStore& made,
+                const workflow::LoadedSpec& loaded) {
   const store::Identity& identity = made.store->identity();
   const std::string store = workflow::shown_path(app, made.store->directory());
   say(app.out, "made {}: workflow '{}', {} job(s), engine {}\n", store,
@@ -42,18 +44,24 @@ void print_next_steps(const App& app, const workflow::MadeStore& made,
       identity.engine == store::Engine::lmdb ? "lmdb (this host only)" : "journal (any host)");
   if (!made.moved.empty())
     say(app.out, "the store that was there is now {}\n", workflow::shown_path(app, made.moved));
-  if (!made.script_template.empty()) {
+  if (!made.scripts.made_of.empty()) {
     say(app.out, "its batch scripts are made of {}\n",
-        workflow::shown_path(app, made.script_template));
+        workflow::shown_path(app, made.scripts.made_of));
   }
+}
+
+void print_next_steps(const App& app, const workflow::MadeStore& made) {
+  const store::Identity& identity = made.store->identity();
+  const std::string store = workflow::shown_path(app, made.store->directory());
+  const auto& scripts = made.scripts.all;
   say(app.out, "\nnext:\n");
-  if (identity.engine == store::Engine::journal || made.scripts.empty()) {
-    for (const Path& script : made.scripts)
-      say(app.out, "  sbatch {}\n", workflow::shown_path(app, script));
+  if (identity.engine == store::Engine::journal) {
+    for (const workflow::BatchScript& script : scripts)
+      say(app.out, "  sbatch {}\n", workflow::shown_path(app, script.file));
   }
   say(app.out, "  torc run {}      # work here\n  torc status {}   # how far it is\n", store,
       store);
-  if (identity.engine == store::Engine::lmdb && !made.scripts.empty()) {
+  if (identity.engine == store::Engine::lmdb && !scripts.empty()) {
     say(app.out,
         "\nThis directory is on a local filesystem, so only this host can use the store. "
         "For batch jobs on\n"
@@ -84,24 +92,31 @@ Result<Exit> run(const App& app, const InitOptions& options) {
                   options.force ? workflow::Existing::move_aside : workflow::Existing::refuse,
                   {group, options.checksum ? workflow::Sums::yes : workflow::Sums::no,
                    options.retention, options.script_template}));
-  if (!options.script_template.empty() && made.scripts.empty()) {
+  if (!options.script_template.empty() && made.scripts.all.empty()) {
     say(app.err,
         "torc: note: the workflow has no slurm_schedulers: no batch script was made of --template "
         "{}\n",
         shell_word(options.script_template));
   }
+  SlurmAnswers slurm{made.scripts.all, workflow::ReadFrom::its_file};
+  if (!options.json) print_made(app, made, loaded);
+  if (!options.no_slurm && workflow::can_ask_slurm(app))
+    slurm.answers = workflow::ask_slurm(app, slurm.scripts, slurm.from);
   if (options.json) {
     nlohmann::ordered_json scripts = nlohmann::ordered_json::array();
-    for (const Path& script : made.scripts) scripts.push_back(script.string());
+    for (const workflow::BatchScript& script : slurm.scripts)
+      scripts.push_back(script.file.string());
     const nlohmann::ordered_json out = {{"workflow", loaded.workflow->name},
                                         {"store", made.store->directory().string()},
                                         {"store_id", made.store->identity().id_hex()},
                                         {"engine", to_string(made.store->identity().engine)},
                                         {"jobs", loaded.expansion->jobs},
-                                        {"scripts", std::move(scripts)}};
+                                        {"scripts", std::move(scripts)},
+                                        {"slurm", to_json(slurm)}};
     say(app.out, "{}\n", report::json_text(out));
   } else {
-    print_next_steps(app, made, loaded);
+    print(app, loaded, slurm);
+    print_next_steps(app, made);
   }
   return Exit::ok;
 }
@@ -129,6 +144,8 @@ void add_init(Command& c) {
            "template of the batch scripts (default: worker, looked for in ~/.config/torc/templates "
            "and beside the program)")
       .value("FILE|NAME");
+  c.flag("--no-slurm", o.no_slurm,
+         "do not ask Slurm whether it takes the batch scripts (sbatch --test-only)");
   c.flag("--json", o.json, "machine-readable output");
   c.run([&o](const App& app) { return run(app, o); });
 }

@@ -52,7 +52,8 @@ Result<std::vector<IdleWorker>> find_idle_workers(const Reader& reader, const Id
   std::size_t looks = kLooksEach * search.most + kLooksMore;
   // Those in [from, to].
   const auto look_from = [&](std::uint64_t from, std::uint64_t to) {
-    while (found.size() < search.most && looks-- > 0 && from <= to) {
+    while (found.size() < search.most && looks > 0 && from <= to) {
+      --looks;
       const auto epoch = state.id_of(Table::idle, reader.seek(Key(Table::idle, from)));
       if (!epoch || *epoch > to) return;
       from = *epoch + 1;
@@ -65,7 +66,9 @@ Result<std::vector<IdleWorker>> find_idle_workers(const Reader& reader, const Id
       if (from == 0) return;
     }
   };
-  const std::uint64_t begin = *first + scattered(search.turn) % (*last - *first + 1);
+  // Of a span of all numbers, as only a forged store has it, the first is as good as any.
+  const std::uint64_t span = *last - *first;
+  const std::uint64_t begin = span == UINT64_MAX ? 0 : *first + scattered(search.turn) % (span + 1);
   look_from(begin, *last);
   if (begin > *first) look_from(*first, begin - 1);
   TORC_TRY(state.sound());

@@ -62,6 +62,12 @@ TEST_F(IdleWorkers, who_got_all_it_asked_for_is_not_and_who_got_less_is_again) {
   EXPECT_EQ(idle(), std::set{raw(a)});
 }
 
+TEST_F(IdleWorkers, are_found_in_no_time_whatever_a_forged_store_says) {
+  wf.tx.put(Key(Table::idle, 0), {});
+  wf.tx.put(Key(Table::idle, UINT64_MAX), {});
+  EXPECT_TRUE(idle().empty());
+}
+
 TEST_F(IdleWorkers, who_asks_for_nothing_is_not) {
   const WorkerEpoch a = join();
   Exchange words;

@@ -15,6 +15,7 @@ namespace torc::exec {
 struct ProgramRequest {
   std::vector<std::string> argv;         // argv[0] is looked for along PATH; no shell
   std::vector<std::string> environment;  // complete, "NAME=value"
+  std::string input = {};                // what it reads on its standard input
   std::chrono::nanoseconds time_limit =
       std::chrono::seconds(30);            // then SIGKILL to its process group
   ByteCount output_limit = mebibytes(16);  // of each stream; what comes after it is dropped

@@ -30,6 +30,13 @@ TEST(RunProgram, gives_back_output_and_exit_code) {
   EXPECT_FALSE(output->timed_out);
 }
 
+TEST(RunProgram, reads_its_input_to_the_end_and_without_one_nothing) {
+  EXPECT_EQ(run_program(shell("cat"))->out, "");
+  ProgramRequest request = shell("cat; cat");
+  request.input = std::string(300'000, 'x') + "\nend\n";
+  EXPECT_EQ(run_program(request)->out, request.input);
+}
+
 TEST(RunProgram, a_missing_program_is_127_and_a_refused_one_126) {
   ProgramRequest request = shell("");
   request.argv = {"no-such-program"};

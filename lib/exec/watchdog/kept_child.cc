@@ -100,7 +100,6 @@ int KeptChild::wait(std::optional<std::chrono::nanoseconds> time) {
       if (ran && !running()) return SIGCHLD;
       continue;  // somebody that the child had left behind
     }
-    from_parent_ = info.si_code == SI_USER && info.si_pid == getppid();
     told_to_stop_ = told_to_stop_ || asks_this_to_stop(number);
     return number;
   }
@@ -129,8 +128,9 @@ Result<std::optional<ChildEnd>> replace_when_killed(Clock& clock, const TellKill
     TORC_ASSIGN(const pid_t pid, child.fork_one());
     if (pid == 0) return std::optional<ChildEnd>();
     for (int number = child.wait(); number != SIGCHLD; number = child.wait()) {
-      const bool for_worker = number != SIGUSR2 && number != SIGURG;
-      if (for_worker && !child.from_parent()) child.send(number);
+      // Also what Slurm's stepd sends: with proctrack/cgroup it tells its own children alone. Where
+      // it tells all processes of the step, a worker takes the second for an echo.
+      if (number != SIGURG) child.send(number);
     }
     if (!was_killed(child.end(), child.told_to_stop())) return std::optional(child.end());
     child.end_what_is_left();

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <future>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -124,7 +125,13 @@ Answer addresses_of_host() {
   if (gethostname(name, sizeof name - 1) != 0) return os_error(errno, "gethostname");
   auto answer = std::make_shared<std::promise<Answer>>();
   std::future<Answer> awaited = answer->get_future();
-  std::thread([answer, asked = std::string(name)] { answer->set_value(resolve(asked)); }).detach();
+  try {
+    std::thread([answer, asked = std::string(name)] {
+      answer->set_value(resolve(asked));
+    }).detach();
+  } catch (const std::system_error& e) {
+    return os_error(e.code().value(), "there is no thread to ask the name service in");
+  }
   if (awaited.wait_for(kNameService) == std::future_status::ready) return awaited.get();
   return Error{ErrorKind::busy, "the name service does not answer",
                "name an interface or an address with --bell-interface"};

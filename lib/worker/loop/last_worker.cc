@@ -18,14 +18,17 @@
 
 namespace torc::worker {
 
+using std::chrono::nanoseconds;
+
 LastWorker::Verdict LastWorker::look(const std::vector<Other>& others, std::uint64_t to_come,
                                      BootTime now) {
   using claim::WorkerStatus;
   const auto lives = [](const Other& o) { return o.status == WorkerStatus::registered; };
+  const nanoseconds gap = now - std::exchange(looked_at_, now);
   if (!seen_) {
     seen_.emplace();
     for (const Other& other : others) {
-      if (lives(other)) seen_->emplace(other.epoch, Seen{other, now});
+      if (lives(other)) seen_->emplace(other.epoch, Seen{other, {}});
     }
     if (seen_->size() > kFew) return Verdict::another;
     return seen_->empty() && to_come == 0 ? Verdict::last : Verdict::unclear;
@@ -45,7 +48,9 @@ LastWorker::Verdict LastWorker::look(const std::vector<Other>& others, std::uint
     if (first.heartbeats && other.heartbeats && *first.heartbeats != *other.heartbeats)
       return Verdict::another;
     if (!first.heartbeats) first.heartbeats = other.heartbeats;
-    silent = silent && now >= known->second.at + std::max(first.ttl, other.ttl);
+    nanoseconds& for_so_long = known->second.silent;
+    for_so_long = gap > kHealthyGap || !other.is_seen ? nanoseconds(0) : for_so_long + gap;
+    silent = silent && for_so_long >= std::max(first.ttl, other.ttl);
   }
   return silent ? Verdict::last : Verdict::unclear;
 }
@@ -58,7 +63,6 @@ std::uint64_t still_to_come(std::uint64_t started, std::uint64_t came, WallTime 
 namespace {
 
 using namespace std::chrono_literals;
-using std::chrono::nanoseconds;
 
 constexpr WallTime kSkew = 2s;  // between the clocks of an allocation's nodes
 constexpr nanoseconds kFirstLook = 500ms;
@@ -82,7 +86,8 @@ void listen_to_batch_script() {
   sigemptyset(&only);
   sigaddset(&only, SIGUSR2);
   pthread_sigmask(SIG_BLOCK, &only, nullptr);
-  signal(SIGUSR2, SIG_DFL);
+  // Another thread does not block it, and is not to die of it.
+  signal(SIGUSR2, [](int) {});
 }
 
 class Allocation {
@@ -94,8 +99,7 @@ class Allocation {
         self_(self),
         since_(since - kSkew),
         started_(whole_number<std::uint64_t>(context.env("SLURM_NTASKS").value_or("")).value_or(1)),
-        caches_(
-            store::heartbeat_caches(store::facts_of(context.world.disk, store.directory()).kind)) {}
+        facts_(store::facts_of(context.world.disk, store.directory())) {}
 
   // Other workers of it that are registered, and what became of those of earlier looks.
   Result<std::vector<LastWorker::Other>> others() {
@@ -107,7 +111,7 @@ class Allocation {
     known_.clear();
     for (const claim::Worker& worker : found) {
       known_.push_back(worker.epoch);
-      LastWorker::Other other{worker.epoch, worker.status, worker.renewals, {}, worker.ttl};
+      LastWorker::Other other{worker.epoch, worker.status, worker.renewals, {}, worker.ttl, true};
       if (worker.status == claim::WorkerStatus::registered) {
         hosts_.push_back(worker.info.host);
         read_heartbeat(worker, other);
@@ -151,11 +155,15 @@ class Allocation {
     return {};
   }
   void read_heartbeat(const claim::Worker& worker, LastWorker::Other& other) {
-    const auto heartbeat = store::read_heartbeat(context_.world, store_.state_directory(),
-                                                 claim::heartbeat_place(worker), caches_);
-    if (!heartbeat || !*heartbeat) return;
-    other.heartbeats = (*heartbeat)->counter;
-    other.ttl = std::max(other.ttl, (*heartbeat)->ttl);
+    const auto heartbeat =
+        store::read_heartbeat(context_.world, store_.state_directory(),
+                              claim::heartbeat_place(worker), store::heartbeat_caches(facts_.kind));
+    other.is_seen = heartbeat.ok();
+    if (heartbeat && *heartbeat) {
+      other.heartbeats = (*heartbeat)->counter;
+      other.ttl = std::max<nanoseconds>(other.ttl, (*heartbeat)->ttl);
+    }
+    other.ttl += facts_.heartbeat_age;
   }
 
   const workflow::Context& context_;
@@ -164,7 +172,7 @@ class Allocation {
   WallTime since_;
   std::uint64_t started_;   // tasks of the step, one a node
   std::uint64_t came_ = 0;  // hosts of which one has registered since
-  store::Caches caches_;
+  store::MountFacts facts_;
   std::vector<claim::WorkerEpoch> known_;
   std::vector<std::string> hosts_;  // of those that are registered
   std::string host_;
@@ -180,9 +188,9 @@ bool is_last(const workflow::Context& context, const Path& directory, claim::Wor
   const BootTime begin = context.clock.boot_now();
   BootTime ask_at = begin + kAskSlurmAfter;
   for (nanoseconds pause = kFirstLook;; pause = std::min(2 * pause, kLastLook)) {
+    const BootTime now = context.clock.boot_now();
     const auto others = allocation.others();
     if (!others) return false;
-    const BootTime now = context.clock.boot_now();
     const auto verdict = last.look(*others, allocation.to_come(), now);
     if (verdict != LastWorker::Verdict::unclear) return verdict == LastWorker::Verdict::last;
     if (now >= ask_at && allocation.to_come() == 0) {

@@ -29,20 +29,25 @@ class LastWorker {
     claim::WorkerStatus status = claim::WorkerStatus::registered;
     std::uint64_t renewals = 0;
     std::optional<std::uint64_t> heartbeats;  // nullopt: none was read
-    std::chrono::seconds ttl{};               // the silence that it may keep
+    std::chrono::nanoseconds ttl{};           // the silence that it may keep, as it is seen here
+    bool is_seen = true;                      // false: what it says could not be read this time
   };
   enum class Verdict : std::uint8_t { last, another, unclear };
   // Of more than so many at least one lives: they are not waited for.
   static constexpr std::size_t kFew = 8;
   // `others`: who is registered, and whoever was at an earlier look; `to_come`: how many of those
-  // that were started have not registered yet. At the first look this worker has left.
+  // that were started have not registered yet; `now`: just before they were read. At the first look
+  // this worker has left. Time between two looks that lie further apart than kHealthyGap was not
+  // healthy, this process or its filesystem stood still, and counts as silence of nobody.
+  static constexpr std::chrono::seconds kHealthyGap{15};
   Verdict look(const std::vector<Other>& others, std::uint64_t to_come, BootTime now);
 
  private:
   struct Seen {
     Other first;
-    BootTime at{};
+    std::chrono::nanoseconds silent{};
   };
+  BootTime looked_at_{};
   std::optional<std::map<claim::WorkerEpoch, Seen>> seen_;
 };
 

@@ -68,8 +68,28 @@ TEST(LastWorker, waits_for_silent_ones_for_as_long_as_their_leases_are) {
   Other longer = other(2);
   longer.ttl = 400s;
   ASSERT_EQ(last.look({other(1), longer}, 0, 1h), Verdict::unclear);
-  EXPECT_EQ(last.look({other(1), longer}, 0, 1h + 399s), Verdict::unclear);
+  for (BootTime now = 1h + 10s; now < 1h + 400s; now += 10s)
+    ASSERT_EQ(last.look({other(1), longer}, 0, now), Verdict::unclear);
   EXPECT_EQ(last.look({other(1), longer}, 0, 1h + 400s), Verdict::last);
+}
+
+// As in `scontrol suspend`, or while the filesystem hangs: the others could say nothing either.
+TEST(LastWorker, counts_time_in_which_it_stood_still_as_silence_of_nobody) {
+  LastWorker last;
+  ASSERT_EQ(last.look({other(1)}, 0, 1h), Verdict::unclear);
+  EXPECT_EQ(last.look({other(1)}, 0, 5h), Verdict::unclear);
+  for (BootTime now = 5h + 10s; now < 5h + 300s; now += 10s)
+    ASSERT_EQ(last.look({other(1)}, 0, now), Verdict::unclear);
+  EXPECT_EQ(last.look({other(1)}, 0, 5h + 300s), Verdict::last);
+}
+
+TEST(LastWorker, takes_what_it_cannot_read_for_no_silence) {
+  LastWorker last;
+  Other unread = other(1);
+  unread.is_seen = false;
+  ASSERT_EQ(last.look({unread}, 0, 1h), Verdict::unclear);
+  for (BootTime now = 1h + 10s; now < 1h + 600s; now += 10s)
+    ASSERT_EQ(last.look({unread}, 0, now), Verdict::unclear);
 }
 
 TEST(LastWorker, waits_for_those_that_were_started_with_it_and_have_not_come_yet) {

@@ -2,53 +2,26 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
-#include <set>
 #include <system_error>
 
 #include "lib/claim/transactions/plan_writing.h"
 #include "lib/claim/transactions/user_data.h"
-#include "lib/slurm/script.h"
 #include "lib/workflow/context/live_workers.h"
 #include "lib/workflow/context/sharing.h"
-#include "lib/workflow/plan/script_template.h"
 
 namespace torc::workflow {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A workflow may be called anything; its directory and batch jobs keep to what every tool takes.
-std::string file_name_of(std::string_view name) {
-  std::string out;
-  for (const char c : name) {
-    const bool plain =
-        std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
-    out.push_back(plain ? c : '_');
-  }
-  if (out.empty() || out.front() == '.' || out.front() == '-') out.insert(0, "w");
-  return out;
-}
-
-Result<std::vector<store::Store::File>> initial_files(const Context& context,
-                                                      const LoadedSpec& loaded,
-                                                      const Path& directory,
-                                                      const slurm::ScriptTemplate& from) {
+std::vector<store::Store::File> initial_files(const LoadedSpec& loaded,
+                                              const std::vector<BatchScript>& scripts) {
   // Slurm opens its output file before the script runs and makes no directory for it.
   std::vector<store::Store::File> files{{"spec.yaml", loaded.text},
                                         {"logs/README",
                                          "slurm-*.out: what batch scripts and workers said. jobs/: "
                                          "output of jobs; `torc logs NAME` finds it.\n"}};
-  const spec::Workflow& workflow = *loaded.workflow;
-  std::set<std::string> taken;
-  for (const spec::SlurmScheduler& scheduler : workflow.slurm_schedulers) {
-    std::string name = file_name_of(scheduler.name);
-    while (!taken.insert(name).second) name += '_';  // "a b" and "a_b"
-    const slurm::ScriptContext script{workflow.name, directory, context.program,
-                                      file_name_of(workflow.name) + "-" + name, from};
-    TORC_ASSIGN(std::string text, slurm::render_script(script, scheduler, workflow.slurm_defaults));
-    files.push_back({Path("slurm") / (name + ".sbatch"), std::move(text)});
-  }
+  for (const BatchScript& script : scripts) files.push_back({script.file, script.text});
   return files;
 }
 
@@ -106,10 +79,6 @@ store::Tuning worker_tuning() {
   return tuning;
 }
 
-Path default_store(const Context& context, const LoadedSpec& loaded) {
-  return context.directory / (file_name_of(loaded.workflow->name) + ".torc");
-}
-
 Result<store::Engine> parse_engine(const std::string& text) {
   if (text == "auto") return store::Engine::automatic;
   if (text == "lmdb") return store::Engine::lmdb;
@@ -128,13 +97,8 @@ Result<MadeStore> make_store(const Context& context, const LoadedSpec& loaded,
                  "go on with it (`torc run`, `torc status`), name another with --store, or move it "
                  "aside with --force"};
   }
-  FoundTemplate from;
-  if (!loaded.workflow->slurm_schedulers.empty()) {
-    TORC_ASSIGN(from, find_template(context, wishes.script_template));
-  }
-  made.script_template = from.file;
-  TORC_ASSIGN(std::vector<store::Store::File> files,
-              initial_files(context, loaded, directory, from.text));
+  TORC_ASSIGN(made.scripts, render_scripts(context, loaded, directory, wishes.script_template));
+  const std::vector<store::Store::File> files = initial_files(loaded, made.scripts.all);
   if (there) {
     TORC_ASSIGN(made.moved, move_aside(context, directory));
   }
@@ -160,9 +124,7 @@ Result<MadeStore> make_store(const Context& context, const LoadedSpec& loaded,
     return std::move(store).error();
   }
   made.store = *std::move(store);
-  for (const store::Store::File& file : files) {
-    if (file.path.extension() == ".sbatch") made.scripts.push_back(directory / file.path);
-  }
+  for (BatchScript& script : made.scripts.all) script.file = directory / script.file;
   return made;
 }
 
