@@ -104,6 +104,28 @@ TEST(Job, output_goes_where_its_stdio_mode_says) {
             files["stdout"]["file"].get<std::string>() + "\n");
 }
 
+// Short jobs are handed to threads that begin one after the other; when longer ones follow, what
+// was handed over comes back before it was begun, with the files that it had got.
+TEST(Job, output_is_its_own_where_long_jobs_follow_short_ones) {
+  const Workplace here;
+  here.write("wf.yaml", R"(name: wf
+execution_config: {stdio: {mode: separate}}
+jobs:
+  - {name: quick, command: "true"}
+  - name: "long_{i}"
+    command: "echo out {i}; sleep 0.3; echo err {i} >&2"
+    parameters: {i: "1:8"}
+    depends_on: quick
+  - {name: last, command: "echo out last; echo err last >&2", depends_on: "long_{i}"}
+)");
+  ASSERT_EQ(here.run({"run", "wf.yaml", "--num-cpus", "2"}).exit_code, 0);
+  for (const std::string which : {"1", "2", "3", "4", "5", "6", "7", "8", "last"}) {
+    const std::string job = which == "last" ? which : "long_" + which;
+    EXPECT_EQ(here.run({"logs", job}).out, "out " + which + "\n");
+    EXPECT_EQ(here.run({"logs", job, "--stderr"}).out, "err " + which + "\n");
+  }
+}
+
 TEST(Job, output_goes_to_the_directory_of_the_flag) {
   const Workplace here;
   here.write("wf.yaml", "name: wf\njobs:\n  - {name: a, command: echo hello}\n");

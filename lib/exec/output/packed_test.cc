@@ -380,6 +380,30 @@ TEST(Spares, an_empty_file_becomes_the_next_one_and_a_written_one_stays) {
   EXPECT_TRUE(std::filesystem::exists(b));
 }
 
+// Of two jobs that were not begun, one is begun after all.
+TEST(Spares, the_name_of_a_spare_file_is_given_to_no_other_one) {
+  const TempDirectory here;
+  PosixOutputDisk disk{here.path()};
+  SpareFiles spares(disk);
+  const Path a = here.path() / "a";
+  const Path b = here.path() / "b";
+  const Path c = here.path() / "c";
+  const int first = *spares.open(a);
+  const int second = *spares.open(b);
+  spares.give_back(first, a);
+  spares.give_back(second, b);
+  const int again = *spares.open(a);
+  write_as_job(again, "text");
+  const int third = *spares.open(c);
+  write_as_job(third, "more");
+  spares.give_back(again, a);
+  spares.give_back(third, c);
+  spares.remove_all();
+  EXPECT_EQ(std::filesystem::file_size(a), 4U);
+  EXPECT_EQ(std::filesystem::file_size(c), 4U);
+  EXPECT_FALSE(std::filesystem::exists(b));
+}
+
 TEST(Spares, a_file_that_its_job_moved_away_is_left_alone) {
   const TempDirectory here;
   PosixOutputDisk disk{here.path()};

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace torc::exec {
@@ -11,6 +12,12 @@ namespace {
 
 // Not more than a worker with one job a core needs: each is a descriptor.
 constexpr std::size_t kMostSpares = 256;
+
+// Another file has its name, or it has none any more.
+bool is_unlinked(int fd) {
+  struct stat open_file {};
+  return fstat(fd, &open_file) != 0 || open_file.st_nlink != 1;
+}
 
 // The job may have moved it away, or put another one in its place.
 bool is_at(int fd, const std::filesystem::path& path) {
@@ -28,10 +35,15 @@ SpareFiles::~SpareFiles() {
 }
 
 Result<int> SpareFiles::open(const std::filesystem::path& path) {
+  // One that has this name already, of a job that was not begun: another one that took it would
+  // leave it without a name, and what is renamed later by that name would be the other one.
+  const auto same = std::find_if(spares_.begin(), spares_.end(),
+                                 [&](const Spare& spare) { return spare.path == path; });
+  if (same != spares_.end()) std::swap(*same, spares_.back());
   while (!spares_.empty()) {
     const Spare spare = std::move(spares_.back());
     spares_.pop_back();
-    if (!disk_.rename(spare.path, path)) {
+    if (is_unlinked(spare.fd) || (spare.path != path && !disk_.rename(spare.path, path))) {
       close(spare.fd);
       continue;
     }
