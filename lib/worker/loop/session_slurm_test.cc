@@ -6,6 +6,7 @@
 #include <fstream>
 #include <set>
 
+#include "lib/base/sanitizer.h"
 #include "lib/worker/loop/session_fixture.h"
 
 namespace torc::worker {
@@ -95,6 +96,7 @@ TEST_F(SlurmSession, what_the_workflow_sets_wins) {
 
 // Half of it would be worse: a bare srun would choose the allocation's first node.
 TEST_F(SlurmSession, where_no_file_can_name_its_node_nothing_is_changed) {
+  if (kSanitized) GTEST_SKIP() << "the check of an object's class needs the descriptors of a pipe";
   has("SLURM_JOB_ID=7");
   has("SLURMD_NODENAME=n3");
   has("SLURM_NTASKS=4");
