@@ -60,7 +60,7 @@ void print_unanswered(const App& app, const SlurmAnswers& all) {
     std::string why = answer.why;
     if (!answer.words.empty()) why += ": " + answer.words.back();
     auto same = std::ranges::find(told, why, [](const auto& one) { return one.first; });
-    if (same == told.end()) same = told.insert(same, {std::move(why), {}});
+    if (same == told.end()) same = told.insert(same, {why, {}});
     same->second.push_back(torc::quoted(all.scripts[i].scheduler));
   }
   for (const auto& [why, schedulers] : told) {
