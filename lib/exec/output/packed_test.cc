@@ -393,6 +393,7 @@ TEST(Spares, the_name_of_a_spare_file_is_given_to_no_other_one) {
   spares.give_back(first, a);
   spares.give_back(second, b);
   const int again = *spares.open(a);
+  EXPECT_EQ(again, first) << "on NFS a file that is renamed over lives on under a name of its own";
   write_as_job(again, "text");
   const int third = *spares.open(c);
   write_as_job(third, "more");
@@ -402,6 +403,20 @@ TEST(Spares, the_name_of_a_spare_file_is_given_to_no_other_one) {
   EXPECT_EQ(std::filesystem::file_size(a), 4U);
   EXPECT_EQ(std::filesystem::file_size(c), 4U);
   EXPECT_FALSE(std::filesystem::exists(b));
+}
+
+TEST(Spares, a_file_that_took_the_place_of_a_spare_one_is_left_alone) {
+  const TempDirectory here;
+  PosixOutputDisk disk{here.path()};
+  SpareFiles spares(disk);
+  const Path a = here.path() / "a";
+  const Path b = here.path() / "b";
+  spares.give_back(*spares.open(a), a);
+  std::filesystem::remove(a);
+  ::close(::open(a.c_str(), O_CREAT | O_WRONLY, 0600));
+  write_as_job(*spares.open(b), "text");
+  EXPECT_TRUE(std::filesystem::exists(a));
+  EXPECT_EQ(std::filesystem::file_size(b), 4U);
 }
 
 TEST(Spares, a_file_that_its_job_moved_away_is_left_alone) {

@@ -100,6 +100,7 @@ int KeptChild::wait(std::optional<std::chrono::nanoseconds> time) {
       if (ran && !running()) return SIGCHLD;
       continue;  // somebody that the child had left behind
     }
+    from_parent_ = info.si_code == SI_USER && info.si_pid == getppid();
     told_to_stop_ = told_to_stop_ || asks_this_to_stop(number);
     return number;
   }
