@@ -1,8 +1,8 @@
 #!/bin/bash
 # A real Slurm cluster on this machine, for tests: slurmctld and N slurmd from Debian's packages. Every node n1..nN is
 # a set of namespaces with its own hostname, process ids, mounts and /dev/shm; files and network are the machine's.
-#   cluster.sh DIR start N PORT [OWNER]  N nodes, 2 CPUs and 1000 MB each; uses PORT .. PORT+N. First stops a leftover
-#                                in DIR. When the process OWNER ends without a stop, everything ends with it
+#   cluster.sh DIR start N [OWNER]  N nodes (at most 9), 2 CPUs and 1000 MB each, on ports that are free. First stops a
+#                                leftover in DIR. When the process OWNER ends without a stop, everything ends with it
 #   cluster.sh DIR stop          ends everything that was started in DIR; fine when nothing runs
 #   cluster.sh DIR env           prints what to export: SLURM_CONF
 #   cluster.sh DIR exec nX CMD…  runs CMD on a node, beside its jobs
@@ -180,10 +180,38 @@ guard_main() {
   stop
 }
 
+# Ten ports below those that the system gives to clients, free now. Who binds the first has all ten: slurmctld.
+free_ports() {
+  local first i
+  while true; do
+    first=$((20000 + SRANDOM % 1200 * 10))
+    for ((i = 0; i < 10; i++)); do
+      (: <"/dev/tcp/127.0.0.1/$((first + i))") 2>/dev/null && continue 2
+    done
+    echo $first
+    return
+  done
+}
+answers_or_gone() { gone slurmctld || timeout 5 scontrol ping; }
+start_controller() { # NODES
+  local round
+  for round in {1..20}; do
+    write_configuration "$1" "$(free_ports)"
+    setsid slurmctld -D -f "$SLURM_CONF" </dev/null >"$dir/log/slurmctld.out" 2>&1 &
+    remember slurmctld $!
+    await 20 answers_or_gone || fail "slurmctld does not answer; see $dir/log"
+    lives slurmctld && return
+    # Another cluster or program was faster.
+    grep -q 'Address already in use' "$dir/log/slurmctld.log" || break
+    mv "$dir/log/slurmctld.log" "$dir/log/slurmctld.log.$round"
+  done
+  fail "slurmctld does not start; see $dir/log"
+}
+
 all_idle() { [ "$(timeout 5 sinfo -h -N -t idle -o %N | wc -l)" = "$1" ]; }
 
 start() {
-  local nodes=$1 port=$2 owner=${3:-} i
+  local nodes=$1 owner=${2:-} i
   check_machine
   stop
   rm -rf "$dir"/{state,spool,log,munge,run}
@@ -193,12 +221,8 @@ start() {
     setsid "$self" "$dir" _guard "$owner" </dev/null >/dev/null 2>&1 &
     remember guard $!
   fi
-  write_configuration "$nodes" "$port"
   start_munge
-  setsid slurmctld -D -f "$SLURM_CONF" </dev/null >"$dir/log/slurmctld.out" 2>&1 &
-  remember slurmctld $!
-  # A slurmd that finds no controller tries again only seconds later.
-  await 20 timeout 5 scontrol ping || fail "slurmctld does not answer; see $dir/log"
+  start_controller "$nodes" # a slurmd that finds none tries again only seconds later
   for ((i = 1; i <= nodes; i++)); do boot "n$i"; done
   await 30 all_idle "$nodes" || fail "not all nodes came up; see $dir/log"
   trap - EXIT
@@ -218,7 +242,7 @@ stop() {
 }
 
 case $command in
-  start) [ $# = 2 ] || [ $# = 3 ] || fail "usage: cluster.sh DIR start N PORT [OWNER]"; start "$@" ;;
+  start) [ $# = 1 ] || [ $# = 2 ] || fail "usage: cluster.sh DIR start N [OWNER]"; start "$@" ;;
   stop) stop ;;
   env) echo "export SLURM_CONF=$SLURM_CONF" ;;
   exec) on_node "$@" ;;

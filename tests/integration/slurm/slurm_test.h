@@ -42,10 +42,7 @@ class SlurmTest : public testing::Test {
       GTEST_SKIP() << "TORC_TEST_SKIP_SLURM is set";
     }
     std::filesystem::create_directory(work_);
-    // Tests of several checkouts may run at once; the system's own ports for clients begin above.
-    const int port = 20000 + getpid() % 1000 * 10;
-    const auto start =
-        cluster({"start", std::to_string(kNodes), std::to_string(port), std::to_string(getpid())});
+    const auto start = cluster({"start", std::to_string(kNodes), std::to_string(getpid())});
     started_ = start.exit_code != kCannot;
     ASSERT_TRUE(started_) << start
                           << "To go without the tests on a real Slurm, set TORC_TEST_SKIP_SLURM=1.";
