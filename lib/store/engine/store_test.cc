@@ -19,7 +19,7 @@ std::string error_of(const Result<std::unique_ptr<Store>>& r) {
   return r.ok() ? "ok" : r.error().text();
 }
 
-std::string numbered(int i) {
+std::string key_number(int i) {
   return std::string("k").append(std::to_string(i));
 }
 
@@ -140,11 +140,11 @@ TEST_P(BothEngines, a_reserved_empty_or_too_long_key_spoils_the_transaction) {
 TEST_P(BothEngines, a_value_may_be_a_view_into_the_state) {
   auto store = make(put("a", std::string(300, 'x')));
   const auto done = store->commit(1, [](Transaction& tx) -> Result<void> {
-    for (int i = 0; i < 200; ++i) tx.put(numbered(i), *tx.get("a"));
+    for (int i = 0; i < 200; ++i) tx.put(key_number(i), *tx.get("a"));
     return {};
   });
   ASSERT_TRUE(done.ok());
-  for (int i = 0; i < 200; ++i) EXPECT_EQ(value_of(*store, numbered(i)), std::string(300, 'x'));
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(value_of(*store, key_number(i)), std::string(300, 'x'));
 }
 
 TEST_P(BothEngines, large_write_sets_pass) {
@@ -196,7 +196,7 @@ TEST_P(BothEngines, a_first_commit_that_fails_leaves_no_directory) {
 
 TEST_P(BothEngines, verify_agrees_with_an_untouched_store) {
   auto store = make();
-  for (int i = 0; i < 100; ++i) ASSERT_TRUE(store->commit(1, put(numbered(i), "v")).ok());
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(store->commit(1, put(key_number(i), "v")).ok());
   bool checked = false;
   const auto verified = verify(node.world(), directory, [&](const Reader& reader) -> Result<void> {
     checked = reader.get("k99") == "v" && !reader.seek_before("a").has_value();

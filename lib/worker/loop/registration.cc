@@ -102,6 +102,18 @@ Result<bool> wait_for_turn(const workflow::Context& context, const WorkerSetup& 
   }
 }
 
+std::unique_ptr<UdpBell> open_bell(const WorkerSetup& setup, const store::Store& store,
+                                   Entropy& entropy,
+                                   const std::function<void(const std::string&)>& notice) {
+  // Where all workers are on this host they hear of each other's commits anyway.
+  if (!setup.bell || store.identity().engine != store::Engine::journal) return nullptr;
+  auto opened = UdpBell::open(setup.bell_interface, entropy);
+  if (opened) return *std::move(opened);
+  if (!setup.any_scheduler || !setup.bell_interface.empty())
+    notice("looks for work now and then, since it has no bell: " + opened.error().text());
+  return nullptr;
+}
+
 Result<Registration> register_self(const workflow::Context& context, const WorkerSetup& setup,
                                    const exec::ProcessIdentity& process,
                                    const std::optional<claim::BellPlace>& bell,

@@ -1,6 +1,8 @@
 // How a worker enters its workflow: it waits until it may, and says who it is.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,8 +10,9 @@
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/rules/pace.h"
 #include "lib/claim/rules/worker.h"
-#include "lib/exec/process/process_host.h"
+#include "lib/exec/run/process_host.h"
 #include "lib/store/engine/store.h"
+#include "lib/worker/bell/udp_bell.h"
 #include "lib/worker/loop/worker.h"
 #include "lib/worker/machine/step.h"
 #include "lib/workflow/plan/workflow_plan.h"
@@ -26,6 +29,12 @@ namespace torc::worker {
 // that came.
 Result<bool> wait_for_turn(const workflow::Context& context, const WorkerSetup& setup,
                            exec::ProcessHost& host, int signal_fd, store::Store& store);
+
+// Where it will hear of work; null: it looks for that now and then, which `notice` is told where a
+// bell was to be expected.
+[[nodiscard]] std::unique_ptr<UdpBell> open_bell(
+    const WorkerSetup& setup, const store::Store& store, Entropy& entropy,
+    const std::function<void(const std::string&)>& notice);
 
 struct Registration {
   claim::WorkerEpoch self{};

@@ -1,5 +1,4 @@
 #include "lib/worker/loop/session.h"
-#include "lib/base/overloaded.h"
 
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -10,12 +9,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/base/overloaded.h"
 #include "lib/base/quantities.h"
-#include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/lease.h"
-#include "lib/claim/transactions/exchange.h"
-#include "lib/claim/transactions/membership.h"
-#include "lib/store/engine/heartbeat.h"
+#include "lib/worker/loop/goodbye.h"
 #include "lib/worker/loop/notice_text.h"
 #include "lib/worker/loop/state_text.h"
 #include "lib/worker/loop/terms.h"
@@ -83,7 +80,8 @@ Result<WorkerSummary> Session::live(std::unique_ptr<store::Store> store) {
 
 Result<void> Session::come(std::unique_ptr<store::Store> store) {
   claim::Pace pace(sharing_of(*store));
-  open_bell(*store);
+  bell_ = open_bell(setup_, *store, context_.world2.entropy,
+                    [this](const std::string& line) { notice(line); });
   TORC_ASSIGN(Registration me,
               register_self(context_, setup_, lease_.process(),
                             bell_ ? std::optional(bell_->place()) : std::nullopt, *store));
@@ -126,18 +124,6 @@ Result<void> Session::come(std::unique_ptr<store::Store> store) {
   if (lease_.news_fd() >= 0) TORC_TRY(host_.watch(lease_.news_fd()));
   state_ = be_born(std::move(birth), now());
   return {};
-}
-
-// Where all workers are on this host they hear of each other's commits anyway.
-void Session::open_bell(const store::Store& store) {
-  if (!setup_.bell || store.identity().engine != store::Engine::journal) return;
-  auto opened = UdpBell::open(setup_.bell_interface, context_.world2.entropy);
-  if (opened) {
-    bell_ = *std::move(opened);
-  } else if (!setup_.any_scheduler || !setup_.bell_interface.empty()) {
-    notice(fmt::format("looks for work now and then, since it has no bell: {}",
-                       opened.error().text()));
-  }
 }
 
 // --- the loop ---
@@ -335,8 +321,7 @@ void Session::move_end(WallTime ends_at) {
   feed(event::EndMoved{clock_.boot_now() + left});
 }
 
-// Before free parts are used: whether they are still this worker's. They are not after the ledger
-// was lost, or the worker was stopped for long.
+// Before free parts are used. Not after the ledger was lost, or the worker was stopped for long.
 bool Session::is_share_there() const {
   return ledger_ == nullptr || ledger_->is_there();
 }
@@ -401,37 +386,10 @@ void Session::close_shop() {
 }
 
 event::GoodbyeAnswer Session::say_goodbye(const command::Goodbye& order) {
-  event::GoodbyeAnswer answer;
-  const claim::WorkerEpoch self = state_.terms.self;
-  std::vector<std::string> mismatches;
-  bool nobody_beside = false;
-  store::HeartbeatPlace heartbeats;
-  Ringer ringer(bell_.get(), self, exec::boot_id());
-  auto left = store_->commit(claim::raw(self), [&](claim::Transaction& tx) -> Result<void> {
-    ringer.before(tx);
-    if (order.speaks) {
-      TORC_ASSIGN(answer.answer, claim::exchange(tx, order.words));
-    }
-    if (state_.end == WorkerEnd::nothing_fits)
-      mismatches = explain_mismatches(offer_of(state_, clock_.boot_now()), tx);
-    TORC_TRY(claim::release_worker(tx, self, order.words.now));
-    TORC_ASSIGN(answer.workflow, claim::read_workflow(tx));
-    ringer.after(tx, false, order.words.now);
-    heartbeats = claim::heartbeat_place(tx, self);
-    const store::EpochRange beside = store::epochs_beside(claim::raw(self));
-    TORC_ASSIGN(const bool anybody, claim::is_anybody_of(tx, beside.first, beside.last));
-    nobody_beside = !anybody;
-    return {};
-  });
-  if (!left) {
-    answer.error = std::move(left).error();
-    return answer;
-  }
-  ringer.ring(left->sequence, store_->identity().instance);
-  (void)store::remove_heartbeats(context_.world, store_->state_directory(), heartbeats,
-                                 nobody_beside);
-  state_.summary.mismatches = std::move(mismatches);
-  return answer;
+  Goodbye said = worker::say_goodbye(context_.world, *store_, state_,
+                                     offer_of(state_, clock_.boot_now()), bell_.get(), order);
+  state_.summary.mismatches = std::move(said.mismatches);
+  return std::move(said.answer);
 }
 
 void Session::leave(const command::Leave& order) {

@@ -10,7 +10,7 @@
 
 #include "lib/exec/end/watched_lease.h"
 #include "lib/exec/node/node_ledger.h"
-#include "lib/exec/process/process_host.h"
+#include "lib/exec/run/process_host.h"
 #include "lib/worker/bell/udp_bell.h"
 #include "lib/worker/lease/committer.h"
 #include "lib/worker/loop/commands.h"
@@ -56,7 +56,6 @@ class Session {
   void watch_bell(bool watch);
   void hear_signals();
   void hear_store();
-  void open_bell(const store::Store& store);
   void hear_bells();
   void move_end(WallTime ends_at);
   void tell(const Notice& notice);
