@@ -28,7 +28,7 @@ std::string job_name_in(std::string_view script) {
   for (const std::string_view line : split(script, '\n')) {
     if (line.starts_with(kDirective)) name = trimmed(line.substr(kDirective.size()), " \t\r'\"");
   }
-  return name;
+  return slurm::is_plain(name) ? name : std::string();
 }
 
 // The beginning of one; nullopt: it is no file that can be read.
@@ -169,7 +169,7 @@ SlurmAnswer ask_slurm(const slurm::RunProgram& run, const Asking& asking,
   slurm::Shown shown = slurm::show_named(run, names);
   answer.failure = shown.failure;
   if (!answer.failure.empty()) return answer;
-  answer.whole = shown.whole;
+  answer.whole = shown.whole && !names.empty() && names.size() == situation.scripts.size();
   slurm::Shown numbered = slurm::show_numbered(run, ids_beside(shown.allocations, situation));
   // It refuses what it has forgotten, too; who has answered before is not silent.
   if (names.empty() && numbered.failure.find("Invalid job id") == std::string::npos)

@@ -19,7 +19,7 @@ namespace torc::report {
 struct SubmitScript {
   std::string scheduler;  // as its file is called: the name of the scheduler, made plain
   Path file;              // absolute
-  std::string job_name;   // that it gives to Slurm; empty: not known
+  std::string job_name;   // that it gives to Slurm; empty: not known, or not plain
 };
 // Those in slurm/ of the store, in the order of their names.
 [[nodiscard]] std::vector<SubmitScript> find_scripts(const Path& store);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "lib/base/json_value.h"
@@ -51,7 +52,8 @@ std::string say_slurm_of(const Situation& situation, const WorkerNow& worker) {
   for (const ShownAllocation& a : situation.slurm->allocations) {
     if (a.id == info.allocation && a.cluster == info.cluster &&
         slurm::stage_of(a.state) != Stage::runs)
-      text += fmt::format(", Slurm says its allocation is {}", printable(a.state));
+      text += fmt::format("{} its allocation is {}", text.empty() ? ", Slurm says" : " and",
+                          printable(a.state));
   }
   return text;
 }
@@ -164,6 +166,17 @@ std::vector<const ShownAllocation*> waiting(const Situation& situation,
   return found;
 }
 
+std::string remedy_for_waiting(const ShownAllocation& a) {
+  constexpr std::array<std::string_view, 7> kPass{
+      "", "Priority", "Resources", "BeginTime", "Dependency", "Licenses", "Prolog"};
+  if (a.reason.starts_with("JobHeld")) return "scontrol release " + shell_word(a.id);
+  if (std::ranges::find(kPass, a.reason) == kPass.end())
+    return fmt::format("whether that passes Slurm knows: scontrol show job {}", shell_word(a.id));
+  return "nothing needs to be done: its workers come when Slurm starts it, and whether they can "
+         "run "
+         "the job is known then";
+}
+
 std::string say_slurm(const Situation& situation, WallTime now, const std::string& scheduler) {
   if (!situation.slurm) return {};
   const SlurmAnswer& said = *situation.slurm;
@@ -190,8 +203,10 @@ std::string say_slurm(const Situation& situation, WallTime now, const std::strin
   if (more > 0) text += fmt::format("; and {} more", more);
   if (text.empty() && last != nullptr)
     text = "The newest that Slurm shows: " + say_allocation(*last, now);
-  if (text.empty() && said.whole) text = "Slurm shows no allocation of this workflow";
+  if (text.empty() && said.whole)
+    text = "Slurm shows no allocation that is called as the batch scripts here call it";
   if (text.empty()) return {};
+  if (!said.whole) text += "; there may be more, its answer was cut";
   const bool old = now - said.answered_at > 2 * kAskInterval;
   return text + (old ? fmt::format(" (as of {})", show_age(said.answered_at, now)) : "") + ".";
 }

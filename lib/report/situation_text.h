@@ -43,6 +43,8 @@ namespace torc::report {
 // given.
 [[nodiscard]] std::vector<const slurm::ShownAllocation*> waiting(const Situation& situation,
                                                                  const std::string& scheduler = {});
+// What passes by itself, or takes somebody to do something.
+[[nodiscard]] std::string remedy_for_waiting(const slurm::ShownAllocation& allocation);
 // What Slurm says to there being no worker at work: what waits or runs, how the last one ended,
 // that it shows none, or that it did not answer. Empty: it was not asked, or says nothing.
 [[nodiscard]] std::string say_slurm(const Situation& situation, WallTime now,

@@ -85,7 +85,7 @@ std::optional<SlurmAnswer> decode_answer(std::string_view bytes, std::string_vie
 }
 
 Path answer_file(const workflow::Context& context) {
-  return fmt::format("slurm-answer.{}", context.world.uid);
+  return fmt::format(".slurm-answer.{}", context.world.uid);
 }
 
 std::optional<std::string> read_answer(const workflow::Context& context, const Path& store) {

@@ -311,7 +311,9 @@ class Inquiry {
     return say_absence(situation_, worker, context_.clock.wall_now());
   }
   [[nodiscard]] std::string remedy_for_absence() const {
-    return situation_.anybody_at_work() ? "nothing needs to be done" : how_to_start();
+    if (situation_.anybody_at_work()) return "nothing needs to be done";
+    const auto allocations = waiting(situation_);
+    return allocations.empty() ? how_to_start() : remedy_for_waiting(*allocations.front());
   }
 
   void live() {

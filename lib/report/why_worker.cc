@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "lib/base/quantities.h"
@@ -40,18 +39,6 @@ std::string names_of(const std::vector<claim::Worker>& workers,
   for (std::size_t i = 0; i < names.size() && i < kShownNames; ++i)
     text += fmt::format("{}'{}'", i == 0 ? "" : ", ", printable(names[i]));
   return names.size() > kShownNames ? text + ", …" : text;
-}
-
-// What Slurm waits for passes by itself, or somebody has to do something.
-std::string remedy_for_waiting(const slurm::ShownAllocation& a) {
-  constexpr std::array<std::string_view, 7> kPass{
-      "", "Priority", "Resources", "BeginTime", "Dependency", "Licenses", "Prolog"};
-  if (a.reason.starts_with("JobHeld")) return "scontrol release " + shell_word(a.id);
-  if (std::ranges::find(kPass, a.reason) == kPass.end())
-    return fmt::format("whether that passes Slurm knows: scontrol show job {}", shell_word(a.id));
-  return "nothing needs to be done: its workers come when Slurm starts it, and whether they can "
-         "run "
-         "the job is known then";
 }
 
 }  // namespace

@@ -11,6 +11,14 @@
 #include "lib/slurm/squeue.h"
 
 namespace torc::slurm {
+
+bool is_plain(std::string_view word) {
+  return !word.empty() && word.front() != '-' && word.size() < 256 &&
+         std::ranges::all_of(word, [](char c) {
+           return is_digit(c) || is_letter(c) || c == '-' || c == '_' || c == '.' || c == '+';
+         });
+}
+
 namespace {
 
 // After kColumns. Names and paths may hold blanks, so these are cut out by their widths.
@@ -28,13 +36,6 @@ std::string told(std::string_view cell) {
 
 WallTime time_told(std::string_view cell) {
   return time_of(trimmed(cell)).value_or(WallTime{});
-}
-
-bool is_plain(std::string_view word) {
-  return !word.empty() && word.front() != '-' && word.size() < 256 &&
-         std::ranges::all_of(word, [](char c) {
-           return is_digit(c) || is_letter(c) || c == '-' || c == '_' || c == '.' || c == '+';
-         });
 }
 
 std::string list_of(const std::vector<std::string>& words) {

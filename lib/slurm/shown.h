@@ -32,6 +32,9 @@ struct ShownAllocation {
 enum class Stage : std::uint8_t { waits, runs, over, other };
 [[nodiscard]] Stage stage_of(std::string_view state);
 
+// Whether it may be asked about: nothing in it means more than a name to Slurm or a shell.
+[[nodiscard]] bool is_plain(std::string_view name);
+
 struct Shown {
   std::vector<ShownAllocation> allocations;
   // The whole answer was read: it begins with its heading and ends with a line. So what is not in
