@@ -215,9 +215,14 @@ std::string History::what(const claim::Reader& reader, const Event& event) {
                  ? which + ": " + worker::show_outcome(event.outcome)
                  : which;
     }
-    case EventKind::expired:
-      return claim::raw(event.author) == 0 ? ""
-                                           : fmt::format("by worker {}", claim::raw(event.author));
+    case EventKind::expired: {
+      const auto worker = claim::read_worker(reader, event.worker);
+      const std::string by = claim::raw(event.author) == 0
+                                 ? ""
+                                 : fmt::format("by worker {}; ", claim::raw(event.author));
+      return worker ? fmt::format("{}its last commit was {}", by, show_time(worker->last_seen))
+                    : by;
+    }
     case EventKind::added:
       if (raw(event.parent) == 0)
         return fmt::format("{} job(s), by {}", show_count(event.count), printable(event.by));
