@@ -23,6 +23,7 @@ constexpr std::uint64_t kTailOfFailed = 20;  // lines of each stream
 // Nothing tells of news in a file on a network filesystem, so one looks, and ever less often.
 constexpr std::chrono::nanoseconds kFirstLook = 50ms;
 constexpr std::chrono::nanoseconds kLastLook = 2s;
+constexpr unsigned kLooksAtWorkers = 5;  // of the last looks one is at workers: there may be many
 
 std::string_view last_lines(std::string_view text, std::uint64_t lines) {
   std::size_t at = text.size();
@@ -170,6 +171,7 @@ Result<Exit> follow(const App& app, store::Store& store, const std::string& name
   const std::string shown = workflow::shown_path(app, store.directory());
   bool told = false;
   bool told_stop = false;
+  unsigned quiet = 0;  // last looks
   for (auto delay = kFirstLook;; delay = std::min(delay * 2, kLastLook)) {
     // The state first: what an attempt wrote before it was over is there by then.
     TORC_ASSIGN(auto now, report::look_at_job(store, book, name));
@@ -206,7 +208,7 @@ Result<Exit> follow(const App& app, store::Store& store, const std::string& name
       continue;
     }
     if (claim::is_over(now->job.state)) return Exit::ok;
-    if (delay == kLastLook) {  // quiet for a while
+    if (delay == kLastLook && quiet++ % kLooksAtWorkers == 0) {
       TORC_ASSIGN(const auto around, report::look_around(app, store, report::AskSlurm::no));
       const std::string stop = say_stop(app, around, *now, shown);
       if (!stop.empty() && !std::exchange(told_stop, true)) say(app.err, "{}", stop);
