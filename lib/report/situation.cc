@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "lib/base/file/beneath.h"
-#include "lib/base/text.h"
+#include "lib/base/text/text.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/worker/setup/worker_setup.h"
 #include "lib/workflow/plan/batch_scripts.h"

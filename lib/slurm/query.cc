@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "lib/base/number.h"
-#include "lib/base/text.h"
+#include "lib/base/text/text.h"
 #include "lib/slurm/host_list.h"
 #include "lib/slurm/squeue.h"
 

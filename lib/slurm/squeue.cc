@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "lib/base/number.h"
-#include "lib/base/text.h"
+#include "lib/base/text/text.h"
 
 namespace torc::slurm {
 namespace {

@@ -14,7 +14,7 @@
 #include "bin/locate.h"
 #include "lib/base/number.h"
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/report/job_view.h"
 #include "lib/spec/text/diagnostic.h"

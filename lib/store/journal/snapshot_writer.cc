@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "lib/store/journal/snapshot.h"
+#include "lib/store/format/snapshot.h"
 
 namespace torc::store {
 namespace {
