@@ -212,16 +212,13 @@ std::string show_left(const claim::WorkflowState& workflow) {
   return left;
 }
 
-std::string_view workflow_verdict(const claim::WorkflowState& workflow,
-                                  std::uint64_t live_workers) {
+std::string_view workflow_verdict(const claim::WorkflowState& workflow, bool anybody_at_work) {
   if (workflow.all_completed() && workflow.finished()) return "completed";
   if (workflow.finished()) {
     const bool waits = workflow.of(JobState::held) + workflow.of(JobState::pending_failed) > 0;
     return waits ? "waiting" : "failed";
   }
-  const std::uint64_t held =
-      workflow.of(JobState::claimed) + workflow.of(JobState::running) + workflow.ending;
-  return live_workers > 0 || held + workflow.actions.running > 0 ? "running" : "waiting";
+  return anybody_at_work ? "running" : "waiting";
 }
 
 }  // namespace torc::report

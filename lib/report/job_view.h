@@ -76,9 +76,9 @@ void add_activity(nlohmann::ordered_json& out, const claim::Outcome& ended);
 // to be ended …". Empty: nothing.
 [[nodiscard]] std::string show_left(const claim::WorkflowState& workflow);
 
-// Whole-workflow verdict: completed, failed, running, waiting (jobs are ready, nobody
-// works; or all that is left is held).
+// Whole-workflow verdict: completed, failed, running, waiting (something is to do and nobody is at
+// work; or all that is left is held).
 [[nodiscard]] std::string_view workflow_verdict(const claim::WorkflowState& workflow,
-                                                std::uint64_t live_workers);
+                                                bool anybody_at_work);
 
 }  // namespace torc::report

@@ -7,6 +7,7 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
+#include "lib/base/text/text.h"
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/retry_counts.h"
@@ -15,11 +16,11 @@
 #include "lib/claim/rules/transition.h"
 #include "lib/report/job_view.h"
 #include "lib/report/quota_view.h"
+#include "lib/report/situation_text.h"
 #include "lib/report/why_remedy.h"
 #include "lib/report/why_words.h"
 #include "lib/report/why_worker.h"
 #include "lib/worker/setup/worker_setup.h"
-#include "lib/workflow/context/live_workers.h"
 
 namespace torc::report {
 namespace {
@@ -48,28 +49,24 @@ std::string_view condition_words(claim::Condition condition) {
 class Inquiry {
  public:
   Inquiry(const workflow::Context& context, const claim::Reader& reader, workflow::RecipeBook& book,
-          std::string store, JobId id, const workflow::RecipeBook::Page& page,
-          const claim::Job& job)
+          std::string store, const Situation& situation, JobId id,
+          const workflow::RecipeBook::Page& page, const claim::Job& job)
       : context_(context),
         reader_(reader),
         book_(book),
         words_(reader, book, std::move(store)),
+        situation_(situation),
         id_(id),
         page_(page),
         job_(job),
         name_(workflow::job_name(book, reader, id)) {}
 
-  Result<std::optional<Explanation>> run() {
+  Explanation run() {
     look();
-    TORC_TRY(sound_);
-    return std::optional<Explanation>({id_, name_, job_, std::move(reasons_)});
+    return {id_, name_, job_, std::move(reasons_)};
   }
 
  private:
-  void note(Error error) {
-    if (sound_.ok()) sound_ = std::move(error);
-  }
-
   void look() {
     switch (job_.state) {
       case JobState::held:
@@ -163,8 +160,12 @@ class Inquiry {
         return add("dependency", text,
                    fmt::format("see torc why {} {}", words_.store(), words_.word(a.job)));
       case JobState::claimed:
-      case JobState::running:
-        return add("dependency", text, "nothing needs to be done");
+      case JobState::running: {
+        const WorkerNow* const worker = worker_of(a.job);
+        if (worker == nullptr) return add("dependency", text, "nothing needs to be done");
+        return add("dependency", fmt::format("{} But {}.", text, absence_of(*worker)),
+                   remedy_for_absence());
+      }
     }
   }
 
@@ -217,9 +218,7 @@ class Inquiry {
                                       : "in " + show_duration(left),
                     retries()),
         fmt::format("nothing needs to be done; {} makes it wait no longer", command("retry")));
-    const auto live_workers = workflow::live_workers(context_, reader_);
-    if (!live_workers) return note(live_workers.error());
-    if (live_workers->empty()) no_worker();
+    if (!situation_.anybody_at_work()) no_worker();
   }
 
   // ": retry 2 of 3", of the rule that let it be tried again; else nothing.
@@ -272,10 +271,10 @@ class Inquiry {
     }
     const claim::Rank rank = claim::read_rank(reader_, id_).value_or(claim::Rank{});
     const bool held_back = !reasons_.empty();
-    WorkerInquiry workers(context_, reader_, words_.store(), words_.word(id_));
-    auto more = workers.look(claim::read_class(reader_, rank.job_class), rank.priority, held_back);
-    if (!more) return note(more.error());
-    for (Reason& r : *more) reasons_.push_back(std::move(r));
+    WorkerInquiry workers(context_, reader_, situation_, words_.store(), words_.word(id_));
+    for (Reason& r :
+         workers.look(claim::read_class(reader_, rank.job_class), rank.priority, held_back))
+      reasons_.push_back(std::move(r));
     cut_off();
   }
 
@@ -297,42 +296,63 @@ class Inquiry {
                     words_.store(), words_.word(id_)));
   }
 
-  void no_worker() { add("no_worker", "No worker is at work.", how_to_start()); }
+  void no_worker() {
+    const std::string slurm = say_slurm(situation_, context_.clock.wall_now());
+    add("no_worker", "No worker is at work." + (slurm.empty() ? "" : " " + slurm), how_to_start());
+  }
+
+  // That holds the job, and is not at work; nullptr: it is, or nothing is known of it.
+  [[nodiscard]] const WorkerNow* worker_of(JobId id) const {
+    const claim::Job job = claim::read_job(reader_, id).value_or(claim::Job{});
+    const WorkerNow* const worker = situation_.find(job.worker);
+    return worker == nullptr || worker->is_at_work() ? nullptr : worker;
+  }
+  [[nodiscard]] std::string absence_of(const WorkerNow& worker) const {
+    return say_absence(situation_, worker, context_.clock.wall_now());
+  }
+  [[nodiscard]] std::string remedy_for_absence() const {
+    if (situation_.anybody_at_work()) return "nothing needs to be done";
+    const auto allocations = waiting(situation_);
+    return allocations.empty() ? how_to_start() : remedy_for_waiting(*allocations.front());
+  }
 
   void live() {
     const auto worker = claim::read_worker(reader_, job_.worker);
-    const std::string where = worker ? WhyWords::place(*worker) : "?";
-    const bool gone = worker && !workflow::may_live(context_, worker->info);
+    const std::string where = worker ? say_place(*worker) : "?";
     const WallTime now = context_.clock.wall_now();
+    if (const WorkerNow* const absent = worker_of(id_)) {
+      std::string text = absence_of(*absent) + '.';
+      text.front() = upper(text.front());
+      add("no_worker", std::move(text), remedy_for_absence());
+    }
+    const bool absent = !reasons_.empty();
     if (job_.state == JobState::claimed) {
       add("claimed",
-          fmt::format("{} claimed it {} and starts it as soon as it has room.", where,
-                      show_age(job_.claimed_at, now)),
-          "nothing needs to be done");
+          fmt::format("{} claimed it {}{}.", where, show_age(job_.claimed_at, now),
+                      absent ? "" : " and starts it as soon as it has room"),
+          remedy_for_absence());
+    } else if (absent) {
+      add("running",
+          fmt::format("Attempt {} began with {}, at {}.", job_.attempt, where,
+                      show_time(job_.outcome.started_at)),
+          fmt::format("torc logs {} {} shows what it printed", words_.store(), words_.word(id_)));
     } else {
       const auto need = claim::read_class(reader_, rank_class()).need;
+      const WallTime until = job_.outcome.started_at + need.runtime;
       const std::string limit = need.runtime.count() > 0
-                                    ? fmt::format(", and may run until {}",
-                                                  show_time(job_.outcome.started_at + need.runtime))
+                                    ? fmt::format(", and {} run until {}",
+                                                  until > now ? "may" : "might", show_time(until))
                                     : std::string();
       add("running",
           fmt::format("It runs, attempt {}, with {}, since {}{}.", job_.attempt, where,
                       show_time(job_.outcome.started_at), limit),
           fmt::format("torc logs {} {} -f shows what it prints", words_.store(), words_.word(id_)));
     }
-    if (gone) {
-      add("no_worker",
-          fmt::format(
-              "That worker is no longer there. A worker on this machine hands its jobs on at "
-              "once, one elsewhere when its lease of {} has run out.",
-              show_duration(worker->ttl)),
-          how_to_start());
-    }
   }
 
   std::string how_to_start() const {
-    return remedy_without_worker(context_, claim::read_class(reader_, rank_class()), words_.store(),
-                                 words_.word(id_));
+    return remedy_without_worker(context_, situation_, claim::read_class(reader_, rank_class()),
+                                 words_.store(), words_.word(id_));
   }
 
   std::uint32_t rank_class() const {
@@ -349,10 +369,16 @@ class Inquiry {
 
   void failed() {
     const claim::Outcome& o = job_.outcome;
-    std::string text =
-        fmt::format("It {} with attempt {}, {}: {}{}.",
-                    job_.state == JobState::failed ? "failed" : "was terminated", job_.attempt,
-                    show_time(o.ended_at), worker::show_end(reader_, book_, id_, o), with_worker());
+    const auto worker = claim::read_worker(reader_, job_.worker);
+    // A loss is found later than it happens.
+    const std::string found =
+        claim::is_loss(o.cause) && worker && worker->gone_at.count() > 0
+            ? fmt::format("found {}, last heard of ", show_time(worker->gone_at))
+            : "";
+    std::string text = fmt::format("It {} with attempt {}, {}{}: {}{}.",
+                                   job_.state == JobState::failed ? "failed" : "was terminated",
+                                   job_.attempt, found, show_time(o.ended_at),
+                                   worker::show_end(reader_, book_, id_, o), with_worker());
     const auto rule = page_.handler ? claim::rule_for(*page_.handler, o) : std::nullopt;
     if (claim::is_loss(o.cause) && job_.lost > 0) {
       text += fmt::format(" It was running on {} worker(s) that were lost.", job_.lost);
@@ -387,7 +413,7 @@ class Inquiry {
 
   std::string with_worker() const {
     const auto worker = claim::read_worker(reader_, job_.worker);
-    return worker ? ", with " + WhyWords::place(*worker) : "";
+    return worker ? ", with " + say_place(*worker) : "";
   }
 
   std::string command(const char* what) const { return words_.command(what, id_); }
@@ -399,23 +425,23 @@ class Inquiry {
   const claim::Reader& reader_;
   workflow::RecipeBook& book_;
   const WhyWords words_;
+  const Situation& situation_;
   const JobId id_;
   const workflow::RecipeBook::Page& page_;
   const claim::Job& job_;
   const std::string name_;
   std::vector<Reason> reasons_;
-  Result<void> sound_;  // of the records of workers
 };
 
 }  // namespace
 
-Result<std::optional<Explanation>> explain(const workflow::Context& context,
-                                           const claim::Reader& reader, workflow::RecipeBook& book,
-                                           const std::string& store, JobId id) {
+std::optional<Explanation> explain(const workflow::Context& context, const claim::Reader& reader,
+                                   workflow::RecipeBook& book, const std::string& store,
+                                   const Situation& situation, JobId id) {
   const auto page = book.find(reader, id);
   const auto job = claim::read_job(reader, id);
-  if (!page || !job) return std::optional<Explanation>();
-  return Inquiry(context, reader, book, store, id, *page, *job).run();
+  if (!page || !job) return std::nullopt;
+  return Inquiry(context, reader, book, store, situation, id, *page, *job).run();
 }
 
 }  // namespace torc::report

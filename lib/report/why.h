@@ -11,6 +11,7 @@
 
 #include "lib/claim/rules/job.h"
 #include "lib/claim/tables/transaction.h"
+#include "lib/report/situation.h"
 #include "lib/workflow/context/context.h"
 #include "lib/workflow/plan/workflow_plan.h"
 
@@ -18,8 +19,8 @@ namespace torc::report {
 
 struct Reason {
   // One word for scripts: hold, dependency, upstream, canceled, backoff, max_failures, action,
-  // limit, budget, no_worker, nodes, scheduler, label, time, cpus, gpus, memory, node, queue,
-  // claimed, running, completed, failed.
+  // limit, budget, no_worker, allocation, nodes, scheduler, label, time, cpus, gpus, memory, node,
+  // queue, claimed, running, completed, failed.
   std::string_view kind;
   std::string text;    // sentences
   std::string remedy;  // what helps, or that nothing needs to be done
@@ -34,9 +35,9 @@ struct Explanation {
 
 // nullopt: the job's template cannot be read. `store`: the store as a word of the commands that are
 // recommended.
-Result<std::optional<Explanation>> explain(const workflow::Context& context,
-                                           const claim::Reader& reader, workflow::RecipeBook& book,
-                                           const std::string& store, JobId id);
+std::optional<Explanation> explain(const workflow::Context& context, const claim::Reader& reader,
+                                   workflow::RecipeBook& book, const std::string& store,
+                                   const Situation& situation, JobId id);
 
 // As `torc why` shows it, in lines of at most `columns`.
 [[nodiscard]] std::string to_text(const Explanation& found, std::size_t columns);

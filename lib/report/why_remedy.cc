@@ -9,6 +9,7 @@
 #include "lib/claim/rules/offer.h"
 #include "lib/claim/rules/worker.h"
 #include "lib/exec/machine/machine.h"
+#include "lib/report/situation_text.h"
 
 namespace torc::report {
 namespace {
@@ -94,19 +95,19 @@ std::optional<std::string> more_of_it(const claim::Outcome& o, const claim::Requ
   return std::nullopt;
 }
 
-std::string remedy_without_worker(const workflow::Context& context,
+std::string remedy_without_worker(const workflow::Context& context, const Situation& situation,
                                   const claim::JobClass& job_class, const std::string& store,
                                   const std::string& job) {
+  const std::string start = how_to_start(context, situation, store, job_class.scheduler);
+  if (start.starts_with("sbatch")) return start;
   const std::string lacks =
       lacks_of(job_class, claim::whole_offer(worker_here(context), context.clock.wall_now()));
-  const std::string cluster = fmt::format(
-      "the batch scripts in {}/slurm, if there are any, bring workers on the cluster", store);
-  if (lacks.empty()) return fmt::format("torc run {} works on this machine; {}", store, cluster);
+  if (lacks.empty()) return start;
   return fmt::format(
-      "torc run on this machine would not take it: {}. Start torc worker {} where there is more, "
-      "or "
-      "let it need less: torc set {} {} …; {}",
-      lacks, store, store, job, cluster);
+      "torc run on this machine would not take it: {}. Let it need less: torc set {} {} …, or "
+      "start "
+      "where there is more: torc worker {}",
+      lacks, store, job, store);
 }
 
 }  // namespace torc::report

@@ -6,6 +6,7 @@
 
 #include "lib/claim/rules/job.h"
 #include "lib/claim/rules/plan.h"
+#include "lib/report/situation.h"
 #include "lib/workflow/context/context.h"
 
 namespace torc::report {
@@ -17,9 +18,10 @@ namespace torc::report {
                                                     const std::string& store,
                                                     const std::string& job);
 
-// How a job of this class gets a worker where there is none: what this machine, as this process may
-// use it, lacks for it is told instead of the command that would not run it.
+// How a job of this class gets a worker where there is none: how_to_start(), but what this machine,
+// as this process may use it, lacks for it is told instead of the command that would not run it.
 [[nodiscard]] std::string remedy_without_worker(const workflow::Context& context,
+                                                const Situation& situation,
                                                 const claim::JobClass& job_class,
                                                 const std::string& store, const std::string& job);
 

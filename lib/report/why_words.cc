@@ -7,6 +7,7 @@
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/rules/transition.h"
+#include "lib/report/situation_text.h"
 #include "lib/worker/text/outcome_text.h"
 
 namespace torc::report {
@@ -41,13 +42,7 @@ std::string WhyWords::place_of(JobId id) const {
   if (job->state != claim::JobState::running) return "";
   const auto worker = claim::read_worker(reader_, job->worker);
   return fmt::format(" since {}{}", show_time(job->outcome.started_at),
-                     worker ? ", with " + place(*worker) : "");
-}
-
-std::string WhyWords::place(const claim::Worker& worker) {
-  const claim::WorkerInfo& i = worker.info;
-  return fmt::format("worker {} on {}{}", claim::raw(worker.epoch), printable(i.host),
-                     i.allocation.empty() ? "" : ", allocation " + i.allocation);
+                     worker ? ", with " + say_place(*worker) : "");
 }
 
 }  // namespace torc::report

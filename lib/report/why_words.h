@@ -31,8 +31,6 @@ class WhyWords {
   // " since …, with worker 3 on node7" behind what somebody waits for; nothing where it says
   // nothing.
   [[nodiscard]] std::string place_of(JobId id) const;
-  // "worker 3 on node7, allocation 17"
-  [[nodiscard]] static std::string place(const claim::Worker& worker);
 
  private:
   const claim::Reader& reader_;

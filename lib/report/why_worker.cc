@@ -7,11 +7,13 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
+#include "lib/base/text/text.h"
 #include "lib/claim/queries/why.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/rules/offer.h"
 #include "lib/exec/node/node_ledger.h"
 #include "lib/exec/node/node_member.h"
+#include "lib/report/situation_text.h"
 #include "lib/report/why_remedy.h"
 #include "lib/worker/text/node_holders.h"
 #include "lib/workflow/context/live_workers.h"
@@ -41,20 +43,14 @@ std::string names_of(const std::vector<claim::Worker>& workers,
 
 }  // namespace
 
-Result<std::vector<Reason>> WorkerInquiry::look(const claim::JobClass& job_class,
-                                                std::int32_t priority, bool held_back) {
+std::vector<Reason> WorkerInquiry::look(const claim::JobClass& job_class, std::int32_t priority,
+                                        bool held_back) {
   std::vector<claim::Worker> workers;
-  std::uint64_t gone = 0;
-  TORC_TRY(claim::scan_workers(reader_, true, [&](const claim::Worker& w) {
-    if (workflow::may_live(context_, w.info)) {
-      workers.push_back(w);
-    } else {
-      ++gone;
-    }
-    return true;
-  }));
+  for (const WorkerNow& w : situation_.workers) {
+    if (w.is_at_work()) workers.push_back(w.worker);
+  }
   if (workers.empty()) {
-    nobody(job_class, gone);
+    nobody(job_class);
     return std::move(reasons_);
   }
   std::vector<claim::Worker> fitting;
@@ -64,6 +60,7 @@ Result<std::vector<Reason>> WorkerInquiry::look(const claim::JobClass& job_class
                  return claim::could_fit(job_class, claim::whole_offer(w.info, now));
                });
   if (fitting.empty()) {
+    (void)allocation(job_class, "It is ready, and none of the workers that are there can run it.");
     mismatches(job_class, workers);
   } else {
     queue(job_class, priority, fitting, workers.size(), held_back);
@@ -71,13 +68,27 @@ Result<std::vector<Reason>> WorkerInquiry::look(const claim::JobClass& job_class
   return std::move(reasons_);
 }
 
-void WorkerInquiry::nobody(const claim::JobClass& job_class, std::uint64_t gone) {
-  const std::string dead =
-      gone == 0 ? ""
-                : fmt::format(" {} worker(s) of this machine are still registered and are gone.",
-                              show_count(gone));
-  add("no_worker", "It is ready, and no worker is at work." + dead,
-      remedy_without_worker(context_, job_class, store_, job_));
+bool WorkerInquiry::allocation(const claim::JobClass& job_class, const std::string& so_far) {
+  const auto allocations = waiting(situation_, job_class.scheduler);
+  if (allocations.empty()) return false;
+  const std::string slurm = say_slurm(situation_, context_.clock.wall_now(), job_class.scheduler);
+  add("allocation", fmt::format("{} It waits for an allocation. {}", so_far, slurm),
+      remedy_for_waiting(*allocations.front()));
+  return true;
+}
+
+void WorkerInquiry::nobody(const claim::JobClass& job_class) {
+  const WallTime now = context_.clock.wall_now();
+  std::string text = "It is ready, and no worker is at work.";
+  for (std::size_t i = 0; i < situation_.workers.size() && i < kShownNames; ++i) {
+    std::string absence = say_absence(situation_, situation_.workers[i], now) + '.';
+    absence.front() = upper(absence.front());
+    text += ' ' + absence;
+  }
+  if (allocation(job_class, text)) return;
+  const std::string slurm = say_slurm(situation_, now, job_class.scheduler);
+  add("no_worker", slurm.empty() ? text : text + ' ' + slurm,
+      remedy_without_worker(context_, situation_, job_class, store_, job_));
 }
 
 // One reason for each thing that some worker lacks, that of most workers first.
@@ -110,7 +121,7 @@ void WorkerInquiry::mismatches(const claim::JobClass& job_class,
             ? (n == 1 ? std::string("The only worker") : fmt::format("All {} workers", n))
             : fmt::format("{} of {} workers", n, workers.size());
     found.push_back(
-        {n, {kind, fmt::format("{} cannot take it: {}.", who, text), std::move(remedy)}});
+        {n, {kind, fmt::format("{} could never run it: {}.", who, text), std::move(remedy)}});
   };
   const auto or_set = [&](std::string_view worker, const std::string& setting) {
     return fmt::format("start a worker {}, or let it need less: torc set {} {} {}", worker, store_,
@@ -118,12 +129,14 @@ void WorkerInquiry::mismatches(const claim::JobClass& job_class,
   };
   note(mismatch::kNodes, "nodes", fmt::format("it needs {} nodes", need.nodes),
        "workers of this version have one node each");
+  const std::string start = how_to_start(context_, situation_, store_, job_class.scheduler);
   const std::string schedulers = names_of(workers, &claim::WorkerInfo::scheduler);
   note(mismatch::kScheduler, "scheduler",
        fmt::format("it is bound to scheduler '{}'{}", printable(job_class.scheduler),
                    schedulers.empty() ? ", and they serve none" : ", and they serve " + schedulers),
-       fmt::format("torc worker {} --scheduler {}, or submit that scheduler's batch script", store_,
-                   shell_word(job_class.scheduler)));
+       start.starts_with("sbatch")
+           ? start
+           : fmt::format("torc worker {} --scheduler {}", store_, shell_word(job_class.scheduler)));
   const std::string labels = names_of(workers, &claim::WorkerInfo::label);
   note(mismatch::kLabel, "label",
        fmt::format("it asks for label '{}'{}", printable(job_class.label),

@@ -1,5 +1,5 @@
-// Why no worker takes a ready job: nobody works, none of those that do could ever take it, or all
-// that could are busy. A part of why.h.
+// Why no worker takes a ready job: nobody works, an allocation is waited for, none of those that
+// work could ever take it, or all that could are busy. A part of why.h.
 #pragma once
 
 #include <string>
@@ -17,16 +17,21 @@ class WorkerInquiry {
  public:
   // All but the strings outlive this. `store`, `job`: as words of the commands that are
   // recommended.
-  WorkerInquiry(const workflow::Context& context, const claim::Reader& reader, std::string store,
-                std::string job)
-      : context_(context), reader_(reader), store_(std::move(store)), job_(std::move(job)) {}
+  WorkerInquiry(const workflow::Context& context, const claim::Reader& reader,
+                const Situation& situation, std::string store, std::string job)
+      : context_(context),
+        reader_(reader),
+        situation_(situation),
+        store_(std::move(store)),
+        job_(std::move(job)) {}
 
   // `held_back`: something else keeps the job waiting, so that workers with room are no wonder.
-  Result<std::vector<Reason>> look(const claim::JobClass& job_class, std::int32_t priority,
-                                   bool held_back);
+  std::vector<Reason> look(const claim::JobClass& job_class, std::int32_t priority, bool held_back);
 
  private:
-  void nobody(const claim::JobClass& job_class, std::uint64_t gone);
+  void nobody(const claim::JobClass& job_class);
+  // That one waits whose workers may take it: whether any does; tells it then.
+  bool allocation(const claim::JobClass& job_class, const std::string& so_far);
   void mismatches(const claim::JobClass& job_class, const std::vector<claim::Worker>& workers);
   void queue(const claim::JobClass& job_class, std::int32_t priority,
              const std::vector<claim::Worker>& fitting, std::size_t all, bool held_back);
@@ -38,6 +43,7 @@ class WorkerInquiry {
 
   const workflow::Context& context_;
   const claim::Reader& reader_;
+  const Situation& situation_;
   std::string store_;
   std::string job_;
   std::vector<Reason> reasons_;

@@ -1,117 +1,23 @@
 #include "lib/slurm/query.h"
 
-#include <algorithm>
-#include <array>
-#include <ctime>
 #include <set>
 #include <utility>
 
 #include "lib/base/number.h"
 #include "lib/base/text/text.h"
 #include "lib/slurm/host_list.h"
+#include "lib/slurm/squeue.h"
 
 namespace torc::slurm {
 namespace {
 
-// States that an allocation never leaves, and reaches when the nodes have said that its processes
-// have ended. COMPLETING is none: they may still run.
-constexpr std::array<std::string_view, 3> kEnded{"COMPLETED", "FAILED", "OUT_OF_MEMORY"};
-// Such states that no process of the allocation brings about.
-constexpr std::array<std::string_view, 4> kCutOff{"CANCELLED", "DEADLINE", "PREEMPTED", "TIMEOUT"};
-// Such states where a node says nothing. (REVOKED is none: another cluster has what runs.)
-constexpr std::array<std::string_view, 2> kGivenUp{"NODE_FAIL", "BOOT_FAIL"};
-// States of a run with nodes. What is in no list is not acted upon.
-constexpr std::array<std::string_view, 8> kRuns{"COMPLETING", "CONFIGURING", "RUNNING",
-                                                "RESIZING",   "SIGNALING",   "STOPPED",
-                                                "SUSPENDED",  "EXPEDITING"};
-// States of one that waits for its run: after a run, for the next one.
-constexpr std::array<std::string_view, 5> kWaits{"PENDING", "REQUEUED", "REQUEUE_FED",
-                                                 "REQUEUE_HOLD", "SPECIAL_EXIT"};
-
-template <class List>
-bool holds(const List& list, std::string_view word) {
-  return std::ranges::find(list, word) != list.end();
-}
-
-// "1234", and "1234_7" of an array: what may stand on a command line.
-bool is_job_id(std::string_view id) {
-  const auto good = [](char c) { return is_digit(c) || c == '_'; };
-  return !id.empty() && id.front() != '_' && id.size() < 32 && std::ranges::all_of(id, good);
-}
-
-std::vector<std::string_view> words(std::string_view line) {
-  std::vector<std::string_view> found;
-  while (true) {
-    const auto begin = line.find_first_not_of(" \t\r");
-    if (begin == std::string_view::npos) return found;
-    line.remove_prefix(begin);
-    const auto end = std::min(line.find_first_of(" \t\r"), line.size());
-    found.push_back(line.substr(0, end));
-    line.remove_prefix(end);
-  }
-}
-
-std::optional<WallTime> epoch_seconds(std::string_view text) {
-  constexpr std::int64_t kMost = 253'402'300'799;  // the year 9999
-  const std::int64_t seconds = whole_number<std::int64_t>(text).value_or(0);
-  if (seconds <= 0 || seconds > kMost) return std::nullopt;
-  return std::chrono::duration_cast<WallTime>(std::chrono::seconds(seconds));
-}
-
-// "2024-05-01T12:00:00", which Slurm prints in local time.
-std::optional<WallTime> local_time(const std::string& text) {
-  std::tm parts{};
-  const char* const rest = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
-  if (rest == nullptr || *rest != '\0') return std::nullopt;
-  parts.tm_isdst = -1;
-  const auto seconds = std::mktime(&parts);
-  if (seconds <= 0) return std::nullopt;
-  return std::chrono::duration_cast<WallTime>(std::chrono::seconds(seconds));
-}
-
-// Seconds since 1970 are free of time zones; a Slurm that does not know the format prints local
-// time.
-std::optional<WallTime> time_of(std::string_view text) {
-  if (const auto seconds = epoch_seconds(text)) return seconds;
-  return local_time(std::string(text));
-}
-
-// Of this host's own cluster, whatever the user's variables say, with jobs of all partitions.
-std::vector<std::string> squeue(std::string ids, std::string columns) {
-  constexpr std::string_view kQuestion =
-      "env -u SLURM_CLUSTERS SLURM_TIME_FORMAT=%s squeue --local -a -h -t all -j";
-  const auto question = split(kQuestion, ' ');
-  std::vector<std::string> argv(question.begin(), question.end());
-  argv.insert(argv.end(), {std::move(ids), "-O", std::move(columns)});
-  return argv;
+std::vector<std::string> about(std::string ids, std::string columns) {
+  return question("squeue", {"--local", "-a", "-h", "-t", "all", "-j", std::move(ids), "-O",
+                             std::move(columns)});
 }
 
 bool may_be_asked(const Allocation& a) {
   return !a.cluster.empty() && is_job_id(a.id);
-}
-
-// Of each allocation in one line. Slurm pads each column, and what is too long for its column runs
-// into the next one: then the number of fields is another one.
-constexpr std::string_view kColumns =
-    "JobID:24,JobArrayID:48,Cluster:64,NodeList:16384,NumNodes:12,State:24,StartTime:32,EndTime:32";
-
-struct Line {
-  std::string_view id;
-  std::string_view array_id;
-  std::string_view cluster;
-  std::string_view nodes;  // empty: none
-  std::string_view number_of_nodes;
-  std::string_view state;
-  std::string_view start;
-  std::string_view end;
-};
-
-// One that has nodes has a field more than one that waits for some.
-std::optional<Line> read_line(std::string_view text) {
-  const auto f = words(text);
-  if (f.size() == 8) return Line{f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7]};
-  if (f.size() == 7) return Line{f[0], f[1], f[2], {}, f[3], f[4], f[5], f[6]};
-  return std::nullopt;
 }
 
 // All of them, or none: of a list that was cut nothing is known.
@@ -154,13 +60,6 @@ void note(const Line& line, AllocationAnswer& answer, std::set<Allocation>& seen
   }
 }
 
-// The last line may have been cut where it does not end.
-std::vector<std::string_view> whole_lines(std::string_view text) {
-  auto lines = split(text, '\n');
-  if (!text.empty() && text.back() != '\n') lines.pop_back();
-  return lines;
-}
-
 }  // namespace
 
 AllocationAnswer ask_about(const RunProgram& run, const std::vector<Allocation>& allocations) {
@@ -174,7 +73,7 @@ AllocationAnswer ask_about(const RunProgram& run, const std::vector<Allocation>&
     ids += (ids.empty() ? "" : ",") + a.id;
   }
   if (asked.empty()) return answer;
-  const auto told = run(squeue(ids, std::string(kColumns)));
+  const auto told = run(about(ids, std::string(kColumns)));
   // It fails when it knows none of them: that says nothing of any.
   if (!told.ok() || told->exit_code != 0) return answer;
   std::set<Allocation> seen;
@@ -203,7 +102,7 @@ namespace {
 // Of this very job and cluster; nothing where the answer does not say it.
 void ask_times(const RunProgram& run, const std::string& cluster, const std::string& job_id,
                AllocationTimes& times) {
-  const auto answer = run(squeue(job_id, "JobID:24,Cluster:64,StartTime:32,EndTime:32"));
+  const auto answer = run(about(job_id, "JobID:24,Cluster:64,StartTime:32,EndTime:32"));
   if (!answer.ok() || answer->exit_code != 0) return;
   for (const auto line : split(answer->out, '\n')) {
     const auto fields = words(line);

@@ -56,8 +56,10 @@ Allocation of(const std::string& id, const std::string& cluster = "alpha",
 }
 
 std::string squeue(const std::string& ids, const std::string& columns) {
-  return "env -u SLURM_CLUSTERS SLURM_TIME_FORMAT=%s squeue --local -a -h -t all -j " + ids +
-         " -O " + columns;
+  return "env -u SLURM_CLUSTERS -u SQUEUE_ACCOUNT -u SQUEUE_LICENSES -u SQUEUE_NAMES "
+         "-u SQUEUE_PARTITION -u SQUEUE_QOS -u SQUEUE_USERS -u SINFO_PARTITION "
+         "SLURM_TIME_FORMAT=%s squeue --local -a -h -t all -j " +
+         ids + " -O " + columns;
 }
 std::string squeue(const std::string& ids) {
   return squeue(ids,

@@ -12,7 +12,7 @@ namespace {
 using torc::Path;
 using namespace torc::store;
 
-constexpr std::size_t kHeartbeat = 36, kCrc = 4;
+constexpr std::size_t kHeartbeat = 36, kWithTime = 48, kCrc = 4;
 
 // One file that can be read at any name, and remembers what is written.
 class HeartbeatDisk final : public PosixDisk {
@@ -63,7 +63,8 @@ void check(std::string_view bytes) {
   HeartbeatDisk again({});
   const World other{again, clock, entropy, "host", "boot", "pid", 0, {}};
   TORC_MUST(write_heartbeat(other, "/state", place, **heartbeat).ok());
-  TORC_MUST(again.bytes() == bytes.substr(0, kHeartbeat));
+  TORC_MUST(again.bytes() ==
+            bytes.substr(0, (*heartbeat)->at.count() > 0 ? kWithTime : kHeartbeat));
 }
 
 }  // namespace
@@ -73,5 +74,9 @@ TORC_FUZZ_TARGET(heartbeat) {
   if (input.size() < kHeartbeat) return;
   std::string sealed(input);
   torc::fuzz::put_be32(sealed, kHeartbeat - kCrc, crc32c(input.substr(0, kHeartbeat - kCrc)));
+  check(sealed);
+  if (input.size() < kWithTime) return;
+  torc::fuzz::put_be32(sealed, kWithTime - kCrc,
+                       crc32c(std::string_view(sealed).substr(0, kWithTime - kCrc)));
   check(sealed);
 }

@@ -9,6 +9,7 @@
 
 #include "lib/base/quantities.h"
 #include "lib/slurm/query.h"
+#include "lib/slurm/shown.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {
@@ -78,6 +79,15 @@ TORC_FUZZ_TARGET(slurm) {
     for (const std::string& node : now.nodes) TORC_MUST(state_on(now, node) == now.state);
     TORC_MUST(now.state == AllocationState::unknown || squeue.exit_code == 0);
   }
+  const RunProgram any = [&](const std::vector<std::string>&) { return squeue; };
+  const Shown shown = show_named(any, {"wf-one"});
+  TORC_MUST(!shown.whole || (squeue.exit_code == 0 && squeue.out.ends_with('\n')));
+  TORC_MUST(shown.failure.empty() || shown.allocations.empty());
+  TORC_MUST(squeue.exit_code == 0 || !shown.failure.empty());
+  for (const ShownAllocation& a : show_ended(any, {"wf-one"}, {}).allocations)
+    TORC_MUST(squeue.exit_code == 0 && stage_of(a.state) == Stage::over);
+  for (const ShownNode& n : show_nodes(any, {"n1"}))
+    TORC_MUST(squeue.exit_code == 0 && !n.node.empty() && !n.state.empty());
   const std::optional<std::string> variable =
       ids.size() > 1 ? std::optional(ids.back()) : std::nullopt;
   const auto times =

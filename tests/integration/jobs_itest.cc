@@ -281,7 +281,7 @@ jobs:
   ASSERT_EQ(unserved.size(), 1U);
   EXPECT_EQ(unserved[0]["first_job"], "wide");
   EXPECT_EQ(unserved[0]["needs"], "999 CPUs, 1 GiB");
-  EXPECT_TRUE(here.run({"status"}).says("none of these workers can take them"));
+  EXPECT_TRUE(here.run({"status"}).says("no worker that is there could ever run them"));
   process->kill(SIGTERM);
   process->wait();
 }

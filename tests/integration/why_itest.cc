@@ -256,11 +256,56 @@ TEST_F(WhyWorkers, a_job_that_waits_for_room_and_one_that_runs_say_where) {
   // A worker that is killed leaves its registration behind.
   worker->kill(SIGKILL);
   EXPECT_FALSE(worker->wait().timed_out);
-  EXPECT_EQ(kinds("busy"), "running,no_worker") << answer;
-  EXPECT_TRUE(has(text(1), "no longer there")) << text(1);
-  EXPECT_TRUE(has(text(1), "on this machine hands its jobs on at once")) << text(1);
+  EXPECT_EQ(kinds("busy"), "no_worker,running") << answer;
+  EXPECT_TRUE(has(text(), " is gone: its process has ended")) << text();
+  EXPECT_TRUE(has(text(), "run again at once with a worker on this machine")) << text();
+  EXPECT_TRUE(has(text(1), "Attempt 1 began with worker")) << text(1);
   EXPECT_EQ(kinds("next"), "no_worker") << answer;
-  EXPECT_TRUE(has(text(), "still registered and are gone")) << text();
+  EXPECT_TRUE(has(text(), " is gone: its process has ended")) << text();
+}
+
+// What all commands say after the only worker of a laptop was killed.
+TEST_F(WhyWorkers, a_worker_that_was_killed_is_not_taken_for_one_that_works) {
+  make(R"(name: wf
+jobs:
+  - {name: busy, command: "echo busy > record; read x < gate"}
+  - {name: next, command: "true", depends_on: [busy]}
+)");
+  start_worker({});
+  EXPECT_EQ(here.json({"status"})["state"], "running");
+  worker->kill(SIGKILL);
+  EXPECT_FALSE(worker->wait().timed_out);
+  const json status = here.json({"status"});
+  EXPECT_EQ(status["state"], "waiting");
+  EXPECT_EQ(status["workers"][0]["gone"], true) << status;
+  EXPECT_EQ(status["remedy"], "torc run wf.torc");
+  EXPECT_EQ(kinds("next"), "dependency") << answer;
+  EXPECT_TRUE(has(text(), " is gone: its process has ended")) << text();
+  EXPECT_EQ(remedy(), "torc run wf.torc");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"status"}, {"retry", "busy"}, {"history"}, {"cancel", "busy"}}) {
+    const Ended ended = here.run(command);
+    EXPECT_EQ(ended.exit_code, 0) << ended;
+    EXPECT_TRUE(ended.says(" is gone: its process has ended")) << ended;
+    EXPECT_TRUE(ended.out.ends_with("no worker is at work; start one: torc run wf.torc\n"))
+        << ended;
+  }
+  EXPECT_TRUE(here.run({"status"}).says("its canceled jobs count as ended at once with")) << "both";
+}
+
+TEST_F(WhyWorkers, whoever_follows_a_job_whose_worker_was_killed_is_told) {
+  make("name: wf\njobs: [{name: busy, command: \"echo busy > record; read x < gate\"}]\n");
+  start_worker({});
+  const auto logs = here.start({"logs", "-f", "busy"});
+  worker->kill(SIGKILL);
+  EXPECT_FALSE(worker->wait().timed_out);
+  const auto is_told = [&] {
+    return has(logs->err(), " is gone: its process has ended") &&
+           has(logs->err(), "no worker is at work; start one: torc run wf.torc");
+  };
+  EXPECT_TRUE(wait_until({logs.get()}, is_told)) << logs->err();
+  logs->kill(SIGTERM);
+  (void)logs->wait();
 }
 
 TEST_F(WhyWorkers, a_full_limit_and_a_prefetch_are_told) {

@@ -93,7 +93,13 @@ Result<Exit> run_change(const App& app, const ChangeOptions& options, const Chan
   } else {
     print_change(app, changed, options.dry_run ? kind.would : kind.done, options.dry_run,
                  where.store);
-    if (after && !options.dry_run && changed.change.total() > 0) after(changed, where.store);
+    if (options.dry_run) return Exit::ok;
+    const Change& change = changed.change;
+    if (after && change.total() > 0) after(changed, where.store);
+    const bool concerns_workers = change.ending > 0 ||
+                                  change.left[static_cast<std::size_t>(JobState::claimed)] > 0 ||
+                                  change.left[static_cast<std::size_t>(JobState::running)] > 0;
+    if (concerns_workers || (kind.lets_jobs_run && change.total() > 0)) say_presence(app, *store);
   }
   return Exit::ok;
 }

@@ -26,6 +26,7 @@ struct ChangeKind {
   std::string would;                 // "would cancel 3 jobs"
   std::vector<claim::JobState> all;  // what --all chooses
   std::function<Result<claim::Change>(claim::Transaction&, claim::JobRanges)> apply;
+  bool lets_jobs_run = false;  // so it is told when nobody is there to run them
 };
 
 // The flags that all of them have. `names`: what --help says of the jobs that are named.

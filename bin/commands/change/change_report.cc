@@ -8,8 +8,8 @@
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/why.h"
-#include "lib/claim/queries/workers.h"
 #include "lib/report/job_view.h"
+#include "lib/report/situation_text.h"
 #include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::cli {
@@ -26,31 +26,27 @@ constexpr std::size_t kShownNames = 5;
 ChangeReport report_of(store::Store& store, Change change) {
   ChangeReport report;
   report.change = std::move(change);
-  std::uint64_t live_workers = 0;
-  const auto seen = store.view(store::Freshness::cached, [&](const claim::Reader& reader) {
-    workflow::RecipeBook book;
-    report.names.clear();
-    for (const JobId id : report.change.first)
-      report.names.push_back(workflow::job_name(book, reader, id));
-    report.followers.clear();
-    for (const Change::Group& group : report.change.followers) {
-      std::vector<std::string>& names = report.followers.emplace_back();
-      for (const JobId id : group.first) names.push_back(workflow::job_name(book, reader, id));
-    }
-    report.passed_over.clear();
-    for (const JobId id : report.change.passed_over) {
-      const JobId root = claim::root_of_cancellation(reader, id);
-      report.passed_over.push_back({workflow::job_name(book, reader, id),
-                                    workflow::job_name(book, reader, root), root,
-                                    claim::read_job(reader, root).value_or(claim::Job{}).state});
-    }
-    live_workers = 0;
-    return claim::scan_workers(reader, true,
-                               [&](const claim::Worker&) { return ++live_workers > 0; });
-  });
-  if (seen.ok()) {
-    report.live_workers = live_workers;
-  } else {
+  const auto seen =
+      store.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
+        workflow::RecipeBook book;
+        report.names.clear();
+        for (const JobId id : report.change.first)
+          report.names.push_back(workflow::job_name(book, reader, id));
+        report.followers.clear();
+        for (const Change::Group& group : report.change.followers) {
+          std::vector<std::string>& names = report.followers.emplace_back();
+          for (const JobId id : group.first) names.push_back(workflow::job_name(book, reader, id));
+        }
+        report.passed_over.clear();
+        for (const JobId id : report.change.passed_over) {
+          const JobId root = claim::root_of_cancellation(reader, id);
+          report.passed_over.push_back(
+              {workflow::job_name(book, reader, id), workflow::job_name(book, reader, root), root,
+               claim::read_job(reader, root).value_or(claim::Job{}).state});
+        }
+        return {};
+      });
+  if (!seen.ok()) {
     report.unseen = seen.error();
     // What was read in part may not fit what was changed.
     report.names.clear();
@@ -116,16 +112,17 @@ void print_change(const App& app, const ChangeReport& report, std::string_view d
         workflow::job_word(p.because, p.root));
   }
   if (change.ending > 0 && !dry_run) {
-    say(app.out, "{} of them still run; their workers were told to end them\n",
+    say(app.out, "{} of them were running; their workers are told to end them\n",
         show_count(change.ending));
   }
 }
 
-void say_without_workers(const App& app, std::optional<std::uint64_t> live_workers,
-                         const Path& store) {
-  if (live_workers != std::uint64_t{0}) return;
-  say(app.out, "no worker is registered now: torc run {}, or submit a batch script\n",
-      workflow::shown_path(app, store));
+void say_presence(const App& app, store::Store& store) {
+  // What was changed is changed: where nobody can be looked for, nothing is said of them.
+  const auto found = report::look_around(app, store, report::AskSlurm::no);
+  if (!found.ok()) return;
+  say(app.out, "{}{}", report::say_absences(*found, app.clock.wall_now()),
+      report::say_nobody(app, *found, workflow::shown_path(app, store.directory())));
 }
 
 std::string show_first(const std::vector<std::string>& names, std::uint64_t all) {

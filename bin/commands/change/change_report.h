@@ -12,8 +12,7 @@ namespace torc::cli {
 
 struct ChangeReport {
   claim::Change change;
-  std::optional<std::uint64_t> live_workers = {};  // workers; nullopt: it could not be seen
-  std::vector<std::string> names;                  // of change.first
+  std::vector<std::string> names;  // of change.first
   // Left alone because it was canceled for what became of another job, with which that began.
   struct PassedOver {
     std::string name;
@@ -36,9 +35,8 @@ void print_change(const App& app, const ChangeReport& report, std::string_view d
 void print_change_json(const App& app, const store::Store& store, const ChangeReport& report,
                        bool dry_run);
 
-// For changes that let jobs run: when nobody is there to run them.
-void say_without_workers(const App& app, std::optional<std::uint64_t> live_workers,
-                         const Path& store);
+// Which workers are not at work, and, where nobody is there to do what is left, how to start one.
+void say_presence(const App& app, store::Store& store);
 
 // The first of `all` jobs.
 [[nodiscard]] std::string show_first(const std::vector<std::string>& names, std::uint64_t all);

@@ -12,7 +12,7 @@
 #include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::cli {
-Exit print_added(const App& app, const store::Store& store, const workflow::AdditionText& text,
+Exit print_added(const App& app, store::Store& store, const workflow::AdditionText& text,
                  const workflow::Added& added, bool dry_run, bool json) {
   workflow::LoadedSpec shown;
   shown.file = text.file;
@@ -44,7 +44,7 @@ Exit print_added(const App& app, const store::Store& store, const workflow::Addi
     say(app.out, "there already: {} job(s): {}\n", show_count(added.there),
         show_first(added.there_names, added.there));
   }
-  if (added.jobs > 0 && !dry_run) say_without_workers(app, added.live_workers, store.directory());
+  if (added.jobs > 0 && !dry_run) say_presence(app, store);
   return Exit::ok;
 }
 

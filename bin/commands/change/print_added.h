@@ -7,7 +7,7 @@
 namespace torc::cli {
 
 // Prints what became of it, and gives the exit code.
-Exit print_added(const App& app, const store::Store& store, const workflow::AdditionText& text,
+Exit print_added(const App& app, store::Store& store, const workflow::AdditionText& text,
                  const workflow::Added& added, bool dry_run, bool json);
 
 }  // namespace torc::cli

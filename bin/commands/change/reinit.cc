@@ -253,7 +253,7 @@ Result<Exit> run(const App& app, const ReinitOptions& options) {
   }
   print(app, done, options.dry_run);
   if (options.dry_run || (done.change.total() == 0 && done.added == 0)) return Exit::ok;
-  say_without_workers(app, report_of(*store, done.change).live_workers, path);
+  say_presence(app, *store);
   return Exit::ok;
 }
 

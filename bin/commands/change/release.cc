@@ -10,7 +10,8 @@ void add_release(Command& c) {
     const auto release = [&](claim::Transaction& tx, claim::JobRanges jobs) {
       return claim::release_jobs(tx, jobs, app.clock.wall_now());
     };
-    return run_change(app, o, {"released", "would release", {claim::JobState::held}, release});
+    return run_change(app, o,
+                      {"released", "would release", {claim::JobState::held}, release, true});
   });
 }
 

@@ -78,8 +78,7 @@ Result<Exit> run(const App& app, const ResetOptions& options) {
     return Exit::ok;
   }
   print_change(app, *done, options.dry_run ? "would reset" : "reset", options.dry_run, where.store);
-  if (!options.dry_run && done->change.total() > 0)
-    say_without_workers(app, done->live_workers, where.store);
+  if (!options.dry_run && done->change.total() > 0) say_presence(app, *store);
   return Exit::ok;
 }
 

@@ -9,10 +9,7 @@ void add_retry(Command& c) {
          "all that failed or were terminated, also those that wait for a decision");
   c.flag("--canceled", o.canceled, "all that were canceled");
   c.run([&o](const App& app) {
-    const ChangeKind kind{"to run again:", "would run again:", {}, claim::retry_jobs};
-    return run_change(app, o, kind, [&](const ChangeReport& done, const Path& store) {
-      say_without_workers(app, done.live_workers, store);
-    });
+    return run_change(app, o, {"to run again:", "would run again:", {}, claim::retry_jobs, true});
   });
 }
 

@@ -10,7 +10,7 @@
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
-#include "lib/claim/queries/workers.h"
+#include "lib/report/situation_text.h"
 #include "lib/worker/setup/worker_setup.h"
 
 namespace torc::cli {
@@ -23,6 +23,7 @@ constexpr std::uint64_t kTailOfFailed = 20;  // lines of each stream
 // Nothing tells of news in a file on a network filesystem, so one looks, and ever less often.
 constexpr std::chrono::nanoseconds kFirstLook = 50ms;
 constexpr std::chrono::nanoseconds kLastLook = 2s;
+constexpr unsigned kLooksAtWorkers = 5;  // of the last looks one is at workers: there may be many
 
 std::string_view last_lines(std::string_view text, std::uint64_t lines) {
   std::size_t at = text.size();
@@ -102,19 +103,23 @@ class Follower {
 // Whether a job that has not run yet will.
 enum class Start : std::uint8_t { by_itself, by_a_person, never };
 
-Result<Start> outlook(store::Store& store, const report::JobNow& now) {
-  Start start = Start::by_itself;
-  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-    TORC_ASSIGN(const claim::WorkflowState w, claim::read_workflow(reader));
-    TORC_ASSIGN(const claim::WorkflowLoad load, claim::read_load(reader));
-    const bool waits_for_others = now.job.state == claim::JobState::blocked;
-    const bool person = w.of(claim::JobState::held) + w.of(claim::JobState::pending_failed) > 0;
-    start = Start::by_itself;
-    if (load.workers == 0) start = Start::by_a_person;
-    if (w.jobs_over()) start = waits_for_others && !person ? Start::never : Start::by_a_person;
-    return {};
-  }));
-  return start;
+Start outlook(const report::Situation& around, const report::JobNow& now) {
+  const claim::WorkflowState& w = around.workflow;
+  const bool waits_for_others = now.job.state == claim::JobState::blocked;
+  const bool person = w.of(claim::JobState::held) + w.of(claim::JobState::pending_failed) > 0;
+  if (w.jobs_over()) return waits_for_others && !person ? Start::never : Start::by_a_person;
+  return around.anybody_at_work() ? Start::by_itself : Start::by_a_person;
+}
+
+// What keeps the job from going on: its worker is not at work, or nobody is. Empty: nothing.
+std::string say_stop(const App& app, const report::Situation& around, const report::JobNow& now,
+                     const std::string& store) {
+  const report::WorkerNow* const worker = around.find(now.job.worker);
+  std::string text;
+  if (worker != nullptr && !worker->is_at_work())
+    text = "torc: " + report::say_absence(around, *worker, app.clock.wall_now()) + '\n';
+  const std::string nobody = report::say_nobody(app, around, store);
+  return text + (nobody.empty() ? "" : "torc: " + nobody);
 }
 
 }  // namespace
@@ -163,7 +168,10 @@ Result<Exit> follow(const App& app, store::Store& store, const std::string& name
                     exec::Stream stream, std::optional<std::uint32_t> attempt) {
   Follower follower(app, stream);
   workflow::RecipeBook book;
+  const std::string shown = workflow::shown_path(app, store.directory());
   bool told = false;
+  bool told_stop = false;
+  unsigned quiet = 0;  // last looks
   for (auto delay = kFirstLook;; delay = std::min(delay * 2, kLastLook)) {
     // The state first: what an attempt wrote before it was over is there by then.
     TORC_ASSIGN(auto now, report::look_at_job(store, book, name));
@@ -181,9 +189,9 @@ Result<Exit> follow(const App& app, store::Store& store, const std::string& name
       say(app.err, "torc: {} has not run: it is {}\n", printable(name),
           claim::to_string(now->job.state));
     } else {
-      TORC_ASSIGN(auto start, outlook(store, *now));
-      const std::string why = fmt::format(
-          "torc why {} {}", workflow::shown_path(app, store.directory()), shell_word(name));
+      TORC_ASSIGN(const auto around, report::look_around(app, store, report::AskSlurm::no));
+      const Start start = outlook(around, *now);
+      const std::string why = fmt::format("torc why {} {}", shown, shell_word(name));
       if (start == Start::never) {
         say(app.err, "torc: {} is {}, and nothing is left that could let it start; see: {}\n",
             printable(name), claim::to_string(now->job.state), why);
@@ -200,6 +208,12 @@ Result<Exit> follow(const App& app, store::Store& store, const std::string& name
       continue;
     }
     if (claim::is_over(now->job.state)) return Exit::ok;
+    if (delay == kLastLook && quiet++ % kLooksAtWorkers == 0) {
+      TORC_ASSIGN(const auto around, report::look_around(app, store, report::AskSlurm::no));
+      const std::string stop = say_stop(app, around, *now, shown);
+      if (!stop.empty() && !std::exchange(told_stop, true)) say(app.err, "{}", stop);
+      if (stop.empty()) told_stop = false;
+    }
     app.clock.sleep_for(delay);
   }
 }

@@ -8,11 +8,13 @@
 #include "bin/flags.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/report/job_view.h"
+#include "lib/report/situation.h"
 
 namespace torc::cli {
 
 // "[STORE] NAME [--json]", answered from one view of the store.
 struct JobQuestion {
+  const report::Situation& situation;  // empty, unless it was asked for
   const App& app;
   const claim::Reader& reader;
   workflow::RecipeBook& book;
@@ -25,6 +27,8 @@ struct JobQuestion {
 // All that the command prints.
 using AnswerQuestion = Result<std::string> (*)(const JobQuestion& question);
 
-void add_job_question(Command& c, const std::string& about, AnswerQuestion answer);
+enum class LookAround : std::uint8_t { no, yes };
+void add_job_question(Command& c, const std::string& about, AnswerQuestion answer,
+                      LookAround around = LookAround::no);
 
 }  // namespace torc::cli

@@ -19,11 +19,11 @@
 #include "lib/base/text/table.h"
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
-#include "lib/claim/queries/workers.h"
 #include "lib/claim/rules/offer.h"
 #include "lib/claim/tables/state.h"
 #include "lib/report/job_view.h"
 #include "lib/report/quota_view.h"
+#include "lib/report/situation_text.h"
 #include "lib/store/engine/engine_name.h"
 #include "lib/worker/setup/worker_setup.h"
 
@@ -48,15 +48,16 @@ struct Failure {
   std::string reason;
 };
 
-// Ready jobs that no live worker could ever take.
+// Ready jobs that no worker that is at work could ever take.
 struct Unserved {
   std::string name;  // of the first of them
   claim::JobClass job_class;
+  bool allocation = false;  // one waits whose workers may take them
 };
 
 struct Picture {
   claim::WorkflowState workflow;
-  std::vector<claim::Worker> workers;  // live
+  report::Situation situation;
   std::vector<Unserved> unserved;
   report::QuotaView quota;
   std::vector<Failure> failures;                      // the first few
@@ -73,28 +74,28 @@ std::string show_need(const claim::JobClass& c) {
 
 Result<void> find_unserved(const claim::Reader& reader, WallTime now, workflow::RecipeBook& book,
                            Picture& picture) {
-  if (picture.workers.empty()) return {};
   std::vector<claim::Offer> offers;
-  for (const claim::Worker& worker : picture.workers)
-    offers.push_back(claim::whole_offer(worker.info, now));
+  for (const report::WorkerNow& w : picture.situation.workers) {
+    if (w.is_at_work()) offers.push_back(claim::whole_offer(w.worker.info, now));
+  }
+  if (offers.empty()) return {};
   return claim::scan_ready_classes(reader, [&](const claim::JobClass& c, JobId head) {
     if (std::none_of(offers.begin(), offers.end(),
                      [&](const claim::Offer& offer) { return claim::could_fit(c, offer); })) {
-      picture.unserved.push_back({workflow::job_name(book, reader, head), c});
+      picture.unserved.push_back({workflow::job_name(book, reader, head), c,
+                                  !report::waiting(picture.situation, c.scheduler).empty()});
     }
     return picture.unserved.size() < kShownFailures;
   });
 }
 
-Result<Picture> look(store::Store& store, WallTime now) {
+Result<Picture> look(const App& app, store::Store& store, WallTime now) {
   Picture picture;
+  TORC_ASSIGN(const auto situation, report::look_around(app, store, report::AskSlurm::yes));
   const auto fill = [&](const claim::Reader& reader) -> Result<void> {
     picture = {};
+    picture.situation = situation;
     TORC_ASSIGN(picture.workflow, claim::read_workflow(reader));
-    TORC_TRY(claim::scan_workers(reader, true, [&](const claim::Worker& worker) {
-      picture.workers.push_back(worker);
-      return true;
-    }));
     workflow::RecipeBook book;
     TORC_TRY(find_unserved(reader, now, book, picture));
     TORC_ASSIGN(picture.quota, report::look_at_quota(reader, book));
@@ -134,10 +135,17 @@ void print_actions(const App& app, const claim::ActionTally& t) {
     say(app.out, "no job starts before the actions of on_workflow_start have ended\n");
 }
 
-ordered_json to_json(const Picture& picture, const store::Store& store, WallTime now) {
+std::string_view verdict_of(const Picture& picture) {
+  return report::workflow_verdict(picture.workflow, picture.situation.anybody_at_work());
+}
+
+ordered_json to_json(const App& app, const Picture& picture, const store::Store& store,
+                     WallTime now) {
   const claim::WorkflowState& w = picture.workflow;
+  const report::Situation& around = picture.situation;
   ordered_json workers = ordered_json::array();
-  for (const claim::Worker& worker : picture.workers) {
+  for (const report::WorkerNow& w_now : around.workers) {
+    const claim::Worker& worker = w_now.worker;
     ordered_json one = {{"worker", claim::raw(worker.epoch)},
                         {"host", worker.info.host},
                         {"pid", worker.info.pid},
@@ -148,12 +156,15 @@ ordered_json to_json(const Picture& picture, const store::Store& store, WallTime
                         {"finished_jobs", worker.finished},
                         {"registered_at", json_seconds(worker.info.registered_at)},
                         {"last_commit_at", json_seconds(worker.last_seen)}};
+    report::add_presence(one, around, w_now);
     report::add_shared(one, claim::total_of(worker.info));
     workers.push_back(std::move(one));
   }
   ordered_json unserved = ordered_json::array();
   for (const Unserved& u : picture.unserved) {
-    unserved.push_back({{"first_job", u.name}, {"needs", show_need(u.job_class)}});
+    unserved.push_back({{"first_job", u.name},
+                        {"needs", show_need(u.job_class)},
+                        {"allocation_waits", u.allocation}});
   }
   ordered_json failures = ordered_json::array();
   for (const Failure& f : picture.failures) {
@@ -162,33 +173,37 @@ ordered_json to_json(const Picture& picture, const store::Store& store, WallTime
                         {"state", claim::to_string(f.job.state)},
                         {"reason", f.reason}});
   }
-  return {{"workflow", w.name},
-          {"state", report::workflow_verdict(w, picture.workers.size())},
-          {"store", store.directory().string()},
-          {"store_id", store.identity().id_hex()},
-          {"engine", to_string(store.identity().engine)},
-          {"jobs", w.jobs},
-          {"jobs_by_state", report::counts_json(w.counts)},
-          {"not_needed_jobs", w.unmet},
-          {"halted", w.halted()},
-          {"next_retry_at", json_if(picture.next_due.has_value(),
-                                    json_seconds(now + picture.next_due.value_or(WallTime{})))},
-          {"workers", std::move(workers)},
-          {"unserved", std::move(unserved)},
-          {"limits", report::limits_json(picture.quota)},
-          {"budget", report::budget_json(picture.quota)},
-          {"actions", w.actions.actions},
-          {"action_runs_by_state", runs_json(w.actions)},
-          {"failures", std::move(failures)}};
+  ordered_json out = {
+      {"workflow", w.name},
+      {"state", verdict_of(picture)},
+      {"store", store.directory().string()},
+      {"store_id", store.identity().id_hex()},
+      {"engine", to_string(store.identity().engine)},
+      {"jobs", w.jobs},
+      {"jobs_by_state", report::counts_json(w.counts)},
+      {"not_needed_jobs", w.unmet},
+      {"halted", w.halted()},
+      {"next_retry_at", json_if(picture.next_due.has_value(),
+                                json_seconds(now + picture.next_due.value_or(WallTime{})))},
+      {"workers", std::move(workers)},
+      {"unserved", std::move(unserved)},
+      {"limits", report::limits_json(picture.quota)},
+      {"budget", report::budget_json(picture.quota)},
+      {"actions", w.actions.actions},
+      {"action_runs_by_state", runs_json(w.actions)},
+      {"failures", std::move(failures)}};
+  report::add_situation(out, app, around, workflow::shown_path(app, store.directory()));
+  return out;
 }
 
 // Of whom nobody knows how much time they have left.
 void print_unknown_ends(const App& app, const Picture& picture) {
   std::uint64_t assumed = 0;
   std::uint64_t unknown = 0;
-  for (const claim::Worker& w : picture.workers) {
-    if (w.info.allocation.empty() || w.info.end_is_told) continue;
-    ++(w.info.ends_at.count() != 0 ? assumed : unknown);
+  for (const report::WorkerNow& w : picture.situation.workers) {
+    const claim::WorkerInfo& info = w.worker.info;
+    if (info.allocation.empty() || info.end_is_told) continue;
+    ++(info.ends_at.count() != 0 ? assumed : unknown);
   }
   if (assumed > 0)
     say(app.out, "Slurm has told {} no end of its time: the walltime of the batch script counts\n",
@@ -199,19 +214,18 @@ void print_unknown_ends(const App& app, const Picture& picture) {
 }
 
 void print_workers(const App& app, const Picture& picture) {
-  if (picture.workers.empty()) {
-    say(app.out, "no worker is registered now\n");
-    return;
-  }
+  const std::vector<report::WorkerNow>& workers = picture.situation.workers;
+  if (workers.empty()) return;
   const WallTime now = app.clock.wall_now();
   std::vector<Table::Column> columns = {{"worker", Align::right}, {"host"}, {"allocation"}};
   for (const ResourceKind& kind : kResourceKinds) {
     if (kind.shared) columns.push_back({std::string(kind.word), Align::right});
   }
-  columns.insert(columns.end(), {{"holds", Align::right}, {"done", Align::right}, {"last commit"}});
+  columns.insert(columns.end(), {{"holds", Align::right}, {"done", Align::right}, {"heartbeat"}});
   Table table(std::move(columns));
-  for (const claim::Worker& w : picture.workers) {
+  for (const report::WorkerNow& found : workers) {
     if (table.rows() == kShownWorkers) break;
+    const claim::Worker& w = found.worker;
     std::vector<std::string> cells = {std::to_string(claim::raw(w.epoch)), w.info.host,
                                       w.info.allocation.empty() ? "-" : w.info.allocation};
     const Resources has = claim::total_of(w.info);
@@ -219,21 +233,46 @@ void print_workers(const App& app, const Picture& picture) {
       if (kind.shared) cells.push_back(show_number(kind, kind.get(has)));
     }
     cells.insert(cells.end(),
-                 {show_count(w.held), show_count(w.finished), show_age(w.last_seen, now)});
+                 {show_count(w.held), show_count(w.finished), show_age(found.heard_at, now)});
     table.add(std::move(cells));
   }
   say(app.out, "\n{}", table.text());
-  if (picture.workers.size() > kShownWorkers) {
-    say(app.out, "… and {} more (--json shows all)\n", picture.workers.size() - kShownWorkers);
+  if (workers.size() > kShownWorkers) {
+    say(app.out, "… and {} more (--json shows all)\n", workers.size() - kShownWorkers);
   }
   print_unknown_ends(app, picture);
+  say(app.out, "{}", report::say_absences(picture.situation, now));
+}
+
+// What Slurm says, whether somebody is at work or not; where it says nothing, why.
+void print_allocations(const App& app, const Picture& picture) {
+  const auto& slurm = picture.situation.slurm;
+  if (!slurm) return;
+  const WallTime now = app.clock.wall_now();
+  if (slurm->allocations.empty()) {
+    const std::string said = report::say_slurm(picture.situation, now);
+    if (!said.empty()) say(app.out, "\n{}\n", said);
+    return;
+  }
+  Table table({{"allocation"}, {"scheduler"}, {"Slurm says"}});
+  for (const slurm::ShownAllocation& a : slurm->allocations) {
+    if (table.rows() == kShownWorkers) break;
+    table.add(
+        {printable(a.id), a.script.empty() ? "-" : printable(a.script), report::say_state(a, now)});
+  }
+  say(app.out, "\n{}", table.text());
+  if (now - slurm->answered_at > report::kAskInterval)
+    say(app.out, "so Slurm said {}\n", show_age(slurm->answered_at, now));
 }
 
 void print_unserved(const App& app, const Picture& picture) {
   if (picture.unserved.empty()) return;
-  say(app.out, "\nready, but none of these workers can take them:\n");
-  Table table({{"job"}, {"needs"}});
-  for (const Unserved& u : picture.unserved) table.add({printable(u.name), show_need(u.job_class)});
+  say(app.out, "\nready, but no worker that is there could ever run them:\n");
+  Table table({{"job"}, {"needs"}, {"waits for"}});
+  for (const Unserved& u : picture.unserved) {
+    table.add({printable(u.name), show_need(u.job_class),
+               u.allocation ? "an allocation" : "a worker that has it"});
+  }
   say(app.out, "{}", table.text());
 }
 
@@ -279,8 +318,8 @@ void print_failures(const App& app, const Picture& picture, const std::string& s
 
 void print_picture(const App& app, const Picture& picture, const store::Store& store) {
   const claim::WorkflowState& w = picture.workflow;
-  say(app.out, "{}  {}  ({})\n{}\n\n", printable(w.name),
-      report::workflow_verdict(w, picture.workers.size()), store.directory().string(),
+  say(app.out, "{}  {}  ({})\n{}\n\n", printable(w.name), verdict_of(picture),
+      store.directory().string(),
       progress_text({w, 0},
                     app.out_is_terminal ? std::optional(app.terminal_columns) : std::nullopt));
   Table table({{"state"}, {"jobs", Align::right}});
@@ -293,19 +332,23 @@ void print_picture(const App& app, const Picture& picture, const store::Store& s
     say(app.out, "{} of the canceled were not needed: their condition did not come true\n",
         show_count(w.unmet));
   }
-  if (!w.finished() || !picture.workers.empty()) print_workers(app, picture);
+  const std::string shown = workflow::shown_path(app, store.directory());
+  print_workers(app, picture);
+  if (!w.finished() || !picture.situation.workers.empty()) print_allocations(app, picture);
+  const std::string nobody = report::say_nobody(app, picture.situation, shown);
+  if (!nobody.empty()) say(app.out, "\n{}", nobody);
   print_unserved(app, picture);
   say(app.out, "{}", report::quota_text(picture.quota));
   print_actions(app, w.actions);
-  print_failures(app, picture, workflow::shown_path(app, store.directory()));
+  print_failures(app, picture, shown);
 }
 
 Result<Exit> run(const App& app, const StatusOptions& options) {
   TORC_ASSIGN(auto store, open_store(app, options.store));
   const WallTime now = app.clock.wall_now();
-  TORC_ASSIGN(auto picture, look(*store, now));
+  TORC_ASSIGN(auto picture, look(app, *store, now));
   if (options.json)
-    say(app.out, "{}\n", report::json_text(to_json(picture, *store, now)));
+    say(app.out, "{}\n", report::json_text(to_json(app, picture, *store, now)));
   else
     print_picture(app, picture, *store);
   return Exit::ok;

@@ -10,7 +10,7 @@ namespace torc::cli {
 namespace {
 
 Result<std::string> tell_why(const JobQuestion& q) {
-  TORC_ASSIGN(const auto found, report::explain(q.app, q.reader, q.book, q.store, q.id));
+  const auto found = report::explain(q.app, q.reader, q.book, q.store, q.situation, q.id);
   if (!found) return workflow::damaged_job(q.name);
   if (q.json) return report::json_text(report::to_json(q.reader, q.book, *found)) + "\n";
   return report::to_text(*found, static_cast<std::size_t>(std::max(q.app.terminal_columns, 40)));
@@ -19,7 +19,8 @@ Result<std::string> tell_why(const JobQuestion& q) {
 }  // namespace
 
 void add_why(Command& c) {
-  add_job_question(c, "Tell what keeps a job from running, and what would let it run", tell_why);
+  add_job_question(c, "Tell what keeps a job from running, and what would let it run", tell_why,
+                   LookAround::yes);
 }
 
 }  // namespace torc::cli

@@ -23,6 +23,7 @@
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/report/job_view.h"
+#include "lib/report/situation_text.h"
 #include "lib/store/engine/engine_name.h"
 #include "lib/store/journal/chain.h"
 #include "lib/worker/setup/worker_setup.h"
@@ -63,6 +64,12 @@ Result<WallTime> parse_since(const std::string& text, WallTime now) {
                "write it like 2h, 30m, '2026-05-01 12:00' or 2026-05-01"};
 }
 
+// Of an attempt that was lost with its worker: it is told when that was found.
+bool is_loss(const Event& event) {
+  return (event.kind == EventKind::finished || event.kind == EventKind::requeued) &&
+         claim::is_loss(event.outcome.cause);
+}
+
 class History {
  public:
   History(const App& app, const HistoryOptions& options) : app_(app), options_(options) {}
@@ -76,6 +83,7 @@ class History {
   void show_table(const claim::Reader& reader, const std::vector<const Event*>& events);
   void show_json(const claim::Reader& reader, const std::vector<const Event*>& events);
   void show_extent() const;
+  void show_now() const;
   [[nodiscard]] bool wanted(const Event& event, WallTime at) const;
   [[nodiscard]] std::vector<const Event*> newest() const;
   std::string host_of(const claim::Reader& reader, claim::WorkerEpoch worker);
@@ -86,6 +94,7 @@ class History {
   const App& app_;
   const HistoryOptions& options_;
   std::unique_ptr<store::Store> store_;
+  report::Situation situation_;
   std::optional<JobId> job_;
   WallTime since_{};
   store::ChainExtent extent_;
@@ -119,6 +128,9 @@ void History::take(const Event& event, bool from_state) {
 
 Result<void> History::prepare() {
   TORC_ASSIGN(store_, open_store(app_, options_.store));
+  // What has happened is told also where that cannot be read.
+  if (auto found = report::look_around(app_, *store_, report::AskSlurm::yes))
+    situation_ = *std::move(found);
   if (!options_.since.empty()) {
     TORC_ASSIGN(since_, parse_since(options_.since, app_.clock.wall_now()));
   }
@@ -192,8 +204,9 @@ std::string History::what(const claim::Reader& reader, const Event& event) {
   switch (event.kind) {
     case EventKind::finished:
     case EventKind::requeued:
-      return fmt::format("{}: {}", claim::to_string(event.state),
-                         worker::show_outcome(event.outcome));
+      return fmt::format(
+          "{}: {}{}", claim::to_string(event.state), worker::show_outcome(event.outcome),
+          is_loss(event) ? "; last heard of " + show_time(event.outcome.ended_at) : std::string());
     case EventKind::action_started:
     case EventKind::action_ended:
     case EventKind::action_returned: {
@@ -202,9 +215,14 @@ std::string History::what(const claim::Reader& reader, const Event& event) {
                  ? which + ": " + worker::show_outcome(event.outcome)
                  : which;
     }
-    case EventKind::expired:
-      return claim::raw(event.author) == 0 ? ""
-                                           : fmt::format("by worker {}", claim::raw(event.author));
+    case EventKind::expired: {
+      const auto worker = claim::read_worker(reader, event.worker);
+      const std::string by = claim::raw(event.author) == 0
+                                 ? ""
+                                 : fmt::format("by worker {}; ", claim::raw(event.author));
+      return worker ? fmt::format("{}its last commit was {}", by, show_time(worker->last_seen))
+                    : by;
+    }
     case EventKind::added:
       if (raw(event.parent) == 0)
         return fmt::format("{} job(s), by {}", show_count(event.count), printable(event.by));
@@ -261,12 +279,13 @@ void History::show_table(const claim::Reader& reader, const std::vector<const Ev
 }
 
 void History::show_json(const claim::Reader& reader, const std::vector<const Event*>& events) {
-  const ordered_json head = {
+  ordered_json head = {
       {"store", store_->directory().string()},
       {"engine", to_string(store_->identity().engine)},
       {"first_commit", json_or_null(extent_.first)},
       {"last_commit", json_or_null(extent_.last)},
       {"complete", extent_.first == 1 && extent_.without_gap && extent_.unreadable.empty()}};
+  report::add_situation(head, app_, situation_, workflow::shown_path(app_, store_->directory()));
   std::string text = report::json_text(head);
   text.erase(text.rfind('\n'));
   say(app_.out, "{},\n  \"events\": [", text);
@@ -275,6 +294,7 @@ void History::show_json(const claim::Reader& reader, const std::vector<const Eve
     const bool added = e->kind == EventKind::added;
     ordered_json row;
     row["at"] = json_time(e->at);
+    row["heard_at"] = is_loss(*e) ? json_time(e->outcome.ended_at) : ordered_json(nullptr);
     row["commit"] = json_or_null(e->sequence);
     row["event"] = claim::to_string(e->kind);
     row["job_id"] = json_or_null(raw(e->job));
@@ -298,6 +318,17 @@ void History::show_json(const claim::Reader& reader, const std::vector<const Eve
   say(app_.out, "{}]\n}}\n", first ? "" : "\n  ");
 }
 
+// Why nothing more happens, where it should.
+void History::show_now() const {
+  const std::string nobody =
+      report::say_nobody(app_, situation_, workflow::shown_path(app_, store_->directory()));
+  if (nobody.empty()) return;
+  const WallTime now = app_.clock.wall_now();
+  const std::string slurm = report::say_slurm(situation_, now);
+  say(app_.out, "\n{}{}{}{}", report::say_absences(situation_, now), slurm,
+      slurm.empty() ? "" : "\n", nobody);
+}
+
 void History::show(const claim::Reader& reader) {
   const std::vector<const Event*> events = newest();
   if (options_.json) {
@@ -305,6 +336,7 @@ void History::show(const claim::Reader& reader) {
   } else {
     show_extent();
     show_table(reader, events);
+    show_now();
   }
 }
 

@@ -43,6 +43,10 @@ void Historian::tell_end(Event event, const Before& before, const Job& after) {
   event.outcome = after.outcome;
   event.state = after.state;
   // Of what was lost with its worker others heard later than it ended.
+  if (is_loss(after.outcome.cause) && event.at == WallTime{}) {
+    if (const auto gone = expired_.find(raw(after.worker)); gone != expired_.end())
+      event.at = gone->second;
+  }
   const bool lost = is_loss(after.outcome.cause) && event.at != WallTime{};
   if (after.outcome.ended_at != WallTime{} && !lost) event.at = after.outcome.ended_at;
   if (after.state == JobState::canceled) {
@@ -128,6 +132,7 @@ void Historian::worker_written(const Context& c, const Worker& worker) {
   event.kind = came                                      ? EventKind::registered
                : worker.status == WorkerStatus::released ? EventKind::released
                                                          : EventKind::expired;
+  if (event.kind == EventKind::expired) expired_[raw(worker.epoch)] = worker.gone_at;
   tell_(event);
 }
 

@@ -104,6 +104,7 @@ class Historian {
   Tell tell_;
   std::unordered_map<std::uint64_t, Before> jobs_;         // those that have a record
   std::unordered_map<std::uint64_t, WorkerStatus> known_;  // newest status told, by epoch
+  std::unordered_map<std::uint64_t, WallTime> expired_;    // when that was found, by epoch
   std::unordered_set<std::uint64_t> additions_;            // told, by their first job
   std::unordered_map<std::string, ActionRun> runs_;        // told, by key
 };

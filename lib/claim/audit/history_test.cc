@@ -207,6 +207,29 @@ TEST_F(History, tells_of_a_lost_worker_and_whose_jobs_run_again) {
   EXPECT_EQ(told(), "returned 1.2 w3; ");
 }
 
+// The workers first, as `torc history` tells them.
+TEST_F(History, dates_a_loss_by_when_it_was_found_also_where_no_commit_is_left) {
+  const WorkerEpoch w = join();
+  start(w, claim(w));
+  ++workflow.tx.number;
+  const WallTime found = kNoon + std::chrono::seconds(9);
+  ASSERT_TRUE(expire_worker(workflow.tx, w, read_worker(workflow.tx, w)->renewals, found, 5,
+                            EndCause::lease_lost)
+                  .ok());
+  std::vector<Event> ends;
+  Historian later([&](const Event& e) {
+    if (e.kind == EventKind::requeued) ends.push_back(e);
+  });
+  for (const Table table : {Table::worker, Table::job}) {
+    for (const auto& [key, value] : workflow.tx.entries) {
+      if (is_in(table, key)) later.rest(key, value);
+    }
+  }
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_EQ(ends[0].at, found);
+  EXPECT_EQ(ends[0].outcome.ended_at, kNoon + std::chrono::seconds(1)) << "its last words";
+}
+
 TEST_F(History, of_a_worker_that_leaves_is_told) {
   const WorkerEpoch w = join();
   start(w, claim(w));

@@ -1,7 +1,8 @@
 // 36 bytes a worker: epoch be64, counter be64, seconds of silence that it asks for be64, a commit
-// that it has seen be64, CRC-32C be32 of all that. Rewritten in place, since a new name for each
-// heartbeat would cost three more requests; a reader that meets a half-written one sees no
-// heartbeat.
+// that it has seen be64, CRC-32C be32 of all that; and 12 more, which an older torc neither writes
+// nor reads: microseconds since 1970 be64, CRC-32C be32 of all from the beginning. Rewritten in
+// place, since a new name for each heartbeat would cost three more requests; a reader that meets a
+// half-written one sees no heartbeat.
 //
 // A shared file holds those of 1,024 epochs. Each has 64 KiB of it to itself (a hole, but for the
 // first block): clients of network filesystems write back whole pages, of up to that size, and
@@ -22,6 +23,8 @@ namespace {
 constexpr std::uint64_t kPerFile = 1024;
 constexpr std::uint64_t kStride = 64UL * 1024;
 constexpr std::size_t kSize = 36;
+constexpr std::size_t kSizeWithTime = 48;
+constexpr std::size_t kCrc = 4;
 constexpr int kLooks = 3;
 constexpr std::uint64_t kMostCommits = std::uint64_t{1} << 48;  // of a store; more is not believed
 // Ten times what can be asked for. A longer one is no promise of a worker, and could not be counted
@@ -57,6 +60,10 @@ Result<void> write_heartbeat(const World& world, const Path& state, HeartbeatPla
   record.be64(place.epoch).be64(heartbeat.counter);
   record.be64(static_cast<std::uint64_t>(heartbeat.ttl.count())).be64(heartbeat.known);
   record.be32(crc32c(record.bytes()));
+  if (heartbeat.at.count() > 0) {
+    record.be64(static_cast<std::uint64_t>(in_reach(heartbeat.at).count()));
+    record.be32(crc32c(record.bytes()));
+  }
   const Path file = heartbeat_path(state, place);
   TORC_ASSIGN(const FileHandle handle, world.disk.open_update(file));
   OpenFile open(world.disk, handle, file);
@@ -64,11 +71,24 @@ Result<void> write_heartbeat(const World& world, const Path& state, HeartbeatPla
   return open.close();  // on NFS this is what sends it
 }
 
+namespace {
+
+// Of a record that is good as far as an older torc reads it; 0: none is told.
+WallTime time_in(std::string_view record) {
+  if (record.size() < kSizeWithTime) return {};
+  Decoder in(record.substr(kSize));
+  const WallTime at(static_cast<std::int64_t>(in.be64()));
+  const bool good = in.be32() == crc32c(record.substr(0, kSizeWithTime - kCrc));
+  return good && at.count() > 0 && at == in_reach(at) ? at : WallTime{};
+}
+
+}  // namespace
+
 Result<std::optional<Heartbeat>> read_heartbeat(const World& world, const Path& state,
                                                 HeartbeatPlace place, Caches caches) {
   const Path file = heartbeat_path(state, place);
   const auto look = [&] {
-    return world.disk.read_at(file, heartbeat_offset(place), kSize, caches);
+    return world.disk.read_at(file, heartbeat_offset(place), kSizeWithTime, caches);
   };
   Result<std::string> bytes = look();
   if (!bytes.ok() && bytes.error().kind == ErrorKind::not_found) {
@@ -88,9 +108,10 @@ Result<std::optional<Heartbeat>> read_heartbeat(const World& world, const Path& 
   heartbeat.known = in.be64();
   const std::uint32_t crc = in.be32();
   if (!in.ok() || of != place.epoch || silence > kMostSilence ||
-      crc != crc32c(std::string_view(*bytes).substr(0, kSize - 4))) {
+      crc != crc32c(std::string_view(*bytes).substr(0, kSize - kCrc))) {
     return std::optional<Heartbeat>();
   }
+  heartbeat.at = time_in(*bytes);
   return std::optional<Heartbeat>(heartbeat);
 }
 

@@ -20,6 +20,7 @@ struct Heartbeat {
   std::uint64_t counter = 0;
   std::chrono::seconds ttl{};  // the silence that the worker may keep from here on
   std::uint64_t known = 0;     // a commit that it had seen an interval ago or more; 0: none yet
+  WallTime at{};               // by its clock, for people; 0: an older torc, which does not tell it
 };
 
 enum class HeartbeatFile : std::uint8_t { own, shared };

@@ -253,6 +253,27 @@ TEST_P(BothEngines, heartbeats_are_read_back_and_a_torn_one_is_none) {
   }
 }
 
+TEST_P(BothEngines, a_heartbeat_tells_its_time_and_is_read_without_one_as_well) {
+  const auto store = make();
+  const World world = node.world();
+  const Path state = store->state_directory();
+  constexpr HeartbeatPlace kPlace{5, HeartbeatFile::own};
+  const Path file = heartbeat_path(state, kPlace);
+  const auto read = [&] { return *read_heartbeat(world, state, kPlace, Caches::trust); };
+  constexpr WallTime kAt = std::chrono::seconds(1'800'000'000);
+  ASSERT_TRUE(write_heartbeat(world, state, kPlace, {41, {}, 7, kAt}).ok());
+  EXPECT_EQ(read()->at, kAt);
+  // An older torc writes no more than this, in place: what stands behind it is of another one.
+  ASSERT_TRUE(write_heartbeat(world, state, kPlace, {42, {}, 7}).ok());
+  EXPECT_EQ(std::filesystem::file_size(file), 48U);
+  EXPECT_EQ(read()->counter, 42U);
+  EXPECT_EQ(read()->at, WallTime{});
+  ASSERT_TRUE(write_heartbeat(world, state, kPlace, {43, {}, 7, kAt}).ok());
+  std::filesystem::resize_file(file, 40);
+  EXPECT_EQ(read()->counter, 43U) << "it is whole as far as an older torc reads it";
+  EXPECT_EQ(read()->at, WallTime{});
+}
+
 TEST_P(BothEngines, a_heartbeat_that_promises_more_than_a_hundred_years_is_none) {
   const auto store = make();
   const World world = node.world();

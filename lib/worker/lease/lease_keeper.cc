@@ -140,7 +140,7 @@ Result<bool> LeaseKeeper::heartbeat(BootTime last_commit, BootTime now) {
   const std::chrono::seconds asked = ttl(now);
   if (last_commit + claim::counts_as_heartbeat(interval()) >= now) return false;
   TORC_TRY(store::write_heartbeat(world_, store_.state_directory(), own_heartbeats_,
-                                  {++heartbeat_counter_, asked, known_}));
+                                  {++heartbeat_counter_, asked, known_, world_.clock.wall_now()}));
   return true;
 }
 

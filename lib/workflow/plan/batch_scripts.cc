@@ -2,16 +2,13 @@
 
 #include <cctype>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "lib/slurm/script.h"
 #include "lib/workflow/plan/script_template.h"
 
 namespace torc::workflow {
-namespace {
 
-// A workflow may be called anything; its directory and batch jobs keep to what every tool takes.
 std::string file_name_of(std::string_view name) {
   std::string out;
   for (const char c : name) {
@@ -22,8 +19,6 @@ std::string file_name_of(std::string_view name) {
   if (out.empty() || out.front() == '.' || out.front() == '-') out.insert(0, "w");
   return out;
 }
-
-}  // namespace
 
 Path default_store(const Context& context, const LoadedSpec& loaded) {
   return context.directory / (file_name_of(loaded.workflow->name) + ".torc");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/path.h"
@@ -22,6 +23,10 @@ struct BatchScripts {
   std::vector<BatchScript> all;
   Path made_of;  // the file of their template; empty: the built-in one, or there are none
 };
+
+// A workflow may be called anything; its directory, scripts and batch jobs keep to what every tool
+// takes.
+[[nodiscard]] std::string file_name_of(std::string_view name);
 
 // The directory a spec's store gets when none is named.
 [[nodiscard]] Path default_store(const Context& context, const LoadedSpec& loaded);

@@ -53,9 +53,9 @@ slurm::Answer ask(const exec::ProgramRequest& request, const std::string& limit)
 
 }  // namespace
 
-bool can_ask_slurm(const Context& context) {
+bool can_ask_slurm(const Context& context, const char* program) {
   const std::vector<std::string> environment = environment_of(context);
-  const auto found = exec::ProgramPaths().find(kSbatch, exec::variable(environment, "PATH"),
+  const auto found = exec::ProgramPaths().find(program, exec::variable(environment, "PATH"),
                                                context.directory.string());
   return !found.path.empty() || found.os_errno != ENOENT;
 }

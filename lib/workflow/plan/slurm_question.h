@@ -20,8 +20,8 @@ enum class ReadFrom : std::uint8_t { its_file, standard_input };
 // For all scripts together: who types a command is not kept waiting by a Slurm that is stuck.
 inline constexpr std::chrono::seconds kForAllScripts{5};
 
-// Whether there is an sbatch on PATH.
-[[nodiscard]] bool can_ask_slurm(const Context& context);
+// Whether there is an sbatch, or another program of Slurm's, on PATH.
+[[nodiscard]] bool can_ask_slurm(const Context& context, const char* program = "sbatch");
 
 // What sbatch says of each script, in their order, asked once each, one after the other. After
 // `limit` the sbatch that runs is killed with all that it has started (SIGKILL to its process

@@ -1,0 +1,226 @@
+#include "lib/report/situation.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "lib/base/file/beneath.h"
+#include "lib/base/text/text.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/worker/setup/worker_setup.h"
+#include "lib/workflow/plan/batch_scripts.h"
+#include "lib/workflow/plan/slurm_question.h"
+
+namespace torc::report {
+namespace {
+
+constexpr std::size_t kMostScripts = 64;
+constexpr const char* kScripts = "slurm";  // in the store
+
+// The last directive that says it, as sbatch takes it.
+std::string job_name_in(std::string_view script) {
+  constexpr std::string_view kDirective = "#SBATCH --job-name=";
+  std::string name;
+  for (const std::string_view line : split(script, '\n')) {
+    if (line.starts_with(kDirective)) name = trimmed(line.substr(kDirective.size()), " \t\r'\"");
+  }
+  return slurm::is_plain(name) ? name : std::string();
+}
+
+// The beginning of one; nullopt: it is no file that can be read.
+std::optional<std::string> head_of(const beneath::Root& store, const Path& name) {
+  const auto file = beneath::open_file(store, name, O_RDONLY | O_CLOEXEC);
+  if (!file.ok()) return std::nullopt;
+  std::array<char, 16384> bytes{};
+  const ssize_t got = ::pread(file->get(), bytes.data(), bytes.size(), 0);
+  if (got < 0) return std::nullopt;
+  return std::string(bytes.data(), static_cast<std::size_t>(got));
+}
+
+// What is shown of it is of this workflow.
+class Ours {
+ public:
+  Ours(const Asking& asking, const Situation& situation) : asking_(asking), situation_(situation) {}
+
+  [[nodiscard]] bool has(const slurm::ShownAllocation& a) const {
+    if (is_recorded(a)) return true;
+    const bool is_old =
+        slurm::stage_of(a.state) == slurm::Stage::over && a.submitted < asking_.made_at;
+    if (is_old) return false;
+    if (is_script(a)) return true;
+    const Path script = a.script;
+    const bool is_another_store_s =
+        script.parent_path().filename() == kScripts && script.extension() == ".sbatch";
+    return named(a) != nullptr && a.uid == asking_.uid && !is_another_store_s;
+  }
+
+  // Called as its script is; empty: not known.
+  [[nodiscard]] std::string scheduler_of(const slurm::ShownAllocation& a) const {
+    if (is_script(a)) return Path(a.script).stem();
+    const SubmitScript* const script = named(a);
+    return script == nullptr ? std::string() : script->scheduler;
+  }
+
+ private:
+  [[nodiscard]] bool is_recorded(const slurm::ShownAllocation& a) const {
+    return std::ranges::any_of(situation_.workers, [&](const WorkerNow& w) {
+      return w.worker.info.allocation == a.id && w.worker.info.cluster == a.cluster;
+    });
+  }
+  [[nodiscard]] bool is_script(const slurm::ShownAllocation& a) const {
+    const Path directory = Path(a.script).parent_path();
+    return directory.filename() == kScripts &&
+           std::ranges::find(asking_.store, directory.parent_path()) != asking_.store.end();
+  }
+  [[nodiscard]] const SubmitScript* named(const slurm::ShownAllocation& a) const {
+    const auto found = std::ranges::find_if(situation_.scripts, [&](const SubmitScript& s) {
+      return !s.job_name.empty() && s.job_name == a.name;
+    });
+    return found == situation_.scripts.end() ? nullptr : &*found;
+  }
+
+  const Asking& asking_;
+  const Situation& situation_;
+};
+
+std::vector<std::string> names_of(const Situation& situation) {
+  std::vector<std::string> names;
+  for (const SubmitScript& script : situation.scripts) {
+    if (!script.job_name.empty()) names.push_back(script.job_name);
+  }
+  return names;
+}
+
+// Of workers, that `shown` does not have.
+std::vector<std::string> ids_beside(const std::vector<slurm::ShownAllocation>& shown,
+                                    const Situation& situation) {
+  std::vector<std::string> ids;
+  for (const WorkerNow& w : situation.workers) {
+    const std::string& id = w.worker.info.allocation;
+    const bool known = id.empty() || w.worker.info.cluster.empty() ||
+                       std::ranges::find(ids, id) != ids.end() ||
+                       std::ranges::any_of(shown, [&](const auto& a) { return a.id == id; });
+    if (!known) ids.push_back(id);
+  }
+  return ids;
+}
+
+std::vector<std::string> silent_nodes(const Situation& situation) {
+  std::vector<std::string> nodes;
+  for (const WorkerNow& w : situation.workers) {
+    const std::string& node = w.worker.info.node;
+    if (w.silent && !node.empty() && std::ranges::find(nodes, node) == nodes.end())
+      nodes.push_back(node);
+  }
+  return nodes;
+}
+
+// What the accounting knows of those that squeue may have forgotten, and who ended them.
+void add_ended(std::vector<slurm::ShownAllocation> ended, const Ours& ours,
+               std::vector<slurm::ShownAllocation>& all) {
+  for (slurm::ShownAllocation& one : ended) {
+    const auto same = std::ranges::find_if(
+        all, [&](const auto& a) { return a.id == one.id && a.cluster == one.cluster; });
+    if (same != all.end()) {
+      same->canceled_by = one.canceled_by;
+    } else if (ours.has(one)) {
+      all.push_back(std::move(one));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<SubmitScript> find_scripts(const Path& store) {
+  std::vector<SubmitScript> scripts;
+  const beneath::Root root(store);
+  auto names = beneath::list(root, kScripts);
+  if (!names.ok()) return scripts;
+  std::ranges::sort(*names);
+  for (const std::string& name : *names) {
+    if (scripts.size() == kMostScripts) break;
+    const Path file(name);
+    if (file.extension() != ".sbatch") continue;
+    if (const auto head = head_of(root, kScripts / file))
+      scripts.push_back({file.stem(), store / kScripts / file, job_name_in(*head)});
+  }
+  return scripts;
+}
+
+const WorkerNow* Situation::find(claim::WorkerEpoch worker) const {
+  const auto found =
+      std::ranges::find_if(workers, [&](const WorkerNow& w) { return w.worker.epoch == worker; });
+  return found == workers.end() ? nullptr : &*found;
+}
+
+bool Situation::anybody_at_work() const {
+  return std::ranges::any_of(workers, &WorkerNow::is_at_work);
+}
+
+SlurmAnswer ask_slurm(const slurm::RunProgram& run, const Asking& asking,
+                      const Situation& situation, WallTime now) {
+  SlurmAnswer answer;
+  const Ours ours(asking, situation);
+  const std::vector<std::string> names = names_of(situation);
+  slurm::Shown shown = slurm::show_named(run, names);
+  answer.failure = shown.failure;
+  if (!answer.failure.empty()) return answer;
+  answer.whole = shown.whole && !names.empty() && names.size() == situation.scripts.size();
+  slurm::Shown numbered = slurm::show_numbered(run, ids_beside(shown.allocations, situation));
+  // It refuses what it has forgotten, too; who has answered before is not silent.
+  if (names.empty() && numbered.failure.find("Invalid job id") == std::string::npos)
+    answer.failure = numbered.failure;
+  if (!answer.failure.empty()) return answer;
+  answer.answered_at = now;
+  std::ranges::move(numbered.allocations, std::back_inserter(shown.allocations));
+  std::ranges::copy_if(shown.allocations, std::back_inserter(answer.allocations),
+                       [&](const auto& a) { return ours.has(a); });
+  const bool none_lives = std::ranges::all_of(answer.allocations, [](const auto& a) {
+    return slurm::stage_of(a.state) == slurm::Stage::over;
+  });
+  if (none_lives && answer.whole)
+    add_ended(slurm::show_ended(run, names, asking.made_at).allocations, ours, answer.allocations);
+  std::ranges::stable_sort(answer.allocations, {}, &slurm::ShownAllocation::submitted);
+  for (slurm::ShownAllocation& a : answer.allocations) a.script = ours.scheduler_of(a);
+  answer.nodes = slurm::show_nodes(run, silent_nodes(situation));
+  return answer;
+}
+
+Result<Situation> look_around(const workflow::Context& context, store::Store& store, AskSlurm ask) {
+  Situation situation;
+  TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+    TORC_ASSIGN(situation.workflow, claim::read_workflow(reader));
+    TORC_ASSIGN(situation.workers, look_at_workers(context, store.state_directory(), reader));
+    return {};
+  }));
+  if (store.identity().engine == store::Engine::journal)
+    situation.scripts = find_scripts(store.directory());
+  const bool is_about_slurm =
+      !situation.scripts.empty() || std::ranges::any_of(situation.workers, [](const auto& w) {
+        return !w.worker.info.allocation.empty();
+      });
+  if (ask == AskSlurm::no || !is_about_slurm || !workflow::can_ask_slurm(context, "squeue"))
+    return situation;
+  const BootTime deadline = context.clock.boot_now() + kAskLimit;
+  const slurm::RunProgram run =
+      [&](const std::vector<std::string>& argv) -> Result<slurm::CommandOutput> {
+    const std::chrono::nanoseconds left = deadline - context.clock.boot_now();
+    if (left.count() <= 0) return slurm::CommandOutput{-1, {}, {}};  // as one that took too long
+    return worker::query_program(context, left)(argv);
+  };
+  Asking asking{context.world.uid,
+                {store.directory(), context.world.disk.resolved(store.directory())}};
+  const auto meta = context.world.disk.status(store.directory() / "META");
+  if (meta.ok() && meta->born > 0)
+    asking.made_at = std::chrono::floor<std::chrono::seconds>(std::chrono::nanoseconds(meta->born));
+  situation.slurm = ask_once(context, store.directory(), store.identity().instance_hex(), [&] {
+    return ask_slurm(run, asking, situation, context.clock.wall_now());
+  });
+  return situation;
+}
+
+}  // namespace torc::report

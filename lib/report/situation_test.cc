@@ -1,0 +1,309 @@
+// What is asked of Slurm, and what is said of it and of workers, at a fixed moment.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "lib/base/quantities.h"
+#include "lib/report/situation_text.h"
+#include "lib/worker/loop/session_fixture.h"
+
+namespace torc::report {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr WallTime kNoon = 1'800'000'000s;
+
+slurm::ShownAllocation allocation(const std::string& id, const std::string& state) {
+  slurm::ShownAllocation a{id, "alpha", "wf-one", state, "", "one"};
+  a.uid = 1000;
+  a.submitted = kNoon - 1h;
+  return a;
+}
+
+// With a lease of 50 s, and a job.
+WorkerNow worker_now(std::uint64_t epoch, WallTime heard_at) {
+  WorkerNow w;
+  w.worker.epoch = claim::WorkerEpoch{epoch};
+  w.worker.info.host = "n1";
+  w.worker.info.registered_at = kNoon - 1h;
+  w.worker.held = 1;
+  w.heard_at = heard_at;
+  w.lease = 50s;
+  if (kNoon - heard_at > 30s)
+    w.silent = std::chrono::duration_cast<std::chrono::seconds>(kNoon - heard_at);
+  return w;
+}
+
+Situation with_work() {
+  Situation s;
+  s.workflow.jobs = 1;
+  s.workflow.counts[static_cast<std::size_t>(claim::JobState::ready)] = 1;
+  return s;
+}
+
+TEST(SayState, tells_what_slurm_tells_and_nothing_else) {
+  slurm::ShownAllocation a = allocation("7", "PENDING");
+  EXPECT_EQ(say_state(a, kNoon), "PENDING");
+  a.reason = "Priority";
+  EXPECT_EQ(say_state(a, kNoon), "PENDING (Priority)");
+  a.start = kNoon - 1s;
+  EXPECT_EQ(say_state(a, kNoon), "PENDING (Priority)") << "an expectation that has passed is none";
+  a.start = kNoon + 1h;
+  EXPECT_EQ(say_state(a, kNoon), "PENDING (Priority), expected to start " + show_time(kNoon + 1h));
+  a = allocation("7", "RUNNING");
+  EXPECT_EQ(say_state(a, kNoon), "RUNNING");
+  a.end = kNoon + 90s;
+  EXPECT_EQ(say_state(a, kNoon), "RUNNING, 90 s left");
+  a.end = kNoon - 1s;
+  EXPECT_EQ(say_state(a, kNoon), "RUNNING");
+  a = allocation("7", "CANCELLED");
+  EXPECT_EQ(say_state(a, kNoon), "CANCELLED");
+  a.canceled_by = "uid 7";
+  a.end = kNoon - 1h;
+  EXPECT_EQ(say_state(a, kNoon), "CANCELLED by uid 7, ended " + show_time(kNoon - 1h));
+  EXPECT_EQ(say_state(allocation("7", "REVOKED"), kNoon), "REVOKED");
+}
+
+TEST(SayAbsence, of_a_process_that_is_gone_on_this_machine) {
+  Situation s = with_work();
+  s.workers = {worker_now(3, kNoon)};
+  s.workers[0].is_gone = true;
+  EXPECT_EQ(say_absence(s, s.workers[0], kNoon),
+            "worker 3 on n1 is gone: its process has ended; its jobs run again at once with a "
+            "worker on this machine, within 70 s with one elsewhere");
+}
+
+TEST(SayAbsence, tells_when_the_lease_ends_and_what_it_takes_then) {
+  Situation s = with_work();
+  s.workers = {worker_now(3, kNoon - 40s)};
+  EXPECT_EQ(say_absence(s, s.workers[0], kNoon),
+            "worker 3 on n1 has been silent for 40 s; its lease ends in 10 s, and its jobs run "
+            "again within 70 s of a worker's start");
+  s.workers[0] = worker_now(3, kNoon - 2h);
+  EXPECT_EQ(say_absence(s, s.workers[0], kNoon),
+            "worker 3 on n1 has been silent for 2 h 0 min; its lease is over, and its jobs run "
+            "again within 70 s of a worker's start");
+  s.workers[0].worker.held = 0;
+  EXPECT_TRUE(say_absence(s, s.workers[0], kNoon).ends_with("2 h 0 min; it has no jobs"));
+}
+
+TEST(SayAbsence, where_another_one_is_at_work_tells_by_when_it_takes_over) {
+  Situation s = with_work();
+  s.workers = {worker_now(3, kNoon - 40s), worker_now(5, kNoon)};
+  EXPECT_EQ(say_absence(s, s.workers[0], kNoon),
+            "worker 3 on n1 has been silent for 40 s; its jobs run again at the latest in 30 s");
+  // Who came later has watched it for a shorter time.
+  s.workers[1].worker.info.registered_at = kNoon - 5s;
+  EXPECT_TRUE(say_absence(s, s.workers[0], kNoon).ends_with("at the latest in 65 s"));
+  s.workers = {worker_now(3, kNoon - 40min), worker_now(5, kNoon)};
+  EXPECT_TRUE(say_absence(s, s.workers[0], kNoon)
+                  .ends_with("run again when another worker has found its lease to be over"));
+}
+
+TEST(SayAbsence, tells_what_slurm_says_of_the_node_and_the_allocation) {
+  Situation s = with_work();
+  s.workers = {worker_now(3, kNoon - 40s)};
+  claim::WorkerInfo& info = s.workers[0].worker.info;
+  info.allocation = "7";
+  info.cluster = "alpha";
+  info.node = "n1";
+  s.slurm = SlurmAnswer{};
+  s.slurm->nodes = {{"n1", "down*", ""}};
+  s.slurm->allocations = {allocation("7", "RUNNING")};
+  EXPECT_TRUE(say_absence(s, s.workers[0], kNoon)
+                  .starts_with("worker 3 on n1, allocation 7, has been silent for 40 s, Slurm says "
+                               "n1 is down and does not answer; its lease"));
+  s.slurm->nodes[0].state = "idle";
+  s.slurm->allocations[0].state = "NODE_FAIL";
+  EXPECT_TRUE(say_absence(s, s.workers[0], kNoon)
+                  .starts_with("worker 3 on n1, allocation 7, has been silent for 40 s, Slurm says "
+                               "n1 is idle and its allocation is NODE_FAIL; its lease"));
+}
+
+TEST(SaySlurm, tells_nothing_of_what_it_was_not_told) {
+  Situation s = with_work();
+  EXPECT_EQ(say_slurm(s, kNoon), "") << "it was not asked";
+  s.slurm = SlurmAnswer{};
+  s.slurm->failure = "it took too long";
+  s.slurm->answered_at = kNoon;
+  EXPECT_EQ(say_slurm(s, kNoon),
+            "Slurm did not answer (it took too long): what it has of this workflow's allocations "
+            "is not known.");
+  s.slurm->failure = {};
+  EXPECT_EQ(say_slurm(s, kNoon), "") << "the answer was cut, and shows none";
+  s.slurm->whole = true;
+  EXPECT_EQ(say_slurm(s, kNoon),
+            "Slurm shows no allocation that is called as the batch scripts here call it.");
+  s.slurm->allocations = {allocation("6", "CANCELLED"), allocation("7", "TIMEOUT")};
+  EXPECT_EQ(say_slurm(s, kNoon), "The newest that Slurm shows: allocation 7 (wf-one) is TIMEOUT.");
+  s.slurm->allocations.push_back(allocation("8", "PENDING"));
+  EXPECT_EQ(say_slurm(s, kNoon), "Slurm says: allocation 8 (wf-one) is PENDING.");
+  EXPECT_EQ(say_slurm(s, kNoon + 1min),
+            "Slurm says: allocation 8 (wf-one) is PENDING (as of 1 min 0 s ago).");
+  EXPECT_EQ(say_slurm(s, kNoon, "another scheduler"),
+            "Slurm shows no allocation that is called as the batch scripts here call it.");
+}
+
+TEST(Waiting, is_for_what_slurm_will_start_and_for_what_has_just_begun) {
+  Situation s = with_work();
+  s.slurm = SlurmAnswer{};
+  s.slurm->answered_at = kNoon;
+  s.slurm->allocations = {allocation("6", "CANCELLED"), allocation("7", "RUNNING"),
+                          allocation("8", "PENDING")};
+  EXPECT_EQ(waiting(s).size(), 1U);
+  EXPECT_TRUE(waiting(s, "wide").empty());
+  s.slurm->allocations[1].start = kNoon - 60s;
+  EXPECT_EQ(waiting(s).size(), 2U) << "its workers have not registered yet";
+  s.workers = {worker_now(3, kNoon - 10min)};
+  s.workers[0].worker.info.allocation = "7";
+  EXPECT_EQ(waiting(s).size(), 1U) << "they have";
+}
+
+class SayNobody : public worker::SessionTest {};
+
+TEST_F(SayNobody, ends_with_the_command_that_starts_one) {
+  std::string path = "PATH=" + directory_.string();
+  char* environment[] = {path.data(), nullptr};
+  context_.environment = environment;
+  Situation s = with_work();
+  EXPECT_EQ(say_nobody(context_, s, "wf.torc"),
+            "no worker is at work; start one: torc run wf.torc\n");
+  s.scripts = {{"one", "/s/wf.torc/slurm/one.sbatch", "wf-one"}};
+  EXPECT_EQ(say_nobody(context_, s, "wf.torc"),
+            "no worker is at work; start one: torc run wf.torc\n")
+      << "there is no sbatch";
+  std::ofstream(directory_ / "sbatch").close();
+  std::filesystem::permissions(directory_ / "sbatch", std::filesystem::perms::owner_all);
+  EXPECT_EQ(say_nobody(context_, s, "wf.torc"),
+            "no worker is at work; start one: sbatch /s/wf.torc/slurm/one.sbatch\n");
+  s.slurm = SlurmAnswer{};
+  s.slurm->allocations = {allocation("8", "PENDING")};
+  EXPECT_EQ(say_nobody(context_, s, "wf.torc"),
+            "no worker is at work: the workflow waits for an allocation\n");
+  s.workers = {worker_now(5, kNoon)};
+  EXPECT_EQ(say_nobody(context_, s, "wf.torc"), "");
+  s.workers = {worker_now(3, kNoon - 1h)};
+  s.slurm = {};
+  EXPECT_NE(say_nobody(context_, s, "wf.torc"), "") << "a silent one does no work";
+  s.workflow = {};
+  EXPECT_EQ(say_nobody(context_, s, "wf.torc"), "") << "nothing is left to do";
+}
+
+// --- asking ---
+
+// Prints what `rows` says for every squeue, and remembers the questions.
+struct FakeSlurm {
+  std::vector<slurm::ShownAllocation> rows;
+  int exit_code = 0;
+  std::vector<std::string> asked = {};  // programs
+
+  static std::string cell(std::string text, std::size_t width) {
+    text.resize(width, ' ');
+    return text;
+  }
+  static std::string time(WallTime at) { return at.count() == 0 ? "N/A" : std::to_string(at / 1s); }
+  slurm::RunProgram run() {
+    return [this](const std::vector<std::string>& argv) -> Result<slurm::CommandOutput> {
+      std::string program;
+      for (const char* one : {"squeue", "sacct", "sinfo"}) {
+        if (std::ranges::find(argv, one) != argv.end()) program = one;
+      }
+      asked.push_back(program);
+      if (program != "squeue") return slurm::CommandOutput{1, "", ""};
+      std::string out = "JOBID\n";
+      for (const auto& a : rows) {
+        out += cell(a.id, 24) + cell(a.id, 48) + cell(a.cluster, 64) + cell("", 16384) +
+               cell("1", 12) + cell(a.state, 24) + cell(time(a.start), 32) + cell(time(a.end), 32) +
+               cell(time(a.submitted), 32) + cell(std::to_string(a.uid.value_or(0)), 12) +
+               cell(a.name, 256) + cell(a.script, 4096) + cell(a.reason, 512) + "\n";
+      }
+      return slurm::CommandOutput{exit_code, out, "squeue: error: away\n"};
+    };
+  }
+};
+
+class AskingSlurm : public testing::Test {
+ protected:
+  AskingSlurm() {
+    situation_.scripts = {{"one", "/s/wf.torc/slurm/one.sbatch", "wf-one"},
+                          {"wide", "/s/wf.torc/slurm/wide.sbatch", "wf-wide"}};
+  }
+  std::vector<std::string> ids() {
+    answer_ = ask_slurm(slurm_.run(), asking_, situation_, kNoon);
+    std::vector<std::string> ids;
+    for (const auto& a : answer_.allocations) ids.push_back(a.id);
+    return ids;
+  }
+  slurm::ShownAllocation row(const std::string& id, const std::string& state,
+                             const std::string& script = "/s/wf.torc/slurm/one.sbatch") {
+    slurm::ShownAllocation a = allocation(id, state);
+    a.script = script;
+    return a;
+  }
+  using Ids = std::vector<std::string>;
+
+  FakeSlurm slurm_;
+  Asking asking_{1000, {"/s/wf.torc"}, kNoon - 2h};
+  Situation situation_ = with_work();
+  SlurmAnswer answer_;
+};
+
+TEST_F(AskingSlurm, takes_for_the_workflow_s_what_its_scripts_name_and_no_other_store_s) {
+  slurm_.rows = {
+      row("1", "PENDING"),           row("2", "PENDING", "/s/other.torc/slurm/one.sbatch"),
+      row("3", "PENDING", "(null)"), row("4", "PENDING", "/home/me/changed.sh"),
+      row("5", "PENDING", "(null)"), row("6", "PENDING")};
+  slurm_.rows[4].uid = 1001;  // somebody else's of the same name
+  slurm_.rows[5].uid = 1001;  // who shares the store
+  EXPECT_EQ(ids(), (Ids{"1", "3", "4", "6"}));
+  for (const auto& a : answer_.allocations) EXPECT_EQ(a.script, "one");
+  EXPECT_TRUE(answer_.whole);
+  EXPECT_EQ(slurm_.asked, (Ids{"squeue"})) << "one question, where something lives";
+}
+
+TEST_F(AskingSlurm, takes_an_allocation_of_a_worker_by_its_number_and_cluster) {
+  situation_.workers = {worker_now(3, kNoon)};
+  situation_.workers[0].worker.info.allocation = "9";
+  situation_.workers[0].worker.info.cluster = "alpha";
+  slurm_.rows = {row("9", "RUNNING", "/any/script")};
+  slurm_.rows[0].name = "another name";
+  EXPECT_EQ(ids(), (Ids{"9"}));
+  situation_.workers[0].worker.info.cluster = "beta";
+  EXPECT_EQ(ids(), Ids{}) << "of another cluster";
+}
+
+TEST_F(AskingSlurm, leaves_out_what_ended_before_the_store_was_made) {
+  slurm_.rows = {row("1", "CANCELLED"), row("2", "PENDING"), row("3", "CANCELLED")};
+  slurm_.rows[0].submitted = slurm_.rows[1].submitted = kNoon - 3h;
+  EXPECT_EQ(ids(), (Ids{"2", "3"})) << "what waits brings workers to the store that is there now";
+}
+
+TEST_F(AskingSlurm, concludes_nothing_from_a_failure) {
+  slurm_.rows = {row("1", "CANCELLED")};
+  slurm_.exit_code = 1;
+  EXPECT_EQ(ids(), Ids{});
+  EXPECT_FALSE(answer_.whole);
+  EXPECT_EQ(answer_.answered_at, WallTime{});
+  EXPECT_EQ(answer_.failure, "squeue: error: away");
+  EXPECT_EQ(slurm_.asked.size(), 1U) << "who does not answer is asked nothing more";
+}
+
+TEST_F(AskingSlurm,
+       asks_the_accounting_only_where_nothing_lives_and_about_nodes_of_silent_workers) {
+  slurm_.rows = {row("1", "CANCELLED")};
+  EXPECT_EQ(ids(), (Ids{"1"}));
+  EXPECT_EQ(slurm_.asked, (Ids{"squeue", "sacct"}));
+  slurm_.rows = {row("1", "RUNNING")};
+  slurm_.asked.clear();
+  situation_.workers = {worker_now(3, kNoon - 1h), worker_now(4, kNoon)};
+  for (WorkerNow& w : situation_.workers) w.worker.info.node = "n1";
+  (void)ids();
+  EXPECT_EQ(slurm_.asked, (Ids{"squeue", "sinfo"}));
+}
+
+}  // namespace
+}  // namespace torc::report

@@ -1,0 +1,270 @@
+#include "lib/report/situation_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "lib/base/json_value.h"
+#include "lib/base/quantities.h"
+#include "lib/base/text/quote.h"
+#include "lib/claim/rules/lease.h"
+#include "lib/workflow/plan/batch_scripts.h"
+#include "lib/workflow/plan/slurm_question.h"
+
+namespace torc::report {
+namespace {
+
+using slurm::ShownAllocation;
+using slurm::Stage;
+
+constexpr std::size_t kMostSaid = 3;  // allocations, and scripts
+// From the start of an allocation until its workers have registered.
+constexpr std::chrono::minutes kRegistering{2};
+constexpr std::size_t kMostAbsent = 10;  // workers
+
+// Rounded up, as a time that something takes at most.
+std::string show_left(WallTime left) {
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(left);
+  return seconds < std::chrono::seconds(100) ? fmt::format("{} s", seconds.count())
+                                             : show_duration(seconds);
+}
+
+const slurm::ShownNode* node_of(const Situation& situation, const WorkerNow& worker) {
+  if (!situation.slurm || worker.worker.info.node.empty()) return nullptr;
+  const auto& nodes = situation.slurm->nodes;
+  const auto found = std::ranges::find(nodes, worker.worker.info.node, &slurm::ShownNode::node);
+  return found == nodes.end() ? nullptr : &*found;
+}
+
+// What Slurm says of its node, and of its allocation where that does not run.
+std::string say_slurm_of(const Situation& situation, const WorkerNow& worker) {
+  std::string text;
+  if (const slurm::ShownNode* node = node_of(situation, worker)) {
+    const bool unheard = node->state.ends_with('*');
+    text += fmt::format(", Slurm says {} is {}{}", printable(node->node),
+                        printable(node->state.substr(0, node->state.size() - (unheard ? 1 : 0))),
+                        unheard ? " and does not answer" : "");
+  }
+  const claim::WorkerInfo& info = worker.worker.info;
+  if (!situation.slurm || info.allocation.empty()) return text;
+  for (const ShownAllocation& a : situation.slurm->allocations) {
+    if (a.id == info.allocation && a.cluster == info.cluster &&
+        slurm::stage_of(a.state) != Stage::runs)
+      text += fmt::format("{} its allocation is {}", text.empty() ? ", Slurm says" : " and",
+                          printable(a.state));
+  }
+  return text;
+}
+
+// When others go on with what it had.
+std::string say_takeover(const Situation& situation, const WorkerNow& w, WallTime now) {
+  const bool held = w.worker.held > 0;
+  if (!held && w.worker.ending == 0) return "; it has no jobs";
+  const std::string_view then = held ? "its jobs run again" : "its canceled jobs count as ended";
+  // Two rounds of looks behind the end of the lease: it is found in one of them.
+  const WallTime found =
+      w.lease + std::chrono::ceil<std::chrono::seconds>(
+                    2 * claim::heartbeat_interval(
+                            w.lease, std::max<std::size_t>(1, situation.workers.size())));
+  if (w.is_gone) {
+    return fmt::format("; {} at once with a worker on this machine, within {} with one elsewhere",
+                       then, show_left(found));
+  }
+  // Who watches it counts from his own first look.
+  std::optional<WallTime> watched;
+  for (const WorkerNow& other : situation.workers) {
+    const WallTime came = other.worker.info.registered_at;
+    if (other.is_at_work() && (!watched || came < *watched)) watched = came;
+  }
+  const WallTime left = watched ? std::max(w.heard_at, *watched) + found - now : WallTime{};
+  if (left.count() > 0) return fmt::format("; {} at the latest in {}", then, show_left(left));
+  if (watched) return fmt::format("; {} when another worker has found its lease to be over", then);
+  const WallTime lease = w.lease_ends_at() - now;
+  return fmt::format("; its lease {}, and {} within {} of a worker's start",
+                     lease.count() > 0 ? "ends in " + show_left(lease) : "is over", then,
+                     show_left(found));
+}
+
+bool is_of(const ShownAllocation& a, const std::string& scheduler) {
+  return scheduler.empty() || a.script.empty() || a.script == workflow::file_name_of(scheduler);
+}
+
+}  // namespace
+
+std::string how_to_start(const workflow::Context& context, const Situation& situation,
+                         const std::string& store, const std::string& scheduler) {
+  std::vector<const SubmitScript*> scripts;
+  for (const SubmitScript& one : situation.scripts) {
+    if (one.scheduler == workflow::file_name_of(scheduler)) scripts = {&one};
+    if (scripts.size() == 1 && scripts[0] == &one) break;
+    scripts.push_back(&one);
+  }
+  if (scripts.empty() || !workflow::can_ask_slurm(context)) return "torc run " + store;
+  std::string text;
+  for (std::size_t i = 0; i < scripts.size() && i < kMostSaid; ++i)
+    text += fmt::format("{}sbatch {}", i == 0 ? "" : ", or ",
+                        workflow::shown_path(context, scripts[i]->file));
+  return text;
+}
+
+std::string say_place(const claim::Worker& worker) {
+  const claim::WorkerInfo& i = worker.info;
+  return fmt::format("worker {} on {}{}", claim::raw(worker.epoch), printable(i.host),
+                     i.allocation.empty() ? "" : ", allocation " + printable(i.allocation));
+}
+
+std::string say_absence(const Situation& situation, const WorkerNow& w, WallTime now) {
+  const char* const comma = w.worker.info.allocation.empty() ? "" : ",";
+  const std::string how = w.is_gone
+                              ? fmt::format("{} is gone: its process has ended", comma)
+                              : fmt::format("{} has been silent for {}{}", comma,
+                                            show_left(w.silent.value_or(std::chrono::seconds(0))),
+                                            say_slurm_of(situation, w));
+  return say_place(w.worker) + how + say_takeover(situation, w, now);
+}
+
+std::string say_state(const ShownAllocation& a, WallTime now) {
+  std::string text = printable(a.state);
+  if (!a.canceled_by.empty()) text += " by " + printable(a.canceled_by);
+  if (!a.reason.empty()) text += fmt::format(" ({})", printable(a.reason));
+  switch (slurm::stage_of(a.state)) {
+    case Stage::waits:
+      if (a.start > now) text += ", expected to start " + show_time(a.start);
+      break;
+    case Stage::runs:
+      if (a.end > now) text += fmt::format(", {} left", show_left(a.end - now));
+      break;
+    case Stage::over:
+      if (a.end.count() > 0) text += ", ended " + show_time(a.end);
+      break;
+    case Stage::other:
+      break;
+  }
+  return text;
+}
+
+std::string say_allocation(const ShownAllocation& a, WallTime now) {
+  return fmt::format("allocation {}{} is {}", printable(a.id),
+                     a.name.empty() ? "" : fmt::format(" ({})", printable(a.name)),
+                     say_state(a, now));
+}
+
+std::vector<const ShownAllocation*> waiting(const Situation& situation,
+                                            const std::string& scheduler) {
+  std::vector<const ShownAllocation*> found;
+  if (!situation.slurm) return found;
+  for (const ShownAllocation& a : situation.slurm->allocations) {
+    const Stage stage = slurm::stage_of(a.state);
+    const bool begins =
+        stage == Stage::runs && situation.slurm->answered_at - a.start < kRegistering &&
+        std::ranges::none_of(situation.workers,
+                             [&](const WorkerNow& w) { return w.worker.info.allocation == a.id; });
+    if ((stage == Stage::waits || begins) && is_of(a, scheduler)) found.push_back(&a);
+  }
+  return found;
+}
+
+std::string remedy_for_waiting(const ShownAllocation& a) {
+  constexpr std::array<std::string_view, 7> kPass{
+      "", "Priority", "Resources", "BeginTime", "Dependency", "Licenses", "Prolog"};
+  if (a.reason.starts_with("JobHeld")) return "scontrol release " + shell_word(a.id);
+  if (std::ranges::find(kPass, a.reason) == kPass.end())
+    return fmt::format("whether that passes Slurm knows: scontrol show job {}", shell_word(a.id));
+  return "nothing needs to be done: its workers come when Slurm starts it, and whether they can "
+         "run "
+         "the job is known then";
+}
+
+std::string say_slurm(const Situation& situation, WallTime now, const std::string& scheduler) {
+  if (!situation.slurm) return {};
+  const SlurmAnswer& said = *situation.slurm;
+  if (!said.failure.empty()) {
+    return fmt::format(
+        "Slurm did not answer ({}): what it has of this workflow's allocations is not known.",
+        printable(said.failure));
+  }
+  std::string text;
+  std::size_t shown = 0;
+  std::size_t more = 0;
+  const ShownAllocation* last = nullptr;
+  for (const ShownAllocation& a : said.allocations) {
+    if (!is_of(a, scheduler)) continue;
+    const Stage stage = slurm::stage_of(a.state);
+    if (stage == Stage::over) {
+      last = &a;
+    } else if (++shown > kMostSaid) {
+      ++more;
+    } else {
+      text += (text.empty() ? "Slurm says: " : "; ") + say_allocation(a, now);
+    }
+  }
+  if (more > 0) text += fmt::format("; and {} more", more);
+  if (text.empty() && last != nullptr)
+    text = "The newest that Slurm shows: " + say_allocation(*last, now);
+  if (text.empty() && said.whole)
+    text = "Slurm shows no allocation that is called as the batch scripts here call it";
+  if (text.empty()) return {};
+  if (!said.whole) text += "; there may be more, its answer was cut";
+  const bool old = now - said.answered_at > 2 * kAskInterval;
+  return text + (old ? fmt::format(" (as of {})", show_age(said.answered_at, now)) : "") + ".";
+}
+
+std::string say_absences(const Situation& situation, WallTime now) {
+  std::string text;
+  std::size_t told = 0;
+  for (const WorkerNow& w : situation.workers) {
+    if (w.is_at_work() || ++told > kMostAbsent) continue;
+    text += say_absence(situation, w, now) + '\n';
+  }
+  if (told > kMostAbsent) text += fmt::format("… and {} more\n", told - kMostAbsent);
+  return text;
+}
+
+std::optional<std::string> remedy_for_nobody(const workflow::Context& context,
+                                             const Situation& situation, const std::string& store) {
+  if (situation.workflow.finished() || situation.anybody_at_work() || !waiting(situation).empty())
+    return std::nullopt;
+  return how_to_start(context, situation, store);
+}
+
+std::string say_nobody(const workflow::Context& context, const Situation& situation,
+                       const std::string& store) {
+  if (situation.workflow.finished() || situation.anybody_at_work()) return {};
+  const auto remedy = remedy_for_nobody(context, situation, store);
+  return remedy ? fmt::format("no worker is at work; start one: {}\n", *remedy)
+                : "no worker is at work: the workflow waits for an allocation\n";
+}
+
+void add_situation(nlohmann::ordered_json& out, const workflow::Context& context,
+                   const Situation& situation, const std::string& store) {
+  const SlurmAnswer said = situation.slurm.value_or(SlurmAnswer{});
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const ShownAllocation& a : said.allocations) {
+    list.push_back({{"allocation", a.id},
+                    {"slurm_job", json_or_null(a.name)},
+                    {"scheduler", json_or_null(a.script)},
+                    {"slurm_state", a.state},
+                    {"slurm_reason", json_or_null(a.reason)},
+                    {"starts_at", json_time(a.start)},
+                    {"ends_at", json_time(a.end)},
+                    {"canceled_by", json_or_null(a.canceled_by)}});
+  }
+  out["allocations"] = std::move(list);
+  out["slurm_answered_at"] = json_time(said.answered_at);
+  out["slurm_error"] = json_or_null(said.failure);
+  const auto remedy = remedy_for_nobody(context, situation, store);
+  out["remedy"] = json_if(remedy.has_value(), remedy.value_or(""));
+}
+
+void add_presence(nlohmann::ordered_json& out, const Situation& situation, const WorkerNow& w) {
+  const slurm::ShownNode* node = node_of(situation, w);
+  out["heard_at"] = json_time(w.heard_at);
+  out["lease_ends_at"] = json_time(w.lease_ends_at());
+  out["silent_seconds"] = json_if(w.silent.has_value(), w.silent ? w.silent->count() : 0);
+  out["gone"] = w.is_gone;
+  out["slurm_node_state"] = json_if(node != nullptr, node != nullptr ? node->state : "");
+}
+
+}  // namespace torc::report
