@@ -1,11 +1,13 @@
 #include "lib/slurm/own_allocation.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 
 #include "lib/base/number.h"
 #include "lib/base/text/text.h"
+#include "lib/slurm/host_list.h"
 
 namespace torc::slurm {
 namespace {
@@ -47,6 +49,29 @@ std::optional<std::string> own_allocation(const GetEnv& env) {
   auto id = env("SLURM_JOB_ID");
   if (!id || !whole_number<std::uint64_t>(*id)) return std::nullopt;
   return id;
+}
+
+GetEnv env_of_part(const GetEnv& env) {
+  static constexpr std::array<std::string_view, 5> kOfPart{
+      "SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_JOB_CPUS_PER_NODE", "SLURM_MEM_PER_CPU",
+      "SLURM_MEM_PER_NODE"};
+  constexpr std::uint64_t kMostParts = 128;  // Slurm's own bound (MAX_HET_JOB_COMPS)
+  const auto node = env("SLURMD_NODENAME");
+  const auto parts = whole_number<std::uint64_t>(env("SLURM_HET_SIZE").value_or(""));
+  for (std::uint64_t i = 0; node && parts && i < std::min(*parts, kMostParts); ++i) {
+    const std::string suffix = "_HET_GROUP_" + std::to_string(i);
+    const auto nodes = expand_host_list(env("SLURM_JOB_NODELIST" + suffix).value_or(""));
+    if (!nodes.ok()) continue;
+    const auto at = std::ranges::find(*nodes, *node);
+    if (at == nodes->end()) continue;
+    const std::string number = std::to_string(at - nodes->begin());
+    return [env, suffix, number](std::string_view name) -> std::optional<std::string> {
+      if (name == "SLURM_NODEID") return number;
+      if (std::ranges::find(kOfPart, name) == kOfPart.end()) return env(name);
+      return env(std::string(name) + suffix);
+    };
+  }
+  return env;
 }
 
 std::optional<std::vector<Step>> steps_of(const RunProgram& run, const std::string& allocation) {

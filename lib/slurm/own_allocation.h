@@ -22,6 +22,11 @@ inline constexpr std::string_view kWorkerStep = "torc-workers";
 using GetEnv = std::function<std::optional<std::string>(std::string_view)>;
 [[nodiscard]] std::optional<std::string> own_allocation(const GetEnv& env);
 
+// The tasks of a step on several parts of a heterogeneous job are told the number of the first
+// part, the nodes of all, and no memory. This tells what is so for the part that has this node
+// (SLURMD_NODENAME); elsewhere, what `env` says.
+[[nodiscard]] GetEnv env_of_part(const GetEnv& env);
+
 struct Step {
   std::string id;  // "1234.0", "1234.batch"
   std::string name;

@@ -30,6 +30,36 @@ TEST(OwnAllocation, an_element_of_an_array_is_called_as_such) {
             std::nullopt);
 }
 
+TEST(PartOfAnAllocation, is_the_one_that_has_the_node) {
+  std::map<std::string, std::string, std::less<>> step{{"SLURM_HET_SIZE", "2"},
+                                                       {"SLURM_JOB_ID", "7"},
+                                                       {"SLURM_JOB_NODELIST", "n[1-3]"},
+                                                       {"SLURM_NODEID", "2"},
+                                                       {"SLURM_CPUS_ON_NODE", "1"},
+                                                       {"SLURM_JOB_ID_HET_GROUP_0", "7"},
+                                                       {"SLURM_JOB_NODELIST_HET_GROUP_0", "n1"},
+                                                       {"SLURM_MEM_PER_NODE_HET_GROUP_0", "100"},
+                                                       {"SLURM_JOB_ID_HET_GROUP_1", "8"},
+                                                       {"SLURM_JOB_NODELIST_HET_GROUP_1", "n[2-3]"},
+                                                       {"SLURM_MEM_PER_NODE_HET_GROUP_1", "300"},
+                                                       {"SLURMD_NODENAME", "n3"}};
+  const auto third = env_of_part(environment(step));
+  EXPECT_EQ(third("SLURM_JOB_ID"), "8");
+  EXPECT_EQ(third("SLURM_JOB_NODELIST"), "n[2-3]");
+  EXPECT_EQ(third("SLURM_MEM_PER_NODE"), "300");
+  EXPECT_EQ(third("SLURM_MEM_PER_CPU"), std::nullopt);
+  EXPECT_EQ(third("SLURM_NODEID"), "1") << "within its part";
+  EXPECT_EQ(third("SLURM_CPUS_ON_NODE"), "1");
+  step["SLURMD_NODENAME"] = "n1";
+  EXPECT_EQ(env_of_part(environment(step))("SLURM_JOB_ID"), "7");
+  EXPECT_EQ(env_of_part(environment(step))("SLURM_MEM_PER_NODE"), "100");
+  step["SLURMD_NODENAME"] = "n4";
+  EXPECT_EQ(env_of_part(environment(step))("SLURM_NODEID"), "2") << "in no part: as it was";
+  step.erase("SLURM_HET_SIZE");
+  step["SLURMD_NODENAME"] = "n3";
+  EXPECT_EQ(env_of_part(environment(step))("SLURM_JOB_ID"), "7");
+}
+
 // A Slurm that answers what it is told to, by a word of the question.
 class Asked : public testing::Test {
  protected:

@@ -128,6 +128,30 @@ AllocationTimes allocation_times(const RunProgram& run, const std::string& clust
   return times;
 }
 
+// "… Nodes=n[1-2] CPU_IDs=0-3 Mem=4096 GRES= …", a part for all nodes that got the same; in MiB.
+std::optional<ByteCount> granted_memory(const RunProgram& run, const std::string& job_id,
+                                        const std::string& node) {
+  if (!is_job_id(job_id) || node.empty()) return std::nullopt;
+  const auto answer =
+      run({"env", "-u", "SLURM_CLUSTERS", "scontrol", "show", "job", "-d", "-o", job_id});
+  if (!answer.ok() || answer->exit_code != 0) return std::nullopt;
+  std::set<std::uint64_t> told;
+  for (const auto line : split(answer->out, '\n')) {
+    const auto fields = words(line);
+    if (fields.empty() || fields[0] != "JobId=" + job_id) continue;  // another of its array
+    for (std::size_t i = 0; i + 2 < fields.size(); ++i) {
+      if (!fields[i].starts_with("Nodes=") || !fields[i + 1].starts_with("CPU_IDs=") ||
+          !fields[i + 2].starts_with("Mem="))
+        continue;
+      const auto nodes = expand_host_list(fields[i].substr(6));
+      if (!nodes.ok() || !holds(*nodes, node)) continue;
+      told.insert(whole_number<std::uint64_t>(fields[i + 2].substr(4)).value_or(0));
+    }
+  }
+  if (told.size() != 1 || *told.begin() == 0 || *told.begin() >> 40 != 0) return std::nullopt;
+  return ByteCount{*told.begin() << 20};
+}
+
 ClusterTimes cluster_times(const RunProgram& run) {
   ClusterTimes times;
   const auto answer = run({"scontrol", "show", "config"});

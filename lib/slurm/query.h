@@ -11,6 +11,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/result.h"
+#include "lib/base/units.h"
 
 namespace torc::slurm {
 
@@ -98,6 +99,12 @@ struct AllocationVariables {
 // allocation (SLURM_JOB_NODELIST) have it; empty: not known, so a list of nodes says nothing of it.
 [[nodiscard]] std::string node_name(const std::optional<std::string>& own,
                                     const std::optional<std::string>& all);
+
+// What Slurm says that it granted an allocation on `node`, as it calls it. nullopt: not known, or
+// it does not count memory.
+[[nodiscard]] std::optional<ByteCount> granted_memory(const RunProgram& run,
+                                                      const std::string& job_id,
+                                                      const std::string& node);
 
 // What this cluster is configured to, as `scontrol show config` says it; nullopt: not known.
 struct ClusterTimes {

@@ -335,6 +335,33 @@ TEST(AllocationTimes, without_an_answer_the_walltime_of_the_script_counts) {
   EXPECT_FALSE(told.assumed);
 }
 
+// As Slurm 22.05 prints it, shortened.
+TEST(GrantedMemory, is_what_slurm_says_of_this_job_and_node) {
+  const std::string question = "env -u SLURM_CLUSTERS scontrol show job -d -o 6";
+  const auto granted = [&](const std::string& out, const std::string& node, int exit_code = 0) {
+    RecordedSlurm slurm;
+    slurm.answers(question, {exit_code, out, ""});
+    return granted_memory(slurm.run(), "6", node);
+  };
+  const std::string line =
+      "JobId=6 JobName=interactive NodeList=n[1-3] TRES=cpu=4,mem=500M,node=3   Nodes=n[1-2] "
+      "CPU_IDs=0 Mem=100 GRES=   Nodes=n3 CPU_IDs=0-1 Mem=300 GRES= MinCPUsNode=1 \n";
+  EXPECT_EQ(granted(line, "n2"), mebibytes(100));
+  EXPECT_EQ(granted(line, "n3"), mebibytes(300));
+  EXPECT_EQ(granted(line, "n4"), std::nullopt);
+  EXPECT_EQ(granted(line, ""), std::nullopt);
+  EXPECT_EQ(granted(line, "n2", 1), std::nullopt);
+  EXPECT_EQ(granted("", "n2"), std::nullopt);
+  EXPECT_EQ(granted("JobId=7 Nodes=n2 CPU_IDs=0 Mem=100 GRES=\n", "n2"), std::nullopt);
+  EXPECT_EQ(granted("JobId=6 Nodes=n2 CPU_IDs=0 Mem=0 GRES=\n", "n2"), std::nullopt)
+      << "this Slurm does not count memory";
+  EXPECT_EQ(granted("JobId=6 Nodes=n2 CPU_IDs=0 Mem=1 Nodes=n2 CPU_IDs=0 Mem=100 GRES=\n", "n2"),
+            std::nullopt)
+      << "two answers are none: a name can look like a part";
+  EXPECT_EQ(granted("JobId=6 Nodes=n2 CPU_IDs=0 Mem=99999999999999999999 GRES=\n", "n2"),
+            std::nullopt);
+}
+
 TEST(ClusterTimes, are_what_the_configuration_says) {
   RecordedSlurm slurm;
   EXPECT_EQ(cluster_times(slurm.run()).kill_wait, std::nullopt) << "the controller is away";

@@ -56,15 +56,17 @@ TEST(Script, starts_one_worker_a_node_that_outlives_the_others) {
   EXPECT_TRUE(has_line(text, "#SBATCH --ntasks-per-node='1'"));
   EXPECT_TRUE(has_line(text, "#SBATCH --no-kill"));
   EXPECT_TRUE(has_line(text, "export TORC_STORE='/data/run 7.torc'"));
+  const auto at = text.find("torc_step=(");
+  ASSERT_NE(at, std::string::npos);
+  const std::string step = text.substr(at, text.find(")\n", at) - at);
   for (const auto* option :
-       {" --ntasks-per-node=1 ", " --kill-on-bad-exit=0 ", " --wait=0 ", " --no-kill ", " --mem=0 ",
-        " --cpu-bind=none ", " --overlap ", " --job-name=torc-workers ", " --open-mode=append ",
-        " --output='/data/run 7.torc/logs/slurm-%j.%N.out' "}) {
-    EXPECT_NE(text.find(option, text.find("exec '/opt/torc/bin/torc' supervise -- \\\n  srun ")),
-              std::string::npos)
-        << option;
+       {"--ntasks-per-node=1", "--kill-on-bad-exit=0", "--wait=0", "--no-kill", "--mem=0",
+        "--cpu-bind=none", "--overlap", "--job-name=torc-workers", "--open-mode=append",
+        "--output='/data/run 7.torc/logs/slurm-%j.%N.out'"}) {
+    EXPECT_NE(step.find(option), std::string::npos) << option;
   }
-  EXPECT_NE(text.find("  '/opt/torc/bin/torc' worker '/data/run 7.torc' --scheduler='cpu' "
+  EXPECT_NE(text.find("exec '/opt/torc/bin/torc' supervise -- srun \"${torc_srun[@]}\" \\\n"
+                      "  '/opt/torc/bin/torc' worker '/data/run 7.torc' --scheduler='cpu' "
                       "${TORC_WORKER_FLAGS:-}\n"),
             std::string::npos);
   EXPECT_EQ(text.find("{{"), std::string::npos);

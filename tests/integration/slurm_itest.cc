@@ -165,6 +165,70 @@ TEST_F(SlurmTest, srun_in_a_job_starts_its_tasks_on_the_jobs_own_node_beside_tho
   EXPECT_EQ(status.at("jobs_by_state").at("completed"), 5);
 }
 
+constexpr const char* kParts = R"yaml(name: parts
+resource_requirements:
+  - {name: small, num_cpus: 1, memory: 150m}
+  - {name: large, num_cpus: 1, memory: 250m}
+slurm_schedulers:
+  - {name: first, nodes: 1, walltime: "00:30:00", mem: 200M}
+jobs:
+  - name: small_{i}
+    parameters: {i: "1:3"}
+    resource_requirements: small
+    command: echo "$(hostname)" > starts; read go < gate
+  - name: large
+    depends_on_regexes: ["^small_"]
+    resource_requirements: large
+    command: echo "$(hostname)" > starts
+)yaml";
+
+TEST_F(SlurmTest, all_parts_of_a_heterogeneous_allocation_work_each_with_what_it_was_granted) {
+  Fifo starts(work_ / "starts");
+  Fifo gate(work_ / "gate");
+  write_text(work_ / "parts.yaml", kParts);
+  const auto init = torc({"init", "parts.yaml", "--engine", "journal"});
+  ASSERT_EQ(init.exit_code, 0) << init;
+  const auto submitted = login({"sbatch", "--parsable", "--mem=200", ":", "-N2", "--mem=300",
+                                "parts.torc/slurm/first.sbatch"});
+  ASSERT_EQ(submitted.exit_code, 0) << submitted;
+  const auto id = submitted.out.substr(0, submitted.out.find('\n'));
+  // Each node has one CPU of it.
+  ASSERT_TRUE(lines_arrive(starts, 3));
+  EXPECT_EQ(std::set<std::string>(starts.lines().begin(), starts.lines().end()).size(), 3U);
+  const auto first = nodes_of(id + "+0");
+  ASSERT_EQ(first.size(), 1U);
+  gate.open_gate(3);
+  ASSERT_TRUE(lines_arrive(starts, 4));
+  EXPECT_NE(starts.lines()[3], first[0]) << "its part has 200 MB only";
+  expect_end_of({id});
+  // Each part is known by the number that Slurm has for it.
+  std::map<std::string, int> workers;
+  for (const auto& entry : fs::directory_iterator(work_ / "parts.torc/logs")) {
+    const auto text = read_text(entry.path());
+    const auto at = text.find(", allocation ");
+    if (at != std::string::npos) ++workers[text.substr(at + 13, text.find(',', at + 1) - at - 13)];
+  }
+  EXPECT_EQ(workers.size(), 2U);
+  for (const auto& [allocation, count] : workers)
+    EXPECT_EQ(count, allocation == id ? 1 : 2) << allocation;
+}
+
+class GrantedMemory : public SlurmTest {
+ protected:
+  [[nodiscard]] std::string configuration() const override { return "DefMemPerCPU=100"; }
+};
+
+TEST_F(GrantedMemory, by_a_default_is_what_a_worker_below_salloc_has) {
+  write_text(work_ / "one.yaml", "name: one\njobs: [{name: a, command: 'true'}]\n");
+  const auto init = torc({"init", "one.yaml", "--engine", "journal"});
+  ASSERT_EQ(init.exit_code, 0) << init;
+  const auto worked =
+      login({"salloc", "-Q", "-N1", "-n1", "srun", TORC_PROGRAM, "worker", "one.torc"});
+  EXPECT_EQ(worked.exit_code, 0) << worked;
+  EXPECT_NE((worked.out + worked.err).find("100.0 MiB (what Slurm granted)"), std::string::npos)
+      << worked;
+}
+
 constexpr const char* kFirst = R"yaml(name: first
 resource_requirements:
   - {name: one, num_cpus: 1, memory: 50m}

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/workers.h"
 #include "lib/claim/transactions/exchange.h"
 #include "lib/claim/transactions/membership.h"
 #include "lib/exec/machine/machine.h"

@@ -10,6 +10,7 @@
 #include "lib/exec/machine/procfs.h"
 #include "lib/exec/node/node_ledger.h"
 #include "lib/exec/start/run_program.h"
+#include "lib/slurm/own_allocation.h"
 #include "lib/slurm/query.h"
 #include "lib/store/mount/mount_facts.h"
 #include "lib/worker/jobs/job_command.h"
@@ -113,6 +114,22 @@ void set_grace(const workflow::Context& context, const WorkerOptions& options, W
   }
 }
 
+// Where memory was granted by a default alone (DefMemPerCPU), salloc and srun set no variable for
+// it.
+exec::GetEnv with_granted_memory(const workflow::Context& context, const exec::GetEnv& env) {
+  if (!env("SLURM_JOB_ID") || env("SLURM_MEM_PER_NODE") || env("SLURM_MEM_PER_CPU") ||
+      !may_ask(context))
+    return env;
+  const auto memory =
+      slurm::granted_memory(query_program(context, kQueryLimit), *env("SLURM_JOB_ID"),
+                            env("SLURMD_NODENAME").value_or(""));
+  if (!memory) return env;
+  return [env, memory](std::string_view name) -> std::optional<std::string> {
+    if (name == "SLURM_MEM_PER_NODE") return std::to_string(memory->value >> 20);
+    return env(name);
+  };
+}
+
 // What its owner asked for stands; but it is told that live workers will lose their leases.
 std::chrono::seconds lease_on(const workflow::Context& context, const WorkerOptions& options,
                               const Path& store, const spec::RunSettings& settings,
@@ -162,8 +179,12 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
                                       const WorkerOptions& options, const Path& store, Place place,
                                       const spec::RunSettings& settings) {
   WorkerSetup setup;
-  setup.machine = exec::detect(context.env);
-  exec::NodeMember node = exec::describe_member(setup.machine, context.env);
+  const exec::GetEnv own = slurm::env_of_part(context.env);
+  const exec::GetEnv env = with_granted_memory(context, own);
+  setup.machine = exec::detect(env);
+  if (setup.machine.memory_from == "SLURM_MEM_PER_NODE" && !own("SLURM_MEM_PER_NODE"))
+    setup.machine.memory_from = "what Slurm granted";
+  exec::NodeMember node = exec::describe_member(setup.machine, env);
   // Below a job of another worker it uses what that one has of the node already. Where jobs are
   // counted, what they need is not known.
   const bool below = context.env("TORC_RUN_ID").has_value();
@@ -208,7 +229,7 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
                          ? default_output_dir(store)
                          : (context.directory / options.output_dir).lexically_normal();
   TORC_TRY(make_output_dir(context, store, setup.output_dir));
-  setup.allocation = allocation_of(context.env);
+  setup.allocation = allocation_of(env);
   for (const char* name : {"SLURM_NTASKS", "SLURM_ARRAY_TASK_COUNT"}) {
     const auto n = leading_number<std::uint64_t>(context.env(name).value_or(""));
     if (!setup.allocation.empty() && n && *n > 0 && *n <= kMostStarters) setup.starters *= *n;
@@ -228,11 +249,10 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
   std::optional<WallTime> end;
   if (!setup.allocation.empty()) {
     setup.cluster = context.env("SLURM_CLUSTER_NAME").value_or("");
-    setup.slurm_node =
-        slurm::node_name(context.env("SLURMD_NODENAME"), context.env("SLURM_JOB_NODELIST"));
+    setup.slurm_node = slurm::node_name(env("SLURMD_NODENAME"), env("SLURM_JOB_NODELIST"));
     const slurm::AllocationTimes times = slurm::allocation_times(
         may_ask(context) ? setup.run_program : slurm::RunProgram(), setup.cluster,
-        context.env("SLURM_JOB_ID").value_or(""),
+        env("SLURM_JOB_ID").value_or(""),
         {either(context.env, "SLURM_JOB_START_TIME", "TORC_ALLOCATION_START"),
          either(context.env, "SLURM_JOB_END_TIME", "TORC_ALLOCATION_END"),
          context.env("TORC_LATEST_END")});

@@ -42,7 +42,8 @@ class SlurmTest : public testing::Test {
       GTEST_SKIP() << "TORC_TEST_SKIP_SLURM is set";
     }
     std::filesystem::create_directory(work_);
-    const auto start = cluster({"start", std::to_string(kNodes), std::to_string(getpid())});
+    const auto start = cluster({"start", std::to_string(kNodes), std::to_string(getpid())},
+                               {{"SLURM_CONF_EXTRA", configuration()}});
     started_ = start.exit_code != kCannot;
     ASSERT_TRUE(started_) << start
                           << "To go without the tests on a real Slurm, set TORC_TEST_SKIP_SLURM=1.";
@@ -63,11 +64,14 @@ class SlurmTest : public testing::Test {
     launch.env["SLURM_CONF"] = (cluster_ / "slurm.conf").string();
     return run(launch);
   }
-  [[nodiscard]] Ended cluster(const Words& arguments) const {
+  // Further lines of slurm.conf.
+  [[nodiscard]] virtual std::string configuration() const { return {}; }
+  [[nodiscard]] Ended cluster(const Words& arguments,
+                              const std::map<std::string, std::string>& env = {}) const {
     return run({Words{std::string(TORC_SOURCE_DIR) + "/tests/integration/slurm/cluster.sh",
                       cluster_.string()} +
                     arguments,
-                {},
+                env,
                 work_,
                 {},
                 {}});
