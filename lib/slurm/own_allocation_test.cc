@@ -55,6 +55,7 @@ TEST(PartOfAnAllocation, is_the_one_that_has_the_node) {
   EXPECT_EQ(env_of_part(environment(step))("SLURM_MEM_PER_NODE"), "100");
   step["SLURMD_NODENAME"] = "n4";
   EXPECT_EQ(env_of_part(environment(step))("SLURM_NODEID"), "2") << "in no part: as it was";
+  EXPECT_EQ(env_of_part(environment(step))("SLURM_MEM_PER_NODE"), std::nullopt);
   step.erase("SLURM_HET_SIZE");
   step["SLURMD_NODENAME"] = "n3";
   EXPECT_EQ(env_of_part(environment(step))("SLURM_JOB_ID"), "7");
