@@ -126,10 +126,10 @@ Result<Exit> run(const App& app, const worker::WorkerOptions& options) {
   const bool left_by_itself = !summary->interrupted &&
                               summary->end != worker::WorkerEnd::interrupted &&
                               summary->end != worker::WorkerEnd::lease_lost;
-  if (is_supervised(app) && left_by_itself) {
-    const auto since = whole_number<std::uint32_t>(app.env(kSupervised).value_or(""));
+  const auto since = whole_number<std::uint32_t>(app.env(kSupervised).value_or(""));
+  if (since && left_by_itself) {
     worker::see_to_end_of_allocation(app, path, claim::WorkerEpoch{summary->epoch},
-                                     std::chrono::seconds(since.value_or(0)),
+                                     std::chrono::seconds(*since),
                                      worker::query_program(app, kEndLimit), events.asked);
   }
   if (summary->end == worker::WorkerEnd::broken) return Exit::store;
