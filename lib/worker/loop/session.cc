@@ -16,6 +16,7 @@
 #include "lib/claim/transactions/exchange.h"
 #include "lib/claim/transactions/membership.h"
 #include "lib/store/engine/heartbeat.h"
+#include "lib/worker/bell/addresses.h"
 #include "lib/worker/loop/notice_text.h"
 #include "lib/worker/loop/state_text.h"
 #include "lib/worker/loop/terms.h"
@@ -118,6 +119,7 @@ Result<void> Session::come(std::unique_ptr<store::Store> store) {
   committer_ =
       std::make_unique<Committer>(context_, std::move(store), me.self, me.info, me.at, *preparer_,
                                   setup_.run_program, lease_, setup_.slurm, bell_.get());
+  TORC_TRY(committer_->start());
   commands_ = std::make_unique<HostedCommands>(HostedCommands::World{
       context_, setup_, events_, host_, lease_, *committer_, *preparer_, actions_, me.self,
       mounted_, [this](const std::string& line) { notice(line); }});
@@ -132,11 +134,15 @@ Result<void> Session::come(std::unique_ptr<store::Store> store) {
 void Session::open_bell(const store::Store& store) {
   if (!setup_.bell || store.identity().engine != store::Engine::journal) return;
   auto opened = UdpBell::open(setup_.bell_interface, context_.world2.entropy);
-  if (opened) {
-    bell_ = *std::move(opened);
-  } else if (!setup_.any_scheduler || !setup_.bell_interface.empty()) {
+  if (opened) bell_ = *std::move(opened);
+  if (setup_.any_scheduler && setup_.bell_interface.empty()) return;
+  if (!bell_) {
     notice(fmt::format("looks for work now and then, since it has no bell: {}",
                        opened.error().text()));
+  } else if (std::ranges::all_of(bell_->place().addresses, is_loopback)) {
+    notice(
+        "workers on other hosts cannot ring it: its bell is on a loopback address alone; name "
+        "an interface or an address with --bell-interface");
   }
 }
 
