@@ -177,7 +177,7 @@ jobs:
   - {name: c, command: "echo c > record", depends_on: [b]}
 )");
   const auto worker = here.start({"worker", "wf.torc", "--num-cpus", "1", "--lease-ttl", "10s"});
-  ASSERT_TRUE(worker->wait_for_output("is tried again in 1h: retry 1 of 3")) << worker->err();
+  ASSERT_TRUE(worker->wait_for_output("is tried again in 1 h: retry 1 of 3")) << worker->err();
   ASSERT_TRUE(wait_for_line(record, "c", *worker)) << worker->err();
   EXPECT_EQ(job("a")["state"], "delayed");
   EXPECT_EQ(here.json({"jobs", "--state", "delayed"}).at(0)["job"], "a");
