@@ -51,6 +51,7 @@ struct Failure {
 // Ready jobs that no live worker could ever take.
 struct Unserved {
   std::string name;  // of the first of them
+  std::uint64_t jobs = 0;
   claim::JobClass job_class;
 };
 
@@ -77,13 +78,18 @@ Result<void> find_unserved(const claim::Reader& reader, WallTime now, workflow::
   std::vector<claim::Offer> offers;
   for (const claim::Worker& worker : picture.workers)
     offers.push_back(claim::whole_offer(worker.info, now));
-  return claim::scan_ready_classes(reader, [&](const claim::JobClass& c, JobId head) {
+  Result<void> counted;
+  TORC_TRY(claim::scan_ready_classes(reader, [&](const claim::JobClass& c, const auto& head) {
     if (std::none_of(offers.begin(), offers.end(),
                      [&](const claim::Offer& offer) { return claim::could_fit(c, offer); })) {
-      picture.unserved.push_back({workflow::job_name(book, reader, head), c});
+      const auto jobs = claim::count_ready(reader, head.job_class);
+      if (!jobs) counted = jobs.error();
+      if (!jobs) return false;
+      picture.unserved.push_back({workflow::job_name(book, reader, JobId{head.first}), *jobs, c});
     }
     return picture.unserved.size() < kShownFailures;
-  });
+  }));
+  return counted;
 }
 
 Result<Picture> look(store::Store& store, WallTime now) {
@@ -153,7 +159,8 @@ ordered_json to_json(const Picture& picture, const store::Store& store, WallTime
   }
   ordered_json unserved = ordered_json::array();
   for (const Unserved& u : picture.unserved) {
-    unserved.push_back({{"first_job", u.name}, {"needs", show_need(u.job_class)}});
+    unserved.push_back(
+        {{"first_job", u.name}, {"jobs", u.jobs}, {"needs", show_need(u.job_class)}});
   }
   ordered_json failures = ordered_json::array();
   for (const Failure& f : picture.failures) {
@@ -232,8 +239,9 @@ void print_workers(const App& app, const Picture& picture) {
 void print_unserved(const App& app, const Picture& picture) {
   if (picture.unserved.empty()) return;
   say(app.out, "\nready, but none of these workers can take them:\n");
-  Table table({{"job"}, {"needs"}});
-  for (const Unserved& u : picture.unserved) table.add({printable(u.name), show_need(u.job_class)});
+  Table table({{"jobs", Align::right}, {"first"}, {"each needs"}});
+  for (const Unserved& u : picture.unserved)
+    table.add({show_count(u.jobs), printable(u.name), show_need(u.job_class)});
   say(app.out, "{}", table.text());
 }
 
