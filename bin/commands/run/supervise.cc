@@ -189,6 +189,11 @@ void add_supervise(Command& c) {
   c.argument("COMMAND", o.words, "-- srun [OPTIONS…] torc worker STORE")
       .value("-- COMMAND…")
       .required();
+  c.footer(fmt::format(
+      "The last command of a batch script: exec torc supervise -- srun … torc worker STORE\n"
+      "When srun, or its step, was killed it is started again on the nodes that are "
+      "left, at most {} times\nwithin {}. The exit code is that of COMMAND.",
+      exec::kMostReplacements, show_duration(exec::kReplacementsWithin)));
   c.run([&o](const App& app) { return Supervisor(app, o.words).run(); });
 }
 
