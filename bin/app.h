@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "lib/base/quote.h"
 #include "lib/base/result.h"
+#include "lib/base/text/quote.h"
 #include "lib/workflow/context/context.h"
 
 namespace torc::cli {
@@ -39,8 +39,8 @@ inline bool write_raw(std::FILE* to, std::string_view bytes) {
 
 // Everything that the program says goes through here, and here alone it loses its power over a
 // terminal, wherever it comes from: lines and tabs stay, other control characters and bytes that
-// are no UTF-8 become \x1b. Names among it pass printable() before (lib/base/quote.h), so that they
-// cannot make up lines either. Whether anybody reads it is not minded: a worker must not end
+// are no UTF-8 become \x1b. Names among it pass printable() before (lib/base/text/quote.h), so that
+// they cannot make up lines either. Whether anybody reads it is not minded: a worker must not end
 // because its log cannot be written.
 template <class... Args>
 void say(std::FILE* to, fmt::format_string<Args...> format, Args&&... args) {

@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/spec/text/diagnostic.h"
 
 namespace torc::cli {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "bin/app.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/report/job_view.h"
 
 namespace torc::cli {

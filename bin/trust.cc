@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "lib/base/file/beneath.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/store/engine/engines.h"
 #include "lib/workflow/context/sharing.h"
 

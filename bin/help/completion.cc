@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 
 namespace torc::cli {
 namespace {

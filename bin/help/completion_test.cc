@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 
 namespace torc::cli {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "lib/base/text.h"
+#include "lib/base/text/text.h"
 
 namespace torc {
 

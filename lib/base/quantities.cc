@@ -8,8 +8,8 @@
 #include <cmath>
 #include <system_error>
 
-#include "lib/base/quote.h"
-#include "lib/base/text.h"
+#include "lib/base/text/quote.h"
+#include "lib/base/text/text.h"
 
 namespace torc {
 namespace {

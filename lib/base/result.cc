@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "lib/base/text.h"
+#include "lib/base/text/text.h"
 
 namespace torc {
 namespace {

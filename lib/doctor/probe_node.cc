@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "lib/doctor/probe.h"
-#include "lib/store/journal/replica.h"
+#include "lib/store/replica/replica.h"
 
 namespace torc::doctor {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/report/job_view.h"
 
 namespace torc::report {

@@ -7,7 +7,7 @@
 
 #include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/why.h"
 #include "lib/claim/queries/workers.h"

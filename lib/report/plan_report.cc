@@ -8,8 +8,8 @@
 
 #include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
-#include "lib/base/table.h"
+#include "lib/base/text/quote.h"
+#include "lib/base/text/table.h"
 #include "lib/report/graph.h"
 #include "lib/report/job_view.h"
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
-#include "lib/base/table.h"
+#include "lib/base/text/quote.h"
+#include "lib/base/text/table.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/why.h"
 

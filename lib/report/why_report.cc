@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/report/job_view.h"
 #include "lib/report/why.h"
 

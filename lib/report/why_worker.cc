@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/claim/queries/why.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/rules/offer.h"

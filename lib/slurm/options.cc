@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-#include "lib/base/text.h"
+#include "lib/base/text/text.h"
 
 namespace torc::slurm {
 namespace {

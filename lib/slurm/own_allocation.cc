@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "lib/base/number.h"
-#include "lib/base/text.h"
+#include "lib/base/text/text.h"
 
 namespace torc::slurm {
 namespace {

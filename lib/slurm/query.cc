@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "lib/base/number.h"
-#include "lib/base/text.h"
+#include "lib/base/text/text.h"
 #include "lib/slurm/host_list.h"
 
 namespace torc::slurm {

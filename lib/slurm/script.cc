@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/slurm/options.h"
 #include "lib/slurm/refusals.h"
 #include "lib/spec/text/diagnostic.h"

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/slurm/options.h"
 
 namespace torc::slurm {

@@ -8,9 +8,9 @@
 #include <iterator>
 #include <utility>
 
-#include "lib/base/quote.h"
-#include "lib/base/text.h"
-#include "lib/base/utf8.h"
+#include "lib/base/text/quote.h"
+#include "lib/base/text/text.h"
+#include "lib/base/text/utf8.h"
 
 namespace torc::slurm {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <csignal>
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 
 namespace torc::slurm {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lib/store/disk/disk.h"
-#include "lib/store/journal/journal.h"
+#include "lib/store/format/journal.h"
 
 namespace torc::fuzz {
 

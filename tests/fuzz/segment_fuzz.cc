@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "lib/store/journal/segment.h"
+#include "lib/store/format/segment.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/one_file_disk.h"
 

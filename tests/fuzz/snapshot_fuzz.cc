@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "lib/store/journal/snapshot.h"
+#include "lib/store/format/snapshot.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/one_file_disk.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/base/utf8.h"
+#include "lib/base/text/utf8.h"
 #include "lib/spec/load/load.h"
 #include "lib/spec/load/outline.h"
 #include "lib/spec/sweep/recipe.h"

@@ -10,7 +10,7 @@
 #include "lib/store/disk/hash.h"
 #include "lib/store/engine/commit_file.h"
 #include "lib/store/engine/meta.h"
-#include "lib/store/journal/journal.h"
+#include "lib/store/format/journal.h"
 #include "tests/integration/harness.h"
 #include "tests/mutation/forgery.h"
 #include "tests/mutation/mutation.h"
@@ -68,7 +68,7 @@ struct CloseEnvironment {
   void operator()(MDB_env* env) const { mdb_env_close(env); }
 };
 
-// The parts of a snapshot, see lib/store/journal/snapshot.h.
+// The parts of a snapshot, see lib/store/format/snapshot.h.
 constexpr std::size_t kHead = 60;
 constexpr std::size_t kFoot = 32;
 

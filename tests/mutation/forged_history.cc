@@ -6,7 +6,7 @@
 
 #include "lib/store/engine/commit_file.h"
 #include "lib/store/engine/meta.h"
-#include "lib/store/journal/journal.h"
+#include "lib/store/format/journal.h"
 #include "tests/integration/harness.h"
 #include "tests/mutation/forgery.h"
 #include "tests/mutation/mutation.h"

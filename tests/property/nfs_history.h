@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lib/store/engine/commit_file.h"
-#include "lib/store/journal/journal.h"
+#include "lib/store/format/journal.h"
 #include "lib/store/testing/test_file_server.h"
 
 namespace torc::store::testing {

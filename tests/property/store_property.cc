@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "lib/store/engine/memory_state.h"
-#include "lib/store/journal/journal.h"
+#include "lib/store/format/journal.h"
 #include "lib/store/testing/test_disk.h"
 #include "lib/store/testing/test_world.h"
 

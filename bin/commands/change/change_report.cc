@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/why.h"
 #include "lib/claim/queries/workers.h"

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 
 namespace torc::cli {
 namespace {

@@ -15,7 +15,7 @@
 #include "bin/flags.h"
 #include "bin/locate.h"
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/transactions/add.h"
 #include "lib/claim/transactions/plan_writing.h"

@@ -15,7 +15,7 @@
 #include "bin/flags.h"
 #include "bin/guard.h"
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/report/job_view.h"

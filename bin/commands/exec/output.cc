@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/worker/setup/worker_setup.h"
 
 namespace torc::cli {

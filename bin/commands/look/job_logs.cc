@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/workers.h"

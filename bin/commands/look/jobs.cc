@@ -12,8 +12,8 @@
 #include "bin/flags.h"
 #include "bin/locate.h"
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
-#include "lib/base/table.h"
+#include "lib/base/text/quote.h"
+#include "lib/base/text/table.h"
 #include "lib/claim/queries/job_scan.h"
 #include "lib/report/job_view.h"
 

@@ -14,7 +14,7 @@
 #include "bin/flags.h"
 #include "bin/locate.h"
 #include "lib/base/json_value.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/workers.h"

@@ -8,7 +8,7 @@
 #include "bin/locate.h"
 #include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
-#include "lib/base/table.h"
+#include "lib/base/text/table.h"
 #include "lib/exec/output/series.h"
 #include "lib/report/job_output.h"
 #include "lib/report/job_view.h"

@@ -12,7 +12,7 @@
 #include "bin/commands/spec_report.h"
 #include "bin/flags.h"
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/report/job_view.h"
 #include "lib/store/engine/engine_name.h"
 #include "lib/worker/setup/worker_setup.h"

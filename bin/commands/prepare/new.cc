@@ -8,7 +8,7 @@
 
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/store/disk/disk.h"
 
 namespace torc::cli {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "lib/base/json_value.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/spec/text/source.h"
 
 namespace torc::cli {

@@ -11,7 +11,7 @@
 #include "bin/flags.h"
 #include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
-#include "lib/base/table.h"
+#include "lib/base/text/table.h"
 #include "lib/exec/node/node_ledger.h"
 #include "lib/report/job_view.h"
 

@@ -20,7 +20,7 @@
 #include "lib/base/dead_mount.h"
 #include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/report/file_count.h"
 #include "lib/report/job_view.h"
 #include "lib/worker/loop/worker.h"

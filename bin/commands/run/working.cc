@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/spec/text/diagnostic.h"
 #include "lib/worker/loop/lives.h"

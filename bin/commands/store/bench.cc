@@ -15,7 +15,7 @@
 #include "bin/signals.h"
 #include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
-#include "lib/base/table.h"
+#include "lib/base/text/table.h"
 #include "lib/doctor/doctor_report.h"
 #include "lib/report/job_view.h"
 #include "lib/store/disk/disk.h"

@@ -17,7 +17,7 @@
 #include "bin/locate.h"
 #include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
-#include "lib/base/table.h"
+#include "lib/base/text/table.h"
 #include "lib/claim/audit/history.h"
 #include "lib/claim/audit/verify.h"
 #include "lib/claim/queries/workers.h"

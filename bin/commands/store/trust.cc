@@ -9,7 +9,7 @@
 #include "bin/commands/commands.h"
 #include "bin/flags.h"
 #include "bin/trust.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/report/job_view.h"
 #include "lib/store/disk/disk.h"
 

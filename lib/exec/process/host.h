@@ -17,18 +17,18 @@
 #pragma once
 
 #include "lib/exec/machine/cgroup.h"
-#include "lib/exec/process/events.h"
-#include "lib/exec/process/lane_runs.h"
 #include "lib/exec/process/lease_pause.h"
-#include "lib/exec/process/own_children.h"
-#include "lib/exec/process/process_host.h"
 #include "lib/exec/process/reaper.h"
 #include "lib/exec/process/resource_monitor.h"
-#include "lib/exec/process/run_table.h"
-#include "lib/exec/process/run_tag.h"
 #include "lib/exec/process/run_trees.h"
 #include "lib/exec/process/starter.h"
 #include "lib/exec/process/termination.h"
+#include "lib/exec/run/events.h"
+#include "lib/exec/run/lane_runs.h"
+#include "lib/exec/run/own_children.h"
+#include "lib/exec/run/process_host.h"
+#include "lib/exec/run/run_table.h"
+#include "lib/exec/run/run_tag.h"
 
 namespace torc::exec {
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/exec/process/process_host.h"
+#include "lib/exec/run/process_host.h"
 
 namespace torc::exec {
 

@@ -1,4 +1,4 @@
-#include "lib/exec/process/process_host.h"
+#include "lib/exec/run/process_host.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>

@@ -9,9 +9,9 @@
 
 #include "lib/base/clock.h"
 #include "lib/exec/machine/cgroup.h"
-#include "lib/exec/process/lane.h"
-#include "lib/exec/process/own_children.h"
 #include "lib/exec/process/run_trees.h"
+#include "lib/exec/run/lane.h"
+#include "lib/exec/run/own_children.h"
 
 namespace torc::exec {
 

@@ -9,9 +9,9 @@
 
 #include "lib/base/clock.h"
 #include "lib/exec/machine/cgroup.h"
-#include "lib/exec/process/look_pace.h"
 #include "lib/exec/process/run_trees.h"
 #include "lib/exec/process/termination.h"
+#include "lib/exec/run/look_pace.h"
 
 namespace torc::exec {
 

@@ -15,11 +15,11 @@
 #include <optional>
 #include <vector>
 
-#include "lib/exec/process/lane_runs.h"
-#include "lib/exec/process/own_children.h"
-#include "lib/exec/process/run_table.h"
-#include "lib/exec/process/run_tag.h"
-#include "lib/exec/process/strays.h"
+#include "lib/exec/run/lane_runs.h"
+#include "lib/exec/run/own_children.h"
+#include "lib/exec/run/run_table.h"
+#include "lib/exec/run/run_tag.h"
+#include "lib/exec/run/strays.h"
 
 namespace torc::exec {
 

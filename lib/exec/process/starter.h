@@ -10,8 +10,8 @@
 #include "lib/base/result.h"
 #include "lib/exec/end/job_groups.h"
 #include "lib/exec/end/watched_lease.h"
-#include "lib/exec/process/order.h"
-#include "lib/exec/process/run_tag.h"
+#include "lib/exec/run/order.h"
+#include "lib/exec/run/run_tag.h"
 #include "lib/exec/start/launch.h"
 #include "lib/exec/start/program_path.h"
 

@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "lib/base/limits.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/spec/language/format.h"
 #include "lib/spec/sweep/sweep.h"
 #include "lib/spec/text/diagnostic.h"

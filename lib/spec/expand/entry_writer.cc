@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/spec/expand/reference.h"
 #include "lib/spec/sweep/recipe.h"
 #include "lib/spec/sweep/sweep.h"

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <utility>
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/spec/sweep/name_search.h"
 
 namespace torc::spec {

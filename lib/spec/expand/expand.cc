@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "lib/base/quote.h"
-#include "lib/base/text.h"
+#include "lib/base/text/quote.h"
+#include "lib/base/text/text.h"
 #include "lib/spec/expand/cycle.h"
 #include "lib/spec/expand/entry_families.h"
 #include "lib/spec/expand/entry_writer.h"

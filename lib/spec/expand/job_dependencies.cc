@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/spec/text/diagnostic.h"
 
 namespace torc::spec {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/spec/sweep/definitions.h"
 #include "lib/spec/sweep/recipe.h"
 

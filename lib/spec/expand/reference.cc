@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/spec/sweep/pattern.h"
 #include "lib/spec/text/diagnostic.h"
 

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "lib/base/quantities.h"
-#include "lib/base/text.h"
-#include "lib/base/utf8.h"
+#include "lib/base/text/text.h"
+#include "lib/base/text/utf8.h"
 
 namespace torc::spec {
 namespace {

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
-#include "lib/base/text.h"
+#include "lib/base/text/quote.h"
+#include "lib/base/text/text.h"
 #include "lib/spec/language/format.h"
 #include "lib/spec/text/diagnostic.h"
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
-#include "lib/base/quote.h"
-#include "lib/base/text.h"
-#include "lib/base/utf8.h"
+#include "lib/base/text/quote.h"
+#include "lib/base/text/text.h"
+#include "lib/base/text/utf8.h"
 #include "lib/spec/language/parameter_values.h"
 #include "lib/spec/text/json_table.h"
 #include "lib/spec/text/placeholder.h"

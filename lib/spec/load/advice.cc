@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
-#include "lib/base/utf8.h"
+#include "lib/base/text/quote.h"
+#include "lib/base/text/utf8.h"
 #include "lib/spec/expand/reference.h"
 #include "lib/spec/text/command_line.h"
 #include "lib/spec/text/source.h"

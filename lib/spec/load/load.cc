@@ -6,7 +6,7 @@
 #include <exception>
 #include <utility>
 
-#include "lib/base/utf8.h"
+#include "lib/base/text/utf8.h"
 #include "lib/spec/read/parse.h"
 #include "lib/spec/text/source.h"
 

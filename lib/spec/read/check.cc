@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
-#include "lib/base/text.h"
+#include "lib/base/text/quote.h"
+#include "lib/base/text/text.h"
 #include "lib/spec/text/command_line.h"
 #include "lib/spec/text/placeholder.h"
 

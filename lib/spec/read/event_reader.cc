@@ -5,7 +5,7 @@
 
 #include "lib/base/limits.h"
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/spec/read/readers.h"
 
 namespace torc::spec {

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/spec/text/command_line.h"
 #include "lib/spec/text/placeholder.h"
 

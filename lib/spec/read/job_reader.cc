@@ -2,7 +2,7 @@
 #include <re2/re2.h>
 
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/spec/read/parameter_reader.h"
 #include "lib/spec/read/readers.h"
 #include "lib/spec/text/placeholder.h"

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/spec/read/readers.h"
 #include "lib/spec/read/value_check.h"
 

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "lib/base/quote.h"
-#include "lib/base/text.h"
-#include "lib/base/utf8.h"
+#include "lib/base/text/quote.h"
+#include "lib/base/text/text.h"
+#include "lib/base/text/utf8.h"
 #include "lib/spec/language/parameter_values.h"
 #include "lib/spec/read/value_check.h"
 #include "lib/spec/text/placeholder.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/base/utf8.h"
+#include "lib/base/text/utf8.h"
 #include "lib/spec/testing/test_parse.h"
 
 namespace torc::spec {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/spec/read/value_check.h"
 
 namespace torc::spec {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "lib/base/quote.h"
-#include "lib/base/text.h"
+#include "lib/base/text/quote.h"
+#include "lib/base/text/text.h"
 #include "lib/spec/read/readers.h"
 #include "lib/spec/read/value_check.h"
 

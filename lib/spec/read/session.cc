@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/spec/text/placeholder.h"
 #include "lib/spec/yaml/yaml_node.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/spec/read/readers.h"
 #include "lib/spec/read/value_check.h"
 #include "lib/spec/text/placeholder.h"

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
-#include "lib/base/text.h"
-#include "lib/base/utf8.h"
+#include "lib/base/text/quote.h"
+#include "lib/base/text/text.h"
+#include "lib/base/text/utf8.h"
 
 namespace torc::spec {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/spec/language/language.h"
 #include "lib/spec/read/parameter_reader.h"
 #include "lib/spec/read/reader.h"

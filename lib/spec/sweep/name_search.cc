@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lib/base/text.h"
+#include "lib/base/text/text.h"
 
 namespace torc::spec {
 namespace {

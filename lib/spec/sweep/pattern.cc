@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/spec/text/placeholder.h"
 
 namespace torc::spec {

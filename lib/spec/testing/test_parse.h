@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/base/utf8.h"
+#include "lib/base/text/utf8.h"
 #include "lib/spec/read/parse.h"
 #include "lib/spec/text/diagnostic.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "lib/base/text.h"
-#include "lib/base/utf8.h"
+#include "lib/base/text/text.h"
+#include "lib/base/text/utf8.h"
 
 namespace torc::spec {
 namespace {

@@ -1,5 +1,5 @@
 #include "lib/spec/text/diagnostic.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 
 #include <gtest/gtest.h>
 

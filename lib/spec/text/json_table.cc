@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "lib/base/utf8.h"
+#include "lib/base/text/utf8.h"
 
 namespace torc::spec {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "lib/base/text.h"
+#include "lib/base/text/text.h"
 
 namespace torc::spec {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/spec/text/diagnostic.h"
 
 namespace torc::spec {

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "lib/base/utf8.h"
+#include "lib/base/text/utf8.h"
 
 namespace torc::spec {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "lib/base/utf8.h"
+#include "lib/base/text/utf8.h"
 #include "lib/spec/yaml/yaml_node.h"
 
 namespace torc::spec {

@@ -14,7 +14,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/spec/yaml/yaml_text.h"
 
 namespace torc::spec {

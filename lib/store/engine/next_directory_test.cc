@@ -2,7 +2,7 @@
 // while the next is there and the last is not, also for good.
 #include <gtest/gtest.h>
 
-#include "lib/store/journal/journal.h"
+#include "lib/store/format/journal.h"
 #include "lib/store/testing/test_world.h"
 
 namespace torc::store {

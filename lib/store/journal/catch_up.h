@@ -8,13 +8,13 @@
 
 #include <cstdint>
 
+#include "lib/store/format/journal.h"
 #include "lib/store/journal/chain_reader.h"
 #include "lib/store/journal/evidence.h"
-#include "lib/store/journal/journal.h"
 #include "lib/store/journal/known_snapshots.h"
 #include "lib/store/journal/location.h"
-#include "lib/store/journal/node_replica.h"
 #include "lib/store/journal/survey.h"
+#include "lib/store/replica/node_replica.h"
 
 namespace torc::store {
 

@@ -1,7 +1,7 @@
 #include "lib/store/journal/chain.h"
 
 #include "lib/store/engine/engines.h"
-#include "lib/store/journal/journal.h"
+#include "lib/store/format/journal.h"
 
 namespace torc::store {
 

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "lib/store/journal/segment.h"
-#include "lib/store/journal/snapshot.h"
+#include "lib/store/format/segment.h"
+#include "lib/store/format/snapshot.h"
 
 namespace torc::store {
 namespace {

@@ -12,12 +12,12 @@
 #include <optional>
 #include <string_view>
 
+#include "lib/store/format/journal.h"
 #include "lib/store/journal/evidence.h"
-#include "lib/store/journal/journal.h"
 #include "lib/store/journal/known_snapshots.h"
 #include "lib/store/journal/location.h"
-#include "lib/store/journal/node_replica.h"
 #include "lib/store/journal/survey.h"
+#include "lib/store/replica/node_replica.h"
 
 namespace torc::store {
 

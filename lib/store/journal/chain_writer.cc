@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "lib/store/journal/segment.h"
+#include "lib/store/format/segment.h"
 
 namespace torc::store {
 namespace {

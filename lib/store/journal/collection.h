@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "lib/store/journal/journal.h"
+#include "lib/store/format/journal.h"
 #include "lib/store/journal/known_snapshots.h"
 #include "lib/store/journal/location.h"
-#include "lib/store/journal/node_replica.h"
 #include "lib/store/journal/segment_writer.h"
+#include "lib/store/replica/node_replica.h"
 
 namespace torc::store {
 

@@ -17,9 +17,9 @@
 
 #include <cstdint>
 
-#include "lib/store/journal/journal.h"
+#include "lib/store/format/journal.h"
 #include "lib/store/journal/known_snapshots.h"
-#include "lib/store/journal/node_replica.h"
+#include "lib/store/replica/node_replica.h"
 
 namespace torc::store {
 

@@ -24,18 +24,18 @@
 #include <string>
 
 #include "lib/store/engine/engines.h"
+#include "lib/store/format/journal.h"
 #include "lib/store/journal/catch_up.h"
 #include "lib/store/journal/chain_reader.h"
 #include "lib/store/journal/chain_writer.h"
 #include "lib/store/journal/collection.h"
 #include "lib/store/journal/evidence.h"
-#include "lib/store/journal/journal.h"
 #include "lib/store/journal/known_snapshots.h"
 #include "lib/store/journal/location.h"
-#include "lib/store/journal/node_replica.h"
 #include "lib/store/journal/segment_writer.h"
 #include "lib/store/journal/snapshot_writer.h"
 #include "lib/store/journal/survey.h"
+#include "lib/store/replica/node_replica.h"
 
 namespace torc::store {
 

@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
-#include "lib/store/journal/journal.h"
+#include "lib/store/format/journal.h"
 #include "lib/store/journal/location.h"
-#include "lib/store/journal/node_replica.h"
+#include "lib/store/replica/node_replica.h"
 
 namespace torc::store {
 

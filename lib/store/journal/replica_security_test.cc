@@ -14,7 +14,7 @@
 
 #include "lib/store/engine/meta.h"
 #include "lib/store/journal/journal_store.h"
-#include "lib/store/journal/replica.h"
+#include "lib/store/replica/replica.h"
 #include "lib/store/testing/test_world.h"
 
 namespace torc::store {

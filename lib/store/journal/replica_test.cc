@@ -1,6 +1,6 @@
 // What processes of one node do to each other: the gate, stuck and dead holders, replicas that
 // cannot be used.
-#include "lib/store/journal/replica.h"
+#include "lib/store/replica/replica.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

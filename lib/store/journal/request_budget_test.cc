@@ -8,7 +8,7 @@
 #include <set>
 
 #include "lib/store/disk/request_count.h"
-#include "lib/store/journal/segment.h"
+#include "lib/store/format/segment.h"
 #include "lib/store/testing/test_disk.h"
 #include "lib/store/testing/test_world.h"
 

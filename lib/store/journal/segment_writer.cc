@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lib/store/journal/segment.h"
+#include "lib/store/format/segment.h"
 
 namespace torc::store {
 

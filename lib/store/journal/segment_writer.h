@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <string>
 
-#include "lib/store/journal/journal.h"
-#include "lib/store/journal/node_replica.h"
+#include "lib/store/format/journal.h"
+#include "lib/store/replica/node_replica.h"
 
 namespace torc::store {
 

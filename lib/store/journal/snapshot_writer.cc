@@ -4,7 +4,7 @@
 #include <system_error>
 #include <utility>
 
-#include "lib/store/journal/snapshot.h"
+#include "lib/store/format/snapshot.h"
 
 namespace torc::store {
 namespace {

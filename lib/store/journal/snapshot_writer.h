@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <memory>
 
-#include "lib/store/journal/journal.h"
+#include "lib/store/format/journal.h"
+#include "lib/store/format/snapshot_making.h"
 #include "lib/store/journal/known_snapshots.h"
 #include "lib/store/journal/location.h"
-#include "lib/store/journal/node_replica.h"
-#include "lib/store/journal/snapshot_making.h"
+#include "lib/store/replica/node_replica.h"
 
 namespace torc::store {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "lib/store/journal/journal.h"
+#include "lib/store/format/journal.h"
 #include "lib/store/journal/known_snapshots.h"
 #include "lib/store/journal/location.h"
 #include "lib/store/lmdb/lmdb_transaction.h"

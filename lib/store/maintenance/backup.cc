@@ -8,8 +8,8 @@
 
 #include "lib/store/disk/disk.h"
 #include "lib/store/engine/engines.h"
+#include "lib/store/format/snapshot.h"
 #include "lib/store/journal/journal_store.h"
-#include "lib/store/journal/snapshot.h"
 
 namespace torc::store {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "lib/store/journal/segment.h"
-#include "lib/store/journal/snapshot.h"
+#include "lib/store/format/segment.h"
+#include "lib/store/format/snapshot.h"
 
 namespace torc::store {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "lib/store/journal/journal.h"
+#include "lib/store/format/journal.h"
 #include "lib/store/lmdb/lmdb_transaction.h"
 #include "lib/store/maintenance/repair.h"
 #include "lib/store/maintenance/repair_files.h"

@@ -10,8 +10,8 @@
 #include <random>
 
 #include "lib/base/sanitizer.h"
+#include "lib/store/format/journal.h"
 #include "lib/store/journal/chain.h"
-#include "lib/store/journal/journal.h"
 #include "lib/store/lmdb/lmdb_transaction.h"
 #include "lib/store/maintenance/adopt.h"
 #include "lib/store/maintenance/backup.h"

@@ -14,12 +14,12 @@
 #include <utility>
 #include <vector>
 
-#include "lib/store/journal/replica.h"
 #include "lib/store/lmdb/lmdb_transaction.h"
 #include "lib/store/maintenance/good_part.h"
 #include "lib/store/maintenance/repair.h"
 #include "lib/store/maintenance/repair_files.h"
 #include "lib/store/maintenance/repair_inventory.h"
+#include "lib/store/replica/replica.h"
 
 namespace torc::store {
 

@@ -8,8 +8,8 @@
 
 #include "lib/store/engine/heartbeat.h"
 #include "lib/store/engine/meta.h"
-#include "lib/store/journal/journal.h"
-#include "lib/store/journal/segment.h"
+#include "lib/store/format/journal.h"
+#include "lib/store/format/segment.h"
 #include "lib/store/maintenance/repair_inventory.h"
 
 namespace torc::store {

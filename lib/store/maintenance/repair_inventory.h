@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "lib/store/journal/journal.h"
+#include "lib/store/format/journal.h"
 #include "lib/store/mount/mount_facts.h"
 
 namespace torc::store {

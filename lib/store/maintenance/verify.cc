@@ -10,13 +10,13 @@
 #include "lib/store/engine/engines.h"
 #include "lib/store/engine/heartbeat.h"
 #include "lib/store/engine/place.h"
+#include "lib/store/format/segment.h"
+#include "lib/store/format/snapshot.h"
 #include "lib/store/journal/journal_store.h"
-#include "lib/store/journal/replica.h"
-#include "lib/store/journal/segment.h"
-#include "lib/store/journal/snapshot.h"
 #include "lib/store/lmdb/lmdb_file.h"
 #include "lib/store/lmdb/lmdb_transaction.h"
 #include "lib/store/maintenance/repair_inventory.h"
+#include "lib/store/replica/replica.h"
 
 namespace torc::store {
 namespace {

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "lib/store/disk/hash.h"
-#include "lib/store/journal/replica.h"
+#include "lib/store/replica/replica.h"
 
 namespace torc::store {
 

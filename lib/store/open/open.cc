@@ -8,7 +8,7 @@
 #include "lib/store/engine/engines.h"
 #include "lib/store/engine/place.h"
 #include "lib/store/engine/store.h"
-#include "lib/store/journal/journal.h"
+#include "lib/store/format/journal.h"
 
 namespace torc::store {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/exec/process/process_host.h"
+#include "lib/exec/run/process_host.h"
 #include "lib/worker/machine/event.h"
 
 namespace torc::worker {

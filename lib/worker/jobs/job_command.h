@@ -16,7 +16,7 @@
 #include "lib/claim/tables/transaction.h"
 #include "lib/exec/machine/machine.h"
 #include "lib/exec/output/output_disk.h"
-#include "lib/exec/process/process_host.h"
+#include "lib/exec/run/process_host.h"
 #include "lib/workflow/context/context.h"
 #include "lib/workflow/plan/workflow_plan.h"
 

@@ -8,7 +8,7 @@
 
 #include "lib/claim/rules/action.h"
 #include "lib/exec/end/watched_lease.h"
-#include "lib/exec/process/process_host.h"
+#include "lib/exec/run/process_host.h"
 #include "lib/worker/jobs/load.h"
 #include "lib/worker/jobs/output_keeper.h"
 #include "lib/worker/jobs/series_keeper.h"

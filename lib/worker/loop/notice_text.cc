@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/worker/jobs/load.h"
 #include "lib/worker/text/outcome_text.h"
 #include "lib/workflow/plan/plan_actions.h"

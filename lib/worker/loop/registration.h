@@ -8,7 +8,7 @@
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/rules/pace.h"
 #include "lib/claim/rules/worker.h"
-#include "lib/exec/process/process_host.h"
+#include "lib/exec/run/process_host.h"
 #include "lib/store/engine/store.h"
 #include "lib/worker/loop/worker.h"
 #include "lib/worker/machine/step.h"

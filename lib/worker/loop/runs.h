@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lib/exec/process/process_host.h"
+#include "lib/exec/run/process_host.h"
 #include "lib/worker/machine/claimed_job.h"
 
 namespace torc::worker {

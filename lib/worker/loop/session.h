@@ -10,7 +10,7 @@
 
 #include "lib/exec/end/watched_lease.h"
 #include "lib/exec/node/node_ledger.h"
-#include "lib/exec/process/process_host.h"
+#include "lib/exec/run/process_host.h"
 #include "lib/worker/bell/udp_bell.h"
 #include "lib/worker/lease/committer.h"
 #include "lib/worker/loop/commands.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/lease.h"
 #include "lib/worker/jobs/load.h"

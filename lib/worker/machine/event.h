@@ -13,7 +13,7 @@
 #include "lib/claim/rules/request.h"
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/exec/node/node_table.h"
-#include "lib/exec/process/process_host.h"
+#include "lib/exec/run/process_host.h"
 #include "lib/worker/machine/claimed_job.h"
 
 namespace torc::worker {

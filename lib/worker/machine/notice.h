@@ -9,7 +9,7 @@
 #include "lib/base/units.h"
 #include "lib/claim/rules/ceiling.h"
 #include "lib/claim/rules/request.h"
-#include "lib/exec/process/process_host.h"
+#include "lib/exec/run/process_host.h"
 #include "lib/worker/machine/claimed_job.h"
 
 namespace torc::worker {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 
 namespace torc::worker {
 namespace {

@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
-#include "lib/exec/process/process_host.h"
+#include "lib/exec/run/process_host.h"
 
 namespace torc::worker {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "lib/base/quote.h"
-#include "lib/base/utf8.h"
+#include "lib/base/text/quote.h"
+#include "lib/base/text/utf8.h"
 
 namespace torc::workflow {
 namespace {

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/retry_counts.h"
 #include "lib/claim/rules/workflow_state.h"

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/spec/text/diagnostic.h"
 
 namespace torc::workflow {

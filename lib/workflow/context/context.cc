@@ -1,6 +1,6 @@
 #include "lib/workflow/context/context.h"
 
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 
 namespace torc::workflow {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "lib/base/file/beneath.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 
 namespace torc::workflow {
 namespace {

@@ -10,7 +10,7 @@
 #include "lib/base/codec.h"
 #include "lib/base/number.h"
 #include "lib/base/quantities.h"
-#include "lib/base/quote.h"
+#include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/retry_counts.h"
 #include "lib/claim/rules/workflow_state.h"
