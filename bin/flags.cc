@@ -97,15 +97,66 @@ std::string nearest_command(const CLI::App& cli, const std::string& word) {
   return spec::nearest(word, names);
 }
 
+// What a word behind "--" begins with while CLI11 has it, which takes it for nothing else then: it
+// would forget what "--" means when the arguments before it are enough.
+constexpr char kLiteral = '\x01';
+
+std::string without_mark(std::string word) {
+  if (!word.empty() && word.front() == kLiteral) word.erase(0, 1);
+  return word;
+}
+
+// The words as CLI11 takes them, the last one first.
+std::vector<std::string> marked(int argc, char** argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (!words.empty() && words.front() == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  if (dashes != words.end()) {
+    for (auto word = dashes + 1; word != words.end(); ++word) word->insert(0, 1, kLiteral);
+    words.erase(dashes);
+  }
+  std::reverse(words.begin(), words.end());
+  return words;
+}
+
+std::string nearest_flag(const CLI::App& command, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return spec::nearest(word.substr(0, word.find('=')), names);
+}
+
 Error explain(const CLI::App& cli, const CLI::ParseError& error) {
-  const auto chosen = cli.get_subcommands();
-  const auto unknown = cli.remaining();
-  const std::string see =
-      fmt::format("see `torc {}--help`", chosen.empty() ? "" : chosen.front()->get_name() + " ");
-  if (!chosen.empty() || unknown.empty()) return {ErrorKind::invalid, error.what(), see};
-  const std::string near = nearest_command(cli, unknown.front());
-  return {ErrorKind::invalid, fmt::format("there is no command '{}'", printable(unknown.front())),
-          near.empty() ? see : fmt::format("did you mean `torc {}`?\n  {}", near, see)};
+  const CLI::App* command = &cli;
+  std::string name = "torc";
+  for (auto below = cli.get_subcommands(); !below.empty(); below = command->get_subcommands()) {
+    command = below.front();
+    name += " " + command->get_name();
+  }
+  const std::string see = fmt::format("see `{} --help`", name);
+  const auto or_near = [&](const std::string& near) {
+    return near.empty() ? see : fmt::format("did you mean `{}`?\n  {}", near, see);
+  };
+  const auto unknown = command->remaining();
+  if (command == &cli && !unknown.empty()) {
+    const std::string near = nearest_command(cli, unknown.front());
+    return {ErrorKind::invalid, fmt::format("there is no command '{}'", printable(unknown.front())),
+            or_near(near.empty() ? near : "torc " + near)};
+  }
+  // Its value was not taken for one, and may be what is said to be too much.
+  const auto flag = std::find_if(unknown.begin(), unknown.end(),
+                                 [](const std::string& word) { return word.starts_with('-'); });
+  if (flag != unknown.end()) {
+    return {ErrorKind::invalid, fmt::format("`{}` has no flag {}", name, printable(*flag)),
+            or_near(nearest_flag(*command, *flag))};
+  }
+  std::string what = error.what();
+  std::erase(what, kLiteral);
+  return {ErrorKind::invalid, what, see};
 }
 
 }  // namespace
@@ -203,6 +254,11 @@ template Flag Command::option(const std::string&, std::optional<std::uint32_t>&,
 template Flag Command::option(const std::string&, std::optional<std::uint64_t>&,
                               const std::string&);
 
+Flag Command::literal(Flag argument) {
+  argument.option_->transform(without_mark);
+  return argument;
+}
+
 Flag Command::option_by(const std::string& name,
                         std::function<Result<void>(const std::string&)> take,
                         const std::string& help) {
@@ -254,7 +310,7 @@ void CommandLine::footer(const std::string& text) {
 
 Result<CommandLine::Asked> CommandLine::parse(int argc, char** argv) {
   try {
-    app_->parse(argc, argv);
+    app_->parse(marked(argc, argv));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) return explain(*app_, error);
     std::ostringstream text;

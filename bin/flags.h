@@ -42,6 +42,7 @@ class Flag {
   Flag needs(Flag other) const;
 
  private:
+  friend class Command;
   CLI::Option* option_;
 };
 
@@ -74,7 +75,7 @@ class Command {
   Flag option(const std::string& names, T& value, const std::string& help);
   template <class T>
   Flag argument(const std::string& name, T& value, const std::string& help) {
-    return option(name, value, help);
+    return literal(option(name, value, help));
   }
   // An option that goes through a parser of ours, which tells what is wrong with a value, and the
   // remedy.
@@ -102,6 +103,7 @@ class Command {
   friend class CommandLine;
   // The one of `commands` that was typed, or what was typed below it; null: none.
   static const Command* typed(const std::vector<std::unique_ptr<Command>>& commands);
+  static Flag literal(Flag argument);
   Flag option_by(const std::string& name, std::function<Result<void>(const std::string&)> take,
                  const std::string& help);
 

@@ -17,7 +17,8 @@ Exit under_watchdog(const App& app, const std::string& again, const RunCommand& 
 // nobody else would start again: `torc supervise` says so by kSupervised in the environment.
 Result<Exit> replaced_when_killed(const App& app, const RunCommand& command);
 
-inline constexpr const char* kSupervised = "TORC_SUPERVISED";  // since when: seconds since 1970
+// Since when, in seconds since 1970; empty: `torc supervise` is not the batch script itself.
+inline constexpr const char* kSupervised = "TORC_SUPERVISED";
 [[nodiscard]] inline bool is_supervised(const App& app) {
   return app.env(kSupervised).has_value();
 }

@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <system_error>
+
 #include "lib/store/mount/mount.h"
 
 namespace torc::cli {
@@ -28,7 +30,11 @@ void WaitingDisk::watch() {
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
-  thread_ = std::thread([this] { serve(); });
+  try {
+    thread_ = std::thread([this] { serve(); });
+  } catch (const std::system_error&) {
+    // Without it nobody is told what the command waits for.
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

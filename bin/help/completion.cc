@@ -47,6 +47,12 @@ std::string for_bash(const std::vector<CommandHelp>& commands) {
       script += fmt::format("    {}) {}return ;;\n", fmt::join(patterns, "|"), reply);
     }
   }
+  script += "  esac\n  case \"$command $COMP_CWORD\" in\n";
+  for (const CommandHelp& command : commands) {
+    if (command.arguments.empty() || command.arguments.front().choices.empty()) continue;
+    script += fmt::format("    '{} 2') COMPREPLY=($(compgen -W '{}' -- \"$cur\")) ;;\n",
+                          command.name, fmt::join(command.arguments.front().choices, " "));
+  }
   script += "  esac\n  [[ $cur == -* ]] || return\n  case \"$command\" in\n";
   for (const CommandHelp& command : commands) {
     script += fmt::format("    {}) COMPREPLY=($(compgen -W '{}' -- \"$cur\")) ;;\n", command.name,
@@ -65,6 +71,11 @@ std::string for_fish(const std::vector<CommandHelp>& commands) {
   for (const CommandHelp& command : commands) {
     script += fmt::format("complete -c torc -n __fish_use_subcommand -a {} -d {}\n", command.name,
                           shell_quote(command.about));
+    for (const FlagHelp& argument : command.arguments) {
+      if (argument.choices.empty()) continue;
+      script += fmt::format("complete -c torc -n '__fish_seen_subcommand_from {}' -f -a '{}'\n",
+                            command.name, fmt::join(argument.choices, " "));
+    }
     for (const FlagHelp& flag : command.flags) {
       script += fmt::format("complete -c torc -n '__fish_seen_subcommand_from {}'", command.name);
       for (const std::string& name : flag.names) {

@@ -10,7 +10,8 @@
 
 namespace torc::cli {
 
-// A script that completes commands, flags and the values of flags with few of them; files for
+// A script that completes commands, flags, and the values of flags and of first arguments with few
+// of them; files for
 // everything else. Error invalid: a shell other than bash, zsh and fish.
 Result<std::string> completion_script(std::string_view shell,
                                       const std::vector<CommandHelp>& commands);

@@ -14,7 +14,8 @@ const std::vector<CommandHelp> kCommands = {
     {"init",
      "Make it",
      {{{"--engine"}, true, {"lmdb", "journal"}, "how"}, {{"--store"}, true, {}, ""}}},
-    {"jobs", "List 'em", {{{"-q", "--quiet"}, false, {}, "less"}}}};
+    {"jobs", "List 'em", {{{"-q", "--quiet"}, false, {}, "less"}}},
+    {"data", "Look", {}, {{{"ACTION"}, true, {"get", "set"}, ""}}}};
 
 // What bash would offer after these words, the last of which is being typed.
 std::string offered(const std::string& words, int last) {
@@ -34,6 +35,8 @@ TEST(Completion, bash_is_offered_commands_flags_and_values) {
   EXPECT_EQ(offered("torc jobs --", 2), "--quiet");
   EXPECT_EQ(offered("torc init --engine j", 3), "journal");
   EXPECT_EQ(offered("torc init --e", 2), "--engine");
+  EXPECT_EQ(offered("torc data ''", 2), "get set");
+  EXPECT_EQ(offered("torc data get ''", 3), "");
 }
 
 TEST(Completion, bash_is_left_to_complete_files_where_torc_knows_nothing) {
@@ -47,6 +50,7 @@ TEST(Completion, fish_gets_a_line_for_each_flag) {
                         "'lmdb journal' -d 'how'\n"),
             std::string::npos)
       << script;
+  EXPECT_NE(script.find("__fish_seen_subcommand_from data' -f -a 'get set'\n"), std::string::npos);
   EXPECT_NE(script.find("-s q -l quiet -d 'less'"), std::string::npos);
   EXPECT_NE(script.find(R"(-a jobs -d 'List '\''em')"), std::string::npos);
 }

@@ -43,11 +43,10 @@ namespace torc {
 // The same as Slurm itself writes it: up to a hundred years; none for zero and -1, too.
 [[nodiscard]] Result<std::optional<std::chrono::seconds>> parse_time_limit(std::string_view text);
 
-[[nodiscard]] std::string show_bytes(ByteCount bytes);  // "1.5 GiB", "4.0 GiB"
+[[nodiscard]] std::string show_bytes(ByteCount bytes);  // to four digits: "4 GiB", "23.47 GiB"
 [[nodiscard]] std::string show_duration(
-    std::chrono::microseconds d);  // "0.25 s", "3 min 20 s", "2 h 5 min"
-// As somebody wrote it: "4 GiB", "1d 12h", "1min 30s".
-[[nodiscard]] std::string show_exactly(ByteCount bytes);
+    std::chrono::microseconds d);  // "250 ms", "2.5 s", "3 min 20 s", "2 h"
+// To the second: "1 d 12 h", "1 min 30 s".
 [[nodiscard]] std::string show_exactly(std::chrono::seconds duration);
 // A time that is only guessed, in seconds: "<1 s", "40 s", "12 min", "2 h 5 min".
 [[nodiscard]] std::string show_estimate(double seconds);

@@ -39,7 +39,7 @@ std::string show_number(const ResourceKind& kind, std::uint64_t amount) {
     case Measure::count:
       return std::to_string(amount);
     case Measure::bytes:
-      return show_exactly(ByteCount{amount});
+      return show_bytes(ByteCount{amount});
     case Measure::seconds:
       return show_exactly(std::chrono::seconds(amount));
   }

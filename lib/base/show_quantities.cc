@@ -9,55 +9,43 @@
 namespace torc {
 namespace {
 
-constexpr std::string_view kSizeUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+constexpr std::string_view kSizeUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
 
-struct Scaled {
-  double value = 0;
-  std::size_t unit = 0;  // of kSizeUnits
-};
-
-Scaled scaled(ByteCount bytes) {
-  Scaled out{static_cast<double>(bytes.value)};
-  for (; out.value >= 1024 && out.unit + 1 < std::size(kSizeUnits); ++out.unit) out.value /= 1024;
-  return out;
+// From its largest unit on so many, less those of which it has none.
+std::string in_units(std::int64_t left, int units) {
+  constexpr std::pair<std::int64_t, std::string_view> kNames[] = {
+      {86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}};
+  std::string out;
+  for (const auto& [length, name] : kNames) {
+    const std::int64_t count = left / length;
+    left %= length;
+    if (count != 0) out += fmt::format("{}{} {}", out.empty() ? "" : " ", count, name);
+    if (!out.empty() && --units == 0) break;
+  }
+  return out.empty() ? "0 s" : out;
 }
 
 }  // namespace
 
 std::string show_bytes(ByteCount bytes) {
-  const Scaled s = scaled(bytes);
-  return s.unit == 0 ? fmt::format("{} B", bytes.value)
-                     : fmt::format("{:.1f} {}", s.value, kSizeUnits[s.unit]);
-}
-
-std::string show_exactly(ByteCount bytes) {
-  const Scaled s = scaled(bytes);
-  return fmt::format("{:.4g} {}", s.value, kSizeUnits[s.unit]);
+  auto value = static_cast<double>(bytes.value);
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(kSizeUnits); ++unit) value /= 1024;
+  return fmt::format("{:.4g} {}", value, kSizeUnits[unit]);
 }
 
 std::string show_exactly(std::chrono::seconds duration) {
-  constexpr std::pair<std::int64_t, std::string_view> kNames[] = {
-      {86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}};
-  std::int64_t left = duration.count();
-  if (left == 0) return "0s";
-  std::string out;
-  for (const auto& [length, name] : kNames) {
-    if (left / length == 0) continue;
-    out += fmt::format("{}{}{}", out.empty() ? "" : " ", left / length, name);
-    left %= length;
-  }
-  return out;
+  return in_units(duration.count(), 4);
 }
 
 std::string show_duration(std::chrono::microseconds d) {
   const auto us = d.count();
   if (us < 1000) return fmt::format("{} us", us);
   if (us < 1'000'000) return fmt::format("{:.0f} ms", static_cast<double>(us) / 1e3);
-  if (us < 60'000'000) return fmt::format("{:.1f} s", static_cast<double>(us) / 1e6);
-  const auto s = us / 1'000'000;
-  if (s < 3600) return fmt::format("{} min {} s", s / 60, s % 60);
-  if (s < 86400) return fmt::format("{} h {} min", s / 3600, s % 3600 / 60);
-  return fmt::format("{} d {} h", s / 86400, s % 86400 / 3600);
+  if (us < 60'000'000) {
+    return fmt::format("{:g} s", std::round(static_cast<double>(us) / 1e5) / 10);
+  }
+  return in_units(us / 1'000'000, 2);
 }
 
 std::string show_estimate(double seconds) {

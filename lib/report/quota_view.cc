@@ -60,16 +60,23 @@ Result<QuotaView> look_at_quota(const claim::Reader& reader, workflow::RecipeBoo
     return true;
   }));
   if (!view.budget && view.limits.empty()) return view;
-  TORC_TRY(claim::scan_ready_classes(reader, [&](const claim::JobClass& c, JobId head) {
-    if (view.budget && claim::is_beyond(*view.budget, c.need) &&
-        view.beyond_budget.size() < kShown) {
-      view.beyond_budget.push_back({workflow::job_name(book, reader, head), c.need});
-    }
-    if (c.limit == 0 || c.limit > view.limits.size()) return true;
-    const claim::LimitState& limit = view.limits[c.limit - 1];
-    if (limit.is_full() && !is_among(view.full, limit.limit.entry)) view.full.push_back(limit);
-    return true;
-  }));
+  Result<void> counted;
+  TORC_TRY(claim::scan_ready_classes(
+      reader, [&](const claim::JobClass& c, const claim::ReadyRange& head) {
+        if (view.budget && claim::is_beyond(*view.budget, c.need) &&
+            view.beyond_budget.size() < kShown) {
+          const auto jobs = claim::count_ready(reader, head.job_class);
+          if (!jobs) counted = jobs.error();
+          if (!jobs) return false;
+          view.beyond_budget.push_back(
+              {workflow::job_name(book, reader, JobId{head.first}), c.need, *jobs});
+        }
+        if (c.limit == 0 || c.limit > view.limits.size()) return true;
+        const claim::LimitState& limit = view.limits[c.limit - 1];
+        if (limit.is_full() && !is_among(view.full, limit.limit.entry)) view.full.push_back(limit);
+        return true;
+      }));
+  TORC_TRY(counted);
   return view;
 }
 
@@ -88,9 +95,13 @@ std::string quota_text(const QuotaView& view) {
   if (view.budget) text += fmt::format("\nbudget: {}\n", show_budget(*view.budget));
   if (!view.beyond_budget.empty()) {
     text += "ready, but the budget keeps them from starting:\n";
-    torc::Table table({{"job"}, {"cpus", Align::right}, {"nodes", Align::right}, {"runtime"}});
+    torc::Table table({{"jobs", Align::right},
+                       {"first"},
+                       {"cpus", Align::right},
+                       {"nodes", Align::right},
+                       {"runtime"}});
     for (const QuotaView::Held& held : view.beyond_budget) {
-      table.add({printable(held.name), std::to_string(held.need.cpus),
+      table.add({show_count(held.jobs), printable(held.name), std::to_string(held.need.cpus),
                  std::to_string(held.need.nodes),
                  held.need.runtime.count() > 0 ? show_duration(held.need.runtime) : "-"});
     }

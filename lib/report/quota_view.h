@@ -21,6 +21,7 @@ struct QuotaView {
   struct Held {
     std::string name;  // of the first ready job of a class
     claim::Requirement need;
+    std::uint64_t jobs = 0;
   };
   std::vector<claim::LimitState> limits;
   std::vector<claim::LimitState> full;  // of these, those that keep ready jobs waiting

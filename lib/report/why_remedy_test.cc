@@ -23,7 +23,7 @@ TEST(WhyRemedy, what_ran_out_of_memory_needs_more_than_it_had_reached) {
   claim::Requirement had;
   had.memory = mebibytes(96);
   EXPECT_EQ(more_of_it(o, had, "s.torc", "a"),
-            "torc set s.torc a memory=192m (it had reached 100.0 MiB), then torc retry s.torc a");
+            "torc set s.torc a memory=192m (it had reached 100 MiB), then torc retry s.torc a");
 }
 
 TEST(WhyRemedy, what_ran_out_of_time_needs_more) {

@@ -123,6 +123,9 @@ void WorkerInquiry::mismatches(const claim::JobClass& job_class,
     found.push_back(
         {n, {kind, fmt::format("{} could never run it: {}.", who, text), std::move(remedy)}});
   };
+  const bool one = workers.size() == 1;
+  const std::string have = one ? "that worker has" : "they have";
+  const std::string serve = one ? "that worker serves" : "they serve";
   const auto or_set = [&](std::string_view worker, const std::string& setting) {
     return fmt::format("start a worker {}, or let it need less: torc set {} {} {}", worker, store_,
                        job_, setting);
@@ -132,27 +135,27 @@ void WorkerInquiry::mismatches(const claim::JobClass& job_class,
   const std::string start = how_to_start(context_, situation_, store_, job_class.scheduler);
   const std::string schedulers = names_of(workers, &claim::WorkerInfo::scheduler);
   note(mismatch::kScheduler, "scheduler",
-       fmt::format("it is bound to scheduler '{}'{}", printable(job_class.scheduler),
-                   schedulers.empty() ? ", and they serve none" : ", and they serve " + schedulers),
+       fmt::format("it is bound to scheduler '{}', and {} {}", printable(job_class.scheduler),
+                   serve, schedulers.empty() ? "none" : schedulers),
        start.starts_with("sbatch")
            ? start
            : fmt::format("torc worker {} --scheduler {}", store_, shell_word(job_class.scheduler)));
   const std::string labels = names_of(workers, &claim::WorkerInfo::label);
   note(mismatch::kLabel, "label",
-       fmt::format("it asks for label '{}'{}", printable(job_class.label),
-                   labels.empty() ? ", and they have none" : ", and they have " + labels),
+       fmt::format("it asks for label '{}', and {} {}", printable(job_class.label), have,
+                   labels.empty() ? "none" : labels),
        fmt::format("torc worker {} --label {}, or torc set {} {} label=", store_,
                    shell_word(job_class.label), store_, job_));
   for (const ResourceKind& kind : kResourceKinds) {
     if (!kind.shared) continue;
     note(mismatch::of(kind), kind.word,
-         fmt::format("it needs {}, and they have at most {}", show_amount(kind, kind.get(need)),
+         fmt::format("it needs {}, and {} at most {}", show_amount(kind, kind.get(need)), have,
                      show_number(kind, kind.get(most))),
          or_set("with more", fmt::format("{}=…", kind.word)));
   }
   note(mismatch::kTime, "time",
-       fmt::format("it declares {}, and the longest time that they have left is {}",
-                   show_duration(need.runtime), show_duration(longest)),
+       fmt::format("it declares {}, and {} at most {} left", show_duration(need.runtime), have,
+                   show_duration(longest)),
        or_set("with more time", "runtime=…"));
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });

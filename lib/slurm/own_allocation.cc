@@ -90,7 +90,7 @@ std::optional<std::vector<Step>> steps_of(const RunProgram& run, const std::stri
 }
 
 bool are_of_workers(const std::vector<Step>& steps) {
-  return std::ranges::all_of(steps, [](const Step& step) {
+  return !steps.empty() && std::ranges::all_of(steps, [](const Step& step) {
     const std::string_view kind = std::string_view(step.id).substr(step.id.rfind('.') + 1);
     return kind == "batch" || kind == "extern" || step.name == kWorkerStep;
   });

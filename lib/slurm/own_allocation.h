@@ -34,7 +34,8 @@ struct Step {
 // nullopt: Slurm does not say it.
 [[nodiscard]] std::optional<std::vector<Step>> steps_of(const RunProgram& run,
                                                         const std::string& allocation);
-// Whether all of these are the batch script, what Slurm itself runs beside it, and workers.
+// Whether all of these are the batch script, what Slurm itself runs beside it, and workers. Of none
+// at all nothing is known: who asks is in one.
 [[nodiscard]] bool are_of_workers(const std::vector<Step>& steps);
 
 // How many nodes it still has: one that failed is taken out of it. nullopt: not known.

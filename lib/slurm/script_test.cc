@@ -266,7 +266,8 @@ std::string environment_of_step(const std::string& variables, const std::string&
     fs::permissions(here / file, fs::perms::owner_all);
   };
   program("torc", "#!/bin/sh\nexec env\n");  // supervise
-  program("scontrol", "#!/bin/sh\nexit 1\n");
+  program("scontrol",
+          "#!/bin/sh\n[ \"$(cat /proc/$PPID/comm)\" != timeout ] || echo 'KillWait = 60 sec'\n");
   program("squeue", "#!/bin/sh\necho '" + squeue + "'\n");
   auto c = context();
   c.torc = here / "torc";
@@ -294,6 +295,10 @@ TEST(Script, that_a_job_submits_takes_nothing_of_the_jobs_share_for_its_own) {
   EXPECT_TRUE(has_line(asked, "SLURM_MEM_PER_NODE=200")) << "Slurm's own: not the job's";
   const auto usual = environment_of_step("SLURM_MEM_PER_NODE=50 TORC_MEMORY_BYTES=52428800");
   EXPECT_TRUE(has_line(usual, "SLURM_MEM_PER_NODE=50")) << "no job submitted it";
+}
+
+TEST(Script, waits_for_no_answer_of_Slurms_for_long) {
+  EXPECT_TRUE(has_line(environment_of_step(""), "TORC_KILL_WAIT=60"));
 }
 
 // Not in Slurm's variables: sbatch in a job would pass them on to the next allocation.

@@ -204,7 +204,7 @@ class BadStore : public testing::Test {
     for (const std::string command : {"status", "jobs", "worker", "run", "verify"}) {
       SCOPED_TRACE(command);
       const Ended ended = here_.run({command, name});
-      EXPECT_EQ(ended.exit_code, command == "run" && !fs::is_directory(directory) ? 2 : 3) << ended;
+      EXPECT_EQ(ended.exit_code, 3) << ended;
       EXPECT_TRUE(ended.out.empty()) << ended;
       EXPECT_SAYS(ended, "torc: error: ");
       for (const std::string& word : words) EXPECT_SAYS(ended, word);

@@ -44,7 +44,8 @@ jobs:
   EXPECT_EQ(ended.exit_code, 0) << ended;
   EXPECT_EQ(job("a")["attempt"], 2);
   EXPECT_EQ(here.run({"logs", "a", "--recovery", "--attempt", "1"}).out, "a 1 3\n");
-  const Ended none = here.run({"logs", "a", "--recovery"});
+  EXPECT_EQ(here.run({"logs", "a", "--recovery"}).out, "a 1 3\n") << "none ran after the newest";
+  const Ended none = here.run({"logs", "a", "--recovery", "--attempt", "2"});
   EXPECT_EQ(none.exit_code, 3) << none;
   EXPECT_TRUE(none.says("no recovery script ran after this attempt")) << none;
   expect_sound();
@@ -176,7 +177,7 @@ jobs:
   - {name: c, command: "echo c > record", depends_on: [b]}
 )");
   const auto worker = here.start({"worker", "wf.torc", "--num-cpus", "1", "--lease-ttl", "10s"});
-  ASSERT_TRUE(worker->wait_for_output("is tried again in 1h: retry 1 of 3")) << worker->err();
+  ASSERT_TRUE(worker->wait_for_output("is tried again in 1 h: retry 1 of 3")) << worker->err();
   ASSERT_TRUE(wait_for_line(record, "c", *worker)) << worker->err();
   EXPECT_EQ(job("a")["state"], "delayed");
   EXPECT_EQ(here.json({"jobs", "--state", "delayed"}).at(0)["job"], "a");

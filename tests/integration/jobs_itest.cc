@@ -274,6 +274,7 @@ resource_requirements:
 jobs:
   - {name: long, command: echo long > record; read x < gate}
   - {name: wide, command: "true", resource_requirements: huge}
+  - {name: wider, command: "true", resource_requirements: huge, priority: -1}
 )");
   const auto process = here.start({"run", "wf.yaml", "--num-cpus", "2", "--grace", "0s"});
   ASSERT_TRUE(wait_for_line(record, "long", *process)) << process->err();
@@ -281,7 +282,10 @@ jobs:
   ASSERT_EQ(unserved.size(), 1U);
   EXPECT_EQ(unserved[0]["first_job"], "wide");
   EXPECT_EQ(unserved[0]["needs"], "999 CPUs, 1 GiB");
-  EXPECT_TRUE(here.run({"status"}).says("no worker that is there could ever run them"));
+  EXPECT_EQ(unserved[0]["jobs"], 2);
+  const Ended status = here.run({"status"});
+  EXPECT_TRUE(status.says("no worker that is there could ever run them")) << status;
+  EXPECT_TRUE(status.says("   2  wide   999 CPUs, 1 GiB")) << status;
   process->kill(SIGTERM);
   process->wait();
 }

@@ -213,7 +213,7 @@ TEST_F(Node, a_torc_inside_of_a_job_keeps_to_the_memory_of_the_job) {
                   " worker inner.torc\"}]\n");
   EXPECT_EQ(here_.run({"run", "outer.yaml"}).exit_code, 0);
   const Ended log = here_.run({"logs", "outer.torc", "j"});
-  EXPECT_TRUE(log.says("200.0 MiB")) << log;
+  EXPECT_TRUE(log.says("200 MiB")) << log;
 }
 
 TEST_F(Node, without_a_ledger_a_worker_works_and_says_so_once) {

@@ -166,7 +166,7 @@ TEST_P(Quota, a_budget_keeps_jobs_from_starting_and_says_so) {
 budget: {core_hours: 2.5}
 resource_requirements: [{name: hour, num_cpus: 1, runtime: PT1H}, {name: all, runtime: PT3H}]
 jobs:
-  - {name: dear, command: "true", resource_requirements: all, priority: 9}
+  - {name: "dear_{i}", command: "true", resource_requirements: all, priority: 9, parameters: {i: "1:2"}}
   - name: work_{i}
     command: "read x < gate"
     resource_requirements: hour
@@ -179,7 +179,7 @@ jobs:
   EXPECT_EQ(left.exit_code, 0) << left;
   const json status = here.json({"status"});
   EXPECT_EQ(status["jobs_by_state"]["completed"], 3) << status;
-  EXPECT_EQ(status["jobs_by_state"]["ready"], 1);
+  EXPECT_EQ(status["jobs_by_state"]["ready"], 2);
   const json hours = status["budget"]["core"];
   EXPECT_EQ(hours["limit_hours"], 2.5);
   EXPECT_EQ(hours["promised_hours"], 0);
@@ -187,10 +187,11 @@ jobs:
   EXPECT_EQ(status["budget"]["ready_jobs_wait"], true);
   const Ended told = here.run({"status"});
   EXPECT_TRUE(told.says("the budget keeps them from starting")) << told;
-  EXPECT_TRUE(here.run({"job", "dear"}).says("the budget: 0.0")) << here.run({"job", "dear"});
+  EXPECT_TRUE(told.says("   2  dear_1 ")) << told;
+  EXPECT_TRUE(here.run({"job", "dear_1"}).says("the budget: 0.0")) << here.run({"job", "dear_1"});
   const Ended again = run_all();
   EXPECT_EQ(again.exit_code, 1) << again;
-  EXPECT_TRUE(again.says("the budget keeps 1 ready job(s) from starting")) << again;
+  EXPECT_TRUE(again.says("the budget keeps 2 ready job(s) from starting")) << again;
   expect_sound();
 }
 

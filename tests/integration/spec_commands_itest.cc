@@ -38,23 +38,23 @@ TEST(Plan, shows_stages_the_longest_chain_and_what_nodes_need) {
   EXPECT_EQ(ended.exit_code, 0) << ended;
   EXPECT_EQ(ended.out, R"(workflow 'stages': 11 jobs in 3 stages
 
-stage  jobs  entry      each needs                      scheduler  label
-    1     8  prep_{i}   4 CPUs, 16 GiB, 30min           first      -
-    2     2  train_{k}  128 CPUs, 128 GiB, 4 nodes, 4h  second     -
-    3     1  mail       1 CPU, 1 MiB                    -          login
+stage  jobs  entry      each needs                       scheduler  label
+    1     8  prep_{i}   4 CPUs, 16 GiB, 30 min           first      -
+    2     2  train_{k}  128 CPUs, 128 GiB, 4 nodes, 4 h  second     -
+    3     1  mail       1 CPU, 1 MiB                     -          login
 
 widest point: stage 1 with 8 jobs: 32 CPUs if all ran at once
-critical path: 4h 30min: prep_1 (30min) -> train_a (4h)
+critical path: 4 h 30 min: prep_1 (30 min) -> train_a (4 h) -> mail (?)
 work: 4,112 core-hours, 32 node-hours of whole nodes, not counting 1 job without a runtime
 
 any worker: 1 job, 0 core-hours, for no job declares a runtime
   a node must have 1 CPU, 1 MiB
   some jobs want workers with the label login
 scheduler first: 8 jobs, 16 core-hours
-  a node must have 4 CPUs, 16 GiB; walltime 31min or more
+  a node must have 4 CPUs, 16 GiB; walltime 31 min or more
   it asks for 2 nodes, walltime 01:00:00
 scheduler second: 2 jobs, 4,096 core-hours, 32 node-hours of whole nodes
-  a node must have 128 CPUs, 128 GiB; 4 nodes at a time; walltime 4h 1min or more
+  a node must have 128 CPUs, 128 GiB; 4 nodes at a time; walltime 4 h 1 min or more
   it asks for 4 nodes, walltime 06:00:00
 )") << ended;
 }
@@ -97,9 +97,9 @@ resource_requirements: [{name: r, runtime: PT10H}]
 slurm_schedulers: [{name: s, walltime: "01:00:00"}]
 jobs: [{name: a, command: b, resource_requirements: r}]
 )");
-  EXPECT_SAYS(
-      here.run({"plan", "long.yaml"}),
-      "long.yaml:4:53: warning: 'a' may run 10h, and no scheduler has a walltime of more than 1h");
+  EXPECT_SAYS(here.run({"plan", "long.yaml"}),
+              "long.yaml:4:53: warning: 'a' may run 10 h, and no scheduler has a walltime of more "
+              "than 1 h");
 }
 
 TEST(Plan, tells_scripts_the_same_figures) {
@@ -111,7 +111,7 @@ TEST(Plan, tells_scripts_the_same_figures) {
   ASSERT_EQ(plan["stages"].size(), 3U);
   EXPECT_EQ(plan["stages"][0]["cpus"], 32);
   EXPECT_EQ(plan["stages"][1]["entries"][0]["entry"], "train_{k}");
-  EXPECT_EQ(plan["critical_path"], json({"prep_1", "train_a"}));
+  EXPECT_EQ(plan["critical_path"], json({"prep_1", "train_a", "mail"}));
   EXPECT_EQ(plan["critical_path_seconds"], 16'200);
   EXPECT_EQ(plan["total"]["core_hours"], 4112);
   EXPECT_EQ(plan["schedulers"][1]["walltime_seconds"], 1'860);
@@ -131,16 +131,16 @@ TEST(Graph, draws_one_node_for_each_entry) {
   EXPECT_EQ(here.run({"graph", "wf.yaml"}).out, R"(digraph "stages" {
   rankdir=LR;
   node [shape=box, style=rounded, fontname="sans-serif"];
-  n1 [label="prep_{i}\n8 jobs\n4 CPUs, 16 GiB, 30min"];
-  n2 [label="train_{k}\n2 jobs\n128 CPUs, 128 GiB, 4 nodes, 4h"];
+  n1 [label="prep_{i}\n8 jobs\n4 CPUs, 16 GiB, 30 min"];
+  n2 [label="train_{k}\n2 jobs\n128 CPUs, 128 GiB, 4 nodes, 4 h"];
   n3 [label="mail\n1 CPU, 1 MiB"];
   n1 -> n2;
   n2 -> n3 [style=dashed, label="afterany"];
 }
 )");
   EXPECT_EQ(here.run({"graph", "wf.yaml", "--format", "mermaid"}).out, R"(flowchart LR
-  n1["prep_{i}<br/>8 jobs<br/>4 CPUs, 16 GiB, 30min"]
-  n2["train_{k}<br/>2 jobs<br/>128 CPUs, 128 GiB, 4 nodes, 4h"]
+  n1["prep_{i}<br/>8 jobs<br/>4 CPUs, 16 GiB, 30 min"]
+  n2["train_{k}<br/>2 jobs<br/>128 CPUs, 128 GiB, 4 nodes, 4 h"]
   n3["mail<br/>1 CPU, 1 MiB"]
   n1 --> n2
   n2 -. afterany .-> n3
@@ -241,8 +241,8 @@ TEST(Plan, warns_of_what_only_just_does_not_fit) {
              "slurm_schedulers: [{name: s, account: x, walltime: \"01:00:00\"}]\n"
              "jobs: [{name: a, command: b, resource_requirements: r}]\n");
   const Ended ended = here.run({"plan", "wf.yaml"});
-  EXPECT_SAYS(ended, "'a' may run 1h, and no scheduler has a walltime of more than 1h");
-  EXPECT_SAYS(ended, "a job starts only where its runtime and 1min more are left");
+  EXPECT_SAYS(ended, "'a' may run 1 h, and no scheduler has a walltime of more than 1 h");
+  EXPECT_SAYS(ended, "a job starts only where its runtime and 1 min more are left");
 }
 
 TEST(Plan, leaves_out_two_lines_or_none) {

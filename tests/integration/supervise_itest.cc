@@ -176,7 +176,7 @@ class FakeSlurm : public Supervised {
   FakeSlurm() {
     program("squeue",
             "case \"$*\" in\n*' -s '*) cat steps;;\n*%D*) cat nodes;;\n*) exit 1;;\nesac\n");
-    program("scancel", "echo scancel $* > record\n[ ! -e answer ] || sh answer\n");
+    program("scancel", "echo scancel $* > record\n[ ! -e answer ] || sh answer \"$@\"\n");
     program("srun", "trap '' USR2\necho srun $1 $2 pid $$ > record; read x < gate\n");
     here_.write("steps", "");
     here_.write("nodes", "4\n");
@@ -226,6 +226,39 @@ TEST_F(FakeSlurm, a_killed_srun_is_started_again_on_the_nodes_that_are_left) {
   EXPECT_EQ(process.wait().exit_code, 0);
 }
 
+// By its second process; here the fake one that is left tells.
+TEST_F(FakeSlurm, who_waits_for_the_step_of_a_killed_srun_hears_that_all_have_left) {
+  here_.write("steps", "12.0 torc-workers\n");
+  here_.write("answer",
+              "case \"$*\" in *TERM*) kill -URG $(cat torc);; *USR2*) : > steps;; esac\n");
+  Process process(in_allocation({"supervise", "--", "srun", "--nodes=4", "--ntasks=4", "x"}));
+  here_.write("torc", std::to_string(process.pid()));
+  ASSERT_TRUE(wait_until({&record_, &process}, [&] { return !record_.lines().empty(); }));
+  const std::string first = record_.lines().front();
+  ::kill(std::stoi(first.substr(first.rfind(' ') + 1)), SIGKILL);
+  EXPECT_EQ(process.wait().exit_code, 0) << process.err();
+  record_.pump();
+  EXPECT_EQ(record_.lines(), (std::vector<std::string>{first, "scancel --signal=TERM 12.0",
+                                                       "scancel --signal=USR2 12.0"}));
+}
+
+// Here this test is the parent. A lower signal is heard first, so the first line tells.
+TEST_F(FakeSlurm, srun_is_told_what_a_person_sends_and_not_what_Slurm_tells_everybody) {
+  program("srun",
+          "trap 'echo INT > record' INT; trap 'echo USR1 > record' USR1\n"
+          "trap 'echo HUP > record; exit 0' HUP; echo start > record\n"
+          "while [ -e gate ]; do read x < gate; done\n");
+  Process process(in_allocation({"supervise", "--", "srun"}));
+  ASSERT_TRUE(wait_for_line(record_, "start", process));
+  ::kill(process.pid(), SIGINT);
+  ::kill(process.pid(), SIGUSR1);
+  ASSERT_TRUE(wait_for_line(record_, "USR1", process)) << process.err();
+  const std::string kill = "kill -HUP " + std::to_string(process.pid());
+  ASSERT_EQ(std::system(kill.c_str()), 0);
+  ASSERT_TRUE(wait_for_line(record_, "HUP", process)) << process.err();
+  EXPECT_EQ(record_.lines(), (std::vector<std::string>{"start", "USR1", "HUP"}));
+}
+
 TEST_F(FakeSlurm, an_srun_that_does_not_return_is_ended_once_all_workers_have_left) {
   Process process(in_allocation({"supervise", "--", "srun", "--nodes=4", "--ntasks=4", "x"}));
   ASSERT_TRUE(wait_until({&record_, &process}, [&] { return !record_.lines().empty(); }));
@@ -243,11 +276,12 @@ class Last : public FakeSlurm {
     const Ended made = here_.run({"init", "wf.yaml"});
     ASSERT_EQ(made.exit_code, 0) << made;
   }
-  [[nodiscard]] Ended work() const {
+  [[nodiscard]] Launch worker() const {
     Launch launch = in_allocation({"worker", "wf.torc"});
     launch.env["TORC_SUPERVISED"] = "1";
-    return itest::run(launch);
+    return launch;
   }
+  [[nodiscard]] Ended work() const { return itest::run(worker()); }
 };
 
 TEST_F(Last, tells_the_batch_script_and_leaves_when_that_answers) {
@@ -256,6 +290,23 @@ TEST_F(Last, tells_the_batch_script_and_leaves_when_that_answers) {
   here_.write("answer", "kill -USR2 $(cut -d' ' -f4 /proc/$PPID/stat)\n");
   const Ended ended = work();
   EXPECT_EQ(ended.exit_code, 0) << ended;
+  record_.pump();
+  EXPECT_EQ(record_.lines(), (std::vector<std::string>{"scancel --batch --signal=URG 12"}));
+}
+
+// What would be ended with it is not torc's.
+TEST_F(Last, tells_nothing_to_a_batch_script_that_is_not_torc_supervise) {
+  here_.write("steps", "12.0 torc-workers\n12.batch batch\n");
+  here_.write("answer", "kill -USR2 $(cut -d' ' -f4 /proc/$PPID/stat)\n");
+  const std::string torc = TORC_PROGRAM;
+  const std::string line = torc + " supervise -- " + torc + " worker wf.torc";
+  Launch launch = in_allocation({});
+  launch.argv = {"/bin/sh", "-c", "export SLURM_TASK_PID=$$; " + line + "; exit $?"};
+  EXPECT_EQ(itest::run(launch).exit_code, 0);
+  record_.pump();
+  EXPECT_TRUE(record_.lines().empty()) << record_.lines().front();
+  launch.argv.back() = "export SLURM_TASK_PID=$$; exec " + line;
+  EXPECT_EQ(itest::run(launch).exit_code, 0);
   record_.pump();
   EXPECT_EQ(record_.lines(), (std::vector<std::string>{"scancel --batch --signal=URG 12"}));
 }
@@ -270,13 +321,40 @@ TEST_F(Last, ends_the_allocation_when_the_batch_script_does_not_answer) {
             (std::vector<std::string>{"scancel --batch --signal=URG 12", "scancel 12"}));
 }
 
-TEST_F(Last, ends_nothing_where_something_else_runs_or_Slurm_does_not_say) {
-  here_.write("steps", "12.0 torc-workers\n12.3 bash\n");
-  EXPECT_EQ(work().exit_code, 0);
-  fs::remove(here_.path() / "steps");
-  EXPECT_EQ(work().exit_code, 0);
+TEST_F(Last, ends_nothing_where_something_else_runs_or_no_step_is_seen) {
+  for (const char* steps : {"12.0 torc-workers\n12.3 bash\n", ""}) {
+    here_.write("steps", steps);
+    EXPECT_EQ(work().exit_code, 0);
+  }
   record_.pump();
   EXPECT_TRUE(record_.lines().empty()) << record_.lines().front();
+}
+
+TEST_F(Last, ends_nothing_where_Slurm_does_not_say_what_runs) {
+  fs::remove(here_.path() / "steps");
+  Process process(worker());
+  ASSERT_TRUE(process.wait_for_output("Slurm does not say what runs in it: asking again"))
+      << process.out();
+  process.kill(SIGTERM);
+  EXPECT_EQ(process.wait().exit_code, 0);
+  record_.pump();
+  EXPECT_TRUE(record_.lines().empty()) << record_.lines().front();
+}
+
+TEST_F(Last, asks_again_what_Slurm_did_not_answer) {
+  here_.write("steps", "12.0 torc-workers\n");
+  for (const char* name : {"squeue", "scancel"}) {
+    const Path file = here_.path() / "bin" / name;
+    const std::string answers = read_text(file);
+    program(name, "[ -e " + std::string(name) + ".failed ] || { : > " + name +
+                      ".failed; exit 1; }\n" + answers);
+  }
+  const Ended ended = work();
+  EXPECT_TRUE(ended.says("scancel has failed: asking again")) << ended;
+  EXPECT_TRUE(ended.says("whose batch script does not answer: ending it")) << ended;
+  record_.pump();
+  EXPECT_EQ(record_.lines(),
+            (std::vector<std::string>{"scancel --batch --signal=URG 12", "scancel 12"}));
 }
 
 }  // namespace

@@ -60,6 +60,8 @@ TEST(Usage, a_binding_that_no_job_has_is_noted_with_the_nearest_one) {
   ASSERT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
   const Ended slip = here.run({"worker", "--label", "gpu_a10", "--idle-timeout", "1s"});
   EXPECT_SAYS(slip, "did you mean gpu_a100?");
+  const Ended run = here.run({"run", "--label", "gpu_a10", "--idle-timeout", "1s"});
+  EXPECT_SAYS(run, "did you mean gpu_a100?");
   const Ended right = here.run({"worker", "--label", "gpu_a100"});
   EXPECT_FALSE(right.says("note:")) << right;
 }
@@ -88,6 +90,40 @@ TEST(Usage, help_shows_how_a_command_is_written_and_the_first_steps_only_above_a
   EXPECT_FALSE(job.says("First steps")) << job;
   EXPECT_SAYS(job, "Exit codes");
   EXPECT_SAYS(here.run({"--help"}), "First steps");
+}
+
+TEST(Usage, a_slip_in_a_flag_is_told_with_the_flag_that_is_meant) {
+  const Workplace here;
+  here.write("wf.yaml", kGood);
+  expect_usage(here, {"run", "wf.yaml", "--shceduler", "gpu"},
+               {"`torc run` has no flag --shceduler", "did you mean `--scheduler`?"});
+  expect_usage(here, {"init", "--egnine=lmdb", "wf.yaml"}, {"did you mean `--engine`?"});
+  expect_usage(here, {"logs", "export", "--tailing"}, {"`torc logs export` has no flag"});
+}
+
+TEST(Usage, help_is_a_command_too) {
+  const Workplace here;
+  EXPECT_EQ(here.run({"help"}).out, here.run({"--help"}).out);
+  EXPECT_EQ(here.run({"help", "job"}).out, here.run({"job", "--help"}).out);
+  EXPECT_SAYS(here.run({"supervise", "--help"}), "at most 3 times");
+}
+
+TEST(Usage, a_word_behind_two_dashes_is_a_name_wherever_they_stand) {
+  const Workplace here;
+  here.write("wf.yaml",
+             "name: wf\njobs:\n  - {name: -x, command: echo out}\n  - {name: export, command: echo "
+             "two}\n");
+  ASSERT_EQ(here.run({"run", "wf.yaml"}).exit_code, 0);
+  EXPECT_EQ(here.run({"logs", "wf.torc", "--", "-x"}).out, "out\n");
+  EXPECT_EQ(here.run({"logs", "--", "wf.torc", "-x"}).out, "out\n");
+  EXPECT_EQ(here.run({"logs", "--", "export"}).out, "two\n");
+}
+
+TEST(Usage, what_is_no_workflow_file_and_no_store_is_told) {
+  const Workplace here;
+  expect_usage(here, {"check", "."}, {"'.' is a directory, not a workflow file"});
+  EXPECT_SAYS(here.run({"run", "nosuch.torc"}), "there is no store");
+  expect_usage(here, {"run", "nosuch.yaml"}, {"there is no file 'nosuch.yaml'"});
 }
 
 TEST(Usage, names_of_jobs_that_are_not_there_are_told) {

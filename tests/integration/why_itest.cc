@@ -229,15 +229,15 @@ TEST_F(WhyWorkers, each_thing_that_no_worker_has_is_a_reason) {
 )");
   start_worker({"--num-cpus", "2", "--time-limit", "1h", "--label", "slow"});
   EXPECT_EQ(kinds("cpus"), "cpus") << answer;
-  EXPECT_TRUE(has(text(), "it needs 8 CPUs, and they have at most 2")) << text();
+  EXPECT_TRUE(has(text(), "it needs 8 CPUs, and that worker has at most 2")) << text();
   EXPECT_TRUE(has(remedy(), "torc set wf.torc cpus cpus=")) << remedy();
   EXPECT_EQ(kinds("memory"), "memory") << answer;
   EXPECT_EQ(kinds("gpus"), "gpus") << answer;
   EXPECT_EQ(kinds("long"), "time") << answer;
   EXPECT_EQ(kinds("label"), "label") << answer;
-  EXPECT_TRUE(has(text(), "'fast', and they have 'slow'")) << text();
+  EXPECT_TRUE(has(text(), "'fast', and that worker has 'slow'")) << text();
   EXPECT_EQ(kinds("bound"), "scheduler") << answer;
-  EXPECT_TRUE(has(text(), "they serve none")) << text();
+  EXPECT_TRUE(has(text(), "that worker serves none")) << text();
   EXPECT_EQ(kinds("both"), "scheduler,cpus") << answer;
   end();
 }

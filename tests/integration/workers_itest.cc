@@ -299,6 +299,17 @@ TEST(Workers, a_worker_frozen_beyond_its_lease_loses_its_jobs_and_comes_back_as_
   crew.expect_a_clean_end();
 }
 
+TEST(Workers, a_worker_whose_store_is_moved_away_leaves_with_the_advice_for_that) {
+  const Workplace here;
+  here.write("wf.yaml", "name: wf\njobs:\n  - {name: a, command: mv wf.torc moved}\n");
+  ASSERT_EQ(here.run({"init", "wf.yaml", "--engine", "journal"}).exit_code, 0);
+  const Ended ended = here.run({"worker", "wf.torc"});
+  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_TRUE(ended.says("is not there any more: it was deleted or moved")) << ended;
+  EXPECT_TRUE(ended.says("start a worker on the store that should be worked on")) << ended;
+  EXPECT_FALSE(ended.says("torc init")) << ended;
+}
+
 // The first attempt fails while its worker is frozen; the second is still running when that worker
 // comes back with the news.
 TEST(Workers, a_result_that_comes_after_the_lease_has_ended_is_discarded) {

@@ -41,7 +41,7 @@ Table new_page() {
                 {"attempt", Align::right},
                 {"exit", Align::right},
                 {"time", Align::right},
-                {"max memory", Align::right},
+                {"peak memory", Align::right},
                 {"worker", Align::right}});
 }
 

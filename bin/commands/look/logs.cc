@@ -150,26 +150,45 @@ Result<void> print_json(const App& app, const report::JobNow& now) {
   return {};
 }
 
-Result<void> print_recovery(const App& app, const report::JobNow& now, bool path_only) {
-  Path path;
+struct RecoveryFile {
   Path root;
-  for (const Path& directory : now.output.directories) {
-    root = report::root_of_output(now.output.store, directory);
-    path = worker::recovery_file(directory, now.output.job, now.output.attempt);
-    TORC_ASSIGN(const auto part, exec::read_part(root, path, 0, std::nullopt, 0, 1));
-    if (part) break;
+  Path path;
+  bool is_there = false;
+};
+
+Result<RecoveryFile> recovery_of(const report::AttemptOutput& output) {
+  RecoveryFile file;
+  for (const Path& directory : output.directories) {
+    file.root = report::root_of_output(output.store, directory);
+    file.path = worker::recovery_file(directory, output.job, output.attempt);
+    TORC_ASSIGN(const auto part, exec::read_part(file.root, file.path, 0, std::nullopt, 0, 1));
+    file.is_there = part.has_value();
+    if (file.is_there) break;
   }
-  if (path_only) {
-    say(app.out, "{}\n", path.string());
+  return file;
+}
+
+// Of the newest attempt that has one, where none is named.
+Result<void> print_recovery(const App& app, const report::JobNow& now, const LogsOptions& options) {
+  TORC_ASSIGN(RecoveryFile file, recovery_of(now.output));
+  for (report::AttemptOutput earlier = now.output;
+       !file.is_there && !options.attempt && earlier.attempt > 1;) {
+    report::choose_attempt(earlier, earlier.attempt - 1);
+    TORC_ASSIGN(RecoveryFile other, recovery_of(earlier));
+    if (other.is_there) file = std::move(other);
+  }
+  if (options.path_only) {
+    say(app.out, "{}\n", file.path.string());
     return {};
   }
   std::uint64_t from = 0;
   for (;;) {
-    TORC_ASSIGN(const auto part, exec::read_part(root, path, 0, std::nullopt, from, kOutputStep));
+    TORC_ASSIGN(const auto part,
+                exec::read_part(file.root, file.path, 0, std::nullopt, from, kOutputStep));
     if (!part) {
-      return os_error(
-          ENOENT, fmt::format("cannot read {}", path.string()),
-          "no recovery script ran after this attempt; --attempt N asks for another one");
+      return os_error(ENOENT, fmt::format("cannot read {}", file.path.string()),
+                      options.attempt ? "no recovery script ran after this attempt"
+                                      : "no recovery script ran after any attempt of this job");
     }
     if (part->bytes.empty()) return {};
     say(app.out, "{}", part->bytes);
@@ -183,7 +202,7 @@ Result<void> print_one(const App& app, store::Store& store, const std::string& n
   TORC_ASSIGN(std::optional<report::JobNow> now, report::look_at_job(store, book, name));
   if (!now) return workflow::no_such_job(name);
   TORC_TRY(choose(*now, name, options.attempt));
-  if (options.recovery) return print_recovery(app, *now, options.path_only);
+  if (options.recovery) return print_recovery(app, *now, options);
   if (options.json) return print_json(app, *now);
   const exec::Stream stream = stream_of(options);
   if (!report::is_kept(now->output.stdio.mode, stream)) {
@@ -226,7 +245,8 @@ void add_logs(Command& c) {
   const Flag tail =
       c.option("--tail", o.tail, "only the last N lines (with --failed: 20)").value("N");
   const Flag recovery =
-      c.flag("--recovery", o.recovery, "what the recovery script printed after the attempt");
+      c.flag("--recovery", o.recovery,
+             "what the recovery script printed after the attempt (default: the newest with one)");
   const Flag attempt =
       c.option("--attempt", o.attempt, "of this attempt (default: the newest)").value("N");
   const Flag path = c.flag("--path", o.path_only, "print the file's path instead");

@@ -51,6 +51,7 @@ struct Failure {
 // Ready jobs that no worker that is at work could ever take.
 struct Unserved {
   std::string name;  // of the first of them
+  std::uint64_t jobs = 0;
   claim::JobClass job_class;
   bool allocation = false;  // one waits whose workers may take them
 };
@@ -79,14 +80,19 @@ Result<void> find_unserved(const claim::Reader& reader, WallTime now, workflow::
     if (w.is_at_work()) offers.push_back(claim::whole_offer(w.worker.info, now));
   }
   if (offers.empty()) return {};
-  return claim::scan_ready_classes(reader, [&](const claim::JobClass& c, JobId head) {
+  Result<void> counted;
+  TORC_TRY(claim::scan_ready_classes(reader, [&](const claim::JobClass& c, const auto& head) {
     if (std::none_of(offers.begin(), offers.end(),
                      [&](const claim::Offer& offer) { return claim::could_fit(c, offer); })) {
-      picture.unserved.push_back({workflow::job_name(book, reader, head), c,
+      const auto jobs = claim::count_ready(reader, head.job_class);
+      if (!jobs) counted = jobs.error();
+      if (!jobs) return false;
+      picture.unserved.push_back({workflow::job_name(book, reader, JobId{head.first}), *jobs, c,
                                   !report::waiting(picture.situation, c.scheduler).empty()});
     }
     return picture.unserved.size() < kShownFailures;
-  });
+  }));
+  return counted;
 }
 
 Result<Picture> look(const App& app, store::Store& store, WallTime now) {
@@ -163,6 +169,7 @@ ordered_json to_json(const App& app, const Picture& picture, const store::Store&
   ordered_json unserved = ordered_json::array();
   for (const Unserved& u : picture.unserved) {
     unserved.push_back({{"first_job", u.name},
+                        {"jobs", u.jobs},
                         {"needs", show_need(u.job_class)},
                         {"allocation_waits", u.allocation}});
   }
@@ -268,9 +275,9 @@ void print_allocations(const App& app, const Picture& picture) {
 void print_unserved(const App& app, const Picture& picture) {
   if (picture.unserved.empty()) return;
   say(app.out, "\nready, but no worker that is there could ever run them:\n");
-  Table table({{"job"}, {"needs"}, {"waits for"}});
+  Table table({{"jobs", Align::right}, {"first"}, {"each needs"}, {"waits for"}});
   for (const Unserved& u : picture.unserved) {
-    table.add({printable(u.name), show_need(u.job_class),
+    table.add({show_count(u.jobs), printable(u.name), show_need(u.job_class),
                u.allocation ? "an allocation" : "a worker that has it"});
   }
   say(app.out, "{}", table.text());

@@ -59,9 +59,11 @@ Result<void> refuse_what_differs(const App& app, store::Store& store,
       ErrorKind::exists,
       fmt::format("{} would not run what {} says: {}", store.directory().string(), loaded.file,
                   *other),
-      fmt::format("`torc run {}` goes on with it as it is; `torc init --force {}` starts anew and "
-                  "keeps the old one; --store names another place",
-                  workflow::shown_path(app, store.directory()), shell_word(loaded.file))};
+      fmt::format(
+          "`torc reinit {0} --spec {1}` takes over what can be; `torc run {0}` goes on with "
+          "it as it is; `torc init --force {1}` starts anew and keeps the old one; --store "
+          "names another place",
+          workflow::shown_path(app, store.directory()), shell_word(loaded.file))};
 }
 
 // Where the file says nothing of output, the store may have two files a job of any number of jobs:
@@ -184,7 +186,10 @@ Result<Exit> run(const App& app, const RunOptions& options) {
   std::unique_ptr<store::Store> store;
   std::error_code error;
   const Path target = (app.directory / options.target).lexically_normal();
-  const bool is_store = options.target.empty() || std::filesystem::is_directory(target, error);
+  const auto kind = std::filesystem::status(target, error).type();
+  const bool is_store =
+      options.target.empty() || kind == std::filesystem::file_type::directory ||
+      (kind == std::filesystem::file_type::not_found && target.extension() == ".torc");
   // Of what is on a dead mount nobody knows whether it is a store.
   if (is_of_dead_mount(error.value()))
     return os_error(error.value(), "cannot look at " + target.string(),
@@ -210,6 +215,7 @@ Result<Exit> run(const App& app, const RunOptions& options) {
   TORC_ASSIGN(auto setup, worker::make_worker_setup(app, options.worker, directory,
                                                     worker::Place::laptop, settings.run));
   warn(app, setup);
+  TORC_TRY(note_unknown_bindings(app, *store, options.worker));
 
   Progress progress(app, options.worker.quiet || options.json);
   worker::WorkerEvents events;

@@ -2,6 +2,7 @@
 // its step, was killed. It is the batch script's last command, and ends with what it started.
 #include <fmt/format.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <optional>
@@ -50,13 +51,15 @@ class Supervisor {
     for (auto start = exec::Start::first;; start = exec::Start::replacement) {
       auto environment = environment_;
       const auto now = std::chrono::floor<std::chrono::seconds>(app_.clock.wall_now());
-      environment.push_back(fmt::format("{}={}", kSupervised, now.count()));
+      environment.push_back(
+          fmt::format("{}={}", kSupervised, is_batch_script() ? std::to_string(now.count()) : ""));
       TORC_TRY(child_.start(argv, environment));
       wait_for_end();
       if (all_left_ && ended_here_) return Exit::ok;
       const bool again = !all_left_ && exec::step_was_killed(child_.end(), stopped(), start);
       if (!again || !may_start_again()) return exit_code();
       if (child_.end().signal != 0) wait_for_step_to_go();
+      if (all_left_) return Exit::ok;
       if (stopped()) return exit_code();
       argv = argv_;
       if (const auto left = nodes()) argv = slurm::with_nodes(std::move(argv), *left);
@@ -65,6 +68,11 @@ class Supervisor {
 
  private:
   [[nodiscard]] bool stopped() const { return child_.told_to_stop(); }
+  // What the last worker tells the batch script reaches this process then, and Slurm ends what is
+  // left with it.
+  [[nodiscard]] bool is_batch_script() const {
+    return app_.env("SLURM_TASK_PID") == std::to_string(getpid());
+  }
 
   template <class... Args>
   void tell(fmt::format_string<Args...> format, Args&&... args) {
@@ -123,6 +131,7 @@ class Supervisor {
     const BootTime begin = app_.clock.boot_now();
     bool asked = false;
     bool killed = false;
+    const char* word = nullptr;  // that srun would have passed on
     for (;;) {
       const auto steps = slurm::steps_of(run_program_, *allocation_);
       bool any = !steps;  // not known
@@ -130,6 +139,7 @@ class Supervisor {
         if (step.name != slurm::kWorkerStep) continue;
         any = true;
         const auto waited = app_.clock.boot_now() - begin;
+        if (word) slurm::signal_step(run_program_, step.id, word);
         if (!asked) slurm::signal_step(run_program_, step.id, "TERM");
         if (waited > kHandOver && !killed) {
           killed = true;
@@ -138,8 +148,12 @@ class Supervisor {
       }
       asked = asked || (steps && any);
       if (!any || app_.clock.boot_now() - begin > kPatience) return;
-      (void)child_.wait(kLookAgain);
+      const int number = child_.wait(kLookAgain);
       if (stopped()) return;
+      all_left_ = all_left_ || number == SIGURG;
+      word = nullptr;
+      if (number == SIGUSR1) word = "USR1";
+      if (number == SIGUSR2 || number == SIGURG) word = "USR2";
     }
   }
 
@@ -175,6 +189,11 @@ void add_supervise(Command& c) {
   c.argument("COMMAND", o.words, "-- srun [OPTIONS…] torc worker STORE")
       .value("-- COMMAND…")
       .required();
+  c.footer(fmt::format(
+      "The last command of a batch script: exec torc supervise -- srun … torc worker STORE\n"
+      "When srun, or its step, was killed it is started again on the nodes that are "
+      "left, at most {} times\nwithin {}. The exit code is that of COMMAND.",
+      exec::kMostReplacements, show_duration(exec::kReplacementsWithin)));
   c.run([&o](const App& app) { return Supervisor(app, o.words).run(); });
 }
 

@@ -1,7 +1,6 @@
 // torc worker: one worker of an allocation (or started by hand), until the workflow is done.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -17,7 +16,6 @@
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/report/job_view.h"
-#include "lib/spec/text/diagnostic.h"
 #include "lib/worker/loop/last_worker.h"
 #include "lib/worker/loop/lives.h"
 #include "lib/worker/loop/worker.h"
@@ -58,38 +56,6 @@ void tell_end(const App& app, const worker::WorkerSummary& summary) {
   std::fflush(app.out);
 }
 
-// A name that no job is bound to may be a slip. Not where it resembles none and there are unbound
-// jobs: then it is a scheduler that the spec declares and nothing is bound to.
-Result<void> note_unknown_bindings(const App& app, store::Store& store,
-                                   const worker::WorkerOptions& options) {
-  std::vector<std::string> schedulers;
-  std::vector<std::string> labels;
-  bool unbound = false;
-  TORC_TRY(store.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
-    schedulers.clear();
-    labels.clear();
-    unbound = false;
-    return claim::scan_classes(reader, [&](const claim::JobClass& c) {
-      if (!c.scheduler.empty()) schedulers.push_back(c.scheduler);
-      if (!c.label.empty()) labels.push_back(c.label);
-      unbound = unbound || (c.scheduler.empty() && c.label.empty());
-      return true;
-    });
-  }));
-  const auto note = [&](const char* flag, const std::string& name,
-                        const std::vector<std::string>& known) {
-    if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) return;
-    const std::string near = spec::nearest(name, known);
-    if (near.empty() && unbound) return;
-    say(app.err, "torc: note: no job asks for {} {}{}\n", flag, shell_word(name),
-        near.empty() ? ", and all ask for one"
-                     : fmt::format("; did you mean {}?", shell_word(near)));
-  };
-  note("--scheduler", options.scheduler, schedulers);
-  note("--label", options.label, labels);
-  return {};
-}
-
 Result<Exit> run(const App& app, const worker::WorkerOptions& options) {
   TORC_ASSIGN(auto path, locate_store(app, options.store));
   worker::WorkerEvents events;
@@ -126,10 +92,10 @@ Result<Exit> run(const App& app, const worker::WorkerOptions& options) {
   const bool left_by_itself = !summary->interrupted &&
                               summary->end != worker::WorkerEnd::interrupted &&
                               summary->end != worker::WorkerEnd::lease_lost;
-  if (is_supervised(app) && left_by_itself) {
-    const auto since = whole_number<std::uint32_t>(app.env(kSupervised).value_or(""));
+  const auto since = whole_number<std::uint32_t>(app.env(kSupervised).value_or(""));
+  if (since && left_by_itself) {
     worker::see_to_end_of_allocation(app, path, claim::WorkerEpoch{summary->epoch},
-                                     std::chrono::seconds(since.value_or(0)),
+                                     std::chrono::seconds(*since),
                                      worker::query_program(app, kEndLimit), events.asked);
   }
   if (summary->end == worker::WorkerEnd::broken) return Exit::store;

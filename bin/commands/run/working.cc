@@ -1,10 +1,18 @@
 #include "bin/commands/run/working.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "lib/base/quantities.h"
+#include "lib/base/text/quote.h"
+#include "lib/claim/queries/queries.h"
+#include "lib/spec/text/diagnostic.h"
 #include "lib/worker/loop/lives.h"
 #include "lib/workflow/plan/make_store.h"
 
@@ -63,6 +71,36 @@ Result<worker::WorkerSummary> work_here(const App& app, std::unique_ptr<store::S
 
 void warn(const App& app, const worker::WorkerSetup& setup) {
   if (!setup.warning.empty()) say(app.err, "torc: warning: {}\n", setup.warning);
+}
+
+Result<void> note_unknown_bindings(const App& app, store::Store& store,
+                                   const worker::WorkerOptions& options) {
+  std::vector<std::string> schedulers;
+  std::vector<std::string> labels;
+  bool unbound = false;
+  TORC_TRY(store.view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
+    schedulers.clear();
+    labels.clear();
+    unbound = false;
+    return claim::scan_classes(reader, [&](const claim::JobClass& c) {
+      if (!c.scheduler.empty()) schedulers.push_back(c.scheduler);
+      if (!c.label.empty()) labels.push_back(c.label);
+      unbound = unbound || (c.scheduler.empty() && c.label.empty());
+      return true;
+    });
+  }));
+  const auto note = [&](const char* flag, const std::string& name,
+                        const std::vector<std::string>& known) {
+    if (name.empty() || std::find(known.begin(), known.end(), name) != known.end()) return;
+    const std::string near = spec::nearest(name, known);
+    if (near.empty() && unbound) return;
+    say(app.err, "torc: note: no job asks for {} {}{}\n", flag, shell_word(name),
+        near.empty() ? ", and all ask for one"
+                     : fmt::format("; did you mean {}?", shell_word(near)));
+  };
+  note("--scheduler", options.scheduler, schedulers);
+  note("--label", options.label, labels);
+  return {};
 }
 
 Exit exit_of(const worker::WorkerSummary& summary) {

@@ -29,6 +29,12 @@ Result<worker::WorkerSummary> work_here(const App& app, std::unique_ptr<store::S
 // What `setup` says that the person should know.
 void warn(const App& app, const worker::WorkerSetup& setup);
 
+// Tells of a --scheduler or --label that no job is bound to: it may be a slip. Not where it
+// resembles none and there are unbound jobs: then it is a scheduler that the spec declares and
+// nothing is bound to.
+Result<void> note_unknown_bindings(const App& app, store::Store& store,
+                                   const worker::WorkerOptions& options);
+
 // Also when the worker itself could not go on.
 [[nodiscard]] Exit exit_of(const worker::WorkerSummary& summary);
 

@@ -248,7 +248,8 @@ Result<void> check_regular(int fd, const Path& shown) {
   struct stat about {};
   if (::fstat(fd, &about) != 0) return os_error(errno, "cannot look at " + shown.string());
   if (S_ISREG(about.st_mode)) return {};
-  return not_regular(kind_of(about.st_mode), shown, S_ISFIFO(about.st_mode) ? ESPIPE : 0);
+  const int why = S_ISFIFO(about.st_mode) ? ESPIPE : S_ISDIR(about.st_mode) ? EISDIR : 0;
+  return not_regular(kind_of(about.st_mode), shown, why);
 }
 
 bool has_one_name(const Entry& entry, int fd) noexcept {

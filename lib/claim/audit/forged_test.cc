@@ -258,7 +258,7 @@ TEST_F(Forged, jobs_in_two_ready_queues_are_refused) {
 
 TEST_F(Forged, a_queue_of_a_class_that_is_none_is_refused) {
   put_ready(wf.tx, {7, 0, 0, 3, 2});
-  expect_corrupt(scan_ready_classes(wf.tx, [](const JobClass&, JobId) { return true; }),
+  expect_corrupt(scan_ready_classes(wf.tx, [](const JobClass&, const ReadyRange&) { return true; }),
                  "table 'C'");
   expect_corrupt(claim_some(), "table 'C'");
 }

@@ -136,14 +136,27 @@ Result<void> scan_classes(const Reader& reader, const std::function<bool(const J
   return state.sound();
 }
 
-Result<void> scan_ready_classes(const Reader& reader,
-                                const std::function<bool(const JobClass&, JobId head)>& visit) {
+Result<void> scan_ready_classes(
+    const Reader& reader,
+    const std::function<bool(const JobClass&, const ReadyRange& head)>& visit) {
   State state(reader);
   each_ready_head(state, [&](const ReadyRange& range) {
     const JobClass job_class = state.job_class(range.job_class);
-    return state.sound() && visit(job_class, JobId{range.first});
+    return state.sound() && visit(job_class, range);
   });
   return state.sound();
+}
+
+Result<std::uint64_t> count_ready(const Reader& reader, std::uint32_t job_class) {
+  State state(reader);
+  std::uint64_t jobs = 0;
+  const auto decode = [](const store::Entry& e) { return decode_ready(e.key, e.value); };
+  each_readable(state, Key(Table::ready).be32(job_class), decode, [&](const ReadyRange& range) {
+    jobs += range.count;
+    return true;
+  });
+  TORC_TRY(state.sound());
+  return jobs;
 }
 
 void each_ready_head(State& state, const std::function<bool(const ReadyRange&)>& visit) {

@@ -54,9 +54,11 @@ Result<void> scan_templates(const Reader& reader,
 // Ids of the single-job templates with this name hash (usually one).
 Result<std::vector<JobId>> find_by_name_hash(const Reader& reader, std::uint64_t hash);
 Result<void> scan_classes(const Reader& reader, const std::function<bool(const JobClass&)>& visit);
-// Every class that has ready jobs, with the job of each that a claim would look at first.
-Result<void> scan_ready_classes(const Reader& reader,
-                                const std::function<bool(const JobClass&, JobId head)>& visit);
+// Every class that has ready jobs, with those of each that a claim would look at first.
+Result<void> scan_ready_classes(
+    const Reader& reader,
+    const std::function<bool(const JobClass&, const ReadyRange& head)>& visit);
+[[nodiscard]] Result<std::uint64_t> count_ready(const Reader& reader, std::uint32_t job_class);
 // The first range of the queue of each class, as stored. A seek each.
 void each_ready_head(State& state, const std::function<bool(const ReadyRange&)>& visit);
 

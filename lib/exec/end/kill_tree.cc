@@ -124,8 +124,8 @@ std::string_view value_in(std::string_view environment, std::string_view name) {
   return {};
 }
 
-// One without a number of Slurm's may have dropped it, and is in no other.
-bool is_in_another(const std::string& allocation, const std::string& environment) {
+// One without a number of Slurm's may have dropped it, and names no other.
+bool names_another(const std::string& allocation, const std::string& environment) {
   const std::string_view job = value_in(environment, "SLURM_JOB_ID");
   if (allocation.empty() || job.empty() || job == allocation) return false;
   std::string element(value_in(environment, "SLURM_ARRAY_JOB_ID"));
@@ -143,7 +143,7 @@ std::optional<bool> is_of_this_user(pid_t pid, const std::string& proc) {
   });
 }
 
-// Of one that cannot be read itself, by those above it. An orphan is adopted by the first process
+// Of one that does not say itself, by those above it. An orphan is adopted by the first process
 // or by one that was above its worker.
 bool may_come_from(const Origin& origin, const ProcessStat& stat,
                    const std::vector<std::string>& tags, const std::string& proc) {
@@ -167,10 +167,11 @@ Found look_at(pid_t pid, const ProcessStat& stat, const std::vector<std::string>
               const Origin& origin, const std::string& proc) {
   if (has_ended(stat) || stat.start < origin.start) return Found::nothing;
   if (const auto environment = environment_of(pid, proc)) {
-    const bool its_own = !is_in_another(origin.allocation, *environment);
-    return its_own && has_all(*environment, tags) ? Found::tagged : Found::nothing;
+    if (!has_all(*environment, tags)) return Found::nothing;
+    if (!names_another(origin.allocation, *environment)) return Found::tagged;
+  } else if (is_free(pid) || is_of_this_user(pid, proc) == false) {
+    return Found::nothing;
   }
-  if (is_free(pid) || is_of_this_user(pid, proc) == false) return Found::nothing;
   return may_come_from(origin, stat, tags, proc) ? Found::unknown : Found::nothing;
 }
 

@@ -28,16 +28,17 @@ Leftovers kill_below(pid_t top);
 // watchdog. What is older than that is none of it.
 //
 // `unknown` where one may have been missed: the processes cannot be listed, some are hidden
-// (hidepid), or there is one of this user whose environment cannot be read (a set-user-ID program,
-// one that is not dumpable) and that may have come from there. It has not where it, or one above
-// it, is a child of a process that is older than the worker and was not above it: only who was can
-// have adopted what it left. Those of other users are not counted. `some` also when this process
-// has all the variables itself: then nothing is killed.
+// (hidepid), or there is one that may have come from there, and names another allocation (below) or
+// is of this user with an environment that cannot be read (a set-user-ID program, one that is not
+// dumpable). It has not where it, or one above it, is a child of a process that is older than the
+// worker and was not above it: only who was can have adopted what it left. Those of other users are
+// not counted. `some` also when this process has all the variables itself: then nothing is killed.
 struct Origin {
   std::uint64_t start = 0;           // of the process that has gone, see ProcessIdentity
   std::vector<std::uint64_t> above;  // ancestors_of() it; empty: not known
-  // Of Slurm, of which it was a part ("1234", "1234_7"): what it submitted inherits its variables,
-  // but Slurm names another one there, and no leftover. Empty: none, or not known.
+  // Of Slurm, of which it was a part ("1234", "1234_7"). What names another one was submitted by a
+  // job, whose variables it inherits, or is below a salloc of one: it is left alone, and may be a
+  // leftover. Empty: none, or not known.
   std::string allocation = {};
 };
 Leftovers kill_tagged(const std::vector<std::string>& tags, const Origin& origin,

@@ -1,13 +1,11 @@
 // Commands that are queued: begun by the slots of a lane.
 #include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 
-#include "lib/base/sanitizer.h"
+#include "lib/base/testing/no_threads.h"
 #include "lib/exec/end/watched_lease.h"
 #include "lib/exec/machine/procfs.h"
 #include "lib/exec/process/host_fixture.h"
@@ -218,19 +216,12 @@ TEST_F(Queue, nothing_begins_while_the_lease_is_in_doubt) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "begun"));
 }
 
-// Here by the memory that this process may have: the limit of processes is none to root.
 TEST_F(Queue, that_gets_no_threads_declines_what_waits_and_tries_again_when_it_is_let) {
-  if (kSanitized) GTEST_SKIP() << "the memory of a sanitizer is beyond every limit";
   const RunId waits = queue("true");
-  std::uint64_t pages = 0;
-  std::ifstream("/proc/self/statm") >> pages;
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
-  rlimit scarce = before;
-  scarce.rlim_cur = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) + (16U << 20);
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &scarce), 0);
-  host_->let_run(100);
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  {
+    const NoThreads scarce;
+    host_->let_run(100);
+  }
   const RunId later = queue("true");
   wait_for_ends(2);
   std::sort(declined_.begin(), declined_.end());

@@ -48,9 +48,9 @@ class Adviser {
     if (each < kManyCpusEach) return;
     warn(r.place,
          fmt::format("{} asks for {} CPUs and {} on each of {} nodes: {} CPUs and {} in all",
-                     torc::quoted(r.name), r.cpus, show_exactly(r.memory), r.nodes,
+                     torc::quoted(r.name), r.cpus, show_bytes(r.memory), r.nodes,
                      std::uint64_t{r.cpus} * r.nodes,
-                     show_exactly(ByteCount{r.memory.value * r.nodes})),
+                     show_bytes(ByteCount{r.memory.value * r.nodes})),
          fmt::format("amounts are those of one node; if {} CPUs are the total, write {}", r.cpus,
                      each));
   }

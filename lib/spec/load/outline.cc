@@ -27,7 +27,8 @@ std::vector<Members> members_of(const std::vector<DependencySet>& sets) {
 struct Wait {
   std::uint32_t stage = 0;
   std::chrono::seconds start{0};
-  std::uint64_t last = 0;  // the job that ends last of those they wait for
+  std::uint64_t last = 0;        // the job that ends last of those they wait for,
+  std::uint32_t last_stage = 0;  // of several the one in the last stage
   bool known = false;
 };
 
@@ -116,9 +117,12 @@ class Outliner {
         if (segment.first >= range.end()) break;
         const std::size_t set = set_of_[frame.segment];
         if (set != kNone && !waits_[set].known) return set;
-        wait.stage = std::max(wait.stage, (set == kNone ? 0 : waits_[set].stage) + 1);
-        if (wait.last == 0 || end_of(frame.segment) > wait.start) {
-          wait.start = end_of(frame.segment);
+        const std::uint32_t stage = set == kNone ? 0 : waits_[set].stage;
+        wait.stage = std::max(wait.stage, stage + 1);
+        const auto end = end_of(frame.segment);
+        if (wait.last == 0 || std::pair(end, stage) > std::pair(wait.start, wait.last_stage)) {
+          wait.start = end;
+          wait.last_stage = stage;
           wait.last = std::max(segment.first, range.first);
         }
       }
@@ -127,12 +131,16 @@ class Outliner {
   }
 
   void find_critical() {
+    const auto rank = [&](std::size_t i) {
+      return std::pair(end_of(i), outline_.segments[i].stage);
+    };
     std::size_t last = kNone;
     for (std::size_t i = 0; i < outline_.segments.size(); ++i) {
-      if (last == kNone || end_of(i) > end_of(last)) last = i;
+      if (last == kNone || rank(i) > rank(last)) last = i;
     }
     if (last == kNone) return;
     outline_.length = end_of(last);
+    if (outline_.length.count() == 0) return;
     std::uint64_t job = outline_.segments[last].first;
     while (job != 0) {
       outline_.critical.push_back(job);

@@ -25,7 +25,8 @@ struct Outline {
   std::vector<Segment> segments;  // in the order of their numbers, without gaps
   std::uint32_t stages = 0;
   // The longest chain of declared runtimes, each job waiting for the one before it. Jobs without a
-  // runtime count as nothing; whatever the condition, a job is taken to wait until the other ends.
+  // runtime count as nothing and are a part of it; empty where no job has one. Whatever the
+  // condition, a job is taken to wait until the other ends.
   std::vector<std::uint64_t> critical;
   std::chrono::seconds length{0};
 };

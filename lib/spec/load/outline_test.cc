@@ -51,8 +51,23 @@ TEST(Outline, the_critical_path_is_the_longest_chain_of_runtimes) {
   EXPECT_EQ(o.length, hours(2) + minutes(10));
   std::vector<std::string> names;
   for (const std::uint64_t job : o.critical) names.push_back(name_of(expansion, job));
-  EXPECT_EQ(names, (std::vector<std::string>{"prep_1", "train"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"prep_1", "train", "report"}));
   EXPECT_EQ(o.segments[3].start, o.length);
+}
+
+TEST(Outline, jobs_without_a_runtime_are_on_the_critical_path_where_it_waits_for_them) {
+  const auto path = [](const std::string& jobs) {
+    const Expansion expansion =
+        expansion_of("name: w\nresource_requirements: [{name: r, runtime: PT1H}]\njobs:\n" + jobs);
+    std::string names;
+    for (const std::uint64_t job : outline(expansion).critical) names += name_of(expansion, job);
+    return names;
+  };
+  EXPECT_EQ(path("  - {name: x, command: x}\n  - {name: y, command: x, depends_on: [x]}\n"
+                 "  - {name: z, command: x, depends_on: [x, y], resource_requirements: r}\n"
+                 "  - {name: e, command: x, depends_on: [z]}\n"),
+            "xyze");
+  EXPECT_EQ(path("  - {name: x, command: x}\n  - {name: y, command: x, depends_on: [x]}\n"), "");
 }
 
 TEST(Outline, a_long_chain_written_backwards_needs_no_deep_stack) {

@@ -277,7 +277,7 @@ compute_node_expiration_buffer_seconds: 3600
 slurm_schedulers: [{name: s, walltime: "01:00:00"}]
 jobs: [{name: a, command: b, scheduler: s}]
 )", R"(
-wf.yaml:2:41: error: the whole walltime of scheduler 's', 1h, would be kept free
+wf.yaml:2:41: error: the whole walltime of scheduler 's', 1 h, would be kept free
     2 | compute_node_expiration_buffer_seconds: 3600
       |                                         ^~~~
       = make it smaller, or the walltime longer

@@ -328,7 +328,7 @@ resource_requirements:
 slurm_schedulers:
   - {name: s, walltime: '08:00:00'}
 )", R"(
-wf.yaml:6:16: error: job 'a' may run 10h, and scheduler 's' has a walltime of 8h
+wf.yaml:6:16: error: job 'a' may run 10 h, and scheduler 's' has a walltime of 8 h
     6 |     scheduler: s
       |                ^
       = raise the walltime, or lower the runtime in the resource requirements
@@ -345,10 +345,10 @@ resource_requirements:
 slurm_schedulers:
   - {name: s, walltime: '08:00:00'}
 )", R"(
-wf.yaml:6:16: warning: job 'a' may run 8h, and scheduler 's' has a walltime of 8h
+wf.yaml:6:16: warning: job 'a' may run 8 h, and scheduler 's' has a walltime of 8 h
     6 |     scheduler: s
       |                ^
-      = a job starts only where its runtime and the 1min of sigkill_headroom_seconds are left: raise the walltime
+      = a job starts only where its runtime and the 1 min of sigkill_headroom_seconds are left: raise the walltime
 )"},
     {"memory_beyond_the_node", R"(
 name: w

@@ -133,17 +133,17 @@ struct Fit {
   void check_amounts() const {
     const auto memory = parse_slurm_memory(scheduler.mem);
     if (memory && needs.memory > *memory) {
-      impossible(fmt::format("job {} needs {}, and a node of scheduler {} has {}",
-                             torc::quoted(job.name), show_exactly(needs.memory),
-                             torc::quoted(scheduler.name), show_exactly(*memory)),
-                 "raise mem, or lower the memory in the resource requirements");
+      impossible(
+          fmt::format("job {} needs {}, and a node of scheduler {} has {}", torc::quoted(job.name),
+                      show_bytes(needs.memory), torc::quoted(scheduler.name), show_bytes(*memory)),
+          "raise mem, or lower the memory in the resource requirements");
     }
     const auto gpus = gpus_of(scheduler.gres);
     if (gpus && needs.gpus > *gpus) {
-      impossible(
-          fmt::format("job {} needs {} GPUs, and a node of scheduler {} has {}",
-                      torc::quoted(job.name), needs.gpus, torc::quoted(scheduler.name), *gpus),
-          "raise gres, or lower num_gpus in the resource requirements");
+      impossible(fmt::format("job {} needs {} GPU{}, and a node of scheduler {} has {}",
+                             torc::quoted(job.name), needs.gpus, needs.gpus == 1 ? "" : "s",
+                             torc::quoted(scheduler.name), *gpus),
+                 "raise gres, or lower num_gpus in the resource requirements");
     }
   }
 };

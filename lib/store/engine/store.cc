@@ -50,6 +50,8 @@ Error unmounted(const Path& directory, const Place& place) {
           "mount it again; what was going on goes on then"};
 }
 
+constexpr int kGone = ENOENT;
+
 // Whether the directory of `file` lists it; false also when that is not there itself, which its own
 // directory must show. What a client remembers of a name is not asked.
 Result<bool> is_listed(Disk& disk, const Path& file) {
@@ -101,6 +103,10 @@ Result<Meta> read_meta(const World& world, const Path& directory) {
   return meta;
 }
 
+bool is_gone(const Error& error) {
+  return error.kind == ErrorKind::fenced && error.os_errno == kGone;
+}
+
 Result<void> check_still_there(const World& world, const Path& directory, const Identity& identity,
                                const Place& place) {
   const Path file = directory / "META";
@@ -113,7 +119,7 @@ Result<void> check_still_there(const World& world, const Path& directory, const 
     return Error{ErrorKind::fenced,
                  was + " was replaced by another store, " + meta.identity.id_hex() +
                      "; nothing is written to that one",
-                 "start a worker anew to work on the new one"};
+                 "start a worker anew to work on the new one", kGone};
   }
   if (text.error().kind != ErrorKind::not_found) return text.error();
   if (ground_of(world.disk, directory, place) != Ground::same) return unmounted(directory, place);
@@ -124,7 +130,7 @@ Result<void> check_still_there(const World& world, const Path& directory, const 
                  "try again"};
   }
   return Error{ErrorKind::fenced, was + " is not there any more: it was deleted or moved",
-               "start a worker on the store that should be worked on"};
+               "start a worker on the store that should be worked on", kGone};
 }
 
 }  // namespace torc::store

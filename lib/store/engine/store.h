@@ -156,6 +156,10 @@ class Store {
   [[nodiscard]] virtual const std::string& note() const = 0;
 };
 
+// Whether an error says that the store was deleted, moved or replaced while it was open: for good,
+// as its own filesystem has shown.
+[[nodiscard]] bool is_gone(const Error& error);
+
 // What `torc verify` reports of the store itself: chain, checkpoints, replica against replay. Stops
 // at the first wrong thing. `check_state` is then run on the replayed state (the recount of
 // lib/claim).

@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include "lib/base/testing/no_threads.h"
 #include "lib/store/journal/journal_store.h"
 #include "lib/store/testing/test_world.h"
 
@@ -71,6 +72,16 @@ TEST_F(MadeBeside, commits_go_on_and_the_snapshot_is_of_one_state) {
   const auto verified = verify(other.world(), directory, no_check);
   EXPECT_TRUE(verified.ok()) << verified.error().text();
   EXPECT_GE(verified->newest_snapshot, 8u);
+}
+
+TEST_F(MadeBeside, a_snapshot_is_made_at_once_where_no_thread_can_be_had) {
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(store->commit(1, put("a", "2")).ok());
+  {
+    const NoThreads scarce;
+    const auto maintained = store->maintain();
+    ASSERT_TRUE(maintained.ok()) << maintained.error().text();
+  }
+  EXPECT_EQ(snapshots(), 1U);
 }
 
 TEST_F(MadeBeside, commits_go_on_while_the_copy_has_to_grow) {

@@ -1,6 +1,7 @@
 #include "lib/store/journal/snapshot_writer.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "lib/store/format/snapshot.h"
@@ -46,9 +47,13 @@ Result<void> SnapshotWriter::maintain(const Head& head, std::uint64_t state_byte
 Result<void> SnapshotWriter::begin() {
   if (!may_begin()) return {};
   if (!tuning_.snapshots_beside) return finish(make());
-  making_ = std::make_unique<SnapshotMaking>(
-      replica_.environment(), world_.disk, location_.directory(), journal_.id(),
-      journal_.publisher().method(), journal_.publisher().durable(), world_.entropy.next());
+  try {
+    making_ = std::make_unique<SnapshotMaking>(
+        replica_.environment(), world_.disk, location_.directory(), journal_.id(),
+        journal_.publisher().method(), journal_.publisher().durable(), world_.entropy.next());
+  } catch (const std::system_error&) {  // there can be no thread now
+    return finish(make());
+  }
   return {};
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <system_error>
 #include <utility>
 
 #include "lib/store/mount/mount_facts.h"
@@ -56,7 +57,18 @@ Committer::Committer(const workflow::Context& context, std::unique_ptr<store::St
       request_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   last_confirmed_ = side_.confirmed().count();
   turn(clock_.boot_now());
-  thread_ = std::thread([this] { serve(); });
+}
+
+Result<void> Committer::start() {
+  try {
+    thread_ = std::thread([this] { serve(); });
+  } catch (const std::system_error& failure) {
+    Error error = os_error(failure.code().value(), "cannot make a thread for the worker",
+                           "look at the limits of processes (ulimit -u) and memory");
+    error.kind = ErrorKind::busy;
+    return error;
+  }
+  return {};
 }
 
 Committer::~Committer() {

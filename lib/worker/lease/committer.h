@@ -24,12 +24,13 @@ namespace torc::worker {
 class Committer {
  public:
   // Takes the store over; `self` was registered in it by a commit that began at `registered`. Says
-  // every renewal to `lease` too, and rings idle workers by `datagrams` (null: nobody). Starts the
-  // thread.
+  // every renewal to `lease` too, and rings idle workers by `datagrams` (null: nobody).
   Committer(const workflow::Context& context, std::unique_ptr<store::Store> store,
             claim::WorkerEpoch self, claim::WorkerInfo info, BootTime registered,
             const JobPreparer& preparer, slurm::RunProgram run_program, exec::WatchedLease& lease,
             const SlurmTerms& slurm = {}, Datagrams* datagrams = nullptr);
+  // Starts the thread, before all else. Error busy: there can be none.
+  Result<void> start();
   // Ends the thread; a commit under way is waited for.
   ~Committer();
   Committer(const Committer&) = delete;

@@ -70,6 +70,7 @@ constexpr nanoseconds kLastLook = 5s;
 constexpr nanoseconds kAskSlurmAfter = 2s;  // of silence
 // For the batch script to answer; more than `torc supervise` waits for srun.
 constexpr nanoseconds kForAnswer = 8s;
+constexpr nanoseconds kForQuestions = 1min;  // that fail, one after the other
 
 // Until a signal that asks this process to leave, or SIGUSR2, which is blocked: true.
 bool is_told_within(nanoseconds time) {
@@ -89,6 +90,37 @@ void listen_to_batch_script() {
   // Another thread does not block it, and is not to die of it.
   signal(SIGUSR2, [](int) {});
 }
+
+// With a store and a Slurm that do not answer: a restart of slurmctld is no reason to leave an
+// allocation of which nobody else will take care.
+class Patience {
+ public:
+  Patience(Clock& clock, std::string allocation, std::function<void(const std::string&)> notice)
+      : clock_(clock), allocation_(std::move(allocation)), notice_(std::move(notice)) {}
+  // After a pause, to ask again. False: it was in vain, or this worker is told to leave.
+  bool allows_again(const std::string& failure) {
+    const BootTime now = clock_.boot_now();
+    if (!since_) {
+      since_ = now;
+      pause_ = kFirstLook;
+      notice_(fmt::format("this may be the last worker of allocation {}, and {}: asking again",
+                          allocation_, failure));
+    }
+    if (now - *since_ > kForQuestions) {
+      notice_(fmt::format("allocation {} is left as it is: {}", allocation_, failure));
+      return false;
+    }
+    return !is_told_within(std::exchange(pause_, std::min(2 * pause_, kLastLook)));
+  }
+  void answered() { since_.reset(); }
+
+ private:
+  Clock& clock_;
+  std::string allocation_;
+  std::function<void(const std::string&)> notice_;
+  std::optional<BootTime> since_;
+  nanoseconds pause_{};
+};
 
 class Allocation {
  public:
@@ -180,9 +212,16 @@ class Allocation {
 
 // False: another one sees to the end, or nothing can be known.
 bool is_last(const workflow::Context& context, const Path& directory, claim::WorkerEpoch self,
-             WallTime started, const std::string& id, const slurm::RunProgram& run) {
+             WallTime started, const std::string& id, const slurm::RunProgram& run,
+             Patience& patience) {
+  const auto unread = [](const Error& error) {
+    return "the store cannot be read: " + error.text();
+  };
   auto store = store::Store::open(context.world, directory, workflow::worker_tuning());
-  if (!store) return false;
+  while (!store) {
+    if (!patience.allows_again(unread(store.error()))) return false;
+    store = store::Store::open(context.world, directory, workflow::worker_tuning());
+  }
   Allocation allocation(context, **store, self, started);
   LastWorker last;
   const BootTime begin = context.clock.boot_now();
@@ -190,7 +229,11 @@ bool is_last(const workflow::Context& context, const Path& directory, claim::Wor
   for (nanoseconds pause = kFirstLook;; pause = std::min(2 * pause, kLastLook)) {
     const BootTime now = context.clock.boot_now();
     const auto others = allocation.others();
-    if (!others) return false;
+    if (!others) {
+      if (!patience.allows_again(unread(others.error()))) return false;
+      continue;
+    }
+    patience.answered();
     const auto verdict = last.look(*others, allocation.to_come(), now);
     if (verdict != LastWorker::Verdict::unclear) return verdict == LastWorker::Verdict::last;
     if (now >= ask_at && allocation.to_come() == 0) {
@@ -210,16 +253,23 @@ void see_to_end_of_allocation(const workflow::Context& context, const Path& stor
   const auto id = slurm::own_allocation(context.env);
   if (!id) return;
   listen_to_batch_script();
-  if (!is_last(context, store, self, started, *id, run)) return;
-  const auto steps = slurm::steps_of(run, *id);
-  if (!steps || !slurm::are_of_workers(*steps)) return;
-  // Where the batch script is there it answers, and all end as they do without this.
-  if (!slurm::signal_batch_script(run, *id, "URG") || is_told_within(kForAnswer)) return;
-  if (notice) {
-    notice(fmt::format(
-        "the last worker of allocation {}, whose batch script does not answer: ending it", *id));
+  Patience patience(context.clock, *id, notice);
+  if (!is_last(context, store, self, started, *id, run, patience)) return;
+  auto steps = slurm::steps_of(run, *id);
+  for (; !steps; steps = slurm::steps_of(run, *id)) {
+    if (!patience.allows_again("Slurm does not say what runs in it")) return;
   }
-  if (!slurm::cancel(run, *id) && notice) notice("scancel has failed");
+  if (!slurm::are_of_workers(*steps)) return;
+  const auto fails = "scancel has failed";
+  while (!slurm::signal_batch_script(run, *id, "URG")) {
+    if (!patience.allows_again(fails)) return;
+  }
+  // Where the batch script is there it answers, and all end as they do without this.
+  if (is_told_within(kForAnswer)) return;
+  notice(fmt::format(
+      "the last worker of allocation {}, whose batch script does not answer: ending it", *id));
+  while (!slurm::cancel(run, *id) && patience.allows_again(fails)) {
+  }
 }
 
 }  // namespace torc::worker

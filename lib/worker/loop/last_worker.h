@@ -60,8 +60,9 @@ inline constexpr std::chrono::seconds kToCome{120};
 
 // After worker `self` has left the store at `store`. Blocks until another one sees to the end of
 // the allocation, or Slurm was told to end it, or a signal of worker_signals() came, which the
-// caller has blocked. The allocation is ended only if nothing else than workers runs in it. Since
-// `started` it and others, as many as Slurm's variables say, have been starting.
+// caller has blocked. What the store or Slurm does not answer is asked again, for a minute, and
+// `notice` says so; it must be one. The allocation is ended only if nothing else than workers runs
+// in it. Since `started` it and others, as many as Slurm's variables say, have been starting.
 void see_to_end_of_allocation(const workflow::Context& context, const Path& store,
                               claim::WorkerEpoch self, WallTime started,
                               const slurm::RunProgram& run,

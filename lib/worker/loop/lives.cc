@@ -73,6 +73,7 @@ Result<WorkerSummary> live(Clock& clock, const WorkerEvents& events, const Life&
   Losses losses;
   for (int lives = 2;; ++lives) {
     if (!summary || summary->end != WorkerEnd::lease_lost || summary->interrupted) break;
+    if (summary->failure) break;
     if (losses.add(clock.boot_now())) break;
     nanoseconds wait = kFirstPause;
     auto next = life(lives);

@@ -28,7 +28,8 @@ inline constexpr std::chrono::hours kLossesWithin{1};
 
 // Lives, and again after each loss of the lease, but for kMostLosses within kLossesWithin. Only an
 // Error of the first life, and one that says that the store is there and no longer one for this
-// program, ends it at once; any other says no more than that the store cannot be seen now. What was
+// program, ends it at once; any other says no more than that the store cannot be seen now. A
+// life that saw the store deleted or replaced is the last. What was
 // told to stop while it waited has the summary of the life before, as interrupted. No life begins
 // after one that was told to stop, whatever that came to: its failure is the Error of all.
 Result<WorkerSummary> live(Clock& clock, const WorkerEvents& events, const Life& life,

@@ -117,6 +117,15 @@ TEST_F(Lives, a_store_that_was_exchanged_is_not_waited_for) {
   EXPECT_EQ(lives_, 2);
 }
 
+TEST_F(Lives, a_store_that_was_seen_to_be_deleted_is_not_waited_for) {
+  WorkerSummary gone = ended(WorkerEnd::lease_lost);
+  gone.failure = Error{ErrorKind::fenced, "it was deleted or moved", ""};
+  const auto end = live_through({gone});
+  ASSERT_FALSE(end.ok());
+  EXPECT_EQ(end.error().what, "it was deleted or moved");
+  EXPECT_EQ(lives_, 1);
+}
+
 // Once a day, as a laptop is closed.
 TEST_F(Lives, losses_that_are_long_ago_do_not_count) {
   life_takes_ = 40min;  // two within an hour

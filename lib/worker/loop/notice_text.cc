@@ -125,12 +125,9 @@ std::string show_notice(const Notice& n, const NoticeWorld& world) {
     case What::job_canceled:
       return fmt::format("'{}' was canceled: ending it", name_of(n));
     case What::tried_again:
-      return fmt::format(
-          "'{}' failed ({}) and is tried again{}: retry {} of {}", name_of(n), ended(),
-          n.time.count() > 0
-              ? " in " + show_exactly(std::chrono::duration_cast<std::chrono::seconds>(n.time))
-              : "",
-          n.count, n.other);
+      return fmt::format("'{}' failed ({}) and is tried again{}: retry {} of {}", name_of(n),
+                         ended(), n.time.count() > 0 ? " in " + show(n.time) : "", n.count,
+                         n.other);
     case What::ceiling_reached:
       return show_ceiling(n);
     case What::failures_wait:

@@ -6,12 +6,14 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/lease.h"
 #include "lib/claim/transactions/membership.h"
 #include "lib/store/disk/filesystem.h"
+#include "lib/worker/bell/addresses.h"
 #include "lib/worker/jobs/job_command.h"
 
 namespace torc::worker {
@@ -107,11 +109,18 @@ std::unique_ptr<UdpBell> open_bell(const WorkerSetup& setup, const store::Store&
                                    const std::function<void(const std::string&)>& notice) {
   // Where all workers are on this host they hear of each other's commits anyway.
   if (!setup.bell || store.identity().engine != store::Engine::journal) return nullptr;
+  std::unique_ptr<UdpBell> bell;
   auto opened = UdpBell::open(setup.bell_interface, entropy);
-  if (opened) return *std::move(opened);
-  if (!setup.any_scheduler || !setup.bell_interface.empty())
+  if (opened) bell = *std::move(opened);
+  if (setup.any_scheduler && setup.bell_interface.empty()) return bell;
+  if (!bell) {
     notice("looks for work now and then, since it has no bell: " + opened.error().text());
-  return nullptr;
+  } else if (std::ranges::all_of(bell->place().addresses, is_loopback)) {
+    notice(
+        "workers on other hosts cannot ring it: its bell is on a loopback address alone; name "
+        "an interface or an address with --bell-interface");
+  }
+  return bell;
 }
 
 Result<Registration> register_self(const workflow::Context& context, const WorkerSetup& setup,

@@ -116,6 +116,7 @@ Result<void> Session::come(std::unique_ptr<store::Store> store) {
   committer_ =
       std::make_unique<Committer>(context_, std::move(store), me.self, me.info, me.at, *preparer_,
                                   setup_.run_program, lease_, setup_.slurm, bell_.get());
+  TORC_TRY(committer_->start());
   commands_ = std::make_unique<HostedCommands>(HostedCommands::World{
       context_, setup_, events_, host_, lease_, *committer_, *preparer_, actions_, me.self,
       mounted_, [this](const std::string& line) { notice(line); }});

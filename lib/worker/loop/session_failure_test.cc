@@ -45,7 +45,7 @@ TEST_F(FailureTest, waits_for_a_delayed_job_and_does_not_leave_before) {
   EXPECT_EQ(summary.failed, 0U);
   EXPECT_GE(clock_.boot_now() - begun, 30min);
   EXPECT_LT(clock_.boot_now() - begun, 31min);
-  EXPECT_TRUE(said("'a' failed (exit code 1) and is tried again in 10min: retry 1 of 3"));
+  EXPECT_TRUE(said("'a' failed (exit code 1) and is tried again in 10 min: retry 1 of 3"));
 }
 
 TEST_F(FailureTest, an_idle_worker_wakes_up_when_a_delayed_job_is_due) {

@@ -133,7 +133,7 @@ TEST_F(Leaving, a_third_signal_gives_up_on_a_dead_store_at_once) {
   }();
   ASSERT_TRUE(summary.ok());
   EXPECT_TRUE(summary->failure);
-  EXPECT_TRUE(said("1 result(s) are not reported yet: trying for 20.0 s more"));
+  EXPECT_TRUE(said("1 result(s) are not reported yet: trying for 20 s more"));
   EXPECT_TRUE(said("gave up on reporting 1 result(s)"));
 }
 

@@ -1,6 +1,7 @@
 // The rules of a worker's loop that only time, signals and bad nodes bring out.
 #include <signal.h>
 
+#include "lib/base/testing/no_threads.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/transactions/exchange.h"
 #include "lib/claim/transactions/membership.h"
@@ -319,6 +320,26 @@ TEST_F(SignaledSession, attempts_lost_with_their_workers_are_no_stops) {
   EXPECT_EQ(job(1).lost, 0U) << "its worker outlived it";
   EXPECT_EQ(job(1).stopped, 1U);
   EXPECT_EQ(job(1).state, JobState::ready);
+}
+
+// Else everything on other hosts is a moment later, and nobody knows why.
+TEST_F(SessionTest, a_bell_that_only_this_host_can_ring_is_told_of) {
+  make("jobs: [{name: a, command: x}]\n", store::Engine::journal);
+  setup_.bell = true;
+  setup_.bell_interface = "127.0.0.1";
+  EXPECT_EQ(run().completed, 1U);
+  EXPECT_TRUE(said("its bell is on a loopback address alone"));
+}
+
+TEST_F(SessionTest, a_worker_that_gets_no_thread_says_so) {
+  make("jobs: [{name: a, command: x}]\n");
+  auto store = open();
+  Session session(context_, setup_, events_, host_, nullptr);
+  const NoThreads scarce;
+  const auto summary = session.run(std::move(store));
+  ASSERT_FALSE(summary.ok());
+  EXPECT_EQ(summary.error().kind, ErrorKind::busy);
+  EXPECT_NE(summary.error().text().find("cannot make a thread"), std::string::npos);
 }
 
 }  // namespace

@@ -62,11 +62,11 @@ std::vector<std::string> explain_mismatches(const claim::Offer& whole,
   workflow::RecipeBook book;
   std::vector<std::string> lines;
   // What cannot be read explains nothing; the next exchange says so.
-  (void)claim::scan_ready_classes(reader, [&](const claim::JobClass& c, JobId head) {
+  (void)claim::scan_ready_classes(reader, [&](const claim::JobClass& c, const auto& head) {
     const std::string why = show_mismatches(c, whole);
     if (!why.empty())
-      lines.push_back(
-          fmt::format("{}: {}", printable(workflow::job_name(book, reader, head)), why));
+      lines.push_back(fmt::format(
+          "{}: {}", printable(workflow::job_name(book, reader, JobId{head.first})), why));
     return lines.size() < kMost;
   });
   return lines;

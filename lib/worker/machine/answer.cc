@@ -133,7 +133,7 @@ void take_answer(const Step& s, event::Answered& answered) {
   talk.offered.clear();
   if (answered.error) {
     if (may_pass(*answered.error)) return keep_for_later(s, *answered.error);
-    return lose_lease(s, {.what = Notice::What::lease_lost, .text = answered.error->text()});
+    return lose_lease(s, *answered.error);
   }
   const claim::Answer& answer = answered.answer;
   if (talk.retry_delay != kFirstRetry) s.tell({.what = Notice::What::can_write_again});

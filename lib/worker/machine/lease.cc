@@ -2,6 +2,7 @@
 // stopped, or its machine was suspended. Its jobs are stopped meanwhile
 // (exec/process/lease_pause.h, and by the watchdog). Nothing is taken for lost before the store has
 // said so, or has not answered for long.
+#include "lib/store/engine/store.h"
 #include "lib/worker/machine/parts.h"
 
 namespace torc::worker {
@@ -56,6 +57,11 @@ void follow_lease(const Step& s, const event::LeaseSeen& seen) {
                            std::max(kFirstDelay, nanoseconds(w.terms.lease_ttl) / kDelaysInLease));
   doubt.asking = true;
   s.order(command::AskStore{});
+}
+
+void lose_lease(const Step& s, const Error& why) {
+  if (store::is_gone(why)) s.w.summary.failure = why;
+  lose_lease(s, {.what = Notice::What::lease_lost, .text = why.text()});
 }
 
 // Whatever happened to its jobs, it is not this worker's to say any more.

@@ -130,6 +130,8 @@ void forget_actions(State& w);
 
 // --- lease.cc: doubts about its lease, and its loss ---
 void follow_lease(const Step& s, const event::LeaseSeen& seen);
+// Of a store that is gone: what the worker ends with.
+void lose_lease(const Step& s, const Error& why);
 void lose_lease(const Step& s, Notice why);
 
 // --- orders.cc: what it is told from outside ---

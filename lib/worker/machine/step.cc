@@ -102,8 +102,7 @@ bool run(const Step& s, Event& event) {
                           return true;
                         },
                         [&](const event::LeaseLost& e) {
-                          if (!w.lost_lease())
-                            lose_lease(s, {.what = Notice::What::lease_lost, .text = e.why.text()});
+                          if (!w.lost_lease()) lose_lease(s, e.why);
                           return true;
                         },
                         [&](const event::ShareBell& e) {

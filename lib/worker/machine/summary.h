@@ -29,7 +29,7 @@ struct WorkerSummary {
   std::uint64_t failed = 0;
   std::uint64_t given_back = 0;  // that it had begun, and others are to run again
   // Told to stop, it could not say its last words, or go on until it had: its lease was not
-  // released.
+  // released. Or the store is gone for good.
   std::optional<Error> failure;
   claim::WorkflowState workflow;  // as last seen
   // nothing_fits: of the first ready jobs, why it cannot take them.

@@ -26,10 +26,12 @@ std::string show_mismatches(const claim::JobClass& job_class, const claim::Offer
   note(mismatch::kNodes, fmt::format("it needs {} nodes", need.nodes));
   note(mismatch::kScheduler, bound("scheduler", job_class.scheduler, worker.scheduler));
   note(mismatch::kLabel, bound("label", job_class.label, worker.label));
-  note(mismatch::kCpus, fmt::format("it needs {} CPUs of {}", need.cpus, worker.total_cpus));
-  note(mismatch::kMemory,
-       fmt::format("it needs {} of {}", show_bytes(need.memory), show_bytes(worker.total_memory)));
-  note(mismatch::kGpus, fmt::format("it needs {} GPUs of {}", need.gpus, worker.total_gpus));
+  const Resources total = claim::total_of(worker);
+  for (const ResourceKind& kind : kResourceKinds) {
+    if (!kind.shared) continue;
+    note(mismatch::of(kind), fmt::format("it needs {} of {}", show_amount(kind, kind.get(need)),
+                                         show_number(kind, kind.get(total))));
+  }
   const auto left = worker.remaining.value_or(std::chrono::seconds(0));
   note(mismatch::kTime, fmt::format("it declares {}, and this worker has {} left",
                                     show_duration(need.runtime), show_duration(left)));

@@ -23,6 +23,9 @@ Result<std::string> read_spec_text(const Context& context, const Path& path) {
 Error unreadable(Error error, const std::string& file, std::string remedy) {
   if (error.kind == ErrorKind::not_found)
     return invalid(fmt::format("there is no file '{}'", file), std::move(remedy));
+  if (error.os_errno == EISDIR)
+    return invalid(fmt::format("'{}' is a directory, not a workflow file", file),
+                   std::move(remedy));
   error.kind = ErrorKind::invalid;
   return error;
 }
