@@ -85,10 +85,10 @@ TEST(SayAbsence, tells_when_the_lease_ends_and_what_it_takes_then) {
             "again within 70 s of a worker's start");
   s.workers[0] = worker_now(3, kNoon - 2h);
   EXPECT_EQ(say_absence(s, s.workers[0], kNoon),
-            "worker 3 on n1 has been silent for 2 h 0 min; its lease is over, and its jobs run "
+            "worker 3 on n1 has been silent for 2 h; its lease is over, and its jobs run "
             "again within 70 s of a worker's start");
   s.workers[0].worker.held = 0;
-  EXPECT_TRUE(say_absence(s, s.workers[0], kNoon).ends_with("2 h 0 min; it has no jobs"));
+  EXPECT_TRUE(say_absence(s, s.workers[0], kNoon).ends_with("2 h; it has no jobs"));
 }
 
 TEST(SayAbsence, where_another_one_is_at_work_tells_by_when_it_takes_over) {
@@ -143,7 +143,7 @@ TEST(SaySlurm, tells_nothing_of_what_it_was_not_told) {
   s.slurm->allocations.push_back(allocation("8", "PENDING"));
   EXPECT_EQ(say_slurm(s, kNoon), "Slurm says: allocation 8 (wf-one) is PENDING.");
   EXPECT_EQ(say_slurm(s, kNoon + 1min),
-            "Slurm says: allocation 8 (wf-one) is PENDING (as of 1 min 0 s ago).");
+            "Slurm says: allocation 8 (wf-one) is PENDING (as of 1 min ago).");
   EXPECT_EQ(say_slurm(s, kNoon, "another scheduler"),
             "Slurm shows no allocation that is called as the batch scripts here call it.");
 }

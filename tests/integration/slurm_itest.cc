@@ -225,7 +225,7 @@ TEST_F(GrantedMemory, by_a_default_is_what_a_worker_below_salloc_has) {
   const auto worked =
       login({"salloc", "-Q", "-N1", "-n1", "srun", TORC_PROGRAM, "worker", "one.torc"});
   EXPECT_EQ(worked.exit_code, 0) << worked;
-  EXPECT_NE((worked.out + worked.err).find("100.0 MiB (what Slurm granted)"), std::string::npos)
+  EXPECT_NE((worked.out + worked.err).find("100 MiB (what Slurm granted)"), std::string::npos)
       << worked;
 }
 

@@ -427,8 +427,8 @@ TEST_F(LeaseKeeperTest, a_dead_worker_is_barred_before_what_it_left_is_ended_and
   disk.before = [&] { ran.push_back(leftover.runs()); };
   LeaseKeeper kept(world, *store_here_, self, info, clock_.boot_now(), {},
                    store::mount_facts(store::MountKind::local));
-  // A tick that cannot read some other process of this user, which ends or executes just then, leaves
-  // the last step to the next one.
+  // A tick that cannot read some other process of this user, which ends or executes just then,
+  // leaves the last step to the next one.
   constexpr int kMostTicks = 200;
   for (int i = 0; i < kMostTicks && ran.size() < 2; ++i)
     ASSERT_TRUE(kept.tick({}, LeaseKeeper::Heartbeat::no).ok());

@@ -265,7 +265,7 @@ TEST_F(FailureTest, a_job_that_cannot_get_more_memory_is_not_tried_again_and_tha
   const WorkerSummary summary = run();
   EXPECT_EQ(summary.failed, 1U);
   EXPECT_EQ(lines(), (std::vector<std::string>{"x", "mend", "x"}));
-  EXPECT_TRUE(said("'a' is not tried again: ceiling reached, its memory cannot grow beyond 1.0"));
+  EXPECT_TRUE(said("'a' is not tried again: ceiling reached, its memory cannot grow beyond 1 "));
 }
 
 TEST_F(SessionTest, a_job_beyond_its_memory_fails_with_the_exit_code_for_that) {
