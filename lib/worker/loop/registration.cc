@@ -109,13 +109,15 @@ std::unique_ptr<UdpBell> open_bell(const WorkerSetup& setup, const store::Store&
                                    const std::function<void(const std::string&)>& notice) {
   // Where all workers are on this host they hear of each other's commits anyway.
   if (!setup.bell || store.identity().engine != store::Engine::journal) return nullptr;
-  std::unique_ptr<UdpBell> bell;
+  const bool expected = !setup.any_scheduler || !setup.bell_interface.empty();
   auto opened = UdpBell::open(setup.bell_interface, entropy);
-  if (opened) bell = *std::move(opened);
-  if (setup.any_scheduler && setup.bell_interface.empty()) return bell;
-  if (!bell) {
-    notice("looks for work now and then, since it has no bell: " + opened.error().text());
-  } else if (std::ranges::all_of(bell->place().addresses, is_loopback)) {
+  if (!opened) {
+    if (expected)
+      notice("looks for work now and then, since it has no bell: " + opened.error().text());
+    return nullptr;
+  }
+  std::unique_ptr<UdpBell> bell = *std::move(opened);
+  if (expected && std::ranges::all_of(bell->place().addresses, is_loopback)) {
     notice(
         "workers on other hosts cannot ring it: its bell is on a loopback address alone; name "
         "an interface or an address with --bell-interface");

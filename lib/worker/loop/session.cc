@@ -349,8 +349,6 @@ void Session::watch_bell(bool watch) {
   watched_bell_ = bell >= 0 && host_.watch(bell) ? bell : -1;
 }
 
-// --- people ---
-
 void Session::tell(const Notice& what) {
   NoticeWorld world{*preparer_, actions_, host_.running(), {}};
   if (what.what == Notice::What::node_is_taken) {
@@ -374,8 +372,6 @@ void Session::describe() {
   for (const std::string& line : show_state(state_, clock_.boot_now(), confirmed, leader))
     tell_line(line);
 }
-
-// --- the end ---
 
 void Session::close_shop() {
   host_.unwatch(committer_->fd());
