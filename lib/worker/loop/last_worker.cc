@@ -213,7 +213,7 @@ class Allocation {
 // False: another one sees to the end, or nothing can be known.
 bool is_last(const workflow::Context& context, const Path& directory, claim::WorkerEpoch self,
              WallTime started, const std::string& id, const slurm::RunProgram& run,
-             Patience& patience) {
+             Patience patience) {
   const auto unread = [](const Error& error) {
     return "the store cannot be read: " + error.text();
   };
@@ -253,22 +253,24 @@ void see_to_end_of_allocation(const workflow::Context& context, const Path& stor
   const auto id = slurm::own_allocation(context.env);
   if (!id) return;
   listen_to_batch_script();
-  Patience patience(context.clock, *id, notice);
-  if (!is_last(context, store, self, started, *id, run, patience)) return;
-  auto steps = slurm::steps_of(run, *id);
-  for (; !steps; steps = slurm::steps_of(run, *id)) {
-    if (!patience.allows_again("Slurm does not say what runs in it")) return;
-  }
-  if (!slurm::are_of_workers(*steps)) return;
+  const Patience fresh(context.clock, *id, notice);
   const auto fails = "scancel has failed";
-  while (!slurm::signal_batch_script(run, *id, "URG")) {
-    if (!patience.allows_again(fails)) return;
+  Patience patience = fresh;
+  // After a pause somebody may have come: all is looked at again.
+  for (;;) {
+    if (!is_last(context, store, self, started, *id, run, fresh)) return;
+    const auto steps = slurm::steps_of(run, *id);
+    if (steps && !slurm::are_of_workers(*steps)) return;
+    if (steps && slurm::signal_batch_script(run, *id, "URG")) break;
+    if (!patience.allows_again(steps ? fails : "Slurm does not say what runs in it")) return;
   }
   // Where the batch script is there it answers, and all end as they do without this.
   if (is_told_within(kForAnswer)) return;
   notice(fmt::format(
       "the last worker of allocation {}, whose batch script does not answer: ending it", *id));
-  while (!slurm::cancel(run, *id) && patience.allows_again(fails)) {
+  while (!slurm::cancel(run, *id)) {
+    if (!patience.allows_again(fails) || !is_last(context, store, self, started, *id, run, fresh))
+      return;
   }
 }
 
