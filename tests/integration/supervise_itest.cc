@@ -341,6 +341,17 @@ TEST_F(Last, ends_nothing_where_Slurm_does_not_say_what_runs) {
   EXPECT_TRUE(record_.lines().empty()) << record_.lines().front();
 }
 
+TEST_F(Last, looks_again_at_what_runs_when_Slurm_did_not_answer) {
+  here_.write("steps", "12.0 torc-workers\n");
+  const std::string answers = read_text(here_.path() / "bin/scancel");
+  program("scancel",
+          "[ -e failed ] || { : > failed; echo '12.3 bash' >> steps; exit 1; }\n" + answers);
+  const Ended ended = work();
+  EXPECT_TRUE(ended.says("scancel has failed: asking again")) << ended;
+  record_.pump();
+  EXPECT_TRUE(record_.lines().empty()) << record_.lines().front();
+}
+
 TEST_F(Last, asks_again_what_Slurm_did_not_answer) {
   here_.write("steps", "12.0 torc-workers\n");
   for (const char* name : {"squeue", "scancel"}) {
