@@ -7,12 +7,8 @@
 // same: on a network filesystem a reply can be lost after the server acted. Errors carry the errno.
 #pragma once
 
-#include <fcntl.h>
-
 #include <cstdint>
 #include <filesystem>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,10 +20,7 @@
 #include "lib/base/result.h"
 #include "lib/base/units.h"
 #include "lib/store/disk/mount_watch.h"
-
-namespace torc::beneath {
-class Root;
-}
+#include "lib/store/disk/protected_roots.h"
 
 namespace torc::store {
 
@@ -175,32 +168,9 @@ class PosixDisk : public Disk {
   Result<void> unlock(FileHandle file) override;
 
  private:
-  // A name in a directory that was opened for it, for calls such as unlinkat(2).
-  struct Spot {
-    Descriptor directory;
-    std::string name;
-    [[nodiscard]] int at() const { return directory ? directory.get() : AT_FDCWD; }
-  };
-  Result<Spot> spot(const Path& path, const char* verb) const;
-  Result<Descriptor> open_named(const Path& path, int flags, int outside, const char* verb) const;
-  Result<FileHandle> open(const Path& path, int flags, const char* verb) const;
-  Result<Descriptor> open_directory(const Path& directory, const char* verb) const;
-  Result<void> give_to_group(const Path& directory, std::uint32_t group) const;
-  static Path spelled(const Path& root);
-  std::shared_ptr<beneath::Root> protected_root(const Path& root, int links);
-  // The innermost protected root above `path`; null: none.
-  [[nodiscard]] std::shared_ptr<const beneath::Root> root_of(const Path& path) const;
-  static Path below(const beneath::Root& root, const Path& path);
-  // A root that this process has moved is where it is now; what was there before it is not any
-  // more.
-  void note_moved(const Path& from, const Path& to);
-  [[nodiscard]] std::shared_ptr<beneath::Root> known_root(const Path& root) const;
-  [[nodiscard]] bool is_made_here(const Path& root) const;
-
   std::optional<std::uint32_t> group_;
   MountWatch mount_watch_;
-  mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<beneath::Root>> roots_;
+  ProtectedRoots roots_;
 };
 
 // Error corrupt.

@@ -27,26 +27,6 @@ auto uninterrupted(Call call) {
   return r;
 }
 
-// Somebody has the file under a lease (an NFS server of this machine, Samba): the first try asks
-// him to give it back.
-constexpr int kLeaseTries = 500;
-
-// As the roots are spelled: without "//", "." and "..".
-Path plain(const Path& path) {
-  const std::string& text = path.native();
-  const bool is_plain = text.find("//") == std::string::npos &&
-                        text.find("/./") == std::string::npos &&
-                        text.find("/../") == std::string::npos;
-  return is_plain ? path : path.lexically_normal();
-}
-
-// A path that is walked by the kernel in one go is walked anew, asking the server for each name,
-// when something in it turns out to be stale. A descriptor that was opened for a part of it is not.
-void ask_anew(const Path& path) {
-  struct stat ignored {};
-  (void)::stat(path.parent_path().c_str(), &ignored);
-}
-
 Error failed(const char* verb, const Path& path) {
   return os_error(errno, std::string("cannot ") + verb + " " + path.string());
 }
@@ -65,136 +45,21 @@ Result<void> lock_as(FileHandle file, short type, bool& got) {
   return {};
 }
 
-}  // namespace
-
-// Precondition of all that take a path: it is spelled as plainly as the roots are, see plain().
-Path PosixDisk::spelled(const Path& root) {
-  Path normal = root.lexically_normal();
-  return normal.filename().empty() ? normal.parent_path() : normal;
-}
-
-void PosixDisk::protect(const Path& root, Root kind) {
-  const auto known = protected_root(spelled(root), kind == Root::made_here ? O_NOFOLLOW : 0);
-  // Whoever opens a store anew takes what is there now, unless that was looked at already.
-  if (kind == Root::named && !known->is_given()) (void)known->let_go();
-}
-
-void PosixDisk::keep(const Path& root) {
-  if (const auto known = known_root(spelled(root))) known->keep();
-}
-
-Result<void> PosixDisk::protect_opened(const Path& root, Descriptor opened) {
-  return protected_root(spelled(root), 0)->hold(std::move(opened), beneath::Root::Until::the_end);
-}
-
-std::shared_ptr<beneath::Root> PosixDisk::protected_root(const Path& root, int links) {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  for (std::shared_ptr<beneath::Root>& known : roots_) {
-    if (known->path() != root) continue;
-    // What this process has made since is another one than what was there before.
-    if (links != known->links() && links != 0) known = std::make_shared<beneath::Root>(root, links);
-    return known;
-  }
-  return roots_.emplace_back(std::make_shared<beneath::Root>(root, links));
-}
-
-std::shared_ptr<beneath::Root> PosixDisk::known_root(const Path& root) const {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  const auto found = std::find_if(roots_.begin(), roots_.end(),
-                                  [&](const auto& known) { return known->path() == root; });
-  return found != roots_.end() ? *found : nullptr;
-}
-
-bool PosixDisk::is_made_here(const Path& root) const {
-  const auto known = known_root(root);
-  return known && known->links() != 0;
-}
-
-void PosixDisk::note_moved(const Path& from, const Path& to) {
-  const auto source = known_root(spelled(from));
-  const auto target = known_root(spelled(to));
-  Descriptor moved = source ? source->let_go() : Descriptor();
-  // That it cannot be held only makes the next use of it the first one.
-  if (target) (void)target->hold(std::move(moved), beneath::Root::Until::opened_anew);
-}
-
-std::shared_ptr<const beneath::Root> PosixDisk::root_of(const Path& path) const {
-  const std::lock_guard<std::mutex> guard(mutex_);
-  const std::string& text = path.native();
-  std::shared_ptr<const beneath::Root> best;
-  for (const std::shared_ptr<beneath::Root>& root : roots_) {
-    const std::string& prefix = root->path().native();
-    if (text.size() > prefix.size() + 1 && text.starts_with(prefix) && text[prefix.size()] == '/' &&
-        (!best || prefix.size() > best->path().native().size()))
-      best = root;
-  }
-  return best;
-}
-
-Path PosixDisk::below(const beneath::Root& root, const Path& path) {
-  return path.native().substr(root.path().native().size() + 1);
-}
-
-Result<PosixDisk::Spot> PosixDisk::spot(const Path& named, const char* verb) const {
-  const Path path = plain(named);
-  const auto root = root_of(path);
-  if (!root) return Spot{Descriptor(), path.string()};
-  Result<beneath::Entry> entry = beneath::entry(*root, below(*root, path));
-  if (!entry.ok() && entry.error().os_errno == ESTALE) {
-    ask_anew(path);
-    entry = beneath::entry(*root, below(*root, path));
-  }
-  if (!entry.ok()) {
-    Error error = std::move(entry).error();
-    error.what = std::string("cannot ") + verb + " " + path.string() + ": " + error.what;
-    return error;
-  }
-  return Spot{std::move(entry->directory), std::move(entry->name)};
-}
-
-// Outside of a protected root links are followed, as the user has named it, unless `outside` says
-// O_NOFOLLOW.
-Result<Descriptor> PosixDisk::open_named(const Path& path, int flags, int outside,
-                                         const char* verb) const {
-  const auto root = root_of(path);
-  const auto open_once = [&]() -> Result<Descriptor> {
-    if (!root) return Descriptor(::open(path.c_str(), flags | outside, 0666));
-    TORC_ASSIGN(const Descriptor at, root->open());
-    return Descriptor(beneath::open_at(at.get(), below(*root, path).c_str(), flags, 0666));
-  };
-  for (int tries = 0;; ++tries) {
-    Result<Descriptor> out = open_once();
-    const int e = !out.ok() ? out.error().os_errno : *out ? 0 : errno;
-    if (e == ESTALE && tries == 0) {
-      ask_anew(path);
-    } else if (e == EAGAIN && tries < kLeaseTries) {
-      beneath::pause_for_lease();
-    } else if (e != EINTR) {
-      if (out.ok() && e != 0) return beneath::open_error(e, verb, path);
-      return out;
-    }
-  }
-}
-
-Result<FileHandle> PosixDisk::open(const Path& named, int flags, const char* verb) const {
-  const Path path = plain(named);
-  TORC_ASSIGN(Descriptor out, open_named(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0, verb));
+// A regular file, and nothing that one waits for.
+Result<FileHandle> open_regular(const ProtectedRoots& roots, const Path& path, int flags,
+                                const char* verb) {
+  TORC_ASSIGN(Descriptor out, roots.open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, verb));
   TORC_TRY(beneath::check_regular(out.get(), path));
   beneath::make_blocking(out.get());
   return FileHandle{out.release()};
 }
 
-Result<Descriptor> PosixDisk::open_directory(const Path& named, const char* verb) const {
-  const Path directory = plain(named);
-  const int links = is_made_here(directory) ? O_NOFOLLOW : 0;
-  return open_named(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, links, verb);
-}
-
 // The mode after the owner, which takes the set-group-ID bit away; the kernel does so too, in
 // silence, where the caller is no member.
-Result<void> PosixDisk::give_to_group(const Path& directory, std::uint32_t group) const {
+Result<void> give_to_group(const ProtectedRoots& roots, const Path& directory,
+                           std::uint32_t group) {
   constexpr mode_t kMode = 02770;
-  TORC_ASSIGN(const Descriptor handle, open_directory(directory, "open directory"));
+  TORC_ASSIGN(const Descriptor handle, roots.open_directory(directory, "open directory"));
   Result<void> given = {};
   struct stat now {};
   if (::fchown(handle.get(), static_cast<uid_t>(-1), group) < 0 ||
@@ -210,8 +75,22 @@ Result<void> PosixDisk::give_to_group(const Path& directory, std::uint32_t group
   return given;
 }
 
+}  // namespace
+
+void PosixDisk::protect(const Path& root, Root kind) {
+  roots_.protect(root, kind == Root::made_here ? O_NOFOLLOW : 0);
+}
+
+void PosixDisk::keep(const Path& root) {
+  roots_.keep(root);
+}
+
+Result<void> PosixDisk::protect_opened(const Path& root, Descriptor opened) {
+  return roots_.protect_opened(root, std::move(opened));
+}
+
 Result<FileHandle> PosixDisk::open_read(const Path& file) {
-  return open(file, O_RDONLY, "open");
+  return open_regular(roots_, file, O_RDONLY, "open");
 }
 
 // Whoever can make a link here could have a file of somebody else written to: it must have this
@@ -220,9 +99,10 @@ Result<FileHandle> PosixDisk::open_read(const Path& file) {
 Result<FileHandle> PosixDisk::open_update(const Path& file) {
   constexpr int kTries = 8;
   for (int tries = 0;; ++tries) {
-    TORC_ASSIGN(const FileHandle handle, open(file, O_RDWR | O_CREAT, "open for writing"));
+    TORC_ASSIGN(const FileHandle handle,
+                open_regular(roots_, file, O_RDWR | O_CREAT, "open for writing"));
     Descriptor closes(handle.fd);
-    TORC_ASSIGN(const Spot at, spot(file, "look at"));
+    TORC_ASSIGN(const ProtectedRoots::Spot at, roots_.spot(file, "look at"));
     struct stat named {};
     struct stat about {};
     const bool there = ::fstatat(at.at(), at.name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0;
@@ -242,11 +122,11 @@ Result<FileHandle> PosixDisk::open_update(const Path& file) {
 }
 
 Result<FileHandle> PosixDisk::create(const Path& file) {
-  return open(file, O_WRONLY | O_CREAT | O_EXCL, "create");
+  return open_regular(roots_, file, O_WRONLY | O_CREAT | O_EXCL, "create");
 }
 
 Result<FileHandle> PosixDisk::create_unnamed(const Path& directory) {
-  return open(directory, O_WRONLY | O_TMPFILE, "create a file in");
+  return open_regular(roots_, directory, O_WRONLY | O_TMPFILE, "create a file in");
 }
 
 Result<std::string> PosixDisk::read(FileHandle file, std::uint64_t offset, std::size_t size) {
@@ -273,7 +153,7 @@ Result<std::string> PosixDisk::read_at(const Path& file, std::uint64_t offset, s
   constexpr std::size_t kBlock = 4096;
   if (caches == Caches::trust || offset % kBlock != 0 || size > kBlock)
     return Disk::read_at(file, offset, size, Caches::trust);
-  const Result<FileHandle> handle = open(file, O_RDONLY | O_DIRECT, "open");
+  const Result<FileHandle> handle = open_regular(roots_, file, O_RDONLY | O_DIRECT, "open");
   if (!handle.ok()) {
     if (handle.error().os_errno == ENOENT) return handle.error();
     return Disk::read_at(file, offset, size, Caches::trust);
@@ -313,8 +193,8 @@ Result<void> PosixDisk::close(FileHandle file) {
 }
 
 Result<void> PosixDisk::link(const Path& from, const Path& to) {
-  TORC_ASSIGN(const Spot source, spot(from, "make"));
-  TORC_ASSIGN(const Spot target, spot(to, "make"));
+  TORC_ASSIGN(const ProtectedRoots::Spot source, roots_.spot(from, "make"));
+  TORC_ASSIGN(const ProtectedRoots::Spot target, roots_.spot(to, "make"));
   return checked(::linkat(source.at(), source.name.c_str(), target.at(), target.name.c_str(), 0),
                  "make", to);
 }
@@ -322,52 +202,52 @@ Result<void> PosixDisk::link(const Path& from, const Path& to) {
 Result<void> PosixDisk::link_unnamed(FileHandle file, const Path& to) {
   char from[40];
   std::snprintf(from, sizeof from, "/proc/self/fd/%d", file.fd);
-  TORC_ASSIGN(const Spot target, spot(to, "make"));
+  TORC_ASSIGN(const ProtectedRoots::Spot target, roots_.spot(to, "make"));
   return checked(::linkat(AT_FDCWD, from, target.at(), target.name.c_str(), AT_SYMLINK_FOLLOW),
                  "make", to);
 }
 
 Result<void> PosixDisk::unlink(const Path& file) {
-  TORC_ASSIGN(const Spot at, spot(file, "delete"));
+  TORC_ASSIGN(const ProtectedRoots::Spot at, roots_.spot(file, "delete"));
   return checked(::unlinkat(at.at(), at.name.c_str(), 0), "delete", file);
 }
 
 Result<void> PosixDisk::make_directory(const Path& directory) {
-  TORC_ASSIGN(const Spot at, spot(directory, "make directory"));
+  TORC_ASSIGN(const ProtectedRoots::Spot at, roots_.spot(directory, "make directory"));
   TORC_TRY(checked(::mkdirat(at.at(), at.name.c_str(), 0777), "make directory", directory));
   if (!group_) return {};
-  Result<void> given = give_to_group(directory, *group_);
+  Result<void> given = give_to_group(roots_, directory, *group_);
   if (!given.ok()) ::unlinkat(at.at(), at.name.c_str(), AT_REMOVEDIR);
   return given;
 }
 
 Result<void> PosixDisk::remove_directory(const Path& directory) {
-  TORC_ASSIGN(const Spot at, spot(directory, "remove directory"));
+  TORC_ASSIGN(const ProtectedRoots::Spot at, roots_.spot(directory, "remove directory"));
   TORC_TRY(
       checked(::unlinkat(at.at(), at.name.c_str(), AT_REMOVEDIR), "remove directory", directory));
-  if (const auto root = known_root(spelled(directory))) (void)root->let_go();
+  roots_.note_removed(directory);
   return {};
 }
 
 Result<void> PosixDisk::rename(const Path& from, const Path& to, Replace replace) {
-  TORC_ASSIGN(const Spot source, spot(from, "make"));
-  TORC_ASSIGN(const Spot target, spot(to, "make"));
+  TORC_ASSIGN(const ProtectedRoots::Spot source, roots_.spot(from, "make"));
+  TORC_ASSIGN(const ProtectedRoots::Spot target, roots_.spot(to, "make"));
   const char* old_name = source.name.c_str();
   const char* new_name = target.name.c_str();
   if (replace == Replace::no) {
     if (::renameat2(source.at(), old_name, target.at(), new_name, RENAME_NOREPLACE) == 0) {
-      note_moved(from, to);
+      roots_.note_moved(from, to);
       return {};
     }
     if (errno != EINVAL && errno != ENOSYS) return failed("make", to);
   }
   TORC_TRY(checked(::renameat(source.at(), old_name, target.at(), new_name), "make", to));
-  note_moved(from, to);
+  roots_.note_moved(from, to);
   return {};
 }
 
 Result<void> PosixDisk::sync_directory(const Path& directory) {
-  TORC_ASSIGN(const Descriptor handle, open_directory(directory, "open directory"));
+  TORC_ASSIGN(const Descriptor handle, roots_.open_directory(directory, "open directory"));
   // Some filesystems have nothing to sync for a directory and say so with EINVAL.
   if (::fsync(handle.get()) < 0 && errno != EINVAL && errno != EOPNOTSUPP)
     return failed("make durable", directory);
@@ -376,13 +256,13 @@ Result<void> PosixDisk::sync_directory(const Path& directory) {
 
 Result<std::vector<std::string>> PosixDisk::list(const Path& directory) {
   // Opening by path makes NFS revalidate the directory, which a kept handle would not.
-  TORC_ASSIGN(Descriptor handle, open_directory(directory, "list"));
+  TORC_ASSIGN(Descriptor handle, roots_.open_directory(directory, "list"));
   return beneath::list(std::move(handle), directory);
 }
 
 Result<FileStatus> PosixDisk::status(const Path& path) {
   struct stat st {};
-  TORC_ASSIGN(const Spot at, spot(path, "look at"));
+  TORC_ASSIGN(const ProtectedRoots::Spot at, roots_.spot(path, "look at"));
   if (::fstatat(at.at(), at.name.c_str(), &st, AT_SYMLINK_NOFOLLOW) < 0)
     return failed("look at", path);
   FileStatus out;
