@@ -1,5 +1,6 @@
 // The claims as plainly as they can be said: a vector of jobs, everything recomputed at every step,
-// nothing shared with lib/claim but the value types. The oracle of claim_property.cc.
+// nothing shared with lib/claim but the value types. The oracle of claim_property.cc. In one file,
+// since an oracle is trusted by reading it from its first line to its last.
 #pragma once
 
 #include <algorithm>

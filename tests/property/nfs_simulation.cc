@@ -1,3 +1,4 @@
+// In one file, longer than others: a history is one life, whose parts share what they have.
 #include "tests/property/nfs_simulation.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// The node ledger on a real file: workers that share a node, that die of SIGKILL wherever they are,
-// that find their file gone.
+// The node ledger on a real file: workers that share a node, that die, that find their file gone.
 #include "lib/exec/node/node_ledger.h"
 
 #include <fcntl.h>
@@ -7,7 +6,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +17,7 @@
 #include "lib/exec/machine/machine.h"
 #include "lib/exec/machine/procfs.h"
 #include "lib/exec/node/node_file.h"
+#include "lib/exec/node/node_ledger_fixture.h"
 #include "lib/exec/testing/other_process.h"
 
 namespace torc::exec {
@@ -26,57 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-
-constexpr std::uint32_t kCpus = 6;
-
-class NodeLedgerTest : public ::testing::Test {
- protected:
-  NodeLedgerTest() {
-    std::string name = (fs::temp_directory_path() / "torc-node-XXXXXX").string();
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    root_ = name;
-  }
-  ~NodeLedgerTest() override { fs::remove_all(root_); }
-
-  static NodeMember member() {
-    NodeMember m;
-    m.worker = m.watchdog = this_process();
-    m.store = "/data/run.torc";
-    m.cpus = parse_cpus("0-5");
-    m.most_cpus = kCpus;
-    m.most_memory = {600};
-    m.pools = {{1, {}, ByteCount{600}}};
-    m.gpus = {{"0", 1}, {"1", 2}};
-    return m;
-  }
-  std::unique_ptr<NodeLedger> enter(const NodeMember& m = member()) {
-    auto ledger = NodeLedger::enter({{root_}, {}}, m, clock_);
-    EXPECT_TRUE(ledger.ok()) << ledger.error().text();
-    return ledger.ok() ? *std::move(ledger) : nullptr;
-  }
-  [[nodiscard]] fs::path file() const {
-    for (const auto& entry : fs::recursive_directory_iterator(root_)) {
-      if (entry.is_regular_file()) return entry.path();
-    }
-    return {};
-  }
-  [[nodiscard]] std::size_t entries() const {
-    const auto all = NodeLedger::look({{root_}, {}});
-    return all.ok() ? all->size() : 999;
-  }
-  [[nodiscard]] ErrorKind refusal() {
-    const auto ledger = NodeLedger::enter({{root_}, {}}, member(), clock_);
-    EXPECT_FALSE(ledger.ok());
-    return ledger.ok() ? ErrorKind::invalid : ledger.error().kind;
-  }
-
-  ManualClock clock_;
-  fs::path root_;
-};
-
-using Ledgers = NodeLedgerTest;
-
-const NodeAmount kAll{kCpus, {600}, 2};
 
 bool rings(NodeLedger& ledger) {
   pollfd bell{ledger.bell(), POLLIN, 0};
@@ -426,91 +374,6 @@ TEST_F(Ledgers, a_lock_that_a_stopped_process_keeps_hangs_nobody) {
   EXPECT_EQ(a->holding().cpu_count(), 0U);
   (*held)->unlock();
   EXPECT_TRUE(a->take(kAll).complete);
-}
-
-// What really runs where: each process marks the CPUs that it was given, before it uses them.
-struct Marks {
-  std::atomic<std::uint64_t> cpus[kCpus];  // pid of who uses it
-  std::atomic<int> twice;
-};
-
-// A process that was killed uses nothing, waited for or not.
-bool is_living(std::uint64_t pid) {
-  const auto stat = read_stat(static_cast<pid_t>(pid));
-  return stat && stat->state != 'Z' && stat->state != 'X';
-}
-
-[[noreturn]] void take_and_give_back(const fs::path& root, const NodeMember& member, Marks& marks,
-                                     int report) {
-  SystemClock clock;
-  SystemEntropy random;
-  const std::uint64_t me = static_cast<std::uint64_t>(getpid());
-  for (;;) {
-    auto ledger = NodeLedger::enter({{root}, {}}, member, clock);
-    if (!ledger) continue;
-    for (int step = 0; step < 20; ++step) {
-      (*ledger)->take({static_cast<std::uint32_t>(random.next() % 4), {}, 0});
-      const CpuSet mine = (*ledger)->holding().cpus;
-      for (const std::uint32_t cpu : mine.numbers()) {
-        const std::uint64_t before = marks.cpus[cpu].exchange(me);
-        if (before != me && before != 0 && is_living(before)) ++marks.twice;
-      }
-      NodeHolding kept = (*ledger)->holding();
-      for (const std::uint32_t cpu : mine.numbers()) {
-        if (random.next() % 2 == 0) continue;
-        marks.cpus[cpu] = 0;
-        kept.cpus.remove(cpu);
-      }
-      (*ledger)->keep(kept);
-      if (write(report, "x", 1) != 1) _exit(1);
-    }
-    for (auto& cpu : marks.cpus) {
-      std::uint64_t mine = me;
-      cpu.compare_exchange_strong(mine, 0);
-    }
-  }
-}
-
-TEST_F(Ledgers, killed_at_random_moments_workers_never_share_a_cpu_and_lose_none) {
-  SystemEntropy random;
-  auto* marks = static_cast<Marks*>(
-      mmap(nullptr, sizeof(Marks), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  ASSERT_NE(marks, MAP_FAILED);
-  int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
-  const auto start = [&] {
-    const pid_t pid = fork();
-    if (pid == 0) take_and_give_back(root_, member(), *marks, ends[1]);
-    return pid;
-  };
-  // None may have ended before: a sanitizer ends who reads beyond its memory.
-  const auto end = [](pid_t worker) {
-    kill(worker, SIGKILL);
-    int status = 0;
-    EXPECT_EQ(waitpid(worker, &status, 0), worker);
-    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
-  };
-  std::vector<pid_t> workers;
-  for (int i = 0; i < 4; ++i) workers.push_back(start());
-  for (int kills = 0; kills < 200; ++kills) {
-    std::vector<char> steps(1 + random.next() % 40);
-    for (std::size_t got = 0; got < steps.size();) {
-      const ssize_t n = read(ends[0], steps.data() + got, steps.size() - got);
-      ASSERT_GT(n, 0);
-      got += static_cast<std::size_t>(n);
-    }
-    pid_t& victim = workers[random.next() % workers.size()];
-    end(victim);
-    victim = start();
-  }
-  for (const pid_t worker : workers) end(worker);
-  EXPECT_EQ(marks->twice, 0);
-  const auto last = enter();
-  EXPECT_TRUE(last->take(kAll).complete);
-  EXPECT_EQ(entries(), 1U);
-  munmap(marks, sizeof(Marks));
-  close(ends[0]);
-  close(ends[1]);
 }
 
 }  // namespace

@@ -1,0 +1,163 @@
+// Random values for claim_property.cc, small enough that what is rare in a real workflow happens
+// often.
+#pragma once
+
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tests/property/claim_model.h"
+
+namespace torc::claim {
+
+inline std::uint64_t below(std::uint64_t n) {
+  return *rc::gen::inRange<std::uint64_t>(0, n);
+}
+inline bool one_in(std::uint64_t n) {
+  return below(n) == 0;
+}
+
+inline JobClass any_class(std::uint64_t limits) {
+  JobClass c;
+  c.limit = static_cast<std::uint32_t>(below(limits + 1));
+  c.need.cpus = static_cast<std::uint32_t>(below(4));
+  c.need.gpus = one_in(3) ? 1 : 0;
+  c.need.nodes = one_in(6) ? 2 : 1;
+  c.need.memory = mebibytes(1 + below(4));
+  c.need.runtime = std::chrono::seconds(one_in(2) ? 0 : 1 + below(3));
+  if (one_in(4)) c.scheduler = "a";
+  if (one_in(4)) c.label = "x";
+  return c;
+}
+
+// Disjoint runs of jobs in [1, end).
+inline std::vector<JobRange> any_ranges(std::uint64_t end) {
+  std::vector<JobRange> ranges;
+  for (std::uint64_t at = 1 + below(end - 1); at < end && ranges.size() < 3;) {
+    const std::uint64_t n = 1 + below(std::min<std::uint64_t>(end - at, 12));
+    ranges.push_back({JobId{at}, n});
+    at += n + below(3);
+  }
+  if (ranges.size() > 1 && one_in(2)) std::swap(ranges.front(), ranges.back());
+  return ranges;
+}
+
+inline RetryRule any_rule() {
+  RetryRule r;
+  if (one_in(3)) r.exit_codes = {1};
+  r.all_exit_codes = one_in(3);
+  if (one_in(2)) r.on = {FailureCause::node_death};
+  if (one_in(4)) r.script = "mend";
+  r.max_retries = static_cast<std::uint32_t>(below(4));
+  r.memory_multiplier = one_in(2) ? 2 : 1;
+  // Some are over within the workflow's time, some are not, and some reach the longest.
+  r.backoff = std::chrono::seconds(one_in(2) ? below(4) : one_in(2) ? 1000 : 5000);
+  return r;
+}
+
+// `members` wait for some jobs below `end`.
+inline DependencySet any_dependencies(std::uint64_t end, JobRange members) {
+  DependencySet set;
+  set.members = {members};
+  const bool plain = one_in(2);
+  if (plain || !one_in(3)) set.upstream = any_ranges(end);
+  if (plain) return set;
+  set.cancels = !set.upstream.empty() && one_in(2);
+  for (const Condition c : {Condition::afternotok, Condition::afterany, Condition::after}) {
+    if (!one_in(3)) continue;
+    for (const JobRange& r : any_ranges(end)) set.conditional.push_back({r, c});
+  }
+  return set;
+}
+
+struct Size {
+  std::uint64_t templates;
+  std::uint64_t jobs;  // of one template
+};
+
+// `first`: the number of its first job.
+Plan any_plan(Size size, std::uint64_t first = 1) {
+  Plan plan;
+  plan.name = "any";
+  if (one_in(2)) {
+    for (std::uint64_t n = below(3); n > 0; --n)
+      plan.limits.push_back({std::to_string(n), static_cast<std::uint32_t>(1 + below(6))});
+  }
+  if (first == 1 && one_in(4))
+    plan.budget = {std::chrono::milliseconds(below(2) * below(60'000)),
+                   std::chrono::milliseconds(below(2) * below(60'000))};
+  plan.sort = static_cast<SortMethod>(below(3));
+  for (std::uint64_t n = 1 + below(4); n > 0; --n)
+    plan.classes.push_back(any_class(plan.limits.size()));
+  for (std::uint64_t n = below(3); n > 0; --n)
+    plan.definitions.push_back({std::to_string(below(4)), "v"});
+  for (std::uint64_t n = below(3); n > 0; --n) {
+    Handler& handler = plan.handlers.emplace_back();
+    handler.memory_ceiling = mebibytes(2 + below(8));
+    for (std::uint64_t r = 1 + below(3); r > 0; --r) handler.rules.push_back(any_rule());
+  }
+  if (first == 1 && one_in(4)) plan.max_failures = static_cast<std::uint32_t>(1 + below(6));
+  plan.pending_failed = first == 1 && one_in(4);
+  std::uint64_t next = first;
+  for (std::uint64_t n = 1 + below(size.templates); n > 0; --n) {
+    Template t;
+    t.first = JobId{next};
+    t.count = 1 + below(size.jobs);
+    t.job_class = static_cast<std::uint32_t>(below(plan.classes.size()));
+    t.priority = static_cast<std::int32_t>(below(3)) - 1;
+    t.handler = static_cast<std::uint32_t>(below(plan.handlers.size() + 1));
+    if (one_in(4)) t.crash_limit = static_cast<std::uint32_t>(1 + below(3));
+    if (t.count == 1) t.name_hash = name_hash(std::to_string(below(2)));
+    plan.templates.push_back(t);
+    next += t.count;
+  }
+  // Members in id order, some of them in one set with the run before; upstream always below its
+  // members.
+  for (std::uint64_t at = std::max<std::uint64_t>(2, first); at < next;) {
+    const std::uint64_t n = 1 + below(std::min<std::uint64_t>(next - at, size.jobs));
+    if (one_in(3) && !plan.dependencies.empty()) {
+      plan.dependencies.back().members.push_back({JobId{at}, n});
+    } else if (!one_in(3)) {
+      plan.dependencies.push_back(any_dependencies(at, {JobId{at}, n}));
+    }
+    at += n + below(3);
+  }
+  return plan;
+}
+
+inline Offer any_offer() {
+  Offer o;
+  o.total_cpus = static_cast<std::uint32_t>(4 + below(12));
+  o.total_gpus = static_cast<std::uint32_t>(below(3));
+  o.total_memory = mebibytes(4 + below(40));
+  o.cpus = one_in(2) ? o.total_cpus : static_cast<std::uint32_t>(below(o.total_cpus + 1));
+  o.gpus = one_in(2) ? o.total_gpus : static_cast<std::uint32_t>(below(o.total_gpus + 1));
+  o.memory = one_in(2) ? o.total_memory : mebibytes(below((o.total_memory.value >> 20) + 1));
+  o.nodes = one_in(4) ? 2 : 1;
+  if (one_in(4)) o.remaining = std::chrono::seconds(below(4));
+  if (!one_in(3)) o.scheduler = "a";
+  if (!one_in(3)) o.label = "x";
+  o.any_binding = one_in(5);
+  o.ignore_resources = one_in(5);
+  o.max_jobs = below(10);
+  o.prefetch = one_in(2) ? 0 : below(20);
+  return o;
+}
+
+inline Outcome any_outcome() {
+  Outcome o;
+  o.cause = one_in(3) ? EndCause::stopped : EndCause::exited;
+  if (one_in(9)) o.cause = EndCause::allocation_ended;
+  o.exit_code = static_cast<int>(below(3));
+  if (one_in(2)) o.started_at = WallTime(static_cast<std::int64_t>(1 + below(100)));
+  o.ended_at = WallTime(static_cast<std::int64_t>(below(200)));
+  if (one_in(3)) o.ended_at *= 20'000;
+  o.max_rss.value = below(1000);
+  return o;
+}
+
+}  // namespace torc::claim
