@@ -68,6 +68,26 @@ TEST_F(Node, two_workers_of_two_stores_never_run_more_jobs_than_there_are_cpus) 
   EXPECT_EQ(running().first, cpus);
 }
 
+TEST_F(Node, a_second_worker_of_a_store_shares_what_there_is_and_says_so) {
+  const int cpus = cpus_here();
+  make("one", 2 * cpus);
+  const auto first = here_.start({"worker", "one.torc"});
+  ASSERT_TRUE(wait_until({first.get(), &record_}, [&] { return started() == cpus; }));
+  const auto second = here_.start({"worker", "one.torc"});
+  const std::string told = "shares this node with another worker of this workflow";
+  ASSERT_TRUE(wait_until({first.get(), second.get(), &record_},
+                         [&] { return second->out().find(told) != std::string::npos; }));
+  gate_.open_gate(static_cast<std::size_t>(2 * cpus));
+  const auto one = first->wait();
+  const auto two = second->wait();
+  EXPECT_EQ(one.exit_code, 0);
+  EXPECT_EQ(two.exit_code, 0);
+  EXPECT_EQ(one.out.find("shares this node"), std::string::npos) << one.out;
+  record_.pump();
+  EXPECT_EQ(started(), 2 * cpus);
+  EXPECT_EQ(running().first, cpus);
+}
+
 TEST_F(Node, a_worker_that_finds_everything_taken_claims_nothing_until_something_is_free) {
   const int cpus = cpus_here();
   make("one", cpus);

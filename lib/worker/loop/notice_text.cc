@@ -1,6 +1,7 @@
 #include "lib/worker/loop/notice_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -200,6 +201,21 @@ std::string show_notice(const Notice& n, const NoticeWorld& world) {
                          command_of(n, world));
   }
   return "";
+}
+
+std::string show_others_here(const std::vector<exec::NodeEntry>& here,
+                             const exec::NodeMember& self) {
+  std::vector<pid_t> pids;
+  for (const exec::NodeEntry& e : here) {
+    if (e.member.store == self.store && e.member.worker.pid != self.worker.pid)
+      pids.push_back(e.member.worker.pid);
+  }
+  if (pids.empty()) return "";
+  return fmt::format(
+      "shares this node with {} of this workflow (process {}): all together they use what it has, "
+      "and one is enough",
+      pids.size() == 1 ? "another worker" : fmt::format("{} other workers", pids.size()),
+      fmt::join(pids, ", "));
 }
 
 }  // namespace torc::worker

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lib/claim/rules/action.h"
+#include "lib/exec/node/node_table.h"
 #include "lib/worker/jobs/job_command.h"
 #include "lib/worker/machine/notice.h"
 
@@ -26,6 +27,11 @@ struct NoticeWorld {
                                       const JobPreparer& preparer);
 // How a recovery script ended.
 [[nodiscard]] std::string show_script_end(const exec::Ended& script);
+
+// Which other workers of the store of `self` are among `here`, all that are on its node. Empty:
+// none.
+[[nodiscard]] std::string show_others_here(const std::vector<exec::NodeEntry>& here,
+                                           const exec::NodeMember& self);
 
 // A recovery script that takes longer is ended, and has failed.
 inline constexpr auto kRecoveryLimit = std::chrono::minutes(10);

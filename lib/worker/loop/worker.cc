@@ -8,6 +8,7 @@
 
 #include "lib/exec/end/watched_lease.h"
 #include "lib/exec/node/node_ledger.h"
+#include "lib/worker/loop/notice_text.h"
 #include "lib/worker/loop/session.h"
 
 namespace torc::worker {
@@ -47,7 +48,13 @@ std::unique_ptr<exec::NodeLedger> enter_ledger(const workflow::Context& context,
   member.since = context.clock.wall_now();
   member.store = store.directory().string();
   auto ledger = exec::NodeLedger::enter(setup.node_place, member, context.clock);
-  if (ledger) return *std::move(ledger);
+  if (ledger) {
+    // After entering: of two that come at once the later one sees the other.
+    const auto here = exec::NodeLedger::look(setup.node_place);
+    const std::string others = here ? show_others_here(*here, member) : "";
+    if (events.notice && !others.empty()) events.notice(others);
+    return *std::move(ledger);
+  }
   if (events.notice) {
     events.notice(
         fmt::format("does not mind other workers on this node: {}", ledger.error().text()));
