@@ -352,6 +352,14 @@ TEST_F(Last, looks_again_at_what_runs_when_Slurm_did_not_answer) {
   EXPECT_TRUE(record_.lines().empty()) << record_.lines().front();
 }
 
+TEST_F(Last, looks_again_at_what_runs_when_the_batch_script_did_not_answer) {
+  here_.write("steps", "12.0 torc-workers\n");
+  here_.write("answer", "echo '12.3 bash' >> steps\n");
+  EXPECT_EQ(work().exit_code, 0);
+  record_.pump();
+  EXPECT_EQ(record_.lines(), (std::vector<std::string>{"scancel --batch --signal=URG 12"}));
+}
+
 TEST_F(Last, asks_again_what_Slurm_did_not_answer) {
   here_.write("steps", "12.0 torc-workers\n");
   for (const char* name : {"squeue", "scancel"}) {
