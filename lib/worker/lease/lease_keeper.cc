@@ -58,7 +58,7 @@ LeaseKeeper::LeaseKeeper(store::World world, store::Store& store, claim::WorkerE
       facts_(facts),
       own_heartbeats_(claim::heartbeat_place(claim::Worker{self, info_})),
       processes_(std::move(processes)),
-      slurm_(world_, store_, self_, info_, std::move(inquiry), slurm.margins),
+      slurm_(world_, store_, self_, info_, std::move(inquiry), slurm),
       node_timeout_(slurm.node_timeout),
       next_tick_(world_.clock.boot_now()),
       fenced_at_(registered + claim::fencing_limit(info_.lease_ttl)),

@@ -301,6 +301,30 @@ TEST_F(SlurmWord, an_end_that_moved_is_noticed_within_minutes_both_ways) {
   EXPECT_EQ(read(self_).info.ends_at, kStart + 20h);
 }
 
+// A worker that takes another one's place has the variables of when the allocation began.
+TEST_F(SlurmWord, an_end_that_moved_before_a_worker_came_is_known_to_it_at_once) {
+  ASSERT_TRUE(
+      store_here_
+          ->commit(
+              0,
+              [&](claim::Transaction& tx) -> Result<void> {
+                return claim::note_answer(tx, {}, {{kRun.cluster, kRun.id, kStart, kStart + 20h}});
+              })
+          .ok());
+  info_ = in_allocation("n1", self_process_.pid, self_process_.start);
+  info_.ends_at = kStart + 10h;
+  info_.end_is_told = true;
+  self_ = join(info_);
+  terms_.end_was_asked = true;
+  auto asked = keeper(self_, info_, std::make_unique<SaidSlurm>(says_), terms_);
+  ticks(asked, 1ms);
+  EXPECT_EQ(asked.take_moved_end(), std::nullopt) << "what it was told itself is newer";
+  terms_.end_was_asked = false;
+  auto kept = keeper(self_, info_, std::make_unique<SaidSlurm>(says_), terms_);
+  ticks(kept, 1ms);
+  EXPECT_EQ(kept.take_moved_end(), kStart + 20h);
+}
+
 TEST_F(SlurmWord, whoever_began_without_an_answer_goes_on_asking) {
   info_ = in_allocation("n1", self_process_.pid, self_process_.start);
   info_.allocation_start = {};
