@@ -208,6 +208,20 @@ TEST_F(FakeSlurm, what_the_first_process_of_a_node_alone_is_told_by_its_parent_r
   EXPECT_FALSE(ended.says("takes its place")) << ended;
 }
 
+// Who takes the place of a killed one has the variables of before the allocation was made longer.
+TEST_F(FakeSlurm, a_worker_that_comes_late_goes_by_the_end_that_slurm_tells_now) {
+  here_.write("wf.yaml", "name: wf\njobs:\n  - {name: b, command: \"true\"}\n");
+  ASSERT_EQ(here_.run({"init", "wf.yaml"}).exit_code, 0);
+  program("squeue", "echo 12 alpha 1000 9000000000\n");
+  Launch launch = in_allocation({"worker", "wf.torc"});
+  launch.env["SLURM_CLUSTER_NAME"] = "alpha";
+  launch.env["SLURM_NTASKS"] = "1000";
+  launch.env["SLURM_JOB_START_TIME"] = "1000";
+  launch.env["SLURM_JOB_END_TIME"] = "2000";
+  const Ended ended = itest::run(launch);
+  EXPECT_EQ(here_.json({"job", "wf.torc", "b"}).at("state"), "completed") << ended;
+}
+
 TEST_F(FakeSlurm, a_killed_srun_is_started_again_on_the_nodes_that_are_left) {
   here_.write("steps", "12.0 torc-workers\n12.1 bash\n12.batch batch\n");
   here_.write("nodes", "3\n");
@@ -350,6 +364,14 @@ TEST_F(Last, looks_again_at_what_runs_when_Slurm_did_not_answer) {
   EXPECT_TRUE(ended.says("scancel has failed: asking again")) << ended;
   record_.pump();
   EXPECT_TRUE(record_.lines().empty()) << record_.lines().front();
+}
+
+TEST_F(Last, looks_again_at_what_runs_when_the_batch_script_did_not_answer) {
+  here_.write("steps", "12.0 torc-workers\n");
+  here_.write("answer", "echo '12.3 bash' >> steps\n");
+  EXPECT_EQ(work().exit_code, 0);
+  record_.pump();
+  EXPECT_EQ(record_.lines(), (std::vector<std::string>{"scancel --batch --signal=URG 12"}));
 }
 
 TEST_F(Last, asks_again_what_Slurm_did_not_answer) {

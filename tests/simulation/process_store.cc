@@ -153,6 +153,7 @@ claim::WorkerInfo Process::describe() const {
     info.allocation = allocation_;
     info.allocation_start = allocation_start_;
     info.node = node_.name;
+    info.node_timeout = scenario.slurmd_timeout;
   }
   return info;
 }

@@ -36,13 +36,14 @@ bool has_an_allocation(const claim::WorkerInfo& info) {
 
 SlurmSide::SlurmSide(store::World world, store::Store& store, claim::WorkerEpoch self,
                      claim::WorkerInfo info, std::unique_ptr<SlurmInquiry> inquiry,
-                     const EndMargins& margins)
+                     const SlurmTerms& terms)
     : world_(std::move(world)),
       store_(store),
       self_(self),
       info_(std::move(info)),
       inquiry_(std::move(inquiry)),
-      margins_(margins) {
+      margins_(terms.margins),
+      end_was_asked_(terms.end_was_asked) {
   if (!has_an_allocation(info_)) return;
   const BootTime now = world_.clock.boot_now();
   info_.end_is_told ? wish_.told(now, roll()) : wish_.unknown(now, roll());
@@ -61,7 +62,7 @@ void SlurmSide::saw(claim::Inquiry inquiry, BootTime now) {
   if (!has_an_allocation(info_)) return;
   // What was said before this worker came, it has asked for itself.
   const auto run =
-      answered && !(first && info_.end_is_told) ? claim::end_of(*known_, info_) : std::nullopt;
+      answered && !(first && end_was_asked_) ? claim::end_of(*known_, info_) : std::nullopt;
   if (run) {
     wish_.told(now, roll());
     follow_end(*run);

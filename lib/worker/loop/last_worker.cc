@@ -254,24 +254,28 @@ void see_to_end_of_allocation(const workflow::Context& context, const Path& stor
   if (!id) return;
   listen_to_batch_script();
   const Patience fresh(context.clock, *id, notice);
-  const auto fails = "scancel has failed";
-  Patience patience = fresh;
-  // After a pause somebody may have come: all is looked at again.
-  for (;;) {
-    if (!is_last(context, store, self, started, *id, run, fresh)) return;
-    const auto steps = slurm::steps_of(run, *id);
-    if (steps && !slurm::are_of_workers(*steps)) return;
-    if (steps && slurm::signal_batch_script(run, *id, "URG")) break;
-    if (!patience.allows_again(steps ? fails : "Slurm does not say what runs in it")) return;
-  }
+  // Nobody else lives in it, and it is told; after each pause all of that is looked at again, since
+  // somebody may have come.
+  const auto tell_as_last = [&](const std::function<bool()>& tell) {
+    for (Patience patience = fresh;;) {
+      if (!is_last(context, store, self, started, *id, run, fresh)) return false;
+      const auto steps = slurm::steps_of(run, *id);
+      if (steps && !slurm::are_of_workers(*steps)) return false;
+      if (steps && tell()) return true;
+      const auto failure = steps ? "scancel has failed" : "Slurm does not say what runs in it";
+      if (!patience.allows_again(failure)) return false;
+    }
+  };
+  if (!tell_as_last([&] { return slurm::signal_batch_script(run, *id, "URG"); })) return;
   // Where the batch script is there it answers, and all end as they do without this.
   if (is_told_within(kForAnswer)) return;
-  notice(fmt::format(
-      "the last worker of allocation {}, whose batch script does not answer: ending it", *id));
-  while (!slurm::cancel(run, *id)) {
-    if (!patience.allows_again(fails) || !is_last(context, store, self, started, *id, run, fresh))
-      return;
-  }
+  bool told = false;
+  (void)tell_as_last([&] {
+    if (!std::exchange(told, true))
+      notice(fmt::format(
+          "the last worker of allocation {}, whose batch script does not answer: ending it", *id));
+    return slurm::cancel(run, *id);
+  });
 }
 
 }  // namespace torc::worker

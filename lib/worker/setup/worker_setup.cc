@@ -12,6 +12,7 @@
 #include "lib/exec/start/run_program.h"
 #include "lib/slurm/own_allocation.h"
 #include "lib/slurm/query.h"
+#include "lib/slurm/squeue.h"
 #include "lib/store/mount/mount_facts.h"
 #include "lib/worker/jobs/job_command.h"
 #include "lib/workflow/context/sharing.h"
@@ -246,19 +247,23 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
   margins.begun = context.clock.wall_now();
   margins.headroom = settings.execution.sigkill_headroom;
   margins.buffer = settings.expiration_buffer;
-  std::optional<WallTime> end;
   if (!setup.allocation.empty()) {
     setup.cluster = context.env("SLURM_CLUSTER_NAME").value_or("");
     setup.slurm_node = slurm::node_name(env("SLURMD_NODENAME"), env("SLURM_JOB_NODELIST"));
+    const slurm::AllocationVariables variables{
+        either(context.env, "SLURM_JOB_START_TIME", "TORC_ALLOCATION_START"),
+        either(context.env, "SLURM_JOB_END_TIME", "TORC_ALLOCATION_END"),
+        context.env("TORC_LATEST_END")};
+    // Who was started together with a thousand others comes before its end.
+    const auto told = slurm::epoch_seconds(variables.end.value_or(""));
+    const bool is_past = told && *told <= margins.begun;
     const slurm::AllocationTimes times = slurm::allocation_times(
-        may_ask(context) ? setup.run_program : slurm::RunProgram(), setup.cluster,
-        env("SLURM_JOB_ID").value_or(""),
-        {either(context.env, "SLURM_JOB_START_TIME", "TORC_ALLOCATION_START"),
-         either(context.env, "SLURM_JOB_END_TIME", "TORC_ALLOCATION_END"),
-         context.env("TORC_LATEST_END")});
+        may_ask(context) || is_past ? setup.run_program : slurm::RunProgram(), setup.cluster,
+        env("SLURM_JOB_ID").value_or(""), variables, margins.begun);
     setup.allocation_start = times.start.value_or(WallTime{});
-    end = times.end;
+    setup.allocation_end = times.end;
     setup.end_is_assumed = times.assumed;
+    setup.slurm.end_was_asked = times.asked;
   }
   if (options.time_limit) {
     if (options.time_limit->count() == 0) {
@@ -267,8 +272,13 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
     }
     margins.limit = margins.begun + *options.time_limit;
   }
-  setup.ends_at = usable_until(end, margins);
+  setup.ends_at = usable_until(setup.allocation_end, margins);
   return setup;
+}
+
+void go_on_by(const EndMargins& first, WorkerSetup& setup) {
+  setup.slurm.margins = first;
+  setup.ends_at = usable_until(setup.allocation_end, first);
 }
 
 }  // namespace torc::worker
