@@ -104,6 +104,17 @@ TEST_F(HeardBells, a_flood_is_outlived_and_the_newest_of_it_are_kept) {
     EXPECT_EQ(kept[i].commit, kMany - kept.size() + 1 + i);
 }
 
+TEST_F(HeardBells, who_has_no_bell_rings_and_what_cannot_be_sent_is_no_error) {
+  ASSERT_TRUE(bell_.ok());
+  (*bell_)->listen(kStore);
+  UdpSender sender;
+  sender.send({std::string(4, '\0'), 9}, rendered(1));
+  sender.send(v6(0x20, 1, 1), rendered(1));
+  sender.send({"no address", 9}, rendered(1));
+  sender.send((*bell_)->place().addresses[0], rendered(2));
+  EXPECT_EQ(heard(), std::vector{(BellMessage{2, 0})});
+}
+
 TEST_F(HeardBells, an_address_that_is_not_of_this_host_is_no_place_to_hear) {
   EXPECT_FALSE(UdpBell::open("192.0.2.1", entropy_).ok());
 }
