@@ -42,6 +42,14 @@ TEST(BellAddresses, loopback_is_told_where_there_is_nothing_else) {
   EXPECT_FALSE(is_loopback(v6(0x20, 0, 1)));
 }
 
+TEST(BellAddresses, are_shown_and_read_again) {
+  for (const claim::BellAddress& a : {v4(10, 0, 200, 1), v6(0x20, 0x01, 7)})
+    EXPECT_EQ(address_named(show_address(a)), a);
+  EXPECT_EQ(show_address(v4(10, 0, 200, 1)), "10.0.200.1");
+  EXPECT_EQ(show_address({"abc", 0}), "?");
+  EXPECT_FALSE(address_named("localhost").has_value());
+}
+
 TEST(BellAddresses, an_interface_is_found_by_name_and_by_address) {
   const auto by_address = addresses_of_interface("127.0.0.1");
   ASSERT_TRUE(by_address.ok());
