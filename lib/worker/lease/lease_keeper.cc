@@ -371,7 +371,7 @@ Result<bool> LeaseKeeper::expire(const claim::Worker& worker,
         TORC_ASSIGN(expired,
                     claim::expire_worker(tx, worker.epoch, worker.renewals, world_.clock.wall_now(),
                                          kCrashLimit, why, alive_at, charge));
-        if (ringer_ != nullptr) ringer_->after(tx, false, world_.clock.wall_now());
+        if (ringer_ != nullptr) ringer_->after(tx, 0, world_.clock.wall_now());
         const store::EpochRange beside = store::epochs_beside(raw(worker.epoch));
         TORC_ASSIGN(const bool anybody, claim::is_anybody_of(tx, beside.first, beside.last));
         nobody_beside = !anybody;
