@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""rounds.py audit ROW NUMBER DIR [FIGURE=MOST…]: prints what one round of rounds.sh came to, as words FIGURE=VALUE.
+"""rounds.py audit ROW NUMBER DIR STORE [FIGURE=MOST…]: prints what one round of rounds.sh came to, as words FIGURE=VALUE.
 rounds.py sum ROW LOG [FIGURE=MOST…]: the least, median and largest of each over all rounds in LOG.
 
 DIR/log has what jobs said (TIME start|end NAME ATTEMPT HOST) and what was done to them (TIME fault …, TIME state ID
 STATE, …); it and Slurm are the witnesses, torc's own history only tells whose lease was ended. Times are seconds.
 
 again       from the fault until the last job that it cut off was started again
+heard       from when Slurm dropped the node from the allocation until the same
 end         from the end of the last job until the allocation was no longer RUNNING
 others      from the end of the first stage until the last of the other nodes had started one of the second
 idle        percent of the node-seconds granted, from the start of the allocation on, that were idle while a job was ready
@@ -29,8 +30,8 @@ def stage_of(job):
 
 
 class Round:
-    def __init__(self, directory):
-        self.directory = directory
+    def __init__(self, directory, store):
+        self.store = store
         self.lines = sorted(
             ((float(time), words) for time, *words in map(str.split, (directory / "log").read_text().splitlines())),
             key=lambda line: line[0],
@@ -74,6 +75,11 @@ class Round:
             found.append(min(later, default=float("inf")) - fault)
         return max(found, default=None)
 
+    def heard(self):
+        dropped = [time for time, words in self.lines if words[0] == "nodes"][1:]
+        again = self.again()
+        return None if again is None or not dropped else max(0.0, again + self.first("fault")[0] - dropped[0])
+
     def end(self):
         over = [t for t, words in self.lines if words[0] == "state" and words[2] in ENDED and t >= self.last_end() - 0.2]
         return max(0, over[-1 if len(over) < 2 else 0] - self.last_end()) if over else float("inf")
@@ -111,7 +117,7 @@ class Round:
     def fenced(self):
         struck = self.first("fault")[1][1]
         expired = sum(e["event"] == "expired" and e["host"] != struck for e in self.history)
-        logs = (self.directory / "wf.torc" / "logs").glob("slurm-*.out")
+        logs = (self.store / "logs").glob("slurm-*.out")
         return expired + sum("lost its lease" in log.read_text() for log in logs if f".{struck}." not in log.name)
 
 
@@ -123,8 +129,8 @@ def shown(value):
     return "none" if value is None else f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
-def audit(row, number, directory, wanted):
-    this = Round(pathlib.Path(directory))
+def audit(row, number, directory, store, wanted):
+    this = Round(pathlib.Path(directory), pathlib.Path(store))
     figures = {name: getattr(this, name)() for name in wanted}
     figures |= {"lost": this.lost(), "doubled": this.doubled()}
     trouble = [word for word in ("late", "hung", "damaged") if this.first(word)]
@@ -162,5 +168,5 @@ def total(row, log, wanted):
 
 if __name__ == "__main__":
     if sys.argv[1] == "audit":
-        sys.exit(audit(*sys.argv[2:5], wanted_in(sys.argv[5:])))
+        sys.exit(audit(*sys.argv[2:6], wanted_in(sys.argv[6:])))
     sys.exit(total(*sys.argv[2:4], wanted_in(sys.argv[4:])))

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What becomes of a running workflow when something of a real Slurm dies, is stopped or does not answer: each row of the
-# table below round after round, each round with a cluster (cluster.sh) and a store of its own, four nodes that share
-# files alone.
+# table below round after round, each round with a cluster (cluster.sh) and a store of its own: four nodes that share
+# files alone, and these by a FUSE mount that counts as a shared filesystem (as MooseFS).
 #   rounds.sh BUILD [ROUNDS] [ROW…]   BUILD: the build directory, with torc; ROUNDS of each row (20; controller: 2)
 # Prints a line for each round and at the end one for each row: the least, median and largest of each figure, in seconds,
 # and how many jobs were lost (never completed) or doubled (ran to their end twice, or beside a later attempt). Exit code
@@ -19,12 +19,12 @@ lease=300 # seconds; as users have it
 
 # Those that measure tenths of a second come first, one after the other.
 alone=(end wide wide-poll plain)
-abreast=(node first-node worker watchdog both srun stepd step scancel requeue suspend
+abreast=(node first-node node-late first-node-late worker watchdog both srun stepd step scancel requeue suspend
   squeue-fails squeue-hangs squeue-empty squeue-half squeue-other controller)
 wanted_of() { # FIGURE=MOST…
   case $1 in
-    node) echo again=30 end=30 ;;
-    first-node) echo again=30 end=30 ;;
+    node | first-node) echo again=30 heard=15 end=30 ;;
+    *node-late) echo again=45 heard=15 end=30 ;;
     worker | watchdog | both) echo again=15 stays_away=0 end=30 ;;
     srun | step) echo again=30 end=30 ;;
     stepd) echo end=30 ;;
@@ -36,7 +36,7 @@ wanted_of() { # FIGURE=MOST…
     plain) echo end=2 idle=2 ;;
     end) echo end=2 ;;
     controller) echo again=15 end=60 ;;
-    squeue-*) echo again=45 fenced=0 end=60 ;;
+    squeue-*) echo again=45 fenced=0 end=90 ;;
     *) echo "rounds.sh: there is no row '$1'; there are ${alone[*]} ${abreast[*]}" >&2; return 2 ;;
   esac
 }
@@ -125,7 +125,7 @@ await() {                                                 # SECONDS CONDITION…
 }
 submit() {
   local id
-  id=$(cd "$round" && PATH="$round/bin:$PATH" TORC_WORKER_FLAGS="$flags" sbatch --parsable wf.torc/slurm/all.sbatch) || return 1
+  id=$(cd "$round" && PATH="$round/bin:$PATH" TORC_WORKER_FLAGS="$flags" sbatch --parsable "$store/slurm/all.sbatch") || return 1
   note submitted "$id"
   ids+=("$id")
 }
@@ -135,14 +135,19 @@ other_node() { # of the allocation than the batch host
 }
 # Notes each new state of the allocations until all have ended.
 follow() {
-  local id state open last=()
+  local id state nodes open last=() held=()
   while true; do
     open=0
     for id in "${ids[@]}"; do
-      state=$(squeue -h -t all -j "$id" -o %T 2>/dev/null)
+      state= nodes=
+      read -r state nodes < <(squeue -h -t all -j "$id" -o '%T %N' 2>/dev/null)
       if [ -n "$state" ] && [ "$state" != "${last[id]:-}" ]; then
         note state "$id" "$state"
         last[id]=$state
+      fi
+      if [ "$state" = RUNNING ] && [ "$nodes" != "${held[id]:-}" ]; then
+        note nodes "$id" "$nodes"
+        held[id]=$nodes
       fi
       case ${last[id]:-} in '' | PENDING | CONFIGURING | RUNNING | SUSPENDED | COMPLETING) open=1 ;; esac
     done
@@ -157,8 +162,8 @@ strike() { # ROW
   # Of the two above a worker the upper one first stands still, or it would see to the lower one's end.
   local family='w=$(pgrep -x torc-watchdog); c=$(pgrep -P $w -x torc);'
   case $1 in
-    node) note fault power "$node"; cluster crash "$node" ;;
-    first-node) node=$(batch_host "$id"); note fault power "$node"; cluster crash "$node" ;;
+    node | node-late) note fault power "$node"; cluster crash "$node" ;;
+    first-node*) node=$(batch_host "$id"); note fault power "$node"; cluster crash "$node" ;;
     worker) note fault SIGKILL "$node"; on "$node" "$family kill -KILL \$c" ;;
     watchdog) note fault SIGKILL "$node"; on "$node" "$family kill -KILL \$w" ;;
     both) note fault SIGKILL "$node"; on "$node" "$family kill -STOP \$w \$c; kill -KILL \$w \$c" ;;
@@ -187,11 +192,14 @@ strike() { # ROW
   esac
 }
 round() { # ROW NUMBER
-  local row=$1 number=$2 ids=() flags="--lease-ttl ${lease}s" last_node=n4 follower
+  local row=$1 number=$2 ids=() flags="--lease-ttl ${lease}s" last_node=n4 silence=6 follower
   place=$work/$row/c
   round=$work/$row/$number
+  store=$work/$row/shared/$number.torc
   mkdir -p "$round"
-  SLURM_CONF_EXTRA=SlurmdTimeout=15 NODE_ADDRESS=$(hostname -I | cut -d' ' -f1) cluster start 4 $BASHPID || return
+  # Slurm notices the loss of a node after some 15 s by the first of these, 20 to 26 s by the other.
+  [[ $row = *-late ]] && silence=15
+  SLURM_CONF_EXTRA=SlurmdTimeout=$silence NODE_ADDRESS=$(hostname -I | cut -d' ' -f1) cluster start 4 $BASHPID || return
   export SLURM_CONF=$place/slurm.conf
   write_workflow "$row"
   : >"$round/log"
@@ -199,7 +207,7 @@ round() { # ROW NUMBER
     squeue-*) write_squeue "${row#squeue-}"; flags='--lease-ttl 30s' ;;
     wide-poll) flags+=' --no-bell' ;;
   esac
-  (cd "$round" && "$torc" init wf.yaml --engine journal --no-slurm) >"$round/init" 2>&1 || { cat "$round/init"; return 1; }
+  (cd "$round" && "$torc" init wf.yaml --store "$store" --engine journal --no-slurm) >"$round/init" 2>&1 || { cat "$round/init"; return 1; }
   submit || return
   [ "$row" != scancel ] || submit || return
   follow &
@@ -214,19 +222,26 @@ round() { # ROW NUMBER
   esac
   await 420 eval "! kill -0 $follower 2>/dev/null" || { note hung; kill $follower; }
   wait $follower 2>/dev/null
-  "$torc" status "$round/wf.torc" --json >"$round/status.json" 2>>"$round/out"
-  "$torc" history "$round/wf.torc" --json >"$round/history.json" 2>>"$round/out"
-  "$torc" verify "$round/wf.torc" >"$round/verify" 2>&1 || note damaged
+  "$torc" status "$store" --json >"$round/status.json" 2>>"$round/out"
+  "$torc" history "$store" --json >"$round/history.json" 2>>"$round/out"
+  "$torc" verify "$store" >"$round/verify" 2>&1 || note damaged
   cluster stop
   # shellcheck disable=SC2046 # words
-  "$here/rounds.py" audit "$row" "$number" "$round" $(wanted_of "$row") && rm -rf "$round"
+  "$here/rounds.py" audit "$row" "$number" "$round" "$store" $(wanted_of "$row") && rm -rf "$round" "$store"
 }
 row() {
-  local number of=$rounds
+  local number of=$rounds daemon
+  mkdir -p "$work/$1/files" "$work/$1/shared"
+  # It is known as MooseFS: listings and heartbeats are a second old at most.
+  bindfs -f -o subtype=mfs "$work/$1/files" "$work/$1/shared" &
+  daemon=$!
+  await 10 mountpoint -q "$work/$1/shared"
   [ "$1" != controller ] || of=$((rounds < 2 ? rounds : 2))
   for ((number = 1; number <= of; number++)); do
     round "$1" "$number" || [ $? = 1 ] || echo "$1 $number broken=1"
   done >>"$log" 2>&1
+  umount "$work/$1/shared"
+  wait $daemon
 }
 
 [ $# -gt 0 ] || set -- "${alone[@]}" "${abreast[@]}"
