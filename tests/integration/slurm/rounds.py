@@ -13,7 +13,7 @@ idle        percent of the node-seconds granted, from the start of the allocatio
 stays_away  nodes struck by the fault that started nothing after it
 restarted   attempts beyond the first
 fenced      workers that lost their lease, or were expired by others, on nodes that were not struck
-Exit code 1: something was lost, doubled, or is over MOST.
+Exit code 1: something was lost, doubled, or is over MOST, or the round says nothing (broken).
 """
 import collections
 import json
@@ -168,5 +168,9 @@ def total(row, log, wanted):
 
 if __name__ == "__main__":
     if sys.argv[1] == "audit":
-        sys.exit(audit(*sys.argv[2:6], wanted_in(sys.argv[6:])))
+        try:
+            sys.exit(audit(*sys.argv[2:6], wanted_in(sys.argv[6:])))
+        except (ValueError, LookupError, TypeError, OSError) as error:  # a log that is cut, no answer of torc's
+            print(*sys.argv[2:4], "broken=1 #", repr(error), flush=True)
+            sys.exit(1)
     sys.exit(total(*sys.argv[2:4], wanted_in(sys.argv[4:])))

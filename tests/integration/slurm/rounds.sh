@@ -2,7 +2,7 @@
 # What becomes of a running workflow when something of a real Slurm dies, is stopped or does not answer: each row of the
 # table below round after round, each round with a cluster (cluster.sh) and a store of its own: four nodes that share
 # files alone, and these by a FUSE mount that counts as a shared filesystem (as MooseFS).
-#   rounds.sh BUILD [ROUNDS] [ROW…]   BUILD: the build directory, with torc; ROUNDS of each row (20; controller: 2)
+#   rounds.sh BUILD [ROUNDS] [ROW…]   BUILD: the build directory, with torc; ROUNDS of each row (20; controller: 2 at most)
 # Prints a line for each round and at the end one for each row: the least, median and largest of each figure, in seconds,
 # and how many jobs were lost (never completed) or doubled (ran to their end twice, or beside a later attempt). Exit code
 # 1: any was, or a figure is over what is wanted; 77: this machine cannot do it. What belongs to a bad round is kept.
@@ -20,7 +20,8 @@ lease=300 # seconds; as users have it
 # Those that measure tenths of a second come first, one after the other.
 alone=(end wide wide-poll plain)
 abreast=(node first-node node-late first-node-late worker watchdog both srun stepd step scancel requeue suspend
-  squeue-fails squeue-hangs squeue-empty squeue-half squeue-other controller)
+  squeue-fails squeue-hangs squeue-empty squeue-half squeue-other
+  controller-killed controller-hangs)
 wanted_of() { # FIGURE=MOST…
   case $1 in
     node | first-node) echo again=30 heard=15 end=30 ;;
@@ -35,8 +36,9 @@ wanted_of() { # FIGURE=MOST…
     wide-poll) echo others=2 end=2 ;;
     plain) echo end=2 idle=2 ;;
     end) echo end=2 ;;
-    controller) echo again=15 end=60 ;;
-    squeue-*) echo again=45 fenced=0 end=90 ;;
+    controller-*) echo again=15 end=60 ;;
+    squeue-fails | squeue-hangs) echo again=45 fenced=0 end=180 ;; # who may be the last asks for a minute
+    squeue-*) echo again=45 fenced=0 end=30 ;;
     *) echo "rounds.sh: there is no row '$1'; there are ${alone[*]} ${abreast[*]}" >&2; return 2 ;;
   esac
 }
@@ -73,7 +75,7 @@ write_workflow() { # ROW
       wide*) stage 1 1 12 1; stage 2 40 4 1 ;;
       plain) stage 1 320 3 1 ;;
       suspend) stage 1 4 20 2 PT20S; stage 2 8 2 2 ;;
-      controller) stage 1 72 40 2 ;;
+      controller-*) stage 1 72 40 2 ;;
       scancel) nodes=2; stage 1 4 8 2; stage 2 8 2 2 ;;
       *) stage 1 4 8 2; stage 2 8 2 2 ;;
     esac
@@ -120,7 +122,7 @@ await() {                                                 # SECONDS CONDITION…
   shift
   until "$@"; do
     [ $SECONDS -lt $end ] || return 1
-    sleep 0.05
+    sleep 0.1
   done
 }
 submit() {
@@ -152,7 +154,7 @@ follow() {
       case ${last[id]:-} in '' | PENDING | CONFIGURING | RUNNING | SUSPENDED | COMPLETING) open=1 ;; esac
     done
     [ $open = 1 ] || return 0
-    sleep 0.1
+    sleep 0.2
   done
 }
 on() { cluster exec "$1" bash -c "$2"; }
@@ -173,17 +175,17 @@ strike() { # ROW
     scancel) note fault scancel; scancel "${ids[1]}" ;;
     requeue) note fault requeue; scontrol requeue "$id" ;;
     suspend) note fault suspend; scontrol suspend "$id"; sleep 30; note resumed; scontrol resume "$id" ;;
-    controller)
-      # Every second time it hangs instead: connections come about, and nobody answers.
-      local down=(KILL STOP) up=(start CONT) kind=$((number % 2))
-      cluster controller "${down[kind]}"
-      note controller "${down[kind]}"
+    controller-*) # One that hangs: connections come about, and nobody answers.
+      local down=KILL up=start
+      [[ $1 = *-hangs ]] && down=STOP up=CONT
+      cluster controller $down
+      note controller $down
       sleep 30
       note fault SIGKILL "$last_node"
       on "$last_node" "$family kill -KILL \$c"
       sleep 270
-      cluster controller "${up[kind]}"
-      note controller "${up[kind]}"
+      cluster controller $up
+      note controller $up
       ;;
     squeue-*) # No process of torc is left there: only the lease tells.
       note fault SIGKILL "$node"
@@ -233,10 +235,10 @@ row() {
   local number of=$rounds daemon
   mkdir -p "$work/$1/files" "$work/$1/shared"
   # It is known as MooseFS: listings and heartbeats are a second old at most.
-  bindfs -f -o subtype=mfs "$work/$1/files" "$work/$1/shared" &
+  bindfs -f -o subtype=mfs "$work/$1/files" "$work/$1/shared" 2>/dev/null &
   daemon=$!
   await 10 mountpoint -q "$work/$1/shared"
-  [ "$1" != controller ] || of=$((rounds < 2 ? rounds : 2))
+  [[ $1 != controller-* ]] || of=$((rounds < 2 ? rounds : 2))
   for ((number = 1; number <= of; number++)); do
     round "$1" "$number" || [ $? = 1 ] || echo "$1 $number broken=1"
   done >>"$log" 2>&1
@@ -248,9 +250,16 @@ row() {
 for name; do wanted_of "$name" >/dev/null || exit; done
 "$here/cluster.sh" "$work/try" start 1 || exit
 "$here/cluster.sh" "$work/try" stop
+clean_up() { # also when it is ended from outside: clusters end with who started them
+  local mount
+  # shellcheck disable=SC2046 # words
+  kill $(jobs -rp) 2>/dev/null
+  for mount in "$work"/*/shared; do mountpoint -q "$mount" && umount -l "$mount"; done
+}
+trap clean_up EXIT
+trap 'exit 1' INT TERM
 : >"$log"
-tail -f -n +1 --pid=$$ "$log" &
-tail=$!
+tail -f -n +1 "$log" &
 rows=()
 for name; do [[ " ${alone[*]} " != *" $name "* ]] || row "$name"; done
 for name; do
@@ -270,6 +279,5 @@ for process in "${rows[@]}"; do wait "$process"; done
 } >"$work/table"
 cat "$work/table" >>"$log"
 sleep 1.2 # until tail has printed it
-kill $tail
 grep -q '^kept: ' "$work/table" && exit 1
 rm -rf "$work"
