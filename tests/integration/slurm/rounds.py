@@ -81,8 +81,11 @@ class Round:
         return None if again is None or not dropped else max(0.0, again + self.first("fault")[0] - dropped[0])
 
     def end(self):
-        over = [t for t, words in self.lines if words[0] == "state" and words[2] in ENDED and t >= self.last_end() - 0.2]
-        return max(0, over[-1 if len(over) < 2 else 0] - self.last_end()) if over else float("inf")
+        over = {}  # of each allocation that did not end before
+        for time, words in self.lines:
+            if words[0] == "state" and words[2] in ENDED and time >= self.last_end():
+                over.setdefault(words[1], time)
+        return max(over.values()) - self.last_end() if over else float("inf")
 
     def others(self):
         first_end = max(t for (job, _), (t, _) in self.ends.items() if stage_of(job) == 1)
