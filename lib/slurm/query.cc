@@ -161,7 +161,7 @@ std::optional<ByteCount> granted_memory(const RunProgram& run, const std::string
 
 ClusterTimes cluster_times(const RunProgram& run) {
   ClusterTimes times;
-  const auto answer = run({"scontrol", "show", "config"});
+  const auto answer = run({"env", "-u", "SLURM_CLUSTERS", "scontrol", "show", "config"});
   if (!answer.ok() || answer->exit_code != 0) return times;
   for (const auto line : split(answer->out, '\n')) {
     const auto fields = words(line);  // KillWait = 30 sec

@@ -395,17 +395,19 @@ TEST(GrantedMemory, is_what_slurm_says_of_this_job_and_node) {
 TEST(ClusterTimes, are_what_the_configuration_says) {
   RecordedSlurm slurm;
   EXPECT_EQ(cluster_times(slurm.run()).kill_wait, std::nullopt) << "the controller is away";
-  slurm.answers("scontrol show config", {0,
-                                         "Configuration data as of 2024-05-01T12:00:00\n"
-                                         "KeepAliveTime           = SYSTEM_DEFAULT\n"
-                                         "KillOnBadExit           = 0\n"
-                                         "KillWait                = 45 sec\n"
-                                         "LaunchParameters        = (null)\n"
-                                         "SlurmdTimeout           = 300 sec\n",
-                                         ""});
+  slurm.answers("env -u SLURM_CLUSTERS scontrol show config",
+                {0,
+                 "Configuration data as of 2024-05-01T12:00:00\n"
+                 "KeepAliveTime           = SYSTEM_DEFAULT\n"
+                 "KillOnBadExit           = 0\n"
+                 "KillWait                = 45 sec\n"
+                 "LaunchParameters        = (null)\n"
+                 "SlurmdTimeout           = 300 sec\n",
+                 ""});
   EXPECT_EQ(cluster_times(slurm.run()).kill_wait, std::chrono::seconds(45));
   EXPECT_EQ(cluster_times(slurm.run()).slurmd_timeout, std::chrono::seconds(300));
-  slurm.answers("scontrol show config", {0, "KillWait = soon\nKillWait\n", ""});
+  slurm.answers("env -u SLURM_CLUSTERS scontrol show config",
+                {0, "KillWait = soon\nKillWait\n", ""});
   EXPECT_EQ(cluster_times(slurm.run()).kill_wait, std::nullopt);
 }
 

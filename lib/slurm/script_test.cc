@@ -267,7 +267,8 @@ std::string environment_of_step(const std::string& variables, const std::string&
   };
   program("torc", "#!/bin/sh\nexec env\n");  // supervise
   program("scontrol",
-          "#!/bin/sh\n[ \"$(cat /proc/$PPID/comm)\" != timeout ] || echo 'KillWait = 60 sec'\n");
+          "#!/bin/sh\n[ \"$(cat /proc/$PPID/comm)\" != timeout ] || [ -n \"$SLURM_CLUSTERS\" ] || "
+          "echo 'KillWait = 60 sec'\n");
   program("squeue", "#!/bin/sh\necho '" + squeue + "'\n");
   auto c = context();
   c.torc = here / "torc";
@@ -299,6 +300,12 @@ TEST(Script, that_a_job_submits_takes_nothing_of_the_jobs_share_for_its_own) {
 
 TEST(Script, waits_for_no_answer_of_Slurms_for_long) {
   EXPECT_TRUE(has_line(environment_of_step(""), "TORC_KILL_WAIT=60"));
+}
+
+// Where the user's variable names others, it would be another cluster's, or none.
+TEST(Script, asks_its_own_cluster_how_it_is_configured) {
+  const auto step = environment_of_step("SLURM_CLUSTERS=beta,gamma");
+  EXPECT_TRUE(has_line(step, "TORC_KILL_WAIT=60")) << step;
 }
 
 // Not in Slurm's variables: sbatch in a job would pass them on to the next allocation.

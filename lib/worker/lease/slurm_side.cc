@@ -129,6 +129,7 @@ void SlurmSide::ask(bool has_suspects, BootTime now) {
   wish_.asked(now, roll());
   if (seats.empty()) return;
   asked_about_ = std::move(seats);
+  asked_as_ = known_->asked;
   std::vector<slurm::Allocation> allocations;
   for (const auto& [worker, seat] : asked_about_) allocations.push_back(seat.first);
   inquiry_->ask(std::move(allocations));
@@ -153,7 +154,7 @@ void SlurmSide::answered() {
   if (!told) return;
   claim::Inquiry after;
   const auto noted = store_.commit(raw(self_), [&](claim::Transaction& tx) -> Result<void> {
-    TORC_TRY(claim::note_answer(tx, gone, ends));
+    TORC_TRY(claim::note_answer(tx, asked_as_, gone, ends));
     after = claim::read_inquiry(tx);
     return {};
   });

@@ -65,6 +65,7 @@ class SlurmSide {
   claim::AskTurn turn_;
   claim::EndWish wish_;
   std::map<claim::WorkerEpoch, Seat> asked_about_;
+  std::uint64_t asked_as_ = 0;  // the number of that question
   std::optional<WallTime> moved_end_;
 };
 

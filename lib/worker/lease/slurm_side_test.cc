@@ -303,14 +303,14 @@ TEST_F(SlurmWord, an_end_that_moved_is_noticed_within_minutes_both_ways) {
 
 // A worker that takes another one's place has the variables of when the allocation began.
 TEST_F(SlurmWord, an_end_that_moved_before_a_worker_came_is_known_to_it_at_once) {
-  ASSERT_TRUE(
-      store_here_
-          ->commit(
-              0,
-              [&](claim::Transaction& tx) -> Result<void> {
-                return claim::note_answer(tx, {}, {{kRun.cluster, kRun.id, kStart, kStart + 20h}});
-              })
-          .ok());
+  ASSERT_TRUE(store_here_
+                  ->commit(0,
+                           [&](claim::Transaction& tx) -> Result<void> {
+                             claim::begin_inquiry(tx, 0);
+                             return claim::note_answer(
+                                 tx, 1, {}, {{kRun.cluster, kRun.id, kStart, kStart + 20h}});
+                           })
+                  .ok());
   info_ = in_allocation("n1", self_process_.pid, self_process_.start);
   info_.ends_at = kStart + 10h;
   info_.end_is_told = true;

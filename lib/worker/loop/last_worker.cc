@@ -71,6 +71,7 @@ constexpr nanoseconds kAskSlurmAfter = 2s;  // of silence
 // For the batch script to answer; more than `torc supervise` waits for srun.
 constexpr nanoseconds kForAnswer = 8s;
 constexpr nanoseconds kForQuestions = 1min;  // that fail, one after the other
+constexpr nanoseconds kFresh = 10s;          // what was seen
 
 // Until a signal that asks this process to leave, or SIGUSR2, which is blocked: true.
 bool is_told_within(nanoseconds time) {
@@ -259,8 +260,10 @@ void see_to_end_of_allocation(const workflow::Context& context, const Path& stor
   const auto tell_as_last = [&](const std::function<bool()>& tell) {
     for (Patience patience = fresh;;) {
       if (!is_last(context, store, self, started, *id, run, fresh)) return false;
+      const BootTime looked = context.clock.boot_now();
       const auto steps = slurm::steps_of(run, *id);
       if (steps && !slurm::are_of_workers(*steps)) return false;
+      if (context.clock.boot_now() - looked > kFresh) continue;  // this process stood still
       if (steps && tell()) return true;
       const auto failure = steps ? "scancel has failed" : "Slurm does not say what runs in it";
       if (!patience.allows_again(failure)) return false;
