@@ -201,6 +201,7 @@ round() { # ROW NUMBER
   mkdir -p "$round"
   # Slurm notices the loss of a node after some 15 s by the first of these, 20 to 26 s by the other.
   [[ $row = *-late ]] && silence=15
+  [[ $row = controller-* ]] && silence=300 # as at most sites: all nodes are silent to one that hangs
   SLURM_CONF_EXTRA=SlurmdTimeout=$silence NODE_ADDRESS=$(hostname -I | cut -d' ' -f1) cluster start 4 $BASHPID || return
   export SLURM_CONF=$place/slurm.conf
   write_workflow "$row"
