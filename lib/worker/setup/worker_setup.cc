@@ -37,6 +37,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kQueryLimit = 20s;  // squeue and scontrol answer in milliseconds or not at all
+// Of what is asked before the first job may start: without an answer the walltime counts, and a
+// thread of the worker asks again.
+constexpr auto kStartLimit = 5s;
 constexpr std::uint64_t kMostStarters = 100'000;  // a larger number is nonsense
 constexpr std::chrono::seconds kShortestLease{10};
 
@@ -251,7 +254,7 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
     setup.cluster = context.env("SLURM_CLUSTER_NAME").value_or("");
     setup.slurm_node = slurm::node_name(env("SLURMD_NODENAME"), env("SLURM_JOB_NODELIST"));
     const slurm::AllocationTimes times = slurm::allocation_times(
-        may_ask(context) ? setup.run_program : slurm::RunProgram(), setup.cluster,
+        may_ask(context) ? query_program(context, kStartLimit) : slurm::RunProgram(), setup.cluster,
         env("SLURM_JOB_ID").value_or(""),
         {either(context.env, "SLURM_JOB_START_TIME", "TORC_ALLOCATION_START"),
          either(context.env, "SLURM_JOB_END_TIME", "TORC_ALLOCATION_END"),
