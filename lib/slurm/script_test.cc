@@ -267,7 +267,8 @@ std::string environment_of_step(const std::string& variables, const std::string&
   };
   program("torc", "#!/bin/sh\nexec env\n");  // supervise
   program("scontrol",
-          "#!/bin/sh\n[ \"$(cat /proc/$PPID/comm)\" != timeout ] || echo 'KillWait = 60 sec'\n");
+          "#!/bin/sh\n[ \"$(cat /proc/$PPID/comm)\" = timeout ] || exit 1\n"
+          "case $* in *config) echo 'KillWait = 60 sec';; *) echo JobId=$5 Mem=9;; esac\n");
   program("squeue", "#!/bin/sh\necho '" + squeue + "'\n");
   auto c = context();
   c.torc = here / "torc";
@@ -299,6 +300,12 @@ TEST(Script, that_a_job_submits_takes_nothing_of_the_jobs_share_for_its_own) {
 
 TEST(Script, waits_for_no_answer_of_Slurms_for_long) {
   EXPECT_TRUE(has_line(environment_of_step(""), "TORC_KILL_WAIT=60"));
+}
+
+TEST(Script, asks_what_memory_was_granted_where_no_variable_says_it) {
+  EXPECT_TRUE(has_line(environment_of_step(""), "TORC_JOB_DETAILS=JobId=8 Mem=9"));
+  for (const auto* known : {"SLURM_MEM_PER_NODE=5", "SLURM_MEM_PER_CPU=5", "SLURM_HET_SIZE=0"})
+    EXPECT_EQ(environment_of_step(known).find("TORC_JOB_DETAILS"), std::string::npos) << known;
 }
 
 // Not in Slurm's variables: sbatch in a job would pass them on to the next allocation.

@@ -298,6 +298,16 @@ class Last : public FakeSlurm {
   [[nodiscard]] Ended work() const { return itest::run(worker()); }
 };
 
+// That one was started while Slurm answered.
+TEST_F(Last, has_the_memory_that_the_batch_script_was_told_of_also_while_Slurm_does_not_answer) {
+  program("scontrol", "exit 1\n");
+  Launch launch = in_allocation({"worker", "wf.torc"});
+  launch.env["SLURMD_NODENAME"] = "n1";
+  launch.env["TORC_JOB_DETAILS"] = "JobId=12 Nodes=n1 CPU_IDs=0 Mem=70 GRES=";
+  const Ended ended = itest::run(launch);
+  EXPECT_TRUE(ended.says("70 MiB (what Slurm granted)")) << ended;
+}
+
 TEST_F(Last, tells_the_batch_script_and_leaves_when_that_answers) {
   here_.write("steps", "12.0 torc-workers\n12.batch batch\n12.extern extern\n");
   // Above scancel: env, the worker.

@@ -118,14 +118,15 @@ void set_grace(const workflow::Context& context, const WorkerOptions& options, W
 }
 
 // Where memory was granted by a default alone (DefMemPerCPU), salloc and srun set no variable for
-// it.
+// it. What the batch script was told stands, also while Slurm does not answer: a worker that takes
+// the place of one that was killed must not take more.
 exec::GetEnv with_granted_memory(const workflow::Context& context, const exec::GetEnv& env) {
-  if (!env("SLURM_JOB_ID") || env("SLURM_MEM_PER_NODE") || env("SLURM_MEM_PER_CPU") ||
-      !may_ask(context))
-    return env;
-  const auto memory =
-      slurm::granted_memory(query_program(context, kQueryLimit), *env("SLURM_JOB_ID"),
-                            env("SLURMD_NODENAME").value_or(""));
+  if (!env("SLURM_JOB_ID") || env("SLURM_MEM_PER_NODE") || env("SLURM_MEM_PER_CPU")) return env;
+  const std::string id = *env("SLURM_JOB_ID");
+  const std::string node = env("SLURMD_NODENAME").value_or("");
+  auto memory = slurm::told_memory(env("TORC_JOB_DETAILS").value_or(""), id, node);
+  if (!memory && may_ask(context))
+    memory = slurm::granted_memory(query_program(context, kQueryLimit), id, node);
   if (!memory) return env;
   return [env, memory](std::string_view name) -> std::optional<std::string> {
     if (name == "SLURM_MEM_PER_NODE") return std::to_string(memory->value >> 20);
