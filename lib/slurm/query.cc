@@ -136,14 +136,11 @@ AllocationTimes allocation_times(const RunProgram& run, const std::string& clust
 }
 
 // "… Nodes=n[1-2] CPU_IDs=0-3 Mem=4096 GRES= …", a part for all nodes that got the same; in MiB.
-std::optional<ByteCount> granted_memory(const RunProgram& run, const std::string& job_id,
-                                        const std::string& node) {
+std::optional<ByteCount> told_memory(std::string_view details, const std::string& job_id,
+                                     const std::string& node) {
   if (!is_job_id(job_id) || node.empty()) return std::nullopt;
-  const auto answer =
-      run({"env", "-u", "SLURM_CLUSTERS", "scontrol", "show", "job", "-d", "-o", job_id});
-  if (!answer.ok() || answer->exit_code != 0) return std::nullopt;
   std::set<std::uint64_t> told;
-  for (const auto line : split(answer->out, '\n')) {
+  for (const auto line : split(details, '\n')) {
     const auto fields = words(line);
     if (fields.empty() || fields[0] != "JobId=" + job_id) continue;  // another of its array
     for (std::size_t i = 0; i + 2 < fields.size(); ++i) {
@@ -157,6 +154,15 @@ std::optional<ByteCount> granted_memory(const RunProgram& run, const std::string
   }
   if (told.size() != 1 || *told.begin() == 0 || *told.begin() >> 40 != 0) return std::nullopt;
   return ByteCount{*told.begin() << 20};
+}
+
+std::optional<ByteCount> granted_memory(const RunProgram& run, const std::string& job_id,
+                                        const std::string& node) {
+  if (!is_job_id(job_id) || node.empty()) return std::nullopt;
+  const auto answer =
+      run({"env", "-u", "SLURM_CLUSTERS", "scontrol", "show", "job", "-d", "-o", job_id});
+  if (!answer.ok() || answer->exit_code != 0) return std::nullopt;
+  return told_memory(answer->out, job_id, node);
 }
 
 ClusterTimes cluster_times(const RunProgram& run) {

@@ -378,6 +378,7 @@ TEST(GrantedMemory, is_what_slurm_says_of_this_job_and_node) {
       "CPU_IDs=0 Mem=100 GRES=   Nodes=n3 CPU_IDs=0-1 Mem=300 GRES= MinCPUsNode=1 \n";
   EXPECT_EQ(granted(line, "n2"), mebibytes(100));
   EXPECT_EQ(granted(line, "n3"), mebibytes(300));
+  EXPECT_EQ(told_memory(line, "6", "n3"), mebibytes(300)) << "of an answer that was kept";
   EXPECT_EQ(granted(line, "n4"), std::nullopt);
   EXPECT_EQ(granted(line, ""), std::nullopt);
   EXPECT_EQ(granted(line, "n2", 1), std::nullopt);

@@ -101,17 +101,22 @@ class Patience {
   // After a pause, to ask again. False: it was in vain, or this worker is told to leave.
   bool allows_again(const std::string& failure) {
     const BootTime now = clock_.boot_now();
-    if (!since_) {
+    const bool first = !since_;
+    if (first) {
       since_ = now;
       pause_ = kFirstLook;
-      notice_(fmt::format("this may be the last worker of allocation {}, and {}: asking again",
-                          allocation_, failure));
     }
     if (now - *since_ > kForQuestions) {
       notice_(fmt::format("allocation {} is left as it is: {}", allocation_, failure));
       return false;
     }
-    return !is_told_within(std::exchange(pause_, std::min(2 * pause_, kLastLook)));
+    // An scancel that ended this step has ended with it: that is no failure.
+    if (is_told_within(std::exchange(pause_, std::min(2 * pause_, kLastLook)))) return false;
+    if (first) {
+      notice_(fmt::format("this may be the last worker of allocation {}, and {}: asking again",
+                          allocation_, failure));
+    }
+    return true;
   }
   void answered() { since_.reset(); }
 

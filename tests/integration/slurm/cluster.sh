@@ -8,8 +8,8 @@
 #   cluster.sh DIR exec nX CMD…  runs CMD on a node, beside its jobs
 #   cluster.sh DIR crash nX      cuts its power: every process of the node is gone at once
 #   cluster.sh DIR boot nX       starts it again
-#   cluster.sh DIR controller start | SIGNAL
-#                                starts slurmctld again, from what it has saved; or sends it a signal: KILL, STOP, CONT
+#   cluster.sh DIR controller start | stop | SIGNAL
+#                                slurmctld alone: stops it, and starts it again from what it has saved; or a signal
 # DIR must be a path without spaces, short enough for sockets. Exit codes: 0, 1 failed, 2 usage, 77 this machine
 # cannot do it (no root, no namespaces, packages missing); the reason is on stderr.
 # In the environment of `start`: SLURM_CONF_EXTRA, further lines of slurm.conf; NODE_ADDRESS, the address that the names
@@ -217,7 +217,7 @@ start_controller() { # NODES
 controller() {
   case $1 in
     start) launch_controller && lives slurmctld || fail "slurmctld does not start; see $dir/log" ;;
-    KILL) finish slurmctld KILL ;;
+    stop) finish slurmctld TERM KILL ;;
     *) lives slurmctld && kill -"$1" "$(pid_of slurmctld)" ;;
   esac
 }

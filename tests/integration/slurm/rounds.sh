@@ -21,7 +21,7 @@ lease=300 # seconds; as users have it
 alone=(end wide wide-poll plain)
 abreast=(node first-node node-late first-node-late worker watchdog both srun stepd step scancel requeue suspend
   squeue-fails squeue-hangs squeue-empty squeue-half squeue-other
-  controller-killed controller-hangs)
+  controller-stopped controller-hangs)
 wanted_of() { # FIGURE=MOST…
   case $1 in
     node | first-node) echo again=30 heard=15 end=30 ;;
@@ -75,7 +75,8 @@ write_workflow() { # ROW
       wide*) stage 1 1 12 1; stage 2 40 4 1 ;;
       plain) stage 1 320 3 1 ;;
       suspend) stage 1 4 20 2 PT20S; stage 2 8 2 2 ;;
-      controller-*) stage 1 72 40 2 ;;
+      controller-*) stage 1 340 8 2 ;;
+      *node*) stage 1 4 28 2; stage 2 8 2 2 ;;
       scancel) nodes=2; stage 1 4 8 2; stage 2 8 2 2 ;;
       *) stage 1 4 8 2; stage 2 8 2 2 ;;
     esac
@@ -176,7 +177,7 @@ strike() { # ROW
     requeue) note fault requeue; scontrol requeue "$id" ;;
     suspend) note fault suspend; scontrol suspend "$id"; sleep 30; note resumed; scontrol resume "$id" ;;
     controller-*) # One that hangs: connections come about, and nobody answers.
-      local down=KILL up=start
+      local down=stop up=start
       [[ $1 = *-hangs ]] && down=STOP up=CONT
       cluster controller $down
       note controller $down
@@ -201,6 +202,7 @@ round() { # ROW NUMBER
   mkdir -p "$round"
   # Slurm notices the loss of a node after some 15 s by the first of these, 20 to 26 s by the other.
   [[ $row = *-late ]] && silence=15
+  [[ $row = controller-* ]] && silence=300 # as at most sites: all nodes are silent to one that hangs
   SLURM_CONF_EXTRA=SlurmdTimeout=$silence NODE_ADDRESS=$(hostname -I | cut -d' ' -f1) cluster start 4 $BASHPID || return
   export SLURM_CONF=$place/slurm.conf
   write_workflow "$row"
@@ -218,6 +220,8 @@ round() { # ROW NUMBER
     end | wide* | plain) ;;
     *)
       await 60 said start 4 || note late
+      # The loss of a node at any moment of the ten seconds between two heartbeats of its worker.
+      [[ $row = *node* ]] && sleep $((RANDOM % 10))
       sleep 1.$((RANDOM % 900 + 100))
       strike "$row" >>"$round/out" 2>&1
       ;;
