@@ -140,7 +140,7 @@ std::optional<ByteCount> told_memory(std::string_view details, const std::string
                                      const std::string& node) {
   if (!is_job_id(job_id) || node.empty()) return std::nullopt;
   std::set<std::uint64_t> told;
-  for (const auto line : split(details, '\n')) {
+  for (const auto line : whole_lines(details)) {
     const auto fields = words(line);
     if (fields.empty() || fields[0] != "JobId=" + job_id) continue;  // another of its array
     for (std::size_t i = 0; i + 2 < fields.size(); ++i) {
@@ -169,7 +169,7 @@ ClusterTimes cluster_times(const RunProgram& run) {
   ClusterTimes times;
   const auto answer = run({"env", "-u", "SLURM_CLUSTERS", "scontrol", "show", "config"});
   if (!answer.ok() || answer->exit_code != 0) return times;
-  for (const auto line : split(answer->out, '\n')) {
+  for (const auto line : whole_lines(answer->out)) {
     const auto fields = words(line);  // KillWait = 30 sec
     if (fields.size() < 3 || fields[1] != "=") continue;
     const auto seconds = whole_number<std::uint32_t>(fields[2]);

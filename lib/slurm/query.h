@@ -110,7 +110,8 @@ inline constexpr std::chrono::minutes kJustBegun{2};
 [[nodiscard]] std::optional<ByteCount> granted_memory(const RunProgram& run,
                                                       const std::string& job_id,
                                                       const std::string& node);
-// The same of an answer that somebody has kept: what `scontrol show job -d -o` prints.
+// The same of an answer that somebody has kept: what `scontrol show job -d -o` prints, in whole
+// lines.
 [[nodiscard]] std::optional<ByteCount> told_memory(std::string_view details,
                                                    const std::string& job_id,
                                                    const std::string& node);

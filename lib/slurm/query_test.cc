@@ -383,6 +383,7 @@ TEST(GrantedMemory, is_what_slurm_says_of_this_job_and_node) {
   EXPECT_EQ(granted(line, ""), std::nullopt);
   EXPECT_EQ(granted(line, "n2", 1), std::nullopt);
   EXPECT_EQ(granted("", "n2"), std::nullopt);
+  EXPECT_EQ(granted("JobId=6 Nodes=n2 CPU_IDs=0 Mem=10", "n2"), std::nullopt) << "it was cut";
   EXPECT_EQ(granted("JobId=7 Nodes=n2 CPU_IDs=0 Mem=100 GRES=\n", "n2"), std::nullopt);
   EXPECT_EQ(granted("JobId=6 Nodes=n2 CPU_IDs=0 Mem=0 GRES=\n", "n2"), std::nullopt)
       << "this Slurm does not count memory";
@@ -408,7 +409,7 @@ TEST(ClusterTimes, are_what_the_configuration_says) {
   EXPECT_EQ(cluster_times(slurm.run()).kill_wait, std::chrono::seconds(45));
   EXPECT_EQ(cluster_times(slurm.run()).slurmd_timeout, std::chrono::seconds(300));
   slurm.answers("env -u SLURM_CLUSTERS scontrol show config",
-                {0, "KillWait = soon\nKillWait\n", ""});
+                {0, "KillWait = soon\nKillWait\nKillWait = 4", ""});
   EXPECT_EQ(cluster_times(slurm.run()).kill_wait, std::nullopt);
 }
 

@@ -125,7 +125,8 @@ exec::GetEnv with_granted_memory(const workflow::Context& context, const exec::G
   if (!env("SLURM_JOB_ID") || env("SLURM_MEM_PER_NODE") || env("SLURM_MEM_PER_CPU")) return env;
   const std::string id = *env("SLURM_JOB_ID");
   const std::string node = env("SLURMD_NODENAME").value_or("");
-  auto memory = slurm::told_memory(env("TORC_JOB_DETAILS").value_or(""), id, node);
+  // The batch script keeps a whole answer, whose last newline the shell has taken.
+  auto memory = slurm::told_memory(env("TORC_JOB_DETAILS").value_or("") + "\n", id, node);
   if (!memory && may_ask(context))
     memory = slurm::granted_memory(query_program(context, kQueryLimit), id, node);
   if (!memory) return env;
