@@ -223,6 +223,33 @@ TEST_F(FakeSlurm, a_worker_that_comes_late_goes_by_the_end_that_slurm_tells_now)
   EXPECT_EQ(here_.json({"job", "wf.torc", "b"}).at("state"), "completed") << ended;
 }
 
+// The variables tell of the first part.
+TEST_F(FakeSlurm, a_worker_of_a_later_part_goes_by_the_end_that_slurm_tells_of_that) {
+  here_.write("wf.yaml", "name: wf\njobs:\n  - {name: b, command: \"true\"}\n");
+  ASSERT_EQ(here_.run({"init", "wf.yaml"}).exit_code, 0);
+  Launch launch = in_allocation({"worker", "wf.torc"});
+  launch.env["SLURM_CLUSTER_NAME"] = "alpha";
+  launch.env["SLURM_HET_SIZE"] = "2";
+  launch.env["SLURM_JOB_ID_HET_GROUP_0"] = "12";
+  launch.env["SLURM_JOB_ID_HET_GROUP_1"] = "13";
+  launch.env["SLURM_JOB_NODELIST_HET_GROUP_0"] = "n1";
+  launch.env["SLURM_JOB_NODELIST_HET_GROUP_1"] = "n2";
+  launch.env["SLURM_JOB_START_TIME"] = "1000";
+  launch.env["SLURM_JOB_END_TIME"] = "9000000000";  // in the year 2255
+  program("squeue", "case \"$*\" in *' 13 '*) echo 13 alpha 1001 8000000000;; *) exit 1;; esac\n");
+  const auto until = [&](const std::string& node) {
+    launch.env["SLURMD_NODENAME"] = node;
+    const Ended ended = itest::run(launch);
+    EXPECT_EQ(ended.exit_code, 0) << ended;
+    const auto at = ended.out.find(", until ");
+    return at == std::string::npos ? ended.out : ended.out.substr(at + 8, 4);
+  };
+  EXPECT_EQ(until("n1"), "2255");
+  EXPECT_EQ(until("n2"), "2223");
+  program("squeue", "exit 1\n");
+  EXPECT_EQ(until("n2"), "2255") << "better than no end";
+}
+
 TEST_F(FakeSlurm, a_killed_srun_is_started_again_on_the_nodes_that_are_left) {
   here_.write("steps", "12.0 torc-workers\n12.1 bash\n12.batch batch\n");
   here_.write("nodes", "3\n");

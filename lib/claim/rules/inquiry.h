@@ -36,7 +36,7 @@ struct Inquiry {
   std::uint64_t asked = 0;           // how many times, by anybody; said before it is asked
   std::uint64_t answered = 0;        // of these, so that something was told; said after it
   std::map<WorkerEpoch, Gone> gone;  // live workers alone; a fact stays until its worker is none
-  std::vector<RunEnd> ends;          // as of the newest answer that told of any
+  std::vector<RunEnd> ends;          // as of the newest answer that told anything of their cluster
   bool operator==(const Inquiry&) const = default;
 };
 

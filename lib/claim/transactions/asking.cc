@@ -68,6 +68,7 @@ bool begin_inquiry(Transaction& tx, std::uint64_t asked) {
 }
 
 Result<void> note_answer(Transaction& tx, std::uint64_t asked,
+                         const std::set<std::string>& clusters,
                          const std::map<WorkerEpoch, Gone>& gone, const std::vector<RunEnd>& ends) {
   Inquiry inquiry = read_inquiry(tx);
   const bool is_newest = asked > inquiry.answered;
@@ -77,10 +78,7 @@ Result<void> note_answer(Transaction& tx, std::uint64_t asked,
   std::erase_if(inquiry.gone, [&](const auto& fact) { return !state.lease(fact.first); });
   TORC_TRY(state.sound());
   if (is_newest) {
-    std::erase_if(inquiry.ends, [&](const RunEnd& old) {
-      return std::any_of(ends.begin(), ends.end(),
-                         [&](const RunEnd& now) { return now.cluster == old.cluster; });
-    });
+    std::erase_if(inquiry.ends, [&](const RunEnd& old) { return clusters.contains(old.cluster); });
     inquiry.ends.insert(inquiry.ends.end(), ends.begin(), ends.end());
   }
   tx.put(Key(Table::inquiry), encode(inquiry));

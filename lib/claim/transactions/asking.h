@@ -2,6 +2,11 @@
 // each other what it said (inquiry.h).
 #pragma once
 
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
 #include "lib/base/result.h"
 #include "lib/claim/rules/inquiry.h"
 #include "lib/claim/tables/transaction.h"
@@ -17,8 +22,10 @@ bool begin_inquiry(Transaction& tx, std::uint64_t asked);
 
 // Adds what the batch system said to the question of that number (`asked` after begin_inquiry()):
 // facts of live workers (others are dropped, and what was known of them), and, in the place of
-// those of the same cluster, the ends; but not where a later question was answered before.
+// those of `clusters`, of which it told anything, the ends; but not where a later question was
+// answered before.
 Result<void> note_answer(Transaction& tx, std::uint64_t asked,
+                         const std::set<std::string>& clusters,
                          const std::map<WorkerEpoch, Gone>& gone, const std::vector<RunEnd>& ends);
 
 // The end of the walltime of a live worker, which its registration tells, as the batch system told

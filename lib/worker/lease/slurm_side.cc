@@ -1,6 +1,7 @@
 #include "lib/worker/lease/slurm_side.h"
 
 #include <algorithm>
+#include <set>
 
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/transactions/asking.h"
@@ -56,13 +57,16 @@ double SlurmSide::roll() {
 void SlurmSide::saw(claim::Inquiry inquiry, BootTime now) {
   turn_.saw(inquiry.asked, now);
   const bool first = !known_;
+  asked_before_ = first ? inquiry.asked : std::min(asked_before_, inquiry.asked);
   const bool asked = first || known_->asked != inquiry.asked;
   const bool answered = first || known_->answered != inquiry.answered;
   known_ = std::move(inquiry);
   if (!has_an_allocation(info_)) return;
-  // What was said before this worker came, it has asked for itself.
-  const auto run =
-      answered && !(first && end_was_asked_) ? claim::end_of(*known_, info_) : std::nullopt;
+  // What was said before this worker came, it has asked for itself; and where it does not know its
+  // run, that may be of one before, which had the same number.
+  const bool is_newer = known_->answered > asked_before_;
+  const bool counts = is_newer || (!end_was_asked_ && info_.allocation_start.count() != 0);
+  const auto run = answered && counts ? claim::end_of(*known_, info_) : std::nullopt;
   if (run) {
     wish_.told(now, roll());
     follow_end(*run);
@@ -139,11 +143,11 @@ void SlurmSide::answered() {
   const SlurmInquiry::Answer answer = inquiry_->take();
   std::map<claim::WorkerEpoch, claim::Gone> gone;
   std::vector<claim::RunEnd> ends;
-  bool told = false;
+  std::set<std::string> clusters;
   for (const auto& [worker, seat] : asked_about_) {
     const auto found = answer.find(seat.first);
     if (found == answer.end() || found->second.state == slurm::AllocationState::unknown) continue;
-    told = true;
+    clusters.insert(seat.first.cluster);
     const slurm::AllocationNow& now = found->second;
     if (const auto fact = fact_of(slurm::state_on(now, seat.second))) gone.emplace(worker, *fact);
     if (now.state != slurm::AllocationState::active) continue;
@@ -151,10 +155,10 @@ void SlurmSide::answered() {
     if (std::find(ends.begin(), ends.end(), run) == ends.end()) ends.push_back(std::move(run));
   }
   // Nothing is concluded from an answer that says nothing of anybody.
-  if (!told) return;
+  if (clusters.empty()) return;
   claim::Inquiry after;
   const auto noted = store_.commit(raw(self_), [&](claim::Transaction& tx) -> Result<void> {
-    TORC_TRY(claim::note_answer(tx, asked_as_, gone, ends));
+    TORC_TRY(claim::note_answer(tx, asked_as_, clusters, gone, ends));
     after = claim::read_inquiry(tx);
     return {};
   });

@@ -62,6 +62,7 @@ class SlurmSide {
   EndMargins margins_;
   bool end_was_asked_;
   std::optional<claim::Inquiry> known_;
+  std::uint64_t asked_before_ = 0;  // before this worker's first look
   claim::AskTurn turn_;
   claim::EndWish wish_;
   std::map<claim::WorkerEpoch, Seat> asked_about_;

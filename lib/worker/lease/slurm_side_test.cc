@@ -308,7 +308,8 @@ TEST_F(SlurmWord, an_end_that_moved_before_a_worker_came_is_known_to_it_at_once)
                            [&](claim::Transaction& tx) -> Result<void> {
                              claim::begin_inquiry(tx, 0);
                              return claim::note_answer(
-                                 tx, 1, {}, {{kRun.cluster, kRun.id, kStart, kStart + 20h}});
+                                 tx, 1, {kRun.cluster}, {},
+                                 {{kRun.cluster, kRun.id, kStart, kStart + 20h}});
                            })
                   .ok());
   info_ = in_allocation("n1", self_process_.pid, self_process_.start);
@@ -343,6 +344,36 @@ TEST_F(SlurmWord, whoever_began_without_an_answer_goes_on_asking) {
   EXPECT_EQ(kept.take_moved_end(), kStart + 10h - 60s);
   EXPECT_EQ(read(self_).info.allocation_start, kStart);
   EXPECT_TRUE(read(self_).info.end_is_told);
+}
+
+// A requeued allocation has the same number: what was said before may be of the run before.
+TEST_F(SlurmWord, whoever_does_not_know_its_run_takes_no_end_that_was_told_before_it_came) {
+  const auto note = [&](std::uint64_t asked, const std::map<claim::WorkerEpoch, claim::Gone>& gone,
+                        const std::vector<claim::RunEnd>& ends) {
+    ASSERT_TRUE(store_here_
+                    ->commit(0,
+                             [&](claim::Transaction& tx) -> Result<void> {
+                               claim::begin_inquiry(tx, asked - 1);
+                               return claim::note_answer(tx, asked, {kRun.cluster}, gone, ends);
+                             })
+                    .ok());
+  };
+  note(1, {}, {{kRun.cluster, kRun.id, kStart - 10h, kStart - 2h}});
+  info_ = in_allocation("n1", self_process_.pid, self_process_.start);
+  info_.allocation_start = {};
+  info_.ends_at = kStart + 1h;  // as the script says
+  self_ = join(info_);
+  says_.of_run = active({"n1"});
+  auto kept = keeper(self_, info_, std::make_unique<SaidSlurm>(says_), terms_);
+  ticks(kept, 1ms);
+  EXPECT_EQ(kept.take_moved_end(), std::nullopt);
+  note(2, {{silent_, claim::Gone::ended}}, {});  // an answer that tells of others alone
+  ticks(kept, 6s);
+  EXPECT_EQ(kept.take_moved_end(), std::nullopt);
+  EXPECT_EQ(read(self_).info.allocation_start.count(), 0);
+  ticks(kept, 100s);
+  EXPECT_EQ(kept.take_moved_end(), kStart + 10h);
+  EXPECT_EQ(read(self_).info.allocation_start, kStart);
 }
 
 // Slurm gives the time back in which it had suspended an allocation.

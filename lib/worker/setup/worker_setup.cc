@@ -255,10 +255,14 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
   if (!setup.allocation.empty()) {
     setup.cluster = context.env("SLURM_CLUSTER_NAME").value_or("");
     setup.slurm_node = slurm::node_name(env("SLURMD_NODENAME"), env("SLURM_JOB_NODELIST"));
-    const slurm::AllocationVariables variables{
+    slurm::AllocationVariables variables{
         either(context.env, "SLURM_JOB_START_TIME", "TORC_ALLOCATION_START"),
         either(context.env, "SLURM_JOB_END_TIME", "TORC_ALLOCATION_END"),
         context.env("TORC_LATEST_END")};
+    // In a later part of a heterogeneous job they tell of the first one: its start may be another,
+    // and its end counts where nothing else is known.
+    if (env("SLURM_JOB_ID") != context.env("SLURM_JOB_ID"))
+      variables = {{}, {}, variables.end ? variables.end : variables.latest_end};
     // Who was started together with a thousand others comes before its end.
     const auto told = slurm::epoch_seconds(variables.end.value_or(""));
     const bool is_past = told && *told <= margins.begun;
