@@ -165,7 +165,7 @@ TEST_F(Bell, is_neither_rung_nor_heard_by_who_has_none_and_the_work_is_done_all_
   Fifo begin(here.path() / "begin");
   Fifo end(here.path() / "end");
   const auto a = start("node1", with({"--num-cpus", "1", "--label", "a"}, rung));
-  const auto b = start("node2", {"--num-cpus", "1", "--label", "b", "--no-bell"});
+  const auto b = start("node2", with({"--num-cpus", "1", "--label", "b", "--no-bell"}, rung));
   ASSERT_TRUE(both_registered()) << a->err() << b->err();
   begin.open_gate(1);
   ASSERT_TRUE(here.wait_for_state("wf.torc", "j4", "running"));

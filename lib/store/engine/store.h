@@ -134,6 +134,11 @@ class Store {
   virtual Result<void> view(Freshness freshness,
                             const std::function<Result<void>(const Reader&)>& body) = 0;
 
+  // Somebody says that there is a commit of this number: until the next call of this no listing is
+  // believed that does not show it. Only a hint: where there is no such commit, each look costs one
+  // request more. 0: nothing is said.
+  virtual void expect(std::uint64_t sequence) { (void)sequence; }
+
   // What recurring maintenance is due (checkpoint, collection); cheap when none is. Workers call it
   // between commits.
   virtual Result<void> maintain() = 0;

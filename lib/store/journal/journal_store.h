@@ -50,6 +50,7 @@ class JournalStore final : public Store {
   Result<Commit> commit(std::uint64_t author, const Body& body) override;
   Result<void> view(Freshness freshness,
                     const std::function<Result<void>(const Reader&)>& body) override;
+  void expect(std::uint64_t sequence) override { survey_.expect(sequence); }
   Result<void> maintain() override;
   [[nodiscard]] int changes_fd() const override { return replica_.changes_fd(); }
   void clear_changes() override { replica_.clear_changes(); }

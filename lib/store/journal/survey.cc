@@ -19,12 +19,15 @@ Extent Survey::extent_of(const std::vector<std::uint64_t>& numbers, const Head& 
   return out;
 }
 
-// The numbers in the directory of `next`: what its listing shows and, where listings lag, what
-// follows and can be opened all the same.
+// The numbers in the directory of `next`: what its listing shows and, where listings lag, or
+// somebody says that there is more, what follows and can be opened all the same. Of a directory
+// that changed again within the tick of the server's clock in which it was listed, NFS version 3
+// shows the old listing until it changes once more; who looks because of a bell looks that soon. A
+// name that is asked for the first time the server is asked for.
 Result<std::vector<std::uint64_t>> Survey::numbers_beside(std::uint64_t next) {
   TORC_ASSIGN(std::vector<std::uint64_t> numbers, journal_.numbers_beside(next));
-  if (location_.learning() == Learning::listing) return numbers;
-  const std::uint64_t last = first_of_directory(next) + kPerDirectory - 1;
+  const std::uint64_t until = location_.learning() == Learning::listing ? expected_ : UINT64_MAX;
+  const std::uint64_t last = std::min(until, first_of_directory(next) + kPerDirectory - 1);
   const std::uint64_t listed = numbers.empty() ? 0 : numbers.back();
   for (std::uint64_t n = std::max(listed + 1, next); n <= last; ++n) {
     TORC_ASSIGN(const bool there, journal_.is_there(n));

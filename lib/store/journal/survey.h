@@ -39,6 +39,9 @@ class Survey {
   // none) is not there. false: this process may not change anything, and listings may be old.
   bool refresh(std::uint64_t missing);
 
+  // See Store::expect().
+  void expect(std::uint64_t sequence) { expected_ = sequence; }
+
   void note_taken(std::uint64_t sequence) { taken_ = sequence; }
   [[nodiscard]] std::uint64_t taken() const { return taken_; }  // 0: none
   // Whoever had it lost it, or it was at another place.
@@ -52,6 +55,7 @@ class Survey {
   const Location& location_;
   const KnownSnapshots& snapshots_;
   std::uint64_t taken_ = 0;
+  std::uint64_t expected_ = 0;
 };
 
 }  // namespace torc::store

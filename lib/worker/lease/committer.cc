@@ -258,6 +258,7 @@ void Committer::renew_paused() {
 
 // Whether it brought no jobs.
 bool Committer::process(claim::Exchange exchange) {
+  side_.store().expect(expected_.exchange(0));
   CommitReply reply = side_.exchange(std::move(exchange));
   last_confirmed_ = side_.confirmed().count();
   const bool idle = reply.jobs.empty();

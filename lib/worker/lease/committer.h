@@ -3,7 +3,9 @@
 // only.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -39,6 +41,9 @@ class Committer {
   // Precondition: !busy().
   void submit(claim::Exchange exchange);
   [[nodiscard]] bool busy() const { return busy_; }
+  // Somebody says that there is this commit, see Store::expect(): for the exchange that is
+  // submitted next.
+  void expect(std::uint64_t commit) { expected_ = std::max(expected_.load(), commit); }
 
   // Asks the store whether the paused lease still stands, by a commit that renews it; when it does,
   // it is held again. One attempt; what comes of it is seen at the lease, and by lost(). A commit
@@ -115,6 +120,7 @@ class Committer {
   std::atomic<bool> asked_{false};
   std::atomic<std::uint64_t> start_{0};  // the number of the one under way; 0: none
   std::atomic<bool> changed_{false};
+  std::atomic<std::uint64_t> expected_{0};
   std::atomic<std::int64_t> last_confirmed_{0};
   std::atomic<std::int64_t> main_turned_{0};
   std::thread thread_;

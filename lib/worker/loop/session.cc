@@ -310,7 +310,10 @@ void Session::hear_store() {
 }
 
 void Session::hear_bells() {
-  for (const BellMessage& bell : bell_->take()) feed(event::Bell{bell.commit, bell.place});
+  for (const BellMessage& bell : bell_->take()) {
+    committer_->expect(bell.commit);
+    feed(event::Bell{bell.commit, bell.place});
+  }
 }
 
 // As terms_of() does it at the beginning.
