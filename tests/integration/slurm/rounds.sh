@@ -247,7 +247,8 @@ row() {
     round "$1" "$number" || [ $? = 1 ] || echo "$1 $number broken=1"
   done >>"$log" 2>&1
   umount "$work/$1/shared"
-  wait $daemon
+  kill $daemon # nodes of other clusters may have the mount as well
+  wait $daemon 2>/dev/null
 }
 
 [ $# -gt 0 ] || set -- "${alone[@]}" "${abreast[@]}"
