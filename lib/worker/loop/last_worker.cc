@@ -256,19 +256,21 @@ void see_to_end_of_allocation(const workflow::Context& context, const Path& stor
   const Patience fresh(context.clock, *id, notice);
   const auto fails = "scancel has failed";
   Patience patience = fresh;
+  std::optional<std::string> name;  // that scancel takes
   // After a pause somebody may have come: all is looked at again.
   for (;;) {
     if (!is_last(context, store, self, started, *id, run, fresh)) return;
     const auto steps = slurm::steps_of(run, *id);
     if (steps && !slurm::are_of_workers(*steps)) return;
-    if (steps && slurm::signal_batch_script(run, *id, "URG")) break;
-    if (!patience.allows_again(steps ? fails : "Slurm does not say what runs in it")) return;
+    name = slurm::allocation_of(steps.value_or(std::vector<slurm::Step>()));
+    if (name && slurm::signal_batch_script(run, *name, "URG")) break;
+    if (!patience.allows_again(name ? fails : "Slurm does not say what runs in it")) return;
   }
   // Where the batch script is there it answers, and all end as they do without this.
   if (is_told_within(kForAnswer)) return;
   notice(fmt::format(
       "the last worker of allocation {}, whose batch script does not answer: ending it", *id));
-  while (!slurm::cancel(run, *id)) {
+  while (!slurm::cancel(run, *name)) {
     if (!patience.allows_again(fails) || !is_last(context, store, self, started, *id, run, fresh))
       return;
   }
