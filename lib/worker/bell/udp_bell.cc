@@ -47,8 +47,6 @@ Result<std::unique_ptr<UdpBell>> UdpBell::open(const std::string& interface, Ent
     return Error{ErrorKind::not_found, "this host has no address on which others can reach it",
                  "name an interface or an address with --bell-interface"};
   }
-  bell->send_v4_ = udp_socket(AF_INET);
-  bell->send_v6_ = udp_socket(AF_INET6);
   bell->heard_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   bell->stop_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (bell->heard_fd_ < 0 || bell->stop_fd_ < 0) return os_error(errno, "eventfd");
@@ -62,7 +60,7 @@ UdpBell::~UdpBell() {
     thread_.join();
   }
   for (const int fd : ports_) close(fd);
-  for (const int fd : {send_v4_, send_v6_, heard_fd_, stop_fd_}) close_if_open(fd);
+  for (const int fd : {heard_fd_, stop_fd_}) close_if_open(fd);
 }
 
 // Of an address that is not this host's, as a name service may give it, that fails.
@@ -83,11 +81,14 @@ bool UdpBell::bind_to(claim::BellAddress address) {
   return true;
 }
 
+// From a socket for this one alone: with its first datagram it gets a port on all interfaces.
 void UdpBell::send(const claim::BellAddress& to, std::string_view bytes) {
   const SocketAddress at = socket_address(to);
-  const int fd = at.bytes.ss_family == AF_INET6 ? send_v6_ : send_v4_;
-  if (fd < 0 || at.size == 0) return;
+  if (at.size == 0) return;
+  const int fd = udp_socket(at.bytes.ss_family);
+  if (fd < 0) return;
   (void)!sendto(fd, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL, at.get(), at.size);
+  close(fd);
 }
 
 void UdpBell::listen(const StoreInstance& store) {

@@ -47,8 +47,6 @@ class UdpBell final : public Datagrams {
 
   claim::BellPlace place_;
   std::vector<int> ports_;
-  int send_v4_ = -1;
-  int send_v6_ = -1;
   int heard_fd_ = -1;
   int stop_fd_ = -1;
   std::mutex mutex_;  // guards the next
