@@ -8,6 +8,7 @@
 #include "lib/base/number.h"
 #include "lib/base/text/text.h"
 #include "lib/slurm/host_list.h"
+#include "lib/slurm/squeue.h"
 
 namespace torc::slurm {
 namespace {
@@ -43,14 +44,17 @@ std::optional<bool> is_on(const RunProgram& run, const std::string& allocation,
 
 }  // namespace
 
+std::string allocation_name(const GetEnv& env) {
+  const std::string id = env("SLURM_JOB_ID").value_or("");
+  const auto task = env("SLURM_ARRAY_TASK_ID");
+  return task && env("SLURM_ARRAY_JOB_ID") == id ? id + "_" + *task : id;
+}
+
 std::optional<std::string> own_allocation(const GetEnv& env) {
   if (env("SLURM_HET_SIZE") || env("SLURM_PACK_SIZE")) return std::nullopt;
-  const auto array = env("SLURM_ARRAY_JOB_ID");
-  const auto task = env("SLURM_ARRAY_TASK_ID");
-  if (array && task) return *array + "_" + *task;
-  auto id = env("SLURM_JOB_ID");
-  if (!id || !whole_number<std::uint64_t>(*id)) return std::nullopt;
-  return id;
+  std::string name = allocation_name(env);
+  if (!is_job_id(name)) return std::nullopt;
+  return name;
 }
 
 GetEnv env_of_part(const GetEnv& env) {
@@ -96,6 +100,16 @@ bool are_of_workers(const std::vector<Step>& steps) {
     const std::string_view kind = std::string_view(step.id).substr(step.id.rfind('.') + 1);
     return kind == "batch" || kind == "extern" || step.name == kWorkerStep;
   });
+}
+
+std::optional<std::string> allocation_of(const std::vector<Step>& steps) {
+  std::optional<std::string> name;
+  for (const Step& step : steps) {
+    const std::string one = step.id.substr(0, step.id.find('.'));
+    if (!is_job_id(one) || (name && *name != one)) return std::nullopt;
+    name = one;
+  }
+  return name;
 }
 
 std::optional<std::uint64_t> nodes_of(const RunProgram& run, const std::string& allocation) {

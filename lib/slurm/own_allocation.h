@@ -16,10 +16,14 @@ namespace torc::slurm {
 // The name of the steps whose tasks are workers, as the batch script gives it.
 inline constexpr std::string_view kWorkerStep = "torc-workers";
 
-// How this allocation is called to end it and nothing else: "1234", of an array "1234_7" (its last
-// element has the number of the whole). nullopt: there is none, or it is a part of a heterogeneous
-// job, which ends with its first part only.
 using GetEnv = std::function<std::optional<std::string>(std::string_view)>;
+// How the allocation is called that these variables are of: "1234"; "1234_7" the last element of an
+// array, which has the number of the whole. The other elements have numbers of their own. Beside
+// such a number SLURM_ARRAY_… may be of another allocation, in which somebody called sbatch: that
+// passes them on to a job that is of no array. Empty: there is none.
+[[nodiscard]] std::string allocation_name(const GetEnv& env);
+// The same, to ask about it and nothing else. nullopt: there is none, or it is a part of a
+// heterogeneous job, which ends with its first part only.
 [[nodiscard]] std::optional<std::string> own_allocation(const GetEnv& env);
 
 // The tasks of a step on several parts of a heterogeneous job are told the number of the first
@@ -37,6 +41,10 @@ struct Step {
 // Whether all of these are the batch script, what Slurm itself runs beside it, and workers. Of none
 // at all nothing is known: who asks is in one.
 [[nodiscard]] bool are_of_workers(const std::vector<Step>& steps);
+
+// Whose steps these are, as scancel takes it: of every element of an array "1234_7". nullopt: they
+// do not name one and the same.
+[[nodiscard]] std::optional<std::string> allocation_of(const std::vector<Step>& steps);
 
 // How many nodes it still has: one that failed is taken out of it. nullopt: not known.
 [[nodiscard]] std::optional<std::uint64_t> nodes_of(const RunProgram& run,

@@ -24,6 +24,15 @@ TEST(OwnAllocation, an_element_of_an_array_is_called_as_such) {
           {{"SLURM_JOB_ID", "12"}, {"SLURM_ARRAY_JOB_ID", "12"}, {"SLURM_ARRAY_TASK_ID", "7"}})),
       "12_7")
       << "its number alone means the whole array";
+  EXPECT_EQ(
+      own_allocation(environment(
+          {{"SLURM_JOB_ID", "15"}, {"SLURM_ARRAY_JOB_ID", "12"}, {"SLURM_ARRAY_TASK_ID", "7"}})),
+      "15")
+      << "12_7 may be the one in which somebody has submitted this one";
+  EXPECT_EQ(
+      own_allocation(environment(
+          {{"SLURM_JOB_ID", "12"}, {"SLURM_ARRAY_JOB_ID", "12"}, {"SLURM_ARRAY_TASK_ID", " 1"}})),
+      std::nullopt);
   EXPECT_EQ(own_allocation(environment({})), std::nullopt);
   EXPECT_EQ(own_allocation(environment({{"SLURM_JOB_ID", "--all"}})), std::nullopt);
   EXPECT_EQ(own_allocation(environment({{"SLURM_JOB_ID", "12"}, {"SLURM_HET_SIZE", "2"}})),
@@ -131,6 +140,14 @@ TEST_F(Asked, a_host_whose_name_is_a_list_of_Slurms_is_not_asked_about) {
   for (const char* name : {"n[1-3]", "n1,n2", "--help", "", "n 1"})
     EXPECT_FALSE(has_lost(run_, "12", "n2", {name})) << name;
   EXPECT_TRUE(asked_.empty());
+}
+
+TEST(OwnAllocation, is_called_for_scancel_as_all_of_its_steps_are) {
+  EXPECT_EQ(allocation_of({{"12_7.batch", "batch"}, {"12_7.0", "torc-workers"}}), "12_7");
+  EXPECT_EQ(allocation_of({{"12.extern", "extern"}}), "12");
+  EXPECT_EQ(allocation_of({}), std::nullopt);
+  EXPECT_EQ(allocation_of({{"12_7.batch", "batch"}, {"12_8.batch", "batch"}}), std::nullopt);
+  EXPECT_EQ(allocation_of({{"--all", "batch"}}), std::nullopt);
 }
 
 TEST_F(Asked, the_batch_script_alone_is_signalled_in_the_own_cluster) {

@@ -299,6 +299,14 @@ TEST(Script, that_a_job_submits_takes_nothing_of_the_jobs_share_for_its_own) {
   EXPECT_TRUE(has_line(usual, "SLURM_MEM_PER_NODE=50")) << "no job submitted it";
 }
 
+TEST(Script, that_a_heterogeneous_job_submits_has_no_parts_of_that_one) {
+  const std::string parts = "SLURM_HET_SIZE=2 SLURM_PACK_SIZE=2 SLURM_JOB_ID_HET_GROUP_1=6 ";
+  const auto above = environment_of_step(parts + "SLURM_JOB_ID_HET_GROUP_0=5");
+  EXPECT_EQ(above.find("_SIZE="), std::string::npos) << above;
+  const auto own = environment_of_step(parts + "SLURM_JOB_ID_HET_GROUP_0=8");
+  EXPECT_TRUE(has_line(own, "SLURM_HET_SIZE=2")) << own;
+}
+
 TEST(Script, waits_for_no_answer_of_Slurms_for_long) {
   EXPECT_TRUE(has_line(environment_of_step(""), "TORC_KILL_WAIT=60"));
 }

@@ -55,6 +55,12 @@ std::string failure_of(const CommandOutput& output) {
                        : std::string(trimmed(lines.back()));
 }
 
+// What bears the number of a whole array is told from it by what Slurm shows.
+std::string name_of(std::string_view number, std::string_view shown) {
+  const bool is_of_all = shown.starts_with(std::string(number) + "_");
+  return std::string(is_of_all ? shown : number);
+}
+
 std::optional<ShownAllocation> read_shown(std::string_view text) {
   std::size_t width = kWidth;
   for (const std::size_t one : kWidths) width += one;
@@ -65,7 +71,7 @@ std::optional<ShownAllocation> read_shown(std::string_view text) {
   std::size_t at = kWidth;
   for (std::size_t i = 0; i < cells.size(); at += kWidths.at(i++))
     cells.at(i) = text.substr(at, kWidths.at(i));
-  ShownAllocation shown{std::string(line->array_id),
+  ShownAllocation shown{name_of(line->id, line->array_id),
                         std::string(line->cluster),
                         told(cells[2]),
                         std::string(line->state),
@@ -126,19 +132,19 @@ Shown show_ended(const RunProgram& run, const std::vector<std::string>& names, W
   if (list.empty()) return shown;
   const auto answer =
       run(question("sacct", {"-X", "-n", "-P", "-S", "now-7days", "--name=" + list, "-o",
-                             "JobID,Cluster,UID,State,Submit,Start,End,JobName"}));
+                             "JobIDRaw,JobID,Cluster,UID,State,Submit,Start,End,JobName"}));
   if (!answer.ok() || answer->exit_code != 0) return shown;
   for (const auto text : whole_lines(answer->out)) {
     const auto f = split(text, '|');
-    if (f.size() != 8) continue;
-    const auto state = words(f[3]);  // "CANCELLED by 1000"
+    if (f.size() != 9) continue;
+    const auto state = words(f[4]);  // "CANCELLED by 1000"
     if (state.empty() || stage_of(state[0]) != Stage::over) continue;
     ShownAllocation one{
-        std::string(f[0]), std::string(f[1]), std::string(f[7]), std::string(state[0]), {}, {}};
-    one.uid = whole_number<std::uint32_t>(f[2]);
-    one.submitted = time_told(f[4]);
-    one.start = time_told(f[5]);
-    one.end = time_told(f[6]);
+        name_of(f[0], f[1]), std::string(f[2]), std::string(f[8]), std::string(state[0]), {}, {}};
+    one.uid = whole_number<std::uint32_t>(f[3]);
+    one.submitted = time_told(f[5]);
+    one.start = time_told(f[6]);
+    one.end = time_told(f[7]);
     const bool says_who = state.size() == 3 && state[1] == "by" && is_job_id(state[2]);
     if (says_who) one.canceled_by = state[2] == "0" ? "root" : "uid " + std::string(state[2]);
     if (one.submitted >= since) shown.allocations.push_back(std::move(one));

@@ -14,7 +14,9 @@
 namespace torc::slurm {
 
 struct ShownAllocation {
-  std::string id;  // "1234", of an array "1234_7", "1234_[8-10]"
+  // "1234", as allocation_name() of own_allocation.h has it; of elements of an array that wait, and
+  // of its last one, with the number of the whole: "1234_[8-10]", "1234_7".
+  std::string id;
   std::string cluster;
   std::string name;
   std::string state;   // Slurm's word: "PENDING"

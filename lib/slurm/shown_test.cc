@@ -17,6 +17,7 @@ std::string cell(std::string text, std::size_t width) {
 // As squeue of 22.05 prints it.
 struct Row {
   std::string id = "7";
+  std::string array_id = id;
   std::string state = "PENDING";
   std::string start = "1795342086";
   std::string end = "N/A";
@@ -26,7 +27,7 @@ struct Row {
   std::string nodes = {};
 };
 std::string line(const Row& r) {
-  return cell(r.id, 24) + cell(r.id, 48) + cell("alpha", 64) + cell(r.nodes, 16384) +
+  return cell(r.id, 24) + cell(r.array_id, 48) + cell("alpha", 64) + cell(r.nodes, 16384) +
          cell("2", 12) + cell(r.state, 24) + cell(r.start, 32) + cell(r.end, 32) +
          cell("1795340000", 32) + cell("1000", 12) + cell(r.name, 256) + cell(r.script, 4096) +
          cell(r.reason, 512) + "\n";
@@ -108,13 +109,29 @@ TEST(ShownAllocations, only_plain_names_and_numbers_are_asked_about) {
   EXPECT_TRUE(asked.empty()) << "there is nothing to ask about";
 }
 
+// As a worker of it says where it is, whatever the array of which it may be called an element.
+TEST(ShownAllocations, an_element_of_an_array_is_called_by_a_number_of_its_own_where_it_has_one) {
+  const std::string rows = line({.id = "7", .array_id = "7_[3-4]"}) +
+                           line({.id = "9", .array_id = "7_2"}) +
+                           line({.id = "71", .array_id = "71"});
+  std::vector<std::string> ids;
+  for (const auto& a : show_named(slurm_that(0, kHeading + rows), {"wf-one"}).allocations)
+    ids.push_back(a.id);
+  const std::string ended =
+      "9|7_2|alpha|1000|TIMEOUT|1795340000|Unknown|1795341000|wf-one\n"
+      "7|7_4|alpha|1000|TIMEOUT|1795340000|Unknown|1795341000|wf-one\n";
+  for (const auto& a : show_ended(slurm_that(0, ended), {"wf-one"}, 1795000000s).allocations)
+    ids.push_back(a.id);
+  EXPECT_EQ(ids, (std::vector<std::string>{"7_[3-4]", "9", "71", "9", "7_4"}));
+}
+
 TEST(ShownAllocations, the_accounting_tells_who_canceled_and_only_of_what_is_over) {
   const std::string out =
-      "4|alpha|1000|CANCELLED by 1001|1795340000|Unknown|1795341000|wf-one\n"
-      "5|alpha|1000|PENDING|1795340000|Unknown|Unknown|wf-one\n"
-      "6|alpha|1000|TIMEOUT|1700000000|1700000001|1700000601|wf-one\n"
-      "8|alpha|1000|CANCELLED by 0|1795340000|None|1795341000|wf-one\n"
-      "7|alpha|1000|CANCELLED by 10";
+      "4|4|alpha|1000|CANCELLED by 1001|1795340000|Unknown|1795341000|wf-one\n"
+      "5|5|alpha|1000|PENDING|1795340000|Unknown|Unknown|wf-one\n"
+      "6|6|alpha|1000|TIMEOUT|1700000000|1700000001|1700000601|wf-one\n"
+      "8|8|alpha|1000|CANCELLED by 0|1795340000|None|1795341000|wf-one\n"
+      "7|7|alpha|1000|CANCELLED by 10";
   const Shown shown = show_ended(slurm_that(0, out), {"wf-one"}, 1795000000s);
   ASSERT_EQ(shown.allocations.size(), 2U) << "not over, too old, cut";
   EXPECT_EQ(shown.allocations[0].id, "4");

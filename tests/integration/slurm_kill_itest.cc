@@ -108,5 +108,28 @@ TEST_F(KilledTest, an_allocation_whose_first_node_dies_goes_on_and_ends) {
   EXPECT_NE(log_of(nodes_[1]).find("leaves: the workflow is finished"), std::string::npos);
 }
 
+// sbatch passes on SLURM_ARRAY_JOB_ID to a job that is of no array.
+TEST_F(KilledTest, an_allocation_that_an_element_of_an_array_submits_ends_alone) {
+  starts_.emplace(work_ / "starts");
+  gate_.emplace(work_ / "gate");
+  Fifo submitted(work_ / "submitted");
+  Fifo above(work_ / "above");
+  write_text(work_ / "hold.yaml", kHolding);
+  const auto init = torc({"init", "hold.yaml", "--engine", "journal"});
+  ASSERT_EQ(init.exit_code, 0) << init;
+  const auto array =
+      login({"sbatch", "--parsable", "--array=3", "--output=/dev/null", "--wrap",
+             "sbatch --parsable hold.torc/slurm/pair.sbatch > submitted; read x < above"});
+  ASSERT_EQ(array.exit_code, 0) << array;
+  const std::string element = array.out.substr(0, array.out.find('\n')) + "_3";
+  ASSERT_TRUE(lines_arrive(submitted, 1));
+  id_ = submitted.lines().front();
+  ASSERT_TRUE(lines_arrive(*starts_, 2));
+  expect_done(2);
+  EXPECT_EQ(login({"squeue", "-h", "-j", element, "-o", "%T"}).out, "RUNNING\n");
+  above.open_gate(1);
+  expect_end_of({element});
+}
+
 }  // namespace
 }  // namespace torc::itest

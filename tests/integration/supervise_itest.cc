@@ -359,6 +359,20 @@ TEST_F(Last, tells_the_batch_script_and_leaves_when_that_answers) {
   EXPECT_EQ(record_.lines(), (std::vector<std::string>{"scancel --batch --signal=URG 12"}));
 }
 
+// sbatch passes on to a job that is of no array what an element was told that has submitted it.
+TEST_F(Last, ends_its_own_allocation_and_not_the_one_in_which_that_was_submitted) {
+  here_.write("steps", "12.0 torc-workers\n12.batch batch\n");
+  here_.write("answer", "kill -USR2 $(cut -d' ' -f4 /proc/$PPID/stat)\n");
+  Launch launch = worker();
+  launch.env["SLURM_ARRAY_JOB_ID"] = "7";
+  launch.env["SLURM_ARRAY_TASK_ID"] = "3";
+  const Ended ended = itest::run(launch);
+  EXPECT_EQ(ended.exit_code, 0) << ended;
+  EXPECT_TRUE(ended.says("allocation 12")) << ended;
+  record_.pump();
+  EXPECT_EQ(record_.lines(), (std::vector<std::string>{"scancel --batch --signal=URG 12"}));
+}
+
 // What would be ended with it is not torc's.
 TEST_F(Last, tells_nothing_to_a_batch_script_that_is_not_torc_supervise) {
   here_.write("steps", "12.0 torc-workers\n12.batch batch\n");

@@ -144,9 +144,11 @@ bool names_another(const std::string& allocation, const std::string& environment
   const std::string_view job = value_in(environment, "SLURM_JOB_ID");
   if (allocation.empty() || job.empty() || job == allocation) return false;
   if (is_of_part(allocation, environment, job)) return false;
-  std::string element(value_in(environment, "SLURM_ARRAY_JOB_ID"));
-  element.append("_").append(value_in(environment, "SLURM_ARRAY_TASK_ID"));
-  return element != allocation;
+  // The last element of an array has the number of the whole. Beside another one the array may be
+  // that of the allocation in which this one was submitted.
+  if (value_in(environment, "SLURM_ARRAY_JOB_ID") != job) return true;
+  return std::string(job).append("_").append(value_in(environment, "SLURM_ARRAY_TASK_ID")) !=
+         allocation;
 }
 
 // By its real, effective, saved or filesystem user, which anybody may read. nullopt: not known.

@@ -48,9 +48,12 @@ TEST(KillTagged, what_names_another_allocation_is_left_alone_and_may_be_left_beh
   EXPECT_TRUE(submitted.lives());
   EXPECT_FALSE(left.lives());
   EXPECT_FALSE(hides.lives());
-  const Sleeper of_array(with({"SLURM_JOB_ID=9", "SLURM_ARRAY_JOB_ID=7", "SLURM_ARRAY_TASK_ID=3"}));
+  const Sleeper of_array(with({"SLURM_JOB_ID=7", "SLURM_ARRAY_JOB_ID=7", "SLURM_ARRAY_TASK_ID=3"}));
+  // What sbatch passed on to a job that is of no array.
+  const Sleeper below(with({"SLURM_JOB_ID=9", "SLURM_ARRAY_JOB_ID=7", "SLURM_ARRAY_TASK_ID=3"}));
   EXPECT_EQ(kill_tagged(kTags, {submitted.identity().start, {}, "7_3"}), Leftovers::unknown);
   EXPECT_FALSE(of_array.lives());
+  EXPECT_TRUE(below.lives());
   EXPECT_TRUE(submitted.lives());
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "lib/worker/bell/addresses.h"
 
@@ -121,6 +122,34 @@ TEST_F(HeardBells, who_has_no_bell_rings_and_what_cannot_be_sent_is_no_error) {
   sender.send({"no address", 9}, rendered(1));
   sender.send((*bell_)->place().addresses[0], rendered(2));
   EXPECT_EQ(heard(), std::vector{(BellMessage{2, 0})});
+}
+
+// Else somebody who needs no key could fill what nobody reads, on each interface of the host.
+TEST_F(HeardBells, nothing_listens_where_bells_come_from) {
+  ASSERT_TRUE(bell_.ok());
+  const int other = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ASSERT_GE(other, 0);
+  claim::BellAddress at = v4(127, 0, 0, 1);
+  sockaddr_storage from{};
+  socklen_t size = sizeof from;
+  ASSERT_EQ(bind(other, socket_address(at).get(), socket_address(at).size), 0);
+  ASSERT_EQ(getsockname(other, reinterpret_cast<sockaddr*>(&from), &size), 0);
+  at.port = address_of(reinterpret_cast<const sockaddr*>(&from))->port;
+  (*bell_)->send(at, "bell");
+  char bytes[kMostBellBytes];
+  size = sizeof from;
+  ASSERT_EQ(recvfrom(other, bytes, sizeof bytes, 0, reinterpret_cast<sockaddr*>(&from), &size), 4);
+  const auto sender = address_of(reinterpret_cast<const sockaddr*>(&from));
+  ASSERT_TRUE(sender);
+  // Refused (ICMP), since there is no such port any more.
+  const SocketAddress back = socket_address(*sender);
+  ASSERT_EQ(connect(other, back.get(), back.size), 0);
+  ASSERT_EQ(send(other, "x", 1, 0), 1);
+  pollfd fd{other, POLLIN, 0};
+  ASSERT_EQ(poll(&fd, 1, 10'000), 1);
+  EXPECT_EQ(recv(other, bytes, sizeof bytes, MSG_DONTWAIT), -1);
+  EXPECT_EQ(errno, ECONNREFUSED);
+  close(other);
 }
 
 TEST_F(HeardBells, an_address_that_is_not_of_this_host_is_no_place_to_hear) {

@@ -1,30 +1,18 @@
-// Sends datagrams, from ports that the kernel chooses: for who rings, whether or not it has a bell.
+// Sends datagrams: for who rings, whether or not it has a bell.
 #pragma once
 
-#include <mutex>
 #include <string_view>
 
 #include "lib/worker/bell/ringer.h"
 
 namespace torc::worker {
 
+// Each from a socket of its own, which is closed again: one that stays would be open on all
+// interfaces of the host, to whoever sends there, with nobody who reads it.
 class UdpSender final : public Datagrams {
  public:
-  UdpSender() = default;
-  ~UdpSender() override;
-  UdpSender(const UdpSender&) = delete;
-  UdpSender& operator=(const UdpSender&) = delete;
-
-  // From any thread. Opens a port with the first datagram of a family; where there is none, nothing
-  // is sent.
+  // From any thread. Where there is no socket, nothing is sent.
   void send(const claim::BellAddress& to, std::string_view bytes) override;
-
- private:
-  int port_for(int family);
-
-  std::mutex mutex_;  // guards the next
-  int v4_ = -1;
-  int v6_ = -1;
 };
 
 // Of the family, which does not block; -1: there is none.

@@ -262,27 +262,30 @@ void see_to_end_of_allocation(const workflow::Context& context, const Path& stor
   const Patience fresh(context.clock, *id, notice);
   // Nobody else lives in it, and it is told; after each pause all of that is looked at again, since
   // somebody may have come.
-  const auto tell_as_last = [&](const std::function<bool()>& tell) {
+  const auto tell_as_last = [&](const std::function<bool(const std::string& name)>& tell) {
     for (Patience patience = fresh;;) {
       if (!is_last(context, store, self, started, *id, run, fresh)) return false;
       const BootTime looked = context.clock.boot_now();
       const auto steps = slurm::steps_of(run, *id);
       if (steps && !slurm::are_of_workers(*steps)) return false;
       if (context.clock.boot_now() - looked > kFresh) continue;  // this process stood still
-      if (steps && tell()) return true;
-      const auto failure = steps ? "scancel has failed" : "Slurm does not say what runs in it";
+      const auto name = slurm::allocation_of(steps.value_or(std::vector<slurm::Step>()));
+      if (name && tell(*name)) return true;
+      const auto failure = name ? "scancel has failed" : "Slurm does not say what runs in it";
       if (!patience.allows_again(failure)) return false;
     }
   };
-  if (!tell_as_last([&] { return slurm::signal_batch_script(run, *id, "URG"); })) return;
+  if (!tell_as_last(
+          [&](const std::string& name) { return slurm::signal_batch_script(run, name, "URG"); }))
+    return;
   // Where the batch script is there it answers, and all end as they do without this.
   if (is_told_within(kForAnswer)) return;
   bool told = false;
-  (void)tell_as_last([&] {
+  (void)tell_as_last([&](const std::string& name) {
     if (!std::exchange(told, true))
       notice(fmt::format(
           "the last worker of allocation {}, whose batch script does not answer: ending it", *id));
-    return slurm::cancel(run, *id);
+    return slurm::cancel(run, name);
   });
 }
 

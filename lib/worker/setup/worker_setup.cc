@@ -48,14 +48,6 @@ constexpr auto kConfigLimit = 2s;            // for what a good guess is known
 constexpr auto kUsualKillWait = 30s;         // Slurm's default
 constexpr std::chrono::seconds kReserve{5};  // of that, to say how jobs ended
 
-// Array tasks are named "1234_7"; everything else by the job id alone.
-std::string allocation_of(const exec::GetEnv& env) {
-  const auto array = env("SLURM_ARRAY_JOB_ID");
-  const auto task = env("SLURM_ARRAY_TASK_ID");
-  if (array && task) return *array + "_" + *task;
-  return env("SLURM_JOB_ID").value_or("");
-}
-
 std::optional<std::string> either(const exec::GetEnv& env, const char* name, const char* other) {
   const auto value = env(name);
   return value ? value : env(other);
@@ -235,7 +227,7 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
                          ? default_output_dir(store)
                          : (context.directory / options.output_dir).lexically_normal();
   TORC_TRY(make_output_dir(context, store, setup.output_dir));
-  setup.allocation = allocation_of(env);
+  setup.allocation = slurm::allocation_name(env);
   for (const char* name : {"SLURM_NTASKS", "SLURM_ARRAY_TASK_COUNT"}) {
     const auto n = leading_number<std::uint64_t>(context.env(name).value_or(""));
     if (!setup.allocation.empty() && n && *n > 0 && *n <= kMostStarters) setup.starters *= *n;
