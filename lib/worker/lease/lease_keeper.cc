@@ -130,9 +130,11 @@ Result<void> LeaseKeeper::tick(BootTime last_commit, Heartbeat heartbeat_now) {
   if (heartbeat_written) renewed(now, around.load.workers);
   live_workers_ = around.load.workers;
   slurm_.saw(around.inquiry, asked);
-  TORC_TRY(around.others);
+  // What cannot be read or ended of one keeps no other that is dead from being found.
   watch_neighbours(around.neighbours);
-  return observe(around.successors, asked);
+  Result<void> watched = observe(around.successors, asked);
+  TORC_TRY(around.others);
+  return watched;
 }
 
 // Not when a commit said the same lately.
@@ -147,16 +149,17 @@ Result<bool> LeaseKeeper::heartbeat(BootTime last_commit, BootTime now) {
 // What cannot be read of them takes nothing from this worker's own lease.
 Result<void> LeaseKeeper::look_at_others(const claim::Reader& reader, std::size_t watched,
                                          Surroundings& around) const {
-  const auto add = [&](std::vector<claim::Worker>& to, claim::WorkerEpoch epoch) -> Result<void> {
-    TORC_ASSIGN(auto worker, claim::find_worker(reader, epoch));
-    if (worker) to.push_back(*std::move(worker));
-    return {};
+  Result<void> unread;
+  const auto add = [&](std::vector<claim::Worker>& to, claim::WorkerEpoch epoch) {
+    auto worker = claim::find_worker(reader, epoch);
+    if (!worker) unread = std::move(worker).error();
+    if (worker && *worker) to.push_back(**std::move(worker));
   };
   TORC_ASSIGN(const auto here, claim::workers_on(reader, info_.host));
-  for (const auto epoch : here) TORC_TRY(add(around.neighbours, epoch));
+  for (const auto epoch : here) add(around.neighbours, epoch);
   TORC_ASSIGN(const auto next, claim::successors(reader, self_, watched));
-  for (const auto epoch : next) TORC_TRY(add(around.successors, epoch));
-  return {};
+  for (const auto epoch : next) add(around.successors, epoch);
+  return unread;
 }
 
 // Read from the newest state; fenced when this worker is not among the live workers.
@@ -280,6 +283,7 @@ Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, 
   watch_.keep_only(kept);
   bool has_suspects = false;
   bool is_close = false;
+  Result<void> ended;
   for (const claim::Worker& worker : successors) {
     const auto heartbeat = read_heartbeat(worker);
     if (!heartbeat) continue;  // nothing is known of it this time
@@ -311,8 +315,9 @@ Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, 
         end.why = claim::EndCause::worker_lost;
       if (is_earlier_life(worker.info) && end.charge == claim::Charge::yes)
         end.charge = claim::Charge::no;
-      TORC_TRY(expire(worker, watch_.heartbeats_of(worker.epoch), end.why, last_sign(worker, heard),
-                      end.charge));
+      auto done = expire(worker, watch_.heartbeats_of(worker.epoch), end.why,
+                         last_sign(worker, heard), end.charge);
+      if (!done) ended = std::move(done).error();
     } else if (verdict == claim::Watch::Verdict::silent) {
       has_suspects = has_suspects || slurm_.may_know(worker);
     }
@@ -320,7 +325,7 @@ Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, 
   const BootTime now = world_.clock.boot_now();
   slurm_.ask(has_suspects, now);
   if (is_close) next_tick_ = std::min(next_tick_, now + claim::closer_look(interval()));
-  return {};
+  return ended;
 }
 
 // Its newest commit, or its newest heartbeat, of which nothing is known but when somebody wrote

@@ -86,6 +86,38 @@ TEST_F(LeaseKeeperTest, a_record_that_cannot_be_read_fences_nobody) {
   EXPECT_EQ(of_itself.error().kind, ErrorKind::corrupt) << of_itself.error().text();
 }
 
+// Of two that are dead, the first holds a job, or is one, whose record is damaged.
+TEST_F(LeaseKeeperTest, what_cannot_be_read_of_one_worker_keeps_no_other_dead_one_alive) {
+  for (const bool of_job : {true, false}) {
+    const auto info = on("n1", self_process_.pid, self_process_.start);
+    const auto self = join(info);
+    const auto damaged = join(on("n2", 7, 7));
+    const auto dead = join(on("n3", 7, 7));
+    if (of_job) start_job(damaged);
+    ASSERT_TRUE(store_here_
+                    ->commit(0,
+                             [&](claim::Transaction& tx) -> Result<void> {
+                               const auto key =
+                                   of_job ? claim::Key(claim::Table::job, 1)
+                                          : claim::Key(claim::Table::worker, raw(damaged));
+                               tx.put(key, "?");
+                               return {};
+                             })
+                    .ok());
+    auto kept = keeper(self, info);
+    Result<void> told;
+    for (int i = 0; i < 40; ++i) {
+      const auto done = kept.tick({}, LeaseKeeper::Heartbeat::yes);
+      if (!done) told = done.error();
+      clock_.jump_to(kept.next_tick());
+    }
+    EXPECT_FALSE(lives(dead)) << of_job;
+    ASSERT_FALSE(told.ok());
+    EXPECT_EQ(told.error().kind, ErrorKind::corrupt) << told.error().text();
+    ASSERT_TRUE(lives(self));
+  }
+}
+
 TEST_F(LeaseKeeperTest, a_neighbour_whose_process_has_gone_is_ended_at_once) {
   const auto info = on("n1", self_process_.pid, self_process_.start);
   const auto self = join(info);
