@@ -27,15 +27,6 @@ std::uint8_t byte(const std::string& address, std::size_t i) {
   return static_cast<std::uint8_t>(address[i]);
 }
 
-// 0.0.0.0 to 0.255.255.255, 169.254/16, groups and what is reserved; ::, fe80::/10, ff00::/8.
-bool is_useless(const claim::BellAddress& a) {
-  const std::uint8_t first = byte(a.address, 0);
-  const std::uint8_t second = byte(a.address, 1);
-  if (a.address.size() == kV4) return first == 0 || first >= 224 || (first == 169 && second == 254);
-  if (a.address == std::string(kV6, '\0')) return true;
-  return first == 0xff || (first == 0xfe && (second & 0xc0U) == 0x80);
-}
-
 using Answer = Result<std::vector<claim::BellAddress>>;
 
 Answer resolve(const std::string& name) {
@@ -66,8 +57,17 @@ bool is_loopback(const claim::BellAddress& a) {
   return a.address == one;
 }
 
+// Not 0.0.0.0 to 0.255.255.255, 169.254/16, groups and what is reserved; ::, fe80::/10, ff00::/8.
+bool may_be_rung(const claim::BellAddress& a) {
+  const std::uint8_t first = byte(a.address, 0);
+  const std::uint8_t second = byte(a.address, 1);
+  if (a.address.size() == kV4) return first != 0 && first < 224 && (first != 169 || second != 254);
+  if (a.address == std::string(kV6, '\0')) return false;
+  return first != 0xff && (first != 0xfe || (second & 0xc0U) != 0x80);
+}
+
 std::vector<claim::BellAddress> worth_telling(std::vector<claim::BellAddress> all) {
-  std::erase_if(all, is_useless);
+  std::erase_if(all, [](const auto& a) { return !may_be_rung(a); });
   if (std::any_of(all.begin(), all.end(), [](const auto& a) { return !is_loopback(a); }))
     std::erase_if(all, is_loopback);
   std::vector<claim::BellAddress> told;

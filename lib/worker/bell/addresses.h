@@ -14,6 +14,9 @@
 namespace torc::worker {
 
 [[nodiscard]] bool is_loopback(const claim::BellAddress& address);
+// One that a worker may have told: not of one link alone, of a group or of nobody, as they stand in
+// a forged record. Addresses of whole networks the kernel refuses.
+[[nodiscard]] bool may_be_rung(const claim::BellAddress& address);
 // Of those that a host has, the ones to tell others: none of one link alone, of a group or of
 // nobody; no loopback, unless there is nothing else; each once. Pure.
 [[nodiscard]] std::vector<claim::BellAddress> worth_telling(std::vector<claim::BellAddress> all);

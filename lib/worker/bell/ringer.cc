@@ -49,6 +49,7 @@ void Ringer::ring(std::uint64_t commit, const StoreInstance& store) {
   for (const claim::IdleWorker& worker : std::exchange(idle_, {})) {
     const std::string bell = render_bell({commit, place++}, store, worker.bell.key);
     for (const claim::BellAddress& to : worker.bell.addresses) {
+      if (!may_be_rung(to)) continue;
       // That of another host is this one's.
       if (!is_loopback(to) || worker.boot_id == boot_id_) datagrams_->send(to, bell);
     }

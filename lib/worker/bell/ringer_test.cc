@@ -191,6 +191,16 @@ TEST_F(Rings, while_failures_halt_the_workflow_no_job_counts_as_ready) {
   EXPECT_EQ(sent.all.size(), 2U) << "four are ready now, none was before";
 }
 
+TEST_F(Rings, an_address_that_no_worker_tells_is_not_rung) {
+  const WorkerEpoch self = join(1);
+  join(2, "node2", 224);  // whoever is in that group
+  join(3, "node2", 0);    // this host
+  join(4, "node2");
+  end_first_job(self, std::nullopt);
+  ASSERT_EQ(sent.all.size(), 1U);
+  EXPECT_EQ(sent.all[0].first.port, 4);
+}
+
 TEST_F(Rings, without_a_net_nobody_is_looked_for) {
   Ringer ringer(nullptr, WorkerEpoch{1}, "node1");
   ringer.before(wf.tx);
