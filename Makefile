@@ -4,7 +4,7 @@ JOBS  := $(shell nproc)
 # The tests hold few cores for long (they wait for events), so a few more run side by side.
 TEST_JOBS ?= $(shell expr 2 \* $$(nproc))
 
-.PHONY: all demo test torture test-nfs test-fs fuzz bench asan asan-unit tsan tsan-threads format tidy clean
+.PHONY: all demo test torture test-nfs test-fs test-slurm fuzz bench asan asan-unit tsan tsan-threads format tidy clean
 
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) --target torc
@@ -62,6 +62,14 @@ test-fs:
 	cmake --preset release -DTORC_TESTS=ON
 	cmake --build $(BUILD) --target fs_itest
 	LOG=$(BUILD)/fs.log tests/integration/fs/run.sh $(BUILD)/tests/integration/fs/fs_itest $(FS)
+
+# Nodes, workers, srun, steps and the controller of a real Slurm killed in the middle of a run, ROUNDS=20 of each row, or
+# of ROWS='node srun'. Needs root; an hour.
+test-slurm:
+	scripts/install-deps.sh build test
+	cmake --preset release -DTORC_TESTS=ON
+	cmake --build $(BUILD) --target torc
+	LOG=$(BUILD)/rounds.log tests/integration/slurm/rounds.sh $(BUILD) $(or $(ROUNDS),20) $(ROWS)
 
 bench:
 	scripts/install-deps.sh build test bench

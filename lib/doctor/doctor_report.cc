@@ -53,6 +53,16 @@ ordered_json early_json(const EarlyNames& early) {
           {"max_seconds", json_seconds(early.longest)}};
 }
 
+ordered_json bell_json(const BellTrial& trial) {
+  const auto side = [](const BellSide& s, const BellSide& other) -> ordered_json {
+    return {{"addresses", s.addresses},
+            {"passage", json_word(to_string(passage_to(s, other)))},
+            {"heard", s.heard},
+            {"reason", json_or_null(s.refusal)}};
+  };
+  return {{"rung", trial.rung}, {"a", side(trial.a, trial.b)}, {"b", side(trial.b, trial.a)}};
+}
+
 ordered_json two_node_json(const TwoNodeReport& r) {
   const auto card = [](const NodeCard& c) -> ordered_json {
     return {{"host", c.host}, {"pid", c.pid}, {"mount", c.filesystem}};
@@ -82,7 +92,8 @@ ordered_json two_node_json(const TwoNodeReport& r) {
           {"new_content_latency", to_json(r.new_content)},
           {"new_content_in_time", r.content_in_time},
           {"shared_file_content_latency", to_json(r.shared_content)},
-          {"shared_file_content_in_time", r.shared_in_time}};
+          {"shared_file_content_in_time", r.shared_in_time},
+          {"bell", bell_json(r.bells)}};
 }
 
 ordered_json filesystem_json(const Checkup& c) {
@@ -282,6 +293,7 @@ class Text {
     line("  new content", show_latency(r.new_content) + late(r.content_in_time));
     line("  shared file",
          show_latency(r.shared_content) + late(r.shared_in_time) + ", in a file that both write");
+    line("  bell", show_bells(r.bells));
   }
 
   static std::string late(bool in_time) {

@@ -451,6 +451,8 @@ Result<TwoNodeReport> TwoNodes::run() {
   tell_("how soon it is seen in a file that both write");
   TORC_TRY(rewrite({{"content-both"}, {"content-both", kOwnPlace}}, out_.shared_content,
                    out_.shared_in_time));
+  tell_("bells of workers");
+  TORC_ASSIGN(out_.bells, try_bells(meeting_, world_, options_.bells));
   TORC_ASSIGN(const std::string results, meeting_.exchange("results", results_of(out_)));
   if (!meeting_.is_a()) take_results(results, out_);
   (void)meeting_.part();  // everything is known

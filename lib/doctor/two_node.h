@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/doctor/bell_trial.h"
 #include "lib/doctor/probe.h"
 #include "lib/store/disk/latency.h"
 #include "lib/store/mount/finding.h"
@@ -80,6 +81,7 @@ struct TwoNodeReport {
   bool content_in_time = true;  // false: a rewritten file stayed old for longer than the patience
   store::Latency shared_content;
   bool shared_in_time = true;
+  BellTrial bells;
   store::MountFacts facts;  // what torc takes for granted of this mount
 };
 
@@ -95,6 +97,7 @@ struct TwoNodeOptions {
   std::chrono::nanoseconds step_budget = std::chrono::seconds(15);  // for repetitions
   store::PublishMethod publish;
   store::MountFacts facts;
+  BellTerms bells;
 };
 
 // Tells a person what happens: one line.

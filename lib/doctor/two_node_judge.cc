@@ -41,6 +41,10 @@ class TwoNodeJudge {
     for (const PairLock& lock : r_.locks) judge_lock(lock);
     judge_race();
     judge_delays();
+    const bool is_a = r_.role == 'A';
+    for (store::Finding& finding : judge_bells(r_.bells, is_a ? r_.self.host : r_.other.host,
+                                               is_a ? r_.other.host : r_.self.host))
+      out_.push_back(std::move(finding));
     return std::move(out_);
   }
 

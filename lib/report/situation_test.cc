@@ -144,8 +144,8 @@ TEST(SaySlurm, tells_nothing_of_what_it_was_not_told) {
   EXPECT_EQ(say_slurm(s, kNoon), "Slurm says: allocation 8 (wf-one) is PENDING.");
   EXPECT_EQ(say_slurm(s, kNoon + 1min),
             "Slurm says: allocation 8 (wf-one) is PENDING (as of 1 min ago).");
-  EXPECT_EQ(say_slurm(s, kNoon, "another scheduler"),
-            "Slurm shows no allocation that is called as the batch scripts here call it.");
+  EXPECT_EQ(say_slurm(s, kNoon, "wide"),
+            "Slurm shows no allocation of the batch script for scheduler 'wide'.");
 }
 
 TEST(Waiting, is_for_what_slurm_will_start_and_for_what_has_just_begun) {

@@ -203,6 +203,9 @@ std::string say_slurm(const Situation& situation, WallTime now, const std::strin
   if (more > 0) text += fmt::format("; and {} more", more);
   if (text.empty() && last != nullptr)
     text = "The newest that Slurm shows: " + say_allocation(*last, now);
+  if (text.empty() && said.whole && !said.allocations.empty())
+    text = fmt::format("Slurm shows no allocation of the batch script for scheduler '{}'",
+                       printable(scheduler));
   if (text.empty() && said.whole)
     text = "Slurm shows no allocation that is called as the batch scripts here call it";
   if (text.empty()) return {};

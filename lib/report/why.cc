@@ -182,8 +182,7 @@ class Inquiry {
   void canceled() {
     const claim::Outcome& o = job_.outcome;
     if (job_.revoked != claim::Revoked::no) {
-      add("canceled", "It was canceled; its worker is ending it.",
-          fmt::format("{} lets it run again then", command("retry")));
+      revoked();
     } else if (claim::is_passed_over(job_)) {
       const JobId root = claim::root_of_cancellation(reader_, id_);
       const std::string because =
@@ -205,6 +204,19 @@ class Inquiry {
     } else {
       add("canceled", fmt::format("It was canceled on request, {}.", show_time(o.ended_at)),
           command("retry"));
+    }
+  }
+
+  // It counts as ended when its worker says so, or is ended itself.
+  void revoked() {
+    if (const WorkerNow* const absent = worker_of(id_)) {
+      add("canceled",
+          fmt::format("It was canceled while it ran, and is not known to have ended: {}.",
+                      absence_of(*absent)),
+          remedy_for_absence());
+    } else {
+      add("canceled", "It was canceled; its worker is ending it.",
+          fmt::format("{} lets it run again then", command("retry")));
     }
   }
 
@@ -261,7 +273,7 @@ class Inquiry {
     if (claim::is_suspect(job_)) {
       add("suspect",
           fmt::format(
-              "A worker died while it had this job, which may be why: it waits for a worker "
+              "A worker was lost while it had this job, which may be why: it waits for a worker "
               "that has {}, and is started there alone. Losses that count "
               "against crash_limit: {}.",
               claim::alone(job_) == claim::Alone::entirely ? "nothing else to do"

@@ -14,12 +14,14 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// What it prints; nullopt: it failed.
+// What it prints, whole lines; nullopt: it failed.
 std::optional<std::string> ask(const RunProgram& run, Words words) {
   Words argv = {"env", "-u", "SLURM_CLUSTERS", "-u", "SQUEUE_FORMAT", "-u", "SQUEUE_FORMAT2"};
   std::move(words.begin(), words.end(), std::back_inserter(argv));
   const auto answer = run(argv);
   if (!answer.ok() || answer->exit_code != 0) return std::nullopt;
+  // What does not end with its line was cut, and may have told of more.
+  if (!answer->out.empty() && answer->out.back() != '\n') return std::nullopt;
   return answer->out;
 }
 

@@ -100,6 +100,10 @@ TEST_F(Asked, what_is_not_said_is_not_known) {
   EXPECT_EQ(steps_of(run_, "12"), std::nullopt);
   answers_["%D"] = {0, "", ""};
   EXPECT_EQ(nodes_of(run_, "12"), std::nullopt);
+  answers_["-s -j 12"] = {0, "12.0 torc-workers\n12.1 ba", ""};
+  EXPECT_EQ(steps_of(run_, "12"), std::nullopt) << "there may be more";
+  answers_["%D"] = {0, "3", ""};
+  EXPECT_EQ(nodes_of(run_, "12"), std::nullopt) << "or 30";
   answers_["%D"] = {0, "3\n", ""};
   EXPECT_EQ(nodes_of(run_, "12"), 3U);
   EXPECT_FALSE(cancel(run_, "12"));

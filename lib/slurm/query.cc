@@ -104,23 +104,30 @@ void ask_times(const RunProgram& run, const std::string& cluster, const std::str
                AllocationTimes& times) {
   const auto answer = run(about(job_id, "JobID:24,Cluster:64,StartTime:32,EndTime:32"));
   if (!answer.ok() || answer->exit_code != 0) return;
-  for (const auto line : split(answer->out, '\n')) {
+  for (const auto line : whole_lines(answer->out)) {
     const auto fields = words(line);
     if (fields.size() != 4 || fields[0] != job_id) continue;  // another element of its array
     if (!cluster.empty() && fields[1] != cluster) continue;
-    times.end = time_of(fields[3]);
-    if (!cluster.empty()) times.start = time_of(fields[2]);
+    const auto start = time_of(fields[2]);
+    if (times.start && start != times.start) continue;  // a later run, of one that was requeued
+    const auto end = time_of(fields[3]);
+    times.asked = end.has_value();
+    if (end) times.end = end;
+    if (!cluster.empty()) times.start = start;
   }
 }
 
 }  // namespace
 
 AllocationTimes allocation_times(const RunProgram& run, const std::string& cluster,
-                                 const std::string& job_id, const AllocationVariables& variables) {
+                                 const std::string& job_id, const AllocationVariables& variables,
+                                 WallTime now) {
   AllocationTimes times;
   if (variables.start) times.start = epoch_seconds(*variables.start);
   if (variables.end) times.end = epoch_seconds(*variables.end);
-  if (!times.end && run && is_job_id(job_id)) ask_times(run, cluster, job_id, times);
+  const bool is_new = times.start && now < *times.start + kJustBegun;
+  const bool told = times.end && (is_new || *times.end > now + kNearEnd);
+  if (!told && run && is_job_id(job_id)) ask_times(run, cluster, job_id, times);
   if (!times.end && variables.latest_end) {
     times.end = epoch_seconds(*variables.latest_end);
     times.assumed = times.end.has_value();
@@ -129,14 +136,11 @@ AllocationTimes allocation_times(const RunProgram& run, const std::string& clust
 }
 
 // "… Nodes=n[1-2] CPU_IDs=0-3 Mem=4096 GRES= …", a part for all nodes that got the same; in MiB.
-std::optional<ByteCount> granted_memory(const RunProgram& run, const std::string& job_id,
-                                        const std::string& node) {
+std::optional<ByteCount> told_memory(std::string_view details, const std::string& job_id,
+                                     const std::string& node) {
   if (!is_job_id(job_id) || node.empty()) return std::nullopt;
-  const auto answer =
-      run({"env", "-u", "SLURM_CLUSTERS", "scontrol", "show", "job", "-d", "-o", job_id});
-  if (!answer.ok() || answer->exit_code != 0) return std::nullopt;
   std::set<std::uint64_t> told;
-  for (const auto line : split(answer->out, '\n')) {
+  for (const auto line : whole_lines(details)) {
     const auto fields = words(line);
     if (fields.empty() || fields[0] != "JobId=" + job_id) continue;  // another of its array
     for (std::size_t i = 0; i + 2 < fields.size(); ++i) {
@@ -152,11 +156,20 @@ std::optional<ByteCount> granted_memory(const RunProgram& run, const std::string
   return ByteCount{*told.begin() << 20};
 }
 
+std::optional<ByteCount> granted_memory(const RunProgram& run, const std::string& job_id,
+                                        const std::string& node) {
+  if (!is_job_id(job_id) || node.empty()) return std::nullopt;
+  const auto answer =
+      run({"env", "-u", "SLURM_CLUSTERS", "scontrol", "show", "job", "-d", "-o", job_id});
+  if (!answer.ok() || answer->exit_code != 0) return std::nullopt;
+  return told_memory(answer->out, job_id, node);
+}
+
 ClusterTimes cluster_times(const RunProgram& run) {
   ClusterTimes times;
-  const auto answer = run({"scontrol", "show", "config"});
+  const auto answer = run({"env", "-u", "SLURM_CLUSTERS", "scontrol", "show", "config"});
   if (!answer.ok() || answer->exit_code != 0) return times;
-  for (const auto line : split(answer->out, '\n')) {
+  for (const auto line : whole_lines(answer->out)) {
     const auto fields = words(line);  // KillWait = 30 sec
     if (fields.size() < 3 || fields[1] != "=") continue;
     const auto seconds = whole_number<std::uint32_t>(fields[2]);

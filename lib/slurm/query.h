@@ -78,6 +78,7 @@ struct AllocationTimes {
   std::optional<WallTime> start;
   std::optional<WallTime> end;
   bool assumed = false;  // the end: Slurm told none, and the batch script has a walltime
+  bool asked = false;    // the end: squeue told it just now
 };
 // The variables SLURM_JOB_START_TIME and SLURM_JOB_END_TIME, which Slurm sets from 23.02 on, or
 // TORC_ALLOCATION_START and TORC_ALLOCATION_END, which torc's batch scripts set before that, who
@@ -90,10 +91,14 @@ struct AllocationVariables {
 };
 // What the variables say where there is an end in them, else what one squeue does of this very job
 // id and cluster; without a cluster only its end is believed. Where that says nothing, the latest
-// end. No `run`: Slurm is not asked.
+// end. The variables are as old as the allocation, which may have been made longer since, or been
+// suspended: when their end is near at `now`, by kNearEnd, or past, squeue is asked, too, but not
+// in the first minutes (kJustBegun). No `run`: Slurm is not asked.
+inline constexpr std::chrono::minutes kNearEnd{10};
+inline constexpr std::chrono::minutes kJustBegun{2};
 [[nodiscard]] AllocationTimes allocation_times(const RunProgram& run, const std::string& cluster,
                                                const std::string& job_id,
-                                               const AllocationVariables& variables);
+                                               const AllocationVariables& variables, WallTime now);
 
 // The name by which Slurm calls the node of a step (SLURMD_NODENAME), where the nodes of its
 // allocation (SLURM_JOB_NODELIST) have it; empty: not known, so a list of nodes says nothing of it.
@@ -105,6 +110,11 @@ struct AllocationVariables {
 [[nodiscard]] std::optional<ByteCount> granted_memory(const RunProgram& run,
                                                       const std::string& job_id,
                                                       const std::string& node);
+// The same of an answer that somebody has kept: what `scontrol show job -d -o` prints, in whole
+// lines.
+[[nodiscard]] std::optional<ByteCount> told_memory(std::string_view details,
+                                                   const std::string& job_id,
+                                                   const std::string& node);
 
 // What this cluster is configured to, as `scontrol show config` says it; nullopt: not known.
 struct ClusterTimes {

@@ -268,14 +268,43 @@ TEST(AllocationStates, what_is_no_job_id_never_reaches_a_command_line) {
   EXPECT_TRUE(slurm.asked().empty());
 }
 
+constexpr WallTime kNow = std::chrono::seconds(1795239001);
 const std::string kAskTimes = squeue("7", "JobID:24,Cluster:64,StartTime:32,EndTime:32");
 
 TEST(AllocationTimes, the_variables_answer_without_asking_slurm) {
   RecordedSlurm slurm;
-  const auto times = allocation_times(slurm.run(), "alpha", "7", {"1795239000", "1795239166"});
+  const auto times =
+      allocation_times(slurm.run(), "alpha", "7", {"1795239000", "1795239166"}, kNow);
   EXPECT_EQ(times.start, at(1795239000));
   EXPECT_EQ(times.end, at(1795239166));
   EXPECT_TRUE(slurm.asked().empty());
+}
+
+TEST(AllocationTimes, near_the_end_that_the_variables_tell_slurm_knows_whether_it_has_moved) {
+  const AllocationVariables told{"1795239000", "1795239166"};
+  for (const auto now : {at(1795239000) + kJustBegun, at(1795239166), at(1795249166)}) {
+    RecordedSlurm slurm;
+    const auto alone = allocation_times(slurm.run(), "alpha", "7", told, now);
+    EXPECT_EQ(alone.end, at(1795239166));
+    EXPECT_FALSE(alone.asked);
+    slurm.answers(kAskTimes, {0, "7 alpha 1795239000 1795259166\n", ""});
+    const auto times = allocation_times(slurm.run(), "alpha", "7", told, now);
+    EXPECT_EQ(times.end, at(1795259166));
+    EXPECT_EQ(times.start, at(1795239000));
+    EXPECT_TRUE(times.asked);
+    for (const char* other : {"7 alpha 1795239000 N/A\n", "7 alpha 1795249000 1795259166\n"}) {
+      slurm.answers(kAskTimes, {0, other, ""});
+      const auto as_told = allocation_times(slurm.run(), "alpha", "7", told, now);
+      EXPECT_EQ(as_told.end, at(1795239166)) << other;
+      EXPECT_EQ(as_told.start, at(1795239000)) << other;
+    }
+  }
+}
+
+TEST(AllocationTimes, of_an_answer_that_was_cut_nothing_is_taken) {
+  RecordedSlurm slurm;
+  slurm.answers(kAskTimes, {0, "7 alpha 1795239000 17952391", ""});
+  EXPECT_EQ(allocation_times(slurm.run(), "alpha", "7", {}, kNow).end, std::nullopt);
 }
 
 TEST(AllocationTimes, without_a_usable_variable_squeue_is_asked) {
@@ -283,7 +312,7 @@ TEST(AllocationTimes, without_a_usable_variable_squeue_is_asked) {
   slurm.answers(kAskTimes, {0, "7 alpha 1795239000 1795239166\n", ""});
   for (const auto& end : {std::optional<std::string>(), std::optional<std::string>("soon"),
                           std::optional<std::string>("0")}) {
-    const auto times = allocation_times(slurm.run(), "alpha", "7", {{}, end});
+    const auto times = allocation_times(slurm.run(), "alpha", "7", {{}, end}, kNow);
     EXPECT_EQ(times.end, at(1795239166));
     EXPECT_EQ(times.start, at(1795239000));
   }
@@ -295,10 +324,10 @@ TEST(AllocationTimes, of_another_cluster_or_another_element_of_the_array_nothing
                             "8 alpha 1795230000 1795230166\n7 alpha 1795239000 1795239166\n"
                             "7 beta 1795231000 1795231166\n",
                             ""});
-  EXPECT_EQ(allocation_times(slurm.run(), "alpha", "7", {}).end, at(1795239166));
+  EXPECT_EQ(allocation_times(slurm.run(), "alpha", "7", {}, kNow).end, at(1795239166));
   slurm.answers(kAskTimes, {0, "7 beta 1795231000 1795231166\n", ""});
-  EXPECT_EQ(allocation_times(slurm.run(), "alpha", "7", {}).end, std::nullopt);
-  const auto vague = allocation_times(slurm.run(), "", "7", {});
+  EXPECT_EQ(allocation_times(slurm.run(), "alpha", "7", {}, kNow).end, std::nullopt);
+  const auto vague = allocation_times(slurm.run(), "", "7", {}, kNow);
   EXPECT_EQ(vague.end, at(1795231166)) << "better than no end";
   EXPECT_EQ(vague.start, std::nullopt) << "nothing may be concluded from it";
 }
@@ -308,11 +337,11 @@ TEST(AllocationTimes, no_limit_and_no_answer_are_no_end) {
        {"NONE", "N/A", "", "Unknown", "two words", "-5", "2026-11-21T05", "99999999999999999999"}) {
     RecordedSlurm slurm;
     slurm.answers(kAskTimes, {0, std::string("7 alpha 1795239000 ") + end + "\n", ""});
-    EXPECT_EQ(allocation_times(slurm.run(), "alpha", "7", {}).end, std::nullopt) << end;
+    EXPECT_EQ(allocation_times(slurm.run(), "alpha", "7", {}, kNow).end, std::nullopt) << end;
   }
   RecordedSlurm slurm;
-  EXPECT_EQ(allocation_times(slurm.run(), "alpha", "7", {}).end, std::nullopt);
-  EXPECT_EQ(allocation_times(slurm.run(), "alpha", "", {}).end, std::nullopt);
+  EXPECT_EQ(allocation_times(slurm.run(), "alpha", "7", {}, kNow).end, std::nullopt);
+  EXPECT_EQ(allocation_times(slurm.run(), "alpha", "", {}, kNow).end, std::nullopt);
 }
 
 TEST(AllocationTimes, without_an_answer_the_walltime_of_the_script_counts) {
@@ -321,16 +350,17 @@ TEST(AllocationTimes, without_an_answer_the_walltime_of_the_script_counts) {
                              "8 alpha 1795239000 1795239166\n", "7 alpha 1795239000"}) {
     RecordedSlurm slurm;
     slurm.answers(kAskTimes, {0, answer, ""});
-    const auto times = allocation_times(slurm.run(), "alpha", "7", script);
+    const auto times = allocation_times(slurm.run(), "alpha", "7", script, kNow);
     EXPECT_EQ(times.end, at(1795239900)) << answer;
     EXPECT_TRUE(times.assumed);
     EXPECT_EQ(times.start, std::nullopt) << "an assumption names no run of an allocation";
   }
   RecordedSlurm slurm;  // it fails
-  EXPECT_EQ(allocation_times(slurm.run(), "alpha", "7", script).end, at(1795239900));
-  EXPECT_EQ(allocation_times({}, "alpha", "7", script).end, at(1795239900)) << "nobody may ask";
+  EXPECT_EQ(allocation_times(slurm.run(), "alpha", "7", script, kNow).end, at(1795239900));
+  EXPECT_EQ(allocation_times({}, "alpha", "7", script, kNow).end, at(1795239900))
+      << "nobody may ask";
   slurm.answers(kAskTimes, {0, "7 alpha 1795239000 1795239166\n", ""});
-  const auto told = allocation_times(slurm.run(), "alpha", "7", script);
+  const auto told = allocation_times(slurm.run(), "alpha", "7", script, kNow);
   EXPECT_EQ(told.end, at(1795239166));
   EXPECT_FALSE(told.assumed);
 }
@@ -348,10 +378,12 @@ TEST(GrantedMemory, is_what_slurm_says_of_this_job_and_node) {
       "CPU_IDs=0 Mem=100 GRES=   Nodes=n3 CPU_IDs=0-1 Mem=300 GRES= MinCPUsNode=1 \n";
   EXPECT_EQ(granted(line, "n2"), mebibytes(100));
   EXPECT_EQ(granted(line, "n3"), mebibytes(300));
+  EXPECT_EQ(told_memory(line, "6", "n3"), mebibytes(300)) << "of an answer that was kept";
   EXPECT_EQ(granted(line, "n4"), std::nullopt);
   EXPECT_EQ(granted(line, ""), std::nullopt);
   EXPECT_EQ(granted(line, "n2", 1), std::nullopt);
   EXPECT_EQ(granted("", "n2"), std::nullopt);
+  EXPECT_EQ(granted("JobId=6 Nodes=n2 CPU_IDs=0 Mem=10", "n2"), std::nullopt) << "it was cut";
   EXPECT_EQ(granted("JobId=7 Nodes=n2 CPU_IDs=0 Mem=100 GRES=\n", "n2"), std::nullopt);
   EXPECT_EQ(granted("JobId=6 Nodes=n2 CPU_IDs=0 Mem=0 GRES=\n", "n2"), std::nullopt)
       << "this Slurm does not count memory";
@@ -365,17 +397,19 @@ TEST(GrantedMemory, is_what_slurm_says_of_this_job_and_node) {
 TEST(ClusterTimes, are_what_the_configuration_says) {
   RecordedSlurm slurm;
   EXPECT_EQ(cluster_times(slurm.run()).kill_wait, std::nullopt) << "the controller is away";
-  slurm.answers("scontrol show config", {0,
-                                         "Configuration data as of 2024-05-01T12:00:00\n"
-                                         "KeepAliveTime           = SYSTEM_DEFAULT\n"
-                                         "KillOnBadExit           = 0\n"
-                                         "KillWait                = 45 sec\n"
-                                         "LaunchParameters        = (null)\n"
-                                         "SlurmdTimeout           = 300 sec\n",
-                                         ""});
+  slurm.answers("env -u SLURM_CLUSTERS scontrol show config",
+                {0,
+                 "Configuration data as of 2024-05-01T12:00:00\n"
+                 "KeepAliveTime           = SYSTEM_DEFAULT\n"
+                 "KillOnBadExit           = 0\n"
+                 "KillWait                = 45 sec\n"
+                 "LaunchParameters        = (null)\n"
+                 "SlurmdTimeout           = 300 sec\n",
+                 ""});
   EXPECT_EQ(cluster_times(slurm.run()).kill_wait, std::chrono::seconds(45));
   EXPECT_EQ(cluster_times(slurm.run()).slurmd_timeout, std::chrono::seconds(300));
-  slurm.answers("scontrol show config", {0, "KillWait = soon\nKillWait\n", ""});
+  slurm.answers("env -u SLURM_CLUSTERS scontrol show config",
+                {0, "KillWait = soon\nKillWait\nKillWait = 4", ""});
   EXPECT_EQ(cluster_times(slurm.run()).kill_wait, std::nullopt);
 }
 

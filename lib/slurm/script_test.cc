@@ -267,7 +267,9 @@ std::string environment_of_step(const std::string& variables, const std::string&
   };
   program("torc", "#!/bin/sh\nexec env\n");  // supervise
   program("scontrol",
-          "#!/bin/sh\n[ \"$(cat /proc/$PPID/comm)\" != timeout ] || echo 'KillWait = 60 sec'\n");
+          "#!/bin/sh\n[ \"$(cat /proc/$PPID/comm)\" = timeout ] && [ -z \"$SLURM_CLUSTERS\" ] || "
+          "exit 1\n"
+          "case $* in *config) echo 'KillWait = 60 sec';; *) echo JobId=$5 Mem=9;; esac\n");
   program("squeue", "#!/bin/sh\necho '" + squeue + "'\n");
   auto c = context();
   c.torc = here / "torc";
@@ -299,6 +301,18 @@ TEST(Script, that_a_job_submits_takes_nothing_of_the_jobs_share_for_its_own) {
 
 TEST(Script, waits_for_no_answer_of_Slurms_for_long) {
   EXPECT_TRUE(has_line(environment_of_step(""), "TORC_KILL_WAIT=60"));
+}
+
+// Where the user's variable names others, it would be another cluster's, or none.
+TEST(Script, asks_its_own_cluster_how_it_is_configured) {
+  const auto step = environment_of_step("SLURM_CLUSTERS=beta,gamma");
+  EXPECT_TRUE(has_line(step, "TORC_KILL_WAIT=60")) << step;
+}
+
+TEST(Script, asks_what_memory_was_granted_where_no_variable_says_it) {
+  EXPECT_TRUE(has_line(environment_of_step(""), "TORC_JOB_DETAILS=JobId=8 Mem=9"));
+  for (const auto* known : {"SLURM_MEM_PER_NODE=5", "SLURM_MEM_PER_CPU=5", "SLURM_HET_SIZE=0"})
+    EXPECT_EQ(environment_of_step(known).find("TORC_JOB_DETAILS"), std::string::npos) << known;
 }
 
 // Not in Slurm's variables: sbatch in a job would pass them on to the next allocation.

@@ -140,7 +140,7 @@ Shown show_ended(const RunProgram& run, const std::vector<std::string>& names, W
     one.start = time_told(f[5]);
     one.end = time_told(f[6]);
     const bool says_who = state.size() == 3 && state[1] == "by" && is_job_id(state[2]);
-    if (says_who) one.canceled_by = "uid " + std::string(state[2]);
+    if (says_who) one.canceled_by = state[2] == "0" ? "root" : "uid " + std::string(state[2]);
     if (one.submitted >= since) shown.allocations.push_back(std::move(one));
   }
   return shown;

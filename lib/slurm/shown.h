@@ -24,7 +24,7 @@ struct ShownAllocation {
   WallTime submitted = {};       // 0: not told, as below
   WallTime start = {};           // of one that waits: expected
   WallTime end = {};             // of one that runs: of its time; else when it ended
-  std::string canceled_by = {};  // "uid 1000"; empty: not told
+  std::string canceled_by = {};  // "uid 1000", "root"; empty: not told
   bool operator==(const ShownAllocation&) const = default;
 };
 

@@ -113,12 +113,14 @@ TEST(ShownAllocations, the_accounting_tells_who_canceled_and_only_of_what_is_ove
       "4|alpha|1000|CANCELLED by 1001|1795340000|Unknown|1795341000|wf-one\n"
       "5|alpha|1000|PENDING|1795340000|Unknown|Unknown|wf-one\n"
       "6|alpha|1000|TIMEOUT|1700000000|1700000001|1700000601|wf-one\n"
+      "8|alpha|1000|CANCELLED by 0|1795340000|None|1795341000|wf-one\n"
       "7|alpha|1000|CANCELLED by 10";
   const Shown shown = show_ended(slurm_that(0, out), {"wf-one"}, 1795000000s);
-  ASSERT_EQ(shown.allocations.size(), 1U) << "not over, too old, cut";
+  ASSERT_EQ(shown.allocations.size(), 2U) << "not over, too old, cut";
   EXPECT_EQ(shown.allocations[0].id, "4");
   EXPECT_EQ(shown.allocations[0].state, "CANCELLED");
   EXPECT_EQ(shown.allocations[0].canceled_by, "uid 1001");
+  EXPECT_EQ(shown.allocations[1].canceled_by, "root");
   EXPECT_EQ(shown.allocations[0].start, 0s);
   EXPECT_EQ(shown.allocations[0].end, 1795341000s);
   EXPECT_TRUE(show_ended(slurm_that(1, out), {"wf-one"}, 0s).allocations.empty());

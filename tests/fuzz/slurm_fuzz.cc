@@ -90,8 +90,8 @@ TORC_FUZZ_TARGET(slurm) {
     TORC_MUST(squeue.exit_code == 0 && !n.node.empty() && !n.state.empty());
   const std::optional<std::string> variable =
       ids.size() > 1 ? std::optional(ids.back()) : std::nullopt;
-  const auto times =
-      allocation_times(run, "alpha", ids.empty() ? "" : ids.front(), {variable, variable});
+  const auto times = allocation_times(run, "alpha", ids.empty() ? "" : ids.front(),
+                                      {variable, variable}, std::chrono::seconds(1'795'239'000));
   TORC_MUST(!times.end || times.end->count() > 0);
   TORC_MUST(!times.start || times.start->count() > 0);
   for (const std::string& id : ids) check_time_limit(id);

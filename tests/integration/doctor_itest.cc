@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "tests/integration/harness.h"
 
@@ -83,6 +85,30 @@ TEST_F(Doctor, of_two_processes_both_tell_the_same) {
     EXPECT_EQ(lock["held_by_a"], "exclusive") << lock;
     EXPECT_EQ(lock["held_by_b"], "exclusive") << lock;
   }
+  EXPECT_EQ(one["bell"], two["bell"]);
+  expect_clean();
+}
+
+TEST_F(Doctor, of_two_rings_bells_and_says_what_workers_would_hear) {
+  const std::vector<std::string> words{"doctor", "place", "--two-node", "--bell-interface"};
+  auto with_json = words;
+  with_json.insert(with_json.end(), {"127.0.0.1", "--json"});
+  auto refused = words;
+  refused.emplace_back("no-such-interface");
+  const auto other = here_.start(refused);
+  const Ended mine = here_.run(with_json);
+  const Ended theirs = other->wait();
+  // A bell is no condition of a store.
+  EXPECT_EQ(mine.exit_code, 0) << mine;
+  EXPECT_EQ(theirs.exit_code, 0) << theirs;
+  EXPECT_TRUE(theirs.says("has no bell: --bell-interface no-such-interface")) << theirs;
+  const json report = parsed(mine)["two_node"];
+  ASSERT_TRUE(report.is_object()) << mine;
+  const std::string own = report["role"];
+  const std::string their = own == "a" ? "b" : "a";
+  EXPECT_EQ(report["bell"][own]["passage"], "loopback");
+  EXPECT_EQ(report["bell"][own]["addresses"], json::array({"127.0.0.1"}));
+  EXPECT_EQ(report["bell"][their]["passage"], "no_bell");
   expect_clean();
 }
 

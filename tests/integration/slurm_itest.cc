@@ -175,7 +175,9 @@ jobs:
   - name: small_{i}
     parameters: {i: "1:3"}
     resource_requirements: small
-    command: echo "$(hostname)" > starts; read go < gate
+    command: |
+      echo "$SLURM_JOB_ID $SLURM_JOB_ID_HET_GROUP_0 $SLURM_JOB_ID_HET_GROUP_1 $SLURM_HET_SIZE" >> said
+      echo "$(hostname)" > starts; read go < gate
   - name: large
     depends_on_regexes: ["^small_"]
     resource_requirements: large
@@ -209,6 +211,16 @@ TEST_F(SlurmTest, all_parts_of_a_heterogeneous_allocation_work_each_with_what_it
     if (at != std::string::npos) ++workers[text.substr(at + 13, text.find(',', at + 1) - at - 13)];
   }
   EXPECT_EQ(workers.size(), 2U);
+  // Their jobs by that of the first, beside which it stands: kill_tagged() goes by that.
+  const auto said = split(read_text(work_ / "said"));
+  ASSERT_EQ(said.size(), 12U);
+  for (std::size_t i = 0; i < said.size(); i += 4) {
+    EXPECT_EQ(said[i], id);
+    EXPECT_EQ(said[i + 1], id);
+    EXPECT_EQ(said[i + 2],
+              id == workers.begin()->first ? workers.rbegin()->first : workers.begin()->first);
+    EXPECT_EQ(said[i + 3], "2");
+  }
   for (const auto& [allocation, count] : workers)
     EXPECT_EQ(count, allocation == id ? 1 : 2) << allocation;
 }
@@ -297,10 +309,10 @@ TEST_F(SlurmTest, an_allocation_has_ended_when_its_id_cluster_and_start_are_told
   ASSERT_TRUE(lines_arrive(said, 1));
   const Words told = split(said.lines().front());
   ASSERT_EQ(told.size(), 2U);
-  const slurm::AllocationTimes times = slurm::allocation_times(ask, told[0], told[1], {});
+  const slurm::AllocationTimes times = slurm::allocation_times(ask, told[0], told[1], {}, {});
   ASSERT_TRUE(times.start && times.end);
   EXPECT_GT(*times.end, *times.start);
-  EXPECT_EQ(slurm::allocation_times(ask, "beta", told[1], {}).end, std::nullopt);
+  EXPECT_EQ(slurm::allocation_times(ask, "beta", told[1], {}, {}).end, std::nullopt);
 
   const std::string element = submitted.out.substr(0, submitted.out.find('\n')) + "_3";
   const slurm::Allocation same{told[0], element, *times.start};
@@ -340,7 +352,7 @@ TEST_F(SlurmTest, a_node_that_is_set_down_is_given_up_by_an_allocation_that_goes
   const Words told = split(said.lines().front());
   ASSERT_EQ(told.size(), 4U);
   EXPECT_EQ(slurm::node_name(told[2], told[3]), told[2]);
-  const slurm::AllocationTimes times = slurm::allocation_times(ask, told[0], told[1], {});
+  const slurm::AllocationTimes times = slurm::allocation_times(ask, told[0], told[1], {}, {});
   ASSERT_TRUE(times.start);
   const slurm::Allocation run{told[0], told[1], *times.start};
   const Words nodes = nodes_of(told[1]);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -208,6 +209,20 @@ TEST_F(FakeSlurm, what_the_first_process_of_a_node_alone_is_told_by_its_parent_r
   EXPECT_FALSE(ended.says("takes its place")) << ended;
 }
 
+// Who takes the place of a killed one has the variables of before the allocation was made longer.
+TEST_F(FakeSlurm, a_worker_that_comes_late_goes_by_the_end_that_slurm_tells_now) {
+  here_.write("wf.yaml", "name: wf\njobs:\n  - {name: b, command: \"true\"}\n");
+  ASSERT_EQ(here_.run({"init", "wf.yaml"}).exit_code, 0);
+  program("squeue", "echo 12 alpha 1000 9000000000\n");
+  Launch launch = in_allocation({"worker", "wf.torc"});
+  launch.env["SLURM_CLUSTER_NAME"] = "alpha";
+  launch.env["SLURM_NTASKS"] = "1000";
+  launch.env["SLURM_JOB_START_TIME"] = "1000";
+  launch.env["SLURM_JOB_END_TIME"] = "2000";
+  const Ended ended = itest::run(launch);
+  EXPECT_EQ(here_.json({"job", "wf.torc", "b"}).at("state"), "completed") << ended;
+}
+
 TEST_F(FakeSlurm, a_killed_srun_is_started_again_on_the_nodes_that_are_left) {
   here_.write("steps", "12.0 torc-workers\n12.1 bash\n12.batch batch\n");
   here_.write("nodes", "3\n");
@@ -268,6 +283,19 @@ TEST_F(FakeSlurm, an_srun_that_does_not_return_is_ended_once_all_workers_have_le
   EXPECT_EQ(record_.lines().size(), 1U) << "it was started again";
 }
 
+TEST_F(FakeSlurm, a_worker_does_not_wait_long_for_a_squeue_that_hangs_before_its_first_job) {
+  make_store();
+  program("squeue", "exec sleep 1000\n");
+  Launch launch = in_allocation({"worker", "wf.torc", "--grace", "1s"});
+  launch.env["SLURM_MEM_PER_NODE"] = "1000";
+  const auto begin = std::chrono::steady_clock::now();
+  Process process(launch);
+  ASSERT_TRUE(wait_for_line(record_, "start 1", process)) << process.err();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15));
+  gate_.open_gate(1);
+  EXPECT_EQ(process.wait().exit_code, 0) << process.err();
+}
+
 // A worker that finds its workflow finished.
 class Last : public FakeSlurm {
  protected:
@@ -283,6 +311,16 @@ class Last : public FakeSlurm {
   }
   [[nodiscard]] Ended work() const { return itest::run(worker()); }
 };
+
+// That one was started while Slurm answered.
+TEST_F(Last, has_the_memory_that_the_batch_script_was_told_of_also_while_Slurm_does_not_answer) {
+  program("scontrol", "exit 1\n");
+  Launch launch = in_allocation({"worker", "wf.torc"});
+  launch.env["SLURMD_NODENAME"] = "n1";
+  launch.env["TORC_JOB_DETAILS"] = "JobId=12 Nodes=n1 CPU_IDs=0 Mem=70 GRES=";
+  const Ended ended = itest::run(launch);
+  EXPECT_TRUE(ended.says("70 MiB (what Slurm granted)")) << ended;
+}
 
 TEST_F(Last, tells_the_batch_script_and_leaves_when_that_answers) {
   here_.write("steps", "12.0 torc-workers\n12.batch batch\n12.extern extern\n");
@@ -321,6 +359,16 @@ TEST_F(Last, ends_the_allocation_when_the_batch_script_does_not_answer) {
             (std::vector<std::string>{"scancel --batch --signal=URG 12", "scancel 12"}));
 }
 
+// On the nodes of the allocation scancel belongs to what it ends.
+TEST_F(Last, does_not_call_an_scancel_failed_that_ended_with_the_allocation) {
+  here_.write("steps", "12.0 torc-workers\n");
+  const std::string answers = read_text(here_.path() / "bin/scancel");
+  program("scancel", answers + "case \"$*\" in 12) kill -TERM $PPID; exit 1;; esac\n");
+  const Ended ended = work();
+  EXPECT_TRUE(ended.says("whose batch script does not answer: ending it")) << ended;
+  EXPECT_FALSE(ended.says("scancel has failed")) << ended;
+}
+
 TEST_F(Last, ends_nothing_where_something_else_runs_or_no_step_is_seen) {
   for (const char* steps : {"12.0 torc-workers\n12.3 bash\n", ""}) {
     here_.write("steps", steps);
@@ -350,6 +398,14 @@ TEST_F(Last, looks_again_at_what_runs_when_Slurm_did_not_answer) {
   EXPECT_TRUE(ended.says("scancel has failed: asking again")) << ended;
   record_.pump();
   EXPECT_TRUE(record_.lines().empty()) << record_.lines().front();
+}
+
+TEST_F(Last, looks_again_at_what_runs_when_the_batch_script_did_not_answer) {
+  here_.write("steps", "12.0 torc-workers\n");
+  here_.write("answer", "echo '12.3 bash' >> steps\n");
+  EXPECT_EQ(work().exit_code, 0);
+  record_.pump();
+  EXPECT_EQ(record_.lines(), (std::vector<std::string>{"scancel --batch --signal=URG 12"}));
 }
 
 TEST_F(Last, asks_again_what_Slurm_did_not_answer) {

@@ -60,5 +60,20 @@ TEST(Crowds, idle_workers_write_heartbeats_within_the_budget) {
   EXPECT_LE(f.heartbeat_files, store::kOwnHeartbeatFiles + 10);
 }
 
+// From the first of them on: none has found its pace yet.
+TEST(Crowds, jobs_are_started_soon_and_within_the_budget_while_workers_come) {
+  CrowdScenario s;
+  s.workers = 100;
+  s.slots = 1;
+  s.job_seconds = 19;
+  s.width = 95;
+  s.ends = 120s;
+  for (s.seed = 1; s.seed <= 3; ++s.seed) {
+    const CrowdFigures f = run(s);
+    EXPECT_LE(f.ready.late, 0.1) << "with seed " << s.seed;
+    EXPECT_LE(f.most_commits, 21);
+  }
+}
+
 }  // namespace
 }  // namespace torc::simulation

@@ -153,6 +153,7 @@ claim::WorkerInfo Process::describe() const {
     info.allocation = allocation_;
     info.allocation_start = allocation_start_;
     info.node = node_.name;
+    info.node_timeout = scenario.slurmd_timeout;
   }
   return info;
 }
@@ -232,7 +233,7 @@ void Process::say_goodbye() {
     }
     TORC_TRY(claim::release_worker(tx, self, order.words.now));
     TORC_ASSIGN(answer.workflow, claim::read_workflow(tx));
-    ringer.after(tx, false, order.words.now);
+    ringer.after(tx, 0, order.words.now);
     return {};
   });
   if (left) ringer.ring(left->sequence, cluster_.state().identity().instance);

@@ -4,6 +4,7 @@
 
 #include "bin/commands/change/print_added.h"
 #include "bin/commands/commands.h"
+#include "bin/commands/ringing.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
 #include "lib/workflow/change/addition.h"
@@ -29,7 +30,8 @@ Result<Exit> run(const App& app, const AddOptions& options) {
     terms.origin.by = workflow::who_asks(app);
     return terms;
   };
-  TORC_ASSIGN(const auto added, workflow::add_to(app, *store, text, admit, options.dry_run));
+  TORC_ASSIGN(const auto added, workflow::add_to(app, *store, text, admit,
+                                                 ringing_change(app, *store, options.dry_run)));
   return print_added(app, *store, text, added, options.dry_run, options.json);
 }
 

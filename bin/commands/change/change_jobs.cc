@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lib/workflow/change/trial.h"
+#include "bin/commands/ringing.h"
 
 namespace torc::cli {
 namespace {
@@ -31,7 +31,7 @@ std::vector<claim::JobRange> take(std::vector<claim::JobRange>& left, std::uint6
   return part;
 }
 
-Result<ChangeReport> change_jobs(store::Store& store, const Selection& selection,
+Result<ChangeReport> change_jobs(const App& app, store::Store& store, const Selection& selection,
                                  const ChangeKind& kind, bool dry_run) {
   std::vector<claim::JobRange> jobs;
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
@@ -42,9 +42,12 @@ Result<ChangeReport> change_jobs(store::Store& store, const Selection& selection
   while (!jobs.empty()) {
     const auto part = take(jobs, kJobsACommit);
     Change change;
-    TORC_TRY(workflow::commit_or_try(store, dry_run, [&](store::Transaction& tx) -> Result<void> {
+    const auto body = [&](store::Transaction& tx) -> Result<void> {
       TORC_ASSIGN(change, kind.apply(tx, part));
       return {};
+    };
+    TORC_TRY(change_and_ring(app, store, dry_run, body, [&]() -> std::uint64_t {
+      return kind.offers_anew ? change.changed[static_cast<std::size_t>(JobState::ready)] : 0;
     }));
     done.add(change);
   }
@@ -86,8 +89,8 @@ Result<Exit> run_change(const App& app, const ChangeOptions& options, const Chan
                  "name jobs, or choose some by a flag; --help lists them"};
   }
   TORC_ASSIGN(const auto store, store::Store::open(app.world, where.store, store::Tuning{}));
-  TORC_ASSIGN(const auto changed,
-              change_jobs(*store, selection_of(options, where.names, kind), kind, options.dry_run));
+  TORC_ASSIGN(const auto changed, change_jobs(app, *store, selection_of(options, where.names, kind),
+                                              kind, options.dry_run));
   if (options.json) {
     print_change_json(app, *store, changed, options.dry_run);
   } else {

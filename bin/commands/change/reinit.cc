@@ -10,6 +10,7 @@
 
 #include "bin/commands/change/change_report.h"
 #include "bin/commands/commands.h"
+#include "bin/commands/ringing.h"
 #include "bin/commands/selection.h"
 #include "bin/commands/spec_report.h"
 #include "bin/flags.h"
@@ -25,7 +26,6 @@
 #include "lib/store/disk/disk.h"
 #include "lib/workflow/change/addition.h"
 #include "lib/workflow/change/stale.h"
-#include "lib/workflow/change/trial.h"
 
 namespace torc::cli {
 namespace {
@@ -157,7 +157,7 @@ Result<Reinit> reinit(const App& app, store::Store& store, const ReinitOptions& 
     done.left_out = recipes->left_out;
     done.left_out_names = recipes->left_out_names;
   }
-  TORC_TRY(workflow::commit_or_try(store, o.dry_run, [&](store::Transaction& tx) {
+  TORC_TRY(change_and_ring(app, store, o.dry_run, [&](store::Transaction& tx) {
     return change(app, tx, stale, recipes ? &*recipes : nullptr, done);
   }));
   return done;

@@ -7,12 +7,12 @@
 
 #include "bin/commands/change/change_report.h"
 #include "bin/commands/commands.h"
+#include "bin/commands/ringing.h"
 #include "bin/commands/selection.h"
 #include "bin/flags.h"
 #include "lib/base/quantities.h"
 #include "lib/claim/transactions/reset.h"
 #include "lib/claim/transactions/user_data.h"
-#include "lib/workflow/change/trial.h"
 
 namespace torc::cli {
 namespace {
@@ -58,7 +58,7 @@ Result<ChangeReport> reset(const App& app, store::Store& store, const Selection&
     if (results > 0 && !o.yes && !o.dry_run) return would_discard(results);
     return {};
   };
-  TORC_TRY(workflow::commit_or_try(store, o.dry_run, body));
+  TORC_TRY(change_and_ring(app, store, o.dry_run, body));
   return report_of(store, std::move(change));
 }
 

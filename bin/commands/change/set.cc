@@ -18,7 +18,9 @@ Result<Exit> run_set(const App& app, const ChangeOptions& options) {
                         claim::states_with(claim::trait::kSettable),
                         [&](claim::Transaction& tx, claim::JobRanges jobs) {
                           return claim::set_jobs(tx, jobs, words.setting);
-                        }};
+                        },
+                        false,
+                        true};
   return run_change(app, named, kind, [&](const ChangeReport& report, const Path&) {
     const auto n = report.change.changed[static_cast<std::size_t>(JobState::claimed)] +
                    report.change.changed[static_cast<std::size_t>(JobState::running)];

@@ -13,6 +13,7 @@
 
 #include "bin/commands/change/print_added.h"
 #include "bin/commands/commands.h"
+#include "bin/commands/ringing.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
 #include "lib/base/number.h"
@@ -301,7 +302,7 @@ Result<Exit> run(const App& app, const SpawnOptions& options) {
         made = t.text;
         return terms;
       },
-      options.dry_run);
+      ringing_change(app, *store, options.dry_run));
   if (!added) {
     const Exit exit = report(app, added.error());
     return spawn.limit_reached() ? Exit::unfinished : exit;

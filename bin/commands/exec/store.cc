@@ -10,6 +10,7 @@
 
 #include "bin/commands/exec/jobs.h"
 #include "bin/commands/exec/lines.h"
+#include "bin/commands/ringing.h"
 #include "bin/commands/selection.h"
 #include "bin/commands/spec_report.h"
 #include "bin/trust.h"
@@ -207,7 +208,7 @@ Result<Path> newest_place(const App& app) {
                "--store DIR names another place"};
 }
 
-Result<void> retry_failed(store::Store& store) {
+Result<void> retry_failed(const App& app, store::Store& store) {
   Selection failed;
   failed.states = {claim::JobState::failed, claim::JobState::terminated};
   std::vector<claim::JobRange> jobs;
@@ -223,7 +224,7 @@ Result<void> retry_failed(store::Store& store) {
       TORC_TRY(claim::retry_jobs(tx, part));
       return {};
     };
-    TORC_TRY(store.commit(0, retry));
+    TORC_TRY(change_and_ring(app, store, false, retry));
   }
   return {};
 }
@@ -260,7 +261,7 @@ Result<std::unique_ptr<store::Store>> open_exec_store(const App& app, const Exec
   if (o.store.empty()) TORC_TRY(check_found_store(app, place));
   workflow::write_for_group_of(app, place);
   TORC_ASSIGN(auto store, store::Store::open(app.world, place, workflow::worker_tuning()));
-  if (o.resume_failed) TORC_TRY(retry_failed(*store));
+  if (o.resume_failed) TORC_TRY(retry_failed(app, *store));
   return store;
 }
 

@@ -69,7 +69,7 @@ Result<Exit> run(const App& app, const worker::WorkerOptions& options) {
       events.asked(fmt::format("failed: {}: {}", printable(name), how));
     };
   }
-  std::optional<WallTime> ends_at;  // decided once, whatever lives follow
+  std::optional<worker::EndMargins> margins;  // of the first life
   const auto summary = live(app.clock, events, [&](int life) -> Result<worker::WorkerSummary> {
     TORC_ASSIGN(auto store, store::Store::open(app.world, path, workflow::worker_tuning()));
     app.world.disk.keep(path);
@@ -78,12 +78,12 @@ Result<Exit> run(const App& app, const worker::WorkerOptions& options) {
         worker::WorkerSetup setup,
         worker::make_worker_setup(app, options, path, worker::Place::allocation, settings.run));
     warn(app, setup);
+    if (margins) worker::go_on_by(*margins, setup);
+    margins = setup.slurm.margins;
     if (life == 1) {
-      ends_at = setup.ends_at;
       TORC_TRY(note_unknown_bindings(app, *store, options));
       if (!options.quiet) announce(app, setup, path);
     }
-    setup.ends_at = ends_at;
     TORC_ASSIGN(worker::WorkerSummary ended, work(app, std::move(store), setup, events));
     if (!options.quiet) tell_end(app, ended);
     return ended;

@@ -23,6 +23,7 @@ struct DoctorOptions {
   std::string directory = ".";
   bool two_node = false;
   std::chrono::seconds wait{300};  // for the other instance
+  std::string bell_interface;      // as a worker's
   bool json = false;
 };
 
@@ -82,6 +83,7 @@ Result<void> with_other_node(const App& app, const DoctorOptions& options,
   two.partner_wait = options.wait;
   two.publish = *diagnosis.checkup.publish;
   two.facts = diagnosis.checkup.facts;
+  two.bells.interface = options.bell_interface;
   store::PosixLocks locks(diagnosis.checkup.directory);
   const doctor::Tell tell = [&](const std::string& line) {
     if (!options.json) say(app.err, "{}: {} …\n", app.world.host, line);
@@ -138,6 +140,9 @@ void add_doctor(Command& c) {
   c.option("--wait", o.wait, parse_duration,
            "--two-node: how long to wait for the other (default 5m)")
       .value("TIME");
+  c.option("--bell-interface", o.bell_interface,
+           "--two-node: on which to hear bells (default: what the host's name stands for)")
+      .value("NAME|ADDRESS");
   c.flag("--json", o.json, "machine-readable output");
   c.footer(
       "\nIt makes a directory of its own in DIR and removes it again.\n"

@@ -124,6 +124,8 @@ void Historian::job_erased(const Context& c, std::uint64_t id) {
 }
 
 void Historian::worker_written(const Context& c, const Worker& worker) {
+  // It came with the commit of its number; a later one tells of the end of its time (move_end()).
+  if (worker.status == WorkerStatus::registered && c.sequence != raw(worker.epoch)) return;
   known_[raw(worker.epoch)] = worker.status;
   Event event = event_of(c);
   event.worker = worker.epoch;

@@ -1,5 +1,6 @@
 #include "lib/claim/audit/history.h"
 #include "lib/claim/transactions/add.h"
+#include "lib/claim/transactions/asking.h"
 
 #include <gtest/gtest.h>
 
@@ -80,6 +81,21 @@ class History : public ::testing::Test {
   Historian historian{[this](const Event& e) { events.push_back(e); }};
   TestWorkflow workflow{plan_of({{3, 0}})};
 };
+
+TEST_F(History, tells_once_that_a_worker_came_also_when_slurm_moves_its_end) {
+  const WorkerEpoch w = join();
+  const auto move = [&](WallTime end) {
+    must_commit(raw(w), [&] {
+      ++workflow.tx.number;
+      return move_end(workflow.tx, w, end, kNoon);
+    });
+  };
+  move(kNoon + std::chrono::hours(1));
+  move(kNoon + std::chrono::hours(2));
+  EXPECT_EQ(told(), "registered w2; ");
+  Historian later([this](const Event& e) { events.push_back(e); });
+  EXPECT_EQ(rest_of(later), "registered w2; ") << "the commit in which it came is gone";
+}
 
 TEST_F(History, tells_a_job_from_claim_to_end) {
   const WorkerEpoch w = join();

@@ -29,7 +29,12 @@ Watch::Verdict Watch::look(const Look& look, BootTime asked, std::chrono::nanose
     seen = before->second;
     seen.observation =
         observe(seen.observation, look.renewals, heartbeats, asked, kHealthyIntervals * interval);
+    const Observation& was = before->second.observation;
+    if (was.renewals != look.renewals || was.heartbeats != heartbeats)
+      seen.longest_heartbeat = seen.newest_heartbeat;
   }
+  seen.newest_heartbeat = look.heartbeat;
+  seen.longest_heartbeat = std::max(seen.longest_heartbeat, look.heartbeat);
   // What a heartbeat allowed stands also while the next one cannot be read.
   if (look.heartbeats) seen.ttl = look.ttl;
   seen.allowed = std::max(look.ttl, seen.ttl);
@@ -48,6 +53,11 @@ std::uint64_t Watch::heartbeats_of(WorkerEpoch worker) const {
 std::chrono::seconds Watch::ttl_of(WorkerEpoch worker) const {
   const auto it = seen_.find(worker);
   return it == seen_.end() ? std::chrono::seconds(0) : it->second.allowed;
+}
+
+std::chrono::nanoseconds Watch::longest_heartbeat_of(WorkerEpoch worker) const {
+  const auto it = seen_.find(worker);
+  return it == seen_.end() ? std::chrono::nanoseconds(0) : it->second.longest_heartbeat;
 }
 
 std::chrono::nanoseconds Watch::silence_of(WorkerEpoch worker) const {

@@ -49,6 +49,10 @@ class Watch {
   // The longest silence that the last words of `worker` allow it, be they a heartbeat that cannot
   // be read any more; 0: it was not looked at.
   [[nodiscard]] std::chrono::seconds ttl_of(WorkerEpoch worker) const;
+  // The longest time between two of its heartbeats that any look since it was heard last, or the
+  // one before, told: as others leave, one that hears nothing of it goes on with that. 0: not
+  // looked at.
+  [[nodiscard]] std::chrono::nanoseconds longest_heartbeat_of(WorkerEpoch worker) const;
   // Since when nothing was heard of `worker`, healthy time only.
   [[nodiscard]] std::chrono::nanoseconds silence_of(WorkerEpoch worker) const;
 
@@ -60,6 +64,8 @@ class Watch {
     Observation observation;
     std::chrono::seconds ttl{};      // with the newest heartbeat that could be read
     std::chrono::seconds allowed{};  // see ttl_of()
+    std::chrono::nanoseconds newest_heartbeat{};
+    std::chrono::nanoseconds longest_heartbeat{};
   };
   std::map<WorkerEpoch, Seen> seen_;
 };

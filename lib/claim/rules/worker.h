@@ -44,6 +44,9 @@ struct WorkerInfo {
   std::string cluster;     // of which Slurm the id is; empty: not known, so the id means nothing
   WallTime allocation_start{};  // as Slurm says it; a requeued one has another; 0: not known
   std::string node;             // Slurm's name of this node, as in its lists; empty: not known
+  // After which that Slurm gives up a node, as this worker knows it: it pauses its jobs by it
+  // (pause_limit() of lease.h); 0: not known.
+  std::chrono::seconds node_timeout{0};
   std::string scheduler;
   std::string label;
   bool any_binding = false;        // it serves every scheduler and label (`torc run`)

@@ -124,7 +124,7 @@ TEST(Tables, a_time_further_off_than_any_clock_is_written_as_far_as_it_is_read) 
   EXPECT_EQ(read->outcome.ended_at, -kLatest);
   WorkerInfo info;
   info.ends_at = info.claims_from = WallTime::max();
-  info.lease_ttl = info.lease_heartbeat = std::chrono::seconds::max();
+  info.lease_ttl = info.lease_heartbeat = info.node_timeout = std::chrono::seconds::max();
   EXPECT_TRUE(decode_worker(encode_worker(info, WorkerStatus::registered, {}, WallTime::max())));
   Lease lease;
   lease.ttl = std::chrono::seconds::max();
@@ -156,6 +156,18 @@ TEST(Tables, a_worker_with_a_bell_is_read_back_and_one_without_is_written_as_bef
     if (stripped[i] == without[i]) continue;
     EXPECT_EQ(stripped[i], without[i] | 8) << i;
   }
+}
+
+TEST(Tables, when_slurm_gives_up_the_node_of_a_worker_is_read_back_and_may_be_missing) {
+  WorkerInfo info;
+  info.node = "n1";
+  const std::string without = encode_worker(info, WorkerStatus::registered, {}, {});
+  EXPECT_EQ(decode_worker(without)->info.node_timeout.count(), 0);
+  info.node_timeout = std::chrono::seconds(60);
+  const std::string with = encode_worker(info, WorkerStatus::registered, {}, {});
+  EXPECT_EQ(decode_worker(with)->info.node_timeout, info.node_timeout);
+  EXPECT_EQ(decode_worker(with)->info.node, "n1");
+  EXPECT_EQ(with.size(), without.size() + 1);
 }
 
 TEST(Tables, a_bell_without_an_address_or_with_one_of_no_family_is_refused) {

@@ -111,8 +111,10 @@ std::string encode_worker(const WorkerInfo& info, WorkerStatus status, const Lea
   out.svarint(in_reach(info.allocation_start).count()).text(info.scheduler).text(info.label);
   out.u8(static_cast<std::uint8_t>((info.any_binding ? 1 : 0) + (info.ignores_resources ? 2 : 0) +
                                    (info.own_heartbeat_file ? 4 : 0) + (info.bell ? 8 : 0) +
-                                   (info.node.empty() ? 0 : 16) + (info.end_is_told ? 32 : 0)));
+                                   (info.node.empty() ? 0 : 16) + (info.end_is_told ? 32 : 0) +
+                                   (info.node_timeout.count() > 0 ? 64 : 0)));
   if (!info.node.empty()) out.text(info.node);
+  if (info.node_timeout.count() > 0) out.svarint(in_reach(info.node_timeout).count());
   out.text(info.output_dir);
   out.varint(info.cpus).varint(info.gpus).varint(info.memory.value);
   out.svarint(in_reach(info.registered_at).count()).svarint(in_reach(info.ends_at).count());
@@ -154,6 +156,7 @@ std::optional<Worker> decode_worker(std::string_view value) {
   info.own_heartbeat_file = (serves & 4U) != 0;
   if ((serves & 16U) != 0) info.node = in.text();
   info.end_is_told = (serves & 32U) != 0;
+  if ((serves & 64U) != 0) info.node_timeout = in.seconds();
   info.output_dir = in.text();
   info.cpus = in.u32();
   info.gpus = in.u32();

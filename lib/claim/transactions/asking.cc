@@ -67,19 +67,22 @@ bool begin_inquiry(Transaction& tx, std::uint64_t asked) {
   return true;
 }
 
-Result<void> note_answer(Transaction& tx, const std::map<WorkerEpoch, Gone>& gone,
-                         const std::vector<RunEnd>& ends) {
+Result<void> note_answer(Transaction& tx, std::uint64_t asked,
+                         const std::map<WorkerEpoch, Gone>& gone, const std::vector<RunEnd>& ends) {
   Inquiry inquiry = read_inquiry(tx);
-  inquiry.answered = inquiry.asked;
+  const bool is_newest = asked > inquiry.answered;
+  if (is_newest) inquiry.answered = std::min(asked, inquiry.asked);
   for (const auto& [worker, how] : gone) inquiry.gone.emplace(worker, how);
   State state(tx);
   std::erase_if(inquiry.gone, [&](const auto& fact) { return !state.lease(fact.first); });
   TORC_TRY(state.sound());
-  std::erase_if(inquiry.ends, [&](const RunEnd& old) {
-    return std::any_of(ends.begin(), ends.end(),
-                       [&](const RunEnd& now) { return now.cluster == old.cluster; });
-  });
-  inquiry.ends.insert(inquiry.ends.end(), ends.begin(), ends.end());
+  if (is_newest) {
+    std::erase_if(inquiry.ends, [&](const RunEnd& old) {
+      return std::any_of(ends.begin(), ends.end(),
+                         [&](const RunEnd& now) { return now.cluster == old.cluster; });
+    });
+    inquiry.ends.insert(inquiry.ends.end(), ends.begin(), ends.end());
+  }
   tx.put(Key(Table::inquiry), encode(inquiry));
   return {};
 }

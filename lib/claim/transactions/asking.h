@@ -15,10 +15,11 @@ namespace torc::claim {
 // was changed.
 bool begin_inquiry(Transaction& tx, std::uint64_t asked);
 
-// Adds what the batch system said: facts of live workers (others are dropped, and what was known of
-// them), and, in the place of those of the same cluster, the ends.
-Result<void> note_answer(Transaction& tx, const std::map<WorkerEpoch, Gone>& gone,
-                         const std::vector<RunEnd>& ends);
+// Adds what the batch system said to the question of that number (`asked` after begin_inquiry()):
+// facts of live workers (others are dropped, and what was known of them), and, in the place of
+// those of the same cluster, the ends; but not where a later question was answered before.
+Result<void> note_answer(Transaction& tx, std::uint64_t asked,
+                         const std::map<WorkerEpoch, Gone>& gone, const std::vector<RunEnd>& ends);
 
 // The end of the walltime of a live worker, which its registration tells, as the batch system told
 // it, and the start of its allocation where that was not known. False: it told the same, or the

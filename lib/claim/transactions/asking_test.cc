@@ -28,13 +28,14 @@ TEST(Asking, what_was_said_is_there_for_all_until_its_worker_is_none) {
   const WorkerEpoch a = wf.join();
   const WorkerEpoch b = wf.join();
   ASSERT_TRUE(begin_inquiry(wf.tx, 0));
-  ASSERT_TRUE(note_answer(wf.tx, {{a, Gone::given_up}, {b, Gone::cut_off}}, {kRun}).ok());
+  ASSERT_TRUE(note_answer(wf.tx, 1, {{a, Gone::given_up}, {b, Gone::cut_off}}, {kRun}).ok());
   Inquiry said = read_inquiry(wf.tx);
   EXPECT_EQ(said.answered, 1U);
   EXPECT_EQ(said.gone, (std::map<WorkerEpoch, Gone>{{a, Gone::given_up}, {b, Gone::cut_off}}));
   EXPECT_EQ(said.ends, std::vector<RunEnd>{kRun});
   ASSERT_TRUE(*expire_worker(wf.tx, a, read_worker(wf.tx, a)->renewals, kNoon, 5));
-  ASSERT_TRUE(note_answer(wf.tx, {{a, Gone::ended}, {b, Gone::ended}}, {}).ok());
+  ASSERT_TRUE(begin_inquiry(wf.tx, 1));
+  ASSERT_TRUE(note_answer(wf.tx, 2, {{a, Gone::ended}, {b, Gone::ended}}, {}).ok());
   said = read_inquiry(wf.tx);
   EXPECT_EQ(said.gone, (std::map<WorkerEpoch, Gone>{{b, Gone::cut_off}})) << "the first word stays";
   EXPECT_EQ(said.ends, std::vector<RunEnd>{kRun});
@@ -43,10 +44,27 @@ TEST(Asking, what_was_said_is_there_for_all_until_its_worker_is_none) {
 TEST(Asking, an_answer_of_one_cluster_leaves_what_another_said) {
   TestWorkflow wf(plan_of({{1, 0}}));
   const RunEnd elsewhere{"beta", "7", 100s, 5000s};
-  ASSERT_TRUE(note_answer(wf.tx, {}, {kRun, elsewhere}).ok());
+  ASSERT_TRUE(begin_inquiry(wf.tx, 0));
+  ASSERT_TRUE(note_answer(wf.tx, 1, {}, {kRun, elsewhere}).ok());
   const RunEnd later{"alpha", "8", 200s, 6000s};
-  ASSERT_TRUE(note_answer(wf.tx, {}, {later}).ok());
+  ASSERT_TRUE(begin_inquiry(wf.tx, 1));
+  ASSERT_TRUE(note_answer(wf.tx, 2, {}, {later}).ok());
   EXPECT_EQ(read_inquiry(wf.tx).ends, (std::vector<RunEnd>{elsewhere, later}));
+}
+
+// Who asked stood still for minutes meanwhile.
+TEST(Asking, an_answer_that_comes_after_a_later_one_tells_no_ends_and_still_what_is_for_good) {
+  TestWorkflow wf(plan_of({{1, 0}}));
+  const WorkerEpoch a = wf.join();
+  ASSERT_TRUE(begin_inquiry(wf.tx, 0));
+  ASSERT_TRUE(begin_inquiry(wf.tx, 1));
+  const RunEnd moved{"alpha", "7", 100s, 9000s};
+  ASSERT_TRUE(note_answer(wf.tx, 2, {}, {moved}).ok());
+  ASSERT_TRUE(note_answer(wf.tx, 1, {{a, Gone::ended}}, {kRun}).ok());
+  const Inquiry said = read_inquiry(wf.tx);
+  EXPECT_EQ(said.ends, std::vector<RunEnd>{moved});
+  EXPECT_EQ(said.answered, 2U);
+  EXPECT_TRUE(said.gone.contains(a));
 }
 
 TEST(Asking, a_record_that_cannot_be_read_is_as_none) {

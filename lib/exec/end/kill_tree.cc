@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/base/number.h"
 #include "lib/exec/machine/machine.h"
 #include "lib/exec/machine/procfs.h"
 
@@ -103,6 +104,8 @@ void StoppedProcesses::forget() {
 
 namespace {
 
+constexpr std::uint64_t kMostParts = 128;  // of a heterogeneous job of Slurm's
+
 using Tagged = std::set<std::pair<pid_t, std::uint64_t>>;
 
 enum class Found : std::uint8_t { nothing, tagged, unknown };
@@ -124,10 +127,23 @@ std::string_view value_in(std::string_view environment, std::string_view name) {
   return {};
 }
 
+// Slurm tells the processes of all parts of a heterogeneous job the number of the first one, and
+// those of the parts beside it. What such a job submits keeps these, and has another number.
+bool is_of_part(const std::string& allocation, std::string_view environment, std::string_view job) {
+  const std::string group = "SLURM_JOB_ID_HET_GROUP_";
+  if (value_in(environment, group + "0") != job) return false;
+  const auto parts = whole_number<std::uint64_t>(value_in(environment, "SLURM_HET_SIZE"));
+  for (std::uint64_t i = 1; i < std::min(parts.value_or(0), kMostParts); ++i) {
+    if (value_in(environment, group + std::to_string(i)) == allocation) return true;
+  }
+  return false;
+}
+
 // One without a number of Slurm's may have dropped it, and names no other.
 bool names_another(const std::string& allocation, const std::string& environment) {
   const std::string_view job = value_in(environment, "SLURM_JOB_ID");
   if (allocation.empty() || job.empty() || job == allocation) return false;
+  if (is_of_part(allocation, environment, job)) return false;
   std::string element(value_in(environment, "SLURM_ARRAY_JOB_ID"));
   element.append("_").append(value_in(environment, "SLURM_ARRAY_TASK_ID"));
   return element != allocation;

@@ -54,6 +54,23 @@ TEST(KillTagged, what_names_another_allocation_is_left_alone_and_may_be_left_beh
   EXPECT_TRUE(submitted.lives());
 }
 
+// All of its parts are told the number of the first one; what was submitted from there is no part.
+TEST(KillTagged, what_a_part_of_a_heterogeneous_job_left_is_of_it) {
+  const auto with = [](std::vector<std::string> more) {
+    more.insert(more.end(), kTags.begin(), kTags.end());
+    more.insert(more.end(), {"SLURM_HET_SIZE=2", "SLURM_JOB_ID_HET_GROUP_0=7",
+                             "SLURM_JOB_ID_HET_GROUP_1=8", "SLURM_JOB_ID_HET_GROUP_2=11"});
+    return more;
+  };
+  const Sleeper submitted(with({"SLURM_JOB_ID=9"}));
+  const Sleeper left(with({"SLURM_JOB_ID=7"}));
+  (void)kill_tagged(kTags, {submitted.identity().start, {}, "11"});
+  EXPECT_TRUE(left.lives()) << "there are two parts";
+  (void)kill_tagged(kTags, {submitted.identity().start, {}, "8"});
+  EXPECT_FALSE(left.lives());
+  EXPECT_TRUE(submitted.lives());
+}
+
 TEST(KillTagged, what_names_another_allocation_and_came_from_elsewhere_was_submitted) {
   if (geteuid() != 0) GTEST_SKIP() << "a user without other processes needs root";
   EXPECT_EQ(

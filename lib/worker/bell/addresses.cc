@@ -119,6 +119,22 @@ std::optional<claim::BellAddress> address_of(const sockaddr* from) {
   return std::nullopt;
 }
 
+std::string show_address(const claim::BellAddress& address) {
+  char text[INET6_ADDRSTRLEN] = {};
+  const int family = address.address.size() == kV4 ? AF_INET : AF_INET6;
+  if (address.address.size() != kV4 && address.address.size() != kV6) return "?";
+  return inet_ntop(family, address.address.data(), text, sizeof text) == nullptr ? "?" : text;
+}
+
+std::optional<claim::BellAddress> address_named(const std::string& text) {
+  claim::BellAddress one;
+  one.address.resize(kV6);
+  if (inet_pton(AF_INET6, text.c_str(), one.address.data()) == 1) return one;
+  one.address.resize(kV4);
+  if (inet_pton(AF_INET, text.c_str(), one.address.data()) == 1) return one;
+  return std::nullopt;
+}
+
 // A name service that hangs is left to a thread that nobody waits for.
 Answer addresses_of_host() {
   char name[256] = {};
@@ -138,13 +154,8 @@ Answer addresses_of_host() {
 }
 
 Answer addresses_of_interface(const std::string& name_or_address) {
-  claim::BellAddress one;
-  one.address.resize(kV6);
-  if (inet_pton(AF_INET6, name_or_address.c_str(), one.address.data()) == 1)
-    return std::vector<claim::BellAddress>{one};
-  one.address.resize(kV4);
-  if (inet_pton(AF_INET, name_or_address.c_str(), one.address.data()) == 1)
-    return std::vector<claim::BellAddress>{one};
+  if (auto one = address_named(name_or_address))
+    return std::vector<claim::BellAddress>{*std::move(one)};
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return os_error(errno, "getifaddrs");
   std::vector<claim::BellAddress> found;

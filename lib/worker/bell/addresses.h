@@ -28,6 +28,10 @@ struct SocketAddress {
 // nullopt: of neither family.
 [[nodiscard]] std::optional<claim::BellAddress> address_of(const sockaddr* from);
 
+// "10.1.2.3" and back, without the port. nullopt: no address of either family.
+[[nodiscard]] std::string show_address(const claim::BellAddress& address);
+[[nodiscard]] std::optional<claim::BellAddress> address_named(const std::string& text);
+
 // What the name of this host stands for, with port 0. Waits for the name service for two seconds at
 // most. Error: it has no answer.
 Result<std::vector<claim::BellAddress>> addresses_of_host();

@@ -15,17 +15,19 @@ WorkSeen seen_in(const claim::Reader& reader) {
   claim::WorkflowState workflow;
   workflow.counts = tally.counts;
   workflow.ending = tally.ending;
-  return {tally.of(claim::JobState::ready), workflow.jobs_over()};
+  const auto text = reader.get(claim::Key(claim::Table::workflow));
+  const auto record = text ? claim::decode_workflow(*text) : std::nullopt;
+  if (record) workflow.max_failures = record->max_failures;
+  return {workflow.halted() ? 0 : tally.of(claim::JobState::ready), workflow.jobs_over()};
 }
 
 }  // namespace
 
-RingPlan whom_to_ring(const WorkSeen& before, const WorkSeen& after, bool took_jobs) {
+RingPlan whom_to_ring(const WorkSeen& before, const WorkSeen& after, std::uint64_t anew) {
   if (after.over) return before.over ? RingPlan{} : RingPlan{kMostRungAtEnd, true};
   const std::uint64_t more = after.ready - std::min(after.ready, before.ready);
-  const std::uint64_t left = took_jobs && after.ready > 0 ? 1 : 0;
-  return {static_cast<std::size_t>(std::min<std::uint64_t>(std::max(more, left), kMostRung)),
-          false};
+  const std::uint64_t told = std::max(more, std::min(anew, after.ready));
+  return {static_cast<std::size_t>(std::min<std::uint64_t>(told, kMostRung)), false};
 }
 
 void Ringer::before(const claim::Reader& reader) {
@@ -33,9 +35,9 @@ void Ringer::before(const claim::Reader& reader) {
   if (datagrams_ != nullptr) before_ = seen_in(reader);
 }
 
-void Ringer::after(const claim::Reader& reader, bool took_jobs, WallTime now) {
+void Ringer::after(const claim::Reader& reader, std::uint64_t anew, WallTime now) {
   if (datagrams_ == nullptr) return;
-  const RingPlan plan = whom_to_ring(before_, seen_in(reader), took_jobs);
+  const RingPlan plan = whom_to_ring(before_, seen_in(reader), anew);
   if (plan.most == 0) return;
   auto found =
       claim::find_idle_workers(reader, {self_, plan.most, reader.sequence(), !plan.at_end, now});

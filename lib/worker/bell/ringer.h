@@ -30,29 +30,33 @@ class Datagrams {
 inline constexpr std::size_t kMostRung = 64;
 inline constexpr std::size_t kMostRungAtEnd = 4096;
 
-// How many idle workers a commit rings: as many as jobs became ready that it left; one when it took
-// some and left others, for then there are more of the kind. Pure.
+// How many idle workers a commit rings: as many as jobs became ready that it left, and no fewer
+// than `anew` of the ready ones, of which others are to be told although they were ready before.
+// Pure.
 struct WorkSeen {
-  std::uint64_t ready = 0;
-  bool over = false;  // no job runs or is ready or delayed
+  std::uint64_t ready = 0;  // and may be claimed
+  bool over = false;        // no job runs, and none will be claimed
 };
 struct RingPlan {
   std::size_t most = 0;
   bool at_end = false;  // whoever it is, rather than those who could run something
 };
-[[nodiscard]] RingPlan whom_to_ring(const WorkSeen& before, const WorkSeen& after, bool took_jobs);
+[[nodiscard]] RingPlan whom_to_ring(const WorkSeen& before, const WorkSeen& after,
+                                    std::uint64_t anew);
 
 // One thread.
 class Ringer {
  public:
-  // `datagrams` null: it rings nobody. It outlives this.
+  // `datagrams` null: it rings nobody. It outlives this. `self` is not rung; 0: who commits is no
+  // worker.
   Ringer(Datagrams* datagrams, claim::WorkerEpoch self, std::string boot_id)
       : datagrams_(datagrams), self_(self), boot_id_(std::move(boot_id)) {}
 
   // In a commit, before and after what it does; each time its body runs. What cannot be read is for
-  // the rest of the body to find.
+  // the rest of the body to find. A worker that took jobs and left others tells one of them `anew`,
+  // for then there are more of the kind.
   void before(const claim::Reader& reader);
-  void after(const claim::Reader& reader, bool took_jobs, WallTime now);
+  void after(const claim::Reader& reader, std::uint64_t anew, WallTime now);
   // It is in the chain under this number.
   void ring(std::uint64_t commit, const StoreInstance& store);
 

@@ -4,8 +4,10 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "lib/claim/testing/test_workflow.h"
+#include "lib/claim/transactions/live.h"
 
 namespace torc::worker {
 namespace {
@@ -16,25 +18,27 @@ using claim::WorkerEpoch;
 constexpr StoreInstance kStore{4, 2};
 
 TEST(WhomToRing, as_many_are_rung_as_jobs_became_ready_and_were_not_taken) {
-  const auto most = [](std::uint64_t before, std::uint64_t after, bool took) {
-    return whom_to_ring({before, false}, {after, false}, took).most;
+  const auto most = [](std::uint64_t before, std::uint64_t after, std::uint64_t anew) {
+    return whom_to_ring({before, false}, {after, false}, anew).most;
   };
-  EXPECT_EQ(most(0, 0, false), 0U);
-  EXPECT_EQ(most(0, 3, false), 3U);
-  EXPECT_EQ(most(5, 8, true), 3U);
-  EXPECT_EQ(most(8, 8, false), 0U) << "others were told of these";
-  EXPECT_EQ(most(8, 5, false), 0U);
-  EXPECT_EQ(most(8, 5, true), 1U) << "who took some knows that there are more of the kind";
-  EXPECT_EQ(most(8, 0, true), 0U);
-  EXPECT_EQ(most(0, 1'000'000, false), kMostRung);
+  EXPECT_EQ(most(0, 0, 0), 0U);
+  EXPECT_EQ(most(0, 3, 0), 3U);
+  EXPECT_EQ(most(5, 8, 1), 3U);
+  EXPECT_EQ(most(8, 8, 0), 0U) << "others were told of these";
+  EXPECT_EQ(most(8, 5, 0), 0U);
+  EXPECT_EQ(most(8, 5, 1), 1U) << "who took some knows that there are more of the kind";
+  EXPECT_EQ(most(8, 0, 1), 0U);
+  EXPECT_EQ(most(8, 8, 5), 5U) << "they need something else than before";
+  EXPECT_EQ(most(8, 3, 5), 3U);
+  EXPECT_EQ(most(0, 1'000'000, 0), kMostRung);
 }
 
 TEST(WhomToRing, all_are_rung_at_the_end_once) {
-  const RingPlan end = whom_to_ring({0, false}, {0, true}, false);
+  const RingPlan end = whom_to_ring({0, false}, {0, true}, 0);
   EXPECT_EQ(end.most, kMostRungAtEnd);
   EXPECT_TRUE(end.at_end);
-  EXPECT_EQ(whom_to_ring({0, true}, {0, true}, false).most, 0U);
-  EXPECT_EQ(whom_to_ring({0, true}, {2, false}, false).most, 2U) << "jobs were added";
+  EXPECT_EQ(whom_to_ring({0, true}, {0, true}, 0).most, 0U);
+  EXPECT_EQ(whom_to_ring({0, true}, {2, false}, 0).most, 2U) << "jobs were added";
 }
 
 class Sent final : public Datagrams {
@@ -80,7 +84,7 @@ class Rings : public ::testing::Test {
     ringer.before(wf.tx);
     const auto answer = wf.say(words);
     ASSERT_TRUE(answer.ok());
-    ringer.after(wf.tx, !answer->grants.empty(), claim::kNoon);
+    ringer.after(wf.tx, answer->grants.empty() ? 0 : 1, claim::kNoon);
     EXPECT_TRUE(sent.all.empty()) << "nothing is said before it is in the chain";
     ringer.ring(wf.tx.number, kStore);
   }
@@ -123,7 +127,7 @@ TEST_F(Rings, who_could_run_nothing_of_what_is_ready_is_rung_at_the_end_alone) {
     EXPECT_TRUE(sent.all.empty()) << "others are left";
     ringer.before(wf.tx);
     ASSERT_TRUE(wf.finish(self, grant.token).ok());
-    ringer.after(wf.tx, false, claim::kNoon);
+    ringer.after(wf.tx, 0, claim::kNoon);
     ringer.ring(wf.tx.number, kStore);
   }
   ASSERT_EQ(sent.all.size(), 1U);
@@ -139,10 +143,58 @@ TEST_F(Rings, a_loopback_address_is_only_for_workers_of_the_same_host) {
   EXPECT_EQ(sent.all[0].first.port, 3);
 }
 
+TEST_F(Rings, a_change_by_a_person_rings_as_many_as_there_is_work_for) {
+  const WorkerEpoch self = join(1);
+  for (std::uint8_t i = 2; i <= 5; ++i) join(i);
+  const auto grants = wf.claim(self, 1);
+  ASSERT_EQ(grants.size(), 1U);
+  const auto change = [&](const auto& what) {
+    sent.all.clear();
+    Ringer ringer(&sent, WorkerEpoch{}, "login");
+    ringer.before(wf.tx);
+    ++wf.tx.number;
+    ASSERT_TRUE(what().ok());
+    ringer.after(wf.tx, 0, claim::kNoon);
+    ringer.ring(wf.tx.number, kStore);
+  };
+  const std::vector<claim::JobRange> others{claim::range(2, 3)};
+  change([&] { return claim::hold_jobs(wf.tx, others); });
+  EXPECT_TRUE(sent.all.empty()) << "there is no more work than before";
+  ASSERT_TRUE(wf.finish(self, grants[0].token).ok());
+  change([&] { return claim::release_jobs(wf.tx, std::vector{claim::range(2, 2)}, claim::kNoon); });
+  EXPECT_EQ(sent.all.size(), 2U);
+  change([&] { return claim::cancel_jobs(wf.tx, others, claim::kNoon); });
+  EXPECT_EQ(sent.all.size(), 4U) << "all, since the workflow is over";
+}
+
+TEST_F(Rings, while_failures_halt_the_workflow_no_job_counts_as_ready) {
+  claim::Plan halting = claim::plan_of({{4, 0}});
+  halting.max_failures = 1;
+  wf = TestWorkflow(halting);
+  const WorkerEpoch self = join(1);
+  join(2);
+  join(3);
+  const auto grants = wf.claim(self, 1);
+  ASSERT_EQ(grants.size(), 1U);
+  const auto ring = [&](const auto& what) {
+    sent.all.clear();
+    Ringer ringer(&sent, self, "node1");
+    ringer.before(wf.tx);
+    ++wf.tx.number;
+    ASSERT_TRUE(what().ok());
+    ringer.after(wf.tx, 0, claim::kNoon);
+    ringer.ring(wf.tx.number, kStore);
+  };
+  ring([&] { return wf.finish(self, grants[0].token, claim::JobState::failed); });
+  EXPECT_EQ(sent.all.size(), 2U) << "it is over, whatever is ready";
+  ring([&] { return claim::retry_jobs(wf.tx, std::vector{claim::range(1, 1)}); });
+  EXPECT_EQ(sent.all.size(), 2U) << "four are ready now, none was before";
+}
+
 TEST_F(Rings, without_a_net_nobody_is_looked_for) {
   Ringer ringer(nullptr, WorkerEpoch{1}, "node1");
   ringer.before(wf.tx);
-  ringer.after(wf.tx, true, claim::kNoon);
+  ringer.after(wf.tx, 1, claim::kNoon);
   ringer.ring(1, kStore);
   EXPECT_TRUE(sent.all.empty());
 }

@@ -18,14 +18,6 @@ constexpr int kAtOnce = 64;        // datagrams of one port; when there are more
 constexpr int kRestMillis = 50;    // the kernel drops what comes meanwhile and is too much
 constexpr std::size_t kKept = 16;  // bells that nobody has taken
 
-int udp_socket(int family) {
-  const int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  const int yes = 1;
-  if (fd >= 0 && family == AF_INET6)
-    (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
-  return fd;
-}
-
 void close_if_open(int fd) {
   if (fd >= 0) close(fd);
 }
@@ -47,8 +39,6 @@ Result<std::unique_ptr<UdpBell>> UdpBell::open(const std::string& interface, Ent
     return Error{ErrorKind::not_found, "this host has no address on which others can reach it",
                  "name an interface or an address with --bell-interface"};
   }
-  bell->send_v4_ = udp_socket(AF_INET);
-  bell->send_v6_ = udp_socket(AF_INET6);
   bell->heard_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   bell->stop_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (bell->heard_fd_ < 0 || bell->stop_fd_ < 0) return os_error(errno, "eventfd");
@@ -62,7 +52,7 @@ UdpBell::~UdpBell() {
     thread_.join();
   }
   for (const int fd : ports_) close(fd);
-  for (const int fd : {send_v4_, send_v6_, heard_fd_, stop_fd_}) close_if_open(fd);
+  for (const int fd : {heard_fd_, stop_fd_}) close_if_open(fd);
 }
 
 // Of an address that is not this host's, as a name service may give it, that fails.
@@ -81,13 +71,6 @@ bool UdpBell::bind_to(claim::BellAddress address) {
   place_.addresses.push_back(std::move(address));
   ports_.push_back(fd);
   return true;
-}
-
-void UdpBell::send(const claim::BellAddress& to, std::string_view bytes) {
-  const SocketAddress at = socket_address(to);
-  const int fd = at.bytes.ss_family == AF_INET6 ? send_v6_ : send_v4_;
-  if (fd < 0 || at.size == 0) return;
-  (void)!sendto(fd, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL, at.get(), at.size);
 }
 
 void UdpBell::listen(const StoreInstance& store) {

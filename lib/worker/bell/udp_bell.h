@@ -14,6 +14,7 @@
 #include "lib/claim/rules/worker.h"
 #include "lib/worker/bell/message.h"
 #include "lib/worker/bell/ringer.h"
+#include "lib/worker/bell/udp_sender.h"
 
 namespace torc::worker {
 
@@ -36,7 +37,9 @@ class UdpBell final : public Datagrams {
   std::vector<BellMessage> take();
 
   // From any thread.
-  void send(const claim::BellAddress& to, std::string_view bytes) override;
+  void send(const claim::BellAddress& to, std::string_view bytes) override {
+    sender_.send(to, bytes);
+  }
 
  private:
   UdpBell() = default;
@@ -47,8 +50,7 @@ class UdpBell final : public Datagrams {
 
   claim::BellPlace place_;
   std::vector<int> ports_;
-  int send_v4_ = -1;
-  int send_v6_ = -1;
+  UdpSender sender_;
   int heard_fd_ = -1;
   int stop_fd_ = -1;
   std::mutex mutex_;  // guards the next

@@ -42,6 +42,14 @@ TEST(BellAddresses, loopback_is_told_where_there_is_nothing_else) {
   EXPECT_FALSE(is_loopback(v6(0x20, 0, 1)));
 }
 
+TEST(BellAddresses, are_shown_and_read_again) {
+  for (const claim::BellAddress& a : {v4(10, 0, 200, 1), v6(0x20, 0x01, 7)})
+    EXPECT_EQ(address_named(show_address(a)), a);
+  EXPECT_EQ(show_address(v4(10, 0, 200, 1)), "10.0.200.1");
+  EXPECT_EQ(show_address({"abc", 0}), "?");
+  EXPECT_FALSE(address_named("localhost").has_value());
+}
+
 TEST(BellAddresses, an_interface_is_found_by_name_and_by_address) {
   const auto by_address = addresses_of_interface("127.0.0.1");
   ASSERT_TRUE(by_address.ok());
@@ -102,6 +110,17 @@ TEST_F(HeardBells, a_flood_is_outlived_and_the_newest_of_it_are_kept) {
   EXPECT_LE(kept.size(), kMany / 2);
   for (std::size_t i = 0; i < kept.size(); ++i)
     EXPECT_EQ(kept[i].commit, kMany - kept.size() + 1 + i);
+}
+
+TEST_F(HeardBells, who_has_no_bell_rings_and_what_cannot_be_sent_is_no_error) {
+  ASSERT_TRUE(bell_.ok());
+  (*bell_)->listen(kStore);
+  UdpSender sender;
+  sender.send({std::string(4, '\0'), 9}, rendered(1));
+  sender.send(v6(0x20, 1, 1), rendered(1));
+  sender.send({"no address", 9}, rendered(1));
+  sender.send((*bell_)->place().addresses[0], rendered(2));
+  EXPECT_EQ(heard(), std::vector{(BellMessage{2, 0})});
 }
 
 TEST_F(HeardBells, an_address_that_is_not_of_this_host_is_no_place_to_hear) {

@@ -58,7 +58,7 @@ LeaseKeeper::LeaseKeeper(store::World world, store::Store& store, claim::WorkerE
       facts_(facts),
       own_heartbeats_(claim::heartbeat_place(claim::Worker{self, info_})),
       processes_(std::move(processes)),
-      slurm_(world_, store_, self_, info_, std::move(inquiry), slurm.margins),
+      slurm_(world_, store_, self_, info_, std::move(inquiry), slurm),
       node_timeout_(slurm.node_timeout),
       next_tick_(world_.clock.boot_now()),
       fenced_at_(registered + claim::fencing_limit(info_.lease_ttl)),
@@ -297,7 +297,9 @@ Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, 
     // A worker that renews is never ended by what Slurm says; nor one that may still run its jobs,
     // cut off from Slurm and the store.
     const std::chrono::nanoseconds paused =
-        claim::pause_limit(watch_.ttl_of(worker.epoch), look.heartbeat, node_timeout_) + look.age;
+        claim::pause_limit(watch_.ttl_of(worker.epoch), watch_.longest_heartbeat_of(worker.epoch),
+                           worker.info.node_timeout) +
+        look.age;
     const auto word =
         watch_.silence_of(worker.epoch) >= paused ? slurm_.word_of(worker.epoch) : std::nullopt;
     if (verdict == claim::Watch::Verdict::expired || word) {
@@ -369,7 +371,7 @@ Result<bool> LeaseKeeper::expire(const claim::Worker& worker,
         TORC_ASSIGN(expired,
                     claim::expire_worker(tx, worker.epoch, worker.renewals, world_.clock.wall_now(),
                                          kCrashLimit, why, alive_at, charge));
-        if (ringer_ != nullptr) ringer_->after(tx, false, world_.clock.wall_now());
+        if (ringer_ != nullptr) ringer_->after(tx, 0, world_.clock.wall_now());
         const store::EpochRange beside = store::epochs_beside(raw(worker.epoch));
         TORC_ASSIGN(const bool anybody, claim::is_anybody_of(tx, beside.first, beside.last));
         nobody_beside = !anybody;

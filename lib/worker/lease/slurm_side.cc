@@ -36,13 +36,14 @@ bool has_an_allocation(const claim::WorkerInfo& info) {
 
 SlurmSide::SlurmSide(store::World world, store::Store& store, claim::WorkerEpoch self,
                      claim::WorkerInfo info, std::unique_ptr<SlurmInquiry> inquiry,
-                     const EndMargins& margins)
+                     const SlurmTerms& terms)
     : world_(std::move(world)),
       store_(store),
       self_(self),
       info_(std::move(info)),
       inquiry_(std::move(inquiry)),
-      margins_(margins) {
+      margins_(terms.margins),
+      end_was_asked_(terms.end_was_asked) {
   if (!has_an_allocation(info_)) return;
   const BootTime now = world_.clock.boot_now();
   info_.end_is_told ? wish_.told(now, roll()) : wish_.unknown(now, roll());
@@ -61,7 +62,7 @@ void SlurmSide::saw(claim::Inquiry inquiry, BootTime now) {
   if (!has_an_allocation(info_)) return;
   // What was said before this worker came, it has asked for itself.
   const auto run =
-      answered && !(first && info_.end_is_told) ? claim::end_of(*known_, info_) : std::nullopt;
+      answered && !(first && end_was_asked_) ? claim::end_of(*known_, info_) : std::nullopt;
   if (run) {
     wish_.told(now, roll());
     follow_end(*run);
@@ -128,6 +129,7 @@ void SlurmSide::ask(bool has_suspects, BootTime now) {
   wish_.asked(now, roll());
   if (seats.empty()) return;
   asked_about_ = std::move(seats);
+  asked_as_ = known_->asked;
   std::vector<slurm::Allocation> allocations;
   for (const auto& [worker, seat] : asked_about_) allocations.push_back(seat.first);
   inquiry_->ask(std::move(allocations));
@@ -152,7 +154,7 @@ void SlurmSide::answered() {
   if (!told) return;
   claim::Inquiry after;
   const auto noted = store_.commit(raw(self_), [&](claim::Transaction& tx) -> Result<void> {
-    TORC_TRY(claim::note_answer(tx, gone, ends));
+    TORC_TRY(claim::note_answer(tx, asked_as_, gone, ends));
     after = claim::read_inquiry(tx);
     return {};
   });

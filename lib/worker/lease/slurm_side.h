@@ -17,14 +17,14 @@
 #include "lib/store/engine/store.h"
 #include "lib/worker/lease/allocation_inquiry.h"
 #include "lib/worker/lease/end_margins.h"
+#include "lib/worker/lease/slurm_terms.h"
 
 namespace torc::worker {
 
 class SlurmSide {
  public:
   SlurmSide(store::World world, store::Store& store, claim::WorkerEpoch self,
-            claim::WorkerInfo info, std::unique_ptr<SlurmInquiry> inquiry,
-            const EndMargins& margins);
+            claim::WorkerInfo info, std::unique_ptr<SlurmInquiry> inquiry, const SlurmTerms& terms);
 
   // As the record said it in the newest state, which was read at `now`.
   void saw(claim::Inquiry inquiry, BootTime now);
@@ -60,10 +60,12 @@ class SlurmSide {
   claim::WorkerInfo info_;
   std::unique_ptr<SlurmInquiry> inquiry_;
   EndMargins margins_;
+  bool end_was_asked_;
   std::optional<claim::Inquiry> known_;
   claim::AskTurn turn_;
   claim::EndWish wish_;
   std::map<claim::WorkerEpoch, Seat> asked_about_;
+  std::uint64_t asked_as_ = 0;  // the number of that question
   std::optional<WallTime> moved_end_;
 };
 

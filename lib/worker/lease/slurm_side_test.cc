@@ -58,6 +58,7 @@ class SlurmWord : public LeaseKeeperTest {
     info.allocation = kRun.id;
     info.allocation_start = kStart;
     info.node = host;
+    info.node_timeout = terms_.node_timeout;
     return info;
   }
   // A silent worker of the allocation on n2, and one on n1 that looks.
@@ -116,11 +117,47 @@ TEST_F(SlurmWord, counts_once_the_worker_has_fenced_itself_where_nothing_is_know
   EXPECT_EQ(job(1).outcome.cause, claim::EndCause::allocation_ended);
 }
 
+// What its own question, or that of another cluster, came to is not what this worker knows.
+TEST_F(SlurmWord, counts_no_sooner_than_the_worker_itself_pauses_its_jobs) {
+  info_ = in_allocation("n1", self_process_.pid, self_process_.start);
+  info_.allocation = "98";
+  self_ = join(info_);
+  auto unaware = in_allocation("n2", 1, 1);
+  unaware.node_timeout = 0s;
+  silent_ = join(unaware);
+  says_.of_run = active({"n1", "n3"});
+  auto kept = keeper(self_, info_, std::make_unique<SaidSlurm>(says_), terms_);
+  const auto silence = ticks(kept, 150s);
+  EXPECT_GE(silence, 60s) << "only then it has fenced itself";
+  EXPECT_LT(silence, 65s);
+}
+
+// It goes on by the number of workers that it knew when it was cut off.
+TEST_F(SlurmWord, counts_no_sooner_for_workers_that_have_left_meanwhile) {
+  begin();
+  says_.of_run = active({"n1"});
+  std::vector<claim::WorkerEpoch> crowd;
+  for (std::uint64_t n = 0; n < 75; ++n) crowd.push_back(join(on("n4", 10 + n, 1)));
+  auto kept = keeper(self_, info_, std::make_unique<SaidSlurm>(says_), terms_);
+  EXPECT_EQ(ticks(kept, 1ms), 1ms);
+  for (const auto worker : crowd) {
+    ASSERT_TRUE(store_here_
+                    ->commit(0,
+                             [&](claim::Transaction& tx) -> Result<void> {
+                               return claim::release_worker(tx, worker, clock_.wall_now());
+                             })
+                    .ok());
+  }
+  const auto silence = ticks(kept, 150s);
+  EXPECT_GE(silence, 37s) << "two and a half of a heartbeat of 15 s";
+  EXPECT_LT(silence, 45s);
+}
+
 // Its last heartbeat allowed it a longer silence than its last commit, and it keeps to that.
 TEST_F(SlurmWord, counts_no_earlier_for_a_heartbeat_that_cannot_be_read_any_more) {
+  terms_.node_timeout = 0s;
   begin();
   says_.of_run = {State::ended};
-  terms_.node_timeout = 0s;
   const Path state = store_here_->state_directory();
   ASSERT_TRUE(store::write_heartbeat(context_.world, state, place_of(silent_), {1, 300s}).ok());
   auto kept = keeper(self_, info_, std::make_unique<SaidSlurm>(says_), terms_);
@@ -262,6 +299,30 @@ TEST_F(SlurmWord, an_end_that_moved_is_noticed_within_minutes_both_ways) {
   says_.answers = false;
   EXPECT_EQ(noticed(), std::nullopt) << "nothing is concluded from no answer";
   EXPECT_EQ(read(self_).info.ends_at, kStart + 20h);
+}
+
+// A worker that takes another one's place has the variables of when the allocation began.
+TEST_F(SlurmWord, an_end_that_moved_before_a_worker_came_is_known_to_it_at_once) {
+  ASSERT_TRUE(store_here_
+                  ->commit(0,
+                           [&](claim::Transaction& tx) -> Result<void> {
+                             claim::begin_inquiry(tx, 0);
+                             return claim::note_answer(
+                                 tx, 1, {}, {{kRun.cluster, kRun.id, kStart, kStart + 20h}});
+                           })
+                  .ok());
+  info_ = in_allocation("n1", self_process_.pid, self_process_.start);
+  info_.ends_at = kStart + 10h;
+  info_.end_is_told = true;
+  self_ = join(info_);
+  terms_.end_was_asked = true;
+  auto asked = keeper(self_, info_, std::make_unique<SaidSlurm>(says_), terms_);
+  ticks(asked, 1ms);
+  EXPECT_EQ(asked.take_moved_end(), std::nullopt) << "what it was told itself is newer";
+  terms_.end_was_asked = false;
+  auto kept = keeper(self_, info_, std::make_unique<SaidSlurm>(says_), terms_);
+  ticks(kept, 1ms);
+  EXPECT_EQ(kept.take_moved_end(), kStart + 20h);
 }
 
 TEST_F(SlurmWord, whoever_began_without_an_answer_goes_on_asking) {

@@ -68,7 +68,7 @@ CommitReply StoreSide::commit(claim::Exchange words, Purpose purpose) {
     reply.newest = tx.sequence() - 1;
     ringer_.before(tx);
     TORC_ASSIGN(reply.answer, claim::exchange(tx, words));
-    ringer_.after(tx, !reply.answer.grants.empty(), words.now);
+    ringer_.after(tx, reply.answer.grants.empty() ? 0 : 1, words.now);
     for (const claim::Grant& grant : reply.answer.grants) {
       auto job = prepare_(tx, grant);
       if (!job) {

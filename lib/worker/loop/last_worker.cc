@@ -71,6 +71,7 @@ constexpr nanoseconds kAskSlurmAfter = 2s;  // of silence
 // For the batch script to answer; more than `torc supervise` waits for srun.
 constexpr nanoseconds kForAnswer = 8s;
 constexpr nanoseconds kForQuestions = 1min;  // that fail, one after the other
+constexpr nanoseconds kFresh = 10s;          // what was seen
 
 // Until a signal that asks this process to leave, or SIGUSR2, which is blocked: true.
 bool is_told_within(nanoseconds time) {
@@ -100,17 +101,22 @@ class Patience {
   // After a pause, to ask again. False: it was in vain, or this worker is told to leave.
   bool allows_again(const std::string& failure) {
     const BootTime now = clock_.boot_now();
-    if (!since_) {
+    const bool first = !since_;
+    if (first) {
       since_ = now;
       pause_ = kFirstLook;
-      notice_(fmt::format("this may be the last worker of allocation {}, and {}: asking again",
-                          allocation_, failure));
     }
     if (now - *since_ > kForQuestions) {
       notice_(fmt::format("allocation {} is left as it is: {}", allocation_, failure));
       return false;
     }
-    return !is_told_within(std::exchange(pause_, std::min(2 * pause_, kLastLook)));
+    // An scancel that ended this step has ended with it: that is no failure.
+    if (is_told_within(std::exchange(pause_, std::min(2 * pause_, kLastLook)))) return false;
+    if (first) {
+      notice_(fmt::format("this may be the last worker of allocation {}, and {}: asking again",
+                          allocation_, failure));
+    }
+    return true;
   }
   void answered() { since_.reset(); }
 
@@ -254,24 +260,30 @@ void see_to_end_of_allocation(const workflow::Context& context, const Path& stor
   if (!id) return;
   listen_to_batch_script();
   const Patience fresh(context.clock, *id, notice);
-  const auto fails = "scancel has failed";
-  Patience patience = fresh;
-  // After a pause somebody may have come: all is looked at again.
-  for (;;) {
-    if (!is_last(context, store, self, started, *id, run, fresh)) return;
-    const auto steps = slurm::steps_of(run, *id);
-    if (steps && !slurm::are_of_workers(*steps)) return;
-    if (steps && slurm::signal_batch_script(run, *id, "URG")) break;
-    if (!patience.allows_again(steps ? fails : "Slurm does not say what runs in it")) return;
-  }
+  // Nobody else lives in it, and it is told; after each pause all of that is looked at again, since
+  // somebody may have come.
+  const auto tell_as_last = [&](const std::function<bool()>& tell) {
+    for (Patience patience = fresh;;) {
+      if (!is_last(context, store, self, started, *id, run, fresh)) return false;
+      const BootTime looked = context.clock.boot_now();
+      const auto steps = slurm::steps_of(run, *id);
+      if (steps && !slurm::are_of_workers(*steps)) return false;
+      if (context.clock.boot_now() - looked > kFresh) continue;  // this process stood still
+      if (steps && tell()) return true;
+      const auto failure = steps ? "scancel has failed" : "Slurm does not say what runs in it";
+      if (!patience.allows_again(failure)) return false;
+    }
+  };
+  if (!tell_as_last([&] { return slurm::signal_batch_script(run, *id, "URG"); })) return;
   // Where the batch script is there it answers, and all end as they do without this.
   if (is_told_within(kForAnswer)) return;
-  notice(fmt::format(
-      "the last worker of allocation {}, whose batch script does not answer: ending it", *id));
-  while (!slurm::cancel(run, *id)) {
-    if (!patience.allows_again(fails) || !is_last(context, store, self, started, *id, run, fresh))
-      return;
-  }
+  bool told = false;
+  (void)tell_as_last([&] {
+    if (!std::exchange(told, true))
+      notice(fmt::format(
+          "the last worker of allocation {}, whose batch script does not answer: ending it", *id));
+    return slurm::cancel(run, *id);
+  });
 }
 
 }  // namespace torc::worker

@@ -1,6 +1,10 @@
 #include "lib/worker/loop/last_worker.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "lib/worker/lease/lease_keeper_fixture.h"
 
 namespace torc::worker {
 namespace {
@@ -120,6 +124,65 @@ TEST(LastWorker, leaves_it_to_the_others_where_they_are_many) {
   EXPECT_EQ(LastWorker().look(others, 0, 1h), Verdict::unclear);
   others.push_back(other(100));
   EXPECT_EQ(LastWorker().look(others, 0, 1h), Verdict::another);
+}
+
+// A worker that has left, in allocation 12 of a Slurm that answers what it is told to.
+class EndOfAllocation : public LeaseKeeperTest {
+ protected:
+  EndOfAllocation() {
+    context_.env = [](std::string_view name) -> std::optional<std::string> {
+      return name == "SLURM_JOB_ID" ? std::optional<std::string>("12") : std::nullopt;
+    };
+    self_ = come("n1");
+    const auto left = store_here_->commit(0, [&](claim::Transaction& tx) {
+      return claim::release_worker(tx, self_, clock_.wall_now());
+    });
+    EXPECT_TRUE(left.ok()) << left.error().text();
+    store_here_.reset();
+  }
+  WorkerEpoch come(const std::string& host) {
+    auto info = on(host, 1, 1);
+    info.cluster = "alpha";
+    info.allocation = "12";
+    info.registered_at = clock_.wall_now();
+    return join(info);
+  }
+  // What it told Slurm.
+  std::vector<std::string> told() {
+    std::vector<std::string> told;
+    see_to_end_of_allocation(
+        context_, store_, self_, clock_.wall_now(),
+        [&](const std::vector<std::string>& argv) -> Result<slurm::CommandOutput> {
+          if (std::ranges::find(argv, "scancel") == argv.end()) {
+            while_asked();
+            return slurm::CommandOutput{0, "12.0 torc-workers\n", ""};
+          }
+          told.push_back(argv.back());
+          kill(getpid(), SIGUSR2);  // the batch script answers
+          return slurm::CommandOutput{0, "", ""};
+        },
+        [](const std::string&) {});
+    return told;
+  }
+
+  std::function<void()> while_asked = [] {};
+  WorkerEpoch self_{};
+};
+
+TEST_F(EndOfAllocation, is_told_to_the_batch_script_by_who_is_alone) {
+  EXPECT_EQ(told(), std::vector<std::string>{"12"});
+}
+
+TEST_F(EndOfAllocation, is_told_by_nobody_who_stood_still_while_others_came) {
+  bool asked = false;
+  while_asked = [&] {
+    if (std::exchange(asked, true)) return;
+    clock_.jump_to(clock_.boot_now() + 10min);
+    store_here_ = open();
+    for (std::size_t n = 0; n <= LastWorker::kFew; ++n) come("n2");
+    store_here_.reset();
+  };
+  EXPECT_TRUE(told().empty());
 }
 
 }  // namespace

@@ -74,12 +74,24 @@ std::string command_of(const Notice& n, const NoticeWorld& world) {
   return commands && n.action.done < commands->size() ? printable((*commands)[n.action.done]) : "";
 }
 
+std::string show_refusal(const claim::Refused& r) {
+  switch (r.why) {
+    case claim::Refusal::superseded:
+      if (claim::raw(r.holder) == 0) return "that attempt does not count any more";
+      return fmt::format("worker {} has the job now", claim::raw(r.holder));
+    case claim::Refusal::finished:
+      return "the job has ended already";
+    case claim::Refusal::canceled:
+      return "the job was canceled";
+    case claim::Refusal::no_such_job:
+      return "the store has no such job";
+  }
+  return "?";
+}
+
 std::string show_refused(const claim::Refused& r) {
   return fmt::format("the result of job #{} (attempt {}) was discarded: {}", raw(r.token.job),
-                     r.token.attempt,
-                     r.why == claim::Refusal::superseded
-                         ? fmt::format("worker {} has the job now", claim::raw(r.holder))
-                         : "the job has ended already");
+                     r.token.attempt, show_refusal(r));
 }
 
 }  // namespace
@@ -188,8 +200,11 @@ std::string show_notice(const Notice& n, const NoticeWorld& world) {
     case What::awaits_others:
       return show_awaited(n);
     case What::gave_up_results:
-      return fmt::format("gave up on reporting {} result(s), those jobs will run again: {}",
-                         n.count, n.text);
+      return fmt::format("gave up on reporting {} result(s), {}: {}", n.count,
+                         n.flag
+                             ? "whether the store has them is not known, else those jobs run again"
+                             : "those jobs will run again",
+                         n.text);
     case What::node_is_taken:
       return fmt::format("waits until CPUs of this node are free{}; see: torc node",
                          world.holders.empty() ? "" : ": " + world.holders + " has them");

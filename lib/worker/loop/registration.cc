@@ -50,6 +50,7 @@ claim::WorkerInfo describe(const workflow::Context& context, const WorkerSetup& 
   info.cluster = setup.cluster;
   info.allocation_start = setup.allocation_start;
   info.node = setup.slurm_node;
+  info.node_timeout = setup.slurm.node_timeout;
   info.scheduler = setup.scheduler;
   info.label = setup.label;
   info.any_binding = setup.any_scheduler;

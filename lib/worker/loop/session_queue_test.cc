@@ -226,8 +226,13 @@ TEST_F(QueueSession, a_worker_that_waits_for_new_jobs_runs_what_is_added_and_lea
                           workflow::AdditionText&) -> Result<workflow::AdditionTerms> {
       return workflow::AdditionTerms{};
     };
-    const auto added = workflow::add_to(
-        context_, *open(), {"more", "jobs: [{name: b, command: y}]", directory_}, admit, false);
+    const auto store = open();
+    const auto added =
+        workflow::add_to(context_, *store, {"more", "jobs: [{name: b, command: y}]", directory_},
+                         admit, [&](const store::Store::Body& body) -> Result<void> {
+                           TORC_TRY(workflow::commit_or_try(*store, false, body));
+                           return {};
+                         });
     _exit(added.ok() && added->jobs == 1 ? 0 : 2);
   }
   std::optional<BootTime> told;

@@ -37,6 +37,11 @@ std::vector<std::string> show_state(const State& w, BootTime now, BootTime confi
   std::vector<std::string> lines;
   lines.push_back(fmt::format("running {}, waiting here {}, done {}, failed {}{}", w.running.size(),
                               w.waiting(), w.summary.completed, w.summary.failed, phase));
+  if (const BellHearing::Account& bells = w.talk.bells.account(); bells.heard > 0) {
+    lines.push_back(
+        fmt::format("heard {} bell(s): looked {} time(s) for them, and found jobs {} time(s)",
+                    bells.heard, bells.looks, bells.found));
+  }
   const BootTime fenced =
       confirmed +
       claim::fencing_limit(std::chrono::duration_cast<std::chrono::seconds>(w.terms.lease_ttl));

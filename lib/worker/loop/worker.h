@@ -33,9 +33,10 @@ struct WorkerSetup {
   std::string slurm_node;                          // Slurm's name of this node; empty: not known
   std::string scheduler;
   std::string label;
-  std::optional<WallTime> ends_at;  // its jobs must have ended by then
-  bool end_is_assumed = false;      // by the batch script's walltime: Slurm told no end
-  SlurmTerms slurm;                 // by whose margins ends_at was found
+  std::optional<WallTime> allocation_end;  // nullopt: none, or not known
+  std::optional<WallTime> ends_at;         // its jobs must have ended by then
+  bool end_is_assumed = false;             // by the batch script's walltime: Slurm told no end
+  SlurmTerms slurm;                        // by whose margins ends_at was found
   std::optional<std::chrono::seconds> idle_timeout;
   // From SIGTERM to the SIGKILL of the last job, and what is left then to say how jobs ended.
   std::chrono::nanoseconds grace = std::chrono::seconds(30);

@@ -11,6 +11,7 @@ constexpr std::uint32_t kMostPlaces = 4096;  // more would wait for longer than 
 }  // namespace
 
 void BellHearing::heard(std::uint64_t commit, std::uint32_t place, BootTime now) {
+  ++account_.heard;
   if (commit <= seen_ || commit == rung_) return;
   if (commit > rung_) {
     rung_ = commit;
@@ -30,6 +31,7 @@ void BellHearing::saw(std::uint64_t commit) {
 void BellHearing::looks(BootTime now) {
   for_bell_ = due_ && now >= *due_;
   if (!for_bell_) return;
+  ++account_.looks;
   not_before_ = now + kRefill;
   ++looked_;
   due_ = not_before_;  // unless this one sees the commit
@@ -37,7 +39,10 @@ void BellHearing::looks(BootTime now) {
 
 void BellHearing::found(bool jobs, BootTime now) {
   if (!std::exchange(for_bell_, false)) return;
-  if (jobs) not_before_ = now;
+  if (jobs) {
+    not_before_ = now;
+    ++account_.found;
+  }
   if (looked_ < kMostLooks) return;
   rung_ = 0;
   due_.reset();

@@ -35,6 +35,14 @@ class BellHearing {
   // What came of that: it got jobs, or not.
   void found(bool jobs, BootTime now);
 
+  // What became of bells so far, for a person.
+  struct Account {
+    std::uint64_t heard = 0;  // with the right code, whether or not it was news
+    std::uint64_t looks = 0;  // for them
+    std::uint64_t found = 0;  // looks that got jobs
+  };
+  [[nodiscard]] const Account& account() const { return account_; }
+
  private:
   std::uint64_t seen_ = 0;
   std::uint64_t rung_ = 0;  // the newest commit that a bell told and that was not seen
@@ -42,6 +50,7 @@ class BellHearing {
   BootTime not_before_{};
   int looked_ = 0;         // for rung_
   bool for_bell_ = false;  // the look under way is
+  Account account_;
 };
 
 }  // namespace torc::worker

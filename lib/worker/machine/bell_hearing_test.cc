@@ -52,6 +52,9 @@ TEST_F(Bells, at_most_one_look_a_second_follows_bells_that_prove_false) {
   }
   EXPECT_GE(looks, 59);
   EXPECT_LE(looks, 60);
+  EXPECT_EQ(hearing_.account().heard, 60'000U);
+  EXPECT_EQ(hearing_.account().looks, static_cast<std::uint64_t>(looks));
+  EXPECT_EQ(hearing_.account().found, 0U);
 }
 
 TEST_F(Bells, bells_that_prove_true_are_followed_at_once) {

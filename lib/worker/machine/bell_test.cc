@@ -41,6 +41,28 @@ TEST_F(BellStep, an_idle_worker_looks_at_once) {
   EXPECT_TRUE(state_.talk.busy);
 }
 
+// Of a hundred that come the windows are 15 s at first.
+TEST_F(BellStep, one_that_has_just_come_and_has_nothing_does_not_wait_for_its_window) {
+  be_born(1);
+  state_.pace = claim::Pace(claim::Sharing::shared);
+  pass(1min);
+  turn();
+  ASSERT_TRUE(state_.talk.busy);
+  event::Answered answer;
+  answer.newest = 5;
+  answer.answer.workflow.counts[static_cast<std::size_t>(claim::JobState::running)] = 1;
+  answer.answer.live_workers = 100;
+  feed(std::move(answer));
+  pass(2s);
+  turn();
+  ASSERT_FALSE(state_.talk.busy) << "it has a window";
+  feed(event::Bell{6, 1});
+  EXPECT_EQ(wake_at(state_, now_), now_ + BellHearing::kBetweenPlaces);
+  pass(BellHearing::kBetweenPlaces);
+  turn();
+  EXPECT_TRUE(state_.talk.busy);
+}
+
 TEST_F(BellStep, the_third_that_is_rung_looks_after_the_others) {
   be_idle(5);
   feed(event::Bell{6, 2});

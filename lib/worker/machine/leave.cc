@@ -35,7 +35,10 @@ void give_up(const Step& s, const Error& error) {
   forget_unconfirmed(w);
   forget_actions(w);
   w.actions.asked_farewell = true;
-  s.tell({.what = Notice::What::gave_up_results, .count = results, .text = error.text()});
+  s.tell({.what = Notice::What::gave_up_results,
+          .count = results,
+          .flag = error.kind == ErrorKind::unknown,
+          .text = error.text()});
 }
 
 void depart(const Step& s) {

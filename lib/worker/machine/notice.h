@@ -45,7 +45,7 @@ struct Notice {
     waits_for_new_jobs,    // time
     stays,                 //
     awaits_others,         // count: canceled jobs, other: actions
-    gave_up_results,       // count, text
+    gave_up_results,       // count, text; flag: the store may have them
     node_is_taken,         //
     action_not_started,    // action, text, or number: errno
     action_failed          // action, outcome

@@ -142,8 +142,12 @@ BootTime window_end(const State& w) {
   return w.talk.last_sent + window(w);
 }
 
+// Who knows of nothing to do, and is rung, does not wait for the rest of its window: as long as
+// many come it may be minutes. What rings keeps the budget (BellHearing::kBetweenPlaces).
 BootTime due_at(const State& w) {
-  const BootTime usual = window_end(w);
+  BootTime usual = window_end(w);
+  const bool has_nothing = w.is_quiet() && w.queue.empty() && !w.has_reports();
+  if (const auto bell = w.talk.bells.due(); bell && has_nothing) usual = std::min(usual, *bell);
   return std::max(w.talk.speak_by ? std::min(usual, *w.talk.speak_by) : usual, w.talk.not_before);
 }
 

@@ -12,6 +12,7 @@
 #include "lib/exec/start/run_program.h"
 #include "lib/slurm/own_allocation.h"
 #include "lib/slurm/query.h"
+#include "lib/slurm/squeue.h"
 #include "lib/store/mount/mount_facts.h"
 #include "lib/worker/jobs/job_command.h"
 #include "lib/workflow/context/sharing.h"
@@ -37,6 +38,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kQueryLimit = 20s;  // squeue and scontrol answer in milliseconds or not at all
+// Of what is asked before the first job may start: without an answer the walltime counts, and a
+// thread of the worker asks again.
+constexpr auto kStartLimit = 5s;
 constexpr std::uint64_t kMostStarters = 100'000;  // a larger number is nonsense
 constexpr std::chrono::seconds kShortestLease{10};
 
@@ -115,14 +119,16 @@ void set_grace(const workflow::Context& context, const WorkerOptions& options, W
 }
 
 // Where memory was granted by a default alone (DefMemPerCPU), salloc and srun set no variable for
-// it.
+// it. What the batch script was told stands, also while Slurm does not answer: a worker that takes
+// the place of one that was killed must not take more.
 exec::GetEnv with_granted_memory(const workflow::Context& context, const exec::GetEnv& env) {
-  if (!env("SLURM_JOB_ID") || env("SLURM_MEM_PER_NODE") || env("SLURM_MEM_PER_CPU") ||
-      !may_ask(context))
-    return env;
-  const auto memory =
-      slurm::granted_memory(query_program(context, kQueryLimit), *env("SLURM_JOB_ID"),
-                            env("SLURMD_NODENAME").value_or(""));
+  if (!env("SLURM_JOB_ID") || env("SLURM_MEM_PER_NODE") || env("SLURM_MEM_PER_CPU")) return env;
+  const std::string id = *env("SLURM_JOB_ID");
+  const std::string node = env("SLURMD_NODENAME").value_or("");
+  // The batch script keeps a whole answer, whose last newline the shell has taken.
+  auto memory = slurm::told_memory(env("TORC_JOB_DETAILS").value_or("") + "\n", id, node);
+  if (!memory && may_ask(context))
+    memory = slurm::granted_memory(query_program(context, kQueryLimit), id, node);
   if (!memory) return env;
   return [env, memory](std::string_view name) -> std::optional<std::string> {
     if (name == "SLURM_MEM_PER_NODE") return std::to_string(memory->value >> 20);
@@ -246,19 +252,23 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
   margins.begun = context.clock.wall_now();
   margins.headroom = settings.execution.sigkill_headroom;
   margins.buffer = settings.expiration_buffer;
-  std::optional<WallTime> end;
   if (!setup.allocation.empty()) {
     setup.cluster = context.env("SLURM_CLUSTER_NAME").value_or("");
     setup.slurm_node = slurm::node_name(env("SLURMD_NODENAME"), env("SLURM_JOB_NODELIST"));
+    const slurm::AllocationVariables variables{
+        either(context.env, "SLURM_JOB_START_TIME", "TORC_ALLOCATION_START"),
+        either(context.env, "SLURM_JOB_END_TIME", "TORC_ALLOCATION_END"),
+        context.env("TORC_LATEST_END")};
+    // Who was started together with a thousand others comes before its end.
+    const auto told = slurm::epoch_seconds(variables.end.value_or(""));
+    const bool is_past = told && *told <= margins.begun;
     const slurm::AllocationTimes times = slurm::allocation_times(
-        may_ask(context) ? setup.run_program : slurm::RunProgram(), setup.cluster,
-        env("SLURM_JOB_ID").value_or(""),
-        {either(context.env, "SLURM_JOB_START_TIME", "TORC_ALLOCATION_START"),
-         either(context.env, "SLURM_JOB_END_TIME", "TORC_ALLOCATION_END"),
-         context.env("TORC_LATEST_END")});
+        may_ask(context) || is_past ? query_program(context, kStartLimit) : slurm::RunProgram(),
+        setup.cluster, env("SLURM_JOB_ID").value_or(""), variables, margins.begun);
     setup.allocation_start = times.start.value_or(WallTime{});
-    end = times.end;
+    setup.allocation_end = times.end;
     setup.end_is_assumed = times.assumed;
+    setup.slurm.end_was_asked = times.asked;
   }
   if (options.time_limit) {
     if (options.time_limit->count() == 0) {
@@ -267,8 +277,13 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
     }
     margins.limit = margins.begun + *options.time_limit;
   }
-  setup.ends_at = usable_until(end, margins);
+  setup.ends_at = usable_until(setup.allocation_end, margins);
   return setup;
+}
+
+void go_on_by(const EndMargins& first, WorkerSetup& setup) {
+  setup.slurm.margins = first;
+  setup.ends_at = usable_until(setup.allocation_end, first);
 }
 
 }  // namespace torc::worker

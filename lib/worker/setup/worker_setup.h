@@ -50,4 +50,8 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
                                       const WorkerOptions& options, const Path& store, Place place,
                                       const spec::RunSettings& settings);
 
+// In a later life of a worker: what the user allowed it counts from its first one, by whose margins
+// it goes on; when its allocation ends is what was told now.
+void go_on_by(const EndMargins& first, WorkerSetup& setup);
+
 }  // namespace torc::worker

@@ -22,5 +22,21 @@ TEST(LeaseOnAMount, that_is_long_enough_is_not_mentioned) {
   EXPECT_EQ(too_short(10s, store::mount_facts(MountKind::nfs)), "");
 }
 
+// A life that begins after the allocation was made longer does not end by the end that the first
+// one was told; nor does the user's limit begin anew.
+TEST(LaterLife, goes_by_the_newest_end_of_the_allocation_and_by_the_first_ones_limit) {
+  WorkerSetup setup;
+  setup.allocation_end = 9000s;
+  setup.slurm.margins.begun = 4000s;
+  setup.slurm.margins.limit = 11000s;
+  EndMargins first{1000s, 60s, 0s, {}};
+  go_on_by(first, setup);
+  EXPECT_EQ(setup.ends_at, 8940s);
+  first.limit = 8000s;
+  go_on_by(first, setup);
+  EXPECT_EQ(setup.ends_at, 7940s);
+  EXPECT_EQ(setup.slurm.margins.limit, 8000s);
+}
+
 }  // namespace
 }  // namespace torc::worker

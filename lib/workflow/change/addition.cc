@@ -13,7 +13,6 @@
 #include "lib/spec/text/source.h"
 #include "lib/store/disk/disk.h"
 #include "lib/workflow/change/stored_workflow.h"
-#include "lib/workflow/change/trial.h"
 #include "lib/workflow/context/spec_text.h"
 
 namespace torc::workflow {
@@ -116,10 +115,9 @@ Result<AdditionText> read_addition(const Context& context, const std::string& fi
 }
 
 Result<Added> add_to(const Context& context, store::Store& store, const AdditionText& text,
-                     const AdmitAddition& admit, bool dry_run) {
+                     const AdmitAddition& admit, const MakeChange& change) {
   Attempt attempt(context, text, admit);
-  const auto done =
-      commit_or_try(store, dry_run, [&](store::Transaction& tx) { return attempt.run(tx); });
+  const auto done = change([&](store::Transaction& tx) { return attempt.run(tx); });
   const bool refused = !attempt.added().good && !attempt.added().diagnostics.empty();
   if (!done && !refused) return done.error();
   Added added = attempt.take();

@@ -14,6 +14,7 @@
 #include "lib/spec/sweep/existing_workflow.h"
 #include "lib/spec/text/diagnostic.h"
 #include "lib/store/engine/store.h"
+#include "lib/workflow/change/trial.h"
 #include "lib/workflow/context/context.h"
 
 namespace torc::workflow {
@@ -47,9 +48,9 @@ struct Added {
   std::optional<std::uint64_t> live_workers;
 };
 
-// One transaction; with `dry_run` it is given up. Errors are those of `admit` and of the store.
+// One transaction, which `change` makes on the store. Errors are those of `admit` and of `change`.
 Result<Added> add_to(const Context& context, store::Store& store, const AdditionText& text,
-                     const AdmitAddition& admit, bool dry_run);
+                     const AdmitAddition& admit, const MakeChange& change);
 
 // "me@node5".
 [[nodiscard]] std::string who_asks(const Context& context);

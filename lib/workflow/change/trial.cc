@@ -4,7 +4,8 @@
 
 namespace torc::workflow {
 
-Result<void> commit_or_try(store::Store& store, bool dry_run, const store::Store::Body& body) {
+Result<store::Commit> commit_or_try(store::Store& store, bool dry_run,
+                                    const store::Store::Body& body) {
   bool given_up = false;
   auto committed = store.commit(0, [&](store::Transaction& tx) -> Result<void> {
     given_up = false;
@@ -13,8 +14,8 @@ Result<void> commit_or_try(store::Store& store, bool dry_run, const store::Store
     given_up = true;
     return Error{ErrorKind::busy, "this was a dry run", ""};
   });
-  if (!committed && !given_up) return std::move(committed).error();
-  return {};
+  if (!committed && given_up) return store::Commit{};
+  return committed;
 }
 
 }  // namespace torc::workflow

@@ -8,9 +8,12 @@
 #   cluster.sh DIR exec nX CMD…  runs CMD on a node, beside its jobs
 #   cluster.sh DIR crash nX      cuts its power: every process of the node is gone at once
 #   cluster.sh DIR boot nX       starts it again
+#   cluster.sh DIR controller start | stop | SIGNAL
+#                                slurmctld alone: stops it, and starts it again from what it has saved; or a signal
 # DIR must be a path without spaces, short enough for sockets. Exit codes: 0, 1 failed, 2 usage, 77 this machine
 # cannot do it (no root, no namespaces, packages missing); the reason is on stderr.
-# SLURM_CONF_EXTRA in the environment of `start`: further lines of slurm.conf.
+# In the environment of `start`: SLURM_CONF_EXTRA, further lines of slurm.conf; NODE_ADDRESS, the address that the names
+# of nodes stand for there (127.0.0.1; workers of several nodes ring each other on another one only).
 set -u
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 self=$(readlink -f "$0")
@@ -149,7 +152,7 @@ CONF
   echo "127.0.0.1 localhost $host" >"$dir/hosts"
   for ((i = 1; i <= nodes; i++)); do
     echo "NodeName=n$i NodeHostname=n$i NodeAddr=127.0.0.1 Port=$((port + i))" >>"$dir/slurm.conf"
-    echo "127.0.0.1 n$i" >>"$dir/hosts"
+    echo "${NODE_ADDRESS:-127.0.0.1} n$i" >>"$dir/hosts"
   done
   echo "PartitionName=all Nodes=n[1-$nodes] Default=YES DefaultTime=10 MaxTime=60 State=UP" >>"$dir/slurm.conf"
   printf '%s\n' "${SLURM_CONF_EXTRA:-}" >>"$dir/slurm.conf"
@@ -192,20 +195,31 @@ free_ports() {
     return
   done
 }
+launch_controller() {
+  setsid slurmctld -D -f "$SLURM_CONF" </dev/null >>"$dir/log/slurmctld.out" 2>&1 &
+  remember slurmctld $!
+  await 20 answers_or_gone || fail "slurmctld does not answer; see $dir/log"
+}
 answers_or_gone() { gone slurmctld || timeout 5 scontrol ping; }
 start_controller() { # NODES
   local round
   for round in {1..20}; do
     write_configuration "$1" "$(free_ports)"
-    setsid slurmctld -D -f "$SLURM_CONF" </dev/null >"$dir/log/slurmctld.out" 2>&1 &
-    remember slurmctld $!
-    await 20 answers_or_gone || fail "slurmctld does not answer; see $dir/log"
+    launch_controller
     lives slurmctld && return
     # Another cluster or program was faster.
     grep -q 'Address already in use' "$dir/log/slurmctld.log" || break
     mv "$dir/log/slurmctld.log" "$dir/log/slurmctld.log.$round"
   done
   fail "slurmctld does not start; see $dir/log"
+}
+
+controller() {
+  case $1 in
+    start) launch_controller && lives slurmctld || fail "slurmctld does not start; see $dir/log" ;;
+    stop) finish slurmctld TERM KILL ;;
+    *) lives slurmctld && kill -"$1" "$(pid_of slurmctld)" ;;
+  esac
 }
 
 all_idle() { [ "$(timeout 5 sinfo -h -N -t idle -o %N | wc -l)" = "$1" ]; }
@@ -248,6 +262,7 @@ case $command in
   exec) on_node "$@" ;;
   crash) finish "$1" KILL ;;
   boot) boot "$1" ;;
+  controller) controller "$1" ;;
   _node) node_main "$1" ;;
   _guard) guard_main "$1" ;;
   *) echo "cluster.sh: unknown command '$command'" >&2; exit 2 ;;
