@@ -105,7 +105,7 @@ void judge_nfs(const Mount& mount, Findings& out) {
   if (mount.has("nocto")) {
     add(out, Severity::warning,
         "nocto: a file that is opened again may show old content, so heartbeats arrive late",
-        "mount without nocto, or give workers a longer --lease-ttl");
+        "mount without nocto: torc watches each lease for so much longer (acregmax)");
   }
   const std::string version = mount.value("vers");
   if (version.starts_with("2") || version.starts_with("3")) {

@@ -13,7 +13,9 @@ using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
 constexpr seconds kUsualRetention{10};
-constexpr seconds kLongestNfsDirectory{60};  // acdirmax, where the mount names no other: nfs(5)
+// acregmax and acdirmax, where the mount names no other: nfs(5).
+constexpr seconds kLongestNfsFile{60};
+constexpr seconds kLongestNfsDirectory{60};
 constexpr long long kMostSeconds = 1'000'000;
 
 struct Known {
@@ -88,12 +90,13 @@ void set_listing_age(nanoseconds age, MountFacts& out) {
   out.retention = std::max<nanoseconds>(kUsualRetention, 2 * age);
 }
 
-// Opening a directory asks the server for it again (close-to-open), however long attributes are
-// kept; with nocto it does not.
+// Opening a directory or a file asks the server for it again (close-to-open), however long
+// attributes are kept; with nocto it does not.
 void apply_nfs_options(const Mount& mount, MountFacts& out) {
   if (!mount.has("nocto") || mount.has("noac")) return;
   const auto kept = seconds_in(mount, "acdirmax");
   set_listing_age(kept.value_or(kLongestNfsDirectory), out);
+  out.heartbeat_age += seconds_in(mount, "acregmax").value_or(kLongestNfsFile);
   out.shorter_age = "mount without nocto";
 }
 

@@ -57,6 +57,15 @@ TEST(MountFacts, count_the_options_that_are_told) {
             std::chrono::seconds(60));
   EXPECT_EQ(facts_with("rw - nfs4 s:/x rw,nocto,noac", kNfsType).retention,
             std::chrono::seconds(10));
+  // Opened again, a file that was read lately is not asked for again either.
+  EXPECT_EQ(facts_with("rw - nfs4 s:/x rw,acregmax=600", kNfsType).heartbeat_age,
+            std::chrono::seconds(1));
+  EXPECT_GE(facts_with("rw - nfs4 s:/x rw,nocto", kNfsType).heartbeat_age,
+            std::chrono::seconds(60));
+  EXPECT_GE(facts_with("rw - nfs4 s:/x rw,nocto,acregmax=600", kNfsType).heartbeat_age,
+            std::chrono::seconds(600));
+  EXPECT_EQ(facts_with("rw - nfs4 s:/x rw,nocto,noac", kNfsType).heartbeat_age,
+            std::chrono::seconds(1));
   EXPECT_GT(facts_with("rw - fuse.sshfs u@h:/ rw", kFuseType).retention, std::chrono::seconds(21));
   EXPECT_EQ(facts_with("rw - fuse.sshfs u@h:/ rw,dir_cache=no", kFuseType).retention,
             std::chrono::seconds(10));

@@ -60,6 +60,11 @@ Committer::Committer(const workflow::Context& context, std::unique_ptr<store::St
 }
 
 Result<void> Committer::start() {
+  // Without them its lease would be renewed, and what is asked of it never heard.
+  if (notify_fd_ < 0 || request_fd_ < 0 || side_.keeper().answer_fd() < 0) {
+    return Error{ErrorKind::busy, "cannot make a descriptor for the worker",
+                 "look at the limit of open files (ulimit -n)"};
+  }
   try {
     thread_ = std::thread([this] { serve(); });
   } catch (const std::system_error& failure) {

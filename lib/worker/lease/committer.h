@@ -31,7 +31,7 @@ class Committer {
             claim::WorkerEpoch self, claim::WorkerInfo info, BootTime registered,
             const JobPreparer& preparer, slurm::RunProgram run_program, exec::WatchedLease& lease,
             const SlurmTerms& slurm = {}, Datagrams* datagrams = nullptr);
-  // Starts the thread, before all else. Error busy: there can be none.
+  // Starts the thread, before all else. Error busy: there can be none, or no descriptor.
   Result<void> start();
   // Ends the thread; a commit under way is waited for.
   ~Committer();

@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/transactions/exchange.h"
@@ -20,6 +23,32 @@
 namespace torc::worker {
 
 using namespace std::chrono_literals;
+
+// As a worker that may have few and uses them: so many can still be had.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(int left) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit few = before_;
+    few.rlim_cur = 256;
+    setrlimit(RLIMIT_NOFILE, &few);
+    for (int fd = dup(0); fd >= 0; fd = dup(0)) taken_.push_back(fd);
+    for (; left > 0; --left) {
+      close(taken_.back());
+      taken_.pop_back();
+    }
+  }
+  ~FewDescriptors() {
+    for (const int fd : taken_) close(fd);
+    setrlimit(RLIMIT_NOFILE, &before_);
+  }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+  std::vector<int> taken_;
+};
 
 class LeaseKeeperTest : public SessionTest {
  protected:

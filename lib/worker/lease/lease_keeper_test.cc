@@ -2,7 +2,6 @@
 #include "lib/worker/lease/lease_keeper.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,32 +17,6 @@ namespace torc::worker {
 namespace {
 
 using namespace std::chrono_literals;
-
-// As a worker that may have few and uses them: so many can still be had.
-class FewDescriptors {
- public:
-  explicit FewDescriptors(int left) {
-    getrlimit(RLIMIT_NOFILE, &before_);
-    rlimit few = before_;
-    few.rlim_cur = 256;
-    setrlimit(RLIMIT_NOFILE, &few);
-    for (int fd = dup(0); fd >= 0; fd = dup(0)) taken_.push_back(fd);
-    for (; left > 0; --left) {
-      close(taken_.back());
-      taken_.pop_back();
-    }
-  }
-  ~FewDescriptors() {
-    for (const int fd : taken_) close(fd);
-    setrlimit(RLIMIT_NOFILE, &before_);
-  }
-  FewDescriptors(const FewDescriptors&) = delete;
-  FewDescriptors& operator=(const FewDescriptors&) = delete;
-
- private:
-  rlimit before_{};
-  std::vector<int> taken_;
-};
 
 TEST_F(LeaseKeeperTest, an_earlier_life_of_the_same_process_is_ended_at_once) {
   const auto info = on("n1", self_process_.pid, self_process_.start);
