@@ -20,7 +20,7 @@ JournalStore::JournalStore(const World& world, const Path& directory, const Meta
       replica_(world_, meta.identity.id, tuning.replica_wait),
       snapshots_(world.clock, journal_, location_, replica_),
       evidence_(world.clock, journal_, replica_, snapshots_),
-      survey_(journal_, location_, snapshots_),
+      survey_(world.clock, journal_, location_, snapshots_),
       reader_(world.clock, journal_, location_, replica_, snapshots_, evidence_, survey_),
       catch_up_(world.clock, journal_, location_, replica_, snapshots_, evidence_, survey_,
                 reader_),

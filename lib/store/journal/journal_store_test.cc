@@ -86,6 +86,11 @@ class OldListings final : public PosixDisk {
     TORC_ASSIGN(auto names, PosixDisk::list(p));
     return known_[p] = std::move(names);
   }
+  // A change of its own.
+  Result<void> unlink(const Path& p) override {
+    known_.erase(p.parent_path());
+    return PosixDisk::unlink(p);
+  }
 
  private:
   std::map<Path, std::vector<std::string>> known_;
@@ -107,6 +112,32 @@ TEST_F(Hosts, a_commit_that_a_listing_hides_is_seen_by_who_was_told_of_it) {
   const auto further = b->commit(2, put("b", "3"));
   ASSERT_TRUE(further.ok());
   EXPECT_EQ(value_of(*c, "b"), "3");
+}
+
+TEST_F(Hosts, on_nfs_a_listing_without_news_is_doubted_after_a_second) {
+  OldListings old;
+  FaultyDisk disk(&old);
+  disk.magic = 0x6969;
+  Node third{scratch.path(), "third", 3, &disk};
+  const auto c = open(third);
+  ASSERT_EQ(value_of(*c, "a"), "1");
+  old.old = true;
+  ASSERT_TRUE(b->commit(2, put("b", "2")).ok());
+  third.clock.advance(std::chrono::milliseconds(900));
+  EXPECT_EQ(value_of(*c, "b"), value_of(*c, "never written"));
+  third.clock.advance(std::chrono::milliseconds(200));
+  EXPECT_EQ(value_of(*c, "b"), "2");
+  // Less and less often.
+  int changes = 0;
+  disk.after = [&](const std::string& operation, const Path&) {
+    if (operation == "unlink") ++changes;
+  };
+  for (int i = 0; i < 1000; ++i) {
+    third.clock.advance(std::chrono::seconds(1));
+    EXPECT_EQ(value_of(*c, "b"), "2");
+  }
+  EXPECT_GE(changes, 8);
+  EXPECT_LE(changes, 11);
 }
 
 // --- the rule of the writer ---

@@ -61,6 +61,10 @@ class Location {
   [[nodiscard]] bool listings_are_current() const {
     return place_.facts.listing_age == std::chrono::nanoseconds(0);
   }
+  // A name may be hidden from a listing that is made anew, until the directory changes: NFS tells a
+  // directory that changed by its time, and that of two changes within a tick of the server's clock
+  // is the same.
+  [[nodiscard]] bool listings_may_hide() const { return place_.facts.kind == MountKind::nfs; }
   // No file is missing that was listed, but a snapshot tells of commits that no listing shows.
   [[nodiscard]] Error lagging() const;
 

@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace torc::store {
+namespace {
+
+constexpr std::chrono::nanoseconds kFirstDoubt = std::chrono::seconds(1);
+
+}  // namespace
 
 Extent Survey::extent_of(const std::vector<std::uint64_t>& numbers, const Head& head) const {
   Extent out;
@@ -37,8 +42,28 @@ Result<std::vector<std::uint64_t>> Survey::numbers_beside(std::uint64_t next) {
   return numbers;
 }
 
+// Whether its listing may be one that hides what came since: it is what the last was.
+bool Survey::is_doubtful(const std::vector<std::uint64_t>& numbers) {
+  if (!location_.listings_may_hide()) return false;
+  const std::uint64_t newest = numbers.empty() ? 0 : numbers.back();
+  const BootTime now = clock_.boot_now();
+  if (newest != newest_listed_) {
+    newest_listed_ = newest;
+    news_at_ = now;
+    doubt_ = kFirstDoubt;
+    return false;
+  }
+  if (now - news_at_ < doubt_) return false;
+  doubt_ = 2 * (now - news_at_);
+  return true;
+}
+
 Result<Extent> Survey::beside(const Head& head) {
-  TORC_ASSIGN(const std::vector<std::uint64_t> numbers, numbers_beside(head.sequence + 1));
+  const std::uint64_t next = head.sequence + 1;
+  TORC_ASSIGN(std::vector<std::uint64_t> numbers, numbers_beside(next));
+  if (is_doubtful(numbers) && journal_.refresh(journal_.directory_of(next))) {
+    TORC_ASSIGN(numbers, numbers_beside(next));
+  }
   return extent_of(numbers, head);
 }
 

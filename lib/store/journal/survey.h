@@ -5,9 +5,11 @@
 // listed or not. One thread at a time.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
+#include "lib/base/clock.h"
 #include "lib/store/format/journal.h"
 #include "lib/store/journal/known_snapshots.h"
 #include "lib/store/journal/location.h"
@@ -26,11 +28,13 @@ struct Extent {
 class Survey {
  public:
   // All outlive this.
-  Survey(Journal& journal, const Location& location, const KnownSnapshots& snapshots)
-      : journal_(journal), location_(location), snapshots_(snapshots) {}
+  Survey(Clock& clock, Journal& journal, const Location& location, const KnownSnapshots& snapshots)
+      : clock_(clock), journal_(journal), location_(location), snapshots_(snapshots) {}
 
   // What the directory of the number after `head` shows of it and of the numbers before it that no
   // snapshot covers. One listing, and opens where listings lag. Error not_found: no such directory.
+  // Where a listing may hide something it is made once more, after a change of one's own, a second
+  // after the last that showed something new, two seconds, four, and so on.
   Result<Extent> beside(const Head& head);
   // The same, and where that directory is full or gone the newest number of all. A directory that
   // is not there is no error.
@@ -51,11 +55,17 @@ class Survey {
   Result<std::vector<std::uint64_t>> numbers_beside(std::uint64_t next);
   [[nodiscard]] Extent extent_of(const std::vector<std::uint64_t>& numbers, const Head& head) const;
 
+  bool is_doubtful(const std::vector<std::uint64_t>& numbers);
+
+  Clock& clock_;
   Journal& journal_;
   const Location& location_;
   const KnownSnapshots& snapshots_;
   std::uint64_t taken_ = 0;
   std::uint64_t expected_ = 0;
+  std::uint64_t newest_listed_ = 0;
+  BootTime news_at_{};                // that was listed for the first time
+  std::chrono::nanoseconds doubt_{};  // after which a listing without news is doubted
 };
 
 }  // namespace torc::store
