@@ -184,7 +184,8 @@ SlurmAnswer ask_slurm(const slurm::RunProgram& run, const Asking& asking,
   SlurmAnswer answer;
   const Ours ours(asking, situation);
   const std::vector<std::string> names = names_of(situation);
-  slurm::Shown shown = slurm::show_named(run, names);
+  slurm::Shown shown =
+      slurm::show_named(run, names, asking.users.value_or(std::vector<std::uint32_t>()));
   answer.failure = shown.failure;
   if (!answer.failure.empty()) return answer;
   answer.whole = shown.whole && !names.empty() && names.size() == situation.scripts.size();
