@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,9 +10,11 @@
 #include <utility>
 
 #include "lib/base/file/beneath.h"
+#include "lib/base/file/descriptor.h"
 #include "lib/base/text/text.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/worker/setup/worker_setup.h"
+#include "lib/workflow/context/sharing.h"
 #include "lib/workflow/plan/batch_scripts.h"
 #include "lib/workflow/plan/slurm_question.h"
 
@@ -51,7 +54,7 @@ class Ours {
     const bool is_old =
         slurm::stage_of(a.state) == slurm::Stage::over && a.submitted < asking_.made_at;
     if (is_old) return false;
-    if (is_script(a)) return true;
+    if (is_script(a)) return is_a_user_s(a);
     const Path script = a.script;
     const bool is_another_store_s =
         script.parent_path().filename() == kScripts && script.extension() == ".sbatch";
@@ -75,6 +78,10 @@ class Ours {
     const Path directory = Path(a.script).parent_path();
     return directory.filename() == kScripts &&
            std::ranges::find(asking_.store, directory.parent_path()) != asking_.store.end();
+  }
+  [[nodiscard]] bool is_a_user_s(const slurm::ShownAllocation& a) const {
+    return !asking_.users ||
+           (a.uid && std::ranges::find(*asking_.users, *a.uid) != asking_.users->end());
   }
   [[nodiscard]] const SubmitScript* named(const slurm::ShownAllocation& a) const {
     const auto found = std::ranges::find_if(situation_.scripts, [&](const SubmitScript& s) {
@@ -133,6 +140,17 @@ void add_ended(std::vector<slurm::ShownAllocation> ended, const Ours& ours,
   }
 }
 
+// Asking::users: the user's and the owner's own, of a store that is no group's.
+std::optional<std::vector<std::uint32_t>> users_of(const Path& store, std::uint32_t user) {
+  std::vector<std::uint32_t> users{user};
+  const Descriptor at(::open(store.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  struct stat is {};
+  if (!at || ::fstat(at.get(), &is) != 0) return users;
+  if (workflow::is_of_a_group(is.st_mode)) return std::nullopt;
+  users.push_back(is.st_uid);
+  return users;
+}
+
 }  // namespace
 
 std::vector<SubmitScript> find_scripts(const Path& store) {
@@ -166,7 +184,8 @@ SlurmAnswer ask_slurm(const slurm::RunProgram& run, const Asking& asking,
   SlurmAnswer answer;
   const Ours ours(asking, situation);
   const std::vector<std::string> names = names_of(situation);
-  slurm::Shown shown = slurm::show_named(run, names);
+  slurm::Shown shown =
+      slurm::show_named(run, names, asking.users.value_or(std::vector<std::uint32_t>()));
   answer.failure = shown.failure;
   if (!answer.failure.empty()) return answer;
   answer.whole = shown.whole && !names.empty() && names.size() == situation.scripts.size();
@@ -213,7 +232,9 @@ Result<Situation> look_around(const workflow::Context& context, store::Store& st
     return worker::query_program(context, left)(argv);
   };
   Asking asking{context.world.uid,
-                {store.directory(), context.world.disk.resolved(store.directory())}};
+                {store.directory(), context.world.disk.resolved(store.directory())},
+                {},
+                users_of(store.directory(), context.world.uid)};
   const auto meta = context.world.disk.status(store.directory() / "META");
   if (meta.ok() && meta->born > 0)
     asking.made_at = std::chrono::floor<std::chrono::seconds>(std::chrono::nanoseconds(meta->born));

@@ -46,6 +46,9 @@ struct Asking {
   std::uint32_t uid = 0;    // whose allocations of these names are of this workflow
   std::vector<Path> store;  // as it may be called
   WallTime made_at{};       // what ended before is another store's; 0: not known
+  // Whose allocations are of this store when Slurm shows that they run a script of it, which
+  // anybody can have it show. nullopt: anybody's, since a group shares the store.
+  std::optional<std::vector<std::uint32_t>> users = {};
 };
 // Asks about the batch scripts and workers of `situation`. In the order of submission.
 [[nodiscard]] SlurmAnswer ask_slurm(const slurm::RunProgram& run, const Asking& asking,

@@ -258,11 +258,21 @@ TEST_F(AskingSlurm, takes_for_the_workflow_s_what_its_scripts_name_and_no_other_
       row("3", "PENDING", "(null)"), row("4", "PENDING", "/home/me/changed.sh"),
       row("5", "PENDING", "(null)"), row("6", "PENDING")};
   slurm_.rows[4].uid = 1001;  // somebody else's of the same name
-  slurm_.rows[5].uid = 1001;  // who shares the store
+  slurm_.rows[5].uid = 1001;  // of the group whose store it is
   EXPECT_EQ(ids(), (Ids{"1", "3", "4", "6"}));
   for (const auto& a : answer_.allocations) EXPECT_EQ(a.script, "one");
   EXPECT_TRUE(answer_.whole);
   EXPECT_EQ(slurm_.asked, (Ids{"squeue"})) << "one question, where something lives";
+}
+
+// Whoever may submit anything can give it the name and the path that Slurm shows.
+TEST_F(AskingSlurm, takes_nothing_of_a_stranger_for_the_workflow_s) {
+  asking_.users = {1000, 1001};
+  slurm_.rows = {row("1", "PENDING"), row("2", "PENDING"), row("3", "PENDING")};
+  slurm_.rows[1].uid = 1001;  // whose store it is
+  slurm_.rows[2].uid = 1002;
+  EXPECT_EQ(ids(), (Ids{"1", "2"}));
+  EXPECT_TRUE(answer_.whole);
 }
 
 TEST_F(AskingSlurm, takes_an_allocation_of_a_worker_by_its_number_and_cluster) {

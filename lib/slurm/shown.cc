@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -24,7 +25,8 @@ namespace {
 // After kColumns. Names and paths may hold blanks, so these are cut out by their widths.
 constexpr std::string_view kMore = ",SubmitTime:32,UserID:12,Name:256,Command:4096,Reason:512";
 constexpr std::array<std::size_t, 5> kWidths{32, 12, 256, 4096, 512};
-constexpr std::size_t kMostWords = 1000;  // of names or ids in one question
+constexpr std::string_view kNoUser = "Invalid user";  // of 22.05 with exit code 0
+constexpr std::size_t kMostWords = 1000;              // of names or ids in one question
 
 // What squeue or sacct print where there is nothing to tell.
 std::string told(std::string_view cell) {
@@ -86,12 +88,15 @@ std::optional<ShownAllocation> read_shown(std::string_view text) {
   return shown;
 }
 
-Shown ask_squeue(const RunProgram& run, const char* by, const std::string& list) {
-  const auto answer = run(question("squeue", {"--local", "-a", "-t", "all", by, list, "-O",
-                                              std::string(kColumns) + std::string(kMore)}));
+Shown ask_squeue(const RunProgram& run, std::vector<std::string> which) {
+  std::vector<std::string> options{"--local", "-a", "-t", "all"};
+  std::ranges::move(which, std::back_inserter(options));
+  options.insert(options.end(), {"-O", std::string(kColumns) + std::string(kMore)});
+  const auto answer = run(question("squeue", std::move(options)));
   Shown shown;
   if (!answer.ok()) shown.failure = answer.error().what;
-  if (answer.ok() && answer->exit_code != 0) shown.failure = failure_of(*answer);
+  if (answer.ok() && (answer->exit_code != 0 || answer->err.find(kNoUser) != std::string::npos))
+    shown.failure = failure_of(*answer);
   if (!shown.failure.empty()) return shown;
   const auto lines = whole_lines(answer->out);
   const bool headed = !lines.empty() && trimmed(lines.front()).starts_with("JOBID");
@@ -114,16 +119,26 @@ Stage stage_of(std::string_view state) {
   return Stage::other;
 }
 
-Shown show_named(const RunProgram& run, const std::vector<std::string>& names) {
+Shown show_named(const RunProgram& run, const std::vector<std::string>& names,
+                 const std::vector<std::uint32_t>& users) {
   const std::string list = list_of(names);
-  return list.empty() ? Shown{{}, true} : ask_squeue(run, "-n", list);
+  if (list.empty()) return Shown{{}, true};
+  if (!users.empty()) {
+    // So nobody else can fill the answer with what is called the same.
+    std::string numbers;
+    for (const std::uint32_t user : users)
+      numbers += (numbers.empty() ? "" : ",") + std::to_string(user);
+    Shown shown = ask_squeue(run, {"-u", numbers, "-n", list});
+    if (shown.failure.find(kNoUser) == std::string::npos) return shown;
+  }
+  return ask_squeue(run, {"-n", list});
 }
 
 Shown show_numbered(const RunProgram& run, const std::vector<std::string>& ids) {
   std::vector<std::string> good;
   std::ranges::copy_if(ids, std::back_inserter(good), is_job_id);
   const std::string list = list_of(good);
-  return list.empty() ? Shown{{}, true} : ask_squeue(run, "-j", list);
+  return list.empty() ? Shown{{}, true} : ask_squeue(run, {"-j", list});
 }
 
 Shown show_ended(const RunProgram& run, const std::vector<std::string>& names, WallTime since) {

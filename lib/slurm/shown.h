@@ -46,7 +46,11 @@ struct Shown {
 };
 // One squeue each, of all users. Of names and ids only plain ones are asked about. Those that ended
 // are listed for some minutes (MinJobAge).
-[[nodiscard]] Shown show_named(const RunProgram& run, const std::vector<std::string>& names);
+//
+// `users`: whose are enough; none: everybody's. Of others some are shown all the same where this
+// host does not know all of these by number.
+[[nodiscard]] Shown show_named(const RunProgram& run, const std::vector<std::string>& names,
+                               const std::vector<std::uint32_t>& users = {});
 // Slurm refuses the whole question where it knows none of them.
 [[nodiscard]] Shown show_numbered(const RunProgram& run, const std::vector<std::string>& ids);
 // The same of those that have ended, by one sacct: from the accounting, where there is one.

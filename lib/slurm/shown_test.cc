@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace torc::slurm {
@@ -123,6 +124,27 @@ TEST(ShownAllocations, an_element_of_an_array_is_called_by_a_number_of_its_own_w
   for (const auto& a : show_ended(slurm_that(0, ended), {"wf-one"}, 1795000000s).allocations)
     ids.push_back(a.id);
   EXPECT_EQ(ids, (std::vector<std::string>{"7_[3-4]", "9", "71", "9", "7_4"}));
+}
+
+TEST(ShownAllocations, users_are_named_unless_slurm_does_not_know_one_of_them) {
+  std::vector<std::vector<std::string>> asked;
+  CommandOutput answer{0, kHeading + line({}), ""};
+  const RunProgram run = [&](const std::vector<std::string>& argv) -> Result<CommandOutput> {
+    asked.push_back(argv);
+    return std::exchange(answer, CommandOutput{0, kHeading + line({}), ""});
+  };
+  EXPECT_EQ(show_named(run, {"wf-one"}, {1000, 7}).allocations.size(), 1U);
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_NE(std::ranges::find(asked[0], "1000,7"), asked[0].end());
+  answer = {0, kHeading, "squeue: error: Invalid user: 7\n"};
+  asked.clear();
+  EXPECT_EQ(show_named(run, {"wf-one"}, {1000, 7}).allocations.size(), 1U);
+  ASSERT_EQ(asked.size(), 2U);
+  EXPECT_EQ(std::ranges::find(asked[1], "1000,7"), asked[1].end());
+  answer = {1, "", "squeue: error: connect failure\n"};
+  asked.clear();
+  EXPECT_NE(show_named(run, {"wf-one"}, {1000}).failure, "");
+  EXPECT_EQ(asked.size(), 1U) << "who does not answer is not asked twice";
 }
 
 TEST(ShownAllocations, the_accounting_tells_who_canceled_and_only_of_what_is_over) {

@@ -27,10 +27,16 @@ std::string escaped(unsigned char c) {
   }
 }
 
+// Embeddings, overrides and isolates of Unicode: a line that holds one is shown in another order.
+bool turns_text(char32_t value) {
+  return (value >= 0x202A && value <= 0x202E) || (value >= 0x2066 && value <= 0x2069);
+}
+
 // Bytes of the UTF-8 character that begins at `at`; controls and what is no character: 0.
 std::size_t shown_bytes(std::string_view text, std::size_t at) {
   const CodePoint c = decode_utf8(text, at);
-  return c.value < 0x20 || (c.value >= 0x7F && c.value < 0xA0) ? 0 : c.bytes;
+  const bool controls = c.value < 0x20 || (c.value >= 0x7F && c.value < 0xA0);
+  return controls || turns_text(c.value) ? 0 : c.bytes;
 }
 
 bool needs_no_quotes(std::string_view text) {

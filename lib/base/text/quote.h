@@ -16,7 +16,8 @@ namespace torc {
 // long text cut.
 [[nodiscard]] std::string quoted(std::string_view text);
 // The same text without power over a terminal: control characters as \n, \t, \x1b, bytes that are
-// no UTF-8 as \xff. A backslash stays one, so this is for reading, not for reading back.
+// no UTF-8 and what turns the order of a line as \xff. A backslash stays one, so this is for
+// reading, not for reading back.
 [[nodiscard]] std::string printable(std::string_view text);
 // The same, but lines stay lines: all after the first begin with `indent` blanks.
 [[nodiscard]] std::string printable_lines(std::string_view text, std::size_t indent);

@@ -38,6 +38,13 @@ TEST(Quote, nothing_printable_can_move_the_cursor) {
   EXPECT_EQ(printable("\xed\xa0\x80 \xe0\x80\x80"), "\\xed\\xa0\\x80 \\xe0\\x80\\x80");
 }
 
+TEST(Quote, nothing_printable_can_turn_the_order_of_a_line) {
+  EXPECT_EQ(printable("a\u202eb\u2066c\u2069"), "a\\xe2\\x80\\xaeb\\xe2\\x81\\xa6c\\xe2\\x81\\xa9");
+  EXPECT_EQ(terminal_text("a\u202a\nb"), "a\\xe2\\x80\\xaa\nb");
+  EXPECT_EQ(quoted("a\u202eb"), "'a\\x202eb'");
+  EXPECT_EQ(printable("שלום\u200f"), "שלום\u200f") << "marks alone turn nothing else";
+}
+
 TEST(Table, a_cell_of_a_table_stays_in_its_line) {
   Table table({{"HOST"}, {"N"}});
   table.add({"a\nb\tc", "1"});

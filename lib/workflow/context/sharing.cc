@@ -21,16 +21,18 @@ Result<std::uint32_t> group_number(const std::string& group) {
                  "`id` lists the groups you are a member of");
 }
 
+bool is_of_a_group(std::uint32_t mode) {
+  constexpr std::uint32_t kShared = S_ISGID | S_IWGRP;
+  return S_ISDIR(mode) && (mode & kShared) == kShared;
+}
+
 void write_for_group() {
   ::umask(kNothingForOthers);
 }
 
 void write_for_group_of(const Context& context, const Path& store) {
   struct stat now {};
-  constexpr mode_t kShared = S_ISGID | S_IWGRP;
-  if (::stat(store.c_str(), &now) < 0 || !S_ISDIR(now.st_mode) ||
-      (now.st_mode & kShared) != kShared)
-    return;
+  if (::stat(store.c_str(), &now) < 0 || !is_of_a_group(now.st_mode)) return;
   ::umask((now.st_mode & S_IROTH) != 0 ? context.umask & kNothingForOthers : kNothingForOthers);
 }
 

@@ -15,6 +15,9 @@ namespace torc::workflow {
 // The number of a group that is named or given by number. Error invalid: there is none.
 Result<std::uint32_t> group_number(const std::string& group);
 
+// Whether a directory of that mode (stat(2)) is such a store.
+[[nodiscard]] bool is_of_a_group(std::uint32_t mode);
+
 // From now on this process makes files that members of the group may write and others may not use.
 void write_for_group();
 
