@@ -155,7 +155,7 @@ std::string has_text(const spec::SlurmScheduler& s) {
 }
 
 std::string demands_text(const PlanReport& plan, const workflow::LoadedSpec& loaded) {
-  const auto headroom = loaded.workflow->kept_free();
+  const KeptFree kept = loaded.workflow->kept_free();
   std::string out;
   for (const auto& [name, demand] : plan.demands) {
     out += fmt::format("{}: {}, {}\n", name.empty() ? "any worker" : "scheduler " + name,
@@ -163,7 +163,8 @@ std::string demands_text(const PlanReport& plan, const workflow::LoadedSpec& loa
     out += "  a node must have " + show_shared(demand.most);
     if (demand.most.nodes > 1) out += fmt::format("; {} nodes at a time", demand.most.nodes);
     if (demand.most.runtime.count() > 0)
-      out += fmt::format("; walltime {} or more", show_exactly(demand.most.runtime + headroom));
+      out += fmt::format("; walltime {} or more",
+                         show_exactly(shortest_walltime(demand.most.runtime, kept)));
     out += '\n';
     for (const spec::SlurmScheduler& s : loaded.workflow->slurm_schedulers) {
       if (s.name == name) out += fmt::format("  it asks for {}\n", has_text(s));
@@ -249,14 +250,14 @@ ordered_json to_json(const PlanReport& plan, const workflow::LoadedSpec& loaded)
   for (const std::uint64_t job : plan.outline.critical)
     path.push_back(spec::name_of(*loaded.expansion, job));
   ordered_json demands = ordered_json::array();
-  const auto headroom = loaded.workflow->kept_free();
+  const KeptFree kept = loaded.workflow->kept_free();
   for (const auto& [name, d] : plan.demands) {
     ordered_json one = {{"scheduler", json_or_null(name)}};
     one.update(amount_json(d.amount));
     add_shared(one, d.most, "node_");
     one["nodes"] = d.most.nodes;
     one["walltime_seconds"] =
-        json_if(d.most.runtime.count() > 0, (d.most.runtime + headroom).count());
+        json_if(d.most.runtime.count() > 0, shortest_walltime(d.most.runtime, kept).count());
     one["labels"] = d.labels;
     demands.push_back(std::move(one));
   }

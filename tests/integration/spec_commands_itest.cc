@@ -51,10 +51,10 @@ any worker: 1 job, 0 core-hours, for no job declares a runtime
   a node must have 1 CPU, 1 MiB
   some jobs want workers with the label login
 scheduler first: 8 jobs, 16 core-hours
-  a node must have 4 CPUs, 16 GiB; walltime 31 min or more
+  a node must have 4 CPUs, 16 GiB; walltime 32 min or more
   it asks for 2 nodes, walltime 01:00:00
 scheduler second: 2 jobs, 4,096 core-hours, 32 node-hours of whole nodes
-  a node must have 128 CPUs, 128 GiB; 4 nodes at a time; walltime 4 h 1 min or more
+  a node must have 128 CPUs, 128 GiB; 4 nodes at a time; walltime 4 h 2 min or more
   it asks for 4 nodes, walltime 06:00:00
 )") << ended;
 }
@@ -114,7 +114,7 @@ TEST(Plan, tells_scripts_the_same_figures) {
   EXPECT_EQ(plan["critical_path"], json({"prep_1", "train_a", "mail"}));
   EXPECT_EQ(plan["critical_path_seconds"], 16'200);
   EXPECT_EQ(plan["total"]["core_hours"], 4112);
-  EXPECT_EQ(plan["schedulers"][1]["walltime_seconds"], 1'860);
+  EXPECT_EQ(plan["schedulers"][1]["walltime_seconds"], 1'920);
   EXPECT_GE(plan["diagnostics"].size(), 5U);
 }
 

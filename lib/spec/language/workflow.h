@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "lib/base/end_margins.h"
 #include "lib/base/job_terms.h"
 #include "lib/base/resources.h"
 #include "lib/spec/text/diagnostic.h"
@@ -222,6 +223,10 @@ struct RunSettings {
   bool use_pending_failed = false;
   LeaseConfig lease;
   ResourceMonitor monitor;
+  // Of the end of an allocation.
+  [[nodiscard]] KeptFree kept_free() const {
+    return {execution.sigkill_headroom, expiration_buffer, execution.sigterm_lead};
+  }
 };
 
 struct Workflow : RunSettings {
@@ -240,10 +245,6 @@ struct Workflow : RunSettings {
   Budget budget;
   std::optional<std::uint32_t> max_failures;
   SortMethod sort = SortMethod::none;
-  // From the latest end of jobs to the end of their allocation.
-  [[nodiscard]] std::chrono::seconds kept_free() const {
-    return std::max(execution.sigkill_headroom, expiration_buffer);
-  }
 };
 
 }  // namespace torc::spec

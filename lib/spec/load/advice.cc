@@ -88,16 +88,16 @@ class Adviser {
       if (s.walltime.empty() || !limit.ok() || !limit->has_value()) return;
       longest = std::max(longest, **limit);
     }
-    const auto headroom = workflow_.kept_free();
-    if (runtime + headroom <= longest) return;
+    const KeptFree kept = workflow_.kept_free();
+    if (runtime <= longest_runtime(longest, kept)) return;
     warn(job.place_of("resource_requirements"),
          fmt::format("{} may run {}, and no scheduler has a walltime of more than {}",
                      torc::quoted(job.name), show_exactly(runtime), show_exactly(longest)),
          runtime > longest
              ? "raise a walltime, or lower the runtime"
-             : fmt::format("a job starts only where its runtime and {} more are left: raise a "
-                           "walltime, or lower the runtime",
-                           show_exactly(headroom)));
+             : fmt::format("no worker would start it: {}. Raise a walltime to {}, or lower the "
+                           "runtime",
+                           say_kept_free(kept), show_exactly(shortest_walltime(runtime, kept))));
   }
 
   void label(const JobEntry& job, const ExpandedEntry& entry) {

@@ -348,7 +348,26 @@ slurm_schedulers:
 wf.yaml:6:16: warning: job 'a' may run 8 h, and scheduler 's' has a walltime of 8 h
     6 |     scheduler: s
       |                ^
-      = a job starts only where its runtime and the 1 min of sigkill_headroom_seconds are left: raise the walltime
+      = no worker would start it: of a walltime up to 60 s (sigkill_headroom_seconds), up to 30 s (sigterm_lead_seconds) and about 15 s to start are not for jobs. Raise the walltime to 8 h 2 min, or lower the runtime
+)"},
+    {"a_runtime_that_leaves_no_time_for_the_termination_signal", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+    resource_requirements: r
+    scheduler: s
+  - {name: fits, command: b, resource_requirements: r, scheduler: t}
+resource_requirements:
+  - {name: r, runtime: PT20M}
+slurm_schedulers:
+  - {name: s, walltime: '00:21:00'}
+  - {name: t, walltime: '00:22:00'}
+)", R"(
+wf.yaml:6:16: warning: job 'a' may run 20 min, and scheduler 's' has a walltime of 21 min
+    6 |     scheduler: s
+      |                ^
+      = no worker would start it: of a walltime up to 60 s (sigkill_headroom_seconds), up to 30 s (sigterm_lead_seconds) and about 15 s to start are not for jobs. Raise the walltime to 22 min, or lower the runtime
 )"},
     {"memory_beyond_the_node", R"(
 name: w

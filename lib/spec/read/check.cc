@@ -108,8 +108,7 @@ struct Fit {
   const JobEntry& job;
   const ResourceRequirements& needs;
   const SlurmScheduler& scheduler;
-  std::chrono::seconds headroom;
-  std::string_view headroom_from;  // the key that says so
+  KeptFree kept;
 
   [[nodiscard]] Place place() const { return job.place_of("scheduler"); }
   void impossible(std::string message, std::string remedy) const {
@@ -123,11 +122,12 @@ struct Fit {
         show_exactly(needs.runtime), torc::quoted(scheduler.name), show_exactly(**limit));
     if (needs.runtime > **limit) {
       impossible(figures, "raise the walltime, or lower the runtime in the resource requirements");
-    } else if (needs.runtime + headroom > **limit) {
-      session.report.add(Severity::warning, place(), figures,
-                         fmt::format("a job starts only where its runtime and the {} of {} "
-                                     "are left: raise the walltime",
-                                     show_exactly(headroom), headroom_from));
+    } else if (needs.runtime > longest_runtime(**limit, kept)) {
+      session.report.add(
+          Severity::warning, place(), figures,
+          fmt::format("no worker would start it: {}. Raise the walltime to {}, or "
+                      "lower the runtime",
+                      say_kept_free(kept), show_exactly(shortest_walltime(needs.runtime, kept))));
     }
   }
   void check_amounts() const {
@@ -234,14 +234,8 @@ void check_references(const Session& session, const Workflow& workflow) {
     if (!job.sound || scheduler == nullptr ||
         (needs == nullptr && !job.resource_requirements.empty()))
       continue;
-    const Fit fit{session,
-                  job,
-                  needs == nullptr ? defaults : *needs,
-                  *scheduler,
-                  workflow.kept_free(),
-                  workflow.expiration_buffer > workflow.execution.sigkill_headroom
-                      ? "compute_node_expiration_buffer_seconds"
-                      : "sigkill_headroom_seconds"};
+    const Fit fit{session, job, needs == nullptr ? defaults : *needs, *scheduler,
+                  workflow.kept_free()};
     fit.check_time();
     fit.check_amounts();
   }

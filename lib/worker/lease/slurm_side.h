@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/end_margins.h"
 #include "lib/claim/rules/inquiry.h"
 #include "lib/claim/rules/worker.h"
 #include "lib/claim/tables/transaction.h"
 #include "lib/slurm/query.h"
 #include "lib/store/engine/store.h"
 #include "lib/worker/lease/allocation_inquiry.h"
-#include "lib/worker/lease/end_margins.h"
 #include "lib/worker/lease/slurm_terms.h"
 
 namespace torc::worker {

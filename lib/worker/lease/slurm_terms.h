@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "lib/worker/lease/end_margins.h"
+#include "lib/base/end_margins.h"
 
 namespace torc::worker {
 

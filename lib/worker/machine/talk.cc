@@ -1,4 +1,5 @@
 // What a worker says to the store, and when.
+#include "lib/base/end_margins.h"
 #include "lib/worker/machine/parts.h"
 
 namespace torc::worker {
@@ -135,7 +136,7 @@ bool wants_jobs(const State& w, BootTime now) {
 
 nanoseconds term_lead(const State& w) {
   const nanoseconds lead = w.terms.sigterm_lead;
-  return w.terms.ends_at ? std::min(lead, (*w.terms.ends_at - w.terms.begun) / 4) : lead;
+  return w.terms.ends_at ? lead_within(lead, *w.terms.ends_at - w.terms.begun) : lead;
 }
 
 BootTime window_end(const State& w) {

@@ -56,15 +56,16 @@ void check_slurm(const spec::Workflow& draft, spec::Report& report) {
 void set_ceilings(const spec::Workflow& workflow, claim::Handler& handler) {
   bool memory = !workflow.slurm_schedulers.empty();
   bool runtime = memory;
-  const auto headroom = workflow.kept_free();
+  const KeptFree kept = workflow.kept_free();
   for (const spec::SlurmScheduler& s : workflow.slurm_schedulers) {
     const auto mem = parse_slurm_memory(s.mem);
     memory = memory && mem.has_value();
     if (mem) handler.memory_ceiling = std::max(handler.memory_ceiling, *mem);
     const auto limit = parse_walltime(s.walltime);
     const bool limited = !s.walltime.empty() && limit.ok() && limit->has_value();
-    runtime = runtime && limited && **limit > headroom;
-    if (limited) handler.runtime_ceiling = std::max(handler.runtime_ceiling, **limit - headroom);
+    const auto longest = limited ? longest_runtime(**limit, kept) : std::chrono::seconds(0);
+    runtime = runtime && longest.count() > 0;
+    handler.runtime_ceiling = std::max(handler.runtime_ceiling, longest);
   }
   if (!memory) handler.memory_ceiling = {};
   if (!runtime) handler.runtime_ceiling = {};
