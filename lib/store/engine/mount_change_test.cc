@@ -358,6 +358,28 @@ TEST_F(NotMounted, a_store_that_was_deleted_there_is_gone_all_the_same) {
   EXPECT_EQ(refused.error().kind, ErrorKind::fenced) << refused.error().text();
 }
 
+// What became of the commit is not known; what became of the store is, whenever it was seen.
+TEST_F(MountChange, a_store_that_was_moved_away_in_the_middle_of_a_commit_is_gone) {
+  int unknown = 0;
+  for (int after = 0; after < 12; ++after) {
+    const auto store = make(node);
+    int since = -1;  // operations, since the commit has its name
+    disk.oracle = [&](const std::string& op, const Path&) {
+      if (since >= 0 && since++ == after) fs::rename(directory, scratch.path() / "moved");
+      if (op.starts_with("link") && since < 0) since = 0;
+      return proceed();
+    };
+    const auto done = store->commit(1, put("x", "1"));
+    disk.oracle = [](const std::string&, const Path&) { return proceed(); };
+    fs::remove_all(scratch.path() / "moved");
+    fs::remove_all(directory);
+    if (done.ok() || done.error().what.find("not there any more") == std::string::npos) continue;
+    EXPECT_TRUE(is_gone(done.error())) << after << ": " << done.error().text();
+    unknown += done.error().kind == ErrorKind::unknown ? 1 : 0;
+  }
+  EXPECT_GT(unknown, 0);
+}
+
 TEST_F(NotMounted, who_makes_a_store_there_is_warned) {
   unmount();
   std::vector<std::string> told;

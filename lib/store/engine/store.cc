@@ -50,7 +50,9 @@ Error unmounted(const Path& directory, const Place& place) {
           "mount it again; what was going on goes on then"};
 }
 
-constexpr int kGone = ENOENT;
+// No call on a filesystem gives it, so that no name that is not there is taken for that. It stays
+// with the error of a commit whose outcome is unknown.
+constexpr int kGone = EIDRM;
 
 // Whether the directory of `file` lists it; false also when that is not there itself, which its own
 // directory must show. What a client remembers of a name is not asked.
@@ -104,7 +106,8 @@ Result<Meta> read_meta(const World& world, const Path& directory) {
 }
 
 bool is_gone(const Error& error) {
-  return error.kind == ErrorKind::fenced && error.os_errno == kGone;
+  const bool ends = error.kind == ErrorKind::fenced || error.kind == ErrorKind::unknown;
+  return ends && error.os_errno == kGone;
 }
 
 Result<void> check_still_there(const World& world, const Path& directory, const Identity& identity,

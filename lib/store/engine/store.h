@@ -162,7 +162,7 @@ class Store {
 };
 
 // Whether an error says that the store was deleted, moved or replaced while it was open: for good,
-// as its own filesystem has shown.
+// as its own filesystem has shown. Whether a commit that met it was made may be unknown.
 [[nodiscard]] bool is_gone(const Error& error);
 
 // What `torc verify` reports of the store itself: chain, checkpoints, replica against replay. Stops

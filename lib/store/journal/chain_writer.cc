@@ -154,7 +154,9 @@ Result<ChainWriter::Fate> ChainWriter::settle(const Head& head, const CommitHead
   const Result<Agreement> agreement = parts_.evidence.of(head);
   if (!agreement.ok()) {
     if (absent && !published.asked) return std::move(published.error);
-    return unknown(header.sequence, agreement.error().what);
+    Error error = unknown(header.sequence, agreement.error().what);
+    error.os_errno = agreement.error().os_errno;  // is_gone() goes by it
+    return error;
   }
   if (absent && published.asked && location.mounts_changed())
     return unknown(header.sequence, "something was mounted or unmounted while it was made");
