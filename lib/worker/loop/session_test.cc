@@ -1,10 +1,17 @@
 // The rules of a worker's loop that only time, signals and bad nodes bring out.
 #include <signal.h>
 
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <utility>
+
 #include "lib/base/testing/no_threads.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/transactions/exchange.h"
 #include "lib/claim/transactions/membership.h"
+#include "lib/worker/bell/message.h"
+#include "lib/worker/bell/udp_sender.h"
 #include "lib/worker/loop/session_fixture.h"
 
 namespace torc::worker {
@@ -329,6 +336,72 @@ TEST_F(SessionTest, a_bell_that_only_this_host_can_ring_is_told_of) {
   setup_.bell_interface = "127.0.0.1";
   EXPECT_EQ(run().completed, 1U);
   EXPECT_TRUE(said("its bell is on a loopback address alone"));
+}
+
+// Rings the worker whose store it is when it has found nothing to do, and notes what it is told to
+// expect.
+class RingingStore final : public store::Store {
+ public:
+  explicit RingingStore(std::unique_ptr<store::Store> store) : store_(std::move(store)) {}
+
+  Result<store::Commit> commit(std::uint64_t author, const Body& body) override {
+    auto done = store_->commit(author, body);
+    if (!done && author != 0 && !rang_) ring();
+    return done;
+  }
+  void expect(std::uint64_t sequence) override {
+    if (sequence != 0) expected = sequence;
+    store_->expect(sequence);
+  }
+  Result<void> view(store::Freshness freshness,
+                    const std::function<Result<void>(const claim::Reader&)>& body) override {
+    return store_->view(freshness, body);
+  }
+  Result<void> maintain() override { return store_->maintain(); }
+  [[nodiscard]] int changes_fd() const override { return store_->changes_fd(); }
+  void clear_changes() override { store_->clear_changes(); }
+  [[nodiscard]] const store::Identity& identity() const override { return store_->identity(); }
+  [[nodiscard]] const Path& directory() const override { return store_->directory(); }
+  void forget_copy() override { store_->forget_copy(); }
+  [[nodiscard]] const std::string& note() const override { return store_->note(); }
+
+  static constexpr std::uint64_t kCommit = 1000;
+  static inline std::atomic<bool> rung{false};
+  static inline std::atomic<std::uint64_t> expected{0};
+
+ private:
+  void ring() {
+    rang_ = true;
+    std::optional<claim::BellPlace> place;
+    const auto seen = store_->view(store::Freshness::cached, [&](const claim::Reader& reader) {
+      return claim::scan_workers(reader, true, [&](const claim::Worker& worker) {
+        place = worker.info.bell;
+        return false;
+      });
+    });
+    ASSERT_TRUE(seen.ok() && place);
+    UdpSender().send(place->addresses.front(),
+                     render_bell({kCommit, 0}, identity().instance, place->key));
+    rung = true;
+  }
+
+  std::unique_ptr<store::Store> store_;
+  bool rang_ = false;
+};
+
+TEST_F(SessionTest, the_store_is_told_which_commit_a_bell_tells_of) {
+  make("compute_node_wait_for_new_jobs_seconds: 600\njobs: [{name: a, command: x}]\n",
+       store::Engine::journal);
+  setup_.bell = true;
+  setup_.bell_interface = "127.0.0.1";
+  RingingStore::rung = false;
+  RingingStore::expected = 0;
+  expects_news = [] { return RingingStore::rung && RingingStore::expected == 0; };
+  Session session(context_, setup_, events_, host_, nullptr);
+  host_.awaits_store = [&] { return session.awaits_store() || expects_news(); };
+  ASSERT_TRUE(session.run(std::make_unique<RingingStore>(open())).ok());
+  EXPECT_TRUE(RingingStore::rung);
+  EXPECT_EQ(RingingStore::expected, RingingStore::kCommit);
 }
 
 TEST_F(SessionTest, a_worker_that_gets_no_thread_says_so) {
