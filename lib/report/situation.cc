@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "lib/base/file/beneath.h"
-#include "lib/base/file/descriptor.h"
 #include "lib/base/text/text.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/worker/setup/worker_setup.h"
@@ -143,9 +142,10 @@ void add_ended(std::vector<slurm::ShownAllocation> ended, const Ours& ours,
 // Asking::users: the user's and the owner's own, of a store that is no group's.
 std::optional<std::vector<std::uint32_t>> users_of(const Path& store, std::uint32_t user) {
   std::vector<std::uint32_t> users{user};
-  const Descriptor at(::open(store.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const beneath::Root root(store);
+  const auto meta = beneath::entry(root, "META");
   struct stat is {};
-  if (!at || ::fstat(at.get(), &is) != 0) return users;
+  if (!meta.ok() || ::fstat(meta->directory.get(), &is) != 0) return users;
   if (workflow::is_of_a_group(is.st_mode)) return std::nullopt;
   users.push_back(is.st_uid);
   return users;
