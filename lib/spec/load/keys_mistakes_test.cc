@@ -138,6 +138,18 @@ wf.yaml:3:5: error: a job must be a map
       |     ^
       = write 'key: value' lines behind the '- '
 )"},
+    {"what_a_job_needs_where_the_name_of_it_belongs", R"(
+name: w
+jobs:
+  - name: a
+    command: b
+    resource_requirements: {num_cpus: 2}
+)", R"(
+wf.yaml:5:28: error: 'resource_requirements' must be a text, not a map
+    5 |     resource_requirements: {num_cpus: 2}
+      |                            ^
+      = give the set a name under the top-level 'resource_requirements', and write that name here
+)"},
     {"a_name_in_braces_without_quotes", R"(
 name: w
 jobs:

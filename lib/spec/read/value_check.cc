@@ -48,6 +48,9 @@ struct Check {
     if (map) return "write 'key: value' lines below it, without '- '";
     if (key.type == Type::maps || key.type == Type::names || key.type == Type::integers)
       return "start each of them on a line of its own with '- '";
+    if (key.name == "resource_requirements" && value.kind == NodeKind::map)
+      return "give the set a name under the top-level 'resource_requirements', and write that name "
+             "here";
     return "put quotes around a text that starts with '{' or '['";
   }
 
