@@ -42,6 +42,16 @@ class Maintenance : public testing::Test {
     std::sort(out.begin(), out.end());
     return out;
   }
+  [[nodiscard]] Path state_directory() const {
+    for (const auto& entry : fs::directory_iterator(here_.path() / "wf.torc")) {
+      if (entry.path().filename().string().starts_with("state-")) return entry.path();
+    }
+    ADD_FAILURE() << "no state directory";
+    return {};
+  }
+  [[nodiscard]] Path commit_file(int number) const {
+    return state_directory() / "journal/000000000000" / fmt::format("{:012}", number);
+  }
   static void damage(const Path& file) {
     std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
     stream.seekp(60);
@@ -104,6 +114,50 @@ TEST_F(Maintenance, after_a_repair_the_store_is_clean_and_the_workflow_can_be_fi
   const Ended again = here_.run({"repair"});
   EXPECT_EQ(again.exit_code, 0) << again;
   EXPECT_TRUE(again.says("nothing to repair")) << again;
+}
+
+// The worker that finished a workflow takes its copy away, so segments are all that has the commit.
+TEST_F(Maintenance, a_file_that_is_gone_after_the_end_is_repaired_as_verify_promises) {
+  make_history();
+  fs::remove(commit_file(10));
+  for (const char* command : {"verify", "status", "run", "repair"}) {
+    const Ended refused = here_.run({command, "wf.torc"});
+    EXPECT_EQ(refused.exit_code, 3) << refused;
+    EXPECT_TRUE(refused.says("000000000010 is missing")) << refused;
+    EXPECT_TRUE(refused.says("segment")) << refused;
+    EXPECT_TRUE(refused.says("torc repair")) << refused;
+  }
+  const json looked =
+      json::parse(here_.run({"repair", "wf.torc", "--json"}).out, nullptr, false);
+  EXPECT_EQ(looked["clean"], false);
+  EXPECT_EQ(looked["damaged_files"].size(), 1U);
+  EXPECT_EQ(looked["lost_commits"].size(), 0U);
+  const Ended repaired = here_.run({"repair", "wf.torc", "--quarantine-tail", "--yes"});
+  EXPECT_EQ(repaired.exit_code, 0) << repaired;
+  EXPECT_TRUE(repaired.says("nothing is lost")) << repaired;
+  EXPECT_EQ(here_.run({"verify"}).exit_code, 0);
+  EXPECT_EQ(here_.run({"run", "wf.torc"}).exit_code, 0);
+  EXPECT_EQ(here_.json({"status"})["jobs_by_state"]["completed"], 40);
+  const json clean = here_.json({"repair", "wf.torc"});
+  EXPECT_EQ(clean["clean"], true);
+  EXPECT_EQ(clean["verified"], true);
+  EXPECT_EQ(run(elsewhere({"verify"})).exit_code, 0);
+}
+
+TEST_F(Maintenance, of_a_store_without_any_history_nothing_is_called_whole) {
+  make_history();
+  for (const Path& file : commit_files()) fs::remove_all(file.parent_path());
+  fs::remove_all(state_directory() / "segment");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"verify"}, {"status"}, {"repair"},
+        {"repair", "--quarantine-tail", "--yes"}}) {
+    const Ended refused = here_.run(command);
+    EXPECT_EQ(refused.exit_code, 3) << refused;
+    EXPECT_TRUE(refused.says("torc backup") || refused.says("torc repair")) << refused;
+    EXPECT_FALSE(refused.says("try again")) << refused;
+    EXPECT_FALSE(refused.says("nothing to repair")) << refused;
+  }
+  EXPECT_FALSE(fs::exists(here_.path() / "wf.torc/quarantine"));
 }
 
 TEST_F(Maintenance, repair_is_refused_while_a_worker_lives) {
@@ -292,6 +346,11 @@ TEST_F(Salvage, makes_no_store_of_records_that_do_not_fit_together) {
     }
   }
   write_text(data, bytes);
+  // Without --salvage as well: the pages are good, and still it is not whole.
+  const Ended looked = here_.run({"repair", "wf.torc"});
+  EXPECT_EQ(looked.exit_code, 3) << looked;
+  EXPECT_TRUE(looked.says("are counted")) << looked;
+  EXPECT_FALSE(looked.says("nothing to repair")) << looked;
   const Ended ended = here_.run({"repair", "wf.torc", "--salvage", "left"});
   EXPECT_EQ(ended.exit_code, 3) << ended;
   EXPECT_TRUE(ended.says("is no store and cannot be run")) << ended;

@@ -78,6 +78,7 @@ class Repair {
 
  private:
   Result<void> look();
+  Result<Exit> confirm();
   void show() const;
   void show_lost() const;
   [[nodiscard]] bool agreed() const;
@@ -137,7 +138,8 @@ std::string Repair::who(std::uint64_t author) const {
 void Repair::show_lost() const {
   const auto& lost = repair_->lost();
   if (lost.empty()) {
-    say(app_.out, "nothing is lost\n");
+    say(app_.out, "{}\n",
+        repair_->lost_without_trace() ? "what is lost cannot be listed" : "nothing is lost");
     return;
   }
   Table table({{"lost commit", Align::right}, {"by"}, {"what"}});
@@ -156,12 +158,11 @@ void Repair::show_lost() const {
 }
 
 void Repair::show() const {
-  if (!repair_->needed()) {
-    say(app_.out, "{}: nothing to repair: the history is whole up to commit {}\n",
-        directory_.string(), repair_->last_good());
-    return;
+  if (repair_->last_good() == 0) {
+    say(app_.out, "{}: nothing is left to go on from\n", directory_.string());
+  } else {
+    say(app_.out, "{}: good up to commit {}\n", directory_.string(), repair_->last_good());
   }
-  say(app_.out, "{}: good up to commit {}\n", directory_.string(), repair_->last_good());
   if (!repair_->from_copy().empty()) {
     say(app_.out, "(as this node's copy has it: {})\n", repair_->from_copy().string());
   }
@@ -188,11 +189,12 @@ ordered_json Repair::to_json() const {
                     {"events_by_kind", std::move(events)}});
   }
   return {{"store", directory_.string()},
-          {"clean", !repair_->needed()},
+          {"clean", !repair_->needed() && verified_},
           {"last_good_commit", repair_->last_good()},
           {"from_copy", json_or_null(repair_->from_copy().string())},
           {"damaged_files", std::move(damaged)},
           {"lost_commits", std::move(lost)},
+          {"lost_without_trace", repair_->lost_without_trace()},
           {"registered_workers", live_workers_.size()},
           {"repaired", !quarantine_.empty()},
           {"quarantine", json_or_null(quarantine_.string())},
@@ -242,12 +244,39 @@ Result<Exit> Repair::finish(Result<Exit> end) const {
   return end.error().kind == ErrorKind::invalid ? Exit::usage : Exit::store;
 }
 
+// What a repair can mend is not all that can be wrong: only a store that every command takes is
+// called whole.
+Result<Exit> Repair::confirm() {
+  const auto verified = store::verify(app_.world, directory_, claim::verify_state);
+  if (!verified) {
+    Error error = verified.error();
+    error.what = "nothing was found that could be repaired, and yet: " + error.what;
+    if (error.kind == ErrorKind::busy)
+      error.remedy = "end all workers and start again; where it is told still, put the store back "
+                     "from a backup (`torc backup` makes them)";
+    if (error.kind == ErrorKind::corrupt)
+      error.remedy = "keep a copy of the directory, put the store back from a backup (`torc "
+                     "backup` makes them), and report it";
+    return finish(std::move(error));
+  }
+  verified_ = true;
+  if (!options_.json) {
+    say(app_.out, "{}: nothing to repair: the history is whole up to commit {}, and verified\n",
+        directory_.string(), verified->last_sequence);
+  }
+  return finish(Exit::ok);
+}
+
 Result<Exit> Repair::run() {
   TORC_TRY(look());
+  if (!repair_->needed()) return confirm();
   if (!options_.json) show();
-  if (!repair_->needed()) return finish(Exit::ok);
   if (options_.quarantine_tail) return act();
-  if (!options_.json) {
+  if (!options_.json && repair_->last_good() == 0) {
+    say(app_.out,
+        "\nnothing was changed; run this on the nodes that worked in the store, whose copies may "
+        "have it, or put it back from a backup (`torc backup` makes them)\n");
+  } else if (!options_.json) {
     say(app_.out,
         "\nnothing was changed; `torc repair --quarantine-tail {}` goes on from commit {} and "
         "moves the rest aside\n",

@@ -71,6 +71,7 @@ Result<void> CatchUp::run() {
   int reloads = 0;
   int gaps = 0;
   bool refreshed = false;
+  bool asked_anew = false;
   for (int round = 0; round < kRounds; ++round) {
     TORC_ASSIGN(const Head head, replica_.read_head());
     const BootTime asked = clock_.boot_now();
@@ -100,9 +101,10 @@ Result<void> CatchUp::run() {
                               : location_.lagging();
     // Nothing is concluded from a listing before this client was made to ask for it anew.
     if (snapshots_.newest().sequence <= head.sequence && !std::exchange(refreshed, true)) {
-      (void)survey_.refresh(read.missing);
+      asked_anew = survey_.refresh(read.missing);
       continue;
     }
+    if (asked_anew && head.sequence == 0) TORC_TRY(check_beginning(extent));
     TORC_ASSIGN(const Next next, explain(head, extent, read));
     if (next == Next::none) {
       note_newest(asked);
@@ -112,6 +114,22 @@ Result<void> CatchUp::run() {
   }
   return Error{
       ErrorKind::busy, location_.directory().string() + ": cannot keep up with its commits", {}};
+}
+
+// A store is made with its first commit, and a directory of commits is collected only after there is
+// a snapshot: without any of these the history was deleted. `extent` and everything here was asked
+// for after changes of our own.
+Result<void> CatchUp::check_beginning(const Extent& extent) {
+  if (extent.directory || extent.highest > 0) return {};
+  const Result<std::vector<std::uint64_t>> directories = journal_.directories();
+  if (!directories.ok() || !directories->empty()) return {};
+  TORC_ASSIGN(const bool asked_anew, snapshots_.refresh());
+  if (!asked_anew || snapshots_.newest().sequence > 0) return {};
+  return Error{ErrorKind::corrupt,
+               journal_.directory_of(1).string() +
+                   " is missing, and there is no snapshot: the history has no beginning",
+               "`torc repair` says what is left, on each node what its copy has; a backup can take "
+               "the place of the store (`torc backup` makes them)"};
 }
 
 // There is no way on from `head` to what is listed.

@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "lib/store/format/segment.h"
+
 namespace torc::store {
 namespace {
 
@@ -18,7 +20,7 @@ constexpr const char* kRemedy =
 Error not_there_for_this_node(const Path& file) {
   return {ErrorKind::busy,
           file.string() + " is not there for this node, and why cannot be learned here",
-          "try again in a few seconds"};
+          "try again in a minute; where it is told still, `torc repair` says what is missing"};
 }
 
 void Evidence::note_seen(std::uint64_t sequence) {
@@ -94,6 +96,12 @@ Error Evidence::finding(Agreement agreement, const Head& head) {
           kRemedy};
 }
 
+bool Evidence::segment_has(std::uint64_t number) {
+  SegmentReader segments(journal_);
+  const auto bytes = segments.find(number);
+  return bytes && decode_commit(journal_.id(), number, *bytes, journal_.segment_directory()).ok();
+}
+
 Result<void> Evidence::check_hole(const Head& head, std::uint64_t number) {
   Result<std::string> bytes = journal_.read_bytes(number);
   if (!bytes.ok() && bytes.error().kind == ErrorKind::not_found)
@@ -104,10 +112,19 @@ Result<void> Evidence::check_hole(const Head& head, std::uint64_t number) {
   if (snapshots_.newest().sequence >= number) return {};
   if (!asked_anew) return bytes.error();
   own_newest_ = 0;
+  const std::string file = journal_.commit_path(number).string();
+  // The copy may be of this moment, and have the commit from there: then it is no other place.
+  if (segment_has(number)) {
+    return Error{ErrorKind::corrupt,
+                 file + " is missing before commit " + std::to_string(head.sequence) +
+                     ": a segment in " + journal_.segment_directory().string() +
+                     " has it, and no snapshot covers it",
+                 "end the workers and run `torc repair`, which can go on without the file"};
+  }
   return Error{ErrorKind::corrupt,
-               journal_.commit_path(number).string() + " is missing before commit " +
-                   std::to_string(head.sequence) + ": this node's copy of the store (" +
-                   replica_.directory().string() + ") has it, and no snapshot covers it",
+               file + " is missing before commit " + std::to_string(head.sequence) +
+                   ": this node's copy of the store (" + replica_.directory().string() +
+                   ") has it, and no snapshot covers it",
                kRemedy};
 }
 

@@ -63,6 +63,8 @@ class Evidence {
   void forget_own() { own_newest_ = 0; }
 
  private:
+  // For what is told: whose history it is of is not asked.
+  bool segment_has(std::uint64_t number);
   Result<Agreement> without_file(const Head& head);
   // A file has the number and other bytes: another commit, or an Error that says how it is damaged.
   Result<Agreement> another_one(const Head& head, std::string bytes);

@@ -56,7 +56,7 @@ Result<void> GoodPart::begin_at_snapshot(const Inventory& inventory) {
 }
 
 // Why the files lead no further. `beyond`: who has seen a number that none of them has.
-void GoodPart::note_end(std::uint64_t next, const Result<CommitFile>& file,
+void GoodPart::note_end(std::uint64_t next, const Result<RepairFiles::Found>& file,
                         const std::string& beyond) {
   const Path path = files_.journal().commit_path(next);
   std::string what = file.ok() ? path.string() + " does not continue the commit before it"
@@ -66,20 +66,48 @@ void GoodPart::note_end(std::uint64_t next, const Result<CommitFile>& file,
   damages_.push_back({path, std::move(what)});
 }
 
+// Nothing of these is lost, but nobody opens the store while they are missing.
+void GoodPart::note_missing(const std::vector<std::uint64_t>& numbers) {
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t end = i + 1;
+    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
+    const Path first = files_.journal().commit_path(numbers[i]);
+    const std::string which =
+        end - i == 1 ? first.string() + " is missing, and a segment in "
+                     : first.string() + " and those after it up to commit " +
+                           std::to_string(numbers[end - 1]) + " are missing, and segments in ";
+    damages_.push_back({first, which + files_.journal().segment_directory().string() +
+                                   (end - i == 1 ? " has it" : " have them")});
+    i = end;
+  }
+}
+
+void GoodPart::note_no_files() {
+  const Path directory = files_.journal().journal_directory();
+  damages_.push_back({directory, directory.string() +
+                                     " has no commit, and there is no snapshot: whether there "
+                                     "were more commits than " +
+                                     std::to_string(head_.sequence) + " is not known"});
+}
+
 // Applies commit files as long as each continues the one before.
 Result<void> GoodPart::follow(const Inventory& inventory, std::uint64_t highest,
                               const KnownCommit& known) {
   SegmentReader segments(files_.journal());
+  std::vector<std::uint64_t> only_in_segments;
   TORC_ASSIGN(Txn txn, Txn::begin(bench_.environment(), Access::write));
   for (;;) {
     const std::uint64_t next = head_.sequence + 1;
     if (next > highest) break;
-    Result<CommitFile> file = files_.read(next, inventory, head_.chain, segments);
-    if (!file.ok() && !is_damage(file.error())) return std::move(file).error();
-    if (!file.ok() || file->header.before != head_.chain) {
-      note_end(next, file, next > inventory.highest() ? seen_by_worker(known) : std::string());
+    Result<RepairFiles::Found> found = files_.read(next, inventory, head_.chain, segments);
+    if (!found.ok() && !is_damage(found.error())) return std::move(found).error();
+    if (!found.ok() || found->file.header.before != head_.chain) {
+      const bool seen = next > inventory.highest() && next <= known.sequence;
+      note_end(next, found, seen ? seen_by_worker(known) : std::string());
       break;
     }
+    if (found->is_missing) only_in_segments.push_back(next);
+    CommitFile* file = &found->file;
     int rc = 0;
     const auto keep = [&](int code) {
       if (rc == 0) rc = code;
@@ -96,6 +124,7 @@ Result<void> GoodPart::follow(const Inventory& inventory, std::uint64_t highest,
                    {}};
     head_ = {next, file->after, head_.bytes + file->size, file->header.author};
   }
+  note_missing(only_in_segments);
   files_good_ = head_.sequence;
   files_chain_ = head_.chain;
   if (const int rc = write_head(txn, head_); rc != 0) return failure(rc);

@@ -33,6 +33,9 @@ class GoodPart {
   // What a copy holds instead, which goes further in the same history.
   Result<void> replace(const Txn& copy, const Head& head);
 
+  // No file of the history is there, whatever segments and copies have.
+  void note_no_files();
+
   [[nodiscard]] const Head& head() const { return head_; }
   // How far the files alone lead, and the chain hash there.
   [[nodiscard]] std::uint64_t files_good() const { return files_good_; }
@@ -50,7 +53,9 @@ class GoodPart {
   Result<void> begin_at_snapshot(const Inventory& inventory);
   Result<bool> load(const SnapshotName& name);
   Result<void> follow(const Inventory& inventory, std::uint64_t highest, const KnownCommit& known);
-  void note_end(std::uint64_t next, const Result<CommitFile>& file, const std::string& beyond);
+  void note_end(std::uint64_t next, const Result<RepairFiles::Found>& file,
+                const std::string& beyond);
+  void note_missing(const std::vector<std::uint64_t>& numbers);
   Result<void> check_others(const Inventory& inventory);
   void note(const Path& file, const Error& error) { damages_.push_back({file, error.what}); }
   [[nodiscard]] Error failure(int rc) const;

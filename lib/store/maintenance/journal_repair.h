@@ -39,6 +39,7 @@ class JournalRepair final : public Repair {
   [[nodiscard]] std::uint64_t continues_at() const override;
   [[nodiscard]] const Path& from_copy() const override { return copies_.taken(); }
   [[nodiscard]] const std::vector<LostCommit>& lost() const override { return lost_; }
+  [[nodiscard]] bool lost_without_trace() const override { return lost_without_trace_; }
   [[nodiscard]] const std::vector<Damage>& damages() const override { return good_.damages(); }
   [[nodiscard]] const std::vector<Path>& other_copies() const override { return copies_.others(); }
   Result<std::string> writes_of(const LostCommit& commit) override;
@@ -54,6 +55,7 @@ class JournalRepair final : public Repair {
   }
   Result<void> list_lost();
   Result<void> check_workers();
+  [[nodiscard]] Error no_beginning() const;
 
   World world_;
   RepairFiles files_;
@@ -62,6 +64,7 @@ class JournalRepair final : public Repair {
   Inventory inventory_;
   std::uint64_t highest_ = 0;  // of the files, and of what workers have seen
   std::vector<LostCommit> lost_;
+  bool lost_without_trace_ = false;
   std::uint64_t cut_off_ = 0;  // how many of them are files of the store
 };
 

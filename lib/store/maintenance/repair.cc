@@ -25,8 +25,16 @@ Result<void> JournalRepair::run() {
   TORC_ASSIGN(const KnownCommit known, files_.known());
   TORC_ASSIGN(inventory_, files_.list());
   highest_ = std::max(inventory_.highest(), known.sequence);
-  TORC_TRY(good_.put_together(inventory_, highest_, known));
+  // A store is made with its first commit, so without any file something is missing. How far the
+  // history led is not known then: segments and copies lead as far as they do.
+  const bool no_files = inventory_.highest() == 0;
+  const std::uint64_t limit =
+      no_files ? std::max({highest_, std::uint64_t{1}, files_.end_of_segments()}) : highest_;
+  TORC_TRY(good_.put_together(inventory_, limit, known));
   TORC_TRY(copies_.look_into_all(inventory_));
+  if (no_files) good_.note_no_files();
+  highest_ = std::max(highest_, last_good());
+  lost_without_trace_ = no_files || known.sequence > last_good();
   if (!cuts()) TORC_TRY(copies_.tell_unclear());
   return list_lost();
 }
@@ -79,10 +87,21 @@ Result<void> JournalRepair::check_workers() {
                    ", and what was committed is lost"};
 }
 
+// What goes on from nothing would be a store that nobody made.
+Error JournalRepair::no_beginning() const {
+  return {ErrorKind::corrupt,
+          files_.directory().string() +
+              ": neither its first commits nor a snapshot nor a copy on this node is left, so "
+              "there is nothing to go on from",
+          "run this on the nodes that worked in it, whose copies may have it, or put it back from "
+          "a backup (`torc backup` makes them)"};
+}
+
 Result<Path> JournalRepair::carry_out(const std::string& name) {
   if (cuts()) {
     TORC_TRY(copies_.check());
     TORC_TRY(check_workers());
+    if (last_good() == 0) return no_beginning();
   }
   TORC_ASSIGN(const bool changed, outdated());
   if (changed) {

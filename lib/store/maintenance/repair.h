@@ -44,13 +44,16 @@ class Repair {
 
   // Something is damaged or missing; otherwise there is nothing to do.
   [[nodiscard]] virtual bool needed() const = 0;
+  // 0: nothing is left that the store could go on from.
   [[nodiscard]] virtual std::uint64_t last_good() const = 0;
   [[nodiscard]] virtual std::uint64_t continues_at() const = 0;  // R + 1
   // Empty: the good part comes from the store's files; else the node's copy it comes from, which
   // has commits of the same history that the files have no more.
   [[nodiscard]] virtual const Path& from_copy() const = 0;
   [[nodiscard]] virtual const std::vector<LostCommit>& lost() const = 0;
-  // The write set of one of them that can be read: read again, since all of them together may be
+  // Others are or may be lost of which nothing is left that could be listed.
+  [[nodiscard]] virtual bool lost_without_trace() const = 0;
+  // The write set of one of them in lost() that can be read: read again, since all of them together may be
   // more than fits into memory.
   virtual Result<std::string> writes_of(const LostCommit& commit) = 0;
   [[nodiscard]] virtual const std::vector<Damage>& damages() const = 0;
@@ -63,9 +66,9 @@ class Repair {
 
   // Precondition: needed(). Returns the directory into which everything else was moved,
   // <store>/quarantine/<name>: also what other_copies() have of lost commits, before these copies
-  // are deleted. Error busy: the store changed since examine(), or a copy on this node may have
-  // more than the good part and could not be looked at. After any error it can be begun again: at
-  // each step the store holds the good part.
+  // are deleted. Error corrupt: last_good() is 0. Error busy: the store changed since examine(), or
+  // a copy on this node may have more than the good part and could not be looked at. After any
+  // error it can be begun again: at each step the store holds the good part.
   virtual Result<Path> carry_out(const std::string& name) = 0;
 };
 

@@ -30,8 +30,17 @@ class RepairFiles {
   // Error kind not_found: it is not there, also asked past what this client remembers.
   Result<CommitFile> read(std::uint64_t number);
   // One that shall continue `before`: of a segment, where that stands in for the single file.
-  Result<CommitFile> read(std::uint64_t number, const Inventory& listed, const Hash128& before,
-                          SegmentReader& segments);
+  struct Found {
+    CommitFile file;
+    // Its single file is missing although no snapshot covers it: also asked for past what this
+    // client remembers.
+    bool is_missing = false;
+  };
+  Result<Found> read(std::uint64_t number, const Inventory& listed, const Hash128& before,
+                     SegmentReader& segments);
+
+  // The last commit that a segment's name promises, whatever is in it; 0: there is none.
+  [[nodiscard]] std::uint64_t end_of_segments();
 
   [[nodiscard]] Journal& journal() { return journal_; }
   [[nodiscard]] const Path& directory() const { return directory_; }

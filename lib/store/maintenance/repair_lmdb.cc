@@ -60,6 +60,7 @@ class LmdbRepair final : public Repair {
   [[nodiscard]] std::uint64_t continues_at() const override { return number_ + 1; }
   [[nodiscard]] const Path& from_copy() const override { return none_; }
   [[nodiscard]] const std::vector<LostCommit>& lost() const override { return lost_; }
+  [[nodiscard]] bool lost_without_trace() const override { return false; }
   Result<std::string> writes_of(const LostCommit&) override { return std::string(); }
   [[nodiscard]] const std::vector<Damage>& damages() const override { return damages_; }
   [[nodiscard]] const std::vector<Path>& other_copies() const override { return no_copies_; }

@@ -121,6 +121,7 @@ class Walk {
   SegmentReader segment_reader_{journal_};
   std::vector<SnapshotName> snapshots_;  // oldest first
   std::vector<std::uint64_t> numbers_;   // of the commit files, ascending
+  std::uint64_t newest_ = 0;             // of both
   Replayed replayed_;
 };
 
@@ -199,6 +200,8 @@ Result<CommitFile> Walk::read(std::uint64_t sequence) {
     Result<CommitFile> anew = journal_.read_anew(sequence);
     if (anew.ok() || anew.error().kind != ErrorKind::not_found) return anew;
   }
+  // No segment leads further than the files: who opens the store would use the number again.
+  if (sequence > newest_) return single;
   const auto bytes = segment_reader_.find(sequence);
   if (!bytes) return single;
   Result<CommitFile> file =
@@ -249,8 +252,7 @@ Result<Verified> Walk::run() {
   out.files = numbers_.size();
   out.first_sequence = numbers_.empty() ? 0 : numbers_.front();
   out.newest_snapshot = snapshots_.empty() ? 0 : snapshots_.back().sequence;
-  const std::uint64_t newest =
-      std::max(numbers_.empty() ? 0 : numbers_.back(), out.newest_snapshot);
+  newest_ = std::max(numbers_.empty() ? 0 : numbers_.back(), out.newest_snapshot);
   for (const SnapshotName& name : snapshots_) {
     if (name.sequence == snapshots_.front().sequence) continue;
     const Result<void> there = replay_to(name.sequence);
@@ -260,8 +262,8 @@ Result<Verified> Walk::run() {
     const bool leftover = snapshots_.size() > 2 && name.sequence < snapshots_.rbegin()[1].sequence;
     if (!good.ok() && (!leftover || good.error().kind != ErrorKind::not_found)) return good.error();
   }
-  TORC_TRY(replay_to(newest));
-  out.last_sequence = newest;
+  TORC_TRY(replay_to(newest_));
+  out.last_sequence = newest_;
   return out;
 }
 
