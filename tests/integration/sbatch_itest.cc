@@ -265,7 +265,7 @@ TEST_F(SlurmTest, says_before_a_submission_what_it_would_refuse) {
   const auto people = torc({"check", "night.yaml"});
   EXPECT_EQ(people.exit_code, 2) << people;
   for (const char* words :
-       {"Slurm accepts the batch script of scheduler 'fits': Job ",
+       {"Slurm accepts the batch script of scheduler 'fits': to start at ",
         "Slurm refuses the batch script of scheduler 'unknown': sbatch: error: invalid partition "
         "specified: nope; allocation failure: Invalid partition name specified\n",
         "scheduler 'wide': allocation failure: ",
