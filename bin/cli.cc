@@ -12,9 +12,11 @@
 namespace torc::cli {
 namespace {
 
-constexpr const char* kFooter = R"(
+constexpr const char* kStoreNote = R"(
 STORE may be left out when TORC_STORE is set or the working directory holds exactly one *.torc.
+)";
 
+constexpr const char* kExitCodes = R"(
 Exit codes: 0 all jobs completed (or the command did what was asked); 1 some job failed or was never reached;
 2 wrong flags or a spec with errors; 3 the store cannot be used.)";
 
@@ -78,11 +80,16 @@ constexpr Entry kCommands[] = {
 // clang-format on
 
 std::unique_ptr<CommandLine> make_command_line() {
+  const std::string footer = std::string(kStoreNote) + kExitCodes;
   auto line = std::make_unique<CommandLine>(
       "torc: runs workflows of many jobs on clusters, without any server", "torc " TORC_VERSION,
-      kFooter);
-  for (const Entry& entry : kCommands) entry.add(line->add(entry.name));
-  line->footer(std::string(kFooter) + kFirstSteps);  // the commands have theirs by now
+      footer);
+  for (const Entry& entry : kCommands) {
+    Command& command = line->add(entry.name);
+    entry.add(command);
+    if (!command.takes_store()) command.leave_out(kStoreNote);
+  }
+  line->footer(footer + kFirstSteps);  // the commands have theirs by now
   return line;
 }
 

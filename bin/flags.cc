@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "lib/base/text/quote.h"
+#include "lib/base/text/utf8.h"
 #include "lib/spec/text/diagnostic.h"
 
 namespace torc::cli {
@@ -19,13 +20,52 @@ namespace {
 constexpr std::size_t kColumn = 34;
 
 // Arguments by what they stand for: "torc job [STORE] NAME", where CLI11 counts: "NAME(1x)".
+// Columns are characters, where it counts bytes.
 class HelpFormatter final : public CLI::Formatter {
  public:
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    const std::string type = option->get_type_name();
+    const std::string name =
+        is_positional && type.starts_with('[')
+            ? type
+            : make_option_name(option, is_positional) + make_option_opts(option);
+    return row(name, make_option_desc(option));
+  }
+  std::string make_subcommand(const CLI::App* command) const override {
+    return row(command->get_display_name(true), command->get_description());
+  }
   std::string make_option_usage(const CLI::Option* option) const override {
     const std::string type = option->get_type_name();
     return type.starts_with('[') ? type : CLI::Formatter::make_option_usage(option);
   }
+
+ private:
+  [[nodiscard]] std::string row(const std::string& name, const std::string& about) const {
+    const std::string blanks(get_column_width(), ' ');
+    std::string text = "  " + name;
+    if (const std::size_t width = count_characters(text); width < blanks.size())
+      text += blanks.substr(width);
+    else if (!about.empty())
+      text += '\n' + blanks;
+    for (const char c : about) {
+      text += c;
+      if (c == '\n') text += blanks;
+    }
+    return text + '\n';
+  }
 };
+
+bool takes_store(const CLI::App& command) {
+  const auto names_it = [](const CLI::Option* option) {
+    const std::string said =
+        option->get_name(true) + option->get_type_name() + option->get_description();
+    return option->get_positional() && said.find("STORE") != std::string::npos;
+  };
+  const auto options = command.get_options();
+  const auto below = command.get_subcommands({});
+  return std::ranges::any_of(options, names_it) ||
+         std::ranges::any_of(below, [](const CLI::App* one) { return takes_store(*one); });
+}
 
 std::string wrong_as_count(const std::string& text) {
   const bool digits = !text.empty() && text.size() < 19 &&
@@ -234,6 +274,16 @@ Command& Command::about(const std::string& line) {
 Command& Command::footer(const std::string& text) {
   app_->footer(text);
   return *this;
+}
+
+bool Command::takes_store() const {
+  return cli::takes_store(*app_);
+}
+
+void Command::leave_out(const std::string& paragraph) {
+  std::string footer = app_->get_footer();
+  const std::size_t at = footer.find(paragraph);
+  if (at != std::string::npos) app_->footer(footer.erase(at, paragraph.size()));
 }
 
 Flag Command::flag(const std::string& names, bool& on, const std::string& help) {

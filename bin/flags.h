@@ -58,6 +58,11 @@ class Command {
   Command& footer(
       const std::string& text);  // below the flags; instead of what all commands have there
 
+  // Whether an argument of it, or of a command below it, is a store.
+  [[nodiscard]] bool takes_store() const;
+  // Of what all commands have below their flags.
+  void leave_out(const std::string& paragraph);
+
   // A new T, which lives as long as this.
   template <class T>
   T& options() {

@@ -53,7 +53,7 @@ Result<void> match_states(const claim::Reader& reader, const Selection& selectio
 }  // namespace
 
 void add_names(Command& c, SelectOptions& o, const std::string& help) {
-  c.argument("NAME", o.words, help).value("[STORE] NAME…");
+  c.argument("NAME", o.words, help).value(help.substr(0, help.find(':')));
   c.option("--name", o.name, "jobs whose name matches").value("REGEX");
 }
 

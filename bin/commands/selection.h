@@ -19,7 +19,8 @@ struct SelectOptions {
   bool all = false;
 };
 inline constexpr const char* kNamesHelp = "[STORE] NAME…: jobs by name, or by #NUMBER";
-void add_names(Command& c, SelectOptions& o, const std::string& help = kNamesHelp);  // and --name
+// And --name. `help`: what stands for the arguments, ": ", and what they are.
+void add_names(Command& c, SelectOptions& o, const std::string& help = kNamesHelp);
 void add_all(Command& c, SelectOptions& o, const std::string& help);
 void add_state(Command& c, SelectOptions& o, const std::vector<claim::JobState>& states);
 // For help and for choices.

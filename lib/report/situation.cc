@@ -1,47 +1,22 @@
 #include "lib/report/situation.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "lib/base/file/beneath.h"
-#include "lib/base/text/text.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/worker/setup/worker_setup.h"
 #include "lib/workflow/context/sharing.h"
 #include "lib/workflow/plan/batch_scripts.h"
 #include "lib/workflow/plan/slurm_question.h"
+#include "lib/workflow/plan/workflow_plan.h"
 
 namespace torc::report {
 namespace {
 
-constexpr std::size_t kMostScripts = 64;
-constexpr const char* kScripts = "slurm";  // in the store
-
-// The last directive that says it, as sbatch takes it.
-std::string job_name_in(std::string_view script) {
-  constexpr std::string_view kDirective = "#SBATCH --job-name=";
-  std::string name;
-  for (const std::string_view line : split(script, '\n')) {
-    if (line.starts_with(kDirective)) name = trimmed(line.substr(kDirective.size()), " \t\r'\"");
-  }
-  return slurm::is_plain(name) ? name : std::string();
-}
-
-// The beginning of one; nullopt: it is no file that can be read.
-std::optional<std::string> head_of(const beneath::Root& store, const Path& name) {
-  const auto file = beneath::open_file(store, name, O_RDONLY | O_CLOEXEC);
-  if (!file.ok()) return std::nullopt;
-  std::array<char, 16384> bytes{};
-  const ssize_t got = ::pread(file->get(), bytes.data(), bytes.size(), 0);
-  if (got < 0) return std::nullopt;
-  return std::string(bytes.data(), static_cast<std::size_t>(got));
-}
+constexpr std::size_t kMostClasses = 256;
 
 // What is shown of it is of this workflow.
 class Ours {
@@ -56,7 +31,7 @@ class Ours {
     if (is_script(a)) return is_a_user_s(a);
     const Path script = a.script;
     const bool is_another_store_s =
-        script.parent_path().filename() == kScripts && script.extension() == ".sbatch";
+        script.parent_path().filename() == kScriptsFolder && script.extension() == ".sbatch";
     return named(a) != nullptr && a.uid == asking_.uid && !is_another_store_s;
   }
 
@@ -75,7 +50,7 @@ class Ours {
   }
   [[nodiscard]] bool is_script(const slurm::ShownAllocation& a) const {
     const Path directory = Path(a.script).parent_path();
-    return directory.filename() == kScripts &&
+    return directory.filename() == kScriptsFolder &&
            std::ranges::find(asking_.store, directory.parent_path()) != asking_.store.end();
   }
   [[nodiscard]] bool is_a_user_s(const slurm::ShownAllocation& a) const {
@@ -153,22 +128,6 @@ std::optional<std::vector<std::uint32_t>> users_of(const Path& store, std::uint3
 
 }  // namespace
 
-std::vector<SubmitScript> find_scripts(const Path& store) {
-  std::vector<SubmitScript> scripts;
-  const beneath::Root root(store);
-  auto names = beneath::list(root, kScripts);
-  if (!names.ok()) return scripts;
-  std::ranges::sort(*names);
-  for (const std::string& name : *names) {
-    if (scripts.size() == kMostScripts) break;
-    const Path file(name);
-    if (file.extension() != ".sbatch") continue;
-    if (const auto head = head_of(root, kScripts / file))
-      scripts.push_back({file.stem(), store / kScripts / file, job_name_in(*head)});
-  }
-  return scripts;
-}
-
 const WorkerNow* Situation::find(claim::WorkerEpoch worker) const {
   const auto found =
       std::ranges::find_if(workers, [&](const WorkerNow& w) { return w.worker.epoch == worker; });
@@ -213,9 +172,16 @@ Result<Situation> look_around(const workflow::Context& context, store::Store& st
   Situation situation;
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     TORC_ASSIGN(situation.workflow, claim::read_workflow(reader));
+    // For a remedy alone: what cannot be read is told by others.
+    (void)claim::scan_ready_classes(reader, [&](const claim::JobClass& c, const auto&) {
+      situation.ready.push_back(c);
+      return situation.ready.size() < kMostClasses;
+    });
     TORC_ASSIGN(situation.workers, look_at_workers(context, store.state_directory(), reader));
     return {};
   }));
+  if (const auto settings = workflow::decode_workflow_settings(situation.workflow.settings))
+    situation.kept = settings->run.kept_free();
   if (store.identity().engine == store::Engine::journal)
     situation.scripts = find_scripts(store.directory());
   const bool is_about_slurm =

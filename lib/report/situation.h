@@ -8,26 +8,22 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/end_margins.h"
+#include "lib/claim/rules/plan.h"
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/report/slurm_answer.h"
+#include "lib/report/submit_script.h"
 #include "lib/report/workers_now.h"
 #include "lib/store/engine/store.h"
 
 namespace torc::report {
 
-// A batch script that `torc init` has written, or a person has changed since.
-struct SubmitScript {
-  std::string scheduler;  // as its file is called: the name of the scheduler, made plain
-  Path file;              // absolute
-  std::string job_name;   // that it gives to Slurm; empty: not known, or not plain
-};
-// Those in slurm/ of the store, in the order of their names.
-[[nodiscard]] std::vector<SubmitScript> find_scripts(const Path& store);
-
 struct Situation {
   claim::WorkflowState workflow = {};
-  std::vector<WorkerNow> workers = {};     // that are registered
-  std::vector<SubmitScript> scripts = {};  // none where the store is of one host
+  std::vector<WorkerNow> workers = {};      // that are registered
+  std::vector<SubmitScript> scripts = {};   // none where the store is of one host
+  std::vector<claim::JobClass> ready = {};  // that have ready jobs, the first of them
+  KeptFree kept = {};                       // of the end of an allocation
   // nullopt: it was not asked, since there is nothing to ask about, or no squeue.
   std::optional<SlurmAnswer> slurm = {};
 

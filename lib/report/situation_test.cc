@@ -193,6 +193,103 @@ TEST_F(SayNobody, ends_with_the_command_that_starts_one) {
   EXPECT_EQ(say_nobody(context_, s, "wf.torc"), "") << "nothing is left to do";
 }
 
+// A job that needs this much, as a class.
+claim::JobClass needing(std::chrono::seconds runtime, std::uint64_t mib, std::uint32_t cpus) {
+  claim::JobClass c;
+  c.need.runtime = runtime;
+  c.need.memory = mebibytes(mib);
+  c.need.cpus = cpus;
+  return c;
+}
+
+// With an sbatch, and two scripts: 'big' has more of everything, 'all' the first place.
+class HowToStart : public worker::SessionTest {
+ protected:
+  HowToStart() {
+    std::ofstream(directory_ / "sbatch").close();
+    std::filesystem::permissions(directory_ / "sbatch", std::filesystem::perms::owner_all);
+    context_.environment = environment_;
+    situation_.kept = {60s, 0s, 30s};
+    situation_.scripts = {script("all"), script("big")};
+    situation_.scripts[0].asked = {2, false, mebibytes(500), 10min};
+    situation_.scripts[1].asked = {8, false, mebibytes(4000), 2h};
+  }
+  static SubmitScript script(const std::string& name) {
+    return {name, "/s/wf.torc/slurm/" + name + ".sbatch", "wf-" + name};
+  }
+  std::string how(const std::vector<claim::JobClass>& classes) {
+    const Start start = how_to_start(context_, situation_, "wf.torc", classes);
+    EXPECT_EQ(start.by == Start::By::sbatch, start.how.starts_with("sbatch"));
+    return start.how;
+  }
+
+  std::string path_ = "PATH=" + directory_.string();
+  char* environment_[2] = {path_.data(), nullptr};
+  Situation situation_ = with_work();
+  const std::string all_ = "sbatch /s/wf.torc/slurm/all.sbatch";
+  const std::string big_ = "sbatch /s/wf.torc/slurm/big.sbatch";
+};
+
+TEST_F(HowToStart, names_the_scripts_whose_workers_could_run_a_job) {
+  EXPECT_EQ(how({}), all_ + ", or " + big_) << "nothing is ready";
+  EXPECT_EQ(how({needing(5min, 100, 1)}), all_ + ", or " + big_);
+  EXPECT_EQ(how({needing(9min, 100, 1)}), big_) << "10 min are too few for what is kept free";
+  EXPECT_EQ(how({needing(5min, 501, 1)}), big_);
+  EXPECT_EQ(how({needing(5min, 100, 3)}), big_);
+  claim::JobClass bound = needing(5min, 100, 1);
+  bound.scheduler = "big";
+  EXPECT_EQ(how({bound}), big_);
+  EXPECT_EQ(how({needing(9min, 100, 1), needing(5min, 100, 1)}), all_ + ", or " + big_)
+      << "each can run one of them";
+}
+
+TEST_F(HowToStart, says_why_no_script_would_do) {
+  EXPECT_EQ(how({needing(3h, 100, 1)}),
+            "no batch script brings workers that could run it: /s/wf.torc/slurm/all.sbatch "
+            "(walltime 10 min, and 3 h 2 min are needed), /s/wf.torc/slurm/big.sbatch (walltime 2 "
+            "h, and 3 h 2 min are needed). Edit a script, or let it need less with torc set");
+  claim::JobClass bound = needing(5min, 4001, 1);
+  bound.scheduler = "big";
+  EXPECT_EQ(how({bound}),
+            "no batch script brings workers that could run it: /s/wf.torc/slurm/all.sbatch (it is "
+            "not for scheduler 'big'), /s/wf.torc/slurm/big.sbatch (mem 3.906 GiB, and 3.907 GiB "
+            "are needed). Edit a script, or let it need less with torc set");
+  situation_.ready = {needing(5min, 100, 9)};
+  EXPECT_EQ(say_nobody(context_, situation_, "wf.torc"),
+            "no worker is at work, and no batch script brings workers that could run it: "
+            "/s/wf.torc/slurm/all.sbatch (2 CPUs, and 9 are needed), /s/wf.torc/slurm/big.sbatch "
+            "(8 CPUs, and 9 are needed). Edit a script, or let it need less with torc set\n");
+}
+
+TEST_F(HowToStart, names_last_what_may_not_do) {
+  situation_.scripts[0].refused = true;
+  EXPECT_EQ(how({needing(5min, 100, 1)}), big_ + ", or " + all_) << "Slurm has refused it";
+  situation_.scripts[0].refused = false;
+  situation_.scripts[0].asked.cpus = 1;
+  situation_.scripts[0].asked.cpus_by_default = true;
+  EXPECT_EQ(how({needing(5min, 100, 2)}), big_ + ", or " + all_) << "Slurm gives one CPU a task";
+}
+
+TEST_F(HowToStart, reads_what_a_script_asks_for_and_that_slurm_refused_it) {
+  std::filesystem::create_directory(directory_ / "slurm");
+  const Path script = directory_ / "slurm" / "one.sbatch";
+  const auto write = [](const Path& file, const std::string& text) { std::ofstream(file) << text; };
+  write(script, "#!/bin/bash\n#SBATCH --job-name='wf-one'\n#SBATCH --time='00:10:00'\n");
+  auto found = find_scripts(directory_);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].job_name, "wf-one");
+  EXPECT_EQ(found[0].asked.walltime, 10min);
+  EXPECT_FALSE(found[0].refused);
+  const auto made = std::filesystem::last_write_time(script);
+  write(mark_of_refusal(script), "no\n");
+  std::filesystem::last_write_time(mark_of_refusal(script), made + 1s);
+  found = find_scripts(directory_);
+  ASSERT_EQ(found.size(), 1U) << "the mark is no script";
+  EXPECT_TRUE(found[0].refused);
+  std::filesystem::last_write_time(script, made + 2s);
+  EXPECT_FALSE(find_scripts(directory_)[0].refused) << "it was changed since";
+}
+
 // --- asking ---
 
 // Prints what `rows` says for every squeue, and remembers the questions.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <nlohmann/json.hpp>
 
 #include "lib/base/json_value.h"
@@ -93,20 +94,41 @@ bool is_of(const ShownAllocation& a, const std::string& scheduler) {
 
 }  // namespace
 
-std::string how_to_start(const workflow::Context& context, const Situation& situation,
-                         const std::string& store, const std::string& scheduler) {
-  std::vector<const SubmitScript*> scripts;
+Start how_to_start(const workflow::Context& context, const Situation& situation,
+                   const std::string& store, const std::vector<claim::JobClass>& classes) {
+  if (situation.scripts.empty() || !workflow::can_ask_slurm(context))
+    return {Start::By::run, "torc run " + store};
+  std::vector<std::pair<int, const SubmitScript*>> fitting;  // doubts
+  std::string lacks;
   for (const SubmitScript& one : situation.scripts) {
-    if (one.scheduler == workflow::file_name_of(scheduler)) scripts = {&one};
-    if (scripts.size() == 1 && scripts[0] == &one) break;
-    scripts.push_back(&one);
+    std::optional<int> doubts;
+    if (classes.empty()) doubts = doubts_of(one, {});
+    std::string why;  // that of jobs which are for this scheduler, where there are some
+    for (const claim::JobClass& c : classes) {
+      const std::string lack = lack_of(one, c, situation.kept);
+      if (lack.empty()) doubts = std::min(doubts_of(one, c), doubts.value_or(INT_MAX));
+      const bool is_for_it =
+          c.scheduler.empty() || workflow::file_name_of(c.scheduler) == one.scheduler;
+      if (why.empty() || is_for_it) why = lack;
+    }
+    if (doubts) fitting.emplace_back(*doubts, &one);
+    lacks += fmt::format("{}{} ({})", lacks.empty() ? "" : ", ",
+                         workflow::shown_path(context, one.file), why);
   }
-  if (scripts.empty() || !workflow::can_ask_slurm(context)) return "torc run " + store;
+  if (fitting.empty()) {
+    return {
+        Start::By::nothing,
+        fmt::format(
+            "no batch script brings workers that could run {}: {}. Edit a script, or let it need "
+            "less with torc set",
+            classes.size() == 1 ? "it" : "what is ready", lacks)};
+  }
+  std::ranges::stable_sort(fitting, {}, &std::pair<int, const SubmitScript*>::first);
   std::string text;
-  for (std::size_t i = 0; i < scripts.size() && i < kMostSaid; ++i)
+  for (std::size_t i = 0; i < fitting.size() && i < kMostSaid; ++i)
     text += fmt::format("{}sbatch {}", i == 0 ? "" : ", or ",
-                        workflow::shown_path(context, scripts[i]->file));
-  return text;
+                        workflow::shown_path(context, fitting[i].second->file));
+  return {Start::By::sbatch, text};
 }
 
 std::string say_place(const claim::Worker& worker) {
@@ -229,15 +251,18 @@ std::optional<std::string> remedy_for_nobody(const workflow::Context& context,
                                              const Situation& situation, const std::string& store) {
   if (situation.workflow.finished() || situation.anybody_at_work() || !waiting(situation).empty())
     return std::nullopt;
-  return how_to_start(context, situation, store);
+  return how_to_start(context, situation, store, situation.ready).how;
 }
 
 std::string say_nobody(const workflow::Context& context, const Situation& situation,
                        const std::string& store) {
   if (situation.workflow.finished() || situation.anybody_at_work()) return {};
-  const auto remedy = remedy_for_nobody(context, situation, store);
-  return remedy ? fmt::format("no worker is at work; start one: {}\n", *remedy)
-                : "no worker is at work: the workflow waits for an allocation\n";
+  if (!waiting(situation).empty())
+    return "no worker is at work: the workflow waits for an allocation\n";
+  const Start start = how_to_start(context, situation, store, situation.ready);
+  if (start.by == Start::By::nothing)
+    return fmt::format("no worker is at work, and {}\n", start.how);
+  return fmt::format("no worker is at work; start one: {}\n", start.how);
 }
 
 void add_situation(nlohmann::ordered_json& out, const workflow::Context& context,

@@ -2,6 +2,7 @@
 // JSON. Pure; `now` by the wall clock.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -11,10 +12,18 @@
 
 namespace torc::report {
 
-// The commands that bring workers: "sbatch wf.torc/slurm/big.sbatch" where there is such a script
-// and an sbatch, else "torc run wf.torc". `scheduler`: that a job is bound to; empty: any.
-[[nodiscard]] std::string how_to_start(const workflow::Context& context, const Situation& situation,
-                                       const std::string& store, const std::string& scheduler = {});
+struct Start {
+  enum class By : std::uint8_t { sbatch, run, nothing };
+  By by = By::run;
+  std::string how;  // commands; by nothing: why no batch script would do
+};
+// The commands that bring workers for jobs of one of these classes: "sbatch
+// wf.torc/slurm/big.sbatch" where there is an sbatch and a script that fits, those that may do with
+// more certainty first; "torc run wf.torc" where there is no script or no sbatch. Without a class:
+// any script.
+[[nodiscard]] Start how_to_start(const workflow::Context& context, const Situation& situation,
+                                 const std::string& store,
+                                 const std::vector<claim::JobClass>& classes);
 
 // "worker 3 on n2, allocation 17"
 [[nodiscard]] std::string say_place(const claim::Worker& worker);
@@ -30,8 +39,8 @@ namespace torc::report {
 [[nodiscard]] std::optional<std::string> remedy_for_nobody(const workflow::Context& context,
                                                            const Situation& situation,
                                                            const std::string& store);
-// "no worker is at work; start one: torc run wf.torc", or what is waited for; a line. Empty: some
-// are at work, or nothing is to do.
+// "no worker is at work; start one: torc run wf.torc", or what is waited for, or why no batch
+// script would do; a line. Empty: some are at work, or nothing is to do.
 [[nodiscard]] std::string say_nobody(const workflow::Context& context, const Situation& situation,
                                      const std::string& store);
 

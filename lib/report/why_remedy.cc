@@ -98,11 +98,11 @@ std::optional<std::string> more_of_it(const claim::Outcome& o, const claim::Requ
 std::string remedy_without_worker(const workflow::Context& context, const Situation& situation,
                                   const claim::JobClass& job_class, const std::string& store,
                                   const std::string& job) {
-  const std::string start = how_to_start(context, situation, store, job_class.scheduler);
-  if (start.starts_with("sbatch")) return start;
+  const Start start = how_to_start(context, situation, store, {job_class});
+  if (start.by != Start::By::run) return start.how;
   const std::string lacks =
       lacks_of(job_class, claim::whole_offer(worker_here(context), context.clock.wall_now()));
-  if (lacks.empty()) return start;
+  if (lacks.empty()) return start.how;
   return fmt::format(
       "torc run on this machine would not take it: {}. Let it need less: torc set {} {} …, or "
       "start "

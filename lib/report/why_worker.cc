@@ -132,13 +132,13 @@ void WorkerInquiry::mismatches(const claim::JobClass& job_class,
   };
   note(mismatch::kNodes, "nodes", fmt::format("it needs {} nodes", need.nodes),
        "workers of this version have one node each");
-  const std::string start = how_to_start(context_, situation_, store_, job_class.scheduler);
+  const Start start = how_to_start(context_, situation_, store_, {job_class});
   const std::string schedulers = names_of(workers, &claim::WorkerInfo::scheduler);
   note(mismatch::kScheduler, "scheduler",
        fmt::format("it is bound to scheduler '{}', and {} {}", printable(job_class.scheduler),
                    serve, schedulers.empty() ? "none" : schedulers),
-       start.starts_with("sbatch")
-           ? start
+       start.by != Start::By::run
+           ? start.how
            : fmt::format("torc worker {} --scheduler {}", store_, shell_word(job_class.scheduler)));
   const std::string labels = names_of(workers, &claim::WorkerInfo::label);
   note(mismatch::kLabel, "label",

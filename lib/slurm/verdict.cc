@@ -122,6 +122,9 @@ Lines start_in(const Lines& lines) {
   Lines found(begins, lines.end());
   for (std::string_view& line : found) {
     if (is_of_sbatch(line)) line = trimmed(line.substr(line.find(": ") + 2));
+    // Of "Job 13 to start at …" no job gets the number: nothing was submitted.
+    const std::size_t start = line.find(kStart);
+    if (line.starts_with("Job ") && start != std::string_view::npos) line.remove_prefix(start + 1);
   }
   return found;
 }

@@ -27,7 +27,7 @@ Verdict verdict(int exit_code, const std::string& err) {
 
 TEST(Verdict, what_slurm_accepts_is_told_with_its_start_alone) {
   const Words start{
-      "Job 12 to start at 2026-11-25T04:30:00 using 4 processors on nodes n[1-2] in partition all"};
+      "to start at 2026-11-25T04:30:00 using 4 processors on nodes n[1-2] in partition all"};
   for (const SbatchOutput& output :
        {ended(0, kStarts),
         ended(0, "*** Maintenance on Friday ***\nsbatch: lua: hello\n" + kStarts),

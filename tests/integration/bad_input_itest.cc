@@ -328,6 +328,27 @@ TEST_F(BadStore, run_refuses_a_store_that_would_not_run_what_the_file_says) {
   EXPECT_EQ(contents(store()), before);
 }
 
+TEST_F(BadStore, run_recommends_only_what_can_take_a_changed_file_over) {
+  make("journal");
+  here_.write("wf.yaml", std::string(kGood) + "  - {name: third, command: \"true\"}\n");
+  EXPECT_SAYS(here_.run({"run", "wf.yaml"}), "`torc reinit wf.torc --spec wf.yaml` takes over");
+  fs::remove_all(store());
+  const auto sweep = [&](const std::string& range) {
+    here_.write("wf.yaml",
+                "name: wf\njobs:\n  - {name: \"a{i}\", command: \"true\", parameters: "
+                "{i: \"" +
+                    range + "\"}}\n");
+  };
+  sweep("1:2");
+  ASSERT_EQ(here_.run({"init", "wf.yaml"}).exit_code, 0);
+  sweep("1:3");
+  const Ended ended = here_.run({"run", "wf.yaml"});
+  EXPECT_EQ(ended.exit_code, 3) << ended;
+  EXPECT_EQ(ended.err.find("torc reinit"), std::string::npos)
+      << ended << "it keeps the number of jobs of an entry";
+  EXPECT_SAYS(ended, "`torc init --force wf.yaml` starts anew");
+}
+
 // --- permission ---
 
 // As root, torc runs as somebody else here, from a copy that everybody may run.

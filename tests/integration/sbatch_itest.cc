@@ -24,7 +24,7 @@ constexpr const char* kTwo =
     "  - {name: bad, partition: nope}\n"
     "jobs:\n"
     "  - {name: only, command: \"true\"}\n";
-constexpr const char* kStart = "Job 7 to start at 2026-11-25T04:30:00 using 4 processors on n1";
+constexpr const char* kStart = "to start at 2026-11-25T04:30:00 using 4 processors on n1";
 // Takes what names no partition.
 constexpr const char* kSlurm = R"sh(#!/bin/sh
 echo asked >> log
@@ -145,7 +145,7 @@ TEST_F(BesideSbatch, nothing_is_asked_or_said_without_sbatch_or_with_no_slurm) {
 }
 
 TEST_F(BesideSbatch, the_script_that_is_asked_about_is_the_one_of_init) {
-  sbatch(std::string("#!/bin/sh\ncat $2 > seen\necho 'sbatch: ") + kStart + "' >&2\n");
+  sbatch(std::string("#!/bin/sh\ncat $2 > seen\necho 'sbatch: Job 7 ") + kStart + "' >&2\n");
   here_.write("wf.yaml",
               "name: wf\nslurm_schedulers: [{name: one, account: proj}]\n"
               "jobs: [{name: only, command: \"true\"}]\n");
@@ -172,7 +172,7 @@ TEST_F(BesideSbatch, the_script_that_is_asked_about_is_the_one_of_init) {
 }
 
 TEST_F(BesideSbatch, an_allocation_around_it_does_not_shape_the_answer) {
-  sbatch(std::string("#!/bin/sh\nenv > seen\necho 'sbatch: ") + kStart + "' >&2\n");
+  sbatch(std::string("#!/bin/sh\nenv > seen\necho 'sbatch: Job 7 ") + kStart + "' >&2\n");
   EXPECT_EQ(torc({"check", "wf.yaml"},
                  {{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "4"}, {"SBATCH_QOS", "short"}})
                 .exit_code,
@@ -196,7 +196,7 @@ TEST_F(BesideSbatch, what_it_prints_has_no_power_over_a_terminal) {
 TEST_F(BesideSbatch, json_is_as_the_schemas_say_whatever_slurm_answers) {
   json documents = json::array();
   for (const std::string& script :
-       {std::string("echo 'sbatch: ") + kStart + "' >&2",
+       {std::string("echo 'sbatch: Job 7 ") + kStart + "' >&2",
         std::string("echo 'sbatch: error: invalid partition' >&2; exit 1"),
         std::string("exit 1")}) {
     sbatch("#!/bin/sh\n" + script + "\n");
@@ -265,7 +265,7 @@ TEST_F(SlurmTest, says_before_a_submission_what_it_would_refuse) {
   const auto people = torc({"check", "night.yaml"});
   EXPECT_EQ(people.exit_code, 2) << people;
   for (const char* words :
-       {"Slurm accepts the batch script of scheduler 'fits': Job ",
+       {"Slurm accepts the batch script of scheduler 'fits': to start at ",
         "Slurm refuses the batch script of scheduler 'unknown': sbatch: error: invalid partition "
         "specified: nope; allocation failure: Invalid partition name specified\n",
         "scheduler 'wide': allocation failure: ",

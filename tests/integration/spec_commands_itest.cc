@@ -102,6 +102,41 @@ jobs: [{name: a, command: b, resource_requirements: r}]
               "than 1 h");
 }
 
+TEST(Check, warns_of_cpus_that_an_allocation_will_not_have) {
+  const Workplace here;
+  const auto check = [&](const std::string& scheduler, const std::string& more = "") {
+    here.write("wf.yaml",
+               "name: wf\nresource_requirements: [{name: r, num_cpus: 4}]\n"
+               "slurm_schedulers: [{name: s" +
+                   scheduler + "}]\n" + more +
+                   "jobs:\n  - {name: a, command: b, resource_requirements: r, scheduler: s}\n");
+    return here.run({"check", "--no-slurm", "wf.yaml"});
+  };
+  const Ended bare = check("");
+  EXPECT_EQ(bare.exit_code, 0) << bare;
+  EXPECT_SAYS(bare,
+              "wf.yaml:5:64: warning: job 'a' needs 4 CPUs, and a node of scheduler 's' has 1 CPU");
+  EXPECT_SAYS(
+      bare,
+      "= Slurm gives one CPU a task unless it is asked for more, or the site's defaults say "
+      "otherwise: add --exclusive or --cpus-per-task=4 to `extra` of the scheduler");
+  const Ended few = check(", extra: -c 2");
+  EXPECT_SAYS(few, "has 2 CPUs\n");
+  EXPECT_SAYS(few, "= add --exclusive or --cpus-per-task=4");
+  for (const char* enough : {", extra: -c 4", ", extra: --exclusive", ", ntasks_per_node: 4"}) {
+    const Ended ended = check(enough);
+    EXPECT_EQ((ended.out + ended.err).find("warning"), std::string::npos) << ended;
+  }
+  const Ended defaults = check("", "slurm_defaults: {exclusive: true}\n");
+  EXPECT_EQ((defaults.out + defaults.err).find("warning"), std::string::npos) << defaults;
+  here.write("any.yaml",
+             "name: wf\nresource_requirements: [{name: r, num_cpus: 4}]\n"
+             "slurm_schedulers: [{name: s}, {name: t, extra: -c 3}]\n"
+             "jobs: [{name: a, command: b, resource_requirements: r}]\n");
+  EXPECT_SAYS(here.run({"check", "--no-slurm", "any.yaml"}),
+              "job 'a' needs 4 CPUs, and no scheduler's node has as many: the largest has 3 CPUs");
+}
+
 TEST(Plan, tells_scripts_the_same_figures) {
   const Workplace here;
   here.write("wf.yaml", kStages);
@@ -242,7 +277,7 @@ TEST(Plan, warns_of_what_only_just_does_not_fit) {
              "jobs: [{name: a, command: b, resource_requirements: r}]\n");
   const Ended ended = here.run({"plan", "wf.yaml"});
   EXPECT_SAYS(ended, "'a' may run 1 h, and no scheduler has a walltime of more than 1 h");
-  EXPECT_SAYS(ended, "a job starts only where its runtime and 1 min more are left");
+  EXPECT_SAYS(ended, "Raise a walltime to 1 h 2 min, or lower the runtime");
 }
 
 TEST(Plan, leaves_out_two_lines_or_none) {
@@ -275,6 +310,9 @@ TEST(New, starters_are_sound_and_those_that_can_be_run_here_run) {
   }
   EXPECT_EQ(here.run({"run", "sweep.yaml", "-q"}).exit_code, 0);
   EXPECT_EQ(here.run({"run", "diamond.yaml", "-q"}).exit_code, 0);
+  EXPECT_SAYS(here.run({"new", "mpi"}), "(Actions of the kind run_commands can.)");
+  const Ended array = here.run({"check", "--no-slurm", "array.yaml"});
+  EXPECT_EQ((array.out + array.err).find("warning"), std::string::npos) << array;
   const Ended refused = here.run({"init", "mpi.yaml"});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_SAYS(refused, "action_type 'schedule_nodes'");

@@ -41,6 +41,25 @@ TEST(Usage, wrong_flags_and_values_are_told_with_the_command_that_helps) {
   EXPECT_EQ(contents(here.path()).size(), 1U);
 }
 
+TEST(Usage, help_counts_characters_and_says_only_what_concerns_the_command) {
+  const Workplace here;
+  const auto help = [&](const char* command) { return here.run({command, "--help"}).out; };
+  const std::string set = help("set");
+  EXPECT_NE(set.find("Usage: torc set [OPTIONS] [STORE] NAME… KEY=VALUE…\n"), std::string::npos)
+      << set;
+  // A row that holds "…" begins its second column where the others do.
+  const std::string hold = help("hold");
+  EXPECT_NE(hold.find("\n  [STORE] NAME…" + std::string(19, ' ') + "[STORE] NAME…: jobs by name"),
+            std::string::npos)
+      << hold;
+  constexpr const char* kNote = "STORE may be left out";
+  for (const char* command : {"plan", "new", "schema", "node", "completion", "init"})
+    EXPECT_EQ(help(command).find(kNote), std::string::npos) << command;
+  for (const char* command : {"status", "set", "run", "data", "job", "add"})
+    EXPECT_NE(help(command).find(kNote), std::string::npos) << command;
+  EXPECT_NE(help("plan").find("Exit codes:"), std::string::npos);
+}
+
 TEST(Usage, a_slip_in_a_command_is_answered_with_the_nearest_one) {
   const Workplace here;
   expect_usage(here, {"stauts"}, {"there is no command 'stauts'", "did you mean `torc status`?"});

@@ -1,5 +1,6 @@
 // torc init: check, expand, make the store and the batch scripts, say what to do next.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <chrono>
 #include <cstdint>
@@ -14,6 +15,8 @@
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/report/job_view.h"
+#include "lib/report/submit_script.h"
+#include "lib/store/disk/disk.h"
 #include "lib/store/engine/engine_name.h"
 #include "lib/worker/setup/worker_setup.h"
 #include "lib/workflow/context/sharing.h"
@@ -47,6 +50,16 @@ void print_made(const App& app, const workflow::MadeStore& made,
   if (!made.scripts.made_of.empty()) {
     say(app.out, "its batch scripts are made of {}\n",
         workflow::shown_path(app, made.scripts.made_of));
+  }
+}
+
+// What `torc status` recommends last. Without a mark it does not know.
+void mark_refused(const App& app, const SlurmAnswers& slurm) {
+  for (std::size_t i = 0; slurm.answers && i < slurm.scripts.size(); ++i) {
+    const slurm::Answer& answer = slurm.answers->at(i);
+    if (answer.verdict != slurm::Verdict::refused) continue;
+    (void)store::write_file(app.world.disk, report::mark_of_refusal(slurm.scripts[i].file),
+                            fmt::format("{}\n", fmt::join(answer.words, "\n")), store::Durable::no);
   }
 }
 
@@ -102,6 +115,7 @@ Result<Exit> run(const App& app, const InitOptions& options) {
   if (!options.json) print_made(app, made, loaded);
   if (!options.no_slurm && workflow::can_ask_slurm(app))
     slurm.answers = workflow::ask_slurm(app, slurm.scripts, slurm.from);
+  mark_refused(app, slurm);
   if (options.json) {
     nlohmann::ordered_json scripts = nlohmann::ordered_json::array();
     for (const workflow::BatchScript& script : slurm.scripts)

@@ -78,8 +78,8 @@ jobs:
 )";
 
 constexpr std::string_view kMpi = R"(# An MPI program on four nodes of a Slurm cluster.
-# This version checks, plans and draws it; it cannot run jobs of several nodes and actions yet, and
-# 'torc init' says so.
+# This version checks, plans and draws it; 'torc init' refuses it, since jobs of several nodes and the
+# action schedule_nodes cannot be run yet. (Actions of the kind run_commands can.)
 
 name: mpi
 
@@ -105,6 +105,7 @@ slurm_schedulers:
     account: myproject
     nodes: 4
     walltime: "06:00:00"
+    extra: --exclusive
 
 # Asks Slurm for the allocation when the workflow starts.
 actions:
@@ -144,6 +145,7 @@ slurm_schedulers:
     account: myproject
     partition: standard
     walltime: "08:00:00"
+    extra: --exclusive    # all CPUs of the node: unless it is asked for more, Slurm gives one
 )";
 
 constexpr std::string_view kCheckpointing =

@@ -26,6 +26,7 @@
 #include "lib/worker/loop/worker.h"
 #include "lib/worker/setup/worker_setup.h"
 #include "lib/workflow/change/same_work.h"
+#include "lib/workflow/change/stale.h"
 #include "lib/workflow/context/sharing.h"
 #include "lib/workflow/plan/make_store.h"
 
@@ -49,21 +50,30 @@ Result<void> refuse_what_differs(const App& app, store::Store& store,
                                  workflow::Directory directory) {
   const claim::Plan plan = workflow::make_plan(loaded, app.directory);
   std::optional<std::string> other;
+  bool reinit_helps = false;
   TORC_TRY(store.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
     TORC_ASSIGN(other, workflow::other_work(reader, plan, workflow::user_data_of(*loaded.expansion),
                                             directory));
+    if (!other) return {};
+    const auto taken =
+        workflow::compare_with_store(reader, plan, workflow::user_data_of(*loaded.expansion));
+    reinit_helps = taken && (!taken->changed.empty() || taken->left_out > 0 ||
+                             !taken->user_data.empty() || !taken->added.templates.empty());
     return {};
   }));
   if (!other) return {};
+  const std::string shown = workflow::shown_path(app, store.directory());
+  const std::string file = shell_word(loaded.file);
   return Error{
       ErrorKind::exists,
       fmt::format("{} would not run what {} says: {}", store.directory().string(), loaded.file,
                   *other),
-      fmt::format(
-          "`torc reinit {0} --spec {1}` takes over what can be; `torc run {0}` goes on with "
-          "it as it is; `torc init --force {1}` starts anew and keeps the old one; --store "
-          "names another place",
-          workflow::shown_path(app, store.directory()), shell_word(loaded.file))};
+      fmt::format("{2}`torc run {0}` goes on with it as it is; `torc init --force {1}` starts anew "
+                  "and keeps the old one; --store names another place",
+                  shown, file,
+                  reinit_helps ? fmt::format("`torc reinit {} --spec {}` takes over what can be; ",
+                                             shown, file)
+                               : std::string())};
 }
 
 // Where the file says nothing of output, the store may have two files a job of any number of jobs:

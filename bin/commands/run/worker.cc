@@ -11,6 +11,7 @@
 #include "bin/flags.h"
 #include "bin/guard.h"
 #include "bin/locate.h"
+#include "lib/base/end_margins.h"
 #include "lib/base/number.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
@@ -69,7 +70,7 @@ Result<Exit> run(const App& app, const worker::WorkerOptions& options) {
       events.asked(fmt::format("failed: {}: {}", printable(name), how));
     };
   }
-  std::optional<worker::EndMargins> margins;  // of the first life
+  std::optional<EndMargins> margins;  // of the first life
   const auto summary = live(app.clock, events, [&](int life) -> Result<worker::WorkerSummary> {
     TORC_ASSIGN(auto store, store::Store::open(app.world, path, workflow::worker_tuning()));
     app.world.disk.keep(path);

@@ -24,8 +24,8 @@ using slurm::Verdict;
 using Words = std::vector<std::string>;
 
 constexpr auto kLongEnough = 60s;
-const std::string kStarts = "Job 7 to start at 2026-11-25T04:30:00 using 4 processors on nodes n1";
-const std::string kAccepts = "echo 'sbatch: " + kStarts + "' >&2\n";
+const std::string kStarts = "to start at 2026-11-25T04:30:00 using 4 processors on nodes n1";
+const std::string kAccepts = "echo 'sbatch: Job 7 " + kStarts + "' >&2\n";
 const std::string kRefuses =
     "echo 'allocation failure: Requested node configuration is not available' >&2; exit 1\n";
 

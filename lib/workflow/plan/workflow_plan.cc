@@ -17,6 +17,7 @@
 #include "lib/slurm/refusals.h"
 #include "lib/store/disk/disk.h"
 #include "lib/workflow/context/spec_text.h"
+#include "lib/workflow/plan/cpu_advice.h"
 #include "lib/workflow/plan/plan_actions.h"
 #include "lib/workflow/plan/plan_dependencies.h"
 
@@ -130,6 +131,7 @@ Result<LoadedSpec> load_spec(const Context& context, const std::string& file, Pu
   loaded.workflow = std::move(checked.workflow);
   loaded.expansion = std::move(checked.expansion);
   loaded.diagnostics = std::move(checked.diagnostics);
+  advise_of_cpus(loaded);
   if (purpose == Purpose::run && refuse_what_cannot_run(loaded.diagnostics)) {
     loaded.workflow.reset();
     loaded.expansion.reset();
