@@ -26,8 +26,9 @@ struct SubmitScript {
 
 struct Situation {
   claim::WorkflowState workflow = {};
-  std::vector<WorkerNow> workers = {};     // that are registered
-  std::vector<SubmitScript> scripts = {};  // none where the store is of one host
+  std::vector<WorkerNow> workers = {};       // that are registered
+  std::optional<claim::Worker> newest = {};  // that ever registered, and may have left
+  std::vector<SubmitScript> scripts = {};    // none where the store is of one host
   // nullopt: it was not asked, since there is nothing to ask about, or no squeue.
   std::optional<SlurmAnswer> slurm = {};
 
