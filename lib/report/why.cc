@@ -330,6 +330,10 @@ class Inquiry {
     add("no_worker", "No worker is at work." + (slurm.empty() ? "" : " " + slurm), how_to_start());
   }
 
+  [[nodiscard]] std::string say_stopped(const slurm::ShownAllocation& allocation) const {
+    const WallTime now = context_.clock.wall_now();
+    return fmt::format("{}{}.", say_allocation(allocation, now), say_asked(*situation_.slurm, now));
+  }
   // That holds the job, and is not at work; nullptr: it is, or nothing is known of it.
   [[nodiscard]] const WorkerNow* worker_of(JobId id) const {
     const claim::Job job = claim::read_job(reader_, id).value_or(claim::Job{});
@@ -362,6 +366,12 @@ class Inquiry {
       text.front() = upper(text.front());
       add("no_worker", std::move(text), remedy_for_absence(absent, id_));
     }
+    const WorkerNow* const seen = situation_.find(job_.worker);
+    const auto* const stopped =
+        seen == nullptr ? nullptr : suspended_of(situation_, seen->worker.info);
+    if (absent == nullptr && stopped != nullptr)
+      add("allocation", "It stands still with its worker: " + say_stopped(*stopped),
+          remedy_for(*stopped));
     if (job_.state == JobState::claimed) {
       add("claimed",
           fmt::format("{} claimed it {}{}.", where, show_age(job_.claimed_at, now),

@@ -94,7 +94,7 @@ jobs:
   - {name: next_2, command: "true"}
   - {name: after, command: "true", depends_on: [next_1]}
 )");
-  const Ended ended = here.run({"run", "wf.yaml", "--cpus", "1"});
+  const Ended ended = here.run({"run", "wf.yaml", "--max-parallel-jobs", "1"});
   EXPECT_EQ(ended.exit_code, 1) << ended;
   EXPECT_TRUE(ended.says("0 of 4 job(s) completed, 1 failed, 2 ready, 1 waiting in ")) << ended;
 }
