@@ -9,6 +9,8 @@
 
 #include "bin/trust.h"
 #include "bin/waiting_disk.h"
+#include "lib/base/text/quote.h"
+#include "lib/store/mount/mount.h"
 #include "lib/workflow/context/sharing.h"
 
 namespace torc::cli {
@@ -16,8 +18,30 @@ namespace fs = std::filesystem;
 
 namespace {
 
+bool is_store_name(const Path& path) {
+  return path.extension() == ".torc";
+}
+
+// A word that is no path is seldom meant for a store.
+Result<Path> locate_named(const App& app, const std::string& named) {
+  Path path = (app.directory / named).lexically_normal();
+  if (named.find('/') != named.npos || is_store_name(path)) return path;
+  std::optional<WaitingDisk::Asking> asking;
+  if (WaitingDisk* disk = waiting_disk(app)) asking.emplace(*disk, app.directory);
+  std::error_code error;
+  if (fs::symlink_status(path, error).type() != fs::file_type::not_found) return path;
+  if (store::missing_mount(app.world.disk.mount_tables(), path))
+    return path;  // who opens it says so
+  const std::string job = shell_word(named);
+  return Error{
+      ErrorKind::not_found, "there is no store " + path.string(),
+      fmt::format("the first word is taken for a store; a job is named behind it: torc job "
+                  "STORE {0}, torc logs STORE {0}; or make a store with `torc init`",
+                  job)};
+}
+
 Result<Path> locate(const App& app, const std::string& named) {
-  if (!named.empty()) return (app.directory / named).lexically_normal();
+  if (!named.empty()) return locate_named(app, named);
   if (auto from_env = app.env("TORC_STORE"); from_env && !from_env->empty()) {
     return (app.directory / *from_env).lexically_normal();
   }
@@ -27,7 +51,7 @@ Result<Path> locate(const App& app, const std::string& named) {
   std::error_code error;
   for (fs::directory_iterator it(app.directory, error), end; !error && it != end;
        it.increment(error)) {
-    if (it->path().extension() != ".torc") continue;
+    if (!is_store_name(it->path())) continue;
     std::error_code unseen;  // one that cannot be looked at may be the one that is meant
     if (it->is_directory(unseen) || unseen) found.push_back(it->path());
   }

@@ -56,8 +56,8 @@ std::string use_text(const claim::Outcome& o) {
                              : ", not known what"));
   if (!measured) return out;
   const Activity& a = o.activity;
-  line("did", fmt::format("{} read, {} written ({} and {} of storage), waited {} time(s), gave way "
-                          "{} time(s)",
+  line("did", fmt::format("{} read, {} written ({} and {} of storage); its processes "
+                          "waited for something {} time(s), and for a CPU {} time(s)",
                           show_read(o), show_written(o), show_bytes(a.storage.read),
                           show_bytes(a.storage.written), show_count(a.voluntary_switches),
                           show_count(a.involuntary_switches)));

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/base/codec.h"
 #include "lib/base/file/beneath.h"
+#include "lib/base/hash.h"
 #include "lib/claim/queries/queries.h"
+#include "lib/claim/queries/workers.h"
 #include "lib/worker/setup/worker_setup.h"
 #include "lib/workflow/context/sharing.h"
 #include "lib/workflow/plan/batch_scripts.h"
@@ -44,9 +47,11 @@ class Ours {
 
  private:
   [[nodiscard]] bool is_recorded(const slurm::ShownAllocation& a) const {
-    return std::ranges::any_of(situation_.workers, [&](const WorkerNow& w) {
-      return w.worker.info.allocation == a.id && w.worker.info.cluster == a.cluster;
-    });
+    const auto is_its = [&](const claim::Worker& w) {
+      return w.info.allocation == a.id && w.info.cluster == a.cluster;
+    };
+    return std::ranges::any_of(situation_.workers, is_its, &WorkerNow::worker) ||
+           (situation_.newest && is_its(*situation_.newest));
   }
   [[nodiscard]] bool is_script(const slurm::ShownAllocation& a) const {
     const Path directory = Path(a.script).parent_path();
@@ -80,14 +85,26 @@ std::vector<std::string> names_of(const Situation& situation) {
 std::vector<std::string> ids_beside(const std::vector<slurm::ShownAllocation>& shown,
                                     const Situation& situation) {
   std::vector<std::string> ids;
-  for (const WorkerNow& w : situation.workers) {
-    const std::string& id = w.worker.info.allocation;
-    const bool known = id.empty() || w.worker.info.cluster.empty() ||
+  const auto add = [&](const claim::WorkerInfo& info) {
+    const std::string& id = info.allocation;
+    const bool known = id.empty() || info.cluster.empty() ||
                        std::ranges::find(ids, id) != ids.end() ||
                        std::ranges::any_of(shown, [&](const auto& a) { return a.id == id; });
     if (!known) ids.push_back(id);
-  }
+  };
+  for (const WorkerNow& w : situation.workers) add(w.worker.info);
+  if (situation.newest) add(situation.newest->info);
   return ids;
+}
+
+// Of those that are at work in allocations: another number where they are others.
+std::uint64_t mark_of(const std::vector<WorkerNow>& workers) {
+  Encoder epochs;
+  for (const WorkerNow& w : workers) {
+    if (w.is_at_work() && !w.worker.info.allocation.empty())
+      epochs.varint(claim::raw(w.worker.epoch));
+  }
+  return fnv1a(epochs.bytes());
 }
 
 std::vector<std::string> silent_nodes(const Situation& situation) {
@@ -177,6 +194,7 @@ Result<Situation> look_around(const workflow::Context& context, store::Store& st
       situation.ready.push_back(c);
       return situation.ready.size() < kMostClasses;
     });
+    TORC_ASSIGN(situation.newest, claim::last_registered(reader));
     TORC_ASSIGN(situation.workers, look_at_workers(context, store.state_directory(), reader));
     return {};
   }));
@@ -184,10 +202,11 @@ Result<Situation> look_around(const workflow::Context& context, store::Store& st
     situation.kept = settings->run.kept_free();
   if (store.identity().engine == store::Engine::journal)
     situation.scripts = find_scripts(store.directory());
-  const bool is_about_slurm =
-      !situation.scripts.empty() || std::ranges::any_of(situation.workers, [](const auto& w) {
-        return !w.worker.info.allocation.empty();
-      });
+  const bool is_about_slurm = !situation.scripts.empty() ||
+                              (situation.newest && !situation.newest->info.allocation.empty()) ||
+                              std::ranges::any_of(situation.workers, [](const auto& w) {
+                                return !w.worker.info.allocation.empty();
+                              });
   if (ask == AskSlurm::no || !is_about_slurm || !workflow::can_ask_slurm(context, "squeue"))
     return situation;
   const BootTime deadline = context.clock.boot_now() + kAskLimit;
@@ -204,9 +223,9 @@ Result<Situation> look_around(const workflow::Context& context, store::Store& st
   const auto meta = context.world.disk.status(store.directory() / "META");
   if (meta.ok() && meta->born > 0)
     asking.made_at = std::chrono::floor<std::chrono::seconds>(std::chrono::nanoseconds(meta->born));
-  situation.slurm = ask_once(context, store.directory(), store.identity().instance_hex(), [&] {
-    return ask_slurm(run, asking, situation, context.clock.wall_now());
-  });
+  situation.slurm = ask_once(
+      context, store.directory(), store.identity().instance_hex(), mark_of(situation.workers),
+      [&] { return ask_slurm(run, asking, situation, context.clock.wall_now()); });
   return situation;
 }
 

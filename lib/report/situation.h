@@ -20,10 +20,11 @@ namespace torc::report {
 
 struct Situation {
   claim::WorkflowState workflow = {};
-  std::vector<WorkerNow> workers = {};      // that are registered
-  std::vector<SubmitScript> scripts = {};   // none where the store is of one host
-  std::vector<claim::JobClass> ready = {};  // that have ready jobs, the first of them
-  KeptFree kept = {};                       // of the end of an allocation
+  std::vector<WorkerNow> workers = {};       // that are registered
+  std::optional<claim::Worker> newest = {};  // that ever registered, and may have left
+  std::vector<SubmitScript> scripts = {};    // none where the store is of one host
+  std::vector<claim::JobClass> ready = {};   // that have ready jobs, the first of them
+  KeptFree kept = {};                        // of the end of an allocation
   // nullopt: it was not asked, since there is nothing to ask about, or no squeue.
   std::optional<SlurmAnswer> slurm = {};
 

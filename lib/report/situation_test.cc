@@ -138,12 +138,23 @@ TEST(SaySlurm, tells_nothing_of_what_it_was_not_told) {
   s.slurm->whole = true;
   EXPECT_EQ(say_slurm(s, kNoon),
             "Slurm shows no allocation that is called as the batch scripts here call it.");
+  s.newest = worker_now(3, kNoon).worker;
+  s.newest->info.allocation = "23";
+  s.newest->gone_at = kNoon - 60s;
+  EXPECT_EQ(say_slurm(s, kNoon),
+            "Slurm shows no allocation that is called as the batch scripts here call it, nor that "
+            "of the newest worker (worker 3 on n1, allocation 23, gone since " +
+                show_time(kNoon - 60s) + ").");
+  s.newest = {};
   s.slurm->allocations = {allocation("6", "CANCELLED"), allocation("7", "TIMEOUT")};
   EXPECT_EQ(say_slurm(s, kNoon), "The newest that Slurm shows: allocation 7 (wf-one) is TIMEOUT.");
   s.slurm->allocations.push_back(allocation("8", "PENDING"));
   EXPECT_EQ(say_slurm(s, kNoon), "Slurm says: allocation 8 (wf-one) is PENDING.");
+  EXPECT_EQ(say_slurm(s, kNoon + 1999ms), "Slurm says: allocation 8 (wf-one) is PENDING.");
+  EXPECT_EQ(say_slurm(s, kNoon + 7900ms),
+            "Slurm says: allocation 8 (wf-one) is PENDING (asked 7 s ago).");
   EXPECT_EQ(say_slurm(s, kNoon + 1min),
-            "Slurm says: allocation 8 (wf-one) is PENDING (as of 1 min ago).");
+            "Slurm says: allocation 8 (wf-one) is PENDING (asked 1 min ago).");
   EXPECT_EQ(say_slurm(s, kNoon, "wide"),
             "Slurm shows no allocation of the batch script for scheduler 'wide'.");
 }
@@ -161,6 +172,38 @@ TEST(Waiting, is_for_what_slurm_will_start_and_for_what_has_just_begun) {
   s.workers = {worker_now(3, kNoon - 10min)};
   s.workers[0].worker.info.allocation = "7";
   EXPECT_EQ(waiting(s).size(), 1U) << "they have";
+}
+
+TEST(Waiting, takes_a_remedy_for_each_of_at_most_three) {
+  Situation s = with_work();
+  s.slurm = SlurmAnswer{};
+  for (const char* id : {"1", "2", "3", "4"}) {
+    s.slurm->allocations.push_back(allocation(id, "PENDING"));
+    s.slurm->allocations.back().reason = "JobHeldUser";
+  }
+  EXPECT_EQ(remedy_for_waiting(waiting(s)),
+            "scontrol release 1; scontrol release 2; scontrol release 3");
+  s.slurm->allocations = {allocation("1", "PENDING"), allocation("2", "PENDING")};
+  EXPECT_EQ(remedy_for_waiting(waiting(s)), remedy_for_waiting({waiting(s).front()}))
+      << "what is said of both is said once";
+}
+
+TEST(Waiting, is_for_the_end_of_a_suspension_too) {
+  Situation s = with_work();
+  s.workers = {worker_now(3, kNoon - 40s)};
+  claim::WorkerInfo& info = s.workers[0].worker.info;
+  info.allocation = "7";
+  info.cluster = "alpha";
+  s.slurm = SlurmAnswer{};
+  s.slurm->allocations = {allocation("7", "SUSPENDED"), allocation("8", "PENDING")};
+  EXPECT_EQ(waiting(s).size(), 2U);
+  ASSERT_NE(suspended_of(s, info), nullptr);
+  EXPECT_EQ(suspended_of(s, info)->id, "7");
+  EXPECT_NE(say_absence(s, s.workers[0], kNoon).find("Slurm says its allocation is SUSPENDED"),
+            std::string::npos);
+  info.allocation = "8";
+  EXPECT_EQ(suspended_of(s, info), nullptr);
+  EXPECT_EQ(say_absence(s, s.workers[0], kNoon).find("SUSPENDED"), std::string::npos);
 }
 
 class SayNobody : public worker::SessionTest {};
@@ -184,8 +227,20 @@ TEST_F(SayNobody, ends_with_the_command_that_starts_one) {
   s.slurm->allocations = {allocation("8", "PENDING")};
   EXPECT_EQ(say_nobody(context_, s, "wf.torc"),
             "no worker is at work: the workflow waits for an allocation\n");
+  s.slurm->allocations[0].reason = "JobHeldUser";
+  EXPECT_EQ(say_nobody(context_, s, "wf.torc"),
+            "no worker is at work, and no allocation brings one by itself\n");
+  EXPECT_EQ(say_stuck(s), "allocation 8 is held: scontrol release 8\n");
+  EXPECT_EQ(remedy_for_nobody(context_, s, "wf.torc"), "scontrol release 8");
+  s.slurm->allocations.push_back(allocation("9", "SUSPENDED"));
+  EXPECT_EQ(remedy_for_nobody(context_, s, "wf.torc"), "scontrol release 8; scontrol resume 9");
+  s.slurm->allocations.push_back(allocation("10", "PENDING"));
+  EXPECT_EQ(say_nobody(context_, s, "wf.torc"),
+            "no worker is at work: the workflow waits for an allocation\n")
+      << "one that Slurm starts";
   s.workers = {worker_now(5, kNoon)};
   EXPECT_EQ(say_nobody(context_, s, "wf.torc"), "");
+  EXPECT_NE(say_stuck(s), "") << "also where somebody is at work";
   s.workers = {worker_now(3, kNoon - 1h)};
   s.slurm = {};
   EXPECT_NE(say_nobody(context_, s, "wf.torc"), "") << "a silent one does no work";
@@ -381,6 +436,15 @@ TEST_F(AskingSlurm, takes_an_allocation_of_a_worker_by_its_number_and_cluster) {
   EXPECT_EQ(ids(), (Ids{"9"}));
   situation_.workers[0].worker.info.cluster = "beta";
   EXPECT_EQ(ids(), Ids{}) << "of another cluster";
+}
+
+TEST_F(AskingSlurm, takes_the_allocation_of_the_newest_worker_also_when_that_has_left) {
+  situation_.newest = worker_now(3, kNoon).worker;
+  situation_.newest->info.allocation = "9";
+  situation_.newest->info.cluster = "alpha";
+  slurm_.rows = {row("9", "RUNNING", "(null)")};
+  slurm_.rows[0].name = "interactive";
+  EXPECT_EQ(ids(), (Ids{"9"}));
 }
 
 TEST_F(AskingSlurm, leaves_out_what_ended_before_the_store_was_made) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <climits>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +10,7 @@
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/rules/lease.h"
+#include "lib/report/prospect.h"
 #include "lib/workflow/plan/batch_scripts.h"
 #include "lib/workflow/plan/slurm_question.h"
 
@@ -51,8 +51,7 @@ std::string say_slurm_of(const Situation& situation, const WorkerNow& worker) {
   const claim::WorkerInfo& info = worker.worker.info;
   if (!situation.slurm || info.allocation.empty()) return text;
   for (const ShownAllocation& a : situation.slurm->allocations) {
-    if (a.id == info.allocation && a.cluster == info.cluster &&
-        slurm::stage_of(a.state) != Stage::runs)
+    if (a.id == info.allocation && a.cluster == info.cluster && prospect_of(a) != Prospect::runs)
       text += fmt::format("{} its allocation is {}", text.empty() ? ", Slurm says" : " and",
                           printable(a.state));
   }
@@ -86,6 +85,14 @@ std::string say_takeover(const Situation& situation, const WorkerNow& w, WallTim
   return fmt::format("; its lease {}, and {} within {} of a worker's start",
                      lease.count() > 0 ? "ends in " + show_left(lease) : "is over", then,
                      show_left(found));
+}
+
+// Of whose allocation Slurm shows nothing any more.
+std::string say_newest(const Situation& situation) {
+  if (!situation.newest || situation.newest->info.allocation.empty()) return {};
+  const claim::Worker& w = *situation.newest;
+  const std::string left = w.gone_at.count() > 0 ? ", gone since " + show_time(w.gone_at) : "";
+  return fmt::format(", nor that of the newest worker ({}{})", say_place(w), left);
 }
 
 bool is_of(const ShownAllocation& a, const std::string& scheduler) {
@@ -147,6 +154,12 @@ std::string say_absence(const Situation& situation, const WorkerNow& w, WallTime
   return say_place(w.worker) + how + say_takeover(situation, w, now);
 }
 
+std::string say_asked(const SlurmAnswer& said, WallTime now) {
+  const auto age = std::chrono::floor<std::chrono::seconds>(now - said.answered_at);
+  const bool known = said.answered_at.count() > 0;
+  return known && age >= kDoubtInterval ? fmt::format(" (asked {})", show_age(now - age, now)) : "";
+}
+
 std::string say_state(const ShownAllocation& a, WallTime now) {
   std::string text = printable(a.state);
   if (!a.canceled_by.empty()) text += " by " + printable(a.canceled_by);
@@ -183,20 +196,32 @@ std::vector<const ShownAllocation*> waiting(const Situation& situation,
         stage == Stage::runs && situation.slurm->answered_at - a.start < kRegistering &&
         std::ranges::none_of(situation.workers,
                              [&](const WorkerNow& w) { return w.worker.info.allocation == a.id; });
-    if ((stage == Stage::waits || begins) && is_of(a, scheduler)) found.push_back(&a);
+    const bool waits = stage == Stage::waits || prospect_of(a) == Prospect::suspended;
+    if ((waits || begins) && is_of(a, scheduler)) found.push_back(&a);
   }
   return found;
 }
 
-std::string remedy_for_waiting(const ShownAllocation& a) {
-  constexpr std::array<std::string_view, 7> kPass{
-      "", "Priority", "Resources", "BeginTime", "Dependency", "Licenses", "Prolog"};
-  if (a.reason.starts_with("JobHeld")) return "scontrol release " + shell_word(a.id);
-  if (std::ranges::find(kPass, a.reason) == kPass.end())
-    return fmt::format("whether that passes Slurm knows: scontrol show job {}", shell_word(a.id));
-  return "nothing needs to be done: its workers come when Slurm starts it, and whether they can "
-         "run "
-         "the job is known then";
+std::string remedy_for_waiting(const std::vector<const ShownAllocation*>& allocations) {
+  std::vector<std::string> remedies;
+  for (const ShownAllocation* a : allocations) {
+    std::string one = remedy_for(*a);
+    if (std::ranges::find(remedies, one) == remedies.end()) remedies.push_back(std::move(one));
+  }
+  std::string text;
+  for (std::size_t i = 0; i < remedies.size() && i < kMostSaid; ++i)
+    text += (i == 0 ? "" : "; ") + remedies[i];
+  return text;
+}
+
+const ShownAllocation* suspended_of(const Situation& situation, const claim::WorkerInfo& worker) {
+  if (!situation.slurm || worker.allocation.empty()) return nullptr;
+  for (const ShownAllocation& a : situation.slurm->allocations) {
+    if (a.id == worker.allocation && a.cluster == worker.cluster &&
+        prospect_of(a) == Prospect::suspended)
+      return &a;
+  }
+  return nullptr;
 }
 
 std::string say_slurm(const Situation& situation, WallTime now, const std::string& scheduler) {
@@ -229,11 +254,11 @@ std::string say_slurm(const Situation& situation, WallTime now, const std::strin
     text = fmt::format("Slurm shows no allocation of the batch script for scheduler '{}'",
                        printable(scheduler));
   if (text.empty() && said.whole)
-    text = "Slurm shows no allocation that is called as the batch scripts here call it";
+    text = "Slurm shows no allocation that is called as the batch scripts here call it" +
+           say_newest(situation);
   if (text.empty()) return {};
   if (!said.whole) text += "; there may be more, its answer was cut";
-  const bool old = now - said.answered_at > 2 * kAskInterval;
-  return text + (old ? fmt::format(" (as of {})", show_age(said.answered_at, now)) : "") + ".";
+  return text + say_asked(said, now) + ".";
 }
 
 std::string say_absences(const Situation& situation, WallTime now) {
@@ -249,20 +274,39 @@ std::string say_absences(const Situation& situation, WallTime now) {
 
 std::optional<std::string> remedy_for_nobody(const workflow::Context& context,
                                              const Situation& situation, const std::string& store) {
-  if (situation.workflow.finished() || situation.anybody_at_work() || !waiting(situation).empty())
+  if (situation.workflow.finished() || situation.anybody_at_work()) return std::nullopt;
+  const auto allocations = waiting(situation);
+  if (allocations.empty()) return how_to_start(context, situation, store, situation.ready).how;
+  if (std::ranges::any_of(allocations, [](const auto* a) { return goes_on(*a); }))
     return std::nullopt;
-  return how_to_start(context, situation, store, situation.ready).how;
+  return remedy_for_waiting(allocations);
 }
 
 std::string say_nobody(const workflow::Context& context, const Situation& situation,
                        const std::string& store) {
   if (situation.workflow.finished() || situation.anybody_at_work()) return {};
-  if (!waiting(situation).empty())
+  const auto allocations = waiting(situation);
+  if (allocations.empty()) {
+    const Start start = how_to_start(context, situation, store, situation.ready);
+    if (start.by == Start::By::nothing)
+      return fmt::format("no worker is at work, and {}\n", start.how);
+    return fmt::format("no worker is at work; start one: {}\n", start.how);
+  }
+  if (std::ranges::any_of(allocations, [](const auto* a) { return goes_on(*a); }))
     return "no worker is at work: the workflow waits for an allocation\n";
-  const Start start = how_to_start(context, situation, store, situation.ready);
-  if (start.by == Start::By::nothing)
-    return fmt::format("no worker is at work, and {}\n", start.how);
-  return fmt::format("no worker is at work; start one: {}\n", start.how);
+  return "no worker is at work, and no allocation brings one by itself\n";
+}
+
+std::string say_stuck(const Situation& situation) {
+  if (situation.workflow.finished() || !situation.slurm) return {};
+  std::string text;
+  std::size_t told = 0;
+  for (const ShownAllocation& a : situation.slurm->allocations) {
+    const std::string one = say_stuck(a);
+    if (!one.empty() && ++told <= kMostSaid) text += one + '\n';
+  }
+  if (told > kMostSaid) text += fmt::format("… and {} more\n", told - kMostSaid);
+  return text;
 }
 
 void add_situation(nlohmann::ordered_json& out, const workflow::Context& context,

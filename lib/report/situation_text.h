@@ -44,16 +44,24 @@ struct Start {
 [[nodiscard]] std::string say_nobody(const workflow::Context& context, const Situation& situation,
                                      const std::string& store);
 
+// " (asked 7 s ago)" where what it shows may be past; else nothing.
+[[nodiscard]] std::string say_asked(const SlurmAnswer& said, WallTime now);
 // "PENDING (Resources), expected to start 2026-05-01 12:00:00", "CANCELLED by uid 7, ended …".
 [[nodiscard]] std::string say_state(const slurm::ShownAllocation& allocation, WallTime now);
 // "allocation 17 (wf-big) is PENDING …"
 [[nodiscard]] std::string say_allocation(const slurm::ShownAllocation& allocation, WallTime now);
-// Those that bring workers later: they wait, or have begun just now. Of `scheduler` where it is
-// given.
+// Those that bring workers later: they wait, are suspended, or have begun just now. Of `scheduler`
+// where it is given.
 [[nodiscard]] std::vector<const slurm::ShownAllocation*> waiting(const Situation& situation,
                                                                  const std::string& scheduler = {});
-// What passes by itself, or takes somebody to do something.
-[[nodiscard]] std::string remedy_for_waiting(const slurm::ShownAllocation& allocation);
+// What passes by itself, or takes somebody to do something, for each of at most three.
+[[nodiscard]] std::string remedy_for_waiting(
+    const std::vector<const slurm::ShownAllocation*>& allocations);
+// The allocation of this worker where Slurm shows that as suspended; else nullptr.
+[[nodiscard]] const slurm::ShownAllocation* suspended_of(const Situation& situation,
+                                                         const claim::WorkerInfo& worker);
+// A line for each allocation that somebody has to do something about, the first of them.
+[[nodiscard]] std::string say_stuck(const Situation& situation);
 // What Slurm says to there being no worker at work: what waits or runs, how the last one ended,
 // that it shows none, or that it did not answer. Empty: it was not asked, or says nothing.
 [[nodiscard]] std::string say_slurm(const Situation& situation, WallTime now,

@@ -11,11 +11,12 @@
 
 #include "lib/base/codec.h"
 #include "lib/base/file/beneath.h"
+#include "lib/report/prospect.h"
 
 namespace torc::report {
 namespace {
 
-constexpr std::string_view kFormat = "torc slurm answer 1";
+constexpr std::string_view kFormat = "torc slurm answer 2";
 constexpr std::size_t kMostText = 200;       // bytes of each
 constexpr std::uint64_t kMostRecords = 100;  // allocations, and nodes
 
@@ -42,6 +43,7 @@ std::string encode(const SlurmAnswer& answer, std::string_view store_id) {
       std::min(kMostRecords, std::uint64_t{answer.allocations.size()});
   out.u8(answer.whole && allocations == answer.allocations.size() ? 1 : 0);
   put(out, answer.failure);
+  out.varint(answer.workers);
   out.varint(allocations);
   for (std::uint64_t i = 0; i < allocations; ++i) {
     const slurm::ShownAllocation& a = answer.allocations[i];
@@ -68,6 +70,7 @@ std::optional<SlurmAnswer> decode_answer(std::string_view bytes, std::string_vie
   answer.answered_at = in.wall_time();
   answer.whole = in.u8() == 1;
   answer.failure = take(in);
+  answer.workers = in.varint();
   for (std::uint64_t left = in.up_to(kMostRecords); left > 0 && in.ok(); --left) {
     slurm::ShownAllocation& a = answer.allocations.emplace_back();
     for (std::string* text :
@@ -121,19 +124,27 @@ Result<void> write_answer(const workflow::Context& context, const Path& store,
   return os_error(os_errno, "cannot write " + (store / name).string());
 }
 
+std::chrono::seconds kept_for(const SlurmAnswer& known, std::uint64_t workers) {
+  if (!known.failure.empty()) return kAskInterval;
+  const bool in_doubt =
+      known.workers != workers || std::ranges::none_of(known.allocations, goes_on);
+  return in_doubt ? kDoubtInterval : kAskInterval;
+}
+
 SlurmAnswer ask_once(const workflow::Context& context, const Path& store, std::string_view store_id,
-                     const std::function<SlurmAnswer()>& ask) {
+                     std::uint64_t workers, const std::function<SlurmAnswer()>& ask) {
   const WallTime now = context.clock.wall_now();
   const auto bytes = read_answer(context, store);
   SlurmAnswer known =
       bytes ? decode_answer(*bytes, store_id).value_or(SlurmAnswer{}) : SlurmAnswer{};
   // One from the future is of a clock that is wrong, or was.
-  if (known.asked_at <= now && now - known.asked_at < kAskInterval) return known;
+  if (known.asked_at <= now && now - known.asked_at < kept_for(known, workers)) return known;
   known.asked_at = now;
   if (known.answered_at.count() == 0) known.failure = "another command is asking it just now";
   (void)write_answer(context, store, encode(known, store_id));
   SlurmAnswer answer = ask();
   answer.asked_at = now;
+  answer.workers = workers;
   (void)write_answer(context, store, encode(answer, store_id));
   return answer;
 }

@@ -20,6 +20,7 @@ SlurmAnswer some_answer(WallTime at) {
   SlurmAnswer answer;
   answer.asked_at = answer.answered_at = at;
   answer.whole = true;
+  answer.workers = 7;
   answer.allocations.push_back({"7", "alpha", "wf-one", "PENDING", "Priority", "one", 1000, at - 9s,
                                 at + 100s, at + 700s, "uid 7"});
   answer.nodes.push_back({"n1", "down*", "Not responding"});
@@ -37,8 +38,8 @@ class SlurmAnswers : public testing::Test {
     file_ = store_ / answer_file(context_);
   }
   ~SlurmAnswers() override { fs::remove_all(directory_); }
-  SlurmAnswer ask() {
-    return ask_once(context_, store_, "id", [&] {
+  SlurmAnswer ask(std::uint64_t workers = 0) {
+    return ask_once(context_, store_, "id", workers, [&] {
       ++asked_;
       return some_answer(clock_.wall_now());
     });
@@ -108,11 +109,49 @@ TEST_F(SlurmAnswers, are_asked_for_once_in_ten_seconds) {
   EXPECT_EQ(fs::status(file_).permissions(), fs::perms::owner_read | fs::perms::owner_write);
 }
 
+TEST_F(SlurmAnswers, are_asked_for_after_two_seconds_where_other_workers_are_at_work) {
+  (void)ask(1);
+  clock_.advance(1s);
+  (void)ask(2);
+  EXPECT_EQ(asked_, 1);
+  clock_.advance(1s);
+  (void)ask(2);
+  EXPECT_EQ(asked_, 2);
+  clock_.advance(9s);
+  (void)ask(2);
+  EXPECT_EQ(asked_, 2) << "no others than when it was asked";
+}
+
+TEST_F(SlurmAnswers, are_asked_for_after_two_seconds_where_none_shows_what_goes_on) {
+  for (const char* reason : {"JobHeldUser", "DependencyNeverSatisfied", "Priority"}) {
+    SlurmAnswer known = some_answer(clock_.wall_now());
+    known.allocations[0].reason = reason;
+    EXPECT_EQ(kept_for(known, 7), reason == std::string("Priority") ? 10s : 2s) << reason;
+    known.failure = "it took too long";
+    EXPECT_EQ(kept_for(known, 8), 10s) << "a Slurm that does not answer is left alone";
+  }
+  SlurmAnswer known = some_answer(clock_.wall_now());
+  known.allocations[0].state = "RUNNING";
+  EXPECT_EQ(kept_for(known, 7), 10s);
+  known.allocations[0].state = "CANCELLED";
+  EXPECT_EQ(kept_for(known, 7), 2s);
+  known.allocations.clear();
+  EXPECT_EQ(kept_for(known, 7), 2s);
+}
+
+TEST_F(SlurmAnswers, are_asked_for_at_most_once_in_two_seconds_however_often_one_looks) {
+  for (int looks = 0; looks < 600; ++looks) {
+    (void)ask(static_cast<std::uint64_t>(looks));  // each time other workers
+    clock_.advance(100ms);
+  }
+  EXPECT_EQ(asked_, 30) << "in a minute";
+}
+
 TEST_F(SlurmAnswers, are_not_asked_for_while_another_command_does) {
   (void)ask();
   clock_.advance(1min);
   SlurmAnswer beside;
-  (void)ask_once(context_, store_, "id", [&] {
+  (void)ask_once(context_, store_, "id", 0, [&] {
     beside = ask();
     return some_answer(clock_.wall_now());
   });
@@ -120,7 +159,7 @@ TEST_F(SlurmAnswers, are_not_asked_for_while_another_command_does) {
   EXPECT_EQ(beside.allocations.size(), 1U) << "the answer before";
   EXPECT_EQ(beside.answered_at, clock_.wall_now() - 1min);
   fs::remove(file_);
-  (void)ask_once(context_, store_, "id", [&] {
+  (void)ask_once(context_, store_, "id", 0, [&] {
     beside = ask();
     return some_answer(clock_.wall_now());
   });
@@ -134,8 +173,8 @@ TEST_F(SlurmAnswers, that_did_not_come_are_kept_as_well_so_that_slurm_is_left_al
     answer.failure = "it took too long";
     return answer;
   };
-  (void)ask_once(context_, store_, "id", none);
-  EXPECT_EQ(ask_once(context_, store_, "id", none).failure, "it took too long");
+  (void)ask_once(context_, store_, "id", 0, none);
+  EXPECT_EQ(ask_once(context_, store_, "id", 0, none).failure, "it took too long");
   EXPECT_EQ(asked_, 1);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "lib/base/quantities.h"
@@ -15,6 +16,7 @@
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/rules/transition.h"
 #include "lib/report/job_view.h"
+#include "lib/report/prospect.h"
 #include "lib/report/quota_view.h"
 #include "lib/report/situation_text.h"
 #include "lib/report/why_remedy.h"
@@ -28,6 +30,7 @@ namespace {
 using claim::JobState;
 
 constexpr std::size_t kNames = 5;
+constexpr std::size_t kCounted = 200;  // of those that a job waits for, by their states
 // A chain of jobs that wait for each other is followed so far to where it begins.
 constexpr int kLongestChain = 100;
 
@@ -105,20 +108,34 @@ class Inquiry {
   }
 
   void dependencies() {
-    const claim::Obstacles found = claim::obstacles_of(reader_, id_, kNames);
+    claim::Obstacles found = claim::obstacles_of(reader_, id_, kCounted);
+    // What holds it up for good is among those that are told by name.
+    std::ranges::stable_partition(found.awaited, [](const claim::Awaited& a) {
+      return claim::is_terminal(a.state) || claim::has(a.state, claim::trait::kTroubled);
+    });
+    const std::size_t named = std::min(found.awaited.size(), kNames);
+    for (std::size_t i = 0; i < named; ++i) depends_on(found.awaited[i]);
     const std::uint64_t all = std::max<std::uint64_t>(found.awaiting, found.awaited.size());
-    for (const claim::Awaited& a : found.awaited) depends_on(a);
-    if (all > found.awaited.size()) {
-      add("dependency",
-          fmt::format("And it waits for {} more job(s) that are not as they have to be.",
-                      show_count(all - found.awaited.size())),
-          fmt::format("look at them by name; torc results {} --failed shows what failed",
-                      words_.store()));
-    }
+    if (all > named) others(std::span(found.awaited).subspan(named), all - named);
     // What can no longer be comes first, then what a person holds back.
     std::stable_sort(reasons_.begin(), reasons_.end(), [](const Reason& a, const Reason& b) {
       return (a.kind == "upstream") > (b.kind == "upstream");
     });
+  }
+
+  // That it waits for as well, `all` of them; the states of `seen` are known.
+  void others(std::span<const claim::Awaited> seen, std::uint64_t all) {
+    claim::Counts counts{};
+    bool bad = false;
+    for (const claim::Awaited& a : seen) {
+      ++counts[static_cast<std::size_t>(a.state)];
+      bad = bad || claim::has(a.state, claim::trait::kTroubled);
+    }
+    const std::string states = all == seen.size() ? ": " + show_counts(counts) : "";
+    add("dependency", fmt::format("And it waits for {} more job(s){}.", show_count(all), states),
+        bad ? fmt::format("torc results {} --failed shows what failed", words_.store())
+            : fmt::format("nothing more than for those above; torc jobs {} shows the state of each",
+                          words_.store()));
   }
 
   void depends_on(const claim::Awaited& a) {
@@ -164,7 +181,7 @@ class Inquiry {
         const WorkerNow* const worker = worker_of(a.job);
         if (worker == nullptr) return add("dependency", text, "nothing needs to be done");
         return add("dependency", fmt::format("{} But {}.", text, absence_of(*worker)),
-                   remedy_for_absence());
+                   remedy_for_absence(worker, a.job));
       }
     }
   }
@@ -213,7 +230,7 @@ class Inquiry {
       add("canceled",
           fmt::format("It was canceled while it ran, and is not known to have ended: {}.",
                       absence_of(*absent)),
-          remedy_for_absence());
+          remedy_for_absence(absent, id_));
     } else {
       add("canceled", "It was canceled; its worker is ending it.",
           fmt::format("{} lets it run again then", command("retry")));
@@ -313,6 +330,10 @@ class Inquiry {
     add("no_worker", "No worker is at work." + (slurm.empty() ? "" : " " + slurm), how_to_start());
   }
 
+  [[nodiscard]] std::string say_stopped(const slurm::ShownAllocation& allocation) const {
+    const WallTime now = context_.clock.wall_now();
+    return fmt::format("{}{}.", say_allocation(allocation, now), say_asked(*situation_.slurm, now));
+  }
   // That holds the job, and is not at work; nullptr: it is, or nothing is known of it.
   [[nodiscard]] const WorkerNow* worker_of(JobId id) const {
     const claim::Job job = claim::read_job(reader_, id).value_or(claim::Job{});
@@ -322,28 +343,41 @@ class Inquiry {
   [[nodiscard]] std::string absence_of(const WorkerNow& worker) const {
     return say_absence(situation_, worker, context_.clock.wall_now());
   }
-  [[nodiscard]] std::string remedy_for_absence() const {
+  // Of the worker that has `job`; nullptr: it is at work.
+  [[nodiscard]] std::string remedy_for_absence(const WorkerNow* worker, JobId job) const {
+    if (worker != nullptr) {
+      if (const auto* const a = suspended_of(situation_, worker->worker.info))
+        return remedy_for(*a);
+    }
     if (situation_.anybody_at_work()) return "nothing needs to be done";
-    const auto allocations = waiting(situation_);
-    return allocations.empty() ? how_to_start() : remedy_for_waiting(*allocations.front());
+    const auto rank = claim::read_rank(reader_, job).value_or(claim::Rank{});
+    const auto scheduler = claim::read_class(reader_, rank.job_class).scheduler;
+    const auto allocations = waiting(situation_, scheduler);
+    return allocations.empty() ? how_to_start() : remedy_for_waiting(allocations);
   }
 
   void live() {
     const auto worker = claim::read_worker(reader_, job_.worker);
     const std::string where = worker ? say_place(*worker) : "?";
     const WallTime now = context_.clock.wall_now();
-    if (const WorkerNow* const absent = worker_of(id_)) {
+    const WorkerNow* const absent = worker_of(id_);
+    if (absent != nullptr) {
       std::string text = absence_of(*absent) + '.';
       text.front() = upper(text.front());
-      add("no_worker", std::move(text), remedy_for_absence());
+      add("no_worker", std::move(text), remedy_for_absence(absent, id_));
     }
-    const bool absent = !reasons_.empty();
+    const WorkerNow* const seen = situation_.find(job_.worker);
+    const auto* const stopped =
+        seen == nullptr ? nullptr : suspended_of(situation_, seen->worker.info);
+    if (absent == nullptr && stopped != nullptr)
+      add("allocation", "It stands still with its worker: " + say_stopped(*stopped),
+          remedy_for(*stopped));
     if (job_.state == JobState::claimed) {
       add("claimed",
           fmt::format("{} claimed it {}{}.", where, show_age(job_.claimed_at, now),
-                      absent ? "" : " and starts it as soon as it has room"),
-          remedy_for_absence());
-    } else if (absent) {
+                      absent != nullptr ? "" : " and starts it as soon as it has room"),
+          remedy_for_absence(absent, id_));
+    } else if (absent != nullptr) {
       add("running",
           fmt::format("Attempt {} began with {}, at {}.", job_.attempt, where,
                       show_time(job_.outcome.started_at)),

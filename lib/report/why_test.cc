@@ -2,6 +2,7 @@
 #include "lib/report/why.h"
 
 #include "lib/claim/transactions/live.h"
+#include "lib/report/why_worker.h"
 #include "lib/report/workers_now.h"
 #include "lib/worker/lease/lease_keeper_fixture.h"
 
@@ -17,6 +18,7 @@ class Why : public worker::LeaseKeeperTest {
     const auto seen = store_here_->view(
         store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
           Situation situation;
+          situation.slurm = slurm_;
           TORC_ASSIGN(situation.workers,
                       look_at_workers(context_, store_here_->state_directory(), reader));
           workflow::RecipeBook book;
@@ -26,7 +28,54 @@ class Why : public worker::LeaseKeeperTest {
     EXPECT_TRUE(seen.ok()) << seen.error().text();
     return found;
   }
+  void show(const std::string& id, const std::string& state, const std::string& reason = {}) {
+    if (!slurm_) slurm_ = SlurmAnswer{};
+    slurm_->allocations.push_back({id, "alpha", "wf-one", state, reason, "one"});
+  }
+
+  std::optional<SlurmAnswer> slurm_;
 };
+
+TEST_F(Why, a_silent_worker_whose_allocation_is_suspended_goes_on_when_that_is_resumed) {
+  auto info = on("n2", 1, 1);
+  info.allocation = "5";
+  info.cluster = "alpha";
+  start_job(join(info));
+  show("4", "PENDING");
+  show("5", "SUSPENDED");
+  EXPECT_EQ(why_now().reasons.at(0).remedy, "scontrol resume 5") << "not known to be silent yet";
+  clock_.jump_to(clock_.boot_now() + 1h);
+  const Reason reason = why_now().reasons.at(0);
+  EXPECT_NE(reason.text.find("Slurm says its allocation is SUSPENDED"), std::string::npos)
+      << reason.text;
+  EXPECT_EQ(reason.remedy, "scontrol resume 5");
+}
+
+TEST_F(Why, what_waits_for_an_allocation_of_its_scheduler_needs_nothing_else) {
+  claim::JobClass job;
+  job.scheduler = "one";
+  Situation situation;
+  situation.workers.push_back({});
+  situation.workers[0].worker.info = on("n2", 1, 1);
+  const auto kinds = [&] {
+    show("5", "PENDING");
+    situation.slurm = slurm_;
+    std::string all;
+    const auto seen = store_here_->view(
+        store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+          WorkerInquiry inquiry(context_, reader, situation, "wf.torc", "a");
+          for (const Reason& r : inquiry.look(job, 0, false)) all += std::string(r.kind) + ' ';
+          return {};
+        });
+    EXPECT_TRUE(seen.ok()) << seen.error().text();
+    return all;
+  };
+  EXPECT_EQ(kinds(), "allocation ");
+  slurm_ = {};
+  show("4", "PENDING", "JobHeldUser");
+  job.scheduler = "two";
+  EXPECT_TRUE(kinds().starts_with("scheduler ")) << "those are of another one";
+}
 
 TEST_F(Why, a_canceled_job_is_being_ended_only_where_its_worker_is_at_work) {
   const auto worker = join(on("n2", 1, 1));

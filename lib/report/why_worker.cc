@@ -13,6 +13,7 @@
 #include "lib/claim/rules/offer.h"
 #include "lib/exec/node/node_ledger.h"
 #include "lib/exec/node/node_member.h"
+#include "lib/report/prospect.h"
 #include "lib/report/situation_text.h"
 #include "lib/report/why_remedy.h"
 #include "lib/worker/text/node_holders.h"
@@ -60,8 +61,12 @@ std::vector<Reason> WorkerInquiry::look(const claim::JobClass& job_class, std::i
                  return claim::could_fit(job_class, claim::whole_offer(w.info, now));
                });
   if (fitting.empty()) {
-    (void)allocation(job_class, "It is ready, and none of the workers that are there can run it.");
-    mismatches(job_class, workers);
+    const bool comes =
+        allocation(job_class, "It is ready, and none of the workers that are there can run it.") &&
+        std::ranges::any_of(waiting(situation_, job_class.scheduler),
+                            [](const auto* a) { return goes_on(*a); });
+    // One that is of the job's scheduler is what it waits for.
+    if (!comes || job_class.scheduler.empty()) mismatches(job_class, workers);
   } else {
     queue(job_class, priority, fitting, workers.size(), held_back);
   }
@@ -73,7 +78,7 @@ bool WorkerInquiry::allocation(const claim::JobClass& job_class, const std::stri
   if (allocations.empty()) return false;
   const std::string slurm = say_slurm(situation_, context_.clock.wall_now(), job_class.scheduler);
   add("allocation", fmt::format("{} It waits for an allocation. {}", so_far, slurm),
-      remedy_for_waiting(*allocations.front()));
+      remedy_for_waiting(allocations));
   return true;
 }
 
@@ -116,12 +121,11 @@ void WorkerInquiry::mismatches(const claim::JobClass& job_class,
                         std::string remedy) {
     const std::uint64_t n = count(what);
     if (n == 0) return;
-    const std::string who =
-        n == workers.size()
-            ? (n == 1 ? std::string("The only worker") : fmt::format("All {} workers", n))
-            : fmt::format("{} of {} workers", n, workers.size());
-    found.push_back(
-        {n, {kind, fmt::format("{} could never run it: {}.", who, text), std::move(remedy)}});
+    const std::string who = n < workers.size()
+                                ? fmt::format("{} of {} workers could never", n, workers.size())
+                            : n == 1 ? "The only worker could never"
+                                     : fmt::format("None of the {} workers could ever", n);
+    found.push_back({n, {kind, fmt::format("{} run it: {}.", who, text), std::move(remedy)}});
   };
   const bool one = workers.size() == 1;
   const std::string have = one ? "that worker has" : "they have";

@@ -261,7 +261,7 @@ TEST_P(Failure, a_setting_says_what_it_changed_and_can_be_tried) {
   EXPECT_TRUE(here.run({"job", "j3"}).says("priority     0"));
   const Ended done = here.run({"set", "j3", "priority=7", "cpus=2", "memory=2g"});
   EXPECT_EQ(done.exit_code, 0) << done;
-  EXPECT_TRUE(done.says("set priority=7 cpus=2 memory=2g of 1 job(s): 1 ready")) << done;
+  EXPECT_TRUE(done.says("set priority=7 cpus=2 memory=2g of 1 job(s), which was ready")) << done;
   const Ended shown = here.run({"job", "j3"});
   EXPECT_TRUE(shown.says("priority     7")) << shown;
   EXPECT_TRUE(shown.says("2 CPUs, 2 GiB")) << shown;

@@ -209,7 +209,7 @@ TEST_P(Live, a_reset_of_what_runs_is_refused_or_forced) {
   ASSERT_TRUE(wait_for_line(record, "slow", *worker)) << worker->err();
   const Ended refused = here.run({"reset", "slow"});
   expect_code(refused, 2);
-  EXPECT_TRUE(refused.says("1 of the jobs to be reset are claimed or running")) << refused;
+  EXPECT_TRUE(refused.says("1 of the jobs to be reset is claimed or running")) << refused;
   EXPECT_EQ(here.json({"reset", "slow", "--force"})["ending_jobs"], 1);
   std::vector<Source*> sources{&record, worker.get()};
   const auto starts = [&] {
@@ -245,7 +245,7 @@ jobs:
   const Ended dry = here.run({"cancel", "n.torc", "bad", "--dry-run"});
   EXPECT_TRUE(dry.says("because of that 1 job(s) would be canceled, not blocked: n1")) << dry;
   const Ended canceled = here.run({"cancel", "n.torc", "bad"});
-  EXPECT_TRUE(canceled.says("canceled 1 job(s): 1 ready")) << canceled;
+  EXPECT_TRUE(canceled.says("canceled 1 job(s), which was ready")) << canceled;
   EXPECT_TRUE(canceled.says("because of that 1 job(s) are now canceled, not blocked: n1"))
       << canceled;
   EXPECT_TRUE(canceled.says("because of that 1 job(s) are now ready, not blocked: rescue"))

@@ -84,6 +84,38 @@ TEST(Run, goes_on_with_a_store_that_has_two_files_a_job_where_the_workflow_file_
   EXPECT_FALSE(std::filesystem::exists(here.path() / "wf.torc/logs/jobs/packed"));
 }
 
+TEST(Run, tells_of_each_job_where_it_is) {
+  const Workplace here;
+  here.write("wf.yaml", R"(name: lim
+max_failures: 1
+jobs:
+  - {name: bad, priority: 5, command: exit 3}
+  - {name: next_1, command: "true"}
+  - {name: next_2, command: "true"}
+  - {name: after, command: "true", depends_on: [next_1]}
+)");
+  const Ended ended = here.run({"run", "wf.yaml", "--max-parallel-jobs", "1"});
+  EXPECT_EQ(ended.exit_code, 1) << ended;
+  EXPECT_TRUE(ended.says("0 of 4 job(s) completed, 1 failed, 2 ready, 1 waiting in ")) << ended;
+}
+
+TEST(Run, takes_a_word_that_is_no_path_for_a_store_and_says_how_a_job_is_named) {
+  const Workplace here;
+  here.write("wf.yaml", "name: wf\njobs: [{name: t_1, command: 'true'}]\n");
+  EXPECT_EQ(here.run({"init", "wf.yaml"}).exit_code, 0);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"jobs", "t_1"}, {"logs", "t_1", "t_2"}}) {
+    const Ended refused = here.run(words);
+    EXPECT_TRUE(refused.says("there is no store ")) << refused;
+    EXPECT_TRUE(refused.says("a job is named behind it: torc job STORE t_1")) << refused;
+  }
+  for (const char* path : {"other.torc", "./t_1"}) {
+    const Ended refused = here.run({"jobs", path});
+    EXPECT_TRUE(refused.says("there is no store ")) << refused;
+    EXPECT_FALSE(refused.says("a job is named")) << refused;
+  }
+}
+
 TEST(Run, ends_with_1_when_a_job_failed_and_says_what_was_never_reached) {
   const Workplace here;
   here.write("wf.yaml", R"(name: wf

@@ -32,6 +32,12 @@ class BesideSqueue : public testing::Test {
     program("squeue",
             "#!/bin/sh\necho asked >> '" + (here_.path() / "log").string() + "'\n" + script);
   }
+  // The rest of one that prints one allocation, as it pads its columns.
+  static std::string pending(const std::string& reason) {
+    return "printf 'JOBID\\n%-24s%-48s%-64s%-16384s%-12s%-24s%-32s%-32s%-32s%-12s%-256s%-4096s"
+           "%-512s\\n' 7 7 alpha '' 1 PENDING N/A N/A 1800000000 " +
+           std::to_string(geteuid()) + " wf-one '(null)' " + reason + "\n";
+  }
   void program(const std::string& name, const std::string& script) {
     here_.write("bin/" + name, script);
     fs::permissions(here_.path() / "bin" / name, fs::perms::owner_all);
@@ -90,11 +96,30 @@ TEST_F(BesideSqueue, one_that_hangs_is_left_after_two_seconds_and_asked_no_more_
 }
 
 TEST_F(BesideSqueue, an_answer_is_kept_for_those_who_look_next) {
-  squeue("echo JOBID\n");
+  squeue(pending("Priority"));
   EXPECT_TRUE(status()["slurm_answered_at"].is_number());
-  EXPECT_TRUE(torc({"status"}).says("Slurm shows no allocation"));
-  EXPECT_TRUE(torc({"why", "a"}).says("Slurm shows no allocation"));
+  EXPECT_TRUE(torc({"status"}).says("PENDING (Priority)"));
+  EXPECT_TRUE(torc({"why", "a"}).says("PENDING (Priority)"));
   EXPECT_EQ(asked(), 1U);
+}
+
+TEST_F(BesideSqueue, of_one_that_shows_none_that_is_told) {
+  squeue("echo JOBID\n");
+  EXPECT_TRUE(torc({"status"}).says("Slurm shows no allocation"));
+}
+
+TEST_F(BesideSqueue, what_waits_for_ever_is_told_and_what_to_do_about_it) {
+  squeue(pending("DependencyNeverSatisfied"));
+  const Ended shown = torc({"status"});
+  EXPECT_TRUE(
+      shown.says("allocation 7 will not start as it is, what it depends on can no longer "
+                 "come true: scancel 7"))
+      << shown;
+  EXPECT_FALSE(shown.says("the workflow waits for an allocation")) << shown;
+  EXPECT_EQ(status()["remedy"],
+            "scancel 7 (it will not start as it is: what it depends on can no longer come true)");
+  const Ended why = torc({"why", "a"});
+  EXPECT_TRUE(why.says("what helps: scancel 7 (it will not start as it is")) << why;
 }
 
 TEST_F(BesideSqueue, what_fails_or_is_no_answer_ends_nothing) {

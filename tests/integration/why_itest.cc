@@ -71,6 +71,20 @@ TEST_F(Why, a_blocked_job_names_what_it_waits_for_and_where_that_begins) {
   EXPECT_EQ(kinds("c"), "hold,dependency") << answer;
 }
 
+TEST_F(Why, of_many_that_are_waited_for_the_states_are_told_and_what_failed_comes_first) {
+  make(R"(name: wf
+jobs:
+  - {name: "a_{i}", command: "test {i} != 8 || exit 3", parameters: {i: "1:8"}}
+  - {name: b, command: "true", depends_on: ["a_{i}"]}
+)");
+  EXPECT_EQ(kinds("b"), "dependency,dependency,dependency,dependency,dependency,dependency");
+  EXPECT_EQ(text(5), "And it waits for 3 more job(s): 3 ready.");
+  EXPECT_FALSE(has(remedy(5), "--failed")) << remedy(5);
+  do_it({"run", "wf.torc"}, 1);
+  EXPECT_EQ(kinds("b"), "upstream") << answer;
+  EXPECT_TRUE(has(text(), "waits for a_8, ")) << text();
+}
+
 TEST_F(Why, what_was_not_reached_and_what_was_passed_over_name_the_failure) {
   make(kChain);
   do_it({"run", "wf.torc"}, 1);

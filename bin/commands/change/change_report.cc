@@ -82,6 +82,23 @@ void print_change_json(const App& app, const store::Store& store, const ChangeRe
   say(app.out, "{}\n", report::json_text(out));
 }
 
+// ", which was ready", of several states ", before that 1 blocked, 3 ready"; what is only tried
+// out is in them yet.
+std::string show_before(const Change& change, bool dry_run) {
+  const std::string counts = report::show_counts(change.changed);
+  const auto in_some = [](std::uint64_t n) { return n > 0; };
+  if (dry_run) return ": " + counts;
+  if (std::ranges::count_if(change.changed, in_some) != 1) return ", before that " + counts;
+  const auto at = std::ranges::find_if(change.changed, in_some) - change.changed.begin();
+  const auto state = static_cast<JobState>(at);
+  const bool ended = state == JobState::failed || state == JobState::completed;
+  return fmt::format(", which {} {}",
+                     ended                 ? "had"
+                     : change.total() == 1 ? "was"
+                                           : "were",
+                     claim::to_string(state));
+}
+
 void print_change(const App& app, const ChangeReport& report, std::string_view done, bool dry_run,
                   const Path& store) {
   if (report.unseen)
@@ -91,8 +108,7 @@ void print_change(const App& app, const ChangeReport& report, std::string_view d
   if (total == 0) {
     say(app.out, "nothing to change\n");
   } else {
-    say(app.out, "{} {} job(s): {}\n", done, show_count(total),
-        report::show_counts(change.changed));
+    say(app.out, "{} {} job(s){}\n", done, show_count(total), show_before(change, dry_run));
     say(app.out, "  {}\n", show_first(report.names, total));
   }
   for (std::size_t i = 0; i < report.followers.size(); ++i) {

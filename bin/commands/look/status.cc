@@ -53,6 +53,7 @@ struct Unserved {
   std::string name;  // of the first of them
   std::uint64_t jobs = 0;
   claim::JobClass job_class;
+  std::uint8_t lacks = 0;   // claim::mismatch: what keeps all workers from it, else each
   bool allocation = false;  // one waits whose workers may take them
 };
 
@@ -73,6 +74,37 @@ std::string show_need(const claim::JobClass& c) {
   return text;
 }
 
+// What all workers lack for it; where they lack different things, all of these.
+std::uint8_t lacks_of(const claim::JobClass& c, const std::vector<claim::Offer>& offers) {
+  std::uint8_t all = UINT8_MAX;
+  std::uint8_t any = 0;
+  for (const claim::Offer& offer : offers) {
+    const std::uint8_t one = claim::mismatches_of(c, offer);
+    all &= one;
+    any |= one;
+  }
+  return all != 0 ? all : any;
+}
+
+// "a worker with as many CPUs, as much time left"
+std::string show_lacks(std::uint8_t lacks) {
+  namespace mismatch = claim::mismatch;
+  std::string text;
+  const auto add = [&](std::uint8_t what, std::string_view words) {
+    if ((lacks & what) != 0) text += fmt::format("{} {}", text.empty() ? "" : ",", words);
+  };
+  add(mismatch::kScheduler, "that scheduler");
+  add(mismatch::kLabel, "that label");
+  add(mismatch::kNodes, "as many nodes");
+  for (const ResourceKind& kind : kResourceKinds) {
+    if (!kind.shared) continue;
+    add(mismatch::of(kind), kind.measure == Measure::count ? fmt::format("as many {}", kind.many)
+                                                           : fmt::format("as much {}", kind.word));
+  }
+  add(mismatch::kTime, "as much time left");
+  return "a worker with" + text;
+}
+
 Result<void> find_unserved(const claim::Reader& reader, WallTime now, workflow::RecipeBook& book,
                            Picture& picture) {
   std::vector<claim::Offer> offers;
@@ -88,6 +120,7 @@ Result<void> find_unserved(const claim::Reader& reader, WallTime now, workflow::
       if (!jobs) counted = jobs.error();
       if (!jobs) return false;
       picture.unserved.push_back({workflow::job_name(book, reader, JobId{head.first}), *jobs, c,
+                                  lacks_of(c, offers),
                                   !report::waiting(picture.situation, c.scheduler).empty()});
     }
     return picture.unserved.size() < kShownFailures;
@@ -261,15 +294,13 @@ void print_allocations(const App& app, const Picture& picture) {
     if (!said.empty()) say(app.out, "\n{}\n", said);
     return;
   }
-  Table table({{"allocation"}, {"scheduler"}, {"Slurm says"}});
+  Table table({{"allocation"}, {"scheduler"}, {"Slurm says" + report::say_asked(*slurm, now)}});
   for (const slurm::ShownAllocation& a : slurm->allocations) {
     if (table.rows() == kShownWorkers) break;
     table.add(
         {printable(a.id), a.script.empty() ? "-" : printable(a.script), report::say_state(a, now)});
   }
   say(app.out, "\n{}", table.text());
-  if (now - slurm->answered_at > report::kAskInterval)
-    say(app.out, "so Slurm said {}\n", show_age(slurm->answered_at, now));
 }
 
 void print_unserved(const App& app, const Picture& picture) {
@@ -278,7 +309,7 @@ void print_unserved(const App& app, const Picture& picture) {
   Table table({{"jobs", Align::right}, {"first"}, {"each needs"}, {"waits for"}});
   for (const Unserved& u : picture.unserved) {
     table.add({show_count(u.jobs), printable(u.name), show_need(u.job_class),
-               u.allocation ? "an allocation" : "a worker that has it"});
+               u.allocation ? "an allocation" : show_lacks(u.lacks)});
   }
   say(app.out, "{}", table.text());
 }
@@ -311,8 +342,8 @@ void print_failures(const App& app, const Picture& picture, const std::string& s
   }
   if (const auto n = w.of(JobState::pending_failed); n > 0) {
     say(app.out,
-        "\n{} job(s) failed and wait for a decision. They run again: torc retry --failed. They "
-        "have failed: torc cancel --state pending_failed\n",
+        "\n{} job(s) failed and wait for a decision. To run them again: torc retry --failed. "
+        "To let them fail: torc cancel --state pending_failed\n",
         show_count(n));
   }
   if (w.of(JobState::held) > 0) {
@@ -342,7 +373,8 @@ void print_picture(const App& app, const Picture& picture, const store::Store& s
   const std::string shown = workflow::shown_path(app, store.directory());
   print_workers(app, picture);
   if (!w.finished() || !picture.situation.workers.empty()) print_allocations(app, picture);
-  const std::string nobody = report::say_nobody(app, picture.situation, shown);
+  const std::string nobody =
+      report::say_stuck(picture.situation) + report::say_nobody(app, picture.situation, shown);
   if (!nobody.empty()) say(app.out, "\n{}", nobody);
   print_unserved(app, picture);
   say(app.out, "{}", report::quota_text(picture.quota));

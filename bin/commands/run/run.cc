@@ -152,10 +152,15 @@ void print_summary(const App& app, const worker::WorkerSummary& summary, const P
   if (const auto n = w.of(JobState::pending_failed); n > 0)
     say(app.out, ", {} failed and to be decided", show_count(n));
   if (const auto n = w.of(JobState::held); n > 0) say(app.out, ", {} held", show_count(n));
+  const auto tell = [&](std::uint64_t n, std::string_view what) {
+    if (n > 0) say(app.out, ", {} {}", show_count(n), what);
+  };
+  tell(w.of(JobState::ready), "ready");
+  tell(w.of(JobState::delayed), "to be tried again");
+  tell(w.of(JobState::claimed) + w.of(JobState::running), "with other workers");
   const std::uint64_t blocked = w.jobs_over() ? w.of(JobState::blocked) : 0;
-  if (blocked > 0)
-    say(app.out, ", {} {}", show_count(blocked),
-        report::never_reached(w) ? "never reached" : "waiting");
+  tell(w.of(JobState::blocked),
+       blocked > 0 && report::never_reached(w) ? "never reached" : "waiting");
   const std::string shown = workflow::shown_path(app, store);
   say(app.out, " in {}; {} in {}\n", show_duration(took),
       show_files(report::count_files(store, kMostFiles)), shown);
@@ -166,7 +171,7 @@ void print_summary(const App& app, const worker::WorkerSummary& summary, const P
         show_count(w.actions.failed), shown, shown);
   if (const std::string left = report::show_left(w); !left.empty()) say(app.out, "{}\n", left);
   if (w.of(JobState::held) > 0)
-    say(app.out, "held jobs run when they are let: torc release {} --all\n", shown);
+    say(app.out, "held jobs run when they are released: torc release {} --all\n", shown);
   if (summary.end == worker::WorkerEnd::time_up || summary.end == worker::WorkerEnd::idle) {
     say(app.out, "it left because {}{}\n",
         summary.end == worker::WorkerEnd::time_up ? "its time was up (--time-limit)"

@@ -86,6 +86,14 @@ Result<std::optional<Worker>> newest_worker(const Reader& reader) {
   return find_worker(reader, WorkerEpoch{*epoch});
 }
 
+Result<std::optional<Worker>> last_registered(const Reader& reader) {
+  State state(reader);
+  const auto epoch = state.id_of(Table::worker, last_of(reader, Table::worker));
+  TORC_TRY(state.sound());
+  if (!epoch) return std::optional<Worker>();
+  return find_worker(reader, WorkerEpoch{*epoch});
+}
+
 store::HeartbeatPlace heartbeat_place(const Worker& worker) {
   return {raw(worker.epoch), worker.info.own_heartbeat_file ? store::HeartbeatFile::own
                                                             : store::HeartbeatFile::shared};

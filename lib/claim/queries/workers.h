@@ -31,6 +31,8 @@ Result<void> scan_workers(const Reader& reader, bool live_only,
                           const std::function<bool(const Worker&)>& visit);
 // The live worker that registered last.
 Result<std::optional<Worker>> newest_worker(const Reader& reader);
+// The worker that registered last, whether it lives or not.
+Result<std::optional<Worker>> last_registered(const Reader& reader);
 // Where the worker's heartbeats are; they stay there for as long as it lives.
 [[nodiscard]] store::HeartbeatPlace heartbeat_place(const Worker& worker);
 [[nodiscard]] store::HeartbeatPlace heartbeat_place(const Reader& reader, WorkerEpoch worker);

@@ -92,7 +92,8 @@ class Reset {
     for (const JobRange& range : all.jobs) live += look_at(range);
     if (live > 0 && force == Force::no) {
       return Error{ErrorKind::busy,
-                   fmt::format("{} of the jobs to be reset are claimed or running", live),
+                   fmt::format("{} of the jobs to be reset {} claimed or running", live,
+                               live == 1 ? "is" : "are"),
                    "wait for them, cancel them, or reset with --force, which cancels them"};
     }
     // One may be open although a job that it waits for was retried since.
