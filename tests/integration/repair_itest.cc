@@ -127,8 +127,7 @@ TEST_F(Maintenance, a_file_that_is_gone_after_the_end_is_repaired_as_verify_prom
     EXPECT_TRUE(refused.says("segment")) << refused;
     EXPECT_TRUE(refused.says("torc repair")) << refused;
   }
-  const json looked =
-      json::parse(here_.run({"repair", "wf.torc", "--json"}).out, nullptr, false);
+  const json looked = json::parse(here_.run({"repair", "wf.torc", "--json"}).out, nullptr, false);
   EXPECT_EQ(looked["clean"], false);
   EXPECT_EQ(looked["damaged_files"].size(), 1U);
   EXPECT_EQ(looked["lost_commits"].size(), 0U);
@@ -148,9 +147,10 @@ TEST_F(Maintenance, of_a_store_without_any_history_nothing_is_called_whole) {
   make_history();
   for (const Path& file : commit_files()) fs::remove_all(file.parent_path());
   fs::remove_all(state_directory() / "segment");
-  for (const std::vector<std::string>& command :
-       {std::vector<std::string>{"verify"}, {"status"}, {"repair"},
-        {"repair", "--quarantine-tail", "--yes"}}) {
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"verify"},
+                                                  {"status"},
+                                                  {"repair"},
+                                                  {"repair", "--quarantine-tail", "--yes"}}) {
     const Ended refused = here_.run(command);
     EXPECT_EQ(refused.exit_code, 3) << refused;
     EXPECT_TRUE(refused.says("torc backup") || refused.says("torc repair")) << refused;

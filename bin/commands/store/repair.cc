@@ -252,11 +252,13 @@ Result<Exit> Repair::confirm() {
     Error error = verified.error();
     error.what = "nothing was found that could be repaired, and yet: " + error.what;
     if (error.kind == ErrorKind::busy)
-      error.remedy = "end all workers and start again; where it is told still, put the store back "
-                     "from a backup (`torc backup` makes them)";
+      error.remedy =
+          "end all workers and start again; where it is told still, put the store back "
+          "from a backup (`torc backup` makes them)";
     if (error.kind == ErrorKind::corrupt)
-      error.remedy = "keep a copy of the directory, put the store back from a backup (`torc "
-                     "backup` makes them), and report it";
+      error.remedy =
+          "keep a copy of the directory, put the store back from a backup (`torc "
+          "backup` makes them), and report it";
     return finish(std::move(error));
   }
   verified_ = true;

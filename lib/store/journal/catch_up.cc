@@ -66,7 +66,12 @@ Result<bool> CatchUp::is_newest(const Head& head, const Extent& extent, BootTime
 
 Result<void> CatchUp::run() {
   using State = ChainReader::Outcome::State;
-  if (!replica_.is_validated()) TORC_TRY(validate());
+  bool began = false;  // with a replica in which nothing was
+  if (!replica_.is_validated()) {
+    TORC_ASSIGN(const Head found, replica_.read_head());
+    began = found.sequence == 0;
+    TORC_TRY(validate());
+  }
   reader_.begin();
   int reloads = 0;
   int gaps = 0;
@@ -82,6 +87,7 @@ Result<void> CatchUp::run() {
       // The directory after a full one may have been filled since.
       const bool all = (extent.highest + 1) % kPerDirectory != 0;
       if (read.state == State::accepted && all) {
+        if (began) TORC_TRY(check_directories());
         note_newest(asked);
         return {};
       }
@@ -116,9 +122,21 @@ Result<void> CatchUp::run() {
       ErrorKind::busy, location_.directory().string() + ": cannot keep up with its commits", {}};
 }
 
-// A store is made with its first commit, and a directory of commits is collected only after there is
-// a snapshot: without any of these the history was deleted. `extent` and everything here was asked
-// for after changes of our own.
+// What came from segments says nothing of the single files, which others need: asked as for a
+// replica that was found, so that the first who opens the store on a node sees what the second one
+// would.
+Result<void> CatchUp::check_directories() {
+  TORC_ASSIGN(const Head head, replica_.read_head());
+  TORC_TRY(evidence_.check_directories(head));
+  const Result<Extent> extent = survey_.beside(head);
+  if (!extent.ok() && extent.error().kind != ErrorKind::not_found) return extent.error();
+  return extent.ok() && extent->hole != 0 ? evidence_.check_hole(head, extent->hole)
+                                          : Result<void>();
+}
+
+// A store is made with its first commit, and a directory of commits is collected only after there
+// is a snapshot: without any of these the history was deleted. `extent` and everything here was
+// asked for after changes of our own.
 Result<void> CatchUp::check_beginning(const Extent& extent) {
   if (extent.directory || extent.highest > 0) return {};
   const Result<std::vector<std::uint64_t>> directories = journal_.directories();

@@ -48,6 +48,7 @@ class CatchUp {
   };
 
   Result<void> validate();
+  Result<void> check_directories();
   Result<void> check_beginning(const Extent& extent);
   Result<bool> is_newest(const Head& head, const Extent& extent, BootTime asked);
   Result<Next> explain(const Head& head, const Extent& extent, const ChainReader::Outcome& read);

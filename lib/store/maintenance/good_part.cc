@@ -72,10 +72,10 @@ void GoodPart::note_missing(const std::vector<std::uint64_t>& numbers) {
     std::size_t end = i + 1;
     while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
     const Path first = files_.journal().commit_path(numbers[i]);
-    const std::string which =
-        end - i == 1 ? first.string() + " is missing, and a segment in "
-                     : first.string() + " and those after it up to commit " +
-                           std::to_string(numbers[end - 1]) + " are missing, and segments in ";
+    const std::string which = end - i == 1 ? first.string() + " is missing, and a segment in "
+                                           : first.string() + " and those after it up to commit " +
+                                                 std::to_string(numbers[end - 1]) +
+                                                 " are missing, and segments in ";
     damages_.push_back({first, which + files_.journal().segment_directory().string() +
                                    (end - i == 1 ? " has it" : " have them")});
     i = end;

@@ -2,6 +2,7 @@
 // and what is said where nothing is left.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <utility>
@@ -130,6 +131,27 @@ TEST_F(Missing, a_file_that_the_newest_snapshot_covers_is_no_damage) {
   fs::remove(commit_file(10));
   EXPECT_FALSE(examine(third)->needed());
   expect_verified();
+}
+
+TEST_F(Missing, files_that_were_collected_are_no_damage_where_the_newest_snapshot_is) {
+  tuning = hasty();
+  a = open(first);
+  work(*a, 200);
+  const auto snapshots = [&] {
+    std::vector<Path> out;
+    for (const auto& entry : fs::directory_iterator(state / "snapshot"))
+      out.push_back(entry.path());
+    std::sort(out.begin(), out.end());
+    return out;
+  }();
+  ASSERT_EQ(snapshots.size(), 2U);
+  const auto older = number_of(snapshots[0].filename().string().substr(0, 12));
+  ASSERT_TRUE(older);
+  ASSERT_FALSE(fs::exists(commit_file(*older + 1))) << "only a segment has it";
+  fs::resize_file(snapshots[1], fs::file_size(snapshots[1]) / 2);
+  const auto repair = examine(third);
+  ASSERT_EQ(repair->damages().size(), 1U) << repair->damages()[1].what;
+  EXPECT_EQ(repair->damages()[0].file, snapshots[1]);
 }
 
 TEST_F(Missing, a_file_that_this_client_only_does_not_see_yet_is_no_damage) {

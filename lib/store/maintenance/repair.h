@@ -53,8 +53,8 @@ class Repair {
   [[nodiscard]] virtual const std::vector<LostCommit>& lost() const = 0;
   // Others are or may be lost of which nothing is left that could be listed.
   [[nodiscard]] virtual bool lost_without_trace() const = 0;
-  // The write set of one of them in lost() that can be read: read again, since all of them together may be
-  // more than fits into memory.
+  // The write set of one of them in lost() that can be read: read again, since all of them together
+  // may be more than fits into memory.
   virtual Result<std::string> writes_of(const LostCommit& commit) = 0;
   [[nodiscard]] virtual const std::vector<Damage>& damages() const = 0;
   // The state of the good part.
