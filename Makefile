@@ -64,7 +64,7 @@ test-fs:
 	LOG=$(BUILD)/fs.log tests/integration/fs/run.sh $(BUILD)/tests/integration/fs/fs_itest $(FS)
 
 # Nodes, workers, srun, steps and the controller of a real Slurm killed in the middle of a run, ROUNDS=20 of each row, or
-# of ROWS='node srun'. Needs root; an hour.
+# of ROWS='node srun'. Needs root; two and a half hours, ABREAST=10 of them an hour.
 test-slurm:
 	scripts/install-deps.sh build test
 	cmake --preset release -DTORC_TESTS=ON

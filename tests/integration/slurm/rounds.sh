@@ -24,7 +24,7 @@ abreast=(node first-node node-late first-node-late worker watchdog both srun ste
   controller-stopped controller-hangs)
 wanted_of() { # FIGURE=MOST…
   case $1 in
-    node | first-node) echo again=30 heard=15 end=30 ;;
+    node | first-node) echo again=30 heard=25 end=30 ;;
     *node-late) echo again=45 heard=15 end=30 ;;
     worker | watchdog | both) echo again=15 stays_away=0 end=30 ;;
     srun | step) echo again=30 end=30 ;;
@@ -247,7 +247,7 @@ row() {
     round "$1" "$number" || [ $? = 1 ] || echo "$1 $number broken=1"
   done >>"$log" 2>&1
   umount "$work/$1/shared"
-  kill $daemon # nodes of other clusters may have the mount as well
+  kill $daemon 2>/dev/null # nodes of other clusters may have the mount as well
   wait $daemon 2>/dev/null
 }
 
