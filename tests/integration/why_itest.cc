@@ -253,6 +253,10 @@ TEST_F(WhyWorkers, each_thing_that_no_worker_has_is_a_reason) {
   EXPECT_EQ(kinds("bound"), "scheduler") << answer;
   EXPECT_TRUE(has(text(), "that worker serves none")) << text();
   EXPECT_EQ(kinds("both"), "scheduler,cpus") << answer;
+  const Ended status = here.run({"status"});
+  for (const char* lack : {"a worker with as many CPUs\n", "a worker with that label\n",
+                           "a worker with that scheduler, as many CPUs\n"})
+    EXPECT_TRUE(status.says(lack)) << status;
   end();
 }
 
