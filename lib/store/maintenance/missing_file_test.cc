@@ -44,10 +44,10 @@ class Missing : public Hosts {
     tuning.checkpoint_commits = 1'000'000;  // no snapshots unless a test asks
     Hosts::SetUp();
   }
-  // 19 commits, the first 15 also in a segment; nobody has the store open or a copy of it, as after
-  // the last worker of a workflow that is finished.
-  void make_history() {
-    while (sequence_of(*a) < 19) {
+  // Of 19 commits the first 15 are also in a segment; nobody has the store open or a copy of it, as
+  // after the last worker of a workflow that is finished.
+  void make_history(std::uint64_t commits = 19) {
+    while (sequence_of(*a) < commits) {
       ASSERT_TRUE(a->commit(7, put("n", numbered("", sequence_of(*a) + 1))).ok());
       ASSERT_TRUE(a->maintain().ok());
     }
@@ -155,13 +155,13 @@ TEST_F(Missing, files_that_were_collected_are_no_damage_where_the_newest_snapsho
 }
 
 TEST_F(Missing, a_file_that_this_client_only_does_not_see_yet_is_no_damage) {
-  make_history();
+  make_history(70);
   BlindDisk blind;
   Node mender(scratch.path(), "mender", 8, &blind);
-  blind.hidden = commit_file(10);
+  blind.hidden = commit_file(10);  // not of the newest directory, which is asked for anew anyway
   const auto repair = examine(mender);
   EXPECT_FALSE(repair->needed());
-  EXPECT_EQ(repair->last_good(), 19U);
+  EXPECT_EQ(repair->last_good(), 70U);
   EXPECT_TRUE(blind.hidden.empty());
 }
 
@@ -173,7 +173,8 @@ TEST_F(Missing, a_newest_file_that_a_segment_has_is_damage_where_a_worker_has_se
   ASSERT_TRUE(write_heartbeat(first.world(), state, {7}, {5, {}, 15}).ok());
   const auto verified = verify(third.world(), directory, no_check);
   ASSERT_FALSE(verified.ok());
-  EXPECT_EQ(verified.error().kind, ErrorKind::corrupt) << verified.error().text();
+  EXPECT_NE(verified.error().what.find("worker 7 has seen commit 15"), std::string::npos)
+      << verified.error().text();
   const auto repair = examine(first);
   ASSERT_TRUE(repair->needed());
   EXPECT_FALSE(repair->lost_without_trace());
