@@ -98,7 +98,7 @@ std::string remedy_for(const ShownAllocation& a) {
     case Prospect::held:
       return "scontrol release " + id;
     case Prospect::held_by_admin:
-      return fmt::format("only an administrator can release {}", id);
+      return fmt::format("only an administrator can release it: scontrol release {}", id);
     case Prospect::never:
       return fmt::format("scancel {} (it will not start as it is: {})", id, show_reason(a));
     case Prospect::suspended:

@@ -43,7 +43,8 @@ TEST(AProspect, of_one_that_never_starts_tells_why_and_how_to_be_rid_of_it) {
 
 TEST(AProspect, of_one_that_is_held_tells_who_can_release_it) {
   EXPECT_EQ(say_stuck(of("PENDING", "JobHeldUser")), "allocation 5 is held: scontrol release 5");
-  EXPECT_EQ(remedy_for(of("PENDING", "JobHeldAdmin")), "only an administrator can release 5");
+  EXPECT_EQ(remedy_for(of("PENDING", "JobHeldAdmin")),
+            "only an administrator can release it: scontrol release 5");
 }
 
 TEST(AProspect, of_another_reason_is_not_known) {

@@ -94,9 +94,15 @@ TEST_F(SlurmAnswers, nothing_submitted_waiting_and_cancelled_are_told_apart) {
   EXPECT_EQ(why("b").at("remedy"), "sbatch wf.torc/slurm/wide.sbatch");
   EXPECT_TRUE(torc({"history", "wf.torc"}).says("(wf-one) is PENDING (BeginTime)"));
 
+  // By root that is a hold of an administrator.
   ASSERT_EQ(login({"scontrol", "hold", id}).exit_code, 0);
   forget_answer();
+  EXPECT_EQ(why("a").at("remedy"), "only an administrator can release it: scontrol release " + id);
+  ASSERT_EQ(login({"scontrol", "release", id}).exit_code, 0);
+  ASSERT_EQ(login({"scontrol", "uhold", id}).exit_code, 0);
+  forget_answer();
   EXPECT_EQ(why("a").at("remedy"), "scontrol release " + id);
+  EXPECT_TRUE(says(text(), "allocation " + id + " is held: scontrol release " + id)) << text();
 
   ASSERT_EQ(login({"scancel", id}).exit_code, 0);
   now = status();
