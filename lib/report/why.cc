@@ -110,7 +110,7 @@ class Inquiry {
   void dependencies() {
     claim::Obstacles found = claim::obstacles_of(reader_, id_, kCounted);
     // What holds it up for good is among those that are told by name.
-    std::ranges::stable_partition(found.awaited, [](const claim::Awaited& a) {
+    std::stable_partition(found.awaited.begin(), found.awaited.end(), [](const claim::Awaited& a) {
       return claim::is_terminal(a.state) || claim::has(a.state, claim::trait::kTroubled);
     });
     const std::size_t named = std::min(found.awaited.size(), kNames);

@@ -152,8 +152,11 @@ Result<void> LeaseKeeper::look_at_others(const claim::Reader& reader, std::size_
   Result<void> unread;
   const auto add = [&](std::vector<claim::Worker>& to, claim::WorkerEpoch epoch) {
     auto worker = claim::find_worker(reader, epoch);
-    if (!worker) unread = std::move(worker).error();
-    if (worker && *worker) to.push_back(**std::move(worker));
+    if (!worker) {
+      unread = std::move(worker).error();
+    } else if (*worker) {
+      to.push_back(**std::move(worker));
+    }
   };
   TORC_ASSIGN(const auto here, claim::workers_on(reader, info_.host));
   for (const auto epoch : here) add(around.neighbours, epoch);
