@@ -8,6 +8,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/claim/rules/action.h"
+#include "lib/claim/rules/gang.h"
 #include "lib/claim/rules/job.h"
 #include "lib/claim/rules/offer.h"
 #include "lib/claim/rules/transition.h"
@@ -33,7 +34,8 @@ struct Exchange {
   // The silence that the worker may keep from here on; 0: as before.
   std::chrono::seconds ttl{};
   std::vector<ActionReport> actions;
-  ActionWish wish;  // which runs of actions it would take
+  ActionWish wish;             // which runs of actions it would take
+  std::vector<GangWord> gang;  // in the order in which it happened
   // How long jobs run here lately, by the boot clock; 0: nothing to say. For other workers to plan
   // by.
   std::chrono::milliseconds job_time{};
@@ -49,6 +51,9 @@ struct Grant {
   // often it has not been.
   bool alone = false;
   std::uint32_t lost = 0;
+  // Of several nodes, and the only grant of its answer: the worker is the head of its gang
+  // (Answer::gang), which starts the command only when that is complete.
+  bool gang = false;
 };
 
 struct Refused {
@@ -71,6 +76,12 @@ struct Answer {
   // What the worker must end, now: canceled while it held it. Told in every answer until one of
   // `finishes` or `returns` says that it is over.
   std::vector<ClaimToken> revoked;
+  std::optional<GangPart> gang;  // that this worker is part of after this exchange
+  // Whom this exchange concerns besides: members of a gang that it changed. To be rung.
+  std::vector<WorkerEpoch> concerned;
+  // The worker's node is kept for a gang that waits: it has no more than what ends before that, and
+  // is not to prefetch.
+  bool reserved = false;
 };
 
 }  // namespace torc::claim

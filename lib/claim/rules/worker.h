@@ -47,6 +47,8 @@ struct WorkerInfo {
   // After which that Slurm gives up a node, as this worker knows it: it pauses its jobs by it
   // (pause_limit() of lease.h); 0: not known.
   std::chrono::seconds node_timeout{0};
+  std::string group;      // whose nodes a job of several nodes may have together; empty: of none
+  std::string node_name;  // of its node within the group, by which the others reach it
   std::string scheduler;
   std::string label;
   bool any_binding = false;        // it serves every scheduler and label (`torc run`)

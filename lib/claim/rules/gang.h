@@ -1,0 +1,82 @@
+// A gang: one attempt of a job of several nodes, and the workers that hold their nodes for it. All
+// of them belong to one group: one run of an allocation, or workers that were told the same
+// `--group`. Values; what changes them is in exchange.h and membership.h.
+//
+// A worker whose node is free offers it with its exchange, and that binds it: it starts nothing
+// until an exchange grants it something. Whoever finds, in the order of the ready jobs, a gang for
+// which its own node and the offers of its group are enough claims all of them in that one commit,
+// by one token, and is its head. The others take their whole node and confirm; once all have, the
+// head starts the command. Each holds its node, and starts nothing else, until the attempt is over.
+// Then it ends what is left of it on its node, says so, and is free.
+//
+//   forming --all confirmed--> complete --started--> running --finished--> over
+//   any of them --a member leaves, is lost or cannot; the job is canceled--> over
+//
+// A loss ends the attempt in the very commit that sees it: the job is requeued (or has failed), its
+// token is dead, and all that are alive are told `over`, the head too.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/claim/rules/job.h"
+
+namespace torc::claim {
+
+// A job may ask for so many at most.
+inline constexpr std::uint32_t kMostGangNodes = 4096;
+
+enum class GangStage : std::uint8_t {
+  forming,   // some have not confirmed
+  complete,  // all have: the head may start
+  running,   // the head has reported the start
+  over       // nothing of it counts any more: end what is left, leave
+};
+inline constexpr GangStage kLastGangStage = GangStage::over;
+
+// A node of it. Ranks are places in the list; 0 is the head, which holds the job's token.
+struct GangMember {
+  WorkerEpoch worker{};
+  std::string node;  // by which the others reach it: Slurm's name, `--node-name`, or its host
+  bool confirmed = false;
+  bool left = false;
+  // Where each node runs the command (`launch: all`): how it ended here.
+  std::optional<Outcome> end;
+  auto operator<=>(const GangMember&) const = default;
+};
+
+struct Gang {
+  ClaimToken token;
+  std::uint32_t job_class = 0;
+  GangStage stage = GangStage::forming;
+  std::uint16_t port = 0;  // that the head chose for what the members run together; 0: none yet
+  std::vector<GangMember> members;  // by rank, at least two; node names differ
+  auto operator<=>(const Gang&) const = default;
+};
+
+// What a member says of the gang that it is part of, in an exchange. One that names no gang of the
+// worker, or comes too late, changes nothing.
+struct GangWord {
+  enum class What : std::uint8_t {
+    confirmed,  // it has its whole node
+    declined,   // it cannot have it: the attempt is given back unstarted, by rank 0 for others that
+                // do not confirm (`rank`); who is declined is free only by its own next word
+    ended,      // `launch: all`: the command has ended here, with `outcome`
+    left        // nothing of it runs here any more, and the node is free
+  };
+  ClaimToken token;
+  What what = What::confirmed;
+  Outcome outcome;         // ended
+  std::uint16_t port = 0;  // of the head, with its confirmation or its start; 0: as before
+  std::vector<std::uint32_t> silent;  // ranks, with `declined` of the head
+};
+
+// What a worker is told of the gang that it is part of, in every answer as long as it is.
+struct GangPart {
+  Gang gang;
+  std::uint32_t rank = 0;  // its own
+};
+
+}  // namespace torc::claim
