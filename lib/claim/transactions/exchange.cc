@@ -274,7 +274,7 @@ class Session {
     if (answer_.grants.empty()) return;  // the tables contradict themselves
     Grant& grant = answer_.grants.back();
     grant.gang = true;
-    form_gang(ledger_, lease_, grant.token, taken.job_class, members);
+    form_gang(ledger_, lease_, grant.token, taken.job_class, members, request_.now);
   }
 
   void hear_of_gang() {
@@ -292,7 +292,9 @@ class Session {
 
   // When the node is expected to be free, by what the worker says and was granted.
   [[nodiscard]] std::uint64_t free_at() {
-    if (!request_.offer || lease_.gang || declined_) return NodePlace::kUnknown;
+    if (declined_ || (!request_.offer && !lease_.gang)) return NodePlace::kUnknown;
+    // What a gang holds is free when its job is expected to end, also for a job that waits.
+    if (lease_.gang && answer_.grants.empty()) return lease_.node->free_at;
     const Offer& offer = *request_.offer;
     if (answer_.grants.empty() && answer_.actions.empty() && free_capacity(offer).untouched &&
         leaves() == Alone::entirely) {

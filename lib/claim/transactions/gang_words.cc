@@ -1,5 +1,6 @@
 #include "lib/claim/transactions/gang_words.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lib/claim/scheduling/node_list.h"
@@ -17,6 +18,13 @@ void end_attempt(Ledger& ledger, const GangName& name, const JobRule& rule) {
   if (!after || is_live(after->state)) return state.damaged(gang_key(name));
   ledger.change(name.job, *job, *after);
   if (after->revoked == Revoked::no) ledger.take_from(job->worker, name.job);
+}
+
+// When the nodes of such a job are expected to be free again, as NodePlace::free_at.
+std::uint64_t ends_at(Ledger& ledger, std::uint32_t job_class, WallTime now) {
+  const auto runtime = ledger.state().job_class(job_class).need.runtime;
+  if (runtime.count() <= 0) return NodePlace::kUnknown;
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(1, WallTime(now + runtime).count()));
 }
 
 class Words {
@@ -80,16 +88,17 @@ class Words {
 }  // namespace
 
 void form_gang(Ledger& ledger, Lease& lease, const ClaimToken& token, std::uint32_t job_class,
-               std::vector<GangMember> members) {
+               std::vector<GangMember> members, WallTime now) {
   State& state = ledger.state();
   Transaction& tx = ledger.tx();
   lease.gang = name_of(token);
+  const std::uint64_t until = ends_at(ledger, job_class, now);
   for (std::size_t rank = 1; rank < members.size(); ++rank) {
     const WorkerEpoch worker = members[rank].worker;
     const Key key(Table::lease, raw(worker));
     auto other = state.lease(worker);
     if (!other || !other->node || other->gang || !other->held.empty()) return state.damaged(key);
-    list_node(tx, worker, *other, {other->node->group, NodePlace::kUnknown});
+    list_node(tx, worker, *other, {other->node->group, until});
     if (std::exchange(other->idle, false)) tx.erase(Key(Table::idle, raw(worker)));
     other->gang = lease.gang;
     other->reserved = false;
