@@ -869,7 +869,7 @@ class ClaimModel {
       std::tuple<std::int64_t, std::int64_t, std::int64_t> size{};
       if (plan_.sort == SortMethod::gpus_runtime_memory) size = {gpus, runtime, memory};
       if (plan_.sort == SortMethod::gpus_memory_runtime) size = {gpus, memory, runtime};
-      return std::tuple(-e.priority, size, e.age, id);
+      return std::tuple(-e.priority, size, e.age, -static_cast<std::int64_t>(need.nodes), id);
     };
     std::vector<std::uint64_t> ids;
     for (std::uint64_t id = 1; id < jobs_.size(); ++id) {

@@ -166,9 +166,9 @@ class Allocation {
     nodes_.resize(s_.nodes);
     for (std::size_t n = 0; n < nodes_.size(); ++n) TORC_TRY(join(n));
     for (std::size_t i = 0; i < work_.size(); ++i) {
-      if (work_[i].nodes > 1) waiting_gangs_.insert(i + 1);
+      if (work_[i].nodes > 1) waiting_gangs_.insert(place_of(i + 1));
     }
-    if (!waiting_gangs_.empty()) at_head_since_.try_emplace(*waiting_gangs_.begin(), 0);
+    if (!waiting_gangs_.empty()) at_head_since_.try_emplace(waiting_gangs_.begin()->second, 0);
     for (std::size_t n = 0; n < nodes_.size(); ++n) wake(n, 0);
     std::uint64_t done_at = 0;
     while (!due_.empty() && finished_ < work_.size()) {
@@ -255,7 +255,14 @@ class Allocation {
     words.starts = std::exchange(node.starts, {});
     words.gang = std::exchange(node.words, {});
     const bool ended = end_jobs(node, words);
-    if (!node.gang || ended) words.offer = offer_of(node);
+    const bool leaves = std::any_of(words.gang.begin(), words.gang.end(), [](const auto& word) {
+      return word.what == claim::GangWord::What::left;
+    });
+    if (leaves) {
+      node.free = s_.cpus;
+      node.gang.reset();
+    }
+    if (!node.gang || leaves) words.offer = offer_of(node);
     ++tx_.number;
     ++commits_;
     const std::clock_t begun = std::clock();
@@ -351,13 +358,18 @@ class Allocation {
     return {};
   }
 
+  // In the order: more nodes first, then the number.
+  [[nodiscard]] std::pair<std::uint32_t, std::uint64_t> place_of(std::uint64_t job) const {
+    return {std::numeric_limits<std::uint32_t>::max() - work_[job - 1].nodes, job};
+  }
+
   void note_claim(std::uint64_t job) {
-    if (waiting_gangs_.erase(job) == 0) return;
+    if (waiting_gangs_.erase(place_of(job)) == 0) return;
     ++gangs_;
     const auto at = at_head_since_.find(job);
     const double since = at == at_head_since_.end() ? now_ : at->second;
     longest_at_head_ = std::max(longest_at_head_, now_ - since);
-    if (!waiting_gangs_.empty()) at_head_since_.try_emplace(*waiting_gangs_.begin(), now_);
+    if (!waiting_gangs_.empty()) at_head_since_.try_emplace(waiting_gangs_.begin()->second, now_);
   }
 
   void plan_wake(std::size_t n) {
@@ -392,7 +404,7 @@ class Allocation {
   std::map<claim::WorkerEpoch, std::size_t> by_epoch_;
   std::set<std::pair<double, std::size_t>> due_;
   std::set<std::size_t> rung_;
-  std::set<std::uint64_t> waiting_gangs_;  // job ids
+  std::set<std::pair<std::uint32_t, std::uint64_t>> waiting_gangs_;  // in their order
   std::map<std::uint64_t, double> at_head_since_;
   double now_ = 0;
   double next_bell_ = 0;

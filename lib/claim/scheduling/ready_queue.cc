@@ -124,6 +124,9 @@ bool ReadyHeads::before(const Head& a, const Head& b) {
   if (a.range.priority != b.range.priority) return a.range.priority > b.range.priority;
   if (a.size != b.size) return a.size > b.size;
   if (a.range.age != b.range.age) return a.range.age < b.range.age;
+  // What is hardest to place first: the others fill what it leaves.
+  if (a.job_class.need.nodes != b.job_class.need.nodes)
+    return a.job_class.need.nodes > b.job_class.need.nodes;
   return a.first() < b.first();
 }
 

@@ -36,10 +36,10 @@ void withdraw(Transaction& tx, State& state, std::vector<ReadyJob>& jobs);
 void withdraw(Transaction& tx, State& state, const ReadyJob& first, std::uint64_t count);
 
 // Takes jobs from the heads of all queues that an offer fits, in merged order: priority (high
-// first), then the sort method, then age, then id. A job that does not fit, or that a limit or the
-// budget holds back, is passed over for others that do; one of several nodes that has to wait, too,
-// but for what its group keeps for it (gang_plan.h). Reads one key a class at the start; each
-// further key costs one seek.
+// first), then the sort method, then age, then nodes (many first), then id. A job that does not
+// fit, or that a limit or the budget holds back, is passed over for others that do; one of several
+// nodes that has to wait, too, but for what its group keeps for it (gang_plan.h). Reads one key a
+// class at the start; each further key costs one seek.
 class ReadyHeads {
  public:
   struct Take {
