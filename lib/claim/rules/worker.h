@@ -48,7 +48,8 @@ struct WorkerInfo {
   // (pause_limit() of lease.h); 0: not known.
   std::chrono::seconds node_timeout{0};
   std::string scheduler;
-  std::string label;
+  std::string labels;              // as lib/base/labels.h writes them
+  bool also_unlabelled = true;     // though it has labels, it serves jobs that ask for none
   bool any_binding = false;        // it serves every scheduler and label (`torc run`)
   bool ignores_resources = false;  // it counts jobs and nothing else (--max-parallel-jobs)
   std::string output_dir;          // where it keeps its jobs' output; empty: in the store

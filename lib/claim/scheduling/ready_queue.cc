@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "lib/claim/queries/learned_times.h"
 #include "lib/claim/queries/queries.h"
 
 namespace torc::claim {
 namespace {
 
 std::array<std::uint64_t, 3> size_of(const Requirement& need, SortMethod sort) {
-  const auto runtime = static_cast<std::uint64_t>(need.runtime.count());
+  const auto runtime = static_cast<std::uint64_t>(expected_time(need).count());
   switch (sort) {
     case SortMethod::none:
       return {};
@@ -111,8 +112,10 @@ ReadyHeads::ReadyHeads(Transaction& tx, State& state, Quota& quota, WorkerEpoch 
     : tx_(tx), state_(state), quota_(quota), worker_(worker), offer_(offer) {
   each_ready_head(state_, [&](const ReadyRange& range) {
     JobClass job_class = state_.job_class(range.job_class);
-    if (could_fit(job_class, offer)) {
-      const auto size = size_of(job_class.need, sort);
+    // What has been learned decides whether and when, and is promised to nobody.
+    const JobClass seen = as_learned(tx_, job_class);
+    if (could_fit(seen, offer)) {
+      const auto size = size_of(seen.need, sort);
       heads_.push_back({std::move(job_class), size, range, 0, false});
     }
     return true;

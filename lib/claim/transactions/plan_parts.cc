@@ -29,7 +29,10 @@ Result<std::uint64_t> check_templates(const Plan& plan, std::uint64_t next) {
     }
     if (t.count == 0) return bad_plan(fmt::format("the template at job {} has no jobs", next));
     if (!are_jobs(next, t.count)) return too_many_jobs();
-    if (t.job_class < plan.classes.size() && plan.classes[t.job_class].limit > plan.limits.size()) {
+    if (t.job_class < plan.classes.size() &&
+        std::ranges::any_of(plan.classes[t.job_class].limits, [&](const LimitShare& share) {
+          return share.number == 0 || share.number > plan.limits.size() || share.amount == 0;
+        })) {
       return bad_plan(fmt::format("class {} has a limit that is none", t.job_class));
     }
     if (t.job_class >= plan.classes.size()) {
@@ -280,6 +283,8 @@ std::uint8_t rules_of(const Plan& plan) {
   if (plan.budget != Usage{}) rules |= rule::kBudget;
   if (plan.pending_failed) rules |= rule::kPendingFailed;
   if (!plan.actions.empty()) rules |= rule::kActions;
+  if (std::ranges::any_of(plan.classes, [](const JobClass& c) { return c.learns_from != 0; }))
+    rules |= rule::kLearns;
   return rules;
 }
 
