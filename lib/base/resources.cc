@@ -30,6 +30,8 @@ Resources no_resources() {
 
 std::string show_amount(const ResourceKind& kind, std::uint64_t amount) {
   const std::string number = show_number(kind, amount);
+  if (kind.measure == Measure::seconds && !kind.one.empty())
+    return fmt::format("{} {}", kind.one, number);
   if (kind.measure != Measure::count) return number;
   return fmt::format("{} {}", number, amount == 1 ? kind.one : kind.many);
 }
@@ -52,6 +54,11 @@ std::string show(const Resources& resources) {
 
 std::string show_shared(const Resources& resources) {
   return listed(resources, false);
+}
+
+std::string say_least_time(const Resources& resources) {
+  return fmt::format("it {} {}", resources.min_time.count() > 0 ? "needs at least" : "declares",
+                     show_duration(least_time(resources)));
 }
 
 std::string json_name(const ResourceKind& kind) {

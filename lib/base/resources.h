@@ -21,7 +21,10 @@ struct Resources {
   std::uint32_t gpus = 0;
   std::uint32_t nodes = 1;
   ByteCount memory = mebibytes(1);
-  std::chrono::seconds runtime{0};  // 0: not declared; fits any remaining walltime
+  // Of these three 0 is not declared. What is to be made of them: expected_time() and those below.
+  std::chrono::seconds runtime{0};     // how long it runs, as far as anybody knows
+  std::chrono::seconds time_limit{0};  // when it is ended
+  std::chrono::seconds min_time{0};    // which is worth while: the rest it does in a later attempt
   auto operator<=>(const Resources&) const = default;
 };
 
@@ -30,7 +33,7 @@ enum class Measure : std::uint8_t { count, bytes, seconds };
 struct ResourceKind {
   std::string_view word;   // of `torc set`, JSON and reasons
   std::string_view key;    // of a workflow file
-  std::string_view one{};  // of a count, as people say it
+  std::string_view one{};  // of a count, as people say it; of a time, what stands before it
   std::string_view many{};
   Measure measure = Measure::count;
   std::uint64_t least = 0;  // of a count
@@ -42,6 +45,12 @@ struct ResourceKind {
   std::uint64_t (*get)(const Resources&) = nullptr;
   void (*put)(Resources&, std::uint64_t) = nullptr;
 };
+
+// So that sums with other times stay numbers, whatever a store says.
+[[nodiscard]] constexpr std::chrono::seconds seconds_in_reach(std::uint64_t n) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 33;
+  return std::chrono::seconds(n < kMost ? n : kMost);
+}
 
 // In the order in which they are shown.
 // clang-format off
@@ -64,13 +73,35 @@ inline constexpr ResourceKind kResourceKinds[] = {
     {.word = "runtime", .key = "runtime", .measure = Measure::seconds, .settable = true,
      .get = [](const Resources& r) { return static_cast<std::uint64_t>(r.runtime.count()); },
      .put = [](Resources& r, std::uint64_t n) { r.runtime = std::chrono::seconds(n); }},
+    {.word = "time_limit", .key = "time_limit", .one = "time limit", .measure = Measure::seconds, .settable = true,
+     .later = true,
+     .get = [](const Resources& r) { return static_cast<std::uint64_t>(r.time_limit.count()); },
+     .put = [](Resources& r, std::uint64_t n) { r.time_limit = seconds_in_reach(n); }},
+    {.word = "min_time", .key = "min_time", .one = "at least", .measure = Measure::seconds, .settable = true,
+     .later = true,
+     .get = [](const Resources& r) { return static_cast<std::uint64_t>(r.min_time.count()); },
+     .put = [](Resources& r, std::uint64_t n) { r.min_time = seconds_in_reach(n); }},
 };
 // clang-format on
+
+// How long it is expected to run: its runtime; where it declares none, its time_limit. 0: nobody
+// knows, so it fits any time that is left.
+[[nodiscard]] constexpr std::chrono::seconds expected_time(const Resources& r) {
+  return r.runtime.count() > 0 ? r.runtime : r.time_limit;
+}
+// The time that must be left for it to be started: min_time, else what it is expected to run.
+[[nodiscard]] constexpr std::chrono::seconds least_time(const Resources& r) {
+  return r.min_time.count() > 0 ? r.min_time : expected_time(r);
+}
+// When it is ended: after its time_limit; where it declares none, after its runtime. 0: never.
+[[nodiscard]] constexpr std::chrono::seconds longest_time(const Resources& r) {
+  return r.time_limit.count() > 0 ? r.time_limit : r.runtime;
+}
 
 // Nothing of any kind.
 [[nodiscard]] Resources no_resources();
 
-// "4 CPUs", "1 CPU", "16 GiB", "1h 30min".
+// "4 CPUs", "1 CPU", "16 GiB", "1h 30min", "time limit 2h".
 [[nodiscard]] std::string show_amount(const ResourceKind& kind, std::uint64_t amount);
 // The same beside such an amount: a count without its unit.
 [[nodiscard]] std::string show_number(const ResourceKind& kind, std::uint64_t amount);
@@ -78,6 +109,9 @@ inline constexpr ResourceKind kResourceKinds[] = {
 [[nodiscard]] std::string show(const Resources& resources);
 // The same of what the jobs of a worker share.
 [[nodiscard]] std::string show_shared(const Resources& resources);
+
+// Of least_time(): "it declares 2h", "it needs at least 30min".
+[[nodiscard]] std::string say_least_time(const Resources& resources);
 
 // "cpus", "memory_bytes", "runtime_seconds".
 [[nodiscard]] std::string json_name(const ResourceKind& kind);

@@ -8,6 +8,7 @@
 #include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
+#include "lib/claim/queries/learned_times.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/why.h"
 #include "lib/claim/queries/workers.h"
@@ -118,7 +119,11 @@ std::string to_text(const JobInStore& in, const std::string& store) {
   const claim::JobClass job_class = claim::read_class(reader, rank.job_class);
   line("needs", show(job_class.need));
   if (!job_class.scheduler.empty()) line("scheduler", job_class.scheduler);
-  if (!job_class.label.empty()) line("label", job_class.label);
+  if (!job_class.labels.empty()) line("labels", printable(job_class.labels));
+  if (const std::string limits = show_shares(reader, job_class); !limits.empty())
+    line("limits", limits);
+  if (const std::string taken = show_learned(reader, job_class); !taken.empty())
+    line("takes", taken);
   line("attempts", std::to_string(job.attempt));
   if (claim::is_suspect(job)) {
     line("suspect", fmt::format("{} of its attempts took a worker with them, or may have; it is "
@@ -177,8 +182,11 @@ ordered_json to_json(const JobInStore& in) {
   const claim::JobClass c = claim::read_class(reader, rank.job_class);
   out["priority"] = rank.priority;
   add_needs(out, c.need);
+  const auto learned = claim::learned_time(reader, c);
+  out["learned_runtime_seconds"] =
+      json_if(learned.has_value(), learned.value_or(std::chrono::seconds(0)).count());
   out["scheduler"] = json_or_null(c.scheduler);
-  out["label"] = json_or_null(c.label);
+  out["label"] = json_or_null(c.labels);
   add_upstream(out, reader, book, id);
   out["origin"] = origin_json(reader, book, id);
   return out;

@@ -27,12 +27,12 @@ double hours(std::chrono::seconds s) {
 }
 
 void add(Amount& amount, const spec::ResourceRequirements& needs, std::uint64_t jobs) {
-  const double n = static_cast<double>(jobs) * needs.nodes * hours(needs.runtime);
+  const double n = static_cast<double>(jobs) * needs.nodes * hours(expected_time(needs));
   amount.core_hours += n * needs.cpus;
   amount.gpu_hours += n * needs.gpus;
   if (needs.nodes > 1) amount.node_hours += n;
   amount.jobs += jobs;
-  if (needs.runtime.count() == 0) amount.without_runtime += jobs;
+  if (expected_time(needs).count() == 0) amount.without_runtime += jobs;
 }
 
 void add(Demand& demand, const spec::ExpandedEntry& entry) {
@@ -40,9 +40,10 @@ void add(Demand& demand, const spec::ExpandedEntry& entry) {
   add(demand.amount, needs, entry.count);
   for (const ResourceKind& kind : kResourceKinds)
     kind.put(demand.most, std::max(kind.get(demand.most), kind.get(needs)));
+  demand.walltime_for = std::max(demand.walltime_for, least_time(needs));
   const bool known =
-      std::find(demand.labels.begin(), demand.labels.end(), entry.label) != demand.labels.end();
-  if (!entry.label.empty() && !known) demand.labels.push_back(entry.label);
+      std::find(demand.labels.begin(), demand.labels.end(), entry.labels) != demand.labels.end();
+  if (!entry.labels.empty() && !known) demand.labels.push_back(entry.labels);
 }
 
 const spec::ExpandedEntry& entry_at(const workflow::LoadedSpec& loaded, std::size_t i) {
@@ -101,7 +102,7 @@ std::string stages_text(const PlanReport& plan, const workflow::LoadedSpec& load
       table.add({p == 0 ? std::to_string(s + 1) : "", show_count(parts[p].jobs),
                  printable(written_name(loaded, parts[p].entry)), show(entry.resources),
                  entry.scheduler.empty() ? "-" : entry.scheduler,
-                 entry.label.empty() ? "-" : printable(entry.label)});
+                 entry.labels.empty() ? "-" : printable(entry.labels)});
     }
     if (parts.size() > shown) {
       std::uint64_t rest = 0;
@@ -124,7 +125,7 @@ std::string path_text(const PlanReport& plan, const workflow::LoadedSpec& loaded
       out += fmt::format("({} more) -> ", path.size() - kShownPath);
       i += path.size() - kShownPath;
     }
-    const auto runtime = spec::entry_of(*loaded.expansion, path[i]).resources.runtime;
+    const auto runtime = expected_time(spec::entry_of(*loaded.expansion, path[i]).resources);
     out += printable(spec::name_of(*loaded.expansion, path[i]));
     out += runtime.count() > 0 ? fmt::format(" ({})", show_exactly(runtime)) : " (?)";
     if (i + 1 < path.size()) out += " -> ";
@@ -162,15 +163,17 @@ std::string demands_text(const PlanReport& plan, const workflow::LoadedSpec& loa
                        jobs_text(demand.amount.jobs), amount_text(demand.amount));
     out += "  a node must have " + show_shared(demand.most);
     if (demand.most.nodes > 1) out += fmt::format("; {} nodes at a time", demand.most.nodes);
-    if (demand.most.runtime.count() > 0)
+    if (demand.walltime_for.count() > 0)
       out += fmt::format("; walltime {} or more",
-                         show_exactly(shortest_walltime(demand.most.runtime, kept)));
+                         show_exactly(shortest_walltime(demand.walltime_for, kept)));
     out += '\n';
     for (const spec::SlurmScheduler& s : loaded.workflow->slurm_schedulers) {
       if (s.name == name) out += fmt::format("  it asks for {}\n", has_text(s));
     }
     for (const std::string& label : demand.labels)
-      out += fmt::format("  some jobs want workers with the label {}\n", printable(label));
+      out += fmt::format("  some jobs want workers with {} {}\n",
+                         label.find(',') == std::string::npos ? "the label" : "all of the labels",
+                         printable(label));
   }
   return out;
 }
@@ -238,7 +241,7 @@ ordered_json to_json(const PlanReport& plan, const workflow::LoadedSpec& loaded)
       ordered_json one = {{"entry", written_name(loaded, part.entry)}, {"jobs", part.jobs}};
       add_needs(one, entry.resources);
       one["scheduler"] = json_or_null(entry.scheduler);
-      one["label"] = json_or_null(entry.label);
+      one["label"] = json_or_null(entry.labels);
       parts.push_back(std::move(one));
     }
     stages.push_back({{"jobs", stage.jobs},
@@ -257,7 +260,7 @@ ordered_json to_json(const PlanReport& plan, const workflow::LoadedSpec& loaded)
     add_shared(one, d.most, "node_");
     one["nodes"] = d.most.nodes;
     one["walltime_seconds"] =
-        json_if(d.most.runtime.count() > 0, shortest_walltime(d.most.runtime, kept).count());
+        json_if(d.walltime_for.count() > 0, shortest_walltime(d.walltime_for, kept).count());
     one["labels"] = d.labels;
     demands.push_back(std::move(one));
   }

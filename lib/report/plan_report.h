@@ -37,8 +37,9 @@ struct Amount {
 // What its workers' nodes must offer so that every job that is bound to it can run.
 struct Demand {
   Amount amount;
-  Resources most = no_resources();  // of each kind, that one of the jobs needs
-  std::vector<std::string> labels;
+  Resources most = no_resources();       // of each kind, that one of the jobs needs
+  std::chrono::seconds walltime_for{0};  // the longest time that one of them must have
+  std::vector<std::string> labels;       // of one of them together: "gpu,ssd"
 };
 
 struct PlanReport {

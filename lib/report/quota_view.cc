@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "lib/base/json_value.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/table.h"
+#include "lib/claim/queries/learned_times.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/why.h"
 
@@ -45,9 +48,16 @@ std::vector<Axis> axes_of(const claim::Expense& e) {
   return axes;
 }
 
-bool is_among(const std::vector<claim::LimitState>& all, const std::string& entry) {
-  return std::any_of(all.begin(), all.end(),
-                     [&](const claim::LimitState& one) { return one.limit.entry == entry; });
+bool is_of_entry(const QuotaView::Limit& one) {
+  return one.state.limit.kind == claim::LimitKind::entry;
+}
+
+std::string in_use(const claim::LimitState& one) {
+  return fmt::format("{} of {} in use", show_count(one.used), show_count(one.limit.most));
+}
+
+std::string jobs_waiting(std::uint64_t n) {
+  return n == 1 ? "one ready job waits" : fmt::format("{} ready jobs wait", show_count(n));
 }
 
 }  // namespace
@@ -56,7 +66,7 @@ Result<QuotaView> look_at_quota(const claim::Reader& reader, workflow::RecipeBoo
   QuotaView view;
   view.budget = claim::read_expense(reader);
   TORC_TRY(claim::scan_limits(reader, [&](const claim::LimitState& one) {
-    view.limits.push_back(one);
+    view.limits.push_back({one, 0});
     return true;
   }));
   if (!view.budget && view.limits.empty()) return view;
@@ -71,13 +81,58 @@ Result<QuotaView> look_at_quota(const claim::Reader& reader, workflow::RecipeBoo
           view.beyond_budget.push_back(
               {workflow::job_name(book, reader, JobId{head.first}), c.need, *jobs});
         }
-        if (c.limit == 0 || c.limit > view.limits.size()) return true;
-        const claim::LimitState& limit = view.limits[c.limit - 1];
-        if (limit.is_full() && !is_among(view.full, limit.limit.entry)) view.full.push_back(limit);
+        std::optional<std::uint64_t> ready;
+        for (const claim::LimitShare& share : c.limits) {
+          if (share.number > view.limits.size()) continue;
+          QuotaView::Limit& limit = view.limits[share.number - 1];
+          if (!limit.state.is_full(share.amount)) continue;
+          if (!ready) {
+            const auto jobs = claim::count_ready(reader, head.job_class);
+            if (!jobs) counted = jobs.error();
+            if (!jobs) return false;
+            ready = *jobs;
+          }
+          limit.waiting += *ready;
+        }
         return true;
       }));
   TORC_TRY(counted);
   return view;
+}
+
+std::string show_limit(const claim::Limit& limit) {
+  switch (limit.kind) {
+    case claim::LimitKind::entry:
+      return fmt::format("max_parallel of '{}'", printable(limit.name));
+    case claim::LimitKind::named:
+      return printable(limit.name);
+    case claim::LimitKind::workflow:
+      return "max_parallel of the workflow";
+  }
+  return "?";
+}
+
+std::string show_shares(const claim::Reader& reader, const claim::JobClass& job_class) {
+  std::string text;
+  for (const claim::LimitShare& share : job_class.limits) {
+    const auto one = claim::read_limit(reader, share.number);
+    if (!one) continue;
+    text += (text.empty() ? "" : ", ") + show_limit(one->limit);
+    if (one->limit.kind == claim::LimitKind::named) text += fmt::format(": {}", share.amount);
+  }
+  return text;
+}
+
+std::string show_learned(const claim::Reader& reader, const claim::JobClass& job_class) {
+  if (job_class.learns_from == 0) return {};
+  const auto time = claim::read_learned_time(reader, job_class.learns_from);
+  const std::uint64_t jobs = time ? time->count() : 0;
+  if (!time || !time->expectation()) {
+    return fmt::format("not known yet: {} of the {} jobs that it takes to learn it have completed",
+                       jobs, claim::kEnoughTimes);
+  }
+  return fmt::format("{}, or less, in 19 of 20 of the {} jobs of its entry that have completed",
+                     show_exactly(*time->expectation()), show_count(jobs));
 }
 
 std::string show_budget(const claim::Expense& expense) {
@@ -101,19 +156,28 @@ std::string quota_text(const QuotaView& view) {
                        {"nodes", Align::right},
                        {"runtime"}});
     for (const QuotaView::Held& held : view.beyond_budget) {
-      table.add({show_count(held.jobs), printable(held.name), std::to_string(held.need.cpus),
-                 std::to_string(held.need.nodes),
-                 held.need.runtime.count() > 0 ? show_duration(held.need.runtime) : "-"});
+      table.add(
+          {show_count(held.jobs), printable(held.name), std::to_string(held.need.cpus),
+           std::to_string(held.need.nodes),
+           expected_time(held.need).count() > 0 ? show_duration(expected_time(held.need)) : "-"});
     }
     text += table.text();
   }
-  if (view.full.empty()) return text;
-  text += "\nready, but as many of their entry run as may:\n";
   torc::Table table({{"entry"}, {"running", Align::right}, {"limit", Align::right}});
-  for (const claim::LimitState& one : view.full) {
-    table.add({printable(one.limit.entry), show_count(one.used), show_count(one.limit.most)});
+  std::string others;
+  for (const QuotaView::Limit& one : view.limits) {
+    const claim::LimitState& state = one.state;
+    if (!is_of_entry(one)) {
+      others += fmt::format("{}: {}{}\n", show_limit(state.limit), in_use(state),
+                            one.waiting == 0 ? "" : "; " + jobs_waiting(one.waiting));
+    } else if (one.waiting > 0) {
+      table.add(
+          {printable(state.limit.name), show_count(state.used), show_count(state.limit.most)});
+    }
   }
-  return text + table.text();
+  if (!others.empty()) text += "\n" + others;
+  if (table.rows() == 0) return text;
+  return text + "\nready, but as many of their entry run as may:\n" + table.text();
 }
 
 std::vector<ObstacleLine> obstacle_lines(const claim::Reader& reader, workflow::RecipeBook& book,
@@ -136,10 +200,13 @@ std::vector<ObstacleLine> obstacle_lines(const claim::Reader& reader, workflow::
     lines.push_back({"because of", fmt::format("{}, which is {}", name(*found.cause),
                                                claim::to_string(found.cause->state))});
   }
-  if (found.limit) {
-    lines.push_back({"waits for",
-                     fmt::format("a slot: {} of {} of its entry run", show_count(found.limit->used),
-                                 show_count(found.limit->limit.most))});
+  for (const claim::HeldBack& held : found.limits) {
+    const claim::LimitState& by = held.by;
+    lines.push_back({"waits for", by.limit.kind == claim::LimitKind::entry
+                                      ? fmt::format("a slot: {} of {} of its entry run",
+                                                    show_count(by.used), show_count(by.limit.most))
+                                      : fmt::format("{} of {}: {}", held.amount,
+                                                    show_limit(by.limit), in_use(by))});
   }
   if (found.budget) lines.push_back({"held by", "the budget: " + show_budget(*found.budget)});
   return lines;
@@ -160,11 +227,16 @@ ordered_json budget_json(const QuotaView& view) {
 
 ordered_json limits_json(const QuotaView& view) {
   ordered_json out = ordered_json::array();
-  for (const claim::LimitState& one : view.limits) {
-    out.push_back({{"entry", one.limit.entry},
-                   {"limit", one.limit.most},
-                   {"running_jobs", one.used},
-                   {"ready_jobs_wait", is_among(view.full, one.limit.entry)}});
+  for (const QuotaView::Limit& one : view.limits) {
+    const claim::Limit& limit = one.state.limit;
+    const bool named = limit.kind == claim::LimitKind::named;
+    out.push_back({{"entry", json_if(is_of_entry(one), limit.name)},
+                   {"resource", json_if(named, limit.name)},
+                   {"limit", limit.most},
+                   {"in_use", one.state.used},
+                   {"running_jobs", json_if(!named, one.state.used)},
+                   {"waiting_jobs", one.waiting},
+                   {"ready_jobs_wait", one.waiting > 0}});
   }
   return out;
 }

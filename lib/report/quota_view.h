@@ -23,8 +23,11 @@ struct QuotaView {
     claim::Requirement need;
     std::uint64_t jobs = 0;
   };
-  std::vector<claim::LimitState> limits;
-  std::vector<claim::LimitState> full;  // of these, those that keep ready jobs waiting
+  struct Limit {
+    claim::LimitState state;
+    std::uint64_t waiting = 0;  // ready jobs for which it leaves too little
+  };
+  std::vector<Limit> limits;
   std::optional<claim::Expense> budget;
   std::vector<Held> beyond_budget;  // ready jobs that it keeps from starting, the first few
 };
@@ -36,7 +39,7 @@ struct QuotaView {
 [[nodiscard]] std::string quota_text(const QuotaView& view);
 // {core_hours: {most, used, promised, left}, node_hours: …, holds_jobs}, null without a budget.
 [[nodiscard]] nlohmann::ordered_json budget_json(const QuotaView& view);
-// [{entry, most, running, holds_jobs}]
+// [{entry, resource, limit, in_use, …}]
 [[nodiscard]] nlohmann::ordered_json limits_json(const QuotaView& view);
 
 // Why a job waits or was passed over, as lines of `torc job`: {"waits for", "prepare, train"}.
@@ -46,6 +49,15 @@ struct ObstacleLine {
 };
 [[nodiscard]] std::vector<ObstacleLine> obstacle_lines(const claim::Reader& reader,
                                                        workflow::RecipeBook& book, JobId id);
+
+// "licence_x: 2, max_parallel of the workflow"; empty: it comes under none.
+[[nodiscard]] std::string show_shares(const claim::Reader& reader,
+                                      const claim::JobClass& job_class);
+// What a limit is called: "licence_x", "max_parallel of the workflow", "max_parallel of 'a_{i}'".
+[[nodiscard]] std::string show_limit(const claim::Limit& limit);
+// "2 min 10 s, or less, in 19 of 20 of the 130 jobs …"; empty: nothing is to be learned.
+[[nodiscard]] std::string show_learned(const claim::Reader& reader,
+                                       const claim::JobClass& job_class);
 
 // "1.50 of 100.00 core hours used, 2.00 promised to what runs, 96.50 left"
 [[nodiscard]] std::string show_budget(const claim::Expense& expense);

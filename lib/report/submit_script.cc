@@ -84,9 +84,9 @@ std::string lack_of(const SubmitScript& script, const claim::JobClass& job_class
   if (!job_class.scheduler.empty() &&
       workflow::file_name_of(job_class.scheduler) != script.scheduler)
     return fmt::format("it is not for scheduler '{}'", printable(job_class.scheduler));
-  if (asked.walltime && need.runtime > longest_runtime(*asked.walltime, kept))
+  if (asked.walltime && least_time(need) > longest_runtime(*asked.walltime, kept))
     return fmt::format("walltime {}, and {} are needed", show_exactly(*asked.walltime),
-                       show_exactly(shortest_walltime(need.runtime, kept)));
+                       show_exactly(shortest_walltime(least_time(need), kept)));
   if (asked.memory && need.memory > *asked.memory)
     return fmt::format("mem {}, and {} are needed", show_bytes(*asked.memory),
                        show_bytes(need.memory));

@@ -10,6 +10,7 @@
 #include "lib/base/text/quote.h"
 #include "lib/base/text/text.h"
 #include "lib/claim/queries/job_scan.h"
+#include "lib/claim/queries/learned_times.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/retry_counts.h"
 #include "lib/claim/queries/why.h"
@@ -19,6 +20,7 @@
 #include "lib/report/prospect.h"
 #include "lib/report/quota_view.h"
 #include "lib/report/situation_text.h"
+#include "lib/report/why_limit.h"
 #include "lib/report/why_remedy.h"
 #include "lib/report/why_words.h"
 #include "lib/report/why_worker.h"
@@ -281,12 +283,8 @@ class Inquiry {
                       "promised to running jobs and not used up",
                       words_.store(), words_.word(id_)));
     }
-    if (found.limit) {
-      add("limit",
-          fmt::format("{} of at most {} jobs of its entry '{}' run.", show_count(found.limit->used),
-                      show_count(found.limit->limit.most), printable(found.limit->limit.entry)),
-          "nothing needs to be done: it starts when one of them has ended");
-    }
+    for (const claim::HeldBack& held : found.limits)
+      reasons_.push_back(limit_reason(reader_, book_, held));
     if (claim::is_suspect(job_)) {
       add("suspect",
           fmt::format(
@@ -302,7 +300,8 @@ class Inquiry {
     const bool held_back = !reasons_.empty();
     WorkerInquiry workers(context_, reader_, situation_, words_.store(), words_.word(id_));
     for (Reason& r :
-         workers.look(claim::read_class(reader_, rank.job_class), rank.priority, held_back))
+         workers.look(claim::as_learned(reader_, claim::read_class(reader_, rank.job_class)),
+                      rank.priority, held_back))
       reasons_.push_back(std::move(r));
     cut_off();
   }
@@ -384,8 +383,8 @@ class Inquiry {
           fmt::format("torc logs {} {} shows what it printed", words_.store(), words_.word(id_)));
     } else {
       const auto need = claim::read_class(reader_, rank_class()).need;
-      const WallTime until = job_.outcome.started_at + need.runtime;
-      const std::string limit = need.runtime.count() > 0
+      const WallTime until = job_.outcome.started_at + longest_time(need);
+      const std::string limit = longest_time(need).count() > 0
                                     ? fmt::format(", and {} run until {}",
                                                   until > now ? "may" : "might", show_time(until))
                                     : std::string();

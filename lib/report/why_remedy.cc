@@ -33,7 +33,7 @@ std::uint64_t more_memory(const claim::Outcome& o, const claim::Requirement& had
 // Twice what it ran, or what it might.
 std::uint64_t more_minutes(const claim::Outcome& o, const claim::Requirement& had) {
   const auto ran = std::chrono::duration_cast<std::chrono::seconds>(o.ended_at - o.started_at);
-  const auto most = 2 * std::max(ran, had.runtime);
+  const auto most = 2 * std::max(ran, longest_time(had));
   return static_cast<std::uint64_t>(
       std::max<std::int64_t>(1, (most + kTimeStep - std::chrono::seconds(1)) / kTimeStep));
 }
@@ -69,7 +69,7 @@ std::string lacks_of(const claim::JobClass& job_class, const claim::Offer& here)
                                         show_number(kind, kind.get(total))));
   }
   add(mismatch::kTime,
-      fmt::format("{}, and {} are left", show_duration(need.runtime),
+      fmt::format("{}, and {} are left", show_duration(least_time(need)),
                   show_duration(here.remaining.value_or(std::chrono::seconds(0)))));
   return text;
 }
@@ -85,8 +85,11 @@ std::optional<std::string> more_of_it(const claim::Outcome& o, const claim::Requ
                              : fmt::format("it might use {}", show_bytes(had.memory)));
   }
   if (o.cause == claim::EndCause::timed_out) {
-    return set_and_retry(store, job, fmt::format("runtime={}m", more_minutes(o, had)),
-                         fmt::format("it might run {}", show_duration(had.runtime)));
+    return set_and_retry(
+        store, job,
+        fmt::format("{}={}m", had.time_limit.count() > 0 ? "time_limit" : "runtime",
+                    more_minutes(o, had)),
+        fmt::format("it might run {}", show_duration(longest_time(had))));
   }
   if (o.cause == claim::EndCause::allocation_ended) {
     return set_and_retry(store, job, fmt::format("runtime={}m", more_minutes(o, had)),

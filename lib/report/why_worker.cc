@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/base/labels.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/text.h"
+#include "lib/claim/queries/learned_times.h"
 #include "lib/claim/queries/why.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/rules/offer.h"
@@ -144,12 +146,20 @@ void WorkerInquiry::mismatches(const claim::JobClass& job_class,
        start.by != Start::By::run
            ? start.how
            : fmt::format("torc worker {} --scheduler {}", store_, shell_word(job_class.scheduler)));
-  const std::string labels = names_of(workers, &claim::WorkerInfo::label);
-  note(mismatch::kLabel, "label",
-       fmt::format("it asks for label '{}', and {} {}", printable(job_class.label), have,
-                   labels.empty() ? "none" : labels),
-       fmt::format("torc worker {} --label {}, or torc set {} {} label=", store_,
-                   shell_word(job_class.label), store_, job_));
+  const std::string labels = names_of(workers, &claim::WorkerInfo::labels);
+  if (job_class.labels.empty()) {
+    note(mismatch::kLabel, "label",
+         fmt::format("it asks for no label, and {} {} and {} only jobs that ask for one", have,
+                     labels, one ? "takes" : "take"),
+         fmt::format("torc worker {}, or start {} with --also-unlabelled too", store_,
+                     one ? "that one" : "one of them"));
+  } else {
+    note(mismatch::kLabel, "label",
+         fmt::format("it asks for {}, and {} {}", say_labels(job_class.labels), have,
+                     labels.empty() ? "none" : labels),
+         fmt::format("torc worker {} --label {}, or torc set {} {} label=", store_,
+                     shell_word(job_class.labels), store_, job_));
+  }
   for (const ResourceKind& kind : kResourceKinds) {
     if (!kind.shared) continue;
     note(mismatch::of(kind), kind.word,
@@ -157,10 +167,17 @@ void WorkerInquiry::mismatches(const claim::JobClass& job_class,
                      show_number(kind, kind.get(most))),
          or_set("with more", fmt::format("{}=…", kind.word)));
   }
+  const bool learned =
+      need.min_time.count() == 0 && claim::learned_time(reader_, job_class).has_value();
   note(mismatch::kTime, "time",
-       fmt::format("it declares {}, and {} at most {} left", show_duration(need.runtime), have,
-                   show_duration(longest)),
-       or_set("with more time", "runtime=…"));
+       fmt::format("{}, and {} at most {} left",
+                   learned ? "jobs of its entry have taken " + show_duration(need.runtime)
+                           : say_least_time(need),
+                   have, show_duration(longest)),
+       or_set("with more time",
+              need.min_time.count() > 0
+                  ? "min_time=…"
+                  : "runtime=…; a job that saves its state may declare a min_time"));
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   for (auto& [n, reason] : found) reasons_.push_back(std::move(reason));

@@ -81,6 +81,29 @@ TEST_F(Example, diamond_follows_its_files) {
   EXPECT_EQ(table[2], "3 9\t27");
 }
 
+TEST_F(Example, limits_lets_two_solvers_run_at_a_time) {
+  run_example("limits", 14);
+  const auto most = log("compare");
+  ASSERT_EQ(most.size(), 1U);
+  EXPECT_TRUE(most[0] == "most at a time - 2" || most[0] == "most at a time - 1") << most[0];
+  EXPECT_EQ(log("pack"), std::vector<std::string>{"packed"});
+}
+
+TEST_F(Example, limits_goes_by_the_labels_of_workers) {
+  const std::string file = (kExamples / "limits/workflow.yaml").string();
+  ASSERT_EQ(here_.run({"init", file}).exit_code, 0);
+  EXPECT_EQ(here_.run({"worker", "limits.torc", "--idle-timeout", "1s"}).exit_code, 1);
+  const std::string status = here_.run({"status"}).out;
+  EXPECT_NE(status.find("no worker serves labels 'big', 'fast', which one ready job waits for: "
+                        "torc worker limits.torc --label big,fast"),
+            std::string::npos)
+      << status;
+  const json unserved = here_.json({"status"})["unserved_labels"];
+  EXPECT_EQ(unserved, json::array({{{"labels", {"big", "fast"}}, {"jobs", 1}}}));
+  EXPECT_EQ(here_.run({"worker", "limits.torc", "--label", "fast", "--label", "big"}).exit_code, 0);
+  EXPECT_EQ(here_.json({"status"})["state"], "completed");
+}
+
 TEST_F(Example, two_schedulers_makes_a_script_for_each_and_runs_here_too) {
   run_example("two-schedulers", 13);
   EXPECT_EQ(log("report").size(), 11U);
@@ -99,7 +122,8 @@ TEST(Examples, all_are_explained_and_all_are_tested) {
     names.insert(entry.path().filename());
     EXPECT_FALSE(read_text(entry.path() / "README.md").empty()) << entry.path();
   }
-  EXPECT_EQ(names, (std::set<std::string>{"diamond", "licences", "sweep", "two-schedulers"}))
+  EXPECT_EQ(names,
+            (std::set<std::string>{"diamond", "licences", "limits", "sweep", "two-schedulers"}))
       << "give every example a test here";
 }
 

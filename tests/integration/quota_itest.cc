@@ -161,6 +161,42 @@ jobs:
   expect_sound();
 }
 
+TEST_P(Quota, what_jobs_share_is_never_used_twice_and_comes_back_from_a_lost_worker) {
+  make(R"(name: wf
+limits: {licence: 3}
+max_parallel: 2
+jobs:
+  - name: two_{i}
+    command: "echo in > record; read x < gate"
+    limits: {licence: 2}
+    parameters: {i: "1:3"}
+)");
+  Fifo record(here.path() / "record");
+  Fifo gate(here.path() / "gate");
+  const auto worker = here.start({"worker", "wf.torc", "--num-cpus", "4"});
+  ASSERT_TRUE(wait_for_line(record, "in", *worker)) << worker->err();
+  const json limits = here.json({"status"})["limits"];
+  ASSERT_EQ(limits.size(), 2U);
+  EXPECT_EQ(limits[0]["resource"], "licence");
+  EXPECT_EQ(limits[0]["in_use"], 2);
+  EXPECT_EQ(limits[0]["waiting_jobs"], 2);
+  EXPECT_EQ(limits[0]["running_jobs"], nullptr);
+  EXPECT_EQ(limits[1]["resource"], nullptr);
+  EXPECT_EQ(limits[1]["running_jobs"], 1);
+  EXPECT_EQ(limits[1]["ready_jobs_wait"], false);
+  EXPECT_TRUE(here.run({"status"}).says("licence: 2 of 3 in use; 2 ready jobs wait\n"));
+  EXPECT_TRUE(here.run({"job", "two_2"}).says("2 of licence: 2 of 3 in use"));
+  const Ended why = here.run({"why", "two_2"});
+  EXPECT_TRUE(why.says("It needs 2 of 'licence', and 2 of 3 are in use, by two_1.")) << why;
+  worker->kill(SIGKILL);
+  (void)worker->wait();
+  const auto next = here.start({"worker", "wf.torc", "--num-cpus", "4"});
+  gate.open_gate(3);
+  EXPECT_EQ(next->wait().exit_code, 0) << next->err();
+  EXPECT_EQ(here.json({"status"})["limits"][0]["in_use"], 0);
+  expect_sound();
+}
+
 TEST_P(Quota, a_budget_keeps_jobs_from_starting_and_says_so) {
   make(R"(name: wf
 budget: {core_hours: 2.5}

@@ -241,7 +241,7 @@ TEST_F(WhyWorkers, each_thing_that_no_worker_has_is_a_reason) {
   - {name: bound, command: "true", scheduler: big}
   - {name: both, command: "true", scheduler: big, resource_requirements: cpus}
 )");
-  start_worker({"--num-cpus", "2", "--time-limit", "1h", "--label", "slow"});
+  start_worker({"--num-cpus", "2", "--time-limit", "1h", "--label", "slow", "--also-unlabelled"});
   EXPECT_EQ(kinds("cpus"), "cpus") << answer;
   EXPECT_TRUE(has(text(), "it needs 8 CPUs, and that worker has at most 2")) << text();
   EXPECT_TRUE(has(remedy(), "torc set wf.torc cpus cpus=")) << remedy();

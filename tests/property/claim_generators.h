@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -21,16 +22,25 @@ inline bool one_in(std::uint64_t n) {
   return below(n) == 0;
 }
 
+inline std::string any_labels() {
+  constexpr const char* kLabels[] = {"", "x", "y", "x,y"};
+  return kLabels[below(4)];
+}
+
 inline JobClass any_class(std::uint64_t limits) {
   JobClass c;
-  c.limit = static_cast<std::uint32_t>(below(limits + 1));
+  for (std::uint32_t n = 1; n <= limits; ++n) {
+    if (one_in(2)) c.limits.push_back({n, static_cast<std::uint32_t>(1 + below(2))});
+  }
   c.need.cpus = static_cast<std::uint32_t>(below(4));
   c.need.gpus = one_in(3) ? 1 : 0;
   c.need.nodes = one_in(6) ? 2 : 1;
   c.need.memory = mebibytes(1 + below(4));
   c.need.runtime = std::chrono::seconds(one_in(2) ? 0 : 1 + below(3));
   if (one_in(4)) c.scheduler = "a";
-  if (one_in(4)) c.label = "x";
+  if (one_in(4)) c.need.time_limit = std::chrono::seconds(1 + below(5));
+  if (one_in(4)) c.need.min_time = std::chrono::seconds(1 + below(2));
+  if (one_in(3)) c.labels = any_labels();
   return c;
 }
 
@@ -85,7 +95,8 @@ Plan any_plan(Size size, std::uint64_t first = 1) {
   plan.name = "any";
   if (one_in(2)) {
     for (std::uint64_t n = below(3); n > 0; --n)
-      plan.limits.push_back({std::to_string(n), static_cast<std::uint32_t>(1 + below(6))});
+      plan.limits.push_back({std::to_string(n), static_cast<std::uint32_t>(1 + below(6)),
+                             static_cast<LimitKind>(below(3))});
   }
   if (first == 1 && one_in(4))
     plan.budget = {std::chrono::milliseconds(below(2) * below(60'000)),
@@ -140,7 +151,8 @@ inline Offer any_offer() {
   o.nodes = one_in(4) ? 2 : 1;
   if (one_in(4)) o.remaining = std::chrono::seconds(below(4));
   if (!one_in(3)) o.scheduler = "a";
-  if (!one_in(3)) o.label = "x";
+  if (!one_in(3)) o.labels = any_labels();
+  o.also_unlabelled = one_in(2);
   o.any_binding = one_in(5);
   o.ignore_resources = one_in(5);
   o.max_jobs = below(10);

@@ -66,13 +66,15 @@ class ClaimModel {
     std::vector<std::uint32_t> classes;
     std::vector<std::uint32_t> limits = {0};
     for (const Limit& wanted : addition.limits) {
-      const auto same = std::find_if(limits_.begin(), limits_.end(),
-                                     [&](const Limit& l) { return l.entry == wanted.entry; });
+      const auto same = std::find_if(limits_.begin(), limits_.end(), [&](const Limit& l) {
+        return l.name == wanted.name && l.kind == wanted.kind;
+      });
       limits.push_back(static_cast<std::uint32_t>(same - limits_.begin() + 1));
       if (same == limits_.end()) limits_.push_back(wanted);
     }
     for (JobClass wanted : addition.classes) {
-      wanted.limit = limits[wanted.limit];
+      for (LimitShare& share : wanted.limits) share.number = limits[share.number];
+      std::sort(wanted.limits.begin(), wanted.limits.end());
       const auto same = std::find(plan_.classes.begin(), plan_.classes.end(), wanted);
       classes.push_back(static_cast<std::uint32_t>(same - plan_.classes.begin()));
       if (same == plan_.classes.end()) plan_.classes.push_back(wanted);
@@ -105,8 +107,9 @@ class ClaimModel {
   [[nodiscard]] std::vector<std::uint64_t> slots() const {
     std::vector<std::uint64_t> used(limits_.size());
     for (std::uint64_t id = 1; id < jobs_.size(); ++id) {
-      const std::uint32_t limit = plan_.classes[jobs_[id].job_class].limit;
-      if (limit != 0 && is_taken(job(id))) ++used[limit - 1];
+      if (!is_taken(job(id))) continue;
+      for (const LimitShare& share : plan_.classes[jobs_[id].job_class].limits)
+        used[share.number - 1] += share.amount;
     }
     return used;
   }
@@ -631,7 +634,8 @@ class ClaimModel {
   }
 
   [[nodiscard]] std::chrono::milliseconds jobs_runtime(std::uint64_t id) const {
-    return plan_.classes[jobs_[id].job_class].need.runtime;
+    const Requirement& need = plan_.classes[jobs_[id].job_class].need;
+    return need.runtime.count() == 0 ? need.time_limit : need.runtime;
   }
   [[nodiscard]] Usage price(std::uint64_t id, WorkerEpoch worker,
                             std::chrono::milliseconds time) const {
@@ -674,8 +678,11 @@ class ClaimModel {
            enough(plan_.budget.node, spent_.node + held.node, one.node);
   }
   [[nodiscard]] bool has_slot(std::uint64_t id) const {
-    const std::uint32_t limit = plan_.classes[jobs_[id].job_class].limit;
-    return limit == 0 || slots()[limit - 1] < limits_[limit - 1].most;
+    const auto used = slots();
+    const auto& shares = plan_.classes[jobs_[id].job_class].limits;
+    return std::all_of(shares.begin(), shares.end(), [&](const LimitShare& share) {
+      return used[share.number - 1] + share.amount <= limits_[share.number - 1].most;
+    });
   }
 
   static std::vector<std::uint64_t> all(const std::vector<JobRange>& ranges) {
@@ -864,7 +871,8 @@ class ClaimModel {
       const Entry& e = jobs_[id];
       const Requirement& need = plan_.classes[e.job_class].need;
       const auto gpus = -static_cast<std::int64_t>(need.gpus);
-      const auto runtime = -static_cast<std::int64_t>(need.runtime.count());
+      const auto runtime = -static_cast<std::int64_t>(
+          (need.runtime.count() == 0 ? need.time_limit : need.runtime).count());
       const auto memory = -static_cast<std::int64_t>(need.memory.value);
       std::tuple<std::int64_t, std::int64_t, std::int64_t> size{};
       if (plan_.sort == SortMethod::gpus_runtime_memory) size = {gpus, runtime, memory};
@@ -879,11 +887,23 @@ class ClaimModel {
     return ids;
   }
 
+  // Of the labels x and y.
+  [[nodiscard]] static bool serves_labels(const std::string& asked, const Offer& o) {
+    if (asked.empty()) return o.labels.empty() || o.also_unlabelled;
+    const auto has = [](const std::string& labels, char label) {
+      return labels.find(label) != std::string::npos;
+    };
+    return (!has(asked, 'x') || has(o.labels, 'x')) && (!has(asked, 'y') || has(o.labels, 'y'));
+  }
+
   [[nodiscard]] bool ever_fits(std::uint64_t id, const Offer& o) const {
     const JobClass& c = plan_.classes[jobs_[id].job_class];
     if (!o.any_binding && !c.scheduler.empty() && c.scheduler != o.scheduler) return false;
-    if (!o.any_binding && !c.label.empty() && c.label != o.label) return false;
-    if (o.remaining && c.need.runtime.count() != 0 && c.need.runtime > *o.remaining) return false;
+    if (!o.any_binding && !serves_labels(c.labels, o)) return false;
+    std::chrono::seconds least = c.need.runtime;
+    if (least.count() == 0) least = c.need.time_limit;
+    if (c.need.min_time.count() != 0) least = c.need.min_time;
+    if (o.remaining && least.count() != 0 && least > *o.remaining) return false;
     if (c.need.nodes > o.nodes) return false;
     return o.ignore_resources || (c.need.cpus <= o.total_cpus && c.need.gpus <= o.total_gpus &&
                                   c.need.memory.value <= o.total_memory.value);
@@ -934,9 +954,12 @@ class ClaimModel {
       if (left == 0) break;
       if (is_suspected(job(id))) continue;
       if (!ever_fits(id, offer) || !has_slot(id) || !can_pay(id, request.worker)) continue;
-      const std::uint32_t limit = plan_.classes[jobs_[id].job_class].limit;
-      if (limit != 0 && shares[limit - 1] == 0) continue;
-      if (limit != 0) --shares[limit - 1];
+      const auto& wants = plan_.classes[jobs_[id].job_class].limits;
+      if (std::any_of(wants.begin(), wants.end(), [&](const LimitShare& share) {
+            return shares[share.number - 1] < share.amount;
+          }))
+        continue;
+      for (const LimitShare& share : wants) shares[share.number - 1] -= share.amount;
       --left;
       give(id, request, sequence, answer);
     }

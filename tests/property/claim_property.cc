@@ -317,7 +317,7 @@ class World {
     Setting setting;
     if (one_in(2)) setting.priority = static_cast<std::int32_t>(below(3)) - 1;
     if (one_in(2)) setting.needs["cpus"] = below(4);
-    if (one_in(4)) setting.label = one_in(2) ? "x" : "";
+    if (one_in(4)) setting.labels = any_labels();
     const auto change = set_jobs(tx_, ranges, setting);
     RC_ASSERT(change.ok());
     compare_change(*change, model_.set(ranges, setting));

@@ -63,7 +63,8 @@ class RandomWorkflow {
       add_parameters(e);
       e.name = name_of("j", w_.jobs.size(), e.parameters);
       e.command = "run {i} ${i} {s} {unknown} {{x}} '{print $1}'";
-      if (one_in(3)) e.label = pick<std::string>({"on_{i}", "{s}", "fixed"});
+      if (one_in(3)) e.labels.push_back(pick<std::string>({"on_{i}", "{s}", "fixed"}));
+      if (one_in(6)) e.labels.push_back(pick<std::string>({"b{i}", "always"}));
       w_.jobs.push_back(e);
     }
     for (std::size_t e = 0; e < w_.jobs.size(); ++e) add_dependencies(e);
@@ -171,7 +172,8 @@ void describe(const Workflow& w, std::ostream& out) {
       }
       out << "\n";
     }
-    out << "  command " << e.command << "\n  label " << e.label << "\n";
+    out << "  command " << e.command << "\n";
+    for (const auto& l : e.labels) out << "  label " << l << "\n";
     for (const auto& d : e.depends_on) out << "  depends_on " << d << "\n";
     for (const auto& d : e.depends_on_regexes) out << "  depends_on_regexes " << d << "\n";
     for (const auto& d : e.input_files) out << "  input " << d << "\n";
@@ -212,7 +214,11 @@ void compare(const Workflow& workflow, const Expansion& expansion, const Naive& 
       RC_ASSERT(recipe->find(job.name) == std::optional(k));
       RC_ASSERT(job.command == naive.commands[j]);
       const JobEntry& written = workflow.jobs[naive.jobs[j].entry];
-      RC_ASSERT(entry.label == fill_in(written.label, naive.jobs[j].values));
+      std::set<std::string> labels;
+      for (const auto& l : written.labels) labels.insert(fill_in(l, naive.jobs[j].values));
+      std::string joined;
+      for (const auto& l : labels) joined += (joined.empty() ? "" : ",") + l;
+      RC_ASSERT(entry.labels == joined);
       RC_ASSERT(Strings(naive.inputs[j].begin(), naive.inputs[j].end()) == [&] {
         Strings sorted = job.input_files;
         std::sort(sorted.begin(), sorted.end());

@@ -36,8 +36,13 @@ struct Kinds {
   std::uint64_t large;
 };
 
+std::uint32_t licences_of(std::uint32_t cpus, std::uint64_t units) {
+  return cpus > 1 || units > 1 ? 2 : 1;
+}
+
 claim::JobClass class_of(const Scenario& s, std::uint32_t cpus, std::uint64_t units) {
   claim::JobClass c;
+  if (s.licences > 0) c.limits = {{1, licences_of(cpus, units)}};
   if (s.node_cpus == 0) return c;
   c.need.cpus = cpus;
   c.need.memory = ByteCount{kMemoryUnit.value * units};
@@ -45,7 +50,7 @@ claim::JobClass class_of(const Scenario& s, std::uint32_t cpus, std::uint64_t un
 }
 
 std::vector<claim::JobClass> classes_of(const Scenario& s) {
-  if (s.node_cpus == 0) return {claim::JobClass{}};
+  if (s.node_cpus == 0) return {class_of(s, 1, 1)};
   return {class_of(s, 1, 1), class_of(s, 2, 1), class_of(s, 1, 2)};
 }
 
@@ -138,6 +143,7 @@ claim::Plan plan_of(const Scenario& s) {
   claim::Plan plan = s.chains > 0 ? plan_of_chains(s) : plan_of_jobs(s);
   plan.name = "simulated";
   plan.classes = classes_of(s);
+  if (s.licences > 0) plan.limits = {{"licence", s.licences, claim::LimitKind::named}};
   add_actions(s, plan);
   return plan;
 }
@@ -155,7 +161,9 @@ std::vector<JobFate> fates_of(const Scenario& s) {
     fate.crashes = j > kinds.last(0) && j <= kinds.last(1);
     const bool is_wide = j > kinds.last(1) && j <= kinds.last(2);
     const bool is_large = j > kinds.last(2) && j <= kinds.last(3);
-    fate.need = classes[is_wide ? 1 : is_large ? 2 : 0].need;
+    const claim::JobClass& job_class = classes[is_wide ? 1 : is_large ? 2 : 0];
+    fate.need = job_class.need;
+    if (s.licences > 0) fate.licences = job_class.limits.front().amount;
     if (j <= kinds.failing || j > kinds.last(0)) continue;
     fate.script_seconds = s.script_seconds * (0.5 + part());
     fate.script_succeeds = part() * 100 < s.good_scripts;

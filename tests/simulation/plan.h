@@ -15,6 +15,7 @@ struct JobFate {
   bool fails_once = false;
   bool crashes = false;
   claim::Requirement need;
+  std::uint32_t licences = 0;
   // Of its recovery script, if it has one.
   double script_seconds = 0;
   bool script_succeeds = true;

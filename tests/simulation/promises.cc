@@ -111,6 +111,19 @@ void Promises::check_room(const Process& process) {
                                process.name()));
 }
 
+// Of what runs anywhere, whoever has been given up meanwhile.
+void Promises::check_licences(const Process& process) {
+  if (scenario_.licences == 0) return;
+  std::uint32_t used = 0;
+  for (const auto& [k, other] : open_) {
+    if (other->kind == Kind::job && other->active && !other->process->node().lost_time)
+      used += fate_of(other->token.job).licences;
+  }
+  if (used > scenario_.licences)
+    world_.violate(fmt::format("{} licences of {} are in use, after a start by {}", used,
+                               scenario_.licences, process.name()));
+}
+
 // --- recovery scripts and actions ---
 
 void Promises::script_begins(const Process& process, std::uint64_t run,
@@ -163,6 +176,7 @@ void Promises::is_active(const Process& process, std::uint64_t run, bool active)
   Run& mine = found->second;
   mine.active = active;
   if (!active || process.node().lost_time) return;
+  if (mine.kind == Kind::job) check_licences(process);
   for (const RunKey& k : runs_beside(mine)) {
     const Run& other = runs_.at(k);
     if (&other == &mine || other.over || !other.active || other.process->node().lost_time) continue;

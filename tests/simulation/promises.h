@@ -77,6 +77,7 @@ class Promises {
   [[nodiscard]] ActionKey key_of(const Run& run) const;
   [[nodiscard]] claim::Trigger trigger_of(const claim::ActionGrant& grant) const;
   [[nodiscard]] std::vector<RunKey>& runs_beside(const Run& run);
+  void check_licences(const Process& process);
   Run& add(const Process& process, std::uint64_t run, Run with);
 
   void measure_begin(const Process& process, std::uint64_t run, std::uint64_t job);

@@ -139,6 +139,7 @@ std::string show(const Scenario& s) {
         "  the workers of a node share {} CPUs, and as many units of memory; of 1000 jobs {} need "
         "two CPUs, {} two units\n",
         s.node_cpus, s.wide, s.large);
+  if (s.licences > 0) text += fmt::format("  all jobs share {} licences\n", s.licences);
   if (s.recovered > 0)
     text += fmt::format(
         "  {} of 1000 fail once and have a recovery script of {:.1f} s, which succeeds for {} of "
@@ -197,11 +198,15 @@ Scenario scenario_of(std::uint64_t seed) {
   SeededEntropy about_bells(seed * 0xD6E8FEB86659FD93ULL + 1);
   s.bells = about_bells.next() % 4 != 0;
   if (s.bells) s.bell_trouble = about_bells.next() % 2 == 0 ? 0 : 30;
+  SeededEntropy about_licences(seed * 0xA0761D6478BD642FULL + 1);
+  if (about_licences.next() % 4 == 0)
+    s.licences = 2 + static_cast<std::uint32_t>(about_licences.next() % 7);
   s.calm = of_seconds(busy);
   for (const Fault& f : s.faults) s.calm = std::max(s.calm, f.until);
   s.calm += 60s;
   // One worker must be able to do all of it.
   double alone = static_cast<double>(s.jobs) * s.job_seconds / s.cpus;
+  if (s.licences > 0) alone *= 4;  // two at a time, or one of two
   alone += s.recovered * 2 * s.script_seconds / s.cpus;
   for (const ActionPlan& a : s.actions) alone += 10 * a.commands * a.seconds;
   s.ends = s.calm + of_seconds(20 * lease + 40 * s.job_seconds + 2 * alone) + 900s +

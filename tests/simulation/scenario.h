@@ -76,6 +76,9 @@ struct Scenario {
   std::uint32_t node_cpus = 0;
   int wide = 0;
   int large = 0;
+  // All jobs share so many licences: each has one while it runs, one that needs two CPUs or two
+  // units of memory has two. 0: there is no such limit.
+  std::uint32_t licences = 0;
   // Jobs of 1000 that fail once and have a recovery script, which succeeds for so many of 100.
   int recovered = 0;
   int good_scripts = 100;

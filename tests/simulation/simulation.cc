@@ -71,6 +71,7 @@ Scenario shrink(Scenario scenario, const Path& scratch) {
         ++i;
       }
     }
+    attempt([](Scenario& s) { return s.licences > 0 && (s.licences = 0, true); });
     attempt([](Scenario& s) { return s.recovered > 0 && (s.recovered = 0, true); });
     attempt([](Scenario& s) { return s.node_cpus > 0 && (s.node_cpus = 0, true); });
     attempt([](Scenario& s) { return s.wide > 0 && (s.wide = 0, true); });

@@ -16,6 +16,7 @@
 #include "bin/commands/ringing.h"
 #include "bin/flags.h"
 #include "bin/locate.h"
+#include "lib/base/labels.h"
 #include "lib/base/number.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/spec/language/language.h"
@@ -34,7 +35,7 @@ struct SpawnOptions {
   std::vector<std::string> depends_on;
   std::vector<std::string> parameters;  // "i=1:10"
   std::vector<std::string> env;         // "NAME=VALUE"
-  std::string resources, scheduler, label;
+  std::string resources, scheduler, labels;
   std::optional<std::int32_t> priority;
   std::string state;  // JSON, or @FILE
   bool now = false;   // without waiting for the job that spawns
@@ -185,9 +186,9 @@ class Spawn {
     for (const std::string& pair : o.env) TORC_TRY(put_pair(job["env"], pair, "--env"));
     if (!o.resources.empty()) job["resource_requirements"] = o.resources;
     const std::string& scheduler = o.scheduler.empty() ? parent.scheduler : o.scheduler;
-    const std::string& label = o.label.empty() ? parent.label : o.label;
+    const std::string& labels = o.labels.empty() ? parent.labels : o.labels;
     if (!scheduler.empty()) job["scheduler"] = scheduler;
-    if (!label.empty()) job["label"] = label;
+    if (!labels.empty()) job["labels"] = labels_of(labels);
     job["priority"] = o.priority.value_or(parent.priority);
     inherit(job, live_workers, parent);
     return ordered_json{{"jobs", ordered_json::array({job})}}.dump(
@@ -207,6 +208,7 @@ class Spawn {
     if (parent.texts.checkpoint_exit_code != 0)
       job["checkpoint_exit_code"] = parent.texts.checkpoint_exit_code;
     if (parent.crash_limit != 0) job["crash_limit"] = parent.crash_limit;
+    for (const auto& [name, amount] : parent.limits) job["limits"][name] = amount;
     if (parent.cancels) job["cancel_on_blocking_job_failure"] = true;
     if (!parent.failure_handler) return;
     for (spec::FailureHandler& known : spec::known_failure_handlers(live_workers)) {
@@ -235,7 +237,7 @@ std::string flag_of(const std::string& text, std::size_t line) {
       {"env", "--env"},
       {"resource_requirements", "--resources"},
       {"scheduler", "--scheduler"},
-      {"label", "--label"},
+      {"labels", "--label"},
       {"priority", "--priority"}};
   constexpr std::string_view kKey = "      \"";  // of the only job, as dump(2) indents it
   std::string flag;
@@ -267,7 +269,7 @@ void name_flags(const std::string& text, std::vector<spec::Diagnostic>& diagnost
 
 bool describes_a_job(const SpawnOptions& o) {
   return !o.name.empty() || !o.command.empty() || !o.depends_on.empty() || !o.parameters.empty() ||
-         !o.env.empty() || !o.resources.empty() || !o.scheduler.empty() || !o.label.empty() ||
+         !o.env.empty() || !o.resources.empty() || !o.scheduler.empty() || !o.labels.empty() ||
          o.priority.has_value();
 }
 
@@ -327,7 +329,7 @@ void add_spawn(Command& c) {
   c.option("--env", o.env, "an environment variable").value("NAME=VALUE");
   c.option("--resources", o.resources, "a name of resource_requirements");
   c.option("--scheduler", o.scheduler, "a name of slurm_schedulers");
-  c.option("--label", o.label, "only workers with this label run it");
+  c.option("--label", o.labels, "only workers with this label run it, or with all of NAME,NAME");
   c.option("--priority", o.priority, "higher first");
   c.option("--state", o.state, "what is handed on, which jobs find in TORC_SPAWN_STATE")
       .value("JSON|@FILE");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -14,10 +15,12 @@
 #include "bin/flags.h"
 #include "bin/locate.h"
 #include "lib/base/json_value.h"
+#include "lib/base/labels.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/table.h"
 #include "lib/claim/queries/job_scan.h"
+#include "lib/claim/queries/learned_times.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/offer.h"
 #include "lib/claim/tables/state.h"
@@ -61,6 +64,7 @@ struct Picture {
   claim::WorkflowState workflow;
   report::Situation situation;
   std::vector<Unserved> unserved;
+  std::map<std::string, std::uint64_t> unserved_labels;  // ready jobs by what they ask for
   report::QuotaView quota;
   std::vector<Failure> failures;                      // the first few
   std::optional<std::chrono::microseconds> next_due;  // of the delayed jobs
@@ -70,7 +74,7 @@ struct Picture {
 std::string show_need(const claim::JobClass& c) {
   std::string text = show(c.need);
   if (!c.scheduler.empty()) text += fmt::format(", scheduler '{}'", printable(c.scheduler));
-  if (!c.label.empty()) text += fmt::format(", label '{}'", printable(c.label));
+  if (!c.labels.empty()) text += ", " + say_labels(c.labels);
   return text;
 }
 
@@ -87,14 +91,18 @@ std::uint8_t lacks_of(const claim::JobClass& c, const std::vector<claim::Offer>&
 }
 
 // "a worker with as many CPUs, as much time left"
-std::string show_lacks(std::uint8_t lacks) {
+std::string show_lacks(const Unserved& unserved) {
+  const std::uint8_t lacks = unserved.lacks;
+  const claim::JobClass& c = unserved.job_class;
   namespace mismatch = claim::mismatch;
   std::string text;
   const auto add = [&](std::uint8_t what, std::string_view words) {
     if ((lacks & what) != 0) text += fmt::format("{} {}", text.empty() ? "" : ",", words);
   };
   add(mismatch::kScheduler, "that scheduler");
-  add(mismatch::kLabel, "that label");
+  add(mismatch::kLabel, c.labels.empty()                          ? "no label, or --also-unlabelled"
+                        : c.labels.find(',') == std::string::npos ? "that label"
+                                                                  : "those labels");
   add(mismatch::kNodes, "as many nodes");
   for (const ResourceKind& kind : kResourceKinds) {
     if (!kind.shared) continue;
@@ -113,7 +121,8 @@ Result<void> find_unserved(const claim::Reader& reader, WallTime now, workflow::
   }
   if (offers.empty()) return {};
   Result<void> counted;
-  TORC_TRY(claim::scan_ready_classes(reader, [&](const claim::JobClass& c, const auto& head) {
+  TORC_TRY(claim::scan_ready_classes(reader, [&](const claim::JobClass& ready, const auto& head) {
+    const claim::JobClass c = claim::as_learned(reader, ready);
     if (std::none_of(offers.begin(), offers.end(),
                      [&](const claim::Offer& offer) { return claim::could_fit(c, offer); })) {
       const auto jobs = claim::count_ready(reader, head.job_class);
@@ -128,6 +137,23 @@ Result<void> find_unserved(const claim::Reader& reader, WallTime now, workflow::
   return counted;
 }
 
+// The labels of ready jobs that no worker that is at work has all of, and how many of them wait.
+Result<void> find_unserved_labels(const claim::Reader& reader, Picture& picture) {
+  Result<void> counted;
+  TORC_TRY(claim::scan_ready_classes(reader, [&](const claim::JobClass& c, const auto& head) {
+    const auto serves = [&](const report::WorkerNow& w) {
+      const claim::WorkerInfo& info = w.worker.info;
+      return w.is_at_work() && (info.any_binding || covers_labels(info.labels, c.labels));
+    };
+    if (c.labels.empty() || std::ranges::any_of(picture.situation.workers, serves)) return true;
+    const auto jobs = claim::count_ready(reader, head.job_class);
+    if (!jobs) counted = jobs.error();
+    if (jobs) picture.unserved_labels[c.labels] += *jobs;
+    return jobs.ok();
+  }));
+  return counted;
+}
+
 Result<Picture> look(const App& app, store::Store& store, WallTime now) {
   Picture picture;
   TORC_ASSIGN(const auto situation, report::look_around(app, store, report::AskSlurm::yes));
@@ -137,6 +163,7 @@ Result<Picture> look(const App& app, store::Store& store, WallTime now) {
     TORC_ASSIGN(picture.workflow, claim::read_workflow(reader));
     workflow::RecipeBook book;
     TORC_TRY(find_unserved(reader, now, book, picture));
+    TORC_TRY(find_unserved_labels(reader, picture));
     TORC_ASSIGN(picture.quota, report::look_at_quota(reader, book));
     claim::State state_of(reader);
     picture.next_due = claim::next_due(state_of, now);
@@ -190,7 +217,7 @@ ordered_json to_json(const App& app, const Picture& picture, const store::Store&
                         {"pid", worker.info.pid},
                         {"allocation", json_or_null(worker.info.allocation)},
                         {"scheduler", json_or_null(worker.info.scheduler)},
-                        {"label", json_or_null(worker.info.label)},
+                        {"label", json_or_null(worker.info.labels)},
                         {"jobs", worker.held},
                         {"finished_jobs", worker.finished},
                         {"registered_at", json_seconds(worker.info.registered_at)},
@@ -206,6 +233,9 @@ ordered_json to_json(const App& app, const Picture& picture, const store::Store&
                         {"needs", show_need(u.job_class)},
                         {"allocation_waits", u.allocation}});
   }
+  ordered_json unserved_labels = ordered_json::array();
+  for (const auto& [labels, jobs] : picture.unserved_labels)
+    unserved_labels.push_back({{"labels", labels_of(labels)}, {"jobs", jobs}});
   ordered_json failures = ordered_json::array();
   for (const Failure& f : picture.failures) {
     failures.push_back({{"job_id", raw(f.id)},
@@ -227,6 +257,7 @@ ordered_json to_json(const App& app, const Picture& picture, const store::Store&
                                 json_seconds(now + picture.next_due.value_or(WallTime{})))},
       {"workers", std::move(workers)},
       {"unserved", std::move(unserved)},
+      {"unserved_labels", std::move(unserved_labels)},
       {"limits", report::limits_json(picture.quota)},
       {"budget", report::budget_json(picture.quota)},
       {"actions", w.actions.actions},
@@ -303,13 +334,37 @@ void print_allocations(const App& app, const Picture& picture) {
   say(app.out, "\n{}", table.text());
 }
 
+// What is missing that a command line gives.
+void print_remedies(const App& app, const Picture& picture, const std::string& store) {
+  std::size_t told = 0;
+  for (const auto& [labels, jobs] : picture.unserved_labels) {
+    if (told++ == kShownFailures) break;
+    say(app.out, "{}no worker serves {}, which {} for: torc worker {} --label {}\n",
+        told == 1 ? "\n" : "", say_labels(labels),
+        jobs == 1 ? "one ready job waits" : fmt::format("{} ready jobs wait", show_count(jobs)),
+        store, shell_word(labels));
+  }
+  std::chrono::seconds least{0};
+  for (const Unserved& u : picture.unserved) {
+    if ((u.lacks & claim::mismatch::kTime) == 0 || u.allocation) continue;
+    const auto time = least_time(u.job_class.need);
+    least = least.count() == 0 ? time : std::min(least, time);
+  }
+  if (least.count() == 0) return;
+  say(app.out,
+      "\nno worker has the time that is left for some of them, {} at least: start one with more "
+      "(--time-limit, or the walltime of its allocation), or let them need less: torc set {} NAME "
+      "runtime=…, or min_time=… where they save their state\n",
+      show_exactly(least), store);
+}
+
 void print_unserved(const App& app, const Picture& picture) {
   if (picture.unserved.empty()) return;
   say(app.out, "\nready, but no worker that is there could ever run them:\n");
   Table table({{"jobs", Align::right}, {"first"}, {"each needs"}, {"waits for"}});
   for (const Unserved& u : picture.unserved) {
     table.add({show_count(u.jobs), printable(u.name), show_need(u.job_class),
-               u.allocation ? "an allocation" : show_lacks(u.lacks)});
+               u.allocation ? "an allocation" : show_lacks(u)});
   }
   say(app.out, "{}", table.text());
 }
@@ -377,6 +432,7 @@ void print_picture(const App& app, const Picture& picture, const store::Store& s
       report::say_stuck(picture.situation) + report::say_nobody(app, picture.situation, shown);
   if (!nobody.empty()) say(app.out, "\n{}", nobody);
   print_unserved(app, picture);
+  print_remedies(app, picture, shown);
   say(app.out, "{}", report::quota_text(picture.quota));
   print_actions(app, w.actions);
   print_failures(app, picture, shown);

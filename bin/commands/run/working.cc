@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/labels.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
@@ -33,7 +34,14 @@ void add_worker_flags(Command& c, worker::WorkerOptions& o) {
          "take no notice of other workers on this node, which take none of this one");
   c.option("--scheduler", o.scheduler, "serve jobs bound to this scheduler (and unbound ones)")
       .value("NAME");
-  c.option("--label", o.label, "serve jobs with this label (and those without)").value("NAME");
+  const Flag label =
+      c.option(
+           "--label", o.labels,
+           "serve jobs whose labels are all among those given: --label gpu --label ssd, or gpu,ssd")
+          .value("NAME")
+          .one_at_a_time();
+  c.flag("--also-unlabelled", o.also_unlabelled, "with --label: jobs that ask for no label, too")
+      .needs(label);
   c.option("--time-limit", o.time_limit, parse_duration, "end all jobs within this time, e.g. 4h")
       .value("TIME");
   c.option("--idle-timeout", o.idle_timeout, parse_duration,
@@ -84,8 +92,8 @@ Result<void> note_unknown_bindings(const App& app, store::Store& store,
     unbound = false;
     return claim::scan_classes(reader, [&](const claim::JobClass& c) {
       if (!c.scheduler.empty()) schedulers.push_back(c.scheduler);
-      if (!c.label.empty()) labels.push_back(c.label);
-      unbound = unbound || (c.scheduler.empty() && c.label.empty());
+      for (const std::string_view label : labels_of(c.labels)) labels.emplace_back(label);
+      unbound = unbound || (c.scheduler.empty() && c.labels.empty());
       return true;
     });
   }));
@@ -99,7 +107,10 @@ Result<void> note_unknown_bindings(const App& app, store::Store& store,
                      : fmt::format("; did you mean {}?", shell_word(near)));
   };
   note("--scheduler", options.scheduler, schedulers);
-  note("--label", options.label, labels);
+  for (const std::string& some : options.labels) {
+    for (const std::string_view label : labels_of(some))
+      note("--label", std::string(label), labels);
+  }
   return {};
 }
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <set>
 
+#include "lib/claim/rules/learned_time.h"
 #include "lib/claim/tables/corruption.h"
 
 namespace torc::claim {
@@ -32,6 +34,7 @@ class PlanAudit {
     TORC_TRY(read_templates());
     TORC_TRY(read_barriers());
     TORC_TRY(check_upstream());
+    TORC_TRY(check_learned_times());
     if (reader_.get(Key(Table::limit).be32(1))) tables_.rules |= rule::kLimits;
     if (reader_.get(Key(Table::expense))) tables_.rules |= rule::kBudget;
     if (reader_.get(Key(Table::action))) tables_.rules |= rule::kActions;
@@ -44,6 +47,28 @@ class PlanAudit {
   }
 
  private:
+  // What was measured cannot be measured again; it is of templates that are to learn from it.
+  Result<void> check_learned_times() {
+    std::set<std::uint64_t> learn;
+    TORC_TRY(each(reader_, Table::job_class, [&](const store::Entry& e) -> Result<void> {
+      const auto job_class = decode_class(e.value);
+      if (!job_class) return unreadable(e.key);
+      if (job_class->learns_from == 0) return {};
+      tables_.rules |= rule::kLearns;
+      if (!reader_.get(Key(Table::job_template, job_class->learns_from)))
+        return wrong("a class learns from a template that is none");
+      learn.insert(job_class->learns_from);
+      return {};
+    }));
+    return each(reader_, Table::learned_time, [&](const store::Entry& e) -> Result<void> {
+      const auto first = id_in(Table::learned_time, e.key);
+      if (!first || !LearnedTime::decode(e.value)) return unreadable(e.key);
+      if (!learn.contains(*first))
+        return wrong(fmt::format("times of the template at job {} count for no class", *first));
+      return {};
+    });
+  }
+
   Result<void> read_spans() {
     std::uint64_t next = 1;
     TORC_TRY(each(reader_, Table::span, [&](const store::Entry& e) -> Result<void> {

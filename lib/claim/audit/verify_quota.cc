@@ -10,6 +10,11 @@
 namespace torc::claim {
 namespace {
 
+std::string say_limit(const Limit& limit) {
+  return limit.kind == LimitKind::workflow ? "the workflow's limit"
+                                           : fmt::format("'{}'", limit.name);
+}
+
 class QuotaAudit {
  public:
   QuotaAudit(const Reader& reader, const PlanTables& plan) : reader_(reader), plan_(plan) {}
@@ -31,12 +36,12 @@ class QuotaAudit {
     const std::uint32_t number = rank ? rank->job_class : plan_.span_of(id).job_class;
     const auto [it, added] = classes_.try_emplace(number);
     if (added) it->second = state_.job_class(number);
-    if (it->second.limit != 0) ++used_[it->second.limit];
+    for (const LimitShare& one : it->second.limits) used_[one.number] += one.amount;
     const auto [cpus, first] = cpus_.try_emplace(worker);
     if (first) {
       if (const auto known = state_.worker(worker)) cpus->second = known->info.cpus;
     }
-    const Usage one = cost(rate_of(it->second.need, cpus->second), it->second.need.runtime);
+    const Usage one = cost(rate_of(it->second.need, cpus->second), expected_time(it->second.need));
     promised_.core += one.core;
     promised_.node += one.node;
   }
@@ -48,8 +53,8 @@ class QuotaAudit {
       const std::uint64_t used = used_[static_cast<std::uint32_t>(i + 1)];
       if (one.used > 0) ++taken;
       if (one.used == used) continue;
-      return wrong(fmt::format("{} jobs are counted as running of '{}' where {} are", one.used,
-                               one.limit.entry, used));
+      return wrong(fmt::format("{} of {} are counted as in use where {} are", one.used,
+                               say_limit(one.limit), used));
     }
     TORC_TRY(each(reader_, Table::slots, [&](const store::Entry&) -> Result<void> {
       if (taken-- == 0) return wrong("slots are taken of a limit that is none");
@@ -60,7 +65,8 @@ class QuotaAudit {
     return each(reader_, Table::job_class, [&](const store::Entry& e) -> Result<void> {
       const auto job_class = decode_class(e.value);
       if (!job_class) return unreadable(e.key);
-      if (job_class->limit > limits_.size()) return wrong("a class has a limit that is none");
+      if (!job_class->limits.empty() && job_class->limits.back().number > limits_.size())
+        return wrong("a class has a limit that is none");
       return {};
     });
   }

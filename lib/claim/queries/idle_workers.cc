@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "lib/claim/queries/learned_times.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/rules/offer.h"
 #include "lib/claim/tables/state.h"
@@ -18,7 +19,7 @@ constexpr std::size_t kLooksMore = 60;
 std::vector<JobClass> ready_classes(State& state) {
   std::vector<JobClass> classes;
   each_ready_head(state, [&](const ReadyRange& range) {
-    classes.push_back(state.job_class(range.job_class));
+    classes.push_back(as_learned(state.reader(), state.job_class(range.job_class)));
     return classes.size() < kMostClasses;
   });
   return classes;

@@ -17,7 +17,7 @@ class IdleWorkers : public ::testing::Test {
   static Plan plan() {
     Plan plan = plan_of({{20, 0}, {2, 0}});
     plan.classes.push_back(JobClass{});
-    plan.classes[1].label = "gpu";
+    plan.classes[1].labels = "gpu";
     plan.templates[1].job_class = 1;
     return plan;
   }
@@ -27,7 +27,7 @@ class IdleWorkers : public ::testing::Test {
     info.host = "node1";
     info.cpus = 4;
     info.memory = mebibytes(1 << 20);
-    info.label = label;
+    info.labels = label;
     info.registered_at = kNoon;
     if (with_bell) info.bell = BellPlace{{{"1234", 7}}, {}};
     ++wf.tx.number;

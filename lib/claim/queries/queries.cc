@@ -203,7 +203,7 @@ std::optional<LimitState> read_limit(const Reader& reader, std::uint32_t limit) 
   const auto value = reader.get(Key(Table::limit).be32(limit));
   const auto known = value ? decode_limit(*value) : std::nullopt;
   if (!known) return std::nullopt;
-  return LimitState{*known, used_of(reader, limit)};
+  return LimitState{*known, used_of(reader, limit), limit};
 }
 
 Result<void> scan_limits(const Reader& reader,
@@ -215,7 +215,8 @@ Result<void> scan_limits(const Reader& reader,
     return follows ? decode_limit(e.value) : std::nullopt;
   };
   each_readable(state, Key(Table::limit), decode, [&](const Limit& limit) {
-    return visit({limit, used_of(reader, next++)});
+    const std::uint32_t number = next++;
+    return visit({limit, used_of(reader, number), number});
   });
   return state.sound();
 }

@@ -62,11 +62,13 @@ Result<void> scan_ready_classes(
 // The first range of the queue of each class, as stored. A seek each.
 void each_ready_head(State& state, const std::function<bool(const ReadyRange&)>& visit);
 
-// How many jobs of an entry run, of those that may at a time.
+// What jobs that are claimed, run or are still to be ended have of a limit.
 struct LimitState {
   Limit limit;
   std::uint64_t used = 0;
-  [[nodiscard]] bool is_full() const { return used >= limit.most; }
+  std::uint32_t number = 0;
+  // Whether there is too little left for a job that has so much of it.
+  [[nodiscard]] bool is_full(std::uint64_t amount = 1) const { return used + amount > limit.most; }
 };
 // nullopt: there is no such limit. One look each.
 [[nodiscard]] std::optional<LimitState> read_limit(const Reader& reader, std::uint32_t limit);

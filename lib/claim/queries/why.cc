@@ -1,6 +1,7 @@
 #include "lib/claim/queries/why.h"
 
 #include <algorithm>
+#include <map>
 
 #include "lib/claim/queries/job_scan.h"
 #include "lib/claim/queries/queries.h"
@@ -80,13 +81,38 @@ Obstacles obstacles_of(const Reader& reader, JobId id, std::size_t most) {
   const auto rank = state.rank_of(raw(id));
   if (!rank) return found;
   const JobClass job_class = state.job_class(rank->job_class);
-  if (job_class.limit != 0) {
-    if (auto limit = read_limit(reader, job_class.limit); limit && limit->is_full())
-      found.limit = std::move(limit);
+  for (const LimitShare& share : job_class.limits) {
+    if (auto limit = read_limit(reader, share.number); limit && limit->is_full(share.amount))
+      found.limits.push_back({*std::move(limit), share.amount});
   }
   if (const auto expense = read_expense(reader); expense && is_beyond(*expense, job_class.need))
     found.budget = expense;
   return found;
+}
+
+std::vector<JobId> holders_of(const Reader& reader, std::uint32_t limit, std::size_t most) {
+  std::vector<JobId> holders;
+  State state(reader);
+  std::map<std::uint32_t, bool> classes;  // whether their jobs have some of it
+  const auto note = [&](std::uint64_t id) {
+    const auto rank = state.rank_of(id);
+    if (!rank || holders.size() >= most) return;
+    const auto [has, is_new] = classes.try_emplace(rank->job_class);
+    if (is_new) {
+      const JobClass job_class = state.job_class(rank->job_class);
+      has->second =
+          std::ranges::find(job_class.limits, limit, &LimitShare::number) != job_class.limits.end();
+    }
+    if (has->second) holders.push_back(JobId{id});
+  };
+  reader.scan_prefix(Key(Table::lease), [&](const store::Entry& e) {
+    const auto lease = decode_lease(e.value);
+    if (!lease) return true;
+    std::ranges::for_each(lease->held, note);
+    std::ranges::for_each(lease->ending, note);
+    return holders.size() < most;
+  });
+  return holders;
 }
 
 }  // namespace torc::claim

@@ -68,7 +68,7 @@ std::uint64_t affordable(const Expense& e, const Usage& cost) {
 
 bool is_beyond(const Expense& expense, const Requirement& need) {
   // On a worker so large that a part of a node is next to nothing.
-  return affordable(expense, cost(rate_of(need, UINT32_MAX), need.runtime)) == 0;
+  return affordable(expense, cost(rate_of(need, UINT32_MAX), expected_time(need))) == 0;
 }
 
 }  // namespace torc::claim

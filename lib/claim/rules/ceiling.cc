@@ -23,7 +23,8 @@ Ceiling ceiling_reached(const Handler& handler, const RetryRule& rule, const Out
       had.memory > Requirement{}.memory && grown_memory(rule, had.memory, most) == had.memory)
     return Ceiling::memory;
   if (outcome.cause == EndCause::timed_out && rule.runtime_multiplier > 1 &&
-      had.runtime.count() > 0 && grown_runtime(handler, rule, had.runtime) == had.runtime)
+      longest_time(had).count() > 0 &&
+      grown_runtime(handler, rule, longest_time(had)) == longest_time(had))
     return Ceiling::runtime;
   return Ceiling::none;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "lib/base/labels.h"
+
 namespace torc::claim {
 namespace {
 
@@ -59,9 +61,11 @@ std::uint8_t mismatches_of(const JobClass& job_class, const Offer& offer) {
   if (!offer.any_binding) {
     note(!job_class.scheduler.empty() && job_class.scheduler != offer.scheduler,
          mismatch::kScheduler);
-    note(!job_class.label.empty() && job_class.label != offer.label, mismatch::kLabel);
+    const bool serves = job_class.labels.empty() ? offer.labels.empty() || offer.also_unlabelled
+                                                 : covers_labels(offer.labels, job_class.labels);
+    note(!serves, mismatch::kLabel);
   }
-  note(offer.remaining && need.runtime > *offer.remaining, mismatch::kTime);
+  note(offer.remaining && least_time(need) > *offer.remaining, mismatch::kTime);
   if (offer.ignore_resources) return found;
   const Resources total = total_of(offer);
   for_shared([&](const ResourceKind& kind) {
@@ -124,7 +128,8 @@ Offer whole_offer(const WorkerInfo& info, WallTime now) {
     offer.remaining = std::chrono::duration_cast<std::chrono::seconds>(info.ends_at - now);
   }
   offer.scheduler = info.scheduler;
-  offer.label = info.label;
+  offer.labels = info.labels;
+  offer.also_unlabelled = info.also_unlabelled;
   offer.any_binding = info.any_binding;
   offer.ignore_resources = info.ignores_resources;
   return offer;

@@ -30,9 +30,10 @@ struct Offer {
   std::optional<std::chrono::seconds> busy_for;
   // Until the worker must have ended its jobs; none: unlimited.
   std::optional<std::chrono::seconds> remaining;
-  std::string scheduler;  // jobs bound to another scheduler or label never fit
-  std::string label;
-  bool any_binding = false;  // one machine serves everybody (`torc run`): neither of them binds
+  std::string scheduler;        // jobs bound to another scheduler never fit
+  std::string labels;           // nor do those that ask for a label that is not among these
+  bool also_unlabelled = true;  // or that ask for none, where there are labels and this is false
+  bool any_binding = false;     // one machine serves everybody (`torc run`): neither of them binds
   bool ignore_resources = false;  // queue-depth mode (--max-parallel-jobs): only `max_jobs` counts
   std::uint64_t max_jobs = 0;     // at most this many jobs for free capacity, in either mode
   // And up to this many more that will fit when capacity frees (prefetch), but where there are

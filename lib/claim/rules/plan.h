@@ -21,14 +21,24 @@ namespace torc::claim {
 // Per node, as the spec says.
 using Requirement = Resources;
 
+// How much of a limit each job has that is claimed or runs.
+struct LimitShare {
+  std::uint32_t number = 0;  // position in Plan::limits + 1
+  std::uint32_t amount = 1;  // at least 1
+  auto operator<=>(const LimitShare&) const = default;
+};
+
 // One combination of everything that decides who may run a job. Jobs of one class share one ready
 // queue.
 struct JobClass {
   Requirement need;
-  std::string scheduler;    // empty: any worker
-  std::string label;        // empty: any worker
-  std::uint32_t limit = 0;  // position in Plan::limits + 1; 0: none
-  Alone alone = Alone::no;  // of suspects, see Suspicion
+  std::string scheduler;                // empty: any worker
+  std::string labels;                   // that a worker must have, as lib/base/labels.h writes them
+  std::vector<LimitShare> limits = {};  // ascending by number, each once
+  Alone alone = Alone::no;              // of suspects, see Suspicion
+  // First job of the template whose measured times count in place of need.runtime
+  // (learned_time.h); 0: none do.
+  std::uint64_t learns_from = 0;
   auto operator<=>(const JobClass&) const = default;
 };
 
@@ -71,11 +81,20 @@ struct DependencySet {
   std::uint32_t action = 0;
 };
 
-// At most `most` jobs of one entry are claimed or running at a time, on all workers together.
-struct Limit {
-  std::string entry;  // its name as written
-  std::uint32_t most = 1;
+// What jobs that are claimed or run may have together of something, on all workers.
+enum class LimitKind : std::uint8_t {
+  entry,    // jobs of one entry
+  named,    // what the user has given a name, such as licences
+  workflow  // jobs of the whole workflow
 };
+struct Limit {
+  std::string name;  // of the entry, as written, or its own; empty: of the workflow
+  std::uint32_t most = 1;
+  LimitKind kind = LimitKind::entry;
+};
+[[nodiscard]] inline bool is_same_limit(const Limit& a, const Limit& b) {
+  return a.kind == b.kind && a.name == b.name;
+}
 
 // CPUs and nodes by the time for which jobs have them. Of a job on one node the part of it that
 // counts is its CPUs over those of the worker that runs it.
@@ -119,6 +138,7 @@ inline constexpr std::uint8_t kPendingFailed =
     16;  // failures that no rule is for wait for a person
 inline constexpr std::uint8_t kActions = 32;
 inline constexpr std::uint8_t kGangs = 64;  // some class needs several nodes
+inline constexpr std::uint8_t kLearns = 128;  // what jobs take is measured, see learned_time.h
 }  // namespace rule
 
 // 64-bit hash of a job name, as the name index keys it (FNV-1a with a finaliser). Never 0.

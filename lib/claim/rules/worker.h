@@ -50,7 +50,8 @@ struct WorkerInfo {
   std::string group;      // whose nodes a job of several nodes may have together; empty: of none
   std::string node_name;  // of its node within the group, by which the others reach it
   std::string scheduler;
-  std::string label;
+  std::string labels;              // as lib/base/labels.h writes them
+  bool also_unlabelled = true;     // though it has labels, it serves jobs that ask for none
   bool any_binding = false;        // it serves every scheduler and label (`torc run`)
   bool ignores_resources = false;  // it counts jobs and nothing else (--max-parallel-jobs)
   std::string output_dir;          // where it keeps its jobs' output; empty: in the store

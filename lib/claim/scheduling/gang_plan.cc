@@ -26,15 +26,14 @@ bool GangPlan::concerns(const JobClass& job_class) const {
          could_be_part(job_class, offer_);
 }
 
-bool GangPlan::ends_in_time(const JobClass& job_class) const {
+bool GangPlan::ends_in_time(std::chrono::seconds runtime) const {
   const std::uint64_t until = kept_->keep.until;
-  const auto runtime = job_class.need.runtime;
   if (until == NodePlace::kUnknown || runtime.count() <= 0) return false;
   return asker_.now + runtime <= WallTime(static_cast<std::int64_t>(until));
 }
 
-bool GangPlan::lets(const JobClass& job_class) const {
-  return !keeps_asker() || ends_in_time(job_class);
+bool GangPlan::lets(std::chrono::seconds runtime) const {
+  return !keeps_asker() || ends_in_time(runtime);
 }
 
 bool GangPlan::fill(std::vector<Node>& nodes, const JobClass& job_class, std::uint64_t latest,
@@ -89,7 +88,7 @@ void GangPlan::look_at_what_is_kept(std::uint64_t job) {
 
 bool GangPlan::can_start(const JobClass& job_class) {
   const auto may_be_taken = [&](WorkerEpoch worker) {
-    return !kept_ || !kept_->workers.contains(worker) || ends_in_time(job_class);
+    return !kept_ || !kept_->workers.contains(worker) || ends_in_time(job_class.need.runtime);
   };
   const auto self = state_.worker(asker_.worker);
   if (!self || !may_be_taken(asker_.worker)) return false;

@@ -51,7 +51,7 @@ class GangPlan {
   // The worker's own node is kept.
   [[nodiscard]] bool keeps_asker() const { return kept_ && kept_->workers.contains(asker_.worker); }
   // Whether a job of one node may start on the worker's own all the same.
-  [[nodiscard]] bool lets(const JobClass& job_class) const;
+  [[nodiscard]] bool lets(std::chrono::seconds runtime) const;
 
   // Notes what the group keeps nodes for. `looked_at_all`: no job that could start or wait here was
   // left out. Whether that is another job than before.
@@ -78,7 +78,7 @@ class GangPlan {
   std::optional<Kept> could_keep(const JobClass& job_class, std::uint32_t number,
                                  std::uint64_t job);
   bool can_start(const JobClass& job_class);
-  [[nodiscard]] bool ends_in_time(const JobClass& job_class) const;
+  [[nodiscard]] bool ends_in_time(std::chrono::seconds runtime) const;
   [[nodiscard]] bool is_kept_elsewhere(const Keep& keep);
   void look_at_what_is_kept(std::uint64_t job);
 

@@ -30,7 +30,8 @@ Ledger::Ledger(Transaction& tx, WallTime now, Reopen reopen)
       stored_(state_.tally()),
       tally_(stored_),
       quota_(tx, state_, stored_.rules),
-      gangs_(tx, state_) {}
+      gangs_(tx, state_),
+      measured_(tx, state_) {}
 
 // What has changed already may open the barrier again: whether the job is passed over is decided
 // when all of it is counted.
@@ -101,6 +102,9 @@ void Ledger::change(std::uint64_t id, const Job& before, const Job& after) {
   note_move(id, before, after);
   if ((tally_.rules & (rule::kLimits | rule::kBudget)) != 0) quota_.change(id, before, after);
   if ((tally_.rules & rule::kGangs) != 0) gangs_.follow(id, before, after);
+  if ((tally_.rules & rule::kLearns) != 0 && now == JobState::completed &&
+      before.state != JobState::completed)
+    measured_.note(id, after);
   if (is_live(before.state) && now == JobState::canceled) revoked_[after.worker].push_back(id);
   if (now == JobState::delayed) tx_.put(delayed_key(after.not_before, id), {});
   if (is_set_aside(now)) {
@@ -223,6 +227,7 @@ Result<void> Ledger::close() {
   tell_workers();
   quota_.store();
   gangs_.store();
+  measured_.store();
   // A queue that holds more jobs than are ready takes a count below zero.
   if (!tally_.is_possible()) state_.damaged(Key(Table::tally));
   if (tally_ != stored_) tx_.put(Key(Table::tally), encode(tally_));

@@ -9,6 +9,7 @@
 
 #include "lib/claim/scheduling/barrier.h"
 #include "lib/claim/scheduling/gang_book.h"
+#include "lib/claim/scheduling/measured_times.h"
 #include "lib/claim/scheduling/quota.h"
 #include "lib/claim/scheduling/ready_queue.h"
 #include "lib/claim/tables/state.h"
@@ -80,6 +81,7 @@ class Ledger {
   Tally stored_;
   Tally tally_;
   Quota quota_;
+  MeasuredTimes measured_;
   std::vector<Move> moves_;
   std::vector<std::uint64_t> touched_;
   std::vector<std::uint64_t> doubtful_;  // blocked, perhaps by what can no longer be

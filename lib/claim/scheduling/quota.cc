@@ -23,14 +23,14 @@ std::uint64_t Slots::free(std::uint32_t limit) {
   return c.used >= c.most ? 0 : c.most - c.used;
 }
 
-void Slots::take(std::uint32_t limit) {
-  ++at(limit).used;
+void Slots::take(const LimitShare& share) {
+  at(share.number).used += share.amount;
 }
 
-void Slots::give_back(std::uint32_t limit) {
-  Counter& c = at(limit);
-  if (c.used == 0) return state_.damaged(slots_key(limit));
-  --c.used;
+void Slots::give_back(const LimitShare& share) {
+  Counter& c = at(share.number);
+  if (c.used < share.amount) return state_.damaged(slots_key(share.number));
+  c.used -= share.amount;
 }
 
 void Slots::store() {
@@ -54,17 +54,17 @@ Expense& BudgetAccount::expense() {
 }
 
 std::uint64_t BudgetAccount::affordable(const Requirement& need, std::uint32_t worker_cpus) {
-  return claim::affordable(expense(), cost(rate_of(need, worker_cpus), need.runtime));
+  return claim::affordable(expense(), cost(rate_of(need, worker_cpus), expected_time(need)));
 }
 
 void BudgetAccount::begin(const Requirement& need, std::uint32_t worker_cpus) {
-  add(expense().promised, cost(rate_of(need, worker_cpus), need.runtime));
+  add(expense().promised, cost(rate_of(need, worker_cpus), expected_time(need)));
 }
 
 void BudgetAccount::end(const Requirement& need, std::uint32_t worker_cpus,
                         const Outcome* outcome) {
   const Rate rate = rate_of(need, worker_cpus);
-  const Usage promised = cost(rate, need.runtime);
+  const Usage promised = cost(rate, expected_time(need));
   Expense& e = expense();
   if (promised.core > e.promised.core || promised.node > e.promised.node)
     return state_.damaged(Key(Table::expense));
@@ -84,11 +84,14 @@ Quota::Quota(Transaction& tx, State& state, std::uint8_t rules)
 
 std::uint64_t Quota::room(const JobClass& job_class, WorkerEpoch worker) {
   std::uint64_t room = UINT64_MAX;
-  if (has(rule::kLimits) && job_class.limit != 0) {
-    room = slots_.free(job_class.limit);
-    if (sharers_ > 0) {
-      const auto [share, _] = shares_.try_emplace(job_class.limit, room / (2 * sharers_));
-      room = std::min(room, share->second);
+  if (has(rule::kLimits)) {
+    for (const LimitShare& one : job_class.limits) {
+      std::uint64_t free = slots_.free(one.number);
+      if (sharers_ > 0) {
+        const auto [share, _] = shares_.try_emplace(one.number, free / (2 * sharers_));
+        free = std::min(free, share->second);
+      }
+      room = std::min(room, free / one.amount);
     }
   }
   if (!has(rule::kBudget) || room == 0) return room;
@@ -102,16 +105,19 @@ void Quota::begin_prefetch(std::uint64_t live_workers) {
 }
 
 void Quota::take_prefetch(const JobClass& job_class, std::uint64_t jobs) {
-  if (const auto share = shares_.find(job_class.limit); share != shares_.end())
-    share->second -= std::min(share->second, jobs);
+  for (const LimitShare& one : job_class.limits) {
+    if (const auto share = shares_.find(one.number); share != shares_.end())
+      share->second -= std::min(share->second, jobs * one.amount);
+  }
 }
 
 void Quota::change(std::uint64_t id, const Job& before, const Job& after) {
   if (!has(rule::kLimits | rule::kBudget) || is_occupied(before) == is_occupied(after)) return;
   const JobClass& job_class = class_of(id);
   const bool begins = is_occupied(after);
-  if (has(rule::kLimits) && job_class.limit != 0) {
-    begins ? slots_.take(job_class.limit) : slots_.give_back(job_class.limit);
+  if (has(rule::kLimits)) {
+    for (const LimitShare& one : job_class.limits)
+      begins ? slots_.take(one) : slots_.give_back(one);
   }
   if (!has(rule::kBudget)) return;
   const std::uint32_t cpus = cpus_of(begins ? after.worker : before.worker);

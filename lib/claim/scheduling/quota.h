@@ -13,9 +13,8 @@
 
 namespace torc::claim {
 
-// How many jobs of an entry run at a time: one counter for each limit, of the jobs that are
-// claimed, run, or were canceled and not yet ended. Reads and writes only the counters that are
-// asked for.
+// What jobs have of each limit: one counter for each, of the jobs that are claimed, run, or were
+// canceled and not yet ended. Reads and writes only the counters that are asked for.
 class Slots {
  public:
   // Both outlive this.
@@ -23,8 +22,8 @@ class Slots {
 
   // `limit`: number of a limit, from 1.
   [[nodiscard]] std::uint64_t free(std::uint32_t limit);
-  void take(std::uint32_t limit);
-  void give_back(std::uint32_t limit);
+  void take(const LimitShare& share);
+  void give_back(const LimitShare& share);
   void store();
 
  private:
@@ -72,8 +71,8 @@ class Quota {
   // Whether the budget left no room for what was asked for.
   [[nodiscard]] bool budget_holds() const { return budget_holds_; }
 
-  // From here on claims are prefetches. The slot of a prefetched job keeps others from starting: of
-  // each limit only a fair share is given, half of what each worker would get of the free ones.
+  // From here on claims are prefetches. What a prefetched job has of a limit keeps others from
+  // starting: only a fair share is given, half of what each worker would get of what is free.
   void begin_prefetch(std::uint64_t live_workers);
   void take_prefetch(const JobClass& job_class, std::uint64_t jobs);
 

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "lib/claim/queries/learned_times.h"
 #include "lib/claim/queries/queries.h"
 
 namespace torc::claim {
 namespace {
 
 std::array<std::uint64_t, 3> size_of(const Requirement& need, SortMethod sort) {
-  const auto runtime = static_cast<std::uint64_t>(need.runtime.count());
+  const auto runtime = static_cast<std::uint64_t>(expected_time(need).count());
   switch (sort) {
     case SortMethod::none:
       return {};
@@ -111,10 +112,13 @@ ReadyHeads::ReadyHeads(Transaction& tx, State& state, Quota& quota, WorkerEpoch 
     : tx_(tx), state_(state), quota_(quota), worker_(worker), offer_(offer), gangs_(gangs) {
   each_ready_head(state_, [&](const ReadyRange& range) {
     JobClass job_class = state_.job_class(range.job_class);
-    const bool gang = gangs_ != nullptr && gangs_->concerns(job_class);
-    if (gang || could_fit(job_class, offer)) {
-      const auto size = size_of(job_class.need, sort);
-      heads_.push_back({std::move(job_class), size, range, 0, gang, false, false});
+    // What has been learned decides whether and when, and is promised to nobody.
+    const JobClass seen = as_learned(tx_, job_class);
+    const bool gang = gangs_ != nullptr && gangs_->concerns(seen);
+    if (gang || could_fit(seen, offer)) {
+      const auto size = size_of(seen.need, sort);
+      heads_.push_back(
+          {std::move(job_class), seen.need.runtime, size, range, 0, gang, false, false});
     }
     return true;
   });
@@ -133,7 +137,7 @@ bool ReadyHeads::before(const Head& a, const Head& b) {
 bool ReadyHeads::is_eligible(const Head& head, const Capacity* free) const {
   if (head.exhausted || head.waits) return false;
   if (head.gang) return true;
-  if (gangs_ != nullptr && !gangs_->lets(head.job_class)) return false;
+  if (gangs_ != nullptr && !gangs_->lets(head.runtime)) return false;
   return free != nullptr ? how_many_fit(head.job_class, *free, offer_) > 0
                          : head.job_class.alone == Alone::no;
 }
@@ -151,7 +155,9 @@ std::optional<ReadyHeads::Take> ReadyHeads::take(Capacity* free, std::uint64_t l
   Head* best = next(free);
   for (; best != nullptr && best->gang; best = next(free)) {
     const bool untouched = free != nullptr && free->untouched && limit > 0;
-    if (gangs_->begins(best->job_class, best->range.job_class, best->first(), untouched)) {
+    JobClass seen = best->job_class;
+    seen.need.runtime = best->runtime;
+    if (gangs_->begins(seen, best->range.job_class, best->first(), untouched)) {
       const Take taken{best->range.job_class, best->range.priority, best->first(), 1, true};
       *free = Capacity{no_resources(), false, Alone::no, true};
       ++best->taken;

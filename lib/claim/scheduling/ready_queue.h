@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <optional>
 #include <vector>
 
@@ -67,6 +68,7 @@ class ReadyHeads {
  private:
   struct Head {
     JobClass job_class;
+    std::chrono::seconds runtime{};       // expected, by what was learned of such jobs
     std::array<std::uint64_t, 3> size{};  // by the sort method; larger first
     ReadyRange range;                     // as stored
     std::uint64_t taken = 0;

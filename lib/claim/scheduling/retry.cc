@@ -142,6 +142,8 @@ void Retries::grow(std::uint64_t id, WorkerEpoch worker, const RetryRule& rule) 
   if (rule.memory_multiplier != 1)
     wanted.need.memory = grown_memory(rule, old.need.memory, most_memory());
   wanted.need.runtime = grown_runtime(*terms_.handler, rule, old.need.runtime);
+  wanted.need.time_limit = grown_runtime(*terms_.handler, rule, old.need.time_limit);
+  if (wanted.need.runtime != old.need.runtime) wanted.learns_from = 0;
   if (wanted == old) return;
   const std::uint32_t number = find_or_add_class(ledger_.tx(), ledger_.state(), wanted);
   put_rank(ledger_.tx(), state, id, {number, rank->priority});

@@ -219,13 +219,52 @@ std::optional<std::uint64_t> delayed_in(std::string_view key) {
   return second_id_in(Table::delayed, key);
 }
 
+namespace {
+
+// Where the number of the one limit stood that a class could have, it stands still when each job
+// has one of that and there is nothing else to say. Else this stands there, with the number of
+// limits added: no limit has so high a number.
+constexpr std::uint64_t kMoreThanOneLimit = std::uint64_t{1} << 32;
+
+void write_shares(Encoder& out, const JobClass& c) {
+  const bool plain = c.learns_from == 0 && c.limits.size() <= 1 &&
+                     (c.limits.empty() || c.limits.front().amount == 1);
+  if (plain) {
+    out.varint(c.limits.empty() ? 0 : c.limits.front().number);
+    return;
+  }
+  out.varint(kMoreThanOneLimit + c.limits.size());
+  for (const LimitShare& share : c.limits) out.varint(share.number).varint(share.amount);
+  out.varint(c.learns_from);
+}
+
+bool read_shares(Decoder& in, JobClass& c) {
+  const std::uint64_t first = in.varint();
+  if (first < kMoreThanOneLimit) {
+    if (first != 0) c.limits.push_back({static_cast<std::uint32_t>(first), 1});
+    return in.ok();
+  }
+  std::uint32_t above = 0;
+  for (std::uint64_t left = first - kMoreThanOneLimit; left > 0 && in.ok(); --left) {
+    const LimitShare share{in.u32(), in.u32()};
+    if (share.number <= above || share.amount == 0) return false;
+    above = share.number;
+    c.limits.push_back(share);
+  }
+  c.learns_from = in.varint();
+  return in.ok() && c.learns_from <= kMaxJobs;
+}
+
+}  // namespace
+
 std::string encode(const JobClass& job_class) {
   Encoder out;
   write_resources(out, job_class.need);
-  out.text(job_class.scheduler).text(job_class.label);
+  out.text(job_class.scheduler).text(job_class.labels);
   const bool alone = job_class.alone != Alone::no;
   const bool later = has_later_resources(job_class.need);
-  if (job_class.limit != 0 || alone || later) out.varint(job_class.limit);
+  const bool shares = !job_class.limits.empty() || job_class.learns_from != 0;
+  if (shares || alone || later) write_shares(out, job_class);
   if (alone || later) out.u8(static_cast<std::uint8_t>(job_class.alone));
   if (later) write_later_resources(out, job_class.need);
   return std::move(out).bytes();
@@ -236,8 +275,8 @@ std::optional<JobClass> decode_class(std::string_view value) {
   JobClass c;
   c.need = read_resources(in);
   c.scheduler = in.text();
-  c.label = in.text();
-  if (!in.at_end()) c.limit = in.u32();
+  c.labels = in.text();
+  if (!in.at_end() && !read_shares(in, c)) return std::nullopt;
   if (!in.at_end()) {
     const std::uint8_t alone = in.u8();
     if (alone > static_cast<std::uint8_t>(Alone::entirely)) return std::nullopt;
@@ -349,7 +388,8 @@ Key due_key(std::uint32_t number) {
 
 std::string encode(const Limit& limit) {
   Encoder out;
-  out.varint(limit.most).text(limit.entry);
+  out.varint(limit.most).text(limit.name);
+  if (limit.kind != LimitKind::entry) out.u8(static_cast<std::uint8_t>(limit.kind));
   return std::move(out).bytes();
 }
 
@@ -357,7 +397,12 @@ std::optional<Limit> decode_limit(std::string_view value) {
   Decoder in(value);
   Limit limit;
   limit.most = in.u32();
-  limit.entry = in.text();
+  limit.name = in.text();
+  if (!in.at_end()) {
+    const std::uint8_t kind = in.u8();
+    if (kind > static_cast<std::uint8_t>(LimitKind::workflow)) return std::nullopt;
+    limit.kind = static_cast<LimitKind>(kind);
+  }
   return in.whole(std::move(limit));
 }
 

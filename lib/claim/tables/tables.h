@@ -60,6 +60,7 @@ enum class Table : char {
   handler = 'h',       // + number from 1, immutable
   slots = 'l',         // + number of a limit: how many are taken; absent: none
   settings = 's',      // one key, immutable
+  learned_time = 't',  // + first job of a template: how long its jobs ran; absent: none has ended
   ephemeral = 'u',     // + job that makes it, or 0 + name of user data; empty
   workflow = 'w'       // one key, immutable
 };

@@ -105,6 +105,41 @@ TEST(Tables, a_job_that_announces_what_is_not_there_is_refused) {
   EXPECT_FALSE(decode_job(none).has_value()) << "a fault without an errno";
 }
 
+TEST(Tables, a_class_with_one_share_of_one_limit_is_written_as_ever) {
+  JobClass one;
+  const std::string none = encode(one);
+  one.limits = {{7, 1}};
+  EXPECT_EQ(encode(one), none + '\x07');
+  EXPECT_EQ(decode_class(encode(one)), one);
+  using Shares = std::vector<LimitShare>;
+  for (const Shares& shares : {Shares{}, Shares{{7, 2}}, Shares{{1, 1}, {2, 3}}}) {
+    for (const std::uint64_t learns_from : {0, 5}) {
+      for (const Alone alone : {Alone::no, Alone::entirely}) {
+        one.limits = shares;
+        one.learns_from = learns_from;
+        one.alone = alone;
+        one.need.time_limit = std::chrono::seconds(learns_from);
+        EXPECT_EQ(decode_class(encode(one)), one);
+      }
+    }
+  }
+  one.limits = {{2, 1}, {1, 1}};
+  EXPECT_FALSE(decode_class(encode(one))) << "not in order";
+  one.limits = {{2, 0}};
+  EXPECT_FALSE(decode_class(encode(one))) << "nothing of it";
+}
+
+TEST(Tables, a_limit_of_an_entry_is_written_as_ever) {
+  const std::string entry = encode(Limit{"a", 3, LimitKind::entry});
+  EXPECT_EQ(entry.back(), 'a');
+  for (const LimitKind kind : {LimitKind::entry, LimitKind::named, LimitKind::workflow}) {
+    const auto read = decode_limit(encode(Limit{"a", 3, kind}));
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->kind, kind);
+  }
+  EXPECT_FALSE(decode_limit(entry + '\x03'));
+}
+
 TEST(Tables, a_time_further_off_than_any_clock_is_written_as_far_as_it_is_read) {
   constexpr WallTime kLatest{std::int64_t{1} << 53};
   Job job;

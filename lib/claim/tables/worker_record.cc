@@ -129,12 +129,13 @@ std::string encode_worker(const WorkerInfo& info, WorkerStatus status, const Lea
   out.text(info.pid_namespace).varint(info.above.size());
   for (const std::uint64_t pid : info.above) out.varint(pid);
   out.text(info.user).text(info.allocation).text(info.cluster);
-  out.svarint(in_reach(info.allocation_start).count()).text(info.scheduler).text(info.label);
-  out.u8(static_cast<std::uint8_t>((info.any_binding ? 1 : 0) + (info.ignores_resources ? 2 : 0) +
-                                   (info.own_heartbeat_file ? 4 : 0) + (info.bell ? 8 : 0) +
-                                   (info.node.empty() ? 0 : 16) + (info.end_is_told ? 32 : 0) +
-                                   (info.node_timeout.count() > 0 ? 64 : 0) +
-                                   (info.group.empty() ? 0 : 128)));
+  out.svarint(in_reach(info.allocation_start).count()).text(info.scheduler).text(info.labels);
+  // Up to 127 it is the byte that it was once.
+  out.varint((info.any_binding ? 1U : 0U) + (info.ignores_resources ? 2U : 0U) +
+             (info.own_heartbeat_file ? 4U : 0U) + (info.bell ? 8U : 0U) +
+             (info.node.empty() ? 0U : 16U) + (info.end_is_told ? 32U : 0U) +
+             (info.node_timeout.count() > 0 ? 64U : 0U) + (info.group.empty() ? 0U : 128U) +
+             (info.also_unlabelled ? 0U : 256U));
   if (!info.node.empty()) out.text(info.node);
   if (info.node_timeout.count() > 0) out.svarint(in_reach(info.node_timeout).count());
   if (!info.group.empty()) out.text(info.group).text(info.node_name);
@@ -172,11 +173,12 @@ std::optional<Worker> decode_worker(std::string_view value) {
   info.cluster = in.text();
   info.allocation_start = in.wall_time();
   info.scheduler = in.text();
-  info.label = in.text();
-  const std::uint8_t serves = in.u8();
+  info.labels = in.text();
+  const std::uint64_t serves = in.varint();
   info.any_binding = (serves & 1U) != 0;
   info.ignores_resources = (serves & 2U) != 0;
   info.own_heartbeat_file = (serves & 4U) != 0;
+  info.also_unlabelled = (serves & 256U) == 0;
   if ((serves & 16U) != 0) info.node = in.text();
   info.end_is_told = (serves & 32U) != 0;
   if ((serves & 64U) != 0) info.node_timeout = in.seconds();

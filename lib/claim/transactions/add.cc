@@ -44,25 +44,29 @@ class Classes {
   std::uint32_t next_ = 0;
 };
 
-// A limit of an entry that has one already is that one.
+// A limit that is there already is that one.
 Result<void> renumber_limits(Transaction& tx, Plan& plan) {
   if (plan.limits.empty()) return {};
-  std::vector<std::string> known;
+  std::vector<Limit> known;
   TORC_TRY(scan_limits(tx, [&](const LimitState& one) {
-    known.push_back(one.limit.entry);
+    known.push_back(one.limit);
     return true;
   }));
   std::vector<std::uint32_t> numbers{0};
   for (const Limit& limit : plan.limits) {
-    const auto at = std::find(known.begin(), known.end(), limit.entry) - known.begin();
-    const auto number = static_cast<std::uint32_t>(at + 1);
-    if (number > known.size()) {
-      known.push_back(limit.entry);
+    const auto at =
+        std::ranges::find_if(known, [&](const Limit& one) { return is_same_limit(one, limit); });
+    const auto number = static_cast<std::uint32_t>(at - known.begin() + 1);
+    if (at == known.end()) {
+      known.push_back(limit);
       tx.put(Key(Table::limit).be32(number), encode(limit));
     }
     numbers.push_back(number);
   }
-  for (JobClass& c : plan.classes) c.limit = numbers[c.limit];
+  for (JobClass& c : plan.classes) {
+    for (LimitShare& share : c.limits) share.number = numbers[share.number];
+    std::ranges::sort(c.limits);
+  }
   return {};
 }
 

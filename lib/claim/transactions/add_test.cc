@@ -153,14 +153,14 @@ TEST_F(Add, numbers_that_are_taken_are_refused) {
 TEST_F(Add, a_class_that_is_there_is_found_again_and_another_one_is_new) {
   Plan addition = plan_of({{1, 0}, {1, 0}});
   JobClass other;
-  other.label = "x";
+  other.labels = "x";
   addition.classes = {other, JobClass{}};
   addition.templates[0].first = JobId{7};
   addition.templates[1].first = JobId{8};
   addition.templates[1].job_class = 1;
   ASSERT_TRUE(add(addition).ok());
   EXPECT_EQ(read_template(wf.tx, JobId{7})->job_class, 1U);
-  EXPECT_EQ(read_class(wf.tx, 1).label, "x");
+  EXPECT_EQ(read_class(wf.tx, 1).labels, "x");
   EXPECT_EQ(read_template(wf.tx, JobId{8})->job_class, 0U);
 }
 

@@ -16,7 +16,7 @@ TEST(Claim, higher_priorities_go_first_then_lower_ids) {
 
 TEST(Claim, a_job_that_does_not_fit_is_passed_over_for_lower_priorities_that_do) {
   Plan plan = plan_of({{1, 9}, {3, 0}});
-  plan.classes.push_back(JobClass{.need = {.cpus = 8}, .scheduler = "", .label = ""});
+  plan.classes.push_back(JobClass{.need = {.cpus = 8}, .scheduler = "", .labels = ""});
   plan.templates[0].job_class = 1;
   TestWorkflow wf(plan);
   const WorkerEpoch w = wf.join();
@@ -30,7 +30,7 @@ TEST(Claim, only_what_the_walltime_label_scheduler_nodes_and_totals_allow_is_gra
   Plan plan = plan_of({{1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}});
   plan.classes.resize(6);
   plan.classes[0].need.runtime = std::chrono::seconds(101);
-  plan.classes[1].label = "fast";
+  plan.classes[1].labels = "fast";
   plan.classes[2].scheduler = "gpu";
   plan.classes[3].need.nodes = 2;
   plan.classes[4].need.gpus = 1;
@@ -41,7 +41,7 @@ TEST(Claim, only_what_the_walltime_label_scheduler_nodes_and_totals_allow_is_gra
   Offer offer = TestWorkflow::offer(8);
   offer.remaining = std::chrono::seconds(100);
   EXPECT_EQ(ids(wf.claim(w, offer)), (Ids{6}));
-  offer.label = "fast";
+  offer.labels = "fast";
   EXPECT_EQ(ids(wf.claim(w, offer)), (Ids{2}));
   offer.scheduler = "gpu";
   EXPECT_EQ(ids(wf.claim(w, offer)), (Ids{3}));
@@ -56,13 +56,53 @@ TEST(Claim, only_what_the_walltime_label_scheduler_nodes_and_totals_allow_is_gra
 TEST(Claim, a_worker_that_serves_everybody_is_bound_by_no_scheduler_or_label) {
   Plan plan = plan_of({{1, 0}});
   plan.classes[0].scheduler = "gpu";
-  plan.classes[0].label = "fast";
+  plan.classes[0].labels = "fast";
   TestWorkflow wf(plan);
   const WorkerEpoch w = wf.join();
   Offer offer = TestWorkflow::offer(8);
   EXPECT_TRUE(wf.claim(w, offer).empty());
   offer.any_binding = true;
   EXPECT_EQ(ids(wf.claim(w, offer)), (Ids{1}));
+}
+
+TEST(Claim, a_job_needs_all_of_its_labels) {
+  Plan plan = plan_of({{1, 0}, {1, 0}, {1, 0}});
+  plan.classes.resize(3);
+  plan.classes[1].labels = "gpu";
+  plan.classes[2].labels = "gpu,ssd";
+  for (std::uint32_t t = 0; t < 3; ++t) plan.templates[t].job_class = t;
+  const auto granted = [&](const std::string& labels, bool also_unlabelled) {
+    TestWorkflow wf(plan);
+    Offer offer = TestWorkflow::offer(8);
+    offer.labels = labels;
+    offer.also_unlabelled = also_unlabelled;
+    return ids(wf.claim(wf.join(), offer));
+  };
+  EXPECT_EQ(granted("", false), (Ids{1}));
+  EXPECT_EQ(granted("gpu", false), (Ids{2}));
+  EXPECT_EQ(granted("ssd", false), (Ids{}));
+  EXPECT_EQ(granted("gpu,ssd", false), (Ids{2, 3}));
+  EXPECT_EQ(granted("gpu,ssd", true), (Ids{1, 2, 3}));
+}
+
+TEST(Claim, a_job_is_started_where_its_least_time_is_left) {
+  const auto is_granted = [](std::chrono::seconds runtime, std::chrono::seconds time_limit,
+                             std::chrono::seconds min_time) {
+    Plan plan = plan_of({{1, 0}});
+    plan.classes[0].need.runtime = runtime;
+    plan.classes[0].need.time_limit = time_limit;
+    plan.classes[0].need.min_time = min_time;
+    TestWorkflow wf(plan);
+    Offer offer = TestWorkflow::offer(8);
+    offer.remaining = std::chrono::minutes(10);
+    return !wf.claim(wf.join(), offer).empty();
+  };
+  using namespace std::chrono_literals;
+  EXPECT_TRUE(is_granted(9min, 1h, 0s));
+  EXPECT_FALSE(is_granted(11min, 1h, 0s));
+  EXPECT_FALSE(is_granted(0s, 11min, 0s));
+  EXPECT_TRUE(is_granted(2h, 0s, 9min));
+  EXPECT_FALSE(is_granted(2h, 0s, 11min));
 }
 
 TEST(Claim, a_job_of_several_nodes_wants_the_whole_worker) {
@@ -93,12 +133,12 @@ TEST(Claim, queue_depth_mode_counts_jobs_and_nothing_else) {
 TEST(Claim, ranges_of_two_classes_alternate_by_id) {
   Plan plan = plan_of({{2, 0}, {2, 0}, {2, 0}, {2, 0}});
   plan.classes.resize(2);
-  plan.classes[1].label = "x";
+  plan.classes[1].labels = "x";
   plan.templates[1].job_class = plan.templates[3].job_class = 1;
   TestWorkflow wf(plan);
   const WorkerEpoch w = wf.join();
   Offer offer = TestWorkflow::offer(7);
-  offer.label = "x";
+  offer.labels = "x";
   EXPECT_EQ(ids(wf.claim(w, offer)), (Ids{1, 2, 3, 4, 5, 6, 7}));
 }
 

@@ -280,7 +280,7 @@ TEST(Worker, what_a_worker_registers_is_read_back) {
   info.cluster = "alpha";
   info.allocation_start = kNoon - WallTime(5);
   info.scheduler = "big";
-  info.label = "l";
+  info.labels = "l";
   info.any_binding = true;
   info.ignores_resources = true;
   info.output_dir = "/out";
@@ -304,7 +304,7 @@ TEST(Worker, what_a_worker_registers_is_read_back) {
   EXPECT_EQ(w->info.cluster, "alpha");
   EXPECT_EQ(w->info.allocation_start, kNoon - WallTime(5));
   EXPECT_EQ(w->info.scheduler, "big");
-  EXPECT_EQ(w->info.label, "l");
+  EXPECT_EQ(w->info.labels, "l");
   EXPECT_TRUE(w->info.any_binding);
   EXPECT_TRUE(w->info.ignores_resources);
   EXPECT_EQ(w->info.output_dir, "/out");

@@ -13,7 +13,8 @@ JobClass Setting::applied_to(JobClass c) const {
   for (const ResourceKind& kind : kResourceKinds) {
     if (const auto set = needs.find(kind.word); set != needs.end()) kind.put(c.need, set->second);
   }
-  if (label) c.label = *label;
+  if (needs.contains("runtime")) c.learns_from = 0;  // a person knows better
+  if (labels) c.labels = *labels;
   if (scheduler) c.scheduler = *scheduler;
   return c;
 }

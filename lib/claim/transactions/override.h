@@ -1,4 +1,4 @@
-// What a person sets of single jobs while workers run: priority, resources, label, scheduler. They
+// What a person sets of single jobs while workers run: priority, resources, labels, scheduler. They
 // wait by terms of their own from then on (rank.h).
 #pragma once
 
@@ -19,7 +19,7 @@ namespace torc::claim {
 struct Setting {
   std::optional<std::int32_t> priority;
   std::map<std::string_view, std::uint64_t> needs;  // by the word of a ResourceKind
-  std::optional<std::string> label;                 // empty: any worker
+  std::optional<std::string> labels;                // as lib/base/labels.h writes them
   std::optional<std::string> scheduler;             // empty: any worker
   [[nodiscard]] JobClass applied_to(JobClass job_class) const;
 };

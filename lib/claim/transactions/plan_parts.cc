@@ -29,7 +29,10 @@ Result<std::uint64_t> check_templates(const Plan& plan, std::uint64_t next) {
     }
     if (t.count == 0) return bad_plan(fmt::format("the template at job {} has no jobs", next));
     if (!are_jobs(next, t.count)) return too_many_jobs();
-    if (t.job_class < plan.classes.size() && plan.classes[t.job_class].limit > plan.limits.size()) {
+    if (t.job_class < plan.classes.size() &&
+        std::ranges::any_of(plan.classes[t.job_class].limits, [&](const LimitShare& share) {
+          return share.number == 0 || share.number > plan.limits.size() || share.amount == 0;
+        })) {
       return bad_plan(fmt::format("class {} has a limit that is none", t.job_class));
     }
     if (t.job_class >= plan.classes.size()) {
@@ -282,6 +285,8 @@ std::uint8_t rules_of(const Plan& plan) {
   if (!plan.actions.empty()) rules |= rule::kActions;
   const auto of_several = [](const JobClass& c) { return c.need.nodes > 1; };
   if (std::any_of(plan.classes.begin(), plan.classes.end(), of_several)) rules |= rule::kGangs;
+  if (std::ranges::any_of(plan.classes, [](const JobClass& c) { return c.learns_from != 0; }))
+    rules |= rule::kLearns;
   return rules;
 }
 

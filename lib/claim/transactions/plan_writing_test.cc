@@ -75,7 +75,7 @@ TEST(Plan, what_was_planned_is_read_back) {
   plan.settings = std::string("\0binary", 7);
   plan.classes[0].need = {2, 1, 3, mebibytes(9), std::chrono::seconds(60)};
   plan.classes[0].scheduler = "s";
-  plan.classes[0].label = "l";
+  plan.classes[0].labels = "l";
   plan.templates[1].name_hash = plan.templates[2].name_hash = 77;
   TestWorkflow wf(plan);
   EXPECT_EQ(read_workflow(wf.tx)->name, "wf");

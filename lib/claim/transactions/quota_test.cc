@@ -19,9 +19,9 @@ using std::chrono::seconds;
 // Jobs 1 to `jobs` share a limit; those above do not.
 Plan limited(std::uint64_t jobs, std::uint32_t most, std::uint64_t others = 0) {
   Plan plan = plan_of({{jobs, 0}});
-  plan.classes.emplace_back().limit = 1;
+  plan.classes.emplace_back().limits = {{1, 1}};
   plan.templates[0].job_class = 1;
-  plan.limits = {{"work_{i}", most}};
+  plan.limits = {{"work_{i}", most, LimitKind::entry}};
   if (others == 0) return plan;
   Template t;
   t.first = JobId{jobs + 1};
@@ -92,8 +92,70 @@ TEST(Limits, a_ready_job_can_tell_that_its_limit_is_full) {
   EXPECT_TRUE(obstacles_of(wf.tx, JobId{2}, 9).none());
   (void)wf.claim(wf.join(), 9);
   const Obstacles found = obstacles_of(wf.tx, JobId{2}, 9);
-  ASSERT_TRUE(found.limit);
-  EXPECT_EQ(found.limit->limit.entry, "work_{i}");
+  ASSERT_EQ(found.limits.size(), 1U);
+  EXPECT_EQ(found.limits[0].by.limit.name, "work_{i}");
+  EXPECT_EQ(holders_of(wf.tx, 1, 9), std::vector<JobId>{JobId{1}});
+}
+
+// Jobs 1 and 2 have 3 licences each, 3 and 4 one, 5 none; together at most three jobs run.
+Plan licensed() {
+  Plan plan = plan_of({{2, 0}, {2, 0}, {1, 0}});
+  plan.limits = {{"licence", 4, LimitKind::named}, {"", 3, LimitKind::workflow}};
+  plan.classes.resize(3);
+  plan.classes[0].limits = {{1, 3}, {2, 1}};
+  plan.classes[1].limits = {{1, 1}, {2, 1}};
+  plan.classes[2].limits = {{2, 1}};
+  for (std::uint32_t t = 0; t < 3; ++t) plan.templates[t].job_class = t;
+  return plan;
+}
+
+TEST(NamedLimits, a_job_has_as_much_as_it_asks_for_and_others_pass_it) {
+  TestWorkflow wf(licensed());
+  const WorkerEpoch worker = wf.join();
+  const auto granted = wf.claim(worker, 9);
+  EXPECT_EQ(ids(granted), (std::vector<std::uint64_t>{1, 3, 5}));
+  EXPECT_EQ(used(wf), 4U);
+  EXPECT_EQ(read_limit(wf.tx, 2)->used, 3U);
+  const Obstacles found = obstacles_of(wf.tx, JobId{2}, 9);
+  ASSERT_EQ(found.limits.size(), 2U);
+  EXPECT_EQ(found.limits[0].amount, 3U);
+  EXPECT_EQ(holders_of(wf.tx, 1, 9), (std::vector<JobId>{JobId{1}, JobId{3}}));
+  ASSERT_TRUE(wf.finish(worker, granted[1].token).ok());
+  EXPECT_EQ(used(wf), 3U);
+  EXPECT_EQ(ids(wf.claim(worker, 9)), std::vector<std::uint64_t>{4});
+  wf.check();
+}
+
+TEST(NamedLimits, a_job_that_asks_for_more_than_is_left_waits_for_all_of_it) {
+  TestWorkflow wf(licensed());
+  const WorkerEpoch worker = wf.join();
+  const auto granted = wf.claim(worker, 9);
+  ASSERT_EQ(granted.size(), 3U);
+  ASSERT_TRUE(wf.finish(worker, granted[0].token).ok());
+  EXPECT_EQ(ids(wf.claim(worker, 1)), std::vector<std::uint64_t>{2});
+  EXPECT_EQ(used(wf), 4U);
+}
+
+TEST(NamedLimits, what_a_lost_worker_had_is_free_again) {
+  TestWorkflow wf(licensed());
+  const WorkerEpoch lost = wf.join();
+  ASSERT_EQ(wf.claim(lost, 9).size(), 3U);
+  ++wf.tx.number;
+  ASSERT_TRUE(*expire_worker(wf.tx, lost, read_worker(wf.tx, lost)->renewals, kNoon, 5));
+  EXPECT_EQ(used(wf), 0U);
+  EXPECT_EQ(read_limit(wf.tx, 2)->used, 0U);
+  wf.check();
+}
+
+TEST(NamedLimits, a_prefetch_takes_half_of_a_share_in_whole_jobs) {
+  Plan plan = plan_of({{100, 0}});
+  plan.limits = {{"licence", 43, LimitKind::named}};
+  plan.classes[0].limits = {{1, 4}};
+  TestWorkflow wf(plan);
+  Offer offer = TestWorkflow::offer(1);
+  offer.prefetch = 100;
+  // 39 are left for prefetches, of which 19 may be taken: 4 jobs.
+  EXPECT_EQ(wf.claim(wf.join(), offer).size(), 1U + 4);
 }
 
 Plan with_budget(std::uint64_t jobs, Usage budget, seconds runtime, std::uint32_t cpus = 1) {

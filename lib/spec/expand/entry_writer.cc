@@ -6,7 +6,9 @@
 #include <optional>
 #include <utility>
 
+#include "lib/base/labels.h"
 #include "lib/base/text/quote.h"
+#include "lib/base/text/text.h"
 #include "lib/spec/expand/reference.h"
 #include "lib/spec/sweep/recipe.h"
 #include "lib/spec/sweep/sweep.h"
@@ -123,15 +125,35 @@ bool EntryWriter::compile(const JobEntry& entry, Texts& texts) {
   texts.command = command(entry.command, "command");
   texts.resources = one(entry.resource_requirements, "resource_requirements");
   texts.scheduler = one(entry.scheduler, "scheduler");
-  texts.label = one(entry.label, "label");
+  for (std::size_t i = 0; i < entry.labels.size(); ++i)
+    texts.labels.push_back(one(entry.labels[i], entry.labels_key()));
   for (const auto& [key, value] : entry.env) texts.env.emplace_back(key, one(value, "env"));
   return ok;
 }
 
-EntryWriter::Terms EntryWriter::terms_of(const Texts& texts, const Family& family,
-                                         std::uint64_t k) const {
+// Those that do not vary were looked at when the spec was read.
+std::string EntryWriter::labels_of(const JobEntry& entry, const Texts& texts, const Family& family,
+                                   std::uint64_t k) const {
+  std::vector<std::string> filled;
+  filled.reserve(texts.labels.size());
+  for (const Pattern& pattern : texts.labels) {
+    filled.push_back(family.filled(pattern, k));
+    const std::string& label = filled.back();
+    if (!pattern.has_parameters() ||
+        (!trimmed(label).empty() && label.find(',') == std::string::npos))
+      continue;
+    report_.error(entry.place_of(entry.labels_key()),
+                  label.empty() ? std::string("a label is empty")
+                                : fmt::format("the label {} is not one", torc::quoted(label)),
+                  "a label is a word without commas");
+  }
+  return join_labels({filled.begin(), filled.end()});
+}
+
+EntryWriter::Terms EntryWriter::terms_of(const JobEntry& entry, const Texts& texts,
+                                         const Family& family, std::uint64_t k) const {
   return {family.filled(texts.resources, k), family.filled(texts.scheduler, k),
-          family.filled(texts.label, k), is_there_ && is_there_(family.first + k)};
+          labels_of(entry, texts, family, k), is_there_ && is_there_(family.first + k)};
 }
 
 // Names that do not vary were looked up when the spec was read.
@@ -162,13 +184,13 @@ void EntryWriter::write(const JobEntry& entry, const Family& family, const Entry
   if (!compile(entry, texts) || family.count == 0) return;
   check_lengths(entry, family, texts, things);
   const bool varies = texts.resources.has_parameters() || texts.scheduler.has_parameters() ||
-                      texts.label.has_parameters() || is_there_;
-  Terms terms = terms_of(texts, family, 0);
+                      std::ranges::any_of(texts.labels, &Pattern::has_parameters) || is_there_;
+  Terms terms = terms_of(entry, texts, family, 0);
   for (std::uint64_t begin = 0; begin < family.count;) {
     std::uint64_t end = varies ? begin + 1 : family.count;
     Terms next;
     for (; end < family.count; ++end) {
-      next = terms_of(texts, family, end);
+      next = terms_of(entry, texts, family, end);
       if (next != terms) break;
     }
     const Range run{begin, end - begin};
@@ -177,7 +199,7 @@ void EntryWriter::write(const JobEntry& entry, const Family& family, const Entry
     expanded.count = run.count;
     expanded.resources = *resources_of(entry, texts, terms);
     expanded.scheduler = terms.scheduler;
-    expanded.label = terms.label;
+    expanded.labels = terms.labels;
     expanded.priority = entry.priority;
     expanded.there = terms.there;
     expanded.source = static_cast<std::size_t>(&entry - workflow_.jobs.data());

@@ -45,19 +45,20 @@ class EntryWriter {
   // Of jobs for which the file says none.
   void set_usual_mode(StdioMode mode) { usual_mode_ = mode; }
 
-  // Appends the entry's runs of jobs with equal resources, scheduler and label.
+  // Appends the entry's runs of jobs with equal resources, scheduler and labels.
   void write(const JobEntry& entry, const Family& family, const EntryFiles& files,
              const EntryFiles& user_data, std::vector<ExpandedEntry>& out);
 
  private:
   // The patterns of one entry.
   struct Texts {
-    Pattern invocation_script, command, resources, scheduler, label;
+    Pattern invocation_script, command, resources, scheduler;
+    std::vector<Pattern> labels;
     std::vector<std::pair<std::string_view, Pattern>> env;
   };
   // What all jobs of a run share.
   struct Terms {
-    std::string resources, scheduler, label;
+    std::string resources, scheduler, labels;
     bool there = false;
     bool operator==(const Terms&) const = default;
   };
@@ -79,7 +80,10 @@ class EntryWriter {
   void check_lengths(const JobEntry& entry, const Family& family, const Texts& texts,
                      const Things& things);
   bool compile(const JobEntry& entry, Texts& texts);
-  [[nodiscard]] Terms terms_of(const Texts& texts, const Family& family, std::uint64_t k) const;
+  [[nodiscard]] Terms terms_of(const JobEntry& entry, const Texts& texts, const Family& family,
+                               std::uint64_t k) const;
+  [[nodiscard]] std::string labels_of(const JobEntry& entry, const Texts& texts,
+                                      const Family& family, std::uint64_t k) const;
   const ResourceRequirements* resources_of(const JobEntry& entry, const Texts& texts,
                                            const Terms& terms);
   [[nodiscard]] std::string recipe(const JobEntry& entry, const Family& family, const Texts& texts,

@@ -143,13 +143,13 @@ TEST(Expand, entries_are_split_where_label_or_scheduler_or_resources_change) {
   w.jobs.push_back(job("t_{size}_{i}", "run {i}"));
   w.jobs[0].parameters = {{"size", texts({"small", "big"})}, {"i", IntegerRange{1, 2, 1}}};
   w.jobs[0].resource_requirements = "{size}";
-  w.jobs[0].label = "on-{size}";
+  w.jobs[0].labels = {"on-{size}"};
   const Jobs jobs = expand_all(w);
   EXPECT_EQ(jobs.names, (Names{"t_small_1", "t_small_2", "t_big_1", "t_big_2"}));
   ASSERT_EQ(jobs.expansion.entries.size(), 2U);
   EXPECT_EQ(jobs.expansion.entries[1].first, 3U);
   EXPECT_EQ(jobs.expansion.entries[1].resources.cpus, 8U);
-  EXPECT_EQ(jobs.expansion.entries[1].label, "on-big");
+  EXPECT_EQ(jobs.expansion.entries[1].labels, "on-big");
   EXPECT_EQ(jobs.rendered[3].command, "run 2");
 }
 

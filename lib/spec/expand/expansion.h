@@ -24,8 +24,8 @@ struct ExpandedEntry {
   std::uint64_t count = 1;
   ResourceRequirements resources;
   std::string
-      scheduler;      // an entry whose resources, scheduler or label vary with its parameters is
-  std::string label;  // split into several
+      scheduler;       // an entry whose resources, scheduler or labels vary with its parameters is
+  std::string labels;  // split into several; as lib/base/labels.h writes them
   std::int32_t priority = 0;
   std::string recipe;      // encoded Recipe, see recipe.h
   std::size_t source = 0;  // position in Workflow::jobs

@@ -61,8 +61,9 @@ class Comparison {
       return Difference{"resources", show(there.resources), show(entry.resources)};
     if (there.scheduler != entry.scheduler)
       return Difference{"scheduler", torc::quoted(there.scheduler), torc::quoted(entry.scheduler)};
-    if (there.label != entry.label)
-      return Difference{"label", torc::quoted(there.label), torc::quoted(entry.label)};
+    if (there.labels != entry.labels)
+      return Difference{"label", torc::quoted(there.labels), torc::quoted(entry.labels)};
+    if (auto found = limits(addition_.jobs[entry.source], there)) return found;
     if (there.priority != entry.priority) {
       return Difference{"priority", fmt::to_string(there.priority), fmt::to_string(entry.priority)};
     }
@@ -92,6 +93,19 @@ class Comparison {
 
   void add(Condition condition, const DependencySet& set) {
     for (const Range& r : set.members) members_[condition].push_back({r, &set});
+  }
+
+  static std::optional<Difference> limits(const JobEntry& here,
+                                          const ExistingWorkflow::Job& there) {
+    std::map<std::string, std::uint32_t> is;
+    for (const LimitUse& use : here.limits) is[use.name] = use.amount;
+    if (is == there.limits) return {};
+    const auto show_uses = [](const std::map<std::string, std::uint32_t>& uses) {
+      std::vector<std::string> all;
+      for (const auto& [name, amount] : uses) all.push_back(fmt::format("{}: {}", name, amount));
+      return show(all);
+    };
+    return Difference{"use of limits", show_uses(there.limits), show_uses(is)};
   }
 
   static std::string number(std::int64_t n) { return n == 0 ? "none" : fmt::to_string(n); }

@@ -93,7 +93,7 @@ TEST(Recipe, names_of_a_split_entry_are_found_in_their_run_alone) {
   Workflow w;
   w.jobs.push_back(job("t_{l}_{i}"));
   w.jobs[0].parameters = {{"l", texts({"p", "q"})}, {"i", IntegerRange{1, 5, 2}}};
-  w.jobs[0].label = "{l}";
+  w.jobs[0].labels = {"{l}"};
   const Recipe second = recipe_of(w, 1);
   EXPECT_EQ(second.name(2), "t_q_5");
   EXPECT_EQ(second.find("t_q_5"), 2U);
@@ -105,7 +105,7 @@ TEST(Recipe, a_run_across_values_of_the_slower_parameter_has_its_own_jobs_only) 
   w.jobs.push_back(job("t_{g}_{x}"));
   w.jobs[0].parameters = {{"g", IntegerRange{1, 2, 1}},
                           {"x", std::vector<ParameterValue>{0.9, 2.0, 1.2}}};
-  w.jobs[0].label = "{x:.0f}";  // 1 2 1, 1 2 1
+  w.jobs[0].labels = {"{x:.0f}"};  // 1 2 1, 1 2 1
   const Recipe third = recipe_of(w, 2);
   ASSERT_EQ(third.count(), 2U);
   EXPECT_EQ(third.name(0), "t_1_1.2");
@@ -121,7 +121,7 @@ TEST(Recipe, a_run_of_one_job_does_not_carry_the_values_of_the_others) {
   std::vector<std::string> values;
   for (std::size_t i = 0; i < 1000; ++i) values.push_back(numbered("value_", i));
   w.jobs[0].parameters = {{"s", texts(values)}};
-  w.jobs[0].label = "{s}";
+  w.jobs[0].labels = {"{s}"};
   const Expanded expanded = expand(w, "", "wf.yaml");
   ASSERT_EQ(expanded.expansion->entries.size(), 1000U);
   EXPECT_LT(expanded.expansion->entries[500].recipe.size(), 100U);

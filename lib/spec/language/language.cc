@@ -49,7 +49,9 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::workflow, .name = "dynamic_jobs", .type = Type::map, .child = Where::dynamic_jobs, .about = "jobs that add jobs"},
     {.where = Where::workflow, .name = "budget", .type = Type::map, .child = Where::budget, .about = "what the workflow may use"},
     {.where = Where::workflow, .name = "lease", .type = Type::map, .child = Where::lease, .about = "when a silent worker counts as lost"},
-    {.where = Where::workflow, .name = "limits", .type = Type::counts, .min = 1, .max = kMaxInt32, .about = "how many jobs of an entry run at a time, by its name as written"},
+    {.where = Where::workflow, .name = "limits", .type = Type::counts, .min = 1, .max = kMaxInt32, .about = "how many jobs of an entry run at a time, by its name as written; or how much there is of what jobs name in their limits"},
+    {.where = Where::workflow, .name = "max_parallel", .type = Type::integer, .min = 1, .max = kMaxInt32, .about = "at most so many jobs of the workflow run at a time"},
+    {.where = Where::workflow, .name = "learn_runtimes", .type = Type::boolean, .about = "what jobs of an entry have taken counts in place of the runtime that they declare; false"},
     {.where = Where::workflow, .name = "access_groups", .type = Type::any, .support = kIgnored, .about = "there is no server; who may read the store's directory may see the workflow"},
     {.where = Where::workflow, .name = "compute_node_wait_for_healthy_database_minutes", .type = Type::any, .support = kIgnored, .about = "there is no server to wait for"},
 
@@ -64,6 +66,8 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::job, .name = "scheduler", .type = Type::word, .about = "a name of slurm_schedulers; without: any worker"},
     {.where = Where::job, .name = "slurm_scheduler", .type = Type::word, .same_as = "scheduler"},
     {.where = Where::job, .name = "label", .type = Type::word, .about = "only workers with this label run it"},
+    {.where = Where::job, .name = "labels", .type = Type::names, .about = "only workers with all of these labels run it"},
+    {.where = Where::job, .name = "limits", .type = Type::shares, .min = 1, .max = kMaxInt32, .about = "how much it has of each of the workflow's limits while it runs"},
     {.where = Where::job, .name = "cancel_on_blocking_job_failure", .type = Type::boolean, .about = "canceled when a dependency fails"},
     {.where = Where::job, .name = "supports_termination", .type = Type::boolean, .support = kIgnored, .about = "every job gets termination_signal before SIGKILL"},
     {.where = Where::job, .name = "depends_on", .type = Type::names, .about = "names of jobs that must complete before"},
@@ -98,7 +102,9 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::resources, .name = "num_gpus", .type = Type::integer, .min = 0, .max = 1024, .about = "0"},
     {.where = Where::resources, .name = "num_nodes", .type = Type::integer, .min = 1, .max = kMaxNodesOfJob, .about = "1"},
     {.where = Where::resources, .name = "memory", .type = Type::memory, .about = "1 MiB"},
-    {.where = Where::resources, .name = "runtime", .type = Type::duration, .about = "the longest that it may run; without: not limited"},
+    {.where = Where::resources, .name = "runtime", .type = Type::duration, .about = "how long it runs; it is ended then, unless it has a time_limit; without either: not limited"},
+    {.where = Where::resources, .name = "time_limit", .type = Type::duration, .about = "when it is ended; without: its runtime"},
+    {.where = Where::resources, .name = "min_time", .type = Type::duration, .about = "of a job that goes on from its checkpoint: the time that must be left for it to start; without: its runtime"},
 
     // A Slurm scheduler.
     {.where = Where::scheduler, .name = "name", .type = Type::word, .required = true},
@@ -280,6 +286,8 @@ std::string_view with_article(Type type) {
       return "a number";
     case Type::selection:
       return "a word or a list of words";
+    case Type::shares:
+      return "a name, a list of names or a map";
     case Type::counts:
     case Type::map:
     case Type::environment:

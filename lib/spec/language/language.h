@@ -53,6 +53,7 @@ enum class Type : std::uint8_t {
   decimal,       // a number above 0, at most `max`
   selection,     // one of `choices`, or a list of some
   counts,        // map of names to whole numbers within [min, max]
+  shares,        // the same, or one name or a list of names, which is 1 of each
   map,           // one map of kind `child`
   maps,          // list of maps of kind `child`
   environment,   // map of variable names to texts

@@ -84,6 +84,11 @@ Json values_of(const Key& key) {
       return map_of({{"type", Json::array({"string", "number", "boolean", "null"})}});
     case Type::counts:
       return map_of(integer_of(key));
+    case Type::shares: {
+      Json forms = one_or_list(text_of(false));
+      forms["anyOf"].push_back(map_of(integer_of(key)));
+      return forms;
+    }
     case Type::parameters:
       return parameters_of();
     case Type::json:

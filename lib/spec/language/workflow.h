@@ -97,6 +97,13 @@ using torc::SortMethod;
 
 using Environment = std::vector<std::pair<std::string, std::string>>;  // in the order of the file
 
+// That a job has so much of one of the workflow's limits while it runs.
+struct LimitUse {
+  std::string name;
+  std::uint32_t amount = 1;
+  Place place;  // of the name
+};
+
 struct JobEntry : Entry {
   std::string command;  // as the name, and ${files.input.NAME}
   std::int32_t priority = 0;
@@ -104,7 +111,7 @@ struct JobEntry : Entry {
   Environment env;
   std::string resource_requirements;  // a name; empty: 1 CPU, 1 MiB
   std::string scheduler;              // a name; empty: any
-  std::string label;
+  std::vector<std::string> labels;
   std::vector<std::string> depends_on;
   std::vector<std::string> depends_on_regexes;
   std::vector<std::pair<Condition, std::string>> depends;  // names, each with its condition
@@ -116,8 +123,13 @@ struct JobEntry : Entry {
   std::string failure_handler;  // a name; empty: none
   bool cancel_on_blocking_job_failure = false;
   std::optional<std::uint32_t> max_parallel;
+  std::vector<LimitUse> limits;  // in the order of the file
   std::optional<std::uint32_t> crash_limit;
   std::int32_t checkpoint_exit_code = 0;  // 0: none
+  // That it says its labels by.
+  [[nodiscard]] const char* labels_key() const {
+    return places.contains("label") ? "label" : "labels";
+  }
 };
 
 struct FileEntry : Entry {
@@ -187,11 +199,13 @@ struct ResourceMonitor {
   bool time_series = false;
   std::chrono::seconds interval{10};
 };
-// At most `most` jobs of the entry run at a time.
+// At most `most` jobs of the entry run at a time; or, where no entry has the name, so much there is
+// of what jobs name in their limits.
 struct Limit {
-  std::string entry;  // its name as written
+  std::string name;  // of the entry, as written, or its own
   std::uint32_t most = 1;
-  Place place;  // of the name
+  Place place;            // of the name
+  bool is_there = false;  // in the workflow that is added to, and of no entry
 };
 
 enum class ExecutionMode : std::uint8_t { automatic, direct, slurm };
@@ -221,6 +235,7 @@ struct RunSettings {
   bool workers_stay = false;                    // in a finished workflow
   std::chrono::seconds expiration_buffer{0};    // kept free at the end of an allocation
   bool use_pending_failed = false;
+  bool learn_runtimes = false;
   LeaseConfig lease;
   ResourceMonitor monitor;
   // Of the end of an allocation.
@@ -242,6 +257,7 @@ struct Workflow : RunSettings {
   std::vector<FailureHandler> failure_handlers;
   std::vector<Action> actions;
   std::vector<Limit> limits;
+  std::optional<std::uint32_t> max_parallel;  // jobs of the workflow
   Budget budget;
   std::optional<std::uint32_t> max_failures;
   SortMethod sort = SortMethod::none;

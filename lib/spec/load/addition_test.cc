@@ -110,7 +110,7 @@ class InMemory : public ExistingWorkflow {
   }
   std::optional<std::uint32_t> limit_of(std::string_view entry) override {
     for (const Limit& limit : workflow_.limits) {
-      if (limit.entry == entry) return limit.most;
+      if (limit.name == entry) return limit.most;
     }
     return {};
   }

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "lib/base/labels.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/base/text/utf8.h"
@@ -79,7 +80,7 @@ class Adviser {
 
   // Of a scheduler that the job is bound to it was told when the spec was read.
   void walltime(const JobEntry& job, const ExpandedEntry& entry) {
-    const auto runtime = entry.resources.runtime;
+    const auto runtime = least_time(entry.resources);
     if (!entry.scheduler.empty() || runtime.count() == 0 || workflow_.slurm_schedulers.empty())
       return;
     std::chrono::seconds longest{0};
@@ -91,8 +92,10 @@ class Adviser {
     const KeptFree kept = workflow_.kept_free();
     if (runtime <= longest_runtime(longest, kept)) return;
     warn(job.place_of("resource_requirements"),
-         fmt::format("{} may run {}, and no scheduler has a walltime of more than {}",
-                     torc::quoted(job.name), show_exactly(runtime), show_exactly(longest)),
+         fmt::format("{} {} {}, and no scheduler has a walltime of more than {}",
+                     torc::quoted(job.name),
+                     entry.resources.min_time.count() > 0 ? "needs at least" : "may run",
+                     show_exactly(runtime), show_exactly(longest)),
          runtime > longest
              ? "raise a walltime, or lower the runtime"
              : fmt::format("no worker would start it: {}. Raise a walltime to {}, or lower the "
@@ -101,12 +104,12 @@ class Adviser {
   }
 
   void label(const JobEntry& job, const ExpandedEntry& entry) {
-    if (entry.label.empty() || !labels_.insert(entry.label).second) return;
-    warn(job.place_of("label"),
-         fmt::format("no batch script starts workers with the label {}", torc::quoted(entry.label)),
+    if (entry.labels.empty() || !labels_.insert(entry.labels).second) return;
+    warn(job.place_of(job.labels_key()),
+         fmt::format("no batch script starts workers with the {}", say_labels(entry.labels)),
          fmt::format("start some with 'torc worker --label {}', or submit with "
                      "TORC_WORKER_FLAGS='--label {}'",
-                     entry.label, entry.label));
+                     entry.labels, entry.labels));
   }
 
   // Where actions ask for allocations, those of every scheduler must be asked for.

@@ -87,7 +87,7 @@ class Outliner {
   [[nodiscard]] std::chrono::seconds end_of(std::size_t segment) const {
     const std::size_t set = set_of_[segment];
     return (set == kNone ? std::chrono::seconds{0} : waits_[set].start) +
-           expansion_.entries[outline_.segments[segment].entry].resources.runtime;
+           expected_time(expansion_.entries[outline_.segments[segment].entry].resources);
   }
 
   // Works out a set after those that it waits for; a stack of its own, since chains may be long.

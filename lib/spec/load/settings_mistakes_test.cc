@@ -287,7 +287,7 @@ name: w
 limits: {"work_{j}": 3, "work_{i}": 0}
 jobs: [{name: "work_{i}", command: b, parameters: {i: "1:3"}}]
 )", R"(
-wf.yaml:2:10: error: no entry of 'jobs' is named 'work_{j}'
+wf.yaml:2:10: error: no entry of 'jobs' is named 'work_{j}', and no job has it among its limits
     2 | limits: {"work_{j}": 3, "work_{i}": 0}
       |          ^~~~~~~~~~
       = did you mean 'work_{i}'?

@@ -35,6 +35,11 @@ void join(std::vector<T>& own, std::vector<T> known, const Check& check) {
 
 // Jobs of an entry that has a limit in the workflow count for that one.
 void take_limits(const Session& session, ExistingWorkflow& existing, Workflow& w) {
+  w.max_parallel = existing.max_parallel();
+  for (Limit limit : existing.named_limits()) {
+    limit.is_there = true;
+    w.limits.push_back(std::move(limit));
+  }
   for (const JobEntry& job : w.jobs) {
     const auto most = existing.limit_of(job.name);
     if (!most) continue;
@@ -45,8 +50,8 @@ void take_limits(const Session& session, ExistingWorkflow& existing, Workflow& w
                       torc::quoted(job.name), *most, *job.max_parallel),
           "give the entry another name, or leave the limit out: it counts for these jobs too");
     }
-    const bool again = std::ranges::find(w.limits, job.name, &Limit::entry) != w.limits.end();
-    if (!again) w.limits.push_back({job.name, *most, job.place});
+    const bool again = std::ranges::find(w.limits, job.name, &Limit::name) != w.limits.end();
+    if (!again) w.limits.push_back({job.name, *most, job.place, false});
   }
 }
 
@@ -71,6 +76,7 @@ Workflow read_addition(Session& session, const Node& root, ExistingWorkflow& exi
                   "name that one, or leave the name out");
   }
   w.execution = existing.settings().execution;
+  w.learn_runtimes = existing.settings().learn_runtimes;
   w.resource_requirements = read_all<ResourceRequirements>(reader, "resource_requirements",
                                                            Where::resources, read_requirements);
   join(w.resource_requirements, known_resources(existing),

@@ -116,18 +116,20 @@ struct Fit {
   }
   void check_time() const {
     const auto limit = parse_walltime(scheduler.walltime);
-    if (!limit.ok() || !limit->has_value() || needs.runtime.count() == 0) return;
-    const std::string figures = fmt::format(
-        "job {} may run {}, and scheduler {} has a walltime of {}", torc::quoted(job.name),
-        show_exactly(needs.runtime), torc::quoted(scheduler.name), show_exactly(**limit));
-    if (needs.runtime > **limit) {
+    const std::chrono::seconds least = least_time(needs);
+    if (!limit.ok() || !limit->has_value() || least.count() == 0) return;
+    const std::string figures =
+        fmt::format("job {} {} {}, and scheduler {} has a walltime of {}", torc::quoted(job.name),
+                    needs.min_time.count() > 0 ? "needs at least" : "may run", show_exactly(least),
+                    torc::quoted(scheduler.name), show_exactly(**limit));
+    if (least > **limit) {
       impossible(figures, "raise the walltime, or lower the runtime in the resource requirements");
-    } else if (needs.runtime > longest_runtime(**limit, kept)) {
+    } else if (least > longest_runtime(**limit, kept)) {
       session.report.add(
           Severity::warning, place(), figures,
           fmt::format("no worker would start it: {}. Raise the walltime to {}, or "
                       "lower the runtime",
-                      say_kept_free(kept), show_exactly(shortest_walltime(needs.runtime, kept))));
+                      say_kept_free(kept), show_exactly(shortest_walltime(least, kept))));
     }
   }
   void check_amounts() const {
@@ -169,7 +171,9 @@ void check_launcher(const Session& session, const JobEntry& job) {
 void check_labels(const Session& session, const Workflow& workflow) {
   std::map<std::string, std::vector<const JobEntry*>> users;
   for (const JobEntry& job : workflow.jobs) {
-    if (!job.label.empty() && !varies(job, job.label)) users[job.label].push_back(&job);
+    for (const std::string& label : job.labels) {
+      if (!varies(job, label)) users[label].push_back(&job);
+    }
   }
   for (const auto& [label, jobs] : users) {
     std::vector<std::string> commoner;
@@ -178,25 +182,10 @@ void check_labels(const Session& session, const Workflow& workflow) {
     }
     const std::string guess = jobs.size() == 1 ? nearest(label, commoner) : "";
     if (guess.empty()) continue;
-    session.report.add(Severity::warning, jobs.front()->place_of("label"),
+    session.report.add(Severity::warning, jobs.front()->place_of(jobs.front()->labels_key()),
                        fmt::format("only this job has the label {}", torc::quoted(label)),
                        fmt::format("did you mean {}, as {} others have?", torc::quoted(guess),
                                    users[guess].size()));
-  }
-}
-
-void check_limits(const Session& session, const Workflow& workflow) {
-  std::vector<std::string> entries;
-  for (const JobEntry& job : workflow.jobs) {
-    if (!job.name.empty()) entries.push_back(job.name);
-  }
-  for (const Limit& limit : workflow.limits) {
-    if (std::ranges::find(entries, limit.entry) != entries.end()) continue;
-    const std::string guess = nearest(limit.entry, entries);
-    session.report.error(limit.place,
-                         fmt::format("no entry of 'jobs' is named {}", torc::quoted(limit.entry)),
-                         guess.empty() ? "name an entry as it is written, with its braces"
-                                       : fmt::format("did you mean {}?", torc::quoted(guess)));
   }
 }
 
@@ -242,6 +231,7 @@ void check_references(const Session& session, const Workflow& workflow) {
   check_actions(session, workflow, schedulers, no_scheduler);
   check_labels(session, workflow);
   check_limits(session, workflow);
+  check_times(session, workflow);
   no_resources.report(session);
   no_scheduler.report(session);
   no_handler.report(session);

@@ -187,13 +187,31 @@ LeaseConfig read_lease(const Session& session, const Node& map) {
   return lease;
 }
 
+std::vector<LimitUse> read_limit_uses(const MapReader& reader) {
+  const Node* node = reader.find("limits");
+  std::vector<LimitUse> uses;
+  if (node == nullptr) return uses;
+  const Session& session = reader.session();
+  if (node->kind == NodeKind::map) {
+    for (const Limit& limit : read_limits(session, *node))
+      uses.push_back({limit.name, limit.most, limit.place});
+    return uses;
+  }
+  const std::vector<std::string> names = reader.words("limits");
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const Node& at = node->kind == NodeKind::scalar ? *node : *node->items[i];
+    uses.push_back({names[i], 1, session.place(at)});
+  }
+  return uses;
+}
+
 std::vector<Limit> read_limits(const Session& session, const Node& map) {
   std::vector<Limit> limits;
   for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
     const auto most = parse_integer(session.text(*map.items[i + 1]));
     limits.push_back({session.text(*map.items[i]),
                       static_cast<std::uint32_t>(most.ok() ? most->value_or(1) : 1),
-                      session.place(*map.items[i])});
+                      session.place(*map.items[i]), false});
   }
   return limits;
 }

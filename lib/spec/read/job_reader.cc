@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include <algorithm>
+
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
+#include "lib/base/text/text.h"
 #include "lib/spec/read/parameter_reader.h"
 #include "lib/spec/read/readers.h"
 #include "lib/spec/text/placeholder.h"
@@ -73,12 +76,51 @@ bool check_job_placeholders(const MapReader& reader, const std::vector<Parameter
     if (const Node* node = reader.find(key))
       (void)check_placeholders(session, *node, parameters, InName::no);
   }
+  if (const Node* labels = reader.find("labels")) {
+    const bool one = labels->kind == NodeKind::scalar;
+    for (const Node* item : one ? std::vector<const Node*>{labels} : labels->items)
+      (void)check_placeholders(session, *item, parameters, InName::no);
+  }
   if (const Node* env = reader.find("env")) {
     for (std::size_t i = 1; i < env->items.size(); i += 2) {
       (void)check_placeholders(session, *env->items[i], parameters, InName::no);
     }
   }
   return sound;
+}
+
+}  // namespace
+
+namespace {
+
+std::vector<std::string> read_labels(const MapReader& reader) {
+  const Session& session = reader.session();
+  const Node* one = reader.find("label");
+  const Node* list = reader.find("labels");
+  if (one != nullptr && list != nullptr) {
+    session.error(*list, "a job has 'labels' or 'label', not both",
+                  "write all of them in 'labels', and leave 'label' out");
+    return {};
+  }
+  const char* key = one != nullptr ? "label" : "labels";
+  std::vector<std::string> labels = reader.words(key);
+  const Node* value = one != nullptr ? one : list;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const Node& at = value->kind == NodeKind::scalar ? *value : *value->items[i];
+    if (labels[i].find(',') != std::string::npos) {
+      session.error(at, fmt::format("the label {} has a comma", torc::quoted(labels[i])),
+                    "write several labels as labels: [gpu, ssd]");
+    } else if (trimmed(labels[i]) != labels[i]) {
+      session.error(
+          at, fmt::format("the label {} begins or ends with a blank", torc::quoted(labels[i])),
+          "write it without");
+    } else if (std::find(labels.begin(), labels.begin() + static_cast<std::ptrdiff_t>(i),
+                         labels[i]) != labels.begin() + static_cast<std::ptrdiff_t>(i)) {
+      session.error(at, fmt::format("the label {} stands there twice", torc::quoted(labels[i])),
+                    "once is enough");
+    }
+  }
+  return labels;
 }
 
 }  // namespace
@@ -91,7 +133,7 @@ JobEntry read_job(const Session& session, const Node& map) {
   job.priority = reader.integer("priority", 0);
   job.invocation_script = reader.text("invocation_script");
   if (const Node* env = reader.find("env")) job.env = read_environment(session, *env);
-  job.label = reader.text("label");
+  job.labels = read_labels(reader);
   job.depends_on = reader.words("depends_on");
   job.depends_on_regexes = reader.words("depends_on_regexes");
   job.input_files = reader.words("input_files");
@@ -105,6 +147,7 @@ JobEntry read_job(const Session& session, const Node& map) {
   job.failure_handler = reader.text("failure_handler");
   job.cancel_on_blocking_job_failure = reader.boolean("cancel_on_blocking_job_failure", false);
   job.max_parallel = reader.positive("max_parallel");
+  job.limits = read_limit_uses(reader);
   job.crash_limit = reader.positive("crash_limit");
   job.checkpoint_exit_code = reader.integer("checkpoint_exit_code", 0);
   OwnParameters own = read_own_parameters(reader);

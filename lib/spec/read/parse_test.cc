@@ -193,7 +193,7 @@ jobs:
   EXPECT_EQ(w.files[0].path, "/data/010/f");
   EXPECT_EQ(w.jobs[0].name, "a_010");
   EXPECT_EQ(w.jobs[0].command, "echo /data/010 ${root} {{root}} {other}");
-  EXPECT_EQ(w.jobs[0].label, "010");
+  EXPECT_EQ(w.jobs[0].labels, std::vector<std::string>{"010"});
   EXPECT_EQ(w.jobs[0].depends_on, std::vector<std::string>{"b_010"});
 }
 

@@ -26,6 +26,12 @@ class ExistingWorkflow;
 [[nodiscard]] Budget read_budget(const Session& session, const Node& map);
 [[nodiscard]] LeaseConfig read_lease(const Session& session, const Node& map);
 [[nodiscard]] std::vector<Limit> read_limits(const Session& session, const Node& map);
+// Of a job.
+[[nodiscard]] std::vector<LimitUse> read_limit_uses(const MapReader& reader);
+// Limits that nobody can use, jobs that ask for more than there is, or for what is none.
+void check_limits(const Session& session, const Workflow& workflow);
+// Times of one set of requirements that contradict each other.
+void check_times(const Session& session, const Workflow& workflow);
 
 // Reports what is no regular expression in the value of `key`.
 void check_expressions(const MapReader& reader, std::string_view key);

@@ -63,6 +63,7 @@ struct Check {
   bool decimal() const;
   bool selection() const;
   bool counts() const;
+  bool shares() const;
   bool choice_of(const Node& node) const;
   bool element(const Node& item) const {
     return check_line(session, item, fmt::format("an element of {}", torc::quoted(name)));
@@ -183,6 +184,10 @@ bool Check::selection() const {
   return each([&](const Node& item) { return element(item) && choice_of(item); });
 }
 
+bool Check::shares() const {
+  return value.kind == NodeKind::map ? counts() : names();
+}
+
 // A wrong number leaves the names to be checked.
 bool Check::counts() const {
   if (value.kind != NodeKind::map) return wrong_type();
@@ -244,6 +249,8 @@ bool check_value(const Session& session, const Key& key, std::string_view name, 
       return check.selection();
     case Type::counts:
       return check.counts();
+    case Type::shares:
+      return check.shares();
     case Type::signal_ahead:
       return check.signal_ahead();
     case Type::maps:

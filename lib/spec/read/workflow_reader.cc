@@ -86,6 +86,8 @@ Workflow read_workflow(Session& session, const Node& root) {
   if (const Node* node = reader.find("budget")) w.budget = read_budget(session, *node);
   if (const Node* node = reader.find("lease")) w.lease = read_lease(session, *node);
   if (const Node* node = reader.find("limits")) w.limits = read_limits(session, *node);
+  w.max_parallel = reader.positive("max_parallel");
+  w.learn_runtimes = reader.boolean("learn_runtimes", false);
   w.max_failures = reader.positive("max_failures");
   if (const Node* node = reader.find("dynamic_jobs"))
     w.max_iterations = MapReader(session, *node, Where::dynamic_jobs).positive("max_iterations");

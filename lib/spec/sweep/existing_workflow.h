@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,7 +33,7 @@ class ExistingWorkflow : public Definitions {
   struct Job {
     RenderedJob texts;
     ResourceRequirements resources;  // without a name
-    std::string scheduler, label;
+    std::string scheduler, labels;
     std::int32_t priority = 0;
     std::vector<Range> upstream;                                        // sorted, disjoint
     std::vector<std::pair<Condition, std::vector<Range>>> conditional;  // the same, by condition
@@ -40,10 +41,15 @@ class ExistingWorkflow : public Definitions {
     std::optional<FailureHandler> failure_handler;  // without a name
     std::uint32_t crash_limit = 0;                  // 0: the usual
     std::uint32_t max_parallel = 0;                 // of its entry; 0: no limit
+    std::map<std::string, std::uint32_t> limits;    // of the workflow: how much it has of them
   };
   [[nodiscard]] virtual Job job(std::uint64_t number) = 0;
   // How many jobs of the entry, by its name as written, run at a time; nullopt: no limit.
   [[nodiscard]] virtual std::optional<std::uint32_t> limit_of(std::string_view entry) = 0;
+  // What jobs may name in their limits. Without a place.
+  [[nodiscard]] virtual std::vector<Limit> named_limits() { return {}; }
+  // How many jobs of the workflow run at a time; nullopt: no limit.
+  [[nodiscard]] virtual std::optional<std::uint32_t> max_parallel() { return {}; }
 };
 
 }  // namespace torc::spec

@@ -11,6 +11,7 @@ constexpr std::uint8_t kSettingsFormat = 3;
 constexpr unsigned kStay = 1;
 constexpr unsigned kPending = 2;
 constexpr unsigned kStaggered = 4;
+constexpr unsigned kLearns = 8;
 
 constexpr std::uint64_t kLongestInterval = std::uint64_t{1}
                                            << 33;  // seconds; in nanoseconds it fits
@@ -42,9 +43,9 @@ std::string encode(const RunSettings& settings) {
   out.varint(settings.max_iterations.value_or(0));
   out.svarint(in_reach(settings.wait_for_new_jobs).count())
       .svarint(in_reach(settings.expiration_buffer).count());
-  out.u8(static_cast<std::uint8_t>((settings.workers_stay ? kStay : 0) |
-                                   (settings.use_pending_failed ? kPending : 0) |
-                                   (e.staggered_start ? kStaggered : 0)));
+  out.u8(static_cast<std::uint8_t>(
+      (settings.workers_stay ? kStay : 0) | (settings.use_pending_failed ? kPending : 0) |
+      (e.staggered_start ? kStaggered : 0) | (settings.learn_runtimes ? kLearns : 0)));
   out.svarint(in_reach(settings.lease.ttl.value_or(std::chrono::seconds(0))).count());
   out.svarint(in_reach(settings.lease.heartbeat.value_or(std::chrono::seconds(0))).count());
   return std::move(out).bytes();
@@ -85,6 +86,7 @@ Result<RunSettings> decode_settings(std::string_view bytes) {
   settings.workers_stay = (flags & kStay) != 0;
   settings.use_pending_failed = (flags & kPending) != 0;
   e.staggered_start = (flags & kStaggered) != 0;
+  settings.learn_runtimes = (flags & kLearns) != 0;
   settings.lease.ttl = decode_given_seconds(in);
   settings.lease.heartbeat = decode_given_seconds(in);
   if (!in.is_whole() || format != kSettingsFormat ||

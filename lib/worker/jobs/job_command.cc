@@ -218,7 +218,7 @@ std::optional<PreparedJob> JobPreparer::prepare(workflow::RecipeBook& book,
   command.stderr_path = prepared.files.err;
   if (settings_.run.monitor.time_series) command.sample_every = settings_.run.monitor.interval;
   if (execution.limit_resources) {
-    command.time_limit = prepared.need.runtime;
+    command.time_limit = longest_time(prepared.need);
     // No program fits into what is counted for a job that declares none.
     if (prepared.need.memory > spec::ResourceRequirements{}.memory)
       command.memory_limit = prepared.need.memory;

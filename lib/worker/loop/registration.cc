@@ -52,7 +52,8 @@ claim::WorkerInfo describe(const workflow::Context& context, const WorkerSetup& 
   info.node = setup.slurm_node;
   info.node_timeout = setup.slurm.node_timeout;
   info.scheduler = setup.scheduler;
-  info.label = setup.label;
+  info.labels = setup.labels;
+  info.also_unlabelled = setup.also_unlabelled;
   info.any_binding = setup.any_scheduler;
   info.ignores_resources = setup.max_parallel_jobs.has_value();
   // Within the store it is left out, so that a store that was moved keeps its output.

@@ -20,7 +20,8 @@ Terms terms_of(const Registration& registration, const WorkerSetup& setup,
   t.max_parallel_jobs = setup.max_parallel_jobs;
   t.in_allocation = !setup.allocation.empty();
   t.scheduler = setup.scheduler;
-  t.label = setup.label;
+  t.labels = setup.labels;
+  t.also_unlabelled = setup.also_unlabelled;
   t.any_scheduler = setup.any_scheduler;
   t.begun = begun;
   if (setup.ends_at)

@@ -32,7 +32,8 @@ struct WorkerSetup {
   WallTime allocation_start{};                     // as Slurm says it; 0: not known
   std::string slurm_node;                          // Slurm's name of this node; empty: not known
   std::string scheduler;
-  std::string label;
+  std::string labels;                      // as lib/base/labels.h writes them
+  bool also_unlabelled = true;             // though it has labels, it serves jobs that ask for none
   std::optional<WallTime> allocation_end;  // nullopt: none, or not known
   std::optional<WallTime> ends_at;         // its jobs must have ended by then
   bool end_is_assumed = false;             // by the batch script's walltime: Slurm told no end

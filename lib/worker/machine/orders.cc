@@ -46,7 +46,8 @@ void end_in_time(const Step& s) {
   if (!w.actions.asked_farewell) drain_actions(w);
   std::size_t told = 0;
   const auto tell_job = [&](Run run, const ClaimedJob& job, BootTime started) {
-    const bool endless = job.need.runtime > 0s && started + job.need.runtime > until;
+    const auto expected = expected_time(job.need);
+    const bool endless = expected > 0s && started + expected > until;
     if (job.checkpoint_exit_code == 0 && !endless) return;
     s.order(command::StopRun{run, left});
     ++told;

@@ -142,7 +142,7 @@ void tell_final(const Step& s, const Running& job, const claim::Finished& end) {
   if (reached != claim::Ceiling::none) {
     s.tell({.what = Notice::What::ceiling_reached,
             .job = job.job.load,
-            .time = job.job.need.runtime,
+            .time = longest_time(job.job.need),
             .ceiling = reached,
             .memory = job.job.need.memory});
   }

@@ -40,7 +40,8 @@ struct Terms {
   std::optional<std::uint64_t> max_parallel_jobs;  // queue-depth mode: count jobs, ignore resources
   bool in_allocation = false;                      // of Slurm's
   std::string scheduler;
-  std::string label;
+  std::string labels;  // as lib/base/labels.h writes them
+  bool also_unlabelled = true;
   bool any_scheduler = false;
   BootTime begun{};
   // End of its time on the boot clock: a wall clock that is set meanwhile moves nothing.

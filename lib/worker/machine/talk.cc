@@ -53,7 +53,8 @@ claim::Offer offer_of(const State& w, BootTime now) {
   }
   narrow(w, now, o);
   o.scheduler = terms.scheduler;
-  o.label = terms.label;
+  o.labels = terms.labels;
+  o.also_unlabelled = terms.also_unlabelled;
   o.any_binding = terms.any_scheduler;
   if (terms.ends_at) {
     // Jobs get their termination signal before the end, so that much is not for them.

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "lib/base/file/beneath.h"
+#include "lib/base/labels.h"
 #include "lib/base/number.h"
 #include "lib/exec/machine/procfs.h"
 #include "lib/exec/node/node_ledger.h"
@@ -211,7 +212,10 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
   setup.node_place = exec::node_place(context.env, setup.machine.host);
   setup.max_parallel_jobs = options.max_parallel_jobs;
   setup.scheduler = options.scheduler;
-  setup.label = options.label;
+  std::string labels;
+  for (const std::string& one : options.labels) labels += (labels.empty() ? "" : ",") + one;
+  TORC_ASSIGN(setup.labels, parse_labels(labels));
+  setup.also_unlabelled = options.also_unlabelled || setup.labels.empty();
   setup.bell = !options.no_bell;
   setup.bell_interface = options.bell_interface;
   setup.idle_timeout = options.idle_timeout;
@@ -232,8 +236,7 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
     const auto n = leading_number<std::uint64_t>(context.env(name).value_or(""));
     if (!setup.allocation.empty() && n && *n > 0 && *n <= kMostStarters) setup.starters *= *n;
   }
-  setup.any_scheduler =
-      place == Place::laptop && options.scheduler.empty() && options.label.empty();
+  setup.any_scheduler = place == Place::laptop && options.scheduler.empty() && setup.labels.empty();
   setup.staggered_start = settings.execution.staggered_start;
   setup.stays = place == Place::allocation && settings.workers_stay;
   setup.run_program = query_program(context, kQueryLimit);

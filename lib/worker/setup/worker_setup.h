@@ -22,7 +22,8 @@ struct WorkerOptions {
   std::optional<std::uint32_t> gpus;
   std::optional<std::uint64_t> max_parallel_jobs;
   std::string scheduler;
-  std::string label;
+  std::vector<std::string> labels;  // each one label, or several with commas between them
+  bool also_unlabelled = false;     // with labels: jobs that ask for none, too
   std::optional<std::chrono::seconds> time_limit;
   std::optional<std::chrono::seconds> idle_timeout;
   std::optional<std::chrono::seconds> grace;  // from SIGTERM to the end of the last job

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "lib/base/labels.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 
@@ -25,7 +26,13 @@ std::string show_mismatches(const claim::JobClass& job_class, const claim::Offer
   };
   note(mismatch::kNodes, fmt::format("it needs {} nodes", need.nodes));
   note(mismatch::kScheduler, bound("scheduler", job_class.scheduler, worker.scheduler));
-  note(mismatch::kLabel, bound("label", job_class.label, worker.label));
+  note(
+      mismatch::kLabel,
+      job_class.labels.empty()
+          ? fmt::format("it asks for no label, and this worker, with {}, serves only those that do",
+                        say_labels(worker.labels))
+          : fmt::format("it asks for {}, and this worker has {}", say_labels(job_class.labels),
+                        worker.labels.empty() ? "none" : quote_labels(worker.labels)));
   const Resources total = claim::total_of(worker);
   for (const ResourceKind& kind : kResourceKinds) {
     if (!kind.shared) continue;
@@ -33,8 +40,8 @@ std::string show_mismatches(const claim::JobClass& job_class, const claim::Offer
                                          show_number(kind, kind.get(total))));
   }
   const auto left = worker.remaining.value_or(std::chrono::seconds(0));
-  note(mismatch::kTime, fmt::format("it declares {}, and this worker has {} left",
-                                    show_duration(need.runtime), show_duration(left)));
+  note(mismatch::kTime,
+       fmt::format("{}, and this worker has {} left", say_least_time(need), show_duration(left)));
   return text;
 }
 

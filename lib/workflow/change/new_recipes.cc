@@ -12,6 +12,7 @@
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/tables/origin.h"
 #include "lib/claim/tables/tables.h"
+#include "lib/workflow/change/limit_terms.h"
 #include "lib/workflow/change/new_dependencies.h"
 #include "lib/workflow/change/stale.h"
 
@@ -185,14 +186,10 @@ class RecipeComparison {
 
   // The numbers of limits are those of one file.
   bool has_other_needs(claim::JobClass now, claim::JobClass before) const {
-    const auto most = [&](std::uint32_t number) -> std::uint32_t {
-      if (number == 0) return 0;
-      const auto limit = claim::read_limit(reader_, number);
-      return limit ? limit->limit.most : 0;
-    };
-    const std::uint32_t is = now.limit == 0 ? 0 : plan_.limits[now.limit - 1].most;
-    if (is != most(before.limit)) return true;
-    now.limit = before.limit = 0;
+    if (limit_terms(plan_, now) != limit_terms(reader_, before)) return true;
+    if ((now.learns_from == 0) != (before.learns_from == 0)) return true;
+    now.limits = before.limits = {};
+    now.learns_from = before.learns_from = 0;
     return now != before;
   }
 

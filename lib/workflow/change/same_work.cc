@@ -13,6 +13,7 @@
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/claim/tables/state.h"
 #include "lib/claim/tables/tables.h"
+#include "lib/workflow/change/limit_terms.h"
 #include "lib/workflow/change/new_dependencies.h"
 #include "lib/workflow/change/parted.h"
 #include "lib/workflow/plan/plan_actions.h"
@@ -78,7 +79,7 @@ const char* other_need(const claim::JobClass& before, const claim::JobClass& now
     if (kind.get(before.need) != kind.get(now.need)) return kind.key.data();
   }
   if (before.scheduler != now.scheduler) return "scheduler";
-  return before.label != now.label ? "label" : nullptr;
+  return before.labels != now.labels ? "label" : nullptr;
 }
 
 Fact other_handler(const claim::Handler& before, const claim::Handler& now) {
@@ -177,7 +178,7 @@ class WorkComparison {
     const claim::JobClass was = state_.job_class(t.job_class);
     if (const char* need = other_need(was, is)) {
       fact = fmt::format("has another {} in the store", need);
-    } else if (most_of_store(was.limit) != (is.limit == 0 ? 0 : plan_.limits[is.limit - 1].most)) {
+    } else if (limit_terms(reader_, was) != limit_terms(plan_, is)) {
       fact = "has another limit on how many run at a time in the store";
     } else if (t.priority != now.priority) {
       fact = "has another priority in the store";
@@ -192,11 +193,6 @@ class WorkComparison {
     TORC_TRY(state_.sound());
     if (fact) fact = of_job(name_of(now), *fact);
     return fact;
-  }
-
-  std::uint32_t most_of_store(std::uint32_t number) const {
-    const auto limit = claim::read_limit(reader_, number);
-    return number != 0 && limit ? limit->limit.most : 0;
   }
 
   static std::string name_of(const claim::Template& t) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <set>
 
+#include "lib/base/labels.h"
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
 #include "lib/spec/text/diagnostic.h"
@@ -62,9 +63,10 @@ std::string example_of(const ResourceKind& kind) {
   return "";
 }
 
-bool read_label(Setting& setting, const std::string& value) {
-  setting.label = value;
-  return printable(value) == value;
+bool read_labels(Setting& setting, const std::string& value) {
+  const auto labels = parse_labels(value);
+  if (labels) setting.labels = *labels;
+  return labels.ok() && printable(value) == value;
 }
 
 const std::vector<SettingKey>& keys() {
@@ -80,17 +82,23 @@ const std::vector<SettingKey>& keys() {
       };
       keys.push_back({std::string(kind.word), example_of(kind), read});
     }
-    keys.push_back({"label", "the label of workers; label= lets any worker run it", read_label});
+    keys.push_back(
+        {"label", "the label of workers, or several: label=gpu,ssd; label= lets any worker run it",
+         read_labels});
     return keys;
   }();
   return all;
 }
 
 // Keys of a job in the workflow file that cannot be set: nobody who writes one means a job's name.
-constexpr std::string_view kOthers[] = {
-    "scheduler", "name",       "command",      "env",         "depends_on", "resource_requirements",
-    "stdio",     "parameters", "max_parallel", "crash_limit", "state",      "failure_handler",
-    "walltime"};
+constexpr std::string_view kOthers[] = {"scheduler",    "name",
+                                        "command",      "env",
+                                        "depends_on",   "resource_requirements",
+                                        "stdio",        "parameters",
+                                        "max_parallel", "limits",
+                                        "labels",       "crash_limit",
+                                        "state",        "failure_handler",
+                                        "walltime"};
 
 bool is_other_key(std::string_view name) {
   return std::ranges::find(kOthers, name) != std::end(kOthers) ||

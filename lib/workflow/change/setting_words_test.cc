@@ -20,7 +20,7 @@ TEST(SettingWords, names_and_settings_may_stand_in_any_order) {
   EXPECT_EQ(parsed->setting.needs.at("memory"), mebibytes(8192).value);
   EXPECT_EQ(parsed->setting.needs.at("cpus"), 2U);
   EXPECT_EQ(parsed->setting.needs.at("gpus"), 0U);
-  EXPECT_EQ(parsed->setting.label, std::nullopt);
+  EXPECT_EQ(parsed->setting.labels, std::nullopt);
   EXPECT_EQ(parsed->shown, "priority=-5 memory=8g cpus=2 gpus=0");
 }
 
@@ -34,8 +34,8 @@ TEST(SettingWords, a_runtime_is_written_in_any_usual_form_or_taken_away) {
 }
 
 TEST(SettingWords, a_label_may_be_taken_away) {
-  EXPECT_EQ(parse_setting({"label="})->setting.label, "");
-  EXPECT_EQ(parse_setting({"label=gpu=2"})->setting.label, "gpu=2");
+  EXPECT_EQ(parse_setting({"label="})->setting.labels, "");
+  EXPECT_EQ(parse_setting({"label=gpu=2"})->setting.labels, "gpu=2");
 }
 
 TEST(SettingWords, a_slip_is_told_with_what_was_probably_meant) {

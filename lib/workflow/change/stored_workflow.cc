@@ -1,5 +1,6 @@
 #include "lib/workflow/change/stored_workflow.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lib/claim/queries/queries.h"
@@ -92,11 +93,16 @@ spec::ExistingWorkflow::Job StoredWorkflow::job(std::uint64_t number) {
   const claim::JobClass c = claim::read_class(*reader_, t.job_class);
   static_cast<Resources&>(job.resources) = c.need;
   job.scheduler = c.scheduler;
-  job.label = c.label;
+  job.labels = c.labels;
   job.priority = t.priority;
   if (page->handler) job.failure_handler = to_spec(*page->handler);
   job.crash_limit = t.crash_limit;
-  if (const auto limit = claim::read_limit(*reader_, c.limit)) job.max_parallel = limit->limit.most;
+  for (const claim::LimitShare& share : c.limits) {
+    const auto state = claim::read_limit(*reader_, share.number);
+    if (!state) continue;
+    if (state->limit.kind == claim::LimitKind::entry) job.max_parallel = state->limit.most;
+    if (state->limit.kind == claim::LimitKind::named) job.limits[state->limit.name] = share.amount;
+  }
   const claim::DependencySet set = claim::read_dependencies(*reader_, JobId{number});
   job.cancels = set.cancels;
   for (const claim::JobRange& r : set.upstream) job.upstream.push_back({raw(r.first), r.count});
@@ -110,16 +116,37 @@ spec::ExistingWorkflow::Job StoredWorkflow::job(std::uint64_t number) {
   return job;
 }
 
-std::optional<std::uint32_t> StoredWorkflow::limit_of(std::string_view entry) {
+const std::vector<claim::Limit>& StoredWorkflow::limits() {
   if (!limits_) {
     limits_.emplace();
     note(claim::scan_limits(*reader_, [&](const claim::LimitState& one) {
-      limits_->emplace(one.limit.entry, one.limit.most);
+      limits_->push_back(one.limit);
       return true;
     }));
   }
-  const auto found = limits_->find(entry);
-  return found == limits_->end() ? std::nullopt : std::optional(found->second);
+  return *limits_;
+}
+
+std::optional<std::uint32_t> StoredWorkflow::most_of(const claim::Limit& limit) {
+  const auto found = std::ranges::find_if(
+      limits(), [&](const claim::Limit& one) { return claim::is_same_limit(one, limit); });
+  return found == limits_->end() ? std::nullopt : std::optional(found->most);
+}
+
+std::optional<std::uint32_t> StoredWorkflow::limit_of(std::string_view entry) {
+  return most_of({std::string(entry), 0, claim::LimitKind::entry});
+}
+
+std::vector<spec::Limit> StoredWorkflow::named_limits() {
+  std::vector<spec::Limit> named;
+  for (const claim::Limit& one : limits()) {
+    if (one.kind == claim::LimitKind::named) named.push_back({one.name, one.most, {}, true});
+  }
+  return named;
+}
+
+std::optional<std::uint32_t> StoredWorkflow::max_parallel() {
+  return most_of({"", 0, claim::LimitKind::workflow});
 }
 
 }  // namespace torc::workflow

@@ -33,6 +33,8 @@ class StoredWorkflow : public spec::ExistingWorkflow {
       const std::function<bool(std::uint64_t first, const spec::Recipe& recipe)>& visit) override;
   [[nodiscard]] Job job(std::uint64_t number) override;
   [[nodiscard]] std::optional<std::uint32_t> limit_of(std::string_view entry) override;
+  [[nodiscard]] std::vector<spec::Limit> named_limits() override;
+  [[nodiscard]] std::optional<std::uint32_t> max_parallel() override;
   // The lookups above have no word for a record that cannot be read: after an Error here nothing
   // that they did not find counts.
   [[nodiscard]] const Result<void>& sound() const { return sound_; }
@@ -42,6 +44,8 @@ class StoredWorkflow : public spec::ExistingWorkflow {
       : reader_(&reader), settings_(std::move(settings)), jobs_(jobs) {}
   void read_sweeps_once();
   void note(Result<void> read);
+  const std::vector<claim::Limit>& limits();
+  std::optional<std::uint32_t> most_of(const claim::Limit& limit);
 
   struct Entry {
     std::uint64_t first = 0;
@@ -53,7 +57,7 @@ class StoredWorkflow : public spec::ExistingWorkflow {
   RecipeBook book_;
   Result<void> sound_;
   std::optional<std::vector<Entry>> sweeps_;
-  std::optional<std::map<std::string, std::uint32_t, std::less<>>> limits_;  // by entry
+  std::optional<std::vector<claim::Limit>> limits_;
 };
 
 }  // namespace torc::workflow

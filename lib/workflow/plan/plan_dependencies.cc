@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 
 namespace torc::workflow {
 namespace {
@@ -127,21 +128,46 @@ std::vector<claim::DependencySet> plan_dependencies(const spec::Workflow& workfl
 
 PlannedLimits plan_limits(const spec::Workflow& workflow, const spec::Expansion& expansion) {
   PlannedLimits planned;
+  std::set<std::string_view> entries;
+  for (const spec::JobEntry& job : workflow.jobs) entries.insert(job.name);
+  std::map<std::string_view, std::uint32_t> of_entries;
   std::map<std::string_view, std::uint32_t> named;
-  for (const spec::Limit& limit : workflow.limits) named.emplace(limit.entry, limit.most);
-  std::map<std::size_t, std::uint32_t> numbers;  // of entries of the spec
+  for (const spec::Limit& limit : workflow.limits) {
+    const bool is_entry = !limit.is_there && entries.contains(limit.name);
+    (is_entry ? of_entries : named).emplace(limit.name, limit.most);
+  }
+  const auto number_of = [&](const claim::Limit& limit) {
+    const auto at = std::ranges::find_if(
+        planned.limits, [&](const claim::Limit& one) { return claim::is_same_limit(one, limit); });
+    const auto number = static_cast<std::uint32_t>(at - planned.limits.begin() + 1);
+    if (at == planned.limits.end()) planned.limits.push_back(limit);
+    return number;
+  };
+  // Also those that no job has yet: jobs that are added later may.
+  for (const auto& [name, most] : named)
+    (void)number_of({std::string(name), most, claim::LimitKind::named});
+  using Shares = std::vector<claim::LimitShare>;
+  std::map<std::size_t, Shares> known;  // of entries of the spec
   for (const spec::ExpandedEntry& entry : expansion.entries) {
-    const spec::JobEntry& job = workflow.jobs[entry.source];
-    std::optional<std::uint32_t> most = job.max_parallel;
-    if (const auto named_most = named.find(job.name); named_most != named.end())
-      most = std::min(most.value_or(named_most->second), named_most->second);
-    if (!most) {
-      planned.of_entry.push_back(0);
-      continue;
+    const auto [at, is_new] = known.try_emplace(entry.source);
+    Shares& shares = at->second;
+    if (is_new) {
+      const spec::JobEntry& job = workflow.jobs[entry.source];
+      std::optional<std::uint32_t> most = job.max_parallel;
+      if (const auto found = of_entries.find(job.name); found != of_entries.end())
+        most = std::min(most.value_or(found->second), found->second);
+      if (most) shares.push_back({number_of({job.name, *most, claim::LimitKind::entry}), 1});
+      for (const spec::LimitUse& use : job.limits) {
+        const auto found = named.find(use.name);
+        if (found == named.end()) continue;  // check_limits() has refused it
+        shares.push_back(
+            {number_of({use.name, found->second, claim::LimitKind::named}), use.amount});
+      }
+      if (workflow.max_parallel)
+        shares.push_back({number_of({"", *workflow.max_parallel, claim::LimitKind::workflow}), 1});
+      std::ranges::sort(shares);
     }
-    const auto [number, added] = numbers.try_emplace(entry.source, planned.limits.size() + 1);
-    if (added) planned.limits.push_back({job.name, *most});
-    planned.of_entry.push_back(number->second);
+    planned.of_entry.push_back(shares);
   }
   return planned;
 }

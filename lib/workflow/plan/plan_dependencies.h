@@ -14,11 +14,11 @@ namespace torc::workflow {
 [[nodiscard]] std::vector<claim::DependencySet> plan_dependencies(const spec::Workflow& workflow,
                                                                   const spec::Expansion& expansion);
 
-// The limits of entries, and for each entry of the expansion the number of its limit, from 1; 0:
-// none. An entry with max_parallel and a limit has the smaller of them.
+// The limits, and for each entry of the expansion what its jobs have of them. An entry with
+// max_parallel and a limit has the smaller of them.
 struct PlannedLimits {
   std::vector<claim::Limit> limits;
-  std::vector<std::uint32_t> of_entry;
+  std::vector<std::vector<claim::LimitShare>> of_entry;
 };
 [[nodiscard]] PlannedLimits plan_limits(const spec::Workflow& workflow,
                                         const spec::Expansion& expansion);

@@ -84,10 +84,34 @@ jobs:
 )");
   const PlannedLimits planned = plan_limits(r.workflow, r.expansion);
   ASSERT_EQ(planned.limits.size(), 2U);
-  EXPECT_EQ(planned.limits[0].entry, "a_{i}");
+  EXPECT_EQ(planned.limits[0].name, "a_{i}");
   EXPECT_EQ(planned.limits[0].most, 5U);
   EXPECT_EQ(planned.limits[1].most, 2U);
-  EXPECT_EQ(planned.of_entry, (std::vector<std::uint32_t>{1, 2, 0}));
+  using Shares = std::vector<claim::LimitShare>;
+  EXPECT_EQ(planned.of_entry, (std::vector<Shares>{{{1, 1}}, {{2, 1}}, {}}));
+}
+
+TEST(PlanLimits, what_jobs_share_has_a_limit_of_its_own_also_before_anybody_uses_it) {
+  const Read r = read(R"(
+name: w
+limits: {a: 7, licence: 10, unused: 3}
+max_parallel: 4
+jobs:
+  - {name: a, command: x, limits: {licence: 2}}
+  - {name: b, command: x, limits: [licence]}
+  - {name: c, command: x}
+)");
+  const PlannedLimits planned = plan_limits(r.workflow, r.expansion);
+  std::vector<std::string> names;
+  for (const claim::Limit& limit : planned.limits) names.push_back(limit.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"licence", "unused", "a", ""}));
+  EXPECT_EQ(planned.limits[0].kind, claim::LimitKind::named);
+  EXPECT_EQ(planned.limits[2].kind, claim::LimitKind::entry);
+  EXPECT_EQ(planned.limits[3].kind, claim::LimitKind::workflow);
+  EXPECT_EQ(planned.limits[3].most, 4U);
+  using Shares = std::vector<claim::LimitShare>;
+  EXPECT_EQ(planned.of_entry,
+            (std::vector<Shares>{{{1, 2}, {3, 1}, {4, 1}}, {{1, 1}, {4, 1}}, {{4, 1}}}));
 }
 
 TEST(PlanBudget, hours_become_time_and_a_trifle_is_not_taken_for_no_budget) {

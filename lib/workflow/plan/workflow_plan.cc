@@ -13,6 +13,7 @@
 #include "lib/base/text/quote.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/retry_counts.h"
+#include "lib/claim/rules/learned_time.h"
 #include "lib/claim/rules/workflow_state.h"
 #include "lib/slurm/refusals.h"
 #include "lib/store/disk/disk.h"
@@ -202,8 +203,14 @@ void add_expansion(claim::Plan& plan, const spec::Workflow& workflow,
   plan.templates.reserve(expansion.entries.size());
   for (std::size_t e = 0; e < expansion.entries.size(); ++e) {
     const spec::ExpandedEntry& entry = expansion.entries[e];
-    const claim::JobClass job_class{static_cast<const Resources&>(entry.resources), entry.scheduler,
-                                    entry.label, limits.of_entry[e]};
+    claim::JobClass job_class;
+    job_class.need = entry.resources;
+    job_class.scheduler = entry.scheduler;
+    job_class.labels = entry.labels;
+    job_class.limits = limits.of_entry[e];
+    // A shorter one never ends enough jobs, and would only have a class of its own.
+    if (workflow.learn_runtimes && entry.count >= claim::kEnoughTimes)
+      job_class.learns_from = entry.first;
     const auto [it, added] =
         classes.try_emplace(job_class, static_cast<std::uint32_t>(classes.size()));
     if (added) plan.classes.push_back(job_class);

@@ -1,0 +1,34 @@
+#include "lib/claim/scheduling/measured_times.h"
+
+#include "lib/claim/tables/tables.h"
+
+namespace torc::claim {
+
+void MeasuredTimes::note(std::uint64_t id, const Job& job) {
+  const Outcome& end = job.outcome;
+  if (end.started_at == WallTime{} || end.ended_at < end.started_at) return;
+  const auto rank = state_.rank_of(id);
+  if (!rank) return state_.damaged(Key(Table::span, id));
+  const auto [of, unknown] = templates_.try_emplace(rank->job_class);
+  if (unknown) of->second = state_.job_class(rank->job_class).learns_from;
+  if (of->second == 0) return;
+  const auto [time, unread] = times_.try_emplace(of->second);
+  if (unread) {
+    const Key key(Table::learned_time, of->second);
+    if (const auto value = tx_.get(key)) {
+      auto known = LearnedTime::decode(*value);
+      if (!known) return state_.damaged(key);
+      time->second = *std::move(known);
+    }
+  }
+  time->second.add(end.ended_at - end.started_at);
+}
+
+void MeasuredTimes::store() {
+  for (const auto& [first, time] : times_) {
+    if (time.count() > 0) tx_.put(Key(Table::learned_time, first), time.encode());
+  }
+  times_.clear();
+}
+
+}  // namespace torc::claim
