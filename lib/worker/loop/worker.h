@@ -14,6 +14,7 @@
 
 #include "lib/claim/rules/job.h"
 #include "lib/claim/rules/workflow_state.h"
+#include "lib/exec/end/kill_tree.h"
 #include "lib/exec/machine/machine.h"
 #include "lib/exec/node/node_member.h"
 #include "lib/slurm/query.h"
@@ -55,6 +56,8 @@ struct WorkerSetup {
   exec::NodePlace node_place;  // where the ledger may be
   slurm::RunProgram run_program;
   std::function<std::string()> mountinfo;  // what is mounted now; empty: not known
+  // As exec::kill_tagged(), in tests; empty: that.
+  std::function<exec::Leftovers(const std::vector<std::string>&, const exec::Origin&)> end_tagged;
   std::string warning;  // what the person who set it up should know; empty: nothing
 };
 
