@@ -34,6 +34,8 @@ struct WorkerSetup {
   std::string slurm_node;                          // Slurm's name of this node; empty: not known
   std::string scheduler;
   std::string label;
+  std::string group;      // whose nodes a job of several nodes may have together; empty: of none
+  std::string node_name;  // by which the others of the group reach this node
   std::optional<WallTime> allocation_end;  // nullopt: none, or not known
   std::optional<WallTime> ends_at;         // its jobs must have ended by then
   bool end_is_assumed = false;             // by the batch script's walltime: Slurm told no end
