@@ -14,6 +14,7 @@ struct JobFate {
   double seconds = 1;
   bool fails_once = false;
   bool crashes = false;
+  bool on_each_node = false;  // of several
   claim::Requirement need;
   // Of its recovery script, if it has one.
   double script_seconds = 0;

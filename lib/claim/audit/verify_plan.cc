@@ -35,6 +35,11 @@ class PlanAudit {
     if (reader_.get(Key(Table::limit).be32(1))) tables_.rules |= rule::kLimits;
     if (reader_.get(Key(Table::expense))) tables_.rules |= rule::kBudget;
     if (reader_.get(Key(Table::action))) tables_.rules |= rule::kActions;
+    reader_.scan_prefix(Key(Table::job_class), [&](const store::Entry& e) {
+      const auto job_class = decode_class(e.value);
+      if (job_class && job_class->need.nodes > 1) tables_.rules |= rule::kGangs;
+      return true;
+    });
     return std::move(tables_);
   }
 

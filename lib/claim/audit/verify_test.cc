@@ -236,6 +236,7 @@ TEST_F(Verify, a_value_that_nobody_wrote_is_found_and_not_acted_upon) {
                                        .ttl = {},
                                        .actions = {},
                                        .wish = {},
+                                       .gang = {},
                                        .job_time = {}});
   ASSERT_FALSE(answer.ok());
   EXPECT_EQ(answer.error().kind, ErrorKind::corrupt);

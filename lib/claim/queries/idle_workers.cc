@@ -46,8 +46,10 @@ Result<std::vector<IdleWorker>> find_idle_workers(const Reader& reader, const Id
   const auto is_wanted = [&](const WorkerInfo& info) {
     if (!search.for_ready_jobs) return true;
     const Offer offer = whole_offer(info, search.now);
-    return std::any_of(classes.begin(), classes.end(),
-                       [&](const JobClass& c) { return could_fit(c, offer); });
+    return std::any_of(classes.begin(), classes.end(), [&](const JobClass& c) {
+      const bool together = c.need.nodes > 1 && !info.group.empty();
+      return together ? could_be_part(c, offer) : could_fit(c, offer);
+    });
   };
   std::size_t looks = kLooksEach * search.most + kLooksMore;
   // Those in [from, to].

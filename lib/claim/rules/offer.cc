@@ -110,6 +110,10 @@ bool could_fit(const JobClass& job_class, const Offer& offer) {
   return mismatches_of(job_class, offer) == 0;
 }
 
+bool could_be_part(const JobClass& job_class, const Offer& offer) {
+  return (mismatches_of(job_class, offer) & ~unsigned{mismatch::kNodes}) == 0;
+}
+
 Offer whole_offer(const WorkerInfo& info, WallTime now) {
   Offer offer;
   offer.total_cpus = info.cpus;

@@ -62,6 +62,8 @@ inline constexpr std::uint8_t kGpus = 64;
 
 // Whether a job of this class could ever run on a worker that offers this: used to explain waiting.
 [[nodiscard]] bool could_fit(const JobClass& job_class, const Offer& offer);
+// Whether the worker's node could ever be one of those that a job of this class needs.
+[[nodiscard]] bool could_be_part(const JobClass& job_class, const Offer& offer);
 // What a registered worker could ever offer, as far as its record tells. `now` by the asker's wall
 // clock: good enough to explain, never to decide.
 [[nodiscard]] Offer whole_offer(const WorkerInfo& info, WallTime now);

@@ -29,7 +29,8 @@ Ledger::Ledger(Transaction& tx, WallTime now, Reopen reopen)
       state_(tx),
       stored_(state_.tally()),
       tally_(stored_),
-      quota_(tx, state_, stored_.rules) {}
+      quota_(tx, state_, stored_.rules),
+      gangs_(tx, state_) {}
 
 // What has changed already may open the barrier again: whether the job is passed over is decided
 // when all of it is counted.
@@ -99,6 +100,7 @@ void Ledger::change(std::uint64_t id, const Job& before, const Job& after) {
   const auto rank_before = follow_suspicion(id, before, after);
   note_move(id, before, after);
   if ((tally_.rules & (rule::kLimits | rule::kBudget)) != 0) quota_.change(id, before, after);
+  if ((tally_.rules & rule::kGangs) != 0) gangs_.follow(id, before, after);
   if (is_live(before.state) && now == JobState::canceled) revoked_[after.worker].push_back(id);
   if (now == JobState::delayed) tx_.put(delayed_key(after.not_before, id), {});
   if (is_set_aside(now)) {
@@ -180,17 +182,25 @@ void Ledger::settle() {
   }
 }
 
+namespace {
+
+std::vector<std::uint64_t> without(const std::vector<std::uint64_t>& ids,
+                                   std::vector<std::uint64_t>& gone) {
+  std::sort(gone.begin(), gone.end());
+  std::vector<std::uint64_t> left;
+  std::set_difference(ids.begin(), ids.end(), gone.begin(), gone.end(), std::back_inserter(left));
+  return left;
+}
+
+}  // namespace
+
 // Their renewals stay as they are: nothing here is a sign of life of theirs.
 void Ledger::tell_workers() {
   for (auto& [worker, ids] : revoked_) {
     const Key key(Table::lease, raw(worker));
     auto lease = state_.lease(worker);
     if (!lease) return state_.damaged(key);
-    std::sort(ids.begin(), ids.end());
-    std::vector<std::uint64_t> held;
-    std::set_difference(lease->held.begin(), lease->held.end(), ids.begin(), ids.end(),
-                        std::back_inserter(held));
-    lease->held = std::move(held);
+    lease->held = without(lease->held, ids);
     std::vector<std::uint64_t> ending;
     std::merge(lease->ending.begin(), lease->ending.end(), ids.begin(), ids.end(),
                std::back_inserter(ending));
@@ -198,12 +208,21 @@ void Ledger::tell_workers() {
     tx_.put(key, encode(*lease));
   }
   revoked_.clear();
+  for (auto& [worker, ids] : taken_) {
+    const Key key(Table::lease, raw(worker));
+    auto lease = state_.lease(worker);
+    if (!lease) return state_.damaged(key);
+    lease->held = without(lease->held, ids);
+    tx_.put(key, encode(*lease));
+  }
+  taken_.clear();
 }
 
 Result<void> Ledger::close() {
   settle();
   tell_workers();
   quota_.store();
+  gangs_.store();
   // A queue that holds more jobs than are ready takes a count below zero.
   if (!tally_.is_possible()) state_.damaged(Key(Table::tally));
   if (tally_ != stored_) tx_.put(Key(Table::tally), encode(tally_));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lib/claim/scheduling/barrier.h"
+#include "lib/claim/scheduling/gang_book.h"
 #include "lib/claim/scheduling/quota.h"
 #include "lib/claim/scheduling/ready_queue.h"
 #include "lib/claim/tables/state.h"
@@ -25,6 +26,7 @@ class Ledger {
   [[nodiscard]] Transaction& tx() { return tx_; }
   [[nodiscard]] Tally& tally() { return tally_; }
   [[nodiscard]] Quota& quota() { return quota_; }
+  [[nodiscard]] GangBook& gangs() { return gangs_; }
 
   // Writes the new record of a job and notes what follows from it: counters, barriers, queues,
   // slots, the list of jobs set aside. after.state `ready` means: it waits, or is passed over when
@@ -32,6 +34,10 @@ class Ledger {
   // leaves `ready` for `claimed` was taken out of its queue. The worker of a job that is canceled
   // while it is held is told when the ledger is closed.
   void change(std::uint64_t id, const Job& before, const Job& after);
+
+  // `holder` no longer holds the job that it says it holds, by the word of somebody else: it is
+  // told when the ledger is closed. Precondition: it lives.
+  void take_from(WorkerEpoch holder, std::uint64_t id) { taken_[holder].push_back(id); }
 
   // A job waits elsewhere from now on: the queues follow; of one that runs, what it is promised of
   // the budget. Precondition: `job` is as it is now.
@@ -80,7 +86,9 @@ class Ledger {
   std::vector<ReadyJob> ready_again_;
   std::vector<ReadyJob> withdrawn_;
   std::vector<Followers>* followers_ = nullptr;
+  GangBook gangs_;
   std::map<WorkerEpoch, std::vector<std::uint64_t>> revoked_;              // by holder
+  std::map<WorkerEpoch, std::vector<std::uint64_t>> taken_;                // the same
   std::map<std::pair<std::uint32_t, Alone>, std::uint32_t> counterparts_;  // of classes
 };
 

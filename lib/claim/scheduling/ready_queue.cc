@@ -107,13 +107,14 @@ void put_ready_again(Transaction& tx, std::vector<ReadyJob>& jobs) {
 }
 
 ReadyHeads::ReadyHeads(Transaction& tx, State& state, Quota& quota, WorkerEpoch worker,
-                       const Offer& offer, SortMethod sort)
-    : tx_(tx), state_(state), quota_(quota), worker_(worker), offer_(offer) {
+                       const Offer& offer, SortMethod sort, GangPlan* gangs)
+    : tx_(tx), state_(state), quota_(quota), worker_(worker), offer_(offer), gangs_(gangs) {
   each_ready_head(state_, [&](const ReadyRange& range) {
     JobClass job_class = state_.job_class(range.job_class);
-    if (could_fit(job_class, offer)) {
+    const bool gang = gangs_ != nullptr && gangs_->concerns(job_class);
+    if (gang || could_fit(job_class, offer)) {
       const auto size = size_of(job_class.need, sort);
-      heads_.push_back({std::move(job_class), size, range, 0, false});
+      heads_.push_back({std::move(job_class), size, range, 0, gang, false, false});
     }
     return true;
   });
@@ -126,16 +127,39 @@ bool ReadyHeads::before(const Head& a, const Head& b) {
   return a.first() < b.first();
 }
 
-std::optional<ReadyHeads::Take> ReadyHeads::take(Capacity* free, std::uint64_t limit) {
+bool ReadyHeads::is_eligible(const Head& head, const Capacity* free) const {
+  if (head.exhausted || head.waits) return false;
+  if (head.gang) return true;
+  if (gangs_ != nullptr && !gangs_->lets(head.job_class)) return false;
+  return free != nullptr ? how_many_fit(head.job_class, *free, offer_) > 0
+                         : head.job_class.alone == Alone::no;
+}
+
+ReadyHeads::Head* ReadyHeads::next(const Capacity* free) {
   Head* best = nullptr;
   for (Head& head : heads_) {
-    if (head.exhausted) continue;
-    const bool fits = free != nullptr ? how_many_fit(head.job_class, *free, offer_) > 0
-                                      : head.job_class.alone == Alone::no;
-    if (!fits) continue;
-    if (best != nullptr && !before(head, *best)) continue;
+    if (!is_eligible(head, free) || (best != nullptr && !before(head, *best))) continue;
     if (quota_.room(head.job_class, worker_) > 0) best = &head;
   }
+  return best;
+}
+
+std::optional<ReadyHeads::Take> ReadyHeads::take(Capacity* free, std::uint64_t limit) {
+  Head* best = next(free);
+  for (; best != nullptr && best->gang; best = next(free)) {
+    const bool untouched = free != nullptr && free->untouched && limit > 0;
+    if (gangs_->begins(best->job_class, best->range.job_class, best->first(), untouched)) {
+      const Take taken{best->range.job_class, best->range.priority, best->first(), 1, true};
+      *free = Capacity{no_resources(), false, Alone::no, true};
+      ++best->taken;
+      if (best->count() == 0) advance(*best);
+      return taken;
+    }
+    best->waits = true;
+    // Nothing is prefetched to a node that is kept.
+    if (free == nullptr && gangs_->keeps_asker()) return std::nullopt;
+  }
+  looked_at_all_ = best == nullptr;
   if (best == nullptr || limit == 0) return std::nullopt;
 
   // All of the range goes before the next head: ranges are disjoint, so that they never interleave
@@ -147,7 +171,7 @@ std::optional<ReadyHeads::Take> ReadyHeads::take(Capacity* free, std::uint64_t l
   } else {
     quota_.take_prefetch(best->job_class, count);
   }
-  const Take taken{best->range.job_class, best->range.priority, best->first(), count};
+  const Take taken{best->range.job_class, best->range.priority, best->first(), count, false};
   best->taken += count;
   if (best->count() == 0) advance(*best);
   return taken;

@@ -34,6 +34,10 @@ enum class Table : char {
   set_aside = 'F',   // + job: failed, canceled, terminated or held
   upstream = 'G',    // + first job of a run of jobs that the same barriers wait for
   host = 'H',        // + hash of a host's name + epoch of a live worker on it; empty
+  gang = 'g',        // + job + claim: until all of its members have left
+  kept_job = 'j',    // + job of several nodes that waits: hash of the group that keeps nodes for it
+  keeping = 'k',     // + hash of a group: the job of several nodes that it keeps nodes for
+  node = 'n',        // + hash of a group + when its node is free + epoch of a live worker; empty
   idle = 'I',        // + epoch of a live worker with a bell that got less than it asked for; empty
   job = 'J',         // + job
   tally = 'K',       // one key
@@ -251,6 +255,21 @@ struct RunName {
 [[nodiscard]] std::optional<RunName> run_in(std::string_view key);
 [[nodiscard]] Key due_key(std::uint32_t number);
 
+// The attempt of a job that a gang is: the job, and the commit that granted it.
+struct GangName {
+  std::uint64_t job = 0;
+  std::uint64_t claim = 0;
+  auto operator<=>(const GangName&) const = default;
+};
+// Where a worker stands among the nodes of its group, in the order in which they will be free.
+struct NodePlace {
+  static constexpr std::uint64_t kOffered = 0;  // it has nothing, and starts nothing unasked
+  static constexpr std::uint64_t kUnknown = UINT64_MAX;
+  std::uint64_t group = 0;           // hash of its name
+  std::uint64_t free_at = kUnknown;  // else microseconds by the wall clock of the worker
+  auto operator<=>(const NodePlace&) const = default;
+};
+
 // What changes with every commit of a live worker, in one value: one page is written for it.
 struct Lease {
   static constexpr std::uint64_t kMaxHeld = 1 << 20;  // more is refused as unreadable
@@ -265,6 +284,9 @@ struct Lease {
   // Jobs that were canceled while it held them, until it says that it ended them.
   std::vector<std::uint64_t> ending;
   std::vector<std::uint64_t> actions;  // numbers of those that it runs, ascending
+  std::optional<NodePlace> node;       // as it is listed in Table::node; none: it is not
+  std::optional<GangName> gang;        // that it is part of
+  bool reserved = false;               // it was told so (Answer::reserved)
 };
 [[nodiscard]] std::string encode(const Lease& lease);
 [[nodiscard]] std::optional<Lease> decode_lease(std::string_view value);

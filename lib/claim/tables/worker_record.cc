@@ -63,15 +63,24 @@ std::optional<BellPlace> take_bell(Decoder& in) {
 constexpr unsigned kBarred = 1;
 constexpr unsigned kHasBell = 2;
 constexpr unsigned kIdle = 4;
+constexpr unsigned kListed = 8;
+constexpr unsigned kInGang = 16;
+constexpr unsigned kReserved = 32;
+
+unsigned bits_of(const Lease& lease) {
+  return (lease.barred ? kBarred : 0U) | (lease.has_bell ? kHasBell : 0U) |
+         (lease.idle ? kIdle : 0U) | (lease.node ? kListed : 0U) | (lease.gang ? kInGang : 0U) |
+         (lease.reserved ? kReserved : 0U);
+}
 
 }  // namespace
 
 std::string encode(const Lease& lease) {
   Encoder out;
   out.varint(lease.renewals).svarint(in_reach(lease.last_seen).count()).varint(lease.finished);
-  out.svarint(in_reach(lease.ttl).count())
-      .u8(static_cast<std::uint8_t>((lease.barred ? kBarred : 0U) |
-                                    (lease.has_bell ? kHasBell : 0U) | (lease.idle ? kIdle : 0U)));
+  out.svarint(in_reach(lease.ttl).count()).u8(static_cast<std::uint8_t>(bits_of(lease)));
+  if (lease.node) out.be64(lease.node->group).varint(lease.node->free_at);
+  if (lease.gang) out.varint(lease.gang->job).varint(lease.gang->claim);
   put_ids(out, lease.held);
   if (!lease.ending.empty() || !lease.actions.empty()) put_ids(out, lease.ending);
   if (!lease.actions.empty()) put_ids(out, lease.actions);
@@ -86,11 +95,23 @@ std::optional<Lease> decode_lease(std::string_view value) {
   lease.finished = in.varint();
   lease.ttl = in.seconds();
   const std::uint8_t is = in.u8();
-  if (is > (kBarred | kHasBell | kIdle)) return std::nullopt;
+  if (is > (kBarred | kHasBell | kIdle | kListed | kInGang | kReserved)) return std::nullopt;
   lease.barred = (is & kBarred) != 0;
   lease.has_bell = (is & kHasBell) != 0;
   lease.idle = (is & kIdle) != 0;
+  lease.reserved = (is & kReserved) != 0;
   if (lease.idle && !lease.has_bell) return std::nullopt;
+  if ((is & (kInGang | kReserved)) != 0 && (is & kListed) == 0) return std::nullopt;
+  if ((is & kListed) != 0) {
+    lease.node.emplace();
+    lease.node->group = in.be64();
+    lease.node->free_at = in.varint();
+  }
+  if ((is & kInGang) != 0) {
+    lease.gang.emplace();
+    lease.gang->job = in.varint();
+    lease.gang->claim = in.varint();
+  }
   if (!take_ids(in, kMaxJobs, lease.held)) return std::nullopt;
   if (!in.at_end() && !take_ids(in, kMaxJobs, lease.ending)) return std::nullopt;
   if (!in.at_end() && !take_ids(in, UINT32_MAX, lease.actions)) return std::nullopt;
@@ -112,9 +133,11 @@ std::string encode_worker(const WorkerInfo& info, WorkerStatus status, const Lea
   out.u8(static_cast<std::uint8_t>((info.any_binding ? 1 : 0) + (info.ignores_resources ? 2 : 0) +
                                    (info.own_heartbeat_file ? 4 : 0) + (info.bell ? 8 : 0) +
                                    (info.node.empty() ? 0 : 16) + (info.end_is_told ? 32 : 0) +
-                                   (info.node_timeout.count() > 0 ? 64 : 0)));
+                                   (info.node_timeout.count() > 0 ? 64 : 0) +
+                                   (info.group.empty() ? 0 : 128)));
   if (!info.node.empty()) out.text(info.node);
   if (info.node_timeout.count() > 0) out.svarint(in_reach(info.node_timeout).count());
+  if (!info.group.empty()) out.text(info.group).text(info.node_name);
   out.text(info.output_dir);
   out.varint(info.cpus).varint(info.gpus).varint(info.memory.value);
   out.svarint(in_reach(info.registered_at).count()).svarint(in_reach(info.ends_at).count());
@@ -157,6 +180,10 @@ std::optional<Worker> decode_worker(std::string_view value) {
   if ((serves & 16U) != 0) info.node = in.text();
   info.end_is_told = (serves & 32U) != 0;
   if ((serves & 64U) != 0) info.node_timeout = in.seconds();
+  if ((serves & 128U) != 0) {
+    info.group = in.text();
+    info.node_name = in.text();
+  }
   info.output_dir = in.text();
   info.cpus = in.u32();
   info.gpus = in.u32();

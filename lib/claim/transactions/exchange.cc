@@ -4,16 +4,20 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/rules/transition.h"
 #include "lib/claim/scheduling/firing.h"
+#include "lib/claim/scheduling/gang_plan.h"
 #include "lib/claim/scheduling/ledger.h"
+#include "lib/claim/scheduling/node_list.h"
 #include "lib/claim/scheduling/ready_queue.h"
 #include "lib/claim/scheduling/retry.h"
 #include "lib/claim/tables/tables.h"
+#include "lib/claim/transactions/gang_words.h"
 
 namespace torc::claim {
 namespace {
@@ -33,12 +37,14 @@ class Session {
         ledger_(tx, request.now),
         retries_(ledger_),
         firing_(tx, ledger_.state(), request.worker, request.now),
-        has_actions_((ledger_.tally().rules & rule::kActions) != 0) {}
+        has_actions_((ledger_.tally().rules & rule::kActions) != 0),
+        has_gangs_((ledger_.tally().rules & rule::kGangs) != 0) {}
 
   Result<Answer> run() {
     for (const Finished& f : request_.finishes) finish(f);
     for (const Started& s : request_.starts) start(s);
     for (const ClaimToken& t : request_.returns) give_back(t);
+    if (has_gangs_) hear_of_gang();
     ledger_.settle();
     if (has_actions_) report_actions();
     take_spares();
@@ -52,13 +58,18 @@ class Session {
       ledger_.settle();
       answer_.workflow.counts = ledger_.tally().counts;
       const bool waits = has_actions_ && read_action_tally(tx_).gates > 0;
-      if (!answer_.workflow.halted() && !waits) claim_for(*request_.offer, workflow.sort);
+      if (!answer_.workflow.halted() && !waits && !lease_.gang)
+        claim_for(*request_.offer, workflow.sort);
       answer_.next_due = next_due(ledger_.state(), request_.now);
     }
     if (has_actions_) take_actions();
+    if (has_gangs_) tell_of_gang();
     write_lease();
     answer_.revoked = tokens_of(ledger_.state(), lease_.ending);
     TORC_TRY(ledger_.close());
+    const std::set<WorkerEpoch>& concerned = ledger_.gangs().concerned();
+    std::copy_if(concerned.begin(), concerned.end(), std::back_inserter(answer_.concerned),
+                 [&](WorkerEpoch w) { return w != request_.worker; });
     answer_.workflow.counts = ledger_.tally().counts;
     answer_.workflow.unmet = ledger_.tally().unmet;
     answer_.workflow.ending = ledger_.tally().ending;
@@ -84,6 +95,7 @@ class Session {
         w.jobs_over() && w.of(JobState::held) + w.of(JobState::pending_failed) == 0;
     ActionWish wish = request_.wish;
     if (!answer_.grants.empty() && answer_.grants.front().alone) wish.due = false;
+    if (lease_.gang) wish.due = false;
     answer_.actions = firing_.take(wish, finished, lease_);
     answer_.workflow.actions = firing_.tally();
     firing_.store();
@@ -117,7 +129,7 @@ class Session {
 
   // What one worker keeps for later, others could start now: not while there is enough for all.
   void take_spares() {
-    if (request_.spares.empty() || fair_share() > 0) return;
+    if (request_.spares.empty() || (fair_share() > 0 && !lease_.reserved)) return;
     for (const ClaimToken& t : request_.spares) give_back(t);
     ledger_.settle();
     answer_.took_spares = true;
@@ -180,7 +192,15 @@ class Session {
   }
 
   void claim_for(const Offer& offer, SortMethod sort) {
-    ReadyHeads heads(ledger_.tx(), ledger_.state(), ledger_.quota(), request_.worker, offer, sort);
+    std::optional<GangPlan> gangs;
+    if (has_gangs_ && lease_.node) {
+      list();
+      const GangPlan::Asker asker{request_.worker, request_.now, lease_.node->group,
+                                  lease_.node->free_at == NodePlace::kOffered};
+      gangs.emplace(tx_, ledger_.state(), asker, offer);
+    }
+    ReadyHeads heads(ledger_.tx(), ledger_.state(), ledger_.quota(), request_.worker, offer, sort,
+                     gangs ? &*gangs : nullptr);
     Capacity free = free_capacity(offer);
     free.leaves = leaves();
     std::uint64_t room = Lease::kMaxHeld - lease_.held.size();
@@ -189,6 +209,7 @@ class Session {
       if (!taken) break;
       left -= taken->count;
       grant(*taken);
+      if (taken->gang) form(*taken, gangs->chosen());
     }
     idle_ = answer_.grants.size() < offer.max_jobs && !free.taken_whole &&
             (offer.ignore_resources || free.left.cpus > 0);
@@ -200,6 +221,11 @@ class Session {
       if (!taken) break;
       left -= taken->count;
       grant(*taken);
+    }
+    if (gangs && !lease_.gang) {
+      (void)heads.take(nullptr, 0);  // what waits before anything that could be prefetched
+      reserved_ = gangs->keeps_asker();
+      if (gangs->settle(heads.looked_at_all())) answer_.to_be_known = true;
     }
     heads.write_back();
   }
@@ -243,6 +269,70 @@ class Session {
     }
   }
 
+  // The newest grant is of several nodes.
+  void form(const ReadyHeads::Take& taken, const std::vector<GangMember>& members) {
+    if (answer_.grants.empty()) return;  // the tables contradict themselves
+    Grant& grant = answer_.grants.back();
+    grant.gang = true;
+    form_gang(ledger_, lease_, grant.token, taken.job_class, members);
+  }
+
+  void hear_of_gang() {
+    if (!lease_.node) {
+      const auto worker = ledger_.state().worker(request_.worker);
+      if (!worker) return ledger_.state().damaged(Key(Table::worker, raw(request_.worker)));
+      if (worker->info.group.empty()) return;
+      list_node(tx_, request_.worker, lease_, {hash_of_group(worker->info.group)});
+    }
+    was_offered_ = lease_.node->free_at == NodePlace::kOffered;
+    const bool was_part = lease_.gang.has_value();
+    declined_ = say_gang_words(ledger_, lease_, request_);
+    if (was_part != lease_.gang.has_value()) answer_.to_be_known = true;
+  }
+
+  // When the node is expected to be free, by what the worker says and was granted.
+  [[nodiscard]] std::uint64_t free_at() {
+    if (!request_.offer || lease_.gang || declined_) return NodePlace::kUnknown;
+    const Offer& offer = *request_.offer;
+    if (answer_.grants.empty() && answer_.actions.empty() && free_capacity(offer).untouched &&
+        leaves() == Alone::entirely) {
+      return NodePlace::kOffered;
+    }
+    if (!offer.busy_for) return NodePlace::kUnknown;
+    std::chrono::seconds longest = std::max(*offer.busy_for, std::chrono::seconds{0});
+    for (const Grant& grant : answer_.grants) {
+      const auto runtime = ledger_.state().job_class(grant.job_class).need.runtime;
+      if (runtime.count() <= 0) return NodePlace::kUnknown;
+      longest = std::max(longest, runtime);
+    }
+    const WallTime at = request_.now + longest;
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(1, at.count()));
+  }
+
+  void list() {
+    constexpr std::uint64_t kNear = 1'000'000;  // not worth a write
+    const std::uint64_t before = lease_.node->free_at;
+    const std::uint64_t now = free_at();
+    const bool times = before != NodePlace::kOffered && before != NodePlace::kUnknown &&
+                       now != NodePlace::kOffered && now != NodePlace::kUnknown;
+    if (times && std::max(before, now) - std::min(before, now) < kNear) return;
+    list_node(tx_, request_.worker, lease_, {lease_.node->group, now});
+  }
+
+  void tell_of_gang() {
+    if (!lease_.node) return;
+    list();
+    if (!request_.offer && !lease_.gang) reserved_ = lease_.reserved;
+    const bool offered = lease_.node->free_at == NodePlace::kOffered;
+    if (was_offered_ != offered || lease_.reserved != reserved_) answer_.to_be_known = true;
+    answer_.reserved = lease_.reserved = reserved_;
+    if (!lease_.gang) return;
+    const Gang* gang = ledger_.gangs().find(*lease_.gang);
+    const auto rank = ledger_.gangs().rank_in(*lease_.gang, request_.worker);
+    if (gang == nullptr || !rank) return ledger_.state().damaged(gang_key(*lease_.gang));
+    answer_.gang = GangPart{*gang, *rank};
+  }
+
   // Who hears that there is work is told so when it asked for jobs and got less, or has none: what
   // it had of its node others may have for now.
   void list_as_idle() {
@@ -276,7 +366,11 @@ class Session {
   Retries retries_;
   Firing firing_;
   bool has_actions_;
-  bool idle_ = false;  // it asked for jobs and got less
+  bool has_gangs_;
+  bool was_offered_ = false;  // before this exchange
+  bool declined_ = false;     // its node cannot be had now
+  bool reserved_ = false;     // its node is kept
+  bool idle_ = false;         // it asked for jobs and got less
   Answer answer_;
   std::vector<std::uint64_t> dropped_;  // jobs that the worker no longer holds
   std::vector<std::uint64_t> added_;

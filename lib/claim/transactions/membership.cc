@@ -7,8 +7,10 @@
 #include "lib/claim/rules/transition.h"
 #include "lib/claim/scheduling/firing.h"
 #include "lib/claim/scheduling/ledger.h"
+#include "lib/claim/scheduling/node_list.h"
 #include "lib/claim/scheduling/retry.h"
 #include "lib/claim/tables/tables.h"
+#include "lib/claim/transactions/gang_words.h"
 
 namespace torc::claim {
 namespace {
@@ -19,6 +21,7 @@ void end_registration(Ledger& ledger, WorkerEpoch epoch, WorkerStatus status, co
   const Key key(Table::worker, raw(epoch));
   ledger.tx().erase(Key(Table::lease, raw(epoch)));
   if (lease.idle) ledger.tx().erase(Key(Table::idle, raw(epoch)));
+  unlist_node(ledger.tx(), ledger.state(), epoch, lease);
   --ledger.tally().live_workers;
   auto worker = ledger.state().worker(epoch);
   if (!worker) return ledger.state().damaged(key);
@@ -84,6 +87,8 @@ Result<WorkerEpoch> register_worker(Transaction& tx, WorkerInfo info) {
          encode_worker(info, WorkerStatus::registered, Lease{}, {}));
   lease.has_bell = lease.idle = info.bell.has_value();  // it has had no job yet
   if (lease.idle) tx.put(Key(Table::idle, raw(epoch)), {});
+  if ((ledger.tally().rules & rule::kGangs) != 0 && !info.group.empty())
+    list_node(tx, epoch, lease, {hash_of_group(info.group)});
   tx.put(Key(Table::lease, raw(epoch)), encode(lease));
   ++ledger.tally().live_workers;
   TORC_TRY(ledger.close());
@@ -101,6 +106,11 @@ Result<void> release_worker(Transaction& tx, WorkerEpoch worker, WallTime now) {
     const Decision decision = give_back(*job, worker, token_of(JobId{id}, *job), now);
     if (const auto* after = std::get_if<Job>(&decision)) ledger.change(id, *job, *after);
   }
+  leave_gang(ledger, *lease, worker, [&](std::uint64_t id, const Job& job) {
+    const Decision decision = give_back(job, job.worker, token_of(JobId{id}, job), now);
+    const Job* after = std::get_if<Job>(&decision);
+    return after != nullptr ? std::optional(*after) : std::nullopt;
+  });
   conclude_revoked(ledger, *lease, worker);
   drop_runs(tx, ledger.state(), worker, *lease, {EndCause::stopped, Charge::no, now});
   lease->ending.clear();
@@ -118,6 +128,7 @@ Result<bool> bar_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t obser
   if (!lease || lease->renewals != observed) return false;
   if (lease->barred) return true;
   lease->barred = true;
+  if (lease->node) list_node(tx, worker, *lease, {lease->node->group, NodePlace::kUnknown});
   tx.put(Key(Table::lease, raw(worker)), encode(*lease));
   return true;
 }
@@ -126,7 +137,7 @@ Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t ob
                            WallTime now, std::uint32_t crash_limit, EndCause why, WallTime alive_at,
                            Charge charge) {
   Ledger ledger(tx, now);
-  const auto lease = ledger.state().lease(worker);
+  auto lease = ledger.state().lease(worker);
   TORC_TRY(ledger.state().sound());
   if (!lease || lease->renewals != observed) return false;
   const WallTime end = alive_at.count() != 0 ? alive_at : lease->last_seen;
@@ -137,6 +148,13 @@ Result<bool> expire_worker(Transaction& tx, WorkerEpoch worker, std::uint64_t ob
     if (!job) break;
     ledger.change(id, *job, retries.after_loss(id, *job, loss));
   }
+  // A job of several nodes that another one holds: its head lived on until now.
+  leave_gang(ledger, *lease, worker, [&](std::uint64_t id, const Job& job) {
+    Retries::Loss of_a_member = loss;
+    of_a_member.alive_at = now;
+    of_a_member.prime = is_suspect(job) ? id : 0;
+    return std::optional(retries.after_loss(id, job, of_a_member));
+  });
   conclude_revoked(ledger, *lease, worker);
   drop_runs(tx, ledger.state(), worker, *lease, {why, charge, now});
   end_registration(ledger, worker, WorkerStatus::expired, *lease, now);

@@ -280,6 +280,8 @@ std::uint8_t rules_of(const Plan& plan) {
   if (plan.budget != Usage{}) rules |= rule::kBudget;
   if (plan.pending_failed) rules |= rule::kPendingFailed;
   if (!plan.actions.empty()) rules |= rule::kActions;
+  const auto of_several = [](const JobClass& c) { return c.need.nodes > 1; };
+  if (std::any_of(plan.classes.begin(), plan.classes.end(), of_several)) rules |= rule::kGangs;
   return rules;
 }
 

@@ -12,6 +12,7 @@
 #include "lib/claim/rules/transition.h"
 #include "lib/exec/machine/gpus.h"
 #include "lib/worker/jobs/blame.h"
+#include "lib/worker/jobs/gang_tag.h"
 #include "lib/worker/loop/notice_text.h"
 #include "lib/workflow/plan/plan_actions.h"
 
@@ -86,6 +87,12 @@ void HostedCommands::put_in_place(PreparedJob& job, const std::vector<std::strin
   job.command.umask = world_.context.umask;
 }
 
+void HostedCommands::put_in_gang(PreparedJob& job, const claim::GangPart& part) const {
+  const std::string name = std::string(kGangVariable) + "=";
+  std::erase_if(job.command.env, [&](const std::string& e) { return e.starts_with(name); });
+  job.command.env.push_back(name + gang_tag(part.gang.token));
+}
+
 void HostedCommands::look_at_inputs(JobFiles& declared) const {
   if (declared.inputs.empty()) return;
   const workflow::WorkflowSettings& settings = world_.preparer.settings();
@@ -131,6 +138,7 @@ event::StartAnswer HostedCommands::start(const command::StartJob& order) {
   PreparedJob& job = load.job;
   job.command.cpus = order.cpus;
   put_in_place(job, order.gpus);
+  if (order.gang) put_in_gang(job, *order.gang);
   look_at_inputs(job.declared);
   load.output = output_.open(job);
   Result<exec::RunId> id = [&] {

@@ -52,7 +52,7 @@ void end_in_time(const Step& s) {
     ++told;
   };
   for (const auto& [run, job] : w.running) {
-    if (!job.failed) tell_job(run, job.job, job.started);
+    if (!job.failed && !goes_on_for_gang(w, job)) tell_job(run, job.job, job.started);
   }
   for (const auto& [run, armed] : w.lane.armed) tell_job(run, armed.job, s.now);
   if (w.is_quiet()) return;

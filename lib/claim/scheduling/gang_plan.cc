@@ -1,0 +1,149 @@
+#include "lib/claim/scheduling/gang_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/claim/scheduling/node_list.h"
+
+namespace torc::claim {
+namespace {
+
+// Of one that is not known or past: now.
+WallTime moment(std::uint64_t free_at, WallTime now) {
+  if (free_at == NodePlace::kUnknown) return now;
+  return std::max(now, WallTime(static_cast<std::int64_t>(free_at)));
+}
+
+bool is_ready(State& state, std::uint64_t job) {
+  const auto found = state.job(job);
+  return found && found->state == JobState::ready;
+}
+
+}  // namespace
+
+bool GangPlan::concerns(const JobClass& job_class) const {
+  return job_class.need.nodes > offer_.nodes && job_class.need.nodes <= kMostGangNodes &&
+         could_be_part(job_class, offer_);
+}
+
+bool GangPlan::ends_in_time(const JobClass& job_class) const {
+  const std::uint64_t until = kept_->keep.until;
+  const auto runtime = job_class.need.runtime;
+  if (until == NodePlace::kUnknown || runtime.count() <= 0) return false;
+  return asker_.now + runtime <= WallTime(static_cast<std::int64_t>(until));
+}
+
+bool GangPlan::lets(const JobClass& job_class) const {
+  return !keeps_asker() || ends_in_time(job_class);
+}
+
+std::string GangPlan::name_of(const WorkerInfo& info) {
+  return info.node_name.empty() ? info.host : info.node_name;
+}
+
+bool GangPlan::fill(std::vector<Node>& nodes, const JobClass& job_class, std::uint64_t latest,
+                    const Takes& takes) {
+  std::set<std::string> names;
+  for (const Node& n : nodes) names.insert(n.name);
+  const std::size_t most = job_class.need.nodes;
+  state_.reader().scan_prefix(Key(Table::node, asker_.group), [&](const store::Entry& e) {
+    const auto node = node_in(e.key);
+    if (!node) state_.damaged(e.key);
+    if (!node || nodes.size() == most || node->place.free_at > latest) return false;
+    if (!takes(node->worker)) return true;
+    const auto worker = state_.worker(node->worker);
+    if (!worker) {
+      state_.damaged(Key(Table::worker, raw(node->worker)));
+      return false;
+    }
+    const WallTime from = moment(node->place.free_at, asker_.now);
+    if (!could_be_part(job_class, whole_offer(worker->info, from))) return true;
+    std::string name = name_of(worker->info);
+    if (names.insert(name).second)
+      nodes.push_back({node->worker, node->place.free_at, std::move(name), worker->info.ends_at});
+    return true;
+  });
+  return nodes.size() == most;
+}
+
+bool GangPlan::begins(const JobClass& job_class, std::uint32_t number, std::uint64_t job,
+                      bool free) {
+  look_at_what_is_kept(job);
+  if (free && asker_.free && can_start(job_class)) {
+    if (const auto keeper = keeper_of(state_, job)) keep_no_nodes(tx_, state_, *keeper);
+    return true;
+  }
+  if (first_waits_) return false;
+  auto kept = could_keep(job_class, number, job);
+  if (!kept || is_kept_elsewhere(kept->keep)) return false;
+  kept_ = std::move(kept);
+  first_waits_ = true;
+  return false;
+}
+
+// Nodes may be kept for a job that has nothing to do with this worker, so that it does not meet it
+// among those that are ready.
+void GangPlan::look_at_what_is_kept(std::uint64_t job) {
+  if (std::exchange(looked_, true)) return;
+  const auto keep = keep_of(state_, asker_.group);
+  if (!keep || keep->job == job || !is_ready(state_, keep->job)) return;
+  const JobClass job_class = state_.job_class(keep->job_class);
+  if (!concerns(job_class)) kept_ = could_keep(job_class, keep->job_class, keep->job);
+}
+
+bool GangPlan::can_start(const JobClass& job_class) {
+  const auto may_be_taken = [&](WorkerEpoch worker) {
+    return !kept_ || !kept_->workers.contains(worker) || ends_in_time(job_class);
+  };
+  const auto self = state_.worker(asker_.worker);
+  if (!self || !may_be_taken(asker_.worker)) return false;
+  std::vector<Node> nodes{{asker_.worker, NodePlace::kOffered, name_of(self->info), {}}};
+  const bool enough = fill(nodes, job_class, NodePlace::kOffered, [&](WorkerEpoch worker) {
+    return worker != asker_.worker && may_be_taken(worker);
+  });
+  if (!enough) return false;
+  for (Node& n : nodes)
+    chosen_.push_back({n.worker, std::move(n.name), n.worker == asker_.worker, false, {}});
+  return true;
+}
+
+std::optional<GangPlan::Kept> GangPlan::could_keep(const JobClass& job_class, std::uint32_t number,
+                                                   std::uint64_t job) {
+  std::vector<Node> nodes;
+  const auto anybody = [](WorkerEpoch) { return true; };
+  if (!fill(nodes, job_class, NodePlace::kUnknown, anybody)) return std::nullopt;
+  const std::uint64_t until = nodes.back().free_at;
+  // Nothing is kept for what would not end before the nodes go.
+  const WallTime end = moment(until, asker_.now) + job_class.need.runtime;
+  Kept kept{{job, number, until}, {}};
+  for (const Node& n : nodes) {
+    if (n.ends_at != WallTime{} && n.ends_at < end) return std::nullopt;
+    kept.workers.insert(n.worker);
+  }
+  return kept;
+}
+
+bool GangPlan::is_kept_elsewhere(const Keep& keep) {
+  const auto keeper = keeper_of(state_, keep.job);
+  if (!keeper || *keeper == asker_.group) return false;
+  const auto there = keep_of(state_, *keeper);
+  if (!there || there->until == NodePlace::kUnknown) return keep.until == NodePlace::kUnknown;
+  return keep.until == NodePlace::kUnknown ||
+         moment(keep.until, asker_.now) + kTakesOver >= moment(there->until, asker_.now);
+}
+
+bool GangPlan::settle(bool looked_at_all) {
+  const auto before = keep_of(state_, asker_.group);
+  if (first_waits_) {
+    Keep keep = kept_->keep;
+    const bool same = before && before->job == keep.job;
+    keep_nodes(tx_, state_, asker_.group, keep);
+    return !same;
+  }
+  if (!before) return false;
+  const bool met = looked_at_all && concerns(state_.job_class(before->job_class));
+  if (met || !is_ready(state_, before->job)) keep_no_nodes(tx_, state_, asker_.group);
+  return false;
+}
+
+}  // namespace torc::claim

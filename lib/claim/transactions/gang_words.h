@@ -1,0 +1,31 @@
+// What workers say of the gangs that they are part of, and how gangs form and are left.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "lib/claim/rules/request.h"
+#include "lib/claim/rules/transition.h"
+#include "lib/claim/scheduling/ledger.h"
+#include "lib/claim/tables/tables.h"
+
+namespace torc::claim {
+
+// The nodes of all `members` are taken for the attempt `token`; the first of them is the head,
+// whose `lease` is for the caller to write, as are those of the others to this.
+void form_gang(Ledger& ledger, Lease& lease, const ClaimToken& token, std::uint32_t job_class,
+               std::vector<GangMember> members);
+
+// Says the words of one exchange, in their order. Those that name no gang of the worker, or come
+// too late, change nothing. Whether the worker declined for its own sake: its node cannot be had
+// now.
+bool say_gang_words(Ledger& ledger, Lease& lease, const Exchange& request);
+
+// What the worker's leaving makes of the job that its gang is an attempt of.
+using JobRule = std::function<std::optional<Job>(std::uint64_t id, const Job& job)>;
+// The worker is no longer part of its gang; if that was not over, its attempt ends by `rule`. To be
+// called when what the worker itself held was dealt with.
+void leave_gang(Ledger& ledger, Lease& lease, WorkerEpoch worker, const JobRule& rule);
+
+}  // namespace torc::claim
