@@ -117,6 +117,7 @@ TEST(SameWork, whatever_a_record_says_otherwise_is_named) {
       {"echo a,", "echo a, crash_limit: 4,", "job 'a' has another crash_limit"},
       {"echo a,", "echo a, checkpoint_exit_code: 4,", "job 'a' has another checkpoint_exit_code"},
       {"echo a,", "echo a, stdio: {mode: none},", "job 'a' keeps its output otherwise"},
+      {"echo a,", "echo a, ntasks_per_node: 2,", "job 'a' is started otherwise on its nodes"},
       {"'1:3'", "'1:4'", "entry of job 's_1' has 4 job(s) in the store, and 3 in the file"},
       {"depends_on: [a]", "depends_on: [s_1]", "job 'b' waits for other jobs in the store"},
       {", depends_on: [a]", "", "job 'b' waits for other jobs in the store"},

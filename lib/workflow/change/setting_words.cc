@@ -87,10 +87,14 @@ const std::vector<SettingKey>& keys() {
 }
 
 // Keys of a job in the workflow file that cannot be set: nobody who writes one means a job's name.
-constexpr std::string_view kOthers[] = {
-    "scheduler", "name",       "command",      "env",         "depends_on", "resource_requirements",
-    "stdio",     "parameters", "max_parallel", "crash_limit", "state",      "failure_handler",
-    "walltime"};
+constexpr std::string_view kOthers[] = {"scheduler",    "name",
+                                        "command",      "env",
+                                        "depends_on",   "resource_requirements",
+                                        "stdio",        "parameters",
+                                        "max_parallel", "crash_limit",
+                                        "state",        "failure_handler",
+                                        "walltime",     "launch",
+                                        "launch_end",   "ntasks_per_node"};
 
 bool is_other_key(std::string_view name) {
   return std::ranges::find(kOthers, name) != std::end(kOthers) ||
