@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -51,11 +52,24 @@ class Gang : public ::testing::Test {
     }
     return nullptr;
   }
-  [[nodiscard]] Process& head() const { return *worker_that_said("this one first"); }
-  [[nodiscard]] Process& member() const { return *worker_that_said("as rank 1 of"); }
-  [[nodiscard]] bool wait_for(Fifo& fifo, const std::string& line) const {
-    std::vector<Source*> sources{&fifo};
+  // It says so when it learns of it.
+  [[nodiscard]] Process& worker_saying(std::string_view text) const {
+    Process* found = nullptr;
+    const bool said =
+        wait_until(all(), [&] { return (found = worker_that_said(text)) != nullptr; });
+    if (!said) throw std::runtime_error("no worker says " + std::string(text) + ":\n" + all_said());
+    return *found;
+  }
+  [[nodiscard]] Process& head() const { return worker_saying("this one first"); }
+  [[nodiscard]] Process& member() const { return worker_saying("as rank 1 of"); }
+  [[nodiscard]] std::vector<Source*> all() const {
+    std::vector<Source*> sources;
     for (const auto& worker : workers_) sources.push_back(worker.get());
+    return sources;
+  }
+  [[nodiscard]] bool wait_for(Fifo& fifo, const std::string& line) const {
+    std::vector<Source*> sources = all();
+    sources.push_back(&fifo);
     return wait_until(sources, [&] { return fifo.has(line); });
   }
   // All workers end by themselves, and nothing contradicts itself.

@@ -37,6 +37,7 @@ class Audit {
     std::map<std::uint64_t, std::uint64_t> occupied = live_;
     occupied.insert(ending_.begin(), ending_.end());
     TORC_TRY(audit_quota(reader_, plan_, occupied));
+    TORC_TRY(audit_gangs(reader_, plan_));
     TORC_TRY(check_signatures());
     TORC_TRY(audit_user_data(reader_, plan_.jobs));
     return check_tally();

@@ -35,6 +35,10 @@ Result<void> audit_quota(const Reader& reader, const PlanTables& plan,
 // The counters of actions, who runs which, and that each one that is due is listed.
 Result<void> audit_actions(const Reader& reader);
 
+// Gangs, the nodes that are listed by group, and what groups keep nodes for: that jobs, leases and
+// these agree, and no node is part of two gangs.
+Result<void> audit_gangs(const Reader& reader, const PlanTables& plan);
+
 // `jobs`: how many there are.
 Result<void> audit_user_data(const Reader& reader, std::uint64_t jobs);
 

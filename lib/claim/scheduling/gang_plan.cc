@@ -37,10 +37,6 @@ bool GangPlan::lets(const JobClass& job_class) const {
   return !keeps_asker() || ends_in_time(job_class);
 }
 
-std::string GangPlan::name_of(const WorkerInfo& info) {
-  return info.node_name.empty() ? info.host : info.node_name;
-}
-
 bool GangPlan::fill(std::vector<Node>& nodes, const JobClass& job_class, std::uint64_t latest,
                     const Takes& takes) {
   std::set<std::string> names;
@@ -58,7 +54,7 @@ bool GangPlan::fill(std::vector<Node>& nodes, const JobClass& job_class, std::ui
     }
     const WallTime from = moment(node->place.free_at, asker_.now);
     if (!could_be_part(job_class, whole_offer(worker->info, from))) return true;
-    std::string name = name_of(worker->info);
+    std::string name = name_of_node(worker->info);
     if (names.insert(name).second)
       nodes.push_back({node->worker, node->place.free_at, std::move(name), worker->info.ends_at});
     return true;
@@ -98,7 +94,7 @@ bool GangPlan::can_start(const JobClass& job_class) {
   };
   const auto self = state_.worker(asker_.worker);
   if (!self || !may_be_taken(asker_.worker)) return false;
-  std::vector<Node> nodes{{asker_.worker, NodePlace::kOffered, name_of(self->info), {}}};
+  std::vector<Node> nodes{{asker_.worker, NodePlace::kOffered, name_of_node(self->info), {}}};
   const bool enough = fill(nodes, job_class, NodePlace::kOffered, [&](WorkerEpoch worker) {
     return worker != asker_.worker && may_be_taken(worker);
   });

@@ -72,7 +72,6 @@ class GangPlan {
   };
   using Takes = std::function<bool(WorkerEpoch)>;
 
-  [[nodiscard]] static std::string name_of(const WorkerInfo& info);
   // Fills `nodes` up to as many as the job needs with those of the group that could be part of it
   // and are free at `latest`, in the order of the list; of workers that `takes` accepts, and no two
   // of one name. Whether there are as many.

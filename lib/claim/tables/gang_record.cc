@@ -76,6 +76,10 @@ std::optional<GangRecord> decode_gang(std::string_view key, std::string_view val
   return in.whole(std::move(record));
 }
 
+const std::string& name_of_node(const WorkerInfo& info) {
+  return info.node_name.empty() ? info.host : info.node_name;
+}
+
 std::uint64_t hash_of_group(std::string_view group) {
   return name_hash(group);
 }

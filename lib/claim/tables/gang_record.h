@@ -24,6 +24,8 @@ struct GangRecord {
 [[nodiscard]] std::string encode(const GangRecord& record);
 [[nodiscard]] std::optional<GangRecord> decode_gang(std::string_view key, std::string_view value);
 
+// By which the others of its group know its node.
+[[nodiscard]] const std::string& name_of_node(const WorkerInfo& info);
 [[nodiscard]] std::uint64_t hash_of_group(std::string_view group);
 [[nodiscard]] Key node_key(const NodePlace& place, WorkerEpoch worker);
 struct ListedNode {

@@ -61,9 +61,8 @@ void Ringer::concern(const claim::Reader& reader, std::span<const claim::WorkerE
   }
 }
 
-void Ringer::concern_ended_gangs(const claim::Reader& reader) {
-  if (datagrams_ == nullptr) return;
-  if (const auto members = claim::members_of_ended_gangs(reader)) concern(reader, *members);
+void Ringer::concern_changed(const claim::Transaction& tx) {
+  if (datagrams_ != nullptr) concern(tx, claim::concerned_by(tx));
 }
 
 void Ringer::ring(const claim::IdleWorker& worker, std::uint32_t place, std::uint64_t commit,

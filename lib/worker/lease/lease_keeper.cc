@@ -284,7 +284,7 @@ bool LeaseKeeper::nothing_is_left_of(const claim::Worker& worker) const {
   std::optional<claim::GangPart> part;
   const Result<void> read =
       store_.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-        TORC_ASSIGN(part, claim::read_gang_part(reader, worker.epoch));
+        part = claim::read_gang(reader, worker.epoch);
         return {};
       });
   if (!read) return false;
@@ -394,7 +394,7 @@ Result<bool> LeaseKeeper::expire(const claim::Worker& worker,
                                          kCrashLimit, why, alive_at, charge));
         if (ringer_ != nullptr) {
           ringer_->after(tx, 0, world_.clock.wall_now());
-          ringer_->concern_ended_gangs(tx);
+          ringer_->concern_changed(tx);
         }
         const store::EpochRange beside = store::epochs_beside(raw(worker.epoch));
         TORC_ASSIGN(const bool anybody, claim::is_anybody_of(tx, beside.first, beside.last));

@@ -81,7 +81,9 @@ CommitReply StoreSide::commit(claim::Exchange words, Purpose purpose) {
       reply.jobs.push_back(*std::move(job));
     }
     ringer_.concern(tx, reply.answer.concerned);
-    TORC_ASSIGN(reply.gang_job, gang_job(tx, reply.answer.gang));
+    if (purpose == Purpose::exchange) {
+      TORC_ASSIGN(reply.gang_job, gang_job(tx, reply.answer.gang));
+    }
     if (reply.answer.grants.empty() && reply.answer.actions.empty() && !says_something(words) &&
         !reply.answer.took_spares && !reply.answer.promoted && !reply.answer.to_be_known &&
         purpose == Purpose::exchange) {
@@ -105,7 +107,8 @@ CommitReply StoreSide::commit(claim::Exchange words, Purpose purpose) {
     reply.jobs.clear();
     reply.gang_job.reset();
   }
-  if (!reply.error) told(reply.answer.gang);
+  // The answer to a renewal is nobody's.
+  if (!reply.error && purpose == Purpose::exchange) told(reply.answer.gang);
   return reply;
 }
 
@@ -131,7 +134,7 @@ StoreSide::Orders StoreSide::look_for_orders() {
   const Result<void> seen =
       store_->view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
         found.revoked = claim::read_revoked(reader, self_);
-        TORC_ASSIGN(auto part, claim::read_gang_part(reader, self_));
+        auto part = claim::read_gang(reader, self_);
         const bool same = part ? told_ == part->gang : !told_;
         if (same) return {};
         found.gang = Orders::Gang{reader.sequence(), {}, {}};

@@ -221,6 +221,11 @@ std::string show_notice(const Notice& n, const NoticeWorld& world) {
     case What::gang_lacks_node:
       return fmt::format("cannot have this whole node for '{}': others use a part of it",
                          name_of(n));
+    case What::gang_stays:
+      return fmt::format(
+          "stays until '{}', which has this node, is over; {} to leave it, which ends it "
+          "on all of its nodes",
+          name_of(n), again(n.number));
     case What::gang_over:
       return fmt::format(
           "the attempt of '{}' was over before it ended: a node of it was lost or has left",

@@ -117,7 +117,7 @@ void give_up(const Step& s) {
   OwnGang& g = *w.gang;
   if (g.declined || g.run || g.ended_here) return;
   const bool forming = g.gang().stage == GangStage::forming;
-  if (w.end || w.phase != Phase::working) {
+  if (w.end || w.phase != Phase::working || w.summary.workflow.halted()) {
     if (forming || (g.is_head() && g.gang().stage == GangStage::complete)) decline(s, {});
     return;
   }
@@ -197,8 +197,7 @@ void see_gang(const Step& s, std::uint64_t commit, const std::optional<claim::Ga
 
 bool run_gang(const Step& s) {
   State& w = s.w;
-  if (!w.gang || w.lost_lease()) return true;
-  if (end_gang(s)) return true;
+  if (!w.gang || end_gang(s)) return true;
   if (!take_node(s)) return false;
   give_up(s);
   confirm(s);

@@ -115,6 +115,13 @@ bool clear_node(const Step& s) {
   return false;
 }
 
+// One that is told to leave has no time; one that lost its lease would come back beside what is
+// left.
+std::chrono::nanoseconds clear_patience(const State& w) {
+  const bool hurries = w.phase == Phase::stopping && (w.summary.interrupted || !w.lost_lease());
+  return hurries ? kLeftPatience : kClearPatience;
+}
+
 // It had begun, and nobody is told how it ended: the attempt was over before.
 void drop_run(const Step& s, const Running& job) {
   State& w = s.w;
@@ -227,8 +234,7 @@ void gang_cleared(const Step& s, const event::GangCleared& cleared) {
   g.clearing = false;
   if (cleared.left == exec::Leftovers::none) {
     g.cleared = true;
-  } else if (s.now >=
-             *g.clear_since + (w.phase == Phase::stopping ? kLeftPatience : kClearPatience)) {
+  } else if (s.now >= *g.clear_since + clear_patience(w)) {
     g.cleared = true;
     s.tell({.what = Notice::What::gang_left_some,
             .job = g.job ? g.job->load : nullptr,
@@ -242,9 +248,12 @@ void gang_cleared(const Step& s, const event::GangCleared& cleared) {
 void forget_gang(const Step& s) {
   State& w = s.w;
   if (!w.gang) return;
-  if (w.gang->may_have_run() && !w.gang->cleared) s.order(command::EndGang{w.gang->token()});
-  let_go_of_node(w);
-  w.gang.reset();
+  // Its command was killed with all others.
+  OwnGang& g = *w.gang;
+  g.gone = true;
+  g.ended_here = g.ended_here || g.run;
+  g.run.reset();
+  if (clear_node(s)) depart_from_gang(s);
 }
 
 }  // namespace torc::worker

@@ -330,7 +330,26 @@ TEST_F(GangEnd, who_loses_its_lease_ends_the_gang_on_its_node) {
   feed(event::LeaseLost{Error{ErrorKind::fenced, "gone", ""}});
   ASSERT_EQ(count<command::EndGang>(), 1U);
   EXPECT_EQ(last<command::EndGang>()->token, kToken);
+  turn();
   EXPECT_FALSE(state_.gang.has_value());
+  EXPECT_EQ(said(What::left), 0U);
+}
+
+TEST_F(GangEnd, who_loses_its_lease_does_not_come_back_beside_what_is_left_of_its_gang) {
+  head_runs(2, gang_job());
+  leftovers_ = exec::Leftovers::some;
+  feed(event::LeaseLost{Error{ErrorKind::fenced, "gone", ""}});
+  for (int i = 0; i < 5; ++i) {
+    pass(1s);
+    turn();
+  }
+  EXPECT_EQ(count<command::Leave>(), 0U);
+  EXPECT_GE(count<command::EndGang>(), 4U);
+  leftovers_ = exec::Leftovers::none;
+  pass(2s);
+  turn();
+  turn();
+  EXPECT_EQ(count<command::Leave>(), 1U);
 }
 
 TEST_F(GangEnd, that_it_left_is_said_again_until_it_is_heard) {

@@ -51,6 +51,7 @@ struct Notice {
     gang_joined,           // job, count: nodes, number: rank, text: the head's node
     gang_incomplete,       // job, time, text: nodes that are silent
     gang_lacks_node,       // job
+    gang_stays,            // job, number: of the signal
     gang_over,             // job; of the head: not by an end of its own
     gang_left_some,        // job, time
     action_not_started,    // action, text, or number: errno

@@ -90,6 +90,14 @@ void kill_now(const Step& s) {
   hurry(s);
 }
 
+void tell_that_gang_stays(const Step& s, int request) {
+  const State& w = s.w;
+  if (w.orders.asked > Asked::to_end_in_time || !w.gang || w.gang->is_head()) return;
+  s.tell({.what = Notice::What::gang_stays,
+          .job = w.gang->job ? w.gang->job->load : nullptr,
+          .number = request});
+}
+
 }  // namespace
 
 void take_signal(const Step& s, int number) {
@@ -103,6 +111,7 @@ void take_signal(const Step& s, int number) {
   w.summary.interrupted = true;
   orders.asked = next(orders.asked, request);
   finish(s, WorkerEnd::interrupted);
+  tell_that_gang_stays(s, request);
   switch (orders.asked) {
     case Asked::nothing:
       break;
