@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/claim/queries/gangs.h"
 #include "lib/worker/jobs/gang_tag.h"
 #include "tests/simulation/cluster.h"
 #include "tests/simulation/process.h"

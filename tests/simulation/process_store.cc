@@ -252,6 +252,7 @@ void Process::say_goodbye() {
     TORC_ASSIGN(answer.workflow, claim::read_workflow(tx));
     ringer.after(tx, 0, order.words.now);
     ringer.concern(tx, answer.answer.concerned);
+    ringer.concern_ended_gangs(tx);
     return {};
   });
   if (left) ringer.ring(left->sequence, cluster_.state().identity().instance);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/claim/queries/gangs.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/tables/state.h"
 #include "lib/worker/bell/addresses.h"
@@ -49,12 +50,20 @@ void Ringer::after(const claim::Reader& reader, std::uint64_t anew, WallTime now
 void Ringer::concern(const claim::Reader& reader, std::span<const claim::WorkerEpoch> workers) {
   if (datagrams_ == nullptr) return;
   for (const claim::WorkerEpoch epoch : workers) {
-    if (epoch == self_) continue;
+    const bool known =
+        std::any_of(concerned_.begin(), concerned_.end(),
+                    [&](const claim::IdleWorker& other) { return other.epoch == epoch; });
+    if (epoch == self_ || known) continue;
     auto worker = claim::read_worker(reader, epoch);
     if (!worker || worker->status != claim::WorkerStatus::registered || !worker->info.bell)
       continue;
     concerned_.push_back({epoch, *std::move(worker->info.bell), std::move(worker->info.boot_id)});
   }
+}
+
+void Ringer::concern_ended_gangs(const claim::Reader& reader) {
+  if (datagrams_ == nullptr) return;
+  if (const auto members = claim::members_of_ended_gangs(reader)) concern(reader, *members);
 }
 
 void Ringer::ring(const claim::IdleWorker& worker, std::uint32_t place, std::uint64_t commit,

@@ -61,6 +61,9 @@ class Ringer {
   // The same, of workers that the commit concerns whatever they wait for: members of a gang that it
   // changed. Each of them hears it at once.
   void concern(const claim::Reader& reader, std::span<const claim::WorkerEpoch> workers);
+  // The same, of the members of the gangs that the commit has ended. Not for exchanges, which say
+  // whom they concern.
+  void concern_ended_gangs(const claim::Reader& reader);
   // It is in the chain under this number.
   void ring(std::uint64_t commit, const StoreInstance& store);
 

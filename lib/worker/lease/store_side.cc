@@ -2,16 +2,12 @@
 
 #include <utility>
 
+#include "lib/claim/queries/gangs.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/transactions/exchange.h"
 
 namespace torc::worker {
 namespace {
-
-// Until lib/claim has it.
-Result<std::optional<claim::GangPart>> read_gang_part(const claim::Reader&, claim::WorkerEpoch) {
-  return std::optional<claim::GangPart>();
-}
 
 bool says_something(const claim::Exchange& e) {
   return !e.starts.empty() || !e.finishes.empty() || !e.returns.empty() || !e.actions.empty() ||
@@ -87,7 +83,8 @@ CommitReply StoreSide::commit(claim::Exchange words, Purpose purpose) {
     ringer_.concern(tx, reply.answer.concerned);
     TORC_ASSIGN(reply.gang_job, gang_job(tx, reply.answer.gang));
     if (reply.answer.grants.empty() && reply.answer.actions.empty() && !says_something(words) &&
-        !reply.answer.took_spares && !reply.answer.promoted && purpose == Purpose::exchange) {
+        !reply.answer.took_spares && !reply.answer.promoted && !reply.answer.to_be_known &&
+        purpose == Purpose::exchange) {
       // An idle worker that finds nothing must not write a commit to say so.
       nothing_to_do = true;
       return Error{ErrorKind::busy, "nothing to do", ""};
@@ -134,7 +131,7 @@ StoreSide::Orders StoreSide::look_for_orders() {
   const Result<void> seen =
       store_->view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
         found.revoked = claim::read_revoked(reader, self_);
-        TORC_ASSIGN(auto part, read_gang_part(reader, self_));
+        TORC_ASSIGN(auto part, claim::read_gang_part(reader, self_));
         const bool same = part ? told_ == part->gang : !told_;
         if (same) return {};
         found.gang = Orders::Gang{reader.sequence(), {}, {}};

@@ -89,8 +89,9 @@ void check_done(const Step& s, const claim::WorkflowState& workflow) {
                  0 &&
              !w.terms.idle_timeout && !w.share.is_limited() && !awaits_actions(s, workflow)) {
     // Ready jobs are left, nobody runs them, none fits here. Where later jobs may be for this
-    // worker, it waits a while for somebody who can run these.
-    const bool more = workflow.of(claim::JobState::blocked) > 0 && !w.terms.any_scheduler;
+    // worker, or its node a part of what waits for more nodes, it waits a while for others.
+    const bool more =
+        (workflow.of(claim::JobState::blocked) > 0 && !w.terms.any_scheduler) || w.could_be_part;
     if (!more || s.now - w.idle_since >= kPatience) finish(s, WorkerEnd::nothing_fits);
   }
 }
@@ -152,6 +153,7 @@ void take_answer(const Step& s, event::Answered& answered) {
   if (w.waiting() == 0) w.pace.queue_moves(s.now);
   const bool got_jobs = !answered.jobs.empty();
   w.reserved = answer.reserved;
+  w.could_be_part = answer.could_be_part;
   std::optional<ClaimedJob> gang_job = std::move(answered.gang_job);
   for (ClaimedJob& job : answered.jobs) {
     if (job.grant.gang) {

@@ -268,6 +268,7 @@ struct State {
   std::uint64_t left_gang = 0;  // the newest claim of a gang that it has said it left
   std::uint64_t gang_seen = 0;  // the newest commit by which it knows of its gang, or of none
   bool reserved = false;        // its node is kept for a gang that waits
+  bool could_be_part = false;   // of one that waits
   Narrow narrow;
   DeadMount dead_mount;
   BootTime
