@@ -12,7 +12,6 @@
 #include "lib/claim/rules/transition.h"
 #include "lib/exec/machine/gpus.h"
 #include "lib/worker/jobs/blame.h"
-#include "lib/worker/jobs/gang_tag.h"
 #include "lib/worker/loop/notice_text.h"
 #include "lib/workflow/plan/plan_actions.h"
 
@@ -87,12 +86,6 @@ void HostedCommands::put_in_place(PreparedJob& job, const std::vector<std::strin
   job.command.umask = world_.context.umask;
 }
 
-void HostedCommands::put_in_gang(PreparedJob& job, const claim::GangPart& part) const {
-  const std::string name = std::string(kGangVariable) + "=";
-  std::erase_if(job.command.env, [&](const std::string& e) { return e.starts_with(name); });
-  job.command.env.push_back(name + gang_tag(part.gang.token));
-}
-
 void HostedCommands::look_at_inputs(JobFiles& declared) const {
   if (declared.inputs.empty()) return;
   const workflow::WorkflowSettings& settings = world_.preparer.settings();
@@ -138,7 +131,14 @@ event::StartAnswer HostedCommands::start(const command::StartJob& order) {
   PreparedJob& job = load.job;
   job.command.cpus = order.cpus;
   put_in_place(job, order.gpus);
-  if (order.gang) put_in_gang(job, *order.gang);
+  if (order.gang) {
+    const auto joined = world_.preparer.join_gang(job, *order.gang, world_.context.umask);
+    if (!joined) {
+      answer.what = Start::refused;
+      answer.why = joined.error().what;
+      return answer;
+    }
+  }
   look_at_inputs(job.declared);
   load.output = output_.open(job);
   Result<exec::RunId> id = [&] {

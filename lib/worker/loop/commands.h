@@ -70,8 +70,6 @@ class HostedCommands {
   [[nodiscard]] std::optional<event::StartAnswer::Fault> fault(exec::RunId id,
                                                                const exec::Command& command) const;
   void put_in_place(PreparedJob& job, const std::vector<std::string>& gpus) const;
-  // What depends on who is of its gang.
-  void put_in_gang(PreparedJob& job, const claim::GangPart& part) const;
   void look_at_inputs(JobFiles& declared) const;
   [[nodiscard]] std::string signature_of(Load& load) const;
   // As if it had never been opened.

@@ -117,7 +117,6 @@ TEST(SameWork, whatever_a_record_says_otherwise_is_named) {
       {"echo a,", "echo a, crash_limit: 4,", "job 'a' has another crash_limit"},
       {"echo a,", "echo a, checkpoint_exit_code: 4,", "job 'a' has another checkpoint_exit_code"},
       {"echo a,", "echo a, stdio: {mode: none},", "job 'a' keeps its output otherwise"},
-      {"echo a,", "echo a, ntasks_per_node: 2,", "job 'a' is started otherwise on its nodes"},
       {"'1:3'", "'1:4'", "entry of job 's_1' has 4 job(s) in the store, and 3 in the file"},
       {"depends_on: [a]", "depends_on: [s_1]", "job 'b' waits for other jobs in the store"},
       {", depends_on: [a]", "", "job 'b' waits for other jobs in the store"},
@@ -135,6 +134,16 @@ TEST(SameWork, whatever_a_record_says_otherwise_is_named) {
     const std::string fact = other(store.tx, kFile);
     EXPECT_NE(fact.find(c.fact), std::string::npos) << c.to << ": " << fact;
   }
+}
+
+TEST(SameWork, a_job_that_is_started_otherwise_on_its_nodes_is_named) {
+  constexpr std::string_view kOnTwo =
+      "name: wf\nresource_requirements: [{name: wide, num_nodes: 2}]\n"
+      "jobs: [{name: a, command: x, resource_requirements: wide}]\n";
+  const claim::TestWorkflow store(plan(kOnTwo));
+  std::string now(kOnTwo);
+  now.replace(now.find("command: x"), 10, "command: x, launch: all");
+  EXPECT_NE(other(store.tx, now).find("'a' is started otherwise on its nodes"), std::string::npos);
 }
 
 TEST(SameWork, jobs_run_here_unless_the_store_was_named) {
