@@ -145,7 +145,7 @@ void depart_from_gang(const Step& s) {
     word.what = GangWord::What::left;
     say_of_gang(s, std::move(word));
   }
-  if (g.revoked) w.talk.returns.push_back(g.token());
+  if (g.revoked && !w.lost_lease()) w.talk.returns.push_back(g.token());
   if (auto kept = kept_end(w); kept != w.running.end()) {
     const Running head = std::move(kept->second);
     w.running.erase(kept);
