@@ -4,7 +4,7 @@ JOBS  := $(shell nproc)
 # The tests hold few cores for long (they wait for events), so a few more run side by side.
 TEST_JOBS ?= $(shell expr 2 \* $$(nproc))
 
-.PHONY: all demo test torture test-nfs test-fs test-slurm fuzz bench asan asan-unit tsan tsan-threads format tidy clean
+.PHONY: all demo test torture test-nfs test-fs test-slurm test-gang fuzz bench asan asan-unit tsan tsan-threads format tidy clean
 
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) --target torc
@@ -70,6 +70,15 @@ test-slurm:
 	cmake --preset release -DTORC_TESTS=ON
 	cmake --build $(BUILD) --target torc
 	LOG=$(BUILD)/rounds.log tests/integration/slurm/rounds.sh $(BUILD) $(or $(ROUNDS),20) $(ROWS)
+
+# Jobs over several nodes with real Open MPI and MPICH: each part of one killed, below Slurm and by ssh, ROUNDS=3 times.
+# Needs root; a quarter of an hour a round.
+test-gang:
+	scripts/install-deps.sh build test
+	cmake --preset release -DTORC_TESTS=ON
+	cmake --build $(BUILD) --target torc ssh_gang_itest slurm_gang_itest
+	for test in ssh slurm; do TORC_GANG_ROUNDS=1 $(BUILD)/tests/integration/$${test}_gang_itest \
+	  --gtest_filter='*Death*' --gtest_repeat=$(or $(ROUNDS),3) || exit; done
 
 bench:
 	scripts/install-deps.sh build test bench

@@ -15,6 +15,7 @@ Result<void> change_and_ring(const App& app, store::Store& store, bool dry_run,
                 ringer.before(tx);
                 TORC_TRY(body(tx));
                 ringer.after(tx, anew ? anew() : 0, app.clock.wall_now());
+                ringer.concern_changed(tx);
                 return {};
               }));
   if (done.wrote) ringer.ring(done.sequence, store.identity().instance);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "lib/claim/queries/gangs.h"
 #include "lib/claim/rules/worker.h"
 #include "lib/claim/tables/transaction.h"
 #include "lib/store/engine/heartbeat.h"
@@ -16,9 +17,12 @@ namespace torc::report {
 
 struct WorkerNow {
   claim::Worker worker;
-  WallTime heard_at{};           // its newest heartbeat or commit, by its own clock
-  std::chrono::seconds lease{};  // the silence that its newest words allow it
-  bool is_gone = false;          // its process, on this machine, is not there any more
+  WallTime heard_at{};                       // its newest heartbeat or commit, by its own clock
+  std::chrono::seconds lease{};              // the silence that its newest words allow it
+  bool is_gone = false;                      // its process, on this machine, is not there any more
+  std::optional<claim::GangPart> gang = {};  // that it is part of; nullopt: none, or not readable
+  // Its node is kept for a job of several nodes that waits.
+  std::optional<claim::Reservation> reservation = {};
   // So long nothing was heard of it: more than three of its heartbeats. nullopt: less, or unknown.
   std::optional<std::chrono::seconds> silent = {};
   [[nodiscard]] bool is_at_work() const { return !is_gone && !silent; }

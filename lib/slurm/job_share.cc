@@ -1,6 +1,7 @@
 #include "lib/slurm/job_share.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -9,10 +10,13 @@ namespace torc::slurm {
 namespace {
 
 // Beginnings of names.
-constexpr std::array<std::string_view, 13> kFamilies{
-    "SLURM_STEP",   "SLURM_SRUN_",    "SRUN_",          "SLURM_CPU_BIND", "SLURM_MEM_BIND",
-    "SLURM_NTASKS", "SLURM_MEM_PER_", "SLURM_GPU_BIND", "SLURM_TRES_",    "PMI_",
-    "PMIX_",        "SLURM_PMI",      "SLURM_MPI_"};
+constexpr std::array<std::string_view, 23> kFamilies{
+    "SLURM_STEP", "SLURM_SRUN_", "SRUN_", "SLURM_CPU_BIND", "SLURM_MEM_BIND", "SLURM_NTASKS",
+    "SLURM_MEM_PER_", "SLURM_GPU_BIND", "SLURM_TRES_", "PMI_", "PMIX_", "SLURM_PMI", "SLURM_MPI_",
+    // What Open MPI and MPICH tell a process that is a rank; a user's own OMPI_MCA_… stay.
+    "OMPI_COMM_WORLD_", "OMPI_APP_CTX_", "OMPI_UNIVERSE_SIZE", "OMPI_MCA_ess", "OMPI_MCA_orte_ess",
+    "OMPI_MCA_orte_hnp_uri", "OMPI_MCA_orte_local_daemon_uri", "OMPI_MCA_orte_precondition_",
+    "PRTE_MCA_ess", "HYDI_"};
 constexpr std::array<std::string_view, 29> kNames{"SLURM_ARBITRARY_NODELIST",
                                                   "SLURM_CORE_SPEC",
                                                   "SLURM_CPUS_ON_NODE",
@@ -78,6 +82,38 @@ std::vector<std::string> job_variables(const JobShare& share) {
   if (share.gpus) {
     variables.push_back(*share.gpus == 0 ? "SLURM_GRES=none"
                                          : fmt::format("SLURM_GRES=gpu:{}", *share.gpus));
+  }
+  return variables;
+}
+
+// The steps of a whole node overlap: mpirun's own one has daemons that wait, and may use all CPUs
+// for the ranks below them. srun reads a hosts file only where it is given no --nodelist, as mpirun
+// gives it.
+std::vector<std::string> gang_variables(const GangShare& share) {
+  constexpr std::uint64_t kMegabyte = 1 << 20;
+  const std::size_t nodes = share.nodes.size();
+  const std::uint32_t tasks = std::max(share.tasks_per_node, 1U);
+  const std::string list = fmt::format("{}", fmt::join(share.nodes, ","));
+  std::vector<std::string> variables{
+      fmt::format("SLURM_NNODES={}", nodes),
+      fmt::format("SLURM_JOB_NUM_NODES={}", nodes),
+      "SLURM_NODELIST=" + list,
+      "SLURM_JOB_NODELIST=" + list,
+      fmt::format("SLURM_NTASKS={}", nodes * tasks),
+      fmt::format("SLURM_NPROCS={}", nodes * tasks),
+      fmt::format("SLURM_TASKS_PER_NODE={}(x{})", tasks, nodes),
+      fmt::format("SLURM_JOB_CPUS_PER_NODE={}(x{})", share.cpus, nodes),
+      fmt::format("SLURM_CPUS_ON_NODE={}", share.cpus),
+      "SLURM_OVERLAP=1",
+      "SLURM_CPU_BIND=none",
+      fmt::format("SLURM_MEM_PER_NODE={}",
+                  share.memory == ByteCount{}
+                      ? 0
+                      : std::max<std::uint64_t>(share.memory.value / kMegabyte, 1))};
+  if (!share.hosts_file.empty()) {
+    variables.push_back("SLURM_HOSTFILE=" + share.hosts_file);
+  } else {
+    variables.push_back(fmt::format("SLURM_NTASKS_PER_NODE={}", tasks));
   }
   return variables;
 }

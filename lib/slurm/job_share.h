@@ -37,6 +37,17 @@ struct JobShare {
 // since each takes CPUs of its own (SLURM_EXACT), and GPUs only where it may have some; which ones
 // Slurm chooses.
 [[nodiscard]] std::vector<std::string> job_variables(const JobShare& share);
+// Of a job that has several whole nodes: what mpirun and srun take for its allocation. Instead of
+// all above.
+struct GangShare {
+  std::vector<std::string> nodes;    // as Slurm names them
+  std::uint32_t tasks_per_node = 1;  // that srun and mpirun start where they are told no number
+  std::uint32_t cpus = 1;            // of each node
+  ByteCount memory;                  // of each node; 0: all that the allocation has
+  std::string hosts_file;  // names the nodes in the order of the tasks; empty: they are all that
+                           // the allocation has
+};
+[[nodiscard]] std::vector<std::string> gang_variables(const GangShare& share);
 // Besides, for a command that has no share: its steps use what others have.
 [[nodiscard]] std::vector<std::string> overlap_variables();
 

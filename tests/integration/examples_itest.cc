@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -115,6 +116,23 @@ TEST_F(Example, two_schedulers_makes_a_script_for_each_and_runs_here_too) {
   }
 }
 
+TEST_F(Example, gang_runs_on_two_workers_at_once) {
+  const std::string file = (kExamples / "gang/workflow.yaml").string();
+  ASSERT_EQ(here_.run({"init", file, "--engine", "journal"}).exit_code, 0);
+  std::vector<std::unique_ptr<Process>> workers;
+  for (const char* node : {"127.0.0.1", "127.0.0.2"}) {
+    Launch launch = here_.torc({"worker", "gang.torc", "--group", "here", "--node-name", node,
+                                "--num-cpus", "1", "--idle-timeout", "5m"});
+    launch.env["TMPDIR"] = here_.new_tmpdir(node).string();
+    workers.push_back(std::make_unique<Process>(launch));
+  }
+  for (const auto& worker : workers) {
+    const Ended ended = worker->wait();
+    EXPECT_EQ(ended.exit_code, 0) << ended;
+  }
+  EXPECT_EQ(log("sum"), std::vector<std::string>{"500000500000 from 2 parts"});
+}
+
 TEST(Examples, all_are_explained_and_all_are_tested) {
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(kExamples)) {
@@ -122,8 +140,8 @@ TEST(Examples, all_are_explained_and_all_are_tested) {
     names.insert(entry.path().filename());
     EXPECT_FALSE(read_text(entry.path() / "README.md").empty()) << entry.path();
   }
-  EXPECT_EQ(names,
-            (std::set<std::string>{"diamond", "licences", "limits", "sweep", "two-schedulers"}))
+  EXPECT_EQ(names, (std::set<std::string>{"diamond", "gang", "licences", "limits", "sweep",
+                                          "two-schedulers"}))
       << "give every example a test here";
 }
 

@@ -86,6 +86,13 @@ Process* Cluster::process(std::uint64_t pid) {
   return processes_[pid - 1000].get();
 }
 
+Process* Cluster::process_of(claim::WorkerEpoch worker) {
+  for (auto& process : processes_) {
+    if (process->epoch() == claim::raw(worker)) return process.get();
+  }
+  return nullptr;
+}
+
 std::vector<Process*> Cluster::processes_on(const Node& node) {
   std::vector<Process*> found;
   for (auto& process : processes_) {
@@ -290,8 +297,12 @@ void Cluster::become_calm() {
     nodes_.push_back(std::make_unique<Node>(world_, scenario_.nodes));
   const bool anybody = std::any_of(processes_.begin(), processes_.end(),
                                    [](const auto& p) { return !p->has_ended(); });
-  if (!promises_.all_over() && (!anybody || world_.now() == scenario_.calm))
-    start_process(*nodes_.back());
+  // As many as the largest job needs.
+  const std::uint32_t needed = scenario_.gangs > 0 ? scenario_.gang_nodes : 1;
+  for (std::uint32_t n = 0; n < needed; ++n) {
+    if (!promises_.all_over() && (!anybody || world_.now() == scenario_.calm))
+      start_process(*nodes_.back());
+  }
   world_.at(world_.now() + 60s, [this] { become_calm(); });
 }
 
@@ -317,6 +328,7 @@ std::string Cluster::run() {
   figures.ended = promises_.jobs_over_at();
   figures.requests = world_.requests;
   figures.events = world_.events;
+  figures.gangs = gangs_.formed;
   return world_.violation();
 }
 

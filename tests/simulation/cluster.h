@@ -21,6 +21,7 @@
 #include "lib/store/disk/disk.h"
 #include "lib/store/engine/store.h"
 #include "tests/simulation/bell_net.h"
+#include "tests/simulation/gangs.h"
 #include "tests/simulation/promises.h"
 #include "tests/simulation/world.h"
 
@@ -33,6 +34,7 @@ struct Figures {
   std::uint64_t runs = 0;     // starts of jobs
   std::uint64_t scripts = 0;  // of recovery scripts
   std::uint64_t actions = 0;  // of commands of actions
+  std::uint64_t gangs = 0;    // of jobs of several nodes
   std::uint64_t lives = 0;    // registrations of workers
   std::uint64_t lost = 0;     // leases
   std::uint64_t refused = 0;  // results
@@ -53,10 +55,13 @@ class Cluster {
   World& world() { return world_; }
   store::Store& state() { return *state_; }
   Promises& promises() { return promises_; }
+  Gangs& gangs() { return gangs_; }
   Figures figures;
 
   // --- the node and Slurm ---
   [[nodiscard]] Process* process(std::uint64_t pid);
+  // That is, or was, this worker; null: none.
+  [[nodiscard]] Process* process_of(claim::WorkerEpoch worker);
   BellNet& bells() { return bells_; }
   // What squeue says of it.
   [[nodiscard]] slurm::AllocationNow what_of(const slurm::Allocation& allocation) const;
@@ -96,6 +101,7 @@ class Cluster {
   SystemClock clock_;
   SeededEntropy entropy_;
   Promises promises_;
+  Gangs gangs_{*this};
   BellNet bells_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<Process>> processes_;

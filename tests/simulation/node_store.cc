@@ -52,6 +52,7 @@ Result<store::Commit> NodeStore::commit_now(std::uint64_t author, const Body& bo
     (void)cluster_.state().view(store::Freshness::cached, [&](const store::Reader& reader) {
       cluster_.promises().measure_commit(reader);
       cluster_.promises().committed(reader);
+      if (cluster_.scenario().gangs > 0) cluster_.gangs().committed(reader);
       return Result<void>();
     });
   }

@@ -17,7 +17,8 @@ struct Kinds {
         recovered(part(s, s.recovered)),
         crashing(std::min<std::uint64_t>(static_cast<std::uint64_t>(s.crashing), s.jobs - last(0))),
         wide(s.node_cpus >= 2 && s.cpus >= 2 ? part(s, s.wide) : 0),
-        large(s.node_cpus >= 2 && s.cpus >= 2 ? part(s, s.large) : 0) {}
+        large(s.node_cpus >= 2 && s.cpus >= 2 ? part(s, s.large) : 0),
+        gangs(std::min(part(s, s.gangs), s.jobs - std::min(s.jobs, last(3)))) {}
   static std::uint64_t part(const Scenario& s, int of_1000) {
     return s.jobs * static_cast<std::uint64_t>(of_1000) / 1000;
   }
@@ -27,6 +28,7 @@ struct Kinds {
     if (kinds >= 1) sum += crashing;
     if (kinds >= 2) sum += wide;
     if (kinds >= 3) sum += large;
+    if (kinds >= 4) sum += gangs;
     return sum;
   }
   std::uint64_t failing;
@@ -34,6 +36,11 @@ struct Kinds {
   std::uint64_t crashing;
   std::uint64_t wide;
   std::uint64_t large;
+  std::uint64_t gangs;
+  // Of the nth of them, from 0.
+  [[nodiscard]] static std::uint32_t nodes_of(const Scenario& s, std::uint64_t nth) {
+    return 2 + static_cast<std::uint32_t>(nth % (s.gang_nodes - 1));
+  }
 };
 
 std::uint32_t licences_of(std::uint32_t cpus, std::uint64_t units) {
@@ -49,9 +56,25 @@ claim::JobClass class_of(const Scenario& s, std::uint32_t cpus, std::uint64_t un
   return c;
 }
 
+// Those of several nodes come last, two nodes first.
+constexpr std::uint32_t kClasses = 3;
+
 std::vector<claim::JobClass> classes_of(const Scenario& s) {
-  if (s.node_cpus == 0) return {class_of(s, 1, 1)};
-  return {class_of(s, 1, 1), class_of(s, 2, 1), class_of(s, 1, 2)};
+  std::vector<claim::JobClass> classes{class_of(s, 1, 1)};
+  if (s.node_cpus > 0 || s.gangs > 0) {
+    classes.push_back(class_of(s, 2, 1));
+    classes.push_back(class_of(s, 1, 2));
+  }
+  if (s.gangs == 0) return classes;
+  for (std::uint32_t nodes = 2; nodes <= s.gang_nodes; ++nodes) {
+    claim::JobClass c;
+    c.need.nodes = nodes;
+    classes.push_back(c);
+  }
+  if (!s.declared) return classes;
+  for (claim::JobClass& c : classes)
+    c.need.runtime = std::chrono::seconds(2 + static_cast<std::int64_t>(2.5 * s.job_seconds));
+  return classes;
 }
 
 claim::Plan plan_of_chains(const Scenario& s) {
@@ -76,7 +99,7 @@ claim::Plan plan_of_chains(const Scenario& s) {
 }
 
 std::uint64_t first_half(const Scenario& s) {
-  return s.chained ? std::max(s.jobs / 2, Kinds(s).last(3)) : s.jobs;
+  return s.chained ? std::max(s.jobs / 2, Kinds(s).last(4)) : s.jobs;
 }
 
 claim::Plan plan_of_jobs(const Scenario& s) {
@@ -106,6 +129,8 @@ claim::Plan plan_of_jobs(const Scenario& s) {
   add(kinds.last(1), 0, 0);
   add(kinds.last(2), 0, 1);
   add(kinds.last(3), 0, 2);
+  for (std::uint64_t nth = 0; nth < kinds.gangs; ++nth)
+    add(kinds.last(3) + nth + 1, 0, kClasses + Kinds::nodes_of(s, nth) - 2);
   add(half, 0, 0);
   if (first <= s.jobs) {
     plan.dependencies.push_back({{{JobId{1}, half}}, {{JobId{half + 1}, s.jobs - half}}});
@@ -161,9 +186,17 @@ std::vector<JobFate> fates_of(const Scenario& s) {
     fate.crashes = j > kinds.last(0) && j <= kinds.last(1);
     const bool is_wide = j > kinds.last(1) && j <= kinds.last(2);
     const bool is_large = j > kinds.last(2) && j <= kinds.last(3);
-    const claim::JobClass& job_class = classes[is_wide ? 1 : is_large ? 2 : 0];
-    fate.need = job_class.need;
-    if (s.licences > 0) fate.licences = job_class.limits.front().amount;
+    const auto is = [&](const claim::JobClass& job_class) {
+      fate.need = job_class.need;
+      if (!job_class.limits.empty()) fate.licences = job_class.limits.front().amount;
+    };
+    is(classes[is_wide ? 1 : is_large ? 2 : 0]);
+    if (j > kinds.last(3) && j <= kinds.last(4)) {
+      const std::uint64_t nth = j - kinds.last(3) - 1;
+      fate.licences = 0;
+      is(classes[kClasses + Kinds::nodes_of(s, nth) - 2]);
+      fate.on_each_node = nth * 37 % 100 < static_cast<std::uint64_t>(s.on_each_node);
+    }
     if (j <= kinds.failing || j > kinds.last(0)) continue;
     fate.script_seconds = s.script_seconds * (0.5 + part());
     fate.script_succeeds = part() * 100 < s.good_scripts;

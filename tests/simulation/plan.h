@@ -14,6 +14,7 @@ struct JobFate {
   double seconds = 1;
   bool fails_once = false;
   bool crashes = false;
+  bool on_each_node = false;  // of several
   claim::Requirement need;
   std::uint32_t licences = 0;
   // Of its recovery script, if it has one.

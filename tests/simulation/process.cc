@@ -128,6 +128,10 @@ void Process::neighbour_ended(std::uint64_t pid) {
   poke();
 }
 
+bool Process::is_in_doubt() const {
+  return life_ == nullptr || !life_->born || life_->lease.paused() || life_->state.lost_lease();
+}
+
 void Process::signal_jobs(int number, std::uint64_t spread) {
   if (!alive_ || life_ == nullptr) return;
   std::vector<worker::Run> runs;

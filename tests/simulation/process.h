@@ -43,6 +43,11 @@ class Process final : public Waiter {
   void signal_jobs(int number, std::uint64_t spread);
   void neighbour_ended(std::uint64_t pid);
   [[nodiscard]] bool has_ended() const { return !alive_; }
+  // SIGKILL to what it runs of that gang.
+  void kill_gang(const claim::ClaimToken& token);
+  [[nodiscard]] Time stood_until() const { return stands_until_; }
+  // Whether its lease stands it does not know.
+  [[nodiscard]] bool is_in_doubt() const;
   [[nodiscard]] bool was_killed() const { return killed_; }
   // It alone, by SIGSTOP.
   [[nodiscard]] bool stands_still() const { return stands_until_ > world_.now(); }
@@ -74,6 +79,7 @@ class Process final : public Waiter {
     bool timed_out = false;        // it will have been
     bool stopping = false;
     bool in_lane = false;
+    std::optional<claim::ClaimToken> gang;
   };
   struct Life {
     exec::WatchedLease lease;
@@ -129,6 +135,8 @@ class Process final : public Waiter {
   enum class From : std::uint8_t { queue, lane };
   [[nodiscard]] worker::event::StartAnswer start(worker::Run run, const claim::ClaimToken& token,
                                                  From from);
+  [[nodiscard]] worker::event::StartAnswer start_part(const worker::command::StartJob& order);
+  [[nodiscard]] worker::event::GangCleared end_gang(const worker::command::EndGang& order);
   [[nodiscard]] worker::event::StartAnswer start(const worker::command::StartRecovery& order);
   [[nodiscard]] worker::event::StartAnswer start(const worker::command::StartAction& order);
   // Whether the node starts anything now; says so in the answer.

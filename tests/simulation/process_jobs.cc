@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "lib/worker/jobs/gang_tag.h"
 #include "tests/simulation/process.h"
 
 namespace torc::simulation {
@@ -59,6 +60,7 @@ void Process::end_run(worker::Run run, exec::Ending how, int code) {
   // Whoever was told to end has been stopped, however it ended.
   life_->ends.push_back({run, ended(told ? exec::Ending::stopped : how, code), {}});
   const bool of_lane = found->second.in_lane;
+  if (found->second.gang) cluster_.gangs().ends(*this, *found->second.gang, by_itself);
   life_->runs.erase(found);
   wake_at(world_.now() + (of_lane ? kLaneNews : 0s));
   if (of_lane && alive_) stands_still() ? at(world_.now(), [this] { run_lane(); }) : run_lane();
@@ -151,12 +153,60 @@ event::StartAnswer Process::start(worker::Run run, const claim::ClaimToken& toke
     job.exit_code.reset();
     job.left = std::min<Time>(job.left, 1s);
   }
+  cluster_.gangs().begins_beside(*this, std::nullopt);
   ++cluster_.figures.runs;
   const bool alone = life.state.alone && life.state.alone->token == token;
   cluster_.promises().job_begins(*this, raw(run), token,
                                  alone ? Promises::Alone::yes : Promises::Alone::no);
   begin_run(job);
   return answer;
+}
+
+event::StartAnswer Process::start_part(const worker::command::StartJob& order) {
+  event::StartAnswer answer;
+  answer.run = order.run;
+  if (!can_start(answer, Lease::needed)) return answer;
+  if (answer.fault) {
+    run_in_vain(order.run);
+    return answer;
+  }
+  const claim::GangPart& part = *order.gang;
+  const claim::ClaimToken& token = part.gang.token;
+  const JobFate& fate = cluster_.promises().fate_of(token.job);
+  HostedRun job;
+  job.run = order.run;
+  job.gang = token;
+  job.left = kStart + of_seconds(fate.seconds * (0.5 + world_.part()));
+  job.exit_code = 0;
+  world_.tell(fmt::format("{} starts job {} (attempt {}, claim {}) as rank {} of {}", name(),
+                          raw(token.job), token.attempt, token.claim, part.rank,
+                          part.gang.members.size()));
+  cluster_.gangs().begins(*this, part, fate.on_each_node);
+  if (part.rank == 0) {
+    ++cluster_.figures.runs;
+    cluster_.promises().job_begins(*this, raw(order.run), token, Promises::Alone::no);
+  }
+  begin_run(job);
+  return answer;
+}
+
+event::GangCleared Process::end_gang(const worker::command::EndGang& order) {
+  event::GangCleared answer{order.token, exec::Leftovers::none};
+  if (!world_.calm && world_.one_in(10)) {
+    answer.left = world_.one_in(2) ? exec::Leftovers::unknown : exec::Leftovers::some;
+  } else {
+    cluster_.gangs().kill_tagged(node_, worker::gang_tag(order.token));
+  }
+  return answer;
+}
+
+void Process::kill_gang(const claim::ClaimToken& token) {
+  if (!alive_ || life_ == nullptr) return;
+  for (const auto& [run, job] : life_->runs) {
+    if (job.gang != token) continue;
+    end_run(run, exec::Ending::signaled, SIGKILL);
+    return;
+  }
 }
 
 event::StartAnswer Process::start(const worker::command::StartRecovery& order) {

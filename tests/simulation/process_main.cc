@@ -93,6 +93,7 @@ std::optional<Event> Process::carry_out(Command& order) {
   return std::visit(
       Overloaded{
           [&](const command::StartJob& o) -> Answer {
+            if (o.gang != nullptr) return start_part(o);
             const worker::ClaimedJob& job = life.state.queue[life.state.scan];
             auto answer = start(o.run, job.grant.token, From::queue);
             if (answer.what == event::StartAnswer::What::started)
@@ -107,6 +108,7 @@ std::optional<Event> Process::carry_out(Command& order) {
             life.runs.erase(o.run);
             return {};
           },
+          [&](const command::EndGang& o) -> Answer { return end_gang(o); },
           [&](const command::TakeShare& o) -> Answer {
             const exec::NodeLedger::Taken taken = life.ledger->take(o.want);
             return event::ShareTaken{life.ledger->holding(), taken.complete, taken.again};

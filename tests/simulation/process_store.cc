@@ -11,6 +11,7 @@
 #include "lib/claim/transactions/exchange.h"
 #include "lib/claim/transactions/membership.h"
 #include "lib/worker/bell/ringer.h"
+#include "lib/worker/jobs/gang_tag.h"
 #include "lib/worker/jobs/job_command.h"
 #include "lib/workflow/plan/plan_actions.h"
 #include "tests/simulation/node_store.h"
@@ -37,7 +38,12 @@ class SeenProcesses final : public worker::NodeProcesses {
     if (other == nullptr || &other->node() != &self_.node()) return exec::Presence::unknown;
     return other->has_ended() ? exec::Presence::gone : exec::Presence::here;
   }
-  exec::Leftovers kill_tagged(const std::vector<std::string>&, const exec::Origin&) override {
+  exec::Leftovers kill_tagged(const std::vector<std::string>& tags, const exec::Origin&) override {
+    const std::string gang = std::string(worker::kGangVariable) + "=";
+    for (const std::string& tag : tags) {
+      if (tag.starts_with(gang))
+        cluster_.gangs().kill_tagged(self_.node(), tag.substr(gang.size()));
+    }
     return exec::Leftovers::none;
   }
 
@@ -64,8 +70,11 @@ class SeenSlurm final : public worker::SlurmInquiry {
   Answer answer_;
 };
 
-std::optional<worker::ClaimedJob> prepare(const claim::Reader& reader, const claim::Grant& grant) {
+std::optional<worker::ClaimedJob> prepare(const Promises& promises, const claim::Reader& reader,
+                                          const claim::Grant& grant) {
   worker::ClaimedJob job;
+  job.on_each_node = promises.fate_of(grant.token.job).on_each_node;
+  if (job.on_each_node) job.port = 4711;
   job.grant = grant;
   job.need = claim::read_class(reader, grant.job_class).need;
   const auto of = claim::read_template(reader, grant.token.job);
@@ -147,6 +156,10 @@ claim::WorkerInfo Process::describe() const {
   info.memory = life_->ledger != nullptr ? life_->ledger->member().most_memory : mebibytes(1 << 20);
   info.lease_ttl = scenario.lease;
   info.bell = bell();
+  if (scenario.gangs > 0) {
+    info.group = fmt::format("g{}", node_.number % scenario.groups);
+    info.node_name = fmt::format("w{}", pid_);
+  }
   info.registered_at = info.claims_from = node_.clock->wall_now();
   if (scenario.in_slurm) {
     info.cluster = "c";
@@ -212,7 +225,11 @@ void Process::be_born(worker::Birth birth, const claim::WorkerInfo& info, BootTi
   life.state = worker::be_born(std::move(birth), moment());
   life.side = std::make_unique<worker::StoreSide>(
       std::move(world), std::make_unique<NodeStore>(cluster_, *this), life.state.terms.self, info,
-      registered, prepare, std::make_unique<SeenProcesses>(cluster_, *this),
+      registered,
+      [this](const claim::Reader& reader, const claim::Grant& grant) {
+        return prepare(cluster_.promises(), reader, grant);
+      },
+      std::make_unique<SeenProcesses>(cluster_, *this),
       std::make_unique<SeenSlurm>(cluster_, cluster_.scenario().in_slurm), facts, life.lease, slurm,
       cluster_.scenario().bells ? &cluster_.bells() : nullptr);
   life.turned = node_.clock->boot_now();
@@ -234,6 +251,8 @@ void Process::say_goodbye() {
     TORC_TRY(claim::release_worker(tx, self, order.words.now));
     TORC_ASSIGN(answer.workflow, claim::read_workflow(tx));
     ringer.after(tx, 0, order.words.now);
+    ringer.concern(tx, answer.answer.concerned);
+    ringer.concern_changed(tx);
     return {};
   });
   if (left) ringer.ring(left->sequence, cluster_.state().identity().instance);
@@ -251,9 +270,9 @@ void Process::answer_requests() {
   worker::StoreSide& side = *life.side;
   if (life.request) {
     worker::CommitReply reply = side.exchange(*std::exchange(life.request, std::nullopt));
-    life.news.emplace_back(event::Answered{std::move(reply.error), std::move(reply.answer),
-                                           std::move(reply.jobs), reply.commit.wrote,
-                                           reply.commit.cost, reply.newest});
+    life.news.emplace_back(event::Answered{
+        std::move(reply.error), std::move(reply.answer), std::move(reply.jobs), reply.commit.wrote,
+        reply.commit.cost, reply.newest, std::move(reply.gang_job)});
     wake_at(world_.now());
   }
   if (std::exchange(life.asked, false)) {
@@ -279,7 +298,11 @@ void Process::answer_requests() {
     const Time left = std::max<Time>(*news.ends_at - node_.clock->wall_now(), 0s);
     life.news.emplace_back(event::EndMoved{node_.clock->boot_now() + left});
   }
-  if (!news.revoked.empty()) life.news.emplace_back(event::Revoked{std::move(news.revoked)});
+  if (auto& gang = news.orders.gang)
+    life.news.emplace_back(
+        event::GangSeen{gang->commit, std::move(gang->part), std::move(gang->job)});
+  if (!news.orders.revoked.empty())
+    life.news.emplace_back(event::Revoked{std::move(news.orders.revoked)});
   if (!life.news.empty()) wake_at(world_.now());
 }
 

@@ -177,6 +177,8 @@ void Promises::is_active(const Process& process, std::uint64_t run, bool active)
   mine.active = active;
   if (!active || process.node().lost_time) return;
   if (mine.kind == Kind::job) check_licences(process);
+  // Of several nodes: its next attempt may begin before all know that this one is over (Gangs).
+  if (mine.kind != Kind::action && fate_of(mine.token.job).need.nodes > 1) return;
   for (const RunKey& k : runs_beside(mine)) {
     const Run& other = runs_.at(k);
     if (&other == &mine || other.over || !other.active || other.process->node().lost_time) continue;

@@ -104,6 +104,20 @@ void add_faults_of_slurm(Scenario& s, const Pick& pick, const Part& part, double
   }
 }
 
+// A job of several nodes needs as many of one group, all of them at the same time.
+template <class Pick>
+void add_gangs(Scenario& s, const Pick& pick) {
+  if (pick(3) != 0 || s.node_cpus > 0 || s.chains > 0) return;
+  s.gangs = pick(3) == 0 ? 100 + static_cast<int>(pick(200)) : 5 + static_cast<int>(pick(60));
+  s.groups = 1 + static_cast<int>(pick(2));
+  const int least = s.nodes / s.groups * s.workers_per_node;  // workers of a group
+  if (least < 2) s.groups = 1;
+  const int most = std::min(8, s.nodes / s.groups * s.workers_per_node);
+  s.gang_nodes = 2 + static_cast<std::uint32_t>(pick(static_cast<std::uint64_t>(most - 1)));
+  s.on_each_node = pick(3) == 0 ? 0 : static_cast<int>(pick(101));
+  s.declared = pick(2) == 0;
+}
+
 }  // namespace
 
 Time of_seconds(double s) {
@@ -145,6 +159,12 @@ std::string show(const Scenario& s) {
         "  {} of 1000 fail once and have a recovery script of {:.1f} s, which succeeds for {} of "
         "100\n",
         s.recovered, s.script_seconds, s.good_scripts);
+  if (s.gangs > 0)
+    text += fmt::format(
+        "  {} of 1000 need up to {} nodes, {} of 100 of these run on each; the workers are of {} "
+        "group(s){}\n",
+        s.gangs, s.gang_nodes, s.on_each_node, s.groups,
+        s.declared ? ", and jobs say how long they run" : "");
   for (const ActionPlan& a : s.actions) text += "  " + show(a) + "\n";
   for (const Fault& f : s.faults) text += "  " + show(f) + "\n";
   return text;
@@ -198,9 +218,11 @@ Scenario scenario_of(std::uint64_t seed) {
   SeededEntropy about_bells(seed * 0xD6E8FEB86659FD93ULL + 1);
   s.bells = about_bells.next() % 4 != 0;
   if (s.bells) s.bell_trouble = about_bells.next() % 2 == 0 ? 0 : 30;
-  SeededEntropy about_licences(seed * 0xA0761D6478BD642FULL + 1);
+  SeededEntropy about_licences(seed * 0xE7037ED1A0B428DBULL + 1);
   if (about_licences.next() % 4 == 0)
     s.licences = 2 + static_cast<std::uint32_t>(about_licences.next() % 7);
+  SeededEntropy about_gangs(seed * 0xA0761D6478BD642FULL + 1);
+  add_gangs(s, [&](std::uint64_t below) { return about_gangs.next() % below; });
   s.calm = of_seconds(busy);
   for (const Fault& f : s.faults) s.calm = std::max(s.calm, f.until);
   s.calm += 60s;
@@ -209,6 +231,7 @@ Scenario scenario_of(std::uint64_t seed) {
   if (s.licences > 0) alone *= 4;  // two at a time, or one of two
   alone += s.recovered * 2 * s.script_seconds / s.cpus;
   for (const ActionPlan& a : s.actions) alone += 10 * a.commands * a.seconds;
+  alone += static_cast<double>(s.jobs) * s.gangs / 1000 * (2 * s.job_seconds + 20);
   s.ends = s.calm + of_seconds(20 * lease + 40 * s.job_seconds + 2 * alone) + 900s +
            s.crashing * 5 * (120s + 3 * s.lease);
   return s;

@@ -84,6 +84,14 @@ struct Scenario {
   int good_scripts = 100;
   double script_seconds = 1;  // on average
   std::vector<ActionPlan> actions;
+  // Of 1,000 jobs so many need two to `gang_nodes` nodes; of 100 of these so many run their command
+  // on each. Each worker is a node, of one of `groups` groups. `declared`: all jobs say for how
+  // long they run.
+  int gangs = 0;
+  std::uint32_t gang_nodes = 2;
+  int on_each_node = 0;
+  int groups = 1;
+  bool declared = false;
   // Workers ring each other; so many of 100 datagrams are lost, late, repeated or forged.
   bool bells = false;
   int bell_trouble = 0;

@@ -111,6 +111,7 @@ Explored explore(const Options& options, std::uint64_t nth, std::uint64_t of,
     sum.runs += lived.figures.runs;
     sum.scripts += lived.figures.scripts;
     sum.actions += lived.figures.actions;
+    sum.gangs += lived.figures.gangs;
     sum.lives += lived.figures.lives;
     sum.lost += lived.figures.lost;
     sum.refused += lived.figures.refused;
@@ -174,6 +175,7 @@ int main(int argc, char** argv) {
     all.sum.runs += one.sum.runs;
     all.sum.scripts += one.sum.scripts;
     all.sum.actions += one.sum.actions;
+    all.sum.gangs += one.sum.gangs;
     all.sum.lives += one.sum.lives;
     all.sum.lost += one.sum.lost;
     all.sum.refused += one.sum.refused;
@@ -181,11 +183,11 @@ int main(int argc, char** argv) {
   }
   fmt::print(
       "{} lives from seed {} in {:.1f} minutes ({:.0f} a minute): {} workers, {} runs of jobs, {} "
-      "of recovery scripts, {} of commands of actions, {} "
+      "of them of several nodes, {} of recovery scripts, {} of commands of actions, {} "
       "commits, {} leases lost, {} results refused, {} events\n",
       all.lives, options->seed, deadline.passed(),
       static_cast<double>(all.lives) / deadline.passed(), all.sum.lives, all.sum.runs,
-      all.sum.scripts, all.sum.actions, all.sum.commits, all.sum.lost, all.sum.refused,
-      all.sum.events);
+      all.sum.gangs, all.sum.scripts, all.sum.actions, all.sum.commits, all.sum.lost,
+      all.sum.refused, all.sum.events);
   return all.failed ? 1 : 0;
 }

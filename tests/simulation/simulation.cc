@@ -75,6 +75,12 @@ Scenario shrink(Scenario scenario, const Path& scratch) {
     attempt([](Scenario& s) { return s.recovered > 0 && (s.recovered = 0, true); });
     attempt([](Scenario& s) { return s.node_cpus > 0 && (s.node_cpus = 0, true); });
     attempt([](Scenario& s) { return s.wide > 0 && (s.wide = 0, true); });
+    attempt([](Scenario& s) { return s.gangs > 0 && (s.gangs = 0, true); });
+    attempt([](Scenario& s) { return s.gangs > 10 && (s.gangs /= 2, true); });
+    attempt([](Scenario& s) { return s.gang_nodes > 2 && (--s.gang_nodes, true); });
+    attempt([](Scenario& s) { return s.on_each_node > 0 && (s.on_each_node = 0, true); });
+    attempt([](Scenario& s) { return s.groups > 1 && (s.groups = 1, true); });
+    attempt([](Scenario& s) { return s.declared && (s.declared = false, true); });
     attempt([](Scenario& s) { return s.large > 0 && (s.large = 0, true); });
     attempt([](Scenario& s) { return s.bell_trouble > 0 && (s.bell_trouble = 0, true); });
     attempt([](Scenario& s) { return s.bells && (s.bells = false, true); });

@@ -209,6 +209,10 @@ class Spawn {
       job["checkpoint_exit_code"] = parent.texts.checkpoint_exit_code;
     if (parent.crash_limit != 0) job["crash_limit"] = parent.crash_limit;
     for (const auto& [name, amount] : parent.limits) job["limits"][name] = amount;
+    const spec::Launch& launch = parent.texts.launch;
+    if (launch.on != spec::LaunchOn::automatic) job["launch"] = spec::word(launch.on);
+    if (launch.end != spec::LaunchEnd::first_failure) job["launch_end"] = spec::word(launch.end);
+    if (launch.tasks_per_node != 0) job["ntasks_per_node"] = launch.tasks_per_node;
     if (parent.cancels) job["cancel_on_blocking_job_failure"] = true;
     if (!parent.failure_handler) return;
     for (spec::FailureHandler& known : spec::known_failure_handlers(live_workers)) {

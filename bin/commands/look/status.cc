@@ -7,7 +7,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bin/commands/commands.h"
@@ -205,6 +207,46 @@ std::string_view verdict_of(const Picture& picture) {
   return report::workflow_verdict(picture.workflow, picture.situation.anybody_at_work());
 }
 
+std::string_view word_of(claim::GangStage stage) {
+  constexpr std::string_view kWords[] = {"forming", "complete", "running", "over"};
+  return kWords[static_cast<std::size_t>(stage)];
+}
+
+ordered_json gang_json(const claim::GangPart& part) {
+  return {{"job_id", raw(part.gang.token.job)},
+          {"attempt", part.gang.token.attempt},
+          {"rank", part.rank},
+          {"nodes", part.gang.members.size()},
+          {"state", word_of(part.gang.stage)}};
+}
+
+// Of each job of several nodes that some of the workers are part of, or kept for, a line.
+void print_gangs(const App& app, const std::vector<report::WorkerNow>& workers) {
+  std::set<claim::ClaimToken> shown;
+  std::map<JobId, std::size_t> kept;
+  for (const report::WorkerNow& w : workers) {
+    if (w.reservation) ++kept[w.reservation->job];
+    if (!w.gang || !shown.insert(w.gang->gang.token).second) continue;
+    const claim::Gang& gang = w.gang->gang;
+    if (shown.size() > kShownWorkers) continue;
+    const auto confirmed =
+        std::ranges::count_if(gang.members, [](const claim::GangMember& m) { return m.confirmed; });
+    std::string how(word_of(gang.stage));
+    if (gang.stage == claim::GangStage::forming)
+      how = fmt::format("{} of them have confirmed", confirmed);
+    if (gang.stage == claim::GangStage::over) how = "over, its nodes end what is left of it";
+    std::string whose;
+    for (const claim::GangMember& m : gang.members) {
+      if (!m.left) whose += fmt::format("{}{}", whose.empty() ? "" : ", ", claim::raw(m.worker));
+    }
+    say(app.out, "job #{} (attempt {}) has {} nodes, of the workers {}: {}\n", raw(gang.token.job),
+        gang.token.attempt, gang.members.size(), whose, how);
+  }
+  for (const auto& [job, nodes] : kept)
+    say(app.out, "{} kept for job #{}, which waits for more\n",
+        nodes == 1 ? "one node is" : fmt::format("{} nodes are", nodes), raw(job));
+}
+
 ordered_json to_json(const App& app, const Picture& picture, const store::Store& store,
                      WallTime now) {
   const claim::WorkflowState& w = picture.workflow;
@@ -224,6 +266,10 @@ ordered_json to_json(const App& app, const Picture& picture, const store::Store&
                         {"last_commit_at", json_seconds(worker.last_seen)}};
     report::add_presence(one, around, w_now);
     report::add_shared(one, claim::total_of(worker.info));
+    one["group"] = json_or_null(worker.info.group);
+    one["node"] = json_or_null(worker.info.node_name);
+    one["gang"] = w_now.gang ? gang_json(*w_now.gang) : ordered_json();
+    one["reserved"] = w_now.reservation.has_value();
     workers.push_back(std::move(one));
   }
   ordered_json unserved = ordered_json::array();
@@ -311,6 +357,7 @@ void print_workers(const App& app, const Picture& picture) {
   if (workers.size() > kShownWorkers) {
     say(app.out, "… and {} more (--json shows all)\n", workers.size() - kShownWorkers);
   }
+  print_gangs(app, workers);
   print_unknown_ends(app, picture);
   say(app.out, "{}", report::say_absences(picture.situation, now));
 }

@@ -78,8 +78,8 @@ jobs:
 )";
 
 constexpr std::string_view kMpi = R"(# An MPI program on four nodes of a Slurm cluster.
-# This version checks, plans and draws it; 'torc init' refuses it, since jobs of several nodes and the
-# action schedule_nodes cannot be run yet. (Actions of the kind run_commands can.)
+# This version checks, plans and draws it; 'torc init' refuses it, since the action schedule_nodes
+# cannot be run yet: without the actions it runs, and you submit the batch script yourself.
 
 name: mpi
 
@@ -197,7 +197,7 @@ constexpr Starter kStarters[] = {
     {"diamond", "an order that follows from files", kDiamond},
     {"array", "what a Slurm job array does", kArray},
     {"checkpointing", "a long computation that saves its state and goes on", kCheckpointing},
-    {"mpi", "an MPI program on several nodes (checked and planned; not run by this version)", kMpi},
+    {"mpi", "an MPI program on several nodes (runs without its action, which this version cannot run yet)", kMpi},
 };
 
 struct NewOptions {

@@ -111,6 +111,13 @@ void add_worker(Command& c) {
   c.about("Work for a store until its workflow is done (started by the batch scripts)");
   c.argument("STORE", o.store, "store");
   add_worker_flags(c, o);
+  c.option("--group", o.group,
+           "workers with the same name run jobs of several nodes (default: those of an allocation)")
+      .value("NAME");
+  c.option("--node-name", o.node_name,
+           "how the others of its group reach this node; two of one host count as two nodes "
+           "(default: Slurm's name, the host's)")
+      .value("NAME");
   c.run([&o](const App& app) {
     const RunCommand watched = [&o](const App& one) -> Result<Exit> {
       return under_watchdog(one, "", [&o](const App& guarded) { return run(guarded, o); });

@@ -82,6 +82,8 @@ struct Answer {
   // The worker's node is kept for a gang that waits: it has no more than what ends before that, and
   // is not to prefetch.
   bool reserved = false;
+  // A job of several nodes waits that the worker's node could be one of.
+  bool could_be_part = false;
   // What others plan by has changed (the node is free, or is not any more; it is kept; what they
   // are told of the gang): to be committed, also where nothing was granted.
   bool to_be_known = false;

@@ -68,6 +68,7 @@ bool GangPlan::begins(const JobClass& job_class, std::uint32_t number, std::uint
     if (const auto keeper = keeper_of(state_, job)) keep_no_nodes(tx_, state_, *keeper);
     return true;
   }
+  any_waits_ = true;
   if (first_waits_) return false;
   auto kept = could_keep(job_class, number, job);
   if (!kept || is_kept_elsewhere(kept->keep)) return false;

@@ -48,6 +48,8 @@ class GangPlan {
   // The head first.
   [[nodiscard]] const std::vector<GangMember>& chosen() const { return chosen_; }
 
+  // Some job of several nodes that concerns the group waits.
+  [[nodiscard]] bool any_waits() const { return any_waits_; }
   // The worker's own node is kept.
   [[nodiscard]] bool keeps_asker() const { return kept_ && kept_->workers.contains(asker_.worker); }
   // Whether a job of one node may start on the worker's own all the same.
@@ -87,6 +89,7 @@ class GangPlan {
   Asker asker_;
   const Offer& offer_;
   bool looked_ = false;
+  bool any_waits_ = false;
   bool first_waits_ = false;  // `kept_` is of this exchange: it writes it
   std::optional<Kept> kept_;
   std::vector<GangMember> chosen_;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -193,6 +194,34 @@ Found look_at(pid_t pid, const ProcessStat& stat, const std::vector<std::string>
   return may_come_from(origin, stat, tags, proc) ? Found::unknown : Found::nothing;
 }
 
+struct Looked {
+  ProcessStat stat;
+  Found found = Found::nothing;
+};
+using AllLooked = std::map<pid_t, Looked>;
+
+// What a tagged process has started is of it, too, whatever it did to its environment; but not what
+// it submitted to Slurm. Of one whose parent has ended nobody knows that any more.
+void add_children(AllLooked& all, const Origin& origin, const std::string& proc) {
+  const auto is_child_of_tagged = [&](pid_t pid, const Looked& one) {
+    const auto parent = all.find(one.stat.parent);
+    if (parent == all.end() || parent->second.found != Found::tagged) return false;
+    if (parent->second.stat.start > one.stat.start || pid == getpid()) return false;
+    const auto environment = environment_of(pid, proc);
+    return !(environment && names_another(origin.allocation, *environment)) &&
+           is_of_this_user(pid, proc) == true;
+  };
+  for (bool any_new = true; any_new;) {
+    any_new = false;
+    for (auto& [pid, one] : all) {
+      if (one.found == Found::tagged || has_ended(one.stat) || !is_child_of_tagged(pid, one))
+        continue;
+      one.found = Found::tagged;
+      any_new = true;
+    }
+  }
+}
+
 // Those that have not ended, or of which it is not known.
 Tagged alive(const Tagged& tagged, const std::string& proc) {
   Tagged left;
@@ -234,17 +263,24 @@ Leftovers kill_tagged(const std::vector<std::string>& tags, const Origin& origin
     complete = true;
     const auto all = everybody(proc);
     if (!all) complete = false;
+    AllLooked looked;
     for (const pid_t pid : all ? *all : numbers_in(proc).value_or(std::vector<pid_t>())) {
       const auto stat = read_stat(pid, proc);
       if (!stat) {
         complete = complete && is_free(pid);
         continue;
       }
-      if (told.contains({pid, stat->start})) continue;
-      const Found found = look_at(pid, *stat, tags, origin, proc);
-      complete = complete && found != Found::unknown;
-      if (found != Found::tagged || (::kill(pid, SIGKILL) != 0 && errno == ESRCH)) continue;
-      told.emplace(pid, stat->start);  // one that may not be killed is left over, too
+      const bool again = told.contains({pid, stat->start});
+      looked[pid] = {*stat, again ? Found::tagged : look_at(pid, *stat, tags, origin, proc)};
+    }
+    add_children(looked, origin, proc);
+    for (const auto& [pid, one] : looked) {
+      complete = complete && one.found != Found::unknown;
+      if (one.found != Found::tagged || told.contains({pid, one.stat.start})) continue;
+      const auto now = read_stat(pid, proc);  // another process may have its number by now
+      if (now && now->start != one.stat.start) continue;
+      if (::kill(pid, SIGKILL) != 0 && errno == ESRCH) continue;
+      told.emplace(pid, one.stat.start);  // one that may not be killed is left over, too
       any_new = true;
     }
   }

@@ -23,9 +23,11 @@ enum class Leftovers : std::uint8_t { none, some, unknown };
 Leftovers kill_below(pid_t top);
 
 // SIGKILL to every process whose environment, as it was executed with, has all these variables
-// ("NAME=value"); new ones are looked for until there are none, and their ends are waited for, at
-// most a second. For what a worker of this user left behind that was killed together with its
-// watchdog. What is older than that is none of it.
+// ("NAME=value"), whoever started it, and to what such a process has started, whatever that did to
+// its environment, as long as its parent is there; new ones are looked for until there are none,
+// and their ends are waited for, at most a second. For what a worker of this user left behind that
+// was killed together with its watchdog, and for what launchers started on this node for a job of
+// several. What is older than that is none of it.
 //
 // `unknown` where one may have been missed: the processes cannot be listed, some are hidden
 // (hidepid), or there is one that may have come from there, and names another allocation (below) or

@@ -1,6 +1,8 @@
 // Ending what a worker left behind: what was not looked at is not said to be gone.
 #include "lib/exec/end/kill_tree.h"
 
+#include <cstdio>
+
 #include "lib/exec/testing/other_process.h"
 
 namespace torc::exec {
@@ -24,6 +26,78 @@ TEST(KillTagged, ends_those_that_have_all_tags_and_no_others) {
   EXPECT_FALSE(tagged.lives());
   EXPECT_TRUE(half.lives());
   EXPECT_TRUE(bare.lives());
+}
+
+// A shell with the tags that runs `line`, which writes numbers of processes.
+class Shell {
+ public:
+  explicit Shell(const std::string& line) {
+    std::array<int, 2> ends{};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(ends[1], 1);
+      std::vector<std::string> env = kTags;
+      env.emplace_back("PATH=/usr/bin:/bin");
+      std::vector<char*> entries;
+      for (std::string& entry : env) entries.push_back(entry.data());
+      entries.push_back(nullptr);
+      execle("/bin/sh", "sh", "-c", line.c_str(), nullptr, entries.data());
+      _exit(127);
+    }
+    close(ends[1]);
+    out_ = fdopen(ends[0], "r");
+  }
+  ~Shell() {
+    if (pid_ > 0) ::kill(pid_, SIGKILL);
+    if (pid_ > 0) waitpid(pid_, nullptr, 0);
+    if (out_ != nullptr) std::fclose(out_);
+  }
+  Shell(const Shell&) = delete;
+  Shell& operator=(const Shell&) = delete;
+
+  // The next one that it wrote.
+  [[nodiscard]] ProcessIdentity next() {
+    int pid = 0;
+    EXPECT_EQ(std::fscanf(out_, "%d", &pid), 1);
+    const auto stat = read_stat(pid);
+    EXPECT_TRUE(stat.has_value());
+    return {static_cast<std::uint64_t>(pid), stat ? stat->start : 0};
+  }
+
+ private:
+  pid_t pid_ = -1;
+  FILE* out_ = nullptr;
+};
+
+TEST(KillTagged, ends_what_has_left_its_session_and_what_nobody_is_the_parent_of) {
+  const Sleeper first({});
+  Shell shell("setsid sh -c 'echo $$; exec sleep 1000' & (sleep 1000 & echo $!); wait");
+  const ProcessIdentity left_session = shell.next();
+  const ProcessIdentity orphan = shell.next();
+  EXPECT_NE(kill_tagged(kTags, {first.identity().start, {}}), Leftovers::some);
+  EXPECT_NE(presence_of(left_session), Presence::here);
+  EXPECT_NE(presence_of(orphan), Presence::here);
+}
+
+TEST(KillTagged, ends_what_a_tagged_process_started_without_an_environment) {
+  const Sleeper first({});
+  Shell shell(
+      "env -i /bin/sh -c 'echo $$; /usr/bin/setsid /bin/sleep 1000 & echo $!; wait' & wait");
+  const ProcessIdentity bare = shell.next();
+  const ProcessIdentity below = shell.next();
+  EXPECT_NE(kill_tagged(kTags, {first.identity().start, {}}), Leftovers::some);
+  EXPECT_NE(presence_of(bare), Presence::here);
+  EXPECT_NE(presence_of(below), Presence::here);
+}
+
+TEST(KillTagged, what_a_tagged_process_submitted_is_not_its_own) {
+  const Sleeper first({});
+  Shell shell("env -i SLURM_JOB_ID=8 /bin/sh -c 'echo $$; exec /bin/sleep 1000' & wait");
+  const ProcessIdentity submitted = shell.next();
+  (void)kill_tagged(kTags, {first.identity().start, {}, "7"});
+  EXPECT_EQ(presence_of(submitted), Presence::here);
+  ::kill(static_cast<pid_t>(submitted.pid), SIGKILL);
 }
 
 TEST(KillTagged, what_is_older_than_its_worker_is_not_of_it) {

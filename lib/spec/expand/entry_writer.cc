@@ -303,6 +303,7 @@ std::string EntryWriter::recipe(const JobEntry& entry, const Family& family, con
   parts.command = &texts.command;
   for (const auto& [key, value] : texts.env) parts.env.emplace_back(key, &value);
   parts.checkpoint_exit_code = entry.checkpoint_exit_code;
+  parts.launch = entry.launch;
   parts.stdio = entry.stdio.value_or(workflow_.execution.stdio);
   if (parts.stdio.by_size) parts.stdio.mode = usual_mode_;
   Kept files;

@@ -84,6 +84,7 @@ class Comparison {
       return Difference{"checkpoint_exit_code", number(there.texts.checkpoint_exit_code),
                         number(here.checkpoint_exit_code)};
     }
+    if (auto found = other_launch(here.launch, there.texts.launch)) return found;
     if (auto found = rules(addition_.jobs[entry.source], there)) return found;
     return upstream(entry, k, there);
   }
@@ -109,6 +110,20 @@ class Comparison {
   }
 
   static std::string number(std::int64_t n) { return n == 0 ? "none" : fmt::to_string(n); }
+
+  static std::optional<Difference> other_launch(const Launch& here, const Launch& there) {
+    if (there.on != here.on) {
+      return Difference{"launch", std::string(word(there.on)), std::string(word(here.on))};
+    }
+    if (there.end != here.end) {
+      return Difference{"launch_end", std::string(word(there.end)), std::string(word(here.end))};
+    }
+    if (there.tasks_per_node != here.tasks_per_node) {
+      return Difference{"ntasks_per_node", number(there.tasks_per_node),
+                        number(here.tasks_per_node)};
+    }
+    return {};
+  }
 
   // What is to happen when it fails, and how many run at a time. A limit of the workflow file
   // counts for its entry, as which the job may not be written here: who says nothing of a limit

@@ -66,6 +66,24 @@ TEST(Recipe, files_of_the_command_come_first_and_each_path_once) {
   EXPECT_EQ(a.output_files, Paths{"out/x"});
 }
 
+TEST(Recipe, says_how_a_job_is_started_on_its_nodes_where_that_is_unusual) {
+  Workflow w;
+  w.jobs.push_back(job("a", "run"));
+  const std::string usual = expand(w, "", "wf.yaml").expansion->entries.at(0).recipe;
+  EXPECT_EQ(recipe_of(w).render(0).launch, Launch{});
+  w.jobs[0].launch = {LaunchOn::all, LaunchEnd::all, 3};
+  EXPECT_EQ(recipe_of(w).render(0).launch, w.jobs[0].launch);
+  // What an earlier version wrote is the beginning of it.
+  const std::string said = expand(w, "", "wf.yaml").expansion->entries.at(0).recipe;
+  ASSERT_TRUE(said.starts_with(usual));
+  EXPECT_TRUE(Recipe::decode(usual).ok());
+  EXPECT_FALSE(Recipe::decode(said + '\x01').ok());
+  EXPECT_FALSE(Recipe::decode(said.substr(0, said.size() - 1)).ok());
+  std::string unknown = said;
+  unknown[usual.size() + 2] = 3;  // a place where a command could be started
+  EXPECT_FALSE(Recipe::decode(unknown).ok());
+}
+
 TEST(Recipe, names_are_found_without_the_others) {
   Workflow w;
   w.jobs.push_back(sweep("t_{i:04d}_x", 1, 1'000'000));

@@ -88,6 +88,9 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::job, .name = "max_parallel", .type = Type::integer, .min = 1, .max = kMaxInt32, .about = "at most so many jobs of this entry run at a time"},
     {.where = Where::job, .name = "crash_limit", .type = Type::integer, .min = 1, .max = 1000, .about = "attempts that may end with the loss of their worker; 5"},
     {.where = Where::job, .name = "checkpoint_exit_code", .type = Type::integer, .min = 1, .max = 255, .about = "of a job that saved its state when it was told to end; it goes on later"},
+    {.where = Where::job, .name = "launch", .type = Type::choice, .choices = "head all", .about = "where the command of a job of several nodes is started; without: on the head, below Slurm as a step"},
+    {.where = Where::job, .name = "launch_end", .type = Type::choice, .choices = "first_failure all", .about = "with launch: all; when one node's command fails the others end, or run on: first_failure"},
+    {.where = Where::job, .name = "ntasks_per_node", .type = Type::integer, .min = 1, .max = kMaxCpus, .about = "of a job of several nodes, as its launcher is told; without: num_cpus"},
 
     // A file.
     {.where = Where::file, .name = "name", .type = Type::word, .required = true, .about = "unique in the workflow"},
@@ -130,7 +133,7 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::execution, .name = "oom_exit_code", .type = Type::integer, .min = 1, .max = 255, .mode = "direct", .about = "of a job that used more memory than it declared; 137"},
     {.where = Where::execution, .name = "srun_termination_signal", .type = Type::signal_ahead, .support = kPlanned, .mode = "slurm", .about = "TERM@120: the signal, and seconds before the step's time limit"},
     {.where = Where::execution, .name = "enable_cpu_bind", .type = Type::boolean, .about = "each job runs on CPUs of its own, near each other; false"},
-    {.where = Where::execution, .name = "srun_mpi", .type = Type::word, .support = kPlanned, .mode = "slurm", .about = "as srun --mpi takes it"},
+    {.where = Where::execution, .name = "srun_mpi", .type = Type::word, .about = "of the step that a job of several nodes is below Slurm, as srun --mpi takes it"},
     {.where = Where::execution, .name = "staggered_start", .type = Type::boolean, .about = "workers claim their first jobs one after the other, within a minute; false"},
     {.where = Where::execution, .name = "stdio", .type = Type::map, .child = Where::stdio, .about = "what becomes of the jobs' output"},
 

@@ -46,6 +46,14 @@ struct ValueAt {
 
 }  // namespace
 
+std::string_view word(LaunchOn on) {
+  return on == LaunchOn::all ? "all" : on == LaunchOn::head ? "head" : "none";
+}
+
+std::string_view word(LaunchEnd end) {
+  return end == LaunchEnd::all ? "all" : "first_failure";
+}
+
 Place Placed::place_of(const std::string& key) const {
   const auto found = places.find(key);
   return found == places.end() ? place : found->second;

@@ -104,6 +104,26 @@ struct LimitUse {
   Place place;  // of the name
 };
 
+// How the command of a job over several nodes is started.
+enum class LaunchOn : std::uint8_t {
+  automatic,  // `head`, but below Slurm, where it is no launcher itself, as one step on all nodes
+  head,       // once, on the first node: it starts what runs on the others
+  all         // on each node
+};
+enum class LaunchEnd : std::uint8_t {  // of a command on each node
+  first_failure,                       // one that fails ends the others
+  all                                  // each runs to its own end
+};
+// As they are written; "none" of what is not.
+[[nodiscard]] std::string_view word(LaunchOn on);
+[[nodiscard]] std::string_view word(LaunchEnd end);
+struct Launch {
+  LaunchOn on = LaunchOn::automatic;
+  LaunchEnd end = LaunchEnd::first_failure;
+  std::uint32_t tasks_per_node = 0;  // 0: one for each of the job's CPUs there
+  auto operator<=>(const Launch&) const = default;
+};
+
 struct JobEntry : Entry {
   std::string command;  // as the name, and ${files.input.NAME}
   std::int32_t priority = 0;
@@ -126,6 +146,7 @@ struct JobEntry : Entry {
   std::vector<LimitUse> limits;  // in the order of the file
   std::optional<std::uint32_t> crash_limit;
   std::int32_t checkpoint_exit_code = 0;  // 0: none
+  Launch launch;
   // That it says its labels by.
   [[nodiscard]] const char* labels_key() const {
     return places.contains("label") ? "label" : "labels";
@@ -219,6 +240,7 @@ struct ExecutionConfig {
   int oom_exit_code = 137;
   bool enable_cpu_bind = false;
   bool staggered_start = false;
+  std::string srun_mpi;  // as srun --mpi takes it; empty: as the site has it
   Stdio stdio{.by_size = true};
 };
 

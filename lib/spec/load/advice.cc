@@ -61,6 +61,7 @@ class Adviser {
     const std::string_view word = program_of(job.command);
     const bool undecided = workflow_.execution.mode == ExecutionMode::automatic;
     if (!undecided || entry.scheduler.empty() || !is_launcher(word)) return;
+    if (entry.resources.nodes > 1) return;  // the head runs it, in every mode
     warn(place_within(report_.source(), job.place_of("command"), job.command,
                       static_cast<std::size_t>(word.data() - job.command.data()), word.size()),
          fmt::format("in mode slurm srun starts every job, and this {} would start tasks within it",

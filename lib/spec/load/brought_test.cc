@@ -272,7 +272,7 @@ TEST(Brought, the_same_with_a_worker_on_every_node) {
 
 TEST(Brought, one_job_that_spans_four_nodes) {
   const Read r = read(kOneJobOnFourNodes);
-  EXPECT_EQ(r.notes, (Names{"'num_nodes' above 1", "action_type 'schedule_nodes'"}));
+  EXPECT_EQ(r.notes, Names{"action_type 'schedule_nodes'"});
   EXPECT_EQ(r.jobs.names, Names{"train"});
   EXPECT_EQ(r.jobs.rendered.at(0).command, "python -m torch.distributed.run train.py");
   expect_resources(r.jobs.expansion.entries.at(0), 32, 128, 4, hours(8));
@@ -280,7 +280,7 @@ TEST(Brought, one_job_that_spans_four_nodes) {
 
 TEST(Brought, one_job_that_brings_its_own_launcher) {
   const Read r = read(kOneJobWithMpirun);
-  EXPECT_EQ(r.notes, (Names{"'num_nodes' above 1", "action_type 'schedule_nodes'"}));
+  EXPECT_EQ(r.notes, Names{"action_type 'schedule_nodes'"});
   EXPECT_EQ(r.jobs.names, Names{"train"});
   EXPECT_EQ(r.jobs.rendered.at(0).command, "mpirun python train.py");
   expect_resources(r.jobs.expansion.entries.at(0), 32, 128, 4, hours(8));
@@ -289,7 +289,7 @@ TEST(Brought, one_job_that_brings_its_own_launcher) {
 
 TEST(Brought, preparation_on_few_nodes_before_a_job_on_many) {
   const Read r = read(kStages);
-  EXPECT_EQ(r.notes, (Names{"'num_nodes' above 1", "action_type 'schedule_nodes'"}));
+  EXPECT_EQ(r.notes, Names{"action_type 'schedule_nodes'"});
   ASSERT_EQ(r.jobs.names.size(), 9U);
   expect_sweep(r, 0, 8, "prep_", "python preprocess.py --shard ");
   EXPECT_EQ(r.jobs.names[8], "train");

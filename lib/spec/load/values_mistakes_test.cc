@@ -167,19 +167,51 @@ wf.yaml:7:15: error: -1 is out of range for 'num_gpus'
       |               ^~
       = write a whole number from 0 to 1024
 )"},
-    {"several_nodes", R"(
+    {"launch_of_one_node", R"(
 name: w
 jobs:
-  - name: a
-    command: b
-resource_requirements:
-  - name: r
-    num_nodes: 4
+  - {name: a, command: b, launch: all, ntasks_per_node: 2}
 )", R"(
-wf.yaml:7:16: note: 'num_nodes' above 1 is part of the language, but this version cannot run it yet
-    7 |     num_nodes: 4
-      |                ^
-      = 'torc init' refuses it; the nodes of an allocation stand in slurm_schedulers
+wf.yaml:4:25: error: 'launch' is for jobs of several nodes, and job 'a' has one
+    4 |   - {name: a, command: b, launch: all, ntasks_per_node: 2}
+      |                         ^~~~~~
+      = remove it, or give the job a num_nodes above 1 in its resource requirements
+wf.yaml:4:38: error: 'ntasks_per_node' is for jobs of several nodes, and job 'a' has one
+    4 |   - {name: a, command: b, launch: all, ntasks_per_node: 2}
+      |                                      ^~~~~~~~~~~~~~~
+      = remove it, or give the job a num_nodes above 1 in its resource requirements
+)"},
+    {"launch_end_of_a_head", R"(
+name: w
+jobs:
+  - {name: a, command: b, launch_end: all, resource_requirements: r}
+resource_requirements:
+  - {name: r, num_nodes: 4}
+)", R"(
+wf.yaml:4:25: error: 'launch_end' is for commands that run on every node, and that of job 'a' runs on the first one
+    4 |   - {name: a, command: b, launch_end: all, resource_requirements: r}
+      |                         ^~~~~~~~~~
+      = remove it, or write launch: all
+)"},
+    {"more_nodes_than_its_scheduler", R"(
+name: w
+jobs:
+  - {name: a, command: b, resource_requirements: r, scheduler: s}
+  - {name: c, command: d, resource_requirements: r}
+resource_requirements:
+  - {name: r, num_nodes: 4}
+slurm_schedulers:
+  - {name: s, nodes: 2}
+  - {name: t, nodes: 3}
+)", R"(
+wf.yaml:4:63: error: job 'a' needs 4 nodes, and an allocation of scheduler 's' has 2
+    4 |   - {name: a, command: b, resource_requirements: r, scheduler: s}
+      |                                                               ^
+      = raise nodes of the scheduler, or lower num_nodes in the resource requirements
+wf.yaml:5:50: error: job 'c' needs 4 nodes, and no scheduler has allocations of more than 3
+    5 |   - {name: c, command: d, resource_requirements: r}
+      |                                                  ^
+      = raise nodes of a scheduler, or lower num_nodes in the resource requirements
 )"},
     {"unknown_resources", R"(
 name: w
@@ -403,10 +435,6 @@ wf.yaml:6:9: note: mode 'slurm' is part of the language, but this version cannot
     6 |   mode: slurm
       |         ^~~~~
       = 'torc init' refuses it; choose another one
-wf.yaml:7:3: note: 'srun_mpi' is part of the language, but this version cannot run it yet
-    7 |   srun_mpi: pmix
-      |   ^~~~~~~~
-      = 'torc init' refuses it
 )"},
     {"a_signal_that_ends_nothing", R"(
 name: w

@@ -111,6 +111,13 @@ struct Fit {
   KeptFree kept;
 
   [[nodiscard]] Place place() const { return job.place_of("scheduler"); }
+  void check_nodes() const {
+    if (needs.nodes <= scheduler.nodes) return;
+    impossible(fmt::format("job {} needs {} nodes, and an allocation of scheduler {} has {}",
+                           torc::quoted(job.name), needs.nodes, torc::quoted(scheduler.name),
+                           scheduler.nodes),
+               "raise nodes of the scheduler, or lower num_nodes in the resource requirements");
+  }
   void impossible(std::string message, std::string remedy) const {
     session.report.error(place(), std::move(message), std::move(remedy));
   }
@@ -149,6 +156,42 @@ struct Fit {
     }
   }
 };
+
+// Workers of other machines (--group) are not for a workflow that names its allocations.
+void check_nodes_of_all(const Session& session, const Workflow& workflow, const JobEntry& job,
+                        std::uint32_t nodes) {
+  if (nodes < 2 || workflow.slurm_schedulers.empty()) return;
+  std::uint32_t most = 0;
+  for (const SlurmScheduler& s : workflow.slurm_schedulers) most = std::max(most, s.nodes);
+  if (nodes <= most) return;
+  session.report.error(
+      job.place_of("resource_requirements"),
+      fmt::format("job {} needs {} nodes, and no scheduler has allocations of more than {}",
+                  torc::quoted(job.name), nodes, most),
+      "raise nodes of a scheduler, or lower num_nodes in the resource requirements");
+}
+
+// What tells how a command is started on several nodes, of a job that has one.
+void check_launch(const Session& session, const JobEntry& job, std::uint32_t nodes) {
+  for (const auto& [key, said] :
+       {std::pair("launch", job.launch.on != LaunchOn::automatic),
+        std::pair("launch_end", job.launch.end != LaunchEnd::first_failure),
+        std::pair("ntasks_per_node", job.launch.tasks_per_node != 0)}) {
+    if (!said || nodes > 1) continue;
+    session.report.error(job.place_of(key),
+                         fmt::format("'{}' is for jobs of several nodes, and job {} has one", key,
+                                     torc::quoted(job.name)),
+                         "remove it, or give the job a num_nodes above 1 in its resource "
+                         "requirements");
+  }
+  if (nodes > 1 && job.launch.end == LaunchEnd::all && job.launch.on != LaunchOn::all) {
+    session.report.error(job.place_of("launch_end"),
+                         fmt::format("'launch_end' is for commands that run on every node, and "
+                                     "that of job {} runs on the first one",
+                                     torc::quoted(job.name)),
+                         "remove it, or write launch: all");
+  }
+}
 
 void check_launcher(const Session& session, const JobEntry& job) {
   for (const auto& [key, text] : {std::pair("invocation_script", &job.invocation_script),
@@ -220,13 +263,16 @@ void check_references(const Session& session, const Workflow& workflow) {
     const ResourceRequirements* needs =
         no_resources.look_up(resources, job.resource_requirements, job);
     const SlurmScheduler* scheduler = no_scheduler.look_up(schedulers, job.scheduler, job);
-    if (!job.sound || scheduler == nullptr ||
-        (needs == nullptr && !job.resource_requirements.empty()))
-      continue;
+    if (!job.sound || (needs == nullptr && !job.resource_requirements.empty())) continue;
+    const std::uint32_t nodes = needs == nullptr ? defaults.nodes : needs->nodes;
+    check_launch(session, job, nodes);
+    if (job.scheduler.empty()) check_nodes_of_all(session, workflow, job, nodes);
+    if (scheduler == nullptr) continue;
     const Fit fit{session, job, needs == nullptr ? defaults : *needs, *scheduler,
                   workflow.kept_free()};
     fit.check_time();
     fit.check_amounts();
+    fit.check_nodes();
   }
   check_actions(session, workflow, schedulers, no_scheduler);
   check_labels(session, workflow);

@@ -150,6 +150,10 @@ JobEntry read_job(const Session& session, const Node& map) {
   job.limits = read_limit_uses(reader);
   job.crash_limit = reader.positive("crash_limit");
   job.checkpoint_exit_code = reader.integer("checkpoint_exit_code", 0);
+  if (reader.has("launch"))
+    job.launch.on = reader.text("launch") == "all" ? LaunchOn::all : LaunchOn::head;
+  if (reader.text("launch_end") == "all") job.launch.end = LaunchEnd::all;
+  job.launch.tasks_per_node = reader.positive("ntasks_per_node").value_or(0);
   OwnParameters own = read_own_parameters(reader);
   job.parameters = std::move(own.parameters);
   job.mode = own.mode;
@@ -209,10 +213,6 @@ ResourceRequirements read_requirements(const Session& session, const Node& map) 
           kind.put(r, static_cast<std::uint64_t>(time->count()));
         break;
     }
-  }
-  if (r.nodes > 1) {
-    session.planned(*reader.find("num_nodes"), "'num_nodes' above 1",
-                    "the nodes of an allocation stand in slurm_schedulers");
   }
   if (reader.has("memory")) {
     const std::string text = reader.text("memory");

@@ -18,6 +18,10 @@ namespace {
 constexpr std::uint8_t kRecipeFormat = 2;
 constexpr StdioMode kLastStdioMode = StdioMode::packed;
 
+// What came later stands at the end, each a kind and a text, and only where it says something: so
+// recipes of jobs that say nothing of it are those of earlier versions.
+constexpr std::uint8_t kLaunch = 1;
+
 void encode(Encoder& out, const Window& window) {
   encode(out, window.parameters, window.mode);
   out.varint(window.offset).varint(window.count);
@@ -36,6 +40,22 @@ void encode(Encoder& out, const TakenAndMade& kept) {
   }
   encode(out, kept.inputs);
   encode(out, kept.outputs);
+}
+
+void encode_launch(Encoder& out, const Launch& launch) {
+  Encoder text;
+  text.u8(static_cast<std::uint8_t>(launch.on)).u8(static_cast<std::uint8_t>(launch.end));
+  text.varint(launch.tasks_per_node);
+  out.u8(kLaunch).text(text.bytes());
+}
+
+bool decode_launch(std::string_view bytes, Launch& launch) {
+  Decoder in(bytes);
+  const std::uint8_t on = in.u8();
+  const std::uint8_t end = in.u8();
+  launch = {static_cast<LaunchOn>(on), static_cast<LaunchEnd>(end), in.u32()};
+  return in.is_whole() && launch.on <= LaunchOn::all && launch.end <= LaunchEnd::all &&
+         launch != Launch{};
 }
 
 Error damaged() {
@@ -61,6 +81,7 @@ std::string encode_recipe(const RecipeParts& parts) {
   out.svarint(parts.checkpoint_exit_code);
   encode(out, parts.files);
   encode(out, parts.user_data);
+  if (parts.launch != Launch{}) encode_launch(out, parts.launch);
   return std::move(out).bytes();
 }
 
@@ -168,9 +189,11 @@ struct Recipe::Data {
   std::vector<std::pair<std::string, Pattern>> env;
   Stdio stdio;
   std::int32_t checkpoint_exit_code = 0;
+  Launch launch;
   Things files, user_data;
 
   bool decode_from(Decoder& in);
+  bool decode_later(Decoder& in);
 
   [[nodiscard]] std::string text(const Pattern& pattern, std::uint64_t k) const {
     std::string out;
@@ -195,7 +218,20 @@ bool Recipe::Data::decode_from(Decoder& in) {
   stdio.delete_on_success = in.u8() != 0;
   checkpoint_exit_code = static_cast<std::int32_t>(in.svarint());
   if (stdio.mode > kLastStdioMode) return false;
-  return files.decode_from(in) && user_data.decode_from(in) && in.ok() && in.at_end();
+  return files.decode_from(in) && user_data.decode_from(in) && decode_later(in) && in.ok() &&
+         in.at_end();
+}
+
+bool Recipe::Data::decode_later(Decoder& in) {
+  std::uint8_t before = 0;
+  while (in.ok() && !in.at_end()) {
+    const std::uint8_t kind = in.u8();
+    if (kind <= before) return false;
+    before = kind;
+    const std::string_view bytes = in.text();
+    if (kind != kLaunch || !in.ok() || !decode_launch(bytes, launch)) return false;
+  }
+  return in.ok();
 }
 
 std::string Recipe::Data::command_of(std::uint64_t k) const {
@@ -243,6 +279,7 @@ RenderedJob Recipe::render(std::uint64_t index) const {
   job.output_user_data = data_->user_data.of(data_->user_data.outputs, index);
   job.stdio = data_->stdio;
   job.checkpoint_exit_code = data_->checkpoint_exit_code;
+  job.launch = data_->launch;
   return job;
 }
 

@@ -27,6 +27,7 @@ struct RenderedJob {
   std::vector<std::string> output_user_data;
   Stdio stdio;                            // the job's own, or the workflow's
   std::int32_t checkpoint_exit_code = 0;  // 0: none
+  Launch launch;                          // of a job of several nodes
 };
 
 // A value, cheap to copy; safe to use from several threads.

@@ -43,6 +43,7 @@ struct RecipeParts {
   std::vector<std::pair<std::string_view, const Pattern*>> env;
   Stdio stdio;
   std::int32_t checkpoint_exit_code = 0;
+  Launch launch;
   TakenAndMade files;
   TakenAndMade user_data;
 };

@@ -16,6 +16,9 @@ constexpr unsigned kLearns = 8;
 constexpr std::uint64_t kLongestInterval = std::uint64_t{1}
                                            << 33;  // seconds; in nanoseconds it fits
 
+// What came later stands at the end, each a kind and a text, and only where it says something.
+constexpr std::uint8_t kSrunMpi = 1;
+
 constexpr unsigned kLimits = 1;
 constexpr unsigned kBinds = 2;
 
@@ -48,6 +51,7 @@ std::string encode(const RunSettings& settings) {
       (e.staggered_start ? kStaggered : 0) | (settings.learn_runtimes ? kLearns : 0)));
   out.svarint(in_reach(settings.lease.ttl.value_or(std::chrono::seconds(0))).count());
   out.svarint(in_reach(settings.lease.heartbeat.value_or(std::chrono::seconds(0))).count());
+  if (!e.srun_mpi.empty()) out.u8(kSrunMpi).text(e.srun_mpi);
   return std::move(out).bytes();
 }
 
@@ -89,7 +93,14 @@ Result<RunSettings> decode_settings(std::string_view bytes) {
   settings.learn_runtimes = (flags & kLearns) != 0;
   settings.lease.ttl = decode_given_seconds(in);
   settings.lease.heartbeat = decode_given_seconds(in);
-  if (!in.is_whole() || format != kSettingsFormat ||
+  bool known = true;
+  for (std::uint8_t before = 0; known && in.ok() && !in.at_end();) {
+    const std::uint8_t kind = in.u8();
+    known = kind > before && kind == kSrunMpi;
+    before = kind;
+    e.srun_mpi = in.text();
+  }
+  if (!known || !in.is_whole() || format != kSettingsFormat ||
       mode > static_cast<std::uint8_t>(ExecutionMode::slurm) ||
       stdio > static_cast<std::uint8_t>(StdioMode::packed)) {
     return Error{ErrorKind::corrupt, "the workflow's settings in the store are damaged",

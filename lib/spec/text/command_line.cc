@@ -20,7 +20,9 @@ std::string_view program_of(std::string_view command) {
 
 bool is_launcher(std::string_view program) {
   program = program.substr(program.rfind('/') + 1);
-  return program == "srun" || program == "mpirun" || program == "mpiexec";
+  program = program.substr(0, program.find('.'));  // mpirun.openmpi, mpiexec.hydra
+  return program == "srun" || program == "mpirun" || program == "mpiexec" || program == "orterun" ||
+         program == "prterun";
 }
 
 std::string_view command_separator(std::string_view line) {

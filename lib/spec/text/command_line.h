@@ -7,7 +7,8 @@ namespace torc::spec {
 
 // The word of a command that is run: behind assignments and `exec`; empty: none. A view into it.
 [[nodiscard]] std::string_view program_of(std::string_view command);
-// srun, mpirun or mpiexec, which start tasks on several nodes; by its last path element.
+// srun, mpirun, mpiexec, orterun or prterun, which start tasks on several nodes; by its last path
+// element, with or without an ending (mpiexec.hydra).
 [[nodiscard]] bool is_launcher(std::string_view program);
 
 // The first of `;`, `&&`, `||`, `|`, `&` or a line end that stands between two commands of a shell

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/claim/queries/gangs.h"
+#include "lib/claim/queries/workers.h"
 #include "lib/claim/tables/state.h"
 #include "lib/worker/bell/addresses.h"
 
@@ -32,6 +34,7 @@ RingPlan whom_to_ring(const WorkSeen& before, const WorkSeen& after, std::uint64
 
 void Ringer::before(const claim::Reader& reader) {
   idle_.clear();
+  concerned_.clear();
   if (datagrams_ != nullptr) before_ = seen_in(reader);
 }
 
@@ -44,15 +47,43 @@ void Ringer::after(const claim::Reader& reader, std::uint64_t anew, WallTime now
   if (found) idle_ = *std::move(found);
 }
 
+void Ringer::concern(const claim::Reader& reader, std::span<const claim::WorkerEpoch> workers) {
+  if (datagrams_ == nullptr) return;
+  for (const claim::WorkerEpoch epoch : workers) {
+    const bool known =
+        std::any_of(concerned_.begin(), concerned_.end(),
+                    [&](const claim::IdleWorker& other) { return other.epoch == epoch; });
+    if (epoch == self_ || known) continue;
+    auto worker = claim::read_worker(reader, epoch);
+    if (!worker || worker->status != claim::WorkerStatus::registered || !worker->info.bell)
+      continue;
+    concerned_.push_back({epoch, *std::move(worker->info.bell), std::move(worker->info.boot_id)});
+  }
+}
+
+void Ringer::concern_changed(const claim::Transaction& tx) {
+  if (datagrams_ != nullptr) concern(tx, claim::concerned_by(tx));
+}
+
+void Ringer::ring(const claim::IdleWorker& worker, std::uint32_t place, std::uint64_t commit,
+                  const StoreInstance& store) {
+  const std::string bell = render_bell({commit, place}, store, worker.bell.key);
+  for (const claim::BellAddress& to : worker.bell.addresses) {
+    if (!may_be_rung(to)) continue;
+    // That of another host is this one's.
+    if (!is_loopback(to) || worker.boot_id == boot_id_) datagrams_->send(to, bell);
+  }
+}
+
 void Ringer::ring(std::uint64_t commit, const StoreInstance& store) {
+  const auto concerned = std::exchange(concerned_, {});
+  for (const claim::IdleWorker& worker : concerned) ring(worker, 0, commit, store);
   std::uint32_t place = 0;
   for (const claim::IdleWorker& worker : std::exchange(idle_, {})) {
-    const std::string bell = render_bell({commit, place++}, store, worker.bell.key);
-    for (const claim::BellAddress& to : worker.bell.addresses) {
-      if (!may_be_rung(to)) continue;
-      // That of another host is this one's.
-      if (!is_loopback(to) || worker.boot_id == boot_id_) datagrams_->send(to, bell);
-    }
+    const bool was_rung =
+        std::any_of(concerned.begin(), concerned.end(),
+                    [&](const claim::IdleWorker& other) { return other.epoch == worker.epoch; });
+    if (!was_rung) ring(worker, place++, commit, store);
   }
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,11 @@ class Ringer {
   // for then there are more of the kind.
   void before(const claim::Reader& reader);
   void after(const claim::Reader& reader, std::uint64_t anew, WallTime now);
+  // The same, of workers that the commit concerns whatever they wait for: members of a gang that it
+  // changed. Each of them hears it at once.
+  void concern(const claim::Reader& reader, std::span<const claim::WorkerEpoch> workers);
+  // The same, of all whom it concerns. Not for exchanges, which say that.
+  void concern_changed(const claim::Transaction& tx);
   // It is in the chain under this number.
   void ring(std::uint64_t commit, const StoreInstance& store);
 
@@ -65,7 +71,10 @@ class Ringer {
   claim::WorkerEpoch self_;
   std::string boot_id_;
   WorkSeen before_;
+  std::vector<claim::IdleWorker> concerned_;
   std::vector<claim::IdleWorker> idle_;
+  void ring(const claim::IdleWorker& worker, std::uint32_t place, std::uint64_t commit,
+            const StoreInstance& store);
 };
 
 }  // namespace torc::worker

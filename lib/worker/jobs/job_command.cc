@@ -8,10 +8,12 @@
 #include <utility>
 
 #include "lib/base/file/beneath.h"
+#include "lib/base/number.h"
 #include "lib/claim/queries/queries.h"
 #include "lib/claim/tables/origin.h"
 #include "lib/exec/machine/gpus.h"
 #include "lib/slurm/job_share.h"
+#include "lib/worker/jobs/gang_environment.h"
 
 namespace torc::worker {
 namespace {
@@ -39,6 +41,23 @@ std::shared_ptr<const std::vector<std::string>> without_gpus(const std::vector<s
     if (meant || !exec::is_gpu_variable(name)) left.push_back(entry);
   }
   return std::make_shared<const std::vector<std::string>>(std::move(left));
+}
+
+// An entry that the workflow has changed stays.
+std::shared_ptr<const std::vector<std::string>> without(std::vector<std::string> env,
+                                                        const std::vector<std::string>& entries) {
+  std::erase_if(
+      env, [&](const std::string& e) { return std::ranges::find(entries, e) != entries.end(); });
+  return std::make_shared<const std::vector<std::string>>(std::move(env));
+}
+
+bool has_name(const std::vector<std::string>& env, std::string_view entry) {
+  const std::string_view name = entry.substr(0, entry.find('=') + 1);
+  return std::any_of(env.begin(), env.end(), [&](const auto& e) { return e.starts_with(name); });
+}
+
+std::string name_of_attempt(const claim::ClaimToken& token) {
+  return fmt::format("{}.{}", raw(token.job), token.attempt);
 }
 
 // Where a task of Slurm runs, as Slurm names it; empty: this is none.
@@ -103,14 +122,21 @@ JobPreparer::JobPreparer(Path store, const std::string& workflow_id,
     : store_(std::move(store)),
       settings_(std::move(settings)),
       output_dir_(std::move(output_dir)),
+      workflow_id_(workflow_id),
       machine_(machine) {
   constexpr std::string_view kAllocationName = "TORC_ALLOCATION_NAME=";  // of torc supervise
+  constexpr std::string_view kAllocationNodes = "SLURM_JOB_NUM_NODES=";
   std::string allocation_name;
   std::vector<std::string> base;
   enter_slurm(base, slurm_node(environment));
+  const std::vector<std::string> of_one_node = base;
   for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     if (text.starts_with(kAllocationName)) allocation_name = text.substr(kAllocationName.size());
+    if (text.starts_with(kAllocationNodes)) {
+      allocation_nodes_ =
+          whole_number<std::uint32_t>(text.substr(kAllocationNodes.size())).value_or(0);
+    }
     // A worker that was itself started by a torc job must not pass that job's identity on.
     if (text.starts_with("TORC_")) continue;
     if (in_slurm_ && slurm::is_of_step(text)) continue;
@@ -129,6 +155,7 @@ JobPreparer::JobPreparer(Path store, const std::string& workflow_id,
   base_env_ = std::make_shared<const std::vector<std::string>>(std::move(base));
   jobs_env_ =
       machine.gpu_variable.empty() ? base_env_ : without_gpus(*base_env_, settings_.run.env);
+  gangs_env_ = without(*jobs_env_, of_one_node);
 }
 
 // srun reads the file by the name that it has as an open file of this process, on this node alone.
@@ -167,6 +194,53 @@ exec::Command JobPreparer::plain_command(std::string line) const {
   command.termination_signal = settings_.run.execution.termination_signal;
   command.termination_lead = settings_.run.execution.sigterm_lead;
   return command;
+}
+
+Result<void> JobPreparer::join_gang(PreparedJob& job, const claim::GangPart& part,
+                                    mode_t umask) const {
+  const claim::ClaimToken& token = part.gang.token;
+  GangTerms terms;
+  terms.launch = job.launch;
+  terms.cpus = job.need.cpus;
+  if (job.need.memory > spec::ResourceRequirements{}.memory) terms.memory = job.need.memory;
+  terms.workflow_id = workflow_id_;
+  terms.directory = output_stem(output_dir_.string(), token.job, token.attempt) + ".d";
+  terms.in_slurm = in_slurm_;
+  terms.allocation_nodes = allocation_nodes_;
+  TORC_TRY(write_gang_files(gang_files(part, terms), output_root(umask)));
+  const GangVariables variables = gang_variables(part, terms);
+  exec::Command& command = job.command;
+  const std::vector<std::string> said = command.env;  // by the job, or by an earlier call
+  for (const std::string& own : variables.own) {
+    std::erase_if(command.env, [&](const std::string& e) { return has_name({own}, e); });
+    command.env.push_back(own);
+  }
+  const auto& meant = settings_.run.env;
+  for (const std::string& entry : variables.slurm) {
+    const std::string_view name = std::string_view(entry).substr(0, entry.find('='));
+    if (has_name(said, entry)) continue;
+    if (std::none_of(meant.begin(), meant.end(), [&](const auto& e) { return e.first == name; }))
+      command.env.push_back(entry);
+  }
+  for (const std::string& entry : variables.unless_set) {
+    if (!has_name(said, entry) && !has_name(*command.common_env, entry))
+      command.env.push_back(entry);
+  }
+  const spec::ExecutionConfig& execution = settings_.run.execution;
+  if (part.rank == 0 && is_step(command.line, job.launch, execution.mode, in_slurm_)) {
+    command.line = step_line(command.line, part, terms, name_of_attempt(token), execution.srun_mpi,
+                             execution.enable_cpu_bind);
+  }
+  if (part.rank == 0) return {};
+  // Its output is beside that of the head.
+  for (std::string* file : {&job.files.out, &job.files.err}) {
+    const std::string end = fmt::format(".node{}", part.rank);
+    const std::size_t dot = file->rfind('.');
+    if (!file->empty() && !file->substr(0, dot).ends_with(end)) file->insert(dot, end);
+  }
+  command.stdout_path = job.files.out;
+  command.stderr_path = job.files.err;
+  return {};
 }
 
 std::optional<PreparedJob> JobPreparer::prepare(workflow::RecipeBook& book,
@@ -211,9 +285,11 @@ std::optional<PreparedJob> JobPreparer::prepare(workflow::RecipeBook& book,
   const spec::ExecutionConfig& execution = settings_.run.execution;
   prepared.command = plain_command(std::move(job.command));
   exec::Command& command = prepared.command;
-  command.common_env = jobs_env_;
+  const bool is_gang = prepared.need.nodes > 1;
+  command.common_env = is_gang ? gangs_env_ : jobs_env_;
   command.env.clear();
-  if (in_slurm_) set_share(command.env, prepared.need);
+  if (in_slurm_ && !is_gang) set_share(command.env, prepared.need);
+  prepared.launch = job.launch;
   command.stdout_path = prepared.files.out;
   command.stderr_path = prepared.files.err;
   if (settings_.run.monitor.time_series) command.sample_every = settings_.run.monitor.interval;

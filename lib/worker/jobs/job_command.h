@@ -64,6 +64,7 @@ struct PreparedJob {
   int checkpoint_exit_code = 0;   // 0: none
   std::uint32_t crash_limit = 0;  // of a grant that runs alone: workers that it may take with it
   JobFiles declared;              // seen: user data only
+  spec::Launch launch;            // of a job of several nodes
   exec::Command command;  // env lacks what depends on the moment of the start (GPUs, end time)
 };
 
@@ -89,6 +90,11 @@ class JobPreparer {
   [[nodiscard]] std::optional<PreparedJob> prepare(workflow::RecipeBook& book,
                                                    const claim::Reader& reader,
                                                    const claim::Grant& grant) const;
+  // Of a job of several nodes, when it is about to start as the part's rank: what its command finds
+  // of its nodes, the files that tell it, and below Slurm the step that it becomes. May be
+  // repeated. Error: a file could not be written.
+  [[nodiscard]] Result<void> join_gang(PreparedJob& job, const claim::GangPart& part,
+                                       mode_t umask) const;
   // A command of the workflow that is no job's: its environment, directory and way of ending.
   [[nodiscard]] exec::Command plain_command(std::string line) const;
   [[nodiscard]] const workflow::WorkflowSettings& settings() const { return settings_; }
@@ -106,6 +112,10 @@ class JobPreparer {
   Path output_dir_;
   std::shared_ptr<const std::vector<std::string>> base_env_;  // of actions
   std::shared_ptr<const std::vector<std::string>> jobs_env_;  // without what tells of all GPUs
+  // Of jobs of several nodes: without what tells of one.
+  std::shared_ptr<const std::vector<std::string>> gangs_env_;
+  std::string workflow_id_;
+  std::uint32_t allocation_nodes_ = 0;  // of Slurm's allocation
   bool user_sets_omp_ = false;
   exec::Machine machine_;
   bool in_slurm_ = false;   // the worker is a task of Slurm

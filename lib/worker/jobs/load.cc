@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "lib/worker/jobs/gang_environment.h"
+
 namespace torc::worker {
 
 ClaimedJob claimed(PreparedJob job) {
@@ -14,6 +16,11 @@ ClaimedJob claimed(PreparedJob job) {
   out.checkpoint_exit_code = job.checkpoint_exit_code;
   out.crash_limit = job.crash_limit;
   out.has_inputs = !job.declared.inputs.empty();
+  if (job.need.nodes > 1 && job.launch.on == spec::LaunchOn::all) {
+    out.on_each_node = true;
+    out.ends_with_first_failure = job.launch.end == spec::LaunchEnd::first_failure;
+    out.port = free_port();
+  }
   out.load = std::make_shared<Load>();
   out.load->job = std::move(job);
   return out;

@@ -133,6 +133,11 @@ std::vector<claim::ClaimToken> Committer::take_revoked() {
   return std::exchange(revoked_, {});
 }
 
+std::optional<StoreSide::Orders::Gang> Committer::take_gang() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(gang_, std::nullopt);
+}
+
 std::optional<WallTime> Committer::take_moved_end() {
   const std::lock_guard lock(mutex_);
   return std::exchange(moved_end_, std::nullopt);
@@ -148,7 +153,7 @@ void Committer::serve() {
   BootTime last_look = BootTime::max();  // once more after the newest that was heard
   while (!stopping_) {
     std::vector<pollfd> fds{{request_fd_, POLLIN, 0}};
-    const bool listens = idle || clock_.boot_now() >= next_look;
+    const bool listens = idle || waits_for_gang_ || clock_.boot_now() >= next_look;
     if (listens && side_.store().changes_fd() >= 0)
       fds.push_back({side_.store().changes_fd(), POLLIN, 0});
     const std::size_t answer = fds.size();
@@ -205,7 +210,7 @@ void Committer::tick() {
   StoreSide::News news = side_.tick(clock_.boot_now() - turned < patience_);
   last_confirmed_ = side_.confirmed().count();
   lose(std::move(news.lost));
-  tell_revoked(std::move(news.revoked));
+  tell_orders(std::move(news.orders));
   if (!news.freed && !news.ends_at) return;
   if (news.freed) changed_ = true;
   if (news.ends_at) {
@@ -223,14 +228,19 @@ void Committer::look(bool idle) {
     notify();
   }
   // One that asked for jobs and got none may have all its slots full: it has jobs to end, too.
-  if (news) tell_revoked(side_.look_for_revoked());
+  if (news) tell_orders(side_.look_for_orders());
 }
 
-void Committer::tell_revoked(std::vector<claim::ClaimToken> found) {
+void Committer::tell_orders(StoreSide::Orders found) {
   if (found.empty()) return;
   {
     const std::lock_guard lock(mutex_);
-    revoked_ = std::move(found);
+    if (!found.revoked.empty()) revoked_ = std::move(found.revoked);
+    if (found.gang) {
+      // What was not taken yet may have told what the gang is about.
+      if (gang_ && !found.gang->job) found.gang->job = std::move(gang_->job);
+      gang_ = std::move(found.gang);
+    }
   }
   notify();
 }
@@ -266,6 +276,9 @@ bool Committer::process(claim::Exchange exchange) {
   side_.store().expect(expected_.exchange(0));
   CommitReply reply = side_.exchange(std::move(exchange));
   last_confirmed_ = side_.confirmed().count();
+  // A gang that is not complete, or over, waits for commits of others.
+  const auto& gang = reply.answer.gang;
+  waits_for_gang_ = gang && gang->gang.stage != claim::GangStage::running;
   const bool idle = reply.jobs.empty();
   {
     const std::lock_guard lock(mutex_);

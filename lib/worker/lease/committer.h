@@ -69,6 +69,9 @@ class Committer {
   // a second of a commit on this node, whatever it last asked for, and with every tick of the
   // lease.
   std::vector<claim::ClaimToken> take_revoked();
+  // In the same looks: of the gang that this worker is part of, when that is other than it was told
+  // last.
+  std::optional<StoreSide::Orders::Gang> take_gang();
   // Set once when the lease was lost outside of an exchange.
   std::optional<Error> lost();
   // By when jobs must have ended, once, when Slurm has moved that.
@@ -92,7 +95,7 @@ class Committer {
   void lose(std::optional<Error> why);
   void notify();
   void look(bool idle);  // at what others of this node may have committed
-  void tell_revoked(std::vector<claim::ClaimToken> found);
+  void tell_orders(StoreSide::Orders found);
 
   Clock& clock_;
   const JobPreparer& preparer_;
@@ -105,15 +108,17 @@ class Committer {
   bool busy_ = false;
   bool asking_ = false;
   std::uint64_t starts_ = 0;      // main thread
+  bool waits_for_gang_ = false;   // this thread
   std::uint64_t renewed_in_ = 0;  // this thread: the start in which it renewed the lease by itself
 
-  std::mutex mutex_;  // guards the next seven
+  std::mutex mutex_;  // guards the next eight
   bool answered_ = false;
   std::optional<Error> no_answer_;
   std::optional<claim::Exchange> request_;
   std::optional<CommitReply> reply_;
   std::optional<Error> lost_;
   std::vector<claim::ClaimToken> revoked_;
+  std::optional<StoreSide::Orders::Gang> gang_;
   std::optional<WallTime> moved_end_;
 
   std::atomic<bool> stopping_{false};

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/claim/queries/gangs.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/transactions/asking.h"
 #include "lib/claim/transactions/membership.h"
 #include "lib/exec/end/kill_tree.h"
+#include "lib/worker/jobs/gang_tag.h"
 #include "lib/worker/jobs/job_command.h"
 #include "lib/workflow/context/live_workers.h"
 
@@ -273,10 +275,21 @@ Result<void> LeaseKeeper::expire_dead(const claim::Worker& worker, WallTime aliv
 }
 
 bool LeaseKeeper::nothing_is_left_of(const claim::Worker& worker) const {
-  const auto tags = worker_tags(store_.identity().instance_hex(), worker.epoch);
+  const std::string store = store_.identity().instance_hex();
   const claim::WorkerInfo& info = worker.info;
-  return processes_->kill_tagged(tags, {info.pid_start, info.above, info.allocation}) ==
-         exec::Leftovers::none;
+  const exec::Origin origin{info.pid_start, info.above, info.allocation};
+  if (processes_->kill_tagged(worker_tags(store, worker.epoch), origin) != exec::Leftovers::none)
+    return false;
+  // Of a gang that it was part of, what others started here has another worker's tag, or none.
+  std::optional<claim::GangPart> part;
+  const Result<void> read =
+      store_.view(store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
+        part = claim::read_gang(reader, worker.epoch);
+        return {};
+      });
+  if (!read) return false;
+  return !part || processes_->kill_tagged(gang_tags(store, part->gang.token), origin) ==
+                      exec::Leftovers::none;
 }
 
 Result<void> LeaseKeeper::observe(const std::vector<claim::Worker>& successors, BootTime asked) {
@@ -379,7 +392,10 @@ Result<bool> LeaseKeeper::expire(const claim::Worker& worker,
         TORC_ASSIGN(expired,
                     claim::expire_worker(tx, worker.epoch, worker.renewals, world_.clock.wall_now(),
                                          kCrashLimit, why, alive_at, charge));
-        if (ringer_ != nullptr) ringer_->after(tx, 0, world_.clock.wall_now());
+        if (ringer_ != nullptr) {
+          ringer_->after(tx, 0, world_.clock.wall_now());
+          ringer_->concern_changed(tx);
+        }
         const store::EpochRange beside = store::epochs_beside(raw(worker.epoch));
         TORC_ASSIGN(const bool anybody, claim::is_anybody_of(tx, beside.first, beside.last));
         nobody_beside = !anybody;

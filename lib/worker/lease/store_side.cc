@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "lib/claim/queries/gangs.h"
 #include "lib/claim/queries/workers.h"
 #include "lib/claim/transactions/exchange.h"
 
@@ -9,7 +10,8 @@ namespace torc::worker {
 namespace {
 
 bool says_something(const claim::Exchange& e) {
-  return !e.starts.empty() || !e.finishes.empty() || !e.returns.empty() || !e.actions.empty();
+  return !e.starts.empty() || !e.finishes.empty() || !e.returns.empty() || !e.actions.empty() ||
+         !e.gang.empty();
 }
 
 // A failed heartbeat or look is not yet a lost lease: the worker fences itself when none succeeds
@@ -60,6 +62,7 @@ CommitReply StoreSide::commit(claim::Exchange words, Purpose purpose) {
   auto committed = store_->commit(raw(self_), [&](claim::Transaction& tx) -> Result<void> {
     nothing_to_do = false;
     reply.jobs.clear();
+    reply.gang_job.reset();
     // The last look before it counts. An end that this worker itself brings about is not told.
     if (!lease_.stands()) {
       return Error{ErrorKind::fenced, "this worker lost its lease, or its watchdog died",
@@ -77,8 +80,13 @@ CommitReply StoreSide::commit(claim::Exchange words, Purpose purpose) {
       }
       reply.jobs.push_back(*std::move(job));
     }
+    ringer_.concern(tx, reply.answer.concerned);
+    if (purpose == Purpose::exchange) {
+      TORC_ASSIGN(reply.gang_job, gang_job(tx, reply.answer.gang));
+    }
     if (reply.answer.grants.empty() && reply.answer.actions.empty() && !says_something(words) &&
-        !reply.answer.took_spares && !reply.answer.promoted && purpose == Purpose::exchange) {
+        !reply.answer.took_spares && !reply.answer.promoted && !reply.answer.to_be_known &&
+        purpose == Purpose::exchange) {
       // An idle worker that finds nothing must not write a commit to say so.
       nothing_to_do = true;
       return Error{ErrorKind::busy, "nothing to do", ""};
@@ -97,7 +105,10 @@ CommitReply StoreSide::commit(claim::Exchange words, Purpose purpose) {
   } else if (!nothing_to_do) {
     reply.error = std::move(committed).error();
     reply.jobs.clear();
+    reply.gang_job.reset();
   }
+  // The answer to a renewal is nobody's.
+  if (!reply.error && purpose == Purpose::exchange) told(reply.answer.gang);
   return reply;
 }
 
@@ -109,7 +120,7 @@ StoreSide::News StoreSide::tick(bool lives) {
   confirm();
   news.freed = keeper_.expired() != expired;
   news.ends_at = keeper_.take_moved_end();
-  news.revoked = look_for_revoked();
+  news.orders = look_for_orders();
   (void)store_->maintain();  // what failed is due again at the next tick
   return news;
 }
@@ -118,14 +129,45 @@ std::optional<Error> StoreSide::neighbour_died(int fd) {
   return loss_in(keeper_.neighbour_died(fd));
 }
 
-std::vector<claim::ClaimToken> StoreSide::look_for_revoked() {
-  std::vector<claim::ClaimToken> found;
+StoreSide::Orders StoreSide::look_for_orders() {
+  Orders found;
   const Result<void> seen =
       store_->view(store::Freshness::cached, [&](const claim::Reader& reader) -> Result<void> {
-        found = claim::read_revoked(reader, self_);
+        found.revoked = claim::read_revoked(reader, self_);
+        auto part = claim::read_gang(reader, self_);
+        const bool same = part ? told_ == part->gang : !told_;
+        if (same) return {};
+        found.gang = Orders::Gang{reader.sequence(), {}, {}};
+        TORC_ASSIGN(found.gang->job, gang_job(reader, part));
+        found.gang->part = std::move(part);
         return {};
       });
-  return seen ? found : std::vector<claim::ClaimToken>();
+  if (!seen) return {};
+  if (found.gang) told(found.gang->part);
+  return found;
+}
+
+Result<std::optional<ClaimedJob>> StoreSide::gang_job(const claim::Reader& reader,
+                                                      const std::optional<claim::GangPart>& part) {
+  if (!part || part->rank == 0 || part->gang.token.claim == prepared_)
+    return std::optional<ClaimedJob>();
+  claim::Grant grant;
+  grant.token = part->gang.token;
+  grant.job_class = part->gang.job_class;
+  grant.gang = true;
+  auto job = prepare_(reader, grant);
+  if (!job) {
+    return Error{ErrorKind::corrupt, "a job's recipe in the store cannot be read",
+                 "run `torc verify` on the store"};
+  }
+  return job;
+}
+
+void StoreSide::told(const std::optional<claim::GangPart>& part) {
+  told_.reset();
+  if (!part) return;
+  told_ = part->gang;
+  prepared_ = part->gang.token.claim;
 }
 
 // A poll of this or another process of the node that only applied what was known already, or a

@@ -27,6 +27,8 @@ struct CommitReply {
   std::optional<Error> error;
   claim::Answer answer;
   std::vector<ClaimedJob> jobs;  // the grants, in the order in which they should start
+  // The job of the gang that this worker is a member of, once for each.
+  std::optional<ClaimedJob> gang_job;
   store::Commit commit;
   std::uint64_t newest = 0;  // commit of anybody that was seen
   bool ended_pause = false;  // the lease was paused, and is held again for this commit
@@ -52,19 +54,32 @@ class StoreSide {
   // again.
   CommitReply renew_paused();
 
+  // What others have decided of what this worker has.
+  struct Orders {
+    std::vector<claim::ClaimToken> revoked;  // canceled while this worker held it
+    // Of the gang that it is part of, when that is other than it was told last.
+    struct Gang {
+      std::uint64_t commit = 0;
+      std::optional<claim::GangPart> part;
+      std::optional<ClaimedJob> job;  // as CommitReply::gang_job
+    };
+    std::optional<Gang> gang;
+    [[nodiscard]] bool empty() const { return revoked.empty() && !gang; }
+  };
+
   // A look at everything that the lease needs. `lives`: the rest of the worker does, so that a
   // heartbeat may say so.
   struct News {
-    std::optional<Error> lost;               // the lease was
-    std::vector<claim::ClaimToken> revoked;  // what was canceled while this worker held it
-    bool freed = false;                      // others were expired: what they had may be claimed
-    std::optional<WallTime> ends_at;         // its jobs must have ended by then: that has moved
+    std::optional<Error> lost;  // the lease was
+    Orders orders;
+    bool freed = false;               // others were expired: what they had may be claimed
+    std::optional<WallTime> ends_at;  // its jobs must have ended by then: that has moved
   };
   News tick(bool lives);
   // A neighbour's process has ended, see LeaseKeeper::neighbour_fds().
   std::optional<Error> neighbour_died(int fd);
-  // Empty where the state cannot be read now.
-  [[nodiscard]] std::vector<claim::ClaimToken> look_for_revoked();
+  // In what this node knows already; empty where it cannot be read now.
+  [[nodiscard]] Orders look_for_orders();
   // What this node knows has a commit that was not there at the last call and is not this worker's.
   bool others_committed();
 
@@ -78,6 +93,12 @@ class StoreSide {
  private:
   enum class Purpose : std::uint8_t { exchange, renewal };
   CommitReply commit(claim::Exchange words, Purpose purpose);
+  // As a member: what the gang is about, unless that was told before. nullopt in the Result: so it
+  // was, or there is nothing. Error corrupt: a job's recipe cannot be read.
+  Result<std::optional<ClaimedJob>> gang_job(const claim::Reader& reader,
+                                             const std::optional<claim::GangPart>& part);
+  // The machine was told so.
+  void told(const std::optional<claim::GangPart>& part);
   void confirm() {
     lease_.pause_early(keeper_.pause_lead());
     lease_.renew(confirmed());
@@ -93,6 +114,8 @@ class StoreSide {
   LeaseKeeper keeper_;
   BootTime last_commit_{};
   std::uint64_t seen_sequence_ = 0;
+  std::optional<claim::Gang> told_;  // of the gang that this worker is part of
+  std::uint64_t prepared_ = 0;       // claim of the gang whose job was told
 };
 
 }  // namespace torc::worker

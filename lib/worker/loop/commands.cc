@@ -131,6 +131,14 @@ event::StartAnswer HostedCommands::start(const command::StartJob& order) {
   PreparedJob& job = load.job;
   job.command.cpus = order.cpus;
   put_in_place(job, order.gpus);
+  if (order.gang) {
+    const auto joined = world_.preparer.join_gang(job, *order.gang, world_.context.umask);
+    if (!joined) {
+      answer.what = Start::refused;
+      answer.why = joined.error().what;
+      return answer;
+    }
+  }
   look_at_inputs(job.declared);
   load.output = output_.open(job);
   Result<exec::RunId> id = [&] {

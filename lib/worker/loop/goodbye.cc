@@ -31,6 +31,8 @@ Goodbye say_goodbye(const store::World& world, store::Store& store, const State&
     TORC_TRY(claim::release_worker(tx, self, order.words.now));
     TORC_ASSIGN(answer.workflow, claim::read_workflow(tx));
     ringer.after(tx, 0, order.words.now);
+    ringer.concern(tx, answer.answer.concerned);
+    ringer.concern_changed(tx);
     heartbeats = claim::heartbeat_place(tx, self);
     const store::EpochRange beside = store::epochs_beside(claim::raw(self));
     TORC_ASSIGN(const bool anybody, claim::is_anybody_of(tx, beside.first, beside.last));

@@ -208,6 +208,33 @@ std::string show_notice(const Notice& n, const NoticeWorld& world) {
     case What::node_is_taken:
       return fmt::format("waits until CPUs of this node are free{}; see: torc node",
                          world.holders.empty() ? "" : ": " + world.holders + " has them");
+    case What::gang_formed:
+      return fmt::format("'{}' has {} nodes, this one first: waiting until all have confirmed",
+                         name_of(n), n.count);
+    case What::gang_joined:
+      return fmt::format(
+          "holds this node for '{}', as rank {} of {} nodes, of which {} is the head", name_of(n),
+          n.number, n.count, printable(n.text));
+    case What::gang_incomplete:
+      return fmt::format("'{}' is given back: after {} these nodes have not confirmed: {}",
+                         name_of(n), show(n.time), printable(n.text));
+    case What::gang_lacks_node:
+      return fmt::format("cannot have this whole node for '{}': others use a part of it",
+                         name_of(n));
+    case What::gang_stays:
+      return fmt::format(
+          "stays until '{}', which has this node, is over; {} to leave it, which ends it "
+          "on all of its nodes",
+          name_of(n), again(n.number));
+    case What::gang_over:
+      return fmt::format(
+          "the attempt of '{}' was over before it ended: a node of it was lost or has left",
+          name_of(n));
+    case What::gang_left_some:
+      return fmt::format(
+          "processes of '{}' may be left on this node: for {} they could not be ended, or not be "
+          "looked for",
+          name_of(n), show(n.time));
     case What::action_not_started:
       return fmt::format("cannot start {} here: {}", title(n, world),
                          n.number != 0 ? std::strerror(n.number) : n.text);

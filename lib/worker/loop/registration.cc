@@ -51,6 +51,8 @@ claim::WorkerInfo describe(const workflow::Context& context, const WorkerSetup& 
   info.allocation_start = setup.allocation_start;
   info.node = setup.slurm_node;
   info.node_timeout = setup.slurm.node_timeout;
+  info.group = setup.group;
+  info.node_name = setup.node_name;
   info.scheduler = setup.scheduler;
   info.labels = setup.labels;
   info.also_unlabelled = setup.also_unlabelled;

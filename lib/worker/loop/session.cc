@@ -12,6 +12,7 @@
 #include "lib/base/overloaded.h"
 #include "lib/base/quantities.h"
 #include "lib/claim/rules/lease.h"
+#include "lib/worker/jobs/gang_tag.h"
 #include "lib/worker/loop/goodbye.h"
 #include "lib/worker/loop/notice_text.h"
 #include "lib/worker/loop/state_text.h"
@@ -28,9 +29,15 @@ int make_signal_fd() {
   return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+exec::Leftovers end_tagged_processes(const std::vector<std::string>& tags,
+                                     const exec::Origin& origin) {
+  return exec::kill_tagged(tags, origin);
+}
+
 event::Answered to_event(CommitReply reply) {
-  return {std::move(reply.error), std::move(reply.answer), std::move(reply.jobs),
-          reply.commit.wrote,     reply.commit.cost,       reply.newest};
+  return {std::move(reply.error),   std::move(reply.answer), std::move(reply.jobs),
+          reply.commit.wrote,       reply.commit.cost,       reply.newest,
+          std::move(reply.gang_job)};
 }
 
 }  // namespace
@@ -96,6 +103,7 @@ Result<void> Session::come(std::unique_ptr<store::Store> store) {
   birth.seed = context_.world2.entropy.next();
   birth.pace = pace;
   birth.workflow = std::move(me.workflow);
+  store_id_ = store->identity().instance_hex();
   preparer_ = std::make_unique<JobPreparer>(store->directory(), store->identity().instance_hex(),
                                             std::move(me.settings), setup_.output_dir,
                                             context_.environment, handed_out, me.self);
@@ -205,6 +213,7 @@ std::optional<Event> Session::carry_out(Command& order) {
             commands_->forget(o.run);
             return {};
           },
+          [&](const command::EndGang& o) -> Answer { return end_gang(o); },
           [&](const command::CloseOutput& o) -> Answer {
             commands_->close_output(o.run, o.completed);
             return {};
@@ -301,6 +310,10 @@ void Session::hear_store() {
   // The answer may be older than the change.
   if (auto reply = committer_->take_reply()) feed(to_event(*std::move(reply)));
   if (committer_ != nullptr && committer_->take_changed()) feed(event::Changed{});
+  if (committer_ != nullptr) {
+    if (auto gang = committer_->take_gang())
+      feed(event::GangSeen{gang->commit, std::move(gang->part), std::move(gang->job)});
+  }
   if (committer_ != nullptr) feed(event::Revoked{committer_->take_revoked()});
   if (committer_ != nullptr) {
     if (const auto ends_at = committer_->take_moved_end()) move_end(*ends_at);
@@ -390,6 +403,14 @@ event::GoodbyeAnswer Session::say_goodbye(const command::Goodbye& order) {
                                      offer_of(state_, clock_.boot_now()), bell_.get(), order);
   state_.summary.mismatches = std::move(said.mismatches);
   return std::move(said.answer);
+}
+
+// Of this worker's user, and younger than it: whoever started them here.
+event::GangCleared Session::end_gang(const command::EndGang& order) const {
+  const exec::ProcessIdentity& self = lease_.process();
+  const auto end = setup_.end_tagged ? setup_.end_tagged : end_tagged_processes;
+  return {order.token, end(gang_tags(store_id_, order.token),
+                           {self.start, exec::ancestors_of(self), setup_.allocation})};
 }
 
 void Session::leave(const command::Leave& order) {

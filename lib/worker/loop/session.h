@@ -47,6 +47,7 @@ class Session {
 
   [[nodiscard]] std::optional<Event> carry_out(Command& order);
   [[nodiscard]] event::GoodbyeAnswer say_goodbye(const command::Goodbye& order);
+  [[nodiscard]] event::GangCleared end_gang(const command::EndGang& order) const;
   void close_shop();
   void leave(const command::Leave& order);
   void look_at_lease();
@@ -76,6 +77,7 @@ class Session {
   exec::WatchedLease& lease_;
   int signal_fd_;
   std::string mounted_;  // mountinfo at the start
+  std::string store_id_;
   BootTime begun_;
 
   std::vector<claim::Action> actions_;

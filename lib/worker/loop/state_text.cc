@@ -21,6 +21,21 @@ std::string show_time(std::chrono::nanoseconds d) {
       std::chrono::duration_cast<WallTime>(std::max(d, std::chrono::nanoseconds(0))));
 }
 
+std::string show_gang(const OwnGang& own) {
+  const claim::Gang& gang = own.gang();
+  const auto confirmed =
+      std::count_if(gang.members.begin(), gang.members.end(),
+                    [](const claim::GangMember& member) { return member.confirmed; });
+  std::string how = own.is_head() ? "runs it" : "holds its node";
+  if (own.is_over()) {
+    how = "ends what is left of it here";
+  } else if (gang.stage == claim::GangStage::forming) {
+    how = fmt::format("waits: {} of {} have confirmed", confirmed, gang.members.size());
+  }
+  return fmt::format("rank {} of the {} nodes of job #{}, attempt {}: {}", own.part.rank,
+                     gang.members.size(), raw(own.token().job), own.token().attempt, how);
+}
+
 }  // namespace
 
 std::vector<std::string> show_state(const State& w, BootTime now, BootTime confirmed,
@@ -49,6 +64,8 @@ std::vector<std::string> show_state(const State& w, BootTime now, BootTime confi
   lines.push_back(fmt::format(
       "worker {}: last commit {}; its lease, not renewed, stops its jobs in {}", w.summary.epoch,
       last ? show_time(now - *last) + " ago" : "not yet made", show_time(fenced - now)));
+  if (w.gang) lines.push_back(show_gang(*w.gang));
+  if (w.reserved) lines.push_back("its node is kept for a job of several nodes that waits");
   std::size_t shown = 0;
   for (const auto& [run, job] : w.running) {
     if (shown++ == kMostShown) {

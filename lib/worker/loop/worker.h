@@ -14,6 +14,7 @@
 
 #include "lib/claim/rules/job.h"
 #include "lib/claim/rules/workflow_state.h"
+#include "lib/exec/end/kill_tree.h"
 #include "lib/exec/machine/machine.h"
 #include "lib/exec/node/node_member.h"
 #include "lib/slurm/query.h"
@@ -34,6 +35,8 @@ struct WorkerSetup {
   std::string scheduler;
   std::string labels;                      // as lib/base/labels.h writes them
   bool also_unlabelled = true;             // though it has labels, it serves jobs that ask for none
+  std::string group;      // whose nodes a job of several nodes may have together; empty: of none
+  std::string node_name;  // by which the others of the group reach this node
   std::optional<WallTime> allocation_end;  // nullopt: none, or not known
   std::optional<WallTime> ends_at;         // its jobs must have ended by then
   bool end_is_assumed = false;             // by the batch script's walltime: Slurm told no end
@@ -56,6 +59,8 @@ struct WorkerSetup {
   exec::NodePlace node_place;  // where the ledger may be
   slurm::RunProgram run_program;
   std::function<std::string()> mountinfo;  // what is mounted now; empty: not known
+  // As exec::kill_tagged(), in tests; empty: that.
+  std::function<exec::Leftovers(const std::vector<std::string>&, const exec::Origin&)> end_tagged;
   std::string warning;  // what the person who set it up should know; empty: nothing
 };
 

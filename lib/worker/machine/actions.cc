@@ -118,7 +118,7 @@ bool wants_welcome(const State& w) {
 bool wants_farewell(const State& w) {
   return w.actions.any && w.end && !w.lost_lease() && !w.actions.asked_farewell &&
          w.actions.asked_welcome && w.orders.asked < Asked::to_stop && w.is_quiet() &&
-         w.queue.empty() && !w.actions.busy() && has(w, claim::Trigger::worker_complete);
+         w.queue.empty() && !w.gang && !w.actions.busy() && has(w, claim::Trigger::worker_complete);
 }
 
 void ask_for_actions(const Step& s, claim::Exchange& exchange) {

@@ -24,6 +24,7 @@ void keep_for_later(const Step& s, const Error& error) {
   put_back(talk.starts, talk.in_flight.starts);
   put_back(talk.finishes, talk.in_flight.finishes);
   put_back(talk.returns, talk.in_flight.returns);
+  put_back(talk.gang, talk.in_flight.gang);
   put_back(w.actions.reports, talk.in_flight.actions);
   if (talk.in_flight.wish.worker_start) w.actions.asked_welcome = false;
   if (talk.in_flight.wish.worker_complete) w.actions.asked_farewell = false;
@@ -69,7 +70,7 @@ void tell_whom_it_awaits(const Step& s, const claim::WorkflowState& workflow) {
 
 void check_done(const Step& s, const claim::WorkflowState& workflow) {
   State& w = s.w;
-  if (!w.is_quiet() || !w.queue.empty() || w.has_reports()) return;
+  if (!w.is_quiet() || !w.queue.empty() || w.has_reports() || w.gang) return;
   if (!workflow.jobs_over()) {
     w.finished_since.reset();
     w.actions.workflow_over = false;
@@ -88,8 +89,9 @@ void check_done(const Step& s, const claim::WorkflowState& workflow) {
                  0 &&
              !w.terms.idle_timeout && !w.share.is_limited() && !awaits_actions(s, workflow)) {
     // Ready jobs are left, nobody runs them, none fits here. Where later jobs may be for this
-    // worker, it waits a while for somebody who can run these.
-    const bool more = workflow.of(claim::JobState::blocked) > 0 && !w.terms.any_scheduler;
+    // worker, or its node a part of what waits for more nodes, it waits a while for others.
+    const bool more =
+        (workflow.of(claim::JobState::blocked) > 0 && !w.terms.any_scheduler) || w.could_be_part;
     if (!more || s.now - w.idle_since >= kPatience) finish(s, WorkerEnd::nothing_fits);
   }
 }
@@ -150,10 +152,18 @@ void take_answer(const Step& s, event::Answered& answered) {
   take_actions(s, answer.actions);
   if (w.waiting() == 0) w.pace.queue_moves(s.now);
   const bool got_jobs = !answered.jobs.empty();
+  w.reserved = answer.reserved;
+  w.could_be_part = answer.could_be_part;
+  std::optional<ClaimedJob> gang_job = std::move(answered.gang_job);
   for (ClaimedJob& job : answered.jobs) {
+    if (job.grant.gang) {
+      gang_job = std::move(job);
+      continue;
+    }
     job.queued_at = s.now;
     w.queue.push_back(std::move(job));
   }
+  see_gang(s, answered.newest, answer.gang, std::move(gang_job));
   end_revoked(s, answer.revoked);
   if (w.summary.workflow.halted()) return_queue(s);  // should it go on, anybody may have them
   if (w.end || w.phase != Phase::working) return return_queue(s);
@@ -161,7 +171,7 @@ void take_answer(const Step& s, event::Answered& answered) {
   // Until now there may have been work for it all the time.
   if (!std::exchange(talk.was_answered, true)) w.idle_since = s.now;
   talk.bells.found(got_jobs, s.now);
-  if (!got_jobs) return take_nothing(s, answer);
+  if (!got_jobs && !w.gang) return take_nothing(s, answer);
   talk.nothing_claimable = false;
   w.finished_since.reset();
   w.actions.workflow_over = false;
@@ -188,10 +198,13 @@ void end_revoked(const Step& s, std::vector<claim::ClaimToken> tokens) {
     talk.returns.push_back(job.grant.token);
     return true;
   });
+  std::erase_if(told, [&](const claim::ClaimToken& token) { return revoke_gang(s, token); });
   for (auto& [run, job] : w.running) {
     if (told.erase(job.token()) == 0 || job.revoked) continue;
     job.revoked = true;
-    s.order(command::StopRun{run, term_lead(w)});
+    if (!job.ended)
+      s.order(
+          command::StopRun{run, job.of_gang ? std::min(term_lead(w), kGangLead) : term_lead(w)});
     s.tell({.what = Notice::What::job_canceled, .job = job.job.load});
   }
   for (auto& [run, armed] : w.lane.armed) {  // begun just now

@@ -31,6 +31,10 @@ struct ClaimedJob {
   int checkpoint_exit_code = 0;   // 0: none
   std::uint32_t crash_limit = 0;  // of a grant that runs alone: workers that it may take with it
   bool has_inputs = false;        // that are looked at when it starts
+  // Of several nodes:
+  bool on_each_node = false;            // its command runs on all of them, not on the head alone
+  bool ends_with_first_failure = true;  // then: one that fails ends the others
+  std::uint16_t port = 0;  // then: free on the head, for what its nodes run together; 0: none
   std::shared_ptr<Load> load;
   // In the queue of its worker:
   BootTime queued_at{};

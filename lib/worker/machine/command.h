@@ -27,6 +27,8 @@ struct StartJob {  // answered: StartAnswer
   std::shared_ptr<Load> load;
   std::vector<std::string> gpus;  // the names of its own
   exec::CpuList cpus;             // that it is bound to; empty: to none
+  // Of a job of several nodes; null: it has one.
+  std::shared_ptr<const claim::GangPart> gang = nullptr;
 };
 
 // The recovery script of a job that has ended, in its place.
@@ -62,6 +64,11 @@ struct KillRun {
 // Its start is as if it had never been.
 struct ForgetRun {
   Run run{};
+};
+// Whatever runs on this node for the gang of that token is killed, whoever started it: by its
+// environment.
+struct EndGang {  // answered in its time: GangCleared
+  claim::ClaimToken token;
 };
 // The output of a job is complete; `keep`: its files, whatever the job asks for.
 struct CloseOutput {
@@ -131,10 +138,11 @@ namespace torc::worker {
 using Command =
     std::variant<command::StartJob, command::StartRecovery, command::StartAction, command::ArmJobs,
                  command::LetRun, command::TakeBack, command::StopRun, command::KillRun,
-                 command::ForgetRun, command::CloseOutput, command::Submit, command::AskStore,
-                 command::LoseLease, command::LetGoOfLease, command::TakeShare, command::KeepShare,
-                 command::WaitForShare, command::Tell, command::ShowProgress, command::TellJobOver,
-                 command::TellFailure, command::CloseShop, command::Goodbye, command::Leave>;
+                 command::ForgetRun, command::EndGang, command::CloseOutput, command::Submit,
+                 command::AskStore, command::LoseLease, command::LetGoOfLease, command::TakeShare,
+                 command::KeepShare, command::WaitForShare, command::Tell, command::ShowProgress,
+                 command::TellJobOver, command::TellFailure, command::CloseShop, command::Goodbye,
+                 command::Leave>;
 using Commands = std::vector<Command>;
 
 }  // namespace torc::worker

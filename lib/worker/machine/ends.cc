@@ -96,7 +96,7 @@ void conclude(const Step& s, const event::Ended& ended) {
   s.order(command::CloseOutput{ended.run,
                                !job.revoked && finished.state == claim::JobState::completed});
   finished.signature = ended.signature;
-  if (!job.revoked && recover(s, job, finished)) return;
+  if (!job.revoked && may_recover(w, job) && recover(s, job, finished)) return;
   report_end(s, job, std::move(finished));
 }
 
@@ -148,11 +148,12 @@ void conclude_suspects(const Step& s) {
 
 void report_end(const Step& s, const Running& job, claim::Finished finished) {
   State& w = s.w;
+  if (keep_gang_end(s, job, finished)) return;
   const bool again = finished.state == claim::JobState::ready;
   const bool retried = retry_rule(job, finished) != nullptr;
   if (!job.revoked && !again && !retried) s.order(command::TellJobOver{job.job.load, finished});
   w.pace.job_ended(run_time(job, finished.outcome, s.now), s.now);
-  if (!job.in_lane) release(w, job);
+  if (!job.in_lane && !job.of_gang) release(w, job);
   if (w.alone && w.alone->token == job.token()) {
     w.alone.reset();
     w.talk.nothing_claimable = false;

@@ -12,6 +12,7 @@
 #include "lib/base/result.h"
 #include "lib/claim/rules/request.h"
 #include "lib/claim/rules/workflow_state.h"
+#include "lib/exec/end/kill_tree.h"
 #include "lib/exec/node/node_table.h"
 #include "lib/exec/run/process_host.h"
 #include "lib/worker/machine/claimed_job.h"
@@ -91,6 +92,14 @@ struct Revoked {
   std::vector<claim::ClaimToken> tokens;
 };
 
+// What the store, as of that commit, says of the gang that this worker is part of; of none:
+// nothing.
+struct GangSeen {
+  std::uint64_t commit = 0;
+  std::optional<claim::GangPart> part;
+  std::optional<ClaimedJob> job;  // Answered::gang_job
+};
+
 // The lease was found to be lost outside of an exchange.
 struct LeaseLost {
   Error why;
@@ -118,6 +127,14 @@ struct Answered {
   bool wrote = false;
   std::chrono::nanoseconds cost{};  // of the commit
   std::uint64_t newest = 0;         // commit of anybody that was seen
+  // The job of the gang that it is a member of, not the head, once for each.
+  std::optional<ClaimedJob> gang_job;
+};
+
+// To command::EndGang.
+struct GangCleared {
+  claim::ClaimToken token;
+  exec::Leftovers left = exec::Leftovers::none;
 };
 
 // To command::AskStore: what comes of it is seen at the lease. Why it came to nothing, if it did
@@ -181,8 +198,9 @@ struct GoodbyeAnswer {
 using Event =
     std::variant<event::Turn, event::LeaseSeen, event::StoodStill, event::EndMoved, event::Signal,
                  event::Ended, event::Begun, event::Declined, event::Changed, event::Bell,
-                 event::Revoked, event::LeaseLost, event::ShareBell, event::ShareLost,
-                 event::Answered, event::AskAnswered, event::StartAnswer, event::Armed,
-                 event::TakenBack, event::ShareTaken, event::ShareHeld, event::GoodbyeAnswer>;
+                 event::Revoked, event::GangSeen, event::GangCleared, event::LeaseLost,
+                 event::ShareBell, event::ShareLost, event::Answered, event::AskAnswered,
+                 event::StartAnswer, event::Armed, event::TakenBack, event::ShareTaken,
+                 event::ShareHeld, event::GoodbyeAnswer>;
 
 }  // namespace torc::worker

@@ -80,6 +80,8 @@ void lose_lease(const Step& s, Notice why) {
   w.talk.starts.clear();
   w.talk.finishes.clear();
   w.talk.returns.clear();
+  w.talk.gang.clear();
+  forget_gang(s);
   forget_actions(w);
   s.tell(std::move(why));
 }

@@ -17,6 +17,7 @@ void say_goodbye(const Step& s) {
   words.starts = w.talk.starts;
   words.finishes = w.talk.finishes;
   words.returns = w.talk.returns;
+  words.gang = w.talk.gang;
   words.actions = w.actions.reports;
   w.leaving.asked = s.now;
   w.leaving.again.reset();
@@ -32,6 +33,7 @@ void give_up(const Step& s, const Error& error) {
   w.talk.starts.clear();
   w.talk.finishes.clear();
   w.talk.returns.clear();
+  w.talk.gang.clear();
   forget_unconfirmed(w);
   forget_actions(w);
   w.actions.asked_farewell = true;
@@ -61,7 +63,8 @@ bool has_tried_enough(const State& w, BootTime now) {
 
 bool is_over(const State& w) {
   const bool acting = w.talk.tries_no_more ? w.actions.busy() : w.actions.active();
-  return w.end && w.is_quiet() && w.queue.empty() && !acting && !wants_farewell(w) && !w.talk.busy;
+  return w.end && w.is_quiet() && w.queue.empty() && !w.gang && !acting && !wants_farewell(w) &&
+         !w.talk.busy;
 }
 
 bool may_leave(const State& w, BootTime now) {
@@ -105,6 +108,7 @@ void take_goodbye(const Step& s, event::GoodbyeAnswer& answer) {
     w.talk.starts.clear();
     w.talk.finishes.clear();
     w.talk.returns.clear();
+    w.talk.gang.clear();
     w.actions.reports.clear();
     w.talk.unsaid = {};
     answer.workflow.budget_holds = w.summary.workflow.budget_holds;  // told by an exchange only

@@ -29,6 +29,12 @@ NodeShare::NodeShare(Most most) : most_(std::move(most)) {
   use_ = ShareUse(all, most_.gpus);
 }
 
+bool NodeShare::has_all() const {
+  const std::uint32_t gpus = most_.ledger_gpus.value_or(use_.gpus());
+  const exec::NodeAmount lacks = use_.lacking({most_.cpus, most_.memory, gpus});
+  return lacks.cpus == 0 && lacks.memory == ByteCount{} && lacks.gpus == 0 && use_.used_cpus() == 0;
+}
+
 bool NodeShare::grow(Commands& out) {
   if (!has_ledger()) return false;
   const exec::NodeAmount want = use_.lacking({most_.cpus, most_.memory, *most_.ledger_gpus});

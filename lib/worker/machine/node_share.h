@@ -45,6 +45,8 @@ class NodeShare {
 
   // Others have what it might use beyond what it has; as of the newest answer.
   [[nodiscard]] bool is_limited() const { return limited_; }
+  // All that it may use is its own, and no job uses any of it.
+  [[nodiscard]] bool has_all() const;
   // It could have more CPUs, as far as is known.
   [[nodiscard]] bool may_grow() const { return !tried_ && use_.cpus() < most_.cpus; }
 

@@ -47,6 +47,13 @@ struct Notice {
     awaits_others,         // count: canceled jobs, other: actions
     gave_up_results,       // count, text; flag: the store may have them
     node_is_taken,         //
+    gang_formed,           // job, count: nodes; of the head
+    gang_joined,           // job, count: nodes, number: rank, text: the head's node
+    gang_incomplete,       // job, time, text: nodes that are silent
+    gang_lacks_node,       // job
+    gang_stays,            // job, number: of the signal
+    gang_over,             // job; of the head: not by an end of its own
+    gang_left_some,        // job, time
     action_not_started,    // action, text, or number: errno
     action_failed          // action, outcome
   };

@@ -53,7 +53,7 @@ void end_in_time(const Step& s) {
     ++told;
   };
   for (const auto& [run, job] : w.running) {
-    if (!job.failed) tell_job(run, job.job, job.started);
+    if (!job.failed && !goes_on_for_gang(w, job)) tell_job(run, job.job, job.started);
   }
   for (const auto& [run, armed] : w.lane.armed) tell_job(run, armed.job, s.now);
   if (w.is_quiet()) return;
@@ -91,6 +91,14 @@ void kill_now(const Step& s) {
   hurry(s);
 }
 
+void tell_that_gang_stays(const Step& s, int request) {
+  const State& w = s.w;
+  if (w.orders.asked > Asked::to_end_in_time || !w.gang || w.gang->is_head()) return;
+  s.tell({.what = Notice::What::gang_stays,
+          .job = w.gang->job ? w.gang->job->load : nullptr,
+          .number = request});
+}
+
 }  // namespace
 
 void take_signal(const Step& s, int number) {
@@ -104,6 +112,7 @@ void take_signal(const Step& s, int number) {
   w.summary.interrupted = true;
   orders.asked = next(orders.asked, request);
   finish(s, WorkerEnd::interrupted);
+  tell_that_gang_stays(s, request);
   switch (orders.asked) {
     case Asked::nothing:
       break;

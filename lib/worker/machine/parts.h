@@ -37,6 +37,8 @@ void take_start(const Step& s, const event::StartAnswer& answer);
 void begin(const Step& s, Run run, ClaimedJob job, Running with, WallTime at, BootTime since);
 void note_start(const Step& s, JobId job);
 void release(State& w, const Running& job);
+// None when this worker was told to use more CPUs than there are, and all are taken.
+[[nodiscard]] exec::CpuList take_cpus(State& w, const ClaimedJob& job);
 
 // --- lane.cc: short jobs without a moment between them ---
 bool fill_lane(const Step& s);
@@ -83,6 +85,36 @@ void hear_bell(const Step& s, const event::Bell& bell);
 void take_answer(const Step& s, event::Answered& answer);
 void end_revoked(const Step& s, std::vector<claim::ClaimToken> tokens);
 void tell_refused(const Step& s, const std::vector<claim::Refused>& refused);
+
+// --- gang.cc: its part in a job of several nodes, up to the start ---
+// What the store says of it as of that commit, and what it would run here, when that is told.
+void see_gang(const Step& s, std::uint64_t commit, const std::optional<claim::GangPart>& part,
+              std::optional<ClaimedJob> job);
+// False: an answer is awaited.
+bool run_gang(const Step& s);
+void take_gang_start(const Step& s, const event::StartAnswer& answer);
+// It looks at the store now, without anything to say.
+[[nodiscard]] bool asks_of_gang(const State& w, BootTime now);
+// When it next has something to do for its gang, unless something happens.
+[[nodiscard]] std::optional<BootTime> gang_wake(const State& w, BootTime now);
+
+// --- gang_end.cc: how its part in a gang ends ---
+// Whether the end of a command of a gang is not to be said now.
+bool keep_gang_end(const Step& s, const Running& job, claim::Finished& finished);
+// A recovery script follows only what the head alone has run.
+[[nodiscard]] bool may_recover(const State& w, const Running& job);
+// Whether what was canceled is the gang that it is the head of, and has not started.
+bool revoke_gang(const Step& s, const claim::ClaimToken& token);
+// What it is told to do when it is to leave: true: the command of a gang goes on for now.
+[[nodiscard]] bool goes_on_for_gang(const State& w, const Running& job);
+// A member leaves before its gang is over, which ends that.
+void leave_gang_early(const Step& s);
+// Nothing of it counts any more, or it has come to its end: what is left is ended, then it leaves.
+// False: it goes on.
+bool end_gang(const Step& s);
+void gang_cleared(const Step& s, const event::GangCleared& cleared);
+// The lease is lost.
+void forget_gang(const Step& s);
 
 // --- ends.cc: how jobs ended ---
 void job_ended(const Step& s, const event::Ended& ended);
@@ -161,6 +193,12 @@ void take_goodbye(const Step& s, event::GoodbyeAnswer& answer);
 // What was counted and not committed does not count.
 void forget_unconfirmed(State& w);
 void stop_trying(const Step& s);
+
+// What is said of a gang others wait for, and is said at once.
+inline void say_of_gang(const Step& s, claim::GangWord word) {
+  s.w.talk.gang.push_back(std::move(word));
+  s.w.talk.speak_by = s.now;
+}
 
 // An exchange that takes longer does not keep what its jobs could need from others on the node.
 inline constexpr std::chrono::nanoseconds kShareInFlight = std::chrono::seconds(1);

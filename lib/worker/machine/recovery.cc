@@ -86,6 +86,7 @@ bool recover(const Step& s, Running& job, claim::Finished& end) {
   const Run run = next_run(w);
   s.order(command::StartRecovery{run, job.job.load, end, rule->script});
   job.failed = end;
+  if (job.of_gang && w.gang) w.gang->run = run;
   w.running.emplace(run, std::move(job));
   return true;
 }

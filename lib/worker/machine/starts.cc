@@ -20,18 +20,6 @@ exec::CpuSet set_of(const exec::CpuList& cpus) {
   return out;
 }
 
-// None when this worker was told to use more CPUs than there are, and all are taken.
-exec::CpuList take_cpus(State& w, const ClaimedJob& job) {
-  if (!w.cpu_pool) return {};
-  if (!w.share.has_ledger()) return w.cpu_pool->take(job.need.cpus).value_or(exec::CpuList{});
-  const exec::CpuSet mine = w.share.use().unpinned_cpus();
-  const auto taken =
-      w.cpu_pool->take(job.need.cpus, [&](std::uint32_t cpu) { return mine.has(cpu); });
-  if (!taken) return {};
-  w.share.use().pin(set_of(*taken));
-  return *taken;
-}
-
 // Beside what runs here. The store grants nothing else; what it does not know yet counts, too.
 bool may_start_beside(const State& w, const ClaimedJob& job, BootTime now) {
   if (w.running.empty()) return true;
@@ -105,6 +93,17 @@ void take_refusal(const Step& s, ClaimedJob job, const event::StartAnswer& answe
 }
 
 }  // namespace
+
+exec::CpuList take_cpus(State& w, const ClaimedJob& job) {
+  if (!w.cpu_pool) return {};
+  if (!w.share.has_ledger()) return w.cpu_pool->take(job.need.cpus).value_or(exec::CpuList{});
+  const exec::CpuSet mine = w.share.use().unpinned_cpus();
+  const auto taken =
+      w.cpu_pool->take(job.need.cpus, [&](std::uint32_t cpu) { return mine.has(cpu); });
+  if (!taken) return {};
+  w.share.use().pin(set_of(*taken));
+  return *taken;
+}
 
 // In the order of the grants, but a job that does not fit yet does not keep smaller ones behind it
 // waiting.
@@ -193,7 +192,7 @@ void release(State& w, const Running& job) {
     w.cpu_pool->give_back(job.cpus);
     w.share.use().unpin(set_of(job.cpus));
   }
-  if (!w.terms.max_parallel_jobs) w.share.use().put_back(job.job.need, job.gpus);
+  if (!w.terms.max_parallel_jobs && !job.of_gang) w.share.use().put_back(job.job.need, job.gpus);
 }
 
 }  // namespace torc::worker

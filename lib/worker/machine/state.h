@@ -22,6 +22,7 @@
 #include "lib/worker/machine/claimed_job.h"
 #include "lib/worker/machine/event.h"
 #include "lib/worker/machine/node_share.h"
+#include "lib/worker/machine/own_gang.h"
 #include "lib/worker/machine/repeated_signals.h"
 #include "lib/worker/machine/summary.h"
 
@@ -90,6 +91,9 @@ struct Running {
   event::StartAnswer::Fault fault;  // when it was not started; of nobody else then
   // How it ended, while its recovery script runs in its place.
   std::optional<claim::Finished> failed;
+  bool of_gang = false;  // what it uses is held for its gang
+  // Of the head: how it ended here, until the end of all of the gang can be said.
+  std::optional<claim::Finished> ended;
   [[nodiscard]] const claim::ClaimToken& token() const { return job.grant.token; }
 };
 
@@ -157,6 +161,7 @@ struct Talk {
   std::vector<claim::Started> starts;
   std::vector<claim::Finished> finishes;
   std::vector<claim::ClaimToken> returns;
+  std::vector<claim::GangWord> gang;
   Tally unsaid;
   bool took_share = false;  // everything free of the node was asked for, for the exchange due now
   bool busy = false;        // with `in_flight`
@@ -180,7 +185,7 @@ struct Talk {
   // it.
   bool tries_no_more = false;
   [[nodiscard]] bool has_words() const {
-    return !starts.empty() || !finishes.empty() || !returns.empty();
+    return !starts.empty() || !finishes.empty() || !returns.empty() || !gang.empty();
   }
 };
 
@@ -239,7 +244,7 @@ struct Leaving {
 enum class Awaited : std::uint8_t { nothing, start, armed, taken_back, share, goodbye };
 
 // How far the turn at hand is.
-enum class Stage : std::uint8_t { time, leaving, others, actions, lane, jobs, words, done };
+enum class Stage : std::uint8_t { time, leaving, others, actions, gang, lane, jobs, words, done };
 
 struct State {
   Terms terms;
@@ -260,6 +265,11 @@ struct State {
   std::map<Run, Running> running;
   std::deque<Suspect> suspects;
   std::optional<Probation> alone;
+  std::optional<OwnGang> gang;
+  std::uint64_t left_gang = 0;  // the newest claim of a gang that it has said it left
+  std::uint64_t gang_seen = 0;  // the newest commit by which it knows of its gang, or of none
+  bool reserved = false;        // its node is kept for a gang that waits
+  bool could_be_part = false;   // of one that waits
   Narrow narrow;
   DeadMount dead_mount;
   BootTime

@@ -10,6 +10,7 @@ namespace {
 // for an answer is run again when it is here.
 void turn(const Step& s) {
   State& w = s.w;
+  bool had_gang = w.gang.has_value();
   while (w.awaited == Awaited::nothing) {
     switch (w.stage) {
       case Stage::time:
@@ -24,7 +25,14 @@ void turn(const Step& s) {
         w.stage = Stage::actions;
         break;
       case Stage::actions:
-        if (run_actions(s)) w.stage = Stage::lane;
+        if (run_actions(s)) w.stage = Stage::gang;
+        break;
+      case Stage::gang:
+        if (!run_gang(s)) break;
+        w.share_asked = false;
+        // It may have waited for the end of its gang to leave.
+        w.stage = std::exchange(had_gang, w.gang.has_value()) && !w.gang && w.end ? Stage::leaving
+                                                                                  : Stage::lane;
         break;
       case Stage::lane:
         if (fill_lane(s)) w.stage = w.lane.armed.empty() ? Stage::jobs : Stage::words;
@@ -101,6 +109,14 @@ bool run(const Step& s, Event& event) {
                           end_revoked(s, e.tokens);
                           return true;
                         },
+                        [&](event::GangSeen& e) {
+                          see_gang(s, e.commit, e.part, std::move(e.job));
+                          return true;
+                        },
+                        [&](const event::GangCleared& e) {
+                          gang_cleared(s, e);
+                          return true;
+                        },
                         [&](const event::LeaseLost& e) {
                           if (!w.lost_lease()) lose_lease(s, e.why);
                           return true;
@@ -134,6 +150,17 @@ bool run(const Step& s, Event& event) {
                     event);
 }
 
+void take_awaited_start(const Step& s, const event::StartAnswer& answer) {
+  switch (s.w.stage) {
+    case Stage::actions:
+      return take_action_start(s, answer);
+    case Stage::gang:
+      return take_gang_start(s, answer);
+    default:
+      return take_start(s, answer);
+  }
+}
+
 // Whether this is what is awaited, or counts at once in any case.
 bool take_at_once(const Step& s, Event& event) {
   State& w = s.w;
@@ -146,7 +173,7 @@ bool take_at_once(const Step& s, Event& event) {
                         [&](const event::StartAnswer& e) {
                           if (w.awaited != Awaited::start || e.run != w.starting) return false;
                           w.awaited = Awaited::nothing;
-                          w.stage == Stage::actions ? take_action_start(s, e) : take_start(s, e);
+                          take_awaited_start(s, e);
                           return true;
                         },
                         [&](const event::Armed& e) {

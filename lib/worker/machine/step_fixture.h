@@ -109,8 +109,10 @@ class StepTest : public ::testing::Test {
   WallTime wall_{std::chrono::hours(24 * 365 * 50)};
   State state_;
   std::vector<Command> done_;
-  std::deque<Run> lane_;          // handed over, taken by no slot
-  std::uint32_t could_hold_ = 0;  // CPUs of a node that it shares
+  std::deque<Run> lane_;                               // handed over, taken by no slot
+  std::uint32_t could_hold_ = 0;                       // CPUs of a node that it shares
+  bool refuses_starts_ = false;                        // this host can start nothing
+  exec::Leftovers leftovers_ = exec::Leftovers::none;  // of a gang, on this node
 
  private:
   [[nodiscard]] static exec::NodeHolding share_with(std::uint32_t cpus) {
@@ -133,6 +135,7 @@ class StepTest : public ::testing::Test {
       event::StartAnswer answer;
       answer.run = start->run;
       answer.at = wall_;
+      if (refuses_starts_) answer.what = event::StartAnswer::What::refused;
       return answer;
     }
     if (const auto* arm = std::get_if<command::ArmJobs>(&order)) {
@@ -144,6 +147,8 @@ class StepTest : public ::testing::Test {
       lane_.clear();
       return back;
     }
+    if (const auto* end = std::get_if<command::EndGang>(&order))
+      return event::GangCleared{end->token, leftovers_};
     if (std::holds_alternative<command::Goodbye>(order)) return event::GoodbyeAnswer{};
     return std::nullopt;
   }

@@ -17,13 +17,38 @@ std::size_t startable(const State& w) {
 // What is offered to others with the next exchange, taken off the queue until the answer is here.
 std::vector<claim::ClaimToken> spare_jobs(const Step& s) {
   State& w = s.w;
-  const std::uint64_t kept = w.pace.keep(w.waiting(), slots(w), s.now);
+  // On a node that is kept for a gang nothing waits for others to end.
+  const std::uint64_t kept = w.reserved ? 0 : w.pace.keep(w.waiting(), slots(w), s.now);
   std::vector<claim::ClaimToken> spares;
   for (; !w.queue.empty() && w.waiting() > kept; w.queue.pop_back()) {
     spares.push_back(w.queue.back().grant.token);
     w.talk.offered.push_front(std::move(w.queue.back()));
   }
   return spares;
+}
+
+// Of what is queued nothing is known but that the slots share it.
+std::optional<std::chrono::seconds> busy_for(const State& w, BootTime now) {
+  nanoseconds running{};
+  nanoseconds queued{};
+  nanoseconds longest{};
+  bool known = true;
+  const auto wait_for = [&](const ClaimedJob& job) {
+    known = known && job.need.runtime.count() > 0;
+    queued += job.need.runtime;
+    longest = std::max<nanoseconds>(longest, job.need.runtime);
+  };
+  for (const auto& [run, job] : w.running) {
+    known = known && job.job.need.runtime.count() > 0;
+    running =
+        std::max(running, std::max<nanoseconds>(job.started + job.job.need.runtime - now, 1s));
+  }
+  for (const auto& [run, armed] : w.lane.armed) wait_for(armed.job);
+  for (const ClaimedJob& job : w.queue) wait_for(job);
+  for (const ClaimedJob& job : w.talk.offered) wait_for(job);
+  if (!known) return std::nullopt;
+  const auto many = static_cast<std::int64_t>(std::max<std::uint64_t>(slots(w), 1));
+  return std::chrono::ceil<std::chrono::seconds>(running + std::max(queued / many, longest));
 }
 
 // Time between two commits: short while a slot is idle, longer while every slot has work.
@@ -71,7 +96,8 @@ claim::Offer offer_of(const State& w, BootTime now) {
   }
   const std::uint64_t wanted = w.pace.prefetch(slots(w), now);
   o.prefetch = wanted > w.waiting() ? wanted - w.waiting() : 0;
-  if (w.share.use().cpus() == 0 && !terms.max_parallel_jobs) o.prefetch = 0;
+  if ((w.share.use().cpus() == 0 && !terms.max_parallel_jobs) || w.reserved) o.prefetch = 0;
+  o.busy_for = busy_for(w, now);
   return o;
 }
 
@@ -127,7 +153,7 @@ bool runs_alone(const State& w, BootTime now) {
 }
 
 bool wants_jobs(const State& w, BootTime now) {
-  if (w.phase != Phase::working || w.end || is_starting(w)) return false;
+  if (w.phase != Phase::working || w.end || is_starting(w) || w.gang) return false;
   if (w.talk.nothing_claimable || runs_alone(w, now) || now < w.no_start_before) return false;
   if (idle_slot(w)) return true;
   // Others have everything.
@@ -171,12 +197,15 @@ bool send_if_due(const Step& s) {
   // again then, and gives it back, does that without end where the lane keeps that job waiting.
   if (!std::exchange(talk.took_share, false)) {
     const bool greets = wants_welcome(w) || wants_farewell(w);
-    if (!w.has_reports() && !wants_jobs(w, s.now) && !queue_stands(w, s.now) && !greets)
-      return true;
-    if (s.now < due_at(w)) return true;
+    if (!asks_of_gang(w, s.now)) {
+      if (!w.has_reports() && !wants_jobs(w, s.now) && !queue_stands(w, s.now) && !greets)
+        return true;
+      if (s.now < due_at(w)) return true;
+    }
   }
-  const bool offers =
-      w.phase == Phase::working && !w.end && !runs_alone(w, s.now) && s.now >= w.no_start_before;
+  // Whoever is part of a gang has no other job beside it.
+  const bool offers = w.phase == Phase::working && !w.end && !runs_alone(w, s.now) &&
+                      s.now >= w.no_start_before && !w.gang;
   // Always: what ends with this exchange may make anything ready.
   if (offers && !w.terms.max_parallel_jobs && !std::exchange(w.share_asked, true) &&
       w.share.grow(s.out)) {
@@ -200,6 +229,8 @@ bool send_if_due(const Step& s) {
     exchange.offer = offer_of(w, s.now);
     talk.bells.looks(s.now);
   }
+  exchange.gang = std::exchange(talk.gang, {});
+  if (w.gang) talk.bells.looks(s.now);
   if (!exchange.finishes.empty()) exchange.job_time = w.pace.job_time();
   ask_for_actions(s, exchange);
   talk.last_sent = s.now;

@@ -66,7 +66,9 @@ void stop_running(const Step& s, nanoseconds lead, claim::EndCause why) {
   w.phase = Phase::stopping;
   hurry(s);
   w.stop_cause = why;
-  for (const auto& [run, job] : w.running) s.order(command::StopRun{run, lead});
+  for (const auto& [run, job] : w.running) {
+    if (!goes_on_for_gang(w, job)) s.order(command::StopRun{run, lead});
+  }
   for (const auto& [run, job] : w.lane.armed) s.order(command::StopRun{run, lead});  // just begun
   if (!w.actions.asked_farewell) stop_actions(s, lead);
 }
@@ -77,7 +79,7 @@ bool is_idle(const State& w) {
   const bool asks = !w.talk.was_answered || (w.talk.busy && w.talk.in_flight.offer) ||
                     w.talk.retry_delay != kFirstRetry;
   return w.is_quiet() && w.queue.empty() && !w.has_reports() && !w.actions.active() && !asks &&
-         !w.end;
+         !w.gang && !w.end;
 }
 
 BootTime wake_at(const State& w, BootTime now) {
@@ -115,6 +117,7 @@ BootTime wake_at(const State& w, BootTime now) {
   if (!w.queue.empty() && w.phase == Phase::working && !talk.busy)
     by(std::max({w.pace.queue_stands_at(), window_end(w), talk.not_before}));
   by(next_unfit(w));
+  by(gang_wake(w, now));
   if (talk.nothing_claimable && w.phase == Phase::working) by(talk.next_poll);
   if (talk.busy && talk.in_flight.offer) if_later(talk.last_sent + kShareInFlight);
   if (w.phase == Phase::working) by(w.share.wake_at());

@@ -269,6 +269,16 @@ Result<WorkerSetup> make_worker_setup(const workflow::Context& context,
     setup.end_is_assumed = times.assumed;
     setup.slurm.end_was_asked = times.asked;
   }
+  TORC_ASSIGN(GroupPlace in_group,
+              place_in_group(options, env, setup.allocation, setup.slurm_node, setup.machine.host));
+  setup.group = std::move(in_group.group);
+  setup.node_name = std::move(in_group.node_name);
+  // What is called a node of its own has a ledger of its own.
+  if (!options.node_name.empty() && options.node_name != setup.machine.host) {
+    setup.node_place.node = options.node_name;
+    std::ranges::replace_if(
+        setup.node_place.node, [](char c) { return c == '.' || c == '_'; }, '-');
+  }
   if (options.time_limit) {
     if (options.time_limit->count() == 0) {
       return Error{ErrorKind::invalid, "--time-limit 0 leaves no time for any job",

@@ -24,6 +24,8 @@ struct WorkerOptions {
   std::string scheduler;
   std::vector<std::string> labels;  // each one label, or several with commas between them
   bool also_unlabelled = false;     // with labels: jobs that ask for none, too
+  std::string group;      // with whose nodes jobs of several nodes may have this one
+  std::string node_name;  // of this node within the group
   std::optional<std::chrono::seconds> time_limit;
   std::optional<std::chrono::seconds> idle_timeout;
   std::optional<std::chrono::seconds> grace;  // from SIGTERM to the end of the last job
@@ -41,6 +43,19 @@ enum class Place : unsigned char { allocation, laptop };  // `torc worker`, `tor
 // like.
 [[nodiscard]] slurm::RunProgram query_program(const workflow::Context& context,
                                               std::chrono::nanoseconds limit);
+
+// Whose nodes jobs of several nodes may have together, and how the others of the group reach this
+// one.
+struct GroupPlace {
+  std::string group;  // empty: of none
+  std::string node_name;
+};
+// As the options say; in an allocation (`allocation`, empty: none) else one run of it, by Slurm's
+// names. All that is asked is in `env`, which all workers of the allocation have alike: what one of
+// them could not learn would put it into a group of its own. Error invalid: a name is none.
+Result<GroupPlace> place_in_group(const WorkerOptions& options, const exec::GetEnv& env,
+                                  const std::string& allocation, const std::string& slurm_node,
+                                  const std::string& host);
 
 // Why a lease of that length ends there although its worker lives; empty: it is long enough.
 [[nodiscard]] std::string too_short(std::chrono::seconds lease, const store::MountFacts& facts);

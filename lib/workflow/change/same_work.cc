@@ -70,6 +70,8 @@ Fact other_job(const spec::RenderedJob& before, const spec::RenderedJob& now) {
     return of_job(now.name, "keeps its output otherwise in the store (stdio)");
   if (before.checkpoint_exit_code != now.checkpoint_exit_code)
     return of_job(now.name, "has another checkpoint_exit_code in the store");
+  if (before.launch != now.launch)
+    return of_job(now.name, "is started otherwise on its nodes in the store");
   return {};
 }
 

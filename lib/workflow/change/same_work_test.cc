@@ -136,6 +136,16 @@ TEST(SameWork, whatever_a_record_says_otherwise_is_named) {
   }
 }
 
+TEST(SameWork, a_job_that_is_started_otherwise_on_its_nodes_is_named) {
+  constexpr std::string_view kOnTwo =
+      "name: wf\nresource_requirements: [{name: wide, num_nodes: 2}]\n"
+      "jobs: [{name: a, command: x, resource_requirements: wide}]\n";
+  const claim::TestWorkflow store(plan(kOnTwo));
+  std::string now(kOnTwo);
+  now.replace(now.find("command: x"), 10, "command: x, launch: all");
+  EXPECT_NE(other(store.tx, now).find("'a' is started otherwise on its nodes"), std::string::npos);
+}
+
 TEST(SameWork, jobs_run_here_unless_the_store_was_named) {
   const claim::TestWorkflow store(plan(kFile, "/elsewhere"));
   EXPECT_EQ(other(store.tx, kFile), "the jobs of the store run in /elsewhere, and not here");

@@ -98,7 +98,8 @@ constexpr std::string_view kOthers[] = {"scheduler",    "name",
                                         "max_parallel", "limits",
                                         "labels",       "crash_limit",
                                         "state",        "failure_handler",
-                                        "walltime"};
+                                        "walltime",     "launch",
+                                        "launch_end",   "ntasks_per_node"};
 
 bool is_other_key(std::string_view name) {
   return std::ranges::find(kOthers, name) != std::end(kOthers) ||

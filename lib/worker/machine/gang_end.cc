@@ -1,0 +1,259 @@
+// How a worker's part in a job of several nodes ends. Whatever runs here is ended, and whatever
+// else of it is found on this node, before the worker says that it has left: then its node is free.
+#include <map>
+#include <utility>
+
+#include "lib/worker/machine/parts.h"
+
+namespace torc::worker {
+namespace {
+
+using namespace std::chrono_literals;
+using claim::GangWord;
+using claim::JobState;
+
+constexpr std::chrono::nanoseconds kLongestClearDelay = 2s;
+
+void stop_here(const Step& s, std::chrono::nanoseconds lead) {
+  OwnGang& g = *s.w.gang;
+  if (g.run && !std::exchange(g.stopped, true))
+    s.order(command::StopRun{*g.run, std::min(lead, kGangLead)});
+}
+
+// Where the end of the head's command is kept.
+std::map<Run, Running>::iterator kept_end(State& w) {
+  return std::find_if(w.running.begin(), w.running.end(),
+                      [](const auto& r) { return r.second.of_gang && r.second.ended; });
+}
+
+bool ended_well(const claim::Outcome& o) {
+  return o.cause == claim::EndCause::exited && o.exit_code == 0;
+}
+
+JobState state_of(const claim::Outcome& o, const Running& job) {
+  const bool again = job.job.grant.stopped + 1 < claim::kMostStops;
+  if (ended_well(o)) return JobState::completed;
+  if (claim::is_interruption(o.cause)) return again ? JobState::ready : JobState::terminated;
+  return o.cause == claim::EndCause::timed_out ? JobState::terminated : JobState::failed;
+}
+
+// Of the other nodes, the first that failed.
+const claim::Outcome* first_failure(const claim::Gang& gang) {
+  const claim::Outcome* first = nullptr;
+  for (std::size_t rank = 1; rank < gang.members.size(); ++rank) {
+    const auto& end = gang.members[rank].end;
+    if (!end || ended_well(*end)) continue;
+    if (first == nullptr || end->ended_at < first->ended_at) first = &*end;
+  }
+  return first;
+}
+
+bool all_others_ended(const claim::Gang& gang) {
+  return std::all_of(gang.members.begin() + 1, gang.members.end(),
+                     [](const claim::GangMember& m) { return m.end.has_value(); });
+}
+
+// What the command came to, on the head alone or on each node; nothing: that is not known yet.
+std::optional<claim::Finished> whole_of(const Step& s, const Running& head) {
+  State& w = s.w;
+  OwnGang& g = *w.gang;
+  const claim::Finished& own = *head.ended;
+  if (!head.job.on_each_node || head.revoked) return own;
+  const bool first_ends = head.job.ends_with_first_failure;
+  const claim::Outcome* other = first_failure(g.gang());
+  // One that was ended for a failure elsewhere has not failed.
+  const bool own_failed = !ended_well(own.outcome) && !(g.stopped && other != nullptr);
+  if (w.phase == Phase::stopping && own_failed) return own;
+  if (!all_others_ended(g.gang()) && !(first_ends && (own_failed || other != nullptr))) {
+    if (w.phase != Phase::stopping) return std::nullopt;
+    claim::Finished cut = own;  // it did not wait for the others
+    cut.outcome.cause = w.stop_cause;
+    cut.state = state_of(cut.outcome, head);
+    return cut;
+  }
+  if (other == nullptr || (own_failed && own.outcome.ended_at <= other->ended_at)) return own;
+  claim::Finished failed = own;
+  failed.checkpointed = false;
+  failed.outcome = *other;
+  failed.state = state_of(*other, head);
+  return failed;
+}
+
+void conclude_gang(const Step& s) {
+  State& w = s.w;
+  OwnGang& g = *w.gang;
+  if (!g.is_head() || g.whole || g.is_over()) return;
+  const auto head = kept_end(w);
+  if (head != w.running.end()) {
+    g.whole = whole_of(s, head->second);
+    return;
+  }
+  const auto runs = g.run ? w.running.find(*g.run) : w.running.end();
+  if (runs == w.running.end() || !runs->second.job.on_each_node) return;
+  if (runs->second.job.ends_with_first_failure && first_failure(g.gang()) != nullptr)
+    stop_here(s, term_lead(w));
+}
+
+// A member that is told to stop says first that it has left: the attempt ends by that, and not by
+// what its ranks die of.
+void leave_early(const Step& s) {
+  State& w = s.w;
+  OwnGang& g = *w.gang;
+  if (g.is_head() || g.is_over()) return;
+  if (w.phase == Phase::stopping && !g.left) leave_gang_early(s);
+  if (g.left && s.now >= *g.left + kLeftPatience) g.gone = true;
+}
+
+// False: not yet.
+bool clear_node(const Step& s) {
+  OwnGang& g = *s.w.gang;
+  if (g.cleared || !g.may_have_run()) return true;
+  if (g.clearing || s.now < g.clear_at) return false;
+  if (!g.clear_since) g.clear_since = s.now;
+  g.clearing = true;
+  s.order(command::EndGang{g.token()});
+  return false;
+}
+
+// One that is told to leave has no time; one that lost its lease would come back beside what is
+// left.
+std::chrono::nanoseconds clear_patience(const State& w) {
+  const bool hurries = w.phase == Phase::stopping && (w.summary.interrupted || !w.lost_lease());
+  return hurries ? kLeftPatience : kClearPatience;
+}
+
+// It had begun, and nobody is told how it ended: the attempt was over before.
+void drop_run(const Step& s, const Running& job) {
+  State& w = s.w;
+  w.pace.job_ended(s.now - job.started, s.now);
+  ++w.summary.given_back;
+}
+
+void let_go_of_node(State& w) {
+  const OwnGang& g = *w.gang;
+  if (g.has_node && !w.terms.max_parallel_jobs) w.share.use().put_back(g.node, g.gpus);
+}
+
+void depart_from_gang(const Step& s) {
+  State& w = s.w;
+  let_go_of_node(w);
+  const OwnGang g = *std::exchange(w.gang, std::nullopt);
+  w.left_gang = std::max(w.left_gang, g.token().claim);
+  if (!g.gone) {
+    GangWord word;
+    word.token = g.token();
+    word.what = GangWord::What::left;
+    say_of_gang(s, std::move(word));
+  }
+  if (g.revoked && !w.lost_lease()) w.talk.returns.push_back(g.token());
+  if (auto kept = kept_end(w); kept != w.running.end()) {
+    const Running head = std::move(kept->second);
+    w.running.erase(kept);
+    if (g.whole || head.revoked) {
+      report_end(s, head, g.whole.value_or(*head.ended));
+    } else {
+      drop_run(s, head);
+      s.tell({.what = Notice::What::gang_over, .job = head.job.load});
+    }
+  }
+  w.idle_since = s.now;
+  if (w.is_quiet()) w.quiet_since = s.now;
+  w.talk.nothing_claimable = false;
+  if (w.end) hurry(s);
+  w.talk.speak_by = s.now;
+}
+
+}  // namespace
+
+bool keep_gang_end(const Step& s, const Running& job, claim::Finished& finished) {
+  State& w = s.w;
+  if (!job.of_gang || !w.gang || job.ended) return false;
+  OwnGang& g = *w.gang;
+  g.run.reset();
+  g.ended_here = true;
+  release(w, job);
+  if (g.is_head()) {
+    Running& kept = w.running[next_run(w)];
+    kept = job;
+    kept.cpus.clear();
+    kept.ended = std::move(finished);
+    return true;
+  }
+  if (g.is_over() || g.left) return true;
+  GangWord word;
+  word.token = g.token();
+  word.what = GangWord::What::ended;
+  word.outcome = finished.outcome;
+  say_of_gang(s, std::move(word));
+  return true;
+}
+
+bool revoke_gang(const Step& s, const claim::ClaimToken& token) {
+  State& w = s.w;
+  if (!w.gang || !w.gang->is_head() || w.gang->token() != token || !w.gang->job) return false;
+  w.gang->revoked = true;
+  return true;
+}
+
+bool may_recover(const State& w, const Running& job) {
+  if (!job.of_gang) return true;
+  return w.gang && w.gang->is_head() && !w.gang->is_over() && !job.job.on_each_node;
+}
+
+bool goes_on_for_gang(const State& w, const Running& job) {
+  return job.of_gang && w.gang && !w.gang->is_head() && !w.gang->is_over();
+}
+
+void leave_gang_early(const Step& s) {
+  OwnGang& g = *s.w.gang;
+  g.left = s.now;
+  GangWord word;
+  word.token = g.token();
+  word.what = GangWord::What::left;
+  say_of_gang(s, std::move(word));
+}
+
+bool end_gang(const Step& s) {
+  State& w = s.w;
+  OwnGang& g = *w.gang;
+  leave_early(s);
+  conclude_gang(s);
+  if (!g.is_over() && !g.whole) return false;
+  if (g.run) {
+    stop_here(s, term_lead(w));
+  } else if (clear_node(s)) {
+    depart_from_gang(s);
+  }
+  return true;
+}
+
+void gang_cleared(const Step& s, const event::GangCleared& cleared) {
+  State& w = s.w;
+  if (!w.gang || w.gang->token() != cleared.token) return;
+  OwnGang& g = *w.gang;
+  g.clearing = false;
+  if (cleared.left == exec::Leftovers::none) {
+    g.cleared = true;
+  } else if (s.now >= *g.clear_since + clear_patience(w)) {
+    g.cleared = true;
+    s.tell({.what = Notice::What::gang_left_some,
+            .job = g.job ? g.job->load : nullptr,
+            .time = kClearPatience});
+  } else {
+    g.clear_at = s.now + g.clear_delay;
+    g.clear_delay = std::min(2 * g.clear_delay, kLongestClearDelay);
+  }
+}
+
+void forget_gang(const Step& s) {
+  State& w = s.w;
+  if (!w.gang) return;
+  // Its command was killed with all others.
+  OwnGang& g = *w.gang;
+  g.gone = true;
+  g.ended_here = g.ended_here || g.run;
+  g.run.reset();
+  if (clear_node(s)) depart_from_gang(s);
+}
+
+}  // namespace torc::worker

@@ -1,0 +1,210 @@
+// Jobs of several nodes, on workers of one host that count as nodes: what becomes of them when a
+// worker that has a part is killed, stopped, told to leave.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/integration/harness.h"
+
+namespace torc::itest {
+namespace {
+
+using nlohmann::json;
+using namespace std::chrono_literals;
+
+class Gang : public ::testing::Test {
+ protected:
+  // `command` runs on so many nodes, and others after it.
+  void make(int nodes, const std::string& command, const std::string& more = "") const {
+    here.write("wf.yaml",
+               fmt::format("name: wf\nresource_requirements:\n  - {{name: wide, num_cpus: 1, "
+                           "num_nodes: {}}}\njobs:\n  - name: gang\n    command: |\n      {}\n    "
+                           "resource_requirements: wide\n{}",
+                           nodes, command, more));
+    const Ended made = here.run({"init", "wf.yaml", "--engine", "journal"});
+    ASSERT_EQ(made.exit_code, 0) << made;
+  }
+  void start(const std::string& node) {
+    Launch launch =
+        here.torc({"worker", "wf.torc", "--num-cpus", "1", "--group", "lab", "--node-name", node,
+                   "--lease-ttl", "10s", "--bell-interface", "127.0.0.1", "--idle-timeout", "1h"});
+    launch.env["TMPDIR"] = here.new_tmpdir(node).string();
+    launch.env["TORC_NODE_DIR"] = (here.path() / "nodes").string();
+    workers_.push_back(std::make_unique<Process>(launch));
+  }
+  void start_nodes(int count) {
+    std::filesystem::create_directories(here.path() / "nodes");
+    for (int n = 0; n < count; ++n) start(fmt::format("n{}", n));
+  }
+  [[nodiscard]] Process* worker_that_said(std::string_view text) const {
+    for (const auto& worker : workers_) {
+      if (worker->running() && worker->out().find(text) != std::string::npos) return worker.get();
+    }
+    return nullptr;
+  }
+  // It says so when it learns of it.
+  [[nodiscard]] Process& worker_saying(std::string_view text) const {
+    Process* found = nullptr;
+    const bool said =
+        wait_until(all(), [&] { return (found = worker_that_said(text)) != nullptr; });
+    if (!said) throw std::runtime_error("no worker says " + std::string(text) + ":\n" + all_said());
+    return *found;
+  }
+  [[nodiscard]] Process& head() const { return worker_saying("this one first"); }
+  [[nodiscard]] Process& member() const { return worker_saying("as rank 1 of"); }
+  [[nodiscard]] std::vector<Source*> all() const {
+    std::vector<Source*> sources;
+    for (const auto& worker : workers_) sources.push_back(worker.get());
+    return sources;
+  }
+  [[nodiscard]] bool wait_for(Fifo& fifo, const std::string& line) const {
+    std::vector<Source*> sources = all();
+    sources.push_back(&fifo);
+    return wait_until(sources, [&] { return fifo.has(line); });
+  }
+  // All workers end by themselves, and nothing contradicts itself.
+  void expect_completed() {
+    for (const auto& worker : workers_) {
+      if (worker->running()) worker->wait();
+    }
+    EXPECT_EQ(here.json({"status", "wf.torc"})["state"], "completed") << all_said();
+    const Ended verified = here.run({"verify", "wf.torc"});
+    EXPECT_EQ(verified.exit_code, 0) << verified;
+  }
+  [[nodiscard]] std::string all_said() const {
+    std::string all;
+    for (const auto& worker : workers_) all += worker->out() + worker->err() + "\n";
+    return all;
+  }
+
+  const Workplace here;
+  std::vector<std::unique_ptr<Process>> workers_;
+};
+
+TEST_F(Gang, runs_once_on_all_of_its_nodes) {
+  make(3, "echo \"begins $TORC_ATTEMPT_ID\" > events");
+  Fifo events(here.path() / "events");
+  start_nodes(3);
+  ASSERT_TRUE(wait_for(events, "begins 1")) << all_said();
+  expect_completed();
+  EXPECT_EQ(events.lines().size(), 1U);
+}
+
+TEST_F(Gang, that_loses_its_head_begins_anew_on_others) {
+  make(2, "echo \"begins $TORC_ATTEMPT_ID\" > events; test $TORC_ATTEMPT_ID = 2 || sleep 1000");
+  Fifo events(here.path() / "events");
+  start_nodes(3);
+  ASSERT_TRUE(wait_for(events, "begins 1")) << all_said();
+  head().kill(SIGKILL);
+  ASSERT_TRUE(wait_for(events, "begins 2")) << all_said();
+  expect_completed();
+}
+
+TEST_F(Gang, that_loses_a_member_begins_anew_and_its_command_is_ended) {
+  make(
+      2,
+      "echo \"begins $TORC_ATTEMPT_ID $$\" > events; test $TORC_ATTEMPT_ID = 2 || exec sleep 1000");
+  Fifo events(here.path() / "events");
+  start_nodes(3);
+  std::vector<Source*> sources{&events};
+  ASSERT_TRUE(wait_until(sources, [&] { return !events.lines().empty(); })) << all_said();
+  Witness command(std::stoi(events.lines().front().substr(9)));
+  member().kill(SIGKILL);
+  EXPECT_TRUE(wait_until(
+      {&command}, [&] { return command.gone(); }, 12s))
+      << all_said();
+  ASSERT_TRUE(wait_until(sources, [&] { return events.lines().size() > 1; })) << all_said();
+  expect_completed();
+}
+
+TEST_F(Gang, whose_member_is_frozen_past_its_lease_begins_anew_without_it) {
+  make(2, "echo \"begins $TORC_ATTEMPT_ID\" > events; test $TORC_ATTEMPT_ID = 2 || sleep 1000");
+  Fifo events(here.path() / "events");
+  start_nodes(3);
+  ASSERT_TRUE(wait_for(events, "begins 1")) << all_said();
+  Process& frozen = member();
+  frozen.kill(SIGSTOP);
+  ASSERT_TRUE(wait_for(events, "begins 2")) << all_said();
+  frozen.kill(SIGCONT);
+  expect_completed();
+}
+
+TEST_F(Gang, that_is_canceled_ends_on_all_nodes) {
+  make(2, "echo \"begins $$\" > events; exec sleep 1000");
+  Fifo events(here.path() / "events");
+  start_nodes(2);
+  std::vector<Source*> sources{&events};
+  ASSERT_TRUE(wait_until(sources, [&] { return !events.lines().empty(); })) << all_said();
+  Witness command(std::stoi(events.lines().front().substr(7)));
+  EXPECT_EQ(here.run({"cancel", "wf.torc", "gang"}).exit_code, 0);
+  EXPECT_TRUE(wait_until(
+      {&command}, [&] { return command.gone(); }, 12s))
+      << all_said();
+  for (const auto& worker : workers_) EXPECT_FALSE(worker->wait().timed_out) << all_said();
+  EXPECT_EQ(here.run({"verify", "wf.torc"}).exit_code, 0);
+}
+
+TEST_F(Gang, keeps_a_member_that_is_to_drain_to_its_end) {
+  make(2, "echo \"begins $TORC_ATTEMPT_ID\" > events; read x < gate");
+  Fifo events(here.path() / "events");
+  Fifo gate(here.path() / "gate");
+  start_nodes(2);
+  ASSERT_TRUE(wait_for(events, "begins 1")) << all_said();
+  Process& drained = member();
+  drained.kill(SIGINT);
+  Timer a_while(3s);
+  EXPECT_FALSE(
+      wait_until({&drained, &a_while}, [&] { return !drained.running() || a_while.passed(); }) &&
+      !drained.running())
+      << all_said();
+  gate.open_gate(1);
+  expect_completed();
+}
+
+TEST_F(Gang, ends_and_begins_anew_when_a_member_is_told_to_stop) {
+  make(2, "echo \"begins $TORC_ATTEMPT_ID\" > events; test $TORC_ATTEMPT_ID = 2 || sleep 1000");
+  Fifo events(here.path() / "events");
+  start_nodes(3);
+  ASSERT_TRUE(wait_for(events, "begins 1")) << all_said();
+  Process& leaves = member();
+  leaves.kill(SIGINT);
+  Timer echo(500ms);
+  EXPECT_TRUE(wait_until({&echo}, [&] { return echo.passed(); }));
+  leaves.kill(SIGINT);
+  ASSERT_TRUE(wait_for(events, "begins 2")) << all_said();
+  expect_completed();
+  const json jobs = here.json({"jobs", "wf.torc"});
+  EXPECT_EQ(jobs[0]["attempt"], 2);
+}
+
+// As mpirun's daemon is that lost its way: no child of any worker.
+TEST_F(Gang, leaves_nothing_on_its_nodes_that_has_its_tag) {
+  make(2, "echo \"begins $TORC_WORKFLOW_ID $TORC_GANG\" > events; read x < gate");
+  Fifo events(here.path() / "events");
+  Fifo gate(here.path() / "gate");
+  start_nodes(2);
+  std::vector<Source*> sources{&events};
+  ASSERT_TRUE(wait_until(sources, [&] { return !events.lines().empty(); })) << all_said();
+  const std::string line = events.lines().front();
+  const auto space = line.rfind(' ');
+  Launch stray{{"/bin/sleep", "1000"}, {}, here.path(), {}, {}};
+  stray.env["TORC_WORKFLOW_ID"] = line.substr(7, space - 7);
+  stray.env["TORC_GANG"] = line.substr(space + 1);
+  Process left(stray);
+  gate.open_gate(1);
+  EXPECT_EQ(left.wait(12s).signal, SIGKILL);
+  expect_completed();
+}
+
+}  // namespace
+}  // namespace torc::itest
