@@ -205,6 +205,7 @@ struct ExecutionConfig {
   int oom_exit_code = 137;
   bool enable_cpu_bind = false;
   bool staggered_start = false;
+  std::string srun_mpi = {};  // of the batch scripts alone; empty: none
   Stdio stdio{.by_size = true};
 };
 

@@ -129,6 +129,7 @@ ExecutionConfig read_execution(const Session& session, const Node& map) {
   c.oom_exit_code = reader.integer("oom_exit_code", c.oom_exit_code);
   c.enable_cpu_bind = reader.boolean("enable_cpu_bind", false);
   c.staggered_start = reader.boolean("staggered_start", false);
+  c.srun_mpi = reader.text("srun_mpi");
   if (const Node* stdio = reader.find("stdio")) c.stdio = read_stdio(session, *stdio);
   return c;
 }
