@@ -417,6 +417,10 @@ execution_config:
   mode: direct
   srun_termination_signal: TERM@120
 )", R"(
+wf.yaml:7:3: note: 'srun_termination_signal' is part of the language, but this version cannot run it yet
+    7 |   srun_termination_signal: TERM@120
+      |   ^~~~~~~~~~~~~~~~~~~~~~~
+      = 'torc init' refuses it
 wf.yaml:7:28: error: 'srun_termination_signal' belongs to mode slurm, not to direct
     7 |   srun_termination_signal: TERM@120
       |                            ^~~~~~~~
