@@ -63,12 +63,14 @@ test-fs:
 	cmake --build $(BUILD) --target fs_itest
 	LOG=$(BUILD)/fs.log tests/integration/fs/run.sh $(BUILD)/tests/integration/fs/fs_itest $(FS)
 
-# Nodes, workers, srun, steps and the controller of a real Slurm killed in the middle of a run, ROUNDS=20 of each row, or
-# of ROWS='node srun'. Needs root; two and a half hours, ABREAST=10 of them an hour.
+# What users of Slurm expect, in the sizes that take minutes; then nodes, workers, srun, steps and the controller of a real
+# Slurm killed in the middle of a run, ROUNDS=20 of each row, or of ROWS='node srun'. Needs root; two and a half hours,
+# ABREAST=10 of them an hour.
 test-slurm:
 	scripts/install-deps.sh build test
 	cmake --preset release -DTORC_TESTS=ON
-	cmake --build $(BUILD) --target torc
+	cmake --build $(BUILD) --target torc acceptance_itest
+	TORC_TEST_FULL_SIZES=1 $(BUILD)/tests/integration/acceptance_itest
 	LOG=$(BUILD)/rounds.log tests/integration/slurm/rounds.sh $(BUILD) $(or $(ROUNDS),20) $(ROWS)
 
 # Jobs over several nodes with real Open MPI and MPICH: each part of one killed, below Slurm and by ssh, ROUNDS=3 times.

@@ -38,6 +38,7 @@ void add_retry(Command& c);
 void add_run(Command& c);
 void add_schema(Command& c);
 void add_set(Command& c);
+void add_slurm(Command& c);
 void add_spawn(Command& c);
 void add_status(Command& c);
 void add_supervise(Command& c);

@@ -10,20 +10,42 @@ namespace torc::slurm {
 namespace {
 
 // Beginnings of names.
-constexpr std::array<std::string_view, 23> kFamilies{
-    "SLURM_STEP", "SLURM_SRUN_", "SRUN_", "SLURM_CPU_BIND", "SLURM_MEM_BIND", "SLURM_NTASKS",
-    "SLURM_MEM_PER_", "SLURM_GPU_BIND", "SLURM_TRES_", "PMI_", "PMIX_", "SLURM_PMI", "SLURM_MPI_",
-    // What Open MPI and MPICH tell a process that is a rank; a user's own OMPI_MCA_… stay.
-    "OMPI_COMM_WORLD_", "OMPI_APP_CTX_", "OMPI_UNIVERSE_SIZE", "OMPI_MCA_ess", "OMPI_MCA_orte_ess",
-    "OMPI_MCA_orte_hnp_uri", "OMPI_MCA_orte_local_daemon_uri", "OMPI_MCA_orte_precondition_",
-    "PRTE_MCA_ess", "HYDI_"};
-constexpr std::array<std::string_view, 29> kNames{"SLURM_ARBITRARY_NODELIST",
+constexpr std::array<std::string_view, 18> kFamilies{"SLURM_STEP",     "SLURM_SRUN_",
+                                                     "SRUN_",          "SLURM_CPU_BIND",
+                                                     "SLURM_MEM_BIND", "SLURM_NTASKS",
+                                                     "SLURM_MEM_PER_", "SLURM_GPU_BIND",
+                                                     "SLURM_TRES_",    "PMI_",
+                                                     "PMIX_",          "SLURM_PMI",
+                                                     "SLURM_MPI_",     "OMPI_COMM_WORLD_",
+                                                     "OMPI_MCA_ess",   "OMPI_MCA_orte_ess_",
+                                                     "PRTE_MCA_ess",   "HYDI_"};
+// How a user or a site sets PMIx up; Slurm and mpirun tell nothing by them.
+constexpr std::string_view kSettings = "PMIX_MCA_";
+// OMPI_…: by mpirun, of the rank that a worker is, and by srun --mpi=openmpi. Other OMPI_MCA_… are
+// settings. SLURM_EXPORT_ENV: of `sbatch --export=NONE`, by which srun gives its tasks nothing of a
+// job's environment.
+constexpr std::array<std::string_view, 44> kNames{"OMPI_APP_CTX_NUM_PROCS",
+                                                  "OMPI_ARGV",
+                                                  "OMPI_COMMAND",
+                                                  "OMPI_FILE_LOCATION",
+                                                  "OMPI_FIRST_RANKS",
+                                                  "OMPI_MCA_initial_wdir",
+                                                  "OMPI_MCA_orte_app_num",
+                                                  "OMPI_MCA_orte_bound_at_launch",
+                                                  "OMPI_MCA_orte_hnp_uri",
+                                                  "OMPI_MCA_orte_local_daemon_uri",
+                                                  "OMPI_MCA_orte_num_nodes",
+                                                  "OMPI_MCA_orte_precondition_transports",
+                                                  "OMPI_NUM_APP_CTX",
+                                                  "OMPI_UNIVERSE_SIZE",
+                                                  "SLURM_ARBITRARY_NODELIST",
                                                   "SLURM_CORE_SPEC",
                                                   "SLURM_CPUS_ON_NODE",
                                                   "SLURM_CPUS_PER_TASK",
                                                   "SLURM_DISTRIBUTION",
                                                   "SLURM_EXACT",
                                                   "SLURM_EXCLUSIVE",
+                                                  "SLURM_EXPORT_ENV",
                                                   "SLURM_GTIDS",
                                                   "SLURM_HINT",
                                                   "SLURM_HOSTFILE",
@@ -52,6 +74,7 @@ static_assert(std::ranges::is_sorted(kNames));
 
 bool is_of_step(std::string_view entry) {
   const std::string_view name = entry.substr(0, entry.find('='));
+  if (name.starts_with(kSettings)) return false;
   return std::ranges::binary_search(kNames, name) ||
          std::ranges::any_of(kFamilies, [&](auto family) { return name.starts_with(family); });
 }

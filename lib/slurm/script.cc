@@ -7,6 +7,7 @@
 
 #include "lib/base/quantities.h"
 #include "lib/base/text/quote.h"
+#include "lib/base/text/text.h"
 #include "lib/slurm/options.h"
 #include "lib/slurm/refusals.h"
 #include "lib/spec/text/diagnostic.h"
@@ -139,6 +140,16 @@ Result<void> check_template(const ScriptTemplate& from) {
   return {};
 }
 
+// `list` makes srun print what there is, and start nothing.
+Result<void> check_mpi(const std::string& mpi) {
+  const bool is_name = !mpi.empty() && std::ranges::all_of(mpi, [](char c) {
+    return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.';
+  });
+  if (is_name && mpi != "list") return {};
+  return invalid(fmt::format("srun_mpi {} is no kind of MPI", printable(mpi)),
+                 "write what `srun --mpi=list` names: none, pmi2, pmix");
+}
+
 // Of a walltime as sbatch takes it; empty: none, or no limit.
 std::string seconds_of(const std::string& walltime) {
   if (walltime.empty()) return {};
@@ -179,6 +190,8 @@ Result<std::string> render_script(const ScriptContext& context,
     return invalid("the Slurm job's name is empty or holds control characters",
                    "rename the workflow");
   }
+  const std::string mpi = context.mpi.empty() ? "none" : context.mpi;
+  TORC_TRY(check_mpi(mpi));
   TORC_ASSIGN(const auto options, options_of(context, scheduler, defaults));
   TORC_ASSIGN(const auto worker_log, log_pattern(context.store, "slurm-%j.%N.out"));
   return fill_template(context.from, {{"directives", options.directives()},
@@ -187,6 +200,7 @@ Result<std::string> render_script(const ScriptContext& context,
                                       {"store", shell_quote(context.store.native())},
                                       {"torc", shell_quote(context.torc.native())},
                                       {"scheduler", shell_quote(scheduler.name)},
+                                      {"mpi", mpi},
                                       {"worker_log", shell_quote(worker_log)},
                                       {"walltime_seconds", seconds_of(scheduler.walltime)}});
 }

@@ -72,6 +72,17 @@ TEST(Script, starts_one_worker_a_node_that_outlives_the_others) {
   EXPECT_EQ(text.find("{{"), std::string::npos);
 }
 
+TEST(Script, starts_workers_with_the_kind_of_mpi_that_is_asked_for) {
+  EXPECT_NE(script(scheduler()).find(" --mpi=none "), std::string::npos);
+  auto c = context();
+  c.mpi = "pmix_v4";
+  EXPECT_NE(script(scheduler(), {}, c).find(" --mpi=pmix_v4 "), std::string::npos);
+  for (const char* no : {"list", "a b", "$(id)", "pmix;", "'"}) {
+    c.mpi = no;
+    EXPECT_NE(refusal(scheduler(), {}, c).what.find("srun_mpi"), std::string::npos) << no;
+  }
+}
+
 TEST(Script, knows_the_walltime_that_it_asks_for) {
   EXPECT_TRUE(has_line(script(scheduler()), "torc_walltime=14400"));
   auto s = scheduler();

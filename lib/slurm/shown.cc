@@ -20,6 +20,19 @@ bool is_plain(std::string_view word) {
          });
 }
 
+std::string failure_of(const CommandOutput& output) {
+  if (output.exit_code == -1) return "it took too long";
+  const auto lines = split(trimmed(output.err), '\n');
+  return lines.empty() ? "exit code " + std::to_string(output.exit_code)
+                       : std::string(trimmed(lines.back()));
+}
+
+// What bears the number of a whole array is told from it by what Slurm shows.
+std::string name_of(std::string_view number, std::string_view shown) {
+  const bool is_of_all = shown.starts_with(std::string(number) + "_");
+  return std::string(is_of_all ? shown : number);
+}
+
 namespace {
 
 // After kColumns. Names and paths may hold blanks, so these are cut out by their widths.
@@ -48,19 +61,6 @@ std::string list_of(const std::vector<std::string>& words) {
     list += (list.empty() ? "" : ",") + word;
   }
   return list;
-}
-
-std::string failure_of(const CommandOutput& output) {
-  if (output.exit_code == -1) return "it took too long";
-  const auto lines = split(trimmed(output.err), '\n');
-  return lines.empty() ? "exit code " + std::to_string(output.exit_code)
-                       : std::string(trimmed(lines.back()));
-}
-
-// What bears the number of a whole array is told from it by what Slurm shows.
-std::string name_of(std::string_view number, std::string_view shown) {
-  const bool is_of_all = shown.starts_with(std::string(number) + "_");
-  return std::string(is_of_all ? shown : number);
 }
 
 std::optional<ShownAllocation> read_shown(std::string_view text) {

@@ -37,6 +37,11 @@ enum class Stage : std::uint8_t { waits, runs, over, other };
 // Whether it may be asked about: nothing in it means more than a name to Slurm or a shell.
 [[nodiscard]] bool is_plain(std::string_view name);
 
+// The id of an allocation of which Slurm tells a number of its own ("10") and one of an array.
+[[nodiscard]] std::string name_of(std::string_view number, std::string_view shown);
+// Why this is no answer: a clause.
+[[nodiscard]] std::string failure_of(const CommandOutput& output);
+
 struct Shown {
   std::vector<ShownAllocation> allocations;
   // The whole answer was read: it begins with its heading and ends with a line. So what is not in

@@ -273,6 +273,8 @@ void JsonSchema::look_afterwards() {
   EXPECT_GE(take("resources", {"resources", "wf.torc"}).size(), 8U);
   const json series = take("resources-series", {"resources", "wf.torc", "--series", "waiting"});
   EXPECT_GE(series["points"].size(), 1U) << series;
+  take("slurm-usage", {"slurm", "usage", "wf.torc"});
+  take("slurm-stats", {"slurm", "stats", "wf.torc"});
   for (const std::string job : {"good_1", "packed", "combined", "silent"})
     take("logs", {"logs", "wf.torc", job});
   EXPECT_EQ(take("actions", {"actions", "wf.torc"}).size(), 4U);

@@ -28,6 +28,8 @@ const std::vector<Command>& commands() {
       {{"resources", "STORE"}},
       {{"resources", "STORE", "--json"}},
       {{"resources", "STORE", "--series", "last"}},
+      {{"slurm", "usage", "STORE"}},
+      {{"slurm", "stats", "STORE", "--json"}},
       {{"logs", "STORE", "a"}, true},
       {{"logs", "STORE", "packed"}, true},
       {{"logs", "STORE", "mended", "--recovery", "--attempt", "1"}, true},

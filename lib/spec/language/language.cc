@@ -133,7 +133,7 @@ constexpr auto kLanguage = std::to_array<Key>({
     {.where = Where::execution, .name = "oom_exit_code", .type = Type::integer, .min = 1, .max = 255, .mode = "direct", .about = "of a job that used more memory than it declared; 137"},
     {.where = Where::execution, .name = "srun_termination_signal", .type = Type::signal_ahead, .support = kPlanned, .mode = "slurm", .about = "TERM@120: the signal, and seconds before the step's time limit"},
     {.where = Where::execution, .name = "enable_cpu_bind", .type = Type::boolean, .about = "each job runs on CPUs of its own, near each other; false"},
-    {.where = Where::execution, .name = "srun_mpi", .type = Type::word, .about = "of the step that a job of several nodes is below Slurm, as srun --mpi takes it"},
+    {.where = Where::execution, .name = "srun_mpi", .type = Type::word, .mode = "direct", .about = "of the srun that starts the workers, and of the step that a job of several nodes is, as --mpi takes it"},
     {.where = Where::execution, .name = "staggered_start", .type = Type::boolean, .about = "workers claim their first jobs one after the other, within a minute; false"},
     {.where = Where::execution, .name = "stdio", .type = Type::map, .child = Where::stdio, .about = "what becomes of the jobs' output"},
 

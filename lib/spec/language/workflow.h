@@ -240,7 +240,8 @@ struct ExecutionConfig {
   int oom_exit_code = 137;
   bool enable_cpu_bind = false;
   bool staggered_start = false;
-  std::string srun_mpi;  // as srun --mpi takes it; empty: as the site has it
+  // As srun --mpi takes it; empty: none for the workers, for steps as the site has it.
+  std::string srun_mpi = {};
   Stdio stdio{.by_size = true};
 };
 

@@ -13,7 +13,9 @@
 # DIR must be a path without spaces, short enough for sockets. Exit codes: 0, 1 failed, 2 usage, 77 this machine
 # cannot do it (no root, no namespaces, packages missing); the reason is on stderr.
 # In the environment of `start`: SLURM_CONF_EXTRA, further lines of slurm.conf; NODE_ADDRESS, the address that the names
-# of nodes stand for there (127.0.0.1; workers of several nodes ring each other on another one only).
+# of nodes stand for there (127.0.0.1; workers of several nodes ring each other on another one only);
+# SLURM_ACCOUNTING=1, slurmdbd with a database of its own (at most 8 nodes then); SLURM_CGROUPS=1, steps are held to their
+# memory by task/cgroup.
 set -u
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 self=$(readlink -f "$0")
@@ -25,6 +27,7 @@ export SLURM_CONF=$dir/slurm.conf
 
 fail() { echo "cluster.sh: $*" >&2; exit 1; }
 cannot() { echo "cluster.sh: $*" >&2; exit 77; }
+. "${self%/*}/accounting.sh"
 
 # ---- processes: DIR/run/NAME holds "pid starttime", so that a recycled pid is never taken for ours ----
 
@@ -106,6 +109,8 @@ check_machine() {
   [ "$(id -u)" = 0 ] || cannot "nodes are namespaces, and making those needs root; run the tests as root"
   unshare --mount --uts --pid --fork --mount-proc -- mount -t tmpfs none /dev/shm 2>/dev/null ||
     cannot "this machine does not let root make mount, UTS and pid namespaces (a container without CAP_SYS_ADMIN?)"
+  [ -z "${SLURM_ACCOUNTING:-}" ] || check_accounting
+  [ -z "${SLURM_CGROUPS:-}" ] || check_cgroups
 }
 
 write_configuration() {
@@ -128,11 +133,7 @@ SlurmctldLogFile=$dir/log/slurmctld.log
 SlurmdLogFile=$dir/log/%n.log
 MailProg=/bin/true
 MpiDefault=none
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
 TaskProlog=$dir/task_prolog
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
 SlurmdParameters=config_overrides
@@ -149,6 +150,16 @@ JobRequeue=1
 MinJobAge=300
 NodeName=DEFAULT CPUs=2 RealMemory=1000 State=UNKNOWN
 CONF
+  if [ -n "${SLURM_CGROUPS:-}" ]; then
+    cgroup_configuration
+  else
+    printf '%s\n' ProctrackType=proctrack/linuxproc TaskPlugin=task/none
+  fi >>"$dir/slurm.conf"
+  if [ -n "${SLURM_ACCOUNTING:-}" ]; then
+    accounting_configuration $((port + 9))
+  else
+    printf '%s\n' JobAcctGatherType=jobacct_gather/none AccountingStorageType=accounting_storage/none
+  fi >>"$dir/slurm.conf"
   echo "127.0.0.1 localhost $host" >"$dir/hosts"
   for ((i = 1; i <= nodes; i++)); do
     echo "NodeName=n$i NodeHostname=n$i NodeAddr=127.0.0.1 Port=$((port + i))" >>"$dir/slurm.conf"
@@ -202,14 +213,24 @@ launch_controller() {
 }
 answers_or_gone() { gone slurmctld || timeout 5 scontrol ping; }
 start_controller() { # NODES
-  local round
+  local round port name
   for round in {1..20}; do
-    write_configuration "$1" "$(free_ports)"
+    port=$(free_ports)
+    write_configuration "$1" "$port"
+    if [ -n "${SLURM_ACCOUNTING:-}" ]; then
+      [ -e "$dir/db" ] || start_database
+      start_slurmdbd $((port + 9))
+      # slurmctld makes itself known to slurmdbd, which must have the name by then.
+      lives slurmdbd && { timeout 10 sacctmgr -i add cluster torctest >"$dir/log/sacctmgr.out" 2>&1 || true; }
+    fi
     launch_controller
-    lives slurmctld && return
+    lives slurmctld && { [ -z "${SLURM_ACCOUNTING:-}" ] || lives slurmdbd; } && return
     # Another cluster or program was faster.
-    grep -q 'Address already in use' "$dir/log/slurmctld.log" || break
-    mv "$dir/log/slurmctld.log" "$dir/log/slurmctld.log.$round"
+    grep -q 'Address already in use' "$dir"/log/slurm{ctld,dbd}.log || break
+    for name in slurmctld slurmdbd; do
+      [ -e "$dir/run/$name" ] && finish "$name" TERM KILL
+      [ -e "$dir/log/$name.log" ] && mv "$dir/log/$name.log" "$dir/log/$name.log.$round"
+    done
   done
   fail "slurmctld does not start; see $dir/log"
 }
@@ -228,7 +249,8 @@ start() {
   local nodes=$1 owner=${2:-} i
   check_machine
   stop
-  rm -rf "$dir"/{state,spool,log,munge,run}
+  rm -rf "$dir"/{state,spool,log,munge,run,db}
+  rm -f "$dir"/cgroup.conf "$dir"/slurmdbd.conf
   mkdir -p "$dir"/{state,spool,log,run}
   trap stop EXIT # unless all goes well
   if [ -n "$owner" ]; then
@@ -249,9 +271,10 @@ stop() {
     [ -e "$file" ] && shut_down "${file##*/}" &
   done
   wait
-  for file in slurmctld munged guard; do
+  for file in slurmctld slurmdbd mariadbd munged guard; do
     [ -e "$dir/run/$file" ] && finish "$file" TERM KILL
   done
+  remove_cgroups
   rmdir "$dir/run" || fail "some processes were not ended: $(ls "$dir/run")"
 }
 
