@@ -30,8 +30,8 @@ Ledger::Ledger(Transaction& tx, WallTime now, Reopen reopen)
       stored_(state_.tally()),
       tally_(stored_),
       quota_(tx, state_, stored_.rules),
-      gangs_(tx, state_),
-      measured_(tx, state_) {}
+      measured_(tx, state_),
+      gangs_(tx, state_) {}
 
 // What has changed already may open the barrier again: whether the job is passed over is decided
 // when all of it is counted.
