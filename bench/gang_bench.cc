@@ -107,7 +107,7 @@ Result<Seconds> median_wait(const Options& options, const Path& store) {
   for (const json& job : jobs) {
     if (!job["started_at"].is_number() || !job["ended_at"].is_number())
       return Error{ErrorKind::io, "a job has not run", ""};
-    times[job["name"]] = {job["started_at"], job["ended_at"]};
+    times[job.value("job", "")] = {job["started_at"], job["ended_at"]};
   }
   std::vector<double> waits;
   for (const auto& [name, time] : times) {

@@ -22,6 +22,11 @@ BootTime next_look(State& w, BootTime now) {
          nanoseconds(static_cast<std::int64_t>(static_cast<double>(kGangLook.count()) * part));
 }
 
+nanoseconds gang_patience(const State& w) {
+  const auto workers = static_cast<std::int64_t>(std::min<std::uint64_t>(w.live_workers, 1 << 20));
+  return std::max(kGangPatience, kGangPatienceMore + kGangPatienceEach * workers);
+}
+
 void join(const Step& s, const claim::GangPart& part, std::optional<ClaimedJob> job) {
   State& w = s.w;
   OwnGang& g = w.gang.emplace();
@@ -121,7 +126,7 @@ void give_up(const Step& s) {
     if (forming || (g.is_head() && g.gang().stage == GangStage::complete)) decline(s, {});
     return;
   }
-  if (!g.is_head() || !forming || s.now < g.since + kGangPatience) return;
+  if (!g.is_head() || !forming || s.now < g.since + gang_patience(w)) return;
   std::vector<std::uint32_t> silent;
   std::string names;
   for (std::uint32_t rank = 1; rank < g.gang().members.size(); ++rank) {
@@ -131,7 +136,7 @@ void give_up(const Step& s) {
   }
   s.tell({.what = Notice::What::gang_incomplete,
           .job = g.job ? g.job->load : nullptr,
-          .time = kGangPatience,
+          .time = gang_patience(w),
           .text = names});
   decline(s, std::move(silent));
 }
@@ -266,7 +271,7 @@ std::optional<BootTime> gang_wake(const State& w, BootTime now) {
     at = std::max(look, now);
   }
   if (!g.has_node && !g.declined) by(g.since + kNodePatience);
-  if (g.is_head() && !g.declined) by(g.since + kGangPatience);
+  if (g.is_head() && !g.declined) by(g.since + gang_patience(w));
   if (g.left) by(*g.left + kLeftPatience);
   return at;
 }

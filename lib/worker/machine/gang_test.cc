@@ -47,6 +47,18 @@ TEST_F(GangStep, a_head_gives_up_what_is_not_complete_in_time_and_names_who_is_s
   EXPECT_TRUE(state_.talk.in_flight.offer.has_value());
 }
 
+TEST_F(GangStep, among_many_workers_a_head_waits_for_the_slowest_of_them) {
+  be_in_gang(2, 0, gang_job());
+  state_.live_workers = 2000;
+  pass(2min);
+  turn();
+  EXPECT_TRUE(state_.talk.gang.empty());
+  pass(30s);
+  turn();
+  ASSERT_EQ(state_.talk.gang.size(), 1U);
+  EXPECT_EQ(state_.talk.gang.front().what, What::declined);
+}
+
 TEST_F(GangStep, a_head_says_which_port_its_nodes_may_use) {
   be_in_gang(2, 0, job_on_each_node());
   ASSERT_EQ(said(What::confirmed), 1U);

@@ -16,10 +16,13 @@
 
 namespace torc::worker {
 
-// A head gives a gang up that is not complete so long after its claim: a member that lost its bell
-// looks within kGangLook, needs some seconds to take its node, and a commit may wait for a
-// filesystem; whoever takes longer is dead or cut off, and all the others hold idle nodes for it.
+// A head gives a gang up that is not complete so long after its claim. A member without a bell, or
+// that lost it, looks for work every 37 s at the latest (Pace::next_poll(); among more than 600
+// workers a sixteenth of a second later for each), and may need kNodePatience; whoever takes longer
+// is dead or cut off, and all the others hold idle nodes for it.
 inline constexpr std::chrono::nanoseconds kGangPatience = std::chrono::seconds(60);
+inline constexpr std::chrono::nanoseconds kGangPatienceEach = std::chrono::milliseconds(63);
+inline constexpr std::chrono::nanoseconds kGangPatienceMore = std::chrono::seconds(20);
 // With other workers of its node, that let go of what they have as soon as their jobs end.
 inline constexpr std::chrono::nanoseconds kNodePatience = std::chrono::seconds(5);
 // A part of a gang looks at the store so often, since a bell may be lost. With kGangLead a gang
