@@ -133,11 +133,7 @@ std::vector<std::string> gang_variables(const GangShare& share) {
                   share.memory == ByteCount{}
                       ? 0
                       : std::max<std::uint64_t>(share.memory.value / kMegabyte, 1))};
-  if (!share.hosts_file.empty()) {
-    variables.push_back("SLURM_HOSTFILE=" + share.hosts_file);
-  } else {
-    variables.push_back(fmt::format("SLURM_NTASKS_PER_NODE={}", tasks));
-  }
+  if (!share.hosts_file.empty()) variables.push_back("SLURM_HOSTFILE=" + share.hosts_file);
   return variables;
 }
 

@@ -28,17 +28,14 @@ TEST(JobShare, what_launchers_told_the_worker_itself_is_of_its_step) {
 
 TEST(JobShare, of_several_nodes_says_these_in_place_of_the_allocation) {
   auto all = gang_variables({{"n2", "n4"}, 3, 8, ByteCount{std::uint64_t{3} << 30}, ""});
-  for (const char* entry :
-       {"SLURM_JOB_NUM_NODES=2", "SLURM_JOB_NODELIST=n2,n4", "SLURM_NTASKS=6",
-        "SLURM_TASKS_PER_NODE=3(x2)", "SLURM_JOB_CPUS_PER_NODE=8(x2)", "SLURM_MEM_PER_NODE=3072",
-        "SLURM_NTASKS_PER_NODE=3", "SLURM_OVERLAP=1"}) {
+  for (const char* entry : {"SLURM_JOB_NUM_NODES=2", "SLURM_JOB_NODELIST=n2,n4", "SLURM_NTASKS=6",
+                            "SLURM_TASKS_PER_NODE=3(x2)", "SLURM_JOB_CPUS_PER_NODE=8(x2)",
+                            "SLURM_MEM_PER_NODE=3072", "SLURM_OVERLAP=1"}) {
     EXPECT_TRUE(has(all, entry)) << entry;
   }
-  // srun takes either the number for each node or a file of hosts.
   all = gang_variables({{"n2", "n4"}, 3, 8, {}, "/hosts"});
   EXPECT_TRUE(has(all, "SLURM_HOSTFILE=/hosts"));
   EXPECT_TRUE(has(all, "SLURM_MEM_PER_NODE=0"));
-  EXPECT_FALSE(has(all, "SLURM_NTASKS_PER_NODE=3"));
 }
 
 TEST(JobShare, is_without_what_the_workers_own_step_and_rank_are_told) {

@@ -180,7 +180,9 @@ TEST_P(SlurmGangDeath, leaves_no_rank_and_the_job_is_where_it_belongs) {
       break;
     case Death::head_worker:
       for (const Seen& s : processes_with(" worker ", nodes)) {
-        if (s.node == head && s.program.starts_with("torc")) ::kill(s.pid, SIGKILL);
+        if (s.node == head && s.program == "torc" &&
+            s.command.find(" supervise ") == std::string::npos)
+          ::kill(s.pid, SIGKILL);
       }
       break;
     case Death::head:

@@ -188,7 +188,7 @@ class SshGangDeath : public SshGang, public testing::WithParamInterface<Case> {
         return "";
       case Death::head_worker:
         for (const Seen& s : processes_with("worker wf.torc", nodes_)) {
-          if (s.node == head && s.program.starts_with("torc")) end(s.pid);
+          if (s.node == head && s.program == "torc") end(s.pid);
         }
         return "";
       case Death::head:

@@ -197,7 +197,7 @@ constexpr Starter kStarters[] = {
     {"diamond", "an order that follows from files", kDiamond},
     {"array", "what a Slurm job array does", kArray},
     {"checkpointing", "a long computation that saves its state and goes on", kCheckpointing},
-    {"mpi", "an MPI program on several nodes (runs without its action, which this version cannot run yet)", kMpi},
+    {"mpi", "an MPI program on several nodes (runs once you take its action out)", kMpi},
 };
 
 struct NewOptions {

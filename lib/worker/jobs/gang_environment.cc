@@ -1,5 +1,6 @@
 #include "lib/worker/jobs/gang_environment.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <netinet/in.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "lib/base/file/beneath.h"
@@ -66,7 +68,7 @@ std::string agent_script(const claim::GangPart& part, const GangTerms& terms) {
       "shift\n";
   if (terms.in_slurm) {
     return first +
-           "unset SLURM_HOSTFILE SLURM_NTASKS_PER_NODE SLURM_CPUS_PER_TASK SRUN_CPUS_PER_TASK\n"
+           "unset SLURM_HOSTFILE SLURM_CPUS_PER_TASK SRUN_CPUS_PER_TASK\n"
            "exec srun --nodes=1 --ntasks=1 --nodelist=\"$host\" --overlap --mem=0 "
            "--cpu-bind=none --mpi=none --input=none --export=ALL /bin/sh -c \"$*\"\n";
   }
@@ -142,13 +144,15 @@ GangVariables gang_variables(const claim::GangPart& part, const GangTerms& terms
   const auto launchers = [&](std::initializer_list<std::string> more) {
     all.unless_set.insert(all.unless_set.end(), more);
   };
-  launchers(
-      {"OMPI_MCA_orte_default_hostfile=" + paths.openmpi, "OMPI_MCA_rmaps_base_mapping_policy=node",
-       "OMPI_MCA_hwloc_base_binding_policy=none", "OMPI_MCA_plm_rsh_agent=" + paths.agent,
-       "OMPI_MCA_plm_rsh_no_tree_spawn=1", "PRTE_MCA_prte_default_hostfile=" + paths.openmpi,
-       "PRTE_MCA_rmaps_default_mapping_policy=node", "PRTE_MCA_hwloc_default_binding_policy=none",
-       "PRTE_MCA_plm_ssh_agent=" + paths.agent, "PRTE_MCA_plm_ssh_no_tree_spawn=1",
-       "HYDRA_HOST_FILE=" + paths.mpich, "HYDRA_BINDING=none"});
+  launchers({"OMPI_MCA_orte_default_hostfile=" + paths.openmpi,
+             "OMPI_MCA_rmaps_base_mapping_policy=node", "OMPI_MCA_hwloc_base_binding_policy=none",
+             "OMPI_MCA_plm_rsh_no_tree_spawn=1", "PRTE_MCA_prte_default_hostfile=" + paths.openmpi,
+             "PRTE_MCA_rmaps_default_mapping_policy=node",
+             "PRTE_MCA_hwloc_default_binding_policy=none", "PRTE_MCA_plm_ssh_no_tree_spawn=1",
+             "HYDRA_HOST_FILE=" + paths.mpich, "HYDRA_BINDING=none"});
+  // They take it for a command with options, and know no quotes.
+  if (paths.agent.find_first_of(" \t") == std::string::npos)
+    launchers({"OMPI_MCA_plm_rsh_agent=" + paths.agent, "PRTE_MCA_plm_ssh_agent=" + paths.agent});
   // Its own way to start things below Slurm hands the environment on.
   if (!terms.in_slurm) launchers({"HYDRA_LAUNCHER=ssh", "HYDRA_LAUNCHER_EXEC=" + paths.agent});
   if (terms.in_slurm) {

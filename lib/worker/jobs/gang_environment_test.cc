@@ -121,6 +121,12 @@ TEST(GangEnvironment, launchers_find_the_hosts_and_bind_no_rank) {
     EXPECT_EQ(value(env, agent), "/s/7.2.d/agent") << agent;
 }
 
+TEST(GangEnvironment, open_mpi_is_told_of_no_agent_whose_path_has_a_blank) {
+  const auto env = gang_variables(part(2), terms("/a b/7.2.d")).unless_set;
+  EXPECT_EQ(value(env, "OMPI_MCA_plm_rsh_agent"), "none");
+  EXPECT_EQ(value(env, "HYDRA_LAUNCHER_EXEC"), "/a b/7.2.d/agent");
+}
+
 TEST(GangEnvironment, what_runs_on_every_node_knows_where_to_meet) {
   GangTerms all = terms();
   EXPECT_EQ(value(gang_variables(part(2), all).unless_set, "MASTER_ADDR"), "none");

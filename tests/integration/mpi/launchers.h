@@ -27,11 +27,13 @@ struct Mpi {
 };
 inline constexpr Mpi kOpenMpi{"openmpi", "mpicc.openmpi", "mpirun.openmpi"};
 inline constexpr Mpi kMpich{"mpich", "mpicc.mpich", "mpiexec.hydra"};
-// Root may run Open MPI only if it says so; nodes of one kernel are taken for one by MPICH, which
-// would have them meet in shared memory.
+// Root may run Open MPI only if it says so; nodes of one kernel are taken for one by the library
+// below MPICH, which would have them meet in shared memory. Without NOLOCAL ranks of one node that
+// may not use that never end (MPICH 4.0.2).
 inline constexpr const char* kMpiEnvironment =
     "env: {OMPI_ALLOW_RUN_AS_ROOT: '1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: '1', "
-    "OMPI_MCA_btl: 'tcp,self', UCX_TLS: 'tcp,self'}\n";
+    "OMPI_MCA_btl: 'tcp,self', UCX_TLS: 'tcp,self', "
+    "MPIR_CVAR_NOLOCAL: '1'}\n";
 
 // Its ring, made in `directory`: "ring-openmpi".
 inline std::string make_ring(const Mpi& mpi, const std::filesystem::path& directory) {
