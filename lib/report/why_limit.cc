@@ -8,16 +8,16 @@
 namespace torc::report {
 namespace {
 
-constexpr std::size_t kNames = 5;
+constexpr std::size_t kNamesTold = 5;
 constexpr const char* kNothing = "nothing needs to be done: it starts when one of them has ended";
 
 std::string names_of_holders(const claim::Reader& reader, workflow::RecipeBook& book,
                              std::uint32_t limit) {
   std::string names;
-  const auto holders = claim::holders_of(reader, limit, kNames + 1);
-  for (std::size_t i = 0; i < holders.size() && i < kNames; ++i)
+  const auto holders = claim::holders_of(reader, limit, kNamesTold + 1);
+  for (std::size_t i = 0; i < holders.size() && i < kNamesTold; ++i)
     names += (i == 0 ? "" : ", ") + printable(workflow::job_name(book, reader, holders[i]));
-  return holders.size() > kNames ? names + ", …" : names;
+  return holders.size() > kNamesTold ? names + ", …" : names;
 }
 
 }  // namespace
