@@ -25,10 +25,14 @@ def jobs():
 def workflow(mode, job, log):
     print(f"name: mixed\nexecution_config: {{mode: {mode}}}\nslurm_schedulers:")
     print(f"  - {{name: all, nodes: {NODES}, walltime: '00:20:00', extra: --exclusive}}\njobs:")
+    needs = set()
     for number, nodes, cpus, tenths, priority in jobs():
+        needs.add((nodes, cpus, tenths // 10 + 2))  # starting and ending take their time, too
         print(f"  - name: j{number}_{nodes}\n    command: {job} {log} {tenths}\n    priority: {priority}")
-        # Starting and ending take their time, too.
-        print(f"    resource_requirements: {{num_nodes: {nodes}, num_cpus: {cpus}, memory: 20m, runtime: PT{tenths // 10 + 2}S}}")
+        print(f"    resource_requirements: r{nodes}_{cpus}_{tenths // 10 + 2}")
+    print("resource_requirements:")
+    for nodes, cpus, seconds in sorted(needs):
+        print(f"  - {{name: r{nodes}_{cpus}_{seconds}, num_nodes: {nodes}, num_cpus: {cpus}, memory: 20m, runtime: PT{seconds}S}}")
 
 
 def hosts_in(words):
