@@ -298,7 +298,7 @@ class Inquiry {
     }
     const claim::Rank rank = claim::read_rank(reader_, id_).value_or(claim::Rank{});
     const bool held_back = !reasons_.empty();
-    WorkerInquiry workers(context_, reader_, situation_, words_.store(), words_.word(id_));
+    WorkerInquiry workers(context_, reader_, situation_, words_.store(), words_.word(id_), id_);
     for (Reason& r :
          workers.look(claim::as_learned(reader_, claim::read_class(reader_, rank.job_class)),
                       rank.priority, held_back))

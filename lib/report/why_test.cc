@@ -63,7 +63,7 @@ TEST_F(Why, what_waits_for_an_allocation_of_its_scheduler_needs_nothing_else) {
     std::string all;
     const auto seen = store_here_->view(
         store::Freshness::latest, [&](const claim::Reader& reader) -> Result<void> {
-          WorkerInquiry inquiry(context_, reader, situation, "wf.torc", "a");
+          WorkerInquiry inquiry(context_, reader, situation, "wf.torc", "a", JobId{1});
           for (const Reason& r : inquiry.look(job, 0, false)) all += std::string(r.kind) + ' ';
           return {};
         });

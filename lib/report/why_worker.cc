@@ -17,6 +17,7 @@
 #include "lib/exec/node/node_member.h"
 #include "lib/report/prospect.h"
 #include "lib/report/situation_text.h"
+#include "lib/report/why_gang.h"
 #include "lib/report/why_remedy.h"
 #include "lib/worker/text/node_holders.h"
 #include "lib/workflow/context/live_workers.h"
@@ -58,6 +59,13 @@ std::vector<Reason> WorkerInquiry::look(const claim::JobClass& job_class, std::i
   }
   std::vector<claim::Worker> fitting;
   const WallTime now = context_.clock.wall_now();
+  if (job_class.need.nodes > 1) {
+    if (auto gang = why_gang_waits(reader_, job_class, id_, now)) {
+      if (!gang->could) (void)allocation(job_class, "It is ready.");
+      reasons_.push_back(std::move(gang->reason));
+      return std::move(reasons_);
+    }
+  }
   std::copy_if(workers.begin(), workers.end(), std::back_inserter(fitting),
                [&](const claim::Worker& w) {
                  return claim::could_fit(job_class, claim::whole_offer(w.info, now));
@@ -137,7 +145,7 @@ void WorkerInquiry::mismatches(const claim::JobClass& job_class,
                        job_, setting);
   };
   note(mismatch::kNodes, "nodes", fmt::format("it needs {} nodes", need.nodes),
-       "workers of this version have one node each");
+       "workers have one node each: those of one group take such jobs together");
   const Start start = how_to_start(context_, situation_, store_, {job_class});
   const std::string schedulers = names_of(workers, &claim::WorkerInfo::scheduler);
   note(mismatch::kScheduler, "scheduler",
@@ -194,13 +202,16 @@ void WorkerInquiry::queue(const claim::JobClass& job_class, std::int32_t priorit
     if (w.held == 0) idle.push_back(w);
   }
   if (!idle.empty() && starved(idle)) return;
+  if (auto kept = why_kept_from(reader_, job_class, idle, store_, job_); kept && !idle.empty()) {
+    reasons_.push_back(*std::move(kept));
+    return;
+  }
   const auto load = claim::read_load(reader_);
   const std::uint64_t ready = load.ok() ? load->ready : 1;
   std::string text = fmt::format(
       "{} of {} worker(s) can take it; they have {} job(s) now. {} job(s) are ready, "
       "and those with a priority above {} go before it.",
       show_count(fitting.size()), show_count(all), show_count(held), show_count(ready), priority);
-  if (job_class.need.nodes > 1) text += " It takes whole nodes, so only an idle worker can.";
   if (!idle.empty()) {
     add("queue", text + " One of them has nothing to do and claims jobs within half a minute.",
         "nothing needs to be done");

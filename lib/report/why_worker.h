@@ -18,12 +18,13 @@ class WorkerInquiry {
   // All but the strings outlive this. `store`, `job`: as words of the commands that are
   // recommended.
   WorkerInquiry(const workflow::Context& context, const claim::Reader& reader,
-                const Situation& situation, std::string store, std::string job)
+                const Situation& situation, std::string store, std::string job, JobId id)
       : context_(context),
         reader_(reader),
         situation_(situation),
         store_(std::move(store)),
-        job_(std::move(job)) {}
+        job_(std::move(job)),
+        id_(id) {}
 
   // `held_back`: something else keeps the job waiting, so that workers with room are no wonder.
   std::vector<Reason> look(const claim::JobClass& job_class, std::int32_t priority, bool held_back);
@@ -46,6 +47,7 @@ class WorkerInquiry {
   const Situation& situation_;
   std::string store_;
   std::string job_;
+  JobId id_;
   std::vector<Reason> reasons_;
 };
 

@@ -100,6 +100,7 @@ check() {
   holds "commits: the same, two snapshots" commit $none -DOPS=1 -DOLD_LISTINGS
   holds "claims" claim
   holds "claims: the token without the lease" claim -DNO_LEASE_CHECK
+  holds "gangs" gang
 
   misses "without put-if-absent" '\(name_at\[' commit $none -DOPS=2 -DNO_PUT_IF_ABSENT
   misses "without the rule of the writer and its evidence" 'chain\[' commit $none -DOPS=2 -DNO_RULE_OF_WRITER \
@@ -130,6 +131,11 @@ check() {
   misses "a token of the attempt alone" 'my_claim==live_claim' claim -DTOKEN_OF_ATTEMPT_ONLY
   misses "a return that does not tell the start" 'my_attempt>executed' claim -DRETURN_WITHOUT_START
   misses "jobs that kill before they are heard of" 'kills<=' claim -DNO_SUSPECTS
+  misses "nodes taken one by one" '\(\(part\[0\]==0' gang -DONE_BY_ONE -DNODES=2
+  misses "a member that starts something else" '!\(solo' gang -DNO_BINDING
+  misses "a start before all have confirmed" '\(\(\(on_node' gang -DSTART_UNCONFIRMED
+  misses "nodes that are free when their gang is over" 'on_node\[w\]==0' gang -DFREE_WHEN_OVER
+  misses "a loss of a member that ends nothing" 'c==0' gang -DLOSS_UNNOTICED
 }
 
 # shellcheck disable=SC2086
@@ -143,6 +149,7 @@ deep() {
   holds "commits: the same, two transactions" commit $none -DOPS=2 -DOLD_LISTINGS
   holds "commits: stale plans, a ring of one, two snapshots" commit $none -DOPS=2 -DRING=1
   holds "claims: three workers, three lives" claim -DWORKERS=3 -DLIVES=3 -DCLAIMS=5
+  holds "gangs: two losses, workers that come back" gang -DLIVES=2 -DLOSSES=2
 }
 
 $mode

@@ -163,6 +163,7 @@ Result<void> History::collect() {
     reader.scan_prefix(claim::Key(claim::Table::worker), tell);
     reader.scan_prefix(claim::Key(claim::Table::job), tell);
     reader.scan_prefix(claim::Key(claim::Table::action_run), tell);
+    reader.scan_prefix(claim::Key(claim::Table::gang), tell);
     reader.scan(claim::Key(claim::Table::addition, 0), tell_additions);
     std::stable_sort(from_state_.begin(), from_state_.end(),
                      [](const Event& a, const Event& b) { return a.at < b.at; });
@@ -223,6 +224,8 @@ std::string History::what(const claim::Reader& reader, const Event& event) {
       return worker ? fmt::format("{}its last commit was {}", by, show_time(worker->last_seen))
                     : by;
     }
+    case EventKind::gang_claimed:
+      return fmt::format("{} nodes", event.count);
     case EventKind::added:
       if (raw(event.parent) == 0)
         return fmt::format("{} job(s), by {}", show_count(event.count), printable(event.by));

@@ -17,10 +17,10 @@
 #endif
 #define CLAIMS 3     /* of jobs, in all */
 #ifndef LIVES
-#define LIVES 2      /* a worker that was fenced is started again */
+#define LIVES 1      /* with 2 a worker that was fenced is started again */
 #endif
 #ifndef LOSSES
-#define LOSSES 2
+#define LOSSES 1
 #endif
 #ifndef CANCELS
 #define CANCELS 1

@@ -1,5 +1,8 @@
 #include "lib/claim/audit/history.h"
 
+#include <utility>
+
+#include "lib/claim/tables/gang_record.h"
 #include "lib/claim/tables/tables.h"
 #include "lib/store/engine/commit_file.h"
 
@@ -7,9 +10,10 @@ namespace torc::claim {
 
 std::string_view to_string(EventKind kind) {
   static constexpr std::string_view kNames[kEventKinds] = {
-      "created",  "registered", "released",       "expired",      "claimed",        "started",
-      "finished", "requeued",   "returned",       "canceled",     "held",           "hold_released",
-      "retried",  "added",      "action_started", "action_ended", "action_returned"};
+      "created",      "registered",      "released",     "expired",       "claimed",
+      "started",      "finished",        "requeued",     "returned",      "canceled",
+      "held",         "hold_released",   "retried",      "added",         "action_started",
+      "action_ended", "action_returned", "gang_claimed", "gang_complete", "gang_over"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -166,6 +170,37 @@ void Historian::run_written(const Context& c, std::string_view key, const Action
   before = run;
 }
 
+void Historian::gang_written(const Context& c, std::string_view key, const Gang& gang) {
+  const auto [known, fresh] = gangs_.try_emplace(std::string(key), gang);
+  const Gang before = fresh ? Gang{} : std::exchange(known->second, gang);
+  Event event = event_of(c);
+  event.job = gang.token.job;
+  event.attempt = gang.token.attempt;
+  event.worker = gang.members.front().worker;
+  event.count = gang.members.size();
+  if (fresh) {
+    Event claim = event;
+    claim.kind = EventKind::gang_claimed;
+    claim.sequence = gang.token.claim;
+    claim.author = event.worker;
+    tell_(claim);
+  }
+  if (before.stage == gang.stage) return;
+  if (gang.stage == GangStage::complete) {
+    event.kind = EventKind::gang_complete;
+    tell_(event);
+  } else if (gang.stage == GangStage::over) {
+    event.kind = EventKind::gang_over;
+    // Who left in this very commit: it was lost, was released, or declined.
+    for (std::size_t rank = 1; rank < gang.members.size(); ++rank) {
+      if (gang.members[rank].left && before.members.size() == gang.members.size() &&
+          !before.members[rank].left)
+        event.worker = gang.members[rank].worker;
+    }
+    tell_(event);
+  }
+}
+
 void Historian::addition_written(const Context& c, const Origin& origin) {
   if (!additions_.insert(raw(origin.jobs.first)).second) return;
   Event event;
@@ -184,6 +219,8 @@ void Historian::base(std::string_view key, std::string_view value) {
   const auto id = id_in(Table::job, key);
   const auto job = id ? decode_job(value) : std::nullopt;
   if (job) jobs_[*id] = {job->state, job->attempt, job->claim, job->worker};
+  if (!is_in(Table::gang, key)) return;
+  if (auto record = decode_gang(key, value)) gangs_[std::string(key)] = std::move(record->gang);
 }
 
 void Historian::rest(std::string_view key, std::string_view value) {
@@ -201,6 +238,11 @@ void Historian::rest(std::string_view key, std::string_view value) {
   if (is_in(Table::action_run, key)) {
     const auto run = decode_run(value);
     if (run && !runs_.contains(std::string(key))) run_written({}, key, *run);
+    return;
+  }
+  if (is_in(Table::gang, key)) {
+    const auto record = decode_gang(key, value);
+    if (record && !gangs_.contains(std::string(key))) gang_written({}, key, record->gang);
     return;
   }
   const auto epoch = id_in(Table::worker, key);
@@ -247,6 +289,8 @@ Result<void> Historian::commit(std::uint64_t sequence, std::uint64_t author,
       addition_written(c, *origin);
     } else if (is_in(Table::action_run, key)) {
       if (const auto run = decode_run(value)) run_written(c, key, *run);
+    } else if (is_in(Table::gang, key)) {
+      if (const auto record = decode_gang(key, value)) gang_written(c, key, record->gang);
     } else if (is_in(Table::workflow, key)) {
       Event event;
       event.sequence = sequence;

@@ -16,6 +16,7 @@
 
 #include "lib/base/result.h"
 #include "lib/claim/rules/action.h"
+#include "lib/claim/rules/gang.h"
 #include "lib/claim/rules/job.h"
 #include "lib/claim/rules/worker.h"
 #include "lib/claim/tables/origin.h"
@@ -39,9 +40,12 @@ enum class EventKind : std::uint8_t {
   added,          // jobs, to a workflow in a store: `count` from `job` on
   action_started,
   action_ended,
-  action_returned  // to be run by another worker
+  action_returned,  // to be run by another worker
+  gang_claimed,     // an attempt of a job of `count` nodes, by its head
+  gang_complete,    // all its members have confirmed
+  gang_over         // its attempt has ended; `worker` is the member because of which, or its head
 };
-inline constexpr std::size_t kEventKinds = 17;
+inline constexpr std::size_t kEventKinds = 20;
 [[nodiscard]] std::string_view to_string(EventKind kind);
 
 struct Event {
@@ -55,7 +59,7 @@ struct Event {
   WorkerEpoch author{};              // that wrote it; 0: a command, or not known
   JobState state = JobState::ready;  // of the job afterwards
   Outcome outcome;                   // finished, requeued
-  std::uint64_t count = 0;           // added
+  std::uint64_t count = 0;           // added: jobs; of a gang: nodes
   JobId parent{};            // added: the job that did it, in its attempt `attempt`; 0: a person
   std::string by;            // added: "user@host"
   std::uint32_t action = 0;  // number of an action; 0: it is about none
@@ -97,6 +101,7 @@ class Historian {
   void job_erased(const Context& c, std::uint64_t id);
   void worker_written(const Context& c, const Worker& worker);
   void run_written(const Context& c, std::string_view key, const ActionRun& run);
+  void gang_written(const Context& c, std::string_view key, const Gang& gang);
   void addition_written(const Context& c, const Origin& origin);
   void tell_attempt(Event event, const Job& job, bool claimed, bool started);
   void tell_end(Event event, const Before& before, const Job& after);
@@ -107,6 +112,7 @@ class Historian {
   std::unordered_map<std::uint64_t, WallTime> expired_;    // when that was found, by epoch
   std::unordered_set<std::uint64_t> additions_;            // told, by their first job
   std::unordered_map<std::string, ActionRun> runs_;        // told, by key
+  std::unordered_map<std::string, Gang> gangs_;            // the same
 };
 
 }  // namespace torc::claim

@@ -137,8 +137,8 @@ inline constexpr std::uint8_t kBudget = 8;
 inline constexpr std::uint8_t kPendingFailed =
     16;  // failures that no rule is for wait for a person
 inline constexpr std::uint8_t kActions = 32;
-inline constexpr std::uint8_t kGangs = 64;  // some class needs several nodes
-inline constexpr std::uint8_t kLearns = 128;  // what jobs take is measured, see learned_time.h
+inline constexpr std::uint8_t kLearns = 64;  // what jobs take is measured, see learned_time.h
+inline constexpr std::uint8_t kGangs = 128;  // some class needs several nodes
 }  // namespace rule
 
 // 64-bit hash of a job name, as the name index keys it (FNV-1a with a finaliser). Never 0.
