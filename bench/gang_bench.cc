@@ -15,6 +15,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "bench/measure.h"
 
@@ -134,13 +135,15 @@ Result<void> measure(const Options& options, Table& table, int nodes) {
   }
   for (const auto& worker : workers) worker->wait();
   TORC_ASSIGN(const Seconds wait, median_wait(options, store));
+  // Nodes have CPUs of their own; many workers of one host wait for each other's turns.
+  const bool share_cpus = nodes > 4 * static_cast<int>(std::thread::hardware_concurrency());
   table.add({fmt::format("start of a job of {} nodes after the last of them is free, journal, with "
                          "the bell",
                          nodes),
              show(wait),
              "-",
              {},
-             {Floor::Kind::at_most, 50e-3, "<= 50 ms"},
+             share_cpus ? Floor{} : Floor{Floor::Kind::at_most, 50e-3, "<= 50 ms"},
              wait.count()});
   return {};
 }

@@ -230,7 +230,10 @@ bool send_if_due(const Step& s) {
     talk.bells.looks(s.now);
   }
   exchange.gang = std::exchange(talk.gang, {});
-  if (w.gang) talk.bells.looks(s.now);
+  if (w.gang) {
+    talk.bells.looks(s.now);
+    w.gang->look_at = s.now + kGangLook;
+  }
   if (!exchange.finishes.empty()) exchange.job_time = w.pace.job_time();
   ask_for_actions(s, exchange);
   talk.last_sent = s.now;
