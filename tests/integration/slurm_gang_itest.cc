@@ -51,7 +51,6 @@ class SlurmGang : public SlurmTest {
 };
 
 TEST_F(SlurmGang, ranks_are_spread_over_all_nodes_by_launchers_and_by_steps_of_torc) {
-  if (std::getenv("TORC_GANG_ROUNDS") == nullptr) GTEST_SKIP() << "only with TORC_GANG_ROUNDS=1";
   std::string jobs;
   const auto job = [&](const std::string& name, const char* nodes, const std::string& command,
                        const std::string& more = "") {
