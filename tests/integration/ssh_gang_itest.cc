@@ -127,9 +127,11 @@ class SshGang : public testing::Test {
   bool started_ = false;
 };
 
-TEST_F(SshGang, ranks_of_open_mpi_and_mpich_are_spread_over_all_nodes) {
+// Ranks of MPICH 4.0.2 do not come out of MPI_Finalize() where hosts are namespaces of one kernel:
+// its ring is counted by the tests of deaths.
+TEST_F(SshGang, ranks_of_open_mpi_are_spread_over_all_nodes) {
   std::string jobs;
-  for (const Mpi& mpi : {kOpenMpi, kMpich}) {
+  for (const Mpi& mpi : {kOpenMpi}) {
     const std::string ring = make_ring(mpi, shared_);
     jobs += fmt::format(
         "  - {{name: {0}, resource_requirements: wide, command: {1} {2} {0}.ranks}}\n"
@@ -141,7 +143,7 @@ TEST_F(SshGang, ranks_of_open_mpi_and_mpich_are_spread_over_all_nodes) {
   start_workers();
   for (const auto& [host, worker] : workers_) EXPECT_EQ(worker->wait().exit_code, 0) << host;
   EXPECT_EQ(asked({"status", "wf.torc"})["state"], "completed");
-  for (const Mpi& mpi : {kOpenMpi, kMpich}) {
+  for (const Mpi& mpi : {kOpenMpi}) {
     SCOPED_TRACE(mpi.name);
     expect_ring(ranks_in(shared_ / (std::string(mpi.name) + ".ranks")), 4, 2, 2);
     expect_ring(ranks_in(shared_ / (std::string(mpi.name) + "_one.ranks")), 4, 1, 2);
@@ -216,7 +218,7 @@ constexpr Case kCases[] = {{"openmpi_rank", Death::rank, kOpenMpi, false},
                            {"mpich_launcher", Death::launcher, kMpich, false},
                            {"mpich_head_worker", Death::head_worker, kMpich, false},
                            {"mpich_head", Death::head, kMpich, false},
-                           {"mpich_member", Death::member, kMpich, true},
+                           {"mpich_member", Death::member, kMpich, false},
                            {"mpich_cut", Death::cut, kMpich, false}};
 INSTANTIATE_TEST_SUITE_P(Each, SshGangDeath, testing::ValuesIn(kCases),
                          [](const auto& one) { return std::string(one.param.name); });
@@ -237,6 +239,7 @@ TEST_P(SshGangDeath, leaves_no_rank_and_the_job_is_where_it_belongs) {
   start_workers();
   const std::string head = host_that_says("this one first");
   ASSERT_TRUE(ring_is_whole("ranks.1", 8));
+  expect_ring(ranks_in(shared_ / "ranks.1"), 4, 2, 2);
   const auto before = of_attempt(1);
   const auto struck = Clock::now();
   const std::string dead = strike(GetParam().death, head);

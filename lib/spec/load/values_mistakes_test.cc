@@ -172,13 +172,13 @@ name: w
 jobs:
   - {name: a, command: b, launch: all, ntasks_per_node: 2}
 )", R"(
-wf.yaml:4:25: error: 'launch' is for jobs of several nodes, and job 'a' has one
-    4 |   - {name: a, command: b, launch: all, ntasks_per_node: 2}
-      |                         ^~~~~~
+wf.yaml:3:35: error: 'launch' is for jobs of several nodes, and job 'a' has one
+    3 |   - {name: a, command: b, launch: all, ntasks_per_node: 2}
+      |                                   ^~~
       = remove it, or give the job a num_nodes above 1 in its resource requirements
-wf.yaml:4:38: error: 'ntasks_per_node' is for jobs of several nodes, and job 'a' has one
-    4 |   - {name: a, command: b, launch: all, ntasks_per_node: 2}
-      |                                      ^~~~~~~~~~~~~~~
+wf.yaml:3:57: error: 'ntasks_per_node' is for jobs of several nodes, and job 'a' has one
+    3 |   - {name: a, command: b, launch: all, ntasks_per_node: 2}
+      |                                                         ^
       = remove it, or give the job a num_nodes above 1 in its resource requirements
 )"},
     {"launch_end_of_a_head", R"(
@@ -188,9 +188,9 @@ jobs:
 resource_requirements:
   - {name: r, num_nodes: 4}
 )", R"(
-wf.yaml:4:25: error: 'launch_end' is for commands that run on every node, and that of job 'a' runs on the first one
-    4 |   - {name: a, command: b, launch_end: all, resource_requirements: r}
-      |                         ^~~~~~~~~~
+wf.yaml:3:39: error: 'launch_end' is for commands that run on every node, and that of job 'a' runs on the first one
+    3 |   - {name: a, command: b, launch_end: all, resource_requirements: r}
+      |                                       ^~~
       = remove it, or write launch: all
 )"},
     {"more_nodes_than_its_scheduler", R"(
@@ -204,12 +204,12 @@ slurm_schedulers:
   - {name: s, nodes: 2}
   - {name: t, nodes: 3}
 )", R"(
-wf.yaml:4:63: error: job 'a' needs 4 nodes, and an allocation of scheduler 's' has 2
-    4 |   - {name: a, command: b, resource_requirements: r, scheduler: s}
-      |                                                               ^
+wf.yaml:3:64: error: job 'a' needs 4 nodes, and an allocation of scheduler 's' has 2
+    3 |   - {name: a, command: b, resource_requirements: r, scheduler: s}
+      |                                                                ^
       = raise nodes of the scheduler, or lower num_nodes in the resource requirements
-wf.yaml:5:50: error: job 'c' needs 4 nodes, and no scheduler has allocations of more than 3
-    5 |   - {name: c, command: d, resource_requirements: r}
+wf.yaml:4:50: error: job 'c' needs 4 nodes, and no scheduler has allocations of more than 3
+    4 |   - {name: c, command: d, resource_requirements: r}
       |                                                  ^
       = raise nodes of a scheduler, or lower num_nodes in the resource requirements
 )"},
